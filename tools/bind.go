@@ -1,0 +1,286 @@
+package tools
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Limits bound the arguments of a call before a tool sees them.
+type Limits struct {
+	Text  int // bytes of one string
+	Items int // entries of one array or object
+	Depth int // levels of nesting
+}
+
+// DefaultLimits are generous for a person and tight for an attack.
+func DefaultLimits() Limits { return Limits{Text: 100 << 10, Items: 1000, Depth: 5} }
+
+// maxProblems bounds how many mistakes one error lists.
+const maxProblems = 5
+
+// fill decodes raw into args, mending on the way.
+func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error {
+	value, err := decode(raw)
+	if err != nil {
+		return Errorf(Invalid, "the arguments of %s are not JSON: %v", t.Spec.Name, err).
+			Try("send one JSON object")
+	}
+	b := binder{tool: t.Spec.Name, limits: limits}
+	if object, ok := asObject(value); ok {
+		b.object(args, t.schema, object, "", 1)
+	} else {
+		b.wrong("", "the arguments", "an object", value)
+	}
+	if len(b.problems) == 0 {
+		return nil
+	}
+	return Errorf(Invalid, "%s", b.text()).Try("%s", t.example(value))
+}
+
+// decode reads one JSON value and keeps numbers as they were written. Nothing
+// at all counts as no arguments.
+func decode(raw json.RawMessage) (any, error) {
+	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
+		return map[string]any{}, nil
+	}
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var value any
+	if err := d.Decode(&value); err != nil {
+		return nil, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errors.New("something follows the first value")
+	}
+	return value, nil
+}
+
+// A binder walks a value and a schema side by side. Paths are kept as the
+// model would write them: edits[0].old_string.
+type binder struct {
+	tool     string
+	limits   Limits
+	problems []string
+}
+
+func (b *binder) problem(format string, args ...any) {
+	b.problems = append(b.problems, fmt.Sprintf(format, args...))
+}
+
+// wrong reports a value of the wrong type.
+func (b *binder) wrong(path, what, want string, value any) {
+	if path != "" {
+		what = fmt.Sprintf("%q", path)
+	}
+	b.problem("%s must be %s, not %s", what, want, describe(value))
+}
+
+func (b *binder) text() string {
+	shown := b.problems
+	if len(shown) > maxProblems {
+		shown = append(slices.Clone(shown[:maxProblems]), fmt.Sprintf("and %d more mistakes", len(b.problems)-maxProblems))
+	}
+	return b.tool + ": " + strings.Join(shown, "; ")
+}
+
+// value checks one value and stores it in dst.
+func (b *binder) value(dst reflect.Value, s *schema, value any, path string, depth int) {
+	if depth > b.limits.Depth {
+		b.problem("%q is nested more than %d levels deep", path, b.limits.Depth)
+		return
+	}
+	if dst.Kind() == reflect.Pointer {
+		dst.Set(reflect.New(dst.Type().Elem()))
+		dst = dst.Elem()
+	}
+	switch s.kind {
+	case kindAny:
+		b.anything(dst, value, path, depth)
+	case kindString:
+		b.string(dst, s, value, path)
+	case kindInteger, kindNumber:
+		b.number(dst, s, value, path)
+	case kindBoolean:
+		if v, ok := asBool(value); ok {
+			dst.SetBool(v)
+		} else {
+			b.wrong(path, "", "true or false", value)
+		}
+	case kindArray:
+		b.array(dst, s, value, path, depth)
+	case kindObject:
+		if object, ok := asObject(value); !ok {
+			b.wrong(path, "", "an object", value)
+		} else if s.names == nil {
+			b.free(dst, s, object, path, depth)
+		} else {
+			b.object(dst, s, object, path, depth+1)
+		}
+	}
+}
+
+func (b *binder) string(dst reflect.Value, s *schema, value any, path string) {
+	text, ok := asString(value)
+	if !ok {
+		b.wrong(path, "", "a string", value)
+		return
+	}
+	limit := b.limits.Text
+	if s.maxText > 0 {
+		limit = s.maxText
+	}
+	if len(text) > limit {
+		b.problem("%q is %d bytes long, the most is %d", path, len(text), limit)
+		return
+	}
+	if s.enum != nil {
+		i := slices.IndexFunc(s.enum, func(one string) bool { return strings.EqualFold(one, text) })
+		if i < 0 {
+			b.problem("%q is %s, it must be one of %s%s", path, quote(text), strings.Join(s.enum, ", "), suggest(text, s.enum))
+			return
+		}
+		text = s.enum[i]
+	}
+	dst.SetString(text)
+}
+
+func (b *binder) number(dst reflect.Value, s *schema, value any, path string) {
+	n, ok := asNumber(value)
+	if !ok || (s.kind == kindInteger && !n.whole) {
+		b.wrong(path, "", map[kind]string{kindInteger: "a whole number", kindNumber: "a number"}[s.kind], value)
+		return
+	}
+	switch {
+	case s.min != nil && n.float < *s.min:
+		b.problem("%q is %s, the least is %v", path, n.text, *s.min)
+	case s.max != nil && n.float > *s.max:
+		b.problem("%q is %s, the most is %v", path, n.text, *s.max)
+	case s.kind == kindNumber:
+		dst.SetFloat(n.float)
+	case dst.OverflowInt(n.integer):
+		b.problem("%q is %s, which is out of range", path, n.text)
+	default:
+		dst.SetInt(n.integer)
+	}
+}
+
+func (b *binder) array(dst reflect.Value, s *schema, value any, path string, depth int) {
+	items := asArray(value, s.items.kind)
+	limit := b.limits.Items
+	if s.maxItems > 0 {
+		limit = s.maxItems
+	}
+	if len(items) > limit {
+		b.problem("%q has %d entries, the most is %d", path, len(items), limit)
+		return
+	}
+	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
+	for i, item := range items {
+		b.value(list.Index(i), s.items, item, fmt.Sprintf("%s[%d]", path, i), depth+1)
+	}
+	dst.Set(list)
+}
+
+// free fills a map, whose keys are the caller's own.
+func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
+	if len(object) > b.limits.Items {
+		b.problem("%q has %d entries, the most is %d", path, len(object), b.limits.Items)
+		return
+	}
+	m := reflect.MakeMapWithSize(dst.Type(), len(object))
+	for key, value := range object {
+		entry := reflect.New(dst.Type().Elem()).Elem()
+		b.value(entry, s.items, value, join(path, key), depth+1)
+		m.SetMapIndex(reflect.ValueOf(key).Convert(dst.Type().Key()), entry)
+	}
+	dst.Set(m)
+}
+
+// object fills a struct: every name is known, canonical or mended.
+func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
+	given := make([]string, len(s.fields)) // the name under which each field came
+	for _, key := range sortedKeys(object) {
+		i, ok := s.find(key)
+		if !ok {
+			b.problem("%s has no argument %s%s", b.tool, quote(join(path, key)), meant(key, s.fieldNames()))
+			continue
+		}
+		if object[key] == nil && !s.fields[i].required {
+			continue // null is how many clients say «not given»
+		}
+		if given[i] != "" {
+			b.problem("%q and %q are the same argument; send one", given[i], key)
+			continue
+		}
+		given[i] = key
+		f := s.fields[i]
+		b.value(dst.FieldByIndex(f.index), f.schema, object[key], join(path, f.name), depth)
+	}
+	for i, f := range s.fields {
+		switch {
+		case given[i] != "":
+		case f.schema.fallback != nil:
+			b.value(dst.FieldByIndex(f.index), f.schema, f.schema.fallback, join(path, f.name), depth)
+		case f.required:
+			b.problem("%q is missing", join(path, f.name))
+		}
+	}
+}
+
+// anything stores a value whose shape is free, within the limits.
+func (b *binder) anything(dst reflect.Value, value any, path string, depth int) {
+	if why := b.excess(value, depth); why != "" {
+		b.problem("%q %s", path, why)
+		return
+	}
+	if dst.Kind() == reflect.Interface {
+		if value != nil {
+			dst.Set(reflect.ValueOf(value))
+		}
+		return
+	}
+	raw, err := json.Marshal(value)
+	if err != nil {
+		b.problem("%q cannot be used", path)
+		return
+	}
+	dst.SetBytes(raw)
+}
+
+// excess says in which way a free value goes over the limits.
+func (b *binder) excess(value any, depth int) string {
+	if depth > b.limits.Depth {
+		return fmt.Sprintf("is nested more than %d levels deep", b.limits.Depth)
+	}
+	switch v := value.(type) {
+	case string:
+		if len(v) > b.limits.Text {
+			return fmt.Sprintf("holds %d bytes of text, the most is %d", len(v), b.limits.Text)
+		}
+	case []any:
+		if len(v) > b.limits.Items {
+			return fmt.Sprintf("has %d entries, the most is %d", len(v), b.limits.Items)
+		}
+		for _, item := range v {
+			if why := b.excess(item, depth+1); why != "" {
+				return why
+			}
+		}
+	case map[string]any:
+		if len(v) > b.limits.Items {
+			return fmt.Sprintf("has %d entries, the most is %d", len(v), b.limits.Items)
+		}
+		for _, item := range v {
+			if why := b.excess(item, depth+1); why != "" {
+				return why
+			}
+		}
+	}
+	return ""
+}

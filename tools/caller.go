@@ -1,0 +1,74 @@
+package tools
+
+import (
+	"context"
+	"strings"
+)
+
+// A Caller is who a call is made for. Its identity comes from the transport
+// (flags, a token, a verified claim) and never from arguments.
+type Caller struct {
+	Agent     string // the agent's key
+	User      string // the person behind it
+	Provider  string // the model provider, when known
+	Channel   string // where the conversation takes place: "stdio", "http", a chat platform
+	ChatID    string // the chat within the channel
+	PeerKind  string // "direct" or "group"
+	Session   string // one conversation; the key of limits, loops and results
+	Depth     int    // 0 for an agent, 1 and more for its subagents
+	Leaf      bool   // a subagent that may not start others
+	Profile   string // the policy profile that the door has chosen
+	Workspace string // the directory whose files it sees
+}
+
+// Principal names the owner of what a call leaves behind. No two callers share
+// one, whatever characters their names have.
+func (c Caller) Principal() string {
+	escape := strings.NewReplacer("%", "%25", "/", "%2F")
+	return escape.Replace(c.Agent) + "/" + escape.Replace(c.User)
+}
+
+// A Reporter takes word of a running call to whoever waits for it.
+type Reporter interface {
+	// Progress says how far the call is. A total of zero means unknown.
+	Progress(done, total float64, message string)
+}
+
+// Running is what travels in the context of a call, and the only thing that
+// does.
+type Running struct {
+	Caller  Caller
+	Report  Reporter // nil: nobody waits
+	Answers Answers  // to what the tool asked before
+}
+
+type runningKey struct{}
+
+// With returns a context for one call. r must not change any more.
+func With(ctx context.Context, r *Running) context.Context {
+	return context.WithValue(ctx, runningKey{}, r)
+}
+
+// CallerFrom returns the caller of the running call. Outside a call it is the
+// zero Caller, which owns nothing and may do nothing.
+func CallerFrom(ctx context.Context) Caller {
+	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil {
+		return call.Caller
+	}
+	return Caller{}
+}
+
+// ReporterFrom returns who waits for word of the running call, or nil.
+func ReporterFrom(ctx context.Context) Reporter {
+	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil {
+		return call.Report
+	}
+	return nil
+}
+
+// Progress reports how far the running call is, when somebody listens.
+func Progress(ctx context.Context, done, total float64, message string) {
+	if report := ReporterFrom(ctx); report != nil {
+		report.Progress(done, total, message)
+	}
+}

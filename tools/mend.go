@@ -1,0 +1,244 @@
+package tools
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// This file is the one place where arguments are mended: what models typically
+// get wrong and where only one thing can have been meant. Everything else is
+// an error that says how to do it right.
+
+// asObject takes an object, or a string that holds one.
+func asObject(value any) (map[string]any, bool) {
+	if text, ok := value.(string); ok {
+		value = parsed(text)
+	}
+	object, ok := value.(map[string]any)
+	return object, ok
+}
+
+// asArray takes an array, a string that holds one, or one value for a list.
+func asArray(value any, items kind) []any {
+	if list, ok := value.([]any); ok {
+		return list
+	}
+	if text, ok := value.(string); ok {
+		if list, ok := parsed(text).([]any); ok {
+			return list
+		}
+		if text == "" && items != kindString {
+			return nil
+		}
+	}
+	return []any{value}
+}
+
+// parsed reads text as JSON; what is not JSON is nil.
+func parsed(text string) any {
+	text = strings.TrimSpace(text)
+	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
+		return nil
+	}
+	value, err := decode(json.RawMessage(text))
+	if err != nil {
+		return nil
+	}
+	return value
+}
+
+// asString takes a string, or a number or boolean for its text.
+func asString(value any) (string, bool) {
+	switch v := value.(type) {
+	case string:
+		return v, true
+	case json.Number:
+		return v.String(), true
+	case bool:
+		return strconv.FormatBool(v), true
+	}
+	return "", false
+}
+
+// asBool takes a boolean, or a string that spells one.
+func asBool(value any) (result, ok bool) {
+	switch v := value.(type) {
+	case bool:
+		return v, true
+	case string:
+		switch strings.ToLower(strings.TrimSpace(v)) {
+		case "true":
+			return true, true
+		case "false":
+			return false, true
+		}
+	}
+	return false, false
+}
+
+type number struct {
+	text    string
+	float   float64
+	integer int64
+	whole   bool
+}
+
+// asNumber takes a number, or a string that spells one. 42.0 is whole.
+func asNumber(value any) (number, bool) {
+	n := number{}
+	switch v := value.(type) {
+	case json.Number:
+		n.text = v.String()
+	case float64: // a default
+		n.text = strconv.FormatFloat(v, 'f', -1, 64)
+	case string:
+		n.text = strings.TrimSpace(v)
+	default:
+		return n, false
+	}
+	if integer, err := strconv.ParseInt(n.text, 10, 64); err == nil {
+		return number{text: n.text, float: float64(integer), integer: integer, whole: true}, true
+	}
+	float, err := strconv.ParseFloat(n.text, 64)
+	if err != nil || math.IsInf(float, 0) || math.IsNaN(float) {
+		return n, false
+	}
+	n.float = float
+	if float == math.Trunc(float) && math.Abs(float) < 1<<53 {
+		n.integer, n.whole = int64(float), true
+	}
+	return n, true
+}
+
+// find resolves a name: a parameter's own, an alias, or either of them with
+// another case or other word separators.
+func (s *schema) find(name string) (int, bool) {
+	if i, ok := s.names[name]; ok {
+		return i, true
+	}
+	folded, found := fold(name), -1
+	for known, i := range s.names {
+		if fold(known) != folded {
+			continue
+		}
+		if found >= 0 && found != i {
+			return 0, false // two could have been meant
+		}
+		found = i
+	}
+	return found, found >= 0
+}
+
+func (s *schema) fieldNames() []string {
+	names := make([]string, len(s.fields))
+	for i, f := range s.fields {
+		names[i] = f.name
+	}
+	return names
+}
+
+// meant suggests the nearest of the accepted names, or lists them.
+func meant(name string, accepted []string) string {
+	if suggestion := suggest(name, accepted); suggestion != "" {
+		return suggestion
+	}
+	if len(accepted) == 0 {
+		return ", it takes none"
+	}
+	return ", it takes " + strings.Join(accepted, ", ")
+}
+
+func suggest(name string, accepted []string) string {
+	if nearest := Nearest(name, accepted); nearest != "" {
+		return fmt.Sprintf(", did you mean %q?", nearest)
+	}
+	return ""
+}
+
+// example shows the least that a call needs, and what came when it was
+// nothing: models that send {} again and again need to see both.
+func (t Tool) example(value any) string {
+	required := make(map[string]any)
+	for _, f := range t.schema.fields {
+		if f.required {
+			required[f.name] = f.schema.placeholder()
+		}
+	}
+	text, err := json.Marshal(required)
+	if err != nil {
+		return "see the tool's schema"
+	}
+	if object, ok := value.(map[string]any); ok && len(object) == 0 {
+		return fmt.Sprintf("the arguments were empty; the least is %s", text)
+	}
+	if len(required) == 0 {
+		return "all arguments are optional"
+	}
+	return fmt.Sprintf("the least is %s", text)
+}
+
+func (s *schema) placeholder() any {
+	switch {
+	case len(s.enum) > 0:
+		return s.enum[0]
+	case s.kind == kindInteger || s.kind == kindNumber:
+		if s.min != nil {
+			return *s.min
+		}
+		return 1
+	case s.kind == kindBoolean:
+		return true
+	case s.kind == kindArray:
+		return []any{s.items.placeholder()}
+	case s.kind == kindObject:
+		return map[string]any{}
+	}
+	return "..."
+}
+
+// describe names a value the way the model would recognise it.
+func describe(value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "null"
+	case string:
+		return "the string " + quote(v)
+	case json.Number:
+		return "the number " + v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	case []any:
+		return fmt.Sprintf("an array of %d", len(v))
+	}
+	return "an object"
+}
+
+// quote shows a stranger's text in a bounded space.
+func quote(text string) string {
+	const most = 60
+	if len(text) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		return strconv.Quote(text[:cut]) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+func sortedKeys(object map[string]any) []string {
+	return slices.Sorted(maps.Keys(object))
+}

@@ -1,0 +1,96 @@
+package tools
+
+import "fmt"
+
+// A Part is one piece of a result. Text is for reading; Data with a MIME type
+// is an image or audio that the client's model looks at or listens to itself.
+// A URI makes it a resource: with text or data it is handed over, alone it is
+// a link.
+type Part struct {
+	Text string
+	Data []byte
+	MIME string
+	URI  string
+	Name string // of a link
+}
+
+// A Result is what a tool hands back. Text is for the model; Data goes to
+// programs as structured content and is never a second copy of the text.
+type Result struct {
+	Parts []Part
+	Data  map[string]any
+	// Failed marks a result that tells of a failure.
+	Failed bool
+	// Kind of the failure, "" for none.
+	Kind Kind
+}
+
+// Text is a result of one text.
+func Text(text string) Result { return Result{Parts: []Part{{Text: text}}} }
+
+// Textf is Text with formatting.
+func Textf(format string, args ...any) Result { return Text(fmt.Sprintf(format, args...)) }
+
+// Image is a result of one picture, or sound when mime says so.
+func Image(data []byte, mime string) Result {
+	return Result{Parts: []Part{{Data: data, MIME: mime}}}
+}
+
+// Failure is the result that tells the model of err.
+func Failure(err error) Result {
+	known := AsError(err)
+	r := Text(known.Error())
+	r.Failed, r.Kind = true, known.Kind
+	return r
+}
+
+// With adds structured content.
+func (r Result) With(data map[string]any) Result {
+	r.Data = data
+	return r
+}
+
+// Add appends parts.
+func (r Result) Add(parts ...Part) Result {
+	r.Parts = append(r.Parts[:len(r.Parts):len(r.Parts)], parts...)
+	return r
+}
+
+// Text joins the text parts with newlines.
+func (r Result) Text() string {
+	text := ""
+	for _, p := range r.Parts {
+		if p.Text == "" {
+			continue
+		}
+		if text != "" {
+			text += "\n"
+		}
+		text += p.Text
+	}
+	return text
+}
+
+// Map returns r with every string that a reader could see replaced by f.
+func (r Result) Map(f func(string) string, value func(any) any) Result {
+	parts := make([]Part, len(r.Parts))
+	for i, p := range r.Parts {
+		p.Text, p.URI, p.Name = f(p.Text), f(p.URI), f(p.Name)
+		parts[i] = p
+	}
+	r.Parts = parts
+	if r.Data != nil {
+		r.Data, _ = value(r.Data).(map[string]any)
+	}
+	return r
+}
+
+// Size is the number of bytes of text and data that r carries, structured
+// content left out.
+func (r Result) Size() int {
+	n := 0
+	for _, p := range r.Parts {
+		n += len(p.Text) + len(p.Data)
+	}
+	return n
+}

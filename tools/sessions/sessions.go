@@ -1,0 +1,30 @@
+// Package sessions holds the tools through which an agent learns about its own
+// conversation. It knows what a session is to an agent, and neither transports
+// nor storage. Begin with status.go.
+package sessions
+
+import (
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const group = "sessions"
+
+// A Status is what is known of a caller's present session.
+type Status struct {
+	Since    time.Time // of its first call
+	Calls    int
+	Failed   int
+	Tools    int // that the caller sees
+	Autonomy string
+	Left     int // calls that may be made at once, now
+	Version  string
+}
+
+// Tools lists the tools of the group. status looks up a caller's session.
+func Tools(status func(tools.Caller) Status) []tools.Tool {
+	return []tools.Tool{
+		tools.New(sessionStatus{status}),
+	}
+}

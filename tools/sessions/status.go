@@ -1,0 +1,57 @@
+package sessions
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// sessionStatus tells an agent who it is here and what it may do.
+type sessionStatus struct {
+	status func(tools.Caller) Status
+}
+
+type sessionStatusArgs struct {
+	SessionKey string `json:"session_key,omitempty" jsonschema:"default: this session" alias:"session,key"`
+}
+
+func (sessionStatus) Spec() tools.Spec {
+	return tools.Spec{
+		Name: "session_status", Group: group, Title: "Session status", Risk: tools.Reads,
+		Doc:      "Who you are here (session, agent, user, profile), what you may do without asking, and how many calls you made and have left.",
+		Keywords: "session profile identity limits whoami", Repeats: true,
+	}
+}
+
+func (t sessionStatus) Do(ctx context.Context, a sessionStatusArgs) (tools.Result, error) {
+	c := tools.CallerFrom(ctx)
+	if a.SessionKey != "" && a.SessionKey != c.Session {
+		return tools.Result{}, tools.Errorf(tools.NotFound, "there is no session %q that you may see", a.SessionKey).
+			Try("leave session_key out to see your own")
+	}
+	s := t.status(c)
+	var b strings.Builder
+	line := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "%s: %s\n", name, value)
+		}
+	}
+	line("Session", c.Session)
+	line("Agent", c.Agent)
+	line("User", c.User)
+	line("Profile", fmt.Sprintf("%s, %d tools, autonomy %s", c.Profile, s.Tools, s.Autonomy))
+	line("Provider", c.Provider)
+	line("Channel", strings.TrimSpace(c.Channel+" "+c.ChatID))
+	if c.Depth > 0 {
+		line("Depth", fmt.Sprintf("%d, as a subagent", c.Depth))
+	}
+	line("Calls", fmt.Sprintf("%d, %d of them failed; %d more may be made at once", s.Calls, s.Failed, s.Left))
+	if !s.Since.IsZero() {
+		line("Since", s.Since.UTC().Format(time.RFC3339))
+	}
+	line("Server", "mcp-tools "+s.Version)
+	return tools.Text(strings.TrimSuffix(b.String(), "\n")), nil
+}

@@ -1,0 +1,73 @@
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+)
+
+// A Set is the registry: every tool that this server has, by name and by the
+// names that other systems gave it. It does not change after NewSet.
+type Set struct {
+	ordered []Tool
+	byName  map[string]int
+	aliases map[string]int
+}
+
+// NewSet collects tools, and reports every mistake in them at once: duplicate
+// names, missing risks and descriptions, arguments that make no schema.
+func NewSet(all ...Tool) (*Set, error) {
+	s := &Set{byName: make(map[string]int), aliases: make(map[string]int)}
+	var problems []error
+	for _, t := range all {
+		problems = append(problems, t.Spec.check(), t.err)
+		if _, taken := s.byName[t.Spec.Name]; taken {
+			problems = append(problems, fmt.Errorf("two tools are called %q", t.Spec.Name))
+		}
+		s.byName[t.Spec.Name] = len(s.ordered)
+		s.ordered = append(s.ordered, t)
+	}
+	for i, t := range s.ordered {
+		for _, alias := range t.Spec.Also {
+			if other, taken := s.aliases[alias]; taken {
+				problems = append(problems, fmt.Errorf("tools %q and %q both answer to %q", s.ordered[other].Spec.Name, t.Spec.Name, alias))
+			}
+			if _, taken := s.byName[alias]; taken {
+				problems = append(problems, fmt.Errorf("tool %q answers to %q, which is a tool of its own", t.Spec.Name, alias))
+			}
+			s.aliases[alias] = i
+		}
+	}
+	if err := errors.Join(problems...); err != nil {
+		return nil, fmt.Errorf("the tools do not fit together:\n%w", err)
+	}
+	return s, nil
+}
+
+// Lookup finds a tool by its own name or by one of its other names.
+func (s *Set) Lookup(name string) (Tool, bool) {
+	i, ok := s.byName[name]
+	if !ok {
+		i, ok = s.aliases[name]
+	}
+	if !ok {
+		return Tool{}, false
+	}
+	return s.ordered[i], true
+}
+
+// All yields the tools in the order in which a reader should learn them.
+func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.ordered) }
+
+// Len is the number of tools.
+func (s *Set) Len() int { return len(s.ordered) }
+
+// Names lists the tools' own names, in order.
+func (s *Set) Names() []string {
+	names := make([]string, len(s.ordered))
+	for i, t := range s.ordered {
+		names[i] = t.Spec.Name
+	}
+	return names
+}

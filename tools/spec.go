@@ -1,0 +1,105 @@
+// Package tools says what a tool is: a Spec that describes it to models and
+// to the policy, typed arguments whose schema comes from a struct, a Result,
+// and an Error with two readers. It knows no tool, no protocol and no policy.
+//
+// To add a tool, read one in a group package (tools/automation/datetime.go is
+// the smallest). To follow a call, begin with [New] and [Tool.Bind].
+package tools
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+)
+
+// Risk says how much harm one call can do. The zero Risk is refused, so that
+// no tool is harmless by omission.
+type Risk uint8
+
+// The risks, from harmless to open-ended. They are ordered: a later one
+// includes whatever an earlier one can do.
+const (
+	unrated  Risk = iota
+	Reads         // changes nothing
+	Writes        // adds or changes something that can be taken back
+	Destroys      // removes or overwrites for good
+	Runs          // runs code, or reaches out in the caller's name
+)
+
+var riskNames = [...]string{unrated: "unrated", Reads: "reads", Writes: "writes", Destroys: "destroys", Runs: "runs"}
+
+func (r Risk) String() string {
+	if int(r) < len(riskNames) {
+		return riskNames[r]
+	}
+	return fmt.Sprintf("risk(%d)", uint8(r))
+}
+
+// Valid reports whether r was chosen, not forgotten.
+func (r Risk) Valid() bool { return r > unrated && r <= Runs }
+
+// MarshalText makes a Risk readable in JSON and logs.
+func (r Risk) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// Hints are the promises about a tool that its Risk does not make.
+type Hints struct {
+	Idempotent bool // calling twice with the same arguments equals calling once
+	OpenWorld  bool // it reaches beyond this machine and the caller's own data
+}
+
+// A Spec describes a tool to the model, to the policy and to the pipeline.
+type Spec struct {
+	Name  string // lower_snake_case, unique in a Set
+	Group string // the policy group it belongs to, "fs" for group:fs
+	Title string // for people
+	Doc   string // for models: what comes back, then when another tool is better
+	Risk  Risk   // of the worst call; a tool may rate single calls lower
+	Hints Hints
+
+	// Also lists names that other systems gave this tool. They are accepted
+	// on a call and never listed.
+	Also []string
+	// Timeout bounds one run. Zero leaves it to the server.
+	Timeout time.Duration
+	// MaxText bounds one string argument in bytes. Zero leaves it to the
+	// server; a field may say otherwise with a maxlen tag.
+	MaxText int
+	// Keywords help a client that searches tools instead of listing them.
+	Keywords string
+	// Core asks such a client to load the tool at once.
+	Core bool
+	// Repeats marks a tool that is meant to be asked the same thing again,
+	// such as a poll, so that the loop guard leaves it more room.
+	Repeats bool
+}
+
+var (
+	namePattern  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+	groupPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
+)
+
+// check names everything that is missing or wrong in s.
+func (s Spec) check() error {
+	var problems []error
+	missing := func(what string) {
+		problems = append(problems, fmt.Errorf("tool %q has no %s", s.Name, what))
+	}
+	if !namePattern.MatchString(s.Name) {
+		problems = append(problems, fmt.Errorf("tool name %q is not lower_snake_case of at most 64 characters", s.Name))
+	}
+	if !groupPattern.MatchString(s.Group) {
+		missing("group")
+	}
+	if strings.TrimSpace(s.Title) == "" {
+		missing("title")
+	}
+	if strings.TrimSpace(s.Doc) == "" {
+		missing("description")
+	}
+	if !s.Risk.Valid() {
+		missing("risk")
+	}
+	return errors.Join(problems...)
+}

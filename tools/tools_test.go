@@ -1,0 +1,299 @@
+package tools
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// probe is a tool with an argument of every kind.
+type probe struct{}
+
+type probeArgs struct {
+	Path    string            `json:"path" jsonschema:"a file" alias:"file_path,filename"`
+	Limit   int               `json:"limit,omitempty" jsonschema:"how many" min:"1" max:"600" default:"20"`
+	Ratio   float64           `json:"ratio,omitempty" jsonschema:"how much" min:"0"`
+	Deep    bool              `json:"deep,omitempty" jsonschema:"also below"`
+	Mode    string            `json:"mode,omitempty" jsonschema:"in which way" enum:"fast,careful"`
+	Names   []string          `json:"names,omitempty" jsonschema:"some names" maxitems:"3"`
+	Edits   []probeEdit       `json:"edits,omitempty" jsonschema:"changes"`
+	Env     map[string]string `json:"env,omitempty" jsonschema:"variables"`
+	Body    json.RawMessage   `json:"body,omitempty" jsonschema:"anything"`
+	Timeout *int              `json:"timeout_seconds,omitempty" jsonschema:"seconds"`
+	Short   string            `json:"short,omitempty" jsonschema:"brief" maxlen:"4"`
+}
+
+type probeEdit struct {
+	Old string `json:"old_string" jsonschema:"before" alias:"oldText"`
+	New string `json:"new_string" jsonschema:"after"`
+}
+
+func (probe) Spec() Spec {
+	return Spec{Name: "probe", Group: "test", Title: "Probe", Doc: "Probes.", Risk: Reads, Also: []string{"Probe"}}
+}
+
+func (probe) Do(_ context.Context, a probeArgs) (Result, error) {
+	text, err := json.Marshal(a)
+	return Text(string(text)), err
+}
+
+func (probe) Rate(_ context.Context, a probeArgs) (Risk, string) {
+	if a.Deep {
+		return Runs, "it goes deep"
+	}
+	return Reads, ""
+}
+
+func run(t *testing.T, tool Tool, args string) (string, error) {
+	t.Helper()
+	call, err := tool.Bind(json.RawMessage(args), DefaultLimits())
+	if err != nil {
+		return "", err
+	}
+	res, err := call.Run(t.Context())
+	return res.Text(), err
+}
+
+func TestBindMendsWhatModelsGetWrong(t *testing.T) {
+	const bare = `{"path":"a","limit":20}`
+	for name, test := range map[string]struct{ args, want string }{
+		"as it should be":           {`{"path":"a"}`, bare},
+		"a number as a string":      {`{"path":"a","limit":"42"}`, `{"path":"a","limit":42}`},
+		"a whole float":             {`{"path":"a","limit":42.0}`, `{"path":"a","limit":42}`},
+		"a boolean as a string":     {`{"path":"a","deep":"True"}`, `{"path":"a","limit":20,"deep":true}`},
+		"a string as a number":      {`{"path":42}`, `{"path":"42","limit":20}`},
+		"one value for a list":      {`{"path":"a","names":"x"}`, `{"path":"a","limit":20,"names":["x"]}`},
+		"a list as JSON text":       {`{"path":"a","names":"[\"x\",\"y\"]"}`, `{"path":"a","limit":20,"names":["x","y"]}`},
+		"an object as JSON text":    {`{"path":"a","env":"{\"K\":\"v\"}"}`, `{"path":"a","limit":20,"env":{"K":"v"}}`},
+		"one object for a list":     {`{"path":"a","edits":{"oldText":"x","new_string":"y"}}`, `{"path":"a","limit":20,"edits":[{"old_string":"x","new_string":"y"}]}`},
+		"all arguments as a string": {`"{\"path\":\"a\"}"`, bare},
+		"an alias":                  {`{"file_path":"a"}`, bare},
+		"another case":              {`{"Path":"a","timeoutSeconds":5}`, `{"path":"a","limit":20,"timeout_seconds":5}`},
+		"null for nothing":          {`{"path":"a","limit":null,"mode":null}`, bare},
+		"an enum in another case":   {`{"path":"a","mode":"FAST"}`, `{"path":"a","limit":20,"mode":"fast"}`},
+		"anything":                  {`{"path":"a","body":{"n":12345678901234567890}}`, `{"path":"a","limit":20,"body":{"n":12345678901234567890}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := run(t, New(probe{}), test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestBindExplainsEverythingElse(t *testing.T) {
+	for name, test := range map[string]struct{ args, want string }{
+		"nothing":               {`{}`, `invalid: probe: "path" is missing; the arguments were empty; the least is {"path":"..."}`},
+		"no arguments at all":   {``, `invalid: probe: "path" is missing; the arguments were empty; the least is {"path":"..."}`},
+		"too much":              {`{"path":"a","limit":900}`, `invalid: probe: "limit" is 900, the most is 600; the least is {"path":"..."}`},
+		"too little":            {`{"path":"a","limit":0}`, `invalid: probe: "limit" is 0, the least is 1; the least is {"path":"..."}`},
+		"a fraction":            {`{"path":"a","limit":1.5}`, `invalid: probe: "limit" must be a whole number, not the number 1.5; the least is {"path":"..."}`},
+		"an unknown name":       {`{"path":"a","limt":1}`, `invalid: probe: probe has no argument "limt", did you mean "limit"?; the least is {"path":"..."}`},
+		"an unknown enum":       {`{"path":"a","mode":"carful"}`, `invalid: probe: "mode" is "carful", it must be one of fast, careful, did you mean "careful"?; the least is {"path":"..."}`},
+		"twice":                 {`{"path":"a","file_path":"b"}`, `invalid: probe: "file_path" and "path" are the same argument; send one; the least is {"path":"..."}`},
+		"the wrong kind":        {`{"path":["a"]}`, `invalid: probe: "path" must be a string, not an array of 1; the least is {"path":"..."}`},
+		"too many entries":      {`{"path":"a","names":["1","2","3","4"]}`, `invalid: probe: "names" has 4 entries, the most is 3; the least is {"path":"..."}`},
+		"too long":              {`{"path":"a","short":"12345"}`, `invalid: probe: "short" is 5 bytes long, the most is 4; the least is {"path":"..."}`},
+		"deep inside":           {`{"path":"a","edits":[{"old_string":"x"}]}`, `invalid: probe: "edits[0].new_string" is missing; the least is {"path":"..."}`},
+		"too deep":              {`{"path":"a","body":[[[[[[1]]]]]]}`, `invalid: probe: "body" is nested more than 5 levels deep; the least is {"path":"..."}`},
+		"an array":              {`[1]`, `invalid: probe: the arguments must be an object, not an array of 1; the least is {"path":"..."}`},
+		"not JSON":              {`{"path":`, `invalid: the arguments of probe are not JSON: unexpected EOF; send one JSON object`},
+		"two values":            {`{"path":"a"}{"path":"b"}`, `invalid: the arguments of probe are not JSON: something follows the first value; send one JSON object`},
+		"several mistakes":      {`{"limit":0,"mode":"x"}`, `invalid: probe: "limit" is 0, the least is 1; "mode" is "x", it must be one of fast, careful; "path" is missing; the least is {"path":"..."}`},
+		"a number out of range": {`{"path":"a","timeout_seconds":1e300}`, `invalid: probe: "timeout_seconds" must be a whole number, not the number 1e300; the least is {"path":"..."}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := run(t, New(probe{}), test.args)
+			if err == nil {
+				t.Fatal("the mistake was accepted")
+			}
+			if diff := cmp.Diff(test.want, err.Error()); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestSchemaSaysWhatBindAccepts(t *testing.T) {
+	tool := New(probe{})
+	if _, err := compile(tool.Schema()); err != nil {
+		t.Errorf("the schema does not compile: %v", err)
+	}
+	for _, want := range []string{
+		`"limit":{"type":"integer","description":"how many","minimum":1,"maximum":600,"default":20}`,
+		`"mode":{"type":"string","description":"in which way","enum":["fast","careful"]}`,
+		`"env":{"type":"object","description":"variables","additionalProperties":{"type":"string"}}`,
+		`"body":{"description":"anything"}`,
+		`"required":["path"],"additionalProperties":false}`,
+	} {
+		if !bytes.Contains(tool.Schema(), []byte(want)) {
+			t.Errorf("the schema lacks %s:\n%s", want, tool.Schema())
+		}
+	}
+	if bytes.Contains(tool.Schema(), []byte("file_path")) {
+		t.Error("the schema lists an alias: the model would pay for it twice")
+	}
+}
+
+func TestRateJudgesThisCall(t *testing.T) {
+	for args, want := range map[string]Risk{`{"path":"a"}`: Reads, `{"path":"a","deep":true}`: Runs} {
+		call, err := New(probe{}).Bind(json.RawMessage(args), DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := call.Rate(t.Context()); got != want {
+			t.Errorf("%s: rated %s, want %s", args, got, want)
+		}
+	}
+}
+
+func TestEqualCallsHaveEqualJSON(t *testing.T) {
+	var forms []string
+	for _, args := range []string{`{"path":"a","limit":"5"}`, `{ "limit":5.0, "filename":"a" }`} {
+		call, err := New(probe{}).Bind(json.RawMessage(args), DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms = append(forms, string(call.JSON()))
+	}
+	if forms[0] != forms[1] {
+		t.Errorf("%s differs from %s", forms[0], forms[1])
+	}
+}
+
+// careless is a tool whose author forgot nearly everything.
+type careless struct{}
+
+func (careless) Spec() Spec { return Spec{Name: "Bad-Name"} }
+
+func (careless) Do(context.Context, struct {
+	X chan int `json:"x" jsonschema:"no"`
+	Y string   `json:"y"`
+	Z string
+},
+) (Result, error) {
+	return Result{}, nil
+}
+
+func TestSetRefusesWhatIsMissing(t *testing.T) {
+	_, err := NewSet(New(careless{}), New(probe{}), New(probe{}))
+	if err == nil {
+		t.Fatal("the set was accepted")
+	}
+	for _, want := range []string{
+		"not lower_snake_case", "no group", "no title", "no description", "no risk",
+		"has no JSON Schema here", "needs a jsonschema tag", "needs a json tag", `two tools are called "probe"`, `both answer to "Probe"`,
+	} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q:\n%v", want, err)
+		}
+	}
+}
+
+func TestLookupKnowsOtherNames(t *testing.T) {
+	set, err := NewSet(New(probe{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{"probe": true, "Probe": true, "prob": false, "": false} {
+		if _, ok := set.Lookup(name); ok != want {
+			t.Errorf("Lookup(%q) = %v, want %v", name, ok, want)
+		}
+	}
+}
+
+func TestForeignToolsAreCheckedAsTheyAre(t *testing.T) {
+	spec := Spec{Name: "other", Group: "test", Title: "Other", Doc: "Others.", Risk: Reads}
+	echo := func(_ context.Context, args json.RawMessage) (Result, error) { return Text(string(args)), nil }
+	tool := NewForeign(spec, json.RawMessage(`{"type":"object","$defs":{"n":{"type":"integer"}},"properties":{"n":{"$ref":"#/$defs/n"}},"required":["n"]}`), echo)
+	if got, err := run(t, tool, `{"n":1}`); err != nil || got != `{"n":1}` {
+		t.Errorf("got %s, %v", got, err)
+	}
+	if _, err := run(t, tool, `{"n":"1"}`); AsError(err).Kind != Invalid || !strings.Contains(err.Error(), "/n") {
+		t.Errorf("a wrong argument gave %v", err)
+	}
+	for _, broken := range []string{`{"type":"object","properties":{"a":{"type":"nonsense"}}}`, `{"type":"object","$ref":"http://localhost/x"}`, `[]`, `{`} {
+		if _, err := NewSet(NewForeign(spec, json.RawMessage(broken), echo)); err == nil {
+			t.Errorf("the schema %s was accepted", broken)
+		}
+	}
+}
+
+func TestErrorsHaveTwoReaders(t *testing.T) {
+	cause := errors.New("open /srv/secret/a.txt: permission denied")
+	shown := Errorf(NotFound, "no file %q", "a.txt").Try("call list_files").Because(cause)
+	if got := Failure(shown).Text(); got != `not_found: no file "a.txt"; call list_files` {
+		t.Errorf("the model reads %q", got)
+	}
+	if !errors.Is(shown, cause) {
+		t.Error("the log cannot find the cause")
+	}
+	for name, test := range map[string]struct {
+		err  error
+		kind Kind
+	}{
+		"an error of ours":     {fmt.Errorf("reading: %w", cause), Internal},
+		"a deadline":           {fmt.Errorf("x: %w", context.DeadlineExceeded), Timeout},
+		"a cancellation":       {context.Canceled, Cancelled},
+		"a wrapped tool error": {fmt.Errorf("x: %w", shown), NotFound},
+	} {
+		if got := Failure(test.err); got.Kind != test.kind || strings.Contains(got.Text(), "/srv") {
+			t.Errorf("%s: %s %q", name, got.Kind, got.Text())
+		}
+	}
+}
+
+func TestNearest(t *testing.T) {
+	names := []string{"read_file", "write_file", "session_status", "datetime"}
+	for name, want := range map[string]string{
+		"readfile": "read_file", "raed_file": "read_file", "Read-File": "read_file", "status": "session_status",
+		"date_time": "datetime", "zzz": "", "": "", strings.Repeat("x", 100_000): "",
+	} {
+		if got := Nearest(name, names); got != want {
+			t.Errorf("Nearest(%.20q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
+func FuzzBind(f *testing.F) {
+	tool := New(probe{})
+	for _, seed := range []string{`{}`, `{"path":"a"}`, `"{}"`, `{"edits":"[{}]"}`, `{"body":[[1]],"limit":"9"}`, `{"path":1e999}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		call, err := tool.Bind(raw, DefaultLimits())
+		if err != nil {
+			if AsError(err).Kind != Invalid || len(err.Error()) > 20_000 {
+				t.Fatalf("a bad error: %.200q", err.Error())
+			}
+			return
+		}
+		again, err := tool.Bind(call.JSON(), DefaultLimits())
+		if err != nil {
+			t.Fatalf("%s was accepted, its canonical form %s is not: %v", raw, call.JSON(), err)
+		}
+		if string(again.JSON()) != string(call.JSON()) {
+			t.Fatalf("%s is not stable: %s", call.JSON(), again.JSON())
+		}
+	})
+}
+
+func BenchmarkBind(b *testing.B) {
+	tool := New(probe{})
+	raw := json.RawMessage(`{"path":"a/b/c.txt","limit":10,"deep":false}`)
+	for b.Loop() {
+		if _, err := tool.Bind(raw, DefaultLimits()); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
