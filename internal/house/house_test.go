@@ -1,0 +1,275 @@
+package house
+
+import (
+	"bytes"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/mcp-tools/mcp-tools"
+
+// source is one Go file of the house.
+type source struct {
+	path string // from the root, with slashes
+	dir  string
+	ast  *ast.File
+	set  *token.FileSet
+	text []byte
+}
+
+func (s source) test() bool { return strings.HasSuffix(s.path, "_test.go") }
+
+func (s source) line(pos token.Pos) string {
+	return s.path + ":" + strconv.Itoa(s.set.Position(pos).Line)
+}
+
+// sources reads every Go file of the module.
+func sources(t *testing.T) []source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, name)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		all = append(all, source{rel, path.Dir(rel), file, set, text})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 20 {
+		t.Fatalf("found only %d Go files: the tests look in the wrong place", len(all))
+	}
+	return all
+}
+
+// layer is a row of the house: 0 is the words, 3 joins everything.
+func layer(dir string) int {
+	switch first, rest, nested := strings.Cut(dir, "/"); {
+	case first == "cmd":
+		return 3
+	case first == "server" || first == "internal":
+		return 2
+	case first == "policy" || first == "tools" && nested && rest != "":
+		return 1
+	}
+	return 0
+}
+
+// room is the part of the house that a package belongs to: packages of one
+// room may import each other.
+func room(dir string) string {
+	first, rest, _ := strings.Cut(dir, "/")
+	if first == "internal" || first == "tools" {
+		next, _, _ := strings.Cut(rest, "/")
+		return first + "/" + next
+	}
+	return first
+}
+
+func TestImportsPointDownwards(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, spec := range s.ast.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			target, ours := strings.CutPrefix(imported, module+"/")
+			if !ours || room(target) == room(s.dir) || s.test() && strings.HasSuffix(target, "test") {
+				continue
+			}
+			if layer(target) >= layer(s.dir) {
+				t.Errorf("%s: %s (row %d) may not import %s (row %d): arrows point downwards, never within a row",
+					s.line(spec.Pos()), s.dir, layer(s.dir), target, layer(target))
+			}
+		}
+	}
+}
+
+func TestLargeLibrariesHaveOneDoor(t *testing.T) {
+	doors := map[string][]string{
+		"github.com/mark3labs/mcp-go":         {"server"},
+		"github.com/spf13/cobra":              {"cmd/mcp-tools"},
+		"github.com/prometheus/client_golang": {"internal/telemetry"},
+		"go.opentelemetry.io/otel":            {"internal/telemetry"},
+		"github.com/fsnotify/fsnotify":        {"internal/config", "internal/audit"},
+		"go.yaml.in/yaml":                     {"internal/config"},
+		"github.com/go-jose/go-jose":          {"internal/oauth"},
+		"github.com/rogpeppe/go-internal":     {"cmd/mcp-tools"},
+		"github.com/blevesearch/bleve":        {"index"},
+		"github.com/docker/docker":            {"internal/sandbox"},
+		"github.com/PuerkitoBio/goquery":      {"tools/web"},
+		"github.com/JohannesKaufmann":         {"tools/web"},
+		"modernc.org/sqlite":                  {"internal/store"},
+		"github.com/jackc/pgx":                {"internal/store"},
+	}
+	for _, s := range sources(t) {
+		for _, spec := range s.ast.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			for library, allowed := range doors {
+				if strings.HasPrefix(imported, library) && !slices.Contains(allowed, room(s.dir)) && !slices.Contains(allowed, s.dir) {
+					t.Errorf("%s: %s belongs behind %s", s.line(spec.Pos()), library, strings.Join(allowed, " or "))
+				}
+			}
+		}
+	}
+}
+
+func TestNothingHappensBeforeMain(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, decl := range s.ast.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
+				t.Errorf("%s: no init functions", s.line(f.Pos()))
+			}
+		}
+		for _, spec := range s.ast.Imports {
+			// The timezone database is data; it is there for machines without one.
+			if spec.Name != nil && spec.Name.Name == "_" && spec.Path.Value != `"time/tzdata"` {
+				t.Errorf("%s: no blank imports", s.line(spec.Pos()))
+			}
+		}
+	}
+}
+
+// TestNothingGlobalChanges looks for assignments to package-level variables.
+func TestNothingGlobalChanges(t *testing.T) {
+	globals := map[string]map[string]bool{} // by directory
+	all := sources(t)
+	for _, s := range all {
+		if s.test() {
+			continue
+		}
+		if globals[s.dir] == nil {
+			globals[s.dir] = map[string]bool{}
+		}
+		for _, decl := range s.ast.Decls {
+			g, ok := decl.(*ast.GenDecl)
+			if !ok || g.Tok != token.VAR {
+				continue
+			}
+			for _, spec := range g.Specs {
+				v := spec.(*ast.ValueSpec)
+				for _, name := range v.Names {
+					globals[s.dir][name.Name] = true
+				}
+				if v.Values == nil {
+					t.Errorf("%s: %s is a package-level variable without a value: state belongs into a type", s.line(v.Pos()), v.Names[0].Name)
+				}
+			}
+		}
+	}
+	for _, s := range all {
+		if s.test() {
+			continue
+		}
+		ast.Inspect(s.ast, func(n ast.Node) bool {
+			assign, ok := n.(*ast.AssignStmt)
+			if !ok || assign.Tok == token.DEFINE {
+				return true
+			}
+			for _, left := range assign.Lhs {
+				if name := root(left); name != nil && globals[s.dir][name.Name] && name.Obj == nil {
+					t.Errorf("%s: %s is package-level and changes", s.line(assign.Pos()), name.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// root is the identifier that an assignment begins with.
+func root(e ast.Expr) *ast.Ident {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e
+	case *ast.SelectorExpr:
+		return root(e.X)
+	case *ast.IndexExpr:
+		return root(e.X)
+	case *ast.StarExpr:
+		return root(e.X)
+	}
+	return nil
+}
+
+func TestEveryPackageSaysWhatItKnows(t *testing.T) {
+	comments := map[string]string{}
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		if s.ast.Doc != nil {
+			comments[s.dir] += s.ast.Doc.Text()
+		} else if _, seen := comments[s.dir]; !seen {
+			comments[s.dir] = ""
+		}
+	}
+	for _, dir := range slices.Sorted(maps.Keys(comments)) {
+		if len(comments[dir]) < 80 {
+			t.Errorf("%s: the package comment must say what the package knows, what it does not, and where to begin; it says %q", dir, comments[dir])
+		}
+	}
+}
+
+func TestFilesAndFunctionsStayReadable(t *testing.T) {
+	const longestFile, longestFunction = 450, 70
+	for _, s := range sources(t) {
+		if lines := bytes.Count(s.text, []byte{'\n'}); lines > longestFile {
+			t.Errorf("%s has %d lines: look for the missing noun", s.path, lines)
+		}
+		if s.test() {
+			continue
+		}
+		for _, decl := range s.ast.Decls {
+			f, ok := decl.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			if lines := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1; lines > longestFunction {
+				t.Errorf("%s: %s has %d lines", s.line(f.Pos()), f.Name.Name, lines)
+			}
+		}
+	}
+}
+
+func TestNothingUnfinished(t *testing.T) {
+	marks := []string{"TO" + "DO", "FIX" + "ME", "XX" + "X:", "not " + "implemented"}
+	for _, s := range sources(t) {
+		for _, mark := range marks {
+			if i := bytes.Index(s.text, []byte(mark)); i >= 0 {
+				t.Errorf("%s:%d: %s", s.path, 1+bytes.Count(s.text[:i], []byte{'\n'}), mark)
+			}
+		}
+	}
+}
