@@ -1,0 +1,129 @@
+package oauth
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// accepted returns the signatures that may be configured: those whose
+// verification needs only what is public. With an HMAC, whoever can verify
+// can sign, and an attacker may present the public key as the secret.
+func accepted() []jose.SignatureAlgorithm {
+	return []jose.SignatureAlgorithm{
+		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
+		jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+	}
+}
+
+func (c Config) algorithms() ([]jose.SignatureAlgorithm, error) {
+	if len(c.Algorithms) == 0 {
+		return []jose.SignatureAlgorithm{jose.RS256, jose.PS256, jose.ES256, jose.EdDSA}, nil
+	}
+	algorithms := make([]jose.SignatureAlgorithm, len(c.Algorithms))
+	for i, name := range c.Algorithms {
+		algorithms[i] = jose.SignatureAlgorithm(name)
+		if !slices.Contains(accepted(), algorithms[i]) {
+			return nil, fmt.Errorf("algorithm %q cannot be accepted; choose from %q", name, accepted())
+		}
+	}
+	return algorithms, nil
+}
+
+func (c Config) checkURLs() error {
+	issuer, err := c.parseURL(c.Issuer)
+	switch {
+	case err != nil:
+		return fmt.Errorf("issuer %q: %w", c.Issuer, err)
+	case issuer.RawQuery != "" || issuer.ForceQuery:
+		return fmt.Errorf("issuer %q has a query", c.Issuer)
+	case c.JWKSURL == "":
+		return nil
+	}
+	if _, err := c.parseURL(c.JWKSURL); err != nil {
+		return fmt.Errorf("JWKS URL %q: %w", c.JWKSURL, err)
+	}
+	return nil
+}
+
+// parseURL takes a URL that keys, or the way to them, may come from. That is
+// https, since whoever changes a key on its way may sign as the issuer; only
+// an issuer on this machine may do without, and only on this machine.
+func (c Config) parseURL(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil:
+		return nil, errors.New("not a URL")
+	case u.Host == "" || u.User != nil || u.Fragment != "":
+		return nil, errors.New("want https://host/path, without a user and a fragment")
+	case u.Scheme == "https":
+		return u, nil
+	case u.Scheme == "http" && isLoopback(u) && c.local():
+		return u, nil
+	}
+	return nil, errors.New("want https; plain http is for an issuer on this machine")
+}
+
+// local says whether the issuer is on this machine.
+func (c Config) local() bool {
+	u, err := url.Parse(c.Issuer)
+	return err == nil && isLoopback(u)
+}
+
+func isLoopback(u *url.URL) bool {
+	ip := net.ParseIP(u.Hostname())
+	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (c Config) checkAudiences() error {
+	if len(c.Audiences) == 0 {
+		return errors.New("no audience: without one, tokens meant for others would count here")
+	}
+	for _, audience := range c.Audiences {
+		if strings.TrimSpace(audience) != audience || audience == "" {
+			return fmt.Errorf("audience %q is empty or has space around it", audience)
+		}
+	}
+	return nil
+}
+
+func (c Config) checkScopes() error {
+	if len(c.ScopeProfiles) == 0 {
+		return errors.New("no scope opens a profile, so no token would be good for anything")
+	}
+	for scope, profiles := range c.ScopeProfiles {
+		switch {
+		case !isScope(scope):
+			return fmt.Errorf("scope %q is empty or has characters that a scope cannot have", scope)
+		case scope == "offline_access":
+			return errors.New(`scope "offline_access" is between client and issuer and cannot open a profile`)
+		case len(profiles) == 0 || slices.Contains(profiles, ""):
+			return fmt.Errorf("scope %q opens no profile, or one without a name", scope)
+		}
+	}
+	for _, scope := range c.BasicScopes {
+		if _, known := c.ScopeProfiles[scope]; !known {
+			return fmt.Errorf("basic scope %q opens no profile", scope)
+		}
+	}
+	return nil
+}
+
+func (c Config) checkLeeway() error {
+	if c.Leeway < 0 || c.Leeway > maxLeeway {
+		return fmt.Errorf("leeway is %s, want 0 to %s; set the clock rather than more", c.Leeway, maxLeeway)
+	}
+	return nil
+}
+
+// isScope says whether text is a scope-token of RFC 6749.
+func isScope(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r > '~' || r == '"' || r == '\\'
+	})
+}

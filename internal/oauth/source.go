@@ -1,0 +1,190 @@
+package oauth
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+const (
+	maxBody      = 1 << 20 // of an answer, in bytes
+	maxKeys      = 100     // in a key set
+	maxRedirects = 3
+)
+
+// A source fetches the issuer's keys, one attempt at a time.
+type source struct {
+	config Config
+	client *http.Client
+	own    bool   // whether the client is ours alone
+	found  string // where discovery last found the keys
+}
+
+func newSource(c Config) *source {
+	client := http.Client{}
+	if c.HTTP != nil {
+		client = *c.HTTP
+	} else if transport, ok := http.DefaultTransport.(*http.Transport); ok {
+		client.Transport = transport.Clone()
+	}
+	theirs := client.CheckRedirect
+	client.CheckRedirect = func(next *http.Request, via []*http.Request) error {
+		first := via[0].URL
+		switch {
+		case next.URL.Scheme != first.Scheme || next.URL.Host != first.Host:
+			return errors.New("it redirects to another origin")
+		case len(via) > maxRedirects:
+			return errors.New("it redirects too often")
+		case theirs != nil:
+			return theirs(next, via)
+		}
+		return nil
+	}
+	return &source{config: c, client: &client, own: c.HTTP == nil}
+}
+
+// close gives up connections that are kept for later.
+func (s *source) close() {
+	if s.own {
+		s.client.CloseIdleConnections()
+	}
+}
+
+// keys returns the keys that the issuer publishes for signatures now. There
+// may be none: an issuer can withdraw them all.
+func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
+	address := s.config.JWKSURL
+	if address == "" {
+		var err error
+		if address, err = s.locate(ctx); err != nil {
+			return nil, err
+		}
+	}
+	body, err := s.get(ctx, address)
+	if err != nil {
+		s.found = "" // they may have moved
+		return nil, fmt.Errorf("fetching the issuer's keys: %w", err)
+	}
+	keys, err := parseKeys(body)
+	if err != nil {
+		return nil, fmt.Errorf("reading the issuer's keys from %s: %w", address, err)
+	}
+	return keys, nil
+}
+
+// locate asks the issuer where its keys are, unless it is known.
+func (s *source) locate(ctx context.Context) (string, error) {
+	if s.found != "" {
+		return s.found, nil
+	}
+	var failures []error
+	for _, address := range wellKnown(s.config.Issuer) {
+		keys, err := s.discover(ctx, address)
+		if err == nil {
+			s.found = keys
+			return keys, nil
+		}
+		failures = append(failures, fmt.Errorf("%s: %w", address, err))
+	}
+	return "", fmt.Errorf("discovering the issuer: %w", errors.Join(failures...))
+}
+
+// discover returns what the issuer's metadata at address say about its keys.
+func (s *source) discover(ctx context.Context, address string) (string, error) {
+	body, err := s.get(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	var metadata struct {
+		Issuer  string `json:"issuer"`
+		JWKSURI string `json:"jwks_uri"`
+	}
+	if err := json.Unmarshal(body, &metadata); err != nil {
+		return "", fmt.Errorf("reading the metadata: %w", err)
+	}
+	if metadata.Issuer != s.config.Issuer {
+		return "", fmt.Errorf("the metadata are of issuer %q, not of %q", metadata.Issuer, s.config.Issuer)
+	}
+	if _, err := s.config.parseURL(metadata.JWKSURI); err != nil {
+		return "", fmt.Errorf("jwks_uri %q: %w", metadata.JWKSURI, err)
+	}
+	return metadata.JWKSURI, nil
+}
+
+// wellKnown returns where an issuer's metadata may be, in the order in which
+// MCP clients look for them. RFC 8414 puts the well-known part between host
+// and path, OpenID Connect at the end.
+func wellKnown(issuer string) []string {
+	u, err := url.Parse(issuer)
+	if err != nil {
+		return nil
+	}
+	path := strings.TrimSuffix(u.EscapedPath(), "/")
+	origin := u.Scheme + "://" + u.Host
+	addresses := []string{
+		origin + "/.well-known/oauth-authorization-server" + path,
+		origin + "/.well-known/openid-configuration" + path,
+	}
+	if path != "" {
+		addresses = append(addresses, origin+path+"/.well-known/openid-configuration")
+	}
+	return addresses
+}
+
+// get fetches a JSON document.
+func (s *source) get(ctx context.Context, address string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := s.client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the answer is %q", res.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxBody {
+		return nil, fmt.Errorf("the answer has more than %d bytes", maxBody)
+	}
+	return body, nil
+}
+
+// parseKeys returns the keys of a set that may verify signatures. Others are
+// left out one by one: issuers publish keys for many purposes.
+func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
+	var set struct {
+		Keys []jsontext.Value `json:"keys"`
+	}
+	if err := json.Unmarshal(body, &set); err != nil {
+		return nil, err
+	}
+	if set.Keys == nil {
+		return nil, errors.New(`the key set has no list of "keys"`)
+	}
+	if len(set.Keys) > maxKeys {
+		return nil, fmt.Errorf("the key set has %d keys, the most is %d", len(set.Keys), maxKeys)
+	}
+	var keys []jose.JSONWebKey
+	for _, text := range set.Keys {
+		var key jose.JSONWebKey
+		if err := key.UnmarshalJSON(text); err == nil && usable(key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys, nil
+}

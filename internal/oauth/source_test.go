@@ -1,0 +1,272 @@
+package oauth
+
+import (
+	"crypto/rsa"
+	"io"
+	"log"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/go-jose/go-jose/v4"
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestWellKnown(t *testing.T) {
+	cases := []struct {
+		issuer string
+		want   []string
+	}{
+		{"https://a.example.com", []string{
+			"https://a.example.com/.well-known/oauth-authorization-server",
+			"https://a.example.com/.well-known/openid-configuration",
+		}},
+		{"https://a.example.com:8443/", []string{
+			"https://a.example.com:8443/.well-known/oauth-authorization-server",
+			"https://a.example.com:8443/.well-known/openid-configuration",
+		}},
+		{"https://a.example.com/realms/x%2Fy", []string{
+			"https://a.example.com/.well-known/oauth-authorization-server/realms/x%2Fy",
+			"https://a.example.com/.well-known/openid-configuration/realms/x%2Fy",
+			"https://a.example.com/realms/x%2Fy/.well-known/openid-configuration",
+		}},
+	}
+	for _, c := range cases {
+		if diff := cmp.Diff(c.want, wellKnown(c.issuer)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.issuer, diff)
+		}
+	}
+}
+
+// site serves fixed answers by path and counts all requests.
+type site struct {
+	*httptest.Server
+	answers map[string]http.HandlerFunc
+	asked   []string
+}
+
+func newSite(t *testing.T) *site {
+	s := &site{answers: map[string]http.HandlerFunc{}}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.asked = append(s.asked, r.URL.Path) // one request at a time
+		if answer := s.answers[r.URL.Path]; answer != nil {
+			answer(w, r)
+			return
+		}
+		http.NotFound(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+func text(body string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }
+}
+
+func metadata(issuer, keys string) http.HandlerFunc {
+	return text(`{"issuer":"` + issuer + `","jwks_uri":"` + keys + `","token_endpoint":"x"}`)
+}
+
+func redirect(to string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
+}
+
+func TestFetchingKeys(t *testing.T) {
+	key := newEd(t, "k")
+	public, err := key.public().MarshalJSON()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := `{"keys":[` + string(public) + `]}`
+	const path = "/tenant"
+	const oauthPath, oidcPath, oidcEnd = "/.well-known/oauth-authorization-server/tenant",
+		"/.well-known/openid-configuration/tenant", "/tenant/.well-known/openid-configuration"
+	cases := []struct {
+		name  string
+		setUp func(s, other *site)
+		want  string // in the error; empty for none
+	}{
+		{"oauth metadata", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
+		}, ""},
+		{"openid metadata", func(s, _ *site) {
+			s.answers[oidcPath] = metadata(s.URL+path, s.URL+"/keys")
+		}, ""},
+		{"openid metadata at the end", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL, s.URL+"/bad")
+			s.answers[oidcPath] = text("<html>")
+			s.answers[oidcEnd] = metadata(s.URL+path, s.URL+"/keys")
+		}, ""},
+		{"keys at another origin", func(s, other *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, other.URL+"/keys")
+			other.answers["/keys"] = text(set)
+		}, ""},
+		{"redirect at home", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/old")
+			s.answers["/old"] = redirect("/keys")
+		}, ""},
+		{"nothing", func(_, _ *site) {}, "404"},
+		{"metadata of another issuer", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path+"/", s.URL+"/keys")
+		}, "are of issuer"},
+		{"metadata without keys", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, "")
+		}, "jwks_uri"},
+		{"keys over plain http", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, "http://keys.example.com/")
+		}, "want https"},
+		{"keys in a file", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, "file:///etc/passwd")
+		}, "want https://host"},
+		{"redirect elsewhere", func(s, other *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/old")
+			s.answers["/old"] = redirect(other.URL + "/never")
+		}, "another origin"},
+		{"metadata elsewhere", func(s, other *site) {
+			s.answers[oauthPath] = redirect(other.URL + "/never")
+		}, "another origin"},
+		{"redirect for ever", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/old")
+			s.answers["/old"] = redirect("/old")
+		}, "too often"},
+		{"endless keys", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
+			s.answers["/keys"] = text(set + strings.Repeat(" ", maxBody))
+		}, "more than 1048576 bytes"},
+		{"too many keys", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
+			s.answers["/keys"] = text(`{"keys":[` + strings.Repeat("{},", maxKeys) + `{}]}`)
+		}, "101 keys"},
+		{"no list of keys", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
+			s.answers["/keys"] = text(`{"error":"x"}`)
+		}, "no list"},
+		{"deep keys", func(s, _ *site) {
+			s.answers[oauthPath] = metadata(s.URL+path, s.URL+"/keys")
+			s.answers["/keys"] = text(`{"keys":[` + strings.Repeat("[", maxBody-20))
+		}, "reading the issuer's keys"},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			s, other := newSite(t), newSite(t)
+			s.answers["/keys"] = text(set)
+			c.setUp(s, other)
+			src := newSource(Config{Issuer: s.URL + path})
+			defer src.close()
+			keys, err := src.keys(t.Context())
+			if c.want == "" {
+				if err != nil || len(keys) != 1 || keys[0].KeyID != "k" {
+					t.Fatalf("keys %v, error %v", keys, err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+			if len(other.asked) > 0 {
+				t.Errorf("the other origin was asked for %q", other.asked)
+			}
+		})
+	}
+}
+
+// The way to the keys is remembered while it leads to them.
+func TestDiscoveryIsDoneOnce(t *testing.T) {
+	s := newSite(t)
+	s.answers["/.well-known/oauth-authorization-server"] = metadata(s.URL, s.URL+"/keys")
+	s.answers["/keys"] = text(`{"keys":[]}`)
+	src := newSource(Config{Issuer: s.URL})
+	defer src.close()
+	fetch := func(wantErr bool, want ...string) {
+		t.Helper()
+		s.asked = nil
+		if _, err := src.keys(t.Context()); (err != nil) != wantErr {
+			t.Errorf("error %v", err)
+		}
+		if diff := cmp.Diff(want, s.asked); diff != "" {
+			t.Errorf("requests (-want +got):\n%s", diff)
+		}
+	}
+	const wellKnown = "/.well-known/oauth-authorization-server"
+	fetch(false, wellKnown, "/keys")
+	fetch(false, "/keys")
+	s.answers["/keys"] = nil
+	s.answers["/moved"] = text(`{"keys":[]}`)
+	s.answers[wellKnown] = metadata(s.URL, s.URL+"/moved")
+	fetch(true, "/keys")
+	fetch(false, wellKnown, "/moved")
+}
+
+func TestKeysAtAKnownPlace(t *testing.T) {
+	s := newSite(t)
+	s.answers["/keys"] = text(`{"keys":[]}`)
+	src := newSource(Config{Issuer: s.URL, JWKSURL: s.URL + "/keys"})
+	defer src.close()
+	if _, err := src.keys(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"/keys"}, s.asked); diff != "" {
+		t.Errorf("requests (-want +got):\n%s", diff)
+	}
+}
+
+// A client that is stricter about redirects stays so.
+func TestTheClientsOwnRulesHold(t *testing.T) {
+	s := newSite(t)
+	s.answers["/old"] = redirect("/keys")
+	s.answers["/keys"] = text(`{"keys":[]}`)
+	strict := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	src := newSource(Config{Issuer: s.URL, JWKSURL: s.URL + "/old", HTTP: strict})
+	if _, err := src.keys(t.Context()); err == nil || !strings.Contains(err.Error(), "302") {
+		t.Errorf("error %v, want one with the redirect", err)
+	}
+}
+
+func TestKeysOverTLS(t *testing.T) {
+	is, now := newIssuer(t), newClock()
+	secure := httptest.NewUnstartedServer(is)
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are meant to fail
+	secure.StartTLS()
+	defer secure.Close()
+	is.URL = secure.URL
+	key := newEC(t, "k")
+	is.publish(key.public())
+	config := is.config(now)
+	config.HTTP = secure.Client()
+	if got := code(t, verifier(t, config), key.sign(t, nil, is.claims(now, nil))); got != "" {
+		t.Errorf("with the issuer's certificate known: %q", got)
+	}
+	config.HTTP = nil
+	if got := code(t, verifier(t, config), key.sign(t, nil, is.claims(now, nil))); got != Unavailable {
+		t.Errorf("with an unknown certificate: %q", got)
+	}
+}
+
+func TestSmallRSAKeysAreRefused(t *testing.T) {
+	for bits, want := range map[uint]bool{1024: false, minRSA - 1: false, minRSA: true, 4096: true} {
+		key := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1), E: 65537}
+		if got := usable(jose.JSONWebKey{Key: key}); got != want {
+			t.Errorf("%d bits: usable is %t", bits, got)
+		}
+	}
+}
+
+func FuzzParseKeys(f *testing.F) {
+	for _, p := range []pair{newEd(f, "ed"), newEC(f, "ec"), newRSA(f, "rsa", jose.RS256)} {
+		public, err := p.public().MarshalJSON()
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add([]byte(`{"keys":[` + string(public) + `,{"kty":"oct","k":"AA"},null]}`))
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		keys, err := parseKeys(body)
+		for _, key := range keys {
+			if err != nil || !key.IsPublic() {
+				t.Errorf("key %q of %T, error %v", key.KeyID, key.Key, err)
+			}
+		}
+	})
+}

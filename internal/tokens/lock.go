@@ -1,0 +1,33 @@
+package tokens
+
+import (
+	"fmt"
+	"os"
+	"time"
+)
+
+// lock takes the lock at path, which other processes and other Tables of this
+// process respect. The system releases it when a process dies, so a lock
+// file that lies about means nothing and is left where it is: to remove it
+// would let two processes lock two files of the same name.
+func lock(path string, patience time.Duration) (unlock func(), err error) {
+	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the lock of the tokens: %w", err)
+	}
+	until := time.Now().Add(patience)
+	for {
+		taken, err := tryLock(file)
+		switch {
+		case err != nil:
+			_ = file.Close()
+			return nil, fmt.Errorf("locking %s: %w", path, err)
+		case taken:
+			return func() { _ = file.Close() }, nil // closing unlocks
+		case !time.Now().Before(until):
+			_ = file.Close()
+			return nil, fmt.Errorf("another process has held %s for %s; end it, or try again", path, patience)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}

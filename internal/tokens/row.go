@@ -1,0 +1,71 @@
+package tokens
+
+import (
+	"crypto/sha256"
+	"slices"
+	"time"
+)
+
+// AnyProfile among a token's profiles lets it use every profile there is. It
+// names none, so the endpoint's own is the default.
+const AnyProfile = "*"
+
+// A Row is what the table knows about one token. Times are in UTC; the zero
+// time means never. As JSON it has no hash, so it can be shown.
+type Row struct {
+	ID        string    `json:"id"`
+	Name      string    `json:"name"`
+	Profiles  []string  `json:"profiles"`
+	Agent     string    `json:"agent,omitzero"`
+	User      string    `json:"user,omitzero"`
+	Workspace string    `json:"workspace,omitzero"`
+	Created   time.Time `json:"created"`
+	Expires   time.Time `json:"expires,omitzero"`
+	LastUsed  time.Time `json:"last_used,omitzero"` // to the minute or so
+	Revoked   time.Time `json:"revoked,omitzero"`
+
+	hash [sha256.Size]byte
+}
+
+// A Grant is what a proven credential stands for.
+type Grant struct {
+	Subject   string // its holder, never the same for two ways to prove oneself
+	ID        string // the credential, for logs; not secret
+	Agent     string
+	User      string
+	Workspace string    // empty for the server's own
+	Profiles  []string  // those it may use, the first by default; AnyProfile for all
+	Scopes    []string  // always none: our own tokens carry profiles
+	ExpiresAt time.Time // zero for never
+}
+
+// Grant says what the token stands for.
+func (r Row) Grant() Grant {
+	return Grant{
+		Subject:   "token:" + r.ID,
+		ID:        r.ID,
+		Agent:     r.Agent,
+		User:      r.User,
+		Workspace: r.Workspace,
+		Profiles:  slices.Clone(r.Profiles),
+		ExpiresAt: r.Expires,
+	}
+}
+
+// State is "active", "revoked" or "expired".
+func (r Row) State(now time.Time) string {
+	switch {
+	case !r.Revoked.IsZero():
+		return "revoked"
+	case r.expired(now):
+		return "expired"
+	}
+	return "active"
+}
+
+func (r Row) expired(now time.Time) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) }
+
+func (r Row) clone() Row {
+	r.Profiles = slices.Clone(r.Profiles)
+	return r
+}
