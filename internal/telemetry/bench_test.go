@@ -1,0 +1,69 @@
+package telemetry
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+)
+
+// taker is a collector that takes everything at once.
+type taker struct{}
+
+func (taker) RoundTrip(req *http.Request) (*http.Response, error) {
+	return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader("{}")), Request: req}, nil
+}
+
+func BenchmarkCall(b *testing.B) {
+	begin := Begin{Tool: "read_file", Transport: "stdio", Meta: map[string]string{"traceparent": parent}}
+	begin.Caller.Session = "a session"
+	end := End{Verdict: "allow", Outcome: "ok", Duration: 3 * time.Millisecond, BytesOut: 100}
+	run := func(b *testing.B, c *Calls) {
+		c.Know("read_file")
+		b.ReportAllocs()
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				_, done := c.Start(context.Background(), begin)
+				done(end)
+			}
+		})
+	}
+	b.Run("metrics", func(b *testing.B) { run(b, testCalls(b, Config{})) })
+	b.Run("metrics and traces", func(b *testing.B) {
+		c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", Sample: 1}})
+		c.tracer.exporter.client.Transport = taker{}
+		run(b, c)
+	})
+}
+
+// BenchmarkExport measures what a full batch costs in the background.
+func BenchmarkExport(b *testing.B) {
+	c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", Sample: 1}})
+	e := c.tracer.exporter
+	e.client.Transport = taker{}
+	spans := make([]sdktrace.ReadOnlySpan, sdktrace.DefaultMaxExportBatchSize)
+	for i := range spans {
+		_, span := c.tracer.start(context.Background(), "read_file", Begin{Transport: "stdio"})
+		c.tracer.end(span, End{Verdict: "allow", Outcome: "ok"})
+		spans[i] = span.(sdktrace.ReadOnlySpan)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := e.export(context.Background(), spans); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkNew(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := New(Config{Words: testWords()}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,172 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func testWords() Words {
+	return Words{
+		Verdicts: []string{"allow", "ask", "deny"},
+		Outcomes: []string{"ok", "not_found", "timeout"},
+		Reasons:  []string{"rate", "queue"},
+		Secrets:  []string{"github", "jwt"},
+	}
+}
+
+func testCalls(t testing.TB, c Config) *Calls {
+	t.Helper()
+	c.Words = testWords()
+	calls, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := calls.Shutdown(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return calls
+}
+
+// scrape returns the lines of /metrics that begin with one of the prefixes.
+func scrape(t *testing.T, c *Calls, prefixes ...string) []string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	c.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("the scrape answered %d: %s", w.Code, w.Body)
+	}
+	var lines []string
+	for line := range strings.Lines(w.Body.String()) {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(line, prefix) {
+				lines = append(lines, strings.TrimSpace(line))
+			}
+		}
+	}
+	return lines
+}
+
+func TestMetrics(t *testing.T) {
+	c := testCalls(t, Config{Version: "1.2.3", Commit: "abc"})
+	c.Know("read_file", "read_file", "exec")
+	call := func(tool string, e End) {
+		ctx, end := c.Start(t.Context(), Begin{Tool: tool})
+		if ctx != t.Context() {
+			t.Error("without traces the context is left as it is")
+		}
+		end(e)
+	}
+	call("read_file", End{Verdict: "allow", Outcome: "ok", Duration: 3 * time.Millisecond, BytesOut: 100})
+	call("read_file", End{Verdict: "allow", Outcome: "ok", Duration: 2 * time.Second, QueueWait: time.Second, BytesOut: 11})
+	call("exec", End{Verdict: "deny", Outcome: "not_found", Err: errors.New("no")})
+	call("exec", End{Outcome: "exploded", Redactions: map[string]int{"github": 2, "jwt": 0, "made up": 3}})
+	call("a stranger's\nname", End{Verdict: "perhaps", Outcome: "ok"})
+	call("\xff", End{Verdict: "allow", Outcome: "ok"})
+	c.Running(3)
+	c.Running(2)
+	c.Queued(7)
+	c.Sessions(5)
+	c.Limited("rate")
+	c.Limited("whim")
+	c.Reload(true)
+	c.Reload(false)
+	c.Reload(false)
+
+	want := []string{
+		`calls_limited_total{reason="_other"} 1`,
+		`calls_limited_total{reason="queue"} 0`,
+		`calls_limited_total{reason="rate"} 1`,
+		`config_reloads_total{result="failed"} 2`,
+		`config_reloads_total{result="ok"} 1`,
+		`redactions_total{kind="_other"} 3`,
+		`redactions_total{kind="github"} 2`,
+		`redactions_total{kind="jwt"} 0`,
+		`result_bytes_total 111`,
+		`sessions 5`,
+		`tool_call_duration_seconds_bucket{tool="read_file",le="0.005"} 1`,
+		`tool_call_duration_seconds_bucket{tool="read_file",le="300"} 2`,
+		`tool_call_duration_seconds_sum{tool="read_file"} 2.003`,
+		`tool_calls_queued 7`,
+		`tool_calls_running 2`,
+		`tool_calls_total{outcome="_other",tool="exec",verdict="_none"} 1`,
+		`tool_calls_total{outcome="not_found",tool="exec",verdict="deny"} 1`,
+		`tool_calls_total{outcome="ok",tool="_unknown",verdict="_other"} 1`,
+		`tool_calls_total{outcome="ok",tool="_unknown",verdict="allow"} 1`,
+		`tool_calls_total{outcome="ok",tool="read_file",verdict="allow"} 2`,
+		`tool_queue_wait_seconds_sum 1`,
+		`tool_queue_wait_seconds_count 6`,
+	}
+	got := scrape(t, c, "calls_limited", "config_reloads", "redactions", "result_bytes", "sessions ",
+		`tool_call_duration_seconds_bucket{tool="read_file",le="0.005"}`, `tool_call_duration_seconds_bucket{tool="read_file",le="300"}`,
+		`tool_call_duration_seconds_sum{tool="read_file"}`, "tool_calls_", "tool_queue_wait_seconds_sum", "tool_queue_wait_seconds_count")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("metrics (-want +got):\n%s", diff)
+	}
+	if got := scrape(t, c, "build_info"); len(got) != 1 || !regexp.MustCompile(`^build_info\{commit="abc",goversion="go.+",version="1.2.3"\} 1$`).MatchString(got[0]) {
+		t.Errorf("build_info is %q", got)
+	}
+	if got := scrape(t, c, "go_goroutines ", "process_start_time_seconds "); len(got) < 1 {
+		t.Error("there is nothing about the process itself")
+	}
+}
+
+// Names come from strangers, so neither calls nor bridged servers may fill the
+// memory with labels.
+func TestLabelsAreBounded(t *testing.T) {
+	c := testCalls(t, Config{})
+	c.Know("bad \xff")
+	var names []string
+	for i := range maxTools + 100 {
+		names = append(names, fmt.Sprint("tool_", i))
+	}
+	c.Know(names...)
+	for i := range 5000 {
+		_, end := c.Start(t.Context(), Begin{Tool: fmt.Sprint("made_up_", i)})
+		end(End{Verdict: fmt.Sprint(i), Outcome: fmt.Sprint(i), Redactions: map[string]int{fmt.Sprint(i): 1}})
+	}
+	if got := len(scrape(t, c, "tool_call_duration_seconds_count")); got != maxTools+1 {
+		t.Errorf("%d tools have labels, want %d and one for the unknown", got, maxTools)
+	}
+	want := []string{
+		`redactions_total{kind="_other"} 5000`,
+		`redactions_total{kind="github"} 0`,
+		`redactions_total{kind="jwt"} 0`,
+		`tool_calls_total{outcome="_other",tool="_unknown",verdict="_other"} 5000`,
+	}
+	got := scrape(t, c, "redactions_total", "tool_calls_total")
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCallsAtOnce(t *testing.T) {
+	c := testCalls(t, Config{})
+	const goroutines, each = 8, 200
+	var wg sync.WaitGroup
+	for i := range goroutines {
+		wg.Go(func() {
+			for j := range each {
+				c.Know(fmt.Sprint("tool_", j%5))
+				_, end := c.Start(t.Context(), Begin{Tool: "tool_0"})
+				c.Running(i)
+				end(End{Verdict: "allow", Outcome: "ok"})
+			}
+		})
+	}
+	wg.Wait()
+	want := []string{fmt.Sprintf(`tool_calls_total{outcome="ok",tool="tool_0",verdict="allow"} %d`, goroutines*each)}
+	if diff := cmp.Diff(want, scrape(t, c, "tool_calls_total")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
