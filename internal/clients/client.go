@@ -1,0 +1,143 @@
+// Package clients knows the settings files of MCP clients: where each lies,
+// how it names a server, and how to add, show and remove ours without
+// disturbing a byte of what the person wrote.
+//
+// Files are edited by splicing, never by decoding and encoding again, so
+// comments, key order, indentation, line ends and a byte order mark survive.
+// After each splice the result is parsed and compared with what was there: if
+// anything but our entry differs, the file is left alone.
+//
+// It does not know what our server can do, who may call it, or how to start
+// it; it never talks to a client and never runs one.
+//
+// Begin with [All] and [Client.Connect]. The table of clients is in this file,
+// the places in places.go, the entries in server.go, and the two splicers in
+// jsonedit.go and tomledit.go.
+package clients
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A Client is one program that can use our server, with the settings file it
+// reads. The zero Client is of no use; get one from [All] or [Find].
+type Client struct {
+	Name  string // what a person types: "cursor"
+	Title string // what the program calls itself: "Cursor"
+	Check string // how to see that the connection works, as a sentence
+
+	place   func(Env) string
+	project string // path in a workspace, with slashes; "" where there is none
+	shared  bool   // this is the workspace's file, which others may read too
+	syntax  syntax
+	shape   shape
+	instead string // what to do for a remote server where the file cannot say it
+}
+
+// All returns every client we know, in the order people should read them.
+func All() []Client {
+	return []Client{
+		{
+			Name: "claude-desktop", Title: "Claude Desktop",
+			Check: "Quit and start Claude Desktop, then open Settings > Developer.",
+			place: claudeDesktop, syntax: jsonFile{"mcpServers"},
+			instead: "add the address in Settings > Connectors",
+		},
+		{
+			Name: "claude-code", Title: "Claude Code",
+			Check: "Run `claude mcp list`, or /mcp inside Claude Code.",
+			place: claudeCode, project: ".mcp.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{stdioType: "stdio", url: "url", httpType: "http", headers: "headers", tokenRef: "${%s}"},
+		},
+		{
+			Name: "vscode", Title: "VS Code",
+			Check: "Run \"MCP: List Servers\" from the command palette.",
+			place: vscode, project: ".vscode/mcp.json", syntax: jsonFile{"servers"},
+			shape: shape{stdioType: "stdio", url: "url", httpType: "http", headers: "headers", tokenRef: "${env:%s}"},
+		},
+		{
+			Name: "cursor", Title: "Cursor",
+			Check: "Restart Cursor and look at the list of MCP servers in its settings.",
+			place: inHome(".cursor", "mcp.json"), project: ".cursor/mcp.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", headers: "headers", tokenRef: "${env:%s}"},
+		},
+		{
+			Name: "codex", Title: "Codex",
+			Check: "Run `codex mcp list`, or /mcp inside Codex.",
+			place: codex, project: ".codex/config.toml", syntax: tomlFile{"mcp_servers"},
+			shape: shape{url: "url", headers: "http_headers", tokenKey: "bearer_token_env_var"},
+		},
+		{
+			Name: "gemini", Title: "Gemini CLI",
+			Check: "Run `gemini mcp list`, or /mcp inside Gemini CLI.",
+			place: gemini, project: ".gemini/settings.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "httpUrl", headers: "headers", tokenRef: "${%s}"},
+		},
+		{
+			Name: "windsurf", Title: "Windsurf",
+			Check: "Open the Cascade panel, press the MCP icon, and refresh.",
+			place: inHome(".codeium", "windsurf", "mcp_config.json"), syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "serverUrl", headers: "headers", tokenRef: "${env:%s}"},
+		},
+		{
+			Name: "devin", Title: "Devin Desktop",
+			Check: "Open the list of MCP servers in the agent panel.",
+			place: devin, project: ".devin/mcp_config.json", syntax: jsonFile{"mcpServers"},
+			shape: shape{url: "url", headers: "headers"},
+		},
+		{
+			Name: "zed", Title: "Zed",
+			Check: "Open the agent panel's settings: a green dot means that the server runs.",
+			place: zed, syntax: jsonFile{"context_servers"},
+			shape: shape{url: "url", headers: "headers"},
+		},
+	}
+}
+
+// Find returns the client with that name, in any case. An unknown name is an
+// error that lists the names and suggests the nearest.
+func Find(name string) (Client, error) {
+	var names []string
+	for _, c := range All() {
+		if strings.EqualFold(c.Name, name) {
+			return c, nil
+		}
+		names = append(names, c.Name)
+	}
+	hint := ""
+	if near := tools.Nearest(name, names); near != "" {
+		hint = fmt.Sprintf(", did you mean %q?", near)
+	}
+	return Client{}, fmt.Errorf("no client %q%s (known are %s)", name, hint, strings.Join(names, ", "))
+}
+
+// Project returns the client with the settings file of a workspace in place
+// of the person's own, or an error where the client has no such file.
+func (c Client) Project() (Client, error) {
+	if c.project == "" {
+		var names []string
+		for _, other := range All() {
+			if other.project != "" {
+				names = append(names, other.Name)
+			}
+		}
+		return Client{}, fmt.Errorf("%s has no settings file for one project (these have: %s); connect it without asking for a project",
+			c.Title, strings.Join(names, ", "))
+	}
+	c.place = inWorkDir(c.project)
+	c.shared = true
+	return c, nil
+}
+
+// HasProject reports whether [Client.Project] works.
+func (c Client) HasProject() bool { return c.project != "" }
+
+// Remote reports whether the client's file can name a server by its URL.
+func (c Client) Remote() bool { return c.shape.url != "" }
+
+// Path is the settings file that the client reads on the machine that env
+// describes. The file need not exist.
+func (c Client) Path(env Env) string { return c.place(env) }

@@ -1,0 +1,54 @@
+package clients
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// documented are the servers that docs/clients.md shows.
+func documented(c Client) (local, remote Server) {
+	local = Server{
+		Name: "mcp-tools", Command: "/usr/local/bin/mcp-tools",
+		Args: []string{"--profile", "coding", "--workspace", "/home/you/project"},
+	}
+	remote = Server{Name: "mcp-tools", URL: "https://host/mcp/coding", TokenEnv: "MCP_TOOLS_TOKEN"}
+	if c.shape.tokenRef == "" && c.shape.tokenKey == "" {
+		remote.TokenEnv, remote.Headers = "", map[string]string{"Authorization": "Bearer TOKEN"}
+	}
+	return local, remote
+}
+
+// The page says for each client what the code does.
+func TestDocumentation(t *testing.T) {
+	page, err := os.ReadFile(filepath.FromSlash("../../docs/clients.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(string(page), "\n")
+	for _, c := range All() {
+		section := regexp.MustCompile(`(?s)\n## ` + c.Title + `\n(.*?)\n## `).FindString(text)
+		row := regexp.MustCompile(`(?m)^\| ` + c.Title + ` \| .*$`).FindString(text)
+		path := c.Path(Env{Home: "~", GOOS: "linux"})
+		for _, want := range []string{"`" + c.Name + "`", "`" + path + "`", "`" + c.project + "`"} {
+			if want != "``" && !strings.Contains(row, want) {
+				t.Errorf("the table's row of %s lacks %s", c.Title, want)
+			}
+		}
+		if !strings.Contains(section, "`mcp-tools connect "+c.Name+"`") {
+			t.Errorf("the section of %s lacks its command", c.Title)
+		}
+		local, remote := documented(c)
+		for _, s := range []Server{local, remote} {
+			snippet, err := c.Render(s)
+			if err != nil && (s.URL == "" || c.Remote()) {
+				t.Errorf("%s: %v", c.Title, err)
+			}
+			if !strings.Contains(section, string(snippet)+"```") {
+				t.Errorf("the section of %s lacks:\n%s", c.Title, snippet)
+			}
+		}
+	}
+}

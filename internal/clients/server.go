@@ -1,0 +1,200 @@
+package clients
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Server is what a client needs to know to reach us: either a command to
+// start or the URL of a server that already runs.
+type Server struct {
+	Name    string   // the entry's name: letters, digits, "-" and "_"
+	Command string   // a program to start; best absolute, as clients have their own PATH
+	Args    []string // its arguments
+	Env     map[string]string
+
+	URL     string            // the address of a streamable HTTP server
+	Headers map[string]string // sent with each request, as they are
+
+	// TokenEnv names an environment variable that holds a bearer token. The
+	// client reads it, so the token itself stands in no file.
+	TokenEnv string
+}
+
+var (
+	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	envRule    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerRule = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+)
+
+// Check reports what is wrong with s, whatever the client.
+func (s Server) Check() error {
+	if err := checkName(s.Name); err != nil {
+		return err
+	}
+	switch {
+	case s.Command == "" && s.URL == "":
+		return errors.New("a server needs a command to start or a URL")
+	case s.Command != "" && s.URL != "":
+		return errors.New("a server has a command or a URL, not both")
+	case s.URL != "":
+		return s.checkRemote()
+	case len(s.Headers) > 0 || s.TokenEnv != "":
+		return errors.New("headers and tokens are for servers with a URL; a command gets its secrets from the environment")
+	}
+	for key := range s.Env {
+		if !envRule.MatchString(key) {
+			return fmt.Errorf("%q cannot be the name of an environment variable", key)
+		}
+	}
+	for _, text := range slices.Concat([]string{s.Command}, s.Args, slices.Collect(maps.Values(s.Env))) {
+		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
+			return fmt.Errorf("%q is not text that a settings file can hold", text)
+		}
+	}
+	return nil
+}
+
+func checkName(name string) error {
+	if !nameRule.MatchString(name) {
+		return fmt.Errorf("the server cannot be called %q: use 1 to 64 letters, digits, \"-\" and \"_\"", name)
+	}
+	return nil
+}
+
+func (s Server) checkRemote() error {
+	if len(s.Args) > 0 || len(s.Env) > 0 {
+		return errors.New("arguments and environment are for servers with a command, this one has a URL")
+	}
+	u, err := url.Parse(s.URL)
+	if err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http") {
+		return fmt.Errorf("%q is not an address of the form https://host/mcp", s.URL)
+	}
+	if u.User != nil {
+		return errors.New("the address holds a user or a password; send a token in a header instead")
+	}
+	if s.TokenEnv != "" && !envRule.MatchString(s.TokenEnv) {
+		return fmt.Errorf("%q cannot be the name of an environment variable", s.TokenEnv)
+	}
+	for key, value := range s.Headers {
+		if !headerRule.MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
+			return fmt.Errorf("header %q is not one that HTTP can send", key)
+		}
+	}
+	if s.TokenEnv != "" && s.literalToken() {
+		return errors.New("both an Authorization header and an environment variable for it; give one")
+	}
+	return nil
+}
+
+// literalToken reports whether the entry would hold a credential itself.
+func (s Server) literalToken() bool {
+	for key := range s.Headers {
+		if strings.EqualFold(key, "Authorization") {
+			return true
+		}
+	}
+	return false
+}
+
+// A field is one setting of an entry. Its value is a string, a []string,
+// nested fields, or whatever the syntax found in the person's own file.
+type field struct {
+	key   string
+	value any
+}
+
+// fields are the settings of an entry in the order they are written.
+type fields []field
+
+func sortedFields(m map[string]string) fields {
+	out := make(fields, 0, len(m))
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, field{key, m[key]})
+	}
+	return out
+}
+
+// A shape is how one client writes a server down.
+type shape struct {
+	stdioType string // value of "type" for a command; "" leaves the key out
+	url       string // key of the address; "" where the file knows commands only
+	httpType  string // value of "type" for an address
+	headers   string // key of the headers
+	tokenRef  string // how a header refers to an environment variable
+	tokenKey  string // key that takes the name of one instead
+}
+
+// entry is s as the client writes it.
+func (c Client) entry(s Server) (fields, error) {
+	if err := s.Check(); err != nil {
+		return nil, err
+	}
+	if s.URL == "" {
+		return c.shape.stdio(s), nil
+	}
+	switch {
+	case c.shape.url == "":
+		return nil, fmt.Errorf("the settings file of %s takes no remote servers; %s", c.Title, c.instead)
+	case s.TokenEnv != "" && c.shape.tokenRef == "" && c.shape.tokenKey == "":
+		return nil, fmt.Errorf("%s does not read tokens from environment variables; give an Authorization header", c.Title)
+	case c.shared && s.literalToken():
+		return nil, fmt.Errorf("a project's file is shared, so no token may stand in it; name an environment variable instead, or connect %s for yourself", c.Title)
+	}
+	return c.shape.http(s), nil
+}
+
+func (h shape) stdio(s Server) fields {
+	var out fields
+	if h.stdioType != "" {
+		out = append(out, field{"type", h.stdioType})
+	}
+	// Always written, even when empty: not every client has a default for it.
+	out = append(out, field{"command", s.Command}, field{"args", slices.Clone(s.Args)})
+	if len(s.Env) > 0 {
+		out = append(out, field{"env", sortedFields(s.Env)})
+	}
+	return out
+}
+
+func (h shape) http(s Server) fields {
+	var out fields
+	if h.httpType != "" {
+		out = append(out, field{"type", h.httpType})
+	}
+	out = append(out, field{h.url, s.URL})
+	headers := maps.Clone(s.Headers)
+	if s.TokenEnv != "" && h.tokenKey != "" {
+		out = append(out, field{h.tokenKey, s.TokenEnv})
+	} else if s.TokenEnv != "" {
+		if headers == nil {
+			headers = map[string]string{}
+		}
+		headers["Authorization"] = "Bearer " + fmt.Sprintf(h.tokenRef, s.TokenEnv)
+	}
+	if len(headers) > 0 {
+		out = append(out, field{h.headers, sortedFields(headers)})
+	}
+	return out
+}
+
+// owned reports which keys of an entry are ours to change. What a person adds
+// beside them (a timeout, a list of trusted tools, a variable for the
+// environment) stays when we connect again.
+func (s Server) owned(key string) bool {
+	switch key {
+	case "type", "command", "args", "url", "httpUrl", "serverUrl", "transport":
+		return true
+	case "env":
+		return s.URL != "" || len(s.Env) > 0
+	case "headers", "http_headers", "env_http_headers", "bearer_token_env_var":
+		return s.URL == "" || len(s.Headers) > 0 || s.TokenEnv != ""
+	}
+	return false
+}

@@ -1,0 +1,308 @@
+package clients
+
+import (
+	"bytes"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// tomlFile is a TOML settings file whose servers are the tables below one.
+type tomlFile struct{ container string }
+
+// A tomlEntry is one server: the tables [servers.name] and
+// [servers.name.more], which may stand anywhere in the file.
+type tomlEntry struct {
+	main   int // index of the table [servers.name], -1 without one
+	tables []tomlTable
+}
+
+// A tomlTable is a header with the keys below it.
+type tomlTable struct {
+	span          // whole lines, from the header to the last key
+	path []string // below the server's name
+	keys []tomlStatement
+}
+
+func prefixed(path []string, prefix ...string) bool {
+	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
+}
+
+// find collects the tables of one server. Servers that are written in another
+// form cannot be edited by whole tables and are an error.
+func (f tomlFile) find(d *tomlDoc, name string) (tomlEntry, error) {
+	e := tomlEntry{main: -1}
+	inside := false
+	for _, st := range d.statements {
+		if err := f.editable(d, st, name); err != nil {
+			return e, err
+		}
+		ours := prefixed(st.path, f.container, name)
+		if st.header {
+			if inside = ours; !inside {
+				continue
+			}
+			table := tomlTable{span: d.wholeLines(st.span), path: st.path[2:]}
+			if len(table.path) == 0 {
+				if e.main >= 0 {
+					return e, syntaxError(d.src, st.start, "the table %q stands here a second time; keep one", strings.Join(st.path, "."))
+				}
+				e.main = len(e.tables)
+			}
+			e.tables = append(e.tables, table)
+			continue
+		}
+		if inside {
+			table := &e.tables[len(e.tables)-1]
+			table.end = d.wholeLines(st.span).end
+			table.keys = append(table.keys, st)
+		}
+	}
+	return e, nil
+}
+
+// editable reports why a statement keeps us from editing by whole tables.
+func (f tomlFile) editable(d *tomlDoc, st tomlStatement, name string) error {
+	switch {
+	case st.list && (len(st.path) == 1 && st.path[0] == f.container || prefixed(st.path, f.container, name)):
+		return syntaxError(d.src, st.start, "%q should be a table in single brackets", strings.Join(st.path, "."))
+	case st.header:
+		return nil
+	case len(st.path) == 1 && st.path[0] == f.container:
+		return syntaxError(d.src, st.start, "%q is written as one value; write [%s.NAME] tables instead", f.container, f.container)
+	case prefixed(st.path, f.container, name) && !prefixed(st.table, f.container, name):
+		return syntaxError(d.src, st.start, "the server %q is not written as a table of its own; remove these lines", name)
+	}
+	return nil
+}
+
+// wholeLines widens a statement to its lines, the last line end included.
+func (d *tomlDoc) wholeLines(s span) span {
+	start := bytes.LastIndexByte(d.src[:s.start], '\n') + 1
+	if start == 0 && bytes.HasPrefix(d.src, bom) {
+		start = len(bom)
+	}
+	if n := bytes.IndexByte(d.src[s.end:], '\n'); n >= 0 {
+		return span{start, s.end + n + 1}
+	}
+	return span{start, len(d.src)}
+}
+
+func (f tomlFile) entry(src []byte, name string) (string, error) {
+	d, err := parseTOML(src)
+	if err != nil {
+		return "", err
+	}
+	e, err := f.find(d, name)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, t := range e.tables {
+		out.WriteString(t.of(src))
+	}
+	return out.String(), nil
+}
+
+func (f tomlFile) set(src []byte, name string, want fields, owned func(string) bool) ([]byte, error) {
+	d, err := parseTOML(src)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.find(d, name)
+	if err != nil {
+		return nil, err
+	}
+	var have, kept []field
+	var edits []edit
+	for i, t := range e.tables {
+		if len(t.path) > 0 && !owned(t.path[0]) {
+			continue // a table that the person or the client added
+		}
+		edits = append(edits, edit{span: t.span})
+		for _, key := range t.keys {
+			path := key.path[2:]
+			if i == e.main && !owned(path[0]) {
+				kept = append(kept, field{key.of(src), nil})
+				continue
+			}
+			have = append(have, flatten(path, key.value)...)
+		}
+	}
+	if e.main >= 0 && reflect.DeepEqual(simplify(fields(have)), simplify(fields(flatten(nil, want)))) {
+		return src, nil
+	}
+	block := f.block(name, want, kept, newlineOf(src))
+	if e.main < 0 {
+		return appendTOML(splice(src, edits...), block), nil
+	}
+	main := e.tables[e.main].span
+	for i := range edits {
+		if edits[i].span == main {
+			edits[i].text = block
+		}
+	}
+	return splice(src, edits...), nil
+}
+
+// flatten lists what a value says as one field for each path, so that
+// [a.b] c=1, [a] b.c=1 and [a] b={c=1} are the same.
+func flatten(path []string, v any) fields {
+	switch v := v.(type) {
+	case fields:
+		out := fields{}
+		for _, f := range v {
+			out = append(out, flatten(append(slices.Clone(path), f.key), f.value)...)
+		}
+		return out
+	case []string:
+		return fields{{strings.Join(path, "."), simplify(v)}}
+	}
+	return fields{{strings.Join(path, "."), v}}
+}
+
+// block writes the server's own table.
+func (f tomlFile) block(name string, want, kept fields, newline string) string {
+	lines := []string{fmt.Sprintf("[%s.%s]", f.container, name)}
+	for _, w := range want {
+		lines = append(lines, tomlKey(w.key)+" = "+tomlText(w.value))
+	}
+	for _, k := range kept {
+		lines = append(lines, k.key)
+	}
+	return strings.Join(lines, newline) + newline
+}
+
+// appendTOML adds a table at the end, a blank line apart. A header there
+// begins a new table whatever stands before it.
+func appendTOML(src []byte, block string) []byte {
+	nl := newlineOf(src)
+	out := slices.Clone(src)
+	if len(bytes.TrimPrefix(out, bom)) > 0 {
+		if !bytes.HasSuffix(out, []byte("\n")) {
+			out = append(out, nl...)
+		}
+		if !bytes.HasSuffix(out, []byte("\n"+nl)) {
+			out = append(out, nl...)
+		}
+	}
+	return append(out, block...)
+}
+
+func (f tomlFile) graft(src, from []byte, name string) ([]byte, error) {
+	donor, err := parseTOML(from)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.find(donor, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.tables) != 1 || e.main != 0 {
+		return nil, fmt.Errorf("the entry %q is not one table", name)
+	}
+	return appendTOML(src, e.tables[0].of(from)), nil
+}
+
+func (f tomlFile) remove(src []byte, name string) ([]byte, error) {
+	d, err := parseTOML(src)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.find(d, name)
+	if err != nil {
+		return nil, err
+	}
+	edits := make([]edit, len(e.tables))
+	end := 0
+	for i, t := range e.tables {
+		gone := widenTOML(src, t.span)
+		gone.start = max(gone.start, end) // both may want the line between them
+		end = gone.end
+		edits[i] = edit{span: gone}
+	}
+	return splice(src, edits...), nil
+}
+
+// widenTOML adds the blank line to a table that would be left over without
+// it: of those before and behind the table one is enough, and none at the top.
+func widenTOML(src []byte, s span) span {
+	before, after := src[:s.start], src[s.end:]
+	blank := 0
+	switch {
+	case bytes.HasPrefix(after, []byte("\r\n")):
+		blank = 2
+	case bytes.HasPrefix(after, []byte("\n")):
+		blank = 1
+	}
+	switch {
+	case len(bytes.TrimPrefix(before, bom)) == 0:
+		s.end += blank
+	case len(after) > 0 && blank == 0:
+	case bytes.HasSuffix(before, []byte("\n\r\n")):
+		s.start -= 2
+	case bytes.HasSuffix(before, []byte("\n\n")):
+		s.start--
+	}
+	return s
+}
+
+func (f tomlFile) rest(src []byte, name string) ([]string, error) {
+	d, err := parseTOML(src)
+	if err != nil {
+		return nil, err
+	}
+	e, err := f.find(d, name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, c := range d.comments {
+		if !slices.ContainsFunc(e.tables, func(t tomlTable) bool { return t.holds(c) }) {
+			out = append(out, c.of(src))
+		}
+	}
+	for _, st := range d.statements {
+		if prefixed(st.path, f.container, name) {
+			continue
+		}
+		text := fmt.Sprintf("%q", st.path)
+		if st.header {
+			text += fmt.Sprintf(" table, list %v", st.list)
+		} else {
+			text += fmt.Sprintf(" in %q: %s", st.table, st.text.of(src))
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+func tomlKey(key string) string {
+	if nameRule.MatchString(key) {
+		return key
+	}
+	return tomlQuote(key)
+}
+
+// tomlText writes what our entries hold: text, lists of text, and tables of
+// text, which stand on one line to keep the entry in one piece.
+func tomlText(v any) string {
+	switch v := v.(type) {
+	case fields:
+		items := make([]string, len(v))
+		for i, f := range v {
+			items[i] = tomlKey(f.key) + " = " + tomlText(f.value)
+		}
+		return "{ " + strings.Join(items, ", ") + " }"
+	case []string:
+		items := make([]string, len(v))
+		for i, s := range v {
+			items[i] = tomlQuote(s)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case string:
+		return tomlQuote(v)
+	}
+	return `""` // there are no other values
+}
