@@ -1,0 +1,223 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A Request is one call of a tool, whichever way it came in.
+type Request struct {
+	Access
+	Tool   string
+	Args   []byte                  // JSON
+	Report tools.Reporter          // nil: nobody waits for progress
+	Can    func(tools.Medium) bool // whom the client can ask; nil: nobody
+	Reply  *Reply                  // the answers, when the call is made again
+	Parent string                  // the call that made this one
+	Trace  map[string]string       // traceparent and its companions
+}
+
+// An Answer is what a call comes to: a result, or a question that must be
+// answered before the same request is sent again.
+type Answer struct {
+	Result  tools.Result
+	Ask     *Ask
+	Code    int          // of JSON-RPC, when the mistake is the client's program's
+	Missing tools.Medium // what the client would have to be capable of
+}
+
+// Call runs one tool for one caller. It is the only way to a tool: whatever
+// the transport, every call is limited, decided, checked, approved, scrubbed,
+// bounded and written down here, and refusals leave by the same door.
+func (s *Server) Call(ctx context.Context, req Request) Answer {
+	p := &passage{Request: req, server: s, now: s.settings(), id: rand.Text(), start: time.Now()}
+	ctx, p.seen = s.Watcher.Start(ctx, p.begin())
+	res, err := p.try(ctx)
+	if need := (*tools.Asking)(nil); errors.As(err, &need) {
+		var ask *Ask
+		if ask, err = p.ask(need); err == nil {
+			return p.record(ctx, Answer{Ask: ask}, nil)
+		}
+	}
+	if err != nil {
+		res = tools.Failure(err)
+	}
+	res = p.scrub(res)
+	res = p.cut(res) // after scrubbing: half a key matches no pattern
+	res = p.advise(res)
+	return p.record(ctx, Answer{Result: res, Code: p.code, Missing: p.missing}, err)
+}
+
+// A passage is one call on its way through the house.
+type passage struct {
+	Request
+	server *Server
+	now    *settings
+	id     string
+	start  time.Time
+	seen   func(End)
+
+	tool      tools.Tool
+	known     bool // the tool was found and may be seen
+	call      tools.Call
+	risk      tools.Risk
+	why       string // the tool's reason for its rating
+	looping   bool   // refused as a loop
+	verdict   policy.Verdict
+	approved  bool
+	approval  string // how
+	ticket    ticket // that the call came with
+	code      int
+	missing   tools.Medium
+	waited    time.Duration
+	redacted  map[string]int // secrets taken out, by kind
+	callSum   digest
+	resultSum digest
+}
+
+// try takes the call from the door to the tool.
+func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
+	leave, err := p.enter(ctx)
+	if err != nil {
+		return res, err
+	}
+	defer leave()
+	if err := p.find(); err != nil {
+		return res, err
+	}
+	p.call, err = p.tool.Bind(p.Args, p.now.Limits.Args)
+	if err != nil {
+		return res, err
+	}
+	p.callSum = sum(p.tool.Spec.Name, p.call.JSON())
+	if err := p.resume(); err != nil {
+		return res, err
+	}
+	if err := p.decide(ctx); err != nil {
+		return res, err
+	}
+	if err := p.server.loops.check(p); err != nil {
+		return res, err
+	}
+	if p.risk != tools.Reads {
+		if err := p.recordIntent(ctx); err != nil {
+			return res, err
+		}
+	}
+	return p.run(ctx)
+}
+
+// enter takes a token from the session's bucket and a slot to run in.
+func (p *passage) enter(ctx context.Context) (leave func(), err error) {
+	if wait := p.server.rates.take(p.Caller.Session, p.now.Limits, p.start); wait > 0 {
+		p.server.Watcher.Limited("rate")
+		return nil, tools.Errorf(tools.Busy, "more than %d calls a minute", p.now.Limits.PerMinute).
+			Try("wait %s, then call again", wait.Round(time.Millisecond))
+	}
+	leave, err = p.server.gate.enter(ctx, p.Caller.Session)
+	p.waited = time.Since(p.start)
+	return leave, err
+}
+
+// find looks the tool up. A name that does not exist and a name that the
+// policy hides are answered alike.
+func (p *passage) find() error {
+	tool, ok := p.server.Config.Tools.Lookup(p.Tool)
+	if ok {
+		p.verdict = p.now.Policy.Verdict(p.subject(), tool.Spec)
+	}
+	if !ok || p.verdict == policy.Deny {
+		p.code = mcp.INVALID_PARAMS
+		return p.noSuchTool()
+	}
+	p.tool, p.known = tool, true
+	return nil
+}
+
+func (p *passage) noSuchTool() error {
+	var names []string
+	for _, t := range p.server.Tools(p.Access) {
+		names = append(names, t.Spec.Name)
+	}
+	err := tools.Errorf(tools.NotFound, "there is no tool %q here", clip(p.Tool, 80))
+	if nearest := tools.Nearest(clip(p.Tool, 80), names); nearest != "" {
+		return err.Try("did you mean %q?", nearest)
+	}
+	return err.Try("call tools/list to see what there is")
+}
+
+// decide combines the policy's word with how risky this very call is, and
+// gets an approval where the two want one.
+func (p *passage) decide(ctx context.Context) error {
+	p.risk, p.why = p.call.Rate(ctx)
+	if p.risk != p.tool.Spec.Risk {
+		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec, p.risk)
+	}
+	switch p.verdict {
+	case policy.Allow:
+		return nil
+	case policy.Ask:
+		return p.approve()
+	}
+	return tools.Errorf(tools.Refused, "the policy does not allow this call of %s, which %s", p.tool.Spec.Name, p.risk).
+		Try("do it another way, or ask the operator to allow it")
+}
+
+// run lets the tool work. Whatever ends the call ends the tool's context.
+func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
+	limit := p.tool.Spec.Timeout
+	if limit == 0 {
+		limit = p.now.Limits.Timeout
+	}
+	running := &tools.Running{Caller: p.Caller, Report: p.Report}
+	if p.Reply != nil {
+		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
+	}
+	ctx, cancel := context.WithTimeoutCause(tools.With(ctx, running), limit,
+		tools.Errorf(tools.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).Try("ask for less, or for part of it"))
+	defer cancel()
+	defer func() {
+		if r := recover(); r != nil {
+			p.server.log.Error("a tool panicked", "tool", p.tool.Spec.Name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			res, err = tools.Result{}, tools.Errorf(tools.Internal, "%s failed unexpectedly", p.tool.Spec.Name).
+				Because(fmt.Errorf("panic: %v", r)).Try("try something else; the operator finds the cause in the log")
+		}
+	}()
+	res, err = p.call.Run(ctx)
+	if err != nil && ctx.Err() != nil {
+		return res, context.Cause(ctx)
+	}
+	return res, err
+}
+
+// scrub takes credentials out of everything that a reader could see.
+func (p *passage) scrub(res tools.Result) tools.Result {
+	return res.Map(
+		func(text string) string {
+			clean, kinds := p.server.scrub.Count(text)
+			for kind, n := range kinds {
+				if p.redacted == nil {
+					p.redacted = make(map[string]int)
+				}
+				p.redacted[kind] += n
+			}
+			return clean
+		},
+		p.server.scrub.Value)
+}
+
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return text[:most] + "..."
+}

@@ -1,0 +1,286 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func call(tb testing.TB, b *testServer, name, args string, change ...func(*Request)) Answer {
+	tb.Helper()
+	r := Request{Access: testAccess(), Tool: name, Args: []byte(args)}
+	for _, f := range change {
+		f(&r)
+	}
+	return b.Call(tb.Context(), r)
+}
+
+func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
+	for name, test := range map[string]struct {
+		tool, args string
+		kind       tools.Kind
+		want       string
+		verdict    string
+	}{
+		"success":            {"echo", `{"text":"hi"}`, "", "hi0", "allow"},
+		"a wrong argument":   {"echo", `{"txt":"hi"}`, tools.Invalid, `did you mean "text"?`, "allow"},
+		"an unknown tool":    {"ehco", `{}`, tools.NotFound, `did you mean "echo"?`, "deny"},
+		"a failure of ours":  {"broken", `{}`, tools.Internal, "the tool failed", "allow"},
+		"a panic":            {"panics", `{}`, tools.Internal, "panics failed unexpectedly", "allow"},
+		"a call nobody asks": {"launch", `{}`, tools.Refused, "needs a person's approval", "ask"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newTestServer(t)
+			a := call(t, b, test.tool, test.args)
+			if a.Result.Kind != test.kind || !strings.Contains(a.Result.Text(), test.want) {
+				t.Errorf("got %s %q, want %s %q", a.Result.Kind, a.Result.Text(), test.kind, test.want)
+			}
+			for _, private := range []string{"/srv", "oh no", "goroutine"} {
+				if strings.Contains(a.Result.Text(), private) {
+					t.Errorf("the model reads %q", a.Result.Text())
+				}
+			}
+			entries := b.journal.all()
+			if len(entries) != 1 {
+				t.Fatalf("the journal has %d entries", len(entries))
+			}
+			if got := entries[0]; got.Verdict != test.verdict || got.Outcome != outcome(test.kind) || got.Call == "" {
+				t.Errorf("the journal says %+v", got)
+			}
+		})
+	}
+}
+
+func outcome(k tools.Kind) string {
+	if k == "" {
+		return "ok"
+	}
+	return string(k)
+}
+
+func TestResultsAreScrubbedBeforeTheyAreCut(t *testing.T) {
+	b := newTestServer(t)
+	a := call(t, b, "leaks", `{}`)
+	whole, err := json.Marshal(a.Result)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(whole), plantedKey()) || !strings.Contains(a.Result.Text(), "[REDACTED]") {
+		t.Errorf("the result is %s", whole)
+	}
+	if got := b.journal.all()[0].Redactions; got == 0 {
+		t.Error("the journal knows of no redaction")
+	}
+}
+
+func TestErrorsAndNamesAreScrubbedToo(t *testing.T) {
+	b := newTestServer(t)
+	a := call(t, b, plantedKey(), `{"text":"`+plantedKey()+`"}`)
+	if strings.Contains(a.Result.Text(), plantedKey()) {
+		t.Errorf("the answer repeats the secret: %q", a.Result.Text())
+	}
+	if e := b.journal.all()[0]; strings.Contains(e.Tool+e.Args+e.Error, plantedKey()) {
+		t.Errorf("the journal has the secret: %+v", e)
+	}
+}
+
+func TestLongResultsAreCutAndKept(t *testing.T) {
+	b := newTestServer(t)
+	a := call(t, b, "long", `{"n":500}`)
+	text := a.Result.Text()
+	if len(text) > 1400 || !strings.HasPrefix(text, "0123456789\n") || !strings.HasSuffix(text, "0123456789\n") {
+		t.Errorf("cut to %d bytes: %q", len(text), text)
+	}
+	if !strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) {
+		t.Errorf("no way to go on: %q", text)
+	}
+	if len(b.keeper.text) != 5500 || b.keeper.owner != "a/u" {
+		t.Errorf("kept %d bytes for %q", len(b.keeper.text), b.keeper.owner)
+	}
+	a = call(t, b, "long", `{"n":5000}`)
+	if len(b.keeper.text) > 10_000 || !strings.Contains(a.Result.Text(), "was dropped") {
+		t.Errorf("kept %d bytes, said %q", len(b.keeper.text), a.Result.Text())
+	}
+	a = call(t, b, "long", `{"n":500}`, func(r *Request) { r.Narrow.Exclude = []string{ReadResult} })
+	if strings.Contains(a.Result.Text(), "r_handle") {
+		t.Error("a caller without read_result got a handle")
+	}
+}
+
+func TestWhatChangesSomethingIsOnRecordBefore(t *testing.T) {
+	b := newTestServer(t)
+	call(t, b, "change", `{"text":"x"}`)
+	entries := b.journal.all()
+	if len(entries) != 2 || !entries[0].Intent || entries[1].Intent || entries[0].Call != entries[1].Call {
+		t.Fatalf("the journal says %+v", entries)
+	}
+}
+
+func TestWithoutAJournalNothingHappens(t *testing.T) {
+	b := newTestServer(t)
+	b.journal.breakWith(errors.New("no space left"))
+	for _, tool := range []string{"echo", "change"} {
+		a := call(t, b, tool, `{"text":"secretly"}`)
+		if a.Result.Kind != tools.Unavailable || strings.Contains(a.Result.Text(), "secretly") || strings.Contains(a.Result.Text(), "space") {
+			t.Errorf("%s: %q", tool, a.Result.Text())
+		}
+	}
+	b.journal.breakWith(nil)
+	if a := call(t, b, "echo", `{"text":"again"}`); a.Result.Failed {
+		t.Errorf("it did not recover: %q", a.Result.Text())
+	}
+}
+
+func TestHiddenAndUnknownToolsLookAlike(t *testing.T) {
+	b := newTestServer(t)
+	narrow := func(r *Request) { r.Narrow.Tools = []string{"echo"} }
+	hidden, unknown := call(t, b, "change", `{}`, narrow), call(t, b, "chonge", `{}`, narrow)
+	if hidden.Code == 0 || unknown.Code == 0 {
+		t.Fatal("one of them was found")
+	}
+	if h, u := hidden.Result.Text(), strings.Replace(unknown.Result.Text(), "chonge", "change", 1); h != u {
+		t.Errorf("they differ: %q and %q", h, u)
+	}
+}
+
+func TestLoopsGetAdvice(t *testing.T) {
+	b := newTestServer(t)
+	var texts []string
+	for range 6 {
+		texts = append(texts, call(t, b, "echo", `{"text":"same"}`).Result.Text())
+	}
+	if texts[1] != "same0" || !strings.Contains(texts[2], "3 times") || !strings.HasPrefix(texts[2], "same0") {
+		t.Errorf("early: %q", texts)
+	}
+	if strings.Contains(texts[5], "same0") || !strings.Contains(texts[5], "To get on") {
+		t.Errorf("late: %q", texts[5])
+	}
+	call(t, b, "echo", `{"n":1}`)
+	call(t, b, "echo", `{"n":2}`)
+	call(t, b, "echo", `{"n":3}`)
+	if got := call(t, b, "echo", `{"text":"same"}`).Result.Text(); got != "same0" {
+		t.Errorf("after other work: %q", got)
+	}
+}
+
+func TestLoopsThatChangeSomethingAreStopped(t *testing.T) {
+	b := newTestServer(t)
+	for range 5 {
+		call(t, b, "change", `{"text":"x"}`)
+	}
+	for range 2 {
+		if a := call(t, b, "change", `{"text":"x"}`); a.Result.Kind != tools.Refused || !strings.Contains(a.Result.Text(), "5 times") {
+			t.Errorf("got %q", a.Result.Text())
+		}
+	}
+	if a := call(t, b, "change", `{"text":"y"}`); a.Result.Failed {
+		t.Errorf("another call was refused: %q", a.Result.Text())
+	}
+}
+
+func TestApprovalIsGoodForOneCall(t *testing.T) {
+	b := newTestServer(t)
+	can := func(r *Request) { r.Can = func(tools.Medium) bool { return true } }
+	ask := func(t *testing.T, args string) *Ask {
+		t.Helper()
+		a := call(t, b, "launch", args, can)
+		if a.Ask == nil {
+			t.Fatalf("nobody was asked: %q", a.Result.Text())
+		}
+		return a.Ask
+	}
+	with := func(state, decision string, more ...func(*Request)) func(*Request) {
+		return func(r *Request) {
+			can(r)
+			said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision + `","reason":"not today"}}`)
+			r.Reply = &Reply{State: state, Answers: map[string]json.RawMessage{approvalKey: said}}
+			for _, f := range more {
+				f(r)
+			}
+		}
+	}
+	q := ask(t, `{"text":"x"}`)
+	params, _ := q.Questions[approvalKey].Params.(map[string]any)
+	if text, _ := params["message"].(string); !strings.Contains(text, `{"text":"x"}`) || strings.Contains(q.State, "launch") {
+		t.Errorf("the question is %+v", q)
+	}
+	if a := call(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")); a.Result.Text() != "launched x" {
+		t.Errorf("approved, and got %q", a.Result.Text())
+	}
+	for name, a := range map[string]Answer{
+		"used twice":       call(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")),
+		"other arguments":  call(t, b, "launch", `{"text":"y"}`, with(ask(t, `{"text":"x"}`).State, "allow")),
+		"another user":     call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.User = "v" })),
+		"another session":  call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.Session = "t" })),
+		"a changed state":  call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State+"A", "allow")),
+		"a made-up state":  call(t, b, "launch", `{"text":"x"}`, with("bm9uc2Vuc2U", "allow")),
+		"denied":           call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "deny")),
+		"an odd decision":  call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow everything")),
+		"said by argument": call(t, b, "launch", `{"text":"x","approved":true}`, can),
+	} {
+		if a.Ask != nil || !a.Result.Failed {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+	for _, e := range b.journal.all() {
+		if e.Outcome == "ok" && e.Approval != "elicitation" {
+			t.Errorf("ran without approval: %+v", e)
+		}
+	}
+}
+
+func TestApproversSeeHiddenCharacters(t *testing.T) {
+	if got := visible("rm\u202e x\x1b[2K\u200b"); got != "rm<U+202E> x<U+001B>[2K<U+200B>" {
+		t.Errorf("they see %q", got)
+	}
+}
+
+func TestRatesAndQueuesAnswerBusy(t *testing.T) {
+	b := newTestServer(t, func(c *Config) {
+		c.Settings.Limits.PerMinute, c.Settings.Limits.Burst = 60, 2
+	})
+	call(t, b, "echo", `{"n":1}`)
+	call(t, b, "echo", `{"n":2}`)
+	if a := call(t, b, "echo", `{"n":3}`); a.Result.Kind != tools.Busy || !strings.Contains(a.Result.Text(), "wait") {
+		t.Errorf("the third call got %q", a.Result.Text())
+	}
+	other := func(r *Request) { r.Caller.Session = "other" }
+	if a := call(t, b, "echo", `{"n":3}`, other); a.Result.Failed {
+		t.Errorf("another session got %q", a.Result.Text())
+	}
+}
+
+func TestSettingsAreSwappedWhole(t *testing.T) {
+	b := newTestServer(t)
+	next := testSettings(t, b.Config.Tools, policy.Rules{Deny: policy.List{"echo"}})
+	if err := b.Apply(next); err != nil {
+		t.Fatal(err)
+	}
+	if a := call(t, b, "echo", `{}`); a.Code == 0 {
+		t.Errorf("echo is still there: %q", a.Result.Text())
+	}
+	if strings.Contains(string(b.ToolsList(testAccess())), `"echo"`) {
+		t.Error("echo is still listed")
+	}
+	next.Limits.Timeout = 0
+	if err := b.Apply(next); err == nil {
+		t.Error("settings without a time limit were taken")
+	}
+}
+
+func TestCallsRunInTheirTime(t *testing.T) {
+	b := newTestServer(t, func(c *Config) { c.Settings.Limits.Timeout = 1 })
+	if a := call(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tools.Timeout || !strings.Contains(a.Result.Text(), "took longer than 1ns") {
+		t.Errorf("got %q", a.Result.Text())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if a := b.Call(ctx, Request{Access: testAccess(), Tool: "slow", Args: []byte(`{}`)}); a.Result.Kind != tools.Cancelled {
+		t.Errorf("a cancelled call got %q", a.Result.Text())
+	}
+}

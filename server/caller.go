@@ -1,0 +1,74 @@
+package server
+
+import (
+	"context"
+	"slices"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// Access is what a door has found out about a caller: who it is, and by what
+// it may be narrowed. Nothing that the caller sends later can widen it.
+type Access struct {
+	Caller    tools.Caller
+	Narrow    policy.Narrow
+	Transport string // "stdio", "http", "sse" or "cli"; for the audit log
+	Token     string // names the token that was shown; binds sessions to it
+}
+
+func (a Access) subject() policy.Subject {
+	c := a.Caller
+	return policy.Subject{
+		Profile: c.Profile, Agent: c.Agent, Provider: c.Provider, Group: c.ChatID,
+		Depth: c.Depth, Leaf: c.Leaf, Narrow: a.Narrow,
+	}
+}
+
+// An Identity is what a bearer token proves.
+type Identity struct {
+	ID        string // of the token or grant, for the log; never the token
+	Agent     string
+	User      string
+	Provider  string
+	Workspace string
+	Profiles  []string // that it may use, the first by default; AnyProfile opens all
+}
+
+// AnyProfile among an identity's profiles lets it use every profile there is.
+const AnyProfile = "*"
+
+// mayUse reports whether the identity opens profile.
+func (i Identity) mayUse(profile string) bool {
+	return slices.Contains(i.Profiles, profile) || slices.Contains(i.Profiles, AnyProfile)
+}
+
+// usual is the profile for a request that names none; "" is the operator's.
+func (i Identity) usual() string {
+	if len(i.Profiles) == 0 || i.Profiles[0] == AnyProfile {
+		return ""
+	}
+	return i.Profiles[0]
+}
+
+// Identities proves bearer tokens.
+type Identities interface {
+	// Identify returns whose token it is, or a *Challenge. Every other error
+	// means that it could not be found out, and lets nobody in.
+	Identify(ctx context.Context, token string) (Identity, error)
+	// Challenge is the answer to a request without a token.
+	Challenge() *Challenge
+	// Forbidden is the answer to a good token that does not open profile.
+	Forbidden(profile string) *Challenge
+	// Metadata is the OAuth protected-resource document, nil without OAuth.
+	Metadata() []byte
+}
+
+// A Challenge is a refusal that tells the client how to be let in.
+type Challenge struct {
+	Status int    // 401 or 403
+	Header string // of WWW-Authenticate
+	Reason string // for the log
+}
+
+func (c *Challenge) Error() string { return c.Reason }

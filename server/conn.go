@@ -1,0 +1,163 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// A conn is a connection over which one session's messages come one after the
+// other and answers go back in any order: stdio, and the old HTTP+SSE.
+type conn struct {
+	session *session
+	out     func(msg []byte) error
+	calls   context.Context // of everything that runs for the client
+	stop    context.CancelCauseFunc
+	slots   chan struct{}
+	jobs    chan func() // to a worker that waits for one
+
+	mu      sync.Mutex
+	closing bool
+	running sync.WaitGroup
+	counted sync.Once // out of the open conversations
+}
+
+// maxWaiting is how many requests beyond those that the gate knows may be on
+// their way, such as pings. Over it the client is told to wait.
+const maxWaiting = 64
+
+// codeBusy is the JSON-RPC code for requests that were not even looked at.
+const codeBusy = -32000
+
+// newConn begins a conversation. The calls of the client outlive ctx by the
+// grace time that drain gives them.
+func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) *conn {
+	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	limits := s.settings().Limits
+	c := &conn{
+		session: s.newSession(a), out: out, calls: calls, stop: stop,
+		slots: make(chan struct{}, limits.Running+limits.Queued+maxWaiting),
+		jobs:  make(chan func()),
+	}
+	c.session.openPush(out)
+	s.hear(c.session)
+	s.count(1)
+	return c
+}
+
+// take deals with one message. Notifications and replies are dealt with on the
+// spot, in order; requests run beside each other.
+func (c *conn) take(raw []byte) {
+	if items, ok := batch(raw); ok {
+		c.spawn(&message{}, func() []byte { return c.session.batched(c.calls, items, c.session.access, c.out) })
+		return
+	}
+	m, broken := parse(raw)
+	switch {
+	case broken != nil:
+		c.send(failure(m.id, broken))
+	case m.answer || m.id == nil:
+		c.session.notice(c.calls, m)
+	default:
+		c.spawn(m, func() []byte { return c.session.handle(c.calls, m, c.session.access, c.out) })
+	}
+}
+
+// spawn runs one request beside the others, or says why it does not.
+func (c *conn) spawn(m *message, work func() []byte) {
+	if refused := c.slot(); refused != nil {
+		c.send(failure(m.id, refused))
+		return
+	}
+	job := func() {
+		defer c.running.Done()
+		defer func() { <-c.slots }()
+		if reply := work(); reply != nil {
+			c.send(reply)
+		}
+	}
+	select {
+	case c.jobs <- job:
+	default:
+		go c.worker(job)
+	}
+}
+
+// worker runs jobs until the conversation ends. Workers are kept because a new
+// goroutine would have to grow its stack again for every call.
+func (c *conn) worker(job func()) {
+	for {
+		job()
+		select {
+		case job = <-c.jobs:
+		case <-c.session.ended:
+			return
+		}
+	}
+}
+
+// slot counts one more request as running.
+func (c *conn) slot() *fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closing {
+		return faultf(codeBusy, "the server is shutting down")
+	}
+	select {
+	case c.slots <- struct{}{}:
+		c.running.Add(1)
+		return nil
+	default:
+		c.session.server.Watcher.Limited("connection")
+		return faultf(codeBusy, "busy: %d requests are waiting; wait for some of them to finish, then try again", cap(c.slots))
+	}
+}
+
+func (c *conn) send(msg []byte) {
+	if err := c.out(msg); err != nil {
+		c.session.server.log.Debug("a message could not be written", "err", err)
+	}
+}
+
+var errShutdown = errors.New("the server is shutting down")
+
+// drain ends the conversation: calls in flight have the grace time to finish,
+// then they are stopped. Questions nobody can answer any more end at once.
+func (c *conn) drain(grace time.Duration) {
+	c.mu.Lock()
+	c.closing = true
+	c.mu.Unlock()
+	defer c.counted.Do(func() { c.session.server.count(-1) })
+	defer c.session.close()
+	defer c.session.server.unhear(c.session)
+	defer c.stop(errShutdown)
+	c.session.orphan()
+
+	finished := make(chan struct{})
+	go func() {
+		c.running.Wait()
+		close(finished)
+	}()
+	if within(finished, grace) {
+		return
+	}
+	c.stop(errShutdown)
+	if !within(finished, lastGrace) {
+		c.session.server.log.Warn("some calls did not stop when they were told to")
+	}
+}
+
+// lastGrace is how long a call may take to notice that it was stopped.
+const lastGrace = 2 * time.Second
+
+func within(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

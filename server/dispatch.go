@@ -1,0 +1,159 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// handle answers one request of s. out carries what must reach the client
+// before the answer. No answer (nil) means that none is wanted any more.
+func (s *session) handle(ctx context.Context, m *message, a Access, out func([]byte) error) []byte {
+	ctx, flight, refused := s.begin(ctx, m.id)
+	if refused != nil {
+		return failure(m.id, refused)
+	}
+	x := &exchange{session: s, access: a, msg: m, out: out}
+	reply := x.answer(ctx)
+	x.finish()
+	if !s.end(m.id, flight) {
+		return nil
+	}
+	return reply
+}
+
+// batched answers the messages of a batch together, as the revisions before
+// 2025-06-18 allow.
+func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access, out func([]byte) error) []byte {
+	if v := s.facts().version; v != "" && v > mcp.ProtocolVersion20250326 {
+		return failure(nil, faultf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time", v))
+	}
+	if len(items) == 0 || len(items) > maxBatch {
+		return failure(nil, faultf(mcp.INVALID_REQUEST, "a batch holds 1 to %d messages", maxBatch))
+	}
+	var replies [][]byte
+	for _, raw := range items {
+		m, broken := parse(raw)
+		switch {
+		case broken != nil:
+			replies = append(replies, failure(m.id, broken))
+		case m.id == nil || m.answer:
+			s.notice(ctx, m)
+		default:
+			if reply := s.handle(ctx, m, a, out); reply != nil {
+				replies = append(replies, reply)
+			}
+		}
+	}
+	if replies == nil {
+		return nil
+	}
+	return append(append([]byte{'['}, bytes.Join(replies, []byte{','})...), ']')
+}
+
+// maxBatch bounds a batch: its messages are answered one after the other.
+const maxBatch = 100
+
+// answer finds who answers: tools are ours, everything else is mcp-go's.
+func (x *exchange) answer(ctx context.Context) []byte {
+	switch x.msg.method {
+	case string(mcp.MethodToolsList):
+		if reply := x.listTools(); reply != nil {
+			return reply
+		}
+	case string(mcp.MethodToolsCall):
+		if reply := x.callTool(ctx); reply != nil {
+			return reply
+		}
+	case string(mcp.MethodSubscriptionsListen):
+		return x.listen(ctx)
+	}
+	return x.reply(x.session.server.mcp.HandleMessage(x.session.server.mcp.WithContext(ctx, x), x.msg.raw))
+}
+
+// reply writes what mcp-go answered, scrubbed: it has not been through the
+// pipeline.
+func (x *exchange) reply(msg mcp.JSONRPCMessage) []byte {
+	switch answer := msg.(type) {
+	case mcp.JSONRPCResponse:
+		return x.session.server.clean(success(x.msg.id, answer.Result))
+	case mcp.JSONRPCError:
+		f := &fault{Code: answer.Error.Code, Message: answer.Error.Message, Data: answer.Error.Data}
+		if f.Code == mcp.INTERNAL_ERROR {
+			x.session.server.log.Error("the protocol layer failed", "method", x.msg.method, "err", f.Message)
+			f = faultf(mcp.INTERNAL_ERROR, "internal error")
+		}
+		return x.session.server.clean(failure(x.msg.id, f))
+	}
+	return failure(x.msg.id, faultf(mcp.INTERNAL_ERROR, "internal error"))
+}
+
+// listen serves subscriptions/listen until the client or the server has had
+// enough. What mcp-go wants to say on the stream is passed on as it comes.
+func (x *exchange) listen(ctx context.Context) []byte {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	release := context.AfterFunc(x.session.server.closing, stop)
+	defer release()
+	x.notes = make(chan mcp.JSONRPCNotification, 4)
+	done := make(chan mcp.JSONRPCMessage, 1)
+	go func() {
+		done <- x.session.server.mcp.HandleMessage(x.session.server.mcp.WithContext(ctx, x), x.msg.raw)
+	}()
+	for {
+		select {
+		case note := <-x.notes:
+			if body, err := marshal(note); err != nil || x.send(body) != nil {
+				stop()
+			}
+		case answer := <-done:
+			select { // the acknowledgement of an empty subscription
+			case note := <-x.notes:
+				if body, err := marshal(note); err == nil && x.send(body) != nil {
+					return nil
+				}
+			default:
+			}
+			return x.reply(answer)
+		}
+	}
+}
+
+// announce tells a client that a list has changed, over whatever streams it
+// has opened for that.
+func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bool) error {
+	s.mu.Lock()
+	push, legacy := s.push, s.client.initialized
+	var listeners []*exchange
+	for x, filter := range s.streams {
+		if wanted(filter) {
+			listeners = append(listeners, x)
+		}
+	}
+	s.mu.Unlock()
+	var problems []error
+	if push != nil && legacy {
+		problems = append(problems, push(request(nil, method, nil)))
+	}
+	for _, x := range listeners {
+		meta := map[string]any{"_meta": map[string]any{mcp.MetaKeySubscriptionID: x.msg.id}}
+		problems = append(problems, x.send(request(nil, method, meta)))
+	}
+	return errors.Join(problems...)
+}
+
+// supported reports whether a request can be answered without asking mcp-go
+// whether its era and version are served.
+func (m *message) supported() bool {
+	if !m.modern() {
+		return true
+	}
+	return mcp.IsValidProtocolVersion(m.meta.version) && m.meta.capabilities
+}
+
+// clean scrubs a message of ours that has no other way through the scrubber.
+func (s *Server) clean(msg []byte) []byte { return jsontext.Value(s.scrub.JSON(msg)) }

@@ -1,0 +1,197 @@
+package server
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+)
+
+// guard checks Host and Origin before anything else, so that a web page in the
+// operator's browser cannot reach a server on the operator's machine.
+func (h *HTTP) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !h.hostAllowed(r.Host) {
+			say(w, http.StatusForbidden, "this server does not answer to that host name; the operator can add it to server.allowed_hosts")
+			return
+		}
+		if origin := r.Header.Get("Origin"); origin != "" {
+			if !h.originAllowed(origin) {
+				say(w, http.StatusForbidden, "pages of that origin may not call this server; the operator can add it to server.allowed_origins")
+				return
+			}
+			allowOrigin(w.Header(), origin)
+		}
+		// A deadline that an earlier request on this connection has set must
+		// not end this one.
+		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
+			h.Server.log.Debug("the write deadline cannot be reset", "err", err)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (h *HTTP) hostAllowed(hostport string) bool {
+	host := hostport
+	if name, _, err := net.SplitHostPort(hostport); err == nil {
+		host = name
+	}
+	return loopback(host) || slices.ContainsFunc(h.AllowedHosts, func(allowed string) bool {
+		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, hostport)
+	})
+}
+
+func (h *HTTP) originAllowed(origin string) bool {
+	if slices.Contains(h.AllowedOrigins, origin) {
+		return true
+	}
+	u, err := url.Parse(origin)
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopback(u.Hostname())
+}
+
+func loopback(host string) bool {
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.IsLoopback()
+}
+
+// allowOrigin lets pages of an origin that passed the guard read the answers.
+// They still need a token, which no browser adds by itself.
+func allowOrigin(header http.Header, origin string) {
+	header.Set("Access-Control-Allow-Origin", origin)
+	header.Add("Vary", "Origin")
+	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, WWW-Authenticate")
+}
+
+func preflight(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Access-Control-Allow-Methods", "POST, GET, DELETE")
+	w.Header().Set("Access-Control-Allow-Headers", r.Header.Get("Access-Control-Request-Headers"))
+	w.Header().Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// entered lets a request in when its token proves somebody who may use the
+// profile of the path.
+func (h *HTTP) entered(next func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		access, status, why := h.enter(w, r)
+		if status != 0 {
+			h.Server.log.Info("a request was not let in", "status", status, "why", why, "from", r.RemoteAddr)
+			say(w, status, why)
+			return
+		}
+		next(w, r, access)
+	}
+}
+
+func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (a Access, status int, why string) {
+	who, challenge := h.identify(r)
+	if challenge != nil {
+		return a, challenge.Status, challenged(w, challenge)
+	}
+	profile := r.PathValue("profile")
+	rules := h.Server.settings().Policy
+	if profile == "" {
+		profile = who.usual()
+	}
+	profile, err := rules.ResolveProfile(profile)
+	if err != nil {
+		return a, http.StatusNotFound, err.Error()
+	}
+	if !who.mayUse(profile) {
+		return a, http.StatusForbidden, challenged(w, h.Identities.Forbidden(profile))
+	}
+	a = h.Base
+	a.Transport = "http"
+	a.Token = who.ID
+	a.Narrow = narrowing(r.Header)
+	c := &a.Caller
+	c.Profile, c.Agent, c.User, c.Channel = profile, who.Agent, who.User, "http"
+	if who.Provider != "" {
+		c.Provider = who.Provider
+	}
+	if who.Workspace != "" {
+		c.Workspace = who.Workspace
+	}
+	// Without a session of its own, a caller's calls are counted together.
+	c.Session = "id-" + fingerprint(who.ID+"\x00"+c.Principal()+"\x00"+profile)
+	return a, 0, ""
+}
+
+// challenged puts a challenge where clients look for it.
+func challenged(w http.ResponseWriter, c *Challenge) (why string) {
+	if c.Header != "" {
+		w.Header().Set("WWW-Authenticate", c.Header)
+	}
+	return c.Reason
+}
+
+// identify proves who sends r. The answer to every bad token is the same.
+func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	if !strings.EqualFold(scheme, "bearer") || token == "" {
+		return Identity{}, h.Identities.Challenge()
+	}
+	who, err := h.Identities.Identify(r.Context(), strings.TrimSpace(token))
+	if err == nil {
+		return who, nil
+	}
+	challenge := (*Challenge)(nil)
+	if !errors.As(err, &challenge) {
+		h.Server.log.Error("a token could not be checked", "err", err)
+		challenge = h.Identities.Challenge()
+	}
+	return Identity{}, challenge
+}
+
+// narrowing reads what a request does without, by its own wish.
+func narrowing(header http.Header) policy.Narrow {
+	return policy.Narrow{
+		Tools:    list(header, "X-MCP-Tools"),
+		Exclude:  list(header, "X-MCP-Exclude-Tools"),
+		Toolsets: list(header, "X-MCP-Toolsets"),
+		ReadOnly: isTrue(header.Get("X-MCP-Readonly")),
+	}
+}
+
+// list splits a header of names. Present and empty is a list of nothing.
+func list(header http.Header, name string) []string {
+	values, present := header[http.CanonicalHeaderKey(name)]
+	if !present {
+		return nil
+	}
+	names := []string{}
+	for _, value := range values {
+		for one := range strings.SplitSeq(value, ",") {
+			if one = strings.TrimSpace(one); one != "" {
+				names = append(names, one)
+			}
+		}
+	}
+	return names
+}
+
+func isTrue(text string) bool {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "1", "true", "yes", "on":
+		return true
+	}
+	return false
+}
+
+// fingerprint names a secret or private string in logs.
+func fingerprint(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:6])
+}

@@ -1,0 +1,304 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// act is a tool of one function, for tests.
+type act[A any] struct {
+	spec tools.Spec
+	do   func(context.Context, A) (tools.Result, error)
+}
+
+func (a act[A]) Spec() tools.Spec { return a.spec }
+
+func (a act[A]) Do(ctx context.Context, args A) (tools.Result, error) { return a.do(ctx, args) }
+
+func tool[A any](name string, risk tools.Risk, do func(context.Context, A) (tools.Result, error)) tools.Tool {
+	return tools.New(act[A]{tools.Spec{
+		Name: name, Group: "test", Title: name, Doc: "The test tool " + name + ".", Risk: risk,
+	}, do})
+}
+
+type none struct{}
+
+type textArgs struct {
+	Text string `json:"text,omitempty" jsonschema:"some text"`
+	N    int    `json:"n,omitempty" jsonschema:"a number"`
+}
+
+// bench is a server with tools of every temper, and everything a test needs to
+// look behind it.
+type testServer struct {
+	*Server
+	journal *memoryJournal
+	keeper  *memoryKeeper
+	// started gets a value when a slow call begins, release lets one go on.
+	started chan string
+	release chan struct{}
+	stopped chan string // names of slow calls whose context ended
+}
+
+func testTools(b *testServer) []tools.Tool {
+	return []tools.Tool{
+		tool("echo", tools.Reads, func(_ context.Context, a textArgs) (tools.Result, error) {
+			return tools.Textf("%s%d", a.Text, a.N), nil
+		}),
+		tool("slow", tools.Reads, func(ctx context.Context, a textArgs) (tools.Result, error) {
+			b.started <- a.Text
+			select {
+			case <-b.release:
+				return tools.Text("done " + a.Text), nil
+			case <-ctx.Done():
+				b.stopped <- a.Text
+				return tools.Result{}, ctx.Err()
+			}
+		}),
+		tool("chatty", tools.Reads, func(ctx context.Context, a textArgs) (tools.Result, error) {
+			for i := range max(a.N, 3) {
+				tools.Progress(ctx, float64(i+1), float64(max(a.N, 3)), a.Text)
+			}
+			return tools.Text("said it all"), nil
+		}),
+		tool("broken", tools.Reads, func(context.Context, none) (tools.Result, error) {
+			return tools.Result{}, fmt.Errorf("opening /srv/private/x: %w", errors.New("denied"))
+		}),
+		tool("panics", tools.Reads, func(context.Context, none) (tools.Result, error) { panic("oh no") }),
+		tool("leaks", tools.Reads, func(context.Context, none) (tools.Result, error) {
+			return tools.Text("the key is " + plantedKey()).With(map[string]any{"deep": []any{plantedKey()}}), nil
+		}),
+		tool("long", tools.Reads, func(_ context.Context, a textArgs) (tools.Result, error) {
+			return tools.Text(strings.Repeat("0123456789\n", max(a.N, 1))), nil
+		}),
+		tool("change", tools.Writes, func(_ context.Context, a textArgs) (tools.Result, error) {
+			return tools.Text("changed " + a.Text), nil
+		}),
+		tool("launch", tools.Runs, func(_ context.Context, a textArgs) (tools.Result, error) {
+			return tools.Text("launched " + a.Text), nil
+		}),
+		tool(ReadResult, tools.Reads, func(context.Context, none) (tools.Result, error) { return tools.Text("page"), nil }),
+	}
+}
+
+// plantedKey is a credential in form only, put together here so that none
+// stands in the source.
+func plantedKey() string { return "ghp" + "_" + strings.Repeat("A1b2", 9) }
+
+// newTestServer makes a server under the given rules.
+func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
+	tb.Helper()
+	b := &testServer{
+		journal: &memoryJournal{}, keeper: &memoryKeeper{},
+		started: make(chan string, 1000), release: make(chan struct{}), stopped: make(chan string, 1000),
+	}
+	set, err := tools.NewSet(testTools(b)...)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	scrubber, err := scrub.New(scrub.Options{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	c := Config{
+		Name: "mcp-tools", Title: "MCP Tools", Version: "test", Tools: set, Scrub: scrubber,
+		Journal: b.journal, Keeper: b.keeper, Log: slog.New(slog.DiscardHandler),
+		Settings: testSettings(tb, set, policy.Rules{}),
+	}
+	for _, f := range change {
+		f(&c)
+	}
+	b.Server, err = New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(b.Server.Close)
+	return b
+}
+
+func testSettings(tb testing.TB, set *tools.Set, rules policy.Rules) Settings {
+	tb.Helper()
+	var specs []tools.Spec
+	for t := range set.All() {
+		specs = append(specs, t.Spec)
+	}
+	compiled, problems := policy.Compile(rules, policy.NewCatalogue(specs))
+	if compiled == nil {
+		tb.Fatalf("the rules are wrong: %v", problems)
+	}
+	return Settings{
+		Policy: compiled, ApprovalTimeout: time.Minute,
+		Limits: Limits{
+			PerMinute: 1_000_000, Burst: 100_000, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
+			Args: tools.DefaultLimits(), Result: 1000, ResultHard: 10_000, Warn: 3, Stop: 5,
+		},
+	}
+}
+
+func testAccess() Access {
+	return Access{Transport: "test", Caller: tools.Caller{Agent: "a", User: "u", Session: "s", Profile: "full"}}
+}
+
+// memoryJournal is a Journal that tests can read, and break.
+type memoryJournal struct {
+	mu      sync.Mutex
+	entries []Entry
+	broken  error
+}
+
+func (j *memoryJournal) Append(_ context.Context, e Entry) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.broken == nil {
+		j.entries = append(j.entries, e)
+	}
+	return j.broken
+}
+
+func (j *memoryJournal) all() []Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]Entry(nil), j.entries...)
+}
+
+func (j *memoryJournal) breakWith(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.broken = err
+}
+
+// memoryKeeper is a Keeper of the last result.
+type memoryKeeper struct {
+	mu          sync.Mutex
+	owner, text string
+}
+
+func (k *memoryKeeper) Keep(owner, text string) (string, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.owner, k.text = owner, text
+	return "r_handle", nil
+}
+
+// wire is a client at the other end of a Stdio: it writes lines as they are
+// and reads whatever comes.
+type wire struct {
+	tb    testing.TB
+	in    *io.PipeWriter
+	lines chan string
+	ended chan error
+}
+
+// dial starts a Stdio on pipes.
+func dial(tb testing.TB, b *testServer, change ...func(*Stdio)) *wire {
+	tb.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
+	t := Stdio{Server: b.Server, Access: testAccess(), MaxMessage: 1 << 20, Grace: time.Second}
+	for _, f := range change {
+		f(&t)
+	}
+	w := &wire{tb: tb, in: inW, lines: make(chan string, 10_000), ended: make(chan error, 1)}
+	ctx, stop := context.WithCancel(context.Background())
+	go func() {
+		w.ended <- t.Serve(ctx, inR, outW)
+		outW.Close()
+	}()
+	go func() {
+		defer close(w.lines)
+		scanner := bufio.NewScanner(outR)
+		scanner.Buffer(nil, 64<<20)
+		for scanner.Scan() {
+			w.lines <- scanner.Text()
+		}
+	}()
+	tb.Cleanup(func() {
+		stop()
+		inW.Close()
+		outR.Close()
+	})
+	return w
+}
+
+func (w *wire) send(lines ...string) {
+	w.tb.Helper()
+	for _, line := range lines {
+		if _, err := io.WriteString(w.in, line+"\n"); err != nil {
+			w.tb.Fatalf("writing: %v", err)
+		}
+	}
+}
+
+// next returns the next message from the server.
+func (w *wire) next() string {
+	w.tb.Helper()
+	select {
+	case line, ok := <-w.lines:
+		if !ok {
+			w.tb.Fatal("the server closed its output")
+		}
+		return line
+	case <-time.After(10 * time.Second):
+		w.tb.Fatal("nothing came from the server")
+	}
+	return ""
+}
+
+// reply is a message from the server, as far as tests look into it.
+type reply struct {
+	ID     json.RawMessage
+	Method string
+	Params json.RawMessage
+	Result *struct {
+		Content []struct{ Type, Text string }
+		IsError bool
+		Tools   []struct{ Name string }
+	}
+	Error *struct {
+		Code    int
+		Message string
+		Data    json.RawMessage
+	}
+}
+
+func read(tb testing.TB, line string) reply {
+	tb.Helper()
+	var r reply
+	if err := json.Unmarshal([]byte(line), &r); err != nil {
+		tb.Fatalf("the server wrote %q: %v", line, err)
+	}
+	return r
+}
+
+func (r reply) text() string {
+	if r.Result == nil || len(r.Result.Content) == 0 {
+		return ""
+	}
+	return r.Result.Content[0].Text
+}
+
+// handshake is what a client of an old era begins with.
+func handshake(version, capabilities string) []string {
+	return []string{
+		`{"jsonrpc":"2.0","id":"init","method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":` + capabilities + `,"clientInfo":{"name":"test","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+	}
+}
+
+// callLine is a tools/call.
+func callLine(id, name, args string) string {
+	return `{"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + name + `","arguments":` + args + `}}`
+}

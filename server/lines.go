@@ -1,0 +1,101 @@
+package server
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"sync"
+)
+
+// A lineReader reads messages that stand one on a line, in bounded memory.
+type lineReader struct {
+	r   *bufio.Reader
+	max int
+}
+
+var errLongLine = errors.New("the line is too long")
+
+// next returns the next line that is not empty, without its end. A line that
+// is too long is read to its end and reported as errLongLine; what follows can
+// be read. The line is the caller's to keep.
+func (l *lineReader) next() ([]byte, error) {
+	var line []byte
+	long := false
+	for {
+		piece, err := l.r.ReadSlice('\n')
+		long = long || len(line)+len(piece) > l.max+1
+		if !long {
+			line = append(line, piece...)
+		}
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case long && (err == nil || errors.Is(err, io.EOF)):
+			return nil, errLongLine
+		case err != nil && (len(trim(line)) == 0 || !errors.Is(err, io.EOF)):
+			return nil, err
+		}
+		if line = trim(line); len(line) > 0 {
+			return line, nil // at the end of input, a last line without its end counts
+		}
+		line = line[:0]
+	}
+}
+
+func trim(line []byte) []byte {
+	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
+		line = line[:len(line)-1]
+	}
+	return line
+}
+
+// A lineWriter writes messages one on a line. Whoever writes while nobody else
+// does also writes what the others bring in the meantime: under load many
+// messages go out in one system call, and without load none waits.
+type lineWriter struct {
+	w io.Writer
+
+	mu      sync.Mutex
+	room    *sync.Cond
+	pending []byte
+	writing bool
+	err     error
+}
+
+// maxPending bounds what a client that reads slowly makes us hold.
+const maxPending = 1 << 20
+
+func newLineWriter(w io.Writer) *lineWriter {
+	l := &lineWriter{w: w}
+	l.room = sync.NewCond(&l.mu)
+	return l
+}
+
+// send queues msg. It returns when msg is written, or when somebody else is
+// writing and will write it next; it waits when too much is queued already.
+func (l *lineWriter) send(msg []byte) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for l.writing && len(l.pending) > maxPending && l.err == nil {
+		l.room.Wait()
+	}
+	if l.err != nil {
+		return l.err
+	}
+	l.pending = append(append(l.pending, msg...), '\n')
+	if l.writing {
+		return nil
+	}
+	l.writing = true
+	for len(l.pending) > 0 && l.err == nil {
+		batch := l.pending
+		l.pending = nil
+		l.mu.Unlock()
+		_, err := l.w.Write(batch)
+		l.mu.Lock()
+		l.err = err
+		l.room.Broadcast()
+	}
+	l.writing = false
+	return l.err
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"sync"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxListings bounds the cache of written tool lists. Agents and chats come
+// from tokens and flags, so in practice there are a handful.
+const maxListings = 256
+
+// listings keeps tools/list results as they go over the wire. They depend on
+// the settings and on who asks, and never on what was asked before.
+type listings struct {
+	mu      sync.Mutex
+	written map[listing]*written
+}
+
+type listing struct {
+	profile, agent, provider, group string
+	subagent, leaf                  bool
+}
+
+type written struct{ legacy, modern []byte }
+
+// listTools answers tools/list. nil leaves malformed requests to mcp-go.
+func (x *exchange) listTools() []byte {
+	m := x.msg
+	if !m.supported() {
+		return nil
+	}
+	if m.cursor != "" {
+		return failure(m.id, faultf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
+	}
+	w := x.session.server.listFor(x.access)
+	if m.modern() {
+		return respond(m.id, `,"result":`, w.modern)
+	}
+	return respond(m.id, `,"result":`, w.legacy)
+}
+
+// listFor returns the list of a caller, from the cache unless it is narrowed
+// for this request.
+func (s *Server) listFor(a Access) *written {
+	c, now := a.Caller, s.settings()
+	if !a.Narrow.Empty() {
+		return s.writeList(now, a.subject())
+	}
+	key := listing{c.Profile, c.Agent, c.Provider, c.ChatID, c.Depth > 0, c.Leaf}
+	now.lists.mu.Lock()
+	defer now.lists.mu.Unlock()
+	w, ok := now.lists.written[key]
+	if !ok {
+		w = s.writeList(now, a.subject())
+		if len(now.lists.written) < maxListings {
+			now.lists.written[key] = w
+		}
+	}
+	return w
+}
+
+func (s *Server) writeList(now *settings, subject policy.Subject) *written {
+	var b bytes.Buffer
+	b.WriteString(`{"tools":[`)
+	comma := ""
+	for i, t := range s.ordered {
+		if now.Policy.Verdict(subject, t.Spec) == policy.Deny {
+			continue
+		}
+		b.WriteString(comma)
+		b.Write(s.described[i])
+		comma = ","
+	}
+	b.WriteByte(']')
+	legacy := append(bytes.Clone(b.Bytes()), '}')
+	b.Write(s.listStamp)
+	return &written{legacy: legacy, modern: bytes.Clone(b.Bytes())}
+}
+
+// Tools lists what a caller may see, in order.
+func (s *Server) Tools(a Access) []tools.Tool {
+	var visible []tools.Tool
+	for _, t := range s.ordered {
+		if s.settings().Policy.Verdict(a.subject(), t.Spec) != policy.Deny {
+			visible = append(visible, t)
+		}
+	}
+	return visible
+}
+
+// ToolsList is the result of tools/list for a caller, as a legacy client gets
+// it: what a golden test holds and what the token budget is counted on.
+func (s *Server) ToolsList(a Access) []byte { return bytes.Clone(s.listFor(a).legacy) }
+
+// listStamp is what the stateless era wants behind every list: how long it
+// may be kept, for whom, and who says so.
+func listStamp(c Config) []byte {
+	stamp, err := marshal(map[string]any{
+		"resultType": mcp.ResultTypeComplete, "ttlMs": listTTL.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
+		"_meta": map[string]any{mcp.MetaKeyServerInfo: map[string]string{"name": c.Name, "title": c.Title, "version": c.Version}},
+	})
+	if err != nil { // strings and numbers
+		return []byte{'}'}
+	}
+	stamp[0] = ','
+	return stamp
+}
+
+// Describe writes a tool as tools/list shows it to the model.
+func Describe(t tools.Tool) (json.RawMessage, error) {
+	spec := t.Spec
+	meta := map[string]any{}
+	if spec.Keywords != "" {
+		meta["anthropic/searchHint"] = spec.Keywords
+	}
+	if spec.Core {
+		meta["anthropic/alwaysLoad"] = true
+	}
+	return marshal(struct {
+		Name        string          `json:"name"`
+		Title       string          `json:"title"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+		Annotations annotations     `json:"annotations"`
+		Meta        map[string]any  `json:"_meta,omitempty"`
+	}{
+		spec.Name, spec.Title, spec.Doc, t.Schema(),
+		annotations{
+			ReadOnly:    spec.Risk == tools.Reads,
+			Destructive: spec.Risk >= tools.Destroys,
+			Idempotent:  spec.Hints.Idempotent || spec.Risk == tools.Reads,
+			OpenWorld:   spec.Hints.OpenWorld,
+		},
+		meta,
+	})
+}
+
+// annotations are the four that the protocol knows; all are always said,
+// because their defaults assume the worst or the best at random.
+type annotations struct {
+	ReadOnly    bool `json:"readOnlyHint"`
+	Destructive bool `json:"destructiveHint"`
+	Idempotent  bool `json:"idempotentHint"`
+	OpenWorld   bool `json:"openWorldHint"`
+}

@@ -1,0 +1,354 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// A message is one JSON-RPC message, read strictly and only as deep as the
+// door needs to. mcp-go decodes it again, loosely: so whatever the two could
+// read differently (duplicate members, members in another case, something
+// after the end) is refused here.
+type message struct {
+	raw    []byte
+	id     jsontext.Value // as it came; nil for notifications
+	method string
+	answer bool           // a reply to a question of ours
+	result jsontext.Value // of a reply
+	fault  jsontext.Value // of a reply
+
+	params    []byte // as they came
+	name      string // params.name, or params.uri
+	cursor    string // params.cursor
+	call      callParams
+	requestID jsontext.Value // params.requestId of a cancellation
+	meta      metadata
+}
+
+// callParams are the other params of a tools/call.
+type callParams struct {
+	arguments jsontext.Value
+	answers   jsontext.Value
+	state     string
+}
+
+// metadata is what the door reads of params._meta.
+type metadata struct {
+	version      string // of the protocol, for requests that carry it
+	capabilities bool   // whether the client said what it can do
+	progress     jsontext.Value
+	session      string // what the client calls this conversation
+	trace        map[string]string
+}
+
+// modern reports whether m belongs to the stateless era of the protocol.
+func (m *message) modern() bool { return mcp.IsModernProtocol(m.meta.version) }
+
+// maxDepth bounds the nesting of a message. Nothing honest comes near.
+const maxDepth = 64
+
+// A fault is an error on the level of the protocol, for the client's program.
+// Failures of tools are results, for the model.
+type fault struct {
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+	Data    any    `json:"data,omitempty"`
+}
+
+func (f *fault) Error() string { return f.Message }
+
+func faultf(code int, format string, args ...any) *fault {
+	return &fault{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+// parse reads one message. A fault that it returns is the answer; the message
+// then holds the id if it was readable.
+func parse(raw []byte) (*message, *fault) {
+	m := &message{raw: raw}
+	if deeper(raw, maxDepth) {
+		return m, faultf(mcp.INVALID_REQUEST, "the message is nested more than %d levels deep", maxDepth)
+	}
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	version := ""
+	err := members(d, topNames(), func(name string) error {
+		switch name {
+		case "jsonrpc":
+			return text(d, &version)
+		case "id":
+			return value(d, &m.id)
+		case "method":
+			return text(d, &m.method)
+		case "params":
+			from := d.InputOffset()
+			err := m.readParams(d)
+			m.params = bytes.TrimLeft(raw[from:d.InputOffset()], ": \t\r\n")
+			return err
+		case "result":
+			m.answer = true
+			return value(d, &m.result)
+		case "error":
+			m.answer = true
+			return value(d, &m.fault)
+		}
+		return d.SkipValue()
+	})
+	if err == nil {
+		_, err = d.ReadToken()
+		if errors.Is(err, io.EOF) {
+			return m, m.check(version)
+		}
+		err = errors.New("something follows the message")
+	}
+	if shape := (*shapeError)(nil); errors.As(err, &shape) {
+		return m, faultf(mcp.INVALID_REQUEST, "%s", shape.what)
+	}
+	return m, faultf(mcp.PARSE_ERROR, "the message is not JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+}
+
+// check says what a well-formed JSON document lacks as a message.
+func (m *message) check(version string) *fault {
+	switch {
+	case version != mcp.JSONRPC_VERSION:
+		return faultf(mcp.INVALID_REQUEST, `"jsonrpc" must be "2.0"`)
+	case m.answer && m.method != "":
+		return faultf(mcp.INVALID_REQUEST, "a message is a request or a response, not both")
+	case !m.answer && m.method == "":
+		return faultf(mcp.INVALID_REQUEST, `"method" is missing`)
+	case m.id == nil:
+		return nil
+	}
+	if kind := m.id.Kind(); kind != '"' && kind != '0' {
+		m.id = nil
+		return faultf(mcp.INVALID_REQUEST, `"id" must be a string or a number`)
+	}
+	return nil
+}
+
+func (m *message) readParams(d *jsontext.Decoder) error {
+	if d.PeekKind() != '{' {
+		if m.method != "" || d.PeekKind() == '[' {
+			return &shapeError{`"params" must be an object`}
+		}
+		return d.SkipValue()
+	}
+	return members(d, paramNames(), func(name string) error {
+		switch name {
+		case "name", "uri":
+			return optionalText(d, &m.name)
+		case "arguments":
+			return value(d, &m.call.arguments)
+		case "inputResponses":
+			return value(d, &m.call.answers)
+		case "requestState":
+			return optionalText(d, &m.call.state)
+		case "cursor":
+			return optionalText(d, &m.cursor)
+		case "requestId":
+			return value(d, &m.requestID)
+		case "_meta":
+			return m.readMeta(d)
+		}
+		return d.SkipValue()
+	})
+}
+
+func (m *message) readMeta(d *jsontext.Decoder) error {
+	if d.PeekKind() != '{' {
+		return d.SkipValue()
+	}
+	return members(d, metaNames(), func(name string) error {
+		switch name {
+		case mcp.MetaKeyProtocolVersion:
+			return optionalText(d, &m.meta.version)
+		case mcp.MetaKeyClientCapabilities:
+			m.meta.capabilities = d.PeekKind() == '{'
+			return d.SkipValue()
+		case sessionKey:
+			return optionalText(d, &m.meta.session)
+		case "progressToken":
+			return value(d, &m.meta.progress)
+		case "traceparent", "tracestate", "baggage":
+			one := ""
+			err := optionalText(d, &one)
+			if m.meta.trace == nil {
+				m.meta.trace = make(map[string]string, 3)
+			}
+			m.meta.trace[name] = one
+			return err
+		}
+		return d.SkipValue()
+	})
+}
+
+// sessionKey is our own member of _meta: a client without sessions names the
+// conversation that a request belongs to.
+const sessionKey = "mcp-tools/session"
+
+func topNames() []string { return []string{"jsonrpc", "id", "method", "params", "result", "error"} }
+
+func paramNames() []string {
+	return []string{
+		"name", "arguments", "_meta", "uri", "cursor", "level", "requestId", "protocolVersion", "capabilities",
+		"clientInfo", "task", "inputResponses", "requestState", "ref", "argument", "notifications",
+	}
+}
+
+func metaNames() []string {
+	return []string{
+		mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, mcp.MetaKeyLogLevel,
+		sessionKey, "progressToken", "traceparent", "tracestate", "baggage",
+	}
+}
+
+// A shapeError is a document that is JSON and yet no message.
+type shapeError struct{ what string }
+
+func (e *shapeError) Error() string { return e.what }
+
+// members walks the object that comes next. A member that equals one of known
+// but for its case is refused: the next decoder would take it for that one.
+func members(d *jsontext.Decoder, known []string, each func(name string) error) error {
+	open, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	if open.Kind() != '{' {
+		return &shapeError{"a message is a JSON object"}
+	}
+	for d.PeekKind() == '"' {
+		token, err := d.ReadToken()
+		if err != nil {
+			return err
+		}
+		name := token.String()
+		if !slices.Contains(known, name) {
+			if i := slices.IndexFunc(known, func(k string) bool { return strings.EqualFold(k, name) }); i >= 0 {
+				return &shapeError{fmt.Sprintf("the member %q must be written %q", name, known[i])}
+			}
+		}
+		if err := each(name); err != nil {
+			return err
+		}
+	}
+	_, err = d.ReadToken()
+	return err
+}
+
+func text(d *jsontext.Decoder, into *string) error {
+	token, err := d.ReadToken()
+	if err != nil {
+		return err
+	}
+	if token.Kind() != '"' {
+		return &shapeError{`"jsonrpc" and "method" must be strings`}
+	}
+	*into = token.String()
+	return nil
+}
+
+// optionalText leaves complaints about another type to whoever needs the text.
+func optionalText(d *jsontext.Decoder, into *string) error {
+	if d.PeekKind() != '"' {
+		return d.SkipValue()
+	}
+	return text(d, into)
+}
+
+func value(d *jsontext.Decoder, into *jsontext.Value) error {
+	v, err := d.ReadValue()
+	*into = v.Clone() // the decoder reuses its buffer
+	return err
+}
+
+// deeper reports whether raw opens more than limit objects and arrays at once.
+func deeper(raw []byte, limit int) bool {
+	depth, inString := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case inString && c == '\\':
+			i++
+		case c == '"':
+			inString = !inString
+		case inString:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+// batch splits an array of messages. ok is false for anything else.
+func batch(raw []byte) (items []json.RawMessage, ok bool) {
+	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' || deeper(raw, maxDepth) {
+		return nil, false
+	}
+	return items, json.Unmarshal(raw, &items) == nil
+}
+
+// success and failure write the two kinds of response.
+func success(id jsontext.Value, result any) []byte {
+	body, err := marshal(result)
+	if err != nil {
+		return failure(id, faultf(mcp.INTERNAL_ERROR, "the result could not be written"))
+	}
+	return respond(id, `,"result":`, body)
+}
+
+func failure(id jsontext.Value, f *fault) []byte {
+	body, err := marshal(f)
+	if err != nil { // only for Data that does not marshal
+		body, _ = marshal(fault{Code: f.Code, Message: f.Message})
+	}
+	return respond(id, `,"error":`, body)
+}
+
+func respond(id jsontext.Value, member string, body []byte) []byte {
+	if id == nil {
+		id = jsontext.Value("null")
+	}
+	out := make([]byte, 0, len(id)+len(body)+40)
+	out = append(out, `{"jsonrpc":"2.0","id":`...)
+	out = append(out, id...)
+	out = append(out, member...)
+	out = append(out, body...)
+	return append(out, '}')
+}
+
+// request writes a message of ours: a question, or without an id a
+// notification, which wants no answer.
+func request(id jsontext.Value, method string, params any) []byte {
+	body, err := marshal(struct {
+		JSONRPC string         `json:"jsonrpc"`
+		ID      jsontext.Value `json:"id,omitempty"`
+		Method  string         `json:"method"`
+		Params  any            `json:"params,omitempty"`
+	}{mcp.JSONRPC_VERSION, id, method, params})
+	if err != nil { // params are ours
+		return nil
+	}
+	return body
+}
+
+// marshal is json.Marshal without the escapes that only HTML needs: they cost
+// models tokens and people their eyesight.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return nil, err
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}

@@ -1,0 +1,211 @@
+// Package server is the door: MCP comes in, one pipeline runs inside.
+//
+// It knows transports (stdio.go, http.go, sse.go), who is calling (caller.go)
+// and the way of a call (call.go: begin there). It knows no tool, no file and
+// no database: what it needs of the world it declares as small interfaces.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A Config is what a Server is made of. Everything in it is shared by all
+// callers and stays for the server's life.
+type Config struct {
+	Name, Title, Version string
+	Instructions         string
+	Tools                *tools.Set
+	Scrub                *scrub.Scrubber
+	Journal              Journal
+	Keeper               Keeper
+	Watcher              Watcher // nil watches nothing
+	Log                  *slog.Logger
+	Settings             Settings
+}
+
+// Settings are what may change while the server runs.
+type Settings struct {
+	Policy          *policy.Policy
+	Limits          Limits
+	ApprovalTimeout time.Duration
+	AuditArgs       bool // keep the beginning of the arguments, not only their digest
+}
+
+// Limits bound callers. Zero values are refused by New: a limit that is
+// forgotten is not a limit.
+type Limits struct {
+	PerMinute, Burst int           // calls of one session
+	Running, Queued  int           // of one session
+	TotalRunning     int           // of the process
+	Timeout          time.Duration // of one run, when the tool says nothing
+	Args             tools.Limits
+	Result           int // bytes of text to the model
+	ResultHard       int // bytes of anything, ever
+	Warn, Stop       int // equal calls with equal results
+}
+
+func (l Limits) check() error {
+	for name, n := range map[string]int{
+		"calls per minute": l.PerMinute, "burst": l.Burst, "running": l.Running, "queued": l.Queued,
+		"total running": l.TotalRunning, "timeout": int(l.Timeout), "text": l.Args.Text, "items": l.Args.Items,
+		"depth": l.Args.Depth, "result": l.Result, "hard result": l.ResultHard, "repeat warning": l.Warn, "repeat stop": l.Stop,
+	} {
+		if n <= 0 {
+			return fmt.Errorf("the limit on %s is %d, it must be positive", name, n)
+		}
+	}
+	return nil
+}
+
+// settings is one generation of Settings with what is derived from it.
+type settings struct {
+	Settings
+	lists listings
+}
+
+// A Server serves one set of tools to any number of clients.
+type Server struct {
+	Config
+	log         *slog.Logger
+	scrub       *scrub.Scrubber
+	ordered     []tools.Tool
+	described   []json.RawMessage // of ordered, as tools/list shows them
+	listStamp   []byte            // ends a list
+	resultStamp []byte            // ends a result
+	current     atomic.Pointer[settings]
+	gate        *gate
+	rates       *rates
+	loops       *loops
+	seal        *seal
+	closing     context.Context
+	shut        context.CancelFunc
+
+	mcp *mcpserver.MCPServer
+
+	open atomic.Int64
+
+	mu       sync.Mutex
+	sessions map[*session]struct{} // that hear announcements
+}
+
+// listTTL is how long a client of the stateless era may keep a list. Changes
+// are announced, so this only matters to clients that do not listen.
+const listTTL = time.Minute
+
+// New makes a server. It starts nothing: the transports do.
+func New(c Config) (*Server, error) {
+	if c.Tools == nil || c.Journal == nil || c.Keeper == nil || c.Log == nil || c.Settings.Policy == nil {
+		return nil, errors.New("a server needs tools, a policy, a journal, a keeper of results and a log")
+	}
+	if err := c.Settings.Limits.check(); err != nil {
+		return nil, err
+	}
+	if c.Watcher == nil {
+		c.Watcher = blind{}
+	}
+	seal, err := newSeal()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		Config: c, log: c.Log, scrub: c.Scrub, listStamp: listStamp(c), resultStamp: resultStamp(c), seal: seal,
+		gate:     newGate(c.Settings.Limits, c.Watcher),
+		rates:    newRates(),
+		loops:    newLoops(),
+		mcp:      protocolServer(c),
+		sessions: make(map[*session]struct{}),
+	}
+	for t := range c.Tools.All() {
+		described, err := Describe(t)
+		if err != nil {
+			return nil, fmt.Errorf("describing %s: %w", t.Spec.Name, err)
+		}
+		s.ordered = append(s.ordered, t)
+		s.described = append(s.described, described)
+	}
+	s.current.Store(&settings{Settings: c.Settings, lists: listings{written: make(map[listing]*written)}})
+	s.closing, s.shut = context.WithCancel(context.Background())
+	return s, nil
+}
+
+func (s *Server) settings() *settings { return s.current.Load() }
+
+// Apply changes the settings of a running server. Clients whose list of tools
+// changes are told.
+func (s *Server) Apply(next Settings) error {
+	if next.Policy == nil {
+		return errors.New("settings need a policy")
+	}
+	if err := next.Limits.check(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	listening := make([]*session, 0, len(s.sessions))
+	for one := range s.sessions {
+		listening = append(listening, one)
+	}
+	s.mu.Unlock()
+	before := make([]*written, len(listening))
+	for i, one := range listening {
+		before[i] = s.listFor(one.access)
+	}
+	s.current.Store(&settings{Settings: next, lists: listings{written: make(map[listing]*written)}})
+	s.gate.resize(next.Limits)
+	for i, one := range listening {
+		if string(s.listFor(one.access).legacy) == string(before[i].legacy) {
+			continue
+		}
+		err := one.announce(mcp.MethodNotificationToolsListChanged,
+			func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
+		if err != nil {
+			s.log.Debug("a client could not be told that its tools changed", "err", err)
+		}
+	}
+	return nil
+}
+
+// Close ends what transports wait for: streams that would stay open for ever.
+// The transports themselves end their calls.
+func (s *Server) Close() { s.shut() }
+
+// protocolServer is mcp-go's part: the handshakes of all eras, and whatever
+// is not a tool. It holds no tools: they come from the registry, through the
+// pipeline, for each caller its own.
+func protocolServer(c Config) *mcpserver.MCPServer {
+	return mcpserver.NewMCPServer(c.Name, c.Version,
+		mcpserver.WithTitle(c.Title),
+		mcpserver.WithInstructions(c.Instructions),
+		mcpserver.WithToolCapabilities(true), // what it answers about tools is ours all the same
+		mcpserver.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
+	)
+}
+
+// hear and unhear say which sessions hear announcements.
+func (s *Server) hear(one *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessions[one] = struct{}{}
+}
+
+func (s *Server) unhear(one *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sessions, one)
+}
+
+// count tells the watcher how many conversations are open.
+func (s *Server) count(change int64) { s.Watcher.Sessions(int(s.open.Add(change))) }

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// A session is one conversation with one client: the life of a stdio process,
+// a legacy HTTP session, or, for the stateless era over HTTP, one request.
+// It belongs to one caller and one profile from beginning to end.
+type session struct {
+	id     string
+	server *Server
+	access Access
+
+	mu       sync.Mutex
+	client   client
+	inflight map[string]*flight                   // by the request's id as written
+	asked    map[string]chan *message             // questions of ours, by id
+	nextID   int                                  // of our questions
+	push     func(msg []byte) error               // for what answers no request; may be nil
+	streams  map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
+	used     time.Time
+	closed   bool
+	ended    chan struct{} // closed with the session
+}
+
+// client is what a client has told of itself.
+type client struct {
+	info         mcp.Implementation
+	capabilities mcp.ClientCapabilities
+	version      string
+	level        mcp.LoggingLevel
+	initialized  bool
+}
+
+// A flight is a request that has not been answered yet.
+type flight struct {
+	cancel    context.CancelCauseFunc
+	cancelled bool
+}
+
+var (
+	errCancelledByClient = errors.New("the client cancelled the request")
+	errSessionClosed     = errors.New("the session has ended")
+)
+
+func (s *Server) newSession(a Access) *session {
+	return &session{
+		id: rand.Text(), server: s, access: a,
+		inflight: make(map[string]*flight), used: time.Now(), ended: make(chan struct{}),
+	}
+}
+
+// begin registers a request, so that it can be cancelled and its id is not
+// used twice at once.
+func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context, *flight, *fault) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, nil, faultf(mcp.INVALID_REQUEST, "the session has ended")
+	}
+	if _, taken := s.inflight[string(id)]; taken {
+		return nil, nil, faultf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", id)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	f := &flight{cancel: cancel}
+	s.inflight[string(id)] = f
+	s.used = time.Now()
+	return ctx, f, nil
+}
+
+// end forgets a request and reports whether its answer is still wanted.
+func (s *session) end(id jsontext.Value, f *flight) (wanted bool) {
+	f.cancel(nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.inflight, string(id))
+	s.used = time.Now()
+	return !f.cancelled
+}
+
+// cancel stops a running request. Its answer will not be sent.
+func (s *session) cancel(id jsontext.Value) {
+	s.mu.Lock()
+	f := s.inflight[string(id)]
+	if f != nil {
+		f.cancelled = true
+	}
+	s.mu.Unlock()
+	if f != nil {
+		f.cancel(errCancelledByClient)
+	}
+}
+
+// close ends the conversation: running calls are stopped, questions too.
+func (s *session) close() {
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.ended)
+	}
+	flights := make([]*flight, 0, len(s.inflight))
+	for _, f := range s.inflight {
+		flights = append(flights, f)
+	}
+	s.mu.Unlock()
+	for _, f := range flights {
+		f.cancel(errSessionClosed)
+	}
+}
+
+// orphan ends the questions that are open: whoever could answer is gone.
+func (s *session) orphan() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, waiting := range s.asked {
+		delete(s.asked, id)
+		waiting <- &message{fault: jsontext.Value("null")}
+	}
+}
+
+// idleSince tells when the session was last used; a session with something
+// running is in use now.
+func (s *session) idleSince() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.inflight) > 0 {
+		return time.Now()
+	}
+	return s.used
+}
+
+// notice takes a notification or a reply: messages that are not answered.
+func (s *session) notice(ctx context.Context, m *message) {
+	switch {
+	case m.answer:
+		s.mu.Lock()
+		waiting := s.asked[string(m.id)]
+		delete(s.asked, string(m.id))
+		s.mu.Unlock()
+		if waiting != nil {
+			waiting <- m // has room for one
+		}
+	case m.method == string(mcp.MethodNotificationCancelled):
+		s.cancel(m.requestID)
+	case m.method == "notifications/initialized":
+		s.mu.Lock()
+		s.client.initialized = true
+		s.mu.Unlock()
+	default:
+		s.server.mcp.HandleMessage(s.server.mcp.WithContext(ctx, &exchange{session: s, msg: m}), m.raw)
+	}
+}
+
+// ask sends a question of ours over out and waits for the client's reply.
+func (s *session) ask(ctx context.Context, out func([]byte) error, method string, params any) (json.RawMessage, error) {
+	reply := make(chan *message, 1)
+	s.mu.Lock()
+	s.nextID++
+	id := jsontext.Value(strconv.Itoa(s.nextID))
+	if s.asked == nil {
+		s.asked = make(map[string]chan *message)
+	}
+	s.asked[string(id)] = reply
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.asked, string(id))
+		s.mu.Unlock()
+	}()
+	if err := out(s.server.clean(request(id, method, params))); err != nil {
+		return nil, err
+	}
+	select {
+	case m := <-reply:
+		if m.fault != nil {
+			return nil, errors.New("the client answered with an error")
+		}
+		return json.RawMessage(m.result), nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (s *session) facts() client {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.client
+}
+
+// openPush sets where unasked messages go, unless that is settled already.
+func (s *session) openPush(push func([]byte) error) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.push != nil || s.closed {
+		return false
+	}
+	s.push = push
+	return true
+}
+
+func (s *session) closePush() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.push = nil
+}

@@ -1,0 +1,113 @@
+package server
+
+import (
+	"crypto/rand"
+	"mime"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// A connTable holds the open connections of the old HTTP+SSE transport.
+type connTable struct {
+	mu   sync.Mutex
+	byID map[string]*conn
+}
+
+func newConnTable() *connTable { return &connTable{byID: make(map[string]*conn)} }
+
+// find returns the connection id if it belongs to the caller a.
+func (t *connTable) find(id string, a Access) *conn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	c := t.byID[id]
+	if c == nil || !sameOwner(c.session.access, a) {
+		return nil
+	}
+	return c
+}
+
+func (t *connTable) add(id string, c *conn, most int) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.byID) >= most {
+		return false
+	}
+	t.byID[id] = c
+	return true
+}
+
+func (t *connTable) remove(id string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.byID, id)
+}
+
+// drain lets the calls of all connections finish, at once.
+func (t *connTable) drain(grace time.Duration) {
+	t.mu.Lock()
+	var all sync.WaitGroup
+	for _, c := range t.byID {
+		all.Go(func() { c.drain(grace) })
+	}
+	t.mu.Unlock()
+	all.Wait()
+}
+
+// openSSE opens the stream over which everything goes to the client; what the
+// client has to say it posts to the address that the first event names.
+func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
+	out := newStream(w, r)
+	if !out.accepted {
+		say(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
+		return
+	}
+	id := rand.Text()
+	a.Transport = "sse"
+	a.Caller.Session = "sse-" + fingerprint(id)
+	c := h.Server.newConn(r.Context(), a, func(msg []byte) error { return out.event("message", msg) })
+	if !h.conns.add(id, c, h.MaxSessions) {
+		c.drain(0)
+		say(w, http.StatusServiceUnavailable, "too many connections; try again later")
+		return
+	}
+	defer h.conns.remove(id)
+	address := "/message?sessionId=" + id
+	if profile := r.PathValue("profile"); profile != "" {
+		address = "/message/" + profile + "?sessionId=" + id
+	}
+	if err := out.event("endpoint", []byte(address)); err != nil {
+		c.drain(0)
+		return
+	}
+	out.stay(nil, c.session.ended)
+	c.stop(errSessionClosed) // whoever was to hear the answers has gone
+	c.drain(lastGrace)
+}
+
+// postSSE takes one message. Its answer goes over the stream.
+func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
+	a.Transport = "sse"
+	c := h.conns.find(r.URL.Query().Get("sessionId"), a)
+	if c == nil {
+		say(w, http.StatusNotFound, "there is no such session, or it has ended; open /sse again")
+		return
+	}
+	if !isJSON(r) {
+		say(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
+		return
+	}
+	raw, ok := h.body(w, r)
+	if !ok {
+		return
+	}
+	w.WriteHeader(http.StatusAccepted)
+	c.take(raw)
+}
+
+// isJSON reports whether the body says that it is JSON. A web page cannot send
+// that to a stranger without asking first.
+func isJSON(r *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	return err == nil && kind == "application/json"
+}

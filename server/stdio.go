@@ -1,0 +1,55 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// Stdio serves the one client at the other end of two pipes, a message a line.
+type Stdio struct {
+	Server     *Server
+	Access     Access
+	MaxMessage int           // bytes of one line
+	Grace      time.Duration // for calls in flight at the end
+}
+
+// Serve reads until the end of input or of ctx, and returns when everything
+// that it started has ended or has been given up. in is closed.
+func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
+	c := t.Server.newConn(ctx, t.Access, newLineWriter(out).send)
+	ended := make(chan error, 1)
+	go func() { ended <- t.read(c, in) }()
+	var err error
+	select {
+	case err = <-ended:
+		in.Close()
+	case <-ctx.Done():
+		in.Close() // ends the read, where the system can end it
+	}
+	t.Server.Close()
+	c.drain(t.Grace)
+	return err
+}
+
+func (t Stdio) read(c *conn, in io.Reader) error {
+	lines := &lineReader{bufio.NewReaderSize(in, 64<<10), t.MaxMessage}
+	for {
+		line, err := lines.next()
+		switch {
+		case err == nil:
+			c.take(line)
+		case errors.Is(err, errLongLine):
+			c.send(failure(nil, faultf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
+		case errors.Is(err, io.EOF):
+			return nil
+		default:
+			return fmt.Errorf("reading from the client: %w", err)
+		}
+	}
+}

@@ -1,0 +1,143 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A stream is the answer to one HTTP request: a single JSON document, unless
+// something must be said before it; then it becomes a stream of events.
+type stream struct {
+	w        http.ResponseWriter
+	control  *http.ResponseController
+	gone     <-chan struct{}
+	accepted bool // the client takes event streams
+
+	mu     sync.Mutex
+	events bool // it has become a stream of events
+}
+
+const (
+	// writeLimit is how long a client may leave a message unread.
+	writeLimit = 30 * time.Second
+	// keepAlive is how often a quiet stream says that it is alive, so that
+	// what stands in between does not cut it.
+	keepAlive = 20 * time.Second
+)
+
+func newStream(w http.ResponseWriter, r *http.Request) *stream {
+	accept := r.Header.Get("Accept")
+	return &stream{
+		w: w, control: http.NewResponseController(w), gone: r.Context().Done(),
+		accepted: accept == "" || strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "*/*"),
+	}
+}
+
+// send passes on what comes before the answer. A client that takes no event
+// streams does without.
+func (s *stream) send(msg []byte) error {
+	if !s.accepted {
+		return nil
+	}
+	return s.event("", msg)
+}
+
+func (s *stream) event(name string, data []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open()
+	var b bytes.Buffer
+	if name != "" {
+		b.WriteString("event: " + name + "\n")
+	}
+	b.WriteString("data: ")
+	b.Write(data) // JSON as we write it has no line breaks
+	b.WriteString("\n\n")
+	return s.write(b.Bytes())
+}
+
+// open turns the response into a stream of events.
+func (s *stream) open() {
+	if s.events {
+		return
+	}
+	s.events = true
+	header := s.w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Accel-Buffering", "no")
+	s.w.WriteHeader(http.StatusOK)
+}
+
+func (s *stream) write(b []byte) error {
+	if err := s.control.SetWriteDeadline(time.Now().Add(writeLimit)); err != nil {
+		return err
+	}
+	if _, err := s.w.Write(b); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
+
+// finish sends the answer. nil means that none is wanted: the request was
+// cancelled, or held only notifications.
+func (s *stream) finish(reply []byte, modern bool) {
+	s.mu.Lock()
+	events := s.events
+	s.mu.Unlock()
+	switch {
+	case reply == nil && events:
+	case reply == nil:
+		s.w.WriteHeader(http.StatusAccepted)
+	case events:
+		_ = s.event("", reply) // if this fails, the client has gone
+	default:
+		s.w.Header().Set("Content-Type", "application/json")
+		if modern {
+			s.w.WriteHeader(statusOf(faultCode(reply)))
+		}
+		_ = s.control.SetWriteDeadline(time.Now().Add(writeLimit))
+		_, _ = s.w.Write(reply) // likewise
+	}
+}
+
+// faultCode is the code of an error reply, 0 for a result.
+func faultCode(reply []byte) int {
+	if !bytes.Contains(reply[:min(len(reply), 300)], []byte(`,"error":`)) {
+		return 0
+	}
+	var answer struct{ Error struct{ Code int } }
+	if json.Unmarshal(reply, &answer) != nil {
+		return 0
+	}
+	return answer.Error.Code
+}
+
+// stay keeps an event stream open until the client goes, or the server or the
+// session ends.
+func (s *stream) stay(serverEnds, sessionEnds <-chan struct{}) {
+	s.mu.Lock()
+	s.open()
+	err := s.write([]byte(": hello\n\n"))
+	s.mu.Unlock()
+	tick := time.NewTicker(keepAlive)
+	defer tick.Stop()
+	for err == nil {
+		select {
+		case <-s.gone:
+			return
+		case <-serverEnds:
+			return
+		case <-sessionEnds:
+			return
+		case <-tick.C:
+			s.mu.Lock()
+			err = s.write([]byte(": still here\n\n"))
+			s.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+)
+
+// post takes one message, or a batch, of either era.
+func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
+	if !isJSON(r) {
+		say(w, http.StatusUnsupportedMediaType, "send Content-Type: application/json")
+		return
+	}
+	raw, ok := h.body(w, r)
+	if !ok {
+		return
+	}
+	if items, ok := batch(raw); ok {
+		h.old(w, r, a, &message{}, func(ctx context.Context, s *session, out *stream) []byte {
+			return s.batched(ctx, items, narrowed(s, a), out.send)
+		})
+		return
+	}
+	m, broken := parse(raw)
+	switch {
+	case broken != nil:
+		refuse(w, http.StatusBadRequest, m, broken)
+	case m.modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
+		h.modern(w, r, a, m)
+	default:
+		h.old(w, r, a, m, func(ctx context.Context, s *session, out *stream) []byte {
+			return s.handle(ctx, m, narrowed(s, a), out.send)
+		})
+	}
+}
+
+// body reads the whole body, in bounded time and memory.
+func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
+	control := http.NewResponseController(w)
+	err := control.SetReadDeadline(time.Now().Add(bodyLimit))
+	raw, unread := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxMessage))
+	// Without this the end of the time would look like the client's going.
+	if err = errors.Join(err, unread, control.SetReadDeadline(time.Time{})); err == nil {
+		return raw, true
+	}
+	status := http.StatusBadRequest
+	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
+		status = http.StatusRequestEntityTooLarge
+	}
+	refuse(w, status, nil, faultf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes", bodyLimit, h.MaxMessage))
+	return nil, false
+}
+
+const bodyLimit = 30 * time.Second
+
+// narrowed is the access of a session, with the wishes of this one request.
+func narrowed(s *session, a Access) Access {
+	own := s.access
+	own.Narrow = a.Narrow
+	return own
+}
+
+// modern serves the stateless era: the request says everything itself.
+func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *message) {
+	if broken := checkModernHeaders(r.Header, m); broken != nil {
+		refuse(w, http.StatusBadRequest, m, broken)
+		return
+	}
+	if m.id == nil || m.answer {
+		w.WriteHeader(http.StatusAccepted) // nothing that a stateless server could do with it
+		return
+	}
+	if name := m.meta.session; name != "" {
+		a.Caller.Session += "/" + fingerprint(name)
+	}
+	s := h.Server.newSession(a)
+	if m.method == string(mcp.MethodSubscriptionsListen) {
+		h.Server.hear(s)
+		defer h.Server.unhear(s)
+	}
+	out := newStream(w, r)
+	out.finish(s.handle(r.Context(), m, a, out.send), true)
+}
+
+// checkModernHeaders holds the headers of a request against its body: what
+// stands between us and the client decides by the headers.
+func checkModernHeaders(header http.Header, m *message) *fault {
+	version := header.Get(mcp.HeaderProtocolVersion)
+	switch {
+	case header.Get(mcp.HeaderLastEventID) != "":
+		return faultf(mcp.HEADER_MISMATCH, "streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
+	case version == "":
+		return faultf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
+	case m.meta.version == "":
+		return faultf(mcp.INVALID_PARAMS, "params._meta lacks %q", mcp.MetaKeyProtocolVersion)
+	case version != m.meta.version:
+		return faultf(mcp.HEADER_MISMATCH, "the header %s says %q, the body says %q", mcp.HeaderProtocolVersion, version, m.meta.version)
+	case !mcp.IsValidProtocolVersion(version):
+		wrong := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.ValidProtocolVersions}.JSONRPCError().Error
+		return &fault{Code: wrong.Code, Message: wrong.Message, Data: wrong.Data}
+	case m.id == nil:
+		return nil
+	}
+	if err := mcp.ValidateStandardHeaders(header.Get, version, mcp.MCPMethod(m.method), m.params); err != nil {
+		return faultf(mcp.HEADER_MISMATCH, "%v", err)
+	}
+	return nil
+}
+
+// old serves the eras with sessions: initialize opens one, everything else
+// names it.
+func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message, handle func(context.Context, *session, *stream) []byte) {
+	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
+		refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "protocol version %q is not known here", clip(version, 40)))
+		return
+	}
+	var s *session
+	opened := m.method == string(mcp.MethodInitialize)
+	if opened {
+		s = h.sessions.open(a)
+		w.Header().Set(mcp.HeaderSessionID, s.id)
+	} else if s = h.session(w, r, a, m); s == nil {
+		return
+	}
+	if m.raw != nil && (m.id == nil || m.answer) {
+		s.notice(r.Context(), m)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	}
+	out := newStream(w, r)
+	reply := handle(r.Context(), s, out)
+	if opened && s.facts().version == "" {
+		h.sessions.drop(s) // the handshake failed
+		w.Header().Del(mcp.HeaderSessionID)
+	}
+	out.finish(reply, false)
+}
+
+// session finds the session that r names. One that belongs to another caller
+// or another path does not exist for this one.
+func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *message) *session {
+	id := r.Header.Get(mcp.HeaderSessionID)
+	if id == "" {
+		refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
+		return nil
+	}
+	s := h.sessions.find(id, a)
+	if s == nil {
+		refuse(w, http.StatusNotFound, m, faultf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
+	}
+	return s
+}
+
+// get opens the stream for what answers no request.
+func (h *HTTP) get(w http.ResponseWriter, r *http.Request, a Access) {
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		w.Header().Set("Allow", http.MethodPost)
+		say(w, http.StatusMethodNotAllowed, "this protocol revision has no GET; use subscriptions/listen")
+		return
+	}
+	s := h.session(w, r, a, nil)
+	if s == nil {
+		return
+	}
+	out := newStream(w, r)
+	if !out.accepted {
+		say(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
+		return
+	}
+	if !s.openPush(out.send) {
+		say(w, http.StatusConflict, "this session has such a stream already")
+		return
+	}
+	defer s.closePush()
+	h.Server.hear(s)
+	defer h.Server.unhear(s)
+	out.stay(h.Server.closing.Done(), s.ended)
+}
+
+// delete ends a session.
+func (h *HTTP) delete(w http.ResponseWriter, r *http.Request, a Access) {
+	if mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)) {
+		w.Header().Set("Allow", http.MethodPost)
+		say(w, http.StatusMethodNotAllowed, "this protocol revision has no sessions to end")
+		return
+	}
+	if s := h.session(w, r, a, nil); s != nil {
+		h.sessions.drop(s)
+		w.WriteHeader(http.StatusOK)
+	}
+}
+
+// refuse answers on the level of the protocol, with the status that says the
+// same to everything in between.
+func refuse(w http.ResponseWriter, status int, m *message, f *fault) {
+	if m == nil {
+		m = &message{}
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if _, err := w.Write(failure(m.id, f)); err != nil {
+		return // the client has gone; there is nobody to tell
+	}
+}
+
+// statusOf is the HTTP status that the stateless era prescribes for a reply.
+func statusOf(code int) int {
+	switch code {
+	case mcp.METHOD_NOT_FOUND:
+		return http.StatusNotFound
+	case mcp.PARSE_ERROR, mcp.INVALID_REQUEST, mcp.INVALID_PARAMS, mcp.HEADER_MISMATCH,
+		mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, mcp.UNSUPPORTED_PROTOCOL_VERSION:
+		return http.StatusBadRequest
+	}
+	return http.StatusOK
+}

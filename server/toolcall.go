@@ -1,0 +1,222 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxRounds bounds how often one call may ask before it is done.
+const maxRounds = 10
+
+// callTool answers tools/call. nil leaves malformed requests to mcp-go.
+//
+// Calls do not go through mcp-go: it would decode the message four times more
+// than needed, and answer unknown tools before the pipeline sees them.
+func (x *exchange) callTool(ctx context.Context) []byte {
+	m := x.msg
+	if !m.supported() {
+		return nil
+	}
+	if m.name == "" {
+		return failure(m.id, faultf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
+	}
+	request := Request{
+		Access: x.access, Tool: m.name, Args: m.call.arguments, Report: x, Trace: m.meta.trace,
+		Can: x.can, Reply: replyOf(m.call),
+	}
+	answer := x.session.server.Call(ctx, request)
+	for round := 0; answer.Ask != nil && !m.modern(); round++ {
+		if round == maxRounds {
+			return failure(m.id, faultf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
+		}
+		request.Reply = &Reply{State: answer.Ask.State, Answers: x.put(ctx, answer.Ask.Questions)}
+		answer = x.session.server.Call(ctx, request)
+	}
+	return x.session.server.writeAnswer(m, answer)
+}
+
+// put asks a client of the old era one question after the other. A question
+// that gets no answer in time has none: whoever asked words what that means.
+func (x *exchange) put(ctx context.Context, questions map[string]tools.Question) map[string]json.RawMessage {
+	answers := make(map[string]json.RawMessage, len(questions))
+	for name, q := range questions {
+		ctx, cancel := context.WithTimeout(ctx, x.session.server.settings().ApprovalTimeout)
+		raw, err := x.session.ask(ctx, x.send, methodFor(q.To), q.Params)
+		cancel()
+		if err != nil {
+			x.session.server.log.Info("a question was not answered", "to", q.To, "err", err)
+			continue
+		}
+		answers[name] = raw
+	}
+	return answers
+}
+
+func methodFor(to tools.Medium) string {
+	switch to {
+	case tools.Person:
+		return string(mcp.MethodElicitationCreate)
+	case tools.Model:
+		return string(mcp.MethodSamplingCreateMessage)
+	}
+	return string(mcp.MethodListRoots)
+}
+
+// can reports whether the client said that questions to m can be answered.
+// The first revision with elicitation declares it with an empty object.
+func (x *exchange) can(m tools.Medium) bool {
+	c := x.facts().capabilities
+	switch m {
+	case tools.Person:
+		return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
+	case tools.Model:
+		return c.Sampling != nil
+	case tools.Roots:
+		return c.Roots != nil
+	}
+	return false
+}
+
+// replyOf reads the answers that a call came with, if it was made again.
+func replyOf(c callParams) *Reply {
+	if c.state == "" {
+		return nil
+	}
+	reply := &Reply{State: c.state}
+	if json.Unmarshal(c.answers, &reply.Answers) != nil {
+		reply.Answers = nil
+	}
+	return reply
+}
+
+// writeAnswer writes what came of a call, for the era of m.
+func (s *Server) writeAnswer(m *message, a Answer) []byte {
+	if a.Code != 0 {
+		f := faultf(a.Code, "%s", a.Result.Text())
+		if a.Missing != "" {
+			f.Data = map[string]any{"requiredCapabilities": map[string]any{string(a.Missing): struct{}{}}}
+		}
+		return failure(m.id, f)
+	}
+	if a.Ask != nil {
+		return success(m.id, inputRequired(a.Ask))
+	}
+	b := make([]byte, 0, a.Result.Size()+256)
+	b = append(b, `{"content":[`...)
+	b = appendParts(b, a.Result.Parts)
+	b = append(b, ']')
+	if a.Result.Data != nil {
+		if data, err := marshal(a.Result.Data); err == nil {
+			b = append(append(b, `,"structuredContent":`...), data...)
+		}
+	}
+	if a.Result.Failed {
+		b = append(b, `,"isError":true`...)
+	}
+	if m.modern() {
+		b = append(b, s.resultStamp...)
+	} else {
+		b = append(b, '}')
+	}
+	return respond(m.id, `,"result":`, b)
+}
+
+// inputRequired is the result that asks a client of the stateless era.
+func inputRequired(ask *Ask) any {
+	requests := make(map[string]any, len(ask.Questions))
+	for name, q := range ask.Questions {
+		request := map[string]any{"method": methodFor(q.To)}
+		if q.Params != nil {
+			request["params"] = q.Params
+		}
+		requests[name] = request
+	}
+	return map[string]any{"resultType": mcp.ResultTypeInputRequired, "inputRequests": requests, "requestState": ask.State}
+}
+
+// appendParts writes parts as MCP content. There is always some: a result
+// without content is silence to a model.
+func appendParts(b []byte, parts []tools.Part) []byte {
+	from := len(b)
+	for _, p := range parts {
+		if p.Text == "" && p.Data == nil && p.URI == "" {
+			continue
+		}
+		if len(b) > from {
+			b = append(b, ',')
+		}
+		b = appendPart(b, p)
+	}
+	if len(b) == from {
+		b = append(b, `{"type":"text","text":"done, with nothing to show"}`...)
+	}
+	return b
+}
+
+func appendPart(b []byte, p tools.Part) []byte {
+	switch {
+	case p.URI != "" && p.Text == "" && p.Data == nil:
+		b = append(b, `{"type":"resource_link"`...)
+		b = appendMember(b, "uri", p.URI)
+		b = appendMember(b, "name", p.Name)
+	case p.URI != "":
+		b = append(b, `{"type":"resource","resource":{"uri":`...)
+		b = appendText(b, p.URI)
+		if p.Text != "" {
+			b = appendMember(b, "text", p.Text)
+		} else {
+			b = appendData(b, "blob", p.Data)
+		}
+		return append(appendMIME(b, p.MIME), `}}`...)
+	case p.Data != nil && strings.HasPrefix(p.MIME, "audio/"):
+		b = appendData(append(b, `{"type":"audio"`...), "data", p.Data)
+	case p.Data != nil:
+		b = appendData(append(b, `{"type":"image"`...), "data", p.Data)
+	default:
+		b = appendMember(append(b, `{"type":"text"`...), "text", p.Text)
+	}
+	return append(appendMIME(b, p.MIME), '}')
+}
+
+func appendMIME(b []byte, mime string) []byte {
+	if mime == "" {
+		return b
+	}
+	return appendMember(b, "mimeType", mime)
+}
+
+func appendMember(b []byte, name, text string) []byte {
+	b = append(append(append(b, `,"`...), name...), `":`...)
+	return appendText(b, text)
+}
+
+func appendData(b []byte, name string, data []byte) []byte {
+	b = append(append(append(b, `,"`...), name...), `":"`...)
+	return append(base64.StdEncoding.AppendEncode(b, data), '"')
+}
+
+// appendText writes a JSON string. Bytes that are no UTF-8 become U+FFFD.
+func appendText(b []byte, text string) []byte {
+	quoted, err := jsontext.AppendQuote(b, text)
+	if err != nil {
+		quoted, _ = jsontext.AppendQuote(b, strings.ToValidUTF8(text, "\uFFFD"))
+	}
+	return quoted
+}
+
+// resultStamp is what the stateless era wants in every result.
+func resultStamp(c Config) []byte {
+	info, err := marshal(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
+	if err != nil { // strings
+		return []byte{'}'}
+	}
+	return bytes.Join([][]byte{[]byte(`,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info, []byte(`}}`)}, nil)
+}
