@@ -1,0 +1,56 @@
+package config
+
+// check finds values that are right by themselves and wrong together.
+func (l *Loaded) check() Problems {
+	c := &l.Config
+	var problems Problems
+	add := func(path, format string, args ...any) {
+		problems = append(problems, l.problem(path, format, args...))
+	}
+	if (c.Server.TLSCert == "") != (c.Server.TLSKey == "") {
+		add("server.tls_cert", "a certificate and its key go together; set both tls_cert and tls_key, or neither")
+	}
+	if c.Server.Metrics != "" && c.Server.Metrics == c.Server.HTTP {
+		add("server.metrics", "this is the address of server.http; metrics need one of their own")
+	}
+	if c.Limits.RepeatStop < c.Limits.RepeatWarn {
+		add("limits.repeat_stop", "%d comes before the advice, at repeat_warn: %d; it cannot be less", c.Limits.RepeatStop, c.Limits.RepeatWarn)
+	}
+	if c.Limits.ResultHard < c.Limits.Result {
+		add("limits.result_hard", "%s is less than result: %s; it cannot be", c.Limits.ResultHard, c.Limits.Result)
+	}
+	if c.Results.Bytes < c.Limits.ResultHard {
+		add("results.bytes", "%s has no room for one result of limits.result_hard: %s", c.Results.Bytes, c.Limits.ResultHard)
+	}
+	c.Connections.OAuth.check(c.Server.PublicURL, add)
+	checkTokens(c.Connections.Tokens, add)
+	return problems
+}
+
+func (o OAuth) check(publicURL string, add func(path, format string, args ...any)) {
+	switch {
+	case o.Issuer == "" && (o.Audience != "" || o.JWKSURL != "" || o.Scopes != nil):
+		add("connections.oauth", "without an issuer the rest has no meaning; set issuer, or remove the section")
+	case o.Issuer == "":
+	case o.Audience == "" && publicURL == "":
+		add("connections.oauth.audience", "set audience or server.public_url; without one, tokens meant for others would count here")
+	case len(o.Scopes) == 0:
+		add("connections.oauth.scopes", "set scopes; without any, no token opens anything")
+	case len(o.Algorithms) == 0:
+		add("connections.oauth.algorithms", "without any, no token counts; remove the line to use the default")
+	}
+}
+
+func checkTokens(tokens []Token, add func(path, format string, args ...any)) {
+	names, hashes := make(map[string]bool), make(map[string]bool)
+	for i, t := range tokens {
+		path := indexed("connections.tokens", i)
+		if names[t.Name] {
+			add(path+".name", "two tokens are called %q; logs could not tell them apart", t.Name)
+		}
+		if hashes[t.Hash] {
+			add(path+".hash", "an earlier entry has the same token")
+		}
+		names[t.Name], hashes[t.Hash] = true, true
+	}
+}

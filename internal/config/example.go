@@ -1,0 +1,50 @@
+package config
+
+// Example returns a file to begin with. It loads as it is, and with the marks
+// before the settings in it taken away.
+func Example() []byte { return []byte(example) }
+
+const example = `# Every line is optional; what is left out has its default.
+# Take the mark away before a setting to use it.
+server:
+  # http: 127.0.0.1:8080 # instead of stdio
+  # tls_cert: cert.pem # relative to this file
+  # tls_key: key.pem
+  # allowed_hosts: [mcp.example.com]
+  # public_url: https://mcp.example.com/mcp
+
+connections:
+  # tokens: # mcp-tools token create makes tokens too, and keeps them elsewhere
+  #   - name: ci
+  #     hash: 3b1f0a2c4d5e69788796a5b4c3d2e1f00f1e2d3c4b5a69788796a5b4c3d2e1f0
+  #     profiles: [readonly]
+  #     expires: 2030-01-31
+  # oauth:
+  #   issuer: https://login.example.com
+  #   scopes:
+  #     tools:read: [readonly]
+  #     tools:write: [coding]
+
+policy:
+  autonomy: supervised # readonly, supervised or full
+  profiles:
+    clerk:
+      doc: tells the time and how the session stands
+      allow: [datetime, session_status, read_result]
+  # deny_hard: ["group:automation"] # nothing adds these back
+
+limits:
+  calls_per_minute: 600
+  timeout: 1m
+
+scrub:
+  # values: ["env:DEPLOY_KEY", "file:~/.config/deploy.key"]
+  # rules:
+  #   - name: badge
+  #     pattern: 'BADGE-[0-9]{8}'
+
+telemetry:
+  log_format: text # or json
+  # otlp_endpoint: https://collector.example.com:4318
+  # otlp_headers: {Authorization: "env:OTLP_AUTHORIZATION"}
+`

@@ -1,0 +1,230 @@
+package config
+
+import (
+	"cmp"
+	"encoding"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// A field is one declaration of a section, with what its tags say:
+//
+//	yaml      its name in the file
+//	doc       what it is for
+//	default   its value when nobody sets it; of lists, separated by commas
+//	flag      its flag on the command line
+//	flags     of a section declared elsewhere, the names in it that are flags too
+//	min, max  bounds of numbers, sizes and durations
+//	enum      the words that are accepted, separated by commas
+//	form      the shape of text, see form.go; of lists and maps, of their values
+//	keys      the shape of a map's keys
+//	required  it must be set, wherever what it is part of is
+//	restart   a change counts only after a restart; of a section, for all in it
+type field struct {
+	name     string
+	index    int
+	typ      reflect.Type
+	doc      string
+	preset   string // the default
+	flag     string
+	flags    []string
+	min, max string
+	enum     []string
+	form     string
+	keys     string
+	required bool
+	restart  bool
+}
+
+// fields reads the declarations of a section, in their order.
+func fields(section reflect.Type) []field {
+	list := make([]field, 0, section.NumField())
+	for i := range section.NumField() {
+		declared := section.Field(i)
+		name, _, _ := strings.Cut(declared.Tag.Get("yaml"), ",")
+		if name == "" || name == "-" {
+			continue
+		}
+		tag := declared.Tag
+		f := field{
+			name: name, index: i, typ: declared.Type,
+			doc: tag.Get("doc"), preset: tag.Get("default"), flag: tag.Get("flag"),
+			min: tag.Get("min"), max: tag.Get("max"), form: tag.Get("form"), keys: tag.Get("keys"),
+			required: tag.Get("required") == "true", restart: tag.Get("restart") == "true",
+		}
+		f.enum, f.flags = commas(tag.Get("enum")), commas(tag.Get("flags"))
+		list = append(list, f)
+	}
+	return list
+}
+
+func commas(words string) []string {
+	if words == "" {
+		return nil
+	}
+	return strings.Split(words, ",")
+}
+
+// item is the declaration of one value in the list or map that f declares.
+func (f field) item() field {
+	f.typ, f.preset, f.required = f.typ.Elem(), "", f.typ.Elem().Kind() == reflect.String
+	return f
+}
+
+// A kind is how values of a type are written.
+type kind int
+
+const (
+	isText    kind = iota
+	isWritten      // text with a meaning: durations, sizes, times
+	isBool
+	isWhole
+	isNumber
+	isList
+	isMap
+	isSection
+)
+
+func kindOf(t reflect.Type) kind {
+	switch {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return isWritten
+	case t.Kind() == reflect.Bool:
+		return isBool
+	case t.Kind() == reflect.Int:
+		return isWhole
+	case t.Kind() == reflect.Float64:
+		return isNumber
+	case t.Kind() == reflect.Slice:
+		return isList
+	case t.Kind() == reflect.Map:
+		return isMap
+	case t.Kind() == reflect.Struct:
+		return isSection
+	}
+	return isText
+}
+
+// accepted says in words what f takes.
+func (f field) accepted() string {
+	switch kindOf(f.typ) {
+	case isBool:
+		return "true or false"
+	case isWhole:
+		return "a whole number" + f.bounds()
+	case isNumber:
+		return "a number" + f.bounds()
+	case isWritten:
+		return writtenForm(f.typ).words + f.bounds()
+	case isList:
+		return "a list, each " + f.item().accepted()
+	case isMap:
+		return "a map of names, each to " + f.item().accepted()
+	case isSection:
+		return "a map with " + strings.Join(names(fields(f.typ)), ", ")
+	}
+	switch {
+	case f.enum != nil:
+		return "one of " + strings.Join(f.enum, ", ")
+	case f.form != "":
+		return formNamed(f.form).words
+	}
+	return "text"
+}
+
+func (f field) bounds() string {
+	switch {
+	case f.min != "" && f.max != "":
+		return " from " + f.min + " to " + f.max
+	case f.min != "":
+		return ", at least " + f.min
+	}
+	return ""
+}
+
+func names(list []field) []string {
+	var all []string
+	for _, f := range list {
+		all = append(all, f.name)
+	}
+	return all
+}
+
+// A Setting is one thing that can be set: in the file under its key, in the
+// environment under its name, and some on the command line.
+type Setting struct {
+	Key     string // as in "limits.burst"
+	Env     string // MCP_TOOLS_ and the flag, if there is one, else the key
+	Flag    string // without dashes; empty when there is none
+	Default string // as a flag would have it; empty for nothing
+	Doc     string
+	Bool    bool // as a flag it needs no value
+	Restart bool // a change counts only after a restart
+
+	field field
+	index []int
+}
+
+// Settings returns all settings in the order of the reference.
+func Settings() []Setting { return slices.Clone(settings()) }
+
+// Accepted says in words what the setting takes.
+func (s Setting) Accepted() string { return s.field.accepted() }
+
+// settings is the table of all settings, made when it is first needed.
+var settings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), Setting{}) })
+
+func settingsOf(section reflect.Type, parent Setting) []Setting {
+	var all []Setting
+	for _, f := range fields(section) {
+		if slices.Contains(parent.field.flags, f.name) {
+			f.flag = f.name
+		}
+		s := Setting{
+			Key: join(parent.Key, f.name), Flag: f.flag, Default: f.preset,
+			Doc: f.doc, Bool: kindOf(f.typ) == isBool,
+			Restart: parent.Restart || f.restart,
+			field:   f, index: append(slices.Clip(parent.index), f.index),
+		}
+		if kindOf(f.typ) == isSection {
+			all = append(all, settingsOf(f.typ, s)...)
+			continue
+		}
+		s.Env = envPrefix + strings.ToUpper(envWord.Replace(cmp.Or(s.Flag, s.Key)))
+		all = append(all, s)
+	}
+	return all
+}
+
+const envPrefix = "MCP_TOOLS_"
+
+// envWord makes a key or a flag part of a variable's name.
+var envWord = strings.NewReplacer(".", "_", "-", "_")
+
+// of finds the setting's value in c.
+func (s Setting) of(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
+
+// join extends a path by a declared name.
+func join(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+var plainName = regexp.MustCompile(`^[^\s."\[\]]+$`)
+
+// under extends a path by a name that the operator chose, quoted when it could
+// be mistaken for more of the path.
+func under(path, name string) string {
+	if !plainName.MatchString(name) {
+		name = strconv.Quote(name)
+	}
+	return join(path, name)
+}
+
+func indexed(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }

@@ -1,0 +1,136 @@
+package config
+
+import (
+	"errors"
+	"net"
+	"net/url"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A form is a shape that text must have. Its pattern says as much as a regular
+// expression can, so that editors see it too; check says the rest.
+type form struct {
+	words   string // what is accepted
+	pattern string // matches the whole text; RE2 and ECMAScript read it alike
+	hide    bool   // what was given may be a secret, so errors do not repeat it
+	check   func(text string) error
+	settle  func(text string, at origin) (string, error) // what the text stands for; nil: itself
+}
+
+// An origin is where relative paths begin.
+type origin struct {
+	dir  string // of the file, or the working directory
+	home string
+}
+
+const anyText = `[\s\S]+`
+
+// formNamed returns the form of a tag. One that is unknown accepts nothing, so
+// that a misspelt tag does not pass the tests.
+func formNamed(name string) form {
+	switch name {
+	case "address":
+		return form{words: "an address such as 127.0.0.1:8080, or :8080 for all interfaces",
+			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):[0-9]{1,5}`, check: checkAddress}
+	case "url":
+		return form{words: "a URL such as https://host/path, without a password", hide: true, pattern: `https?://[^\s/?#@]+[^\s#@]*`, check: checkURL}
+	case "origin":
+		return form{words: "an origin such as https://app.example.com, without a path",
+			pattern: `[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?`}
+	case "host":
+		return form{words: "a host name such as mcp.example.com, with or without a port",
+			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
+	case "path":
+		return form{words: "a path; relative ones begin where the file is", pattern: anyText, settle: settlePath}
+	case "sha256":
+		return form{words: "the SHA-256 of the token: 64 hexadecimal digits", hide: true, pattern: `[0-9a-fA-F]{64}`,
+			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
+	case "secret":
+		return form{words: "a reference to a secret: env:NAME or file:PATH", hide: true, pattern: secretPattern, settle: settleSecret}
+	case "pattern":
+		return form{words: "a regular expression (RE2)", pattern: anyText, check: checkPattern}
+	case "exception":
+		return form{words: "text, or a regular expression (RE2) after re:", pattern: anyText, check: checkException}
+	case "name":
+		return form{words: "a name of up to 64 letters, digits, and . _ - @", pattern: `[A-Za-z0-9][A-Za-z0-9._@-]{0,63}`}
+	case "label":
+		return form{words: "up to 256 characters on one line", pattern: `[^\x00-\x1f\x7f]{1,256}`}
+	case "scope":
+		return form{words: "a scope of OAuth, without spaces", pattern: `[\x21\x23-\x5b\x5d-\x7e]+`}
+	case "header":
+		return form{words: "the name of a header", pattern: "[A-Za-z0-9!#$%&'*+.^_`|~-]+"}
+	}
+	return form{words: "nothing", pattern: `[^\s\S]`}
+}
+
+// writtenForm returns the form of a type with a way of writing of its own.
+func writtenForm(t reflect.Type) form {
+	switch t {
+	case reflect.TypeFor[Duration]():
+		return form{words: "a duration such as 30s, 5m or 1d12h", pattern: durationPattern}
+	case reflect.TypeFor[Size]():
+		return form{words: "a size such as 512B, 100KiB or 5MiB", pattern: sizePattern}
+	case reflect.TypeFor[Time]():
+		return form{words: "a date such as 2027-01-31 or 2027-01-31T18:00:00Z", pattern: timePattern}
+	}
+	return form{words: "text", pattern: anyText}
+}
+
+func checkAddress(text string) error {
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return err
+	}
+	if n, err := strconv.Atoi(port); err != nil || n > 65535 {
+		return errors.New("the port is not below 65536")
+	}
+	return nil
+}
+
+func checkURL(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Hostname() == "" {
+		return errors.New("not a URL")
+	}
+	return nil
+}
+
+func checkPattern(text string) error {
+	_, err := regexp.Compile(text)
+	return err
+}
+
+func checkException(text string) error {
+	if pattern, ok := strings.CutPrefix(text, "re:"); ok {
+		return checkPattern(pattern)
+	}
+	return nil
+}
+
+// settlePath makes a path absolute: a file that is moved together with what it
+// names keeps working, wherever the program is started.
+func settlePath(path string, at origin) (string, error) {
+	if path == "~" || strings.HasPrefix(path, "~/") {
+		if at.home == "" {
+			return "", errors.New("the home directory is not known; write the whole path")
+		}
+		return filepath.Join(at.home, path[1:]), nil
+	}
+	if filepath.IsAbs(path) {
+		return filepath.Clean(path), nil
+	}
+	return filepath.Abs(filepath.Join(at.dir, path))
+}
+
+func settleSecret(text string, at origin) (string, error) {
+	path, isFile := strings.CutPrefix(text, "file:")
+	if !isFile {
+		return text, nil
+	}
+	path, err := settlePath(path, at)
+	return "file:" + path, err
+}

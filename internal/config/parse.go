@@ -1,0 +1,117 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// MaxFile is the longest file that is read.
+const MaxFile = 1 << 20
+
+// parse reads the one document of a YAML text. It returns nil when the text
+// says nothing, and at most one problem: after a mistake in the syntax nothing
+// can be trusted.
+func parse(text []byte, source string) (*yaml.Node, *Problem) {
+	if len(text) > MaxFile {
+		return nil, &Problem{Source: source, Text: "longer than 1 MiB; is it the right file?"}
+	}
+	if i := brokenText(text); i >= 0 {
+		return nil, &Problem{Source: source, Line: lineOf(text, i), Text: "not UTF-8; save the file in that encoding"}
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	err := decoder.Decode(&document)
+	if errors.Is(err, io.EOF) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, syntaxProblem(err, text, source)
+	}
+	switch err := decoder.Decode(&second); {
+	case err == nil:
+		return nil, &Problem{Source: source, Line: second.Line, Text: "a second document begins here; remove the line with ---"}
+	case !errors.Is(err, io.EOF):
+		return nil, syntaxProblem(err, text, source)
+	}
+	root := document.Content[0]
+	if isNull(root) {
+		return nil, nil
+	}
+	return root, nil
+}
+
+var (
+	yamlLine    = regexp.MustCompile(`^(?:yaml: )?(?:line ([0-9]+): )?(.*)`)
+	yamlMissing = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+)
+
+// syntaxProblem turns the parser's error into a problem with a line. The
+// parser knows where the thing begins that it could not read to its end.
+func syntaxProblem(err error, text []byte, source string) *Problem {
+	found := yamlLine.FindStringSubmatch(err.Error())
+	line, _ := strconv.Atoi(found[1]) // without a number it is the first line
+	p := &Problem{Source: source, Line: max(line, 1), Text: "not YAML, here or below: " + printable(brief(found[2]))}
+	if name := yamlMissing.FindStringSubmatch(found[2]); name != nil {
+		p.Line = lineOf(text, bytes.Index(text, []byte("*"+name[1])))
+		p.Text = "nothing above is marked with " + strconv.Quote("&"+brief(name[1]))
+	} else if tab := tabbedLine(text); tab > 0 {
+		p.Line, p.Text = tab, "a tab indents this line; YAML wants spaces"
+	}
+	return p
+}
+
+// lineOf is the line of a place in text, counting from 1.
+func lineOf(text []byte, place int) int { return 1 + bytes.Count(text[:max(place, 0)], []byte("\n")) }
+
+// brokenText finds the first byte that is not UTF-8, or -1.
+func brokenText(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return -1
+}
+
+// tabbedLine finds the first line that begins with a tab, counting from 1. In
+// a text that is not YAML, that is the likely reason.
+func tabbedLine(text []byte) int {
+	for i, line := range strings.Split(string(text), "\n") {
+		if blank := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(blank, "\t") && len(blank) < len(line) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
+
+// called says in words what a node is.
+func called(n *yaml.Node) string {
+	switch n.Kind {
+	case yaml.MappingNode:
+		return "a map"
+	case yaml.SequenceNode:
+		return "a list"
+	}
+	switch n.ShortTag() {
+	case "!!null":
+		return "nothing"
+	case "!!bool":
+		return "true or false"
+	case "!!int", "!!float":
+		return "a number"
+	case "!!str", "!!timestamp":
+		return "text"
+	}
+	return "a value tagged " + strconv.Quote(brief(n.Tag))
+}

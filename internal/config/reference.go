@@ -1,0 +1,155 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+const referenceHead = `# Configuration
+
+mcp-tools runs without any configuration. Each setting has its value from the first of these that names one:
+
+1. a flag,
+2. a variable of the environment,
+3. one YAML file,
+4. its default.
+
+The file is the one that ` + "`--config`" + ` or ` + "`MCP_TOOLS_CONFIG`" + ` names, and has to be there then. Otherwise it is
+` + "`$XDG_CONFIG_HOME/mcp-tools/config.yaml`" + ` (` + "`~/.config/mcp-tools/config.yaml`" + `; on macOS in
+` + "`~/Library/Application Support/mcp-tools`" + `, on Windows in ` + "`%AppData%\\mcp-tools`" + `), if there is one.
+Data is kept where ` + "`--data`" + ` or ` + "`MCP_TOOLS_DATA`" + ` says, otherwise in ` + "`$XDG_DATA_HOME/mcp-tools`" + `
+(` + "`~/.local/share/mcp-tools`" + `; macOS ` + "`~/Library/Application Support/mcp-tools`" + `, Windows ` + "`%LocalAppData%\\mcp-tools`" + `).
+
+` + "`mcp-tools config check`" + ` finds everything that is wrong at once, with file and line. An unknown name is an error.
+` + "`mcp-tools config path`" + ` prints which file is used.
+
+## How to write values
+
+- Durations: ` + "`250ms`, `30s`, `5m`, `1d12h`" + `. Sizes: ` + "`512B`, `100KiB`, `5MiB`, `1GiB`" + `, or a number of bytes.
+- Secrets never stand in the file. Write where they are: ` + "`env:NAME`" + `, or ` + "`file:PATH`" + ` for a file that holds nothing else.
+- Relative paths begin at the directory of the file; those of flags and variables at the working directory. ` + "`~/`" + ` is the home directory.
+- A list that is there and empty (` + "`[]`" + `) is empty; leave the line out to have the default.
+- Text that YAML takes for something else has to be quoted: ` + "`\"123\"`, `\"true\"`" + `.
+- Anchors and aliases work; merge keys (` + "`<<`" + `), tags and second documents are refused. The file has at most 1 MiB.
+
+In the environment a list of words is written with commas (` + "`a,b`" + `), any other list or map as YAML on one line
+(` + "`[{name: ci, hash: …, profiles: [readonly]}]`" + `). An empty variable counts as not set.
+
+## Changing settings while the server runs
+
+The file is read again when it changes and on SIGHUP. Settings marked *restart* keep their value until the next
+start; the log names those that wait for it. A file with a mistake changes nothing, and the log says what is wrong.
+Nor does a file that has become empty or has gone: rules that are lost by accident stay in force.
+
+## Help in the editor
+
+` + "`mcp-tools config schema`" + ` prints a JSON Schema. Save it beside the file and begin the file with
+
+` + "```yaml\n# yaml-language-server: $schema=config.schema.json\n```" + `
+
+## Example
+
+` + "```yaml\n"
+
+// Reference returns the manual of all settings in Markdown.
+func Reference() []byte {
+	var text strings.Builder
+	text.WriteString(referenceHead)
+	text.Write(Example())
+	text.WriteString("```\n")
+	byKey := make(map[string]Setting)
+	for _, s := range settings() {
+		byKey[s.Key] = s
+	}
+	for _, f := range fields(reflect.TypeFor[Config]()) {
+		fmt.Fprintf(&text, "\n## %s\n\n%s\n", f.name, sentence(f.doc))
+		text.WriteString("\n| Setting | Default | Environment, flag | Change | Meaning |\n|---|---|---|---|---|\n")
+		writeRows(&text, f.typ, f.name, byKey)
+	}
+	return []byte(text.String())
+}
+
+// writeRows writes a row for every setting of a section, and below a list or a
+// map of sections one for every field of those.
+func writeRows(text *strings.Builder, section reflect.Type, path string, byKey map[string]Setting) {
+	for _, f := range fields(section) {
+		key := join(path, f.name)
+		inner := f
+		if kindOf(f.typ) != isSection {
+			writeRow(text, f, key, byKey[key])
+		}
+		for kindOf(inner.typ) == isList || kindOf(inner.typ) == isMap {
+			if kindOf(inner.typ) == isList {
+				key += "[]"
+			} else {
+				key += ".NAME"
+			}
+			inner = inner.item()
+		}
+		if kindOf(inner.typ) == isSection {
+			writeRows(text, inner.typ, key, byKey)
+		}
+	}
+}
+
+func writeRow(text *strings.Builder, f field, key string, s Setting) {
+	preset, ways, change := "", "", ""
+	switch {
+	case f.preset != "":
+		preset = code(f.preset)
+	case f.required:
+		preset = "*required*"
+	}
+	if s.Key != "" {
+		ways, change = code(s.Env), "reload"
+		if s.Flag != "" {
+			ways += ", " + code("--"+s.Flag)
+		}
+		if s.Restart {
+			change = "*restart*"
+		}
+	}
+	meaning := sentence(f.doc)
+	if accepted := f.summary(); accepted != "" {
+		meaning += " Accepted: " + accepted + "."
+	}
+	row := []string{code(key), preset, ways, change, meaning}
+	for i := range row {
+		row[i] = strings.ReplaceAll(row[i], "|", `\|`)
+	}
+	text.WriteString("| " + strings.Join(row, " | ") + " |\n")
+}
+
+// summary is what f accepts, without what the manual tells elsewhere.
+func (f field) summary() string {
+	switch kindOf(f.typ) {
+	case isBool, isSection:
+		return ""
+	case isWritten, isWhole, isNumber:
+		if span := strings.TrimPrefix(f.bounds(), " from "); span != "" {
+			return span
+		}
+		return f.accepted()
+	case isList, isMap:
+		return f.item().summary()
+	}
+	if f.form == "label" || f.form == "path" || f.accepted() == "text" {
+		return ""
+	}
+	return f.accepted()
+}
+
+func code(text string) string { return "`" + text + "`" }
+
+// sentence begins text with a capital letter and ends it with a full stop.
+func sentence(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ToUpper(text[:1]) + text[1:]
+	if !strings.HasSuffix(text, ".") {
+		text += "."
+	}
+	return text
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+)
+
+// AnyProfile among the profiles of a token stands for all of them.
+const AnyProfile = "*"
+
+// Policy makes the rules ready for the tools of a catalogue, and finds what is
+// wrong with them and with the profiles that are named elsewhere, each with
+// its place. Where a problem is more than a warning there is no Policy.
+func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
+	rules, found := policy.Compile(l.Config.Policy, catalogue)
+	var problems Problems
+	for _, p := range found {
+		text := p.Text
+		if p.Nearest != "" {
+			text += fmt.Sprintf("; did you mean %q?", p.Nearest)
+		}
+		problem := l.problem(join("policy", p.Path), "%s", text)
+		problem.Warning = p.Severity == policy.Warning
+		problems = append(problems, problem)
+	}
+	if rules == nil {
+		return nil, problems
+	}
+	unknown := l.unknownProfiles(rules)
+	if len(unknown) > 0 {
+		rules = nil
+	}
+	return rules, append(problems, unknown...)
+}
+
+// unknownProfiles finds the callers whose profile does not exist: they would
+// be turned away much later, far from the line that is to blame.
+func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
+	check := func(path, name string) {
+		if _, err := rules.ResolveProfile(name); err != nil {
+			problems = append(problems, l.problem(path, "%v", err))
+		}
+	}
+	connections := &l.Config.Connections
+	check("connections.stdio.profile", connections.Stdio.Profile)
+	for i, token := range connections.Tokens {
+		for j, name := range token.Profiles {
+			if name != AnyProfile {
+				check(indexed(indexed("connections.tokens", i)+".profiles", j), name)
+			}
+		}
+	}
+	for _, scope := range sorted(connections.OAuth.Scopes) {
+		for i, name := range connections.OAuth.Scopes[scope] {
+			if name != AnyProfile {
+				check(indexed(under("connections.oauth.scopes", scope), i), name)
+			}
+		}
+	}
+	return problems
+}

@@ -1,0 +1,163 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"math"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"go.yaml.in/yaml/v3"
+)
+
+// scalar reads one word.
+func (d *decoder) scalar(s spot, v reflect.Value, f field) {
+	if !fits(s.node, kindOf(f.typ)) {
+		d.complain(s, "this is %s; accepted: %s", called(s.node), f.accepted())
+		return
+	}
+	next := reflect.New(f.typ).Elem()
+	if why := d.assign(s.node.Value, next, f); why != "" {
+		d.complain(s, "%s; accepted: %s", why, f.accepted())
+		return
+	}
+	v.Set(next)
+}
+
+// fits says whether a node is the kind of word that k wants. Words that only
+// look like text, such as a bare no or 1.0, are refused: quoting is cheap, and
+// an allow list with a false in it is not.
+func fits(n *yaml.Node, k kind) bool {
+	if n.Kind != yaml.ScalarNode {
+		return false
+	}
+	switch tag := n.ShortTag(); k {
+	case isBool:
+		return tag == "!!bool"
+	case isWhole:
+		return tag == "!!int"
+	case isNumber:
+		return tag == "!!int" || tag == "!!float"
+	case isWritten:
+		return tag == "!!str" || tag == "!!int" || tag == "!!timestamp"
+	default:
+		return tag == "!!str" || tag == "!!timestamp"
+	}
+}
+
+// assign sets v to what text says, or returns what is wrong with it.
+func (d *decoder) assign(text string, v reflect.Value, f field) (why string) {
+	switch kindOf(f.typ) {
+	case isBool:
+		yes, err := strconv.ParseBool(strings.ToLower(text))
+		if err != nil {
+			return fmt.Sprintf("%q is neither", brief(text))
+		}
+		v.SetBool(yes)
+	case isWhole:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Sprintf("%q is not a whole number", brief(text))
+		}
+		v.SetInt(int64(n))
+	case isNumber:
+		x, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return fmt.Sprintf("%q is not a number", brief(text))
+		}
+		v.SetFloat(x)
+	case isWritten:
+		if err := v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+			return fmt.Sprintf("%q: %v", brief(text), err)
+		}
+	default:
+		return d.text(text, v, f)
+	}
+	if !within(v, f) {
+		return fmt.Sprintf("%s is out of bounds", brief(text))
+	}
+	return ""
+}
+
+// text sets v to text of the declared shape. Empty text is the same as none,
+// where there may be none.
+func (d *decoder) text(text string, v reflect.Value, f field) (why string) {
+	if text == "" && f.required {
+		return "this is empty"
+	}
+	if f.enum != nil && !slices.Contains(f.enum, text) {
+		if near := tools.Nearest(text, f.enum); near != "" {
+			return fmt.Sprintf("%q is unknown, did you mean %s?", brief(text), near)
+		}
+		return fmt.Sprintf("%q is unknown", brief(text))
+	}
+	if f.form != "" && text != "" {
+		shape := formNamed(f.form)
+		settled, err := d.shape(text, shape)
+		switch {
+		case err != nil && shape.hide:
+			return "this is something else"
+		case err != nil:
+			return fmt.Sprintf("%q: %v", brief(text), err)
+		}
+		text = settled
+	}
+	v.SetString(text)
+	return ""
+}
+
+// shape checks text against a form and returns what it stands for.
+func (d *decoder) shape(text string, f form) (string, error) {
+	pattern := d.patterns[f.pattern]
+	if pattern == nil {
+		pattern = regexp.MustCompile("^(?:" + f.pattern + ")$")
+		d.patterns[f.pattern] = pattern
+	}
+	if !pattern.MatchString(text) {
+		return "", errors.New("not of the right form")
+	}
+	if f.check != nil {
+		if err := f.check(text); err != nil {
+			return "", err
+		}
+	}
+	if f.settle != nil {
+		return f.settle(text, d.at)
+	}
+	return text, nil
+}
+
+// within says whether a number keeps the declared bounds.
+func within(v reflect.Value, f field) bool {
+	if f.min == "" && f.max == "" {
+		return true
+	}
+	x := amount(v)
+	return x >= bound(f, f.min, math.Inf(-1)) && x <= bound(f, f.max, math.Inf(1))
+}
+
+// bound is a bound as a number; tests read every declaration, so one that
+// cannot be read is found there.
+func bound(f field, text string, none float64) float64 {
+	if text == "" {
+		return none
+	}
+	v := reflect.New(f.typ).Elem()
+	f.min, f.max = "", ""
+	if why := new(decoder).assign(text, v, f); why != "" {
+		return math.NaN()
+	}
+	return amount(v)
+}
+
+func amount(v reflect.Value) float64 {
+	if v.CanInt() {
+		return float64(v.Int())
+	}
+	return v.Float()
+}

@@ -1,0 +1,148 @@
+package config
+
+import (
+	"encoding/json"
+	"reflect"
+	"strconv"
+)
+
+// schema is the part of JSON Schema 2020-12 that the file needs.
+type schema struct {
+	Dialect       string            `json:"$schema,omitempty"`
+	Title         string            `json:"title,omitempty"`
+	Description   string            `json:"description,omitempty"`
+	Type          any               `json:"type"`
+	Default       any               `json:"default,omitempty"`
+	Enum          []string          `json:"enum,omitempty"`
+	MinLength     int               `json:"minLength,omitempty"`
+	Pattern       string            `json:"pattern,omitempty"`
+	Minimum       *float64          `json:"minimum,omitempty"`
+	Maximum       *float64          `json:"maximum,omitempty"`
+	Items         *schema           `json:"items,omitempty"`
+	MinItems      int               `json:"minItems,omitempty"`
+	Properties    map[string]schema `json:"properties,omitempty"`
+	Required      []string          `json:"required,omitempty"`
+	PropertyNames *nameSchema       `json:"propertyNames,omitempty"`
+	Additional    any               `json:"additionalProperties,omitempty"` // false or a *schema
+}
+
+type nameSchema struct {
+	Pattern string `json:"pattern"`
+}
+
+// Schema returns a JSON Schema of the file, for editors. It never refuses what
+// Load takes; what only Load can see, such as two settings that do not go
+// together, it lets pass.
+func Schema() []byte {
+	root := sectionSchema(reflect.TypeFor[Config]())
+	root.Dialect = "https://json-schema.org/draft/2020-12/schema"
+	root.Title = "Configuration of " + program
+	text, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		return nil // strings and numbers can always be written
+	}
+	return append(text, '\n')
+}
+
+func sectionSchema(section reflect.Type) schema {
+	s := schema{Type: []string{"object", "null"}, Properties: make(map[string]schema), Additional: false}
+	for _, f := range fields(section) {
+		inner := f.schema()
+		inner.Description = f.doc
+		s.Properties[f.name] = inner
+		if f.required {
+			s.Required = append(s.Required, f.name)
+		}
+	}
+	if s.Required != nil {
+		s.Type = "object" // nothing at all lacks what is required
+	}
+	return s
+}
+
+// schema says what f takes, without saying what it is for.
+func (f field) schema() schema {
+	s := schema{Default: f.presetJSON()}
+	switch kindOf(f.typ) {
+	case isSection:
+		s = sectionSchema(f.typ)
+	case isBool:
+		s.Type = "boolean"
+	case isWhole:
+		s.Type = "integer"
+		s.Minimum, s.Maximum = f.bound(f.min), f.bound(f.max)
+	case isNumber:
+		s.Type = "number"
+		s.Minimum, s.Maximum = f.bound(f.min), f.bound(f.max)
+	case isList:
+		item := f.item().schema()
+		s.Type, s.Items = "array", &item
+		if f.required {
+			s.MinItems = 1
+		}
+	case isMap:
+		item := f.item().schema()
+		s.Type, s.Additional = "object", &item
+		if f.keys != "" {
+			s.PropertyNames = &nameSchema{whole(formNamed(f.keys).pattern)}
+		}
+	case isWritten:
+		f.writtenSchema(&s)
+	default:
+		s.Type, s.Enum, s.Pattern = "string", f.enum, f.textPattern()
+	}
+	return s
+}
+
+// writtenSchema: bounds of what is written with a unit cannot be told to an
+// editor, except for bare numbers.
+func (f field) writtenSchema(s *schema) {
+	s.Type, s.MinLength, s.Pattern = "string", 1, whole(writtenForm(f.typ).pattern)
+	switch f.typ {
+	case reflect.TypeFor[Duration]():
+		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, new(float64), new(float64)
+	case reflect.TypeFor[Size]():
+		s.Type, s.Maximum, s.Minimum = []string{"string", "integer"}, f.bound(f.max), f.bound(f.min)
+	}
+}
+
+func (f field) textPattern() string {
+	switch {
+	case f.form != "" && f.required:
+		return whole(formNamed(f.form).pattern)
+	case f.form != "":
+		return whole(formNamed(f.form).pattern + "|")
+	case f.required:
+		return whole(anyText)
+	}
+	return ""
+}
+
+func whole(pattern string) string { return "^(?:" + pattern + ")$" }
+
+func (f field) bound(text string) *float64 {
+	if text == "" {
+		return nil
+	}
+	x := bound(f, text, 0)
+	return &x
+}
+
+// presetJSON is the default as JSON has it.
+func (f field) presetJSON() any {
+	switch k := kindOf(f.typ); {
+	case f.preset == "":
+		return nil
+	case k == isList:
+		return commas(f.preset)
+	case k == isBool:
+		return f.preset == "true"
+	case k == isWhole, k == isNumber:
+		x, err := strconv.ParseFloat(f.preset, 64)
+		if err != nil {
+			return nil
+		}
+		return x
+	}
+	return f.preset
+}

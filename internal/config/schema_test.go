@@ -1,0 +1,214 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"go.yaml.in/yaml/v3"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestGolden(t *testing.T) {
+	for name, text := range map[string][]byte{"configuration.md": Reference(), "config.schema.json": Schema()} {
+		path := filepath.Join("..", "..", "docs", name)
+		if *update {
+			if err := os.WriteFile(path, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(text)); diff != "" {
+			t.Errorf("docs/%s is not what the declarations say (-update writes it): %s", name, diff)
+		}
+	}
+}
+
+func compiled(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(Schema()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("config.schema.json", text); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := c.Compile("config.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+// asJSON is a YAML text as an editor's schema checker sees it.
+func asJSON(t *testing.T, text string) any {
+	t.Helper()
+	var root yaml.Node
+	if err := yaml.Unmarshal([]byte(text), &root); err != nil {
+		t.Fatal(err)
+	}
+	return plain(t, &root)
+}
+
+func plain(t *testing.T, n *yaml.Node) any {
+	switch n.Kind {
+	case yaml.DocumentNode:
+		return plain(t, n.Content[0])
+	case yaml.MappingNode:
+		object := make(map[string]any)
+		for i := 0; i < len(n.Content); i += 2 {
+			object[n.Content[i].Value] = plain(t, n.Content[i+1])
+		}
+		return object
+	case yaml.SequenceNode:
+		list := []any{}
+		for _, item := range n.Content {
+			list = append(list, plain(t, item))
+		}
+		return list
+	}
+	if n.ShortTag() == "!!timestamp" {
+		return n.Value
+	}
+	var word any
+	if err := n.Decode(&word); err != nil {
+		t.Fatal(err)
+	}
+	return word
+}
+
+// TestEditorsAndLoadAgree: what a schema can say, both say. What only Load can
+// see is marked; never does the schema refuse what Load takes.
+func TestEditorsAndLoadAgree(t *testing.T) {
+	schema := compiled(t)
+	hash := strings.Repeat("0f", 32)
+	const onlyLoad = true
+	for _, test := range []struct {
+		text   string
+		good   bool
+		unseen bool
+	}{
+		{"server:\nlimits: {}", true, false},
+		{"server: {http: ''}", true, false},
+		{"server: {http: '[::1]:80', sse: true, public_url: 'https://a.example/mcp', allowed_hosts: ['a.example:1'], allowed_origins: ['vscode-webview://abc']}", true, false},
+		{"server: {grace: 0, max_message: 65536, session_idle: 1h30m}", true, false},
+		{"server: {max_message: 5MiB, read_header_timeout: 500ms}", true, false},
+		{"connections: {tokens: [{name: a, hash: " + hash + ", profiles: ['*'], expires: 2027-01-31}]}", true, false},
+		{"connections: {oauth: {issuer: 'https://a.example', audience: x, scopes: {'a:b': [c]}, algorithms: [ES256]}}", true, false},
+		{"connections: {stdio: {profile: coding, workspace: sub/dir}}", true, false},
+		{"policy: {autonomy: full, allow: [], profiles: {a: {extends: coding, deny: [exec]}}, groups: {-100: {allow: [exec]}}}", true, false},
+		{"policy: {agents: {a: {by_provider: {b: {allow: [c]}}}}, subagents: {deny: []}}", true, false},
+		{"scrub: {hex: off, values: ['env:A', 'file:/b'], rules: [{name: a, pattern: b}], allow: ['re:^a$']}", true, false},
+		{"telemetry: {sample: 0.25, otlp_endpoint: 'http://127.0.0.1:4318', otlp_headers: {Authorization: 'env:A'}}", true, false},
+		{"audit: {max_age: 30d, max_bytes: 10GiB, sync: full}", true, false},
+
+		{"sever: {}", false, false},
+		{"limits: {brst: 1}", false, false},
+		{"limits: []", false, false},
+		{"limits: {burst: '1'}", false, false},
+		{"limits: {burst: 0}", false, false},
+		{"limits: {burst: 1.5}", false, false},
+		{"limits: {timeout: 30}", false, false},
+		{"limits: {timeout: ''}", false, false},
+		{"limits: {timeout: 30 s}", false, false},
+		{"limits: {timeout: 2d}", false, onlyLoad},
+		{"limits: {text: 5MB}", false, false},
+		{"limits: {text: 1}", false, false},
+		{"limits: {text: 1B}", false, onlyLoad},
+		{"server: {sse: yes}", false, false},
+		{"server: {sse: }", false, false},
+		{"server: {http: localhost}", false, false},
+		{"server: {http: ':99999'}", false, onlyLoad},
+		{"server: {allowed_hosts: ['']}", false, false},
+		{"server: {allowed_origins: ['https://a/']}", false, false},
+		{"server: {tls_cert: a}", false, onlyLoad},
+		{"connections: {tokens: [{}]}", false, false},
+		{"connections: {tokens: [~]}", false, false},
+		{"connections: {tokens: [{name: a, hash: " + hash + "0, profiles: [x]}]}", false, false},
+		{"connections: {tokens: [{name: a, hash: " + hash + ", profiles: []}]}", false, false},
+		{"connections: {tokens: [{name: a b, hash: " + hash + ", profiles: [x]}]}", false, false},
+		{"connections: {tokens: [{name: a, hash: " + hash + ", profiles: [x], expires: tomorrow}]}", false, false},
+		{"connections: {oauth: {algorithms: [HS256]}}", false, false},
+		{"connections: {oauth: {issuer: 'https://a.example', audience: x, scopes: {'a b': [c]}}}", false, false},
+		{"policy: {autonomy: most}", false, false},
+		{"policy: {allow: exec}", false, false},
+		{"policy: {allow: }", false, false},
+		{"policy: {agents: }", false, false},
+		{"policy: {deny: [no, true]}", false, false},
+		{"policy: {profiles: {a: {extend: b}}}", false, false},
+		{"scrub: {values: [plain]}", false, false},
+		{"scrub: {values: ['secret:a']}", false, false},
+		{"scrub: {rules: [{name: a}]}", false, false},
+		{"scrub: {rules: [{name: a, pattern: '('}]}", false, onlyLoad},
+		{"telemetry: {sample: 2}", false, false},
+		{"telemetry: {log_level: loud}", false, false},
+		{"telemetry: {otlp_endpoint: 'ftp://a'}", false, false},
+		{"telemetry: {otlp_headers: {'a b': 'env:A'}}", false, false},
+	} {
+		_, err := Load(LoadOptions{Path: write(t, test.text)})
+		if (err == nil) != test.good {
+			t.Errorf("%s: Load says %v", test.text, err)
+		}
+		invalid := schema.Validate(asJSON(t, test.text))
+		if (invalid == nil) != (test.good || test.unseen) {
+			t.Errorf("%s: the schema says %v", test.text, invalid)
+		}
+	}
+}
+
+func TestTheExampleLoads(t *testing.T) {
+	schema := compiled(t)
+	marked := regexp.MustCompile(`(?m)^( +)# `)
+	whole := marked.ReplaceAllString(example, "$1")
+	if whole == example {
+		t.Fatal("the example has no marked lines")
+	}
+	for _, text := range []string{example, whole} {
+		l, err := Load(LoadOptions{Path: write(t, text), Getenv: environment("HOME", "/home/ann")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := schema.Validate(asJSON(t, text)); err != nil {
+			t.Error(err)
+		}
+		if l.Config.Limits.CallsPerMinute != 600 {
+			t.Error("the example was not read")
+		}
+	}
+}
+
+func FuzzLoad(f *testing.F) {
+	f.Add(example)
+	f.Add("policy: &p\n  agents: {a: *p}\n<<: *p\n")
+	f.Add("limits: {timeout: 9999999999h, burst: !!binary aGk=, text: 1e3}\n---\n")
+	f.Add("connections:\n  tokens:\n  - {name: \"\\u0000\", hash: ~, profiles: [[]]}\n")
+	f.Add("? [a]\n: &x {? b : *x}\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		l := &Loaded{Config: Default(), Path: "config.yaml", Source: map[string]string{"limits.burst": byDefault}}
+		l.options.Getenv = environment()
+		problems := l.take([]byte(text))
+		for _, p := range append(problems, l.check()...) {
+			if p.Text == "" || p.Line < 0 || p.Line > len(text)+1 || strings.ContainsFunc(p.String(), unicode.IsControl) {
+				t.Errorf("a bad problem: %#v", p)
+			}
+		}
+		if len(problems) > 0 {
+			return
+		}
+		if c := l.Config; c.Limits.Burst < 1 || c.Limits.Timeout < 1 || c.Server.MaxMessage < 64<<10 || c.Telemetry.Sample > 1 {
+			t.Errorf("values out of bounds: %+v", c)
+		}
+	})
+}

@@ -1,0 +1,65 @@
+package config
+
+// Limits say what one session and the whole process may take.
+type Limits struct {
+	CallsPerMinute int      `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000" doc:"Calls of one session in the long run."`
+	Burst          int      `yaml:"burst" default:"200" min:"1" max:"1000000" doc:"Calls of one session at once, before calls_per_minute counts."`
+	Running        int      `yaml:"running" default:"10" min:"1" max:"10000" doc:"Calls of one session that run at a time."`
+	Queued         int      `yaml:"queued" default:"100" min:"1" max:"100000" doc:"Calls of one session that wait for their turn; more are told that the server is busy."`
+	TotalRunning   int      `yaml:"total_running" default:"64" min:"1" max:"10000" doc:"Calls of all sessions that run at a time."`
+	Timeout        Duration `yaml:"timeout" default:"30s" min:"1ms" max:"1d" doc:"How long a call may run when its tool does not say."`
+	Params         int      `yaml:"params" default:"20" min:"1" max:"1000" doc:"Arguments of one call."`
+	Depth          int      `yaml:"depth" default:"5" min:"1" max:"100" doc:"How deep arguments may be nested."`
+	Items          int      `yaml:"items" default:"1000" min:"1" max:"1000000" doc:"Items of one list in the arguments."`
+	Text           Size     `yaml:"text" default:"100KiB" min:"1KiB" max:"256MiB" doc:"Longest text in the arguments, when the tool does not say."`
+	Result         Size     `yaml:"result" default:"100KiB" min:"1KiB" max:"64MiB" doc:"Text of one result that the model gets; the rest is kept for read_result."`
+	ResultHard     Size     `yaml:"result_hard" default:"10MiB" min:"1KiB" max:"1GiB" doc:"Longest result that is kept at all."`
+	RepeatWarn     int      `yaml:"repeat_warn" default:"3" min:"1" max:"1000" doc:"After this many equal calls with equal results the model is advised to try something else."`
+	RepeatStop     int      `yaml:"repeat_stop" default:"5" min:"1" max:"1000" doc:"After this many the call is refused."`
+}
+
+// Results bound what is kept of results that were too long for the model.
+type Results struct {
+	Count int      `yaml:"count" default:"500" min:"1" max:"1000000" doc:"Most results kept; the oldest go first."`
+	Bytes Size     `yaml:"bytes" default:"256MiB" min:"1MiB" max:"1TiB" doc:"Most bytes kept."`
+	Age   Duration `yaml:"age" default:"24h" min:"1m" max:"3650d" doc:"How long a result is kept."`
+}
+
+// Audit says how calls are recorded.
+type Audit struct {
+	Sync      string   `yaml:"sync" restart:"true" default:"batch" enum:"batch,full" doc:"When records reach the disk: several at a time, or each before its call is answered."`
+	Segment   Size     `yaml:"segment" restart:"true" default:"64MiB" min:"64KiB" max:"16GiB" doc:"Size at which a new file is begun."`
+	MaxAge    Duration `yaml:"max_age" restart:"true" default:"0" min:"0" max:"36500d" doc:"Files older than this are removed. 0: never."`
+	MaxBytes  Size     `yaml:"max_bytes" restart:"true" default:"0" min:"0" max:"16TiB" doc:"The oldest files are removed above this size of all together. 0: never."`
+	Arguments string   `yaml:"arguments" default:"digest" enum:"digest,shape" doc:"What is recorded of a call's arguments: only a digest, or their first characters too, scrubbed."`
+}
+
+// Scrub says what is taken out of everything that leaves.
+type Scrub struct {
+	Hex             string      `yaml:"hex" default:"lines" enum:"lines,strict,off" doc:"Runs of 64 or more hexadecimal digits: masked on lines that look like keys, everywhere, or nowhere. Strict masks SHA-256 sums too."`
+	Kinds           bool        `yaml:"kinds" default:"false" doc:"Say in the mask what was masked, to find out why."`
+	Allow           []string    `yaml:"allow" form:"exception" doc:"Text that is never masked: exactly as written, or a pattern after re:."`
+	Values          []Secret    `yaml:"values" form:"secret" doc:"Secrets that are masked wherever they appear, in any usual encoding."`
+	Rules           []ScrubRule `yaml:"rules" doc:"Patterns of your own credentials."`
+	ServerAddresses bool        `yaml:"server_addresses" default:"true" doc:"Mask the addresses of this machine."`
+}
+
+// A ScrubRule is a pattern of the operator's own.
+type ScrubRule struct {
+	Name    string `yaml:"name" form:"name" required:"true" doc:"Kind to show in the mask and to count."`
+	Pattern string `yaml:"pattern" form:"pattern" required:"true" doc:"Regular expression (RE2). What it matches is masked."`
+}
+
+// Approvals are about calls that a person has to agree to.
+type Approvals struct {
+	Timeout Duration `yaml:"timeout" default:"2m" min:"1s" max:"1d" doc:"How long to wait for the answer; then it is no."`
+}
+
+// Telemetry is what the operator sees.
+type Telemetry struct {
+	LogLevel     string            `yaml:"log_level" default:"info" enum:"debug,info,warn,error" flag:"log-level" doc:"Least serious messages in the log."`
+	LogFormat    string            `yaml:"log_format" default:"text" enum:"text,json" flag:"log-format" restart:"true" doc:"How the log on stderr is written."`
+	OTLPEndpoint string            `yaml:"otlp_endpoint" form:"url" restart:"true" doc:"URL of an OpenTelemetry collector (OTLP over HTTP) that traces go to. Empty: no traces."`
+	OTLPHeaders  map[string]Secret `yaml:"otlp_headers" keys:"header" form:"secret" restart:"true" doc:"Headers that the collector wants, such as Authorization."`
+	Sample       float64           `yaml:"sample" default:"1" min:"0" max:"1" restart:"true" doc:"Share of calls that are traced."`
+}

@@ -1,0 +1,164 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Duration is a time span, written as 1d12h, 30s or 250ms.
+type Duration time.Duration
+
+const durationPattern = `0|([0-9]{1,6}d)?([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,9}s)?([0-9]{1,9}ms)?`
+
+var durationForm = regexp.MustCompile("^(?:" + durationPattern + ")$")
+
+// UnmarshalText takes whole days, hours, minutes, seconds and milliseconds, in
+// this order; 0 needs no unit.
+func (d *Duration) UnmarshalText(text []byte) error {
+	if len(text) == 0 || !durationForm.Match(text) {
+		return errors.New("not a duration")
+	}
+	rest, sum := string(text), time.Duration(0)
+	for _, unit := range durationUnits() {
+		digits, after, found := cutUnit(rest, unit.name)
+		if !found {
+			continue
+		}
+		n, err := strconv.ParseInt(digits, 10, 64)
+		if err != nil || n > int64((math.MaxInt64-sum)/unit.span) {
+			return errors.New("too long a duration")
+		}
+		sum, rest = sum+time.Duration(n)*unit.span, after
+	}
+	*d = Duration(sum)
+	return nil
+}
+
+type durationUnit struct {
+	name string
+	span time.Duration
+}
+
+func durationUnits() []durationUnit {
+	return []durationUnit{
+		{"d", 24 * time.Hour}, {"h", time.Hour}, {"m", time.Minute}, {"s", time.Second}, {"ms", time.Millisecond},
+	}
+}
+
+// cutUnit cuts the number before unit off text, if that unit comes next.
+func cutUnit(text, unit string) (digits, rest string, found bool) {
+	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
+	if end < 1 {
+		return "", text, false
+	}
+	name := text[end:]
+	if next := strings.IndexAny(name, "0123456789"); next > 0 {
+		name = name[:next]
+	}
+	if name != unit {
+		return "", text, false
+	}
+	return text[:end], text[end+len(unit):], true
+}
+
+// MarshalText writes the duration as UnmarshalText reads it.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+func (d Duration) String() string {
+	var text strings.Builder
+	rest := time.Duration(d)
+	for _, unit := range durationUnits() {
+		if unit.span > time.Hour && rest%unit.span != 0 {
+			continue // 36h reads better than 1d12h
+		}
+		if n := rest / unit.span; n > 0 {
+			fmt.Fprintf(&text, "%d%s", n, unit.name)
+			rest -= n * unit.span
+		}
+	}
+	if text.Len() == 0 {
+		return "0"
+	}
+	return text.String()
+}
+
+// A Size is a number of bytes, written as 512B, 100KiB, 5MiB, 1GiB or 1TiB.
+type Size int64
+
+const sizePattern = `[0-9]{1,18}(B|KiB|MiB|GiB|TiB)?`
+
+var sizeForm = regexp.MustCompile("^(?:" + sizePattern + ")$")
+
+// UnmarshalText takes a whole number with a binary unit, or without for bytes.
+func (s *Size) UnmarshalText(text []byte) error {
+	if !sizeForm.Match(text) {
+		return errors.New("not a size")
+	}
+	digits := strings.TrimRight(string(text), "BiKMGT")
+	unit := int64(1)
+	for _, u := range sizeUnits() {
+		if string(text[len(digits):]) == u.name {
+			unit = u.span
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if err != nil || n > math.MaxInt64/unit {
+		return errors.New("too large a size")
+	}
+	*s = Size(n * unit)
+	return nil
+}
+
+type sizeUnit struct {
+	name string
+	span int64
+}
+
+func sizeUnits() []sizeUnit {
+	return []sizeUnit{{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}}
+}
+
+// MarshalText writes the size as UnmarshalText reads it.
+func (s Size) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+func (s Size) String() string {
+	for _, unit := range sizeUnits() {
+		if n := int64(s); n != 0 && n%unit.span == 0 {
+			return strconv.FormatInt(n/unit.span, 10) + unit.name
+		}
+	}
+	return "0"
+}
+
+// A Time is a moment; the zero Time means never.
+type Time struct{ time.Time }
+
+const timePattern = `[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?`
+
+// UnmarshalText takes a date, which means its first moment in UTC, or a date
+// with a time and a zone as RFC 3339 has it.
+func (t *Time) UnmarshalText(text []byte) error {
+	layout := time.DateOnly
+	if len(text) > len(layout) {
+		layout = time.RFC3339
+	}
+	at, err := time.Parse(layout, string(text))
+	if err != nil {
+		return errors.New("not a date")
+	}
+	t.Time = at.UTC()
+	return nil
+}
+
+// MarshalText writes the moment as UnmarshalText reads it.
+func (t Time) MarshalText() ([]byte, error) {
+	if t.IsZero() {
+		return nil, nil
+	}
+	return []byte(t.Format(time.RFC3339Nano)), nil
+}

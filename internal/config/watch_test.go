@@ -1,0 +1,372 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// put replaces a file as careful programs do.
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path+".new", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustLoad(t *testing.T, path string) *Loaded {
+	t.Helper()
+	l, err := Load(LoadOptions{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// A logbook is a log that can be read while it is written.
+type logbook struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *logbook) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *logbook) take() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	text := b.text.String()
+	b.text.Reset()
+	return text
+}
+
+// A bench runs follow with nudges by hand, in a bubble.
+type bench struct {
+	path    string
+	nudges  chan struct{}
+	again   chan struct{}
+	applied []Config
+	reports []error
+	refuse  error
+	log     logbook
+}
+
+func newBench(t *testing.T, text string) *bench {
+	b := &bench{path: write(t, text), nudges: make(chan struct{}), again: make(chan struct{})}
+	w := Watcher{
+		Apply: func(l *Loaded) error {
+			if b.refuse == nil {
+				b.applied = append(b.applied, l.Config)
+			}
+			return b.refuse
+		},
+		Again:  b.again,
+		Report: func(err error) { b.reports = append(b.reports, err) },
+		Log:    slog.New(slog.NewTextHandler(&b.log, nil)),
+	}
+	running := mustLoad(t, b.path)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.follow(ctx, running, b.nudges) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return b
+}
+
+// nudge says that something has happened, and waits until all is quiet.
+func (b *bench) nudge() {
+	b.nudges <- struct{}{}
+	time.Sleep(most) // of the bubble
+	synctest.Wait()
+}
+
+func TestAChangeIsApplied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "limits: {burst: 1}")
+		put(t, b.path, "limits: {burst: 2}")
+		b.nudge()
+		if len(b.applied) != 1 || b.applied[0].Limits.Burst != 2 {
+			t.Fatalf("applied %+v", b.applied)
+		}
+		if log := b.log.take(); !strings.Contains(log, "changed=[limits.burst]") {
+			t.Errorf("the log says %s", log)
+		}
+		b.nudge() // a neighbour
+		put(t, b.path, "limits: {burst: 2}")
+		b.nudge() // the same again
+		if len(b.reports) != 1 {
+			t.Errorf("%d reloads without a change", len(b.reports)-1)
+		}
+	})
+}
+
+func TestAStormIsOneReload(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "limits: {burst: 1}")
+		put(t, b.path, "limits: {burst: 2}")
+		for range 50 {
+			b.nudges <- struct{}{}
+			time.Sleep(quiet / 10)
+		}
+		time.Sleep(most)
+		synctest.Wait()
+		if len(b.applied) != 1 {
+			t.Errorf("%d reloads", len(b.applied))
+		}
+	})
+}
+
+func TestAStormThatNeverEndsDoesNotHideAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "limits: {burst: 1}")
+		put(t, b.path, "limits: {burst: 2}")
+		for start := time.Now(); time.Since(start) < most+quiet; time.Sleep(quiet / 2) {
+			b.nudges <- struct{}{}
+		}
+		synctest.Wait()
+		if len(b.applied) != 1 {
+			t.Errorf("%d reloads", len(b.applied))
+		}
+	})
+}
+
+func TestAskingReadsTheFileAnyhow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "limits: {burst: 1}")
+		b.again <- struct{}{}
+		b.nudges <- struct{}{}
+		b.again <- struct{}{} // in the middle of waiting for calm
+		synctest.Wait()
+		if len(b.applied) != 2 {
+			t.Errorf("%d reloads", len(b.applied))
+		}
+		close(b.again)
+		put(t, b.path, "limits: {burst: 2}")
+		b.nudge()
+		if len(b.applied) != 3 {
+			t.Error("nothing happens any more")
+		}
+	})
+}
+
+func TestABadFileChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "policy: {deny_hard: [exec]}")
+		for _, text := range []string{"policy: {deny_hard: exec}", "policy: [", ""} {
+			put(t, b.path, text)
+			b.nudge()
+			if log := b.log.take(); !strings.Contains(log, "the old settings stay") || !strings.Contains(log, b.path) {
+				t.Errorf("%q: the log says %s", text, log)
+			}
+			b.nudge() // said once is enough
+			if log := b.log.take(); log != "" {
+				t.Errorf("%q: the log says again %s", text, log)
+			}
+		}
+		if err := os.Remove(b.path); err != nil {
+			t.Fatal(err)
+		}
+		b.nudge()
+		if len(b.applied) != 0 || len(b.reports) != 4 || !errors.Is(b.reports[3], os.ErrNotExist) {
+			t.Fatalf("applied %+v, reported %v", b.applied, b.reports)
+		}
+		put(t, b.path, "# no rules any more")
+		b.nudge()
+		if len(b.applied) != 1 || b.applied[0].Policy.DenyHard != nil {
+			t.Errorf("applied %+v", b.applied)
+		}
+	})
+}
+
+func TestRefusedSettingsAreNotInForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "limits: {burst: 1}")
+		b.refuse = errors.New("no such profile")
+		put(t, b.path, "limits: {burst: 2}")
+		b.nudge()
+		b.refuse = nil
+		put(t, b.path, "limits: {burst: 2, queued: 3}")
+		b.nudge()
+		if len(b.reports) != 2 || b.reports[0] == nil || b.reports[1] != nil {
+			t.Fatalf("reported %v", b.reports)
+		}
+		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.burst limits.queued]"`) {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
+func TestWhatNeedsARestartWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBench(t, "server: {grace: 1s}\nlimits: {burst: 1}")
+		put(t, b.path, "server: {grace: 2s}\nlimits: {burst: 2}")
+		b.nudge()
+		put(t, b.path, "server: {grace: 2s}\nlimits: {burst: 3}")
+		b.nudge()
+		if len(b.applied) != 2 {
+			t.Fatalf("applied %+v", b.applied)
+		}
+		for i, c := range b.applied {
+			if c.Server.Grace != Duration(time.Second) || c.Limits.Burst != i+2 {
+				t.Errorf("applied grace %v, burst %d", c.Server.Grace, c.Limits.Burst)
+			}
+		}
+		if log := b.log.take(); strings.Count(log, "settings=[server.grace]") != 2 {
+			t.Errorf("the log says %s", log)
+		}
+	})
+}
+
+func TestDiff(t *testing.T) {
+	before, after := Default(), Default()
+	after.Policy.Allow = []string{}
+	after.Limits.Burst++
+	after.Connections.Stdio.Profile = "coding"
+	want := []string{"connections.stdio.profile", "policy.allow", "limits.burst"}
+	if diff := cmp.Diff(want, Diff(before, after)); diff != "" {
+		t.Error(diff)
+	}
+	if changed := Diff(after, after); changed != nil {
+		t.Errorf("nothing changed, and yet %q", changed)
+	}
+}
+
+// watching runs a Watcher on the real file system.
+func watching(t *testing.T, running *Loaded) <-chan int {
+	bursts := make(chan int, 100)
+	w := Watcher{
+		Apply: func(l *Loaded) error { bursts <- l.Config.Limits.Burst; return nil },
+		Log:   slog.New(slog.DiscardHandler),
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.Watch(ctx, running) }()
+	t.Cleanup(func() { stop(); <-ended })
+	return bursts
+}
+
+func await(t *testing.T, bursts <-chan int, want int) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case got := <-bursts:
+			if got == want {
+				return
+			}
+		case <-limit:
+			t.Fatalf("burst %d was not applied", want)
+		}
+	}
+}
+
+func TestWatchSeesHowFilesAreWritten(t *testing.T) {
+	path := write(t, "limits: {burst: 1}")
+	bursts := watching(t, mustLoad(t, path))
+	put(t, path, "limits: {burst: 2}") // renamed over
+	await(t, bursts, 2)
+	if err := os.WriteFile(path, []byte("limits: {burst: 3}"), 0o600); err != nil { // in place
+		t.Fatal(err)
+	}
+	await(t, bursts, 3)
+	if err := os.Rename(path, path+"~"); err != nil { // moved away, written anew
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte("limits: {burst: 4}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	await(t, bursts, 4)
+}
+
+// TestWatchSeesLinksSwapped: Kubernetes swaps a link to a directory.
+func TestWatchSeesLinksSwapped(t *testing.T) {
+	dir := t.TempDir()
+	version := func(name, text string) {
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.WriteFile(filepath.Join(dir, name, "config.yaml"), []byte(text), 0o600),
+			os.Symlink(name, filepath.Join(dir, "..data.new")), os.Rename(filepath.Join(dir, "..data.new"), filepath.Join(dir, "..data"))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	version("..1", "limits: {burst: 1}")
+	path := filepath.Join(dir, "config.yaml")
+	if err := os.Symlink(filepath.Join("..data", "config.yaml"), path); err != nil {
+		t.Fatal(err)
+	}
+	bursts := watching(t, mustLoad(t, path))
+	version("..2", "limits: {burst: 2}")
+	await(t, bursts, 2)
+	version("..3", "limits: {burst: 3}")
+	await(t, bursts, 3)
+}
+
+func TestWatchFollowsALinkElsewhere(t *testing.T) {
+	target := write(t, "limits: {burst: 1}")
+	path := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.Symlink(target, path); err != nil {
+		t.Fatal(err)
+	}
+	bursts := watching(t, mustLoad(t, path))
+	put(t, target, "limits: {burst: 2}")
+	await(t, bursts, 2)
+}
+
+func TestWatchSeesTheUsualFileAppear(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, program), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Load(LoadOptions{Getenv: environment("XDG_CONFIG_HOME", dir)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bursts := watching(t, l)
+	put(t, filepath.Join(dir, program, fileName), "limits: {burst: 5}")
+	await(t, bursts, 5)
+}
+
+func TestAReloadStorm(t *testing.T) {
+	path := write(t, "limits: {burst: 1}")
+	bursts := watching(t, mustLoad(t, path))
+	for range 300 {
+		put(t, path, "limits: {burst: 2}")
+		put(t, path, "limits: [")
+	}
+	put(t, path, "limits: {burst: 9}")
+	await(t, bursts, 9)
+}
+
+func TestWithoutAWatchAskingStillWorks(t *testing.T) {
+	l, err := Load(LoadOptions{Getenv: environment()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, reports := make(chan struct{}), make(chan error)
+	var log logbook
+	w := Watcher{Apply: func(*Loaded) error { return nil }, Again: again, Report: func(err error) { reports <- err }, Log: slog.New(slog.NewTextHandler(&log, nil))}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); w.Watch(ctx, l) }()
+	again <- struct{}{}
+	if err := <-reports; err != nil {
+		t.Error(err)
+	}
+	stop()
+	<-ended
+	if text := log.take(); !strings.Contains(text, "send SIGHUP") {
+		t.Errorf("the log says %s", text)
+	}
+}
