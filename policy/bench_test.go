@@ -1,0 +1,121 @@
+package policy
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func TestVerdictAllocatesNothing(t *testing.T) {
+	rules, busy := explained()
+	p, exec := compile(t, rules), spec(t, "exec")
+	stranger := Subject{Profile: "coding", Agent: "stranger", Provider: "unheard-of", Group: "chat-77"}
+	var got Verdict
+	for _, s := range []Subject{{}, busy, stranger, {Narrow: Narrow{Toolsets: []string{"fs"}, Exclude: []string{"read_*"}, ReadOnly: true}}} {
+		p.Verdict(s, exec)
+		if n := testing.AllocsPerRun(100, func() { got = p.Verdict(s, exec) }); n != 0 {
+			t.Errorf("%+v: %v allocations for %s", s, n, got)
+		}
+	}
+}
+
+// Names come from strangers; what is kept of them must not grow.
+func TestStrangersShareOneClass(t *testing.T) {
+	rules, _ := explained()
+	p := compile(t, rules)
+	first := p.class(Subject{Agent: "stranger-0", Provider: "p-0", Group: "g-0", Depth: 1})
+	for i := range 1000 {
+		s := Subject{Agent: fmt.Sprint("stranger-", i), Provider: fmt.Sprint("p-", i), Group: fmt.Sprint("g-", i), Depth: 1 + i}
+		if p.class(s) != first {
+			t.Fatalf("%+v is a class of its own", s)
+		}
+	}
+}
+
+// Slots are shared, also by classes in use at the same time.
+func TestSharedSlots(t *testing.T) {
+	rules := Rules{Agents: make(map[string]AgentRules)}
+	for i := range 3 << recentBits {
+		own := List{"read_file"}
+		if i%2 == 0 {
+			own = List{"edit"}
+		}
+		rules.Agents[fmt.Sprint("agent-", i)] = AgentRules{Allow: own}
+	}
+	p, read := compile(t, rules), spec(t, "read_file")
+	var workers sync.WaitGroup
+	for w := range 4 {
+		workers.Go(func() {
+			for i := range 3 << recentBits {
+				i = (i + w*100) % (3 << recentBits)
+				if got := p.Verdict(Subject{Agent: fmt.Sprint("agent-", i)}, read); (got == Allow) != (i%2 == 1) {
+					t.Errorf("agent-%d: %s", i, got)
+				}
+			}
+		})
+	}
+	workers.Wait()
+}
+
+func BenchmarkVerdict(b *testing.B) {
+	rules, busy := explained()
+	busy.Narrow = Narrow{}
+	p, read := compile(b, rules), spec(b, "read_file")
+	narrowed := busy
+	narrowed.Narrow = Narrow{Tools: []string{"edit", "exec", "read_file"}, Exclude: []string{"create_*"}}
+	run := func(name string, s Subject) {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p.Verdict(s, read)
+			}
+		})
+	}
+	run("plain", Subject{})
+	run("all-lists", busy)
+	run("narrowed", narrowed)
+	b.Run("parallel", func(b *testing.B) {
+		b.RunParallel(func(pb *testing.PB) {
+			for pb.Next() {
+				p.Verdict(busy, read)
+			}
+		})
+	})
+}
+
+func BenchmarkUncached(b *testing.B) {
+	rules, busy := explained()
+	p := compile(b, rules)
+	c := p.class(busy)
+	b.ReportAllocs()
+	for b.Loop() {
+		p.work(c, nil)
+	}
+}
+
+func BenchmarkExplain(b *testing.B) {
+	rules, busy := explained()
+	p, read := compile(b, rules), spec(b, "read_file")
+	b.ReportAllocs()
+	for b.Loop() {
+		p.Explain(busy, read)
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	rules, _ := explained()
+	var specs []tools.Spec
+	for i := range 4 {
+		for _, s := range suite() {
+			s.Name = fmt.Sprint(s.Name, "_", i)
+			specs = append(specs, s)
+		}
+	}
+	catalogue := NewCatalogue(append(specs, suite()...))
+	b.ReportAllocs()
+	for b.Loop() {
+		Compile(rules, catalogue)
+	}
+}

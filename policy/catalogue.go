@@ -1,0 +1,231 @@
+package policy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A Catalogue holds the registered tools, by all the ways in which rules can
+// name them. The zero Catalogue is empty.
+type Catalogue struct {
+	specs   []tools.Spec
+	names   map[string]int
+	aliases map[string]int
+	groups  map[string]set
+	servers map[string]set
+	known   []string // names that rules may mention though nothing registered has them
+}
+
+// NewCatalogue catalogues tools. Names are unique; of two tools with the same
+// name the first counts. A tool of another server is one of the group "mcp",
+// called mcp_SERVER__TOOL.
+func NewCatalogue(specs []tools.Spec) Catalogue {
+	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int), known: knownNames()}
+	for _, spec := range specs {
+		if _, twice := c.names[spec.Name]; !twice {
+			c.names[spec.Name] = len(c.specs)
+			c.specs = append(c.specs, spec)
+		}
+	}
+	for i, spec := range c.specs {
+		for _, alias := range spec.Also {
+			if _, taken := c.aliases[alias]; !taken {
+				c.aliases[alias] = i
+			}
+		}
+	}
+	c.fillGroups()
+	return c
+}
+
+func (c *Catalogue) fillGroups() {
+	c.groups = map[string]set{groupNative: c.none(), groupBridged: c.none()}
+	c.servers = make(map[string]set)
+	for group, members := range builtinGroups {
+		c.groups[group] = c.none()
+		for _, name := range members {
+			if i, ok := c.names[name]; ok {
+				c.groups[group].add(i)
+			}
+		}
+	}
+	join := func(in map[string]set, name string, i int) {
+		if in[name] == nil {
+			in[name] = c.none()
+		}
+		in[name].add(i)
+	}
+	for i, spec := range c.specs {
+		join(c.groups, spec.Group, i)
+		if spec.Group != groupBridged {
+			join(c.groups, groupNative, i)
+		} else if server, ok := serverOf(spec.Name); ok {
+			join(c.servers, server, i)
+		}
+	}
+}
+
+// serverOf takes the server's name out of that of a bridged tool.
+func serverOf(tool string) (string, bool) {
+	rest, bridged := strings.CutPrefix(tool, "mcp_")
+	server, _, ok := strings.Cut(rest, "__")
+	return server, bridged && ok && server != ""
+}
+
+func (c *Catalogue) none() set { return newSet(len(c.specs)) }
+
+func (c *Catalogue) all() set {
+	all := c.none()
+	for i := range c.specs {
+		all.add(i)
+	}
+	return all
+}
+
+// selected returns every tool that entry names.
+func (c *Catalogue) selected(entry string) set {
+	out := c.none()
+	for i := range c.specs {
+		if c.matches(entry, i) {
+			out.add(i)
+		}
+	}
+	return out
+}
+
+// matches reports whether entry, one item of a List, names tool i. An entry
+// that means nothing names nothing.
+func (c *Catalogue) matches(entry string, i int) bool {
+	switch kind, name := split(entry); kind {
+	case "group":
+		return c.inGroup(name, i)
+	case "mcp":
+		if name == "*" {
+			return c.groups[groupBridged].has(i)
+		}
+		// Tool names cannot hold the hyphens of server names.
+		return c.servers[strings.ReplaceAll(name, "-", "_")].has(i)
+	case "risk":
+		return c.specs[i].Risk.Valid() && c.specs[i].Risk.String() == name
+	}
+	if isPattern(entry) {
+		return glob(entry, c.specs[i].Name)
+	}
+	j, ok := c.lookup(entry)
+	return ok && i == j
+}
+
+func (c *Catalogue) lookup(name string) (int, bool) {
+	i, ok := c.names[name]
+	if !ok {
+		i, ok = c.aliases[name]
+	}
+	return i, ok
+}
+
+func (c *Catalogue) inGroup(name string, i int) bool {
+	if name == groupTeam {
+		name = "teams"
+	}
+	return c.groups[name].has(i)
+}
+
+// unknown says what is wrong with an entry that can never mean anything, and
+// what was probably meant. What may come to mean something, such as a tool of
+// a server that is not connected, is not unknown.
+func (c *Catalogue) unknown(entry string) (text, nearest string) {
+	switch kind, name := split(entry); kind {
+	case "group":
+		if _, ok := c.groups[name]; ok || name == groupTeam {
+			return "", ""
+		}
+		return "there is no group " + quote(name), prefixed("group:", tools.Nearest(name, c.groupNames()))
+	case "mcp":
+		if name == "" {
+			return `"mcp:" names no server`, "mcp:*"
+		}
+		return "", ""
+	case "risk":
+		if slices.Contains(riskNames(), name) {
+			return "", ""
+		}
+		return "there is no risk " + quote(name), prefixed("risk:", tools.Nearest(name, riskNames()))
+	}
+	return c.unknownTool(entry)
+}
+
+func (c *Catalogue) unknownTool(name string) (text, nearest string) {
+	_, registered := c.lookup(name)
+	_, ofServer := serverOf(name)
+	if registered || ofServer || isPattern(name) || slices.Contains(c.known, name) {
+		return "", ""
+	}
+	if _, ok := c.groups[name]; ok || name == groupTeam {
+		return quote(name) + " is a group, not a tool", "group:" + name
+	}
+	candidates := append(slices.Sorted(maps.Keys(c.names)), c.known...)
+	candidates = append(candidates, slices.Sorted(maps.Keys(c.aliases))...)
+	return "there is no tool " + quote(name), tools.Nearest(name, candidates)
+}
+
+func (c *Catalogue) groupNames() []string { return slices.Sorted(maps.Keys(c.groups)) }
+
+func riskNames() []string {
+	var names []string
+	for r := tools.Reads; r.Valid(); r++ {
+		names = append(names, r.String())
+	}
+	return names
+}
+
+func prefixed(prefix, name string) string {
+	if name == "" {
+		return ""
+	}
+	return prefix + name
+}
+
+// split takes an entry apart. The kind of a plain name or pattern is "", even
+// if it holds a colon, as the names of some systems do.
+func split(entry string) (kind, name string) {
+	kind, name, found := strings.Cut(entry, ":")
+	if found && (kind == "group" || kind == "mcp" || kind == "risk") {
+		return kind, name
+	}
+	return "", entry
+}
+
+func isPattern(entry string) bool { return strings.ContainsAny(entry, "*?") }
+
+// plain reports whether entry is the name of one tool.
+func plain(entry string) bool {
+	kind, _ := split(entry)
+	return kind == "" && !isPattern(entry)
+}
+
+// glob matches name against a pattern in which * stands for any characters
+// and ? for one byte. It remembers only the last star, so that no pattern
+// takes longer than the product of the two lengths.
+func glob(pattern, name string) bool {
+	star, resume := -1, 0
+	p, n := 0, 0
+	for n < len(name) {
+		switch {
+		case p < len(pattern) && pattern[p] == '*':
+			star, resume = p, n
+			p++
+		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == name[n]):
+			p++
+			n++
+		case star >= 0:
+			resume++
+			p, n = star+1, resume
+		default:
+			return false
+		}
+	}
+	return strings.Trim(pattern[p:], "*") == ""
+}

@@ -1,0 +1,183 @@
+package policy
+
+import (
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// suite is a catalogue like that of the full suite: every group, every risk,
+// tools that only their own Spec puts into a group, and two other servers.
+func suite() []tools.Spec {
+	var specs []tools.Spec
+	add := func(group string, risk tools.Risk, names ...string) {
+		for _, name := range names {
+			specs = append(specs, tools.Spec{Name: name, Group: group, Risk: risk})
+		}
+	}
+	add("fs", tools.Reads, "read_file", "list_files", "search", "glob", "history")
+	add("fs", tools.Writes, "edit", "apply_patch", "undo")
+	add("fs", tools.Destroys, "write_file")
+	add("runtime", tools.Runs, "exec", "credentialed_exec", "powershell")
+	add("runtime", tools.Reads, "process")
+	add("web", tools.Reads, "web_search", "web_fetch")
+	add("web", tools.Runs, "http_request", "browser")
+	add("memory", tools.Reads, "memory_search", "memory_get")
+	add("memory", tools.Writes, "memory_store")
+	add("memory", tools.Destroys, "memory_forget")
+	add("sessions", tools.Reads, "sessions_list", "sessions_history", "session_status")
+	add("sessions", tools.Runs, "sessions_send", "spawn")
+	add("knowledge", tools.Reads, "knowledge_graph_search", "skill_search")
+	add("knowledge", tools.Writes, "knowledge_graph_add")
+	add("knowledge", tools.Destroys, "knowledge_graph_remove")
+	add("automation", tools.Runs, "cron")
+	add("automation", tools.Reads, "datetime")
+	add("messaging", tools.Runs, "message", "create_forum_topic", "message_react")
+	add("teams", tools.Writes, "team_tasks", "team_message")
+	add("media_gen", tools.Runs, "create_image", "create_audio", "create_video", "tts")
+	add("media_read", tools.Reads, "read_image", "read_audio", "read_document", "read_video")
+	add("skills", tools.Reads, "use_skill")
+	add("skills", tools.Writes, "publish_skill")
+	add("results", tools.Reads, "read_result")
+	add("discovery", tools.Reads, "tool_search")
+	add("discovery", tools.Runs, "tool_call")
+	add("mcp", tools.Reads, "mcp_git_hub__list_issues")
+	add("mcp", tools.Runs, "mcp_git_hub__create_issue", "mcp_db__query")
+	for i := range specs {
+		switch specs[i].Name {
+		case "read_file":
+			specs[i].Also = []string{"Read", "tool::file_read"}
+		case "exec":
+			specs[i].Also = []string{"bash", "shell"}
+		}
+	}
+	return specs
+}
+
+func spec(t testing.TB, name string) tools.Spec {
+	t.Helper()
+	for _, s := range suite() {
+		if s.Name == name {
+			return s
+		}
+	}
+	t.Fatalf("the test suite has no tool %q", name)
+	return tools.Spec{}
+}
+
+func TestEntries(t *testing.T) {
+	c := NewCatalogue(suite())
+	for _, test := range []struct{ entry, want string }{
+		{"exec", "exec"},
+		{"shell", "exec"},
+		{"tool::file_read", "read_file"},
+		{"group:runtime", "exec credentialed_exec powershell process"},
+		{"group:team", "team_tasks team_message"},
+		{"group:teams", "team_tasks team_message"},
+		{"group:messaging", "message create_forum_topic message_react"},
+		{"group:mcp", "mcp_git_hub__list_issues mcp_git_hub__create_issue mcp_db__query"},
+		{"mcp:*", "mcp_git_hub__list_issues mcp_git_hub__create_issue mcp_db__query"},
+		{"mcp:git-hub", "mcp_git_hub__list_issues mcp_git_hub__create_issue"},
+		{"mcp:db", "mcp_db__query"},
+		{"mcp:away", ""},
+		{"mcp_db__query", "mcp_db__query"},
+		{"read_*", "read_file read_image read_audio read_document read_video read_result"},
+		{"*_call", "tool_call"},
+		{"?dit", "edit"},
+		{"risk:destroys", "write_file memory_forget knowledge_graph_remove"},
+		{"risk:unrated", ""},
+		{"EXEC", ""},
+		{"group:", ""},
+		{"", ""},
+	} {
+		if got := strings.Join(names(c, c.selected(test.entry)), " "); got != test.want {
+			t.Errorf("%q names %q, want %q", test.entry, got, test.want)
+		}
+	}
+	native := c.selected("group:goclaw")
+	if diff := cmp.Diff(names(c, c.all().minus(c.selected("group:mcp"))), names(c, native)); diff != "" {
+		t.Errorf("group:goclaw is not all that is native:\n%s", diff)
+	}
+}
+
+// A tool file decides its group alone: nothing here has to be edited for it.
+func TestSpecJoinsItsGroup(t *testing.T) {
+	c := NewCatalogue([]tools.Spec{
+		{Name: "brand_new", Group: "fs", Risk: tools.Reads},
+		{Name: "other", Group: "weather", Risk: tools.Reads},
+	})
+	for entry, want := range map[string]string{"group:fs": "brand_new", "group:weather": "other"} {
+		if got := strings.Join(names(c, c.selected(entry)), " "); got != want {
+			t.Errorf("%s names %q, want %q", entry, got, want)
+		}
+	}
+}
+
+func TestFirstOfTwoNamesakesCounts(t *testing.T) {
+	c := NewCatalogue([]tools.Spec{{Name: "a", Risk: tools.Runs}, {Name: "a", Risk: tools.Reads}})
+	if got := names(c, c.selected("risk:reads")); len(got) != 0 {
+		t.Errorf("the namesake changed the risk: %q", got)
+	}
+}
+
+func names(c Catalogue, s set) []string {
+	var out []string
+	for i, spec := range c.specs {
+		if s.has(i) {
+			out = append(out, spec.Name)
+		}
+	}
+	return out
+}
+
+func FuzzGlob(f *testing.F) {
+	f.Add("read_*", "read_file")
+	f.Add("*a*b?c", "xxaybbzc")
+	f.Add("**", "")
+	f.Fuzz(func(t *testing.T, pattern, name string) {
+		if strings.ContainsAny(pattern, `[]\`) || strings.ContainsAny(name, "/") || !ascii(pattern+name) {
+			t.Skip("path.Match gives these a meaning of their own")
+		}
+		want, err := path.Match(pattern, name)
+		if err != nil {
+			t.Skip(err)
+		}
+		if got := glob(pattern, name); got != want {
+			t.Errorf("glob(%q, %q) = %v, want %v", pattern, name, got, want)
+		}
+	})
+}
+
+// Entries also come with requests, from strangers.
+func FuzzEntry(f *testing.F) {
+	for _, entry := range []string{"exec", "group:fs", "mcp:git-hub", "mcp_a__b", "risk:reads", "tool::file_read", "read_*", "group:"} {
+		f.Add(entry)
+	}
+	c := NewCatalogue(suite())
+	f.Fuzz(func(t *testing.T, entry string) {
+		if text, nearest := c.unknown(entry); text != "" {
+			if !c.selected(entry).empty() {
+				t.Errorf("%q: %s, yet it names tools", entry, text)
+			}
+			if again, _ := c.unknown(nearest); nearest != "" && again != "" {
+				t.Errorf("%q: the suggestion %q is not better", entry, nearest)
+			}
+		}
+	})
+}
+
+func ascii(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 })
+}
+
+// Patterns come from strangers' requests.
+func TestGlobStaysFast(t *testing.T) {
+	pattern, name := strings.Repeat("*a", 200)+"b", strings.Repeat("a", 4000)
+	if glob(pattern, name) {
+		t.Error("the name has no b")
+	}
+}

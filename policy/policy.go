@@ -1,0 +1,184 @@
+// Package policy says who may use which tool: a subject and a tool go in;
+// allow, ask or deny comes out, with the steps that led there. It knows the
+// rules and the descriptions of tools. It reads no file, runs no tool, asks
+// nobody, and does not know how a caller proved who it is.
+//
+// Begin with [Compile], which makes a [Policy] out of [Rules] and a
+// [Catalogue]; then read steps.go, where the order of a decision stands.
+package policy
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A Verdict is the end of a decision. The zero Verdict is Deny.
+type Verdict uint8
+
+// The verdicts, from the least to the most permissive.
+const (
+	Deny  Verdict = iota
+	Ask           // a person has to approve the call
+	Allow         // nobody has to be asked
+)
+
+func (v Verdict) String() string {
+	switch v {
+	case Deny:
+		return "deny"
+	case Ask:
+		return "ask"
+	case Allow:
+		return "allow"
+	}
+	return fmt.Sprintf("verdict(%d)", uint8(v))
+}
+
+// MarshalText writes the verdict as a word.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// A Subject is for whom a decision is made.
+type Subject struct {
+	Profile  string // as chosen by flag, path or token; "" leaves it to the rules
+	Agent    string
+	Provider string // of the model
+	Group    string // id of the group chat
+	Depth    int    // 1 and more for subagents
+	Leaf     bool   // a subagent that may not start others
+	Narrow   Narrow
+}
+
+// Narrow is what a request gives up of its own accord. Entries are those of a
+// [List]; the ones that mean nothing name nothing, and nothing is widened.
+type Narrow struct {
+	Tools    []string // only these and those of Toolsets; nil for no such limit
+	Toolsets []string // only these groups and Tools; nil for no such limit
+	Exclude  []string // not these
+	ReadOnly bool     // only what reads
+}
+
+// Empty reports whether n gives up nothing.
+func (n Narrow) Empty() bool {
+	return n.Tools == nil && n.Toolsets == nil && len(n.Exclude) == 0 && !n.ReadOnly
+}
+
+// A Policy decides. It is safe for concurrent use and does not change; the
+// zero Policy denies everything.
+type Policy struct {
+	catalogue Catalogue
+
+	profiles map[string]*profile
+	ordered  []string // names of profiles
+	fallback *profile // for callers for whom none was chosen
+
+	providers map[string]*provider
+	agents    map[string]*agent
+	chats     map[string]*chat
+
+	allow, deny, hard, also *clause
+	subagents, leaves       *clause
+	limit                   limit
+
+	// What was worked out lately. Many classes may share a slot; the last
+	// one has it, so that callers cannot make the policy grow.
+	recent [1 << recentBits]atomic.Pointer[rights]
+}
+
+const recentBits = 9
+
+// Verdict decides about the tool with this Spec. It says what Explain says.
+func (p *Policy) Verdict(s Subject, spec tools.Spec) Verdict {
+	return p.For(s, spec, spec.Risk)
+}
+
+// For decides about one call, which the tool itself has rated. A rating can
+// turn allow into ask and ask into allow, but never frees a tool that the
+// Spec's own risk or any rule denies.
+func (p *Policy) For(s Subject, spec tools.Spec, rated tools.Risk) Verdict {
+	i, ok := p.catalogue.names[spec.Name]
+	if !ok {
+		return Deny
+	}
+	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, spec.Risk, rated)
+}
+
+func (p *Policy) conclude(r *rights, n Narrow, i int, risk, rated tools.Risk) Verdict {
+	if !r.tools.has(i) || p.catalogue.refusal(n, i) != "" {
+		return Deny
+	}
+	level := r.limit.narrow(n).level
+	if level.verdict(risk) == Deny {
+		return Deny
+	}
+	return level.verdict(rated)
+}
+
+// A class is all subjects for whom the rules mean the same. There are only
+// as many as the rules have names for: strangers share a class.
+type class struct {
+	profile  *profile // nil for one that does not exist
+	provider *provider
+	agent    *agent
+	chat     *chat
+	chosen   bool // the profile was chosen for the subject
+	subagent bool
+	leaf     bool
+}
+
+func (p *Policy) class(s Subject) class {
+	c := class{
+		profile:  p.fallback,
+		provider: p.providers[s.Provider],
+		agent:    p.agents[s.Agent],
+		chat:     p.chats[s.Group],
+		subagent: s.Depth > 0 || s.Leaf,
+		leaf:     s.Leaf,
+	}
+	if s.Profile != "" {
+		c.profile, c.chosen = p.profiles[s.Profile], true
+	}
+	return c
+}
+
+// slot spreads the classes over the cache.
+func (c class) slot() uint64 {
+	h := uint64(1)
+	mix := func(id uint32) { h = (h ^ uint64(id)) * 0x9e3779b97f4a7c15; h ^= h >> 29 }
+	if c.profile != nil {
+		mix(c.profile.id)
+	}
+	if c.provider != nil {
+		mix(c.provider.id + 1<<8)
+	}
+	if c.agent != nil {
+		mix(c.agent.id + 1<<16)
+	}
+	if c.chat != nil {
+		mix(c.chat.id + 1<<24)
+	}
+	for i, on := range [...]bool{c.chosen, c.subagent, c.leaf} {
+		if on {
+			mix(uint32(i) + 1<<30)
+		}
+	}
+	return h >> (64 - recentBits)
+}
+
+// rights are what a class may use before a request narrows it.
+type rights struct {
+	class class
+	tools set
+	limit limit
+}
+
+func (p *Policy) rightsOf(c class) *rights {
+	slot := &p.recent[c.slot()]
+	if r := slot.Load(); r != nil && r.class == c {
+		return r
+	}
+	r := p.work(c, nil)
+	slot.Store(r)
+	return r
+}

@@ -1,0 +1,69 @@
+package policy
+
+import (
+	"regexp"
+	"strconv"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// Severity says what a Problem means for the start.
+type Severity uint8
+
+// An Error makes the rules unusable. A Warning is about a rule that has no
+// effect, which its author can hardly have wanted.
+const (
+	Error Severity = iota
+	Warning
+)
+
+func (s Severity) String() string {
+	if s == Warning {
+		return "warning"
+	}
+	return "error"
+}
+
+// MarshalText writes the severity as a word.
+func (s Severity) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// A Problem is something in the rules that their author should know.
+type Problem struct {
+	Path     string   `json:"path"` // within the policy section: agents.researcher.allow[2]
+	Text     string   `json:"text"`
+	Nearest  string   `json:"nearest,omitempty"` // what was probably meant
+	Severity Severity `json:"severity"`
+}
+
+func (p Problem) String() string {
+	text := p.Path + ": " + p.Text
+	if p.Nearest != "" {
+		text += "; did you mean " + quote(p.Nearest) + "?"
+	}
+	return text
+}
+
+func (k *compiler) report(s Severity, path, text, nearest string) {
+	k.problems = append(k.problems, Problem{path, text, nearest, s})
+}
+
+var plainKey = regexp.MustCompile(`^[^\s."\[\]]+$`)
+
+// under extends a path by the key of a map; a key that would not be told from
+// the rest of the path is quoted.
+func under(path, key string) string {
+	if !plainKey.MatchString(key) {
+		key = strconv.Quote(key)
+	}
+	return path + "." + key
+}
+
+func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
+
+// quote shows a word of the operator's, or of a stranger's.
+func quote(s string) string { return strconv.Quote(s) }
+
+// unknownProfile says that a profile does not exist, and which may be meant.
+func unknownProfile(name string, names []string) (text, nearest string) {
+	return "there is no profile " + quote(name), tools.Nearest(name, names)
+}

@@ -1,0 +1,67 @@
+package policy
+
+// Rules is the policy section of the configuration. The zero Rules give the
+// profile full under supervision.
+type Rules struct {
+	Profile  string   `yaml:"profile" default:"full" doc:"profile of callers for whom none was chosen"`
+	Autonomy Autonomy `yaml:"autonomy" default:"supervised" enum:"readonly,supervised,full" doc:"how much happens without asking a person; no profile goes beyond it"`
+
+	Allow     List `yaml:"allow" doc:"only these tools, whatever the profile; an empty list allows none"`
+	Deny      List `yaml:"deny" doc:"not these tools, unless also_allow adds them back"`
+	DenyHard  List `yaml:"deny_hard" doc:"never these tools; nothing adds them back"`
+	AlsoAllow List `yaml:"also_allow" doc:"these tools too, in every profile and in spite of allow and deny"`
+
+	Profiles   map[string]ProfileRules  `yaml:"profiles" doc:"profiles of your own, by name"`
+	ByProvider map[string]ProviderRules `yaml:"by_provider" doc:"rules for the callers of a model provider, by its name"`
+	Agents     map[string]AgentRules    `yaml:"agents" doc:"rules for an agent, by its name"`
+	Groups     map[string]ChatRules     `yaml:"groups" doc:"rules for a group chat, by its id"`
+	Subagents  SubagentRules            `yaml:"subagents" doc:"what agents that were started by agents never get"`
+}
+
+// A List names tools: "exec", another system's name for it, "group:fs",
+// "mcp:SERVER", "mcp:*", "risk:reads", or a pattern such as "read_*".
+// A nil List was not written and restricts nothing. A List that was written
+// and is empty names nothing, so that allowing it allows nothing.
+type List []string
+
+// ProfileRules describe a profile of the operator's own.
+type ProfileRules struct {
+	Doc       string   `yaml:"doc" doc:"what the profile is for"`
+	Extends   string   `yaml:"extends" doc:"the profile to start from; without it the profile starts from allow"`
+	Allow     List     `yaml:"allow" doc:"the tools of the profile; with extends, only these of it"`
+	Deny      List     `yaml:"deny" doc:"not these, unless also_allow adds them back"`
+	DenyHard  List     `yaml:"deny_hard" doc:"never these in this profile or one that extends it"`
+	AlsoAllow List     `yaml:"also_allow" doc:"these in addition to what it extends"`
+	Autonomy  Autonomy `yaml:"autonomy" enum:"readonly,supervised,full" doc:"lowers the autonomy for this profile"`
+}
+
+// ProviderRules apply to callers whose model comes from one provider.
+type ProviderRules struct {
+	Profile string `yaml:"profile" doc:"instead of the default profile; a profile that was chosen is narrowed by it"`
+	Allow   List   `yaml:"allow" doc:"only these tools"`
+}
+
+// AgentRules apply to one agent.
+type AgentRules struct {
+	Allow      List                          `yaml:"allow" doc:"only these tools"`
+	Deny       List                          `yaml:"deny" doc:"not these tools, unless also_allow adds them back"`
+	DenyHard   List                          `yaml:"deny_hard" doc:"never these tools"`
+	AlsoAllow  List                          `yaml:"also_allow" doc:"these tools too"`
+	ByProvider map[string]AgentProviderRules `yaml:"by_provider" doc:"further rules while the agent's model comes from a provider, by its name"`
+}
+
+// AgentProviderRules apply to one agent with a model of one provider.
+type AgentProviderRules struct {
+	Allow List `yaml:"allow" doc:"only these tools"`
+}
+
+// ChatRules apply in one group chat.
+type ChatRules struct {
+	Allow List `yaml:"allow" doc:"only these tools"`
+}
+
+// SubagentRules replace the built-in lists; an empty list lifts them.
+type SubagentRules struct {
+	Deny     List `yaml:"deny" doc:"never for a subagent; replaces the built-in list"`
+	LeafDeny List `yaml:"leaf_deny" doc:"never for a subagent that may not start others; replaces the built-in list"`
+}
