@@ -1,0 +1,52 @@
+package audit
+
+import "time"
+
+// A Phase says when in a call's life a record was written.
+type Phase string
+
+const (
+	Intent Phase = "intent" // before a call that changes something runs
+	Done   Phase = "done"   // when its outcome is known
+)
+
+// A Record is what is written down about a call. Empty fields are left out.
+// Texts must have been scrubbed; those over 4 KiB are cut.
+type Record struct {
+	Phase        Phase   `json:"phase,omitempty"`
+	Call         string  `json:"call,omitempty"`
+	Parent       string  `json:"parent,omitempty"` // the call that made this one
+	Tool         string  `json:"tool,omitempty"`
+	Alias        string  `json:"alias,omitempty"` // the name it was called by, when it was another
+	Agent        string  `json:"agent,omitempty"`
+	User         string  `json:"user,omitempty"`
+	Session      string  `json:"session,omitempty"`
+	Transport    string  `json:"transport,omitempty"`
+	Profile      string  `json:"profile,omitempty"`
+	Risk         string  `json:"risk,omitempty"`
+	Verdict      string  `json:"verdict,omitempty"`
+	Steps        string  `json:"steps,omitempty"` // how the verdict came about, in short
+	Approval     string  `json:"approval,omitempty"`
+	Outcome      string  `json:"outcome,omitempty"` // ok, refused, invalid, busy, ...
+	Kind         string  `json:"kind,omitempty"`
+	ArgsDigest   string  `json:"args_digest,omitempty"`
+	ResultDigest string  `json:"result_digest,omitempty"`
+	ArgsShape    string  `json:"args,omitempty"`
+	Bytes        int64   `json:"bytes,omitempty"` // handed out
+	Redactions   int     `json:"redactions,omitempty"`
+	Duration     float64 `json:"duration_ms,omitempty"` // kept to the microsecond
+	Error        string  `json:"error,omitempty"`
+	Trace        string  `json:"trace,omitempty"`
+}
+
+// A Row is a record as it was found in a chain.
+type Row struct {
+	Chain string    `json:"chain"`
+	Seq   uint64    `json:"seq"` // counts the records of the chain, from 1
+	Time  time.Time `json:"ts"`  // when it was written, by the writer's clock
+	Record
+	Prev string `json:"prev"`
+	Hash string `json:"hash"`
+
+	line []byte // as it stands in the file; valid until the next row is read
+}
