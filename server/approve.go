@@ -19,6 +19,22 @@ type Ask struct {
 	State     string
 }
 
+// Text is what a person has to read before saying yes or no.
+func (a *Ask) Text() string {
+	params, _ := a.Questions[approvalKey].Params.(map[string]any)
+	text, _ := params["message"].(string)
+	return text
+}
+
+// Decided is the reply with a person's word, for callers that are no client.
+func (a *Ask) Decided(yes bool) *Reply {
+	word := json.RawMessage(`{"action":"decline"}`)
+	if yes {
+		word = json.RawMessage(`{"action":"accept","content":{"decision":"allow"}}`)
+	}
+	return &Reply{State: a.State, Answers: map[string]json.RawMessage{approvalKey: word}}
+}
+
 // A Reply is what comes back with a call that is made again.
 type Reply struct {
 	State   string
@@ -140,7 +156,7 @@ func (p *passage) questionText(shown string) string {
 	if p.why != "" {
 		b.WriteString(" " + visible(p.why))
 	}
-	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", visible(p.Caller.Principal()), p.Caller.Profile, shown)
+	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", visible(p.Caller.Principal()), p.now.profileName(p.Caller.Profile), shown)
 	return b.String()
 }
 

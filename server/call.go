@@ -91,6 +91,9 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 		return res, err
 	}
 	defer leave()
+	if ctx.Err() != nil { // given up while it waited
+		return res, context.Cause(ctx)
+	}
 	if err := p.find(); err != nil {
 		return res, err
 	}

@@ -60,15 +60,28 @@ func (c *conn) take(raw []byte) {
 	case m.answer || m.id == nil:
 		c.session.notice(c.calls, m)
 	default:
-		c.spawn(m, func() []byte { return c.session.handle(c.calls, m, c.session.access, c.out) })
+		c.begin(m)
+	}
+}
+
+// begin registers a request before the next message is read, so that a
+// cancellation right behind it finds something to cancel.
+func (c *conn) begin(m *message) {
+	ctx, flight, refused := c.session.begin(c.calls, m.id)
+	if refused != nil {
+		c.send(failure(m.id, refused))
+		return
+	}
+	if !c.spawn(m, func() []byte { return c.session.carry(ctx, flight, m, c.session.access, c.out) }) {
+		c.session.end(m.id, flight)
 	}
 }
 
 // spawn runs one request beside the others, or says why it does not.
-func (c *conn) spawn(m *message, work func() []byte) {
+func (c *conn) spawn(m *message, work func() []byte) bool {
 	if refused := c.slot(); refused != nil {
 		c.send(failure(m.id, refused))
-		return
+		return false
 	}
 	job := func() {
 		defer c.running.Done()
@@ -82,6 +95,7 @@ func (c *conn) spawn(m *message, work func() []byte) {
 	default:
 		go c.worker(job)
 	}
+	return true
 }
 
 // worker runs jobs until the conversation ends. Workers are kept because a new

@@ -17,6 +17,11 @@ func (s *session) handle(ctx context.Context, m *message, a Access, out func([]b
 	if refused != nil {
 		return failure(m.id, refused)
 	}
+	return s.carry(ctx, flight, m, a, out)
+}
+
+// carry answers a request that has begun.
+func (s *session) carry(ctx context.Context, flight *flight, m *message, a Access, out func([]byte) error) []byte {
 	x := &exchange{session: s, access: a, msg: m, out: out}
 	reply := x.answer(ctx)
 	x.finish()
@@ -87,6 +92,9 @@ func (x *exchange) reply(msg mcp.JSONRPCMessage) []byte {
 			x.session.server.log.Error("the protocol layer failed", "method", x.msg.method, "err", f.Message)
 			f = faultf(mcp.INTERNAL_ERROR, "internal error")
 		}
+		if f.Data == nil && x.msg.method == string(mcp.MethodResourcesRead) && x.msg.name != "" {
+			f.Data = map[string]string{"uri": x.msg.name} // which one, for clients that read several
+		}
 		return x.session.server.clean(failure(x.msg.id, f))
 	}
 	return failure(x.msg.id, faultf(mcp.INTERNAL_ERROR, "internal error"))
@@ -152,7 +160,7 @@ func (m *message) supported() bool {
 	if !m.modern() {
 		return true
 	}
-	return mcp.IsValidProtocolVersion(m.meta.version) && m.meta.capabilities
+	return mcp.IsValidProtocolVersion(m.meta.version) && m.meta.capabilities != nil
 }
 
 // clean scrubs a message of ours that has no other way through the scrubber.

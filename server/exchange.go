@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -63,7 +64,11 @@ func (x *exchange) facts() client {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return x.client
+	c := x.client
+	if json.Unmarshal(x.msg.meta.capabilities, &c.capabilities) != nil {
+		c.capabilities = mcp.ClientCapabilities{} // said badly is not said
+	}
+	return c
 }
 
 // note changes what is known of the client.

@@ -105,11 +105,13 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (a Access, status i
 	if profile == "" {
 		profile = who.usual()
 	}
-	profile, err := rules.ResolveProfile(profile)
+	// No profile at all leaves the choice to the rules, which may depend on
+	// the provider; what a token must open is their usual one.
+	named, err := rules.ResolveProfile(profile)
 	if err != nil {
 		return a, http.StatusNotFound, err.Error()
 	}
-	if !who.mayUse(profile) {
+	if !who.mayUse(named) {
 		return a, http.StatusForbidden, challenged(w, h.Identities.Forbidden(profile))
 	}
 	a = h.Base

@@ -37,10 +37,14 @@ type HTTP struct {
 // Serve answers requests until ctx ends; then it accepts no more, lets calls
 // in flight finish within the grace time, stops the rest, and returns.
 func (h *HTTP) Serve(ctx context.Context, l net.Listener) error {
+	return h.serve(ctx, l, h.Handler())
+}
+
+func (h *HTTP) serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	srv := &http.Server{
-		Handler:           h.Handler(),
+		Handler:           handler,
 		BaseContext:       func(net.Listener) context.Context { return calls },
 		ReadHeaderTimeout: h.ReadHeaderTimeout,
 		IdleTimeout:       2 * time.Minute,

@@ -42,8 +42,8 @@ type callParams struct {
 
 // metadata is what the door reads of params._meta.
 type metadata struct {
-	version      string // of the protocol, for requests that carry it
-	capabilities bool   // whether the client said what it can do
+	version      string         // of the protocol, for requests that carry it
+	capabilities jsontext.Value // what the client says it can do; nil if it does not say
 	progress     jsontext.Value
 	session      string // what the client calls this conversation
 	trace        map[string]string
@@ -122,7 +122,7 @@ func (m *message) check(version string) *fault {
 		return faultf(mcp.INVALID_REQUEST, "a message is a request or a response, not both")
 	case !m.answer && m.method == "":
 		return faultf(mcp.INVALID_REQUEST, `"method" is missing`)
-	case m.id == nil:
+	case m.id == nil || m.answer: // a reply is never replied to
 		return nil
 	}
 	if kind := m.id.Kind(); kind != '"' && kind != '0' {
@@ -169,8 +169,10 @@ func (m *message) readMeta(d *jsontext.Decoder) error {
 		case mcp.MetaKeyProtocolVersion:
 			return optionalText(d, &m.meta.version)
 		case mcp.MetaKeyClientCapabilities:
-			m.meta.capabilities = d.PeekKind() == '{'
-			return d.SkipValue()
+			if d.PeekKind() != '{' {
+				return d.SkipValue()
+			}
+			return value(d, &m.meta.capabilities)
 		case sessionKey:
 			return optionalText(d, &m.meta.session)
 		case "progressToken":

@@ -115,6 +115,7 @@ func (p *passage) entry() Entry {
 		Tool: p.server.scrub.Text(clip(p.Tool, 80)), Verdict: p.verdict.String(), Approval: p.approval,
 		ArgsDigest: p.callSum.String(), Trace: clip(p.Trace["traceparent"], 64),
 	}
+	e.Caller.Profile = p.now.profileName(p.Caller.Profile)
 	if p.known {
 		e.Tool, e.Risk = p.tool.Spec.Name, p.risk.String()
 		if p.Tool != e.Tool {

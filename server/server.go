@@ -61,7 +61,7 @@ type Limits struct {
 func (l Limits) check() error {
 	for name, n := range map[string]int{
 		"calls per minute": l.PerMinute, "burst": l.Burst, "running": l.Running, "queued": l.Queued,
-		"total running": l.TotalRunning, "timeout": int(l.Timeout), "text": l.Args.Text, "items": l.Args.Items,
+		"total running": l.TotalRunning, "timeout": int(l.Timeout), "params": l.Args.Params, "text": l.Args.Text, "items": l.Args.Items,
 		"depth": l.Args.Depth, "result": l.Result, "hard result": l.ResultHard, "repeat warning": l.Warn, "repeat stop": l.Stop,
 	} {
 		if n <= 0 {
@@ -75,6 +75,15 @@ func (l Limits) check() error {
 type settings struct {
 	Settings
 	lists listings
+}
+
+// profileName is the profile that a caller gets who chose this one, or none.
+func (s *settings) profileName(chosen string) string {
+	name, err := s.Policy.ResolveProfile(chosen)
+	if err != nil {
+		return chosen
+	}
+	return name
 }
 
 // A Server serves one set of tools to any number of clients.

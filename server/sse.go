@@ -62,6 +62,7 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		say(w, http.StatusNotAcceptable, "send Accept: text/event-stream")
 		return
 	}
+	defer out.end()
 	id := rand.Text()
 	a.Transport = "sse"
 	a.Caller.Session = "sse-" + fingerprint(id)

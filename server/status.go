@@ -10,18 +10,20 @@ import (
 type Status struct {
 	Since         time.Time // of its first call
 	Calls, Failed int
-	Tools         int // that the caller sees
-	Left          int // calls that may be made at once, now
+	Tools         int    // that the caller sees
+	Left          int    // calls that may be made at once, now
+	Profile       string // with the default filled in
 	Autonomy      string
 }
 
 // Status looks up the session of c.
 func (s *Server) Status(c tools.Caller) Status {
 	now := s.settings()
-	profile, _ := now.Policy.Profile(c.Profile)
+	profile, _ := now.Policy.Profile(now.profileName(c.Profile))
 	st := Status{
 		Tools: len(s.Tools(Access{Caller: c})), Autonomy: string(profile.Autonomy),
-		Left: s.rates.left(c.Session, now.Limits, time.Now()),
+		Profile: profile.Name,
+		Left:    s.rates.left(c.Session, now.Limits, time.Now()),
 	}
 	s.loops.mu.Lock()
 	defer s.loops.mu.Unlock()

@@ -3,6 +3,7 @@ package server
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -19,6 +20,17 @@ type stream struct {
 
 	mu     sync.Mutex
 	events bool // it has become a stream of events
+	over   bool // the request has been dealt with, and w is no longer ours
+}
+
+var errStreamOver = errors.New("the stream has ended")
+
+// end must be called before the request's handler returns, when somebody else
+// may still hold the stream.
+func (s *stream) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.over = true
 }
 
 const (
@@ -49,6 +61,9 @@ func (s *stream) send(msg []byte) error {
 func (s *stream) event(name string, data []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.over {
+		return errStreamOver
+	}
 	s.open()
 	var b bytes.Buffer
 	if name != "" {

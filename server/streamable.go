@@ -1,13 +1,17 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // post takes one message, or a batch, of either era.
@@ -67,7 +71,11 @@ func narrowed(s *session, a Access) Access {
 
 // modern serves the stateless era: the request says everything itself.
 func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *message) {
-	if broken := checkModernHeaders(r.Header, m); broken != nil {
+	broken := checkModernHeaders(r.Header, m)
+	if broken == nil {
+		broken = h.Server.checkMirrored(r.Header, m, a)
+	}
+	if broken != nil {
 		refuse(w, http.StatusBadRequest, m, broken)
 		return
 	}
@@ -112,6 +120,28 @@ func checkModernHeaders(header http.Header, m *message) *fault {
 	return nil
 }
 
+// checkMirrored holds the headers against the arguments that a tool wants in
+// both. A tool that the caller does not see is left to the pipeline.
+func (s *Server) checkMirrored(header http.Header, m *message, a Access) *fault {
+	if m.method != string(mcp.MethodToolsCall) {
+		return nil
+	}
+	t, ok := s.Config.Tools.Lookup(m.name)
+	if !ok || !bytes.Contains(t.Schema(), []byte(`"x-mcp-header"`)) ||
+		s.settings().Policy.Verdict(a.subject(), t.Spec) == policy.Deny {
+		return nil
+	}
+	described := mcp.NewToolWithRawSchema(t.Spec.Name, t.Spec.Doc, t.Schema())
+	lookup := func(name string) (string, bool) {
+		values := header.Values(name)
+		return strings.Join(values, ","), len(values) > 0
+	}
+	if err := mcp.ValidateParamHeadersLookup(lookup, &described, m.params); err != nil {
+		return faultf(mcp.HEADER_MISMATCH, "%v", err)
+	}
+	return nil
+}
+
 // old serves the eras with sessions: initialize opens one, everything else
 // names it.
 func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message, handle func(context.Context, *session, *stream) []byte) {
@@ -120,7 +150,7 @@ func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message,
 		return
 	}
 	var s *session
-	opened := m.method == string(mcp.MethodInitialize)
+	opened := m.method == string(mcp.MethodInitialize) && m.id != nil
 	if opened {
 		s = h.sessions.open(a)
 		w.Header().Set(mcp.HeaderSessionID, s.id)
@@ -176,6 +206,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, a Access) {
 		say(w, http.StatusConflict, "this session has such a stream already")
 		return
 	}
+	defer out.end()
 	defer s.closePush()
 	h.Server.hear(s)
 	defer h.Server.unhear(s)

@@ -13,13 +13,14 @@ import (
 
 // Limits bound the arguments of a call before a tool sees them.
 type Limits struct {
-	Text  int // bytes of one string
-	Items int // entries of one array or object
-	Depth int // levels of nesting
+	Params int // arguments of one call
+	Text   int // bytes of one string
+	Items  int // entries of one array or object
+	Depth  int // levels of nesting
 }
 
 // DefaultLimits are generous for a person and tight for an attack.
-func DefaultLimits() Limits { return Limits{Text: 100 << 10, Items: 1000, Depth: 5} }
+func DefaultLimits() Limits { return Limits{Params: 20, Text: 100 << 10, Items: 1000, Depth: 5} }
 
 // maxProblems bounds how many mistakes one error lists.
 const maxProblems = 5
@@ -32,10 +33,13 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 			Try("send one JSON object")
 	}
 	b := binder{tool: t.Spec.Name, limits: limits}
-	if object, ok := asObject(value); ok {
-		b.object(args, t.schema, object, "", 1)
-	} else {
+	switch object, ok := asObject(value); {
+	case !ok:
 		b.wrong("", "the arguments", "an object", value)
+	case len(object) > limits.Params:
+		b.problem("there are %d arguments, the most is %d", len(object), limits.Params)
+	default:
+		b.object(args, t.schema, object, "", 1)
 	}
 	if len(b.problems) == 0 {
 		return nil

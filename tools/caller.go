@@ -17,7 +17,7 @@ type Caller struct {
 	Session   string // one conversation; the key of limits, loops and results
 	Depth     int    // 0 for an agent, 1 and more for its subagents
 	Leaf      bool   // a subagent that may not start others
-	Profile   string // the policy profile that the door has chosen
+	Profile   string // the policy profile that was chosen; "" is the operator's default
 	Workspace string // the directory whose files it sees
 }
 

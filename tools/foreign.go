@@ -28,6 +28,9 @@ func NewForeign(spec Spec, schema json.RawMessage, do func(ctx context.Context, 
 			return Call{}, Errorf(Invalid, "the arguments of %s are not JSON: %v", spec.Name, err).Try("send one JSON object")
 		}
 		b := binder{limits: limits}
+		if object, ok := value.(map[string]any); ok && len(object) > limits.Params {
+			return Call{}, Errorf(Invalid, "%s got %d arguments, the most is %d", spec.Name, len(object), limits.Params)
+		}
 		if why := b.excess(value, 0); why != "" {
 			return Call{}, Errorf(Invalid, "the arguments of %s: a value %s", spec.Name, why)
 		}

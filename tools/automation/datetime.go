@@ -15,17 +15,17 @@ type datetime struct {
 }
 
 type datetimeArgs struct {
-	At       string `json:"at,omitempty" jsonschema:"moment to look at (RFC 3339, date, or unix seconds or ms); default now" alias:"time,parse,datetime"`
-	Timezone string `json:"timezone,omitempty" jsonschema:"IANA name such as Europe/Berlin" alias:"tz,time_zone"`
-	Add      string `json:"add,omitempty" jsonschema:"shift it: 90m, -2h30m, 3d, 1w, 1mo, 1y2mo"`
-	Until    string `json:"until,omitempty" jsonschema:"another moment; adds the difference" alias:"to"`
+	At       string `json:"at,omitempty" jsonschema:"RFC 3339, date, unix s or ms; default now" alias:"time,parse,datetime"`
+	Timezone string `json:"timezone,omitempty" jsonschema:"IANA, e.g. Europe/Berlin" alias:"tz,time_zone"`
+	Add      string `json:"add,omitempty" jsonschema:"shift: -2h30m, 3d, 1y2mo"`
+	Until    string `json:"until,omitempty" jsonschema:"moment to count to" alias:"to"`
 }
 
 func (datetime) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "datetime", Group: group, Title: "Date and time", Risk: tools.Reads,
-		Doc:  "Current or given moment as JSON: UTC, unix ms, weekday, ISO week and, with a timezone, local time, offset and DST. Use it for every date calculation.",
-		Also: []string{"get_current_time", "current_time"}, Keywords: "time date clock timezone calendar weekday",
+		Doc:  "A moment as JSON: UTC, unix ms, weekday, ISO week; local time, offset, DST. Use it for every date calculation.",
+		Also: []string{"get_current_time", "current_time"}, Keywords: "time clock calendar",
 		Repeats: true,
 	}
 }

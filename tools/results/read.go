@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp/syntax"
+	"strings"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -16,19 +16,19 @@ type readResult struct {
 }
 
 type readResultArgs struct {
-	ID     string `json:"id" jsonschema:"handle from the cut result, r_..." alias:"handle,result_id"`
-	Offset int64  `json:"offset,omitempty" jsonschema:"byte to begin at" min:"0"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"bytes to return" min:"100" max:"60000" default:"16000"`
-	Tail   int    `json:"tail,omitempty" jsonschema:"the last N lines instead" min:"1" max:"10000"`
-	Grep   string `json:"grep,omitempty" jsonschema:"only lines that match this regular expression (RE2) instead" alias:"pattern,query"`
-	Around int    `json:"around,omitempty" jsonschema:"lines of context around each match" min:"0" max:"20" alias:"context"`
+	ID     string `json:"id" jsonschema:"handle, r_..." alias:"handle,result_id"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"first byte"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"bytes" min:"100" max:"60000" default:"16000"`
+	Tail   int    `json:"tail,omitempty" jsonschema:"last N lines instead"`
+	Grep   string `json:"grep,omitempty" jsonschema:"lines that match this RE2 instead" alias:"pattern,query"`
+	Around int    `json:"around,omitempty" jsonschema:"lines around each match" alias:"context"`
 }
 
 func (readResult) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "read_result", Group: group, Title: "Read a long result", Risk: tools.Reads, Core: true,
-		Doc:      "Pages through a result that was cut: from a byte offset, its tail, or the lines that match a pattern. Handles expire.",
-		Keywords: "page continue truncated cut output", Repeats: true,
+		Doc:      "Reads on in a result that was cut: from a byte, its tail, or matching lines.",
+		Keywords: "page truncated output", Repeats: true,
 	}
 }
 
@@ -36,46 +36,68 @@ func (t readResult) Do(ctx context.Context, a readResultArgs) (tools.Result, err
 	owner := tools.CallerFrom(ctx).Principal()
 	switch {
 	case a.Grep != "":
-		return t.grep(ctx, owner, a)
-	case a.Tail > 0:
-		text, total, err := t.store.Tail(owner, a.ID, a.Tail, a.Limit)
+		found, err := t.store.Grep(ctx, owner, a.ID, a.Grep, a.Around, maxLines)
 		if err != nil {
 			return tools.Result{}, explain(err, a)
 		}
-		return tools.Textf("[the end of %d bytes]\n%s", total, text), nil
+		return tools.Text(list(found, a.Grep, a.Limit)), nil
+	case a.Tail > 0:
+		page, err := t.store.Tail(owner, a.ID, a.Tail, a.Limit)
+		if err != nil {
+			return tools.Result{}, explain(err, a)
+		}
+		return tools.Textf("[bytes %d to %d, the end]\n%s", page.Offset, page.Size, page.Text), nil
 	}
-	text, total, err := t.store.Page(owner, a.ID, a.Offset, a.Limit)
+	page, err := t.store.Page(owner, a.ID, a.Offset, a.Limit)
 	if err != nil {
 		return tools.Result{}, explain(err, a)
 	}
-	end := a.Offset + int64(len(text))
-	note := fmt.Sprintf("[bytes %d to %d of %d; that is the end]", a.Offset, end, total)
-	if end < total {
-		note = fmt.Sprintf("[bytes %d to %d of %d; go on with offset %d]", a.Offset, end, total, end)
+	goOn := "the end"
+	if page.Next < page.Size {
+		goOn = fmt.Sprintf("go on with offset %d", page.Next)
 	}
-	return tools.Text(note + "\n" + text), nil
+	return tools.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, goOn, page.Text), nil
 }
 
-func (t readResult) grep(ctx context.Context, owner string, a readResultArgs) (tools.Result, error) {
-	text, matches, err := t.store.Grep(ctx, owner, a.ID, a.Grep, a.Around, a.Limit)
-	if err != nil {
-		return tools.Result{}, explain(err, a)
+// maxLines bounds the matches of one answer.
+const maxLines = 200
+
+// list writes what was found the way grep -n does: a colon marks a match, a
+// dash its surroundings.
+func list(found Found, pattern string, limit int) string {
+	if found.Matches == 0 {
+		return fmt.Sprintf("no line matches %q", pattern)
 	}
-	if matches == 0 {
-		return tools.Textf("no line matches %q", a.Grep), nil
+	var b strings.Builder
+	shown := 0
+	for i, line := range found.Lines {
+		if b.Len() > limit {
+			break
+		}
+		if i > 0 && line.Number > found.Lines[i-1].Number+1 {
+			b.WriteString("--\n")
+		}
+		mark := "-"
+		if line.Match {
+			mark = ":"
+			shown++
+		}
+		fmt.Fprintf(&b, "%d%s%s\n", line.Number, mark, line.Text)
 	}
-	return tools.Textf("[%d lines match]\n%s", matches, text), nil
+	if !found.All || shown < found.Matches {
+		fmt.Fprintf(&b, "[the first %d matches; there are more: make the pattern narrower]\n", shown)
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func explain(err error, a readResultArgs) error {
-	var bad *syntax.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return tools.Errorf(tools.NotFound, "there is no result %q of yours, or it has expired", a.ID).
 			Try("call the tool that made it again")
-	case errors.As(err, &bad):
-		return tools.Errorf(tools.Invalid, "grep is no regular expression: %w", bad).
-			Try("escape what is meant literally, as in \\( or \\.")
+	case errors.Is(err, ErrPattern):
+		return tools.Errorf(tools.Invalid, "grep %q: %w", a.Grep, err).
+			Try(`escape what is meant literally, as in \( or \.`)
 	}
 	return err
 }

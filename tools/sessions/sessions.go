@@ -17,6 +17,7 @@ type Status struct {
 	Calls    int
 	Failed   int
 	Tools    int // that the caller sees
+	Profile  string
 	Autonomy string
 	Left     int // calls that may be made at once, now
 	Version  string

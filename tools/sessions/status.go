@@ -21,8 +21,8 @@ type sessionStatusArgs struct {
 func (sessionStatus) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "session_status", Group: group, Title: "Session status", Risk: tools.Reads,
-		Doc:      "Who you are here (session, agent, user, profile), what you may do without asking, and how many calls you made and have left.",
-		Keywords: "session profile identity limits whoami", Repeats: true,
+		Doc:      "Who you are here, what you may do without asking, and how many calls you have left.",
+		Keywords: "whoami identity limits", Repeats: true,
 	}
 }
 
@@ -42,7 +42,7 @@ func (t sessionStatus) Do(ctx context.Context, a sessionStatusArgs) (tools.Resul
 	line("Session", c.Session)
 	line("Agent", c.Agent)
 	line("User", c.User)
-	line("Profile", fmt.Sprintf("%s, %d tools, autonomy %s", c.Profile, s.Tools, s.Autonomy))
+	line("Profile", fmt.Sprintf("%s, %d tools, autonomy %s", s.Profile, s.Tools, s.Autonomy))
 	line("Provider", c.Provider)
 	line("Channel", strings.TrimSpace(c.Channel+" "+c.ChatID))
 	if c.Depth > 0 {
