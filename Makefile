@@ -1,0 +1,40 @@
+# make run   builds and serves the client that starts it (stdio)
+# make test  runs everything, and installs what that needs
+.DEFAULT_GOAL := help
+
+GO      ?= go
+BIN     := bin/mcp-tools
+GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w
+
+.PHONY: help run build test check bench golden fuzz
+
+help: ## show what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
+
+build: ## build bin/mcp-tools, a static binary
+	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/mcp-tools
+
+run: build ## build and serve over stdio; ARGS="--http 127.0.0.1:8080" for HTTP
+	@./$(BIN) serve $(ARGS)
+
+test: ## run all tests, with the race detector, installing what they need
+	@.ci/prepare
+	GORACE=atexit_sleep_ms=0 $(GO) test -race -timeout 15m ./...
+
+check: ## formatting, vet, module file, house rules
+	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	GOOS=darwin $(GO) vet ./cmd/... ./internal/... ./server/... ./tools/...
+	GOOS=windows $(GO) vet ./cmd/... ./internal/... ./server/... ./tools/...
+	$(GO) mod tidy -diff
+	$(GO) test ./internal/house
+
+bench: ## measure, against a bare mcp-go server in the same run
+	$(GO) test -run '^$$' -bench . -benchmem ./scrub ./policy ./tools ./internal/audit ./internal/telemetry ./server ./cmd/mcp-tools
+
+golden: ## write the golden files again; look at the diff
+	$(GO) test ./cmd/mcp-tools ./internal/config ./policy -update
+
+FUZZTIME ?= 20s
+fuzz: ## run every fuzz target for FUZZTIME
+	@.ci/fuzz $(FUZZTIME)
