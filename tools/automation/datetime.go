@@ -16,7 +16,7 @@ type datetime struct {
 
 type datetimeArgs struct {
 	At       string `json:"at,omitempty" jsonschema:"RFC 3339, date, unix s or ms; default now" alias:"time,parse,datetime"`
-	Timezone string `json:"timezone,omitempty" jsonschema:"IANA, e.g. Europe/Berlin" alias:"tz,time_zone"`
+	Timezone string `json:"timezone,omitempty" jsonschema:"IANA name" alias:"tz,time_zone"`
 	Add      string `json:"add,omitempty" jsonschema:"shift: -2h30m, 3d, 1y2mo"`
 	Until    string `json:"until,omitempty" jsonschema:"moment to count to" alias:"to"`
 }
@@ -24,8 +24,8 @@ type datetimeArgs struct {
 func (datetime) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "datetime", Group: group, Title: "Date and time", Risk: tools.Reads,
-		Doc:  "A moment as JSON: UTC, unix ms, weekday, ISO week; local time, offset, DST. Use it for every date calculation.",
-		Also: []string{"get_current_time", "current_time"}, Keywords: "time clock calendar",
+		Doc:     "A moment as JSON: UTC, unix ms, weekday, ISO week, local time, DST. Use it for all date arithmetic.",
+		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,
 	}
 }

@@ -27,8 +27,8 @@ type readResultArgs struct {
 func (readResult) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "read_result", Group: group, Title: "Read a long result", Risk: tools.Reads, Core: true,
-		Doc:      "Reads on in a result that was cut: from a byte, its tail, or matching lines.",
-		Keywords: "page truncated output", Repeats: true,
+		Doc:     "Reads on in a result that was cut: from a byte, its tail, or matching lines.",
+		Repeats: true,
 	}
 }
 

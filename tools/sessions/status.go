@@ -14,24 +14,18 @@ type sessionStatus struct {
 	status func(tools.Caller) Status
 }
 
-type sessionStatusArgs struct {
-	SessionKey string `json:"session_key,omitempty" jsonschema:"default: this session" alias:"session,key"`
-}
+type sessionStatusArgs struct{}
 
 func (sessionStatus) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "session_status", Group: group, Title: "Session status", Risk: tools.Reads,
-		Doc:      "Who you are here, what you may do without asking, and how many calls you have left.",
-		Keywords: "whoami identity limits", Repeats: true,
+		Doc:     "Who you are here, what you may do without asking, and how many calls you have left.",
+		Repeats: true,
 	}
 }
 
-func (t sessionStatus) Do(ctx context.Context, a sessionStatusArgs) (tools.Result, error) {
+func (t sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tools.Result, error) {
 	c := tools.CallerFrom(ctx)
-	if a.SessionKey != "" && a.SessionKey != c.Session {
-		return tools.Result{}, tools.Errorf(tools.NotFound, "there is no session %q that you may see", a.SessionKey).
-			Try("leave session_key out to see your own")
-	}
 	s := t.status(c)
 	var b strings.Builder
 	line := func(name, value string) {
