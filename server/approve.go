@@ -78,9 +78,9 @@ func (p *passage) stub() stub {
 // ask turns a need for answers into questions with a sealed state, unless the
 // client has said that it cannot answer them.
 func (p *passage) ask(need *tools.Asking) (*Ask, error) {
+	questions := make(map[string]tools.Question, len(need.Questions)) // the tool may keep its own
 	for name, q := range need.Questions {
-		q.Params = p.server.scrub.Value(q.Params)
-		need.Questions[name] = q
+		questions[name] = tools.Question{To: q.To, Params: p.server.scrub.Value(q.Params)}
 		if p.Can == nil || !p.Can(q.To) {
 			p.code, p.missing = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, q.To
 			return nil, tools.Errorf(tools.Unavailable, "%s needs a client with the capability %q", p.tool.Spec.Name, q.To).
@@ -93,7 +93,7 @@ func (p *passage) ask(need *tools.Asking) (*Ask, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
 	}
-	return &Ask{Questions: need.Questions, State: state}, nil
+	return &Ask{Questions: questions, State: state}, nil
 }
 
 // approve gets a person's word for the call: by a question now, or by the

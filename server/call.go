@@ -185,8 +185,7 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 	if p.Reply != nil {
 		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
-	ctx, cancel := context.WithTimeoutCause(tools.With(ctx, running), limit,
-		tools.Errorf(tools.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).Try("ask for less, or for part of it"))
+	ctx, cancel := context.WithTimeoutCause(tools.With(ctx, running), limit, errOvertime)
 	defer cancel()
 	defer func() {
 		if r := recover(); r != nil {
@@ -196,17 +195,24 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 		}
 	}()
 	res, err = p.call.Run(ctx)
-	if err != nil && ctx.Err() != nil {
-		return res, context.Cause(ctx)
+	if err == nil || ctx.Err() == nil {
+		return res, err
 	}
-	return res, err
+	if cause := context.Cause(ctx); !errors.Is(cause, errOvertime) {
+		return res, cause
+	}
+	return res, tools.Errorf(tools.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).
+		Try("ask for less, or for part of it")
 }
+
+// errOvertime ends the context of a call that takes too long.
+var errOvertime = errors.New("the call took too long")
 
 // scrub takes credentials out of everything that a reader could see.
 func (p *passage) scrub(res tools.Result) tools.Result {
 	return res.Map(
 		func(text string) string {
-			clean, kinds := p.server.scrub.Count(text)
+			clean, kinds := p.server.scrub.Report(text)
 			for kind, n := range kinds {
 				if p.redacted == nil {
 					p.redacted = make(map[string]int)

@@ -22,7 +22,7 @@ func (s *session) handle(ctx context.Context, m *message, a Access, out func([]b
 
 // carry answers a request that has begun.
 func (s *session) carry(ctx context.Context, flight *flight, m *message, a Access, out func([]byte) error) []byte {
-	x := &exchange{session: s, access: a, msg: m, out: out}
+	x := &exchange{session: s, access: a, msg: m, flight: flight, out: out}
 	reply := x.answer(ctx)
 	x.finish()
 	if !s.end(m.id, flight) {

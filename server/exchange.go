@@ -14,6 +14,7 @@ type exchange struct {
 	session *session
 	access  Access // of the session, narrowed for this request
 	msg     *message
+	flight  *flight
 	out     func(msg []byte) error // towards the client, before the answer
 
 	mu       sync.Mutex
@@ -22,12 +23,13 @@ type exchange struct {
 	notes    chan mcp.JSONRPCNotification
 }
 
-// send passes a message of ours to the client, unless the answer is out.
+// send passes a message of ours to the client, unless the answer is out or no
+// longer wanted.
 // Whatever it says is scrubbed here.
 func (x *exchange) send(msg []byte) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.answered || x.out == nil {
+	if x.answered || x.out == nil || x.session.gaveUp(x.flight) {
 		return nil
 	}
 	return x.out(x.session.server.clean(msg))

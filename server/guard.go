@@ -127,7 +127,7 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (a Access, status i
 		c.Workspace = who.Workspace
 	}
 	// Without a session of its own, a caller's calls are counted together.
-	c.Session = "id-" + fingerprint(who.ID+"\x00"+c.Principal()+"\x00"+profile)
+	c.Session = "id-" + fingerprint(strings.Join([]string{who.ID, c.Agent, c.User, profile}, "\x00"))
 	return a, 0, ""
 }
 

@@ -122,6 +122,9 @@ func (h *HTTP) Handler() http.Handler {
 		mux.HandleFunc("GET /sse/{profile}", h.entered(h.openSSE))
 		mux.HandleFunc("POST /message", h.entered(h.postSSE))
 		mux.HandleFunc("POST /message/{profile}", h.entered(h.postSSE))
+		for _, path := range []string{"/sse", "/sse/{profile}", "/message", "/message/{profile}"} {
+			mux.HandleFunc("OPTIONS "+path, preflight)
+		}
 	}
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
 	mux.HandleFunc("GET /readyz", h.ready)

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"sync"
@@ -42,12 +43,7 @@ func (l *lineReader) next() ([]byte, error) {
 	}
 }
 
-func trim(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r' || line[len(line)-1] == ' ') {
-		line = line[:len(line)-1]
-	}
-	return line
-}
+func trim(line []byte) []byte { return bytes.TrimRight(line, "\r\n\t ") }
 
 // A lineWriter writes messages one on a line. Whoever writes while nobody else
 // does also writes what the others bring in the meantime: under load many

@@ -118,7 +118,7 @@ func (h *history) repeats(call digest, result *digest, now time.Time) int {
 	circle := make([]digest, 0, maxCircle)
 	count := 0
 	for i := len(h.last) - 1; i >= 0; i-- {
-		one := h.last[i]
+		one := &h.last[i] // not a copy: result may point into it
 		if now.Sub(one.at) > historyAge {
 			break
 		}

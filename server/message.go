@@ -291,12 +291,31 @@ func deeper(raw []byte, limit int) bool {
 	return false
 }
 
-// batch splits an array of messages. ok is false for anything else.
+// batch splits an array of messages. ok is false for anything else. It stops
+// at one more than a batch may hold: that many are refused unread.
 func batch(raw []byte) (items []json.RawMessage, ok bool) {
 	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' || deeper(raw, maxDepth) {
 		return nil, false
 	}
-	return items, json.Unmarshal(raw, &items) == nil
+	// What is wrong with one message is found, and answered, by parse.
+	d := jsontext.NewDecoder(bytes.NewBuffer(raw), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	for d.PeekKind() != ']' {
+		item, err := d.ReadValue()
+		if err != nil {
+			return nil, false
+		}
+		if items = append(items, json.RawMessage(item.Clone())); len(items) > maxBatch {
+			return items, true
+		}
+	}
+	if _, err := d.ReadToken(); err != nil {
+		return nil, false
+	}
+	_, err := d.ReadToken()
+	return items, errors.Is(err, io.EOF)
 }
 
 // success and failure write the two kinds of response.

@@ -101,6 +101,13 @@ func (s *session) cancel(id jsontext.Value) {
 	}
 }
 
+// gaveUp reports whether the client has cancelled a request.
+func (s *session) gaveUp(f *flight) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f != nil && f.cancelled
+}
+
 // close ends the conversation: running calls are stopped, questions too.
 func (s *session) close() {
 	s.mu.Lock()

@@ -23,8 +23,8 @@ type datetimeArgs struct {
 
 func (datetime) Spec() tools.Spec {
 	return tools.Spec{
-		Name: "datetime", Group: group, Title: "Date and time", Risk: tools.Reads,
-		Doc:     "A moment as JSON: UTC, unix ms, weekday, ISO week, local time, DST. Use it for all date arithmetic.",
+		Name: "datetime", Group: group, Title: "Date, time", Risk: tools.Reads,
+		Doc:     "A moment as JSON: UTC, unix ms, weekday, ISO week, local, DST. Use it for all date arithmetic.",
 		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,
 	}

@@ -19,15 +19,15 @@ type readResultArgs struct {
 	ID     string `json:"id" jsonschema:"handle, r_..." alias:"handle,result_id"`
 	Offset int64  `json:"offset,omitempty" jsonschema:"first byte"`
 	Limit  int    `json:"limit,omitempty" jsonschema:"bytes" min:"100" max:"60000" default:"16000"`
-	Tail   int    `json:"tail,omitempty" jsonschema:"last N lines instead"`
-	Grep   string `json:"grep,omitempty" jsonschema:"lines that match this RE2 instead" alias:"pattern,query"`
-	Around int    `json:"around,omitempty" jsonschema:"lines around each match" alias:"context"`
+	Tail   int    `json:"tail,omitempty" jsonschema:"last N lines"`
+	Grep   string `json:"grep,omitempty" jsonschema:"lines matching this RE2" alias:"pattern,query"`
+	Around int    `json:"around,omitempty" jsonschema:"lines around matches" alias:"context"`
 }
 
 func (readResult) Spec() tools.Spec {
 	return tools.Spec{
-		Name: "read_result", Group: group, Title: "Read a long result", Risk: tools.Reads, Core: true,
-		Doc:     "Reads on in a result that was cut: from a byte, its tail, or matching lines.",
+		Name: "read_result", Group: group, Title: "Read result", Risk: tools.Reads, Core: true,
+		Doc:     "Reads on in a cut result: from a byte, its tail, or matching lines.",
 		Repeats: true,
 	}
 }
