@@ -15,7 +15,7 @@ type datetime struct {
 }
 
 type datetimeArgs struct {
-	At       string `json:"at,omitempty" jsonschema:"RFC 3339, date, unix s or ms; default now" alias:"time,parse,datetime"`
+	At       string `json:"at,omitempty" jsonschema:"RFC 3339, date, unix s or ms" alias:"time,parse,datetime"`
 	Timezone string `json:"timezone,omitempty" jsonschema:"IANA name" alias:"tz,time_zone"`
 	Add      string `json:"add,omitempty" jsonschema:"shift: -2h30m, 3d, 1y2mo"`
 	Until    string `json:"until,omitempty" jsonschema:"moment to count to" alias:"to"`
