@@ -27,7 +27,7 @@ type readResultArgs struct {
 func (readResult) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "read_result", Group: group, Title: "Read result", Risk: tools.Reads, Core: true,
-		Doc:     "Reads on in a cut result: from a byte, its tail, or matching lines.",
+		Doc:     "Reads on in a cut result: by byte, tail or matching lines.",
 		Repeats: true,
 	}
 }
