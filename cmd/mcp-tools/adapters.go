@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
+	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
+)
+
+// This file holds what stands between two parts that do not know each other:
+// nothing but renaming happens here.
+
+// journal writes the server's entries into the audit log.
+type journal struct{ log *audit.Log }
+
+func (j journal) Append(ctx context.Context, e server.Entry) error {
+	phase := audit.Done
+	if e.Intent {
+		phase = audit.Intent
+	}
+	c := e.Caller
+	return j.log.Append(ctx, audit.Record{
+		Phase: phase, Call: e.Call, Parent: e.Parent, Tool: e.Tool, Alias: e.Alias,
+		Agent: c.Agent, User: c.User, Session: c.Session, Transport: e.Transport, Profile: c.Profile,
+		Risk: e.Risk, Verdict: e.Verdict, Approval: e.Approval, Outcome: e.Outcome,
+		ArgsDigest: e.ArgsDigest, ArgsShape: e.Args, ResultDigest: e.Digest, Bytes: int64(e.Bytes), Redactions: e.Redactions,
+		Duration: float64(e.Duration) / float64(time.Millisecond), Error: e.Error, Trace: e.Trace,
+	})
+}
+
+// keeper keeps long results in the data directory.
+type keeper struct{ store *results.Store }
+
+func (k keeper) Keep(owner, text string) (string, error) {
+	return k.store.Put(owner, strings.NewReader(text))
+}
+
+// pages gives long results back to the tool that pages through them.
+type pages struct{ store *results.Store }
+
+func (p pages) Page(owner, id string, offset int64, limit int) (toolresults.Page, error) {
+	page, err := p.store.Page(owner, id, offset, limit)
+	return toolresults.Page(page), err
+}
+
+func (p pages) Tail(owner, id string, lines, limit int) (toolresults.Page, error) {
+	page, err := p.store.Tail(owner, id, lines, limit)
+	return toolresults.Page(page), err
+}
+
+func (p pages) Grep(ctx context.Context, owner, id, pattern string, around, limit int) (toolresults.Found, error) {
+	found, err := p.store.Grep(ctx, owner, id, pattern, around, limit)
+	if errors.Is(err, results.ErrPattern) {
+		err = fmt.Errorf("%w: %w", toolresults.ErrPattern, err)
+	}
+	out := toolresults.Found{Matches: found.Matches, All: found.Next == found.Size}
+	for _, line := range found.Lines {
+		out.Lines = append(out.Lines, toolresults.Line{Number: line.Number, Text: line.Text, Match: line.Match})
+	}
+	return out, err
+}
+
+// watcher counts and traces calls.
+type watcher struct{ calls *telemetry.Calls }
+
+func (w watcher) Start(ctx context.Context, b server.Begin) (context.Context, func(server.End)) {
+	ctx, end := w.calls.Start(ctx, telemetry.Begin{Tool: b.Tool, Caller: b.Caller, Transport: b.Transport, Meta: b.Trace})
+	return ctx, func(e server.End) {
+		end(telemetry.End{
+			Verdict: e.Verdict, Outcome: e.Outcome, Kind: e.Kind, Duration: e.Duration, QueueWait: e.Waited,
+			BytesOut: e.Bytes, Redactions: e.Redacted, Err: e.Err,
+		})
+	}
+}
+
+func (w watcher) Running(n int)         { w.calls.Running(n) }
+func (w watcher) Queued(n int)          { w.calls.Queued(n) }
+func (w watcher) Sessions(n int)        { w.calls.Sessions(n) }
+func (w watcher) Limited(reason string) { w.calls.Limited(reason) }
+
+// words are the values that metrics may have: everything that the parts say.
+func words() telemetry.Words {
+	outcomes := []string{"ok", "asked"}
+	for _, kind := range tools.Kinds() {
+		outcomes = append(outcomes, string(kind))
+	}
+	return telemetry.Words{
+		Verdicts: []string{policy.Deny.String(), policy.Ask.String(), policy.Allow.String(), "none"},
+		Outcomes: outcomes,
+		Reasons:  []string{"rate", "queue", "connection"},
+		Secrets:  scrub.Kinds(),
+	}
+}
+
+// newScrubber makes the scrubber that the settings describe, and gives it the
+// secrets that it must know by value.
+func newScrubber(c config.Scrub, lookup func(string) (string, bool)) (*scrub.Scrubber, error) {
+	rules := make([]scrub.Rule, 0, len(c.Rules))
+	for _, r := range c.Rules {
+		rules = append(rules, scrub.Rule{Name: r.Name, Pattern: r.Pattern})
+	}
+	s, err := scrub.New(scrub.Options{Hex: scrub.Hex(c.Hex), Kinds: c.Kinds, Allow: c.Allow, Extra: rules})
+	if err != nil {
+		return nil, err
+	}
+	return s, setSecrets(s, c, lookup)
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func TestPairsToJSON(t *testing.T) {
+	for _, c := range []struct {
+		pairs []string
+		want  string // JSON, or a part of the error
+	}{
+		{nil, `{}`},
+		{[]string{"a=1", "b=x=y", "c="}, `{"a":"1","b":"x=y","c":""}`},
+		{[]string{"n:=1", "o:={\"k\": [true]}"}, `{"n":1,"o":{"k":[true]}}`},
+		{[]string{"l=a", "l=b", "l:=3"}, `{"l":["a","b",3]}`},
+		{[]string{"at=12:=30"}, `{"at":"12:=30"}`},
+		{[]string{`q="`}, `{"q":"\""}`},
+		{[]string{"word"}, `"word" is not an argument`},
+		{[]string{"=x"}, `"=x" is not an argument`},
+		{[]string{":=1"}, `":=1" is not an argument`},
+		{[]string{"n:=one"}, `n: "one" is not JSON; for a text write n=one`},
+		{[]string{"n:="}, `n: "" is not JSON`},
+	} {
+		got, err := pairsToJSON(c.pairs)
+		if err != nil {
+			var usage usageError
+			if !errors.As(err, &usage) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("%q: %v, want %q", c.pairs, err, c.want)
+			}
+		} else if string(got) != c.want {
+			t.Errorf("%q: %s, want %s", c.pairs, got, c.want)
+		}
+	}
+}
+
+func TestResultsAreReadable(t *testing.T) {
+	picture := tools.Text("a picture").Add(
+		tools.Part{Data: []byte{1, 2, 3}, MIME: "image/png"},
+		tools.Part{URI: "file:///x", Name: "x"},
+		tools.Part{Text: "ends with a line\n"})
+	for _, c := range []struct {
+		res      tools.Result
+		out, err string
+	}{
+		{picture, "a picture\n[image/png, 3 bytes; --output json has them in base64]\n[link to x file:///x]\nends with a line\n", ""},
+		{tools.Result{Data: map[string]any{"n": 1}}, "{\n  \"n\": 1\n}\n", ""},
+		{tools.Failure(tools.Errorf(tools.Busy, "later")), "", "busy: later\n"},
+		{tools.Result{}, "", ""},
+	} {
+		var out, err strings.Builder
+		a := &app{out: &out, err: &err}
+		if failed := a.printResult(&out, c.res); failed != nil {
+			t.Fatal(failed)
+		}
+		if out.String() != c.out || err.String() != c.err {
+			t.Errorf("%+v prints %q and %q, want %q and %q", c.res, &out, &err, c.out, c.err)
+		}
+	}
+}
+
+// TestWeightsAreThoseOfTheList: what tokens counts is what the server sends.
+func TestWeightsAreThoseOfTheList(t *testing.T) {
+	var out, log strings.Builder
+	a := &app{out: &out, err: &log, getenv: func(string) string { return "" }, data: t.TempDir()}
+	h, err := a.build(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.close()
+	v, err := a.look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum, err := v.weigh()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := h.server.ToolsList(server.Access{Caller: tools.Caller{Profile: sum.Profile}})
+	if len(list) != sum.Bytes || estimateTokens(string(list)) != sum.Tokens {
+		t.Errorf("counted %d bytes, the server sends %d", sum.Bytes, len(list))
+	}
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func (a *app) policyCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "policy",
+		Short: "Find out who may use which tool, and why",
+		Long:  "policy answers questions about the policy section of the settings, without serving anybody.",
+	}, a.policyExplainCommand(), a.policyTableCommand(), a.policyCheckCommand())
+}
+
+func (a *app) policyExplainCommand() *cobra.Command {
+	var subject policy.Subject
+	cmd := &cobra.Command{
+		Use:   "explain TOOL",
+		Short: "Show step by step why a caller may or may not use a tool",
+		Long: `explain prints the verdict for one tool and one caller, and every step that led
+to it, in the order in which they are taken. For whom, --profile, --agent,
+--provider, --chat, --depth and --leaf say.`,
+		Example: `  mcp-tools policy explain datetime
+  mcp-tools policy explain datetime --profile minimal
+  mcp-tools policy explain session_status --depth 1 --agent ann`,
+		Args:              takes("TOOL"),
+		ValidArgsFunction: a.completeTools,
+		RunE: func(_ *cobra.Command, args []string) error {
+			if subject.Depth < 0 {
+				return usagef("--depth is %d, it must be 0 for an agent, or 1 and more for its subagents", subject.Depth)
+			}
+			v, err := a.look()
+			if err != nil {
+				return err
+			}
+			t, err := v.find(args[0])
+			if err != nil {
+				return err
+			}
+			known, err := v.subject()
+			if err != nil {
+				return err
+			}
+			subject.Profile, subject.Agent, subject.Provider = known.Profile, known.Agent, known.Provider
+			d := v.policy.Explain(subject, t.Spec)
+			return a.show(d, func(w io.Writer) error { return a.printDecision(w, d) })
+		},
+	}
+	cmd.Flags().StringVar(&subject.Group, "chat", "", "id of the group chat that the caller is in")
+	cmd.Flags().IntVar(&subject.Depth, "depth", 0, "0 for an agent, 1 and more for its subagents")
+	cmd.Flags().BoolVar(&subject.Leaf, "leaf", false, "a subagent that may not start others")
+	return cmd
+}
+
+func (a *app) printDecision(w io.Writer, d policy.Decision) error {
+	paint := a.painter(w)
+	if _, err := fmt.Fprintf(w, "%s: %s\n", d.Tool, paint.word(d.Verdict.String())); err != nil {
+		return err
+	}
+	rows := [][]string{{"STEP", "EFFECT", "WHY"}}
+	for _, s := range d.Steps {
+		rows = append(rows, []string{s.Name, string(s.Effect), s.Why})
+	}
+	return paint.columns(w, rows)
+}
+
+// A tableRow says what each profile makes of a tool.
+type tableRow struct {
+	Tool     string                    `json:"tool"`
+	Risk     tools.Risk                `json:"risk"`
+	Verdicts map[string]policy.Verdict `json:"verdicts"` // by profile
+}
+
+func (a *app) policyTableCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "table",
+		Short: "Show all tools and profiles at a glance",
+		Long: `table prints what each profile makes of each tool: allow, ask (a person has to
+approve) or - (denied, and not shown). Rules for an agent and a provider count
+when --agent and --provider name one.`,
+		Example: `  mcp-tools policy table
+  mcp-tools policy table --autonomy readonly --agent ann`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			v, err := a.look()
+			if err != nil {
+				return err
+			}
+			caller, err := v.subject()
+			if err != nil {
+				return err
+			}
+			list := v.table(caller)
+			return a.show(list, func(w io.Writer) error { return a.printTable(w, v.policy.Names(), list) })
+		},
+	}
+}
+
+func (v *view) table(caller policy.Subject) []tableRow {
+	list := []tableRow{}
+	for t := range v.tools.All() {
+		row := tableRow{Tool: t.Spec.Name, Risk: t.Spec.Risk, Verdicts: make(map[string]policy.Verdict)}
+		for _, name := range v.policy.Names() {
+			caller.Profile = name
+			row.Verdicts[name] = v.policy.Verdict(caller, t.Spec)
+		}
+		list = append(list, row)
+	}
+	return list
+}
+
+func (a *app) printTable(w io.Writer, profiles []string, list []tableRow) error {
+	head := []string{"TOOL", "RISK"}
+	for _, name := range profiles {
+		head = append(head, strings.ToUpper(name))
+	}
+	rows := [][]string{head}
+	for _, t := range list {
+		row := []string{t.Tool, t.Risk.String()}
+		for _, name := range profiles {
+			word := "-"
+			if verdict := t.Verdicts[name]; verdict != policy.Deny {
+				word = verdict.String()
+			}
+			row = append(row, word)
+		}
+		rows = append(rows, row)
+	}
+	return a.painter(w).columns(w, rows)
+}
+
+func (a *app) policyCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Find mistakes and rules without effect",
+		Long: `check reads the settings and reports names that do not exist and rules that
+change nothing for anybody, each with its line. Mistakes make the exit code 2,
+rules without effect do not.`,
+		Example: `  mcp-tools policy check
+  mcp-tools policy check --config new.yaml --output json`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			v, err := a.look()
+			if err != nil {
+				return a.showProblems(err)
+			}
+			return a.show(problemRows(v.warnings), func(w io.Writer) error {
+				if err := a.printProblems(w, v.warnings); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(w, "%s, %s, no mistakes, %s without effect\n",
+					plural(len(v.policy.Names()), "profile"), plural(v.tools.Len(), "tool"), plural(len(v.warnings), "rule"))
+				return err
+			})
+		},
+	}
+}
+
+// A problemRow is a config.Problem for programs.
+type problemRow struct {
+	Source   string `json:"source"`
+	Line     int    `json:"line,omitempty"`
+	Key      string `json:"key,omitempty"`
+	Text     string `json:"text"`
+	Severity string `json:"severity"` // error or warning
+}
+
+func problemRows(problems config.Problems) []problemRow {
+	rows := make([]problemRow, 0, len(problems))
+	for _, p := range problems {
+		severity := "error"
+		if p.Warning {
+			severity = "warning"
+		}
+		rows = append(rows, problemRow{p.Source, p.Line, p.Key, p.Text, severity})
+	}
+	return rows
+}
+
+func (a *app) printProblems(w io.Writer, problems config.Problems) error {
+	for _, p := range problems {
+		if _, err := fmt.Fprintln(w, oneLine(p.String())); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// TestMain lets scripts run the program, and talk, as commands.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){
+		"mcp-tools": func() { os.Exit(run()) },
+		"talk":      func() { os.Exit(talk()) },
+	})
+}
+
+// TestScripts runs the scripts in testdata/script against the program, each
+// with a home directory of its own.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 filepath.Join("..", "..", "testdata", "script"),
+		UpdateScripts:       *update,
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		Setup: func(env *testscript.Env) error {
+			home := filepath.Join(env.WorkDir, "home")
+			for name, value := range map[string]string{
+				"HOME":            home,
+				"USERPROFILE":     home,
+				"AppData":         filepath.Join(home, "AppData", "Roaming"),
+				"LocalAppData":    filepath.Join(home, "AppData", "Local"),
+				"XDG_CONFIG_HOME": filepath.Join(home, ".config"),
+				"XDG_DATA_HOME":   filepath.Join(home, ".local", "share"),
+				"MCP_TOOLS_DATA":  filepath.Join(env.WorkDir, "data"),
+				"MCP_TOOLS_USER":  "ann",
+				"TZ":              "UTC",
+				"GORACE":          "atexit_sleep_ms=0",
+			} {
+				env.Setenv(name, value)
+			}
+			return os.Mkdir(home, 0o700)
+		},
+	})
+}

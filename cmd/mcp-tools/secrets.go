@@ -1,0 +1,33 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/scrub"
+)
+
+// setSecrets tells the scrubber what it must know by value: the secrets that
+// the settings name, and by which addresses this machine can be reached.
+func setSecrets(s *scrub.Scrubber, c config.Scrub, lookup func(string) (string, bool)) error {
+	values := make([]string, 0, len(c.Values))
+	for n, secret := range c.Values {
+		value, err := secret.Resolve(lookup)
+		if err != nil {
+			return fmt.Errorf("scrub.values[%d]: %w", n, err)
+		}
+		values = append(values, value)
+	}
+	if err := s.Set("settings", values...); err != nil {
+		return fmt.Errorf("scrub.values: %w", err)
+	}
+	if !c.ServerAddresses {
+		s.Remove("server-addresses")
+		return nil
+	}
+	addresses, err := serverAddresses()
+	if err != nil {
+		return fmt.Errorf("finding the addresses of this machine: %w", err)
+	}
+	return s.SetMasked("server-addresses", scrub.ServerIP, addresses...)
+}

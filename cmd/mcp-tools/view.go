@@ -1,0 +1,65 @@
+package main
+
+import (
+	"slices"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A view is what can be known without starting anything: the settings, the
+// tools, and who may use which of them.
+type view struct {
+	loaded   *config.Loaded
+	tools    *tools.Set
+	policy   *policy.Policy
+	warnings config.Problems // rules without effect
+}
+
+// look reads the settings. Mistakes in them are the error, as config.Problems.
+func (a *app) look() (*view, error) {
+	loaded, err := a.load()
+	if err != nil {
+		return nil, err
+	}
+	set, err := registry(world{})
+	if err != nil {
+		return nil, err
+	}
+	rules, problems := loaded.Policy(catalogue(set))
+	if rules == nil {
+		return nil, problems
+	}
+	return &view{loaded, set, rules, problems}, nil
+}
+
+// subject is the caller that the flags and settings describe: the one that
+// serve would serve over stdio.
+func (v *view) subject() (policy.Subject, error) {
+	c := v.loaded.Config.Connections.Stdio
+	profile, err := v.policy.ResolveProfile(c.Profile)
+	return policy.Subject{Profile: profile, Agent: c.Agent, Provider: c.Provider}, err
+}
+
+// find looks a tool up by any of its names.
+func (v *view) find(name string) (tools.Tool, error) {
+	if t, ok := v.tools.Lookup(name); ok {
+		return t, nil
+	}
+	names := v.tools.Names()
+	for t := range v.tools.All() {
+		names = append(names, t.Spec.Also...)
+	}
+	if near := tools.Nearest(name, names); near != "" {
+		return tools.Tool{}, usagef("there is no tool %q; did you mean %q?", name, near)
+	}
+	return tools.Tool{}, usagef("there is no tool %q; mcp-tools tools list shows what there is", name)
+}
+
+// seen are the tools that a subject gets to see.
+func (v *view) seen(s policy.Subject) []tools.Tool {
+	return slices.DeleteFunc(slices.Collect(v.tools.All()), func(t tools.Tool) bool {
+		return v.policy.Verdict(s, t.Spec) == policy.Deny
+	})
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
+	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
+)
+
+// instructions are what every client's model is told about the server.
+const instructions = `Results that are too long are cut and say how to read on. ` +
+	`Errors begin with their kind and say what to do instead. Secrets appear as [REDACTED]; never write that back.`
+
+// world is what the tools need of it. Its zero value is enough to list them.
+type world struct {
+	results toolresults.Store
+	status  func(tools.Caller) sessions.Status
+}
+
+// registry is the list of all tools. A new group is one line here.
+func registry(w world) (*tools.Set, error) {
+	var all []tools.Tool
+	for _, group := range [][]tools.Tool{
+		sessions.Tools(w.status),
+		automation.Tools(time.Now),
+		toolresults.Tools(w.results),
+	} {
+		all = append(all, group...)
+	}
+	return tools.NewSet(all...)
+}
+
+// A house is everything that runs, joined.
+type house struct {
+	app    *app
+	loaded *config.Loaded
+	data   string
+	level  *slog.LevelVar
+	log    *slog.Logger
+	scrub  *scrub.Scrubber
+	calls  *telemetry.Calls
+	audit  *audit.Log
+	set    *tools.Set
+	server *server.Server
+	closed []func() error // in the order of opening
+}
+
+// build joins the parts. What it has opened, close closes, also after an error.
+func (a *app) build(ctx context.Context) (_ *house, err error) {
+	h := &house{app: a, level: new(slog.LevelVar)}
+	defer func() {
+		if err != nil {
+			h.close()
+		}
+	}()
+	if h.loaded, err = a.load(); err != nil {
+		return nil, err
+	}
+	if h.data, err = a.dataDir(); err != nil {
+		return nil, err
+	}
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openServer} {
+		if err = step(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return h, nil
+}
+
+// close ends what build has opened, the latest first.
+func (h *house) close() {
+	for i := len(h.closed) - 1; i >= 0; i-- {
+		if err := h.closed[i](); err != nil && h.log != nil {
+			h.log.Error("closing", "err", err)
+		}
+	}
+}
+
+func (h *house) onClose(f func() error) { h.closed = append(h.closed, f) }
+
+func (h *house) openScrub(context.Context) (err error) {
+	h.scrub, err = newScrubber(h.loaded.Config.Scrub, h.app.lookup)
+	return err
+}
+
+func (h *house) openLog(context.Context) (err error) {
+	t := h.loaded.Config.Telemetry
+	if err := h.level.UnmarshalText([]byte(t.LogLevel)); err != nil {
+		return err
+	}
+	h.log, err = telemetry.NewLogger(h.app.err, telemetry.LogConfig{
+		Level: h.level, Format: t.LogFormat, Scrub: h.scrub.Text,
+		Colour: terminal(h.app.err) && h.app.getenv("NO_COLOR") == "",
+	})
+	return err
+}
+
+func (h *house) openTelemetry(context.Context) (err error) {
+	t := h.loaded.Config.Telemetry
+	headers := make(map[string]string, len(t.OTLPHeaders))
+	for name, secret := range t.OTLPHeaders {
+		if headers[name], err = secret.Resolve(h.app.lookup); err != nil {
+			return fmt.Errorf("telemetry.otlp_headers.%s: %w", name, err)
+		}
+	}
+	h.calls, err = telemetry.New(telemetry.Config{
+		Version: version(), Commit: commit(), Words: words(), Scrub: h.scrub.Text, Log: h.log,
+		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, Sample: t.Sample},
+	})
+	if err != nil {
+		return err
+	}
+	h.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		return h.calls.Shutdown(ctx)
+	})
+	return nil
+}
+
+func (h *house) openAudit(context.Context) (err error) {
+	c := h.loaded.Config.Audit
+	mode := audit.SyncBatched
+	if c.Sync == "full" {
+		mode = audit.SyncFull
+	}
+	h.audit, err = audit.Open(h.data, audit.Options{
+		Version: version(), SegmentBytes: int64(c.Segment), Sync: mode,
+		MaxAge: time.Duration(c.MaxAge), MaxBytes: int64(c.MaxBytes), Logger: h.log,
+	})
+	if err != nil {
+		return fmt.Errorf("%w; choose another directory with --data", err)
+	}
+	h.onClose(h.audit.Close)
+	return nil
+}
+
+func (h *house) openServer(context.Context) (err error) {
+	c := h.loaded.Config
+	store, err := results.Open(h.data, results.Limits{
+		Count: c.Results.Count, Bytes: int64(c.Results.Bytes), Age: time.Duration(c.Results.Age), ItemBytes: int64(c.Limits.ResultHard),
+	})
+	if err != nil {
+		return fmt.Errorf("%w; choose another directory with --data", err)
+	}
+	h.set, err = registry(world{results: pages{store}, status: func(caller tools.Caller) sessions.Status {
+		s := h.server.Status(caller)
+		return sessions.Status{
+			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
+			Autonomy: s.Autonomy, Left: s.Left, Version: version(),
+		}
+	}})
+	if err != nil {
+		return err
+	}
+	h.calls.Know(h.set.Names()...)
+	settings, err := h.settings(h.loaded)
+	if err != nil {
+		return err
+	}
+	text := instructions
+	if more := c.Server.Instructions; more != "" {
+		text += "\n\n" + more
+	}
+	h.server, err = server.New(server.Config{
+		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
+		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{store},
+		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
+	})
+	return err
+}
+
+// settings translates what may change while the server runs.
+func (h *house) settings(l *config.Loaded) (server.Settings, error) {
+	compiled, err := compilePolicy(l, h.set, h.log)
+	if err != nil {
+		return server.Settings{}, err
+	}
+	c := l.Config.Limits
+	return server.Settings{
+		Policy: compiled, ApprovalTimeout: time.Duration(l.Config.Approvals.Timeout), AuditArgs: l.Config.Audit.Arguments == "shape",
+		Limits: server.Limits{
+			PerMinute: c.CallsPerMinute, Burst: c.Burst, Running: c.Running, Queued: c.Queued, TotalRunning: c.TotalRunning,
+			Timeout: time.Duration(c.Timeout), Result: int(c.Result), ResultHard: int(c.ResultHard),
+			Args: tools.Limits{Params: c.Params, Text: int(c.Text), Items: c.Items, Depth: c.Depth},
+			Warn: c.RepeatWarn, Stop: c.RepeatStop,
+		},
+	}, nil
+}
+
+// compilePolicy turns the rules into a policy. Mistakes stop the start, with
+// their place in the file; rules without effect are worth a warning.
+func compilePolicy(l *config.Loaded, set *tools.Set, log *slog.Logger) (*policy.Policy, error) {
+	compiled, problems := l.Policy(catalogue(set))
+	var wrong config.Problems
+	for _, p := range problems {
+		if p.Warning {
+			log.Warn(p.String())
+		} else {
+			wrong = append(wrong, p)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return compiled, nil
+}
+
+func catalogue(set *tools.Set) policy.Catalogue {
+	specs := make([]tools.Spec, 0, set.Len())
+	for t := range set.All() {
+		specs = append(specs, t.Spec)
+	}
+	return policy.NewCatalogue(specs)
+}
+
+// stdioCaller is whoever started us.
+func (h *house) stdioCaller(transport string) (server.Access, error) {
+	c := h.loaded.Config.Connections.Stdio
+	workspace, err := workspaceDir(c.Workspace)
+	if err != nil {
+		return server.Access{}, err
+	}
+	name := c.User
+	if name == "" {
+		name = systemUser()
+	}
+	return server.Access{Transport: transport, Caller: tools.Caller{
+		Agent: c.Agent, User: name, Provider: c.Provider, Channel: transport, PeerKind: "direct",
+		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff), Profile: c.Profile, Workspace: workspace,
+	}}, nil
+}
+
+func workspaceDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	info, err := os.Stat(abs)
+	if err != nil || !info.IsDir() {
+		return "", usagef("the workspace %s is not a directory; choose one with --workspace", abs)
+	}
+	return abs, nil
+}
+
+func systemUser() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid-%d", os.Getuid())
+}
+
+// lookup finds what a reference to a secret names in the environment.
+func (a *app) lookup(name string) (string, bool) {
+	value := a.getenv(name)
+	return value, value != ""
+}
+
+// serverAddresses are the addresses by which this machine can be reached: text
+// that leaves should not tell them.
+func serverAddresses() ([]string, error) {
+	addresses, err := net.InterfaceAddrs()
+	var out []string
+	for _, a := range addresses {
+		network, ok := a.(*net.IPNet)
+		if ok && !network.IP.IsLoopback() && !network.IP.IsLinkLocalUnicast() {
+			out = append(out, network.IP.String())
+		}
+	}
+	return out, err
+}
