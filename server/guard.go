@@ -19,6 +19,7 @@ import (
 // operator's browser cannot reach a server on the operator's machine.
 func (h *HTTP) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.setDeadlines(w, r)
 		if !h.hostAllowed(r.Host) {
 			say(w, http.StatusForbidden, "this server does not answer to that host name; the operator can add it to server.allowed_hosts")
 			return
@@ -30,13 +31,22 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 			}
 			allowOrigin(w.Header(), origin)
 		}
-		// A deadline that an earlier request on this connection has set must
-		// not end this one.
-		if err := http.NewResponseController(w).SetWriteDeadline(time.Time{}); err != nil {
-			h.Server.log.Debug("the write deadline cannot be reset", "err", err)
-		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// setDeadlines gives a body its time, whoever reads it: when a request is
+// refused, net/http itself waits for what is left. And a deadline that an
+// earlier request on this connection has set must not end this one.
+func (h *HTTP) setDeadlines(w http.ResponseWriter, r *http.Request) {
+	control := http.NewResponseController(w)
+	err := control.SetWriteDeadline(time.Time{})
+	if r.Body != http.NoBody {
+		err = errors.Join(err, control.SetReadDeadline(time.Now().Add(bodyLimit)))
+	}
+	if err != nil {
+		h.Server.log.Debug("the deadlines of a request cannot be set", "err", err)
+	}
 }
 
 func (h *HTTP) hostAllowed(hostport string) bool {

@@ -160,8 +160,15 @@ func notAllowed(w http.ResponseWriter, _ *http.Request) {
 	say(w, http.StatusMethodNotAllowed, "use POST")
 }
 
+// hurry bounds how long a client may leave a short answer unread.
+func hurry(w http.ResponseWriter) {
+	// Where it cannot be set, the answer is not longer than a buffer.
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeLimit))
+}
+
 // say answers with one line for a person.
 func say(w http.ResponseWriter, status int, text string) {
+	hurry(w)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)

@@ -31,6 +31,7 @@ func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
+	hurry(s.w)
 }
 
 const (
@@ -95,7 +96,11 @@ func (s *stream) write(b []byte) error {
 	if _, err := s.w.Write(b); err != nil {
 		return err
 	}
-	return s.control.Flush()
+	if err := s.control.Flush(); err != nil {
+		return err
+	}
+	// HTTP/2 ends a stream when its deadline passes, written to or not.
+	return s.control.SetWriteDeadline(time.Time{})
 }
 
 // finish sends the answer. nil means that none is wanted: the request was
@@ -104,18 +109,19 @@ func (s *stream) finish(reply []byte, modern bool) {
 	s.mu.Lock()
 	events := s.events
 	s.mu.Unlock()
+	hurry(s.w)
 	switch {
 	case reply == nil && events:
 	case reply == nil:
 		s.w.WriteHeader(http.StatusAccepted)
 	case events:
 		_ = s.event("", reply) // if this fails, the client has gone
+		hurry(s.w)
 	default:
 		s.w.Header().Set("Content-Type", "application/json")
 		if modern {
 			s.w.WriteHeader(statusOf(faultCode(reply)))
 		}
-		_ = s.control.SetWriteDeadline(time.Now().Add(writeLimit))
 		_, _ = s.w.Write(reply) // likewise
 	}
 }

@@ -43,14 +43,15 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	}
 }
 
-// body reads the whole body, in bounded time and memory.
+// body reads the whole body, in bounded memory and in the time that it was
+// given at the door.
 func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
-	control := http.NewResponseController(w)
-	err := control.SetReadDeadline(time.Now().Add(bodyLimit))
-	raw, unread := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxMessage))
-	// Without this the end of the time would look like the client's going.
-	if err = errors.Join(err, unread, control.SetReadDeadline(time.Time{})); err == nil {
-		return raw, true
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, h.MaxMessage))
+	if err == nil {
+		// Without this the end of the time would look like the client's going.
+		if err = http.NewResponseController(w).SetReadDeadline(time.Time{}); err == nil {
+			return raw, true
+		}
 	}
 	status := http.StatusBadRequest
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
@@ -232,6 +233,7 @@ func refuse(w http.ResponseWriter, status int, m *message, f *fault) {
 	if m == nil {
 		m = &message{}
 	}
+	hurry(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if _, err := w.Write(failure(m.id, f)); err != nil {

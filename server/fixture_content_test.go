@@ -1,0 +1,150 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"image"
+	"image/color"
+	"image/png"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// contentTools return every kind of content, and take every kind of schema.
+func contentTools() []tools.Tool {
+	picture := tools.Part{Data: redPixel(), MIME: "image/png"}
+	return []tools.Tool{
+		says("test_simple_text", tools.Part{Text: "This is a simple text response for testing."}),
+		says("test_image_content", picture),
+		says("test_audio_content", tools.Part{Data: silence(), MIME: "audio/wav"}),
+		says("test_embedded_resource", tools.Part{
+			URI: "test://embedded-resource", MIME: "text/plain", Text: "This is an embedded resource content.",
+		}),
+		says("test_multiple_content_types", tools.Part{Text: "Multiple content types test:"}, picture, tools.Part{
+			URI: "test://mixed-content-resource", MIME: "application/json", Text: `{"test":"data","value":123}`,
+		}),
+		tool("test_error_handling", tools.Reads, func(context.Context, none) (tools.Result, error) {
+			return tools.Result{}, tools.Errorf(tools.Unavailable, "This tool intentionally returns an error for testing")
+		}),
+		foreign("json_schema_2020_12_tool", `{
+			"$schema": "https://json-schema.org/draft/2020-12/schema",
+			"type": "object",
+			"$defs": {"address": {"$anchor": "addressDef", "type": "object",
+				"properties": {"street": {"type": "string"}, "city": {"type": "string"}}}},
+			"properties": {
+				"name": {"type": "string"},
+				"address": {"$ref": "#/$defs/address"},
+				"contactMethod": {"type": "string", "enum": ["phone", "email"]},
+				"phone": {"type": "string"},
+				"email": {"type": "string"}
+			},
+			"allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+			"if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+			"then": {"required": ["phone"]},
+			"else": {"required": ["email"]},
+			"additionalProperties": false
+		}`),
+		foreign("test_param_header", `{"type":"object","properties":{"region":{"type":"string","x-mcp-header":"Region"}}}`),
+	}
+}
+
+// says makes a tool that always returns the same parts.
+func says(name string, parts ...tools.Part) tools.Tool {
+	return tool(name, tools.Reads, func(context.Context, none) (tools.Result, error) {
+		return tools.Result{Parts: parts}, nil
+	})
+}
+
+// foreign makes a tool whose schema must stay as it was written.
+func foreign(name, schema string) tools.Tool {
+	spec := tools.Spec{Name: name, Group: "test", Title: name, Doc: "The test tool " + name + ".", Risk: tools.Reads}
+	return tools.NewForeign(spec, json.RawMessage(schema), func(context.Context, json.RawMessage) (tools.Result, error) {
+		return tools.Text("accepted"), nil
+	})
+}
+
+// redPixel is a PNG of one pixel.
+func redPixel() []byte {
+	img := image.NewNRGBA(image.Rect(0, 0, 1, 1))
+	img.Set(0, 0, color.NRGBA{R: 255, A: 255})
+	var out bytes.Buffer
+	if err := png.Encode(&out, img); err != nil {
+		panic(err) // a buffer takes everything
+	}
+	return out.Bytes()
+}
+
+// silence is a WAV of eight samples: 8 bit PCM, one channel.
+func silence() []byte {
+	const rate, samples, headers = 8000, 8, 36
+	out := append([]byte("RIFF"), le32(headers+samples)...)
+	out = append(append(out, "WAVEfmt "...), le32(16)...)
+	out = append(out, 1, 0, 1, 0) // PCM, mono
+	out = append(append(out, le32(rate)...), le32(rate)...)
+	out = append(out, 1, 0, 8, 0) // bytes in a frame, bits in a sample
+	out = append(append(out, "data"...), le32(samples)...)
+	return append(out, bytes.Repeat([]byte{128}, samples)...)
+}
+
+func le32(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
+
+// talkingTools say something besides their result. The suite wants log
+// messages and list changes that no tool of the product causes, so these
+// reach behind the pipeline for them.
+func talkingTools() []tools.Tool {
+	return []tools.Tool{
+		logs("test_tool_with_logging", "Tool execution started", "Tool processing data", "Tool execution completed"),
+		logs("test_logging_tool", "A line that nobody sees without asking"),
+		tool("test_tool_with_progress", tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+			for _, done := range []float64{0, 50, 100} {
+				tools.Progress(ctx, done, 100, "")
+			}
+			return tools.Text("done"), nil
+		}),
+		changes("test_trigger_tool_change", mcp.MethodNotificationToolsListChanged,
+			func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged }),
+		changes("test_trigger_prompt_change", mcp.MethodNotificationPromptsListChanged,
+			func(f mcp.SubscriptionFilter) bool { return f.PromptsListChanged }),
+	}
+}
+
+// exchangeOf is the request by which a tool of the fixture was called.
+func exchangeOf(ctx context.Context) *exchange { return tools.ReporterFrom(ctx).(*exchange) }
+
+// logs makes a tool that logs lines at level info, to clients that have set a
+// level: what modern clients ask for in a request, no tool offers yet.
+func logs(name string, lines ...string) tools.Tool {
+	return tool(name, tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+		x := exchangeOf(ctx)
+		least := x.facts().level
+		if least == "" || !mcp.LoggingLevelInfo.ShouldSendTo(least) {
+			return tools.Text("worked in silence"), nil
+		}
+		for _, line := range lines {
+			note := mcp.LoggingMessageNotificationParams{Level: mcp.LoggingLevelInfo, Logger: "fixture", Data: line}
+			if err := x.send(request(nil, "notifications/message", note)); err != nil {
+				return tools.Result{}, err
+			}
+		}
+		return tools.Text("logged"), nil
+	})
+}
+
+// changes makes a tool that tells everybody who listens that a list changed.
+func changes(name, method string, wanted func(mcp.SubscriptionFilter) bool) tools.Tool {
+	return tool(name, tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+		s := exchangeOf(ctx).session.server
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		for listening := range s.sessions {
+			if err := listening.announce(method, wanted); err != nil {
+				return tools.Result{}, err
+			}
+		}
+		return tools.Text("announced"), nil
+	})
+}

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// newFixture makes our own server offer what the conformance suite expects,
+// under the suite's names and within the limits that ship. The tools go
+// through the pipeline; prompts and resources are mcp-go's business, as in the
+// product.
+func newFixture(tb testing.TB) *testServer {
+	tb.Helper()
+	b := newTestServer(tb, func(c *Config) {
+		set, err := tools.NewSet(slices.Concat(contentTools(), talkingTools(), askingTools())...)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		c.Tools = set
+		c.Settings = testSettings(tb, set, policy.Rules{})
+		c.Settings.Limits = shippedLimits()
+	})
+	for _, offer := range []mcpserver.ServerOption{
+		mcpserver.WithPromptCapabilities(true),
+		mcpserver.WithResourceCapabilities(true, true),
+		mcpserver.WithCompletions(),
+		mcpserver.WithLogging(),
+	} {
+		offer(b.mcp)
+	}
+	addFixturePrompts(b.mcp)
+	addFixtureResources(b.mcp)
+	return b
+}
+
+// shippedLimits are the defaults of the configuration.
+func shippedLimits() Limits {
+	return Limits{
+		PerMinute: 1200, Burst: 200, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
+		Args: tools.DefaultLimits(), Result: 100 << 10, ResultHard: 10 << 20, Warn: 3, Stop: 5,
+	}
+}
+
+// serveFixture serves b until the test ends, and returns the address. Shutting
+// down must end everything, open streams too.
+func serveFixture(tb testing.TB, b *testServer) string {
+	tb.Helper()
+	h := &HTTP{
+		Server: b.Server, Identities: everybody{}, SSE: true, MaxMessage: 5 << 20, MaxSessions: 1000,
+		SessionIdle: 30 * time.Minute, ReadHeaderTimeout: 10 * time.Second, Grace: 5 * time.Second,
+	}
+	l := loopbackListener(tb)
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- h.serve(ctx, l, withToken(h.Handler())) }()
+	tb.Cleanup(func() {
+		stop()
+		select {
+		case err := <-ended:
+			if err != nil {
+				tb.Errorf("the server ended with %v", err)
+			}
+		case <-time.After(10 * time.Second):
+			tb.Error("the server does not shut down")
+		}
+	})
+	return "http://" + l.Addr().String()
+}
+
+// withToken is the one thing the suite cannot do: it adds a bearer token to
+// every request that has none.
+func withToken(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "" {
+			r.Header.Set("Authorization", "Bearer of good news")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// everybody is Identities for which every token is good.
+type everybody struct{}
+
+func (everybody) Identify(_ context.Context, token string) (Identity, error) {
+	return Identity{ID: fingerprint(token), Agent: "suite", User: "tester", Profiles: []string{AnyProfile}}, nil
+}
+
+func (everybody) Challenge() *Challenge {
+	return &Challenge{Status: http.StatusUnauthorized, Header: "Bearer", Reason: "a token is missing"}
+}
+
+func (everybody) Forbidden(string) *Challenge {
+	return &Challenge{Status: http.StatusForbidden, Reason: "not with that token"}
+}
+
+func (everybody) Metadata() []byte { return nil }
