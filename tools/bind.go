@@ -212,7 +212,7 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 	for _, key := range sortedKeys(object) {
 		i, ok := s.find(key)
 		if !ok {
-			b.problem("%s has no argument %s%s", b.tool, quote(join(path, key)), meant(key, s.fieldNames()))
+			b.problem("there is no argument %s%s", quote(join(path, key)), meant(key, s.fieldNames()))
 			continue
 		}
 		if object[key] == nil && !s.fields[i].required {

@@ -98,7 +98,7 @@ func TestBindExplainsEverythingElse(t *testing.T) {
 		"too much":              {`{"path":"a","limit":900}`, `invalid: probe: "limit" is 900, the most is 600; the least is {"path":"..."}`},
 		"too little":            {`{"path":"a","limit":0}`, `invalid: probe: "limit" is 0, the least is 1; the least is {"path":"..."}`},
 		"a fraction":            {`{"path":"a","limit":1.5}`, `invalid: probe: "limit" must be a whole number, not the number 1.5; the least is {"path":"..."}`},
-		"an unknown name":       {`{"path":"a","limt":1}`, `invalid: probe: probe has no argument "limt", did you mean "limit"?; the least is {"path":"..."}`},
+		"an unknown name":       {`{"path":"a","limt":1}`, `invalid: probe: there is no argument "limt", did you mean "limit"?; the least is {"path":"..."}`},
 		"an unknown enum":       {`{"path":"a","mode":"carful"}`, `invalid: probe: "mode" is "carful", it must be one of fast, careful, did you mean "careful"?; the least is {"path":"..."}`},
 		"twice":                 {`{"path":"a","file_path":"b"}`, `invalid: probe: "file_path" and "path" are the same argument; send one; the least is {"path":"..."}`},
 		"the wrong kind":        {`{"path":["a"]}`, `invalid: probe: "path" must be a string, not an array of 1; the least is {"path":"..."}`},

@@ -185,21 +185,17 @@ func (c *checkup) checkPolicy() {
 	for _, p := range v.warnings {
 		c.warnOf(check, p)
 	}
-	caller, err := v.subject()
-	if err != nil {
-		c.fail(check, "choose another profile", "%v", err)
-		return
-	}
-	seen := v.seen(caller)
+	caller := v.subject()
+	seen, profile := v.seen(caller), v.profileOf(caller)
 	if len(seen) == 0 {
-		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q shows no tools", caller.Profile)
+		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q shows no tools", profile)
 		return
 	}
 	var names []string
 	for _, t := range seen {
 		names = append(names, t.Spec.Name)
 	}
-	c.ok(check, "profile %q shows %s: %s", caller.Profile, plural(len(seen), "tool"), strings.Join(names, ", "))
+	c.ok(check, "profile %q shows %s: %s", profile, plural(len(seen), "tool"), strings.Join(names, ", "))
 }
 
 func (c *checkup) checkWorkspace() {

@@ -45,10 +45,7 @@ to it, in the order in which they are taken. For whom, --profile, --agent,
 			if err != nil {
 				return err
 			}
-			known, err := v.subject()
-			if err != nil {
-				return err
-			}
+			known := v.subject()
 			subject.Profile, subject.Agent, subject.Provider = known.Profile, known.Agent, known.Provider
 			d := v.policy.Explain(subject, t.Spec)
 			return a.show(d, func(w io.Writer) error { return a.printDecision(w, d) })
@@ -94,11 +91,7 @@ when --agent and --provider name one.`,
 			if err != nil {
 				return err
 			}
-			caller, err := v.subject()
-			if err != nil {
-				return err
-			}
-			list := v.table(caller)
+			list := v.table(v.subject())
 			return a.show(list, func(w io.Writer) error { return a.printTable(w, v.policy.Names(), list) })
 		},
 	}

@@ -47,17 +47,14 @@ mcp-tools policy table has them all.`,
 			if err != nil {
 				return err
 			}
-			caller, err := v.subject()
-			if err != nil {
-				return err
-			}
+			caller := v.subject()
 			list := []toolRow{}
 			for _, t := range v.seen(caller) {
 				list = append(list, toolRow{
 					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.policy.Verdict(caller, t.Spec), firstSentence(t.Spec.Doc),
 				})
 			}
-			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, caller.Profile) })
+			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.profileOf(caller)) })
 		},
 	}
 }
@@ -125,14 +122,11 @@ func (v *view) describe(name string) (description, error) {
 	if err != nil {
 		return description{}, err
 	}
-	caller, err := v.subject()
-	if err != nil {
-		return description{}, err
-	}
+	caller := v.subject()
 	raw, err := server.Describe(t)
 	return description{
 		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
-		Profile: caller.Profile, Verdict: v.policy.Verdict(caller, t.Spec),
+		Profile: v.profileOf(caller), Verdict: v.policy.Verdict(caller, t.Spec),
 		Bytes: len(raw), Tokens: estimateTokens(string(raw)),
 	}, err
 }
@@ -198,11 +192,8 @@ differently, but the proportions are much the same.`,
 
 // weigh writes the list of tools as the server does, and measures it.
 func (v *view) weigh() (weights, error) {
-	caller, err := v.subject()
-	if err != nil {
-		return weights{}, err
-	}
-	sum := weights{Profile: caller.Profile, Tools: []weight{}}
+	caller := v.subject()
+	sum := weights{Profile: v.profileOf(caller), Tools: []weight{}}
 	var described [][]byte
 	for _, t := range v.seen(caller) {
 		raw, err := server.Describe(t)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -36,10 +37,16 @@ func (a *app) look() (*view, error) {
 
 // subject is the caller that the flags and settings describe: the one that
 // serve would serve over stdio.
-func (v *view) subject() (policy.Subject, error) {
+func (v *view) subject() policy.Subject {
 	c := v.loaded.Config.Connections.Stdio
-	profile, err := v.policy.ResolveProfile(c.Profile)
-	return policy.Subject{Profile: profile, Agent: c.Agent, Provider: c.Provider}, err
+	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider}
+}
+
+// profileOf names the profile that a subject begins with: its own, or that of
+// its provider, which stands in for the default.
+func (v *view) profileOf(s policy.Subject) string {
+	rules := v.loaded.Config.Policy
+	return cmp.Or(s.Profile, rules.ByProvider[s.Provider].Profile, rules.Profile, policy.DefaultProfile)
 }
 
 // find looks a tool up by any of its names.
