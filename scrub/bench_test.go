@@ -1,0 +1,153 @@
+package scrub
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+)
+
+// goSource is about 2 MB of Go without secrets.
+func goSource(tb testing.TB) string {
+	tb.Helper()
+	files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src/net/http/*.go"))
+	if err != nil || len(files) == 0 {
+		tb.Skip("the sources of Go are not here")
+	}
+	var b strings.Builder
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			tb.Skip(err)
+		}
+		b.Write(raw)
+	}
+	return new(Scrubber).Text(b.String())
+}
+
+// logLines are n lines as servers write them.
+func logLines(r *rand.Rand, n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "2026-03-04T05:%02d:%02d.%03dZ INFO http request method=GET path=/api/v1/users/%d status=200 bytes=%d took=%dms "+
+			"remote=192.0.2.%d:%d trace=%s agent=\"Mozilla/5.0 (X11; Linux x86_64)\"\n",
+			i/60%60, i%60, i%1000, r.IntN(1e6), r.IntN(1e6), r.IntN(1000), r.IntN(256), r.IntN(65536), draw(r, hexes, 32))
+	}
+	return b.String()
+}
+
+func benchText(b *testing.B, s *Scrubber, text string) {
+	b.Helper()
+	if clean := s.Text(text); clean != text {
+		b.Fatal("the text holds secrets")
+	}
+	b.SetBytes(int64(len(text)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s.Text(text)
+	}
+}
+
+func BenchmarkSource(b *testing.B) { benchText(b, mustNew(b, Options{}), goSource(b)) }
+
+func BenchmarkLogs(b *testing.B) { benchText(b, mustNew(b, Options{}), logLines(dice(20), 8000)) }
+
+func BenchmarkSmall(b *testing.B) {
+	benchText(b, mustNew(b, Options{}), "A small answer of a tool: 3 files changed, 12 lines added, 4 removed; all tests pass now.")
+}
+
+// BenchmarkValues is source with 100 dynamic values to look for besides.
+func BenchmarkValues(b *testing.B) {
+	s, r := mustNew(b, Options{}), dice(21)
+	var values []string
+	for range 100 {
+		values = append(values, draw(r, alnums, 32))
+	}
+	if err := s.Set("v", values...); err != nil {
+		b.Fatal(err)
+	}
+	benchText(b, s, goSource(b))
+}
+
+func BenchmarkSecrets(b *testing.B) {
+	s, text := mustNew(b, Options{}), mixture(dice(22))
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		s.Text(text)
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	s, text := mustNew(b, Options{}), []byte(goSource(b))
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		w := s.NewWriter(io.Discard)
+		for rest := text; len(rest) > 0; {
+			n := min(len(rest), 32<<10)
+			if _, err := w.Write(rest[:n]); err != nil {
+				b.Fatal(err)
+			}
+			rest = rest[n:]
+		}
+		if err := w.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkJSON(b *testing.B) {
+	s := mustNew(b, Options{})
+	doc := []byte(`{"items":[` + strings.Repeat(`{"id":12,"name":"a name","path":"/home/me/file.go","size":1234,"ok":true},`, 1000) + `{}]}`)
+	b.SetBytes(int64(len(doc)))
+	b.ReportAllocs()
+	for b.Loop() {
+		s.JSON(doc)
+	}
+}
+
+func TestNothingAllocates(t *testing.T) {
+	s := mustNew(t, Options{})
+	for name, text := range map[string]string{
+		"source": goSource(t), "logs": logLines(dice(23), 100), "short": "x", "empty": "",
+		"names": `token := next(); password: string; "Authorization", "Bearer "+token; postgres://host/db; bearer authentication`,
+	} {
+		if n := testing.AllocsPerRun(10, func() { s.Text(text) }); n >= 1 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
+	}
+}
+
+// TestLinear has texts that are nothing but beginnings of secrets. Twice as
+// much of it may take twice the time, and not four times.
+func TestLinear(t *testing.T) {
+	s := mustNew(t, Options{})
+	for _, piece := range []string{
+		"sk-", "sk-a", "token=", "token=$", `token="`, "token='", "password: ", "-----BEGIN ", "-----BEGIN RSA PRIVATE KEY-----", "eyJa-", "eyJaaaaaaaaaa.",
+		"a://", "a://b:", "Authorization: ", "Authorization: Digest a=", "Cookie: ", "cookie: a=", "ghp_", "SG.", "0123456789abcdef", "aaaa.", " -p", "$6$a", "123456:",
+		"PuTTY-User-Key-File-", "key ", "<password>", `\"password\":\"`, `\`, "Bearer ", "Basic QUFB", "machine login password ", "@tcp(", "_mmk", ".atlasv1.", "%3D", "1Q~a",
+	} {
+		took := func(n int) time.Duration {
+			text := strings.Repeat(piece, n/len(piece))
+			best := time.Hour
+			for range 3 {
+				start := time.Now()
+				s.Text(text)
+				best = min(best, time.Since(start))
+			}
+			return best
+		}
+		one, four := took(64<<10), took(256<<10)
+		if four > 10*one+20*time.Millisecond {
+			t.Errorf("%q: %v for 64 KiB, %v for 256 KiB", piece, one, four)
+		}
+		if four > 2*time.Second {
+			t.Errorf("%q: %v for 256 KiB", piece, four)
+		}
+		t.Logf("%-40q %8v %6.1f MB/s", piece, four, float64(256<<10)/1e6/four.Seconds())
+	}
+}

@@ -1,0 +1,143 @@
+package scrub
+
+import "math/bits"
+
+// A finder is called where a trigger was seen. at is where the trigger's
+// word begins.
+type finder func(t *text, at int) (span, bool)
+
+// A trigger is four bytes, in any case, that a secret cannot do without.
+type trigger struct {
+	window uint32
+	back   int // from the start of the word to the window
+	find   finder
+}
+
+const (
+	hashBits = 18 // of the filter, which has 32 KiB
+	folding  = 0x20202020
+	mixing   = 0x9E3779B1
+)
+
+// An index finds the triggers of a text. The filter answers "no" for nearly
+// every position in a few instructions; the slots answer exactly.
+type index struct {
+	filter [1 << (hashBits - 6)]uint64
+	slots  []slot // open addressing, a power of two
+	chain  []link
+}
+
+type slot struct {
+	window uint32
+	first  int32 // in chain, counted from 1; 0 is an empty slot
+}
+
+type link struct {
+	next int32
+	back int32
+	find finder
+}
+
+func newIndex(triggers []trigger) *index {
+	x := &index{slots: make([]slot, 1<<bits.Len(uint(2*len(triggers))))}
+	for i := len(triggers) - 1; i >= 0; i-- { // each becomes the head: keep their order
+		x.add(triggers[i])
+	}
+	return x
+}
+
+func (x *index) add(t trigger) {
+	word, bit := bitOf(t.window)
+	x.filter[word] |= bit
+	s := x.slot(t.window)
+	s.window = t.window
+	x.chain = append(x.chain, link{next: s.first, back: int32(t.back), find: t.find})
+	s.first = int32(len(x.chain))
+}
+
+// bitOf is where the filter has the bit of a window: the word by all four
+// bytes, the bit by the second, which costs nothing to come by.
+func bitOf(window uint32) (word uint32, bit uint64) {
+	return window * mixing >> (32 - hashBits + 6), 1 << (window >> 8 & 63)
+}
+
+// known is false when the window is certainly no trigger.
+func (x *index) known(window uint32) bool {
+	word, bit := bitOf(window)
+	return x.filter[word]&bit != 0
+}
+
+// slot is where window is or belongs.
+func (x *index) slot(window uint32) *slot {
+	last := uint32(len(x.slots) - 1)
+	for i := window * mixing >> 7 & last; ; i = (i + 1) & last {
+		if s := &x.slots[i]; s.first == 0 || s.window == window {
+			return s
+		}
+	}
+}
+
+// windowOf folds the first four bytes of s.
+func windowOf(s string) uint32 {
+	return (uint32(s[0]) | uint32(s[1])<<8 | uint32(s[2])<<16 | uint32(s[3])<<24) | folding
+}
+
+// windows lists the windows that a pattern of four stands for: ? is any
+// letter, digit, _ or -, # is a digit, % a hexadecimal one, and the rest
+// stand for themselves.
+func windows(pattern string) []uint32 {
+	const digits = "0123456789"
+	all := []string{""}
+	for _, c := range pattern {
+		members := string(c)
+		switch c {
+		case '?':
+			members = "abcdefghijklmnopqrstuvwxyz_-" + digits
+		case '#':
+			members = digits
+		case '%':
+			members = "abcdef" + digits
+		}
+		var longer []string
+		for _, head := range all {
+			for _, m := range members {
+				longer = append(longer, head+string(m))
+			}
+		}
+		all = longer
+	}
+	out := make([]uint32, len(all))
+	for i, w := range all {
+		out[i] = windowOf(w)
+	}
+	return out
+}
+
+// on makes the triggers for find: one for each window of each pattern. The
+// word begins back bytes before the window.
+func on(find finder, back int, patterns ...string) []trigger {
+	var out []trigger
+	for _, p := range patterns {
+		for _, w := range windows(p) {
+			out = append(out, trigger{w, back, find})
+		}
+	}
+	return out
+}
+
+// onPrefix makes the triggers for words that begin with prefix, and go on
+// with wild, one of the signs of windows.
+func onPrefix(find finder, prefix, wild string) []trigger {
+	for len(prefix) < 4 {
+		prefix += wild
+	}
+	return on(find, 0, prefix[:4])
+}
+
+// first is the first link for the window at i, counted from 1, or 0.
+func (x *index) first(s string, i int) int32 {
+	if i+4 > len(s) {
+		return 0
+	}
+	return x.slot(windowOf(s[i:])).first
+}

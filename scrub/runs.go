@@ -1,0 +1,109 @@
+package scrub
+
+import "strings"
+
+// Hex says which runs of 64 and more hexadecimal digits are secrets.
+type Hex string
+
+const (
+	HexLines  Hex = "lines"  // those on lines that speak of keys; the default
+	HexStrict Hex = "strict" // all
+	HexOff    Hex = "off"    // none
+)
+
+// runFinder is for secrets that show by their length only.
+func runFinder(h Hex) finder {
+	return func(t *text, at int) (span, bool) {
+		if !inRun.has(t.at(at + 26)) { // most runs are names and paths, and shorter
+			return span{}, false
+		}
+		from := t.back(at, inRun, block)
+		if from > 0 && inRun.has(t.s[from-1]) {
+			return span{}, false // the block before has seen this run
+		}
+		from = t.start(from)
+		if !inRun.has(t.at(from+57)) || !inRun.has(t.at(from+44)) {
+			return span{}, false
+		}
+		if found, ok := dotted(t, from); ok {
+			return found, true
+		}
+		if h == HexOff {
+			return span{}, false
+		}
+		return hexRun(t, from, h)
+	}
+}
+
+// dotted finds Discord's bot tokens, 24 to 28 . 6 . 27 to 40, and Airtable's,
+// pat and 14 . 64 hex digits.
+func dotted(t *text, from int) (span, bool) {
+	first := t.runMost(from, token, 40)
+	if t.at(first) != '.' {
+		return span{}, false
+	}
+	second := t.run(first+1, token)
+	if t.has(from, "pat") && first-from == 17 && second-first == 65 && anyHex.all(t.s[first+1:second]) {
+		return span{from: from, to: second, kind: "airtable_token"}, true
+	}
+	if first-from < 23 || first-from > 30 || second-first != 7 || t.at(second) != '.' {
+		return span{}, false
+	}
+	end := t.run(second+1, token)
+	ok := end-second > 25 && end-second < 45 && upper.has(t.s[from]) && random(t.s[from:first]) && random(t.s[second+1:end])
+	return span{from: from, to: end, kind: "discord_token", tail: token}, ok
+}
+
+// hexRun finds 64 hexadecimal digits and more in the run that begins at from.
+func hexRun(t *text, from int, h Hex) (span, bool) {
+	to := from
+	for {
+		for to < t.end() && inRun.has(t.s[to]) && !anyHex.has(t.s[to]) {
+			to++
+		}
+		from = to
+		to = t.run(from, anyHex)
+		if t.at(from) == '0' && t.at(to) == 'x' && to-from == 1 {
+			from, to = to+1, t.run(to+1, anyHex)
+		}
+		if to-from >= 64 {
+			break
+		}
+		if !inRun.has(t.at(to)) || to >= t.end() {
+			return span{}, false
+		}
+	}
+	found := span{from: from, to: to, kind: "hex_key", tail: anyHex}
+	if h == HexStrict {
+		return found, true
+	}
+	return found, keyLine(t.line(from), t.at(from-1))
+}
+
+// keyLine says that the text before a run of digits speaks of a key, and not
+// of a digest.
+func keyLine(before string, last byte) bool {
+	before = before[max(0, len(before)-64):]
+	if last == '~' {
+		return false
+	}
+	spoken := false
+	for _, w := range keyWords {
+		spoken = spoken || inFold(before, w)
+	}
+	if !spoken {
+		return false
+	}
+	for _, w := range digestWords {
+		if inFold(before, w) {
+			return false
+		}
+	}
+	return !strings.HasSuffix(before, "/")
+}
+
+var (
+	keyWords    = []string{"key", "secret", "token", "password", "passwd", "credential", "private", "seed", "auth", "signature"}
+	digestWords = []string{"sha256", "sha-256", "sha512", "sha1", "blake", "digest", "checksum", "hash", "commit", "integrity",
+		"fingerprint", "md5", "etag", "public", "monkey", "keyid", "key_id", "key-id", "key id", "revision", "keyring", "txid"}
+)

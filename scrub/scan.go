@@ -1,0 +1,205 @@
+package scrub
+
+import (
+	"math/bits"
+	"sync"
+)
+
+// A program is everything that a search needs. It never changes.
+type program struct {
+	triggers []trigger // what the index was made of
+	index    *index
+	run      finder // asked about long runs of letters, digits, _ - and .
+	extra    []Rule
+	allow    allow
+	kinds    bool       // masks tell them
+	texts    *sync.Pool // of *text, so that a search allocates nothing
+	reach    int        // the farthest that a dynamic value begins before its trigger; 0 when there is none
+}
+
+const (
+	block  = 32 // bytes looked at in one go
+	sample = 24 // a run this long shows at the start of a block, if it is as long as a block besides
+	inRun  = token | dot
+)
+
+// scan appends the spans of t from i on, in order and apart from each other.
+// It stops at the place from which on more text is needed to decide, which
+// is len(t.s) when nothing is missing.
+func (p *program) scan(t *text, i int, spans []span) ([]span, int) {
+	for base := i &^ (block - 1); base < len(t.s); base += block {
+		var hits uint32
+		var long bool
+		if base, hits, long = p.index.next(t.s, base); base >= len(t.s) {
+			break
+		}
+		if long && base >= i {
+			hits |= 1
+		}
+		if base < i {
+			hits &^= 1<<(i-base) - 1
+		}
+		for ; hits != 0; hits &= hits - 1 {
+			at := base + bits.TrailingZeros32(hits)
+			if at < i {
+				continue
+			}
+			isLong := long && at == base
+			if !isLong && p.index.first(t.s, at) == 0 {
+				continue // the filter was wrong
+			}
+			t.touched = false
+			found, ok := p.look(t, at, isLong)
+			if t.touched && t.more {
+				return spans, max(t.done, min(at-leftReach, at-p.reach))
+			}
+			if ok {
+				spans = append(spans, found)
+				t.done, i = found.to, found.to
+			}
+		}
+		if i > base+block {
+			base = i&^(block-1) - block
+		}
+	}
+	return spans, t.hold(p.reach)
+}
+
+// hold is the place from which on triggers may still become complete: the
+// start of the last word when more is to come.
+func (t *text) hold(reach int) int {
+	if !t.more {
+		return len(t.s)
+	}
+	i := len(t.s)
+	for i > 0 && i > len(t.s)-leftReach && !white.has(t.s[i-1]) {
+		i--
+	}
+	return max(t.done, min(i, len(t.s)-reach))
+}
+
+// look asks the finders whose trigger is at i. A long run that holds a secret
+// may be part of a longer one, whose trigger comes first.
+func (p *program) look(t *text, i int, long bool) (span, bool) {
+	if found, ok := p.triggered(t, i); ok || !long {
+		return found, ok
+	}
+	found, ok := p.accept(t, p.run, i)
+	if !ok {
+		return found, false
+	}
+	for j := i + 1; j <= found.from; j++ {
+		if wider, ok := p.triggered(t, j); ok && wider.from <= found.from {
+			return wider, true
+		}
+	}
+	return found, true
+}
+
+// triggered asks the finders of the window at i.
+func (p *program) triggered(t *text, i int) (span, bool) {
+	for l := p.index.first(t.s, i); l != 0; {
+		link := &p.index.chain[l-1]
+		if at := i - int(link.back); at >= 0 {
+			if found, ok := p.accept(t, link.find, at); ok {
+				return found, true
+			}
+		}
+		l = link.next
+	}
+	return span{}, false
+}
+
+// accept asks one finder, and takes its answer unless it is allowed, shown
+// already or empty.
+func (p *program) accept(t *text, find finder, at int) (span, bool) {
+	t.limit, t.clipped = at+ahead, false
+	found, ok := find(t, at)
+	if ok && t.clipped { // a long one: now that it is certain, see where it ends
+		t.limit = len(t.s)
+		found, ok = find(t, at)
+	}
+	if !ok {
+		return found, false
+	}
+	found.from, found.to = t.whole(found.from, found.to)
+	found.from = max(found.from, t.done)
+	if found.from >= found.to {
+		return found, false
+	}
+	return found, !p.allow.has(t.s[found.from:found.to])
+}
+
+// next is the first block from base on where something may begin: a window
+// that the filter knows (one bit for each position) or a long run.
+func (x *index) next(s string, base int) (int, uint32, bool) {
+	for ; base+block+8 <= len(s); base += block {
+		b := s[base : base+block+8]
+		if hits, long := x.hits(b), isRun(b); hits != 0 || long {
+			return base, hits, long
+		}
+	}
+	for ; base < len(s); base += block {
+		b := s[base:]
+		if hits, long := x.lastHits(b), len(b) > sample && isRun(b); hits != 0 || long {
+			return base, hits, long
+		}
+	}
+	return base, 0, false
+}
+
+// lastHits is hits of fewer than 40 bytes.
+func (x *index) lastHits(b string) (hits uint32) {
+	for i := 0; i < block && i+4 <= len(b); i++ {
+		if x.known(windowOf(b[i:])) {
+			hits |= 1 << i
+		}
+	}
+	return hits
+}
+
+// hits has a bit for each of the first 32 positions of b where the filter
+// says that a trigger may be. b has 40 bytes at least.
+func (x *index) hits(b string) (hits uint32) {
+	const shift = 32 - hashBits + 6
+	for g := 0; g < block; g += 4 {
+		v := load(b, g) | folding<<32 | folding
+		v1, v2, v3, v4 := v>>8, v>>16, v>>24, v>>32
+		if x.filter[uint32(v)*mixing>>shift]&(1<<(v1&63)) != 0 {
+			hits |= 1 << g
+		}
+		if x.filter[uint32(v1)*mixing>>shift]&(1<<(v2&63)) != 0 {
+			hits |= 2 << g
+		}
+		if x.filter[uint32(v2)*mixing>>shift]&(1<<(v3&63)) != 0 {
+			hits |= 4 << g
+		}
+		if x.filter[uint32(v3)*mixing>>shift]&(1<<(v4&63)) != 0 {
+			hits |= 8 << g
+		}
+	}
+	return hits
+}
+
+func load(b string, i int) uint64 {
+	b = b[i : i+8]
+	return uint64(b[0]) | uint64(b[1])<<8 | uint64(b[2])<<16 | uint64(b[3])<<24 |
+		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
+}
+
+// isRun samples seven bytes: cheaper than reading all, and a run of 56 shows
+// in one block or the next.
+func isRun(b string) bool {
+	_ = b[sample]
+	return runs[b[0]]&runs[b[4]]&runs[b[8]]&runs[b[12]]&runs[b[16]]&runs[b[20]]&runs[b[24]] != 0
+}
+
+// runs is 1 for what a long run is made of.
+var runs = func() (t [256]uint8) {
+	for b := range t {
+		if inRun.has(byte(b)) {
+			t[b] = 1
+		}
+	}
+	return t
+}()

@@ -1,0 +1,217 @@
+package scrub
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// surroundings are places where a token turns up without a name that says
+// what it is.
+var surroundings = map[string]string{
+	"plain":    "the build printed %s and went on",
+	"sentence": "It was %s.",
+	"JSON":     `{"a": 1, "note": "got %s back", "b": [true]}`,
+	"escaped":  `{"log": "line one\n%s\nline three"}`,
+	"quotes":   `{"log": "said \"%s\" twice"}`,
+	"env":      "PATH=/bin\nTHING=%s\nHOME=/root\n",
+	"YAML":     "thing: %s\nother: 1\n",
+	"curl":     `curl -H 'X-Thing: %s' https://example.com/a`,
+	"query":    "GET https://example.com/p?x=%s&y=1 200",
+	"code":     `client := New("%s", 30)`,
+	"XML":      "<thing>%s</thing>",
+	"markdown": "use `%s` here",
+	"equals":   "--thing=%s --verbose",
+	"unicode":  "é%sé",
+	"encoded":  "a%%3D%s%%26b",
+}
+
+func TestEveryKindEverywhere(t *testing.T) {
+	s := mustNew(t, Options{})
+	for _, k := range secretKinds() {
+		r := dice(1)
+		for place, format := range surroundings {
+			for range 20 {
+				secret := k.draw(r)
+				in := fmt.Sprintf(format, secret)
+				if got, want := s.Text(in), fmt.Sprintf(format, Mask); got != want {
+					t.Errorf("%s in %s:\n in   %s\n got  %s\n want %s", k.name, place, in, got, want)
+					break
+				}
+			}
+		}
+	}
+}
+
+func TestPrivateKeys(t *testing.T) {
+	r := dice(2)
+	for _, label := range []string{"RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"} {
+		key := drawPEM(r, label, 20)
+		for _, format := range []string{"%s\n", "a\n%s\nb", "key: |\n  %s\nnext: 1", `const k = ` + "`%s`"} {
+			in := fmt.Sprintf(format, key)
+			want := fmt.Sprintf(format, Mask)
+			if got := new(Scrubber).Text(in); got != want {
+				t.Errorf("%s: got %q, want %q", label, got, want)
+			}
+		}
+		oneLine := strings.ReplaceAll(key, "\n", `\n`)
+		in := `{"type": "service_account", "private_key": "` + oneLine + `\n", "client_email": "a@b"}`
+		want := `{"type": "service_account", "private_key": "` + Mask + `", "client_email": "a@b"}`
+		if got := new(Scrubber).Text(in); strings.ReplaceAll(got, Mask+`\n`, Mask) != want {
+			t.Errorf("%s in JSON: got %q", label, got)
+		}
+		cut := key[:len(key)/2]
+		if got := new(Scrubber).Text("a " + cut); strings.Contains(got, cut[40:60]) {
+			t.Errorf("%s cut off: got %q", label, got)
+		}
+	}
+	prose := "A PEM file begins with -----BEGIN RSA PRIVATE KEY----- and has lines of base64."
+	if got := new(Scrubber).Text(prose); got != prose {
+		t.Errorf("prose became %q", got)
+	}
+	public := strings.ReplaceAll(drawPEM(r, "PUBLIC KEY", 4), "PRIVATE", "PUBLIC")
+	if got := new(Scrubber).Text(public); got != public {
+		t.Errorf("a public key became %q", got)
+	}
+}
+
+// TestGOROOT reads much code that holds few secrets, nearly all of them the
+// passwords and private keys of tests.
+func TestGOROOT(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads the sources of Go")
+	}
+	files, touched := 0, 0
+	p := builtin
+	err := filepath.WalkDir(filepath.Join(runtime.GOROOT(), "src"), func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		files++
+		if found := p.find(string(raw)); len(found) > 0 {
+			touched++
+			f := found[0]
+			t.Logf("%s: %s %.40q", path, f.kind, raw[f.from:f.to])
+		}
+		return nil
+	})
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Logf("%d of %d files", touched, files)
+	if touched*200 > files {
+		t.Errorf("%d of %d files touched: more than 0.5 %%", touched, files)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	r := dice(3)
+	key := pre("gh", "p_", alnums, 36).draw(r)
+	hexKey := draw(r, hexes, 64)
+	for _, c := range []struct {
+		name     string
+		options  Options
+		in, want string
+	}{
+		{"kinds", Options{Kinds: true}, "a " + key, "a [REDACTED:github_token]"},
+		{"allowed", Options{Allow: []string{key}}, "a " + key, "a " + key},
+		{"allowed by pattern", Options{Allow: []string{"re:ghp_.*"}}, "a " + key, "a " + key},
+		{"a pattern is of the whole", Options{Allow: []string{"re:ghp"}}, "a " + key, "a " + Mask},
+		{"rule", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-\d{4}`}}}, "x badge-1234 y", "x " + Mask + " y"},
+		{"group", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-(\d{4})`}}}, "x badge-1234 y", "x badge-" + Mask + " y"},
+		{"rule and token", Options{Extra: []Rule{{Name: "tail", Pattern: `p_\w+ \w+`}}}, "a " + key + " b c", "a " + Mask + " c"},
+		{"hex by line", Options{}, "encryption key is " + hexKey, "encryption key is " + Mask},
+		{"hex of no key", Options{}, "file " + hexKey, "file " + hexKey},
+		{"hex strict", Options{Hex: HexStrict}, "file " + hexKey, "file " + Mask},
+		{"hex off", Options{Hex: HexOff}, "encryption key is " + hexKey, "encryption key is " + hexKey},
+		{"digest", Options{}, "secret sha256:" + hexKey, "secret sha256:" + hexKey},
+	} {
+		if got := mustNew(t, c.options).Text(c.in); got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for want, o := range map[string]Options{
+		"hex":         {Hex: "loud"},
+		"allowed":     {Allow: []string{"re:("}},
+		"a[":          {Extra: []Rule{{Name: "a[", Pattern: "x"}}},
+		"missing":     {Extra: []Rule{{Name: "r", Pattern: "(missing"}}},
+		"one byte":    {Extra: []Rule{{Name: "r", Pattern: "x*"}}},
+		`rule ""`:     {Extra: []Rule{{Pattern: "x"}}},
+		"lines\", \"": {Hex: "x"},
+	} {
+		if _, err := New(o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want an error with %q", err, want)
+		}
+	}
+}
+
+func TestZeroAndNil(t *testing.T) {
+	key := pre("gh", "p_", alnums, 36).draw(dice(4))
+	var none *Scrubber
+	if got := none.Text(key); got != Mask {
+		t.Errorf("nil: %q", got)
+	}
+	var zero Scrubber
+	if got := zero.Text(key); got != Mask {
+		t.Errorf("zero: %q", got)
+	}
+	if err := zero.Set("x", "correct-horse-9"); err != nil {
+		t.Fatal(err)
+	}
+	if got := zero.Text("a correct-horse-9 " + key); got != "a "+Mask+" "+Mask {
+		t.Errorf("zero with a value: %q", got)
+	}
+}
+
+func TestReport(t *testing.T) {
+	r := dice(5)
+	text := "x " + pre("gh", "p_", alnums, 36).draw(r) + " y " + pre("gh", "o_", alnums, 36).draw(r) + " " + drawJWT(r)
+	clean, found := new(Scrubber).Report(text)
+	if found["github_token"] != 2 || found["jwt"] != 1 || len(found) != 2 {
+		t.Errorf("found %v in %q", found, clean)
+	}
+	if _, n := new(Scrubber).Count(text); n != 3 {
+		t.Errorf("counted %d", n)
+	}
+	if _, found := new(Scrubber).Report("nothing"); found != nil {
+		t.Errorf("found %v in nothing", found)
+	}
+}
+
+func TestError(t *testing.T) {
+	s := new(Scrubber)
+	plain := errors.New("no such file")
+	if got := s.Error(plain); got != plain {
+		t.Errorf("a harmless error became %v", got)
+	}
+	key := pre("gh", "p_", alnums, 36).draw(dice(6))
+	cause := errors.New("bad token " + key)
+	got := s.Error(fmt.Errorf("calling: %w", cause))
+	if got.Error() != "calling: bad token "+Mask || errors.Is(got, cause) {
+		t.Errorf("got %v", got)
+	}
+	if s.Error(nil) != nil {
+		t.Error("nil became an error")
+	}
+}
+
+func mustNew(t testing.TB, o Options) *Scrubber {
+	t.Helper()
+	s, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}

@@ -1,0 +1,229 @@
+package scrub
+
+import "strings"
+
+// shapeTriggers are for secrets known by their build rather than a prefix.
+func shapeTriggers() []trigger {
+	var all []trigger
+	for _, group := range [][]trigger{
+		on(jwt, 0, "eyj?"),
+		on(pem, 4, "-beg"),
+		on(putty, 0, "putt"),
+		on(telegram, -3, "###:"),
+		on(telegramBot, 0, "bot#"),
+		on(crypt, 0, "$2a$", "$2b$", "$2y$", "$2x$", "$1$?", "$5$?", "$6$?", "$y$?", "$apr", "$arg", "$7$?"),
+		on(mailchimp, 0, "-us#"),
+		on(azureSecret, 3, "#q~?"),
+		on(terraform, 0, ".atl"),
+		on(maxmind, 0, "_mmk"),
+		on(slackHook, 2, "ks.s"),
+		on(webhook, 0, "hook"),
+		on(docker, 0, "swmt"),
+	} {
+		all = append(all, group...)
+	}
+	return all
+}
+
+// jwt finds JSON web tokens, signed (three parts) and encrypted (five).
+func jwt(t *text, at int) (span, bool) {
+	if !t.has(at, "eyJ") || !t.edge(at) {
+		return span{}, false
+	}
+	first := t.run(at, token|equal)
+	if first-at < 10 || t.at(first) != '.' {
+		return span{}, false
+	}
+	second := t.run(first+1, token|equal)
+	if t.at(second) != '.' && (!t.has(first+1, "eyJ") || second-first < 16) {
+		return span{}, false // a third part may be cut off, if the second is what it should be
+	}
+	end := t.sentence(second, t.run(second, token|equal|dot))
+	return span{from: at, to: end, kind: "jwt", tail: token | equal | dot}, true
+}
+
+const (
+	pemBegin = "-----BEGIN "
+	pemMost  = 1 << 20
+	pemBody  = base64 | equal | white | slosh | dash | colon | dot
+)
+
+// pem finds private keys from BEGIN to END. One without an END is hidden as
+// far as it looks like a key.
+func pem(t *text, at int) (span, bool) {
+	if !t.has(at, pemBegin) {
+		return span{}, false
+	}
+	label := t.runMost(at+len(pemBegin), upper|digit|blank, 60)
+	if !t.has(label, "-----") || !strings.Contains(t.s[at:label], "PRIVATE KEY") {
+		return span{}, false
+	}
+	found := span{from: at, kind: "private_key", tail: pemBody}
+	const end = "-----END "
+	rest := t.s[label:min(len(t.s), label+pemMost)]
+	next := strings.Index(rest, pemBegin) // no key has another one in it
+	if next >= 0 {
+		rest = rest[:next]
+	}
+	if i := strings.Index(rest, end); i >= 0 {
+		foot := t.runMost(label+i+len(end), upper|digit|blank, 60)
+		found.to = t.run(foot, dash)
+		return found, true
+	}
+	if next < 0 && len(rest) < pemMost {
+		t.touched = true
+	}
+	found.to = t.runMost(label+5, pemBody, len(rest)-5)
+	for found.to > label+5 && !(base64 | equal).has(t.s[found.to-1]) {
+		found.to--
+	}
+	return found, longest(t.s[label+5:found.to], base64) >= 20
+}
+
+// putty finds the private half of a PuTTY key file.
+func putty(t *text, at int) (span, bool) {
+	if !t.has(at, "PuTTY-User-Key-File-") {
+		return span{}, false
+	}
+	const head = "Private-Lines:"
+	const headMost = 4 << 10
+	i := strings.Index(t.s[at:min(len(t.s), at+headMost)], head)
+	if i < 0 {
+		t.touched = t.touched || len(t.s) < at+headMost
+		return span{}, false
+	}
+	from := t.run(at+i+len(head), blank|digit|white|slosh)
+	to := t.runMost(from, pemBody, pemMost)
+	if mac := strings.Index(t.s[from:to], "Private-MAC"); mac >= 0 {
+		to = from + mac
+	}
+	for to > from && (white | slosh).has(t.s[to-1]) {
+		to--
+	}
+	return span{from: from, to: to, kind: "private_key", tail: base64 | equal | white}, true
+}
+
+// telegram finds bot tokens: digits, a colon, and 35 that begin with AA as
+// long as there have been bots.
+func telegram(t *text, at int) (span, bool) {
+	from := t.start(t.back(at, digit, 14))
+	if at-from < 6 || !t.edge(from) || t.at(at) != ':' {
+		return span{}, false
+	}
+	end := t.run(at+1, token)
+	ok := t.has(at+1, "AA") && end-at > 30 || end-at == 36 && random(t.s[at+1:end])
+	return span{from: from, to: end, kind: "telegram_token", tail: token}, ok
+}
+
+// telegramBot finds the token in the path of a call: /bot123456:...
+func telegramBot(t *text, at int) (span, bool) {
+	mid := t.runMost(at+3, digit, 14)
+	if !t.hasFold(at, "bot") || mid-at-3 < 6 || t.at(mid) != ':' {
+		return span{}, false
+	}
+	end := t.run(mid+1, token)
+	return span{from: at + 3, to: end, kind: "telegram_token", tail: token}, end-mid > 20
+}
+
+// crypt finds password hashes: $2y$10$..., $6$salt$..., $argon2id$v=19$...
+func crypt(t *text, at int) (span, bool) {
+	if at > 0 && (word | dollar).has(t.s[at-1]) && !t.edge(at) {
+		return span{}, false
+	}
+	end := t.sentence(at, t.run(at, alnum|plus|dot|dollar|equal|comma))
+	hash := t.s[at:end]
+	last := hash[strings.LastIndexByte(hash, '$')+1:]
+	if strings.Count(hash, "$") < 3 || len(hash) < 30 {
+		return span{}, false
+	}
+	return span{from: at, to: end, kind: "password_hash", tail: base64 | dot}, len(last) >= 22 && random(last)
+}
+
+// mailchimp finds 32 hex digits and a data centre: ...-us12.
+func mailchimp(t *text, at int) (span, bool) {
+	from := t.back(at, lowHex, 33)
+	end := t.run(at+3, digit)
+	if at-from != 32 || !t.has(at, "-us") || end-at > 5 || word.has(t.at(end)) {
+		return span{}, false
+	}
+	return span{from: from, to: end, kind: "mailchimp_key"}, true
+}
+
+// azureSecret finds client secrets of Entra ID: abc8Q~ and 31 or more.
+func azureSecret(t *text, at int) (span, bool) {
+	const chars = token | dot | tilde
+	end := t.sentence(at, t.run(at, chars))
+	if !t.has(at+4, "Q~") || end-at < 36 || end-at > 42 || !t.edge(at) {
+		return span{}, false
+	}
+	return span{from: at, to: end, kind: "azure_secret", tail: chars}, true
+}
+
+// terraform finds tokens of Terraform Cloud: 14 letters, .atlasv1., 60 more.
+func terraform(t *text, at int) (span, bool) {
+	from := t.start(t.back(at, alnum, 20))
+	if !t.has(at, ".atlasv1.") || at-from < 10 {
+		return span{}, false
+	}
+	end := t.run(at+9, token|equal)
+	return span{from: from, to: end, kind: "terraform_token", tail: token | equal}, end-at-9 >= 40
+}
+
+// maxmind finds licence keys that end in _mmk.
+func maxmind(t *text, at int) (span, bool) {
+	from := t.start(t.back(at, word, 44))
+	if at-from < 30 || !t.has(at, "_mmk") || word.has(t.at(at+4)) {
+		return span{}, false
+	}
+	return span{from: from, to: at + 4, kind: "maxmind_key"}, true
+}
+
+// docker finds the tokens with which machines join a swarm.
+func docker(t *text, at int) (span, bool) {
+	if !t.has(at, "SWMTKN-1-") {
+		return span{}, false
+	}
+	end := t.run(at, alnum|dash)
+	return span{from: at, to: end, kind: "docker_token", tail: alnum | dash}, end-at > 40
+}
+
+// slackHook finds the path of an incoming webhook: hooks.slack.com/services/T/B/X.
+func slackHook(t *text, at int) (span, bool) {
+	if !t.hasFold(at, "ooks.slack.com/") {
+		return span{}, false
+	}
+	from := t.run(at+len("ooks.slack.com/"), lower) + 1
+	end := t.run(from, alnum|plus|under)
+	return span{from: from, to: end, kind: "webhook", tail: alnum | plus}, t.at(from-1) == '/' && end-from >= 20
+}
+
+// webhook finds the secret path of other services' incoming webhooks.
+func webhook(t *text, at int) (span, bool) {
+	if t.has(at, "hooks.zapier.com") {
+		return zapier(t, at)
+	}
+	if !t.has(at-3, "webhook") {
+		return span{}, false
+	}
+	from := t.run(at+4, lower|digit)
+	if t.has(at, "hook.office.com/webhookb2") {
+		from = at + len("hook.office.com/webhookb2")
+	}
+	if t.at(from) != '/' {
+		return span{}, false
+	}
+	end := t.run(from+1, token|plus|dot|atSign)
+	secret := t.s[from+1 : end]
+	ok := len(secret) >= 60 && strings.Contains(secret, "/")
+	return span{from: from + 1, to: end, kind: "webhook", tail: token | plus}, ok
+}
+
+func zapier(t *text, at int) (span, bool) {
+	const path = "hooks.zapier.com/hooks/catch/"
+	if !t.has(at, path) {
+		return span{}, false
+	}
+	from := at + len(path)
+	end := t.run(from, alnum|plus)
+	return span{from: from, to: end, kind: "webhook", tail: alnum}, end-from > 8
+}

@@ -1,0 +1,90 @@
+package scrub
+
+import "strings"
+
+// urlTriggers are for passwords in addresses.
+func urlTriggers() []trigger {
+	return append(on(userinfo, 0, "?://", `?:\/`), on(dataSource, 0, "@tcp", "@uni")...)
+}
+
+// userinfo hides the password of scheme://user:password@host, and a user
+// that is a token.
+func userinfo(t *text, at int) (span, bool) {
+	from := at + 4
+	if t.has(at+1, `:\/\/`) { // JSON may escape the slashes
+		from += 2
+	} else if !t.has(at+1, "://") {
+		return span{}, false
+	}
+	host := t.hostAt(from, t.s[t.back(at+1, alnum|plus|dash|dot, 20):at+1])
+	if host < 0 {
+		return span{}, false
+	}
+	user := t.s[from:host]
+	i := strings.IndexByte(user, ':')
+	if i < 0 {
+		return span{from: from, to: host, kind: "url_password"}, len(user) >= 16 && alnum.any(user) && !placeholder(user) && random(user)
+	}
+	v := user[i+1:]
+	if v == "" || placeholder(v) || strings.Trim(v, "*") == "" || v == "password" && user[:i] == "user" {
+		return span{}, false
+	}
+	return span{from: from + i + 1, to: host, kind: "url_password"}, true
+}
+
+// hostAt is where the @ stands that ends the user of an address which begins
+// at from, or -1. People forget to escape / ? # and @ in passwords; where the
+// scheme is a database's the last @ of the word counts.
+func (t *text) hostAt(from int, scheme string) int {
+	const most = 1024
+	web := webSchemes.has(scheme)
+	at, colonAt, path := -1, -1, false
+	for i := from; i < min(len(t.s), from+most); i++ {
+		switch t.s[i] {
+		case ' ', '\t', '\r', '\n', '"', '\'', '`', '<', '>', '\\', 0:
+			return at
+		case ':':
+			if colonAt < 0 {
+				colonAt = i
+			}
+			if t.has(i, "://") {
+				return at
+			}
+		case '@':
+			if !path || !web && colonAt > 0 && (at > colonAt || !digit.has(t.at(colonAt+1))) {
+				at = i
+			}
+		case '/', '?', '#':
+			path = true
+			if web || at >= 0 && t.s[i] == '?' {
+				return at
+			}
+		case ',':
+			if at >= 0 {
+				return at // the next host of a list
+			}
+		}
+	}
+	if len(t.s) < from+most {
+		t.touched = true
+	}
+	return at
+}
+
+// dataSource hides the password of user:password@tcp(host)/database.
+func dataSource(t *text, at int) (span, bool) {
+	if !t.has(at, "@tcp(") && !t.has(at, "@unix(") {
+		return span{}, false
+	}
+	from := at
+	for from > 0 && at-from < leftReach-16 && !(white | quote | equal | slosh | colon).has(t.s[from-1]) {
+		from--
+	}
+	if from == 0 || t.s[from-1] != ':' || from == at || placeholder(t.s[from:at]) {
+		return span{}, false
+	}
+	return span{from: from, to: at, kind: "url_password"}, true
+}
+
+// webSchemes are those of addresses in which @ is common behind the host.
+var webSchemes = newWordSet("http", "https", "ws", "wss", "file", "git", "ssh", "git+ssh", "git+https", "ftp", "sftp")
