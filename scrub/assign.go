@@ -72,6 +72,7 @@ func personal(t *text, at int) (span, bool) {
 
 const (
 	nameMost = 64
+	judged   = 512 // of a value, to say whether it is a secret
 	inName   = word | dash | dot
 )
 
@@ -114,6 +115,9 @@ func (t *text) afterEscape(from, at int) int {
 // judge decides about the value at v.
 func (t *text) judge(name string, w weight, v place) (span, bool) {
 	loud := !lower.any(name)
+	if t.limit < len(t.s) {
+		t.limit = min(t.limit, v.from+judged)
+	}
 	to := v.end(t, loud && v.tight)
 	value := t.s[v.from:to]
 	if w == entirely && strings.Contains(value, "://") {

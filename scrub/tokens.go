@@ -41,14 +41,15 @@ func (f family) find(t *text, at int) (span, bool) {
 		return span{}, false
 	}
 	start := at + len(f.prefix)
-	end := t.run(start, f.chars)
-	for end > start && (dot | dash).has(t.s[end-1]) {
-		end-- // the end of a sentence
-	}
+	end := t.runMost(start, f.chars, f.least+64)
 	if end-start < f.least || !f.proved(t, at, start, end) {
 		return span{}, false
 	}
-	return span{from: at, to: end, kind: f.kind, tail: f.chars}, true
+	end = t.run(end, f.chars)
+	for end > start && (dot | dash).has(t.s[end-1]) {
+		end-- // the end of a sentence
+	}
+	return span{from: at, to: end, kind: f.kind, tail: f.chars}, end-start >= f.least
 }
 
 func (f family) proved(t *text, at, start, end int) bool {

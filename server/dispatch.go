@@ -131,6 +131,38 @@ func (x *exchange) listen(ctx context.Context) []byte {
 	}
 }
 
+// toolsChanged lets a client know that its list of tools has changed, without
+// waiting for it. A client that reads slowly hears once of many changes.
+func (s *session) toolsChanged() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = true
+	if !s.telling {
+		s.telling = true
+		go s.tell() // ends with the client's stream at the latest
+	}
+}
+
+func (s *session) tell() {
+	for s.news() {
+		err := s.announce(mcp.MethodNotificationToolsListChanged,
+			func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
+		if err != nil {
+			s.server.log.Debug("a client could not be told that its tools changed", "err", err)
+		}
+	}
+}
+
+// news reports whether there is something to tell, and takes note that
+// somebody does.
+func (s *session) news() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.telling = s.stale && !s.closed
+	s.stale = false
+	return s.telling
+}
+
 // announce tells a client that a list has changed, over whatever streams it
 // has opened for that.
 func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bool) error {

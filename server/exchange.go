@@ -19,7 +19,7 @@ type exchange struct {
 
 	mu       sync.Mutex
 	answered bool
-	client   client // of a modern request
+	client   *client // of a modern request; nil until it is noted
 	notes    chan mcp.JSONRPCNotification
 }
 
@@ -66,7 +66,10 @@ func (x *exchange) facts() client {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	c := x.client
+	var c client
+	if x.client != nil {
+		c = *x.client
+	}
 	if json.Unmarshal(x.msg.meta.capabilities, &c.capabilities) != nil {
 		c.capabilities = mcp.ClientCapabilities{} // said badly is not said
 	}
@@ -78,7 +81,10 @@ func (x *exchange) note(change func(*client)) {
 	if x.msg.modern() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
-		change(&x.client)
+		if x.client == nil {
+			x.client = new(client)
+		}
+		change(x.client)
 		return
 	}
 	x.session.mu.Lock()

@@ -205,16 +205,22 @@ type wire struct {
 // dial starts a Stdio on pipes.
 func dial(tb testing.TB, b *testServer, change ...func(*Stdio)) *wire {
 	tb.Helper()
-	inR, inW := io.Pipe()
-	outR, outW := io.Pipe()
 	t := Stdio{Server: b.Server, Access: testAccess(), MaxMessage: 1 << 20, Grace: time.Second}
 	for _, f := range change {
 		f(&t)
 	}
+	return connect(tb, t.Serve)
+}
+
+// connect starts whatever serves two pipes.
+func connect(tb testing.TB, serve func(context.Context, io.ReadCloser, io.Writer) error) *wire {
+	tb.Helper()
+	inR, inW := io.Pipe()
+	outR, outW := io.Pipe()
 	w := &wire{tb: tb, in: inW, lines: make(chan string, 10_000), ended: make(chan error, 1)}
 	ctx, stop := context.WithCancel(context.Background())
 	go func() {
-		w.ended <- t.Serve(ctx, inR, outW)
+		w.ended <- serve(ctx, inR, outW)
 		outW.Close()
 	}()
 	go func() {

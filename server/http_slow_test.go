@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -88,6 +89,8 @@ func TestSlowClientsAreShownOut(t *testing.T) {
 		"a body":          {head + "Content-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
 		"half a body":     {head + "Content-Length: 100000\r\n\r\n{", "", time.Hour, bodyLimit},
 		"a body in bits":  {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", time.Second, bodyLimit},
+		"a body of nobody": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
+		"a body for evil": {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
 		"after an answer": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "", time.Hour, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +125,38 @@ func TestSlowClientsAreShownOut(t *testing.T) {
 	}
 }
 
+func TestAnswersLeftUnread(t *testing.T) {
+	for name, request := range map[string]string{
+		"without a token": "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n",
+		"evil host":       "GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n",
+		"no JSON":         "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer alice\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\nx",
+		"health":          "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"preflight":       "OPTIONS /mcp HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\n\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, p, shut := stillSite(t)
+				c := deaf(t, p, request)
+				begun := time.Now()
+				var err error
+				for err == nil && time.Since(begun) < 2*writeLimit { // ask on and on
+					<-time.After(time.Second)
+					if err = c.SetWriteDeadline(time.Now().Add(time.Second)); err == nil {
+						if _, err = io.WriteString(c, request); errors.Is(err, os.ErrDeadlineExceeded) {
+							err = nil
+						}
+					}
+				}
+				if err == nil {
+					t.Errorf("after %s it is still connected", time.Since(begun))
+				}
+				c.Close()
+				shut()
+			})
+		})
+	}
+}
+
 // deaf opens a stream and never reads a byte more than the headers.
 func deaf(t *testing.T, p *pipes, request string) net.Conn {
 	t.Helper()
@@ -146,7 +181,12 @@ func TestClientsThatDoNotListenHoldNobodyUp(t *testing.T) {
 		if line, err := from.ReadString('\n'); err != nil || !strings.Contains(line, "200") {
 			t.Fatalf("the stream began with %q, %v", line, err)
 		}
-		synctest.Wait()
+		for line := ""; !strings.HasPrefix(line, ": hello"); {
+			var err error
+			if line, err = from.ReadString('\n'); err != nil {
+				t.Fatal(err)
+			}
+		}
 		begun := time.Now()
 		for i, rules := range []policy.Rules{{Deny: policy.List{"echo"}}, {}, {Deny: policy.List{"slow"}}} {
 			if err := s.Apply(testSettings(t, s.Config.Tools, rules)); err != nil {

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"runtime"
 	"sync"
 )
 
@@ -83,6 +84,9 @@ func (l *lineWriter) send(msg []byte) error {
 		return nil
 	}
 	l.writing = true
+	l.mu.Unlock()
+	runtime.Gosched() // whoever is about to answer as well saves a system call
+	l.mu.Lock()
 	for len(l.pending) > 0 && l.err == nil {
 		batch := l.pending
 		l.pending = nil

@@ -117,7 +117,10 @@ func (p *passage) entry() Entry {
 	}
 	e.Caller.Profile = p.now.profileName(p.Caller.Profile)
 	if p.known {
-		e.Tool, e.Risk = p.tool.Spec.Name, p.risk.String()
+		e.Tool, e.Risk = p.tool.Spec.Name, p.tool.Spec.Risk.String()
+		if p.risk.Valid() {
+			e.Risk = p.risk.String()
+		}
 		if p.Tool != e.Tool {
 			e.Alias = p.Tool
 		}

@@ -70,7 +70,7 @@ var (
 // open unseals state and uses it up.
 func (s *seal) open(state string, now time.Time) (ticket, error) {
 	var t ticket
-	sealed, err := base64.RawURLEncoding.DecodeString(state)
+	sealed, err := base64.RawURLEncoding.Strict().DecodeString(state)
 	if err != nil {
 		return t, errForeignTicket
 	}

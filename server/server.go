@@ -178,11 +178,7 @@ func (s *Server) Apply(next Settings) error {
 		if string(s.listFor(one.access).legacy) == string(before[i].legacy) {
 			continue
 		}
-		err := one.announce(mcp.MethodNotificationToolsListChanged,
-			func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
-		if err != nil {
-			s.log.Debug("a client could not be told that its tools changed", "err", err)
-		}
+		one.toolsChanged()
 	}
 	return nil
 }

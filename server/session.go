@@ -28,6 +28,8 @@ type session struct {
 	nextID   int                                  // of our questions
 	push     func(msg []byte) error               // for what answers no request; may be nil
 	streams  map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
+	stale    bool                                 // the client does not know of the last change of its tools
+	telling  bool                                 // somebody is on the way to tell it
 	used     time.Time
 	closed   bool
 	ended    chan struct{} // closed with the session
@@ -136,11 +138,11 @@ func (s *session) orphan() {
 }
 
 // idleSince tells when the session was last used; a session with something
-// running is in use now.
+// running, or with an open stream, is in use now.
 func (s *session) idleSince() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.inflight) > 0 {
+	if len(s.inflight) > 0 || s.push != nil {
 		return time.Now()
 	}
 	return s.used
@@ -219,4 +221,5 @@ func (s *session) closePush() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.push = nil
+	s.used = time.Now()
 }

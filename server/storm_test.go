@@ -319,6 +319,16 @@ func TestCancelStorm(t *testing.T) {
 	}
 }
 
+func TestWhatWasCancelledWhileItWaitedIsNotRun(t *testing.T) {
+	b := newTestServer(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	a := b.Call(ctx, Request{Access: testAccess(), Tool: "change", Args: []byte(`{}`)})
+	if entries := b.journal.all(); !a.Result.Failed || len(entries) != 1 || entries[0].Intent || entries[0].Outcome != "cancelled" {
+		t.Errorf("got %q, the journal says %+v", a.Result.Text(), entries)
+	}
+}
+
 // TestReloadStorm changes the rules as fast as it can while calls run. Every
 // call is answered once, by the old rules or the new, and clients are told.
 func TestReloadStorm(t *testing.T) {

@@ -156,9 +156,10 @@ func (s *stream) stay(serverEnds, sessionEnds <-chan struct{}) {
 		case <-sessionEnds:
 			return
 		case <-tick.C:
-			s.mu.Lock()
-			err = s.write([]byte(": still here\n\n"))
-			s.mu.Unlock()
+			if s.mu.TryLock() { // else somebody is writing, which says it as well
+				err = s.write([]byte(": still here\n\n"))
+				s.mu.Unlock()
+			}
 		}
 	}
 }
