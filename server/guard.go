@@ -35,12 +35,12 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 	})
 }
 
-// setDeadlines gives a body its time, whoever reads it: when a request is
-// refused, net/http itself waits for what is left. And a deadline that an
-// earlier request on this connection has set must not end this one.
+// setDeadlines bounds a request from end to end, whoever answers it: a body
+// that is refused unread is waited for by net/http. What takes longer, or
+// stays open, lifts the deadlines when it begins: body and newStream.
 func (h *HTTP) setDeadlines(w http.ResponseWriter, r *http.Request) {
 	control := http.NewResponseController(w)
-	err := control.SetWriteDeadline(time.Time{})
+	err := control.SetWriteDeadline(time.Now().Add(bodyLimit + writeLimit))
 	if r.Body != http.NoBody {
 		err = errors.Join(err, control.SetReadDeadline(time.Now().Add(bodyLimit)))
 	}

@@ -84,14 +84,14 @@ func TestSlowClientsAreShownOut(t *testing.T) {
 		every       time.Duration
 		limit       time.Duration
 	}{
-		"headers":         {"POST /mcp HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", time.Second, 5 * time.Second},
-		"nothing at all":  {"P", "", time.Hour, 5 * time.Second},
-		"a body":          {head + "Content-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
-		"half a body":     {head + "Content-Length: 100000\r\n\r\n{", "", time.Hour, bodyLimit},
-		"a body in bits":  {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", time.Second, bodyLimit},
+		"headers":          {"POST /mcp HTTP/1.1\r\nHost: localhost\r\n", "X-A: b\r\n", time.Second, 5 * time.Second},
+		"nothing at all":   {"P", "", time.Hour, 5 * time.Second},
+		"a body":           {head + "Content-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
+		"half a body":      {head + "Content-Length: 100000\r\n\r\n{", "", time.Hour, bodyLimit},
+		"a body in bits":   {head + "Transfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n", time.Second, bodyLimit},
 		"a body of nobody": {"POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
-		"a body for evil": {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
-		"after an answer": {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "", time.Hour, 2 * time.Minute},
+		"a body for evil":  {"POST /mcp HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 100000\r\n\r\n", "x", time.Second, bodyLimit},
+		"after an answer":  {"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "", time.Hour, 2 * time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestAnswersLeftUnread(t *testing.T) {
 				c := deaf(t, p, request)
 				begun := time.Now()
 				var err error
-				for err == nil && time.Since(begun) < 2*writeLimit { // ask on and on
+				for err == nil && time.Since(begun) < 2*(bodyLimit+writeLimit) { // ask on and on
 					<-time.After(time.Second)
 					if err = c.SetWriteDeadline(time.Now().Add(time.Second)); err == nil {
 						if _, err = io.WriteString(c, request); errors.Is(err, os.ErrDeadlineExceeded) {
