@@ -228,5 +228,5 @@ func clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}
-	return text[:most] + "..."
+	return text[:runeStart(text, most)] + "..."
 }

@@ -68,7 +68,7 @@ type Identities interface {
 type Challenge struct {
 	Status int    // 401 or 403
 	Header string // of WWW-Authenticate
-	Reason string // for the log
+	Reason string // what is said to the client; the same for every token that is not good
 }
 
 func (c *Challenge) Error() string { return c.Reason }

@@ -56,7 +56,7 @@ func (c *conn) take(raw []byte) {
 	m, broken := parse(raw)
 	switch {
 	case broken != nil:
-		c.send(failure(m.id, broken))
+		c.send(c.session.server.refusal(m.id, broken))
 	case m.answer || m.id == nil:
 		c.session.notice(c.calls, m)
 	default:
@@ -69,7 +69,7 @@ func (c *conn) take(raw []byte) {
 func (c *conn) begin(m *message) {
 	ctx, flight, refused := c.session.begin(c.calls, m.id)
 	if refused != nil {
-		c.send(failure(m.id, refused))
+		c.send(c.session.server.refusal(m.id, refused))
 		return
 	}
 	if !c.spawn(m, func() []byte { return c.session.carry(ctx, flight, m, c.session.access, c.out) }) {
@@ -80,7 +80,7 @@ func (c *conn) begin(m *message) {
 // spawn runs one request beside the others, or says why it does not.
 func (c *conn) spawn(m *message, work func() []byte) bool {
 	if refused := c.slot(); refused != nil {
-		c.send(failure(m.id, refused))
+		c.send(c.session.server.refusal(m.id, refused))
 		return false
 	}
 	job := func() {

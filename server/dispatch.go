@@ -15,7 +15,7 @@ import (
 func (s *session) handle(ctx context.Context, m *message, a Access, out func([]byte) error) []byte {
 	ctx, flight, refused := s.begin(ctx, m.id)
 	if refused != nil {
-		return failure(m.id, refused)
+		return s.server.refusal(m.id, refused)
 	}
 	return s.carry(ctx, flight, m, a, out)
 }
@@ -45,7 +45,7 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 		m, broken := parse(raw)
 		switch {
 		case broken != nil:
-			replies = append(replies, failure(m.id, broken))
+			replies = append(replies, s.server.refusal(m.id, broken))
 		case m.id == nil || m.answer:
 			s.notice(ctx, m)
 		default:
@@ -95,7 +95,7 @@ func (x *exchange) reply(msg mcp.JSONRPCMessage) []byte {
 		if f.Data == nil && x.msg.method == string(mcp.MethodResourcesRead) && x.msg.name != "" {
 			f.Data = map[string]string{"uri": x.msg.name} // which one, for clients that read several
 		}
-		return x.session.server.clean(failure(x.msg.id, f))
+		return x.session.server.refusal(x.msg.id, f)
 	}
 	return failure(x.msg.id, faultf(mcp.INTERNAL_ERROR, "internal error"))
 }
@@ -197,3 +197,6 @@ func (m *message) supported() bool {
 
 // clean scrubs a message of ours that has no other way through the scrubber.
 func (s *Server) clean(msg []byte) []byte { return jsontext.Value(s.scrub.JSON(msg)) }
+
+// refusal writes an error that may quote the client.
+func (s *Server) refusal(id jsontext.Value, f *fault) []byte { return s.clean(failure(id, f)) }

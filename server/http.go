@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 )
 
@@ -32,6 +33,7 @@ type HTTP struct {
 
 	sessions *sessionTable
 	conns    *connTable
+	idlers   idlers
 }
 
 // Serve answers requests until ctx ends; then it accepts no more, lets calls
@@ -51,6 +53,7 @@ func (h *HTTP) serve(ctx context.Context, l net.Listener, handler http.Handler) 
 		MaxHeaderBytes:    64 << 10,
 		ErrorLog:          slog.NewLogLogger(h.Server.log.Handler(), slog.LevelDebug),
 		TLSConfig:         h.TLS,
+		ConnState:         h.idlers.note,
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -80,6 +83,7 @@ const sweepEvery = time.Minute
 // real work is waited for.
 func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 	h.Server.Close()
+	h.idlers.close()
 	patience, done := context.WithTimeout(context.Background(), h.Grace)
 	defer done()
 	h.conns.drain(h.Grace)
@@ -94,6 +98,39 @@ func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 		h.Server.log.Warn("some requests did not stop when they were told to")
 	}
 	return errors.Join(srv.Close(), ignoreDeadline(err))
+}
+
+// idlers are the connections over which no request has come yet. Shutdown
+// would wait seconds for each, in case one is on its way.
+type idlers struct {
+	mu     sync.Mutex
+	fresh  map[net.Conn]struct{}
+	closed bool
+}
+
+func (i *idlers) note(c net.Conn, state http.ConnState) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(i.fresh, c)
+	case i.closed:
+		c.Close()
+	default:
+		if i.fresh == nil {
+			i.fresh = make(map[net.Conn]struct{})
+		}
+		i.fresh[c] = struct{}{}
+	}
+}
+
+func (i *idlers) close() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.closed = true
+	for c := range i.fresh {
+		c.Close()
+	}
 }
 
 // ignoreDeadline keeps quiet about calls that used up the grace time: they

@@ -55,6 +55,9 @@ func (m *message) modern() bool { return mcp.IsModernProtocol(m.meta.version) }
 // maxDepth bounds the nesting of a message. Nothing honest comes near.
 const maxDepth = 64
 
+// maxQuoted bounds what an error repeats of a stranger's words.
+const maxQuoted = 200
+
 // A fault is an error on the level of the protocol, for the client's program.
 // Failures of tools are results, for the model.
 type fault struct {
@@ -110,7 +113,7 @@ func parse(raw []byte) (*message, *fault) {
 	if shape := (*shapeError)(nil); errors.As(err, &shape) {
 		return m, faultf(mcp.INVALID_REQUEST, "%s", shape.what)
 	}
-	return m, faultf(mcp.PARSE_ERROR, "the message is not JSON: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	return m, faultf(mcp.PARSE_ERROR, "the message is not JSON: %s", clip(strings.TrimPrefix(err.Error(), "jsontext: "), maxQuoted))
 }
 
 // check says what a well-formed JSON document lacks as a message.

@@ -82,8 +82,8 @@ func (blind) Limited(string) {}
 
 type digest [sha256.Size]byte
 
-// sum is the digest of texts, each with its length so that none can pass for
-// the end of another.
+// sum is the digest of texts with a zero byte after each, which neither names
+// nor JSON have, so that none can pass for the beginning of another.
 func sum(name string, rest ...[]byte) digest {
 	buffer := make([]byte, 0, 256)
 	buffer = append(append(buffer, name...), 0)

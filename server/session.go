@@ -71,7 +71,7 @@ func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context
 		return nil, nil, faultf(mcp.INVALID_REQUEST, "the session has ended")
 	}
 	if _, taken := s.inflight[string(id)]; taken {
-		return nil, nil, faultf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", id)
+		return nil, nil, faultf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", clip(string(id), maxQuoted))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &flight{cancel: cancel}

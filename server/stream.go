@@ -54,14 +54,16 @@ func newStream(w http.ResponseWriter, r *http.Request) *stream {
 	}
 }
 
-// send passes on what comes before the answer. A client that takes no event
-// streams does without.
-func (s *stream) send(msg []byte) error {
+// sender passes on what comes before the answer. It is nil for a client that
+// takes no event streams: that one does without, and cannot be asked anything.
+func (s *stream) sender() func(msg []byte) error {
 	if !s.accepted {
 		return nil
 	}
-	return s.event("", msg)
+	return s.send
 }
+
+func (s *stream) send(msg []byte) error { return s.event("", msg) }
 
 func (s *stream) event(name string, data []byte) error {
 	s.mu.Lock()

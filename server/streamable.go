@@ -26,19 +26,19 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	}
 	if items, ok := batch(raw); ok {
 		h.old(w, r, a, &message{}, func(ctx context.Context, s *session, out *stream) []byte {
-			return s.batched(ctx, items, narrowed(s, a), out.send)
+			return s.batched(ctx, items, narrowed(s, a), out.sender())
 		})
 		return
 	}
 	m, broken := parse(raw)
 	switch {
 	case broken != nil:
-		refuse(w, http.StatusBadRequest, m, broken)
+		h.refuse(w, http.StatusBadRequest, m, broken)
 	case m.modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
 		h.modern(w, r, a, m)
 	default:
 		h.old(w, r, a, m, func(ctx context.Context, s *session, out *stream) []byte {
-			return s.handle(ctx, m, narrowed(s, a), out.send)
+			return s.handle(ctx, m, narrowed(s, a), out.sender())
 		})
 	}
 }
@@ -57,7 +57,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		status = http.StatusRequestEntityTooLarge
 	}
-	refuse(w, status, nil, faultf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes", bodyLimit, h.MaxMessage))
+	h.refuse(w, status, nil, faultf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes", bodyLimit, h.MaxMessage))
 	return nil, false
 }
 
@@ -77,7 +77,7 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *messa
 		broken = h.Server.checkMirrored(r.Header, m, a)
 	}
 	if broken != nil {
-		refuse(w, http.StatusBadRequest, m, broken)
+		h.refuse(w, http.StatusBadRequest, m, broken)
 		return
 	}
 	if m.id == nil || m.answer {
@@ -93,7 +93,7 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *messa
 		defer h.Server.unhear(s)
 	}
 	out := newStream(w, r)
-	out.finish(s.handle(r.Context(), m, a, out.send), true)
+	out.finish(s.handle(r.Context(), m, a, out.sender()), true)
 }
 
 // checkModernHeaders holds the headers of a request against its body: what
@@ -147,7 +147,7 @@ func (s *Server) checkMirrored(header http.Header, m *message, a Access) *fault 
 // names it.
 func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message, handle func(context.Context, *session, *stream) []byte) {
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
-		refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "protocol version %q is not known here", clip(version, 40)))
+		h.refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "protocol version %q is not known here", clip(version, 40)))
 		return
 	}
 	var s *session
@@ -177,12 +177,12 @@ func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message,
 func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *message) *session {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
-		refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
+		h.refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
 		return nil
 	}
 	s := h.sessions.find(id, a)
 	if s == nil {
-		refuse(w, http.StatusNotFound, m, faultf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
+		h.refuse(w, http.StatusNotFound, m, faultf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
 	}
 	return s
 }
@@ -229,14 +229,14 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request, a Access) {
 
 // refuse answers on the level of the protocol, with the status that says the
 // same to everything in between.
-func refuse(w http.ResponseWriter, status int, m *message, f *fault) {
+func (h *HTTP) refuse(w http.ResponseWriter, status int, m *message, f *fault) {
 	if m == nil {
 		m = &message{}
 	}
 	hurry(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if _, err := w.Write(failure(m.id, f)); err != nil {
+	if _, err := w.Write(h.Server.refusal(m.id, f)); err != nil {
 		return // the client has gone; there is nobody to tell
 	}
 }

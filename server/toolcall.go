@@ -73,6 +73,9 @@ func methodFor(to tools.Medium) string {
 // can reports whether the client said that questions to m can be answered.
 // The first revision with elicitation declares it with an empty object.
 func (x *exchange) can(m tools.Medium) bool {
+	if x.out == nil && !x.msg.modern() {
+		return false // there is no way to put the question
+	}
 	c := x.facts().capabilities
 	switch m {
 	case tools.Person:

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -109,7 +108,7 @@ one; then it says so on stderr.`,
   $EDITOR "$(mcp-tools config path)"`,
 		Args: takes(),
 		RunE: func(*cobra.Command, []string) error {
-			file, err := a.settingsFile()
+			file, err := config.File(a.configFile, a.getenv)
 			if err != nil {
 				return err
 			}
@@ -131,22 +130,4 @@ one; then it says so on stderr.`,
 			})
 		},
 	}
-}
-
-// settingsFile is where the settings file is or would be, as Load looks for
-// it. Load itself does not tell when the file is wrong or missing.
-func (a *app) settingsFile() (string, error) {
-	for _, asked := range []string{a.configFile, a.getenv(config.EnvConfig)} {
-		if asked != "" {
-			return filepath.Abs(asked)
-		}
-	}
-	dir := a.getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) {
-		var err error
-		if dir, err = os.UserConfigDir(); err != nil {
-			return "", fmt.Errorf("no place for settings: %w; use --config", err)
-		}
-	}
-	return filepath.Join(dir, "mcp-tools", "config.yaml"), nil
 }

@@ -29,7 +29,7 @@ func run() int {
 		return 0
 	}
 	if text := err.Error(); text != "" {
-		fmt.Fprintln(os.Stderr, "mcp-tools:", text)
+		fmt.Fprintln(os.Stderr, "mcp-tools:", forReader(os.Stderr, text))
 	}
 	return exitCode(err)
 }

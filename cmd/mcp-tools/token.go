@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -32,10 +33,7 @@ func (a *app) withTokens(use func(*tokens.Table) error) error {
 	if err != nil {
 		return err
 	}
-	if err := use(table); err != nil {
-		return err
-	}
-	return table.Close()
+	return errors.Join(use(table), table.Close())
 }
 
 func (a *app) tokenCreateCommand() *cobra.Command {

@@ -106,7 +106,7 @@ func (h *house) openLog(context.Context) (err error) {
 	}
 	h.log, err = telemetry.NewLogger(h.app.err, telemetry.LogConfig{
 		Level: h.level, Format: t.LogFormat, Scrub: h.scrub.Text,
-		Colour: terminal(h.app.err) && h.app.getenv("NO_COLOR") == "",
+		Colour: h.app.painter(h.app.err).on,
 	})
 	return err
 }
@@ -154,7 +154,8 @@ func (h *house) openAudit(context.Context) (err error) {
 func (h *house) openServer(context.Context) (err error) {
 	c := h.loaded.Config
 	store, err := results.Open(h.data, results.Limits{
-		Count: c.Results.Count, Bytes: int64(c.Results.Bytes), Age: time.Duration(c.Results.Age), ItemBytes: int64(c.Limits.ResultHard),
+		Count: c.Results.Count, Bytes: int64(c.Results.Bytes), Age: time.Duration(c.Results.Age),
+		ItemBytes: int64(c.Results.Bytes), // the server cuts at limits.result_hard, which may change while it runs
 	})
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
