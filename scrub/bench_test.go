@@ -133,21 +133,19 @@ func TestLinear(t *testing.T) {
 	} {
 		took := func(n int) time.Duration {
 			text := strings.Repeat(piece, n/len(piece))
-			best := time.Hour
-			for range 3 {
-				start := time.Now()
-				s.Text(text)
-				best = min(best, time.Since(start))
-			}
-			return best
+			start := time.Now()
+			s.Text(text)
+			return time.Since(start)
 		}
-		one, four := took(64<<10), took(256<<10)
-		if four > 10*one+20*time.Millisecond {
+		one, four := time.Duration(0), time.Hour
+		for range 8 { // the machine has other work as well: one good round is enough
+			one, four = took(64<<10), took(256<<10)
+			if four < 10*one+time.Millisecond && four < time.Second {
+				break
+			}
+		}
+		if four >= 10*one+time.Millisecond || four >= time.Second {
 			t.Errorf("%q: %v for 64 KiB, %v for 256 KiB", piece, one, four)
 		}
-		if four > 2*time.Second {
-			t.Errorf("%q: %v for 256 KiB", piece, four)
-		}
-		t.Logf("%-40q %8v %6.1f MB/s", piece, four, float64(256<<10)/1e6/four.Seconds())
 	}
 }

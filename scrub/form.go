@@ -66,41 +66,35 @@ func (f form) find(t *text, at, offset int) (span, bool) {
 
 func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
 
+// forward is where the form ends of which the byte k is at i.
 func (f form) forward(t *text, i, k int) (int, bool) {
-	for k < len(f.text) {
-		if i >= len(t.s) {
-			t.touched = true
+	for ; k < len(f.text); k++ {
+		if i < len(t.s) && !f.same(t.s[i], f.text[k]) && k > 0 {
+			j := t.wrapAfter(i)
+			if j > i && blank.has(f.text[k]) && blank.has(t.s[j-1]) {
+				j-- // one of the blanks is not of the wrap
+			}
+			i = j
+		}
+		if t.ends(i) || !f.same(t.s[i], f.text[k]) {
 			return i, false
 		}
-		if !f.same(t.s[i], f.text[k]) {
-			j := t.wrapAfter(i)
-			if j == i || k == 0 {
-				return i, false
-			}
-			if i = j; !f.same(t.at(i), f.text[k]) {
-				return i, false
-			}
-		}
 		i++
-		k++
 	}
 	return i, true
 }
 
+// backward is where the form begins of which the byte k is at i. A blank of
+// the form can stand before a wrap or be one of the wrap's.
 func (f form) backward(t *text, i, k int) (int, bool) {
-	for k > 0 {
-		if i == 0 {
-			return i, false
-		}
-		if !f.same(t.s[i-1], f.text[k-1]) {
-			j := t.wrapBefore(i)
-			if j == i || j == 0 || !f.same(t.s[j-1], f.text[k-1]) {
-				return i, false
-			}
+	for ; k > 0; k-- {
+		if j := t.wrapBefore(i); j < i && j > 0 && f.same(t.s[j-1], f.text[k-1]) && (blank.has(t.s[i-1]) || !f.same(t.s[i-1], f.text[k-1])) {
 			i = j
 		}
+		if i == 0 || !f.same(t.s[i-1], f.text[k-1]) {
+			return i, false
+		}
 		i--
-		k--
 	}
 	return i, true
 }

@@ -102,11 +102,9 @@ func stringEnd(s string, i int) int {
 
 // string handles the string between from and to, quotes included.
 func (w *walker) string(from, to int) bool {
-	plain := w.raw[from+1 : to-1]
-	if strings.IndexByte(plain, '\\') >= 0 {
-		if json.Unmarshal([]byte(w.raw[from:to]), &plain) != nil {
-			return false
-		}
+	plain, ok := decoded(w.raw[from:to])
+	if !ok {
+		return false
 	}
 	clean := w.clean(plain)
 	if clean == plain {
@@ -119,6 +117,16 @@ func (w *walker) string(from, to int) bool {
 	w.out = append(append(w.out, w.raw[w.copied:from]...), code...)
 	w.copied = to
 	return true
+}
+
+// decoded is the text of a string in quotes.
+func decoded(code string) (string, bool) {
+	if strings.IndexByte(code, '\\') < 0 {
+		return code[1 : len(code)-1], true
+	}
+	var plain string
+	err := json.Unmarshal([]byte(code), &plain)
+	return plain, err == nil
 }
 
 func (w *walker) clean(plain string) string {

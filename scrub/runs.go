@@ -14,11 +14,8 @@ const (
 // runFinder is for secrets that show by their length only.
 func runFinder(h Hex) finder {
 	return func(t *text, at int) (span, bool) {
-		if !inRun.has(t.at(at + 26)) { // most runs are names and paths, and shorter
-			return span{}, false
-		}
 		from := t.back(at, inRun, block)
-		if from > 0 && inRun.has(t.s[from-1]) {
+		if from > t.done && inRun.has(t.s[from-1]) {
 			return span{}, false // the block before has seen this run
 		}
 		from = t.start(from)
@@ -66,7 +63,7 @@ func hexRun(t *text, from int, h Hex) (span, bool) {
 		if t.at(from) == '0' && t.at(to) == 'x' && to-from == 1 {
 			from, to = to+1, t.run(to+1, anyHex)
 		}
-		if to-from >= 64 {
+		if to-from >= 64 && letter.any(t.s[from:to]) { // else it is a number
 			break
 		}
 		if !inRun.has(t.at(to)) || to >= t.end() {

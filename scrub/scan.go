@@ -19,14 +19,15 @@ type program struct {
 
 const (
 	block  = 32 // bytes looked at in one go
-	sample = 24 // a run this long shows at the start of a block, if it is as long as a block besides
+	sample = 26 // from the first to the last byte that isRun looks at
 	inRun  = token | dot
 )
 
-// scan appends the spans of t from i on, in order and apart from each other.
+// scan appends the spans of t from its floor on, in order and apart from each other.
 // It stops at the place from which on more text is needed to decide, which
 // is len(t.s) when nothing is missing.
-func (p *program) scan(t *text, i int, spans []span) ([]span, int) {
+func (p *program) scan(t *text, spans []span) ([]span, int) {
+	i := max(t.floor, t.done)
 	for base := i &^ (block - 1); base < len(t.s); base += block {
 		var hits uint32
 		var long bool
@@ -51,7 +52,7 @@ func (p *program) scan(t *text, i int, spans []span) ([]span, int) {
 			t.touched = false
 			found, ok := p.look(t, at, isLong)
 			if t.touched && t.more {
-				return spans, max(t.done, min(at-leftReach, at-p.reach))
+				return spans, max(t.floor, t.done, min(at-leftReach, at-p.reach))
 			}
 			if ok {
 				spans = append(spans, found)
@@ -75,7 +76,7 @@ func (t *text) hold(reach int) int {
 	for i > 0 && i > len(t.s)-leftReach && !white.has(t.s[i-1]) {
 		i--
 	}
-	return max(t.done, min(i, len(t.s)-reach))
+	return max(t.floor, t.done, min(i, len(t.s)-reach))
 }
 
 // look asks the finders whose trigger is at i. A long run that holds a secret
@@ -123,7 +124,7 @@ func (p *program) accept(t *text, find finder, at int) (span, bool) {
 		return found, false
 	}
 	found.from, found.to = t.whole(found.from, found.to)
-	found.from = max(found.from, t.done)
+	found.from = max(found.from, t.done, t.floor)
 	if found.from >= found.to {
 		return found, false
 	}
@@ -187,11 +188,12 @@ func load(b string, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// isRun samples seven bytes: cheaper than reading all, and a run of 56 shows
-// in one block or the next.
+// isRun samples every other byte: cheaper than reading all, and a run of 58
+// shows in one block or the next.
 func isRun(b string) bool {
 	_ = b[sample]
-	return runs[b[0]]&runs[b[4]]&runs[b[8]]&runs[b[12]]&runs[b[16]]&runs[b[20]]&runs[b[24]] != 0
+	return runs[b[0]]&runs[b[2]]&runs[b[4]]&runs[b[6]]&runs[b[8]]&runs[b[10]]&runs[b[12]]&
+		runs[b[14]]&runs[b[16]]&runs[b[18]]&runs[b[20]]&runs[b[22]]&runs[b[24]]&runs[b[26]] != 0
 }
 
 // runs is 1 for what a long run is made of.

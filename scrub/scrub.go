@@ -161,7 +161,7 @@ func (e cleanError) Error() string { return string(e) }
 
 // find is every secret of s, in order and apart from each other.
 func (p *program) find(s string) []span {
-	spans, _ := p.search(s, 0, false)
+	spans, _ := p.search(s, 0, 0, false)
 	return spans
 }
 

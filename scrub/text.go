@@ -17,7 +17,8 @@ type text struct {
 	s       string
 	more    bool // something may follow s
 	touched bool // a finder looked past the end of s since this was cleared
-	done    int  // everything before is decided
+	floor   int  // what stands before is shown already, and only there to be looked back at
+	done    int  // where the last span ends
 	limit   int  // finders read no farther for now
 	clipped bool // a finder came to the limit since this was cleared
 }
@@ -65,13 +66,22 @@ func (t *text) runMost(i int, c class, most int) int {
 	return i
 }
 
-// back is the start of the bytes of c that end at i, at most most of them.
+// back is the start of the bytes of c that end at i, at most most of them. It
+// does not reach into what is hidden: there a mask will stand.
 func (t *text) back(i int, c class, most int) int {
-	stop := max(0, i-most)
+	stop := max(t.done, i-most)
 	for i > stop && kinds[t.s[i-1]]&c != 0 {
 		i--
 	}
 	return i
+}
+
+// ends says that there is no byte at i.
+func (t *text) ends(i int) bool {
+	if i >= len(t.s) {
+		t.touched = true
+	}
+	return i >= len(t.s)
 }
 
 // at is the byte at i, or 0 outside.
@@ -138,7 +148,7 @@ func (t *text) line(i int) string {
 // edge says that a word may begin at i: what stands before is no letter and
 // no digit, or is the end of an escape such as \n, = or %3D.
 func (t *text) edge(i int) bool {
-	if i == 0 || !alnum.has(t.s[i-1]) {
+	if i <= t.done || !alnum.has(t.s[i-1]) {
 		return true
 	}
 	if i >= 2 && t.s[i-2] == '\\' {

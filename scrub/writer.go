@@ -21,6 +21,7 @@ type Writer struct {
 	by    *Scrubber
 	buf   []byte // what was written and is kept to look back at, then what is held
 	start int    // where the latter begins
+	done  int    // where in buf the last secret ends
 	wait  int    // look again when buf is this long
 	tail  class  // a secret too long to hold goes on with these
 	total int    // secrets hidden
@@ -84,9 +85,9 @@ func (w *Writer) rest(b []byte) []byte {
 func (w *Writer) pass(more bool) {
 	p := w.by.program()
 	s := string(w.buf)
-	spans, open := p.search(s, w.start, more)
+	spans, open := p.search(s, w.start, w.done, more)
 	if more && open < len(s)-holdMost {
-		if spans, open = p.search(s, w.start, false); len(spans) > 0 && spans[len(spans)-1].to == len(s) {
+		if spans, open = p.search(s, w.start, w.done, false); len(spans) > 0 && spans[len(spans)-1].to == len(s) {
 			w.tail = spans[len(spans)-1].tail
 		}
 	}
@@ -99,14 +100,19 @@ func (w *Writer) pass(more bool) {
 	keep := max(0, open-keepMost)
 	w.buf = append(w.buf[:0], s[keep:]...)
 	w.start = open - keep
+	if len(spans) > 0 {
+		w.done = spans[len(spans)-1].to
+	}
+	w.done = max(0, w.done-keep)
 	w.wait = len(w.buf) + (len(s)-open)/4
 }
 
 // search is the spans of s from start on, and where they end to be certain.
-func (p *program) search(s string, start int, more bool) ([]span, int) {
+// The last span before ends at done.
+func (p *program) search(s string, start, done int, more bool) ([]span, int) {
 	t := p.texts.Get().(*text)
-	*t = text{s: s, more: more, done: start}
-	spans, open := p.scan(t, start, nil)
+	*t = text{s: s, more: more, floor: start, done: done}
+	spans, open := p.scan(t, nil)
 	*t = text{}
 	p.texts.Put(t)
 	if len(p.extra) == 0 {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -178,6 +179,7 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 			return errors.Join(err, w.err)
 		}
 	}
+	runtime.Gosched() // whoever is about to append as well saves a write
 	l.lead(w)
 	return w.err
 }

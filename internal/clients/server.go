@@ -143,7 +143,7 @@ func (c Client) entry(s Server) (fields, error) {
 	case c.shape.url == "":
 		return nil, fmt.Errorf("the settings file of %s takes no remote servers; %s", c.Title, c.instead)
 	case s.TokenEnv != "" && c.shape.tokenRef == "" && c.shape.tokenKey == "":
-		return nil, fmt.Errorf("%s does not read tokens from environment variables; give an Authorization header", c.Title)
+		return nil, fmt.Errorf("%s does not read tokens from environment variables; leave that out, and add the header Authorization to the entry by hand", c.Title)
 	case c.shared && s.literalToken():
 		return nil, fmt.Errorf("a project's file is shared, so no token may stand in it; name an environment variable instead, or connect %s for yourself", c.Title)
 	}

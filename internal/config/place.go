@@ -20,6 +20,16 @@ const (
 	EnvData   = envPrefix + "DATA"
 )
 
+// File returns where the settings file is, or would be if there were one: at
+// the place that a flag asks for, else the environment's, else the usual one.
+func File(flag string, getenv func(string) string) (string, error) {
+	path, _ := LoadOptions{Path: flag, Getenv: getenv}.file(runtime.GOOS)
+	if path == "" {
+		return "", errors.New("no place for settings: the home directory is not known; use --config or " + EnvConfig)
+	}
+	return filepath.Abs(path)
+}
+
 // file returns where the file is, and whether somebody asked for it there. The
 // place is empty when not even the home directory is known.
 func (o LoadOptions) file(goos string) (path string, asked bool) {

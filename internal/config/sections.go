@@ -36,11 +36,11 @@ type Audit struct {
 
 // Scrub says what is taken out of everything that leaves.
 type Scrub struct {
-	Hex             string      `yaml:"hex" default:"lines" enum:"lines,strict,off" doc:"Runs of 64 or more hexadecimal digits: masked on lines that look like keys, everywhere, or nowhere. Strict masks SHA-256 sums too."`
-	Kinds           bool        `yaml:"kinds" default:"false" doc:"Say in the mask what was masked, to find out why."`
-	Allow           []string    `yaml:"allow" form:"exception" doc:"Text that is never masked: exactly as written, or a pattern after re:."`
+	Hex             string      `yaml:"hex" restart:"true" default:"lines" enum:"lines,strict,off" doc:"Runs of 64 or more hexadecimal digits: masked on lines that look like keys, everywhere, or nowhere. Strict masks SHA-256 sums too."`
+	Kinds           bool        `yaml:"kinds" restart:"true" default:"false" doc:"Say in the mask what was masked, to find out why."`
+	Allow           []string    `yaml:"allow" restart:"true" form:"exception" doc:"Text that is never masked: exactly as written, or a pattern after re:."`
 	Values          []Secret    `yaml:"values" form:"secret" doc:"Secrets that are masked wherever they appear, in any usual encoding."`
-	Rules           []ScrubRule `yaml:"rules" doc:"Patterns of your own credentials."`
+	Rules           []ScrubRule `yaml:"rules" restart:"true" doc:"Patterns of your own credentials."`
 	ServerAddresses bool        `yaml:"server_addresses" default:"true" doc:"Mask the addresses of this machine."`
 }
 

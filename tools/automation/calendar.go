@@ -108,15 +108,27 @@ func months(at time.Time, n int) time.Time {
 	return moved
 }
 
-// spell writes a duration the way a person would say it.
-func spell(d time.Duration) string {
-	if d < 0 {
-		return spell(-d) + " ago"
+// secondsBetween counts whole seconds. A Duration would end at 292 years.
+func secondsBetween(from, to time.Time) int64 {
+	n := to.Unix() - from.Unix()
+	switch rest := to.Nanosecond() - from.Nanosecond(); { // towards zero, as Go divides
+	case n > 0 && rest < 0:
+		return n - 1
+	case n < 0 && rest > 0:
+		return n + 1
 	}
-	days := d / (24 * time.Hour)
-	d -= days * 24 * time.Hour
-	if days > 0 {
-		return fmt.Sprintf("%dd %s", days, d.Round(time.Second))
+	return n
+}
+
+// spell writes a number of seconds the way a person would say it.
+func spell(seconds int64) string {
+	if seconds < 0 {
+		return spell(-seconds) + " ago"
 	}
-	return d.Round(time.Second).String()
+	const day = 24 * 60 * 60
+	rest := time.Duration(seconds%day) * time.Second
+	if days := seconds / day; days > 0 {
+		return fmt.Sprintf("%dd %s", days, rest)
+	}
+	return rest.String()
 }

@@ -67,9 +67,8 @@ func (d datetime) Do(_ context.Context, a datetimeArgs) (tools.Result, error) {
 		if err != nil {
 			return tools.Result{}, err
 		}
-		gap := until.Sub(at)
-		seconds := int64(gap / time.Second)
-		m.Until, m.UntilSecs = spell(gap), &seconds
+		seconds := secondsBetween(at, until)
+		m.Until, m.UntilSecs = spell(seconds), &seconds
 	}
 	text, err := json.Marshal(m)
 	return tools.Text(string(text)), err

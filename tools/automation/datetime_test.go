@@ -25,6 +25,8 @@ func TestDatetime(t *testing.T) {
 		"local time is meant":                 {datetimeArgs{At: "2026-07-01 09:00", Timezone: "Europe/Berlin"}, `{"utc":"2026-07-01T07:00:00Z","unix_ms":1782889200000,"weekday":"Wednesday","iso_week":"2026-W27","local":"2026-07-01T09:00:00+02:00","timezone":"Europe/Berlin","utc_offset":"+02:00","dst":true}`},
 		"a day over the change of the clocks": {datetimeArgs{At: "2026-03-28T12:00", Timezone: "Europe/Berlin", Add: "1d"}, `{"utc":"2026-03-29T10:00:00Z","unix_ms":1774778400000,"weekday":"Sunday","iso_week":"2026-W13","local":"2026-03-29T12:00:00+02:00","timezone":"Europe/Berlin","utc_offset":"+02:00","dst":true}`},
 		"until":                               {datetimeArgs{Until: "2026-02-02"}, `{"utc":"2026-01-31T12:30:00Z","unix_ms":1769862600000,"weekday":"Saturday","iso_week":"2026-W05","until":"1d 11h30m0s","until_seconds":127800}`},
+		"longer than a Duration":              {datetimeArgs{At: "0001-01-02", Until: "9999-01-01"}, `{"utc":"0001-01-02T00:00:00Z","unix_ms":-62135510400000,"weekday":"Tuesday","iso_week":"1-W01","until":"3651693d 0s","until_seconds":315506275200}`},
+		"longer ago than a Duration":          {datetimeArgs{At: "9999-01-01", Until: "0001-01-02"}, `{"utc":"9999-01-01T00:00:00Z","unix_ms":253370764800000,"weekday":"Friday","iso_week":"9998-W53","until":"3651693d 0s ago","until_seconds":-315506275200}`},
 		"ago":                                 {datetimeArgs{Until: "2026-01-31T12:00:00Z"}, `{"utc":"2026-01-31T12:30:00Z","unix_ms":1769862600000,"weekday":"Saturday","iso_week":"2026-W05","until":"30m0s ago","until_seconds":-1800}`},
 	} {
 		t.Run(name, func(t *testing.T) {
