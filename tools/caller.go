@@ -24,8 +24,11 @@ type Caller struct {
 // Principal names the owner of what a call leaves behind. No two callers share
 // one, whatever characters their names have.
 func (c Caller) Principal() string {
-	escape := strings.NewReplacer("%", "%25", "/", "%2F")
-	return escape.Replace(c.Agent) + "/" + escape.Replace(c.User)
+	return escaped(c.Agent) + "/" + escaped(c.User)
+}
+
+func escaped(name string) string {
+	return strings.ReplaceAll(strings.ReplaceAll(name, "%", "%25"), "/", "%2F")
 }
 
 // A Reporter takes word of a running call to whoever waits for it.

@@ -9,7 +9,6 @@ package tools
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 )
@@ -75,10 +74,17 @@ type Spec struct {
 	Repeats bool
 }
 
-var (
-	namePattern  = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
-	groupPattern = regexp.MustCompile(`^[a-z][a-z0-9_]{0,31}$`)
-)
+// isName reports whether text is lower_snake_case of at most so many bytes. It
+// is no regular expression because compiling one would cost every start.
+func isName(text string, most int) bool {
+	for i, c := range []byte(text) {
+		letter := c >= 'a' && c <= 'z'
+		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
+			return false
+		}
+	}
+	return text != "" && len(text) <= most
+}
 
 // check names everything that is missing or wrong in s.
 func (s Spec) check() error {
@@ -86,10 +92,10 @@ func (s Spec) check() error {
 	missing := func(what string) {
 		problems = append(problems, fmt.Errorf("tool %q has no %s", s.Name, what))
 	}
-	if !namePattern.MatchString(s.Name) {
+	if !isName(s.Name, 64) {
 		problems = append(problems, fmt.Errorf("tool name %q is not lower_snake_case of at most 64 characters", s.Name))
 	}
-	if !groupPattern.MatchString(s.Group) {
+	if !isName(s.Group, 32) {
 		missing("group")
 	}
 	if strings.TrimSpace(s.Title) == "" {

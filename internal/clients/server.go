@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -28,9 +29,9 @@ type Server struct {
 }
 
 var (
-	nameRule   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
-	envRule    = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
-	headerRule = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+	nameRule   = rule(`^[A-Za-z0-9_-]{1,64}$`)
+	envRule    = rule(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	headerRule = rule("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
 // Check reports what is wrong with s, whatever the client.
@@ -49,7 +50,7 @@ func (s Server) Check() error {
 		return errors.New("headers and tokens are for servers with a URL; a command gets its secrets from the environment")
 	}
 	for key := range s.Env {
-		if !envRule.MatchString(key) {
+		if !envRule().MatchString(key) {
 			return fmt.Errorf("%q cannot be the name of an environment variable", key)
 		}
 	}
@@ -61,8 +62,14 @@ func (s Server) Check() error {
 	return nil
 }
 
+// rule compiles a pattern when it is first needed: every start of the server
+// would pay for it otherwise.
+func rule(pattern string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+}
+
 func checkName(name string) error {
-	if !nameRule.MatchString(name) {
+	if !nameRule().MatchString(name) {
 		return fmt.Errorf("the server cannot be called %q: use 1 to 64 letters, digits, \"-\" and \"_\"", name)
 	}
 	return nil
@@ -79,11 +86,11 @@ func (s Server) checkRemote() error {
 	if u.User != nil {
 		return errors.New("the address holds a user or a password; send a token in a header instead")
 	}
-	if s.TokenEnv != "" && !envRule.MatchString(s.TokenEnv) {
+	if s.TokenEnv != "" && !envRule().MatchString(s.TokenEnv) {
 		return fmt.Errorf("%q cannot be the name of an environment variable", s.TokenEnv)
 	}
 	for key, value := range s.Headers {
-		if !headerRule.MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
+		if !headerRule().MatchString(key) || !utf8.ValidString(value) || strings.ContainsAny(value, "\r\n\x00") {
 			return fmt.Errorf("header %q is not one that HTTP can send", key)
 		}
 	}

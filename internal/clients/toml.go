@@ -2,7 +2,6 @@ package clients
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -30,7 +29,7 @@ type tomlStatement struct {
 type rawTOML string
 
 // tomlScalar is what may stand bare on the right of a key.
-var tomlScalar = regexp.MustCompile(`^(true|false|[+-]?(inf|nan)` +
+var tomlScalar = rule(`^(true|false|[+-]?(inf|nan)` +
 	`|0x[0-9A-Fa-f_]+|0o[0-7_]+|0b[01_]+` +
 	`|[+-]?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9][0-9_]*)?` +
 	`|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9:]{5,8}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?` +
@@ -235,7 +234,7 @@ func (s *tomlScanner) value(depth int) (any, error) {
 		}
 	}
 	text := string(s.src[start:s.pos])
-	if !tomlScalar.MatchString(text) {
+	if !tomlScalar().MatchString(text) {
 		s.pos = start
 		return nil, s.fail("a value should stand here; text needs quotes")
 	}
