@@ -11,8 +11,9 @@ GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w
 help: ## show what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
+# Silent, because run serves on stdout: whatever make prints is no message.
 build: ## build bin/mcp-tools, a static binary
-	CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/mcp-tools
+	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/mcp-tools
 
 run: build ## build and serve over stdio; ARGS="--http 127.0.0.1:8080" for HTTP
 	@./$(BIN) serve $(ARGS)

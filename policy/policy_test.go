@@ -237,6 +237,23 @@ func TestNothingIsAllowedByOmission(t *testing.T) {
 	}
 }
 
+// TestProfileOf: a provider's profile stands in for the default, and for no
+// profile that was chosen.
+func TestProfileOf(t *testing.T) {
+	p := compile(t, Rules{Profile: "coding", ByProvider: map[string]ProviderRules{"local": {Profile: "lean"}, "other": {Allow: List{"*"}}}})
+	for want, subjects := range map[string][]Subject{
+		"coding":  {{}, {Provider: "other"}, {Provider: "nobody"}},
+		"lean":    {{Provider: "local"}},
+		"minimal": {{Profile: "minimal"}, {Profile: "minimal", Provider: "local"}},
+	} {
+		for _, s := range subjects {
+			if got := p.ProfileOf(s); got != want {
+				t.Errorf("ProfileOf(%+v) = %q, want %q", s, got, want)
+			}
+		}
+	}
+}
+
 func TestResolveProfile(t *testing.T) {
 	p := compile(t, Rules{Profile: "coding", Profiles: map[string]ProfileRules{"reviewer": {Extends: "readonly"}}})
 	for name, want := range map[string]string{"": "coding", "full": "full", "reviewer": "reviewer"} {

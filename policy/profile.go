@@ -53,6 +53,20 @@ func (p *Policy) ResolveProfile(name string) (string, error) {
 	return "", errors.New(text + "; there are " + strings.Join(p.ordered, ", "))
 }
 
+// ProfileOf names the profile that a subject begins with: the one that was
+// chosen for it, else its provider's, else the default.
+func (p *Policy) ProfileOf(s Subject) string {
+	switch c := p.class(s); {
+	case c.chosen:
+		return s.Profile
+	case c.provider != nil && c.provider.profile != nil:
+		return c.provider.profile.name
+	case c.profile != nil:
+		return c.profile.name
+	}
+	return ""
+}
+
 func (p *Policy) describe(from *profile) Profile {
 	out := Profile{
 		Name: from.name, Doc: from.doc, BuiltIn: from.builtIn,

@@ -123,12 +123,18 @@ func (t *text) judge(name string, w weight, v place) (span, bool) {
 	if w == entirely && strings.Contains(value, "://") {
 		return span{}, false // the password in an address is found on its own
 	}
+	if v.tag && t.at(to) != '<' || v.flag && lower.all(value) && len(value) < 10 { // prose: the --password option
+		return span{}, false
+	}
 	s := setting{
 		weight: w, loud: loud, value: value, quoted: v.quote != 0, tight: v.tight, inList: v.inList, escorted: v.escorted,
 	}
+	if v.quote == 0 && v.member && isNumber(value) {
+		return span{}, false // a mask is no number, and JSON must stay JSON
+	}
 	if v.quote == 0 {
 		s.code = (t.at(to) != 0 && strings.IndexByte(",;)}]", t.s[to]) >= 0 || t.at(to) == '(' || t.at(to) == '[') && !v.query && !v.opened
-		s.config = v.opened || t.alone(v.name, to)
+		s.config = v.opened && !(v.sep == ':' && letter.all(value)) || t.alone(v.name, to)
 	}
 	if !s.secret() {
 		return span{}, false

@@ -38,6 +38,8 @@ func TestSettings(t *testing.T) {
 		`SECRET_KEY_BASE=«%s»`, `VIRTUAL_HOST=«app.example.com»`, `VIRTUAL_PORT=«8080»`, `SENTRY_AUTH_TOKEN=«%s»`, `ENV DB_PASSWORD=«hunter22x»`,
 		"SESSION_KEY=«%s»", `export TOKEN='«%s»'`, "DSN=«user:pw123@/db»", `DATABASE_URL=postgres://u:«p4ssw0rd»@db.example.com:5432/app`,
 		`REDIS_URL=redis://:«p4ssw0rd»@cache:6379/0`, `MONGO_URI="mongodb+srv://app:«p4ssw0rd»@cluster0.mongodb.net/x?retryWrites=true"`,
+		`MY_SECRET=«abc_def_ghi»`, `SECRET_KEY = «abcdefgh1»`, `api_key=«abcdefghijklmnop»`, `secret: «abcdefghijklmnop»`, `bearer=«abcdef1234»`,
+		`secret = "«abcdefghijklmnop»"`, `password: «correcthorse»`, `token=«abcdefgh»`,
 		// YAML, TOML, INI, properties
 		`password: «hunter22»`, `  password: "«hunter22»"`, `  - password: '«hunter22»' # mine`, `password = "«hunter22»"`, `password=«hunter22»`,
 		`spring.datasource.password=«hunter22»`, `token: «%s»`, `api_key: «%s»`, `apiKey: "«%s»"`, `secret = «%s»`, `client-key-data: «%s»`,
@@ -127,6 +129,8 @@ func TestHarmless(t *testing.T) {
 		`password: changeme`, `API_KEY=your-api-key-here`, `password: !vault`, `token: %TOKEN%`, `password: null`, `token=undefined`, `postgres://user:${PASS}@host/db`,
 		`postgres://host/db`, `postgres://user@host/db`, `https://user:<password>@host`, `secret: [REDACTED]`, `token: [REDACTED:token]`, `host: [SERVER_IP]`,
 		`ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `sk-xxxxxxxxxxxxxxxxxxxxxxxx`, `AKIAXXXXXXXXXXXXXXXX`,
+		`{"password": 12345678, "API_TOKEN": 123456789012345678901234}`, `{"VIRTUAL_PORT": 8080}`,
+		`http://user:password@host is the form`, `the --username and --password options`, `I<pass> because`, `TypeError("pwd: expected bytes")`,
 		// numbers and names that look drawn by lot
 		`123e4567-e89b-42d3-a456-426614174000`, `id: 123e4567-e89b-42d3-a456-426614174000`, `commit 0123456789abcdef0123456789abcdef01234567`,
 		`sha256:` + sha, `image: nginx@sha256:` + sha, sha + `  file.tar.gz`, `"integrity": "sha512-q1w2e3r4t5y6u7i8o9p0/A+SDFghjKLzxcvBNM==",`,

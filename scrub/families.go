@@ -96,7 +96,8 @@ func hostFamilies() []family {
 // cloudFamilies are the keys of clouds, platforms and databases.
 func cloudFamilies() []family {
 	return join(
-		each(family{kind: "aws_key", chars: upper | digit, least: 16}, "AKIA", "ASIA", "ABIA", "ACCA"),
+		each(family{kind: "aws_key", chars: upper | digit, least: 16}, "AKIA"),
+		each(family{kind: "aws_key", chars: upper | digit, least: 16, more: detached}, "ASIA", "ABIA", "ACCA"),
 		each(family{kind: "aws_key", chars: base64 | equal, least: 80, more: detached}, "ABSK"),
 		each(family{kind: "google_key", chars: token, least: 30, more: detached}, "AIza"),
 		each(family{kind: "google_secret", chars: token, least: 20}, "GOCSPX-"),

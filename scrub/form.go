@@ -47,13 +47,17 @@ func (f form) at(offset int, window string) []trigger {
 // find compares what stands around at, where the byte of the form with that
 // offset should be.
 func (f form) find(t *text, at, offset int) (span, bool) {
-	to, ok := f.forward(t, at, offset)
+	to, ok := f.forward(t, at, offset, false)
 	if !ok {
-		return span{}, false
+		if to, ok = f.forward(t, at, offset, true); !ok {
+			return span{}, false
+		}
 	}
-	from, ok := f.backward(t, at, offset)
+	from, ok := f.backward(t, at, offset, false)
 	if !ok {
-		return span{}, false
+		if from, ok = f.backward(t, at, offset, true); !ok {
+			return span{}, false
+		}
 	}
 	if f.bounded && (from > 0 && digit.has(t.s[from-1]) || digit.has(t.at(to))) {
 		return span{}, false
@@ -66,12 +70,12 @@ func (f form) find(t *text, at, offset int) (span, bool) {
 
 func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
 
-// forward is where the form ends of which the byte k is at i.
-func (f form) forward(t *text, i, k int) (int, bool) {
+// forward is where the form ends of which the byte k is at i. What looks like
+// a line break can be part of the form or not; breaks says which to try first.
+func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k < len(f.text); k++ {
-		if i < len(t.s) && !f.same(t.s[i], f.text[k]) && k > 0 {
-			j := t.wrapAfter(i)
-			if j > i && blank.has(f.text[k]) && blank.has(t.s[j-1]) {
+		if j := t.wrapAfter(i); j > i && k > 0 && (breaks || !f.same(t.s[i], f.text[k])) {
+			if blank.has(f.text[k]) && blank.has(t.s[j-1]) {
 				j-- // one of the blanks is not of the wrap
 			}
 			i = j
@@ -84,11 +88,11 @@ func (f form) forward(t *text, i, k int) (int, bool) {
 	return i, true
 }
 
-// backward is where the form begins of which the byte k is at i. A blank of
-// the form can stand before a wrap or be one of the wrap's.
-func (f form) backward(t *text, i, k int) (int, bool) {
+// backward is where the form begins of which the byte k is at i.
+func (f form) backward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k > 0; k-- {
-		if j := t.wrapBefore(i); j < i && j > 0 && f.same(t.s[j-1], f.text[k-1]) && (blank.has(t.s[i-1]) || !f.same(t.s[i-1], f.text[k-1])) {
+		j := t.wrapBefore(i)
+		if j < i && j > 0 && f.same(t.s[j-1], f.text[k-1]) && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
 			i = j
 		}
 		if i == 0 || !f.same(t.s[i-1], f.text[k-1]) {

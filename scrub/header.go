@@ -2,15 +2,13 @@ package scrub
 
 import (
 	b64 "encoding/base64"
+	"slices"
 	"strings"
 )
 
 // headerTriggers are for credentials that follow a scheme rather than a name.
 func headerTriggers() []trigger {
-	return append(append(
-		on(bearer, 1, "eare"),
-		on(basic, 1, "asic")...),
-		on(cookie, 1, "ooki")...)
+	return slices.Concat(on(bearer, 1, "eare"), on(assignment, 0, "eare"), on(basic, 1, "asic"), on(cookie, 1, "ooki"))
 }
 
 // credentialEnd is the end of a credential: what may follow it in a header,

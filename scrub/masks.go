@@ -14,7 +14,8 @@ const ServerIP = "[SERVER_IP]"
 const (
 	maskHead   = "[REDACTED"
 	serverHead = "[SERVER_"
-	maskMost   = 64
+	maskMost   = 80
+	inMask     = token | dot | atSign // of what a mask tells
 )
 
 // maskAt is the length of the mask that s begins with: [REDACTED],
@@ -32,7 +33,7 @@ func maskAt(s string) int {
 		return 0
 	}
 	from := i
-	for i < len(s) && i < maskMost && word.has(s[i]) {
+	for i < len(s) && i < maskMost && inMask.has(s[i]) {
 		i++
 	}
 	if i == from || i == len(s) || s[i] != ']' {

@@ -9,7 +9,9 @@ type place struct {
 	tight    bool // = with no blank
 	inList   bool // behind a comma, or compared
 	escorted bool // a header or a flag
+	flag     bool // behind a flag and a blank
 	query    bool // in the query of an address, or in a form
+	member   bool // the name is in double quotes, as in JSON
 	opened   bool // in the same quotes as the name: "token: abc"
 	sep      byte
 	tag      bool // between <name> and </name>
@@ -23,6 +25,7 @@ func (t *text) separator(from, to int) (place, bool) {
 	v.query = before == '?' || before == '&' || before == ';'
 	i, inQuotes := t.closing(to)
 	v.opened = !inQuotes && quote.has(before)
+	v.member = inQuotes && before == '"'
 	j := t.run(i, blank)
 	v.sep = t.at(j)
 	switch v.sep {
@@ -164,7 +167,7 @@ func (t *text) paired(v place, i int) (place, bool) {
 // netrc's, SQL's, or one behind a type.
 func (t *text) afterBlank(v place, i int) (place, bool) {
 	if t.has(v.name, "--") || t.has(v.name, "-") && v.name > 0 && white.has(t.at(v.name-1)) {
-		v.escorted = true
+		v.escorted, v.flag = true, true
 		v, ok := t.opening(v, i)
 		return v, ok && t.at(v.from) != '-'
 	}

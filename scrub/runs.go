@@ -47,7 +47,7 @@ func dotted(t *text, from int) (span, bool) {
 		return span{}, false
 	}
 	end := t.run(second+1, token)
-	ok := end-second > 25 && end-second < 45 && upper.has(t.s[from]) && random(t.s[from:first]) && random(t.s[second+1:end])
+	ok := end-second > 25 && end-second < 45 && upper.has(t.s[from]) && varied(t.s[from:first]) && varied(t.s[second+1:end])
 	return span{from: from, to: end, kind: "discord_token", tail: token}, ok
 }
 
@@ -63,7 +63,7 @@ func hexRun(t *text, from int, h Hex) (span, bool) {
 		if t.at(from) == '0' && t.at(to) == 'x' && to-from == 1 {
 			from, to = to+1, t.run(to+1, anyHex)
 		}
-		if to-from >= 64 && letter.any(t.s[from:to]) { // else it is a number
+		if to-from >= 64 && !isNumber(t.s[from:to]) {
 			break
 		}
 		if !inRun.has(t.at(to)) || to >= t.end() {

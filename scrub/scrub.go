@@ -6,9 +6,9 @@
 // from or goes to, reads no files, and keeps nothing of what it sees.
 //
 // A search is one pass. Every secret has four bytes that it cannot do without,
-// its trigger; a filter of all triggers passes over ordinary text at about
-// one byte a cycle or two, and only behind a trigger a finder looks closer. Finders
-// read a bounded piece of text and never start over, so time is linear.
+// its trigger; a filter of all triggers passes over ordinary text at a few
+// cycles a byte, and only at a trigger does a finder look closer. Finders read
+// a bounded piece of text and never start over, so time is linear.
 //
 // Begin with Scrubber.Text in this file, then scan.go for the search,
 // families.go for the list of token formats and assign.go for name=value.
@@ -43,9 +43,8 @@ type Rule struct {
 // values are set and removed. The zero Scrubber and a nil one hide what the
 // default options hide.
 type Scrubber struct {
-	now     atomic.Pointer[program]
-	options Options
-	fixed   *program // without dynamic values
+	now   atomic.Pointer[program]
+	fixed *program // without dynamic values
 
 	mu     sync.Mutex
 	values map[string][]form
@@ -57,27 +56,29 @@ func New(o Options) (*Scrubber, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Scrubber{options: o, fixed: fixed}
+	s := &Scrubber{fixed: fixed}
 	s.now.Store(fixed)
 	return s, nil
 }
 
 // builtin is the program of the default options.
-var builtin = func() *program {
-	p, err := compile(Options{})
-	if err != nil {
-		panic(err) // the test of the defaults cannot have passed
+var builtin = newProgram(HexLines)
+
+// newProgram looks for all secrets known by their look.
+func newProgram(h Hex) *program {
+	triggers := staticTriggers()
+	return &program{
+		triggers: triggers, index: newIndex(triggers), run: runFinder(h), texts: &sync.Pool{New: func() any { return new(text) }},
 	}
-	return p
-}()
+}
 
 func compile(o Options) (*program, error) {
 	if !slices.Contains([]Hex{"", HexLines, HexStrict, HexOff}, o.Hex) {
 		return nil, fmt.Errorf("hex is %q; use %q, %q or %q", o.Hex, HexLines, HexStrict, HexOff)
 	}
-	p := &program{triggers: staticTriggers(), run: runFinder(o.Hex), kinds: o.Kinds}
-	p.texts = &sync.Pool{New: func() any { return new(text) }}
-	p.index = newIndex(p.triggers)
+	p := new(program)
+	*p = *builtin
+	p.run, p.kinds = runFinder(o.Hex), o.Kinds
 	for _, r := range o.Extra {
 		re, err := regexp.Compile(r.Pattern)
 		if err != nil {
@@ -86,8 +87,8 @@ func compile(o Options) (*program, error) {
 		if re.MatchString("") {
 			return nil, fmt.Errorf("rule %q: pattern %q matches nothing at all; make it match one byte at least", r.Name, r.Pattern)
 		}
-		if !word.all(r.Name) || r.Name == "" {
-			return nil, fmt.Errorf("rule %q: a name is made of letters, digits and _", r.Name)
+		if !inMask.all(r.Name) || r.Name == "" || len(r.Name) > 64 {
+			return nil, fmt.Errorf("rule %q: a name has up to 64 letters, digits and . _ - @", r.Name)
 		}
 		p.extra = append(p.extra, Rule{r.Name, r.Pattern, re})
 	}

@@ -16,7 +16,8 @@ func userinfo(t *text, at int) (span, bool) {
 	} else if !t.has(at+1, "://") {
 		return span{}, false
 	}
-	host := t.hostAt(from, t.s[t.back(at+1, alnum|plus|dash|dot, 20):at+1])
+	scheme := t.s[t.back(at+1, alnum|plus|dash|dot, 20) : at+1]
+	host := t.hostAt(from, scheme)
 	if host < 0 {
 		return span{}, false
 	}
@@ -26,7 +27,7 @@ func userinfo(t *text, at int) (span, bool) {
 		return span{from: from, to: host, kind: "url_password"}, len(user) >= 16 && alnum.any(user) && !placeholder(user) && random(user)
 	}
 	v := user[i+1:]
-	if v == "" || placeholder(v) || strings.Trim(v, "*") == "" || v == "password" && user[:i] == "user" {
+	if v == "" || placeholder(v) || webSchemes.has(scheme) && named(v) && named(user[:i]) { // user:password is how one explains it
 		return span{}, false
 	}
 	return span{from: from + i + 1, to: host, kind: "url_password"}, true

@@ -24,8 +24,8 @@ func (s setting) secret() bool {
 	if s.weight == entirely {
 		return len(v) >= 4 && !pathLike(v)
 	}
-	if digit.all(v) || isNumber(v) {
-		return s.weight == password && len(v) >= 6 || len(v) >= 20 && s.weight != weak
+	if isNumber(v) {
+		return digit.all(v) && (s.weight == password && len(v) >= 6 || len(v) >= 20 && s.weight != weak)
 	}
 	if s.inList || s.weight == weak {
 		return s.likely()
@@ -62,7 +62,7 @@ func (s setting) quotedSecret() bool {
 		return false // a word of another language
 	}
 	if (letter | under | dash | dot | colon).all(v) { // letters only: a name more often than a secret
-		return s.weight == password && !compound(v) || s.loud && !compound(v) || len(v) >= 16 && mixedCase(v)
+		return !compound(v) && (s.weight == password || s.loud || len(v) >= 14)
 	}
 	return digit.any(v) || s.weight == password || s.loud || mixedCase(v)
 }
@@ -79,14 +79,25 @@ func (s setting) bareSecret() bool {
 	names := (word | dot | dash).all(v)
 	switch {
 	case names && !digit.any(v): // letters: a variable, a type, a word of prose
-		return !s.code && !compound(v) && (s.loud && s.tight || s.weight == password && (s.tight || s.config) && !mixedCase(v)) ||
-			len(v) >= 20 && random(v)
+		return s.letters()
 	case names && numbered(v): // token2, sha256, process.env.KEY1
-		return !s.code && (s.loud && s.tight || s.weight == password && (s.tight || s.config) && !strings.ContainsAny(v, "._"))
+		return !s.code && (s.loud && (s.tight || s.config) || s.weight == password && (s.tight || s.config) && !strings.ContainsAny(v, "._"))
 	case s.loud && s.tight, s.tight && !s.code, s.config && s.weight == password:
 		return true
 	}
 	return digit.any(v) && (random(v) || !names && !s.code || s.config || len(v) >= 16 && !s.code)
+}
+
+// letters judges a value of letters without quotes.
+func (s setting) letters() bool {
+	v := s.value
+	if len(v) >= 20 && random(v) {
+		return true
+	}
+	if s.code || !s.loud && (compound(v) || mixedCase(v)) {
+		return false
+	}
+	return s.tight || s.config && (s.weight == password && !compound(v) || len(v) >= 16 && !compound(v))
 }
 
 // passphrase judges words with blanks between: prose says so.
@@ -197,11 +208,14 @@ func numbered(v string) bool {
 	return 4*figures <= len(v) && !digit.has(v[0])
 }
 
-// isNumber says that v is a number as code writes it: 0x1f, -12, 1_000.
+// isNumber says that v is a number as code or JSON writes it: 0x1f, -12, 1e9.
 func isNumber(v string) bool {
 	v = strings.TrimPrefix(v, "-")
 	if hex, ok := strings.CutPrefix(v, "0x"); ok {
 		return len(hex) <= 16 && (anyHex | under).all(hex)
+	}
+	if i := strings.IndexAny(v, "eE"); i > 0 && digit.all(strings.TrimLeft(v[i+1:], "+-")) {
+		v = v[:i]
 	}
 	return (digit | under | dot).all(v) && digit.any(v)
 }

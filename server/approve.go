@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -47,6 +48,9 @@ const (
 	// maxShown bounds what a person is asked to read. What is longer is
 	// refused: nobody can approve what is not shown.
 	maxShown = 8 << 10
+	// wayBack is how long an answer may take from the person to us, so that one
+	// at the last moment counts, and none at all is told from a stale state.
+	wayBack = 10 * time.Second
 )
 
 // resume reads what a call that is made again brought along. A state that was
@@ -87,8 +91,9 @@ func (p *passage) ask(need *tools.Asking) (*Ask, error) {
 				Try("do it another way")
 		}
 	}
+	patience := time.Duration(len(questions))*p.now.ApprovalTimeout + wayBack // they may be put one after the other
 	state, err := p.server.seal.close(ticket{
-		For: p.stub(), Approved: p.approved, State: need.State, Expires: p.start.Add(p.now.ApprovalTimeout),
+		For: p.stub(), Approval: p.asking, Approved: p.approved, State: need.State, Expires: time.Now().Add(patience),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
@@ -103,7 +108,7 @@ func (p *passage) approve() error {
 		p.approved, p.approval = true, "elicitation"
 		return nil
 	}
-	if p.Reply != nil {
+	if p.ticket.Approval {
 		return p.judge(p.Reply.Answers[approvalKey])
 	}
 	if p.Can == nil || !p.Can(tools.Person) {
@@ -115,6 +120,7 @@ func (p *passage) approve() error {
 		return tools.Errorf(tools.Refused, "the arguments of %s are %d bytes, too long for a person to approve", p.tool.Spec.Name, len(shown)).
 			Try("make several smaller calls")
 	}
+	p.asking = true
 	return &tools.Asking{Questions: map[string]tools.Question{approvalKey: {
 		To:     tools.Person,
 		Params: map[string]any{"message": p.questionText(shown), "requestedSchema": decisionForm()},
@@ -156,7 +162,7 @@ func (p *passage) questionText(shown string) string {
 	if p.why != "" {
 		b.WriteString(" " + visible(p.why))
 	}
-	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", visible(p.Caller.Principal()), p.now.profileName(p.Caller.Profile), shown)
+	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", visible(p.Caller.Principal()), p.now.Policy.ProfileOf(p.subject()), shown)
 	return b.String()
 }
 
@@ -171,6 +177,15 @@ func decisionForm() map[string]any {
 	}
 }
 
+// hides reports whether r is not seen, or moves what is.
+func hides(r rune) bool {
+	return unicode.IsControl(r) || r == brailleBlank || unicode.Is(unicode.Z, r) && r != ' ' ||
+		unicode.In(r, unicode.Cf, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// brailleBlank looks like a space and is, by its category, a symbol.
+const brailleBlank = '\u2800'
+
 // visible shows characters that hide or rearrange what a person reads.
 func visible(text string) string {
 	var b strings.Builder
@@ -178,7 +193,7 @@ func visible(text string) string {
 		switch {
 		case r == '\n' || r == '\t':
 			b.WriteRune(r)
-		case unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp):
+		case hides(r):
 			fmt.Fprintf(&b, "<U+%04X>", r)
 		default:
 			b.WriteRune(r)

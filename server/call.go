@@ -73,6 +73,7 @@ type passage struct {
 	why       string // the tool's reason for its rating
 	looping   bool   // refused as a loop
 	verdict   policy.Verdict
+	asking    bool // for approval, now
 	approved  bool
 	approval  string // how
 	ticket    ticket // that the call came with
@@ -91,6 +92,7 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 		return res, err
 	}
 	defer leave()
+	defer p.rescue(&res, &err)
 	if ctx.Err() != nil { // given up while it waited
 		return res, context.Cause(ctx)
 	}
@@ -151,12 +153,17 @@ func (p *passage) noSuchTool() error {
 	for _, t := range p.server.Tools(p.Access) {
 		names = append(names, t.Spec.Name)
 	}
-	err := tools.Errorf(tools.NotFound, "there is no tool %q here", clip(p.Tool, 80))
-	if nearest := tools.Nearest(clip(p.Tool, 80), names); nearest != "" {
+	name := p.toolName()
+	err := tools.Errorf(tools.NotFound, "there is no tool %q here", name)
+	if nearest := tools.Nearest(name, names); nearest != "" {
 		return err.Try("did you mean %q?", nearest)
 	}
 	return err.Try("call tools/list to see what there is")
 }
+
+// toolName is what the client called the tool, fit to be repeated: scrubbed
+// before it is cut, because half a key matches no pattern.
+func (p *passage) toolName() string { return clip(p.server.scrub.Text(p.Tool), 80) }
 
 // decide combines the policy's word with how risky this very call is, and
 // gets an approval where the two want one.
@@ -182,18 +189,11 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 		limit = p.now.Limits.Timeout
 	}
 	running := &tools.Running{Caller: p.Caller, Report: p.Report}
-	if p.Reply != nil {
+	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
 		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
 	ctx, cancel := context.WithTimeoutCause(tools.With(ctx, running), limit, errOvertime)
 	defer cancel()
-	defer func() {
-		if r := recover(); r != nil {
-			p.server.log.Error("a tool panicked", "tool", p.tool.Spec.Name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-			res, err = tools.Result{}, tools.Errorf(tools.Internal, "%s failed unexpectedly", p.tool.Spec.Name).
-				Because(fmt.Errorf("panic: %v", r)).Try("try something else; the operator finds the cause in the log")
-		}
-	}()
 	res, err = p.call.Run(ctx)
 	if err == nil || ctx.Err() == nil {
 		return res, err
@@ -203,6 +203,18 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 	}
 	return res, tools.Errorf(tools.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).
 		Try("ask for less, or for part of it")
+}
+
+// rescue makes an error of a panic of the tool, be it while it checks its
+// arguments, rates the call or works.
+func (p *passage) rescue(res *tools.Result, err *error) {
+	r := recover()
+	if r == nil {
+		return
+	}
+	p.server.log.Error("a tool panicked", "tool", p.tool.Spec.Name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	*res, *err = tools.Result{}, tools.Errorf(tools.Internal, "%s failed unexpectedly", p.tool.Spec.Name).
+		Because(fmt.Errorf("panic: %v", r)).Try("try something else; the operator finds the cause in the log")
 }
 
 // errOvertime ends the context of a call that takes too long.

@@ -89,6 +89,53 @@ func TestErrorsAndNamesAreScrubbedToo(t *testing.T) {
 	}
 }
 
+// Whatever is cut may be cut in the middle of a credential, and then nobody
+// recognises the rest of it.
+func TestNotEvenHalfASecretGetsOut(t *testing.T) {
+	half := plantedKey()[:12]
+	for at := 30; at < 90; at += 7 {
+		before := strings.Repeat("x", at) + " "
+		b := newTestServer(t)
+		for _, a := range []Answer{
+			call(t, b, before+plantedKey(), `{}`),
+			call(t, b, "echo", `{"n":"`+before+plantedKey()+`"}`),
+			call(t, b, "echo", `{"`+before+plantedKey()+`":1}`),
+			call(t, b, "echo", `{}`, func(r *Request) { r.Trace = map[string]string{"traceparent": before + plantedKey()} }),
+		} {
+			if strings.Contains(a.Result.Text(), half) {
+				t.Errorf("the answer has half of it: %q", a.Result.Text())
+			}
+		}
+		for _, e := range b.journal.all() {
+			if strings.Contains(e.Tool+e.Error+e.Trace, half) {
+				t.Errorf("the journal has half of it: %+v", e)
+			}
+		}
+	}
+}
+
+// moody is a tool that fails before it begins.
+type moody struct{ act[none] }
+
+func (moody) Rate(context.Context, none) (tools.Risk, string) { panic("oh no") }
+
+func TestAPanicWhileRatingIsAnError(t *testing.T) {
+	b := newTestServer(t, func(c *Config) {
+		set, err := tools.NewSet(tools.New(moody{act[none]{spec: tools.Spec{
+			Name: "moody", Group: "test", Title: "moody", Doc: "It is moody.", Risk: tools.Reads,
+		}}}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
+	})
+	for range 2 { // the second finds the slot of the first free
+		if a := call(t, b, "moody", `{}`); a.Result.Kind != tools.Internal || strings.Contains(a.Result.Text(), "oh no") {
+			t.Errorf("got %s %q", a.Result.Kind, a.Result.Text())
+		}
+	}
+}
+
 func TestLongResultsAreCutAndKept(t *testing.T) {
 	b := newTestServer(t)
 	a := call(t, b, "long", `{"n":500}`)
@@ -235,8 +282,15 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 }
 
 func TestApproversSeeHiddenCharacters(t *testing.T) {
-	if got := visible("rm\u202e x\x1b[2K\u200b"); got != "rm<U+202E> x<U+001B>[2K<U+200B>" {
-		t.Errorf("they see %q", got)
+	for text, want := range map[string]string{
+		"rm\u202e x\x1b[2K\u200b": "rm<U+202E> x<U+001B>[2K<U+200B>",
+		"a\u3164\u2800\u00a0b":    "a<U+3164><U+2800><U+00A0>b", // they look like spaces
+		"a\ufe0f\U000e0101b":      "a<U+FE0F><U+E0101>b",        // they are not seen at all
+		"größe 名前\n\t\u2028":      "größe 名前\n\t<U+2028>",
+	} {
+		if got := visible(text); got != want {
+			t.Errorf("they see %q, want %q", got, want)
+		}
 	}
 }
 

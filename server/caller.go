@@ -69,6 +69,15 @@ type Challenge struct {
 	Status int    // 401 or 403
 	Header string // of WWW-Authenticate
 	Reason string // what is said to the client; the same for every token that is not good
+	Cause  error  // for the log, where there is more to say than the client may hear
 }
 
 func (c *Challenge) Error() string { return c.Reason }
+
+// why is what the log says of it.
+func (c *Challenge) why() string {
+	if c.Cause != nil {
+		return c.Cause.Error()
+	}
+	return c.Reason
+}

@@ -2,7 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
+	"fmt"
 	"sync"
 	"time"
 )
@@ -134,7 +134,7 @@ func (c *conn) send(msg []byte) {
 	}
 }
 
-var errShutdown = errors.New("the server is shutting down")
+var errShutdown = fmt.Errorf("the server is shutting down: %w", context.Canceled)
 
 // drain ends the conversation: calls in flight have the grace time to finish,
 // then they are stopped. Questions nobody can answer any more end at once.

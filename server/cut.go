@@ -29,8 +29,11 @@ func (p *passage) cut(res tools.Result) tools.Result {
 			res.Parts[i] = tools.Part{Text: fmt.Sprintf("[%s of %d bytes left out: the most is %d]", part.MIME, len(part.Data), limits.ResultHard)}
 		}
 	}
-	if text, err := marshal(res.Data); res.Data != nil && (err != nil || len(text) > limits.ResultHard) {
-		res.Data = nil
+	if res.Data != nil {
+		if text, err := marshal(res.Data); err != nil || len(text) > limits.ResultHard {
+			res.Data = nil
+			res = res.Add(tools.Part{Text: fmt.Sprintf("[structured content left out: the most is %d bytes]", limits.ResultHard)})
+		}
 	}
 	text := res.Text()
 	if len(text) <= limits.Result {

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // A fault of the transports that mcp-go comes with is why there are ours. Its
@@ -229,4 +231,22 @@ func approvalReused(t *testing.T, g *target) error {
 		}
 	}
 	return nil
+}
+
+// What is wide takes a hundred times its bytes when it is decoded: a few such
+// messages at once would take all memory.
+func TestWideMessagesAreRefusedUndecoded(t *testing.T) {
+	wide := strings.Repeat("{},", tools.MaxValues) + "1"
+	for what, raw := range map[string]string{
+		"arguments": callLine("1", "echo", `{"text":[`+wide+`]}`),
+		"params":    `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":[` + wide + `]}}}`,
+		"a batch":   `[` + wide + `]`,
+	} {
+		if _, refused := parse([]byte(raw)); refused == nil || !strings.Contains(refused.Message, "values") {
+			t.Errorf("%s: got %v", what, refused)
+		}
+		if items, ok := batch([]byte(raw)); ok {
+			t.Errorf("%s is a batch of %d", what, len(items))
+		}
+	}
 }

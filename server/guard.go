@@ -24,8 +24,9 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 			say(w, http.StatusForbidden, "this server does not answer to that host name; the operator can add it to server.allowed_hosts")
 			return
 		}
-		if origin := r.Header.Get("Origin"); origin != "" {
+		for _, origin := range r.Header["Origin"] {
 			if !h.originAllowed(origin) {
+				w.Header().Del("Access-Control-Allow-Origin")
 				say(w, http.StatusForbidden, "pages of that origin may not call this server; the operator can add it to server.allowed_origins")
 				return
 			}
@@ -95,20 +96,23 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 // profile of the path.
 func (h *HTTP) entered(next func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		access, status, why := h.enter(w, r)
-		if status != 0 {
-			h.Server.log.Info("a request was not let in", "status", status, "why", why, "from", r.RemoteAddr)
-			say(w, status, why)
+		access, refused := h.enter(r)
+		if refused != nil {
+			h.Server.log.Info("a request was not let in", "status", refused.Status, "why", refused.why(), "from", r.RemoteAddr)
+			if refused.Header != "" {
+				w.Header().Set("WWW-Authenticate", refused.Header)
+			}
+			say(w, refused.Status, h.Server.scrub.Text(refused.Reason))
 			return
 		}
 		next(w, r, access)
 	}
 }
 
-func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (a Access, status int, why string) {
-	who, challenge := h.identify(r)
-	if challenge != nil {
-		return a, challenge.Status, challenged(w, challenge)
+func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
+	who, refused := h.identify(r)
+	if refused != nil {
+		return a, refused
 	}
 	profile := r.PathValue("profile")
 	rules := h.Server.settings().Policy
@@ -118,11 +122,11 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (a Access, status i
 	// No profile at all leaves the choice to the rules, which may depend on
 	// the provider; what a token must open is their usual one.
 	named, err := rules.ResolveProfile(profile)
-	if err != nil {
-		return a, http.StatusNotFound, err.Error()
-	}
-	if !who.mayUse(named) {
-		return a, http.StatusForbidden, challenged(w, h.Identities.Forbidden(profile))
+	switch {
+	case err != nil && who.mayUse(profile):
+		return a, &Challenge{Status: http.StatusNotFound, Reason: err.Error()}
+	case err != nil || !who.mayUse(named): // others need not learn which profiles there are
+		return a, h.Identities.Forbidden(profile)
 	}
 	a = h.Base
 	a.Transport = "http"
@@ -138,15 +142,7 @@ func (h *HTTP) enter(w http.ResponseWriter, r *http.Request) (a Access, status i
 	}
 	// Without a session of its own, a caller's calls are counted together.
 	c.Session = "id-" + fingerprint(strings.Join([]string{who.ID, c.Agent, c.User, profile}, "\x00"))
-	return a, 0, ""
-}
-
-// challenged puts a challenge where clients look for it.
-func challenged(w http.ResponseWriter, c *Challenge) (why string) {
-	if c.Header != "" {
-		w.Header().Set("WWW-Authenticate", c.Header)
-	}
-	return c.Reason
+	return a, nil
 }
 
 // identify proves who sends r. The answer to every bad token is the same.
@@ -173,7 +169,7 @@ func narrowing(header http.Header) policy.Narrow {
 		Tools:    list(header, "X-MCP-Tools"),
 		Exclude:  list(header, "X-MCP-Exclude-Tools"),
 		Toolsets: list(header, "X-MCP-Toolsets"),
-		ReadOnly: isTrue(header.Get("X-MCP-Readonly")),
+		ReadOnly: slices.ContainsFunc(list(header, "X-MCP-Readonly"), notFalse),
 	}
 }
 
@@ -194,12 +190,10 @@ func list(header http.Header, name string) []string {
 	return names
 }
 
-func isTrue(text string) bool {
-	switch strings.ToLower(strings.TrimSpace(text)) {
-	case "1", "true", "yes", "on":
-		return true
-	}
-	return false
+// notFalse reports whether a word asks for less. One that nobody knows does:
+// whoever narrows a request, perhaps a proxy, must not fail to.
+func notFalse(word string) bool {
+	return !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(word))
 }
 
 // fingerprint names a secret or private string in logs.

@@ -43,6 +43,7 @@ func TestTheDoorOfHTTP(t *testing.T) {
 		"a path that climbs":            {"POST", list, []func(*visitor){at("/mcp/..%2ffull")}, 404, ""},
 		"a profile of its own":          {"POST", list, []func(*visitor){as("reader"), at("/mcp/readonly")}, 200, `"tools"`},
 		"a profile of others":           {"POST", list, []func(*visitor){as("reader"), at("/mcp/full")}, 403, "not with this token"},
+		"others' profiles by guessing":  {"POST", list, []func(*visitor){as("reader"), at("/mcp/fulll")}, 403, "not with this token"},
 		"the usual profile":             {"POST", list, []func(*visitor){as("reader")}, 200, `"tools"`},
 		"a page from elsewhere":         {"POST", list, []func(*visitor){inHeader("Origin", evil)}, 403, "origin"},
 		"a page from nowhere":           {"POST", list, []func(*visitor){inHeader("Origin", "null")}, 403, "origin"},
@@ -256,6 +257,8 @@ func TestWishesNarrowAndNeverWiden(t *testing.T) {
 		"no tools":                      {map[string]string{"X-MCP-Tools": ""}, "[]"},
 		"a toolset that does not exist": {map[string]string{"X-MCP-Toolsets": "nobody"}, "[]"},
 		"a tool that is excluded":       {map[string]string{"X-MCP-Tools": "echo,slow", "X-MCP-Exclude-Tools": "slow,nobody"}, "[echo]"},
+		"an unknown word":               {map[string]string{"X-MCP-Tools": "echo,change", "X-MCP-Readonly": "please"}, "[echo]"},
+		"what reads, said second":       {map[string]string{"X-MCP-Tools": "echo,change", "X-MCP-Readonly": "false, true"}, "[echo]"},
 		"what reads":                    {map[string]string{"X-MCP-Tools": "echo,change,launch", "X-MCP-Readonly": "TRUE"}, "[echo]"},
 	} {
 		for token := range all {

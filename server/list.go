@@ -85,9 +85,10 @@ func (s *Server) writeList(now *settings, subject policy.Subject) *written {
 
 // Tools lists what a caller may see, in order.
 func (s *Server) Tools(a Access) []tools.Tool {
+	now, subject := s.settings(), a.subject()
 	var visible []tools.Tool
 	for _, t := range s.ordered {
-		if s.settings().Policy.Verdict(a.subject(), t.Spec) != policy.Deny {
+		if now.Policy.Verdict(subject, t.Spec) != policy.Deny {
 			visible = append(visible, t)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // A message is one JSON-RPC message, read strictly and only as deep as the
@@ -76,8 +78,8 @@ func faultf(code int, format string, args ...any) *fault {
 // then holds the id if it was readable.
 func parse(raw []byte) (*message, *fault) {
 	m := &message{raw: raw}
-	if deeper(raw, maxDepth) {
-		return m, faultf(mcp.INVALID_REQUEST, "the message is nested more than %d levels deep", maxDepth)
+	if huge := tooBig(raw); huge != nil {
+		return m, huge
 	}
 	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
 	version := ""
@@ -273,31 +275,21 @@ func value(d *jsontext.Decoder, into *jsontext.Value) error {
 	return err
 }
 
-// deeper reports whether raw opens more than limit objects and arrays at once.
-func deeper(raw []byte, limit int) bool {
-	depth, inString := 0, false
-	for i := 0; i < len(raw); i++ {
-		switch c := raw[i]; {
-		case inString && c == '\\':
-			i++
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
+// tooBig refuses what would cost too much to decode.
+func tooBig(raw []byte) *fault {
+	switch depth, values := tools.Extent(raw); {
+	case depth > maxDepth:
+		return faultf(mcp.INVALID_REQUEST, "the message is nested more than %d levels deep", maxDepth)
+	case values > tools.MaxValues:
+		return faultf(mcp.INVALID_REQUEST, "the message has more than %d values", tools.MaxValues)
 	}
-	return false
+	return nil
 }
 
 // batch splits an array of messages. ok is false for anything else. It stops
 // at one more than a batch may hold: that many are refused unread.
 func batch(raw []byte) (items []json.RawMessage, ok bool) {
-	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' || deeper(raw, maxDepth) {
+	if trimmed := bytes.TrimLeft(raw, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '[' || tooBig(raw) != nil {
 		return nil, false
 	}
 	// What is wrong with one message is found, and answered, by parse.

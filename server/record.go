@@ -112,10 +112,10 @@ func (p *passage) begin() Begin {
 func (p *passage) entry() Entry {
 	e := Entry{
 		Call: p.id, Parent: p.Parent, Time: p.start, Caller: p.Caller, Transport: p.Transport,
-		Tool: p.server.scrub.Text(clip(p.Tool, 80)), Verdict: p.verdict.String(), Approval: p.approval,
-		ArgsDigest: p.callSum.String(), Trace: clip(p.Trace["traceparent"], 64),
+		Tool: p.toolName(), Verdict: p.verdict.String(), Approval: p.approval,
+		ArgsDigest: p.callSum.String(), Trace: clip(p.server.scrub.Text(p.Trace["traceparent"]), 64),
 	}
-	e.Caller.Profile = p.now.profileName(p.Caller.Profile)
+	e.Caller.Profile = p.now.Policy.ProfileOf(p.subject())
 	if p.known {
 		e.Tool, e.Risk = p.tool.Spec.Name, p.tool.Spec.Risk.String()
 		if p.risk.Valid() {

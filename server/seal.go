@@ -23,6 +23,7 @@ type seal struct {
 // A ticket is what is sealed: everything the answer will be good for.
 type ticket struct {
 	For      stub      `json:"f"`
+	Approval bool      `json:"q,omitzero"` // the question is ours: may it run?
 	Approved bool      `json:"a,omitzero"` // a person has said yes already
 	State    string    `json:"s,omitzero"` // the tool's own
 	Nonce    string    `json:"n"`

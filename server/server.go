@@ -77,15 +77,6 @@ type settings struct {
 	lists listings
 }
 
-// profileName is the profile that a caller gets who chose this one, or none.
-func (s *settings) profileName(chosen string) string {
-	name, err := s.Policy.ResolveProfile(chosen)
-	if err != nil {
-		return chosen
-	}
-	return name
-}
-
 // A Server serves one set of tools to any number of clients.
 type Server struct {
 	Config

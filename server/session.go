@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"sync"
 	"time"
@@ -51,8 +52,8 @@ type flight struct {
 }
 
 var (
-	errCancelledByClient = errors.New("the client cancelled the request")
-	errSessionClosed     = errors.New("the session has ended")
+	errCancelledByClient = fmt.Errorf("the client cancelled the request: %w", context.Canceled)
+	errSessionClosed     = fmt.Errorf("the session has ended: %w", context.Canceled)
 )
 
 func (s *Server) newSession(a Access) *session {

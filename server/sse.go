@@ -27,10 +27,18 @@ func (t *connTable) find(id string, a Access) *conn {
 	return c
 }
 
+// add takes a connection in, unless there are too many: in all, or of the same
+// caller, who must not be able to keep others out.
 func (t *connTable) add(id string, c *conn, most int) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.byID) >= most {
+	own := 0
+	for _, other := range t.byID {
+		if sameOwner(other.session.access, c.session.access) {
+			own++
+		}
+	}
+	if len(t.byID) >= most || own >= max(most/10, 1) {
 		return false
 	}
 	t.byID[id] = c

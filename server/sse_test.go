@@ -149,7 +149,7 @@ func TestAStreamThatIsOverIsNotWrittenTo(t *testing.T) {
 
 func TestSSEConnectionsAreBounded(t *testing.T) {
 	noLeaks(t)
-	s := openSite(t, func(h *HTTP) { h.MaxSessions = 3 })
+	s := openSite(t, func(h *HTTP) { h.MaxSessions = 30 }) // three for each
 	for range 3 {
 		s.openSSE(t, "alice", "/sse")
 	}
@@ -157,6 +157,9 @@ func TestSSEConnectionsAreBounded(t *testing.T) {
 	v.path = "/sse"
 	if a := v.do(t.Context(), "GET", ""); a.status != http.StatusServiceUnavailable {
 		t.Errorf("the fourth got %d", a.status)
+	}
+	if _, bob := s.openSSE(t, "bob", "/sse"); bob.post(ping("1")).status != http.StatusAccepted {
+		t.Error("alice keeps bob out")
 	}
 }
 

@@ -19,7 +19,7 @@ type Status struct {
 // Status looks up the session of c.
 func (s *Server) Status(c tools.Caller) Status {
 	now := s.settings()
-	profile, _ := now.Policy.Profile(now.profileName(c.Profile))
+	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(Access{Caller: c}.subject()))
 	st := Status{
 		Tools: len(s.Tools(Access{Caller: c})), Autonomy: string(profile.Autonomy),
 		Profile: profile.Name,

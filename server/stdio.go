@@ -19,11 +19,12 @@ type Stdio struct {
 	Grace      time.Duration // for calls in flight at the end
 }
 
-// Serve reads until the end of input or of ctx, and returns when everything
-// that it started has ended or has been given up. in is closed.
+// Serve reads until the end of input or of ctx, or until nobody takes what it
+// writes, and returns when everything that it started has ended or has been
+// given up. in is closed.
 func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
-	c := t.Server.newConn(ctx, t.Access, newLineWriter(out).send)
-	ended := make(chan error, 1)
+	ended := make(chan error, 2)
+	c := t.Server.newConn(ctx, t.Access, newLineWriter(outlet{out, ended}).send)
 	go func() { ended <- t.read(c, in) }()
 	var err error
 	select {
@@ -52,4 +53,20 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 			return fmt.Errorf("reading from the client: %w", err)
 		}
 	}
+}
+
+// An outlet is an output that says when it is broken. A write that fails is
+// the last: see lineWriter.
+type outlet struct {
+	io.Writer
+	broken chan<- error // has room for one
+}
+
+func (o outlet) Write(b []byte) (int, error) {
+	n, err := o.Writer.Write(b)
+	if err != nil {
+		err = fmt.Errorf("writing to the client: %w", err)
+		o.broken <- err
+	}
+	return n, err
 }

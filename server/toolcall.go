@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -47,7 +49,8 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 // that gets no answer in time has none: whoever asked words what that means.
 func (x *exchange) put(ctx context.Context, questions map[string]tools.Question) map[string]json.RawMessage {
 	answers := make(map[string]json.RawMessage, len(questions))
-	for name, q := range questions {
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		q := questions[name]
 		ctx, cancel := context.WithTimeout(ctx, x.session.server.settings().ApprovalTimeout)
 		raw, err := x.session.ask(ctx, x.send, methodFor(q.To), q.Params)
 		cancel()

@@ -53,6 +53,9 @@ func decode(raw json.RawMessage) (any, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
 		return map[string]any{}, nil
 	}
+	if _, values := Extent(raw); values > MaxValues {
+		return nil, fmt.Errorf("there are more than %d values", MaxValues)
+	}
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()
 	var value any

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // This file is the one place where arguments are mended: what models typically
@@ -156,7 +155,7 @@ func meant(name string, accepted []string) string {
 
 func suggest(name string, accepted []string) string {
 	if nearest := Nearest(name, accepted); nearest != "" {
-		return fmt.Sprintf(", did you mean %q?", nearest)
+		return fmt.Sprintf(" (did you mean %q?)", nearest)
 	}
 	return ""
 }
@@ -219,17 +218,15 @@ func describe(value any) string {
 	return "an object"
 }
 
-// quote shows a stranger's text in a bounded space.
+// quote shows a stranger's text in a bounded space. It cuts between words:
+// the text may hold a credential, and half of one would not be recognised as
+// such by whoever takes them out.
 func quote(text string) string {
 	const most = 60
-	if len(text) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(text[cut]) {
-			cut--
-		}
-		return strconv.Quote(text[:cut]) + "..."
+	if len(text) <= most {
+		return strconv.Quote(text)
 	}
-	return strconv.Quote(text)
+	return strconv.Quote(text[:max(strings.LastIndexAny(text[:most], " \t\r\n"), 0)]) + "..."
 }
 
 func join(path, name string) string {

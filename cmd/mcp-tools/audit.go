@@ -143,6 +143,9 @@ beside it. The exit code is 1 when something is wrong.`,
 			if err != nil {
 				return err
 			}
+			// In JSON, none is an empty list: whoever reads it goes through both.
+			report.Problems = append([]audit.Problem{}, report.Problems...)
+			report.Notes = append([]audit.Problem{}, report.Notes...)
 			if err := a.show(report, func(w io.Writer) error { return a.printReport(w, report) }); err != nil {
 				return err
 			}

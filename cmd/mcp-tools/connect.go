@@ -66,7 +66,7 @@ Flags and settings of serve that you give, such as --profile and --workspace,
 become arguments of the entry. Connecting again brings the entry up to date.`,
 		Example: `  mcp-tools connect claude-desktop --workspace ~/src
   mcp-tools connect vscode --project --profile coding
-  mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOKEN`,
+  mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
 		ValidArgsFunction: a.completeClients,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -122,9 +122,9 @@ func (a *app) printConfigCommand() *cobra.Command {
 		Use:   "print-config CLIENT",
 		Short: "Print what connect would add to a client's settings",
 		Long: `print-config prints our entry as the client wants it, to be pasted by hand, and
-on stderr the file that it belongs into. It takes the same flags as connect.`,
+on stderr the file that it goes into. It takes the same flags as connect.`,
 		Example: `  mcp-tools print-config zed
-  mcp-tools print-config codex --url https://host.example.com/mcp --token-env MCP_TOKEN`,
+  mcp-tools print-config codex --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
 		ValidArgsFunction: a.completeClients,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -140,7 +140,7 @@ on stderr the file that it belongs into. It takes the same flags as connect.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.err, "This belongs into %s\n", c.Path(env))
+			fmt.Fprintf(a.err, "This goes into %s\n", c.Path(env))
 			_, err = a.out.Write(text)
 			return err
 		},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -98,7 +99,11 @@ func (c *checkup) checkData() {
 	}
 	c.data = dir
 	if err := writable(dir); err != nil {
-		c.fail(check, "mend its owner and mode, or "+elsewhere, "%s cannot be written: %v", dir, err)
+		advice := "mend its owner and mode, or " + elsewhere
+		if errors.Is(err, syscall.ENOSPC) {
+			advice = "make room there, or " + elsewhere
+		}
+		c.fail(check, advice, "%s cannot be written: %v", dir, err)
 		return
 	}
 	if perm := info.Mode().Perm(); unixModes() && perm&0o077 != 0 {
@@ -186,7 +191,7 @@ func (c *checkup) checkPolicy() {
 		c.warnOf(check, p)
 	}
 	caller := v.subject()
-	seen, profile := v.seen(caller), v.profileOf(caller)
+	seen, profile := v.seen(caller), v.policy.ProfileOf(caller)
 	if len(seen) == 0 {
 		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q shows no tools", profile)
 		return

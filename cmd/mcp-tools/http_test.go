@@ -172,6 +172,9 @@ func TestTokensOpenTheirProfiles(t *testing.T) {
 		t.Errorf("a minimal token sees %s", body)
 	}
 	r.wants("/mcp/full", small, http.StatusForbidden)
+	if body := r.wants("/mcp/nonesuch", small, http.StatusForbidden); strings.Contains(body, "coding") {
+		t.Errorf("a minimal token learns of other profiles: %s", body)
+	}
 	for name, bad := range map[string]string{"none": "", "made up": "mcpt_" + strings.Repeat("x", 49), "another scheme": "x"} {
 		res, body := r.post("/mcp", bad, "tools/list", "")
 		if res.StatusCode != http.StatusUnauthorized || !strings.HasPrefix(res.Header.Get("WWW-Authenticate"), "Bearer ") {
@@ -182,6 +185,8 @@ func TestTokensOpenTheirProfiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.wants("/mcp", small, http.StatusUnauthorized)
+	r.log.find(t, `not let in.*the request has no bearer token`)
+	r.log.find(t, `not let in.*the token has been revoked`) // which the client is not told
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}

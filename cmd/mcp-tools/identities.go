@@ -18,6 +18,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 )
 
+var errNoToken = errors.New("the request has no bearer token")
+
 // identities proves bearer tokens: our own from the table, those whose hashes
 // the settings list, and those of an OAuth issuer.
 type identities struct {
@@ -83,7 +85,11 @@ func (i *identities) fromSettings(token string, now time.Time) (server.Identity,
 }
 
 // Challenge is the answer to a request without a token.
-func (i *identities) Challenge() *server.Challenge { return i.challenge(nil) }
+func (i *identities) Challenge() *server.Challenge {
+	c := i.challenge(nil)
+	c.Cause = errNoToken
+	return c
+}
 
 // Forbidden is the answer to a good token that does not open profile.
 func (i *identities) Forbidden(profile string) *server.Challenge {
@@ -96,13 +102,13 @@ func (i *identities) Forbidden(profile string) *server.Challenge {
 func (i *identities) challenge(err error) *server.Challenge {
 	if i.oauth != nil {
 		status, header := i.oauth.Challenge(err, i.metadata)
-		return &server.Challenge{Status: status, Header: header, Reason: reason(status)}
+		return &server.Challenge{Status: status, Header: header, Reason: reason(status), Cause: err}
 	}
 	header := `Bearer realm="mcp-tools"`
 	if err != nil {
 		header += `, error="invalid_token"`
 	}
-	return &server.Challenge{Status: http.StatusUnauthorized, Header: header, Reason: reason(http.StatusUnauthorized)}
+	return &server.Challenge{Status: http.StatusUnauthorized, Header: header, Reason: reason(http.StatusUnauthorized), Cause: err}
 }
 
 // reason is what the client reads: the same for every token that is not good.

@@ -34,6 +34,7 @@ stdio, or with --http those of many clients, each with a token.`,
   mcp-tools serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --sse`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer survivePipes()()
 			h, err := a.build(cmd.Context())
 			if err != nil {
 				return err
@@ -49,6 +50,20 @@ stdio, or with --http those of many clients, each with a token.`,
 	return cmd
 }
 
+// survivePipes lets a write to a pipe that nobody reads fail. Go's default is
+// to die of it, in the middle of whatever runs: for lack of a reader of the log.
+func survivePipes() (stop func()) {
+	broken := make(chan os.Signal, 1)
+	signal.Notify(broken, syscall.SIGPIPE)
+	return func() { signal.Stop(broken) }
+}
+
+// stdioOnTerminal is for a person who started us by hand, and would otherwise
+// look at an empty screen.
+const stdioOnTerminal = `Waiting for an MCP client to speak on stdin. Clients start this program by themselves:
+  mcp-tools connect CLIENT    tells one how
+  mcp-tools --help            says what else there is; Ctrl-D ends this`
+
 func (h *house) serveStdio(ctx context.Context) error {
 	access, err := h.stdioCaller("stdio")
 	if err != nil {
@@ -56,6 +71,9 @@ func (h *house) serveStdio(ctx context.Context) error {
 	}
 	stop := h.watch(ctx, nil)
 	defer stop()
+	if terminal(h.app.in) {
+		fmt.Fprintln(h.app.err, stdioOnTerminal)
+	}
 	c := h.loaded.Config.Server
 	return server.Stdio{
 		Server: h.server, Access: access, MaxMessage: int(c.MaxMessage), Grace: time.Duration(c.Grace),

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
@@ -125,9 +126,9 @@ func (a *app) printNewToken(plain string, row tokens.Row) error {
 		}
 		_, err := fmt.Fprintf(a.err, `This is token %s (%s), profile %s; it %s. It is not shown again.
 Put it into the environment of the client, and tell the client:
-  export MCP_TOKEN=...
-  mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env MCP_TOKEN
-`, row.ID, row.Name, strings.Join(row.Profiles, ", "), end)
+  export %[5]s=...
+  mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env %[5]s
+`, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken)
 		return err
 	})
 }

@@ -54,7 +54,7 @@ mcp-tools policy table has them all.`,
 					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.policy.Verdict(caller, t.Spec), firstSentence(t.Spec.Doc),
 				})
 			}
-			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.profileOf(caller)) })
+			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.policy.ProfileOf(caller)) })
 		},
 	}
 }
@@ -126,7 +126,7 @@ func (v *view) describe(name string) (description, error) {
 	raw, err := server.Describe(t)
 	return description{
 		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
-		Profile: v.profileOf(caller), Verdict: v.policy.Verdict(caller, t.Spec),
+		Profile: v.policy.ProfileOf(caller), Verdict: v.policy.Verdict(caller, t.Spec),
 		Bytes: len(raw), Tokens: estimateTokens(string(raw)),
 	}, err
 }
@@ -193,7 +193,7 @@ differently, but the proportions are much the same.`,
 // weigh writes the list of tools as the server does, and measures it.
 func (v *view) weigh() (weights, error) {
 	caller := v.subject()
-	sum := weights{Profile: v.profileOf(caller), Tools: []weight{}}
+	sum := weights{Profile: v.policy.ProfileOf(caller), Tools: []weight{}}
 	var described [][]byte
 	for _, t := range v.seen(caller) {
 		raw, err := server.Describe(t)

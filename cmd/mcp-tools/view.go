@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -40,13 +39,6 @@ func (a *app) look() (*view, error) {
 func (v *view) subject() policy.Subject {
 	c := v.loaded.Config.Connections.Stdio
 	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider}
-}
-
-// profileOf names the profile that a subject begins with: its own, or that of
-// its provider, which stands in for the default.
-func (v *view) profileOf(s policy.Subject) string {
-	rules := v.loaded.Config.Policy
-	return cmp.Or(s.Profile, rules.ByProvider[s.Provider].Profile, rules.Profile, policy.DefaultProfile)
 }
 
 // find looks a tool up by any of its names.

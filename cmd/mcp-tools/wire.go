@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/user"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
@@ -114,10 +115,18 @@ func (h *house) openLog(context.Context) (err error) {
 func (h *house) openTelemetry(context.Context) (err error) {
 	t := h.loaded.Config.Telemetry
 	headers := make(map[string]string, len(t.OTLPHeaders))
+	var secrets []string
 	for name, secret := range t.OTLPHeaders {
 		if headers[name], err = secret.Resolve(h.app.lookup); err != nil {
 			return fmt.Errorf("telemetry.otlp_headers.%s: %w", name, err)
 		}
+		secrets = append(secrets, headers[name])
+		if _, token, found := strings.Cut(headers[name], " "); found { // as in Bearer TOKEN
+			secrets = append(secrets, token)
+		}
+	}
+	if err := h.scrub.Set("telemetry.otlp_headers", secrets...); err != nil {
+		h.log.Debug("parts of telemetry.otlp_headers are not masked", "err", err)
 	}
 	h.calls, err = telemetry.New(telemetry.Config{
 		Version: version(), Commit: commit(), Words: words(), Scrub: h.scrub.Text, Log: h.log,

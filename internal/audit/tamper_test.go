@@ -240,6 +240,15 @@ func TestTornTails(t *testing.T) {
 			}
 		})
 	}
+	t.Run("of which nothing was written", func(t *testing.T) {
+		name := "20260101T000000.000000Z-0123456789abcdef-000001.jsonl"
+		write(t, filepath.Join(dir, "audit", name), nil)
+		defer os.Remove(filepath.Join(dir, "audit", name))
+		r := mustBeGreen(t, dir, 16)
+		if len(r.Notes) == 0 || !strings.HasPrefix(r.Notes[0].Detail, "a segment was begun and nothing written") {
+			t.Errorf("notes %v", r.Notes)
+		}
+	})
 	t.Run("of heads is cut off by the next who writes", func(t *testing.T) {
 		path := filepath.Join(dir, "audit", headsName)
 		write(t, path, append(read(t, path), half...))

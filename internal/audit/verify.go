@@ -197,10 +197,17 @@ func (c *check) rest(name string, number int, w *segmentWalk, lines *forward) {
 	switch {
 	case lines.rest == 0 && number > 1:
 	case w.final:
-		c.note(name, Torn, fmt.Sprintf("a crash left half a line of %d bytes at the end", lines.rest))
+		c.note(name, Torn, tornText(lines.rest))
 	default:
 		c.problem(name, number, Truncated, "the segment ends in the middle of a line, but the chain goes on")
 	}
+}
+
+func tornText(rest int64) string {
+	if rest == 0 {
+		return "a segment was begun and nothing written to it: a crash or a full disk came first"
+	}
+	return fmt.Sprintf("a crash left half a line of %d bytes at the end", rest)
 }
 
 // header judges the first line of a segment. False means that it is no header,

@@ -278,7 +278,7 @@ func TestRefused(t *testing.T) {
 		{"two tokens", "cursor", false, Server{Name: "x", URL: url, Headers: auth, TokenEnv: "T"}, "give one"},
 		{"bytes that are no text", "cursor", false, Server{Name: "x", Command: "a\x00b"}, "not text"},
 		{"no remote servers", "claude-desktop", false, Server{Name: "x", URL: url}, "Settings > Connectors"},
-		{"no variables", "zed", false, Server{Name: "x", URL: url, TokenEnv: "T"}, "give an Authorization header"},
+		{"no variables", "zed", false, Server{Name: "x", URL: url, TokenEnv: "T"}, "add the header Authorization to the entry by hand"},
 		{"token in a shared file", "vscode", true, Server{Name: "x", URL: url, Headers: auth}, "name an environment variable"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -83,7 +83,7 @@ func TestNamesAreUnique(t *testing.T) {
 }
 
 func TestUnknownVariables(t *testing.T) {
-	problems := UnknownVariables([]string{"PATH=/bin", "MCP_TOOLS_HTTP=:1", "MCP_TOOLS_AUTONOM=full", "MCP_TOOLS_CONFIG=x", "MCP_TOOLS_TOKEN=y", "MCP_TOOLS_PORT_80_TCP_ADDR=z"}, "MCP_TOOLS_TOKEN")
+	problems := UnknownVariables([]string{"PATH=/bin", "MCP_TOOLS_HTTP=:1", "MCP_TOOLS_AUTONOM=full", "MCP_TOOLS_CONFIG=x", "MCP_TOOLS_TOKEN=y", "MCP_TOOLS_PORT_80_TCP_ADDR=z"})
 	var got []string
 	for _, p := range problems {
 		got = append(got, p.String())

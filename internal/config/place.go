@@ -18,6 +18,10 @@ const (
 	// in the file.
 	EnvConfig = envPrefix + "CONFIG"
 	EnvData   = envPrefix + "DATA"
+
+	// EnvToken is where clients are advised to keep a token for us. It is no
+	// setting, and nobody who follows the advice is warned of it.
+	EnvToken = envPrefix + "TOKEN"
 )
 
 // File returns where the settings file is, or would be if there were one: at
@@ -96,10 +100,9 @@ func userDir(getenv func(string) string, goos, xdg, windows, unix string) string
 
 // UnknownVariables finds variables that look like settings and are none, as
 // warnings: others may have set them, but a misspelt name would go unnoticed.
-// The environment is as os.Environ returns it; known are names that mean
-// something elsewhere.
-func UnknownVariables(environment []string, known ...string) []Problem {
-	known = append(slices.Clone(known), EnvConfig, EnvData)
+// The environment is as os.Environ returns it.
+func UnknownVariables(environment []string) []Problem {
+	known := []string{EnvConfig, EnvData, EnvToken}
 	for _, s := range settings() {
 		known = append(known, s.Env)
 	}

@@ -92,7 +92,7 @@ func (d *decoder) text(text string, v reflect.Value, f field) (why string) {
 	}
 	if f.enum != nil && !slices.Contains(f.enum, text) {
 		if near := tools.Nearest(text, f.enum); near != "" {
-			return fmt.Sprintf("%q is unknown, did you mean %s?", brief(text), near)
+			return fmt.Sprintf("%q is unknown (did you mean %s?)", brief(text), near)
 		}
 		return fmt.Sprintf("%q is unknown", brief(text))
 	}

@@ -136,4 +136,10 @@ func TestPlaces(t *testing.T) {
 			t.Errorf("%s: the file is %q, asked for: %v", test.name, file, asked)
 		}
 	}
+	if file, err := File("f", environment()); err != nil || file != cwd+"/f" {
+		t.Errorf("the file of a flag is %q, %v", file, err)
+	}
+	if file, err := File("", environment()); err == nil {
+		t.Errorf("nobody's file is %q", file)
+	}
 }

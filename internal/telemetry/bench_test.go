@@ -67,3 +67,34 @@ func BenchmarkNew(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkKnow measures what 60 tools cost at the start.
+func BenchmarkKnow(b *testing.B) {
+	names := make([]string, 60)
+	for i := range names {
+		names[i] = strings.Repeat("x", i)
+	}
+	m := newMetrics(Config{Words: testWords()})
+	none := m.tools.Load()
+	b.ReportAllocs()
+	for b.Loop() {
+		m.tools.Store(none)
+		m.know(names)
+	}
+}
+
+// BenchmarkScrape measures the page of a server with 60 tools.
+func BenchmarkScrape(b *testing.B) {
+	c := testCalls(b, Config{})
+	for i := range 60 {
+		c.Know(strings.Repeat("x", i))
+	}
+	size := 0
+	b.ReportAllocs()
+	for b.Loop() {
+		var p page
+		c.metrics.write(&p)
+		size = len(p.text)
+	}
+	b.ReportMetric(float64(size), "bytes/page")
+}

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"regexp"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -111,8 +112,9 @@ func (s scrubber) attr(a slog.Attr) slog.Attr {
 }
 
 // manyBytes is how fmt writes bytes that are part of something else: a secret
-// written as numbers, which no pattern finds.
-var manyBytes = regexp.MustCompile(`\[\d{1,3}( \d{1,3}){7,}\]`)
+// written as numbers, which no pattern finds. It is compiled when it is first
+// needed: a start that logs nothing unusual does not pay for it.
+var manyBytes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\d{1,3}( \d{1,3}){7,}\]`) })
 
 // plain is the text of any value. fmt calls Error and String wherever a value
 // or a part of it has them, and survives their panics.
@@ -124,5 +126,5 @@ func plain(v any) string {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 {
 		return string(r.Bytes())
 	}
-	return manyBytes.ReplaceAllLiteralString(fmt.Sprintf("%+v", v), "[bytes]")
+	return manyBytes().ReplaceAllLiteralString(fmt.Sprintf("%+v", v), "[bytes]")
 }

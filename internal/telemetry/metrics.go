@@ -1,17 +1,14 @@
 package telemetry
 
 import (
+	"cmp"
+	"io/fs"
 	"maps"
-	"net/http"
-	"runtime"
-	"slices"
+	"os"
 	"sync"
 	"sync/atomic"
+	"time"
 	"unicode/utf8"
-
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // The labels of what has no word. They begin with an underscore so that they
@@ -26,97 +23,65 @@ const (
 // that are bridged to bring as many names as they like.
 const maxTools = 2000
 
-// metrics holds every number, and a handle to each that calls change often:
-// finding one by its labels costs more than counting does.
+// metrics holds every number as calls change it; scrapes give it its name.
 type metrics struct {
-	registry *prometheus.Registry
+	version, commit string
+	proc            fs.FS // what the system says of processes
 
-	calls      *prometheus.CounterVec
-	duration   *prometheus.HistogramVec
-	wait       prometheus.Histogram
-	running    prometheus.Gauge
-	queued     prometheus.Gauge
-	sessions   prometheus.Gauge
-	bytesOut   prometheus.Counter
+	running    atomic.Int64
+	queued     atomic.Int64
+	sessions   atomic.Int64
+	bytesOut   atomic.Uint64
+	reloaded   atomic.Uint64
+	unreloaded atomic.Uint64
 	limited    counters
 	redacted   counters
-	reloaded   prometheus.Counter
-	unreloaded prometheus.Counter
+	wait       *histogram
 
-	verdicts words
-	outcomes words
+	verdicts  words
+	outcomes  words
+	durations []time.Duration // the bounds that the histograms of all tools share
 
 	mu      sync.Mutex // held to change tools
 	tools   atomic.Pointer[map[string]*toolMetrics]
 	unknown *toolMetrics
 }
 
-// toolMetrics are the handles of one tool.
+// toolMetrics are the numbers of one tool.
 type toolMetrics struct {
 	name     string
-	duration prometheus.Observer
-	calls    []atomic.Pointer[prometheus.Counter] // by verdict and outcome; made when first needed
+	duration *histogram
+	calls    []atomic.Uint64 // by verdict and outcome: see slot
 }
 
 func newMetrics(c Config) *metrics {
-	r := prometheus.NewRegistry()
+	const ms, s = time.Millisecond, time.Second
 	m := &metrics{
-		registry: r,
-		verdicts: newWords(c.Words.Verdicts),
-		outcomes: newWords(c.Words.Outcomes),
-		wait: add(r, prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "tool_queue_wait_seconds",
-			Help:    "How long calls waited for a slot to run in.",
-			Buckets: []float64{.001, .01, .1, .5, 1, 2.5, 5, 10, 30, 60},
-		})),
-		running:  gauge(r, "tool_calls_running", "Calls that run now."),
-		queued:   gauge(r, "tool_calls_queued", "Calls that wait for a slot now."),
-		sessions: gauge(r, "sessions", "Sessions that are open now."),
-		bytesOut: add(r, prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "result_bytes_total", Help: "Bytes of results sent to clients.",
-		})),
-		limited:  newCounters(r, "calls_limited_total", "Calls that were held back, by reason.", "reason", c.Words.Reasons),
-		redacted: newCounters(r, "redactions_total", "Secrets taken out of what left, by kind.", "kind", c.Words.Secrets),
+		version:  c.Version,
+		commit:   c.Commit,
+		proc:     os.DirFS("/proc"),
+		limited:  newCounters(c.Words.Reasons),
+		redacted: newCounters(c.Words.Secrets),
+		verdicts: newWords(c.Words.Verdicts, noWord),
+		outcomes: newWords(c.Words.Outcomes, noWord),
+		wait: newHistogram([]time.Duration{
+			ms, 10 * ms, 100 * ms, 500 * ms, s, 2500 * ms, 5 * s, 10 * s, 30 * s, 60 * s,
+		}),
+		durations: []time.Duration{
+			ms, 2500 * time.Microsecond, 5 * ms, 10 * ms, 25 * ms, 50 * ms, 100 * ms, 250 * ms, 500 * ms,
+			s, 2500 * ms, 5 * s, 10 * s, 30 * s, 60 * s, 120 * s, 300 * s,
+		},
 	}
-	m.calls = add(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tool_calls_total", Help: "Calls, by tool, verdict of the policy, and outcome.",
-	}, []string{"tool", "verdict", "outcome"}))
-	m.duration = add(r, prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    "tool_call_duration_seconds",
-		Help:    "How long calls took from arrival to answer, refused ones included.",
-		Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300},
-	}, []string{"tool"}))
-	reloads := add(r, prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "config_reloads_total", Help: "Attempts to read the configuration again.",
-	}, []string{"result"}))
-	m.reloaded, m.unreloaded = reloads.WithLabelValues("ok"), reloads.WithLabelValues("failed")
-	build := add(r, prometheus.NewGaugeVec(prometheus.GaugeOpts{
-		Name: "build_info", Help: "Always 1; the labels say what runs.",
-	}, []string{"version", "commit", "goversion"}))
-	build.WithLabelValues(c.Version, c.Commit, runtime.Version()).Set(1)
-	add(r, collectors.NewGoCollector())
-	add(r, collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.unknown = m.newTool(unknownTool)
 	m.tools.Store(&map[string]*toolMetrics{})
 	return m
 }
 
-// add registers a collector. The registry is ours alone, so a name can only be
-// taken by a mistake in this file, which the first test to run would show.
-func add[C prometheus.Collector](r *prometheus.Registry, c C) C {
-	r.MustRegister(c)
-	return c
-}
-
-func gauge(r *prometheus.Registry, name, help string) prometheus.Gauge {
-	return add(r, prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help}))
-}
-
 func (m *metrics) newTool(name string) *toolMetrics {
 	return &toolMetrics{
 		name:     name,
-		duration: m.duration.WithLabelValues(name),
-		calls:    make([]atomic.Pointer[prometheus.Counter], len(m.verdicts)*len(m.outcomes)),
+		duration: newHistogram(m.durations),
+		calls:    make([]atomic.Uint64, len(m.verdicts)*len(m.outcomes)),
 	}
 }
 
@@ -127,14 +92,14 @@ func (m *metrics) know(names []string) {
 	defer m.mu.Unlock()
 	known := maps.Clone(*m.tools.Load())
 	for _, name := range names {
-		if known[name] == nil && len(known) < maxTools && utf8.ValidString(name) { // a label must be valid
+		if known[name] == nil && name != unknownTool && len(known) < maxTools && utf8.ValidString(name) { // a label must be valid
 			known[name] = m.newTool(name)
 		}
 	}
 	m.tools.Store(&known)
 }
 
-// tool returns the handles for a name that a client sent.
+// tool returns the numbers for a name that a client sent.
 func (m *metrics) tool(name string) *toolMetrics {
 	if t := (*m.tools.Load())[name]; t != nil {
 		return t
@@ -142,75 +107,22 @@ func (m *metrics) tool(name string) *toolMetrics {
 	return m.unknown
 }
 
+// slot is where a tool counts calls with this verdict and outcome.
+func (m *metrics) slot(verdict, outcome int) int { return verdict*len(m.outcomes) + outcome }
+
 // record counts one call that has ended.
 func (m *metrics) record(t *toolMetrics, e End) {
-	m.count(t, m.verdicts.index(e.Verdict), m.outcomes.index(e.Outcome))
-	t.duration.Observe(e.Duration.Seconds())
-	m.wait.Observe(e.QueueWait.Seconds())
+	verdict := m.verdicts.index(cmp.Or(e.Verdict, noWord))
+	outcome := m.outcomes.index(cmp.Or(e.Outcome, noWord))
+	t.calls[m.slot(verdict, outcome)].Add(1)
+	t.duration.observe(e.Duration)
+	m.wait.observe(e.QueueWait)
 	if e.BytesOut > 0 {
-		m.bytesOut.Add(float64(e.BytesOut))
+		m.bytesOut.Add(uint64(e.BytesOut))
 	}
 	for kind, n := range e.Redactions {
 		if n > 0 {
-			m.redacted.of(kind).Add(float64(n))
+			m.redacted.of(kind).Add(uint64(n))
 		}
 	}
-}
-
-func (m *metrics) count(t *toolMetrics, verdict, outcome int) {
-	slot := &t.calls[verdict*len(m.outcomes)+outcome]
-	counter := slot.Load()
-	if counter == nil {
-		// Two goroutines that come here at once get the same counter.
-		made := m.calls.WithLabelValues(t.name, m.verdicts[verdict], m.outcomes[outcome])
-		counter = &made
-		slot.Store(counter)
-	}
-	(*counter).Inc()
-}
-
-func (m *metrics) handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
-}
-
-// words are the values that one label may have: first the one for no word,
-// then those that were declared, then the one for all others.
-type words []string
-
-func newWords(declared []string) words {
-	return slices.Concat(words{noWord}, declared, words{otherWord})
-}
-
-// index finds a word. The lists are short enough to walk.
-func (w words) index(word string) int {
-	if word == "" {
-		return 0
-	}
-	if i := slices.Index(w, word); i >= 0 {
-		return i
-	}
-	return len(w) - 1
-}
-
-// counters is a counter with one label, whose values are all known beforehand
-// and thus all shown from the start, at zero.
-type counters struct {
-	known map[string]prometheus.Counter
-	other prometheus.Counter
-}
-
-func newCounters(r *prometheus.Registry, name, help, label string, declared []string) counters {
-	vec := add(r, prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label}))
-	c := counters{known: make(map[string]prometheus.Counter, len(declared)), other: vec.WithLabelValues(otherWord)}
-	for _, word := range declared {
-		c.known[word] = vec.WithLabelValues(word)
-	}
-	return c
-}
-
-func (c counters) of(word string) prometheus.Counter {
-	if counter, ok := c.known[word]; ok {
-		return counter
-	}
-	return c.other
 }

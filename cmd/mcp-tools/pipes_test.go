@@ -1,0 +1,90 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// piped starts the program on three pipes.
+func piped(t *testing.T) (cmd *exec.Cmd, in io.WriteCloser, out, log io.ReadCloser) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("links to the test binary, and SIGHUP, are for unix")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "mcp-tools") // TestMain goes by the name
+	if err := os.Symlink(self, name); err != nil {
+		t.Fatal(err)
+	}
+	cmd = exec.CommandContext(t.Context(), name, "--data", t.TempDir(), "--log-level", "debug")
+	cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0", "XDG_CONFIG_HOME="+t.TempDir())
+	in, errIn := cmd.StdinPipe()
+	out, errOut := cmd.StdoutPipe()
+	log, errLog := cmd.StderrPipe()
+	for _, err := range []error{errIn, errOut, errLog, cmd.Start()} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cmd, in, out, log
+}
+
+const (
+	pingLine    = `{"jsonrpc":"2.0","id":1,"method":"ping"}` + "\n"
+	unknownLine = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"nobody"}}` + "\n"
+)
+
+// Some clients close the log unread. That must not end the server.
+func TestAClosedLogIsNoReasonToDie(t *testing.T) {
+	cmd, in, out, log := piped(t)
+	log.Close()
+	answers := bufio.NewScanner(out)
+	for range 3 {
+		if _, err := io.WriteString(in, pingLine+unknownLine); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if !answers.Scan() {
+				t.Fatalf("no answer: %v", cmd.Wait())
+			}
+		}
+		if err := cmd.Process.Signal(syscall.SIGHUP); err != nil { // reading the settings again is logged
+			t.Fatal(err)
+		}
+	}
+	in.Close()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// A client that reads no answers has gone, even if its other end is open: we
+// end by ourselves, in order, and say why.
+func TestAClosedOutputIsTheEnd(t *testing.T) {
+	cmd, in, out, log := piped(t)
+	out.Close()
+	if _, err := io.WriteString(in, pingLine); err != nil {
+		t.Fatal(err)
+	}
+	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	defer kill.Stop()
+	said, err := io.ReadAll(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(string(said), "writing to the client") {
+		t.Errorf("it ended with %v and said %s", err, said)
+	}
+}

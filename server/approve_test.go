@@ -1,0 +1,99 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// moves is a tool that writes until the world changes, and then destroys. It
+// wants to know something before it begins, and counts how often it did.
+type moves struct {
+	act[none]
+	worse *atomic.Bool
+	done  *atomic.Int64
+}
+
+func (m moves) Rate(context.Context, none) (tools.Risk, string) {
+	if m.worse.Load() {
+		return tools.Destroys, "it is there already"
+	}
+	return tools.Writes, ""
+}
+
+func (m moves) Do(ctx context.Context, _ none) (tools.Result, error) {
+	if tools.AnswersFrom(ctx).ByName["where"] == nil {
+		return tools.Result{}, &tools.Asking{Questions: map[string]tools.Question{"where": {To: tools.Person}}}
+	}
+	m.done.Add(1)
+	return tools.Text("done"), nil
+}
+
+func newMoves(t *testing.T) (*testServer, moves) {
+	t.Helper()
+	m := moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tools.Spec{
+		Name: "moves", Group: "test", Title: "moves", Doc: "It moves.", Risk: tools.Writes,
+	}}}
+	return newTestServer(t, func(c *Config) {
+		set, err := tools.NewSet(tools.New(m))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
+	}), m
+}
+
+// answering makes a call that brings all answers along that anybody could want.
+func answering(state string) func(*Request) {
+	yes := json.RawMessage(`{"action":"accept","content":{"decision":"allow"}}`)
+	return func(r *Request) {
+		r.Can = func(tools.Medium) bool { return true }
+		if state != "" {
+			r.Reply = &Reply{State: state, Answers: map[string]json.RawMessage{approvalKey: yes, "where": yes}}
+		}
+	}
+}
+
+// An answer counts for the question that was put. That nobody was asked is not
+// made up for by an answer.
+func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
+	b, m := newMoves(t)
+	where := call(t, b, "moves", `{}`, answering(""))
+	m.worse.Store(true)
+	approval := call(t, b, "moves", `{}`, answering(where.Ask.State))
+	if approval.Ask == nil || approval.Ask.Text() == "" {
+		t.Fatalf("an answer to another question approved it: %+v", approval)
+	}
+	again := call(t, b, "moves", `{}`, answering(approval.Ask.State))
+	if again.Ask == nil || again.Ask.Text() != "" || m.done.Load() != 0 {
+		t.Fatalf("the tool heard an answer that it had not asked for: %+v", again)
+	}
+	if last := call(t, b, "moves", `{}`, answering(again.Ask.State)); last.Result.Text() != "done" {
+		t.Errorf("approved and answered, and got %+v", last)
+	}
+}
+
+func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
+	for range 20 {
+		b := newTestServer(t)
+		state := call(t, b, "launch", `{}`, answering("")).Ask.State
+		var ran atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				if a := call(t, b, "launch", `{}`, answering(state)); !a.Result.Failed && a.Ask == nil {
+					ran.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if ran.Load() != 1 {
+			t.Fatalf("it ran %d times", ran.Load())
+		}
+	}
+}
