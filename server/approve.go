@@ -20,22 +20,6 @@ type Ask struct {
 	State     string
 }
 
-// Text is what a person has to read before saying yes or no.
-func (a *Ask) Text() string {
-	params, _ := a.Questions[approvalKey].Params.(map[string]any)
-	text, _ := params["message"].(string)
-	return text
-}
-
-// Decided is the reply with a person's word, for callers that are no client.
-func (a *Ask) Decided(yes bool) *Reply {
-	word := json.RawMessage(`{"action":"decline"}`)
-	if yes {
-		word = json.RawMessage(`{"action":"accept","content":{"decision":"allow"}}`)
-	}
-	return &Reply{State: a.State, Answers: map[string]json.RawMessage{approvalKey: word}}
-}
-
 // A Reply is what comes back with a call that is made again.
 type Reply struct {
 	State   string

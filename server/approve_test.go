@@ -59,6 +59,12 @@ func answering(state string) func(*Request) {
 	}
 }
 
+// forApproval reports whether a person is asked to allow the call.
+func forApproval(a *Ask) bool {
+	_, ok := a.Questions[approvalKey]
+	return ok
+}
+
 // An answer counts for the question that was put. That nobody was asked is not
 // made up for by an answer.
 func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
@@ -66,11 +72,11 @@ func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 	where := call(t, b, "moves", `{}`, answering(""))
 	m.worse.Store(true)
 	approval := call(t, b, "moves", `{}`, answering(where.Ask.State))
-	if approval.Ask == nil || approval.Ask.Text() == "" {
+	if approval.Ask == nil || !forApproval(approval.Ask) {
 		t.Fatalf("an answer to another question approved it: %+v", approval)
 	}
 	again := call(t, b, "moves", `{}`, answering(approval.Ask.State))
-	if again.Ask == nil || again.Ask.Text() != "" || m.done.Load() != 0 {
+	if again.Ask == nil || forApproval(again.Ask) || m.done.Load() != 0 {
 		t.Fatalf("the tool heard an answer that it had not asked for: %+v", again)
 	}
 	if last := call(t, b, "moves", `{}`, answering(again.Ask.State)); last.Result.Text() != "done" {

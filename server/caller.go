@@ -30,7 +30,6 @@ type Identity struct {
 	ID        string // of the token or grant, for the log; never the token
 	Agent     string
 	User      string
-	Provider  string
 	Workspace string
 	Profiles  []string // that it may use, the first by default; AnyProfile opens all
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime/debug"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -23,7 +25,7 @@ func (s *session) handle(ctx context.Context, m *message, a Access, out func([]b
 // carry answers a request that has begun.
 func (s *session) carry(ctx context.Context, flight *flight, m *message, a Access, out func([]byte) error) []byte {
 	x := &exchange{session: s, access: a, msg: m, flight: flight, out: out}
-	reply := x.answer(ctx)
+	reply := x.protected(ctx)
 	x.finish()
 	if !s.end(m.id, flight) {
 		return nil
@@ -62,6 +64,18 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 
 // maxBatch bounds a batch: its messages are answered one after the other.
 const maxBatch = 100
+
+// protected is answer for the worst case: a mistake anywhere below costs one
+// answer and not the server.
+func (x *exchange) protected(ctx context.Context) (reply []byte) {
+	defer func() {
+		if r := recover(); r != nil {
+			x.session.server.log.Error("a request panicked", "method", x.msg.method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			reply = failure(x.msg.id, faultf(mcp.INTERNAL_ERROR, "internal error"))
+		}
+	}()
+	return x.answer(ctx)
+}
 
 // answer finds who answers: tools are ours, everything else is mcp-go's.
 func (x *exchange) answer(ctx context.Context) []byte {

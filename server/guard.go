@@ -20,6 +20,9 @@ import (
 func (h *HTTP) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.setDeadlines(w, r)
+		if h.probe(w, r) {
+			return
+		}
 		if !h.hostAllowed(r.Host) {
 			say(w, http.StatusForbidden, "this server does not answer to that host name; the operator can add it to server.allowed_hosts")
 			return
@@ -34,6 +37,27 @@ func (h *HTTP) guard(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// probe answers those who ask whether we are well: kubelets and load balancers
+// do so by address, and learn nothing that a page in a browser may not know.
+func (h *HTTP) probe(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	switch r.URL.Path {
+	case "/healthz":
+		say(w, http.StatusOK, "ok")
+	case "/readyz":
+		if h.Server.closing.Err() != nil {
+			say(w, http.StatusServiceUnavailable, "shutting down")
+		} else {
+			say(w, http.StatusOK, "ready")
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // setDeadlines bounds a request from end to end, whoever answers it: a body
@@ -134,9 +158,6 @@ func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 	a.Narrow = narrowing(r.Header)
 	c := &a.Caller
 	c.Profile, c.Agent, c.User, c.Channel = profile, who.Agent, who.User, "http"
-	if who.Provider != "" {
-		c.Provider = who.Provider
-	}
 	if who.Workspace != "" {
 		c.Workspace = who.Workspace
 	}

@@ -163,20 +163,10 @@ func (h *HTTP) Handler() http.Handler {
 			mux.HandleFunc("OPTIONS "+path, preflight)
 		}
 	}
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { say(w, http.StatusOK, "ok") })
-	mux.HandleFunc("GET /readyz", h.ready)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp/{profile}", h.metadata)
 	return h.guard(mux)
-}
-
-func (h *HTTP) ready(w http.ResponseWriter, _ *http.Request) {
-	if h.Server.closing.Err() != nil {
-		say(w, http.StatusServiceUnavailable, "shutting down")
-		return
-	}
-	say(w, http.StatusOK, "ready")
 }
 
 func (h *HTTP) metadata(w http.ResponseWriter, _ *http.Request) {

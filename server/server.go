@@ -68,6 +68,9 @@ func (l Limits) check() error {
 			return fmt.Errorf("the limit on %s is %d, it must be positive", name, n)
 		}
 	}
+	if l.ResultHard < l.Result {
+		return fmt.Errorf("the hard limit on results is %d, below that for the model, %d", l.ResultHard, l.Result)
+	}
 	return nil
 }
 

@@ -105,6 +105,22 @@ func TestHeadersAndBodiesAgree(t *testing.T) {
 	})
 }
 
+// A client whose cancellation is refused may take the connection for broken.
+func TestStatelessNotificationsNeedNoMeta(t *testing.T) {
+	v := caller(t, serveFixture(t, newFixture(t)), "/mcp").modern("notifications/cancelled", "")
+	for _, body := range []string{
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled"}`,
+	} {
+		if a := v.post(body); a.status != http.StatusAccepted || a.body != "" {
+			t.Errorf("%s got %d %s", body, a.status, a.body)
+		}
+	}
+	if a := v.post(`{"jsonrpc":"2.0","id":1,"method":"notifications/cancelled"}`); a.status != http.StatusBadRequest {
+		t.Errorf("a request without it got %d %s", a.status, a.body)
+	}
+}
+
 func TestStatelessStatuses(t *testing.T) {
 	checkStatuses(t, map[string]statusCase{
 		"a method of nobody":  {heading("unknown/method"), stateless("unknown/method", ""), 404, mcp.METHOD_NOT_FOUND, nil},

@@ -105,6 +105,8 @@ func checkModernHeaders(header http.Header, m *message) *fault {
 		return faultf(mcp.HEADER_MISMATCH, "streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
 	case version == "":
 		return faultf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
+	case m.meta.version == "" && m.id == nil:
+		return nil // only requests must say it twice; the Go SDK's cancellations do not
 	case m.meta.version == "":
 		return faultf(mcp.INVALID_PARAMS, "params._meta lacks %q", mcp.MetaKeyProtocolVersion)
 	case version != m.meta.version:

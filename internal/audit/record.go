@@ -25,10 +25,8 @@ type Record struct {
 	Profile      string  `json:"profile,omitempty"`
 	Risk         string  `json:"risk,omitempty"`
 	Verdict      string  `json:"verdict,omitempty"`
-	Steps        string  `json:"steps,omitempty"` // how the verdict came about, in short
 	Approval     string  `json:"approval,omitempty"`
 	Outcome      string  `json:"outcome,omitempty"` // ok, refused, invalid, busy, ...
-	Kind         string  `json:"kind,omitempty"`
 	ArgsDigest   string  `json:"args_digest,omitempty"`
 	ResultDigest string  `json:"result_digest,omitempty"`
 	ArgsShape    string  `json:"args,omitempty"`

@@ -1,0 +1,49 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// TestWhatTheClientCancelsIsCancelled: giving up is the caller's right, and no
+// failure of the tool that the operator should look into.
+func TestWhatTheClientCancelsIsCancelled(t *testing.T) {
+	b := newTestServer(t)
+	w := dial(t, b)
+	w.send(callLine("1", "slow", `{"text":"x"}`))
+	<-b.started
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`)
+	<-b.stopped
+	w.in.Close()
+	<-w.ended
+	if entries := b.journal.all(); len(entries) != 1 || entries[0].Outcome != string(tools.Cancelled) {
+		t.Errorf("the journal says %+v", entries)
+	}
+}
+
+// TestNobodyAnswers: no answer in time is a refusal for the model, and not the
+// mistake of a client that used an old state.
+func TestNobodyAnswers(t *testing.T) {
+	b := newTestServer(t, func(c *Config) { c.Settings.ApprovalTimeout = 20 * time.Millisecond })
+	w := dial(t, b)
+	w.send(handshake("2025-06-18", `{"elicitation":{}}`)...)
+	w.next()
+	w.send(callLine("1", "launch", `{"text":"x"}`))
+	w.next() // the question
+	if r := read(t, w.next()); r.Error != nil || !strings.Contains(r.text(), "nobody approved this call of launch in time") {
+		t.Errorf("got %+v, %q", r, r.text())
+	}
+}
+
+// TestTooMuchStructuredContent is left out, and the result says so.
+func TestTooMuchStructuredContent(t *testing.T) {
+	b := newTestServer(t)
+	p := &passage{Request: Request{Access: testAccess()}, server: b.Server, now: b.settings()}
+	res := p.cut(tools.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}))
+	if res.Data != nil || !strings.Contains(res.Text(), "structured content left out: the most is 10000 bytes") {
+		t.Errorf("got %q with %d members", res.Text(), len(res.Data))
+	}
+}
