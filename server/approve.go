@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -99,7 +98,7 @@ func (p *passage) approve() error {
 		return tools.Errorf(tools.Refused, "%s %s, which needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, p.risk).
 			Try("use a client that supports elicitation, or ask the operator to allow it in the policy")
 	}
-	shown := visible(string(p.call.JSON()))
+	shown := tools.Visible(string(p.call.JSON()))
 	if len(shown) > maxShown {
 		return tools.Errorf(tools.Refused, "the arguments of %s are %d bytes, too long for a person to approve", p.tool.Spec.Name, len(shown)).
 			Try("make several smaller calls")
@@ -144,9 +143,9 @@ func (p *passage) questionText(shown string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allow %s (%s)? It %s.", p.tool.Spec.Title, p.tool.Spec.Name, p.risk)
 	if p.why != "" {
-		b.WriteString(" " + visible(p.why))
+		b.WriteString(" " + tools.Visible(p.why))
 	}
-	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", visible(p.Caller.Principal()), p.now.Policy.ProfileOf(p.subject()), shown)
+	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", tools.Visible(p.Caller.Principal()), p.now.Policy.ProfileOf(p.subject()), shown)
 	return b.String()
 }
 
@@ -159,29 +158,4 @@ func decisionForm() map[string]any {
 		},
 		"required": []string{"decision"},
 	}
-}
-
-// hides reports whether r is not seen, or moves what is.
-func hides(r rune) bool {
-	return unicode.IsControl(r) || r == brailleBlank || unicode.Is(unicode.Z, r) && r != ' ' ||
-		unicode.In(r, unicode.Cf, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
-
-// brailleBlank looks like a space and is, by its category, a symbol.
-const brailleBlank = '\u2800'
-
-// visible shows characters that hide or rearrange what a person reads.
-func visible(text string) string {
-	var b strings.Builder
-	for _, r := range text {
-		switch {
-		case r == '\n' || r == '\t':
-			b.WriteRune(r)
-		case hides(r):
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		default:
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
 }

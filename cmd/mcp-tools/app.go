@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -110,11 +111,16 @@ func (a *app) globalFlags(flags *pflag.FlagSet) {
 		if s.Flag == "" {
 			continue
 		}
-		f := flags.VarPF(override{a.overrides, s.Key, s.Bool}, s.Flag, "", s.Doc)
+		f := flags.VarPF(override{a.overrides, s.Key, s.Bool}, s.Flag, "", asFlagText(s.Doc))
 		if s.Bool {
 			f.NoOptDefVal = "true"
 		}
 	}
+}
+
+// asFlagText writes a setting's description the way those of flags are written.
+func asFlagText(doc string) string {
+	return strings.ToLower(doc[:1]) + strings.TrimSuffix(doc[1:], ".")
 }
 
 // An override is a flag for a setting. What it accepts is config's business.
@@ -140,7 +146,11 @@ func (o override) Type() string {
 
 // load reads the settings.
 func (a *app) load() (*config.Loaded, error) {
-	return config.Load(config.LoadOptions{Path: a.configFile, Getenv: a.getenv, Overrides: a.overrides})
+	loaded, err := config.Load(config.LoadOptions{Path: a.configFile, Getenv: a.getenv, Overrides: a.overrides})
+	if missing := (*fs.PathError)(nil); errors.Is(err, fs.ErrNotExist) && errors.As(err, &missing) {
+		return nil, usagef("there is no settings file %s; mcp-tools config example prints one to begin with", missing.Path)
+	}
+	return loaded, err
 }
 
 // dataDir is where everything lies that lasts.

@@ -71,7 +71,7 @@ func (p person) answer(ctx context.Context, questions map[string]tools.Question)
 		if !ok {
 			continue
 		}
-		if _, err := fmt.Fprintf(p.out, "%s\n\n[y/N] ", tame(text)); err != nil {
+		if _, err := fmt.Fprintf(p.out, "%s\n\n[y/N] ", tools.Visible(text)); err != nil {
 			return nil, fmt.Errorf("asking: %w", err)
 		}
 		line, err := p.line(ctx)

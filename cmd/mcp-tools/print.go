@@ -4,8 +4,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // A painter colours words where a person looks at them. The zero painter
@@ -61,34 +62,14 @@ func (p painter) columns(w io.Writer, rows [][]string) error {
 
 // oneLine shows text on one line.
 func oneLine(text string) string {
-	return tame(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
-}
-
-// tame shows the characters by which text could drive a terminal, or look like
-// other text.
-func tame(text string) string {
-	hidden := func(r rune) bool {
-		return r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Co, unicode.Zl, unicode.Zp))
-	}
-	if !strings.ContainsFunc(text, hidden) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if hidden(r) {
-			fmt.Fprintf(&b, "<U+%04X>", r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
+	return tools.Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
 // forReader is text as it may be written to w: a program gets every byte, a
 // terminal nothing that it would obey.
 func forReader(w io.Writer, text string) string {
 	if terminal(w) {
-		return tame(text)
+		return tools.Visible(text)
 	}
 	return text
 }

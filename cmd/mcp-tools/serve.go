@@ -253,7 +253,8 @@ func (h *house) watch(ctx context.Context, more func(*config.Loaded)) (stop func
 	}
 }
 
-// apply puts new settings in force, all or none of them.
+// apply puts new settings in force. Where it fails half-way, the policy and the
+// limits are still the old ones, and at most more is masked than before.
 func (h *house) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	settings, err := h.settings(l)
 	if err != nil {

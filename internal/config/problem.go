@@ -3,7 +3,8 @@ package config
 import (
 	"fmt"
 	"strings"
-	"unicode"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // A Problem is something wrong with a setting, and where.
@@ -60,10 +61,5 @@ func brief(text string) string {
 
 // printable keeps a message on one line, and a terminal out of its reach.
 func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	return tools.Visible(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 }
