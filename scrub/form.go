@@ -41,7 +41,7 @@ func (f form) triggers() []trigger {
 
 func (f form) at(offset int, window string) []trigger {
 	find := func(t *text, at int) (span, bool) { return f.find(t, at, offset) }
-	return []trigger{{window: windowOf(window), find: find}}
+	return []trigger{{windows: []uint32{windowOf(window)}, find: find}}
 }
 
 // find compares what stands around at, where the byte of the form with that

@@ -1,6 +1,9 @@
 package scrub
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // A finder is called where a trigger was seen. at is where the trigger's
 // word begins.
@@ -8,9 +11,9 @@ type finder func(t *text, at int) (span, bool)
 
 // A trigger is four bytes, in any case, that a secret cannot do without.
 type trigger struct {
-	window uint32
-	back   int // from the start of the word to the window
-	find   finder
+	windows []uint32 // any of these
+	back    int      // from the start of the word to the window
+	find    finder
 }
 
 const (
@@ -39,20 +42,42 @@ type link struct {
 }
 
 func newIndex(triggers []trigger) *index {
-	x := &index{slots: make([]slot, 1<<bits.Len(uint(2*len(triggers))))}
-	for i := len(triggers) - 1; i >= 0; i-- { // each becomes the head: keep their order
-		x.add(triggers[i])
+	n := 0
+	for _, t := range triggers {
+		n += len(t.windows)
 	}
+	x := &index{slots: make([]slot, 1<<bits.Len(uint(2*n))), chain: make([]link, 0, n)}
+	x.add(triggers)
 	return x
 }
 
-func (x *index) add(t trigger) {
-	word, bit := bitOf(t.window)
-	x.filter[word] |= bit
-	s := x.slot(t.window)
-	s.window = t.window
-	x.chain = append(x.chain, link{next: s.first, back: int32(t.back), find: t.find})
-	s.first = int32(len(x.chain))
+// with is x with more triggers, which come before its own; all are those that
+// x was made of.
+func (x *index) with(more, all []trigger) *index {
+	n := len(x.chain)
+	for _, t := range more {
+		n += len(t.windows)
+	}
+	if 2*n > len(x.slots) {
+		return newIndex(slices.Concat(more, all))
+	}
+	y := &index{filter: x.filter, slots: slices.Clone(x.slots), chain: slices.Clone(x.chain)}
+	y.add(more)
+	return y
+}
+
+// add puts triggers before those that are there.
+func (x *index) add(triggers []trigger) {
+	for _, t := range slices.Backward(triggers) { // each becomes the head: keep their order
+		for _, window := range t.windows {
+			word, bit := bitOf(window)
+			x.filter[word] |= bit
+			s := x.slot(window)
+			s.window = window
+			x.chain = append(x.chain, link{next: s.first, back: int32(t.back), find: t.find})
+			s.first = int32(len(x.chain))
+		}
+	}
 }
 
 // bitOf is where the filter has the bit of a window: the word by all four
@@ -87,8 +112,8 @@ func windowOf(s string) uint32 {
 // stand for themselves.
 func windows(pattern string) []uint32 {
 	const digits = "0123456789"
-	all := []string{""}
-	for _, c := range pattern {
+	all := []uint32{0}
+	for i, c := range []byte(pattern) {
 		members := string(c)
 		switch c {
 		case '?':
@@ -98,29 +123,23 @@ func windows(pattern string) []uint32 {
 		case '%':
 			members = "abcdef" + digits
 		}
-		var longer []string
+		longer := make([]uint32, 0, len(all)*len(members))
 		for _, head := range all {
-			for _, m := range members {
-				longer = append(longer, head+string(m))
+			for _, m := range []byte(members) {
+				longer = append(longer, head|uint32(m|0x20)<<(8*i))
 			}
 		}
 		all = longer
 	}
-	out := make([]uint32, len(all))
-	for i, w := range all {
-		out[i] = windowOf(w)
-	}
-	return out
+	return all
 }
 
-// on makes the triggers for find: one for each window of each pattern. The
-// word begins back bytes before the window.
+// on makes the triggers for find, one for each pattern. The word begins back
+// bytes before the window.
 func on(find finder, back int, patterns ...string) []trigger {
-	var out []trigger
-	for _, p := range patterns {
-		for _, w := range windows(p) {
-			out = append(out, trigger{w, back, find})
-		}
+	out := make([]trigger, len(patterns))
+	for i, p := range patterns {
+		out[i] = trigger{windows(p), back, find}
 	}
 	return out
 }

@@ -75,7 +75,7 @@ func (s *Scrubber) swap(change func(map[string][]form)) {
 		for _, f := range all {
 			triggers = append(triggers, f.triggers()...)
 		}
-		p.index = newIndex(append(triggers, base.triggers...))
+		p.index = base.index.with(triggers, base.triggers)
 		p.reach = valueReach
 	}
 	s.now.Store(&p)

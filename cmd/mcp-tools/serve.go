@@ -247,7 +247,8 @@ func (h *house) watch(ctx context.Context, more func(*config.Loaded)) (stop func
 		}.Watch(ctx, h.loaded)
 	})
 	return func() {
-		signal.Stop(hangup)
+		// Hangups still go to the channel: one that came while we close would
+		// otherwise end the process before the last calls are on record.
 		cancel()
 		both.Wait()
 	}
