@@ -77,7 +77,7 @@ var errNotFirst = errors.New("the table has a token already")
 // only one token that is not revoked yet has it. To revoke a token twice is
 // no mistake.
 func (t *Table) Revoke(idOrName string) error {
-	return t.update(lockPatience, func(rows []Row) ([]Row, error) {
+	err := t.update(lockPatience, func(rows []Row) ([]Row, error) {
 		i, err := pick(rows, idOrName)
 		if err != nil {
 			return nil, err
@@ -87,6 +87,10 @@ func (t *Table) Revoke(idOrName string) error {
 		}
 		return rows, nil
 	})
+	if err == nil {
+		time.Sleep(t.lookEvery) // whoever hears that it is done may rely on it
+	}
+	return err
 }
 
 // pick returns the index of the row that is meant. An id is exact and wins.

@@ -6,7 +6,7 @@
 // the data directory. Any number of processes may use it at once: changes are
 // made under a file lock and replace the whole file, and a running server
 // looks at the file before it believes a token, so what `mcp-tools token
-// revoke` does in another process holds from the next request on.
+// revoke` does in another process holds from the moment it returns.
 //
 // It does not know HTTP, what a profile allows, or tokens that somebody else
 // has issued. Tokens themselves are never kept: the table has their hashes.
@@ -43,7 +43,10 @@ const useEvery = time.Minute
 type Table struct {
 	dir string
 
+	lookEvery time.Duration // how old a look at the file may be
+
 	mu      sync.Mutex
+	looked  time.Time            // when the file was last looked at
 	seen    snapshot             // the table as it was last read
 	used    map[string]time.Time // by id: uses that may not be in the file yet
 	written time.Time            // when uses were last written
@@ -59,7 +62,7 @@ func Open(dir string) (*Table, error) {
 	if err := checkDir(dir); err != nil {
 		return nil, err
 	}
-	t := &Table{dir: dir, used: map[string]time.Time{}}
+	t := &Table{dir: dir, lookEvery: lookEvery, used: map[string]time.Time{}}
 	if _, err := t.current(); err != nil {
 		return nil, err
 	}
@@ -73,7 +76,12 @@ func (t *Table) Authenticate(plain string) (Row, error) {
 	if err := Check(plain); err != nil {
 		return Row{}, err
 	}
-	rows, err := t.current()
+	rows, err := t.recent()
+	if err == nil {
+		if _, known := find(rows, idOf(plain)); !known {
+			rows, err = t.current() // it may have been made just now
+		}
+	}
 	if err != nil {
 		return Row{}, err
 	}
@@ -174,22 +182,48 @@ func (t *Table) update(patience time.Duration, change func([]Row) ([]Row, error)
 	if err != nil {
 		return err
 	}
+	defer t.lookAgain()
 	return store(t.path(), now, rows)
 }
+
+// lookAgain forgets when the file was looked at: it has just been changed.
+func (t *Table) lookAgain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.looked = time.Time{}
+}
+
+// recent returns the rows that were in the file a moment ago: under load, a look
+// for every request would cost more than everything else about a token.
+func (t *Table) recent() ([]Row, error) {
+	t.mu.Lock()
+	rows, young := t.seen.rows, time.Since(t.looked) < t.lookEvery
+	t.mu.Unlock()
+	if young {
+		return rows, nil
+	}
+	return t.current()
+}
+
+// lookEvery is how old a look at the file may be. Revoke waits as long, so that
+// no process believes the token any more when it returns.
+const lookEvery = 20 * time.Millisecond
 
 // current returns the rows that are in the file now. They are shared: do not
 // change them. A file that was removed is a table without tokens.
 func (t *Table) current() ([]Row, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	now := time.Now()
 	if t.seen.fresh(t.path()) {
+		t.looked = now
 		return t.seen.rows, nil
 	}
 	next, err := load(t.path())
 	if err != nil {
 		return nil, err
 	}
-	t.seen = next
+	t.seen, t.looked = next, now
 	return next.rows, nil
 }
 

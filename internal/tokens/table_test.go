@@ -18,6 +18,7 @@ func open(t *testing.T, dir string) *Table {
 	if err != nil {
 		t.Fatal(err)
 	}
+	table.lookEvery = 0 // tests do not wait
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)
@@ -256,4 +257,36 @@ func BenchmarkAuthenticate(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+}
+
+// When a revocation returns, no other table believes the token any more, although
+// it does not look at the file for every request.
+func TestRevocationOutlastsALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dir := t.TempDir()
+		here, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plain, row := create(t, there, Request{Name: "x"})
+		for range 2 { // the first use writes to the file
+			if _, err := here.Authenticate(plain); err != nil {
+				t.Fatalf("a new token: %v", err)
+			}
+		}
+		before := time.Now()
+		if err := there.Revoke(row.ID); err != nil {
+			t.Fatal(err)
+		}
+		if waited := time.Since(before); waited < lookEvery {
+			t.Errorf("it returned after %s, others may believe the token for %s", waited, lookEvery)
+		}
+		if _, err := here.Authenticate(plain); !errors.Is(err, ErrRevoked) {
+			t.Errorf("after the revocation: %v", err)
+		}
+	})
 }
