@@ -85,12 +85,12 @@ func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 }
 
 func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
-	for range 20 {
+	for range 50 {
 		b := newTestServer(t)
 		state := call(t, b, "launch", `{}`, answering("")).Ask.State
 		var ran atomic.Int64
 		var all sync.WaitGroup
-		for range 8 {
+		for range 4 { // more refusals than that count as a loop
 			all.Go(func() {
 				if a := call(t, b, "launch", `{}`, answering(state)); !a.Result.Failed && a.Ask == nil {
 					ran.Add(1)

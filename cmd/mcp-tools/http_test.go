@@ -66,6 +66,13 @@ func (l *logbook) find(t *testing.T, pattern string) string {
 	}
 }
 
+// has reports whether the log says text already.
+func (l *logbook) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text, text)
+}
+
 func serveRemote(t *testing.T, settings string, flags ...string) *remote {
 	t.Helper()
 	dir := t.TempDir()
@@ -350,6 +357,17 @@ func TestSettingsChangeWhileItRuns(t *testing.T) {
 	r.log.find(t, `config.yaml:1.*datetmie`)
 	if body := r.wants("/mcp", token, http.StatusOK); strings.Contains(body, "datetime") || !strings.Contains(body, "session_status") {
 		t.Errorf("a bad file changed something: %s", body)
+	}
+}
+
+func TestAnExposedServerSaysWhatItLacks(t *testing.T) {
+	for settings, wants := range map[string]bool{"": true, "server: {public_url: https://tools.example.com/mcp}": false} {
+		r := serveRemote(t, settings, "--http", "0.0.0.0:0")
+		for _, warning := range []string{"clients on other machines will be refused", "tokens cross the network in plain text"} {
+			if got := r.log.has(warning); got != wants {
+				t.Errorf("%q: warned %v of %q", settings, got, warning)
+			}
+		}
 	}
 }
 

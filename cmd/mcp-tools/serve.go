@@ -107,6 +107,7 @@ func (h *house) serveHTTP(ctx context.Context) error {
 	defer stopMetrics()
 	stop := h.watch(ctx, func(l *config.Loaded) { ids.listed.Store(&l.Config.Connections.Tokens) })
 	defer stop()
+	h.warnExposed(listener.Addr())
 	h.log.Info("serving", "url", endpoint)
 	return (&server.HTTP{
 		Server: h.server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
@@ -114,6 +115,20 @@ func (h *house) serveHTTP(ctx context.Context) error {
 		ReadHeaderTimeout: time.Duration(c.ReadHeaderTimeout), Grace: time.Duration(c.Grace),
 		AllowedHosts: append(c.AllowedHosts, hostOf(endpoint)), AllowedOrigins: c.AllowedOrigins,
 	}).Serve(ctx, listener)
+}
+
+// warnExposed says what a server that others can reach is probably lacking.
+func (h *house) warnExposed(addr net.Addr) {
+	c := h.loaded.Config.Server
+	if loopback(addr.String()) {
+		return
+	}
+	if c.PublicURL == "" && len(c.AllowedHosts) == 0 {
+		h.log.Warn("clients on other machines will be refused: name the host that they use in server.public_url or server.allowed_hosts")
+	}
+	if c.TLSCert == "" && !strings.HasPrefix(c.PublicURL, "https://") {
+		h.log.Warn("tokens cross the network in plain text: use --tls-cert and --tls-key, or a proxy with TLS and server.public_url")
+	}
 }
 
 // endpoint is the URL under which clients know us.
