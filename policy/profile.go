@@ -84,3 +84,7 @@ func (p *Policy) describe(from *profile) Profile {
 	}
 	return out
 }
+
+// AnyProfile, in the place of a profile's name, stands for every profile there
+// is. It names none, so it is nobody's default.
+const AnyProfile = "*"

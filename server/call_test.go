@@ -325,3 +325,14 @@ func TestCallsRunInTheirTime(t *testing.T) {
 		t.Errorf("a cancelled call got %q", a.Result.Text())
 	}
 }
+
+func TestModelsReadWhatOnlyProgramsGot(t *testing.T) {
+	b := newTestServer(t)
+	p := &passage{server: b.Server, now: b.settings()}
+	if got := p.cut(tools.Result{Data: map[string]any{"n": 1}}).Text(); got != `{"n":1}` {
+		t.Errorf("the text is %q", got)
+	}
+	if got := p.cut(tools.Text("one").With(map[string]any{"n": 1})).Text(); got != "one" {
+		t.Errorf("a second copy: %q", got)
+	}
+}

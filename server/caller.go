@@ -31,20 +31,17 @@ type Identity struct {
 	Agent     string
 	User      string
 	Workspace string
-	Profiles  []string // that it may use, the first by default; AnyProfile opens all
+	Profiles  []string // that it may use, the first by default; policy.AnyProfile opens all
 }
-
-// AnyProfile among an identity's profiles lets it use every profile there is.
-const AnyProfile = "*"
 
 // mayUse reports whether the identity opens profile.
 func (i Identity) mayUse(profile string) bool {
-	return slices.Contains(i.Profiles, profile) || slices.Contains(i.Profiles, AnyProfile)
+	return slices.Contains(i.Profiles, profile) || slices.Contains(i.Profiles, policy.AnyProfile)
 }
 
 // usual is the profile for a request that names none; "" is the operator's.
 func (i Identity) usual() string {
-	if len(i.Profiles) == 0 || i.Profiles[0] == AnyProfile {
+	if len(i.Profiles) == 0 || i.Profiles[0] == policy.AnyProfile {
 		return ""
 	}
 	return i.Profiles[0]

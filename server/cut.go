@@ -24,6 +24,7 @@ const ReadResult = "read_result"
 // the result says so.
 func (p *passage) cut(res tools.Result) tools.Result {
 	limits := p.now.Limits
+	res = p.mirror(res)
 	for i, part := range res.Parts {
 		if len(part.Data) > limits.ResultHard {
 			res.Parts[i] = tools.Part{Text: fmt.Sprintf("[%s of %d bytes left out: the most is %d]", part.MIME, len(part.Data), limits.ResultHard)}
@@ -48,6 +49,19 @@ func (p *passage) cut(res tools.Result) tools.Result {
 	}
 	res.Parts = append([]tools.Part{{Text: short}}, kept...)
 	return res
+}
+
+// mirror gives a result that has only structured content a text of it: models
+// read text, and some clients show them nothing else.
+func (p *passage) mirror(res tools.Result) tools.Result {
+	if len(res.Parts) > 0 || res.Data == nil {
+		return res
+	}
+	text, err := marshal(res.Data)
+	if err != nil {
+		return res
+	}
+	return res.Add(tools.Part{Text: string(text)})
 }
 
 // shorten keeps the head and the tail of text, and the whole in the keeper.

@@ -90,7 +90,7 @@ func withToken(next http.Handler) http.Handler {
 type everybody struct{}
 
 func (everybody) Identify(_ context.Context, token string) (Identity, error) {
-	return Identity{ID: fingerprint(token), Agent: "suite", User: "tester", Profiles: []string{AnyProfile}}, nil
+	return Identity{ID: fingerprint(token), Agent: "suite", User: "tester", Profiles: []string{policy.AnyProfile}}, nil
 }
 
 func (everybody) Challenge() *Challenge {

@@ -15,6 +15,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/tools"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // guestList is the identities of a site, by token.
@@ -40,9 +42,9 @@ func (guestList) Metadata() []byte { return nil }
 
 func guests() guestList {
 	return guestList{
-		"alice":  {ID: "t1", Agent: "a", User: "alice", Profiles: []string{AnyProfile}},
-		"alice2": {ID: "t2", Agent: "a", User: "alice", Profiles: []string{AnyProfile}},
-		"bob":    {ID: "t3", Agent: "b", User: "bob", Profiles: []string{AnyProfile}},
+		"alice":  {ID: "t1", Agent: "a", User: "alice", Profiles: []string{policy.AnyProfile}},
+		"alice2": {ID: "t2", Agent: "a", User: "alice", Profiles: []string{policy.AnyProfile}},
+		"bob":    {ID: "t3", Agent: "b", User: "bob", Profiles: []string{policy.AnyProfile}},
 		"reader": {ID: "t4", Agent: "r", User: "rita", Profiles: []string{"readonly"}},
 	}
 }

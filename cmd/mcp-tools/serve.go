@@ -20,6 +20,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/server"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -172,7 +174,7 @@ func (h *house) identities(endpoint string) (*identities, error) {
 	if len(c.Tokens) > 0 || ids.oauth != nil {
 		return ids, nil
 	}
-	first, created, err := table.EnsureFirst(tokens.Request{Name: "first", Profiles: []string{tokens.AnyProfile}, User: systemUser()})
+	first, created, err := table.EnsureFirst(tokens.Request{Name: "first", Profiles: []string{policy.AnyProfile}, User: systemUser()})
 	if err != nil {
 		return nil, err
 	}

@@ -12,6 +12,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -88,7 +90,7 @@ func (a *app) fillRequest(req *tokens.Request, expires string, now time.Time) er
 		req.Profiles = []string{usual}
 	}
 	for _, name := range req.Profiles {
-		if name == tokens.AnyProfile {
+		if name == policy.AnyProfile {
 			continue
 		}
 		if name == "" {

@@ -132,9 +132,6 @@ func (c Client) Project() (Client, error) {
 	return c, nil
 }
 
-// HasProject reports whether [Client.Project] works.
-func (c Client) HasProject() bool { return c.project != "" }
-
 // Remote reports whether the client's file can name a server by its URL.
 func (c Client) Remote() bool { return c.shape.url != "" }
 

@@ -139,8 +139,8 @@ func TestProject(t *testing.T) {
 	got := map[string]string{}
 	for _, c := range All() {
 		p, err := c.Project()
-		if (err == nil) != c.HasProject() {
-			t.Errorf("%s: HasProject is %v, Project says %v", c.Name, c.HasProject(), err)
+		if (err == nil) != (c.project != "") {
+			t.Errorf("%s: its project file is %q, Project says %v", c.Name, c.project, err)
 		}
 		if err == nil {
 			got[c.Name] = p.Path(env)

@@ -6,9 +6,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// AnyProfile among the profiles of a token stands for all of them.
-const AnyProfile = "*"
-
 // Policy makes the rules ready for the tools of a catalogue, and finds what is
 // wrong with them and with the profiles that are named elsewhere, each with
 // its place. Where a problem is more than a warning there is no Policy.
@@ -46,14 +43,14 @@ func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 	check("connections.stdio.profile", connections.Stdio.Profile)
 	for i, token := range connections.Tokens {
 		for j, name := range token.Profiles {
-			if name != AnyProfile {
+			if name != policy.AnyProfile {
 				check(indexed(indexed("connections.tokens", i)+".profiles", j), name)
 			}
 		}
 	}
 	for _, scope := range sorted(connections.OAuth.Scopes) {
 		for i, name := range connections.OAuth.Scopes[scope] {
-			if name != AnyProfile {
+			if name != policy.AnyProfile {
 				check(indexed(under("connections.oauth.scopes", scope), i), name)
 			}
 		}

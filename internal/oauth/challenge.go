@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // A Code says in one word why a token did not open the door. The first two
@@ -63,7 +65,7 @@ func (v *Verifier) NeedProfile(profile string) *Error {
 // do not.
 func breadth(profiles []string, one string) int {
 	switch {
-	case slices.Contains(profiles, AnyProfile):
+	case slices.Contains(profiles, policy.AnyProfile):
 		return math.MaxInt
 	case slices.Contains(profiles, one):
 		return len(profiles)

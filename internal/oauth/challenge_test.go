@@ -6,13 +6,15 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 func TestChallenge(t *testing.T) {
 	const where = "https://mcp.example.com/.well-known/oauth-protected-resource/mcp"
 	is := newIssuer(t)
 	config := is.config(newClock())
-	config.ScopeProfiles["mcp:all"] = []string{AnyProfile}
+	config.ScopeProfiles["mcp:all"] = []string{policy.AnyProfile}
 	config.BasicScopes = []string{"mcp:read"}
 	v := verifier(t, config)
 	cases := []struct {

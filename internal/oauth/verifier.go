@@ -45,7 +45,7 @@ type Config struct {
 	// Algorithms are the signatures that count. Empty means RS256, PS256,
 	// ES256 and EdDSA.
 	Algorithms []string
-	// ScopeProfiles says which profiles a scope opens, or AnyProfile. A token
+	// ScopeProfiles says which profiles a scope opens, or policy.AnyProfile. A token
 	// none of whose scopes is here opens nothing.
 	ScopeProfiles map[string][]string
 	// BasicScopes are what a client is told to ask for at first. Empty means
@@ -61,10 +61,6 @@ type Config struct {
 	Now func() time.Time
 }
 
-// AnyProfile among the profiles of a scope opens every profile there is. It
-// names none, so the endpoint's own is the default.
-const AnyProfile = "*"
-
 // A Grant is what a proven credential stands for.
 type Grant struct {
 	Subject   string   // its holder, never the same for two ways to prove oneself
@@ -72,7 +68,7 @@ type Grant struct {
 	Agent     string   // the client that was authorized; may be empty
 	User      string   // the person behind it; empty when a client acts for itself and says so
 	Workspace string   // always empty: tokens do not choose directories
-	Profiles  []string // those it may use, the first by default; AnyProfile for all
+	Profiles  []string // those it may use, the first by default; policy.AnyProfile for all
 	Scopes    []string // those that opened a profile, in order of name
 	ExpiresAt time.Time
 }

@@ -19,7 +19,7 @@ const maxWord = 256
 // A Request says what a new token shall stand for.
 type Request struct {
 	Name      string    // for people; the id when empty
-	Profiles  []string  // which profiles it may use, the first by default; AnyProfile for all
+	Profiles  []string  // which profiles it may use, the first by default; policy.AnyProfile for all
 	Agent     string    // the agent's key
 	User      string    // the person behind it
 	Workspace string    // the directory that its holder works in; empty for the server's own

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 func TestCreateRefuses(t *testing.T) {
@@ -82,7 +84,7 @@ func TestRevoke(t *testing.T) {
 func TestEnsureFirst(t *testing.T) {
 	dir := t.TempDir()
 	table := open(t, dir)
-	req := Request{Name: "first", Profiles: []string{AnyProfile}}
+	req := Request{Name: "first", Profiles: []string{policy.AnyProfile}}
 	plain, created, err := table.EnsureFirst(req)
 	if err != nil || !created {
 		t.Fatalf("created %t, error %v", created, err)
@@ -156,7 +158,7 @@ func TestHelperProcess(t *testing.T) {
 		t.Skip("runs only as a child")
 	}
 	table := open(t, dir)
-	_, created, err := table.EnsureFirst(Request{Name: "first", Profiles: []string{AnyProfile}})
+	_, created, err := table.EnsureFirst(Request{Name: "first", Profiles: []string{policy.AnyProfile}})
 	if err != nil {
 		t.Fatal(err)
 	}

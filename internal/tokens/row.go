@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// AnyProfile among a token's profiles lets it use every profile there is. It
-// names none, so the endpoint's own is the default.
-const AnyProfile = "*"
-
 // A Row is what the table knows about one token. Times are in UTC; the zero
 // time means never. As JSON it has no hash, so it can be shown.
 type Row struct {
@@ -34,7 +30,7 @@ type Grant struct {
 	Agent     string
 	User      string
 	Workspace string    // empty for the server's own
-	Profiles  []string  // those it may use, the first by default; AnyProfile for all
+	Profiles  []string  // those it may use, the first by default; policy.AnyProfile for all
 	Scopes    []string  // always none: our own tokens carry profiles
 	ExpiresAt time.Time // zero for never
 }
