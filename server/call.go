@@ -123,12 +123,12 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 
 // enter takes a token from the session's bucket and a slot to run in.
 func (p *passage) enter(ctx context.Context) (leave func(), err error) {
-	if wait := p.server.rates.take(p.Caller.Session, p.now.Limits, p.start); wait > 0 {
+	if wait := p.server.rates.takeAll(p.Access, p.now.Limits, p.start); wait > 0 {
 		p.server.Watcher.Limited("rate")
 		return nil, tools.Errorf(tools.Busy, "more than %d calls a minute", p.now.Limits.PerMinute).
-			Try("wait %s, then call again", wait.Round(time.Millisecond))
+			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
-	leave, err = p.server.gate.enter(ctx, p.Caller.Session)
+	leave, err = p.server.gate.enter(ctx, p.lane())
 	p.waited = time.Since(p.start)
 	return leave, err
 }

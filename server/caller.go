@@ -15,6 +15,7 @@ type Access struct {
 	Narrow    policy.Narrow
 	Transport string // "stdio", "http", "sse" or "cli"; for the audit log
 	Token     string // names the token that was shown; binds sessions to it
+	Identity  string // whoever it is, over all of its sessions; "" where there is one session
 }
 
 func (a Access) subject() policy.Subject {

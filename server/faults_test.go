@@ -59,7 +59,11 @@ func TestWhyThereAreTransportsOfOurs(t *testing.T) {
 				}
 			})
 			t.Run("stock", func(t *testing.T) {
-				if err := p.repeat(t, stock); err == nil {
+				err := p.repeat(t, stock)
+				switch {
+				case err == nil && p.often > 0:
+					t.Log("a race of theirs did not happen this time")
+				case err == nil:
 					t.Error("the fault does not show any more")
 				}
 			})

@@ -163,6 +163,7 @@ func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 	}
 	// Without a session of its own, a caller's calls are counted together.
 	c.Session = "id-" + fingerprint(strings.Join([]string{who.ID, c.Agent, c.User, profile}, "\x00"))
+	a.Identity = c.Session
 	return a, nil
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,6 +23,31 @@ type bucket struct {
 const maxBuckets = 10_000
 
 func newRates() *rates { return &rates{buckets: make(map[string]*bucket)} }
+
+// identityShare is how many times the calls of one session an identity may make
+// in all of its sessions: sessions cost nothing to begin.
+const identityShare = 10
+
+// takeAll takes one call from the buckets of the session and of whoever has it.
+func (r *rates) takeAll(a Access, l Limits, now time.Time) (wait time.Duration) {
+	if a.Identity != "" {
+		all := l
+		all.PerMinute, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
+		if wait := r.take(a.Identity, all, now); wait > 0 {
+			return wait
+		}
+	}
+	return r.take(a.Caller.Session, l, now)
+}
+
+// lane is where the calls of a session wait. Names that a client makes up for
+// its conversations share one: otherwise more names would be more turns.
+func (a Access) lane() string {
+	if a.Identity != "" && strings.HasPrefix(a.Caller.Session, a.Identity+"/") {
+		return a.Identity
+	}
+	return a.Caller.Session
+}
 
 // take takes one call from session's bucket, or says how long to wait.
 func (r *rates) take(session string, l Limits, now time.Time) (wait time.Duration) {

@@ -68,7 +68,7 @@ const loopAdvice = "change the arguments, use another tool, or tell the user wha
 // advise adds a word to a result that came back unchanged, and in the end
 // replaces it: the model has it already, several times.
 func (p *passage) advise(res tools.Result) tools.Result {
-	if !p.known || p.looping {
+	if !p.known || p.looping || p.code != 0 { // what is no call of the model's is no lap
 		return res
 	}
 	p.resultSum = sum(res.Text())

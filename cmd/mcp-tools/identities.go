@@ -36,7 +36,7 @@ func (i *identities) Identify(ctx context.Context, token string) (server.Identit
 		row, err := i.table.Authenticate(token)
 		if err == nil {
 			g := row.Grant()
-			return server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles}, nil
+			return named(server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles}), nil
 		}
 		return server.Identity{}, i.refusal(err)
 	}
@@ -50,7 +50,22 @@ func (i *identities) Identify(ctx context.Context, token string) (server.Identit
 	if err != nil {
 		return server.Identity{}, i.challenge(err)
 	}
-	return server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles}, nil
+	// Whom an issuer calls ada is not whom the operator calls ada: neither may
+	// find what the other left, nor get the rules for the other's agent.
+	who := server.Identity{ID: g.Subject, User: g.Subject, Workspace: g.Workspace, Profiles: g.Profiles}
+	if g.Agent != "" {
+		who.Agent = "oauth:" + g.Agent
+	}
+	return who, nil
+}
+
+// named gives an identity without a name that of its token: what two such
+// callers leave behind is not each other's.
+func named(who server.Identity) server.Identity {
+	if who.Agent == "" && who.User == "" {
+		who.User = who.ID
+	}
+	return who
 }
 
 // refusal tells a token that does not count from a table that cannot be read:
@@ -79,9 +94,9 @@ func (i *identities) fromSettings(token string, now time.Time) (server.Identity,
 	if found == nil || !found.Expires.IsZero() && now.After(found.Expires.Time) {
 		return server.Identity{}, false
 	}
-	return server.Identity{
+	return named(server.Identity{
 		ID: "settings:" + found.Name, Agent: found.Agent, User: found.User, Workspace: found.Workspace, Profiles: found.Profiles,
-	}, true
+	}), true
 }
 
 // Challenge is the answer to a request without a token.
