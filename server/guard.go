@@ -167,6 +167,14 @@ func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 	return a, nil
 }
 
+// admitted asks again, while r is being answered, whether its token counts.
+func (h *HTTP) admitted(r *http.Request) func() bool {
+	return func() bool {
+		_, refused := h.identify(r)
+		return refused == nil || refused.Status != http.StatusUnauthorized
+	}
+}
+
 // identify proves who sends r. The answer to every bad token is the same.
 func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")

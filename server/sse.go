@@ -89,7 +89,7 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		c.drain(0)
 		return
 	}
-	out.stay(nil, c.session.ended)
+	out.stay(h.admitted(r), nil, c.session.ended)
 	c.stop(errSessionClosed) // whoever was to hear the answers has gone
 	c.drain(lastGrace)
 }

@@ -144,28 +144,48 @@ func faultCode(reply []byte) int {
 	return answer.Error.Code
 }
 
-// stay keeps an event stream open until the client goes, or the server or the
-// session ends.
-func (s *stream) stay(serverEnds, sessionEnds <-chan struct{}) {
+// stay opens an event stream and keeps it open until the client goes, one of
+// two other ends comes, or the client is no longer let in.
+func (s *stream) stay(admitted func() bool, end, other <-chan struct{}) {
 	s.mu.Lock()
 	s.open()
 	err := s.write([]byte(": hello\n\n"))
 	s.mu.Unlock()
+	if err == nil {
+		s.tend(admitted, end, other)
+	}
+}
+
+// tend looks after an open stream: what stands in between must not take its
+// silence for death, and who is no longer let in must not go on listening.
+func (s *stream) tend(admitted func() bool, end, other <-chan struct{}) {
 	tick := time.NewTicker(keepAlive)
 	defer tick.Stop()
-	for err == nil {
+	for {
 		select {
 		case <-s.gone:
 			return
-		case <-serverEnds:
+		case <-end:
 			return
-		case <-sessionEnds:
+		case <-other:
 			return
 		case <-tick.C:
-			if s.mu.TryLock() { // else somebody is writing, which says it as well
-				err = s.write([]byte(": still here\n\n"))
-				s.mu.Unlock()
+			if !admitted() || s.beat() != nil {
+				return
 			}
 		}
 	}
+}
+
+// beat says that a stream of events is alive, unless somebody is writing, which
+// says it as well.
+func (s *stream) beat() error {
+	if !s.mu.TryLock() {
+		return nil
+	}
+	defer s.mu.Unlock()
+	if !s.events || s.over {
+		return nil
+	}
+	return s.write([]byte(": still here\n\n"))
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -87,13 +88,28 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *messa
 	if name := m.meta.session; name != "" {
 		a.Caller.Session += "/" + fingerprint(name)
 	}
-	s := h.Server.newSession(a)
+	s, out := h.Server.newSession(a), newStream(w, r)
 	if m.method == string(mcp.MethodSubscriptionsListen) {
-		h.Server.hear(s)
-		defer h.Server.unhear(s)
+		out.finish(h.listening(r, s, m, a, out), true)
+		return
 	}
-	out := newStream(w, r)
 	out.finish(s.handle(r.Context(), m, a, out.sender()), true)
+}
+
+// listening carries a subscription, which may last for days.
+func (h *HTTP) listening(r *http.Request, s *session, m *message, a Access, out *stream) []byte {
+	h.Server.hear(s)
+	defer h.Server.unhear(s)
+	ctx, stop := context.WithCancel(r.Context())
+	over := make(chan struct{})
+	var tending sync.WaitGroup
+	tending.Go(func() {
+		defer stop()
+		out.tend(h.admitted(r), over, nil)
+	})
+	defer tending.Wait()
+	defer close(over)
+	return s.handle(ctx, m, a, out.sender())
 }
 
 // checkModernHeaders holds the headers of a request against its body: what
@@ -213,7 +229,7 @@ func (h *HTTP) get(w http.ResponseWriter, r *http.Request, a Access) {
 	defer s.closePush()
 	h.Server.hear(s)
 	defer h.Server.unhear(s)
-	out.stay(h.Server.closing.Done(), s.ended)
+	out.stay(h.admitted(r), h.Server.closing.Done(), s.ended)
 }
 
 // delete ends a session.
