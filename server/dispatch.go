@@ -37,7 +37,7 @@ func (s *session) carry(ctx context.Context, flight *flight, m *message, a Acces
 // 2025-06-18 allow.
 func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access, out func([]byte) error) []byte {
 	if v := s.facts().version; v != "" && v > mcp.ProtocolVersion20250326 {
-		return failure(nil, faultf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time", v))
+		return failure(nil, noBatches(v))
 	}
 	if len(items) == 0 || len(items) > maxBatch {
 		return failure(nil, faultf(mcp.INVALID_REQUEST, "a batch holds 1 to %d messages", maxBatch))
@@ -48,6 +48,8 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 		switch {
 		case broken != nil:
 			replies = append(replies, s.server.refusal(m.id, broken))
+		case m.modern():
+			replies = append(replies, s.server.refusal(m.id, noBatches(m.meta.version)))
 		case m.id == nil || m.answer:
 			s.notice(ctx, m)
 		default:
@@ -60,6 +62,10 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 		return nil
 	}
 	return append(append([]byte{'['}, bytes.Join(replies, []byte{','})...), ']')
+}
+
+func noBatches(version string) *fault {
+	return faultf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time", clip(version, maxQuoted))
 }
 
 // maxBatch bounds a batch: its messages are answered one after the other.

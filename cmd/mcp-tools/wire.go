@@ -76,12 +76,25 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if h.data, err = a.dataDir(); err != nil {
 		return nil, err
 	}
+	if err = checkPrivate(h.data); err != nil {
+		return nil, err
+	}
 	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
 	}
 	return h, nil
+}
+
+// checkPrivate refuses a data directory in which everybody can put a link, or
+// another's key, where our files are to be. One that is missing will be made.
+func checkPrivate(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || !unixModes() || info.Mode().Perm()&0o002 == 0 {
+		return nil
+	}
+	return usagef("everybody may write to the data directory %s; run chmod o-w on it, or choose another with --data", dir)
 }
 
 // close ends what build has opened, the latest first.

@@ -10,7 +10,7 @@ type Limits struct {
 	Timeout        Duration `yaml:"timeout" default:"30s" min:"1ms" max:"1d" doc:"How long a call may run when its tool does not say."`
 	Params         int      `yaml:"params" default:"20" min:"1" max:"1000" doc:"Arguments of one call."`
 	Depth          int      `yaml:"depth" default:"5" min:"1" max:"100" doc:"How deep arguments may be nested."`
-	Items          int      `yaml:"items" default:"1000" min:"1" max:"1000000" doc:"Items of one list in the arguments."`
+	Items          int      `yaml:"items" default:"1000" min:"1" max:"50000" doc:"Items of one list in the arguments."`
 	Text           Size     `yaml:"text" default:"100KiB" min:"1KiB" max:"256MiB" doc:"Longest text in the arguments, when the tool does not say."`
 	Result         Size     `yaml:"result" default:"100KiB" min:"1KiB" max:"64MiB" doc:"Text of one result that the model gets; the rest is kept for read_result."`
 	ResultHard     Size     `yaml:"result_hard" default:"10MiB" min:"1KiB" max:"1GiB" doc:"Longest result that is kept at all."`
