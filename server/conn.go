@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
 )
 
 // A conn is a connection over which one session's messages come one after the
@@ -72,7 +74,14 @@ func (c *conn) begin(m *message) {
 		c.send(c.session.server.refusal(m.id, refused))
 		return
 	}
-	if !c.spawn(m, func() []byte { return c.session.carry(ctx, flight, m, c.session.access, c.out) }) {
+	carry := func() []byte { return c.session.carry(ctx, flight, m, c.session.access, c.out) }
+	if m.method == string(mcp.MethodInitialize) { // what comes right behind it counts on it
+		if reply := carry(); reply != nil {
+			c.send(reply)
+		}
+		return
+	}
+	if !c.spawn(m, carry) {
 		c.session.end(m.id, flight)
 	}
 }

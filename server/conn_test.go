@@ -1,0 +1,23 @@
+package server
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// A client need not wait for the answer to initialize before it goes on: what
+// comes right behind it knows what the client can do.
+func TestWhatFollowsInitializeCountsOnIt(t *testing.T) {
+	for i := range 50 {
+		w := dial(t, newTestServer(t))
+		lines := append(handshake("2025-11-25", `{"elicitation":{}}`), callLine("1", "launch", fmt.Sprintf(`{"n":%d}`, i)))
+		w.send(strings.Join(lines, "\n"))
+		if first := read(t, w.next()); string(first.ID) != `"init"` {
+			t.Fatalf("the first answer is %s", first.ID)
+		}
+		if question := read(t, w.next()); question.Method != "elicitation/create" {
+			t.Fatalf("round %d: instead of a question came %q", i, question.text())
+		}
+	}
+}
