@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -24,6 +25,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
+		Condition:           condition,
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			for name, value := range map[string]string{
@@ -43,4 +45,17 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 	})
+}
+
+// condition knows whether there are terminals to be had: some containers have
+// none.
+func condition(name string) (bool, error) {
+	if name != "pty" {
+		return false, fmt.Errorf("there is no condition %q", name)
+	}
+	f, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil {
+		return false, nil
+	}
+	return true, f.Close()
 }
