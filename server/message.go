@@ -8,6 +8,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
@@ -81,7 +82,8 @@ func parse(raw []byte) (*message, *fault) {
 	if huge := tooBig(raw); huge != nil {
 		return m, huge
 	}
-	d := jsontext.NewDecoder(bytes.NewBuffer(raw))
+	d := decoderFor(raw)
+	defer decoders.Put(d)
 	version := ""
 	err := members(d, topNames(), func(name string) error {
 		switch name {
@@ -116,6 +118,19 @@ func parse(raw []byte) (*message, *fault) {
 		return m, faultf(mcp.INVALID_REQUEST, "%s", shape.what)
 	}
 	return m, faultf(mcp.PARSE_ERROR, "the message is not JSON: %s", clip(strings.TrimPrefix(err.Error(), "jsontext: "), maxQuoted))
+}
+
+// decoders are used again: a new one for every message was 4 % of a call. What
+// is left in one means nothing to the next.
+var decoders = sync.Pool{New: func() any { return new(jsontext.Decoder) }}
+
+func decoderFor(raw []byte) *jsontext.Decoder {
+	d, ok := decoders.Get().(*jsontext.Decoder)
+	if !ok {
+		d = new(jsontext.Decoder)
+	}
+	d.Reset(bytes.NewBuffer(raw))
+	return d
 }
 
 // check says what a well-formed JSON document lacks as a message.

@@ -45,9 +45,12 @@ const (
 func newStream(w http.ResponseWriter, r *http.Request) *stream {
 	accept := r.Header.Get("Accept")
 	control := http.NewResponseController(w)
-	// What is done before the first message may take long. Where there is no
-	// deadline to lift, none was set.
-	_ = control.SetWriteDeadline(time.Time{})
+	if r.ProtoMajor > 1 {
+		// What is done before the first message may take long, and HTTP/2 ends
+		// a stream when its deadline passes, written to or not. Where there is
+		// no deadline to lift, none was set.
+		_ = control.SetWriteDeadline(time.Time{})
+	}
 	return &stream{
 		w: w, control: control, gone: r.Context().Done(),
 		accepted: accept == "" || strings.Contains(accept, "text/event-stream") || strings.Contains(accept, "*/*"),
