@@ -1,0 +1,7 @@
+//go:build !linux
+
+package root
+
+import "testing"
+
+func makeFIFO(*testing.T, string) {}
