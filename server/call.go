@@ -188,7 +188,7 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 	if limit == 0 {
 		limit = p.now.Limits.Timeout
 	}
-	running := &tools.Running{Caller: p.Caller, Report: p.Report}
+	running := &tools.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id, Report: p.Report}
 	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
 		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}

@@ -41,6 +41,8 @@ type Reporter interface {
 // does.
 type Running struct {
 	Caller  Caller
+	Tool    string   // its name
+	Call    string   // the id that the audit log knows it by
 	Report  Reporter // nil: nobody waits
 	Answers Answers  // to what the tool asked before
 }
@@ -59,6 +61,15 @@ func CallerFrom(ctx context.Context) Caller {
 		return call.Caller
 	}
 	return Caller{}
+}
+
+// RunningFrom tells which call ctx belongs to. Outside a call it is the zero
+// Running.
+func RunningFrom(ctx context.Context) Running {
+	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil {
+		return *call
+	}
+	return Running{}
 }
 
 // ReporterFrom returns who waits for word of the running call, or nil.
