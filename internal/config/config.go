@@ -21,6 +21,7 @@ type Config struct {
 	Server      Server       `yaml:"server" restart:"true" doc:"How clients reach the server."`
 	Connections Connections  `yaml:"connections" doc:"Who may connect, and as whom."`
 	Policy      policy.Rules `yaml:"policy" flags:"autonomy" doc:"Which tools callers may use. [policy.md](policy.md) tells how a decision is made."`
+	Workspace   Workspace    `yaml:"workspace" restart:"true" doc:"The files that callers see."`
 	Limits      Limits       `yaml:"limits" doc:"What one session and the whole process may take."`
 	Results     Results      `yaml:"results" restart:"true" doc:"Results that were too long for the model, kept for reading on."`
 	Audit       Audit        `yaml:"audit" doc:"The record of all calls."`

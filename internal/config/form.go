@@ -53,6 +53,8 @@ func formNamed(name string) form {
 		return form{words: "a reference to a secret: env:NAME or file:PATH", hide: true, pattern: secretPattern, settle: settleSecret}
 	case "pattern":
 		return form{words: "a regular expression (RE2)", pattern: anyText, check: checkPattern}
+	case "glob":
+		return form{words: "a pattern as in .gitignore, on one line", pattern: `[^\x00-\x1f\x7f]+`}
 	case "exception":
 		return form{words: "text, or a regular expression (RE2) after re:", pattern: anyText, check: checkException}
 	case "name":

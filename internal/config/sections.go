@@ -1,5 +1,25 @@
 package config
 
+// Workspace says which files callers see, and what is kept of changes.
+type Workspace struct {
+	PerCaller    string          `yaml:"per_caller" default:"none" enum:"none,agent,user" doc:"Give each agent, or each user of each agent, a directory of its own within the workspace."`
+	Roots        []WorkspaceRoot `yaml:"roots" doc:"Further directories that all callers see."`
+	Deny         []string        `yaml:"deny" form:"glob" doc:"Files that nobody sees, beside .env files, private keys and the like: patterns as in .gitignore. One that begins with ! makes an exception."`
+	Protect      []string        `yaml:"protect" form:"glob" doc:"Files that nobody changes with the file tools, beside .git, editor settings and shell start-up files: patterns as in .gitignore, exceptions with !."`
+	HardLinks    string          `yaml:"hard_links" default:"inside" enum:"inside,allow" doc:"Files with several names: only when all names are in the workspace, or in any case."`
+	HistoryAge   Duration        `yaml:"history_age" default:"30d" min:"1h" max:"3650d" doc:"How long a change can be undone."`
+	HistoryBytes Size            `yaml:"history_bytes" default:"1GiB" min:"1MiB" max:"16TiB" doc:"Most bytes of old file contents that are kept; the oldest go first."`
+	Index        string          `yaml:"index" default:"auto" enum:"auto,off" doc:"Index large workspaces in the background, so that searches answer at once."`
+	IndexMemory  Size            `yaml:"index_memory" default:"256MiB" min:"16MiB" max:"64GiB" doc:"Most memory for indexes; larger workspaces are searched without."`
+}
+
+// A WorkspaceRoot is a directory beside the workspace.
+type WorkspaceRoot struct {
+	Name  string `yaml:"name" form:"name" required:"true" doc:"What callers call it: NAME/file."`
+	Path  string `yaml:"path" form:"path" required:"true" doc:"Where it is."`
+	Write bool   `yaml:"write" doc:"Whether callers may change files in it."`
+}
+
 // Limits say what one session and the whole process may take.
 type Limits struct {
 	CallsPerMinute int      `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000" doc:"Calls of one session in the long run."`

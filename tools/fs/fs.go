@@ -1,0 +1,3 @@
+package fs
+
+const group = "fs"

@@ -1,0 +1,68 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// globFiles finds files by their names.
+type globFiles struct{ files Files }
+
+type globArgs struct {
+	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}"`
+	Path    string `json:"path,omitempty" jsonschema:"directory" default:"." alias:"dir,directory"`
+	Sort    string `json:"sort,omitempty" enum:"newest,name" default:"newest"`
+	Limit   int    `json:"limit,omitempty" min:"1" max:"5000" default:"200" alias:"max_results"`
+	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored files too"`
+}
+
+func (globFiles) Spec() tools.Spec {
+	return tools.Spec{
+		Name: "glob", Group: group, Title: "Find files by name", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+		Doc:  "Finds files by name; honours .gitignore.",
+		Also: []string{"Glob", "glob_search", "find", "find_files"}, Keywords: "find files names wildcard",
+	}
+}
+
+func (t globFiles) Do(ctx context.Context, a globArgs) (tools.Result, error) {
+	l, err := t.files.Glob(ctx, GlobQuery{
+		Pattern: a.Pattern, Path: a.Path, Limit: a.Limit, Newest: a.Sort == "newest", Hidden: a.All, Ignored: a.All,
+	})
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Text(showFound(l, a)), nil
+}
+
+func showFound(l Listing, a globArgs) string {
+	var b strings.Builder
+	for _, e := range l.Entries {
+		b.WriteString(e.Name)
+		b.WriteByte('\n')
+	}
+	switch {
+	case len(l.Entries) == 0:
+		fmt.Fprintf(&b, "no file below %s matches %q", l.Dir, a.Pattern)
+		if !strings.Contains(a.Pattern, "**") {
+			fmt.Fprintf(&b, "; %q looks in all directories", "**/"+strings.TrimPrefix(a.Pattern, "./"))
+		} else if !a.All {
+			b.WriteString("; all: true looks at hidden and ignored files too")
+		}
+		b.WriteByte('\n')
+	case l.More > 0:
+		fmt.Fprintf(&b, "[%d of %d files, %s; raise limit, or narrow the pattern]\n",
+			len(l.Entries), len(l.Entries)+l.More, order(a.Sort))
+	}
+	unlisted(&b, l.Unlisted)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+func order(sort string) string {
+	if sort == "newest" {
+		return "newest first"
+	}
+	return "by name"
+}

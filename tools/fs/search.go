@@ -1,0 +1,142 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// search finds text in files.
+type search struct{ files Files }
+
+type searchArgs struct {
+	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex" maxlen:"4096"`
+	Path      string   `json:"path,omitempty" jsonschema:"directory or file" default:"." alias:"dir,directory"`
+	Glob      []string `json:"glob,omitempty" jsonschema:"as in *.go or !vendor/**" alias:"include,globs" maxitems:"50"`
+	Type      []string `json:"type,omitempty" jsonschema:"go, py, js, ..." alias:"types" maxitems:"50"`
+	Mode      string   `json:"mode,omitempty" enum:"content,files,count" default:"content" alias:"output_mode"`
+	Context   int      `json:"context,omitempty" jsonschema:"lines around" max:"50" min:"0" alias:"context_lines"`
+	Case      bool     `json:"case,omitempty" jsonschema:"false: ignore case" default:"true" alias:"case_sensitive"`
+	Word      bool     `json:"word,omitempty"`
+	Multiline bool     `json:"multiline,omitempty"`
+	Literal   bool     `json:"literal,omitempty" alias:"fixed_strings"`
+	All       bool     `json:"all,omitempty" jsonschema:"hidden and ignored files too"`
+	Limit     int      `json:"limit,omitempty" min:"1" max:"2000" default:"100" alias:"max_results,head_limit"`
+	Offset    int      `json:"offset,omitempty" min:"0" max:"1000000"`
+}
+
+func (search) Spec() tools.Spec {
+	return tools.Spec{
+		Name: "search", Group: group, Title: "Search in files", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true}, Core: true,
+		Doc:  "Finds lines in files, grouped by file; honours .gitignore, skips binary files.",
+		Also: []string{"Grep", "grep", "content_search", "search_files"}, Keywords: "grep ripgrep regex text code",
+	}
+}
+
+func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
+	q := SearchQuery{
+		Pattern: a.Pattern, Path: a.Path, Globs: a.Glob, Types: a.Type, Mode: SearchMode(a.Mode), Context: a.Context,
+		Literal: a.Literal, IgnoreCase: !a.Case, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
+		Limit: a.Limit, Offset: a.Offset,
+	}
+	found, err := t.files.Search(ctx, q)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Text(showSearch(found, q)), nil
+}
+
+func showSearch(found Found, q SearchQuery) string {
+	var b strings.Builder
+	shown := 0
+	for i, file := range found.Files {
+		switch q.Mode {
+		case Names:
+			fmt.Fprintln(&b, file.Name)
+			shown++
+		case Count:
+			fmt.Fprintf(&b, "%s: %d\n", file.Name, file.Matches)
+			shown++
+		default:
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			shown += showLines(&b, file)
+		}
+	}
+	b.WriteString(summary(found, q, shown))
+	b.WriteByte('\n')
+	if found.Unread > 0 {
+		fmt.Fprintf(&b, "[%s could not be read]\n", counted(found.Unread, "file", "files"))
+	}
+	unlisted(&b, found.Unlisted)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// showLines writes the lines of one file as grep -n does: a colon marks a
+// match, a dash its surroundings. It returns the number of matches.
+func showLines(b *strings.Builder, file FileMatches) (shown int) {
+	fmt.Fprintln(b, file.Name)
+	if file.Binary && len(file.Lines) == 0 {
+		b.WriteString("(a binary file that matches)\n")
+	}
+	for i, line := range file.Lines {
+		if i > 0 && line.Number > file.Lines[i-1].Number+1 && !(line.Match && file.Lines[i-1].Match) {
+			b.WriteString("--\n")
+		}
+		mark := "-"
+		if line.Match {
+			mark = ":"
+			shown++
+		}
+		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, line.Text, windowed(line))
+	}
+	return shown
+}
+
+// windowed says that a long line is not shown whole.
+func windowed(line Line) string {
+	switch {
+	case line.Cut == 0:
+		return ""
+	case line.Column > 0:
+		return fmt.Sprintf(" [from column %d; %d bytes of this line not shown]", line.Column, line.Cut)
+	}
+	return fmt.Sprintf(" [%d bytes of this line not shown]", line.Cut)
+}
+
+func summary(found Found, q SearchQuery, shown int) string {
+	switch {
+	case shown == 0 && len(found.Files) == 0 && q.Offset > 0:
+		return fmt.Sprintf("[no more after offset %d]", q.Offset)
+	case len(found.Files) == 0:
+		return nothing(found, q)
+	case found.More && q.Mode == Content:
+		return fmt.Sprintf("[%d matching lines from offset %d; there are more: offset %d goes on, or narrow the pattern, path or glob]", shown, q.Offset, q.Offset+shown)
+	case found.More:
+		return fmt.Sprintf("[%d files from offset %d; there are more: offset %d goes on]", shown, q.Offset, q.Offset+shown)
+	case q.Mode == Content:
+		return fmt.Sprintf("[%s in %s]", counted(shown, "matching line", "matching lines"), counted(len(found.Files), "file", "files"))
+	}
+	return fmt.Sprintf("[%s]", counted(shown, "file", "files"))
+}
+
+func nothing(found Found, q SearchQuery) string {
+	var tries []string
+	if !q.IgnoreCase {
+		tries = append(tries, "case: false")
+	}
+	if !q.Literal && strings.ContainsAny(q.Pattern, `.*+?()[]{}|\^$`) {
+		tries = append(tries, "literal: true")
+	}
+	if !q.Hidden {
+		tries = append(tries, "all: true (hidden and ignored files)")
+	}
+	text := fmt.Sprintf("no line matches %q in %s", q.Pattern, counted(found.Searched, "file", "files"))
+	if len(tries) > 0 {
+		text += "; to widen: " + strings.Join(tries, ", ")
+	}
+	return text
+}
