@@ -114,9 +114,10 @@ func summary(found Found, q SearchQuery, shown int) string {
 	case len(found.Files) == 0:
 		return nothing(found, q)
 	case found.More && q.Mode == Content:
-		return fmt.Sprintf("[%d matching lines from offset %d; there are more: offset %d goes on, or narrow the pattern, path or glob]", shown, q.Offset, q.Offset+shown)
+		return fmt.Sprintf("[%s from offset %d; there are more: offset %d goes on, or narrow the pattern, path or glob]",
+			counted(shown, "matching line", "matching lines"), q.Offset, q.Offset+shown)
 	case found.More:
-		return fmt.Sprintf("[%d files from offset %d; there are more: offset %d goes on]", shown, q.Offset, q.Offset+shown)
+		return fmt.Sprintf("[%s from offset %d; there are more: offset %d goes on]", counted(shown, "file", "files"), q.Offset, q.Offset+shown)
 	case q.Mode == Content:
 		return fmt.Sprintf("[%s in %s]", counted(shown, "matching line", "matching lines"), counted(len(found.Files), "file", "files"))
 	}

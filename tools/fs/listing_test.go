@@ -1,0 +1,144 @@
+package fs
+
+import (
+	"context"
+	iofs "io/fs"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// shelf answers every question with what it was given, and keeps the question.
+type shelf struct {
+	Files
+	listing Listing
+	found   Found
+	asked   any
+}
+
+func (s *shelf) List(_ context.Context, q ListQuery) (Listing, error) {
+	s.asked = q
+	return s.listing, nil
+}
+func (s *shelf) Glob(_ context.Context, q GlobQuery) (Listing, error) {
+	s.asked = q
+	return s.listing, nil
+}
+func (s *shelf) Search(_ context.Context, q SearchQuery) (Found, error) {
+	s.asked = q
+	return s.found, nil
+}
+
+var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+
+func TestListFiles(t *testing.T) {
+	s := &shelf{listing: Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"}, Entries: []Entry{
+		{Name: "cmd", Mode: iofs.ModeDir},
+		{Name: "cmd/main.go", Size: 999, Modified: noon},
+		{Name: "big", Size: 3_456_789, Modified: noon},
+		{Name: "link", Mode: iofs.ModeSymlink, Target: "cmd"},
+		{Name: "pipe", Mode: iofs.ModeNamedPipe},
+	}}}
+	res, err := listFiles{s}.Do(t.Context(), listFilesArgs{Path: "src", Depth: 2, Limit: 5, Git: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `[src: 12 entries]
+cmd/
+cmd/main.go  999 B  2026-01-02 12:00
+big  3.5 MB  2026-01-02 12:00
+link -> cmd
+pipe  (not a file)
+[7 more; raise limit, or give a pattern or a directory further down]
+[could not read a, b, c, d, e and 1 more]`
+	if diff := cmp.Diff(want, res.Text()); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(ListQuery{Path: "src", Depth: 2, Limit: 5, Hidden: true}, s.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestGlob(t *testing.T) {
+	for name, test := range map[string]struct {
+		args    globArgs
+		listing Listing
+		want    string
+	}{
+		"some":          {globArgs{Sort: "name"}, Listing{Entries: []Entry{{Name: "a.go"}, {Name: "b.go"}}}, "a.go\nb.go"},
+		"more":          {globArgs{Sort: "newest"}, Listing{Entries: []Entry{{Name: "a.go"}}, More: 2}, "a.go\n[1 of 3 files, newest first; raise limit, or narrow the pattern]"},
+		"none here":     {globArgs{Pattern: "*.go"}, Listing{Dir: "."}, `no file below . matches "*.go"; "**/*.go" looks in all directories`},
+		"none anywhere": {globArgs{Pattern: "**/*.go"}, Listing{Dir: "."}, `no file below . matches "**/*.go"; all: true looks at hidden and ignored files too`},
+		"none at all":   {globArgs{Pattern: "**/*.go", All: true}, Listing{Dir: "src"}, `no file below src matches "**/*.go"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, err := globFiles{&shelf{listing: test.listing}}.Do(t.Context(), test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, res.Text()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSearch(t *testing.T) {
+	lines := []Line{{Number: 1, Text: "before"}, {Number: 2, Text: "a match", Match: true}, {Number: 9, Text: "early"}, {Number: 10, Text: "and x", Match: true, Column: 4000, Cut: 5000}}
+	for name, test := range map[string]struct {
+		args  searchArgs
+		found Found
+		want  string
+	}{
+		"lines": {
+			searchArgs{Mode: "content", Context: 1},
+			Found{Matches: 3, Files: []FileMatches{{Name: "a.go", Lines: lines}, {Name: "b.bin", Binary: true}, {Name: "c", Lines: []Line{{Number: 5, Text: "x", Match: true, Cut: 7}}}}},
+			"a.go\n1-before\n2:a match\n--\n9-early\n10:and x [from column 4000; 5000 bytes of this line not shown]\n\nb.bin\n(a binary file that matches)\n\nc\n5:x [7 bytes of this line not shown]\n[3 matching lines in 3 files]",
+		},
+		"a page": {
+			searchArgs{Mode: "content", Offset: 20, Limit: 1},
+			Found{More: true, Unread: 1, Files: []FileMatches{{Name: "a", Lines: lines[1:2]}}},
+			"a\n2:a match\n[1 matching line from offset 20; there are more: offset 21 goes on, or narrow the pattern, path or glob]\n[1 file could not be read]",
+		},
+		"names":      {searchArgs{Mode: "files"}, Found{Files: []FileMatches{{Name: "a"}, {Name: "b"}}}, "a\nb\n[2 files]"},
+		"more names": {searchArgs{Mode: "files"}, Found{More: true, Files: []FileMatches{{Name: "a"}}}, "a\n[1 file from offset 0; there are more: offset 1 goes on]"},
+		"counts":     {searchArgs{Mode: "count"}, Found{Files: []FileMatches{{Name: "a", Matches: 12}}}, "a: 12\n[1 file]"},
+		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, Found{Searched: 3}, `no line matches "f(x)" in 3 files; to widen: case: false, literal: true, all: true (hidden and ignored files)`},
+		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, Found{Searched: 1}, `no line matches "x" in 1 file`},
+		"past all":   {searchArgs{Mode: "content", Offset: 50}, Found{}, "[no more after offset 50]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			res, err := search{&shelf{found: test.found}}.Do(t.Context(), test.args)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, res.Text()); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestSearchAsks(t *testing.T) {
+	s := &shelf{}
+	args := searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.go"}, Type: []string{"go"}, Mode: "count", Context: 2, Word: true, Multiline: true, Literal: true, All: true, Limit: 3, Offset: 4}
+	if _, err := (search{s}).Do(t.Context(), args); err != nil {
+		t.Fatal(err)
+	}
+	want := SearchQuery{
+		Pattern: "x", Path: "p", Globs: []string{"*.go"}, Types: []string{"go"}, Mode: Count, Context: 2, Literal: true, IgnoreCase: true,
+		Word: true, Multiline: true, Hidden: true, Ignored: true, Limit: 3, Offset: 4,
+	}
+	if diff := cmp.Diff(want, s.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestSize(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 12_345: "12 kB", 999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
+		if got := size(n); got != want {
+			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
