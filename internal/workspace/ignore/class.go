@@ -1,0 +1,145 @@
+package ignore
+
+import (
+	"strings"
+	"unicode"
+)
+
+// A class is what stands in brackets: [a-z], [!a], [[:digit:]].
+type class struct {
+	not  bool
+	fold bool
+	in   []span
+}
+
+type span struct{ lo, hi rune }
+
+func (c *class) has(r rune) bool {
+	if c.holds(r) {
+		return !c.not
+	}
+	if c.fold && r >= 0 {
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			if c.holds(other) {
+				return !c.not
+			}
+		}
+	}
+	return c.not
+}
+
+func (c *class) holds(r rune) bool {
+	for _, s := range c.in {
+		if s.lo <= r && r <= s.hi {
+			return true
+		}
+	}
+	return false
+}
+
+// parseClass reads the class that pattern begins with, and how long it is.
+func parseClass(pattern string, d dialect) (*class, int, error) {
+	set := &class{fold: d.fold}
+	i := 1
+	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
+		set.not = true
+		i++
+	}
+	before := rune(-1) // what a range may begin with
+	for first := true; ; first = false {
+		if i >= len(pattern) {
+			return nil, 0, errClass
+		}
+		rest := pattern[i:]
+		switch {
+		case rest[0] == ']' && !first:
+			return set, i + 1, nil
+		case rest[0] == '-' && before > 0 && len(rest) > 1 && rest[1] != ']':
+			hi, size, err := member(rest[1:], d)
+			if err != nil {
+				return nil, 0, err
+			}
+			set.in = append(set.in, span{before, hi})
+			i, before = i+1+size, -1
+		case strings.HasPrefix(rest, "[:"):
+			spans, size, err := named(rest)
+			if err != nil {
+				return nil, 0, err
+			}
+			set.in = append(set.in, spans...)
+			i, before = i+size, -1
+			if spans == nil { // only a bracket
+				set.in = append(set.in, span{'[', '['})
+				before = '['
+			}
+		default:
+			c, size, err := member(rest, d)
+			if err != nil {
+				return nil, 0, err
+			}
+			set.in = append(set.in, span{c, c})
+			i, before = i+size, c
+		}
+	}
+}
+
+// member reads one character of a class, escaped or not.
+func member(rest string, d dialect) (rune, int, error) {
+	escaped := 0
+	if rest[0] == '\\' {
+		escaped = 1
+		if len(rest) == 1 {
+			return 0, 0, errClass
+		}
+	}
+	c, size := next(rest[escaped:], d)
+	return c, size + escaped, nil
+}
+
+// named reads [:name:]. Without the colon at the end it is nothing but a
+// bracket: no spans, and one byte long.
+func named(rest string) ([]span, int, error) {
+	end := strings.IndexByte(rest, ']')
+	if end < 0 {
+		return nil, 0, errClass
+	}
+	name, ok := strings.CutSuffix(rest[2:end], ":")
+	if !ok {
+		return nil, 1, nil
+	}
+	spans := spansOf(name)
+	if spans == nil {
+		return nil, 0, errClass
+	}
+	return spans, end + 1, nil
+}
+
+func spansOf(name string) []span {
+	switch name {
+	case "alnum":
+		return []span{{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}
+	case "alpha":
+		return []span{{'A', 'Z'}, {'a', 'z'}}
+	case "blank":
+		return []span{{' ', ' '}, {'\t', '\t'}}
+	case "cntrl":
+		return []span{{0, 31}, {127, 127}}
+	case "digit":
+		return []span{{'0', '9'}}
+	case "graph":
+		return []span{{'!', '~'}}
+	case "lower":
+		return []span{{'a', 'z'}}
+	case "print":
+		return []span{{' ', '~'}}
+	case "punct":
+		return []span{{'!', '/'}, {':', '@'}, {'[', '`'}, {'{', '~'}}
+	case "space":
+		return []span{{'\t', '\r'}, {' ', ' '}}
+	case "upper":
+		return []span{{'A', 'Z'}}
+	case "xdigit":
+		return []span{{'0', '9'}, {'A', 'F'}, {'a', 'f'}}
+	}
+	return nil
+}

@@ -1,0 +1,183 @@
+package ignore
+
+import (
+	"errors"
+	"strings"
+)
+
+// Why a pattern is none.
+var (
+	errEmpty = errors.New("it is empty")
+	errClass = errors.New("a [ has no matching ], or names no known class")
+	errSlash = errors.New("it ends in a single \\")
+	errSteps = errors.New("it has an empty step, as in a//b")
+)
+
+// A dialect is how a pattern reads names: git compares bytes.
+type dialect struct {
+	runes bool // ? and [...] stand for a character, not for a byte
+	fold  bool // names come folded, and so must the pattern
+}
+
+// A rule is one pattern of a list.
+type rule struct {
+	place int       // in the list, from 1
+	keep  bool      // it began with "!"
+	dirs  bool      // it is about directories only
+	head  []segment // the directory that the name is in; a segment may stand for any number
+	last  segment   // the name
+}
+
+// parseRule reads a pattern in the syntax of ignore files.
+func parseRule(pattern string, d dialect) (rule, error) {
+	var r rule
+	pattern, r.keep = strings.CutPrefix(pattern, "!")
+	pattern, r.dirs = strings.CutSuffix(pattern, "/")
+	rooted := strings.Contains(pattern, "/")
+	err := r.parse(strings.TrimPrefix(pattern, "/"), rooted, d)
+	return r, err
+}
+
+// parse reads the steps of a pattern. One that is not rooted is about names in
+// any directory.
+func (r *rule) parse(pattern string, rooted bool, d dialect) error {
+	if pattern == "" {
+		return errEmpty
+	}
+	steps, err := steps(pattern)
+	if err != nil {
+		return err
+	}
+	if !rooted {
+		r.head = append(r.head, segment{kind: anyDirs})
+	}
+	for i, step := range steps {
+		seg, err := parseSegment(step, d)
+		if err != nil {
+			return err
+		}
+		if len(step) > 1 && strings.Trim(step, "*") == "" && seg.kind == every {
+			r.addDirs()
+			if i < len(steps)-1 {
+				continue
+			}
+		}
+		if i == len(steps)-1 {
+			r.last = seg
+		} else {
+			r.head = append(r.head, seg)
+		}
+	}
+	return nil
+}
+
+func (r *rule) addDirs() {
+	if n := len(r.head); n == 0 || r.head[n-1].kind != anyDirs {
+		r.head = append(r.head, segment{kind: anyDirs})
+	}
+}
+
+// steps splits a pattern at its slashes, escaped or not, but not at those in a
+// class.
+func steps(pattern string) ([]string, error) {
+	var all []string
+	from := 0
+	cut := func(end, next int) error {
+		if end == from {
+			return errSteps
+		}
+		all = append(all, pattern[from:end])
+		from = next
+		return nil
+	}
+	for i := 0; i < len(pattern); i++ {
+		var err error
+		switch pattern[i] {
+		case '/':
+			err = cut(i, i+1)
+		case '\\':
+			if i++; i == len(pattern) {
+				err = errSlash
+			} else if pattern[i] == '/' {
+				err = cut(i-1, i+1)
+			}
+		case '[':
+			var size int
+			_, size, err = parseClass(pattern[i:], dialect{})
+			i += size - 1
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, cut(len(pattern), len(pattern))
+}
+
+// anywhere reports whether the rule holds in every directory.
+func (r *rule) anywhere() bool { return len(r.head) == 1 && r.head[0].kind == anyDirs }
+
+// literalHead is the one directory that the rule is about, if it is one.
+func (r *rule) literalHead() (string, bool) {
+	var dir strings.Builder
+	for i, seg := range r.head {
+		if seg.kind != exact {
+			return "", false
+		}
+		if i > 0 {
+			dir.WriteByte('/')
+		}
+		dir.WriteString(seg.text)
+	}
+	return dir.String(), true
+}
+
+// slow reports whether the rule has to be tried on names one by one.
+func (r *rule) slow() bool {
+	if r.last.kind == general {
+		return true
+	}
+	_, literal := r.literalHead()
+	return !literal && !r.anywhere()
+}
+
+// within reports whether the names in dir are what the rule is about; "" is the
+// directory of the list.
+func (r *rule) within(dir string) bool {
+	star, retry := -1, ""
+	for i := 0; ; {
+		if i < len(r.head) && r.head[i].kind == anyDirs {
+			star, retry = i, dir
+			i++
+			continue
+		}
+		if dir == "" {
+			return i == len(r.head)
+		}
+		step, rest, _ := strings.Cut(dir, "/")
+		if i < len(r.head) && r.head[i].match(step) {
+			i, dir = i+1, rest
+			continue
+		}
+		if star < 0 {
+			return false
+		}
+		// What ** stands for is one step longer.
+		_, retry, _ = strings.Cut(retry, "/")
+		i, dir = star+1, retry
+	}
+}
+
+// leads reports whether the rule may be about names somewhere beneath dir.
+func (r *rule) leads(dir string) bool {
+	for i := 0; dir != ""; i++ {
+		var step string
+		if i < len(r.head) && r.head[i].kind == anyDirs {
+			return true
+		}
+		step, dir, _ = strings.Cut(dir, "/")
+		if i >= len(r.head) || !r.head[i].match(step) {
+			return false
+		}
+	}
+	return true
+}
