@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 
@@ -25,6 +26,15 @@ func Open(path string) (*Root, error) {
 		return nil, refuse("open", path, err)
 	}
 	return &Root{dir: os.NewFile(uintptr(fd), path), path: path}, nil
+}
+
+// Look tells of what a path leads to, links followed.
+func Look(path string) (Info, error) {
+	var st unix.Stat_t
+	if err := unix.Stat(path, &st); err != nil {
+		return Info{}, refuse("stat", path, err)
+	}
+	return infoFrom(&st), nil
 }
 
 // Path is what the directory was opened as.
@@ -102,7 +112,7 @@ func (r *Root) OpenDir(name string) (*os.File, error) {
 }
 
 // FD is the handle itself, for system calls that this package does not have.
-// It lives as long as r does.
+// It lives as long as r does: whoever uses it ends with runtime.KeepAlive(r).
 func (r *Root) FD() int { return int(r.dir.Fd()) }
 
 // Lstat tells what name is, and does not follow it.
@@ -190,6 +200,7 @@ func (r *Root) open(name string, flag int, perm uint32) (int, error) {
 		return -1, refuse("open", name, ErrName)
 	}
 	fd, err := openBeneath(r.FD(), name, flag|unix.O_CLOEXEC, perm)
+	runtime.KeepAlive(r) // an abandoned root closes its handle when it is collected
 	if err != nil {
 		return -1, named("open", name, err)
 	}
@@ -268,10 +279,14 @@ func stat(fd int, name string) (Info, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return Info{}, refuse("stat", name, err)
 	}
+	return infoFrom(&st), nil
+}
+
+func infoFrom(st *unix.Stat_t) Info {
 	return Info{
 		Mode: modeOf(st.Mode), Size: st.Size, Links: uint64(st.Nlink), Dev: uint64(st.Dev), Ino: st.Ino,
 		Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()), UID: int(st.Uid), GID: int(st.Gid),
-	}, nil
+	}
 }
 
 func modeOf(mode uint32) fs.FileMode {

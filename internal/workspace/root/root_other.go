@@ -27,6 +27,15 @@ func Open(path string) (*Root, error) {
 	return &Root{dir: dir, path: path}, nil
 }
 
+// Look tells of what a path leads to, links followed.
+func Look(path string) (Info, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Info{}, err
+	}
+	return infoOf(info), nil
+}
+
 // Path is what the directory was opened as.
 func (r *Root) Path() string { return r.path }
 

@@ -1,0 +1,116 @@
+package tree
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
+
+// A reader reads directories by the system's own calls: os.File would stat and
+// allocate for each name.
+type reader struct{ buf []byte }
+
+// read calls add for the entries of a directory, and between batches of them
+// pause, whose error ends it. What add is given is overwritten afterwards.
+func (d *reader) read(r *root.Root, name string, pause func() error, add func([]byte, fs.FileMode)) error {
+	if d.buf == nil {
+		d.buf = make([]byte, 64<<10)
+	}
+	fd, file, err := openDir(r, name)
+	if err != nil {
+		return &unreadError{err}
+	}
+	if file != nil {
+		defer file.Close()
+	} else {
+		defer unix.Close(fd)
+	}
+	for {
+		n, err := unix.Getdents(fd, d.buf)
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil {
+			return &unreadError{&fs.PathError{Op: "readdir", Path: name, Err: err}}
+		}
+		if n <= 0 {
+			return nil
+		}
+		entries(fd, d.buf[:n], add)
+		if err := pause(); err != nil {
+			return err
+		}
+	}
+}
+
+// openDir opens a directory through no link. Where the quick call is missing,
+// root knows another way, which gives a file.
+func openDir(r *root.Root, name string) (int, *os.File, error) {
+	how := unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS,
+	}
+	if fd, err := unix.Openat2(r.FD(), name, &how); err == nil {
+		return fd, nil, nil
+	}
+	file, err := r.OpenDir(name)
+	if err != nil {
+		return -1, nil, err
+	}
+	return int(file.Fd()), file, nil
+}
+
+// entries takes apart what the kernel wrote: inode, offset, length, type, name.
+func entries(fd int, buf []byte, add func([]byte, fs.FileMode)) {
+	const lengthAt, typeAt, nameAt = 16, 18, 19
+	for len(buf) > nameAt {
+		length := int(binary.NativeEndian.Uint16(buf[lengthAt:]))
+		if length <= nameAt || length > len(buf) {
+			return
+		}
+		name, kind := buf[nameAt:length], buf[typeAt]
+		buf = buf[length:]
+		if end := bytes.IndexByte(name, 0); end >= 0 {
+			name = name[:end]
+		}
+		if len(name) == 0 || name[0] == '.' && (len(name) == 1 || len(name) == 2 && name[1] == '.') {
+			continue
+		}
+		if kind == unix.DT_UNKNOWN { // some file systems do not say
+			var st unix.Stat_t
+			if unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
+				continue
+			}
+			kind = byte(st.Mode & unix.S_IFMT >> 12)
+		}
+		add(name, modeOf(kind))
+	}
+}
+
+func modeOf(kind byte) fs.FileMode {
+	switch kind {
+	case unix.DT_REG:
+		return 0
+	case unix.DT_DIR:
+		return fs.ModeDir
+	case unix.DT_LNK:
+		return fs.ModeSymlink
+	case unix.DT_FIFO:
+		return fs.ModeNamedPipe
+	case unix.DT_SOCK:
+		return fs.ModeSocket
+	case unix.DT_BLK:
+		return fs.ModeDevice
+	case unix.DT_CHR:
+		return fs.ModeDevice | fs.ModeCharDevice
+	}
+	return fs.ModeIrregular
+}
+
+func notDirectory(err error) bool { return errors.Is(err, unix.ENOTDIR) }

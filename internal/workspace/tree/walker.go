@@ -1,0 +1,241 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxEntries bounds what one walk holds in memory.
+const maxEntries = 8 << 20
+
+// A job is a directory to walk.
+type job struct {
+	dir   string
+	depth int
+	rules *rules
+	node  *node
+}
+
+// A walker hands jobs to workers.
+type walker struct {
+	ctx     context.Context
+	root    *root.Root
+	o       Options
+	take    func(*job, []found) error
+	entries atomic.Int64
+
+	mu     sync.Mutex
+	more   sync.Cond // a job was added, or there will be none
+	jobs   []job     // the last is done first
+	open   int       // jobs that were added and are not done
+	unread []string
+	err    error
+}
+
+func walk(ctx context.Context, r *root.Root, o Options, top *node, take func(*job, []found) error) ([]string, error) {
+	if o.Dir == "" {
+		o.Dir = "."
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	w := &walker{ctx: ctx, root: r, o: o, take: take}
+	w.more.L = &w.mu
+	first := job{dir: o.Dir, depth: 1, node: top}
+	if !o.Ignored {
+		first.rules = rulesAbove(r, o.Dir)
+	}
+	w.add([]job{first})
+	var all sync.WaitGroup
+	for range o.workers() - 1 {
+		all.Go(w.work)
+	}
+	w.work()
+	all.Wait()
+	slices.Sort(w.unread)
+	return w.unread, w.err
+}
+
+func (w *walker) add(jobs []job) {
+	if len(jobs) == 0 {
+		return
+	}
+	w.mu.Lock()
+	w.jobs = append(w.jobs, jobs...)
+	w.open += len(jobs)
+	w.mu.Unlock()
+	if len(jobs) == 1 {
+		w.more.Signal()
+	} else {
+		w.more.Broadcast()
+	}
+}
+
+// next waits for a job; false says that there will be none.
+func (w *walker) next() (job, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for len(w.jobs) == 0 && w.open > 0 && w.err == nil {
+		w.more.Wait()
+	}
+	if w.err != nil || len(w.jobs) == 0 {
+		return job{}, false
+	}
+	last := len(w.jobs) - 1
+	j := w.jobs[last]
+	w.jobs[last] = job{}
+	w.jobs = w.jobs[:last]
+	return j, true
+}
+
+// done ends a job. The first error ends all.
+func (w *walker) done(j *job, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open--
+	var unread *unreadError
+	switch {
+	case err == nil:
+	case errors.As(err, &unread) && j.depth > 1:
+		if !unread.gone() {
+			w.unread = append(w.unread, j.dir)
+		}
+	case w.err == nil:
+		w.err = err
+	}
+	if w.open == 0 || w.err != nil {
+		w.more.Broadcast()
+	}
+}
+
+func (w *walker) work() {
+	var s scanner
+	for {
+		j, ok := w.next()
+		if !ok {
+			return
+		}
+		err := w.ctx.Err()
+		if err == nil {
+			err = w.guard(&s, &j)
+		}
+		w.done(&j, err)
+	}
+}
+
+// guard turns a panic into an error: in a goroutine it would end the program.
+func (w *walker) guard(s *scanner, j *job) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a walk: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return w.one(s, j)
+}
+
+// one does one directory.
+func (w *walker) one(s *scanner, j *job) error {
+	err := s.scan(w, j.dir)
+	var unread *unreadError
+	if err != nil && (!errors.As(err, &unread) || len(s.ends) == 0) {
+		return err
+	}
+	rules := j.rules
+	if !w.o.Ignored {
+		rules = rules.with(w.root, j.dir, s.marks)
+	}
+	all := w.pass(s, j, rules)
+	if err := w.take(j, all); err != nil {
+		return err
+	}
+	var jobs []job
+	for i := range all {
+		if f := &all[i]; f.enter {
+			jobs = append(jobs, job{dir: f.name, depth: j.depth + 1, rules: rules, node: f.node})
+		}
+	}
+	w.add(jobs)
+	return err
+}
+
+// pass leaves out what is hidden, ignored or skipped.
+func (w *walker) pass(s *scanner, j *job, rules *rules) []found {
+	text, at, from := string(s.text), s.base, 0
+	view := rules.in(j.dir, w.o.Global, s.scopes[:0])
+	s.scopes, s.found = view, s.found[:0]
+	deeper := w.o.Depth == 0 || j.depth < w.o.Depth
+	for i, end := range s.ends {
+		f := found{name: text[from:end], at: at, mode: s.modes[i]}
+		from = end
+		dir := f.mode.IsDir()
+		if base := f.base(); !view.shows(base, dir, w.o.Hidden) || w.o.Skip != nil && w.o.Skip(f.name, dir) {
+			continue
+		}
+		f.enter = dir && deeper && (w.o.Enter == nil || w.o.Enter(f.name))
+		s.found = append(s.found, f)
+	}
+	return s.found
+}
+
+// An unreadError says that a directory could not be read.
+type unreadError struct{ cause error }
+
+func (e *unreadError) Error() string { return e.cause.Error() }
+func (e *unreadError) Unwrap() error { return e.cause }
+
+// gone reports whether somebody took the directory away while we walked.
+func (e *unreadError) gone() bool {
+	return errors.Is(e.cause, fs.ErrNotExist) || errors.Is(e.cause, root.ErrLink) || notDirectory(e.cause)
+}
+
+// A scanner reads directories. Each worker has one.
+type scanner struct {
+	reader
+	base  int // where the last steps of the names begin
+	text  []byte
+	ends  []int // of the names in text
+	modes []fs.FileMode
+	marks marks
+
+	scopes view
+	found  []found
+}
+
+// scan reads the entries of a directory. With an error there may be some.
+func (s *scanner) scan(w *walker, dir string) error {
+	prefix := ""
+	if dir != "." {
+		prefix = dir + "/"
+	}
+	s.base, s.text, s.ends, s.modes, s.marks = len(prefix), s.text[:0], s.ends[:0], s.modes[:0], 0
+	counted := 0
+	count := func() error {
+		n := int64(len(s.ends) - counted)
+		counted = len(s.ends)
+		if w.entries.Add(n) > maxEntries {
+			return tools.Errorf(tools.TooLarge, "there are more than %d files beneath %q", maxEntries, path.Clean(w.o.Dir)).
+				Try("begin in one of the directories beneath it")
+		}
+		return w.ctx.Err()
+	}
+	err := s.read(w.root, dir, count, func(name []byte, mode fs.FileMode) {
+		s.text = append(append(s.text, prefix...), name...)
+		s.ends = append(s.ends, len(s.text))
+		s.modes = append(s.modes, mode)
+		s.marks |= markOf(name, mode)
+	})
+	if err != nil {
+		return err
+	}
+	return count()
+}
