@@ -1,0 +1,120 @@
+package picture
+
+import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/color"
+	"image/jpeg"
+	"image/png"
+	"io"
+
+	"golang.org/x/image/draw"
+)
+
+// remade decodes the image, scales and turns it, and encodes it anew.
+func (p Picture) remade(f format, file func() io.Reader) (Picture, error) {
+	m, err := f.decode(file())
+	if err != nil {
+		return p, fmt.Errorf("decoding a %s image: %w", f.name, err)
+	}
+	side := 1
+	if f.mime == "image/jpeg" || f.mime == "image/tiff" {
+		if side, err = orientation(file(), f.mime); err != nil {
+			return p, err
+		}
+	}
+	m = turned(scaled(m), side)
+	p.Width, p.Height = m.Bounds().Dx(), m.Bounds().Dy()
+	if !f.lossy || !opaque(m) {
+		var b bytes.Buffer
+		if err := png.Encode(&b, m); err != nil {
+			return p, fmt.Errorf("encoding a PNG image: %w", err)
+		}
+		if b.Len() <= maxPlain {
+			p.Data, p.MIME, p.Format = b.Bytes(), "image/png", "PNG"
+			return p, nil
+		}
+	}
+	p.MIME, p.Format = "image/jpeg", "JPEG"
+	m = flat(m)
+	for _, quality := range []int{85, 60, 30} {
+		var b bytes.Buffer
+		if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: quality}); err != nil {
+			return p, fmt.Errorf("encoding a JPEG image: %w", err)
+		}
+		if p.Data = b.Bytes(); len(p.Data) <= maxPlain {
+			break
+		}
+	}
+	return p, nil
+}
+
+// scaled shrinks an image until its longer side is not too long.
+func scaled(m image.Image) image.Image {
+	w, h := m.Bounds().Dx(), m.Bounds().Dy()
+	long := max(w, h)
+	if long <= MaxSide {
+		return m
+	}
+	target := image.Rect(0, 0, max(w*MaxSide/long, 1), max(h*MaxSide/long, 1))
+	var to draw.Image = image.NewRGBA(target)
+	if !opaque(m) {
+		to = image.NewNRGBA(target)
+	}
+	// A kernel over all pixels looks best and costs too much on large images,
+	// which lose nothing when they are halved without one first.
+	if long > 3*MaxSide {
+		half := image.NewRGBA(image.Rect(0, 0, 2*target.Dx(), 2*target.Dy()))
+		draw.ApproxBiLinear.Scale(half, half.Bounds(), m, m.Bounds(), draw.Src, nil)
+		m = half
+	}
+	draw.BiLinear.Scale(to, target, m, m.Bounds(), draw.Src, nil)
+	return to
+}
+
+// opaque reports whether nothing shines through.
+func opaque(m image.Image) bool {
+	o, ok := m.(interface{ Opaque() bool })
+	return ok && o.Opaque()
+}
+
+// flat puts an image on white.
+func flat(m image.Image) image.Image {
+	if opaque(m) {
+		return m
+	}
+	to := image.NewRGBA(image.Rect(0, 0, m.Bounds().Dx(), m.Bounds().Dy()))
+	draw.Draw(to, to.Bounds(), image.NewUniform(color.White), image.Point{}, draw.Src)
+	draw.Draw(to, to.Bounds(), m, m.Bounds().Min, draw.Over)
+	return to
+}
+
+// turned turns an image by the number that Exif has for its orientation.
+func turned(m image.Image, side int) image.Image {
+	if side <= 1 || side > 8 {
+		return m
+	}
+	b := m.Bounds()
+	w, h := b.Dx(), b.Dy()
+	if side >= 5 {
+		w, h = h, w
+	}
+	to := image.NewNRGBA(image.Rect(0, 0, w, h))
+	for y := range h {
+		for x := range w {
+			fromX, fromY := x, y
+			if side >= 5 {
+				fromX, fromY = y, x
+			}
+			if side == 2 || side == 3 || side == 7 || side == 8 {
+				fromX = b.Dx() - 1 - fromX
+			}
+			if side == 3 || side == 4 || side == 6 || side == 7 {
+				fromY = b.Dy() - 1 - fromY
+			}
+			to.Set(x, y, m.At(b.Min.X+fromX, b.Min.Y+fromY))
+		}
+	}
+	return to
+}

@@ -1,0 +1,150 @@
+package picture
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/crc32"
+)
+
+// The markers of JPEG that matter here.
+const (
+	markSOI  = 0xD8
+	markEOI  = 0xD9
+	markSOS  = 0xDA
+	markAPP0 = 0xE0 // JFIF
+	markAPP1 = 0xE1 // Exif and XMP
+	markAPP2 = 0xE2 // colour profiles, and thumbnails
+	markAdob = 0xEE // says how colours are kept
+	markLast = 0xEF
+	markCOM  = 0xFE
+)
+
+// A segment is a part of a JPEG file.
+type segment struct {
+	marker byte
+	data   []byte // with its marker and length
+}
+
+func (s segment) body() []byte { return s.data[4:] }
+
+// nextSegment takes one segment that has a length off data.
+func nextSegment(data []byte) (s segment, rest []byte, ok bool) {
+	for len(data) > 1 && data[0] == 0xFF && data[1] == 0xFF {
+		data = data[1:] // filling
+	}
+	if len(data) < 4 || data[0] != 0xFF || data[1] == markEOI {
+		return s, data, false
+	}
+	n := 2 + int(binary.BigEndian.Uint16(data[2:]))
+	if n < 4 || n > len(data) {
+		return s, data, false
+	}
+	return segment{data[1], data[:n]}, data[n:], true
+}
+
+// stripJPEG keeps what is needed to see the picture. One that has to be turned
+// loses the word about it, so it is left to others.
+func stripJPEG(data []byte) ([]byte, bool) {
+	if len(data) < 2 || jpegSide(data) != 1 {
+		return nil, false
+	}
+	out := append(make([]byte, 0, len(data)), data[:2]...)
+	data = data[2:]
+	for {
+		s, rest, ok := nextSegment(data)
+		if !ok {
+			if bytes.HasPrefix(data, []byte{0xFF, markEOI}) {
+				return append(out, 0xFF, markEOI), true // and nothing after it
+			}
+			return nil, false
+		}
+		data = rest
+		if !s.needless() {
+			out = append(out, s.data...)
+		}
+		if s.marker == markSOS {
+			n := scanLength(data)
+			out = append(out, data[:n]...)
+			data = data[n:]
+		}
+	}
+}
+
+func (s segment) needless() bool {
+	switch {
+	case s.marker == markAPP0:
+		return !bytes.HasPrefix(s.body(), []byte("JFIF\x00"))
+	case s.marker == markAPP2:
+		return !bytes.HasPrefix(s.body(), []byte("ICC_PROFILE\x00"))
+	case s.marker == markAdob:
+		return !bytes.HasPrefix(s.body(), []byte("Adobe"))
+	}
+	return s.marker > markAPP0 && s.marker <= markLast || s.marker == markCOM
+}
+
+// scanLength is the length of coded pixels: up to a marker that is not one of
+// theirs.
+func scanLength(data []byte) int {
+	for i := 0; i+1 < len(data); i++ {
+		if data[i] == 0xFF && data[i+1] != 0 && data[i+1] != 0xFF && (data[i+1] < 0xD0 || data[i+1] > 0xD7) {
+			return i
+		}
+	}
+	return len(data)
+}
+
+// stripPNG keeps the pixels and what says which colours they have.
+func stripPNG(data []byte) ([]byte, bool) {
+	const signature, around = 8, 12 // length, type and checksum
+	if len(data) < signature {
+		return nil, false
+	}
+	out := append(make([]byte, 0, len(data)), data[:signature]...)
+	for data = data[signature:]; len(data) >= around; {
+		length := int64(binary.BigEndian.Uint32(data)) + around
+		if length > int64(len(data)) {
+			return nil, false
+		}
+		part := data[:length]
+		data = data[length:]
+		if crc32.ChecksumIEEE(part[4:length-4]) != binary.BigEndian.Uint32(part[length-4:]) {
+			return nil, false
+		}
+		switch kind := string(part[4:8]); kind {
+		case "IHDR", "PLTE", "IDAT", "tRNS", "gAMA", "cHRM", "sRGB", "iCCP", "sBIT":
+			out = append(out, part...)
+		case "IEND":
+			return append(out, part...), true
+		}
+	}
+	return nil, false
+}
+
+// stripGIF keeps the images and how they follow on each other.
+func stripGIF(data []byte) ([]byte, bool) {
+	g := cursor{rest: data}
+	head := g.take(13)
+	if head == nil {
+		return nil, false
+	}
+	g.colours(head[10])
+	for !g.short {
+		start := g.rest
+		switch kind := g.take(1); {
+		case kind == nil:
+		case kind[0] == 0x3B:
+			return append(g.out(data), 0x3B), true
+		case kind[0] == 0x2C:
+			if image := g.take(9); image != nil {
+				g.colours(image[8])
+			}
+			g.take(1)
+			g.blocks()
+		case kind[0] == 0x21:
+			g.extension(start)
+		default:
+			return nil, false
+		}
+	}
+	return nil, false
+}

@@ -1,0 +1,23 @@
+package text
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Anchor is a mark of two characters by which a line is recognised. It is the
+// same whether line has its ending or not, and whether bytes that are no UTF-8
+// have been replaced or not. Lines in other encodings are decoded first.
+func Anchor(line []byte) string {
+	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+	if !utf8.Valid(line) {
+		line = bytes.ToValidUTF8(line, []byte(missing))
+	}
+	sum := uint32(2166136261) // FNV-1a
+	for _, c := range line {
+		sum = (sum ^ uint32(c)) * 16777619
+	}
+	sum ^= sum>>10 ^ sum>>20 ^ sum>>30
+	const letters = "abcdefghijklmnopqrstuvwxyz234567"
+	return string([]byte{letters[sum>>5&31], letters[sum&31]})
+}
