@@ -1,0 +1,106 @@
+package fs
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func TestSeen(t *testing.T) {
+	var s Seen
+	ann := tools.Caller{Agent: "a", User: "ann", Session: "1"}
+	child := ann
+	child.Depth = 1
+	bob := tools.Caller{Agent: "a", User: "bob", Session: "1"}
+
+	if v, ok := s.Version(ann, "x"); ok {
+		t.Errorf("nothing was read, and there is version %q", v)
+	}
+	s.showed(ann, "x", "v1", "all")
+	if v, ok := s.Version(ann, "x"); v != "v1" || !ok {
+		t.Errorf("version %q, %t", v, ok)
+	}
+	for _, other := range []tools.Caller{child, bob, {Agent: "a", User: "ann", Session: "2"}} {
+		if _, ok := s.Version(other, "x"); ok {
+			t.Errorf("%+v knows what another session read", other)
+		}
+	}
+	if s.again(ann, "x", "v1", "some") || s.again(ann, "x", "v2", "all") || s.again(bob, "x", "v1", "all") {
+		t.Error("something else counts as shown")
+	}
+	if !s.again(ann, "x", "v1", "all") {
+		t.Error("it does not count as shown")
+	}
+	if s.again(ann, "x", "v1", "all") {
+		t.Error("asking a second time does not help")
+	}
+	s.showed(ann, "x", "v1", "all")
+	s.Note(ann, "x", "v2")
+	if v, _ := s.Version(ann, "x"); v != "v2" || s.again(ann, "x", "v2", "all") {
+		t.Errorf("after a write: version %q", v)
+	}
+	s.Note(ann, "x", "")
+	if _, ok := s.Version(ann, "x"); ok {
+		t.Error("a file that is gone is remembered")
+	}
+	s.Note(ann, "never seen", "")
+	s.Note(tools.Caller{Agent: "a"}, "x", "v1")
+	s.showed(tools.Caller{Agent: "a"}, "x", "v1", "all")
+	if _, ok := s.Version(tools.Caller{Agent: "a"}, "x"); ok || len(s.files)+s.all.Len()+len(s.sessions) != 0 {
+		t.Error("something is remembered for nobody")
+	}
+}
+
+func TestSeenForgetsTheOldest(t *testing.T) {
+	var s Seen
+	one := tools.Caller{Session: "one"}
+	for i := range 2 * maxSeenSession {
+		s.Note(one, fmt.Sprint(i), "v")
+		s.Version(one, fmt.Sprint(i))
+	}
+	if _, ok := s.Version(one, fmt.Sprint(maxSeenSession-1)); ok || len(s.files) != maxSeenSession {
+		t.Errorf("one session has %d files", len(s.files))
+	}
+	if _, ok := s.Version(one, fmt.Sprint(maxSeenSession)); !ok {
+		t.Error("too much was forgotten")
+	}
+	for i := range 2 * maxSeen {
+		s.Note(tools.Caller{Session: fmt.Sprint(i)}, "x", "v")
+	}
+	if len(s.files) != maxSeen || s.all.Len() != maxSeen || len(s.sessions) != maxSeen {
+		t.Errorf("%d files in %d sessions", len(s.files), len(s.sessions))
+	}
+	for i := range 100 * maxSeenParts {
+		s.showed(one, "x", "v", fmt.Sprint(i))
+	}
+	if n := len(s.files[seenKey{sessionOf(one), "x"}].Value.(*seenFile).parts); n != maxSeenParts {
+		t.Errorf("%d parts of one file", n)
+	}
+}
+
+func TestSeenByMany(t *testing.T) {
+	var s Seen
+	var all sync.WaitGroup
+	for g := range 8 {
+		all.Go(func() {
+			c := tools.Caller{Session: fmt.Sprint(g % 3)}
+			for i := range 2000 {
+				name := fmt.Sprint(i % 300)
+				s.showed(c, name, fmt.Sprint(i%2), "all")
+				s.again(c, name, "0", "all")
+				s.Note(c, name, []string{"", "0", "1"}[i%3])
+				s.Version(c, name)
+			}
+		})
+	}
+	all.Wait()
+	n := 0
+	for _, own := range s.sessions {
+		n += own.Len()
+	}
+	if n != len(s.files) || n != s.all.Len() {
+		t.Errorf("%d, %d and %d files", n, len(s.files), s.all.Len())
+	}
+}

@@ -1,0 +1,49 @@
+package fs
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestVersion(t *testing.T) {
+	version := func(content, stamp string) string {
+		t.Helper()
+		v, err := Version(strings.NewReader(content), int64(len(content)), stamp)
+		if err != nil || len(v) != 8 || v != strings.ToLower(v) {
+			t.Fatalf("%q, %v", v, err)
+		}
+		return v
+	}
+	a := version("a", "1")
+	if a != version("a", "2") || a == version("b", "1") || a == version("", "1") {
+		t.Error("the version of a small file does not tell what is in it")
+	}
+	if a != VersionOf([]byte("a")) {
+		t.Error("the same content has two versions")
+	}
+	large := func(stamp string) string {
+		t.Helper()
+		v, err := Version(nil, VersionedWhole+1, stamp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if large("1") == large("2") || large("1") != large("1") {
+		t.Error("the version of a large file does not follow its stamp")
+	}
+	whole := bytes.Repeat([]byte("x"), VersionedWhole)
+	if v, err := Version(bytes.NewReader(whole), VersionedWhole, ""); err != nil || v != VersionOf(whole) {
+		t.Errorf("%q, %v", v, err)
+	}
+	if _, err := Version(broken{}, 5, ""); !errors.Is(err, io.ErrNoProgress) {
+		t.Errorf("a broken disk: %v", err)
+	}
+}
+
+type broken struct{}
+
+func (broken) ReadAt([]byte, int64) (int, error) { return 0, io.ErrNoProgress }
