@@ -1,0 +1,147 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	iofs "io/fs"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxListed bounds how many names one call looks at.
+const maxListed = 1_000_000
+
+// An area is what a call that lists or searches looks through: a directory
+// with all that is in it, or one file.
+type area struct {
+	w *Workspace
+	place
+	routed  bool                    // the files of routes may be here, and hide those of the disk
+	virtual map[string]*virtualFile // by their names from the mount's root
+}
+
+// A virtualFile is one that a Source serves.
+type virtualFile struct {
+	size     int64
+	modified time.Time
+	source   Source
+}
+
+func (v *virtualFile) info() root.Info {
+	return root.Info{Mode: 0o644, Size: v.size, Modified: v.modified, Links: 1}
+}
+
+// area finds what path names, and what is there beside the disk.
+func (w *Workspace) area(ctx context.Context, path string) (*area, error) {
+	p, err := w.find(ctx, path, toList)
+	if err != nil {
+		return nil, err
+	}
+	a := &area{w: w, place: p, routed: p.mount.home && len(w.o.Routes) > 0, virtual: map[string]*virtualFile{}}
+	if p.mount.source != nil {
+		if err := a.addVirtual(ctx, p.mount.source, func(ctx context.Context, name string) bool { return !a.served(ctx, name) }); err != nil {
+			return nil, err
+		}
+	}
+	if a.routed {
+		for _, r := range w.o.Routes {
+			if err := a.addVirtual(ctx, r.Source, r.Serves); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return a, nil
+}
+
+func (a *area) addVirtual(ctx context.Context, s Source, serves func(context.Context, string) bool) error {
+	files, err := s.List(ctx)
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		if a.covers(f.Name) && serves(ctx, f.Name) && !a.w.denied(a.mount, f.Name) {
+			a.virtual[f.Name] = &virtualFile{f.Size, f.Modified, s}
+		}
+	}
+	return nil
+}
+
+// covers reports whether a name is in the area.
+func (a *area) covers(name string) bool {
+	return a.name == "." || name == a.name || strings.HasPrefix(name, a.name+"/")
+}
+
+// onDisk reports whether there is a directory to walk.
+func (a *area) onDisk() bool { return a.source == nil && a.mount.source == nil && a.info.Dir() }
+
+// options complete those of a walk.
+func (a *area) options(ctx context.Context, o tree.Options) tree.Options {
+	o.Dir = a.name
+	o.Skip = func(name string, _ bool) bool { return a.w.deniedLast(a.mount, name) || a.served(ctx, name) }
+	return o
+}
+
+// served reports whether a file of the disk is hidden by a route.
+func (a *area) served(ctx context.Context, name string) bool {
+	if !a.routed {
+		return false
+	}
+	for _, r := range a.w.o.Routes {
+		if r.Serves(ctx, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// relative is a name of the mount as seen from the area.
+func (a *area) relative(name string) string {
+	if a.name == "." {
+		return name
+	}
+	if name == a.name {
+		return path.Base(name)
+	}
+	return strings.TrimPrefix(name, a.name+"/")
+}
+
+// call is what the caller should call a name of the mount.
+func (a *area) call(name string) string {
+	switch {
+	case name == a.name:
+		return a.shown
+	case a.shown == ".":
+		return display(a.relative(name))
+	}
+	return path.Join(a.shown, display(a.relative(name)))
+}
+
+// calls is call for many.
+func (a *area) calls(names []string) []string {
+	out := make([]string, 0, len(names))
+	for _, name := range names {
+		out = append(out, a.call(name))
+	}
+	return out
+}
+
+var errTooMany = errors.New("too many names")
+
+// unlistable puts why a walk failed into words.
+func (a *area) unlistable(err error) error {
+	switch {
+	case errors.Is(err, errTooMany):
+		return tools.Errorf(tools.TooLarge, "there are more than %d names in %q", maxListed, a.shown).
+			Try("choose a directory further down")
+	case errors.Is(err, iofs.ErrNotExist):
+		return tools.Errorf(tools.NotFound, "the directory %q is gone", a.shown).Try("list the directory above")
+	case errors.Is(err, iofs.ErrPermission):
+		return tools.Errorf(tools.Refused, "the system does not let the directory %q be read", a.shown).Try("choose another")
+	}
+	return err
+}

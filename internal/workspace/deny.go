@@ -1,0 +1,110 @@
+package workspace
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
+)
+
+// patterns are names that the operator denies or protects. Those that begin
+// with a slash or ~ mean paths of this machine as well as names in each root.
+type patterns struct {
+	names *ignore.Names
+	paths []string
+}
+
+func newPatterns(list []string, home string) (patterns, error) {
+	var names, paths []string
+	for _, pattern := range list {
+		body, not := strings.CutPrefix(pattern, "!")
+		sign := pattern[:len(pattern)-len(body)]
+		switch {
+		case not && body == "" || pattern == "":
+			return patterns{}, fmt.Errorf("pattern %q names nothing", pattern)
+		case not:
+			sign = "!"
+		}
+		if body == "~" || strings.HasPrefix(body, "~/") {
+			if home != "" {
+				paths = append(paths, sign+literal(filepath.ToSlash(home))+body[1:])
+			}
+			continue
+		}
+		names = append(names, pattern)
+		if strings.HasPrefix(body, "/") {
+			paths = append(paths, pattern)
+		}
+	}
+	p := patterns{paths: paths}
+	var err error
+	if p.names, err = ignore.NewNames(names); err == nil {
+		_, err = ignore.NewNames(paths)
+	}
+	return p, err
+}
+
+// at keeps the paths that can be in a root. A pattern that covers the root
+// itself can only have meant a name in it.
+func (p patterns) at(m *mount) *ignore.Names {
+	var inside []string
+	for _, pattern := range p.paths {
+		alone, err := ignore.NewNames([]string{pattern})
+		if err == nil && !alone.Covers(rooted(filepath.ToSlash(m.path))) && !alone.Covers(rooted(m.real)) {
+			inside = append(inside, pattern)
+		}
+	}
+	if inside == nil {
+		return nil
+	}
+	names, err := ignore.NewNames(inside)
+	if err != nil {
+		return nil // newPatterns has tried them all
+	}
+	return names
+}
+
+// rooted is an absolute path as a name beneath the top of the machine.
+func rooted(path string) string { return strings.TrimPrefix(path, "/") }
+
+// literal makes a pattern that matches text itself.
+func literal(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(strings.TrimSuffix(text, "/"))
+}
+
+// coversPath reports whether patterns for paths name a file.
+func (m *mount) coversPath(paths *ignore.Names, name string) bool {
+	return paths != nil && (paths.Covers(rooted(path.Join(filepath.ToSlash(m.path), name))) || paths.Covers(rooted(path.Join(m.real, name))))
+}
+
+// denied reports whether callers must not see a file, because of its name or a
+// directory that it is in. What a change needs on its way is nobody's.
+func (w *Workspace) denied(m *mount, name string) bool {
+	return w.isData(m, name) || history.Temporary(path.Base(name)) || w.deny.names.Covers(name) || m.coversPath(m.deny, name)
+}
+
+// deniedLast is denied for a name in a directory that is not denied. It is what
+// to ask on the way down a tree.
+func (w *Workspace) deniedLast(m *mount, name string) bool {
+	return w.isData(m, name) || history.Temporary(path.Base(name)) || w.deny.names.CoversLast(name) || m.coversPath(m.deny, name)
+}
+
+// protected reports whether callers must not change a file.
+func (w *Workspace) protected(m *mount, name string) bool {
+	return w.protect.names.Covers(name) || m.coversPath(m.protect, name)
+}
+
+// isData reports whether a name is in the data directory.
+func (w *Workspace) isData(m *mount, name string) bool {
+	if m.whole {
+		return true
+	}
+	if m.data == "" || len(name) < len(m.data) {
+		return false
+	}
+	_, ok := within(m.data, name)
+	return ok || strings.EqualFold(name[:len(m.data)], m.data) && (len(name) == len(m.data) || name[len(m.data)] == '/')
+}

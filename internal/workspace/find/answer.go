@@ -1,0 +1,94 @@
+package find
+
+import (
+	"context"
+
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// answer makes the answer of what the chunks hold.
+func (s *search) answer(ctx context.Context, w *worker) (fs.Found, error) {
+	a := &answer{s: s, w: w, skip: s.m.q.Offset, left: s.m.q.Limit, room: pageRoom}
+	for _, c := range s.chunks[:s.first] {
+		a.found.Searched += c.searched
+		a.found.Unread += c.unread
+		for i := range c.hits {
+			a.found.Matches += c.hits[i].matches
+			if s.m.q.Mode == fs.Content {
+				a.lines(ctx, &c.hits[i])
+			} else {
+				a.file(&c.hits[i])
+			}
+		}
+		if err := ctx.Err(); err != nil {
+			return fs.Found{}, err
+		}
+	}
+	return a.found, nil
+}
+
+// An answer is a fs.Found in the making.
+type answer struct {
+	s          *search
+	w          *worker
+	skip, left int // matching lines, or files
+	room       int // bytes of lines
+	found      fs.Found
+}
+
+// file adds a hit, unless it is before or after the page.
+func (a *answer) file(h *hit) {
+	switch {
+	case a.skip > 0:
+		a.skip--
+	case a.left == 0:
+		a.found.More = true
+	default:
+		a.left--
+		a.found.Files = append(a.found.Files, fs.FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary})
+	}
+}
+
+// lines adds those lines of a hit that are on the page.
+func (a *answer) lines(ctx context.Context, h *hit) {
+	if a.skip >= h.matches {
+		a.skip -= h.matches
+		return
+	}
+	skip, take := a.skip, min(h.matches-a.skip, a.left)
+	a.skip = 0
+	if take < h.matches-skip {
+		a.found.More = true
+	}
+	if take == 0 {
+		return
+	}
+	lines := h.lines
+	if lines == nil || skip > 0 || take < min(h.matches, a.s.m.q.Limit) {
+		lines = a.again(ctx, h, skip, take)
+	}
+	for _, line := range lines {
+		a.room -= len(line.Text) + lineSize
+	}
+	if a.left -= take; len(lines) == 0 {
+		return
+	}
+	a.found.Files = append(a.found.Files, fs.FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary, Lines: lines})
+}
+
+// again reads the lines of a hit that were not kept. What was changed since
+// then is as it is now.
+func (a *answer) again(ctx context.Context, h *hit, skip, take int) []fs.Line {
+	p := a.s.m.pageOf(skip, take, a.room)
+	if p == nil {
+		a.found.More, a.left = true, take
+		return nil
+	}
+	if _, err := a.s.file(ctx, a.w, h.name, skip+take+1, p); err != nil {
+		return nil
+	}
+	if p.full {
+		a.found.More, a.left = true, take
+	}
+	return p.lines
+}

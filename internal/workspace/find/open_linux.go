@@ -1,0 +1,125 @@
+package find
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
+
+// A handle is a file that is open for reading.
+type handle struct {
+	fd   int
+	file *os.File // that fd belongs to; nil when it belongs to nobody else
+}
+
+func (h handle) readAt(p []byte, off int64) (int, error) {
+	for {
+		n, err := unix.Pread(h.fd, p, off)
+		if err != unix.EINTR {
+			return max(n, 0), err
+		}
+	}
+}
+
+func (h handle) close() {
+	if h.file != nil {
+		_ = h.file.Close()
+		return
+	}
+	_ = unix.Close(h.fd)
+}
+
+// An opener opens the files of a root with as few system calls as can be: there
+// are tens of thousands. It is for one goroutine.
+type opener struct {
+	root *root.Root
+	gate Gate
+	dir  int // the root's handle
+	// The last file system that was met, and whether it keeps files.
+	dev   uint64
+	keeps bool
+}
+
+func newOpener(r *root.Root, gate Gate) *opener { return &opener{root: r, gate: gate, dir: r.FD()} }
+
+// open opens a regular file that may be read, and tells its size. Other files
+// are errNotOurs.
+func (o *opener) open(name string) (h handle, size int64, err error) {
+	if path.Clean(name) != name {
+		return o.slow(name)
+	}
+	how := unix.OpenHow{
+		Flags:   unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS,
+	}
+	fd, err := unix.Openat2(o.dir, name, &how)
+	switch err {
+	case nil:
+	case unix.ELOOP, unix.EXDEV, unix.ENXIO: // it became a link, or something special
+		return h, 0, errNotOurs
+	case unix.ENOENT, unix.ENOTDIR:
+		return h, 0, fs.ErrNotExist
+	case unix.EACCES:
+		return h, 0, err
+	default: // a kernel that does not know the call, something renamed meanwhile
+		return o.slow(name)
+	}
+	h = handle{fd: fd}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		h.close()
+		return h, 0, err
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || !o.keepsFiles(fd, st.Dev) || st.Nlink > 1 && o.gate != nil && !o.gate(name, infoOf(&st)) {
+		h.close()
+		return h, 0, errNotOurs
+	}
+	return h, st.Size, nil
+}
+
+// slow is open by way of package root.
+func (o *opener) slow(name string) (h handle, size int64, err error) {
+	f, info, err := o.root.OpenRegular(name)
+	switch {
+	case errors.Is(err, root.ErrLink), errors.Is(err, root.ErrSpecial), errors.Is(err, root.ErrName):
+		return h, 0, errNotOurs
+	case err != nil:
+		return h, 0, err
+	case info.Links > 1 && o.gate != nil && !o.gate(name, info):
+		_ = f.Close()
+		return h, 0, errNotOurs
+	}
+	return handle{fd: int(f.Fd()), file: f}, info.Size, nil
+}
+
+// keepsFiles reports whether a file system keeps files, and does not make them
+// up while they are read.
+func (o *opener) keepsFiles(fd int, dev uint64) bool {
+	if dev == o.dev && o.keeps {
+		return true
+	}
+	var st unix.Statfs_t
+	if unix.Fstatfs(fd, &st) != nil {
+		return false
+	}
+	switch st.Type {
+	case unix.PROC_SUPER_MAGIC, unix.SYSFS_MAGIC, unix.DEBUGFS_MAGIC, unix.TRACEFS_MAGIC, unix.SECURITYFS_MAGIC,
+		unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.BPF_FS_MAGIC, unix.DEVPTS_SUPER_MAGIC:
+		return false
+	}
+	o.dev, o.keeps = dev, true
+	return true
+}
+
+func infoOf(st *unix.Stat_t) root.Info {
+	return root.Info{
+		Mode: fs.FileMode(st.Mode & 0o777), Size: st.Size, Links: uint64(st.Nlink), Dev: uint64(st.Dev), Ino: st.Ino,
+		Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()), UID: int(st.Uid), GID: int(st.Gid),
+	}
+}

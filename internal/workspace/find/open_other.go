@@ -1,0 +1,48 @@
+//go:build !linux
+
+package find
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
+
+// A handle is a file that is open for reading.
+type handle struct{ file *os.File }
+
+func (h handle) readAt(p []byte, off int64) (int, error) {
+	n, err := h.file.ReadAt(p, off)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return n, err
+}
+
+func (h handle) close() { _ = h.file.Close() }
+
+// An opener opens the files of a root.
+type opener struct {
+	root *root.Root
+	gate Gate
+}
+
+func newOpener(r *root.Root, gate Gate) *opener { return &opener{root: r, gate: gate} }
+
+// open opens a regular file that may be read, and tells its size. Other files
+// are errNotOurs.
+func (o *opener) open(name string) (h handle, size int64, err error) {
+	f, info, err := o.root.OpenRegular(name)
+	switch {
+	case errors.Is(err, root.ErrLink), errors.Is(err, root.ErrSpecial), errors.Is(err, root.ErrName):
+		return h, 0, errNotOurs
+	case err != nil:
+		return h, 0, err
+	case info.Links > 1 && o.gate != nil && !o.gate(name, info):
+		_ = f.Close()
+		return h, 0, errNotOurs
+	}
+	return handle{file: f}, info.Size, nil
+}

@@ -1,0 +1,291 @@
+package find
+
+import (
+	"regexp/syntax"
+	"slices"
+	"unicode/utf8"
+)
+
+// A program is a pattern over bytes. What it takes is a superset of what the
+// pattern takes, and the same when loose is false or a line is all ASCII: a
+// rune of a large class is any one to four bytes beyond ASCII.
+type program struct {
+	insts   []inst
+	sets    []byteSet
+	start   int32
+	loose   bool
+	words   bool // it asks for word boundaries
+	options options
+
+	class  [256]uint8
+	sample []byte // a byte of each class
+}
+
+type options struct {
+	multiline bool // "\n" is a byte like others
+	word      bool // the match must be whole words
+	keepCR    bool // "\r" before "\n" is a byte like others
+}
+
+type op uint8
+
+const (
+	opMatch  op = iota
+	opByte      // take a byte of set
+	opSplit     // go on at out and other
+	opAssert    // go on at out if when holds
+)
+
+type inst struct {
+	op         op
+	when       condition
+	set        int32
+	out, other int32
+}
+
+// A condition is about the place between two bytes.
+type condition uint8
+
+const (
+	atLineStart condition = iota
+	atLineEnd
+	atTextStart
+	atTextEnd
+	atBoundary
+	noBoundary
+	noWordBefore
+	noWordAfter
+)
+
+type byteSet [4]uint64
+
+func (s *byteSet) add(lo, hi byte) {
+	for b := int(lo); b <= int(hi); b++ {
+		s[b>>6] |= 1 << (b & 63)
+	}
+}
+
+func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
+
+// compile makes a program from simplified patterns. It stops early when the
+// program grows beyond maxProgram.
+func compile(re *syntax.Regexp, o options) *program {
+	p := &program{options: o, insts: []inst{{op: opMatch}}}
+	end := int32(0)
+	if o.word {
+		p.words, p.loose = true, true // letters beyond ASCII are left to exact
+		end = p.add(inst{op: opAssert, when: noWordAfter, out: end})
+	}
+	p.start = p.node(re, end)
+	if o.word {
+		p.start = p.add(inst{op: opAssert, when: noWordBefore, out: p.start})
+	}
+	if len(p.insts) <= maxProgram {
+		p.classify()
+	}
+	return p
+}
+
+func (p *program) add(i inst) int32 {
+	p.insts = append(p.insts, i)
+	return int32(len(p.insts) - 1)
+}
+
+// node adds what takes re and goes on at next; it returns where that begins.
+func (p *program) node(re *syntax.Regexp, next int32) int32 {
+	if len(p.insts) > maxProgram {
+		return next
+	}
+	if pairs, ok := ranges(re); ok {
+		return p.rune(pairs, next)
+	}
+	switch re.Op {
+	case syntax.OpNoMatch:
+		return p.bytes(byteSet{}, next)
+	case syntax.OpCapture:
+		return p.node(re.Sub[0], next)
+	case syntax.OpLiteral:
+		for _, r := range slices.Backward(re.Rune) {
+			next = p.rune(pairsOf(orbit(r, re.Flags&syntax.FoldCase != 0)), next)
+		}
+	case syntax.OpConcat:
+		for _, sub := range slices.Backward(re.Sub) {
+			next = p.node(sub, next)
+		}
+	case syntax.OpAlternate:
+		at := p.node(re.Sub[len(re.Sub)-1], next)
+		for i := len(re.Sub) - 2; i >= 0; i-- {
+			at = p.add(inst{op: opSplit, out: p.node(re.Sub[i], next), other: at})
+		}
+		return at
+	case syntax.OpQuest:
+		return p.add(inst{op: opSplit, out: p.node(re.Sub[0], next), other: next})
+	case syntax.OpStar:
+		return p.loop(re.Sub[0], next)
+	case syntax.OpPlus:
+		at := p.loop(re.Sub[0], next)
+		return p.insts[at].out
+	default:
+		if when, ok := conditionOf(re.Op); ok {
+			p.words = p.words || when == atBoundary || when == noBoundary
+			return p.add(inst{op: opAssert, when: when, out: next})
+		}
+	}
+	return next
+}
+
+// loop adds what takes re any number of times. Its out takes it once at least.
+func (p *program) loop(re *syntax.Regexp, next int32) int32 {
+	at := p.add(inst{op: opSplit, other: next})
+	if pairs, ok := ranges(re); ok && allHigh(pairs) {
+		// Any number of any runes beyond ASCII is any number of bytes.
+		set := ascii(pairs)
+		set.add(utf8.RuneSelf, 0xFF)
+		p.insts[at].out = p.bytes(set, at)
+		return at
+	}
+	body := p.node(re, at)
+	p.insts[at].out = body
+	return at
+}
+
+func (p *program) bytes(set byteSet, next int32) int32 {
+	at := slices.Index(p.sets, set)
+	if at < 0 {
+		at = len(p.sets)
+		p.sets = append(p.sets, set)
+	}
+	return p.add(inst{op: opByte, set: int32(at), out: next})
+}
+
+func ascii(pairs []rune) byteSet {
+	var set byteSet
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i] < utf8.RuneSelf {
+			set.add(byte(pairs[i]), byte(min(pairs[i+1], utf8.RuneSelf-1)))
+		}
+	}
+	return set
+}
+
+// rune adds what takes one of the runes in pairs.
+func (p *program) rune(pairs []rune, next int32) int32 {
+	set := ascii(pairs)
+	var high []rune // pairs
+	for i := 0; i < len(pairs); i += 2 {
+		if pairs[i+1] >= utf8.RuneSelf {
+			high = append(high, max(pairs[i], utf8.RuneSelf), pairs[i+1])
+		}
+	}
+	if len(high) == 0 {
+		return p.bytes(set, next)
+	}
+	const most = 16
+	runes, ok := few(high, most)
+	if !ok || slices.Contains(runes, utf8.RuneError) { // which bad bytes are as well
+		p.loose = true
+		return p.highBytes(set, next)
+	}
+	at := int32(-1)
+	if set != (byteSet{}) {
+		at = p.bytes(set, next)
+	}
+	for _, r := range runes {
+		seq := p.sequence(r, next)
+		if at >= 0 {
+			seq = p.add(inst{op: opSplit, out: seq, other: at})
+		}
+		at = seq
+	}
+	return at
+}
+
+// sequence adds what takes the bytes of r.
+func (p *program) sequence(r rune, next int32) int32 {
+	for _, b := range slices.Backward(utf8.AppendRune(nil, r)) {
+		var set byteSet
+		set.add(b, b)
+		next = p.bytes(set, next)
+	}
+	return next
+}
+
+// highBytes adds what takes a byte of set, or one to four beyond ASCII.
+func (p *program) highBytes(set byteSet, next int32) int32 {
+	var high byteSet
+	high.add(utf8.RuneSelf, 0xFF)
+	at := next
+	for range utf8.UTFMax - 1 {
+		at = p.add(inst{op: opSplit, out: next, other: p.bytes(high, at)})
+	}
+	at = p.bytes(high, at)
+	if set == (byteSet{}) {
+		return at
+	}
+	return p.add(inst{op: opSplit, out: p.bytes(set, next), other: at})
+}
+
+func conditionOf(o syntax.Op) (condition, bool) {
+	switch o {
+	case syntax.OpBeginLine:
+		return atLineStart, true
+	case syntax.OpEndLine:
+		return atLineEnd, true
+	case syntax.OpBeginText:
+		return atTextStart, true
+	case syntax.OpEndText:
+		return atTextEnd, true
+	case syntax.OpWordBoundary:
+		return atBoundary, true
+	case syntax.OpNoWordBoundary:
+		return noBoundary, true
+	}
+	return 0, false
+}
+
+// classify groups bytes that the program cannot tell apart.
+func (p *program) classify() {
+	var ends, returns, words byteSet
+	ends.add('\n', '\n')
+	returns.add('\r', '\r')
+	p.split(ends)
+	p.split(returns)
+	if p.words {
+		for b := range 256 {
+			if isWord(byte(b)) {
+				words.add(byte(b), byte(b))
+			}
+		}
+		p.split(words)
+	}
+	for _, set := range p.sets {
+		p.split(set)
+	}
+	for b := range 256 {
+		if int(p.class[b]) == len(p.sample) { // classes are numbered as they come
+			p.sample = append(p.sample, byte(b))
+		}
+	}
+}
+
+// split makes two classes of each that has bytes within set and others.
+func (p *program) split(set byteSet) {
+	var number [512]int16 // of a new class, by the old one and set; 0 for none
+	next := int16(1)
+	for b := range 256 {
+		old := 2 * int(p.class[b])
+		if set.has(byte(b)) {
+			old++
+		}
+		if number[old] == 0 {
+			number[old] = next
+			next++
+		}
+		p.class[b] = uint8(number[old] - 1)
+	}
+}
+
+// isWord reports whether b is a byte that \w takes.
+func isWord(b byte) bool {
+	return b == '_' || b-'0' < 10 || b|0x20 >= 'a' && b|0x20 <= 'z'
+}

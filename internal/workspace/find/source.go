@@ -1,0 +1,121 @@
+package find
+
+import (
+	"encoding/binary"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A memory is a text that is there already.
+type memory struct {
+	text []byte
+	at   int
+}
+
+func (m *memory) size() int64 { return int64(len(m.text)) }
+
+func (m *memory) read(p []byte) (n int, end bool, err error) {
+	n = copy(p, m.text[m.at:])
+	m.at += n
+	return n, m.at == len(m.text), nil
+}
+
+// A file is the content of a file, as long as it was when it was opened.
+type file struct {
+	handle
+	length, at int64
+}
+
+func (f *file) size() int64 { return f.length }
+
+func (f *file) read(p []byte) (n int, end bool, err error) {
+	p = p[:min(int64(len(p)), f.length-f.at)]
+	for n < len(p) {
+		got, err := f.readAt(p[n:], f.at)
+		if err != nil {
+			return n, false, err
+		}
+		if got == 0 { // it became shorter
+			f.length = f.at
+			break
+		}
+		n += got
+		f.at += int64(got)
+	}
+	return n, f.at == f.length, nil
+}
+
+// A decoder makes UTF-8 of UTF-16.
+type decoder struct {
+	src   source
+	order binary.ByteOrder
+	raw   []byte // read and not yet decoded
+	ended bool   // nothing comes after raw
+	begun bool
+}
+
+// decoderOf returns what decodes a text that begins with head, if that is
+// needed. A mark of UTF-32 is none of UTF-16.
+func decoderOf(head []byte, src source) *decoder {
+	if _, is := src.(*decoder); is || len(head) < 2 {
+		return nil
+	}
+	switch {
+	case head[0] == 0xFE && head[1] == 0xFF:
+		return &decoder{src: src, order: binary.BigEndian}
+	case head[0] == 0xFF && head[1] == 0xFE && (len(head) < 4 || head[2] != 0 || head[3] != 0):
+		return &decoder{src: src, order: binary.LittleEndian}
+	}
+	return nil
+}
+
+func (d *decoder) size() int64 { return d.src.size()/2*3 + utf8.UTFMax }
+
+func (d *decoder) read(p []byte) (n int, end bool, err error) {
+	if !d.begun {
+		d.raw, d.begun = d.raw[2:], true
+	}
+	for n+utf8.UTFMax <= len(p) {
+		if len(d.raw) < 4 && !d.ended {
+			if err := d.fill(); err != nil {
+				return n, false, err
+			}
+		}
+		if len(d.raw) < 2 {
+			return n, true, nil
+		}
+		r := d.unit()
+		if utf16.IsSurrogate(r) {
+			r = d.pair(r)
+		}
+		n += utf8.EncodeRune(p[n:], r)
+	}
+	return n, false, nil
+}
+
+func (d *decoder) unit() rune {
+	u := d.order.Uint16(d.raw)
+	d.raw = d.raw[2:]
+	return rune(u)
+}
+
+// pair takes the second half of a rune, if it is there.
+func (d *decoder) pair(first rune) rune {
+	if len(d.raw) < 2 {
+		return utf8.RuneError
+	}
+	r := utf16.DecodeRune(first, rune(d.order.Uint16(d.raw)))
+	if r != utf8.RuneError {
+		d.raw = d.raw[2:]
+	}
+	return r
+}
+
+func (d *decoder) fill() error {
+	const chunk = 64 << 10
+	next := make([]byte, len(d.raw)+chunk)
+	kept := copy(next, d.raw)
+	n, end, err := d.src.read(next[kept:])
+	d.raw, d.ended = next[:kept+n], end
+	return err
+}

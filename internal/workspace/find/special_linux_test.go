@@ -1,0 +1,49 @@
+package find
+
+import (
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+func special(t *testing.T, path string) {
+	t.Helper()
+	if err := unix.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMadeUpFiles shows that what the kernel makes up is not read.
+func TestMadeUpFiles(t *testing.T) {
+	m, err := Compile(Query{Pattern: ".", Mode: fs.Names})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir, name := range map[string]string{"/proc": "version", "/dev": "zero"} {
+		found, err := m.Files(t.Context(), openRoot(t, dir), []string{name}, nil)
+		if err != nil || found.Searched != 0 || len(found.Files) != 0 {
+			t.Errorf("%s/%s: %+v, %v", dir, name, found, err)
+		}
+	}
+}
+
+// TestSlowOpen compares the way through package root with the fast one.
+func TestSlowOpen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "a", "text")
+	special(t, dir+"/fifo")
+	o := newOpener(openRoot(t, dir), nil)
+	for _, name := range []string{"a", "none", "fifo", ".", "a/b"} {
+		fast, size, fastErr := o.open(name)
+		slow, slowSize, slowErr := o.slow(name)
+		if (fastErr == nil) != (slowErr == nil) || size != slowSize {
+			t.Errorf("%s: %v, slow %v", name, fastErr, slowErr)
+		}
+		if fastErr == nil {
+			fast.close()
+			slow.close()
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package workspace
+
+import (
+	"context"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// Glob finds files by their names.
+func (w *Workspace) Glob(ctx context.Context, q fs.GlobQuery) (fs.Listing, error) {
+	if strings.TrimSpace(q.Pattern) == "" {
+		return fs.Listing{}, tools.Errorf(tools.Invalid, "the pattern is empty").Try("write **/*.go for all Go files")
+	}
+	dir, pattern := splitGlob(q.Path, q.Pattern)
+	a, err := w.area(ctx, dir)
+	if err != nil {
+		return fs.Listing{}, err
+	}
+	glob, err := ignore.CompileGlob(pattern)
+	if err != nil {
+		return fs.Listing{}, err
+	}
+	found, unread, err := a.matching(ctx, q, glob)
+	if err != nil {
+		return fs.Listing{}, a.unlistable(err)
+	}
+	l := fs.Listing{Dir: a.shown, More: max(0, len(found)-q.Limit), Unlisted: a.calls(unread)}
+	if q.Newest {
+		a.newestFirst(ctx, found)
+	}
+	for _, f := range found[:min(q.Limit, len(found))] {
+		l.Entries = append(l.Entries, fs.Entry{Name: a.call(f.name)})
+	}
+	return l, nil
+}
+
+// splitGlob moves the directories that a pattern names first into the path:
+// there they may be absolute, or go through links.
+func splitGlob(dir, pattern string) (in, rest string) {
+	steps := strings.Split(pattern, "/")
+	n := 0
+	for n < len(steps)-1 && !strings.ContainsAny(steps[n], `*?[{\`) {
+		n++
+	}
+	prefix, rest := strings.Join(steps[:n], "/"), strings.Join(steps[n:], "/")
+	switch {
+	case n == 0:
+		return dir, rest
+	case prefix == "": // the pattern is absolute
+		return "/", rest
+	case strings.HasPrefix(prefix, "/") || strings.HasPrefix(prefix, "~"):
+		return prefix, rest
+	}
+	return path.Join(dir, prefix), rest
+}
+
+// matching returns the files of the area that match, by name.
+func (a *area) matching(ctx context.Context, q fs.GlobQuery, glob *ignore.Glob) (found []candidate, unread []string, err error) {
+	keep := func(name string) bool { return glob.Match(a.relative(name)) }
+	var names []string
+	if a.onDisk() {
+		names, unread, err = a.names(ctx, tree.Options{
+			Hidden: q.Hidden || asksForHidden(q.Pattern), Ignored: q.Ignored,
+			Enter: func(dir string) bool { return dir == a.name || glob.MayContain(a.relative(dir)) },
+		}, nil, keep)
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	names = a.withVirtual(names, q.Hidden || asksForHidden(q.Pattern), keep)
+	found = make([]candidate, len(names))
+	for i, name := range names {
+		found[i] = candidate{name: name, virtual: a.virtual[name]}
+	}
+	return found, unread, nil
+}
+
+// asksForHidden reports whether a pattern names something that begins with a dot.
+func asksForHidden(pattern string) bool {
+	return strings.Contains("/"+strings.TrimPrefix(pattern, "./"), "/.")
+}
+
+func (a *area) newestFirst(ctx context.Context, found []candidate) {
+	type dated struct {
+		candidate
+		root.Info
+	}
+	all := make([]dated, len(found))
+	for i, info := range a.infos(ctx, found) {
+		all[i] = dated{found[i], info}
+	}
+	slices.SortStableFunc(all, func(x, y dated) int { return y.Modified.Compare(x.Modified) })
+	for i := range all {
+		found[i] = all[i].candidate
+	}
+}

@@ -1,0 +1,116 @@
+package workspace
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/warm"
+)
+
+// What makes an index worth its while, and how many there are at most.
+const (
+	manyFiles  = 2_000
+	longWalk   = 100 * time.Millisecond
+	maxIndexes = 8
+)
+
+// indexes are the warm indexes of the directories that are searched.
+type indexes struct {
+	memory int64  // of all together; 0 for none
+	store  string // where they are kept
+	rules  string // names what is denied
+	denied func(m *mount, name string) bool
+	log    *slog.Logger
+
+	mu     sync.Mutex
+	open   map[inode]*indexed
+	clock  int64
+	ending sync.WaitGroup // of those that others took the place of
+	closed bool
+}
+
+type indexed struct {
+	*warm.Index
+	used int64
+}
+
+func newIndexes(w *Workspace) *indexes {
+	sum := sha256.Sum256([]byte(strings.Join(w.o.Deny, "\n") + "\x00" + w.o.Data + "\x00" + w.o.Home))
+	return &indexes{
+		memory: w.o.IndexMemory, store: filepath.Join(w.o.Data, "files", "index"), rules: hex.EncodeToString(sum[:]),
+		denied: w.deniedLast, log: w.o.Log, open: map[inode]*indexed{},
+	}
+}
+
+// of returns the index of a mount, or nil when there is none.
+func (x *indexes) of(m *mount) *warm.Index {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	found := x.open[inode{m.id.Dev, m.id.Ino}]
+	if found == nil {
+		return nil
+	}
+	x.clock++
+	found.used = x.clock
+	return found.Index
+}
+
+// consider begins an index for a mount when walking it takes long.
+func (x *indexes) consider(m *mount, files int, took time.Duration) {
+	if x.memory == 0 || m.id.Ino == 0 || files < manyFiles && took < longWalk {
+		return
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := inode{m.id.Dev, m.id.Ino}
+	if x.closed || x.open[key] != nil {
+		return
+	}
+	if len(x.open) >= maxIndexes {
+		x.dropOldest()
+	}
+	index := warm.New(warm.Options{
+		Root: m.root, Store: x.store, Memory: x.memory / maxIndexes * 2, Log: x.log, Rules: x.rules,
+		Skip: func(name string, _ bool) bool { return x.denied(m, name) },
+	})
+	x.clock++
+	x.open[key] = &indexed{index, x.clock}
+	index.Warm()
+}
+
+func (x *indexes) dropOldest() {
+	var oldest inode
+	least := x.clock + 1
+	for key, i := range x.open {
+		if i.used < least {
+			oldest, least = key, i.used
+		}
+	}
+	gone := x.open[oldest]
+	delete(x.open, oldest)
+	x.ending.Go(func() {
+		if err := gone.Close(); err != nil {
+			x.log.Debug("closing an index", "err", err)
+		}
+	})
+}
+
+func (x *indexes) close() error {
+	x.mu.Lock()
+	x.closed = true
+	open := x.open
+	x.open = nil
+	x.mu.Unlock()
+	var errs []error
+	for _, i := range open {
+		errs = append(errs, i.Close())
+	}
+	x.ending.Wait()
+	return errors.Join(errs...)
+}

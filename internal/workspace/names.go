@@ -1,0 +1,68 @@
+package workspace
+
+import (
+	"context"
+	"regexp/syntax"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
+)
+
+// names lists the files of the disk that keep takes, by name. Where there is
+// an index it tells which; re, if it is not nil, leaves out files in which it
+// cannot match.
+func (a *area) names(ctx context.Context, o tree.Options, re *syntax.Regexp, keep func(name string) bool) (names, unread []string, err error) {
+	indexed := !o.Hidden && !o.Ignored
+	if indexed {
+		if names, unread, ok := a.indexed(ctx, re, keep); ok {
+			return names, unread, nil
+		}
+	}
+	begun := time.Now()
+	names, unread, err = tree.Files(ctx, a.mount.root, a.options(ctx, o), keep)
+	if err == nil && len(names) > maxListed {
+		err = errTooMany
+	}
+	if err == nil && indexed {
+		a.w.indexes.consider(a.mount, len(names), time.Since(begun))
+	}
+	return names, unread, err
+}
+
+func (a *area) indexed(ctx context.Context, re *syntax.Regexp, keep func(name string) bool) (names, unread []string, ok bool) {
+	x := a.w.indexes.of(a.mount)
+	if x == nil {
+		return nil, nil, false
+	}
+	var all []string
+	if re != nil {
+		all, ok = x.Candidates(ctx, a.name, re)
+	} else {
+		all, ok = x.Files(ctx, a.name)
+	}
+	if !ok {
+		return nil, nil, false
+	}
+	for _, name := range all {
+		if keep(name) && !a.served(ctx, name) {
+			names = append(names, name)
+		}
+	}
+	return names, x.Unread(a.name), true
+}
+
+// withVirtual adds the files that Sources serve to those of the disk.
+func (a *area) withVirtual(names []string, hidden bool, keep func(name string) bool) []string {
+	n := len(names)
+	for name := range a.virtual {
+		if keep(name) && (hidden || !asksForHidden(a.relative(name))) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > n {
+		slices.SortFunc(names, strings.Compare)
+	}
+	return names
+}

@@ -1,0 +1,85 @@
+package workspace
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"encoding/binary"
+	"errors"
+	"os"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// Open opens one regular file for reading.
+func (w *Workspace) Open(ctx context.Context, path string) (*fs.File, error) {
+	for range attempts {
+		p, err := w.find(ctx, path, toRead)
+		if err != nil {
+			return nil, err
+		}
+		if p.source != nil {
+			return virtualOpen(ctx, p)
+		}
+		file, info, err := w.open(ctx, p)
+		if err == nil {
+			return &fs.File{Name: p.shown, Exists: true, Size: info.Size, Modified: info.Modified, Mode: info.Mode.Perm(),
+				Stamp: stamp(info), ReaderAt: file, Closer: file}, nil
+		}
+		if !errors.Is(err, root.ErrLink) {
+			return nil, err
+		}
+	}
+	return nil, changingError(path)
+}
+
+// open opens what is on the disk at a place. When the way there has changed
+// since it was found, the error wraps root.ErrLink: then find it again.
+func (w *Workspace) open(ctx context.Context, p place) (*os.File, root.Info, error) {
+	file, info, err := p.mount.root.OpenRegular(p.name)
+	if notDir(err) {
+		err = root.ErrLink
+	}
+	if err != nil {
+		if info.Dir() {
+			err = directoryError(p.shown)
+		}
+		return nil, info, said(err, p.shown)
+	}
+	if err := w.checkLinks(ctx, p, info); err != nil {
+		_ = file.Close()
+		return nil, info, err
+	}
+	return file, info, nil
+}
+
+// virtualOpen reads a file of a Source.
+func virtualOpen(ctx context.Context, p place) (*fs.File, error) {
+	content, modified, err := p.source.Read(ctx, p.name)
+	if err != nil {
+		return nil, said(err, p.shown)
+	}
+	return &fs.File{Name: p.shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
+		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nothing{}}, nil
+}
+
+type nothing struct{}
+
+func (nothing) Close() error { return nil }
+
+// stamp differs when a file was written to or replaced.
+func stamp(info root.Info) string {
+	var b []byte
+	for _, n := range []uint64{info.Dev, info.Ino, uint64(info.Size), uint64(info.Modified.UnixNano()), uint64(info.Changed.UnixNano())} {
+		b = binary.LittleEndian.AppendUint64(b, n)
+	}
+	return contentStamp(b)
+}
+
+// contentStamp is the stamp of a file that is known by its content only.
+func contentStamp(content []byte) string {
+	sum := sha256.Sum256(content)
+	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])
+}

@@ -1,0 +1,81 @@
+package workspace
+
+import (
+	"context"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/find"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// Search finds lines in files.
+func (w *Workspace) Search(ctx context.Context, q fs.SearchQuery) (fs.Found, error) {
+	m, err := find.Compile(find.Query{
+		Pattern: q.Pattern, Literal: q.Literal, IgnoreCase: q.IgnoreCase, Word: q.Word, Multiline: q.Multiline,
+		Mode: q.Mode, Context: q.Context, Limit: q.Limit, Offset: q.Offset,
+	})
+	if err != nil {
+		return fs.Found{}, err
+	}
+	filter, err := ignore.NewFilter(q.Globs, q.Types)
+	if err != nil {
+		return fs.Found{}, err
+	}
+	a, err := w.area(ctx, q.Path)
+	if err != nil {
+		return fs.Found{}, err
+	}
+	names, unread, err := a.toSearch(ctx, q, m, filter)
+	if err != nil {
+		return fs.Found{}, a.unlistable(err)
+	}
+	found, err := m.Search(ctx, a.contents(ctx), names)
+	if err != nil {
+		return fs.Found{}, err
+	}
+	for i := range found.Files {
+		found.Files[i].Name = a.call(found.Files[i].Name)
+	}
+	found.Unlisted = a.calls(unread)
+	return found, nil
+}
+
+// toSearch are the files that a search has to look at. One that was asked for
+// by its name is looked at whatever globs and ignore files say.
+func (a *area) toSearch(ctx context.Context, q fs.SearchQuery, m *find.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
+	keep := func(name string) bool { return filter.Keep(a.relative(name)) }
+	if a.onDisk() {
+		names, unread, err = a.names(ctx, tree.Options{
+			Hidden: q.Hidden, Ignored: q.Ignored,
+			Enter: func(dir string) bool { return dir == a.name || filter.Enter(a.relative(dir)) },
+		}, m.Regexp(), keep)
+		return a.withVirtual(names, q.Hidden, keep), unread, err
+	}
+	if a.source != nil && a.virtual[a.name] == nil {
+		return a.withVirtual(nil, q.Hidden, keep), nil, nil
+	}
+	if a.source == nil && !a.info.Regular() {
+		return nil, nil, said(root.ErrSpecial, a.shown)
+	}
+	return []string{a.name}, nil, nil
+}
+
+// contents is where the files of the area are read from.
+func (a *area) contents(ctx context.Context) find.Source {
+	s := find.Source{Root: a.mount.root, Gate: func(name string, info root.Info) bool {
+		return a.w.checkLinks(ctx, place{mount: a.mount, name: name, shown: a.call(name)}, info) == nil
+	}}
+	if len(a.virtual) > 0 {
+		s.Virtual = func(name string) ([]byte, bool) {
+			v := a.virtual[name]
+			if v == nil {
+				return nil, false
+			}
+			content, _, err := v.source.Read(ctx, name)
+			return content, err == nil
+		}
+	}
+	return s
+}

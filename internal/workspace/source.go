@@ -1,0 +1,66 @@
+package workspace
+
+import (
+	"context"
+	"time"
+)
+
+// A Source serves files that are not on this machine's disk. It knows whom it
+// is asked for from the context. Names are relative to the workspace, and no
+// step of them is "..".
+type Source interface {
+	// Read returns a file; an error wraps io/fs.ErrNotExist when there is none.
+	Read(ctx context.Context, name string) ([]byte, time.Time, error)
+	Write(ctx context.Context, name string, content []byte) error
+	// Remove removes a file; an error wraps io/fs.ErrNotExist when there is none.
+	Remove(ctx context.Context, name string) error
+	// List returns all files of the caller, in no order.
+	List(ctx context.Context) ([]SourceEntry, error)
+}
+
+// A SourceEntry is one file of a Source.
+type SourceEntry struct {
+	Name     string
+	Size     int64
+	Modified time.Time
+}
+
+// A Route sends some names of a workspace to a Source. The first one that
+// serves a name gets it, also when the disk has such a file.
+type Route struct {
+	Serves func(ctx context.Context, name string) bool
+	Source Source
+}
+
+// route is the Source of a name, or nil. Only the workspace has routes.
+func (s *space) route(ctx context.Context, m *mount, name string) Source {
+	if m == s.home {
+		for _, r := range s.w.o.Routes {
+			if r.Serves(ctx, name) {
+				return r.Source
+			}
+		}
+	}
+	return nil
+}
+
+// virtualDir finds a directory that only a Source has files in.
+func (s *space) virtualDir(ctx context.Context, p place) (place, bool) {
+	if !p.mount.home {
+		return p, false
+	}
+	for _, r := range s.w.o.Routes {
+		files, err := r.Source.List(ctx)
+		if err != nil {
+			continue
+		}
+		for _, f := range files {
+			below, ok := within(p.name, f.Name)
+			if ok && below != "." && r.Serves(ctx, f.Name) && !s.w.denied(p.mount, f.Name) {
+				p.source = r.Source
+				return p, true
+			}
+		}
+	}
+	return p, false
+}
