@@ -1,0 +1,59 @@
+package warm
+
+import (
+	"os/exec"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/find"
+)
+
+// BenchmarkSearch searches with the index, turn by turn with ripgrep, and
+// reports medians.
+func BenchmarkSearch(b *testing.B) {
+	w := benchTree(b)
+	w.start()
+	for _, p := range []struct {
+		name  string
+		query find.Query
+		flags []string
+	}{
+		{"RareLiteral", find.Query{Pattern: "errServerClosedIdle"}, nil},
+		{"CommonLiteral", find.Query{Pattern: "return"}, nil},
+		{"IgnoreCase", find.Query{Pattern: "unmarshaltypeerror", IgnoreCase: true}, []string{"-i"}},
+		{"Alternation", find.Query{Pattern: "Unmarshal|WithTimeout|ParseFloat"}, nil},
+		{"RegexLiteral", find.Query{Pattern: `func \w+Timeout\(`}, nil},
+		{"RegexNoLiteral", find.Query{Pattern: `[A-Z]{3}-[0-9]+`}, nil},
+		{"Word", find.Query{Pattern: "err", Word: true}, []string{"-w"}},
+		{"NoMatch", find.Query{Pattern: "zqzqzqzq_none"}, nil},
+	} {
+		b.Run(p.name, func(b *testing.B) {
+			var ours, theirs []time.Duration
+			p.query.Limit = 1 << 30
+			m, err := find.Compile(p.query)
+			w.do(err)
+			for b.Loop() {
+				begun := time.Now()
+				_ = exec.Command("rg", append(p.flags, "-n", "--no-heading", "-e", p.query.Pattern, w.dir)...).Run()
+				theirs = append(theirs, time.Since(begun))
+				begun = time.Now()
+				names, ok := w.x.Candidates(b.Context(), ".", m.Regexp())
+				if !ok {
+					b.Fatal("no answer")
+				}
+				if _, err := m.Files(b.Context(), w.root, names, nil); err != nil {
+					b.Fatal(err)
+				}
+				ours = append(ours, time.Since(begun))
+			}
+			slices.Sort(ours)
+			slices.Sort(theirs)
+			mine, rg := ours[len(ours)/2], theirs[len(theirs)/2]
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(mine.Microseconds())/1e3, "ms")
+			b.ReportMetric(float64(rg.Microseconds())/1e3, "rg-ms")
+			b.ReportMetric(float64(mine)/float64(rg), "x-rg")
+		})
+	}
+}

@@ -1,0 +1,98 @@
+package warm
+
+import (
+	"os"
+	"path/filepath"
+	"regexp/syntax"
+	"runtime"
+	"testing"
+	"time"
+)
+
+// benchTree is what is measured on: the sources of Go, or what WARM_TREE names.
+func benchTree(b *testing.B) *world {
+	b.Helper()
+	dir := os.Getenv("WARM_TREE")
+	if dir == "" {
+		dir = runtime.GOROOT()
+	}
+	w := newWorld(b, dir)
+	w.skip = nil
+	return w
+}
+
+func heap() float64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return float64(m.HeapAlloc) / 1e6
+}
+
+// BenchmarkBuild makes an index from nothing, and then another from disk.
+func BenchmarkBuild(b *testing.B) {
+	w := benchTree(b)
+	for b.Loop() {
+		w.do(os.RemoveAll(w.store))
+		before := heap()
+		w.start()
+		names, err := filepath.Glob(filepath.Join(w.store, "*"))
+		w.do(err)
+		info, err := os.Stat(names[0])
+		w.do(err)
+		b.ReportMetric(float64(info.Size())/1e6, "disk-MB")
+		b.ReportMetric(heap()-before, "heap-MB")
+		w.do(w.x.Close())
+		begun := time.Now()
+		w.start()
+		b.ReportMetric(float64(time.Since(begun).Milliseconds()), "reload-ms")
+		b.ReportMetric(float64(w.known()), "files")
+		w.do(w.x.Close())
+	}
+}
+
+func BenchmarkCandidates(b *testing.B) {
+	w := benchTree(b)
+	w.start()
+	for name, pattern := range map[string]string{
+		"nothing": "zzqqxxyyvv", "rare": "gcmarknewobject", "common": "return nil", "ignorecase": "(?i)GCMarkNewObject",
+		"alternatives": "gcmarknewobject|findrunnable|netpollblock", "regexp": `func \(\w+ \*Regexp\) \w+Index`, "unindexed": `[A-Z]{3}-[0-9]+`,
+	} {
+		re, err := syntax.Parse(pattern, syntax.Perl)
+		w.do(err)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			found := 0
+			for b.Loop() {
+				names, ok := w.x.Candidates(b.Context(), ".", re)
+				if !ok {
+					b.Fatal("no answer")
+				}
+				found = len(names)
+			}
+			b.ReportMetric(float64(found), "files")
+		})
+	}
+}
+
+func BenchmarkFiles(b *testing.B) {
+	w := benchTree(b)
+	w.start()
+	for b.Loop() {
+		if _, ok := w.x.Files(b.Context(), "."); !ok {
+			b.Fatal("no answer")
+		}
+	}
+}
+
+// BenchmarkSweep answers without events.
+func BenchmarkSweep(b *testing.B) {
+	w := benchTree(b)
+	w.start(func(x *Index) { x.sweep = true })
+	re, err := syntax.Parse("gcmarknewobject", syntax.Perl)
+	w.do(err)
+	for b.Loop() {
+		if _, ok := w.x.Candidates(b.Context(), ".", re); !ok {
+			b.Fatal("no answer")
+		}
+	}
+}

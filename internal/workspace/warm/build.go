@@ -1,0 +1,212 @@
+package warm
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io"
+	"path/filepath"
+	"time"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+)
+
+const (
+	largest = 16 << 20 // bytes of a file that is looked into
+	sniffed = 8 << 10  // bytes in which a NUL makes a file binary
+	// settling is how long ago the last change must be for a stamp to prove
+	// that there was none since: clocks of file systems tick slowly.
+	settling    = 2 * time.Second
+	buildMemory = 48 << 20
+)
+
+// A plan is what a new segment is to hold.
+type plan struct {
+	old   *segment.Segment
+	mark  uint64 // what becomes fresh from now on has a later one
+	items []item // in the order of names
+}
+
+// An item is a file that the old segment knows, or one that must be read.
+type item struct {
+	old  uint32
+	name string // "" for a file of the old segment
+}
+
+// plan says what a segment of the view as it is holds.
+func (v *view) plan() plan {
+	p := plan{old: v.seg, mark: v.now, items: make([]item, 0, v.live+v.count)}
+	v.now++
+	fresh := v.freshNames(".")
+	old := v.every(".", nil)
+	var name []byte
+	for len(old) > 0 {
+		name = v.seg.AppendName(name[:0], old[0])
+		for len(fresh) > 0 && fresh[0] < string(name) {
+			p.items, fresh = append(p.items, item{name: fresh[0]}), fresh[1:]
+		}
+		p.items, old = append(p.items, item{old: old[0]}), old[1:]
+	}
+	for _, name := range fresh {
+		p.items = append(p.items, item{name: name})
+	}
+	return p
+}
+
+// write makes the segment.
+func (p plan) write(ctx context.Context, r *root.Root, path string, made segment.Digest) (seg *segment.Segment, err error) {
+	b := segment.NewBuilder(filepath.Dir(path), buildMemory)
+	defer func() { err = errors.Join(err, b.Close()) }()
+	in := reader{root: r, buf: make([]byte, 64<<10)}
+	files := make([]segment.File, len(p.items))
+	var older *segment.Older
+	if p.old != nil {
+		older = &segment.Older{Segment: p.old, Now: make([]uint32, p.old.Len())}
+	}
+	for i, it := range p.items {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if it.name == "" {
+			files[i] = segment.File{Name: string(p.old.AppendName(nil, it.old)), Stamp: p.old.Stamp(it.old), Flags: p.old.Flags(it.old)}
+			older.Now[it.old] = uint32(i) + 1
+			continue
+		}
+		found := in.read(it.name, &files[i])
+		if err := b.Add(uint32(i), found); err != nil {
+			return nil, err
+		}
+	}
+	return b.Write(ctx, path, made, files, older)
+}
+
+// A reader reads files to index them.
+type reader struct {
+	root *root.Root
+	bag  trigram.Bag
+	buf  []byte
+}
+
+// read returns the trigrams of a file. One that cannot be read may hold
+// anything.
+func (r *reader) read(name string, f *segment.File) []trigram.T {
+	*f = segment.File{Name: name, Flags: segment.Always | segment.Racy}
+	begun := time.Now()
+	file, before, err := r.root.OpenRegular(name)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if before.Size > largest {
+		f.Flags, f.Stamp = segment.Always, stampOf(before)
+		return nil
+	}
+	content, err := r.fill(file)
+	if err != nil {
+		return nil
+	}
+	after, err := root.Stat(file)
+	if err != nil || !after.Same(before) || int64(len(content)) != after.Size {
+		return nil
+	}
+	f.Flags, f.Stamp = 0, stampOf(before)
+	if latest := max(f.Modified, f.Changed); begun.Add(-settling).UnixNano() < latest {
+		f.Flags |= segment.Racy
+	}
+	if before.Links > 1 {
+		f.Flags |= segment.Linked
+	}
+	text, isText := decoded(content)
+	if !isText {
+		f.Flags |= segment.Binary
+		return nil
+	}
+	found, odd := r.bag.Add(text)
+	if odd {
+		f.Flags |= segment.Always
+	}
+	return found
+}
+
+// fill reads a file, and a byte more than largest if there is one.
+func (r *reader) fill(file io.Reader) ([]byte, error) {
+	n := 0
+	for n <= largest {
+		if n == len(r.buf) {
+			r.buf = append(r.buf, make([]byte, len(r.buf))...)
+		}
+		m, err := file.Read(r.buf[n:])
+		n += m
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return r.buf[:n], nil
+}
+
+// decoded returns the text of a file as it is searched, or false for a binary
+// one.
+func decoded(content []byte) ([]byte, bool) {
+	switch {
+	case bytes.HasPrefix(content, []byte{0xff, 0xfe}):
+		return fromUTF16(content[2:], binary.LittleEndian), true
+	case bytes.HasPrefix(content, []byte{0xfe, 0xff}):
+		return fromUTF16(content[2:], binary.BigEndian), true
+	}
+	return content, bytes.IndexByte(content[:min(len(content), sniffed)], 0) < 0
+}
+
+func fromUTF16(content []byte, order binary.ByteOrder) []byte {
+	out := make([]byte, 0, len(content))
+	for len(content) >= 2 {
+		r := rune(order.Uint16(content))
+		content = content[2:]
+		if utf16.IsSurrogate(r) && len(content) >= 2 {
+			if both := utf16.DecodeRune(r, rune(order.Uint16(content))); both != utf8.RuneError {
+				r, content = both, content[2:]
+			}
+		}
+		out = utf8.AppendRune(out, r)
+	}
+	return out
+}
+
+func stampOf(i root.Info) segment.Stamp {
+	return segment.Stamp{Size: i.Size, Modified: i.Modified.UnixNano(), Changed: i.Changed.UnixNano(), Ino: i.Ino}
+}
+
+// adopt returns the view with a new segment, which was made by the plan. v is
+// of no use any more.
+func (v *view) adopt(seg *segment.Segment, p plan) *view {
+	next := newView(v.o, seg)
+	next.w, next.m, next.own = v.w, v.m, v.own
+	next.dirs, next.unread, next.relist, next.now, next.lost = v.dirs, v.unread, v.relist, v.now, v.lost
+	next.fresh, next.count, next.arrived = v.fresh, v.count, v.arrived
+	next.shape, next.stain = v.shape+1, v.stain+1
+	for i, it := range p.items {
+		n := uint32(i)
+		if it.name != "" {
+			dir, base := split(it.name)
+			mark, ok := v.fresh[dir][base]
+			if !ok || mark > p.mark || seg.Flags(n)&(segment.Linked|segment.Racy) == segment.Linked|segment.Racy {
+				continue
+			}
+			next.clean(dir, base)
+		} else if !v.lives(it.old) {
+			continue
+		}
+		next.revive(n)
+		if seg.Flags(n)&segment.Linked != 0 {
+			next.linked = append(next.linked, n)
+		}
+	}
+	return next
+}

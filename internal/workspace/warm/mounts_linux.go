@@ -1,0 +1,157 @@
+package warm
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
+
+// mounts are the file systems that a root has files on. That they change is no
+// event of a directory.
+type mounts struct {
+	file *os.File // the kernel's list, which can be asked whether it changed
+	root string
+	all  []mounted
+}
+
+// A mounted is one file system.
+type mounted struct {
+	dir   string // from the root
+	id    string // of the device
+	trust trust
+}
+
+// readMounts reads what is mounted beneath a root.
+func readMounts(r *root.Root) (*mounts, error) {
+	file, err := os.Open("/proc/self/mountinfo")
+	if err != nil {
+		return nil, errors.Join(errNoTrust, err)
+	}
+	m := &mounts{file: file, root: placeOf(r)}
+	text, err := m.read()
+	if err == nil {
+		m.all = parseMounts(text, m.root)
+	}
+	if err != nil || len(m.all) == 0 {
+		return nil, errors.Join(errNoTrust, err, file.Close())
+	}
+	return m, nil
+}
+
+func (m *mounts) close() error { return m.file.Close() }
+
+func (m *mounts) read() ([]byte, error) {
+	const most = 16 << 20
+	if _, err := m.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(m.file, most))
+	if err == nil && len(text) == most {
+		err = fmt.Errorf("the list of file systems is longer than %d bytes", most)
+	}
+	return text, err
+}
+
+// changed reports whether something else is mounted than was read.
+func (m *mounts) changed() bool {
+	if m == nil {
+		return false
+	}
+	set := []unix.PollFd{{Fd: int32(m.file.Fd()), Events: unix.POLLPRI}}
+	if n, err := unix.Poll(set, 0); err == nil && n == 0 {
+		return false
+	}
+	text, err := m.read()
+	return err != nil || !slices.Equal(parseMounts(text, m.root), m.all)
+}
+
+// trust is what can be relied upon in what v sees.
+func (m *mounts) trust(v *view) trust {
+	least := trustEvents
+	for _, on := range m.all {
+		if v.sees(on.dir) {
+			least = min(least, on.trust)
+		} else if v.knows(split(on.dir)) { // the events of one file go to where it really is
+			least = min(least, on.trust, trustStamps)
+		}
+	}
+	return least
+}
+
+// parseMounts keeps the file system that top is on, and those beneath it.
+func parseMounts(text []byte, top string) []mounted {
+	on, longest := mounted{dir: "."}, -1
+	var all []mounted
+	for line := range bytes.Lines(text) {
+		// id, parent, device, root, mount point, options, ..., "-", type, ...
+		before, after, ok := strings.Cut(string(line), " - ")
+		fields := strings.Fields(before)
+		if !ok || len(fields) < 5 {
+			continue
+		}
+		kind, _, _ := strings.Cut(after, " ")
+		at, next := unescape(fields[4]), mounted{id: fields[2] + fields[3], trust: trustOf(kind)}
+		switch {
+		case at != top && strings.HasPrefix(at, strings.TrimSuffix(top, "/")+"/"):
+			next.dir = at[len(strings.TrimSuffix(top, "/"))+1:]
+			all = append(all, next)
+		case (at == "/" || at == top || strings.HasPrefix(top, at+"/")) && len(at) >= longest:
+			next.dir = "."
+			longest, on = len(at), next
+		}
+	}
+	if longest < 0 {
+		return nil
+	}
+	slices.SortFunc(all, func(a, b mounted) int {
+		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.id, b.id))
+	})
+	return append([]mounted{on}, all...)
+}
+
+// unescape undoes how the kernel writes blanks and backslashes.
+func unescape(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '\\')
+		if i < 0 || i+4 > len(s) {
+			return b.String() + s
+		}
+		b.WriteString(s[:i])
+		if c, err := strconv.ParseUint(s[i+1:i+4], 8, 8); err == nil {
+			b.WriteByte(byte(c))
+		}
+		s = s[i+4:]
+	}
+}
+
+// trustOf says what a kind of file system is good for. On one that others
+// change, too, events tell only half; one that makes times up proves nothing.
+func trustOf(kind string) trust {
+	switch kind {
+	case "ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "f2fs", "zfs", "jfs", "nilfs2", "tmpfs", "overlay",
+		"squashfs", "erofs", "iso9660":
+		return trustEvents
+	case "nfs", "nfs4", "ceph", "virtiofs", "9p":
+		return trustStamps
+	}
+	return trustNothing
+}
+
+// placeOf is where a root is, without links.
+func placeOf(r *root.Root) string {
+	if place, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(r.FD())); err == nil {
+		return place
+	}
+	return absolute(r.Path())
+}

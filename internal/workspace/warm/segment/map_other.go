@@ -1,0 +1,17 @@
+//go:build !unix
+
+package segment
+
+import (
+	"io"
+	"os"
+)
+
+// mapped reads a file.
+func mapped(file *os.File, size int) ([]byte, func() error, error) {
+	data := make([]byte, size)
+	if _, err := io.ReadFull(file, data); err != nil {
+		return nil, nil, err
+	}
+	return data, func() error { return nil }, nil
+}

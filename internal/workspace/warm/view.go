@@ -1,0 +1,316 @@
+package warm
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+)
+
+// A view is the tree as it is now: which files of the segment are still as
+// they were, and which others there are.
+type view struct {
+	o   *Options
+	seg *segment.Segment // nil for none
+	w   *watcher         // nil where stamps are compared instead
+	m   *mounts          // nil where w is
+	own bool             // the root is in a repository that begins above it
+
+	gone  []uint64            // a bit for each file of seg that does not count any more
+	live  int                 // files of seg that count
+	dirs  map[string][]string // the directories that are seen, with the last steps of those in them
+	fresh map[string]names    // files that seg does not know as they are, by directory
+	count int                 // of them
+	// linked are files of seg with other names, by which they can change
+	// unseen.
+	linked []uint32
+	// unread are directories that could not be listed.
+	unread map[string]bool
+
+	now     uint64          // marks what becomes fresh
+	relist  map[string]bool // directories with other entries than we know
+	arrived map[string]bool // new names since the last answer, seen or not
+	lost    bool            // events were lost
+
+	shape, stain uint64 // grow when names, and fresh names, become others
+
+	cache sync.Mutex
+	all   sorted // of all names
+	dirty sorted // of fresh names
+}
+
+// names are last steps, with the mark of when they became fresh.
+type names map[string]uint64
+
+// sorted is a list that was made when a counter stood at.
+type sorted struct {
+	names []string
+	made  bool
+	at    uint64
+}
+
+func newView(o *Options, seg *segment.Segment) *view {
+	v := &view{o: o, seg: seg, dirs: map[string][]string{}, fresh: map[string]names{}, unread: map[string]bool{}, relist: map[string]bool{}, arrived: map[string]bool{}}
+	if seg != nil {
+		v.gone = make([]uint64, seg.Len()/64+1)
+		for i := range v.gone {
+			v.gone[i] = ^uint64(0)
+		}
+	}
+	return v
+}
+
+// close stops watching.
+func (v *view) close() error {
+	if v.w == nil {
+		return nil
+	}
+	return errors.Join(v.w.close(), v.m.close())
+}
+
+func join(dir, base string) string {
+	if dir == "." {
+		return base
+	}
+	return dir + "/" + base
+}
+
+func (v *view) lives(n uint32) bool { return v.gone[n/64]&(1<<(n%64)) == 0 }
+
+func (v *view) kill(n uint32) bool {
+	if !v.lives(n) {
+		return false
+	}
+	v.gone[n/64] |= 1 << (n % 64)
+	v.live--
+	return true
+}
+
+func (v *view) revive(n uint32) {
+	if !v.lives(n) {
+		v.gone[n/64] &^= 1 << (n % 64)
+		v.live++
+	}
+}
+
+// find returns the file of the segment with that name, if it counts.
+func (v *view) find(dir, base string) (uint32, bool) {
+	if v.seg == nil {
+		return 0, false
+	}
+	d, ok := v.seg.Dir(dir)
+	if !ok {
+		return 0, false
+	}
+	n, ok := v.seg.Find(d, base)
+	return n, ok && v.lives(n)
+}
+
+// knows reports whether there is a file of that name.
+func (v *view) knows(dir, base string) bool {
+	if _, ok := v.fresh[dir][base]; ok {
+		return true
+	}
+	_, ok := v.find(dir, base)
+	return ok
+}
+
+// add makes a file one of those that the segment does not know as they are.
+func (v *view) add(dir, base string) {
+	in := v.fresh[dir]
+	if in == nil {
+		in = names{}
+		v.fresh[dir] = in
+	}
+	if _, ok := in[base]; !ok {
+		v.count++
+		v.stain++
+	}
+	in[base] = v.now
+}
+
+// touch says that a file has another content.
+func (v *view) touch(dir, base string) {
+	if n, ok := v.find(dir, base); ok {
+		v.kill(n)
+		v.add(dir, base)
+	} else if _, ok := v.fresh[dir][base]; ok {
+		v.add(dir, base)
+	}
+}
+
+// remove says that there is no file of that name.
+func (v *view) remove(dir, base string) {
+	if n, ok := v.find(dir, base); ok {
+		v.kill(n)
+	}
+	v.clean(dir, base)
+	v.shape++
+}
+
+// clean takes a file from those that the segment does not know.
+func (v *view) clean(dir, base string) {
+	in := v.fresh[dir]
+	if _, ok := in[base]; !ok {
+		return
+	}
+	delete(in, base)
+	if len(in) == 0 {
+		delete(v.fresh, dir)
+	}
+	v.count--
+	v.stain++
+}
+
+// sees reports whether a directory is part of the tree.
+func (v *view) sees(dir string) bool {
+	_, ok := v.dirs[dir]
+	return ok
+}
+
+// drop forgets all that is beneath a directory, and looks at it anew before the
+// next answer. Of the root, the directory itself stays.
+func (v *view) drop(dir string) {
+	if !v.sees(dir) {
+		return
+	}
+	v.cut(dir)
+	if dir == "." {
+		v.dirs["."] = nil
+		v.relist["."] = true
+		return
+	}
+	above, base := split(dir)
+	if i, ok := slices.BinarySearch(v.dirs[above], base); ok {
+		v.dirs[above] = slices.Delete(v.dirs[above], i, i+1)
+	}
+	v.relist[above] = true
+}
+
+// cut forgets all that is beneath a directory.
+func (v *view) cut(dir string) {
+	v.shape++
+	v.stain++
+	if v.seg != nil {
+		lo, hi := v.seg.Range(dir)
+		for n := lo; n < hi; n++ {
+			v.kill(n)
+		}
+	}
+	v.prune(dir)
+}
+
+// split takes the last step off a name.
+func split(name string) (dir, base string) {
+	if i := strings.LastIndexByte(name, '/'); i >= 0 {
+		return name[:i], name[i+1:]
+	}
+	return ".", name
+}
+
+// prune forgets the directories, and the files that the segment does not know.
+func (v *view) prune(dir string) {
+	for _, kid := range v.dirs[dir] {
+		v.prune(join(dir, kid))
+	}
+	v.count -= len(v.fresh[dir])
+	delete(v.fresh, dir)
+	delete(v.relist, dir)
+	if dir != "." {
+		delete(v.dirs, dir)
+		v.w.remove(dir)
+	}
+}
+
+// size estimates what the view takes in memory.
+func (v *view) size() int64 {
+	const dir, file, name = 400, 150, 90
+	return int64(len(v.dirs))*dir + int64(v.count)*file + int64(v.live)*name
+}
+
+// freshNames are the files beneath dir that the segment does not know as they
+// are, in order.
+func (v *view) freshNames(dir string) []string {
+	v.cache.Lock()
+	defer v.cache.Unlock()
+	if !v.dirty.made || v.dirty.at != v.stain {
+		out := make([]string, 0, v.count)
+		for in, bases := range v.fresh {
+			for base := range bases {
+				out = append(out, join(in, base))
+			}
+		}
+		slices.Sort(out)
+		v.dirty = sorted{out, true, v.stain}
+	}
+	return beneath(v.dirty.names, dir)
+}
+
+// names are all files beneath dir, in order.
+func (v *view) names(dir string) []string {
+	fresh := v.freshNames(".")
+	v.cache.Lock()
+	defer v.cache.Unlock()
+	if !v.all.made || v.all.at != v.shape {
+		v.all = sorted{merged(v.spell(v.every(".", nil)), fresh), true, v.shape}
+	}
+	return beneath(v.all.names, dir)
+}
+
+// every appends the files of the segment beneath dir that count.
+func (v *view) every(dir string, to []uint32) []uint32 {
+	if v.seg == nil {
+		return to
+	}
+	lo, hi := v.seg.Range(dir)
+	for n := lo; n < hi; n++ {
+		if v.lives(n) {
+			to = append(to, n)
+		}
+	}
+	return to
+}
+
+// spell returns the names of files of the segment.
+func (v *view) spell(files []uint32) []string {
+	ends, text := make([]int, len(files)), make([]byte, 0, 64*len(files))
+	for i, n := range files {
+		text = v.seg.AppendName(text, n)
+		ends[i] = len(text)
+	}
+	all, from := string(text), 0
+	out := make([]string, len(files))
+	for i, end := range ends {
+		out[i], from = all[from:end], end
+	}
+	return out
+}
+
+// beneath is the part of a sorted list that is beneath a directory.
+func beneath(list []string, dir string) []string {
+	if dir == "." {
+		return list[:len(list):len(list)]
+	}
+	lo, _ := slices.BinarySearch(list, dir+"/")
+	hi, _ := slices.BinarySearch(list, dir+string('/'+1))
+	return list[lo:hi:hi]
+}
+
+// merged joins two sorted lists.
+func merged(a, b []string) []string {
+	if len(b) == 0 {
+		return a
+	}
+	out := make([]string, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		if cmp.Compare(a[0], b[0]) < 0 {
+			out, a = append(out, a[0]), a[1:]
+		} else {
+			out, b = append(out, b[0]), b[1:]
+		}
+	}
+	return append(append(out, a...), b...)
+}
