@@ -1,0 +1,111 @@
+package edit
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+)
+
+// A mark is a line and what it was recognised by: 12#a3.
+type mark struct {
+	line int // from 1
+	tag  string
+}
+
+// parseMarks reads the first and the last line that at names. What follows a
+// bar is the line itself, as it was shown.
+func parseMarks(at string) (first, last mark, err error) {
+	marks, _, _ := strings.Cut(at, "|")
+	from, to, two := strings.Cut(marks, "-")
+	if !two {
+		to = from
+	}
+	first, ok := parseMark(from)
+	last, also := parseMark(to)
+	if !ok || !also || last.line < first.line {
+		return first, last, tools.Errorf(tools.Invalid, "at is %q, which names no lines", shortened(at)).
+			Try("use anchors that read_file gave: 12#a3 for one line, 12#a3-15#f1 for several")
+	}
+	return first, last, nil
+}
+
+func parseMark(text string) (mark, bool) {
+	number, tag, ok := strings.Cut(strings.TrimSpace(text), "#")
+	line, err := strconv.Atoi(number)
+	return mark{line, tag}, ok && err == nil && line > 0 && tag != ""
+}
+
+func shortened(text string) string {
+	const most = 40
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+// applyAt makes e in the lines that it names.
+func (d *draft) applyAt(e Edit) ([]match, error) {
+	first, last, err := parseMarks(e.At)
+	if err != nil {
+		return nil, err
+	}
+	start := linesAfter(d.original, 0, first.line-1)
+	tail := linesAfter(d.original, start, last.line-first.line)
+	end := linesAfter(d.original, tail, 1)
+	if tail == end {
+		return nil, tools.Errorf(tools.Conflict, "there is no line %d, the file has %d", last.line, len(splitLines(d.original))).
+			Try("read it again with anchors")
+	}
+	for _, m := range []struct {
+		mark
+		from int
+	}{{first, start}, {last, tail}} {
+		line := d.original[m.from:endOfLine(d.original, m.from)]
+		if text.Anchor([]byte(line)) != m.tag {
+			return nil, d.moved(m.mark, m.from)
+		}
+	}
+	from, to, ok := d.now(start, end)
+	if !ok {
+		return nil, tools.Errorf(tools.Invalid, "%s already changed in an edit before this one", lineRange(first.line, last.line)).
+			Try("put both changes into one edit")
+	}
+	if e.Old == "" {
+		return d.replace([]match{{start: from, end: to}}, []string{d.asLines(e.New, from, to)})
+	}
+	if e.Old == e.New {
+		return nil, identical()
+	}
+	return d.rewrite(e, from, to)
+}
+
+// asLines is new as whole lines, with the line endings that are there now.
+func (d *draft) asLines(new string, from, to int) string {
+	newline := newlineNear(d.text, from)
+	var b strings.Builder
+	for _, line := range splitLines(new) {
+		b.WriteString(body(line) + newline)
+	}
+	if ending(d.text[from:to]) == "" {
+		return strings.TrimSuffix(b.String(), newline)
+	}
+	return b.String()
+}
+
+// moved says that the line at place at is another than the one marked, and
+// shows what is there.
+func (d *draft) moved(m mark, at int) error {
+	const around, widest = 3, 200
+	from := linesBefore(d.original, at, around)
+	first := m.line - countLines(d.original[from:at])
+	var lines, marks strings.Builder
+	for i, line := range splitLines(d.original[from:linesAfter(d.original, at, around+1)]) {
+		lines.WriteString("\n" + strings.ToValidUTF8(clip(body(line), 0, widest), "\uFFFD"))
+		fmt.Fprintf(&marks, " %d#%s", first+i, text.Anchor([]byte(line)))
+	}
+	return tools.Errorf(tools.Conflict, "line %d is not the one that was marked %s: the file has changed, or the line has moved", m.line, shortened(m.tag)).
+		Try("use these anchors:%s\nwhich stand for:%s", marks.String(), lines.String())
+}

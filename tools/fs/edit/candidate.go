@@ -1,0 +1,207 @@
+package edit
+
+import (
+	"fmt"
+	"strings"
+)
+
+// A Candidate is a place that is like what was looked for.
+type Candidate struct {
+	First, Last int    // its lines, from 1
+	Text        string // these lines
+	Alike       int    // per cent of what was looked for
+	Line        int    // the first line that differs
+	Column      int    // the byte of it, from 1
+	Have, Want  string // this line as it is, and as it was looked for
+}
+
+// closer looks at a window: moves it by a few lines to where it fits best, and
+// finds the first difference.
+func closer(content, wanted string, w window) Candidate {
+	const slack = 2
+	want := splitLines(wanted)
+	start := startOfLine(content, w.start)
+	from := linesBefore(content, start, slack)
+	to := endOfLine(content, w.start)
+	if w.end > to { // else a strip of a long line
+		to = linesAfter(content, endOfLine(content, w.end-1), slack)
+	}
+	lines := splitLines(content[from:to])
+	ahead := countLines(content[from:start])
+	shift := bestShift(lines, want, ahead)
+	first := w.line - ahead + shift
+	lines = lines[shift:min(len(lines), shift+len(want))]
+	c := Candidate{
+		First: first + 1, Last: first + len(lines), Text: strings.Join(lines, ""),
+		Alike: alike(lines, want),
+	}
+	c.differ(lines, want)
+	return c
+}
+
+// bestShift is the line of lines where want begins to fit best; usual unless
+// another is better.
+func bestShift(lines, want []string, usual int) int {
+	best, most := usual, fit(lines[usual:], want)
+	for shift := range min(len(lines), 2*usual+1) {
+		if n := fit(lines[shift:], want); n > most {
+			best, most = shift, n
+		}
+	}
+	for best+1 < len(lines) && strings.TrimSpace(lines[best]) == "" && strings.TrimSpace(want[0]) != "" {
+		best++
+	}
+	return best
+}
+
+// fit counts what is equal at the beginning of the first lines but for
+// indentation.
+func fit(lines, want []string) (n int) {
+	const enough = 40
+	for i := range min(len(want), len(lines), enough) {
+		a, b := strings.TrimSpace(lines[i]), strings.TrimSpace(want[i])
+		if n += sameStart(a, b); a == b {
+			n += len(a)
+		}
+	}
+	return n
+}
+
+// alike says how many per cent of the pairs of characters of want are in
+// lines, too.
+func alike(lines, want []string) int {
+	have := strings.ReplaceAll(strings.Join(lines, ""), "\r", "")
+	wanted := strings.ReplaceAll(strings.Join(want, ""), "\r", "")
+	const most = 64 << 10
+	pairs := make([]int32, 1<<16)
+	for i := 1; i < min(len(have), most); i++ {
+		pairs[int(have[i-1])<<8|int(have[i])]++
+	}
+	common, all := 0, 0
+	for i := 1; i < min(len(wanted), most); i++ {
+		pair := int(wanted[i-1])<<8 | int(wanted[i])
+		if all++; pairs[pair] > 0 {
+			pairs[pair]--
+			common++
+		}
+	}
+	return min(99, 100*common/max(1, all))
+}
+
+// differ finds the first difference between lines and want. The first line of
+// want may begin within a line, and its last may end within one.
+func (c *Candidate) differ(lines, want []string) {
+	for i, w := range want {
+		if i >= len(lines) {
+			c.Line, c.Column, c.Have, c.Want = c.Last+1, 1, "", w
+			return
+		}
+		line, from := lines[i], 0
+		if i == 0 {
+			from = aligned(line, w)
+		}
+		same := sameStart(line[from:], w)
+		if same == len(w) && (i == len(want)-1 || from+same == len(line)) {
+			continue
+		}
+		c.Line, c.Column, c.Have, c.Want = c.First+i, from+same+1, line, w
+		return
+	}
+}
+
+// aligned is where in line the beginning of want is most likely meant.
+func aligned(line, want string) int {
+	if sameStart(line, want) > 0 {
+		return 0
+	}
+	for n := min(len(want), 64); n > 2; n /= 2 {
+		if i := strings.Index(line, want[:n]); i >= 0 {
+			return i
+		}
+	}
+	return 0
+}
+
+// String shows the place so that it can be copied from: its lines as they are,
+// and where the first difference is. No line has anything in front of it, since
+// what hides credentials goes by how lines begin.
+func (c Candidate) String() string {
+	const around, widest = 3, 200
+	lines := splitLines(c.Text)
+	from, to := 0, len(lines)
+	if len(lines) > 2*around {
+		from = max(0, min(c.Line-c.First-around, len(lines)-2*around))
+		to = min(len(lines), from+2*around)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s, %d%% alike", lineRange(c.First, c.Last), c.Alike)
+	if to-from < len(lines) {
+		fmt.Fprintf(&b, "; of these %s", lineRange(c.First+from, c.First+to-1))
+	}
+	b.WriteString(":\n")
+	for i, line := range lines[from:to] {
+		at := 0
+		if c.First+from+i == c.Line {
+			at = c.Column
+		}
+		b.WriteString(strings.ToValidUTF8(clip(body(line), at, widest), "\uFFFD") + "\n")
+	}
+	if c.Line > 0 {
+		b.WriteString(c.difference(widest))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// difference tells where Have and Want begin to differ. Blanks are made
+// visible; other text is not taken out of its line.
+func (c Candidate) difference(widest int) string {
+	i := c.Column - 1
+	wantAt := i
+	if c.Line == c.First {
+		wantAt = i - aligned(c.Have, c.Want)
+	}
+	i, wantAt = min(i, len(c.Have)), min(max(wantAt, 0), len(c.Want))
+	where := fmt.Sprintf("(line %d, column %d: ", c.Line, c.Column)
+	if c.Have == "" {
+		return where + "the file has no such line; the text you gave goes on)\n"
+	}
+	have, haveNext := blanksAt(c.Have, i)
+	want, wantNext := blanksAt(c.Want, wantAt)
+	if have != want && sameNext(haveNext, wantNext) {
+		return where + fmt.Sprintf("the file has %s where the text you gave has %s)\n", shownBlanks(have), shownBlanks(want))
+	}
+	return where + "the text you gave differs there:)\n" + clip(body(c.Want), wantAt, widest) + "\n"
+}
+
+// sameNext reports whether two texts go on with the same character.
+func sameNext(a, b string) bool {
+	return a == "" && b == "" || a != "" && b != "" && a[0] == b[0]
+}
+
+// blanksAt are the blanks around position i, a line ending included, and what
+// comes after them.
+func blanksAt(line string, i int) (blanks, next string) {
+	const set = " \t\r\n"
+	from := len(strings.TrimRight(line[:i], set))
+	next = strings.TrimLeft(line[i:], set)
+	return line[from : len(line)-len(next)], next
+}
+
+func shownBlanks(text string) string {
+	const most = 24
+	if text == "" {
+		return "no blanks"
+	}
+	more := ""
+	if len(text) > most {
+		text, more = text[:most], "…"
+	}
+	return "«" + strings.NewReplacer(" ", "·", "\t", "→", "\r", "␍", "\n", "␊").Replace(text) + more + "»"
+}
+
+func lineRange(first, last int) string {
+	if last <= first {
+		return fmt.Sprintf("line %d", first)
+	}
+	return fmt.Sprintf("lines %d-%d", first, last)
+}

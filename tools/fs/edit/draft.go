@@ -1,0 +1,135 @@
+package edit
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A draft is a text in the middle of being edited.
+type draft struct {
+	original, text string
+	spans          []Span // from original to text
+}
+
+func (d *draft) apply(e Edit) ([]match, error) {
+	switch {
+	case !utf8.ValidString(e.Old) || !utf8.ValidString(e.New):
+		return nil, tools.Errorf(tools.Invalid, "what is to be replaced, or by what, is not valid UTF-8").
+			Try("send characters only")
+	case e.At != "":
+		return d.applyAt(e)
+	case e.Old == "" && d.text == "":
+		return d.replace([]match{{}}, []string{e.New})
+	case e.Old == "":
+		return nil, emptyOld()
+	case e.Old == e.New:
+		return nil, identical()
+	}
+	return d.rewrite(e, 0, len(d.text))
+}
+
+// rewrite makes e between two places.
+func (d *draft) rewrite(e Edit, from, to int) ([]match, error) {
+	found := find(d.text[from:to], e.Old, e.New)
+	for i := range found {
+		found[i].start, found[i].end = found[i].start+from, found[i].end+from
+	}
+	switch {
+	case len(found) == 0:
+		return nil, d.missing(e, from, to)
+	case len(found) > 1 && !e.All:
+		return nil, several(d.text, found)
+	case len(found) == maxPlaces:
+		return nil, tooMany()
+	case len(found) == 2 && found[1].start < found[0].end:
+		found = found[:1]
+	}
+	r := newRewriting(e.Old, e.New)
+	news := make([]string, len(found))
+	size := len(d.text)
+	for i, m := range found {
+		if len(m.rungs) == 0 {
+			news[i] = d.exactly(e, m)
+		} else {
+			news[i] = r.at(m, d.text[m.start:m.end], newlineNear(d.text, m.start))
+		}
+		if size += len(news[i]) - (m.end - m.start); size > maxText {
+			return nil, tooLong()
+		}
+	}
+	return d.replace(found, news)
+}
+
+// exactly is what takes the place of an exact match: the new text as it is,
+// unless it brings line endings and the old text did not say which ones.
+func (d *draft) exactly(e Edit, m match) string {
+	if strings.Contains(e.Old, "\n") || !strings.Contains(e.New, "\n") || strings.Contains(e.New, "\r\n") {
+		return e.New
+	}
+	if newlineNear(d.text, m.start) == "\r\n" {
+		return strings.ReplaceAll(e.New, "\n", "\r\n")
+	}
+	return e.New
+}
+
+// replace puts the new texts in the places found, which are in order.
+func (d *draft) replace(found []match, news []string) ([]match, error) {
+	var b strings.Builder
+	b.Grow(len(d.text))
+	done := 0
+	spans := make([]Span, len(found))
+	for i, m := range found {
+		b.WriteString(d.text[done:m.start])
+		spans[i] = Span{m.start, m.end, b.Len(), b.Len() + len(news[i])}
+		b.WriteString(news[i])
+		done = m.end
+	}
+	b.WriteString(d.text[done:])
+	d.text, d.spans = b.String(), compose(d.spans, spans)
+	return found, nil
+}
+
+// compose joins what led from a first text to a second with what leads from
+// there to a third.
+func compose(first, second []Span) []Span {
+	all := make([]Span, 0, len(first)+len(second))
+	back, ahead := 0, 0 // from the second text to the first, and to the third
+	end := -1           // of the last span, in the second text
+	for len(first)+len(second) > 0 {
+		var from, to, more, less int
+		if len(second) == 0 || len(first) > 0 && first[0].From <= second[0].Start {
+			s := first[0]
+			first = first[1:]
+			from, to, less = s.From, s.To, (s.End-s.Start)-(s.To-s.From)
+		} else {
+			s := second[0]
+			second = second[1:]
+			from, to, more = s.Start, s.End, (s.To-s.From)-(s.End-s.Start)
+		}
+		if from > end || len(all) == 0 {
+			all = append(all, Span{Start: from + back, From: from + ahead})
+			end = to
+		}
+		end = max(end, to)
+		back, ahead = back+less, ahead+more
+		last := &all[len(all)-1]
+		last.End, last.To = end+back, end+ahead
+	}
+	return all
+}
+
+// now is where a part of the original is in the text, unless it was changed.
+func (d *draft) now(start, end int) (from, to int, ok bool) {
+	shift := 0
+	for _, s := range d.spans {
+		if s.Start < end && s.End > start || s.Start > start && s.Start < end {
+			return 0, 0, false
+		}
+		if s.End <= start {
+			shift = s.To - s.End
+		}
+	}
+	return start + shift, end + shift, true
+}

@@ -1,0 +1,217 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+)
+
+func TestApply(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, old, new string
+		want             string
+		rungs            []Rung
+	}{
+		"one word":                {"a b c", "b", "x", "a x c", nil},
+		"removed":                 {"a b c", " b", "", "a c", nil},
+		"literal $ and \\":        {"a b c", "b", `$& $1 \1 %s ${x}`, `a $& $1 \1 %s ${x} c`, nil},
+		"no final newline":        {"a\nb", "b", "c", "a\nc", nil},
+		"created in an empty one": {"", "", "text\n", "text\n", nil},
+		"CRLF, one line":          {"a\r\nb\r\nc\r\n", "b", "x", "a\r\nx\r\nc\r\n", nil},
+		"CRLF, a line more":       {"a\r\nb\r\nc\r\n", "b", "x\ny", "a\r\nx\r\ny\r\nc\r\n", nil},
+		"CRLF, several lines":     {"a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", "a\r\nx\r\ny\r\nc\r\n", []Rung{LineEndings}},
+		"LF, given as CRLF":       {"a\nb\nc\n", "a\r\nb", "a\r\nx", "a\nx\nc\n", []Rung{LineEndings}},
+		"mixed endings":           {"a\r\nb\nc\r\nd\n", "a\nb\nc\n", "a\nB\nC\nnew\n", "a\r\nB\nC\r\nnew\r\nd\n", []Rung{LineEndings}},
+		"mixed, the rest is kept": {"1\r\n2\na\nb\r\n3\n\r\n", "a\nb\n", "x\ny\n", "1\r\n2\nx\ny\r\n3\n\r\n", []Rung{LineEndings}},
+		"a lone CR is text":       {"a\rb\r\nc\r\n", "a\rb\nc", "x", "x\r\n", []Rung{LineEndings}},
+		"trailing blanks":         {"a  \nb\t\nc\n", "a\nb\n", "a\nx\n", "a  \nx\nc\n", []Rung{TrailingBlanks}},
+		"given trailing blanks":   {"a\nb\nc\n", "a \nb  \n", "x\ny\n", "x\ny\nc\n", []Rung{TrailingBlanks}},
+		"blanks mean a line end":  {"foobar\nfoo\n", "foo ", "x", "foobar\nx\n", []Rung{TrailingBlanks}},
+		"an empty line of blanks": {"a\n   \nb\n", "a\n\nb", "a\n\nx", "a\n   \nx\n", []Rung{TrailingBlanks}},
+		"indented more":           {"\tif x {\n\t\ty()\n\t}\n", "if x {\n\ty()\n}", "if x {\n\tz()\n\tw()\n}", "\tif x {\n\t\tz()\n\t\tw()\n\t}\n", []Rung{Indentation}},
+		"indented less":           {"if x:\n  y()\n", "    if x:\n      y()\n", "    if x:\n      y()\n      z()\n", "if x:\n  y()\n  z()\n", []Rung{Indentation}},
+		"blank lines stay blank":  {"  a\n\n  b\n", "a\n\nb\n", "a\n\nx\n\ny\n", "  a\n\n  x\n\n  y\n", []Rung{Indentation}},
+		"tabs for 4 spaces":       {"\tif x {\n\t\ty()\n\t}\n", "    if x {\n        y()\n    }", "    if x {\n        y()\n            z()\n    }", "\tif x {\n\t\ty()\n\t\t\tz()\n\t}\n", []Rung{Indentation}},
+		"tabs for 8 to 4 spaces":  {"\tx\n", "        x\n", "        y\n            z\n", "\ty\n\t\tz\n", []Rung{Indentation}},
+		"spaces for tabs":         {"    if x:\n        y()\n", "\tif x:\n\t\ty()\n", "\tif x:\n\t\ty()\n\t\tz()\n", "    if x:\n        y()\n        z()\n", []Rung{Indentation}},
+		"deeper, and with tabs":   {"\t\tif x {\n\t\t\ty()\n", "    if x {\n        y()\n", "    if x {\n        z()\n", "\t\tif x {\n\t\t\tz()\n", []Rung{Indentation}},
+		"indented, CRLF":          {"  a\r\n  b\r\n", "a\nb\n", "a\nx\ny\n", "  a\r\n  x\r\n  y\r\n", []Rung{Indentation}},
+		"curly quotes":            {"say(“hello”)\n", `say("hello")`, `say("hello!")`, "say(“hello!”)\n", []Rung{Punctuation}},
+		"new quotes are literal":  {"it’s\n", "it's", `it's "new"`, "it’s \"new\"\n", []Rung{Punctuation}},
+		"dashes and spaces":       {"1–2\u00a0km\n", "1-2 km", "1-3 km", "1–3\u00a0km\n", []Rung{Punctuation}},
+		"given curly ones":        {"say(\"x\")\n", "say(“x”)", "say(“y”)", "say(\"y\")\n", []Rung{Punctuation}},
+		"quotes in some lines":    {"a \"x\"\nb “y”\nc\n", "a \"x\"\nb \"y\"\nc", "a \"x\"\nb \"z\"\nd", "a \"x\"\nb “z”\nd\n", []Rung{Punctuation}},
+		"quotes and indentation":  {"\tsay(“a”)\n\tok\n", "say(\"a\")\nok\n", "say(\"b\")\nok\n", "\tsay(“b”)\n\tok\n", []Rung{Indentation, Punctuation}},
+		"Chinese is no dash":      {"中文——测试\n", "中文--测试", "中文--结果", "中文——结果\n", []Rung{Punctuation}},
+		"bytes that are no UTF-8": {"\xffa b ééééééééééé\n", "b", "ü", "\xffa ü ééééééééééé\n", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Apply(t.Context(), []byte(c.before), []Edit{{Old: c.old, New: c.new}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(c.want, string(got.Content)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if !slices.Equal(got.Rungs, c.rungs) || got.Replaced != 1 {
+				t.Errorf("%d places, rungs %v, want %v", got.Replaced, got.Rungs, c.rungs)
+			}
+		})
+	}
+}
+
+func TestApplyInEncodings(t *testing.T) {
+	for _, encoding := range text.Encodings() {
+		doc, err := text.New(encoding)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sample := map[string]string{text.GBK: "中文编码的文本", text.GB18030: "中文编码的文本\U00020087", text.Windows1252: "naïve “café”"}[encoding]
+		if sample == "" {
+			sample = "naïve café"
+		}
+		before := "first\r\n" + sample + "\nlast é"
+		if encoding == text.GBK || encoding == text.GB18030 {
+			before = strings.ReplaceAll(before, "é", "é 中")
+		}
+		data, err := doc.Encode(before)
+		if err != nil {
+			t.Fatal(encoding, err)
+		}
+		got, err := Apply(t.Context(), data, []Edit{{Old: "first\n" + sample, New: "first\nsecond"}})
+		if err != nil {
+			t.Errorf("%s: %v", encoding, err)
+			continue
+		}
+		want, _ := doc.Encode(strings.Replace(before, sample, "second", 1))
+		if !bytes.Equal(want, got.Content) {
+			t.Errorf("%s: want %q, got %q", encoding, want, got.Content)
+		}
+	}
+}
+
+func TestSeveralEdits(t *testing.T) {
+	for name, c := range map[string]struct {
+		before string
+		edits  []Edit
+		want   string
+		n      int
+	}{
+		"in order":         {"a b c", []Edit{{Old: "a", New: "b2"}, {Old: "b2 b", New: "x"}}, "x c", 2},
+		"all":              {"a b a b", []Edit{{Old: "a", New: "xx", All: true}}, "xx b xx b", 2},
+		"all, overlapping": {"aaa", []Edit{{Old: "aa", New: "b", All: true}}, "ba", 1},
+		"all, indented":    {"\ta\n\tb\n  a\n  b\n", []Edit{{Old: "a\nb\n", New: "a\nc\n", All: true}}, "\ta\n\tc\n  a\n  c\n", 2},
+		"all, adjoining":   {"  a\n  a\n  a\n", []Edit{{Old: "\ta\n", New: "\tb\n", All: true}}, "  b\n  b\n  b\n", 3},
+		"lines":            {"a\nb\nc\n", []Edit{{At: at("b", 2), New: "x\ny"}}, "a\nx\ny\nc\n", 1},
+		"lines, CRLF":      {"a\r\nb\r\nc", []Edit{{At: at("b", 2) + "-" + at("c", 3), New: "x\ny\n"}}, "a\r\nx\r\ny", 1},
+		"lines removed":    {"a\nb\nc\n", []Edit{{At: at("a", 1) + "-" + at("b", 2)}}, "c\n", 1},
+		"lines, in order":  {"a\nb\nc\n", []Edit{{At: at("a", 1), New: "x\ny\n"}, {At: at("c", 3), New: "z"}, {At: at("b", 2)}}, "x\ny\nz\n", 3},
+		"within a line":    {"a\na\na\n", []Edit{{At: at("a", 2), Old: "a", New: "x"}}, "a\nx\na\n", 1},
+		"with the text":    {"a\nb\n", []Edit{{At: at("b", 2) + "|b", New: "c"}}, "a\nc\n", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := Apply(t.Context(), []byte(c.before), c.edits)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if string(got.Content) != c.want || got.Replaced != c.n {
+				t.Errorf("%d places: %q", got.Replaced, got.Content)
+			}
+			if after, err := applied(c.before, Unified("", []byte(c.before), got.Content, 1, 0)); err != nil || after != c.want {
+				t.Errorf("its diff: %v", err)
+			}
+			checkSpans(t, c.before, string(got.Content), got.Spans)
+		})
+	}
+}
+
+func at(line string, n int) string {
+	return strings.Repeat("0", 0) + string(rune('0'+n)) + "#" + text.Anchor([]byte(line))
+}
+
+// checkSpans looks whether everything around the spans is the same.
+func checkSpans(t *testing.T, before, after string, spans []Span) {
+	t.Helper()
+	start, from := 0, 0
+	for _, s := range append(slices.Clone(spans), Span{len(before), len(before), len(after), len(after)}) {
+		if before[start:s.Start] != after[from:s.From] {
+			t.Fatalf("%q became %q outside of %v", before, after, spans)
+		}
+		start, from = s.End, s.To
+	}
+}
+
+func TestApplyRefuses(t *testing.T) {
+	long := strings.Repeat("the same line\n", 30)
+	latin := "caf\xe9 cr\xe8me na\xefve d\xe9j\xe0"
+	for name, c := range map[string]struct {
+		before string
+		edits  []Edit
+		want   string // part of the error
+	}{
+		"nothing given":       {"a", []Edit{{New: "b"}}, "invalid: old_string is empty and the file is not; "},
+		"identical":           {"a", []Edit{{Old: "a", New: "a"}}, "invalid: old_string and new_string are identical"},
+		"twice":               {"x a\nb\na c", []Edit{{Old: "a", New: "b"}}, "old_string is there 2 times, in lines 1, 3; add lines around the one you mean, or set replace_all"},
+		"overlapping":         {"aaa", []Edit{{Old: "aa", New: "b"}}, "there 2 times, in lines 1, 1"},
+		"overlapping loosely": {"a \na \na ", []Edit{{Old: "a\na", New: "b"}}, "there 2 times (matched ignoring blanks at line ends), in lines 1, 2"},
+		"overlapping lines":   {"  a\n  a\n  a\n", []Edit{{Old: "\ta\n\ta\n", New: "b"}}, "there 2 times (matched ignoring indentation), in lines 1, 2"},
+		"many times":          {long, []Edit{{Old: "the", New: "b"}}, "there 30 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, …"},
+		"not there":           {program, []Edit{{Old: "func great(name string)", New: "b"}}, "old_string is not in the file; copy it from the file. The nearest to it:\nline 5, "},
+		"nothing like it":     {"abc\n", []Edit{{Old: "zzz", New: "b"}}, "nothing there is like it"},
+		"not uniform":         {"  a\n    b\n", []Edit{{Old: "a\nb\n", New: "b"}}, "old_string is not in the file; "},
+		"too far left":        {"a\n  b\n", []Edit{{Old: "    a\n      b\n", New: "    a\n  c\n"}}, "old_string is not in the file; "},
+		"a mask":              {"key = abc\n", []Edit{{Old: "key = [REDACTED]", New: "b"}}, "text such as [REDACTED] stands for what was hidden from you"},
+		"made before":         {"a\nreplacement text\n", []Edit{{Old: "original", New: "replacement text"}}, "but new_string is, in line 2: was this edit made before?"},
+		"changed on the way":  {"abc def", []Edit{{Old: "abc", New: "x"}, {Old: "abc def", New: "y"}}, "edits[1]: old_string is not in the file; none of the 2 edits was made; it was, before the edits in front"},
+		"only blanks":         {"a", []Edit{{Old: "\n\n", New: "y"}}, "nothing but blanks"},
+		"with line numbers":   {"a\nb\n", []Edit{{Old: "1|a\n2|b", New: "y"}}, "leave out the line numbers"},
+		"with anchors":        {"a\nb\n", []Edit{{Old: "1#aa|a\n2#bb|b", New: "y"}}, "leave out the line numbers"},
+		"no characters":       {"caf\xe9 é é é é é é é é é é é\n", []Edit{{Old: "caf\uFFFD", New: "y"}}, "choose text without them"},
+		"no such character":   {latin, []Edit{{Old: "cr", New: "5 € cr"}}, `the file is in latin-1, which has no character '€' (U+20AC); nothing was changed`},
+		"no change":           {"say 'x'\n", []Edit{{Old: "say ’x'", New: "say 'x'"}}, "nothing would change"},
+		"no anchor":           {"a", []Edit{{At: "line 3"}}, `at is "line 3", which names no lines`},
+		"backwards":           {"a\nb\n", []Edit{{At: at("b", 2) + "-" + at("a", 1)}}, "names no lines"},
+		"another line":        {"a\nb\nc\n", []Edit{{At: at("x", 2), New: "y"}}, "conflict: line 2 is not the one that was marked " + at("x", 2)[2:]},
+		"no such line":        {"a\nb\n", []Edit{{At: at("x", 9), New: "y"}}, "conflict: there is no line 9, the file has 2"},
+		"changed twice":       {"a\nb\n", []Edit{{At: at("a", 1), New: "y"}, {At: at("a", 1), New: "z"}}, "line 1 already changed in an edit before this one"},
+		"not in the line":     {"a\nb\n", []Edit{{At: at("a", 1), Old: "b", New: "y"}}, "old_string is not in line 1"},
+		"grows too much":      {strings.Repeat("a", 1000), []Edit{{Old: "a", New: strings.Repeat("b", 100_000), All: true}}, "too_large: the text would become longer than 64 MB"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Apply(t.Context(), []byte(c.before), c.edits)
+			var known *tools.Error
+			if !errors.As(err, &known) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v", err)
+			}
+			if err != nil && len(err.Error()) > 3000 {
+				t.Errorf("the error has %d bytes", len(err.Error()))
+			}
+		})
+	}
+}
+
+func TestMovedLinesAreShown(t *testing.T) {
+	_, err := Apply(t.Context(), []byte(program), []Edit{{At: at("elsewhere", 6), New: "x"}})
+	lines := strings.Split(program, "\n")
+	want := "use these anchors: 3#" + text.Anchor([]byte(lines[2])) + " 4#"
+	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\n\tif name == \"\" {\n") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestOutcomeShowsWhatChanged(t *testing.T) {
+	got, err := Apply(t.Context(), []byte("a\r\nb\r\nc\r\nd\r\n"), []Edit{{Old: "b", New: "x"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff("@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\n", got.Diff(1, 2000)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

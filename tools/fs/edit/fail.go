@@ -1,0 +1,167 @@
+package edit
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+)
+
+func emptyOld() error {
+	return tools.Errorf(tools.Invalid, "old_string is empty and the file is not").
+		Try("send the text that is to be replaced, or use write_file to write the whole file")
+}
+
+func identical() error {
+	return tools.Errorf(tools.Invalid, "old_string and new_string are identical").
+		Try("send as new_string what the text should become")
+}
+
+func unchanged() error {
+	return tools.Errorf(tools.Invalid, "nothing would change: the file already reads like that").
+		Try("go on without this edit")
+}
+
+func tooMany() error {
+	return tools.Errorf(tools.TooLarge, "old_string is there %d times or more", maxPlaces).
+		Try("send more of the text, or replace it with a command")
+}
+
+func tooLong() error {
+	return tools.Errorf(tools.TooLarge, "the text would become longer than %d MB", maxText>>20).
+		Try("replace fewer places, or write less")
+}
+
+func damaged(encoding string) error {
+	return tools.Errorf(tools.Invalid, "the file looks like %s and holds bytes that are none", encoding).
+		Try("change it with a command that knows what it is")
+}
+
+// unwritable explains why a text cannot be kept in its encoding.
+func unwritable(err error) error {
+	var char *text.CharError
+	if !errors.As(err, &char) {
+		return err
+	}
+	return tools.Errorf(tools.Invalid, "the file is in %s, which has no character %q (%U); nothing was changed", char.Encoding, char.Char, char.Char).
+		Try("write it in another way, or convert the file to utf-8 first")
+}
+
+// numbered tells which of several edits err is about.
+func numbered(err error, i, n int) error {
+	var known *tools.Error
+	if n == 1 || !errors.As(err, &known) {
+		return err
+	}
+	return tools.Errorf(known.Kind, "edits[%d]: %s; none of the %d edits was made", i, known.What, n).
+		Try("%s", known.Next).Because(known)
+}
+
+// several says where the places are, of which only one can be meant.
+func several(text string, found []match) error {
+	lines := make([]int, min(mostLines, len(found)))
+	line, at := 1, 0
+	for i := range lines {
+		line += countLines(text[at:found[i].start])
+		lines[i], at = line, found[i].start
+	}
+	how := ""
+	for i, r := range found[0].rungs {
+		how += []string{" (matched ", " and "}[min(i, 1)] + r.String()
+	}
+	if how != "" {
+		how += ")"
+	}
+	return severalLines(lines, len(found), how)
+}
+
+const mostLines = 20 // that one error lists
+
+func severalLines(lines []int, n int, how string) error {
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		fmt.Fprint(&b, line)
+	}
+	if n > len(lines) {
+		b.WriteString(", …")
+	}
+	return tools.Errorf(tools.Invalid, "old_string is there %d times%s, in lines %s", n, how, b.String()).
+		Try("add lines around the one you mean, or set replace_all")
+}
+
+// missing explains that e.Old is not between two places of the text.
+func (d *draft) missing(e Edit, from, to int) error {
+	where := "the file"
+	if to-from < len(d.text) {
+		first := 1 + countLines(d.text[:from])
+		where = lineRange(first, first+len(splitLines(d.text[from:to]))-1)
+	}
+	err := tools.Errorf(tools.Invalid, "old_string is not in %s", where)
+	if why := d.why(e); why != "" {
+		return err.Try("%s", why)
+	}
+	near := Candidates(d.text[from:to], e.Old, 2)
+	if len(near) == 0 {
+		return err.Try("nothing there is like it: read the file, or search for a word of it")
+	}
+	var b strings.Builder
+	for _, c := range near {
+		if lines := countLines(d.text[:from]); lines > 0 {
+			c.First, c.Last = c.First+lines, c.Last+lines
+			if c.Line > 0 {
+				c.Line += lines
+			}
+		}
+		b.WriteString("\n" + c.String())
+	}
+	return err.Try("copy it from the file. The nearest to it:%s", b.String())
+}
+
+// why is a reason that is plain to see, or "".
+func (d *draft) why(e Edit) string {
+	switch {
+	case scrub.HasMask(e.Old):
+		return "text such as " + scrub.Mask + " stands for what was hidden from you and matches nothing; choose lines around it"
+	case strings.TrimSpace(e.Old) == "":
+		return "it has nothing but blanks: add text next to them"
+	case strings.ContainsRune(e.Old, '\uFFFD') && strings.ToValidUTF8(d.text, "") != d.text:
+		return "the file has bytes that are no characters, and they are shown as \uFFFD: choose text without them"
+	case d.text != d.original && len(find(d.original, e.Old, e.New)) > 0:
+		return "it was, before the edits in front of this one: each is made in what the one before left"
+	case hasNumbers(e.Old):
+		return "leave out the line numbers that it was shown with"
+	}
+	const telling = 8 // shorter texts are there by chance
+	if len(strings.TrimSpace(e.New)) < telling {
+		return ""
+	}
+	if at := strings.Index(d.text, e.New); at >= 0 {
+		return fmt.Sprintf("but new_string is, in line %d: was this edit made before?", 1+countLines(d.text[:at]))
+	}
+	return ""
+}
+
+// hasNumbers reports whether all lines begin with a number and a mark, as in
+// listings: 12: or 12| or 12#a3|.
+func hasNumbers(text string) bool {
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, " \t")
+		digits := len(rest) - len(strings.TrimLeft(rest, "0123456789"))
+		if rest = rest[digits:]; digits == 0 || digits > 8 {
+			return false
+		}
+		if strings.HasPrefix(rest, "#") && len(rest) > 3 {
+			rest = rest[3:]
+		}
+		if !strings.HasPrefix(rest, "|") && !strings.HasPrefix(rest, ":") && !strings.HasPrefix(rest, "\t") && !strings.HasPrefix(rest, "→") {
+			return false
+		}
+	}
+	return true
+}

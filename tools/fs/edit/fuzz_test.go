@@ -1,0 +1,98 @@
+package edit
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+)
+
+func FuzzLadder(f *testing.F) {
+	for _, s := range []struct {
+		content, old, new string
+		all               bool
+	}{
+		{"a\r\nb\r\nc", "a\nb", "x\ny", false},
+		{"  a \n\tb\n", "a\nb\n", "a\nc\n", false},
+		{"\t\tif x {\n\t\t\ty(“z”)\n", "if x {\n\ty(\"z\")\n", "if x {\n\tw(\"z\")\n", false},
+		{"\xff\xfea\x00\r\x00\n\x00b\x00", "a\nb", "c", false},
+		{"\xef\xbb\xbfbom\n", "bom", "mob", false},
+		{"caf\xe9\n", "caf", "€", false},
+		{"aaa", "aa", "b", true},
+		{"    a\n        b\n", "\ta\n\t\tb\n", "\ta\n\t\t\tc\n", true},
+		{"\xd6\xd0\xce\xc4\xb1\xe0\xc2\xeb", "文", "字", false},
+		{"a\n\n\nb\n", "a\n \n", "", false},
+	} {
+		f.Add([]byte(s.content), s.old, s.new, s.all)
+	}
+	f.Fuzz(func(t *testing.T, content []byte, old, new string, all bool) {
+		got, err := Apply(t.Context(), content, []Edit{{Old: old, New: new, All: all}})
+		if err != nil {
+			var known *tools.Error
+			if !errors.As(err, &known) && strings.ToValidUTF8(new, "") == new {
+				t.Fatalf("not for the model: %v", err)
+			}
+			return
+		}
+		diff := Unified("", content, got.Content, 2, 0)
+		if after, err := applied(string(content), diff); err != nil || after != string(got.Content) {
+			t.Fatalf("%v: %q does not lead to %q:\n%s", err, content, got.Content, diff)
+		}
+		checkOutside(t, content, got)
+		if all || strings.Contains(strings.ReplaceAll(new, "\r\n", "\n"), "\r") {
+			return // places may have joined, and a lone \r belongs to what follows
+		}
+		f := form{left: true, right: true, fold: true}
+		for _, s := range got.Spans {
+			if there := got.shown.after[s.From:s.To]; f.of(there) != f.of(new) {
+				t.Fatalf("%q is in the place of %q, and not %q", there, got.shown.before[s.Start:s.End], new)
+			}
+		}
+	})
+}
+
+// checkOutside looks whether the bytes in front of the first span and behind
+// the last are those that were there.
+func checkOutside(t *testing.T, content []byte, got Outcome) {
+	t.Helper()
+	checkSpans(t, got.shown.before, got.shown.after, got.Spans)
+	doc, err := text.Decode(content, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := doc.Encode
+	if !doc.Lossless {
+		encode = func(text string) ([]byte, error) { return []byte(text), nil }
+	}
+	first, last := got.Spans[0], got.Spans[len(got.Spans)-1]
+	head, err := encode(got.shown.before[:first.Start])
+	tail, err2 := encode(got.shown.before[last.End:])
+	mark, err3 := encode("")
+	if err = errors.Join(err, err2, err3); err != nil {
+		return // the cut is within a character
+	}
+	tail = tail[len(mark):]
+	if !bytes.HasPrefix(content, head) || !bytes.HasPrefix(got.Content, head) ||
+		!bytes.HasSuffix(content, tail) || !bytes.HasSuffix(got.Content, tail) {
+		t.Fatalf("%q became %q", content, got.Content)
+	}
+}
+
+func FuzzCandidates(f *testing.F) {
+	f.Add(program, "\treturn \"hallo\"")
+	f.Add("a\r\nb", "a\nc")
+	f.Add("\xff\n\xfe", "\xfe\n")
+	f.Fuzz(func(t *testing.T, content, wanted string) {
+		for _, c := range Candidates(content, wanted, 2) {
+			if c.First < 1 || c.Last < c.First || c.Last > len(splitLines(content)) || c.Alike > 99 || !strings.Contains(content, c.Text) {
+				t.Errorf("%+v", c)
+			}
+			if text := c.String(); len(text) > 4000 {
+				t.Errorf("%d bytes", len(text))
+			}
+		}
+	})
+}

@@ -1,0 +1,214 @@
+package edit
+
+import "strings"
+
+// A Rung is how a place was found: exactly, or with a difference that is known
+// and told.
+type Rung uint8
+
+// The rungs, in the order in which they are tried.
+const (
+	Exact          Rung = iota
+	LineEndings         // \n stood for \r\n, or the other way round
+	TrailingBlanks      // and blanks at line ends differed
+	Indentation         // and all lines were indented alike more, or less, or with tabs
+	Punctuation         // quotes, dashes or spaces looked different
+)
+
+// String completes "matched".
+func (r Rung) String() string {
+	switch r {
+	case LineEndings:
+		return "ignoring line endings"
+	case TrailingBlanks:
+		return "ignoring blanks at line ends"
+	case Indentation:
+		return "ignoring indentation"
+	case Punctuation:
+		return "ignoring the style of quotes, dashes and spaces"
+	}
+	return "exactly"
+}
+
+// A match is a place where a text was found.
+type match struct {
+	start, end int
+	rungs      []Rung
+	shift      shift
+}
+
+// A step is one rung, or two of them together.
+type step struct {
+	form  form
+	rungs []Rung
+}
+
+func steps() []step {
+	return []step{
+		{form{}, []Rung{LineEndings}},
+		{form{right: true}, []Rung{TrailingBlanks}},
+		{form{left: true, right: true}, []Rung{Indentation}},
+		{form{right: true, fold: true}, []Rung{Punctuation}},
+		{form{left: true, right: true, fold: true}, []Rung{Indentation, Punctuation}},
+	}
+}
+
+// maxPlaces is how many places of one text are found. Who wants to replace more
+// has a program for it.
+const maxPlaces = 200_000
+
+// find looks for old in text, and stops at the first rung that has it. The
+// places do not overlap. When the only one overlaps another, both are told.
+func find(text, old, new string) []match {
+	if places := occurrences(text, old); len(places) > 0 {
+		found := make([]match, len(places))
+		for i, at := range places {
+			found[i] = match{start: at, end: at + len(old)}
+		}
+		return found
+	}
+	core := longestCore(old)
+	if core == "" {
+		return nil // nothing but blanks and line endings
+	}
+	literal := strings.Contains(text, core)
+	folds := mayFold(text)
+	for _, s := range steps() {
+		switch {
+		case !s.form.fold && !literal,
+			s.form.fold && !folds && !strings.Contains(text, form{fold: true}.of(core)),
+			s.form.fold && !folds && !mayFold(old),
+			s.form == (form{}) && !strings.Contains(text, "\r\n") && !strings.Contains(old, "\r\n"):
+			continue
+		}
+		if found := s.find(text, old, new); len(found) > 0 {
+			return found
+		}
+	}
+	return nil
+}
+
+// occurrences are the places of old in text.
+func occurrences(text, old string) []int {
+	var all []int
+	for i := 0; len(all) < maxPlaces; {
+		n := strings.Index(text[i:], old)
+		if n < 0 {
+			break
+		}
+		all = append(all, i+n)
+		i += n + len(old)
+	}
+	if len(all) == 1 {
+		if n := strings.Index(text[all[0]+1:], old); n >= 0 {
+			all = append(all, all[0]+1+n)
+		}
+	}
+	return all
+}
+
+// longestCore is the longest line of text, without the blanks around it.
+func longestCore(text string) string {
+	core := ""
+	for line := range strings.Lines(text) {
+		if line = strings.Trim(line, " \t\r\n"); len(line) > len(core) {
+			core = line
+		}
+	}
+	return core
+}
+
+// find looks for old in the form of the step.
+func (s step) find(text, old, new string) []match {
+	if s.form.left {
+		return s.indented(text, old, new)
+	}
+	needle, hay := s.form.of(old), s.form.of(text)
+	wide := s.form.right && cutShort(s.form, old) // these blanks are the end of a line
+	if wide {
+		needle, hay = needle+"\n", hay+"\n"
+	}
+	var positions []int
+	for _, at := range occurrences(hay, needle) {
+		end := at + len(needle)
+		if wide {
+			end--
+		}
+		positions = append(positions, at, end)
+	}
+	if len(positions) == 4 && positions[2] < positions[1] { // they overlap
+		first, second := s.form.back(text, positions[:2], wide), s.form.back(text, positions[2:], wide)
+		return s.matches(append(first, second...))
+	}
+	return s.matches(s.form.back(text, positions, wide))
+}
+
+// cutShort reports whether old ends within a line, in blanks that the form
+// leaves out.
+func cutShort(f form, old string) bool {
+	last := old[startOfLine(old, len(old)):]
+	_, to := f.core(last)
+	return to < len(last)
+}
+
+func (s step) matches(places []int) []match {
+	var found []match
+	for i := 0; i+1 < len(places); i += 2 {
+		found = append(found, match{start: places[i], end: places[i+1], rungs: s.rungs})
+	}
+	return found
+}
+
+// indented finds the places where whole lines are those of old, and all are
+// shifted alike.
+func (s step) indented(text, old, new string) []match {
+	needle, hay := "\n"+s.form.of(old), "\n"+s.form.of(text)
+	if !strings.HasSuffix(needle, "\n") {
+		needle, hay = needle+"\n", hay+"\n"
+	}
+	given, wanted := splitLines(old), splitLines(new)
+	var found, second []match
+	from, start := 0, 0 // a place in hay, and where its line begins in text
+	next := 0
+	for work := 64 << 20; len(found) < maxPlaces; work -= len(needle) {
+		n := strings.Index(hay[next:], needle)
+		if n < 0 {
+			break
+		}
+		if work < 0 {
+			return nil // another might be somewhere
+		}
+		start = linesAfter(text, start, countLines(hay[from:next+n]))
+		from = next + n
+		next = from + 1
+		m := match{start: start, end: s.end(text, start, old, len(given)), rungs: s.rungs}
+		shift, ok := solve(given, splitLines(text[m.start:m.end]), wanted)
+		m.shift = shift
+		switch last := len(found) - 1; {
+		case !ok:
+		case last >= 0 && m.start < found[last].end:
+			second = []match{m}
+		default:
+			found = append(found, m)
+		}
+	}
+	if len(found) == 1 {
+		found = append(found, second...)
+	}
+	return found
+}
+
+// end is where the n lines of text that begin at start end, as old does.
+func (s step) end(text string, start int, old string, n int) int {
+	last := linesAfter(text, start, n-1)
+	end := linesAfter(text, last, 1)
+	if ending(old) != "" {
+		return end
+	}
+	content := body(text[last:end])
+	if cutShort(s.form, old) {
+		return last + len(content)
+	}
+	_, to := s.form.core(content)
+	return last + to
+}

@@ -1,0 +1,146 @@
+package edit
+
+import "strings"
+
+// A shift turns the indentation that somebody gave into that of the file. The
+// zero shift changes nothing.
+type shift struct {
+	add, cut string // put in front, or taken away there
+	unit     int    // spaces that a tab stands for; 0 where none does
+	tabs     bool   // spaces become tabs; else tabs become spaces
+	by       int    // tabs or spaces that are added then
+}
+
+const deepest = 1000 // columns of an indentation that is turned into another
+
+// solve finds the one shift that leads from the lines that were given to those
+// of the file, and that the new lines can take, too.
+func solve(given, have, wanted []string) (shift, bool) {
+	given, have = indents(given, have)
+	if len(given) == 0 {
+		return shift{}, false
+	}
+	wanted, _ = indents(wanted, wanted)
+	for _, s := range shifts(given, have, wanted) {
+		if s.leads(given, have) && s.leads(wanted, nil) {
+			return s, true
+		}
+	}
+	return shift{}, false
+}
+
+// indents are the indentations of a and b where neither line is blank.
+func indents(a, b []string) (ofA, ofB []string) {
+	for i := range min(len(a), len(b)) {
+		if strings.TrimSpace(a[i]) != "" && strings.TrimSpace(b[i]) != "" {
+			ofA, ofB = append(ofA, indent(a[i])), append(ofB, indent(b[i]))
+		}
+	}
+	return ofA, ofB
+}
+
+func indent(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+
+// leads reports whether s makes have of given; of nil, whether it makes
+// anything.
+func (s shift) leads(given, have []string) bool {
+	for i, g := range given {
+		h, ok := s.of(g)
+		if !ok || have != nil && h != have[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// of shifts an indentation, if that is possible.
+func (s shift) of(indent string) (string, bool) {
+	if s.unit == 0 {
+		rest, ok := strings.CutPrefix(indent, s.cut)
+		return s.add + rest, ok
+	}
+	rest := strings.TrimLeft(indent, "\t")
+	tabs := len(indent) - len(rest)
+	switch {
+	case strings.Trim(rest, " ") != "", s.tabs && tabs > 0:
+		return "", false
+	case s.tabs:
+		n := len(rest)/s.unit + s.by
+		if n < 0 || n > deepest {
+			return "", false
+		}
+		return strings.Repeat("\t", n) + rest[:len(rest)%s.unit], true
+	}
+	n := tabs*s.unit + s.by
+	if n < 0 || n > deepest {
+		return "", false
+	}
+	return strings.Repeat(" ", n) + rest, true
+}
+
+// shifts are those that could be meant, the likeliest first.
+func shifts(given, have, wanted []string) []shift {
+	g, h := given[0], have[0]
+	if add, ok := strings.CutSuffix(h, g); ok {
+		return []shift{{add: add}}
+	}
+	if cut, ok := strings.CutSuffix(g, h); ok {
+		return []shift{{cut: cut}}
+	}
+	if strings.Contains(h, "\t") {
+		return intoTabs(given, h, wanted)
+	}
+	return intoSpaces(given, have)
+}
+
+// intoTabs finds out how many spaces were given for a tab: all indentations
+// must be multiples.
+func intoTabs(given []string, have string, wanted []string) (all []shift) {
+	common := 0
+	for _, list := range [][]string{given, wanted} {
+		for _, indent := range list {
+			common = divisor(common, len(indent))
+		}
+	}
+	for _, unit := range []int{8, 4, 3, 2} {
+		if common%unit != 0 {
+			continue
+		}
+		s := shift{unit: unit, tabs: true, by: len(have) - len(given[0])/unit}
+		if s.by == 0 {
+			return append([]shift{s}, all...)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func divisor(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// intoSpaces finds out how many spaces the file has for a tab, from two
+// depths, or from one that is a usual number of spaces each.
+func intoSpaces(given, have []string) []shift {
+	tabs := len(given[0])
+	for i, g := range given {
+		if deeper := len(g) - tabs; deeper != 0 && strings.Trim(g, "\t") == "" {
+			unit := (len(have[i]) - len(have[0])) / deeper
+			if unit <= 0 || unit > deepest {
+				return nil
+			}
+			return []shift{{unit: unit, by: len(have[0]) - unit*tabs}}
+		}
+	}
+	if tabs == 0 || len(have[0])%tabs != 0 {
+		return nil
+	}
+	switch unit := len(have[0]) / tabs; unit {
+	case 2, 3, 4, 8:
+		return []shift{{unit: unit}}
+	}
+	return nil
+}

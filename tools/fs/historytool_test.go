@@ -1,0 +1,97 @@
+package fs
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// archive answers with what it was given.
+type archive struct {
+	Files
+	past    []Past
+	receipt Receipt
+	asked   any
+}
+
+func (a *archive) History(_ context.Context, path string, limit int) ([]Past, error) {
+	a.asked = []any{path, limit}
+	return a.past[:min(len(a.past), limit)], nil
+}
+
+func (a *archive) Undo(_ context.Context, id string) (Receipt, error) {
+	a.asked = id
+	return a.receipt, nil
+}
+
+func TestHistory(t *testing.T) {
+	past := []Past{
+		{ID: "aaaaaaaa", Time: noon, Tool: "edit", By: "dev/ann", Action: "changed", Before: 3400, After: 3500, Undoable: true},
+		{ID: "bbbbbbbb", Time: noon.Add(-3 * time.Minute), Tool: "apply_patch", Action: "created", After: 12, Undone: "cccccccc", Others: []string{"a", "b", "c", "d", "e"}},
+		{ID: "dddddddd", Time: noon.Add(-72 * time.Hour), Action: "removed", Before: 5},
+	}
+	for name, test := range map[string]struct {
+		past  []Past
+		limit int
+		want  string
+	}{
+		"none": {nil, 5, `no tool changed "f", as far as is kept`},
+		"all": {past, 3, `aaaaaaaa  30s ago  changed 3.4 kB -> 3.5 kB by edit of dev/ann
+bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc
+dddddddd  3d ago  removed 5 B, cannot be undone
+[undo takes one back, later ones first]`},
+		"older ones":       {past[1:], 1, "bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc\n[there are older ones; raise limit]"},
+		"nothing undoable": {past[2:], 1, "dddddddd  3d ago  removed 5 B, cannot be undone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(test.want, showHistory("f", test.past, test.limit, noon.Add(30*time.Second))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	a := &archive{past: past}
+	res, err := call(t.Context(), t, tools.New(fileHistory{a}), map[string]any{"path": "f", "limit": 2})
+	if err != nil || res == "" {
+		t.Fatal(res, err)
+	}
+	if diff := cmp.Diff([]any{"f", 3}, a.asked); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAgo(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		-time.Second: "just now", 0: "just now", 10 * time.Second: "10s ago", 59 * time.Minute: "59m ago",
+		30 * time.Hour: "30h ago", 50 * time.Hour: "2d ago",
+	} {
+		if got := ago(d); got != want {
+			t.Errorf("%s: %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestUndo(t *testing.T) {
+	ctx, seen := inSession(t), &Seen{}
+	caller := tools.CallerFrom(ctx)
+	seen.Note(caller, "f", "aaaaaaaa")
+	a := &archive{receipt: Receipt{ID: "bbbbbbbb", Files: []Changed{
+		{Name: "f", Size: 340}, {Name: "new", Removed: true}, {Name: "gone", Created: true, Size: 5, Notes: []string{"a note"}},
+	}}}
+	got, err := call(ctx, t, tools.New(undoChange{a, seen}), map[string]any{"id": " aaaaaaaa "})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = "restored f (340 B)\nremoved new\nbrought back gone (5 B): a note\nredo with call bbbbbbbb"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if a.asked != "aaaaaaaa" {
+		t.Errorf("asked for %q", a.asked)
+	}
+	if _, known := seen.Version(caller, "f"); known {
+		t.Error("the session is believed to know what it did not read")
+	}
+}

@@ -1,0 +1,206 @@
+package patch
+
+import "strings"
+
+const (
+	beginPatch = "*** Begin Patch"
+	endPatch   = "*** End Patch"
+	endOfFile  = "*** End of File"
+	moveTo     = "*** Move to:"
+
+	addFile    = "*** Add File:"
+	deleteFile = "*** Delete File:"
+	updateFile = "*** Update File:"
+)
+
+// section is how line begins when it begins the section of a file.
+func section(line string) string {
+	for _, start := range []string{updateFile, addFile, deleteFile} {
+		if strings.HasPrefix(line, start) {
+			return start
+		}
+	}
+	return ""
+}
+
+// envelope reads the whole patch. One without an end was cut off, and nobody
+// knows what is missing.
+func (r *reader) envelope() ([]File, error) {
+	for ; !strings.HasPrefix(r.peek(), beginPatch); r.at++ {
+		if r.done() || section(r.peek()) != "" {
+			return nil, errorf("the patch does not begin with %s", beginPatch).try("send it whole")
+		}
+	}
+	r.at++
+	var files []File
+	for {
+		line := r.peek()
+		start := section(line)
+		switch {
+		case r.done():
+			return nil, errorf("the patch was cut off: there is no %s", endPatch).try("send it whole, or in parts that are")
+		case strings.HasPrefix(line, endPatch):
+			r.at++
+			return files, r.nothingMore()
+		case strings.TrimSpace(line) == "":
+			r.at++
+			continue
+		case start == "":
+			return nil, errorf("line %d of the patch is not understood: %.80q", r.line(), line).
+				try("a section begins with %q, %q or %q; other lines begin with a blank, - or +", addFile, deleteFile, updateFile)
+		}
+		f, err := r.envelopeFile(start)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, f)
+	}
+}
+
+// nothingMore refuses what would be left undone.
+func (r *reader) nothingMore() error {
+	for ; !r.done(); r.at++ {
+		line := r.peek()
+		if strings.HasPrefix(line, "***") || strings.HasPrefix(line, "@@") || strings.HasPrefix(line, gitHeader) || r.header() {
+			return errorf("more follows after %s, at line %d of the patch", endPatch, r.line()).
+				try("put all sections between one %s and one %s", beginPatch, endPatch)
+		}
+	}
+	return nil
+}
+
+func (r *reader) envelopeFile(start string) (File, error) {
+	f := File{Path: strings.TrimSpace(r.peek()[len(start):])}
+	if f.Path == "" {
+		return f, errorf("line %d of the patch names no file", r.line())
+	}
+	r.at++
+	switch start {
+	case addFile:
+		f.Op = Add
+		return f, r.addedFile(&f)
+	case deleteFile:
+		f.Op = Delete
+		return f, nil
+	}
+	if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
+		if f.MoveTo = strings.TrimSpace(to); f.MoveTo == "" {
+			return f, errorf("line %d of the patch names no file to move to", r.line())
+		}
+		r.at++
+	}
+	if err := r.envelopeHunks(&f); err != nil {
+		return f, err
+	}
+	if len(f.Hunks) == 0 && f.MoveTo == "" {
+		return f, errorf("the patch says nothing about what to change in %q", f.Path)
+	}
+	return f, nil
+}
+
+// addedFile reads the lines of a new file. Empty lines between them count
+// although their + is missing.
+func (r *reader) addedFile(f *File) error {
+	h := Hunk{At: r.line()}
+	empty := 0
+	for ; !r.done(); r.at++ {
+		line := r.peek()
+		if line == "" || line == "\r" {
+			empty++
+			continue
+		}
+		if strings.HasPrefix(line, "***") {
+			break
+		}
+		if line[0] != byte(Added) {
+			return errorf("line %d of the patch: every line of the added file %q must begin with +", r.line(), f.Path)
+		}
+		for ; empty > 0; empty-- {
+			h.Lines = append(h.Lines, Line{Kind: Added})
+		}
+		h.Lines = append(h.Lines, Line{Kind: Added, Text: line[1:]})
+	}
+	if strings.HasPrefix(r.peek(), endOfFile) {
+		r.at++
+	}
+	if len(h.Lines) > 0 {
+		f.Hunks = []Hunk{h}
+	}
+	return nil
+}
+
+// envelopeHunks reads hunks up to the next section. The first need not begin
+// with @@, and several @@ in a row lead to one place.
+func (r *reader) envelopeHunks(f *File) error {
+	var h *Hunk
+	var bare []bool
+	end := func() error {
+		if h == nil {
+			return nil
+		}
+		if len(h.Lines) == 0 {
+			return errorf("hunk %d of %q, at line %d of the patch, has no lines", len(f.Hunks)+1, f.Path, h.At)
+		}
+		h.loosen(bare)
+		f.Hunks = append(f.Hunks, *h)
+		h, bare = nil, nil
+		return nil
+	}
+	for ; !r.done(); r.at++ {
+		line := r.peek()
+		switch {
+		case strings.HasPrefix(line, endOfFile):
+			if h == nil {
+				return errorf("line %d of the patch: %s follows no lines", r.line(), endOfFile)
+			}
+			h.AtEnd = true
+			if err := end(); err != nil {
+				return err
+			}
+			continue
+		case strings.HasPrefix(line, "***"):
+			return end()
+		case strings.HasPrefix(line, "@@"):
+			if h != nil && len(h.Lines) > 0 {
+				if err := end(); err != nil {
+					return err
+				}
+			}
+			if h == nil {
+				h = &Hunk{At: r.line()}
+			}
+			h.lead(line)
+			continue
+		}
+		l, ok := body(line)
+		if !ok {
+			return errNotInHunk(r.line(), line)
+		}
+		if h == nil {
+			if line == "" {
+				continue
+			}
+			h = &Hunk{At: r.line()}
+		}
+		h.Lines = append(h.Lines, l)
+		bare = append(bare, line == "")
+	}
+	return end()
+}
+
+// lead takes from the header of a hunk where it belongs: line numbers, which
+// need not be right here, or a line above it.
+func (h *Hunk) lead(line string) {
+	if n, ok := parseRanges(line); ok {
+		h.Numbered, h.Start = true, n.oldStart
+		return
+	}
+	anchor := strings.TrimPrefix(strings.TrimPrefix(line, "@@"), " ")
+	anchor = strings.TrimRight(anchor, " \t\r")
+	anchor = strings.TrimRight(strings.TrimSuffix(anchor, " @@"), " \t")
+	switch strings.TrimSpace(anchor) {
+	case "", "@@", "...", "…":
+		return
+	}
+	h.Anchors = append(h.Anchors, anchor)
+}

@@ -1,0 +1,96 @@
+package patch
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
+)
+
+// ambiguous says that a hunk could belong to several places.
+func (a *applier) ambiguous(number int, h Hunk, found []int) error {
+	lines := make([]string, min(len(found), mostPlaces))
+	for i := range lines {
+		lines[i] = fmt.Sprint(found[i] + 1)
+	}
+	more := ""
+	if len(found) >= mostPlaces {
+		more = " and more"
+	}
+	e := errorf("hunk %d could belong to lines %s%s", number, strings.Join(lines, ", "), more)
+	e.Mismatch = true
+	if h.Numbered {
+		return e.try("correct its line number, or add lines around it")
+	}
+	return e.try("add lines around it, or write a line above it after @@")
+}
+
+// lost says that no line is like an anchor.
+func (a *applier) lost(number int, anchors []string) error {
+	e := errorf("hunk %d: the line %.200q of its @@ is not in the file", number, anchors[0])
+	e.Mismatch, e.Wanted = true, anchors[0]
+	return e.try("read the file and send a line as it is there")
+}
+
+// mismatch says what a hunk expects and what is most like it.
+func (a *applier) mismatch(number int, h Hunk) error {
+	wanted := join(old(h.Lines))
+	e := errorf("hunk %d does not match: these lines are not in the file:\n%s", number, clip(wanted))
+	e.Mismatch, e.Wanted = true, wanted
+	if at, ok := a.applied(h); ok {
+		return e.try("what it puts in their place is already at line %d; leave this hunk out", at+1)
+	}
+	const most = 2
+	near := edit.Candidates(a.whole, wanted, most)
+	if len(near) == 0 {
+		return e.try("read the file and send the patch for it as it is")
+	}
+	for _, c := range near {
+		e.What += "\nnearest: " + c.String()
+	}
+	return e.try("\nsend the patch for the lines as they are")
+}
+
+// applied looks for the new lines of h, where the file has them and not the
+// old ones.
+func (a *applier) applied(h Hunk) (int, bool) {
+	if added, _ := h.changes(); added == 0 {
+		return 0, false
+	}
+	v := a.find.view(lookEndings)
+	ids, ok := v.numbers(without(h.Lines, Removed), lookEndings)
+	if !ok {
+		return 0, false
+	}
+	found := a.find.from(v, ids, 0, 1, func(int) bool { return true })
+	if len(found) == 0 {
+		return 0, false
+	}
+	return found[0], true
+}
+
+func join(lines []Line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(withoutEnding(l.Text) + "\n")
+	}
+	return b.String()
+}
+
+// clip shortens what an error repeats of a patch.
+func clip(wanted string) string {
+	const mostLines, widest = 8, 160
+	lines := strings.Split(strings.TrimSuffix(wanted, "\n"), "\n")
+	more := len(lines) - mostLines
+	lines = lines[:min(len(lines), mostLines)]
+	for i, line := range lines {
+		if len(line) > widest {
+			lines[i] = strings.ToValidUTF8(line[:widest], "") + "…"
+		}
+	}
+	shown := strings.Join(lines, "\n")
+	if more > 0 {
+		shown += fmt.Sprintf("\n(and %d more)", more)
+	}
+	return shown
+}

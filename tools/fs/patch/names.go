@@ -1,0 +1,119 @@
+package patch
+
+import (
+	"strings"
+)
+
+// headerName reads a name as --- , +++ and rename lines have it: in quotes
+// with escapes, or plain up to a tab, which a time may follow.
+func headerName(text string) (string, error) {
+	text = strings.TrimRight(text, "\r")
+	if strings.HasPrefix(text, `"`) {
+		name, _, ok := unquote(text)
+		if !ok || name == "" {
+			return "", errorf("the file name %.80s in the patch is not quoted rightly", text)
+		}
+		return name, nil
+	}
+	text, _, _ = strings.Cut(text, "\t")
+	if text = strings.TrimRight(text, " "); text == "" {
+		return "", errorf("a line of the patch names no file")
+	}
+	return text, nil
+}
+
+// unquote reads a name in quotes, with the escapes of C, and returns what
+// follows it.
+func unquote(text string) (name, rest string, ok bool) {
+	var b strings.Builder
+	for i := 1; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '"':
+			return b.String(), text[i+1:], true
+		case '\\':
+			char, n := escape(text[i+1:])
+			if n == 0 {
+				return "", "", false
+			}
+			b.WriteByte(char)
+			i += n
+		default:
+			b.WriteByte(c)
+		}
+	}
+	return "", "", false
+}
+
+// escape is the byte that text, which follows a backslash, stands for, and how
+// much of it is used.
+func escape(text string) (byte, int) {
+	const letters, bytes = `abtnvfr"\`, "\a\b\t\n\v\f\r\"\\"
+	if text == "" {
+		return 0, 0
+	}
+	if i := strings.IndexByte(letters, text[0]); i >= 0 {
+		return bytes[i], 1
+	}
+	if len(text) < 3 {
+		return 0, 0
+	}
+	n := 0
+	for _, digit := range []byte(text[:3]) {
+		if digit < '0' || digit > '7' {
+			return 0, 0
+		}
+		n = n*8 + int(digit-'0')
+	}
+	return byte(n), 3
+}
+
+// stripPrefixes takes a/ and b/ away, where both names have such a prefix or
+// one is no file. Git has other letters for other comparisons.
+func stripPrefixes(from, to string) (string, string) {
+	if prefixed(from, "aciwo") && prefixed(to, "bciwo") {
+		return unprefixed(from), unprefixed(to)
+	}
+	return from, to
+}
+
+func prefixed(name, letters string) bool {
+	return name == nowhere || len(name) > 2 && name[1] == '/' && strings.IndexByte(letters, name[0]) >= 0
+}
+
+func unprefixed(name string) string {
+	if name == nowhere {
+		return name
+	}
+	return name[2:]
+}
+
+// gitName reads the name from the first line that git writes for a file. It
+// has the same name twice, when there is no other line to tell it; "" when it
+// cannot be told.
+func gitName(text string) string {
+	text = strings.TrimRight(text, "\r")
+	if strings.HasPrefix(text, `"`) {
+		from, rest, ok := unquote(text)
+		to, err := headerName(strings.TrimPrefix(rest, " "))
+		if !ok || err != nil {
+			return ""
+		}
+		return same(from, to)
+	}
+	// The names are equal but for a prefix, so the blank is in the middle.
+	if half := len(text) / 2; len(text)%2 == 1 && text[half] == ' ' {
+		return same(text[:half], text[half+1:])
+	}
+	if from, to, ok := strings.Cut(text, ` "`); ok {
+		to, _, _ = unquote(`"` + to)
+		return same(from, to)
+	}
+	return ""
+}
+
+func same(from, to string) string {
+	if from, to = stripPrefixes(from, to); from == to {
+		return to
+	}
+	return ""
+}

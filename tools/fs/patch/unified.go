@@ -1,0 +1,189 @@
+package patch
+
+import (
+	iofs "io/fs"
+	"strconv"
+	"strings"
+)
+
+const (
+	gitHeader = "diff --git "
+	oldHeader = "--- "
+	newHeader = "+++ "
+	nowhere   = "/dev/null"
+)
+
+// header reports whether the two lines that name a file come next. In a hunk
+// they could be a removed and an added line; a hunk follows them otherwise.
+func (r *reader) header() bool {
+	return strings.HasPrefix(r.peek(), oldHeader) && strings.HasPrefix(r.ahead(1), newHeader) &&
+		strings.HasPrefix(r.ahead(2), "@@")
+}
+
+// unified reads all files of a diff. What stands between them, such as the
+// message of a commit, is of no matter.
+func (r *reader) unified() ([]File, error) {
+	var files []File
+	prose := true // a line that begins with - may be an item of a list
+	for !r.done() {
+		line := r.peek()
+		var f File
+		var err error
+		switch {
+		case strings.HasPrefix(line, gitHeader):
+			f, err = r.gitFile()
+		case r.header():
+			f, err = r.plainFile()
+		case strings.HasPrefix(line, "@@ -") && len(files) == 0, strings.TrimRight(line, " \r") == "@@" && len(files) == 0:
+			err = r.hunks(&f)
+		case strings.HasPrefix(line, "@@"):
+			err = errorf("line %d of the patch: the lines --- and +++ that name the file are missing above this hunk", r.line())
+		case binary(line):
+			err = errBinary(line)
+		case !prose && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-")) && !r.signature():
+			err = errNotInHunk(r.line(), line)
+		default:
+			prose = prose || r.signature() || strings.HasPrefix(line, "commit ") || strings.HasPrefix(line, "From ")
+			r.at++
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		files, prose = append(files, f), false
+	}
+	return files, nil
+}
+
+// signature reports whether what follows is the end of a mailed patch.
+func (r *reader) signature() bool { return r.peek() == "-- " }
+
+func errNotInHunk(number int, line string) error {
+	return errorf("line %d of the patch is not understood: %.80q", number, line).
+		try("every line of a hunk begins with a blank, - or +")
+}
+
+func binary(line string) bool {
+	return strings.HasPrefix(line, "GIT binary patch") ||
+		strings.HasPrefix(line, "Binary files ") && strings.HasSuffix(strings.TrimRight(line, "\r"), " differ")
+}
+
+func errBinary(line string) error {
+	return errorf("the patch changes a binary file: %.200s", line).try("write the file with write_file and encoding base64")
+}
+
+// plainFile reads a file that --- and +++ name. The new name counts, except
+// for a file that is deleted.
+func (r *reader) plainFile() (File, error) {
+	var f File
+	from, err := headerName(r.peek()[len(oldHeader):])
+	if err != nil {
+		return f, err
+	}
+	to, err := headerName(r.ahead(1)[len(newHeader):])
+	if err != nil {
+		return f, err
+	}
+	r.at += 2
+	from, to = stripPrefixes(from, to)
+	switch {
+	case from == nowhere && to == nowhere:
+		return f, errorf("line %d of the patch: both names are %s", r.line()-2, nowhere)
+	case from == nowhere:
+		f.Op, f.Path = Add, to
+	case to == nowhere:
+		f.Op, f.Path = Delete, from
+	default:
+		f.Path = to
+	}
+	return f, r.hunks(&f)
+}
+
+// gitFile reads a file that begins as git writes it.
+func (r *reader) gitFile() (File, error) {
+	at := r.line()
+	f := File{Path: gitName(r.peek()[len(gitHeader):])}
+	from, err := r.gitHeaders(&f)
+	if err != nil {
+		return f, err
+	}
+	if r.header() {
+		named, err := r.plainFile()
+		if err != nil {
+			return f, err
+		}
+		f.Hunks = named.Hunks
+		if f.MoveTo == "" {
+			f.Path, f.Op = named.Path, named.Op
+		}
+	} else if err := r.hunks(&f); err != nil {
+		return f, err
+	}
+	if f.MoveTo != "" {
+		f.Path = from
+	}
+	switch {
+	case f.Path == "":
+		return f, errorf("line %d of the patch: which file it is about cannot be told", at)
+	case f.Op == Update && f.MoveTo == "" && f.Mode == 0 && len(f.Hunks) == 0:
+		return f, errorf("the patch says nothing about what to change in %q", f.Path)
+	}
+	return f, nil
+}
+
+// gitHeaders reads the lines between the first and the hunks. It returns the
+// old name of a file that is renamed.
+func (r *reader) gitHeaders(f *File) (from string, err error) {
+	for r.at++; !r.done() && !r.header() && !strings.HasPrefix(r.peek(), gitHeader) && !strings.HasPrefix(r.peek(), "@@"); r.at++ {
+		line := strings.TrimRight(r.peek(), "\r")
+		key, value := cutHeader(line)
+		switch key {
+		case "rename from ":
+			from, err = headerName(value)
+		case "rename to ":
+			f.MoveTo, err = headerName(value)
+		case "copy from ", "copy to ":
+			err = errorf("the patch copies %s, which is not supported", value).try("add the copy as a new file")
+		case "new file mode ":
+			f.Op = Add
+			f.Mode, err = fileMode(value)
+		case "deleted file mode ":
+			f.Op = Delete
+			_, err = fileMode(value)
+		case "new mode ":
+			f.Mode, err = fileMode(value)
+		case "":
+			if binary(line) {
+				err = errBinary(line)
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	if (from == "") != (f.MoveTo == "") {
+		return "", errorf("line %d of the patch: a rename needs both names", r.line())
+	}
+	return from, nil
+}
+
+func cutHeader(line string) (key, value string) {
+	for _, key := range []string{
+		"rename from ", "rename to ", "copy from ", "copy to ",
+		"new file mode ", "deleted file mode ", "new mode ",
+	} {
+		if value, ok := strings.CutPrefix(line, key); ok {
+			return key, value
+		}
+	}
+	return "", ""
+}
+
+// fileMode reads the mode of a regular file, such as 100755.
+func fileMode(text string) (iofs.FileMode, error) {
+	n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
+	if err != nil || n>>12 != 0o10 {
+		return 0, errorf("the patch is about something that is not a file (mode %.20s)", text).try("leave it out")
+	}
+	return iofs.FileMode(n & 0o777), nil
+}
