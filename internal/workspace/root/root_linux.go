@@ -117,6 +117,15 @@ func (r *Root) FD() int { return int(r.dir.Fd()) }
 
 // Lstat tells what name is, and does not follow it.
 func (r *Root) Lstat(name string) (Info, error) {
+	if !strings.Contains(name, "/") && valid(name) {
+		var st unix.Stat_t
+		err := unix.Fstatat(r.FD(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
+		runtime.KeepAlive(r)
+		if err != nil {
+			return Info{}, named("stat", name, err)
+		}
+		return infoFrom(&st), nil
+	}
 	fd, err := r.open(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return Info{}, err
@@ -184,15 +193,26 @@ func (r *Root) at(op, name string, do func(fd int, base string) error) error {
 	if base == "." {
 		return refuse(op, name, ErrName)
 	}
+	if dir == "." { // no handle more than there is: to clear up must be possible when there are none left
+		if !valid(name) {
+			return refuse(op, name, ErrName)
+		}
+		defer runtime.KeepAlive(r)
+		return namedIf(op, name, do(r.FD(), base))
+	}
 	fd, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := do(fd, base); err != nil {
-		return named(op, name, err)
+	return namedIf(op, name, do(fd, base))
+}
+
+func namedIf(op, name string, err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	return named(op, name, err)
 }
 
 func (r *Root) open(name string, flag int, perm uint32) (int, error) {

@@ -127,3 +127,21 @@ func TestChanges(t *testing.T) {
 		t.Errorf("making outside: %v", err)
 	}
 }
+
+func TestLook(t *testing.T) {
+	dir, r := testRoot(t)
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(dir, link); err != nil {
+		t.Fatal(err)
+	}
+	own, err := r.Info()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := Look(link); err != nil || !info.Dir() || info.Dev != own.Dev || info.Ino != own.Ino {
+		t.Errorf("%+v, %v; want %+v", info, err, own)
+	}
+	if _, err := Look(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what is not there: %v", err)
+	}
+}

@@ -1,0 +1,224 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// maxTogether bounds the files of one change.
+const maxTogether = 1000
+
+// Recover clears up what killed processes left half done, and lets go of old
+// history. Changes do the first on their own for the files that they need.
+func (w *Workspace) Recover(ctx context.Context) error { return w.past.Recover(ctx) }
+
+// Change changes files, all or none.
+func (w *Workspace) Change(ctx context.Context, paths []string, plan func([]*fs.File) ([]fs.Change, error)) (fs.Receipt, error) {
+	return w.change(ctx, paths, "", plan)
+}
+
+// change is Change, or takes back the change undoes.
+func (w *Workspace) change(ctx context.Context, paths []string, undoes string, plan func([]*fs.File) ([]fs.Change, error)) (fs.Receipt, error) {
+	if len(paths) == 0 {
+		return fs.Receipt{}, tools.Errorf(tools.Invalid, "no file is named").Try("name one")
+	}
+	if len(paths) > maxTogether {
+		return fs.Receipt{}, tools.Errorf(tools.Invalid, "%d files are too many to change together, the most is %d", len(paths), maxTogether).
+			Try("change them in several calls")
+	}
+	a := &attempt{w: w, paths: paths, undoes: undoes, plan: plan}
+	for range attempts {
+		receipt, err := a.run(ctx)
+		if a.planned || err == nil || !errors.Is(err, errAgain) && !errors.Is(err, root.ErrLink) {
+			return receipt, err
+		}
+	}
+	return fs.Receipt{}, changingError(paths[0])
+}
+
+// errAgain says that what was found before the files were locked is not so
+// any more.
+var errAgain = errors.New("find the files again")
+
+// An attempt is one try to change some files. It may be run again until the
+// plan was asked: a plan is asked once.
+type attempt struct {
+	w        *Workspace
+	paths    []string
+	undoes   string
+	plan     func([]*fs.File) ([]fs.Change, error)
+	planned  bool
+	names    []string // keys of further names of the files, found the time before
+	subjects []*subject
+}
+
+func (a *attempt) run(ctx context.Context) (fs.Receipt, error) {
+	defer a.close()
+	keys, err := a.find(ctx)
+	if err != nil {
+		return fs.Receipt{}, err
+	}
+	lock, err := a.w.past.Lock(ctx, keys)
+	if err != nil {
+		return fs.Receipt{}, keepingError(err)
+	}
+	defer lock.Unlock()
+	if err := a.open(ctx, keys); err != nil {
+		return fs.Receipt{}, err
+	}
+	a.planned = true
+	files := make([]*fs.File, len(a.subjects))
+	for i, s := range a.subjects {
+		files[i] = s.file
+	}
+	changes, err := a.plan(files)
+	if err != nil || len(changes) == 0 {
+		return fs.Receipt{}, err
+	}
+	c, err := a.w.past.Begin(lock)
+	if err != nil {
+		return fs.Receipt{}, keepingError(err)
+	}
+	receipt, err := a.make(ctx, c, changes)
+	a.closeFiles() // so that there are handles to clear up with
+	if left := c.Abort(); left != nil {
+		a.w.o.Log.Error("a change could not be taken back; the next one tries again", "error", left)
+	}
+	return receipt, err
+}
+
+func (a *attempt) close() {
+	a.closeFiles()
+	a.subjects = nil
+}
+
+func (a *attempt) closeFiles() {
+	for _, s := range a.subjects {
+		s.close()
+	}
+}
+
+// find leads all paths to their places, and tells what to lock.
+func (a *attempt) find(ctx context.Context) (keys []string, err error) {
+	for i, given := range a.paths {
+		p, err := a.w.find(ctx, given, toWrite)
+		if err != nil {
+			return nil, err
+		}
+		if p.exists && p.info.Dir() {
+			return nil, directoryError(p.shown)
+		}
+		key := p.key(p.name)
+		if j := slices.Index(keys, key); j >= 0 {
+			return nil, oneFileError(a.paths[j], a.paths[i])
+		}
+		keys = append(keys, key)
+		a.subjects = append(a.subjects, &subject{place: p, given: given})
+	}
+	if i, j, ok := nested(keys); ok {
+		return nil, tools.Errorf(tools.Invalid, "%q cannot be a file when %q is one", a.paths[i], a.paths[j]).Try("choose another name for one of them")
+	}
+	return append(keys, a.names...), nil
+}
+
+// nested finds a file that another one would be the directory of.
+func nested(keys []string) (inner, outer int, ok bool) {
+	if len(keys) == 1 {
+		return 0, 0, false
+	}
+	for i, key := range keys {
+		for dir := path.Dir(key); len(dir) > 1; dir = path.Dir(dir) {
+			if j := slices.Index(keys, dir); j >= 0 {
+				return i, j, true
+			}
+		}
+	}
+	return 0, 0, false
+}
+
+// key is what all processes call a file in the place's mount when they lock
+// it. Where upper and lower case are one, they must be one here.
+func (p place) key(name string) string {
+	key := strings.ToLower(path.Join(p.mount.real, name))
+	if p.source != nil {
+		return "away:" + key
+	}
+	return key
+}
+
+// open opens all files, now that nobody else changes them.
+func (a *attempt) open(ctx context.Context, keys []string) error {
+	a.names = nil
+	for i, s := range a.subjects {
+		if err := s.open(ctx, a.w); err != nil {
+			return err
+		}
+		for _, other := range a.subjects[:i] {
+			if s.disk != nil && other.disk != nil && s.info.Ino != 0 && sameFile(s.info, other.info) {
+				return oneFileError(other.given, s.given)
+			}
+		}
+		for _, name := range s.others {
+			a.names = append(a.names, s.key(name))
+		}
+	}
+	for _, key := range a.names {
+		if !slices.Contains(keys, key) {
+			return errAgain // with the further names locked, too
+		}
+	}
+	return nil
+}
+
+// make stages the changes and commits them.
+func (a *attempt) make(ctx context.Context, c *history.Change, changes []fs.Change) (fs.Receipt, error) {
+	var receipt fs.Receipt
+	var done []*subject
+	kept := true
+	for _, change := range changes {
+		i := slices.Index(a.paths, change.Path)
+		if i < 0 || slices.Contains(done, a.subjects[i]) {
+			return fs.Receipt{}, errors.New("the plan of a change names a file twice, or one that was not asked for")
+		}
+		s := a.subjects[i]
+		result, err := s.stage(ctx, c, change)
+		if err != nil {
+			return fs.Receipt{}, changeError(err, s.shown)
+		}
+		done = append(done, s)
+		kept = kept && !result.Lost
+		receipt.Files = append(receipt.Files, s.tell(change, result))
+	}
+	if c.Changes() > 0 {
+		a.closeFiles() // some systems do not replace what is open
+		r, err := c.Commit(ctx, a.record(ctx))
+		if err != nil {
+			return fs.Receipt{}, changeError(err, done[0].shown)
+		}
+		if kept {
+			receipt.ID = r.ID
+		}
+	}
+	for i, s := range done {
+		receipt.Files[i].Stamp = s.stampNow(receipt.Files[i])
+	}
+	return receipt, nil
+}
+
+func (a *attempt) record(ctx context.Context) history.Record {
+	running := tools.RunningFrom(ctx)
+	r := history.Record{Time: time.Now().UTC(), By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Undoes: a.undoes}
+	if r.Undoes != "" {
+		r.Tool = "undo"
+	}
+	return r
+}

@@ -1,0 +1,42 @@
+package workspace_test
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// readers is all of several files, one after the other.
+func readers(parts ...any) io.Reader {
+	var all []io.Reader
+	for _, part := range parts {
+		switch part := part.(type) {
+		case *fs.File:
+			all = append(all, io.NewSectionReader(part, 0, part.Size))
+		case io.Reader:
+			all = append(all, part)
+		}
+	}
+	return io.MultiReader(all...)
+}
+
+// appending is a plan that adds text to each file.
+func appending(text string) func([]*fs.File) ([]fs.Change, error) {
+	return func(files []*fs.File) ([]fs.Change, error) {
+		var changes []fs.Change
+		for _, f := range files {
+			changes = append(changes, fs.Change{Path: f.Name, Content: readers(f, strings.NewReader(text))})
+		}
+		return changes, nil
+	}
+}
+
+// endless is content that ends its call's context after a while.
+type endless struct{ cancel context.CancelFunc }
+
+func (e endless) Read(b []byte) (int, error) {
+	e.cancel()
+	return len(b), nil
+}

@@ -1,0 +1,14 @@
+package workspace
+
+import "context"
+
+// Settle waits until the index of the caller's workspace is ready, and returns
+// whether there is one.
+func (w *Workspace) Settle(ctx context.Context) bool {
+	p, err := w.find(ctx, ".", toList)
+	if err != nil {
+		return false
+	}
+	index := w.indexes.of(p.mount)
+	return index != nil && index.Settle(ctx)
+}

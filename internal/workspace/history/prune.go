@@ -1,0 +1,189 @@
+package history
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"time"
+)
+
+const (
+	tendEvery  = 1000      // changes between two looks at the limits
+	tendShare  = 16        // or when this part of all bytes was added
+	pruneEvery = time.Hour // at starts
+	wasteShare = 10        // the catalogue is rewritten when one record in so many is to go
+)
+
+// tend looks at the limits now and then.
+func (s *Store) tend(ctx context.Context, r Record) {
+	s.mu.Lock()
+	s.count++
+	for _, f := range r.Files {
+		if f.Before != nil && f.Before.Kept {
+			s.added += f.Before.Size
+		}
+	}
+	due := s.count >= tendEvery || s.added > s.limits.Bytes/tendShare
+	if due {
+		s.count, s.added = 0, 0
+	}
+	s.mu.Unlock()
+	if !due {
+		return
+	}
+	if err := s.prune(ctx, time.Now()); err != nil {
+		s.log.Warn("old history of files could not be removed", "error", err)
+	}
+}
+
+// pruneNow looks at the limits, unless somebody did a short while ago.
+func (s *Store) pruneNow(ctx context.Context) error {
+	if info, err := os.Stat(s.path(prunedName)); err == nil && time.Since(info.ModTime()) < pruneEvery {
+		return nil
+	}
+	if _, err := os.Stat(s.path(catalogueName)); gone(err) {
+		return nil
+	}
+	return s.prune(ctx, time.Now())
+}
+
+// prune forgets records that are too old or too many, and removes copies that
+// no record needs or that are beyond the limit, the oldest first.
+func (s *Store) prune(ctx context.Context, now time.Time) error {
+	if err := s.prepare(); err != nil {
+		return err
+	}
+	unlock, err := s.lockCatalogue(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	recs, size, err := s.summaries()
+	if err != nil {
+		return err
+	}
+	first := max(0, len(recs)-s.limits.Records)
+	for first < len(recs) && now.Sub(recs[first].Time) > s.limits.Age {
+		first++
+	}
+	if err := s.dropCopiesBut(needed(recs[first:], s.limits.Bytes)); err != nil {
+		return err
+	}
+	if first > 0 && first*wasteShare >= len(recs) {
+		from := size
+		if first < len(recs) {
+			from = recs[first].at
+		}
+		if err := s.cut(from); err != nil {
+			return err
+		}
+	}
+	return os.WriteFile(s.path(prunedName), nil, 0o600)
+}
+
+// A summary is what matters of a record when something must go.
+type summary struct {
+	at    int64 // where its line begins
+	Time  time.Time
+	Files []struct{ Before *Content }
+}
+
+// summaries reads the whole catalogue.
+func (s *Store) summaries() (recs []summary, size int64, err error) {
+	book, err := os.Open(s.path(catalogueName))
+	if gone(err) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	defer book.Close()
+	lines := bufio.NewReaderSize(book, bufferSize)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if rec := (summary{at: size}); json.Unmarshal(line, &rec) == nil {
+			recs = append(recs, rec)
+		}
+		size += int64(len(line))
+		if err == io.EOF {
+			return recs, size, nil
+		}
+		if err != nil {
+			return nil, 0, err
+		}
+	}
+}
+
+// needed are the digests of copies that stay: the latest, up to a number of bytes.
+func needed(recs []summary, most int64) map[string]bool {
+	stay := map[string]bool{}
+	var total int64
+	for i := len(recs) - 1; i >= 0; i-- {
+		for _, f := range recs[i].Files {
+			if f.Before == nil || !f.Before.Kept || stay[f.Before.Digest] {
+				continue
+			}
+			if total += f.Before.Size; total > most {
+				return stay
+			}
+			stay[f.Before.Digest] = true
+		}
+	}
+	return stay
+}
+
+// dropCopiesBut removes all other copies, and those that a change made and
+// never put on record.
+func (s *Store) dropCopiesBut(stay map[string]bool) error {
+	dir, err := os.Open(s.path(copiesDir))
+	if err != nil {
+		return err
+	}
+	names, err := dir.Readdirnames(-1)
+	_ = dir.Close()
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, name := range names {
+		if id, _, waiting := strings.Cut(strings.TrimPrefix(name, "."), "-"); waiting {
+			if _, err := os.Stat(s.path(pendingDir, id)); err == nil {
+				continue
+			}
+		}
+		if !stay[name] {
+			errs = append(errs, ignoreGone(os.Remove(s.path(copiesDir, name))))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// cut removes what is before an offset from the catalogue.
+func (s *Store) cut(from int64) error {
+	book, err := os.Open(s.path(catalogueName))
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	if _, err := book.Seek(from, io.SeekStart); err != nil {
+		return err
+	}
+	next := s.path(catalogueName + ".new")
+	out, err := os.OpenFile(next, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, book)
+	if err == nil {
+		err = out.Sync()
+	}
+	if err = errors.Join(err, out.Close()); err == nil {
+		_ = book.Close() // some systems do not replace what is open
+		return os.Rename(next, s.path(catalogueName))
+	}
+	return errors.Join(err, os.Remove(next))
+}

@@ -1,0 +1,226 @@
+package history
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path"
+	"syscall"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
+
+// Recover clears up what killed processes left half done: changes that had
+// begun to take effect are finished, others are taken back. Then it lets go of
+// what is too old. It costs nothing when there is nothing to do.
+func (s *Store) Recover(ctx context.Context) error {
+	_, err := s.attend(ctx, nil)
+	return errors.Join(err, s.pruneNow(ctx))
+}
+
+// settle returns when no pending change of others touches the files of a lock
+// that is held. Whoever did this change is dead, or the lock would not be ours.
+// Either we clear up after it, or we wait for the one who does.
+func (s *Store) settle(ctx context.Context, shards []int) error {
+	for wait := time.Duration(0); ; {
+		busy, err := s.attend(ctx, shards)
+		if err != nil || !busy {
+			return err
+		}
+		if err := pause(ctx, &wait); err != nil {
+			return err
+		}
+	}
+}
+
+// attend clears up after the dead. It is busy when somebody else is at one
+// that concerns the files of these shards. What cannot be cleared up stops
+// only those whom it concerns.
+func (s *Store) attend(ctx context.Context, shards []int) (busy bool, err error) {
+	dir, err := os.Open(s.path(pendingDir))
+	if gone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	ids, err := dir.Readdirnames(-1)
+	_ = dir.Close()
+	if err != nil {
+		return false, err
+	}
+	for _, id := range ids {
+		if s.isMine(id) {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		touches, done, err := s.look(ctx, id, shards)
+		if err != nil {
+			s.log.Warn("an interrupted change could not be cleared up", "id", id, "error", err)
+			if touches || shards == nil {
+				return false, err
+			}
+		}
+		busy = busy || touches && !done
+	}
+	return busy, nil
+}
+
+// look looks at one pending change, and clears it up when nobody has it. It is
+// done when it is gone.
+func (s *Store) look(ctx context.Context, id string, shards []int) (touches, done bool, err error) {
+	name := s.path(pendingDir, id)
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
+	if gone(err) {
+		return false, true, nil
+	}
+	if err != nil {
+		return false, false, err
+	}
+	j := &journal{s: s, id: id, file: file}
+	dead, err := tryLock(file)
+	if err != nil || !linked(file, name) {
+		return false, true, errors.Join(err, file.Close())
+	}
+	p, err := readPlan(file)
+	touches = p.touches(shards)
+	if dead && err == nil {
+		err = s.clearUp(ctx, j, p)
+	}
+	if dead && err == nil {
+		j.close(true)
+		return touches, true, nil
+	}
+	return touches, false, errors.Join(err, file.Close())
+}
+
+// clearUp finishes a change, or takes it back.
+func (s *Store) clearUp(ctx context.Context, j *journal, p plan) error {
+	copies, err := s.copies()
+	if err != nil {
+		return err
+	}
+	defer copies.Close()
+	roots := map[string]*root.Root{}
+	defer closeAll(roots)
+	dirs := map[string]*root.Root{}
+	defer closeAll(dirs)
+	for _, st := range p.steps {
+		if err := st.reopen(roots, dirs); err != nil {
+			return err
+		}
+	}
+	if p.forward() && forward(p.steps) {
+		return s.enterAgain(ctx, p, copies)
+	}
+	if p.marked && !p.back {
+		_ = j.write(entry{Back: true}) // a full disk cannot be told, and shows in the files
+	}
+	return errors.Join(revert(p.steps, roots, copies, p.marked), dropCopies(copies, j.id, p.copies))
+}
+
+func closeAll(roots map[string]*root.Root) {
+	for _, r := range roots {
+		if r != nil {
+			_ = r.Close()
+		}
+	}
+}
+
+// reopen finds the directory of a step again. It has none when that is not
+// there any more, or another one: then nothing is left to be done in it.
+func (s *step) reopen(roots, dirs map[string]*root.Root) error {
+	r, known := roots[string(s.Root)]
+	if !known {
+		var err error
+		if r, err = root.Open(string(s.Root)); err != nil && !gone(err) {
+			return err
+		}
+		if r != nil {
+			if id, err := r.Info(); err != nil || id.Ino != s.RootIno {
+				_ = r.Close()
+				r = nil
+			}
+		}
+		roots[string(s.Root)] = r
+	}
+	if r == nil || !Temporary(s.temp()) {
+		return nil
+	}
+	key := path.Join(string(s.Root), string(s.Dir))
+	if s.dir, known = dirs[key]; known {
+		return nil
+	}
+	dir, err := r.OpenRoot(string(s.Dir))
+	if err != nil && !gone(err) && !errors.Is(err, root.ErrLink) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	if err != nil {
+		dir = nil
+	}
+	s.dir, dirs[key] = dir, dir
+	return nil
+}
+
+// forward applies what is not applied yet. It reports false when somebody has
+// changed a file since: then the change must be taken back as a whole.
+func forward(steps []*step) bool {
+	var todo []*step
+	for _, s := range steps {
+		if s.dir == nil {
+			continue
+		}
+		at := s.progress()
+		if at == lost && s.ready() {
+			return false // somebody had begun to take it back
+		}
+		if at == staged && !s.ready() {
+			return false
+		}
+		if at == staged {
+			todo = append(todo, s)
+		}
+	}
+	for _, s := range todo {
+		if s.apply() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// enterAgain puts a finished change on record, unless it is already.
+func (s *Store) enterAgain(ctx context.Context, p plan, copies *root.Root) error {
+	unlock, err := s.lockCatalogue(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	_, known, err := s.Find(context.WithoutCancel(ctx), p.record.ID)
+	if err != nil {
+		return err
+	}
+	if !known {
+		book, err := s.add(p.record)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(book.Sync(), book.Close()); err != nil {
+			return err
+		}
+	}
+	s.finish(p.record.ID, p.steps, p.record.Files, copies)
+	var errs []error
+	for _, st := range p.steps {
+		if st.dir == nil {
+			continue
+		}
+		if err := st.dir.SyncDir("."); !unsynced(err) {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}

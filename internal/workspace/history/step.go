@@ -1,0 +1,230 @@
+package history
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"slices"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+)
+
+// A step is what happens to one name. New content waits under a temporary name
+// in the same directory. Where names can be exchanged the old file is under
+// the temporary name afterwards, so that there is always one name for each
+// file, and going back is the same step again.
+type step struct {
+	Root    Text   `json:"root"`
+	RootIno uint64 `json:"rootino,omitempty"` // of the root, to know it again
+	Dir     Text   `json:"dir"`               // beneath it
+	Base    Text   `json:"base"`              // the name in that directory
+	Temp    Text   `json:"temp"`
+	Made    []Text `json:"made,omitempty"` // directories made for it, outermost first
+	Remove  bool   `json:"remove,omitempty"`
+	Swap    bool   `json:"swap,omitempty"` // names can be exchanged
+	New     uint64 `json:"new,omitempty"`  // the inode of the new content
+	Old     *state `json:"old,omitempty"`  // nil: there was no file
+	Before  string `json:"before,omitempty"`
+	Copy    string `json:"copy,omitempty"` // a copy of the old content
+	Move    bool   `json:"move,omitempty"` // the old file itself becomes the copy
+
+	dir *root.Root
+}
+
+// A state is a file at some time, as far as a restart leaves it recognisable.
+type state struct {
+	Ino      uint64      `json:"ino"`
+	Size     int64       `json:"size"`
+	Modified time.Time   `json:"modified"`
+	Mode     fs.FileMode `json:"mode"`
+}
+
+func stateOf(i root.Info) *state {
+	return &state{Ino: i.Ino, Size: i.Size, Modified: i.Modified, Mode: i.Mode}
+}
+
+func (s *state) is(i root.Info) bool {
+	return s != nil && i.Regular() && i.Ino == s.Ino && i.Size == s.Size && i.Modified.Equal(s.Modified)
+}
+
+func (s *step) base() string { return string(s.Base) }
+func (s *step) temp() string { return string(s.Temp) }
+
+// probe is the name that is used to find out whether names can be exchanged.
+func (s *step) probe() string { return s.temp()[:len(s.temp())-len(tempAfter)-1] + "_" + tempAfter }
+
+// apply gives the new content its name. ErrChanged says that the file is not
+// the old one any more; then nothing has happened.
+func (s *step) apply() error {
+	switch {
+	case s.Remove:
+		if err := s.dir.Rename(s.base(), s.temp()); err != nil {
+			return changedIf(err, fs.ErrNotExist)
+		}
+		if !s.displaced() {
+			return cmp.Or(s.dir.RenameNew(s.temp(), s.base()), ErrChanged)
+		}
+		return nil
+	case s.Old == nil:
+		return changedIf(s.dir.RenameNew(s.temp(), s.base()), fs.ErrExist)
+	case s.Swap:
+		if err := s.dir.Exchange(s.temp(), s.base()); err != nil {
+			return changedIf(err, fs.ErrNotExist)
+		}
+		if !s.displaced() {
+			return cmp.Or(s.dir.Exchange(s.temp(), s.base()), ErrChanged)
+		}
+		return nil
+	}
+	if info, err := s.dir.Lstat(s.base()); err != nil || !s.Old.is(info) {
+		return ErrChanged
+	}
+	return s.dir.Rename(s.temp(), s.base())
+}
+
+func changedIf(err, expected error) error {
+	if errors.Is(err, expected) {
+		return ErrChanged
+	}
+	return err
+}
+
+// displaced reports whether the old file is the one under the temporary name.
+// Some file systems give a file another number when it is touched: there the
+// content decides.
+func (s *step) displaced() bool {
+	info, err := s.dir.Lstat(s.temp())
+	if err != nil || s.Old.is(info) {
+		return err == nil
+	}
+	if s.Before == "" || s.Old == nil || !info.Regular() || info.Size != s.Old.Size {
+		return false
+	}
+	file, _, err := s.dir.OpenRegular(s.temp())
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	sum, err := digestOf(file, info.Size)
+	return err == nil && sum == s.Before
+}
+
+// Where a step is.
+type progress int
+
+const (
+	staged  progress = iota // all is as before
+	applied                 // the new content has its name
+	lost                    // somebody else has put something in its place
+)
+
+func (s *step) progress() progress {
+	temp, tempErr := s.dir.Lstat(s.temp())
+	base, baseErr := s.dir.Lstat(s.base())
+	switch {
+	case s.Remove && tempErr == nil, s.Remove && gone(baseErr):
+		return applied
+	case s.Remove && baseErr == nil && s.Old.is(base):
+		return staged
+	case s.Remove:
+		return lost
+	case tempErr == nil && temp.Ino == s.New:
+		return staged
+	case baseErr == nil && base.Ino == s.New:
+		return applied
+	}
+	return lost
+}
+
+// ready reports whether a step that was staged can still be applied.
+func (s *step) ready() bool {
+	info, err := s.dir.Lstat(s.base())
+	if s.Old == nil {
+		return gone(err)
+	}
+	return err == nil && s.Old.is(info)
+}
+
+// revert makes all as it was before the step, wherever it was interrupted.
+func (s *step) revert(copies *root.Root, marked bool) error {
+	at := staged
+	if marked {
+		at = s.progress()
+	}
+	switch {
+	case s.Remove && at == applied:
+		err := s.dir.RenameNew(s.temp(), s.base())
+		if err == nil || gone(err) {
+			return nil
+		}
+		if !errors.Is(err, fs.ErrExist) {
+			return err
+		} // somebody made a new one: theirs stays
+	case at == applied && s.Old == nil:
+		return ignoreGone(s.dir.Remove(s.base()))
+	case at == applied && s.Swap:
+		if err := s.dir.Exchange(s.temp(), s.base()); err != nil {
+			return err
+		}
+	case at == applied:
+		if err := s.restore(copies); err != nil {
+			return err
+		}
+	}
+	return errors.Join(removeIfThere(s.dir, s.temp()), removeIfThere(s.dir, s.probe()))
+}
+
+// restore writes the copy of the old content over the new.
+func (s *step) restore(copies *root.Root) error {
+	from, _, err := copies.OpenRegular(s.Copy)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	if err := copyTo(s.dir, s.temp(), from, s.Old.Mode.Perm()); err != nil {
+		return err
+	}
+	return s.dir.Rename(s.temp(), s.base())
+}
+
+// finish puts away the old file once the change is on record.
+func (s *step) finish(copies *root.Root) error {
+	if !s.Move {
+		return ignoreGone(s.dir.Remove(s.temp()))
+	}
+	err := s.dir.Move(s.temp(), copies, s.Before)
+	if err == nil || gone(err) {
+		return nil
+	}
+	if from, _, openErr := s.dir.OpenRegular(s.temp()); openErr == nil {
+		err = copyTo(copies, s.Before, from, 0o600) // one device by its number, and yet two
+		_ = from.Close()
+	}
+	return errors.Join(err, ignoreGone(s.dir.Remove(s.temp())))
+}
+
+// RemoveEmpty removes directories that a change made, outermost first, as far
+// as they are empty.
+func RemoveEmpty(r *root.Root, made []Text) {
+	for _, dir := range slices.Backward(made) {
+		if r.RemoveDir(string(dir)) != nil {
+			return
+		}
+	}
+}
+
+// removeIfThere looks first: where nothing can be written, nothing is there.
+func removeIfThere(r *root.Root, name string) error {
+	if _, err := r.Lstat(name); gone(err) {
+		return nil
+	}
+	return ignoreGone(r.Remove(name))
+}
+
+func ignoreGone(err error) error {
+	if gone(err) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,142 @@
+package workspace
+
+import (
+	"context"
+	"errors"
+	"io"
+	iofs "io/fs"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// Undo takes a change back, if all its files are as it left them.
+func (w *Workspace) Undo(ctx context.Context, id string) (fs.Receipt, error) {
+	past, ok, err := w.past.Find(ctx, id)
+	if err != nil {
+		return fs.Receipt{}, err
+	}
+	v, err := w.viewer(ctx)
+	if err != nil {
+		return fs.Receipt{}, err
+	}
+	if !ok || len(past.Files) == 0 || !v.seesAll(past.Record) {
+		return fs.Receipt{}, tools.Errorf(tools.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
+	}
+	if past.Undone != "" {
+		return fs.Receipt{}, tools.Errorf(tools.Conflict, "change %q was undone before, by %q", id, past.Undone).
+			Try("undo %q to have it again", past.Undone)
+	}
+	u := &undoing{w: w, ctx: ctx, past: past.Record}
+	defer u.close()
+	paths := make([]string, len(past.Files))
+	for i, f := range past.Files {
+		paths[i] = f.Path()
+	}
+	receipt, err := w.change(ctx, paths, id, u.plan)
+	if err == nil {
+		v.tidy(past.Record)
+	}
+	return receipt, err
+}
+
+// undoing is one change that is taken back.
+type undoing struct {
+	w      *Workspace
+	ctx    context.Context
+	past   history.Record
+	opened []io.Closer
+}
+
+func (u *undoing) close() {
+	for _, c := range u.opened {
+		_ = c.Close()
+	}
+}
+
+// plan checks that nothing has happened since, and then has each file become
+// what it was.
+func (u *undoing) plan(files []*fs.File) ([]fs.Change, error) {
+	for i, f := range u.past.Files {
+		if err := u.check(files[i], f); err != nil {
+			return nil, err
+		}
+	}
+	var changes []fs.Change
+	for i, f := range u.past.Files {
+		change := fs.Change{Path: f.Path(), Remove: f.Before == nil}
+		if f.Before != nil {
+			copied, err := u.open(files[i].Name, f.Before)
+			if err != nil {
+				return nil, err
+			}
+			change.Content, change.Mode = copied, f.Before.Mode
+		}
+		changes = append(changes, change)
+	}
+	return changes, nil
+}
+
+// check refuses when a file is not as the change left it.
+func (u *undoing) check(now *fs.File, f history.FileRecord) error {
+	what, after := "", f.After
+	switch {
+	case f.Away && !now.Exists && after != nil && after.Size == 0:
+		// there are stores in which an empty file is none
+	case after == nil && now.Exists:
+		what = "was made again"
+	case after != nil && !now.Exists:
+		what = "was removed"
+	case after != nil && now.Size != after.Size:
+		what = "was changed"
+	case after != nil:
+		digest, err := u.w.past.Digest(u.ctx, now, now.Size)
+		if err != nil {
+			return err
+		}
+		if digest != after.Digest {
+			what = "was changed"
+		}
+	}
+	if what == "" {
+		return nil
+	}
+	return tools.Errorf(tools.Conflict, "%q %s after change %q", now.Name, what, u.past.ID).
+		Try("call history on it to see what was done later and undo that first, or mend it by hand")
+}
+
+// open opens a copy of what a file was.
+func (u *undoing) open(name string, before *history.Content) (io.Reader, error) {
+	if !before.Kept {
+		return nil, lostError(name, nil)
+	}
+	copied, err := u.w.past.OpenCopy(before)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return nil, lostError(name, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	u.opened = append(u.opened, copied)
+	return &oldContent{copied, name}, nil
+}
+
+// oldContent puts it into words when a copy turns out to be another content.
+type oldContent struct {
+	io.Reader
+	name string
+}
+
+func (o *oldContent) Read(b []byte) (int, error) {
+	n, err := o.Reader.Read(b)
+	if errors.Is(err, history.ErrDamaged) {
+		err = lostError(o.name, err)
+	}
+	return n, err
+}
+
+func lostError(name string, cause error) error {
+	return tools.Errorf(tools.Unavailable, "what %q was before is not kept any more, so the change cannot be undone", name).
+		Try("mend the file by hand").Because(cause)
+}
