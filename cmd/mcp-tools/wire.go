@@ -15,11 +15,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
@@ -30,6 +32,7 @@ const instructions = `Results that are too long are cut and say how to read on. 
 
 // world is what the tools need of it. Its zero value is enough to list them.
 type world struct {
+	files   fs.Files
 	results toolresults.Store
 	status  func(tools.Caller) sessions.Status
 }
@@ -38,6 +41,7 @@ type world struct {
 func registry(w world) (*tools.Set, error) {
 	var all []tools.Tool
 	for _, group := range [][]tools.Tool{
+		fs.Tools(w.files),
 		sessions.Tools(w.status),
 		automation.Tools(time.Now),
 		toolresults.Tools(w.results),
@@ -57,6 +61,7 @@ type house struct {
 	scrub  *scrub.Scrubber
 	calls  *telemetry.Calls
 	audit  *audit.Log
+	files  *workspace.Workspace
 	set    *tools.Set
 	server *server.Server
 	closed []func() error // in the order of opening
@@ -79,7 +84,7 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if err = checkPrivate(h.data); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openServer} {
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openFiles, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
@@ -182,7 +187,7 @@ func (h *house) openServer(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
 	}
-	h.set, err = registry(world{results: pages{store}, status: func(caller tools.Caller) sessions.Status {
+	h.set, err = registry(world{files: h.files, results: pages{store}, status: func(caller tools.Caller) sessions.Status {
 		s := h.server.Status(caller)
 		return sessions.Status{
 			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,

@@ -109,6 +109,7 @@ func (a *attempt) closeFiles() {
 
 // find leads all paths to their places, and tells what to lock.
 func (a *attempt) find(ctx context.Context) (keys []string, err error) {
+	var wholes []string
 	for i, given := range a.paths {
 		p, err := a.w.find(ctx, given, toWrite)
 		if err != nil {
@@ -117,27 +118,28 @@ func (a *attempt) find(ctx context.Context) (keys []string, err error) {
 		if p.exists && p.info.Dir() {
 			return nil, directoryError(p.shown)
 		}
-		key := p.key(p.name)
-		if j := slices.Index(keys, key); j >= 0 {
+		whole := p.whole(p.name)
+		if j := slices.Index(wholes, whole); j >= 0 {
 			return nil, oneFileError(a.paths[j], a.paths[i])
 		}
-		keys = append(keys, key)
+		wholes = append(wholes, whole)
+		keys = append(keys, strings.ToLower(whole))
 		a.subjects = append(a.subjects, &subject{place: p, given: given})
 	}
-	if i, j, ok := nested(keys); ok {
+	if i, j, ok := nested(wholes); ok {
 		return nil, tools.Errorf(tools.Invalid, "%q cannot be a file when %q is one", a.paths[i], a.paths[j]).Try("choose another name for one of them")
 	}
 	return append(keys, a.names...), nil
 }
 
 // nested finds a file that another one would be the directory of.
-func nested(keys []string) (inner, outer int, ok bool) {
-	if len(keys) == 1 {
+func nested(names []string) (inner, outer int, ok bool) {
+	if len(names) == 1 {
 		return 0, 0, false
 	}
-	for i, key := range keys {
-		for dir := path.Dir(key); len(dir) > 1; dir = path.Dir(dir) {
-			if j := slices.Index(keys, dir); j >= 0 {
+	for i, name := range names {
+		for dir := path.Dir(name); len(dir) > 1; dir = path.Dir(dir) {
+			if j := slices.Index(names, dir); j >= 0 {
 				return i, j, true
 			}
 		}
@@ -145,14 +147,13 @@ func nested(keys []string) (inner, outer int, ok bool) {
 	return 0, 0, false
 }
 
-// key is what all processes call a file in the place's mount when they lock
-// it. Where upper and lower case are one, they must be one here.
-func (p place) key(name string) string {
-	key := strings.ToLower(path.Join(p.mount.real, name))
+// whole is what all processes call a file in the place's mount. Its key, by
+// which they lock it, is in lower case: there are disks where that is one name.
+func (p place) whole(name string) string {
 	if p.source != nil {
-		return "away:" + key
+		return "away:" + path.Join(p.mount.real, name)
 	}
-	return key
+	return path.Join(p.mount.real, name)
 }
 
 // open opens all files, now that nobody else changes them.
@@ -168,7 +169,7 @@ func (a *attempt) open(ctx context.Context, keys []string) error {
 			}
 		}
 		for _, name := range s.others {
-			a.names = append(a.names, s.key(name))
+			a.names = append(a.names, strings.ToLower(s.whole(name)))
 		}
 	}
 	for _, key := range a.names {

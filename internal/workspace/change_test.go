@@ -121,6 +121,44 @@ func TestChange(t *testing.T) {
 		t.Errorf("several: %+v, %v", r, err)
 	}
 	mustBe(t, dir, map[string]string{"deep/er/": "", "other": "there", "empty": ""})
+	if runtime.GOOS == "linux" {
+		if _, err := putAll(ctx, w, map[string]string{"case": "lower", "CASE": "upper"}); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestHistoryIsPrivate: nobody but us reads what files were.
+func TestHistoryIsPrivate(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no such permissions")
+	}
+	data := workspacetest.Dir(t)
+	w, ctx, dir := workspacetest.New(t, func(o *workspace.Options) { o.Data = data })
+	for _, text := range []string{"one", "two"} {
+		mustPut(t, ctx, w, "f", text)
+		mustBe(t, dir, map[string]string{"f": text})
+	}
+	if err := w.Recover(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(data, "files", "pending")); err != nil {
+		t.Fatal(err)
+	}
+	mustPut(t, ctx, w, "f", "with a directory less")
+	err := filepath.WalkDir(filepath.Join(data, "files"), func(path string, d iofs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := d.Info()
+		if filepath.Base(filepath.Dir(path)) != "copies" && info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v", path, info.Mode())
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 func TestPlan(t *testing.T) {

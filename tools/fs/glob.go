@@ -13,10 +13,10 @@ type globFiles struct{ files Files }
 
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}"`
-	Path    string `json:"path,omitempty" jsonschema:"directory" default:"." alias:"dir,directory"`
-	Sort    string `json:"sort,omitempty" enum:"newest,name" default:"newest"`
-	Limit   int    `json:"limit,omitempty" min:"1" max:"5000" default:"200" alias:"max_results"`
-	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored files too"`
+	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory"`
+	Sort    string `json:"sort,omitempty" jsonschema:"order" enum:"newest,name"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"default 200" alias:"max_results"`
+	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
 }
 
 func (globFiles) Spec() tools.Spec {
@@ -29,7 +29,7 @@ func (globFiles) Spec() tools.Spec {
 
 func (t globFiles) Do(ctx context.Context, a globArgs) (tools.Result, error) {
 	l, err := t.files.Glob(ctx, GlobQuery{
-		Pattern: a.Pattern, Path: a.Path, Limit: a.Limit, Newest: a.Sort == "newest", Hidden: a.All, Ignored: a.All,
+		Pattern: a.Pattern, Path: here(a.Path), Limit: bounded(a.Limit, 200, 5000), Newest: a.Sort != "name", Hidden: a.All, Ignored: a.All,
 	})
 	if err != nil {
 		return tools.Result{}, err
@@ -61,8 +61,8 @@ func showFound(l Listing, a globArgs) string {
 }
 
 func order(sort string) string {
-	if sort == "newest" {
-		return "newest first"
+	if sort == "name" {
+		return "by name"
 	}
-	return "by name"
+	return "newest first"
 }

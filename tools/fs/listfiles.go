@@ -13,24 +13,24 @@ import (
 type listFiles struct{ files Files }
 
 type listFilesArgs struct {
-	Path    string `json:"path,omitempty" jsonschema:"directory" default:"." alias:"dir,directory"`
-	Depth   int    `json:"depth,omitempty" min:"1" max:"50" default:"1"`
-	Pattern string `json:"pattern,omitempty" jsonschema:"only names matching this glob" alias:"glob"`
-	Limit   int    `json:"limit,omitempty" min:"1" max:"5000" default:"300"`
-	Git     bool   `json:"gitignore,omitempty" jsonschema:"leave out ignored files"`
+	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory"`
+	Depth   int    `json:"depth,omitempty" jsonschema:"levels, default 1"`
+	Pattern string `json:"pattern,omitempty" jsonschema:"glob of names" alias:"glob"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"default 300"`
+	Git     bool   `json:"gitignore,omitempty" jsonschema:"without ignored files"`
 }
 
 func (listFiles) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "list_files", Group: group, Title: "List files", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
-		Doc:  "Lists a directory with sizes and times. To find files by name use glob, by content search.",
+		Doc:  "Lists a directory with sizes and times.",
 		Also: []string{"ls", "LS", "list_dir", "list_directory", "tool::file_list"}, Keywords: "directory folder tree ls",
 	}
 }
 
 func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tools.Result, error) {
 	l, err := t.files.List(ctx, ListQuery{
-		Path: a.Path, Depth: a.Depth, Limit: a.Limit, Pattern: a.Pattern, Hidden: true, Ignored: !a.Git,
+		Path: here(a.Path), Depth: bounded(a.Depth, 1, 50), Limit: bounded(a.Limit, 300, 5000), Pattern: a.Pattern, Hidden: true, Ignored: !a.Git,
 	})
 	if err != nil {
 		return tools.Result{}, err

@@ -1,6 +1,7 @@
 package fs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -12,19 +13,19 @@ import (
 type search struct{ files Files }
 
 type searchArgs struct {
-	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex" maxlen:"4096"`
-	Path      string   `json:"path,omitempty" jsonschema:"directory or file" default:"." alias:"dir,directory"`
-	Glob      []string `json:"glob,omitempty" jsonschema:"as in *.go or !vendor/**" alias:"include,globs" maxitems:"50"`
-	Type      []string `json:"type,omitempty" jsonschema:"go, py, js, ..." alias:"types" maxitems:"50"`
-	Mode      string   `json:"mode,omitempty" enum:"content,files,count" default:"content" alias:"output_mode"`
-	Context   int      `json:"context,omitempty" jsonschema:"lines around" max:"50" min:"0" alias:"context_lines"`
+	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex"`
+	Path      string   `json:"path,omitempty" jsonschema:"directory or file" alias:"dir,directory"`
+	Glob      []string `json:"glob,omitempty" jsonschema:"*.go, !vendor/**" alias:"include,globs"`
+	Type      []string `json:"type,omitempty" jsonschema:"go, py, ..." alias:"types"`
+	Mode      string   `json:"mode,omitempty" jsonschema:"what to show" enum:"content,files,count" alias:"output_mode"`
+	Context   int      `json:"context,omitempty" jsonschema:"lines around" alias:"context_lines"`
 	Case      bool     `json:"case,omitempty" jsonschema:"false: ignore case" default:"true" alias:"case_sensitive"`
-	Word      bool     `json:"word,omitempty"`
-	Multiline bool     `json:"multiline,omitempty"`
-	Literal   bool     `json:"literal,omitempty" alias:"fixed_strings"`
-	All       bool     `json:"all,omitempty" jsonschema:"hidden and ignored files too"`
-	Limit     int      `json:"limit,omitempty" min:"1" max:"2000" default:"100" alias:"max_results,head_limit"`
-	Offset    int      `json:"offset,omitempty" min:"0" max:"1000000"`
+	Word      bool     `json:"word,omitempty" jsonschema:"whole words"`
+	Multiline bool     `json:"multiline,omitempty" jsonschema:"across lines"`
+	Literal   bool     `json:"literal,omitempty" jsonschema:"no regex" alias:"fixed_strings"`
+	All       bool     `json:"all,omitempty" jsonschema:"hidden and ignored too"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"default 100" alias:"max_results,head_limit"`
+	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
 }
 
 func (search) Spec() tools.Spec {
@@ -37,9 +38,9 @@ func (search) Spec() tools.Spec {
 
 func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
 	q := SearchQuery{
-		Pattern: a.Pattern, Path: a.Path, Globs: a.Glob, Types: a.Type, Mode: SearchMode(a.Mode), Context: a.Context,
+		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: cmp.Or(SearchMode(a.Mode), Content), Context: min(a.Context, 50),
 		Literal: a.Literal, IgnoreCase: !a.Case, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
-		Limit: a.Limit, Offset: a.Offset,
+		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0),
 	}
 	found, err := t.files.Search(ctx, q)
 	if err != nil {

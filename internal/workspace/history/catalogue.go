@@ -51,7 +51,8 @@ func (s *Store) add(r Record) (*os.File, error) {
 }
 
 // Past calls each with all records, the latest first, until it returns false.
-// When hint is not "", records in which no name ends in hint may be left out.
+// When hint is not "", records in which no name and no id ends in hint may be
+// left out.
 func (s *Store) Past(ctx context.Context, hint string, each func(Past) bool) error {
 	var needle []byte
 	if quoted, err := json.Marshal(hint); err == nil && hint != "" {
@@ -76,7 +77,7 @@ func (s *Store) Past(ctx context.Context, hint string, each func(Past) bool) err
 
 // Find returns the record of a change. It is not ok when there is none.
 func (s *Store) Find(ctx context.Context, id string) (found Past, ok bool, err error) {
-	err = s.Past(ctx, "", func(p Past) bool {
+	err = s.Past(ctx, id, func(p Past) bool {
 		if p.ID == id {
 			found, ok = p, true
 		}

@@ -74,7 +74,6 @@ type Store struct {
 	buffers sync.Pool
 
 	mu    sync.Mutex
-	made  bool
 	mine  map[string]bool // pending changes of this process
 	swaps map[uint64]bool // by device: whether two names can be exchanged
 	count int             // changes since the last look at the limits
@@ -104,19 +103,17 @@ func (s *Store) path(steps ...string) string {
 	return filepath.Join(append([]string{s.dir}, steps...)...)
 }
 
-// prepare makes the directories.
+// prepare makes the directories, also when somebody has removed them.
 func (s *Store) prepare() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.made {
-		return nil
-	}
 	for _, dir := range []string{copiesDir, pendingDir, locksDir} {
-		if err := os.MkdirAll(s.path(dir), 0o700); err != nil {
+		err := os.Mkdir(s.path(dir), 0o700)
+		if gone(err) {
+			err = os.MkdirAll(s.path(dir), 0o700)
+		}
+		if err != nil && !errors.Is(err, fs.ErrExist) {
 			return err
 		}
 	}
-	s.made = true
 	return nil
 }
 

@@ -40,7 +40,8 @@ type Result struct {
 }
 
 // Write stages new content for a file, or a new file. A mode of 0 keeps the
-// permissions, or takes the usual ones.
+// permissions, or takes the usual ones. The right to run as its owner is not
+// kept: the system takes it from any file that is written to.
 func (c *Change) Write(ctx context.Context, t Target, content io.Reader, mode fs.FileMode) (Result, error) {
 	st, err := c.begin(t)
 	if err != nil {

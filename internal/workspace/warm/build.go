@@ -22,7 +22,7 @@ const (
 	// settling is how long ago the last change must be for a stamp to prove
 	// that there was none since: clocks of file systems tick slowly.
 	settling    = 2 * time.Second
-	buildMemory = 48 << 20
+	buildMemory = 24 << 20
 )
 
 // A plan is what a new segment is to hold.

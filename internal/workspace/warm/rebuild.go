@@ -165,8 +165,8 @@ func (b *background) verify(ctx context.Context) error {
 	if b.view != v {
 		return nil
 	}
-	if err := v.drain(); err != nil || v.lost {
-		return errors.Join(cmpErr(err, errLost), b.release())
+	if err := v.refresh(ctx); err != nil {
+		return errors.Join(err, b.release())
 	}
 	return segment.Guard(func() { v.follow(now) })
 }

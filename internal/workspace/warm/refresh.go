@@ -1,6 +1,7 @@
 package warm
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -103,7 +104,7 @@ func (v *view) drain() error {
 // when it lost track, it is of no use.
 func (v *view) refresh(ctx context.Context) error {
 	if err := v.drain(); err != nil || v.lost {
-		return cmpErr(err, errLost)
+		return cmp.Or(err, errLost)
 	}
 	if v.m.changed() || beneathRepo(v.o.Root.Path()) != v.own {
 		v.lost = true

@@ -1,6 +1,7 @@
 package warm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"os"
@@ -221,7 +222,7 @@ func (x *Index) pumped(w *watcher) bool {
 	if err == nil && !v.lost {
 		return true
 	}
-	x.log.Debug("the index of files is not up to date", "cause", cmpErr(err, errLost))
+	x.log.Debug("the index of files is not up to date", "cause", cmp.Or(err, errLost))
 	_ = x.release()
 	x.later()
 	return false

@@ -1,6 +1,7 @@
 package warm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -47,7 +48,7 @@ func (v *view) walk(ctx context.Context, dir string, news bool) error {
 		return err
 	}
 	unread, err := tree.Walk(ctx, v.o.Root, tree.Options{Dir: dir, Skip: v.o.Skip, Enter: s.enter}, s.visit)
-	if err = cmpErr(s.err, err); err != nil {
+	if err = cmp.Or(s.err, err); err != nil {
 		return v.unlisted(ctx, dir, err)
 	}
 	for _, name := range unread {
@@ -87,15 +88,7 @@ func (s *scan) enter(dir string) bool {
 func (s *scan) fail(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.err = cmpErr(s.err, err)
-}
-
-// cmpErr is the first error.
-func cmpErr(first, second error) error {
-	if first != nil {
-		return first
-	}
-	return second
+	s.err = cmp.Or(s.err, err)
 }
 
 // visit is called from many goroutines.

@@ -1,7 +1,6 @@
 package warm
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strings"
@@ -177,6 +176,9 @@ func (v *view) drop(dir string) {
 	if !v.sees(dir) {
 		return
 	}
+	if dir == "." && v.relist["."] && v.live+v.count+len(v.dirs["."]) == 0 {
+		return // already
+	}
 	v.cut(dir)
 	if dir == "." {
 		v.dirs["."] = nil
@@ -306,7 +308,7 @@ func merged(a, b []string) []string {
 	}
 	out := make([]string, 0, len(a)+len(b))
 	for len(a) > 0 && len(b) > 0 {
-		if cmp.Compare(a[0], b[0]) < 0 {
+		if a[0] < b[0] {
 			out, a = append(out, a[0]), a[1:]
 		} else {
 			out, b = append(out, b[0]), b[1:]

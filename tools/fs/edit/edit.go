@@ -14,8 +14,10 @@
 package edit
 
 import (
+	"bytes"
 	"context"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
@@ -45,6 +47,9 @@ func (o Outcome) Diff(context, maxBytes int) string {
 	return w.diff("", o.shown)
 }
 
+// Texts are what was edited and what came of it, decoded.
+func (o Outcome) Texts() (before, after string) { return o.shown.before, o.shown.after }
+
 // maxText is how large a text may become.
 const maxText = 64 << 20
 
@@ -52,20 +57,12 @@ const maxText = 64 << 20
 // of the text, or none of them. Anchors name lines of the text as it was.
 // Errors are written for the model.
 func Apply(ctx context.Context, content []byte, edits []Edit) (Outcome, error) {
-	doc, err := text.Decode(content, "")
+	before, encoding, encode, err := open(content)
 	if err != nil {
 		return Outcome{}, err
 	}
-	before, encode := doc.Text, doc.Encode
-	if !doc.Lossless {
-		if doc.Encoding != text.UTF8 && doc.Encoding != text.UTF8BOM {
-			return Outcome{}, damaged(doc.Encoding)
-		}
-		// Bytes that are no characters stay what they are.
-		before, encode = string(content), func(text string) ([]byte, error) { return []byte(text), nil }
-	}
 	d := draft{original: before, text: before}
-	o := Outcome{Encoding: doc.Encoding}
+	o := Outcome{Encoding: encoding}
 	for i, e := range edits {
 		if err := ctx.Err(); err != nil {
 			return Outcome{}, err
@@ -90,4 +87,21 @@ func Apply(ctx context.Context, content []byte, edits []Edit) (Outcome, error) {
 	o.Spans = d.spans
 	o.shown = passage{before: before, after: d.text, spans: d.spans}
 	return o, nil
+}
+
+// open decodes content and returns how to turn it back. Bytes that are no
+// characters stay what they are, where that is possible.
+func open(content []byte) (decoded, encoding string, encode func(string) ([]byte, error), err error) {
+	asIs := func(text string) ([]byte, error) { return []byte(text), nil }
+	if utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 && !bytes.HasPrefix(content, []byte("\uFEFF")) {
+		return string(content), text.UTF8, asIs, nil // like most, and decoding would only take longer
+	}
+	doc, err := text.Decode(content, "")
+	switch {
+	case err != nil || doc.Lossless:
+		return doc.Text, doc.Encoding, doc.Encode, err
+	case doc.Encoding == text.UTF8, doc.Encoding == text.UTF8BOM:
+		return string(content), doc.Encoding, asIs, nil
+	}
+	return "", "", nil, damaged(doc.Encoding)
 }

@@ -42,6 +42,8 @@ func TestApply(t *testing.T) {
 		"tabs for 8 to 4 spaces":  {"\tx\n", "        x\n", "        y\n            z\n", "\ty\n\t\tz\n", []Rung{Indentation}},
 		"spaces for tabs":         {"    if x:\n        y()\n", "\tif x:\n\t\ty()\n", "\tif x:\n\t\ty()\n\t\tz()\n", "    if x:\n        y()\n        z()\n", []Rung{Indentation}},
 		"deeper, and with tabs":   {"\t\tif x {\n\t\t\ty()\n", "    if x {\n        y()\n", "    if x {\n        z()\n", "\t\tif x {\n\t\t\tz()\n", []Rung{Indentation}},
+		"tabs, from the margin":   {"f {\n\ta\n}\n", "f {\n    a\n}", "f {\n    a\n    b {\n        c\n    }\n}", "f {\n\ta\n\tb {\n\t\tc\n\t}\n}\n", []Rung{Indentation}},
+		"spaces, from the margin": {"f {\n  a\n}\n", "f {\n\ta\n}", "f {\n\tb\n}", "f {\n  b\n}\n", []Rung{Indentation}},
 		"indented, CRLF":          {"  a\r\n  b\r\n", "a\nb\n", "a\nx\ny\n", "  a\r\n  x\r\n  y\r\n", []Rung{Indentation}},
 		"curly quotes":            {"say(“hello”)\n", `say("hello")`, `say("hello!")`, "say(“hello!”)\n", []Rung{Punctuation}},
 		"new quotes are literal":  {"it’s\n", "it's", `it's "new"`, "it’s \"new\"\n", []Rung{Punctuation}},

@@ -99,9 +99,10 @@ func occurrences(text, old string) []int {
 		all = append(all, i+n)
 		i += n + len(old)
 	}
-	if len(all) == 1 {
-		if n := strings.Index(text[all[0]+1:], old); n >= 0 {
-			all = append(all, all[0]+1+n)
+	if len(all) == 1 { // one that overlaps it ends before two would
+		from := all[0] + 1
+		if n := strings.Index(text[from:min(len(text), from+2*len(old))], old); n >= 0 {
+			all = append(all, from+n)
 		}
 	}
 	return all

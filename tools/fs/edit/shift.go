@@ -79,23 +79,28 @@ func (s shift) of(indent string) (string, bool) {
 }
 
 // shifts are those that could be meant, the likeliest first.
-func shifts(given, have, wanted []string) []shift {
-	g, h := given[0], have[0]
-	if add, ok := strings.CutSuffix(h, g); ok {
-		return []shift{{add: add}}
+func shifts(given, have, wanted []string) (all []shift) {
+	if add, ok := strings.CutSuffix(have[0], given[0]); ok {
+		all = append(all, shift{add: add})
 	}
-	if cut, ok := strings.CutSuffix(g, h); ok {
-		return []shift{{cut: cut}}
+	if cut, ok := strings.CutSuffix(given[0], have[0]); ok {
+		all = append(all, shift{cut: cut})
 	}
-	if strings.Contains(h, "\t") {
-		return intoTabs(given, h, wanted)
+	for i, g := range given {
+		if g == "" {
+			continue
+		}
+		if strings.Contains(have[i], "\t") {
+			return append(all, intoTabs(given, g, have[i], wanted)...)
+		}
+		return append(all, intoSpaces(given[i:], have[i:])...)
 	}
-	return intoSpaces(given, have)
+	return all
 }
 
-// intoTabs finds out how many spaces were given for a tab: all indentations
-// must be multiples.
-func intoTabs(given []string, have string, wanted []string) (all []shift) {
+// intoTabs finds out how many spaces were given for a tab when have stands for
+// one of the given indentations: all must be multiples.
+func intoTabs(given []string, one, have string, wanted []string) (all []shift) {
 	common := 0
 	for _, list := range [][]string{given, wanted} {
 		for _, indent := range list {
@@ -106,7 +111,7 @@ func intoTabs(given []string, have string, wanted []string) (all []shift) {
 		if common%unit != 0 {
 			continue
 		}
-		s := shift{unit: unit, tabs: true, by: len(have) - len(given[0])/unit}
+		s := shift{unit: unit, tabs: true, by: len(have) - len(one)/unit}
 		if s.by == 0 {
 			return append([]shift{s}, all...)
 		}
@@ -123,7 +128,7 @@ func divisor(a, b int) int {
 }
 
 // intoSpaces finds out how many spaces the file has for a tab, from two
-// depths, or from one that is a usual number of spaces each.
+// depths, or from one that has a usual number of spaces for each.
 func intoSpaces(given, have []string) []shift {
 	tabs := len(given[0])
 	for i, g := range given {

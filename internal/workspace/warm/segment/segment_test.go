@@ -2,6 +2,7 @@ package segment
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -274,4 +275,69 @@ func TestCancelled(t *testing.T) {
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left over: %v", left)
 	}
+}
+
+// FuzzSegment damages a segment in a way that its sums do not show: whoever
+// reads it in a Guard is safe.
+func FuzzSegment(f *testing.F) {
+	c := randomCorpus(rand.New(rand.NewPCG(6, 1)), 60)
+	dir := f.TempDir()
+	c.write(f, filepath.Join(dir, "good"), 1<<30, nil, nil)
+	good, err := os.ReadFile(filepath.Join(dir, "good"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(uint32(0), uint64(1))
+	for i := range 12 {
+		f.Add(uint32(len(good)-trailerLen+40+8*(i%8)), uint64(1)<<(5*i))
+	}
+	re, err := syntax.Parse("alpha.*(beta|gamma)|rare", syntax.Perl)
+	if err != nil {
+		f.Fatal(err)
+	}
+	q := trigram.Of(re)
+	f.Fuzz(func(t *testing.T, at uint32, change uint64) {
+		data := slices.Clone(good)
+		for i := range 8 {
+			data[(int(at)+i)%len(data)] ^= byte(change >> (8 * i))
+		}
+		sums := data[len(data)-8:]
+		binary.LittleEndian.PutUint32(sums, sum(data[:len(data)-trailerLen]))
+		binary.LittleEndian.PutUint32(sums[4:], sum(data[len(data)-trailerLen:len(data)-4]))
+		path := filepath.Join(t.TempDir(), "bad")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Open(path, Digest{1})
+		if err != nil {
+			return
+		}
+		defer s.Close()
+		for _, use := range []func(){
+			func() { s.Eval(q, 0, uint32(s.Len())) },
+			func() { s.Eval(q, 5, 1<<31) },
+			func() { s.Range("a/b") },
+			func() {
+				for n := range uint32(s.Len()) {
+					_, _, _ = s.AppendName(nil, n), s.Stamp(n), s.Flags(n)
+				}
+			},
+			func() {
+				if d, ok := s.Dir("a"); ok {
+					s.Find(d, "f1.txt")
+				}
+			},
+			func() {
+				older := &Older{Segment: s, Now: make([]uint32, s.Len())}
+				for {
+					if _, err := older.next(); err != nil {
+						return
+					}
+					older.numbers(nil)
+				}
+			},
+		} {
+			_ = Guard(use)
+		}
+	})
 }

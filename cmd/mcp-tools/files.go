@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+)
+
+// openFiles makes the workspace, which opens nothing until it is asked for a
+// file.
+func (h *house) openFiles(context.Context) error {
+	c := h.loaded.Config.Workspace
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // then ~ means nothing
+	}
+	o := workspace.Options{
+		Data: h.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller), HardLinks: workspace.HardLinks(c.HardLinks),
+		Deny: append(workspace.DefaultDeny(), c.Deny...), Protect: append(workspace.DefaultProtect(), c.Protect...),
+		History: history.Limits{Age: time.Duration(c.HistoryAge), Bytes: int64(c.HistoryBytes)}, Log: h.log,
+	}
+	for _, r := range c.Roots {
+		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: r.Name, Path: r.Path, Write: r.Write})
+	}
+	if c.Index == "auto" {
+		o.IndexMemory = int64(c.IndexMemory)
+	}
+	if h.files, err = workspace.New(o); err != nil {
+		return err
+	}
+	h.onClose(h.files.Close)
+	return nil
+}
+
+// recoverFiles finishes, or takes back, what a crash left half done. It does
+// not keep the first client waiting.
+func (h *house) recoverFiles(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := h.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			h.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
+		}
+	}()
+	return func() { cancel(); <-done }
+}

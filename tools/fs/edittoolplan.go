@@ -1,0 +1,170 @@
+package fs
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
+	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+)
+
+// An editing is one call of edit.
+type editing struct {
+	edits     []edit.Edit
+	ifVersion string
+
+	known   string // the version the session knows
+	wasRead bool   // it knows one
+
+	name    string
+	created bool
+	version string // before; "" when nobody asks for it
+	after   string
+	outcome edit.Outcome
+	// hashing ends when version and after are known. On a file of 5 MB each
+	// takes as long as finding the place.
+	hashing sync.WaitGroup
+}
+
+// plan makes the edits in f and returns what it is to hold then.
+func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
+	e.name = f.Name
+	if !f.Exists {
+		return e.create()
+	}
+	if f.Size > edit.MaxWhole {
+		return e.stream(ctx, f)
+	}
+	before := make([]byte, f.Size)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, f.Size), before); err != nil {
+		return nil, fmt.Errorf("reading what is edited: %w", err)
+	}
+	if e.ifVersion != "" {
+		e.version = VersionOf(before)
+	} else if e.wasRead {
+		e.hashing.Go(func() { e.version = VersionOf(before) })
+	}
+	if err := e.current(); err != nil {
+		return nil, err
+	}
+	kind := text.Sniff(before[:min(len(before), sniffed)], e.name)
+	if kind.Binary() && (kind.MIME != "" || !utf8.Valid(before)) {
+		return nil, tools.Errorf(tools.Invalid, "%q is no text: %s", e.name, kind.Name).
+			Try("change it with a program for such files")
+	}
+	var err error
+	if e.outcome, err = edit.Apply(ctx, before, e.edits); err != nil {
+		return nil, err
+	}
+	if e.masked() {
+		if err := unmasked(e.outcome.Texts()); err != nil {
+			return nil, err
+		}
+	}
+	return bytes.NewReader(e.outcome.Content), nil
+}
+
+// sniffed is how much of a file is looked at to tell what it is.
+const sniffed = 4 << 10
+
+// create makes the file when that is what an edit without an old text means.
+func (e *editing) create() (io.Reader, error) {
+	first := e.edits[0]
+	if len(e.edits) > 1 || first.Old != "" || first.At != "" || first.New == "" || e.ifVersion != "" {
+		return nil, tools.Errorf(tools.NotFound, "no file %q", e.name).
+			Try("call glob to find it, or write_file to create it")
+	}
+	if err := unmasked("", first.New); err != nil {
+		return nil, err
+	}
+	e.created = true
+	e.outcome.Content = []byte(first.New)
+	return strings.NewReader(first.New), nil
+}
+
+// stream edits a file that is too large to be held in memory.
+func (e *editing) stream(ctx context.Context, f *File) (io.Reader, error) {
+	if len(e.edits) > 1 {
+		return nil, tools.Errorf(tools.TooLarge, "%q has %s; several edits at once are for files of up to %s", e.name, size(f.Size), size(edit.MaxWhole)).
+			Try("make them one by one")
+	}
+	if e.ifVersion != "" || e.wasRead {
+		var err error
+		if e.version, err = Version(f, f.Size, f.Stamp); err != nil {
+			return nil, err
+		}
+	}
+	if err := e.current(); err != nil {
+		return nil, err
+	}
+	if err := unmasked(e.edits[0].Old, e.edits[0].New); err != nil {
+		return nil, err
+	}
+	content, outcome, err := edit.Stream(ctx, f, f.Size, e.edits[0])
+	e.outcome = outcome
+	return content, err
+}
+
+// current refuses to edit another version than the one that was asked for.
+func (e *editing) current() error {
+	if e.ifVersion == "" || e.ifVersion == e.version {
+		return nil
+	}
+	return tools.Errorf(tools.Conflict, "%q has version %s, not %s", e.name, e.version, e.ifVersion).
+		Try("read it again, then edit")
+}
+
+// stale reports whether the session knew another version than was there.
+func (e *editing) stale() bool { return e.wasRead && e.version != "" && e.known != e.version }
+
+// versionAfter is the version of what was written, "" when it is not known.
+func (e *editing) versionAfter(done Changed) (string, error) {
+	if n := int64(len(e.outcome.Content)); done.Size == n && n <= VersionedWhole {
+		return e.after, nil
+	}
+	return versionAfter(e.outcome.Content, done)
+}
+
+// masked reports whether an edit brings a mask.
+func (e *editing) masked() bool {
+	for _, one := range e.edits {
+		if scrub.HasMask(one.New) {
+			return true
+		}
+	}
+	return false
+}
+
+// unmasked refuses to put a mask where a secret was.
+func unmasked(before, after string) error {
+	if err := scrub.CheckNoMask(before, after); err != nil {
+		return tools.Errorf(tools.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// summary is the name of the file, and how much was replaced and how it was
+// found.
+func (e *editing) summary() string {
+	text := e.name + ": " + counted(e.outcome.Replaced, "replacement", "replacements")
+	var how []string
+	for _, rung := range e.outcome.Rungs {
+		how = append(how, rung.String())
+	}
+	if how != nil {
+		text += " (matched " + strings.Join(how, ", ") + ")"
+	}
+	return text
+}
+
+func (e *editing) diff() string {
+	const lines, most = 2, 2000
+	return e.outcome.Diff(lines, most)
+}
