@@ -210,6 +210,10 @@ func (c *checkup) checkWorkspace() {
 		c.fail(check, "", "%v", err)
 		return
 	}
+	if dir == "" {
+		c.warn(check, "choose one with --workspace", "none: this is the root directory, so the file tools have nothing to work on")
+		return
+	}
 	if _, err := os.ReadDir(dir); err != nil {
 		c.fail(check, "mend its mode, or choose another with --workspace", "%s cannot be read: %v", dir, err)
 		return

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -25,6 +26,24 @@ func estimateTokens(text string) int {
 		n += tokens
 	}
 	return n
+}
+
+// toolTokens is what a tool costs its model: clients hand over its name, its
+// description and its schema, and keep title, annotations and _meta.
+func toolTokens(described []byte) int {
+	var read struct {
+		Name        string          `json:"name"`
+		Description string          `json:"description"`
+		InputSchema json.RawMessage `json:"inputSchema"`
+	}
+	if json.Unmarshal(described, &read) != nil {
+		return estimateTokens(string(described))
+	}
+	text, err := json.Marshal(read)
+	if err != nil {
+		return estimateTokens(string(described))
+	}
+	return estimateTokens(string(text))
 }
 
 // piece measures the first piece of text, which is not empty: its length in

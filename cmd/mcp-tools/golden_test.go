@@ -97,9 +97,8 @@ func TestWhatEachProfileCosts(t *testing.T) {
 	}
 	var b strings.Builder
 	for _, p := range rules.Profiles() {
-		list, names := profileList(t, set, rules, p.Name)
-		tokens := estimateTokens(list)
-		fmt.Fprintf(&b, "%s: %d tools, %d bytes, about %d tokens\n", p.Name, len(names), len(list), tokens)
+		names, bytes, tokens := profileCost(t, set, rules, p.Name)
+		fmt.Fprintf(&b, "%s: %d tools, %d bytes, about %d tokens for the model\n", p.Name, len(names), bytes, tokens)
 		for _, name := range names {
 			fmt.Fprintf(&b, "  %s\n", name)
 		}
@@ -116,9 +115,8 @@ func TestWhatEachProfileCosts(t *testing.T) {
 	golden(t, filepath.Join("..", "..", "testdata", "profiles.txt"), []byte(b.String()))
 }
 
-func profileList(t *testing.T, set *tools.Set, rules *policy.Policy, profile string) (list string, names []string) {
+func profileCost(t *testing.T, set *tools.Set, rules *policy.Policy, profile string) (names []string, bytes, tokens int) {
 	t.Helper()
-	var parts []string
 	for tool := range set.All() {
 		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec) == policy.Deny {
 			continue
@@ -127,9 +125,9 @@ func profileList(t *testing.T, set *tools.Set, rules *policy.Policy, profile str
 		if err != nil {
 			t.Fatal(err)
 		}
-		parts, names = append(parts, string(described)), append(names, tool.Spec.Name)
+		names, bytes, tokens = append(names, tool.Spec.Name), bytes+len(described), tokens+toolTokens(described)
 	}
-	return `{"tools":[` + strings.Join(parts, ",") + `]}`, names
+	return names, bytes, tokens
 }
 
 // TestReadmeListsTheTools keeps the README's table true.

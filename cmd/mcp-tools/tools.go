@@ -127,7 +127,7 @@ func (v *view) describe(name string) (description, error) {
 	return description{
 		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
 		Profile: v.policy.ProfileOf(caller), Verdict: v.policy.Verdict(caller, t.Spec),
-		Bytes: len(raw), Tokens: estimateTokens(string(raw)),
+		Bytes: len(raw), Tokens: toolTokens(raw),
 	}, err
 }
 
@@ -201,10 +201,11 @@ func (v *view) weigh() (weights, error) {
 			return weights{}, err
 		}
 		described = append(described, raw)
-		sum.Tools = append(sum.Tools, weight{t.Spec.Name, len(raw), estimateTokens(string(raw))})
+		tokens := toolTokens(raw)
+		sum.Tools = append(sum.Tools, weight{t.Spec.Name, len(raw), tokens})
+		sum.Tokens += tokens
 	}
-	list := `{"tools":[` + string(bytes.Join(described, []byte(","))) + `]}`
-	sum.Bytes, sum.Tokens = len(list), estimateTokens(list)
+	sum.Bytes = len(`{"tools":[` + string(bytes.Join(described, []byte(","))) + `]}`)
 	return sum, nil
 }
 
@@ -216,6 +217,6 @@ func (s weights) print(w io.Writer, paint painter) error {
 	if err := paint.columns(w, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "Tokens are an estimate of o200k_base.")
+	_, err := fmt.Fprintln(w, "Bytes are those of tools/list. Tokens are an estimate (o200k_base) of what clients hand to the model: names, descriptions and schemas.")
 	return err
 }

@@ -275,10 +275,16 @@ func (h *house) stdioCaller(transport string) (server.Access, error) {
 	}}, nil
 }
 
+// workspaceDir is the directory that was chosen, or else the current one.
+// Desktop programs start us in the root directory: that is nobody's choice, and
+// no workspace.
 func workspaceDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return "", err
+	}
+	if dir == "" && abs == filepath.Dir(abs) {
+		return "", nil
 	}
 	info, err := os.Stat(abs)
 	if err != nil || !info.IsDir() {

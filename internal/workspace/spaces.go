@@ -45,7 +45,7 @@ func (w *Workspace) space(ctx context.Context) (*space, error) {
 	}
 	if !filepath.IsAbs(dir) {
 		return nil, tools.Errorf(tools.Unavailable, "this caller has no workspace, so there are no files").
-			Try("do without files; the operator gives callers a workspace in the settings")
+			Try("do without files, or have the server started with --workspace DIR")
 	}
 	var err error
 	if s.home, err = s.openHome(filepath.Clean(dir)); err == nil && s.home.whole {

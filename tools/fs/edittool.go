@@ -129,7 +129,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tools.Result, error) 
 	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*File) ([]Change, error) {
 		change, err := look(files[0])
 		if err == nil { // while the file is written
-			e.hashing.Go(func() { e.after = VersionOf(e.outcome.Content) })
+			e.hashing.Go(func() { e.after = versionOf(e.outcome.Content) })
 		}
 		return []Change{change}, err
 	})

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
@@ -26,7 +25,7 @@ type editor struct {
 	t     testing.TB
 	ctx   context.Context
 	dir   string
-	files *workspace.Workspace
+	files fs.Files
 	seen  *fs.Seen
 }
 
@@ -335,5 +334,35 @@ func BenchmarkEdit5MB(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+func TestEditLargeFiles(t *testing.T) {
+	e := newEditor(t)
+	e.put("large.txt", strings.Repeat("some line of text\n", 1_000_000)+"the end\n")
+	edits := []map[string]any{{"old_string": "the end", "new_string": "x"}, {"old_string": "x", "new_string": "y"}}
+	for name, c := range map[string]struct {
+		args map[string]any
+		want string
+	}{
+		"several":       {map[string]any{"edits": edits}, "several edits at once are for files of up to 17 MB"},
+		"another one":   {map[string]any{"old_string": "the end", "new_string": "x", "if_version": "aaaaaaaa"}, "has version "},
+		"a mask":        {map[string]any{"old_string": "the end", "new_string": "[REDACTED]"}, "stands for a secret"},
+		"many":          {map[string]any{"old_string": "some", "new_string": "x"}, "there 200000 times or more"},
+		"not the bytes": {map[string]any{"old_string": "text\r\nthe end", "new_string": "x"}, "only the exact bytes"},
+	} {
+		c.args["path"] = "large.txt"
+		if _, err := e.edit(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(e.ctx)
+	cancel()
+	e.ctx = ctx
+	if _, err := e.edit(map[string]any{"path": "large.txt", "old_string": "the end", "new_string": "x"}); tools.AsError(err).Kind != tools.Cancelled {
+		t.Errorf("cancelled: %v", err)
+	}
+	if got := e.get("large.txt"); !strings.HasSuffix(got, "text\nthe end\n") {
+		t.Errorf("it ends with %q", got[len(got)-20:])
 	}
 }

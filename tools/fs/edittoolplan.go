@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -42,24 +41,23 @@ func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
 	if f.Size > edit.MaxWhole {
 		return e.stream(ctx, f)
 	}
-	before := make([]byte, f.Size)
-	if _, err := io.ReadFull(io.NewSectionReader(f, 0, f.Size), before); err != nil {
-		return nil, fmt.Errorf("reading what is edited: %w", err)
+	before, err := whole(f)
+	if err != nil {
+		return nil, err
 	}
 	if e.ifVersion != "" {
-		e.version = VersionOf(before)
+		e.version = versionOf(before)
 	} else if e.wasRead {
-		e.hashing.Go(func() { e.version = VersionOf(before) })
+		e.hashing.Go(func() { e.version = versionOf(before) })
 	}
 	if err := e.current(); err != nil {
 		return nil, err
 	}
-	kind := text.Sniff(before[:min(len(before), sniffed)], e.name)
-	if kind.Binary() && (kind.MIME != "" || !utf8.Valid(before)) {
+	kind := text.Sniff([]byte(before[:min(len(before), sniffed)]), e.name)
+	if kind.Binary() && (kind.MIME != "" || !utf8.ValidString(before)) {
 		return nil, tools.Errorf(tools.Invalid, "%q is no text: %s", e.name, kind.Name).
 			Try("change it with a program for such files")
 	}
-	var err error
 	if e.outcome, err = edit.Apply(ctx, before, e.edits); err != nil {
 		return nil, err
 	}
@@ -68,7 +66,30 @@ func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
 			return nil, err
 		}
 	}
-	return bytes.NewReader(e.outcome.Content), nil
+	return strings.NewReader(e.outcome.Content), nil
+}
+
+// whole reads all of a file that is not too large.
+func whole(f *File) (string, error) {
+	var b strings.Builder
+	b.Grow(int(f.Size))
+	n, err := io.Copy(&b, io.NewSectionReader(f, 0, f.Size))
+	if err == nil && n < f.Size {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return "", fmt.Errorf("reading what is edited: %w", err)
+	}
+	return b.String(), nil
+}
+
+// versionOf is [VersionOf] without a copy.
+func versionOf(content string) string {
+	version, err := Version(strings.NewReader(content), int64(len(content)), "")
+	if err != nil { // which memory does not give
+		return ""
+	}
+	return version
 }
 
 // sniffed is how much of a file is looked at to tell what it is.
@@ -85,7 +106,7 @@ func (e *editing) create() (io.Reader, error) {
 		return nil, err
 	}
 	e.created = true
-	e.outcome.Content = []byte(first.New)
+	e.outcome.Content = first.New
 	return strings.NewReader(first.New), nil
 }
 
@@ -124,12 +145,16 @@ func (e *editing) current() error {
 // stale reports whether the session knew another version than was there.
 func (e *editing) stale() bool { return e.wasRead && e.version != "" && e.known != e.version }
 
-// versionAfter is the version of what was written, "" when it is not known.
+// versionAfter is the version of what was written, "" when it is not known
+// because something keeps the file in its own way.
 func (e *editing) versionAfter(done Changed) (string, error) {
-	if n := int64(len(e.outcome.Content)); done.Size == n && n <= VersionedWhole {
+	switch {
+	case done.Size > VersionedWhole:
+		return Version(nil, done.Size, done.Stamp) // reads nothing
+	case done.Size == int64(len(e.outcome.Content)):
 		return e.after, nil
 	}
-	return versionAfter(e.outcome.Content, done)
+	return "", nil
 }
 
 // masked reports whether an edit brings a mask.

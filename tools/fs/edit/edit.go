@@ -14,9 +14,9 @@
 package edit
 
 import (
-	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
@@ -33,7 +33,7 @@ type Edit struct {
 
 // An Outcome tells what edits did.
 type Outcome struct {
-	Content  []byte // what the text became, in its encoding
+	Content  string // what the text became, in its encoding
 	Encoding string
 	Replaced int    // places
 	Rungs    []Rung // those other than Exact that were needed
@@ -56,7 +56,7 @@ const maxText = 64 << 20
 // Apply makes the edits one after the other, each in what the one before made
 // of the text, or none of them. Anchors name lines of the text as it was.
 // Errors are written for the model.
-func Apply(ctx context.Context, content []byte, edits []Edit) (Outcome, error) {
+func Apply(ctx context.Context, content string, edits []Edit) (Outcome, error) {
 	before, encoding, encode, err := open(content)
 	if err != nil {
 		return Outcome{}, err
@@ -91,17 +91,22 @@ func Apply(ctx context.Context, content []byte, edits []Edit) (Outcome, error) {
 
 // open decodes content and returns how to turn it back. Bytes that are no
 // characters stay what they are, where that is possible.
-func open(content []byte) (decoded, encoding string, encode func(string) ([]byte, error), err error) {
-	asIs := func(text string) ([]byte, error) { return []byte(text), nil }
-	if utf8.Valid(content) && bytes.IndexByte(content, 0) < 0 && !bytes.HasPrefix(content, []byte("\uFEFF")) {
-		return string(content), text.UTF8, asIs, nil // like most, and decoding would only take longer
+func open(content string) (decoded, encoding string, encode func(string) (string, error), err error) {
+	asIs := func(text string) (string, error) { return text, nil }
+	if utf8.ValidString(content) && strings.IndexByte(content, 0) < 0 && !strings.HasPrefix(content, "\uFEFF") {
+		return content, text.UTF8, asIs, nil // like most, and decoding would only take longer
 	}
-	doc, err := text.Decode(content, "")
+	doc, err := text.Decode([]byte(content), "")
 	switch {
-	case err != nil || doc.Lossless:
-		return doc.Text, doc.Encoding, doc.Encode, err
+	case err != nil:
+		return "", "", nil, err
+	case doc.Lossless:
+		return doc.Text, doc.Encoding, func(text string) (string, error) {
+			data, err := doc.Encode(text)
+			return string(data), err
+		}, nil
 	case doc.Encoding == text.UTF8, doc.Encoding == text.UTF8BOM:
-		return string(content), doc.Encoding, asIs, nil
+		return content, doc.Encoding, asIs, nil
 	}
 	return "", "", nil, damaged(doc.Encoding)
 }

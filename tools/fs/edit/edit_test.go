@@ -1,9 +1,9 @@
 package edit
 
 import (
-	"bytes"
 	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -55,11 +55,11 @@ func TestApply(t *testing.T) {
 		"bytes that are no UTF-8": {"\xffa b ééééééééééé\n", "b", "ü", "\xffa ü ééééééééééé\n", nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Apply(t.Context(), []byte(c.before), []Edit{{Old: c.old, New: c.new}})
+			got, err := Apply(t.Context(), c.before, []Edit{{Old: c.old, New: c.new}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(c.want, string(got.Content)); diff != "" {
+			if diff := cmp.Diff(c.want, got.Content); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 			if !slices.Equal(got.Rungs, c.rungs) || got.Replaced != 1 {
@@ -87,13 +87,13 @@ func TestApplyInEncodings(t *testing.T) {
 		if err != nil {
 			t.Fatal(encoding, err)
 		}
-		got, err := Apply(t.Context(), data, []Edit{{Old: "first\n" + sample, New: "first\nsecond"}})
+		got, err := Apply(t.Context(), string(data), []Edit{{Old: "first\n" + sample, New: "first\nsecond"}})
 		if err != nil {
 			t.Errorf("%s: %v", encoding, err)
 			continue
 		}
 		want, _ := doc.Encode(strings.Replace(before, sample, "second", 1))
-		if !bytes.Equal(want, got.Content) {
+		if string(want) != got.Content {
 			t.Errorf("%s: want %q, got %q", encoding, want, got.Content)
 		}
 	}
@@ -119,23 +119,24 @@ func TestSeveralEdits(t *testing.T) {
 		"with the text":    {"a\nb\n", []Edit{{At: at("b", 2) + "|b", New: "c"}}, "a\nc\n", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := Apply(t.Context(), []byte(c.before), c.edits)
+			got, err := Apply(t.Context(), c.before, c.edits)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if string(got.Content) != c.want || got.Replaced != c.n {
+			if got.Content != c.want || got.Replaced != c.n {
 				t.Errorf("%d places: %q", got.Replaced, got.Content)
 			}
-			if after, err := applied(c.before, Unified("", []byte(c.before), got.Content, 1, 0)); err != nil || after != c.want {
+			if after, err := applied(c.before, Unified("", []byte(c.before), []byte(got.Content), 1, 0)); err != nil || after != c.want {
 				t.Errorf("its diff: %v", err)
 			}
-			checkSpans(t, c.before, string(got.Content), got.Spans)
+			checkSpans(t, c.before, got.Content, got.Spans)
 		})
 	}
 }
 
+// at is the anchor of the n-th line.
 func at(line string, n int) string {
-	return strings.Repeat("0", 0) + string(rune('0'+n)) + "#" + text.Anchor([]byte(line))
+	return strconv.Itoa(n) + "#" + text.Anchor([]byte(line))
 }
 
 // checkSpans looks whether everything around the spans is the same.
@@ -187,7 +188,7 @@ func TestApplyRefuses(t *testing.T) {
 		"grows too much":      {strings.Repeat("a", 1000), []Edit{{Old: "a", New: strings.Repeat("b", 100_000), All: true}}, "too_large: the text would become longer than 64 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := Apply(t.Context(), []byte(c.before), c.edits)
+			_, err := Apply(t.Context(), c.before, c.edits)
 			var known *tools.Error
 			if !errors.As(err, &known) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
@@ -200,7 +201,7 @@ func TestApplyRefuses(t *testing.T) {
 }
 
 func TestMovedLinesAreShown(t *testing.T) {
-	_, err := Apply(t.Context(), []byte(program), []Edit{{At: at("elsewhere", 6), New: "x"}})
+	_, err := Apply(t.Context(), program, []Edit{{At: at("elsewhere", 6), New: "x"}})
 	lines := strings.Split(program, "\n")
 	want := "use these anchors: 3#" + text.Anchor([]byte(lines[2])) + " 4#"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\n\tif name == \"\" {\n") {
@@ -209,7 +210,7 @@ func TestMovedLinesAreShown(t *testing.T) {
 }
 
 func TestOutcomeShowsWhatChanged(t *testing.T) {
-	got, err := Apply(t.Context(), []byte("a\r\nb\r\nc\r\nd\r\n"), []Edit{{Old: "b", New: "x"}})
+	got, err := Apply(t.Context(), "a\r\nb\r\nc\r\nd\r\n", []Edit{{Old: "b", New: "x"}})
 	if err != nil {
 		t.Fatal(err)
 	}

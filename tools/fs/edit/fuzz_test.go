@@ -29,7 +29,7 @@ func FuzzLadder(f *testing.F) {
 		f.Add([]byte(s.content), s.old, s.new, s.all)
 	}
 	f.Fuzz(func(t *testing.T, content []byte, old, new string, all bool) {
-		got, err := Apply(t.Context(), content, []Edit{{Old: old, New: new, All: all}})
+		got, err := Apply(t.Context(), string(content), []Edit{{Old: old, New: new, All: all}})
 		if err != nil {
 			var known *tools.Error
 			if !errors.As(err, &known) && strings.ToValidUTF8(new, "") == new {
@@ -37,8 +37,8 @@ func FuzzLadder(f *testing.F) {
 			}
 			return
 		}
-		diff := Unified("", content, got.Content, 2, 0)
-		if after, err := applied(string(content), diff); err != nil || after != string(got.Content) {
+		diff := Unified("", content, []byte(got.Content), 2, 0)
+		if after, err := applied(string(content), diff); err != nil || after != got.Content {
 			t.Fatalf("%v: %q does not lead to %q:\n%s", err, content, got.Content, diff)
 		}
 		checkOutside(t, content, got)
@@ -75,8 +75,8 @@ func checkOutside(t *testing.T, content []byte, got Outcome) {
 		return // the cut is within a character
 	}
 	tail = tail[len(mark):]
-	if !bytes.HasPrefix(content, head) || !bytes.HasPrefix(got.Content, head) ||
-		!bytes.HasSuffix(content, tail) || !bytes.HasSuffix(got.Content, tail) {
+	if !bytes.HasPrefix(content, head) || !strings.HasPrefix(got.Content, string(head)) ||
+		!bytes.HasSuffix(content, tail) || !strings.HasSuffix(got.Content, string(tail)) {
 		t.Fatalf("%q became %q", content, got.Content)
 	}
 }

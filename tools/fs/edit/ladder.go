@@ -171,7 +171,7 @@ func (s step) indented(text, old, new string) []match {
 	var found, second []match
 	from, start := 0, 0 // a place in hay, and where its line begins in text
 	next := 0
-	for work := 64 << 20; len(found) < maxPlaces; work -= len(needle) {
+	for work := 16 << 20; len(found) < maxPlaces; work -= len(needle) + 64 {
 		n := strings.Index(hay[next:], needle)
 		if n < 0 {
 			break
