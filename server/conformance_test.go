@@ -11,11 +11,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // TestConformance lets the protocol's own conformance suite judge our server.
@@ -23,7 +24,7 @@ import (
 // MCP_TOOLS_CONFORMANCE_RUNS says how often each revision is run.
 func TestConformance(t *testing.T) {
 	if testing.Short() {
-		lacking(t, "the conformance suite takes some seconds, and -short was given")
+		needtest.Lacking(t, "node", "the conformance suite takes some seconds, and -short was given")
 	}
 	node, suite := installSuite(t)
 	runs, err := strconv.Atoi(cmp.Or(os.Getenv("MCP_TOOLS_CONFORMANCE_RUNS"), "1"))
@@ -40,17 +41,6 @@ func TestConformance(t *testing.T) {
 	}
 }
 
-// lacking skips a test for want of something, unless MCP_TOOLS_REQUIRE, a list
-// of what must be there, says that this is a failure.
-func lacking(t *testing.T, why string) {
-	t.Helper()
-	required := strings.Split(os.Getenv("MCP_TOOLS_REQUIRE"), ",")
-	if slices.Contains(required, "all") || slices.Contains(required, "node") {
-		t.Fatal(why)
-	}
-	t.Skip(why)
-}
-
 // installSuite returns the paths of Node and of the suite.
 func installSuite(t *testing.T) (node, suite string) {
 	t.Helper()
@@ -62,7 +52,7 @@ func installSuite(t *testing.T) (node, suite string) {
 	install.WaitDelay = time.Second
 	out, err := install.Output()
 	if err != nil {
-		lacking(t, fmt.Sprintf("the conformance suite is not there: %v\n%s", err, complaints.Bytes()))
+		needtest.Lacking(t, "node", fmt.Sprintf("the conformance suite is not there: %v\n%s", err, complaints.Bytes()))
 	}
 	node, suite, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return node, suite

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
@@ -21,9 +22,9 @@ import (
 const everything = 10_000_000
 
 // BenchmarkSearchAgainstRipgrep searches the Go tree and the module cache. The
-// two take turns; x_of_rg is our time as a multiple of that of an rg process.
+// two take turns; x_of_peer is our time as a multiple of that of an rg process.
 func BenchmarkSearchAgainstRipgrep(b *testing.B) {
-	rg := peer(b, "rg")
+	rg := needtest.Program(b, "rg")
 	for name, dir := range goTrees(b) {
 		for _, indexed := range []bool{false, true} {
 			w, ctx := searched(b, dir, indexed)
@@ -58,7 +59,7 @@ func BenchmarkSearchAgainstRipgrep(b *testing.B) {
 
 // BenchmarkGlobAgainstFd finds files by their names.
 func BenchmarkGlobAgainstFd(b *testing.B) {
-	fd := peer(b, "fd", "fdfind")
+	fd := needtest.Program(b, "fd", "fdfind")
 	for name, dir := range goTrees(b) {
 		for _, indexed := range []bool{false, true} {
 			w, ctx := searched(b, dir, indexed)
@@ -78,17 +79,6 @@ func state(indexed bool) string {
 		return "warm"
 	}
 	return "cold"
-}
-
-func peer(b *testing.B, names ...string) string {
-	b.Helper()
-	for _, name := range names {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	b.Skipf("%s is not installed", strings.Join(names, " or "))
-	return ""
 }
 
 func goTrees(b *testing.B) map[string]string {

@@ -345,7 +345,7 @@ func TestEditLargeFiles(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		"several":       {map[string]any{"edits": edits}, "several edits at once are for files of up to 17 MB"},
+		"several":       {map[string]any{"edits": edits}, "several edits at once are for files of up to 16 MB"},
 		"another one":   {map[string]any{"old_string": "the end", "new_string": "x", "if_version": "aaaaaaaa"}, "has version "},
 		"a mask":        {map[string]any{"old_string": "the end", "new_string": "[REDACTED]"}, "stands for a secret"},
 		"many":          {map[string]any{"old_string": "some", "new_string": "x"}, "there 200000 times or more"},

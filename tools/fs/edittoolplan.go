@@ -113,7 +113,7 @@ func (e *editing) create() (io.Reader, error) {
 // stream edits a file that is too large to be held in memory.
 func (e *editing) stream(ctx context.Context, f *File) (io.Reader, error) {
 	if len(e.edits) > 1 {
-		return nil, tools.Errorf(tools.TooLarge, "%q has %s; several edits at once are for files of up to %s", e.name, size(f.Size), size(edit.MaxWhole)).
+		return nil, tools.Errorf(tools.TooLarge, "%q has %s; several edits at once are for files of up to %d MB", e.name, size(f.Size), edit.MaxWhole>>20).
 			Try("make them one by one")
 	}
 	if e.ifVersion != "" || e.wasRead {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
@@ -85,10 +86,7 @@ func shown(found fs.Found, groups bool) string {
 }
 
 func TestAgainstRipgrep(t *testing.T) {
-	rg, err := exec.LookPath("rg")
-	if err != nil {
-		t.Skip("no rg to compare with")
-	}
+	rg := needtest.Program(t, "rg")
 	dir := t.TempDir()
 	names := corpus(t, dir)
 	r := openRoot(t, dir)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // A gitTree is a tree of files with git's view of what is ignored in it.
@@ -19,9 +21,7 @@ type gitTree struct {
 
 func newGitTree(t *testing.T) *gitTree {
 	t.Helper()
-	if _, err := exec.LookPath("git"); err != nil {
-		t.Skip("git is not installed")
-	}
+	needtest.Program(t, "git")
 	g := &gitTree{dir: t.TempDir(), names: map[string]bool{}}
 	if out, err := exec.Command("git", "init", "-q", g.dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

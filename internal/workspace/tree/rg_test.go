@@ -12,15 +12,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // rgFiles are the files that ripgrep sees beneath a directory.
 func rgFiles(t testing.TB, dir, sub string, flags ...string) []string {
 	t.Helper()
-	rg, err := exec.LookPath("rg")
-	if err != nil {
-		t.Skip("rg is not installed")
-	}
+	rg := needtest.Program(t, "rg")
 	args := append([]string{"--files", "--null", "--no-ignore-global", "--no-config"}, flags...)
 	cmd := exec.Command(rg, append(args, "./"+sub)...)
 	cmd.Dir = dir

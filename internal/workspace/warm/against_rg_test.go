@@ -6,15 +6,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/find"
 )
 
 // BenchmarkSearch searches with the index, turn by turn with ripgrep, and
 // reports medians.
 func BenchmarkSearch(b *testing.B) {
-	if _, err := exec.LookPath("rg"); err != nil {
-		b.Skip(err)
-	}
+	needtest.Program(b, "rg")
 	w := benchTree(b)
 	w.start()
 	for _, p := range []struct {

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 func TestUnified(t *testing.T) {
@@ -80,10 +82,7 @@ func TestUnifiedLeadsToAfter(t *testing.T) {
 
 // TestPatchUnderstandsUs asks the program that everybody has.
 func TestPatchUnderstandsUs(t *testing.T) {
-	program, err := exec.LookPath("patch")
-	if err != nil {
-		t.Skip("no patch program")
-	}
+	program := needtest.Program(t, "patch")
 	random := rand.New(rand.NewPCG(3, 4))
 	dir := t.TempDir()
 	for range 20 {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 )
 
@@ -123,9 +124,7 @@ func TestAgreesWithGitAndDiff(t *testing.T) {
 		t.Skip("starts a few hundred programs")
 	}
 	for _, program := range []string{"git", "diff"} {
-		if _, err := exec.LookPath(program); err != nil {
-			t.Skipf("%s is not installed", program)
-		}
+		needtest.Program(t, program)
 	}
 	const rounds = 40
 	r := rand.New(rand.NewPCG(1, 2))
