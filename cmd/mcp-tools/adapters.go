@@ -105,7 +105,7 @@ func words() telemetry.Words {
 
 // newScrubber makes the scrubber that the settings describe, and gives it the
 // secrets that it must know by value.
-func newScrubber(c config.Scrub, lookup func(string) (string, bool)) (*scrub.Scrubber, error) {
+func newScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
 	rules := make([]scrub.Rule, 0, len(c.Rules))
 	for _, r := range c.Rules {
 		rules = append(rules, scrub.Rule{Name: r.Name, Pattern: r.Pattern})
@@ -114,5 +114,5 @@ func newScrubber(c config.Scrub, lookup func(string) (string, bool)) (*scrub.Scr
 	if err != nil {
 		return nil, err
 	}
-	return s, setSecrets(s, c, lookup)
+	return s, setSecrets(s, c, from)
 }

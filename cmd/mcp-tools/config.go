@@ -58,7 +58,7 @@ is 2 when serve would not start.`,
 				return a.showProblems(err)
 			}
 			problems := append(config.Problems(config.UnknownVariables(a.environ())), v.warnings...)
-			if _, err := newScrubber(v.loaded.Config.Scrub, a.lookup); err != nil {
+			if _, err := newScrubber(v.loaded.Config.Scrub, a.sources(v.loaded.Config.Vault)); err != nil {
 				return a.showProblems(config.Problems{{Source: a.settingsName(v.loaded), Text: err.Error()}})
 			}
 			return a.show(problemRows(problems), func(w io.Writer) error {

@@ -66,6 +66,7 @@ func (c *checkup) examine() {
 	c.checkPolicy()
 	c.checkWorkspace()
 	c.checkTokens()
+	c.checkVault()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()

@@ -25,7 +25,7 @@ func (c *checkup) checkSettings() {
 		return
 	}
 	c.settings = loaded
-	if _, err := newScrubber(loaded.Config.Scrub, c.app.lookup); err != nil {
+	if _, err := newScrubber(loaded.Config.Scrub, c.app.sources(loaded.Config.Vault)); err != nil {
 		c.fail(check, "mend the setting, or make the secret that it refers to", "%v", err)
 	}
 	if loaded.Path == "" {

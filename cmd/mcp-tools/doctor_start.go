@@ -59,6 +59,7 @@ func (a *app) tryStart(ctx context.Context, data string) (count int, took time.D
 		return 0, 0, err
 	}
 	cmd := exec.CommandContext(ctx, program, a.serveArgs(data)...)
+	cmd.Env = append(cmd.Environ(), a.vaultVariable()...)
 	cmd.WaitDelay = 5 * time.Second
 	var said bytes.Buffer
 	cmd.Stderr = &said

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -22,6 +23,9 @@ func (h *house) openFiles(context.Context) error {
 		Data: h.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller), HardLinks: workspace.HardLinks(c.HardLinks),
 		Deny: append(workspace.DefaultDeny(), c.Deny...), Protect: append(workspace.DefaultProtect(), c.Protect...),
 		History: history.Limits{Age: time.Duration(c.HistoryAge), Bytes: int64(c.HistoryBytes)}, Log: h.log,
+	}
+	if dir := h.loaded.Config.Vault.Dir; dir != "" { // else it is in the data directory, which nobody sees
+		o.Deny = append(o.Deny, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir))
 	}
 	for _, r := range c.Roots {
 		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: r.Name, Path: r.Path, Write: r.Write})

@@ -279,7 +279,7 @@ func (h *house) apply(l *config.Loaded, more func(*config.Loaded)) error {
 	if err != nil {
 		return err
 	}
-	if err := setSecrets(h.scrub, l.Config.Scrub, h.app.lookup); err != nil {
+	if err := setSecrets(h.scrub, l.Config.Scrub, h.app.sources(l.Config.Vault)); err != nil {
 		return err
 	}
 	if err := h.level.UnmarshalText([]byte(l.Config.Telemetry.LogLevel)); err != nil {

@@ -114,7 +114,7 @@ func (h *house) close() {
 func (h *house) onClose(f func() error) { h.closed = append(h.closed, f) }
 
 func (h *house) openScrub(context.Context) (err error) {
-	h.scrub, err = newScrubber(h.loaded.Config.Scrub, h.app.lookup)
+	h.scrub, err = newScrubber(h.loaded.Config.Scrub, h.app.sources(h.loaded.Config.Vault))
 	return err
 }
 
@@ -134,8 +134,9 @@ func (h *house) openTelemetry(context.Context) (err error) {
 	t := h.loaded.Config.Telemetry
 	headers := make(map[string]string, len(t.OTLPHeaders))
 	var secrets []string
+	from := h.app.sources(h.loaded.Config.Vault)
 	for name, secret := range t.OTLPHeaders {
-		if headers[name], err = secret.Resolve(h.app.lookup); err != nil {
+		if headers[name], err = secret.Fetch(from); err != nil {
 			return fmt.Errorf("telemetry.otlp_headers.%s: %w", name, err)
 		}
 		secrets = append(secrets, headers[name])
@@ -298,12 +299,6 @@ func systemUser() string {
 		return u.Username
 	}
 	return fmt.Sprintf("uid-%d", os.Getuid())
-}
-
-// lookup finds what a reference to a secret names in the environment.
-func (a *app) lookup(name string) (string, bool) {
-	value := a.getenv(name)
-	return value, value != ""
 }
 
 // serverAddresses are the addresses by which this machine can be reached: text

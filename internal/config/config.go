@@ -27,6 +27,7 @@ type Config struct {
 	Audit       Audit        `yaml:"audit" doc:"The record of all calls."`
 	Scrub       Scrub        `yaml:"scrub" doc:"What is taken out of everything that leaves."`
 	Approvals   Approvals    `yaml:"approvals" doc:"Calls that a person has to agree to."`
+	Vault       Vault        `yaml:"vault" restart:"true" doc:"Where secrets are kept. [secrets.md](secrets.md) tells how to use it."`
 	Telemetry   Telemetry    `yaml:"telemetry" doc:"The log and the traces."`
 }
 

@@ -38,10 +38,13 @@ limits:
   timeout: 1m
 
 scrub:
-  # values: ["env:DEPLOY_KEY", "file:~/.config/deploy.key"]
+  # values: ["secret:deploy-key", "env:DEPLOY_TOKEN", "file:~/.config/deploy.key"]
   # rules:
   #   - name: badge
   #     pattern: 'BADGE-[0-9]{8}'
+
+vault:
+  # key_from: keyring # or file; mcp-tools secrets set NAME keeps a secret
 
 telemetry:
   log_format: text # or json

@@ -50,7 +50,7 @@ func formNamed(name string) form {
 		return form{words: "the SHA-256 of the token: 64 hexadecimal digits", hide: true, pattern: `[0-9a-fA-F]{64}`,
 			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
 	case "secret":
-		return form{words: "a reference to a secret: env:NAME or file:PATH", hide: true, pattern: secretPattern, settle: settleSecret}
+		return form{words: "a reference to a secret: secret:NAME, env:NAME or file:PATH", hide: true, pattern: secretPattern, settle: settleSecret}
 	case "pattern":
 		return form{words: "a regular expression (RE2)", pattern: anyText, check: checkPattern}
 	case "glob":

@@ -73,7 +73,7 @@ func TestProblems(t *testing.T) {
 		{"unknown section", "sever: {}", "1: sever: no such setting; did you mean server?"},
 		{"unknown name", "limits:\n  brst: 3", "2: limits.brst: no such setting; did you mean burst?"},
 		{"name of another section", "telemetry:\n  tls_cert: x", "2: telemetry.tls_cert: no such setting; did you mean server.tls_cert?"},
-		{"far from everything", "approvals:\n  qqqqqqqq: 1", "2: approvals.qqqqqqqq: no such setting; accepted: timeout"},
+		{"far from everything", "approvals:\n  qqqqqqqq: 1", "2: approvals.qqqqqqqq: no such setting; accepted: timeout, wait"},
 		{"unknown name in a list", "connections:\n  tokens:\n  - {name: a, hash: " + hash + ", profiles: [x], agnt: b}", "3: connections.tokens[0].agnt: no such setting; did you mean agent?"},
 		{"set twice", "limits:\n  burst: 1\n  burst: 2", "3: limits.burst: set twice, first in line 2; keep one"},
 		{"section twice", "limits: {}\nlimits: {}", "2: limits: set twice, first in line 1; keep one"},
@@ -101,8 +101,8 @@ func TestProblems(t *testing.T) {
 		{"text for the file", "hello", "1: this is text; accepted: a map"},
 		{"list for a map", "policy:\n  agents: [x]", "2: policy.agents: this is a list; accepted: a map"},
 		{"map for a name", "? {a: b}\n: c", "1: a name in a map is one word, here it is a map"},
-		{"literal secret", "scrub:\n  values: [hunter2hunter2]", "2: scrub.values[0]: this is something else; accepted: a reference to a secret: env:NAME or file:PATH"},
-		{"vault", "scrub:\n  values: ['secret:deploy']", "2: scrub.values[0]: this is something else; accepted: a reference to a secret: env:NAME or file:PATH"},
+		{"literal secret", "scrub:\n  values: [hunter2hunter2]", "2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
+		{"vault", "scrub:\n  values: ['secret:de ploy']", "2: scrub.values[0]: this is something else; accepted: a reference to a secret: secret:NAME, env:NAME or file:PATH"},
 		{"token for a hash", "connections:\n  tokens:\n  - name: ci\n    hash: hunter2hunter2\n    profiles: [x]", "4: connections.tokens[0].hash: this is something else; accepted: the SHA-256 of the token: 64 hexadecimal digits"},
 		{"missing", "connections:\n  tokens:\n  - name: ci\n    hash: " + hash, "3: connections.tokens[0]: profiles is missing; accepted: a list, each up to 256 characters on one line"},
 		{"empty and required", "connections:\n  tokens:\n  - {name: ci, hash: " + hash + ", profiles: []}", "3: connections.tokens[0].profiles: this is empty; accepted: a list, each up to 256 characters on one line"},
@@ -249,7 +249,7 @@ func TestProblemsOutsideTheFile(t *testing.T) {
 	want := `MCP_TOOLS_SSE: server.sse: "perhaps" is neither; accepted: true or false
 MCP_TOOLS_POLICY_AGENTS: policy.agents: not YAML, here or below: did not find expected node content
 MCP_TOOLS_LIMITS_BURST: limits.burst: "x" is not a whole number; accepted: a whole number from 1 to 1000000
-MCP_TOOLS_TELEMETRY_OTLP_HEADERS: telemetry.otlp_headers: this is nothing; accepted: a map of names, each to a reference to a secret: env:NAME or file:PATH
+MCP_TOOLS_TELEMETRY_OTLP_HEADERS: telemetry.otlp_headers: this is nothing; accepted: a map of names, each to a reference to a secret: secret:NAME, env:NAME or file:PATH
 --autonomy: policy.autonomy: "never" is unknown; accepted: one of readonly, supervised, full
 command line: nonsense: no such setting`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {

@@ -19,6 +19,11 @@ const (
 	EnvConfig = envPrefix + "CONFIG"
 	EnvData   = envPrefix + "DATA"
 
+	// EnvVaultKey holds the key of the vault, EnvVaultKeyNext the one that is to
+	// follow it. A key is no setting: it would be in the file then.
+	EnvVaultKey     = envPrefix + "VAULT_KEY"
+	EnvVaultKeyNext = EnvVaultKey + "_NEXT"
+
 	// EnvToken is where clients are advised to keep a token for us. It is no
 	// setting, and nobody who follows the advice is warned of it.
 	EnvToken = envPrefix + "TOKEN"
@@ -102,7 +107,7 @@ func userDir(getenv func(string) string, goos, xdg, windows, unix string) string
 // warnings: others may have set them, but a misspelt name would go unnoticed.
 // The environment is as os.Environ returns it.
 func UnknownVariables(environment []string) []Problem {
-	known := []string{EnvConfig, EnvData, EnvToken}
+	known := []string{EnvConfig, EnvData, EnvToken, EnvVaultKey, EnvVaultKeyNext}
 	for _, s := range settings() {
 		known = append(known, s.Env)
 	}

@@ -27,7 +27,8 @@ Data is kept where ` + "`--data`" + ` or ` + "`MCP_TOOLS_DATA`" + ` says, otherw
 ## How to write values
 
 - Durations: ` + "`250ms`, `30s`, `5m`, `1d12h`" + `. Sizes: ` + "`512B`, `100KiB`, `5MiB`, `1GiB`" + `, or a number of bytes.
-- Secrets never stand in the file. Write where they are: ` + "`env:NAME`" + `, or ` + "`file:PATH`" + ` for a file that holds nothing else.
+- Secrets never stand in the file. Write where they are: ` + "`secret:NAME`" + ` in the [vault](secrets.md),
+  ` + "`env:NAME`" + `, or ` + "`file:PATH`" + ` for a file that holds nothing else.
 - Relative paths begin at the directory of the file; those of flags and variables at the working directory. ` + "`~/`" + ` is the home directory.
 - A list that is there and empty (` + "`[]`" + `) is empty; leave the line out to have the default.
 - Text that YAML takes for something else has to be quoted: ` + "`\"123\"`, `\"true\"`" + `.

@@ -8,23 +8,41 @@ import (
 	"strings"
 )
 
-// A Secret says where a secret is, never what it is: env:NAME for a variable of
-// the environment, file:PATH for a file that holds nothing else.
+// A Secret says where a secret is, never what it is: secret:NAME for one in the
+// vault, env:NAME for a variable of the environment, file:PATH for a file that
+// holds nothing else.
 type Secret string
 
-const secretPattern = `env:[A-Za-z_][A-Za-z0-9_]*|file:[\s\S]+`
+const secretPattern = `secret:[A-Za-z0-9][A-Za-z0-9._@-]{0,63}|env:[A-Za-z_][A-Za-z0-9_]*|file:[\s\S]+`
 
 // longestSecret bounds what is read from a file that may be the wrong one.
 const longestSecret = 64 << 10
 
-// Resolve fetches the secret. The environment is asked through lookup, such as
-// os.LookupEnv. A line break at the end of a file is not part of the secret; a
-// secret that is missing or empty is an error.
-func (s Secret) Resolve(lookup func(name string) (string, bool)) (string, error) {
-	if !strings.HasPrefix(string(s), "env:") && !strings.HasPrefix(string(s), "file:") {
-		return "", errors.New("not a reference to a secret; write env:NAME or file:PATH") // and it may be one: not quoted
+// Sources are where secrets are found that are in no file of their own.
+type Sources struct {
+	Env   func(name string) (value string, set bool)
+	Vault func(name string) (value string, err error)
+}
+
+// Fetch finds the secret. A line break at the end of a file is not part of it;
+// a secret that is missing or empty is an error.
+func (s Secret) Fetch(from Sources) (string, error) {
+	where, name, _ := strings.Cut(string(s), ":")
+	var value string
+	var err error
+	switch where {
+	case "secret":
+		value, err = from.Vault(name)
+	case "env":
+		var set bool
+		if value, set = from.Env(name); !set {
+			err = errors.New("the environment has no such variable")
+		}
+	case "file":
+		value, err = readSecret(name)
+	default:
+		return "", errors.New("not a reference to a secret; write secret:NAME, env:NAME or file:PATH") // and it may be one: not quoted
 	}
-	value, err := s.fetch(lookup)
 	if err == nil && value == "" {
 		err = errors.New("it is empty")
 	}
@@ -34,15 +52,8 @@ func (s Secret) Resolve(lookup func(name string) (string, bool)) (string, error)
 	return value, nil
 }
 
-func (s Secret) fetch(lookup func(name string) (string, bool)) (string, error) {
-	if name, ok := strings.CutPrefix(string(s), "env:"); ok {
-		value, set := lookup(name)
-		if !set {
-			return "", errors.New("the environment has no such variable")
-		}
-		return value, nil
-	}
-	file, err := os.Open(strings.TrimPrefix(string(s), "file:"))
+func readSecret(path string) (string, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}

@@ -73,6 +73,13 @@ type ScrubRule struct {
 // Approvals are about calls that a person has to agree to.
 type Approvals struct {
 	Timeout Duration `yaml:"timeout" default:"2m" min:"1s" max:"1d" doc:"How long to wait for the answer; then it is no."`
+	Wait    string   `yaml:"wait" default:"attended" enum:"attended,always,never" doc:"Whether calls of clients that cannot ask a person wait for mcp-tools approvals and /approvals: while somebody there looks, in any case, or not at all."`
+}
+
+// Vault says where secrets are kept.
+type Vault struct {
+	Dir     string `yaml:"dir" form:"path" doc:"Directory of the vault. Empty: vault in the data directory."`
+	KeyFrom string `yaml:"key_from" default:"file" enum:"file,env,keyring" doc:"Where the key of the vault is while MCP_TOOLS_VAULT_KEY is not set: in a file beside the vault, nowhere else than in that variable, or in the keyring of the system."`
 }
 
 // Telemetry is what the operator sees.

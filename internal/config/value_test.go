@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"math"
 	"os"
 	"path/filepath"
@@ -76,8 +77,16 @@ func TestSecrets(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	lookup := func(name string) (string, bool) {
-		return map[string]string{"KEY": value, "EMPTY": ""}[name], name == "KEY" || name == "EMPTY"
+	from := Sources{
+		Env: func(name string) (string, bool) {
+			return map[string]string{"KEY": value, "EMPTY": ""}[name], name == "KEY" || name == "EMPTY"
+		},
+		Vault: func(name string) (string, error) {
+			if name != "deploy" {
+				return "", errors.New("no such thing in the vault")
+			}
+			return value, nil
+		},
 	}
 	file := func(name string) Secret { return Secret("file:" + filepath.Join(dir, name)) }
 	for _, test := range []struct {
@@ -85,6 +94,8 @@ func TestSecrets(t *testing.T) {
 		want, err string
 	}{
 		{"env:KEY", value, ""},
+		{"secret:deploy", value, ""},
+		{"secret:gone", "", `the secret "secret:gone": no such thing in the vault`},
 		{file("plain"), value, ""},
 		{file("line"), value, ""},
 		{file("dos"), value, ""},
@@ -94,10 +105,10 @@ func TestSecrets(t *testing.T) {
 		{file("empty"), "", "it is empty"},
 		{file("long"), "", "the file is longer than 65536 bytes"},
 		{file("gone"), "", "no such file"},
-		{Secret(value), "", "not a reference to a secret; write env:NAME or file:PATH"},
+		{Secret(value), "", "not a reference to a secret; write secret:NAME, env:NAME or file:PATH"},
 		{"", "", "not a reference to a secret"},
 	} {
-		got, err := test.secret.Resolve(lookup)
+		got, err := test.secret.Fetch(from)
 		if got != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 			t.Errorf("%s is %q, %v", test.secret, got, err)
 		}

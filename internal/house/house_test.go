@@ -79,6 +79,8 @@ func layer(dir string) int {
 	switch first, rest, nested := strings.Cut(dir, "/"); {
 	case first == "cmd":
 		return 3
+	case dir == "internal/private": // what the rooms of the row above share
+		return 0
 	case first == "server" || first == "internal":
 		return 2
 	case first == "policy" || first == "tools" && nested && rest != "":

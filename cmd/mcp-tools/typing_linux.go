@@ -1,0 +1,10 @@
+package main
+
+import "golang.org/x/sys/unix"
+
+const (
+	getTermios = unix.TCGETS
+	setTermios = unix.TCSETS
+
+	longestTyped = 4094 // the kernel drops what is more
+)

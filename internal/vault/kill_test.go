@@ -1,0 +1,156 @@
+//go:build !windows
+
+package vault
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const childDir = "VAULT_TEST_CHILD_DIR"
+
+// TestChild is not a test of its own: another runs it in a process, where it
+// sets, removes and rotates until it is killed, and says what is done.
+func TestChild(t *testing.T) {
+	dir := os.Getenv(childDir)
+	if dir == "" {
+		t.Skip("only runs in a process of its own")
+	}
+	v := at(dir, File)
+	for i := range 1_000_000 {
+		value := fmt.Sprintf("value %d", i)
+		if _, _, err := v.Set(t.Context(), "counter", []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("set %d\n", i)
+		if _, err := v.Rotate(t.Context(), ""); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Printf("rotated %d\n", i)
+		name := fmt.Sprintf("brief%d", i%3)
+		set(t, v, name, value)
+		if err := v.Remove(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// killed runs the child and kills it once it has done a number of things. It
+// returns the last value that the child says it has set.
+func killed(t *testing.T, dir string, after int) (last int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
+	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	seen, lines := 0, bufio.NewScanner(out)
+	for lines.Scan() {
+		what, n, found := strings.Cut(lines.Text(), " ")
+		if !found || what != "set" && what != "rotated" {
+			continue
+		}
+		if what == "set" {
+			if _, err := fmt.Sscan(n, &last); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if seen++; seen == after {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil || seen < after {
+		t.Fatalf("the child ended by itself after %d things: %v", seen, err)
+	}
+	return last
+}
+
+func TestAKilledProcessLeavesAVaultThatOpens(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "vault")
+	v := at(dir, File)
+	set(t, v, "steady", "rock")
+	for round := range 20 {
+		last := killed(t, dir, 1+round)
+		if got, err := v.Get("steady"); err != nil || string(got) != "rock" {
+			t.Fatalf("round %d: %q, %v", round, got, err)
+		}
+		got, err := v.Get("counter")
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		// The next value may be set before it is said to be.
+		if text := string(got); text != fmt.Sprintf("value %d", last) && text != fmt.Sprintf("value %d", last+1) {
+			t.Fatalf("round %d: %q, the last that was acknowledged is %d", round, text, last)
+		}
+		if _, err := v.Check(); err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+	}
+	if _, err := v.Rotate(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	if keys := strings.Count(string(read(t, filepath.Join(dir, keyName))), "\n"); keys != 1 {
+		t.Errorf("%d keys are left", keys)
+	}
+}
+
+// Every state that a rotation goes through, as a process that dies there would
+// leave it.
+func TestEveryStepOfARotationOpens(t *testing.T) {
+	before := fresh(t)
+	set(t, before, "a", "one", "b", "two")
+	dir := before.config.Dir
+	oldFile, oldKeys := read(t, before.path()), read(t, filepath.Join(dir, keyName))
+	if _, err := before.Rotate(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	newFile, newKeys := read(t, before.path()), read(t, filepath.Join(dir, keyName))
+	old, err := decode(oldFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	both := append(oldKeys[:len(oldKeys):len(oldKeys)], newKeys...)
+	named := strings.Replace(string(newFile), `"secrets"`, `"retired": [{"key": "`+old.Key+`", "place": "file"}], "secrets"`, 1)
+	for name, state := range map[string][2]string{
+		"new key made":    {string(oldFile), string(both)},
+		"sealed anew":     {named, string(both)},
+		"old key removed": {named, string(newKeys)},
+		"done":            {string(newFile), string(newKeys)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := fresh(t)
+			if err := os.MkdirAll(v.config.Dir, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			write(t, v.path(), []byte(state[0]))
+			write(t, filepath.Join(v.config.Dir, keyName), []byte(state[1]))
+			write(t, v.path()+".new", []byte("{"))
+			holds(t, v, "a", "one", "b", "two")
+			if _, err := v.Rotate(t.Context(), ""); err != nil {
+				t.Fatal(err)
+			}
+			holds(t, v, "a", "one", "b", "two")
+			if keys := strings.Count(string(read(t, filepath.Join(v.config.Dir, keyName))), "\n"); keys != 1 {
+				t.Errorf("%d keys are left", keys)
+			}
+			if r, err := v.Check(); err != nil || r.OldKeys != 0 {
+				t.Errorf("%+v, %v", r, err)
+			}
+			if _, err := os.Stat(v.path() + ".new"); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("a leftover: %v", err)
+			}
+		})
+	}
+}

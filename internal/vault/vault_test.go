@@ -1,0 +1,368 @@
+package vault
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+const (
+	envKey  = "TEST_VAULT_KEY"
+	envNext = "TEST_VAULT_KEY_NEXT"
+)
+
+// at returns a vault in dir. The pairs are its environment.
+func at(dir string, place Place, pairs ...string) *Vault {
+	return New(Config{Dir: dir, Key: place, EnvKey: envKey, EnvNext: envNext, Getenv: func(name string) string {
+		for i := 0; i < len(pairs); i += 2 {
+			if pairs[i] == name {
+				return pairs[i+1]
+			}
+		}
+		return ""
+	}})
+}
+
+func fresh(t *testing.T) *Vault { return at(filepath.Join(t.TempDir(), "data", "vault"), File) }
+
+func set(t *testing.T, v *Vault, pairs ...string) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if _, _, err := v.Set(t.Context(), pairs[i], []byte(pairs[i+1])); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// holds fails unless the vault has the secrets with these values.
+func holds(t *testing.T, v *Vault, pairs ...string) {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if got, err := v.Get(pairs[i]); err != nil || string(got) != pairs[i+1] {
+			t.Errorf("%s is %q, %v; want %q", pairs[i], got, err, pairs[i+1])
+		}
+	}
+	if list, err := v.List(); err != nil || len(list) != len(pairs)/2 {
+		t.Errorf("the list is %v, %v; want %d", list, err, len(pairs)/2)
+	}
+}
+
+// says fails unless err speaks of all the words.
+func says(t *testing.T, err error, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if err == nil || !strings.Contains(err.Error(), word) {
+			t.Errorf("the error is %v, it does not say %q", err, word)
+		}
+	}
+}
+
+func read(t *testing.T, path string) []byte {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func write(t *testing.T, path string, text []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecretsComeBack(t *testing.T) {
+	v := fresh(t)
+	if list, err := v.List(); err != nil || list == nil || len(list) > 0 {
+		t.Errorf("a vault that is not there lists %v, %v", list, err)
+	}
+	if _, err := v.Get("gone"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a secret of no vault: %v", err)
+	}
+	if _, err := os.Stat(v.config.Dir); err == nil {
+		t.Error("looking has made a vault")
+	}
+	long := strings.Repeat("x", Longest)
+	set(t, v, "b", "second", "a", "first\nof two lines", "C.d_e-f@g", long)
+	holds(t, v, "a", "first\nof two lines", "b", "second", "C.d_e-f@g", long)
+	list, err := v.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name)
+		if age := time.Since(e.Created); age < 0 || age > time.Minute || e.Changed != e.Created {
+			t.Errorf("%s was made %s and changed %s", e.Name, e.Created, e.Changed)
+		}
+	}
+	if diff := cmp.Diff([]string{"C.d_e-f@g", "a", "b"}, names); diff != "" {
+		t.Error(diff)
+	}
+	if err := v.Remove(t.Context(), "C.d_e-f@g"); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, at(v.config.Dir, File), "a", "first\nof two lines", "b", "second")
+	if err := v.Remove(t.Context(), "C.d_e-f@g"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a secret removed twice: %v", err)
+	}
+	if _, err := v.Get("C.d_e-f@g"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a secret that was removed: %v", err)
+	}
+}
+
+func TestSetReplaces(t *testing.T) {
+	v := fresh(t)
+	set(t, v, "a", "old")
+	d, err := v.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	k, err := v.keyOf(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if d.Secrets[0], err = k.seal(Entry{"a", made, made}, []byte("older")); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.store(d); err != nil {
+		t.Fatal(err)
+	}
+	holds(t, v, "a", "older")
+	e, replaced, err := v.Set(t.Context(), "a", []byte("new"))
+	if err != nil || !replaced || e.Created != made || !e.Changed.After(made) {
+		t.Errorf("%+v, replaced: %v, %v", e, replaced, err)
+	}
+	holds(t, v, "a", "new")
+}
+
+func TestSetRefuses(t *testing.T) {
+	for name, c := range map[string]struct {
+		name, value, want string
+	}{
+		"no name":      {"", "value", "cannot be the name"},
+		"path":         {"../a", "value", "cannot be the name"},
+		"space":        {"a b", "value", "cannot be the name"},
+		"line":         {"a\n", "value", "cannot be the name"},
+		"long name":    {strings.Repeat("a", 65), "value", "up to 64 letters"},
+		"dot first":    {".a", "value", "cannot be the name"},
+		"empty":        {"a", "", "the secret is empty"},
+		"zero byte":    {"a", "hunter2\x00", "zero byte"},
+		"long value":   {"a", strings.Repeat("x", Longest+1), "longer than 65536 bytes"},
+		"foreign name": {"ä", "value", "cannot be the name"},
+	} {
+		v := fresh(t)
+		_, _, err := v.Set(t.Context(), c.name, []byte(c.value))
+		says(t, err, c.want)
+		if err != nil && c.value != "" && c.value != "value" && strings.Contains(err.Error(), c.value) {
+			t.Errorf("%s: the error tells the secret: %v", name, err)
+		}
+		if _, err := os.Stat(v.config.Dir); err == nil {
+			t.Errorf("%s: a vault was made", name)
+		}
+	}
+}
+
+func TestNothingIsOnTheDiskInPlainText(t *testing.T) {
+	v := fresh(t)
+	secret := "hunter2" + "-hunter2-hunter2"
+	set(t, v, "first", secret, "second", secret)
+	if _, err := v.Rotate(t.Context(), ""); err != nil {
+		t.Fatal(err)
+	}
+	entries, err := os.ReadDir(v.config.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != 3 {
+		t.Errorf("the vault has the files %v, want three", entries)
+	}
+	for _, e := range entries {
+		text := read(t, filepath.Join(v.config.Dir, e.Name()))
+		for _, form := range []string{secret, secret[8:], base64.StdEncoding.EncodeToString([]byte(secret))} {
+			if bytes.Contains(text, []byte(form)) {
+				t.Errorf("%s has the secret", e.Name())
+			}
+		}
+		if info, err := e.Info(); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+			t.Errorf("%s has mode %v, %v", e.Name(), info.Mode(), err)
+		}
+	}
+	d, err := v.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bytes.Equal(d.Secrets[0].Sealed[12:], d.Secrets[1].Sealed[12:]) {
+		t.Error("equal secrets look equal")
+	}
+	if info, err := os.Stat(v.config.Dir); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o700 {
+		t.Errorf("the directory has mode %v, %v", info.Mode(), err)
+	}
+}
+
+// Whoever can write the file can remove what is in it, and nothing else: a
+// secret opens under its own name, with its own dates, or not at all.
+func TestEntriesCannotBeExchanged(t *testing.T) {
+	for name, change := range map[string]func(d, other *document){
+		"values swapped":  func(d, _ *document) { a, b := &d.Secrets[0], &d.Secrets[1]; a.Sealed, b.Sealed = b.Sealed, a.Sealed },
+		"renamed":         func(d, _ *document) { d.Secrets[0].Name, d.Secrets[1].Name = "c", "d" },
+		"dated back":      func(d, _ *document) { d.Secrets[0].Changed = d.Secrets[0].Changed.Add(-time.Hour) },
+		"made earlier":    func(d, _ *document) { d.Secrets[0].Created = d.Secrets[0].Created.Add(-time.Hour) },
+		"of another key":  func(d, other *document) { d.Secrets[0] = other.Secrets[0] },
+		"cut short":       func(d, _ *document) { s := &d.Secrets[0]; s.Sealed = s.Sealed[:len(s.Sealed)-1] },
+		"one bit of it":   func(d, _ *document) { d.Secrets[0].Sealed[20] ^= 1 },
+		"one bit of tag":  func(d, _ *document) { s := d.Secrets[0].Sealed; s[len(s)-1] ^= 1 },
+		"one bit of salt": func(d, _ *document) { d.Secrets[0].Sealed[0] ^= 1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, elsewhere := fresh(t), fresh(t)
+			set(t, v, "a", "value of a", "b", "value of b")
+			set(t, elsewhere, "a", "value of a")
+			d, err := v.load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			other, err := elsewhere.load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			change(d, other)
+			if err := v.store(d); err != nil {
+				t.Fatal(err)
+			}
+			forged := read(t, v.path())
+			_, err = v.Get(d.Secrets[0].Name)
+			says(t, err, `"`+d.Secrets[0].Name+`" does not open`, v.path(), "restore it from a backup")
+			_, err = v.Check()
+			says(t, err, "does not open", v.path())
+			_, err = v.Rotate(t.Context(), "")
+			says(t, err, "does not open")
+			if !bytes.Equal(read(t, v.path()), forged) {
+				t.Error("the file was written over")
+			}
+		})
+	}
+}
+
+func TestABrokenVaultIsAnErrorEverywhere(t *testing.T) {
+	seal := base64.StdEncoding.EncodeToString(make([]byte, overhead+5))
+	entry := func(name string) string {
+		return `{"name":"` + name + `","created":"2026-01-02T03:04:05Z","changed":"2026-01-02T03:04:05Z","sealed":"` + seal + `"}`
+	}
+	file := func(head string, entries ...string) string {
+		return `{"version":1,"key":"0123456789abcdef",` + head + `"secrets":[` + strings.Join(entries, ",") + `]}`
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"empty":            {"", "empty"},
+		"blank":            {" \n", "empty"},
+		"not JSON":         {"hello", "damaged"},
+		"cut off":          {file("", entry("a"))[:90], "damaged"},
+		"two documents":    {file("") + file(""), "damaged"},
+		"unknown word":     {file(`"more":1,`), "more"},
+		"word twice":       {file(`"version":1,`), "damaged"},
+		"no version":       {`{"key":"0123456789abcdef","secrets":[]}`, "version 0"},
+		"later version":    {strings.Replace(file(""), `"version":1`, `"version":2`, 1), "this program knows version 1"},
+		"null":             {"null", "version 0"},
+		"no key":           {strings.Replace(file(""), "0123456789abcdef", "", 1), "does not name its key"},
+		"a key like paths": {strings.Replace(file(""), "0123456789abcdef", "../../../../x/yz", 1), "does not name its key"},
+		"name twice":       {file("", entry("a"), entry("a")), "not in order"},
+		"disorder":         {file("", entry("b"), entry("a")), "not in order"},
+		"no name":          {file("", entry("")), "secret 1 of 1"},
+		"bad name":         {file("", entry("a/b")), "name"},
+		"no date":          {file("", strings.Replace(entry("a"), `"created":"2026-01-02T03:04:05Z",`, "", 1)), "when it was set"},
+		"odd date":         {file("", strings.Replace(entry("a"), `05Z`, "05.5Z", 1)), "when it was set"},
+		"sealed nothing":   {file("", strings.Replace(entry("a"), seal, "", 1)), "0 bytes"},
+		"not base64":       {file("", strings.Replace(entry("a"), seal, "%%%", 1)), "damaged"},
+		"old key in use":   {file(`"retired":[{"key":"0123456789abcdef","place":"file"}],`), "old key"},
+		"old key nowhere":  {file(`"retired":[{"key":"0123456789abcdee","place":"moon"}],`), "old key"},
+		"too many old":     {file(`"retired":[` + strings.Repeat(`{},`, mostRetired) + `{}],`), "old keys"},
+		"too long":         {strings.Repeat(" ", longestFile+1), "the most is"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v := fresh(t)
+			set(t, v, "a", "value of a")
+			key := read(t, filepath.Join(v.config.Dir, keyName))
+			write(t, v.path(), []byte(c.text))
+			_, getting := v.Get("a")
+			_, listing := v.List()
+			_, _, setting := v.Set(t.Context(), "a", []byte("new"))
+			_, rotating := v.Rotate(t.Context(), "")
+			_, checking := v.Check()
+			for _, err := range []error{getting, listing, setting, rotating, checking, v.Remove(t.Context(), "a")} {
+				says(t, err, c.want, v.path())
+			}
+			if !bytes.Equal(read(t, v.path()), []byte(c.text)) {
+				t.Error("the file was written over")
+			}
+			if !bytes.Equal(read(t, filepath.Join(v.config.Dir, keyName)), key) {
+				t.Error("the key has changed")
+			}
+		})
+	}
+}
+
+func TestAVaultDoesNotGrowWithoutBounds(t *testing.T) {
+	v := fresh(t)
+	set(t, v, "a", "x")
+	d, err := v.load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	big := d.Secrets[0]
+	big.Sealed = make([]byte, overhead+Longest)
+	for i := range longestFile / Longest {
+		big.Name = "b" + strings.Repeat("0", 4) + string(rune('a'+i/26)) + string(rune('a'+i%26))
+		d.Secrets = append(d.Secrets, big)
+	}
+	says(t, v.store(d), "remove a secret first")
+	holds(t, v, "a", "x")
+}
+
+func FuzzDecode(f *testing.F) {
+	k := newKey()
+	now := time.Now().UTC().Truncate(time.Second)
+	s, err := k.seal(Entry{"a", now, now}, []byte("x"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	good, err := encode(&document{Version: version, Key: k.id(), Retired: []oldKey{{newKey().id(), Keyring}}, Secrets: []sealed{s}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add([]byte(`{"version":1,"key":"0123456789abcdef","secrets":[null]}`))
+	f.Add([]byte(`{"version":1,"key":"0123456789abcdef","retired":[{}]}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		d, err := decode(text)
+		if err != nil {
+			return
+		}
+		again, err := encode(d)
+		if err != nil {
+			t.Fatalf("what was read cannot be written: %v", err)
+		}
+		back, err := decode(again)
+		if err != nil {
+			t.Fatalf("what was written cannot be read: %v\n%s", err, again)
+		}
+		if len(d.Secrets) != len(back.Secrets) || d.Key != back.Key {
+			t.Errorf("changed on the way: %+v, %+v", d, back)
+		}
+		for i, s := range back.Secrets {
+			if !bytes.Equal(k.bound(s.Entry), k.bound(d.Secrets[i].Entry)) || !bytes.Equal(s.Sealed, d.Secrets[i].Sealed) {
+				t.Errorf("%q changed on the way", s.Name)
+			}
+		}
+	})
+}
