@@ -1,10 +1,11 @@
 package server
 
 import (
+	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -15,9 +16,13 @@ import (
 // Ask is a call that cannot go on without answers. It is made again with them,
 // and with State, which says what they are good for.
 type Ask struct {
-	Questions map[string]tools.Question
+	Questions map[string]tools.Question // to the client
 	State     string
+	Waiting   string // the question's id on the desk, when it lies there
 }
+
+// forClient reports whether there is anything to ask the client.
+func (a *Ask) forClient() bool { return len(a.Questions) > 0 }
 
 // A Reply is what comes back with a call that is made again.
 type Reply struct {
@@ -28,9 +33,10 @@ type Reply struct {
 const (
 	// approvalKey names our own question among those of a call.
 	approvalKey = "approval"
-	// maxShown bounds what a person is asked to read. What is longer is
-	// refused: nobody can approve what is not shown.
+	// maxShown bounds what a person is asked to read in a dialog, maxRead what
+	// at all. What is longer is refused: nobody can approve what is not shown.
 	maxShown = 8 << 10
+	maxRead  = 256 << 10
 	// wayBack is how long an answer may take from the person to us, so that one
 	// at the last moment counts, and none at all is told from a stale state.
 	wayBack = 10 * time.Second
@@ -74,62 +80,166 @@ func (p *passage) ask(need *tools.Asking) (*Ask, error) {
 				Try("do it another way")
 		}
 	}
-	patience := time.Duration(len(questions))*p.now.ApprovalTimeout + wayBack // they may be put one after the other
+	patience := time.Duration(max(len(questions), 1))*p.now.ApprovalTimeout + wayBack // they may be put one after the other
 	state, err := p.server.seal.close(ticket{
-		For: p.stub(), Approval: p.asking, Approved: p.approved, State: need.State, Expires: time.Now().Add(patience),
+		For: p.stub(), Approval: p.asking, Approved: p.approved, How: p.approval, Question: p.question, Basis: p.basis,
+		State: need.State, Expires: time.Now().Add(patience),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
 	}
-	return &Ask{Questions: questions, State: state}, nil
+	return &Ask{Questions: questions, State: state, Waiting: p.question}, nil
 }
 
-// approve gets a person's word for the call: by a question now, or by the
-// answer to one that this call brought along. Nothing in the arguments can.
-func (p *passage) approve() error {
-	if p.ticket.Approved {
-		p.approved, p.approval = true, "elicitation"
+// approve gets a person's word for the call: by a rule that one has made, by a
+// question now, or by the answer to one before. Nothing in the arguments can.
+func (p *passage) approve(ctx context.Context) error {
+	petition, err := p.petition(ctx)
+	if err != nil {
+		return err
+	}
+	if p.ticket.Approved || p.ticket.Approval {
+		return p.resumed(petition)
+	}
+	if p.standing(petition) {
 		return nil
 	}
-	if p.ticket.Approval {
-		return p.judge(p.Reply.Answers[approvalKey])
+	return p.putQuestion(ctx, petition)
+}
+
+// petition is the call as a person is asked about it. What the word will rest
+// on is found out anew each time, so also right before the call runs.
+func (p *passage) petition(ctx context.Context) (Petition, error) {
+	terms, err := p.call.Terms(ctx)
+	if err != nil {
+		return Petition{}, err
 	}
-	if p.Can == nil || !p.Can(tools.Person) {
-		return tools.Errorf(tools.Refused, "%s %s, which needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, p.risk).
-			Try("use a client that supports elicitation, or ask the operator to allow it in the policy")
+	p.basis = terms.Basis()
+	facts := make(map[string]string, len(terms.Facts))
+	for name, value := range terms.Facts {
+		facts[name] = tools.Visible(p.server.scrub.Text(value))
 	}
-	shown := tools.Visible(string(p.call.JSON()))
-	if len(shown) > maxShown {
-		return tools.Errorf(tools.Refused, "the arguments of %s are %d bytes, too long for a person to approve", p.tool.Spec.Name, len(shown)).
+	raw := p.call.JSON()
+	caller := p.Caller
+	return Petition{
+		Call: p.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title, Risk: p.risk, Why: tools.Visible(p.server.scrub.Text(p.why)),
+		Caller: caller, Profile: p.now.Policy.ProfileOf(p.subject()), Shown: tools.Visible(string(p.server.scrub.JSON(raw))),
+		Facts: facts, Basis: p.basis, Digest: hex.EncodeToString(p.callSum[:]), Once: terms.Once, Args: raw,
+		Expires: time.Now().Add(p.now.ApprovalTimeout),
+	}, nil
+}
+
+// resumed goes on with a call about which a person was asked.
+func (p *passage) resumed(petition Petition) error {
+	if p.ticket.Basis != p.basis {
+		p.withdraw()
+		p.approval = "changed"
+		return tools.Errorf(tools.Conflict, "what a person was asked about this call of %s has changed since", p.tool.Spec.Name).
+			Try("call it again, so that a person can look at it as it is now")
+	}
+	if p.ticket.Approved {
+		p.approved, p.approval = true, p.ticket.How
+		return nil
+	}
+	return p.judge(petition)
+}
+
+func (p *passage) withdraw() {
+	if p.ticket.Question != "" && p.server.Desk != nil {
+		p.server.Desk.Withdraw(p.ticket.Question)
+	}
+}
+
+// standing reports whether a rule allows the call. Rules that cannot be read
+// allow nothing.
+func (p *passage) standing(petition Petition) bool {
+	if p.server.Desk == nil {
+		return false
+	}
+	rule, ok, err := p.server.Desk.Allowed(petition)
+	if err != nil {
+		p.server.log.Error("the rules of approvals cannot be read", "err", err)
+		return false
+	}
+	if ok {
+		p.approved, p.approval = true, "rule "+rule
+	}
+	return ok
+}
+
+// putQuestion asks wherever somebody may be who can answer.
+func (p *passage) putQuestion(ctx context.Context, petition Petition) error {
+	name, size := p.tool.Spec.Name, len(petition.Shown)
+	asks := p.Can != nil && p.Can(tools.Person)
+	waits := !p.atTerminal() && p.server.mayWait(p.now)
+	switch {
+	case !asks && !waits:
+		return p.nobody()
+	case size > maxRead || size > maxShown && !waits:
+		return tools.Errorf(tools.Refused, "the arguments of %s are %d bytes, too long for a person to approve", name, size).
 			Try("make several smaller calls")
 	}
+	asks = asks && size <= maxShown
+	if err := p.layOut(petition); err != nil && !asks {
+		return err
+	}
 	p.asking = true
-	return &tools.Asking{Questions: map[string]tools.Question{approvalKey: {
-		To:     tools.Person,
-		Params: map[string]any{"message": p.questionText(shown), "requestedSchema": decisionForm()},
-	}}}
+	need := &tools.Asking{}
+	if asks {
+		need.Questions = map[string]tools.Question{approvalKey: {To: tools.Person, Params: p.dialog(ctx, petition)}}
+	}
+	return need
 }
 
-// judge reads a person's answer.
-func (p *passage) judge(raw json.RawMessage) error {
-	var answer struct {
-		Action  string `json:"action"`
-		Content struct {
-			Decision string `json:"decision"`
-			Reason   string `json:"reason"`
-		} `json:"content"`
+// atTerminal reports whether whoever makes the call sits in front of us: then
+// nobody else is asked.
+func (p *passage) atTerminal() bool { return p.Transport == "cli" }
+
+// nobody refuses a call about which nobody can be asked, and says how to change
+// that.
+func (p *passage) nobody() error {
+	refusal := tools.Errorf(tools.Refused, "%s %s, which needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, p.risk)
+	if p.server.Desk == nil || p.now.ApprovalWait != WaitAttended {
+		return refusal.Try("use a client that supports elicitation, or ask the operator to allow it in the policy")
 	}
-	if json.Unmarshal(raw, &answer) != nil {
-		answer.Action = ""
+	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; " +
+		"or use a client that supports elicitation")
+}
+
+// layOut puts the question on the desk, if there is one.
+func (p *passage) layOut(petition Petition) error {
+	if p.server.Desk == nil || p.atTerminal() {
+		return nil
+	}
+	id, err := p.server.Desk.Ask(petition)
+	switch {
+	case err == nil:
+		p.question, p.approval = id, "question "+id
+		return nil
+	case errors.Is(err, ErrDeskFull):
+		return tools.Errorf(tools.Busy, "%w for a person's approval", err).Try("wait until some have been answered, then call again")
+	}
+	p.server.log.Error("a question could not be laid out", "err", err)
+	return tools.Errorf(tools.Unavailable, "nobody can be asked for an approval at the moment").
+		Because(err).Try("tell the operator; the server's log has the cause")
+}
+
+// judge reads the answer: a person's at the client, or whatever was said first.
+func (p *passage) judge(petition Petition) error {
+	word, said := wordIn(p.Reply.Answers[approvalKey])
+	if p.ticket.Question != "" {
+		word, said = p.fromDesk(petition, word, said)
+	} else if word.Allow && word.Scope != Once { // it was not offered
+		word.Allow = false
 	}
 	switch {
-	case answer.Action == "accept" && answer.Content.Decision == "allow":
-		p.approved, p.approval = true, "elicitation"
+	case said && word.Allow:
+		p.approved, p.approval = true, word.String()
 		return nil
-	case answer.Action == "accept" || answer.Action == "decline":
-		p.approval = "denied"
+	case said:
+		p.approval = word.String()
 		refusal := tools.Errorf(tools.Refused, "a person said no to this call of %s", p.tool.Spec.Name)
-		if reason := answer.Content.Reason; reason != "" {
+		if reason := word.Reason; reason != "" {
 			refusal = tools.Errorf(tools.Refused, "a person said no to this call of %s: %q", p.tool.Spec.Name, clip(reason, 500))
 		}
 		return refusal.Try("do not try it again in another way; ask the user how to go on")
@@ -139,23 +249,21 @@ func (p *passage) judge(raw json.RawMessage) error {
 		Try("ask the user, then call it again")
 }
 
-func (p *passage) questionText(shown string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Allow %s (%s)? It %s.", p.tool.Spec.Title, p.tool.Spec.Name, p.risk)
-	if p.why != "" {
-		b.WriteString(" " + tools.Visible(p.why))
+// fromDesk adds what the client said to what lies on the desk, and takes the
+// word that counts.
+func (p *passage) fromDesk(petition Petition, word Word, said bool) (Word, bool) {
+	desk, id := p.server.Desk, p.ticket.Question
+	if said {
+		if err := desk.Answer(id, word); err != nil {
+			p.server.log.Info("the client's answer does not count", "id", id, "err", err)
+		}
 	}
-	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", tools.Visible(p.Caller.Principal()), p.now.Policy.ProfileOf(p.subject()), shown)
-	return b.String()
-}
-
-func decisionForm() map[string]any {
-	return map[string]any{
-		"type": "object",
-		"properties": map[string]any{
-			"decision": map[string]any{"type": "string", "enum": []string{"allow", "deny"}, "title": "Decision"},
-			"reason":   map[string]any{"type": "string", "title": "Reason, which the agent will read"},
-		},
-		"required": []string{"decision"},
+	taken, err := desk.Take(id, petition)
+	if err == nil {
+		return taken, true
 	}
+	if !errors.Is(err, ErrUnanswered) {
+		p.server.log.Error("an approval cannot be used", "id", id, "err", err)
+	}
+	return word, said && !word.Allow // a no counts in any case
 }

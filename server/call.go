@@ -73,7 +73,9 @@ type passage struct {
 	why       string // the tool's reason for its rating
 	looping   bool   // refused as a loop
 	verdict   policy.Verdict
-	asking    bool // for approval, now
+	asking    bool   // for approval, now
+	question  string // its id on the desk
+	basis     string // what a person's word rests on
 	approved  bool
 	approval  string // how
 	ticket    ticket // that the call came with
@@ -176,7 +178,7 @@ func (p *passage) decide(ctx context.Context) error {
 	case policy.Allow:
 		return nil
 	case policy.Ask:
-		return p.approve()
+		return p.approve(ctx)
 	}
 	return tools.Errorf(tools.Refused, "the policy does not allow this call of %s, which %s", p.tool.Spec.Name, p.risk).
 		Try("do it another way, or ask the operator to allow it")

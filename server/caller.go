@@ -32,6 +32,7 @@ type Identity struct {
 	Agent     string
 	User      string
 	Workspace string
+	Approves  bool     // it answers what others' calls are asked about, and makes none itself
 	Profiles  []string // that it may use, the first by default; policy.AnyProfile opens all
 }
 

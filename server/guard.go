@@ -122,21 +122,42 @@ func (h *HTTP) entered(next func(http.ResponseWriter, *http.Request, Access)) ht
 	return func(w http.ResponseWriter, r *http.Request) {
 		access, refused := h.enter(r)
 		if refused != nil {
-			h.Server.log.Info("a request was not let in", "status", refused.Status, "why", refused.why(), "from", r.RemoteAddr)
-			if refused.Header != "" {
-				w.Header().Set("WWW-Authenticate", refused.Header)
-			}
-			say(w, refused.Status, h.Server.scrub.Text(refused.Reason))
+			h.turnAway(w, r, refused)
 			return
 		}
 		next(w, r, access)
 	}
 }
 
+func (h *HTTP) turnAway(w http.ResponseWriter, r *http.Request, refused *Challenge) {
+	h.Server.log.Info("a request was not let in", "status", refused.Status, "why", refused.why(), "from", r.RemoteAddr)
+	if refused.Header != "" {
+		w.Header().Set("WWW-Authenticate", refused.Header)
+	}
+	say(w, refused.Status, h.Server.scrub.Text(refused.Reason))
+}
+
+// approver lets a request in when its token may decide about others' calls.
+func (h *HTTP) approver(w http.ResponseWriter, r *http.Request) {
+	who, refused := h.identify(r)
+	if refused == nil && !who.Approves {
+		refused = &Challenge{Status: http.StatusForbidden, Reason: "this token may not decide approvals"}
+	}
+	if refused != nil {
+		h.turnAway(w, r, refused)
+		return
+	}
+	hurry(w)
+	h.Approvals(w, r, who)
+}
+
 func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 	who, refused := h.identify(r)
 	if refused != nil {
 		return a, refused
+	}
+	if who.Approves { // or an agent that has it could approve its own calls
+		return a, &Challenge{Status: http.StatusForbidden, Reason: "this token decides approvals, and may not call tools"}
 	}
 	profile := r.PathValue("profile")
 	rules := h.Server.settings().Policy

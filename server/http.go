@@ -22,6 +22,8 @@ type HTTP struct {
 	Base       Access // what a token does not say: workspace, provider
 	SSE        bool
 	TLS        *tls.Config // nil serves plain HTTP
+	// Approvals answers /approvals for those whose token may; nil: nobody does.
+	Approvals func(http.ResponseWriter, *http.Request, Identity)
 
 	MaxMessage        int64
 	MaxSessions       int
@@ -162,6 +164,13 @@ func (h *HTTP) Handler() http.Handler {
 		for _, path := range []string{"/sse", "/sse/{profile}", "/message", "/message/{profile}"} {
 			mux.HandleFunc("OPTIONS "+path, preflight)
 		}
+	}
+	if h.Approvals != nil {
+		mux.HandleFunc("GET /approvals", h.approver)
+		mux.HandleFunc("GET /approvals/{id}", h.approver)
+		mux.HandleFunc("POST /approvals/{id}", h.approver)
+		mux.HandleFunc("OPTIONS /approvals", preflight)
+		mux.HandleFunc("OPTIONS /approvals/{id}", preflight)
 	}
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource", h.metadata)
 	mux.HandleFunc("GET /.well-known/oauth-protected-resource/mcp", h.metadata)

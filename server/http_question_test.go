@@ -101,3 +101,50 @@ func TestQuestionsEndWithTheInput(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// TestThePersonAtTheDeskMayTakeTime lets a call wait, without a word from us,
+// for longer than any one write or read may take.
+func TestThePersonAtTheDeskMayTakeTime(t *testing.T) {
+	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d := newMemoryDesk()
+				certificate, pool := selfSigned(t)
+				s, p, shut := stillSite(t, func(h *HTTP) {
+					h.Server.Desk = d
+					next := h.Server.settings().Settings
+					next.ApprovalWait, next.ApprovalTimeout = WaitAlways, 10*writeLimit
+					if err := h.Server.Apply(next); err != nil {
+						t.Error(err)
+					}
+					if secure {
+						h.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
+					}
+				})
+				v := s.visitor("alice").modern("tools/call", "launch")
+				if secure {
+					transport := &http.Transport{
+						DialContext: p.dial, ForceAttemptHTTP2: true,
+						TLSClientConfig: &tls.Config{RootCAs: pool, ServerName: "127.0.0.1"},
+					}
+					defer transport.CloseIdleConnections()
+					v.web, v.base = &http.Client{Transport: transport}, "https://localhost"
+				}
+				got := make(chan answer, 1)
+				line := strings.NewReplacer(`{"elicitation":{}}`, `{}`, `,"progressToken":1`, ``).
+					Replace(modernLine("1", "tools/call", `"name":"launch","arguments":{"text":"x"}`))
+				go func() { got <- v.post(line) }()
+				id := d.next(t)
+				<-time.After(3 * (writeLimit + bodyLimit))
+				if err := d.Answer(id, cli(true, "")); err != nil {
+					t.Fatal(err)
+				}
+				if a := <-got; !strings.Contains(a.body, "launched x") {
+					t.Errorf("the call got %d %s %v", a.status, a.body, a.err)
+				}
+				v.web.CloseIdleConnections()
+				shut()
+			})
+		})
+	}
+}

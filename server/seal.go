@@ -25,6 +25,9 @@ type ticket struct {
 	For      stub      `json:"f"`
 	Approval bool      `json:"q,omitzero"` // the question is ours: may it run?
 	Approved bool      `json:"a,omitzero"` // a person has said yes already
+	How      string    `json:"h,omitzero"` // and in which way
+	Question string    `json:"d,omitzero"` // the question's id on the desk
+	Basis    string    `json:"b,omitzero"` // what the word rests on
 	State    string    `json:"s,omitzero"` // the tool's own
 	Nonce    string    `json:"n"`
 	Expires  time.Time `json:"e"`

@@ -32,6 +32,7 @@ type Config struct {
 	Scrub                *scrub.Scrubber
 	Journal              Journal
 	Keeper               Keeper
+	Desk                 Desk    // nil: only the client itself can be asked
 	Watcher              Watcher // nil watches nothing
 	Log                  *slog.Logger
 	Settings             Settings
@@ -42,6 +43,7 @@ type Settings struct {
 	Policy          *policy.Policy
 	Limits          Limits
 	ApprovalTimeout time.Duration
+	ApprovalWait    Wait
 	AuditArgs       bool // keep the beginning of the arguments, not only their digest
 }
 

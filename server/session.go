@@ -197,7 +197,11 @@ func (s *session) ask(ctx context.Context, out func([]byte) error, method string
 		}
 		return json.RawMessage(m.result), nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		if cause := context.Cause(ctx); !errors.Is(cause, errAnsweredElsewhere) {
+			return nil, cause
+		}
+		params := map[string]any{"requestId": id, "reason": errAnsweredElsewhere.Error()}
+		return nil, errors.Join(errAnsweredElsewhere, out(request(nil, string(mcp.MethodNotificationCancelled), params)))
 	}
 }
 

@@ -35,11 +35,11 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 		Can: x.can, Reply: replyOf(m.call),
 	}
 	answer := x.session.server.Call(ctx, request)
-	for round := 0; answer.Ask != nil && !m.modern(); round++ {
+	for round := 0; answer.Ask != nil && (!m.modern() || !answer.Ask.forClient()); round++ {
 		if round == maxRounds {
 			return failure(m.id, faultf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
 		}
-		request.Reply = &Reply{State: answer.Ask.State, Answers: x.put(ctx, answer.Ask.Questions)}
+		request.Reply = &Reply{State: answer.Ask.State, Answers: x.collect(ctx, answer.Ask)}
 		answer = x.session.server.Call(ctx, request)
 	}
 	return x.session.server.writeAnswer(m, answer)

@@ -53,6 +53,9 @@ func New[A any](d Doer[A]) Tool {
 		if rater, ok := d.(Rater[A]); ok {
 			call.rate = func(ctx context.Context) (Risk, string) { return rater.Rate(ctx, *args) }
 		}
+		if termer, ok := d.(Termer[A]); ok {
+			call.terms = func(ctx context.Context) (Terms, error) { return termer.Terms(ctx, *args) }
+		}
 		return call, nil
 	}
 	return t
@@ -72,10 +75,11 @@ func (t Tool) Schema() json.RawMessage { return t.printed }
 
 // A Call is a tool with its arguments, checked and ready to run.
 type Call struct {
-	args any
-	risk Risk
-	run  func(context.Context) (Result, error)
-	rate func(context.Context) (Risk, string)
+	args  any
+	risk  Risk
+	run   func(context.Context) (Result, error)
+	rate  func(context.Context) (Risk, string)
+	terms func(context.Context) (Terms, error)
 }
 
 // Run does it.

@@ -36,6 +36,9 @@ func (i *identities) Identify(ctx context.Context, token string) (server.Identit
 		row, err := i.table.Authenticate(token)
 		if err == nil {
 			g := row.Grant()
+			if g.Approve { // an agent and a user say whose calls it decides about, and none all
+				return server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Approves: true}, nil
+			}
 			return named(server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles}), nil
 		}
 		return server.Identity{}, i.refusal(err)

@@ -113,7 +113,7 @@ func (h *house) serveHTTP(ctx context.Context) error {
 	h.warnExposed(listener.Addr())
 	h.log.Info("serving", "url", endpoint)
 	return (&server.HTTP{
-		Server: h.server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
+		Server: h.server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate, Approvals: h.desk.serveApprovals,
 		MaxMessage: int64(c.MaxMessage), MaxSessions: c.MaxSessions, SessionIdle: time.Duration(c.SessionIdle),
 		ReadHeaderTimeout: time.Duration(c.ReadHeaderTimeout), Grace: time.Duration(c.Grace),
 		AllowedHosts: append(c.AllowedHosts, hostOf(endpoint)), AllowedOrigins: c.AllowedOrigins,

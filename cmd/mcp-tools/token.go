@@ -50,6 +50,7 @@ else goes to stderr. What the token may do, its profiles say: the first is used
 unless the client asks for another of them, and * stands for all.`,
 		Example: `  mcp-tools token create --name laptop --profile coding
   mcp-tools token create --name ci --profile readonly --profile lean --expires 30d
+  mcp-tools token create --name console --approve
   mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
 		Args: takes(),
 		RunE: func(*cobra.Command, []string) error {
@@ -68,6 +69,7 @@ unless the client asks for another of them, and * stands for all.`,
 	flags := cmd.Flags()
 	flags.StringVar(&req.Name, "name", "", "what to call it in lists and logs")
 	flags.StringArrayVar(&req.Profiles, "profile", nil, "profile that it may use; may be repeated, * for all (default: that of the settings)")
+	flags.BoolVar(&req.Approve, "approve", false, "it decides about calls that wait for approval, and makes none; --agent and --user say about whose")
 	flags.StringVar(&req.Agent, "agent", "", "agent that its calls are made for")
 	flags.StringVar(&req.User, "user", "", "person that its calls are made for")
 	flags.StringVar(&req.Workspace, "workspace", "", "directory to work in (default: the server's own)")
@@ -82,7 +84,10 @@ func (a *app) fillRequest(req *tokens.Request, expires string, now time.Time) er
 	if err != nil {
 		return err
 	}
-	if req.Profiles == nil {
+	if req.Approve && (req.Profiles != nil || req.Workspace != "") {
+		return usagef("a token with --approve makes no calls; leave --profile and --workspace out")
+	}
+	if req.Profiles == nil && !req.Approve {
 		usual, err := v.policy.ResolveProfile("")
 		if err != nil {
 			return err
@@ -125,6 +130,10 @@ func (a *app) printNewToken(plain string, row tokens.Row) error {
 		end := "never expires"
 		if !row.Expires.IsZero() {
 			end = "expires " + row.Expires.Local().Format(time.DateTime)
+		}
+		if row.Approve {
+			_, err := fmt.Fprintf(a.err, "This is token %s (%s), for /approvals; it %s. It is not shown again.\n", row.ID, row.Name, end)
+			return err
 		}
 		_, err := fmt.Fprintf(a.err, `This is token %s (%s), profile %s; it %s. It is not shown again.
 Put it into the environment of the client, and tell the client:
@@ -174,10 +183,18 @@ func (a *app) printTokens(w io.Writer, list []tokenRow) error {
 	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "EXPIRES", "LAST USED"}}
 	for _, t := range list {
 		rows = append(rows, []string{
-			t.ID, t.State, t.Name, strings.Join(t.Profiles, ","), dash(t.Agent), dash(t.User), day(t.Expires), day(t.LastUsed),
+			t.ID, t.State, t.Name, mayDo(t.Row), dash(t.Agent), dash(t.User), day(t.Expires), day(t.LastUsed),
 		})
 	}
 	return a.painter(w).columns(w, rows)
+}
+
+// mayDo is what a token is good for.
+func mayDo(row tokens.Row) string {
+	if row.Approve {
+		return "(approvals)"
+	}
+	return strings.Join(row.Profiles, ",")
 }
 
 func dash(text string) string {

@@ -62,6 +62,7 @@ type house struct {
 	calls  *telemetry.Calls
 	audit  *audit.Log
 	files  *workspace.Workspace
+	desk   desk
 	set    *tools.Set
 	server *server.Server
 	closed []func() error // in the order of opening
@@ -203,13 +204,14 @@ func (h *house) openServer(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	h.desk = h.openDesk()
 	text := instructions
 	if more := c.Server.Instructions; more != "" {
 		text += "\n\n" + more
 	}
 	h.server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
-		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{store},
+		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{store}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
 	})
 	return err
@@ -223,7 +225,8 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 	}
 	c := l.Config.Limits
 	return server.Settings{
-		Policy: compiled, ApprovalTimeout: time.Duration(l.Config.Approvals.Timeout), AuditArgs: l.Config.Audit.Arguments == "shape",
+		Policy: compiled, ApprovalTimeout: time.Duration(l.Config.Approvals.Timeout), ApprovalWait: approvalWait(l.Config.Approvals.Wait),
+		AuditArgs: l.Config.Audit.Arguments == "shape",
 		Limits: server.Limits{
 			PerMinute: c.CallsPerMinute, Burst: c.Burst, Running: c.Running, Queued: c.Queued, TotalRunning: c.TotalRunning,
 			Timeout: time.Duration(c.Timeout), Result: int(c.Result), ResultHard: int(c.ResultHard),

@@ -20,6 +20,7 @@ const maxWord = 256
 type Request struct {
 	Name      string    // for people; the id when empty
 	Profiles  []string  // which profiles it may use, the first by default; policy.AnyProfile for all
+	Approve   bool      // it decides about others' calls, and makes none; then it has no profiles
 	Agent     string    // the agent's key
 	User      string    // the person behind it
 	Workspace string    // the directory that its holder works in; empty for the server's own
@@ -132,6 +133,7 @@ func issue(req Request, rows []Row) (Secret, Row) {
 		ID:        idOf(plain.Reveal()),
 		Name:      req.Name,
 		Profiles:  slices.Clone(req.Profiles),
+		Approve:   req.Approve,
 		Agent:     req.Agent,
 		User:      req.User,
 		Workspace: req.Workspace,
@@ -147,7 +149,10 @@ func issue(req Request, rows []Row) (Secret, Row) {
 
 // check refuses what would make a token useless or a list unreadable.
 func (r Request) check(now time.Time) error {
-	if len(r.Profiles) == 0 {
+	switch {
+	case r.Approve && len(r.Profiles) > 0:
+		return errors.New("a token that decides about calls makes none: name no profile")
+	case !r.Approve && len(r.Profiles) == 0:
 		return errors.New("a token without a profile may do nothing: name at least one")
 	}
 	words := []struct{ what, word string }{

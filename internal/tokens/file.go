@@ -177,8 +177,8 @@ func (rec record) row() (Row, error) {
 	if len(rec.ID) != idLen {
 		return Row{}, fmt.Errorf("the id %q does not have %d characters", rec.ID, idLen)
 	}
-	if len(rec.Profiles) == 0 {
-		return Row{}, fmt.Errorf("%q has no profile", rec.ID)
+	if rec.Approve == (len(rec.Profiles) > 0) {
+		return Row{}, fmt.Errorf("%q has no profile, or decides about calls and has one", rec.ID)
 	}
 	if rec.Created.IsZero() {
 		return Row{}, fmt.Errorf("%q does not say when it was created", rec.ID)

@@ -11,7 +11,8 @@ import (
 type Row struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
-	Profiles  []string  `json:"profiles"`
+	Profiles  []string  `json:"profiles,omitzero"`
+	Approve   bool      `json:"approve,omitzero"` // it decides about others' calls, and makes none
 	Agent     string    `json:"agent,omitzero"`
 	User      string    `json:"user,omitzero"`
 	Workspace string    `json:"workspace,omitzero"`
@@ -31,6 +32,7 @@ type Grant struct {
 	User      string
 	Workspace string    // empty for the server's own
 	Profiles  []string  // those it may use, the first by default; policy.AnyProfile for all
+	Approve   bool      // it decides about others' calls, and makes none
 	Scopes    []string  // always none: our own tokens carry profiles
 	ExpiresAt time.Time // zero for never
 }
@@ -44,6 +46,7 @@ func (r Row) Grant() Grant {
 		User:      r.User,
 		Workspace: r.Workspace,
 		Profiles:  slices.Clone(r.Profiles),
+		Approve:   r.Approve,
 		ExpiresAt: r.Expires,
 	}
 }

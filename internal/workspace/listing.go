@@ -29,7 +29,7 @@ func (w *Workspace) List(ctx context.Context, q fs.ListQuery) (fs.Listing, error
 	var unread []string
 	switch {
 	case a.onDisk():
-		o := a.options(ctx, tree.Options{Depth: q.Depth, Hidden: q.Hidden, Ignored: q.Ignored})
+		o := a.options(ctx, tree.Options{Depth: q.Depth, Hidden: q.Hidden, Ignored: q.Ignored, Enter: worthListing})
 		if unread, err = tree.Walk(ctx, a.mount.root, o, c.visit); err != nil {
 			return fs.Listing{}, a.unlistable(err)
 		}
@@ -40,6 +40,10 @@ func (w *Workspace) List(ctx context.Context, q fs.ListQuery) (fs.Listing, error
 	l.Unlisted = a.calls(unread)
 	return l, nil
 }
+
+// worthListing leaves out what is in git's directory, which is thousands of
+// names that say nothing, unless it is what is listed.
+func worthListing(dir string) bool { return path.Base(dir) != ".git" }
 
 // listPattern takes the names of a listing, relative to it.
 func listPattern(pattern string) (func(name string) bool, error) {

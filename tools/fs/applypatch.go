@@ -17,7 +17,7 @@ type applyPatch struct {
 }
 
 type applyPatchArgs struct {
-	Patch  string `json:"patch" jsonschema:"*** Begin Patch ... *** End Patch, or a unified diff" alias:"input,diff" maxlen:"2097152"`
+	Patch  string `json:"patch" jsonschema:"*** Begin Patch ... *** End Patch, or a unified diff" alias:"input,diff,patch_text" maxlen:"2097152"`
 	Path   string `json:"path,omitempty" jsonschema:"if the diff names no file" alias:"file_path,file"`
 	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only try"`
 }

@@ -17,7 +17,7 @@ type editFile struct {
 }
 
 type editFileArgs struct {
-	Path string `json:"path" jsonschema:"file" alias:"file_path,file,filename"`
+	Path string `json:"path" jsonschema:"file" alias:"file_path,file,filename,absolute_path,target_file"`
 	Replacement
 	Edits     []map[string]any `json:"edits,omitempty" jsonschema:"several {old_string, new_string, replace_all, at}, in order, all or none" maxitems:"100"`
 	IfVersion string           `json:"if_version,omitempty" jsonschema:"refuse if it has another" alias:"expected_version"`
@@ -36,7 +36,7 @@ func (editFile) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "edit", Group: group, Title: "Edit file", Risk: tools.Writes, Core: true, MaxText: 1 << 20,
 		Doc:  "Replaces text in a file and shows the diff.",
-		Also: []string{"Edit", "edit_file", "file_edit", "str_replace"}, Keywords: "change replace modify update file text",
+		Also: []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit"}, Keywords: "change replace modify update file text",
 	}
 }
 

@@ -12,10 +12,10 @@ import (
 type globFiles struct{ files Files }
 
 type globArgs struct {
-	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}"`
-	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory"`
+	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
+	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory,dir_path"`
 	Sort    string `json:"sort,omitempty" jsonschema:"order" enum:"newest,name"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"default 200" alias:"max_results"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"default 200" alias:"max_results,head_limit"`
 	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
 }
 

@@ -67,8 +67,9 @@ func showPast(p Past, now time.Time) string {
 	if p.Tool != "" {
 		line += " by " + p.Tool
 	}
-	if p.By != "" {
-		line += " of " + p.By
+	// "/ann" is ann without an agent, and would read like a path.
+	if by := strings.Trim(p.By, "/"); by != "" {
+		line += " of " + by
 	}
 	if len(p.Others) > 0 {
 		const most = 3

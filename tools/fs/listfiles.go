@@ -13,11 +13,11 @@ import (
 type listFiles struct{ files Files }
 
 type listFilesArgs struct {
-	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory"`
-	Depth   int    `json:"depth,omitempty" jsonschema:"levels, default 1"`
+	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory,dir_path"`
+	Depth   int    `json:"depth,omitempty" jsonschema:"levels, default 1" alias:"max_depth"`
 	Pattern string `json:"pattern,omitempty" jsonschema:"glob of names" alias:"glob"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"default 300"`
-	Git     bool   `json:"gitignore,omitempty" jsonschema:"without ignored files"`
+	Git     bool   `json:"gitignore,omitempty" jsonschema:"without ignored files" alias:"respect_gitignore"`
 }
 
 func (listFiles) Spec() tools.Spec {
@@ -35,10 +35,10 @@ func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, err
 	}
-	return tools.Text(showListing(l)), nil
+	return tools.Text(showListing(l, a)), nil
 }
 
-func showListing(l Listing) string {
+func showListing(l Listing, a listFilesArgs) string {
 	var b strings.Builder
 	total := len(l.Entries) + l.More
 	fmt.Fprintf(&b, "[%s: %s]\n", l.Dir, counted(total, "entry", "entries"))
@@ -55,7 +55,11 @@ func showListing(l Listing) string {
 		}
 	}
 	if l.More > 0 {
-		fmt.Fprintf(&b, "[%d more; raise limit, or give a pattern or a directory further down]\n", l.More)
+		hint := "raise limit, or give a pattern or a directory further down"
+		if a.Depth > 1 && !a.Git {
+			hint = "gitignore: true leaves ignored files out; or " + hint
+		}
+		fmt.Fprintf(&b, "[%d more; %s]\n", l.More, hint)
 	}
 	unlisted(&b, l.Unlisted)
 	return strings.TrimSuffix(b.String(), "\n")

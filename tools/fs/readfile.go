@@ -24,10 +24,10 @@ func newReadFile(files Files, seen *Seen) readFile {
 // What the bounds are is said in errors and not in the schema, which every
 // conversation pays for.
 type readFileArgs struct {
-	Path     string   `json:"path,omitempty" jsonschema:"file" alias:"file_path,file,filename"`
+	Path     string   `json:"path,omitempty" jsonschema:"file" alias:"file_path,file,filename,absolute_path,target_file"`
 	Paths    []string `json:"paths,omitempty" jsonschema:"or several" alias:"files,file_paths"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"first line; -50: the last 50" alias:"start_line"`
-	Limit    int      `json:"limit,omitempty" jsonschema:"lines" alias:"lines,max_lines"`
+	Offset   int      `json:"offset,omitempty" jsonschema:"first line; -50: the last 50" alias:"start_line,line"`
+	Limit    int      `json:"limit,omitempty" jsonschema:"lines" alias:"lines,max_lines,head"`
 	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"default 16000" alias:"max_size"`
 	Encoding string   `json:"encoding,omitempty" jsonschema:"if not detected; base64: offset, limit in bytes"`
 	Numbers  bool     `json:"numbers,omitempty" jsonschema:"number lines" alias:"line_numbers"`
@@ -38,7 +38,7 @@ func (readFile) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "read_file", Group: group, Title: "Read file", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
 		Doc:  "Shows text or an image; says how to go on when cut.",
-		Also: []string{"Read", "read", "file_read", "tool::file_read"}, Core: true,
+		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"}, Core: true,
 		Keywords: "open view cat head tail show image picture",
 	}
 }

@@ -1,7 +1,6 @@
 package fs
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -13,18 +12,18 @@ import (
 type search struct{ files Files }
 
 type searchArgs struct {
-	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex"`
-	Path      string   `json:"path,omitempty" jsonschema:"directory or file" alias:"dir,directory"`
-	Glob      []string `json:"glob,omitempty" jsonschema:"*.go, !vendor/**" alias:"include,globs"`
-	Type      []string `json:"type,omitempty" jsonschema:"go, py, ..." alias:"types"`
-	Mode      string   `json:"mode,omitempty" jsonschema:"what to show" enum:"content,files,count" alias:"output_mode"`
-	Context   int      `json:"context,omitempty" jsonschema:"lines around" alias:"context_lines"`
+	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex,search"`
+	Path      string   `json:"path,omitempty" jsonschema:"directory or file" alias:"dir,directory,dir_path,search_path"`
+	Glob      []string `json:"glob,omitempty" jsonschema:"*.go, !vendor/**" alias:"include,includes,globs,include_pattern,file_pattern"`
+	Type      []string `json:"type,omitempty" jsonschema:"go, py, ..." alias:"types,file_type"`
+	Mode      string   `json:"mode,omitempty" jsonschema:"content, files or count" alias:"output_mode"`
+	Context   int      `json:"context,omitempty" jsonschema:"lines around" alias:"context_lines,-C,-A,-B"`
 	Case      bool     `json:"case,omitempty" jsonschema:"false: ignore case" default:"true" alias:"case_sensitive"`
-	Word      bool     `json:"word,omitempty" jsonschema:"whole words"`
+	Word      bool     `json:"word,omitempty" jsonschema:"whole words" alias:"-w"`
 	Multiline bool     `json:"multiline,omitempty" jsonschema:"across lines"`
-	Literal   bool     `json:"literal,omitempty" jsonschema:"no regex" alias:"fixed_strings"`
+	Literal   bool     `json:"literal,omitempty" jsonschema:"no regex" alias:"fixed_strings,-F"`
 	All       bool     `json:"all,omitempty" jsonschema:"hidden and ignored too"`
-	Limit     int      `json:"limit,omitempty" jsonschema:"default 100" alias:"max_results,head_limit"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"default 100" alias:"max_results,head_limit,max_count"`
 	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
 }
 
@@ -32,13 +31,17 @@ func (search) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "search", Group: group, Title: "Search in files", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true}, Core: true,
 		Doc:  "Finds lines in files, grouped by file; honours .gitignore, skips binary files.",
-		Also: []string{"Grep", "grep", "content_search", "search_files"}, Keywords: "grep ripgrep regex text code",
+		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"}, Keywords: "grep ripgrep regex text code",
 	}
 }
 
 func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
+	mode, err := searchMode(a.Mode)
+	if err != nil {
+		return tools.Result{}, err
+	}
 	q := SearchQuery{
-		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: cmp.Or(SearchMode(a.Mode), Content), Context: min(a.Context, 50),
+		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode, Context: min(a.Context, 50),
 		Literal: a.Literal, IgnoreCase: !a.Case, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
 		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0),
 	}
@@ -47,6 +50,20 @@ func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	return tools.Text(showSearch(found, q)), nil
+}
+
+// searchMode reads a mode by its own name or by those of other systems. It is
+// no enum, which would not take them.
+func searchMode(name string) (SearchMode, error) {
+	switch strings.ToLower(name) {
+	case "", string(Content), "lines":
+		return Content, nil
+	case string(Names), "files_with_matches", "names":
+		return Names, nil
+	case string(Count), "counts":
+		return Count, nil
+	}
+	return "", tools.Errorf(tools.Invalid, "there is no mode %.40q", name).Try("use %s, %s or %s", Content, Names, Count)
 }
 
 func showSearch(found Found, q SearchQuery) string {
@@ -136,9 +153,25 @@ func nothing(found Found, q SearchQuery) string {
 	if !q.Hidden {
 		tries = append(tries, "all: true (hidden and ignored files)")
 	}
+	if found.Searched == 0 && found.Unread == 0 && len(found.Unlisted) == 0 {
+		return noFile(q)
+	}
 	text := fmt.Sprintf("no line matches %q in %s", q.Pattern, counted(found.Searched, "file", "files"))
 	if len(tries) > 0 {
 		text += "; to widen: " + strings.Join(tries, ", ")
+	}
+	return text
+}
+
+// noFile tells of a search that had nothing to look at, which is no answer
+// about the pattern.
+func noFile(q SearchQuery) string {
+	text := fmt.Sprintf("no file to search in %q", q.Path)
+	if len(q.Globs)+len(q.Types) > 0 {
+		text += " fits glob and type"
+	}
+	if !q.Hidden {
+		text += "; all: true takes hidden and ignored files too"
 	}
 	return text
 }

@@ -18,8 +18,8 @@ type writeFile struct {
 }
 
 type writeFileArgs struct {
-	Path       string `json:"path" jsonschema:"file" alias:"file_path,file,filename"`
-	Content    string `json:"content" jsonschema:"all of it" alias:"contents,text" maxlen:"4194304"`
+	Path       string `json:"path" jsonschema:"file" alias:"file_path,file,filename,absolute_path,target_file"`
+	Content    string `json:"content" jsonschema:"all of it" alias:"contents,text,file_text" maxlen:"4194304"`
 	Append     bool   `json:"append,omitempty" jsonschema:"add at the end"`
 	CreateOnly bool   `json:"create_only,omitempty" jsonschema:"refuse if it exists"`
 	IfVersion  string `json:"if_version,omitempty" jsonschema:"refuse if it has another" alias:"expected_version"`
@@ -30,7 +30,7 @@ func (writeFile) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "write_file", Group: group, Title: "Write file", Risk: tools.Writes,
 		Doc:  "Creates or replaces a file, with its directories. To change parts use edit.",
-		Also: []string{"Write", "write", "file_write", "tool::file_write"}, Keywords: "create save append overwrite new",
+		Also: []string{"Write", "write", "file_write", "tool::file_write", "create_file"}, Keywords: "create save append overwrite new",
 	}
 }
 

@@ -109,7 +109,8 @@ func (c *Candidate) differ(lines, want []string) {
 	}
 }
 
-// aligned is where in line the beginning of want is most likely meant.
+// aligned is where in line the beginning of want is most likely meant. A want
+// that begins with no blank may begin behind the indentation.
 func aligned(line, want string) int {
 	if sameStart(line, want) > 0 {
 		return 0
@@ -119,7 +120,10 @@ func aligned(line, want string) int {
 			return i
 		}
 	}
-	return 0
+	if want == "" || strings.ContainsRune(" \t\r\n", rune(want[0])) {
+		return 0
+	}
+	return len(line) - len(strings.TrimLeft(line, " \t"))
 }
 
 // String shows the place so that it can be copied from: its lines as they are,

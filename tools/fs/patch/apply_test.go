@@ -134,7 +134,7 @@ func TestApplyRefuses(t *testing.T) {
 		before, patch, want string
 		mismatch            bool
 	}{
-		"not there":               {"alpha\nbeta\ngamma\n", update + " alpha\n-betta\n+x", "hunk 1 does not match: these lines are not in the file:\nalpha\nbetta\nnearest: lines 1-2", true},
+		"not there":               {"alpha\nbeta\ngamma\n", update + " alpha\n-betta\n+x", "hunk 1 does not match; send the patch for the lines as they are. Not in the file:\nalpha\nbetta\nnearest: lines 1-2", true},
 		"nothing like it":         {"zzz\n", update + "-alpha\n+x", "read the file", true},
 		"the second":              {"a\nb\n", update + "@@\n-a\n+x\n@@\n-c\n+y", "hunk 2 does not match", true},
 		"ambiguous":               {"a\nx\na\nx\n", update + " a\n-x\n+y", "could belong to lines 1, 3; add lines around it", true},

@@ -32,23 +32,26 @@ func (a *applier) lost(number int, anchors []string) error {
 	return e.try("read the file and send a line as it is there")
 }
 
-// mismatch says what a hunk expects and what is most like it.
+// mismatch says what a hunk expects and what is most like it. Lines of files
+// come last: a sentence behind one would read as a part of it.
 func (a *applier) mismatch(number int, h Hunk) error {
 	wanted := join(old(h.Lines))
-	e := errorf("hunk %d does not match: these lines are not in the file:\n%s", number, clip(wanted))
+	e := errorf("hunk %d does not match", number)
 	e.Mismatch, e.Wanted = true, wanted
 	if at, ok := a.applied(h); ok {
-		return e.try("what it puts in their place is already at line %d; leave this hunk out", at+1)
+		e.What += fmt.Sprintf(": its old lines are not in the file, and what it puts in their place is already at line %d", at+1)
+		return e.try("leave this hunk out")
 	}
 	const most = 2
 	near := edit.Candidates(a.whole, wanted, most)
 	if len(near) == 0 {
-		return e.try("read the file and send the patch for it as it is")
+		return e.try("read the file and send the patch for it as it is. Not in the file:\n%s", clip(wanted))
 	}
+	shown := ""
 	for _, c := range near {
-		e.What += "\nnearest: " + c.String()
+		shown += "\nnearest: " + c.String()
 	}
-	return e.try("\nsend the patch for the lines as they are")
+	return e.try("send the patch for the lines as they are. Not in the file:\n%s%s", clip(wanted), shown)
 }
 
 // applied looks for the new lines of h, where the file has them and not the

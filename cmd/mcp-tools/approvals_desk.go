@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+// desk lays the server's questions out for the other ways to answer them.
+type desk struct {
+	store *approvals.Store
+	data  string // where the record of past calls is
+}
+
+func asked(p server.Petition) approvals.Call {
+	c := p.Caller
+	return approvals.Call{
+		Call: p.Call, Tool: p.Tool, Title: p.Title, Risk: p.Risk.String(), Why: p.Why,
+		Principal: c.Principal(), Agent: c.Agent, User: c.User, Session: c.Session, Profile: p.Profile, Workspace: c.Workspace,
+		Shown: p.Shown, Facts: p.Facts, Basis: p.Basis, Digest: p.Digest, Once: p.Once, Args: p.Args,
+	}
+}
+
+func (d desk) Allowed(p server.Petition) (string, bool, error) {
+	rule, ok, err := d.store.Allowed(asked(p))
+	return rule.ID, ok, err
+}
+
+func (d desk) Attended() bool { return d.store.Attended() }
+
+func (d desk) Ask(p server.Petition) (string, error) {
+	id, err := d.store.Ask(asked(p), p.Expires)
+	if errors.Is(err, approvals.ErrTooMany) {
+		err = server.ErrDeskFull
+	}
+	return id, err
+}
+
+func (d desk) Await(ctx context.Context, id string) error { return d.store.Await(ctx, id) }
+
+func (d desk) Answer(id string, w server.Word) error {
+	_, err := d.store.Answer(id, approvals.Answer{Allow: w.Allow, Scope: approvals.Scope(w.Scope), Reason: w.Reason},
+		approvals.Approver{Name: w.By, Channel: w.Channel})
+	return err
+}
+
+func (d desk) Take(id string, p server.Petition) (server.Word, error) {
+	got, err := d.store.Take(id, asked(p))
+	if errors.Is(err, approvals.ErrExpired) || errors.Is(err, approvals.ErrUnknown) {
+		err = server.ErrUnanswered
+	}
+	return server.Word{Allow: got.Allow, Scope: server.Scope(got.Scope), Reason: got.Reason, Channel: got.Channel, By: got.By}, err
+}
+
+// Withdraw cannot fail in a way that matters: a question that stays has no
+// taker, and goes when its time is over.
+func (d desk) Withdraw(id string) { _ = d.store.Withdraw(id) }
+
+// pastPatience is how long the record may keep a question waiting.
+const pastPatience = 300 * time.Millisecond
+
+func (d desk) Past(ctx context.Context, p server.Petition) (n int, all bool) {
+	ctx, cancel := context.WithTimeout(ctx, pastPatience)
+	defer cancel()
+	past, err := countPast(ctx, d.data, asked(p))
+	return past.equal, err == nil
+}
+
+// past is what the record says of calls like one: those with the very same
+// arguments, and those of the tool. Of arguments the record has only a digest
+// of all together, so calls that fit a pattern cannot be told from others.
+type past struct{ equal, ofTool int }
+
+func countPast(ctx context.Context, data string, c approvals.Call) (p past, err error) {
+	const least = 32 // digits of a digest that the record has
+	_, err = audit.Tail(ctx, data, 1, func(r *audit.Row) bool {
+		if r.Phase == audit.Intent || r.Tool != c.Tool || r.Agent != c.Agent || r.User != c.User || r.Outcome == "asked" {
+			return false
+		}
+		p.ofTool++
+		if len(r.ArgsDigest) >= least && strings.HasPrefix(c.Digest, r.ArgsDigest) {
+			p.equal++
+		}
+		return false // counted, and nothing to keep
+	})
+	return p, err
+}
+
+// openDesk makes the place for questions. What this process still asks when it
+// ends is withdrawn.
+func (h *house) openDesk() desk {
+	d := desk{store: approvals.New(h.data), data: h.data}
+	h.onClose(d.store.Close)
+	return d
+}
+
+// serveApprovals answers /approvals for the tokens that may decide.
+func (d desk) serveApprovals(w http.ResponseWriter, r *http.Request, who server.Identity) {
+	d.store.Serve(w, r, approvals.Approver{Agent: who.Agent, User: who.User, Name: who.ID, Channel: "http"})
+}
+
+// approvalWait translates the setting.
+func approvalWait(setting string) server.Wait {
+	switch setting {
+	case "always":
+		return server.WaitAlways
+	case "attended":
+		return server.WaitAttended
+	}
+	return ""
+}
+
+// withApprovals opens the approvals for one use on the command line.
+func (a *app) withApprovals(use func(*approvals.Store, approvals.Approver) error) error {
+	data, err := a.dataDir()
+	if err != nil {
+		return err
+	}
+	if err := checkPrivate(data); err != nil {
+		return err
+	}
+	return use(approvals.New(data), approvals.Approver{Name: systemUser(), Channel: "cli"})
+}
+
+// mistake makes what a person said wrongly a mistake in the command line.
+func mistake(err error) error {
+	if wrong := (approvals.RuleError{}); errors.As(err, &wrong) {
+		return usageError{wrong}
+	}
+	return err
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func (a *app) approvalsRulesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "rules",
+		Short:   "List what was allowed for a session, or always",
+		Example: "  mcp-tools approvals rules\n  mcp-tools approvals rules --output json",
+		Args:    takes(),
+		RunE: func(*cobra.Command, []string) error {
+			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
+				rules, err := store.Rules()
+				if err != nil {
+					return err
+				}
+				return a.show(append([]approvals.Rule{}, rules...), func(w io.Writer) error { return a.printRules(w, rules) })
+			})
+		},
+	}
+}
+
+func (a *app) printRules(w io.Writer, rules []approvals.Rule) error {
+	if len(rules) == 0 {
+		_, err := fmt.Fprintln(w, "There are no rules; mcp-tools approvals allow ID --always makes one.")
+		return err
+	}
+	rows := [][]string{{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}}
+	for _, r := range rules {
+		rows = append(rows, []string{
+			r.ID, string(r.Scope), r.Tool, r.Principal, r.Profile, day(r.Expires), dash(r.By), short(likeText(r), 80),
+		})
+	}
+	return a.painter(w).columns(w, rows)
+}
+
+func (a *app) approvalsForgetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:     "forget RULE",
+		Short:   "End what was allowed for a session, or always",
+		Example: "  mcp-tools approvals forget abcd2345efgh",
+		Args:    takes("the id of a RULE"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
+				rule, err := store.Forget(args[0])
+				if err != nil {
+					return fmt.Errorf("there is no rule %q; mcp-tools approvals rules lists them", args[0])
+				}
+				return a.show(rule, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "Rule %s is gone; calls of %s are asked about again.\n", rule.ID, rule.Tool)
+					return err
+				})
+			})
+		},
+	}
+}
+
+// questionSheet is a call as a person reads it before a decision: all of it.
+func questionSheet(q approvals.Question) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s  %s, %s\n\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime))
+	fmt.Fprintf(&b, "Tool:      %s (%s), it %s\n", oneLine(q.Title), oneLine(q.Tool), q.Risk)
+	if q.Why != "" {
+		fmt.Fprintf(&b, "Reason:    %s\n", oneLine(q.Why))
+	}
+	fmt.Fprintf(&b, "Caller:    %s\nSession:   %s\nProfile:   %s\nWorkspace: %s\nDigest:    %s\n",
+		oneLine(q.Principal), oneLine(q.Session), oneLine(q.Profile), oneLine(q.Workspace), q.Digest)
+	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
+		fmt.Fprintf(&b, "%s: %s\n", oneLine(name), oneLine(q.Facts[name]))
+	}
+	fmt.Fprintf(&b, "Arguments: %s\n", tools.Visible(q.Shown))
+	if q.Once {
+		b.WriteString("Calls like this one can only be allowed once.\n")
+	}
+	if d := q.Decision; d != nil {
+		word := "denied"
+		if d.Allow {
+			word = "allowed " + string(d.Scope)
+		}
+		fmt.Fprintf(&b, "Decision:  %s by %s (%s)\n", word, dash(oneLine(d.By)), oneLine(d.Channel))
+	}
+	return b.String()
+}
+
+// ruleSheet is a rule as a person reads it before it is made.
+func ruleSheet(r approvals.Rule) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", oneLine(r.Tool), r.Risk, tools.Visible(likeText(r)))
+	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", oneLine(r.Principal), oneLine(r.Profile), oneLine(r.Workspace))
+	if r.Scope == approvals.Session {
+		fmt.Fprintf(&b, "Session:    %s, and only while its server runs\n", oneLine(r.Session))
+	}
+	if r.Basis != "" {
+		b.WriteString("Facts:      the same as now\n")
+	}
+	fmt.Fprintf(&b, "Expires:    %s\n", r.Expires.Local().Format(time.DateTime))
+	return b.String()
+}
+
+// likeText says which arguments a rule allows.
+func likeText(r approvals.Rule) string {
+	if r.Digest != "" {
+		return "exactly " + r.Shown
+	}
+	var all []string
+	for _, name := range slices.Sorted(maps.Keys(r.Match)) {
+		all = append(all, fmt.Sprintf("%s like %q", name, r.Match[name]))
+	}
+	for _, name := range r.Any {
+		all = append(all, name+" anything")
+	}
+	text := strings.Join(all, ", ")
+	if len(r.Same) > 0 {
+		text += "; " + strings.Join(slices.Sorted(maps.Keys(r.Same)), ", ") + " as in " + r.Shown
+	}
+	return text
+}

@@ -1,0 +1,279 @@
+package approvals
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// Like says which calls beside the one that was asked about a yes is good for.
+// The zero Like means: only those with exactly the same arguments.
+type Like struct {
+	Match map[string]string `json:"match,omitzero"` // patterns for arguments that are texts
+	Any   []string          `json:"any,omitzero"`   // arguments that may be anything
+}
+
+// A Rule is a yes that outlives its question.
+type Rule struct {
+	ID        string            `json:"id"`
+	Scope     Scope             `json:"scope"`
+	Tool      string            `json:"tool"`
+	Principal string            `json:"principal"`
+	Agent     string            `json:"agent,omitzero"`
+	User      string            `json:"user,omitzero"`
+	Profile   string            `json:"profile"`
+	Workspace string            `json:"workspace,omitzero"`
+	Risk      string            `json:"risk"`             // no call of a higher one
+	Basis     string            `json:"basis,omitzero"`   // digest of the facts
+	Session   string            `json:"session,omitzero"` // of scope session
+	Owner     string            `json:"owner,omitzero"`   // likewise: the server, as long as it lives
+	Digest    string            `json:"digest,omitzero"`  // of the exact call, when nothing in it may differ
+	Same      map[string]string `json:"same,omitzero"`    // digests of arguments that must be the same
+	Like
+	Shown   string    `json:"arguments"` // of the call that was asked about
+	Created time.Time `json:"created"`
+	Expires time.Time `json:"expires"`
+	By      string    `json:"by,omitzero"`
+	Channel string    `json:"channel"`
+}
+
+const (
+	// DefaultAge and MaxAge bound rules for always.
+	DefaultAge = 30 * 24 * time.Hour
+	MaxAge     = 366 * 24 * time.Hour
+	// sessionAge bounds those for a session, which may go on for weeks.
+	sessionAge = 12 * time.Hour
+	mostRules  = 1000
+	maxLike    = 20
+)
+
+// A RuleError says why a yes cannot make the rule that it wants to.
+type RuleError struct{ error }
+
+// Unwrap returns what is wrong.
+func (e RuleError) Unwrap() error { return e.error }
+
+// newRule makes a rule of a yes.
+func newRule(q *Question, a Answer, by Approver, now time.Time) (*Rule, error) {
+	r := &Rule{
+		ID: newID(), Scope: a.Scope, Tool: q.Tool, Principal: q.Principal, Agent: q.Agent, User: q.User,
+		Profile: q.Profile, Workspace: q.Workspace, Risk: q.Risk, Basis: q.Basis, Like: a.Like, Shown: q.Shown,
+		Created: now, Expires: a.Until.UTC(), By: by.Name, Channel: by.Channel,
+	}
+	if a.Scope == Session {
+		r.Session, r.Owner, r.Expires = q.Session, q.Owner, now.Add(sessionAge)
+	} else if a.Until.IsZero() {
+		r.Expires = now.Add(DefaultAge)
+	}
+	if err := errors.Join(r.check(q, now), r.restrict(q)); err != nil {
+		return nil, RuleError{err}
+	}
+	return r, nil
+}
+
+func (r *Rule) check(q *Question, now time.Time) error {
+	switch {
+	case q.Once:
+		return ErrOnce
+	case r.Scope != Session && r.Scope != Always:
+		return fmt.Errorf("no rule has the scope %q", r.Scope)
+	case !r.Expires.After(now) || r.Expires.After(now.Add(MaxAge)):
+		return fmt.Errorf("a rule ends between now and in a year, not at %s", r.Expires.Format(time.RFC3339))
+	}
+	return nil
+}
+
+// restrict fills in what must be the same as in the call that was asked about.
+func (r *Rule) restrict(q *Question) error {
+	if len(r.Match) == 0 && len(r.Any) == 0 {
+		r.Digest = q.Digest
+		return nil
+	}
+	if len(r.Match)+len(r.Any) > maxLike {
+		return fmt.Errorf("a rule has at most %d patterns", maxLike)
+	}
+	r.Same = maps.Clone(q.Parts)
+	for name, pattern := range r.Match {
+		if _, there := q.Parts[name]; !there {
+			return fmt.Errorf("the call has no argument %q", name)
+		}
+		if err := checkPattern(pattern); err != nil {
+			return err
+		}
+		if slices.Contains(r.Any, name) {
+			return fmt.Errorf("the argument %q has a pattern, and may be anything: say one of the two", name)
+		}
+		delete(r.Same, name)
+	}
+	for _, name := range r.Any {
+		if _, there := q.Parts[name]; !there {
+			return fmt.Errorf("the call has no argument %q", name)
+		}
+		delete(r.Same, name)
+	}
+	return nil
+}
+
+// allows reports whether the rule is good for a call of this process.
+func (r *Rule) allows(c *Call, me string, now time.Time) bool {
+	if c.Once || !now.Before(r.Expires) || r.Tool != c.Tool || r.Principal != c.Principal || r.Profile != c.Profile ||
+		r.Workspace != c.Workspace || r.Basis != c.Basis || rank(c.Risk) > rank(r.Risk) {
+		return false
+	}
+	if r.Scope == Session && (r.Session != c.Session || r.Owner != me) {
+		return false
+	}
+	if r.Digest != "" {
+		return r.Digest == c.Digest
+	}
+	return r.fits(c)
+}
+
+// fits compares argument by argument: each must be the same, be like its
+// pattern, or be free; and none may be missing that was there.
+func (r *Rule) fits(c *Call) bool {
+	parts, err := partsOf(c.Args)
+	if err != nil {
+		return false
+	}
+	for name := range r.Same {
+		if parts[name] != r.Same[name] {
+			return false
+		}
+	}
+	var values map[string]json.RawMessage
+	if len(r.Match) > 0 && json.Unmarshal(c.Args, &values) != nil {
+		return false
+	}
+	for name, pattern := range r.Match {
+		var text string
+		if json.Unmarshal(values[name], &text) != nil || !fits(pattern, text) {
+			return false
+		}
+	}
+	for name := range parts {
+		_, same := r.Same[name]
+		_, match := r.Match[name]
+		if !same && !match && !slices.Contains(r.Any, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// rank orders risks. One that nobody knows is above all.
+func rank(risk string) int {
+	for r := tools.Reads; r.Valid(); r++ {
+		if r.String() == risk {
+			return int(r)
+		}
+	}
+	return int(tools.Runs) + 1
+}
+
+// Allowed returns the rule under which a call may be made, if there is one.
+func (s *Store) Allowed(c Call) (Rule, bool, error) {
+	rules, err := s.readRules() // replaced whole, so no lock is needed
+	if err != nil {
+		return Rule{}, false, err
+	}
+	now := time.Now()
+	for i := range rules {
+		if rules[i].allows(&c, s.me, now) {
+			return rules[i], true, nil
+		}
+	}
+	return Rule{}, false, nil
+}
+
+// Rules returns all rules that count, the oldest first.
+func (s *Store) Rules() (rules []Rule, err error) {
+	if !s.exists() {
+		return nil, nil
+	}
+	err = s.locked(func() error {
+		rules, err = s.currentRules()
+		return err
+	})
+	return rules, err
+}
+
+// Forget ends a rule.
+func (s *Store) Forget(id string) (gone Rule, err error) {
+	if !s.exists() {
+		return gone, ErrUnknown
+	}
+	err = s.locked(func() error {
+		rules, err := s.currentRules()
+		if err != nil {
+			return err
+		}
+		i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id })
+		if i < 0 {
+			return ErrUnknown
+		}
+		gone = rules[i]
+		return s.writeRules(slices.Delete(rules, i, i+1))
+	})
+	return gone, err
+}
+
+// ruleFile is what is in the file of rules.
+type ruleFile struct {
+	Version int    `json:"version"`
+	Rules   []Rule `json:"rules"`
+}
+
+const ruleVersion = 1
+
+func (s *Store) readRules() ([]Rule, error) {
+	var file ruleFile
+	err := readJSON(s.path(rulesName), &file)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	case file.Version != ruleVersion:
+		return nil, fmt.Errorf("%s has version %d, this program knows version %d", s.path(rulesName), file.Version, ruleVersion)
+	}
+	return file.Rules, nil
+}
+
+// currentRules leaves out what has expired, and what was for the session of a
+// server that is no more. The caller holds the lock.
+func (s *Store) currentRules() ([]Rule, error) {
+	rules, err := s.readRules()
+	now := time.Now()
+	return slices.DeleteFunc(rules, func(r Rule) bool {
+		return !now.Before(r.Expires) || r.Scope == Session && !(isID(r.Owner) && s.lives(r.Owner))
+	}), err
+}
+
+func (s *Store) writeRules(rules []Rule) error {
+	return writeJSON(s.path(rulesName), ruleFile{ruleVersion, rules})
+}
+
+// roomForRule returns the rules to which one can be added. The caller holds the
+// lock.
+func (s *Store) roomForRule() ([]Rule, error) {
+	rules, err := s.currentRules()
+	if err == nil && len(rules) >= mostRules {
+		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", len(rules))
+	}
+	return rules, err
+}
+
+func (s *Store) dropRule(id string) error {
+	rules, err := s.currentRules()
+	if err != nil {
+		return err
+	}
+	return s.writeRules(slices.DeleteFunc(rules, func(r Rule) bool { return r.ID == id }))
+}

@@ -1,0 +1,233 @@
+package approvals
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func always(like Like) Answer { return Answer{Allow: true, Scope: Always, Like: like} }
+
+func withArgs(raw, digest string) func(*Call) {
+	return func(c *Call) { c.Args, c.Digest = json.RawMessage(raw), digest }
+}
+
+func TestWhatARuleAllows(t *testing.T) {
+	exact := always(Like{})
+	src := always(Like{Match: map[string]string{"path": "src/*"}, Any: []string{"content"}})
+	deep := always(Like{Match: map[string]string{"path": "src/**"}})
+	for name, test := range map[string]struct {
+		answer Answer
+		change func(*Call)
+		want   bool
+	}{
+		"the same":               {exact, func(*Call) {}, true},
+		"another session":        {exact, func(c *Call) { c.Session = "t" }, true},
+		"a lower risk":           {exact, func(c *Call) { c.Risk = "writes" }, true},
+		"other arguments":        {exact, func(c *Call) { c.Digest = "d2" }, false},
+		"other facts":            {exact, func(c *Call) { c.Basis = "b2" }, false},
+		"a higher risk":          {exact, func(c *Call) { c.Risk = "runs" }, false},
+		"another caller":         {exact, func(c *Call) { c.Principal = "a/v" }, false},
+		"another profile":        {exact, func(c *Call) { c.Profile = "full" }, false},
+		"another workspace":      {exact, func(c *Call) { c.Workspace = "/v" }, false},
+		"another tool":           {exact, func(c *Call) { c.Tool = "exec" }, false},
+		"only once":              {exact, func(c *Call) { c.Once = true }, false},
+		"fits":                   {src, withArgs(`{"path":"src/b.go","content":"y"}`, "d2"), true},
+		"a directory below":      {src, withArgs(`{"path":"src/b/c.go","content":"y"}`, "d2"), false},
+		"outside":                {src, withArgs(`{"path":"b.go","content":"y"}`, "d2"), false},
+		"out and about":          {src, withArgs(`{"path":"src/..","content":"y"}`, "d2"), false},
+		"one argument more":      {src, withArgs(`{"path":"src/b.go","content":"y","force":true}`, "d2"), false},
+		"one argument less":      {src, withArgs(`{"content":"y"}`, "d2"), false},
+		"no text":                {src, withArgs(`{"path":["src/b.go"],"content":"y"}`, "d2"), false},
+		"free and missing":       {src, withArgs(`{"path":"src/b.go"}`, "d2"), true},
+		"the rest the same":      {deep, withArgs(`{"path":"src/b/c.go","content":"x"}`, "d2"), true},
+		"the rest not the same":  {deep, withArgs(`{"path":"src/b/c.go","content":"y"}`, "d2"), false},
+		"the rest missing":       {deep, withArgs(`{"path":"src/b/c.go"}`, "d2"), false},
+		"hidden characters":      {deep, withArgs(`{"path":"src/\u202eb","content":"x"}`, "d2"), false},
+		"not even an object":     {deep, withArgs(`[]`, "d2"), false},
+		"an argument by another": {deep, withArgs(`{"path":"src/b.go","Content":"x"}`, "d2"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStore(t, t.TempDir())
+			id := mustAsk(t, s, someCall())
+			d, err := s.Answer(id, test.answer, ann)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rule, ok, err := s.Allowed(someCall(test.change))
+			if err != nil || ok != test.want || ok && rule.ID != d.Rule {
+				t.Errorf("allowed %t by %+v, %v", ok, rule, err)
+			}
+		})
+	}
+}
+
+func TestRulesEnd(t *testing.T) {
+	data := t.TempDir()
+	server := newStore(t, data)
+	day := Answer{Allow: true, Scope: Always, Until: in(24 * time.Hour)}
+	d, err := server.Answer(mustAsk(t, server, someCall()), day, ann)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := server.Rules()
+	if err != nil || len(rules) != 1 || rules[0].By != "ann" || rules[0].Shown == "" {
+		t.Fatalf("%+v, %v", rules, err)
+	}
+	rules[0].Expires = in(-time.Second)
+	if err := server.locked(func() error { return server.writeRules(rules) }); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := server.Allowed(someCall()); ok || err != nil {
+		t.Errorf("an expired rule allows: %v", err)
+	}
+	if _, err := server.Forget(d.Rule); !errors.Is(err, ErrUnknown) {
+		t.Errorf("an expired rule is forgotten: %v", err)
+	}
+	if d, err = server.Answer(mustAsk(t, server, someCall()), day, ann); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := New(data).Forget(d.Rule); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, _ := server.Allowed(someCall()); ok {
+		t.Error("a rule that was forgotten allows")
+	}
+}
+
+func TestARuleForASession(t *testing.T) {
+	data := t.TempDir()
+	server, other := newStore(t, data), newStore(t, data)
+	if _, err := other.Answer(mustAsk(t, server, someCall()), Answer{Allow: true, Scope: Session}, ann); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := server.Allowed(someCall()); !ok || err != nil {
+		t.Errorf("it does not count: %v", err)
+	}
+	if _, ok, _ := server.Allowed(someCall(func(c *Call) { c.Session = "t" })); ok {
+		t.Error("it counts in another session")
+	}
+	if _, ok, _ := other.Allowed(someCall()); ok {
+		t.Error("it counts on another server")
+	}
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if rules, err := other.Rules(); err != nil || len(rules) != 0 {
+		t.Errorf("it outlives its server: %+v, %v", rules, err)
+	}
+}
+
+func TestRulesThatCannotBe(t *testing.T) {
+	s := newStore(t, t.TempDir())
+	id := mustAsk(t, s, someCall())
+	for name, test := range map[string]struct {
+		answer Answer
+		want   string
+	}{
+		"past":         {Answer{Allow: true, Scope: Always, Until: in(-time.Hour)}, "between now and in a year"},
+		"too long":     {Answer{Allow: true, Scope: Always, Until: in(400 * 24 * time.Hour)}, "between now and in a year"},
+		"odd scope":    {Answer{Allow: true, Scope: "forever"}, `"forever"`},
+		"no argument":  {always(Like{Any: []string{"mode"}}), `no argument "mode"`},
+		"no such text": {always(Like{Match: map[string]string{"mode": "*"}}), `no argument "mode"`},
+		"both":         {always(Like{Any: []string{"path"}, Match: map[string]string{"path": "*"}}), "say one of the two"},
+		"empty":        {always(Like{Match: map[string]string{"path": ""}}), "1 to"},
+		"hidden":       {always(Like{Match: map[string]string{"path": "a\u200b"}}), "not seen"},
+		"stars":        {always(Like{Match: map[string]string{"path": "a***"}}), "three stars"},
+	} {
+		for what, try := range map[string]func() error{
+			"Answer":  func() error { _, err := s.Answer(id, test.answer, ann); return err },
+			"Preview": func() error { _, err := s.Preview(id, test.answer, ann); return err },
+		} {
+			err := try()
+			if wrong := (RuleError{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%s of %s: %v", what, name, err)
+			}
+		}
+	}
+	once := mustAsk(t, s, someCall(func(c *Call) { c.Once = true }))
+	if _, err := s.Answer(once, always(Like{}), ann); !errors.Is(err, ErrOnce) {
+		t.Errorf("what may only be allowed once: %v", err)
+	}
+	if q, err := s.Get(id, ann); err != nil || q.State != Open {
+		t.Errorf("a mistake decided it: %+v, %v", q, err)
+	}
+	if rules, err := s.Rules(); err != nil || len(rules) != 0 {
+		t.Errorf("rules were made: %+v, %v", rules, err)
+	}
+	rule, err := s.Preview(id, always(Like{Any: []string{"content"}}), ann)
+	if err != nil || rule.Same["path"] == "" || rule.Same["content"] != "" {
+		t.Errorf("preview %+v, %v", rule, err)
+	}
+}
+
+func TestRulesThatCannotBeReadAllowNothing(t *testing.T) {
+	for name, text := range map[string]string{
+		"cut off":      `{"version":1,"rules":[{`,
+		"empty":        "",
+		"later":        `{"version":2,"rules":[]}`,
+		"unknown word": `{"version":1,"rules":[],"allow":"all"}`,
+	} {
+		s := newStore(t, t.TempDir())
+		id := mustAsk(t, s, someCall())
+		if _, err := s.Answer(id, always(Like{}), ann); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.path(rulesName), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, ok, err := s.Allowed(someCall()); ok || err == nil {
+			t.Errorf("%s: allowed %t, %v", name, ok, err)
+		}
+		if _, err := s.Answer(mustAsk(t, s, someCall()), always(Like{}), ann); err == nil {
+			t.Errorf("%s: what cannot be read is written over", name)
+		}
+	}
+}
+
+func TestPatterns(t *testing.T) {
+	for _, test := range []struct {
+		pattern, text string
+		want          bool
+	}{
+		{"a", "a", true}, {"a", "ab", false}, {"a*", "abc", true}, {"a*", "a/b", false}, {"**", "a/b", true},
+		{"a/**", "a/b/c", true}, {"a/**", "a", false}, {"**/c", "a/b/c", true}, {"**/c", "c", false}, {"**c", "c", true},
+		{"a?c", "abc", true}, {"a?c", "a/c", false}, {"a?c", "aäc", true}, {"*", "", true}, {"*.go", "a.go", true},
+		{"*.go", "a.gox", false}, {"a*b*c", "axxbyyc", true}, {"a*b*c", "axxbyy", false}, {"*a*a*a*", "aa", false},
+		{"git **", "git push origin main", true}, {"a[b]", "a[b]", true}, {"a[b]", "ab", false}, {"A", "a", false},
+		{"**", "a/../b", false}, {"**", `a\b`, false}, {"**", "a\nb", false}, {"**", "..", false}, {"**", "a..b", true},
+	} {
+		if got := fits(test.pattern, test.text); got != test.want {
+			t.Errorf("%q and %q: %t", test.pattern, test.text, got)
+		}
+	}
+}
+
+// FuzzPatterns compares with what a pattern of plain characters must mean, and
+// with the promise that nothing fits that could be another place.
+func FuzzPatterns(f *testing.F) {
+	for _, seed := range [][2]string{{"src/**", "src/a/b"}, {"*a*b", "xaxb"}, {"?", "/"}, {"**/..", "a/.."}, {"ä*", "äö"}, {"\xff", "\x93"}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, pattern, text string) {
+		if len(pattern) > 100 || len(text) > 1000 || checkPattern(pattern) != nil || !json.Valid([]byte(`"`+text+`"`)) {
+			return
+		}
+		got := fits(pattern, text)
+		if got && strings.Contains("/"+text+"/", "/../") {
+			t.Errorf("%q fits %q", text, pattern)
+		}
+		if !strings.ContainsAny(pattern, "*?") && got && pattern != text {
+			t.Errorf("%q fits %q", text, pattern)
+		}
+		if got && !fits("**", text) {
+			t.Errorf("%q fits %q, but not everything", text, pattern)
+		}
+		if got && !strings.Contains(pattern, "**") && strings.Count(text, "/") != strings.Count(pattern, "/") {
+			t.Errorf("%q fits %q with other slashes", text, pattern)
+		}
+	})
+}

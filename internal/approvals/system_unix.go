@@ -1,0 +1,43 @@
+//go:build !windows
+
+package approvals
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// renameTries is how often a file is put into its place before that counts as
+// failed. Here nothing can be in the way.
+const renameTries = 1
+
+// tryLock takes an exclusive lock on file if nobody has one.
+func tryLock(file *os.File) (taken bool, err error) {
+	for {
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			break
+		}
+	}
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// checkDir refuses a directory in which others can put an answer.
+func checkDir(dir string) error {
+	info, err := os.Lstat(dir)
+	switch {
+	case err != nil:
+		return fmt.Errorf("looking at the directory of approvals: %w", err)
+	case !info.IsDir():
+		return fmt.Errorf("%s is not a directory; remove it", dir)
+	case info.Mode().Perm()&0o077 != 0:
+		return fmt.Errorf("others may use %s; run chmod 700 on it after a look at what is in it", dir)
+	}
+	return nil
+}

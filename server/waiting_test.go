@@ -1,0 +1,347 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// silent is a client that cannot ask anybody.
+func silent(t *testing.T, d *memoryDesk) (*testServer, *wire) {
+	b := newTestServer(t, withDesk(d))
+	w := dial(t, b)
+	w.send(handshake("2025-11-25", `{}`)...)
+	w.next()
+	return b, w
+}
+
+func TestACallWaitsForTheDesk(t *testing.T) {
+	for name, test := range map[string]struct {
+		word     Word
+		want     string
+		approval string
+	}{
+		"allowed": {cli(true, ""), "launched x", "cli:ann"},
+		"denied":  {cli(false, "use staging"), `refused: a person said no to this call of launch: "use staging"`, "denied cli:ann"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			noLeaks(t)
+			d := newMemoryDesk()
+			b, w := silent(t, d)
+			w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launch","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}}`)
+			id := d.next(t)
+			if note := w.next(); !strings.Contains(note, "notifications/progress") || !strings.Contains(note, "mcp-tools approvals allow "+id) {
+				t.Errorf("while it waits the client hears %s", note)
+			}
+			if err := d.Answer(id, test.word); err != nil {
+				t.Fatal(err)
+			}
+			if got := read(t, w.next()); !strings.HasPrefix(got.text(), test.want) {
+				t.Errorf("the call got %q", got.text())
+			}
+			entries := b.journal.all()
+			if last := entries[len(entries)-1]; last.Approval != test.approval {
+				t.Errorf("the record says %q", last.Approval)
+			}
+		})
+	}
+}
+
+func TestNobodyIsWaitedForWhereNobodyLooks(t *testing.T) {
+	d := newMemoryDesk()
+	d.attended = false
+	_, w := silent(t, d)
+	w.send(callLine("1", "launch", `{}`))
+	if got := read(t, w.next()); !strings.Contains(got.text(), "mcp-tools approvals watch") || !got.Result.IsError {
+		t.Errorf("got %+v", got)
+	}
+	if len(d.laid) != 0 {
+		t.Error("a question was laid out for nobody")
+	}
+}
+
+// TestWaitingTakesNobodysPlace lets more calls wait than may run.
+func TestWaitingTakesNobodysPlace(t *testing.T) {
+	d := newMemoryDesk()
+	_, w := silent(t, d)
+	const calls = 40
+	for i := range calls {
+		w.send(callLine(fmt.Sprint(100+i), "launch", fmt.Sprintf(`{"n":%d}`, i)))
+	}
+	ids := make([]string, calls)
+	for i := range ids {
+		ids[i] = d.next(t)
+	}
+	w.send(callLine("1", "echo", `{"text":"alive","n":1}`))
+	if got := read(t, w.next()); got.text() != "alive1" {
+		t.Fatalf("the server said %+v", got)
+	}
+	for _, id := range ids {
+		if err := d.Answer(id, cli(true, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range ids {
+		if got := read(t, w.next()); !strings.HasPrefix(got.text(), "launched") {
+			t.Errorf("got %+v", got)
+		}
+	}
+}
+
+func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
+	d := newMemoryDesk()
+	b, w := silent(t, d)
+	w.send(callLine("1", "launch", `{}`))
+	id := d.next(t)
+	w.send(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, ping("2"))
+	w.next()
+	w.in.Close()
+	<-w.ended
+	if q := d.get(id); !q.over {
+		t.Error("the question is still open")
+	}
+	if d.Answer(id, cli(true, "")) == nil {
+		t.Error("an answer still counts")
+	}
+	for _, e := range b.journal.all() {
+		if e.Outcome == "ok" || e.Intent {
+			t.Errorf("it ran: %+v", e)
+		}
+	}
+}
+
+// TestTheDeskIsFaster takes the question at the client back.
+func TestTheDeskIsFaster(t *testing.T) {
+	noLeaks(t)
+	d := newMemoryDesk()
+	w := dial(t, newTestServer(t, withDesk(d)))
+	w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
+	w.next()
+	w.send(callLine("1", "launch", `{"text":"x"}`))
+	question := read(t, w.next())
+	if err := d.Answer(d.next(t), cli(true, "")); err != nil {
+		t.Fatal(err)
+	}
+	cancelled := read(t, w.next())
+	var params struct{ RequestID json.RawMessage }
+	if err := json.Unmarshal(cancelled.Params, &params); err != nil || cancelled.Method != "notifications/cancelled" || string(params.RequestID) != string(question.ID) {
+		t.Errorf("the client was told %+v, %v", cancelled, err)
+	}
+	if got := read(t, w.next()); got.text() != "launched x" {
+		t.Errorf("the call got %+v", got)
+	}
+	w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"decline"}}`, question.ID), ping("9"))
+	if got := read(t, w.next()); string(got.ID) != "9" {
+		t.Errorf("a late answer had an effect: %+v", got)
+	}
+}
+
+func TestTheClientIsFaster(t *testing.T) {
+	d := newMemoryDesk()
+	w := dial(t, newTestServer(t, withDesk(d)))
+	w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
+	w.next()
+	for decision, want := range map[string]Word{
+		"allow":         {Allow: true, Scope: Once, Channel: "elicitation"},
+		"allow_session": {Allow: true, Scope: ForSession, Channel: "elicitation"},
+		"allow_always":  {Allow: true, Scope: AlwaysScope, Channel: "elicitation"},
+		"deny":          {Reason: "why", Channel: "elicitation"},
+	} {
+		w.send(callLine("1", "launch", `{"text":"`+decision+`"}`))
+		question, id := read(t, w.next()), d.next(t)
+		if !strings.Contains(string(question.Params), "made 7 times") {
+			t.Errorf("the question does not say what always would have meant: %s", question.Params)
+		}
+		reason := ""
+		if decision == "deny" {
+			reason = `,"reason":"why"`
+		}
+		w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"decision":%q%s}}}`, question.ID, decision, reason))
+		if got := read(t, w.next()); got.Result.IsError == want.Allow {
+			t.Errorf("%s: got %+v", decision, got)
+		}
+		if diff := cmp.Diff(&want, d.get(id).word); diff != "" {
+			t.Errorf("%s: %s", decision, diff)
+		}
+		if d.Answer(id, cli(true, "")) == nil {
+			t.Errorf("%s: a second answer counts", decision)
+		}
+	}
+}
+
+// TestANoAfterAYesCounts is about clients whose dialog cannot be taken back.
+func TestANoAfterAYesCounts(t *testing.T) {
+	d := newMemoryDesk()
+	b := newTestServer(t, withDesk(d))
+	for decision, runs := range map[string]bool{"allow": true, "deny": false} {
+		args := `{"text":"` + decision + `"}`
+		ask := call(t, b, "launch", args, answering("")).Ask
+		if ask == nil || ask.Waiting == "" {
+			t.Fatalf("nothing was asked: %+v", ask)
+		}
+		if err := d.Answer(ask.Waiting, cli(true, "")); err != nil {
+			t.Fatal(err)
+		}
+		said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision + `"}}`)
+		back := func(r *Request) {
+			answering("")(r)
+			r.Reply = &Reply{State: ask.State, Answers: map[string]json.RawMessage{approvalKey: said}}
+		}
+		if got := call(t, b, "launch", args, back); got.Result.Failed == runs {
+			t.Errorf("%s: %+v", decision, got)
+		}
+		if got := call(t, b, "launch", args, back); !got.Result.Failed {
+			t.Errorf("%s: used twice: %+v", decision, got)
+		}
+	}
+}
+
+// TestWhatWasApprovedMustNotChange changes what the word rests on.
+func TestWhatWasApprovedMustNotChange(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		d, s := newMemoryDesk(), newSettles(false)
+		b := newTestServer(t, withDesk(d), withTool(t, tools.New(s)))
+		ask := call(t, b, "settles", `{}`, answering("")).Ask
+		if got := d.get(ask.Waiting).petition.Facts["Binary"]; got != "/bin/one" {
+			t.Errorf("the person sees %q", got)
+		}
+		if changed {
+			s.change("/bin/two")
+		}
+		got := call(t, b, "settles", `{}`, answering(ask.State))
+		if got.Result.Failed != changed || *s.runs == 1 == changed {
+			t.Errorf("changed %t: %+v, ran %d times", changed, got, *s.runs)
+		}
+		if changed && (got.Result.Kind != tools.Conflict || !d.get(ask.Waiting).over) {
+			t.Errorf("it got %+v", got)
+		}
+	}
+}
+
+func TestWhatMayOnlyBeAllowedOnce(t *testing.T) {
+	for once, want := range map[bool][]string{true: {"allow", "deny"}, false: {"allow", "allow_session", "allow_always", "deny"}} {
+		d := newMemoryDesk()
+		b := newTestServer(t, withDesk(d), withTool(t, tools.New(newSettles(once))))
+		ask := call(t, b, "settles", `{}`, answering("")).Ask
+		if got := enumOf(t, ask); !slices.Equal(got, want) || d.get(ask.Waiting).petition.Once != once {
+			t.Errorf("a person can choose from %v", got)
+		}
+	}
+	plain := newTestServer(t) // without a desk there is nothing that could last
+	ask := call(t, plain, "launch", `{}`, answering("")).Ask
+	if got := enumOf(t, ask); !slices.Equal(got, []string{"allow", "deny"}) {
+		t.Errorf("a person can choose from %v", got)
+	}
+	said := json.RawMessage(`{"action":"accept","content":{"decision":"allow_always"}}`)
+	got := call(t, plain, "launch", `{}`, answering(ask.State), func(r *Request) { r.Reply.Answers[approvalKey] = said })
+	if !got.Result.Failed {
+		t.Error("what was not offered was taken")
+	}
+}
+
+func TestARuleAllows(t *testing.T) {
+	d := newMemoryDesk()
+	d.rule = "r1"
+	b := newTestServer(t, withDesk(d))
+	if got := call(t, b, "launch", `{"text":"x"}`); got.Result.Text() != "launched x" {
+		t.Errorf("got %+v", got)
+	}
+	if entries := b.journal.all(); entries[len(entries)-1].Approval != "rule r1" {
+		t.Errorf("the record says %+v", entries)
+	}
+}
+
+// TestLongArgumentsGoToTheDeskOnly shows a dialog only what fits into one.
+func TestLongArgumentsGoToTheDeskOnly(t *testing.T) {
+	d := newMemoryDesk()
+	b := newTestServer(t, withDesk(d))
+	args := func(n int) string { return `{"text":"` + strings.Repeat("x", n) + `"}` }
+	ask := call(t, b, "launch", args(maxShown+1), answering("")).Ask
+	if ask == nil || ask.forClient() || len(d.get(ask.Waiting).petition.Shown) < maxShown {
+		t.Fatalf("asked %+v", ask)
+	}
+	d.attended = false
+	if got := call(t, b, "launch", args(maxShown+2), answering("")); !strings.Contains(got.Result.Text(), "too long for a person") {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestWhatIsShownIsVisibleAndScrubbed(t *testing.T) {
+	d := newMemoryDesk()
+	b := newTestServer(t, withDesk(d))
+	raw, err := json.Marshal(map[string]string{"text": "\u202e\u200b " + plantedKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := d.get(call(t, b, "launch", string(raw), answering("")).Ask.Waiting).petition.Shown
+	if strings.Contains(shown, plantedKey()) || !strings.Contains(shown, "<U+202E><U+200B>") {
+		t.Errorf("a person is shown %q", shown)
+	}
+}
+
+func TestModernClientsWaitToo(t *testing.T) {
+	d := newMemoryDesk()
+	w := dial(t, newTestServer(t, withDesk(d)))
+	line := strings.Replace(modernLine("1", "tools/call", `"name":"launch","arguments":{"text":"x"}`), `{"elicitation":{}}`, `{}`, 1)
+	w.send(line)
+	id := d.next(t)
+	if note := w.next(); !strings.Contains(note, id) {
+		t.Errorf("while it waits the client hears %s", note)
+	}
+	if err := d.Answer(id, cli(true, "")); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, w.next()); got.text() != "launched x" {
+		t.Errorf("the call got %+v", got)
+	}
+}
+
+// TestApproversMakeNoCalls keeps those who decide apart from those who ask.
+func TestApproversMakeNoCalls(t *testing.T) {
+	s := openSite(t, func(h *HTTP) {
+		list := guests()
+		list["console"] = Identity{ID: "t9", Approves: true, Profiles: []string{policy.AnyProfile}}
+		h.Identities = list
+		h.Approvals = func(w http.ResponseWriter, _ *http.Request, who Identity) { say(w, http.StatusOK, "hello "+who.ID) }
+	})
+	at := func(token, path string) *visitor {
+		v := s.visitor(token)
+		v.path = path
+		return v
+	}
+	for name, test := range map[string]struct {
+		who    *visitor
+		method string
+		want   int
+	}{
+		"an approver looks":   {at("console", "/approvals"), http.MethodGet, http.StatusOK},
+		"an approver decides": {at("console", "/approvals/abc"), http.MethodPost, http.StatusOK},
+		"an approver calls":   {at("console", "/mcp"), http.MethodPost, http.StatusForbidden},
+		"an approver by SSE":  {at("console", "/sse"), http.MethodGet, http.StatusForbidden},
+		"an agent looks":      {at("alice", "/approvals"), http.MethodGet, http.StatusForbidden},
+		"an agent decides":    {at("alice", "/approvals/abc"), http.MethodPost, http.StatusForbidden},
+		"a stranger":          {at("nobody", "/approvals"), http.MethodGet, http.StatusUnauthorized},
+	} {
+		if got := test.who.do(t.Context(), test.method, "{}"); got.status != test.want {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	foreign := at("console", "/approvals")
+	foreign.header = map[string]string{"Origin": "https://evil.example"}
+	if got := foreign.do(t.Context(), http.MethodGet, ""); got.status != http.StatusForbidden {
+		t.Errorf("a page of another origin got %d", got.status)
+	}
+	plain := openSite(t).visitor("alice")
+	plain.path = "/approvals"
+	if got := plain.do(t.Context(), http.MethodGet, ""); got.status != http.StatusNotFound {
+		t.Errorf("without approvals: %d", got.status)
+	}
+}
