@@ -79,7 +79,7 @@ const (
 // assignment finds the value that the name around at is given: name=value,
 // "name": "value", --name value, <name>value</name> and their relatives.
 func assignment(t *text, at int) (span, bool) {
-	from := t.back(at, inName, nameMost)
+	from := t.unnumbered(t.back(at, inName, nameMost), at)
 	to := t.runMost(at, inName, nameMost)
 	for to > at && (dash | dot).has(t.s[to-1]) {
 		to--
@@ -152,7 +152,8 @@ func (t *text) alone(name, to int) bool {
 	if b := t.at(to); b != 0 && b != '\n' && b != '\r' && b != '#' && b != '\\' {
 		return false
 	}
-	head := strings.TrimLeft(t.line(name), " \t")
+	start := name - len(t.line(name))
+	head := strings.TrimLeft(t.s[min(t.lead(start), name):name], " \t")
 	for _, lead := range []string{"- ", "export ", "set ", "ENV ", "ARG "} {
 		head = strings.TrimPrefix(head, lead)
 	}

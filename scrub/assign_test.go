@@ -29,8 +29,21 @@ func checkMarked(t *testing.T, s *Scrubber, lines []string) {
 	}
 }
 
+// checkBehindLeads also shows the lines as tools do.
+func checkBehindLeads(t *testing.T, lines []string) {
+	t.Helper()
+	checkMarked(t, new(Scrubber), lines)
+	for _, lead := range leads {
+		var shown []string
+		for _, line := range lines {
+			shown = append(shown, behind(lead, line))
+		}
+		checkMarked(t, new(Scrubber), shown)
+	}
+}
+
 func TestSettings(t *testing.T) {
-	checkMarked(t, new(Scrubber), []string{
+	checkBehindLeads(t, []string{
 		// the environment
 		`DB_PASSWORD=«hunter22»`, `export API_KEY=«%s»`, `export API_KEY="«%s»"`, `AWS_SECRET_ACCESS_KEY=«%s»`, `MY_SECRET_VALUE=«abcdefgh12»`,
 		`PRIVATE_STUFF=«abcd1234efgh»`, `STRIPE_KEY=«%s»`, `KEY_OF_HOUSE=«qwertzuiop»`, `CREDENTIAL_X=«some+thing/long»`, `GITHUB_PAT=«%s»`,
@@ -74,7 +87,7 @@ func TestSettings(t *testing.T) {
 
 func TestHeaders(t *testing.T) {
 	pair := "«" + "dXNlcjpodW50ZXIyMg==" + "»"
-	checkMarked(t, new(Scrubber), []string{
+	checkBehindLeads(t, []string{
 		`Authorization: Bearer «%s»`, `authorization: bearer «%s»`, `Authorization: Basic ` + pair, `Authorization: token «%s»`, `Authorization: «%s»`,
 		`Proxy-Authorization: Basic ` + pair, `curl -H "Authorization: Bearer «%s»" https://x`, `curl -H 'Authorization: Bearer «%s»' https://x`,
 		`{"Authorization": "Bearer «%s»"}`, `{\"Authorization\": \"Bearer «%s»\"}`, `{'Authorization': 'Bearer «%s»'}`, `Authorization = "Bearer «%s»"`,
@@ -105,7 +118,7 @@ func TestAddresses(t *testing.T) {
 // TestHarmless has what must stay as it is.
 func TestHarmless(t *testing.T) {
 	sha := strings.Repeat("0123456789abcdef", 4)
-	checkMarked(t, new(Scrubber), []string{
+	checkBehindLeads(t, []string{
 		// code
 		`token := next()`, `password: string`, `key = parser.next()`, `if token == "" {`, `secret = os.Getenv("X")`, `token = await getToken();`,
 		`maxTokens: 4096`, `monkey = something`, `tokenizer=AutoTokenizer`, `keyboard: qwerty-layout`, `const token = process.env.TOKEN`,

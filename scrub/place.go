@@ -100,7 +100,7 @@ func (t *text) opening(v place, i int) (place, bool) {
 	i = t.run(i, blank)
 	if b := t.at(i); b == '|' || b == '>' { // a YAML block
 		if k := t.run(t.runMost(i+1, dash|plus|digit, 3), blank); eol.has(t.at(k)) {
-			i, v.folded = t.run(k, white), true
+			i, v.folded = t.over(k), true
 		}
 	}
 	j := i
@@ -140,7 +140,7 @@ func (t *text) listed(v place, i int, inQuotes bool) (place, bool) {
 	if !inQuotes {
 		return v, false
 	}
-	v, ok := t.opening(v, t.run(i, white))
+	v, ok := t.opening(v, t.over(i))
 	if head := t.s[v.name:min(len(t.s), v.name+2)]; head == "--" || t.headerName(v.name) {
 		v.inList, v.escorted = false, true
 	}
@@ -155,7 +155,7 @@ func (t *text) listed(v place, i int, inQuotes bool) (place, bool) {
 
 // paired reads the line "value: ..." that follows "name: X" in YAML.
 func (t *text) paired(v place, i int) (place, bool) {
-	k := t.runMost(i, white, 40)
+	k := t.over(i)
 	if k == i || !t.has(k, "value:") {
 		return v, false
 	}
@@ -166,6 +166,10 @@ func (t *text) paired(v place, i int) (place, bool) {
 // afterBlank reads a value with nothing but blanks before it: a flag's, a
 // netrc's, SQL's, or one behind a type.
 func (t *text) afterBlank(v place, i int) (place, bool) {
+	if name := t.undiffed(v.name); name > v.name && (t.inNetrc(name) || isDirective(t.s[name:])) {
+		v.escorted = true
+		return t.opening(v, i)
+	}
 	if t.has(v.name, "--") || t.has(v.name, "-") && v.name > 0 && white.has(t.at(v.name-1)) {
 		v.escorted, v.flag = true, true
 		v, ok := t.opening(v, i)
@@ -182,12 +186,16 @@ func (t *text) afterBlank(v place, i int) (place, bool) {
 	if k := t.run(j, blank); j > i && k > j && t.at(k) == '=' && t.at(k+1) != '=' {
 		return t.opening(v, k+1)
 	}
-	if hasFold(t.s[v.name:], "requirepass") || hasFold(t.s[v.name:], "masterauth") {
+	if isDirective(t.s[v.name:]) {
 		v.escorted = true
 		return t.opening(v, i)
 	}
 	return v, false
 }
+
+// isDirective says that s begins with a setting of Redis, whose value stands
+// behind a blank.
+func isDirective(s string) bool { return hasFold(s, "requirepass") || hasFold(s, "masterauth") }
 
 // end is where the value ends. A loud value is one of the environment and
 // goes on to the next blank.

@@ -20,9 +20,16 @@ func (p *program) rules(s string, at int) (spans []span) {
 			end = len(s) - at
 		}
 		line := s[at : at+min(end, ruleMost)]
+		lead := (&text{s: line}).lead(0)
 		for _, r := range p.extra {
 			for _, m := range r.re.FindAllStringSubmatchIndex(line, -1) {
 				spans = p.matched(spans, r.Name, s, at, m)
+			}
+			if lead == 0 || !strings.Contains(r.Pattern, "^") {
+				continue
+			}
+			for _, m := range r.re.FindAllStringSubmatchIndex(line[lead:], -1) {
+				spans = p.matched(spans, r.Name, s, at+lead, m)
 			}
 		}
 		at += end + 1

@@ -35,6 +35,9 @@ func runFinder(h Hex) finder {
 // dotted finds Discord's bot tokens, 24 to 28 . 6 . 27 to 40, and Airtable's,
 // pat and 14 . 64 hex digits.
 func dotted(t *text, from int) (span, bool) {
+	if t.startsLine(from) {
+		from = t.lead(from)
+	}
 	first := t.runMost(from, token, 40)
 	if t.at(first) != '.' {
 		return span{}, false

@@ -32,7 +32,8 @@ type Options struct {
 }
 
 // A Rule hides what its pattern matches, or what the first group of it does.
-// Rules see one line at a time, at most 16 KiB of it.
+// Rules see one line at a time, at most 16 KiB of it; ^ is also where a line
+// begins behind the number or the sign that a tool shows it with.
 type Rule struct {
 	Name    string
 	Pattern string // RE2

@@ -43,9 +43,10 @@ func jwt(t *text, at int) (span, bool) {
 }
 
 const (
-	pemBegin = "-----BEGIN "
-	pemMost  = 1 << 20
-	pemBody  = base64 | equal | white | slosh | dash | colon | dot
+	pemBegin    = "-----BEGIN "
+	pemMost     = 1 << 20
+	headersMost = 2 << 10
+	pemBody     = base64 | equal | white | slosh | dash | colon | dot
 )
 
 // pem finds private keys from BEGIN to END. One without an END is hidden as
@@ -73,11 +74,36 @@ func pem(t *text, at int) (span, bool) {
 	if next < 0 && len(rest) < pemMost {
 		t.touched = true
 	}
-	found.to = t.runMost(label+5, pemBody, len(rest)-5)
+	found.to = t.keyBody(label+5, label+len(rest))
 	for found.to > label+5 && !(base64 | equal).has(t.s[found.to-1]) {
 		found.to--
 	}
 	return found, longest(t.s[label+5:found.to], base64) >= 20
+}
+
+// keyBody is the end of the lines of a key that begin at i, no farther than
+// stop: what keys are made of, the marks that tools put before lines, and the
+// headers that some keys begin with.
+func (t *text) keyBody(i, stop int) int {
+	first := i
+	for {
+		end := t.runMost(i, pemBody, stop-i)
+		line := end
+		for line > first && !eol.has(t.s[line-1]) && line > end-pathMost {
+			line--
+		}
+		if end >= stop || line == first || !eol.has(t.s[line-1]) {
+			return end
+		}
+		i = t.runMost(t.lead(line), blank, 40)
+		if name := t.runMost(i, letter|dash, 24); line < first+headersMost && name > i && t.at(name) == ':' && longest(t.s[first:line], base64) < 20 {
+			for i = end; i < stop && !eol.has(t.s[i]); i++ {
+			}
+		}
+		if i <= end {
+			return end
+		}
+	}
 }
 
 // putty finds the private half of a PuTTY key file.
@@ -92,8 +118,8 @@ func putty(t *text, at int) (span, bool) {
 		t.touched = t.touched || len(t.s) < at+headMost
 		return span{}, false
 	}
-	from := t.run(at+i+len(head), blank|digit|white|slosh)
-	to := t.runMost(from, pemBody, pemMost)
+	from := t.over(t.run(at+i+len(head), blank|digit|slosh))
+	to := t.keyBody(from, min(len(t.s), from+pemMost))
 	if mac := strings.Index(t.s[from:to], "Private-MAC"); mac >= 0 {
 		to = from + mac
 	}

@@ -16,7 +16,7 @@ func userinfo(t *text, at int) (span, bool) {
 	} else if !t.has(at+1, "://") {
 		return span{}, false
 	}
-	scheme := t.s[t.back(at+1, alnum|plus|dash|dot, 20) : at+1]
+	scheme := strings.TrimLeft(t.s[t.back(at+1, alnum|plus|dash|dot, 20):at+1], "0123456789+-.") // what stands before a line is none of it
 	host := t.hostAt(from, scheme)
 	if host < 0 {
 		return span{}, false

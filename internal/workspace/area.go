@@ -23,6 +23,8 @@ type area struct {
 	place
 	routed  bool                    // the files of routes may be here, and hide those of the disk
 	virtual map[string]*virtualFile // by their names from the mount's root
+	around  []*mount                // others that names in the area may be in, too
+	fewer   bool                    // an index left out files in which there is no match
 }
 
 // A virtualFile is one that a Source serves.
@@ -43,6 +45,9 @@ func (w *Workspace) area(ctx context.Context, path string) (*area, error) {
 		return nil, err
 	}
 	a := &area{w: w, place: p, routed: p.mount.home && len(w.o.Routes) > 0, virtual: map[string]*virtualFile{}}
+	if a.around, err = w.overlaps(ctx, p.mount); err != nil {
+		return nil, err
+	}
 	if p.mount.source != nil {
 		if err := a.addVirtual(ctx, p.mount.source, func(ctx context.Context, name string) bool { return !a.served(ctx, name) }); err != nil {
 			return nil, err
@@ -82,9 +87,14 @@ func (a *area) onDisk() bool { return a.source == nil && a.mount.source == nil &
 // options complete those of a walk.
 func (a *area) options(ctx context.Context, o tree.Options) tree.Options {
 	o.Dir = a.name
-	o.Skip = func(name string, _ bool) bool { return a.w.deniedLast(a.mount, name) || a.served(ctx, name) }
+	o.Skip = func(name string, _ bool) bool {
+		return a.w.deniedLast(a.mount, name) || a.deniedAround(name) || a.served(ctx, name)
+	}
 	return o
 }
+
+// deniedAround reports whether another mount denies a name of the area's.
+func (a *area) deniedAround(name string) bool { return a.mount.anySays(a.around, name, a.w.denied) }
 
 // served reports whether a file of the disk is hidden by a route.
 func (a *area) served(ctx context.Context, name string) bool {
@@ -142,6 +152,8 @@ func (a *area) unlistable(err error) error {
 		return tools.Errorf(tools.NotFound, "the directory %q is gone", a.shown).Try("list the directory above")
 	case errors.Is(err, iofs.ErrPermission):
 		return tools.Errorf(tools.Refused, "the system does not let the directory %q be read", a.shown).Try("choose another")
+	case notDir(err):
+		err = root.ErrLink // it was a directory a moment ago
 	}
-	return err
+	return said(err, a.shown)
 }

@@ -107,6 +107,9 @@ func (s *space) missing(given string, k *walk) error {
 	if near := tools.Nearest(path.Base(k.gap), s.neighbours(k.m, dir)); near != "" {
 		return err.Try("did you mean %q? or call list_files on %q", s.show(k.m, path.Join(dir, near)), shown)
 	}
+	if name := path.Base(k.at); k.in == toRead && !strings.ContainsAny(name, `*?[{\`) {
+		return err.Try("call glob with %q to look for it everywhere, or list_files on %q", "**/"+name, shown)
+	}
 	return err.Try("call list_files on %q to see what is there", shown)
 }
 
@@ -121,10 +124,11 @@ func (s *space) neighbours(m *mount, dir string) []string {
 	}
 	defer f.Close()
 	entries, _ := f.ReadDir(maxNeighbours)
+	around := s.overlaps(m)
 	var names []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if s.w.deniedLast(m, name) {
+		if s.w.deniedLast(m, name) || m.anySays(around, name, s.w.denied) {
 			continue
 		}
 		if e.IsDir() {

@@ -125,6 +125,8 @@ func TestPaths(t *testing.T) {
 		{"a.txt/x/y", toWrite, `invalid: "a.txt/x/y" cannot be made: "a.txt" is a file`},
 		{"new/deep/file", toWrite, "new/deep/file"},
 		{"dir/bb.txt", toRead, `not_found: no file "dir/bb.txt"; did you mean "dir/b.txt"?`},
+		{"dir/other.go", toRead, `not_found: no file "dir/other.go"; call glob with "**/other.go" to look for it everywhere, or list_files on "dir"`},
+		{"dir/[x]", toRead, `not_found: no file "dir/[x]"; call list_files on "dir" to see what is there`},
 		{"dri/b.txt", toRead, `not_found: no file "dri/b.txt": there is no directory "dri"; did you mean "dir"?`},
 		{`name\xff.txt`, toRead, `name\xff.txt`},
 		{"name\xff.txt", toRead, `name\xff.txt`},

@@ -63,10 +63,16 @@ func (w *Workspace) checkLinks(ctx context.Context, p place, info root.Info) err
 	if err != nil {
 		return err
 	}
+	around, err := w.overlaps(ctx, p.mount)
+	if err != nil {
+		return err
+	}
 	hidden := slices.ContainsFunc(names, func(name string) bool {
-		return !history.Temporary(path.Base(name)) && w.denied(p.mount, name)
+		return !history.Temporary(path.Base(name)) && (w.denied(p.mount, name) || p.mount.anySays(around, name, w.denied))
 	})
-	kept := p.in == toWrite && slices.ContainsFunc(names, func(name string) bool { return w.protected(p.mount, name) })
+	kept := p.in == toWrite && slices.ContainsFunc(names, func(name string) bool {
+		return w.protected(p.mount, name) || p.mount.anySays(around, name, w.protected)
+	})
 	switch {
 	case kept:
 		return protectedError(p.shown)

@@ -83,6 +83,8 @@ func TestList(t *testing.T) {
 	}{
 		"top":          {toolfs.ListQuery{}, `SOUL.md UPPER/ a/ a-b/ a.go bad\xffname.txt build/ image.bin memory/ name with space out->(nowhere that can be reached) run.log to-a->a to-env->(nowhere that can be reached)`, 0},
 		"hidden":       {toolfs.ListQuery{Hidden: true, Pattern: ".*"}, ".git/ .github/ .gitignore", 0},
+		"git, deep":    {toolfs.ListQuery{Hidden: true, Depth: 9, Pattern: "{.git,config,ci.yml}"}, ".git/ .github/ci.yml", 0},
+		"git itself":   {toolfs.ListQuery{Path: ".git", Hidden: true, Depth: 2}, "config", 0},
 		"deeper":       {toolfs.ListQuery{Path: "a", Depth: 3}, "b.go deep/ deep/c.go", 0},
 		"a link":       {toolfs.ListQuery{Path: "to-a/deep"}, "c.go", 0},
 		"pattern":      {toolfs.ListQuery{Depth: 9, Pattern: "*.go"}, "a/b.go a/deep/c.go a-b/x.go a.go build/out.go", 0},

@@ -17,6 +17,7 @@ func (a *area) names(ctx context.Context, o tree.Options, re *syntax.Regexp, kee
 	indexed := !o.Hidden && !o.Ignored
 	if indexed {
 		if names, unread, ok := a.indexed(ctx, re, keep); ok {
+			a.fewer = re != nil
 			return names, unread, nil
 		}
 	}
@@ -46,11 +47,12 @@ func (a *area) indexed(ctx context.Context, re *syntax.Regexp, keep func(name st
 		return nil, nil, false
 	}
 	for _, name := range all {
-		if keep(name) && !a.served(ctx, name) {
+		if keep(name) && !a.deniedAround(name) && !a.served(ctx, name) {
 			names = append(names, name)
 		}
 	}
-	return names, x.Unread(a.name), true
+	unread = slices.DeleteFunc(slices.Clone(x.Unread(a.name)), a.deniedAround)
+	return names, unread, true
 }
 
 // withVirtual adds the files that Sources serve to those of the disk.

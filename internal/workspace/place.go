@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // An intent is what a path is wanted for.
@@ -72,7 +73,7 @@ func display(name string) string {
 	var out strings.Builder
 	for i := 0; i < len(name); {
 		r, size := utf8.DecodeRuneInString(name[i:])
-		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) {
+		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) || tools.Hidden(r) && r != emojiStyle {
 			for _, b := range []byte(name[i : i+size]) {
 				fmt.Fprintf(&out, `\x%02x`, b)
 			}
@@ -83,6 +84,9 @@ func display(name string) string {
 	}
 	return out.String()
 }
+
+// emojiStyle makes emoji of what is before it. It is in many names of files.
+const emojiStyle = '\uFE0F'
 
 // unescaped takes display back. It reports false when nothing was escaped, or
 // when what was is no part of a name.

@@ -35,6 +35,10 @@ func (w *Workspace) Search(ctx context.Context, q fs.SearchQuery) (fs.Found, err
 	if err != nil {
 		return fs.Found{}, err
 	}
+	if a.fewer && len(found.Files) == 0 {
+		all, _, _ := a.indexed(ctx, nil, func(name string) bool { return filter.Keep(a.relative(name)) })
+		found.Searched = max(found.Searched, len(all))
+	}
 	for i := range found.Files {
 		found.Files[i].Name = a.call(found.Files[i].Name)
 	}

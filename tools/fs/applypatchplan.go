@@ -110,7 +110,7 @@ func (p *patching) apply(s *patched, f *File) error {
 		return err
 	}
 	if s.result, err = patch.Apply(before, s.File); err != nil {
-		return patchError(err, f.Name, p.masked)
+		return keyless(patchError(err, f.Name, p.masked), string(before))
 	}
 	if f.Exists {
 		known, ok := p.seen.Version(p.caller, f.Name)

@@ -59,7 +59,7 @@ func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
 			Try("change it with a program for such files")
 	}
 	if e.outcome, err = edit.Apply(ctx, before, e.edits); err != nil {
-		return nil, err
+		return nil, keyless(err, before)
 	}
 	if e.masked() {
 		if err := unmasked(e.outcome.Texts()); err != nil {
@@ -191,5 +191,6 @@ func (e *editing) summary() string {
 
 func (e *editing) diff() string {
 	const lines, most = 2, 2000
-	return e.outcome.Diff(lines, most)
+	before, _ := e.outcome.Texts()
+	return withoutKeys(e.outcome.Diff(lines, most), before, e.outcome.Content == "")
 }

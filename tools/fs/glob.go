@@ -14,10 +14,12 @@ type globFiles struct{ files Files }
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
 	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory,dir_path"`
-	Sort    string `json:"sort,omitempty" jsonschema:"order" enum:"newest,name"`
+	Sort    string `json:"sort,omitempty" jsonschema:"newest or name"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"default 200" alias:"max_results,head_limit"`
 	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
 }
+
+const byName = "name"
 
 func (globFiles) Spec() tools.Spec {
 	return tools.Spec{
@@ -28,8 +30,15 @@ func (globFiles) Spec() tools.Spec {
 }
 
 func (t globFiles) Do(ctx context.Context, a globArgs) (tools.Result, error) {
+	switch strings.ToLower(a.Sort) {
+	case "name", "path":
+		a.Sort = byName
+	case "", "newest", "mtime", "modified", "time":
+	default:
+		return tools.Result{}, tools.Errorf(tools.Invalid, "there is no order %.40q", a.Sort).Try("sort by newest or %s", byName)
+	}
 	l, err := t.files.Glob(ctx, GlobQuery{
-		Pattern: a.Pattern, Path: here(a.Path), Limit: bounded(a.Limit, 200, 5000), Newest: a.Sort != "name", Hidden: a.All, Ignored: a.All,
+		Pattern: a.Pattern, Path: here(a.Path), Limit: bounded(a.Limit, 200, 5000), Newest: a.Sort != byName, Hidden: a.All, Ignored: a.All,
 	})
 	if err != nil {
 		return tools.Result{}, err
@@ -61,7 +70,7 @@ func showFound(l Listing, a globArgs) string {
 }
 
 func order(sort string) string {
-	if sort == "name" {
+	if sort == byName {
 		return "by name"
 	}
 	return "newest first"

@@ -43,6 +43,7 @@ func TestHistory(t *testing.T) {
 bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc
 dddddddd  3d ago  removed 5 B, cannot be undone
 [undo takes one back, later ones first]`},
+		"no agent":         {[]Past{{ID: "dddddddd", Time: noon, By: "/ann", Action: "removed", Before: 5}}, 1, "dddddddd  30s ago  removed 5 B of ann, cannot be undone"},
 		"older ones":       {past[1:], 1, "bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc\n[there are older ones; raise limit]"},
 		"nothing undoable": {past[2:], 1, "dddddddd  3d ago  removed 5 B, cannot be undone"},
 	} {

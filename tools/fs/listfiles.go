@@ -18,7 +18,11 @@ type listFilesArgs struct {
 	Pattern string `json:"pattern,omitempty" jsonschema:"glob of names" alias:"glob"`
 	Limit   int    `json:"limit,omitempty" jsonschema:"default 300"`
 	Git     bool   `json:"gitignore,omitempty" jsonschema:"without ignored files" alias:"respect_gitignore"`
+
+	Recursive bool `json:"recursive,omitempty" jsonschema:"all levels" hidden:"true"`
 }
+
+const deepest = 50 // levels
 
 func (listFiles) Spec() tools.Spec {
 	return tools.Spec{
@@ -29,8 +33,11 @@ func (listFiles) Spec() tools.Spec {
 }
 
 func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tools.Result, error) {
+	if a.Recursive && a.Depth == 0 {
+		a.Depth = deepest
+	}
 	l, err := t.files.List(ctx, ListQuery{
-		Path: here(a.Path), Depth: bounded(a.Depth, 1, 50), Limit: bounded(a.Limit, 300, 5000), Pattern: a.Pattern, Hidden: true, Ignored: !a.Git,
+		Path: here(a.Path), Depth: bounded(a.Depth, 1, deepest), Limit: bounded(a.Limit, 300, 5000), Pattern: a.Pattern, Hidden: true, Ignored: !a.Git,
 	})
 	if err != nil {
 		return tools.Result{}, err

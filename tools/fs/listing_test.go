@@ -2,11 +2,14 @@ package fs
 
 import (
 	"context"
+	"encoding/json"
 	iofs "io/fs"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // shelf answers every question with what it was given, and keeps the question.
@@ -58,6 +61,11 @@ pipe  (not a file)
 	if diff := cmp.Diff(ListQuery{Path: "src", Depth: 2, Limit: 5, Hidden: true}, s.asked); diff != "" {
 		t.Error(diff)
 	}
+	s.listing = Listing{Dir: ".", More: 7}
+	const deep = "[.: 7 entries]\n[7 more; gitignore: true leaves ignored files out; or raise limit, or give a pattern or a directory further down]"
+	if res, err = (listFiles{s}).Do(t.Context(), listFilesArgs{Depth: 2}); err != nil || res.Text() != deep {
+		t.Error(res.Text(), err)
+	}
 }
 
 func TestGlob(t *testing.T) {
@@ -106,6 +114,10 @@ func TestSearch(t *testing.T) {
 		"counts":     {searchArgs{Mode: "count"}, Found{Files: []FileMatches{{Name: "a", Matches: 12}}}, "a: 12\n[1 file]"},
 		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, Found{Searched: 3}, `no line matches "f(x)" in 3 files; to widen: case: false, literal: true, all: true (hidden and ignored files)`},
 		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, Found{Searched: 1}, `no line matches "x" in 1 file`},
+		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, Found{}, `no file to search in "p" fits glob and type; all: true takes hidden and ignored files too`},
+		"empty":      {searchArgs{Pattern: "x", All: true}, Found{}, `no file to search in "."`},
+		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files\n[1 file could not be read]"},
+		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files\n[1 file could not be read, or too large for multiline]"},
 		"past all":   {searchArgs{Mode: "content", Offset: 50}, Found{}, "[no more after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -135,10 +147,61 @@ func TestSearchAsks(t *testing.T) {
 	}
 }
 
+func TestGlobOrders(t *testing.T) {
+	for sort, newest := range map[string]bool{"": true, "newest": true, "mtime": true, "Name": false, "path": false} {
+		s := &shelf{}
+		if _, err := (globFiles{s}).Do(t.Context(), globArgs{Pattern: "*", Sort: sort}); err != nil || s.asked.(GlobQuery).Newest != newest {
+			t.Errorf("%q: %+v, %v", sort, s.asked, err)
+		}
+	}
+	if _, err := (globFiles{&shelf{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil || err.Error() != `invalid: there is no order "size"; sort by newest or name` {
+		t.Error(err)
+	}
+}
+
+// TestSearchByOtherNames has arguments as models know them from other tools.
+func TestSearchByOtherNames(t *testing.T) {
+	for args, want := range map[string]SearchQuery{
+		`{"pattern":"x","output_mode":"files_with_matches","head_limit":5}`: {Mode: Names, Limit: 5},
+		`{"pattern":"x","output_mode":"Count"}`:                             {Mode: Count, Limit: 100},
+		`{"pattern":"x","-C":3,"-F":true}`:                                  {Mode: Content, Limit: 100, Context: 3, Literal: true},
+		`{"pattern":"x","-A":2,"-B":4,"-i":true,"-n":true}`:                 {Mode: Content, Limit: 100, Context: 4, IgnoreCase: true},
+		`{"regex":"x","-A":2,"file_pattern":"*.go"}`:                        {Mode: Content, Limit: 100, Context: 2, Globs: []string{"*.go"}},
+		`{"Query":"x","SearchPath":"p","Includes":["*.go"]}`:                {Mode: Content, Limit: 100, Path: "p", Globs: []string{"*.go"}},
+	} {
+		s := &shelf{}
+		c, err := tools.New(search{s}).Bind(json.RawMessage(args), tools.DefaultLimits())
+		if err != nil {
+			t.Errorf("%s: %v", args, err)
+			continue
+		}
+		if _, err := c.Run(t.Context()); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+		want.Pattern, want.Path = "x", here(want.Path)
+		if diff := cmp.Diff(want, s.asked); diff != "" {
+			t.Errorf("%s: %s", args, diff)
+		}
+	}
+	if _, err := (search{&shelf{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil || err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
+		t.Error(err)
+	}
+}
+
 func TestSize(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 12_345: "12 kB", 999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
 		if got := size(n); got != want {
 			t.Errorf("size(%d) = %q, want %q", n, got, want)
 		}
+	}
+}
+
+func TestListRecursively(t *testing.T) {
+	s := &shelf{}
+	if _, err := (listFiles{s}).Do(t.Context(), listFilesArgs{Recursive: true}); err != nil {
+		t.Fatal(err)
+	}
+	if q := s.asked.(ListQuery); q.Depth != deepest {
+		t.Errorf("%+v", q)
 	}
 }

@@ -18,7 +18,7 @@ type readFile struct {
 }
 
 func newReadFile(files Files, seen *Seen) readFile {
-	return readFile{files, seen, make(chan struct{}, 2)}
+	return readFile{files, seen, make(chan struct{}, 1)}
 }
 
 // What the bounds are is said in errors and not in the schema, which every
@@ -28,6 +28,8 @@ type readFileArgs struct {
 	Paths    []string `json:"paths,omitempty" jsonschema:"or several" alias:"files,file_paths"`
 	Offset   int      `json:"offset,omitempty" jsonschema:"first line; -50: the last 50" alias:"start_line,line"`
 	Limit    int      `json:"limit,omitempty" jsonschema:"lines" alias:"lines,max_lines,head"`
+	End      int      `json:"end_line,omitempty" jsonschema:"last line" hidden:"true"`
+	Tail     int      `json:"tail,omitempty" jsonschema:"lines at the end" hidden:"true"`
 	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"default 16000" alias:"max_size"`
 	Encoding string   `json:"encoding,omitempty" jsonschema:"if not detected; base64: offset, limit in bytes"`
 	Numbers  bool     `json:"numbers,omitempty" jsonschema:"number lines" alias:"line_numbers"`
@@ -69,6 +71,12 @@ func (a readFileArgs) bounded() (readFileArgs, error) {
 	}
 	if a.MaxBytes <= 0 {
 		a.MaxBytes = usualBytes
+	}
+	if a.End > 0 && a.Limit == 0 {
+		a.Limit = max(a.End-max(a.Offset, 1)+1, 1)
+	}
+	if a.Tail > 0 && a.Offset == 0 {
+		a.Offset = -a.Tail
 	}
 	a.MaxBytes, a.Limit = max(a.MaxBytes, minReadBytes), max(a.Limit, 0)
 	return a, nil

@@ -342,3 +342,20 @@ func BenchmarkReadLines50MB(b *testing.B) {
 		}
 	}
 }
+
+// TestReadFileAsOthersAsk has arguments that other systems' tools take.
+func TestReadFileAsOthersAsk(t *testing.T) {
+	tool := reader(map[string]string{"n.txt": numbered(9)})
+	for raw, want := range map[string]string{
+		`{"file_path":"n.txt","start_line":3,"end_line":4}`: "\nline 3\nline 4\n",
+		`{"path":"n.txt","tail":2}`:                         "\nline 8\nline 9\n",
+	} {
+		res, err := ask(t, tool, t.Context(), raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := res.Text() + "\n"; !strings.Contains(got, want) || strings.Contains(got, "line 5") || strings.Contains(got, "line 7\n") {
+			t.Errorf("%s: %s", raw, got)
+		}
+	}
+}

@@ -31,6 +31,9 @@ func (r *reading) bytes() (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
+	if err := r.secretless(from, data); err != nil {
+		return tools.Result{}, err
+	}
 	end := from + int64(len(data))
 	header := fmt.Sprintf("[%s: bytes %d to %d of %d, version %s, base64]", r.file.Name, from, end, r.file.Size, r.version)
 	body := base64.StdEncoding.EncodeToString(data)

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
@@ -82,6 +83,10 @@ func (r *reading) text(ctx context.Context) (tools.Result, error) {
 	if err != nil {
 		return tools.Result{}, err
 	}
+	ofKey, err := r.ofKey(ctx, w.Lines)
+	if err != nil {
+		return tools.Result{}, err
+	}
 	if len(w.Lines) == 0 && w.Total > 0 {
 		return tools.Result{}, tools.Errorf(tools.Invalid, "%s has only %s", r.file.Name, counted(w.Total, "line", "lines")).
 			Try("offset -50 gives the last 50 lines")
@@ -94,6 +99,10 @@ func (r *reading) text(ctx context.Context) (tools.Result, error) {
 		l := &w.Lines[i]
 		b.WriteByte('\n')
 		r.mark(&b, l)
+		if ofKey[l.Number] {
+			b.WriteString(scrub.Mask)
+			continue
+		}
 		b.WriteString(l.Text)
 		if l.Cut > 0 {
 			fmt.Fprintf(&b, " [%d more bytes in this line]", l.Cut)

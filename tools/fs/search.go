@@ -17,7 +17,7 @@ type searchArgs struct {
 	Glob      []string `json:"glob,omitempty" jsonschema:"*.go, !vendor/**" alias:"include,includes,globs,include_pattern,file_pattern"`
 	Type      []string `json:"type,omitempty" jsonschema:"go, py, ..." alias:"types,file_type"`
 	Mode      string   `json:"mode,omitempty" jsonschema:"content, files or count" alias:"output_mode"`
-	Context   int      `json:"context,omitempty" jsonschema:"lines around" alias:"context_lines,-C,-A,-B"`
+	Context   int      `json:"context,omitempty" jsonschema:"lines around" alias:"context_lines,-C"`
 	Case      bool     `json:"case,omitempty" jsonschema:"false: ignore case" default:"true" alias:"case_sensitive"`
 	Word      bool     `json:"word,omitempty" jsonschema:"whole words" alias:"-w"`
 	Multiline bool     `json:"multiline,omitempty" jsonschema:"across lines"`
@@ -25,6 +25,11 @@ type searchArgs struct {
 	All       bool     `json:"all,omitempty" jsonschema:"hidden and ignored too"`
 	Limit     int      `json:"limit,omitempty" jsonschema:"default 100" alias:"max_results,head_limit,max_count"`
 	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
+
+	After      int  `json:"after,omitempty" jsonschema:"as of grep" hidden:"true" alias:"-A,context_after,after_context"`
+	Before     int  `json:"before,omitempty" jsonschema:"as of grep" hidden:"true" alias:"-B,context_before,before_context"`
+	IgnoreCase bool `json:"ignore_case,omitempty" jsonschema:"as of grep" hidden:"true" alias:"-i,case_insensitive"`
+	Numbers    bool `json:"line_numbers,omitempty" jsonschema:"they are always there" hidden:"true" alias:"-n,show_line_numbers"`
 }
 
 func (search) Spec() tools.Spec {
@@ -41,8 +46,8 @@ func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
 		return tools.Result{}, err
 	}
 	q := SearchQuery{
-		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode, Context: min(a.Context, 50),
-		Literal: a.Literal, IgnoreCase: !a.Case, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
+		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode, Context: min(max(a.Context, a.After, a.Before), 50),
+		Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
 		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0),
 	}
 	found, err := t.files.Search(ctx, q)
@@ -87,7 +92,11 @@ func showSearch(found Found, q SearchQuery) string {
 	b.WriteString(summary(found, q, shown))
 	b.WriteByte('\n')
 	if found.Unread > 0 {
-		fmt.Fprintf(&b, "[%s could not be read]\n", counted(found.Unread, "file", "files"))
+		why := "could not be read"
+		if q.Multiline { // which holds a file whole
+			why += ", or too large for multiline"
+		}
+		fmt.Fprintf(&b, "[%s %s]\n", counted(found.Unread, "file", "files"), why)
 	}
 	unlisted(&b, found.Unlisted)
 	return strings.TrimSuffix(b.String(), "\n")
@@ -109,7 +118,7 @@ func showLines(b *strings.Builder, file FileMatches) (shown int) {
 			mark = ":"
 			shown++
 		}
-		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, line.Text, windowed(line))
+		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, tools.Visible(line.Text), windowed(line))
 	}
 	return shown
 }

@@ -24,6 +24,8 @@ type writeFileArgs struct {
 	CreateOnly bool   `json:"create_only,omitempty" jsonschema:"refuse if it exists"`
 	IfVersion  string `json:"if_version,omitempty" jsonschema:"refuse if it has another" alias:"expected_version"`
 	Encoding   string `json:"encoding,omitempty" jsonschema:"default: as it was, else utf-8; base64 for bytes"`
+
+	Mode string `json:"mode,omitempty" jsonschema:"how to write" hidden:"true" enum:"overwrite,append"`
 }
 
 func (writeFile) Spec() tools.Spec {
@@ -37,6 +39,7 @@ func (writeFile) Spec() tools.Spec {
 const asBase64 = "base64"
 
 func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tools.Result, error) {
+	a.Append = a.Append || a.Mode == "append"
 	w := writing{args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
 	if err := w.check(); err != nil {
 		return tools.Result{}, err

@@ -226,3 +226,13 @@ func TestWriteFileAppendsToALargeFile(t *testing.T) {
 		t.Errorf("version %q, want %q: %v", got, want, err)
 	}
 }
+
+func TestWriteFileInAppendMode(t *testing.T) {
+	d := &desk{files: map[string]string{"log": "one\n"}}
+	if _, err := (writeFile{d, &Seen{}}).Do(t.Context(), writeFileArgs{Path: "log", Content: "two\n", Mode: "append"}); err != nil {
+		t.Fatal(err)
+	}
+	if d.files["log"] != "one\ntwo\n" {
+		t.Errorf("%q", d.files["log"])
+	}
+}

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
+	words "github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // A page collects lines to show of one text: some of those that match, and
@@ -42,7 +44,7 @@ func (p *page) match(window []byte, start, end int) {
 	}
 	p.number += count(window[p.at:start])
 	if shown {
-		p.add(p.m.line(window[start:end], p.number, true))
+		p.add(p.m.lineAt(window, start, end, p.number, true))
 		p.take--
 		p.owed = p.m.q.Context
 	} else {
@@ -115,7 +117,7 @@ func (p *page) line(window []byte) fs.Line {
 	if n := bytes.IndexByte(window[p.at:], '\n'); n >= 0 {
 		end = p.at + n
 	}
-	line := p.m.line(window[p.at:end], p.number, false)
+	line := p.m.lineAt(window, p.at, end, p.number, false)
 	p.at = min(end+1, len(window))
 	p.number++
 	return line
@@ -149,10 +151,15 @@ func (m *Matcher) line(text []byte, number int, match bool) fs.Line {
 			begin = m.begin(text, start, end)
 		}
 	}
+	if inKey(text, begin) {
+		line.Text, line.Cut = scrub.Mask, len(text)
+		return line
+	}
 	end := min(begin+m.q.MaxLine, len(text))
 	for end > begin && end < len(text) && !utf8.RuneStart(text[end]) && begin+m.q.MaxLine-end < utf8.UTFMax {
 		end--
 	}
+	begin, end = words.WordStart(text, begin), words.WordEnd(text, end)
 	line.Text = valid(text[begin:end])
 	line.Cut = len(text) - (end - begin)
 	if begin > 0 {

@@ -70,12 +70,21 @@ func typesGlob(types []string) (*Glob, error) {
 	for _, name := range types {
 		of, ok := TypeGlobs(name)
 		if !ok {
-			return nil, tools.Errorf(tools.Invalid, "no file type %q", shorten(name)).
-				Try("use a glob such as *.%s, or one of %s", strings.TrimLeft(shorten(name), ".*"), strings.Join(TypeNames(), " "))
+			return nil, unknownType(shorten(name))
 		}
 		globs = append(globs, of...)
 	}
 	return compileTypes(globs)
+}
+
+// unknownType does not list the types, which are about a hundred.
+func unknownType(name string) error {
+	err := tools.Errorf(tools.Invalid, "no file type %q", name)
+	glob := "*." + strings.TrimLeft(name, ".*")
+	if near := tools.Nearest(name, TypeNames()); near != "" {
+		return err.Try("did you mean %q? or use the glob %q", near, glob)
+	}
+	return err.Try("use the glob %q; types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
 }
 
 // Keep reports whether a file is chosen.

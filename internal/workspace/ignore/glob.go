@@ -117,36 +117,3 @@ func (g *Glob) MayContain(dir string) bool {
 	}
 	return false
 }
-
-// Prefix is the directory that all files that match are beneath; "." when the
-// patterns do not tell.
-func (g *Glob) Prefix() string {
-	var common []string
-	for i := range g.rules {
-		steps := g.rules[i].literalSteps()
-		if i == 0 {
-			common = steps
-		}
-		same := 0
-		for same < min(len(common), len(steps)) && common[same] == steps[same] {
-			same++
-		}
-		common = common[:same]
-	}
-	if len(common) == 0 {
-		return "."
-	}
-	return strings.Join(common, "/")
-}
-
-// literalSteps are the directories that the rule names first.
-func (r *rule) literalSteps() []string {
-	var steps []string
-	for _, seg := range r.head {
-		if seg.kind != exact {
-			break
-		}
-		steps = append(steps, seg.text)
-	}
-	return steps
-}

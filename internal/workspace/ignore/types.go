@@ -143,7 +143,8 @@ var fileTypes = map[string]string{
 
 // otherNames are what else people call the types.
 var otherNames = map[string]string{
-	"bash": "sh", "c#": "csharp", "c++": "cpp", "cs": "csharp", "dockerfile": "docker", "gql": "graphql", "javascript": "js", "jsx": "js",
-	"kt": "kotlin", "makefile": "make", "md": "markdown", "proto": "protobuf", "ps": "powershell", "ps1": "powershell", "python": "py",
-	"rb": "ruby", "rs": "rust", "shell": "sh", "tf": "terraform", "tsx": "ts", "txt": "text", "typescript": "ts", "yml": "yaml",
+	"bash": "sh", "c#": "csharp", "c++": "cpp", "cc": "cpp", "cs": "csharp", "dockerfile": "docker", "golang": "go",
+	"gql": "graphql", "hpp": "cpp", "htm": "html", "javascript": "js", "jsx": "js", "kt": "kotlin", "makefile": "make",
+	"md": "markdown", "mjs": "js", "proto": "protobuf", "ps": "powershell", "ps1": "powershell", "python": "py", "rb": "ruby",
+	"rs": "rust", "shell": "sh", "tf": "terraform", "tsx": "ts", "txt": "text", "typescript": "ts", "yml": "yaml",
 }

@@ -14,7 +14,7 @@ import (
 const (
 	extension = ".index"
 	oldIndex  = 30 * 24 * time.Hour // not opened since: of a root that is gone
-	oldTemp   = 24 * time.Hour      // of a process that is gone
+	oldTemp   = 24 * time.Hour      // of a process that is gone, where that cannot be told
 	forever   = 24 * time.Hour
 )
 
@@ -230,12 +230,18 @@ func (x *Index) pumped(w *watcher) bool {
 
 // tidy removes what other roots and dead processes left in the store.
 func tidy(store string) {
-	for pattern, age := range map[string]time.Duration{"*" + extension: oldIndex, segment.TempPattern: oldTemp} {
-		names, _ := filepath.Glob(filepath.Join(store, pattern))
-		for _, name := range names {
-			if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && time.Since(info.ModTime()) > age {
-				_ = os.Remove(name)
-			}
+	discard(store, "*"+extension, func(_ string, age time.Duration) bool { return age > oldIndex })
+	discard(store, segment.TempPattern, func(name string, age time.Duration) bool {
+		return age > oldTemp || age > settling && segment.Abandoned(name)
+	})
+}
+
+// discard removes the files of a kind that are of no use any more.
+func discard(store, pattern string, useless func(name string, age time.Duration) bool) {
+	names, _ := filepath.Glob(filepath.Join(store, pattern))
+	for _, name := range names {
+		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && useless(name, time.Since(info.ModTime())) {
+			_ = os.Remove(name)
 		}
 	}
 }

@@ -15,13 +15,6 @@ func Unified(name string, before, after []byte, context, maxBytes int) string {
 	return w.diff(name, passage{before: string(before), after: string(after)})
 }
 
-// Show is [Unified] for reading: long lines are cut to where they differ, and
-// carriage returns are left out, or are seen where not all lines have one.
-func Show(name string, before, after []byte, context, maxBytes int) string {
-	w := diffWriter{context: context, most: maxBytes, readable: true}
-	return w.diff(name, passage{before: string(before), after: string(after)})
-}
-
 // A Span is a place that changed: Start to End before, From to To after.
 // Around it both texts are equal.
 type Span struct{ Start, End, From, To int }

@@ -42,6 +42,13 @@ func TestUnified(t *testing.T) {
 	}
 }
 
+// show is [Unified] for reading: long lines are cut to where they differ, and
+// carriage returns are left out, or are seen where not all lines have one.
+func show(name string, before, after []byte, context, maxBytes int) string {
+	w := diffWriter{context: context, most: maxBytes, readable: true}
+	return w.diff(name, passage{before: string(before), after: string(after)})
+}
+
 func TestShow(t *testing.T) {
 	long := strings.Repeat("word ", 200)
 	for name, c := range map[string]struct{ before, after, want string }{
@@ -51,7 +58,7 @@ func TestShow(t *testing.T) {
 		"long lines": {long + "x\n", long + "y\n", "@@ -1,1 +1,1 @@\n-…" + long[800:] + "x\n+…" + long[800:] + "y\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, Show("", []byte(c.before), []byte(c.after), 1, 0)); diff != "" {
+			if diff := cmp.Diff(c.want, show("", []byte(c.before), []byte(c.after), 1, 0)); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})
@@ -191,7 +198,7 @@ func BenchmarkShowOneLineOf5MB(b *testing.B) {
 	x, y := []byte(before), []byte(after)
 	b.ReportAllocs()
 	for b.Loop() {
-		Show("", x, y, 3, 2000)
+		show("", x, y, 3, 2000)
 	}
 }
 

@@ -41,7 +41,9 @@ type Outcome struct {
 	shown    passage
 }
 
-// Diff is what the edits changed, for reading; see [Show].
+// Diff is what the edits changed, like [Unified] but for reading: long lines are
+// cut to where they differ, and carriage returns are left out, or are seen where
+// not all lines have one.
 func (o Outcome) Diff(context, maxBytes int) string {
 	w := diffWriter{context: context, most: maxBytes, readable: true}
 	return w.diff("", o.shown)

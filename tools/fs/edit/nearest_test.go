@@ -37,6 +37,9 @@ func TestCandidates(t *testing.T) {
 			"(line 6, column 1: the file has «→» where the text you gave has «····»)"},
 		"within a line": {program, "greet(\"\"));", "line 14, 90% alike:\n\t\tfmt.Println(greet(\"\"))\n" +
 			"(line 14, column 25: the text you gave differs there:)\ngreet(\"\"));"},
+		"no indentation": {program, "return \"hallo, \"", "line 9, 86% alike:\n\treturn \"hello, \" + name\n" +
+			"(line 9, column 11: the text you gave differs there:)\nreturn \"hallo, \""},
+		"no indentation, short": {"    x = 4\n", "x = 5", "line 1, 75% alike:\n    x = 4\n(line 1, column 9: the text you gave differs there:)\nx = 5"},
 		"CRLF": {"one\r\ntwo\r\nthree\r\n", "one\ntwo\nfour", "lines 1-3, 63% alike:\none\ntwo\nthree\n" +
 			"(line 1, column 4: the file has «␍␊» where the text you gave has «␊»)"},
 		"a line is missing": {program, "func main() {\n\tsetup()\n\tfor i := 0; i < 10; i++ {\n", "lines 12-14, 87% alike:\nfunc main() {\n\tfor i := 0; i < 10; i++ {\n\t\tfmt.Println(greet(\"\"))\n" +

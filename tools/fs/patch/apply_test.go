@@ -143,7 +143,7 @@ func TestApplyRefuses(t *testing.T) {
 		"ambiguous addition":      {"f\n x\nf\n x\n", update + "@@ f\n+ y", "could belong to lines 1, 3", true},
 		"ambiguous when looser":   {"a \nb\na\t\n", update + "-a\n+x", "could belong to lines 1, 3", true},
 		"very ambiguous":          {long, update + "-x\n+y", "18, 19, 20 and more", true},
-		"applied already":         {"a\nnew\nb\n", update + " a\n-old\n+new\n b", "already at line 1; leave this hunk out", true},
+		"applied already":         {"a\nnew\nb\n", update + " a\n-old\n+new\n b", "hunk 1 does not match: its old lines are not in the file, and what it puts in their place is already at line 1; leave this hunk out", true},
 		"an anchor without lines": {"a\n", update + "@@ b\n+c", `"b" of its @@ is not in the file`, true},
 		"after the end":           {"a\n", "@@ -5,0 +6 @@\n+c\n", "adds lines after line 5, and the file has 1", true},
 		"the end is elsewhere":    {"a\nb\n", "@@ -1 +1 @@\n-a\n\\ No newline at end of file\n+c\n", "does not match", true},

@@ -93,7 +93,7 @@ func (r *reader) envelopeFile(start string) (File, error) {
 		return f, err
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return f, errorf("the patch says nothing about what to change in %q", f.Path)
+		return f, errorf("the patch says nothing about what to change in %q", f.Path).try("give it a hunk, or leave it out")
 	}
 	return f, nil
 }

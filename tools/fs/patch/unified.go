@@ -126,7 +126,7 @@ func (r *reader) gitFile() (File, error) {
 	case f.Path == "":
 		return f, errorf("line %d of the patch: which file it is about cannot be told", at)
 	case f.Op == Update && f.MoveTo == "" && f.Mode == 0 && len(f.Hunks) == 0:
-		return f, errorf("the patch says nothing about what to change in %q", f.Path)
+		return f, errorf("the patch says nothing about what to change in %q", f.Path).try("give it a hunk, or leave it out")
 	}
 	return f, nil
 }

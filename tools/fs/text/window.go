@@ -178,6 +178,9 @@ func (c *collector) line(ending string) {
 		c.damaged = bytes.Clone(c.raw)
 	}
 	l := Line{Number: c.number, Text: decode(c.raw, s.encoding), Ending: ending, Cut: c.cut}
+	if l.Cut > 0 {
+		l.cutTo(len(l.Text))
+	}
 	c.add(l)
 	c.number++
 	c.raw, c.cut, c.open = c.raw[:0], 0, false
@@ -196,13 +199,23 @@ func (c *collector) add(l Line) {
 			for room > 0 && !utf8.RuneStart(l.Text[room]) {
 				room--
 			}
-			l.Cut += int64(len(l.Text) - room)
-			l.Text = strings.Clone(l.Text[:room])
+			l.cutTo(room)
+			l.Text = strings.Clone(l.Text)
 		}
 	}
 	c.used += cost
 	c.lines = append(c.lines, l)
 	c.full = c.full || len(c.lines) >= c.query.Lines
+}
+
+// cutTo leaves so much of a line, or less: not half a word, unless that is
+// most of it.
+func (l *Line) cutTo(n int) {
+	if start := WordStart(l.Text[:n], n); start > n/2 {
+		n = start
+	}
+	l.Cut += int64(len(l.Text) - n)
+	l.Text = l.Text[:n]
 }
 
 // finish ends the text.

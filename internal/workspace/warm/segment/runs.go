@@ -11,9 +11,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
 )
 
-// TempPattern is what files are called that are not finished.
-const TempPattern = "*.tmp"
-
 // A run is a file of lists, written when memory was full: for each trigram
 // itself, the length of the list, the list.
 type run struct {
@@ -24,7 +21,7 @@ type run struct {
 
 // spill writes what the builder holds to a file and begins anew.
 func (b *Builder) spill() (err error) {
-	file, err := os.CreateTemp(b.dir, TempPattern)
+	file, err := temp(b.dir)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ import (
 // names, from what was added, and from an older segment unless it is nil. It
 // appears at path when it is finished, in place of what was there.
 func (b *Builder) Write(ctx context.Context, path string, made Digest, files []File, older *Older) (*Segment, error) {
-	file, err := os.CreateTemp(filepath.Dir(path), TempPattern)
+	file, err := temp(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,34 @@
+package workspace
+
+import (
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func TestDisplayHidesNothing(t *testing.T) {
+	for name, want := range map[string]string{
+		"a\nb": `a\x0ab`, "a\u202eb": `a\xe2\x80\xaeb`, "a\u2800b": `a\xe2\xa0\x80b`, "a\u3164b": `a\xe3\x85\xa4b`, "a\U000e0141b": `a\xf3\xa0\x85\x81b`,
+		"é 漢 ❤\ufe0f": "é 漢 ❤\ufe0f",
+	} {
+		if got := display(name); got != want {
+			t.Errorf("%q is shown as %q, want %q", name, got, want)
+		}
+		if back, _ := unescaped(want); back != name {
+			t.Errorf("%q does not lead back to %q, but to %q", want, name, back)
+		}
+	}
+}
+
+// What is a directory when it is found can be a link or a file when it is read.
+func TestWhatMovedIsNoFailureOfOurs(t *testing.T) {
+	a := &area{place: place{shown: "d"}}
+	for _, cause := range []error{root.ErrLink, syscall.ENOTDIR} {
+		if err := a.unlistable(&fs.PathError{Op: "open", Path: "d", Err: cause}); kindOf(err) != tools.Conflict {
+			t.Errorf("%v: %v", cause, err)
+		}
+	}
+}

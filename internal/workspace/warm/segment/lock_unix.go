@@ -1,0 +1,20 @@
+//go:build unix && !solaris && !aix
+
+package segment
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// lock takes the lock of a file if nobody has it, and reports whether it did.
+func lock(file *os.File) bool {
+	for {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		if !errors.Is(err, unix.EINTR) {
+			return err == nil
+		}
+	}
+}
