@@ -83,7 +83,7 @@ func (p *passage) ask(need *tools.Asking) (*Ask, error) {
 	patience := time.Duration(max(len(questions), 1))*p.now.ApprovalTimeout + wayBack // they may be put one after the other
 	state, err := p.server.seal.close(ticket{
 		For: p.stub(), Approval: p.asking, Approved: p.approved, How: p.approval, Question: p.question, Basis: p.basis,
-		State: need.State, Expires: time.Now().Add(patience),
+		Risk: uint8(p.risk), State: need.State, Expires: time.Now().Add(patience),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
@@ -115,15 +115,19 @@ func (p *passage) petition(ctx context.Context) (Petition, error) {
 		return Petition{}, err
 	}
 	p.basis = terms.Basis()
-	facts := make(map[string]string, len(terms.Facts))
+	raw := p.call.JSON()
+	shown, hidden := p.shown(raw)
+	facts := make(map[string]string, len(terms.Facts)+1)
 	for name, value := range terms.Facts {
 		facts[name] = tools.Visible(p.server.scrub.Text(value))
 	}
-	raw := p.call.JSON()
+	if hidden != "" {
+		facts[notShown] = hidden
+	}
 	caller := p.Caller
 	return Petition{
 		Call: p.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title, Risk: p.risk, Why: tools.Visible(p.server.scrub.Text(p.why)),
-		Caller: caller, Profile: p.now.Policy.ProfileOf(p.subject()), Shown: tools.Visible(string(p.server.scrub.JSON(raw))),
+		Caller: caller, Profile: p.now.Policy.ProfileOf(p.subject()), Shown: shown,
 		Facts: facts, Basis: p.basis, Digest: hex.EncodeToString(p.callSum[:]), Once: terms.Once, Args: raw,
 		Expires: time.Now().Add(p.now.ApprovalTimeout),
 	}, nil
@@ -131,7 +135,7 @@ func (p *passage) petition(ctx context.Context) (Petition, error) {
 
 // resumed goes on with a call about which a person was asked.
 func (p *passage) resumed(petition Petition) error {
-	if p.ticket.Basis != p.basis {
+	if p.ticket.Basis != p.basis || uint8(p.risk) > p.ticket.Risk {
 		p.withdraw()
 		p.approval = "changed"
 		return tools.Errorf(tools.Conflict, "what a person was asked about this call of %s has changed since", p.tool.Spec.Name).
@@ -202,8 +206,8 @@ func (p *passage) nobody() error {
 	if p.server.Desk == nil || p.now.ApprovalWait != WaitAttended {
 		return refusal.Try("use a client that supports elicitation, or ask the operator to allow it in the policy")
 	}
-	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; " +
-		"or use a client that supports elicitation")
+	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine and to leave it running, " +
+		"then call it again: it will wait there for an answer; or use a client that supports elicitation")
 }
 
 // layOut puts the question on the desk, if there is one.

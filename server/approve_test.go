@@ -84,6 +84,38 @@ func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 	}
 }
 
+// grows is a tool that destroys, and after a while runs things.
+type grows struct{ moves }
+
+func (g grows) Rate(context.Context, none) (tools.Risk, string) {
+	if g.worse.Load() {
+		return tools.Runs, "it grew"
+	}
+	return tools.Destroys, ""
+}
+
+// TestAWordIsNotGoodForMoreRisk raises the risk before the answer comes, and
+// between the answer and another question that the tool itself puts.
+func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
+	for _, answered := range []bool{false, true} {
+		for _, worse := range []bool{false, true} {
+			g := grows{moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tools.Spec{
+				Name: "grows", Group: "test", Title: "grows", Doc: "It grows.", Risk: tools.Destroys,
+			}}}}
+			b := newTestServer(t, withTool(t, tools.New(g)))
+			ask := call(t, b, "grows", `{}`, answering("")).Ask
+			if answered {
+				ask = call(t, b, "grows", `{}`, answering(ask.State)).Ask
+			}
+			g.worse.Store(worse)
+			last := call(t, b, "grows", `{}`, answering(ask.State))
+			if changed := last.Result.Kind == tools.Conflict; changed != worse {
+				t.Errorf("answered %t, worse %t: %+v", answered, worse, last)
+			}
+		}
+	}
+}
+
 func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
 	for range 50 {
 		b := newTestServer(t)

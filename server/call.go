@@ -194,7 +194,8 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
 		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
-	ctx, cancel := context.WithTimeoutCause(tools.With(ctx, running), limit, errOvertime)
+	ctx = context.WithValue(tools.With(ctx, running), accessKey{}, &p.Access)
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()
 	res, err = p.call.Run(ctx)
 	if err == nil || ctx.Err() == nil {
@@ -221,22 +222,6 @@ func (p *passage) rescue(res *tools.Result, err *error) {
 
 // errOvertime ends the context of a call that takes too long.
 var errOvertime = errors.New("the call took too long")
-
-// scrub takes credentials out of everything that a reader could see.
-func (p *passage) scrub(res tools.Result) tools.Result {
-	return res.Map(
-		func(text string) string {
-			clean, kinds := p.server.scrub.Report(text)
-			for kind, n := range kinds {
-				if p.redacted == nil {
-					p.redacted = make(map[string]int)
-				}
-				p.redacted[kind] += n
-			}
-			return clean
-		},
-		p.server.scrub.Value)
-}
 
 func clip(text string, most int) string {
 	if len(text) <= most {

@@ -26,6 +26,28 @@ func (a Access) subject() policy.Subject {
 	}
 }
 
+// within is a with more given up. Two narrowings that both name tools make a
+// list of those that pass both.
+func (s *Server) within(a Access, more policy.Narrow) Access {
+	switch {
+	case more.Empty():
+		return a
+	case a.Narrow.Empty():
+		a.Narrow = more
+		return a
+	}
+	now, other := s.settings(), a
+	other.Narrow = more
+	both := policy.Narrow{Tools: []string{}, ReadOnly: a.Narrow.ReadOnly || more.ReadOnly}
+	for _, t := range s.ordered {
+		if now.Policy.Verdict(a.subject(), t.Spec) != policy.Deny && now.Policy.Verdict(other.subject(), t.Spec) != policy.Deny {
+			both.Tools = append(both.Tools, t.Spec.Name)
+		}
+	}
+	a.Narrow = both
+	return a
+}
+
 // An Identity is what a bearer token proves.
 type Identity struct {
 	ID        string // of the token or grant, for the log; never the token

@@ -48,11 +48,11 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 	return c
 }
 
-// take deals with one message. Notifications and replies are dealt with on the
-// spot, in order; requests run beside each other.
-func (c *conn) take(raw []byte) {
+// take deals with one message, which came with access a. Notifications and
+// replies are dealt with on the spot, in order; requests run beside each other.
+func (c *conn) take(raw []byte, a Access) {
 	if items, ok := batch(raw); ok {
-		c.spawn(&message{}, func() []byte { return c.session.batched(c.calls, items, c.session.access, c.out) })
+		c.spawn(&message{}, func() []byte { return c.session.batched(c.calls, items, a, c.out) })
 		return
 	}
 	m, broken := parse(raw)
@@ -62,19 +62,19 @@ func (c *conn) take(raw []byte) {
 	case m.answer || m.id == nil:
 		c.session.notice(c.calls, m)
 	default:
-		c.begin(m)
+		c.begin(m, a)
 	}
 }
 
 // begin registers a request before the next message is read, so that a
 // cancellation right behind it finds something to cancel.
-func (c *conn) begin(m *message) {
+func (c *conn) begin(m *message, a Access) {
 	ctx, flight, refused := c.session.begin(c.calls, m.id)
 	if refused != nil {
 		c.send(c.session.server.refusal(m.id, refused))
 		return
 	}
-	carry := func() []byte { return c.session.carry(ctx, flight, m, c.session.access, c.out) }
+	carry := func() []byte { return c.session.carry(ctx, flight, m, a, c.out) }
 	if m.method == string(mcp.MethodInitialize) { // what comes right behind it counts on it
 		if reply := carry(); reply != nil {
 			c.send(reply)

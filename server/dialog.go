@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // The decisions that a person can choose from at the client.
@@ -35,11 +33,11 @@ func questionText(q Petition) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Allow %s (%s)? It %s.", q.Title, q.Tool, q.Risk)
 	if q.Why != "" {
-		b.WriteString(" " + q.Why)
+		b.WriteString(" " + flat(q.Why))
 	}
-	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", tools.Visible(q.Caller.Principal()), q.Profile, q.Shown)
+	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", flat(q.Caller.Principal()), q.Profile, q.Shown)
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
-		fmt.Fprintf(&b, "\n%s: %s", name, q.Facts[name])
+		fmt.Fprintf(&b, "\n%s: %s", flat(name), flat(q.Facts[name]))
 	}
 	return b.String()
 }

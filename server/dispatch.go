@@ -123,6 +123,12 @@ func (x *exchange) reply(msg mcp.JSONRPCMessage) []byte {
 // listen serves subscriptions/listen until the client or the server has had
 // enough. What mcp-go wants to say on the stream is passed on as it comes.
 func (x *exchange) listen(ctx context.Context) []byte {
+	leave, ok := x.session.server.listeners.enter(x.access.owner())
+	if !ok {
+		x.session.server.Watcher.Limited("connection")
+		return failure(x.msg.id, faultf(codeBusy, "busy: %d subscriptions are open already; end one of them, then try again", maxListening))
+	}
+	defer leave()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	release := context.AfterFunc(x.session.server.closing, stop)

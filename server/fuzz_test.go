@@ -108,7 +108,7 @@ func FuzzLines(f *testing.F) {
 			switch {
 			case err == nil:
 				lines = append(lines, string(line))
-			case errors.Is(err, errLongLine):
+			case errors.As(err, new(*longLine)):
 				lines = append(lines, "too long")
 			default:
 				return lines

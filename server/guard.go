@@ -15,24 +15,52 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// guard checks Host and Origin before anything else, so that a web page in the
-// operator's browser cannot reach a server on the operator's machine.
+// A Guard keeps web pages in the operator's browser away from a server on the
+// operator's machine: by Origin, and by Host, because a page can make its own
+// name lead here.
+type Guard struct {
+	Hosts     []string // that requests may be addressed to, beside loopback names
+	Origins   []string // of pages that may call, beside loopback ones
+	Addresses bool     // every IP address will do for a host: no page can make one lead elsewhere
+}
+
+// Handler answers what the guard lets through. Pages may not read the answers.
+func (g Guard) Handler(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why := g.refusal(r); why != "" {
+			say(w, http.StatusForbidden, why)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// refusal says why r is not answered; "" when it is.
+func (g Guard) refusal(r *http.Request) string {
+	if !g.hostAllowed(r.Host) {
+		return "this server does not answer to that host name; the operator can add it to server.allowed_hosts"
+	}
+	for _, origin := range r.Header["Origin"] {
+		if !g.originAllowed(origin) {
+			return "pages of that origin may not call this server; the operator can add it to server.allowed_origins"
+		}
+	}
+	return ""
+}
+
+// guard checks Host and Origin before anything else.
 func (h *HTTP) guard(next http.Handler) http.Handler {
+	g := Guard{Hosts: h.AllowedHosts, Origins: h.AllowedOrigins}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.setDeadlines(w, r)
 		if h.probe(w, r) {
 			return
 		}
-		if !h.hostAllowed(r.Host) {
-			say(w, http.StatusForbidden, "this server does not answer to that host name; the operator can add it to server.allowed_hosts")
+		if why := g.refusal(r); why != "" {
+			say(w, http.StatusForbidden, why)
 			return
 		}
 		for _, origin := range r.Header["Origin"] {
-			if !h.originAllowed(origin) {
-				w.Header().Del("Access-Control-Allow-Origin")
-				say(w, http.StatusForbidden, "pages of that origin may not call this server; the operator can add it to server.allowed_origins")
-				return
-			}
 			allowOrigin(w.Header(), origin)
 		}
 		next.ServeHTTP(w, r)
@@ -74,18 +102,23 @@ func (h *HTTP) setDeadlines(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (h *HTTP) hostAllowed(hostport string) bool {
+func (g Guard) hostAllowed(hostport string) bool {
 	host := hostport
 	if name, _, err := net.SplitHostPort(hostport); err == nil {
 		host = name
 	}
-	return loopback(host) || slices.ContainsFunc(h.AllowedHosts, func(allowed string) bool {
+	if g.Addresses {
+		if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+			return true
+		}
+	}
+	return loopback(host) || slices.ContainsFunc(g.Hosts, func(allowed string) bool {
 		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, hostport)
 	})
 }
 
-func (h *HTTP) originAllowed(origin string) bool {
-	if slices.Contains(h.AllowedOrigins, origin) {
+func (g Guard) originAllowed(origin string) bool {
+	if slices.Contains(g.Origins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)

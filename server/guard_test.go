@@ -34,3 +34,38 @@ func TestRefusalsAtTheDoorAreScrubbed(t *testing.T) {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
+
+func TestAGuardOfItsOwn(t *testing.T) {
+	g := Guard{Hosts: []string{"tools.example.com"}, Origins: []string{"https://page.example.com"}, Addresses: true}
+	for name, test := range map[string]struct {
+		host, origin string
+		status       int
+	}{
+		"loopback":                {"localhost:9090", "", 200},
+		"a name that it has":      {"TOOLS.example.com:9090", "", 200},
+		"an address":              {"10.1.2.3:9090", "", 200},
+		"an address, no port":     {"10.1.2.3", "", 200},
+		"an address of version 6": {"[fd00::1]:9090", "", 200},
+		"a name of a page":        {"evil.example.com:9090", "", 403},
+		"a name like an address":  {"10.1.2.3.example.com", "", 403},
+		"no name":                 {"", "", 403},
+		"a page that may":         {"localhost", "https://page.example.com", 200},
+		"a page from elsewhere":   {"localhost", evil, 403},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil)
+			r.Host = test.host
+			if test.origin != "" {
+				r.Header.Set("Origin", test.origin)
+			}
+			w := httptest.NewRecorder()
+			g.Handler(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})).ServeHTTP(w, r)
+			if readers := w.Header().Get("Access-Control-Allow-Origin"); w.Code != test.status || readers != "" {
+				t.Errorf("got %d, and %q may read it; want %d", w.Code, readers, test.status)
+			}
+		})
+	}
+	if w := knock(t, "/mcp", func(r *http.Request) { r.Host = "10.1.2.3" }); w.Code != http.StatusForbidden {
+		t.Errorf("the door takes any address: %d", w.Code)
+	}
+}

@@ -15,25 +15,28 @@ type lineReader struct {
 	max int
 }
 
-var errLongLine = errors.New("the line is too long")
-
 // next returns the next line that is not empty, without its end. A line that
-// is too long is read to its end and reported as errLongLine; what follows can
+// is too long is read to its end and reported as a *longLine; what follows can
 // be read. The line is the caller's to keep.
 func (l *lineReader) next() ([]byte, error) {
 	var line []byte
-	long := false
+	var long *longLine
 	for {
 		piece, err := l.r.ReadSlice('\n')
-		long = long || len(line)+len(piece) > l.max+1
-		if !long {
+		switch {
+		case long == nil && len(line)+len(piece) <= l.max+1:
 			line = append(line, piece...)
+		case long == nil:
+			line = append(line, piece...)
+			long, line = &longLine{head: bytes.Clone(line[:min(keptHead, len(line))]), tail: lastOf(line)}, nil
+		default:
+			long.tail = lastOf(append(long.tail, lastOf(piece)...))
 		}
 		switch {
 		case errors.Is(err, bufio.ErrBufferFull):
 			continue
-		case long && (err == nil || errors.Is(err, io.EOF)):
-			return nil, errLongLine
+		case long != nil && (err == nil || errors.Is(err, io.EOF)):
+			return nil, long
 		case err != nil && (len(trim(line)) == 0 || !errors.Is(err, io.EOF)):
 			return nil, err
 		}

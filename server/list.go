@@ -74,7 +74,7 @@ func (s *Server) writeList(now *settings, subject policy.Subject) *written {
 			continue
 		}
 		b.WriteString(comma)
-		b.Write(s.described[i])
+		b.Write(now.described[i])
 		comma = ","
 	}
 	b.WriteByte(']')

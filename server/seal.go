@@ -28,6 +28,7 @@ type ticket struct {
 	How      string    `json:"h,omitzero"` // and in which way
 	Question string    `json:"d,omitzero"` // the question's id on the desk
 	Basis    string    `json:"b,omitzero"` // what the word rests on
+	Risk     uint8     `json:"r,omitzero"` // the highest that the word is good for
 	State    string    `json:"s,omitzero"` // the tool's own
 	Nonce    string    `json:"n"`
 	Expires  time.Time `json:"e"`

@@ -79,7 +79,8 @@ func (l Limits) check() error {
 // settings is one generation of Settings with what is derived from it.
 type settings struct {
 	Settings
-	lists listings
+	described []json.RawMessage // the tools in order, as tools/list shows them
+	lists     listings
 }
 
 // A Server serves one set of tools to any number of clients.
@@ -88,13 +89,14 @@ type Server struct {
 	log         *slog.Logger
 	scrub       *scrub.Scrubber
 	ordered     []tools.Tool
-	described   []json.RawMessage // of ordered, as tools/list shows them
+	described   []json.RawMessage // of ordered, before they are scrubbed
 	listStamp   []byte            // ends a list
 	resultStamp []byte            // ends a result
 	current     atomic.Pointer[settings]
 	gate        *gate
 	rates       *rates
 	loops       *loops
+	listeners   *listeners
 	seal        *seal
 	closing     context.Context
 	shut        context.CancelFunc
@@ -128,11 +130,12 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, log: c.Log, scrub: c.Scrub, listStamp: listStamp(c), resultStamp: resultStamp(c), seal: seal,
-		gate:     newGate(c.Settings.Limits, c.Watcher),
-		rates:    newRates(),
-		loops:    newLoops(),
-		mcp:      protocolServer(c),
-		sessions: make(map[*session]struct{}),
+		gate:      newGate(c.Settings.Limits, c.Watcher),
+		rates:     newRates(),
+		loops:     newLoops(),
+		listeners: newListeners(),
+		mcp:       protocolServer(c),
+		sessions:  make(map[*session]struct{}),
 	}
 	for t := range c.Tools.All() {
 		described, err := Describe(t)
@@ -142,12 +145,22 @@ func New(c Config) (*Server, error) {
 		s.ordered = append(s.ordered, t)
 		s.described = append(s.described, described)
 	}
-	s.current.Store(&settings{Settings: c.Settings, lists: listings{written: make(map[listing]*written)}})
+	s.current.Store(s.generation(c.Settings))
 	s.closing, s.shut = context.WithCancel(context.Background())
 	return s, nil
 }
 
 func (s *Server) settings() *settings { return s.current.Load() }
+
+// generation derives what depends on next, and on what the scrubber knows by
+// now: descriptions are scrubbed here, once, and not for every list.
+func (s *Server) generation(next Settings) *settings {
+	now := &settings{Settings: next, lists: listings{written: make(map[listing]*written)}}
+	for _, text := range s.described {
+		now.described = append(now.described, s.scrub.JSON(text))
+	}
+	return now
+}
 
 // Apply changes the settings of a running server. Clients whose list of tools
 // changes are told.
@@ -168,7 +181,7 @@ func (s *Server) Apply(next Settings) error {
 	for i, one := range listening {
 		before[i] = s.listFor(one.access)
 	}
-	s.current.Store(&settings{Settings: next, lists: listings{written: make(map[listing]*written)}})
+	s.current.Store(s.generation(next))
 	s.gate.resize(next.Limits)
 	for i, one := range listening {
 		if string(s.listFor(one.access).legacy) == string(before[i].legacy) {

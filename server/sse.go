@@ -94,7 +94,9 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	c.drain(lastGrace)
 }
 
-// postSSE takes one message. Its answer goes over the stream.
+// postSSE takes one message. Its answer goes over the stream. What the request
+// that opened the stream does without, this one does without too, and what it
+// gives up itself on top.
 func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	a.Transport = "sse"
 	c := h.conns.find(r.URL.Query().Get("sessionId"), a)
@@ -111,7 +113,7 @@ func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	w.WriteHeader(http.StatusAccepted)
-	c.take(raw)
+	c.take(raw, h.Server.within(c.session.access, a.Narrow))
 }
 
 // isJSON reports whether the body says that it is JSON. A web page cannot send

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -16,12 +17,20 @@ type Status struct {
 	Autonomy      string
 }
 
-// Status looks up the session of c.
-func (s *Server) Status(c tools.Caller) Status {
-	now := s.settings()
-	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(Access{Caller: c}.subject()))
+// accessKey finds the access of the call that a tool works on.
+type accessKey struct{}
+
+// Status looks up the session of the call that ctx belongs to. What the call
+// was narrowed to is all that its caller sees.
+func (s *Server) Status(ctx context.Context) Status {
+	a := Access{Caller: tools.CallerFrom(ctx)}
+	if own, ok := ctx.Value(accessKey{}).(*Access); ok {
+		a = *own
+	}
+	now, c := s.settings(), a.Caller
+	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(a.subject()))
 	st := Status{
-		Tools: len(s.Tools(Access{Caller: c})), Autonomy: string(profile.Autonomy),
+		Tools: len(s.Tools(a)), Autonomy: string(profile.Autonomy),
 		Profile: profile.Name,
 		Left:    s.rates.left(c.Session, now.Limits, time.Now()),
 	}

@@ -42,11 +42,12 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 	lines := &lineReader{bufio.NewReaderSize(in, 64<<10), t.MaxMessage}
 	for {
 		line, err := lines.next()
+		long := (*longLine)(nil)
 		switch {
 		case err == nil:
-			c.take(line)
-		case errors.Is(err, errLongLine):
-			c.send(failure(nil, faultf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
+			c.take(line, t.Access)
+		case errors.As(err, &long):
+			c.send(failure(long.id(), faultf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
 		case errors.Is(err, io.EOF):
 			return nil
 		default:

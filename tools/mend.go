@@ -134,10 +134,13 @@ func (s *schema) find(name string) (int, bool) {
 	return found, found >= 0
 }
 
+// fieldNames are the parameters that are shown.
 func (s *schema) fieldNames() []string {
-	names := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		names[i] = f.name
+	var names []string
+	for _, f := range s.fields {
+		if !f.hidden {
+			names = append(names, f.name)
+		}
 	}
 	return names
 }

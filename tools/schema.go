@@ -18,7 +18,8 @@ const maxFields = 20
 // Struct tags: json names a field and makes it optional with omitempty;
 // jsonschema describes it; enum ("a,b"), min, max, maxlen (bytes), maxitems
 // and default bound it; alias ("file_path,filename") lists the names that
-// other systems use.
+// other systems use; hidden is for a parameter that is taken and not shown,
+// since only models that know another tool like this one send it.
 type schema struct {
 	kind     kind
 	doc      string
@@ -36,6 +37,7 @@ type field struct {
 	name     string
 	index    []int
 	required bool
+	hidden   bool
 	schema   *schema
 }
 
@@ -60,8 +62,8 @@ func derive(t reflect.Type) (*schema, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(s.fields) > maxFields {
-		return nil, fmt.Errorf("%s has %d parameters, the most is %d", t, len(s.fields), maxFields)
+	if n := len(s.fieldNames()); n > maxFields {
+		return nil, fmt.Errorf("%s has %d parameters, the most is %d", t, n, maxFields)
 	}
 	return s, nil
 }
@@ -126,7 +128,7 @@ func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
 		}
 		problems = append(problems, s.add(field{
 			name: name, index: f.Index, schema: inner,
-			required: !strings.Contains(options, "omitempty"),
+			required: !strings.Contains(options, "omitempty"), hidden: f.Tag.Get("hidden") != "",
 		}, f.Tag.Get("alias")))
 	}
 	return s, errors.Join(problems...)
@@ -259,11 +261,13 @@ func (s *schema) print(b *strings.Builder) {
 func (s *schema) printFields(b *strings.Builder) {
 	b.WriteString(`"properties":{`)
 	var required []string
-	for i, f := range s.fields {
-		if i > 0 {
-			b.WriteByte(',')
+	comma := ""
+	for _, f := range s.fields {
+		if f.hidden {
+			continue
 		}
-		b.WriteString(strconv.Quote(f.name) + ":")
+		b.WriteString(comma + strconv.Quote(f.name) + ":")
+		comma = ","
 		f.schema.print(b)
 		if f.required {
 			required = append(required, strconv.Quote(f.name))

@@ -297,3 +297,34 @@ func BenchmarkBind(b *testing.B) {
 		}
 	}
 }
+
+type hiding struct {
+	Shown string `json:"shown,omitempty" jsonschema:"a word"`
+	Other bool   `json:"other,omitempty" jsonschema:"known elsewhere" hidden:"true" alias:"-o"`
+}
+
+type hider struct{ got hiding }
+
+func (h *hider) Spec() Spec { return Spec{Name: "hider", Doc: "Hides.", Risk: Reads} }
+func (h *hider) Do(_ context.Context, a hiding) (Result, error) {
+	h.got = a
+	return Result{}, nil
+}
+
+func TestHiddenParametersAreTakenAndNotShown(t *testing.T) {
+	h := &hider{}
+	tool := New[hiding](h)
+	if schema := string(tool.Schema()); strings.Contains(schema, "other") || !json.Valid(tool.Schema()) {
+		t.Errorf("shown: %s", schema)
+	}
+	c, err := tool.Bind(json.RawMessage(`{"-o":true}`), DefaultLimits())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Run(t.Context()); err != nil || !h.got.Other {
+		t.Errorf("%+v, %v", h.got, err)
+	}
+	if _, err := tool.Bind(json.RawMessage(`{"nonsense":1}`), DefaultLimits()); err == nil || strings.Contains(err.Error(), "other") {
+		t.Error(err)
+	}
+}

@@ -146,11 +146,20 @@ func (o override) Type() string {
 
 // load reads the settings.
 func (a *app) load() (*config.Loaded, error) {
-	loaded, err := config.Load(config.LoadOptions{Path: a.configFile, Getenv: a.getenv, Overrides: a.overrides})
+	loaded, err := config.Load(a.loadOptions())
+	return loaded, missingSettings(err)
+}
+
+func (a *app) loadOptions() config.LoadOptions {
+	return config.LoadOptions{Path: a.configFile, Getenv: a.getenv, Overrides: a.overrides}
+}
+
+// missingSettings helps whoever named a settings file that is not there.
+func missingSettings(err error) error {
 	if missing := (*fs.PathError)(nil); errors.Is(err, fs.ErrNotExist) && errors.As(err, &missing) {
-		return nil, usagef("there is no settings file %s; mcp-tools config example prints one to begin with", missing.Path)
+		return usagef("there is no settings file %s; mcp-tools config example prints one to begin with", missing.Path)
 	}
-	return loaded, err
+	return err
 }
 
 // dataDir is where everything lies that lasts.

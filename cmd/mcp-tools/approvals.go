@@ -46,7 +46,13 @@ func (a *app) approvalsListCommand() *cobra.Command {
 
 func (a *app) printQuestions(w io.Writer, open []approvals.Question) error {
 	if len(open) == 0 {
-		_, err := fmt.Fprintln(w, "No call waits for approval.")
+		data, err := a.dataDir()
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintf(w, "No call waits for approval, of servers with the data directory %s.\n"+
+			"Calls of clients that cannot ask you wait only while somebody looks: for 30 seconds from now, or as long as mcp-tools approvals watch runs\n"+
+			"(approvals.wait can say otherwise).\n", data)
 		return err
 	}
 	rows := [][]string{{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}}
@@ -234,7 +240,7 @@ func (a *app) pastText(ctx context.Context, c approvals.Call, rule approvals.Rul
 // decide gives the answer and says what became of it.
 func (a *app) decide(store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver) error {
 	d, err := store.Answer(id, answer, who)
-	if err != nil {
+	if err := errors.Join(err, store.Look()); err != nil {
 		return mistake(err)
 	}
 	return a.show(struct {

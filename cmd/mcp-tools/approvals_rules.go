@@ -1,12 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -55,8 +57,11 @@ func (a *app) approvalsForgetCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
 				rule, err := store.Forget(args[0])
-				if err != nil {
+				if errors.Is(err, approvals.ErrUnknown) {
 					return fmt.Errorf("there is no rule %q; mcp-tools approvals rules lists them", args[0])
+				}
+				if err != nil {
+					return err
 				}
 				return a.show(rule, func(w io.Writer) error {
 					_, err := fmt.Fprintf(w, "Rule %s is gone; calls of %s are asked about again.\n", rule.ID, rule.Tool)
@@ -80,7 +85,7 @@ func questionSheet(q approvals.Question) string {
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
 		fmt.Fprintf(&b, "%s: %s\n", oneLine(name), oneLine(q.Facts[name]))
 	}
-	fmt.Fprintf(&b, "Arguments: %s\n", tools.Visible(q.Shown))
+	fmt.Fprintf(&b, "Arguments: %s\n", folded(tools.Visible(q.Shown)))
 	if q.Once {
 		b.WriteString("Calls like this one can only be allowed once.\n")
 	}
@@ -94,10 +99,50 @@ func questionSheet(q approvals.Question) string {
 	return b.String()
 }
 
+// sheetWidth is how many cells of a line long texts take: fewer than terminals
+// have, or their lines would break where whoever wrote the text wants them to.
+const sheetWidth = 72
+
+// folded is text in lines of its own, each marked, so that none passes for one
+// of the sheet. What fits beside its name stays there.
+func folded(text string) string {
+	lines := foldLines(text)
+	if len(lines) == 1 && utf8.RuneCountInString(text) <= sheetWidth-len("Arguments: ") {
+		return text
+	}
+	return "\n  | " + strings.Join(lines, "\n  | ")
+}
+
+func foldLines(text string) []string {
+	var lines []string
+	var line strings.Builder
+	cells := 0
+	for _, r := range text {
+		width := 1
+		if r >= 0x1100 { // from here on characters may take two cells
+			width = 2
+		}
+		if r == '\n' || cells+width > sheetWidth {
+			lines = append(lines, line.String())
+			line.Reset()
+			cells = 0
+		}
+		if r == '\n' {
+			continue
+		}
+		if r == '\t' {
+			r = ' '
+		}
+		line.WriteRune(r)
+		cells += width
+	}
+	return append(lines, line.String())
+}
+
 // ruleSheet is a rule as a person reads it before it is made.
 func ruleSheet(r approvals.Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", oneLine(r.Tool), r.Risk, tools.Visible(likeText(r)))
+	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", oneLine(r.Tool), r.Risk, folded(tools.Visible(likeText(r))))
 	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", oneLine(r.Principal), oneLine(r.Profile), oneLine(r.Workspace))
 	if r.Scope == approvals.Session {
 		fmt.Fprintf(&b, "Session:    %s, and only while its server runs\n", oneLine(r.Session))

@@ -328,4 +328,11 @@ func TestWatching(t *testing.T) {
 	if w.asking != "" {
 		t.Error("it still asks")
 	}
+	id = ask() // in the place of the one that has gone just now
+	show()
+	w.since = time.Time{}
+	w.take("y\n")
+	if q, err := store.Get(id, w.who); err != nil || q.State != approvals.Open {
+		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)
+	}
 }

@@ -59,15 +59,25 @@ type watch struct {
 	lines  <-chan string // what is typed; nil where nobody can
 	asking string        // the question that the next line answers
 	since  time.Time     // when it was shown
+	taken  time.Time     // when the last one went while it was asked
 }
 
-// readingTime is how long nobody can have read a question. What comes sooner
-// was typed for another one.
-const readingTime = 300 * time.Millisecond
+const (
+	// readingTime is how long nobody can have read a question. What comes sooner
+	// was typed for another one.
+	readingTime = 300 * time.Millisecond
+	// noticeTime is how long it takes to notice that a question has gone and
+	// another stands in its place: an agent can do that on purpose.
+	noticeTime = 2 * time.Second
+)
 
 func (w *watch) run(ctx context.Context) error {
 	if !w.asJSON {
-		fmt.Fprintln(w.app.err, "Waiting for calls that need approval; Ctrl-C ends this.")
+		data, err := w.app.dataDir()
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(w.app.err, "Waiting for calls that need approval, of servers with the data directory %s; Ctrl-C ends this.\n", data)
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -104,7 +114,7 @@ func (w *watch) look() error {
 	}
 	if w.asking != "" && !still[w.asking] {
 		fmt.Fprintf(w.app.err, "\n%s was answered elsewhere, or is over.\n", w.asking)
-		w.asking = ""
+		w.asking, w.taken = "", time.Now()
 	}
 	for id := range w.seen {
 		if !still[id] {
@@ -141,7 +151,7 @@ func (w *watch) show(q approvals.Question) error {
 	if q.Once {
 		session = ""
 	}
-	_, err := fmt.Fprintf(w.app.err, "[y once%s, n no, Enter to leave it] ", session)
+	_, err := fmt.Fprintf(w.app.err, "Let %s run for %s? [y once%s, n no, Enter to leave it] ", oneLine(q.Tool), oneLine(q.Principal), session)
 	return err
 }
 
@@ -151,7 +161,7 @@ func (w *watch) take(line string) {
 	if id == "" {
 		return
 	}
-	if time.Since(w.since) < readingTime {
+	if time.Since(w.since) < readingTime || time.Since(w.taken) < noticeTime {
 		fmt.Fprintf(w.app.err, "That was typed before %s could be read; what is your answer? ", id)
 		return
 	}

@@ -34,7 +34,7 @@ makes the vault and its key.`,
 		Example: `  mcp-tools secrets set deploy-key
   gh auth token | mcp-tools secrets set github
   mcp-tools secrets set tls-key --from-file key.pem`,
-		Args:              takes("the NAME of a secret"),
+		Args:              nameOfSecret,
 		ValidArgsFunction: a.completeSecrets,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := vault.CheckName(args[0]); err != nil {
@@ -45,6 +45,16 @@ makes the vault and its key.`,
 	}
 	cmd.Flags().StringVar(&file, "from-file", "", "file that holds the secret and nothing else")
 	return cmd
+}
+
+// nameOfSecret takes one argument. A second one is most likely the secret, so it
+// is not repeated.
+func nameOfSecret(cmd *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usagef("%s takes the NAME of a secret and nothing else: the secret itself is asked for, or comes through a pipe or with --from-file; "+
+			"what stood on the command line others may have seen, and the shell may keep it", cmd.CommandPath())
+	}
+	return takes("the NAME of a secret")(cmd, args)
 }
 
 // A keptSecret is an entry with what became of it.

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -103,7 +104,8 @@ func (h *house) serveHTTP(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	stopMetrics, err := h.serveMetrics()
+	hosts := slices.Concat(c.AllowedHosts, []string{hostOf(endpoint)})
+	stopMetrics, err := h.serveMetrics(hosts)
 	if err != nil {
 		return err
 	}
@@ -116,7 +118,7 @@ func (h *house) serveHTTP(ctx context.Context) error {
 		Server: h.server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate, Approvals: h.desk.serveApprovals,
 		MaxMessage: int64(c.MaxMessage), MaxSessions: c.MaxSessions, SessionIdle: time.Duration(c.SessionIdle),
 		ReadHeaderTimeout: time.Duration(c.ReadHeaderTimeout), Grace: time.Duration(c.Grace),
-		AllowedHosts: append(c.AllowedHosts, hostOf(endpoint)), AllowedOrigins: c.AllowedOrigins,
+		AllowedHosts: hosts, AllowedOrigins: c.AllowedOrigins,
 	}).Serve(ctx, listener)
 }
 
@@ -212,20 +214,23 @@ func (h *house) certificate() (*tls.Config, error) {
 }
 
 // serveMetrics opens the listener for Prometheus, if there is to be one.
-func (h *house) serveMetrics() (stop func(), err error) {
-	address := h.loaded.Config.Server.Metrics
-	if address == "" {
+func (h *house) serveMetrics(hosts []string) (stop func(), err error) {
+	c := h.loaded.Config.Server
+	if c.Metrics == "" {
 		return func() {}, nil
 	}
-	listener, err := net.Listen("tcp", address)
+	listener, err := net.Listen("tcp", c.Metrics)
 	if err != nil {
 		return nil, fmt.Errorf("server.metrics: %w", err)
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", h.calls.Handler())
-	srv := &http.Server{Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	// Prometheus comes by address as often as by name.
+	guard := server.Guard{Hosts: hosts, Origins: c.AllowedOrigins, Addresses: true}
+	srv := &http.Server{Handler: guard.Handler(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listener) }()
+	h.log.Info("serving metrics", "url", "http://"+listener.Addr().String()+"/metrics")
 	return func() {
 		err := srv.Close()
 		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -24,6 +26,9 @@ func (a *app) vault(c config.Vault) (*vault.Vault, error) {
 	}
 	if err := checkPrivate(filepath.Dir(dir)); err != nil {
 		return nil, err
+	}
+	if info, err := os.Lstat(dir); c.Dir == "" && err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a link or a file, and has to be a directory; move it away, or say with vault.dir where the vault is", dir)
 	}
 	return vault.New(vault.Config{
 		Dir: dir, Key: vault.Place(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext, Getenv: a.getenv,

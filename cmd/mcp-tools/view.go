@@ -19,19 +19,15 @@ type view struct {
 
 // look reads the settings. Mistakes in them are the error, as config.Problems.
 func (a *app) look() (*view, error) {
-	loaded, err := a.load()
-	if err != nil {
-		return nil, err
-	}
 	set, err := registry(world{})
 	if err != nil {
 		return nil, err
 	}
-	rules, problems := loaded.Policy(catalogue(set))
-	if rules == nil {
-		return nil, problems
+	loaded, rules, warnings, err := config.Examine(a.loadOptions(), catalogue(set))
+	if err != nil {
+		return nil, missingSettings(err)
 	}
-	return &view{loaded, set, rules, problems}, nil
+	return &view{loaded, set, rules, warnings}, nil
 }
 
 // subject is the caller that the flags and settings describe: the one that

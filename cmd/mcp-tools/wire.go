@@ -34,7 +34,7 @@ const instructions = `Results that are too long are cut and say how to read on. 
 type world struct {
 	files   fs.Files
 	results toolresults.Store
-	status  func(tools.Caller) sessions.Status
+	status  func(context.Context) sessions.Status
 }
 
 // registry is the list of all tools. A new group is one line here.
@@ -189,8 +189,8 @@ func (h *house) openServer(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
 	}
-	h.set, err = registry(world{files: h.files, results: pages{store}, status: func(caller tools.Caller) sessions.Status {
-		s := h.server.Status(caller)
+	h.set, err = registry(world{files: h.files, results: pages{store}, status: func(ctx context.Context) sessions.Status {
+		s := h.server.Status(ctx)
 		return sessions.Status{
 			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
 			Autonomy: s.Autonomy, Left: s.Left, Version: version(),

@@ -1,6 +1,7 @@
 package approvals
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -65,14 +66,14 @@ func (s *Store) Answer(id string, a Answer, by Approver) (Decision, error) {
 }
 
 // deny writes a no down, and takes back the rule of a yes before it: first that.
+// A rule that cannot be taken back keeps nobody from refusing the call.
 func (s *Store) deny(q *Question, d *Decision) error {
+	var err error
 	if before := q.Decision; before != nil && before.Rule != "" {
-		if err := s.dropRule(before.Rule); err != nil {
-			return err
-		}
+		err = s.dropRule(before.Rule)
 	}
 	q.State, q.Decision = Denied, d
-	return s.write(q)
+	return errors.Join(s.write(q), err)
 }
 
 // allow writes a yes down, and then the rule that it makes: a crash in between
@@ -158,8 +159,7 @@ func (s *Store) Take(id string, c Call) (Decision, error) {
 		case q.Owner != s.me || !q.about(c):
 			return ErrChanged
 		case q.State == Open:
-			q.State = Withdrawn
-			if err := s.write(&q); err != nil {
+			if err := s.drop(id); err != nil {
 				return err
 			}
 			return ErrExpired
@@ -201,8 +201,7 @@ func (s *Store) Withdraw(id string) error {
 		if err != nil || q.Owner != s.me || q.State != Open && q.State != Allowed {
 			return nil // over in any case
 		}
-		q.State = Withdrawn
-		return s.write(&q)
+		return s.drop(id)
 	})
 }
 
@@ -212,11 +211,11 @@ const attendedFor = 30 * time.Second
 // Look notes that somebody who may answer has looked.
 func (s *Store) Look() error {
 	now := time.Now()
-	if info, err := os.Stat(s.path(seenName)); err == nil && now.Sub(info.ModTime()) < attendedFor/6 {
+	if s.seenWithin(attendedFor/6, now) {
 		return nil
 	}
 	return s.locked(func() error {
-		file, err := os.OpenFile(s.path(seenName), os.O_WRONLY|os.O_CREATE, 0o600)
+		file, err := os.OpenFile(s.path(seenName), os.O_RDWR|os.O_CREATE, 0o600)
 		if err != nil {
 			return fmt.Errorf("noting that somebody looks: %w", err)
 		}
@@ -228,9 +227,16 @@ func (s *Store) Look() error {
 }
 
 // Attended reports whether somebody who may answer has looked a moment ago.
-func (s *Store) Attended() bool {
+func (s *Store) Attended() bool { return s.seenWithin(attendedFor, time.Now()) }
+
+// seenWithin does not count a look in the future: the clock was set back since.
+func (s *Store) seenWithin(d time.Duration, now time.Time) bool {
 	info, err := os.Stat(s.path(seenName))
-	return err == nil && time.Since(info.ModTime()) < attendedFor
+	if err != nil {
+		return false
+	}
+	ago := now.Sub(info.ModTime())
+	return ago >= 0 && ago < d
 }
 
 func clip(text string, most int) string {

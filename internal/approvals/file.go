@@ -3,34 +3,30 @@ package approvals
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // maxFile bounds every file that is read.
 const maxFile = 4 << 20
 
-// readJSON reads a private file. It is strict: a word in it that nobody knows
-// may be one that narrows what is allowed.
+// readJSON reads a file that is private. It is strict: a word in it that nobody
+// knows may be one that narrows what is allowed.
 func readJSON(path string, into any) error {
-	file, err := os.Open(path)
+	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
+	if !info.Mode().IsRegular() { // a link would lead to where others may write
 		return fmt.Errorf("%s is not a file of approvals; remove it", path)
 	}
-	text, err := io.ReadAll(io.LimitReader(file, maxFile))
+	text, err := private.Read(path, maxFile)
 	if err != nil {
 		return err
 	}
@@ -40,6 +36,9 @@ func readJSON(path string, into any) error {
 	return nil
 }
 
+// newEnding marks a version that is not in its place yet.
+const newEnding = ".new"
+
 // writeJSON replaces a file in one step, so that whoever reads sees the old one
 // or the new one. The caller holds the store's lock, so one name for the new
 // file will do, and what a crash left there can go.
@@ -48,7 +47,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}
-	next := path + ".new"
+	next := path + newEnding
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("writing %s: %w", path, err)
 	}

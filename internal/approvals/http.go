@@ -7,6 +7,8 @@ import (
 	"mime"
 	"net/http"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // maxBody bounds an answer that comes over HTTP.
@@ -56,9 +58,7 @@ func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, w
 		return
 	}
 	var body answerBody
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxBody))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&body); err != nil {
+	if err := jsonv2.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &body, jsonv2.RejectUnknownMembers(true)); err != nil {
 		reply(w, http.StatusBadRequest, fault("the body is no answer: "+err.Error()))
 		return
 	}
@@ -85,8 +85,12 @@ func (b answerBody) answer() (a Answer, err error) {
 		}
 	}
 	a.Allow, a.Scope, err = Say(b.Decision)
-	if err == nil && a.Scope != Always && !a.Until.IsZero() {
+	switch {
+	case err != nil:
+	case a.Scope != Always && !a.Until.IsZero():
 		err = errors.New("only what is allowed always expires")
+	case (a.Scope != Always && a.Scope != Session) && len(a.Like.Match)+len(a.Like.Any) > 0:
+		err = errors.New("match and any say what a rule allows; only allow_session and allow_always make one")
 	}
 	return a, err
 }

@@ -52,8 +52,12 @@ func TestDecidingOverHTTP(t *testing.T) {
 	}{
 		{"no JSON", id, "yes", 400, "no answer"},
 		{"an odd word", id, `{"decision":"approve"}`, 400, "must be allow"},
-		{"an unknown field", id, `{"decision":"allow","approved":true}`, 400, "unknown field"},
+		{"an unknown field", id, `{"decision":"allow","approved":true}`, 400, "unknown object member"},
 		{"nothing", id, `{}`, 400, "must be allow"},
+		{"two answers", id, `{"decision":"deny"} {"decision":"allow"}`, 400, "no answer"},
+		{"two words", id, `{"decision":"deny","decision":"allow"}`, 400, "duplicate"},
+		{"another spelling", id, `{"Decision":"allow"}`, 400, "unknown object member"},
+		{"a pattern without a rule", id, `{"decision":"allow","any":["content"]}`, 400, "only allow_session and allow_always"},
 		{"too long", id, `{"decision":"deny","reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "too large"},
 		{"unknown", "aaaaaaaaaaaa", `{"decision":"allow"}`, 404, "no such question"},
 		{"too late", late, `{"decision":"allow"}`, 409, "not answered in time"},

@@ -41,12 +41,11 @@ type State string
 
 // The states of a question. One that is open past its time counts as expired.
 const (
-	Open      State = "open"
-	Allowed   State = "allowed"
-	Denied    State = "denied"
-	Used      State = "used"      // allowed, and the call was made
-	Withdrawn State = "withdrawn" // nobody waits for the answer any more
-	Expired   State = "expired"
+	Open    State = "open"
+	Allowed State = "allowed"
+	Denied  State = "denied"
+	Used    State = "used" // allowed, and the call was made
+	Expired State = "expired"
 )
 
 // A Question is a call that waits for a person's word.
@@ -68,8 +67,6 @@ func (q *Question) over(now time.Time) error {
 		return ErrAnswered
 	case q.State == Open && now.Before(q.Expires):
 		return nil
-	case q.State == Withdrawn:
-		return ErrUnknown
 	}
 	return ErrExpired
 }
@@ -110,16 +107,7 @@ func (s *Store) Ask(c Call, expires time.Time) (id string, err error) {
 		if err != nil {
 			return err
 		}
-		open, own := 0, 0
-		for _, other := range all {
-			if other.over(q.Asked) == nil {
-				open++
-				if other.Principal == q.Principal {
-					own++
-				}
-			}
-		}
-		if open >= mostOpen || own >= mostOfOne {
+		if !q.roomAmong(all) {
 			return ErrTooMany
 		}
 		if err := s.live(); err != nil {
@@ -127,6 +115,25 @@ func (s *Store) Ask(c Call, expires time.Time) (id string, err error) {
 		}
 		return s.write(&q)
 	})
+}
+
+// roomAmong reports whether one more question may wait beside the others. Who
+// decides reads all of them, again and again, so their texts are bounded too.
+func (q *Question) roomAmong(all []Question) bool {
+	var open, own, text, ownText int
+	for _, other := range all {
+		if other.over(q.Asked) != nil {
+			continue
+		}
+		open++
+		text += len(other.Shown)
+		if other.Principal == q.Principal {
+			own++
+			ownText += len(other.Shown)
+		}
+	}
+	text, ownText = text+len(q.Shown), ownText+len(q.Shown)
+	return open < mostOpen && own < mostOfOne && text <= mostText && ownText <= mostTextOfOne
 }
 
 // List returns the open questions that who sees, the oldest first.
@@ -164,11 +171,21 @@ func (s *Store) Get(id string, who Approver) (Question, error) {
 
 // Await returns when the question is open no more, or ctx ends.
 func (s *Store) Await(ctx context.Context, id string) error {
+	if !isID(id) {
+		return nil
+	}
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
+	var last fs.FileInfo // of the version that was read
+	var q Question
 	for {
-		q, err := s.read(id)
-		if errors.Is(err, ErrUnknown) || errors.Is(err, fs.ErrNotExist) || err == nil && q.over(time.Now()) != nil {
+		info, err := os.Lstat(s.path(id + fileEnding))
+		if err == nil && !sameVersion(last, info) { // reading it costs more than looking
+			if q, err = s.read(id); err == nil {
+				q.Shown, last = "", info
+			}
+		}
+		if errors.Is(err, fs.ErrNotExist) || last != nil && q.over(time.Now()) != nil {
 			return nil // whoever takes it finds out
 		}
 		select {
@@ -177,6 +194,10 @@ func (s *Store) Await(ctx context.Context, id string) error {
 		case <-tick.C:
 		}
 	}
+}
+
+func sameVersion(last, now fs.FileInfo) bool {
+	return last != nil && os.SameFile(last, now) && last.ModTime().Equal(now.ModTime())
 }
 
 // find returns a question of a living process. The caller holds the lock.
@@ -208,6 +229,14 @@ func (s *Store) read(id string) (q Question, err error) {
 
 func (s *Store) write(q *Question) error { return writeJSON(s.path(q.ID+fileEnding), q) }
 
+// drop removes a question to which nobody wants an answer any more.
+func (s *Store) drop(id string) error {
+	if err := os.Remove(s.path(id + fileEnding)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("withdrawing a question: %w", err)
+	}
+	return nil
+}
+
 // questions reads all questions of living processes, and removes the others
 // and those that have been over for long. The caller holds the lock.
 func (s *Store) questions() ([]Question, error) {
@@ -224,6 +253,9 @@ func (s *Store) questions() ([]Question, error) {
 		}
 	}
 	for _, entry := range entries {
+		if id, is := strings.CutSuffix(entry.Name(), fileEnding+newEnding); is && isID(id) {
+			_ = os.Remove(s.path(entry.Name())) // of one that was killed: we hold the lock
+		}
 		id, is := strings.CutSuffix(entry.Name(), fileEnding)
 		if !is || !isID(id) {
 			continue
@@ -235,7 +267,24 @@ func (s *Store) questions() ([]Question, error) {
 		}
 		all = append(all, q)
 	}
-	return all, nil
+	return s.thinned(all, now), nil
+}
+
+// thinned removes those that have been over for longest when there are many. A
+// yes that has not been taken yet stays.
+func (s *Store) thinned(all []Question, now time.Time) []Question {
+	slices.SortFunc(all, func(a, b Question) int { return b.Asked.Compare(a.Asked) })
+	closed := 0
+	return slices.DeleteFunc(all, func(q Question) bool {
+		if q.over(now) == nil || q.State == Allowed {
+			return false
+		}
+		if closed++; closed <= mostClosed {
+			return false
+		}
+		_ = s.drop(q.ID) // the next one who looks tries again
+		return true
+	})
 }
 
 // decided is when the question was answered, or the zero time.

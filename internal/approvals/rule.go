@@ -179,6 +179,12 @@ func rank(risk string) int {
 
 // Allowed returns the rule under which a call may be made, if there is one.
 func (s *Store) Allowed(c Call) (Rule, bool, error) {
+	if !s.exists() {
+		return Rule{}, false, nil
+	}
+	if err := checkDir(s.dir); err != nil {
+		return Rule{}, false, err
+	}
 	rules, err := s.readRules() // replaced whole, so no lock is needed
 	if err != nil {
 		return Rule{}, false, err

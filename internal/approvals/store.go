@@ -51,6 +51,11 @@ const (
 	// mostOpen and mostOfOne bound the open questions of all, and of one caller.
 	mostOpen  = 200
 	mostOfOne = 20
+	// mostText and mostTextOfOne bound what there is to read in them.
+	mostText      = 8 << 20
+	mostTextOfOne = 1 << 20
+	// mostClosed bounds those that are over and still there to be shown.
+	mostClosed = 100
 )
 
 const (

@@ -8,6 +8,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // renameTries is how often a file is put into its place before that counts as
@@ -39,5 +41,5 @@ func checkDir(dir string) error {
 	case info.Mode().Perm()&0o077 != 0:
 		return fmt.Errorf("others may use %s; run chmod 700 on it after a look at what is in it", dir)
 	}
-	return nil
+	return private.CheckDir(dir) // which has to be ours, too
 }

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 )
@@ -11,6 +13,7 @@ type file interface {
 	Write(p []byte) (int, error)
 	Sync() error
 	Truncate(size int64) error
+	Stat() (fs.FileInfo, error)
 	Close() error
 }
 
@@ -18,14 +21,16 @@ type file interface {
 type chain struct {
 	create func(path string) (file, error)
 
-	id     string // "" until the first record
-	number int    // of the segment
-	file   file   // nil until the first record; the lock on it says that we live
-	size   int64  // of what is good in file
-	torn   bool   // there may be more in file, to be cut off
-	seq    uint64 // of the last record
-	last   mark   // of the last line
-	buf    []byte // for the next lines
+	id     string    // "" until the first record
+	number int       // of the segment
+	path   string    // of the segment
+	file   file      // nil until the first record; the lock on it says that we live
+	seen   time.Time // when file was last found at path
+	size   int64     // of what is good in file
+	torn   bool      // there may be more in file, to be cut off
+	seq    uint64    // of the last record
+	last   mark      // of the last line
+	buf    []byte    // for the next lines
 }
 
 // A position is how far a chain has come.
@@ -99,9 +104,39 @@ func (c *chain) mend() error {
 	return nil
 }
 
+// lookEvery is how often a file that is written to is looked for at its path.
+const lookEvery = time.Second
+
+// missing is an error when the segment is not at its path any more: somebody
+// has removed or moved the log, and what is written to a file that is open
+// still would be read by nobody. Records of the last lookEvery can be lost that
+// way. A new log is not begun in its place, because whoever can remove the old
+// one would get a clean one for it: nothing is written until the log is back,
+// or a person starts the program again.
+func (c *chain) missing(now time.Time) error {
+	if since := now.Sub(c.seen); since >= 0 && since < lookEvery {
+		return nil
+	}
+	own, err := c.file.Stat()
+	if err != nil {
+		return err
+	}
+	found, err := os.Lstat(c.path)
+	if err != nil || !os.SameFile(own, found) {
+		return fmt.Errorf("%s was removed or moved while it was written to; put it back, or start again: %w", c.path, fs.ErrNotExist)
+	}
+	c.seen = now
+	return nil
+}
+
 // ready sees to it that there is a segment with room.
 func (l *Log) ready(now time.Time) error {
 	c := &l.w
+	if c.file != nil {
+		if err := c.missing(now); err != nil {
+			return err
+		}
+	}
 	if err := c.mend(); err != nil {
 		return err
 	}
@@ -119,14 +154,15 @@ func (l *Log) ready(now time.Time) error {
 	} else if err := c.file.Sync(); err != nil { // nobody syncs it later
 		return err
 	}
-	next, err := c.create(filepath.Join(l.dir, segmentName(c.id, c.number+1)))
+	path := filepath.Join(l.dir, segmentName(c.id, c.number+1))
+	next, err := c.create(path)
 	if err != nil {
 		return fmt.Errorf("beginning a segment: %w", err)
 	}
 	if c.file != nil {
 		_ = c.file.Close() // synced, and nothing was written since
 	}
-	c.file, c.size = next, 0
+	c.file, c.path, c.seen, c.size = next, path, now, 0
 	c.number++
 	return nil
 }

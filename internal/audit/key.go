@@ -38,7 +38,7 @@ func loadKey(dir string) (k key, err error) {
 		return k, fmt.Errorf("reading the audit key: %w", err)
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err != nil || !private(info) {
+	if info, err := file.Stat(); err != nil || !ownersAlone(info) {
 		return k, fmt.Errorf("others may use the audit key %s; run chmod 600 on it after a look at who could read it", path)
 	}
 	text := make([]byte, 2*len(k)+2)

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // A SyncMode says what Append waits for.
@@ -116,8 +116,8 @@ func Open(dir string, o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := filepath.Join(dir, "audit")
-	if err := os.MkdirAll(own, 0o700); err != nil {
+	own, err := private.MakeSub(dir, "audit")
+	if err != nil {
 		return nil, fmt.Errorf("making the directory of the audit log: %w", err)
 	}
 	k, err := openKey(dir, own)

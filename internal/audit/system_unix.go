@@ -25,8 +25,8 @@ func tryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// private says that only its owner may use a file.
-func private(info fs.FileInfo) bool {
+// ownersAlone says that only its owner may use a file.
+func ownersAlone(info fs.FileInfo) bool {
 	return info.Mode().IsRegular() && info.Mode().Perm()&0o077 == 0
 }
 

@@ -19,8 +19,8 @@ func tryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// private has nothing to go by but the kind: who may read is not in a mode here.
-func private(info fs.FileInfo) bool { return info.Mode().IsRegular() }
+// ownersAlone has nothing to go by but the kind: who may read is not in a mode here.
+func ownersAlone(info fs.FileInfo) bool { return info.Mode().IsRegular() }
 
 // syncDir has nothing to do: a rename is journalled.
 func syncDir(string) error { return nil }

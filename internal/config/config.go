@@ -45,7 +45,7 @@ type Server struct {
 	MaxSessions       int      `yaml:"max_sessions" default:"1000" min:"1" max:"1000000" doc:"Most sessions at a time over HTTP."`
 	SessionIdle       Duration `yaml:"session_idle" default:"30m" min:"1s" max:"30d" doc:"A session that has been silent this long is closed."`
 	ReadHeaderTimeout Duration `yaml:"read_header_timeout" default:"10s" min:"100ms" max:"10m" doc:"How long a client may take to send the head of a request."`
-	Metrics           string   `yaml:"metrics" form:"address" flag:"metrics" doc:"Address of a second listener that serves Prometheus metrics at /metrics. Empty: none."`
+	Metrics           string   `yaml:"metrics" form:"address" flag:"metrics" doc:"Address of a second listener that serves Prometheus metrics at /metrics, under any IP address and the names in allowed_hosts. Empty: none."`
 	Instructions      string   `yaml:"instructions" doc:"Text for the model, added to what clients are told about the server."`
 }
 

@@ -1,10 +1,39 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/mcp-tools/mcp-tools/policy"
 )
+
+// Examine is Load and Policy at once. It finds what is wrong with the rules also
+// where other settings are wrong, so that one run shows all of it. Without
+// mistakes, what it says of the rules are warnings.
+func Examine(o LoadOptions, catalogue policy.Catalogue) (*Loaded, *policy.Policy, Problems, error) {
+	if o.Getenv == nil {
+		o.Getenv = func(string) string { return "" }
+	}
+	l, err := load(o, nil)
+	var wrong Problems
+	if err != nil && !errors.As(err, &wrong) || l.unread() {
+		return nil, nil, nil, err
+	}
+	rules, found := l.Policy(catalogue)
+	if err == nil && rules != nil {
+		return l, rules, found, nil
+	}
+	for _, p := range found {
+		if err == nil || !p.Warning { // a rule may be without effect for lack of what is wrong elsewhere
+			wrong = append(wrong, p)
+		}
+	}
+	return nil, nil, nil, wrong
+}
+
+// unread reports whether there is a file, and nothing of it could be taken: what
+// is said about the rules then is not about those of the file.
+func (l *Loaded) unread() bool { return l.Path != "" && l.lines == nil }
 
 // Policy makes the rules ready for the tools of a catalogue, and finds what is
 // wrong with them and with the profiles that are named elsewhere, each with

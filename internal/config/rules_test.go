@@ -1,6 +1,9 @@
 package config
 
 import (
+	"errors"
+	"io/fs"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,5 +54,44 @@ func TestDeadRulesAreWarnings(t *testing.T) {
 	rules, problems := l.Policy(catalogue())
 	if rules == nil || len(problems) != 1 || !problems[0].Warning {
 		t.Errorf("rules %v, problems %v", rules, problems)
+	}
+}
+
+func TestExamineFindsAllMistakesAtOnce(t *testing.T) {
+	for _, test := range []struct {
+		name, text string
+		want       []string // of each problem, the beginning
+	}{
+		{"elsewhere and in the rules", "limits: {burst: many}\npolicy: {allow: [datetim]}", []string{"1: limits.burst: ", "2: policy.allow[0]: "}},
+		{"two that do not go together", "server: {tls_cert: a.pem}\npolicy: {deny: [datetim]}", []string{"1: server.tls_cert: ", "2: policy.deny[0]: "}},
+		{"a profile of stdio", "limits: {burst: many}\nconnections: {stdio: {profile: codin}}", []string{"1: limits.burst: ", "2: connections.stdio.profile: "}},
+		{"twice in the rules", "policy: {autonomi: full, deny: [datetim]}", []string{"1: policy.autonomi: ", "1: policy.deny[0]: "}},
+		{"only in the rules", "policy: {deny: [datetim]}", []string{"1: policy.deny[0]: "}},
+		{"only elsewhere, and a dead rule", "limits: {burst: many}\npolicy: {deny: ['group:media_gen']}", []string{"1: limits.burst: "}},
+		{"no YAML", "policy: {deny: [datetim]\nlimits: [", []string{"1: not YAML"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			path := write(t, test.text)
+			l, rules, warnings, err := Examine(LoadOptions{Path: path, Overrides: map[string]string{"policy.autonomy": "full"}}, catalogue())
+			var problems Problems
+			if l != nil || rules != nil || warnings != nil || !errors.As(err, &problems) || len(problems) != len(test.want) {
+				t.Fatalf("got %v, warnings %v; want %d problems", err, warnings, len(test.want))
+			}
+			for i, want := range test.want {
+				if got := problems[i].String(); !strings.HasPrefix(got, path+":"+want) {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+		})
+	}
+}
+
+func TestExamineOfSoundSettings(t *testing.T) {
+	l, rules, warnings, err := Examine(LoadOptions{Path: write(t, "policy:\n  deny: ['group:media_gen']\n")}, catalogue())
+	if err != nil || l == nil || rules == nil || len(warnings) != 1 || !warnings[0].Warning {
+		t.Errorf("rules %v, warnings %v, error %v", rules, warnings, err)
+	}
+	if _, _, _, err := Examine(LoadOptions{Path: filepath.Join(t.TempDir(), "none")}, catalogue()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file that is not there: %v", err)
 	}
 }

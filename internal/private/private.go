@@ -30,6 +30,27 @@ func MakeDir(dir string) error {
 	return CheckDir(dir)
 }
 
+// MakeSub makes the directory name in dir, and what it lies in, and returns its
+// path. dir may be a link, as its owner likes; a link in the place of name would
+// lead what is written there to where somebody else likes, and is refused.
+func MakeSub(dir, name string) (string, error) {
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return "", err
+	}
+	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", err
+	}
+	info, err := os.Lstat(path)
+	if err != nil {
+		return "", err
+	}
+	if !info.IsDir() {
+		return "", fmt.Errorf("%s is a link or a file, and has to be a directory; move it away", path)
+	}
+	return path, nil
+}
+
 // CheckDir is an error where others could put files of their own into dir, or
 // where dir is not there.
 func CheckDir(dir string) error {

@@ -138,3 +138,29 @@ func TestLocksExclude(t *testing.T) {
 		t.Error("a lock below a file")
 	}
 }
+
+func TestMakeSub(t *testing.T) {
+	elsewhere, dir := t.TempDir(), filepath.Join(t.TempDir(), "new", "data")
+	for range 2 { // made, and there already
+		path, err := MakeSub(dir, "sub")
+		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.IsDir() || path != filepath.Join(dir, "sub") {
+			t.Errorf("made %q: %v, %v", path, err, statErr)
+		}
+	}
+	put(t, filepath.Join(dir, "file"), "x", 0o600)
+	if err := errors.Join(os.Symlink(elsewhere, filepath.Join(dir, "link")), os.Symlink("nowhere", filepath.Join(dir, "dangling"))); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	for _, name := range []string{"file", "link", "dangling"} {
+		if _, err := MakeSub(dir, name); err == nil || !strings.Contains(err.Error(), "move it away") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	whole := filepath.Join(t.TempDir(), "whole")
+	if err := os.Symlink(dir, whole); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := MakeSub(whole, "sub"); err != nil {
+		t.Errorf("the directory around it is a link: %v", err)
+	}
+}

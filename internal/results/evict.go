@@ -15,10 +15,11 @@ import (
 // leftover is how old a temporary file is before it is nobody's any more.
 const leftover = time.Minute
 
-// evict removes what has expired and then the oldest until the limits hold.
-// The file named spared stays: it was just written. Each process judges by what
-// is in the directory, and oldest first, so those that come at the same time
-// remove the same files and never one too many.
+// evict removes what has expired, and then from those who keep most until the
+// limits hold. The file named spared stays: it was just written. Each process
+// judges by what is in the directory. Whoever sees more there removes what
+// others would remove, and more, so those that come at the same time never
+// remove one too many.
 func (s *Store) evict(spared string) error {
 	entries, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -26,7 +27,6 @@ func (s *Store) evict(spared string) error {
 	}
 	now := time.Now()
 	var kept []fs.FileInfo
-	var total int64
 	for _, e := range entries {
 		info, err := e.Info()
 		if errors.Is(err, fs.ErrNotExist) {
@@ -46,36 +46,55 @@ func (s *Store) evict(spared string) error {
 		case age > s.limits.Age:
 			err = s.remove(e.Name())
 		default:
-			total += info.Size()
 			kept = append(kept, info)
 		}
 		if err != nil {
 			return err
 		}
 	}
-	return s.shrink(kept, total, spared)
+	kept, err = s.shrink(kept, spared, int64(s.limits.Count), func(fs.FileInfo) int64 { return 1 })
+	if err == nil {
+		_, err = s.shrink(kept, spared, s.limits.Bytes, fs.FileInfo.Size)
+	}
+	return err
 }
 
-// shrink removes the oldest of kept until the limits hold.
-func (s *Store) shrink(kept []fs.FileInfo, total int64, spared string) error {
-	slices.SortFunc(kept, func(a, b fs.FileInfo) int {
-		return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
-	})
-	count := len(kept)
-	for _, info := range kept {
-		if count <= s.limits.Count && total <= s.limits.Bytes {
-			break
-		}
-		if info.Name() == spared {
+// A burden is a file with all that its owner has put since.
+type burden struct {
+	info  fs.FileInfo
+	since int64 // weight of the file and of the owner's later ones
+}
+
+// shrink removes files until the rest weighs at most most, and returns the
+// rest. The next to go is always the oldest file of the owner whose files weigh
+// most, so nobody can push out others that keep less.
+func (s *Store) shrink(kept []fs.FileInfo, spared string, most int64, weight func(fs.FileInfo) int64) (rest []fs.FileInfo, err error) {
+	slices.SortFunc(kept, func(a, b fs.FileInfo) int { return older(b, a) })
+	total, held := int64(0), make(map[string]int64)
+	burdens := make([]burden, len(kept))
+	for i, info := range kept {
+		_, owner, _ := strings.Cut(info.Name(), ".")
+		total += weight(info)
+		held[owner] += weight(info)
+		burdens[i] = burden{info, held[owner]}
+	}
+	slices.SortFunc(burdens, func(a, b burden) int { return cmp.Or(cmp.Compare(b.since, a.since), older(a.info, b.info)) })
+	for _, b := range burdens {
+		if total <= most || b.info.Name() == spared {
+			rest = append(rest, b.info)
 			continue
 		}
-		if err := s.remove(info.Name()); err != nil {
-			return err
+		if err := s.remove(b.info.Name()); err != nil {
+			return nil, err
 		}
-		count--
-		total -= info.Size()
+		total -= weight(b.info)
 	}
-	return nil
+	return rest, nil
+}
+
+// older puts the older of two files first.
+func older(a, b fs.FileInfo) int {
+	return cmp.Or(a.ModTime().Compare(b.ModTime()), strings.Compare(a.Name(), b.Name()))
 }
 
 func (s *Store) remove(name string) error {

@@ -9,7 +9,8 @@
 // A result is a file in DIR/results that never changes, named for its handle
 // and its owner. So several processes can share the directory without a lock:
 // what is wrong about a handle, its owner or its age is the same to see as a
-// file that is not there, and two that evict at once choose the same files.
+// file that is not there, and of two that evict at once, the one that sees more
+// removes what the other does. Room is made by whoever keeps most.
 package results
 
 import (
@@ -24,6 +25,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // ErrTooLarge is why a result was not kept: it is beyond [Limits].ItemBytes.
@@ -72,10 +75,11 @@ func Open(dir string, l Limits) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{dir: filepath.Join(dir, "results"), limits: l}
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+	own, err := private.MakeSub(dir, "results")
+	if err != nil {
 		return nil, fmt.Errorf("making the directory of the kept results: %w", err)
 	}
+	s := &Store{dir: own, limits: l}
 	if err := s.evict(""); err != nil {
 		return nil, err
 	}
@@ -101,8 +105,9 @@ func validID(id string) bool {
 }
 
 // Put keeps what r has to say and returns the handle under which owner can
-// page through it. To make room the oldest results go. A power cut may take a
-// result away that was just put, but never leaves a part of one.
+// page through it. To make room the oldest results of whoever keeps most go. A
+// power cut may take a result away that was just put, but never leaves a part
+// of one.
 func (s *Store) Put(owner string, r io.Reader) (id string, err error) {
 	id = idPrefix + strings.ToLower(rand.Text())
 	temp, err := os.CreateTemp(s.dir, tempPrefix+"*") // 0600

@@ -154,6 +154,52 @@ func TestEviction(t *testing.T) {
 	}
 }
 
+// Whoever keeps most makes room, whoever comes.
+func TestNobodyPushesOutOthersWhoKeepLess(t *testing.T) {
+	for name, test := range map[string]struct {
+		limits Limits
+		size   int
+	}{
+		"by number": {Limits{Count: 6}, 1},
+		"by size":   {Limits{Bytes: 60}, 10},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, t.TempDir(), test.limits)
+			text := strings.Repeat("x", test.size)
+			quiet := []string{put(t, s, "quiet", text), put(t, s, "quiet", text)}
+			for i, id := range quiet {
+				age(t, s, "quiet", id, time.Duration(9-i)*time.Hour)
+			}
+			var loud []string
+			for range 20 {
+				for i, id := range loud {
+					if there(t, s, "loud", id) {
+						age(t, s, "loud", id, time.Duration(len(loud)-i)*time.Minute)
+					}
+				}
+				loud = append(loud, put(t, s, "loud", text))
+			}
+			for i, id := range loud {
+				if got, want := there(t, s, "loud", id), i >= len(loud)-4; got != want {
+					t.Errorf("number %d of the loud one is there: %t, want %t", i, got, want)
+				}
+			}
+			for range 2 {
+				quiet = append(quiet, put(t, s, "quiet", text))
+			}
+			kept := 0
+			for _, id := range quiet {
+				if there(t, s, "quiet", id) {
+					kept++
+				}
+			}
+			if kept != 3 || !there(t, s, "quiet", quiet[3]) {
+				t.Errorf("of four the quiet one has %d, want its half", kept)
+			}
+		})
+	}
+}
+
 func TestOpenAppliesItsLimits(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Limits{})
@@ -162,6 +208,23 @@ func TestOpenAppliesItsLimits(t *testing.T) {
 	open(t, dir, Limits{Count: 1})
 	if there(t, s, "me", old) || !there(t, s, "me", young) {
 		t.Error("the wrong one was kept")
+	}
+}
+
+func TestALinkInThePlaceOfTheStoreIsRefused(t *testing.T) {
+	dir, elsewhere := t.TempDir(), t.TempDir()
+	mine := filepath.Join(elsewhere, idPrefix+strings.Repeat("a", 26)+".x")
+	if err := os.WriteFile(mine, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(os.Chtimes(mine, time.Unix(0, 0), time.Unix(0, 0)), os.Symlink(elsewhere, filepath.Join(dir, "results"))); err != nil {
+		t.Skip("no links here: ", err)
+	}
+	if _, err := Open(dir, Limits{}); err == nil || !strings.Contains(err.Error(), "move it away") {
+		t.Errorf("it was followed: %v", err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Errorf("and something was removed there: %v", err)
 	}
 }
 

@@ -4,6 +4,7 @@
 package sessions
 
 import (
+	"context"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -23,8 +24,9 @@ type Status struct {
 	Version  string
 }
 
-// Tools lists the tools of the group. status looks up a caller's session.
-func Tools(status func(tools.Caller) Status) []tools.Tool {
+// Tools lists the tools of the group. status looks up the session of a call by
+// the call's context.
+func Tools(status func(context.Context) Status) []tools.Tool {
 	return []tools.Tool{
 		tools.New(sessionStatus{status}),
 	}

@@ -11,7 +11,7 @@ import (
 
 // sessionStatus tells an agent who it is here and what it may do.
 type sessionStatus struct {
-	status func(tools.Caller) Status
+	status func(context.Context) Status
 }
 
 type sessionStatusArgs struct{}
@@ -26,7 +26,7 @@ func (sessionStatus) Spec() tools.Spec {
 
 func (t sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tools.Result, error) {
 	c := tools.CallerFrom(ctx)
-	s := t.status(c)
+	s := t.status(ctx)
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {

@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 func TestSessionStatus(t *testing.T) {
 	caller := tools.Caller{Agent: "coder", User: "ada", Channel: "stdio", Session: "s1", Depth: 1}
 	ctx := tools.With(t.Context(), &tools.Running{Caller: caller})
-	status := sessionStatus{func(c tools.Caller) Status {
-		if c != caller {
+	status := sessionStatus{func(ctx context.Context) Status {
+		if c := tools.CallerFrom(ctx); c != caller {
 			t.Errorf("asked for %+v", c)
 		}
 		return Status{Since: time.Unix(1769862600, 0), Calls: 7, Failed: 2, Tools: 3, Profile: "coding", Autonomy: "supervised", Left: 193, Version: "v1"}

@@ -1,0 +1,45 @@
+package server
+
+import "sync"
+
+// listeners counts the open subscriptions of each caller. A subscription holds
+// a connection and its goroutines for as long as its client likes, and no rate
+// limit ever meets it again.
+type listeners struct {
+	mu   sync.Mutex
+	open map[string]int
+}
+
+// maxListening is how many subscriptions one caller may have open. A client
+// needs one; a token may be used by several.
+const maxListening = 32
+
+func newListeners() *listeners { return &listeners{open: make(map[string]int)} }
+
+// enter counts one more, or refuses it.
+func (l *listeners) enter(who string) (leave func(), ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[who] >= maxListening {
+		return nil, false
+	}
+	l.open[who]++
+	return func() { l.leave(who) }, true
+}
+
+func (l *listeners) leave(who string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.open[who]--; l.open[who] == 0 {
+		delete(l.open, who)
+	}
+}
+
+// owner is who has what a can open any number of: the identity, or else the
+// one session.
+func (a Access) owner() string {
+	if a.Identity != "" {
+		return a.Identity
+	}
+	return a.Caller.Session
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// withTools makes a server of the given tools only.
+func withTools(t *testing.T, all ...tools.Tool) *testServer {
+	t.Helper()
+	set, err := tools.NewSet(all...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newTestServer(t, func(c *Config) { c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{}) })
+}
+
+func TestDataThatIsTextIsScrubbed(t *testing.T) {
+	data := []byte(`{"key":"` + plantedKey() + `"}`)
+	for mime, masked := range map[string]bool{
+		"text/plain": true, "TEXT/CSV; charset=utf-8": true, "application/json": true, "application/xml": true,
+		"application/x-yaml": true, "application/ld+json": true, "image/svg+xml": true,
+		"image/png": false, "audio/wav": false, "application/pdf": false, "application/octet-stream": false, "": false,
+	} {
+		given := bytes.Clone(data)
+		b := withTools(t, tool("blob", tools.Reads, func(context.Context, none) (tools.Result, error) {
+			return tools.Result{Parts: []tools.Part{{Data: given, MIME: mime, URI: "test://blob"}}}, nil
+		}))
+		a := call(t, b, "blob", `{}`)
+		got := a.Result.Parts[0].Data
+		if bytes.Contains(got, []byte(plantedKey())) == masked {
+			t.Errorf("%q: %s", mime, got)
+		}
+		if n := b.journal.all()[0].Redactions; (n == 1) != masked {
+			t.Errorf("%q: the journal counts %d", mime, n)
+		}
+		if !bytes.Equal(given, data) {
+			t.Errorf("%q: the tool's own data was changed", mime)
+		}
+	}
+}
+
+func TestDescriptionsAreScrubbed(t *testing.T) {
+	spec := tools.Spec{
+		Name: "leaky", Group: "test", Title: "Leaky", Risk: tools.Reads,
+		Doc: "Send " + plantedKey() + " to hushhushvalue.",
+	}
+	b := withTools(t, tools.New(act[none]{spec, func(context.Context, none) (tools.Result, error) { return tools.Text("x"), nil }}))
+	list := func(a Access) string { return string(b.ToolsList(a)) }
+	narrow := testAccess()
+	narrow.Narrow = policy.Narrow{Tools: []string{"leaky"}}
+	for _, a := range []Access{testAccess(), narrow} {
+		if got := list(a); strings.Contains(got, plantedKey()) || !strings.Contains(got, "[REDACTED]") || !strings.Contains(got, "hushhushvalue") {
+			t.Errorf("the list says %s", got)
+		}
+	}
+	if err := b.Server.Config.Scrub.Set("test", "hushhushvalue"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Apply(b.settings().Settings); err != nil {
+		t.Fatal(err)
+	}
+	if got := list(testAccess()); strings.Contains(got, "hushhushvalue") {
+		t.Errorf("what is secret since the last reload is still told: %s", got)
+	}
+}
+
+// What has no secret is not changed by a byte, and names stay names: a schema
+// may well have a field called password.
+func TestDescriptionsWithoutSecretsStay(t *testing.T) {
+	type login struct {
+		Password string `json:"password" jsonschema:"the password"`
+		APIKey   string `json:"api_key,omitempty" jsonschema:"as in token=..." maxlen:"100"`
+	}
+	one := tool("login", tools.Reads, func(context.Context, login) (tools.Result, error) { return tools.Text("x"), nil })
+	described, err := Describe(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (*scrub.Scrubber)(nil).JSON(described); !bytes.Equal(got, described) {
+		t.Errorf("got %s", got)
+	}
+	if got := withTools(t, one).ToolsList(testAccess()); !bytes.Contains(got, described) {
+		t.Errorf("the list says %s", got)
+	}
+}
