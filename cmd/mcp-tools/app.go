@@ -25,6 +25,8 @@ type app struct {
 	getenv  func(string) string
 	environ func() []string
 
+	hurried bool // collecting garbage was put off
+
 	configFile string
 	data       string
 	output     string

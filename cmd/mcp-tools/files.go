@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"time"
@@ -38,18 +37,4 @@ func (h *house) openFiles(context.Context) error {
 	}
 	h.onClose(h.files.Close)
 	return nil
-}
-
-// recoverFiles finishes, or takes back, what a crash left half done. It does
-// not keep the first client waiting.
-func (h *house) recoverFiles(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		if err := h.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			h.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
-		}
-	}()
-	return func() { cancel(); <-done }
 }

@@ -43,7 +43,7 @@ stdio, or with --http those of many clients, each with a token.`,
 				return err
 			}
 			defer h.close()
-			defer h.recoverFiles(cmd.Context())()
+			defer h.settle(cmd.Context())()
 			if stdio || h.loaded.Config.Server.HTTP == "" {
 				return h.serveStdio(cmd.Context())
 			}
