@@ -112,12 +112,12 @@ func TestSearch(t *testing.T) {
 		"names":      {searchArgs{Mode: "files"}, Found{Files: []FileMatches{{Name: "a"}, {Name: "b"}}}, "a\nb\n[2 files]"},
 		"more names": {searchArgs{Mode: "files"}, Found{More: true, Files: []FileMatches{{Name: "a"}}}, "a\n[1 file from offset 0; there are more: offset 1 goes on]"},
 		"counts":     {searchArgs{Mode: "count"}, Found{Files: []FileMatches{{Name: "a", Matches: 12}}}, "a: 12\n[1 file]"},
-		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, Found{Searched: 3}, `no line matches "f(x)" in 3 files; to widen: case: false, literal: true, all: true (hidden and ignored files)`},
-		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, Found{Searched: 1}, `no line matches "x" in 1 file`},
+		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, Found{Searched: 3}, `no line matches "f(x)" in 3 files (text in binary files is not searched); to widen: case: false, literal: true, all: true (hidden and ignored files)`},
+		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, Found{Searched: 1}, `no line matches "x" in 1 file (text in binary files is not searched)`},
 		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, Found{}, `no file to search in "p" fits glob and type; all: true takes hidden and ignored files too`},
 		"empty":      {searchArgs{Pattern: "x", All: true}, Found{}, `no file to search in "."`},
-		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files\n[1 file could not be read]"},
-		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files\n[1 file could not be read, or too large for multiline]"},
+		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read]"},
+		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read, or too large for multiline]"},
 		"past all":   {searchArgs{Mode: "content", Offset: 50}, Found{}, "[no more after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -165,7 +165,7 @@ func nothing(found Found, q SearchQuery) string {
 	if found.Searched == 0 && found.Unread == 0 && len(found.Unlisted) == 0 {
 		return noFile(q)
 	}
-	text := fmt.Sprintf("no line matches %q in %s", q.Pattern, counted(found.Searched, "file", "files"))
+	text := fmt.Sprintf("no line matches %q in %s (text in binary files is not searched)", q.Pattern, counted(found.Searched, "file", "files"))
 	if len(tries) > 0 {
 		text += "; to widen: " + strings.Join(tries, ", ")
 	}
