@@ -89,7 +89,7 @@ func (b answerBody) answer() (a Answer, err error) {
 	case err != nil:
 	case a.Scope != Always && !a.Until.IsZero():
 		err = errors.New("only what is allowed always expires")
-	case (a.Scope != Always && a.Scope != Session) && len(a.Like.Match)+len(a.Like.Any) > 0:
+	case a.Allow && a.Scope == Once && len(a.Like.Match)+len(a.Like.Any) > 0:
 		err = errors.New("match and any say what a rule allows; only allow_session and allow_always make one")
 	}
 	return a, err

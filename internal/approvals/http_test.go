@@ -66,7 +66,7 @@ func TestDecidingOverHTTP(t *testing.T) {
 		{"a past end", id, `{"decision":"allow_always","expires":"2001-01-31T09:00:00Z"}`, 400, "between now"},
 		{"a preview", id, `{"decision":"allow_always","any":["content"],"preview":true}`, 200, `"any":["content"]`},
 		{"a preview of once", id, `{"decision":"allow","preview":true}`, 400, "make a rule"},
-		{"a no", id, `{"decision":"deny","reason":"use the other"}`, 200, `"reason":"use the other"`},
+		{"a no", id, `{"decision":"deny","reason":"use the other","any":["content"]}`, 200, `"reason":"use the other"`},
 		{"a yes after it", id, `{"decision":"allow"}`, 409, "denied by token:t1 (http)"},
 	} {
 		if code, body := request(console, "POST", "/approvals/"+test.path, test.body); code != test.code ||
