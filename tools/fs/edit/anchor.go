@@ -56,7 +56,7 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 	tail := linesAfter(d.original, start, last.line-first.line)
 	end := linesAfter(d.original, tail, 1)
 	if tail == end {
-		return nil, tools.Errorf(tools.Conflict, "there is no line %d, the file has %d", last.line, len(splitLines(d.original))).
+		return nil, tools.Errorf(tools.Conflict, "there is no line %d, the file has %d", last.line, len(SplitLines(d.original))).
 			Try("read it again with anchors")
 	}
 	for _, m := range []struct {
@@ -86,7 +86,7 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 func (d *draft) asLines(new string, from, to int) string {
 	newline := newlineNear(d.text, from)
 	var b strings.Builder
-	for _, line := range splitLines(new) {
+	for _, line := range SplitLines(new) {
 		b.WriteString(body(line) + newline)
 	}
 	if ending(d.text[from:to]) == "" {
@@ -102,7 +102,7 @@ func (d *draft) moved(m mark, at int) error {
 	from := linesBefore(d.original, at, around)
 	first := m.line - countLines(d.original[from:at])
 	var lines, marks strings.Builder
-	for i, line := range splitLines(d.original[from:linesAfter(d.original, at, around+1)]) {
+	for i, line := range SplitLines(d.original[from:linesAfter(d.original, at, around+1)]) {
 		lines.WriteString("\n" + strings.ToValidUTF8(clip(body(line), 0, widest), "\uFFFD"))
 		fmt.Fprintf(&marks, " %d#%s", first+i, text.Anchor([]byte(line)))
 	}

@@ -19,14 +19,14 @@ type Candidate struct {
 // finds the first difference.
 func closer(content, wanted string, w window) Candidate {
 	const slack = 2
-	want := splitLines(wanted)
+	want := SplitLines(wanted)
 	start := startOfLine(content, w.start)
 	from := linesBefore(content, start, slack)
 	to := endOfLine(content, w.start)
 	if w.end > to { // else a strip of a long line
 		to = linesAfter(content, endOfLine(content, w.end-1), slack)
 	}
-	lines := splitLines(content[from:to])
+	lines := SplitLines(content[from:to])
 	ahead := countLines(content[from:start])
 	shift := bestShift(lines, want, ahead)
 	first := w.line - ahead + shift
@@ -131,7 +131,7 @@ func aligned(line, want string) int {
 // what hides credentials goes by how lines begin.
 func (c Candidate) String() string {
 	const around, widest = 3, 200
-	lines := splitLines(c.Text)
+	lines := SplitLines(c.Text)
 	from, to := 0, len(lines)
 	if len(lines) > 2*around {
 		from = max(0, min(c.Line-c.First-around, len(lines)-2*around))

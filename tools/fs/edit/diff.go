@@ -77,7 +77,7 @@ func (p passage) changes(most int) (all []change, more int) {
 			continue
 		}
 		line += countLines(p.before[at:b.Start])
-		old, new := splitLines(p.before[b.Start:b.End]), splitLines(p.after[b.From:b.To])
+		old, new := SplitLines(p.before[b.Start:b.End]), SplitLines(p.after[b.From:b.To])
 		offset, passed := b.Start, 0
 		for _, c := range compare(old, new) {
 			offset += length(old[passed:c.a0])
@@ -148,15 +148,15 @@ func (w *diffWriter) hunk(before string, all []change) {
 	first, last := all[0], all[len(all)-1]
 	from := linesBefore(before, first.start, w.context)
 	to := linesAfter(before, last.end, w.context)
-	ahead := len(splitLines(before[from:first.start]))
+	ahead := len(SplitLines(before[from:first.start]))
 	old, new := ahead, ahead
 	at := first.start
 	for _, c := range all {
-		between := len(splitLines(before[at:c.start]))
+		between := len(SplitLines(before[at:c.start]))
 		old, new = old+between+len(c.old), new+between+len(c.new)
 		at = c.end
 	}
-	behind := len(splitLines(before[at:to]))
+	behind := len(SplitLines(before[at:to]))
 	w.header(first.line-ahead, old+behind, first.newLine-ahead, new+behind)
 	at = from
 	for _, c := range all {
@@ -188,7 +188,7 @@ func (w *diffWriter) header(line, n, newLine, newN int) {
 }
 
 func (w *diffWriter) same(text string) {
-	for _, line := range splitLines(text) {
+	for _, line := range SplitLines(text) {
 		w.line(' ', line, 0)
 	}
 }

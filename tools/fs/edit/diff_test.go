@@ -148,10 +148,10 @@ func mutate(random *rand.Rand, lines []string) []string {
 
 // applied applies a unified diff with nothing forgiven.
 func applied(before, diff string) (string, error) {
-	lines := splitLines(before)
+	lines := SplitLines(before)
 	var out []string
 	used := 0
-	patch := splitLines(diff)
+	patch := SplitLines(diff)
 	for i := 0; i < len(patch); i++ {
 		line := patch[i]
 		if strings.HasPrefix(line, "--- ") || strings.HasPrefix(line, "+++ ") {

@@ -100,7 +100,7 @@ func (d *draft) missing(e Edit, from, to int) error {
 	where := "the file"
 	if to-from < len(d.text) {
 		first := 1 + countLines(d.text[:from])
-		where = lineRange(first, first+len(splitLines(d.text[from:to]))-1)
+		where = lineRange(first, first+len(SplitLines(d.text[from:to]))-1)
 	}
 	err := tools.Errorf(tools.Invalid, "old_string is not in %s", where)
 	if why := d.why(e); why != "" {

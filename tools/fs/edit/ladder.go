@@ -167,7 +167,7 @@ func (s step) indented(text, old, new string) []match {
 	if !strings.HasSuffix(needle, "\n") {
 		needle, hay = needle+"\n", hay+"\n"
 	}
-	given, wanted := splitLines(old), splitLines(new)
+	given, wanted := SplitLines(old), SplitLines(new)
 	var found, second []match
 	from, start := 0, 0 // a place in hay, and where its line begins in text
 	next := 0
@@ -183,7 +183,7 @@ func (s step) indented(text, old, new string) []match {
 		from = next + n
 		next = from + 1
 		m := match{start: start, end: s.end(text, start, old, len(given)), rungs: s.rungs}
-		shift, ok := solve(given, splitLines(text[m.start:m.end]), wanted)
+		shift, ok := solve(given, SplitLines(text[m.start:m.end]), wanted)
 		m.shift = shift
 		switch last := len(found) - 1; {
 		case !ok:

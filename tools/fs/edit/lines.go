@@ -5,9 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// splitLines cuts text after each line ending. The last line may have none;
+// SplitLines cuts text after each line ending. The last line may have none;
 // an empty text has no line.
-func splitLines(text string) []string {
+func SplitLines(text string) []string {
 	if text == "" {
 		return nil
 	}

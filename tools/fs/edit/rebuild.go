@@ -13,7 +13,7 @@ type rewriting struct {
 }
 
 func newRewriting(old, new string) rewriting {
-	r := rewriting{old: splitLines(old), new: splitLines(new)}
+	r := rewriting{old: SplitLines(old), new: SplitLines(new)}
 	r.chunks = compare(unixLines(r.old), unixLines(r.new))
 	return r
 }
@@ -34,7 +34,7 @@ func unixLines(lines []string) []string {
 // them; the others are made to look like those that they replace. newline is
 // the line ending of the neighbourhood.
 func (r rewriting) at(m match, have, newline string) string {
-	lines := splitLines(have)
+	lines := SplitLines(have)
 	for len(lines) < len(r.old) {
 		lines = append(lines, "")
 	}

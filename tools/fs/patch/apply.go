@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -76,7 +77,7 @@ func checkDeleted(left string) error {
 	if left == "" {
 		return nil
 	}
-	e := errorf("the file is to be deleted, and has %d lines that the patch does not remove", len(splitLines(left))).
+	e := errorf("the file is to be deleted, and has %d lines that the patch does not remove", len(edit.SplitLines(left))).
 		try("delete it with *** Delete File, which asks for no lines")
 	e.Mismatch = true
 	return e
@@ -125,7 +126,7 @@ func newPlace(number, start, look int, lines []Line) place {
 }
 
 func newApplier(content string, f File) *applier {
-	lines := splitLines(content)
+	lines := edit.SplitLines(content)
 	a := &applier{file: f, whole: content, lines: lines, taken: make([]bool, len(lines))}
 	a.find = newFinder(lines, f.Hunks)
 	a.crlf = len(lines) > 0 && strings.Count(content, "\r\n") >= max(1, strings.Count(content, "\n"))
@@ -135,18 +136,6 @@ func newApplier(content string, f File) *applier {
 		}
 	}
 	return a
-}
-
-// splitLines splits text after each line feed.
-func splitLines(text string) []string {
-	if text == "" {
-		return nil
-	}
-	lines := strings.SplitAfter(text, "\n")
-	if last := len(lines) - 1; lines[last] == "" {
-		lines = lines[:last]
-	}
-	return lines
 }
 
 // add finds the place of the next hunk.

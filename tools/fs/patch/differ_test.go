@@ -79,7 +79,7 @@ func FuzzApply(f *testing.F) {
 			if err != nil || file.Op == Delete {
 				continue
 			}
-			had, has := len(splitLines(res.Before)), len(splitLines(res.After))
+			had, has := len(edit.SplitLines(res.Before)), len(edit.SplitLines(res.After))
 			bare := strings.Contains(patch, "\n\\") // then an empty line may be added that nothing shows
 			if has != had+res.Added-res.Removed && !bare {
 				t.Errorf("%d lines, %d added, %d removed, and there are %d: %q", had, res.Added, res.Removed, has, res.After)
