@@ -63,7 +63,7 @@ func writeJSON(path string, v any) error {
 			_ = os.Remove(next)
 			return fmt.Errorf("writing %s: %w", path, err)
 		}
-		time.Sleep(lockEvery)
+		time.Sleep(2 * time.Millisecond)
 	}
 }
 

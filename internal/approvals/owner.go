@@ -1,7 +1,10 @@
 package approvals
 
 import (
+	"context"
 	"os"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // A process proves that it lives by a lock on a file of its own, which the
@@ -17,7 +20,7 @@ func (s *Store) live() error {
 	if s.alive != nil {
 		return nil
 	}
-	unlock, err := lock(s.path(ownerFile(s.me)), 0)
+	unlock, err := private.Lock(context.Background(), s.path(ownerFile(s.me)), 0)
 	if err != nil {
 		return err
 	}
@@ -33,7 +36,7 @@ func (s *Store) lives(owner string) bool {
 	if err != nil {
 		return false
 	}
-	free, err := tryLock(file)
+	free, err := private.TryLock(file)
 	_ = file.Close()
 	if err != nil || !free {
 		return true // what cannot be found out takes nobody's question away

@@ -19,6 +19,7 @@
 package approvals
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -27,6 +28,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // What may be wrong with a question.
@@ -117,7 +120,7 @@ func (s *Store) locked(work func() error) error {
 	if err := checkDir(s.dir); err != nil {
 		return err
 	}
-	unlock, err := lock(s.path(lockName), lockPatience)
+	unlock, err := private.Lock(context.Background(), s.path(lockName), lockPatience)
 	if err != nil {
 		return err
 	}

@@ -3,11 +3,8 @@
 package approvals
 
 import (
-	"errors"
 	"fmt"
 	"os"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
@@ -15,20 +12,6 @@ import (
 // renameTries is how often a file is put into its place before that counts as
 // failed. Here nothing can be in the way.
 const renameTries = 1
-
-// tryLock takes an exclusive lock on file if nobody has one.
-func tryLock(file *os.File) (taken bool, err error) {
-	for {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
 
 // checkDir refuses a directory in which others can put an answer.
 func checkDir(dir string) error {

@@ -149,7 +149,7 @@ func Lock(ctx context.Context, path string, patience time.Duration) (unlock func
 	late := time.NewTimer(patience)
 	defer late.Stop()
 	for {
-		taken, err := tryLock(file)
+		taken, err := TryLock(file)
 		if taken {
 			return func() { _ = file.Close() }, nil // closing unlocks, and nothing was written
 		}

@@ -26,9 +26,9 @@ func open(info fs.FileInfo, others fs.FileMode, use, mode string) string {
 	return ""
 }
 
-// tryLock takes the lock of file if nobody has it. Closing the file, or the
+// TryLock takes the lock of file if nobody has it. Closing the file, or the
 // death of the process, releases it.
-func tryLock(file *os.File) (taken bool, err error) {
+func TryLock(file *os.File) (taken bool, err error) {
 	for {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {

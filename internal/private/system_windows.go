@@ -15,9 +15,9 @@ const dontWait = 0
 // user's own directories are private by default.
 func open(fs.FileInfo, fs.FileMode, string, string) string { return "" }
 
-// tryLock takes the lock of file if nobody has it. It covers one byte far
+// TryLock takes the lock of file if nobody has it. It covers one byte far
 // beyond the end, because a lock here keeps others from reading what it covers.
-func tryLock(file *os.File) (taken bool, err error) {
+func TryLock(file *os.File) (taken bool, err error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err = windows.LockFileEx(windows.Handle(file.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {

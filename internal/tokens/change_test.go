@@ -205,20 +205,3 @@ func TestManyProcesses(t *testing.T) {
 		t.Errorf("the table has %d rows and %d names, want %d: %v", len(rows), len(names), processes*5+1, names)
 	}
 }
-
-func TestTheLockIsNotWaitedForForever(t *testing.T) {
-	path := filepath.Join(t.TempDir(), lockName)
-	unlock, err := lock(path, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := lock(path, 5*time.Millisecond); err == nil || !strings.Contains(err.Error(), path) {
-		t.Errorf("a lock that is held: error %v", err)
-	}
-	unlock()
-	again, err := lock(path, 0)
-	if err != nil {
-		t.Fatalf("a lock that was given back: %v", err)
-	}
-	again()
-}

@@ -7,23 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-
-	"golang.org/x/sys/unix"
 )
-
-// tryLock takes an exclusive lock on file if nobody has one.
-func tryLock(file *os.File) (taken bool, err error) {
-	for {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return false, nil
-	}
-	return err == nil, err
-}
 
 // checkDir refuses a directory where anybody can put a table of their own.
 func checkDir(dir string) error {

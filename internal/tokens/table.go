@@ -15,6 +15,7 @@
 package tokens
 
 import (
+	"context"
 	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
@@ -24,6 +25,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // Why a token does not count. To the caller all of them look alike; the log
@@ -169,7 +172,7 @@ func withUses(rows []Row, used map[string]time.Time) []Row {
 // this moment and returns what they shall be. Nobody else changes the file
 // meanwhile. When change fails, nothing is written.
 func (t *Table) update(patience time.Duration, change func([]Row) ([]Row, error)) error {
-	unlock, err := lock(filepath.Join(t.dir, lockName), patience)
+	unlock, err := private.Lock(context.Background(), filepath.Join(t.dir, lockName), patience)
 	if err != nil {
 		return err
 	}

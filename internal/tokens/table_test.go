@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 func open(t *testing.T, dir string) *Table {
@@ -230,7 +232,7 @@ func TestAuthenticateNeedsNoWriting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	unlock, err := lock(filepath.Join(dir, lockName), 0)
+	unlock, err := private.Lock(t.Context(), filepath.Join(dir, lockName), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
