@@ -42,6 +42,7 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 		slots: make(chan struct{}, limits.Running+limits.Queued+maxWaiting),
 		jobs:  make(chan func()),
 	}
+	c.session.lasting = true
 	c.session.openPush(out)
 	s.hear(c.session)
 	s.count(1)

@@ -51,6 +51,7 @@ type testServer struct {
 	started chan string
 	release chan struct{}
 	stopped chan string // names of slow calls whose context ended
+	over    chan string // sessions that have ended
 }
 
 func testTools(b *testServer) []tools.Tool {
@@ -104,6 +105,7 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 	b := &testServer{
 		journal: &memoryJournal{}, keeper: &memoryKeeper{},
 		started: make(chan string, 1000), release: make(chan struct{}), stopped: make(chan string, 1000),
+		over: make(chan string, 1000),
 	}
 	set, err := tools.NewSet(testTools(b)...)
 	if err != nil {
@@ -117,6 +119,12 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 		Name: "mcp-tools", Title: "MCP Tools", Version: "test", Tools: set, Scrub: scrubber,
 		Journal: b.journal, Keeper: b.keeper, Log: slog.New(slog.DiscardHandler),
 		Settings: testSettings(tb, set, policy.Rules{}),
+		Ended: func(c tools.Caller) {
+			select {
+			case b.over <- c.Session:
+			default: // nobody counts that many
+			}
+		},
 	}
 	for _, f := range change {
 		f(&c)

@@ -295,3 +295,23 @@ func TestWhatIsNarrowedAwayCannotBeCalled(t *testing.T) {
 		t.Errorf("got %s", a.body)
 	}
 }
+
+func TestTheEndOfAConversationIsTold(t *testing.T) {
+	noLeaks(t)
+	s := openSite(t)
+	v := s.visitor("alice").hello(t, "2025-11-25")
+	if a := s.visitor("bob").modern("tools/call", "echo").post(modernLine("1", "tools/call", `"name":"echo","arguments":{"text":"x"}`)); a.status != 200 {
+		t.Fatalf("a request of the stateless era got %d: %s", a.status, a.body)
+	}
+	if a := v.do(t.Context(), "DELETE", ""); a.status != 200 {
+		t.Fatalf("DELETE got %d", a.status)
+	}
+	if session := expect(t, s.over, "the end of the session"); !strings.HasPrefix(session, "http-") {
+		t.Errorf("%q has ended", session)
+	}
+	select {
+	case session := <-s.over:
+		t.Errorf("%q has ended too", session)
+	default:
+	}
+}

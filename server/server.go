@@ -32,8 +32,9 @@ type Config struct {
 	Scrub                *scrub.Scrubber
 	Journal              Journal
 	Keeper               Keeper
-	Desk                 Desk    // nil: only the client itself can be asked
-	Watcher              Watcher // nil watches nothing
+	Desk                 Desk               // nil: only the client itself can be asked
+	Watcher              Watcher            // nil watches nothing
+	Ended                func(tools.Caller) // told of conversations that are over; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
 }

@@ -33,6 +33,7 @@ type session struct {
 	telling  bool                                 // somebody is on the way to tell it
 	used     time.Time
 	closed   bool
+	lasting  bool          // it is a conversation, not one request of the stateless era
 	ended    chan struct{} // closed with the session
 }
 
@@ -114,7 +115,8 @@ func (s *session) gaveUp(f *flight) bool {
 // close ends the conversation: running calls are stopped, questions too.
 func (s *session) close() {
 	s.mu.Lock()
-	if !s.closed {
+	first := !s.closed
+	if first {
 		s.closed = true
 		close(s.ended)
 	}
@@ -125,6 +127,9 @@ func (s *session) close() {
 	s.mu.Unlock()
 	for _, f := range flights {
 		f.cancel(errSessionClosed)
+	}
+	if first && s.lasting && s.server.Ended != nil {
+		s.server.Ended(s.access.Caller)
 	}
 }
 

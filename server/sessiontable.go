@@ -24,7 +24,7 @@ func newSessionTable(s *Server, most int) *sessionTable {
 // out before itself.
 func (t *sessionTable) open(a Access) *session {
 	s := t.server.newSession(a)
-	s.access.Caller.Session = "http-" + fingerprint(s.id)
+	s.access.Caller.Session, s.lasting = "http-"+fingerprint(s.id), true
 	t.mu.Lock()
 	var evicted *session
 	own := func(other *session) bool { return sameOwner(other.access, a) }
