@@ -22,6 +22,13 @@ func (l *Loaded) check() Problems {
 	if c.Results.Bytes < c.Limits.ResultHard {
 		add("results.bytes", "%s has no room for one result of limits.result_hard: %s", c.Results.Bytes, c.Limits.ResultHard)
 	}
+	if c.Exec.MaxTimeout < max(c.Exec.Timeout, c.Exec.SandboxTimeout) {
+		add("exec.max_timeout", "%s is less than what commands get when nobody says; it cannot be", c.Exec.MaxTimeout)
+	}
+	if c.Sandbox.Mode == "docker" && c.Sandbox.Docker.Image == "" {
+		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
+	}
+	checkPrograms(c.Exec.Programs, add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems
@@ -52,5 +59,21 @@ func checkTokens(tokens []Token, add func(path, format string, args ...any)) {
 			add(path+".hash", "an earlier entry has the same token")
 		}
 		names[t.Name], hashes[t.Hash] = true, true
+	}
+}
+
+func checkPrograms(programs []Program, add func(path, format string, args ...any)) {
+	seen := make(map[string]bool)
+	for i, p := range programs {
+		path := indexed("exec.programs", i)
+		if seen[p.Name] {
+			add(path+".name", "two programs are called %q; calls could not tell them apart", p.Name)
+		}
+		seen[p.Name] = true
+		for name := range p.Files {
+			if _, twice := p.Secrets[name]; twice {
+				add(under(path+".files", name), "the variable is in secrets too; it has one value")
+			}
+		}
 	}
 }

@@ -63,6 +63,15 @@ func formNamed(name string) form {
 		return form{words: "up to 256 characters on one line", pattern: `[^\x00-\x1f\x7f]{1,256}`}
 	case "scope":
 		return form{words: "a scope of OAuth, without spaces", pattern: `[\x21\x23-\x5b\x5d-\x7e]+`}
+	case "command":
+		return form{words: "a command on one line", pattern: `[^\x00-\x1f\x7f]+`}
+	case "variable":
+		return form{words: "the name of a variable", pattern: `[A-Za-z_][A-Za-z0-9_]*`}
+	case "digest":
+		return form{words: "a SHA-256: 64 hexadecimal digits", pattern: `[0-9a-fA-F]{64}`,
+			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
+	case "engine":
+		return form{words: "an engine such as unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host", pattern: `(unix|tcp|ssh|npipe)://[^\s]+`}
 	case "header":
 		return form{words: "the name of a header", pattern: "[A-Za-z0-9!#$%&'*+.^_`|~-]+"}
 	}
