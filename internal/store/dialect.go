@@ -1,0 +1,43 @@
+package store
+
+import "strings"
+
+// A dialect is what an engine calls the words in double braces.
+type dialect struct {
+	name  string
+	words *strings.Replacer
+}
+
+func sqliteDialect() dialect {
+	return dialect{"sqlite", strings.NewReplacer(
+		"{{now}}", "CAST(unixepoch('subsec')*1000 AS INTEGER)",
+		"{{skip}}", "",
+		"{{max}}", "max",
+		"{{blob}}", "BLOB",
+		"{{feed}}", "seq INTEGER PRIMARY KEY AUTOINCREMENT, xid BIGINT NOT NULL DEFAULT 0",
+		"{{settled}}", "TRUE",
+		"{{unlogged}}", "",
+	)}
+}
+
+func postgresDialect() dialect {
+	return dialect{"postgres", strings.NewReplacer(
+		"{{now}}", "(extract(epoch FROM clock_timestamp())*1000)::bigint",
+		"{{skip}}", "FOR UPDATE SKIP LOCKED",
+		"{{max}}", "greatest",
+		"{{blob}}", "BYTEA",
+		"{{feed}}", "seq BIGSERIAL, xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY (xid, seq)",
+		"{{settled}}", "xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
+		"{{unlogged}}", "UNLOGGED",
+	)}
+}
+
+// sql writes a statement in the engine's words.
+func (s *Store) sql(text string) string {
+	if known, ok := s.written.Load(text); ok {
+		return known.(string)
+	}
+	written := s.dialect.words.Replace(text)
+	s.written.Store(text, written) // texts are constants: there are only so many
+	return written
+}

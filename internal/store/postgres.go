@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/stdlib"
+)
+
+// openPostgres connects to a server. A transaction that somebody forgot would
+// hold up the feed for all, so the server ends it.
+func (s *Store) openPostgres(ctx context.Context, o Options) error {
+	s.dialect = postgresDialect()
+	config, err := pgx.ParseConfig(o.DSN)
+	if err != nil {
+		return errors.New("the store's URL cannot be read; it looks like postgres://user:password@host:5432/database")
+	}
+	s.place = shown(o.DSN)
+	config.RuntimeParams["application_name"] = "mcp-tools"
+	config.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
+	config.ConnectTimeout = 10 * time.Second
+	s.write = stdlib.OpenDB(*config)
+	s.write.SetMaxOpenConns(16)
+	s.write.SetMaxIdleConns(8)
+	s.write.SetConnMaxIdleTime(5 * time.Minute)
+	s.read = s.write
+	if err := s.write.PingContext(ctx); err != nil {
+		return s.unavailable(err)
+	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	s.bus = newBus(&pgListen{config: config, store: s}, s.log)
+	return nil
+}
+
+// shown is a URL without its password.
+func shown(dsn string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return "postgres"
+	}
+	return fmt.Sprintf("postgres://%s%s", u.Host, u.Path)
+}
+
+// again reports whether a transaction that failed may be tried once more: it
+// stood in another's way, or its connection was lost before it could commit.
+func (s *Store) again(err error) bool {
+	if s.dialect.name == "sqlite" {
+		return sqliteBusy(err)
+	}
+	var e *pgconn.PgError
+	if errors.As(err, &e) {
+		return e.Code == "40001" || e.Code == "40P01"
+	}
+	return pgconn.SafeToRetry(err)
+}

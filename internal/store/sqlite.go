@@ -1,0 +1,89 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"time"
+
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
+)
+
+// sqliteFile is the name of the database in the data directory.
+const sqliteFile = "store.db"
+
+// openSQLite opens the database of a directory. One connection writes: waiting
+// in its queue is fair, and SQLite's own waiting is not. Every transaction that
+// may write says so when it begins, since one that has read before cannot wait.
+func (s *Store) openSQLite(ctx context.Context, o Options) (err error) {
+	s.dialect = sqliteDialect()
+	dir, err := filepath.Abs(o.DSN)
+	if err != nil {
+		return err
+	}
+	s.place = filepath.Join(dir, sqliteFile)
+	if err := private.MakeDir(dir); err != nil {
+		return fmt.Errorf("the store's directory: %w", err)
+	}
+	if err := touch(s.place); err != nil {
+		return fmt.Errorf("the store: %w", err)
+	}
+	sync := "NORMAL"
+	if o.Full {
+		sync = "FULL"
+	}
+	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(" + sync + ")", "journal_size_limit(16777216)"}
+	if s.write, err = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)")); err != nil {
+		return err
+	}
+	s.write.SetMaxOpenConns(1)
+	// The switch to WAL does not wait for others who do the same.
+	unlock, err := private.Lock(ctx, filepath.Join(dir, "store.lock"), 30*time.Second)
+	if err != nil {
+		return s.unavailable(err)
+	}
+	defer unlock()
+	if err := s.write.PingContext(ctx); err != nil {
+		return s.unavailable(err)
+	}
+	if err := s.migrate(ctx); err != nil {
+		return err
+	}
+	if s.read, err = sqliteOpen(s.place, false, append(common, "query_only(1)")); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(4)
+	s.bus = newBus(&sqlitePoll{store: s}, s.log)
+	return nil
+}
+
+func sqliteOpen(path string, immediate bool, pragmas []string) (*sql.DB, error) {
+	q := url.Values{"_pragma": pragmas}
+	if immediate {
+		q.Set("_txlock", "immediate")
+	}
+	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: q.Encode()}
+	return sql.Open("sqlite", u.String())
+}
+
+// touch makes the file private before SQLite makes it readable to others.
+func touch(path string) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// sqliteBusy reports whether a transaction failed because of others.
+func sqliteBusy(err error) bool {
+	var e *sqlite.Error
+	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY
+}

@@ -1,0 +1,214 @@
+package store
+
+import (
+	"context"
+	"crypto/rand"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Options say where the store is.
+type Options struct {
+	// DSN is a directory for SQLite, or a postgres:// URL.
+	DSN string
+	// Full makes every commit wait for the disk. Without it a crash of the
+	// machine, though not of a program, may take the last commits of SQLite.
+	Full bool
+	Log  *slog.Logger // nil: silent
+}
+
+// A Store is an open database. Its methods may be called from many goroutines.
+type Store struct {
+	dialect dialect
+	write   *sql.DB
+	read    *sql.DB
+	bus     *bus
+	written sync.Map // statements in the engine's words
+	place   string
+	log     *slog.Logger
+}
+
+// ErrNotFound is what there is no row for.
+var ErrNotFound = errors.New("not found")
+
+// Open opens the store, makes it if need be, and brings its tables up to date.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	if o.DSN == "" {
+		return nil, errors.New("the store has no place: give a directory or a postgres:// URL")
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{log: o.Log}
+	open := s.openSQLite
+	if isPostgres(o.DSN) {
+		open = s.openPostgres
+	}
+	if err := open(ctx, o); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func isPostgres(dsn string) bool {
+	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
+}
+
+// Engine is sqlite or postgres.
+func (s *Store) Engine() string { return s.dialect.name }
+
+// Place is where the store is, fit to be shown: without a password.
+func (s *Store) Place() string { return s.place }
+
+// Close ends everything that the store has under way.
+func (s *Store) Close() error {
+	var err error
+	if s.bus != nil {
+		s.bus.close()
+	}
+	for _, db := range []*sql.DB{s.read, s.write} {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
+	}
+	return err
+}
+
+// A Tx is a transaction.
+type Tx struct {
+	store  *Store
+	tx     *sql.Tx
+	ctx    context.Context
+	topics map[string]bool
+}
+
+// View runs f in a transaction that only reads, and sees one moment.
+func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
+	o := &sql.TxOptions{ReadOnly: true}
+	if s.dialect.name == "postgres" {
+		o.Isolation = sql.LevelRepeatableRead
+	}
+	tx, err := s.read.BeginTx(ctx, o)
+	if err != nil {
+		return s.unavailable(err)
+	}
+	defer func() { _ = tx.Rollback() }() // there is nothing to keep
+	return f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}})
+}
+
+// Update runs f in a transaction that may write. What f returns an error for
+// did not happen. f may be run again when transactions stood in each other's
+// way, so it must do nothing else.
+func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
+	for attempt := 0; ; attempt++ {
+		topics, err := s.update(ctx, f)
+		if err == nil {
+			s.bus.changed(topics)
+			return nil
+		}
+		if attempt == maxAttempts || !s.again(err) {
+			return err
+		}
+		if err := pause(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+const maxAttempts = 6
+
+func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[string]bool, err error) {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, s.unavailable(err)
+	}
+	t := &Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}
+	if err := f(t); err != nil {
+		_ = tx.Rollback() // the first error is the one that tells
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, s.unavailable(err)
+	}
+	return t.topics, nil
+}
+
+func pause(ctx context.Context, attempt int) error {
+	timer := time.NewTimer(time.Duration(1<<attempt) * 5 * time.Millisecond)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// unavailable words errors of the connection.
+func (s *Store) unavailable(err error) error {
+	return fmt.Errorf("the store %s: %w", s.place, err)
+}
+
+// Exec runs a statement and returns how many rows it changed.
+func (t *Tx) Exec(text string, args ...any) (int64, error) {
+	result, err := t.tx.ExecContext(t.ctx, t.store.sql(text), args...)
+	if err != nil {
+		return 0, fmt.Errorf("store: %w", err)
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return 0, fmt.Errorf("store: %w", err)
+	}
+	return n, nil
+}
+
+// Row reads one row. Without one the error is [ErrNotFound].
+func (t *Tx) Row(text string, args []any, into ...any) error {
+	err := t.tx.QueryRowContext(t.ctx, t.store.sql(text), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// Each reads rows, one after the other, until there are no more or f has had
+// enough and returns an error.
+func (t *Tx) Each(text string, args []any, f func(scan func(into ...any) error) error) error {
+	rows, err := t.tx.QueryContext(t.ctx, t.store.sql(text), args...)
+	if err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return fmt.Errorf("store: %w", err)
+	}
+	return nil
+}
+
+// NewID makes an id that sorts by the time it was made (UUIDv7).
+func NewID() string {
+	var b [16]byte
+	ms := time.Now().UnixMilli()
+	for i := range 6 {
+		b[i] = byte(ms >> (40 - 8*i))
+	}
+	rand.Read(b[6:])
+	b[6] = b[6]&0x0f | 0x70
+	b[8] = b[8]&0x3f | 0x80
+	text := hex.EncodeToString(b[:])
+	return text[:8] + "-" + text[8:12] + "-" + text[12:16] + "-" + text[16:20] + "-" + text[20:]
+}
