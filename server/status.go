@@ -41,3 +41,8 @@ func (s *Server) Status(ctx context.Context) Status {
 	}
 	return st
 }
+
+// ProfileOf names the policy profile that counts for a caller.
+func (s *Server) ProfileOf(c tools.Caller) string {
+	return s.settings().Policy.ProfileOf(Access{Caller: c}.subject())
+}

@@ -25,7 +25,9 @@ type Program struct {
 	SHA256  string            `yaml:"sha256" form:"digest" doc:"What the file's SHA-256 must be. Empty: any."`
 	Secrets map[string]string `yaml:"secrets" keys:"variable" form:"name" doc:"Variables, each with the name of the secret in the vault that it gets."`
 	Files   map[string]string `yaml:"files" keys:"variable" form:"name" doc:"Variables, each with the name of a secret; it gets the path of a private file with it."`
+	Set     map[string]string `yaml:"set" keys:"variable" form:"label" doc:"Variables that are no secrets, such as AWS_REGION."`
 	Allow   []string          `yaml:"allow" form:"command" doc:"What it may be asked to do, such as pr list. Empty: what the preset allows."`
+	Reads   []string          `yaml:"reads" form:"command" doc:"What of that only reads, and needs no approval."`
 	Deny    []string          `yaml:"deny" form:"command" doc:"What it may not be asked to do, beside what the preset refuses."`
 	Hosts   []string          `yaml:"hosts" form:"host" doc:"Hosts with a port that it may reach beside public ones, such as a cluster on the inside network."`
 	Timeout Duration          `yaml:"timeout" min:"0" max:"1d" doc:"How long it may take. 0: what the preset says, or 60s."`
