@@ -85,6 +85,7 @@ type Walls struct {
 	Binds   []Bind
 	Hidden  []string // of this machine: within binds, not to be seen
 	Locked  []string // of this machine: within binds, not to be changed
+	Home    string   // the home that the layout named: made for these walls, and gone with them
 	Proxy   string   // socket of a proxy on this machine: the only way out; "" for none
 	Open    bool     // the network of this machine, for those who want it (host only)
 	Limits  Limits

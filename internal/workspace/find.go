@@ -166,6 +166,9 @@ func (s *space) start(text, given string, in intent) (*mount, string, error) {
 		if m, name, ok := s.reach(abs, true); ok {
 			return m, name, nil
 		}
+		if m, name, ok := s.inContainer(abs); ok {
+			return m, name, nil
+		}
 		return nil, "", s.outside(given)
 	}
 	if m, err := s.named(first, in); m != nil || err != nil {
@@ -192,6 +195,32 @@ func (s *space) absolute(text, given string) (string, error) {
 		return text, nil
 	}
 	return "", nil
+}
+
+// inContainer reads a path as a command in a container sees it. Where any of the
+// caller's directories is really there, it is no such path.
+func (s *space) inContainer(abs string) (*mount, string, bool) {
+	for _, m := range s.mounts() {
+		for _, top := range []string{containerHome, containerRoots} {
+			_, here := within(top, filepath.ToSlash(m.path))
+			if _, real := within(top, m.real); here || real {
+				return nil, "", false
+			}
+		}
+	}
+	abs = tidy(abs)
+	if name, ok := within(containerHome, abs); ok {
+		return s.home, name, true
+	}
+	if below, ok := within(containerRoots, abs); ok {
+		first, rest, _ := strings.Cut(below, "/")
+		for _, m := range s.mounts() {
+			if m != s.home && s.groundName(m) == first {
+				return m, rest, true
+			}
+		}
+	}
+	return nil, "", false
 }
 
 func fromURL(text, given string) (string, error) {

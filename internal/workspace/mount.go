@@ -29,6 +29,8 @@ type mount struct {
 	whole   bool          // it is the data directory, or a part that is no caller's
 	deny    *ignore.Names // paths of this machine; nil when none is in it
 	protect *ignore.Names
+	locks   *ignore.Names // likewise, for commands
+	free    *ignore.Names // exceptions from those of git
 	id      root.Info
 	used    int64
 	links   *linkCache
@@ -56,6 +58,7 @@ func (w *Workspace) mountOf(key mountKey, id root.Info, open func() (*root.Root,
 	}
 	m.real = realPath(key.path, m.id)
 	m.deny, m.protect = w.deny.at(m), w.protect.at(m)
+	m.locks, m.free = w.locks.all.at(m), w.locks.not.at(m)
 	w.placeData(m)
 	return m, w.hold(key, m)
 }

@@ -21,6 +21,13 @@ const (
 	stateAlias     = "file_state_dir"
 )
 
+// Where commands in a container see the workspace, and the other directories
+// by their names.
+const (
+	containerHome  = "/workspace"
+	containerRoots = "/roots"
+)
+
 // A space is what one caller sees, for the length of one call.
 type space struct {
 	w      *Workspace

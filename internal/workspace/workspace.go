@@ -76,6 +76,7 @@ type Options struct {
 type Workspace struct {
 	o             Options
 	deny, protect patterns
+	locks         locks // what is protected from commands
 	indexes       *indexes
 	past          *history.Store
 	mu            sync.Mutex
@@ -112,6 +113,9 @@ func New(o Options) (*Workspace, error) {
 		return nil, fmt.Errorf("files to deny: %w", err)
 	}
 	if w.protect, err = newPatterns(o.Protect, o.Home); err != nil {
+		return nil, fmt.Errorf("files to protect: %w", err)
+	}
+	if w.locks, err = newLocks(o.Protect, o.Home); err != nil {
 		return nil, fmt.Errorf("files to protect: %w", err)
 	}
 	w.indexes = newIndexes(w)

@@ -42,11 +42,14 @@ const (
 	Stderr                   // bytes
 	Exited                   // an ExitBody: the command itself has ended
 	Gone                     // and now all that it has started, and its streams are closed
+	Taken                    // how many bytes of Input it has taken since: four of them, big-endian
 )
 
 const (
 	// MaxData bounds the bytes of a stream in one frame.
 	MaxData = 32 << 10
+	// Window bounds the bytes of Input that are sent and not yet Taken.
+	Window = 1 << 20
 	// MaxBody bounds any frame.
 	MaxBody = 4 << 20
 	header  = 9
@@ -121,17 +124,21 @@ func (f Frame) Decode(into any) error {
 	return nil
 }
 
-// ErrTooLong ends a talk with somebody who sends frames beyond MaxBody.
+// ErrTooLong ends a talk with somebody who sends frames beyond what is agreed.
 var ErrTooLong = errors.New("a frame is too long")
 
 // A Reader reads frames, for one goroutine.
 type Reader struct {
 	from *bufio.Reader
 	body []byte
+	most uint32
 }
 
-// NewReader reads frames from r.
-func NewReader(r io.Reader) *Reader { return &Reader{from: bufio.NewReaderSize(r, 64<<10)} }
+// NewReader reads frames from r whose bodies have at most so many bytes, and
+// never more than MaxBody.
+func NewReader(r io.Reader, most int) *Reader {
+	return &Reader{from: bufio.NewReaderSize(r, 64<<10), most: uint32(min(most, MaxBody))}
+}
 
 // Next returns the next frame, or io.EOF at the end of the talk.
 func (r *Reader) Next() (Frame, error) {
@@ -140,7 +147,7 @@ func (r *Reader) Next() (Frame, error) {
 		return Frame{}, err
 	}
 	size := binary.BigEndian.Uint32(head[5:])
-	if size > MaxBody {
+	if size > r.most {
 		return Frame{}, ErrTooLong
 	}
 	if int(size) > cap(r.body) {
@@ -168,16 +175,27 @@ func NewWriter(w io.Writer) *Writer { return &Writer{to: w} }
 
 // Send writes a frame with a body of bytes.
 func (w *Writer) Send(k Kind, id uint32, body []byte) error {
-	if len(body) > MaxBody {
-		return ErrTooLong
-	}
+	return w.SendAll(Frame{k, id, body})
+}
+
+// SendAll writes frames with nothing between them.
+func (w *Writer) SendAll(frames ...Frame) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.buf = append(w.buf[:0], byte(k))
-	w.buf = binary.BigEndian.AppendUint32(w.buf, id)
-	w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(len(body)))
-	w.buf = append(w.buf, body...)
+	w.buf = w.buf[:0]
+	for _, f := range frames {
+		if len(f.Body) > MaxBody {
+			return ErrTooLong
+		}
+		w.buf = append(w.buf, byte(f.Kind))
+		w.buf = binary.BigEndian.AppendUint32(w.buf, f.ID)
+		w.buf = binary.BigEndian.AppendUint32(w.buf, uint32(len(f.Body)))
+		w.buf = append(w.buf, f.Body...)
+	}
 	_, err := w.to.Write(w.buf)
+	if cap(w.buf) > 4*MaxData {
+		w.buf = nil // a rare large one must not stay
+	}
 	return err
 }
 

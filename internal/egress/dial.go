@@ -1,0 +1,202 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	maxAddresses = 8 // of one name that are tried
+	patience     = 15 * time.Second
+	headStart    = 250 * time.Millisecond // of one address before the next is tried, too
+)
+
+// A Resolver looks names up. net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// A Dialer connects to what its rules let through. It may be used by many
+// goroutines.
+type Dialer struct {
+	rules    *rules
+	resolver Resolver
+}
+
+// NewDialer reads rules. A nil resolver is that of the system.
+func NewDialer(r Rules, resolver Resolver) (*Dialer, error) {
+	rules, err := r.read()
+	if err != nil {
+		return nil, err
+	}
+	if resolver == nil {
+		resolver = net.DefaultResolver
+	}
+	return &Dialer{rules, resolver}, nil
+}
+
+// DialContext connects to host:port as a stranger wrote it; network is tcp, tcp4
+// or tcp6. It is what an http.Transport wants.
+func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
+	t, err := ParseTarget(address)
+	if err != nil {
+		return nil, err
+	}
+	switch network {
+	case "tcp", "tcp4", "tcp6":
+	default:
+		return nil, tools.Errorf(tools.Invalid, "%q is no network for connections", network)
+	}
+	return d.dial(ctx, network, t)
+}
+
+// Dial connects to a target.
+func (d *Dialer) Dial(ctx context.Context, t Target) (net.Conn, error) { return d.dial(ctx, "tcp", t) }
+
+func (d *Dialer) dial(ctx context.Context, network string, t Target) (net.Conn, error) {
+	if err := d.rules.named(t); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	addresses, err := d.lookup(ctx, network, t)
+	if err != nil {
+		return nil, err
+	}
+	return d.race(ctx, network, t, addresses)
+}
+
+// lookup returns the addresses of a target that may be reached.
+func (d *Dialer) lookup(ctx context.Context, network string, t Target) ([]netip.Addr, error) {
+	found := []netip.Addr{t.Addr}
+	if !t.Addr.IsValid() {
+		name := t.Host
+		if !d.rules.isPrivate(t) {
+			name += "." // or it is tried beneath the domains of this network, too
+		}
+		var err error
+		if found, err = d.resolver.LookupNetIP(ctx, "ip"+network[len("tcp"):], name); err != nil {
+			return nil, unreachable(t, err)
+		}
+	}
+	var open []netip.Addr
+	var why error
+	for _, a := range found {
+		if err := d.rules.at(t, a); err != nil {
+			why = err
+		} else if len(open) < maxAddresses {
+			open = append(open, a.Unmap())
+		}
+	}
+	switch {
+	case len(open) > 0:
+		return alternate(open), nil
+	case why != nil:
+		return nil, why
+	}
+	return nil, unreachable(t, errors.New("the name has no address"))
+}
+
+// alternate takes addresses of IPv4 and IPv6 by turns, beginning with the first.
+func alternate(all []netip.Addr) []netip.Addr {
+	var kinds [2][]netip.Addr
+	for _, a := range all {
+		i := 0
+		if a.Is4() != all[0].Is4() {
+			i = 1
+		}
+		kinds[i] = append(kinds[i], a)
+	}
+	out := make([]netip.Addr, 0, len(all))
+	for i := range all {
+		for _, kind := range kinds {
+			if i < len(kind) {
+				out = append(out, kind[i])
+			}
+		}
+	}
+	return out
+}
+
+// race tries addresses one after the other, each with a head start, until one
+// answers. The others are closed.
+func (d *Dialer) race(ctx context.Context, network string, t Target, addresses []netip.Addr) (net.Conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	type result struct {
+		conn net.Conn
+		err  error
+	}
+	results := make(chan result)
+	running := 0
+	defer func() {
+		cancel()
+		for range running { // at once: they have been told to end
+			if r := <-results; r.conn != nil {
+				_ = r.conn.Close()
+			}
+		}
+	}()
+	dialer := net.Dialer{ControlContext: d.control(t), KeepAlive: 30 * time.Second}
+	var last error
+	for {
+		var next <-chan time.Time
+		if len(addresses) > 0 {
+			to := netip.AddrPortFrom(addresses[0], t.Port).String()
+			addresses = addresses[1:]
+			running++
+			go func() {
+				conn, err := dialer.DialContext(ctx, network, to)
+				results <- result{conn, err}
+			}()
+			next = time.After(headStart)
+		}
+		if running == 0 {
+			return nil, unreachable(t, last)
+		}
+		select {
+		case r := <-results:
+			running--
+			if r.err == nil {
+				return r.conn, nil
+			}
+			last = r.err
+		case <-next:
+		}
+	}
+}
+
+// control checks what is about to be dialled, of each attempt.
+func (d *Dialer) control(t Target) func(ctx context.Context, network, address string, _ syscall.RawConn) error {
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil || to.Port() != t.Port {
+			return refused(t.String())
+		}
+		return d.rules.at(t, to.Addr())
+	}
+}
+
+// unreachable puts into words why a target did not answer.
+func unreachable(t Target, err error) error {
+	var known *tools.Error
+	var name *net.DNSError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.As(err, &name) && name.IsNotFound:
+		return tools.Errorf(tools.NotFound, "there is no host %q", t.Host).Try("check its name").Because(err)
+	case errors.As(err, &name):
+		return tools.Errorf(tools.Unavailable, "%q could not be looked up", t.Host).Try("try again in a moment").Because(err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return tools.Errorf(tools.Timeout, "%q did not answer within %s", t.String(), patience).Try("try again later, or another host").Because(err)
+	}
+	return tools.Errorf(tools.Unavailable, "%q cannot be reached", t.String()).Try("check host and port, or try again later").Because(err)
+}

@@ -1,0 +1,180 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// names is a resolver. Each lookup of a name takes its next answer, and the last
+// one for ever.
+type names struct {
+	mu      sync.Mutex
+	answers map[string][]string
+	asked   []string
+}
+
+func (n *names) LookupNetIP(_ context.Context, network, host string) ([]netip.Addr, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.asked = append(n.asked, host)
+	key := strings.TrimSuffix(host, ".")
+	all := n.answers[key]
+	if len(all) == 0 {
+		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+	}
+	if len(all) > 1 {
+		n.answers[key] = all[1:]
+	}
+	var out []netip.Addr
+	for _, text := range strings.Fields(all[0]) {
+		if a := netip.MustParseAddr(text); network == "ip" || (network == "ip4") == a.Is4() {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
+
+// an insider is a server inside that must not be reached, or an honest one.
+type insider struct {
+	port    string
+	reached atomic.Int64
+}
+
+// listen serves on loopback, of IPv4 and IPv6 where there is one, on one port.
+// Each connection gets a greeting, then what it sent.
+func listen(t testing.TB) *insider {
+	t.Helper()
+	var s insider
+	first, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, s.port, _ = net.SplitHostPort(first.Addr().String())
+	all := []net.Listener{first}
+	if second, err := net.Listen("tcp", "[::1]:"+s.port); err == nil {
+		all = append(all, second)
+	}
+	var open sync.WaitGroup
+	for _, l := range all {
+		open.Go(func() {
+			for {
+				conn, err := l.Accept()
+				if err != nil {
+					return
+				}
+				s.reached.Add(1)
+				open.Go(func() {
+					defer conn.Close()
+					_, _ = io.WriteString(conn, "hello\n")
+					_, _ = io.Copy(conn, conn)
+				})
+			}
+		})
+	}
+	t.Cleanup(func() {
+		for _, l := range all {
+			_ = l.Close()
+		}
+		open.Wait()
+	})
+	return &s
+}
+
+func dialer(t testing.TB, r Rules, answers map[string][]string) *Dialer {
+	t.Helper()
+	d, err := NewDialer(r, &names{answers: answers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// proxy serves on loopback until the test ends.
+func proxy(t testing.TB, o ProxyOptions) (address string, visits func() []Visit) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var all []Visit
+	o.Note = func(v Visit) {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, v)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- NewProxy(o).Serve(ctx, l) }()
+	stop := sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return l.Addr().String(), func() []Visit {
+		stop()
+		return all
+	}
+}
+
+func kindOf(err error) tools.Kind {
+	if err == nil {
+		return ""
+	}
+	return tools.AsError(err).Kind
+}
+
+// through asks a proxy at address for a connection to host:port in one of the
+// ways it speaks, and returns what it said to that.
+func through(t testing.TB, address, way, host, port string) (net.Conn, error) {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ask string
+	target := host + ":" + port
+	if strings.Contains(host, ":") {
+		target = "[" + host + "]:" + port
+	}
+	switch way {
+	case "connect":
+		ask = "CONNECT " + target + " HTTP/1.1\r\nHost: " + target + "\r\n\r\n"
+	case "get":
+		ask = "GET http://" + target + "/ HTTP/1.1\r\nHost: other\r\n\r\n"
+	case "socks":
+		var n int
+		_, _ = fmt.Sscan(port, &n)
+		if len(host) > 255 {
+			host = host[:255]
+		}
+		ask = "\x05\x01\x00\x05\x01\x00\x03" + string([]byte{byte(len(host))}) + host + string([]byte{byte(n >> 8), byte(n)})
+	}
+	if _, err := io.WriteString(conn, ask); err != nil {
+		return conn, err
+	}
+	if way == "socks" {
+		var reply [12]byte
+		if _, err := io.ReadFull(conn, reply[:]); err != nil || reply[3] != socksDone {
+			return conn, fmt.Errorf("% x %w", reply, errors.Join(err, errors.New("refused")))
+		}
+		return conn, nil
+	}
+	line := make([]byte, len("HTTP/1.1 200"))
+	if _, err := io.ReadFull(conn, line); err != nil || string(line) != "HTTP/1.1 200" {
+		return conn, fmt.Errorf("%s %w", line, errors.Join(err, errors.New("refused")))
+	}
+	return conn, nil
+}

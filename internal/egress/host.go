@@ -1,0 +1,206 @@
+package egress
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/idna"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	maxHost  = 253
+	maxLabel = 63
+)
+
+// A Target is a host and a port, in the one way that each is written.
+type Target struct {
+	Host string // lower case, ASCII, without a dot at the end; an address as netip writes it
+	Port uint16
+	Addr netip.Addr // when Host is an address
+}
+
+// String writes an address of IPv6 in brackets.
+func (t Target) String() string { return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port))) }
+
+// ParseTarget reads host:port as a stranger wrote it.
+func ParseTarget(text string) (Target, error) {
+	host, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return Target{}, odd(text, "is not host:port")
+	}
+	bracketed := strings.HasPrefix(text, "[")
+	if bracketed != strings.Contains(host, ":") {
+		return Target{}, odd(text, "has brackets that do not belong there")
+	}
+	return NewTarget(host, port)
+}
+
+// NewTarget reads a host, without brackets, and a port.
+func NewTarget(host, port string) (Target, error) {
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil || n == 0 {
+		return Target{}, odd(port, "is no port")
+	}
+	name, addr, err := normal(host)
+	if err != nil {
+		return Target{}, odd(host, err.Error())
+	}
+	return Target{Host: name, Port: uint16(n), Addr: addr}, nil
+}
+
+func odd(text, what string) error {
+	if len(text) > maxHost {
+		text = text[:maxHost] + "..."
+	}
+	return tools.Errorf(tools.Invalid, "%q %s", text, what).Try("write a host as example.org or 192.0.2.1, and a port from 1 to 65535")
+}
+
+// Why a host is none.
+var (
+	errCharacters = errors.New("holds characters that are in no host")
+	errShape      = errors.New("is not a host")
+	errNotation   = errors.New("is an address in an odd notation")
+)
+
+// normal brings a host to the one way it is written. What some program may take
+// for an address in another notation is an error: it would be looked up here and
+// be an address there.
+func normal(host string) (string, netip.Addr, error) {
+	if len(host) > 4*maxHost || !utf8.ValidString(host) || strings.ContainsAny(host, "/\\@?#%[]<>\"'`{}|^*!$&()+,;=~ ") {
+		return "", netip.Addr{}, errCharacters
+	}
+	if strings.Contains(host, ":") {
+		a, err := netip.ParseAddr(host)
+		if err != nil || a.Is4In6() {
+			return "", netip.Addr{}, errNotation
+		}
+		return a.String(), a, nil
+	}
+	name, err := ascii(host)
+	if err != nil {
+		return "", netip.Addr{}, err
+	}
+	name = strings.TrimSuffix(name, ".")
+	if a, err := netip.ParseAddr(name); err == nil {
+		if name != strings.TrimSuffix(host, ".") {
+			return "", netip.Addr{}, errNotation
+		}
+		return name, a, nil
+	}
+	if isNumber(name[strings.LastIndexByte(name, '.')+1:]) {
+		return "", netip.Addr{}, errNotation
+	}
+	return name, netip.Addr{}, checkLabels(name)
+}
+
+// ascii writes a name as it is looked up.
+func ascii(host string) (string, error) {
+	plain := true
+	for i := range len(host) {
+		if host[i] <= ' ' || host[i] == 0x7f {
+			return "", errCharacters
+		}
+		plain = plain && host[i] < utf8.RuneSelf
+	}
+	if plain {
+		return strings.ToLower(host), nil
+	}
+	name, err := idna.Lookup.ToASCII(host)
+	if err != nil {
+		return "", errCharacters
+	}
+	return name, nil
+}
+
+// isNumber tells labels at the end of a name that make it an address to some.
+func isNumber(label string) bool {
+	if hex, is := strings.CutPrefix(label, "0x"); is {
+		return strings.Trim(hex, "0123456789abcdef") == ""
+	}
+	return label != "" && strings.Trim(label, "0123456789") == ""
+}
+
+func checkLabels(name string) error {
+	if len(name) > maxHost {
+		return errShape
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return errShape
+		}
+		if strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return errCharacters
+		}
+	}
+	return nil
+}
+
+// inside tells names that lead inside wherever they are looked up.
+func inside(host string) bool {
+	if !strings.Contains(host, ".") {
+		return true
+	}
+	for _, top := range []string{"localhost", "localdomain", "local", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa", "test"} {
+		if host == top || isBeneath(host, top) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBeneath(host, top string) bool {
+	rest, ok := strings.CutSuffix(host, top)
+	return ok && len(rest) > 1 && rest[len(rest)-1] == '.'
+}
+
+// parsePattern reads a pattern of an operator.
+func parsePattern(text string) (pattern, error) {
+	p := pattern{}
+	host, err := p.cutPort(text)
+	if err != nil {
+		return p, err
+	}
+	if host == "*" {
+		return p, nil
+	}
+	host, p.beneath = strings.CutPrefix(host, "*.")
+	name, addr, err := normal(host)
+	if err != nil || p.beneath && addr.IsValid() {
+		return p, errPattern
+	}
+	p.host = name
+	return p, nil
+}
+
+var errPattern = errors.New("a host is written as example.org, *.example.org or *, with or without :port")
+
+// cutPort takes the port off a pattern, and the brackets.
+func (p *pattern) cutPort(text string) (host string, err error) {
+	bracketed := strings.HasPrefix(text, "[")
+	switch {
+	case bracketed && strings.HasSuffix(text, "]"):
+		host = text[1 : len(text)-1]
+	case bracketed || strings.Count(text, ":") == 1:
+		var port string
+		if host, port, err = net.SplitHostPort(text); err != nil {
+			return "", errPattern
+		}
+		n, err := strconv.ParseUint(port, 10, 16)
+		if err != nil || n == 0 {
+			return "", errors.New("the port is a number from 1 to 65535")
+		}
+		p.port = uint16(n)
+	default:
+		host = text
+	}
+	if bracketed && !strings.Contains(host, ":") {
+		return "", errPattern
+	}
+	return host, nil
+}

@@ -1,0 +1,67 @@
+package egress
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
+)
+
+// maxSocket is how long the path of a socket may be on any system.
+const maxSocket = 103
+
+// Listen makes a socket that only its owner can reach, in dir, which is made if
+// it is not there. Where the path is too long for a socket it is made in a
+// directory of its own among the temporary files. Closing the listener removes
+// what was made.
+func Listen(dir string) (socket string, l net.Listener, err error) {
+	if err := private.MakeDir(dir); err != nil {
+		return "", nil, err
+	}
+	name := rand.Text()[:16] + ".sock"
+	socket = filepath.Join(dir, name)
+	made := ""
+	if len(socket) > maxSocket {
+		if made, err = os.MkdirTemp("", "mcp-"); err != nil {
+			return "", nil, err
+		}
+		if socket = filepath.Join(made, name); len(socket) > maxSocket {
+			return "", nil, errors.Join(fmt.Errorf("%s is too long a path for a socket; set TMPDIR to a shorter one", socket), os.Remove(made))
+		}
+	}
+	l, err = net.Listen("unix", socket)
+	if err == nil {
+		err = os.Chmod(socket, 0o600)
+	}
+	if err != nil {
+		if l != nil {
+			err = errors.Join(err, l.Close())
+		}
+		if made != "" {
+			err = errors.Join(err, os.Remove(made))
+		}
+		return "", nil, err
+	}
+	return socket, &listener{Listener: l, made: made}, nil
+}
+
+// A listener removes the directory that was made for it.
+type listener struct {
+	net.Listener
+	made string
+}
+
+func (l *listener) Close() error {
+	err := l.Listener.Close()
+	if l.made == "" {
+		return err
+	}
+	if gone := os.Remove(l.made); !errors.Is(gone, os.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
+}

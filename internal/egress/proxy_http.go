@@ -1,0 +1,242 @@
+package egress
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// request serves one request of HTTP, and reports whether another may follow on
+// the same connection.
+func (p *Proxy) request(ctx context.Context, c *client) (more bool) {
+	began := time.Now()
+	r, err := http.ReadRequest(c.in)
+	if err != nil {
+		if errors.Is(err, errHead) {
+			c.fail(http.StatusRequestHeaderFieldsTooLarge, tools.Errorf(tools.TooLarge, "the head of the request has more than %d bytes", maxHead))
+		} else if !errors.Is(err, io.EOF) {
+			c.fail(http.StatusBadRequest, tools.Errorf(tools.Invalid, "this is not a request to a proxy"))
+		}
+		return false
+	}
+	c.headDone()
+	t, err := target(r)
+	if err != nil {
+		p.note(Visit{Err: err, Began: began})
+		c.fail(statusOf(err), err)
+		return false
+	}
+	if r.Method == http.MethodConnect {
+		p.tunnel(ctx, c, t, began)
+		return false
+	}
+	return p.forward(ctx, c, r, t, began)
+}
+
+// target reads where a request should go.
+func target(r *http.Request) (Target, error) {
+	if r.Method == http.MethodConnect {
+		return ParseTarget(r.RequestURI)
+	}
+	switch {
+	case r.URL.Scheme == "" || r.URL.Host == "":
+		return Target{}, tools.Errorf(tools.Invalid, "a proxy is asked for whole URLs").Try("set http_proxy, and do not use it as a server")
+	case r.URL.Scheme != "http":
+		return Target{}, tools.Errorf(tools.Refused, "URLs of %q are not fetched for others", r.URL.Scheme).Try("use http, or CONNECT for https")
+	case r.URL.User != nil:
+		return Target{}, tools.Errorf(tools.Refused, "the URL holds a user").Try("send credentials in a header")
+	}
+	port := r.URL.Port()
+	if port == "" {
+		port = "80"
+	}
+	host := r.URL.Hostname()
+	if strings.Contains(host, ":") != strings.HasPrefix(r.URL.Host, "[") {
+		return Target{}, odd(r.URL.Host, "is not host:port")
+	}
+	return NewTarget(host, port)
+}
+
+// tunnel serves CONNECT.
+func (p *Proxy) tunnel(ctx context.Context, c *client, t Target, began time.Time) {
+	upstream, err := p.connect(ctx, t, began)
+	if err != nil {
+		c.fail(statusOf(err), err)
+		return
+	}
+	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		_ = upstream.Close()
+		p.note(Visit{Target: t, Err: err, Began: began})
+		return
+	}
+	v := Visit{Target: t, Began: began}
+	v.Sent, v.Received = between(ctx, c, upstream)
+	p.note(v)
+}
+
+// forward sends a request on, and the answer back.
+func (p *Proxy) forward(ctx context.Context, c *client, r *http.Request, t Target, began time.Time) (more bool) {
+	v := Visit{Target: t, Began: began}
+	defer func() { p.note(v) }()
+	bodyless := r.ContentLength == 0 && len(r.TransferEncoding) == 0
+	again := bodyless && !r.Close && r.ProtoAtLeast(1, 1) && !hasToken(r.Header["Proxy-Connection"], "close")
+	body := &counted{in: r.Body}
+	out := outgoing(ctx, r, t, body)
+	if bodyless {
+		out.Body = http.NoBody
+	} else if strings.EqualFold(r.Header.Get("Expect"), "100-continue") {
+		if _, v.Err = io.WriteString(c, "HTTP/1.1 100 Continue\r\n\r\n"); v.Err != nil {
+			return false
+		}
+	}
+	res, err := p.transport.RoundTrip(out)
+	v.Sent = body.n.Load()
+	if err == nil && res.StatusCode < http.StatusOK { // it speaks another protocol from here on
+		err = errors.Join(errors.New("the host changes the protocol"), res.Body.Close())
+	}
+	if err != nil {
+		v.Err = unreachable(t, err)
+		c.fail(statusOf(v.Err), v.Err)
+		return false
+	}
+	defer res.Body.Close()
+	v.Received, err = c.answer(res, r, &again)
+	v.Sent = body.n.Load()
+	return again && err == nil
+}
+
+// outgoing is the request as the host gets it.
+func outgoing(ctx context.Context, r *http.Request, t Target, body io.ReadCloser) *http.Request {
+	header := r.Header.Clone()
+	dropHops(header)
+	header.Del("Expect")
+	if _, says := header["User-Agent"]; !says {
+		header["User-Agent"] = nil // or one is made up
+	}
+	u := *r.URL
+	u.Host, u.Fragment = t.String(), ""
+	out := &http.Request{Method: r.Method, URL: &u, Header: header, Body: body, ContentLength: r.ContentLength, Host: strings.TrimSuffix(u.Host, ":80")}
+	return out.WithContext(ctx)
+}
+
+// dropHops removes what is between two neighbours only.
+func dropHops(h http.Header) {
+	for _, line := range h["Connection"] {
+		for name := range strings.SplitSeq(line, ",") {
+			h.Del(textproto.TrimString(name))
+		}
+	}
+	for _, name := range []string{"Connection", "Proxy-Connection", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding", "Upgrade"} {
+		delete(h, name)
+	}
+}
+
+func hasToken(lines []string, token string) bool {
+	for _, line := range lines {
+		for word := range strings.SplitSeq(line, ",") {
+			if strings.EqualFold(textproto.TrimString(word), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// answer writes what a host has answered. again is made false where the client
+// cannot tell the end from that of the connection.
+func (c *client) answer(res *http.Response, r *http.Request, again *bool) (n int64, err error) {
+	bare := r.Method == http.MethodHead || res.StatusCode == http.StatusNoContent || res.StatusCode == http.StatusNotModified
+	chunked := !bare && res.ContentLength < 0 && r.ProtoAtLeast(1, 1)
+	if !bare && res.ContentLength < 0 && !chunked {
+		*again = false
+	}
+	dropHops(res.Header)
+	var head bytes.Buffer
+	fmt.Fprintf(&head, "HTTP/1.1 %d %s\r\n", res.StatusCode, http.StatusText(res.StatusCode))
+	if !bare {
+		res.Header.Del("Content-Length")
+	}
+	if chunked {
+		res.Header.Set("Transfer-Encoding", "chunked")
+	} else if !bare && res.ContentLength >= 0 {
+		res.Header.Set("Content-Length", strconv.FormatInt(res.ContentLength, 10))
+	}
+	if !*again {
+		res.Header.Set("Connection", "close")
+	}
+	if err := res.Header.Write(&head); err != nil {
+		return 0, err
+	}
+	head.WriteString("\r\n")
+	out := slowly{c}
+	if _, err := out.Write(head.Bytes()); err != nil || bare {
+		return 0, err
+	}
+	if !chunked {
+		return io.CopyBuffer(out, res.Body, make([]byte, bufferSize))
+	}
+	chunks := httputil.NewChunkedWriter(out)
+	if n, err = io.CopyBuffer(chunks, res.Body, make([]byte, bufferSize)); err != nil {
+		return n, err
+	}
+	if err := chunks.Close(); err != nil {
+		return n, err
+	}
+	_, err = io.WriteString(out, "\r\n")
+	return n, err
+}
+
+// slowly gives each write to a client its time.
+type slowly struct{ c *client }
+
+func (s slowly) Write(b []byte) (int, error) {
+	_ = s.c.SetWriteDeadline(time.Now().Add(s.c.idle))
+	return s.c.Conn.Write(b)
+}
+
+// counted is a body that is counted.
+type counted struct {
+	in io.Reader
+	n  atomic.Int64
+}
+
+func (b *counted) Read(to []byte) (int, error) {
+	n, err := b.in.Read(to)
+	b.n.Add(int64(n))
+	return n, err
+}
+
+// Close leaves the rest unread: it may have no end. Its connection is not used
+// again.
+func (b *counted) Close() error { return nil }
+
+// fail answers with an error, in words for whoever reads the command's output.
+func (c *client) fail(status int, err error) {
+	text := tools.AsError(err).Error() + "\n"
+	_ = c.SetWriteDeadline(time.Now().Add(headTime))
+	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
+		status, http.StatusText(status), len(text), text) // a client that is gone needs no answer
+}
+
+func statusOf(err error) int {
+	switch tools.AsError(err).Kind {
+	case tools.Refused:
+		return http.StatusForbidden
+	case tools.Invalid:
+		return http.StatusBadRequest
+	case tools.Timeout:
+		return http.StatusGatewayTimeout
+	}
+	return http.StatusBadGateway
+}
