@@ -170,6 +170,7 @@ func (p *passage) toolName() string { return clip(p.server.scrub.Text(p.Tool), 8
 // decide combines the policy's word with how risky this very call is, and
 // gets an approval where the two want one.
 func (p *passage) decide(ctx context.Context) error {
+	ctx = tools.With(ctx, &tools.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id})
 	p.risk, p.why = p.call.Rate(ctx)
 	if p.risk != p.tool.Spec.Risk {
 		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec, p.risk)

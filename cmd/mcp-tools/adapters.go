@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -44,6 +45,23 @@ type keeper struct{ store *results.Store }
 
 func (k keeper) Keep(owner, text string) (string, error) {
 	return k.store.Put(owner, strings.NewReader(text))
+}
+
+// outputs keeps what commands write, scrubbed on the way.
+type outputs struct {
+	store *results.Store
+	scrub *scrub.Scrubber
+}
+
+func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
+	clean, dirty := io.Pipe()
+	go func() {
+		w := o.scrub.NewWriter(dirty)
+		_, err := io.Copy(w, r)
+		dirty.CloseWithError(errors.Join(err, w.Close()))
+	}()
+	defer clean.Close() // so that the writer ends, also when there is no room
+	return o.store.Put(tools.CallerFrom(ctx).Principal(), clean)
 }
 
 // pages gives long results back to the tool that pages through them.

@@ -15,6 +15,9 @@ import (
 )
 
 func main() {
+	if code, mine := behindWalls(os.Args); mine {
+		os.Exit(code)
+	}
 	os.Exit(run())
 }
 

@@ -27,6 +27,9 @@ func (a *app) look() (*view, error) {
 	if err != nil {
 		return nil, missingSettings(err)
 	}
+	if _, err := commandRules(loaded); err != nil {
+		return nil, err
+	}
 	return &view{loaded, set, rules, warnings}, nil
 }
 

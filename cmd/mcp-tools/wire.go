@@ -9,11 +9,13 @@ import (
 	"os/user"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -21,6 +23,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
@@ -33,6 +37,7 @@ const instructions = `Results that are too long are cut and say how to read on. 
 // world is what the tools need of it. Its zero value is enough to list them.
 type world struct {
 	files   fs.Files
+	exec    exec.Options
 	results toolresults.Store
 	status  func(context.Context) sessions.Status
 }
@@ -42,6 +47,7 @@ func registry(w world) (*tools.Set, error) {
 	var all []tools.Tool
 	for _, group := range [][]tools.Tool{
 		fs.Tools(w.files),
+		exec.Tools(w.exec),
 		sessions.Tools(w.status),
 		automation.Tools(time.Now),
 		toolresults.Tools(w.results),
@@ -53,19 +59,21 @@ func registry(w world) (*tools.Set, error) {
 
 // A house is everything that runs, joined.
 type house struct {
-	app    *app
-	loaded *config.Loaded
-	data   string
-	level  *slog.LevelVar
-	log    *slog.Logger
-	scrub  *scrub.Scrubber
-	calls  *telemetry.Calls
-	audit  *audit.Log
-	files  *workspace.Workspace
-	desk   desk
-	set    *tools.Set
-	server *server.Server
-	closed []func() error // in the order of opening
+	app      *app
+	loaded   *config.Loaded
+	data     string
+	level    *slog.LevelVar
+	log      *slog.Logger
+	scrub    *scrub.Scrubber
+	calls    *telemetry.Calls
+	audit    *audit.Log
+	files    *workspace.Workspace
+	commands *commands.Commands
+	rules    atomic.Pointer[judge.Rules]
+	desk     desk
+	set      *tools.Set
+	server   *server.Server
+	closed   []func() error // in the order of opening
 }
 
 // build joins the parts. What it has opened, close closes, also after an error.
@@ -85,7 +93,7 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if err = checkPrivate(h.data); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openFiles, h.openServer} {
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openFiles, h.openCommands, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
@@ -189,7 +197,7 @@ func (h *house) openServer(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
 	}
-	h.set, err = registry(world{files: h.files, results: pages{store}, status: func(ctx context.Context) sessions.Status {
+	h.set, err = registry(world{files: h.files, exec: h.execOptions(store), results: pages{store}, status: func(ctx context.Context) sessions.Status {
 		s := h.server.Status(ctx)
 		return sessions.Status{
 			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
@@ -213,6 +221,7 @@ func (h *house) openServer(context.Context) (err error) {
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{store}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
+		Ended: func(c tools.Caller) { h.commands.EndSession(c.Session) },
 	})
 	return err
 }
@@ -223,6 +232,11 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 	if err != nil {
 		return server.Settings{}, err
 	}
+	rules, err := commandRules(l)
+	if err != nil {
+		return server.Settings{}, err
+	}
+	h.rules.Store(&rules)
 	c := l.Config.Limits
 	return server.Settings{
 		Policy: compiled, ApprovalTimeout: time.Duration(l.Config.Approvals.Timeout), ApprovalWait: approvalWait(l.Config.Approvals.Wait),

@@ -5,7 +5,7 @@ func (l *Loaded) check() Problems {
 	c := &l.Config
 	var problems Problems
 	add := func(path, format string, args ...any) {
-		problems = append(problems, l.problem(path, format, args...))
+		problems = append(problems, l.Problem(path, format, args...))
 	}
 	if (c.Server.TLSCert == "") != (c.Server.TLSKey == "") {
 		add("server.tls_cert", "a certificate and its key go together; set both tls_cert and tls_key, or neither")

@@ -246,7 +246,8 @@ func inside(path, key string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-func (l *Loaded) problem(path, format string, args ...any) Problem {
+// Problem is something wrong with the setting at path.
+func (l *Loaded) Problem(path, format string, args ...any) Problem {
 	source, line := l.Locate(path)
 	return Problem{Source: source, Line: line, Key: path, Text: fmt.Sprintf(format, args...)}
 }

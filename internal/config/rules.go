@@ -46,7 +46,7 @@ func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
 		if p.Nearest != "" {
 			text += fmt.Sprintf("; did you mean %q?", p.Nearest)
 		}
-		problem := l.problem(join("policy", p.Path), "%s", text)
+		problem := l.Problem(join("policy", p.Path), "%s", text)
 		problem.Warning = p.Severity == policy.Warning
 		problems = append(problems, problem)
 	}
@@ -65,7 +65,7 @@ func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
 func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 	check := func(path, name string) {
 		if _, err := rules.ResolveProfile(name); err != nil {
-			problems = append(problems, l.problem(path, "%v", err))
+			problems = append(problems, l.Problem(path, "%v", err))
 		}
 	}
 	connections := &l.Config.Connections

@@ -4,10 +4,11 @@
 // to tell what came of it. It does not know walls, containers or processes:
 // [Commands] does, and decides where a caller's commands run and what they see
 // there. The parts that have nothing to do with tools are in packages below
-// this one: judge (what a command does) and cli (programs that hold
-// credentials).
+// this one: judge (what a command does), cli (programs that hold credentials)
+// and terminal (what control characters mean).
 //
-// To see how a command is run read exectool.go; the list is [Tools].
+// To see how a command is run read exectool.go and foreground.go; the list is
+// [Tools].
 package exec
 
 import (
@@ -40,12 +41,17 @@ type Site struct {
 	Dir     string        // the working directory as the command sees it
 	Inode   string        // the directory itself, whatever its name
 	Roots   []string      // the directories that the command may change, as it sees them
+	Home    string        // as it sees it; "" when it has none
 	Limit   time.Duration // how long a command may take when nobody says
 	Most    time.Duration // how long at most
 	Note    string        // why it is not the site that was wanted; "" when it is
 	// Find returns where a program is that is called by this name, and what
 	// tells that file from another that takes its place: "" when it is not there.
 	Find func(program string) (path, identity string)
+	// File returns what tells the file at an absolute path from another, such as
+	// a script that an interpreter is to read: "" when that cannot be told. nil:
+	// it never can.
+	File func(path string) (identity string)
 }
 
 // A Command is what to run.
@@ -55,10 +61,10 @@ type Command struct {
 	Dir     string   // what the model wrote
 	Env     []string // NAME=value, beside what every command gets
 	Stdin   []byte
-	Open    bool // stdin stays open for Write
-	TTY     bool // it gets a terminal
-	Merge   bool // stderr goes where stdout goes, in the order of writing
-	Timeout time.Duration
+	Open    bool          // stdin stays open for Write
+	TTY     bool          // it gets a terminal
+	Merge   bool          // stderr goes where stdout goes, in the order of writing
+	Timeout time.Duration // 0: none
 	// Apart gives the command walls of its own that end with it, an empty home
 	// and the network that its Hosts need: nothing else of the caller's can
 	// look at it.

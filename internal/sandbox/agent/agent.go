@@ -1,0 +1,264 @@
+// Package agent is the far side of a sandbox: it is started where commands are
+// to run, starts them, passes on what they write, and ends them with all that
+// they have started. It is told what to do in the frames of package wire, on
+// stdin, and answers on stdout. When stdin ends, the server is gone, and the
+// agent takes everything with it. It knows no walls: whoever launches it has
+// put them up, and the commands inherit them.
+//
+// Begin with [Main]; command.go is the life of a command, tribe_linux.go finds
+// the processes that belong to it.
+package agent
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+)
+
+// Name is the argument that makes this program an agent.
+const Name = "sandbox-agent"
+
+// options are what a launcher may ask of an agent.
+type options struct {
+	proxy     string // socket of the proxy
+	processes int    // RLIMIT_NPROC, where that counts nobody else's
+	fileSize  int64  // RLIMIT_FSIZE
+	mark      string // what the marks of commands begin with
+}
+
+func parse(args []string, errs io.Writer) (options, error) {
+	var o options
+	f := flag.NewFlagSet(Name, flag.ContinueOnError)
+	f.SetOutput(errs)
+	f.StringVar(&o.proxy, "proxy", "", "forward connections to 127.0.0.1:3128 to this `socket`")
+	f.IntVar(&o.processes, "processes", 0, "the most processes of this user, where it has no others")
+	f.Int64Var(&o.fileSize, "filesize", 0, "the most `bytes` that a file may grow to")
+	f.StringVar(&o.mark, "mark", "", "what the marks of commands begin with")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	if f.NArg() > 0 {
+		return o, fmt.Errorf("unknown argument %q", f.Arg(0))
+	}
+	if o.mark == "" {
+		o.mark = newMark()
+	}
+	return o, nil
+}
+
+// agent serves one server.
+type agent struct {
+	out   *wire.Writer
+	tribe *tribe
+	mark  string
+	null  *os.File
+	bufs  sync.Pool // of *[]byte of wire.MaxData
+
+	mu       sync.Mutex
+	commands map[uint32]*command
+	closing  bool
+	broken   chan struct{} // closed when nobody listens any more
+	breaks   sync.Once
+}
+
+// Main is the agent's main function: args come after its name. The result is
+// the program's exit code.
+func Main(args []string) int {
+	o, err := parse(args, os.Stderr)
+	if err != nil {
+		return lastWords(err)
+	}
+	// Enough for goroutines not to wait for one that is in a system call, and no
+	// more: the processors are for the commands.
+	runtime.GOMAXPROCS(4)
+	signals := listen()
+	if err := prepare(o); err != nil {
+		return lastWords(err)
+	}
+	if o.proxy != "" {
+		if err := forward(o.proxy); err != nil {
+			return lastWords(err)
+		}
+	}
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return lastWords(err)
+	}
+	a := &agent{
+		out:      wire.NewWriter(os.Stdout),
+		mark:     o.mark,
+		null:     null,
+		commands: map[uint32]*command{},
+		broken:   make(chan struct{}),
+	}
+	a.bufs.New = func() any { b := make([]byte, wire.MaxData); return &b }
+	if a.tribe, err = newTribe(a.linger); err != nil {
+		return lastWords(err)
+	}
+	return a.run(signals)
+}
+
+func lastWords(err error) int {
+	fmt.Fprintf(os.Stderr, "%s: %v\n", Name, err)
+	return 1
+}
+
+// run serves until the server is gone or somebody wants the agent to end.
+func (a *agent) run(signals <-chan os.Signal) int {
+	if err := a.out.SendJSON(wire.Hello, 0, wire.HelloBody{Version: wire.Version, PID: os.Getpid(), UID: os.Getuid()}); err != nil {
+		return lastWords(err)
+	}
+	ended := make(chan error, 1)
+	go a.serve(wire.NewReader(os.Stdin, wire.MaxBody), ended)
+	var err error
+	select {
+	case err = <-ended:
+	case <-signals:
+	case <-a.broken:
+	}
+	a.mu.Lock()
+	a.closing = true
+	a.mu.Unlock()
+	a.tribe.killAll()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return lastWords(err)
+	}
+	return 0
+}
+
+// hurt is told what came of sending a frame.
+func (a *agent) hurt(err error) {
+	if err != nil {
+		a.breaks.Do(func() { close(a.broken) })
+	}
+}
+
+// serve does what frames say, until the end, which it tells. It never waits for
+// a command: whoever has read that one is to be started does so, and leaves
+// what follows to another goroutine. To have it done by another is slower.
+func (a *agent) serve(frames *wire.Reader, ended chan<- error) {
+	for {
+		f, err := frames.Next()
+		if err == nil && f.Kind == wire.Start {
+			var c *command
+			if c, err = a.add(f); err == nil {
+				go a.serve(frames, ended)
+				c.begin()
+				return
+			}
+		} else if err == nil {
+			err = a.obey(f)
+		}
+		if err != nil {
+			ended <- err
+			return
+		}
+	}
+}
+
+// obey does what a frame says to a command that was started.
+func (a *agent) obey(f wire.Frame) error {
+	c := a.command(f.ID)
+	if c == nil {
+		return nil // it ended while the frame was on its way
+	}
+	switch f.Kind {
+	case wire.Input:
+		c.put(f.Body)
+	case wire.InputEnd:
+		c.endInput()
+	case wire.Kill:
+		c.kill(func(c *command) { c.exit.Killed = true }, gently)
+	case wire.Resize:
+		var size wire.Size
+		if err := f.Decode(&size); err != nil {
+			return err
+		}
+		c.resize(size)
+	case wire.Drop:
+		c.muted.Store(true)
+	default:
+		return fmt.Errorf("a frame of kind %d", f.Kind)
+	}
+	return nil
+}
+
+func (a *agent) command(id uint32) *command {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.commands[id]
+}
+
+// add notes a command that is to be started.
+func (a *agent) add(f wire.Frame) (*command, error) {
+	c := &command{agent: a, id: f.ID, mark: a.mark + "-" + strconv.FormatUint(uint64(f.ID), 10)}
+	if err := f.Decode(&c.spec); err != nil {
+		return nil, err
+	}
+	if c.spec.Input {
+		c.input = newInput()
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.closing {
+		return nil, io.EOF
+	}
+	if a.commands[f.ID] != nil {
+		return nil, fmt.Errorf("command %d was started twice", f.ID)
+	}
+	a.commands[f.ID] = c
+	return c, nil
+}
+
+func (a *agent) forget(c *command) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.commands, c.id)
+}
+
+// linger is called when a process ended that was no command: those that are
+// only waited for because of what they have left may be gone now.
+func (a *agent) linger() {
+	for _, c := range a.all() {
+		c.settle()
+	}
+}
+
+func (a *agent) all() []*command {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := make([]*command, 0, len(a.commands))
+	for _, c := range a.commands {
+		list = append(list, c)
+	}
+	return list
+}
+
+// listen takes the signals that would end the agent before its commands. The
+// first process of a sandbox is not ended by any: commands could send them.
+func listen() <-chan os.Signal {
+	all := make(chan os.Signal, 8)
+	signal.Notify(all, deadly()...)
+	wanted := make(chan os.Signal, 1)
+	go func() {
+		for s := range all {
+			if s == syscall.SIGPIPE || os.Getpid() == 1 {
+				continue // a write to nobody fails, that is enough
+			}
+			select {
+			case wanted <- s:
+			default:
+			}
+		}
+	}()
+	return wanted
+}

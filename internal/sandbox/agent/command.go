@@ -1,0 +1,305 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+)
+
+const (
+	// drain is how long what a command has written is waited for when it has
+	// ended and something that it started keeps its streams open.
+	drain = 250 * time.Millisecond
+	// lastDrain is the same for one that was killed.
+	lastDrain = 50 * time.Millisecond
+)
+
+// A command is one from its start to the end of all that it has started.
+type command struct {
+	agent *agent
+	id    uint32
+	mark  string
+	spec  wire.StartBody
+	muted atomic.Bool
+	input *input // nil when stdin is empty
+
+	mu      sync.Mutex
+	pid     int  // 0 until it runs
+	told    bool // Started was sent: it comes before the end
+	started time.Time
+	timer   *time.Timer // its timeout, then its drain
+	ours    []*os.File  // our ends of its streams
+	open    int         // streams that it may still write to
+	tty     *os.File
+	exit    wire.ExitBody
+	over    bool // the process itself has ended
+	drained bool // its streams were given their time
+	doomed  bool // it is being killed, or to be killed once it runs
+	slain   bool // that is done, or was given up
+	how     manner
+	peak    int64
+
+	slaying  sync.Once
+	settling sync.Mutex // orders what is said about the end
+	exited   bool       // Exited was sent; likewise:
+	gone     bool
+}
+
+// A manner is how a command is killed.
+type manner int
+
+const (
+	gently manner = iota // it is asked first
+	hard
+)
+
+// begin starts the command and says what came of it.
+func (c *command) begin() {
+	streams, err := c.launch()
+	if err != nil {
+		c.agent.forget(c)
+		c.agent.hurt(c.agent.out.SendJSON(wire.Refused, c.id, refusal(err)))
+		return
+	}
+	c.agent.hurt(c.agent.out.SendJSON(wire.Started, c.id, wire.StartedBody{PID: c.pid}))
+	c.mu.Lock()
+	c.told = true
+	c.mu.Unlock()
+	for _, s := range streams {
+		go c.pump(s.kind, s.file)
+	}
+	if c.input != nil {
+		go c.input.run(c)
+	}
+	c.agent.tribe.follow(c)
+	c.guard()
+	c.agent.tribe.attend()
+}
+
+// guard sees to the timeout, and to what happened while the command was being
+// started.
+func (c *command) guard() {
+	c.mu.Lock()
+	if c.spec.Timeout > 0 && !c.over {
+		c.timer = time.AfterFunc(c.spec.Timeout, func() {
+			c.kill(func(c *command) { c.exit.TimedOut = true }, gently)
+		})
+	}
+	doomed, over := c.doomed, c.over
+	c.mu.Unlock()
+	if doomed {
+		c.slay()
+	} else if over {
+		c.settle()
+	}
+}
+
+// launch makes the streams and starts the process. On return the process is
+// known to the tribe, and its end may already have been told.
+func (c *command) launch() ([]stream, error) {
+	path, err := find(c.spec.Argv, c.spec.Env, c.spec.Dir)
+	if err != nil {
+		return nil, err
+	}
+	p, err := c.plumb()
+	if err != nil {
+		return nil, err
+	}
+	defer p.closeTheirs()
+	c.mu.Lock()
+	c.ours, c.open, c.tty = p.ours, len(p.streams), p.tty
+	c.started = time.Now()
+	c.mu.Unlock()
+	pid, err := c.agent.tribe.start(c, path, p)
+	if err != nil {
+		p.closeOurs()
+		return nil, explain(err, c.spec)
+	}
+	c.mu.Lock()
+	c.pid = pid
+	c.mu.Unlock()
+	return p.streams, nil
+}
+
+// pump passes on what the command writes to one stream.
+func (c *command) pump(kind wire.Kind, from *os.File) {
+	buf := c.agent.bufs.Get().(*[]byte)
+	defer c.agent.bufs.Put(buf)
+	for {
+		n, err := from.Read(*buf)
+		if n > 0 && !c.muted.Load() {
+			c.agent.hurt(c.agent.out.Send(kind, c.id, (*buf)[:n]))
+		}
+		if err != nil {
+			break // the end, or what a terminal says when nobody is left
+		}
+	}
+	c.mu.Lock()
+	c.open--
+	last := c.open == 0
+	c.mu.Unlock()
+	if last {
+		c.settle()
+	}
+}
+
+// An ending is how a process ended.
+type ending struct {
+	code   int
+	signal string
+	cpu    time.Duration
+	memory int64
+}
+
+// ended is told by the tribe that the process itself has ended. It does not
+// wait for anything: settle is next.
+func (c *command) ended(e ending) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over {
+		return
+	}
+	c.over = true
+	c.exit.Code, c.exit.Signal, c.exit.CPU = e.code, e.signal, e.cpu
+	c.exit.Memory = max(e.memory, c.peak)
+	c.exit.Took = time.Since(c.started)
+	if c.timer != nil {
+		c.timer.Stop()
+	}
+	wait := drain
+	if c.doomed {
+		wait = lastDrain // beside what the killing takes
+	}
+	if c.open == 0 {
+		return
+	}
+	c.timer = time.AfterFunc(wait, func() {
+		c.mu.Lock()
+		c.drained = true
+		c.mu.Unlock()
+		c.settle()
+	})
+}
+
+// settle says that the command has ended, and that it is gone, when it is so.
+func (c *command) settle() {
+	c.settling.Lock()
+	defer c.settling.Unlock()
+	c.mu.Lock()
+	closed := c.open == 0
+	ready := c.told && c.over && (closed || c.drained) && (c.slain || !c.doomed)
+	body := c.exit
+	c.mu.Unlock()
+	if !ready || c.gone {
+		return
+	}
+	left := c.agent.tribe.left(c)
+	var news []wire.Frame
+	if !c.exited {
+		c.exited = true
+		body.Left = left
+		text, _ := json.Marshal(body) // nothing in it can fail
+		news = append(news, wire.Frame{Kind: wire.Exited, ID: c.id, Body: text})
+	}
+	if left == 0 && closed {
+		c.gone = true
+		c.close()
+		c.agent.forget(c)
+		c.agent.tribe.gone(c)
+		news = append(news, wire.Frame{Kind: wire.Gone, ID: c.id})
+	}
+	if len(news) > 0 {
+		c.agent.hurt(c.agent.out.SendAll(news...))
+	}
+}
+
+// close closes our ends of the streams.
+func (c *command) close() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.input != nil {
+		c.input.close()
+	}
+	for _, f := range c.ours {
+		f.Close()
+	}
+	c.ours = nil
+}
+
+// kill ends the command and all that it has started; why notes the reason,
+// which is the first one's.
+func (c *command) kill(why func(*command), how manner) {
+	c.mu.Lock()
+	if c.doomed {
+		c.mu.Unlock()
+		return
+	}
+	c.doomed, c.how = true, how
+	if !c.over {
+		why(c)
+	}
+	runs := c.pid != 0
+	c.mu.Unlock()
+	if runs {
+		c.slay()
+	}
+}
+
+// slay kills the tree, and then closes the streams, which somebody else may
+// have been handed. What cannot be killed is given up: the call must end.
+func (c *command) slay() {
+	c.slaying.Do(func() {
+		go func() {
+			c.agent.tribe.kill(c, c.how)
+			c.ended(ending{code: 137, signal: "SIGKILL"})
+			c.mu.Lock()
+			c.slain = true
+			c.mu.Unlock()
+			time.AfterFunc(lastDrain, c.close)
+			c.settle()
+		}()
+	})
+}
+
+// observe is told by the tribe what the command and all that it has started
+// take, and kills it when that is too much.
+func (c *command) observe(memory int64, processes int) {
+	c.mu.Lock()
+	c.peak = max(c.peak, memory)
+	c.mu.Unlock()
+	limits, what := c.spec.Limits, ""
+	switch {
+	case limits.Processes > 0 && processes > limits.Processes:
+		what = "processes"
+	case limits.Memory > 0 && memory > limits.Memory:
+		what = "memory"
+	default:
+		return
+	}
+	c.kill(func(c *command) { c.exit.Starved = what }, hard)
+}
+
+// put takes bytes for stdin.
+func (c *command) put(data []byte) {
+	if c.input != nil {
+		c.input.put(data)
+	}
+}
+
+func (c *command) endInput() {
+	if c.input != nil {
+		c.input.end()
+	}
+}
+
+func (c *command) resize(size wire.Size) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.tty != nil {
+		setSize(c.tty, size)
+	}
+}

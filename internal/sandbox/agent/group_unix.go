@@ -1,0 +1,57 @@
+//go:build unix && !linux
+
+package agent
+
+import (
+	"errors"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// A group is the process group, and session, of a command.
+type group struct {
+	leader int
+	ended  chan struct{} // closed when the command itself has
+}
+
+func attributes(tty bool) *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Setctty: tty}
+}
+
+func gather(p *os.Process) (*group, error) {
+	return &group{leader: p.Pid, ended: make(chan struct{})}, nil
+}
+
+// count says 1 when there are any.
+func (g *group) count() int {
+	if errors.Is(syscall.Kill(-g.leader, 0), syscall.ESRCH) {
+		return 0
+	}
+	return 1
+}
+
+func (g *group) ask() bool { return syscall.Kill(-g.leader, syscall.SIGTERM) == nil }
+func (g *group) kill()     { _ = syscall.Kill(-g.leader, syscall.SIGKILL) }
+func (g *group) release()  {}
+
+func endingOf(s *os.ProcessState) ending {
+	e := ending{code: s.ExitCode(), cpu: s.UserTime() + s.SystemTime()}
+	if status, ok := s.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		e.code, e.signal = 128+int(status.Signal()), unix.SignalName(status.Signal())
+	}
+	return e
+}
+
+func rawPipe(fds []int) error {
+	if err := syscall.Pipe(fds); err != nil {
+		return err
+	}
+	syscall.CloseOnExec(fds[0])
+	syscall.CloseOnExec(fds[1])
+	return nil
+}
+
+// prepare keeps commands from leaving their memory in files.
+func prepare(options) error { return syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}) }

@@ -1,0 +1,101 @@
+package agent
+
+import (
+	"encoding/binary"
+	"os"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+)
+
+// An input is what is on its way to a command's stdin. Nobody who puts
+// something in waits for the command to read it.
+type input struct {
+	mu    sync.Mutex
+	more  sync.Cond
+	queue [][]byte
+	size  int
+	ended bool
+	shut  bool
+	to    *os.File
+	tty   bool
+}
+
+func newInput() *input {
+	in := &input{}
+	in.more.L = &in.mu
+	return in
+}
+
+// put takes bytes. The server sends no more than a window of them before it
+// hears that some were taken; what goes beyond that is lost, and is the end.
+func (in *input) put(data []byte) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.size+len(data) > wire.Window {
+		in.ended = true
+	}
+	if !in.ended && !in.shut && len(data) > 0 {
+		in.queue = append(in.queue, append([]byte(nil), data...))
+		in.size += len(data)
+	}
+	in.more.Signal()
+}
+
+func (in *input) end() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.ended = true
+	in.more.Signal()
+}
+
+// close ends the writing at once.
+func (in *input) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.shut = true
+	in.queue = nil
+	in.more.Signal()
+	if in.to != nil {
+		in.to.Close()
+	}
+}
+
+// next waits for something to write; ok is false at the end.
+func (in *input) next() (data []byte, ok bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for len(in.queue) == 0 && !in.ended && !in.shut {
+		in.more.Wait()
+	}
+	if in.shut || len(in.queue) == 0 {
+		return nil, false
+	}
+	data = in.queue[0]
+	in.queue = in.queue[1:]
+	return data, true
+}
+
+// run writes what comes until the end. When the command reads no more, what
+// still comes is thrown away, so that nobody waits for it.
+func (in *input) run(c *command) {
+	for {
+		data, ok := in.next()
+		if !ok {
+			break
+		}
+		_, err := in.to.Write(data)
+		if err != nil && !in.tty {
+			in.to.Close()
+		}
+		in.mu.Lock()
+		in.size -= len(data)
+		in.mu.Unlock()
+		c.agent.hurt(c.agent.out.Send(wire.Taken, c.id, binary.BigEndian.AppendUint32(nil, uint32(len(data)))))
+	}
+	if in.tty { // the same file is what the command writes to
+		_, _ = in.to.Write([]byte{4})
+		return
+	}
+	in.to.Close()
+}

@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"os"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+)
+
+// A stream is what a command writes to, and the kind of frame that it goes into.
+type stream struct {
+	kind wire.Kind
+	file *os.File
+}
+
+// plumbing is the files between a command and the agent.
+type plumbing struct {
+	theirs  [3]*os.File // stdin, stdout and stderr of the command
+	passing []*os.File  // those of theirs that the agent has no more use for
+	ours    []*os.File
+	streams []stream
+	tty     *os.File
+}
+
+func (p *plumbing) closeTheirs() {
+	for _, f := range p.passing {
+		f.Close()
+	}
+	p.passing = nil
+}
+
+func (p *plumbing) closeOurs() {
+	for _, f := range p.ours {
+		f.Close()
+	}
+}
+
+// plumb makes the files that the command asks for.
+func (c *command) plumb() (*plumbing, error) {
+	p := &plumbing{theirs: [3]*os.File{c.agent.null, nil, nil}}
+	err := p.connect(c)
+	if err != nil {
+		p.closeTheirs()
+		p.closeOurs()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *plumbing) connect(c *command) error {
+	if c.spec.TTY != nil {
+		return p.terminal(c)
+	}
+	if c.input != nil {
+		r, w, err := pipeTo()
+		if err != nil {
+			return err
+		}
+		p.theirs[0] = r
+		p.passing = append(p.passing, r)
+		p.ours = append(p.ours, w)
+		c.input.to = w
+	}
+	if err := p.output(1, wire.Stdout); err != nil {
+		return err
+	}
+	if c.spec.Merge {
+		p.theirs[2] = p.theirs[1]
+		return nil
+	}
+	return p.output(2, wire.Stderr)
+}
+
+func (p *plumbing) output(fd int, kind wire.Kind) error {
+	r, w, err := pipeFrom()
+	if err != nil {
+		return err
+	}
+	p.theirs[fd] = w
+	p.passing = append(p.passing, w)
+	p.ours = append(p.ours, r)
+	p.streams = append(p.streams, stream{kind, r})
+	return nil
+}
+
+// terminal gives the command a terminal for everything.
+func (p *plumbing) terminal(c *command) error {
+	ours, theirs, err := openTerminal(*c.spec.TTY)
+	if err != nil {
+		return err
+	}
+	p.theirs = [3]*os.File{theirs, theirs, theirs}
+	p.passing = append(p.passing, theirs)
+	p.ours = append(p.ours, ours)
+	p.streams = append(p.streams, stream{wire.Stdout, ours})
+	p.tty = ours
+	if c.input != nil {
+		c.input.to, c.input.tty = ours, true
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+//go:build unix
+
+package agent
+
+import (
+	"fmt"
+	"os"
+	"syscall"
+
+	"github.com/creack/pty"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+)
+
+// pipeFrom makes a pipe that a command writes to. Reading from it can be ended
+// by closing it; the command's end waits, as programs expect.
+func pipeFrom() (r, w *os.File, err error) { return pipe(0) }
+
+// pipeTo makes a pipe that a command reads from.
+func pipeTo() (r, w *os.File, err error) { return pipe(1) }
+
+func pipe(ours int) (r, w *os.File, err error) {
+	var fds [2]int
+	syscall.ForkLock.RLock()
+	err = rawPipe(fds[:])
+	syscall.ForkLock.RUnlock()
+	if err != nil {
+		return nil, nil, fmt.Errorf("a pipe: %w", err)
+	}
+	_ = syscall.SetNonblock(fds[ours], true) // before NewFile, which looks
+	return os.NewFile(uintptr(fds[0]), "pipe"), os.NewFile(uintptr(fds[1]), "pipe"), nil
+}
+
+func openTerminal(size wire.Size) (ours, theirs *os.File, err error) {
+	ours, theirs, err = pty.Open()
+	if err != nil {
+		return nil, nil, fmt.Errorf("no terminal can be had here: %w", err)
+	}
+	setSize(ours, size)
+	return ours, theirs, nil
+}
+
+func setSize(tty *os.File, size wire.Size) {
+	if size.Rows > 0 && size.Cols > 0 {
+		_ = pty.Setsize(tty, &pty.Winsize{Rows: size.Rows, Cols: size.Cols})
+	}
+}
+
+// deadly are the signals that end a program, as far as they can be taken.
+func deadly() []os.Signal {
+	return []os.Signal{
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE,
+		syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGALRM, syscall.SIGVTALRM, syscall.SIGABRT,
+		syscall.SIGTRAP, syscall.SIGSYS, syscall.SIGXCPU, syscall.SIGXFSZ, syscall.SIGIO,
+		syscall.SIGSEGV, syscall.SIGBUS, syscall.SIGFPE, syscall.SIGILL,
+		syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU,
+	}
+}

@@ -1,0 +1,178 @@
+package agent
+
+import (
+	"bytes"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// A process is what /proc says of one.
+type process struct {
+	parent   int
+	session  int
+	resident int64 // bytes
+	alive    bool  // not only waiting to be noticed by its parent
+}
+
+// read reads a file of /proc, as much as fits.
+func read(path string, into []byte) ([]byte, error) {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	n := 0
+	for n < len(into) {
+		m, err := unix.Read(fd, into[n:])
+		if err == unix.EINTR {
+			continue
+		}
+		if err != nil || m <= 0 {
+			return into[:n], err
+		}
+		n += m
+	}
+	return into, nil
+}
+
+func procPath(pid int, rest string) string { return "/proc/" + strconv.Itoa(pid) + rest }
+
+// look reads /proc/PID/stat.
+func look(pid int) (process, bool) {
+	var buf [1024]byte
+	text, err := read(procPath(pid, "/stat"), buf[:])
+	if err != nil {
+		return process{}, false
+	}
+	return parseStat(text)
+}
+
+// parseStat takes a line of stat apart; the name of the program, in
+// parentheses, may hold anything.
+func parseStat(text []byte) (process, bool) {
+	i := bytes.LastIndexByte(text, ')')
+	if i < 0 {
+		return process{}, false
+	}
+	fields := bytes.Fields(text[i+1:])
+	const state, parent, session, threads, resident = 0, 1, 3, 17, 21
+	if len(fields) <= resident {
+		return process{}, false
+	}
+	p := process{
+		parent:   number(fields[parent]),
+		session:  number(fields[session]),
+		resident: int64(number(fields[resident])) * int64(os.Getpagesize()),
+	}
+	dead := fields[state][0] == 'Z' || fields[state][0] == 'X'
+	p.alive = !dead || number(fields[threads]) > 1 // only its first thread has ended
+	return p, true
+}
+
+func number(b []byte) int {
+	n, _ := strconv.Atoi(string(b))
+	return n
+}
+
+// markOf reads the mark in the environment that a process was started with.
+func markOf(pid int) string {
+	buf := make([]byte, 256<<10)
+	text, _ := read(procPath(pid, "/environ"), buf)
+	for v := range bytes.SplitSeq(text, []byte{0}) {
+		if value, ok := bytes.CutPrefix(v, []byte(markName+"=")); ok {
+			return string(value)
+		}
+	}
+	return ""
+}
+
+// starting says that a child has not become a program of its own yet: it is
+// still the agent's.
+func starting(pid int) bool {
+	theirs, err := os.Readlink(procPath(pid, "/exe"))
+	if err != nil {
+		return true
+	}
+	ours, err := os.Readlink("/proc/self/exe")
+	return err == nil && ours == theirs
+}
+
+// children are those of a process. What begins or ends meanwhile may be
+// missed: who needs to be sure asks again.
+func children(pid int) []int {
+	threads, err := os.ReadDir(procPath(pid, "/task"))
+	if err != nil {
+		return nil
+	}
+	var all []int
+	buf := make([]byte, 4096)
+	for _, thread := range threads {
+		path := procPath(pid, "/task/"+thread.Name()+"/children")
+		text, err := read(path, buf)
+		for err == nil && len(text) == len(buf) { // there may be more
+			buf = make([]byte, 4*len(buf))
+			text, err = read(path, buf)
+		}
+		if err == unix.ENOENT && pid == unix.Getpid() && thread.Name() == strconv.Itoa(pid) {
+			return childrenByParent(pid)
+		}
+		for _, f := range bytes.Fields(text) {
+			all = append(all, number(f))
+		}
+	}
+	return all
+}
+
+// childrenByParent is for kernels that keep no lists of children.
+func childrenByParent(parent int) []int {
+	dir, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	names, _ := dir.Readdirnames(-1)
+	var all []int
+	for _, name := range names {
+		pid, err := strconv.Atoi(name)
+		if err != nil {
+			continue
+		}
+		if p, ok := look(pid); ok && p.parent == parent {
+			all = append(all, pid)
+		}
+	}
+	return all
+}
+
+// family are the living among some processes and all their descendants. It
+// stops when there are more than most, which is 0 for no bound.
+func family(roots []int, most int) []int {
+	return members(roots, most, nil)
+}
+
+// members is family, and tells of each what was seen.
+func members(roots []int, most int, tell func(pid int, p process)) []int {
+	seen := map[int]bool{}
+	var living []int
+	queue := append([]int(nil), roots...)
+	for len(queue) > 0 && (most == 0 || len(living) <= most) {
+		pid := queue[0]
+		queue = queue[1:]
+		if seen[pid] {
+			continue
+		}
+		seen[pid] = true
+		p, ok := look(pid)
+		if !ok || !p.alive {
+			continue // and so has no children
+		}
+		living = append(living, pid)
+		if tell != nil {
+			tell(pid, p)
+		}
+		queue = append(queue, children(pid)...)
+	}
+	return living
+}

@@ -1,0 +1,171 @@
+package box_test
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// The test binary is the agent, too, and a server that is killed.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case agent.Name:
+			os.Exit(agent.Main(os.Args[2:]))
+		case "victim":
+			os.Exit(victim(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// hang is when a test that hangs is given up.
+const hang = 60 * time.Second
+
+func open(t testing.TB) *box.Box {
+	t.Helper()
+	return openWith(t, host.Launcher{}, sandbox.Walls{})
+}
+
+func openWith(t testing.TB, l sandbox.Launcher, w sandbox.Walls) *box.Box {
+	t.Helper()
+	link, err := l.Launch(t.Context(), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := box.Open(t.Context(), link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return b
+}
+
+// A sink keeps what it hears.
+type sink struct {
+	mu     sync.Mutex
+	out    bytes.Buffer
+	err    bytes.Buffer
+	exit   wire.ExitBody
+	lost   error
+	order  []string
+	exited chan struct{}
+	gone   chan struct{}
+	wrote  chan struct{} // something was, since it was last looked
+}
+
+func newSink() *sink {
+	return &sink{exited: make(chan struct{}), gone: make(chan struct{}), wrote: make(chan struct{}, 1)}
+}
+
+func (s *sink) Output(stream exec.Stream, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	to := &s.out
+	if stream == exec.Stderr {
+		to = &s.err
+	}
+	to.Write(data)
+	select {
+	case s.wrote <- struct{}{}:
+	default:
+	}
+}
+
+func (s *sink) Exited(e wire.ExitBody) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.exit = e
+	s.order = append(s.order, "exited")
+	close(s.exited)
+}
+
+func (s *sink) Gone(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lost = err
+	s.order = append(s.order, "gone")
+	close(s.gone)
+}
+
+func (s *sink) stdout() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String()
+}
+
+func (s *sink) stderr() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err.String()
+}
+
+func wait(t testing.TB, what string, c <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-c:
+	case <-time.After(hang):
+		t.Fatalf("%s: nothing for %s", what, hang)
+	}
+}
+
+// until waits for something that stdout has to hold.
+func (s *sink) until(t testing.TB, text string) {
+	t.Helper()
+	end := time.After(hang)
+	for !bytes.Contains([]byte(s.stdout()), []byte(text)) {
+		select {
+		case <-s.wrote:
+		case <-end:
+			t.Fatalf("no %q in stdout, but %q", text, s.stdout())
+		}
+	}
+}
+
+const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+func sh(text string) wire.StartBody {
+	return wire.StartBody{Argv: []string{"sh", "-c", text}, Dir: "/", Env: []string{path}}
+}
+
+func start(t testing.TB, b *box.Box, body wire.StartBody) (*box.Child, *sink) {
+	t.Helper()
+	s := newSink()
+	c, err := b.Start(t.Context(), body, s)
+	if err != nil {
+		t.Fatalf("%q: %v", body.Argv, err)
+	}
+	return c, s
+}
+
+// run runs a command to its end.
+func run(t testing.TB, b *box.Box, body wire.StartBody) *sink {
+	t.Helper()
+	_, s := start(t, b, body)
+	wait(t, "exit of "+body.Argv[len(body.Argv)-1], s.exited)
+	return s
+}
+
+func BenchmarkTrue(b *testing.B) {
+	x := open(b)
+	body := wire.StartBody{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{path}, Timeout: time.Minute,
+		Limits: wire.Limits{Memory: 512 << 20, Processes: 256, FileSize: 1 << 30, CPUTime: time.Minute}}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := newSink()
+		if _, err := x.Start(context.Background(), body, s); err != nil {
+			b.Fatal(err)
+		}
+		<-s.gone
+	}
+}

@@ -1,0 +1,158 @@
+package box
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// errDisorder is an agent that says what it must not say now.
+var errDisorder = errors.New("the agent does not keep to the order")
+
+// listen reads what the agent says until the end, and then tells everybody.
+func (b *Box) listen(greeted chan<- struct{}) {
+	err := b.read(greeted)
+	b.lose(err)
+	b.shut()
+	b.mu.Lock()
+	lost, children := b.err, b.children
+	b.children = map[uint32]*Child{}
+	b.mu.Unlock()
+	for _, c := range children {
+		c.lose(lost)
+	}
+	close(b.done)
+}
+
+func (b *Box) read(greeted chan<- struct{}) error {
+	frames := wire.NewReader(b.link, mostFrame)
+	f, err := frames.Next()
+	if err != nil {
+		return err
+	}
+	if f.Kind != wire.Hello {
+		return errDisorder
+	}
+	if err := f.Decode(&b.hello); err != nil {
+		return err
+	}
+	if b.hello.Version != wire.Version {
+		return fmt.Errorf("the agent speaks version %d, not %d", b.hello.Version, wire.Version)
+	}
+	close(greeted)
+	for {
+		f, err := frames.Next()
+		if err != nil {
+			return err
+		}
+		c := b.child(f.ID)
+		if c == nil {
+			return errDisorder
+		}
+		if err := c.hear(f); err != nil {
+			return err
+		}
+	}
+}
+
+func (b *Box) child(id uint32) *Child {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.children[id]
+}
+
+func (b *Box) forget(id uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.children, id)
+}
+
+// hear takes a frame about this command. An error loses the box.
+func (c *Child) hear(f wire.Frame) error {
+	if (f.Kind == wire.Started || f.Kind == wire.Refused) != (c.stage == asked) {
+		return errDisorder
+	}
+	switch f.Kind {
+	case wire.Started:
+		var body wire.StartedBody
+		if err := f.Decode(&body); err != nil {
+			return err
+		}
+		c.stage = running
+		c.pid = body.PID
+		c.answer <- nil
+	case wire.Refused:
+		var body wire.RefusedBody
+		if err := f.Decode(&body); err != nil {
+			return err
+		}
+		c.box.forget(c.id)
+		c.answer <- refusal(body)
+	case wire.Stdout, wire.Stderr:
+		if len(f.Body) > wire.MaxData {
+			return wire.ErrTooLong
+		}
+		stream := exec.Stdout
+		if f.Kind == wire.Stderr {
+			stream = exec.Stderr
+		}
+		if s := c.listener(); s != nil {
+			s.Output(stream, f.Body)
+		}
+	case wire.Taken:
+		if len(f.Body) != 4 || !c.taken(int(binary.BigEndian.Uint32(f.Body))) {
+			return errDisorder
+		}
+	case wire.Exited:
+		return c.exits(f)
+	case wire.Gone:
+		if c.stage != exited {
+			return errDisorder
+		}
+		c.box.forget(c.id)
+		c.endInput()
+		if s := c.listener(); s != nil {
+			s.Gone(nil)
+		}
+	default:
+		return fmt.Errorf("the agent sent a frame of kind %d", f.Kind)
+	}
+	return nil
+}
+
+func (c *Child) exits(f wire.Frame) error {
+	if c.stage != running {
+		return errDisorder
+	}
+	var body wire.ExitBody
+	if err := f.Decode(&body); err != nil {
+		return err
+	}
+	c.stage = exited
+	if s := c.listener(); s != nil {
+		s.Exited(body)
+	}
+	return nil
+}
+
+func refusal(r wire.RefusedBody) error {
+	switch {
+	case r.NoProgram:
+		return fmt.Errorf("%w: %s", ErrNoProgram, short(r.Error))
+	case r.NoDir:
+		return fmt.Errorf("%w: %s", ErrNoDir, short(r.Error))
+	}
+	return fmt.Errorf("it cannot be started: %s", short(r.Error))
+}
+
+// short bounds a text of the agent's.
+func short(s string) string {
+	const most = 1000
+	if len(s) > most {
+		return s[:most] + "..."
+	}
+	return s
+}

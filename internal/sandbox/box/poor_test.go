@@ -1,0 +1,81 @@
+//go:build linux
+
+package box_test
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+)
+
+// unprivileged starts agents as a user without rights, who has at most 400
+// processes whatever happens.
+func unprivileged(t testing.TB) host.Launcher {
+	t.Helper()
+	args := []string{agent.Name, "-processes", "400"}
+	if os.Getuid() != 0 {
+		return host.Launcher{Self: append([]string{"/proc/self/exe"}, args...)}
+	}
+	setpriv := needtest.Program(t, "setpriv")
+	dir, err := os.MkdirTemp("", "box")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	self := filepath.Join(dir, "agent")
+	if err := copyFile(self, "/proc/self/exe"); err != nil {
+		t.Fatal(err)
+	}
+	return host.Launcher{Self: append([]string{setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", self}, args...)}
+}
+
+func copyFile(to, from string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	if _, err := io.Copy(out, in); err != nil {
+		out.Close()
+		return err
+	}
+	return out.Close()
+}
+
+// A fork bomb is stopped although it multiplies faster than it is counted, and
+// does not hurt what runs next.
+func TestAForkBomb(t *testing.T) {
+	b := openWith(t, unprivileged(t), sandbox.Walls{})
+	for _, text := range []string{
+		`bomb() { bomb | bomb & }; bomb; sleep 1000`,
+		`bomb() { setsid sh -c "$0" & setsid sh -c "$0" & }; export bomb; f() { (f &) ; (f &) ; sleep 1000; }; f`,
+	} {
+		mark := token()
+		body := sh(text)
+		body.Argv = append(body.Argv, mark)
+		body.Limits.Processes = 64
+		s := run(t, b, body)
+		wait(t, "gone", s.gone)
+		t.Logf("%+v", s.exit)
+		if s.exit.Starved != "processes" {
+			t.Errorf("%+v", s.exit)
+		}
+		nobody(t, mark)
+		if s := run(t, b, sh("echo well")); s.stdout() != "well\n" {
+			t.Errorf("afterwards: %q %q", s.stdout(), s.stderr())
+		}
+	}
+}

@@ -1,0 +1,220 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+func word(w string) exec.Command { return exec.Command{Argv: []string{w}, Text: w} }
+
+func TestASandboxIsStartedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("kernel")
+		f.slow = make(chan struct{})
+		c := withFakes(t, Policy{}, nil, f)
+		var all sync.WaitGroup
+		for i := range 20 {
+			all.Go(func() {
+				ctx, cancel := context.WithCancel(as(t.Context(), "a", "s"))
+				defer cancel()
+				if i == 0 { // who came first gives up, and that is nobody else's business
+					time.AfterFunc(time.Second, cancel)
+				}
+				p, err := c.Start(ctx, word("ok"))
+				if i == 0 {
+					if !errors.Is(err, context.Canceled) {
+						t.Errorf("who gave up got %v", err)
+					}
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if s := p.Wait(ctx, exec.Until{}); s.State != exec.Exited || s.Tier != "kernel" {
+					t.Errorf("it is %+v", s)
+				}
+			})
+			synctest.Wait()
+		}
+		time.Sleep(2 * time.Second)
+		close(f.slow)
+		all.Wait()
+		if f.launched() != 1 {
+			t.Errorf("%d sandboxes were started", f.launched())
+		}
+	})
+}
+
+func TestWhoSharesASandbox(t *testing.T) {
+	for scope, want := range map[Scope]int{Session: 3, Agent: 2} {
+		t.Run(string(scope), func(t *testing.T) {
+			f := newFake("kernel")
+			c := withFakes(t, Policy{}, func(o *Options) { o.Scope = scope }, f)
+			for _, who := range [][2]string{{"ann", "one"}, {"ann", "two"}, {"ben", "one"}, {"ann", "one"}} {
+				run(as(t.Context(), who[0], who[1]), t, c, word("ok"))
+			}
+			if f.launched() != want {
+				t.Errorf("there were %d sandboxes, want %d", f.launched(), want)
+			}
+		})
+	}
+}
+
+func TestSandboxesEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("kernel")
+		secret := ".env"
+		c := withFakes(t, Policy{}, func(o *Options) {
+			o.Ground = func(context.Context) (sandbox.Ground, error) {
+				return sandbox.Ground{Dir: filepath.FromSlash("/w"), Hidden: []string{secret}}, nil
+			}
+		}, f)
+		ctx := as(t.Context(), "a", "s")
+		run(ctx, t, c, word("ok"))
+		time.Sleep(5 * time.Minute)
+		run(ctx, t, c, word("ok"))
+		time.Sleep(9 * time.Minute)
+		if f.launched() != 1 || f.links[0].closed() {
+			t.Fatal("a sandbox that is used was ended")
+		}
+		time.Sleep(2 * time.Minute)
+		if !f.links[0].closed() {
+			t.Fatal("a sandbox was left that nobody uses")
+		}
+		p := start(ctx, t, c, word("hang"))
+		time.Sleep(time.Hour)
+		if f.links[1].closed() {
+			t.Fatal("a sandbox was ended that has a command")
+		}
+		// The ground changes: new commands get new walls, the old one stays.
+		secret = ".npmrc"
+		run(ctx, t, c, word("ok"))
+		if f.launched() != 3 || f.links[1].closed() {
+			t.Fatalf("there were %d sandboxes", f.launched())
+		}
+		if got := f.walls[2].Hidden; !slices.Equal(got, []string{secret}) {
+			t.Errorf("hidden is %q", got)
+		}
+		if err := p.Remove(ctx); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !f.links[1].closed() || f.links[2].closed() {
+			t.Error("the old sandbox was to end with its command, and the new one not")
+		}
+	})
+}
+
+func TestOldSandboxesAreReplaced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("kernel")
+		c := withFakes(t, Policy{}, func(o *Options) { o.Age, o.Boxes = time.Hour, 2 }, f)
+		ctx := as(t.Context(), "a", "s")
+		for range 90 {
+			run(ctx, t, c, word("ok"))
+			time.Sleep(time.Minute)
+		}
+		if f.launched() != 2 {
+			t.Errorf("in 90 minutes there were %d sandboxes", f.launched())
+		}
+		start(ctx, t, c, word("hang"))
+		run(as(t.Context(), "b", "s"), t, c, word("ok"))
+		synctest.Wait()
+		start(as(t.Context(), "c", "s"), t, c, word("hang")) // takes the room of b's
+		_, err := c.Start(as(t.Context(), "d", "s"), word("ok"))
+		refused(t, err, tools.Busy, "in use")
+	})
+}
+
+// Whatever becomes of the far side, every call comes back, and the next one has
+// a sandbox again.
+func TestTheFarSideFails(t *testing.T) {
+	for _, how := range []string{"lost", "die", "junk", "deaf"} {
+		t.Run(how, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := newFake("kernel")
+				c := withFakes(t, Policy{}, nil, f)
+				ctx := as(t.Context(), "a", "s")
+				other := start(ctx, t, c, word("hang"))
+				cmd := word(how)
+				cmd.Timeout = time.Minute
+				p := start(ctx, t, c, cmd)
+				s := finish(ctx, t, p)
+				want := exec.Vanished
+				if how == "deaf" {
+					want = exec.TimedOut
+				}
+				if s.State != want {
+					t.Errorf("it is %+v", s)
+				}
+				if s := finish(ctx, t, other); s.State != exec.Vanished {
+					t.Errorf("another in the same sandbox is %+v", s)
+				}
+				if n := len(f.links[0].starts); n != 2 {
+					t.Errorf("%d commands were sent", n)
+				}
+				if out, s := run(ctx, t, c, word("ok")); out != "done\n" || f.launched() != 2 {
+					t.Errorf("the next one: %+v in sandbox %d", s, f.launched())
+				}
+			})
+		})
+	}
+}
+
+func TestKillsAgainstTheDeaf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFake("kernel")
+		c := withFakes(t, Policy{}, nil, f)
+		ctx := as(t.Context(), "a", "s")
+		p := start(ctx, t, c, word("deaf"))
+		begun := time.Now()
+		if err := p.Kill(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took != killLimit {
+			t.Errorf("it took %s", took)
+		}
+		if s := p.Status(); s.State != exec.Killed {
+			t.Errorf("it is %+v", s)
+		}
+	})
+}
+
+func TestWhatIsKeptGrowsOld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := withFakes(t, Policy{}, nil, newFake("kernel"))
+		ctx := as(t.Context(), "a", "s")
+		done, running := start(ctx, t, c, word("ok")), start(ctx, t, c, word("hang"))
+		if err := errors.Join(done.Keep(ctx, false), running.Keep(ctx, false)); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(29 * time.Minute)
+		if _, err := c.Process(ctx, done.Status().ID); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(2 * time.Minute)
+		_, err := c.Process(ctx, done.Status().ID)
+		refused(t, err, tools.NotFound, "no process")
+		if _, err := c.Process(ctx, running.Status().ID); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStarved(t *testing.T) {
+	c := withFakes(t, Policy{}, nil, newFake("kernel"))
+	if _, s := run(caller(t), t, c, word("starve")); s.State != exec.Starved || s.Why != "it took more than 512 MiB of memory" {
+		t.Errorf("it is %+v", s)
+	}
+}

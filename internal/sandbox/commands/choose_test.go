@@ -1,0 +1,159 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+func TestWhichWalls(t *testing.T) {
+	works := sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files}}
+	strong := sandbox.Finding{Works: true, Holds: []sandbox.Promise{sandbox.Files, sandbox.Memory}}
+	broken := sandbox.Finding{Text: "no engine answers", Advice: "start it"}
+	memory := []sandbox.Promise{sandbox.Memory}
+	tests := []struct {
+		name           string
+		policy         Policy
+		docker, kernel sandbox.Finding
+		tier, note     string
+		says           string
+	}{
+		{"the strongest", Policy{}, works, works, "docker", "", ""},
+		{"the next", Policy{Mode: Auto}, broken, works, "kernel", "docker: no engine answers", ""},
+		{"what is required", Policy{Require: memory}, works, strong, "kernel", `docker: it cannot keep the promise "memory" that this profile requires`, ""},
+		{"never the host", Policy{Mode: Auto}, broken, broken, "", "", "doctor"},
+		{"nobody keeps it", Policy{Require: memory}, works, works, "", "", "memory"},
+		{"fixed", Policy{Mode: Kernel}, works, works, "kernel", "", ""},
+		{"fixed never falls back", Policy{Mode: Docker}, broken, works, "", "", "start it"},
+		{"fixed and required", Policy{Mode: Docker, Require: memory}, works, strong, "", "", "memory"},
+		{"the host when it is wanted", Policy{Mode: Host}, works, works, "host", "", ""},
+		{"the host keeps nothing", Policy{Mode: Host, Require: memory}, works, works, "", "", "memory"},
+		{"none", Policy{Mode: Off}, works, works, "", "", "no commands"},
+		{"not there", Policy{Mode: "vm"}, works, works, "", "", "vm"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			docker, kernel, host := newFake("docker"), newFake("kernel"), newFake("host")
+			docker.finds(tt.docker)
+			kernel.finds(tt.kernel)
+			host.finds(sandbox.Finding{Works: true})
+			c := withFakes(t, tt.policy, nil, docker, kernel, host)
+			s, err := c.Site(caller(t), "")
+			if tt.says != "" {
+				refused(t, err, tools.Unavailable, tt.says)
+				_, err = c.Start(caller(t), word("ok"))
+				refused(t, err, tools.Unavailable, tt.says)
+				return
+			}
+			if err != nil || s.Tier != tt.tier || s.Note != tt.note || s.Sealed != (tt.tier != "host") {
+				t.Errorf("got %+v, %v", s, err)
+			}
+			if _, ended := run(caller(t), t, c, word("ok")); ended.Tier != tt.tier || ended.Note != tt.note {
+				t.Errorf("it ran as %+v", ended)
+			}
+		})
+	}
+}
+
+func TestProbesAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		docker, kernel := newFake("docker"), newFake("kernel")
+		docker.finds(sandbox.Finding{Text: "not yet"})
+		c := withFakes(t, Policy{}, nil, docker, kernel)
+		tier := func() string {
+			s, err := c.Site(as(t.Context(), "a", "s"), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			return s.Tier
+		}
+		for range 10 {
+			if tier() != "kernel" {
+				t.Error("docker does not work")
+			}
+		}
+		docker.finds(sandbox.Finding{Works: true})
+		time.Sleep(50 * time.Second)
+		if tier() != "kernel" || docker.probes != 1 || kernel.probes != 1 {
+			t.Errorf("there were %d and %d probes", docker.probes, kernel.probes)
+		}
+		time.Sleep(20 * time.Second)
+		if tier() != "docker" || docker.probes != 2 {
+			t.Errorf("after a minute there were %d probes", docker.probes)
+		}
+		// A start that fails puts what was found into doubt, and never goes elsewhere by itself.
+		docker.fails = errors.New("the engine is gone")
+		docker.finds(sandbox.Finding{Text: "gone"})
+		_, err := c.Start(as(t.Context(), "a", "s"), word("ok"))
+		refused(t, err, tools.Unavailable, "docker sandbox did not start")
+		if tier() != "kernel" {
+			t.Error("docker has failed")
+		}
+	})
+}
+
+func TestSealedSites(t *testing.T) {
+	f := newFake("docker")
+	ws, other := filepath.FromSlash("/w"), filepath.FromSlash("/x/data")
+	opened, stopped := []string{}, 0
+	c := withFakes(t, Policy{Network: true}, func(o *Options) {
+		o.ExtraRead, o.ExtraWrite = []string{other}, []string{filepath.FromSlash("/y/data")}
+		o.Dir = func(_ context.Context, path string) (string, string, error) {
+			if path == "data" {
+				return filepath.Join(other, "deep"), "3:4", nil
+			}
+			if path == "elsewhere" {
+				return filepath.FromSlash("/elsewhere"), "", nil
+			}
+			return ws, "", nil
+		}
+		o.Proxy = func(_ context.Context, c tools.Caller, hosts []string) (string, func(), error) {
+			opened = append(opened, c.Agent)
+			opened = append(opened, hosts...)
+			return "/socket", func() { stopped++ }, nil
+		}
+	}, f)
+	ctx := caller(t)
+	s, err := c.Site(ctx, "data")
+	if err != nil || s.Dir != "/roots/data/deep" || s.Inode != "3:4" || !s.Network || s.Home != "/home" || s.Limit != 300*time.Second {
+		t.Errorf("the site is %+v, %v", s, err)
+	}
+	if !slices.Equal(s.Roots, []string{"/workspace", "/roots/data-2"}) {
+		t.Errorf("commands may write to %q", s.Roots)
+	}
+	if path, id := s.Find("sh"); path != "" || id != "" {
+		t.Errorf("in a container sh is %q %q", path, id)
+	}
+	_, err = c.Site(ctx, "elsewhere")
+	refused(t, err, tools.Refused, "cannot see")
+	cmd := word("ok")
+	cmd.Dir = "data"
+	run(ctx, t, c, cmd)
+	body := <-f.links[0].starts
+	for _, want := range []string{"HTTPS_PROXY=" + proxyURL, "HOME=/home", "USER=sandbox", "TMPDIR=/tmp", "PATH=" + usualPath} {
+		if !slices.Contains(body.Env, want) {
+			t.Errorf("%s is not in %q", want, body.Env)
+		}
+	}
+	if body.Dir != "/roots/data/deep" || f.walls[0].Proxy != "/socket" || f.walls[0].Open || f.walls[0].Owner != "a/" {
+		t.Errorf("it starts in %q behind %+v", body.Dir, f.walls[0])
+	}
+	cmd = exec.Command{Argv: []string{"/p/gh"}, Apart: &exec.Apart{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
+	p := start(ctx, t, c, cmd)
+	finish(ctx, t, p)
+	body = <-f.links[1].starts
+	if body.Argv[0] != "/roots/gh" || !slices.Contains(body.Env, "K=/roots/credentials/K") || !slices.Equal(opened, []string{"a", "a", "h:1"}) {
+		t.Errorf("apart it starts %q with %q and %q", body.Argv, body.Env, opened)
+	}
+	if err := p.Remove(ctx); err != nil || stopped != 1 {
+		t.Errorf("%d proxies were stopped (%v)", stopped, err)
+	}
+}

@@ -1,0 +1,120 @@
+// Package commands decides who gets which walls, and keeps what was started
+// behind them.
+//
+// It knows callers: which sandbox their profile asks for, what of the file
+// system is theirs, which of them share a sandbox (never two principals), and
+// which process was left to whom. It keeps sandboxes warm, replaces those that
+// were lost, and ends what nobody needs. It does not know how walls are built
+// (the launchers do), how a process is run (agent, by way of box), or what a
+// command means (tools/exec does).
+//
+// Begin with [Commands.Start], and read place.go for where a command runs,
+// cell.go for the walls around it, and process.go for what becomes of it.
+package commands
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// closeLimit bounds how long Close waits.
+const closeLimit = 10 * time.Second
+
+// Commands runs commands for callers.
+type Commands struct {
+	o       Options
+	walls   []*wall
+	spool   *spool
+	life    context.Context // ends with Close
+	stop    context.CancelFunc
+	working sync.WaitGroup // what goes on in the background
+
+	mu      sync.Mutex
+	closed  bool
+	armed   bool
+	sweeper *time.Timer
+	numbers uint64
+	warm    map[cellKey]*cell // those that take commands
+	cells   map[*cell]bool    // all that have not ended
+	running map[*process]bool // all of which something still runs
+	kept    map[string]*process
+	grounds map[owner]*cached[surveyed]
+}
+
+var _ exec.Commands = (*Commands)(nil)
+
+// New returns commands that nobody has given yet. They have to be closed.
+func New(o Options) (*Commands, error) {
+	o, err := o.complete()
+	if err != nil {
+		return nil, err
+	}
+	files, err := openSpool(o.Spool, o.Background.Total)
+	if err != nil {
+		return nil, err
+	}
+	c := &Commands{
+		o: o, spool: files,
+		warm: map[cellKey]*cell{}, cells: map[*cell]bool{}, running: map[*process]bool{},
+		kept: map[string]*process{}, grounds: map[owner]*cached[surveyed]{},
+	}
+	for _, l := range o.Launchers {
+		c.walls = append(c.walls, &wall{Launcher: l, found: newCached[sandbox.Finding]()})
+	}
+	c.life, c.stop = context.WithCancel(context.Background())
+	return c, nil
+}
+
+func errClosed() error {
+	return tools.Errorf(tools.Unavailable, "the server is shutting down").Try("try again when it is back")
+}
+
+// Close ends all commands and waits until they are gone, but not for ever.
+func (c *Commands) Close() error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return nil
+	}
+	c.closed = true
+	if c.sweeper != nil {
+		c.sweeper.Stop()
+	}
+	for n := range c.cells {
+		c.end(n)
+	}
+	c.mu.Unlock()
+	c.stop()
+	done := make(chan struct{})
+	go func() {
+		c.working.Wait()
+		close(done)
+	}()
+	late := time.NewTimer(closeLimit)
+	defer late.Stop()
+	var err error
+	select {
+	case <-done:
+	case <-late.C:
+		err = errors.New("some sandboxes did not end in time")
+	}
+	return errors.Join(err, c.spool.close())
+}
+
+// Findings says of each launcher whether it works here, for those who look
+// after the server.
+func (c *Commands) Findings(ctx context.Context) map[string]sandbox.Finding {
+	all := map[string]sandbox.Finding{}
+	for _, w := range c.walls {
+		if f, err := w.finding(ctx); err == nil {
+			all[w.Name()] = f
+		}
+	}
+	return all
+}

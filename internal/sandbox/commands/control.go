@@ -1,0 +1,78 @@
+package commands
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// killLimit is when the sandbox of something that does not die is ended.
+const killLimit = 3 * time.Second
+
+// Kill ends the process and everything that it has started, and waits for that
+// as long as ctx does.
+func (p *process) Kill(ctx context.Context) error {
+	p.mu.Lock()
+	if p.gone {
+		p.mu.Unlock()
+		return nil
+	}
+	if !p.ended && p.wanted == "" {
+		p.wanted = exec.Killed
+	}
+	if p.force == nil {
+		p.force = time.AfterFunc(killLimit, func() { p.c.end(p.cell) })
+	}
+	child := p.child
+	p.mu.Unlock()
+	if child != nil {
+		if err := child.Kill(); err != nil {
+			p.c.end(p.cell) // nobody is there to tell
+		}
+	}
+	select {
+	case <-p.over:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Write puts data into the process's stdin, and closes that when end is true.
+func (p *process) Write(ctx context.Context, data []byte, end bool) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if len(data) > maxInput {
+		return tools.Errorf(tools.TooLarge, "the input has %d bytes, the most is %d", len(data), maxInput).
+			Try("write it to a file, and have the command read that")
+	}
+	p.mu.Lock()
+	ended, open := p.ended, p.open
+	p.quiet, p.prompt = time.Now(), false
+	if end {
+		p.open = false
+	}
+	p.mu.Unlock()
+	if ended {
+		return tools.Errorf(tools.Conflict, "the command has ended").Try("read what it wrote with process log")
+	}
+	if !open {
+		return tools.Errorf(tools.Conflict, "nothing reads stdin: it was not opened, or is closed").
+			Try("start the command again, in the background and with tty")
+	}
+	err := p.child.Input(ctx, data)
+	if err == nil && end {
+		err = p.child.EndInput()
+	}
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return tools.Errorf(tools.Busy, "the command does not read its stdin").
+			Try("see with process poll what it is doing; part of the input waits for it")
+	}
+	return tools.Errorf(tools.Conflict, "the command takes no more input").Try("see with process poll how it is").Because(err)
+}

@@ -1,0 +1,308 @@
+//go:build unix
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+func TestRunsOnTheHost(t *testing.T) {
+	t.Setenv("OF_THE_SERVER", "secret")
+	t.Setenv("LC_ALL", "C")
+	c := newCommands(t, func(o *Options) { o.Environ = []string{"EXTRA=yes", "LANG=xx"} })
+	tests := []struct {
+		name    string
+		cmd     exec.Command
+		out     string
+		errText string
+		code    int
+	}{
+		{"output", sh("echo hello; echo oops >&2; exit 3"), "hello\n", "oops\n", 3},
+		{"no shell", exec.Command{Argv: []string{"echo", "$HOME;", "a  b"}}, "$HOME; a  b\n", "", 0},
+		{"nothing is inherited", sh("echo ${OF_THE_SERVER-none} $EXTRA $LANG $LC_ALL $TERM"), "none yes xx C dumb\n", "", 0},
+		{"own variables", exec.Command{Argv: []string{"/bin/sh", "-c", "echo $A $EXTRA"}, Env: []string{"A=1", "EXTRA=no"}}, "1 no\n", "", 0},
+		{"no stdin", sh("cat; echo end"), "end\n", "", 0},
+		{"stdin", exec.Command{Argv: []string{"cat"}, Stdin: []byte("given")}, "given", "", 0},
+		{"one stream", exec.Command{Argv: []string{"/bin/sh", "-c", "echo a; echo b >&2; echo c"}, Merge: true}, "a\nb\nc\n", "", 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx := caller(t)
+			p := start(ctx, t, c, tt.cmd)
+			s := finish(ctx, t, p)
+			if s.State != exec.Exited || s.Code != tt.code || text(t, p.Log(exec.Stdout)) != tt.out || text(t, p.Log(exec.Stderr)) != tt.errText {
+				t.Errorf("got %+v, stdout %q, stderr %q", s, text(t, p.Log(exec.Stdout)), text(t, p.Log(exec.Stderr)))
+			}
+			if s.Tier != "host" || !strings.HasPrefix(s.ID, "p_") || s.Text != tt.cmd.Text {
+				t.Errorf("the status is %+v", s)
+			}
+		})
+	}
+	if len(c.cells) != 1 {
+		t.Errorf("there are %d sandboxes for one session", len(c.cells))
+	}
+}
+
+func TestDirectories(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	ground, err := c.o.Ground(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(ground.Dir, "sub"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command{Argv: []string{"pwd"}, Dir: "sub"}
+	if out, _ := run(ctx, t, c, cmd); out != filepath.Join(ground.Dir, "sub")+"\n" {
+		t.Errorf("the directory is %q", out)
+	}
+	cmd.Dir = "gone"
+	_, err = c.Start(ctx, cmd)
+	if !errors.As(err, new(*tools.Error)) {
+		t.Errorf("a directory that is not there gives %v", err)
+	}
+}
+
+func TestRefusesWhatCannotBeStarted(t *testing.T) {
+	c := newCommands(t)
+	tests := []struct {
+		name string
+		cmd  exec.Command
+		kind tools.Kind
+		says string
+	}{
+		{"nothing", exec.Command{}, tools.Invalid, "no command"},
+		{"no program", exec.Command{Argv: []string{"no-such-program"}}, tools.NotFound, `"no-such-program"`},
+		{"zero byte", exec.Command{Argv: []string{"echo", "a\x00b"}}, tools.Invalid, "zero byte"},
+		{"bad variable", exec.Command{Argv: []string{"echo"}, Env: []string{"=x"}}, tools.Invalid, "NAME=value"},
+		{"too long", exec.Command{Argv: []string{"echo", strings.Repeat("x", maxWords)}}, tools.TooLarge, "file"},
+		{"long stdin", exec.Command{Argv: []string{"cat"}, Stdin: make([]byte, maxInput+1)}, tools.TooLarge, "file"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := c.Start(caller(t), tt.cmd)
+			refused(t, err, tt.kind, tt.says)
+		})
+	}
+	if len(c.running) != 0 {
+		t.Errorf("%d commands count as running", len(c.running))
+	}
+	_, err := c.Start(t.Context(), sh("true"))
+	refused(t, err, tools.Refused, "nobody")
+}
+
+func TestTimeAndKills(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	slow := sh("echo begun; sleep 1000")
+	slow.Timeout = 300 * time.Millisecond
+	out, s := run(ctx, t, c, slow)
+	if s.State != exec.TimedOut || out != "begun\n" {
+		t.Errorf("a command that takes too long ends as %+v with %q", s, out)
+	}
+	p := start(ctx, t, c, sh("trap '' TERM; echo begun; sleep 1000 & sleep 1000"))
+	if s := p.Wait(ctx, exec.Until{Pattern: "^begun$"}); s.Matched != "begun" || s.State != exec.Running {
+		t.Fatalf("waiting for a line gives %+v", s)
+	}
+	if err := p.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s := p.Status(); s.State != exec.Killed || s.Left != 0 {
+		t.Errorf("a killed command is %+v", s)
+	}
+	if err := p.Kill(ctx); err != nil {
+		t.Errorf("killing what is gone: %v", err)
+	}
+}
+
+func TestChildrenThatGoOn(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	p := start(ctx, t, c, sh("sleep 1000 & echo $!"))
+	if s := finish(ctx, t, p); s.State != exec.Exited || s.Left != 1 {
+		t.Fatalf("a command with a child is %+v", s)
+	}
+	if err := p.Keep(ctx, false); err != nil {
+		t.Fatal(err)
+	}
+	found, err := c.Process(ctx, p.Status().ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := found.Status(); s.Left != 1 {
+		t.Errorf("later it is %+v", s)
+	}
+	if err := found.Kill(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s := found.Status(); s.State != exec.Exited || s.Left != 0 {
+		t.Errorf("after the kill it is %+v", s)
+	}
+}
+
+func TestTalkingToACommand(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	p := start(ctx, t, c, exec.Command{Argv: []string{"/bin/sh", "-c", `printf "name? "; read n; echo "hello $n"; cat`}, Open: true})
+	if s := p.Wait(ctx, exec.Until{Pattern: `name\? $`}); s.Matched != "name? " {
+		t.Fatalf("an unfinished line is not found: %+v", s)
+	}
+	if err := p.Write(ctx, []byte("you\n"), false); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait(ctx, exec.Until{Pattern: "hello you"})
+	if err := p.Write(ctx, []byte("rest"), true); err != nil {
+		t.Fatal(err)
+	}
+	if s := finish(ctx, t, p); s.Code != 0 || text(t, p.Log(exec.Stdout)) != "name? hello you\nrest" {
+		t.Errorf("the end is %+v with %q", s, text(t, p.Log(exec.Stdout)))
+	}
+	refused(t, p.Write(ctx, []byte("x"), false), tools.Conflict, "has ended")
+	silent := start(ctx, t, c, sh("sleep 1000"))
+	refused(t, silent.Write(ctx, []byte("x"), false), tools.Conflict, "stdin")
+	if s := silent.Wait(ctx, exec.Until{Idle: 50 * time.Millisecond}); !s.WasIdle || s.State != exec.Running {
+		t.Errorf("waiting for silence gives %+v", s)
+	}
+	deaf := start(ctx, t, c, exec.Command{Argv: []string{"sleep", "1000"}, Open: true})
+	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+	defer cancel()
+	var err error
+	for range 8 {
+		if err = deaf.Write(short, make([]byte, maxInput/2), false); err != nil {
+			break
+		}
+	}
+	refused(t, err, tools.Busy, "does not read")
+}
+
+// A sandbox that is lost is replaced; what was lost with it is not run again.
+func TestALostSandbox(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	p := start(ctx, t, c, sh("echo begun; sleep 1000"))
+	p.Wait(ctx, exec.Until{Pattern: "begun"})
+	if err := syscall.Kill(p.cell.box.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	s := finish(ctx, t, p)
+	if s.State != exec.Vanished || s.Why == "" || text(t, p.Log(exec.Stdout)) != "begun\n" {
+		t.Errorf("it ends as %+v", s)
+	}
+	if out, s := run(ctx, t, c, sh("echo again")); out != "again\n" {
+		t.Errorf("the next one: %q %+v", out, s)
+	}
+}
+
+func TestManyAtOnce(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	var all sync.WaitGroup
+	for range 50 {
+		all.Go(func() {
+			if out, s := run(ctx, t, c, sh("echo one; sleep 0.01; echo two")); out != "one\ntwo\n" || s.State != exec.Exited {
+				t.Errorf("%q %+v", out, s)
+			}
+		})
+	}
+	all.Wait()
+	if len(c.cells) != 1 {
+		t.Errorf("there are %d sandboxes", len(c.cells))
+	}
+}
+
+func TestCancelStorm(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	var all sync.WaitGroup
+	for i := range 60 {
+		all.Go(func() {
+			short, cancel := context.WithTimeout(ctx, time.Duration(i)*time.Millisecond)
+			defer cancel()
+			p, err := c.Start(short, sh("sleep 1000"))
+			if err != nil {
+				return
+			}
+			p.Wait(short, exec.Until{})
+			if err := p.Remove(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if out, s := run(ctx, t, c, sh("echo still")); out != "still\n" {
+		t.Errorf("afterwards: %q %+v", out, s)
+	}
+	for n := range c.cells {
+		if n.busy > 1 {
+			t.Errorf("the sandbox counts %d commands", n.busy)
+		}
+	}
+}
+
+func TestCloseWhileBusy(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	var all sync.WaitGroup
+	for i := range 20 {
+		p := start(ctx, t, c, sh("trap '' TERM; echo ready; sleep 1000 & wait"))
+		p.Wait(ctx, exec.Until{Pattern: "ready"})
+		all.Go(func() {
+			if i%2 == 0 {
+				_ = p.Remove(ctx)
+			}
+			if s := p.Wait(ctx, exec.Until{}); s.State == exec.Running {
+				t.Errorf("it is %+v", s)
+			}
+		})
+	}
+	for range 10 {
+		all.Go(func() { _, _ = c.Start(ctx, sh("sleep 1000")) })
+	}
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	all.Wait()
+	_, err := c.Start(ctx, sh("true"))
+	refused(t, err, tools.Unavailable, "shutting down")
+	if len(c.cells)+len(c.running) != 0 {
+		t.Errorf("after the end there are %d sandboxes and %d commands", len(c.cells), len(c.running))
+	}
+	if _, err := os.Lstat(c.spool.dir); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the spool is still there: %v", err)
+	}
+}
+
+func TestSomebodyWatches(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	var seen strings.Builder
+	cmd := sh("echo one; echo two >&2; sleep 0.05; echo three")
+	cmd.Watch = func(_ exec.Stream, data []byte) { seen.Write(data) }
+	finish(ctx, t, start(ctx, t, c, cmd))
+	if got := seen.String(); len(got) != len("one\ntwo\nthree\n") || !strings.HasSuffix(got, "three\n") {
+		t.Errorf("the watcher saw %q", got)
+	}
+	// One that never returns holds up nobody but itself.
+	stuck := make(chan struct{})
+	defer close(stuck)
+	cmd.Watch = func(exec.Stream, []byte) { <-stuck }
+	p := start(ctx, t, c, cmd)
+	if out, _ := run(ctx, t, c, sh("echo other")); out != "other\n" {
+		t.Errorf("another command gives %q", out)
+	}
+	if s := finish(ctx, t, p); s.State != exec.Exited {
+		t.Errorf("the watched one ends as %+v", s)
+	}
+}

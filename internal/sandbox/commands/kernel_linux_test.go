@@ -1,0 +1,81 @@
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// Behind real walls a command sees its own ground, what the operator adds, and
+// the credentials that are for it alone.
+func TestBehindTheKernelsWalls(t *testing.T) {
+	launcher := &kernel.Launcher{}
+	if f := launcher.Probe(t.Context()); !f.Works {
+		needtest.Lacking(t, "kernel sandbox", f.Text)
+	}
+	extra, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for dir := extra; dir != "/tmp" && dir != "/"; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(extra, "file"), []byte("extra\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	c := newCommands(t, func(o *Options) {
+		o.Launchers = []sandbox.Launcher{launcher}
+		o.Mode = func(tools.Caller) Policy { return Policy{} }
+		o.ExtraRead = []string{extra}
+	})
+	ctx := caller(t)
+	s, err := c.Site(ctx, "")
+	if err != nil || s.Tier != "kernel" || !s.Sealed || s.Network || len(s.Roots) != 1 || s.Roots[0] != s.Dir {
+		t.Fatalf("the site is %+v, %v", s, err)
+	}
+	if path, id := s.Find("sh"); path == "" || id == "" {
+		t.Errorf("sh is %q %q", path, id)
+	}
+	canary := filepath.Join(c.spool.dir, "canary")
+	if err := os.WriteFile(canary, []byte("canary"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if path, id := s.Find(canary); id != "" || s.File(canary) != "" {
+		t.Errorf("what is outside is found as %q", path)
+	}
+	text := `echo mine > file && cat file; cat ` + extra + `/file; (echo x > ` + extra + `/file) 2>/dev/null || echo locked; cat ` + canary + ` 2>/dev/null || echo hidden; cd && pwd`
+	if out, _ := run(ctx, t, c, sh(text)); out != "mine\nextra\nlocked\nhidden\n"+s.Home+"\n" {
+		t.Errorf("it wrote %q", out)
+	}
+	program, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(ctx, t, c, exec.Command{
+		Argv: []string{program, "-c", `cat "$KEY"; echo $TOKEN; ls "$HOME" | wc -l`},
+		Apart: &exec.Apart{
+			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
+		},
+	})
+	finish(ctx, t, p)
+	if out := readAll(t, p); strings.Join(strings.Fields(out), " ") != "k3y s3cret 0" {
+		t.Errorf("apart it wrote %q", out)
+	}
+	if err := p.Remove(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func readAll(t *testing.T, p *process) string {
+	t.Helper()
+	return text(t, p.Log(exec.Stdout)) + text(t, p.Log(exec.Stderr))
+}

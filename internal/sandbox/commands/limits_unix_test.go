@@ -1,0 +1,171 @@
+//go:build unix
+
+package commands
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	osexec "os/exec"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// A gigabyte of output, in lines and without, takes no more memory than a
+// little of it, and others are served meanwhile.
+func TestFloods(t *testing.T) {
+	if testing.Short() {
+		t.Skip("a gigabyte takes a while")
+	}
+	const flood = 1 << 30
+	for name, source := range map[string]string{"lines": "yes 'a line that is not very long'", "no lines": "cat /dev/zero"} {
+		t.Run(name, func(t *testing.T) {
+			c := newCommands(t)
+			ctx := caller(t)
+			run(ctx, t, c, sh("true"))
+			before := memory()
+			p := start(ctx, t, c, sh(source+" | head -c 1073741824; echo; echo the end"))
+			most, others := int64(0), 0
+			for p.Status().State == exec.Running {
+				if out, _ := run(ctx, t, c, sh("echo other")); out != "other\n" {
+					t.Fatalf("another command gives %q", out)
+				}
+				others++
+				most = max(most, memory()-before)
+			}
+			s := p.Status()
+			if s.State != exec.Exited || p.Log(exec.Stdout).Size() != flood+int64(len("\nthe end\n")) {
+				t.Fatalf("it is %+v with %d bytes", s, p.Log(exec.Stdout).Size())
+			}
+			end := make([]byte, 9)
+			if _, err := p.Log(exec.Stdout).ReadAt(end, flood); err != nil || string(end) != "\nthe end\n" {
+				t.Errorf("the end is %q, %v", end, err)
+			}
+			from, to := p.Log(exec.Stdout).Gap()
+			t.Logf("in %s, %d others ran meanwhile, %d KiB more memory, %d MiB kept", s.Took, others, most>>10, (flood-(to-from))>>20)
+			if most > 16<<20 {
+				t.Errorf("it took %d KiB more memory", most>>10)
+			}
+			if others == 0 {
+				t.Error("nobody else was served")
+			}
+			if s := p.Wait(ctx, exec.Until{Pattern: "^the end$"}); s.Matched != "the end" {
+				t.Errorf("the last line is not found: %+v", s)
+			}
+		})
+	}
+}
+
+// memory is what this program has from the system.
+func memory() int64 {
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.Sys - m.HeapReleased)
+}
+
+func TestAFullDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		needtest.Lacking(t, "root", "only root can mount a small file system")
+	}
+	disk := t.TempDir()
+	if out, err := osexec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=0700", "tmpfs", disk).CombinedOutput(); err != nil {
+		needtest.Lacking(t, "mount", "no file system can be mounted here: "+string(out))
+	}
+	t.Cleanup(func() {
+		if out, err := osexec.Command("umount", "-l", disk).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, out)
+		}
+	})
+	c := newCommands(t, func(o *Options) { o.Spool = filepath.Join(disk, "spool") })
+	ctx := caller(t)
+	p := start(ctx, t, c, sh("echo begin; head -c 5000000 /dev/zero | tr '\\0' x; echo end"))
+	s := finish(ctx, t, p)
+	l := p.Log(exec.Stdout)
+	if s.State != exec.Exited || s.Code != 0 || l.Size() != 5000000+10 || !strings.Contains(s.Why, "disk") {
+		t.Errorf("it is %+v with %d bytes", s, l.Size())
+	}
+	from, to := l.Gap()
+	if from < 500<<10 || l.Size()-to < memoryLog {
+		t.Errorf("from %d to %d of %d is gone", from, to, l.Size())
+	}
+	head, tail := make([]byte, 6), make([]byte, 4)
+	if _, err := l.ReadAt(head, 0); err != nil || string(head) != "begin\n" {
+		t.Errorf("the head is %q, %v", head, err)
+	}
+	if _, err := l.ReadAt(tail, l.Size()-4); err != nil || string(tail) != "end\n" {
+		t.Errorf("the tail is %q, %v", tail, err)
+	}
+	if err := p.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if out, s := run(ctx, t, c, sh("head -c 200000 /dev/zero | wc -c")); strings.TrimSpace(out) != "200000" || s.Why != "" {
+		t.Errorf("afterwards: %q %+v", out, s)
+	}
+}
+
+// What is not needed any more is given back.
+func TestNothingLeaks(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	once := func() {
+		for range 20 {
+			p := start(ctx, t, c, sh("head -c 100000 /dev/zero; sleep 1000 >/dev/null 2>&1 & true"))
+			finish(ctx, t, p)
+			if err := p.Remove(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	once()
+	files, routines := descriptors(t), runtime.NumGoroutine()
+	once()
+	if now := descriptors(t); now > files+2 {
+		t.Errorf("%d files were open, now %d are", files, now)
+	}
+	if now := runtime.NumGoroutine(); now > routines+2 {
+		buf := make([]byte, 1<<16)
+		t.Errorf("there were %d goroutines, now %d: %s", routines, now, buf[:runtime.Stack(buf, true)])
+	}
+	if c.spool.used != 0 || len(c.running) != 0 {
+		t.Errorf("%d bytes and %d commands are still counted", c.spool.used, len(c.running))
+	}
+}
+
+func descriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		needtest.Lacking(t, "/dev/fd", err.Error())
+	}
+	return len(entries)
+}
+
+func BenchmarkTrue(b *testing.B) {
+	path := needtest.Program(b, "true")
+	b.Run("bare", func(b *testing.B) {
+		for b.Loop() {
+			if err := osexec.Command(path).Run(); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("host", func(b *testing.B) {
+		c := newCommands(b)
+		ctx := as(b.Context(), "a", "s")
+		run(ctx, b, c, sh("true"))
+		b.ReportAllocs()
+		for b.Loop() {
+			p, err := c.Start(ctx, exec.Command{Argv: []string{path}})
+			if err != nil {
+				b.Fatal(err)
+			}
+			if s := p.Wait(ctx, exec.Until{}); s.Code != 0 || s.State != exec.Exited {
+				b.Fatal(s)
+			}
+		}
+	})
+}

@@ -1,0 +1,171 @@
+package commands
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func testSpool(t testing.TB, most int64) *spool {
+	t.Helper()
+	s, err := openSpool(filepath.Join(t.TempDir(), "spool"), most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// compare checks a log against all that was written to it.
+func compare(t *testing.T, l *log, all []byte) {
+	t.Helper()
+	if l.Size() != int64(len(all)) {
+		t.Fatalf("the log says %d bytes, %d were written", l.Size(), len(all))
+	}
+	from, to := l.Gap()
+	if from > to || to > int64(len(all)) {
+		t.Fatalf("the gap is %d to %d of %d bytes", from, to, len(all))
+	}
+	if from < to && (from < memoryLog/2 || int64(len(all))-to < memoryLog) {
+		t.Fatalf("of %d bytes all from %d to %d are gone: that leaves less than memory holds", len(all), from, to)
+	}
+	buf := make([]byte, 10_000)
+	for offset := int64(0); offset <= int64(len(all)); offset += 1 + rand.Int64N(20_000) {
+		n, err := l.ReadAt(buf, offset)
+		if !bytes.Equal(buf[:n], all[offset:offset+int64(n)]) {
+			t.Fatalf("%d bytes at %d are not what was written", n, offset)
+		}
+		end := offset + int64(n)
+		switch {
+		case n == len(buf) && err == nil:
+		case errors.Is(err, io.EOF) && end == int64(len(all)):
+		case errors.Is(err, io.ErrNoProgress) && end >= from && end < to:
+		default:
+			t.Fatalf("reading at %d of %d with a gap from %d to %d gives %d bytes and %v", offset, len(all), from, to, n, err)
+		}
+		if offset < from && end < min(from, offset+int64(len(buf))) || offset >= to && end < min(int64(len(all)), offset+int64(len(buf))) {
+			t.Fatalf("reading at %d gives %d bytes only", offset, n)
+		}
+	}
+}
+
+// write writes random pieces and returns all of them.
+func writeRandom(l *log, seed uint64, total, piece int) []byte {
+	source := rand.New(rand.NewPCG(seed, 1))
+	all := make([]byte, total)
+	for i := range all {
+		all[i] = byte(source.UintN(256))
+	}
+	for rest := all; len(rest) > 0; {
+		n := min(len(rest), 1+source.IntN(piece))
+		l.write(rest[:n])
+		rest = rest[n:]
+	}
+	return all
+}
+
+func TestLogKeepsHeadAndTail(t *testing.T) {
+	const budget = 256 << 10
+	for _, total := range []int{0, 1, memoryLog - 1, memoryLog, memoryLog + 1, 128 << 10, 200 << 10, 256 << 10, 256<<10 + 1, 300 << 10, 1 << 20, 3<<20 + 17} {
+		for _, piece := range []int{100, 32 << 10, 200 << 10} {
+			l := newLog(testSpool(t, 1<<30), budget)
+			all := writeRandom(l, uint64(total+piece), total, piece)
+			compare(t, l, all)
+			if from, to := l.Gap(); int64(total)-(to-from) != int64(min(total, budget)) {
+				t.Errorf("of %d bytes %d are gone: the budget is %d", total, to-from, budget)
+			}
+			if l.short() {
+				t.Error("the log says that the disk was full")
+			}
+		}
+	}
+}
+
+// Where the disk gives no more the head stays, and the tail is in memory.
+func TestLogLivesWithAFullDisk(t *testing.T) {
+	for _, disk := range []int64{0, 1, memoryLog, memoryLog + 100, 100 << 10, 128 << 10, 200 << 10} {
+		for _, total := range []int{10, memoryLog, memoryLog + 1, 150 << 10, 190 << 10, 2 << 20} {
+			l := newLog(testSpool(t, disk), 256<<10)
+			all := writeRandom(l, uint64(disk)+uint64(total), total, 20_000)
+			compare(t, l, all)
+			from, to := l.Gap()
+			if l.short() != (from < to) {
+				t.Errorf("with %d bytes of disk and %d of output the log says %t", disk, total, l.short())
+			}
+		}
+	}
+}
+
+func TestLogGivesBack(t *testing.T) {
+	s := testSpool(t, 512<<10)
+	for range 10 {
+		l := newLog(s, 512<<10)
+		compare(t, l, writeRandom(l, 1, 400<<10, 32<<10))
+		if from, to := l.Gap(); from != to {
+			t.Fatal("the room of the logs before was not given back")
+		}
+		l.forget()
+		l.forget()
+		l.write([]byte("late"))
+		if _, err := l.ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+			t.Fatalf("a forgotten log gives %v", err)
+		}
+	}
+	if entries, err := os.ReadDir(s.dir); err != nil || len(entries) != 1 {
+		t.Errorf("the spool holds %v (%v), want its lock only", entries, err)
+	}
+}
+
+func TestSpoolSweepsWhatTheDeadLeft(t *testing.T) {
+	parent := filepath.Join(t.TempDir(), "spool")
+	alive, err := openSpool(parent, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dead := filepath.Join(parent, runPrefix+"dead")
+	secret := filepath.Join(dead, "apart-1", "files", "TOKEN")
+	if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{secret, filepath.Join(dead, lockName)} {
+		if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	next, err := openSpool(parent, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(dead); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("what a dead process left is still there: %v", err)
+	}
+	for _, s := range []*spool{alive, next} {
+		if _, err := os.Lstat(s.dir); err != nil {
+			t.Errorf("the directory of a living process is gone: %v", err)
+		}
+		if err := s.close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if entries, err := os.ReadDir(parent); err != nil || len(entries) != 0 {
+		t.Errorf("after the end there are %v (%v)", entries, err)
+	}
+}
+
+func FuzzLog(f *testing.F) {
+	f.Add(uint64(1), uint32(1<<20), uint32(30_000), int64(200<<10))
+	f.Add(uint64(2), uint32(100_000), uint32(1), int64(0))
+	f.Add(uint64(3), uint32(400<<10), uint32(300_000), int64(1<<30))
+	f.Fuzz(func(t *testing.T, seed uint64, total, piece uint32, disk int64) {
+		l := newLog(testSpool(t, max(disk, 0)), 192<<10)
+		compare(t, l, writeRandom(l, seed, int(total%(1<<20)), int(piece%(256<<10))+1))
+	})
+}

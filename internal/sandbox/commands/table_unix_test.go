@@ -1,0 +1,259 @@
+//go:build unix
+
+package commands
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// Whoever asks for what is another's reads what he reads about what never was.
+func TestWhoFindsWhat(t *testing.T) {
+	c := newCommands(t)
+	mine := as(caller(t), "ann", "one")
+	p := start(mine, t, c, sh("sleep 1000"))
+	beyond := start(mine, t, c, sh("sleep 1000"))
+	alone := start(mine, t, c, sh("sleep 1000"))
+	if err := errors.Join(p.Keep(mine, false), beyond.Keep(mine, true)); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name, agent, session string
+		p                    *process
+		found                bool
+	}{
+		{"my own", "ann", "one", p, true},
+		{"in another session", "ann", "two", p, false},
+		{"of another", "ben", "one", p, false},
+		{"of another in another", "ben", "two", p, false},
+		{"my own, beyond", "ann", "one", beyond, true},
+		{"beyond, in another session", "ann", "two", beyond, true},
+		{"beyond, of another", "ben", "one", beyond, false},
+		{"what was not left", "ann", "one", alone, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx := as(caller(t), tt.agent, tt.session)
+			id := tt.p.Status().ID
+			_, err := c.Process(ctx, id)
+			if tt.found && err != nil {
+				t.Errorf("not found: %v", err)
+			}
+			if !tt.found {
+				refused(t, err, tools.NotFound, "no process")
+				_, never := c.Process(ctx, "p_aaaaaaaaaaaa")
+				if strings.ReplaceAll(never.Error(), "p_aaaaaaaaaaaa", id) != err.Error() {
+					t.Errorf("%q is not like %q", err, never)
+				}
+			}
+			all, err := c.Processes(ctx)
+			if err != nil {
+				t.Fatal(err)
+			}
+			listed := false
+			for _, one := range all {
+				listed = listed || one.Status().ID == id
+			}
+			if listed != tt.found {
+				t.Errorf("listed: %t", listed)
+			}
+		})
+	}
+	if len(c.cells) != 1 {
+		t.Errorf("there are %d sandboxes", len(c.cells))
+	}
+}
+
+func TestSessionsEnd(t *testing.T) {
+	for _, scope := range []Scope{Session, Agent} {
+		t.Run(string(scope), func(t *testing.T) {
+			c := newCommands(t, func(o *Options) { o.Scope = scope })
+			one, two := as(caller(t), "ann", "one"), as(caller(t), "ann", "two")
+			left, beyond, foreground := start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000")), start(one, t, c, sh("sleep 1000"))
+			other := start(two, t, c, sh("sleep 1000"))
+			done := start(one, t, c, sh("true"))
+			finish(one, t, done)
+			if err := errors.Join(left.Keep(one, false), beyond.Keep(one, true), other.Keep(two, false), done.Keep(one, false)); err != nil {
+				t.Fatal(err)
+			}
+			if (left.cell == other.cell) != (scope == Agent) {
+				t.Errorf("two sessions share a sandbox: %t", left.cell == other.cell)
+			}
+			c.EndSession("one")
+			for name, p := range map[string]*process{"left": left, "foreground": foreground} {
+				if s := p.Status(); s.State != exec.Killed {
+					t.Errorf("%s: %+v", name, s)
+				}
+			}
+			for name, p := range map[string]*process{"beyond": beyond, "other": other} {
+				if s := p.Status(); s.State != exec.Running {
+					t.Errorf("%s: %+v", name, s)
+				}
+			}
+			for _, p := range []*process{left, done} {
+				if _, err := c.Process(one, p.Status().ID); err == nil {
+					t.Errorf("%q is still there", p.Status().Text)
+				}
+			}
+			if _, err := c.Process(two, beyond.Status().ID); err != nil {
+				t.Errorf("what was left beyond the session: %v", err)
+			}
+			if err := beyond.Remove(two); err != nil {
+				t.Error(err)
+			}
+			if out, _ := run(one, t, c, sh("echo again")); out != "again\n" {
+				t.Errorf("the session that ended may go on: %q", out)
+			}
+		})
+	}
+}
+
+func TestHowManyAreKept(t *testing.T) {
+	c := newCommands(t, func(o *Options) { o.Background.Count = 2 })
+	ctx := caller(t)
+	done, running, next, more := start(ctx, t, c, sh("echo x")), start(ctx, t, c, sh("sleep 1000")), start(ctx, t, c, sh("sleep 1000")), start(ctx, t, c, sh("sleep 1000"))
+	finish(ctx, t, done)
+	<-done.over
+	for _, p := range []*process{done, running, next} {
+		if err := p.Keep(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := c.Process(ctx, done.Status().ID); err == nil {
+		t.Error("the one that has ended was not given up")
+	}
+	if _, err := done.Log(exec.Stdout).ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+		t.Errorf("its output is still there: %v", err)
+	}
+	refused(t, more.Keep(ctx, false), tools.Busy, "process kill")
+	other := start(as(ctx, "ben", "s"), t, c, sh("sleep 1000"))
+	if err := other.Keep(ctx, false); err != nil {
+		t.Errorf("another's count: %v", err)
+	}
+	if err := running.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := more.Keep(ctx, false); err != nil {
+		t.Errorf("after one was removed: %v", err)
+	}
+	all, err := c.Processes(ctx)
+	if err != nil || len(all) != 2 || all[0] != exec.Process(next) || all[1] != exec.Process(more) {
+		t.Errorf("there are %v (%v), the oldest first", all, err)
+	}
+}
+
+// A command with credentials has a sandbox of its own, and nothing stays.
+func TestApart(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	program, err := filepath.EvalSymlinks("/bin/sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	usual := start(ctx, t, c, sh("sleep 1000"))
+	cmd := exec.Command{
+		Argv: []string{program, "-c", `echo "$TOKEN $PAGER"; cat "$KEY"; echo "$KEY"; touch "$HOME/mine"; ls "$HOME"; sleep 1000 & echo end`},
+		Env:  []string{"PAGER=cat"},
+		Apart: &exec.Apart{
+			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
+		},
+	}
+	p := start(ctx, t, c, cmd)
+	finish(ctx, t, p)
+	lines := strings.Split(text(t, p.Log(exec.Stdout)), "\n")
+	if len(lines) != 6 || lines[0] != "s3cret cat" || lines[1] != "k3y" || lines[3] != "mine" || lines[4] != "end" {
+		t.Fatalf("it wrote %q, %q", lines, text(t, p.Log(exec.Stderr)))
+	}
+	if p.cell == usual.cell {
+		t.Error("it shares the sandbox of others")
+	}
+	if err := p.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Lstat(filepath.Dir(lines[2])); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("its files are still there: %v", err)
+	}
+	if out, _ := run(ctx, t, c, sh("echo ${TOKEN-none} ${KEY-none}")); out != "none none\n" {
+		t.Errorf("another command sees %q", out)
+	}
+	if len(c.cells) != 1 {
+		t.Errorf("there are %d sandboxes", len(c.cells))
+	}
+	cmd.Apart.Program = "/bin/other"
+	if _, err := c.Start(ctx, cmd); err == nil {
+		t.Error("another program than the one that was checked was started")
+	}
+	cmd.Apart.Program, cmd.Apart.Files = program, map[string][]byte{"../x": nil}
+	_, err = c.Start(ctx, cmd)
+	refused(t, err, tools.Invalid, "variable")
+	cmd.Argv, cmd.Apart.Files, cmd.Apart.Program = []string{"/no/such"}, nil, "/no/such"
+	_, err = c.Start(ctx, cmd)
+	refused(t, err, tools.NotFound, "no program")
+	for n := range c.snapshot() {
+		if n.key.apart != 0 {
+			<-n.gone
+		}
+	}
+	if entries, err := os.ReadDir(c.spool.dir); err != nil || len(entries) != 1 {
+		t.Errorf("the spool holds %v (%v)", entries, err)
+	}
+}
+
+// snapshot is the sandboxes at this moment.
+func (c *Commands) snapshot() map[*cell]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	all := map[*cell]bool{}
+	for n := range c.cells {
+		all[n] = true
+	}
+	return all
+}
+
+func TestSites(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	ground, _ := c.o.Ground(ctx)
+	tool := filepath.Join(ground.Dir, "tool")
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", strings.Join([]string{ground.Dir, ".", "relative", "/no/such", os.Getenv("PATH")}, ":"))
+	s, err := c.Site(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Tier != "host" || s.Sealed || !s.Network || s.Dir != ground.Dir || s.Inode != "1:2" || s.Limit != c.o.Limit.Host || s.Note != "" {
+		t.Errorf("the site is %+v", s)
+	}
+	if path, id := s.Find("sh"); !filepath.IsAbs(path) || id == "" {
+		t.Errorf("sh is %q %q", path, id)
+	}
+	for _, name := range []string{"tool", "relative", "", "no-such-program", "/no/such", "./gone", ground.Dir} {
+		if path, id := s.Find(name); id != "" {
+			t.Errorf("%q is found as %q", name, path)
+		}
+	}
+	if s.File(tool) == "" || s.File(ground.Dir) != "" || s.File("tool") != "" || s.File("/no/such") != "" {
+		t.Error("files have no identities, or what is no file has one")
+	}
+	path, before := s.Find("./tool")
+	if path != tool {
+		t.Errorf("./tool is %q", path)
+	}
+	if err := os.WriteFile(tool, []byte("#!/bin/sh\nother\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if _, after := s.Find("./tool"); after == before {
+		t.Error("another file in its place has the same identity")
+	}
+	if out, _ := run(ctx, t, c, sh("echo $PATH")); strings.Contains(out, ground.Dir) || strings.Contains(out, "relative") {
+		t.Errorf("PATH is %q", out)
+	}
+}

@@ -1,0 +1,150 @@
+package commands
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+const (
+	scanMost = 8 << 20  // bytes of output that are searched at a time: older ones are passed over
+	lineMost = 64 << 10 // of one line; a longer one is searched in pieces
+	scanStep = 32 << 10
+)
+
+// Wait waits until the process has ended, or until something else happens, or
+// for the end of ctx, which is no error.
+func (p *process) Wait(ctx context.Context, u exec.Until) exec.Status {
+	var seek *seeker
+	if u.Pattern != "" {
+		pattern, err := regexp.Compile(u.Pattern)
+		if err != nil {
+			s := p.Status()
+			s.Why = join(s.Why, "the pattern is none: "+err.Error())
+			return s
+		}
+		seek = newSeeker(pattern, p.stdout, u.From)
+	}
+	for {
+		p.mu.Lock()
+		change := p.changed()
+		quiet := time.Since(p.quiet)
+		p.mu.Unlock()
+		ended := p.hasEnded()
+		if seek != nil {
+			if line, found := seek.next(); found {
+				s := p.Status()
+				s.Matched = line
+				return s
+			}
+		}
+		if ended {
+			return p.Status()
+		}
+		if u.Idle > 0 && quiet >= u.Idle {
+			s := p.Status()
+			s.WasIdle = s.State == exec.Running
+			return s
+		}
+		if !pause(ctx, change, u.Idle, u.Idle-quiet) {
+			return p.Status()
+		}
+	}
+}
+
+// pause waits for a change, or for rest where there is an idle time. It says
+// false when there is nothing more to wait for.
+func pause(ctx context.Context, change <-chan struct{}, idle, rest time.Duration) bool {
+	var late <-chan time.Time
+	if idle > 0 {
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-change:
+	case <-late:
+	case <-ctx.Done():
+		return false
+	}
+	return true
+}
+
+func (p *process) hasEnded() bool {
+	select {
+	case <-p.end:
+		return true
+	default:
+		return false
+	}
+}
+
+// A seeker looks for a line in a log that grows.
+type seeker struct {
+	pattern *regexp.Regexp
+	log     *log
+	at      int64  // what was read
+	line    []byte // the one that has no end yet
+	step    []byte
+}
+
+func newSeeker(pattern *regexp.Regexp, l *log, from int64) *seeker {
+	return &seeker{pattern: pattern, log: l, at: max(from, 0), step: make([]byte, scanStep)}
+}
+
+// next looks through what is new.
+func (s *seeker) next() (line string, found bool) {
+	if behind := s.log.Size() - scanMost; s.at < behind {
+		s.at, s.line = behind, nil
+	}
+	for {
+		n, err := s.log.ReadAt(s.step, s.at)
+		s.at += int64(n)
+		if line, found = s.feed(s.step[:n]); found {
+			return line, true
+		}
+		if errors.Is(err, io.ErrNoProgress) {
+			_, to := s.log.Gap()
+			s.at, s.line = max(s.at, to), nil
+			continue
+		}
+		if err != nil {
+			return s.match(s.line)
+		}
+	}
+}
+
+// feed looks at the lines that data completes.
+func (s *seeker) feed(data []byte) (string, bool) {
+	for {
+		end := bytes.IndexByte(data, '\n')
+		if end < 0 {
+			break
+		}
+		s.line = append(s.line, data[:end]...)
+		if line, found := s.match(s.line); found {
+			return line, true
+		}
+		s.line, data = s.line[:0], data[end+1:]
+	}
+	s.line = append(s.line, data...)
+	if len(s.line) <= lineMost {
+		return "", false
+	}
+	line, found := s.match(s.line)
+	s.line = append(s.line[:0], s.line[len(s.line)-lineMost/2:]...)
+	return line, found
+}
+
+func (s *seeker) match(line []byte) (string, bool) {
+	line = bytes.TrimSuffix(line, []byte("\r"))
+	if len(line) == 0 || !s.pattern.Match(line) {
+		return "", false
+	}
+	return string(line), true
+}

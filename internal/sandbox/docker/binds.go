@@ -1,0 +1,73 @@
+package docker
+
+import (
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// checkBinds refuses binds that would give the machine away, whoever asked for
+// them. On other machines it sees the names only.
+func checkBinds(local bool, w sandbox.Walls) error {
+	targets := map[string]bool{}
+	for _, b := range w.Binds {
+		if b.Host == "" || b.Host != path.Clean(b.Host) || !path.IsAbs(filepath.ToSlash(b.Host)) && !filepath.IsAbs(b.Host) {
+			return tools.Errorf(tools.Invalid, "a directory for the sandbox is not absolute").Try("ask the operator")
+		}
+		if !goodTarget(b.Inside) || targets[b.Inside] {
+			return tools.Errorf(tools.Invalid, "nothing can be put at %q in a container", b.Inside).Try("give the root another name")
+		}
+		targets[b.Inside] = true
+		host := b.Host
+		if local {
+			real, err := filepath.EvalSymlinks(host)
+			if err != nil {
+				return unavailable("the directory of %s is not there", b.Inside).Try("ask the operator").Because(err)
+			}
+			if real != host {
+				return tools.Errorf(tools.Refused, "the directory of %s leads through a link", b.Inside).Try("ask the operator to name where it leads")
+			}
+			if st, err := os.Stat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
+				return tools.Errorf(tools.Refused, "what is to be at %s is neither a directory nor a file", b.Inside).Try("ask the operator")
+			}
+		}
+		if forbidden(host) {
+			return tools.Errorf(tools.Refused, "containers never get the directory that %s would be", b.Inside).
+				Try("use a directory that holds nothing of the system")
+		}
+	}
+	return nil
+}
+
+// forbidden tells directories of the system, what is in them, and what they
+// are in.
+func forbidden(p string) bool {
+	for _, whole := range []string{"/etc", "/proc", "/sys", "/dev", "/run", "/boot", "/var/run", "/var/lib/docker", "/var/lib/containerd"} {
+		if p == whole || strings.HasPrefix(p, whole+"/") || strings.HasPrefix(whole, strings.TrimSuffix(p, "/")+"/") {
+			return true
+		}
+	}
+	for _, itself := range []string{"/root", "/home", "/usr", "/bin", "/sbin", "/lib", "/lib64", "/opt", "/Users", "/private", "/System", "/Library"} {
+		if p == itself {
+			return true
+		}
+	}
+	return strings.HasSuffix(p, ".sock")
+}
+
+// goodTarget tells places in a container where something may be put.
+func goodTarget(p string) bool {
+	if p != path.Clean(p) || !strings.HasPrefix(p, "/") || strings.ContainsAny(p, "\x00:") {
+		return false
+	}
+	for _, dir := range []string{"/workspace", "/roots"} {
+		if p == dir && dir != "/roots" || strings.HasPrefix(p, dir+"/") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,242 @@
+package docker
+
+import (
+	"cmp"
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/docker/docker/api/types/system"
+	"github.com/docker/docker/client"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+)
+
+const (
+	// fresh is how long what an engine said about itself is believed.
+	fresh = time.Minute
+	// rest is how long an engine that failed is asked last.
+	rest = 15 * time.Second
+)
+
+// An engine is one that we talk to.
+type engine struct {
+	name  string // for people: its address without user names
+	local bool   // it sees the files of this machine
+	api   *client.Client
+
+	mu     sync.Mutex
+	live   int // containers of ours
+	failed time.Time
+	known  facts
+	asked  time.Time
+	reaped bool
+}
+
+// facts are what an engine says about itself.
+type facts struct {
+	version  string
+	os, arch string
+	cpus     int
+	rootless bool
+	seccomp  bool
+	memory   bool
+	swap     bool
+	pids     bool
+	quota    bool
+}
+
+func newEngine(host, certs string) (*engine, error) {
+	way, err := parseHost(host, certs)
+	if err != nil {
+		return nil, err
+	}
+	opts := []client.Opt{client.WithAPIVersionNegotiation()}
+	if way.pipe != "" {
+		opts = append(opts, client.WithHost(way.pipe))
+	} else {
+		// The client never dials: it is told that everything is plain HTTP on
+		// connections that are ours, whatever they go through.
+		opts = append(opts, client.WithHost("tcp://docker"), client.WithHTTPClient(&http.Client{
+			Transport: &http.Transport{
+				DialContext:     func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, way.dial) },
+				MaxIdleConns:    6,
+				IdleConnTimeout: 30 * time.Second,
+			},
+			CheckRedirect: client.CheckRedirect,
+		}))
+	}
+	api, err := client.NewClientWithOpts(opts...)
+	if err != nil {
+		return nil, err
+	}
+	return &engine{name: way.name, local: way.local, api: api}, nil
+}
+
+// dialled is the key of a function that wants to see the connection.
+type dialled struct{}
+
+func dial(ctx context.Context, by func(context.Context) (net.Conn, error)) (net.Conn, error) {
+	conn, err := by(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if see, ok := ctx.Value(dialled{}).(func(net.Conn)); ok {
+		see(conn)
+	}
+	return conn, nil
+}
+
+// facts asks the engine about itself, and the first time has orphans removed.
+func (e *engine) facts(ctx context.Context, reap func(context.Context, *engine) (int, error)) (facts, error) {
+	e.mu.Lock()
+	known, asked, reaped := e.known, e.asked, e.reaped
+	e.mu.Unlock()
+	if time.Since(asked) > fresh {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		info, err := e.api.Info(ctx)
+		if err != nil {
+			return facts{}, e.explain(err)
+		}
+		known = factsOf(info)
+		e.mu.Lock()
+		e.known, e.asked = known, time.Now()
+		e.mu.Unlock()
+	}
+	if known.os != "linux" {
+		return facts{}, unavailable("the docker engine at %s runs %s containers", e.name, known.os).Try("point sandbox.docker.hosts at one for linux")
+	}
+	if reap != nil && !reaped {
+		if _, err := reap(ctx, e); err == nil {
+			e.mu.Lock()
+			e.reaped = true
+			e.mu.Unlock()
+		}
+	}
+	return known, nil
+}
+
+func factsOf(i system.Info) facts {
+	f := facts{
+		version: i.ServerVersion, os: i.OSType, arch: goArch(i.Architecture), cpus: i.NCPU,
+		memory: i.MemoryLimit, swap: i.SwapLimit, pids: i.PidsLimit, quota: i.CPUCfsQuota,
+	}
+	for _, o := range i.SecurityOptions {
+		fields := strings.Split(o, ",")
+		f.rootless = f.rootless || slices.Contains(fields, "name=rootless")
+		if slices.Contains(fields, "name=seccomp") {
+			f.seccomp = !slices.Contains(fields, "profile=unconfined")
+		}
+	}
+	return f
+}
+
+// goArch is what Go calls what uname says.
+func goArch(uname string) string {
+	switch uname {
+	case "x86_64":
+		return "amd64"
+	case "aarch64":
+		return "arm64"
+	}
+	return uname
+}
+
+// holds is what walls of this engine keep.
+func (f facts) holds(l sandbox.Limits) []sandbox.Promise {
+	p := []sandbox.Promise{sandbox.Files, sandbox.Network, sandbox.Processes}
+	if f.memory && f.swap && l.Memory > 0 {
+		p = append(p, sandbox.Memory)
+	}
+	if f.seccomp {
+		p = append(p, sandbox.Calls)
+	}
+	return p
+}
+
+// lacks says what the engine cannot do; "" when there is nothing.
+func (f facts) lacks() string {
+	var no []string
+	for what, has := range map[string]bool{
+		"memory limits": f.memory, "swap limits": f.swap, "process limits": f.pids, "cpu limits": f.quota, "seccomp": f.seccomp,
+	} {
+		if !has {
+			no = append(no, what)
+		}
+	}
+	if len(no) == 0 {
+		return ""
+	}
+	slices.Sort(no)
+	return "the engine lacks " + strings.Join(no, ", ")
+}
+
+func (f facts) advice() string {
+	switch {
+	case f.rootless && !(f.memory && f.pids):
+		return "delegate the cgroup controllers to the user of the rootless engine"
+	case !f.memory || !f.swap || !f.pids:
+		return "turn the cgroup controllers on: boot with cgroup_enable=memory swapaccount=1, or use cgroup v2"
+	case !f.seccomp:
+		return "start the engine with its default seccomp profile"
+	}
+	return ""
+}
+
+func (e *engine) works() { e.setFailed(time.Time{}) }
+
+func (e *engine) fails(now time.Time) {
+	e.setFailed(now)
+	e.mu.Lock()
+	e.asked = time.Time{}
+	e.mu.Unlock()
+}
+
+func (e *engine) setFailed(t time.Time) {
+	e.mu.Lock()
+	e.failed = t
+	e.mu.Unlock()
+}
+
+func (e *engine) count(n int) {
+	e.mu.Lock()
+	e.live += n
+	e.mu.Unlock()
+}
+
+func (e *engine) close() { _ = e.api.Close() }
+
+// inOrder is the order in which engines are tried: those that work before those
+// that failed a moment ago, the least busy first.
+func inOrder(engines []*engine, now time.Time) []*engine {
+	type state struct {
+		e       *engine
+		resting bool
+		live    int
+	}
+	var all []state
+	for _, e := range engines {
+		e.mu.Lock()
+		all = append(all, state{e, now.Sub(e.failed) < rest, e.live})
+		e.mu.Unlock()
+	}
+	slices.SortStableFunc(all, func(a, b state) int {
+		if a.resting != b.resting {
+			if a.resting {
+				return 1
+			}
+			return -1
+		}
+		return cmp.Compare(a.live, b.live)
+	})
+	sorted := make([]*engine, len(all))
+	for i, s := range all {
+		sorted[i] = s.e
+	}
+	return sorted
+}

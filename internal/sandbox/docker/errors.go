@@ -1,0 +1,96 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/client"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func unavailable(format string, args ...any) *tools.Error {
+	return tools.Errorf(tools.Unavailable, format, args...)
+}
+
+// errDown marks an engine that does not answer.
+var errDown = errors.New("the docker engine is down")
+
+// down tells an engine that should be left alone for a while.
+func down(err error) bool { return errors.Is(err, errDown) }
+
+type downError struct{ cause error }
+
+func (d downError) Error() string   { return d.cause.Error() }
+func (d downError) Unwrap() []error { return []error{errDown, d.cause} }
+
+// explain puts what an engine or the way to it said into words.
+func (e *engine) explain(err error) error {
+	var known *tools.Error
+	var network net.Error
+	switch {
+	case err == nil, errors.As(err, &known):
+		return err
+	case errors.Is(err, context.Canceled):
+		return err
+	case errors.Is(err, os.ErrPermission):
+		return unavailable("this user may not use the docker engine at %s", e.name).
+			Try("add the user to the group docker, or choose another sandbox").Because(downError{err})
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return unavailable("the docker engine at %s does not answer in time", e.name).
+			Try("see whether docker info works there, or choose another sandbox").Because(downError{err})
+	case client.IsErrConnectionFailed(err), isConnection(err):
+		return unavailable("the docker engine at %s cannot be reached: %s", e.name, firstLine(err.Error())).
+			Try("start it, or choose another sandbox").Because(downError{err})
+	}
+	return unavailable("the docker engine at %s says: %s", e.name, firstLine(err.Error())).
+		Try("ask the operator to look at sandbox.docker").Because(err)
+}
+
+func isConnection(err error) bool {
+	var op *net.OpError
+	return errors.As(err, &op) || strings.HasPrefix(err.Error(), "starting ssh") || strings.Contains(err.Error(), "ssh: ")
+}
+
+// explainStart says why a container that was made does not start.
+func (e *engine) explainStart(err error, a agentFile) error {
+	text := err.Error()
+	switch {
+	case strings.Contains(text, "exec format error"):
+		return unavailable("the agent is not for the processor of the docker engine at %s", e.name).
+			Try("set sandbox.docker.agent to a Linux build of mcp-tools for it").Because(err)
+	case a.dynamic && strings.Contains(text, "no such file or directory"):
+		return unavailable("the agent needs shared libraries that the image lacks").
+			Try("build mcp-tools with CGO_ENABLED=0, or set sandbox.docker.agent to such a build").Because(err)
+	case strings.Contains(text, "chdir to cwd"):
+		return unavailable("the docker engine at %s does not see the mounts of this machine", e.name).
+			Try("run the server where the engine runs, or give the workspace to a user who is not root").Because(err)
+	}
+	return e.explain(err)
+}
+
+// explainCreate says why a container cannot be made.
+func (e *engine) explainCreate(err error) error {
+	if strings.Contains(err.Error(), "bind source path does not exist") {
+		return unavailable("the docker engine at %s does not have the workspace at the same path", e.name).
+			Try("share the file system with that machine, or use an engine on this one").Because(err)
+	}
+	if errdefs.IsNotFound(err) && strings.Contains(err.Error(), "untime") {
+		return unavailable("the docker engine at %s lacks the runtime that sandbox.docker.runtime names", e.name).
+			Try("install it there").Because(err)
+	}
+	return e.explain(err)
+}
+
+// firstLine is enough of what others say.
+func firstLine(s string) string {
+	s, _, _ = strings.Cut(strings.TrimSpace(s), "\n")
+	if len(s) > 300 {
+		s = strings.ToValidUTF8(s[:300], "") + "..."
+	}
+	return s
+}

@@ -1,0 +1,44 @@
+package docker
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+
+	"github.com/containerd/errdefs"
+)
+
+// An image is what we need to know of one.
+type image struct {
+	id      string // what was looked at is what is used, whatever its name means then
+	arch    string
+	volumes []string
+}
+
+// image looks at the image. Nothing is ever pulled.
+func (l *Launcher) image(ctx context.Context, e *engine, f facts) (image, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	found, err := e.api.ImageInspect(ctx, l.opts.Image)
+	if errdefs.IsNotFound(err) {
+		return image{}, unavailable("the image %s is not on this docker engine (%s)", l.opts.Image, e.name).
+			Try("run docker pull %s there, or set sandbox.docker.image", l.opts.Image).Because(err)
+	}
+	if err != nil {
+		return image{}, e.explain(err)
+	}
+	img := image{id: found.ID, arch: found.Architecture}
+	if found.Config != nil {
+		for _, v := range slices.Sorted(maps.Keys(found.Config.Volumes)) {
+			if v = path.Clean(v); path.IsAbs(v) && v != "/" {
+				img.volumes = append(img.volumes, v)
+			}
+		}
+	}
+	if img.arch != "" && f.arch != "" && img.arch != f.arch {
+		return image{}, unavailable("the image %s is for %s, but the docker engine at %s runs %s", l.opts.Image, img.arch, e.name, f.arch).
+			Try("run docker pull --platform linux/%s %s there", f.arch, l.opts.Image)
+	}
+	return img, nil
+}

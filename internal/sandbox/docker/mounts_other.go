@@ -1,0 +1,19 @@
+//go:build !linux
+
+package docker
+
+import "errors"
+
+// mounts are for servers that are root next to an engine: on Linux.
+type mounts struct {
+	dir  string
+	self owner
+}
+
+func (mounts) shifted(string, user, string, string) (string, error) {
+	return "", errors.New("owners can be exchanged on Linux only")
+}
+
+func (mounts) clear(string) {}
+func (mounts) close()       {}
+func (mounts) sweep()       {}

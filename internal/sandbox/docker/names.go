@@ -1,0 +1,146 @@
+package docker
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// most bounds the places in a container that are mounted apart.
+const most = 2000
+
+// names are what the walls are built upon, as they were before the start.
+type names struct {
+	hidden  []string // as commands would see them
+	locked  []string
+	anchors []anchor
+	seen    map[string]stamp
+	watch   bool
+}
+
+// An anchor is a directory that must keep its name, for something below it is
+// hidden or locked: a mount of itself, which nobody can rename.
+type anchor struct {
+	bind   int
+	rel    string
+	inside string
+}
+
+// survey finds what is hidden and locked, and the directories that lead there.
+// Nothing is asked of other machines: there, names are taken as they are.
+func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
+	n := names{seen: map[string]stamp{}, watch: local}
+	if err := checkBinds(local, w); err != nil {
+		return names{}, err
+	}
+	anchored := map[string]bool{}
+	for _, list := range []struct {
+		paths []string
+		into  *[]string
+		keep  bool
+	}{{w.Hidden, &n.hidden, false}, {w.Locked, &n.locked, true}} {
+		for _, p := range list.paths {
+			b, rel := enclosing(w.Binds, p)
+			if b < 0 {
+				continue // commands do not see it at all
+			}
+			there, err := n.walk(w.Binds[b].Host, rel)
+			if err != nil {
+				return names{}, err
+			}
+			if !there {
+				if list.keep {
+					log.Warn("what is not there, or is a link, cannot be kept from changes", "name", filepath.Base(p))
+				}
+				continue
+			}
+			*list.into = append(*list.into, insideOf(w.Binds[b], rel))
+			if !local || !w.Binds[b].Write {
+				continue
+			}
+			for dir := filepath.Dir(rel); dir != "."; dir = filepath.Dir(dir) {
+				at := insideOf(w.Binds[b], dir)
+				if !anchored[at] {
+					anchored[at] = true
+					n.anchors = append(n.anchors, anchor{b, dir, at})
+				}
+			}
+		}
+	}
+	if len(n.hidden)+len(n.locked)+len(n.anchors) > most {
+		return names{}, tools.Errorf(tools.TooLarge, "the workspace has more than %d places that commands must not see or change", most).
+			Try("use fewer such rules, or a smaller workspace")
+	}
+	return n, nil
+}
+
+func insideOf(b sandbox.Bind, rel string) string { return path.Join(b.Inside, filepath.ToSlash(rel)) }
+
+// enclosing finds the bind that lets p in: the nearest one above it.
+func enclosing(binds []sandbox.Bind, p string) (int, string) {
+	best, bestRel := -1, ""
+	for i, b := range binds {
+		rel, ok := below(b.Host, p)
+		if ok && (best < 0 || len(b.Host) > len(binds[best].Host)) {
+			best, bestRel = i, rel
+		}
+	}
+	return best, bestRel
+}
+
+// below returns the way from dir down to p.
+func below(dir, p string) (string, bool) {
+	rel, err := filepath.Rel(dir, p)
+	if err != nil || rel == "." || rel == ".." || strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+		return "", false
+	}
+	return rel, true
+}
+
+// walk takes down every step of the way. Links on it are refused; what is not
+// there, or is a link itself, is reported as such.
+func (n names) walk(dir, rel string) (there bool, err error) {
+	if !n.watch {
+		return true, nil
+	}
+	at := dir
+	steps := strings.Split(rel, string(filepath.Separator))
+	for i, step := range steps {
+		at = filepath.Join(at, step)
+		st, err := os.Lstat(at)
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		if err != nil {
+			return false, unavailable("a protected file of the workspace cannot be looked at").Because(err)
+		}
+		link := st.Mode()&fs.ModeSymlink != 0
+		if link && i < len(steps)-1 {
+			return false, tools.Errorf(tools.Conflict, "a protected file of the workspace is behind a link").
+				Try("call again; if it stays so, replace the link by what it points to")
+		}
+		n.seen[at] = stampOf(st)
+		if link {
+			return false, nil
+		}
+	}
+	return true, nil
+}
+
+// still says whether all names mean what they meant.
+func (n names) still() bool {
+	for p, was := range n.seen {
+		st, err := os.Lstat(p)
+		if err != nil || stampOf(st) != was {
+			return false
+		}
+	}
+	return true
+}

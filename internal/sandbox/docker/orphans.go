@@ -1,0 +1,76 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/filters"
+)
+
+// Labels of our containers.
+const (
+	labelOwner   = "mcp-tools.owner"   // the server process
+	labelCreated = "mcp-tools.created" // when, as RFC 3339
+	labelData    = "mcp-tools.data"    // whose data directory
+	labelFor     = "mcp-tools.for"     // for whom the commands run
+)
+
+// abandoned is the age at which a container that was never started is one even
+// when nothing is known of its owner: a start takes seconds.
+const abandoned = 10 * time.Minute
+
+// Reap removes containers that nobody owns any more, and says how many. The
+// first talk with an engine does it too.
+func (l *Launcher) Reap(ctx context.Context) (int, error) {
+	var all int
+	var errs []error
+	for _, e := range l.engines {
+		n, err := l.reap(ctx, e)
+		all += n
+		errs = append(errs, err)
+	}
+	return all, errors.Join(errs...)
+}
+
+func (l *Launcher) reap(ctx context.Context, e *engine) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	list, err := e.api.ContainerList(ctx, container.ListOptions{All: true, Filters: filters.NewArgs(filters.Arg("label", labelOwner))})
+	if err != nil {
+		return 0, e.explain(err)
+	}
+	var n int
+	for _, c := range list {
+		if !orphan(c, time.Now()) {
+			continue
+		}
+		err := e.api.ContainerRemove(ctx, c.ID, container.RemoveOptions{Force: true, RemoveVolumes: true})
+		if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
+			return n, e.explain(err)
+		}
+		n++
+		l.opts.Log.Info("removed a container that nobody owns", "engine", e.name, "container", c.ID[:12], "was", c.State)
+	}
+	return n, nil
+}
+
+// orphan says whether a container has no living owner. Those whose owner may be
+// alive elsewhere are left: when it is not, they end by themselves, for their
+// stdin has.
+func orphan(c container.Summary, now time.Time) bool {
+	o, ok := parseOwner(c.Labels[labelOwner])
+	state := unknown
+	if ok {
+		state = o.state()
+	}
+	switch c.State {
+	case container.StateCreated:
+		return state == dead || state == unknown && now.Sub(time.Unix(c.Created, 0)) > abandoned
+	case container.StateExited, container.StateDead:
+		return state != living
+	}
+	return state == dead
+}

@@ -1,0 +1,184 @@
+package docker
+
+import (
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+	"github.com/docker/docker/api/types/mount"
+	"github.com/docker/docker/api/types/network"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+)
+
+const (
+	ours       = "/.mcp" // where in the container our own things are
+	agentPath  = ours + "/agent"
+	proxyPath  = ours + "/proxy.sock"
+	home       = "/tmp/home"
+	overhead   = 32 // threads of the agent, which count as processes
+	leastBytes = 64 << 20
+)
+
+// A plan is all that a container is made from.
+type plan struct {
+	sandbox.Walls
+	facts facts
+	image image
+	names names
+	agent agentFile
+	user  user
+	from  []string // where each bind really comes from
+	proxy string   // and the socket of the proxy
+}
+
+// config is the container itself.
+func (l *Launcher) config(p plan) *container.Config {
+	entry := []string{agentPath, StageArg}
+	if p.Proxy != "" {
+		entry = append(entry, "-proxy", proxyPath)
+	}
+	c := &container.Config{
+		Hostname:     "sandbox",
+		User:         p.user.String(),
+		AttachStdin:  true,
+		AttachStdout: true,
+		AttachStderr: true,
+		OpenStdin:    true,
+		StdinOnce:    true, // the death of the server ends it
+		Image:        p.image.id,
+		Entrypoint:   entry,
+		WorkingDir:   "/",
+		Healthcheck:  &container.HealthConfig{Test: []string{"NONE"}},
+		Labels: map[string]string{
+			labelOwner:   l.self.String(),
+			labelCreated: time.Now().UTC().Format(time.RFC3339),
+			labelData:    l.opts.Data,
+			labelFor:     p.Owner,
+		},
+	}
+	if len(p.Binds) > 0 {
+		c.WorkingDir = p.Binds[0].Inside
+	}
+	return c
+}
+
+// hostConfig is what it may do. What is not said here is the engine's default:
+// its seccomp profile, and AppArmor where there is one.
+func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
+	h := &container.HostConfig{
+		LogConfig:      container.LogConfig{Type: "none"},
+		NetworkMode:    network.NetworkNone,
+		AutoRemove:     true,
+		CapDrop:        []string{"ALL"},
+		IpcMode:        container.IPCModePrivate,
+		CgroupnsMode:   container.CgroupnsModePrivate,
+		ReadonlyRootfs: true,
+		SecurityOpt:    []string{"no-new-privileges:true"},
+		Tmpfs:          map[string]string{"/tmp": scratch(p, "mode=1777"), home: scratch(p, own(p.user))},
+		ShmSize:        leastBytes,
+		UsernsMode:     "host", // owners in the workspace are those of the machine
+		Runtime:        l.opts.Runtime,
+		Resources:      l.resources(p),
+		Mounts:         l.binds(e, p),
+		MaskedPaths:    append(maskedByDefault(), p.names.hidden...),
+		ReadonlyPaths:  append(readonlyByDefault(), p.names.locked...),
+	}
+	for _, v := range p.image.volumes {
+		if _, ours := h.Tmpfs[v]; !ours && !goodTarget(v) {
+			h.Tmpfs[v] = scratch(p, "mode=1777") // else it is a directory of the machine, without bounds
+		}
+	}
+	return h
+}
+
+// own are the options of a directory that belongs to the user.
+func own(u user) string {
+	return "mode=0700,uid=" + strconv.Itoa(u.uid) + ",gid=" + strconv.Itoa(u.gid)
+}
+
+// scratch are the options of a directory in memory. Programs that were built
+// there can be run.
+func scratch(p plan, more string) string {
+	size := p.Limits.Temp
+	if size <= 0 {
+		size = leastBytes
+	}
+	return "rw,exec,nosuid,nodev,size=" + strconv.FormatInt(size, 10) + "," + more
+}
+
+func (l *Launcher) resources(p plan) container.Resources {
+	lim := p.Limits
+	r := container.Resources{Ulimits: []*container.Ulimit{{Name: "core"}}}
+	if lim.FileSize > 0 {
+		r.Ulimits = append(r.Ulimits, &container.Ulimit{Name: "fsize", Soft: lim.FileSize, Hard: lim.FileSize})
+	}
+	if lim.Memory > 0 && p.facts.memory {
+		r.Memory = lim.Memory
+		if p.facts.swap {
+			r.MemorySwap = lim.Memory
+		}
+	}
+	if lim.Processes > 0 && p.facts.pids {
+		most := int64(lim.Processes) + overhead
+		r.PidsLimit = &most
+	}
+	cpus := lim.CPUs
+	if cpus <= 0 {
+		cpus = l.opts.CPUs
+	}
+	if p.facts.cpus > 0 {
+		cpus = min(cpus, float64(p.facts.cpus))
+	}
+	if cpus > 0 && p.facts.quota {
+		r.NanoCPUs = int64(max(cpus, 0.01) * 1e9)
+	}
+	return r
+}
+
+// binds are what the container gets of the machine.
+func (l *Launcher) binds(e *engine, p plan) []mount.Mount {
+	var all []mount.Mount
+	if e.local {
+		all = append(all, bind(p.agent.path, agentPath, false))
+	} else {
+		all = append(all, mount.Mount{Type: mount.TypeVolume, Target: ours, VolumeOptions: &mount.VolumeOptions{
+			NoCopy: true, Labels: map[string]string{labelOwner: l.self.String()},
+		}})
+	}
+	if p.Proxy != "" {
+		all = append(all, bind(p.proxy, proxyPath, false))
+	}
+	for i, b := range p.Binds {
+		all = append(all, bind(p.from[i], b.Inside, b.Write))
+	}
+	for _, a := range p.names.anchors {
+		all = append(all, bind(filepath.Join(p.from[a.bind], a.rel), a.inside, true))
+	}
+	return all
+}
+
+// bind lets in what is at one place and nothing that is mounted below it: that
+// would stay writable below a directory that is not.
+func bind(from, to string, write bool) mount.Mount {
+	return mount.Mount{
+		Type: mount.TypeBind, Source: from, Target: to, ReadOnly: !write,
+		BindOptions: &mount.BindOptions{NonRecursive: true, Propagation: mount.PropagationRPrivate},
+	}
+}
+
+// maskedByDefault is what engines hide of the kernel; it has to be repeated
+// when there is more to hide.
+func maskedByDefault() []string {
+	return []string{
+		"/proc/acpi", "/proc/asound", "/proc/interrupts", "/proc/kallsyms", "/proc/kcore", "/proc/keys", "/proc/key-users",
+		"/proc/latency_stats", "/proc/sched_debug", "/proc/scsi", "/proc/timer_list", "/proc/timer_stats",
+		"/sys/devices/virtual/powercap", "/sys/firmware", "/sys/kernel/debug", "/sys/kernel/security",
+	}
+}
+
+// readonlyByDefault is likewise what nobody may change.
+func readonlyByDefault() []string {
+	return []string{"/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger"}
+}

@@ -1,0 +1,162 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"time"
+)
+
+// lastWords is how much of what others complain about is kept.
+const lastWords = 2 << 10
+
+// parseSSH reads ssh://user@host:port. On the far side the Docker program
+// passes its stdin and stdout on to the engine.
+func parseSSH(host string) (way, error) {
+	u, err := url.Parse(host)
+	switch {
+	case err != nil || u.Hostname() == "":
+		return way{}, badHost(host, "it names no host")
+	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "":
+		return way{}, badHost(host, "only a user, a host and a port belong into it")
+	}
+	args := []string{"-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-T"}
+	if u.User != nil {
+		if _, has := u.User.Password(); has {
+			return way{}, badHost("ssh://...", "passwords do not belong into it; use a key")
+		}
+		args = append(args, "-l", u.User.Username())
+	}
+	if p := u.Port(); p != "" {
+		args = append(args, "-p", p)
+	}
+	if strings.HasPrefix(u.Hostname(), "-") || u.User != nil && strings.HasPrefix(u.User.Username(), "-") {
+		return way{}, badHost(host, "a name begins with a dash")
+	}
+	args = append(args, "--", u.Hostname(), "docker", "system", "dial-stdio")
+	return way{name: "ssh://" + u.Host, dial: func(context.Context) (net.Conn, error) { return dialProgram("ssh", args) }}, nil
+}
+
+// A programConn is a connection through a program's stdin and stdout.
+type programConn struct {
+	in    *os.File // what it reads
+	out   *os.File // what it writes
+	cmd   *exec.Cmd
+	words *tail
+	ended chan struct{}
+	once  sync.Once
+}
+
+func dialProgram(name string, args []string) (net.Conn, error) {
+	theirIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	out, theirOut, err := os.Pipe()
+	if err != nil {
+		theirIn.Close()
+		in.Close()
+		return nil, err
+	}
+	c := &programConn{in: in, out: out, words: &tail{}, ended: make(chan struct{})}
+	c.cmd = exec.Command(name, args...)
+	c.cmd.Stdin, c.cmd.Stdout, c.cmd.Stderr = theirIn, theirOut, c.words
+	c.cmd.Env = sshEnv()
+	c.cmd.WaitDelay = time.Second
+	err = c.cmd.Start()
+	theirIn.Close()
+	theirOut.Close()
+	if err != nil {
+		in.Close()
+		out.Close()
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	go func() {
+		defer close(c.ended)
+		_ = c.cmd.Wait() // its words say more than its exit code
+	}()
+	return c, nil
+}
+
+// sshEnv is what ssh needs of our environment.
+func sshEnv() []string {
+	var env []string
+	for _, name := range []string{"PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "SystemRoot", "USERPROFILE", "TMPDIR"} {
+		if v, ok := os.LookupEnv(name); ok {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+func (c *programConn) Read(p []byte) (int, error) {
+	n, err := c.out.Read(p)
+	if errors.Is(err, io.EOF) {
+		select {
+		case <-c.ended:
+		case <-time.After(time.Second):
+		}
+		if words := c.words.String(); words != "" {
+			return n, fmt.Errorf("ssh: %s", words)
+		}
+	}
+	return n, err
+}
+
+func (c *programConn) Write(p []byte) (int, error) { return c.in.Write(p) }
+
+// CloseWrite says that there is no more to come.
+func (c *programConn) CloseWrite() error { return c.in.Close() }
+
+// Close ends the program.
+func (c *programConn) Close() error {
+	c.once.Do(func() {
+		c.in.Close()
+		c.out.Close()
+		_ = c.cmd.Process.Kill()
+		<-c.ended
+	})
+	return nil
+}
+
+func (c *programConn) SetDeadline(t time.Time) error {
+	return errors.Join(c.in.SetDeadline(t), c.out.SetDeadline(t))
+}
+func (c *programConn) SetReadDeadline(t time.Time) error  { return c.out.SetReadDeadline(t) }
+func (c *programConn) SetWriteDeadline(t time.Time) error { return c.in.SetWriteDeadline(t) }
+func (c *programConn) LocalAddr() net.Addr                { return programAddr{} }
+func (c *programConn) RemoteAddr() net.Addr               { return programAddr{} }
+
+type programAddr struct{}
+
+func (programAddr) Network() string { return "ssh" }
+func (programAddr) String() string  { return "ssh" }
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p...)
+	if over := len(t.buf) - lastWords; over > 0 {
+		t.buf = append(t.buf[:0], t.buf[over:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(strings.ToValidUTF8(string(t.buf), "?"))
+}

@@ -1,0 +1,168 @@
+package docker
+
+import (
+	"archive/tar"
+	"context"
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"time"
+
+	"github.com/docker/docker/api/types/container"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// start makes a container and starts it. When that fails nothing is left.
+func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err error) {
+	if p.agent, err = l.agent(); err != nil {
+		return nil, err
+	}
+	if p.user, err = who(e, p.facts, p.Walls); err != nil {
+		return nil, err
+	}
+	if err := fits(e, p); err != nil {
+		return nil, err
+	}
+	if err := l.sources(&p); err != nil {
+		return nil, err
+	}
+	defer l.mounts.clear(p.ID) // the container has its own by then
+	name := l.opts.Prefix + p.ID
+	made, err := e.api.ContainerCreate(ctx, l.config(p), l.hostConfig(e, p), nil, nil, name)
+	if err != nil {
+		l.remove(e, name) // it may be there when we gave up waiting
+		return nil, e.explainCreate(err)
+	}
+	for _, w := range made.Warnings {
+		l.opts.Log.Warn("docker engine", "engine", e.name, "warning", w)
+	}
+	k, err := l.run(ctx, e, p, made.ID)
+	if err != nil {
+		l.remove(e, made.ID)
+		return nil, err
+	}
+	e.count(1)
+	return k, nil
+}
+
+// fits refuses what the engine would fail at in words of its own.
+func fits(e *engine, p plan) error {
+	switch {
+	case p.ID == "":
+		return tools.Errorf(tools.Internal, "the sandbox has no name")
+	case p.agent.arch != "" && p.facts.arch != "" && p.agent.arch != p.facts.arch:
+		return unavailable("the agent is for %s, but the docker engine at %s runs %s", p.agent.arch, e.name, p.facts.arch).
+			Try("set sandbox.docker.agent to a Linux build of mcp-tools for %s", p.facts.arch)
+	case e.local && p.agent.mode.Perm()&0o001 == 0:
+		return unavailable("the agent of docker sandboxes cannot be run by other users").Try("chmod a+rx the program")
+	case p.Proxy != "" && !e.local:
+		return unavailable("a sandbox on another machine cannot use the proxy of this one").
+			Try("turn the network of sandboxes off, or use an engine on this machine")
+	}
+	return nil
+}
+
+// sources are where binds come from: as they are, or with other owners.
+func (l *Launcher) sources(p *plan) error {
+	p.from = make([]string, len(p.Binds))
+	for i, b := range p.Binds {
+		p.from[i] = b.Host
+		if !p.user.shift[i] {
+			continue
+		}
+		at, err := l.mounts.shifted(b.Host, p.user, p.ID, strconv.Itoa(i))
+		if err != nil && b.Write {
+			l.mounts.clear(p.ID)
+			return unavailable("the directory of %s belongs to root, which commands never are, and cannot be lent to another user here", b.Inside).
+				Try("ask the operator to give it to another user").Because(err)
+		}
+		if err == nil {
+			p.from[i] = at
+		}
+	}
+	p.proxy = p.Proxy
+	if p.Proxy != "" && p.user.shift != nil {
+		// Root's socket is for root only, and so for the user when they are exchanged.
+		if at, err := l.mounts.shifted(p.Proxy, p.user, p.ID, "proxy"); err == nil {
+			p.proxy = at
+		}
+	}
+	return nil
+}
+
+// run attaches to a container and starts it.
+func (l *Launcher) run(ctx context.Context, e *engine, p plan, id string) (*link, error) {
+	if !e.local {
+		if err := sendAgent(ctx, e, p.agent, id); err != nil {
+			return nil, err
+		}
+	}
+	k, err := attach(ctx, e, id)
+	if err != nil {
+		return nil, e.explain(err)
+	}
+	if err := e.api.ContainerStart(ctx, id, container.StartOptions{}); err != nil {
+		k.conn.Close()
+		return nil, e.explainStart(err, p.agent)
+	}
+	k.holds = p.facts.holds(p.Limits)
+	k.text = "container " + id[:min(12, len(id))] + " of " + l.opts.Image + " on " + e.name
+	return k, nil
+}
+
+// attach connects to stdin and stdout. The client does not end that when ctx
+// does, so the connection is made to.
+func attach(ctx context.Context, e *engine, id string) (*link, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	stop := func() bool { return true }
+	see := func(c net.Conn) {
+		stop = context.AfterFunc(ctx, func() { _ = c.SetDeadline(time.Unix(1, 0)) })
+	}
+	resp, err := e.api.ContainerAttach(context.WithValue(ctx, dialled{}, see), id,
+		container.AttachOptions{Stream: true, Stdin: true, Stdout: true, Stderr: true})
+	if !stop() {
+		if err == nil {
+			resp.Close()
+		}
+		return nil, ctx.Err()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &link{e: e, id: id, conn: resp.Conn, from: resp.Reader, words: &tail{}}, nil
+}
+
+// remove makes sure that a container which was not started is not left behind.
+func (l *Launcher) remove(e *engine, id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	_ = e.api.ContainerRemove(ctx, id, container.RemoveOptions{Force: true, RemoveVolumes: true}) // else the next server does
+}
+
+// sendAgent copies the program to an engine on another machine, into a volume
+// that goes with the container.
+func sendAgent(ctx context.Context, e *engine, a agentFile, id string) error {
+	f, err := os.Open(a.path)
+	if err != nil {
+		return unavailable("the agent of docker sandboxes cannot be read").Because(err)
+	}
+	defer f.Close()
+	r, w := io.Pipe()
+	go func() {
+		t := tar.NewWriter(w)
+		err := t.WriteHeader(&tar.Header{Name: "agent", Mode: 0o555, Size: a.size, Typeflag: tar.TypeReg})
+		if err == nil {
+			_, err = io.Copy(t, io.LimitReader(f, a.size))
+		}
+		if err == nil {
+			err = t.Close()
+		}
+		w.CloseWithError(err)
+	}()
+	err = e.api.CopyToContainer(ctx, id, ours, r, container.CopyToContainerOptions{})
+	r.Close() // ends the writer
+	return e.explain(err)
+}

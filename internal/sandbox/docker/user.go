@@ -1,0 +1,72 @@
+package docker
+
+import (
+	"os"
+	"runtime"
+	"strconv"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// nobody is who commands are when the server is root and so is the workspace.
+const nobody = 65534
+
+// A user is who commands are in a container.
+type user struct {
+	uid, gid int
+	shift    map[int]bool // binds that belong to root and must seem to be the user's
+}
+
+func (u user) String() string { return strconv.Itoa(u.uid) + ":" + strconv.Itoa(u.gid) }
+
+// who decides it. Commands are never the host's root. As the server's own user,
+// or the workspace's, they leave files of the right owner behind.
+func who(e *engine, f facts, w sandbox.Walls) (user, error) {
+	uid, gid := os.Geteuid(), os.Getegid()
+	switch {
+	case f.rootless && e.local:
+		return user{}, nil // root there is the engine's own user here
+	case runtime.GOOS != "linux":
+		if uid <= 0 {
+			uid, gid = 1000, 1000 // the engine's machine translates
+		}
+		return user{uid: uid, gid: gid}, nil
+	case uid != 0:
+		return user{uid: uid, gid: notRoot(gid)}, nil
+	}
+	return whoForRoot(e, w)
+}
+
+func whoForRoot(e *engine, w sandbox.Walls) (user, error) {
+	u := user{uid: nobody, gid: nobody, shift: map[int]bool{}}
+	chosen := false
+	for i, b := range w.Binds {
+		st, err := os.Stat(b.Host)
+		if err != nil {
+			if !e.local {
+				continue
+			}
+			return user{}, unavailable("the directory of %s is not there", b.Inside).Because(err)
+		}
+		uid, gid := ownerOf(st)
+		switch {
+		case uid == 0 && e.local:
+			u.shift[i] = true
+		case uid == 0 && b.Write:
+			return user{}, tools.Errorf(tools.Unavailable, "the directory of %s belongs to root, which commands never are", b.Inside).
+				Try("ask the operator to give it to another user, or to use a docker engine on this machine")
+		case uid != 0 && b.Write && !chosen:
+			chosen = true
+			u.uid, u.gid = uid, notRoot(gid)
+		}
+	}
+	return u, nil
+}
+
+func notRoot(gid int) int {
+	if gid == 0 {
+		return nobody
+	}
+	return gid
+}

@@ -1,0 +1,190 @@
+// Package host puts agents on this machine without walls: commands run as the
+// server's user and see what it sees, for operators who want that. What it
+// keeps is what an agent keeps: whole trees end, and nothing outlives the
+// server. It does not know what commands do.
+//
+// Begin with [Launcher].
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+)
+
+const (
+	// patience is how long an agent may take to end by itself.
+	patience = time.Second
+	// lastWords bounds what is kept of what an agent says on stderr.
+	lastWords = 2 << 10
+)
+
+// A Launcher starts agents on this machine.
+type Launcher struct {
+	// Self is the program, with its arguments, that becomes an agent. When it
+	// is empty it is this program, started again.
+	Self []string
+}
+
+// Name is host.
+func (l Launcher) Name() string { return "host" }
+
+// Probe finds that it works wherever this program can be started again.
+func (l Launcher) Probe(context.Context) sandbox.Finding {
+	self, err := l.self()
+	if err == nil {
+		_, err = os.Stat(self[0])
+	}
+	if err != nil {
+		return sandbox.Finding{Text: "host: this program cannot be started again: " + err.Error()}
+	}
+	return sandbox.Finding{
+		Works:  true,
+		Text:   "host: commands run as the server's user and see what it sees",
+		Advice: "use it only where commands may do whatever the server's user may",
+	}
+}
+
+// Layout is this machine as it is.
+func (l Launcher) Layout(g sandbox.Ground) sandbox.Layout {
+	layout := sandbox.Layout{Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
+	for _, r := range g.Roots {
+		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})
+	}
+	return layout
+}
+
+// Launch starts an agent. It refuses to promise anything.
+func (l Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
+	if len(w.Require) > 0 {
+		return nil, fmt.Errorf("the host has no walls, and cannot keep what is required: %v", w.Require)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	self, err := l.self()
+	if err != nil {
+		return nil, err
+	}
+	mark := newMark()
+	args := append(self[1:len(self):len(self)], "-mark", mark)
+	if w.Limits.FileSize > 0 {
+		args = append(args, "-filesize", strconv.FormatInt(w.Limits.FileSize, 10))
+	}
+	return start(self[0], args, mark)
+}
+
+// A link is an agent on this machine.
+type link struct {
+	cmd   *exec.Cmd
+	mark  string
+	to    *os.File
+	from  *os.File
+	words *tail
+	ended chan struct{}
+	once  sync.Once
+}
+
+func start(program string, args []string, mark string) (*link, error) {
+	theirIn, to, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	from, theirOut, err := os.Pipe()
+	if err != nil {
+		theirIn.Close()
+		to.Close()
+		return nil, err
+	}
+	l := &link{mark: mark, to: to, from: from, words: &tail{}, ended: make(chan struct{})}
+	l.cmd = exec.Command(program, args...)
+	l.cmd.Env = bare()
+	l.cmd.Dir = root()
+	l.cmd.Stdin, l.cmd.Stdout, l.cmd.Stderr = theirIn, theirOut, l.words
+	l.cmd.WaitDelay = patience // a command may hold its stderr
+	l.cmd.SysProcAttr = apart()
+	err = l.cmd.Start()
+	theirIn.Close()
+	theirOut.Close()
+	if err != nil {
+		to.Close()
+		from.Close()
+		return nil, fmt.Errorf("starting the agent: %w", err)
+	}
+	go func() {
+		_ = l.cmd.Wait()
+		close(l.ended)
+	}()
+	return l, nil
+}
+
+// Read reads what the agent says. At the end the error tells its last words.
+func (l *link) Read(p []byte) (int, error) {
+	n, err := l.from.Read(p)
+	if errors.Is(err, io.EOF) {
+		select {
+		case <-l.ended:
+		case <-time.After(patience):
+		}
+		if words := l.words.text(); words != "" {
+			err = fmt.Errorf("%w: %s", err, words)
+		}
+	}
+	return n, err
+}
+
+func (l *link) Write(p []byte) (int, error) { return l.to.Write(p) }
+
+// Close ends the agent, which ends its commands.
+func (l *link) Close() error {
+	l.once.Do(func() {
+		l.to.Close()
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-l.ended:
+		case <-timer.C:
+			_ = l.cmd.Process.Kill()
+			<-l.ended
+		}
+		sweep(l.mark)
+		l.from.Close()
+	})
+	<-l.ended
+	return nil
+}
+
+func (l *link) Holds() []sandbox.Promise { return nil }
+
+func (l *link) Describe() string {
+	return "on the host, without walls, as process " + strconv.Itoa(l.cmd.Process.Pid)
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	kept []byte
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.kept = append(t.kept, p[max(0, len(p)-lastWords):]...)
+	t.kept = t.kept[max(0, len(t.kept)-lastWords):]
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.kept))
+}

@@ -1,0 +1,24 @@
+package host
+
+import (
+	"crypto/rand"
+	"os"
+	"runtime"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+)
+
+// self is the command line of an agent. On Linux it is the very program that
+// runs, even when its file has been replaced since.
+func (l Launcher) self() ([]string, error) {
+	if len(l.Self) > 0 {
+		return l.Self, nil
+	}
+	if runtime.GOOS == "linux" {
+		return []string{"/proc/self/exe", agent.Name}, nil
+	}
+	path, err := os.Executable()
+	return []string{path, agent.Name}, err
+}
+
+func newMark() string { return rand.Text() }

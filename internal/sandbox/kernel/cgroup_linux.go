@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+// A cgroup counts what all processes behind the walls take together. It is one
+// directory with version 2, and one for each resource with version 1.
+type cgroup struct{ dirs []string }
+
+const (
+	cgroups     = "/sys/fs/cgroup"
+	groupPrefix = "mcp-tools-"
+	// period is that of the CPU share, in microseconds.
+	period = 100_000
+)
+
+// newCgroup makes one below that of this process, or beside it. Where it may
+// not, or without a limit of memory, the result is nil.
+func newCgroup(id string, lim sandbox.Limits) *cgroup {
+	if lim.Memory <= 0 {
+		return nil
+	}
+	name := fmt.Sprintf("%s%d-%s-%s", groupPrefix, os.Getpid(), born(os.Getpid()), safeName(id))
+	own := ownCgroups()
+	if path, ok := own[""]; ok && has(filepath.Join(cgroups, "cgroup.controllers"), "memory") {
+		for _, parent := range []string{filepath.Join(cgroups, path), filepath.Dir(filepath.Join(cgroups, path))} {
+			if !has(filepath.Join(parent, "cgroup.subtree_control"), "memory") {
+				continue
+			}
+			if g := oneCgroup(filepath.Join(parent, name), lim); g != nil {
+				return g
+			}
+		}
+		return nil
+	}
+	return oldCgroup(own, name, lim)
+}
+
+func oneCgroup(dir string, lim sandbox.Limits) *cgroup {
+	if os.Mkdir(dir, 0o755) != nil {
+		return nil
+	}
+	g := &cgroup{[]string{dir}}
+	if setting(dir, "memory.max", lim.Memory) != nil {
+		g.remove()
+		return nil
+	}
+	// The rest is not there everywhere, and others keep to those limits too.
+	setting(dir, "memory.swap.max", 0)
+	if lim.Processes > 0 {
+		setting(dir, "pids.max", int64(lim.Processes+agentThreads))
+	}
+	if lim.CPUs > 0 {
+		os.WriteFile(filepath.Join(dir, "cpu.max"),
+			fmt.Appendf(nil, "%d %d", int64(lim.CPUs*period), period), 0)
+	}
+	return g
+}
+
+// oldCgroup is for version 1.
+func oldCgroup(own map[string]string, name string, lim sandbox.Limits) *cgroup {
+	g := &cgroup{}
+	dir := func(controller string) string {
+		path, ok := own[controller]
+		if !ok {
+			return ""
+		}
+		d := filepath.Join(cgroups, controller, path, name)
+		if os.Mkdir(d, 0o755) != nil {
+			return ""
+		}
+		g.dirs = append(g.dirs, d)
+		return d
+	}
+	memory := dir("memory")
+	if memory == "" || setting(memory, "memory.limit_in_bytes", lim.Memory) != nil {
+		g.remove()
+		return nil
+	}
+	setting(memory, "memory.memsw.limit_in_bytes", lim.Memory)
+	if d := dir("pids"); d != "" && lim.Processes > 0 {
+		setting(d, "pids.max", int64(lim.Processes+agentThreads))
+	}
+	if lim.CPUs > 0 {
+		if d := dir("cpu"); d != "" {
+			setting(d, "cpu.cfs_period_us", period)
+			setting(d, "cpu.cfs_quota_us", int64(lim.CPUs*period))
+		}
+	}
+	return g
+}
+
+// take puts a process in, and what it starts with it.
+func (g *cgroup) take(pid int) error {
+	for _, d := range g.dirs {
+		if err := setting(d, "cgroup.procs", int64(pid)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// remove ends what is left in the group, and the group.
+func (g *cgroup) remove() {
+	if g == nil {
+		return
+	}
+	for _, d := range g.dirs {
+		removeCgroup(d)
+	}
+}
+
+// removeCgroup tries for a while, since dead processes leave a group late.
+func removeCgroup(dir string) {
+	const tries, pause = 200, 5 * time.Millisecond
+	for range tries {
+		if err := os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+		if err != nil {
+			return
+		}
+		for _, word := range strings.Fields(string(text)) {
+			if pid, err := strconv.Atoi(word); err == nil && pid > 1 && pid != os.Getpid() {
+				unix.Kill(pid, unix.SIGKILL)
+			}
+		}
+		time.Sleep(pause)
+	}
+}
+
+// sweep removes groups whose makers have died.
+func sweep() {
+	for controller, path := range ownCgroups() {
+		at := filepath.Join(cgroups, controller, path)
+		for _, parent := range []string{at, filepath.Dir(at)} {
+			if !strings.HasPrefix(parent, cgroups) {
+				continue
+			}
+			found, _ := filepath.Glob(filepath.Join(parent, groupPrefix+"*"))
+			for _, dir := range found {
+				parts := strings.SplitN(strings.TrimPrefix(filepath.Base(dir), groupPrefix), "-", 3)
+				pid, err := strconv.Atoi(parts[0])
+				if err == nil && len(parts) == 3 && born(pid) != parts[1] {
+					removeCgroup(dir)
+				}
+			}
+		}
+	}
+}
+
+// ownCgroups are those of this process by resource; that of version 2 is "".
+func ownCgroups() map[string]string {
+	text, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return nil
+	}
+	own := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		parts := strings.SplitN(strings.TrimSpace(line), ":", 3)
+		if len(parts) != 3 {
+			continue
+		}
+		for c := range strings.SplitSeq(parts[1], ",") {
+			own[c] = parts[2]
+		}
+	}
+	return own
+}
+
+// born tells a process from a later one of the same number; "" when there is none.
+func born(pid int) string {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return ""
+	}
+	const start = 22 - 2 // among what follows the name
+	_, rest, _ := strings.Cut(string(text[strings.LastIndexByte(string(text), ')'):]), " ")
+	fields := strings.Fields(rest)
+	if len(fields) < start {
+		return ""
+	}
+	return fields[start-1]
+}
+
+func has(file, word string) bool {
+	text, err := os.ReadFile(file)
+	return err == nil && strings.Contains(" "+strings.TrimSpace(string(text))+" ", " "+word+" ")
+}
+
+func setting(dir, name string, n int64) error {
+	return os.WriteFile(filepath.Join(dir, name), strconv.AppendInt(nil, n, 10), 0)
+}
+
+// safeName keeps of an id what may be in the name of a directory.
+func safeName(id string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+			return r
+		}
+		return -1
+	}, id)
+}

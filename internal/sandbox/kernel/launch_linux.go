@@ -1,0 +1,331 @@
+package kernel
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"syscall"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"golang.org/x/sys/unix"
+)
+
+// Launch starts an agent.
+func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
+	if w.Open {
+		return nil, errors.New("the kernel sandbox does not open the network of this machine: use the host, or a proxy")
+	}
+	found := l.probe(ctx)
+	if found == nil {
+		return nil, ctx.Err()
+	}
+	if !found.public().Works {
+		return nil, fmt.Errorf("%s; %s", found.public().Text, found.public().Advice)
+	}
+	s := &start{launcher: l, walls: w, found: *found}
+	defer s.closeFiles()
+	k, err := s.launch(ctx)
+	if err != nil {
+		s.group.remove()
+		if s.home != "" {
+			os.RemoveAll(s.home)
+		}
+		return nil, err
+	}
+	return k, nil
+}
+
+// A start is a launch while it is going on.
+type start struct {
+	launcher *Launcher
+	walls    sandbox.Walls
+	found    finding
+	try      bool
+
+	id    identity
+	plan  plan
+	group *cgroup
+	home  string     // of this machine, to be removed at the end
+	files []*os.File // for the stage
+	tree  []opened
+}
+
+func (s *start) closeFiles() {
+	for _, f := range s.files {
+		f.Close()
+	}
+	closeOpened(s.tree)
+}
+
+func (s *start) launch(ctx context.Context) (*link, error) {
+	if err := s.draw(); err != nil {
+		return nil, err
+	}
+	if !s.try {
+		s.group = newCgroup(s.walls.ID, s.walls.Limits)
+		if missing := s.missing(); len(missing) > 0 {
+			return nil, fmt.Errorf("the kernel sandbox cannot keep %v here: %s", missing, s.found.public().Text)
+		}
+	}
+	text, err := json.Marshal(s.plan)
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxPlan {
+		return nil, fmt.Errorf("too many paths are hidden or locked: %d", len(s.walls.Hidden)+len(s.walls.Locked))
+	}
+	return s.run(ctx, text)
+}
+
+// holds are the promises that these walls keep.
+func (s *start) holds() []sandbox.Promise {
+	holds := slices.Clone(s.found.public().Holds)
+	if s.group == nil {
+		holds = slices.DeleteFunc(holds, func(p sandbox.Promise) bool { return p == sandbox.Memory })
+	} else if !slices.Contains(holds, sandbox.Memory) {
+		holds = append(holds, sandbox.Memory)
+	}
+	if !s.plan.Jail && len(s.walls.Hidden)+len(s.walls.Locked) > 0 {
+		// Landlock lets in whole directories.
+		holds = slices.DeleteFunc(holds, func(p sandbox.Promise) bool { return p == sandbox.Files })
+	}
+	return holds
+}
+
+func (s *start) missing() []sandbox.Promise {
+	holds := s.holds()
+	return slices.DeleteFunc(slices.Clone(s.walls.Require), func(p sandbox.Promise) bool {
+		return slices.Contains(holds, p)
+	})
+}
+
+// draw makes the plan, and opens what it is about.
+func (s *start) draw() error {
+	var err error
+	if s.id, err = whoami(); err != nil {
+		return err
+	}
+	s.plan = plan{
+		Try: s.try, Jail: s.found.jail, Cut: !s.found.jail, Landlock: s.found.landlock,
+		Hidden: s.walls.Hidden, Locked: s.walls.Locked,
+		Temp: s.walls.Limits.Temp, FileSize: s.walls.Limits.FileSize, Processes: s.walls.Limits.Processes,
+	}
+	if s.tree, err = openAll(s.walls.Binds); err != nil {
+		return fmt.Errorf("what the walls let in: %w", err)
+	}
+	if s.plan.Jail {
+		err = s.drawJail()
+	} else {
+		err = s.drawOpen()
+	}
+	s.plan.UID, s.plan.GID = s.id.uid, s.id.gid
+	return err
+}
+
+// drawJail adds the program and the proxy to what is let in.
+func (s *start) drawJail() error {
+	s.plan.Home = home
+	binds := len(s.tree)
+	program, err := filepath.EvalSymlinks(s.launcher.self()[0])
+	if err == nil {
+		err = s.also(program, false)
+	} else if errors.Is(err, os.ErrNotExist) {
+		err = nil // its file was replaced: the agent is started from what runs
+	}
+	if err != nil {
+		return fmt.Errorf("this program: %w", err)
+	}
+	programs := len(s.tree) - binds
+	if s.walls.Proxy != "" {
+		if err := s.also(s.walls.Proxy, true); err != nil {
+			return fmt.Errorf("the proxy: %w", err)
+		}
+		s.plan.Agent = append(s.plan.Agent, "-proxy", proxyPath)
+	}
+	if s.id.outsideUID != os.Geteuid() {
+		if s.id, s.files, err = s.launcher.mounts(s.tree, s.id); err != nil {
+			if errors.Is(err, errOwner) {
+				return fmt.Errorf("%w: %s", err, ownerAdvice)
+			}
+			return err
+		}
+	}
+	for i := range s.tree {
+		switch src := &s.tree[i].source; {
+		case i < binds:
+			s.plan.Binds = append(s.plan.Binds, *src)
+		case i < binds+programs:
+			s.plan.Program = src
+		default:
+			s.plan.Proxy = src
+		}
+	}
+	return nil
+}
+
+// also opens something that is not for the commands to see at its place.
+func (s *start) also(path string, write bool) error {
+	fd, src, err := look(path, write)
+	if err != nil {
+		return err
+	}
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		unix.Close(fd)
+		return err
+	}
+	s.tree = append(s.tree, opened{src, fd, int(st.Uid), int(st.Gid)})
+	return nil
+}
+
+// drawOpen is for walls without namespaces: everything stays where it is.
+func (s *start) drawOpen() error {
+	if s.walls.Proxy != "" {
+		return errors.New("a proxy cannot be made the only way out here: " + s.found.public().Text)
+	}
+	for _, o := range s.tree {
+		s.plan.Binds = append(s.plan.Binds, o.source)
+		if !o.Write || s.id.outsideUID == os.Geteuid() || o.uid == s.id.outsideUID {
+			continue
+		}
+		if o.uid == 0 {
+			return fmt.Errorf("%s: %w: %s", o.Path, errOwner, ownerAdvice)
+		}
+		s.id = identity{o.uid, o.gid, o.uid, o.gid}
+	}
+	if s.walls.Home == "" {
+		return nil
+	}
+	s.plan.Home = s.walls.Home
+	if err := os.Mkdir(s.plan.Home, 0o700); err != nil {
+		return fmt.Errorf("a home for commands: %w", err)
+	}
+	s.home = s.plan.Home
+	return os.Chown(s.home, s.id.outsideUID, s.id.outsideGID)
+}
+
+// run starts the stage, hands it the plan, and waits until it is an agent.
+func (s *start) run(ctx context.Context, text []byte) (*link, error) {
+	pipes, err := newPipes()
+	if err != nil {
+		return nil, err
+	}
+	defer pipes.closeTheirs()
+	argv := append(append([]string{}, s.launcher.self()...), StageArg)
+	k := &link{
+		in: pipes.in[1], out: pipes.out[0], gone: make(chan struct{}), words: &tail{},
+		holds: s.holds(), group: s.group, home: s.home, jail: s.plan.Jail, about: s.found.public().Text,
+	}
+	k.cmd = exec.Command(argv[0], argv[1:]...)
+	k.cmd.Env = []string{"PATH=" + agentPath}
+	k.cmd.Dir = "/"
+	k.cmd.Stdin, k.cmd.Stdout, k.cmd.Stderr = pipes.in[0], pipes.out[1], k.words
+	k.cmd.WaitDelay = patience
+	k.cmd.ExtraFiles = append([]*os.File{pipes.plan[0], pipes.answer[1]}, s.files...)
+	if s.plan.Jail {
+		k.cmd.SysProcAttr = s.id.namespaced(allNamespaces)
+		k.cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
+	} else {
+		k.cmd.SysProcAttr = s.id.plain()
+	}
+	k.cmd.SysProcAttr.Setsid = true
+	if err := k.begin(); err != nil {
+		closeAll(pipes.plan[1], pipes.answer[0], k.in, k.out)
+		return nil, stageError(err)
+	}
+	pipes.closeTheirs()
+	if err := s.instruct(ctx, k, pipes, text); err != nil {
+		k.kill()
+		closeAll(k.in, k.out)
+		return nil, err
+	}
+	return k, nil
+}
+
+const allNamespaces = unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// instruct writes the plan, and reads what came of it: nothing when the stage
+// has become an agent.
+func (s *start) instruct(ctx context.Context, k *link, pipes *pipes, text []byte) error {
+	defer closeAll(pipes.answer[0])
+	if s.group != nil {
+		if err := s.group.take(k.cmd.Process.Pid); err != nil {
+			closeAll(pipes.plan[1])
+			return fmt.Errorf("putting the sandbox into its cgroup: %w", err)
+		}
+	}
+	stop := context.AfterFunc(ctx, func() { k.cmd.Process.Kill() })
+	defer stop()
+	_, err := pipes.plan[1].Write(text)
+	closeAll(pipes.plan[1])
+	said, _ := io.ReadAll(io.LimitReader(pipes.answer[0], maxAnswer))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if len(bytes.TrimSpace(said)) > 0 {
+		f := &fault{}
+		if json.Unmarshal(said, f) != nil {
+			return fmt.Errorf("the sandbox could not be set up: %q", said)
+		}
+		return &SetupError{Step: f.Step, Text: f.Error, errno: f.Errno}
+	}
+	if err != nil {
+		<-k.gone
+		return fmt.Errorf("the sandbox could not be set up: %w: %s", err, k.words.text())
+	}
+	return nil
+}
+
+const maxAnswer = 16 << 10
+
+// stageError words why the stage could not even be started.
+func stageError(err error) error {
+	e := &SetupError{Step: "starting the stage", Text: err.Error()}
+	errors.As(err, &e.errno)
+	if os.Geteuid() == 0 && e.errno == unix.EACCES {
+		e.Text += " (commands do not run as root: others must be able to read and execute the program's file)"
+	}
+	return e
+}
+
+// A SetupError says which step of setting up a sandbox failed, and why.
+type SetupError struct {
+	Step string
+	Text string
+
+	errno unix.Errno
+}
+
+func (e *SetupError) Error() string {
+	return "the sandbox could not be set up: " + e.Step + ": " + e.Text
+}
+
+// Unwrap is what the kernel said.
+func (e *SetupError) Unwrap() error {
+	if e.errno == 0 {
+		return nil
+	}
+	return e.errno
+}
+
+// Layout shows everything at its own place, so that what commands say of paths
+// holds for everybody.
+func (l *Launcher) Layout(g sandbox.Ground) sandbox.Layout {
+	layout := sandbox.Layout{Home: home, Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
+	for _, r := range g.Roots {
+		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})
+	}
+	if f := l.probe(context.Background()); f != nil && !f.jail {
+		layout.Home = filepath.Join(os.TempDir(), "mcp-tools-home-"+strconv.Itoa(os.Getpid())+"-"+word())
+	}
+	return layout
+}

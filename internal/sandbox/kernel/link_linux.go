@@ -1,0 +1,149 @@
+package kernel
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+)
+
+// patience is how long an agent may take to end by itself.
+const patience = time.Second
+
+// A link is the near end of an agent's streams.
+type link struct {
+	cmd   *exec.Cmd
+	in    *os.File
+	out   *os.File
+	words *tail
+	gone  chan struct{} // closed when the agent and what it started are gone
+	end   sync.Once
+
+	holds []sandbox.Promise
+	group *cgroup
+	home  string
+	jail  bool
+	about string
+}
+
+// begin starts the command and waits for its end, on one thread: the death
+// signal is that of the thread that started it.
+func (k *link) begin() error {
+	started := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := k.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = k.cmd.Wait() // how it ended is in its last words
+			close(k.gone)
+		}
+	}()
+	return <-started
+}
+
+// Read reads what the agent says. At the end the error tells its last words.
+func (k *link) Read(p []byte) (int, error) {
+	n, err := k.out.Read(p)
+	if errors.Is(err, io.EOF) {
+		<-k.gone
+		if words := k.words.text(); words != "" {
+			err = fmt.Errorf("%w: %s", err, words)
+		}
+	}
+	return n, err
+}
+
+func (k *link) Write(p []byte) (int, error) { return k.in.Write(p) }
+
+// Close ends the agent and what it has started, by force when they take long,
+// and removes what was made for them.
+func (k *link) Close() error {
+	k.end.Do(func() {
+		k.in.Close()
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		select {
+		case <-k.gone:
+		case <-timer.C:
+		}
+		k.kill()
+		k.out.Close()
+		k.group.remove()
+		if k.home != "" {
+			os.RemoveAll(k.home)
+		}
+	})
+	return nil
+}
+
+// kill ends the first process of the namespace, and so all of them: it is gone
+// when they are.
+func (k *link) kill() {
+	_ = k.cmd.Process.Kill() // it has ended already when this fails
+	<-k.gone
+}
+
+func (k *link) Holds() []sandbox.Promise { return slices.Clone(k.holds) }
+
+func (k *link) Describe() string { return k.about }
+
+// Pipes are the ways to a stage. The near end of each is where its name says
+// who writes: in and plan at 1, out and answer at 0.
+type pipes struct {
+	in, out, plan, answer [2]*os.File
+}
+
+func newPipes() (*pipes, error) {
+	p := &pipes{}
+	for _, ends := range []*[2]*os.File{&p.in, &p.out, &p.plan, &p.answer} {
+		var err error
+		if ends[0], ends[1], err = os.Pipe(); err != nil {
+			for _, e := range []*[2]*os.File{&p.in, &p.out, &p.plan, &p.answer} {
+				e[0].Close()
+				e[1].Close()
+			}
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *pipes) closeTheirs() {
+	closeAll(p.in[0], p.out[1], p.plan[0], p.answer[1])
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu  sync.Mutex
+	buf []byte
+}
+
+const tailSize = 2 << 10
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.buf = append(t.buf, p[max(0, len(p)-tailSize):]...)
+	t.buf = t.buf[max(0, len(t.buf)-tailSize):]
+	return len(p), nil
+}
+
+func (t *tail) text() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return strings.TrimSpace(string(t.buf))
+}
+
+// word is a name that nobody else has.
+func word() string { return rand.Text()[:12] }

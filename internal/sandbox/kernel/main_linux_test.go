@@ -1,0 +1,241 @@
+package kernel_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+)
+
+// The test binary is also the stage, the agent, and what attacks them.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case kernel.StageArg:
+			os.Exit(kernel.Main(os.Args[2:]))
+		case agent.Name:
+			os.Exit(agent.Main(os.Args[2:]))
+		case "attack":
+			os.Exit(attack(os.Args[2:]))
+		case "without":
+			os.Exit(without(os.Args[2:]))
+		case "server":
+			os.Exit(server(os.Args[2:]))
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// hang bounds what would otherwise wait for ever.
+const hang = 60 * time.Second
+
+// eachUser runs a test as root, where that is who we are, and as an ordinary
+// user.
+func eachUser(t *testing.T, test func(t *testing.T)) {
+	if os.Geteuid() != 0 {
+		t.Run("user", test)
+		return
+	}
+	t.Run("root", test)
+	t.Run("user", func(t *testing.T) {
+		runAs(t, testBinary(t), "-test.run=^"+strings.SplitN(t.Name(), "/", 2)[0]+"$", "-test.v")
+	})
+}
+
+// runAs runs the test binary as an ordinary user.
+func runAs(t *testing.T, argv ...string) {
+	t.Helper()
+	cmd := osexec.Command(argv[0], argv[1:]...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	cmd.Dir = "/tmp"
+	tmp := openDir(t)
+	if err := os.Chown(tmp, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	cmd.Env = append(os.Environ(), "HOME=/nonexistent", "TMPDIR="+tmp)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("PASS")) {
+		t.Errorf("as an ordinary user: %v\n%s", err, out)
+	}
+}
+
+// testBinary is a copy of this program that others can read.
+func testBinary(t testing.TB) string {
+	dir := openDir(t)
+	path := filepath.Join(dir, "kernel.test")
+	from, err := os.Open("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(to, from)
+	if err := to.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// openDir is a directory that everybody can enter, unlike that of the testing
+// package.
+func openDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "kernel-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// A sink collects what a command says.
+type sink struct {
+	mu       sync.Mutex
+	out, err bytes.Buffer
+	exit     wire.ExitBody
+	exited   chan struct{}
+	gone     chan struct{}
+}
+
+func (s *sink) Output(stream exec.Stream, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if stream == exec.Stderr {
+		s.err.Write(data)
+	} else {
+		s.out.Write(data)
+	}
+}
+
+func (s *sink) Exited(e wire.ExitBody) { s.exit = e; close(s.exited) }
+
+func (s *sink) Gone(err error) { close(s.gone) }
+
+func (s *sink) text() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.out.String() + s.err.String()
+}
+
+// A cell is a workspace and a box for it.
+type cell struct {
+	*box.Box
+	t    testing.TB
+	ws   string
+	link sandbox.Link
+}
+
+func launcher() *kernel.Launcher { return &kernel.Launcher{} }
+
+// open opens a box; change may change its walls.
+func open(t testing.TB, l *kernel.Launcher, ws string, change func(*sandbox.Walls)) cell {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), hang)
+	defer cancel()
+	layout := l.Layout(sandbox.Ground{Dir: ws})
+	w := sandbox.Walls{ID: "test", Binds: layout.Binds, Home: layout.Home,
+		Limits: sandbox.Limits{Temp: 64 << 20, Processes: 200}}
+	if change != nil {
+		change(&w)
+	}
+	link, err := l.Launch(ctx, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := box.Open(ctx, link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.Close() })
+	return cell{b, t, ws, link}
+}
+
+// run runs a command to its end and returns its exit code and what it said.
+func (c cell) run(argv ...string) (int, string) {
+	c.t.Helper()
+	s := c.start(argv...)
+	select {
+	case <-s.gone:
+	case <-time.After(hang):
+		c.t.Fatalf("%q does not end: %s", argv, s.text())
+	}
+	return s.exit.Code, s.text()
+}
+
+func (c cell) start(argv ...string) *sink {
+	c.t.Helper()
+	s := &sink{exited: make(chan struct{}), gone: make(chan struct{})}
+	_, err := c.Start(c.t.Context(), wire.StartBody{
+		Argv: argv, Dir: c.ws, Timeout: hang,
+		Env: []string{"PATH=/usr/local/bin:/usr/bin:/bin:/usr/local/go/bin", "HOME=/home/sandbox", "TMPDIR=/tmp", "LANG=C.UTF-8"},
+	}, s)
+	if err != nil {
+		c.t.Fatalf("%q: %v", argv, err)
+	}
+	return s
+}
+
+func (c cell) sh(text string) (int, string) {
+	c.t.Helper()
+	return c.run("/bin/sh", "-c", text)
+}
+
+// must runs a shell command that has to succeed, and returns what it said.
+func (c cell) must(text string) string {
+	c.t.Helper()
+	code, out := c.sh(text)
+	if code != 0 {
+		c.t.Errorf("%s: %d: %s", text, code, out)
+	}
+	return strings.TrimSpace(out)
+}
+
+// fails runs a shell command that must not succeed.
+func (c cell) fails(text string) {
+	c.t.Helper()
+	if code, out := c.sh(text); code == 0 {
+		c.t.Errorf("%s: succeeded: %s", text, out)
+	}
+}
+
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}

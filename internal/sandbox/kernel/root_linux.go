@@ -1,0 +1,265 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// A tree is the root directory that a stage assembles for the commands.
+type tree struct {
+	fd     int // its top
+	stock  int // a directory in memory from which empty things are taken
+	pinned map[string]bool
+	writes []string // what is let in for writing
+}
+
+const (
+	programPath = "/run/mcp-tools/program"
+	proxyPath   = "/run/mcp-tools/proxy.sock"
+)
+
+// system are the directories of programs and what they need. Nothing in them is
+// anybody's.
+var system = [...]string{
+	"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix",
+}
+
+// jail assembles the root and makes it that of this process, the old one being
+// gone. Sources are opened first, while they can be found.
+func jail(p plan) error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("private mounts: %w", err)
+	}
+	top, err := newMemory(0)
+	if err != nil {
+		return err
+	}
+	stock, err := newMemory(0)
+	if err != nil {
+		return err
+	}
+	t := &tree{fd: top, stock: stock, pinned: map[string]bool{}}
+	mounts, err := collect(p)
+	if err != nil {
+		return err
+	}
+	if err := t.place(); err != nil {
+		return err
+	}
+	if err := t.base(p); err != nil {
+		return err
+	}
+	for _, m := range mounts {
+		if err := t.add(m); err != nil {
+			return fmt.Errorf("%s: %w", m.at, err)
+		}
+	}
+	if err := t.cover(p); err != nil {
+		return err
+	}
+	return t.enter()
+}
+
+// place puts the new root somewhere, since only what is somewhere can be filled.
+func (t *tree) place() error {
+	const somewhere = "/usr"
+	fd, err := unix.Open(somewhere, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("%s: %w", somewhere, err)
+	}
+	defer unix.Close(fd)
+	if err := put(t.fd, fd); err != nil {
+		return err
+	}
+	// The stock has to be somewhere too before its parts can be cloned.
+	at, err := t.target("/.stock", true)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	return put(t.stock, at)
+}
+
+// enter makes the tree the root. The old one is on top of it for a moment, and
+// then nowhere.
+func (t *tree) enter() error {
+	if err := unix.Unmount(fmt.Sprintf("/proc/self/fd/%d/.stock", t.fd), unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("stock: %w", err)
+	}
+	if err := unix.Unlinkat(t.fd, ".stock", unix.AT_REMOVEDIR); err != nil {
+		return fmt.Errorf("stock: %w", err)
+	}
+	err := unix.MountSetattr(t.fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: readOnly})
+	if err != nil {
+		return fmt.Errorf("read-only root: %w", err)
+	}
+	if err := unix.Fchdir(t.fd); err != nil {
+		return fmt.Errorf("new root: %w", err)
+	}
+	if err := unix.PivotRoot(".", "."); err != nil {
+		return fmt.Errorf("pivot_root: %w", err)
+	}
+	if err := unix.Unmount(".", unix.MNT_DETACH); err != nil {
+		return fmt.Errorf("old root: %w", err)
+	}
+	return unix.Chdir("/")
+}
+
+// A guest is a mount on its way into the tree.
+type guest struct {
+	mount int
+	at    string
+	dir   bool
+	write bool
+	link  string // it is not a mount but a link to this
+}
+
+// collect makes mounts of all that is let in, outer ones before inner ones.
+func collect(p plan) ([]guest, error) {
+	var all []guest
+	for _, list := range [][]string{system[:], etcPaths(), devicePaths()} {
+		for _, name := range list {
+			g, err := fromSystem(name)
+			if errors.Is(err, unix.ENOENT) {
+				continue
+			}
+			if err != nil {
+				return nil, fmt.Errorf("%s: %w", name, err)
+			}
+			all = append(all, g)
+		}
+	}
+	for _, s := range p.Binds {
+		g, err := fromSource(s, s.Path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	for at, s := range map[string]*source{programPath: p.Program, proxyPath: p.Proxy} {
+		if s == nil {
+			continue
+		}
+		g, err := fromSource(*s, at)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, g)
+	}
+	return all, nil
+}
+
+// fromSystem keeps links, which lead to where they lead in the new root.
+func fromSystem(name string) (guest, error) {
+	fd, err := unix.Open(name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return guest{}, err
+	}
+	defer unix.Close(fd)
+	var st unix.Stat_t
+	if err := unix.Fstat(fd, &st); err != nil {
+		return guest{}, err
+	}
+	g := guest{at: name, dir: st.Mode&unix.S_IFMT == unix.S_IFDIR}
+	attr := unix.MountAttr{Attr_set: readOnly}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFLNK:
+		g.link, err = os.Readlink(name)
+		return g, err
+	case unix.S_IFCHR:
+		attr.Attr_set = unix.MOUNT_ATTR_RDONLY | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NOEXEC
+	}
+	g.mount, err = clone(fd, attr)
+	return g, err
+}
+
+func fromSource(s source, at string) (guest, error) {
+	g := guest{mount: s.FD, at: at, dir: s.Dir, write: s.Write}
+	if s.FD != 0 {
+		return g, nil
+	}
+	fd, err := s.same()
+	if err != nil {
+		return guest{}, err
+	}
+	defer unix.Close(fd)
+	if g.mount, err = cloneAs(fd, s.Write); err != nil {
+		return guest{}, fmt.Errorf("%s: %w", s.Path, err)
+	}
+	return g, nil
+}
+
+func (t *tree) add(g guest) error {
+	if g.link != "" {
+		return t.link(g.at, g.link)
+	}
+	defer unix.Close(g.mount)
+	at, err := t.target(g.at, g.dir)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(at)
+	if g.write {
+		t.writes = append(t.writes, g.at)
+	}
+	return put(g.mount, at)
+}
+
+func (t *tree) link(at, to string) error {
+	dir, err := t.target(path.Dir(at), true)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(dir)
+	return unix.Symlinkat(to, dir, path.Base(at))
+}
+
+// target opens a place in the tree, and makes it where it is missing. It goes
+// through no links, so it stays in the tree.
+func (t *tree) target(at string, dir bool) (int, error) {
+	fd, err := unix.Dup(t.fd)
+	if err != nil {
+		return 0, err
+	}
+	names := strings.Split(strings.Trim(at, "/"), "/")
+	if names[0] == "" {
+		return fd, nil
+	}
+	for i, name := range names {
+		next, err := step(fd, name, dir || i < len(names)-1)
+		unix.Close(fd)
+		if err != nil {
+			return 0, err
+		}
+		fd = next
+	}
+	return fd, nil
+}
+
+func step(dir int, name string, isDir bool) (int, error) {
+	if name == ".." || name == "." || name == "" {
+		return 0, unix.EINVAL
+	}
+	how := unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC
+	if isDir {
+		how |= unix.O_DIRECTORY
+	}
+	fd, err := unix.Openat(dir, name, how, 0)
+	if !errors.Is(err, unix.ENOENT) {
+		return fd, err
+	}
+	if isDir {
+		err = unix.Mkdirat(dir, name, 0o755)
+	} else {
+		err = unix.Mknodat(dir, name, unix.S_IFREG|0o444, 0)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return unix.Openat(dir, name, how, 0)
+}

@@ -1,0 +1,200 @@
+package exec
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// A scene is a command, what it does, and what is asked about it.
+type scene struct {
+	name     string
+	out, err string
+	status   Status
+	site     func(*Site)
+	keepErr  error
+	lost     bool // the keeper fails
+	act      func(ctx context.Context, a *actor, u Until) bool
+	calls    []string // tool and arguments
+}
+
+// forever is a command that goes on until somebody stops waiting.
+func forever(ctx context.Context, _ *actor, u Until) bool {
+	if u.Idle > 0 {
+		select {
+		case <-ctx.Done():
+		case <-time.After(u.Idle):
+		}
+		return true
+	}
+	<-ctx.Done()
+	return true
+}
+
+func exited(code int) Status {
+	return Status{ID: "p_1", State: Exited, Code: code, Took: 1200 * time.Millisecond}
+}
+
+func running() Status { return Status{ID: "p_1", State: Running, Took: 3 * time.Minute} }
+
+func scenes() []scene {
+	const run = `exec {"command":"make all"}`
+	long := ""
+	for i := range 2000 {
+		long += fmt.Sprintf("line %d of the output\n", i+1)
+	}
+	all := []scene{
+		{name: "it worked", out: "one\ntwo\n", status: exited(0), calls: []string{run}},
+		{name: "nothing to say", status: exited(0), calls: []string{run}},
+		{name: "grep finds nothing", status: exited(1), calls: []string{`exec {"argv":["grep","x","f"]}`}},
+		{name: "both streams", out: "built 3 of 4\n", err: "main.go:3: undefined: x\n", status: exited(2), calls: []string{run}},
+		{name: "only stderr", err: "Switched to branch 'x'\n", status: exited(0), calls: []string{run}},
+		{name: "a signal", out: "x", status: Status{State: Exited, Code: 139, Signal: "SIGSEGV"}, calls: []string{run}},
+		{name: "too slow", out: "testing ...\n", status: Status{State: TimedOut, Took: 300 * time.Second, Signal: "SIGKILL"}, calls: []string{run}},
+		{name: "too much memory", status: Status{State: Starved, Why: "memory, 512 MB", Signal: "SIGKILL"}, calls: []string{run}},
+		{name: "somebody ended it", status: Status{State: Killed, Signal: "SIGKILL"}, calls: []string{run}},
+		{name: "the sandbox is gone", out: "half", status: Status{State: Vanished}, calls: []string{run}},
+		{name: "children go on", out: "started\n", status: Status{ID: "p_1", State: Exited, Left: 2}, calls: []string{run, `process {"action":"poll","id":"p_1"}`}},
+		{name: "children that cannot be kept", status: Status{ID: "p_1", State: Exited, Left: 1}, calls: []string{run},
+			keepErr: tools.Errorf(tools.Busy, "20 commands are in the background, which is the most").Try("remove some")},
+		{name: "elsewhere than wanted", out: "x\n", status: exited(0), site: func(s *Site) { s.Note = "docker does not answer" }, calls: []string{run}},
+		{name: "no such program", err: "/bin/bash: line 1: python: command not found\n", status: exited(127), calls: []string{`exec {"command":"python x.py"}`}},
+		{name: "no such program in the image", err: "sh: 1: foo: not found\n", status: exited(127), site: func(s *Site) { s.Tier = "docker" }, calls: []string{run}},
+		{name: "sudo", err: "bash: line 1: sudo: command not found\n", status: exited(127), calls: []string{run}},
+		{name: "behind walls", err: "touch: cannot touch '/etc/x': Read-only file system\n", status: exited(1), calls: []string{run}},
+		{name: "no network", err: "curl: (6) Could not resolve host: example.com\n", status: exited(6), calls: []string{run}},
+		{name: "it asks", out: "Proceed? [Y/n] ", status: Status{State: TimedOut, Took: 300 * time.Second}, calls: []string{run}},
+		{name: "it wants a terminal", err: "the input device is not a TTY\n", status: exited(1), calls: []string{run}},
+		{name: "at a terminal, waiting", out: "Password: ", status: Status{ID: "p_1", State: Running, Waiting: true, Took: 2 * time.Second}, act: forever,
+			calls: []string{`exec {"command":"login","tty":true}`, `process {"action":"write","id":"p_1","data":"x\n"}`}},
+		{name: "colours and progress", out: " 10%\r 50%\r100%\n\x1b[32mok\x1b[0m\n", status: exited(0), calls: []string{run}},
+		{name: "no text", out: "\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 40), status: exited(0), calls: []string{run}},
+		{name: "very long", out: long, status: exited(1), calls: []string{run}},
+		{name: "very long on both, and nothing keeps it", out: long, err: long, lost: true, status: exited(1), calls: []string{run}},
+	}
+	return append(all, behindScenes()...)
+}
+
+func behindScenes() []scene {
+	server := func(ctx context.Context, a *actor, u Until) bool {
+		if a.typed == "" && a.out.Size() == 0 {
+			a.out.write("listening on :3000\n")
+		}
+		return forever(ctx, a, u)
+	}
+	const start = `exec {"command":"npm start","background":true}`
+	return []scene{
+		{name: "in the background", status: running(), act: server, calls: []string{
+			start, `process {"action":"list"}`, `process {"action":"poll","id":"p_1"}`, `process {"action":"wait","timeout_seconds":5}`,
+			`process {"action":"wait","id":"p_1","pattern":"listening"}`, `process {"action":"wait","id":"p_1","pattern":"listening","offset":0}`,
+			`process {"action":"wait","id":"p_1","until":"idle"}`, `process {"action":"log","id":"p_1"}`, `process {"action":"log","id":"p_1","pattern":"list"}`,
+			`process {"action":"log","id":"p_1","pattern":"nothing"}`, `process {"action":"write","id":"p_1","data":"rs\n"}`,
+			`process {"action":"kill","id":"p_1"}`, `process {"action":"kill","id":"p_1"}`, `process {"action":"remove","id":"p_1"}`, `process {"action":"list"}`,
+		}},
+		{name: "it fails at once", err: "Error: port 3000 is taken\n", status: exited(1), calls: []string{start}},
+		{name: "for longer than the session", status: running(), act: server, calls: []string{`exec {"command":"npm start","background":true,"keep":true}`}},
+		{name: "as another system asks", out: "done\n", status: exited(0), calls: []string{`exec {"cmd":"make","workdir":"/w","yieldMs":10000}`}},
+		{name: "a terminal", status: running(), act: forever, calls: []string{
+			`exec {"command":"vim x","background":true,"tty":true}`, `process {"action":"send-keys","sessionId":"p_1","keys":["Escape",":q!","Enter"]}`,
+			`process {"action":"send-keys","sessionId":"p_1","data":":q!","keys":["Enter"]}`, `process {"action":"send_keys","id":"p_1"}`,
+		}},
+		{name: "no terminal", status: running(), act: forever, calls: []string{
+			`exec {"command":"cat","background":true}`, `process {"action":"send_keys","id":"p_1","keys":["C-c"]}`, `process {"action":"submit","id":"p_1","data":"x"}`,
+			`process {"action":"send_keys","id":"p_1","keys":["C-d"]}`,
+		}},
+		{name: "mistakes", status: running(), act: forever, calls: []string{
+			`exec {"command":"x","argv":["y"]}`, `exec {}`, `exec {"argv":["ls -la"]}`, `exec {"command":"x","keep":true}`, `exec {"command":"x","background":true,"timeout_seconds":9999}`, `exec {"command":"x","env":{"A B":"1"}}`,
+			`process {"action":"dance"}`, `process {"action":"poll"}`, `process {"action":"poll","id":"p_9"}`, `process {"action":"wait","id":"p_9","until":"dawn"}`,
+			`exec {"command":"x","background":true}`, `process {"action":"wait","id":"p_1","until":"dawn"}`, `process {"action":"wait","id":"p_1","pattern":"("}`,
+			`process {"action":"kill"}`, `process {"action":"clear","id":"p_1"}`, `process {"action":"write","id":"p_1"}`,
+		}},
+	}
+}
+
+// TestAnswers compares what a model reads with testdata/answers.txt.
+func TestAnswers(t *testing.T) {
+	var b strings.Builder
+	for _, s := range scenes() {
+		fmt.Fprintf(&b, "=== %s\n\n", s.name)
+		synctest.Test(t, func(t *testing.T) { play(t, s, &b) })
+	}
+	path := filepath.Join("testdata", "answers.txt")
+	if *update {
+		if err := os.MkdirAll("testdata", 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func play(t *testing.T, s scene, b *strings.Builder) {
+	site := sealed()
+	if s.site != nil {
+		s.site(&site)
+	}
+	next := &actor{status: s.status, keepErr: s.keepErr, act: s.act}
+	next.out.write(s.out)
+	next.err.write(s.err)
+	keeper := &shelf{}
+	if s.lost {
+		keeper.err = os.ErrPermission
+	}
+	all := Tools(Options{Commands: &stage{site: site, next: next}, Keeper: keeper})
+	for _, line := range s.calls {
+		name, args, _ := strings.Cut(line, " ")
+		fmt.Fprintf(b, "--- %s\n", line)
+		res, err := bind(t, all, name, args).Run(within(t, nil))
+		if err != nil {
+			res = tools.Failure(err)
+		}
+		if res.Data != nil || len(res.Parts) != 1 {
+			t.Errorf("%s: %d parts, data %v", s.name, len(res.Parts), res.Data)
+		}
+		failed := ""
+		if res.Failed {
+			failed = fmt.Sprintf("(failed: %s)\n", res.Kind)
+		}
+		fmt.Fprintf(b, "%s\n%s\n", middle(res.Text()), failed)
+	}
+}
+
+// middle leaves out what need not be read in a golden file.
+func middle(text string) string {
+	lines := strings.Split(text, "\n")
+	var b strings.Builder
+	for i, line := range lines {
+		var n int
+		if _, err := fmt.Sscanf(line, "line %d of", &n); err == nil && i > 0 && i+1 < len(lines) {
+			before, after := strings.HasPrefix(lines[i-1], "line "), strings.HasPrefix(lines[i+1], "line ")
+			if before && after {
+				if strings.HasSuffix(b.String(), "\n~\n") {
+					continue
+				}
+				line = "~"
+			}
+		}
+		b.WriteString(line + "\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

@@ -1,0 +1,52 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	// look is how long a command that goes on in the background is watched
+	// first: most that cannot start have said so by then.
+	look = 1200 * time.Millisecond
+	// settled is when it has said what it has to say at its start.
+	settled = 600 * time.Millisecond
+)
+
+// background starts a command and returns when it has shown how it begins.
+func (t execTool) background(ctx context.Context, k task) (tools.Result, error) {
+	p, err := t.Commands.Start(ctx, k.args.command(k.site))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if err := p.Keep(ctx, k.args.Keep); err != nil {
+		remove(ctx, p)
+		return tools.Result{}, err
+	}
+	patience, until := look, Until{Idle: settled}
+	if k.args.Yield > 0 {
+		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), Until{}
+	}
+	within, cancel := context.WithTimeout(ctx, patience)
+	st := p.Wait(within, until)
+	cancel()
+	if err := ctx.Err(); err != nil { // nobody hears of its handle
+		remove(ctx, p)
+		return tools.Result{}, err
+	}
+	size := p.Log(Stdout).Size()
+	text, err := t.output(ctx, p)
+	if err != nil {
+		remove(ctx, p)
+		return tools.Result{}, err
+	}
+	a := answer{status: st, site: k.site, text: text, k: &k}
+	if st.State != Running && st.Left == 0 {
+		remove(ctx, p)
+		return a.result(), nil
+	}
+	t.places.shown(tools.CallerFrom(ctx), st.ID, size, 0)
+	return a.result(), nil
+}

@@ -1,0 +1,142 @@
+package cli
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxLinks is how many links the path of a program may lead through.
+const maxLinks = 20
+
+// settled is how old a change must be for the times of files to tell it from
+// the next.
+const settled = 2 * time.Second
+
+// found is a program's file, as it was when it was looked at.
+type found struct {
+	path     string // without links
+	identity string
+}
+
+// locate checks the file of a program: nobody but the superuser and ourselves
+// can have put it where it is, or anything else in its place, and it is the one
+// that the operator meant.
+func (r *Router) locate(ctx context.Context, p program) (found, error) {
+	at, err := r.inspect(ctx, p)
+	if err != nil {
+		return found{}, tools.Errorf(tools.Unavailable, "%s does not run: %s", p.Name, err).
+			Because(err).Try("the operator looks at its file and at exec.programs")
+	}
+	return at, nil
+}
+
+func (r *Router) inspect(ctx context.Context, p program) (found, error) {
+	resolved, err := resolve(p.Path)
+	if err != nil {
+		return found{}, err
+	}
+	if r.o.Changeable != nil && (r.o.Changeable(ctx, resolved) || r.o.Changeable(ctx, p.Path)) {
+		return found{}, errors.New("its file is where your tools can change it")
+	}
+	f, err := open(resolved)
+	if err != nil {
+		return found{}, errors.New("its file cannot be opened")
+	}
+	defer f.Close()
+	identity, changed, err := examine(f)
+	if err != nil {
+		return found{}, err
+	}
+	if p.SHA256 == "" {
+		return found{resolved, identity}, nil
+	}
+	sum, err := r.hash(f, identity, changed)
+	if err != nil {
+		return found{}, errors.New("its file cannot be read")
+	}
+	if subtle.ConstantTimeCompare([]byte(sum), []byte(strings.ToLower(p.SHA256))) != 1 {
+		return found{}, errors.New("its file is not the one whose sha256 is configured")
+	}
+	if after, _, err := examine(f); err != nil || after != identity {
+		return found{}, errors.New("its file changed while it was read")
+	}
+	return found{resolved, identity}, nil
+}
+
+// hash returns the SHA-256 of a file, which it reads once as long as the file
+// stays what it is. One that has just been changed could be changed again and
+// keep its time: it is read anew.
+func (r *Router) hash(f *os.File, identity string, changed time.Time) (string, error) {
+	r.mu.Lock()
+	known := r.hashes[identity]
+	r.mu.Unlock()
+	if known != "" {
+		return known, nil
+	}
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	sum := hex.EncodeToString(h.Sum(nil))
+	if time.Since(changed) < settled {
+		return sum, nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.hashes) > 100 { // programs are few: these are of files that are gone
+		clear(r.hashes)
+	}
+	r.hashes[identity] = sum
+	return sum, nil
+}
+
+// resolve follows a path from the root on, and checks every directory that it
+// leads through.
+func resolve(name string) (string, error) {
+	root := filepath.VolumeName(name) + string(filepath.Separator)
+	at, rest, links := root, strings.TrimPrefix(name, root), 0
+	if err := checkDir(at); err != nil {
+		return "", err
+	}
+	for rest != "" {
+		part, after, more := strings.Cut(rest, string(filepath.Separator))
+		rest = after
+		next := filepath.Join(at, part)
+		info, err := os.Lstat(next)
+		switch {
+		case err != nil:
+			return "", errors.New("there is no such file")
+		case info.Mode()&os.ModeSymlink != 0:
+			if links++; links > maxLinks {
+				return "", errors.New("its path leads through too many links")
+			}
+			target, err := os.Readlink(next)
+			if err != nil {
+				return "", errors.New("its path leads through a link that cannot be read")
+			}
+			if filepath.IsAbs(target) {
+				at, target = root, strings.TrimPrefix(target, root)
+			}
+			rest = strings.Trim(target+string(filepath.Separator)+rest, string(filepath.Separator))
+			continue
+		case info.IsDir():
+			if err := checkDir(next); err != nil {
+				return "", err
+			}
+		case more && rest != "":
+			return "", errors.New("there is no such file")
+		}
+		at = next
+	}
+	return at, nil
+}

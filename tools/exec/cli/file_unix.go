@@ -1,0 +1,60 @@
+//go:build unix
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// open opens a file that is no link, and does not wait for one that is a pipe.
+func open(name string) (*os.File, error) {
+	return os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+}
+
+// examine says what tells a program's file from any other and when it was last
+// changed, if only the superuser and ourselves can change it.
+func examine(f *os.File) (identity string, changed time.Time, err error) {
+	var s unix.Stat_t
+	if err := unix.Fstat(int(f.Fd()), &s); err != nil {
+		return "", time.Time{}, errors.New("its file cannot be looked at")
+	}
+	switch {
+	case s.Mode&unix.S_IFMT != unix.S_IFREG:
+		return "", time.Time{}, errors.New("it is no regular file")
+	case s.Mode&0o111 == 0:
+		return "", time.Time{}, errors.New("its file cannot be executed")
+	case s.Mode&(unix.S_ISUID|unix.S_ISGID) != 0:
+		return "", time.Time{}, errors.New("its file runs as somebody else (setuid)")
+	}
+	if err := ours(s, "its file"); err != nil {
+		return "", time.Time{}, err
+	}
+	changed = time.Unix(s.Ctim.Unix())
+	return fmt.Sprintf("device %d, inode %d, %d bytes, changed %s", uint64(s.Dev), uint64(s.Ino), s.Size, changed.UTC().Format(time.RFC3339Nano)), changed, nil
+}
+
+// checkDir refuses directories in which others can put something in the place
+// of what is there.
+func checkDir(name string) error {
+	var s unix.Stat_t
+	if err := unix.Lstat(name, &s); err != nil {
+		return errors.New("there is no such file")
+	}
+	return ours(s, "a directory of its path")
+}
+
+// ours refuses what belongs to another user, or can be written by one.
+func ours(s unix.Stat_t, what string) error {
+	if s.Uid != 0 && s.Uid != uint32(os.Geteuid()) {
+		return errors.New(what + " belongs to another user")
+	}
+	if s.Mode&0o022 != 0 {
+		return errors.New(what + " can be changed by others")
+	}
+	return nil
+}

@@ -1,0 +1,203 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// An effect is what a command does, from the least to the worst.
+type effect uint8
+
+const (
+	unlisted effect = iota // nobody allowed it
+	reads
+	changes
+	deletes
+)
+
+// A preset is what we know of a program that many people use.
+type preset struct {
+	grammar
+	reads, changes, deletes string // patterns, one a line
+	refused                 []refusal
+	hints                   []refusal // why something is not among what is allowed
+	doing                   string    // why its changes need a second look
+	env                     []string  // NAME=value that it always gets
+	seconds                 int
+	twin                    [2]string // the second variable gets the file of the first
+	// check says what the patterns cannot: an error, or the effect of a command.
+	check func(l line, p Program) (effect, error)
+}
+
+// A refusal says why some commands are not run.
+type refusal struct {
+	why      string
+	patterns string
+}
+
+// A verdict is what a command does, or why it does not run.
+type verdict struct {
+	effect effect
+	why    string
+	err    error
+}
+
+// program is a Program with its patterns read.
+type program struct {
+	Program
+	preset  preset
+	allow   []rule // nil: what is listed
+	listed  map[effect][]rule
+	refused []rule
+	hints   []rule
+	wrong   error // in its configuration
+}
+
+// judge says what a command does that is none of the program's own business:
+// args are those after its name.
+func (p program) judge(args []string) verdict {
+	if p.wrong != nil {
+		return verdict{err: tools.Errorf(tools.Unavailable, "%s is configured wrongly: %v", p.Name, p.wrong).
+			Try("the operator mends exec.programs")}
+	}
+	l := p.preset.read(args)
+	if r, found := first(p.refused, func(r rule) bool { return r.denies(l, p.preset.grammar) }); found {
+		return p.refuse(r.why)
+	}
+	v := verdict{effect: p.effect(l)}
+	if v.effect == unlisted {
+		return p.unknown(l)
+	}
+	if p.preset.check != nil {
+		worse, err := p.preset.check(l, p.Program)
+		if err != nil {
+			return verdict{err: err}
+		}
+		if worse != unlisted {
+			v.effect = worse
+		}
+	}
+	v.why = p.reason(v.effect)
+	return v
+}
+
+// effect is the worst that is known of a command, if it is allowed at all.
+func (p program) effect(l line) effect {
+	fits := func(r rule) bool { return r.allows(l) }
+	if len(l.words) == 0 && len(l.flags) == 1 && l.has("--version --help") {
+		return reads
+	}
+	known := unlisted
+	for _, e := range []effect{reads, changes, deletes} {
+		if slices.ContainsFunc(p.listed[e], fits) {
+			known = e
+		}
+	}
+	switch {
+	case p.allow == nil:
+		return known
+	case !slices.ContainsFunc(p.allow, fits):
+		return unlisted
+	}
+	if known == unlisted {
+		return changes
+	}
+	return known
+}
+
+func (p program) reason(e effect) string {
+	switch e {
+	case reads:
+		return p.Name + " only reads here"
+	case deletes:
+		return p.Name + " deletes something, with its credentials"
+	}
+	if p.preset.doing != "" {
+		return p.preset.doing
+	}
+	return p.Name + " acts with its credentials"
+}
+
+func (p program) refuse(why string) verdict {
+	return verdict{err: tools.Errorf(tools.Refused, "%s does not run this: %s", p.Name, why).
+		Try("do it another way, or ask the user to")}
+}
+
+// unknown is the verdict on what is not among the allowed commands.
+func (p program) unknown(l line) verdict {
+	if r, found := first(p.hints, func(r rule) bool { return r.denies(l, p.preset.grammar) }); found {
+		return p.refuse(r.why)
+	}
+	if len(l.words) > 0 && !l.words[0].sure || len(l.words) > 1 && !l.words[1].sure && p.starts(l.words[0].text) {
+		return verdict{err: tools.Errorf(tools.Refused, "it is not clear what %s would do", p.Name).
+			Try("write the words of the command first and its flags after them, with --flag=value")}
+	}
+	what := "that"
+	if len(l.words) > 0 {
+		what = fmt.Sprintf("%q", joined(l.words))
+	}
+	return verdict{err: tools.Errorf(tools.Refused, "%s is not among what %s may do here", what, p.Name).
+		Try("it may do: %s", p.offer(l))}
+}
+
+func joined(words []word) string {
+	var texts []string
+	for _, w := range words[:min(len(words), 3)] {
+		texts = append(texts, w.text)
+	}
+	text := strings.Join(texts, " ")
+	return text[:min(len(text), 80)]
+}
+
+// starts reports whether some allowed command has more words than this one.
+func (p program) starts(text string) bool {
+	return slices.ContainsFunc(p.offered(), func(r rule) bool { return len(r.words) > 1 && matches(r.words[0], text) })
+}
+
+func (p program) offered() []rule {
+	if p.allow != nil {
+		return p.allow
+	}
+	return slices.Concat(p.listed[reads], p.listed[changes], p.listed[deletes])
+}
+
+// offer lists what may be done, first of all with the thing that was named.
+func (p program) offer(l line) string {
+	const most = 400
+	near, far := "", ""
+	for _, r := range p.offered() {
+		text := r.String()
+		if len(r.words) > 1 && matches(r.words[0], l.word(0)) {
+			near += ", " + text
+		} else if !strings.Contains(far+",", ", "+text+",") {
+			far += ", " + text
+		}
+	}
+	text := strings.TrimPrefix(near, ", ")
+	if text == "" {
+		text = strings.TrimPrefix(far, ", ")
+	}
+	if len(text) > most {
+		text = text[:strings.LastIndex(text[:most], ", ")+1] + " ..."
+	}
+	return text
+}
+
+// String is the pattern as it was written.
+func (r rule) String() string {
+	var parts []string
+	for _, w := range r.words {
+		parts = append(parts, strings.Join(w, "|"))
+	}
+	for _, f := range r.flags {
+		text := strings.Join(f.names, "|")
+		if f.values != nil {
+			text += "=" + strings.Join(f.values, "|")
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}

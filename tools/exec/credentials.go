@@ -1,0 +1,86 @@
+package exec
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
+)
+
+// credentials are the programs that hold some. They run apart from everything
+// else of the caller's, whichever tool they are asked of.
+type credentials interface {
+	Rate(ctx context.Context, o cli.Order) (tools.Risk, string)
+	Terms(ctx context.Context, o cli.Order) (tools.Terms, error)
+	Do(ctx context.Context, o cli.Order) (tools.Result, error)
+}
+
+// holds reports whether a program holds credentials, by its name or its path.
+func (r *runner) holds(program string) bool {
+	return slices.ContainsFunc(r.Programs.Programs, func(p cli.Program) bool { return program == p.Name || program == p.Path })
+}
+
+// order is the command as one for a program that holds credentials, if it is
+// nothing but that.
+func (t execTool) order(a execArgs) (cli.Order, bool) {
+	argv := a.Argv
+	if len(argv) == 0 && a.Command != "" && len(t.Programs.Programs) > 0 {
+		words, err := cli.Parse(a.Command)
+		if err != nil {
+			return cli.Order{}, false
+		}
+		argv = words
+	}
+	if len(argv) == 0 || argv[0] == "" || !t.holds(argv[0]) || a.check() != nil {
+		return cli.Order{}, false
+	}
+	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(Site{Most: t.Most}), t.Most)}, true
+}
+
+// alone refuses what a program that holds credentials is not given.
+func (a execArgs) alone(o cli.Order) error {
+	if a.behind() || a.TTY || a.Stdin != "" || len(a.Env) > 0 {
+		return tools.Errorf(tools.Invalid, "%s holds credentials and runs on its own", o.Argv[0]).
+			Try("leave out env, stdin, tty and background")
+	}
+	return nil
+}
+
+// bare are the programs that hold credentials and that k runs as others, where
+// they have none.
+func (t execTool) bare(k task) string {
+	var names []string
+	for _, c := range k.verdict.Simple {
+		if c.Program != "" && t.holds(c.Program) && !slices.Contains(names, c.Program) {
+			names = append(names, c.Program)
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return strings.Join(names, ", ") + " ran without credentials: that takes a command of its own, without pipes and variables"
+}
+
+// launch starts a program that holds credentials.
+func (r *runner) launch(ctx context.Context, l cli.Launch) (tools.Result, error) {
+	site, err := r.site(ctx, l.Dir)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	c := Command{
+		Argv: append([]string{l.Program}, l.Argv[1:]...), Text: joined(l.Argv), Dir: l.Dir, Env: l.Env,
+		Timeout: min(cmp.Or(l.Timeout, site.Limit), site.Most),
+		Apart:   &Apart{Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program},
+	}
+	return r.run(ctx, c, task{args: execArgs{Argv: l.Argv, Timeout: int(c.Timeout / time.Second)}, site: site})
+}
+
+// siteOf is where a program that holds credentials would run.
+func (r *runner) siteOf(ctx context.Context, dir string) (cli.Site, error) {
+	s, err := r.site(ctx, dir)
+	return cli.Site{Dir: s.Dir, Inode: s.Inode, Where: s.where()}, err
+}

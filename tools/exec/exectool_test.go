@@ -1,0 +1,261 @@
+package exec
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
+)
+
+func TestToolsAreWellMade(t *testing.T) {
+	set, err := tools.NewSet(Tools(Options{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"bash": "exec", "shell": "exec", "tool::shell_exec": "exec", "process": "process", "credentialed_exec": "credentialed_exec"} {
+		if tool, ok := set.Lookup(name); !ok || tool.Spec.Name != want {
+			t.Errorf("%s is %q", name, tool.Spec.Name)
+		}
+	}
+}
+
+// TestListedOnly has tools that have no world, which must say so.
+func TestListedOnly(t *testing.T) {
+	all := Tools(Options{})
+	for _, call := range [][2]string{{"exec", `{"command":"ls"}`}, {"process", `{"action":"list"}`}, {"process", `{"action":"poll","id":"p_1"}`}} {
+		if _, err := bind(t, all, call[0], call[1]).Run(within(t, nil)); tools.AsError(err).Kind != tools.Unavailable {
+			t.Errorf("%s: %v", call, err)
+		}
+	}
+}
+
+// TestWhatIsStarted has arguments, also as other systems send them, and the
+// commands they make.
+func TestWhatIsStarted(t *testing.T) {
+	bash := func(text string) []string { return []string{"/bin/bash", "-c", text} }
+	for args, want := range map[string]Command{
+		`{"command":"ls | wc"}`: {Argv: bash("ls | wc"), Text: "ls | wc", Timeout: 300 * time.Second},
+		`{"cmd":"ls","working_dir":"/w/x","timeout":120000,"description":"to see"}`: {Argv: bash("ls"), Text: "ls", Dir: "/w/x", Timeout: 120 * time.Second},
+		`{"script":"ls","workdir":"x","timeout":30}`:                                {Argv: bash("ls"), Text: "ls", Dir: "x", Timeout: 30 * time.Second},
+		`{"shell_command":"ls","timeout_seconds":9999}`:                             {Argv: bash("ls"), Text: "ls", Timeout: 600 * time.Second},
+		`{"bash":"ls","timeoutMs":1500}`:                                            {Argv: bash("ls"), Text: "ls", Timeout: 1500 * time.Millisecond},
+		`{"argv":["git","commit","-m","it's; $HOME"]}`: {
+			Argv: []string{"git", "commit", "-m", "it's; $HOME"}, Text: `git commit -m 'it'\''s; $HOME'`, Timeout: 300 * time.Second,
+		},
+		`{"argv":"ls"}`: {Argv: []string{"ls"}, Text: "ls", Timeout: 300 * time.Second},
+		`{"command":"cat","stdin":"x","env":{"B":"2","A":"1"}}`: {
+			Argv: bash("cat"), Text: "cat", Stdin: []byte("x"), Env: []string{"A=1", "B=2"}, Timeout: 300 * time.Second,
+		},
+		`{"command":"x","run_in_background":true}`:                {Argv: bash("x"), Text: "x", Open: true, Merge: true},
+		`{"command":"x","background":true,"timeout_seconds":500}`: {Argv: bash("x"), Text: "x", Open: true, Merge: true, Timeout: 500 * time.Second},
+		`{"command":"x","pty":true}`:                              {Argv: bash("x"), Text: "x", Open: true, TTY: true, Timeout: 300 * time.Second},
+	} {
+		next := &actor{status: exited(0)}
+		all := Tools(Options{Commands: &stage{site: sealed(), next: next}})
+		if _, err := bind(t, all, "exec", args).Run(within(t, nil)); err != nil {
+			t.Errorf("%s: %v", args, err)
+		}
+		next.asked.Watch = nil
+		if len(next.asked.Stdin) == 0 {
+			next.asked.Stdin = nil
+		}
+		if diff := cmp.Diff(want, next.asked); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", args, diff)
+		}
+	}
+}
+
+func TestWhichShell(t *testing.T) {
+	only := func(have string) func(string) (string, string) {
+		return func(name string) (string, string) {
+			if name == have {
+				return name, "1"
+			}
+			return "", ""
+		}
+	}
+	a := execArgs{Command: "x"}
+	for have, want := range map[string]string{"/bin/bash": "/bin/bash -c x", "/bin/sh": "/bin/sh -c x"} {
+		if got := strings.Join(a.argv(Site{Find: only(have)}), " "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := a.argv(Site{Find: only("")}); got[0] != "/bin/sh" || got[len(got)-1] != "x" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestAPersonsWord has what it rests on, and when no rule may stand for it.
+func TestAPersonsWord(t *testing.T) {
+	site := sealed()
+	all := Tools(Options{Commands: &stage{site: site, next: &actor{}}})
+	terms, err := bind(t, all, "exec", `{"command":"git status","env":{"X":"1","A":"2"}}`).Terms(within(t, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"directory": "/w 8:1234", "sandbox": "kernel, changes the workspace only, no network", "environment": "A X",
+		"programs": "/bin/bash is /bin/bash (8:9); git is /usr/bin/git (8:12)",
+	}
+	if diff := cmp.Diff(want, terms.Facts); diff != "" || terms.Once {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	terms, err = bind(t, all, "exec", `{"argv":["bash","build.sh"]}`).Terms(within(t, nil))
+	if err != nil || terms.Facts["programs"] != "./build.sh is /w/build.sh (8:11)" || !terms.Once {
+		t.Errorf("%+v, %v", terms, err)
+	}
+	site.File = func(at string) string { return "8:7 " + at }
+	all = Tools(Options{Commands: &stage{site: site, next: &actor{}}})
+	terms, err = bind(t, all, "exec", `{"argv":["python3","-u","x.py"]}`).Terms(within(t, nil))
+	if err != nil || terms.Facts["programs"] != "python3 is /usr/bin/python3 (8:16); ./x.py is /w/x.py (8:7 /w/x.py)" {
+		t.Errorf("%+v, %v", terms, err)
+	}
+	for _, args := range []string{`{"command":"rm -rf /"}`, `{}`, `{"command":"x","env":{"LD_PRELOAD":"x"}}`} {
+		call := bind(t, all, "exec", args)
+		if _, err := call.Terms(within(t, nil)); err == nil {
+			t.Errorf("a person would be asked about %s", args)
+		}
+		if risk, _ := call.Rate(within(t, nil)); risk != tools.Runs {
+			t.Errorf("%s %s", args, risk)
+		}
+		if _, err := call.Run(within(t, nil)); err == nil || tools.AsError(err).Next == "" {
+			t.Errorf("%s ran, or says nothing about what to do: %v", args, err)
+		}
+	}
+	if risk, why := bind(t, all, "exec", `{"command":"ls"}`).Rate(within(t, nil)); risk != tools.Reads {
+		t.Errorf("ls %s: %s", risk, why)
+	}
+}
+
+func TestNoSite(t *testing.T) {
+	refused := tools.Errorf(tools.Unavailable, "commands are off").Try("ask")
+	all := Tools(Options{Commands: &stage{siteErr: refused}})
+	call := bind(t, all, "exec", `{"command":"ls"}`)
+	if risk, _ := call.Rate(within(t, nil)); risk != tools.Runs {
+		t.Errorf("it %s", risk)
+	}
+	if _, err := call.Terms(within(t, nil)); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if _, err := call.Run(within(t, nil)); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+}
+
+// TestNothingIsLeftBehind has calls that are given up, and what goes wrong.
+func TestNothingIsLeftBehind(t *testing.T) {
+	for name, args := range map[string]string{
+		"foreground": `{"command":"x"}`, "background": `{"command":"x","background":true}`, "terminal": `{"command":"x","tty":true}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			next := &actor{status: running(), act: forever}
+			call := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", args)
+			ctx, cancel := context.WithTimeout(within(t, &reporter{}), 700*time.Millisecond)
+			defer cancel()
+			if name == "background" { // it would answer before
+				next.act = func(ctx context.Context, _ *actor, _ Until) bool { <-ctx.Done(); return true }
+			}
+			if _, err := call.Run(ctx); !errors.Is(err, context.DeadlineExceeded) || !next.removed {
+				t.Errorf("%s: %v, removed %v", name, err, next.removed)
+			}
+		})
+	}
+	full := tools.Errorf(tools.Busy, "too many")
+	next := &actor{status: running(), keepErr: full}
+	_, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", `{"command":"x","background":true}`).Run(within(t, nil))
+	if !errors.Is(err, full) || !next.removed {
+		t.Errorf("%v, removed %v", err, next.removed)
+	}
+	next = &actor{status: exited(0)}
+	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", `{"command":"x"}`).Run(within(t, nil)); err != nil || !next.removed {
+		t.Errorf("%v, removed %v", err, next.removed)
+	}
+	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), err: os.ErrPermission}}), "exec", `{"command":"x"}`).Run(within(t, &reporter{})); !errors.Is(err, os.ErrPermission) {
+		t.Error(err)
+	}
+}
+
+// safe are credentials of one program.
+type safe struct{ asked []cli.Order }
+
+func (*safe) Rate(context.Context, cli.Order) (tools.Risk, string) { return tools.Writes, "by gh" }
+
+func (*safe) Terms(context.Context, cli.Order) (tools.Terms, error) {
+	return tools.Terms{Once: true}, nil
+}
+
+func (s *safe) Do(_ context.Context, o cli.Order) (tools.Result, error) {
+	s.asked = append(s.asked, o)
+	return tools.Text("by gh"), nil
+}
+
+func TestProgramsWithCredentials(t *testing.T) {
+	creds, gh := &safe{}, cli.Options{Programs: []cli.Program{{Name: "gh", Path: "/usr/bin/gh"}}}
+	next := &actor{status: exited(0)}
+	tool := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour, Programs: gh}, places: newPlaces()}, creds}
+	all := []tools.Tool{tools.New(tool)}
+	for _, args := range []string{`{"command":"gh pr list --jq '.[] | .url'","cwd":"x"}`, `{"argv":["/usr/bin/gh","pr","list"],"timeout_seconds":5}`} {
+		call := bind(t, all, "exec", args)
+		if risk, why := call.Rate(within(t, nil)); risk != tools.Writes || why != "by gh" {
+			t.Errorf("%s %s", args, risk)
+		}
+		if terms, err := call.Terms(within(t, nil)); err != nil || !terms.Once {
+			t.Error(terms, err)
+		}
+		if res, err := call.Run(within(t, nil)); err != nil || res.Text() != "by gh" {
+			t.Error(res.Text(), err)
+		}
+	}
+	want := []cli.Order{{Argv: []string{"gh", "pr", "list", "--jq", ".[] | .url"}, Dir: "x"}, {Argv: []string{"/usr/bin/gh", "pr", "list"}, Timeout: 5 * time.Second}}
+	if diff := cmp.Diff(want, creds.asked); diff != "" {
+		t.Error(diff)
+	}
+	for _, args := range []string{`{"command":"gh x","background":true}`, `{"command":"gh x","env":{"GH_HOST":"x"}}`, `{"command":"gh x","stdin":"y"}`} {
+		call := bind(t, all, "exec", args)
+		_, err := call.Run(within(t, nil))
+		_, terms := call.Terms(within(t, nil))
+		if tools.AsError(err).Kind != tools.Invalid || terms == nil {
+			t.Errorf("%s: %v, %v", args, err, terms)
+		}
+	}
+	res, err := bind(t, all, "exec", `{"command":"gh pr list | wc"}`).Run(within(t, nil))
+	if err != nil || !strings.Contains(res.Text(), "gh ran without credentials") || len(creds.asked) != 2 {
+		t.Errorf("%s, %v", res.Text(), err)
+	}
+	if _, err := bind(t, all, "exec", `{"argv":["./gh","x"]}`).Run(within(t, nil)); err != nil || len(creds.asked) != 2 {
+		t.Errorf("the workspace's own program got credentials: %v", err)
+	}
+}
+
+func TestLaunch(t *testing.T) {
+	next := &actor{status: exited(1)}
+	next.out.write("x\n")
+	r := &runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour}, places: newPlaces()}
+	res, err := r.launch(within(t, nil), cli.Launch{
+		Argv: []string{"gh", "pr list"}, Program: "/usr/bin/gh", Dir: "x", Env: []string{"PAGER=cat"}, Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"},
+	})
+	if err != nil || res.Text() != "x\n[exit code 1]" {
+		t.Errorf("%q, %v", res.Text(), err)
+	}
+	next.asked.Watch = nil
+	want := Command{
+		Argv: []string{"/usr/bin/gh", "pr list"}, Text: "gh 'pr list'", Dir: "x", Env: []string{"PAGER=cat"}, Timeout: 300 * time.Second,
+		Apart: &Apart{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
+	}
+	if diff := cmp.Diff(want, next.asked); diff != "" {
+		t.Error(diff)
+	}
+	site, err := r.siteOf(within(t, nil), "")
+	if err != nil || site.Dir != "/w" || !slices.Contains(strings.Split(site.Where, ", "), "no network") {
+		t.Errorf("%+v, %v", site, err)
+	}
+}

@@ -1,0 +1,232 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// paper is a Log.
+type paper struct {
+	mu       sync.Mutex
+	text     []byte
+	from, to int64 // what is gone
+}
+
+func (l *paper) write(text string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, text...)
+}
+
+func (l *paper) Size() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int64(len(l.text))
+}
+
+func (l *paper) Gap() (from, to int64) { return l.from, l.to }
+
+func (l *paper) ReadAt(p []byte, at int64) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case at >= int64(len(l.text)):
+		return 0, io.EOF
+	case at >= l.from && at < l.to:
+		return 0, io.ErrNoProgress
+	}
+	end := int64(len(l.text))
+	if at < l.from && l.to > 0 {
+		end = l.from
+	}
+	n := copy(p, l.text[at:end])
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// actor is a Process that does what its script says.
+type actor struct {
+	mu       sync.Mutex
+	status   Status
+	out, err paper
+	asked    Command
+	typed    string
+	closed   bool
+	kept     string // how
+	removed  bool
+	killed   bool
+	keepErr  error
+	// act is called by each Wait, which returns when it says so. nil ends at
+	// once.
+	act func(ctx context.Context, a *actor, u Until) (done bool)
+}
+
+func (a *actor) Status() Status {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.status
+}
+
+func (a *actor) set(change func(*Status)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	change(&a.status)
+}
+
+func (a *actor) Wait(ctx context.Context, u Until) Status {
+	for a.act != nil && ctx.Err() == nil && a.Status().State == Running {
+		if a.act(ctx, a, u) {
+			break
+		}
+	}
+	st := a.Status()
+	if u.Pattern != "" {
+		text := string(a.out.text[min(u.From, a.out.Size()):])
+		for line := range strings.Lines(text) {
+			if regexp.MustCompile(u.Pattern).MatchString(line) {
+				st.Matched = strings.TrimSpace(line)
+				break
+			}
+		}
+	}
+	return st
+}
+
+func (a *actor) Log(s Stream) Log {
+	if s == Stdout {
+		return &a.out
+	}
+	return &a.err
+}
+
+func (a *actor) Write(_ context.Context, data []byte, end bool) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.typed, a.closed = a.typed+string(data), a.closed || end
+	return nil
+}
+
+func (a *actor) Kill(context.Context) error {
+	a.set(func(s *Status) { s.State, s.Signal, s.Left = Killed, "SIGKILL", 0 })
+	a.killed = true
+	return nil
+}
+
+func (a *actor) Keep(_ context.Context, beyond bool) error {
+	if a.keepErr == nil {
+		a.kept = fmt.Sprintf("kept, beyond the session: %v", beyond)
+	}
+	return a.keepErr
+}
+
+func (a *actor) Remove(ctx context.Context) error {
+	a.removed = true
+	return ctx.Err()
+}
+
+// stage is Commands with the actors that are on it.
+type stage struct {
+	site    Site
+	siteErr error
+	err     error
+	next    *actor
+	all     []*actor
+}
+
+func (s *stage) Site(context.Context, string) (Site, error) { return s.site, s.siteErr }
+
+func (s *stage) Start(_ context.Context, c Command) (Process, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	a := s.next
+	a.asked = c
+	a.status.Text, a.status.TTY, a.status.Dir, a.status.Tier = c.Text, c.TTY, s.site.Dir, s.site.Tier
+	if c.Watch != nil && a.out.Size() > 0 {
+		c.Watch(Stdout, a.out.text)
+	}
+	s.all = append(s.all, a)
+	return a, nil
+}
+
+func (s *stage) Process(_ context.Context, id string) (Process, error) {
+	i := slices.IndexFunc(s.all, func(a *actor) bool { return a.status.ID == id && !a.removed })
+	if i < 0 {
+		return nil, tools.Errorf(tools.NotFound, "there is no command %q of yours", id).Try("process list shows what there is")
+	}
+	return s.all[i], nil
+}
+
+func (s *stage) Processes(context.Context) ([]Process, error) {
+	var all []Process
+	for _, a := range s.all {
+		if !a.removed {
+			all = append(all, a)
+		}
+	}
+	return all, nil
+}
+
+// sealed is a site as the kernel's walls make it.
+func sealed() Site {
+	have := map[string]string{
+		"/bin/bash": "/bin/bash", "ls": "/usr/bin/ls", "git": "/usr/bin/git", "python3": "/usr/bin/python3", "/w/build.sh": "/w/build.sh",
+	}
+	return Site{
+		Tier: "kernel", Sealed: true, Dir: "/w", Inode: "8:1234", Roots: []string{"/w"}, Home: "/home/agent",
+		Limit: 300 * time.Second, Most: 600 * time.Second,
+		Find: func(name string) (string, string) {
+			if have[name] == "" {
+				return "", ""
+			}
+			return have[name], "8:" + fmt.Sprint(len(have[name]))
+		},
+	}
+}
+
+// shelf is a Keeper.
+type shelf struct {
+	text string
+	err  error
+}
+
+func (s *shelf) Keep(_ context.Context, r io.Reader) (string, error) {
+	if s.err != nil {
+		return "", s.err
+	}
+	text, err := io.ReadAll(r)
+	s.text = string(text)
+	return "r_1", err
+}
+
+// within is a context of a call of somebody's.
+func within(t testing.TB, report tools.Reporter) context.Context {
+	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u", Session: "s"}, Report: report})
+}
+
+// bind makes a call of a tool.
+func bind(t testing.TB, all []tools.Tool, name, args string) tools.Call {
+	t.Helper()
+	for _, tool := range all {
+		if tool.Spec.Name == name {
+			call, err := tool.Bind([]byte(args), tools.DefaultLimits())
+			if err != nil {
+				t.Fatalf("%s %s: %v", name, args, err)
+			}
+			return call
+		}
+	}
+	t.Fatalf("there is no tool %s", name)
+	return tools.Call{}
+}

@@ -1,0 +1,132 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
+)
+
+const (
+	// often is how often a client hears of a command at most, seldom at least.
+	often  = 250 * time.Millisecond
+	seldom = 10 * time.Second
+	// newsMost bounds one message. Of a flood the last lines are told.
+	newsMost = 2 << 10
+	// waitMost is what waits for the next message of all that is written.
+	waitMost = 64 << 10
+)
+
+// A follower tells whoever waits for a call what its command writes: whole
+// lines, scrubbed as one stream, so that no secret shows that comes in pieces.
+type follower struct {
+	report tools.Reporter
+	begun  time.Time
+	limit  time.Duration
+
+	mu      sync.Mutex
+	parts   [Stderr + 1][]byte // the last line of each stream, not ended
+	waiting []byte
+
+	scrubbed io.Writer // into out, but for what may yet be a secret
+	out      bytes.Buffer
+	told     time.Time
+
+	end  chan struct{}
+	done chan struct{}
+}
+
+// follow begins to tell. Nobody waits: nothing is done.
+func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
+	f := &follower{report: tools.ReporterFrom(ctx), begun: time.Now(), limit: limit, end: make(chan struct{}), done: make(chan struct{})}
+	if f.report == nil {
+		close(f.done)
+		return f
+	}
+	f.told, f.scrubbed = f.begun, &f.out
+	if r.Scrub != nil {
+		f.scrubbed = r.Scrub(&f.out)
+	}
+	go f.tell(ctx)
+	return f
+}
+
+// stop ends it and waits until nothing more is told.
+func (f *follower) stop() {
+	close(f.end)
+	<-f.done
+}
+
+// watch is given output as it comes. It takes no time.
+func (f *follower) watch(s Stream, data []byte) {
+	if f.report == nil || s > Stderr {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	at := bytes.LastIndexAny(data, "\r\n") + 1
+	if at == 0 {
+		f.parts[s] = last(append(f.parts[s], data...), waitMost)
+		return
+	}
+	f.waiting = append(append(f.waiting, f.parts[s]...), data[:at]...)
+	f.waiting = last(f.waiting, waitMost)
+	f.parts[s] = last(append(f.parts[s][:0], data[at:]...), waitMost)
+}
+
+// last is what is within the limit of the end of b.
+func last(b []byte, most int) []byte {
+	if len(b) <= most {
+		return b
+	}
+	return append(b[:0], b[len(b)-most:]...)
+}
+
+func (f *follower) tell(ctx context.Context) {
+	defer close(f.done)
+	ticks := time.NewTicker(often)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-f.end:
+			return
+		case now := <-ticks.C:
+			message := f.news()
+			if message == "" && now.Sub(f.told) < seldom {
+				continue
+			}
+			f.told = now
+			f.report.Progress(now.Sub(f.begun).Seconds(), f.limit.Seconds(), message)
+		}
+	}
+}
+
+// news are the last whole lines that were not told yet.
+func (f *follower) news() string {
+	f.mu.Lock()
+	fresh := f.waiting
+	f.waiting = nil
+	f.mu.Unlock()
+	if len(fresh) == 0 {
+		return ""
+	}
+	fresh[len(fresh)-1] = '\n' // also after a line that is going to be written over
+	c := terminal.NewCleaner(f.scrubbed)
+	_, _ = c.Write(fresh) // into memory
+	_ = c.Close()
+	text := f.out.Bytes()
+	at := bytes.LastIndexByte(text, '\n') + 1
+	lines := string(text[:at])
+	f.out.Next(at)
+	if from := len(lines) - newsMost; from > 0 {
+		lines = lines[from+strings.IndexByte(lines[from-1:], '\n'):]
+	}
+	return strings.TrimRight(lines, "\n")
+}

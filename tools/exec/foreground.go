@@ -1,0 +1,82 @@
+package exec
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	// endTime is how long it may take to end a command that nobody wants.
+	endTime = 5 * time.Second
+	// quiet is how long a command at a terminal has to be quiet before it is
+	// asked whether it waits for somebody.
+	quiet = 2 * time.Second
+)
+
+// foreground runs a command and waits for its end. Whatever happens, no command
+// is left behind that the caller cannot find.
+func (t execTool) foreground(ctx context.Context, k task) (tools.Result, error) {
+	return t.run(ctx, k.args.command(k.site), k)
+}
+
+func (r *runner) run(ctx context.Context, c Command, k task) (tools.Result, error) {
+	news := r.follow(ctx, c.Timeout)
+	c.Watch = news.watch
+	p, err := r.Commands.Start(ctx, c)
+	if err != nil {
+		news.stop()
+		return tools.Result{}, err
+	}
+	st := await(ctx, p, c.TTY)
+	news.stop()
+	if err := ctx.Err(); err != nil {
+		remove(ctx, p)
+		return tools.Result{}, err
+	}
+	return r.settle(ctx, p, st, k)
+}
+
+// await waits for the end of a command, or until one at a terminal waits for
+// somebody to type.
+func await(ctx context.Context, p Process, tty bool) Status {
+	if !tty {
+		return p.Wait(ctx, Until{})
+	}
+	for idle := quiet; ; idle *= 2 {
+		st := p.Wait(ctx, Until{Idle: idle})
+		if st.State != Running || st.Waiting || ctx.Err() != nil {
+			return st
+		}
+	}
+}
+
+// settle tells what came of a command, and leaves what still runs of it to the
+// caller.
+func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tools.Result, error) {
+	text, err := r.output(ctx, p)
+	if err != nil {
+		remove(ctx, p)
+		return tools.Result{}, err
+	}
+	a := answer{status: st, site: k.site, text: text, k: &k}
+	if st.State != Running && st.Left == 0 {
+		remove(ctx, p)
+		return a.result(), nil
+	}
+	if err := p.Keep(ctx, false); err != nil {
+		remove(ctx, p)
+		a.lost = err
+		return a.result(), nil
+	}
+	r.places.shown(tools.CallerFrom(ctx), st.ID, p.Log(Stdout).Size(), p.Log(Stderr).Size())
+	return a.result(), nil
+}
+
+// remove ends a command, also when the call is over.
+func remove(ctx context.Context, p Process) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
+	defer cancel()
+	_ = p.Remove(ctx) // what cannot be ended now goes with its session
+}

@@ -1,0 +1,114 @@
+package exec
+
+import (
+	"fmt"
+	"path"
+	"regexp"
+	"strings"
+	"sync"
+)
+
+// hinted bounds how much of the end of an output is looked at.
+const hinted = 4 << 10
+
+// hint is what experience tells about a command that did not do what it should:
+// one line, or none.
+func (a answer) hint() string {
+	st := a.status
+	if a.k == nil || st.State == Exited && st.Code == 0 && st.Signal == "" || st.State == Killed || st.State == Vanished {
+		return ""
+	}
+	end := a.text[max(0, len(a.text)-hinted):]
+	for _, hint := range []func(string) string{a.missing, a.input, a.network, a.locked} {
+		if text := hint(end); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// elsewhere are programs by the name under which they may be there instead.
+func elsewhere() map[string][]string {
+	return map[string][]string{
+		"python": {"python3"}, "python2": {"python3"}, "pip": {"pip3", "python3"}, "pip3": {"pip", "python3"}, "node": {"nodejs", "bun"},
+		"fd": {"fdfind", "find"}, "bat": {"batcat", "cat"}, "rg": {"grep"}, "ag": {"grep"}, "ack": {"grep"}, "vim": {"vi"}, "nvim": {"vim", "vi"},
+		"docker-compose": {"docker"}, "ifconfig": {"ip"}, "netstat": {"ss"}, "wget": {"curl"}, "curl": {"wget"}, "md5": {"md5sum"},
+		"shasum": {"sha256sum"}, "gsed": {"sed"}, "ggrep": {"grep"}, "gdate": {"date"}, "gmake": {"make"}, "make": {"gmake"}, "cc": {"gcc", "clang"},
+		"gcc": {"cc", "clang"}, "yarn": {"npm"}, "pnpm": {"npm"}, "npm": {"pnpm", "yarn"}, "podman": {"docker"}, "docker": {"podman"},
+		"bash": {"sh"}, "zsh": {"bash", "sh"}, "nc": {"ncat"}, "tree": {"find"}, "xxd": {"od"}, "hexdump": {"od"}, "zip": {"tar"}, "unzip": {"python3"},
+	}
+}
+
+// traces are what programs write when something is wrong with where they run.
+type traces struct {
+	// missing finds the name in «bash: line 1: foo: command not found», «sh: 1:
+	// foo: not found» and «env: 'foo': No such file or directory».
+	missing     *regexp.Regexp
+	asks        *regexp.Regexp // a question at the end
+	blind       *regexp.Regexp // somebody should be in front of it
+	unreachable *regexp.Regexp
+	locked      *regexp.Regexp
+}
+
+var known = sync.OnceValue(func() traces {
+	return traces{
+		missing: regexp.MustCompile(`(?m)(?:: |^)'?‘?([\w.+-]+)’?'?: (?:command )?not found$|^(?:[\w/]*env|xargs|nohup|timeout)(?:: [^:]*)?: ['‘]?([\w.+-]+)['’]?: No such file`),
+		asks:    regexp.MustCompile(`(?i)(?:\[y/n\]|\(y/n\)|\(yes/no[^)]*\)|password[^\n]*:|passphrase[^\n]*:|continue\?|username[^\n]*:)\s*$`),
+		blind:   regexp.MustCompile(`(?i)not a tty|not a terminal|isn't a terminal|EOF when reading a line|inappropriate ioctl|stdin is not|no tty present|could not read (?:username|password)`),
+		unreachable: regexp.MustCompile(`(?i)could not resolve|name resolution|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|` +
+			`no such host|name or service not known|failed to establish a new connection|proxyconnect|tunnel connection failed`),
+		locked: regexp.MustCompile(`(?i)permission denied|read-only file system|operation not permitted|EACCES|EROFS|EPERM`),
+	}
+})
+
+func (a answer) missing(end string) string {
+	found := known().missing.FindStringSubmatch(end)
+	if found == nil || a.status.State != Exited {
+		return ""
+	}
+	name := found[1] + found[2]
+	for _, instead := range elsewhere()[name] {
+		if file, _ := a.site.Find(instead); file != "" {
+			return fmt.Sprintf("there is no %s here, but %s", name, path.Base(file))
+		}
+	}
+	if name == "sudo" || name == "doas" {
+		return "commands cannot become another user here; leave it out"
+	}
+	if a.site.Tier == "docker" && a.status.Code == 127 {
+		return fmt.Sprintf("the sandbox's image has no %s; the operator chooses the image", name)
+	}
+	return ""
+}
+
+func (a answer) input(end string) string {
+	switch {
+	case a.status.State == Running:
+		return ""
+	case a.status.Waiting || known().asks.MatchString(end):
+		return "it seems to wait for an answer: use its option for yes to all, give stdin, or tty: true"
+	case known().blind.MatchString(end):
+		return "it wants a terminal or an answer: tty: true or stdin gives it one, or use its option to not ask"
+	}
+	return ""
+}
+
+func (a answer) network(end string) string {
+	if a.site.Network || !known().unreachable.MatchString(end) {
+		return ""
+	}
+	return "commands have no network here; the operator can allow it for this profile"
+}
+
+func (a answer) locked(end string) string {
+	if !a.site.Sealed || !known().locked.MatchString(end) {
+		return ""
+	}
+	roots := append([]string(nil), a.site.Roots[:min(len(a.site.Roots), 4)]...)
+	for _, more := range []string{a.site.Home, "/tmp"} {
+		if more != "" {
+			roots = append(roots, more)
+		}
+	}
+	return "commands can change only " + strings.Join(roots, ", ") + " here; the operator can let more in"
+}

@@ -1,0 +1,144 @@
+package judge
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+)
+
+// A Pattern is a command that the operator allows: its words, where * stands
+// for one word and ** at the end for any number. Programs that can start others
+// match only when nothing in the pattern is open.
+type Pattern struct {
+	words []string
+	exact bool // of an argv: * is a star
+	text  string
+}
+
+// ParsePattern reads a pattern as it stands in the configuration.
+func ParsePattern(text string) (Pattern, error) {
+	words := splitWords(text)
+	if len(words) == 0 {
+		return Pattern{}, fmt.Errorf("an empty pattern allows nothing; write a command, such as %q", "go test **")
+	}
+	if strings.Contains(words[0], "*") {
+		return Pattern{}, fmt.Errorf("pattern %q names no program; begin with one", text)
+	}
+	for i, w := range words {
+		if w == "**" && i != len(words)-1 {
+			return Pattern{}, fmt.Errorf("pattern %q has ** before its end; use * for a single word", text)
+		}
+		if w != "*" && w != "**" && strings.Contains(w, "**") {
+			return Pattern{}, fmt.Errorf("pattern %q has ** within a word; let it stand alone", text)
+		}
+	}
+	return Pattern{words: words, text: text}, nil
+}
+
+// Exactly is the pattern that matches this argv and no other.
+func Exactly(argv []string) Pattern {
+	return Pattern{words: argv, exact: true, text: quoteAllText(argv)}
+}
+
+func quoteAllText(argv []string) string {
+	args := make([]arg, len(argv))
+	for i, a := range argv {
+		args[i] = literal(a)
+	}
+	return quoteAll(args)
+}
+
+func (p Pattern) String() string { return p.text }
+
+// Matches reports whether a static argv is what the pattern allows. roots are
+// the directories that its words may name.
+func (p Pattern) Matches(argv []string, roots []string) bool {
+	if len(argv) == 0 || len(p.words) == 0 {
+		return false
+	}
+	open := false
+	for i, w := range p.words {
+		if !p.exact && w == "**" {
+			open = true
+			for _, a := range argv[min(i, len(argv)):] {
+				if !fits(a, roots) {
+					return false
+				}
+			}
+			return !StartsOthers(argv[0])
+		}
+		if i >= len(argv) {
+			return false
+		}
+		if !p.exact && w == "*" {
+			open = true
+			if !fits(argv[i], roots) {
+				return false
+			}
+			continue
+		}
+		if w != argv[i] {
+			return false
+		}
+	}
+	return len(argv) == len(p.words) && !(open && StartsOthers(argv[0]))
+}
+
+// fits reports whether a word may stand for a star: no path that leads out of
+// the roots, not even in the value of an option.
+func fits(word string, roots []string) bool {
+	if at := strings.IndexByte(word, '='); at >= 0 {
+		if !fits(word[at+1:], roots) {
+			return false
+		}
+	}
+	if strings.HasPrefix(word, "-") {
+		return !strings.Contains(word, "/") || strings.Contains(word, "=")
+	}
+	if strings.HasPrefix(word, "~") {
+		return false
+	}
+	clean := path.Clean(word)
+	if clean == ".." || strings.HasPrefix(clean, "../") {
+		return false
+	}
+	if !strings.HasPrefix(clean, "/") {
+		return true
+	}
+	for _, r := range roots {
+		if r = path.Clean(r); clean == r || below(clean, r) {
+			return true
+		}
+	}
+	return false
+}
+
+const startersOfOthers = " env command builtin exec nohup nice ionice chrt taskset stdbuf setsid time timeout gtimeout flock script xargs gxargs parallel watch hyperfine" +
+	" sudo doas pkexec runuser gosu su-exec setpriv su chroot unshare nsenter systemd-run machinectl capsh bwrap firejail busybox toybox npx pnpx bunx uvx pipx tmux screen expect unbuffer" +
+	" sh bash dash zsh ksh ash mksh rbash fish yash pdksh hush eval . source python python2 python3 pypy pypy3 ipython node nodejs perl ruby jruby irb php lua luajit texlua R Rscript julia elixir" +
+	" iex groovy scala kotlin clojure clj erl escript racket guile sbcl scheme swipl tclsh wish janet jshell csi ocaml runghc ghci octave gnuplot bc dc m4 jsc qjs osascript java pwsh powershell cmd" +
+	" vim vi nvim view emacs nano gdb lldb sqlite3 psql mysql mongo mongosh find fd fdfind awk gawk mawk nawk sed gsed tar bsdtar gtar rsync ssh mosh autossh sshpass scp sftp" +
+	" strace ltrace valgrind xvfb-run numactl caffeinate less more man zip docker podman nerdctl direnv mise asdf dotenv ed ex deno bun trap alias crontab at batch mcp-tools "
+
+// StartsOthers reports whether a program can be told to start another, so that
+// it can be allowed with exact arguments only, and never for good.
+func StartsOthers(program string) bool {
+	name := strings.TrimSuffix(path.Base(program), ".exe")
+	if among(startersOfOthers, name) {
+		return true
+	}
+	short := strings.TrimRight(name, "0123456789.-")
+	return short != name && among(startersOfOthers, short)
+}
+
+// allowed reports whether the allow list has the argv. What starts others by an
+// option must be there word by word.
+func (j *judge) allowed(argv []string, starts bool) bool {
+	for _, p := range j.rules.Allow {
+		if p.Matches(argv, j.req.Roots) && (!starts || slices.Equal(p.words, argv)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,260 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
+)
+
+const (
+	// outputMost bounds the output in one answer, in bytes. Of more than that the
+	// head and the tail are shown, and a bit more of the tail: errors are there.
+	outputMost = 14_000
+	chunk      = 32 << 10
+	// sniffed is how much of a stream tells text from what is none.
+	sniffed = 8 << 10
+)
+
+// A section is a part of a log.
+type section struct {
+	log      Log
+	from, to int64
+}
+
+// whole is all that was written to a stream so far.
+func whole(p Process, s Stream) section {
+	log := p.Log(s)
+	return section{log, 0, log.Size()}
+}
+
+// raw passes the section on as it is. Where something is gone it says so.
+func (s section) raw(ctx context.Context, to io.Writer) error {
+	buf := make([]byte, chunk)
+	for at := s.from; at < s.to; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := s.log.ReadAt(buf[:min(chunk, s.to-at)], at)
+		if n > 0 {
+			at += int64(n)
+			if _, err := to.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.ErrNoProgress):
+			_, end := s.log.Gap()
+			end = min(max(end, at+1), s.to)
+			if _, err := fmt.Fprintf(to, "\n[%d bytes are gone here: it was more than is kept]\n", end-at); err != nil {
+				return err
+			}
+			at = end
+		case err != nil && !errors.Is(err, io.EOF):
+			return fmt.Errorf("reading a log: %w", err)
+		case n == 0:
+			return nil
+		}
+	}
+	return nil
+}
+
+// clean passes the section on as a person would have seen it.
+func (s section) clean(ctx context.Context, to io.Writer) error {
+	c := terminal.NewCleaner(to)
+	return errors.Join(s.raw(ctx, c), c.Close())
+}
+
+// scrubbed passes it on cleaned, without secrets.
+func (r *runner) scrubbed(ctx context.Context, s section, to io.Writer) error {
+	if r.Scrub == nil {
+		return s.clean(ctx, to)
+	}
+	w := r.Scrub(to)
+	return errors.Join(s.clean(ctx, w), w.Close())
+}
+
+// binary reports whether the section is nothing to read. NULs between words
+// are: lists have them.
+func (s section) binary() bool {
+	buf := make([]byte, min(sniffed, s.to-s.from))
+	n, _ := s.log.ReadAt(buf, s.from) // what cannot be read is no text either way
+	buf = buf[:n]
+	odd, zero := 0, 0
+	for rest := buf; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		switch {
+		case r == 0:
+			zero++
+		case r == utf8.RuneError && size == 1 && (len(rest) >= utf8.UTFMax || s.to-s.from <= sniffed),
+			r < ' ' && !strings.ContainsRune("\a\b\t\n\f\r\x0e\x0f\x1b", r), r == 0x7F:
+			odd++
+		}
+		rest = rest[size:]
+	}
+	return odd*10 > n || zero*10 > n*3
+}
+
+// A capture keeps the head and the tail of what is written to it.
+type capture struct {
+	size int64
+	head []byte
+	tail []byte // a ring, once it is full
+}
+
+func (c *capture) Write(p []byte) (int, error) {
+	n := len(p)
+	c.size += int64(n)
+	if room := outputMost - len(c.head); room > 0 {
+		c.head = append(c.head, p[:min(room, n)]...)
+	}
+	if len(p) > outputMost {
+		p = p[len(p)-outputMost:]
+	}
+	if c.tail = append(c.tail, p...); len(c.tail) > 4*outputMost {
+		c.tail = append(c.tail[:0], c.tail[len(c.tail)-outputMost:]...)
+	}
+	return n, nil
+}
+
+// ends are the head and the tail, cut between lines, that fit in most bytes.
+func (c *capture) ends(most int64) (head, tail string) {
+	if c.size <= most {
+		return string(c.head[:c.size]), ""
+	}
+	at := int(most) * 3 / 7
+	head = string(c.head[:at])
+	if i := strings.LastIndexByte(head, '\n'); i > at/2 {
+		head = head[:i+1]
+	}
+	tail = string(c.tail[max(0, len(c.tail)-int(most)+at):])
+	if i := strings.IndexByte(tail, '\n'); i >= 0 && i < len(tail)/2 {
+		tail = tail[i+1:]
+	}
+	return trimRune(head), strings.TrimLeftFunc(tail, func(r rune) bool { return r == utf8.RuneError })
+}
+
+// trimRune takes half a character off the end.
+func trimRune(s string) string {
+	for i := 1; i < utf8.UTFMax && i <= len(s); i++ {
+		if utf8.RuneStart(s[len(s)-i]) {
+			if !utf8.FullRuneInString(s[len(s)-i:]) {
+				return s[:len(s)-i]
+			}
+			break
+		}
+	}
+	return s
+}
+
+// output is what a command wrote, as the model reads it: stdout, then stderr.
+// What is too long is kept, and the handle is told.
+func (r *runner) output(ctx context.Context, p Process) (string, error) {
+	sections := []section{whole(p, Stdout), whole(p, Stderr)}
+	captures := []*capture{{}, {}}
+	for i, s := range sections {
+		if s.to == 0 {
+			continue
+		}
+		if s.binary() {
+			fmt.Fprintf(captures[i], "(%d bytes that are no text: send them to a file, or through xxd, base64 or file)\n", s.to)
+			sections[i].to = 0
+			continue
+		}
+		if err := r.scrubbed(ctx, s, captures[i]); err != nil {
+			return "", err
+		}
+	}
+	shares := shared(captures[0].size, captures[1].size)
+	var b strings.Builder
+	handle, start := "", int64(0)
+	if captures[0].size > shares[0] || captures[1].size > shares[1] {
+		handle = r.keep(ctx, sections)
+	}
+	for i, c := range captures {
+		if i == 1 && captures[0].size > 0 && c.size > 0 {
+			b.WriteString(mark)
+		}
+		show(&b, c, shares[i], handle, start)
+		if sections[i].to > 0 {
+			start += c.size + int64(len(mark))
+		}
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+// mark stands before what was written to stderr.
+const mark = "stderr:\n"
+
+// shared divides the room among the two streams.
+func shared(out, err int64) [2]int64 {
+	const half = outputMost / 2
+	switch {
+	case out+err <= outputMost:
+		return [2]int64{out, err}
+	case err <= half:
+		return [2]int64{outputMost - err, err}
+	case out <= half:
+		return [2]int64{out, outputMost - out}
+	}
+	return [2]int64{half, half}
+}
+
+// show writes what fits of a stream. start is where it begins in what is kept.
+func show(b *strings.Builder, c *capture, most int64, handle string, start int64) {
+	head, tail := c.ends(most)
+	b.WriteString(head)
+	if tail != "" {
+		if !strings.HasSuffix(head, "\n") {
+			b.WriteByte('\n')
+		}
+		left, how := c.size-int64(len(head)+len(tail)), "ask for less to see it"
+		if handle != "" {
+			how = fmt.Sprintf(`call read_result with {"id":%q,"offset":%d} to go on, or with tail or grep instead of offset`, handle, start+int64(len(head)))
+		}
+		fmt.Fprintf(b, "[%d bytes left out here: %s]\n%s", left, how, tail)
+	}
+	if b.Len() > 0 && !bytes.HasSuffix([]byte(head+tail), []byte("\n")) && head+tail != "" {
+		b.WriteByte('\n')
+	}
+}
+
+// keep hands all that was written to the keeper, piece by piece. What cannot be
+// kept has no handle.
+func (r *runner) keep(ctx context.Context, sections []section) string {
+	if r.Keeper == nil {
+		return ""
+	}
+	from, to := io.Pipe()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = to.CloseWithError(pour(ctx, sections, to)) // always nil
+	}()
+	handle, err := r.Keeper.Keep(ctx, from)
+	_ = from.Close() // always nil; it ends the goroutine
+	<-done
+	if err != nil {
+		return ""
+	}
+	return handle
+}
+
+func pour(ctx context.Context, sections []section, to io.Writer) error {
+	for i, s := range sections {
+		if i > 0 && s.to > 0 {
+			if _, err := io.WriteString(to, mark); err != nil {
+				return err
+			}
+		}
+		if err := s.clean(ctx, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}

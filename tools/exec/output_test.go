@@ -1,0 +1,207 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// shown is what the model sees of these streams, and what was kept.
+func shown(t testing.TB, o Options, out, errs *paper) (text, kept string) {
+	t.Helper()
+	keeper := &shelf{}
+	o.Keeper = keeper
+	r := &runner{Options: o, places: newPlaces()}
+	text, err := r.output(t.Context(), pair{&actor{}, out, errs})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text, keeper.text
+}
+
+// pair is a Process of which there are only logs.
+type pair struct {
+	*actor
+	out, errs *paper
+}
+
+func (p pair) Log(s Stream) Log {
+	if s == Stdout {
+		return p.out
+	}
+	return p.errs
+}
+
+// TestTheOffsetGoesOn reads on where the text of a cut result says.
+func TestTheOffsetGoesOn(t *testing.T) {
+	for _, n := range []int{500, 700, 3000, 30_000} {
+		out, errs := &paper{}, &paper{}
+		for i := range n {
+			out.write(fmt.Sprintf("\x1b[1mout %d ü\x1b[0m\n", i))
+			errs.write(fmt.Sprintf("err %d ü\n", i))
+		}
+		text, kept := shown(t, Options{Scrub: scrubber(t)}, out, errs)
+		if len(text) > outputMost+500 || !utf8.ValidString(text) {
+			t.Errorf("%d: %d bytes", n, len(text))
+		}
+		if kept == "" {
+			if strings.Count(text, "\n") != 2*n {
+				t.Errorf("%d: not whole, and not kept", n)
+			}
+			continue
+		}
+		for rest := text; ; {
+			at := strings.Index(rest, " bytes left out here")
+			if at < 0 {
+				break
+			}
+			before, after := rest[:strings.LastIndexByte(rest[:at], '\n')+1], rest[at:]
+			var left, offset int
+			line := before[strings.LastIndexByte(before[:len(before)-1], '\n')+1:]
+			if _, err := fmt.Sscanf(rest[len(before):], "[%d bytes", &left); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fmt.Sscanf(after[strings.Index(after, `"offset":`):], `"offset":%d`, &offset); err != nil {
+				t.Fatal(err)
+			}
+			after = after[strings.IndexByte(after, '\n')+1:]
+			next := after[:strings.IndexByte(after, '\n')+1]
+			if !strings.HasSuffix(kept[:offset], line) || !strings.HasPrefix(kept[offset+left:], next) {
+				t.Errorf("%d: at %d of what was kept ends %q, not %q; %d later begins %.20q", n, offset, kept[max(0, offset-20):offset], line, left, kept[offset+left:])
+			}
+			rest = after
+		}
+	}
+}
+
+func TestWhatIsGoneIsSaid(t *testing.T) {
+	out := &paper{from: 100, to: 5000}
+	out.write(strings.Repeat("0123456789abcde\n", 400))
+	text, _ := shown(t, Options{}, out, &paper{})
+	if !strings.Contains(text, "[4900 bytes are gone here") || len(text) > 1700 {
+		t.Errorf("%d bytes: %.300s", len(text), text)
+	}
+}
+
+func TestSecretsAreHiddenBeforeTheCut(t *testing.T) {
+	key := strings.Join(pem(), "\n") + "\n"
+	for _, before := range []int{0, 5000, 5500, 6000, 90_000} {
+		out := &paper{}
+		out.write(strings.Repeat("x\n", before/2) + key + strings.Repeat("y\n", 8000))
+		text, _ := shown(t, Options{Scrub: scrubber(t)}, out, &paper{})
+		out = &paper{}
+		out.write(strings.Repeat("x\n", 8000) + key + strings.Repeat("y\n", before/2))
+		text2, _ := shown(t, Options{Scrub: scrubber(t)}, out, &paper{})
+		if strings.Contains(text+text2, "q9Z/") {
+			t.Errorf("after %d bytes a part of the key shows", before)
+		}
+	}
+}
+
+func TestNotText(t *testing.T) {
+	for text, want := range map[string]bool{
+		"plain": false, "": false, "a\x00b\x00long name\x00": false, "\x1b[1mx\x1b[0m\r\n": false, "caf\xe9 au lait\n": false,
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xcd": true, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": true, "a\x00b\x00c\x00d\x00": true,
+		strings.Repeat("漢", 5000): false,
+	} {
+		log := &paper{}
+		log.write(text)
+		if got := (section{log, 0, log.Size()}).binary(); got != want {
+			t.Errorf("%.20q: %v", text, got)
+		}
+	}
+}
+
+// TestALongLogTakesNoMemory reads 64 MB.
+func TestALongLogTakesNoMemory(t *testing.T) {
+	r := &runner{Options: Options{Scrub: scrubber(t), Keeper: drop{}}, places: newPlaces()}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	text, err := r.output(t.Context(), endless{})
+	runtime.ReadMemStats(&after)
+	if err != nil || len(text) > outputMost+500 {
+		t.Fatal(len(text), err)
+	}
+	if used := int64(after.HeapInuse) - int64(before.HeapInuse); used > 16<<20 {
+		t.Errorf("%d bytes of memory", used)
+	}
+}
+
+func TestAGivenUpReading(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	out := &paper{}
+	out.write("x")
+	if _, err := (&runner{}).output(ctx, pair{&actor{}, out, &paper{}}); !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// FuzzOutput expects valid text within its bounds, whatever a command writes.
+func FuzzOutput(f *testing.F) {
+	f.Add([]byte("a\r\nb"), []byte("\x00\xff"), 3)
+	f.Add([]byte("\x1b[2K\x1b]"), []byte("é"), 5000)
+	f.Fuzz(func(t *testing.T, a, b []byte, times int) {
+		out, errs := &paper{text: bytes.Repeat(a, min(max(times, 0), 3000))}, &paper{text: b}
+		for _, keeper := range []Keeper{nil, &shelf{}, &shelf{err: os.ErrPermission}} {
+			r := &runner{Options: Options{Keeper: keeper}}
+			text, err := r.output(t.Context(), pair{&actor{}, out, errs})
+			if err != nil || len(text) > outputMost+1000 || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\x1b\r") {
+				t.Fatalf("%d bytes, %v: %q", len(text), err, text)
+			}
+		}
+	})
+}
+
+func BenchmarkOutput(b *testing.B) {
+	for _, size := range []int{1 << 10, 1 << 20, 64 << 20} {
+		b.Run(fmt.Sprint(size), func(b *testing.B) {
+			line := "internal/thing/thing_test.go:17: TestThing passed in 0.02 s on linux\n"
+			out := &paper{text: []byte(strings.Repeat(line, size/len(line)))}
+			r := &runner{Options: Options{Scrub: scrubber(b), Keeper: drop{}}}
+			b.SetBytes(int64(size))
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := r.output(b.Context(), pair{&actor{}, out, &paper{}}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// endless is a Process and a Log of 64 MB that is nowhere.
+type endless struct{ Process }
+
+func (e endless) Log(s Stream) Log {
+	if s == Stdout {
+		return e
+	}
+	return &paper{}
+}
+
+func (endless) Size() int64           { return 64 << 20 }
+func (endless) Gap() (from, to int64) { return 0, 0 }
+
+func (endless) ReadAt(p []byte, at int64) (int, error) {
+	const line = "sixty-four bytes are what this line has, with its end, to the dot.\n"
+	for n := 0; n < len(p); {
+		n += copy(p[n:], line[(at+int64(n))%int64(len(line)):])
+	}
+	return len(p), nil
+}
+
+// drop is a Keeper that reads and forgets.
+type drop struct{}
+
+func (drop) Keep(_ context.Context, r io.Reader) (string, error) {
+	_, err := io.Copy(io.Discard, r)
+	return "r_1", err
+}

@@ -1,0 +1,273 @@
+package exec
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func (t processTool) Do(ctx context.Context, a processArgs) (tools.Result, error) {
+	action, err := a.action()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if action == "list" {
+		return t.list(ctx)
+	}
+	p, err := t.find(ctx, a)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	switch action {
+	case "poll":
+		if a.patience(0) == 0 && a.Until == "" && a.Pattern == "" {
+			return t.news(ctx, p, p.Status(), a)
+		}
+		return t.wait(ctx, p, a)
+	case "wait":
+		return t.wait(ctx, p, a)
+	case "log":
+		return t.log(ctx, p, a)
+	case "kill":
+		return t.kill(ctx, p, a)
+	case "remove", "clear":
+		return t.remove(ctx, p, action)
+	}
+	return t.write(ctx, p, a, action)
+}
+
+// patience is how long an action may wait.
+func (a processArgs) patience(usual time.Duration) time.Duration {
+	d := time.Duration(a.Timeout) * time.Second
+	if d == 0 {
+		d = span(a.Other)
+	}
+	if d == 0 {
+		d = usual
+	}
+	return min(d, waitLongest)
+}
+
+const listMost = 100
+
+func (t processTool) list(ctx context.Context) (tools.Result, error) {
+	if t.Commands == nil {
+		return tools.Result{}, tools.Errorf(tools.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+	}
+	all, err := t.Commands.Processes(ctx)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if len(all) == 0 {
+		return tools.Text("(no commands in the background)"), nil
+	}
+	var b strings.Builder
+	if more := len(all) - listMost; more > 0 {
+		fmt.Fprintf(&b, "[%d older ones not shown]\n", more)
+		all = all[more:]
+	}
+	for _, p := range all {
+		st := p.Status()
+		fmt.Fprintf(&b, "%s  %s  %s  [%s]\n", st.ID, state(st), firstLine(st.Text), st.Dir)
+	}
+	return tools.Text(strings.TrimSuffix(b.String(), "\n")), nil
+}
+
+// state is how a process is, in a few words.
+func state(st Status) string {
+	switch {
+	case st.State == Running && st.Waiting:
+		return "waits for input, " + brief(st.Took)
+	case st.State == Running:
+		return "running, " + brief(st.Took)
+	case st.Left > 0:
+		return fmt.Sprintf("ended, %s of it left", count(st.Left, "process", "processes"))
+	case st.State == Exited && st.Signal == "":
+		return fmt.Sprintf("exit code %d", st.Code)
+	case st.Signal != "":
+		return string(st.State) + " by " + st.Signal
+	}
+	return string(st.State)
+}
+
+// firstLine is the beginning of a command.
+func firstLine(text string) string {
+	const most = 100
+	line, _, more := strings.Cut(tools.Visible(strings.TrimSpace(text)), "\n")
+	if len(line) > most {
+		line, more = trimRune(line[:most]), true
+	}
+	if more {
+		line += " ..."
+	}
+	return line
+}
+
+// wait waits in here, so that nobody has to ask again and again.
+func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tools.Result, error) {
+	out, _ := t.places.of(tools.CallerFrom(ctx), p.Status().ID)
+	if a.Offset != nil {
+		out = *a.Offset
+	}
+	until, re, err := a.until(out)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	limit := a.patience(waitUsual)
+	news := (&runner{}).follow(ctx, limit) // it only says that somebody still waits
+	within, cancel := context.WithTimeout(ctx, limit)
+	st := p.Wait(within, until)
+	over := within.Err() != nil
+	cancel()
+	news.stop()
+	if err := ctx.Err(); err != nil {
+		return tools.Result{}, err
+	}
+	var also []string
+	switch {
+	case st.Matched != "":
+		also = append(also, "matched: "+firstLine(st.Matched))
+	case st.State == Running && over && re != nil && t.matched(ctx, p, re, out):
+		also = append(also, "nothing new matched; a line that was shown before does")
+	case st.State == Running && over:
+		also = append(also, "waited "+brief(limit))
+	case st.State == Running && st.WasIdle:
+		also = append(also, "it is quiet")
+	}
+	return t.news(ctx, p, st, a, also...)
+}
+
+// until is what is waited for.
+func (a processArgs) until(from int64) (Until, *regexp.Regexp, error) {
+	switch what := strings.ToLower(a.Until); {
+	case what == "idle":
+		return Until{Idle: waitQuiet}, nil, nil
+	case a.Pattern != "" && (what == "" || what == "pattern"):
+		re, err := a.expression()
+		return Until{Pattern: a.Pattern, From: from}, re, err
+	case what == "" || what == "exit":
+		return Until{}, nil, nil
+	case what == "pattern":
+		return Until{}, nil, tools.Errorf(tools.Invalid, "pattern is missing").Try("send the expression that a line has to match")
+	}
+	return Until{}, nil, tools.Errorf(tools.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
+}
+
+// matched reports whether a line near the end of what was shown matches.
+func (t processTool) matched(ctx context.Context, p Process, re *regexp.Regexp, to int64) bool {
+	var b bytes.Buffer
+	s := section{p.Log(Stdout), max(0, to-lookBack), to}
+	return s.clean(ctx, &b) == nil && re.Match(b.Bytes())
+}
+
+// news are what a process wrote since it was last asked, and how it is.
+func (t processTool) news(ctx context.Context, p Process, st Status, a processArgs, also ...string) (tools.Result, error) {
+	caller := tools.CallerFrom(ctx)
+	out, errs := t.places.of(caller, st.ID)
+	if a.Offset != nil {
+		out = *a.Offset
+	}
+	var b strings.Builder
+	shown := [2]int64{}
+	for i, s := range []section{{log: p.Log(Stdout), from: out}, {log: p.Log(Stderr), from: errs}} {
+		s.to = s.log.Size()
+		shown[i] = s.to
+		text, err := t.latest(ctx, s)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		if i == 1 && text != "" {
+			b.WriteString(mark)
+		}
+		b.WriteString(text)
+	}
+	t.places.shown(caller, st.ID, shown[0], shown[1])
+	text := strings.TrimRight(b.String(), "\n")
+	if text == "" {
+		text = "(nothing new)"
+	}
+	res := answer{status: st, text: text, told: true, also: also}.result()
+	res.Failed, res.Kind = false, "" // asking did not fail
+	return res, nil
+}
+
+// latest is the end of a section; of one that is too long it says what is left
+// out.
+func (t processTool) latest(ctx context.Context, s section) (string, error) {
+	if s.from >= s.to {
+		return "", nil
+	}
+	note := ""
+	if left := s.to - s.from - outputMost; left > 0 {
+		note = fmt.Sprintf("[%d bytes left out here: log with offset %d reads on from there]\n", left, s.from)
+		s.from += left
+	}
+	text, err := t.window(ctx, s)
+	if text != "" && !strings.HasSuffix(text, "\n") {
+		text += "\n"
+	}
+	return note + text, err
+}
+
+func (t processTool) kill(ctx context.Context, p Process, a processArgs) (tools.Result, error) {
+	if st := p.Status(); st.State != Running && st.Left == 0 {
+		return t.news(ctx, p, st, a, "it had ended before")
+	}
+	if err := p.Kill(ctx); err != nil {
+		return tools.Result{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, endTime)
+	defer cancel()
+	return t.news(ctx, p, p.Wait(within, Until{}), a)
+}
+
+func (t processTool) remove(ctx context.Context, p Process, action string) (tools.Result, error) {
+	st := p.Status()
+	if action == "clear" && (st.State == Running || st.Left > 0) {
+		return tools.Result{}, tools.Errorf(tools.Conflict, "%s still runs", st.ID).Try("use remove to end it and to forget it")
+	}
+	if err := p.Remove(ctx); err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Textf("%s is gone, and what it wrote", st.ID), nil
+}
+
+// write types, and waits a moment for what comes back.
+func (t processTool) write(ctx context.Context, p Process, a processArgs, action string) (tools.Result, error) {
+	data, err := a.typed(action)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	st := p.Status()
+	if st.State != Running {
+		return tools.Result{}, tools.Errorf(tools.Conflict, "%s has ended", st.ID).Try("start it again with exec")
+	}
+	v, err := t.typing(ctx, st, a, action)
+	if err == nil {
+		err = refusal(v)
+	}
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if !st.TTY {
+		if bytes.ContainsAny(data, "\x03\x1a\x1c\x1b") && len(a.Keys) > 0 {
+			return tools.Result{}, tools.Errorf(tools.Invalid, "%s has no terminal: it would read these keys as text", st.ID).
+				Try("end it with kill, or start it with tty: true")
+		}
+		data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
+		if rest, ended := bytes.CutSuffix(data, []byte{4}); ended {
+			data, a.End = rest, true
+		}
+	}
+	if err := p.Write(ctx, data, a.End); err != nil {
+		return tools.Result{}, err
+	}
+	within, cancel := context.WithTimeout(ctx, a.patience(echo))
+	defer cancel()
+	return t.news(ctx, p, p.Wait(within, Until{Idle: echoQuiet}), a)
+}

@@ -1,0 +1,261 @@
+package exec
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// started are the tools, and a command that runs in the background.
+func started(t testing.TB, text string, o Options) ([]tools.Tool, *actor) {
+	t.Helper()
+	a := &actor{status: running(), act: forever}
+	a.status.Text, a.status.ID, a.status.Dir, a.status.Tier = text, "p_1", "/w", "kernel"
+	o.Commands = &stage{site: sealed(), all: []*actor{a}}
+	return Tools(o), a
+}
+
+func TestHowRiskyTypingIs(t *testing.T) {
+	for _, test := range []struct {
+		text, args string
+		want       tools.Risk
+	}{
+		{"npm start", `{"action":"list"}`, tools.Reads},
+		{"npm start", `{"action":"poll","id":"p_1"}`, tools.Reads},
+		{"npm start", `{"action":"logs","id":"p_1"}`, tools.Reads},
+		{"npm start", `{"action":"wait","id":"p_1"}`, tools.Reads},
+		{"npm start", `{"action":"kill","id":"p_1"}`, tools.Writes},
+		{"npm start", `{"action":"remove","id":"p_1"}`, tools.Writes},
+		{"npm start", `{"action":"write","id":"p_1","data":"rs\n"}`, tools.Writes},
+		{"npm start", `{"action":"write","id":"p_9","data":"rs\n"}`, tools.Reads}, // there is none, which it is told
+		{"npm start", `{"action":"dance"}`, tools.Reads},
+		{"bash", `{"action":"write","id":"p_1","data":"ls\n"}`, tools.Reads},
+		{"bash", `{"action":"submit","id":"p_1","data":"ls"}`, tools.Reads},
+		{"bash", `{"action":"send_keys","id":"p_1","data":"ls","keys":["Enter"]}`, tools.Reads},
+		{"bash", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tools.Runs},
+		{"bash", `{"action":"write","id":"p_1","data":"ls"}`, tools.Runs}, // nobody knows what is to follow
+		{"bash", `{"action":"send_keys","id":"p_1","keys":["Up","Enter"]}`, tools.Runs},
+		{"bash", `{"action":"send_keys","id":"p_1","keys":["C-c"]}`, tools.Writes},
+		{"bash", `{"action":"write","id":"p_1","hex":["6c","73","0a"]}`, tools.Runs},
+		{"python3", `{"action":"write","id":"p_1","data":"import os\n"}`, tools.Runs},
+		{"python3.12 -i", `{"action":"write","id":"p_1","data":"1\n"}`, tools.Runs},
+	} {
+		all, _ := started(t, test.text, Options{})
+		if got, why := bind(t, all, "process", test.args).Rate(within(t, nil)); got != test.want {
+			t.Errorf("%s: %s %s (%s), want %s", test.text, test.args, got, why, test.want)
+		}
+	}
+}
+
+func TestTypingIsJudged(t *testing.T) {
+	all, a := started(t, "bash", Options{})
+	call := bind(t, all, "process", `{"action":"write","id":"p_1","data":"rm -rf /\n"}`)
+	if _, err := call.Terms(within(t, nil)); tools.AsError(err).Kind != tools.Refused {
+		t.Error(err)
+	}
+	if _, err := call.Run(within(t, nil)); tools.AsError(err).Kind != tools.Refused || a.typed != "" {
+		t.Errorf("%v, %q was typed", err, a.typed)
+	}
+	terms, err := bind(t, all, "process", `{"action":"write","id":"p_1","data":"x"}`).Terms(within(t, nil))
+	if err != nil || !terms.Once || terms.Facts["process"] != "p_1, bash" {
+		t.Errorf("%+v, %v", terms, err)
+	}
+}
+
+func TestWhatIsTyped(t *testing.T) {
+	for args, want := range map[string]struct {
+		tty   bool
+		typed string
+		ended bool
+	}{
+		`{"action":"write","id":"p_1","data":"a\nb"}`:                    {false, "a\nb", false},
+		`{"action":"write","id":"p_1","data":"a","eof":true}`:            {false, "a", true},
+		`{"action":"submit","id":"p_1","data":"a"}`:                      {true, "a\r", false},
+		`{"action":"submit","id":"p_1","text":"a","bracketed":true}`:     {false, "a\n", false},
+		`{"action":"send-keys","id":"p_1","keys":["C-d"]}`:               {false, "", true},
+		`{"action":"send-keys","id":"p_1","keys":["C-d","C-c"]}`:         {true, "\x04\x03", false},
+		`{"action":"send-keys","id":"p_1","literal":":w","keys":["CR"]}`: {true, ":w\r", false},
+		`{"action":"paste","id":"p_1","text":"x"}`:                       {true, "x", false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			all, a := started(t, "prog", Options{})
+			a.status.TTY = want.tty
+			if _, err := bind(t, all, "process", args).Run(within(t, nil)); err != nil {
+				t.Errorf("%s: %v", args, err)
+			}
+			if a.typed != want.typed || a.closed != want.ended {
+				t.Errorf("%s: %q, closed %v", args, a.typed, a.closed)
+			}
+		})
+	}
+}
+
+// TestPollsShowEachByteOnce has a model that forgets offsets, and two sessions.
+func TestPollsShowEachByteOnce(t *testing.T) {
+	all, a := started(t, "x", Options{})
+	a.out.write("one\n")
+	poll := func(ctx context.Context, want string) {
+		t.Helper()
+		res, err := bind(t, all, "process", `{"action":"poll","id":"p_1"}`).Run(ctx)
+		if err != nil || strings.Split(res.Text(), "\n[")[0] != want {
+			t.Errorf("%q, %v", res.Text(), err)
+		}
+	}
+	mine := within(t, nil)
+	other := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u", Session: "t"}})
+	poll(mine, "one")
+	poll(mine, "(nothing new)")
+	a.out.write("two\n")
+	a.err.write("three\n")
+	poll(other, "one\ntwo\nstderr:\nthree")
+	poll(mine, "two\nstderr:\nthree")
+	a.out.write(strings.Repeat("x\n", 10_000))
+	res, err := bind(t, all, "process", `{"action":"poll","id":"p_1"}`).Run(mine)
+	if err != nil || !strings.HasPrefix(res.Text(), "[6000 bytes left out here: log with offset 8 reads on from there]\nx\n") {
+		t.Errorf("%.200s, %v", res.Text(), err)
+	}
+}
+
+// TestLogInPages reads a log from end to end by the offsets that it is told.
+func TestLogInPages(t *testing.T) {
+	all, a := started(t, "x", Options{Scrub: scrubber(t)})
+	whole := ""
+	for i := range 3000 {
+		whole += fmt.Sprintf("line %d\n", i)
+	}
+	a.out.write(whole)
+	got, offset := "", 0
+	for range 20 {
+		res, err := bind(t, all, "process", fmt.Sprintf(`{"action":"log","id":"p_1","offset":%d}`, offset)).Run(within(t, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		head, text, _ := strings.Cut(res.Text(), "\n")
+		got += text + "\n"
+		at := strings.Index(head, "go on with offset ")
+		if at < 0 {
+			break
+		}
+		if _, err := fmt.Sscanf(head[at:], "go on with offset %d", &offset); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got != whole {
+		t.Errorf("%d bytes of %d came", len(got), len(whole))
+	}
+	for args, want := range map[string]string{
+		`{"action":"log","id":"p_1","tail":2}`:                "line 2998\nline 2999",
+		`{"action":"log","id":"p_1","tail":2,"limit":5}`:      "2999",
+		`{"action":"log","id":"p_1","offset":7,"limit":9}`:    "line 1",
+		`{"action":"log","id":"p_1","pattern":"^line 1234$"}`: "1235:line 1234",
+		`{"action":"log","id":"p_1","offset":999999}`:         "",
+	} {
+		res, err := bind(t, all, "process", args).Run(within(t, nil))
+		text := res.Text()
+		if strings.HasPrefix(text, "[") {
+			_, text, _ = strings.Cut(text, "\n")
+		}
+		if err != nil || text != want {
+			t.Errorf("%s: %q, %v", args, text, err)
+		}
+	}
+	res, err := bind(t, all, "process", `{"action":"log","id":"p_1","pattern":"line"}`).Run(within(t, nil))
+	if err != nil || !strings.HasPrefix(res.Text(), "[2900 earlier matches not shown") || !strings.HasSuffix(res.Text(), "\n3000:line 2999") {
+		t.Errorf("%.200s, %v", res.Text(), err)
+	}
+}
+
+// TestNoWindowShowsAPartOfASecret looks at a log with a key in it through
+// windows of every kind.
+func TestNoWindowShowsAPartOfASecret(t *testing.T) {
+	key := strings.Join(pem(), "\n") + "\n"
+	all, a := started(t, "x", Options{Scrub: scrubber(t)})
+	var seen strings.Builder
+	see := func(args string) {
+		res, err := bind(t, all, "process", args).Run(within(t, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen.WriteString(res.Text())
+	}
+	a.out.write(strings.Repeat("before\n", 30))
+	for i := 0; i < len(key); i += 97 {
+		a.out.write(key[i:min(i+97, len(key))])
+		see(`{"action":"poll","id":"p_1"}`)
+		see(`{"action":"log","id":"p_1","tail":3}`)
+	}
+	a.out.write(strings.Repeat("after\n", 30))
+	for offset := 0; offset < int(a.out.Size()); offset += 61 {
+		see(fmt.Sprintf(`{"action":"log","id":"p_1","offset":%d,"limit":300}`, offset))
+	}
+	see(`{"action":"log","id":"p_1","pattern":"Z"}`)
+	if strings.Contains(seen.String(), "q9Z/") || !strings.Contains(seen.String(), "after") {
+		t.Errorf("%s", seen.String())
+	}
+}
+
+func TestLogWithAGap(t *testing.T) {
+	all, a := started(t, "x", Options{})
+	a.out.write(strings.Repeat("0123456\n", 1000))
+	a.out.from, a.out.to = 800, 6400
+	res, err := bind(t, all, "process", `{"action":"log","id":"p_1","offset":1000}`).Run(within(t, nil))
+	if err != nil || !strings.Contains(res.Text(), "[bytes 1000 to 6400 are gone") || !strings.HasSuffix(res.Text(), "0123456") {
+		t.Errorf("%.300s, %v", res.Text(), err)
+	}
+	res, err = bind(t, all, "process", `{"action":"log","id":"p_1","offset":0,"limit":48000}`).Run(within(t, nil))
+	if err != nil || !strings.Contains(res.Text(), "[5600 bytes are gone here") {
+		t.Errorf("%.300s, %v", res.Text(), err)
+	}
+}
+
+func TestWaitEndsWithItsCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all, _ := started(t, "x", Options{})
+		ctx, cancel := context.WithTimeout(within(t, &reporter{}), time.Second)
+		defer cancel()
+		if _, err := bind(t, all, "process", `{"action":"wait","id":"p_1","timeout_seconds":60}`).Run(ctx); err == nil {
+			t.Error("it did not end")
+		}
+	})
+}
+
+// TestWaitSaysThatItWaits has a client that gives up on calls that say nothing.
+func TestWaitSaysThatItWaits(t *testing.T) {
+	rep := &reporter{}
+	synctest.Test(t, func(t *testing.T) {
+		all, _ := started(t, "x", Options{})
+		begun := time.Now()
+		if _, err := bind(t, all, "process", `{"action":"wait","id":"p_1","timeout":60}`).Run(within(t, rep)); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took != time.Minute {
+			t.Errorf("it took %s", took)
+		}
+	})
+	if n := len(rep.messages); n < 5 || n > 6 {
+		t.Errorf("%d messages in a minute", n)
+	}
+}
+
+func TestPlacesForgetTheOldest(t *testing.T) {
+	p := newPlaces()
+	c := tools.Caller{Agent: "a", Session: "s"}
+	for i := range maxPlaces + 5 {
+		p.shown(c, fmt.Sprint(i), 7, 0)
+	}
+	p.shown(c, "9", 8, 1)
+	if out, _ := p.of(c, "4"); out != 0 || p.latest.Len() != maxPlaces || len(p.by) != maxPlaces {
+		t.Errorf("%d, %d places, %d", out, p.latest.Len(), len(p.by))
+	}
+	if out, errs := p.of(c, "9"); out != 8 || errs != 1 {
+		t.Errorf("%d, %d", out, errs)
+	}
+	if out, _ := p.of(tools.Caller{Agent: "b", Session: "s"}, "9"); out != 0 {
+		t.Error("another's place")
+	}
+}
