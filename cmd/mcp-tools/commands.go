@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"log/slog"
 	"net"
 	"path/filepath"
 	"slices"
@@ -46,9 +47,14 @@ func behindWalls(args []string) (code int, mine bool) {
 // openCommands joins sandboxes to the workspace. Nothing is started yet.
 func (h *house) openCommands(context.Context) error {
 	c := h.loaded.Config
-	launchers, err := h.launchers()
+	launchers, err := launchers(c.Sandbox, h.data, h.log)
 	if err != nil {
 		return err
+	}
+	for _, l := range launchers {
+		if l, ok := l.(io.Closer); ok {
+			h.onClose(l.Close)
+		}
 	}
 	spool, err := private.MakeSub(h.data, "commands")
 	if err != nil {
@@ -89,18 +95,16 @@ func (h *house) openCommands(context.Context) error {
 }
 
 // launchers are the sandboxes that the settings allow, the strongest first.
-func (h *house) launchers() ([]sandbox.Launcher, error) {
+func launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher
-	c := h.loaded.Config.Sandbox
 	if c.Docker.Image != "" {
 		containers, err := docker.New(docker.Options{
-			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: c.Docker.Agent, CPUs: c.CPUs, Data: h.data,
-			Mounts: filepath.Join(h.data, "mounts"), Log: h.log,
+			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: c.Docker.Agent, CPUs: c.CPUs, Data: data,
+			Mounts: filepath.Join(data, "mounts"), Log: log,
 		})
 		if err != nil {
 			return nil, err
 		}
-		h.onClose(containers.Close)
 		all = append(all, containers)
 	}
 	return append(all, &kernel.Launcher{}, &host.Launcher{}), nil
@@ -114,7 +118,7 @@ func sandboxPolicy(c config.Sandbox, own config.SandboxProfile) commands.Policy 
 	if own.Network != "" {
 		p.Network = own.Network == "on"
 	}
-	if own.Require != nil {
+	if own.Require != nil || p.Mode == commands.Host { // whoever chooses the host wants no walls
 		p.Require = promises(own.Require)
 	}
 	return p

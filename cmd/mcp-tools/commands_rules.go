@@ -32,7 +32,7 @@ func commandRules(l *config.Loaded) (judge.Rules, error) {
 		rules.Allow = append(rules.Allow, pattern)
 	}
 	for i := range c.Programs {
-		if err := cli.Check(cliPrograms(c.Programs[i:i+1])); err != nil {
+		if err := cli.Check(cliPrograms(c.Programs[i : i+1])); err != nil {
 			wrong = append(wrong, l.Problem(fmt.Sprintf("exec.programs[%d]", i), "%v", err))
 		}
 	}

@@ -226,13 +226,18 @@ func (t *tribe) roots(c *command) (mine, unmarked []int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, pid := range kids {
-		switch owner := t.owner(pid); owner {
+		owner := t.owner(pid)
+		if owner == nil && t.forking > 0 {
+			if starting(pid) {
+				continue // it has no mark yet
+			}
+			owner = t.owner(pid) // it may have got it meanwhile
+		}
+		switch owner {
 		case c:
 			mine = append(mine, pid)
 		case nil:
-			if t.forking == 0 || !starting(pid) {
-				unmarked = append(unmarked, pid)
-			}
+			unmarked = append(unmarked, pid)
 		}
 	}
 	return mine, unmarked

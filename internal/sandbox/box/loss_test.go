@@ -88,7 +88,8 @@ func TestClosingEndsEverything(t *testing.T) {
 		t.Error(err)
 	}
 	t.Logf("closed after %s", time.Since(begun))
-	if !errors.Is(s.lost, box.ErrLost) {
+	wait(t, "gone", s.gone)
+	if s.lost != nil && !errors.Is(s.lost, box.ErrLost) {
 		t.Errorf("lost: %v", s.lost)
 	}
 	nobody(t, mark)

@@ -218,3 +218,28 @@ func TestStarved(t *testing.T) {
 		t.Errorf("it is %+v", s)
 	}
 }
+
+func TestWhoWaitsForInput(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := withFakes(t, Policy{}, nil, newFake("kernel"))
+		ctx := as(t.Context(), "a", "s")
+		asks, silent, closed := word("ask"), word("hang"), word("ask")
+		asks.Open, silent.TTY = true, true
+		waits := func(p *process) bool { return p.Status().Waiting }
+		one, two, three := start(ctx, t, c, asks), start(ctx, t, c, silent), start(ctx, t, c, closed)
+		time.Sleep(time.Second)
+		if waits(one) {
+			t.Error("it has hardly asked")
+		}
+		time.Sleep(2 * time.Second)
+		if !waits(one) || waits(two) || waits(three) {
+			t.Errorf("waiting: %t %t %t", waits(one), waits(two), waits(three))
+		}
+		if err := one.Write(ctx, []byte("me\n"), false); err != nil {
+			t.Fatal(err)
+		}
+		if waits(one) {
+			t.Error("it waits for what it has")
+		}
+	})
+}

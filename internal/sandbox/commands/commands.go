@@ -20,13 +20,12 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/tools"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // closeLimit bounds how long Close waits.
 const closeLimit = 10 * time.Second
 
-// Commands runs commands for callers.
+// Commands runs commands for callers: it is an exec.Commands.
 type Commands struct {
 	o       Options
 	walls   []*wall
@@ -46,8 +45,6 @@ type Commands struct {
 	kept    map[string]*process
 	grounds map[owner]*cached[surveyed]
 }
-
-var _ exec.Commands = (*Commands)(nil)
 
 // New returns commands that nobody has given yet. They have to be closed.
 func New(o Options) (*Commands, error) {

@@ -147,6 +147,9 @@ func (l *fakeLink) play(in *io.PipeReader, out *io.PipeWriter) {
 		switch body.Argv[0] {
 		case "hang":
 			hangs[id] = true
+		case "ask":
+			hangs[id] = true
+			_ = w.Send(wire.Stdout, id, []byte("some line\nname? "))
 		case "deaf": // hears no kill
 		case "die":
 			return

@@ -29,6 +29,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+var _ exec.Commands = (*Commands)(nil)
+
 // hang is for what would otherwise go on for ever.
 const hang = 60 * time.Second
 

@@ -67,7 +67,8 @@ type Options struct {
 	// another that takes its name; "" is the workspace.
 	Dir func(ctx context.Context, path string) (dir, identity string, err error)
 	// Proxy opens a way out for commands, to public hosts and those that are
-	// named. Without it there is none.
+	// named, that is there until stop; ctx bounds the opening only. Without it
+	// there is none.
 	Proxy func(ctx context.Context, c tools.Caller, hosts []string) (socket string, stop func(), err error)
 
 	Environ    []string // NAME=value that every command gets, beside the usual

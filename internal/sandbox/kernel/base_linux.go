@@ -101,10 +101,10 @@ func (t *tree) write(files map[string]string) error {
 			return fmt.Errorf("%s: %w", at, err)
 		}
 		f := os.NewFile(uintptr(fd), at)
-		_, err = f.WriteString(text)
+		n, err := f.WriteString(text)
 		f.Close()
-		if err != nil {
-			return err
+		if n < len(text) {
+			return fmt.Errorf("%s: %w", at, err)
 		}
 	}
 	return nil

@@ -45,7 +45,7 @@ func (k *link) begin() error {
 		err := k.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = k.cmd.Wait() // how it ended is in its last words
+			k.cmd.Wait() // how it ended is in its last words
 			close(k.gone)
 		}
 	}()
@@ -90,7 +90,7 @@ func (k *link) Close() error {
 // kill ends the first process of the namespace, and so all of them: it is gone
 // when they are.
 func (k *link) kill() {
-	_ = k.cmd.Process.Kill() // it has ended already when this fails
+	k.cmd.Process.Kill() // it has ended already when this fails
 	<-k.gone
 }
 

@@ -58,6 +58,9 @@ func (j *judge) word(s *scope, w *syntax.Word) arg {
 	if w == nil {
 		return arg{}
 	}
+	if !j.step() {
+		return arg{text: unknown}
+	}
 	b := builder{j: j, s: s, whole: true}
 	b.all(w.Parts, false)
 	return b.joined()

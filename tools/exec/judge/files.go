@@ -115,7 +115,7 @@ func copyTo(j *judge, s *scope, c call) stream {
 // carryOver keeps what is known of a file when it gets another name.
 func (j *judge) carryOver(s *scope, from arg, to []arg) {
 	for _, f := range s.resolve(from.text) {
-		if content, ok := j.files[f]; ok {
+		for _, content := range j.files[f] {
 			for _, t := range to {
 				j.wrote(s, t, content)
 			}
@@ -207,7 +207,12 @@ func change(j *judge, s *scope, c call) stream {
 // was judged.
 func (j *judge) wroteIt(s *scope, t arg) bool {
 	for _, p := range s.resolve(t.text) {
-		if content, ok := j.files[p]; ok && content.from == exactly && content.taint == 0 {
+		for _, content := range j.files[p] {
+			if content.from != exactly || content.taint != 0 {
+				return false
+			}
+		}
+		if len(j.files[p]) > 0 {
 			return true
 		}
 	}

@@ -136,7 +136,7 @@ func (in interpreter) script(j *judge, s *scope, file arg, params []arg) stream 
 		return stream{}
 	}
 	for _, p := range s.resolve(file.text) {
-		if content, ok := j.files[p]; ok {
+		for _, content := range j.files[p] {
 			j.inlineCode(in.language, arg{text: content.text, taint: content.taint})
 		}
 	}

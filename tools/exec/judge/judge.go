@@ -29,6 +29,8 @@ type Request struct {
 	Roots   []string // directories that commands may change, the workspace first, as they see them
 	Home    string   // as the command sees it; "" when it has none
 	Env     []string // names of variables that the model sets
+	Stdin   string   // what the command can read
+	Open    bool     // more than Stdin may follow: nobody knows what
 	Sealed  bool     // there are walls: nothing but the roots can be changed
 	Network bool     // the command can reach others
 }
@@ -77,10 +79,12 @@ type Verdict struct {
 // What a text may be at most, so that judging it stays quick.
 const (
 	maxText    = 100 << 10
-	maxDepth   = 40    // of substitutions, functions and shells in shells
-	maxNesting = 500   // of brackets
-	maxSteps   = 20000 // simple commands and words that are judged
-	maxSimple  = 200   // simple commands that are told
+	maxParsed  = 1 << 20 // of all texts within it
+	maxDepth   = 40      // of substitutions, functions and shells in shells
+	maxLevel   = 2000    // of the grammar, where a && b && c counts as two
+	maxNesting = 500     // of brackets
+	maxSteps   = 20000   // simple commands and words that are judged
+	maxSimple  = 200     // simple commands that are told
 )
 
 // Judge says what a command would do.
@@ -117,9 +121,11 @@ type judge struct {
 	always bool
 
 	steps    int
+	parsed   int // bytes
 	depth    int
+	level    int // of the grammar
 	declared []*function
-	files    map[string]stream // what the text itself wrote, by absolute path
+	files    map[string][]stream // what the text itself may have written, by absolute path
 	// own collects what the running simple command itself was found to be, so
 	// that a pattern of the allow list can speak for it alone.
 	own *finding
@@ -217,7 +223,7 @@ func (j *judge) verdict() Verdict {
 // thing both are asked.
 func (j *judge) text(s *scope, text string) (out stream) {
 	out.from = anyText
-	if len(text) > maxText || nesting(text) > maxNesting {
+	if j.parsed += len(text); len(text) > maxText || j.parsed > maxParsed || nesting(text) > maxNesting {
 		j.opaque("it is too long or nested too deeply")
 		return out
 	}

@@ -14,7 +14,11 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		return
 	}
 	name := p.Param.Value
-	b.inside(p)
+	if !b.j.step() {
+		b.unknown(quoted)
+		return
+	}
+	w := b.inside(p)
 	if p.Names != 0 || p.Width || p.Flags != nil {
 		b.unknown(quoted)
 		return
@@ -38,7 +42,7 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 		b.list(v.texts, quoted)
 		return
 	}
-	text, ok := b.operate(p, v.first())
+	text, ok := operate(p, w, v.first())
 	if !ok || strings.Contains(text, unknown) && text != v.first() {
 		text = unknown
 	}
@@ -47,8 +51,12 @@ func (b *builder) param(p *syntax.ParamExp, quoted bool) {
 
 func (b *builder) unknown(quoted bool) { b.value(value{texts: []string{unknown}}, quoted) }
 
-// inside judges the substitutions in an expansion: they run in any case.
-func (b *builder) inside(p *syntax.ParamExp) {
+// operands are the words in an expansion.
+type operands struct{ word, orig, with arg }
+
+// inside judges the substitutions in an expansion: they run in any case. They
+// are gone through once, or nested ones would take for ever.
+func (b *builder) inside(p *syntax.ParamExp) (o operands) {
 	if p.Index != nil {
 		b.j.arithm(b.s, p.Index)
 	}
@@ -57,12 +65,12 @@ func (b *builder) inside(p *syntax.ParamExp) {
 		b.j.arithm(b.s, p.Slice.Length)
 	}
 	if p.Repl != nil {
-		b.j.word(b.s, p.Repl.Orig)
-		b.j.word(b.s, p.Repl.With)
+		o.orig, o.with = b.j.word(b.s, p.Repl.Orig), b.j.word(b.s, p.Repl.With)
 	}
 	if p.Exp != nil && p.Exp.Word != nil {
-		b.j.word(b.s, p.Exp.Word)
+		o.word = b.j.word(b.s, p.Exp.Word)
 	}
+	return o
 }
 
 // lookup finds the value of a parameter. The second result says that it is all
@@ -106,14 +114,14 @@ func (b *builder) lookup(name string, index syntax.ArithmExpr) (value, bool) {
 }
 
 // operate applies the operation of an expansion to a text, if that can be done.
-func (b *builder) operate(p *syntax.ParamExp, text string) (string, bool) {
+func operate(p *syntax.ParamExp, o operands, text string) (string, bool) {
 	switch {
 	case p.Length:
 		return strconv.Itoa(len(text)), !strings.Contains(text, unknown)
 	case p.Slice != nil:
 		return slice(text, p.Slice)
 	case p.Repl != nil:
-		orig, with := b.j.word(b.s, p.Repl.Orig), b.j.word(b.s, p.Repl.With)
+		orig, with := o.orig, o.with
 		if orig.glob || !orig.static() || orig.text == "" || strings.ContainsAny(orig.text[:1], "#%") {
 			return "", false
 		}
@@ -123,13 +131,12 @@ func (b *builder) operate(p *syntax.ParamExp, text string) (string, bool) {
 		}
 		return strings.Replace(text, orig.text, with.text, n), true
 	case p.Exp != nil:
-		return b.operator(p.Exp, text)
+		return operator(p.Exp, o.word, text)
 	}
 	return text, true
 }
 
-func (b *builder) operator(e *syntax.Expansion, text string) (string, bool) {
-	w := b.j.word(b.s, e.Word)
+func operator(e *syntax.Expansion, w arg, text string) (string, bool) {
 	switch e.Op {
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		if text == "" {

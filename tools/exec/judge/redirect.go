@@ -18,10 +18,7 @@ func (j *judge) redirections(s *scope, list []*syntax.Redirect) []arg {
 			s.in = j.hereDoc(s, r)
 			continue
 		}
-		to := j.word(s, r.Word)
-		if fields := j.fields(s, []*syntax.Word{r.Word}); len(fields) == 1 {
-			to = fields[0]
-		}
+		to := oneOf(j.fields(s, []*syntax.Word{r.Word}))
 		switch r.Op {
 		case syntax.WordHdoc:
 			s.in = streamOf(arg{text: to.text + "\n", taint: to.taint})
@@ -47,6 +44,18 @@ func (j *judge) redirections(s *scope, list []*syntax.Redirect) []arg {
 		}
 	}
 	return outputs
+}
+
+// oneOf is the one word that a redirection takes.
+func oneOf(fields []arg) arg {
+	if len(fields) == 1 {
+		return fields[0]
+	}
+	all := joinArgs(fields)
+	if len(fields) == 0 {
+		all.text = unknown
+	}
+	return all
 }
 
 // isDescriptor reports whether text is the 1 of 2>&1, or a - that closes.
@@ -103,8 +112,12 @@ func (j *judge) input(s *scope, from arg) stream {
 	}
 	j.read(s, from)
 	for _, p := range s.resolve(from.text) {
-		if content, ok := j.files[p]; ok {
-			return content
+		switch content := j.files[p]; len(content) {
+		case 0:
+		case 1:
+			return content[0]
+		default:
+			return stream{from: anyText, taint: content[0].taint | content[1].taint}
 		}
 	}
 	if p := from.text; p == "/dev/null" {
@@ -113,6 +126,9 @@ func (j *judge) input(s *scope, from arg) stream {
 	return stream{from: aFile, text: from.text, taint: from.taint}
 }
 
+// maxContents is how many contents a file may have at different times.
+const maxContents = 8
+
 // wrote remembers what was written to a file, for when it is run.
 func (j *judge) wrote(s *scope, file arg, content stream) {
 	if !file.static() || content.from == nothing {
@@ -120,9 +136,17 @@ func (j *judge) wrote(s *scope, file arg, content stream) {
 	}
 	for _, p := range s.resolve(file.text) {
 		if j.files == nil {
-			j.files = map[string]stream{}
+			j.files = map[string][]stream{}
 		}
-		j.files[p] = j.files[p].and(content)
+		before := j.files[p]
+		if len(before) >= maxContents {
+			content = stream{from: anyText, taint: content.taint}
+			before = before[:maxContents-1]
+		}
+		j.files[p] = append(before, content)
+		if n := len(before); n > 0 && n+1 < maxContents { // it may have been appended
+			j.files[p] = append(j.files[p], before[n-1].and(content))
+		}
 	}
 }
 
@@ -145,10 +169,12 @@ func (j *judge) write(s *scope, to arg, doing string) {
 		j.hit(persist, to.shown())
 	case ourPlace:
 		j.hit(ourselves, to.shown())
-	case insidePlace, globPlace:
-		j.raise(tools.Writes, doing+" "+to.shown())
-	case tempPlace:
-		j.raise(tools.Writes, doing+" "+to.shown())
+	case insidePlace, globPlace, tempPlace:
+		risk := tools.Writes
+		if j.own == nil && j.rules.Mode == Unknown { // a redirection: no pattern speaks for it
+			risk = tools.Runs
+		}
+		j.raise(risk, doing+" "+to.shown())
 	case rootPlace, abovePlace, secretPlace, homePlace, otherPlace:
 		j.raise(tools.Destroys, doing+" "+to.shown()+", outside the workspace")
 	case systemPlace, topPlace:

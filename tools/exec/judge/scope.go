@@ -86,6 +86,12 @@ func (j *judge) newScope() *scope {
 		zero:    "sh",
 		dirs:    []string{path.Clean("/" + j.req.Dir)},
 	}
+	switch {
+	case j.req.Open || len(j.req.Stdin) > maxText:
+		s.in = stream{from: anyText}
+	case j.req.Stdin != "":
+		s.in = stream{from: exactly, text: j.req.Stdin}
+	}
 	if j.req.Home != "" {
 		s.vars["HOME"] = known(j.req.Home)
 	}

@@ -119,7 +119,7 @@ func (j *judge) runFile(s *scope, file arg, params []arg) {
 		return
 	}
 	for _, p := range s.resolve(file.text) {
-		if content, ok := j.files[p]; ok && file.static() {
+		for _, content := range j.files[p] {
 			j.runStream(inner, content)
 		}
 	}
@@ -192,9 +192,9 @@ func (j *judge) glimpse(text string) {
 	if j.denied != nil || j.depth > maxDepth/2 || len(text) < 2 || !strings.ContainsAny(text, " \t") {
 		return
 	}
-	probe := &judge{req: j.req, rules: j.rules, programs: j.programs, depth: j.depth + 10, steps: j.steps}
+	probe := &judge{req: j.req, rules: j.rules, programs: j.programs, depth: j.depth + 10, steps: j.steps, parsed: j.parsed}
 	probe.text(probe.newScope(), text)
-	j.steps, j.denied = probe.steps, probe.denied
+	j.steps, j.parsed, j.denied = probe.steps, probe.parsed, probe.denied
 }
 
 func containsAny(text string, parts ...string) bool {

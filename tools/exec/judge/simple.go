@@ -156,13 +156,12 @@ func (j *judge) call(s *scope, c call) stream {
 	var out stream
 	j.deeper(func() { out = j.dispatch(s, c) })
 	j.own = outer
-	if simple.Static && own.risk > tools.Reads {
-		switch {
-		case j.allowed(simple.Argv, own.starts):
-			own.risk, own.why = tools.Writes, ""
-		case j.rules.Mode == Unknown && own.risk < tools.Runs:
-			own.risk, own.why = tools.Runs, "not in the allow list: "+shorten(strings.Join(simple.Argv, " "))
-		}
+	switch {
+	case own.risk <= tools.Reads:
+	case simple.Static && j.allowed(simple.Argv, own.starts):
+		own.risk, own.why = tools.Writes, "in the allow list: "+shorten(strings.Join(simple.Argv, " "))
+	case j.rules.Mode == Unknown && own.risk < tools.Runs:
+		own.risk, own.why = tools.Runs, "not in the allow list: "+shorten(strings.Join(simple.Argv, " "))
 	}
 	if own.risk != 0 {
 		j.raise(own.risk, own.why)

@@ -51,7 +51,13 @@ func (j *judge) stmt(s *scope, st *syntax.Stmt) stream {
 
 // command goes through a command of any kind.
 func (j *judge) command(s *scope, cmd syntax.Command) (out stream) {
-	j.deeper(func() { out = j.compound(s, cmd) })
+	if j.level >= maxLevel {
+		j.opaque("it is nested too deeply")
+		return stream{from: anyText}
+	}
+	j.level++
+	out = j.compound(s, cmd)
+	j.level--
 	return out
 }
 
