@@ -67,6 +67,7 @@ func (c *checkup) examine() {
 	c.checkWorkspace()
 	c.checkTokens()
 	c.checkVault()
+	c.checkCommands()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()
@@ -94,7 +95,7 @@ func (a *app) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out what does not work, and what to do about it",
 		Long: `doctor looks at everything that mcp-tools needs: settings, data directory, audit
-log, policy, tokens, addresses, certificates and clients, and starts a server
+log, policy, tokens, sandboxes, addresses, certificates and clients, and starts a server
 once, on a data directory of its own. It changes nothing. The exit code is 1
 when something does not work.`,
 		Example: `  mcp-tools doctor

@@ -35,8 +35,8 @@ func (w *wall) finding(ctx context.Context) (sandbox.Finding, error) {
 	})
 }
 
-// lacks says why the wall will not do, or "".
-func (w *wall) lacks(f sandbox.Finding, require []sandbox.Promise) string {
+// Lacks says why walls of which this was found will not do, or "".
+func Lacks(f sandbox.Finding, require []sandbox.Promise) string {
 	if !f.Works {
 		return f.Text
 	}
@@ -66,7 +66,7 @@ func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, 
 		if err != nil {
 			return nil, "", err
 		}
-		if why := w.lacks(f, p.Require); why != "" {
+		if why := Lacks(f, p.Require); why != "" {
 			return nil, "", unusable(w.Name(), why, f.Advice)
 		}
 		return w, "", nil
@@ -87,7 +87,7 @@ func (c *Commands) strongest(ctx context.Context, p Policy) (w *wall, note strin
 		if err != nil {
 			return nil, "", err
 		}
-		why := w.lacks(f, p.Require)
+		why := Lacks(f, p.Require)
 		if why == "" {
 			return w, strings.Join(reasons, "; "), nil
 		}
