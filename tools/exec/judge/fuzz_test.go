@@ -42,7 +42,7 @@ func FuzzDisguise(f *testing.F) {
 	f.Add("python -c 'x'", uint8(9))
 	f.Fuzz(func(t *testing.T, command string, way uint8) {
 		v := Judge(request(command, true), Rules{})
-		if strings.Contains(v.Why, "cannot") || len(command) > 2000 || v.Denied == nil && v.Risk < tools.Destroys {
+		if strings.Contains(v.Why, "cannot") || len(command) > 2000 || strings.HasPrefix(command, "-") || strings.HasPrefix(command, "+") || strings.HasSuffix(command, "\\") || v.Denied == nil && v.Risk < tools.Destroys {
 			return
 		}
 		ways := disguises(command)
@@ -61,7 +61,7 @@ func disguises(command string) []string {
 	return []string{
 		"sh -c " + q, "bash -lc " + q, "eval " + q, "X=" + q + "; eval \"$X\"", "(" + command + "\n)", "true\n" + command, "echo $(" + command + "\n)",
 		"printf %s " + q + " | sh", "sh <<< " + q, "echo " + base64.StdEncoding.EncodeToString([]byte(command)) + " | base64 -d | bash",
-		"env -i sh -c " + q, "nohup timeout 5 sh -c " + q, "f() { eval \"$1\"; }; f " + q, "if true\nthen\n" + command + "\nfi",
+		"env -i sh -c " + q, "nohup timeout 5 sh -c " + q, "wrapped() { eval \"$1\"; }; wrapped " + q, "if true\nthen\n" + command + "\nfi",
 		"busybox sh -c " + q, "xargs -I{} sh -c {} <<< " + quote(quote(command)), "sh -c " + quote("sh -c "+q), "printf %s " + q + " > x.sh; . ./x.sh",
 		"for x in " + q + "; do sh -c \"$x\"; done", "set -- " + q + "; sh -c \"$1\"", "bash <(printf %s " + q + ")",
 	}

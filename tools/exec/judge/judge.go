@@ -89,7 +89,7 @@ const (
 
 // Judge says what a command would do.
 func Judge(r Request, rules Rules) Verdict {
-	j := &judge{req: r, rules: rules, programs: programs, always: true}
+	j := &judge{req: r, rules: rules, programs: programs(), always: true}
 	for _, name := range r.Env {
 		j.requestEnv(name)
 	}
@@ -233,21 +233,54 @@ func (j *judge) text(s *scope, text string) (out stream) {
 	}
 	j.deeper(func() {
 		outer := s.clone()
-		file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+		file, err := parse(text, syntax.LangBash)
 		if err != nil {
 			j.opaque("the shell cannot parse it: " + parseProblem(err))
 		}
 		if file != nil {
+			if doubtful(text, file) {
+				j.opaque("a # that shells may not take for a comment")
+			}
 			out = j.stmts(s, file.Stmts)
 		}
 		if err != nil || disputed(text) {
-			posix, err := syntax.NewParser(syntax.Variant(syntax.LangPOSIX)).Parse(strings.NewReader(text), "")
+			posix, err := parse(text, syntax.LangPOSIX)
 			if err == nil {
 				j.stmts(outer, posix.Stmts)
 			}
 		}
 	})
 	return out
+}
+
+func parse(text string, variant syntax.LangVariant) (*syntax.File, error) {
+	comments := syntax.KeepComments(strings.Contains(text, "#"))
+	return syntax.NewParser(syntax.Variant(variant), comments).Parse(strings.NewReader(text), "")
+}
+
+// doubtful reports whether the parser took something for a comment that shells
+// take for the rest of a word: then what follows on the line does run. The
+// parser is known to do so after $x within brackets.
+func doubtful(text string, file *syntax.File) (found bool) {
+	if !strings.Contains(text, "#") {
+		return false
+	}
+	syntax.Walk(file, func(n syntax.Node) bool {
+		c, ok := n.(*syntax.Comment)
+		if !ok {
+			return true
+		}
+		at := int(c.Hash.Offset())
+		switch {
+		case at == 0:
+		case at > len(text) || strings.IndexByte(" \t\n;&|(<>", text[at-1]) < 0:
+			found = true
+		case at > 1 && text[at-1] == '\n' && text[at-2] == '\\':
+			found = true
+		}
+		return true
+	})
+	return found
 }
 
 // disputed reports whether shells may read the text differently.

@@ -131,7 +131,7 @@ func (j *judge) special(p string) (place, bool) {
 		return environPlace, true
 	case p == "/var/run/docker.sock" || p == "/run/docker.sock" || p == "/run/containerd/containerd.sock" || strings.HasSuffix(p, "/podman/podman.sock"):
 		return enginePlace, true
-	case isOurs(p, j.req.Home):
+	case isOurs(p):
 		return ourPlace, true
 	case isStart(p, j.inRoots(p)):
 		return startPlace, true
@@ -224,13 +224,11 @@ func isStart(p string, inside bool) bool {
 	return false
 }
 
-// isOurs reports whether p is where mcp-tools keeps its data or configuration.
-func isOurs(p, home string) bool {
-	if home == "" {
-		return false
-	}
-	for _, dir := range []string{"/.local/share/mcp-tools", "/.config/mcp-tools", "/Library/Application Support/mcp-tools"} {
-		if d := path.Clean(home) + dir; p == d || below(p, d) {
+// isOurs reports whether p is where mcp-tools keeps its data or configuration,
+// whoever's home that is in.
+func isOurs(p string) bool {
+	for _, dir := range []string{"/.local/share/mcp-tools/", "/.config/mcp-tools/", "/Library/Application Support/mcp-tools/"} {
+		if strings.Contains(p+"/", dir) {
 			return true
 		}
 	}

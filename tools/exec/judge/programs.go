@@ -1,9 +1,13 @@
 package judge
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
-// programs are all that are known, by name.
-var programs = table()
+// programs are all that are known, by name. Whoever judges nothing does not pay
+// for them.
+var programs = sync.OnceValue(table)
 
 // devNames are tools of developers that run code of the workspace.
 const devNames = `make gmake bmake ninja cmake ctest meson bazel bazelisk buck2 pants scons gradle gradlew mvn mvnw ant sbt lein tsc tsx ts-node eslint prettier jest vitest mocha ava

@@ -217,3 +217,11 @@ func TestLongLists(t *testing.T) {
 		}
 	}
 }
+
+func TestCommentsAreNotDoubted(t *testing.T) {
+	for _, command := range []string{"ls # x", "# x\nls", "(ls # x\n)", "ls; # x\nls", "echo a#b", "echo \"# x\"", "if true; then # x\nls\nfi"} {
+		if v := Judge(request(command, true), Rules{}); v.Risk != tools.Reads {
+			t.Errorf("%q is %s: %s", command, v.Risk, v.Why)
+		}
+	}
+}

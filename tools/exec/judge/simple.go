@@ -319,7 +319,7 @@ func (j *judge) arguments(s *scope, name string, args []arg) {
 		if strings.HasPrefix(a.text, "stratum+") {
 			j.hit(mining, a.shown())
 		}
-		if strings.HasPrefix(p, "/") && strings.Contains(p, "mcp-tools") && isOurs(path.Clean(p), j.req.Home) {
+		if strings.HasPrefix(p, "/") && strings.Contains(p, "mcp-tools") && isOurs(path.Clean(p)) {
 			j.hit(ourselves, a.shown())
 		}
 	}
