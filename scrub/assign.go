@@ -123,6 +123,9 @@ func (t *text) judge(name string, w weight, v place) (span, bool) {
 	if w == entirely && strings.Contains(value, "://") {
 		return span{}, false // the password in an address is found on its own
 	}
+	if (name == "PWD" || name == "OLDPWD") && strings.HasPrefix(value, "/") && (word | dash | dot | plus).all(strings.ReplaceAll(value, "/", "")) && !random(value) {
+		return span{}, false // where a shell is
+	}
 	if v.tag && t.at(to) != '<' || v.flag && lower.all(value) && len(value) < 10 { // prose: the --password option
 		return span{}, false
 	}

@@ -144,6 +144,7 @@ func TestHarmless(t *testing.T) {
 		`ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx`, `sk-xxxxxxxxxxxxxxxxxxxxxxxx`, `AKIAXXXXXXXXXXXXXXXX`,
 		`{"password": 12345678, "API_TOKEN": 123456789012345678901234}`, `{"VIRTUAL_PORT": 8080}`,
 		`http://user:password@host is the form`, `the --username and --password options`, `I<pass> because`, `TypeError("pwd: expected bytes")`,
+		`PWD=/workspace`, `declare -x OLDPWD="/srv"`, `PWD=/`,
 		// numbers and names that look drawn by lot
 		`123e4567-e89b-42d3-a456-426614174000`, `id: 123e4567-e89b-42d3-a456-426614174000`, `commit 0123456789abcdef0123456789abcdef01234567`,
 		`sha256:` + sha, `image: nginx@sha256:` + sha, sha + `  file.tar.gz`, `"integrity": "sha512-q1w2e3r4t5y6u7i8o9p0/A+SDFghjKLzxcvBNM==",`,
