@@ -127,7 +127,7 @@ func TestGroupsAreComplete(t *testing.T) {
 
 // The variables beside a command that make harmless programs run code.
 func TestRequestEnv(t *testing.T) {
-	for _, name := range []string{"PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_ls%%", "NODE_OPTIONS", "PYTHONPATH", "BASH_ENV", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "npm_config_registry", "CARGO_REGISTRIES_X_INDEX", "PAGER", "HOME", "HTTPS_PROXY", "GOFLAGS", "CC", "IFS", "PS4", "SSL_CERT_FILE", "DOCKER_HOST", "PIP_INDEX_URL", "MCP_TOOLS_DATA", "GIT_DIR", "RUSTC_WRAPPER", "MAKEFLAGS", ""} {
+	for _, name := range []string{"PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_ls%%", "NODE_OPTIONS", "PYTHONPATH", "BASH_ENV", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "npm_config_registry", "CARGO_REGISTRIES_X_INDEX", "PAGER", "HOME", "HTTPS_PROXY", "GOFLAGS", "CC", "IFS", "PS4", "SSL_CERT_FILE", "DOCKER_HOST", "PIP_INDEX_URL", "MCP_TOOLS_DATA", "GIT_DIR", "RUSTC_WRAPPER", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "CARGO_BUILD_RUSTC_WRAPPER", "GIT_TRACE", "VIMINIT", ""} {
 		r := request("ls", true)
 		r.Env = []string{name}
 		if v := Judge(r, Rules{}); v.Denied == nil || v.Denied.Group != "env_injection" {
@@ -135,9 +135,18 @@ func TestRequestEnv(t *testing.T) {
 		}
 	}
 	r := request("ls", true)
-	r.Env = []string{"FOO", "CI", "DEBUG", "NODE_ENV", "LANG", "PORT"}
+	r.Env = []string{"CI", "DEBUG", "NODE_ENV", "LANG", "PORT"}
 	if v := Judge(r, Rules{}); v.Risk != tools.Reads || v.Denied != nil {
 		t.Errorf("harmless variables: %+v", v)
+	}
+	r.Env = []string{"MY_PROGRAMS_PAGER"}
+	if v := Judge(r, Rules{}); v.Risk != tools.Writes || v.Denied != nil {
+		t.Errorf("a variable that nobody knows, behind walls: %+v", v)
+	}
+	r = request("ls", false)
+	r.Env = []string{"MY_PROGRAMS_PAGER"}
+	if v := Judge(r, Rules{}); v.Risk != tools.Runs || v.Denied != nil {
+		t.Errorf("a variable that nobody knows, on the host: %+v", v)
 	}
 }
 
