@@ -35,6 +35,7 @@ type Config struct {
 	Desk                 Desk               // nil: only the client itself can be asked
 	Watcher              Watcher            // nil watches nothing
 	Ended                func(tools.Caller) // told of conversations that are over; may be nil
+	Stopping             func()             // told that the end has begun, before calls in flight finish; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
 }
@@ -195,7 +196,12 @@ func (s *Server) Apply(next Settings) error {
 
 // Close ends what transports wait for: streams that would stay open for ever.
 // The transports themselves end their calls.
-func (s *Server) Close() { s.shut() }
+func (s *Server) Close() {
+	s.shut()
+	if s.Stopping != nil {
+		s.Stopping()
+	}
+}
 
 // protocolServer is mcp-go's part: the handshakes of all eras, and whatever
 // is not a tool. It holds no tools: they come from the registry, through the

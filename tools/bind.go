@@ -214,6 +214,9 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 	given := make([]string, len(s.fields)) // the name under which each field came
 	for _, key := range sortedKeys(object) {
 		i, ok := s.find(key)
+		if _, isList := object[key].([]any); ok && isList && s.fields[i].list != "" {
+			i, ok = s.find(s.fields[i].list)
+		}
 		if !ok {
 			b.problem("there is no argument %s%s", quote(join(path, key)), meant(key, s.fieldNames()))
 			continue

@@ -115,6 +115,31 @@ func asNumber(value any) (number, bool) {
 	return n, true
 }
 
+// said adds what the name says by which the tool was called. What is no object
+// is left to be complained about.
+func (t Tool) said(raw json.RawMessage) json.RawMessage {
+	if t.means == "" {
+		return raw
+	}
+	value, err := decode(raw)
+	object, ok := asObject(value)
+	name, errMeans := decode(json.RawMessage(t.means))
+	if err != nil || errMeans != nil || !ok {
+		return raw
+	}
+	more, _ := name.(map[string]any) // it is one: see checkMeans
+	for name, value := range more {
+		if _, given := object[name]; !given {
+			object[name] = value
+		}
+	}
+	whole, err := json.Marshal(object)
+	if err != nil {
+		return raw
+	}
+	return whole
+}
+
 // find resolves a name: a parameter's own, an alias, or either of them with
 // another case or other word separators.
 func (s *schema) find(name string) (int, bool) {

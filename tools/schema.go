@@ -19,7 +19,8 @@ const maxFields = 20
 // jsonschema describes it; enum ("a,b"), min, max, maxlen (bytes), maxitems
 // and default bound it; alias ("file_path,filename") lists the names that
 // other systems use; hidden is for a parameter that is taken and not shown,
-// since only models that know another tool like this one send it.
+// since only models that know another tool like this one send it; list names
+// the parameter that is meant when a list comes for this one, which is a text.
 type schema struct {
 	kind     kind
 	doc      string
@@ -38,6 +39,7 @@ type field struct {
 	index    []int
 	required bool
 	hidden   bool
+	list     string // the parameter that a list is for
 	schema   *schema
 }
 
@@ -128,7 +130,7 @@ func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
 		}
 		problems = append(problems, s.add(field{
 			name: name, index: f.Index, schema: inner,
-			required: !strings.Contains(options, "omitempty"), hidden: f.Tag.Get("hidden") != "",
+			required: !strings.Contains(options, "omitempty"), hidden: f.Tag.Get("hidden") != "", list: f.Tag.Get("list"),
 		}, f.Tag.Get("alias")))
 	}
 	return s, errors.Join(problems...)

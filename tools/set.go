@@ -38,6 +38,7 @@ func NewSet(all ...Tool) (*Set, error) {
 			}
 			s.aliases[alias] = i
 		}
+		problems = append(problems, t.Spec.checkMeans())
 	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("the tools do not fit together:\n%w", err)
@@ -54,7 +55,9 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 	if !ok {
 		return Tool{}, false
 	}
-	return s.ordered[i], true
+	t := s.ordered[i]
+	t.means = t.Spec.Means[name]
+	return t, true
 }
 
 // All yields the tools in the order in which a reader should learn them.

@@ -7,8 +7,11 @@
 package tools
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 )
@@ -60,6 +63,9 @@ type Spec struct {
 	// Also lists names that other systems gave this tool. They are accepted
 	// on a call and never listed.
 	Also []string
+	// Means has, for some of these names, the arguments that calls by it leave
+	// out because the name says them, as JSON: what they send comes first.
+	Means map[string]string
 	// Timeout bounds one run. Zero leaves it to the server.
 	Timeout time.Duration
 	// MaxText bounds one string argument in bytes. Zero leaves it to the
@@ -106,6 +112,18 @@ func (s Spec) check() error {
 	}
 	if !s.Risk.Valid() {
 		missing("risk")
+	}
+	return errors.Join(problems...)
+}
+
+// checkMeans finds what Means says about names that are none, or no JSON.
+func (s Spec) checkMeans() error {
+	var problems []error
+	for _, name := range slices.Sorted(maps.Keys(s.Means)) {
+		value, err := decode(json.RawMessage(s.Means[name]))
+		if _, ok := value.(map[string]any); err != nil || !ok || !slices.Contains(s.Also, name) {
+			problems = append(problems, fmt.Errorf("tool %q: what %q means is no JSON object, or it does not answer to that", s.Name, name))
+		}
 	}
 	return errors.Join(problems...)
 }

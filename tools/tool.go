@@ -28,6 +28,7 @@ type Tool struct {
 	schema  *schema         // of typed arguments
 	printed json.RawMessage // as the model sees it
 	err     error
+	means   string // what the name says by which it was looked up, as JSON
 	bind    func(raw json.RawMessage, limits Limits) (Call, error)
 }
 
@@ -67,7 +68,7 @@ func (t Tool) Bind(raw json.RawMessage, limits Limits) (Call, error) {
 	if t.Spec.MaxText > 0 {
 		limits.Text = t.Spec.MaxText
 	}
-	return t.bind(raw, limits)
+	return t.bind(t.said(raw), limits)
 }
 
 // Schema is the JSON Schema (2020-12) of the arguments.

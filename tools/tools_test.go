@@ -212,6 +212,62 @@ func TestLookupKnowsOtherNames(t *testing.T) {
 	}
 }
 
+// spoken is a tool whose other names say what is to be done.
+type spoken struct{ Doer[spokenArgs] }
+
+type spokenArgs struct {
+	Do    string   `json:"do" jsonschema:"what" list:"words"`
+	Words []string `json:"words,omitempty" jsonschema:"each"`
+}
+
+func (spoken) Spec() Spec {
+	return Spec{
+		Name: "spoken", Group: "test", Title: "Spoken", Doc: "Does.", Risk: Reads, Also: []string{"Stop"},
+		Means: map[string]string{"Stop": `{"do":"stop"}`},
+	}
+}
+
+func (spoken) Do(_ context.Context, a spokenArgs) (Result, error) {
+	return Text(a.Do + strings.Join(a.Words, "+")), nil
+}
+
+func TestNamesMayMeanArguments(t *testing.T) {
+	set, err := NewSet(New[spokenArgs](spoken{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, want := range map[string]string{
+		`Stop {}`: "stop", `Stop {"do":"go"}`: "go", `Stop "{\"words\":\"x\"}"`: "stopx", `Stop `: "stop",
+		`spoken {"do":"go"}`: "go", `spoken {}`: "invalid", `Stop 7`: "invalid", `Stop {`: "invalid",
+	} {
+		name, args, _ := strings.Cut(call, " ")
+		tool, _ := set.Lookup(name)
+		got, err := run(t, tool, args)
+		if err != nil {
+			got = string(AsError(err).Kind)
+		}
+		if got != want {
+			t.Errorf("%s: %q, %v", call, got, err)
+		}
+	}
+	bad := Tool{Spec: spoken{}.Spec()}
+	bad.Spec.Means = map[string]string{"Stop": `7`, "other": `{}`}
+	if _, err := NewSet(bad); err == nil || strings.Count(err.Error(), "means") != 2 {
+		t.Error(err)
+	}
+}
+
+// TestAListForAText goes where lists belong.
+func TestAListForAText(t *testing.T) {
+	tool := New[spokenArgs](spoken{})
+	if text, err := run(t, tool, `{"do":["a","b"]}`); err == nil {
+		t.Errorf("%q without what is required", text)
+	}
+	if text, err := run(t, tool, `{"do":["a"],"words":["b"]}`); err == nil || !strings.Contains(err.Error(), "same argument") {
+		t.Errorf("%q, %v", text, err)
+	}
+}
+
 func TestForeignToolsAreCheckedAsTheyAre(t *testing.T) {
 	spec := Spec{Name: "other", Group: "test", Title: "Other", Doc: "Others.", Risk: Reads}
 	echo := func(_ context.Context, args json.RawMessage) (Result, error) { return Text(string(args)), nil }

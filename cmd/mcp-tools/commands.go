@@ -189,9 +189,18 @@ func (h *house) execOptions(store *results.Store) exec.Options {
 		Commands: h.commands, Keeper: outputs{store, h.scrub}, Rules: func() judge.Rules { return *h.rules.Load() }, Most: time.Duration(c.MaxTimeout),
 		Scrub: func(w io.Writer) io.WriteCloser { return h.scrub.NewWriter(w) },
 		Programs: cli.Options{
-			Programs: cliPrograms(c.Programs), Secret: h.secret, Mask: h.scrub.Set, Changeable: h.changeable,
+			Programs: cliPrograms(c.Programs), Secret: h.secret, Mask: h.scrub.Set, Changeable: h.changeable, Private: h.private(),
 		},
 	}
+}
+
+// private are the directories whose files no program is to send away.
+func (h *house) private() []string {
+	dirs := []string{h.data}
+	if real, err := filepath.EvalSymlinks(h.data); err == nil && real != h.data {
+		dirs = append(dirs, real)
+	}
+	return dirs
 }
 
 // secret reads one from the vault.

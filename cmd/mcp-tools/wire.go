@@ -221,7 +221,7 @@ func (h *house) openServer(context.Context) (err error) {
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{store}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
-		Ended: func(c tools.Caller) { h.commands.EndSession(c.Session) },
+		Ended: func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})
 	return err
 }

@@ -76,6 +76,10 @@ type Bind struct {
 	Host   string
 	Inside string
 	Write  bool
+	// NoLinks has nobody led elsewhere by a symbolic link in it: for a program
+	// with credentials, which others have put links in the way of. A container
+	// has this only where the server may mount.
+	NoLinks bool
 }
 
 // Walls say what an agent and its commands get.

@@ -79,6 +79,8 @@ type Apart struct {
 	Files   map[string][]byte // by the name of the variable that holds the path
 	Hosts   []string          // host:port that it may reach beside public ones
 	Program string            // absolute path on this machine, checked
+	// Identity is that of the file of the program, as cli has it: "" for any.
+	Identity string
 }
 
 // A Stream is what a command writes to.

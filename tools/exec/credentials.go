@@ -74,7 +74,7 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tools.Result, error)
 	c := Command{
 		Argv: append([]string{l.Program}, l.Argv[1:]...), Text: joined(l.Argv), Dir: l.Dir, Env: l.Env,
 		Timeout: min(cmp.Or(l.Timeout, site.Limit), site.Most),
-		Apart:   &Apart{Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program},
+		Apart:   &Apart{Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program, Identity: l.Identity},
 	}
 	return r.run(ctx, c, task{args: execArgs{Argv: l.Argv, Timeout: int(c.Timeout / time.Second)}, site: site})
 }

@@ -13,9 +13,9 @@ import (
 )
 
 type execArgs struct {
-	Command    string            `json:"command,omitempty" jsonschema:"for the shell" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
+	Command    string            `json:"command,omitempty" jsonschema:"for the shell" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
 	Argv       []string          `json:"argv,omitempty" jsonschema:"or words, no shell" alias:"args"`
-	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory" alias:"working_dir,workdir,working_directory,directory,dir"`
+	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
 	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"how long at most" alias:"timeout_secs,timeout_sec"`
 	Background bool              `json:"background,omitempty" jsonschema:"go on with process" alias:"run_in_background,is_background"`
 	Keep       bool              `json:"keep,omitempty" jsonschema:"also when the session ends" alias:"detach"`
@@ -23,10 +23,24 @@ type execArgs struct {
 	Stdin      string            `json:"stdin,omitempty" jsonschema:"input" alias:"input"`
 	TTY        bool              `json:"tty,omitempty" jsonschema:"in a terminal" alias:"pty"`
 
-	Other   int    `json:"timeout,omitempty" jsonschema:"as other systems have it: seconds, or milliseconds from 10000" hidden:"true"`
-	Millis  int    `json:"timeout_ms,omitempty" jsonschema:"milliseconds" hidden:"true"`
-	Yield   int    `json:"yield_ms,omitempty" jsonschema:"milliseconds until it goes on in the background" hidden:"true"`
-	Comment unused `json:"description,omitempty,omitzero" jsonschema:"what it is for" hidden:"true"`
+	Other   int  `json:"timeout,omitempty" jsonschema:"as other systems have it: seconds, or milliseconds from 10000" hidden:"true"`
+	Millis  int  `json:"timeout_ms,omitempty" jsonschema:"milliseconds" hidden:"true"`
+	Yield   int  `json:"yield_ms,omitempty" jsonschema:"milliseconds until it goes on in the background" hidden:"true" alias:"yield_time_ms"`
+	IsInput bool `json:"is_input,omitempty" jsonschema:"it answers a command that runs" hidden:"true"`
+	others
+}
+
+// others are arguments that other systems have for people and for their own
+// walls and approvals.
+type others struct {
+	About1 unused `json:"description,omitempty,omitzero" jsonschema:"what it is for" hidden:"true"`
+	About2 unused `json:"explanation,omitempty,omitzero" jsonschema:"what it is for" hidden:"true"`
+	About3 unused `json:"justification,omitempty,omitzero" jsonschema:"what it is for" hidden:"true" alias:"goal,thought"`
+	Risky1 unused `json:"requires_approval,omitempty,omitzero" jsonschema:"whether somebody is to be asked" hidden:"true" alias:"require_user_approval,safe_to_auto_run"`
+	Risky2 unused `json:"security_risk,omitempty,omitzero" jsonschema:"how risky it seems" hidden:"true"`
+	Walls1 unused `json:"sandbox_permissions,omitempty,omitzero" jsonschema:"other walls" hidden:"true" alias:"with_escalated_permissions,dangerously_disable_sandbox"`
+	Login1 unused `json:"login,omitempty,omitzero" jsonschema:"a login shell" hidden:"true"`
+	Most1  unused `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
 }
 
 // unused is an argument that other systems have and that must not matter: no
@@ -47,6 +61,8 @@ const (
 // check refuses what cannot be meant, before anybody is asked about it.
 func (a execArgs) check() error {
 	switch {
+	case a.IsInput:
+		return tools.Errorf(tools.Invalid, "is_input: exec only starts commands").Try("type with process write; process list has the id")
 	case strings.TrimSpace(a.Command) == "" && len(a.Argv) == 0:
 		return tools.Errorf(tools.Invalid, "there is no command").Try(`the least is {"command":"..."}`)
 	case strings.TrimSpace(a.Command) != "" && len(a.Argv) > 0:
@@ -73,6 +89,19 @@ func (a execArgs) check() error {
 		}
 	}
 	return nil
+}
+
+// plain is the same without a shell around the command: some systems send
+// bash -lc with all that is meant for a shell, which runs in one anyway.
+func (a execArgs) plain() execArgs {
+	if len(a.Argv) != 3 || a.Command != "" || a.Argv[1] != "-c" && a.Argv[1] != "-lc" {
+		return a
+	}
+	switch a.Argv[0] {
+	case "bash", "/bin/bash", "/usr/bin/bash", "sh", "/bin/sh", "/usr/bin/sh":
+		a.Command, a.Argv = a.Argv[2], nil
+	}
+	return a
 }
 
 // behind reports whether it is for the background, now or in a while.

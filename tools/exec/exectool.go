@@ -18,7 +18,7 @@ type execTool struct {
 func (t execTool) Spec() tools.Spec {
 	also := []string{
 		"bash", "Bash", "shell", "tool::shell_exec", "shell_exec", "run_command", "execute_command", "run_shell_command",
-		"run_terminal_cmd", "run_in_terminal", "terminal",
+		"run_terminal_cmd", "run_in_terminal", "terminal", "Shell", "local_shell", "exec_command", "execute_bash",
 	}
 	if runtime.GOOS == "windows" {
 		also = append(also, "powershell", "PowerShell")
@@ -65,6 +65,7 @@ func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
 // Rate says how risky a command is by what it does. One that is not going to
 // run, whatever a person says, is refused by Terms or Do.
 func (t execTool) Rate(ctx context.Context, a execArgs) (tools.Risk, string) {
+	a = a.plain()
 	if order, ok := t.order(a); ok {
 		return t.creds.Rate(ctx, order)
 	}
@@ -77,6 +78,7 @@ func (t execTool) Rate(ctx context.Context, a execArgs) (tools.Risk, string) {
 
 // Terms are where it runs, and what its programs are today.
 func (t execTool) Terms(ctx context.Context, a execArgs) (tools.Terms, error) {
+	a = a.plain()
 	if order, ok := t.order(a); ok {
 		if err := a.alone(order); err != nil {
 			return tools.Terms{}, err
@@ -94,6 +96,7 @@ func (t execTool) Terms(ctx context.Context, a execArgs) (tools.Terms, error) {
 }
 
 func (t execTool) Do(ctx context.Context, a execArgs) (tools.Result, error) {
+	a = a.plain()
 	if order, ok := t.order(a); ok {
 		if err := a.alone(order); err != nil {
 			return tools.Result{}, err

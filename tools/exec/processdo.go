@@ -25,7 +25,7 @@ func (t processTool) Do(ctx context.Context, a processArgs) (tools.Result, error
 	}
 	switch action {
 	case "poll":
-		if a.patience(0) == 0 && a.Until == "" && a.Pattern == "" {
+		if a.Block != nil || a.patience(0) == 0 && a.Until == "" && a.Pattern == "" {
 			return t.news(ctx, p, p.Status(), a)
 		}
 		return t.wait(ctx, p, a)

@@ -19,11 +19,11 @@ type processTool struct{ *runner }
 // conversation pays for.
 type processArgs struct {
 	Action  string   `json:"action" jsonschema:"list, poll, wait, log, write, send_keys, kill, remove" alias:"command,operation"`
-	ID      string   `json:"id,omitempty" jsonschema:"p_..." alias:"session_id,handle,process_id,process,shell_id,bash_id"`
+	ID      string   `json:"id,omitempty" jsonschema:"p_..." alias:"session_id,handle,process_id,process,shell_id,bash_id,task_id,command_id"`
 	Data    string   `json:"data,omitempty" jsonschema:"to write" alias:"text,input,content,chars"`
 	Keys    []string `json:"keys,omitempty" jsonschema:"C-c, Up, Enter" alias:"key"`
 	Until   string   `json:"until,omitempty" jsonschema:"exit, idle or pattern"`
-	Pattern string   `json:"pattern,omitempty" jsonschema:"RE2, for wait or log" alias:"regex,grep"`
+	Pattern string   `json:"pattern,omitempty" jsonschema:"RE2, for wait or log" alias:"regex,grep,filter"`
 	Timeout int      `json:"timeout_seconds,omitempty" jsonschema:"default 30"`
 	Offset  *int64   `json:"offset,omitempty" jsonschema:"byte of log"`
 
@@ -33,13 +33,21 @@ type processArgs struct {
 	Hex     []string `json:"hex,omitempty" jsonschema:"bytes in hex" hidden:"true"`
 	Literal string   `json:"literal,omitempty" jsonschema:"as data" hidden:"true"`
 	Other   int      `json:"timeout,omitempty" jsonschema:"seconds, or milliseconds from 10000" hidden:"true"`
+	Block   *bool    `json:"block,omitempty" jsonschema:"wait for the end" hidden:"true"`
+	Yield   int      `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait for an answer; ours is enough" hidden:"true" alias:"yield_time_ms"`
+	Tokens  unused   `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
 	Wrapped bool     `json:"bracketed,omitempty" jsonschema:"of paste; it is left to the program" hidden:"true"`
 }
 
 func (processTool) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "process", Group: group, Title: "Background commands", Risk: tools.Runs,
-		Doc:      "Looks after commands in the background. poll: what is new.",
+		Doc:  "Looks after commands in the background. poll: what is new.",
+		Also: []string{"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output"},
+		Means: map[string]string{
+			"BashOutput": `{"action":"poll","block":false}`, "TaskOutput": `{"action":"poll","block":true}`, "get_terminal_output": `{"action":"poll","block":false}`,
+			"KillShell": `{"action":"kill"}`, "KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
+		},
 		Keywords: "background job jobs shell session output kill stdin pty wait poll",
 		Timeout:  waitLongest + time.Minute,
 		Repeats:  true,
@@ -75,6 +83,14 @@ func (a processArgs) action() (string, error) {
 		return "", err
 	}
 	name := strings.ToLower(strings.ReplaceAll(strings.TrimSpace(a.Action), "-", "_"))
+	switch {
+	case name == "input" && a.Data+a.Literal == "" && len(a.Keys)+len(a.Hex) == 0 && !a.End: // to see what is new
+		return "poll", nil
+	case name == "poll" && a.Block != nil && !*a.Block && a.Pattern != "":
+		return "log", nil
+	case name == "poll" && a.Block != nil && *a.Block:
+		return "wait", nil
+	}
 	switch name {
 	case "list", "poll", "wait", "log", "write", "send_keys", "kill", "remove", "submit", "clear":
 		return name, nil

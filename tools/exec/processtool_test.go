@@ -2,6 +2,7 @@ package exec
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -43,6 +44,15 @@ func TestHowRiskyTypingIs(t *testing.T) {
 		{"bash", `{"action":"send_keys","id":"p_1","keys":["C-c"]}`, tools.Writes},
 		{"bash", `{"action":"write","id":"p_1","hex":["6c","73","0a"]}`, tools.Runs},
 		{"python3", `{"action":"write","id":"p_1","data":"import os\n"}`, tools.Runs},
+		{"python3 ask.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Writes},
+		{"python3 -u ask.py x", `{"action":"submit","id":"p_1","data":"Ann"}`, tools.Writes},
+		{"bash setup.sh", `{"action":"submit","id":"p_1","data":"y"}`, tools.Writes},
+		{"node server.js", `{"action":"write","id":"p_1","data":"rs\n"}`, tools.Writes},
+		{"python3 -i ask.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Runs},
+		{"bash --rcfile x.sh", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tools.Runs},
+		{"bash /dev/stdin.sh", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tools.Runs},
+		{"python3 ask.py; python3", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Runs},
+		{"python3 $X.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Runs},
 		{"python3.12 -i", `{"action":"write","id":"p_1","data":"1\n"}`, tools.Runs},
 	} {
 		all, _ := started(t, test.text, Options{})
@@ -257,5 +267,44 @@ func TestPlacesForgetTheOldest(t *testing.T) {
 	}
 	if out, _ := p.of(tools.Caller{Agent: "b", Session: "s"}, "9"); out != 0 {
 		t.Error("another's place")
+	}
+}
+
+// TestOtherNames are calls as other systems make them, and ours.
+func TestOtherNames(t *testing.T) {
+	set, err := tools.NewSet(Tools(Options{})...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for call, want := range map[string]string{
+		`BashOutput {"bash_id":"p_1"}`:                                  "poll",
+		`BashOutput {"bash_id":"p_1","filter":"err"}`:                   "log",
+		`TaskOutput {"task_id":"p_1","block":false,"timeout":30000}`:    "poll",
+		`TaskOutput {"task_id":"p_1"}`:                                  "wait",
+		`KillShell {"shell_id":"p_1"}`:                                  "kill",
+		`KillBash {"shell_id":"p_1"}`:                                   "kill",
+		`TaskStop {"task_id":"p_1"}`:                                    "kill",
+		`write_stdin {"session_id":"p_1","chars":"y\n"}`:                "write",
+		`write_stdin {"session_id":"p_1","chars":"","yieldTimeMs":500}`: "poll",
+		`process {"action":"poll","pattern":"x"}`:                       "poll",
+	} {
+		name, args, _ := strings.Cut(call, " ")
+		tool, ok := set.Lookup(name)
+		if !ok {
+			t.Errorf("there is no %s", name)
+			continue
+		}
+		c, err := tool.Bind([]byte(args), tools.DefaultLimits())
+		if err != nil {
+			t.Errorf("%s: %v", call, err)
+			continue
+		}
+		var a processArgs
+		if err := json.Unmarshal(c.JSON(), &a); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := a.action(); got != want || err != nil || name != "process" && a.ID != "p_1" {
+			t.Errorf("%s: %s of %s, %v", call, got, a.ID, err)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"fmt"
 	"maps"
 	"path"
 	"slices"
@@ -11,33 +10,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
-// judge says what a command would do. What a shell reads as its input is a
-// command, too.
+// judge says what a command would do with what it is given to read. What is
+// typed into it later is judged then, and shown; but not what that goes on with.
 func (r *runner) judge(s Site, a execArgs) judge.Verdict {
-	rules := r.rules()
-	request := judge.Request{
-		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
-		Env: slices.Sorted(maps.Keys(a.Env)), Sealed: s.Sealed, Network: s.Network,
-	}
-	v := judge.Judge(request, rules)
-	if a.Stdin == "" || typist(v) != shell {
-		return v
-	}
-	request.Command, request.Argv, request.Env = a.Stdin, nil, nil
-	return worse(v, judge.Judge(request, rules))
-}
-
-// worse joins two verdicts about one call.
-func worse(a, b judge.Verdict) judge.Verdict {
-	if b.Risk > a.Risk || b.Risk == a.Risk && a.Why == "" {
-		a.Risk, a.Why = b.Risk, b.Why
-	}
-	if a.Denied == nil {
-		a.Denied = b.Denied
-	}
-	a.Simple = append(slices.Clone(a.Simple), b.Simple...)
-	a.Always = false
-	return a
+	return judge.Judge(judge.Request{
+		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home, Env: slices.Sorted(maps.Keys(a.Env)),
+		Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.behind()), Sealed: s.Sealed, Network: s.Network,
+	}, r.rules())
 }
 
 // refusal is the error for what no autonomy allows.
@@ -51,72 +30,6 @@ func refusal(v judge.Verdict) error {
 		return err.Try("do it another way, or ask the user")
 	}
 	return err.Try("%s", d.Instead)
-}
-
-// terms are what a person's word rests on.
-func (k task) terms() tools.Terms {
-	facts := map[string]string{
-		"directory": strings.TrimSpace(k.site.Dir + " " + k.site.Inode),
-		"sandbox":   k.site.where(),
-	}
-	if len(k.args.Env) > 0 {
-		facts["environment"] = strings.Join(slices.Sorted(maps.Keys(k.args.Env)), " ")
-	}
-	var files []string
-	if len(k.args.Argv) == 0 {
-		files = append(files, k.args.argv(k.site)[0])
-	}
-	for _, c := range k.verdict.Simple {
-		files = append(files, c.Program, scriptOf(c))
-	}
-	if programs := k.files(files); programs != "" {
-		facts["programs"] = programs
-	}
-	return tools.Terms{Facts: facts, Once: !k.verdict.Always}
-}
-
-// files tells which files programs and scripts are today, as far as that can be
-// told from here. What is in the sandbox's own image stays the same with it.
-func (k task) files(names []string) string {
-	var found []string
-	for _, name := range names {
-		if name == "" || strings.ContainsAny(name, "\x00\n…") {
-			continue
-		}
-		at := name
-		if strings.Contains(name, "/") && !path.IsAbs(name) {
-			at = path.Join(k.site.Dir, name)
-		}
-		file, identity := k.site.Find(at)
-		if file == "" && path.IsAbs(at) && k.site.File != nil {
-			if identity = k.site.File(at); identity != "" {
-				file = at
-			}
-		}
-		if one := fmt.Sprintf("%s is %s (%s)", name, file, identity); file != "" && !slices.Contains(found, one) {
-			found = append(found, one)
-		}
-	}
-	return strings.Join(found, "; ")
-}
-
-// scriptOf is the file that a shell or interpreter is to run.
-func scriptOf(c judge.Simple) string {
-	if kindOf(c.Program) == other || len(c.Argv) < 2 {
-		return ""
-	}
-	for _, word := range c.Argv[1:] {
-		if word == "-c" || word == "-e" || word == "-m" || word == "--eval" {
-			return ""
-		}
-		if !strings.HasPrefix(word, "-") {
-			if !strings.Contains(word, "/") {
-				word = "./" + word
-			}
-			return word
-		}
-	}
-	return ""
 }
 
 // A kind says what typing into a program means.
@@ -151,8 +64,11 @@ func typist(v judge.Verdict) kind {
 	worst := other
 	for _, c := range v.Simple {
 		of := kindOf(c.Program)
-		if !c.Static && of == other {
+		switch {
+		case !c.Static && of == other:
 			of = interpreter
+		case c.Static && reads(c):
+			of = other
 		}
 		worst = max(worst, of)
 	}
@@ -160,4 +76,36 @@ func typist(v judge.Verdict) kind {
 		return interpreter
 	}
 	return worst
+}
+
+// reads reports whether a shell or interpreter has its code in a file, so that
+// its input is for that: the file comes first, since what an option takes for
+// its value is not known here.
+func reads(c judge.Simple) bool {
+	if len(c.Argv) < 2 {
+		return false
+	}
+	file := c.Argv[1]
+	if len(c.Argv) > 2 && (file == "-u" || file == "-B") { // of python: neither takes a value
+		file = c.Argv[2]
+	}
+	if strings.HasPrefix(file, "-") || strings.HasPrefix(file, "/dev/") || strings.HasPrefix(file, "/proc/") {
+		return false
+	}
+	ending := path.Ext(file)
+	switch strings.TrimRight(path.Base(c.Program), "0123456789.") {
+	case "python", "pypy":
+		return ending == ".py"
+	case "node", "nodejs":
+		return ending == ".js" || ending == ".mjs" || ending == ".cjs" || ending == ".ts"
+	case "ruby":
+		return ending == ".rb"
+	case "perl":
+		return ending == ".pl"
+	case "php":
+		return ending == ".php"
+	case "sh", "bash", "dash":
+		return ending == ".sh" || ending == ".bash"
+	}
+	return false
 }

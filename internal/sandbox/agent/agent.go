@@ -27,6 +27,14 @@ import (
 // Name is the argument that makes this program an agent.
 const Name = "sandbox-agent"
 
+const (
+	// threads is how many the agent has from the beginning.
+	threads = 20
+	// starts bounds the commands that are being started at a time, each of
+	// which takes a thread meanwhile.
+	starts = 8
+)
+
 // options are what a launcher may ask of an agent.
 type options struct {
 	proxy     string // socket of the proxy
@@ -63,6 +71,8 @@ type agent struct {
 	null  *os.File
 	bufs  sync.Pool // of *[]byte of wire.MaxData
 
+	starting chan struct{} // holds one for each start under way
+
 	mu       sync.Mutex
 	commands map[uint32]*command
 	closing  bool
@@ -80,6 +90,7 @@ func Main(args []string) int {
 	// Enough for goroutines not to wait for one that is in a system call, and no
 	// more: the processors are for the commands.
 	runtime.GOMAXPROCS(4)
+	warm()
 	signals := listen()
 	if err := prepare(o); err != nil {
 		return lastWords(err)
@@ -99,12 +110,29 @@ func Main(args []string) int {
 		null:     null,
 		commands: map[uint32]*command{},
 		broken:   make(chan struct{}),
+		starting: make(chan struct{}, starts),
 	}
 	a.bufs.New = func() any { b := make([]byte, wire.MaxData); return &b }
 	if a.tribe, err = newTribe(a.linger); err != nil {
 		return lastWords(err)
 	}
 	return a.run(signals)
+}
+
+// warm makes the threads that the agent may need: when commands have taken all
+// the processes that there may be, none can be had, and the agent would die.
+func warm() {
+	var ready, done sync.WaitGroup
+	ready.Add(threads)
+	for range threads {
+		done.Go(func() {
+			runtime.LockOSThread()
+			defer runtime.UnlockOSThread()
+			ready.Done()
+			ready.Wait()
+		})
+	}
+	done.Wait()
 }
 
 func lastWords(err error) int {
@@ -217,6 +245,19 @@ func (a *agent) add(f wire.Frame) (*command, error) {
 	}
 	a.commands[f.ID] = c
 	return c, nil
+}
+
+// fork starts the process of a command, unless the agent is about to end.
+func (a *agent) fork(c *command, path string, p *plumbing) (int, error) {
+	a.starting <- struct{}{}
+	defer func() { <-a.starting }()
+	a.mu.Lock()
+	closing := a.closing
+	a.mu.Unlock()
+	if closing {
+		return 0, errors.New("the sandbox is being closed")
+	}
+	return a.tribe.start(c, path, p)
 }
 
 func (a *agent) forget(c *command) {

@@ -114,7 +114,7 @@ func (c *command) launch() ([]stream, error) {
 	c.ours, c.open, c.tty = p.ours, len(p.streams), p.tty
 	c.started = time.Now()
 	c.mu.Unlock()
-	pid, err := c.agent.tribe.start(c, path, p)
+	pid, err := c.agent.fork(c, path, p)
 	if err != nil {
 		p.closeOurs()
 		return nil, explain(err, c.spec)

@@ -12,7 +12,7 @@ const (
 	// grace is how long processes have that are asked to end.
 	grace = 150 * time.Millisecond
 	// despair is when those are given up that cannot be killed.
-	despair = 3 * time.Second
+	despair = 2 * time.Second
 	// freezes bounds the rounds of stopping what multiplies.
 	freezes = 50
 )
@@ -23,7 +23,7 @@ const (
 func (t *tribe) kill(c *command, how manner) {
 	changed := make(chan struct{}, 1)
 	t.mu.Lock()
-	t.waiting[changed] = true
+	t.waiting[changed] = c
 	t.mu.Unlock()
 	defer func() {
 		t.mu.Lock()
@@ -31,13 +31,17 @@ func (t *tribe) kill(c *command, how manner) {
 		t.mu.Unlock()
 	}()
 	if how == gently {
-		for _, pid := range t.tree(c, 0) {
+		victims, _ := t.tree(c)
+		for _, pid := range victims {
 			_ = syscall.Kill(pid, syscall.SIGTERM)
 			_ = syscall.Kill(pid, syscall.SIGCONT) // what is stopped hears nothing
 		}
 		t.await(c, changed)
 	}
-	t.exterminate(func() []int { return t.tree(c, 0) }, func() bool { return !t.runs(c) }, changed)
+	t.exterminate(func() ([]int, bool) {
+		victims, sure := t.tree(c)
+		return victims, sure && !t.runs(c)
+	}, changed)
 }
 
 // runs says that the process of a command itself is not known to have ended.
@@ -47,20 +51,26 @@ func (t *tribe) runs(c *command) bool {
 	return t.mains[c.pid] == c
 }
 
-// tree are the processes that go when a command is killed.
-func (t *tribe) tree(c *command, most int) []int {
+// tree are the processes that go when a command is killed; it is not sure when
+// there may be more.
+func (t *tribe) tree(c *command) (all []int, sure bool) {
 	if t.alone() {
-		return nil
+		return nil, true
 	}
-	mine, unmarked := t.roots(c)
-	return family(append(mine, unmarked...), most)
+	mine, unmarked, sure := t.roots(c)
+	return family(append(mine, unmarked...), 0), sure
 }
 
 // await gives the processes of a command their grace.
 func (t *tribe) await(c *command, changed <-chan struct{}) {
 	end := time.NewTimer(grace)
 	defer end.Stop()
-	for t.runs(c) || len(t.tree(c, 0)) > 0 {
+	for {
+		if !t.runs(c) {
+			if left, sure := t.tree(c); len(left) == 0 && sure {
+				return
+			}
+		}
 		select {
 		case <-changed:
 		case <-end.C:
@@ -69,17 +79,17 @@ func (t *tribe) await(c *command, changed <-chan struct{}) {
 	}
 }
 
-// exterminate kills what find finds until that is nothing and done agrees.
+// exterminate kills what find finds until that is nothing, and all.
 // Everything is stopped before anything is killed: what multiplies would
 // otherwise do so faster than it is killed.
-func (t *tribe) exterminate(find func() []int, done func() bool, changed <-chan struct{}) {
+func (t *tribe) exterminate(find func() (victims []int, all bool), changed <-chan struct{}) {
 	stopped := map[int]bool{}
 	freeze := 0
 	pause := time.NewTimer(0)
 	defer pause.Stop()
 	for end := time.Now().Add(despair); time.Now().Before(end); {
-		victims := find()
-		if len(victims) == 0 && done() {
+		victims, all := find()
+		if len(victims) == 0 && all {
 			return
 		}
 		fresh := 0
@@ -116,11 +126,11 @@ func (t *tribe) killAll() {
 	}
 	changed := make(chan struct{}, 1)
 	t.mu.Lock()
-	t.waiting[changed] = true
+	t.waiting[changed] = nil
 	t.mu.Unlock()
-	t.exterminate(
-		func() []int { return slices.DeleteFunc(family(children(self), 0), t.beginning) },
-		childless, changed)
+	t.exterminate(func() ([]int, bool) {
+		return slices.DeleteFunc(family(children(self), 0), t.beginning), childless()
+	}, changed)
 }
 
 // beginning says that a process is being started: it must become a program

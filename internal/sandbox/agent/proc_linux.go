@@ -76,18 +76,6 @@ func number(b []byte) int {
 	return n
 }
 
-// markOf reads the mark in the environment that a process was started with.
-func markOf(pid int) string {
-	buf := make([]byte, 256<<10)
-	text, _ := read(procPath(pid, "/environ"), buf)
-	for v := range bytes.SplitSeq(text, []byte{0}) {
-		if value, ok := bytes.CutPrefix(v, []byte(markName+"=")); ok {
-			return string(value)
-		}
-	}
-	return ""
-}
-
 // starting says that a child has not become a program of its own yet: it is
 // still the agent's.
 func starting(pid int) bool {

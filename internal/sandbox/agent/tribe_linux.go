@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"bytes"
 	"errors"
+	"maps"
 	"sync"
 	"syscall"
 	"time"
@@ -20,15 +22,18 @@ type tribe struct {
 	stirred chan struct{} // a stray has ended
 
 	mu       sync.Mutex
-	reaping  bool                   // somebody waits for children
-	forking  int                    // starts under way
-	early    map[int]ending         // what ended before its start was over
-	mains    map[int]*command       // by pid, until they have ended
-	marks    map[string]*command    // that are not gone
-	sessions map[int]*command       // likewise, by the pid that they were started with
-	adopted  map[int]*command       // strays without a mark
-	waiting  map[chan struct{}]bool // who wants to know when something ends
+	reaping  bool                       // somebody waits for children
+	forking  int                        // starts under way
+	early    map[int]ending             // what ended before its start was over
+	mains    map[int]*command           // by pid, until they have ended
+	marks    map[string]*command        // that are not gone
+	bare     map[int]time.Time          // strays that had no mark, and when
+	known    map[int]*command           // strays, until they are reaped
+	sessions map[int]*command           // likewise, by the pid that they were started with
+	adopted  map[int]*command           // strays without a mark
+	waiting  map[chan struct{}]*command // who wants to know when something of a command ends
 	watch    *watch
+	environ  []byte // to read into
 }
 
 func newTribe(stray func()) (*tribe, error) {
@@ -39,10 +44,13 @@ func newTribe(stray func()) (*tribe, error) {
 		mains:    map[int]*command{},
 		marks:    map[string]*command{},
 		sessions: map[int]*command{},
+		bare:     map[int]time.Time{},
+		known:    map[int]*command{},
 		adopted:  map[int]*command{},
-		waiting:  map[chan struct{}]bool{},
+		waiting:  map[chan struct{}]*command{},
 	}
 	t.watch = newWatch(t)
+	t.environ = make([]byte, 256<<10) // those of bash and of make are long
 	go func() {
 		for range t.stirred {
 			t.stray()
@@ -73,6 +81,8 @@ func (t *tribe) start(c *command, path string, p *plumbing) (int, error) {
 		return 0, err
 	}
 	t.sessions[pid] = c
+	delete(t.bare, pid) // whoever had the number
+	delete(t.known, pid)
 	e, dead := t.early[pid]
 	if dead && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) { // else the number was another's
 		c.ended(e)
@@ -155,10 +165,17 @@ func endingOf(status syscall.WaitStatus, usage syscall.Rusage) ending {
 func (t *tribe) reaped(pid int, e ending) *command {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for w := range t.waiting {
-		nudge(w)
+	c := t.mains[pid]
+	owner := c
+	if owner == nil {
+		owner = t.known[pid]
 	}
-	if c := t.mains[pid]; c != nil {
+	for w, wanted := range t.waiting {
+		if wanted == nil || owner == nil || wanted == owner {
+			nudge(w)
+		}
+	}
+	if c != nil {
 		c.ended(e)
 		delete(t.mains, pid)
 		return c
@@ -167,6 +184,8 @@ func (t *tribe) reaped(pid int, e ending) *command {
 		t.early[pid] = e
 	}
 	delete(t.adopted, pid)
+	delete(t.known, pid)
+	delete(t.bare, pid)
 	nudge(t.stirred)
 	return nil
 }
@@ -179,11 +198,9 @@ func (t *tribe) gone(c *command) {
 	if t.sessions[c.pid] == c {
 		delete(t.sessions, c.pid)
 	}
-	for pid, owner := range t.adopted {
-		if owner == c {
-			delete(t.adopted, pid)
-		}
-	}
+	isC := func(_ int, owner *command) bool { return owner == c }
+	maps.DeleteFunc(t.adopted, isC)
+	maps.DeleteFunc(t.known, isC)
 }
 
 // alone says that the agent has no children at all.
@@ -205,7 +222,7 @@ func (t *tribe) left(c *command) int {
 	if t.alone() {
 		return 0
 	}
-	roots, unmarked := t.roots(c)
+	roots, unmarked, _ := t.roots(c)
 	t.mu.Lock()
 	for _, pid := range unmarked {
 		if t.adopted[pid] == nil {
@@ -220,38 +237,77 @@ func (t *tribe) left(c *command) int {
 }
 
 // roots are the children of the agent that belong to a command, and those that
-// nobody can tell whose they are.
-func (t *tribe) roots(c *command) (mine, unmarked []int) {
-	kids := children(unix.Getpid())
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, pid := range kids {
-		owner := t.owner(pid)
-		if owner == nil && t.forking > 0 {
-			if starting(pid) {
-				continue // it has no mark yet
-			}
-			owner = t.owner(pid) // it may have got it meanwhile
+// nobody can tell whose they are. A process that becomes another program has no
+// environment for a moment, so that it takes two looks to know that it has no
+// mark; sure is false when there was no time for the second.
+func (t *tribe) roots(c *command) (mine, unmarked []int, sure bool) {
+	for range 50 {
+		if mine, unmarked, sure = t.sort(c); sure {
+			break
 		}
-		switch owner {
-		case c:
-			mine = append(mine, pid)
-		case nil:
-			unmarked = append(unmarked, pid)
-		}
+		time.Sleep(glance)
 	}
-	return mine, unmarked
+	return mine, unmarked, sure
 }
 
-// owner is the command that a child of the agent belongs to, or nil.
+// glance is the time between the two looks.
+const glance = 2 * time.Millisecond
+
+func (t *tribe) sort(c *command) (mine, unmarked []int, sure bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	sure = true
+	now := time.Now()
+	for _, pid := range children(unix.Getpid()) {
+		if owner := t.owner(pid); owner != nil {
+			if owner == c {
+				mine = append(mine, pid)
+			}
+			continue
+		}
+		seen, before := t.bare[pid]
+		switch {
+		case before && now.Sub(seen) >= glance:
+			unmarked = append(unmarked, pid)
+		case t.forking > 0 && starting(pid):
+			// a command that is not there yet
+		default:
+			sure = false
+			if t.forking == 0 && !before { // else it may be a command, too
+				t.bare[pid] = now
+			}
+		}
+	}
+	return mine, unmarked, sure
+}
+
+// owner is the command that a child of the agent belongs to, or nil. Nobody
+// else gets its number before it is reaped.
 func (t *tribe) owner(pid int) *command {
 	if c := t.mains[pid]; c != nil {
 		return c
 	}
-	if p, ok := look(pid); ok {
-		if c := t.sessions[p.session]; c != nil {
-			return c
+	if c := t.known[pid]; c != nil {
+		return c
+	}
+	c := t.marks[t.markOf(pid)]
+	if p, ok := look(pid); ok && c == nil {
+		c = t.sessions[p.session]
+	}
+	if c != nil {
+		t.known[pid] = c
+		delete(t.bare, pid)
+	}
+	return c
+}
+
+// markOf reads the mark in the environment that a process was started with.
+func (t *tribe) markOf(pid int) string {
+	text, _ := read(procPath(pid, "/environ"), t.environ)
+	for v := range bytes.SplitSeq(text, []byte{0}) {
+		if value, ok := bytes.CutPrefix(v, []byte(markName+"=")); ok {
+			return string(value)
 		}
 	}
-	return t.marks[markOf(pid)]
+	return ""
 }

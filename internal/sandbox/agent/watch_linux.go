@@ -109,7 +109,7 @@ func (t *tribe) measure(c *command) taken {
 		return taken{}
 	}
 	var sum taken
-	roots, unmarked := t.roots(c)
+	roots, unmarked, _ := t.roots(c)
 	t.mu.Lock()
 	for _, pid := range unmarked {
 		if t.adopted[pid] == c {

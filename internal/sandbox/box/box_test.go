@@ -2,7 +2,6 @@ package box_test
 
 import (
 	"bytes"
-	"context"
 	"os"
 	"sync"
 	"testing"
@@ -152,20 +151,14 @@ func start(t testing.TB, b *box.Box, body wire.StartBody) (*box.Child, *sink) {
 func run(t testing.TB, b *box.Box, body wire.StartBody) *sink {
 	t.Helper()
 	_, s := start(t, b, body)
-	wait(t, "exit of "+body.Argv[len(body.Argv)-1], s.exited)
-	return s
-}
-
-func BenchmarkTrue(b *testing.B) {
-	x := open(b)
-	body := wire.StartBody{Argv: []string{"/bin/true"}, Dir: "/", Env: []string{path}, Timeout: time.Minute,
-		Limits: wire.Limits{Memory: 512 << 20, Processes: 256, FileSize: 1 << 30, CPUTime: time.Minute}}
-	b.ReportAllocs()
-	for b.Loop() {
-		s := newSink()
-		if _, err := x.Start(context.Background(), body, s); err != nil {
-			b.Fatal(err)
+	select {
+	case <-s.gone:
+		if s.lost != nil {
+			t.Fatalf("%q: %v", body.Argv, s.lost)
 		}
-		<-s.gone
+	case <-s.exited:
+	case <-time.After(hang):
+		t.Fatalf("exit of %q: nothing for %s", body.Argv, hang)
 	}
+	return s
 }

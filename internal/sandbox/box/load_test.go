@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
@@ -79,7 +80,7 @@ func TestAFloodOfOutput(t *testing.T) {
 	}
 	near, far = highWater(t, "self")-near, highWater(t, strconv.Itoa(b.PID()))-far
 	t.Logf("%d kB more here, %d kB there", near>>10, far>>10)
-	if near > 16<<20 || far > 16<<20 {
+	if most := int64(16<<20) * factor; near > most || far > most {
 		t.Error("that is too much")
 	}
 }
@@ -111,6 +112,7 @@ func TestAStormOfCancels(t *testing.T) {
 	b := open(t)
 	mark := token()
 	var all sync.WaitGroup
+	var slowest atomic.Int64
 	for range 100 {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Duration(rand.IntN(30))*time.Millisecond)
@@ -124,13 +126,18 @@ func TestAStormOfCancels(t *testing.T) {
 				return
 			}
 			<-ctx.Done()
+			begun := time.Now()
 			if err := c.Kill(); err != nil {
 				t.Error(err)
 			}
 			wait(t, "gone", s.gone)
+			took := int64(time.Since(begun))
+			for old := slowest.Load(); old < took && !slowest.CompareAndSwap(old, took); old = slowest.Load() {
+			}
 		})
 	}
 	all.Wait()
+	t.Logf("the slowest was gone after %s", time.Duration(slowest.Load()))
 	nobody(t, mark)
 	if s := run(t, b, sh("echo well")); s.stdout() != "well\n" {
 		t.Errorf("afterwards: %q", s.stdout())
@@ -144,7 +151,7 @@ func TestNothingLeaks(t *testing.T) {
 	files := func() int {
 		list, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", b.PID()))
 		if err != nil {
-			t.Skip("the agent's files cannot be seen: ", err)
+			needtest.Lacking(t, "root", "the agent's files cannot be seen: "+err.Error())
 		}
 		return len(list)
 	}

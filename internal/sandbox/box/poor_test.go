@@ -60,12 +60,13 @@ func copyFile(to, from string) error {
 func TestAForkBomb(t *testing.T) {
 	b := openWith(t, unprivileged(t), sandbox.Walls{})
 	for _, text := range []string{
-		`bomb() { bomb | bomb & }; bomb; sleep 1000`,
-		`bomb() { setsid sh -c "$0" & setsid sh -c "$0" & }; export bomb; f() { (f &) ; (f &) ; sleep 1000; }; f`,
+		`bomb() { bomb | bomb & sleep 1000; }; bomb`,
+		`setsid sh -c "$BOMB" $0 & setsid sh -c "$BOMB" $0 & (env -i setsid sleep 1000 &) ; sleep 1000`,
 	} {
 		mark := token()
 		body := sh(text)
 		body.Argv = append(body.Argv, mark)
+		body.Env = append(body.Env, "BOMB="+text)
 		body.Limits.Processes = 64
 		s := run(t, b, body)
 		wait(t, "gone", s.gone)

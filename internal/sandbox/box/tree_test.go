@@ -169,14 +169,18 @@ func TestWhatIsLeftEnds(t *testing.T) {
 // killed.
 func TestAStreamInOtherHands(t *testing.T) {
 	b := open(t)
-	mark := token()
-	c, s := start(t, b, sh("(env -i setsid setsid "+idle(mark)+" &) ; echo up; sleep 1000"))
+	c, s := start(t, b, sh("echo up; sleep 1000"))
 	s.until(t, "up")
+	thief, o := start(t, b, sh("exec 3>/proc/"+strconv.Itoa(c.PID())+"/fd/1; echo up; sleep 1000"))
+	o.until(t, "up")
 	if err := c.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	wait(t, "gone", s.gone)
-	nobody(t, mark)
+	if err := thief.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	wait(t, "gone", o.gone)
 }
 
 func TestLimits(t *testing.T) {

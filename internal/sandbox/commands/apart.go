@@ -2,6 +2,7 @@ package commands
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"maps"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
 // seclude opens a cell for one command that holds credentials, and changes the
@@ -33,7 +35,9 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*c
 			c.o.Log.Error("files with credentials are still there", "directory", dir, "error", err)
 		}
 	}
-	names, roots, err := lend(a, dir)
+	// Nobody can guess where the files are, also where the way there is known.
+	files := filepath.Join(dir, "files-"+strings.ToLower(rand.Text()))
+	names, roots, err := lend(a, dir, files)
 	if err != nil {
 		remove()
 		return nil, err
@@ -42,6 +46,11 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*c
 		roots = append(roots, sandbox.Root{Path: a.Program})
 	}
 	pl := c.plan(p, roots...)
+	for i := range pl.walls.Binds {
+		// Whoever may write there may have put links there, such as to where a
+		// process finds its own environment.
+		pl.walls.Binds[i].NoLinks = pl.walls.Binds[i].Write
+	}
 	pl.hosts, pl.clean = a.Hosts, append(pl.clean, remove)
 	pl.proxy = p.site.Sealed && c.o.Proxy != nil
 	if !p.site.Sealed {
@@ -49,7 +58,7 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*c
 	}
 	cmd.Env = slices.Concat(cmd.Env, a.Secrets)
 	for _, name := range names {
-		inside, _ := p.inside(filepath.Join(dir, filesDir, name))
+		inside, _ := p.inside(filepath.Join(files, name))
 		cmd.Env = append(cmd.Env, name+"="+inside)
 	}
 	if inside, ok := p.inside(a.Program); ok {
@@ -62,6 +71,13 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*c
 	}
 	if err := c.await(ctx, n); err != nil {
 		return nil, err
+	}
+	// What is mounted or about to be started is what it is from here on.
+	if a.Identity != "" {
+		if err := cli.Same(a.Program, a.Identity); err != nil {
+			c.leave(n, true)
+			return nil, err
+		}
 	}
 	return n, nil
 }
@@ -85,15 +101,11 @@ func (c *Commands) enclose(p *place, pl plan) (*cell, error) {
 	return n, nil
 }
 
-// filesDir is where the files with credentials are.
-const filesDir = "credentials"
-
 // lend writes the files of a command, and returns their names and what has to be
 // let in for them.
-func lend(a *exec.Apart, dir string) (names []string, roots []sandbox.Root, err error) {
+func lend(a *exec.Apart, dir, files string) (names []string, roots []sandbox.Root, err error) {
 	// The outer directory keeps everybody out; behind walls, where commands may
 	// be another user, only the inner one is there.
-	files := filepath.Join(dir, filesDir)
 	err = errors.Join(os.Mkdir(files, 0o755), os.Chmod(files, 0o755), os.Mkdir(filepath.Join(dir, "home"), 0o700))
 	if err != nil {
 		return nil, nil, err

@@ -22,8 +22,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// closeLimit bounds how long Close waits.
-const closeLimit = 10 * time.Second
+const (
+	// closeLimit bounds how long Close waits.
+	closeLimit = 10 * time.Second
+	// lastMoment is what commands have to end by themselves when the server
+	// stops. Their clients promise theirs that all is gone in half a second.
+	lastMoment = 200 * time.Millisecond
+)
 
 // Commands runs commands for callers: it is an exec.Commands.
 type Commands struct {
@@ -33,9 +38,11 @@ type Commands struct {
 	life    context.Context // ends with Close
 	stop    context.CancelFunc
 	working sync.WaitGroup // what goes on in the background
+	finish  func() error   // what Close does, once
 
 	mu      sync.Mutex
-	closed  bool
+	closed  bool        // nothing is started any more
+	last    *time.Timer // ends what runs; nil until the server stops
 	armed   bool
 	sweeper *time.Timer
 	numbers uint64
@@ -65,6 +72,7 @@ func New(o Options) (*Commands, error) {
 		c.walls = append(c.walls, &wall{Launcher: l, found: newCached[sandbox.Finding]()})
 	}
 	c.life, c.stop = context.WithCancel(context.Background())
+	c.finish = sync.OnceValue(c.rest)
 	return c, nil
 }
 
@@ -72,21 +80,44 @@ func errClosed() error {
 	return tools.Errorf(tools.Unavailable, "the server is shutting down").Try("try again when it is back")
 }
 
-// Close ends all commands and waits until they are gone, but not for ever.
-func (c *Commands) Close() error {
+// Stop says that the server is about to end. What runs has a moment to end by
+// itself, so that the answers of what is nearly done are whole; then it is
+// killed, and whoever waits for it hears why.
+func (c *Commands) Stop() {
 	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return nil
+	defer c.mu.Unlock()
+	if c.last == nil && !c.closed {
+		c.last = time.AfterFunc(lastMoment, c.shut)
 	}
+}
+
+// shut ends everything, and does not wait for that.
+func (c *Commands) shut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.closed = true
+	if c.last != nil {
+		c.last.Stop()
+	}
 	if c.sweeper != nil {
 		c.sweeper.Stop()
+	}
+	for p := range c.running {
+		p.doom("the server is shutting down")
 	}
 	for n := range c.cells {
 		c.end(n)
 	}
-	c.mu.Unlock()
+}
+
+// Close ends all commands and waits until they are gone, but not for ever.
+func (c *Commands) Close() error {
+	c.shut()
+	return c.finish()
+}
+
+// rest waits for all that goes on in the background, and gives back the disk.
+func (c *Commands) rest() error {
 	c.stop()
 	done := make(chan struct{})
 	go func() {

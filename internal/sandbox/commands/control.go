@@ -40,6 +40,15 @@ func (p *process) Kill(ctx context.Context) error {
 	}
 }
 
+// doom says why the process is about to be killed with its sandbox.
+func (p *process) doom(why string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if !p.ended && p.wanted == "" {
+		p.wanted, p.status.Why = exec.Killed, why
+	}
+}
+
 // Write puts data into the process's stdin, and closes that when end is true.
 func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 	if err := ctx.Err(); err != nil {

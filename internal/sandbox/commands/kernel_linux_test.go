@@ -60,8 +60,11 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("/proc/self/environ", filepath.Join(s.Dir, "innocent")); err != nil {
+		t.Fatal(err)
+	}
 	p := start(ctx, t, c, exec.Command{
-		Argv: []string{program, "-c", `cat "$KEY"; echo $TOKEN; ls "$HOME" | wc -l`},
+		Argv: []string{program, "-c", `cat "$KEY"; echo $TOKEN; ls "$HOME" | wc -l; cat innocent 2>/dev/null`},
 		Apart: &exec.Apart{
 			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
 		},

@@ -185,6 +185,10 @@ func TestApart(t *testing.T) {
 	if len(c.cells) != 1 {
 		t.Errorf("there are %d sandboxes", len(c.cells))
 	}
+	cmd.Apart.Identity = "of the file that was there before"
+	_, err = c.Start(ctx, cmd)
+	refused(t, err, tools.Conflict, "changed just now")
+	cmd.Apart.Identity = ""
 	cmd.Apart.Program = "/bin/other"
 	if _, err := c.Start(ctx, cmd); err == nil {
 		t.Error("another program than the one that was checked was started")

@@ -19,17 +19,33 @@ type watcher struct {
 	tell func(exec.Stream, []byte)
 
 	mu      sync.Mutex
-	waiting []piece
-	size    int
+	waiting pieces
+	spare   pieces        // what was told before: floods make no garbage
 	awake   chan struct{} // holds word that there is something to do
 	after   func()        // what comes when all is told; nil: it goes on
 	late    *time.Timer
 	over    atomic.Bool
 }
 
+// Pieces are output that was not told yet, in the order in which it came.
+type pieces struct {
+	data []byte
+	ends []piece
+}
+
+// A piece ends where it says, and begins where the one before it ends.
 type piece struct {
 	stream exec.Stream
-	data   []byte
+	end    int
+}
+
+func (p *pieces) add(s exec.Stream, data []byte) {
+	p.data = append(p.data, data...)
+	if last := len(p.ends) - 1; last >= 0 && p.ends[last].stream == s {
+		p.ends[last].end = len(p.data)
+		return
+	}
+	p.ends = append(p.ends, piece{s, len(p.data)})
 }
 
 func newWatcher(tell func(exec.Stream, []byte)) *watcher {
@@ -40,11 +56,10 @@ func newWatcher(tell func(exec.Stream, []byte)) *watcher {
 func (w *watcher) add(s exec.Stream, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.after != nil || w.size+len(data) > watchMost {
+	if w.after != nil || len(w.waiting.data)+len(data) > watchMost {
 		return
 	}
-	w.waiting = append(w.waiting, piece{s, append([]byte(nil), data...)})
-	w.size += len(data)
+	w.waiting.add(s, data)
 	w.rouse()
 }
 
@@ -71,24 +86,29 @@ func (w *watcher) rouse() {
 // run tells until the end.
 func (w *watcher) run() {
 	for range w.awake {
-		pieces, after := w.next()
-		for _, p := range pieces {
+		news, after := w.next()
+		from := 0
+		for _, p := range news.ends {
 			if !w.over.Load() {
-				w.tell(p.stream, p.data)
+				w.tell(p.stream, news.data[from:p.end])
 			}
+			from = p.end
 		}
 		if after != nil {
 			w.late.Stop()
 			after()
 			return
 		}
+		w.mu.Lock()
+		w.spare = pieces{data: news.data[:0], ends: news.ends[:0]}
+		w.mu.Unlock()
 	}
 }
 
-func (w *watcher) next() ([]piece, func()) {
+func (w *watcher) next() (pieces, func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	pieces := w.waiting
-	w.waiting, w.size = nil, 0
-	return pieces, w.after
+	news := w.waiting
+	w.waiting, w.spare = w.spare, pieces{}
+	return news, w.after
 }

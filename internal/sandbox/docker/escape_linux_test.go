@@ -2,6 +2,8 @@ package docker
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -174,5 +176,32 @@ func TestAsOrdinaryUser(t *testing.T) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid, Groups: []uint32{uint32(group)}}}
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestNoLinks has somebody put links in the way of a program that may read what
+// they lead to. Only a server that may mount can do something about it.
+func TestNoLinks(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may mount")
+	}
+	for _, owner := range []int{0, 1234} {
+		p := newPlace(t)
+		w := p.walls()
+		link, plain := filepath.Join(p.dir, "link"), filepath.Join(p.dir, "plain")
+		if err := errors.Join(os.Symlink("/proc/self/environ", link), os.WriteFile(plain, []byte("text"), 0o644), os.Chown(p.dir, owner, owner)); err != nil {
+			t.Fatal(err)
+		}
+		for _, noLinks := range []bool{false, true} {
+			w.ID = strings.ToLower(rand.Text())
+			w.Binds[0].NoLinks = noLinks
+			b := p.open(w)
+			if got := sh(t, b, "cat link >/dev/null"); (got.Code == 0) == noLinks {
+				t.Errorf("owner %d, without links %t: %d %s", owner, noLinks, got.Code, got.out)
+			}
+			if got := sh(t, b, "cat plain && echo x > new && rm new && readlink link >/dev/null"); got.Code != 0 {
+				t.Errorf("owner %d, without links %t: %d %s", owner, noLinks, got.Code, got.out)
+			}
+		}
 	}
 }

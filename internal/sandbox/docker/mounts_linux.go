@@ -22,24 +22,37 @@ type mounts struct {
 	self owner
 }
 
-// shifted mounts a file or directory with root and the user exchanged.
-func (m mounts) shifted(source string, u user, id, name string) (at string, err error) {
-	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
-	if err != nil {
-		return "", fmt.Errorf("taking the directory: %w", err)
-	}
-	defer unix.Close(tree)
+// shifted mounts a file or directory with root and the user exchanged, and
+// perhaps without following links in it.
+func (m mounts) shifted(source string, u user, noLinks bool, id, name string) (at string, err error) {
 	ns, err := exchange(u)
 	if err != nil {
 		return "", fmt.Errorf("making the mapping: %w", err)
 	}
 	defer ns.Close()
-	err = unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, &unix.MountAttr{
+	attr := unix.MountAttr{
 		Attr_set:  unix.MOUNT_ATTR_IDMAP | unix.MOUNT_ATTR_NOSUID | unix.MOUNT_ATTR_NODEV,
 		Userns_fd: uint64(ns.Fd()),
-	})
+	}
+	if noLinks {
+		attr.Attr_set |= unix.MOUNT_ATTR_NOSYMFOLLOW
+	}
+	return m.mount(source, &attr, id, name)
+}
+
+// straight mounts a file or directory without following links in it.
+func (m mounts) straight(source, id, name string) (at string, err error) {
+	return m.mount(source, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_NOSYMFOLLOW}, id, name)
+}
+
+func (m mounts) mount(source string, attr *unix.MountAttr, id, name string) (at string, err error) {
+	tree, err := unix.OpenTree(unix.AT_FDCWD, source, unix.OPEN_TREE_CLONE|unix.OPEN_TREE_CLOEXEC|unix.AT_SYMLINK_NOFOLLOW)
 	if err != nil {
-		return "", fmt.Errorf("exchanging the owners: %w", err)
+		return "", fmt.Errorf("taking the directory: %w", err)
+	}
+	defer unix.Close(tree)
+	if err := unix.MountSetattr(tree, "", unix.AT_EMPTY_PATH, attr); err != nil {
+		return "", fmt.Errorf("setting its attributes: %w", err)
 	}
 	at, err = m.place(tree, id, name)
 	if err != nil {

@@ -10,8 +10,12 @@ type mounts struct {
 	self owner
 }
 
-func (mounts) shifted(string, user, string, string) (string, error) {
+func (mounts) shifted(string, user, bool, string, string) (string, error) {
 	return "", errors.New("owners can be exchanged on Linux only")
+}
+
+func (mounts) straight(string, string, string) (string, error) {
+	return "", errors.New("links can be ignored on Linux only")
 }
 
 func (mounts) clear(string) {}

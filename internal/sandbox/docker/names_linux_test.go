@@ -89,12 +89,12 @@ func TestSweep(t *testing.T) {
 	write(t, filepath.Join(source, "file"))
 	gone := thisProcess()
 	gone.start = "1"
-	at, err := mounts{dir: dir, self: gone}.shifted(source, user{uid: nobody, gid: nobody}, "id", "0")
+	at, err := mounts{dir: dir, self: gone}.shifted(source, user{uid: nobody, gid: nobody}, false, "id", "0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	living := mounts{dir: dir, self: thisProcess()}
-	mine, err := living.shifted(source, user{uid: nobody, gid: nobody}, "id", "0")
+	mine, err := living.shifted(source, user{uid: nobody, gid: nobody}, false, "id", "0")
 	if err != nil {
 		t.Fatal(err)
 	}

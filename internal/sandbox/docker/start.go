@@ -25,7 +25,7 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 	if err := fits(e, p); err != nil {
 		return nil, err
 	}
-	if err := l.sources(&p); err != nil {
+	if err := l.sources(e, &p); err != nil {
 		return nil, err
 	}
 	defer l.mounts.clear(p.ID) // the container has its own by then
@@ -65,31 +65,47 @@ func fits(e *engine, p plan) error {
 }
 
 // sources are where binds come from: as they are, or with other owners.
-func (l *Launcher) sources(p *plan) error {
+func (l *Launcher) sources(e *engine, p *plan) error {
 	p.from = make([]string, len(p.Binds))
-	for i, b := range p.Binds {
-		p.from[i] = b.Host
-		if !p.user.shift[i] {
-			continue
-		}
-		at, err := l.mounts.shifted(b.Host, p.user, p.ID, strconv.Itoa(i))
-		if err != nil && b.Write {
+	for i := range p.Binds {
+		var err error
+		if p.from[i], err = l.source(e, p, i); err != nil {
 			l.mounts.clear(p.ID)
-			return unavailable("the directory of %s belongs to root, which commands never are, and cannot be lent to another user here", b.Inside).
-				Try("ask the operator to give it to another user").Because(err)
-		}
-		if err == nil {
-			p.from[i] = at
+			return err
 		}
 	}
 	p.proxy = p.Proxy
 	if p.Proxy != "" && p.user.shift != nil {
 		// Root's socket is for root only, and so for the user when they are exchanged.
-		if at, err := l.mounts.shifted(p.Proxy, p.user, p.ID, "proxy"); err == nil {
+		if at, err := l.mounts.shifted(p.Proxy, p.user, false, p.ID, "proxy"); err == nil {
 			p.proxy = at
 		}
 	}
 	return nil
+}
+
+// source is where one bind comes from.
+func (l *Launcher) source(e *engine, p *plan, i int) (string, error) {
+	b, name := p.Binds[i], strconv.Itoa(i)
+	switch {
+	case p.user.shift[i]:
+		at, err := l.mounts.shifted(b.Host, p.user, b.NoLinks, p.ID, name)
+		if err != nil && b.Write {
+			return "", unavailable("the directory of %s belongs to root, which commands never are, and cannot be lent to another user here", b.Inside).
+				Try("ask the operator to give it to another user").Because(err)
+		}
+		if err == nil {
+			return at, nil
+		}
+	case b.NoLinks && e.local && os.Geteuid() == 0:
+		at, err := l.mounts.straight(b.Host, p.ID, name)
+		if err != nil {
+			return "", unavailable("links in the directory of %s cannot be kept from being followed", b.Inside).
+				Try("ask the operator for a newer kernel").Because(err)
+		}
+		return at, nil
+	}
+	return b.Host, nil
 }
 
 // run attaches to a container and starts it.

@@ -232,3 +232,33 @@ func TestNetwork(t *testing.T) {
 			`IO::Socket::INET->new(PeerAddr=>"127.0.0.1",PeerPort=>$l->sockport) or die'`)
 	})
 }
+
+// TestNoLinks has somebody put links in the way of a program that may read what
+// they lead to.
+func TestNoLinks(t *testing.T) {
+	eachUser(t, func(t *testing.T) {
+		needJail(t)
+		ws, plain := openDir(t), openDir(t)
+		for _, dir := range []string{ws, plain} {
+			write(t, dir+"/sub/.env", "secret")
+			write(t, dir+"/real", "text")
+			os.Symlink("/proc/self/environ", dir+"/environ")
+			os.Symlink("real", dir+"/alias")
+			os.Symlink("sub", dir+"/dir")
+		}
+		c := open(t, launcher(), ws, func(w *sandbox.Walls) {
+			w.Binds[0].NoLinks = true
+			w.Binds = append(w.Binds, sandbox.Bind{Host: plain, Inside: plain})
+			w.Locked = []string{ws + "/sub/.env"} // a mount of its own
+		})
+		for _, text := range []string{
+			"cat environ", "cat alias", "cat dir/.env", "ln -s /proc/self/environ sub/made && cat sub/made",
+			"mkdir new && ln -s /proc/self new/self && cat new/self/environ", "cat " + plain + "/../" + filepath.Base(ws) + "/environ",
+		} {
+			c.fails(text)
+		}
+		c.must("cat real && readlink environ && cat sub/.env && cat /proc/self/environ > copy")
+		// What others than these share with them is not affected.
+		c.must("cat " + plain + "/alias " + plain + "/environ " + plain + "/dir/.env")
+	})
+}

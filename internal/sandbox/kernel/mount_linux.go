@@ -29,12 +29,16 @@ func clone(fd int, attr unix.MountAttr) (int, error) {
 	return m, nil
 }
 
-// cloneAs is clone with the usual attributes.
-func cloneAs(fd int, write bool) (int, error) {
-	if write {
-		return clone(fd, unix.MountAttr{Attr_set: tame})
+// attributes are those of the mount of a source.
+func (s source) attributes() uint64 {
+	attr := uint64(readOnly)
+	if s.Write {
+		attr = tame
 	}
-	return clone(fd, unix.MountAttr{Attr_set: readOnly})
+	if s.NoLinks {
+		attr |= unix.MOUNT_ATTR_NOSYMFOLLOW
+	}
+	return attr
 }
 
 // put mounts m on what is open at fd.

@@ -48,7 +48,9 @@ type source struct {
 	Dir   bool
 	Dev   uint64
 	Inode uint64
-	FD    int // a mount that was made of it; 0 where the stage makes its own
+	// NoLinks has no symbolic link in it followed.
+	NoLinks bool
+	FD      int // a mount that was made of it; 0 where the stage makes its own
 }
 
 // A fault is why a stage could not do its work.
@@ -101,6 +103,7 @@ func (s source) same() (int, error) {
 	if err != nil {
 		return 0, err
 	}
+	now.NoLinks = s.NoLinks
 	if now != s {
 		unix.Close(fd)
 		return 0, fmt.Errorf("%s: another has taken its place", s.Path)

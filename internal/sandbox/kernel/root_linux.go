@@ -188,7 +188,7 @@ func fromSource(s source, at string) (guest, error) {
 		return guest{}, err
 	}
 	defer unix.Close(fd)
-	if g.mount, err = cloneAs(fd, s.Write); err != nil {
+	if g.mount, err = clone(fd, unix.MountAttr{Attr_set: s.attributes()}); err != nil {
 		return guest{}, fmt.Errorf("%s: %w", s.Path, err)
 	}
 	return g, nil

@@ -57,6 +57,7 @@ func openOne(b sandbox.Bind) (opened, error) {
 		unix.Close(fd)
 		return opened{}, err
 	}
+	s.NoLinks = b.NoLinks
 	return opened{s, fd, int(st.Uid), int(st.Gid)}, nil
 }
 
@@ -111,10 +112,7 @@ func (l *Launcher) mountsAs(all []opened, id identity) ([]*os.File, error) {
 }
 
 func (l *Launcher) mountAs(o opened, id identity) (*os.File, error) {
-	attr := unix.MountAttr{Attr_set: tame}
-	if !o.Write {
-		attr.Attr_set = readOnly
-	}
+	attr := unix.MountAttr{Attr_set: o.attributes()}
 	plain := attr
 	if o.uid != id.outsideUID || o.gid != id.outsideGID {
 		ns, err := l.swap(o.uid, o.gid, id)

@@ -98,7 +98,7 @@ type RefusedBody struct {
 
 // An ExitBody says how a command ended.
 type ExitBody struct {
-	Code     int
+	Code     int    // 128 and its number for a signal
 	Signal   string // such as SIGKILL; "" when it ended by itself
 	TimedOut bool
 	Killed   bool   // because of a Kill

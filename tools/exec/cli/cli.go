@@ -56,6 +56,9 @@ type Options struct {
 	// Changeable reports whether the caller's tools or commands can change what
 	// is at an absolute path of this machine: no program is taken from there.
 	Changeable func(ctx context.Context, path string) bool
+	// Private are directories of this machine whose files nobody may have sent
+	// anywhere: what holds the files that programs get, first of all.
+	Private []string
 }
 
 // A Site is where a command would run.

@@ -73,6 +73,21 @@ func (r *Router) inspect(ctx context.Context, p program) (found, error) {
 	return found{resolved, identity}, nil
 }
 
+// Same says whether the file of a program is still the one that a Launch was
+// made for.
+func Same(path, identity string) error {
+	f, err := open(path)
+	if err == nil {
+		defer f.Close()
+		var now string
+		if now, _, err = examine(f); err == nil && now == identity {
+			return nil
+		}
+	}
+	return tools.Errorf(tools.Conflict, "the file of the program %s was changed just now", filepath.Base(path)).
+		Because(err).Try("call it again, so that it is looked at as it is now")
+}
+
 // hash returns the SHA-256 of a file, which it reads once as long as the file
 // stays what it is. One that has just been changed could be changed again and
 // keep its time: it is read anew.

@@ -180,7 +180,7 @@ func FuzzJudge(f *testing.F) {
 					t.Fatalf("%s %q: the word %q was not given", p.Name, args, w.text)
 				}
 			}
-			_ = p.checkPaths(args, "/workspace")
+			_ = p.checkPaths(args, reach{dir: "/workspace"})
 		}
 	})
 }

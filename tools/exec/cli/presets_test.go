@@ -25,7 +25,7 @@ func judged(t *testing.T, p Program, command string) verdict {
 	}
 	if v := made.judge(argv[1:]); v.err != nil {
 		return v
-	} else if err := made.checkPaths(argv[1:], "/workspace/app"); err != nil {
+	} else if err := made.checkPaths(argv[1:], reach{"/workspace/app", []string{"/var/lib/mcp-tools"}}); err != nil {
 		return verdict{err: err}
 	} else {
 		return v

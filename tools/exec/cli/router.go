@@ -96,7 +96,7 @@ func (r *Router) check(ctx context.Context, o Order) (ready, error) {
 	if err != nil {
 		return ready{}, err
 	}
-	if err := p.checkPaths(o.Argv[1:], site.Dir); err != nil {
+	if err := p.checkPaths(o.Argv[1:], reach{site.Dir, r.o.Private}); err != nil {
 		return ready{}, err
 	}
 	file, err := r.locate(ctx, p)
