@@ -4,8 +4,11 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
+
+	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
 // hinted bounds how much of the end of an output is looked at.
@@ -19,7 +22,7 @@ func (a answer) hint() string {
 		return ""
 	}
 	end := a.text[max(0, len(a.text)-hinted):]
-	for _, hint := range []func(string) string{a.missing, a.input, a.network, a.locked} {
+	for _, hint := range []func(string) string{a.missing, a.screen, a.input, a.network, a.git, a.locked} {
 		if text := hint(end); text != "" {
 			return text
 		}
@@ -48,6 +51,9 @@ type traces struct {
 	blind       *regexp.Regexp // somebody should be in front of it
 	unreachable *regexp.Regexp
 	locked      *regexp.Regexp
+	nobody      *regexp.Regexp // git does not know who commits
+	editor      *regexp.Regexp
+	engine      *regexp.Regexp
 }
 
 var known = sync.OnceValue(func() traces {
@@ -56,8 +62,12 @@ var known = sync.OnceValue(func() traces {
 		asks:    regexp.MustCompile(`(?i)(?:\[y/n\]|\(y/n\)|\(yes/no[^)]*\)|password[^\n]*:|passphrase[^\n]*:|continue\?|username[^\n]*:)\s*$`),
 		blind:   regexp.MustCompile(`(?i)not a tty|not a terminal|isn't a terminal|EOF when reading a line|inappropriate ioctl|stdin is not|no tty present|could not read (?:username|password)`),
 		unreachable: regexp.MustCompile(`(?i)could not resolve|name resolution|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|` +
-			`no such host|name or service not known|failed to establish a new connection|proxyconnect|tunnel connection failed`),
+			`no such host|name or service not known|failed to establish a new connection|proxyconnect|tunnel connection failed|` +
+			`dial tcp: lookup|ENOTCACHED|no matching distribution found|GOPROXY=off`),
 		locked: regexp.MustCompile(`(?i)permission denied|read-only file system|operation not permitted|EACCES|EROFS|EPERM`),
+		nobody: regexp.MustCompile(`(?i)please tell me who you are|empty ident name|auto-detect email`),
+		editor: regexp.MustCompile(`(?i)EDITOR unset|problem with the editor|no editor`),
+		engine: regexp.MustCompile(`(?i)cannot connect to the docker daemon|podman socket`),
 	}
 })
 
@@ -94,10 +104,57 @@ func (a answer) input(end string) string {
 }
 
 func (a answer) network(end string) string {
-	if a.site.Network || !known().unreachable.MatchString(end) {
+	if a.site.Network {
 		return ""
 	}
-	return "commands have no network here; the operator can allow it for this profile"
+	switch late := a.status.State == TimedOut; {
+	case !late && known().engine.MatchString(end):
+		return "commands cannot reach the container engine here"
+	case late && a.fetches(), known().unreachable.MatchString(end):
+		return "commands have no network here; the operator can allow it (sandbox.network) or let in a cache (sandbox.read)"
+	}
+	return ""
+}
+
+// fetches reports whether the command was to get something from elsewhere.
+func (a answer) fetches() bool {
+	return slices.ContainsFunc(a.k.verdict.Simple, func(c judge.Simple) bool {
+		switch path.Base(c.Program) {
+		case "npx", "curl", "wget", "pip", "pip3", "apt-get", "apt", "pipx", "uvx":
+			return true
+		case "npm", "pnpm", "yarn", "bun", "go", "cargo", "git", "gem", "bundle", "composer", "uv", "poetry", "deno", "mvn", "gradle":
+			return len(c.Argv) == 1 || slices.Contains([]string{
+				"install", "i", "ci", "add", "update", "upgrade", "create", "exec", "dlx", "get", "mod", "fetch", "clone", "pull", "push", "sync",
+			}, c.Argv[1])
+		}
+		return false
+	})
+}
+
+// screen is about programs that fill a terminal.
+func (a answer) screen(string) string {
+	if a.k.args.TTY || a.status.State != TimedOut {
+		return ""
+	}
+	for _, c := range a.k.verdict.Simple {
+		switch name := path.Base(c.Program); name {
+		case "vi", "vim", "nvim", "nano", "pico", "emacs":
+			return name + " waits for somebody to type: change files with edit or sed, or start it with tty: true"
+		case "less", "more", "man", "top", "htop", "watch", "tail":
+			return name + " does not end by itself: use an option that ends it, or background: true"
+		}
+	}
+	return ""
+}
+
+func (a answer) git(end string) string {
+	switch {
+	case known().nobody.MatchString(end):
+		return "git has no name here: git -c user.name=... -c user.email=... commit; the operator can set both for all"
+	case known().editor.MatchString(end):
+		return "there is no editor: give the text with -m or -F, or use --no-edit"
+	}
+	return ""
 }
 
 func (a answer) locked(end string) string {

@@ -118,7 +118,11 @@ func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tools.
 	if err != nil {
 		return tools.Result{}, err
 	}
+	before := re != nil && t.matched(ctx, p, re, out)
 	limit := a.patience(waitUsual)
+	if before && a.patience(0) == 0 {
+		limit = waitAgain
+	}
 	news := (&runner{}).follow(ctx, limit) // it only says that somebody still waits
 	within, cancel := context.WithTimeout(ctx, limit)
 	st := p.Wait(within, until)
@@ -132,8 +136,8 @@ func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tools.
 	switch {
 	case st.Matched != "":
 		also = append(also, "matched: "+firstLine(st.Matched))
-	case st.State == Running && over && re != nil && t.matched(ctx, p, re, out):
-		also = append(also, "nothing new matched; a line that was shown before does")
+	case st.State == Running && over && before:
+		also = append(also, fmt.Sprintf("nothing new matched in %s; a line that was shown before does", brief(limit)))
 	case st.State == Running && over:
 		also = append(also, "waited "+brief(limit))
 	case st.State == Running && st.WasIdle:

@@ -58,6 +58,9 @@ func (processTool) Spec() tools.Spec {
 const (
 	waitUsual   = 30 * time.Second
 	waitLongest = 10 * time.Minute
+	// waitAgain is how long for a line like one that was shown before, when
+	// nobody says: it may be all that was meant.
+	waitAgain = 5 * time.Second
 	keysMost    = 200
 	// waitQuiet is how long there must be nothing new for until: idle.
 	waitQuiet = 2 * time.Second

@@ -59,7 +59,7 @@ func declared(j *judge, s *scope, c call) stream {
 func setBuiltin(j *judge, s *scope, c call) stream {
 	args := c.rest()
 	if len(args) == 0 {
-		j.hit(dump, "set")
+		j.dumps("set")
 		return stream{}
 	}
 	for i, a := range args {
@@ -81,12 +81,12 @@ func setBuiltin(j *judge, s *scope, c call) stream {
 func printenv(j *judge, s *scope, c call) stream {
 	opts, names := flags(c.rest())
 	if len(names) == 0 && !hasFlag(opts, "--help", "--version") {
-		j.hit(dump, "printenv")
+		j.dumps("printenv")
 	}
 	for _, n := range names {
 		upper := strings.ToUpper(n.text)
 		if containsAny(upper, "TOKEN", "SECRET", "PASSWORD", "KEY", "DSN", unknown) {
-			j.hit(dump, n.shown())
+			j.dumps(n.shown())
 		}
 	}
 	return stream{}
@@ -94,10 +94,18 @@ func printenv(j *judge, s *scope, c call) stream {
 
 func compgen(j *judge, s *scope, c call) stream {
 	if hasLetter(c.rest(), "e") || hasLetter(c.rest(), "v") {
-		j.hit(dump, "compgen")
+		j.dumps("compgen")
 	}
 	if hasLetter(c.rest(), "C") || hasLetter(c.rest(), "F") {
 		j.opaque("compgen that starts a command")
 	}
 	return stream{}
+}
+
+// dumps judges what shows the environment. Behind walls that is what we put
+// together, and no secret is in it.
+func (j *judge) dumps(what string) {
+	if _, chosen := j.rules.Groups[dump.group]; chosen || !j.req.Sealed {
+		j.hit(dump, what)
+	}
 }

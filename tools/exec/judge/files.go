@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"path"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -45,7 +46,11 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 	what := "removes " + t.shown() + " for good"
 	switch where := j.place(s, t); where {
 	case insidePlace:
-		j.raise(tools.Destroys, what)
+		if j.req.Sealed && generated(t.shown()) {
+			j.raise(tools.Writes, what)
+		} else {
+			j.raise(tools.Destroys, what)
+		}
 	case globPlace, rootPlace, abovePlace:
 		if tree {
 			j.hit(removeTree, t.shown())
@@ -75,6 +80,17 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 		if tree {
 			j.hit(removeTree, t.shown()+" is outside the workspace")
 		}
+	}
+}
+
+// generated reports whether a path names what tools make and can make again.
+func generated(name string) bool {
+	switch base := path.Base(strings.TrimSuffix(name, "/")); base {
+	case "node_modules", "dist", "build", "out", "target", ".venv", "venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox",
+		".next", ".nuxt", ".turbo", ".parcel-cache", "coverage", ".coverage", ".nyc_output", ".gradle", ".cache", ".eslintcache":
+		return true
+	default:
+		return strings.HasSuffix(base, ".egg-info") || strings.HasSuffix(base, ".pyc") || strings.HasSuffix(base, ".o")
 	}
 }
 

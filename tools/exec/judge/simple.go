@@ -131,7 +131,7 @@ func (j *judge) declClause(s *scope, c *syntax.DeclClause) stream {
 		}
 	}
 	if shows && variant != "local" {
-		j.hit(dump, variant)
+		j.dumps(variant)
 		return stream{from: anyText}
 	}
 	return silent()

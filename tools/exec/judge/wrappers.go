@@ -97,7 +97,7 @@ func environmentOf(j *judge, s *scope, c call) stream {
 	}
 	if len(args) == 0 {
 		if !p.has("help", "version") {
-			j.hit(dump, "env")
+			j.dumps("env")
 		}
 		return stream{}
 	}
