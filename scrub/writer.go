@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"strings"
+	"unsafe"
 )
 
 const (
@@ -84,7 +85,7 @@ func (w *Writer) rest(b []byte) []byte {
 // pass writes what is decided.
 func (w *Writer) pass(more bool) {
 	p := w.by.program()
-	s := string(w.buf)
+	s := unsafe.String(unsafe.SliceData(w.buf), len(w.buf)) // a copy would be most of the garbage; nothing keeps s
 	spans, open := p.search(s, w.start, w.done, more)
 	if more && open < len(s)-holdMost {
 		if spans, open = p.search(s, w.start, w.done, false); len(spans) > 0 && spans[len(spans)-1].to == len(s) {
