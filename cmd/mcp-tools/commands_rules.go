@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
 // commandRules translates how commands are judged. Mistakes have their place in
 // the settings.
-func commandRules(l *config.Loaded) (judge.Rules, error) {
+func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, error) {
 	c := l.Config.Exec
 	rules := judge.Rules{Groups: make(map[string]judge.Action), Mode: map[string]judge.Mode{
 		"risky": judge.Risky, "unknown": judge.Unknown, "always": judge.Always,
@@ -31,6 +32,11 @@ func commandRules(l *config.Loaded) (judge.Rules, error) {
 		}
 		rules.Allow = append(rules.Allow, pattern)
 	}
+	for i, p := range l.Config.Sandbox.Profiles {
+		if !slices.ContainsFunc(profiles, func(known policy.Profile) bool { return known.Name == p.Profile }) {
+			wrong = append(wrong, l.Problem(fmt.Sprintf("sandbox.profiles[%d].profile", i), "the policy has no profile %q", p.Profile))
+		}
+	}
 	for i := range c.Programs {
 		if err := cli.Check(cliPrograms(c.Programs[i : i+1])); err != nil {
 			wrong = append(wrong, l.Problem(fmt.Sprintf("exec.programs[%d]", i), "%v", err))
@@ -46,8 +52,12 @@ func commandRules(l *config.Loaded) (judge.Rules, error) {
 func cliPrograms(list []config.Program) []cli.Program {
 	var all []cli.Program
 	for _, p := range list {
+		preset := p.Preset
+		if preset == "" && slices.Contains(cli.Presets(), p.Name) {
+			preset = p.Name
+		}
 		all = append(all, cli.Program{
-			Name: p.Name, Path: p.Path, SHA256: p.SHA256, Preset: p.Preset, Env: p.Secrets, Files: p.Files, Set: p.Set,
+			Name: p.Name, Path: p.Path, SHA256: p.SHA256, Preset: preset, Env: p.Secrets, Files: p.Files, Set: p.Set,
 			Allow: p.Allow, Reads: p.Reads, Deny: p.Deny, Timeout: time.Duration(p.Timeout), Hosts: p.Hosts,
 		})
 	}

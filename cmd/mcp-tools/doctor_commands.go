@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -39,6 +41,11 @@ func (c *checkup) checkCommands() {
 		}
 	}
 	s := c.settings.Config.Sandbox
+	for _, path := range slices.Concat(s.Read, s.Write) {
+		if _, err := os.Stat(path); err != nil {
+			c.warn("sandbox", "make it, or mend sandbox.read and sandbox.write", "commands are to see %s: %v", path, errors.Unwrap(err))
+		}
+	}
 	c.checkMode("", sandboxPolicy(s, config.SandboxProfile{}), order, found)
 	for _, p := range s.Profiles {
 		c.checkMode(" of the profile "+p.Profile, sandboxPolicy(s, p), order, found)

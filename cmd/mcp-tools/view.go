@@ -27,7 +27,7 @@ func (a *app) look() (*view, error) {
 	if err != nil {
 		return nil, missingSettings(err)
 	}
-	if _, err := commandRules(loaded); err != nil {
+	if _, err := commandRules(loaded, rules.Profiles()); err != nil {
 		return nil, err
 	}
 	return &view{loaded, set, rules, warnings}, nil

@@ -232,7 +232,7 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 	if err != nil {
 		return server.Settings{}, err
 	}
-	rules, err := commandRules(l)
+	rules, err := commandRules(l, compiled.Profiles())
 	if err != nil {
 		return server.Settings{}, err
 	}

@@ -143,6 +143,9 @@ func TestLargeLibrariesHaveOneDoor(t *testing.T) {
 		"github.com/jackc/pgx":            {"internal/store"},
 	}
 	for _, s := range sources(t) {
+		if s.test() { // which may hold ours against another
+			continue
+		}
 		for _, spec := range s.ast.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			for library, allowed := range doors {
