@@ -1,0 +1,192 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	api "github.com/blevesearch/bleve_index_api"
+)
+
+// mostTogether is how many documents are written at once.
+const mostTogether = 1000
+
+// Batch is what changes in one step: first the deletions, then the documents,
+// each of which replaces the one of its ID. Cursor, where it is not "", is what
+// Cursor answers from then on.
+type Batch struct {
+	Put    []Document
+	Delete []string
+	Cursor string
+}
+
+// Apply does what the batch says, and returns when it is on disk. A large batch
+// is written in several steps, the cursor in the last: after a crash in between
+// some documents are there, and the cursor is the old one.
+func (x *Index) Apply(ctx context.Context, b Batch) error {
+	for i := range b.Put {
+		if b.Put[i].ID == "" {
+			return errors.New("a document without an ID cannot be indexed")
+		}
+	}
+	x.apply.Lock()
+	defer x.apply.Unlock()
+	for {
+		step := Batch{Delete: first(&b.Delete, mostTogether)}
+		step.Put = first(&b.Put, mostTogether-len(step.Delete))
+		last := len(b.Put)+len(b.Delete) == 0
+		if last {
+			step.Cursor = b.Cursor
+		}
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		if err := x.step(ctx, step); err != nil || last {
+			return err
+		}
+	}
+}
+
+// first takes at most n from the front of list.
+func first[T any](list *[]T, n int) []T {
+	n = min(n, len(*list))
+	taken := (*list)[:n]
+	*list = (*list)[n:]
+	return taken
+}
+
+func (x *Index) step(ctx context.Context, b Batch) error {
+	records := analyzeAll(ctx, b.Put)
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	x.open.RLock()
+	defer x.open.RUnlock()
+	view, err := x.view()
+	if err != nil {
+		return err
+	}
+	defer view.Close()
+	write := api.NewBatch()
+	for _, id := range b.Delete {
+		if id != "" {
+			write.Delete(id)
+		}
+	}
+	for _, r := range records {
+		write.Update(&entry{id: r.id, fields: r.fields})
+	}
+	if b.Cursor != "" {
+		write.SetInternal([]byte(keyCursor), []byte(b.Cursor))
+	}
+	if err := recount(view, write, records); err != nil {
+		return err
+	}
+	if len(write.IndexOps)+len(write.InternalOps) == 0 {
+		return nil
+	}
+	return x.store.Batch(write)
+}
+
+// analyzeAll makes records of documents, on all processors. Of two with one ID
+// the later stays.
+func analyzeAll(ctx context.Context, documents []Document) map[string]record {
+	last := map[string]int{}
+	for i, d := range documents {
+		last[d.ID] = i
+	}
+	made := make([]record, len(documents))
+	workers := min(runtime.GOMAXPROCS(0), len(documents))
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			a := newAnalyzer()
+			for i := w; i < len(documents) && ctx.Err() == nil; i += workers {
+				if last[documents[i].ID] == i {
+					made[i] = a.record(documents[i])
+				}
+			}
+		})
+	}
+	group.Wait()
+	records := make(map[string]record, len(last))
+	for id, i := range last {
+		records[id] = made[i]
+	}
+	return records
+}
+
+// recount adds to a write what it changes in the counts of the scopes.
+func recount(view *scorch.IndexSnapshot, write *api.Batch, records map[string]record) error {
+	changed := map[scopeKey]counts{}
+	change := func(r record, by int) error {
+		c, ok := changed[r.scope]
+		if !ok {
+			var err error
+			if c, err = countsOf(view, r.scope); err != nil {
+				return err
+			}
+		}
+		c.change(r, by)
+		changed[r.scope] = c
+		return nil
+	}
+	ids := make([]string, 0, len(write.IndexOps))
+	for id := range write.IndexOps {
+		ids = append(ids, id)
+	}
+	err := eachKept(view, ids, func(r record) error { return change(r, -1) })
+	if err != nil {
+		return err
+	}
+	for _, r := range records {
+		if err := change(r, 1); err != nil {
+			return err
+		}
+	}
+	for key, c := range changed {
+		text, err := c.kept()
+		if err != nil {
+			return err
+		}
+		write.InternalOps[keyCounts+string(key[:])] = text
+	}
+	return nil
+}
+
+// eachKept calls do with what is kept of the documents with these IDs.
+func eachKept(view *scorch.IndexSnapshot, ids []string, do func(record) error) error {
+	for _, s := range view.Segments() {
+		numbers, err := s.DocNumbers(ids)
+		if err != nil {
+			return fmt.Errorf("looking up documents: %w", err)
+		}
+		if gone := s.Deleted(); gone != nil {
+			numbers.AndNot(gone)
+		}
+		for it := numbers.Iterator(); it.HasNext(); {
+			r, err := keptRecord(s, uint64(it.Next()))
+			if err != nil {
+				return err
+			}
+			if err := do(r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func keptRecord(s *scorch.SegmentSnapshot, number uint64) (r record, err error) {
+	err = errRecord
+	visited := s.VisitDocument(number, func(name string, _ byte, value []byte, _ []uint64) bool {
+		if name == fieldRecord {
+			r, err = readRecord(value)
+		}
+		return name != fieldRecord
+	})
+	return r, errors.Join(err, visited)
+}

@@ -1,0 +1,171 @@
+package index
+
+import (
+	"math"
+	"strings"
+
+	"github.com/RoaringBitmap/roaring/v2"
+	"github.com/blevesearch/bleve/v2/index/scorch"
+	segment "github.com/blevesearch/scorch_segment_api/v2"
+)
+
+// filter is what a search is narrowed to beyond its scopes.
+type filter struct {
+	scopes       []scopeKey
+	kinds        []string
+	tags         []string
+	path         string
+	since, until int64
+}
+
+func newFilter(q Query, scopes map[scopeKey]counts) filter {
+	f := filter{kinds: q.Kinds, path: q.PathPrefix, since: q.Since, until: q.Until}
+	for key := range scopes {
+		f.scopes = append(f.scopes, key)
+	}
+	for _, tag := range q.Tags {
+		f.tags = append(f.tags, lower(tag))
+	}
+	return f
+}
+
+// allowed are the documents of a segment that the filter leaves; nil is all.
+func (f filter) allowed(s *scorch.SegmentSnapshot) (*roaring.Bitmap, error) {
+	dictionary, err := s.Segment().Dictionary(fieldTraits)
+	if err != nil {
+		return nil, err
+	}
+	t := traitReader{dictionary: dictionary, gone: s.Deleted()}
+	var left *roaring.Bitmap
+	narrow := func(to *roaring.Bitmap) {
+		if left == nil {
+			left = to
+		} else {
+			left.And(to)
+		}
+	}
+	if len(f.kinds) > 0 {
+		narrow(t.exactly(f.scopes, traitKind, f.kinds...))
+	}
+	for _, tag := range f.tags {
+		narrow(t.exactly(f.scopes, traitTag, tag))
+	}
+	if f.path != "" {
+		narrow(t.beginning(f.scopes, f.path))
+	}
+	if f.since != math.MinInt64 || f.until != math.MaxInt64 {
+		narrow(t.between(s, f.scopes, f.since, f.until))
+	}
+	return left, t.err
+}
+
+// traitReader collects the documents that have a trait. It keeps the first
+// error.
+type traitReader struct {
+	dictionary segment.TermDictionary
+	gone       *roaring.Bitmap
+	err        error
+}
+
+// add adds the documents that have one term to a set.
+func (t *traitReader) add(to *roaring.Bitmap, term []byte) {
+	if t.err != nil {
+		return
+	}
+	list, err := t.dictionary.PostingsList(term, t.gone, nil)
+	if err != nil {
+		t.err = err
+		return
+	}
+	it := list.Iterator(false, false, false, nil)
+	for {
+		posting, err := it.Next()
+		if err != nil || posting == nil {
+			t.err = err
+			return
+		}
+		to.Add(uint32(posting.Number()))
+	}
+}
+
+func (t *traitReader) exactly(scopes []scopeKey, kind byte, texts ...string) *roaring.Bitmap {
+	set := roaring.New()
+	for _, scope := range scopes {
+		for _, text := range texts {
+			t.add(set, scope.term(kind, text))
+		}
+	}
+	return set
+}
+
+func (t *traitReader) beginning(scopes []scopeKey, prefix string) *roaring.Bitmap {
+	set := roaring.New()
+	for _, scope := range scopes {
+		from := scope.term(traitPath, prefix)
+		for _, term := range t.terms(from, after(from)) {
+			t.add(set, term)
+		}
+	}
+	return set
+}
+
+// after is the first term that does not begin with prefix.
+func after(prefix []byte) []byte {
+	end := append([]byte(nil), prefix...)
+	for len(end) > 0 {
+		if last := len(end) - 1; end[last] < 0xff {
+			end[last]++
+			return end
+		}
+		end = end[:len(end)-1]
+	}
+	return nil
+}
+
+// between takes whole days as they are, and looks at each document of the days
+// at both ends.
+func (t *traitReader) between(s *scorch.SegmentSnapshot, scopes []scopeKey, since, until int64) *roaring.Bitmap {
+	set, ends := roaring.New(), roaring.New()
+	if since >= until {
+		return set
+	}
+	first, last := day(since), day(until-1)
+	for _, scope := range scopes {
+		from, to := scope.term(traitDay, first), scope.term(traitDay, last)
+		for _, term := range t.terms(from, append(to, 0)) {
+			at := string(term[len(scope)+1:])
+			if at == first || at == last {
+				t.add(ends, term)
+			} else {
+				t.add(set, term)
+			}
+		}
+	}
+	for it := ends.Iterator(); it.HasNext() && t.err == nil; {
+		number := it.Next()
+		r, err := keptRecord(s, uint64(number))
+		if err != nil {
+			t.err = err
+		} else if since <= r.time && r.time < until {
+			set.Add(number)
+		}
+	}
+	return set
+}
+
+// terms are those from one up to another.
+func (t *traitReader) terms(from, to []byte) [][]byte {
+	if t.err != nil {
+		return nil
+	}
+	it := t.dictionary.AutomatonIterator(nil, from, to)
+	var all [][]byte
+	for {
+		found, err := it.Next()
+		if err != nil || found == nil {
+			t.err = err
+			return all
+		}
+		all = append(all, []byte(strings.Clone(found.Term)))
+	}
+}

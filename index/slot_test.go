@@ -1,0 +1,290 @@
+package index
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestMain lets the tests start themselves as another process that writes.
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("INDEX_TEST_FEED"); dir != "" {
+		feed(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// feed writes documents from where the cursor stands until it is killed or all
+// are there, and tells after each batch.
+func feed(dir string) {
+	x, err := Open(dir)
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	fmt.Println("slot", filepath.Base(x.slot.dir))
+	at, err := position(x)
+	for ; err == nil && at < feedEnd; at += feedStep {
+		err = x.Apply(context.Background(), feedBatch(at))
+		fmt.Println("at", at+feedStep)
+	}
+	fmt.Println("end", err)
+	bufio.NewReader(os.Stdin).ReadString('\n') // keeps the slot until told to end
+	x.Close()
+}
+
+const feedStep, feedEnd = 40, 2000
+
+func feedBatch(at int) Batch {
+	b := Batch{Cursor: strconv.Itoa(at + feedStep)}
+	for n := at; n < at+feedStep; n++ {
+		b.Put = append(b.Put, Document{ID: strconv.Itoa(n % 1500), Scope: "s", Body: "number n" + strconv.Itoa(n)})
+	}
+	return b
+}
+
+func position(x *Index) (int, error) {
+	cursor, err := x.Cursor()
+	if cursor == "" || err != nil {
+		return 0, err
+	}
+	return strconv.Atoi(cursor)
+}
+
+// feeder starts a process that feeds the index beneath dir.
+func feeder(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner, func()) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	c := exec.CommandContext(ctx, os.Args[0])
+	c.Env = append(os.Environ(), "INDEX_TEST_FEED="+dir)
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return c, bufio.NewScanner(out), func() {
+		in.Close()
+		c.Wait()
+		cancel()
+	}
+}
+
+// checkFed compares an index with what its cursor says.
+func checkFed(t *testing.T, x *Index) int {
+	t.Helper()
+	at, err := position(x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := min(at, 1500)
+	if n, err := x.Count("s"); n != want || err != nil {
+		t.Fatalf("the cursor is %d, and the scope counts %d, %v", at, n, err)
+	}
+	if s, err := x.Stats(t.Context()); s.Documents != want || err != nil {
+		t.Fatalf("the cursor is %d, and there are %d documents, %v", at, s.Documents, err)
+	}
+	for _, n := range []int{0, at / 2, at - 1, at, at + 1} {
+		found := len(search(t, x, Query{Text: "n" + strconv.Itoa(n), Scopes: []string{"s"}}).Hits)
+		replaced := n+1500 < at
+		if there := n >= 0 && n < at && !replaced; there != (found == 1) {
+			t.Fatalf("the cursor is %d, and number %d is found %d times", at, n, found)
+		}
+	}
+	return at
+}
+
+// TestKilledWhileItIsFed kills a process at a random moment, again and again:
+// the first moments are those in which the index is made.
+func TestKilledWhileItIsFed(t *testing.T) {
+	dir := t.TempDir()
+	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
+	for round := range 20 {
+		c, lines, end := feeder(t, dir)
+		if round%4 == 0 {
+			time.AfterFunc(time.Duration(random.IntN(15_000))*time.Microsecond, func() { c.Process.Kill() })
+		}
+		for stop := random.IntN(12); lines.Scan() && !strings.HasPrefix(lines.Text(), "end"); stop-- {
+			if strings.HasPrefix(lines.Text(), "error") {
+				t.Fatalf("round %d: %s", round, lines.Text())
+			}
+			if stop == 0 {
+				c.Process.Kill()
+			}
+		}
+		end()
+		x, err := Open(dir)
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if got := filepath.Base(x.slot.dir); got != "index-0" {
+			t.Fatalf("round %d: the slot of the dead is not used again, but %s", round, got)
+		}
+		checkFed(t, x)
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, lines, end := feeder(t, dir)
+	defer end()
+	for lines.Scan() && lines.Text() != "end <nil>" {
+	}
+	end()
+	x, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if at := checkFed(t, x); at != feedEnd {
+		t.Errorf("after all the last one came to %d of %d", at, feedEnd)
+	}
+}
+
+func TestEachProcessHasItsSlot(t *testing.T) {
+	dir := t.TempDir()
+	_, lines, end := feeder(t, dir)
+	defer end()
+	if !lines.Scan() || lines.Text() != "slot index-0" {
+		t.Fatalf("the first process: %q", lines.Text())
+	}
+	runtime.GC() // must not close the lock of what is still in use
+	runtime.GC()
+	x, y := openedIn(t, dir), openedIn(t, dir)
+	if x.slot.dir != filepath.Join(dir, "index-1") || y.slot.dir != filepath.Join(dir, "index-2") {
+		t.Errorf("slots %s and %s", x.slot.dir, y.slot.dir)
+	}
+	runtime.GC()
+	runtime.GC()
+	if z := openedIn(t, dir); z.slot.dir != filepath.Join(dir, "index-3") {
+		t.Errorf("slot %s", z.slot.dir)
+	}
+}
+
+func openedIn(t *testing.T, dir string) *Index {
+	t.Helper()
+	x, err := Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	return x
+}
+
+// TestDamage opens what was torn, and expects an empty index that works.
+func TestDamage(t *testing.T) {
+	for name, damage := range map[string]func(t *testing.T, store string){
+		"empty root": func(t *testing.T, store string) { write(t, filepath.Join(store, "root.bolt"), "") },
+		"root of junk": func(t *testing.T, store string) {
+			write(t, filepath.Join(store, "root.bolt"), strings.Repeat("junk", 9000))
+		},
+		"torn segments": func(t *testing.T, store string) {
+			for _, f := range segmentFiles(t, store) {
+				write(t, f, "torn")
+			}
+		},
+		"no segments": func(t *testing.T, store string) {
+			for _, f := range segmentFiles(t, store) {
+				if err := os.Remove(f); err != nil {
+					t.Fatal(err)
+				}
+			}
+		},
+		"a file in its place": func(t *testing.T, store string) {
+			if err := os.RemoveAll(store); err != nil {
+				t.Fatal(err)
+			}
+			write(t, store, "file")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			x := openedIn(t, dir)
+			apply(t, x, feedBatch(0))
+			if err := x.Close(); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, filepath.Join(dir, "index-0", "store"))
+			x = openedIn(t, dir)
+			if cursor, err := x.Cursor(); cursor != "" || err != nil {
+				t.Fatalf("cursor %q, %v", cursor, err)
+			}
+			apply(t, x, feedBatch(0))
+			checkFed(t, x)
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func segmentFiles(t *testing.T, store string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(store, "*.zap"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no segments in %s, %v", store, err)
+	}
+	return files
+}
+
+func TestAnotherFormatBeginsEmpty(t *testing.T) {
+	dir := t.TempDir()
+	x := openedIn(t, dir)
+	apply(t, x, feedBatch(0))
+	if err := x.store.SetInternal([]byte(keyFormat), []byte("0")); err != nil {
+		t.Fatal(err)
+	}
+	x.Close()
+	x = openedIn(t, dir)
+	if n, err := x.Count("s"); n != 0 || err != nil {
+		t.Errorf("%d documents, %v", n, err)
+	}
+}
+
+func TestResetAndClose(t *testing.T) {
+	x := opened(t)
+	apply(t, x, feedBatch(0))
+	if err := x.Reset(); err != nil {
+		t.Fatal(err)
+	}
+	if at := checkFed(t, x); at != 0 {
+		t.Errorf("after a reset the cursor is %d", at)
+	}
+	apply(t, x, feedBatch(0))
+	checkFed(t, x)
+	for range 2 {
+		if err := x.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := x.Search(t.Context(), Query{Text: "n1", Scopes: []string{"s"}}); err != ErrClosed {
+		t.Errorf("search: %v", err)
+	}
+	if err := x.Apply(t.Context(), feedBatch(0)); err != ErrClosed {
+		t.Errorf("apply: %v", err)
+	}
+	if err := x.Reset(); err != ErrClosed {
+		t.Errorf("reset: %v", err)
+	}
+	if _, err := x.Cursor(); err != ErrClosed {
+		t.Errorf("cursor: %v", err)
+	}
+}
