@@ -47,3 +47,27 @@ func TestTooMuchStructuredContent(t *testing.T) {
 		t.Errorf("got %q with %d members", res.Text(), len(res.Data))
 	}
 }
+
+// TestStopping: whoever runs things for calls hears that the end has begun
+// while the calls still have their grace time.
+func TestStopping(t *testing.T) {
+	var b *testServer
+	told := 0
+	b = newTestServer(t, func(c *Config) {
+		c.Stopping = func() {
+			told++
+			close(b.release) // so that the call can end
+		}
+	})
+	w := dial(t, b)
+	w.send(callLine("1", "slow", `{"text":"x"}`))
+	<-b.started
+	w.in.Close()
+	if r := read(t, w.next()); r.Error != nil {
+		t.Errorf("the answer is %+v", r)
+	}
+	<-w.ended
+	if told != 1 {
+		t.Errorf("told %d times", told)
+	}
+}

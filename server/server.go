@@ -101,7 +101,7 @@ type Server struct {
 	listeners   *listeners
 	seal        *seal
 	closing     context.Context
-	shut        context.CancelFunc
+	shut        func()
 
 	mcp *mcpserver.MCPServer
 
@@ -148,7 +148,13 @@ func New(c Config) (*Server, error) {
 		s.described = append(s.described, described)
 	}
 	s.current.Store(s.generation(c.Settings))
-	s.closing, s.shut = context.WithCancel(context.Background())
+	closing, shut := context.WithCancel(context.Background())
+	s.closing, s.shut = closing, sync.OnceFunc(func() {
+		shut()
+		if c.Stopping != nil {
+			c.Stopping()
+		}
+	})
 	return s, nil
 }
 
@@ -196,12 +202,7 @@ func (s *Server) Apply(next Settings) error {
 
 // Close ends what transports wait for: streams that would stay open for ever.
 // The transports themselves end their calls.
-func (s *Server) Close() {
-	s.shut()
-	if s.Stopping != nil {
-		s.Stopping()
-	}
-}
+func (s *Server) Close() { s.shut() }
 
 // protocolServer is mcp-go's part: the handshakes of all eras, and whatever
 // is not a tool. It holds no tools: they come from the registry, through the

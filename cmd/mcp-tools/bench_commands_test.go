@@ -134,6 +134,9 @@ func importBusybox(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
+	if err := os.Chmod(filepath.Join(root, "tmp"), 0o777|os.ModeSticky); err != nil {
+		b.Fatal(err)
+	}
 	text, err := os.ReadFile(busybox)
 	if err != nil {
 		b.Fatal(err)

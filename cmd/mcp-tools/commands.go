@@ -74,7 +74,7 @@ func (h *house) openCommands(context.Context) error {
 			return usual
 		},
 		Ground: h.ground, Dir: h.files.Dir, Proxy: h.proxy, Environ: h.environ(),
-		ExtraRead: c.Sandbox.Read, ExtraWrite: c.Sandbox.Write,
+		ExtraRead: h.extra(c.Sandbox.Read), ExtraWrite: h.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
 			Memory: int64(c.Sandbox.Memory), Processes: c.Sandbox.Processes, FileSize: int64(c.Sandbox.FileSize),
 			Temp: int64(c.Sandbox.Temp), CPUs: c.Sandbox.CPUs, CPUTime: time.Duration(c.Sandbox.CPUTime),
@@ -92,6 +92,21 @@ func (h *house) openCommands(context.Context) error {
 	}
 	h.onClose(h.commands.Close)
 	return nil
+}
+
+// extra are the directories of the operator's list that are there, without
+// links. What is missing must not keep commands from running.
+func (h *house) extra(paths []string) []string {
+	var there []string
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			h.log.Warn("commands do not see a directory of sandbox.read or sandbox.write; make it and start again", "err", err)
+			continue
+		}
+		there = append(there, real)
+	}
+	return there
 }
 
 // launchers are the sandboxes that the settings allow, the strongest first.

@@ -71,6 +71,7 @@ func scenes() []scene {
 			keepErr: tools.Errorf(tools.Busy, "20 commands are in the background, which is the most").Try("remove some")},
 		{name: "elsewhere than wanted", out: "x\n", status: exited(0), site: func(s *Site) { s.Note = "docker does not answer" }, calls: []string{run}},
 		{name: "no such program", err: "/bin/bash: line 1: python: command not found\n", status: exited(127), calls: []string{`exec {"command":"python x.py"}`}},
+		{name: "no such program behind walls", err: "/bin/bash: line 1: cargo: command not found\n", status: exited(127), calls: []string{`exec {"command":"cargo build"}`}},
 		{name: "no such program in the image", err: "sh: 1: foo: not found\n", status: exited(127), site: func(s *Site) { s.Tier = "docker" }, calls: []string{run}},
 		{name: "sudo", err: "bash: line 1: sudo: command not found\n", status: exited(127), calls: []string{run}},
 		{name: "behind walls", err: "touch: cannot touch '/etc/x': Read-only file system\n", status: exited(1), calls: []string{run}},

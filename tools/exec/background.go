@@ -10,7 +10,7 @@ import (
 const (
 	// look is how long a command that goes on in the background is watched
 	// first: most that cannot start have said so by then.
-	look = 1200 * time.Millisecond
+	look = 1500 * time.Millisecond
 	// settled is when it has said what it has to say at its start.
 	settled = 600 * time.Millisecond
 )
@@ -30,6 +30,9 @@ func (t execTool) background(ctx context.Context, k task) (tools.Result, error) 
 		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), Until{}
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
+	if until.Idle > 0 { // silence counts once it has begun to speak
+		p.Wait(within, Until{Pattern: "."})
+	}
 	st := p.Wait(within, until)
 	cancel()
 	if err := ctx.Err(); err != nil { // nobody hears of its handle

@@ -62,7 +62,7 @@ func (t execTool) bare(k task) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return strings.Join(names, ", ") + " ran without credentials: that takes a command of its own, without pipes and variables"
+	return strings.Join(names, ", ") + " had no credentials: they are for a command of its own, without pipes, variables and cd (send cwd)"
 }
 
 // launch starts a program that holds credentials.

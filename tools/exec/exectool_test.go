@@ -183,6 +183,33 @@ func TestFilesBehindAWord(t *testing.T) {
 	}
 }
 
+// TestFilesThatDoNotMatter are written or moved, so that they are others the
+// next time: that is no other command.
+func TestFilesThatDoNotMatter(t *testing.T) {
+	for _, args := range []string{
+		`{"command":"git push --force origin main; echo ran >> out"}`, `{"command":"rm -rf out && mkdir out"}`, `{"command":"git add out && git commit -m x"}`,
+		`{"command":"make 2>&1 | tee out > /dev/null"}`,
+	} {
+		site := sealed()
+		now := 0
+		site.File = func(at string) string {
+			if at != "/w/out" {
+				return ""
+			}
+			now++
+			return fmt.Sprint(now)
+		}
+		call := bind(t, Tools(Options{Commands: &stage{site: site, next: &actor{}}}), "exec", args)
+		first, err := call.Terms(within(t, nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := call.Terms(within(t, nil)); err != nil || first.Basis() != second.Basis() {
+			t.Errorf("%s: %v, then %v, %v", args, first.Facts, second.Facts, err)
+		}
+	}
+}
+
 // TestWhatIsRead is judged with the command; what is typed later is judged then.
 func TestWhatIsRead(t *testing.T) {
 	open := sealed()
@@ -295,7 +322,7 @@ func TestProgramsWithCredentials(t *testing.T) {
 		}
 	}
 	res, err := bind(t, all, "exec", `{"command":"gh pr list | wc"}`).Run(within(t, nil))
-	if err != nil || !strings.Contains(res.Text(), "gh ran without credentials") || len(creds.asked) != 2 {
+	if err != nil || !strings.Contains(res.Text(), "gh had no credentials") || len(creds.asked) != 2 {
 		t.Errorf("%s, %v", res.Text(), err)
 	}
 	if _, err := bind(t, all, "exec", `{"argv":["./gh","x"]}`).Run(within(t, nil)); err != nil || len(creds.asked) != 2 {

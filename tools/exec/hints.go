@@ -88,6 +88,9 @@ func (a answer) missing(end string) string {
 	if a.site.Tier == "docker" && a.status.Code == 127 {
 		return fmt.Sprintf("the sandbox's image has no %s; the operator chooses the image", name)
 	}
+	if a.site.Sealed && a.status.Code == 127 && !strings.Contains(name, ".") {
+		return fmt.Sprintf("no %s is where commands see it; the operator can let its directory in (sandbox.read)", name)
+	}
 	return ""
 }
 

@@ -61,7 +61,7 @@ const (
 	// waitAgain is how long for a line like one that was shown before, when
 	// nobody says: it may be all that was meant.
 	waitAgain = 5 * time.Second
-	keysMost    = 200
+	keysMost  = 200
 	// waitQuiet is how long there must be nothing new for until: idle.
 	waitQuiet = 2 * time.Second
 	// echo is how long an answer to what was typed is waited for.

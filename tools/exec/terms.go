@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
 const (
@@ -91,16 +92,19 @@ func (w *witness) programs(k task) {
 	}
 }
 
-// files notes each file that a word of the command may stand for, whether it is
-// to be read or not: a script, what comes in by <, what make goes by.
+// files notes each file that may be code: what a word stands for, unless it is
+// for a program that only moves or names files, what comes in by <, what make
+// goes by. What the command writes is not among them: it is another each time.
 func (w *witness) files(k task) {
 	if k.site.File == nil {
 		return
 	}
-	words := fragments(append([]string{k.args.Command}, k.args.Argv...)...)
+	words := sources(k.args.Command)
 	dirs := []string{k.site.Dir}
 	for _, c := range k.verdict.Simple {
-		words = append(words, fragments(c.Argv...)...)
+		if !handles(c) {
+			words = append(words, fragments(c.Argv...)...)
+		}
 		words = append(words, recipes(path.Base(c.Program))...)
 		if len(c.Argv) > 1 && (c.Program == "cd" || c.Program == "pushd") && len(dirs) < 8 {
 			dirs = append(dirs, absolute(dirs[len(dirs)-1], c.Argv[1]))
@@ -155,6 +159,29 @@ func fragments(texts ...string) []string {
 		}
 	}
 	return all
+}
+
+// sources are what a shell's text reads by <.
+func sources(text string) []string {
+	var all []string
+	for i, part := range strings.Split(text, "<") {
+		if words := fragments(part); i > 0 && len(words) > 0 && !strings.HasPrefix(part, "(") {
+			all = append(all, words[0])
+		}
+	}
+	return all
+}
+
+// handles reports whether a program only moves files about, or writes them, so
+// that it does not matter what is in them.
+func handles(c judge.Simple) bool {
+	switch path.Base(c.Program) {
+	case "rm", "rmdir", "touch", "mkdir", "mktemp", "chmod", "chown", "ls", "echo", "printf", "test", "[", "stat", "du", "df", "wc", "tee", "kill", "pkill", "sleep":
+		return true
+	case "git":
+		return len(c.Argv) > 1 && slices.Contains([]string{"add", "checkout", "commit", "diff", "log", "push", "reset", "restore", "rm", "show", "status", "clean", "stash", "branch"}, c.Argv[1])
+	}
+	return false
 }
 
 // recipes are the files that programs go by without being told.

@@ -104,7 +104,7 @@ func (c *Commands) warmHome(p *place) string {
 
 // digest tells walls from others that the same owner had at another time.
 func (p *place) digest() (string, error) {
-	return digestOf([]any{p.ground.digest, p.policy.Require, p.site.Network})
+	return digestOf([]any{p.ground.digest, p.extra, p.policy.Require, p.site.Network})
 }
 
 // take returns an open cell, and counts the caller as one of its commands:

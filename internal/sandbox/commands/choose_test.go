@@ -3,8 +3,10 @@ package commands
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -102,10 +104,14 @@ func TestProbesAreRemembered(t *testing.T) {
 
 func TestSealedSites(t *testing.T) {
 	f := newFake("docker")
-	ws, other := filepath.FromSlash("/w"), filepath.FromSlash("/x/data")
+	ws, base := filepath.FromSlash("/w"), t.TempDir()
+	other, late := filepath.Join(base, "x", "data"), filepath.Join(base, "late")
+	if err := errors.Join(os.MkdirAll(other, 0o700), os.MkdirAll(filepath.Join(base, "y", "data"), 0o700)); err != nil {
+		t.Fatal(err)
+	}
 	opened, stopped := []string{}, 0
 	c := withFakes(t, Policy{Network: true}, func(o *Options) {
-		o.ExtraRead, o.ExtraWrite = []string{other}, []string{filepath.FromSlash("/y/data")}
+		o.ExtraRead, o.ExtraWrite = []string{late, other}, []string{filepath.Join(base, "y", "data")}
 		o.Dir = func(_ context.Context, path string) (string, string, error) {
 			if path == "data" {
 				return filepath.Join(other, "deep"), "3:4", nil
@@ -150,10 +156,57 @@ func TestSealedSites(t *testing.T) {
 	p := start(ctx, t, c, cmd)
 	finish(ctx, t, p)
 	body = <-f.links[1].starts
-	if body.Argv[0] != "/roots/gh" || !slices.Contains(body.Env, "K=/roots/credentials/K") || !slices.Equal(opened, []string{"a", "a", "h:1"}) {
+	if body.Argv[0] != "/roots/gh" || !slices.ContainsFunc(body.Env, isCredential) || !slices.Equal(opened, []string{"a", "a", "h:1"}) {
 		t.Errorf("apart it starts %q with %q and %q", body.Argv, body.Env, opened)
 	}
 	if err := p.Remove(ctx); err != nil || stopped != 1 {
 		t.Errorf("%d proxies were stopped (%v)", stopped, err)
+	}
+}
+
+// isCredential is a variable with the path of a file that was lent.
+func isCredential(v string) bool {
+	return strings.HasPrefix(v, "K=/roots/") && strings.HasSuffix(v, "/K")
+}
+
+// What the settings let in and is not there is left out, and let in when it
+// comes.
+func TestDirectoriesThatComeLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := filepath.Join(t.TempDir(), "late")
+		f := newFake("kernel")
+		c := withFakes(t, Policy{}, func(o *Options) { o.ExtraRead, o.ExtraWrite = []string{late}, []string{late + "r"} }, f)
+		ctx := as(t.Context(), "a", "s")
+		run(ctx, t, c, word("ok"))
+		if err := os.Mkdir(late, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		run(ctx, t, c, word("ok"))
+		time.Sleep(groundGood + time.Second)
+		run(ctx, t, c, word("ok"))
+		if len(f.walls) != 2 || len(f.walls[0].Binds) != 1 || len(f.walls[1].Binds) != 2 || f.walls[1].Binds[1].Host != late {
+			t.Errorf("the walls were %+v", f.walls)
+		}
+	})
+}
+
+// Temporary files go where a command may write.
+func TestTemp(t *testing.T) {
+	t.Setenv("TMPDIR", "/tmp")
+	for _, tt := range []struct {
+		tier   Mode
+		home   string
+		sealed bool
+		want   string
+	}{
+		{Kernel, "/home/sandbox", true, "/tmp"},
+		{Kernel, "/tmp/mcp-tools-home-1", true, "/tmp/mcp-tools-home-1"},
+		{Docker, "/tmp/home", true, "/tmp"},
+		{Host, "/root", false, "/tmp"},
+	} {
+		p := &place{site: exec.Site{Tier: string(tt.tier), Sealed: tt.sealed}}
+		if got := p.temp(tt.home); filepath.ToSlash(got) != tt.want && (tt.sealed || filepath.Separator == '/') {
+			t.Errorf("%s with the home %s: %s", tt.tier, tt.home, got)
+		}
 	}
 }

@@ -39,6 +39,7 @@ type Commands struct {
 	stop    context.CancelFunc
 	working sync.WaitGroup // what goes on in the background
 	finish  func() error   // what Close does, once
+	missing sync.Map       // paths that the operator was warned of
 
 	mu      sync.Mutex
 	closed  bool        // nothing is started any more

@@ -59,17 +59,19 @@ func (c *Commands) environ(p *place, home string, tty, proxy bool, own []string)
 		env.set("LOGNAME", user)
 	}
 	env.set("SHELL", "/bin/sh")
-	env.set("TMPDIR", "/tmp")
-	if !p.site.Sealed {
-		env.set("TMPDIR", strings.TrimSuffix(os.TempDir(), string(filepath.Separator)))
-	}
-	if proxy {
+	env.set("TMPDIR", p.temp(home))
+	switch {
+	case proxy:
 		for _, name := range []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} {
 			env.set(name, proxyURL)
 			env.set(strings.ToLower(name), proxyURL)
 		}
 		env.set("NO_PROXY", "localhost,127.0.0.1,::1")
 		env.set("no_proxy", "localhost,127.0.0.1,::1")
+	case p.site.Sealed: // nobody is there, however often one tries
+		env.set("CARGO_NET_RETRY", "0")
+		env.set("PIP_RETRIES", "0")
+		env.set("npm_config_fetch_retries", "0")
 	}
 	for _, v := range slices.Concat(c.o.Environ, own) {
 		name, value, _ := strings.Cut(v, "=")
@@ -85,6 +87,20 @@ func home(p *place) string {
 	}
 	if dir, err := os.UserHomeDir(); err == nil && !p.site.Sealed {
 		return dir
+	}
+	return "/tmp"
+}
+
+// temp is where temporary files go, as a command sees it. Behind walls it has a
+// /tmp of its own, but where its home lies in that of this machine: then only
+// the home is its own.
+func (p *place) temp(home string) string {
+	dir := strings.TrimSuffix(os.TempDir(), string(filepath.Separator))
+	if !p.site.Sealed {
+		return dir
+	}
+	if _, within := beneath(dir, home); within && home != "/tmp" && p.site.Tier == string(Kernel) {
+		return home
 	}
 	return "/tmp"
 }

@@ -3,11 +3,15 @@ package commands
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 func testSpool(t testing.TB, most int64) *spool {
@@ -168,4 +172,48 @@ func FuzzLog(f *testing.F) {
 		l := newLog(testSpool(t, max(disk, 0)), 192<<10)
 		compare(t, l, writeRandom(l, seed, int(total%(1<<20)), int(piece%(256<<10))+1))
 	})
+}
+
+// A watcher is told everything in order, each stream apart, and what floods in
+// while it is slow is bounded.
+func TestWatcher(t *testing.T) {
+	var told []string
+	begun, goOn, end := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
+	w := newWatcher(func(s exec.Stream, data []byte) {
+		select {
+		case begun <- struct{}{}:
+			<-goOn
+		default:
+		}
+		told = append(told, fmt.Sprintf("%d:%.12s", s, data))
+	})
+	go w.run()
+	w.add(exec.Stdout, []byte("first"))
+	<-begun
+	for i := range 3 {
+		w.add(exec.Stdout, fmt.Appendf(nil, "a%d", i))
+	}
+	w.add(exec.Stderr, []byte("b"))
+	w.add(exec.Stdout, bytes.Repeat([]byte("c"), watchMost)) // too much
+	w.add(exec.Stdout, []byte("d"))
+	w.finish(func() { close(end) })
+	w.add(exec.Stdout, []byte("after the end"))
+	close(goOn)
+	<-end
+	if got := strings.Join(told, " "); got != "1:first 1:a0a1a2 2:b 1:d" {
+		t.Errorf("told %s", got)
+	}
+}
+
+// BenchmarkWatcher is a flood with somebody who listens.
+func BenchmarkWatcher(b *testing.B) {
+	w, data, end := newWatcher(func(exec.Stream, []byte) {}), make([]byte, 32<<10), make(chan struct{})
+	go w.run()
+	b.ReportAllocs()
+	b.SetBytes(int64(len(data)))
+	for b.Loop() {
+		w.add(exec.Stdout, data)
+	}
+	w.finish(func() { close(end) })
+	<-end
 }

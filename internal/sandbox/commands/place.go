@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -41,6 +42,7 @@ type surveyed struct {
 type laid struct {
 	layout sandbox.Layout
 	path   []string
+	extra  []string // what of the operator's directories is there
 }
 
 // A place is where a command of a caller runs, before there is anything there.
@@ -94,7 +96,7 @@ func (p *place) lay(c *Commands) {
 		return
 	}
 	p.layout = c.layout(p.wall, p.ground.Ground)
-	p.path = p.searchPath()
+	p.path, p.extra = p.searchPath(), slices.Concat(c.there(c.o.ExtraRead), c.there(c.o.ExtraWrite))
 	p.ground.laid.Store(p.site.Tier, p.laid)
 }
 
@@ -118,13 +120,26 @@ func (p *place) fill(o Options, dir, identity string) {
 // layout says what commands see where, with what the operator adds to a ground.
 func (c *Commands) layout(w *wall, g sandbox.Ground) sandbox.Layout {
 	g.Roots = slices.Clone(g.Roots)
-	for _, dir := range c.o.ExtraRead {
+	for _, dir := range c.there(c.o.ExtraRead) {
 		g.Roots = withRoot(g.Roots, dir, false)
 	}
-	for _, dir := range c.o.ExtraWrite {
+	for _, dir := range c.there(c.o.ExtraWrite) {
 		g.Roots = withRoot(g.Roots, dir, true)
 	}
 	return w.Layout(g)
+}
+
+// there leaves out what is not there: a cache that nobody has filled yet is no
+// reason to run nothing. It may come later.
+func (c *Commands) there(paths []string) (found []string) {
+	for _, path := range paths {
+		if _, err := os.Stat(path); err == nil {
+			found = append(found, path)
+		} else if _, known := c.missing.LoadOrStore(path, true); !known {
+			c.o.Log.Warn("commands do not see a file or directory that the settings let in", "path", path, "error", err)
+		}
+	}
+	return found
 }
 
 // withRoot adds a root by its own name, or one like it that is free.

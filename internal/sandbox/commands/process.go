@@ -77,7 +77,7 @@ func (p *process) Exited(how wire.ExitBody) {
 	case how.Starved != "":
 		state = exec.Starved
 		p.status.Why = p.c.starved(how.Starved)
-	case how.Killed:
+	case how.Killed || p.wanted == exec.Killed && how.Signal != "":
 		state = exec.Killed
 	}
 	p.mu.Unlock()

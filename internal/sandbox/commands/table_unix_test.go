@@ -261,3 +261,31 @@ func TestSites(t *testing.T) {
 		t.Errorf("PATH is %q", out)
 	}
 }
+
+// When the server stops, what is nearly done is done, and the rest is killed
+// without anybody's waiting for it, and says why.
+func TestStop(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	long := start(ctx, t, c, sh("echo begun; setsid sleep 1000 & wait"))
+	if s := long.Wait(ctx, exec.Until{Pattern: "begun"}); s.Matched == "" {
+		t.Fatalf("it did not begin: %+v", s)
+	}
+	c.Stop()
+	c.Stop() // a second time does nothing
+	short := start(ctx, t, c, sh("echo done"))
+	if s := finish(ctx, t, short); s.State != exec.Exited || text(t, short.Log(exec.Stdout)) != "done\n" {
+		t.Errorf("a short command ends as %+v", s)
+	}
+	s := finish(ctx, t, long)
+	if s.State != exec.Killed || !strings.Contains(s.Why, "shutting down") || s.Left != 0 || text(t, long.Log(exec.Stdout)) != "begun\n" {
+		t.Errorf("a long command ends as %+v", s)
+	}
+	_, err := c.Start(ctx, sh("true"))
+	refused(t, err, tools.Unavailable, "shutting down")
+	for range 2 {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

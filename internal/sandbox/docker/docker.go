@@ -15,6 +15,7 @@ import (
 	"log/slog"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -147,7 +148,11 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sa
 	if err := l.keeps(facts, w); err != nil {
 		return nil, err
 	}
-	for range attempts {
+	first := w.ID
+	for attempt := range attempts {
+		if attempt > 0 { // the engine may still know the container before by its name
+			w.ID = first + "-" + strconv.Itoa(attempt+1)
+		}
 		names, err := survey(e.local, w, l.opts.Log)
 		if err != nil {
 			return nil, err

@@ -44,6 +44,22 @@ func TestCommandsRun(t *testing.T) {
 	}
 }
 
+// TestFullTemp fills what is in memory where there is less of that than files
+// may take: killing does not help then, and the agent must not go first.
+func TestFullTemp(t *testing.T) {
+	p := newPlace(t)
+	w := p.walls()
+	w.Limits.Temp, w.Limits.FileSize = 512<<20, 0
+	b := p.open(w)
+	got := sh(t, b, "ls -ld $HOME; dd if=/dev/zero of=/tmp/full bs=1M count=200 2>&1; rm -f /tmp/full; dd if=/dev/zero of=$HOME/full bs=1M count=200 2>&1")
+	if strings.Count(got.out, "No space left") != 2 || !strings.HasPrefix(got.out, "drwx------") {
+		t.Errorf("%d %v: %s", got.Code, got.lost, got.out)
+	}
+	if got := sh(t, b, "rm $HOME/full && echo more"); got.out != "more\n" {
+		t.Errorf("then: %+v", got)
+	}
+}
+
 // TestOwners runs commands in workspaces of others when the server is root.
 func TestOwners(t *testing.T) {
 	if os.Geteuid() != 0 {

@@ -117,3 +117,21 @@ func TestSweep(t *testing.T) {
 		t.Errorf("the source: %v", err)
 	}
 }
+
+// TestOwnDirectoryWithin has the server keep its data, which it hides, in the
+// workspace: what it makes there for a start is no reason for none.
+func TestOwnDirectoryWithin(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := filepath.Join(dir, "data")
+	write(t, filepath.Join(data, "canary"))
+	p := newPlace(t, func(o *Options) { o.Mounts = filepath.Join(data, "mounts") })
+	p.dir = dir
+	w := p.walls()
+	w.Hidden = []string{data}
+	if got := sh(t, p.open(w), "ls data; cat data/canary 2>/dev/null || echo hidden"); got.out != "hidden\n" {
+		t.Errorf("%q", got.out)
+	}
+}

@@ -76,7 +76,7 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 		CgroupnsMode:   container.CgroupnsModePrivate,
 		ReadonlyRootfs: true,
 		SecurityOpt:    []string{"no-new-privileges:true"},
-		Tmpfs:          map[string]string{"/tmp": scratch(p, "mode=1777"), home: scratch(p, own(p.user))},
+		Tmpfs:          map[string]string{"/tmp": scratch(p)},
 		ShmSize:        leastBytes,
 		UsernsMode:     "host", // owners in the workspace are those of the machine
 		Runtime:        l.opts.Runtime,
@@ -87,25 +87,24 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 	}
 	for _, v := range p.image.volumes {
 		if _, ours := h.Tmpfs[v]; !ours && !goodTarget(v) {
-			h.Tmpfs[v] = scratch(p, "mode=1777") // else it is a directory of the machine, without bounds
+			h.Tmpfs[v] = scratch(p) // else it is a directory of the machine, without bounds
 		}
 	}
 	return h
 }
 
-// own are the options of a directory that belongs to the user.
-func own(u user) string {
-	return "mode=0700,uid=" + strconv.Itoa(u.uid) + ",gid=" + strconv.Itoa(u.gid)
-}
-
 // scratch are the options of a directory in memory. Programs that were built
-// there can be run.
-func scratch(p plan, more string) string {
+// there can be run. What is there is never all of the memory: no killing would
+// give that back.
+func scratch(p plan) string {
 	size := p.Limits.Temp
 	if size <= 0 {
 		size = leastBytes
 	}
-	return "rw,exec,nosuid,nodev,size=" + strconv.FormatInt(size, 10) + "," + more
+	if p.Limits.Memory > 0 && p.facts.memory {
+		size = min(size, p.Limits.Memory/4*3)
+	}
+	return "rw,exec,nosuid,nodev,mode=1777,size=" + strconv.FormatInt(size, 10)
 }
 
 func (l *Launcher) resources(p plan) container.Resources {

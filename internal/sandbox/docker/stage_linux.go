@@ -16,6 +16,10 @@ import (
 // to the user of the server, so that whoever ran them there would be that user.
 func Stage(args []string) int {
 	runtime.LockOSThread() // the thread that is filtered is the one that goes on
+	if err := os.Mkdir(home, 0o700); err != nil {
+		fmt.Fprintln(os.Stderr, "the sandbox cannot make a home for commands:", err)
+		return 1
+	}
 	if err := forbid(); err != nil {
 		fmt.Fprintln(os.Stderr, "the sandbox cannot forbid system calls:", err)
 		return 1

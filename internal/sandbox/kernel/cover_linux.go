@@ -114,6 +114,9 @@ func (t *tree) lock(name string) error {
 // file that nobody may read.
 func (t *tree) hide(name string) error {
 	return t.with(name, func(fd int, dir bool) error {
+		if dir && slices.ContainsFunc(t.guests, func(at string) bool { return strings.HasPrefix(at, name+"/") }) {
+			return t.room(fd)
+		}
 		empty, err := t.empty(dir)
 		if err != nil {
 			return err
@@ -126,6 +129,28 @@ func (t *tree) hide(name string) error {
 		defer unix.Close(m)
 		return put(m, fd)
 	})
+}
+
+// room covers a directory with one to which something is still added.
+func (t *tree) room(fd int) error {
+	m, err := newMemory(0)
+	if err != nil {
+		return err
+	}
+	t.rooms = append(t.rooms, m)
+	return put(m, fd)
+}
+
+// close has nothing more added to rooms.
+func (t *tree) close() error {
+	for _, m := range t.rooms {
+		err := unix.MountSetattr(m, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: readOnly | unix.MOUNT_ATTR_NOEXEC})
+		if err != nil {
+			return fmt.Errorf("hiding: %w", err)
+		}
+		unix.Close(m)
+	}
+	return nil
 }
 
 // empty opens an empty directory or file of the stock.

@@ -262,3 +262,30 @@ func TestNoLinks(t *testing.T) {
 		c.must("cat " + plain + "/alias " + plain + "/environ " + plain + "/dir/.env")
 	})
 }
+
+// TestWithinHidden lets something in that lies in what is hidden, as files with
+// credentials do when the data of the server is kept in the workspace.
+func TestWithinHidden(t *testing.T) {
+	eachUser(t, func(t *testing.T) {
+		needJail(t)
+		ws := openDir(t)
+		write(t, ws+"/data/vault/key", "secret")
+		write(t, ws+"/data/run/1/files/KEY", "lent")
+		write(t, ws+"/data/run/1/other", "secret")
+		c := open(t, launcher(), ws, func(w *sandbox.Walls) {
+			w.Binds = append(w.Binds, sandbox.Bind{Host: ws + "/data/run/1/files", Inside: ws + "/data/run/1/files"})
+			w.Hidden = []string{ws + "/data"}
+		})
+		if out := c.must("cat data/run/1/files/KEY; find data -type f"); out != "lentdata/run/1/files/KEY" {
+			t.Errorf("there is %q", out)
+		}
+		for _, text := range []string{
+			"cat data/vault/key", "cat data/run/1/other", "touch data/x", "touch data/run/1/x", "touch data/run/1/files/x", "mv data d", "rm -rf data",
+		} {
+			c.fails(text)
+		}
+		if read(t, ws+"/data/run/1/files/KEY") != "lent" {
+			t.Error("it was changed")
+		}
+	})
+}

@@ -201,6 +201,25 @@ func TestLimits(t *testing.T) {
 	})
 }
 
+// TestFullTemp fills what is in memory where there is less of that than files
+// may take: killing does not help then, and the agent must not go first.
+func TestFullTemp(t *testing.T) {
+	needJail(t)
+	c := open(t, launcher(), openDir(t), func(w *sandbox.Walls) {
+		w.Limits = sandbox.Limits{Temp: 512 << 20, Memory: 96 << 20}
+	})
+	if !slices.Contains(c.link.Holds(), sandbox.Memory) {
+		needtest.Lacking(t, "cgroups", "memory is not limited here")
+	}
+	if code, out := c.sh("head -c 200000000 /dev/zero > /tmp/full"); code == 0 || !strings.Contains(out, "No space left") {
+		t.Errorf("%d: %s", code, out)
+	}
+	if _, out := c.sh("head -c 200000000 /dev/zero > $HOME/full; head -c 200000000 /dev/zero > /dev/shm/full"); strings.Count(out, "No space left") != 2 {
+		t.Error(out)
+	}
+	c.must("rm /tmp/full $HOME/full /dev/shm/full && echo x > /tmp/x")
+}
+
 func TestProxy(t *testing.T) {
 	eachUser(t, func(t *testing.T) {
 		needJail(t)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -16,6 +17,8 @@ type tree struct {
 	stock  int // a directory in memory from which empty things are taken
 	pinned map[string]bool
 	writes []string // what is let in for writing
+	guests []string // what is let in within what is hidden
+	rooms  []int    // directories that were made for them, still open
 }
 
 const (
@@ -54,15 +57,40 @@ func jail(p plan) error {
 	if err := t.base(p); err != nil {
 		return err
 	}
-	for _, m := range mounts {
-		if err := t.add(m); err != nil {
-			return fmt.Errorf("%s: %w", m.at, err)
+	within := func(g guest) bool {
+		return !g.write && slices.ContainsFunc(p.Hidden, func(h string) bool { return strings.HasPrefix(g.at, h+"/") })
+	}
+	if err := t.addAll(mounts, func(g guest) bool { return !within(g) }); err != nil {
+		return err
+	}
+	for _, g := range mounts {
+		if within(g) {
+			t.guests = append(t.guests, g.at)
 		}
 	}
 	if err := t.cover(p); err != nil {
 		return err
 	}
+	// What is let in by itself is seen, whatever is around it.
+	if err := t.addAll(mounts, within); err != nil {
+		return err
+	}
+	if err := t.close(); err != nil {
+		return err
+	}
 	return t.enter()
+}
+
+func (t *tree) addAll(mounts []guest, these func(guest) bool) error {
+	for _, g := range mounts {
+		if !these(g) {
+			continue
+		}
+		if err := t.add(g); err != nil {
+			return fmt.Errorf("%s: %w", g.at, err)
+		}
+	}
+	return nil
 }
 
 // place puts the new root somewhere, since only what is somewhere can be filled.

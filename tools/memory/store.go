@@ -1,0 +1,94 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// memoryStore remembers a text under a key.
+type memoryStore struct {
+	memory Memory
+	now    func() time.Time
+}
+
+type memoryStoreArgs struct {
+	Key      string   `json:"key" jsonschema:"short name; replaces what it had" alias:"path,name,title"`
+	Content  string   `json:"content" jsonschema:"Markdown" alias:"text,value,memory"`
+	Category string   `json:"category,omitempty" jsonschema:"core (usual), daily, conversation or custom" alias:"kind,type"`
+	Tags     []string `json:"tags,omitempty" jsonschema:"words to find it by" maxitems:"20"`
+	Expires  string   `json:"expires,omitempty" jsonschema:"date, 30d, or never" alias:"ttl,expires_at"`
+}
+
+// mostContent is the longest text that is remembered, in bytes.
+const mostContent = 1 << 20
+
+func (memoryStore) Spec() tools.Spec {
+	return tools.Spec{
+		Name: "memory_store", Group: group, Title: "Remember", Risk: tools.Writes, Hints: tools.Hints{Idempotent: true}, MaxText: mostContent,
+		Doc:      "Remembers a text beyond this conversation. Search first: better to amend a memory than to add one like it.",
+		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
+		Keywords: "remember save note fact preference learn",
+	}
+}
+
+func (t memoryStore) Do(ctx context.Context, a memoryStoreArgs) (tools.Result, error) {
+	w := Write{Key: a.Key, Text: a.Content, Category: strings.ToLower(strings.TrimSpace(a.Category)), Tags: a.Tags}
+	if strings.TrimSpace(a.Content) == "" {
+		return tools.Result{}, tools.Errorf(tools.Invalid, "the content is empty").Try("use memory_forget to remove a memory")
+	}
+	if w.Category != "" {
+		if err := checkCategory(w.Category); err != nil {
+			return tools.Result{}, err
+		}
+	}
+	var err error
+	if w.Expires, err = t.expiry(a.Expires); err != nil {
+		return tools.Result{}, err
+	}
+	s, err := t.memory.Store(ctx, w)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	return tools.Text(showStored(s)), nil
+}
+
+func (t memoryStore) expiry(text string) (*Expiry, error) {
+	switch strings.ToLower(strings.TrimSpace(text)) {
+	case "":
+		return nil, nil
+	case "never", "none", "0":
+		return &Expiry{}, nil
+	}
+	at, span, err := parseTime(text)
+	if err != nil {
+		return nil, err
+	}
+	if span == 0 && !at.After(t.now()) {
+		return nil, tools.Errorf(tools.Invalid, "%.40q is over already", text).Try("give a time to come, 30d, or never")
+	}
+	return &Expiry{At: at, After: span}, nil
+}
+
+func showStored(s Stored) string {
+	var b strings.Builder
+	path := tools.Visible(s.Path)
+	switch {
+	case s.Unchanged:
+		fmt.Fprintf(&b, "%s says that already, since version %d", path, s.Version)
+	case s.Version == 1:
+		fmt.Fprintf(&b, "stored %s", path)
+	default:
+		fmt.Fprintf(&b, "stored %s, version %d", path, s.Version)
+	}
+	if !s.Expires.IsZero() {
+		fmt.Fprintf(&b, ", until %s", s.Expires.UTC().Format("2006-01-02 15:04"))
+	}
+	if len(s.Alike) > 0 {
+		fmt.Fprintf(&b, "\n[nearly the same is in %s; if one is enough, forget the other]", oneLine(strings.Join(s.Alike, ", ")))
+	}
+	return b.String()
+}
