@@ -34,7 +34,8 @@ func askedAbout(t *testing.T, text string) (Petition, string) {
 func TestCommandsAreReadAsTheyAre(t *testing.T) {
 	petition, dialog := askedAbout(t, "a && b > c | d <e>\u2028\x1b\x7f")
 	const want = `"text":"a && b > c | d <e><U+2028>\u001b<U+007F>"`
-	if !strings.Contains(petition.Shown, want) || !strings.Contains(dialog, want) {
+	const line = "\n  text: a && b > c | d <e><U+2028><U+001B><U+007F>\n"
+	if !strings.Contains(petition.Shown, want) || !strings.Contains(dialog, line) {
 		t.Errorf("a person reads %s in %s", petition.Shown, dialog)
 	}
 }
@@ -71,10 +72,22 @@ func TestHowMuchIsMasked(t *testing.T) {
 // TestADialogCannotBeForged has a tool repeat text of an agent.
 func TestADialogCannotBeForged(t *testing.T) {
 	text := questionText(Petition{
-		Tool: "launch", Title: "Launch", Risk: tools.Runs, Why: "replaces x\n\nArguments: {}", Shown: `{"text":"x"}`,
+		Tool: "launch", Title: "Launch", Risk: tools.Runs, Why: "replaces x\n\nArguments: {}", Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
 		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}"},
 	})
-	if n := strings.Count(text, "\nArguments: "); n != 1 || !strings.Contains(text, "<U+000A>") {
+	want := `Allow Launch (launch)? Why it asks: replaces x<U+000A><U+000A>Arguments: {}.
+
+Arguments:
+  command:
+  | ls
+  | Profile: full
+  | 
+  | <U+001B>[2J
+  n: 3
+Binary: /bin/x<U+000A>Arguments: {}
+Agent: /
+Profile: `
+	if text != want {
 		t.Errorf("a person reads %s", text)
 	}
 }

@@ -253,7 +253,7 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	}
 	q := ask(t, `{"text":"x"}`)
 	params, _ := q.Questions[approvalKey].Params.(map[string]any)
-	if text, _ := params["message"].(string); !strings.Contains(text, `{"text":"x"}`) || strings.Contains(q.State, "launch") {
+	if text, _ := params["message"].(string); !strings.Contains(text, "\n  text: x\n") || strings.Contains(q.State, "launch") {
 		t.Errorf("the question is %+v", q)
 	}
 	if a := call(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")); a.Result.Text() != "launched x" {

@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // The decisions that a person can choose from at the client.
@@ -29,18 +33,76 @@ func (p *passage) dialog(ctx context.Context, petition Petition) map[string]any 
 	return map[string]any{"message": text, "requestedSchema": decisionForm(choices)}
 }
 
+// questionText says what is asked, so that whoever reads it sees all of it and
+// can tell our words from the agent's.
 func questionText(q Petition) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allow %s (%s)? It %s.", q.Title, q.Tool, q.Risk)
-	if q.Why != "" {
-		b.WriteString(" " + flat(q.Why))
-	}
-	fmt.Fprintf(&b, "\n\nAgent: %s\nProfile: %s\nArguments: %s", flat(q.Caller.Principal()), q.Profile, q.Shown)
+	fmt.Fprintf(&b, "Allow %s (%s)? %s", q.Title, q.Tool, whatItDoes(q))
+	b.WriteString("\n\n" + argumentLines(q.Shown))
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
 		fmt.Fprintf(&b, "\n%s: %s", flat(name), flat(q.Facts[name]))
 	}
+	fmt.Fprintf(&b, "\nAgent: %s\nProfile: %s", flat(q.Caller.Principal()), q.Profile)
 	return b.String()
 }
+
+// whatItDoes is why a person is asked.
+func whatItDoes(q Petition) string {
+	if q.Why != "" {
+		return "Why it asks: " + flat(q.Why) + "."
+	}
+	switch q.Risk {
+	case tools.Reads:
+		return "It only reads."
+	case tools.Writes:
+		return "It changes something that can be taken back."
+	case tools.Destroys:
+		return "It removes or overwrites something for good."
+	}
+	return "It runs code, or acts in your name."
+}
+
+// argumentLines are the arguments, each on a line of its own. A text of several
+// lines, or a long one, stands below its name in lines that begin with a bar, so
+// that none can pass for a line of ours.
+func argumentLines(shown string) string {
+	d := jsontext.NewDecoder(strings.NewReader(shown))
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
+		return "Arguments: " + flat(shown)
+	}
+	lines := []string{"Arguments:"}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return "Arguments: " + flat(shown)
+		}
+		key := flat(name.String())
+		value, err := d.ReadValue()
+		if err != nil {
+			return "Arguments: " + flat(shown)
+		}
+		lines = append(lines, argument(key, value)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func argument(name string, value jsontext.Value) []string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return []string{"  " + name + ": " + flat(string(value))}
+	}
+	if len(text) <= shortArgument && !strings.Contains(text, "\n") && name != "command" {
+		return []string{"  " + name + ": " + flat(text)}
+	}
+	lines := []string{"  " + name + ":"}
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, "  | "+flat(line))
+	}
+	return lines
+}
+
+// shortArgument is what has room on a line with its name.
+const shortArgument = 100
 
 // alwaysFor is how long a rule from a dialog counts.
 const alwaysFor = 30 * 24 * time.Hour
