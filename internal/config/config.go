@@ -30,6 +30,7 @@ type Config struct {
 	Scrub       Scrub        `yaml:"scrub" doc:"What is taken out of everything that leaves."`
 	Approvals   Approvals    `yaml:"approvals" doc:"Calls that a person has to agree to."`
 	Vault       Vault        `yaml:"vault" restart:"true" doc:"Where secrets are kept. [secrets.md](secrets.md) tells how to use it."`
+	Store       Store        `yaml:"store" restart:"true" doc:"Where everything is kept that lasts. [store.md](store.md) tells how to back it up and move it."`
 	Telemetry   Telemetry    `yaml:"telemetry" doc:"The log and the traces."`
 }
 

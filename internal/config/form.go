@@ -51,6 +51,8 @@ func formNamed(name string) form {
 			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
 	case "secret":
 		return form{words: "a reference to a secret: secret:NAME, env:NAME or file:PATH", hide: true, pattern: secretPattern, settle: settleSecret}
+	case "store":
+		return storeForm()
 	case "pattern":
 		return form{words: "a regular expression (RE2)", pattern: anyText, check: checkPattern}
 	case "glob":

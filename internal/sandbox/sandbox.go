@@ -107,6 +107,20 @@ type Limits struct {
 	CPUTime   time.Duration // of each process
 }
 
+// Scratch is how much may lie in directories in memory where Memory is kept: no
+// killing gives that back, so what runs has to have the rest. Zero means any.
+func (l Limits) Scratch() int64 {
+	if l.Memory <= 0 {
+		return l.Temp
+	}
+	const agent = 64 << 20 // and a little more than that
+	most := max(min(l.Memory/4*3, l.Memory-agent), l.Memory/4)
+	if l.Temp <= 0 {
+		return most
+	}
+	return min(l.Temp, most)
+}
+
 // A Link is the way to an agent: what is written goes to its stdin, what is
 // read is its stdout. Closing it ends the agent and all that it has started,
 // and returns when they are gone.

@@ -186,8 +186,7 @@ func TestWatcher(t *testing.T) {
 		default:
 		}
 		told = append(told, fmt.Sprintf("%d:%.12s", s, data))
-	})
-	go w.run()
+	}, func(run func()) { go run() })
 	w.add(exec.Stdout, []byte("first"))
 	<-begun
 	for i := range 3 {
@@ -205,10 +204,20 @@ func TestWatcher(t *testing.T) {
 	}
 }
 
+// A command without output has its end told at once, and nothing afterwards.
+func TestWatcherOfNothing(t *testing.T) {
+	ended := false
+	w := newWatcher(func(exec.Stream, []byte) { t.Error("told") }, func(func()) { t.Error("a goroutine was begun") })
+	w.finish(func() { ended = true })
+	w.add(exec.Stdout, []byte("after the end"))
+	if !ended {
+		t.Error("nobody heard of the end")
+	}
+}
+
 // BenchmarkWatcher is a flood with somebody who listens.
 func BenchmarkWatcher(b *testing.B) {
-	w, data, end := newWatcher(func(exec.Stream, []byte) {}), make([]byte, 32<<10), make(chan struct{})
-	go w.run()
+	w, data, end := newWatcher(func(exec.Stream, []byte) {}, func(run func()) { go run() }), make([]byte, 32<<10), make(chan struct{})
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {

@@ -138,7 +138,7 @@ func (c *Commands) newProcess(at *place, n *cell, cmd exec.Command) *process {
 		},
 	}
 	if cmd.Watch != nil {
-		p.watcher = newWatcher(cmd.Watch)
+		p.watcher = newWatcher(cmd.Watch, c.working.Go)
 	}
 	return p
 }

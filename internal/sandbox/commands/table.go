@@ -18,9 +18,6 @@ func (c *Commands) admit(p *process) error {
 		return errClosed()
 	}
 	c.running[p] = true
-	if p.watcher != nil {
-		c.working.Go(p.watcher.run)
-	}
 	return nil
 }
 

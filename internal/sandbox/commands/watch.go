@@ -14,15 +14,18 @@ const (
 )
 
 // A watcher hands output to somebody who may be slow, from a goroutine of its
-// own. What is too much for it is left out: the log has it.
+// own that begins with the first output: many commands have none. What is too
+// much for it is left out: the log has it.
 type watcher struct {
 	tell func(exec.Stream, []byte)
+	do   func(func()) // in a goroutine that somebody counts
 
 	mu      sync.Mutex
 	waiting pieces
 	spare   pieces        // what was told before: floods make no garbage
 	awake   chan struct{} // holds word that there is something to do
-	after   func()        // what comes when all is told; nil: it goes on
+	runs    bool
+	after   func() // what comes when all is told; nil: it goes on
 	late    *time.Timer
 	over    atomic.Bool
 }
@@ -48,8 +51,8 @@ func (p *pieces) add(s exec.Stream, data []byte) {
 	p.ends = append(p.ends, piece{s, len(p.data)})
 }
 
-func newWatcher(tell func(exec.Stream, []byte)) *watcher {
-	return &watcher{tell: tell, awake: make(chan struct{}, 1)}
+func newWatcher(tell func(exec.Stream, []byte), do func(func())) *watcher {
+	return &watcher{tell: tell, do: do, awake: make(chan struct{}, 1)}
 }
 
 // add has data told.
@@ -60,6 +63,10 @@ func (w *watcher) add(s exec.Stream, data []byte) {
 		return
 	}
 	w.waiting.add(s, data)
+	if !w.runs {
+		w.runs = true
+		w.do(w.run)
+	}
 	w.rouse()
 }
 
@@ -68,6 +75,11 @@ func (w *watcher) add(s exec.Stream, data []byte) {
 func (w *watcher) finish(after func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.runs {
+		w.after = after // what comes later is too late
+		after()
+		return
+	}
 	w.after = sync.OnceFunc(func() {
 		w.over.Store(true)
 		after()

@@ -98,11 +98,11 @@ func (l *Launcher) hostConfig(e *engine, p plan) *container.HostConfig {
 // give that back.
 func scratch(p plan) string {
 	size := p.Limits.Temp
+	if p.facts.memory {
+		size = p.Limits.Scratch()
+	}
 	if size <= 0 {
 		size = leastBytes
-	}
-	if p.Limits.Memory > 0 && p.facts.memory {
-		size = min(size, p.Limits.Memory/4*3)
 	}
 	return "rw,exec,nosuid,nodev,mode=1777,size=" + strconv.FormatInt(size, 10)
 }

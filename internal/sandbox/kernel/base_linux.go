@@ -113,7 +113,8 @@ func (t *tree) write(files map[string]string) error {
 // mask hides what the kernel has to say about others through /proc.
 func (t *tree) mask() error {
 	for _, name := range []string{
-		"acpi", "bus", "kcore", "key-users", "keys", "scsi", "sched_debug", "timer_list",
+		"acpi", "asound", "bus", "interrupts", "kallsyms", "kcore", "key-users", "keys", "latency_stats", "scsi",
+		"sched_debug", "timer_list", "timer_stats",
 	} {
 		if err := t.hide("/proc/" + name); err != nil {
 			return fmt.Errorf("/proc/%s: %w", name, err)

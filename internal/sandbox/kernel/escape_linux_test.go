@@ -105,7 +105,7 @@ func TestFilesOutside(t *testing.T) {
 			"/proc/self/root" + outside + "/canary", "/proc/1/root" + outside + "/canary",
 			"/proc/self/cwd/../.." + outside + "/canary", ws + "/../" + filepath.Base(outside) + "/canary",
 			"/dev/fd/../../.." + outside + "/canary", "/etc/shadow", "/root/.bashrc", "/etc/hostname.real",
-			"/proc/kcore", "/proc/keys", "/sys/kernel/notes",
+			"/proc/kcore", "/proc/keys", "/proc/kallsyms", "/sys/kernel/notes",
 		} {
 			if code, out := c.attack("read", path); code == 0 {
 				t.Errorf("read %s: %s", path, out)

@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,9 +71,8 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 	}
 	if !s.try {
 		s.group = newCgroup(s.walls.ID, s.walls.Limits)
-		if most := s.walls.Limits.Memory / 4 * 3; s.group != nil && most > 0 {
-			// These files are memory, and no killing gives that back.
-			s.plan.Temp = min(cmp.Or(s.plan.Temp, most), most)
+		if s.group != nil {
+			s.plan.Temp = s.walls.Limits.Scratch()
 		}
 		if missing := s.missing(); len(missing) > 0 {
 			return nil, fmt.Errorf("the kernel sandbox cannot keep %v here: %s", missing, s.found.public().Text)

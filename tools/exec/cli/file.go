@@ -115,13 +115,20 @@ func (r *Router) hash(f *os.File, identity string, changed time.Time) (string, e
 	return sum, nil
 }
 
+// misplaced is why no program is taken from a directory. Which one that is, is
+// for the operator only.
+type misplaced struct {
+	error
+	dir string
+}
+
 // resolve follows a path from the root on, and checks every directory that it
 // leads through.
 func resolve(name string) (string, error) {
 	root := filepath.VolumeName(name) + string(filepath.Separator)
 	at, rest, links := root, strings.TrimPrefix(name, root), 0
 	if err := checkDir(at); err != nil {
-		return "", err
+		return "", misplaced{err, at}
 	}
 	for rest != "" {
 		part, after, more := strings.Cut(rest, string(filepath.Separator))
@@ -146,7 +153,7 @@ func resolve(name string) (string, error) {
 			continue
 		case info.IsDir():
 			if err := checkDir(next); err != nil {
-				return "", err
+				return "", misplaced{err, next}
 			}
 		case more && rest != "":
 			return "", errors.New("there is no such file")

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -168,5 +169,49 @@ func TestAnotherFileHasAnotherIdentity(t *testing.T) {
 	put(t, name, "two", 0o755)
 	if _, err := r.locate(t.Context(), p); err == nil {
 		t.Error("a file that was rewritten passes for what it was")
+	}
+}
+
+// The operator is told which directory is to be mended; the model is not.
+func TestInspectNamesTheDirectory(t *testing.T) {
+	open := filepath.Join(home(t), "open")
+	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o777)); err != nil {
+		t.Fatal(err)
+	}
+	p := Program{Name: "x", Path: put(t, filepath.Join(open, "x"), "#!/bin/sh\n", 0o755), Allow: []string{"y"}}
+	if err := Inspect(t.Context(), p); err == nil || !strings.HasSuffix(err.Error(), "can be changed by others: "+open) {
+		t.Errorf("the operator reads: %v", err)
+	}
+}
+
+// A file is not the same any more when it was written to, also when its times
+// were set back, or when another is in its place.
+func TestSame(t *testing.T) {
+	dir := home(t)
+	name := put(t, filepath.Join(dir, "x"), "#!/bin/sh\necho 1\n", 0o755)
+	r := New(Options{})
+	at, err := r.locate(t.Context(), program{Program: Program{Name: "x", Path: name}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Same(at.path, at.identity); err != nil {
+		t.Errorf("nothing happened: %v", err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, name, "#!/bin/sh\necho 2\n", 0o755)
+	if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+		t.Fatal(err)
+	}
+	if err := Same(at.path, at.identity); err == nil {
+		t.Error("it was written to")
+	}
+	if err := os.Remove(name); err != nil {
+		t.Fatal(err)
+	}
+	if err := Same(at.path, at.identity); err == nil || !strings.Contains(err.Error(), "changed just now") || strings.Contains(err.Error(), dir) {
+		t.Errorf("it is gone: %v", err)
 	}
 }

@@ -1,10 +1,18 @@
 package cli
 
-import "context"
+import (
+	"context"
+	"errors"
+	"fmt"
+)
 
 // Inspect says what keeps a program from being started, without starting it.
 func Inspect(ctx context.Context, p Program) error {
 	r := New(Options{Programs: []Program{p}})
 	_, err := r.locate(ctx, r.programs[0])
+	var at misplaced
+	if errors.As(err, &at) {
+		return fmt.Errorf("%s does not run: %w: %s", p.Name, at, at.dir)
+	}
 	return err
 }

@@ -13,11 +13,11 @@ const fade = 0.8
 // Bounds of a walk.
 const (
 	MostDepth = 5
-	MostNodes = 1000 // reached
-	MostLinks = 100  // of one entity, each way, own and shared: the surest
+	MostNodes = 500  // reached
+	MostLinks = 50   // of one entity, each way, own and shared: the surest
 	LinksOf   = 16   // entities, whose relations are read together
 	lookUp    = 200  // entities that are looked up together
-	mostRead  = 20_000
+	mostRead  = 5000 // relations
 )
 
 // A Ground is what can be walked on.

@@ -56,7 +56,7 @@ func signs() []sign {
 		compile("reads keys", `\.ssh/(id_|authorized_keys)|\.aws/credentials|\.gnupg/|\.kube/config|\.docker/config\.json|\.netrc\b|\.npmrc\b|login\.keychain`, ".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc", ".npmrc", "keychain"),
 		compile("sends out what is in the environment", `\b(curl|wget|nc|http\.post|requests\.post|fetch)\b.*(\$\{?\w*(key|secret|token|pass)\w*|\$\{?home\b|\$\(\s*(env|printenv|whoami)|os\.environ|process\.env)`, "curl", "wget", "nc ", "post", "fetch"),
 		compile("names secrets of the server", `\b(aws_secret_access_key|github_token|openai_api_key|anthropic_api_key)\b`, "aws_secret", "github_token", "openai_api", "anthropic_api"),
-		compile("becomes an administrator", `(^|[\s;&|(` + "`" + `"'])(sudo|doas)\s+\S|\bchown\s+(-\w+\s+)*root\b|\bsetcap\b`, "sudo", "doas", "chown", "setcap"),
+		compile("becomes an administrator", `(^|[\s;&|(`+"`"+`"'])(sudo|doas)\s+\S|\bchown\s+(-\w+\s+)*root\b|\bsetcap\b`, "sudo", "doas", "chown", "setcap"),
 		compile("lets everybody write", `\bchmod\s+(-\w+\s+)*([0-7]?[0-7]{2}[2367]|[auo]*o[auo]*\+\w*w|a\+\w*w)\b`, "chmod"),
 		compile("leads far out of its directory", `\.\.[/\\]\.\.[/\\]\.\.[/\\]`, "../../../", `..\..\..\`),
 		compile("drops tables", `\b(drop|truncate)\s+(table|database|schema)\b`, "drop", "truncate"),

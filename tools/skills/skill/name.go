@@ -64,7 +64,7 @@ func junk(step string) bool {
 // Junk reports whether a path leads to something that is left out of a skill.
 func Junk(name string) bool {
 	for step := range strings.SplitSeq(name, "/") {
-		if junk(step) {
+		if step != "." && junk(step) {
 			return true
 		}
 	}

@@ -3,7 +3,6 @@ package skill
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"net/http"
 	"strings"
 	"unicode/utf8"
@@ -57,7 +56,9 @@ func Pack(files []Content, g *Guard) (d Draft, err error) {
 	return d, nil
 }
 
-func refuse(format string, args ...any) *tools.Error { return tools.Errorf(tools.Invalid, format, args...) }
+func refuse(format string, args ...any) *tools.Error {
+	return tools.Errorf(tools.Invalid, format, args...)
+}
 
 func checkFiles(files []Content) error {
 	if len(files) > MostFiles {
@@ -92,7 +93,8 @@ func checkMain(text string) (m Meta, slug string, err error) {
 	}
 	m, body, err := Parse(text)
 	if err != nil {
-		return m, "", refuse("%s cannot be read: %s", Main, err).Try("mend its front matter")
+		e := tools.AsError(err)
+		return m, "", refuse("%s cannot be read: %s", Main, e.What).Try("%s", e.Next)
 	}
 	if slug = Slug(m.Name); slug == "" {
 		return m, "", refuse("the name %q of the skill gives no name such as pdf-forms", m.Name).
@@ -121,10 +123,5 @@ func knownBinary(data []byte) bool {
 	return false
 }
 
-// ErrFull is what is refused when an owner has too many skills.
+// ErrFull is what says that an owner may have no more.
 var ErrFull = errors.New("too many skills")
-
-// Full says that an owner may have no more.
-func Full(what string) error {
-	return fmt.Errorf("%w: %s", ErrFull, what)
-}

@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"errors"
 	"strings"
 	"unicode/utf8"
 
@@ -19,23 +18,20 @@ const (
 	mostHeadings    = 60
 )
 
-// ErrNoMeta is what a SKILL.md without front matter is refused with.
-var ErrNoMeta = errors.New("it does not begin with front matter: a line ---, name: and description:, and another line ---")
-
 // Parse reads SKILL.md. What is longer than it should be is cut; body are the
-// instructions. The error says which line is wrong, and body is right also with
-// one.
+// instructions. The error is written for the model and says which line is
+// wrong; body is right also with one.
 func Parse(text string) (m Meta, body string, err error) {
 	if !utf8.ValidString(text) {
-		return Meta{}, "", errors.New("it is not valid UTF-8")
+		return Meta{}, "", refuse("it is not valid UTF-8").Try("save it as UTF-8")
 	}
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	front, body, _, err := markdown.FrontMatter(text)
 	if err != nil {
-		return Meta{}, body, err
+		return Meta{}, body, refuse("%w", err).Try("mend its front matter")
 	}
 	if len(front) == 0 {
-		return Meta{}, body, ErrNoMeta
+		return Meta{}, body, refuse("it has no front matter").Try("begin it with a line ---, name: and description:, and another line ---")
 	}
 	more := fields(front, "metadata")
 	m = Meta{

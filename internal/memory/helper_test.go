@@ -1,0 +1,88 @@
+package memory_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/tools"
+	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+)
+
+// open opens a memory on the store of a DSN.
+func open(t testing.TB, dsn, dir string) (*memory.Memory, memory.Rows) {
+	t.Helper()
+	s := storetest.Open(t, dsn)
+	finder := recalltest.Open(t, dir, s.Feed(), memory.NewShelf(s))
+	return memory.New(memory.Options{Rows: s, Finder: finder}), s
+}
+
+// each runs a test on an empty memory in a store of each engine.
+func each(t *testing.T, f func(t *testing.T, m *memory.Memory, rows memory.Rows)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		dir := t.TempDir()
+		m, rows := open(t, dir, filepath.Join(dir, "search"))
+		f(t, m, rows)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		m, rows := open(t, storetest.Postgres(t).DSN("postgres"), t.TempDir())
+		f(t, m, rows)
+	})
+}
+
+// as is the context of a call.
+func as(t testing.TB, agent, user string) context.Context {
+	t.Helper()
+	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s1"}})
+}
+
+func store(t testing.TB, ctx context.Context, m *memory.Memory, key, text string) tool.Stored {
+	t.Helper()
+	s, err := m.Store(ctx, tool.Write{Key: key, Text: text})
+	if err != nil {
+		t.Fatalf("%s: %v", key, err)
+	}
+	return s
+}
+
+// search searches until the answer has everything.
+func search(t testing.TB, ctx context.Context, m *memory.Memory, q tool.Query) tool.Found {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 6
+	}
+	for {
+		found, err := m.Search(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found.Behind {
+			return found
+		}
+	}
+}
+
+func paths(f tool.Found) (list []string) {
+	for _, h := range f.Hits {
+		list = append(list, h.Path)
+	}
+	return list
+}
+
+func kind(err error) tools.Kind {
+	if err == nil {
+		return ""
+	}
+	return tools.AsError(err).Kind
+}
+
+const day = 24 * time.Hour
+
+func isAbsent(err error) bool { return errors.Is(err, fs.ErrNotExist) }

@@ -1,0 +1,248 @@
+package recall
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/index"
+)
+
+const (
+	// form changes whenever shelves would make other documents of the same rows.
+	form = "1 "
+
+	mostChanges = 500 // that are read at once
+	keysAtOnce  = 500 // of a shelf
+
+	retry     = 2 * time.Second
+	gather    = 50 * time.Millisecond // that changes wait for others, unless somebody asks
+	settle    = 20 * time.Millisecond // between looks while a transaction is open
+	writeDown = 10 * time.Minute      // how old the place on disk may be
+)
+
+// A follower keeps the index in step with the feed. It is for one goroutine.
+type follower struct {
+	*Recall
+	shelves map[string]Shelf
+	topics  []string
+	changed chan struct{}
+
+	x     *index.Index
+	place string    // how far the feed is followed
+	kept  string    // what of that is on disk
+	next  time.Time // when the place is written down, if nothing else is before
+}
+
+// follow follows the feed until Close.
+func (r *Recall) follow() {
+	f := &follower{Recall: r, shelves: map[string]Shelf{}, changed: make(chan struct{}, 1)}
+	for _, s := range r.o.Shelves {
+		f.shelves[s.Topic()] = s
+		f.topics = append(f.topics, s.Topic())
+		first := r.o.Feed.Wait(s.Topic())
+		r.done.Go(func() { f.hear(s.Topic(), first) })
+	}
+	for r.ctx.Err() == nil {
+		asked := r.take()
+		before := f.place
+		more, err := f.round()
+		switch {
+		case err != nil:
+			answer(asked, err)
+			if r.ctx.Err() == nil { // or else it is no wonder
+				r.o.Log.Warn("the search index does not follow the store at present", "err", err)
+				f.pause(retry, nil)
+			}
+		case more:
+			r.putBack(asked)
+			if f.place == before {
+				f.sleep(settle)
+			}
+		default:
+			answer(asked, nil)
+			f.writePlace(false)
+			if f.pause(writeDown, f.changed) {
+				f.pause(gather, nil)
+			}
+		}
+	}
+	f.writePlace(true)
+	answer(r.take(), ErrClosed)
+}
+
+// hear tells of changes of a topic. It waits for the next one before it tells
+// of one: whoever is told then reads what both have changed.
+func (f *follower) hear(topic string, wait <-chan struct{}) {
+	for {
+		select {
+		case <-wait:
+		case <-f.ctx.Done():
+			return
+		}
+		wait = f.o.Feed.Wait(topic)
+		select {
+		case f.changed <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// pause waits for a change, a question, or so long, and says whether it was a
+// change.
+func (f *follower) pause(most time.Duration, changed <-chan struct{}) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.ask:
+	case <-f.ctx.Done():
+	case <-changed:
+		return true
+	}
+	return false
+}
+
+func (f *follower) sleep(d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-f.ctx.Done():
+	}
+}
+
+func answer(asked []chan error, err error) {
+	for _, c := range asked {
+		c <- err // it has room
+	}
+}
+
+func (r *Recall) take() []chan error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	asked := r.asking
+	r.asking = nil
+	return asked
+}
+
+func (r *Recall) putBack(asked []chan error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asking = append(asked, r.asking...)
+}
+
+// round opens the index, if it is not, and takes the next changes into it. More
+// are committed already where more is true.
+func (f *follower) round() (more bool, err error) {
+	defer func() {
+		if p := recover(); p != nil { // a damaged index can do anything
+			f.place = ""
+			err = fmt.Errorf("the index: %v", p)
+		}
+	}()
+	if err := f.openIndex(); err != nil {
+		return false, err
+	}
+	var keys []key
+	known := map[key]bool{}
+	place, lost, more, err := f.o.Feed.Follow(f.ctx, f.place, mostChanges, f.topics, func(topic, name string) {
+		if k := (key{topic, name}); !known[k] && f.shelves[topic] != nil {
+			known[k] = true
+			keys = append(keys, k)
+		}
+	})
+	switch {
+	case err != nil:
+		return false, err
+	case lost:
+		return true, f.rebuild(place)
+	case len(keys) > 0:
+		if err := f.update(keys, place); err != nil {
+			return false, err
+		}
+	}
+	f.place = place
+	return more, nil
+}
+
+// openIndex takes an index and where it was.
+func (f *follower) openIndex() error {
+	if f.x != nil {
+		return nil
+	}
+	x, err := index.Open(f.o.Dir)
+	if err != nil {
+		return fmt.Errorf("opening the search index: %w", err)
+	}
+	cursor, err := x.Cursor()
+	if err != nil {
+		cursor = "" // then it is filled anew
+	}
+	place, ok := strings.CutPrefix(cursor, form)
+	if !ok {
+		place = ""
+	}
+	f.x, f.place, f.kept = x, place, place
+	f.next = time.Now().Add(writeDown)
+	f.mu.Lock()
+	f.index = x
+	f.mu.Unlock()
+	close(f.opened)
+	return nil
+}
+
+// rebuild empties the index and takes everything into it.
+func (f *follower) rebuild(place string) error {
+	start := time.Now()
+	if err := f.x.Reset(); err != nil {
+		return err
+	}
+	f.place, f.kept = "", ""
+	b := f.batch(true)
+	for _, topic := range f.topics {
+		after := ""
+		for {
+			names, err := f.shelves[topic].Keys(f.ctx, after, keysAtOnce)
+			if err != nil {
+				return fmt.Errorf("the keys of %s: %w", topic, err)
+			}
+			for _, name := range names {
+				if err := b.add(key{topic, name}); err != nil {
+					return err
+				}
+				after = name
+			}
+			if len(names) < keysAtOnce {
+				break
+			}
+		}
+	}
+	if err := b.end(place); err != nil {
+		return err
+	}
+	f.o.Log.Info("the search index was filled anew", "documents", b.total, "took", time.Since(start).Round(time.Millisecond))
+	return nil
+}
+
+// update replaces what is indexed of some keys.
+func (f *follower) update(keys []key, place string) error {
+	b := f.batch(false)
+	for _, k := range keys {
+		if err := b.add(k); err != nil {
+			return err
+		}
+	}
+	return b.end(place)
+}
+
+// writePlace notes how far the feed was followed when nothing was to be indexed
+// for a long time, since the feed forgets.
+func (f *follower) writePlace(now bool) {
+	if f.x == nil || f.place == "" || f.place == f.kept || !now && time.Now().Before(f.next) {
+		return
+	}
+	if err := f.writeCursor(f.place); err != nil {
+		f.o.Log.Debug("the place in the feed is not written down", "err", err)
+	}
+}

@@ -1,0 +1,318 @@
+package recall
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/index"
+)
+
+// A world is a feed and a shelf of things, all in memory, with a log of what
+// was read.
+type world struct {
+	mu      sync.Mutex
+	id      string
+	things  map[string][]string // pieces by key
+	changes []string            // keys
+	pruned  int                 // changes that are forgotten
+	open    int                 // changes at the end that are not settled
+	failing error
+	loads   int
+	wait    chan struct{}
+}
+
+func newWorld() *world {
+	return &world{id: "w", things: map[string][]string{}, wait: make(chan struct{})}
+}
+
+func (w *world) set(key string, pieces ...string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.things[key] = pieces; pieces == nil {
+		delete(w.things, key)
+	}
+	w.changes = append(w.changes, key)
+	close(w.wait)
+	w.wait = make(chan struct{})
+}
+
+func (w *world) Topic() string { return "t" }
+
+func (w *world) Load(_ context.Context, key string) (docs []index.Document, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.loads++
+	for i, text := range w.things[key] {
+		docs = append(docs, index.Document{ID: key + "/" + strconv.Itoa(i), Scope: "s", Body: text})
+	}
+	return docs, w.failing
+}
+
+func (w *world) Keys(_ context.Context, after string, limit int) (keys []string, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for key := range w.things {
+		if key > after {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys[:min(limit, len(keys))], w.failing
+}
+
+func (w *world) Follow(_ context.Context, from string, limit int, _ []string, each func(topic, key string)) (place string, lost, more bool, err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	end := len(w.changes) - w.open
+	var id string
+	var at int
+	if n, _ := fmt.Sscanf(from, "%1s%d", &id, &at); n < 2 || id != w.id || at < w.pruned || at > end {
+		return w.id + strconv.Itoa(end), true, w.open > 0, w.failing
+	}
+	to := min(end, at+limit)
+	for _, key := range w.changes[at:to] {
+		each("t", key)
+	}
+	return w.id + strconv.Itoa(to), false, to < len(w.changes), w.failing
+}
+
+func (w *world) Wait(string) <-chan struct{} {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.wait
+}
+
+func (w *world) loaded() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := w.loads
+	w.loads = 0
+	return n
+}
+
+func (w *world) search(t *testing.T, dir string) *Recall {
+	t.Helper()
+	r := Open(Options{Dir: dir, Feed: w, Shelves: []Shelf{w}})
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return r
+}
+
+// find searches until the answer is fresh.
+func find(t *testing.T, r *Recall, text string) (ids []string) {
+	t.Helper()
+	for {
+		found, fresh, err := r.Search(t.Context(), index.Query{Text: text, Scopes: []string{"s"}, Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !fresh {
+			continue
+		}
+		for _, h := range found.Hits {
+			ids = append(ids, h.ID)
+		}
+		slices.Sort(ids)
+		return ids
+	}
+}
+
+func expect(t *testing.T, r *Recall, text string, want ...string) {
+	t.Helper()
+	if got := find(t, r, text); !slices.Equal(got, want) {
+		t.Errorf("%s is found in %v, not in %v", text, got, want)
+	}
+}
+
+func TestChangesAreFound(t *testing.T) {
+	w, dir := newWorld(), t.TempDir()
+	w.set("a", "apple", "pear")
+	r := w.search(t, dir)
+	if files, _ := filepath.Glob(dir + "/*"); len(files) != 0 {
+		t.Errorf("there is %v before anybody searched", files)
+	}
+	if found, err := r.Glance(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil || len(found.Hits) != 0 {
+		t.Errorf("a glance found %v, %v", found, err)
+	}
+	expect(t, r, "apple", "a/0")
+	expect(t, r, "pear", "a/1")
+	w.set("a", "apple pie")
+	w.set("ab", "pear")
+	expect(t, r, "pear", "ab/0")
+	expect(t, r, "apple", "a/0")
+	w.set("a")
+	expect(t, r, "apple")
+	expect(t, r, "pear", "ab/0")
+	for i := range 3 * mostChanges {
+		w.set(fmt.Sprintf("k%04d", i), "plum "+strconv.Itoa(i))
+	}
+	if got := find(t, r, "plum"); len(got) != 1000 { // the most that are returned
+		t.Errorf("%d plums", len(got))
+	}
+	expect(t, r, "1499", "k1499/0")
+}
+
+func TestAnIndexIsUsedAgain(t *testing.T) {
+	w, dir := newWorld(), t.TempDir()
+	for i := range 20 {
+		w.set(fmt.Sprint("k", i), "plum")
+	}
+	first := w.search(t, dir)
+	find(t, first, "plum")
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := first.Search(t.Context(), index.Query{}); !errors.Is(err, ErrClosed) {
+		t.Errorf("a closed search answers %v", err)
+	}
+	w.loaded()
+	w.set("k3", "cherry")
+	second := w.search(t, dir)
+	expect(t, second, "cherry", "k3/0")
+	if n := w.loaded(); n != 1 {
+		t.Errorf("%d things were read for one change", n)
+	}
+	third := w.search(t, dir) // the slot is taken
+	expect(t, third, "cherry", "k3/0")
+	if n := w.loaded(); n != 20 {
+		t.Errorf("%d things were read for another index", n)
+	}
+}
+
+func TestAnIndexIsFilledAnew(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"the feed has forgotten": func(w *world) { w.changes = append(w.changes, "x", "y"); w.pruned = len(w.changes) - 1 },
+		"the store is another":   func(w *world) { w.id = "v" },
+		"the store was restored": func(w *world) { w.changes = w.changes[:1] },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, dir := newWorld(), t.TempDir()
+			w.set("a", "apple")
+			w.set("b", "pear")
+			first := w.search(t, dir)
+			find(t, first, "pear")
+			if err := first.Close(); err != nil {
+				t.Fatal(err)
+			}
+			w.mu.Lock()
+			change(w)
+			delete(w.things, "a")
+			w.things["c"] = []string{"cherry"}
+			w.mu.Unlock()
+			second := w.search(t, dir)
+			expect(t, second, "cherry", "c/0")
+			expect(t, second, "apple")
+			expect(t, second, "pear", "b/0")
+		})
+	}
+}
+
+func TestWhatIsNotSettledIsNotFresh(t *testing.T) {
+	w := newWorld()
+	w.set("a", "apple")
+	r := w.search(t, t.TempDir())
+	find(t, r, "apple")
+	w.mu.Lock()
+	w.open = 1
+	w.mu.Unlock()
+	w.set("b", "apple")
+	if _, fresh, err := r.Search(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); fresh || err != nil {
+		t.Errorf("fresh: %v, %v", fresh, err)
+	}
+	w.mu.Lock()
+	w.open = 0
+	w.mu.Unlock()
+	expect(t, r, "apple", "a/0", "b/0")
+}
+
+func TestAStoreThatFailsForAWhile(t *testing.T) {
+	w := newWorld()
+	w.set("a", "apple")
+	r := w.search(t, t.TempDir())
+	find(t, r, "apple")
+	w.mu.Lock()
+	w.failing = errors.New("down")
+	w.mu.Unlock()
+	w.set("b", "apple")
+	found, fresh, err := r.Search(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}})
+	if fresh || err != nil || len(found.Hits) != 1 {
+		t.Errorf("%v, fresh: %v, %v", found, fresh, err)
+	}
+	w.mu.Lock()
+	w.failing = nil
+	w.mu.Unlock()
+	expect(t, r, "apple", "a/0", "b/0")
+}
+
+func TestASearchEndsWithItsContext(t *testing.T) {
+	w := newWorld()
+	r := w.search(t, t.TempDir())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	why := errors.New("enough")
+	cancel(why)
+	if _, _, err := r.Search(ctx, index.Query{Text: "x"}); !errors.Is(err, why) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestManySearchWhileManyChange(t *testing.T) {
+	w := newWorld()
+	r := w.search(t, t.TempDir())
+	var all sync.WaitGroup
+	for g := range 4 {
+		all.Go(func() {
+			for i := range 25 {
+				key := fmt.Sprintf("g%dn%d", g, i)
+				w.set(key, "plum "+key)
+				if got := find(t, r, key); !slices.Contains(got, key+"/0") {
+					t.Errorf("%s is not found right after it was set: %v", key, got)
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+func TestCloseWhileOthersSearch(t *testing.T) {
+	w := newWorld()
+	for i := range 200 {
+		w.set(fmt.Sprint(i), "plum")
+	}
+	r := w.search(t, t.TempDir())
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for {
+				_, _, err := r.Search(t.Context(), index.Query{Text: "plum", Scopes: []string{"s"}})
+				if errors.Is(err, ErrClosed) {
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	find(t, r, "plum")
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("a search hangs")
+	}
+}

@@ -1,0 +1,84 @@
+package skills
+
+import (
+	"context"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
+)
+
+// Served are the files of published skills, as a part of the caller's
+// workspace: skills/NAME@VERSION/FILE. No skill of the workspace can have such
+// a name. They are read and not listed, so that searches of the workspace do
+// not go through all skills that there are.
+type Served struct{ library *Library }
+
+// Served gives access to the files of published skills.
+func (l *Library) Served() Served { return Served{l} }
+
+func servedDir(slug string, number int64) string {
+	return "skills/" + slug + "@" + strconv.FormatInt(number, 10)
+}
+
+// parseServed takes the name of a served file apart.
+func parseServed(name string) (slug string, number int64, file string, ok bool) {
+	rest, ok := strings.CutPrefix(name, "skills/")
+	dir, file, hasFile := strings.Cut(rest, "/")
+	slug, text, at := strings.Cut(dir, "@")
+	number, err := strconv.ParseInt(text, 10, 64)
+	ok = ok && at && err == nil && number > 0 && number < mostVersion && skill.ValidSlug(slug) && servedDir(slug, number) == "skills/"+dir
+	return slug, number, file, ok && (!hasFile || file != "" && path.Clean(file) == file)
+}
+
+// Serves reports whether a name of the workspace is one of a published skill.
+func (Served) Serves(_ context.Context, name string) bool {
+	_, _, _, ok := parseServed(name)
+	return ok
+}
+
+// Read returns a file. Without one the error wraps [fs.ErrNotExist].
+func (s Served) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
+	none := &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	slug, number, file, ok := parseServed(name)
+	if !ok || file == "" {
+		return nil, time.Time{}, none
+	}
+	o, err := owner(ctx)
+	if err != nil {
+		return nil, time.Time{}, err
+	}
+	row, err := s.library.o.Rows.Find(ctx, o, slug, number)
+	if s.library.missing(err) {
+		return nil, time.Time{}, none
+	}
+	if err != nil {
+		return nil, time.Time{}, gone(err)
+	}
+	for _, f := range row.Files {
+		if f.Path == file {
+			data, err := s.library.o.Rows.Blob(ctx, row.Owner, f.Digest)
+			if err != nil {
+				return nil, time.Time{}, gone(err)
+			}
+			return data, time.UnixMilli(row.Created), nil
+		}
+	}
+	return nil, time.Time{}, none
+}
+
+// Write refuses: versions never change.
+func (Served) Write(_ context.Context, name string, _ []byte) error { return unchanging(name) }
+
+// Remove refuses likewise.
+func (Served) Remove(_ context.Context, name string) error { return unchanging(name) }
+
+func unchanging(name string) error {
+	slug, _, _, _ := parseServed(name)
+	return tools.Errorf(tools.Refused, "a published version of %s never changes", slug).
+		Try("get a copy with copy_skill, change that, and publish it with publish_skill")
+}

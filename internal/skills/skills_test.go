@@ -1,0 +1,403 @@
+package skills_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
+)
+
+func (b bench) names(t *testing.T, ctx context.Context, query string) (list []string) {
+	t.Helper()
+	found, err := b.Search(ctx, query, 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, h := range found.Hits {
+		list = append(list, h.Name+" of "+h.Source)
+	}
+	return list
+}
+
+func TestPlacesComeInOrder(t *testing.T) {
+	each(t, func(t *testing.T, b bench) {
+		for i, dir := range []string{b.ws + "/skills", b.ws + "/.agents/skills", b.dirs[0], b.dirs[1], b.ws + "/drafts"} {
+			for _, name := range []string{"s0", "s1", "s2", "s3", "s4"}[i:] {
+				put(t, filepath.Join(dir, name, skill.Main), text(name, "about apples", fmt.Sprint("place ", i)))
+			}
+		}
+		for i := range 5 {
+			put(t, b.ws+"/again/"+skill.Main, text(fmt.Sprint("s", i), "about pears", "place 4"))
+			if _, err := b.Publish(b.ctx, "again", false); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want := []string{"s0 of workspace", "s1 of workspace", "s2 of workspace", "s3 of workspace", "s4 of workspace"}
+		got := b.names(t, b.ctx, "*")
+		if !slices.Equal(got, want) {
+			t.Errorf("%q", got)
+		}
+		for i, dir := range []string{b.ws + "/skills", b.ws + "/.agents/skills", b.dirs[0], b.dirs[1]} {
+			s, err := b.Use(b.ctx, "s4", 0)
+			if err != nil || strings.TrimSpace(s.Instructions) != fmt.Sprint("place ", i) || len(s.Hides) != 4-i || !s.OnDisk {
+				t.Errorf("place %d: %+v, %v", i, s, err)
+			}
+			if err := os.RemoveAll(filepath.Join(dir, "s4")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s, err := b.Use(b.ctx, "s4", 0)
+		if err != nil || s.Source != "published" || s.Dir != "skills/s4@1" || s.OnDisk || s.By != "tester/u" {
+			t.Errorf("%+v, %v", s, err)
+		}
+		if s, err = b.Use(b.ctx, "s0", 1); err != nil || s.Source != "published" || strings.TrimSpace(s.Instructions) != "place 4" {
+			t.Errorf("a version goes past what comes first: %+v, %v", s, err)
+		}
+		if _, err = b.Use(b.ctx, "s0", 2); kind(err) != tools.NotFound {
+			t.Errorf("version 2: %v", err)
+		}
+	})
+}
+
+func TestChangesAreNoticed(t *testing.T) {
+	b := sqlite(t)
+	for _, dir := range []string{b.ws + "/skills", b.dirs[0]} {
+		file := filepath.Join(dir, "fruit", skill.Main)
+		if got := b.names(t, b.ctx, "apples"); got != nil {
+			t.Errorf("there is %q before", got)
+		}
+		put(t, file, text("fruit", "about apples", "x"))
+		if got := b.names(t, b.ctx, "apples"); len(got) != 1 {
+			t.Errorf("what is new is not found: %q", got)
+		}
+		put(t, file, text("fruit", "about oranges", "x"))
+		if got := b.names(t, b.ctx, "oranges"); len(got) != 1 {
+			t.Errorf("what was changed is not found: %q", got)
+		}
+		put(t, file, "---\nname: [\n---\n")
+		found, err := b.Search(b.ctx, "*", 5)
+		if err != nil || len(found.Hits) != 1 || !strings.Contains(found.Hits[0].Problem, "line 2") {
+			t.Errorf("%+v, %v", found, err)
+		}
+		if got := b.names(t, b.ctx, "oranges"); got != nil {
+			t.Errorf("what cannot be read is found: %q", got)
+		}
+		if _, err := b.Use(b.ctx, "fruit", 0); kind(err) != tools.Invalid || !strings.Contains(err.Error(), "line 2") {
+			t.Errorf("%v", err)
+		}
+		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := b.Search(b.ctx, "pears", 5)
+	if err != nil || found.Total != 0 {
+		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+func TestUseAndFiles(t *testing.T) {
+	each(t, func(t *testing.T, b bench) {
+		put(t, b.ws+"/draft/"+skill.Main, text("forms", "fills forms", "run {baseDir}/scripts/fill.py"))
+		put(t, b.ws+"/draft/scripts/fill.py", "print(1)")
+		put(t, b.ws+"/draft/references/deep/x.md", "more")
+		put(t, b.ws+"/draft/.env", "SECRET=1")
+		put(t, b.ws+"/draft/x.deny", "denied")
+		put(t, b.ws+"/draft/__pycache__/x.pyc", "junk")
+		p, err := b.Publish(b.ctx, "draft/SKILL.md", false)
+		if err != nil || p.Version != 1 || p.Files != 3 || p.Same || p.Before != "" || !cmp.Equal(p.Left, []string{"__pycache__"}) {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		s, err := b.Use(b.ctx, "Forms", 0)
+		if err != nil || len(s.Files) != 2 || s.Files[1].Path != "scripts/fill.py" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if got := readAs(t, b, b.ctx, s.Dir+"/scripts/fill.py"); got != "print(1)" {
+			t.Errorf("read_file would give %q", got)
+		}
+		for path, want := range map[string]tools.Kind{
+			"skills/forms@2/SKILL.md": tools.NotFound, "skills/forms@1/../../draft/.env": tools.Refused, "skills/forms@1/none": tools.NotFound,
+			"skills/forms@01/SKILL.md": tools.NotFound, "skills/forms@-1/SKILL.md": tools.NotFound,
+		} {
+			if _, err := b.files.Open(b.ctx, path); kind(err) != want {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		_, err = b.files.Change(b.ctx, []string{s.Dir + "/SKILL.md"}, func([]*fs.File) ([]fs.Change, error) {
+			return []fs.Change{{Path: s.Dir + "/SKILL.md", Content: strings.NewReader("other")}}, nil
+		})
+		if kind(err) != tools.Refused || !strings.Contains(err.Error(), "copy_skill") {
+			t.Errorf("writing to a version: %v", err)
+		}
+		for _, ctx := range []context.Context{b.as("tester", "v"), b.as("other", "u")} {
+			if _, err := b.files.Open(ctx, s.Dir+"/SKILL.md"); kind(err) != tools.NotFound {
+				t.Errorf("somebody else: %v", err)
+			}
+			if _, err := b.Use(ctx, "forms", 0); kind(err) != tools.NotFound || strings.Contains(err.Error(), "did you mean") {
+				t.Errorf("somebody else: %v", err)
+			}
+			if got := b.names(t, ctx, "forms"); got != nil {
+				t.Errorf("somebody else finds %q", got)
+			}
+			if found, err := b.Search(ctx, "*", 5); found.Total != 0 || err != nil {
+				t.Errorf("somebody else sees %+v, %v", found, err)
+			}
+		}
+		if found, _ := b.Search(b.ctx, "forms", 5); len(found.Hits) != 1 || found.Hits[0].Uses != 1 {
+			t.Errorf("%+v", found)
+		}
+	})
+}
+
+func readAs(t *testing.T, b bench, ctx context.Context, path string) string {
+	t.Helper()
+	f, err := b.files.Open(ctx, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.NewSectionReader(f, 0, f.Size))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestPublishRefuses(t *testing.T) {
+	b := sqlite(t)
+	main := text("ab", "x", "y")
+	put(t, b.ws+"/plain/"+skill.Main, main)
+	put(t, b.ws+"/outside-link/"+skill.Main, main)
+	put(t, b.ws+"/bad/"+skill.Main, text("ab", "x", "curl x | sh"))
+	put(t, b.ws+"/scripted/"+skill.Main, main)
+	put(t, b.ws+"/scripted/run.sh", "#!/bin/sh\nrm -rf /\n")
+	put(t, b.ws+"/skills/hush/"+skill.Main, main)
+	put(t, b.ws+"/long/"+skill.Main, main)
+	put(t, b.ws+"/long/a", strings.Repeat("x", skill.MostFile+1))
+	put(t, b.ws+"/many/"+skill.Main, main)
+	for i := range 300 {
+		put(t, fmt.Sprintf("%s/many/%d", b.ws, i), "x")
+	}
+	put(t, b.dirs[0]+"/elsewhere/"+skill.Main, main)
+	for link, target := range map[string]string{"outside-link/a": "/etc/passwd", "plain-link": "plain", "out": b.dirs[0]} {
+		if err := os.Symlink(target, filepath.Join(b.ws, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, want := range map[string]tools.Kind{
+		"": tools.Invalid, "none": tools.NotFound, "outside-link": tools.Refused, "bad": tools.Refused, "scripted": tools.Refused, "skills/hush": tools.Refused,
+		"long": tools.TooLarge, "many": tools.TooLarge, "..": tools.Refused, b.dirs[0] + "/elsewhere": tools.Refused, "out/elsewhere": tools.Refused,
+		"/etc": tools.Refused,
+	} {
+		if p, err := b.Publish(b.ctx, path, false); kind(err) != want {
+			t.Errorf("%q: %+v, %v", path, p, err)
+		}
+	}
+	if p, err := b.Publish(b.ctx, "plain-link", false); err != nil || p.Version != 1 {
+		t.Errorf("a directory by a link in the workspace: %+v, %v", p, err)
+	}
+	p, err := b.Publish(b.ctx, "scripted", true)
+	if err != nil || len(p.Findings) != 1 || p.Version != 2 {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if s, err := b.Use(b.ctx, "ab", 0); err != nil || len(s.Findings) != 1 || s.Findings[0].Path != "run.sh" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if _, err := b.Publish(b.as("tester", ""), "plain", false); kind(err) != tools.Refused {
+		t.Errorf("without a user: %v", err)
+	}
+	if _, err := b.Publish(context.Background(), "plain", false); kind(err) != tools.Refused {
+		t.Errorf("outside a call: %v", err)
+	}
+	if got := b.names(t, b.as("tester", ""), "*"); !slices.Equal(got, []string{"elsewhere of home-skills"}) {
+		t.Errorf("%q is seen", got)
+	}
+}
+
+func TestLinksInPlacesLeadNowhere(t *testing.T) {
+	b := sqlite(t)
+	put(t, b.ws+"/elsewhere/real/"+skill.Main, text("real", "x", "y"))
+	put(t, b.dirs[0]+"/good/"+skill.Main, text("good", "x", "y"))
+	put(t, b.dirs[0]+"/evil/other", "x")
+	put(t, b.dirs[0]+"/good/scripts/a.sh", "x")
+	secret := filepath.Join(workspacetest.Dir(t), "secret")
+	put(t, secret, text("evil", "x", "the secret"))
+	put(t, b.ws+"/skills/x/y", "")
+	put(t, b.ws+"/skills/hush/"+skill.Main, text("hush", "denied", "y"))
+	for link, target := range map[string]string{
+		b.dirs[0] + "/evil/SKILL.md": secret, b.dirs[0] + "/good/leak": secret, b.dirs[0] + "/good/dir": filepath.Dir(secret),
+		b.ws + "/skills/linked": b.ws + "/elsewhere/real", b.ws + "/skills/x/SKILL.md": secret,
+	} {
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := b.names(t, b.ctx, "*"); !slices.Equal(got, []string{"good of home-skills"}) {
+		t.Errorf("%q", got)
+	}
+	s, err := b.Use(b.ctx, "good", 0)
+	if err != nil || len(s.Files) != 1 || s.Dir != "home-skills/good" {
+		t.Errorf("%+v, %v", s, err)
+	}
+	for uri, want := range map[string]tools.Kind{
+		"skill://good/SKILL.md": "", "skill://good/scripts/a.sh": "", "skill://good/leak": tools.NotFound, "skill://good/dir/secret": tools.NotFound,
+		"skill://good/../evil/other": tools.NotFound, "skill://good/%2e%2e/evil/other": tools.NotFound, "skill://good/": tools.NotFound,
+		"skill://good": tools.NotFound, "file:///etc/passwd": tools.NotFound, "skill://good//etc/passwd": tools.NotFound, "skill://none/SKILL.md": tools.NotFound,
+		"skill://good/%00": tools.NotFound, "skill://good/.env": tools.NotFound, "skill://good/scripts": tools.NotFound,
+	} {
+		if data, _, err := b.Resource(b.ctx, uri); kind(err) != want || want == "" && len(data) == 0 {
+			t.Errorf("%s: %q, %v", uri, data, err)
+		}
+	}
+}
+
+func TestCopy(t *testing.T) {
+	b := sqlite(t)
+	put(t, b.ws+"/draft/"+skill.Main, text("forms", "x", "one"))
+	put(t, b.ws+"/draft/scripts/a.sh", "echo")
+	put(t, b.dirs[0]+"/home/"+skill.Main, text("home", "x", "one"))
+	put(t, b.dirs[0]+"/home/a", "b")
+	if _, err := b.Publish(b.ctx, "draft", false); err != nil {
+		t.Fatal(err)
+	}
+	c, err := b.Copy(b.ctx, "forms", 0, "")
+	if err != nil || c.Files != 2 || c.Dir != "skills/forms" || c.Kept != 0 {
+		t.Errorf("%+v, %v", c, err)
+	}
+	s, err := b.Use(b.ctx, "forms", 0)
+	if err != nil || s.Source != "workspace" || !s.OnDisk || len(s.Hides) != 1 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if c, err = b.Copy(b.ctx, "forms", 1, "skills/forms"); err != nil || c.Kept != 2 {
+		t.Errorf("again: %+v, %v", c, err)
+	}
+	put(t, b.ws+"/skills/forms/scripts/a.sh", "changed")
+	if _, err = b.Copy(b.ctx, "forms", 1, ""); kind(err) != tools.Conflict {
+		t.Errorf("over what differs: %v", err)
+	}
+	if c, err = b.Copy(b.ctx, "home", 0, "sub/home"); err != nil || c.Files != 2 || readAs(t, b, b.ctx, "sub/home/a") != "b" {
+		t.Errorf("%+v, %v", c, err)
+	}
+	for _, dir := range []string{"../x", "/etc/x", b.dirs[0]} {
+		if _, err := b.Copy(b.ctx, "home", 0, dir); kind(err) != tools.Refused {
+			t.Errorf("%s: %v", dir, err)
+		}
+	}
+	p, err := b.Publish(b.ctx, "skills/forms", false)
+	if err != nil || p.Version != 2 || p.Before != "workspace" {
+		t.Errorf("%+v, %v", p, err)
+	}
+}
+
+func TestShare(t *testing.T) {
+	each(t, func(t *testing.T, b bench) {
+		own := skill.Owner{Agent: "tester", User: "u"}
+		put(t, b.ws+"/draft/"+skill.Main, text("forms", "about apples", "one"))
+		put(t, b.ws+"/draft/a", "b")
+		if _, err := b.Publish(b.ctx, "draft", false); err != nil {
+			t.Fatal(err)
+		}
+		if row, err := b.Share(b.ctx, own, "forms"); err != nil || row.Owner != own.Shared() || row.Number != 1 {
+			t.Fatalf("%+v, %v", row, err)
+		}
+		other := b.as("tester", "v")
+		if got := b.names(t, other, "apples"); !slices.Equal(got, []string{"forms of shared"}) {
+			t.Errorf("%q", got)
+		}
+		s, err := b.Use(other, "forms", 0)
+		if err != nil || readAs(t, b, other, s.Dir+"/a") != "b" || s.By != "tester/u" {
+			t.Errorf("%+v, %v", s, err)
+		}
+		put(t, b.ws+"/draft/"+skill.Main, text("forms", "about apples", "two"))
+		if _, err := b.Publish(b.ctx, "draft", false); err != nil {
+			t.Fatal(err)
+		}
+		if s, err := b.Use(other, "forms", 0); err != nil || strings.TrimSpace(s.Instructions) != "one" {
+			t.Errorf("a user changes what is shared: %+v, %v", s, err)
+		}
+		if got := b.names(t, b.as("else", "v"), "apples"); got != nil {
+			t.Errorf("another agent finds %q", got)
+		}
+		for _, o := range []skill.Owner{{Agent: "tester", User: "w"}, {Agent: "x", User: "u"}} {
+			if _, err := b.Share(b.ctx, o, "forms"); kind(err) != tools.NotFound {
+				t.Errorf("%v has none to share: %v", o, err)
+			}
+		}
+		if err := b.Remove(b.ctx, own.Shared(), "forms"); err != nil {
+			t.Error(err)
+		}
+		if _, err := b.Use(other, "forms", 0); kind(err) != tools.NotFound {
+			t.Error(err)
+		}
+		if err := b.Remove(b.ctx, own.Shared(), "forms"); kind(err) != tools.NotFound {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPrompts(t *testing.T) {
+	b := sqlite(t)
+	for i := range 7 {
+		put(t, fmt.Sprintf("%s/skills/p%d/SKILL.md", b.ws, i), text("x", "about", "do $it"))
+	}
+	put(t, b.ws+"/skills/args/SKILL.md", "---\nname: args\ndescription: d\narguments: [{name: file, required: true}, mode]\n---\nbody\n")
+	put(t, b.ws+"/skills/broken/SKILL.md", "none")
+	var names []string
+	for after, more := "", true; more; {
+		list, next, err := b.Prompts(b.ctx, after, 3)
+		if err != nil || len(list) == 0 {
+			t.Fatal(list, err)
+		}
+		for _, p := range list {
+			names = append(names, p.Name)
+		}
+		after, more = names[len(names)-1], next
+	}
+	if !slices.Equal(names, []string{"args", "p0", "p1", "p2", "p3", "p4", "p5", "p6"}) {
+		t.Errorf("%q", names)
+	}
+	if _, _, err := b.Prompt(b.ctx, "args", map[string]string{"mode": "x"}); kind(err) != tools.Invalid {
+		t.Errorf("without a required argument: %v", err)
+	}
+	got, about, err := b.Prompt(b.ctx, "args", map[string]string{"file": "a.pdf", "strange": "y"})
+	if err != nil || about != "d" || !strings.Contains(got, "file: a.pdf") || strings.Contains(got, "strange") || !strings.Contains(got, "body") {
+		t.Errorf("%q %q, %v", got, about, err)
+	}
+	resources, more, err := b.Resources(b.ctx, "p4", 5)
+	if len(resources) != 2 || more || err != nil || resources[0].URI != "skill://p5/SKILL.md" {
+		t.Errorf("%+v, %v", resources, err)
+	}
+	if list, err := b.Complete(b.ctx, "p", 4); len(list) != 4 || err != nil {
+		t.Errorf("%q, %v", list, err)
+	}
+}
+
+// TestManyCallers has more callers than are remembered, at once.
+func TestManyCallers(t *testing.T) {
+	b := sqlite(t)
+	put(t, b.ws+"/skills/forms/SKILL.md", text("x", "about apples", "y"))
+	var all sync.WaitGroup
+	for w := range 4 {
+		all.Go(func() {
+			for i := range 50 {
+				ctx := b.as("tester", fmt.Sprint((w*50+i*7)%100))
+				found, err := b.Search(ctx, "apples", 5)
+				if err != nil || len(found.Hits) != 1 {
+					t.Errorf("%+v, %v", found, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,314 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"slices"
+	"strings"
+)
+
+// A Manifest says what a copy of a store holds: a backup, or another store.
+type Manifest struct {
+	Format int     `json:"format"`
+	Engine string  `json:"engine"`
+	Step   int     `json:"step"` // the migration that its tables are of
+	Made   int64   `json:"made"` // milliseconds, by the clock of the store
+	Tables []Table `json:"tables"`
+}
+
+// Rows is how many rows all tables have.
+func (m Manifest) Rows() (n int64) {
+	for _, t := range m.Tables {
+		n += t.Rows
+	}
+	return n
+}
+
+// manifest describes the store as the transaction sees it, but for what its
+// tables hold.
+func (t *Tx) manifest() (m Manifest, err error) {
+	m = Manifest{Format: format, Engine: t.store.Engine()}
+	if err := t.patience(); err != nil {
+		return m, err
+	}
+	if err := t.Row("SELECT coalesce(max(step), 0), {{now}} FROM migration", nil, &m.Step, &m.Made); err != nil {
+		return m, err
+	}
+	tables, err := tablesAt(t.ctx, m.Step)
+	m.Tables = carried(tables)
+	return m, err
+}
+
+// patience keeps PostgreSQL from ending the transaction while it waits for the
+// other side of a copy.
+func (t *Tx) patience() error {
+	if t.store.dialect.name != "postgres" {
+		return nil
+	}
+	_, err := t.Exec("SET LOCAL idle_in_transaction_session_timeout = 0")
+	return err
+}
+
+// A tally counts rows and sums up their lines.
+type tally struct {
+	rows int64
+	hash hash.Hash
+}
+
+func newTally() *tally { return &tally{hash: sha256.New()} }
+
+func (y *tally) add(line []byte) {
+	y.rows++
+	y.hash.Write(line)
+}
+
+func (y *tally) sum() string { return hex.EncodeToString(y.hash.Sum(nil)) }
+
+// A giver calls add with every row of a table, as a line and as values.
+type giver func(table Table, add func(line []byte, values []any) error) error
+
+// ErrNotEmpty is what a store that has rows answers to those who would fill it.
+var ErrNotEmpty = errors.New("the store is not empty")
+
+// fill replaces all rows by those of a copy, and writes into its manifest how
+// many there were, and their digest. Where these were known they have to be the
+// same. Every table is read again before anything counts.
+func (t *Tx) fill(m *Manifest, force bool, give giver) error {
+	now, err := latestStep()
+	if err != nil {
+		return err
+	}
+	tables, err := tablesAt(t.ctx, now)
+	if err != nil {
+		return err
+	}
+	want, err := tablesAt(t.ctx, m.Step)
+	if err != nil {
+		return err
+	}
+	if err := sameShape(m.Tables, carried(want)); err != nil {
+		return err
+	}
+	m.Tables, want = carried(want), m.Tables // in the order in which they can be filled
+	for i, table := range m.Tables {
+		known := want[slices.IndexFunc(want, func(w Table) bool { return w.Name == table.Name })]
+		m.Tables[i].Rows, m.Tables[i].SHA256 = known.Rows, known.SHA256
+	}
+	if err := t.patience(); err != nil {
+		return err
+	}
+	last, err := t.hold(now, tables, force)
+	if err != nil {
+		return err
+	}
+	if err := t.remake(m.Step, now, tables); err != nil {
+		return err
+	}
+	for i := range m.Tables {
+		if err := t.fillTable(&m.Tables[i], give); err != nil {
+			return fmt.Errorf("the table %s: %w", m.Tables[i].Name, err)
+		}
+	}
+	if err := t.take(m.Step, now); err != nil {
+		return err
+	}
+	if err := t.renew(last); err != nil {
+		return err
+	}
+	return t.sequences(tables)
+}
+
+// hold keeps others from writing until the transaction ends, empties the store,
+// and returns the last number in its feed.
+func (t *Tx) hold(step int, tables []Table, force bool) (last int64, err error) {
+	if t.store.dialect.name == "postgres" {
+		names := make([]string, len(tables))
+		for i, table := range tables {
+			names[i] = quoted(table.Name)
+		}
+		if _, err := t.Exec("SELECT pg_advisory_xact_lock(7143201988)"); err != nil { // nobody migrates
+			return 0, err
+		}
+		if _, err := t.Exec("LOCK TABLE " + strings.Join(names, ", ") + " IN EXCLUSIVE MODE"); err != nil {
+			return 0, err
+		}
+	}
+	var done int
+	if err := t.Row("SELECT coalesce(max(step), 0) FROM migration", nil, &done); err != nil {
+		return 0, err
+	}
+	if done != step {
+		return 0, fmt.Errorf("the tables of %s are of step %d by now, this mcp-tools knows %d: use a newer one", t.store.place, done, step)
+	}
+	if err := t.Row("SELECT coalesce(max(seq), 0) FROM change", nil, &last); err != nil {
+		return 0, err
+	}
+	if !force {
+		if err := t.checkEmpty(carried(tables)); err != nil {
+			return 0, err
+		}
+	}
+	for _, table := range slices.Backward(tables) {
+		if _, err := t.Exec("DELETE FROM " + quoted(table.Name)); err != nil {
+			return 0, err
+		}
+	}
+	return last, nil
+}
+
+func (t *Tx) checkEmpty(tables []Table) error {
+	var taken []string
+	for _, table := range tables {
+		var some bool
+		if err := t.Row("SELECT EXISTS (SELECT 1 FROM "+quoted(table.Name)+")", nil, &some); err != nil {
+			return err
+		}
+		if some {
+			taken = append(taken, table.Name)
+		}
+	}
+	if len(taken) > 0 {
+		return fmt.Errorf("%w: %s has rows in %s", ErrNotEmpty, t.store.place, strings.Join(taken, ", "))
+	}
+	return nil
+}
+
+// remake gives the store the tables of an earlier step, for a copy of that time.
+func (t *Tx) remake(step, now int, tables []Table) error {
+	if step == now {
+		return nil
+	}
+	for _, table := range slices.Backward(tables) {
+		if _, err := t.Exec("DROP TABLE " + quoted(table.Name)); err != nil {
+			return err
+		}
+	}
+	if _, err := t.Exec("DELETE FROM migration"); err != nil {
+		return err
+	}
+	return t.take(0, step)
+}
+
+// take takes the migrations after one, up to another.
+func (t *Tx) take(after, to int) error {
+	list, err := steps()
+	if err != nil {
+		return err
+	}
+	for i := after; i < to; i++ {
+		if _, err := t.Exec(list[i]); err != nil {
+			return fmt.Errorf("step %d of the store's tables: %w", i+1, err)
+		}
+		if _, err := t.Exec("INSERT INTO migration (step, at) VALUES ($1, {{now}})", i+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fillTable writes a table and reads it again.
+func (t *Tx) fillTable(table *Table, give giver) error {
+	in, given := t.inserter(*table), newTally()
+	err := give(*table, func(line []byte, values []any) error {
+		given.add(line)
+		return in.add(values, len(line))
+	})
+	if err == nil {
+		err = in.flush()
+	}
+	if err != nil {
+		return err
+	}
+	if table.SHA256 != "" && (table.Rows != given.rows || table.SHA256 != given.sum()) {
+		return errDamaged
+	}
+	table.Rows, table.SHA256 = given.rows, given.sum()
+	kept := newTally()
+	if err := t.rows(*table, func(line []byte, _ []any) error { kept.add(line); return nil }); err != nil {
+		return err
+	}
+	if kept.rows != given.rows || kept.sum() != given.sum() {
+		return fmt.Errorf("%s keeps something else than what was written to it; nothing was changed", t.store.place)
+	}
+	return nil
+}
+
+var errDamaged = errors.New("its rows are not those that were backed up: the file is damaged")
+
+// feedGap is how many numbers a new feed leaves out, so that whoever followed
+// the old one to its end sees that something is missing.
+const feedGap = 1000
+
+// renew makes the store another one for whoever keeps a place in its feed: it
+// has a new identity, and a feed that begins well after the old one's end, for
+// those who know only the old identity.
+func (t *Tx) renew(last int64) error {
+	for _, text := range []string{"DELETE FROM store_identity", "DELETE FROM change"} {
+		if _, err := t.Exec(text); err != nil {
+			return err
+		}
+	}
+	if _, err := t.Exec("INSERT INTO store_identity (one, id) VALUES (1, $1)", NewID()); err != nil {
+		return err
+	}
+	_, err := t.Exec("INSERT INTO change (seq, topic, key, at) VALUES ($1, 'store', 'restored', {{now}})", last+feedGap)
+	return err
+}
+
+// sequences lets the numbers that PostgreSQL gives go on after those that are
+// there. SQLite sees to that itself.
+func (t *Tx) sequences(tables []Table) error {
+	if t.store.dialect.name != "postgres" {
+		return nil
+	}
+	for _, table := range tables {
+		for _, c := range table.Columns {
+			if c.Kind != Int {
+				continue
+			}
+			var name string
+			if err := t.Row("SELECT coalesce(pg_get_serial_sequence($1, $2), '')", []any{quoted(table.Name), c.Name}, &name); err != nil {
+				return err
+			}
+			if name == "" {
+				continue
+			}
+			_, err := t.Exec("SELECT setval($1::text::regclass, greatest((SELECT last_value FROM "+name+"), (SELECT max("+quoted(c.Name)+") FROM "+quoted(table.Name)+")))", name)
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// CopyTo copies everything to another store, which has to be empty, and reads
+// it again there. moved reports whether this store has changed meanwhile: what
+// was written since the copy began is not in it.
+func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, err error) {
+	if s.place == to.place && s.Engine() == "sqlite" && to.Engine() == "sqlite" {
+		return m, false, fmt.Errorf("%s is to be copied to itself; name another place", s.place)
+	}
+	var before, after Cursor
+	err = to.Update(ctx, func(t *Tx) error {
+		return s.View(ctx, func(from *Tx) (err error) {
+			if err := from.end(&before, "TRUE", "DESC"); err != nil {
+				return err
+			}
+			if m, err = from.manifest(); err != nil {
+				return err
+			}
+			return t.fill(&m, false, from.rows)
+		})
+	})
+	if err != nil {
+		return m, false, err
+	}
+	to.bus.wake()
+	err = s.View(ctx, func(t *Tx) error { return t.end(&after, "TRUE", "DESC") })
+	return m, before != after, err
+}

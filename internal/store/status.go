@@ -1,0 +1,114 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// A Status is how a store stands.
+type Status struct {
+	Engine string           `json:"engine"`
+	Place  string           `json:"place"`
+	Bytes  int64            `json:"bytes"`               // of the tables and what belongs to them
+	WAL    *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has one for all databases
+	Step   int              `json:"step"`
+	Tables []TableStatus    `json:"tables"`
+	Feed   FeedStatus       `json:"feed"`
+	Jobs   map[string]int64 `json:"jobs"`             // by state
+	Others *int64           `json:"others,omitempty"` // connections of others to PostgreSQL; SQLite does not know
+}
+
+// A TableStatus is how many rows a table has.
+type TableStatus struct {
+	Name string `json:"name"`
+	Rows int64  `json:"rows"`
+}
+
+// A FeedStatus is from where to where the feed of changes reaches.
+type FeedStatus struct {
+	First  string `json:"first"`
+	Last   string `json:"last"`
+	Oldest int64  `json:"oldest"` // when the first change was, in milliseconds; 0 without one
+}
+
+// Missing reports whether there is certainly no store yet at a place.
+func Missing(dsn string) bool {
+	if isPostgres(dsn) {
+		return false
+	}
+	_, err := os.Lstat(filepath.Join(dsn, sqliteFile))
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// Status looks at everything at one moment.
+func (s *Store) Status(ctx context.Context) (st Status, err error) {
+	st = Status{Engine: s.Engine(), Place: s.place, Jobs: map[string]int64{}}
+	err = s.View(ctx, func(t *Tx) error {
+		m, err := t.manifest()
+		if err != nil {
+			return err
+		}
+		st.Step = m.Step
+		tables, err := tablesAt(ctx, m.Step)
+		if err != nil {
+			return err
+		}
+		for _, table := range tables {
+			row := TableStatus{Name: table.Name}
+			if err := t.Row("SELECT count(*) FROM "+quoted(table.Name), nil, &row.Rows); err != nil {
+				return err
+			}
+			st.Tables = append(st.Tables, row)
+		}
+		return errors.Join(t.feedStatus(&st.Feed), t.jobStatus(st.Jobs), t.sizes(&st, tables))
+	})
+	return st, err
+}
+
+func (t *Tx) feedStatus(f *FeedStatus) error {
+	var first, last Cursor
+	if err := errors.Join(t.end(&first, "TRUE", "ASC"), t.end(&last, "TRUE", "DESC")); err != nil {
+		return err
+	}
+	f.First, f.Last = first.String(), last.String()
+	return t.Row("SELECT coalesce(min(at), 0) FROM change", nil, &f.Oldest)
+}
+
+func (t *Tx) jobStatus(jobs map[string]int64) error {
+	return t.Each("SELECT state, count(*) FROM job GROUP BY state", nil, func(scan func(...any) error) error {
+		var state string
+		var n int64
+		if err := scan(&state, &n); err != nil {
+			return err
+		}
+		jobs[state] = n
+		return nil
+	})
+}
+
+// sizes reads what each engine knows of itself.
+func (t *Tx) sizes(st *Status, tables []Table) error {
+	if t.store.dialect.name == "sqlite" {
+		var wal int64
+		if info, err := os.Stat(t.store.place + "-wal"); err == nil {
+			wal = info.Size()
+		}
+		st.WAL = &wal
+		return t.Row("SELECT c.page_count * s.page_size FROM pragma_page_count c, pragma_page_size s", nil, &st.Bytes)
+	}
+	for _, table := range tables {
+		var n int64
+		if err := t.Row("SELECT pg_total_relation_size($1::text::regclass)", []any{quoted(table.Name)}, &n); err != nil {
+			return err
+		}
+		st.Bytes += n
+	}
+	var others int64
+	err := t.Row(`SELECT count(*) FROM pg_stat_activity
+		WHERE datname = current_database() AND application_name = 'mcp-tools' AND pid <> pg_backend_pid()`, nil, &others)
+	st.Others = &others
+	return err
+}
