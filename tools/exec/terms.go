@@ -30,6 +30,9 @@ func (k task) terms() tools.Terms {
 	w.note(k.site.Dir, k.site.Inode)
 	w.programs(k)
 	w.files(k)
+	if k.verdict.Always && k.args.Command != "" { // a rule with a pattern for the text stays within its shape
+		w.note("shape", judge.Shape(k.args.Command))
+	}
 	if len(w.names) > 0 {
 		facts["programs"] = strings.Join(w.names, " ")
 	}
