@@ -40,7 +40,7 @@ func (p *place) identity(path string) string {
 	if err != nil || !info.Mode().IsRegular() {
 		return ""
 	}
-	return fileIdentity(info)
+	return fileIdentity(real, info)
 }
 
 // program tells which file a path leads to, when commands can see and run it.
@@ -54,7 +54,7 @@ func (p *place) program(path string) (found, identity string) {
 		if err != nil || !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode().Perm()&0o111 == 0 {
 			continue
 		}
-		return filepath.Clean(path + ending), fileIdentity(info)
+		return filepath.Clean(path + ending), fileIdentity(real, info)
 	}
 	return "", ""
 }

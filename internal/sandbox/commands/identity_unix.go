@@ -5,15 +5,17 @@ package commands
 import (
 	"fmt"
 	"io/fs"
-	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
-// fileIdentity tells a file from another in its place, and from itself when it
-// was written to.
-func fileIdentity(info fs.FileInfo) string {
-	var device, inode uint64
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
-		device, inode = uint64(stat.Dev), stat.Ino
+// fileIdentity tells the file at a path from another in its place, and from
+// itself when it was written to: the time of the last change cannot be set.
+func fileIdentity(path string, _ fs.FileInfo) string {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return ""
 	}
-	return fmt.Sprintf("%d:%d:%d:%d", device, inode, info.Size(), info.ModTime().UnixNano())
+	sec, nsec := s.Ctim.Unix()
+	return fmt.Sprintf("%d:%d:%d:%d.%d", uint64(s.Dev), uint64(s.Ino), s.Size, sec, nsec)
 }

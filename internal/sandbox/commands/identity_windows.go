@@ -7,6 +7,6 @@ import (
 
 // fileIdentity tells a file from another in its place, and from itself when it
 // was written to, as far as its size and time do.
-func fileIdentity(info fs.FileInfo) string {
+func fileIdentity(_ string, info fs.FileInfo) string {
 	return fmt.Sprintf("%d:%d", info.Size(), info.ModTime().UnixNano())
 }

@@ -77,7 +77,6 @@ func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
 			}
 		}
 		inner := s.clone()
-		inner.in = stream{}
 		j.inner(inner, fillFound(args, found))
 	}
 }

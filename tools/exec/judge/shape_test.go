@@ -33,3 +33,12 @@ func TestShape(t *testing.T) {
 		}
 	}
 }
+
+// TestFindHandsItsStdinOn is about a shell that find starts.
+func TestFindHandsItsStdinOn(t *testing.T) {
+	r := request(`find . -maxdepth 0 -exec sh \;`, false)
+	r.Stdin = "rm -rf ~/x"
+	if v := Judge(r, Rules{}); v.Denied == nil {
+		t.Errorf("%+v", v)
+	}
+}
