@@ -33,7 +33,6 @@ type Rows interface {
 	MemoryIDs(ctx context.Context, after string, limit int) ([]string, error)
 	Memories(ctx context.Context, o memory.Owner, limit int) ([]memory.Entry, error)
 	MemoriesAlike(ctx context.Context, o memory.Owner, digest, other string) ([]string, error)
-	MemoryPast(ctx context.Context, o memory.Owner, path string, limit int) ([]memory.Past, error)
 	PutMemory(ctx context.Context, c memory.Change) (d memory.Document, unchanged bool, err error)
 	DropMemory(ctx context.Context, o memory.Owner, path string, by memory.Hand) (memory.Document, bool, error)
 	UndoMemory(ctx context.Context, o memory.Owner, path string, by memory.Hand) (memory.Document, bool, error)

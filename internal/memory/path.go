@@ -36,9 +36,7 @@ func pathOf(name string) (string, error) {
 			Try("use a short key such as project/deploy, or MEMORY.md")
 	}
 	clean := norm.NFC.String(strings.TrimSpace(name))
-	for _, prefix := range []string{"./", "/"} {
-		clean = strings.TrimPrefix(clean, prefix)
-	}
+	clean = strings.TrimLeft(strings.TrimPrefix(clean, "./"), "/")
 	switch {
 	case !utf8.ValidString(name):
 		return "", wrong("it is not UTF-8")
@@ -56,7 +54,9 @@ func pathOf(name string) (string, error) {
 			return "", wrong("it has a step ..")
 		}
 	}
-	clean = path.Clean(clean)
+	if clean = path.Clean(clean); clean == "." {
+		return "", wrong("it is empty")
+	}
 	if !IsPath(clean) {
 		clean = dir + clean
 	}
@@ -64,8 +64,6 @@ func pathOf(name string) (string, error) {
 		clean += ".md"
 	}
 	switch {
-	case clean == "memory/.md" || clean == "memory/..md":
-		return "", wrong("it is empty")
 	case utf8.RuneCountInString(clean) > mostPath:
 		return "", wrong("it is too long")
 	case strings.Count(clean, "/") > mostDeep:

@@ -25,7 +25,9 @@ type world struct {
 	open    int                 // changes at the end that are not settled
 	failing error
 	loads   int
-	wait    chan struct{}
+	// failAfter is how many loads work; 0 is all.
+	failAfter int
+	wait      chan struct{}
 }
 
 func newWorld() *world {
@@ -48,7 +50,9 @@ func (w *world) Topic() string { return "t" }
 func (w *world) Load(_ context.Context, key string) (docs []index.Document, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.loads++
+	if w.loads++; w.failAfter > 0 && w.loads > w.failAfter {
+		return nil, errors.New("down")
+	}
 	for i, text := range w.things[key] {
 		docs = append(docs, index.Document{ID: key + "/" + strconv.Itoa(i), Scope: "s", Body: text})
 	}
@@ -314,5 +318,35 @@ func TestCloseWhileOthersSearch(t *testing.T) {
 	case <-done:
 	case <-time.After(30 * time.Second):
 		t.Fatal("a search hangs")
+	}
+}
+
+// TestFillingIsInterrupted ends a search in the middle of filling its index:
+// the next one does not take the half for the whole.
+func TestFillingIsInterrupted(t *testing.T) {
+	w, dir := newWorld(), t.TempDir()
+	const things = 3 * mostPieces
+	for i := range things {
+		w.set(fmt.Sprintf("k%04d", i), "plum")
+	}
+	w.mu.Lock()
+	w.failAfter = things / 2
+	w.mu.Unlock()
+	first := w.search(t, dir)
+	if _, fresh, err := first.Search(t.Context(), index.Query{Text: "plum", Scopes: []string{"s"}}); fresh {
+		t.Errorf("half of it is fresh: %v", err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.mu.Lock()
+	w.failAfter = 0
+	w.mu.Unlock()
+	second := w.search(t, dir)
+	if got := find(t, second, "plum"); len(got) != 1000 {
+		t.Errorf("%d plums", len(got))
+	}
+	if n, err := second.index.Count("s"); n != things || err != nil {
+		t.Errorf("%d of %d things are indexed, %v", n, things, err)
 	}
 }

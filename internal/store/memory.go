@@ -133,7 +133,8 @@ func (s *Store) MemoriesByID(ctx context.Context, o memory.Owner, ids []string) 
 		args = append(args, id)
 		marks[i] = fmt.Sprintf("$%d", i+3)
 	}
-	return s.memoryWhere(ctx, "agent = $1 AND usr IN ($2, '') AND id IN ("+strings.Join(marks, ", ")+")", args...)
+	// Ids are the shorter way: without coalesce, SQLite goes through all of the owner's.
+	return s.memoryWhere(ctx, "coalesce(agent, '') = $1 AND coalesce(usr, '') IN ($2, '') AND id IN ("+strings.Join(marks, ", ")+")", args...)
 }
 
 // Memories lists what an owner reads, the shared documents of paths that the

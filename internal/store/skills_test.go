@@ -21,7 +21,7 @@ func draft(t *testing.T, o skill.Owner, name, body string) skill.Draft {
 		{File: skill.File{Path: "assets/empty"}},
 		{File: skill.File{Path: "assets/a.png"}, Data: []byte("\x89PNG\r\n\x1a\n\x00\xff")},
 	}
-	d, err := skill.Pack(files, skill.NewGuard())
+	d, err := skill.Pack(t.Context(), files, skill.NewGuard())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,11 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*c
 	if err := checkEnviron(a.Secrets); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(c.spool.dir, "apart-")
+	base, err := c.spool.place()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp(base, "apart-")
 	if err != nil {
 		return nil, err
 	}

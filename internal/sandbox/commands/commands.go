@@ -60,12 +60,8 @@ func New(o Options) (*Commands, error) {
 	if err != nil {
 		return nil, err
 	}
-	files, err := openSpool(o.Spool, o.Background.Total)
-	if err != nil {
-		return nil, err
-	}
 	c := &Commands{
-		o: o, spool: files,
+		o: o, spool: &spool{parent: o.Spool, most: o.Background.Total},
 		warm: map[cellKey]*cell{}, cells: map[*cell]bool{}, running: map[*process]bool{},
 		kept: map[string]*process{}, grounds: map[owner]*cached[surveyed]{},
 	}
@@ -135,6 +131,10 @@ func (c *Commands) rest() error {
 	}
 	return errors.Join(err, c.spool.close())
 }
+
+// Sweep removes what processes left that died. It is for a start that has no
+// time for it; the first command that needs room does it too.
+func (c *Commands) Sweep() { sweepSpool(c.o.Spool) }
 
 // Findings says of each launcher whether it works here, for those who look
 // after the server.

@@ -32,12 +32,14 @@ func (p *process) Kill(ctx context.Context) error {
 			p.c.end(p.cell) // nobody is there to tell
 		}
 	}
-	select {
-	case <-p.over:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for _, done := range []chan struct{}{p.over, p.end} { // it is gone, and its status says so
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
+	return nil
 }
 
 // doom says why the process is about to be killed with its sandbox.

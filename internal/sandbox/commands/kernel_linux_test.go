@@ -45,7 +45,11 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 	if path, id := s.Find("sh"); path == "" || id == "" {
 		t.Errorf("sh is %q %q", path, id)
 	}
-	canary := filepath.Join(c.spool.dir, "canary")
+	dir, err := c.spool.place()
+	if err != nil {
+		t.Fatal(err)
+	}
+	canary := filepath.Join(dir, "canary")
 	if err := os.WriteFile(canary, []byte("canary"), 0o644); err != nil {
 		t.Fatal(err)
 	}

@@ -14,12 +14,19 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
-func testSpool(t testing.TB, most int64) *spool {
+// openSpool makes one whose directory is there.
+func openSpool(t testing.TB, parent string, most int64) *spool {
 	t.Helper()
-	s, err := openSpool(filepath.Join(t.TempDir(), "spool"), most)
-	if err != nil {
+	s := &spool{parent: parent, most: most}
+	if _, err := s.place(); err != nil {
 		t.Fatal(err)
 	}
+	return s
+}
+
+func testSpool(t testing.TB, most int64) *spool {
+	t.Helper()
+	s := openSpool(t, filepath.Join(t.TempDir(), "spool"), most)
 	t.Cleanup(func() {
 		if err := s.close(); err != nil {
 			t.Error(err)
@@ -130,10 +137,7 @@ func TestLogGivesBack(t *testing.T) {
 
 func TestSpoolSweepsWhatTheDeadLeft(t *testing.T) {
 	parent := filepath.Join(t.TempDir(), "spool")
-	alive, err := openSpool(parent, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	alive := openSpool(t, parent, 1)
 	dead := filepath.Join(parent, runPrefix+"dead")
 	secret := filepath.Join(dead, "apart-1", "files", "TOKEN")
 	if err := os.MkdirAll(filepath.Dir(secret), 0o700); err != nil {
@@ -144,10 +148,7 @@ func TestSpoolSweepsWhatTheDeadLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	next, err := openSpool(parent, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	next := openSpool(t, parent, 1)
 	if _, err := os.Lstat(dead); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("what a dead process left is still there: %v", err)
 	}

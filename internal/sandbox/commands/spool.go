@@ -13,12 +13,17 @@ import (
 )
 
 // A spool is a directory of this process alone, for the output of commands and
-// for the files of those that hold credentials. Others have theirs beside it;
-// what a process left that died is removed by the next one.
+// for the files of those that hold credentials. It is made when something is
+// to be put there, since most processes never need it. Others have theirs beside
+// it; what a process left that died is removed by the next one.
 type spool struct {
-	dir  string
-	lock *os.File
-	most int64 // bytes of all output
+	parent string
+	most   int64 // bytes of all output
+
+	making sync.Mutex
+	dir    string // "" before it is made
+	lock   *os.File
+	closed bool
 
 	mu   sync.Mutex
 	used int64
@@ -29,46 +34,51 @@ const (
 	lockName  = "lock"
 )
 
-// openSpool makes a directory in parent, which is made too.
-func openSpool(parent string, most int64) (*spool, error) {
-	err := private.MakeDir(parent)
-	if err == nil {
-		sweepSpool(parent)
+// place is the directory.
+func (s *spool) place() (dir string, err error) {
+	s.making.Lock()
+	defer s.making.Unlock()
+	if s.closed {
+		return "", fs.ErrClosed
+	}
+	if s.dir != "" {
+		return s.dir, nil
+	}
+	if err = private.MakeDir(s.parent); err == nil {
+		sweepSpool(s.parent)
 	}
 	for range 5 { // the sweep of another process can take a new directory for an old one
-		if err != nil {
+		if err != nil || s.dir != "" {
 			break
 		}
-		var s *spool
-		if s, err = newSpool(parent, most); s != nil {
-			return s, nil
-		}
+		s.dir, s.lock, err = makeRun(s.parent)
 	}
-	if err == nil {
+	if err == nil && s.dir == "" {
 		err = errors.New("others keep removing it")
 	}
-	return nil, fmt.Errorf("the directory for the output of commands: %w", err)
+	if err != nil {
+		return "", fmt.Errorf("the directory for the output of commands: %w", err)
+	}
+	return s.dir, nil
 }
 
-// newSpool returns nil when another process was faster.
-func newSpool(parent string, most int64) (*spool, error) {
-	dir, err := os.MkdirTemp(parent, runPrefix)
-	if err != nil {
-		return nil, err
+// makeRun returns "" when another process was faster.
+func makeRun(parent string) (dir string, lock *os.File, err error) {
+	if dir, err = os.MkdirTemp(parent, runPrefix); err != nil {
+		return "", nil, err
 	}
 	path := filepath.Join(dir, lockName)
-	lock, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if lock, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
+			return "", nil, nil
 		}
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return "", nil, errors.Join(err, os.RemoveAll(dir))
 	}
 	taken, err := private.TryLock(lock)
 	if _, gone := os.Lstat(path); err != nil || !taken || gone != nil {
-		return nil, errors.Join(err, lock.Close())
+		return "", nil, errors.Join(err, lock.Close())
 	}
-	return &spool{dir: dir, lock: lock, most: most}, nil
+	return dir, lock, nil
 }
 
 // sweepSpool removes what processes left that are no more. What cannot be
@@ -101,7 +111,11 @@ func sweepSpool(parent string) {
 // create makes a file without a name. Where files cannot be without one it
 // goes with the directory.
 func (s *spool) create() (*os.File, error) {
-	file, err := os.CreateTemp(s.dir, "out-")
+	dir, err := s.place()
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.CreateTemp(dir, "out-")
 	if err != nil {
 		return nil, err
 	}
@@ -111,6 +125,12 @@ func (s *spool) create() (*os.File, error) {
 
 // close removes everything. Logs that still have files can be read on.
 func (s *spool) close() error {
+	s.making.Lock()
+	defer s.making.Unlock()
+	s.closed = true
+	if s.dir == "" {
+		return nil
+	}
 	err := os.RemoveAll(s.dir)
 	if cerr := s.lock.Close(); err == nil {
 		err = cerr

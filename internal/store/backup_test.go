@@ -1,0 +1,160 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+// twice writes two rows with the same mark in one transaction.
+func twice(ctx context.Context, s *store.Store, mark string) error {
+	return s.Update(ctx, func(tx *store.Tx) error {
+		for range 2 {
+			if _, _, err := tx.Enqueue(store.NewJob{Kind: "k", Payload: mark}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// TestBackupsAreOfOneMoment makes backups while others write pairs of rows.
+func TestBackupsAreOfOneMoment(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		ctx, stop := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		var written atomic.Int64
+		for w := range 4 {
+			all.Go(func() {
+				for i := 0; ctx.Err() == nil; i++ {
+					if err := twice(t.Context(), s, fmt.Sprintf("%d-%d", w, i)); err != nil {
+						t.Error(err)
+						return
+					}
+					written.Add(1)
+				}
+			})
+		}
+		defer func() { stop(); all.Wait() }()
+		file := filepath.Join(t.TempDir(), "a.zip")
+		copied := storetest.Open(t, t.TempDir())
+		for round := range 3 {
+			for i := range 30 {
+				if err := twice(t.Context(), s, fmt.Sprintf("main-%d-%d", round, i)); err != nil {
+					t.Fatal(err)
+				}
+				written.Add(1)
+			}
+			least := written.Load()
+			backup(t, s, file)
+			if _, err := copied.Restore(t.Context(), file, true); err != nil {
+				t.Fatal(err)
+			}
+			var pairs, odd int64
+			err := copied.View(t.Context(), func(tx *store.Tx) error {
+				return tx.Row("SELECT count(*), coalesce(sum(n <> 2), 0) FROM (SELECT count(*) AS n FROM job GROUP BY payload)", nil, &pairs, &odd)
+			})
+			if err != nil || odd != 0 || pairs < least {
+				t.Fatalf("of %d pairs that were written, the backup has %d, and %d that are none: %v", least, pairs, odd, err)
+			}
+		}
+	})
+}
+
+func TestOtherFilesAreLeftAlone(t *testing.T) {
+	s := storetest.Open(t, t.TempDir())
+	dir := t.TempDir()
+	letter := filepath.Join(dir, "letter.txt")
+	if err := os.WriteFile(letter, []byte("dear"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{letter, dir, filepath.Join(dir, "gone", "a.zip")} {
+		if _, err := s.Backup(t.Context(), path); err == nil {
+			t.Errorf("a backup took the place of %s", path)
+		}
+	}
+	if text, err := os.ReadFile(letter); err != nil || string(text) != "dear" {
+		t.Errorf("the letter says %q, %v", text, err)
+	}
+	file := filepath.Join(dir, "a.zip")
+	backup(t, s, file)
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("the backup: %v, %v", info.Mode(), err)
+	}
+	// What a crash left goes away; what somebody may be writing to does not.
+	old, young := filepath.Join(dir, ".a.zip.1.part"), filepath.Join(dir, ".a.zip.2.part")
+	for _, path := range []string{old, young} {
+		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := time.Now().Add(-time.Hour)
+	if err := os.Chtimes(old, before, before); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := s.Backup(ctx, file); !errors.Is(err, context.Canceled) {
+		t.Errorf("a backup that was called off: %v", err)
+	}
+	backup(t, s, file)
+	left, err := filepath.Glob(filepath.Join(dir, ".*"))
+	if err != nil || len(left) != 1 || left[0] != young {
+		t.Errorf("%v is left, %v", left, err)
+	}
+}
+
+func TestStatus(t *testing.T) {
+	if !store.Missing(t.TempDir()) || store.Missing("postgres://nobody@127.0.0.1:1/x") {
+		t.Error("what is missing is there, or the other way round")
+	}
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		if err := twice(t.Context(), s, "a"); err != nil {
+			t.Fatal(err)
+		}
+		st, err := s.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows := map[string]int64{}
+		for _, table := range st.Tables {
+			rows[table.Name] = table.Rows
+		}
+		if rows["job"] != 2 || rows["change"] != 2 || st.Jobs["queued"] != 2 || st.Bytes == 0 || st.Step < 4 || st.Place != s.Place() {
+			t.Errorf("the status is %+v", st)
+		}
+		if st.Feed.First == st.Feed.Last || st.Feed.Oldest == 0 {
+			t.Errorf("the feed is %+v", st.Feed)
+		}
+		if lite := s.Engine() == "sqlite"; lite != (st.WAL != nil) || lite == (st.Others != nil) || lite && *st.WAL == 0 {
+			t.Errorf("the status of %s is %+v", s.Engine(), st)
+		}
+	})
+}
+
+// TestOthersAreCounted expects to be told of other connections, not of a
+// password.
+func TestOthersAreCounted(t *testing.T) {
+	dsn := strings.Replace(storetest.Postgres(t).DSN("postgres"), "postgres@", "postgres:opensesame@", 1)
+	s := storetest.Open(t, dsn)
+	before, err := s.Status(t.Context())
+	if err != nil || *before.Others != 0 {
+		t.Fatalf("alone: %+v, %v", before, err)
+	}
+	storetest.Open(t, dsn)
+	after, err := s.Status(t.Context())
+	if err != nil || *after.Others == 0 || strings.Contains(after.Place, "opensesame") {
+		t.Errorf("with another: %+v, %v", after, err)
+	}
+}
