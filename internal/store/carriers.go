@@ -19,6 +19,9 @@ const pollEvery = 150 * time.Millisecond
 func (*sqlitePoll) tell(context.Context, []string) error { return nil }
 
 func (p *sqlitePoll) hear(ctx context.Context, changed func(...string)) error {
+	if err := p.store.open(ctx); err != nil {
+		return err
+	}
 	conn, err := p.store.read.Conn(ctx) // the number is that of one connection
 	if err != nil {
 		return err

@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// openPostgres connects to a server. A transaction that somebody forgot would
-// hold up the feed for all, so the server ends it.
-func (s *Store) openPostgres(ctx context.Context, o Options) error {
+// usePostgres makes s a store on a server. A transaction that somebody forgot
+// would hold up the feed for all, so the server ends it.
+func (s *Store) usePostgres(o Options) error {
 	s.dialect = postgresDialect()
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
@@ -24,16 +24,16 @@ func (s *Store) openPostgres(ctx context.Context, o Options) error {
 	config.RuntimeParams["application_name"] = "mcp-tools"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
 	config.ConnectTimeout = 10 * time.Second
-	s.write = stdlib.OpenDB(*config)
-	s.write.SetMaxOpenConns(16)
-	s.write.SetMaxIdleConns(8)
-	s.write.SetConnMaxIdleTime(5 * time.Minute)
-	s.read = s.write
-	if err := s.write.PingContext(ctx); err != nil {
-		return s.unavailable(err)
-	}
-	if err := s.migrate(ctx); err != nil {
-		return err
+	s.connect = func(ctx context.Context) error {
+		s.write = stdlib.OpenDB(*config)
+		s.write.SetMaxOpenConns(16)
+		s.write.SetMaxIdleConns(8)
+		s.write.SetConnMaxIdleTime(5 * time.Minute)
+		s.read = s.write
+		if err := s.write.PingContext(ctx); err != nil {
+			return s.unavailable(err)
+		}
+		return nil
 	}
 	s.bus = newBus(&pgListen{config: config, store: s}, s.log)
 	return nil

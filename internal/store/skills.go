@@ -41,7 +41,7 @@ func (s Skills) Publish(ctx context.Context, d skill.Draft) (row skill.Row, isNe
 		row, err = oneSkill(t, "s.id = $1 AND v.number = $2", id, latest)
 		if err == nil && row.Digest == sum {
 			return bringBack(t, row.ID)
-		} else if err != nil && !errors.Is(err, ErrNotFound) {
+		} else if err != nil && !errors.Is(err, skill.ErrNone) {
 			return err
 		}
 		added, err := keepBlobs(t, d)
@@ -139,7 +139,8 @@ func addVersion(t *Tx, id string, number int64, d skill.Draft, sum string) (row 
 	return oneSkill(t, "s.id = $1 AND v.number = $2", id, number)
 }
 
-// Remove makes a skill of the owner's be gone, with all its versions.
+// Remove makes a skill of the owner's be gone, with all its versions. Without
+// one the error is [skill.ErrNone].
 func (s Skills) Remove(ctx context.Context, o skill.Owner, slug string) error {
 	return s.store.Update(ctx, func(t *Tx) error {
 		if _, err := hold(t, o); err != nil {
@@ -149,7 +150,7 @@ func (s Skills) Remove(ctx context.Context, o skill.Owner, slug string) error {
 		err := t.Row("UPDATE skill SET removed = {{now}} WHERE agent = $1 AND usr = $2 AND slug = $3 AND removed = 0 RETURNING id",
 			[]any{o.Agent, o.User, slug}, &id)
 		if err != nil {
-			return err
+			return noSkill(err)
 		}
 		return t.Changed(SkillTopic, id)
 	})

@@ -33,12 +33,19 @@ func eachSkill(t *Tx, where string, args ...any) (list []skill.Row, err error) {
 func oneSkill(t *Tx, where string, args ...any) (skill.Row, error) {
 	list, err := eachSkill(t, where, args...)
 	if err == nil && len(list) == 0 {
-		err = ErrNotFound
+		err = skill.ErrNone
 	}
 	if err != nil {
 		return skill.Row{}, err
 	}
 	return list[0], nil
+}
+
+func noSkill(err error) error {
+	if errors.Is(err, ErrNotFound) {
+		return skill.ErrNone
+	}
+	return err
 }
 
 // Stamp is another one whenever something changed about the skills that an
@@ -78,7 +85,7 @@ func (s Skills) List(ctx context.Context, o skill.Owner) (list []skill.Row, stam
 }
 
 // Find returns a skill that an owner sees, the owner's before the shared one:
-// the latest version when number is 0. Without one the error is [ErrNotFound].
+// the latest version when number is 0. Without one the error is [skill.ErrNone].
 func (s Skills) Find(ctx context.Context, o skill.Owner, slug string, number int64) (row skill.Row, err error) {
 	err = s.store.View(ctx, func(t *Tx) error {
 		row, err = oneSkill(t, `s.agent = $1 AND s.usr IN ($2, '') AND s.slug = $3 AND s.removed = 0
@@ -91,7 +98,7 @@ func (s Skills) Find(ctx context.Context, o skill.Owner, slug string, number int
 // Blob returns what is in a file of a skill of the owner's.
 func (s Skills) Blob(ctx context.Context, o skill.Owner, digest string) (data []byte, err error) {
 	err = s.store.View(ctx, func(t *Tx) error {
-		return t.Row("SELECT content FROM skill_blob WHERE agent = $1 AND usr = $2 AND digest = $3", []any{o.Agent, o.User, digest}, &data)
+		return noSkill(t.Row("SELECT content FROM skill_blob WHERE agent = $1 AND usr = $2 AND digest = $3", []any{o.Agent, o.User, digest}, &data))
 	})
 	return data, err
 }

@@ -69,13 +69,13 @@ func TestSkillsComeBackAsTheyWere(t *testing.T) {
 				t.Errorf("version %d: %v, %v", number, got.Number, err)
 			}
 		}
-		if _, err := s.Skills().Find(t.Context(), own, "forms", 3); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Skills().Find(t.Context(), own, "forms", 3); !errors.Is(err, skill.ErrNone) {
 			t.Errorf("version 3: %v", err)
 		}
 		if err := s.Skills().Remove(t.Context(), own, "forms"); err != nil {
 			t.Error(err)
 		}
-		if _, err := s.Skills().Find(t.Context(), own, "forms", 1); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Skills().Find(t.Context(), own, "forms", 1); !errors.Is(err, skill.ErrNone) {
 			t.Errorf("what was removed is there: %v", err)
 		}
 		if third := publish(t, s, draft(t, own, "forms", "three")); third.Number != 3 {
@@ -104,10 +104,10 @@ func TestSkillsOfOthersAreNotSeen(t *testing.T) {
 		if len(list) != 1 || list[0].ID != shared.ID || err != nil {
 			t.Errorf("%v, %v", list, err)
 		}
-		if _, err := s.Skills().Find(t.Context(), own, "secret", 0); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Skills().Find(t.Context(), own, "secret", 0); !errors.Is(err, skill.ErrNone) {
 			t.Error(err)
 		}
-		if _, err := s.Skills().Blob(t.Context(), own, theirs.Files[0].Digest); !errors.Is(err, store.ErrNotFound) {
+		if _, err := s.Skills().Blob(t.Context(), own, theirs.Files[0].Digest); !errors.Is(err, skill.ErrNone) {
 			t.Errorf("a file of somebody else: %v", err)
 		}
 		mine := publish(t, s, draft(t, own, "forms", "mine"))

@@ -19,16 +19,23 @@ import (
 // sqliteFile is the name of the database in the data directory.
 const sqliteFile = "store.db"
 
-// openSQLite opens the database of a directory. One connection writes: waiting
-// in its queue is fair, and SQLite's own waiting is not. Every transaction that
-// may write says so when it begins, since one that has read before cannot wait.
-func (s *Store) openSQLite(ctx context.Context, o Options) (err error) {
+// useSQLite makes s the database of a directory.
+func (s *Store) useSQLite(o Options) error {
 	s.dialect = sqliteDialect()
 	dir, err := filepath.Abs(o.DSN)
 	if err != nil {
 		return err
 	}
 	s.place = filepath.Join(dir, sqliteFile)
+	s.connect = func(ctx context.Context) error { return s.connectSQLite(ctx, dir, o.Full) }
+	s.bus = newBus(&sqlitePoll{store: s}, s.log)
+	return nil
+}
+
+// connectSQLite opens the database. One connection writes: waiting in its queue
+// is fair, and SQLite's own waiting is not. Every transaction that may write
+// says so when it begins, since one that has read before cannot wait.
+func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err error) {
 	if err := private.MakeDir(dir); err != nil {
 		return fmt.Errorf("the store's directory: %w", err)
 	}
@@ -36,7 +43,7 @@ func (s *Store) openSQLite(ctx context.Context, o Options) (err error) {
 		return fmt.Errorf("the store: %w", err)
 	}
 	sync := "NORMAL"
-	if o.Full {
+	if full {
 		sync = "FULL"
 	}
 	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(" + sync + ")", "journal_size_limit(16777216)"}
@@ -44,6 +51,10 @@ func (s *Store) openSQLite(ctx context.Context, o Options) (err error) {
 		return err
 	}
 	s.write.SetMaxOpenConns(1)
+	if s.read, err = sqliteOpen(s.place, false, append(common, "query_only(1)")); err != nil {
+		return err
+	}
+	s.read.SetMaxOpenConns(4)
 	// The switch to WAL does not wait for others who do the same.
 	unlock, err := private.Lock(ctx, filepath.Join(dir, "store.lock"), 30*time.Second)
 	if err != nil {
@@ -53,14 +64,6 @@ func (s *Store) openSQLite(ctx context.Context, o Options) (err error) {
 	if err := s.write.PingContext(ctx); err != nil {
 		return s.unavailable(err)
 	}
-	if err := s.migrate(ctx); err != nil {
-		return err
-	}
-	if s.read, err = sqliteOpen(s.place, false, append(common, "query_only(1)")); err != nil {
-		return err
-	}
-	s.read.SetMaxOpenConns(4)
-	s.bus = newBus(&sqlitePoll{store: s}, s.log)
 	return nil
 }
 

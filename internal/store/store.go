@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,15 +24,20 @@ type Options struct {
 	Log  *slog.Logger // nil: silent
 }
 
-// A Store is an open database. Its methods may be called from many goroutines.
+// A Store is a database. Its methods may be called from many goroutines.
 type Store struct {
 	dialect dialect
-	write   *sql.DB
-	read    *sql.DB
+	place   string
+	connect func(context.Context) error // opens write and read
 	bus     *bus
 	written sync.Map // statements in the engine's words
-	place   string
 	log     *slog.Logger
+
+	ready   atomic.Bool
+	opening sync.Mutex
+	closed  bool
+	write   *sql.DB
+	read    *sql.DB
 }
 
 // ErrNotFound is what there is no row for.
@@ -39,6 +45,19 @@ var ErrNotFound = errors.New("not found")
 
 // Open opens the store, makes it if need be, and brings its tables up to date.
 func Open(ctx context.Context, o Options) (*Store, error) {
+	s, err := Later(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// Later is Open put off until something is asked of the store, and tried again
+// each time as long as it fails.
+func Later(o Options) (*Store, error) {
 	if o.DSN == "" {
 		return nil, errors.New("the store has no place: give a directory or a postgres:// URL")
 	}
@@ -46,14 +65,34 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	s := &Store{log: o.Log}
-	open := s.openSQLite
 	if isPostgres(o.DSN) {
-		open = s.openPostgres
+		return s, s.usePostgres(o)
 	}
-	if err := open(ctx, o); err != nil {
-		return nil, errors.Join(err, s.Close())
+	return s, s.useSQLite(o)
+}
+
+// open opens the store unless it is open.
+func (s *Store) open(ctx context.Context) error {
+	if s.ready.Load() {
+		return nil
 	}
-	return s, nil
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	if s.closed {
+		return errors.New("the store is closed")
+	}
+	if s.ready.Load() {
+		return nil
+	}
+	err := s.connect(ctx)
+	if err == nil {
+		err = s.migrate(ctx)
+	}
+	if err != nil {
+		return errors.Join(err, s.disconnect())
+	}
+	s.ready.Store(true)
+	return nil
 }
 
 func isPostgres(dsn string) bool {
@@ -68,10 +107,16 @@ func (s *Store) Place() string { return s.place }
 
 // Close ends everything that the store has under way.
 func (s *Store) Close() error {
-	var err error
 	if s.bus != nil {
 		s.bus.close()
 	}
+	s.opening.Lock()
+	defer s.opening.Unlock()
+	s.closed = true
+	return s.disconnect()
+}
+
+func (s *Store) disconnect() (err error) {
 	for _, db := range []*sql.DB{s.read, s.write} {
 		if db != nil {
 			err = errors.Join(err, db.Close())
@@ -90,6 +135,9 @@ type Tx struct {
 
 // View runs f in a transaction that only reads, and sees one moment.
 func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
 	o := &sql.TxOptions{ReadOnly: true}
 	if s.dialect.name == "postgres" {
 		o.Isolation = sql.LevelRepeatableRead
@@ -106,6 +154,9 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 // did not happen. f may be run again when transactions stood in each other's
 // way, so it must do nothing else.
 func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
+	if err := s.open(ctx); err != nil {
+		return err
+	}
 	for attempt := 0; ; attempt++ {
 		topics, err := s.update(ctx, f)
 		if err == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -218,5 +219,30 @@ func TestIDsSortByTime(t *testing.T) {
 	b := store.NewID()
 	if strings.Compare(a, b) >= 0 || len(a) != 36 || a[14] != '7' {
 		t.Errorf("%s, %s", a, b)
+	}
+}
+
+func TestLater(t *testing.T) {
+	dir := t.TempDir()
+	s, err := store.Later(store.Options{DSN: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 0 {
+		t.Errorf("before anything was asked there are %v, %v", entries, err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() { change(t, s, "a", "1") })
+	}
+	all.Wait()
+	if list, err := s.Changes(t.Context(), store.Cursor{}, 10); err != nil || len(list) != 8 {
+		t.Errorf("%v, %v", list, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Update(t.Context(), func(*store.Tx) error { return nil }); err == nil {
+		t.Error("a closed store took something")
 	}
 }
