@@ -32,6 +32,7 @@ func (h *house) openFiles(context.Context) error {
 	if c.Index == "auto" {
 		o.IndexMemory = int64(c.IndexMemory)
 	}
+	o.Routes = []workspace.Route{h.memoryRoute()}
 	if h.files, err = workspace.New(o); err != nil {
 		return err
 	}

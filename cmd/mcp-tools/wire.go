@@ -14,8 +14,12 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/knowledge"
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -26,6 +30,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
+	toolknowledge "github.com/mcp-tools/mcp-tools/tools/knowledge"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
@@ -38,6 +44,8 @@ const instructions = `Results that are too long are cut and say how to read on. 
 type world struct {
 	files   fs.Files
 	exec    exec.Options
+	memory  toolmemory.Memory
+	graph   toolknowledge.Graph
 	results toolresults.Store
 	status  func(context.Context) sessions.Status
 }
@@ -48,6 +56,8 @@ func registry(w world) (*tools.Set, error) {
 	for _, group := range [][]tools.Tool{
 		fs.Tools(w.files),
 		exec.Tools(w.exec),
+		toolmemory.Tools(w.memory),
+		toolknowledge.Tools(w.graph),
 		sessions.Tools(w.status),
 		automation.Tools(time.Now),
 		toolresults.Tools(w.results),
@@ -70,6 +80,11 @@ type house struct {
 	files    *workspace.Workspace
 	commands *commands.Commands
 	rules    atomic.Pointer[judge.Rules]
+	store    *store.Store
+	recall   *recall.Recall
+	memory   *memory.Memory
+	graph    *knowledge.Graph
+	unused   func() bool // the store, by anybody, ever
 	desk     desk
 	set      *tools.Set
 	server   *server.Server
@@ -93,7 +108,7 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if err = checkPrivate(h.data); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openFiles, h.openCommands, h.openServer} {
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openMemory, h.openFiles, h.openCommands, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
@@ -190,14 +205,14 @@ func (h *house) openAudit(context.Context) (err error) {
 
 func (h *house) openServer(context.Context) (err error) {
 	c := h.loaded.Config
-	store, err := results.Open(h.data, results.Limits{
+	kept, err := results.Open(h.data, results.Limits{
 		Count: c.Results.Count, Bytes: int64(c.Results.Bytes), Age: time.Duration(c.Results.Age),
 		ItemBytes: int64(c.Results.Bytes), // the server cuts at limits.result_hard, which may change while it runs
 	})
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
 	}
-	h.set, err = registry(world{files: h.files, exec: h.execOptions(store), results: pages{store}, status: func(ctx context.Context) sessions.Status {
+	h.set, err = registry(world{files: h.files, exec: h.execOptions(kept), memory: h.memory, graph: h.graph, results: pages{kept}, status: func(ctx context.Context) sessions.Status {
 		s := h.server.Status(ctx)
 		return sessions.Status{
 			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
@@ -219,7 +234,7 @@ func (h *house) openServer(context.Context) (err error) {
 	}
 	h.server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
-		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{store}, Desk: h.desk,
+		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{kept}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
 		Ended: func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})

@@ -8,8 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -23,14 +22,13 @@ func BenchmarkSearch(b *testing.B) {
 	const many = 1000
 	for _, where := range []string{"published", "home", "workspace"} {
 		b.Run(where, func(b *testing.B) {
-			s := storetest.Open(b, b.TempDir())
-			bench := newBench(b, s)
+			bench := sqlite(b)
 			for i := range many {
 				name := fmt.Sprintf("skill-%d", i)
 				main := text(name, "Handles "+words(i)+" for people who need "+words(i*5), "# "+words(i*11)+"\n\ntext")
 				switch where {
 				case "published":
-					publish(b, s, name, main)
+					publish(b, bench.rows, name, main)
 				case "home":
 					put(b, filepath.Join(bench.dirs[0], name, skill.Main), main)
 				default:
@@ -41,7 +39,7 @@ func BenchmarkSearch(b *testing.B) {
 			if found, err := bench.Search(bench.ctx, "deploy a database", 8); err != nil || len(found.Hits) != 8 || found.Total != many {
 				b.Fatal(found, err)
 			}
-			b.ReportMetric(float64(time.Since(start).Microseconds())/1000, "first-ms")
+			first := time.Since(start)
 			var took []time.Duration
 			n := 0
 			for b.Loop() {
@@ -53,20 +51,21 @@ func BenchmarkSearch(b *testing.B) {
 				took = append(took, time.Since(start))
 			}
 			slices.Sort(took)
+			b.ReportMetric(float64(first.Microseconds())/1000, "first-ms")
 			b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 			b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 		})
 	}
 }
 
-func publish(b *testing.B, s *store.Store, name, main string) {
+func publish(b *testing.B, rows skills.Rows, name, main string) {
 	b.Helper()
 	d, err := skill.Pack(b.Context(), []skill.Content{{File: skill.File{Path: skill.Main}, Data: []byte(main)}}, skill.NewGuard())
 	if err != nil {
 		b.Fatal(err)
 	}
 	d.Owner = skill.Owner{Agent: "tester", User: "u"}
-	if _, _, err := s.Skills().Publish(b.Context(), d); err != nil {
+	if _, _, err := rows.Publish(b.Context(), d); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -2,6 +2,7 @@ package skills
 
 import (
 	"context"
+	"errors"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
@@ -11,7 +12,7 @@ import (
 // latest version. It is for operators, and says which version it has there.
 func (l *Library) Share(ctx context.Context, o skill.Owner, slug string) (skill.Row, error) {
 	row, err := l.o.Rows.Find(ctx, o, slug, 0)
-	if l.missing(err) || err == nil && row.Owner != o {
+	if errors.Is(err, skill.ErrNone) || err == nil && row.Owner != o {
 		return skill.Row{}, tools.Errorf(tools.NotFound, "user %q of agent %q has no skill %q", o.User, o.Agent, slug).
 			Try("list the user's skills")
 	}
@@ -32,7 +33,7 @@ func (l *Library) Share(ctx context.Context, o skill.Owner, slug string) (skill.
 // operators.
 func (l *Library) Remove(ctx context.Context, o skill.Owner, slug string) error {
 	err := l.o.Rows.Remove(ctx, o, slug)
-	if l.missing(err) {
+	if errors.Is(err, skill.ErrNone) {
 		return tools.Errorf(tools.NotFound, "user %q of agent %q has no skill %q", o.User, o.Agent, slug).Try("list the user's skills")
 	}
 	return err

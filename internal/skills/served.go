@@ -2,6 +2,7 @@ package skills
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"path"
 	"strconv"
@@ -16,10 +17,10 @@ import (
 // workspace: skills/NAME@VERSION/FILE. No skill of the workspace can have such
 // a name. They are read and not listed, so that searches of the workspace do
 // not go through all skills that there are.
-type Served struct{ library *Library }
+type Served struct{ rows Rows }
 
-// Served gives access to the files of published skills.
-func (l *Library) Served() Served { return Served{l} }
+// NewServed gives access to the files of published skills.
+func NewServed(rows Rows) Served { return Served{rows} }
 
 func servedDir(slug string, number int64) string {
 	return "skills/" + slug + "@" + strconv.FormatInt(number, 10)
@@ -52,8 +53,8 @@ func (s Served) Read(ctx context.Context, name string) ([]byte, time.Time, error
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	row, err := s.library.o.Rows.Find(ctx, o, slug, number)
-	if s.library.missing(err) {
+	row, err := s.rows.Find(ctx, o, slug, number)
+	if errors.Is(err, skill.ErrNone) {
 		return nil, time.Time{}, none
 	}
 	if err != nil {
@@ -61,7 +62,7 @@ func (s Served) Read(ctx context.Context, name string) ([]byte, time.Time, error
 	}
 	for _, f := range row.Files {
 		if f.Path == file {
-			data, err := s.library.o.Rows.Blob(ctx, row.Owner, f.Digest)
+			data, err := s.rows.Blob(ctx, row.Owner, f.Digest)
 			if err != nil {
 				return nil, time.Time{}, gone(err)
 			}

@@ -25,7 +25,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
-// Rows are where published skills are kept.
+// Rows are where published skills are kept. What there is none of is
+// [skill.ErrNone].
 type Rows interface {
 	Publish(ctx context.Context, d skill.Draft) (row skill.Row, isNew bool, err error)
 	Remove(ctx context.Context, o skill.Owner, slug string) error
@@ -52,9 +53,7 @@ type Options struct {
 	Dirs []Dir
 	// Index is the directory for the index, which is made when it is needed.
 	Index string
-	// Missing reports whether an error of Rows says that there is no such row.
-	Missing func(error) bool
-	Log     *slog.Logger // nil: silent
+	Log   *slog.Logger // nil: silent
 }
 
 // A Library is all skills that there are. Its methods may be called from many
@@ -134,5 +133,3 @@ func gone(err error) error {
 	}
 	return tools.Errorf(tools.Unavailable, "published skills cannot be read now").Try("try again later").Because(err)
 }
-
-func (l *Library) missing(err error) bool { return l.o.Missing != nil && l.o.Missing(err) }

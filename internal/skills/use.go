@@ -54,7 +54,7 @@ func (l *Library) find(ctx context.Context, name string, version int64) (found i
 			return nil
 		}
 		row, err := l.o.Rows.Find(ctx, o, i.slug, version)
-		if l.missing(err) {
+		if errors.Is(err, skill.ErrNone) {
 			return tools.Errorf(tools.NotFound, "%s has no published version %d", i.slug, version).Try("leave the version out")
 		}
 		if err != nil {

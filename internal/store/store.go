@@ -105,6 +105,9 @@ func (s *Store) Engine() string { return s.dialect.name }
 // Place is where the store is, fit to be shown: without a password.
 func (s *Store) Place() string { return s.place }
 
+// InUse reports whether something was asked of the store and it is open.
+func (s *Store) InUse() bool { return s.ready.Load() }
+
 // Close ends everything that the store has under way.
 func (s *Store) Close() error {
 	if s.bus != nil {

@@ -18,7 +18,7 @@ type memoryStore struct {
 type memoryStoreArgs struct {
 	Key      string   `json:"key" jsonschema:"short name; replaces what it had" alias:"path,name,title"`
 	Content  string   `json:"content" jsonschema:"Markdown" alias:"text,value,memory"`
-	Category string   `json:"category,omitempty" jsonschema:"core (usual), daily, conversation or custom" alias:"kind,type"`
+	Category string   `json:"category,omitempty" jsonschema:"core, daily, conversation or custom" alias:"kind,type"`
 	Tags     []string `json:"tags,omitempty" jsonschema:"words to find it by" maxitems:"20"`
 	Expires  string   `json:"expires,omitempty" jsonschema:"date, 30d, or never" alias:"ttl,expires_at"`
 }
@@ -29,7 +29,7 @@ const mostContent = 1 << 20
 func (memoryStore) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "memory_store", Group: group, Title: "Remember", Risk: tools.Writes, Hints: tools.Hints{Idempotent: true}, MaxText: mostContent,
-		Doc:      "Remembers a text beyond this conversation. Search first: better to amend a memory than to add one like it.",
+		Doc:      "Remembers a text beyond this conversation. Search first; amend rather than repeat.",
 		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
 		Keywords: "remember save note fact preference learn",
 	}

@@ -20,7 +20,7 @@ func (publishSkill) Spec() tools.Spec {
 	return tools.Spec{
 		Name: "publish_skill", Group: group, Title: "Publish skill", Risk: tools.Writes, Hints: tools.Hints{Idempotent: true},
 		Doc:      "Keeps a directory as a new version of a skill, for you and your user, beyond this workspace.",
-		Also:     []string{"skill_publish", "save_skill", "create_skill", "skill_manage", "tool::publish_skill"},
+		Also:     []string{"skill_publish", "save_skill", "tool::publish_skill"},
 		Keywords: "save share version SKILL.md create",
 	}
 }

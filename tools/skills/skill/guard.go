@@ -2,6 +2,7 @@ package skill
 
 import (
 	"fmt"
+	"iter"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -14,8 +15,6 @@ type Finding struct {
 	Path string `json:"path"`
 	Line int    `json:"line"`
 	What string `json:"what"`
-	// Hard ones have no honest use.
-	Hard bool `json:"hard,omitempty"`
 }
 
 // String is the place and what is there.
@@ -23,7 +22,8 @@ func (f Finding) String() string { return fmt.Sprintf("%s:%d %s", f.Path, f.Line
 
 const (
 	mostFindings = 40
-	mostLine     = 4 << 10 // bytes of a line that are looked at
+	mostPart     = 8 << 10 // bytes of a line that are looked at together
+	overlap      = 512
 )
 
 // A sign is what a line looks like that does harm, or may. It has one of some
@@ -71,7 +71,7 @@ type Guard struct{ signs []sign }
 // NewGuard makes a guard.
 func NewGuard() *Guard { return &Guard{signs()} }
 
-// Look tells what it finds in a text; only so much of it.
+// Look tells what it finds in a text; when that is much, not all of it.
 func (g *Guard) Look(path, text string) (list []Finding) {
 	text = strings.TrimPrefix(text, "\ufeff")
 	low := strings.ToLower(text)
@@ -85,22 +85,34 @@ func (g *Guard) Look(path, text string) (list []Finding) {
 	for row := range strings.Lines(text) {
 		no++
 		if r, ok := unseen(row); ok {
-			list = append(list, Finding{path, no, fmt.Sprintf("has the character %U, which is not seen", r), path == Main})
+			list = append(list, Finding{path, no, fmt.Sprintf("has the character %U, which is not seen", r)})
 		}
-		if len(row) > mostLine {
-			row = row[:mostLine]
-		}
-		low := strings.ToLower(row)
-		for _, s := range near {
-			if s.near(low) && s.look.MatchString(strings.TrimRight(row, "\r\n")) {
-				list = append(list, Finding{Path: path, Line: no, What: s.what})
+		for part := range parts(strings.TrimRight(row, "\r\n")) {
+			low := strings.ToLower(part)
+			for _, s := range near {
+				if s.near(low) && s.look.MatchString(part) {
+					list = append(list, Finding{Path: path, Line: no, What: s.what})
+				}
 			}
 		}
 		if len(list) >= mostFindings {
-			break
+			return list[:mostFindings]
 		}
 	}
 	return list
+}
+
+// parts are a line in pieces that overlap, so that nothing is torn by a border.
+func parts(row string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for len(row) > mostPart {
+			if !yield(row[:mostPart]) {
+				return
+			}
+			row = row[mostPart-overlap:]
+		}
+		yield(row)
+	}
 }
 
 func (s sign) near(low string) bool {

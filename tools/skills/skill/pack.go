@@ -2,6 +2,7 @@ package skill
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -18,9 +19,8 @@ const (
 )
 
 // Pack makes a draft of the files of a directory. Its errors are written for
-// the model: they say what is to be mended. Findings are no errors, but for the
-// hard ones.
-func Pack(files []Content, g *Guard) (d Draft, err error) {
+// the model: they say what is to be mended. Findings are no errors.
+func Pack(ctx context.Context, files []Content, g *Guard) (d Draft, err error) {
 	d.Files = files
 	byPath(d.Files)
 	if err := checkFiles(d.Files); err != nil {
@@ -28,6 +28,9 @@ func Pack(files []Content, g *Guard) (d Draft, err error) {
 	}
 	main := -1
 	for i := range d.Files {
+		if ctx.Err() != nil {
+			return Draft{}, context.Cause(ctx)
+		}
 		f := &d.Files[i]
 		f.Size, f.Digest = int64(len(f.Data)), digest(f.Data)
 		if f.Path == Main {
@@ -47,11 +50,6 @@ func Pack(files []Content, g *Guard) (d Draft, err error) {
 	}
 	if d.Meta, d.Slug, err = checkMain(string(d.Files[main].Data)); err != nil {
 		return Draft{}, err
-	}
-	for _, f := range d.Findings {
-		if f.Hard {
-			return Draft{}, refuse("%s", f.String()).Try("remove it: whoever reads the skill could not see it")
-		}
 	}
 	return d, nil
 }
@@ -91,6 +89,14 @@ func checkMain(text string) (m Meta, slug string, err error) {
 	if len(text) > MostMain {
 		return m, "", tools.Errorf(tools.TooLarge, "%s has more than %d bytes", Main, MostMain).Try("move parts of it to references/")
 	}
+	no := 0
+	for row := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+		no++
+		if r, ok := unseen(row); ok {
+			return m, "", refuse("%s:%d has the character %U, which is not seen", Main, no, r).
+				Try("remove it: whoever reads the skill could not see it")
+		}
+	}
 	m, body, err := Parse(text)
 	if err != nil {
 		e := tools.AsError(err)
@@ -123,5 +129,8 @@ func knownBinary(data []byte) bool {
 	return false
 }
 
-// ErrFull is what says that an owner may have no more.
-var ErrFull = errors.New("too many skills")
+// What rows of skills can answer.
+var (
+	ErrFull = errors.New("too many skills") // an owner may have no more
+	ErrNone = errors.New("no such skill")
+)
