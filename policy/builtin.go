@@ -28,7 +28,7 @@ var builtinGroups = map[string][]string{
 	"teams":      {"team_tasks", "team_message"},
 	"media_gen":  {"create_image", "create_audio", "create_video", "tts"},
 	"media_read": {"read_image", "read_audio", "read_document", "read_video"},
-	"skills":     {"use_skill", "publish_skill"},
+	"skills":     {"use_skill", "copy_skill", "publish_skill"},
 	"results":    {"read_result"},
 	"discovery":  {"tool_search", "tool_call"},
 }

@@ -177,7 +177,7 @@ func TestNothingIsLeft(t *testing.T) {
 		if got := r.answer(); got != "on" {
 			t.Errorf("the next one answers %q", got)
 		}
-		if runs := r.spools(); len(runs) != 1 {
+		if runs := r.spools(); len(runs) != 0 {
 			t.Errorf("what earlier ones left is still there: %q", runs)
 		}
 		if groups := leftGroups(r.cmd.Process.Pid); len(groups) != 0 {

@@ -32,7 +32,9 @@ func (h *house) openFiles(context.Context) error {
 	if c.Index == "auto" {
 		o.IndexMemory = int64(c.IndexMemory)
 	}
-	o.Routes = []workspace.Route{h.memoryRoute()}
+	h.skillsIn = h.skillDirs(home)
+	o.Roots = append(o.Roots, skillRoots(h.skillsIn)...)
+	o.Routes = []workspace.Route{h.memoryRoute(), h.skillRoute()}
 	if h.files, err = workspace.New(o); err != nil {
 		return err
 	}

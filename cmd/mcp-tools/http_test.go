@@ -209,7 +209,7 @@ func TestHeadersNarrowAndNeverWiden(t *testing.T) {
 		"X-MCP-Tools=session_status":          "session_status",
 		"X-MCP-Tools=session_status,datetime": "session_status", // messaging has no datetime
 		"X-MCP-Tools=":                        "",
-		"X-MCP-Exclude-Tools=read_result":     "session_status",
+		"X-MCP-Exclude-Tools=read_result":     "skill_search,session_status",
 		"X-MCP-Toolsets=results":              "read_result",
 		"X-MCP-Toolsets=nonesuch":             "",
 	} {

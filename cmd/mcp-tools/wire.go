@@ -19,6 +19,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
+	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -34,6 +35,7 @@ import (
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
+	toolskills "github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
 // instructions are what every client's model is told about the server.
@@ -46,6 +48,7 @@ type world struct {
 	exec    exec.Options
 	memory  toolmemory.Memory
 	graph   toolknowledge.Graph
+	skills  toolskills.Skills
 	results toolresults.Store
 	status  func(context.Context) sessions.Status
 }
@@ -58,6 +61,7 @@ func registry(w world) (*tools.Set, error) {
 		exec.Tools(w.exec),
 		toolmemory.Tools(w.memory),
 		toolknowledge.Tools(w.graph),
+		toolskills.Tools(w.skills),
 		sessions.Tools(w.status),
 		automation.Tools(time.Now),
 		toolresults.Tools(w.results),
@@ -85,6 +89,8 @@ type house struct {
 	memory   *memory.Memory
 	graph    *knowledge.Graph
 	unused   func() bool // the store, by anybody, ever
+	skillsIn []skills.Dir
+	skills   *skills.Library
 	desk     desk
 	set      *tools.Set
 	server   *server.Server
@@ -108,7 +114,7 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if err = checkPrivate(h.data); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openMemory, h.openFiles, h.openCommands, h.openServer} {
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openMemory, h.openFiles, h.openSkills, h.openCommands, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
@@ -212,7 +218,7 @@ func (h *house) openServer(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
 	}
-	h.set, err = registry(world{files: h.files, exec: h.execOptions(kept), memory: h.memory, graph: h.graph, results: pages{kept}, status: func(ctx context.Context) sessions.Status {
+	h.set, err = registry(world{files: h.files, exec: h.execOptions(kept), memory: h.memory, graph: h.graph, skills: h.skills, results: pages{kept}, status: func(ctx context.Context) sessions.Status {
 		s := h.server.Status(ctx)
 		return sessions.Status{
 			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,

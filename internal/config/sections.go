@@ -90,3 +90,9 @@ type Telemetry struct {
 	OTLPHeaders  map[string]Secret `yaml:"otlp_headers" keys:"header" form:"secret" restart:"true" doc:"Headers that the collector wants, such as Authorization."`
 	Sample       float64           `yaml:"sample" default:"1" min:"0" max:"1" restart:"true" doc:"Share of calls that are traced."`
 }
+
+// Skills says where skills are, beside those of the workspace and those that
+// were published.
+type Skills struct {
+	Dirs []string `yaml:"dirs" form:"path" doc:"Directories of skills that all callers see, one directory with a SKILL.md each. Absent: ~/.agents/skills, if it is there."`
+}

@@ -63,7 +63,9 @@ func TestWhereTheStoreIs(t *testing.T) {
 		}
 		t.Chdir(dir)
 		l, err := Load(LoadOptions{
-			Getenv:    func(name string) string { return map[string]string{"HOME": filepath.Join(dir, "home"), "USERPROFILE": filepath.Join(dir, "home")}[name] },
+			Getenv: func(name string) string {
+				return map[string]string{"HOME": filepath.Join(dir, "home"), "USERPROFILE": filepath.Join(dir, "home")}[name]
+			},
 			Overrides: map[string]string{"store.dsn": test.given},
 		})
 		place := ""

@@ -221,7 +221,7 @@ func (f *follower) rebuild(place string) error {
 	if err := b.end(place); err != nil {
 		return err
 	}
-	f.o.Log.Info("the search index was filled anew", "documents", b.total, "took", time.Since(start).Round(time.Millisecond))
+	f.o.Log.Debug("the search index was filled anew", "documents", b.total, "took", time.Since(start).Round(time.Millisecond))
 	return nil
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	rowsAtOnce  = 100
+	rowsAtOnce  = 1
 	mostMarks   = 30000   // parameters of one statement: SQLite takes 32766
 	bytesAtOnce = 4 << 20 // of rows that are gathered
 )

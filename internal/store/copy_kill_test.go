@@ -80,7 +80,7 @@ func kill(t *testing.T, patience time.Duration, what, dsn, other string) (took t
 // TestKilledWhileCopying expects the old state or the new one, whenever a
 // process is killed.
 func TestKilledWhileCopying(t *testing.T) {
-	const rounds = 8
+	const rounds = 5
 	chance := rand.New(rand.NewPCG(7, 7))
 	file := func(seed uint64, most int) (string, store.Manifest) {
 		s := storetest.Open(t, t.TempDir())
@@ -88,8 +88,8 @@ func TestKilledWhileCopying(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "a.zip")
 		return path, backup(t, s, path)
 	}
-	pathA, a := file(1, 200)
-	pathB, b := file(2, 300)
+	pathA, a := file(1, 50)
+	pathB, b := file(2, 60)
 	either := func(t *testing.T, got, one, two store.Manifest) (first bool) {
 		t.Helper()
 		if cmp.Equal(rowsOf(got), rowsOf(one)) {

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/recall"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func (a *app) memoryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "memory",
+		Short: "Bring memories in from a directory, or out to one",
+		Args:  noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return usagef("%s wants one of import, export", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(a.memoryImportCommand(), a.memoryExportCommand())
+	return cmd
+}
+
+func (a *app) memoryImportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import DIR",
+		Short: "Remember what the files of a directory say",
+		Long: `import stores the files of a directory as memories of one agent and one user:
+MEMORY.md, memory.md and what lies beneath memory/, or else every Markdown file as
+memory/FILE. What is the same already stays as it is; what differs becomes a new
+version, and the former one can be had back.`,
+		Example: `  mcp-tools memory import notes
+  mcp-tools memory import backup --agent helper --user ann`,
+		Args: takes("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return usagef("%s is not a directory", args[0])
+			}
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				r, err := m.Import(ctx, os.DirFS(args[0]))
+				if err != nil {
+					return err
+				}
+				return a.show(r, func(w io.Writer) error {
+					for _, s := range r.Skipped {
+						fmt.Fprintln(w, "left out:", s)
+					}
+					_, err := fmt.Fprintf(w, "%d stored, %d as they were\n", r.Written, r.Unchanged)
+					return err
+				})
+			})
+		},
+	}
+}
+
+func (a *app) memoryExportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write memories as Markdown files",
+		Long: `export writes the memories that one agent and one user see into a directory, one
+file each. Category, tags and expiry stand at the head of the file, so that import
+brings back the same.`,
+		Example: `  mcp-tools memory export backup`,
+		Args:    takes("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				n, err := m.Export(ctx, exportDir(args[0]))
+				if err != nil {
+					return err
+				}
+				return a.show(map[string]int{"written": n}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s written to %s\n", plural(n, "file"), args[0])
+					return err
+				})
+			})
+		},
+	}
+}
+
+// An exportDir takes files.
+type exportDir string
+
+func (d exportDir) Write(name string, content []byte, modified time.Time) error {
+	path := filepath.Join(string(d), filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := private.Replace(path, content); err != nil {
+		return err
+	}
+	return os.Chtimes(path, modified, modified)
+}
+
+// withMemory opens the memory of the agent and the user that the settings name.
+func (a *app) withMemory(ctx context.Context, use func(context.Context, *memory.Memory) error) error {
+	loaded, err := a.load()
+	if err != nil {
+		return err
+	}
+	s, err := a.openStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	finder := recall.Open(recall.Options{Feed: s.Feed()}) // which nothing searches
+	defer finder.Close()
+	c := loaded.Config.Connections.Stdio
+	caller := tools.Caller{Agent: c.Agent, User: c.User, Channel: "cli"}
+	if caller.User == "" {
+		caller.User = systemUser()
+	}
+	return use(tools.With(ctx, &tools.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
+}

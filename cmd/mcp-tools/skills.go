@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+)
+
+// skillDirs are the directories of skills that the operator has chosen, or else
+// the one that agents on this machine share, as far as they are there. The file
+// tools know them by a name of their own.
+func (h *house) skillDirs(home string) []skills.Dir {
+	paths := h.loaded.Config.Skills.Dirs
+	if paths == nil && home != "" {
+		paths = []string{filepath.Join(home, ".agents", "skills")}
+	}
+	var dirs []skills.Dir
+	for i, path := range paths {
+		if info, err := os.Stat(path); err != nil || !info.IsDir() {
+			continue
+		}
+		name := "agent_skills"
+		if i > 0 {
+			name = fmt.Sprintf("agent_skills_%d", i+1)
+		}
+		dirs = append(dirs, skills.Dir{Path: path, Name: name})
+	}
+	return dirs
+}
+
+// skillRoots let the file tools and commands read what lies in these
+// directories.
+func skillRoots(dirs []skills.Dir) []workspace.ExtraRoot {
+	var roots []workspace.ExtraRoot
+	for _, d := range dirs {
+		roots = append(roots, workspace.ExtraRoot{Name: d.Name, Path: d.Path})
+	}
+	return roots
+}
+
+// skillRoute shows the files of published skills in the workspace.
+func (h *house) skillRoute() workspace.Route {
+	served := skills.NewServed(h.store.Skills())
+	return workspace.Route{Serves: served.Serves, Source: skillFiles{served}}
+}
+
+// skillFiles are read and not listed: searches need not go through all skills.
+type skillFiles struct{ skills.Served }
+
+func (skillFiles) List(context.Context) ([]workspace.SourceEntry, error) { return nil, nil }
+
+// openSkills makes the library of skills, which looks at nothing yet.
+func (h *house) openSkills(context.Context) error {
+	h.skills = skills.New(skills.Options{
+		Rows: h.store.Skills(), Files: h.files, Dirs: h.skillsIn, Index: filepath.Join(h.data, "index", "skills"), Log: h.log,
+	})
+	h.onClose(h.skills.Close)
+	return nil
+}
