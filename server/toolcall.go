@@ -31,8 +31,11 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 		return failure(m.id, faultf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
 	}
 	request := Request{
-		Access: x.access, Tool: m.name, Args: m.call.arguments, Report: x, Trace: m.meta.trace,
+		Access: x.access, Tool: m.name, Args: m.call.arguments, Trace: m.meta.trace,
 		Can: x.can, Reply: replyOf(m.call),
+	}
+	if m.meta.progress != nil {
+		request.Report = x
 	}
 	answer := x.session.server.Call(ctx, request)
 	for round := 0; answer.Ask != nil && (!m.modern() || !answer.Ask.forClient()); round++ {

@@ -64,7 +64,7 @@ func (f *follower) stop() {
 
 // watch is given output as it comes. It takes no time.
 func (f *follower) watch(s Stream, data []byte) {
-	if f.report == nil || s > Stderr {
+	if s > Stderr {
 		return
 	}
 	f.mu.Lock()

@@ -23,7 +23,9 @@ func (t execTool) foreground(ctx context.Context, k task) (tools.Result, error) 
 
 func (r *runner) run(ctx context.Context, c Command, k task) (tools.Result, error) {
 	news := r.follow(ctx, c.Timeout)
-	c.Watch = news.watch
+	if news.report != nil {
+		c.Watch = news.watch
+	}
 	p, err := r.Commands.Start(ctx, c)
 	if err != nil {
 		news.stop()
