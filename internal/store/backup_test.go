@@ -35,10 +35,14 @@ func TestBackupsAreOfOneMoment(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
 		var written atomic.Int64
+		var pause sync.RWMutex // while a backup is looked at
 		for w := range 4 {
 			all.Go(func() {
 				for i := 0; ctx.Err() == nil; i++ {
-					if err := twice(t.Context(), s, fmt.Sprintf("%d-%d", w, i)); err != nil {
+					pause.RLock()
+					err := twice(t.Context(), s, fmt.Sprintf("%d-%d", w, i))
+					pause.RUnlock()
+					if err != nil {
 						t.Error(err)
 						return
 					}
@@ -58,11 +62,14 @@ func TestBackupsAreOfOneMoment(t *testing.T) {
 			}
 			least := written.Load()
 			backup(t, s, file)
-			if _, err := copied.Restore(t.Context(), file, true); err != nil {
+			pause.Lock()
+			_, err := copied.Restore(t.Context(), file, true)
+			pause.Unlock()
+			if err != nil {
 				t.Fatal(err)
 			}
 			var pairs, odd int64
-			err := copied.View(t.Context(), func(tx *store.Tx) error {
+			err = copied.View(t.Context(), func(tx *store.Tx) error {
 				return tx.Row("SELECT count(*), coalesce(sum(n <> 2), 0) FROM (SELECT count(*) AS n FROM job GROUP BY payload)", nil, &pairs, &odd)
 			})
 			if err != nil || odd != 0 || pairs < least {

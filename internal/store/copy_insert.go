@@ -6,8 +6,9 @@ import (
 )
 
 const (
-	rowsAtOnce  = 1
-	mostMarks   = 30000   // parameters of one statement: SQLite takes 32766
+	rowsOverNet = 100     // that are sent to PostgreSQL at a time
+	rowsInside  = 8       // SQLite finds parameters by their names, one after the other
+	mostMarks   = 30000   // parameters of one statement: PostgreSQL takes 65535, SQLite 32766
 	bytesAtOnce = 4 << 20 // of rows that are gathered
 )
 
@@ -25,7 +26,11 @@ type inserter struct {
 }
 
 func (t *Tx) inserter(table Table) *inserter {
-	n := &inserter{t: t, table: table, size: max(1, min(rowsAtOnce, mostMarks/len(table.Columns)))}
+	size := rowsInside
+	if t.store.dialect.name == "postgres" {
+		size = rowsOverNet
+	}
+	n := &inserter{t: t, table: table, size: max(1, min(size, mostMarks/len(table.Columns)))}
 	n.one, n.many = table.insert(1), table.insert(n.size)
 	return n
 }
