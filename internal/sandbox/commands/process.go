@@ -104,13 +104,15 @@ func (p *process) Gone(err error) {
 	if p.force != nil {
 		p.force.Stop()
 	}
-	close(p.over)
-	p.wake()
 	p.mu.Unlock()
 	if !ended {
 		p.finish(state)
 	}
 	p.c.departed(p, err)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.over)
+	p.wake()
 }
 
 // finish says how the command has ended, once those who watch it have seen what
