@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -21,6 +22,13 @@ func (h *house) openMemory(context.Context) error {
 	o, err := h.app.storeOptions(h.loaded.Config, h.log)
 	if err != nil {
 		return err
+	}
+	if u, err := url.Parse(o.DSN); err == nil {
+		if password, has := u.User.Password(); has {
+			if err := h.scrub.Set("store.dsn", password); err != nil {
+				h.log.Warn("the password of the store is not masked: choose a longer one", "err", err)
+			}
+		}
 	}
 	if h.store, err = store.Later(o); err != nil {
 		return err

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
 // skillDirs are the directories of skills that the operator has chosen, or else
@@ -56,8 +58,29 @@ func (skillFiles) List(context.Context) ([]workspace.SourceEntry, error) { retur
 // openSkills makes the library of skills, which looks at nothing yet.
 func (h *house) openSkills(context.Context) error {
 	h.skills = skills.New(skills.Options{
-		Rows: h.store.Skills(), Files: h.files, Dirs: h.skillsIn, Index: filepath.Join(h.data, "index", "skills"), Log: h.log,
+		Rows: publishedSkills{h.store.Skills(), h.unused}, Files: h.files, Dirs: h.skillsIn, Index: filepath.Join(h.data, "index", "skills"), Log: h.log,
 	})
 	h.onClose(h.skills.Close)
 	return nil
+}
+
+// publishedSkills are there from the first time that somebody keeps something:
+// many clients ask for a list at once, and that is no reason to make a store.
+type publishedSkills struct {
+	store.Skills
+	unused func() bool
+}
+
+func (p publishedSkills) Stamp(ctx context.Context, o skill.Owner) (string, error) {
+	if p.unused() {
+		return "", nil
+	}
+	return p.Skills.Stamp(ctx, o)
+}
+
+func (p publishedSkills) List(ctx context.Context, o skill.Owner) ([]skill.Row, string, error) {
+	if p.unused() {
+		return nil, "", nil
+	}
+	return p.Skills.List(ctx, o)
 }

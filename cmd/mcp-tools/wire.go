@@ -242,7 +242,8 @@ func (h *house) openServer(context.Context) (err error) {
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{kept}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
-		Ended: func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
+		Library: library{h.memory, memoryFiles{h.memory.Files(), h.unused}, h.skills},
+		Ended:   func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})
 	return err
 }

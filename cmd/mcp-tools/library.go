@@ -1,0 +1,151 @@
+package main
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// library shows memories and skills to clients that read without a tool:
+// memories as resources, skills as resources and as prompts.
+type library struct {
+	memory *memory.Memory
+	files  memoryFiles
+	skills *skills.Library
+}
+
+const (
+	memoryScheme = "memory:///"
+	skillScheme  = "skill://"
+	pageOfMany   = 100
+)
+
+// The tools whose policy decides.
+const (
+	readsMemory = "memory_get"
+	usesSkill   = "use_skill"
+)
+
+func (library) Tools() []string { return []string{readsMemory, usesSkill} }
+
+func (library) Tool(ref server.Ref) string {
+	switch {
+	case ref.Prompt != "", strings.HasPrefix(ref.URI, skillScheme):
+		return usesSkill
+	case strings.HasPrefix(ref.URI, memoryScheme):
+		return readsMemory
+	}
+	return ""
+}
+
+func (library) Templates() []server.Template {
+	return []server.Template{
+		{URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory", Description: "what was remembered, such as MEMORY.md", MIME: "text/markdown"},
+		{URI: skillScheme + "{name}/{+path}", Name: "skill", Title: "File of a skill", Description: "SKILL.md is the skill itself"},
+	}
+}
+
+// as makes c the caller of what is asked.
+func as(ctx context.Context, c tools.Caller) context.Context {
+	return tools.With(ctx, &tools.Running{Caller: c})
+}
+
+// Resources lists memories, then skills. A cursor is the last memory that was
+// listed, or the last skill behind a slash, which no memory begins with.
+func (l library) Resources(ctx context.Context, c tools.Caller, cursor string) (page []server.Resource, next string, err error) {
+	ctx = as(ctx, c)
+	if after, among := strings.CutPrefix(cursor, "/"); among {
+		list, more, err := l.skills.Resources(ctx, after, pageOfMany)
+		for _, r := range list {
+			page = append(page, server.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown", Size: r.Size})
+		}
+		if more {
+			next = "/" + list[len(list)-1].Name
+		}
+		return page, next, err
+	}
+	list, err := l.files.List(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	slices.SortFunc(list, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
+	for _, f := range list {
+		if f.Name <= cursor {
+			continue
+		}
+		if len(page) == pageOfMany {
+			return page, page[pageOfMany-1].Name, nil
+		}
+		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified})
+	}
+	return page, "/", nil
+}
+
+func memoryURI(name string) string { return memoryScheme + (&url.URL{Path: name}).EscapedPath() }
+
+func (l library) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error) {
+	ctx = as(ctx, c)
+	if escaped, ok := strings.CutPrefix(uri, memoryScheme); ok {
+		name, err := url.PathUnescape(escaped)
+		if err != nil {
+			return nil, tools.Errorf(tools.NotFound, "%.200q names no memory", uri).Try("send a URI such as %sMEMORY.md", memoryScheme)
+		}
+		d, err := l.memory.Get(ctx, name)
+		return []tools.Part{{URI: uri, Text: d.Text, MIME: "text/markdown"}}, err
+	}
+	data, text, err := l.skills.Resource(ctx, uri)
+	if text {
+		return []tools.Part{{URI: uri, Text: string(data), MIME: "text/plain"}}, err
+	}
+	return []tools.Part{{URI: uri, Data: data, MIME: "application/octet-stream"}}, err
+}
+
+func (l library) Prompts(ctx context.Context, c tools.Caller) (all []server.Prompt, err error) {
+	ctx = as(ctx, c)
+	for after, more := "", true; more && err == nil; {
+		var list []skills.Prompt
+		if list, more, err = l.skills.Prompts(ctx, after, pageOfMany); len(list) == 0 {
+			break
+		}
+		for _, p := range list {
+			prompt := server.Prompt{Name: p.Name, Description: p.Description}
+			for _, a := range p.Arguments {
+				prompt.Arguments = append(prompt.Arguments, server.Argument{Name: a.Name, Description: a.Description, Required: a.Required})
+			}
+			all = append(all, prompt)
+		}
+		after = list[len(list)-1].Name
+	}
+	return all, err
+}
+
+func (l library) Prompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (server.Filled, error) {
+	text, description, err := l.skills.Prompt(as(ctx, c), name, args)
+	return server.Filled{Description: description, Messages: []server.Message{{Part: tools.Part{Text: text}}}}, err
+}
+
+// Complete proposes paths of memories and names of skills.
+func (l library) Complete(ctx context.Context, c tools.Caller, b server.Blank) (values []string, more bool, err error) {
+	ctx = as(ctx, c)
+	switch {
+	case b.Of.URI == memoryScheme+"{+path}" && b.Name == "path":
+		list, err := l.files.List(ctx)
+		for _, f := range list {
+			if strings.HasPrefix(f.Name, b.Value) {
+				values = append(values, f.Name)
+			}
+		}
+		slices.Sort(values)
+		return values[:min(len(values), pageOfMany)], len(values) > pageOfMany, err
+	case strings.HasPrefix(b.Of.URI, skillScheme) && b.Name == "name":
+		values, err = l.skills.Complete(ctx, b.Value, pageOfMany)
+	}
+	return values, false, err
+}
