@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime/debug"
+	"sync"
 	"time"
 )
 
@@ -34,9 +35,9 @@ func hurry(getenv func(string) string) bool {
 // latter at once for the files that it needs.
 func (h *house) settle(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	var working sync.WaitGroup
+	working.Go(func() { h.tellNews(ctx) })
+	working.Go(func() {
 		select {
 		case <-time.After(startFirst):
 		case <-ctx.Done():
@@ -50,6 +51,6 @@ func (h *house) settle(ctx context.Context) (stop func()) {
 			h.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
 		}
 		h.sweepStore(ctx)
-	}()
-	return func() { cancel(); <-done }
+	})
+	return func() { cancel(); working.Wait() }
 }

@@ -129,3 +129,11 @@ func (s Skills) Uses(ctx context.Context, o skill.Owner) (list []skill.Uses, err
 	})
 	return list, err
 }
+
+// Owner says whose skill it is that a change is about.
+func (s Skills) Owner(ctx context.Context, id string) (o skill.Owner, slug string, err error) {
+	err = s.store.View(ctx, func(t *Tx) error {
+		return t.Row("SELECT agent, usr, slug FROM skill WHERE id = $1", []any{id}, &o.Agent, &o.User, &slug)
+	})
+	return o, slug, err
+}

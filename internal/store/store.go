@@ -34,6 +34,7 @@ type Store struct {
 	log     *slog.Logger
 
 	ready   atomic.Bool
+	opened  chan struct{} // closed when it is ready
 	opening sync.Mutex
 	closed  bool
 	write   *sql.DB
@@ -64,7 +65,7 @@ func Later(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{log: o.Log}
+	s := &Store{log: o.Log, opened: make(chan struct{})}
 	if isPostgres(o.DSN) {
 		return s, s.usePostgres(o)
 	}
@@ -92,6 +93,7 @@ func (s *Store) open(ctx context.Context) error {
 		return errors.Join(err, s.disconnect())
 	}
 	s.ready.Store(true)
+	close(s.opened)
 	return nil
 }
 
@@ -107,6 +109,9 @@ func (s *Store) Place() string { return s.place }
 
 // InUse reports whether something was asked of the store and it is open.
 func (s *Store) InUse() bool { return s.ready.Load() }
+
+// Opened is closed when the store is open.
+func (s *Store) Opened() <-chan struct{} { return s.opened }
 
 // Close ends everything that the store has under way.
 func (s *Store) Close() error {

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+const (
+	newsAtOnce = 200
+	newsAgain  = 5 * time.Second // after the store could not be asked
+)
+
+// tellNews lets clients know which of their memories and skills have changed,
+// whoever changed them, from the time on that the store is used.
+func (h *house) tellNews(ctx context.Context) {
+	select {
+	case <-h.store.Opened():
+	case <-ctx.Done():
+		return
+	}
+	feed, place := h.store.Feed(), ""
+	for ctx.Err() == nil {
+		memories, published := h.store.Wait(store.MemoryTopic), h.store.Wait(store.SkillTopic)
+		var changed []func(context.Context) (server.Change, bool)
+		next, lost, more, err := feed.Follow(ctx, place, newsAtOnce, []string{store.MemoryTopic, store.SkillTopic}, func(topic, key string) {
+			if topic == store.MemoryTopic {
+				changed = append(changed, h.memoryNews(key))
+			} else {
+				changed = append(changed, h.skillNews(key))
+			}
+		})
+		if err != nil {
+			h.log.Debug("clients do not hear of changes at the moment", "err", err)
+			select {
+			case <-time.After(newsAgain):
+			case <-ctx.Done():
+			}
+			continue
+		}
+		place = next
+		for _, find := range changed {
+			if change, known := find(ctx); known && !lost {
+				h.server.Changed(change)
+			}
+		}
+		if more {
+			continue
+		}
+		select {
+		case <-memories:
+		case <-published:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// memoryNews and skillNews find out whose it is that has changed: nobody else
+// hears that anything has.
+func (h *house) memoryNews(id string) func(context.Context) (server.Change, bool) {
+	return func(ctx context.Context) (server.Change, bool) {
+		d, found, err := h.store.MemoryByID(ctx, id)
+		return server.Change{Agent: d.Owner.Agent, User: d.Owner.User, Ref: server.Ref{URI: memoryURI(d.Path)}, Listed: true}, found && err == nil
+	}
+}
+
+func (h *house) skillNews(id string) func(context.Context) (server.Change, bool) {
+	return func(ctx context.Context) (server.Change, bool) {
+		o, slug, err := h.store.Skills().Owner(ctx, id)
+		return server.Change{Agent: o.Agent, User: o.User, Ref: server.Ref{Prompt: slug}, Listed: true}, err == nil
+	}
+}
