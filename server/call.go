@@ -65,6 +65,7 @@ type passage struct {
 	id     string
 	start  time.Time
 	seen   func(End)
+	kind   string // of what it consults the library about; "" for a call
 
 	tool      tools.Tool
 	known     bool // the tool was found and may be seen
@@ -216,8 +217,13 @@ func (p *passage) rescue(res *tools.Result, err *error) {
 	if r == nil {
 		return
 	}
-	p.server.log.Error("a tool panicked", "tool", p.tool.Spec.Name, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-	*res, *err = tools.Result{}, tools.Errorf(tools.Internal, "%s failed unexpectedly", p.tool.Spec.Name).
+	*res, *err = tools.Result{}, p.server.panicked(p.tool.Spec.Name, r)
+}
+
+// panicked is the error of whatever broke in the middle of its work.
+func (s *Server) panicked(who string, r any) *tools.Error {
+	s.log.Error("a tool panicked", "tool", who, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	return tools.Errorf(tools.Internal, "%s failed unexpectedly", who).
 		Because(fmt.Errorf("panic: %v", r)).Try("try something else; the operator finds the cause in the log")
 }
 

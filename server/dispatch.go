@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -83,7 +82,8 @@ func (x *exchange) protected(ctx context.Context) (reply []byte) {
 	return x.answer(ctx)
 }
 
-// answer finds who answers: tools are ours, everything else is mcp-go's.
+// answer finds who answers: tools and the library are ours, everything else is
+// mcp-go's.
 func (x *exchange) answer(ctx context.Context) []byte {
 	switch x.msg.method {
 	case string(mcp.MethodToolsList):
@@ -92,6 +92,12 @@ func (x *exchange) answer(ctx context.Context) []byte {
 		}
 	case string(mcp.MethodToolsCall):
 		if reply := x.callTool(ctx); reply != nil {
+			return reply
+		}
+	case string(mcp.MethodResourcesList), string(mcp.MethodResourcesTemplatesList), string(mcp.MethodResourcesRead),
+		string(mcp.MethodResourcesSubscribe), string(mcp.MethodResourcesUnsubscribe),
+		string(mcp.MethodPromptsList), string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete):
+		if reply := x.consult(ctx); reply != nil {
 			return reply
 		}
 	case string(mcp.MethodSubscriptionsListen):
@@ -123,6 +129,9 @@ func (x *exchange) reply(msg mcp.JSONRPCMessage) []byte {
 // listen serves subscriptions/listen until the client or the server has had
 // enough. What mcp-go wants to say on the stream is passed on as it comes.
 func (x *exchange) listen(ctx context.Context) []byte {
+	if refused := x.narrowListen(); refused != nil {
+		return x.session.server.refusal(x.msg.id, refused)
+	}
 	leave, ok := x.session.server.listeners.enter(x.access.owner())
 	if !ok {
 		x.session.server.Watcher.Limited("connection")
@@ -155,61 +164,6 @@ func (x *exchange) listen(ctx context.Context) []byte {
 			return x.reply(answer)
 		}
 	}
-}
-
-// toolsChanged lets a client know that its list of tools has changed, without
-// waiting for it. A client that reads slowly hears once of many changes.
-func (s *session) toolsChanged() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.stale = true
-	if !s.telling {
-		s.telling = true
-		go s.tell() // ends with the client's stream at the latest
-	}
-}
-
-func (s *session) tell() {
-	for s.news() {
-		err := s.announce(mcp.MethodNotificationToolsListChanged,
-			func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
-		if err != nil {
-			s.server.log.Debug("a client could not be told that its tools changed", "err", err)
-		}
-	}
-}
-
-// news reports whether there is something to tell, and takes note that
-// somebody does.
-func (s *session) news() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.telling = s.stale && !s.closed
-	s.stale = false
-	return s.telling
-}
-
-// announce tells a client that a list has changed, over whatever streams it
-// has opened for that.
-func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bool) error {
-	s.mu.Lock()
-	push, legacy := s.push, s.client.initialized
-	var listeners []*exchange
-	for x, filter := range s.streams {
-		if wanted(filter) {
-			listeners = append(listeners, x)
-		}
-	}
-	s.mu.Unlock()
-	var problems []error
-	if push != nil && legacy {
-		problems = append(problems, push(request(nil, method, nil)))
-	}
-	for _, x := range listeners {
-		meta := map[string]any{"_meta": map[string]any{mcp.MetaKeySubscriptionID: x.msg.id}}
-		problems = append(problems, x.send(request(nil, method, meta)))
-	}
-	return errors.Join(problems...)
 }
 
 // supported reports whether a request can be answered without asking mcp-go

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -14,12 +18,11 @@ import (
 )
 
 // newFixture makes our own server offer what the conformance suite expects,
-// under the suite's names and within the limits that ship. The tools go
-// through the pipeline; prompts and resources are mcp-go's business, as in the
-// product.
-func newFixture(tb testing.TB) *testServer {
+// under the suite's names and within the limits that ship. Tools, resources and
+// prompts go through the pipelines, as in the product.
+func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 	tb.Helper()
-	b := newTestServer(tb, func(c *Config) {
+	b := newTestServer(tb, append([]func(*Config){func(c *Config) {
 		set, err := tools.NewSet(slices.Concat(contentTools(), talkingTools(), askingTools())...)
 		if err != nil {
 			tb.Fatal(err)
@@ -27,17 +30,18 @@ func newFixture(tb testing.TB) *testServer {
 		c.Tools = set
 		c.Settings = testSettings(tb, set, policy.Rules{})
 		c.Settings.Limits = shippedLimits()
-	})
-	for _, offer := range []mcpserver.ServerOption{
-		mcpserver.WithPromptCapabilities(true),
-		mcpserver.WithResourceCapabilities(true, true),
-		mcpserver.WithCompletions(),
-		mcpserver.WithLogging(),
-	} {
-		offer(b.mcp)
-	}
-	addFixturePrompts(b.mcp)
-	addFixtureResources(b.mcp)
+		c.Library = fixtureLibrary()
+	}}, change...)...)
+	mcpserver.WithLogging()(b.mcp)
+	return b
+}
+
+// newAskingFixture has the one prompt that a library cannot have.
+func newAskingFixture(tb testing.TB) *testServer {
+	tb.Helper()
+	b := newFixture(tb, func(c *Config) { c.Library = nil })
+	mcpserver.WithPromptCapabilities(true)(b.mcp)
+	b.mcp.AddPrompt(mcp.NewPrompt(askingPrompt, mcp.WithPromptDescription("The test prompt "+askingPrompt+".")), asksContext)
 	return b
 }
 
@@ -60,7 +64,7 @@ func serveFixture(tb testing.TB, b *testServer) string {
 	l := loopbackListener(tb)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- h.serve(ctx, l, withToken(h.Handler())) }()
+	go func() { ended <- h.serve(ctx, l, withToken(withProgress(h.Handler()))) }()
 	tb.Cleanup(func() {
 		stop()
 		select {
@@ -84,6 +88,43 @@ func withToken(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// withProgress has calls of tools that reach behind the pipeline ask for word of
+// them: who reports it is how these tools find the request that they belong to.
+func withProgress(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		raw, err := io.ReadAll(io.LimitReader(r.Body, 5<<20+1))
+		r.Body = io.NopCloser(bytes.NewReader(raw))
+		var body, params, meta map[string]json.RawMessage
+		var name string
+		if err != nil || json.Unmarshal(raw, &body) != nil || json.Unmarshal(body["params"], &params) != nil ||
+			json.Unmarshal(params["name"], &name) != nil || !slices.Contains(reachingTools(), name) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if json.Unmarshal(params["_meta"], &meta) != nil || meta == nil {
+			meta = map[string]json.RawMessage{}
+		}
+		if meta["progressToken"] == nil {
+			meta["progressToken"] = json.RawMessage(`"fixture"`)
+		}
+		if params["_meta"], err = json.Marshal(meta); err == nil {
+			body["params"], err = json.Marshal(params)
+		}
+		if raw, err = json.Marshal(body); err == nil {
+			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(raw)), int64(len(raw))
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// reachingTools are those that call exchangeOf.
+func reachingTools() []string {
+	return []string{
+		"test_tool_with_logging", "test_logging_tool", "test_trigger_tool_change", "test_trigger_prompt_change",
+		"test_input_required_result_capabilities",
+	}
 }
 
 // everybody is Identities for which every token is good.

@@ -2,52 +2,81 @@ package server
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// addFixturePrompts offers the prompts that the suite gets.
-func addFixturePrompts(s *mcpserver.MCPServer) {
-	add := func(name string, do mcpserver.PromptHandlerFunc, arguments ...string) {
-		options := []mcp.PromptOption{mcp.WithPromptDescription("The test prompt " + name + ".")}
-		for _, argument := range arguments {
-			options = append(options, mcp.WithArgument(argument, mcp.ArgumentDescription("some text"), mcp.RequiredArgument()))
-		}
-		s.AddPrompt(mcp.NewPrompt(name, options...), do)
+// fixtureLibrary has the resources and prompts that the suite asks for.
+func fixtureLibrary() *shelf {
+	s := &shelf{
+		tool:      map[string]string{"test": "test_simple_text", "": "test_simple_text"},
+		templates: []Template{{URI: "test://template/{id}/data", Name: "template", Description: "The test template.", MIME: "application/json"}},
+		page:      100, items: map[string][]item{}, scripts: map[string][]script{}, dynamic: readFixtureTemplate,
 	}
-	add("test_simple_prompt", func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return fromUser(mcp.NewTextContent("This is a simple prompt for testing."))
-	})
-	add("test_prompt_with_arguments", func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		a := r.Params.Arguments
-		return fromUser(mcp.NewTextContent(fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])))
-	}, "arg1", "arg2")
-	add("test_prompt_with_embedded_resource", func(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return fromUser(
-			mcp.NewEmbeddedResource(mcp.TextResourceContents{
-				URI: r.Params.Arguments["resourceUri"], MIMEType: "text/plain", Text: "Embedded resource content for testing.",
-			}),
-			mcp.NewTextContent("Please process the embedded resource above."))
-	}, "resourceUri")
-	add("test_prompt_with_image", func(context.Context, mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-		return fromUser(mcp.NewImageContent(base64.StdEncoding.EncodeToString(redPixel()), "image/png"),
-			mcp.NewTextContent("Please analyze the image above."))
-	})
-	add("test_input_required_result_prompt", asksContext)
+	add := func(name string, part tools.Part) {
+		s.items[""] = append(s.items[""], item{
+			Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".", MIME: part.MIME}, []tools.Part{part},
+		})
+	}
+	add("static-text", tools.Part{MIME: "text/plain", Text: "This is the content of the static text resource."})
+	add("static-binary", tools.Part{MIME: "image/png", Data: redPixel()})
+	add("watched-resource", tools.Part{MIME: "text/plain", Text: "Nothing has happened yet."})
+	s.scripts[""] = fixturePrompts()
+	return s
 }
 
-func fromUser(contents ...mcp.Content) (*mcp.GetPromptResult, error) {
-	result := &mcp.GetPromptResult{}
-	for _, c := range contents {
-		result.Messages = append(result.Messages, mcp.PromptMessage{Role: mcp.RoleUser, Content: c})
+func readFixtureTemplate(_ context.Context, uri string) ([]tools.Part, error) {
+	id, found := strings.CutPrefix(uri, "test://template/")
+	id, whole := strings.CutSuffix(id, "/data")
+	if !found || !whole {
+		return nil, tools.Errorf(tools.NotFound, "no %s", uri)
 	}
-	return result, nil
+	text, err := json.Marshal(map[string]any{"id": id, "templateTest": true, "data": "Data for ID: " + id})
+	return []tools.Part{{URI: uri, MIME: "application/json", Text: string(text)}}, err
 }
+
+func fixturePrompts() []script {
+	prompt := func(name string, fill func(a map[string]string) []tools.Part, arguments ...string) script {
+		one := script{Prompt: Prompt{Name: name, Description: "The test prompt " + name + "."}}
+		for _, argument := range arguments {
+			one.Arguments = append(one.Arguments, Argument{Name: argument, Description: "some text", Required: true})
+		}
+		one.fill = func(a map[string]string) (f Filled) {
+			for _, part := range fill(a) {
+				f.Messages = append(f.Messages, Message{Part: part})
+			}
+			return f
+		}
+		return one
+	}
+	return []script{
+		prompt("test_simple_prompt", func(map[string]string) []tools.Part {
+			return []tools.Part{{Text: "This is a simple prompt for testing."}}
+		}),
+		prompt("test_prompt_with_arguments", func(a map[string]string) []tools.Part {
+			return []tools.Part{{Text: fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])}}
+		}, "arg1", "arg2"),
+		prompt("test_prompt_with_embedded_resource", func(a map[string]string) []tools.Part {
+			return []tools.Part{
+				{URI: a["resourceUri"], MIME: "text/plain", Text: "Embedded resource content for testing."},
+				{Text: "Please process the embedded resource above."},
+			}
+		}, "resourceUri"),
+		prompt("test_prompt_with_image", func(map[string]string) []tools.Part {
+			return []tools.Part{{Data: redPixel(), MIME: "image/png"}, {Text: "Please analyze the image above."}}
+		}),
+	}
+}
+
+// askingPrompt is the one prompt of the suite that asks something itself. Ours
+// do not, so it is mcp-go's, in a fixture without a library.
+const askingPrompt = "test_input_required_result_prompt"
 
 func asksContext(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	answer := mcpserver.ElicitationResponse(r.Params.InputResponses, "user_context")
@@ -56,35 +85,6 @@ func asksContext(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResul
 		question := mcp.ElicitationParams{Message: "What context should the prompt use?", RequestedSchema: schema}
 		return mcpserver.NewInputRequestBuilder("").Elicit("user_context", question).PromptResult(), nil
 	}
-	return fromUser(mcp.NewTextContent(fmt.Sprintf("Use this context: %v", answer.Content)))
-}
-
-// addFixtureResources offers the resources that the suite reads.
-func addFixtureResources(s *mcpserver.MCPServer) {
-	add := func(name, mime string, contents mcp.ResourceContents) {
-		s.AddResource(mcp.NewResource("test://"+name, name, mcp.WithResourceDescription("The test resource "+name+"."), mcp.WithMIMEType(mime)),
-			func(context.Context, mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-				return []mcp.ResourceContents{contents}, nil
-			})
-	}
-	add("static-text", "text/plain", mcp.TextResourceContents{
-		URI: "test://static-text", MIMEType: "text/plain", Text: "This is the content of the static text resource.",
-	})
-	add("static-binary", "image/png", mcp.BlobResourceContents{
-		URI: "test://static-binary", MIMEType: "image/png", Blob: base64.StdEncoding.EncodeToString(redPixel()),
-	})
-	add("watched-resource", "text/plain", mcp.TextResourceContents{
-		URI: "test://watched-resource", MIMEType: "text/plain", Text: "Nothing has happened yet.",
-	})
-	s.AddResourceTemplate(mcp.NewResourceTemplate("test://template/{id}/data", "template",
-		mcp.WithTemplateDescription("The test template."), mcp.WithTemplateMIMEType("application/json")), readFixtureTemplate)
-}
-
-func readFixtureTemplate(_ context.Context, r mcp.ReadResourceRequest) ([]mcp.ResourceContents, error) {
-	id := strings.TrimSuffix(strings.TrimPrefix(r.Params.URI, "test://template/"), "/data")
-	text, err := json.Marshal(map[string]any{"id": id, "templateTest": true, "data": "Data for ID: " + id})
-	if err != nil {
-		return nil, err
-	}
-	return []mcp.ResourceContents{mcp.TextResourceContents{URI: r.Params.URI, MIMEType: "application/json", Text: string(text)}}, nil
+	text := mcp.NewTextContent(fmt.Sprintf("Use this context: %v", answer.Content))
+	return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: text}}}, nil
 }

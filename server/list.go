@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"sync"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -99,11 +100,11 @@ func (s *Server) Tools(a Access) []tools.Tool {
 // it: what a golden test holds and what the token budget is counted on.
 func (s *Server) ToolsList(a Access) []byte { return bytes.Clone(s.listFor(a).legacy) }
 
-// listStamp is what the stateless era wants behind every list: how long it
-// may be kept, for whom, and who says so.
-func listStamp(c Config) []byte {
+// cacheStamp is what the stateless era wants behind every list and resource:
+// how long it may be kept, for whom, and who says so.
+func cacheStamp(c Config, ttl time.Duration) []byte {
 	stamp, err := marshal(map[string]any{
-		"resultType": mcp.ResultTypeComplete, "ttlMs": listTTL.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
+		"resultType": mcp.ResultTypeComplete, "ttlMs": ttl.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
 		"_meta": map[string]any{mcp.MetaKeyServerInfo: map[string]string{"name": c.Name, "title": c.Title, "version": c.Version}},
 	})
 	if err != nil { // strings and numbers

@@ -219,7 +219,7 @@ func topNames() []string { return []string{"jsonrpc", "id", "method", "params", 
 func paramNames() []string {
 	return []string{
 		"name", "arguments", "_meta", "uri", "cursor", "level", "requestId", "protocolVersion", "capabilities",
-		"clientInfo", "task", "inputResponses", "requestState", "ref", "argument", "notifications",
+		"clientInfo", "task", "inputResponses", "requestState", "ref", "argument", "context", "notifications",
 	}
 }
 

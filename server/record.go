@@ -18,7 +18,8 @@ type Journal interface {
 
 // An Entry is one line of the audit log. Its texts have been scrubbed.
 type Entry struct {
-	Intent     bool // written before a call that may change something
+	Intent     bool   // written before a call that may change something
+	Kind       string // "" for a call; else "resource", "prompt" or "completion", and Alias is the method
 	Call       string
 	Parent     string
 	Time       time.Time
@@ -111,7 +112,7 @@ func (p *passage) begin() Begin {
 // entry is what both entries of a call have in common.
 func (p *passage) entry() Entry {
 	e := Entry{
-		Call: p.id, Parent: p.Parent, Time: p.start, Caller: p.Caller, Transport: p.Transport,
+		Kind: p.kind, Call: p.id, Parent: p.Parent, Time: p.start, Caller: p.Caller, Transport: p.Transport,
 		Tool: p.toolName(), Verdict: p.verdict.String(), Approval: p.approval,
 		ArgsDigest: p.callSum.String(), Trace: clip(p.server.scrub.Text(p.Trace["traceparent"]), 64),
 	}
@@ -155,37 +156,46 @@ func (p *passage) recordIntent(ctx context.Context) error {
 	return nil
 }
 
-// record writes down what came of the call, and tells the watcher. A call that
-// cannot be written down gives nothing away.
+// record writes down what came of the call. One that cannot be written down
+// gives nothing away.
 func (p *passage) record(ctx context.Context, a Answer, err error) Answer {
-	e := p.entry()
-	e.Duration = time.Since(p.start)
-	e.Outcome, e.Bytes, e.Redactions, e.Digest = "ok", a.Result.Size(), p.redactions(), p.resultSum.String()
+	outcome := "ok"
 	switch {
 	case a.Ask != nil:
-		e.Outcome = "asked"
+		outcome, err = "asked", nil
 	case a.Result.Failed:
-		e.Outcome = string(a.Result.Kind)
+		outcome = string(a.Result.Kind)
 	}
-	if err != nil && a.Ask == nil {
+	if failed := p.conclude(ctx, outcome, a.Result.Kind, a.Result.Size(), err); failed != nil {
+		return Answer{Result: tools.Failure(failed)}
+	}
+	return a
+}
+
+// conclude writes down how it ended, and tells the watcher. An error means that
+// nobody may have what was found.
+func (p *passage) conclude(ctx context.Context, outcome string, kind tools.Kind, size int, err error) (failed *tools.Error) {
+	e := p.entry()
+	e.Duration = time.Since(p.start)
+	e.Outcome, e.Bytes, e.Redactions, e.Digest = outcome, size, p.redactions(), p.resultSum.String()
+	if err != nil {
 		e.Error = p.server.scrub.Text(err.Error())
 		if known := tools.AsError(err); known.Kind == tools.Internal {
 			e.Error = p.server.scrub.Text(known.Error() + ": " + causeText(known))
 			p.server.log.Error("a tool failed", "tool", e.Tool, "call", p.id, "err", e.Error)
 		}
 	}
-	if failed := p.server.Journal.Append(context.WithoutCancel(ctx), e); failed != nil {
-		p.server.log.Error("the audit log cannot be written", "err", failed)
-		err = tools.Errorf(tools.Unavailable, "the audit log cannot be written, so the result is withheld").
-			Because(failed).Try("tell the operator; the server's log has the cause")
-		a = Answer{Result: tools.Failure(err)}
-		e.Outcome = string(tools.Unavailable)
+	if broken := p.server.Journal.Append(context.WithoutCancel(ctx), e); broken != nil {
+		p.server.log.Error("the audit log cannot be written", "err", broken)
+		failed = tools.Errorf(tools.Unavailable, "the audit log cannot be written, so the result is withheld").
+			Because(broken).Try("tell the operator; the server's log has the cause")
+		err, kind, e.Outcome = failed, failed.Kind, string(failed.Kind)
 	}
 	p.seen(End{
 		Verdict: verdictName(p.verdict, p.known), Outcome: e.Outcome, Duration: e.Duration, Waited: p.waited,
-		Bytes: e.Bytes, Redacted: p.redacted, Kind: string(a.Result.Kind), Err: err,
+		Bytes: e.Bytes, Redacted: p.redacted, Kind: string(kind), Err: err,
 	})
-	return a
+	return failed
 }
 
 // verdictName keeps apart what the policy denied and what never got to it.

@@ -6,11 +6,13 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +35,7 @@ type Config struct {
 	Journal              Journal
 	Keeper               Keeper
 	Desk                 Desk               // nil: only the client itself can be asked
+	Library              Library            // nil: there are only tools
 	Watcher              Watcher            // nil watches nothing
 	Ended                func(tools.Caller) // told of conversations that are over; may be nil
 	Stopping             func()             // told that the end has begun, before calls in flight finish; may be nil
@@ -93,6 +96,7 @@ type Server struct {
 	ordered     []tools.Tool
 	described   []json.RawMessage // of ordered, before they are scrubbed
 	listStamp   []byte            // ends a list
+	readStamp   []byte            // ends a resource
 	resultStamp []byte            // ends a result
 	current     atomic.Pointer[settings]
 	gate        *gate
@@ -131,7 +135,7 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, log: c.Log, scrub: c.Scrub, listStamp: listStamp(c), resultStamp: resultStamp(c), seal: seal,
+		Config: c, log: c.Log, scrub: c.Scrub, listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c), seal: seal,
 		gate:      newGate(c.Settings.Limits, c.Watcher),
 		rates:     newRates(),
 		loops:     newLoops(),
@@ -179,23 +183,21 @@ func (s *Server) Apply(next Settings) error {
 	if err := next.Limits.check(); err != nil {
 		return err
 	}
-	s.mu.Lock()
-	listening := make([]*session, 0, len(s.sessions))
-	for one := range s.sessions {
-		listening = append(listening, one)
-	}
-	s.mu.Unlock()
-	before := make([]*written, len(listening))
+	listening, before := s.listening(), s.settings()
+	lists := make([]*written, len(listening))
 	for i, one := range listening {
-		before[i] = s.listFor(one.access)
+		lists[i] = s.listFor(one.access)
 	}
-	s.current.Store(s.generation(next))
+	now := s.generation(next)
+	s.current.Store(now)
 	s.gate.resize(next.Limits)
 	for i, one := range listening {
-		if string(s.listFor(one.access).legacy) == string(before[i].legacy) {
-			continue
+		subject := one.access.subject()
+		changed := news{tools: !bytes.Equal(s.listFor(one.access).legacy, lists[i].legacy)}
+		if !slices.Equal(s.opened(before, subject), s.opened(now, subject)) {
+			changed.resources, changed.prompts = true, true
 		}
-		one.toolsChanged()
+		one.hearOf(changed)
 	}
 	return nil
 }
@@ -205,15 +207,19 @@ func (s *Server) Apply(next Settings) error {
 func (s *Server) Close() { s.shut() }
 
 // protocolServer is mcp-go's part: the handshakes of all eras, and whatever
-// is not a tool. It holds no tools: they come from the registry, through the
-// pipeline, for each caller its own.
+// is neither a tool nor in the library. It holds none of these: they come
+// through the pipelines, for each caller its own.
 func protocolServer(c Config) *mcpserver.MCPServer {
-	return mcpserver.NewMCPServer(c.Name, c.Version,
+	options := []mcpserver.ServerOption{
 		mcpserver.WithTitle(c.Title),
 		mcpserver.WithInstructions(c.Instructions),
 		mcpserver.WithToolCapabilities(true), // what it answers about tools is ours all the same
 		mcpserver.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
-	)
+	}
+	if c.Library != nil { // likewise
+		options = append(options, mcpserver.WithResourceCapabilities(true, true), mcpserver.WithPromptCapabilities(true), mcpserver.WithCompletions())
+	}
+	return mcpserver.NewMCPServer(c.Name, c.Version, options...)
 }
 
 // hear and unhear say which sessions hear announcements.

@@ -22,19 +22,20 @@ type session struct {
 	server *Server
 	access Access
 
-	mu       sync.Mutex
-	client   client
-	inflight map[string]*flight                   // by the request's id as written
-	asked    map[string]chan *message             // questions of ours, by id
-	nextID   int                                  // of our questions
-	push     func(msg []byte) error               // for what answers no request; may be nil
-	streams  map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
-	stale    bool                                 // the client does not know of the last change of its tools
-	telling  bool                                 // somebody is on the way to tell it
-	used     time.Time
-	closed   bool
-	lasting  bool          // it is a conversation, not one request of the stateless era
-	ended    chan struct{} // closed with the session
+	mu         sync.Mutex
+	client     client
+	inflight   map[string]*flight                   // by the request's id as written
+	asked      map[string]chan *message             // questions of ours, by id
+	nextID     int                                  // of our questions
+	push       func(msg []byte) error               // for what answers no request; may be nil
+	streams    map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
+	news       news                                 // that the client has not heard yet
+	telling    bool                                 // somebody is on the way to tell it
+	subscribed map[string]struct{}                  // resources that a client of an old era watches
+	used       time.Time
+	closed     bool
+	lasting    bool          // it is a conversation, not one request of the stateless era
+	ended      chan struct{} // closed with the session
 }
 
 // client is what a client has told of itself.

@@ -73,11 +73,15 @@ func newDoor(b *testServer, change ...func(*HTTP)) *HTTP {
 // openSite serves until the test ends, or until stop is called.
 func openSite(tb testing.TB, change ...func(*HTTP)) *site {
 	tb.Helper()
+	return openSiteOf(tb, newTestServer(tb), change...)
+}
+
+func openSiteOf(tb testing.TB, b *testServer, change ...func(*HTTP)) *site {
+	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		tb.Fatal(err)
 	}
-	b := newTestServer(tb)
 	s := &site{
 		testServer: b, door: newDoor(b, change...), addr: l.Addr().String(), ended: make(chan error, 1),
 		web: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 300}},

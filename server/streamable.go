@@ -99,6 +99,7 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *messa
 // listening carries a subscription, which may last for days.
 func (h *HTTP) listening(r *http.Request, s *session, m *message, a Access, out *stream) []byte {
 	h.Server.hear(s)
+	defer s.close()
 	defer h.Server.unhear(s)
 	ctx, stop := context.WithCancel(r.Context())
 	over := make(chan struct{})

@@ -32,7 +32,7 @@ func (j journal) Append(ctx context.Context, e server.Entry) error {
 	}
 	c := e.Caller
 	return j.log.Append(ctx, audit.Record{
-		Phase: phase, Call: e.Call, Parent: e.Parent, Tool: e.Tool, Alias: e.Alias,
+		Phase: phase, Call: e.Call, Parent: e.Parent, Kind: e.Kind, Tool: e.Tool, Alias: e.Alias,
 		Agent: c.Agent, User: c.User, Session: c.Session, Transport: e.Transport, Profile: c.Profile,
 		Risk: e.Risk, Verdict: e.Verdict, Approval: e.Approval, Outcome: e.Outcome,
 		ArgsDigest: e.ArgsDigest, ArgsShape: e.Args, ResultDigest: e.Digest, Bytes: int64(e.Bytes), Redactions: e.Redactions,

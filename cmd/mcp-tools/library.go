@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"net/url"
 	"slices"
 	"strings"
@@ -52,15 +54,10 @@ func (library) Templates() []server.Template {
 	}
 }
 
-// as makes c the caller of what is asked.
-func as(ctx context.Context, c tools.Caller) context.Context {
-	return tools.With(ctx, &tools.Running{Caller: c})
-}
-
-// Resources lists memories, then skills. A cursor is the last memory that was
-// listed, or the last skill behind a slash, which no memory begins with.
-func (l library) Resources(ctx context.Context, c tools.Caller, cursor string) (page []server.Resource, next string, err error) {
-	ctx = as(ctx, c)
+// Resources lists memories, then skills. A cursor is a digest of the last memory
+// that was listed, whose path may be nobody else's business, or the last skill
+// behind a slash.
+func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (page []server.Resource, next string, err error) {
 	if after, among := strings.CutPrefix(cursor, "/"); among {
 		list, more, err := l.skills.Resources(ctx, after, pageOfMany)
 		for _, r := range list {
@@ -76,22 +73,31 @@ func (l library) Resources(ctx context.Context, c tools.Caller, cursor string) (
 		return nil, "", err
 	}
 	slices.SortFunc(list, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
-	for _, f := range list {
-		if f.Name <= cursor {
-			continue
+	if cursor != "" {
+		last := slices.IndexFunc(list, func(f workspace.SourceEntry) bool { return placeIn(f.Name) == cursor })
+		if last < 0 {
+			return nil, "", tools.Errorf(tools.Invalid, "the list has changed where it was to go on").Try("begin it anew, without a cursor")
 		}
+		list = list[last+1:]
+	}
+	for _, f := range list {
 		if len(page) == pageOfMany {
-			return page, page[pageOfMany-1].Name, nil
+			return page, placeIn(page[pageOfMany-1].Name), nil
 		}
 		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified})
 	}
 	return page, "/", nil
 }
 
+// placeIn says where in the list of memories one is, and not which it is.
+func placeIn(name string) string {
+	sum := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(sum[:12])
+}
+
 func memoryURI(name string) string { return memoryScheme + (&url.URL{Path: name}).EscapedPath() }
 
-func (l library) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error) {
-	ctx = as(ctx, c)
+func (l library) Read(ctx context.Context, _ tools.Caller, uri string) ([]tools.Part, error) {
 	if escaped, ok := strings.CutPrefix(uri, memoryScheme); ok {
 		name, err := url.PathUnescape(escaped)
 		if err != nil {
@@ -107,8 +113,7 @@ func (l library) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.
 	return []tools.Part{{URI: uri, Data: data, MIME: "application/octet-stream"}}, err
 }
 
-func (l library) Prompts(ctx context.Context, c tools.Caller) (all []server.Prompt, err error) {
-	ctx = as(ctx, c)
+func (l library) Prompts(ctx context.Context, _ tools.Caller) (all []server.Prompt, err error) {
 	for after, more := "", true; more && err == nil; {
 		var list []skills.Prompt
 		if list, more, err = l.skills.Prompts(ctx, after, pageOfMany); len(list) == 0 {
@@ -126,14 +131,13 @@ func (l library) Prompts(ctx context.Context, c tools.Caller) (all []server.Prom
 	return all, err
 }
 
-func (l library) Prompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (server.Filled, error) {
-	text, description, err := l.skills.Prompt(as(ctx, c), name, args)
+func (l library) Prompt(ctx context.Context, _ tools.Caller, name string, args map[string]string) (server.Filled, error) {
+	text, description, err := l.skills.Prompt(ctx, name, args)
 	return server.Filled{Description: description, Messages: []server.Message{{Part: tools.Part{Text: text}}}}, err
 }
 
 // Complete proposes paths of memories and names of skills.
-func (l library) Complete(ctx context.Context, c tools.Caller, b server.Blank) (values []string, more bool, err error) {
-	ctx = as(ctx, c)
+func (l library) Complete(ctx context.Context, _ tools.Caller, b server.Blank) (values []string, more bool, err error) {
 	switch {
 	case b.Of.URI == memoryScheme+"{+path}" && b.Name == "path":
 		list, err := l.files.List(ctx)

@@ -24,7 +24,7 @@ func (h *house) tellNews(ctx context.Context) {
 	feed, place := h.store.Feed(), ""
 	for ctx.Err() == nil {
 		memories, published := h.store.Wait(store.MemoryTopic), h.store.Wait(store.SkillTopic)
-		var changed []func(context.Context) (server.Change, bool)
+		var changed []func(context.Context) []server.Change
 		next, lost, more, err := feed.Follow(ctx, place, newsAtOnce, []string{store.MemoryTopic, store.SkillTopic}, func(topic, key string) {
 			if topic == store.MemoryTopic {
 				changed = append(changed, h.memoryNews(key))
@@ -40,12 +40,15 @@ func (h *house) tellNews(ctx context.Context) {
 			}
 			continue
 		}
-		place = next
+		if lost && place != "" { // the store was restored, or we slept for days
+			h.server.Changed(server.Change{})
+		}
 		for _, find := range changed {
-			if change, known := find(ctx); known && !lost {
+			for _, change := range find(ctx) {
 				h.server.Changed(change)
 			}
 		}
+		place = next
 		if more {
 			continue
 		}
@@ -59,16 +62,25 @@ func (h *house) tellNews(ctx context.Context) {
 
 // memoryNews and skillNews find out whose it is that has changed: nobody else
 // hears that anything has.
-func (h *house) memoryNews(id string) func(context.Context) (server.Change, bool) {
-	return func(ctx context.Context) (server.Change, bool) {
+func (h *house) memoryNews(id string) func(context.Context) []server.Change {
+	return func(ctx context.Context) []server.Change {
 		d, found, err := h.store.MemoryByID(ctx, id)
-		return server.Change{Agent: d.Owner.Agent, User: d.Owner.User, Ref: server.Ref{URI: memoryURI(d.Path)}, Listed: true}, found && err == nil
+		if err != nil || !found {
+			return nil
+		}
+		return []server.Change{{Agent: d.Owner.Agent, User: d.Owner.User, Ref: server.Ref{URI: memoryURI(d.Path)}, Listed: true}}
 	}
 }
 
-func (h *house) skillNews(id string) func(context.Context) (server.Change, bool) {
-	return func(ctx context.Context) (server.Change, bool) {
+func (h *house) skillNews(id string) func(context.Context) []server.Change {
+	return func(ctx context.Context) []server.Change {
 		o, slug, err := h.store.Skills().Owner(ctx, id)
-		return server.Change{Agent: o.Agent, User: o.User, Ref: server.Ref{Prompt: slug}, Listed: true}, err == nil
+		if err != nil {
+			return nil
+		}
+		change := server.Change{Agent: o.Agent, User: o.User, Ref: server.Ref{Prompt: slug}, Listed: true}
+		file := change
+		file.Ref = server.Ref{URI: skillScheme + slug + "/SKILL.md"}
+		return []server.Change{change, file}
 	}
 }

@@ -29,6 +29,7 @@ func appendFields(b []byte, r *Record) []byte {
 	b = appendText(b, "phase", string(r.Phase))
 	b = appendText(b, "call", r.Call)
 	b = appendText(b, "parent", r.Parent)
+	b = appendText(b, "kind", r.Kind)
 	b = appendText(b, "tool", r.Tool)
 	b = appendText(b, "alias", r.Alias)
 	b = appendText(b, "agent", r.Agent)

@@ -1,0 +1,343 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func inquiry(method mcp.MCPMethod, ref Ref) Inquiry {
+	return Inquiry{Access: testAccess(), Method: method, Ref: ref}
+}
+
+// questions are one of each kind about testShelf.
+func questions() map[mcp.MCPMethod]Inquiry {
+	read := Ref{URI: "memory:///u/tea.md"}
+	all := map[mcp.MCPMethod]Inquiry{}
+	for _, q := range []Inquiry{
+		inquiry(mcp.MethodResourcesList, Ref{}), inquiry(mcp.MethodResourcesTemplatesList, Ref{}), inquiry(mcp.MethodPromptsList, Ref{}),
+		inquiry(mcp.MethodResourcesRead, read), inquiry(mcp.MethodPromptsGet, Ref{Prompt: "greet-u"}),
+		inquiry(mcp.MethodCompletionComplete, Ref{URI: "memory:///{path}"}), inquiry(mcp.MethodResourcesSubscribe, read),
+	} {
+		q.Args = map[string]string{"whom": "you"}
+		q.Blank = Blank{Of: q.Ref, Name: "path", Value: "u"}
+		q.Keep = func() error { return nil }
+		all[q.Method] = q
+	}
+	return all
+}
+
+func TestEveryInquiryIsWrittenDown(t *testing.T) {
+	b := withLibrary(t, testShelf(), func(c *Config) { c.Settings.AuditArgs = true })
+	for method, q := range questions() {
+		found, err := b.Consult(t.Context(), q)
+		if err != nil {
+			t.Errorf("%s: %v", method, err)
+			continue
+		}
+		all := b.journal.all()
+		e := all[len(all)-1]
+		tool, kind := "echo", "resource"
+		switch {
+		case q.Ref == (Ref{}):
+			tool = string(method)
+		case q.Ref.Prompt != "":
+			tool = "long"
+		}
+		if strings.HasPrefix(string(method), "prompts/") {
+			kind = "prompt"
+		} else if method == mcp.MethodCompletionComplete {
+			kind = "completion"
+		}
+		if e.Kind != kind || e.Tool != tool || tool == "echo" && e.Alias != string(method) || e.Verdict != "allow" || e.Outcome != "ok" ||
+			e.Caller.User != "u" || e.Transport != "test" || e.ArgsDigest == "" || e.Digest == "" || e.Intent || !strings.Contains(e.Args, q.Ref.URI) {
+			t.Errorf("%s is written down as %+v", method, e)
+		}
+		if want := found.size(); e.Bytes != want || want == 0 {
+			t.Errorf("%s: %d bytes are written down, there are %d", method, e.Bytes, want)
+		}
+	}
+	refused := inquiry(mcp.MethodResourcesRead, Ref{URI: "secret:///plan"})
+	if _, err := b.Consult(t.Context(), refused); tools.AsError(err).Kind != tools.NotFound {
+		t.Errorf("a secret: %v", err)
+	}
+	all := b.journal.all()
+	if e := all[len(all)-1]; e.Outcome != "not_found" || e.Verdict != "ask" || !strings.Contains(e.Error, "secret:///plan") || e.Kind != "resource" {
+		t.Errorf("what was refused is written down as %+v", e)
+	}
+	b.journal.breakWith(errors.New("the disk is full"))
+	for method, q := range questions() {
+		found, err := b.Consult(t.Context(), q)
+		if tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Unavailable || len(found.Parts)+len(found.Values)+len(found.Resources) > 0 {
+			t.Errorf("%s: nobody could write it down, and yet: %v, %v", method, found, err)
+		}
+	}
+}
+
+// TestNothingOfTheLibraryGetsPastTheScrubber plants a key wherever there is text.
+func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
+	key := plantedKey()
+	lib := testShelf()
+	lib.items = map[string][]item{"": {{
+		Resource{URI: "memory:///" + key, Name: key, Title: key, Description: key, MIME: "text/" + key},
+		[]tools.Part{{Text: key, URI: "memory:///" + key, MIME: "text/plain; x=" + key}, {Data: []byte(key), MIME: "text/plain"}},
+	}}}
+	lib.templates = []Template{{URI: "memory:///{path}", Name: key, Title: key, Description: key, MIME: key}}
+	one := greeting(key)
+	one.Title, one.Description, one.Arguments = key, key, []Argument{{Name: key, Title: key, Description: key}}
+	one.fill = func(map[string]string) Filled {
+		return Filled{Description: key, Messages: []Message{{Part: tools.Part{Text: key}}, {Part: tools.Part{URI: "x:" + key, Name: key}}}}
+	}
+	lib.scripts = map[string][]script{"": {one}}
+	b := withLibrary(t, lib, func(c *Config) { c.Settings.AuditArgs = true })
+	for era, ask := range readers(t, b) {
+		for _, test := range []struct{ method, params string }{
+			{"resources/list", ""}, {"resources/templates/list", ""}, {"prompts/list", ""},
+			{"resources/read", `"uri":"memory:///` + key + `"`}, {"resources/read", `"uri":"nobody:///` + key + `"`}, {"resources/read", `"uri":"` + key + `"`},
+			{"prompts/get", `"name":"` + key + `"`}, {"prompts/get", `"name":"no-` + key + `"`}, {"prompts/get", `"name":"x","arguments":{"` + key + `":1}`},
+			{"completion/complete", `"ref":{"type":"ref/resource","uri":"memory:///{path}"},"argument":{"name":"path","value":""}`},
+			{"completion/complete", `"ref":{"type":"ref/prompt","name":"` + key + `"},"argument":{"name":"path","value":"` + key + `"}`},
+			{"resources/list", `"cursor":"` + key + `"`},
+		} {
+			result, failed := ask(test.method, test.params)
+			whole := plain(t, result) + plain(t, failed)
+			if strings.Contains(whole, key) || strings.Contains(whole, base64.StdEncoding.EncodeToString([]byte(key))) {
+				t.Errorf("%s: %s %s says %s", era, test.method, test.params, whole)
+			}
+			if failed == nil && !strings.Contains(whole, "REDACTED") {
+				t.Errorf("%s: %s %s says nothing at all: %s", era, test.method, test.params, whole)
+			}
+		}
+	}
+	redactions := 0
+	for _, e := range b.journal.all() {
+		if strings.Contains(fmt.Sprintf("%+v", e), key) {
+			t.Errorf("it is written down: %+v", e)
+		}
+		redactions += e.Redactions
+	}
+	if redactions == 0 {
+		t.Error("no redaction was counted")
+	}
+	lib.mu.Lock()
+	defer lib.mu.Unlock()
+	if lib.items[""][0].Name != key || lib.templates[0].Name != key || lib.scripts[""][0].Arguments[0].Name != key {
+		t.Error("the library's own data was changed")
+	}
+}
+
+func TestTheLibraryIsBounded(t *testing.T) {
+	lib := testShelf()
+	b := withLibrary(t, lib)
+	most := b.settings().Limits.ResultHard
+	lib.dynamic = func(context.Context, string) ([]tools.Part, error) {
+		return []tools.Part{
+			{Text: strings.Repeat("ä", most/4)}, {Text: strings.Repeat("ü", most), MIME: "text/plain"}, {Data: make([]byte, most), MIME: "image/png"}, {Text: "x"},
+		}, nil
+	}
+	found, err := b.Consult(t.Context(), inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///long"}))
+	if err != nil || found.size() > most+500 || !strings.Contains(found.Parts[1].Text, "bytes left out") || strings.Contains(found.Parts[1].Text, "\uFFFD") ||
+		found.Parts[2].Data != nil || !strings.Contains(found.Parts[2].Text, "image/png of") {
+		t.Errorf("%d bytes of %d: %v", found.size(), most, err)
+	}
+	lib.page = 10_000
+	long := strings.Repeat("n", 5000)
+	lib.items = map[string][]item{"": {{Resource: Resource{URI: "memory:///x", Name: long, Title: long, Description: long}}, {Resource: Resource{URI: "memory:" + long}}}}
+	for i := range 1000 {
+		lib.put("", fmt.Sprintf("memory:///%d", i), long)
+	}
+	found, err = b.Consult(t.Context(), inquiry(mcp.MethodResourcesList, Ref{}))
+	if err != nil || found.size() > most+500 || len(found.Resources) < 10 || len(found.Resources[0].Description) > maxDocShown+3 || len(found.Resources[0].Name) > maxNameShown+3 {
+		t.Errorf("a list of %d things in %d bytes: %v", len(found.Resources), found.size(), err)
+	}
+	found, err = b.Consult(t.Context(), questions()[mcp.MethodCompletionComplete])
+	if err != nil || len(found.Values) > 0 { // nothing of u's is there any more
+		t.Errorf("it completes to %d, %v", len(found.Values), err)
+	}
+	q := questions()[mcp.MethodCompletionComplete]
+	q.Blank.Value = ""
+	if found, err = b.Consult(t.Context(), q); err != nil || len(found.Values) != maxCompletions || !found.More {
+		t.Errorf("it completes to %d, %v", len(found.Values), err)
+	}
+}
+
+func TestInquiriesAreLimited(t *testing.T) {
+	noLeaks(t)
+	lib := testShelf()
+	started := make(chan string, 10)
+	lib.dynamic = func(ctx context.Context, uri string) ([]tools.Part, error) {
+		switch {
+		case strings.HasSuffix(uri, "panics"):
+			panic("oh no")
+		case strings.HasSuffix(uri, "breaks"):
+			return nil, errors.New("opening /srv/private: denied")
+		}
+		if c := tools.CallerFrom(ctx); c.User != "u" || tools.RunningFrom(ctx).Tool != "echo" {
+			return nil, fmt.Errorf("the context belongs to %+v", c)
+		}
+		started <- uri
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	b := withLibrary(t, lib, func(c *Config) { c.Settings.Limits.Timeout = time.Millisecond })
+	read := func(ctx context.Context, name string) *tools.Error {
+		_, err := b.Consult(ctx, inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///" + name}))
+		if strings.Contains(fmt.Sprint(err), "private") || strings.Contains(fmt.Sprint(err), "oh no") {
+			t.Errorf("%s tells of the inside: %v", name, err)
+		}
+		return tools.AsError(err)
+	}
+	for name, kind := range map[string]tools.Kind{"slow": tools.Timeout, "panics": tools.Internal, "breaks": tools.Internal} {
+		if got := read(t.Context(), name); got == nil || got.Kind != kind {
+			t.Errorf("%s got %v", name, got)
+		}
+	}
+	<-started
+	next := b.settings().Settings
+	next.Limits.Timeout = time.Minute
+	if err := b.Apply(next); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-started
+		cancel()
+	}()
+	if got := read(ctx, "slow"); got == nil || got.Kind != tools.Cancelled {
+		t.Errorf("what was cancelled got %v", got)
+	}
+	next.Limits.PerMinute, next.Limits.Burst = 1, 1
+	if err := b.Apply(next); err != nil {
+		t.Fatal(err)
+	}
+	q := questions()[mcp.MethodPromptsList]
+	q.Caller.Session = "another"
+	if _, err := b.Consult(t.Context(), q); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.Consult(t.Context(), q); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Busy {
+		t.Errorf("one too many got %v", err)
+	}
+	many := questions()[mcp.MethodPromptsGet]
+	for i := range 100 {
+		many.Args[fmt.Sprint(i)] = ""
+	}
+	many.Caller.Session = "third"
+	if _, err := b.Consult(t.Context(), many); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Invalid {
+		t.Errorf("a hundred arguments got %v", err)
+	}
+}
+
+// fragile breaks wherever it can.
+type fragile struct{ *shelf }
+
+func (fragile) Tool(Ref) string { panic("not today") }
+func (fragile) Tools() []string { panic("not today") }
+
+func TestABrokenLibraryBreaksNothingElse(t *testing.T) {
+	b := withLibrary(t, fragile{testShelf()})
+	w := dial(t, b)
+	w.send(handshake("2025-11-25", "{}")...)
+	w.next()
+	b.Changed(Change{})
+	b.Changed(Change{Ref: Ref{URI: "memory:///x"}})
+	if err := b.Apply(b.settings().Settings); err != nil {
+		t.Error(err)
+	}
+	for method, q := range questions() {
+		if found, err := b.Consult(t.Context(), q); err == nil && len(found.Resources)+len(found.Templates)+len(found.Prompts) > 0 {
+			t.Errorf("%s found %v", method, found)
+		}
+	}
+	w.send(callLine("1", "echo", `{"text":"x"}`))
+	if r := read(t, w.next()); r.text() != "x0" {
+		t.Errorf("the next call got %+v", r)
+	}
+}
+
+func TestCursorsHoldNoSecrets(t *testing.T) {
+	for _, place := range []string{plantedKey(), strings.Repeat("x", MaxCursor+1)} {
+		lib := placed{testShelf(), place}
+		b := withLibrary(t, lib)
+		if found, err := b.Consult(t.Context(), inquiry(mcp.MethodResourcesList, Ref{})); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Internal {
+			t.Errorf("the cursor %.10s got out as %q, %v", place, found.Next, err)
+		}
+	}
+}
+
+// placed always goes on at the same place.
+type placed struct {
+	*shelf
+	next string
+}
+
+func (p placed) Resources(context.Context, tools.Caller, string) ([]Resource, string, error) {
+	return []Resource{{URI: "memory:///x"}}, p.next, nil
+}
+
+// FuzzConsult asks for whatever: the library never sees a URI or a place that
+// is none, and whatever comes back is one JSON document without the key.
+func FuzzConsult(f *testing.F) {
+	for _, seed := range []string{
+		"memory:///u/tea.md", "memory:", ":", "", "a b:c", "memory:///\x00", "memory:///\xff", "memory:///../../etc/passwd", "memory:///%2e%2e/%00", "file:///AGENTS.md",
+		"memory:///{path}", "greet-u", "cmVzb3VyY2VzL2xpc3QgMg", "cHJvbXB0cy9saXN0IDE", "cmVzb3VyY2VzL2xpc3QgLTE", "cmVzb3VyY2VzL2xpc3Qg/w==", "MEMORY:///x", strings.Repeat("x:", 2000),
+	} {
+		f.Add(seed, seed, "x")
+	}
+	lib := &wary{testShelf(), f}
+	b := withLibrary(f, lib)
+	f.Fuzz(func(t *testing.T, name, cursor, value string) {
+		for _, q := range questions() {
+			if q.Ref.URI != "" {
+				q.Ref.URI = name
+			}
+			if q.Ref.Prompt != "" {
+				q.Ref.Prompt = name
+			}
+			q.Cursor, q.Blank, q.Args = cursor, Blank{Of: q.Ref, Name: "path", Value: value}, map[string]string{"whom": value}
+			found, err := b.Consult(t.Context(), q)
+			if err != nil {
+				if known := tools.AsError(err); known.Kind == tools.Internal || known.Next == "" {
+					t.Errorf("%s of %q failed: %v", q.Method, name, err)
+				}
+				continue
+			}
+			if written := b.writeFinding(q, found, len(value)%2 == 0); !isObject(written) {
+				t.Errorf("%s of %q wrote %q", q.Method, name, written)
+			}
+		}
+	})
+}
+
+func isObject(written []byte) bool {
+	m, broken := parse(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), written...), '}'))
+	return broken == nil && m.answer && m.result.Kind() == '{'
+}
+
+// wary complains of what should never reach it.
+type wary struct {
+	*shelf
+	tb testing.TB
+}
+
+func (w *wary) Resources(ctx context.Context, c tools.Caller, cursor string) ([]Resource, string, error) {
+	if len(cursor) > MaxCursor {
+		w.tb.Errorf("the library got the cursor %q", cursor)
+	}
+	return w.shelf.Resources(ctx, c, cursor)
+}
+
+func (w *wary) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error) {
+	if !soundURI(uri) || w.Tool(Ref{URI: uri}) == "" {
+		w.tb.Errorf("the library got the URI %q", uri)
+	}
+	return w.shelf.Read(ctx, c, uri)
+}

@@ -1,0 +1,118 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A Library is what callers read without a tool: resources and prompts. It
+// answers one caller at a time and shows everybody their own. Whether a caller
+// may ask at all is not its business: [Server.Consult] decides that by the
+// policy of the tool that Tool names.
+//
+// Its methods are called by many at once. Cursors, URIs, names and arguments
+// are a stranger's words. Errors are made with [tools.Errorf]; what does not
+// exist and what belongs to somebody else are both [tools.NotFound].
+type Library interface {
+	// Tools lists the names of all tools that Tool may return.
+	Tools() []string
+	// Tool names the tool whose policy decides about what ref names, be it
+	// there or not; "" where nothing can be. It looks at nothing but ref.
+	Tool(ref Ref) string
+	// Templates lists the forms that URIs of resources have.
+	Templates() []Template
+	// Resources lists a page of what c can read, from cursor on, which is ""
+	// or a next that was returned before: to whom and when is not known. The
+	// client can decode next, so it may name no thing that c may not see;
+	// "" ends the list. It has at most [MaxCursor] bytes.
+	Resources(ctx context.Context, c tools.Caller, cursor string) (page []Resource, next string, err error)
+	// Read returns what a resource holds: text, or data with its type.
+	Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error)
+	// Prompts lists all that c can get, always in the same order.
+	Prompts(ctx context.Context, c tools.Caller) ([]Prompt, error)
+	// Prompt fills in a prompt.
+	Prompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (Filled, error)
+	// Complete proposes values for an argument, the best first.
+	Complete(ctx context.Context, c tools.Caller, about Blank) (values []string, more bool, err error)
+}
+
+// A Ref names one thing in a library: a resource by its URI, a template by its
+// own, or a prompt by its name.
+type Ref struct{ URI, Prompt string }
+
+// A Resource is something that can be read.
+type Resource struct {
+	URI, Name, Title, Description, MIME string
+	Size                                int64     // in bytes; 0 is not said
+	Modified                            time.Time // the zero time is not said
+}
+
+// A Template is the form of the URIs of resources that are alike.
+type Template struct{ URI, Name, Title, Description, MIME string }
+
+// A Prompt is a conversation's beginning that a person can choose.
+type Prompt struct {
+	Name, Title, Description string
+	Arguments                []Argument
+}
+
+// An Argument is a blank in a prompt.
+type Argument struct {
+	Name, Title, Description string
+	Required                 bool
+}
+
+// Filled is a prompt with its blanks filled in.
+type Filled struct {
+	Description string
+	Messages    []Message
+}
+
+// A Message is one turn of a conversation.
+type Message struct {
+	Assistant bool // the model's; otherwise it is the user's
+	Part      tools.Part
+}
+
+// A Blank is an argument of a prompt or a template that somebody is filling in.
+type Blank struct {
+	Of    Ref
+	Name  string
+	Value string            // as far as it is written
+	Given map[string]string // the other arguments, as far as they are known
+}
+
+const (
+	// MaxCursor bounds what a Library may return as the place where a list goes on.
+	MaxCursor = 1024
+	// maxURI bounds the URI of a resource; longer ones do not exist.
+	maxURI = 2048
+	// maxPage is how many prompts are listed at once, and how many resources a
+	// Library should.
+	maxPage = 200
+	// maxSkipped is how many pages of which a caller may see nothing are gone
+	// through for one that it can.
+	maxSkipped = 20
+	// maxCompletions is how many values a completion may have, by the protocol.
+	maxCompletions = 100
+)
+
+// governor is the tool whose policy decides about ref. A library that breaks
+// over it has none.
+func (s *Server) governor(ref Ref) (t tools.Tool, ok bool) {
+	defer func() {
+		if r := recover(); r != nil {
+			_ = s.panicked("the library", r) // is in the log
+			t, ok = tools.Tool{}, false
+		}
+	}()
+	if s.Library == nil {
+		return t, false
+	}
+	if name := s.Library.Tool(ref); name != "" {
+		return s.Config.Tools.Lookup(name)
+	}
+	return t, false
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// shelf is a Library in memory. What it has belongs to a principal, or to
+// everybody when that is "".
+type shelf struct {
+	tool      map[string]string // that governs, by the scheme of a URI; "" is that of prompts
+	templates []Template
+	page      int
+	dynamic   func(ctx context.Context, uri string) ([]tools.Part, error) // for what is not there
+
+	mu      sync.Mutex
+	items   map[string][]item
+	scripts map[string][]script
+	heard   []string // what it was asked, with the principal who did
+}
+
+type item struct {
+	Resource
+	parts []tools.Part
+}
+
+type script struct {
+	Prompt
+	fill func(args map[string]string) Filled
+}
+
+// testShelf has something of alice's, of bob's and of everybody's, under three
+// tools, of which launch is not used without asking.
+func testShelf() *shelf {
+	s := &shelf{
+		tool: map[string]string{"memory": "echo", "file": "chatty", "secret": "launch", "": "long"},
+		templates: []Template{
+			{URI: "memory:///{path}", Name: "memory", Title: "Memory", Description: "What is remembered.", MIME: "text/markdown"},
+			{URI: "file:///{name}", Name: "file", Description: "Context files."},
+			{URI: "secret:///{name}", Name: "secret"},
+		},
+		page: 2, items: map[string][]item{}, scripts: map[string][]script{},
+	}
+	s.put("", "file:///AGENTS.md", "be kind")
+	s.put("", "secret:///plan", "nobody knows")
+	for _, who := range []string{"a/alice", "b/bob", "a/u"} {
+		name := who[strings.LastIndex(who, "/")+1:]
+		for _, of := range []string{"today.md", "tea.md", "work.md"} {
+			s.put(who, "memory:///"+name+"/"+of, "what "+name+" knows of "+of)
+		}
+		s.scripts[who] = []script{greeting("greet-" + name)}
+	}
+	return s
+}
+
+func greeting(name string) script {
+	return script{
+		Prompt{Name: name, Title: "Greet", Description: "Greets somebody.", Arguments: []Argument{{Name: "whom", Description: "a name", Required: true}, {Name: "how"}}},
+		func(args map[string]string) Filled {
+			return Filled{Description: "A greeting.", Messages: []Message{
+				{Part: tools.Part{Text: "Greet " + args["whom"] + "!"}}, {Assistant: true, Part: tools.Part{Text: "Hello."}},
+			}}
+		},
+	}
+}
+
+func (s *shelf) put(who, uri, text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.items[who] = append(s.items[who], item{
+		Resource{URI: uri, Name: uri[strings.LastIndex(uri, "/")+1:], MIME: "text/markdown", Size: int64(len(text))},
+		[]tools.Part{{Text: text, MIME: "text/markdown"}},
+	})
+}
+
+// hear notes a question and returns what the asker has.
+func (s *shelf) hear(c tools.Caller, what string) (mine []item, scripts []script) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	who := c.Principal()
+	s.heard = append(s.heard, who+" "+what)
+	mine = append(slices.Clone(s.items[""]), s.items[who]...)
+	return mine, append(slices.Clone(s.scripts[""]), s.scripts[who]...)
+}
+
+func (s *shelf) asked() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.heard)
+}
+
+func (s *shelf) Tools() (names []string) {
+	for _, name := range s.tool {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (s *shelf) Tool(ref Ref) string {
+	scheme, _, _ := strings.Cut(ref.URI, ":")
+	return s.tool[scheme]
+}
+
+func (s *shelf) Templates() []Template { return s.templates }
+
+func (s *shelf) Resources(_ context.Context, c tools.Caller, cursor string) (page []Resource, next string, err error) {
+	mine, _ := s.hear(c, "list")
+	from := 0
+	if cursor != "" {
+		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > len(mine) {
+			return nil, "", tools.Errorf(tools.Invalid, "that is no place").Try("begin again without a cursor")
+		}
+	}
+	to := min(from+s.page, len(mine))
+	for _, one := range mine[from:to] {
+		page = append(page, one.Resource)
+	}
+	if to < len(mine) {
+		next = strconv.Itoa(to)
+	}
+	return page, next, nil
+}
+
+func (s *shelf) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error) {
+	mine, _ := s.hear(c, "read "+uri)
+	for _, one := range mine {
+		if one.URI == uri {
+			return one.parts, nil
+		}
+	}
+	if s.dynamic != nil {
+		return s.dynamic(ctx, uri)
+	}
+	return nil, tools.Errorf(tools.NotFound, "the shelf has no %s", uri)
+}
+
+func (s *shelf) Prompts(_ context.Context, c tools.Caller) (list []Prompt, err error) {
+	_, scripts := s.hear(c, "prompts")
+	for _, one := range scripts {
+		list = append(list, one.Prompt)
+	}
+	return list, nil
+}
+
+func (s *shelf) Prompt(_ context.Context, c tools.Caller, name string, args map[string]string) (Filled, error) {
+	_, scripts := s.hear(c, "prompt "+name)
+	for _, one := range scripts {
+		if one.Name == name {
+			for _, a := range one.Arguments {
+				if a.Required && args[a.Name] == "" {
+					return Filled{}, tools.Errorf(tools.Invalid, "the argument %q is missing", a.Name).Try("give it")
+				}
+			}
+			return one.fill(args), nil
+		}
+	}
+	return Filled{}, tools.Errorf(tools.NotFound, "the shelf has no %s", name)
+}
+
+func (s *shelf) Complete(_ context.Context, c tools.Caller, about Blank) (values []string, more bool, err error) {
+	mine, _ := s.hear(c, "complete "+about.Of.URI+about.Of.Prompt)
+	if about.Of.Prompt != "" {
+		return []string{about.Value + about.Given["whom"] + "!"}, false, nil
+	}
+	stem, _, _ := strings.Cut(about.Of.URI, "{")
+	for _, one := range mine {
+		if rest, ok := strings.CutPrefix(one.URI, stem); ok && strings.HasPrefix(rest, about.Value) {
+			values = append(values, rest)
+		}
+	}
+	return values, false, nil
+}
