@@ -83,7 +83,7 @@ func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func(
 
 func csvNames() []string {
 	return []string{
-		"chain", "seq", "ts", "phase", "call", "parent", "tool", "alias", "agent", "user", "session", "transport",
+		"chain", "seq", "ts", "phase", "call", "parent", "kind", "tool", "alias", "agent", "user", "session", "transport",
 		"profile", "risk", "verdict", "approval", "outcome", "args_digest", "result_digest", "args",
 		"bytes", "redactions", "duration_ms", "error", "trace", "prev", "hash",
 	}
@@ -91,7 +91,7 @@ func csvNames() []string {
 
 func csvRow(r *Row) []string {
 	cells := []string{
-		r.Chain, strconv.FormatUint(r.Seq, 10), r.Time.Format(timeFormat), string(r.Phase), r.Call, r.Parent, r.Tool, r.Alias,
+		r.Chain, strconv.FormatUint(r.Seq, 10), r.Time.Format(timeFormat), string(r.Phase), r.Call, r.Parent, r.Kind, r.Tool, r.Alias,
 		r.Agent, r.User, r.Session, r.Transport, r.Profile, r.Risk, r.Verdict, r.Approval, r.Outcome,
 		r.ArgsDigest, r.ResultDigest, r.ArgsShape, strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Redactions),
 		strconv.FormatFloat(r.Duration, 'f', -1, 64), r.Error, r.Trace, r.Prev, r.Hash,

@@ -16,7 +16,7 @@ type Record struct {
 	Phase        Phase   `json:"phase,omitempty"`
 	Call         string  `json:"call,omitempty"`
 	Parent       string  `json:"parent,omitempty"` // the call that made this one
-	Kind         string  `json:"kind,omitempty"` // resource, prompt or completion when it is no call of a tool
+	Kind         string  `json:"kind,omitempty"`   // resource, prompt or completion when it is no call of a tool
 	Tool         string  `json:"tool,omitempty"`
 	Alias        string  `json:"alias,omitempty"` // the name it was called by, when it was another
 	Agent        string  `json:"agent,omitempty"`
