@@ -84,3 +84,10 @@ func (p publishedSkills) List(ctx context.Context, o skill.Owner) ([]skill.Row, 
 	}
 	return p.Skills.List(ctx, o)
 }
+
+func (p publishedSkills) Uses(ctx context.Context, o skill.Owner) ([]skill.Uses, error) {
+	if p.unused() {
+		return nil, nil
+	}
+	return p.Skills.Uses(ctx, o)
+}

@@ -1,7 +1,10 @@
 package memory_test
 
 import (
+	"errors"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,6 +82,48 @@ func TestNothingIsLostOnTheWay(t *testing.T) {
 			t.Errorf("again: %+v, %v", r, err)
 		}
 	})
+}
+
+// A realDir is a directory on the disk that exports write to.
+type realDir string
+
+func (d realDir) Write(name string, content []byte, _ time.Time) error {
+	path := filepath.Join(string(d), filepath.FromSlash(name))
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// TestNamesThatFilesCannotHave exports documents whose names are no good for
+// files, or stand in each other's way.
+func TestNamesThatFilesCannotHave(t *testing.T) {
+	m, _ := open(t, t.TempDir(), t.TempDir())
+	ada, bob := as(t, "a", "ada"), as(t, "b", "bob")
+	keys := []string{
+		".hidden", ".git/config", "a", "a.md/b", "A.md/c", "a~2", "x.json", "x.json.memory", "y.memory",
+		strings.Repeat("語", 180), strings.Repeat("語", 180) + ".txt", strings.Repeat("語", 90) + "/n", "n/a", "N/a",
+	}
+	for _, key := range keys {
+		store(t, ada, m, key, "the text of "+key)
+	}
+	dir := t.TempDir()
+	if n, err := m.Export(ada, realDir(dir)); n != len(keys) || err != nil {
+		t.Fatalf("%d, %v", n, err)
+	}
+	if r, err := m.Import(bob, os.DirFS(dir)); r.Written != len(keys) || len(r.Skipped) != 0 || err != nil {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, key := range keys {
+		if d, err := m.Get(bob, key); err != nil || d.Text != "the text of "+key {
+			t.Errorf("%s: %q, %v", key, d.Text, err)
+		}
+	}
 }
 
 func TestImportOfStrangersFiles(t *testing.T) {
