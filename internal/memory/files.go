@@ -27,8 +27,11 @@ const mostListed = 20_000
 
 // Serves reports whether a name is that of a memory, for a caller who has one.
 func (Files) Serves(ctx context.Context, name string) bool {
+	if !IsPath(name) { // which is so of nearly all that a search goes through
+		return false
+	}
 	_, _, err := who(ctx)
-	return err == nil && IsPath(name)
+	return err == nil
 }
 
 // Read returns the caller's document, or else the shared one. Without one the

@@ -29,10 +29,13 @@ func servedDir(slug string, number int64) string {
 // parseServed takes the name of a served file apart.
 func parseServed(name string) (slug string, number int64, file string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "skills/")
+	if !ok {
+		return "", 0, "", false
+	}
 	dir, file, hasFile := strings.Cut(rest, "/")
 	slug, text, at := strings.Cut(dir, "@")
 	number, err := strconv.ParseInt(text, 10, 64)
-	ok = ok && at && err == nil && number > 0 && number < mostVersion && skill.ValidSlug(slug) && servedDir(slug, number) == "skills/"+dir
+	ok = at && err == nil && number > 0 && number < mostVersion && skill.ValidSlug(slug) && servedDir(slug, number) == "skills/"+dir
 	return slug, number, file, ok && (!hasFile || file != "" && path.Clean(file) == file)
 }
 
