@@ -58,7 +58,8 @@ func first[T any](list *[]T, n int) []T {
 	return taken
 }
 
-func (x *Index) step(ctx context.Context, b Batch) error {
+func (x *Index) step(ctx context.Context, b Batch) (err error) {
+	defer guard(&err)()
 	records := analyzeAll(ctx, b.Put)
 	if err := context.Cause(ctx); err != nil {
 		return err

@@ -2,7 +2,8 @@ package index
 
 // IDs lists the documents whose IDs begin with one of some prefixes, in no
 // order. It is for whoever keeps several documents of one thing.
-func (x *Index) IDs(prefixes ...string) ([]string, error) {
+func (x *Index) IDs(prefixes ...string) (ids []string, err error) {
+	defer guard(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
 	view, err := x.view()
@@ -10,7 +11,6 @@ func (x *Index) IDs(prefixes ...string) ([]string, error) {
 		return nil, err
 	}
 	defer view.Close()
-	var ids []string
 	for _, s := range view.Segments() {
 		dictionary, err := s.Segment().Dictionary("_id")
 		if err != nil {

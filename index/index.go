@@ -84,11 +84,7 @@ func (x *Index) start() error {
 // load opens the store, and checks that it was written by a program that makes
 // the same terms from the same words.
 func (x *Index) load() (err error) {
-	defer func() {
-		if p := recover(); p != nil { // a damaged file can be anything
-			err = fmt.Errorf("reading the index: %v", p)
-		}
-	}()
+	defer guard(&err)()
 	queue := api.NewAnalysisQueue(1)
 	made, err := scorch.NewScorch(scorch.Name, x.slot.settings(), queue)
 	if err != nil {
@@ -151,7 +147,8 @@ func (x *Index) view() (*scorch.IndexSnapshot, error) {
 
 // Cursor is what the last batch that had one said; "" where none did, so that
 // everything has to be fed.
-func (x *Index) Cursor() (string, error) {
+func (x *Index) Cursor() (place string, err error) {
+	defer guard(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
 	view, err := x.view()
@@ -163,18 +160,17 @@ func (x *Index) Cursor() (string, error) {
 	return string(cursor), err
 }
 
-// Reset empties the index, its cursor included.
+// Reset empties the index, its cursor included. One that failed, as the disk was
+// full, may be tried again.
 func (x *Index) Reset() error {
 	x.apply.Lock()
 	defer x.apply.Unlock()
 	x.open.Lock()
 	defer x.open.Unlock()
-	if x.store == nil {
+	if x.slot == nil {
 		return ErrClosed
 	}
-	if err := x.unload(); err != nil {
-		return err
-	}
+	_ = x.unload() // what does not end well is removed anyway
 	if err := os.RemoveAll(x.slot.store()); err != nil {
 		return err
 	}

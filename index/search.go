@@ -50,7 +50,8 @@ type Result struct {
 }
 
 // Search finds the documents of some scopes that have words of the query.
-func (x *Index) Search(ctx context.Context, q Query) (Result, error) {
+func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
+	defer guard(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
 	view, err := x.view()

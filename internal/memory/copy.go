@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,7 +40,8 @@ func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	names := &fileNames{taken: map[string]bool{}}
+	slices.SortFunc(list, func(a, b memory.Entry) int { return strings.Compare(a.Path, b.Path) }) // a file gets its name before a directory
+	names := &fileNames{files: map[string]bool{}, dirs: map[string]bool{}}
 	for _, e := range list {
 		if e.Owner != o {
 			continue
@@ -73,19 +75,6 @@ func export(w Writer, names *fileNames, d memory.Document) error {
 		return err
 	}
 	return errors.Join(w.Write(name, []byte(d.Text), d.Updated), w.Write(name+cardFile, []byte(text), d.Updated))
-}
-
-// fileNames gives names that are different also where case does not count.
-type fileNames struct{ taken map[string]bool }
-
-func (f *fileNames) of(path string) string {
-	name := path
-	for n := 2; f.taken[strings.ToLower(name)]; n++ {
-		at := strings.LastIndexByte(path, '.')
-		name = fmt.Sprintf("%s~%d%s", path[:at], n, path[at:])
-	}
-	f.taken[strings.ToLower(name)] = true
-	return name
 }
 
 // Import makes documents of the caller's own of all texts in a directory. What

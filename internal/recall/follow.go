@@ -1,6 +1,7 @@
 package recall
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -49,6 +50,9 @@ func (r *Recall) follow() {
 		more, err := f.round()
 		switch {
 		case err != nil:
+			if errors.Is(err, index.ErrDamaged) {
+				f.place = ""
+			}
 			answer(asked, err)
 			if r.ctx.Err() == nil { // or else it is no wonder
 				r.o.Log.Warn("the search index does not follow the store at present", "err", err)
@@ -143,6 +147,9 @@ func (f *follower) round() (more bool, err error) {
 	}()
 	if err := f.openIndex(); err != nil {
 		return false, err
+	}
+	if f.doubt.Swap(false) {
+		f.place = ""
 	}
 	var keys []key
 	known := map[key]bool{}

@@ -18,9 +18,11 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // A Shelf is one sort of things that can be found.
@@ -61,7 +63,8 @@ type Recall struct {
 	done  sync.WaitGroup
 	start sync.Once
 
-	ask chan struct{} // somebody waits in asking
+	ask   chan struct{} // somebody waits in asking
+	doubt atomic.Bool   // the index failed, and is to be filled anew
 
 	mu     sync.Mutex
 	asking []chan error // closed by the first round that begins after, with its error
@@ -116,8 +119,27 @@ func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result,
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	found, err = search(ctx, x, q)
-	return found, fresh, err
+	found, err = r.search(ctx, x, q)
+	if err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
+		return found, fresh, err
+	}
+	return r.searchAgain(ctx, x, q, err)
+}
+
+// searchAgain searches an index that failed once it is filled anew.
+func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
+	r.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
+	r.doubt.Store(true)
+	if fresh, err = r.catchUp(ctx, patience); err != nil {
+		return index.Result{}, false, err
+	}
+	if fresh {
+		if found, err = r.search(ctx, x, q); err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
+			return found, true, err
+		}
+		failed = err
+	}
+	return index.Result{}, false, tools.Errorf(tools.Unavailable, "the search index is being made anew").Try("search again in some seconds").Because(failed)
 }
 
 // Glance searches what is indexed now. It neither opens an index nor catches
@@ -129,10 +151,10 @@ func (r *Recall) Glance(ctx context.Context, q index.Query) (index.Result, error
 	if x == nil {
 		return index.Result{}, nil
 	}
-	return search(ctx, x, q)
+	return r.search(ctx, x, q)
 }
 
-func search(ctx context.Context, x *index.Index, q index.Query) (index.Result, error) {
+func (r *Recall) search(ctx context.Context, x *index.Index, q index.Query) (index.Result, error) {
 	found, err := x.Search(ctx, q)
 	if errors.Is(err, index.ErrClosed) {
 		err = ErrClosed

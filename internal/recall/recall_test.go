@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // A world is a feed and a shelf of things, all in memory, with a log of what
@@ -219,6 +222,37 @@ func TestAnIndexIsFilledAnew(t *testing.T) {
 			expect(t, second, "pear", "b/0")
 		})
 	}
+}
+
+// TestDamageWhileSearching cuts the files of an index that is in use.
+func TestDamageWhileSearching(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files cannot be damaged here")
+	}
+	w, dir := newWorld(), t.TempDir()
+	w.set("a", "apple")
+	r := w.search(t, dir)
+	expect(t, r, "apple", "a/0")
+	files, _ := filepath.Glob(filepath.Join(dir, "*", "store", "*.zap"))
+	for _, file := range files {
+		if err := os.Truncate(file, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatal("there are no files to damage")
+	}
+	for {
+		found, fresh, err := r.Search(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}})
+		if err != nil && tools.AsError(err).Kind != tools.Unavailable {
+			t.Fatal(err)
+		}
+		if err == nil && fresh && len(found.Hits) == 1 {
+			break
+		}
+	}
+	w.set("b", "apple")
+	expect(t, r, "apple", "a/0", "b/0")
 }
 
 func TestWhatIsNotSettledIsNotFresh(t *testing.T) {

@@ -23,15 +23,16 @@ type bench struct {
 	served skills.Served
 	rows   skills.Rows
 	dirs   []string // the operator's
+	index  string
 }
 
 func newBench(t testing.TB, dsn string) bench {
 	t.Helper()
-	b := bench{dirs: []string{workspacetest.Dir(t), workspacetest.Dir(t)}, rows: storetest.Open(t, dsn).Skills()}
+	b := bench{dirs: []string{workspacetest.Dir(t), workspacetest.Dir(t)}, rows: storetest.Open(t, dsn).Skills(), index: filepath.Join(workspacetest.Dir(t), "index")}
 	b.served = skills.NewServed(b.rows)
 	b.files, b.ctx, b.ws = workspacetest.New(t, workspacetest.Serving(b.served, "skills/hush/", "*.deny"))
 	b.Library = skills.New(skills.Options{
-		Rows: b.rows, Files: b.files, Index: filepath.Join(workspacetest.Dir(t), "index"),
+		Rows: b.rows, Files: b.files, Index: b.index,
 		Dirs: []skills.Dir{{Path: b.dirs[0], Name: "home-skills"}, {Path: b.dirs[1]}, {Path: "/nowhere"}},
 	})
 	t.Cleanup(func() {

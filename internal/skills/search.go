@@ -55,21 +55,27 @@ func (l *Library) search(ctx context.Context, v *view, query string, limit int) 
 	if len(v.items) == 0 {
 		return index.Result{}, nil
 	}
-	err := l.feed(ctx, v)
-	if err == nil {
-		var x *index.Index
-		if x, err = l.opened(); err == nil {
-			var result index.Result
-			if result, err = x.Search(ctx, index.Query{Text: query, Scopes: []string{v.scope}, Limit: limit}); err == nil {
-				return result, nil
-			}
+	var err error
+	for range 2 { // the second time in another index
+		var result index.Result
+		if result, err = l.searchOnce(ctx, v, query, limit); err == nil || ctx.Err() != nil {
+			return result, err
 		}
-	}
-	if ctx.Err() != nil {
-		return index.Result{}, context.Cause(ctx)
+		l.giveUp(v.in)
 	}
 	return index.Result{}, tools.Errorf(tools.Unavailable, "the index of skills cannot be used now").
 		Try("list all with query *, or search again later").Because(err)
+}
+
+func (l *Library) searchOnce(ctx context.Context, v *view, query string, limit int) (index.Result, error) {
+	if err := l.feed(ctx, v); err != nil {
+		return index.Result{}, err
+	}
+	x, err := l.opened()
+	if err != nil {
+		return index.Result{}, err
+	}
+	return x.Search(ctx, index.Query{Text: query, Scopes: []string{v.scope}, Limit: limit})
 }
 
 // uses are how often the caller has used which skill.

@@ -69,6 +69,7 @@ type Library struct {
 
 	opening sync.Mutex // of the index
 	index   *index.Index
+	filled  int64 // counts the indexes that were begun
 	closed  bool
 }
 
@@ -112,7 +113,28 @@ func (l *Library) opened() (*index.Index, error) {
 		return nil, errors.Join(err, x.Close())
 	}
 	l.index = x
+	l.filled++
 	return x, nil
+}
+
+// begun is which index is in use, counted from 1.
+func (l *Library) begun() int64 {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	return l.filled
+}
+
+// giveUp lets go of an index that has failed. The next use begins another.
+func (l *Library) giveUp(which int64) {
+	l.opening.Lock()
+	defer l.opening.Unlock()
+	if l.index == nil || l.filled != which {
+		return
+	}
+	if err := l.index.Close(); err != nil {
+		l.o.Log.Debug("an index of skills that failed was not closed well", "err", err)
+	}
+	l.index = nil
 }
 
 // owner is who is calling. Outside a call there is nobody, who owns nothing.

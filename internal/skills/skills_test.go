@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -104,6 +105,37 @@ func TestChangesAreNoticed(t *testing.T) {
 	found, err := b.Search(b.ctx, "pears", 5)
 	if err != nil || found.Total != 0 {
 		t.Errorf("%+v, %v", found, err)
+	}
+}
+
+// TestDamagedIndex cuts the files of the index that two callers use.
+func TestDamagedIndex(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("open files cannot be damaged here")
+	}
+	b := sqlite(t)
+	put(t, filepath.Join(b.dirs[0], "fruit", skill.Main), text("fruit", "about apples", "x"))
+	other := b.as("tester", "other")
+	for round := range 2 {
+		for who, ctx := range []context.Context{b.ctx, other} {
+			if got := b.names(t, ctx, "apples"); len(got) != 1 {
+				t.Errorf("round %d, caller %d: %q", round, who, got)
+			}
+		}
+		files, _ := filepath.Glob(filepath.Join(b.index, "*", "store", "*.zap"))
+		if len(files) == 0 {
+			t.Fatal("there are no files to damage")
+		}
+		for _, file := range files {
+			if err := os.Truncate(file, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for who, ctx := range []context.Context{b.ctx, other} {
+		if got := b.names(t, ctx, "apples"); len(got) != 1 {
+			t.Errorf("at the end, caller %d: %q", who, got)
+		}
 	}
 }
 

@@ -64,6 +64,7 @@ type view struct {
 	items     map[string]item
 	stale     bool              // items are not what the index has
 	indexed   map[string]string // digests of what the index has, by name
+	in        int64             // which index that is
 }
 
 // look calls f with what the caller sees now. f must not keep the view.
@@ -218,6 +219,18 @@ func merge(places []place, known []map[string]read, rows []skill.Row) map[string
 
 // feed makes the index have what the view has.
 func (l *Library) feed(ctx context.Context, v *view) error {
+	if len(v.items)+len(v.indexed) == 0 {
+		v.stale = false
+		return nil
+	}
+	x, err := l.opened()
+	if err != nil {
+		return err
+	}
+	if in := l.begun(); in != v.in {
+		v.in, v.stale = in, true
+		clear(v.indexed)
+	}
 	if !v.stale {
 		return nil
 	}
@@ -240,10 +253,6 @@ func (l *Library) feed(ctx context.Context, v *view) error {
 		}
 	}
 	if len(b.Put)+len(b.Delete) > 0 {
-		x, err := l.opened()
-		if err != nil {
-			return err
-		}
 		if err := x.Apply(ctx, b); err != nil {
 			return err
 		}

@@ -159,7 +159,7 @@ func (k KnowledgeTx) List(o graph.Owner, l graph.Listing) ([]graph.Entity, error
 	return k.entities("SELECT "+entityColumns+` FROM entity e
 		WHERE e.agent = $1 AND e.usr IN ($2, '') AND ($3 = '' OR e.type = $3) AND e.valid_from <= $4 AND e.valid_to > $4
 			AND NOT (e.usr <> $2 AND EXISTS (SELECT 1 FROM entity own WHERE own.agent = $1 AND own.usr = $2 AND own.slug = e.slug))
-		ORDER BY e.confidence DESC, e.updated DESC, e.id LIMIT $5 OFFSET $6`,
+		ORDER BY e.confidence DESC, e.updated DESC, e.slug LIMIT $5 OFFSET $6`,
 		o.Agent, o.User, l.Type, l.At, l.Limit, l.Offset)
 }
 

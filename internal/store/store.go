@@ -90,7 +90,7 @@ func (s *Store) open(ctx context.Context) error {
 		err = s.migrate(ctx)
 	}
 	if err != nil {
-		return errors.Join(err, s.disconnect())
+		return &failure{errors.Join(err, s.disconnect())}
 	}
 	s.ready.Store(true)
 	close(s.opened)
@@ -144,7 +144,7 @@ type Tx struct {
 // View runs f in a transaction that only reads, and sees one moment.
 func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
-		return err
+		return s.tell(err)
 	}
 	o := &sql.TxOptions{ReadOnly: true}
 	if s.dialect.name == "postgres" {
@@ -152,10 +152,10 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	}
 	tx, err := s.read.BeginTx(ctx, o)
 	if err != nil {
-		return s.unavailable(err)
+		return s.tell(s.unavailable(err))
 	}
 	defer func() { _ = tx.Rollback() }() // there is nothing to keep
-	return f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}})
+	return s.tell(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
 }
 
 // Update runs f in a transaction that may write. What f returns an error for
@@ -163,7 +163,7 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 // way, so it must do nothing else.
 func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
-		return err
+		return s.tell(err)
 	}
 	for attempt := 0; ; attempt++ {
 		topics, err := s.update(ctx, f)
@@ -172,7 +172,7 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 			return nil
 		}
 		if attempt == maxAttempts || !s.again(err) {
-			return err
+			return s.tell(err)
 		}
 		if err := pause(ctx, attempt); err != nil {
 			return err
@@ -211,18 +211,18 @@ func pause(ctx context.Context, attempt int) error {
 
 // unavailable words errors of the connection.
 func (s *Store) unavailable(err error) error {
-	return fmt.Errorf("the store %s: %w", s.place, err)
+	return &failure{fmt.Errorf("the store %s: %w", s.place, err)}
 }
 
 // Exec runs a statement and returns how many rows it changed.
 func (t *Tx) Exec(text string, args ...any) (int64, error) {
 	result, err := t.tx.ExecContext(t.ctx, t.store.sql(text), args...)
 	if err != nil {
-		return 0, fmt.Errorf("store: %w", err)
+		return 0, &failure{fmt.Errorf("store: %w", err)}
 	}
 	n, err := result.RowsAffected()
 	if err != nil {
-		return 0, fmt.Errorf("store: %w", err)
+		return 0, &failure{fmt.Errorf("store: %w", err)}
 	}
 	return n, nil
 }
@@ -234,7 +234,7 @@ func (t *Tx) Row(text string, args []any, into ...any) error {
 		return ErrNotFound
 	}
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return &failure{fmt.Errorf("store: %w", err)}
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (t *Tx) Row(text string, args []any, into ...any) error {
 func (t *Tx) Each(text string, args []any, f func(scan func(into ...any) error) error) error {
 	rows, err := t.tx.QueryContext(t.ctx, t.store.sql(text), args...)
 	if err != nil {
-		return fmt.Errorf("store: %w", err)
+		return &failure{fmt.Errorf("store: %w", err)}
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -253,7 +253,7 @@ func (t *Tx) Each(text string, args []any, f func(scan func(into ...any) error) 
 		}
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("store: %w", err)
+		return &failure{fmt.Errorf("store: %w", err)}
 	}
 	return nil
 }

@@ -53,9 +53,7 @@ func splitPlace(place string) (path string, from, to int) {
 	if n, _ := fmt.Sscanf(lines, "%d-%d", &from, &to); n == 0 || from < 0 || to < 0 {
 		return place, 0, 0
 	}
-	if to == 0 {
-		to = from
-	}
+	to = max(to, from)
 	return path, from, to
 }
 

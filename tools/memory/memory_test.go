@@ -81,6 +81,7 @@ func TestAnswers(t *testing.T) {
 		"nothing":  {&told{found: Found{Total: 3}}, "memory_recall", `{"query": "deplyo"}`, `nothing is remembered about "deplyo" in 3 documents; try other words`},
 		"near":     {&told{found: Found{Total: 3, Words: []string{"deploy"}}}, "memory_search", `{"query": "deplyo"}`, `nothing is remembered about "deplyo"; there is deploy`},
 		"empty":    {&told{}, "memory_search", `{"query": "deplyo"}`, `nothing is remembered about "deplyo"; the memory is empty`},
+		"bounds":   {&told{found: Found{Total: 3, Words: []string{"deploy"}}}, "memory_search", `{"query": "deploy", "min_score": 2}`, `nothing is remembered about "deploy"; try without kind, path, since and min_score`},
 		"narrowed": {&told{}, "memory_search", `{"query": "deplyo", "kind": "daily"}`, `nothing is remembered about "deplyo"; try without kind, path, since and min_score`},
 		"get": {&told{doc: document()}, "memory_get", `{"path": "deploy"}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make]\n# Deploy\n\nmake release\n"},

@@ -115,10 +115,10 @@ func showNothing(b *strings.Builder, f Found, a memorySearchArgs) {
 	switch {
 	case f.Total == 0 && !narrowed:
 		b.WriteString("; the memory is empty")
-	case len(f.Words) > 0:
-		fmt.Fprintf(b, "; there is %s", oneLine(strings.Join(f.Words, ", ")))
 	case narrowed:
 		b.WriteString("; try without kind, path, since and min_score")
+	case len(f.Words) > 0:
+		fmt.Fprintf(b, "; there is %s", oneLine(strings.Join(f.Words, ", ")))
 	default:
 		fmt.Fprintf(b, " in %s; try other words", counted(f.Total, "document"))
 	}

@@ -1,0 +1,62 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"modernc.org/sqlite"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A failure is an error of the database. It tells operators what it is, and
+// models only that the store cannot be used.
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+
+func (f *failure) Unwrap() error { return f.err }
+
+// As makes the error of it that models read.
+func (f *failure) As(target any) bool {
+	known, ok := target.(**tools.Error)
+	if !ok || f.ours() {
+		return false
+	}
+	*known = tools.Errorf(tools.Unavailable, "the store cannot be used now").
+		Try("try again later; the operator finds the cause in the log").Because(f.err)
+	return true
+}
+
+// ours reports whether the database is well: the call was ended, or a statement
+// was wrong.
+func (f *failure) ours() bool {
+	if errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded) {
+		return true
+	}
+	var pg *pgconn.PgError
+	if errors.As(f.err, &pg) {
+		return strings.HasPrefix(pg.Code, "22") || strings.HasPrefix(pg.Code, "23") || strings.HasPrefix(pg.Code, "42")
+	}
+	var lite *sqlite.Error
+	if errors.As(f.err, &lite) {
+		switch lite.Code() & 0xff {
+		case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
+			return true
+		}
+	}
+	return false
+}
+
+// tell writes down that the store could not be used, which models are not told
+// more of.
+func (s *Store) tell(err error) error {
+	var f *failure
+	if errors.As(err, &f) && !f.ours() {
+		s.log.Warn("the store cannot be used at present", "err", err)
+	}
+	return err
+}
