@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/recall"
@@ -112,10 +113,15 @@ func (a *app) withMemory(ctx context.Context, use func(context.Context, *memory.
 	defer s.Close()
 	finder := recall.Open(recall.Options{Feed: s.Feed()}) // which nothing searches
 	defer finder.Close()
-	c := loaded.Config.Connections.Stdio
+	caller := a.ownerOf(loaded.Config.Connections.Stdio)
+	return use(tools.With(ctx, &tools.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
+}
+
+// ownerOf is the agent and the user that the settings name.
+func (a *app) ownerOf(c config.Stdio) tools.Caller {
 	caller := tools.Caller{Agent: c.Agent, User: c.User, Channel: "cli"}
 	if caller.User == "" {
 		caller.User = systemUser()
 	}
-	return use(tools.With(ctx, &tools.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
+	return caller
 }
