@@ -23,9 +23,6 @@ const (
 	Off    Mode = "off"  // no commands
 )
 
-// Modes lists all modes.
-func Modes() []Mode { return []Mode{Auto, Docker, Kernel, Host, Off} }
-
 // A Policy is what a profile says about commands.
 type Policy struct {
 	Mode    Mode // "" is auto

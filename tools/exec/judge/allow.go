@@ -12,7 +12,6 @@ import (
 // match only when nothing in the pattern is open.
 type Pattern struct {
 	words []string
-	exact bool // of an argv: * is a star
 	text  string
 }
 
@@ -36,19 +35,6 @@ func ParsePattern(text string) (Pattern, error) {
 	return Pattern{words: words, text: text}, nil
 }
 
-// Exactly is the pattern that matches this argv and no other.
-func Exactly(argv []string) Pattern {
-	return Pattern{words: argv, exact: true, text: quoteAllText(argv)}
-}
-
-func quoteAllText(argv []string) string {
-	args := make([]arg, len(argv))
-	for i, a := range argv {
-		args[i] = literal(a)
-	}
-	return quoteAll(args)
-}
-
 func (p Pattern) String() string { return p.text }
 
 // Matches reports whether a static argv is what the pattern allows. roots are
@@ -59,7 +45,7 @@ func (p Pattern) Matches(argv []string, roots []string) bool {
 	}
 	open := false
 	for i, w := range p.words {
-		if !p.exact && w == "**" {
+		if w == "**" {
 			open = true
 			for _, a := range argv[min(i, len(argv)):] {
 				if !fits(a, roots) {
@@ -71,7 +57,7 @@ func (p Pattern) Matches(argv []string, roots []string) bool {
 		if i >= len(argv) {
 			return false
 		}
-		if !p.exact && w == "*" {
+		if w == "*" {
 			open = true
 			if !fits(argv[i], roots) {
 				return false
