@@ -59,6 +59,7 @@ type Command struct {
 	Argv    []string
 	Text    string   // what the model asked for, to be listed
 	Dir     string   // what the model wrote
+	At      Site     // where it is to run: it is not started where that is another by now
 	Env     []string // NAME=value, beside what every command gets
 	Stdin   []byte
 	Open    bool          // stdin stays open for Write

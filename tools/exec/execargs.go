@@ -185,7 +185,7 @@ func (a execArgs) argv(s Site) []string {
 // command is the whole of what is started.
 func (a execArgs) command(s Site) Command {
 	return Command{
-		Argv: a.argv(s), Text: a.text(), Dir: a.Cwd, Env: a.variables(), Stdin: []byte(a.Stdin),
+		Argv: a.argv(s), Text: a.text(), Dir: a.Cwd, At: s, Env: a.variables(), Stdin: []byte(a.Stdin),
 		// A command in the background can be written to, and many end when
 		// their input does.
 		Open: a.TTY || a.behind(), TTY: a.TTY, Merge: a.behind(), Timeout: a.timeout(s),

@@ -34,3 +34,21 @@ func TestATimeThatIsSetBack(t *testing.T) {
 	}
 	t.Error("a file that was changed passes for the one before")
 }
+
+// TestACommandStaysWhereItWasJudged has the directory replaced in between.
+func TestACommandStaysWhereItWasJudged(t *testing.T) {
+	c := newCommands(t)
+	ctx := caller(t)
+	site, err := c.Site(ctx, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := sh("true")
+	cmd.At = site
+	if _, s := run(ctx, t, c, cmd); s.Code != 0 {
+		t.Errorf("it is %+v", s)
+	}
+	cmd.At.Inode = "another"
+	_, err = c.Start(ctx, cmd)
+	refused(t, err, tools.Conflict, "has changed")
+}

@@ -39,6 +39,10 @@ func (c *Commands) Start(ctx context.Context, cmd exec.Command) (exec.Process, e
 	if err != nil {
 		return nil, err
 	}
+	if moved(cmd.At, place.site) {
+		return nil, tools.Errorf(tools.Conflict, "where commands run has changed since this one was looked at").
+			Try("send it again, so that it can be looked at anew")
+	}
 	var n *cell
 	if cmd.Apart != nil {
 		n, err = c.seclude(ctx, place, &cmd)
@@ -61,6 +65,12 @@ func (c *Commands) Start(ctx context.Context, cmd exec.Command) (exec.Process, e
 		body.TTY = &wire.Size{Rows: 40, Cols: 120}
 	}
 	return c.run(ctx, place, n, cmd, body)
+}
+
+// moved reports whether a command would run elsewhere than it was judged for.
+func moved(judged, now exec.Site) bool {
+	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Sealed != now.Sealed || judged.Network != now.Network ||
+		judged.Dir != now.Dir || judged.Inode != now.Inode)
 }
 
 // check refuses what cannot be started anywhere.
