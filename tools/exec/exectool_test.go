@@ -75,7 +75,10 @@ func TestWhatIsStarted(t *testing.T) {
 		if _, err := bind(t, all, "exec", args).Run(within(t, nil)); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
-		next.asked.Watch = nil
+		if at := next.asked.At; at.Tier != sealed().Tier || at.Inode != sealed().Inode {
+			t.Errorf("%s is to run at %+v", args, at)
+		}
+		next.asked.Watch, next.asked.At = nil, Site{}
 		if len(next.asked.Stdin) == 0 {
 			next.asked.Stdin = nil
 		}

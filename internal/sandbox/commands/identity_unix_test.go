@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // TestATimeThatIsSetBack changes a file and gives it its old size and time.
