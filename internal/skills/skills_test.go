@@ -108,19 +108,17 @@ func TestChangesAreNoticed(t *testing.T) {
 	}
 }
 
-// TestDamagedIndex cuts the files of the index that two callers use.
+// TestDamagedIndex cuts the file of an index. There is only one: where there are
+// several, Bleve may be joining them just then, and would take the test with it.
 func TestDamagedIndex(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("open files cannot be damaged here")
 	}
 	b := sqlite(t)
 	put(t, filepath.Join(b.dirs[0], "fruit", skill.Main), text("fruit", "about apples", "x"))
-	other := b.as("tester", "other")
 	for round := range 2 {
-		for who, ctx := range []context.Context{b.ctx, other} {
-			if got := b.names(t, ctx, "apples"); len(got) != 1 {
-				t.Errorf("round %d, caller %d: %q", round, who, got)
-			}
+		if got := b.names(t, b.ctx, "apples"); len(got) != 1 {
+			t.Errorf("round %d: %q", round, got)
 		}
 		files, _ := filepath.Glob(filepath.Join(b.index, "*", "store", "*.zap"))
 		if len(files) == 0 {
@@ -132,10 +130,8 @@ func TestDamagedIndex(t *testing.T) {
 			}
 		}
 	}
-	for who, ctx := range []context.Context{b.ctx, other} {
-		if got := b.names(t, ctx, "apples"); len(got) != 1 {
-			t.Errorf("at the end, caller %d: %q", who, got)
-		}
+	if got := b.names(t, b.ctx, "apples"); len(got) != 1 {
+		t.Errorf("at the end: %q", got)
 	}
 }
 
