@@ -33,7 +33,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p skill
 	if err != nil {
 		return p, err
 	}
-	d, err := skill.Pack(ctx, files, l.guard)
+	d, err := skill.Pack(ctx, files, l.guard())
 	if err != nil {
 		return p, err
 	}

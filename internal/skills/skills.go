@@ -60,7 +60,7 @@ type Options struct {
 // goroutines.
 type Library struct {
 	o     Options
-	guard *skill.Guard
+	guard func() *skill.Guard // made when something is looked at first
 
 	mu    sync.Mutex
 	views map[viewer]*view
@@ -78,7 +78,7 @@ func New(o Options) *Library {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Library{o: o, guard: skill.NewGuard(), views: map[viewer]*view{}}
+	return &Library{o: o, guard: sync.OnceValue(skill.NewGuard), views: map[viewer]*view{}}
 }
 
 // Close lets go of the index. No call may be running.

@@ -109,7 +109,7 @@ func (l *Library) open(ctx context.Context, i item) (s skills.Skill, err error) 
 		}
 		return s, nil
 	}
-	s.OnDisk, s.Findings = true, l.guard.Look(skill.Main, string(text))
+	s.OnDisk, s.Findings = true, l.guard().Look(skill.Main, string(text))
 	if s.Files, s.MoreFiles, err = i.place.files(ctx, i.slug); err != nil && ctx.Err() != nil {
 		return s, context.Cause(ctx)
 	}
