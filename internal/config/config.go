@@ -25,6 +25,7 @@ type Config struct {
 	Skills      Skills       `yaml:"skills" restart:"true" doc:"Instructions that agents look up when they need them. [memory.md](memory.md) tells more."`
 	Exec        Exec         `yaml:"exec" doc:"How commands are judged and run. [commands.md](commands.md) tells more."`
 	Sandbox     Sandbox      `yaml:"sandbox" restart:"true" doc:"The walls around commands. [security.md](security.md) says what they stop."`
+	Web         Web          `yaml:"web" doc:"What the tools of the web may reach. [web.md](web.md) tells more."`
 	Limits      Limits       `yaml:"limits" doc:"What one session and the whole process may take."`
 	Results     Results      `yaml:"results" restart:"true" doc:"Results that were too long for the model, kept for reading on."`
 	Audit       Audit        `yaml:"audit" doc:"The record of all calls."`

@@ -44,6 +44,9 @@ func formNamed(name string) form {
 	case "host":
 		return form{words: "a host name such as mcp.example.com, with or without a port",
 			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
+	case "hosts":
+		return form{words: "a host such as example.org, *.example.org for all beneath it, or *, with or without a port",
+			pattern: `(\*|\[[0-9A-Fa-f:.]+\]|(\*\.)?[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
 	case "path":
 		return form{words: "a path; relative ones begin where the file is", pattern: anyText, settle: settlePath}
 	case "sha256":

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/tools"
-	"github.com/mcp-tools/mcp-tools/tools/fs/picture"
+	"github.com/mcp-tools/mcp-tools/internal/picture"
 )
 
 // bytes shows the bytes of the file, whatever they mean.
