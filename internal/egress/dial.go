@@ -27,7 +27,11 @@ type Resolver interface {
 type Dialer struct {
 	rules    *rules
 	resolver Resolver
+	out      connect // nil: the network of this machine
 }
+
+// connect makes a connection to an address and a port that were checked.
+type connect func(ctx context.Context, network, address string) (net.Conn, error)
 
 // NewDialer reads rules. A nil resolver is that of the system.
 func NewDialer(r Rules, resolver Resolver) (*Dialer, error) {
@@ -38,7 +42,7 @@ func NewDialer(r Rules, resolver Resolver) (*Dialer, error) {
 	if resolver == nil {
 		resolver = net.DefaultResolver
 	}
-	return &Dialer{rules, resolver}, nil
+	return &Dialer{rules: rules, resolver: resolver}, nil
 }
 
 // DialContext connects to host:port as a stranger wrote it; network is tcp, tcp4
@@ -142,16 +146,16 @@ func (d *Dialer) race(ctx context.Context, network string, t Target, addresses [
 			}
 		}
 	}()
-	dialer := net.Dialer{ControlContext: d.control(t), KeepAlive: 30 * time.Second}
+	to := d.connector(t)
 	var last error
 	for {
 		var next <-chan time.Time
 		if len(addresses) > 0 {
-			to := netip.AddrPortFrom(addresses[0], t.Port).String()
+			address := netip.AddrPortFrom(addresses[0], t.Port).String()
 			addresses = addresses[1:]
 			running++
 			go func() {
-				conn, err := dialer.DialContext(ctx, network, to)
+				conn, err := to(ctx, network, address)
 				results <- result{conn, err}
 			}()
 			next = time.After(headStart)
@@ -168,6 +172,21 @@ func (d *Dialer) race(ctx context.Context, network string, t Target, addresses [
 			last = r.err
 		case <-next:
 		}
+	}
+}
+
+// connector is how the addresses of a target are connected to. What may be
+// inside is not behind a proxy of the operator's.
+func (d *Dialer) connector(t Target) connect {
+	check := d.control(t)
+	if d.out == nil || d.rules.isPrivate(t) {
+		return (&net.Dialer{ControlContext: check, KeepAlive: 30 * time.Second}).DialContext
+	}
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		if err := check(ctx, network, address, nil); err != nil {
+			return nil, err
+		}
+		return d.out(ctx, network, address)
 	}
 }
 
@@ -196,7 +215,7 @@ func unreachable(t Target, err error) error {
 	case errors.As(err, &name):
 		return tools.Errorf(tools.Unavailable, "%q could not be looked up", t.Host).Try("try again in a moment").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return tools.Errorf(tools.Timeout, "%q did not answer within %s", t.String(), patience).Try("try again later, or another host").Because(err)
+		return tools.Errorf(tools.Timeout, "%q did not answer in time", t.String()).Try("try again later, or another host").Because(err)
 	}
 	return tools.Errorf(tools.Unavailable, "%q cannot be reached", t.String()).Try("check host and port, or try again later").Because(err)
 }

@@ -4,13 +4,16 @@
 // whoever asks.
 //
 // It knows host names, addresses and what the operator allows, and it checks the
-// address that is dialled, whatever a name said a moment before. It does not
-// know what is asked of a host, follows no redirect and reads no setting from
-// the environment; nor does it know sandboxes.
+// address that is dialled, whatever a name said a moment before. It knows how to
+// ask a host for something without telling others, and what an answer may cost.
+// It does not know what answers mean, reads no setting from the environment, and
+// knows nothing of sandboxes.
 //
 // Begin with [Rules] for what may be reached and [Dialer] for how. host.go says
-// what counts as a name, address.go what as public. [Proxy] is a Dialer for
-// programs: HTTP and SOCKS5 on one socket.
+// what counts as a name, address.go what as public. [Client] asks for URLs: link.go
+// reads them, exchange.go sends one request and follows where it is redirected,
+// pool.go keeps connections apart. [Proxy] is a Dialer for programs: HTTP and
+// SOCKS5 on one socket.
 package egress
 
 import (

@@ -1,0 +1,183 @@
+package egress
+
+import (
+	"bufio"
+	"compress/flate"
+	"compress/gzip"
+	"compress/zlib"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	// Compressed bytes may be more than those they expand to, by this much.
+	maxOverhead = 64 << 10
+	// What expands to more than this has to be a compression that pages have.
+	trusted  = 4 << 20
+	maxRatio = 300
+)
+
+// A body is what a host answers, decompressed, up to what was asked for. It ends
+// with an error where it is not whole.
+type body struct {
+	ctx    context.Context
+	at     link
+	raw    io.ReadCloser
+	from   io.Reader // what raw expands to
+	packed *counting // nil: it is not compressed
+	left   int64     // bytes that may be read
+	read   int64
+	stall  time.Duration
+	timer  *time.Timer // ends a read that takes too long
+	cancel func(cause error)
+	done   func() // gives back what the request has taken
+	end    error  // what reads return from now on
+}
+
+// open finds out how a body is compressed.
+func (b *body) open(h http.Header, asIs bool) (decoded bool, err error) {
+	b.from = b.raw
+	how := encodings(h)
+	if asIs || len(how) == 0 {
+		return false, nil
+	}
+	if len(how) > 1 {
+		return false, tools.Errorf(tools.Unavailable, "%q compresses its answer %d times", b.at.site(), len(how)).Try("ask for another page")
+	}
+	b.packed = &counting{from: b.raw, left: b.left + maxOverhead}
+	in := bufio.NewReader(b.packed)
+	switch how[0] {
+	case "gzip", "x-gzip":
+		b.from = &lazily{open: func() (io.Reader, error) { return gzip.NewReader(in) }}
+	case "deflate":
+		b.from = &lazily{open: func() (io.Reader, error) { return inflate(in) }}
+	default:
+		return false, tools.Errorf(tools.Unavailable, "%q sends its answer as %q, which was not asked for", b.at.site(), short(how[0])).Try("ask for another page")
+	}
+	return true, nil
+}
+
+// encodings are those of a body, without the one that is none.
+func encodings(h http.Header) []string {
+	var all []string
+	for _, line := range h["Content-Encoding"] {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.ToLower(strings.TrimSpace(name)); name != "" && name != "identity" {
+				all = append(all, name)
+			}
+		}
+	}
+	return all
+}
+
+// inflate reads deflate, which some servers send without what should be around it.
+func inflate(in *bufio.Reader) (io.Reader, error) {
+	head, err := in.Peek(2)
+	if err == nil && head[0]&0x0f == 8 && (int(head[0])<<8|int(head[1]))%31 == 0 {
+		return zlib.NewReader(in)
+	}
+	if len(head) == 0 {
+		return nil, err
+	}
+	return flate.NewReader(in), nil
+}
+
+// watch ends what was taken for the request when its time is over, even where
+// nobody closes the body.
+func (b *body) watch() {
+	b.timer = time.AfterFunc(b.stall, func() { b.cancel(errStalled) })
+	b.timer.Stop()
+	context.AfterFunc(b.ctx, func() {
+		b.timer.Stop()
+		b.done()
+	})
+}
+
+func (b *body) Read(to []byte) (int, error) {
+	if b.end != nil {
+		return 0, b.end
+	}
+	if len(to) == 0 {
+		return 0, nil
+	}
+	b.timer.Reset(b.stall)
+	n, err := b.from.Read(to[:min(int64(len(to)), b.left+1)]) // one more tells a body that is too long
+	b.timer.Stop()
+	if int64(n) > b.left {
+		n, err = int(b.left), outbound.ErrTooLong
+	}
+	b.left -= int64(n)
+	b.read += int64(n)
+	if err == nil && b.packed != nil && b.read > trusted && b.read > maxRatio*b.packed.n {
+		err = tools.Errorf(tools.TooLarge, "the answer of %q expands to more than %d times what was sent", b.at.site(), maxRatio).Try("ask for another page")
+	}
+	if err != nil {
+		b.end = b.word(err)
+	}
+	return n, b.end
+}
+
+// word puts into words why a body has ended.
+func (b *body) word(err error) error {
+	var known *tools.Error
+	switch {
+	case err == io.EOF || errors.Is(err, outbound.ErrTooLong):
+		return err
+	case errors.As(err, &known) || context.Cause(b.ctx) != nil:
+		return failure(b.ctx, b.at, err)
+	}
+	e := tools.Errorf(tools.Unavailable, "the answer of %q broke off after %d bytes", b.at.site(), b.read).Try("ask again")
+	if b.packed != nil && !b.packed.failed {
+		e = tools.Errorf(tools.Unavailable, "the answer of %q is not compressed as it says", b.at.site()).Try("ask again, or for another page")
+	}
+	return e.Because(err)
+}
+
+func (b *body) Close() error {
+	err := b.raw.Close()
+	b.cancel(context.Canceled)
+	b.done()
+	return err
+}
+
+// counting bounds what is read before it expands.
+type counting struct {
+	from   io.Reader
+	n      int64
+	left   int64
+	failed bool // it ended before it should
+}
+
+func (c *counting) Read(to []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, outbound.ErrTooLong
+	}
+	n, err := c.from.Read(to[:min(int64(len(to)), c.left)])
+	c.n, c.left = c.n+int64(n), c.left-int64(n)
+	c.failed = err != nil && err != io.EOF
+	return n, err
+}
+
+// lazily reads the head of a compressed body when somebody reads: it may be late.
+type lazily struct {
+	open func() (io.Reader, error)
+	from io.Reader
+}
+
+func (l *lazily) Read(to []byte) (int, error) {
+	if l.from == nil {
+		from, err := l.open()
+		if err != nil {
+			return 0, err
+		}
+		l.from = from
+	}
+	return l.from.Read(to)
+}

@@ -1,0 +1,200 @@
+package credential
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+type masked []string
+
+func (m *masked) set(_ string, values ...string) error {
+	*m = append(*m, values...)
+	return nil
+}
+
+func wallet(t *testing.T, all ...Credential) (*Wallet, *masked) {
+	t.Helper()
+	var m masked
+	w, err := New(Options{
+		Credentials: all, Private: []string{"wiki.corp:8080"}, Mask: m.set,
+		Profile: func(ctx context.Context) string { return tools.CallerFrom(ctx).Profile },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w, &m
+}
+
+func secret(text string) func() (string, error) { return func() (string, error) { return text, nil } }
+
+func as(t *testing.T, agent, profile string) context.Context {
+	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, Profile: profile}})
+}
+
+func TestFind(t *testing.T) {
+	w, _ := wallet(t, Credential{
+		Name: "github", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp:8080"}, Paths: []string{"/v1/", "/wiki"},
+		Methods: []string{"GET", "POST"}, Profiles: []string{"coding"}, Agents: []string{"a"}, Fetch: secret("s3cr3t-value"),
+	})
+	for _, c := range []struct {
+		name, credential, method, url, agent, profile string
+		want                                          tools.Kind
+	}{
+		{"fits", "github", "GET", "https://api.example.com/v1/user", "a", "coding", ""},
+		{"host in capitals", "github", "GET", "https://API.Example.com./v1/user", "a", "coding", ""},
+		{"beneath", "github", "POST", "https://x.example.org:8443/v1/", "a", "coding", ""},
+		{"inside, without TLS", "github", "GET", "http://wiki.corp:8080/wiki/x", "a", "coding", ""},
+		{"another name", "gitlab", "GET", "https://api.example.com/v1/user", "a", "coding", tools.NotFound},
+		{"another profile", "github", "GET", "https://api.example.com/v1/user", "a", "minimal", tools.NotFound},
+		{"another agent", "github", "GET", "https://api.example.com/v1/user", "b", "coding", tools.NotFound},
+		{"another method", "github", "DELETE", "https://api.example.com/v1/user", "a", "coding", tools.Refused},
+		{"another host", "github", "GET", "https://evil.example.com/v1/user", "a", "coding", tools.Refused},
+		{"host that ends alike", "github", "GET", "https://notapi.example.com/v1/user", "a", "coding", tools.Refused},
+		{"host that begins alike", "github", "GET", "https://api.example.com.evil.net/v1/user", "a", "coding", tools.Refused},
+		{"not beneath", "github", "GET", "https://example.org:8443/v1/", "a", "coding", tools.Refused},
+		{"another port", "github", "GET", "https://x.example.org/v1/", "a", "coding", tools.Refused},
+		{"without TLS", "github", "GET", "http://api.example.com/v1/user", "a", "coding", tools.Refused},
+		{"without TLS at the port of TLS", "github", "GET", "http://api.example.com:443/v1/user", "a", "coding", tools.Refused},
+		{"user info", "github", "GET", "https://api.example.com@evil.net/v1/", "a", "coding", tools.Refused},
+		{"another path", "github", "GET", "https://api.example.com/v2/user", "a", "coding", tools.Refused},
+		{"path that climbs", "github", "GET", "https://api.example.com/v1/../v2/user", "a", "coding", tools.Refused},
+		{"path that climbs in disguise", "github", "GET", "https://api.example.com/v1/%2e%2e/v2/user", "a", "coding", tools.Refused},
+		{"path with two slashes", "github", "GET", "https://api.example.com//v1/", "a", "coding", tools.Refused},
+		{"backslash", "github", "GET", "https://api.example.com/v1/%5c..%5cv2", "a", "coding", tools.Refused},
+		{"no URL", "github", "GET", "https://[", "a", "coding", tools.Invalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := w.Find(as(t, c.agent, c.profile), c.credential, c.method, c.url)
+			if (err == nil) != (c.want == "") || err != nil && tools.AsError(err).Kind != c.want {
+				t.Errorf("got %v", err)
+			}
+			if c.want == tools.NotFound && c.credential == "github" && strings.Contains(err.Error(), "these are there") {
+				t.Errorf("it tells of credentials of others: %v", err)
+			}
+		})
+	}
+}
+
+func TestHowItIsSent(t *testing.T) {
+	for _, c := range []struct {
+		credential    Credential
+		header, value string
+	}{
+		{Credential{Fetch: secret("token-1234")}, "Authorization", "Bearer token-1234"},
+		{Credential{As: Basic, Fetch: secret("ann:password1")}, "Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:password1"))},
+		{Credential{As: Header, Header: "X-Api-Key", Fetch: secret("key-123456")}, "X-Api-Key", "key-123456"},
+	} {
+		c.credential.Name, c.credential.Hosts = "c", []string{"api.example.com"}
+		w, m := wallet(t, c.credential)
+		got, err := w.Find(t.Context(), "c", "GET", "https://api.example.com/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest("GET", "https://api.example.com/", nil)
+		if attached, err := got.Attach(t.Context(), r); err != nil || !attached || r.Header.Get(c.header) != c.value {
+			t.Errorf("%+v goes out as %v, %v", c.credential, r.Header, err)
+		}
+		plain, _ := c.credential.Fetch()
+		if !slices.Contains(*m, plain) {
+			t.Errorf("%q is not masked, but %q", plain, *m)
+		}
+		elsewhere := httptest.NewRequest("GET", "https://other.example.com/", nil)
+		if attached, err := got.Attach(t.Context(), elsewhere); err != nil || attached || len(elsewhere.Header) > 0 {
+			t.Errorf("it goes to another host: %v %v", elsewhere.Header, err)
+		}
+	}
+}
+
+func TestWhatCannotGoOut(t *testing.T) {
+	request := httptest.NewRequest("GET", "https://api.example.com/", nil)
+	for name, fetch := range map[string]func() (string, error){
+		"gone":       func() (string, error) { return "", errors.New("no such secret in /var/lib/vault") },
+		"two lines":  secret("a\r\nX-Evil: 1"),
+		"unmaskable": secret("short"),
+	} {
+		w, err := New(Options{
+			Credentials: []Credential{{Name: "c", Hosts: []string{"api.example.com"}, Fetch: fetch}},
+			Profile:     func(context.Context) string { return "" },
+			Mask: func(_ string, values ...string) error {
+				if len(values[0]) < 6 {
+					return errors.New("too short")
+				}
+				return nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := w.Find(t.Context(), "c", "GET", "https://api.example.com/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		attached, err := c.Attach(t.Context(), request)
+		if err == nil || attached || len(request.Header) > 0 || strings.Contains(tools.AsError(err).Error(), "/var") {
+			t.Errorf("%s: %v, %v", name, attached, err)
+		}
+	}
+}
+
+func TestBadSettings(t *testing.T) {
+	for name, all := range map[string][]Credential{
+		"host":                {{Name: "a", Hosts: []string{"a b"}}},
+		"two of a name":       {{Name: "a", Hosts: []string{"a.b"}}, {Name: "a", Hosts: []string{"a.c"}}},
+		"header without name": {{Name: "a", Hosts: []string{"a.b"}, As: Header}},
+		"name without header": {{Name: "a", Hosts: []string{"a.b"}, Header: "X"}},
+	} {
+		if _, err := New(Options{Credentials: all}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// TestItStaysWithItsHost sends a credential through the real client, and has
+// the host redirect to others.
+func TestItStaysWithItsHost(t *testing.T) {
+	got := make(chan string, 8)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got <- r.Host + " " + r.Header.Get("Authorization")
+		if to := r.URL.Query().Get("to"); to != "" {
+			http.Redirect(w, r, to, http.StatusFound)
+		}
+	}))
+	defer server.Close()
+	client := egresstest.Client(t, map[string]*httptest.Server{"api.example.com": server, "evil.example.net": server})
+	w, _ := wallet(t, Credential{Name: "c", Hosts: []string{"api.example.com"}, Fetch: secret("token-1234"), Redirects: true})
+	for _, c := range []struct {
+		to   string
+		want []string
+	}{
+		{"", []string{"api.example.com Bearer token-1234"}},
+		{"/there", []string{"api.example.com Bearer token-1234", "api.example.com Bearer token-1234"}},
+		{"https://evil.example.net/", []string{"api.example.com Bearer token-1234", "evil.example.net "}},
+		{"https://evil.example.net/?to=https://api.example.com/", []string{"api.example.com Bearer token-1234", "evil.example.net ", "api.example.com "}},
+	} {
+		url := "https://api.example.com/?to=" + strings.ReplaceAll(c.to, "?", "%3f")
+		credential, err := w.Find(t.Context(), "c", "GET", url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Do(t.Context(), outbound.Request{URL: url, Secret: credential, Redirects: 3})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = answer.Body.Close()
+		for i, want := range c.want {
+			if host := <-got; host != want && !(i == 2 && strings.HasPrefix(host, want)) {
+				t.Errorf("to %q: hop %d got %q, not %q", c.to, i, host, want)
+			}
+		}
+	}
+}

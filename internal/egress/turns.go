@@ -1,0 +1,154 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	maxHosts = 1024            // whose turns are known
+	maxPause = time.Hour       // that a host can ask for
+	maxWait  = 5 * time.Second // of a request for that to be over
+)
+
+// turns are what hosts can expect of those who are polite: a few requests at
+// once, and none for a while after a host said so. They are the same for all
+// callers: a host sees one.
+type turns struct {
+	most int
+
+	mu    sync.Mutex
+	hosts map[Target]*turn
+}
+
+// A turn is one host's.
+type turn struct {
+	places chan struct{}
+	users  int       // who have it or wait for it
+	until  time.Time // when it wants to be asked again
+}
+
+func newTurns(most int) *turns {
+	return &turns{most: most, hosts: map[Target]*turn{}}
+}
+
+// take waits for a turn at a host. leave ends it.
+func (t *turns) take(ctx context.Context, at link) (leave func(), err error) {
+	t.mu.Lock()
+	h := t.of(at.target)
+	h.users++
+	t.mu.Unlock()
+	gone := func() {
+		t.mu.Lock()
+		h.users--
+		t.mu.Unlock()
+	}
+	select {
+	case h.places <- struct{}{}:
+	case <-ctx.Done():
+		gone()
+		var late *lateError
+		if errors.As(context.Cause(ctx), &late) {
+			return nil, tools.Errorf(tools.Busy, "%d requests to %q are running", t.most, at.site()).Try("wait for them to end").Because(context.Cause(ctx))
+		}
+		return nil, ctx.Err()
+	}
+	leave = sync.OnceFunc(func() {
+		<-h.places
+		gone()
+	})
+	if err := t.pause(ctx, at, h); err != nil {
+		leave()
+		return nil, err
+	}
+	return leave, nil
+}
+
+// pause waits for as long as a host has asked for, unless that is long.
+func (t *turns) pause(ctx context.Context, at link, h *turn) error {
+	for {
+		t.mu.Lock()
+		wait := time.Until(h.until)
+		t.mu.Unlock()
+		if wait <= 0 {
+			return nil
+		}
+		if wait > maxWait {
+			return tools.Errorf(tools.Busy, "%q wants to be asked again in %s", at.site(), wait.Round(time.Second)).Try("wait that long, or ask another host")
+		}
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return ctx.Err()
+		}
+	}
+}
+
+// heed notes when a host that is asked too often wants to be asked again.
+func (t *turns) heed(at link, res *http.Response) {
+	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
+		return
+	}
+	now := time.Now()
+	wait := min(retryAfter(res.Header.Get("Retry-After"), now), maxPause)
+	if wait <= 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.of(at.target)
+	if until := now.Add(wait); until.After(h.until) {
+		h.until = until
+	}
+}
+
+// retryAfter reads how long a host wants not to be asked; 0 where it does not
+// say.
+func retryAfter(text string, now time.Time) time.Duration {
+	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
+		return time.Duration(n) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return max(at.Sub(now), 0)
+	}
+	return 0
+}
+
+// of returns the turn of a host. Where there are too many, one goes that nobody
+// has, of those the one that may be asked soonest.
+func (t *turns) of(host Target) *turn {
+	if h := t.hosts[host]; h != nil {
+		return h
+	}
+	if len(t.hosts) >= maxHosts {
+		t.forget(time.Now())
+	}
+	h := &turn{places: make(chan struct{}, t.most)}
+	t.hosts[host] = h
+	return h
+}
+
+func (t *turns) forget(now time.Time) {
+	var soonest Target
+	var found *turn
+	for host, h := range t.hosts {
+		switch {
+		case h.users > 0:
+		case !h.until.After(now):
+			delete(t.hosts, host)
+		case found == nil || h.until.Before(found.until):
+			soonest, found = host, h
+		}
+	}
+	if found != nil && len(t.hosts) >= maxHosts {
+		delete(t.hosts, soonest)
+	}
+}

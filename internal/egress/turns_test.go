@@ -1,0 +1,128 @@
+package egress
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func mustLink(t testing.TB, text string) link {
+	t.Helper()
+	l, err := readLink(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+func answered(status int, after string) *http.Response {
+	return &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {after}}}
+}
+
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2)
+		a, b := mustLink(t, "http://a.example.org/"), mustLink(t, "http://b.example.org/")
+		first, err := turns.take(t.Context(), a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := turns.take(t.Context(), a); err != nil {
+			t.Fatal(err)
+		}
+		if leave, err := turns.take(t.Context(), b); err != nil {
+			t.Error("another host waits for the first one")
+		} else {
+			leave()
+		}
+		got := make(chan error)
+		go func() {
+			_, err := turns.take(t.Context(), a)
+			got <- err
+		}()
+		synctest.Wait()
+		select {
+		case <-got:
+			t.Error("a third has its turn")
+		default:
+		}
+		first()
+		first() // does nothing
+		if err := <-got; err != nil {
+			t.Error(err)
+		}
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &lateError{time.Second})
+		defer cancel()
+		if _, err := turns.take(ctx, a); kindOf(err) != tools.Busy {
+			t.Error(err)
+		}
+		gone, end := context.WithCancel(t.Context())
+		end()
+		if _, err := turns.take(gone, a); kindOf(err) != tools.Cancelled {
+			t.Error(err)
+		}
+	})
+}
+
+func TestPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(2)
+		a := mustLink(t, "http://a.example.org/")
+		began := time.Now()
+		wait := func() (time.Duration, error) {
+			began = time.Now()
+			leave, err := turns.take(t.Context(), a)
+			if err == nil {
+				leave()
+			}
+			return time.Since(began), err
+		}
+		for _, calm := range []*http.Response{answered(200, "4"), answered(429, ""), answered(429, "soon"), answered(503, "-1"), answered(503, began.Add(-time.Hour).UTC().Format(http.TimeFormat))} {
+			turns.heed(a, calm)
+		}
+		if took, err := wait(); took != 0 || err != nil {
+			t.Errorf("nothing was asked for: %s, %v", took, err)
+		}
+		turns.heed(a, answered(429, "4"))
+		turns.heed(a, answered(429, "1")) // says less, and means no less
+		if took, err := wait(); took != 4*time.Second || err != nil {
+			t.Errorf("%s, %v", took, err)
+		}
+		turns.heed(a, answered(503, time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat)))
+		if took, err := wait(); took != 0 || kindOf(err) != tools.Busy || !strings.Contains(err.Error(), "1m30s") {
+			t.Errorf("%s, %v", took, err)
+		}
+		time.Sleep(86 * time.Second)
+		if took, err := wait(); took != 4*time.Second || err != nil {
+			t.Errorf("%s, %v", took, err)
+		}
+		turns.heed(a, answered(429, "99999999"))
+		time.Sleep(maxPause)
+		if took, err := wait(); took != 0 || err != nil {
+			t.Errorf("for ever: %s, %v", took, err)
+		}
+	})
+}
+
+func TestTurnsAreBounded(t *testing.T) {
+	turns := newTurns(2)
+	held := mustLink(t, "http://held.example.org/")
+	leave, err := turns.take(t.Context(), held)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 * maxHosts {
+		l := mustLink(t, fmt.Sprintf("http://h%d.example.org/", i))
+		turns.heed(l, answered(429, "100"))
+	}
+	if len(turns.hosts) > maxHosts || turns.hosts[held.target] == nil {
+		t.Errorf("%d hosts", len(turns.hosts))
+	}
+	leave()
+}

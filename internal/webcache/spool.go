@@ -1,0 +1,191 @@
+package webcache
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// Of downloads that nobody went on with, so many are kept, and so long.
+const (
+	partAge   = 24 * time.Hour
+	mostParts = 32
+	partEnd   = ".part"
+	tagEnd    = ".tag"
+	mostTag   = 4096
+)
+
+// A Spool keeps the beginnings of downloads in files: those that were cut.
+type Spool struct{ dir string }
+
+// NewSpool returns the spool in a directory, which is made when it is needed.
+func NewSpool(dir string) Spool { return Spool{dir} }
+
+// Open opens what there is under a key. Only one at a time has it.
+func (s Spool) Open(_ context.Context, key string) (web.Part, error) {
+	if _, err := private.MakeSub(filepath.Dir(s.dir), filepath.Base(s.dir)); err != nil {
+		return nil, err
+	}
+	path := filepath.Join(s.dir, nameOf(key))
+	file, err := os.OpenFile(path+partEnd, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("keeping a download: %w", err)
+	}
+	p, err := s.open(path, file)
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return p, s.sweep()
+}
+
+func (s Spool) open(path string, file *os.File) (*part, error) {
+	taken, err := private.TryLock(file)
+	if err != nil {
+		return nil, fmt.Errorf("keeping a download: %w", err)
+	}
+	if !taken {
+		return nil, tools.Errorf(tools.Busy, "the same file is being downloaded right now").Try("wait for that, or choose another download_path")
+	}
+	size, err := file.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	p := &part{path: path, file: file, size: size}
+	tag, err := private.Read(path+tagEnd, mostTag)
+	if err == nil && len(tag) > 0 {
+		p.tag = string(tag)
+		return p, nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	return p, p.Begin("")
+}
+
+// sweep removes what nobody went on with. What is at work has its lock, and is
+// young.
+func (s Spool) sweep() error {
+	entries, err := os.ReadDir(s.dir)
+	if err != nil {
+		return err
+	}
+	var parts []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), partEnd) {
+			parts = append(parts, info)
+		}
+	}
+	slices.SortFunc(parts, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for i, info := range parts {
+		if i < mostParts && time.Since(info.ModTime()) < partAge {
+			continue
+		}
+		if err := s.drop(strings.TrimSuffix(info.Name(), partEnd)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s Spool) drop(name string) error {
+	path := filepath.Join(s.dir, name)
+	file, err := os.Open(path + partEnd)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	if taken, err := private.TryLock(file); err != nil || !taken {
+		return err
+	}
+	return remove(path)
+}
+
+func remove(path string) error {
+	for _, ending := range []string{tagEnd, partEnd} {
+		if err := os.Remove(path + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// A part is the beginning of a download. It is locked as long as it is open.
+type part struct {
+	path string
+	file *os.File
+	size int64
+	tag  string
+}
+
+func (p *part) Tag() string { return p.tag }
+func (p *part) Size() int64 { return p.size }
+
+// Begin drops the old content before it gives it another name: whatever is cut
+// in between is of no version, and so is not gone on with.
+func (p *part) Begin(tag string) error {
+	if err := p.file.Truncate(0); err != nil {
+		return err
+	}
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	p.size, p.tag = 0, ""
+	if tag == "" || len(tag) > mostTag {
+		if err := os.Remove(p.path + tagEnd); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		return nil
+	}
+	if err := private.Replace(p.path+tagEnd, []byte(tag)); err != nil {
+		return err
+	}
+	p.tag = tag
+	return nil
+}
+
+func (p *part) Write(b []byte) (int, error) {
+	n, err := p.file.Write(b)
+	p.size += int64(n)
+	return n, err
+}
+
+func (p *part) Content() (io.Reader, error) {
+	if _, err := p.file.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	return bufio.NewReaderSize(p.file, 128<<10), nil
+}
+
+// Close keeps what there is, if there is anything worth it.
+func (p *part) Close() error {
+	if p.file == nil {
+		return nil
+	}
+	file := p.file
+	p.file = nil
+	if p.size == 0 || p.tag == "" {
+		return errors.Join(remove(p.path), file.Close())
+	}
+	return file.Close()
+}
+
+// Done removes the part.
+func (p *part) Done() error {
+	p.size = 0
+	return p.Close()
+}

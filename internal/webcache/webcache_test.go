@@ -1,0 +1,226 @@
+package webcache
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+func open(t *testing.T, dir string, bytes int64) *Cache {
+	t.Helper()
+	return New(Options{Dir: filepath.Join(dir, "pages"), Bytes: bytes, Log: slog.New(slog.DiscardHandler)})
+}
+
+func kept(text string) web.Kept {
+	return web.Kept{URL: "https://example.com/", Via: []string{"http://example.com/"}, Status: 200, Header: map[string]string{"Etag": `"1"`}, Body: []byte(text), Asked: time.Now()}
+}
+
+func TestKeptForAnotherServer(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir, 1<<20).Put("ann\nhttps://example.com/", kept("line\n\x00\xff"))
+	got, ok := open(t, dir, 1<<20).Get("ann\nhttps://example.com/")
+	if !ok || string(got.Body) != "line\n\x00\xff" || got.Header["Etag"] != `"1"` || got.Via[0] != "http://example.com/" || got.Status != 200 {
+		t.Errorf("got %+v, %v", got, ok)
+	}
+	if _, ok := open(t, dir, 1<<20).Get("bob\nhttps://example.com/"); ok {
+		t.Error("another caller gets it")
+	}
+	files, err := os.ReadDir(filepath.Join(dir, "pages"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	if info, err := files[0].Info(); err != nil || info.Mode().Perm() != 0o600 || strings.Contains(files[0].Name(), "ann") {
+		t.Errorf("the file is %s %v, %v", files[0].Name(), info.Mode(), err)
+	}
+}
+
+func TestNotKept(t *testing.T) {
+	dir := t.TempDir()
+	passing := kept("secret")
+	passing.Passing = true
+	old := kept("old")
+	old.Asked = time.Now().Add(-25 * time.Hour)
+	c := open(t, dir, 1<<20)
+	c.Put("passing", passing)
+	c.Put("old", old)
+	c.Put("large", kept(strings.Repeat("x", mostItem+1)))
+	if _, ok := c.Get("passing"); !ok {
+		t.Error("what is passing is not kept in memory")
+	}
+	for _, key := range []string{"old", "large"} {
+		if _, ok := c.Get(key); ok {
+			t.Errorf("%s is kept", key)
+		}
+	}
+	if _, ok := open(t, dir, 1<<20).Get("passing"); ok {
+		t.Error("what is passing is on the disk")
+	}
+	open(t, dir, 0).Put("none", kept("x"))
+	if _, ok := open(t, dir, 0).Get("none"); ok {
+		t.Error("kept on the disk though nothing may be")
+	}
+}
+
+func TestDamagedFilesAreNoPages(t *testing.T) {
+	dir := t.TempDir()
+	open(t, dir, 1<<20).Put("k", kept("all of it"))
+	names, err := filepath.Glob(filepath.Join(dir, "pages", "*"))
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	whole, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range [][]byte{nil, []byte("{"), []byte("{}\nx"), whole[:len(whole)-1], append(bytes.Clone(whole), 'x'), []byte("\n")} {
+		if err := os.WriteFile(names[0], text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got, ok := open(t, dir, 1<<20).Get("k"); ok {
+			t.Errorf("%q is taken for a page: %+v", text, got)
+		}
+	}
+}
+
+func TestTheOldestGo(t *testing.T) {
+	dir := t.TempDir()
+	const each, most = 10_000, 200_000
+	for i := range 100 {
+		c := open(t, dir, most) // each server writes one, and sweeps
+		c.Put(fmt.Sprint(i), kept(strings.Repeat("x", each)))
+	}
+	var total int64
+	names, err := os.ReadDir(filepath.Join(dir, "pages"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		info, err := n.Info()
+		if err != nil {
+			t.Fatal(err)
+		}
+		total += info.Size()
+	}
+	if total > most || total < most/2 {
+		t.Errorf("%d bytes are kept, of at most %d", total, most)
+	}
+	if _, ok := open(t, dir, most).Get("99"); !ok {
+		t.Error("the newest is gone")
+	}
+}
+
+func TestMemoryIsBounded(t *testing.T) {
+	c := New(Options{})
+	var all sync.WaitGroup
+	for i := range 16 {
+		all.Go(func() {
+			for j := range 10 {
+				c.Put(fmt.Sprint(i, j), kept(strings.Repeat("x", 1<<20)))
+				c.Get(fmt.Sprint(i, j-1))
+			}
+		})
+	}
+	all.Wait()
+	if c.held > mostMemory || int64(len(c.byName))*(1<<20) > mostMemory || len(c.byName) != c.order.Len() {
+		t.Errorf("%d bytes in %d pages", c.held, len(c.byName))
+	}
+}
+
+func TestPartsOutliveTheirServer(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "downloads")
+	write := func(key, tag, text string) {
+		t.Helper()
+		p, err := NewSpool(dir).Open(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Begin(tag); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("a", `"v1"`, "begin")
+	write("untagged", "", "begin")
+	p, err := NewSpool(dir).Open(t.Context(), "a")
+	if err != nil || p.Tag() != `"v1"` || p.Size() != 5 {
+		t.Fatalf("got %+v, %v", p, err)
+	}
+	if _, err := NewSpool(dir).Open(t.Context(), "a"); tools.AsError(err).Kind != tools.Busy {
+		t.Errorf("two have the same part: %v", err)
+	}
+	if _, err := p.Write([]byte(" and end")); err != nil {
+		t.Fatal(err)
+	}
+	content, err := p.Content()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, err := io.ReadAll(content); err != nil || string(text) != "begin and end" {
+		t.Errorf("%q, %v", text, err)
+	}
+	if err := p.Done(); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Close(); err != nil {
+		t.Errorf("closing again: %v", err)
+	}
+	for _, key := range []string{"a", "untagged"} {
+		p, err := NewSpool(dir).Open(t.Context(), key)
+		if err != nil || p.Tag() != "" || p.Size() != 0 {
+			t.Errorf("%s: %+v, %v", key, p, err)
+			continue
+		}
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if left, _ := os.ReadDir(dir); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}
+
+func TestForgottenPartsGo(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "downloads")
+	for i := range mostParts + 5 {
+		p, err := NewSpool(dir).Open(t.Context(), fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Begin("tag"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := p.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if i < 3 {
+			at := time.Now().Add(-2 * partAge)
+			if err := os.Chtimes(filepath.Join(dir, nameOf(fmt.Sprint(i))+partEnd), at, at); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, "*"+partEnd)); len(left) > mostParts+1 {
+		t.Errorf("%d parts are left", len(left))
+	}
+	if left, _ := filepath.Glob(filepath.Join(dir, nameOf("0")+"*")); len(left) > 0 {
+		t.Errorf("what is too old is left: %v", left)
+	}
+}

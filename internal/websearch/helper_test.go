@@ -1,0 +1,148 @@
+package websearch
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// local is a real client in an internet where every engine is one server of the
+// test.
+type local struct {
+	outbound.Client
+	mu    sync.Mutex
+	asked []asked
+}
+
+// asked is a request as an engine has got it.
+type asked struct {
+	Method, URL, Body string
+	Header            http.Header
+}
+
+// newLocal answers for all engines with h.
+func newLocal(t testing.TB, h http.HandlerFunc) *local {
+	t.Helper()
+	l := &local{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		l.mu.Lock()
+		l.asked = append(l.asked, asked{r.Method, r.Host + r.URL.String(), string(body), r.Header.Clone()})
+		l.mu.Unlock()
+		h(w, r)
+	}))
+	t.Cleanup(server.Close)
+	hosts := make(map[string]*httptest.Server)
+	for _, name := range []string{"api.search.brave.com", "html.duckduckgo.com", "api.tavily.com", "api.exa.ai", "s.jina.ai", "searx.example:8888", "api.bocha.example"} {
+		hosts[name] = server
+	}
+	l.Client = egresstest.Client(t, hosts)
+	return l
+}
+
+// last is what was asked last.
+func (l *local) last(t *testing.T) asked {
+	t.Helper()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.asked) == 0 {
+		t.Fatal("nothing was asked")
+	}
+	return l.asked[len(l.asked)-1]
+}
+
+func (l *local) count() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asked)
+}
+
+// hosts answers with another handler for each host.
+func hosts(byHost map[string]http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if h := byHost[r.Host]; h != nil {
+			h(w, r)
+			return
+		}
+		w.WriteHeader(http.StatusTeapot)
+	}
+}
+
+// reply answers with a status and a body, and headers by twos.
+func reply(status int, body string, headers ...string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		for i := 0; i+1 < len(headers); i += 2 {
+			w.Header().Set(headers[i], headers[i+1])
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+func page(t testing.TB, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+const theKey = "key-for-tests-0123456789"
+
+func key() (string, error) { return theKey, nil }
+
+func noKey() (string, error) { return "", errors.New("the vault is locked") }
+
+func searcher(t *testing.T, client outbound.Client, engines ...Engine) *Searcher {
+	t.Helper()
+	s, err := New(Options{Client: client, Engines: engines, Age: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// each engine, as it is set up.
+func each() map[string]Engine {
+	return map[string]Engine{
+		Brave: {Kind: Brave, Key: key}, DuckDuckGo: {Kind: DuckDuckGo}, Tavily: {Kind: Tavily, Key: key}, Exa: {Kind: Exa, Key: key},
+		Jina: {Kind: Jina, Key: key}, SearXNG: {Kind: SearXNG, URL: "http://searx.example:8888/"}, "bocha": bocha(),
+	}
+}
+
+func bocha() Engine {
+	return Engine{Kind: JSON, Name: "bocha", Key: key, Endpoint: Endpoint{
+		URL: "https://api.bocha.example/v1/web-search", Header: map[string]string{"Authorization": "Bearer {key}"},
+		Body: map[string]any{"query": "{query}", "count": "{count}", "summary": true, "freshness": "{freshness}"},
+		List: "data.webPages.value", Title: "name", Link: "url", Snippet: "summary|snippet", Date: "datePublished",
+		Freshness: map[string]string{"day": "oneDay", "week": "oneWeek", "month": "oneMonth", "year": "oneYear", "range": "{from}..{to}"},
+	}}
+}
+
+func query(text string) web.Query { return web.Query{Text: text, Count: 5} }
+
+// told is all that a model may see of an outcome.
+func told(h web.Hits, err error) string {
+	text := strings.Join(h.Notes, "\n")
+	for _, hit := range h.Hits {
+		text += "\n" + hit.Title + "\n" + hit.URL + "\n" + hit.Snippet
+	}
+	if err != nil {
+		text += "\n" + err.Error()
+	}
+	return text
+}

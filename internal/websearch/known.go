@@ -1,0 +1,111 @@
+package websearch
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// describe returns the description of an engine, which the caller may keep.
+func (e Engine) describe() (*Endpoint, error) {
+	var d Endpoint
+	switch e.Kind {
+	case Brave:
+		d = brave()
+	case Tavily:
+		d = tavily()
+	case SearXNG:
+		if e.URL == "" || strings.ContainsAny(e.URL, "?{") {
+			return nil, errors.New("it needs the URL of the instance, such as http://localhost:8888")
+		}
+		d = searxng(strings.TrimSuffix(strings.TrimSuffix(e.URL, "/"), "/search"))
+	case Exa:
+		d = exa()
+	case Jina:
+		d = jina()
+	case JSON:
+		d = e.Endpoint
+	default:
+		return nil, fmt.Errorf("there is no kind %q; there are %s", e.Kind, strings.Join([]string{Brave, DuckDuckGo, Tavily, SearXNG, Exa, Jina, JSON}, ", "))
+	}
+	return &d, nil
+}
+
+func brave() Endpoint {
+	languages := same("ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru sr sk sl es sv ta te th tr uk vi")
+	languages["ja"], languages["pt"], languages["zh"], languages["no"] = "jp", "pt-br", "zh-hans", "nb"
+	return Endpoint{
+		URL: "https://api.search.brave.com/res/v1/web/search?q={query}&count={count}&country={country}" +
+			"&search_lang={language}&freshness={freshness}&text_decorations=false&result_filter=web",
+		Header: map[string]string{"X-Subscription-Token": "{key}"},
+		List:   "web.results", Sign: "type",
+		Title: "title", Link: "url", Snippet: "description", Date: "page_age|age",
+		Freshness: map[string]string{"day": "pd", "week": "pw", "month": "pm", "year": "py", "range": "{from}to{to}"},
+		Country:   same("AR AU AT BE BR CA CL CN DK FI FR DE GR HK IN ID IT JP KR MY MX NL NZ NO PH PL PT RU SA ZA ES SE CH TW TR GB US"),
+		Language:  languages,
+		longest:   400,
+	}
+}
+
+func tavily() Endpoint {
+	return Endpoint{
+		URL:    "https://api.tavily.com/search",
+		Header: map[string]string{"Authorization": "Bearer {key}"},
+		Body: map[string]any{
+			"query": "{query}", "max_results": "{count}", "search_depth": "basic", "include_answer": false, "include_raw_content": false,
+			"time_range": "{freshness}", "start_date": "{from}", "end_date": "{to}", "country": "{country}",
+		},
+		List: "results", Title: "title", Link: "url", Snippet: "content", Date: "published_date",
+		Country: map[string]string{
+			"AR": "argentina", "AU": "australia", "AT": "austria", "BE": "belgium", "BR": "brazil", "CA": "canada", "CL": "chile",
+			"CN": "china", "CO": "colombia", "DK": "denmark", "EG": "egypt", "FI": "finland", "FR": "france", "DE": "germany",
+			"GR": "greece", "HU": "hungary", "IN": "india", "ID": "indonesia", "IE": "ireland", "IL": "israel", "IT": "italy",
+			"JP": "japan", "KE": "kenya", "KR": "south korea", "MY": "malaysia", "MX": "mexico", "NL": "netherlands",
+			"NZ": "new zealand", "NG": "nigeria", "NO": "norway", "PK": "pakistan", "PE": "peru", "PH": "philippines", "PL": "poland",
+			"PT": "portugal", "RO": "romania", "RU": "russia", "SA": "saudi arabia", "SG": "singapore", "ZA": "south africa",
+			"ES": "spain", "SE": "sweden", "CH": "switzerland", "TW": "taiwan", "TH": "thailand", "TR": "turkey", "UA": "ukraine",
+			"AE": "united arab emirates", "GB": "united kingdom", "US": "united states", "VN": "vietnam",
+		},
+		longest: 400,
+	}
+}
+
+func searxng(base string) Endpoint {
+	return Endpoint{
+		URL:    base + "/search?q={query}&format=json&pageno=1&language={language}&time_range={freshness}",
+		Header: map[string]string{"Authorization": "Bearer {key}"},
+		List:   "results", Title: "title", Link: "url", Snippet: "content", Date: "publishedDate",
+		forbidden: "gives no JSON (403); the operator has to add json to search.formats in its settings.yml, or let us past its limiter",
+		idle:      "unresponsive_engines",
+	}
+}
+
+func exa() Endpoint {
+	return Endpoint{
+		URL:    "https://api.exa.ai/search",
+		Header: map[string]string{"X-Api-Key": "{key}"},
+		Body: map[string]any{
+			"query": "{query}", "type": "auto", "numResults": "{count}", "startPublishedDate": "{from}", "endPublishedDate": "{to}",
+			"contents": map[string]any{"text": map[string]any{"maxCharacters": longestSnippet}},
+		},
+		List: "results", Title: "title", Link: "url", Snippet: "text", Date: "publishedDate",
+	}
+}
+
+func jina() Endpoint {
+	return Endpoint{
+		URL:    "https://s.jina.ai/",
+		Header: map[string]string{"Authorization": "Bearer {key}", "X-Respond-With": "no-content"},
+		Body:   map[string]any{"q": "{query}", "num": "{count}", "gl": "{country}", "hl": "{language}"},
+		List:   "data", Title: "title", Link: "url", Snippet: "description|content", Date: "date|publishedTime",
+	}
+}
+
+// same is a table of words that are called what they are.
+func same(words string) map[string]string {
+	table := make(map[string]string)
+	for word := range strings.FieldsSeq(words) {
+		table[word] = word
+	}
+	return table
+}

@@ -1,0 +1,255 @@
+package websearch
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+func TestResultsOfEachEngine(t *testing.T) {
+	for _, test := range []struct {
+		engine, body string
+		want         []web.Hit
+	}{
+		{Brave, page(t, "brave.json"), []web.Hit{
+			{Title: "Tides & moons", URL: "https://www.tides.example/a?id=1", Snippet: "Why the sea rises, and vector<int> does not", Date: "2026-01-31"},
+			{Title: "Old tides", URL: "https://old.example/", Snippet: "long ago", Date: "3 weeks ago"},
+		}},
+		{DuckDuckGo, page(t, "duck_results.html"), []web.Hit{
+			{Title: "Tidal power & the moon: what <b> means", URL: "https://www.tides.example/Power?id=7&lang=en", Snippet: "How tidal power works — and AT&T's part in it.", Date: "2026-03-02"},
+			{Title: "Direct link over two lines", URL: "https://sea.example/a%20b?x=1#part"},
+			{Title: "About DuckDuckGo", URL: "https://duckduckgo.com/about", Snippet: "A page of theirs that is a result."},
+		}},
+		{Tavily, page(t, "tavily.json"), []web.Hit{
+			{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day, if a < b & so on"},
+			{Title: "News of tides", URL: "https://news.example/t", Snippet: "Higher than ever", Date: "Sat, 31 Jan 2026 09:30:00 GMT"},
+		}},
+		{SearXNG, page(t, "searxng.json"), []web.Hit{
+			{Title: "Tides", URL: "https://tides.example/", Snippet: "The sea, twice a day", Date: "2026-01-31"},
+			{Title: "Sea", URL: "https://sea.example/"},
+		}},
+		{Exa, `{"results":[{"title":"Tides","url":"https://tides.example/","publishedDate":"2026-01-31T00:00:00.000Z","text":"Twice\n\na day"}]}`,
+			[]web.Hit{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
+		{Jina, `{"code":200,"data":[{"title":"Tides","url":"https://tides.example/","description":"Twice a day","content":""}]}`,
+			[]web.Hit{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day"}}},
+		{"bocha", page(t, "bocha.json"), []web.Hit{
+			{Title: "潮汐", URL: "https://tides.example/zh", Snippet: "海水每天涨落两次", Date: "2026-01-31"},
+			{Title: "月亮", URL: "https://moon.example/", Snippet: "月球引力"},
+		}},
+	} {
+		t.Run(test.engine, func(t *testing.T) {
+			s := searcher(t, newLocal(t, reply(200, test.body)), each()[test.engine])
+			got, err := s.Search(t.Context(), query("tides"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := web.Hits{Provider: test.engine, Hits: test.want}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestNothingFound tells it from answers that are none.
+func TestNothingFound(t *testing.T) {
+	for engine, body := range map[string]string{
+		Brave:      `{"type":"search","query":{"original":"qq"}}`,
+		DuckDuckGo: page(t, "duck_none.html"),
+		Tavily:     `{"query":"qq","results":[]}`,
+		SearXNG:    `{"query":"qq","results":[],"unresponsive_engines":[]}`,
+		"bocha":    `{"data":{"webPages":{"value":null}}}`,
+	} {
+		s := searcher(t, newLocal(t, reply(200, body)), each()[engine])
+		got, err := s.Search(t.Context(), query("qq"))
+		if err != nil || len(got.Hits) > 0 || got.Provider != engine {
+			t.Errorf("%s: %+v, %v", engine, got, err)
+		}
+	}
+}
+
+// TestFailures has what engines answer when they do not answer.
+func TestFailures(t *testing.T) {
+	long := `{"results":[{"url":"https://a.example/","title":"` + strings.Repeat("x", mostBody) + `"}]}`
+	for _, test := range []struct {
+		name, engine string
+		answer       http.HandlerFunc
+		kind         tools.Kind
+		says         string
+	}{
+		{"wrong key", Brave, reply(401, `{"type":"ErrorResponse","error":{"code":"SUBSCRIPTION_TOKEN_INVALID"}}`), tools.Unavailable, "does not accept its key (401)"},
+		{"not allowed", Brave, reply(403, `{}`), tools.Unavailable, "does not accept its key (403)"},
+		{"not understood", Brave, reply(422, `{"type":"ErrorResponse"}`), tools.Invalid, "does not understand this search (422)"},
+		{"too often", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 1000", "X-RateLimit-Reset", "1, 1419704"), tools.Busy, "is asked too often (429), and rests for 1 s"},
+		{"month is over", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 0", "X-RateLimit-Reset", "1, 1419704"), tools.Busy, "has no searches left for now (429), and rests for 60 minutes"},
+		{"wait", Tavily, reply(429, `{"detail":{"error":"slow down"}}`, "Retry-After", "17"), tools.Busy, "is asked too often (429), and rests for 17 s"},
+		{"wait for ever", Tavily, reply(429, ``, "Retry-After", "99999999999999999999"), tools.Busy, "rests for 60 minutes"},
+		{"wait for nothing", Tavily, reply(429, ``, "Retry-After", "-5"), tools.Busy, "rests for 1 s"},
+		{"plan is used up", Tavily, reply(432, `{"detail":{"error":"`+theKey+`"}}`), tools.Unavailable, "has no searches left (432)"},
+		{"unpaid", Exa, reply(402, ``), tools.Unavailable, "has no searches left (402)"},
+		{"out of order", Tavily, reply(503, `oops`), tools.Unavailable, "is out of order (503)"},
+		{"moved", Tavily, reply(302, ``, "Location", "https://elsewhere.example/"), tools.Unavailable, "has moved (302)"},
+		{"gone", "bocha", reply(404, ``), tools.Unavailable, "answers with status 404"},
+		{"broken", Brave, reply(200, `{"web":{"results":[`), tools.Unavailable, "broken JSON"},
+		{"empty", Tavily, reply(200, ``), tools.Unavailable, "broken JSON"},
+		{"deep", Tavily, reply(200, strings.Repeat(`[`, 100000)), tools.Unavailable, "broken JSON"},
+		{"a page", Tavily, reply(200, `<!doctype html><p>Sign in to the hotel`, "Content-Type", "text/html"), tools.Unavailable, "a web page in place of JSON"},
+		{"another shape", Tavily, reply(200, `{"data":[]}`), tools.Unavailable, "no list of results"},
+		{"no object", Brave, reply(200, `"type"`), tools.Unavailable, "no list of results"},
+		{"an error that is none", "bocha", reply(200, `{"code":429,"msg":"limit"}`), tools.Unavailable, "no list of results"},
+		{"wrong paths", Tavily, reply(200, `{"results":[{"link":"https://a.example/"}]}`), tools.Unavailable, "none of its results leads to a page"},
+		{"no JSON there", SearXNG, reply(403, `<h1>Forbidden</h1>`), tools.Unavailable, "search.formats"},
+		{"a page of SearXNG", SearXNG, reply(200, `<!DOCTYPE html>`), tools.Unavailable, "a web page in place of JSON"},
+		{"silent engines", SearXNG, reply(200, `{"results":[],"unresponsive_engines":[["a","CAPTCHA"]]}`), tools.Unavailable, "not all engines behind it have answered"},
+		{"huge", Tavily, reply(200, long), tools.Unavailable, "more than 2 MiB"},
+		{"huge page", DuckDuckGo, reply(200, strings.Repeat("<p>", mostBody)), tools.Unavailable, "more than 2 MiB"},
+		{"huge failure", Tavily, reply(500, long), tools.Unavailable, "is out of order (500)"},
+		{"captcha 202", DuckDuckGo, reply(202, page(t, "duck_challenge.html")), tools.Unavailable, "takes us for a robot and blocks the search (202), and rests for 10 minutes"},
+		{"captcha 200", DuckDuckGo, reply(200, page(t, "duck_challenge.html")), tools.Unavailable, "takes us for a robot"},
+		{"refused", DuckDuckGo, reply(403, ``), tools.Unavailable, "takes us for a robot and blocks the search (403)"},
+		{"another page", DuckDuckGo, reply(200, page(t, "duck_changed.html")), tools.Unavailable, "neither results nor a word that there are none"},
+		{"empty page", DuckDuckGo, reply(200, ``), tools.Unavailable, "neither results nor"},
+		{"elsewhere", DuckDuckGo, reply(303, ``, "Location", "https://other.example/?q=x"), tools.Unavailable, "has moved (303)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := searcher(t, newLocal(t, test.answer), each()[test.engine])
+			got, err := s.Search(t.Context(), query("tides"))
+			if err == nil {
+				t.Fatalf("it answers %+v", got)
+			}
+			known := tools.AsError(err)
+			if known.Kind != test.kind || !strings.Contains(known.What, test.engine+" ") || !strings.Contains(known.What, test.says) {
+				t.Errorf("%v, want %s: %s", err, test.kind, test.says)
+			}
+			if strings.Contains(err.Error(), theKey) || strings.Contains(err.Error(), "http") {
+				t.Errorf("it tells too much: %v", err)
+			}
+		})
+	}
+}
+
+func TestWhatIsAsked(t *testing.T) {
+	full := web.Query{Text: `a&b="c" {count} é`, Count: 7, Freshness: "week", Country: "DE", Language: "de"}
+	ranged := web.Query{Text: "tides", Count: 3, Freshness: "2026-01-01..2026-01-31", Country: "JP", Language: "ja"}
+	odd := web.Query{Text: "tides", Count: 3, Country: "ZZ", Language: "xx"}
+	for _, test := range []struct {
+		engine string
+		q      web.Query
+		values map[string]string // of the URL, or of the body as JSON
+		body   string
+		note   string
+	}{
+		{Brave, full, map[string]string{"q": full.Text, "count": "7", "freshness": "pw", "country": "DE", "search_lang": "de", "text_decorations": "false", "result_filter": "web"}, "", ""},
+		{Brave, ranged, map[string]string{"q": "tides", "count": "3", "freshness": "2026-01-01to2026-01-31", "country": "JP", "search_lang": "jp", "text_decorations": "false", "result_filter": "web"}, "", ""},
+		{Brave, odd, map[string]string{"q": "tides", "count": "3", "text_decorations": "false", "result_filter": "web"}, "", "brave cannot filter by country or language: the results are of any"},
+		{DuckDuckGo, full, map[string]string{"q": full.Text, "df": "w", "kl": "de-de"}, "", ""},
+		{DuckDuckGo, ranged, map[string]string{"q": "tides", "df": "2026-01-01..2026-01-31", "kl": "jp-jp"}, "", ""},
+		{DuckDuckGo, odd, map[string]string{"q": "tides"}, "", "duckduckgo cannot filter by country or language: the results are of any"},
+		{SearXNG, full, map[string]string{"q": full.Text, "format": "json", "pageno": "1", "language": "de", "time_range": "week"}, "", "searxng cannot filter by country: the results are of any"},
+		{SearXNG, ranged, map[string]string{"q": "tides", "format": "json", "pageno": "1", "language": "ja"}, "", "searxng cannot filter by freshness or country: the results are of any"},
+		{Tavily, full, nil, `{"query":"a&b=\"c\" {count} é","max_results":7,"search_depth":"basic","include_answer":false,"include_raw_content":false,"time_range":"week","country":"germany"}`,
+			"tavily cannot filter by language: the results are of any"},
+		{Tavily, ranged, nil, `{"query":"tides","max_results":3,"search_depth":"basic","include_answer":false,"include_raw_content":false,"start_date":"2026-01-01","end_date":"2026-01-31","country":"japan"}`,
+			"tavily cannot filter by language: the results are of any"},
+		{Jina, full, nil, `{"q":"a&b=\"c\" {count} é","num":7,"gl":"DE","hl":"de"}`, "jina cannot filter by freshness: the results are of any"},
+		{"bocha", ranged, nil, `{"query":"tides","count":3,"summary":true,"freshness":"2026-01-01..2026-01-31"}`, "bocha cannot filter by country or language: the results are of any"},
+	} {
+		l := newLocal(t, reply(200, map[string]string{DuckDuckGo: page(t, "duck_results.html"), Jina: `{"data":[]}`, "bocha": page(t, "bocha.json"), Brave: page(t, "brave.json")}[test.engine]+""))
+		if test.engine == Tavily || test.engine == SearXNG {
+			l = newLocal(t, reply(200, page(t, test.engine+".json")))
+		}
+		got, err := searcher(t, l, each()[test.engine]).Search(t.Context(), test.q)
+		if err != nil {
+			t.Errorf("%s: %v", test.engine, err)
+			continue
+		}
+		if notes := strings.Join(got.Notes, "; "); notes != test.note {
+			t.Errorf("%s: it notes %q, want %q", test.engine, notes, test.note)
+		}
+		r := l.last(t)
+		sent := map[string]string{}
+		if u, err := url.Parse(r.URL); err != nil {
+			t.Error(err)
+		} else {
+			for name, values := range u.Query() {
+				sent[name] = strings.Join(values, ",")
+			}
+		}
+		if test.values != nil {
+			if diff := cmp.Diff(test.values, sent); diff != "" || r.Method != "GET" {
+				t.Errorf("%s: %s %s", test.engine, r.Method, diff)
+			}
+			continue
+		}
+		var want, body any
+		if err := json.Unmarshal([]byte(test.body), &want); err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal([]byte(r.Body), &body); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff(want, body); diff != "" || r.Method != "POST" || len(sent) > 0 || r.Header.Get("Content-Type") != "application/json" {
+			t.Errorf("%s: %s %s", test.engine, r.Method, diff)
+		}
+	}
+}
+
+// TestKeysAreInHeadersOnly looks for them wherever else they could be.
+func TestKeysAreInHeadersOnly(t *testing.T) {
+	for name, e := range each() {
+		if e.Key == nil {
+			continue
+		}
+		l := newLocal(t, reply(500, theKey))
+		got, err := searcher(t, l, e).Search(t.Context(), query("tides"))
+		r := l.last(t)
+		if strings.Contains(r.URL+r.Body+told(got, err), theKey) {
+			t.Errorf("%s: the key is in %q %q %v", name, r.URL, r.Body, err)
+		}
+		var where []string
+		for header, values := range r.Header {
+			if strings.Contains(strings.Join(values, " "), theKey) {
+				where = append(where, header)
+			}
+		}
+		if len(where) != 1 {
+			t.Errorf("%s: the key is in the headers %v", name, where)
+		}
+	}
+}
+
+func TestKeysAreForOneHost(t *testing.T) {
+	b := bound{"https://api.example:443", "X-Key", theKey}
+	for to, want := range map[string]bool{
+		"https://api.example/x": true, "https://API.example:443/": true, "http://api.example/": false, "https://api.example:444/": false,
+		"https://api.example.evil.example/": false, "https://evil.example/?https://api.example": false, "https://apixexample/": false,
+	} {
+		r, err := http.NewRequest(http.MethodGet, to, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := b.Attach(t.Context(), r)
+		if err != nil || got != want || (r.Header.Get("X-Key") != "") != want {
+			t.Errorf("%s: %v, %v", to, got, err)
+		}
+	}
+}
+
+func TestKeysThatCannotBeUsed(t *testing.T) {
+	for name, key := range map[string]func() (string, error){
+		"none": noKey, "empty": func() (string, error) { return " \n", nil }, "two lines": func() (string, error) { return theKey + "\r\nX-Other: 1", nil },
+	} {
+		l := newLocal(t, reply(200, page(t, "brave.json")))
+		_, err := searcher(t, l, Engine{Kind: Brave, Key: key}).Search(t.Context(), query("tides"))
+		if err == nil || l.count() > 0 || strings.Contains(err.Error(), theKey) || strings.Contains(err.Error(), "vault") {
+			t.Errorf("%s: %v, asked %d times", name, err, l.count())
+		}
+	}
+}
