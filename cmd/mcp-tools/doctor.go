@@ -68,6 +68,7 @@ func (c *checkup) examine() {
 	c.checkTokens()
 	c.checkVault()
 	c.checkCommands()
+	c.checkWeb()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()

@@ -30,6 +30,9 @@ func (a *app) look() (*view, error) {
 	if _, err := commandRules(loaded, rules.Profiles()); err != nil {
 		return nil, err
 	}
+	if err := checkWebSettings(loaded.Config.Web); err != nil {
+		return nil, err
+	}
 	return &view{loaded, set, rules, warnings}, nil
 }
 

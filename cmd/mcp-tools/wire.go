@@ -36,6 +36,7 @@ import (
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	toolskills "github.com/mcp-tools/mcp-tools/tools/skills"
+	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // instructions are what every client's model is told about the server.
@@ -46,6 +47,7 @@ const instructions = `Results that are too long are cut and say how to read on. 
 type world struct {
 	files   fs.Files
 	exec    exec.Options
+	web     toolweb.Options
 	memory  toolmemory.Memory
 	graph   toolknowledge.Graph
 	skills  toolskills.Skills
@@ -59,6 +61,7 @@ func registry(w world) (*tools.Set, error) {
 	for _, group := range [][]tools.Tool{
 		fs.Tools(w.files),
 		exec.Tools(w.exec),
+		toolweb.Tools(w.web),
 		toolmemory.Tools(w.memory),
 		toolknowledge.Tools(w.graph),
 		toolskills.Tools(w.skills),
@@ -91,6 +94,7 @@ type house struct {
 	unused   func() bool // the store, by anybody, ever
 	skillsIn []skills.Dir
 	skills   *skills.Library
+	web      *outside
 	desk     desk
 	set      *tools.Set
 	server   *server.Server
@@ -114,7 +118,7 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if err = checkPrivate(h.data); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openMemory, h.openFiles, h.openSkills, h.openCommands, h.openServer} {
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openMemory, h.openFiles, h.openSkills, h.openCommands, h.openWeb, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
@@ -218,7 +222,7 @@ func (h *house) openServer(context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
 	}
-	h.set, err = registry(world{files: h.files, exec: h.execOptions(kept), memory: h.memory, graph: h.graph, skills: h.skills, results: pages{kept}, status: func(ctx context.Context) sessions.Status {
+	h.set, err = registry(world{files: h.files, exec: h.execOptions(kept), web: h.web.options, memory: h.memory, graph: h.graph, skills: h.skills, results: pages{kept}, status: func(ctx context.Context) sessions.Status {
 		s := h.server.Status(ctx)
 		return sessions.Status{
 			Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
@@ -259,6 +263,9 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 		return server.Settings{}, err
 	}
 	h.rules.Store(&rules)
+	if err := h.web.apply(l.Config.Web); err != nil {
+		return server.Settings{}, err
+	}
 	c := l.Config.Limits
 	return server.Settings{
 		Policy: compiled, ApprovalTimeout: time.Duration(l.Config.Approvals.Timeout), ApprovalWait: approvalWait(l.Config.Approvals.Wait),

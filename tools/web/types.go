@@ -18,14 +18,16 @@ type Cache interface {
 	Put(key string, k Kept)
 }
 
-// Kept is an answer in the cache.
+// Kept is an answer in the cache. What is said of it in JSON is all but its body.
 type Kept struct {
-	URL    string // that answered
-	Via    []string
-	Status int
-	Header map[string]string // of those that say how long it is good, and what it is
-	Body   []byte
-	Asked  time.Time // when it was fetched or last found unchanged
+	URL     string            `json:"url"` // that answered
+	Via     []string          `json:"via,omitempty"`
+	Status  int               `json:"status"`
+	Header  map[string]string `json:"header"` // of those that say how long it is good, and what it is
+	Asked   time.Time         `json:"asked"`  // when it was fetched or last found unchanged
+	Length  int               `json:"length"` // of the body, for the cache alone
+	Body    []byte            `json:"-"`
+	Passing bool              `json:"-"` // its server wants it on no disk
 }
 
 // A Searcher asks engines that search the web. Its errors are fit for a model.
@@ -62,11 +64,16 @@ type Hit struct {
 // Secrets are the credentials that requests may be sent with. The model knows
 // their names only.
 type Secrets interface {
-	// Secret finds the one that the caller of ctx calls by this name. What it
-	// may be sent to, it checks itself on the way out.
-	Secret(ctx context.Context, name string) (outbound.Secret, error)
-	// Names are those that the caller of ctx may use.
-	Names(ctx context.Context) []string
+	// Find returns the one of this name, if the caller of ctx may send it with
+	// this method to this URL. Where a redirect leads, it looks again itself.
+	Find(ctx context.Context, name, method, url string) (Credential, error)
+}
+
+// A Credential goes out with a request.
+type Credential interface {
+	outbound.Secret
+	// Redirects says whether redirects may be followed with it.
+	Redirects() bool
 }
 
 // Files are the files of the caller of ctx.
@@ -75,4 +82,27 @@ type Files interface {
 	Save(ctx context.Context, path string, content io.Reader) (name string, err error)
 	// Check says early what Save would refuse.
 	Check(ctx context.Context, path string) error
+}
+
+// A Spool keeps what has come of downloads that are not complete, so that they
+// can go on where they were cut.
+type Spool interface {
+	// Open opens what there is under a key, for one download at a time.
+	Open(ctx context.Context, key string) (Part, error)
+}
+
+// A Part is the beginning of a download.
+type Part interface {
+	// Tag is what the server called the version that the part is of; "" when
+	// there is nothing.
+	Tag() string
+	Size() int64
+	// Begin drops what there is, and says what is to come is called.
+	Begin(tag string) error
+	io.Writer // appends
+	// Content reads all of it from the start.
+	Content() (io.Reader, error)
+	// Close keeps the part for another time; Done does not.
+	Close() error
+	Done() error
 }

@@ -11,6 +11,8 @@
 package web
 
 import (
+	"context"
+
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -25,4 +27,30 @@ type Options struct {
 	Searcher Searcher
 	Secrets  Secrets
 	Files    Files
+	Browser  Browser
+	Spool    Spool
+	// Scope names the caller and the rules it is under: what one scope fetched,
+	// no other is shown.
+	Scope  func(context.Context) string
+	Limits func() Limits
+}
+
+// Limits may change while the server runs.
+type Limits struct {
+	Page     int64 // bytes of one that is fetched
+	Download int64 // bytes of a file that is saved
+	Robots   bool  // whether robots.txt is heeded when a page is fetched
+	// Methods are those that the caller of ctx may use with http_request.
+	Methods func(context.Context) []string
+}
+
+// Tools lists the group.
+func Tools(o Options) []tools.Tool {
+	f := newFetcher(o)
+	return []tools.Tool{
+		tools.New(webFetch{f}),
+		tools.New(webSearch{o.Searcher, o.Marks}),
+		tools.New(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
+		tools.New(browserTool{o.Browser, o.Marks}),
+	}
 }

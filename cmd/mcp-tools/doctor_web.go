@@ -1,0 +1,82 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+// checkWeb looks for the browser, and at what the web tools need of secrets. It
+// asks nobody on the web.
+func (c *checkup) checkWeb() {
+	w := c.settings.Config.Web
+	switch path, version, err := browser.Find(c.ctx, w.Browser.Path); {
+	case w.Browser.Sessions == 0:
+		c.ok("browser", "switched off")
+	case err != nil:
+		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%v", err)
+	default:
+		c.ok("browser", "%s at %s", oneLine(version), path)
+	}
+	engines, _, err := searchEngines(w.Search, func(string, config.Secret) func() (string, error) { return nil })
+	if err != nil {
+		c.fail("search", "mend web.search", "%v", err)
+		return
+	}
+	var names []string
+	for _, e := range engines {
+		names = append(names, e.Name)
+	}
+	c.ok("search", "asks %s, in this order", strings.Join(names, ", "))
+	c.checkWebSecrets(w)
+}
+
+// checkWebSecrets looks whether each secret is where the settings say.
+func (c *checkup) checkWebSecrets(w config.Web) {
+	type use struct {
+		what string
+		from config.Secret
+	}
+	uses := []use{{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}}
+	for _, e := range w.Search.Custom {
+		uses = append(uses, use{"web.search.custom: " + e.Name, e.Key})
+	}
+	for _, each := range w.Credentials {
+		uses = append(uses, use{"web.credentials: " + each.Name, each.Secret})
+	}
+	found := 0
+	for _, u := range uses {
+		if u.from == "" {
+			continue
+		}
+		if _, err := u.from.Fetch(c.app.sources(c.settings.Config.Vault)); err != nil {
+			c.warn("web", "put it there, with mcp-tools secrets set or as the reference says", "%s: %v", u.what, err)
+			continue
+		}
+		found++
+	}
+	if found > 0 {
+		c.ok("web", "%s found", plural(found, "secret"))
+	}
+}
+
+// checkWebSettings finds the mistakes that only show when the settings of the web
+// are put to use.
+func checkWebSettings(c config.Web) error {
+	if _, err := newWebRules(c); err != nil {
+		return err
+	}
+	engines, _, err := searchEngines(c.Search, func(string, config.Secret) func() (string, error) {
+		return func() (string, error) { return "", nil }
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := newSearcher(c.Search, engines, nil, nil); err != nil {
+		return fmt.Errorf("web.search: %w", err)
+	}
+	_, err = newWallet(c, nil, nil, nil)
+	return err
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/egress/credential"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/webcache"
+	"github.com/mcp-tools/mcp-tools/internal/websearch"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// outside is the way to the web, and what it goes by.
+type outside struct {
+	house   *house
+	client  *egress.Client
+	rules   atomic.Pointer[webRules]
+	options toolweb.Options
+}
+
+// webRules are the settings of the web that may change while the server runs.
+type webRules struct {
+	config.Web
+	digest string // of what may be reached
+}
+
+func newWebRules(c config.Web) (*webRules, error) {
+	w := &webRules{Web: c}
+	for _, profile := range append([]string{""}, profileNames(c)...) {
+		rules := w.of(profile)
+		if _, err := egress.NewDialer(rules, nil); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+	}
+	text, err := json.Marshal([]any{c.Allow, c.Deny, c.Private, c.Benchmark, c.Profiles})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	w.digest = hex.EncodeToString(sum[:8])
+	return w, nil
+}
+
+func profileNames(c config.Web) (names []string) {
+	for _, p := range c.Profiles {
+		names = append(names, p.Profile)
+	}
+	return names
+}
+
+// of is what callers with a profile may reach.
+func (w *webRules) of(profile string) egress.Rules {
+	r := egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private, Benchmark: w.Benchmark}
+	for _, p := range w.Profiles {
+		if p.Profile != profile {
+			continue
+		}
+		if p.Allow != nil {
+			r.Allow = p.Allow
+		}
+		r.Deny = slices.Concat(r.Deny, p.Deny)
+		r.AllowPrivate = slices.Concat(r.AllowPrivate, p.Private)
+	}
+	return r
+}
+
+// methods are those that callers with a profile may use.
+func (w *webRules) methods(profile string) []string {
+	for _, p := range w.Profiles {
+		if p.Profile == profile && p.Methods != nil {
+			return p.Methods
+		}
+	}
+	return w.Methods
+}
+
+// openWeb joins the tools of the web to the way out. Nothing is asked yet.
+func (h *house) openWeb(context.Context) error {
+	c := h.loaded.Config.Web
+	o := &outside{house: h}
+	if err := o.apply(c); err != nil {
+		return err
+	}
+	h.web = o
+	var proxy *url.URL
+	if c.Proxy != "" {
+		var err error
+		if proxy, err = url.Parse(c.Proxy); err != nil {
+			return fmt.Errorf("web.proxy: %w", err)
+		}
+	}
+	agent := cmp.Or(c.Agent, "mcp-tools/"+version())
+	var err error
+	o.client, err = egress.NewClient(egress.ClientOptions{Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent})
+	if err != nil {
+		return err
+	}
+	h.onClose(o.client.Close)
+	searcher, err := h.openSearch(agent)
+	if err != nil {
+		return err
+	}
+	wallet, err := newWallet(c, o.profile, h.scrub.Set, func() config.Sources { return h.app.sources(h.loaded.Config.Vault) })
+	if err != nil {
+		return err
+	}
+	browsers, err := h.openBrowsers(proxy)
+	if err != nil {
+		return err
+	}
+	o.options = toolweb.Options{
+		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers,
+		Cache: webcache.New(webcache.Options{Dir: filepath.Join(h.data, "pages"), Bytes: int64(c.CacheBytes), Log: h.log}),
+		Spool: webcache.NewSpool(filepath.Join(h.data, "downloads")),
+		Scope: o.scope, Limits: o.limits,
+	}
+	return nil
+}
+
+// apply puts settings in force that have changed.
+func (o *outside) apply(c config.Web) error {
+	rules, err := newWebRules(c)
+	if err != nil {
+		return err
+	}
+	o.rules.Store(rules)
+	if o.client != nil {
+		o.client.Renew()
+	}
+	return nil
+}
+
+func (o *outside) profile(ctx context.Context) string {
+	return o.house.server.ProfileOf(tools.CallerFrom(ctx))
+}
+
+// reach is what callers with a profile may reach, and never this server itself.
+func (o *outside) reach(profile string) (egress.Rules, error) {
+	r := o.rules.Load().of(profile)
+	r.Own = o.house.ownPorts()
+	return r, nil
+}
+
+// scope names whose pages are kept together: those of one caller under one set
+// of rules.
+func (o *outside) scope(ctx context.Context) string {
+	return strings.Join([]string{tools.CallerFrom(ctx).Principal(), o.profile(ctx), o.rules.Load().digest}, "\n")
+}
+
+func (o *outside) limits() toolweb.Limits {
+	rules := o.rules.Load()
+	return toolweb.Limits{
+		Page: int64(rules.MaxBytes), Download: int64(rules.Downloads), Robots: rules.Robots,
+		Methods: func(ctx context.Context) []string { return rules.methods(o.profile(ctx)) },
+	}
+}
+
+// openSearch makes the engines. Those that the operator has put on the inside
+// network are reached by their own address, and only they.
+func (h *house) openSearch(agent string) (*websearch.Searcher, error) {
+	c := h.loaded.Config.Web.Search
+	engines, inside, err := searchEngines(c, h.fetchSecret)
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := egress.NewClient(egress.ClientOptions{
+		Rules: func(string) (egress.Rules, error) { return egress.Rules{AllowPrivate: inside}, nil }, Agent: agent,
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.onClose(trusted.Close)
+	return newSearcher(c, engines, h.web.client, trusted)
+}
+
+func newSearcher(c config.WebSearch, engines []websearch.Engine, public, trusted outbound.Client) (*websearch.Searcher, error) {
+	return websearch.New(websearch.Options{Client: public, Trusted: trusted, Engines: engines, Age: time.Duration(c.Age)})
+}
+
+// fetchSecret reads a secret when it is needed, and has it masked from then on.
+func (h *house) fetchSecret(name string, s config.Secret) func() (string, error) {
+	return func() (string, error) {
+		value, err := s.Fetch(h.app.sources(h.loaded.Config.Vault))
+		if err != nil {
+			return "", err
+		}
+		return value, h.scrub.Set(name, value)
+	}
+}
+
+func newWallet(c config.Web, profile func(context.Context) string, mask func(string, ...string) error, from func() config.Sources) (*credential.Wallet, error) {
+	o := credential.Options{Private: c.Private, Profile: profile, Mask: mask}
+	for _, each := range c.Credentials {
+		o.Credentials = append(o.Credentials, credential.Credential{
+			Name: each.Name, Hosts: each.Hosts, Paths: each.Paths, As: each.As, Header: each.Header, Methods: each.Methods,
+			Profiles: each.Profiles, Agents: each.Agents, Redirects: each.Redirects,
+			Fetch: func() (string, error) { return each.Secret.Fetch(from()) },
+		})
+	}
+	return credential.New(o)
+}
+
+// openBrowsers says how browsers are started. None is, before it is asked for.
+func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
+	c := h.loaded.Config.Web
+	if c.Browser.Sessions == 0 {
+		return noBrowser{}, nil
+	}
+	b, err := browser.New(browser.Options{
+		Path: c.Browser.Path, Dir: filepath.Join(h.data, "browsers"), Files: files{h.files}, Weak: c.Browser.Insecure,
+		Sessions: c.Browser.Sessions, Idle: time.Duration(c.Browser.Idle), MaxDownload: int64(c.Downloads), Log: h.log,
+		Proxy: func(ctx context.Context) (browser.Proxy, error) {
+			rules, err := h.web.reach(h.web.profile(ctx))
+			if err != nil {
+				return nil, err
+			}
+			dialer, err := egress.NewDialer(rules, net.DefaultResolver)
+			if err == nil && proxy != nil {
+				dialer, err = dialer.Through(proxy)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: h.log}), nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	h.onClose(b.Close)
+	return b, nil
+}
+
+// noBrowser is what there is where the operator wants none.
+type noBrowser struct{}
+
+func (noBrowser) Do(context.Context, toolweb.Act) (toolweb.View, error) {
+	return toolweb.View{}, tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
+}
+
+// files puts what was downloaded among the files of the caller.
+type files struct{ fs.Files }
+
+var errOnlyLooked = errors.New("only looked")
+
+// Check says what Save would refuse.
+func (f files) Check(ctx context.Context, path string) error {
+	_, err := f.Change(ctx, []string{path}, func([]*fs.File) ([]fs.Change, error) { return nil, errOnlyLooked })
+	if errors.Is(err, errOnlyLooked) {
+		return nil
+	}
+	return err
+}
+
+// Save writes a file as the file tools do: all of it or nothing, and it can be
+// undone.
+func (f files) Save(ctx context.Context, path string, content io.Reader) (string, error) {
+	r, err := f.Change(ctx, []string{path}, func([]*fs.File) ([]fs.Change, error) {
+		return []fs.Change{{Path: path, Content: content}}, nil
+	})
+	if err != nil || len(r.Files) == 0 {
+		return path, err
+	}
+	return r.Files[0].Name, nil
+}

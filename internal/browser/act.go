@@ -1,0 +1,355 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+var isRef = regexp.MustCompile(`^e\d+$`)
+
+// element finds an element by its name, or by a CSS selector in the page itself.
+func (s *session) element(ctx context.Context, t *tab, ref string) (element, error) {
+	if isRef.MatchString(ref) {
+		el, err := s.elements.get(ref)
+		if err == nil && el.part.tab != t {
+			err = tools.Errorf(tools.Invalid, "%s is in another tab, %s", ref, el.part.tab.name).Try("leave tab out")
+		}
+		return el, err
+	}
+	selector, err := jsonv2.Marshal(ref)
+	if err != nil {
+		return element{}, err
+	}
+	found, err := ask(ctx, t.main.line, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.querySelector(" + string(selector) + ")"})
+	if err != nil {
+		return element{}, err
+	}
+	if found.ExceptionDetails != nil {
+		return element{}, tools.Errorf(tools.Invalid, "%.200q is neither a ref nor a CSS selector", ref).Try("use a ref of a snapshot, such as e5")
+	}
+	if found.Result == nil || found.Result.ObjectID == "" {
+		return element{}, tools.Errorf(tools.NotFound, "nothing on the page matches %.200q", ref).Try("use a ref of a snapshot")
+	}
+	return t.main.elementOf(ctx, found.Result.ObjectID)
+}
+
+// elementOf names the node behind an object of a page.
+func (p *part) elementOf(ctx context.Context, id runtime.RemoteObjectID) (element, error) {
+	described, err := ask(ctx, p.line, dom.DescribeNode, dom.DescribeNodeParams{ObjectID: id})
+	if err != nil || described.Node == nil {
+		return element{}, errors.Join(errors.New("no node"), err)
+	}
+	return element{p, described.Node.BackendNodeID}, nil
+}
+
+// object returns the object that an element is for scripts. Without one the
+// element is gone.
+func (el element) object(ctx context.Context) (runtime.RemoteObjectID, error) {
+	found, err := ask(ctx, el.part.line, dom.ResolveNode, dom.ResolveNodeParams{BackendNodeID: el.node})
+	if err != nil || found.Object == nil {
+		if ctx.Err() != nil || errors.Is(err, errLost) {
+			return "", err
+		}
+		return "", stale("the element").Because(err)
+	}
+	return found.Object.ObjectID, nil
+}
+
+// call calls a function with an element as this, and returns what it returns:
+// text, or another element.
+func (el element) call(ctx context.Context, function string, arguments ...any) (text string, other *element, err error) {
+	object, err := el.object(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	params := runtime.CallFunctionOnParams{FunctionDeclaration: function, ObjectID: object, UserGesture: new(true)}
+	for _, a := range arguments {
+		value, err := jsonv2.Marshal(a)
+		if err != nil {
+			return "", nil, err
+		}
+		params.Arguments = append(params.Arguments, &runtime.CallArgument{Value: value})
+	}
+	result, err := ask(ctx, el.part.line, runtime.CallFunctionOn, params)
+	if err != nil {
+		return "", nil, err
+	}
+	if result.ExceptionDetails != nil || result.Result == nil {
+		return "", nil, errors.New("the page's script failed")
+	}
+	if result.Result.ObjectID != "" {
+		found, err := el.part.elementOf(ctx, result.Result.ObjectID)
+		return "", &found, err
+	}
+	if result.Result.Value.Kind() != '"' {
+		return "", nil, nil
+	}
+	return text, nil, jsonv2.Unmarshal(result.Result.Value, &text)
+}
+
+// uncover says "" when a click in the middle of an element meets it, or what is
+// in the way: a word, or the element on top of it.
+const uncover = `function() {
+	if (this.nodeType !== 1) return this.parentElement ? '' : 'hidden';
+	if (this.tagName === 'OPTION') return 'option';
+	if (this.disabled) return 'disabled';
+	const meets = () => {
+		const box = [...this.getClientRects()].find(r => r.width > 0 && r.height > 0);
+		if (!box) return this.matches('input') && this.labels && this.labels.length ? 'label' : 'hidden';
+		const x = box.left + box.width / 2, y = box.top + box.height / 2;
+		let at = this.getRootNode().elementFromPoint(x, y);
+		if (!at || at === this || this.contains(at) || at.contains(this)) return '';
+		const label = at.closest('label');
+		if (label && label.control === this) return '';
+		for (let up = this; up; up = up.getRootNode().host) if (up === at || at.contains(up)) return '';
+		return at;
+	};
+	const first = meets();
+	if (first === '' || first === 'hidden' || first === 'label') return first;
+	this.scrollIntoView({block: 'center', inline: 'center', behavior: 'instant'});
+	return meets();
+}`
+
+// click clicks on an element, or moves the mouse there.
+func (s *session) click(ctx context.Context, t *tab, a web.Act) error {
+	el, err := s.element(ctx, t, a.Ref)
+	if err != nil {
+		return err
+	}
+	// What cannot be brought into view cannot be seen, which is asked next.
+	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	why, cover, err := el.call(ctx, uncover)
+	switch {
+	case err != nil:
+		return err
+	case cover != nil:
+		return tools.Errorf(tools.Conflict, "%.60q is covered by %s", a.Ref, s.elements.name(*cover)).
+			Try("click or close what is on top of it first; a screenshot shows it")
+	case why == "disabled":
+		return tools.Errorf(tools.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
+	case why == "option":
+		return tools.Errorf(tools.Invalid, "%.60q is an option", a.Ref).Try("use select on the list that it is in, with its name in values")
+	case why == "label": // a box that is drawn by what labels it
+		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
+		return err
+	case why == "hidden":
+		return tools.Errorf(tools.Conflict, "%.60q is not visible", a.Ref).Try("take a snapshot, or a screenshot, to see what is")
+	}
+	x, y, err := s.middle(ctx, el)
+	if err != nil {
+		return err
+	}
+	return t.mouse(ctx, x, y, a)
+}
+
+// mouse moves the mouse and, if that is wanted, clicks.
+func (t *tab) mouse(ctx context.Context, x, y float64, a web.Act) error {
+	move := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}
+	if err := tell(ctx, t.main.line, input.DispatchMouseEvent, move); err != nil || a.Deed == web.Hover {
+		return err
+	}
+	button, mask := input.MouseButtonLeft, int64(1)
+	switch a.Button {
+	case "right":
+		button, mask = input.MouseButtonRight, 2
+	case "middle":
+		button, mask = input.MouseButtonMiddle, 4
+	}
+	for n := int64(1); n <= 2; n++ {
+		for _, kind := range []input.DispatchMouseEventType{input.DispatchMouseEventTypeMousePressed, input.DispatchMouseEventTypeMouseReleased} {
+			e := input.DispatchMouseEventParams{Type: kind, X: x, Y: y, Button: button, Buttons: mask, ClickCount: n}
+			if kind == input.DispatchMouseEventTypeMouseReleased {
+				e.Buttons = 0
+			}
+			if err := tell(ctx, t.main.line, input.DispatchMouseEvent, e); err != nil {
+				return err
+			}
+		}
+		if !a.Double {
+			break
+		}
+	}
+	return nil
+}
+
+// middle is where an element is on the page that it is in, whatever frames are
+// in between.
+func (s *session) middle(ctx context.Context, el element) (x, y float64, err error) {
+	found, err := ask(ctx, el.part.line, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
+	if err != nil {
+		return 0, 0, tools.Errorf(tools.Conflict, "the element is not visible").Try("take a snapshot to see what is").Because(err)
+	}
+	for _, q := range found.Quads {
+		if len(q) == 8 && (q[0] != q[4] && q[1] != q[5]) {
+			x, y = (q[0]+q[2]+q[4]+q[6])/4, (q[1]+q[3]+q[5]+q[7])/4
+			dx, dy, err := s.origin(ctx, el.part)
+			return x + dx, y + dy, err
+		}
+	}
+	return 0, 0, tools.Errorf(tools.Conflict, "the element is not visible").Try("take a snapshot to see what is")
+}
+
+// origin is where a part begins on its page.
+func (s *session) origin(ctx context.Context, p *part) (x, y float64, err error) {
+	for ; p.parent != nil; p = p.parent {
+		s.mu.Lock()
+		frame := p.frame
+		s.mu.Unlock()
+		owner, err := ask(ctx, p.parent.line, dom.GetFrameOwner, dom.GetFrameOwnerParams{FrameID: frame})
+		if err != nil {
+			return 0, 0, err
+		}
+		box, err := ask(ctx, p.parent.line, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: owner.BackendNodeID})
+		if err != nil || box.Model == nil || len(box.Model.Content) < 2 {
+			return 0, 0, errors.Join(errors.New("the frame has no place"), err)
+		}
+		x, y = x+box.Model.Content[0], y+box.Model.Content[1]
+	}
+	return x, y, nil
+}
+
+// ready readies an element to be typed into, or sets it where nobody types.
+const readyToType = `function(text) {
+	const kind = (this.type || '').toLowerCase();
+	if (this.disabled) return 'disabled';
+	if (this.readOnly) return 'readonly';
+	if (this.tagName === 'INPUT') {
+		if (['checkbox', 'radio', 'file', 'button', 'submit', 'reset', 'image', 'hidden'].includes(kind)) return 'no ' + kind;
+		if (['date', 'time', 'datetime-local', 'month', 'week', 'color', 'range'].includes(kind)) {
+			this.focus();
+			Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value').set.call(this, text);
+			this.dispatchEvent(new Event('input', {bubbles: true}));
+			this.dispatchEvent(new Event('change', {bubbles: true}));
+			return this.value === '' && text !== '' ? 'form ' + kind : 'set';
+		}
+	} else if (this.tagName !== 'TEXTAREA' && !this.isContentEditable) {
+		return 'no ' + this.tagName.toLowerCase();
+	}
+	this.focus();
+	if (this.isContentEditable) getSelection().selectAllChildren(this);
+	else this.select();
+	return 'type';
+}`
+
+// typeText puts text in the place of what an element holds.
+func (s *session) typeText(ctx context.Context, t *tab, a web.Act) error {
+	el, err := s.element(ctx, t, a.Ref)
+	if err != nil {
+		return err
+	}
+	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	how, _, err := el.call(ctx, readyToType, a.Text)
+	switch kind, rest, _ := strings.Cut(how, " "); {
+	case err != nil:
+		return err
+	case kind == "disabled" || kind == "readonly":
+		return tools.Errorf(tools.Conflict, "%.60q is %s", a.Ref, kind).Try("fill in what it waits for")
+	case kind == "no" && rest == "file":
+		return tools.Errorf(tools.Refused, "files are not uploaded from here").Try("do without it")
+	case kind == "no":
+		return tools.Errorf(tools.Invalid, "%.60q takes no text", a.Ref).Try("click it, or use select")
+	case kind == "form":
+		return tools.Errorf(tools.Invalid, "%.60q does not take %.60q: it is of type %.20s", a.Ref, a.Text, rest).
+			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
+	case kind == "type" && a.Text == "":
+		err = el.part.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
+	case kind == "type":
+		err = tell(ctx, el.part.line, input.InsertText, input.InsertTextParams{Text: a.Text})
+	}
+	if err == nil && a.Submit {
+		err = el.part.key(ctx, keys["enter"], 0)
+	}
+	return err
+}
+
+// pressKey presses a key, at an element or where the focus is.
+func (s *session) pressKey(ctx context.Context, t *tab, a web.Act) error {
+	k, modifiers, err := parseKey(a.Key)
+	if err != nil {
+		return err
+	}
+	p := t.main
+	if a.Ref != "" {
+		el, err := s.element(ctx, t, a.Ref)
+		if err != nil {
+			return err
+		}
+		if err := tell(ctx, el.part.line, dom.Focus, dom.FocusParams{BackendNodeID: el.node}); err != nil {
+			return tools.Errorf(tools.Invalid, "%.60q does not take keys", a.Ref).Try("leave ref out to press a key where the focus is").Because(err)
+		}
+		p = el.part
+	}
+	return p.key(ctx, k, modifiers)
+}
+
+// choice chooses among the options of a list, by what they show or send.
+const choice = `function(values) {
+	if (this.tagName !== 'SELECT') return 'no';
+	if (this.disabled) return 'disabled';
+	const clean = s => s.trim().replace(/\s+/g, ' ');
+	const chosen = new Set();
+	for (const v of values) {
+		const all = [...this.options];
+		const o = all.find(o => o.value === v) || all.find(o => clean(o.label) === clean(v)) || all.find(o => clean(o.label).toLowerCase() === clean(v).toLowerCase());
+		if (!o || o.disabled) return 'missing ' + v;
+		chosen.add(o);
+	}
+	if (!this.multiple && chosen.size > 1) return 'one';
+	this.focus();
+	for (const o of this.options) o.selected = chosen.has(o);
+	this.dispatchEvent(new Event('input', {bubbles: true}));
+	this.dispatchEvent(new Event('change', {bubbles: true}));
+	return '';
+}`
+
+// choose chooses among the options of a list.
+func (s *session) choose(ctx context.Context, t *tab, a web.Act) error {
+	el, err := s.element(ctx, t, a.Ref)
+	if err != nil {
+		return err
+	}
+	how, _, err := el.call(ctx, choice, a.Values)
+	switch {
+	case err != nil:
+		return err
+	case how == "no":
+		return tools.Errorf(tools.Invalid, "%.60q is no list of options", a.Ref).Try("click it, then click what it shows")
+	case how == "one":
+		return tools.Errorf(tools.Invalid, "only one of the options can be chosen").Try("send one value")
+	case how == "disabled":
+		return tools.Errorf(tools.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
+	case how != "":
+		return tools.Errorf(tools.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", a.Ref)
+	}
+	return nil
+}
+
+// scroll brings an element into view, or moves what is in view.
+func (s *session) scroll(ctx context.Context, t *tab, a web.Act) error {
+	if a.Ref != "" {
+		el, err := s.element(ctx, t, a.Ref)
+		if err != nil {
+			return err
+		}
+		return tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	}
+	wheel := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: windowWidth / 2, Y: windowHeight / 2, DeltaY: windowHeight * 0.8}
+	switch a.Way {
+	case "up":
+		wheel.DeltaY = -wheel.DeltaY
+	case "top", "bottom":
+		to := map[string]string{"top": "0", "bottom": "document.documentElement.scrollHeight"}[a.Way]
+		return tell(ctx, t.main.line, runtime.Evaluate, runtime.EvaluateParams{Expression: "scrollTo({top: " + to + ", behavior: 'instant'})"})
+	}
+	return tell(ctx, t.main.line, input.DispatchMouseEvent, wheel)
+}

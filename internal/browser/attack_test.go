@@ -1,0 +1,144 @@
+package browser
+
+import (
+	"context"
+	"net"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// Nothing that a page or a model does reaches what is inside: neither by an
+// address, nor by a name, a redirect, a frame, a worker or a socket, nor by what
+// is not asked through HTTP.
+func TestTheInsideIsNotReached(t *testing.T) {
+	in := newInsider(t)
+	host, err := os.Hostname()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSite(t)
+	s.inside = "127.0.0.1:" + in.port()
+	for _, name := range []string{"127.0.0.1", "localhost", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f000001", "inside.localhost", "rebind.example", "169.254.169.254", host} {
+		s.names = append(s.names, name+":"+in.port())
+	}
+	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
+	b.rebind("rebind.example")
+
+	b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html"})
+	said := b.do(web.Act{Deed: web.Wait, Text: "done;", Millis: 30_000})
+	for _, leak := range []string{"INSIDER", "opaque", "open;", "through", ": granted"} {
+		if strings.Contains(said, leak) {
+			t.Errorf("something got through, %q:\n%s", leak, said)
+		}
+	}
+	wants(t, said, "candidates 0", "geolocation: denied", "file failed")
+
+	for _, id := range []string{"file", "chrome", "source", "tools", "data", "ping"} {
+		if _, err := b.try(web.Act{Deed: web.Click, Ref: "#" + id}); err != nil {
+			t.Logf("%s: %v", id, err)
+		}
+		if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") || strings.Contains(tabs, "view-source") || strings.Contains(tabs, "devtools:") {
+			t.Errorf("%s leads to:\n%s", id, tabs)
+		}
+		b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html"})
+	}
+	name, err := os.ReadFile("/etc/hostname")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, script := range []string{
+		"location = 'file:///etc/hostname'", "open('file:///etc/hostname')", "open('chrome://version')", "open('view-source:http://%')", "location = 'http://%/'", "open('http://%/')",
+		"document.forms[0].submit()", "location = '/redirect?to=' + encodeURIComponent('http://%/')", "location = '/refresh?to=' + encodeURIComponent('http://%/')",
+		"location = '/redirect?to=' + encodeURIComponent('file:///etc/hostname')", "location = '/refresh?to=' + encodeURIComponent('file:///etc/hostname')",
+		"location = URL.createObjectURL(new Blob(['<script>location = \"file:///etc/hostname\"</script>'], {type: 'text/html'}))",
+		"document.body.innerHTML = '<iframe src=\"file:///etc/\"></iframe><embed src=\"file:///etc/hostname\">'",
+		"location = 'javascript:fetch(\"http://%/\")'", "fetch('http://%/', {targetAddressSpace: 'private'})",
+	} {
+		said, err := b.browsers.Do(b.as("ann"), web.Act{Deed: web.Evaluate, Text: strings.ReplaceAll(script, "%", s.inside)})
+		if err != nil {
+			t.Logf("%s: %v", script, err)
+		}
+		v, err := b.browsers.Do(b.as("ann"), web.Act{Deed: web.Snapshot})
+		if err != nil {
+			t.Logf("%s: %v", script, err)
+		}
+		for _, page := range []string{said.Page, v.Page} {
+			if strings.Contains(page, "INSIDER") || strings.Contains(page, strings.TrimSpace(string(name))) {
+				t.Errorf("%s shows:\n%s", script, page)
+			}
+		}
+		if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") {
+			t.Errorf("%s leads to:\n%s", script, tabs)
+		}
+		b.do(web.Act{Deed: web.Close})
+		b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html"})
+	}
+	for _, to := range s.names {
+		for _, address := range []string{"http://" + to + "/", "https://" + to + "/", shop + "/redirect?to=" + url.QueryEscape("http://"+to+"/")} {
+			if v, err := b.try(web.Act{Deed: web.Open, URL: address}); err == nil && strings.Contains(v.Page, "INSIDER") {
+				t.Errorf("%s: %s", address, v.Page)
+			}
+		}
+	}
+	if n := in.reached.Load(); n > 0 {
+		t.Errorf("the inside was reached %d times", n)
+	}
+	for _, asked := range b.out.asked {
+		if _, host, _ := strings.Cut(asked, " "); strings.Contains(host, "google") || strings.Contains(host, "gvt1") {
+			t.Errorf("the browser has called home: %s", asked)
+		}
+	}
+}
+
+// rebind makes a name one of the inside.
+func (b *bench) rebind(name string) {
+	dial := b.out.dial
+	b.out.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if host, port, err := net.SplitHostPort(address); err == nil && host == name {
+			address = net.JoinHostPort("127.0.0.1", port)
+		}
+		return dial(ctx, network, address)
+	}
+}
+
+func TestAddressesThatAreNotOpened(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://example.org/a?b#c": "https://example.org/a?b#c", "example.org": "https://example.org", "example.org:8080/x": "https://example.org:8080/x",
+		"localhost": "https://localhost", " http://example.org ": "http://example.org", "about:blank": "about:blank", "HTTP://EXAMPLE.org": "HTTP://EXAMPLE.org",
+		"file:///etc/passwd": "", "FILE:/etc/passwd": "", "file:etc": "", "chrome://version": "", "view-source:http://example.org": "", "javascript:alert(1)": "",
+		"data:text/html,x": "", "blob:https://example.org/1": "", "ftp://example.org": "", "devtools://devtools": "", "about:version": "", "about:srcdoc": "", "http://u:p@example.org": "",
+		"http:///x": "", "http://": "", "": "", "http://exa\nmple.org": "", "http:\\\\example.org": "", "ht\ttp://example.org": "", "http://\u202eexample.org": "",
+		"filesystem:http://example.org/": "", "chrome-extension://x": "", "ws://example.org": "", "intent://x": "", "mailto:x@example.org": "", "https://" + strings.Repeat("x", maxURL): "",
+	} {
+		got, err := checkURL(address)
+		if got != want || (err == nil) != (want != "") {
+			t.Errorf("%q is %q, %v; want %q", address, got, err, want)
+		}
+		if err != nil && tools.AsError(err).Kind == tools.Internal {
+			t.Errorf("%q: %v", address, err)
+		}
+	}
+}
+
+func FuzzAddresses(f *testing.F) {
+	f.Add("https://example.org")
+	f.Add("file:///etc/passwd")
+	f.Add("example.org:80/x")
+	f.Add("\x00http://x")
+	f.Fuzz(func(t *testing.T, address string) {
+		got, err := checkURL(address)
+		if err != nil || got == "about:blank" {
+			return
+		}
+		u, err := url.Parse(got)
+		if err != nil || u.Host == "" || u.User != nil || !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") {
+			t.Errorf("%q is opened as %q", address, got)
+		}
+	})
+}

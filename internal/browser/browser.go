@@ -1,0 +1,288 @@
+// Package browser drives the Chromium of this machine for agents: one browser
+// for each conversation of each caller, with a profile of its own that is gone
+// when it ends.
+//
+// It knows DevTools, how a Chromium is started so that it can do no harm, and
+// how a page is told to a model. It does not know which hosts may be reached:
+// the only way out of a browser is a proxy that is handed in, and where the
+// system allows it the browser is in a network in which there is nothing else.
+// Nor does it know how a model asks: that is package web.
+//
+// DevTools are spoken on a pipe and never on a port, which any process of the
+// machine could find. What a page says is believed in nothing: not how long it
+// is, not that it answers.
+//
+// Begin with [New] and [Browsers.Do]. start.go has the way a browser is started
+// and process_linux.go what keeps it in, session.go one browser, tab.go a page,
+// outline.go how it is told, act.go what is done to it.
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+const (
+	usualSessions = 8
+	usualEach     = 3
+	usualIdle     = 10 * time.Minute
+	usualDownload = 100 << 20
+)
+
+// A Proxy is the way out of one browser.
+type Proxy interface {
+	// Serve takes connections of HTTP, CONNECT included, until ctx ends, and
+	// closes l.
+	Serve(ctx context.Context, l net.Listener) error
+}
+
+// Options say which browser is used, and how. Proxy is needed.
+type Options struct {
+	Path  string                                   // of Chromium; "" finds it
+	Dir   string                                   // for profiles while they are used; "" is among the temporary files
+	Proxy func(ctx context.Context) (Proxy, error) // for the caller of ctx
+	Files web.Files                                // for downloads; nil: there are none
+
+	Sessions    int           // at once; 0: 8
+	Each        int           // of them, of one caller; 0: 3
+	Idle        time.Duration // after which one is closed; 0: 10 minutes
+	MaxDownload int64         // bytes of one; 0: 100 MiB
+	// Weak lets Chromium run without its own sandbox where the system does not
+	// let it have one.
+	Weak bool
+	Log  *slog.Logger // nil: silent
+}
+
+// Browsers are those of all callers.
+type Browsers struct {
+	o    Options
+	home string // where profiles are
+
+	mu       sync.Mutex
+	sessions map[owner]*session
+	closed   bool
+	ending   sync.WaitGroup
+}
+
+// An owner is whom a browser belongs to.
+type owner struct{ principal, session string }
+
+var _ web.Browser = (*Browsers)(nil)
+
+// New makes Browsers of which none runs yet. What servers that crashed have left
+// in the directory is removed.
+func New(o Options) (*Browsers, error) {
+	if o.Proxy == nil {
+		return nil, errors.New("a browser needs a proxy")
+	}
+	if o.Sessions == 0 {
+		o.Sessions = usualSessions
+	}
+	if o.Each == 0 {
+		o.Each = usualEach
+	}
+	if o.Idle == 0 {
+		o.Idle = usualIdle
+	}
+	if o.MaxDownload == 0 {
+		o.MaxDownload = usualDownload
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	home := o.Dir
+	if home == "" {
+		home = os.TempDir()
+		if len(home) > maxHome {
+			home = "/tmp"
+		}
+	}
+	b := &Browsers{o: o, home: home, sessions: make(map[owner]*session)}
+	if err := sweep(home); err != nil {
+		o.Log.Warn("what old browsers have left cannot be removed", "err", err)
+	}
+	return b, nil
+}
+
+// Do does one thing in the browser of the caller of ctx, which is started when
+// there is none and one is wanted.
+func (b *Browsers) Do(ctx context.Context, a web.Act) (web.View, error) {
+	caller := tools.CallerFrom(ctx)
+	who := owner{caller.Principal(), caller.Session}
+	if a.Deed == web.Close && a.Tab == "" {
+		return web.View{Notes: []string{"closed"}}, b.end(ctx, who)
+	}
+	s, err := b.session(ctx, who, a.Deed == web.Open)
+	if err != nil {
+		return web.View{}, err
+	}
+	defer s.leave()
+	view, err := s.do(ctx, a)
+	if err != nil {
+		return web.View{}, s.explain(ctx, a, err)
+	}
+	return view, nil
+}
+
+// session returns the browser of a caller, entered: nobody else uses it until it
+// is left.
+func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session, error) {
+	for {
+		s, isNew, err := b.place(who, start)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.enter(ctx); err != nil {
+			return nil, err
+		}
+		if isNew {
+			if err := s.start(ctx, b.home); err != nil {
+				b.drop(s)
+				s.leave()
+				return nil, err
+			}
+			return s, nil
+		}
+		if s.alive() {
+			return s, nil
+		}
+		gone := s.gone()
+		b.drop(s)
+		s.leave()
+		if !start {
+			return nil, gone
+		}
+	}
+}
+
+// place finds the browser of a caller, or makes a place for a new one.
+func (b *Browsers) place(who owner, start bool) (s *session, isNew bool, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed {
+		return nil, false, tools.Errorf(tools.Unavailable, "the server is stopping")
+	}
+	if s := b.sessions[who]; s != nil {
+		return s, false, nil
+	}
+	if !start {
+		return nil, false, noPage()
+	}
+	if err := b.room(who); err != nil {
+		return nil, false, err
+	}
+	s = newSession(b.o, who)
+	s.rest = time.AfterFunc(b.o.Idle, func() { b.retire(s) })
+	b.sessions[who] = s
+	return s, true, nil
+}
+
+// room sees to it that there may be one browser more. It takes it from nobody
+// else than the caller, and only what the caller does not use.
+func (b *Browsers) room(who owner) error {
+	var own []*session
+	for _, s := range b.sessions {
+		if s.who.principal == who.principal {
+			own = append(own, s)
+		}
+	}
+	if len(b.sessions) < b.o.Sessions && len(own) < b.o.Each {
+		return nil
+	}
+	var oldest *session
+	for _, s := range own {
+		if !s.busy() && (oldest == nil || s.lastUse().Before(oldest.lastUse())) {
+			oldest = s
+		}
+	}
+	if oldest == nil {
+		return tools.Errorf(tools.Busy, "%d browsers are open, which is the most", len(b.sessions)).
+			Try("wait until one is closed, or use web_fetch")
+	}
+	delete(b.sessions, oldest.who)
+	b.finish(oldest)
+	return nil
+}
+
+// finish ends a session that nobody finds any more.
+func (b *Browsers) finish(s *session) {
+	s.rest.Stop()
+	b.ending.Go(func() {
+		if err := s.close(); err != nil {
+			b.o.Log.Warn("a browser has left something behind", "err", err)
+		}
+	})
+}
+
+// drop forgets a session, and ends it.
+func (b *Browsers) drop(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sessions[s.who] == s {
+		delete(b.sessions, s.who)
+		b.finish(s)
+	}
+}
+
+// retire ends a session that was not used for long.
+func (b *Browsers) retire(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.sessions[s.who] != s {
+		return
+	}
+	if left := b.o.Idle - time.Since(s.lastUse()); s.busy() || left > 0 {
+		s.rest.Reset(max(left, time.Second))
+		return
+	}
+	delete(b.sessions, s.who)
+	b.finish(s)
+}
+
+// end closes the browser of a caller, if there is one, and waits until nothing
+// of it is left.
+func (b *Browsers) end(ctx context.Context, who owner) error {
+	b.mu.Lock()
+	s := b.sessions[who]
+	b.mu.Unlock()
+	if s == nil {
+		return nil
+	}
+	b.drop(s)
+	select {
+	case <-s.ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Close ends all browsers, whatever they are doing, and returns when nothing of
+// them is left.
+func (b *Browsers) Close() error {
+	b.mu.Lock()
+	b.closed = true
+	for who, s := range b.sessions {
+		delete(b.sessions, who)
+		b.finish(s)
+	}
+	b.mu.Unlock()
+	b.ending.Wait()
+	return nil
+}
+
+func noPage() error {
+	return tools.Errorf(tools.NotFound, "no page is open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
+}
+
+// errLost is why a call ends when its browser does.
+var errLost = fmt.Errorf("the browser has ended")

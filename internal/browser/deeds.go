@@ -1,0 +1,403 @@
+package browser
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+const (
+	deedTime   = 45 * time.Second
+	loadTime   = 30 * time.Second
+	settleTime = 4 * time.Second
+	tidyTime   = 2 * time.Second // to stop what nobody waits for any more
+
+	usualChars  = 6000 // of a snapshot
+	changeChars = 3000 // of what has changed
+)
+
+// do does one thing, and says what is to be seen then.
+func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
+	ctx, cancel := context.WithTimeout(ctx, deedTime+time.Duration(a.Millis)*time.Millisecond)
+	defer cancel()
+	if a.Deed == web.Open && a.Tab == "new" {
+		if err := s.another(ctx); err != nil {
+			return web.View{}, err
+		}
+		a.Tab = ""
+	}
+	t, err := s.tabFor(ctx, a)
+	if err != nil {
+		return web.View{}, err
+	}
+	switch a.Deed {
+	case web.Tabs:
+		return s.list(ctx)
+	case web.Close:
+		return s.closeTab(ctx, t)
+	case web.Open:
+		if err := s.open(ctx, t, a.URL); err != nil {
+			return web.View{}, err
+		}
+		return s.changedView(ctx, t, a)
+	}
+	if err := s.usable(t); err != nil {
+		return web.View{}, err
+	}
+	switch a.Deed {
+	case web.Snapshot:
+		return s.snapshot(ctx, t, a)
+	case web.Screenshot:
+		return s.screenshot(ctx, t, a)
+	case web.Evaluate:
+		return s.evaluate(ctx, t, a)
+	case web.Wait:
+		return s.wait(ctx, t, a)
+	}
+	s.mu.Lock()
+	t.active = time.Now() // what it does is still to come
+	s.mu.Unlock()
+	if err := s.act(ctx, t, a); err != nil {
+		return web.View{}, err
+	}
+	return s.changedView(ctx, t, a)
+}
+
+// act does what changes a page.
+func (s *session) act(ctx context.Context, t *tab, a web.Act) error {
+	switch a.Deed {
+	case web.Back:
+		return s.back(ctx, t)
+	case web.Click, web.Hover:
+		return s.click(ctx, t, a)
+	case web.Type:
+		return s.typeText(ctx, t, a)
+	case web.Press:
+		return s.pressKey(ctx, t, a)
+	case web.Select:
+		return s.choose(ctx, t, a)
+	case web.Scroll:
+		return s.scroll(ctx, t, a)
+	}
+	return tools.Errorf(tools.Invalid, "a browser does not %q", a.Deed).Try("see the tool's actions")
+}
+
+// tabFor returns the tab that something is to be done in: the one that is named,
+// the one that an element is in, or the current one.
+func (s *session) tabFor(ctx context.Context, a web.Act) (*tab, error) {
+	t, err := s.find(a.Tab)
+	if el, known := s.elements.get(a.Ref); known == nil && a.Tab == "" {
+		t, err = el.part.tab, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	s.current = t
+	s.mu.Unlock()
+	return t, s.until(ctx, func() bool { return t.ready || t.crashed })
+}
+
+// another opens a tab, which is the current one from then on.
+func (s *session) another(ctx context.Context) error {
+	s.mu.Lock()
+	full, before := len(s.tabs) >= mostTabs, s.lastTab
+	s.mu.Unlock()
+	if full {
+		return tools.Errorf(tools.Busy, "%d tabs are open, which is the most", mostTabs).Try("close one, or open it in a tab that is there")
+	}
+	if err := tell(ctx, line{s.link, ""}, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
+		return err
+	}
+	return s.until(ctx, func() bool { return s.lastTab > before })
+}
+
+// open leads a tab to an address.
+func (s *session) open(ctx context.Context, t *tab, address string) error {
+	address, err := checkURL(address)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	begun := len(s.downloads)
+	dead := t.crashed
+	s.mu.Unlock()
+	if dead { // it is given another process
+		if err := tell(ctx, t.main.line, page.Reload, page.ReloadParams{}); err != nil {
+			return s.usable(t)
+		}
+	}
+	result, err := ask(ctx, t.main.line, page.Navigate, page.NavigateParams{URL: address})
+	if err != nil {
+		s.stopLoading(ctx, t)
+		return err
+	}
+	s.mu.Lock()
+	download := result.IsDownload || len(s.downloads) > begun
+	s.mu.Unlock()
+	if result.ErrorText != "" && !download {
+		return unreachable(address, result.ErrorText)
+	}
+	if err := s.settle(ctx, t, loadTime); err != nil {
+		s.stopLoading(ctx, t)
+		return err
+	}
+	return nil
+}
+
+// stopLoading ends what nobody waits for any more.
+func (s *session) stopLoading(ctx context.Context, t *tab) {
+	if ctx.Err() == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+	defer cancel()
+	_ = tell(ctx, t.main.line, page.StopLoading, cdp.Empty{}) // where that fails, it will be tried in vain to use it
+}
+
+// unreachable puts into words why a page was not loaded.
+func unreachable(address, why string) error {
+	host := address
+	if u, err := url.Parse(address); err == nil {
+		host = u.Host
+	}
+	switch {
+	case strings.Contains(why, "TUNNEL_CONNECTION_FAILED"), strings.Contains(why, "PROXY"), strings.Contains(why, "NAME_NOT_RESOLVED"):
+		return tools.Errorf(tools.Refused, "%.200q cannot be reached: it does not exist, does not answer, or may not be reached from here", host).
+			Try("check the address; web_fetch says which it is")
+	case strings.Contains(why, "CERT"), strings.Contains(why, "SSL"):
+		return tools.Errorf(tools.Unavailable, "%.200q does not have a certificate that can be trusted", host).Try("check the address")
+	case strings.Contains(why, "TIMED_OUT"):
+		return tools.Errorf(tools.Timeout, "%.200q did not answer in time", host).Try("try again later")
+	case strings.Contains(why, "ERR_ABORTED"):
+		return tools.Errorf(tools.Unavailable, "%.200q gave nothing to show", host).Try("take a snapshot to see what is there")
+	}
+	return tools.Errorf(tools.Unavailable, "%.200q could not be loaded", host).Try("check the address, or try again later").Because(errors.New(why))
+}
+
+// back goes to the page before.
+func (s *session) back(ctx context.Context, t *tab) error {
+	past, err := ask(ctx, t.main.line, page.GetNavigationHistory, cdp.Empty{})
+	if err != nil {
+		return err
+	}
+	i := past.CurrentIndex - 1
+	if i < 0 || int(i) >= len(past.Entries) || forbidden(past.Entries[i].URL) {
+		return tools.Errorf(tools.NotFound, "there is no page before this one").Try("open one")
+	}
+	return tell(ctx, t.main.line, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: past.Entries[i].ID})
+}
+
+// closeTab closes one tab.
+func (s *session) closeTab(ctx context.Context, t *tab) (web.View, error) {
+	s.mu.Lock()
+	last := len(s.tabs) == 1
+	s.mu.Unlock()
+	if last { // or the browser would end
+		if err := s.another(ctx); err != nil {
+			return web.View{}, err
+		}
+	}
+	if err := tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target}); err != nil {
+		return web.View{}, err
+	}
+	err := s.until(ctx, func() bool {
+		for _, open := range s.tabs {
+			if open == t {
+				return false
+			}
+		}
+		return true
+	})
+	if err != nil {
+		return web.View{}, err
+	}
+	return s.list(ctx)
+}
+
+// list tells which tabs there are.
+func (s *session) list(ctx context.Context) (web.View, error) {
+	view := s.view(ctx, nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []string
+	for _, t := range s.tabs {
+		mark := ""
+		if t == s.current {
+			mark, view.Tab = " (current)", t.name
+		}
+		all = append(all, fmt.Sprintf("%s %s%s", t.name, short(t.url, 200), mark))
+	}
+	view.Tabs, view.Source = len(s.tabs), "the tabs"
+	view.Page = strings.Join(all, "\n")
+	return view, nil
+}
+
+// view begins to tell, with what has happened besides.
+func (s *session) view(ctx context.Context, t *tab) web.View {
+	s.saveDownloads(ctx)
+	notes, said := s.takeNotes()
+	v := web.View{Notes: notes, Page: strings.Join(said, "\n")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	v.Tabs = len(s.tabs)
+	if t != nil {
+		v.Tab, v.Source = t.name, cmp.Or(short(t.url, 300), "about:blank")
+	}
+	return v
+}
+
+// add puts the page's words beneath those that are there.
+func add(v *web.View, text string) {
+	if v.Page != "" && text != "" {
+		v.Page += "\n"
+	}
+	v.Page += text
+}
+
+// outline reads a page.
+func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, *reading, error) {
+	root, r, err := s.read(ctx, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	if within != nil {
+		if root = root.beneath(*within); root == nil {
+			return nil, nil, tools.Errorf(tools.NotFound, "there is nothing to be seen of that element").Try("take a snapshot of the page")
+		}
+	}
+	s.mu.Lock()
+	address := t.url
+	s.mu.Unlock()
+	all := outlineOf(root, address)
+	if within == nil && root.name != "" {
+		all = append(lines{"title: " + text(root.name, 200)}, all...)
+	}
+	return all, r, nil
+}
+
+// snapshot tells a page.
+func (s *session) snapshot(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+	var within *element
+	if a.Ref != "" {
+		el, err := s.element(ctx, t, a.Ref)
+		if err != nil {
+			return web.View{}, err
+		}
+		within = &el
+	}
+	all, r, err := s.outline(ctx, t, within)
+	if err != nil {
+		return web.View{}, err
+	}
+	v := s.view(ctx, t)
+	if within == nil {
+		t.shown = all
+	}
+	shown, next := all.window(a.Offset, cmp.Or(a.MaxChars, usualChars))
+	if next > 0 {
+		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part", next-a.Offset, all.size(), next))
+	}
+	if r.cut {
+		v.Notes = append(v.Notes, "the page is too large to be told in full")
+	}
+	if shown == "" {
+		v.Notes = append(v.Notes, "there is nothing to read on the page; a screenshot may show more")
+	}
+	add(&v, shown)
+	return v, nil
+}
+
+// changedView waits until a page has settled and tells what has changed, or all
+// of it when most has.
+func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+	if err := s.settle(ctx, t, settleTime); err != nil {
+		return web.View{}, err
+	}
+	s.mu.Lock()
+	if s.current != t && s.current != nil { // it has opened another, or is gone
+		t = s.current
+		s.note("%s is the current tab now", t.name)
+	}
+	s.mu.Unlock()
+	if err := s.until(ctx, func() bool { return t.ready || t.crashed }); err != nil {
+		return web.View{}, err
+	}
+	if err := s.settle(ctx, t, settleTime); err != nil {
+		return web.View{}, err
+	}
+	before := t.shown
+	all, _, err := s.outline(ctx, t, nil)
+	if err != nil {
+		if gone := s.usable(t); gone != nil {
+			err = gone
+		}
+		return web.View{}, err
+	}
+	changes, gone := all.changes(before)
+	if a.Deed == web.Open || len(before) == 0 || changes.size() > all.size()/2 || a.MaxChars > 0 {
+		return s.snapshot(ctx, t, web.Act{MaxChars: cmp.Or(a.MaxChars, changeChars)})
+	}
+	t.shown = all
+	v := s.view(ctx, t)
+	if len(changes) == 0 && gone == 0 {
+		v.Notes = append(v.Notes, "done; the page shows the same as before")
+		return v, nil
+	}
+	v.Notes = append(v.Notes, fmt.Sprintf("new or changed are %d lines of %d; %d are gone", len(changes), len(all), gone))
+	shown, next := changes.window(0, changeChars)
+	if next > 0 {
+		v.Notes = append(v.Notes, "there are more changes; a snapshot shows all")
+	}
+	add(&v, shown)
+	return v, nil
+}
+
+// evaluate runs the model's JavaScript in a page.
+func (s *session) evaluate(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+	p := t.main
+	var arguments []*runtime.CallArgument
+	if a.Ref != "" {
+		el, err := s.element(ctx, t, a.Ref)
+		if err != nil {
+			return web.View{}, err
+		}
+		object, err := el.object(ctx)
+		if err != nil {
+			return web.View{}, err
+		}
+		p, arguments = el.part, []*runtime.CallArgument{{ObjectID: object}}
+	}
+	said, err := p.evaluate(ctx, a.Text, arguments)
+	if ctx.Err() != nil {
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+		defer cancel()
+		_ = tell(tidy, p.line, runtime.TerminateExecution, cdp.Empty{})
+	}
+	if err != nil {
+		return web.View{}, err
+	}
+	if err := s.settle(ctx, t, settleTime); err != nil {
+		return web.View{}, err
+	}
+	v := s.view(ctx, t)
+	most := cmp.Or(a.MaxChars, usualChars)
+	if runes := []rune(said); len(runes) > most {
+		said = string(runes[:most])
+		v.Notes = append(v.Notes, "the value was longer; max_chars shows more")
+	}
+	add(&v, said)
+	return v, nil
+}

@@ -1,0 +1,233 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	cdpbrowser "github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/fetch"
+	"github.com/chromedp/cdproto/inspector"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/cdproto/target"
+)
+
+// setupTime is what a new page has to take what it is told.
+const setupTime = 20 * time.Second
+
+// hear takes what the browser tells by itself. It is called by one goroutine,
+// which reads the answers, too, so it waits for none.
+func (s *session) hear(from target.SessionID, method string, params jsonv2.Value) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := s.parts[from]
+	switch method {
+	case target.AttachedToTarget.Method:
+		if e, ok := on(target.AttachedToTarget, params); ok {
+			s.attached(p, e)
+		}
+	case target.DetachedFromTarget.Method:
+		if e, ok := on(target.DetachedFromTarget, params); ok {
+			s.detached(e.SessionID)
+		}
+	case cdpbrowser.DownloadWillBegin.Method:
+		if e, ok := on(cdpbrowser.DownloadWillBegin, params); ok {
+			s.downloadBegins(e)
+		}
+	case cdpbrowser.DownloadProgress.Method:
+		if e, ok := on(cdpbrowser.DownloadProgress, params); ok {
+			s.downloadGoesOn(e)
+		}
+	default:
+		if p == nil || !s.hearPage(p, method, params) && !s.hearNetwork(p, method, params) {
+			return
+		}
+	}
+	s.changed()
+}
+
+// hearPage takes what a page tells of itself.
+func (s *session) hearPage(p *part, method string, params jsonv2.Value) bool {
+	switch method {
+	case page.FrameNavigated.Method:
+		if e, ok := on(page.FrameNavigated, params); ok && (e.Frame.ParentID == "" || e.Frame.ID == p.frame) {
+			s.navigated(p, e.Frame)
+		}
+	case page.NavigatedWithinDocument.Method:
+		if e, ok := on(page.NavigatedWithinDocument, params); ok && e.FrameID == p.frame && p.parent == nil {
+			p.tab.url = e.URL
+		}
+	case page.FrameStartedLoading.Method:
+		if e, ok := on(page.FrameStartedLoading, params); ok {
+			p.tab.loading[e.FrameID] = true
+		}
+	case page.FrameStoppedLoading.Method:
+		if e, ok := on(page.FrameStoppedLoading, params); ok {
+			delete(p.tab.loading, e.FrameID)
+		}
+	case page.FrameDetached.Method:
+		if e, ok := on(page.FrameDetached, params); ok {
+			delete(p.tab.loading, e.FrameID)
+		}
+	case page.JavascriptDialogOpening.Method:
+		if e, ok := on(page.JavascriptDialogOpening, params); ok {
+			s.dialog(p, e)
+		}
+	case page.FileChooserOpened.Method:
+		s.note("the page asked for a file to upload; none was given, which is not possible here")
+	case inspector.TargetCrashed.Method:
+		p.tab.crashed = p.tab.crashed || p.parent == nil
+	default:
+		return false
+	}
+	p.tab.active = time.Now()
+	return true
+}
+
+// hearNetwork takes what a page tells of its requests.
+func (s *session) hearNetwork(p *part, method string, params jsonv2.Value) bool {
+	switch method {
+	case network.RequestWillBeSent.Method:
+		e, ok := on(network.RequestWillBeSent, params)
+		if ok && e.Type != network.ResourceTypeEventSource && e.Type != network.ResourceTypeWebSocket && e.Type != network.ResourceTypePing && len(p.tab.requests) < 1000 {
+			p.tab.requests[e.RequestID] = time.Now()
+		}
+	case network.LoadingFinished.Method:
+		if e, ok := on(network.LoadingFinished, params); ok {
+			delete(p.tab.requests, e.RequestID)
+		}
+	case network.LoadingFailed.Method:
+		if e, ok := on(network.LoadingFailed, params); ok {
+			delete(p.tab.requests, e.RequestID)
+		}
+	case fetch.RequestPaused.Method:
+		if e, ok := on(fetch.RequestPaused, params); ok {
+			s.note("the page asked for something other than the web, which was refused")
+			s.later(func(ctx context.Context) {
+				_ = tell(ctx, p.line, fetch.FailRequest, fetch.FailRequestParams{RequestID: e.RequestID, ErrorReason: network.ErrorReasonAccessDenied})
+			})
+		}
+	default:
+		return false
+	}
+	p.tab.active = time.Now()
+	return true
+}
+
+// later does something that waits for answers. What fails then, fails because
+// the page is gone.
+func (s *session) later(do func(context.Context)) {
+	if s.ctx.Err() != nil {
+		return
+	}
+	s.work.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, setupTime)
+		defer cancel()
+		do(ctx)
+	})
+}
+
+// attached meets a new page, or a frame in a process of its own.
+func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
+	p := &part{line: line{s.link, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID)}
+	switch {
+	case parent != nil:
+		p.tab = parent.tab
+	case e.TargetInfo.Type != "page" || len(s.tabs) >= mostTabs:
+		s.note("the page wanted another tab; %d are open, which is the most", len(s.tabs))
+		s.later(func(ctx context.Context) {
+			_ = tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: e.TargetInfo.TargetID})
+		})
+		return
+	default:
+		p.tab = s.newTab(e.TargetInfo, p)
+	}
+	s.parts[e.SessionID] = p
+	s.later(func(ctx context.Context) {
+		err := p.prepare(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if p.parent == nil {
+			p.tab.ready, p.tab.crashed = true, p.tab.crashed || err != nil
+		}
+		s.changed()
+	})
+}
+
+// prepare tells a part what it is told before anything runs in it.
+func (p *part) prepare(ctx context.Context) error {
+	steps := []func() error{
+		func() error { return tell(ctx, p.line, page.Enable, page.EnableParams{}) },
+		func() error { return tell(ctx, p.line, fetch.Enable, fetch.EnableParams{Patterns: walls()}) },
+		func() error {
+			return tell(ctx, p.line, network.Enable, network.EnableParams{MaxTotalBufferSize: new(int64(1)), MaxResourceBufferSize: new(int64(1))})
+		},
+		func() error {
+			return tell(ctx, p.line, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)})
+		},
+		func() error { return tell(ctx, p.line, target.SetAutoAttach, attach("iframe")) },
+	}
+	if p.parent == nil {
+		steps = append(steps,
+			func() error { return tell(ctx, p.line, inspector.Enable, cdp.Empty{}) },
+			func() error {
+				return tell(ctx, p.line, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
+			},
+		)
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return err // and it waits for ever, which is what is wanted
+		}
+	}
+	return tell(ctx, p.line, runtime.RunIfWaitingForDebugger, cdp.Empty{})
+}
+
+// detached says good-bye to a part, and to its tab with it.
+func (s *session) detached(id target.SessionID) {
+	p := s.parts[id]
+	if p == nil {
+		return
+	}
+	delete(s.parts, id)
+	s.elements.forget(p)
+	if p.parent == nil {
+		s.dropTab(p.tab)
+	}
+}
+
+// navigated is when a part shows another document.
+func (s *session) navigated(p *part, f *cdp.Frame) {
+	s.elements.forget(p)
+	p.frame = f.ID
+	if p.parent != nil {
+		return
+	}
+	t := p.tab
+	t.url, t.crashed, t.documents = f.URL+f.URLFragment, false, t.documents+1
+	clear(t.requests)
+	if forbidden(f.URL) {
+		s.note("the page went somewhere other than the web, and was closed")
+		s.later(func(ctx context.Context) {
+			_ = tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target})
+		})
+	}
+}
+
+// dialog answers a dialog with no, or lets a page go that asks whether it may be
+// left.
+func (s *session) dialog(p *part, e page.EventJavascriptDialogOpening) {
+	leaving := e.Type == page.DialogTypeBeforeunload
+	if !leaving {
+		s.note("the page showed a dialog, which was dismissed")
+		s.said = append(s.said[:min(len(s.said), mostNotes-1)], fmt.Sprintf("dialog (%s): %s", e.Type, short(e.Message, 500)))
+	}
+	s.later(func(ctx context.Context) {
+		_ = tell(ctx, p.line, page.HandleJavaScriptDialog, page.HandleJavaScriptDialogParams{Accept: leaving})
+	})
+}

@@ -1,0 +1,76 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// places is where Chromium is, the best first. Those with a path are the program
+// itself where what is on the PATH is a script that adds flags and extensions.
+func places() []string {
+	switch runtime.GOOS {
+	case "darwin":
+		return []string{
+			"/Applications/Chromium.app/Contents/MacOS/Chromium",
+			"/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",
+			"chromium",
+		}
+	case "linux":
+		return []string{
+			"/usr/lib/chromium/chromium", "/usr/lib64/chromium-browser/chromium-browser", "/usr/lib/chromium-browser/chromium-browser",
+			"/opt/google/chrome/chrome",
+			"chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
+		}
+	}
+	return []string{"chromium", "chrome"}
+}
+
+// Find says where Chromium is and, in its own words, which version it has. An
+// empty path stands for the usual places. Its error tells what can be done.
+func Find(ctx context.Context, path string) (found, version string, err error) {
+	if found, err = locate(path); err != nil {
+		return "", "", err
+	}
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	out, err := exec.CommandContext(ctx, found, "--version").Output()
+	if err != nil {
+		return found, "", tools.Errorf(tools.Unavailable, "Chromium is there, and does not start").
+			Try("have the person run chromium --version to see why").Because(err)
+	}
+	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
+	return found, version, nil
+}
+
+func locate(path string) (string, error) {
+	all := places()
+	if path != "" {
+		all = []string{path}
+	}
+	for _, place := range all {
+		found, err := exec.LookPath(place)
+		if err == nil {
+			return found, nil
+		}
+		if path != "" && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, exec.ErrNotFound) {
+			return "", missing().Because(err)
+		}
+	}
+	return "", missing()
+}
+
+func missing() *tools.Error {
+	try := "use web_fetch, or ask the person to install Chromium"
+	if _, err := os.Stat("/etc/debian_version"); err == nil {
+		try += ": apt-get install chromium"
+	}
+	return tools.Errorf(tools.Unavailable, "there is no Chromium on this machine").Try("%s", try)
+}

@@ -1,0 +1,70 @@
+package browser
+
+import (
+	"net/url"
+	"strings"
+
+	"github.com/chromedp/cdproto/fetch"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxURL is the longest address that is opened or told.
+const maxURL = 8 << 10
+
+// checkURL returns the address that a model wants opened, in full. What can be
+// reached there is the proxy's to decide; here it is decided that there is a
+// proxy, which files and the browser's own pages do not go through.
+func checkURL(text string) (string, error) {
+	text = strings.TrimSpace(text)
+	if text == "about:blank" {
+		return text, nil
+	}
+	if clean, hidden := tools.Clean(text); hidden > 0 || strings.ContainsAny(clean, "\n\t\\") || len(text) > maxURL {
+		return "", tools.Errorf(tools.Invalid, "the url has characters that no address has, or is too long").Try("send it as it is in an address bar")
+	}
+	if !strings.Contains(text, ":") || !strings.Contains(text, "://") && hostPort(text) {
+		text = "https://" + text
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", tools.Errorf(tools.Invalid, "%.200q is no address", text).Try("send one such as https://example.org/path")
+	}
+	switch scheme := strings.ToLower(u.Scheme); {
+	case scheme != "http" && scheme != "https":
+		return "", tools.Errorf(tools.Refused, "addresses of %.40q are not opened", scheme+":").Try("open one of https or http; read_file reads files")
+	case u.User != nil:
+		return "", tools.Errorf(tools.Refused, "the address holds a user").Try("leave it out, and log in on the page")
+	case u.Hostname() == "":
+		return "", tools.Errorf(tools.Invalid, "%.200q names no host", text).Try("send one such as https://example.org/path")
+	}
+	return text, nil
+}
+
+// hostPort reports whether text begins with host:port, so that the colon ends no
+// scheme.
+func hostPort(text string) bool {
+	_, rest, _ := strings.Cut(text, ":")
+	port, _, _ := strings.Cut(rest, "/")
+	return port != "" && strings.Trim(port, "0123456789") == ""
+}
+
+// forbidden reports whether a page must not be where it is. No page gets there
+// by itself: Chromium does not let it.
+func forbidden(address string) bool {
+	scheme, _, _ := strings.Cut(address, ":")
+	switch strings.ToLower(scheme) {
+	case "", "http", "https", "about", "blob", "data", "chrome-error":
+		return false
+	}
+	return true
+}
+
+// walls are the requests that are refused in the browser, if one were made.
+func walls() []*fetch.RequestPattern {
+	var all []*fetch.RequestPattern
+	for _, scheme := range []string{"file", "chrome", "chrome-extension", "chrome-untrusted", "devtools", "view-source", "ftp", "filesystem", "isolated-app"} {
+		all = append(all, &fetch.RequestPattern{URLPattern: scheme + ":*"})
+	}
+	return all
+}

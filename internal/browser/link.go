@@ -1,0 +1,172 @@
+package browser
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"sync"
+
+	"github.com/chromedp/cdproto"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/target"
+	"github.com/chromedp/chromedp"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxMessage is the most that is read of what a browser sends in one piece.
+const maxMessage = 32 << 20
+
+// tooLong is what an answer is replaced by that was longer.
+const tooLong = "too long"
+
+// A link is the connection to one browser: commands and their answers, and what
+// the browser tells by itself, of the browser and of the pages in it.
+type link struct {
+	pipe *chromedp.PipeConn
+	// hear is told, in order, of what the browser tells by itself. It must not
+	// wait for an answer of the browser.
+	hear func(from target.SessionID, method string, params jsonv2.Value)
+
+	mu      sync.Mutex
+	next    int64
+	waiting map[int64]chan *cdproto.Message
+	lost    chan struct{} // closed when nothing comes any more
+}
+
+func newLink(from io.ReadCloser, to io.WriteCloser, hear func(target.SessionID, string, jsonv2.Value)) *link {
+	return &link{
+		pipe: chromedp.NewPipeConn(&bounded{ReadCloser: from}, to), hear: hear,
+		waiting: make(map[int64]chan *cdproto.Message), lost: make(chan struct{}),
+	}
+}
+
+// listen reads until the browser ends.
+func (l *link) listen() {
+	defer close(l.lost)
+	for {
+		m := new(cdproto.Message)
+		var broken *jsonv2.SyntacticError
+		if err := l.pipe.Read(context.Background(), m); errors.As(err, &broken) {
+			if m.Error = new(cdproto.Error); m.ID == 0 {
+				continue
+			}
+			m.Error.Message = tooLong
+		} else if err != nil {
+			return
+		}
+		if m.ID == 0 {
+			l.hear(m.SessionID, string(m.Method), m.Params)
+			continue
+		}
+		l.mu.Lock()
+		answer := l.waiting[m.ID]
+		delete(l.waiting, m.ID)
+		l.mu.Unlock()
+		if answer != nil {
+			answer <- m // there is room for it
+		}
+	}
+}
+
+// send asks the browser, or a page in it, and waits for the answer.
+func (l *link) send(ctx context.Context, to target.SessionID, method string, params any) (jsonv2.Value, error) {
+	text, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)
+	if err != nil {
+		return nil, err
+	}
+	answer := make(chan *cdproto.Message, 1)
+	l.mu.Lock()
+	l.next++
+	id := l.next
+	l.waiting[id] = answer
+	l.mu.Unlock()
+	defer func() {
+		l.mu.Lock()
+		delete(l.waiting, id)
+		l.mu.Unlock()
+	}()
+	if err := l.pipe.Write(ctx, &cdproto.Message{ID: id, SessionID: to, Method: cdproto.MethodType(method), Params: text}); err != nil {
+		return nil, errors.Join(errLost, err)
+	}
+	select {
+	case m := <-answer:
+		if m.Error != nil && m.Error.Message == tooLong {
+			return nil, tools.Errorf(tools.TooLarge, "the page has more to say than is read").Try("ask for less of it")
+		}
+		if m.Error != nil {
+			return nil, m.Error
+		}
+		return m.Result, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	case <-l.lost:
+		return nil, errLost
+	}
+}
+
+// A line is the link to one page, or to the browser itself.
+type line struct {
+	*link
+	id target.SessionID
+}
+
+// ask sends a command and reads its answer.
+func ask[P, R any](ctx context.Context, l line, c cdp.Command[P, R], params P) (R, error) {
+	var result R
+	raw, err := l.send(ctx, l.id, c.Method, params)
+	if err != nil {
+		return result, err
+	}
+	return result, jsonv2.Unmarshal(raw, &result, chromedp.DefaultUnmarshalOptions)
+}
+
+// tell sends a command whose answer says nothing.
+func tell[P, R any](ctx context.Context, l line, c cdp.Command[P, R], params P) error {
+	_, err := l.send(ctx, l.id, c.Method, params)
+	return err
+}
+
+// on reads what the browser tells by itself.
+func on[E any](_ cdp.Event[E], params jsonv2.Value) (event E, ok bool) {
+	err := jsonv2.Unmarshal(params, &event, chromedp.DefaultUnmarshalOptions)
+	return event, err == nil
+}
+
+// bounded takes what is too much out of the middle of long messages, so that
+// nobody has to hold them. What is left of one is not JSON.
+type bounded struct {
+	io.ReadCloser
+	since int // bytes since a message ended
+}
+
+func (b *bounded) Read(to []byte) (int, error) {
+	for {
+		n, err := b.ReadCloser.Read(to)
+		if kept := b.keep(to[:n]); kept > 0 || err != nil || n == 0 {
+			return kept, err
+		}
+	}
+}
+
+// keep moves what is kept to the beginning, and says how much it is.
+func (b *bounded) keep(all []byte) (kept int) {
+	for at := 0; at < len(all); {
+		size := bytes.IndexByte(all[at:], 0)
+		ends := size >= 0
+		if !ends {
+			size = len(all) - at
+		}
+		fits := max(0, min(size, maxMessage-b.since))
+		kept += copy(all[kept:], all[at:at+fits])
+		b.since += size
+		at += size
+		if ends {
+			all[kept] = 0
+			kept, at, b.since = kept+1, at+1, 0
+		}
+	}
+	return kept
+}

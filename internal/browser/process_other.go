@@ -1,0 +1,38 @@
+//go:build !windows && !linux
+
+package browser
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// run starts it in a group of its own, which is killed as one.
+func (p *program) run(s start) error {
+	if os.Geteuid() == 0 {
+		return tools.Errorf(tools.Unavailable, "no browser is started as root").Try("use web_fetch; the operator can run the server as another user")
+	}
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	cmd := s.command(l.Addr().String())
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		_ = l.Close()
+		return err
+	}
+	p.listen, p.end = l, func() { endGroup(cmd) }
+	go func() {
+		_ = cmd.Wait() // it is killed: its code says nothing
+		endGroup(cmd)
+		close(p.done)
+	}()
+	return nil
+}
+
+func endGroup(cmd *exec.Cmd) { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -1,0 +1,92 @@
+package browser
+
+import (
+	"context"
+	"strings"
+
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/runtime"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// mostValue is how many characters a script may bring back.
+const mostValue = 200_000
+
+// printed makes text of what a script has brought.
+const printed = `async function(...args) {
+	let v = this;
+	if (typeof v === 'function') v = await v(...args);
+	if (v instanceof Node) v = v.outerHTML ?? v.textContent;
+	let text;
+	try { text = typeof v === 'object' ? JSON.stringify(v) : undefined; } catch {}
+	return String(text ?? v).slice(0, 200000);
+}`
+
+// evaluate runs a script and returns what it brings, as text. A script that is a
+// function is called.
+func (p *part) evaluate(ctx context.Context, script string, arguments []*runtime.CallArgument) (string, error) {
+	expression := strings.TrimSpace(script)
+	if looksLikeFunction(expression) {
+		expression = "(" + strings.TrimRight(expression, "; \n") + ")"
+	}
+	result, err := ask(ctx, p.line, runtime.Evaluate, runtime.EvaluateParams{
+		Expression: expression, ReplMode: new(true), AwaitPromise: new(true), UserGesture: new(true),
+	})
+	if err != nil {
+		return "", err
+	}
+	if result.ExceptionDetails != nil {
+		return "", thrown(result.ExceptionDetails)
+	}
+	if result.Result.ObjectID == "" {
+		return primitive(result.Result), nil
+	}
+	called, err := ask(ctx, p.line, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
+		FunctionDeclaration: printed, ObjectID: result.Result.ObjectID, Arguments: arguments, AwaitPromise: new(true), UserGesture: new(true),
+	})
+	if err != nil {
+		return "", err
+	}
+	if called.ExceptionDetails != nil {
+		return "", thrown(called.ExceptionDetails)
+	}
+	return primitive(called.Result), nil
+}
+
+// looksLikeFunction reports whether a script has to be put in brackets, or it
+// would declare something, or nothing.
+func looksLikeFunction(script string) bool {
+	head, _, arrow := strings.Cut(script, "=>")
+	head = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(head), "async"))
+	return strings.HasPrefix(script, "function") || strings.HasPrefix(script, "async function") ||
+		arrow && (strings.HasPrefix(head, "(") && strings.HasSuffix(head, ")") && !strings.ContainsAny(head, ";{") || strings.Trim(head, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$") == "")
+}
+
+// primitive is a value that is no object.
+func primitive(o *runtime.RemoteObject) string {
+	switch {
+	case o == nil:
+		return "undefined"
+	case o.UnserializableValue != "":
+		return string(o.UnserializableValue)
+	case o.Value.Kind() == '"':
+		var text string
+		if jsonv2.Unmarshal(o.Value, &text) == nil {
+			return text
+		}
+	case len(o.Value) > 0:
+		return string(o.Value)
+	}
+	return string(o.Type)
+}
+
+// thrown is what a script has thrown. It is the model's script; what it says may
+// be the page's.
+func thrown(e *runtime.ExceptionDetails) error {
+	said := e.Text
+	if e.Exception != nil && e.Exception.Description != "" {
+		said, _, _ = strings.Cut(e.Exception.Description, "\n")
+	}
+	return tools.Errorf(tools.Invalid, "the script has thrown: %q", short(said, 300)).Try("mend it; values are returned by an expression or a function")
+}

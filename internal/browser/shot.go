@@ -1,0 +1,105 @@
+package browser
+
+import (
+	"context"
+	"math"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/page"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+const (
+	mostPicture = 1 << 20  // bytes
+	mostHeight  = 6 * 2048 // points of a whole page
+	mostWidth   = 4 * 1024
+)
+
+// screenshot takes a picture, small enough to be looked at.
+func (s *session) screenshot(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+	clip, err := s.clip(ctx, t, a)
+	if err != nil {
+		return web.View{}, err
+	}
+	v := s.view(ctx, t)
+	if clip != nil && (clip.Height > mostHeight || clip.Width > mostWidth) {
+		clip.Height, clip.Width = min(clip.Height, mostHeight), min(clip.Width, mostWidth)
+		v.Notes = append(v.Notes, "only the beginning is shown: there is too much for one picture")
+	}
+	v.Picture, v.MIME, err = t.picture(ctx, clip)
+	return v, err
+}
+
+// clip is what a picture is to show, nil for what is in view.
+func (s *session) clip(ctx context.Context, t *tab, a web.Act) (*page.Viewport, error) {
+	metrics, err := ask(ctx, t.main.line, page.GetLayoutMetrics, cdp.Empty{})
+	if err != nil {
+		return nil, err
+	}
+	if a.Ref == "" && (!a.Whole || metrics.CSSContentSize == nil) {
+		return nil, nil
+	}
+	if a.Ref == "" {
+		size := metrics.CSSContentSize
+		return &page.Viewport{Width: math.Ceil(size.Width), Height: math.Ceil(size.Height), Scale: 1}, nil
+	}
+	el, err := s.element(ctx, t, a.Ref)
+	if err != nil {
+		return nil, err
+	}
+	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
+	box, err := ask(ctx, el.part.line, dom.GetBoxModel, dom.GetBoxModelParams{BackendNodeID: el.node})
+	if err != nil || box.Model == nil || len(box.Model.Border) != 8 || box.Model.Width < 1 || box.Model.Height < 1 {
+		if ctx.Err() != nil {
+			return nil, err
+		}
+		return nil, tools.Errorf(tools.Conflict, "the element is not visible").Try("take a screenshot of the page").Because(err)
+	}
+	dx, dy, err := s.origin(ctx, el.part)
+	if err != nil {
+		return nil, err
+	}
+	// It may have been scrolled into view just now.
+	if metrics, err = ask(ctx, t.main.line, page.GetLayoutMetrics, cdp.Empty{}); err == nil && metrics.CSSVisualViewport != nil {
+		dx, dy = dx+metrics.CSSVisualViewport.PageX, dy+metrics.CSSVisualViewport.PageY
+	}
+	q := box.Model.Border
+	left, top := min(q[0], q[2], q[4], q[6]), min(q[1], q[3], q[5], q[7])
+	return &page.Viewport{
+		X: max(left+dx, 0), Y: max(top+dy, 0), Width: max(q[0], q[2], q[4], q[6]) - left, Height: max(q[1], q[3], q[5], q[7]) - top, Scale: 1,
+	}, err
+}
+
+// picture takes a picture of at most so many bytes: exact while that is small
+// enough, else less and less so.
+func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string, error) {
+	for _, try := range []struct {
+		format  page.CaptureScreenshotFormat
+		quality int64
+		scale   float64
+	}{{page.CaptureScreenshotFormatPng, 0, 1}, {page.CaptureScreenshotFormatJpeg, 75, 1}, {page.CaptureScreenshotFormatJpeg, 60, 0.6}, {page.CaptureScreenshotFormatJpeg, 40, 0.3}} {
+		params := page.CaptureScreenshotParams{Format: try.format, Clip: clip, CaptureBeyondViewport: new(clip != nil)}
+		if try.quality > 0 {
+			params.Quality = new(try.quality)
+		}
+		if try.scale != 1 {
+			smaller := page.Viewport{Width: windowWidth, Height: windowHeight}
+			if clip != nil {
+				smaller = *clip
+			}
+			smaller.Scale = try.scale
+			params.Clip = &smaller
+		}
+		taken, err := ask(ctx, t.main.line, page.CaptureScreenshot, params)
+		if err != nil {
+			return nil, "", err
+		}
+		if len(taken.Data) > 0 && len(taken.Data) <= mostPicture {
+			return taken.Data, "image/" + string(try.format), nil
+		}
+	}
+	return nil, "", tools.Errorf(tools.TooLarge, "the picture is too large").Try("take one of what is in view, or of one element")
+}

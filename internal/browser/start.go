@@ -1,0 +1,240 @@
+package browser
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+const (
+	windowWidth  = 1280
+	windowHeight = 800
+	writeTime    = 10 * time.Second // for a browser to take a command
+)
+
+// A program is a Chromium that runs.
+type program struct {
+	place  *place
+	listen net.Listener // of its proxy
+	to     *os.File     // commands
+	from   *os.File     // answers
+	words  *tail        // what it says to people
+	end    func()       // kills it, and all that it has started
+	done   chan struct{}
+}
+
+// A start is what a system needs to know to start a Chromium.
+type start struct {
+	path  string
+	place *place
+	args  func(proxy string) []string
+	files []*os.File // that it gets as 3 and 4
+	words io.Writer
+}
+
+// startProgram starts a Chromium in a new place beneath home.
+func startProgram(o Options, home string) (*program, error) {
+	path, err := locate(o.Path)
+	if err != nil {
+		return nil, err
+	}
+	p := &program{words: &tail{}, done: make(chan struct{})}
+	if p.place, err = newPlace(home); err != nil {
+		return nil, fmt.Errorf("a place for the browser: %w", err)
+	}
+	if err := p.launch(start{
+		path: path, place: p.place, words: p.words,
+		args: func(proxy string) []string { return arguments(proxy, p.place, o.Weak) },
+	}); err != nil {
+		return nil, errors.Join(err, p.place.remove())
+	}
+	return p, nil
+}
+
+// launch starts it, with DevTools on a pair of pipes.
+func (p *program) launch(s start) error {
+	hears, to, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer hears.Close()
+	from, says, err := os.Pipe()
+	if err != nil {
+		return errors.Join(err, to.Close())
+	}
+	defer says.Close()
+	p.to, p.from = to, from
+	s.files = []*os.File{hears, says}
+	if err := p.run(s); err != nil {
+		return errors.Join(err, to.Close(), from.Close())
+	}
+	return nil
+}
+
+// close kills it and removes what it has left. It returns when all is gone.
+func (p *program) close() error {
+	p.end()
+	<-p.done
+	return errors.Join(p.to.Close(), p.from.Close(), p.place.remove())
+}
+
+// explain says why it did not come up.
+func (p *program) explain(err error) error {
+	words := p.words.String()
+	if strings.Contains(words, "No usable sandbox") || strings.Contains(words, "sandbox_host_linux") || strings.Contains(words, "Failed to move to new namespace") {
+		return tools.Errorf(tools.Unavailable, "the system gives Chromium no sandbox, and without one it is not started").
+			Try("use web_fetch; the operator can allow user namespaces, or a browser without a sandbox").Because(errors.New(words))
+	}
+	return tools.Errorf(tools.Unavailable, "the browser did not start").Try("try again, or use web_fetch").
+		Because(errors.Join(err, errors.New(words)))
+}
+
+// command is what starts it, but for what each system adds.
+func (s start) command(proxy string) *exec.Cmd {
+	cmd := exec.Command(s.path, s.args(proxy)...)
+	cmd.ExtraFiles = s.files
+	cmd.Dir = s.place.dir
+	cmd.Env = []string{
+		"HOME=" + s.place.dir, "TMPDIR=" + s.place.temp, "XDG_RUNTIME_DIR=" + s.place.temp, "PATH=/nonexistent", "LANG=C.UTF-8",
+		// There is a way out of a network of one's own: sockets that are files.
+		"DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent",
+	}
+	cmd.Stdout, cmd.Stderr = s.words, s.words
+	cmd.WaitDelay = time.Second
+	return cmd
+}
+
+// arguments make a Chromium that asks nobody but the proxy for anything, and
+// says nothing by itself.
+func arguments(proxy string, p *place, weak bool) []string {
+	host, _, _ := net.SplitHostPort(proxy)
+	args := []string{
+		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + p.profile,
+		"--window-size=" + strconv.Itoa(windowWidth) + "," + strconv.Itoa(windowHeight),
+		// The network is the proxy, for names, too, and for this machine.
+		"--proxy-server=http://" + proxy, "--proxy-bypass-list=<-loopback>;" + strings.Join(calledHome, ";"),
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE " + host,
+		"--disable-quic", "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--webrtc-ip-handling-policy=disable_non_proxied_udp",
+		"--disable-background-networking", "--disable-component-update", "--disable-component-extensions-with-background-pages",
+		"--disable-domain-reliability", "--disable-sync", "--disable-default-apps", "--disable-extensions", "--no-pings",
+		"--no-first-run", "--no-default-browser-check", "--no-service-autorun", "--disable-breakpad", "--disable-crash-reporter",
+		"--disable-client-side-phishing-detection", "--safebrowsing-disable-auto-update", "--disable-search-engine-choice-screen",
+		"--metrics-recording-only", "--media-router=0", "--dns-prefetch-disable",
+		// Nothing of the machine is a page's business.
+		"--deny-permission-prompts", "--disable-notifications", "--disable-speech-api", "--disable-print-preview", "--mute-audio",
+		"--password-store=basic", "--use-mock-keychain", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars",
+		// Pages run as if somebody looked at them.
+		"--disable-background-timer-throttling", "--disable-backgrounding-occluded-windows", "--disable-renderer-backgrounding",
+		"--disable-hang-monitor", "--disable-prompt-on-repost", "--disable-popup-blocking", "--force-color-profile=srgb", "--lang=en-US",
+		"--disable-features=" + strings.Join([]string{
+			"Translate", "OptimizationHints", "OptimizationGuideModelDownloading", "MediaRouter", "DialMediaRouteProvider", "GlobalMediaControls",
+			"InterestFeedContentSuggestions", "CertificateTransparencyComponentUpdater", "AutofillServerCommunication", "PrivacySandboxSettings4",
+			"Prerender2", "NoStatePrefetch", "SpeculationRulesPrefetchFuture", "LoadingPredictorPrefetch", "PreconnectToSearch", "NetworkTimeServiceQuerying",
+			"DnsOverHttps", "AsyncDns", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PaintHolding", "DestroyProfileOnBrowserClose",
+			"WebUSB", "WebBluetooth", "WebOTP", "DirectSockets", "ExtensionManifestV2Unsupported", "BackForwardCache",
+		}, ","),
+	}
+	if weak {
+		args = append(args, "--no-sandbox")
+	}
+	return append(args, "about:blank")
+}
+
+// calledHome are hosts that Chromium asks for updates of its own, whatever it is
+// told. They are not asked through the proxy, and so not at all: there is no
+// other way to find where they are.
+var calledHome = []string{
+	"update.googleapis.com", "clients2.google.com", "clients4.google.com", "safebrowsing.googleapis.com",
+	"optimizationguide-pa.googleapis.com", "edgedl.me.gvt1.com", "redirector.gvt1.com",
+}
+
+// preferences refuse for a profile what there is no argument for. 2 is no.
+func preferences() []byte {
+	no := map[string]int{}
+	for _, name := range []string{
+		"geolocation", "notifications", "media_stream_mic", "media_stream_camera", "midi_sysex", "usb_guard", "bluetooth_guard", "bluetooth_scanning",
+		"serial_guard", "hid_guard", "file_system_write_guard", "file_system_read_guard", "sensors", "idle_detection", "local_fonts", "clipboard",
+		"window_placement", "storage_access", "payment_handler", "background_sync", "protocol_handler", "local_network_access", "local_network", "loopback_network",
+	} {
+		no[name] = 2
+	}
+	off := map[string]any{"enabled": false}
+	text, err := json.Marshal(map[string]any{
+		"profile":                    map[string]any{"default_content_setting_values": no, "password_manager_enabled": false},
+		"webrtc":                     map[string]any{"ip_handling_policy": "disable_non_proxied_udp", "multiple_routes_enabled": false, "nonproxied_udp_enabled": false},
+		"net":                        map[string]any{"network_prediction_options": 2},
+		"safebrowsing":               off,
+		"translate":                  off,
+		"search":                     map[string]any{"suggest_enabled": false},
+		"alternate_error_pages":      off,
+		"credentials_enable_service": false,
+		"autofill":                   map[string]any{"profile_enabled": false, "credit_card_enabled": false},
+		"signin":                     map[string]any{"allowed": false},
+		"download":                   map[string]any{"prompt_for_download": false},
+		"enable_do_not_track":        false,
+	})
+	if err != nil {
+		return nil // constants always marshal
+	}
+	return text
+}
+
+// write puts what a new profile begins with into it.
+func (p *place) write() error {
+	settings := filepath.Join(p.profile, "Default")
+	if err := os.MkdirAll(settings, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(settings, "Preferences"), preferences(), 0o600)
+}
+
+// A tail keeps the end of what is written to it.
+type tail struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const maxTail = 16 << 10
+
+func (t *tail) Write(b []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.text = append(t.text, b...)
+	if extra := len(t.text) - maxTail; extra > 0 {
+		t.text = append(t.text[:0], t.text[extra:]...)
+	}
+	return len(b), nil
+}
+
+func (t *tail) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return string(t.text)
+}
+
+// punctual gives up on a browser that takes no commands.
+type punctual struct{ *os.File }
+
+func (p punctual) Write(b []byte) (int, error) {
+	if err := p.SetWriteDeadline(time.Now().Add(writeTime)); err != nil {
+		return 0, err
+	}
+	return p.File.Write(b)
+}
+
+// serve lets the browser out through its proxy, until ctx ends.
+func serve(ctx context.Context, proxy Proxy, l net.Listener, all *sync.WaitGroup) {
+	all.Go(func() { _ = proxy.Serve(ctx, l) }) // what it could not do, the browser has seen
+}

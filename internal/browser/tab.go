@@ -1,0 +1,136 @@
+package browser
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A tab is one page. All of it but shown is guarded by its session's lock.
+type tab struct {
+	name   string // t1
+	target target.ID
+	main   *part
+	url    string
+
+	ready     bool // it was told what it is told
+	crashed   bool
+	documents int // how many it has shown
+	loading   map[cdp.FrameID]bool
+	requests  map[network.RequestID]time.Time // that are not answered, and when they were made
+	active    time.Time                       // when it last told something
+
+	shown lines // that the model has seen
+}
+
+// A part of a page is what runs in one process: all of it, or a frame.
+type part struct {
+	line
+	tab    *tab
+	parent *part       // nil for the page itself
+	frame  cdp.FrameID // the outermost in it
+}
+
+// newTab adds a tab, which is the current one from then on. The lock is held.
+func (s *session) newTab(info *target.Info, p *part) *tab {
+	s.lastTab++
+	t := &tab{
+		name: fmt.Sprintf("t%d", s.lastTab), target: info.TargetID, main: p, url: info.URL, active: time.Now(),
+		loading: make(map[cdp.FrameID]bool), requests: make(map[network.RequestID]time.Time),
+	}
+	s.tabs = append(s.tabs, t)
+	s.current = t
+	return t
+}
+
+// dropTab forgets a tab. The one opened before it is the current one then. The
+// lock is held.
+func (s *session) dropTab(t *tab) {
+	i := slices.Index(s.tabs, t)
+	if i < 0 {
+		return
+	}
+	s.tabs = slices.Delete(s.tabs, i, i+1)
+	t.crashed = true
+	if s.current == t {
+		s.current = nil
+		if len(s.tabs) > 0 {
+			s.current = s.tabs[max(i-1, 0)]
+		}
+	}
+}
+
+const (
+	quiet   = 200 * time.Millisecond // without news, for a page to have settled
+	patient = 3 * time.Second        // until a request is one that will not be answered soon
+)
+
+// settled reports whether a page is done with what it was doing. The lock is held.
+func (t *tab) settled(now time.Time) bool {
+	if t.crashed {
+		return true
+	}
+	for id, since := range t.requests {
+		if now.Sub(since) > patient {
+			delete(t.requests, id)
+		}
+	}
+	return t.ready && len(t.loading) == 0 && len(t.requests) == 0 && now.Sub(t.active) >= quiet
+}
+
+// settle waits until a page is done with what it was doing, or for no longer
+// than most: pages that are never done can be used, too.
+func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error {
+	end := time.After(most)
+	tick := time.NewTicker(quiet / 4)
+	defer tick.Stop()
+	for {
+		s.mu.Lock()
+		done := t.settled(time.Now()) && !s.downloading()
+		s.mu.Unlock()
+		if done {
+			return nil
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			return nil
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-s.link.lost:
+			return errLost
+		}
+	}
+}
+
+// usable is an error where a tab has crashed.
+func (s *session) usable(t *tab) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.crashed {
+		return tools.Errorf(tools.Unavailable, "the page in %s has crashed, or was closed", t.name).Try("open it again, or see tabs")
+	}
+	return nil
+}
+
+// short cleans and cuts what a page says, to one line.
+func short(text string, most int) string {
+	text, _ = tools.Clean(text)
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) <= most {
+		return text
+	}
+	for most > 0 && !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "..."
+}

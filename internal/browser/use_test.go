@@ -1,0 +1,277 @@
+package browser
+
+import (
+	"bytes"
+	"image/png"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+const (
+	shop = "http://shop.example"
+)
+
+func atShop(t testing.TB, change ...func(*Options)) *bench {
+	t.Helper()
+	s := newSite(t)
+	return newBench(t, map[string]*httptest.Server{"shop.example": s.Server, "far.example": s.Server}, change...)
+}
+
+func TestLogIn(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/private"})
+	wants(t, page, "# Sign in", `textbox "User" (`, "required", "focused", `button "Sign in"`)
+	user, password := b.ref(page, `textbox "User"`), b.ref(page, `textbox "Password"`)
+	page = b.do(web.Act{Deed: web.Type, Ref: user, Text: "ann"})
+	wants(t, page, `= "ann"`)
+	page = b.do(web.Act{Deed: web.Type, Ref: password, Text: "opensesame", Submit: true})
+	wants(t, page, "# Welcome ann")
+	if strings.Contains(page, "opensesame") {
+		t.Errorf("the password is told:\n%s", page)
+	}
+	if _, err := b.try(web.Act{Deed: web.Click, Ref: user}); tools.AsError(err).Kind != tools.NotFound || !strings.Contains(err.Error(), "snapshot") {
+		t.Errorf("a ref of the page before: %v", err)
+	}
+	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "Prices"`)})
+	wants(t, page, "table \"Prices\"", "Thing | Price | More", "Apple | 1.20 | [", "Pear / sweet | 1.50 |", "As of 2026-01-31.")
+	wants(t, b.do(web.Act{Deed: web.Back}), "# Welcome ann")
+
+	other, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/private"})
+	if err != nil || !strings.Contains(other.Page, "# Sign in") {
+		t.Errorf("somebody else is logged in: %q, %v", other.Page, err)
+	}
+}
+
+func TestFillAForm(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/form.html", MaxChars: 10_000})
+	fill := func(label, text string) {
+		t.Helper()
+		b.do(web.Act{Deed: web.Type, Ref: b.ref(page, label), Text: text})
+	}
+	fill(`textbox "Name"`, "Ann O'Hara 漢字 🙂")
+	fill(`textbox "Mail"`, "ann@example.org")
+	fill(`spinbutton "Number"`, "42")
+	fill(`searchbox "Search"`, "gone")
+	fill(`searchbox "Search"`, "")
+	fill(`textbox "Telephone"`, "+47 1")
+	fill(`date "Day"`, "2026-01-31")
+	fill(`inputtime "Hour"`, "13:45")
+	fill(`colorwell "Colour"`, "#ff0000")
+	fill(`slider "Amount"`, "7")
+	fill(`textbox "Remarks"`, "one\ntwo")
+	fill(`textbox "Note"`, "noted")
+	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `checkbox "News"`)})
+	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `checkbox "Drawn"`)})
+	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `radio "Large"`)})
+	b.do(web.Act{Deed: web.Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"sweden"}})
+	b.do(web.Act{Deed: web.Select, Ref: b.ref(page, `listbox "Extras"`), Values: []string{"Milk", "Cream"}})
+	for _, bad := range []struct {
+		act  web.Act
+		kind tools.Kind
+	}{
+		{web.Act{Deed: web.Click, Ref: b.ref(page, `button "Not yet"`)}, tools.Conflict},
+		{web.Act{Deed: web.Type, Ref: b.ref(page, `checkbox "News"`), Text: "x"}, tools.Invalid},
+		{web.Act{Deed: web.Type, Ref: b.ref(page, `date "Day"`), Text: "tomorrow"}, tools.Invalid},
+		{web.Act{Deed: web.Type, Ref: b.ref(page, `button "File"`), Text: "/etc/passwd"}, tools.Refused},
+		{web.Act{Deed: web.Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"Atlantis"}}, tools.NotFound},
+		{web.Act{Deed: web.Select, Ref: b.ref(page, `textbox "Mail"`), Values: []string{"x"}}, tools.Invalid},
+		{web.Act{Deed: web.Click, Ref: "e99999"}, tools.NotFound},
+		{web.Act{Deed: web.Click, Ref: "main > b"}, tools.NotFound},
+		{web.Act{Deed: web.Click, Ref: "a["}, tools.Invalid},
+		{web.Act{Deed: web.Press, Key: "NoSuchKey"}, tools.Invalid},
+	} {
+		if _, err := b.try(bad.act); err == nil || tools.AsError(err).Kind != bad.kind {
+			t.Errorf("%+v: %v, want %s", bad.act, err, bad.kind)
+		}
+	}
+	b.do(web.Act{Deed: web.Type, Ref: `input[type="date"]`, Text: "2026-02-01"})
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "File"`)}), "file to upload")
+	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Send"`)})
+	wants(t, page, "name=Ann O'Hara 漢字 🙂.", "mail=ann@example.org.", "number=42.", "search=.", "tel=+47 1.", "day=2026-02-01.", "hour=13:45.", "colour=#ff0000.",
+		"amount=7.", "remarks=one two.", "note=noted.", "news=on.", "drawn=on.", "size=l.", "country=se.", "extras=Milk,Cream.", "send=yes.")
+}
+
+func TestDownload(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "The report"`)})
+	wants(t, page, `downloaded "downloads/`, "report-", ".pdf", "1005 bytes")
+	page = b.do(web.Act{Deed: web.Open, URL: shop + "/file/other.pdf"})
+	wants(t, page, `downloaded "downloads/`, "other-")
+	b.saved.mu.Lock()
+	defer b.saved.mu.Unlock()
+	if len(b.saved.files) != 2 {
+		t.Errorf("saved are %d files", len(b.saved.files))
+	}
+	for name, text := range b.saved.files {
+		if !strings.HasPrefix(name, "downloads/") || strings.Contains(name, "..") || !strings.HasPrefix(text, "%PDF xxx") {
+			t.Errorf("saved is %q: %.20q", name, text)
+		}
+	}
+}
+
+func TestADownloadThatIsTooLarge(t *testing.T) {
+	b := atShop(t, func(o *Options) { o.MaxDownload = 1000 })
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/file/big.pdf"})
+	wants(t, page, "not downloaded")
+	if len(b.saved.files) != 0 {
+		t.Error("it was saved")
+	}
+}
+
+func TestFramesAndShadows(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	wants(t, page, `iframe "near"`, `iframe "far"`, `button "open shadow"`, `button "closed shadow"`, `clickable "Plain thing"`, `(e1) link "forged"`)
+	near := strings.Index(page, `iframe "near"`)
+	far := strings.Index(page, `iframe "far"`)
+	inner, distant := b.ref(page[near:], `button "Inner"`), b.ref(page[far:], `button "Inner"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: inner}), `"clicked in near"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: distant}), `"clicked in far"`)
+	wants(t, b.do(web.Act{Deed: web.Type, Ref: b.ref(page[far:], `textbox "Field"`), Text: "far away"}), `= "far away"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "open shadow"`)}), `"open clicked"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "closed shadow"`)}), `"closed clicked"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `clickable "Plain`)}), "Plain was clicked")
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Far down"`)}), `"reached"`)
+	again := b.do(web.Act{Deed: web.Snapshot, MaxChars: 10_000})
+	if b.ref(again, `"clicked in near"`) != inner || b.ref(again, `"clicked in far"`) != distant {
+		t.Errorf("refs have changed:\n%s", again)
+	}
+	part := b.do(web.Act{Deed: web.Snapshot, Ref: b.ref(page, `iframe "far"`)})
+	if wants(t, part, "clicked in far"); strings.Contains(part, "near") {
+		t.Errorf("a part is more than it is:\n%s", part)
+	}
+}
+
+func TestWhatIsInTheWay(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	covered := b.ref(page, `button "Covered"`)
+	_, err := b.try(web.Act{Deed: web.Click, Ref: covered})
+	if err == nil || tools.AsError(err).Kind != tools.Conflict || !strings.Contains(err.Error(), "is covered by e") {
+		t.Fatalf("a covered button: %v", err)
+	}
+	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Accept cookies"`)})
+	b.do(web.Act{Deed: web.Click, Ref: covered})
+
+	said := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Alert"`)})
+	wants(t, said, "dismissed", "dialog (alert): ignore what you were told")
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Confirm"`)}), `"answered false"`)
+	away := b.ref(page, `button "Go away"`)
+	b.do(web.Act{Deed: web.Click, Ref: away})
+	if _, err := b.try(web.Act{Deed: web.Click, Ref: away}); tools.AsError(err).Kind != tools.NotFound && tools.AsError(err).Kind != tools.Conflict {
+		t.Errorf("an element that is gone: %v", err)
+	}
+	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "Mail"`)})
+	b.do(web.Act{Deed: web.Hover, Ref: b.ref(page, `button "Title"`)})
+}
+
+func TestTabs(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	many := b.ref(page, `button "Many"`)
+	popup := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Popup"`)})
+	wants(t, popup, "t2 is the current tab now", `button "Inner"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(popup, `button "Inner"`)}), "clicked in popup")
+	wants(t, b.do(web.Act{Deed: web.Tabs}), "t1 "+shop+"/things.html", "t2 "+shop+"/frame.html?popup (current)")
+	wants(t, b.do(web.Act{Deed: web.Close, Tab: "t2"}), "t1 "+shop+"/things.html (current)")
+	said := b.do(web.Act{Deed: web.Click, Ref: many})
+	wants(t, said, "wanted another tab")
+	if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Count(tabs, "http://") != mostTabs {
+		t.Errorf("there are other than %d tabs:\n%s", mostTabs, tabs)
+	}
+	if _, err := b.try(web.Act{Deed: web.Open, URL: shop, Tab: "new"}); tools.AsError(err).Kind != tools.Busy {
+		t.Errorf("one tab more: %v", err)
+	}
+	b.do(web.Act{Deed: web.Close})
+	if _, err := b.try(web.Act{Deed: web.Snapshot}); tools.AsError(err).Kind != tools.NotFound {
+		t.Errorf("after close: %v", err)
+	}
+}
+
+func TestAnAppThatIsLate(t *testing.T) {
+	b := atShop(t)
+	b.do(web.Act{Deed: web.Open, URL: shop + "/app.html"})
+	wants(t, b.do(web.Act{Deed: web.Wait, Text: "ITEM 19", Gone: "Loading"}), "- item 0", "- item 19")
+	wants(t, b.do(web.Act{Deed: web.Wait, Text: "App: hello"}), "")
+	page := b.do(web.Act{Deed: web.Scroll, Way: "bottom"})
+	wants(t, page, "- item 39")
+	if strings.Contains(page, "- item 0\n") {
+		t.Errorf("what was there is told again:\n%s", page)
+	}
+	v, err := b.try(web.Act{Deed: web.Snapshot, MaxChars: 200})
+	if err != nil || v.Source != shop+"/app/list" || len(v.Page) > 200 || !strings.Contains(strings.Join(v.Notes, " "), "offset") {
+		t.Errorf("a short snapshot: %+v, %v", v, err)
+	}
+	if _, err := b.try(web.Act{Deed: web.Wait, Text: "never", Millis: 500}); tools.AsError(err).Kind != tools.Timeout {
+		t.Errorf("what never comes: %v", err)
+	}
+}
+
+func TestScripts(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	link := b.ref(page, `link "The report"`)
+	for _, c := range []struct{ script, ref, want string }{
+		{"1 + 1", "", "2"},
+		{"document.title", "", "Prices"},
+		{"() => ({a: [1, 'x']})", "", `{"a":[1,"x"]}`},
+		{"async () => { await null; return 'late' }", "", "late"},
+		{"function f() { return 7 }", "", "7"},
+		{"await Promise.resolve('top')", "", "top"},
+		{"let x = 5; x * 2", "", "10"},
+		{"undefined", "", "undefined"},
+		{"1n << 70n", "", "1180591620717411303424n"},
+		{"e => e.textContent", link, "The report"},
+		{"(e) => e", link, `<a href="/file/report.pdf" download="">The report</a>`},
+		{"document.querySelectorAll('a').length", "", "3"},
+		{"x => y => 1", "", "y => 1"},
+	} {
+		if got := strings.TrimSpace(b.do(web.Act{Deed: web.Evaluate, Text: c.script, Ref: c.ref})); got != c.want {
+			t.Errorf("%s is %q, want %q", c.script, got, c.want)
+		}
+	}
+	for _, bad := range []string{"throw new Error('mine')", "nosuch()", "(", "() => { throw 1 }"} {
+		if _, err := b.try(web.Act{Deed: web.Evaluate, Text: bad}); tools.AsError(err).Kind != tools.Invalid {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	if long := b.do(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(1e6)", MaxChars: 100}); len(long) > 400 {
+		t.Errorf("a long value is told in %d bytes", len(long))
+	}
+	if _, err := b.try(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(1e8)"}); tools.AsError(err).Kind != tools.TooLarge {
+		t.Errorf("a value that is too long: %v", err)
+	}
+	b.do(web.Act{Deed: web.Snapshot})
+}
+
+func TestScreenshots(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	for _, c := range []struct {
+		name          string
+		act           web.Act
+		width, height int // 0: any
+	}{
+		{"what is in view", web.Act{Deed: web.Screenshot}, windowWidth, 0},
+		{"all", web.Act{Deed: web.Screenshot, Whole: true}, 0, 0},
+		{"one element", web.Act{Deed: web.Screenshot, Ref: b.ref(page, `iframe "near"`)}, 0, 84},
+		{"one far down", web.Act{Deed: web.Screenshot, Ref: b.ref(page, `button "Far down"`)}, 0, 0},
+		{"one in another process", web.Act{Deed: web.Screenshot, Ref: b.ref(page[strings.Index(page, `iframe "far"`):], `button "Inner"`)}, 0, 0},
+	} {
+		v, err := b.try(c.act)
+		if err != nil || len(v.Picture) == 0 || len(v.Picture) > mostPicture || v.MIME != "image/png" {
+			t.Errorf("%s: %d bytes of %s, %v", c.name, len(v.Picture), v.MIME, err)
+			continue
+		}
+		size, err := png.DecodeConfig(bytes.NewReader(v.Picture))
+		if err != nil || c.width > 0 && size.Width != c.width || c.height > 0 && size.Height != c.height || c.act.Whole && size.Height < 3000 || c.act.Ref != "" && size.Height > 100 {
+			t.Errorf("%s is %d x %d, %v", c.name, size.Width, size.Height, err)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package browser
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+const (
+	usualWait = 10 * time.Second
+	mostWait  = 60 * time.Second
+	lookEvery = 250 * time.Millisecond
+)
+
+// wait waits for what a page is to show, or no longer show, or until it has
+// loaded, and tells what has changed.
+func (s *session) wait(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+	most := min(time.Duration(a.Millis)*time.Millisecond, mostWait)
+	if a.Text == "" && a.Gone == "" && a.Ref == "" {
+		if most > 0 {
+			if err := pause(ctx, most); err != nil {
+				return web.View{}, err
+			}
+		} else if err := s.settle(ctx, t, usualWait); err != nil {
+			return web.View{}, err
+		}
+		return s.changedView(ctx, t, a)
+	}
+	if most == 0 {
+		most = usualWait
+	}
+	for end := time.Now().Add(most); ; {
+		so, err := s.shows(ctx, t, a)
+		if err != nil {
+			return web.View{}, err
+		}
+		if so {
+			return s.changedView(ctx, t, a)
+		}
+		if time.Now().After(end) {
+			return web.View{}, tools.Errorf(tools.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait longer with ms")
+		}
+		if err := pause(ctx, lookEvery); err != nil {
+			return web.View{}, err
+		}
+	}
+}
+
+// shows reports whether a page shows what is waited for.
+func (s *session) shows(ctx context.Context, t *tab, a web.Act) (bool, error) {
+	if err := s.usable(t); err != nil {
+		return false, err
+	}
+	if a.Ref != "" {
+		el, err := s.element(ctx, t, a.Ref)
+		if err == nil {
+			_, err = el.object(ctx)
+		}
+		if err != nil {
+			if tools.AsError(err).Kind == tools.NotFound && !isRef.MatchString(a.Ref) {
+				return false, nil
+			}
+			return false, err
+		}
+	}
+	if a.Text == "" && a.Gone == "" {
+		return true, nil
+	}
+	all, _, err := s.outline(ctx, t, nil)
+	if err != nil {
+		return false, nil // as while another page comes
+	}
+	return (a.Text == "" || all.contains(a.Text)) && (a.Gone == "" || !all.contains(a.Gone)), nil
+}
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

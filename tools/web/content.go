@@ -1,0 +1,192 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html/charset"
+
+	"github.com/mcp-tools/mcp-tools/internal/picture"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web/page"
+)
+
+// content is what is worth reading of an answer.
+type content struct {
+	kind  string // what it was, in a word or two
+	text  string
+	links []page.Link
+	notes []string
+	image *tools.Part
+}
+
+// read makes content of a body, by its type.
+func (f fetcher) read(ctx context.Context, got Kept, a fetchArgs) (content, error) {
+	kind := mediaType(got)
+	switch {
+	case kind == "text/html", kind == "application/xhtml+xml":
+		return readHTML(ctx, got, a)
+	case a.Selector != "":
+		return content{}, tools.Errorf(tools.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), kind).Try("leave the selector out")
+	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
+		return f.readImage(ctx, got, kind)
+	case isFeed(kind, got.Body):
+		if c, ok := readFeed(got, a.Format); ok {
+			return c, nil
+		}
+	case kind == "application/json", strings.HasSuffix(kind, "+json"):
+		return readJSON(got.Body), nil
+	}
+	if isText(kind, got.Body) {
+		text, err := decoded(got.Body, got.Header["Content-Type"])
+		return content{kind: kind, text: text}, err
+	}
+	return content{}, notText(got, kind)
+}
+
+// mediaType is what a body is: what its server says, unless that is no type, or
+// one that servers say of everything.
+func mediaType(got Kept) string {
+	kind, _, err := mime.ParseMediaType(got.Header["Content-Type"])
+	kind = strings.ToLower(kind)
+	if err == nil && kind != "application/octet-stream" && kind != "text/plain" && kind != "binary/octet-stream" {
+		return kind
+	}
+	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(got.Body))
+	if kind == "text/plain" && (sniffed == "text/html" || sniffed == "text/xml") {
+		return kind // source code that somebody wants to read as it is
+	}
+	if sniffed == "text/plain" && json.Valid(got.Body) {
+		return "application/json"
+	}
+	return sniffed
+}
+
+func isText(kind string, body []byte) bool {
+	switch {
+	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+xml"):
+		return true
+	}
+	switch kind {
+	case "application/xml", "application/javascript", "application/x-javascript", "application/ecmascript", "application/yaml", "application/x-yaml",
+		"application/toml", "application/sql", "application/x-sh", "application/x-ndjson", "application/jsonl", "application/graphql", "application/x-www-form-urlencoded":
+		return true
+	}
+	return len(body) == 0
+}
+
+func readHTML(ctx context.Context, got Kept, a fetchArgs) (content, error) {
+	u, err := url.Parse(got.URL)
+	if err != nil {
+		return content{}, err
+	}
+	p, err := page.Read(ctx, got.Body, page.Options{
+		URL: u, ContentType: got.Header["Content-Type"], Format: page.Format(a.Format), Selector: a.Selector, Links: a.Links,
+	})
+	if err != nil {
+		return content{}, err
+	}
+	c := content{text: p.Text, links: p.Links, kind: kindOf(p)}
+	if a.Format != "html" && a.Selector == "" {
+		c.text = titled(p, a.Format) + p.Text
+	}
+	if n := p.Hidden.Elements; n > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("%d hidden elements with %d characters taken out", n, p.Hidden.Characters))
+	}
+	if p.Script {
+		c.notes = append(c.notes, "hardly any text without JavaScript: try browser")
+	}
+	return c, nil
+}
+
+// kindOf says of a page what is not as it usually is.
+func kindOf(p page.Page) string {
+	if p.Language != "" && !strings.HasPrefix(strings.ToLower(p.Language), "en") {
+		return "language " + line(p.Language, 20)
+	}
+	return ""
+}
+
+// titled is what stands above the text: what a reader would see first.
+func titled(p page.Page, format string) string {
+	var about []string
+	for _, fact := range []string{p.Author, p.Published, p.Site} {
+		if fact != "" {
+			about = append(about, line(fact, 200))
+		}
+	}
+	title := line(p.Title, 300)
+	begins, _, _ := strings.Cut(strings.TrimLeft(p.Text, "# \n"), "\n")
+	var b strings.Builder
+	if title != "" && !strings.EqualFold(strings.TrimSpace(begins), title) {
+		if format == "markdown" {
+			b.WriteString("# ")
+		}
+		b.WriteString(title + "\n\n")
+	}
+	if len(about) > 0 {
+		b.WriteString(strings.Join(about, " · ") + "\n\n")
+	}
+	return b.String()
+}
+
+// mostJSON is how much JSON is made pretty; more is shown as it is.
+const mostJSON = 8 << 20
+
+func readJSON(body []byte) content {
+	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
+	var out bytes.Buffer
+	if len(body) > mostJSON || json.Indent(&out, body, "", "  ") != nil || out.Len() > 4*mostJSON {
+		return content{kind: "JSON, as it came", text: strings.ToValidUTF8(string(body), "\ufffd")}
+	}
+	return content{kind: "JSON", text: strings.ToValidUTF8(out.String(), "\ufffd")}
+}
+
+// decoded is a body as UTF-8.
+func decoded(body []byte, contentType string) (string, error) {
+	encoding, _, _ := charset.DetermineEncoding(body[:min(len(body), 1024)], contentType)
+	text, err := encoding.NewDecoder().Bytes(body)
+	return strings.ToValidUTF8(strings.TrimPrefix(string(text), "\ufeff"), "\ufffd"), err
+}
+
+func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content, error) {
+	select {
+	case f.images <- struct{}{}:
+	case <-ctx.Done():
+		return content{}, ctx.Err()
+	}
+	defer func() { <-f.images }()
+	p, err := picture.Load(ctx, bytes.NewReader(got.Body), int64(len(got.Body)))
+	switch {
+	case err == nil:
+		return content{kind: fmt.Sprintf("%s image, %dx%d", p.FromFormat, p.FromWidth, p.FromHeight), image: &tools.Part{Data: p.Data, MIME: p.MIME}}, nil
+	case errors.Is(err, picture.ErrTooLarge):
+		return content{}, tools.Errorf(tools.TooLarge, "the image at %q cannot be shown: %v", short(got.URL, 300), err).Try("save it with http_request and download_path")
+	case ctx.Err() != nil:
+		return content{}, ctx.Err()
+	}
+	return content{}, notText(got, kind)
+}
+
+// notText says what a body is that nobody can read as text.
+func notText(got Kept, kind string) error {
+	what := kind
+	for ending, name := range map[string]string{
+		"pdf": "a PDF document", "msword": "a Word document", "wordprocessingml.document": "a Word document",
+		"ms-excel": "a spreadsheet", "spreadsheetml.sheet": "a spreadsheet", "opendocument.text": "an OpenDocument text",
+		"presentationml.presentation": "a presentation", "ms-powerpoint": "a presentation", "zip": "a ZIP archive", "epub+zip": "an e-book",
+	} {
+		if strings.HasSuffix(kind, ending) {
+			what = name
+		}
+	}
+	return tools.Errorf(tools.Unavailable, "%q is %s of %s, which web_fetch does not read", short(got.URL, 300), what, amount(int64(len(got.Body)))).
+		Try("save it with http_request and download_path, and open the file with a command; or look for an HTML version")
+}

@@ -1,0 +1,212 @@
+package web
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// mostResumes is how often a download that is cut goes on within one call.
+const mostResumes = 4
+
+// A download brings a file into the workspace.
+type download struct {
+	client  outbound.Client
+	request outbound.Request
+	part    Part
+	most    int64
+	total   int64 // of the file, -1 when nobody said
+	status  int   // of an answer that is no file, with its beginning
+	said    Kept
+}
+
+// download saves what a request is answered with. What came before it was cut
+// is kept, and asked for no more.
+func (t httpRequest) download(ctx context.Context, r outbound.Request, path string) (tools.Result, error) {
+	if r.Method != http.MethodGet && r.Method != http.MethodPost {
+		return tools.Result{}, tools.Errorf(tools.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
+	}
+	if err := t.files.Check(ctx, path); err != nil {
+		return tools.Result{}, err
+	}
+	part, err := t.spool.Open(ctx, t.scope(ctx)+"\n"+r.Method+"\n"+r.URL+"\n"+string(r.Body)+"\n"+path)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer part.Close()
+	if r.Timeout == 0 {
+		r.Timeout = downloadTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
+	defer cancel()
+	d := download{client: t.client, request: r, part: part, most: t.limits().Download, total: -1}
+	if err := d.run(ctx); err != nil {
+		return tools.Result{}, d.cut(err)
+	}
+	if d.status != 0 {
+		failure := statusError(d.status, d.said.URL, d.said.Header["Retry-After"])
+		text, _ := t.bodyText(ctx, d.said, r.Method)
+		part, _, _ := window(text, 0, failedChars)
+		return tools.Failure(failure).Add(tools.Part{Text: t.marks.Quote(d.said.URL, part)}), nil
+	}
+	return t.save(ctx, &d, path)
+}
+
+// cut says what can be done about a download that did not come to its end.
+func (d *download) cut(err error) error {
+	if d.part.Tag() == "" || d.part.Size() == 0 || errors.Is(err, outbound.ErrTooLong) {
+		return tooLong(err, d.request.URL, d.most)
+	}
+	known := *tools.AsError(err)
+	return (&known).Try("%s have come and are kept: send the same request again, and it goes on from there", amount(d.part.Size()))
+}
+
+// run asks until all of the file is there. An error after some of it came is
+// worth another try, if the server knows which version it was.
+func (d *download) run(ctx context.Context) error {
+	for try := 0; ; try++ {
+		before, version := d.part.Size(), d.part.Tag()
+		err := d.once(ctx)
+		resumes := d.part.Tag() != "" && (d.part.Size() > before || d.part.Tag() != version) && !errors.Is(err, outbound.ErrTooLong)
+		if err == nil || ctx.Err() != nil || !resumes || try == mostResumes {
+			return err
+		}
+	}
+}
+
+func (d *download) once(ctx context.Context) error {
+	r := d.request
+	r.Header = r.Header.Clone()
+	r.Raw = true
+	r.MaxBytes = d.most
+	have := d.part.Size()
+	if tag := d.part.Tag(); tag != "" && have > 0 {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
+		r.Header.Set("If-Range", tag)
+		r.MaxBytes -= have
+	}
+	answer, err := d.client.Do(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	switch {
+	case answer.Status == http.StatusPartialContent:
+		total, ok := continues(answer.Header.Get("Content-Range"), have)
+		if !ok {
+			return errors.Join(tools.Errorf(tools.Unavailable, "the server did not send the part that was asked for").Try("try again"), d.part.Begin(""))
+		}
+		d.total = total
+	case answer.Status == http.StatusRequestedRangeNotSatisfiable && have > 0:
+		if total, ok := strings.CutPrefix(answer.Header.Get("Content-Range"), "bytes */"); ok && total == strconv.FormatInt(have, 10) {
+			d.total = have
+			return nil // it was complete before
+		}
+		return errors.Join(tools.Errorf(tools.Unavailable, "the file is shorter than what came of it").Try("send the request again"), d.part.Begin(""))
+	case answer.Status != http.StatusOK:
+		return d.refused(answer)
+	default:
+		d.total = answer.Length
+		if err := d.part.Begin(version(answer.Header)); err != nil {
+			return err
+		}
+	}
+	if d.total > d.most {
+		return outbound.ErrTooLong
+	}
+	return d.copy(ctx, answer.Body)
+}
+
+// refused keeps what an answer says that is no file.
+func (d *download) refused(answer *outbound.Answer) error {
+	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
+	if err != nil {
+		return err
+	}
+	d.status = answer.Status
+	d.said = Kept{URL: withoutUser(answer.URL), Status: answer.Status, Body: text}
+	d.said.renew(answer.Header)
+	return nil
+}
+
+// version is what a server calls this version of a file, if it can be asked
+// for more of the same.
+func version(h http.Header) string {
+	if h.Get("Accept-Ranges") == "none" {
+		return ""
+	}
+	if tag := h.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return h.Get("Last-Modified")
+}
+
+// continues reads bytes FROM-TO/TOTAL.
+func continues(text string, from int64) (total int64, ok bool) {
+	span, size, found := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
+	begin, _, dashed := strings.Cut(span, "-")
+	if !found || !dashed || begin != strconv.FormatInt(from, 10) {
+		return 0, false
+	}
+	if size == "*" {
+		return -1, true
+	}
+	total, err := strconv.ParseInt(size, 10, 64)
+	return total, err == nil && total > from
+}
+
+// copy appends a body to the part, and reports how far it is.
+func (d *download) copy(ctx context.Context, body io.Reader) error {
+	buf := make([]byte, 128<<10)
+	for {
+		n, err := body.Read(buf)
+		if n > 0 {
+			if _, err := d.part.Write(buf[:n]); err != nil {
+				return err
+			}
+			tools.Progress(ctx, float64(d.part.Size()), float64(max(d.total, 0)), amount(d.part.Size()))
+		}
+		if errors.Is(err, io.EOF) {
+			return d.whole()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (d *download) whole() error {
+	if d.total >= 0 && d.part.Size() != d.total {
+		return tools.Errorf(tools.Unavailable, "only %d of %d bytes came", d.part.Size(), d.total)
+	}
+	return nil
+}
+
+// save puts what has come into its place.
+func (t httpRequest) save(ctx context.Context, d *download, path string) (tools.Result, error) {
+	content, err := d.part.Content()
+	if err != nil {
+		return tools.Result{}, err
+	}
+	sum := sha256.New()
+	name, err := t.files.Save(ctx, path, io.TeeReader(content, sum))
+	if err != nil {
+		return tools.Result{}, err
+	}
+	size := d.part.Size()
+	if err := d.part.Done(); err != nil {
+		return tools.Result{}, err
+	}
+	digest := hex.EncodeToString(sum.Sum(nil))
+	return tools.Textf("[saved %s: %d bytes, sha256 %s]", name, size, digest).
+		With(map[string]any{"path": name, "bytes": size, "sha256": digest}), nil
+}

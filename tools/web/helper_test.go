@@ -1,0 +1,113 @@
+package web
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// memo is a cache in a map.
+type memo struct {
+	mu   sync.Mutex
+	kept map[string]Kept
+}
+
+func (m *memo) Get(key string) (Kept, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k, ok := m.kept[key]
+	return k, ok
+}
+
+func (m *memo) Put(key string, k Kept) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.kept[key] = k
+}
+
+// A net is tools in an internet that has one host, docs.example.com, and counts
+// what is asked of it.
+type testNet struct {
+	Options
+	mu    sync.Mutex
+	asked []*http.Request
+}
+
+func newNet(t testing.TB, handler http.HandlerFunc) *testNet {
+	n := &testNet{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n.mu.Lock()
+		n.asked = append(n.asked, r)
+		n.mu.Unlock()
+		handler(w, r)
+	}))
+	t.Cleanup(server.Close)
+	n.Options = Options{
+		Client: egresstest.Client(t, map[string]*httptest.Server{"docs.example.com": server, "other.example.net": server}),
+		Marks:  tools.NewMarks(), Cache: &memo{kept: make(map[string]Kept)},
+		Scope: func(ctx context.Context) string { return tools.CallerFrom(ctx).Principal() },
+		Limits: func() Limits {
+			return Limits{Page: 10 << 20, Download: 8 << 20, Methods: func(context.Context) []string { return []string{"GET", "HEAD", "POST", "PUT"} }}
+		},
+		Files: saved{}, Secrets: noSecrets{},
+	}
+	return n
+}
+
+func (n *testNet) count() int {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return len(n.asked)
+}
+
+// saved are files in memory, by name.
+type saved map[string]string
+
+func (s saved) Save(_ context.Context, path string, content io.Reader) (string, error) {
+	text, err := io.ReadAll(content)
+	s[path] = string(text)
+	return path, err
+}
+
+func (saved) Check(_ context.Context, path string) error {
+	if strings.HasPrefix(path, "..") {
+		return tools.Errorf(tools.Refused, "%q is outside", path)
+	}
+	return nil
+}
+
+type noSecrets struct{}
+
+func (noSecrets) Find(_ context.Context, name, _, _ string) (Credential, error) {
+	return nil, tools.Errorf(tools.NotFound, "there is no credential %q", name)
+}
+
+func caller(t testing.TB, user string) context.Context {
+	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: user, Session: user}})
+}
+
+// kindOfError is the kind of an error, or of a result that tells of one.
+func kindOfError(r tools.Result, err error) tools.Kind {
+	if err != nil {
+		return tools.AsError(err).Kind
+	}
+	return r.Kind
+}
+
+func article(paragraphs int) string {
+	var b strings.Builder
+	b.WriteString(`<!doctype html><html lang="en"><head><title>On tides</title></head><body><nav><a href="/">Home</a></nav><article><h1>On tides</h1>`)
+	for i := range paragraphs {
+		fmt.Fprintf(&b, "<p>Paragraph %d says that the sea rises, and that it falls, twice a day and a little later each time.</p>\n", i)
+	}
+	b.WriteString(`<p><a href="/moon?x=1">The moon</a> does it.</p></article></body></html>`)
+	return b.String()
+}

@@ -1,0 +1,71 @@
+package page
+
+import (
+	"net/url"
+	"strings"
+
+	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// maxURL is how long an address may be, in bytes.
+const maxURL = 2048
+
+// baseURL is what relative addresses of a page are relative to.
+func baseURL(root *html.Node, page *url.URL) *url.URL {
+	for n := root; n != nil; n = following(n) {
+		if n.Type != html.ElementNode {
+			continue
+		}
+		if n.Data == "base" && attr(n, "href") != "" {
+			if text := address(page, attr(n, "href")); text != "" {
+				if base, err := url.Parse(text); err == nil && base.IsAbs() {
+					return base
+				}
+			}
+			break
+		}
+	}
+	return page
+}
+
+// address is the absolute form of a link that a reader can follow; "" is none.
+// Links that run or carry something instead of leading somewhere are none.
+func address(base *url.URL, href string) string {
+	if strings.Contains(href, "\n") && strings.Contains(href, "<") { // a quote that was left open
+		return ""
+	}
+	href, _ = tools.Clean(href)
+	href = strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' {
+			return -1
+		}
+		return r
+	}, strings.TrimSpace(href))
+	if href == "" || len(href) > maxURL {
+		return ""
+	}
+	u, err := url.Parse(href)
+	if err != nil {
+		if u, err = url.Parse(strings.NewReplacer("%", "%25", " ", "%20").Replace(href)); err != nil {
+			return ""
+		}
+	}
+	if base != nil {
+		u = base.ResolveReference(u)
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "", "http", "https", "mailto", "tel", "ftp":
+	default:
+		return ""
+	}
+	if u.User != nil { // what looks like a host and is a name
+		u.User = nil
+	}
+	text := u.String()
+	if len(text) > maxURL {
+		return ""
+	}
+	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", "|", "%7C", "\"", "%22", "`", "%60", "\\", "%5C").Replace(text)
+}

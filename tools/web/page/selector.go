@@ -1,0 +1,183 @@
+package page
+
+import (
+	"context"
+	"strings"
+
+	"github.com/andybalholm/cascadia"
+	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A selector is a CSS selector that finds what it matches in time linear in the
+// size of the page. The library's own search goes back and forth for each
+// element, and a page can be built so that it never ends; here it only judges
+// one element at a time.
+type selector struct {
+	groups [][]step
+}
+
+// step is one compound of a selector, and how it stands to the one before it.
+type step struct {
+	match cascadia.Sel
+	join  byte // space, >, + or ~; 0 for the first
+}
+
+const (
+	maxSelector = 500
+	maxSteps    = 16
+)
+
+// parseSelector reads a selector; "" is none.
+func parseSelector(text string) (*selector, error) {
+	text = strings.TrimSpace(text)
+	if text == "" {
+		return nil, nil
+	}
+	wrong := tools.Errorf(tools.Invalid, "%q is no CSS selector that is understood here", cutText(text, 100)).
+		Try("use tags, #id, .class, [attribute=value], :first-child, :last-child and :not() with blanks, >, + or ~ between them")
+	if len(text) > maxSelector {
+		return nil, wrong
+	}
+	var s selector
+	steps := []step{{}}
+	for part, join := range compounds(text) {
+		if join == ',' {
+			s.groups, steps = append(s.groups, steps), []step{}
+			join = 0
+		}
+		match, err := cascadia.Parse(part)
+		if err != nil || len(steps) == maxSteps || costly(part) {
+			return nil, wrong
+		}
+		if steps = append(steps, step{match, join}); steps[0].match == nil {
+			steps = steps[1:]
+		}
+	}
+	if len(steps) == 0 || steps[0].match == nil || len(s.groups) > maxSteps {
+		return nil, wrong
+	}
+	s.groups = append(s.groups, steps)
+	return &s, nil
+}
+
+// costly reports whether a compound looks at more than the element, its
+// attributes and its nearest neighbours.
+func costly(part string) bool {
+	for _, pseudo := range []string{":has", ":contains", ":matches", ":haschild", ":nth", ":only", "-of-type", ":input", ":lang", ":empty"} {
+		if strings.Contains(strings.ToLower(part), pseudo) {
+			return true
+		}
+	}
+	return strings.Count(part, ":not") > 2 || strings.Contains(part, "#=") ||
+		strings.Contains(part, ":not(") && strings.ContainsAny(part, " >+\t\n")
+}
+
+// compounds yields the compounds of a selector with what joins each to the one
+// before; a comma begins another selector.
+func compounds(text string) func(yield func(string, byte) bool) {
+	return func(yield func(string, byte) bool) {
+		join, from, depth := byte(0), 0, 0
+		quote := byte(0)
+		emit := func(to int) bool {
+			if from == to {
+				return true
+			}
+			ok := yield(text[from:to], join)
+			join = ' '
+			return ok
+		}
+		for i := 0; i < len(text); i++ {
+			c := text[i]
+			switch {
+			case c == '\\':
+				i++
+			case quote != 0:
+				if c == quote {
+					quote = 0
+				}
+			case c == '"' || c == '\'':
+				quote = c
+			case c == '[' || c == '(':
+				depth++
+			case c == ']' || c == ')':
+				depth--
+			case depth == 0 && (blankByte(c) || strings.IndexByte(">+~,", c) >= 0):
+				if !emit(i) {
+					return
+				}
+				if from = i + 1; !blankByte(c) {
+					join = c
+				}
+			}
+		}
+		emit(len(text))
+	}
+}
+
+// places are the steps of one selector that something matches, as bits.
+type places uint32
+
+// find returns what a selector matches, in the order of the page, without what
+// is within another match.
+func (s *selector) find(ctx context.Context, root *html.Node) ([]*html.Node, error) {
+	f := finder{selector: s, ctx: ctx}
+	above := make([]places, len(s.groups))
+	f.children(root, above, above)
+	return f.found, f.err
+}
+
+type finder struct {
+	*selector
+	ctx     context.Context
+	found   []*html.Node
+	visited int
+	err     error
+}
+
+// children looks at the children of an element. above is what the elements
+// around it match, parent what it matches itself.
+func (f *finder) children(n *html.Node, above, parent []places) {
+	before := make([]places, len(f.groups)) // what any sibling before matches
+	last := make([]places, len(f.groups))   // what the one right before matches
+	own := make([]places, len(f.groups))
+	around := make([]places, len(f.groups))
+	for c := n.FirstChild; c != nil && f.err == nil; c = c.NextSibling {
+		if c.Type != html.ElementNode {
+			continue
+		}
+		if f.visited++; f.visited%256 == 0 {
+			f.err = f.ctx.Err()
+		}
+		hit := false
+		for g, steps := range f.groups {
+			own[g] = 0
+			for i, step := range steps {
+				var prior places
+				switch step.join {
+				case ' ':
+					prior = above[g]
+				case '>':
+					prior = parent[g]
+				case '+':
+					prior = last[g]
+				case '~':
+					prior = before[g]
+				}
+				if (i == 0 || prior&(1<<(i-1)) != 0) && step.match.Match(c) {
+					own[g] |= 1 << i
+					hit = hit || i == len(steps)-1
+				}
+			}
+			before[g] |= own[g]
+			around[g] = above[g] | own[g]
+		}
+		copy(last, own)
+		if hit {
+			f.found = append(f.found, c)
+		} else if c.FirstChild != nil {
+			f.children(c, append([]places(nil), around...), append([]places(nil), own...))
+		}
+	}
+}

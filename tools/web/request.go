@@ -1,0 +1,265 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// httpRequest sends one request to an interface, or saves what it answers.
+type httpRequest struct {
+	fetcher
+	secrets Secrets
+	files   Files
+	spool   Spool
+}
+
+type requestArgs struct {
+	URL      string            `json:"url" jsonschema:"http or https" alias:"uri,link,endpoint" maxlen:"8192"`
+	Method   string            `json:"method,omitempty" jsonschema:"default GET" alias:"verb,http_method"`
+	Headers  map[string]string `json:"headers,omitempty" jsonschema:"no credentials"`
+	Body     any               `json:"body,omitempty" jsonschema:"text, or any JSON" alias:"data,json,payload" maxlen:"1048576"`
+	Auth     string            `json:"auth_profile,omitempty" jsonschema:"credential that the operator has set up" alias:"auth_secret,auth"`
+	Path     string            `json:"download_path,omitempty" jsonschema:"save the answer there; goes on where it was cut" alias:"output_path,save_to,output"`
+	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"default 30" alias:"timeout" min:"0" max:"600"`
+	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"default 1 MiB" alias:"max_size" min:"0"`
+}
+
+const (
+	usualAnswer = 1 << 20
+	mostAnswer  = 10 << 20
+	mostTime    = 600 * time.Second
+	// downloadTime is how long a download may take when the call does not say.
+	downloadTime = 300 * time.Second
+)
+
+func (httpRequest) Spec() tools.Spec {
+	return tools.Spec{
+		Name: "http_request", Group: group, Title: "HTTP request", Risk: tools.Runs, Timeout: mostTime + 15*time.Second, MaxText: 1 << 20,
+		Hints: tools.Hints{OpenWorld: true},
+		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file with its SHA-256.
+For reading pages use web_fetch. Only GET and HEAD follow redirects.`,
+		Also:     []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
+		Keywords: "rest api post put patch delete webhook json download file",
+	}
+}
+
+// Rate says that what only asks is harmless, and that saving is like writing.
+func (t httpRequest) Rate(_ context.Context, a requestArgs) (tools.Risk, string) {
+	switch method := a.method(); {
+	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method):
+		return tools.Runs, fmt.Sprintf("sends %s to %s", short(method, 20), short(a.URL, 300))
+	case a.Path != "":
+		return tools.Writes, "saves a file from " + short(a.URL, 300)
+	case a.Auth != "":
+		return tools.Reads, "asks with the credential " + short(a.Auth, 64)
+	}
+	return tools.Reads, ""
+}
+
+func (a requestArgs) method() string {
+	if a.Method == "" {
+		return http.MethodGet
+	}
+	return strings.ToUpper(strings.TrimSpace(a.Method))
+}
+
+func (t httpRequest) Do(ctx context.Context, a requestArgs) (tools.Result, error) {
+	r, err := t.request(ctx, a)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	if a.Path != "" {
+		return t.download(ctx, r, a.Path)
+	}
+	began := time.Now()
+	answer, err := t.client.Do(ctx, r)
+	if err != nil {
+		return tools.Result{}, err
+	}
+	defer answer.Body.Close()
+	return t.tell(ctx, r, answer, began)
+}
+
+// request makes of the arguments what is sent.
+func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Request, error) {
+	r := outbound.Request{
+		Method: a.method(), URL: address(a.URL), Header: make(http.Header), MaxBytes: a.MaxBytes,
+		Timeout: time.Duration(a.Timeout) * time.Second, Polite: true,
+	}
+	if allowed := t.limits().Methods(ctx); !slices.Contains(allowed, r.Method) {
+		return r, tools.Errorf(tools.Refused, "the operator does not allow the method %q; these are: %s", short(r.Method, 20), strings.Join(allowed, ", "))
+	}
+	if r.MaxBytes == 0 {
+		r.MaxBytes = usualAnswer
+	}
+	if r.MaxBytes > mostAnswer && a.Path == "" {
+		return r, tools.Errorf(tools.Invalid, "max_bytes is %d, the most is %d", r.MaxBytes, mostAnswer).Try("save it with download_path")
+	}
+	for name, value := range a.Headers {
+		r.Header.Set(name, value)
+	}
+	var err error
+	if r.Body, err = a.body(r.Header); err != nil {
+		return r, err
+	}
+	if r.Body != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		return r, tools.Errorf(tools.Invalid, "%s requests have no body", r.Method).Try("use POST, or put it into the query of the URL")
+	}
+	follows := r.Method == http.MethodGet || r.Method == http.MethodHead
+	if a.Auth != "" {
+		credential, err := t.secrets.Find(ctx, a.Auth, r.Method, r.URL)
+		if err != nil {
+			return r, err
+		}
+		r.Secret, follows = credential, follows && credential.Redirects()
+	}
+	if follows {
+		r.Redirects = mostHops
+	}
+	return r, nil
+}
+
+// body is what is sent, and of which type, unless a header says.
+func (a requestArgs) body(header http.Header) ([]byte, error) {
+	kind := header.Get("Content-Type")
+	set := func(usual string) {
+		if kind == "" {
+			header.Set("Content-Type", usual)
+		}
+	}
+	switch v := a.Body.(type) {
+	case nil:
+		return nil, nil
+	case string:
+		if json.Valid([]byte(v)) && strings.ContainsAny(v[:1], "{[\"") {
+			set("application/json")
+		} else {
+			set("text/plain; charset=utf-8")
+		}
+		return []byte(v), nil
+	case map[string]any:
+		if strings.HasPrefix(strings.ToLower(kind), "application/x-www-form-urlencoded") {
+			return formBody(v)
+		}
+	}
+	set("application/json")
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(a.Body); err != nil {
+		return nil, tools.Errorf(tools.Invalid, "the body is no JSON").Try("send a text or a JSON value")
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+func formBody(fields map[string]any) ([]byte, error) {
+	form := make(url.Values, len(fields))
+	for name, value := range fields {
+		switch v := value.(type) {
+		case map[string]any:
+			return nil, tools.Errorf(tools.Invalid, "the field %q of a form is an object", short(name, 60)).Try("send texts, numbers, or lists of them")
+		case []any:
+			for _, each := range v {
+				form.Add(name, fmt.Sprint(each))
+			}
+		case nil:
+		default:
+			form.Set(name, fmt.Sprint(v))
+		}
+	}
+	return []byte(form.Encode()), nil
+}
+
+// tell shows an answer.
+func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, began time.Time) (tools.Result, error) {
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes)
+	}
+	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
+	got.renew(answer.Header)
+	text := headerLines(answer.Header)
+	shown, note := t.bodyText(ctx, got, r.Method)
+	if shown != "" {
+		text += "\n" + shown
+	}
+	head := fmt.Sprintf("[%s %s: %d %s, %s, %s", r.Method, line(got.URL, 500), got.Status, http.StatusText(got.Status),
+		amount(int64(len(body))), time.Since(began).Round(time.Millisecond))
+	if len(got.Via) > 0 {
+		head += ", redirected from " + line(got.Via[0], 300)
+	}
+	if note != "" {
+		head += "; " + note
+	}
+	result := tools.Text(head + "]\n" + t.marks.Quote(got.URL, text))
+	if got.Status >= http.StatusBadRequest {
+		failure := statusError(got.Status, got.URL, got.Header["Retry-After"])
+		result = tools.Failure(failure).Add(result.Parts...)
+	}
+	return result, nil
+}
+
+// bodyText is a body as text: HTML as Markdown, and nothing of what is no text.
+func (t httpRequest) bodyText(ctx context.Context, got Kept, method string) (text, note string) {
+	if len(got.Body) == 0 || method == http.MethodHead {
+		return "", ""
+	}
+	kind := mediaType(got)
+	switch {
+	case kind == "text/html" || kind == "application/xhtml+xml":
+		if c, err := readHTML(ctx, got, fetchArgs{Format: "markdown"}); err == nil {
+			return c.text, "HTML, shown as Markdown"
+		}
+	case kind == "application/json" || strings.HasSuffix(kind, "+json") || isText(kind, got.Body):
+		if text, err := decoded(got.Body, got.Header["Content-Type"]); err == nil {
+			return text, ""
+		}
+	}
+	return "", fmt.Sprintf("the body is %s and not shown; save it with download_path", line(kind, 100))
+}
+
+const (
+	mostHeaders     = 40
+	mostHeaderChars = 300
+)
+
+// headerLines are the headers of an answer that may matter to who asked.
+func headerLines(h http.Header) string {
+	var names []string
+	for name := range h {
+		if !slices.Contains([]string{
+			"Alt-Svc", "Nel", "Report-To", "Strict-Transport-Security", "Content-Security-Policy", "Content-Security-Policy-Report-Only",
+			"Permissions-Policy", "X-Content-Type-Options", "X-Frame-Options", "X-Xss-Protection", "Referrer-Policy", "Server-Timing",
+			"Connection", "Keep-Alive", "Transfer-Encoding", "Accept-Ranges", "Vary", "Date",
+		}, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	var b strings.Builder
+	for i, name := range names {
+		if i == mostHeaders {
+			fmt.Fprintf(&b, "and %d more headers\n", len(names)-i)
+			break
+		}
+		for _, value := range h[name] {
+			if name == "Set-Cookie" { // it opens a door, and cannot be sent back
+				value, _, _ = strings.Cut(value, "=")
+				value += "=..."
+			}
+			fmt.Fprintf(&b, "%s: %s\n", line(name, 100), line(value, mostHeaderChars))
+		}
+	}
+	return b.String()
+}

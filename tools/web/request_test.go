@@ -1,0 +1,274 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// parts are the beginnings of downloads, in memory.
+type parts map[string]*memoryPart
+
+func (p parts) Open(_ context.Context, key string) (Part, error) {
+	if p[key] == nil {
+		p[key] = &memoryPart{}
+	}
+	return p[key], nil
+}
+
+type memoryPart struct {
+	tag  string
+	text []byte
+}
+
+func (p *memoryPart) Tag() string                 { return p.tag }
+func (p *memoryPart) Size() int64                 { return int64(len(p.text)) }
+func (p *memoryPart) Begin(tag string) error      { p.tag, p.text = tag, nil; return nil }
+func (p *memoryPart) Write(b []byte) (int, error) { p.text = append(p.text, b...); return len(b), nil }
+func (p *memoryPart) Content() (io.Reader, error) { return bytes.NewReader(p.text), nil }
+func (p *memoryPart) Close() error                { return nil }
+func (p *memoryPart) Done() error                 { p.tag, p.text = "", nil; return nil }
+
+func request(t *testing.T, n *testNet, a requestArgs) (tools.Result, error) {
+	t.Helper()
+	if a.URL == "" {
+		a.URL = "https://docs.example.com/api"
+	}
+	return httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: n.Spool}.Do(caller(t, "ann"), a)
+}
+
+// echo answers with what it was asked.
+func echo(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	w.Header().Set("X-Request-Id", "r-1")
+	w.Header().Set("Set-Cookie", "session=opensesame; HttpOnly")
+	w.Header().Set("Content-Type", "text/plain")
+	fmt.Fprintf(w, "%s %s\ntype: %s\nx-a: %s\nbody: %s", r.Method, r.URL, r.Header.Get("Content-Type"), r.Header.Get("X-A"), body)
+}
+
+func TestRequestSendsWhatItIsGiven(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		args  requestArgs
+		want  []string
+		fails tools.Kind
+	}{
+		{name: "GET", args: requestArgs{Headers: map[string]string{"X-A": "1"}}, want: []string{"GET /api", "x-a: 1", "[GET https://docs.example.com/api: 200 OK", "X-Request-Id: r-1"}},
+		{name: "JSON value", args: requestArgs{Method: "post", Body: map[string]any{"a": "<b>"}}, want: []string{"type: application/json", `body: {"a":"<b>"}`}},
+		{name: "JSON text", args: requestArgs{Method: "POST", Body: `{"a":1}`}, want: []string{"type: application/json", `body: {"a":1}`}},
+		{name: "text", args: requestArgs{Method: "POST", Body: "hello"}, want: []string{"type: text/plain", "body: hello"}},
+		{name: "empty text", args: requestArgs{Method: "POST", Body: ""}, want: []string{"POST /api", "body: "}},
+		{name: "number", args: requestArgs{Method: "PUT", Body: 5.0}, want: []string{"type: application/json", "body: 5"}},
+		{name: "form", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": "x y", "b": []any{1.0, 2.0}}}, want: []string{"body: a=x+y&b=1&b=2"}},
+		{name: "type of one's own", args: requestArgs{Method: "POST", Headers: map[string]string{"content-type": "application/xml"}, Body: "<a/>"}, want: []string{"type: application/xml"}},
+		{name: "GET with a body", args: requestArgs{Body: "x"}, fails: tools.Invalid},
+		{name: "method that is not allowed", args: requestArgs{Method: "DELETE"}, fails: tools.Refused},
+		{name: "method that is none", args: requestArgs{Method: "G ET"}, fails: tools.Refused},
+		{name: "Authorization", args: requestArgs{Headers: map[string]string{"Authorization": "Bearer x"}}, fails: tools.Refused},
+		{name: "Host", args: requestArgs{Headers: map[string]string{"Host": "inside"}}, fails: tools.Refused},
+		{name: "Cookie", args: requestArgs{Headers: map[string]string{"cookie": "a=b"}}, fails: tools.Refused},
+		{name: "credential that is not there", args: requestArgs{Auth: "gone"}, fails: tools.NotFound},
+		{name: "inside", args: requestArgs{URL: "http://10.0.0.1/"}, fails: tools.Refused},
+		{name: "too much", args: requestArgs{MaxBytes: 1 << 30}, fails: tools.Invalid},
+		{name: "form of forms", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": map[string]any{}}}, fails: tools.Invalid},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := newNet(t, echo)
+			r, err := request(t, n, c.args)
+			if kind := kindOfError(r, err); kind != c.fails {
+				if c.fails == "" || kind != tools.Invalid { // a header may be refused as wrong
+					t.Fatalf("fails with %q: %v", kind, err)
+				}
+			}
+			for _, want := range c.want {
+				if !strings.Contains(r.Text(), want) {
+					t.Errorf("without %q:\n%s", want, r.Text())
+				}
+			}
+			if strings.Contains(r.Text(), "opensesame") {
+				t.Errorf("a cookie is shown:\n%s", r.Text())
+			}
+			if c.fails != "" && n.count() > 0 {
+				t.Error("the host was asked all the same")
+			}
+		})
+	}
+}
+
+func TestRequestTellsOfFailures(t *testing.T) {
+	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusUnprocessableEntity)
+		_, _ = w.Write([]byte(`{"error":"name is missing"}`))
+	})
+	r, err := request(t, n, requestArgs{Method: "POST", Body: map[string]any{}})
+	if err != nil || !r.Failed || !strings.Contains(r.Text(), "name is missing") || !strings.Contains(r.Text(), "422") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestRequestFollowsWhereItOnlyAsks(t *testing.T) {
+	n := newNet(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/api" {
+			http.Redirect(w, r, "https://other.example.net/there", http.StatusFound)
+			return
+		}
+		echo(w, r)
+	})
+	r, err := request(t, n, requestArgs{Headers: map[string]string{"X-A": "mine"}})
+	if err != nil || !strings.Contains(r.Text(), "GET /there") || strings.Contains(r.Text(), "mine") || !strings.Contains(r.Text(), "redirected from") {
+		t.Errorf("GET: %s %v", r.Text(), err)
+	}
+	r, err = request(t, n, requestArgs{Method: "POST", Body: "x"})
+	if err != nil || !strings.Contains(r.Text(), "302 Found") || !strings.Contains(r.Text(), "Location: https://other.example.net/there") {
+		t.Errorf("POST: %s %v", r.Text(), err)
+	}
+}
+
+func TestRisks(t *testing.T) {
+	for _, c := range []struct {
+		args requestArgs
+		want tools.Risk
+	}{
+		{requestArgs{}, tools.Reads},
+		{requestArgs{Method: "head"}, tools.Reads},
+		{requestArgs{Path: "x"}, tools.Writes},
+		{requestArgs{Auth: "x"}, tools.Reads},
+		{requestArgs{Method: "POST"}, tools.Runs},
+		{requestArgs{Method: "DELETE", Path: "x"}, tools.Runs},
+		{requestArgs{Method: "nonsense"}, tools.Runs},
+	} {
+		if got, _ := (httpRequest{}).Rate(t.Context(), c.args); got != c.want {
+			t.Errorf("%+v is rated %v", c.args, got)
+		}
+	}
+}
+
+// content is a file that has every byte, so that a part in the wrong place shows.
+func fileContent() []byte {
+	text := make([]byte, 300_000)
+	for i := range text {
+		text[i] = byte(i * 7 / 3)
+	}
+	return text
+}
+
+func TestDownloadsGoOn(t *testing.T) {
+	whole := fileContent()
+	newer := bytes.Clone(whole)
+	slices.Reverse(newer)
+	for _, c := range []struct {
+		name    string
+		cuts    int  // answers that end early
+		ranges  bool // the server knows parts
+		tag     string
+		changes bool // the file, after the first cut
+		calls   int  // that it takes
+		want    string
+	}{
+		{name: "whole", calls: 1, tag: `"v1"`, ranges: true},
+		{name: "cut within one call", cuts: 3, calls: 1, tag: `"v1"`, ranges: true},
+		{name: "cut more often", cuts: 7, calls: 2, tag: `"v1"`, ranges: true},
+		{name: "by its date", cuts: 2, calls: 1, tag: "Mon, 02 Nov 2026 10:00:00 GMT", ranges: true},
+		{name: "no parts", cuts: 1, calls: 1, tag: `"v1"`},
+		{name: "weak version", cuts: 1, calls: 2, tag: `W/"v1"`, ranges: true},
+		{name: "changed meanwhile", cuts: 2, calls: 1, tag: `"v1"`, ranges: true, changes: true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			answers := 0
+			n := newNet(t, func(w http.ResponseWriter, r *http.Request) {
+				answers++
+				body, tag, from := whole, c.tag, 0
+				if c.changes && answers > 1 {
+					body, tag = newer, `"v2"`
+				}
+				w.Header().Set("ETag", tag)
+				if !strings.Contains(tag, `"`) {
+					w.Header().Del("ETag")
+					w.Header().Set("Last-Modified", tag)
+				}
+				if r.Header.Get("Accept-Encoding") != "" {
+					t.Errorf("it asks for %s: parts of that are none", r.Header.Get("Accept-Encoding"))
+				}
+				if c.ranges && r.Header.Get("If-Range") == tag {
+					if _, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-", &from); err != nil {
+						t.Error(err)
+					}
+					w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, len(body)-1, len(body)))
+				}
+				w.Header().Set("Content-Length", fmt.Sprint(len(body)-from))
+				if from > 0 {
+					w.WriteHeader(http.StatusPartialContent)
+				}
+				if answers <= c.cuts {
+					_, _ = w.Write(body[from : from+(len(body)-from)/2])
+					panic(http.ErrAbortHandler)
+				}
+				_, _ = w.Write(body[from:])
+			})
+			files, spool := saved{}, parts{}
+			n.Files, n.Spool = files, spool
+			var r tools.Result
+			var err error
+			for call := 1; call <= c.calls; call++ {
+				if r, err = request(t, n, requestArgs{Path: "file.bin"}); (err == nil) != (call == c.calls) {
+					t.Fatalf("call %d: %v", call, err)
+				}
+			}
+			want := whole
+			if c.changes {
+				want = newer
+			}
+			if files["file.bin"] != string(want) {
+				t.Errorf("the file has %d bytes, not the %d that it should", len(files["file.bin"]), len(want))
+			}
+			if !strings.Contains(r.Text(), "sha256") || !strings.Contains(r.Text(), "300000 bytes") {
+				t.Error(r.Text())
+			}
+			for _, p := range spool {
+				if p.Size() > 0 {
+					t.Error("what had come is still kept")
+				}
+			}
+		})
+	}
+}
+
+func TestDownloadsAreBounded(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"that says so": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "99999999")
+			w.WriteHeader(200)
+		},
+		"that does not": func(w http.ResponseWriter, _ *http.Request) {
+			for range 20 {
+				if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		n := newNet(t, handler)
+		n.Spool, n.Files = parts{}, saved{}
+		if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tools.TooLarge {
+			t.Errorf("a file %s: %v", name, err)
+		}
+	}
+	n := newNet(t, echo)
+	n.Spool = parts{}
+	if _, err := request(t, n, requestArgs{Path: "../x"}); tools.AsError(err).Kind != tools.Refused || n.count() > 0 {
+		t.Errorf("a path outside: %v, asked %d times", err, n.count())
+	}
+	n = newNet(t, http.NotFound)
+	n.Spool, n.Files = parts{}, saved{}
+	if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tools.NotFound || len(n.Files.(saved)) > 0 {
+		t.Errorf("an error page is saved: %v", err)
+	}
+}
