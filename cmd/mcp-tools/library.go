@@ -68,7 +68,7 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 		}
 		return page, next, err
 	}
-	list, err := l.files.List(ctx)
+	list, err := l.files.List(ctx, ".")
 	if err != nil {
 		return nil, "", err
 	}
@@ -140,7 +140,7 @@ func (l library) Prompt(ctx context.Context, _ tools.Caller, name string, args m
 func (l library) Complete(ctx context.Context, _ tools.Caller, b server.Blank) (values []string, more bool, err error) {
 	switch {
 	case b.Of.URI == memoryScheme+"{+path}" && b.Name == "path":
-		list, err := l.files.List(ctx)
+		list, err := l.files.List(ctx, ".")
 		for _, f := range list {
 			if strings.HasPrefix(f.Name, b.Value) {
 				values = append(values, f.Name)
