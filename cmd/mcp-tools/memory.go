@@ -42,6 +42,7 @@ func (h *house) openMemory(context.Context) error {
 	h.memory = memory.New(memory.Options{Rows: h.store, Finder: h.recall, Log: h.log})
 	h.graph = knowledge.New(h.store.Knowledge(), h.recall)
 	h.unused = func() bool { return !h.store.InUse() && store.Missing(o.DSN) }
+	h.openBriefing()
 	return nil
 }
 
