@@ -25,6 +25,10 @@ type library struct {
 	told   contextFiles
 }
 
+func (h *house) library() library {
+	return library{h.memory, memoryFiles{h.memory.Files(), h.unused}, h.skills, contextFiles{h.briefing}}
+}
+
 const (
 	memoryScheme = "memory:///"
 	skillScheme  = "skill://"

@@ -244,7 +244,7 @@ func (h *house) openServer(context.Context) (err error) {
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{kept}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
-		Library: library{h.memory, memoryFiles{h.memory.Files(), h.unused}, h.skills, contextFiles{h.briefing}},
+		Library: h.library(),
 		Ended:   func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})
 	return err
