@@ -184,7 +184,7 @@ func (a *app) showCopies(ctx context.Context, c agentsCall) error {
 	}
 	laid, err := c.Directory(c.args[0])
 	if err != nil {
-		return errors.Join(err, errors.Unwrap(err))
+		return err
 	}
 	lines := []copyLine{}
 	for _, d := range laid {
@@ -254,7 +254,7 @@ func (a *app) importAgent(ctx context.Context, c agentsCall) error {
 	from := briefing.New(nil, []briefing.Agent{{Name: c.args[0], Dir: c.args[1]}})
 	list, err := from.Directory(c.args[0])
 	if err != nil {
-		return errors.Join(err, errors.Unwrap(err))
+		return err
 	}
 	for _, d := range list {
 		if err := c.Set(ctx, c.owner, c.by, d.Name, d.Text); err != nil {

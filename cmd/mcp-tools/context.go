@@ -32,7 +32,7 @@ func (h *house) openBriefing() {
 	h.briefing = briefing.New(contextRows{h.store, h.unused}, agents)
 	for _, a := range agents {
 		if _, err := h.briefing.Directory(a.Name); err != nil {
-			h.log.Warn("what an agent is told cannot be read", "agent", a.Name, "dir", a.Dir, "err", err, "cause", errors.Unwrap(err))
+			h.log.Warn("what an agent is told cannot be read", "agent", a.Name, "dir", a.Dir, "err", err)
 		}
 	}
 }

@@ -10,14 +10,13 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
-	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // TestWhoseCopyCounts has every document at the agent's level and at ada's.
 func TestWhoseCopyCounts(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		for _, agent := range []string{"open", "laid", "grows"} {
 			for _, name := range briefing.Names() {
 				set(t, b, agent, "", name, "the agent's")
@@ -45,7 +44,7 @@ func TestWhoseCopyCounts(t *testing.T) {
 // TestWhoChangesWhat writes each document as each kind of caller, and looks
 // whose copy has changed.
 func TestWhoChangesWhat(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		const refused = "refused"
 		for _, name := range briefing.Names() {
 			laid, laidShared, grows := refused, refused, refused
@@ -83,7 +82,7 @@ func TestWhoChangesWhat(t *testing.T) {
 }
 
 func TestNobodySeesAnothers(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		ada, bob := as(t, "open", "ada"), as(t, "open", "bob")
 		for _, name := range briefing.Names() {
 			if err := b.Write(ada, name, []byte("the heron of ada")); err != nil {
@@ -122,7 +121,7 @@ func TestNobodySeesAnothers(t *testing.T) {
 // TestTheFirstConversationEnds empties BOOTSTRAP.md: it is over for that user
 // and for nobody else, whatever stands behind the user's copy.
 func TestTheFirstConversationEnds(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		ada, bob := as(t, "laid", "ada"), as(t, "laid", "bob")
 		if err := b.Write(ada, briefing.Bootstrap, []byte("say hello")); err != nil {
 			t.Fatal(err)
@@ -160,7 +159,7 @@ func TestTheFirstConversationEnds(t *testing.T) {
 }
 
 func TestRemoveShowsWhatIsBehind(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		ada := as(t, "open", "ada")
 		set(t, b, "open", "", briefing.Soul, "shared")
 		if err := b.Write(ada, briefing.Soul, []byte("mine")); err != nil {
@@ -189,7 +188,7 @@ func TestRemoveShowsWhatIsBehind(t *testing.T) {
 }
 
 func TestNamesAreExact(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		ctx := as(t, "open", "ada")
 		for _, name := range []string{"soul.md", "SOUL.MD", "SOUL.md ", "/SOUL.md", "./SOUL.md", "a/SOUL.md", "SOUL.md/x", "TOOLS.md", "memory/SOUL.md", "", "SOUL.md\x00"} {
 			if b.Serves(ctx, name) {
@@ -216,7 +215,7 @@ func TestNamesAreExact(t *testing.T) {
 }
 
 func TestTogether(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, _ *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
 		ctx := as(t, "open", "ada")
 		set(t, b, "open", "", briefing.User, "shared\n")
 		set(t, b, "open", "", briefing.Soul, "a\u202esoul")
@@ -269,7 +268,7 @@ func TestFailsClosed(t *testing.T) {
 }
 
 func TestVersionsAreBounded(t *testing.T) {
-	each(t, func(t *testing.T, b *briefing.Briefing, s *store.Store) {
+	each(t, func(t *testing.T, b *briefing.Briefing, s tables) {
 		ctx := as(t, "open", "ada")
 		for n := range 40 {
 			if err := b.Write(ctx, briefing.User, []byte(strings.Repeat("x", n+1))); err != nil {

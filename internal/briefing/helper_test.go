@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
-	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
@@ -18,10 +17,24 @@ func agents() []briefing.Agent {
 	return []briefing.Agent{{Name: "laid", Predefined: true}, {Name: "grows", Predefined: true, Evolves: true}}
 }
 
+// tables are a store, as far as tests look into it.
+type tables interface {
+	briefing.Rows
+	SweepMemory(ctx context.Context) (expired int, err error)
+	MemoryPast(ctx context.Context, o memory.Owner, path string, limit int) ([]memory.Past, error)
+}
+
 // each runs a test on an empty store of each engine.
-func each(t *testing.T, f func(t *testing.T, b *briefing.Briefing, s *store.Store)) {
+func each(t *testing.T, f func(t *testing.T, b *briefing.Briefing, s tables)) {
 	t.Helper()
-	storetest.Each(t, func(t *testing.T, s *store.Store) { f(t, briefing.New(s, agents()), s) })
+	on := func(dsn func(t *testing.T) string) func(t *testing.T) {
+		return func(t *testing.T) {
+			s := storetest.Open(t, dsn(t))
+			f(t, briefing.New(s, agents()), s)
+		}
+	}
+	t.Run("sqlite", on(func(t *testing.T) string { return t.TempDir() }))
+	t.Run("postgres", on(func(t *testing.T) string { return storetest.Postgres(t).DSN("postgres") }))
 }
 
 // as is the context of a call.

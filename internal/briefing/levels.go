@@ -128,9 +128,9 @@ func check(name, text string) error {
 	case !Is(name):
 		return tools.Errorf(tools.Invalid, "%.100q is no context file", name).Try("choose one of %s", strings.Join(Names(), ", "))
 	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
-		return tools.Errorf(tools.Invalid, "what %q would have is not text", name).Try("write UTF-8 text")
+		return tools.Errorf(tools.Invalid, "what is to be in %q is not text", name).Try("write UTF-8 text")
 	case n > MostText:
-		return tools.Errorf(tools.TooLarge, "%q would have %d characters, the most is %d", name, n, MostText).
+		return tools.Errorf(tools.TooLarge, "%d characters are too many for %q, the most is %d", n, name, MostText).
 			Try("keep the essence, and put the rest into memories")
 	}
 	return nil

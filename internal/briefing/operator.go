@@ -2,6 +2,9 @@ package briefing
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
@@ -18,18 +21,22 @@ func (b *Briefing) Kept(ctx context.Context, agent string) ([]memory.Entry, erro
 	return b.rows.AgentContext(ctx, o.Agent, mostKept)
 }
 
-// Directory lists what the operator's directory has for an agent, and why it
-// cannot be read.
+// Directory lists what the operator's directory has for an agent, or tells which
+// of it cannot be read and why.
 func (b *Briefing) Directory(agent string) (list []Document, err error) {
 	a := b.agent(agent)
+	if a.Dir == "" {
+		return nil, nil
+	}
 	for _, name := range Names() {
-		d, has, err := a.fromDir(name)
+		d, err := readDir(a.Dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
 		if err != nil {
-			return list, err
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if has {
-			list = append(list, d)
-		}
+		list = append(list, d)
 	}
 	return list, nil
 }
