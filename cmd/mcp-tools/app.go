@@ -84,7 +84,7 @@ With --http it serves many, each with a token:  mcp-tools token create.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	a.globalFlags(root.PersistentFlags())
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(), a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(), a.skillsCommand(),
+	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(), a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(),
 		a.configCommand(), a.connectCommand(), a.disconnectCommand(), a.printConfigCommand(), a.doctorCommand(), a.versionCommand())
 	a.completion(root)
 	return root

@@ -65,6 +65,7 @@ func (c *checkup) examine() {
 	}
 	c.checkPolicy()
 	c.checkWorkspace()
+	c.checkAgents()
 	c.checkTokens()
 	c.checkVault()
 	c.checkCommands()

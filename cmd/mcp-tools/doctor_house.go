@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
@@ -219,4 +220,20 @@ func (c *checkup) checkWorkspace() {
 		return
 	}
 	c.ok(check, "%s", dir)
+}
+
+// checkAgents reads what the operator has laid down for agents in directories.
+func (c *checkup) checkAgents() {
+	const check = "agents"
+	agents := agentsOf(c.settings.Config.Agents)
+	for _, a := range agents {
+		if a.Dir == "" {
+			continue
+		}
+		if list, err := briefing.New(nil, agents).Directory(a.Name); err != nil {
+			c.fail(check, "mend the file, or agents.files", "%s in %s: %v", a.Name, a.Dir, err)
+		} else {
+			c.ok(check, "%s is told %s of %s", a.Name, plural(len(list), "document"), a.Dir)
+		}
+	}
 }

@@ -34,7 +34,7 @@ func (h *house) openFiles(context.Context) error {
 	}
 	h.skillsIn = h.skillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(h.skillsIn)...)
-	o.Routes = []workspace.Route{h.memoryRoute(), h.skillRoute()}
+	o.Routes = []workspace.Route{h.contextRoute(), h.memoryRoute(), h.skillRoute()}
 	if h.files, err = workspace.New(o); err != nil {
 		return err
 	}

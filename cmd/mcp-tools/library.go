@@ -15,12 +15,18 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// library shows memories and skills to clients that read without a tool:
-// memories as resources, skills as resources and as prompts.
+// library shows memories, skills and what an agent is told to clients that read
+// without a tool: all as resources, skills as prompts too, and a prompt for all
+// that the agent is told.
 type library struct {
 	memory *memory.Memory
 	files  memoryFiles
 	skills *skills.Library
+	told   contextFiles
+}
+
+func (h *house) library() library {
+	return library{h.memory, memoryFiles{h.memory.Files(), h.unused}, h.skills, contextFiles{h.briefing}}
 }
 
 const (
@@ -35,10 +41,12 @@ const (
 	usesSkill   = "use_skill"
 )
 
-func (library) Tools() []string { return []string{readsMemory, usesSkill} }
+func (library) Tools() []string { return []string{readsMemory, usesSkill, readsContext} }
 
 func (library) Tool(ref server.Ref) string {
 	switch {
+	case ref.Prompt == contextPrompt, strings.HasPrefix(ref.URI, contextScheme):
+		return readsContext
 	case ref.Prompt != "", strings.HasPrefix(ref.URI, skillScheme):
 		return usesSkill
 	case strings.HasPrefix(ref.URI, memoryScheme):
@@ -50,11 +58,12 @@ func (library) Tool(ref server.Ref) string {
 func (library) Templates() []server.Template {
 	return []server.Template{
 		{URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory", Description: "what was remembered, such as MEMORY.md", MIME: "text/markdown"},
+		{URI: contextScheme + "{name}", Name: "context", Title: "What an agent is told", Description: "SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md", MIME: "text/markdown"},
 		{URI: skillScheme + "{name}/{+path}", Name: "skill", Title: "File of a skill", Description: "SKILL.md is the skill itself"},
 	}
 }
 
-// Resources lists memories, then skills. A cursor is a digest of the last memory
+// Resources lists what the agent is told, memories, then skills. A cursor is a digest of the last memory
 // that was listed, whose path may be nobody else's business, or the last skill
 // behind a slash.
 func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (page []server.Resource, next string, err error) {
@@ -68,7 +77,12 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 		}
 		return page, next, err
 	}
-	list, err := l.files.List(ctx)
+	if cursor == "" {
+		if page, err = l.contextResources(ctx); err != nil {
+			return nil, "", err
+		}
+	}
+	list, err := l.files.List(ctx, ".")
 	if err != nil {
 		return nil, "", err
 	}
@@ -80,9 +94,9 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 		}
 		list = list[last+1:]
 	}
-	for _, f := range list {
-		if len(page) == pageOfMany {
-			return page, placeIn(page[pageOfMany-1].Name), nil
+	for i, f := range list {
+		if i == pageOfMany {
+			return page, placeIn(list[i-1].Name), nil
 		}
 		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified})
 	}
@@ -98,6 +112,9 @@ func placeIn(name string) string {
 func memoryURI(name string) string { return memoryScheme + (&url.URL{Path: name}).EscapedPath() }
 
 func (l library) Read(ctx context.Context, _ tools.Caller, uri string) ([]tools.Part, error) {
+	if strings.HasPrefix(uri, contextScheme) {
+		return l.readContext(ctx, uri)
+	}
 	if escaped, ok := strings.CutPrefix(uri, memoryScheme); ok {
 		name, err := url.PathUnescape(escaped)
 		if err != nil {
@@ -113,7 +130,8 @@ func (l library) Read(ctx context.Context, _ tools.Caller, uri string) ([]tools.
 	return []tools.Part{{URI: uri, Data: data, MIME: "application/octet-stream"}}, err
 }
 
-func (l library) Prompts(ctx context.Context, _ tools.Caller) (all []server.Prompt, err error) {
+func (l library) Prompts(ctx context.Context, c tools.Caller) (all []server.Prompt, err error) {
+	all = contextPrompts(c)
 	for after, more := "", true; more && err == nil; {
 		var list []skills.Prompt
 		if list, more, err = l.skills.Prompts(ctx, after, pageOfMany); len(list) == 0 {
@@ -131,16 +149,27 @@ func (l library) Prompts(ctx context.Context, _ tools.Caller) (all []server.Prom
 	return all, err
 }
 
-func (l library) Prompt(ctx context.Context, _ tools.Caller, name string, args map[string]string) (server.Filled, error) {
+func (l library) Prompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (server.Filled, error) {
+	if name == contextPrompt {
+		return l.fillContext(ctx, c)
+	}
 	text, description, err := l.skills.Prompt(ctx, name, args)
 	return server.Filled{Description: description, Messages: []server.Message{{Part: tools.Part{Text: text}}}}, err
 }
 
-// Complete proposes paths of memories and names of skills.
+// Complete proposes what an agent is told, paths of memories and names of skills.
 func (l library) Complete(ctx context.Context, _ tools.Caller, b server.Blank) (values []string, more bool, err error) {
 	switch {
+	case b.Of.URI == contextURI("{name}") && b.Name == "name":
+		list, err := l.told.List(ctx, ".")
+		for _, f := range list {
+			if strings.HasPrefix(f.Name, b.Value) {
+				values = append(values, f.Name)
+			}
+		}
+		return values, false, err
 	case b.Of.URI == memoryScheme+"{+path}" && b.Name == "path":
-		list, err := l.files.List(ctx)
+		list, err := l.files.List(ctx, ".")
 		for _, f := range list {
 			if strings.HasPrefix(f.Name, b.Value) {
 				values = append(values, f.Name)

@@ -42,6 +42,7 @@ func (h *house) openMemory(context.Context) error {
 	h.memory = memory.New(memory.Options{Rows: h.store, Finder: h.recall, Log: h.log})
 	h.graph = knowledge.New(h.store.Knowledge(), h.recall)
 	h.unused = func() bool { return !h.store.InUse() && store.Missing(o.DSN) }
+	h.openBriefing()
 	return nil
 }
 
@@ -49,21 +50,38 @@ func (h *house) openMemory(context.Context) error {
 // these names itself.
 func (h *house) memoryRoute() workspace.Route {
 	files := h.memory.Files()
-	return workspace.Route{
-		Serves: func(ctx context.Context, name string) bool {
-			if !files.Serves(ctx, name) {
-				return false
-			}
-			dir, _, err := h.files.Dir(ctx, "")
-			if err != nil {
-				return true
-			}
-			first, _, _ := strings.Cut(name, "/")
-			_, err = os.Lstat(filepath.Join(dir, first))
-			return errors.Is(err, os.ErrNotExist)
-		},
-		Source: memoryFiles{files, h.unused},
+	return workspace.Route{Serves: h.unlessOnDisk(files.Serves), Source: memoryFiles{files, h.unused}}
+}
+
+// unlessOnDisk leaves names to the workspace's disk where it has them itself.
+func (h *house) unlessOnDisk(serves func(context.Context, string) bool) func(context.Context, string) bool {
+	return func(ctx context.Context, name string) bool {
+		if !serves(ctx, name) {
+			return false
+		}
+		dir, _, err := h.files.Dir(ctx, "")
+		if err != nil {
+			return true
+		}
+		first, _, _ := strings.Cut(name, "/")
+		_, err = os.Lstat(filepath.Join(dir, first))
+		return errors.Is(err, os.ErrNotExist)
 	}
+}
+
+// entries are files of a source of ours in the workspace's words.
+func entries[E interface {
+	~struct {
+		Name     string
+		Size     int64
+		Modified time.Time
+	}
+}](list []E) []workspace.SourceEntry {
+	out := make([]workspace.SourceEntry, len(list))
+	for i, e := range list {
+		out[i] = workspace.SourceEntry(e)
+	}
+	return out
 }
 
 // memoryFiles are memories as the workspace has files.
@@ -72,19 +90,15 @@ type memoryFiles struct {
 	unused func() bool // nobody has ever remembered anything
 }
 
-func (m memoryFiles) List(ctx context.Context) ([]workspace.SourceEntry, error) {
+func (m memoryFiles) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
 	if m.unused() {
 		return nil, nil
 	}
-	list, err := m.Files.List(ctx)
+	list, err := m.Files.List(ctx, dir)
 	if ctx.Err() == nil {
 		err = nil // the files of the disk are there still, and the store has told its log why
 	}
-	entries := make([]workspace.SourceEntry, len(list))
-	for i, f := range list {
-		entries[i] = workspace.SourceEntry(f)
-	}
-	return entries, err
+	return entries(list), err
 }
 
 // How long is kept what was changed, so that it can be undone or caught up with.

@@ -39,7 +39,8 @@ MEMORY.md, memory.md and what lies beneath memory/, or else every Markdown file 
 memory/FILE. What is the same already stays as it is; what differs becomes a new
 version, and the former one can be had back.`,
 		Example: `  mcp-tools memory import notes
-  mcp-tools memory import backup --agent helper --user ann`,
+  mcp-tools memory import backup --agent helper --user ann
+  mcp-tools memory import handbook --agent helper --user -    for all its users`,
 		Args: takes("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
@@ -119,9 +120,19 @@ func (a *app) withMemory(ctx context.Context, use func(context.Context, *memory.
 
 // ownerOf is the agent and the user that the settings name.
 func (a *app) ownerOf(c config.Stdio) tools.Caller {
-	caller := tools.Caller{Agent: c.Agent, User: c.User, Channel: "cli"}
-	if caller.User == "" {
-		caller.User = systemUser()
+	return tools.Caller{Agent: c.Agent, User: userOf(c.User), Channel: "cli"}
+}
+
+// nobody is how the absence of a user is written.
+const nobody = "-"
+
+// userOf is the user that a setting names: nobody said is the one who runs us.
+func userOf(name string) string {
+	switch name {
+	case "":
+		return systemUser()
+	case nobody:
+		return ""
 	}
-	return caller
+	return name
 }

@@ -13,7 +13,8 @@ const (
 	newsAgain  = 5 * time.Second // after the store could not be asked
 )
 
-// tellNews lets clients know which of their memories and skills have changed,
+// tellNews lets clients know which of their memories and skills have changed, and
+// what their agents are told,
 // whoever changed them, from the time on that the store is used.
 func (h *house) tellNews(ctx context.Context) {
 	select {
@@ -23,12 +24,16 @@ func (h *house) tellNews(ctx context.Context) {
 	}
 	feed, place := h.store.Feed(), ""
 	for ctx.Err() == nil {
-		memories, published := h.store.Wait(store.MemoryTopic), h.store.Wait(store.SkillTopic)
+		memories, told, published := h.store.Wait(store.MemoryTopic), h.store.Wait(store.ContextTopic), h.store.Wait(store.SkillTopic)
 		var changed []func(context.Context) []server.Change
-		next, lost, more, err := feed.Follow(ctx, place, newsAtOnce, []string{store.MemoryTopic, store.SkillTopic}, func(topic, key string) {
-			if topic == store.MemoryTopic {
-				changed = append(changed, h.memoryNews(key))
-			} else {
+		topics := []string{store.MemoryTopic, store.ContextTopic, store.SkillTopic}
+		next, lost, more, err := feed.Follow(ctx, place, newsAtOnce, topics, func(topic, key string) {
+			switch topic {
+			case store.MemoryTopic:
+				changed = append(changed, h.memoryNews(key, memoryURI))
+			case store.ContextTopic:
+				changed = append(changed, h.memoryNews(key, contextURI))
+			default:
 				changed = append(changed, h.skillNews(key))
 			}
 		})
@@ -54,21 +59,22 @@ func (h *house) tellNews(ctx context.Context) {
 		}
 		select {
 		case <-memories:
+		case <-told:
 		case <-published:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// memoryNews and skillNews find out whose it is that has changed: nobody else
-// hears that anything has.
-func (h *house) memoryNews(id string) func(context.Context) []server.Change {
+// memoryNews and skillNews find out whose it is that has changed, or was: nobody
+// else hears that anything has.
+func (h *house) memoryNews(id string, uri func(path string) string) func(context.Context) []server.Change {
 	return func(ctx context.Context) []server.Change {
-		d, found, err := h.store.MemoryByID(ctx, id)
+		o, path, found, err := h.store.MemoryPlace(ctx, id)
 		if err != nil || !found {
 			return nil
 		}
-		return []server.Change{{Agent: d.Owner.Agent, User: d.Owner.User, Ref: server.Ref{URI: memoryURI(d.Path)}, Listed: true}}
+		return []server.Change{{Agent: o.Agent, User: o.User, Ref: server.Ref{URI: uri(path)}, Listed: true}}
 	}
 }
 

@@ -50,10 +50,13 @@ func (h *house) skillRoute() workspace.Route {
 	return workspace.Route{Serves: served.Serves, Source: skillFiles{served}}
 }
 
-// skillFiles are read and not listed: searches need not go through all skills.
+// skillFiles are published skills as the workspace has files.
 type skillFiles struct{ skills.Served }
 
-func (skillFiles) List(context.Context) ([]workspace.SourceEntry, error) { return nil, nil }
+func (s skillFiles) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
+	list, err := s.Served.List(ctx, dir)
+	return entries(list), err
+}
 
 // openSkills makes the library of skills, which looks at nothing yet.
 func (h *house) openSkills(context.Context) error {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
@@ -90,6 +91,7 @@ type house struct {
 	store    *store.Store
 	recall   *recall.Recall
 	memory   *memory.Memory
+	briefing *briefing.Briefing
 	graph    *knowledge.Graph
 	unused   func() bool // the store, by anybody, ever
 	skillsIn []skills.Dir
@@ -246,7 +248,7 @@ func (h *house) openServer(context.Context) (err error) {
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{kept}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
-		Library: library{h.memory, memoryFiles{h.memory.Files(), h.unused}, h.skills},
+		Library: h.library(),
 		Ended:   func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})
 	return err
@@ -312,12 +314,8 @@ func (h *house) stdioCaller(transport string) (server.Access, error) {
 	if err != nil {
 		return server.Access{}, err
 	}
-	name := c.User
-	if name == "" {
-		name = systemUser()
-	}
 	return server.Access{Transport: transport, Caller: tools.Caller{
-		Agent: c.Agent, User: name, Provider: c.Provider, Channel: transport, PeerKind: "direct",
+		Agent: c.Agent, User: userOf(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
 		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff), Profile: c.Profile, Workspace: workspace,
 	}}, nil
 }

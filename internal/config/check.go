@@ -29,6 +29,7 @@ func (l *Loaded) check() Problems {
 		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
 	}
 	checkPrograms(c.Exec.Programs, add)
+	checkAgents(c.Agents, add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)
 	checkTokens(c.Connections.Tokens, add)
 	return problems
@@ -59,6 +60,20 @@ func checkTokens(tokens []Token, add func(path, format string, args ...any)) {
 			add(path+".hash", "an earlier entry has the same token")
 		}
 		names[t.Name], hashes[t.Hash] = true, true
+	}
+}
+
+func checkAgents(agents []Agent, add func(path, format string, args ...any)) {
+	seen := make(map[string]bool)
+	for i, a := range agents {
+		path := indexed("agents", i)
+		if seen[a.Name] {
+			add(path+".name", "two agents are called %q; only one of these can be meant", a.Name)
+		}
+		if a.Evolve && a.Kind != "predefined" {
+			add(path+".evolve", "this is about predefined agents; an open one writes its SOUL.md anyway")
+		}
+		seen[a.Name] = true
 	}
 }
 

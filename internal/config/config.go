@@ -22,6 +22,7 @@ type Config struct {
 	Connections Connections  `yaml:"connections" doc:"Who may connect, and as whom."`
 	Policy      policy.Rules `yaml:"policy" flags:"autonomy" doc:"Which tools callers may use. [policy.md](policy.md) tells how a decision is made."`
 	Workspace   Workspace    `yaml:"workspace" restart:"true" doc:"The files that callers see."`
+	Agents      []Agent      `yaml:"agents" restart:"true" doc:"What is said about agents beforehand. [memory.md](memory.md#what-an-agent-is-told) tells more."`
 	Skills      Skills       `yaml:"skills" restart:"true" doc:"Instructions that agents look up when they need them. [memory.md](memory.md) tells more."`
 	Exec        Exec         `yaml:"exec" doc:"How commands are judged and run. [commands.md](commands.md) tells more."`
 	Sandbox     Sandbox      `yaml:"sandbox" restart:"true" doc:"The walls around commands. [security.md](security.md) says what they stop."`
@@ -85,7 +86,7 @@ type Token struct {
 type Stdio struct {
 	Profile   string `yaml:"profile" form:"label" flag:"profile" doc:"Profile to use. Empty: policy.profile."`
 	Agent     string `yaml:"agent" form:"label" flag:"agent" doc:"Agent that calls are made for."`
-	User      string `yaml:"user" form:"label" flag:"user" doc:"Person that calls are made for. Empty: the user of the operating system."`
+	User      string `yaml:"user" form:"label" flag:"user" doc:"Person that calls are made for. Empty: the user of the operating system; - is nobody, so that what is written is shared by all users of the agent."`
 	Provider  string `yaml:"provider" form:"label" flag:"provider" doc:"Provider of the model, for rules that depend on it."`
 	Workspace string `yaml:"workspace" form:"path" flag:"workspace" doc:"Directory to work in. Empty: where the program was started."`
 }

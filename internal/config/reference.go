@@ -66,30 +66,28 @@ func Reference() []byte {
 	for _, f := range fields(reflect.TypeFor[Config]()) {
 		fmt.Fprintf(&text, "\n## %s\n\n%s\n", f.name, sentence(f.doc))
 		text.WriteString("\n| Setting | Default | Environment, flag | Change | Meaning |\n|---|---|---|---|---|\n")
-		writeRows(&text, f.typ, f.name, byKey)
+		writeField(&text, f, f.name, byKey)
 	}
 	return []byte(text.String())
 }
 
-// writeRows writes a row for every setting of a section, and below a list or a
-// map of sections one for every field of those.
-func writeRows(text *strings.Builder, section reflect.Type, path string, byKey map[string]Setting) {
-	for _, f := range fields(section) {
-		key := join(path, f.name)
-		inner := f
-		if kindOf(f.typ) != isSection {
-			writeRow(text, f, key, byKey[key])
+// writeField writes a row for a setting, or one for every setting of a section,
+// and below a list or a map of sections one for every field of those.
+func writeField(text *strings.Builder, f field, key string, byKey map[string]Setting) {
+	if kindOf(f.typ) != isSection {
+		writeRow(text, f, key, byKey[key])
+	}
+	for kindOf(f.typ) == isList || kindOf(f.typ) == isMap {
+		if kindOf(f.typ) == isList {
+			key += "[]"
+		} else {
+			key += ".NAME"
 		}
-		for kindOf(inner.typ) == isList || kindOf(inner.typ) == isMap {
-			if kindOf(inner.typ) == isList {
-				key += "[]"
-			} else {
-				key += ".NAME"
-			}
-			inner = inner.item()
-		}
-		if kindOf(inner.typ) == isSection {
-			writeRows(text, inner.typ, key, byKey)
+		f = f.item()
+	}
+	if kindOf(f.typ) == isSection {
+		for _, inner := range fields(f.typ) {
+			writeField(text, inner, join(key, inner.name), byKey)
 		}
 	}
 }

@@ -20,6 +20,14 @@ type WorkspaceRoot struct {
 	Write bool   `yaml:"write" doc:"Whether callers may change files in it."`
 }
 
+// An Agent is one whose SOUL.md, AGENTS.md and so on the operator has a say in.
+type Agent struct {
+	Name   string `yaml:"name" form:"label" required:"true" doc:"What it is called, as --agent and tokens have it."`
+	Kind   string `yaml:"kind" enum:"open,predefined" doc:"Open: each user has documents of their own, which the agent writes. Predefined: they are the operator's, but for USER.md and BOOTSTRAP.md. Empty: open."`
+	Evolve bool   `yaml:"evolve" doc:"Let a predefined agent rewrite its SOUL.md, for all its users."`
+	Files  string `yaml:"files" form:"path" doc:"Directory with the operator's versions, which count where the store has none. Empty: none."`
+}
+
 // Limits say what one session and the whole process may take.
 type Limits struct {
 	CallsPerMinute int      `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000" doc:"Calls of one session in the long run."`

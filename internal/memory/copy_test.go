@@ -193,10 +193,10 @@ func TestFilesAreMemories(t *testing.T) {
 		if err := files.Write(ada, "memory/pic.png", []byte("x")); kind(err) != tools.Invalid {
 			t.Errorf("%v", err)
 		}
-		if list, err := files.List(ada); err != nil || len(list) != 2 || list[0].Size == 0 {
+		if list, err := files.List(ada, "."); err != nil || len(list) != 2 || list[0].Size == 0 {
 			t.Errorf("%v, %v", list, err)
 		}
-		if list, err := files.List(bob); err != nil || len(list) != 1 {
+		if list, err := files.List(bob, "memory"); err != nil || len(list) != 1 {
 			t.Errorf("%v, %v", list, err)
 		}
 		if err := files.Remove(ada, "memory/log.md"); err != nil {

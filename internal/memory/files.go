@@ -99,11 +99,12 @@ func (f Files) Remove(ctx context.Context, name string) error {
 	return err
 }
 
-// List returns all documents that the caller reads.
-func (f Files) List(ctx context.Context) ([]File, error) {
+// List returns all documents that the caller reads, if some can be in a
+// directory.
+func (f Files) List(ctx context.Context, in string) ([]File, error) {
 	o, _, err := who(ctx)
-	if err != nil {
-		return nil, nil // nobody has no files
+	if err != nil || in != "." && in+"/" != dir && !IsPath(in) {
+		return nil, nil // nobody has no files, nor has any other directory
 	}
 	list, err := f.m.o.Rows.Memories(ctx, o, mostListed)
 	files := make([]File, len(list))

@@ -13,12 +13,10 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -75,19 +73,8 @@ func who(ctx context.Context) (memory.Owner, memory.Hand, error) {
 	if c.Agent == "" && c.User == "" {
 		return memory.Owner{}, memory.Hand{}, tools.Errorf(tools.Refused, "nobody has no memory").Try("call with an agent's or a user's identity")
 	}
-	author := c.User
-	if author == "" {
-		author = c.Agent
-	}
-	return memory.Owner{Agent: clean(c.Agent), User: clean(c.User)}, memory.Hand{Author: clean(author), Session: clean(c.Session)}, nil
-}
-
-// clean is a name that every database takes. Two names that differ stay so.
-func clean(name string) string {
-	if !utf8.ValidString(name) {
-		return fmt.Sprintf("%%x%x", name)
-	}
-	return strings.NewReplacer("\x00", "%00", "%", "%25").Replace(name)
+	o, by := memory.Whose(c)
+	return o, by, nil
 }
 
 // Get returns the caller's document of a path or key, or else the shared one.

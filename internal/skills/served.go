@@ -15,8 +15,8 @@ import (
 
 // Served are the files of published skills, as a part of the caller's
 // workspace: skills/NAME@VERSION/FILE. No skill of the workspace can have such
-// a name. They are read and not listed, so that searches of the workspace do
-// not go through all skills that there are.
+// a name. They are read, and listed version by version, so that searches of the
+// workspace do not go through all skills that there are.
 type Served struct{ rows Rows }
 
 // NewServed gives access to the files of published skills.
@@ -73,6 +73,35 @@ func (s Served) Read(ctx context.Context, name string) ([]byte, time.Time, error
 		}
 	}
 	return nil, time.Time{}, none
+}
+
+// A ServedFile is one file in a list.
+type ServedFile struct {
+	Name     string
+	Size     int64
+	Modified time.Time
+}
+
+// List returns the files of the version that dir is, or is in; directories above
+// have none.
+func (s Served) List(ctx context.Context, dir string) ([]ServedFile, error) {
+	slug, number, _, ok := parseServed(dir)
+	o, err := owner(ctx)
+	if err != nil || !ok {
+		return nil, nil // nobody has no files
+	}
+	row, err := s.rows.Find(ctx, o, slug, number)
+	if errors.Is(err, skill.ErrNone) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, gone(err)
+	}
+	list := make([]ServedFile, len(row.Files))
+	for i, f := range row.Files {
+		list[i] = ServedFile{servedDir(slug, number) + "/" + f.Path, f.Size, time.UnixMilli(row.Created)}
+	}
+	return list, nil
 }
 
 // Write refuses: versions never change.

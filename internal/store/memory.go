@@ -100,18 +100,18 @@ func (s *Store) Memory(ctx context.Context, o memory.Owner, path string) (memory
 // MemoryByID returns the document of an id, whoever owns it: it is for the
 // index. What has expired is not found.
 func (s *Store) MemoryByID(ctx context.Context, id string) (memory.Document, bool, error) {
-	list, err := s.memoryWhere(ctx, "id = $1", id)
+	list, err := s.memoryWhere(ctx, notContext+" AND id = $1", id)
 	if err != nil || len(list) == 0 {
 		return memory.Document{}, false, err
 	}
 	return list[0], true, nil
 }
 
-// MemoryIDs lists the ids of all documents, for the index.
+// MemoryIDs lists the ids of all memories, for the index.
 func (s *Store) MemoryIDs(ctx context.Context, after string, limit int) (ids []string, err error) {
 	err = s.View(ctx, func(t *Tx) error {
 		ids = nil
-		return t.Each("SELECT id FROM memory WHERE id > $1 ORDER BY id LIMIT $2", []any{after, limit}, func(scan func(...any) error) error {
+		return t.Each("SELECT id FROM memory WHERE id > $1 AND "+notContext+" ORDER BY id LIMIT $2", []any{after, limit}, func(scan func(...any) error) error {
 			var id string
 			if err := scan(&id); err != nil {
 				return err
@@ -134,19 +134,23 @@ func (s *Store) MemoriesByID(ctx context.Context, o memory.Owner, ids []string) 
 		marks[i] = fmt.Sprintf("$%d", i+3)
 	}
 	// Ids are the shorter way: without coalesce, SQLite goes through all of the owner's.
-	return s.memoryWhere(ctx, "coalesce(agent, '') = $1 AND coalesce(usr, '') IN ($2, '') AND id IN ("+strings.Join(marks, ", ")+")", args...)
+	return s.memoryWhere(ctx, notContext+" AND coalesce(agent, '') = $1 AND coalesce(usr, '') IN ($2, '') AND id IN ("+strings.Join(marks, ", ")+")", args...)
 }
 
-// Memories lists what an owner reads, the shared documents of paths that the
+// Memories lists what memories an owner reads, the shared documents of paths that the
 // owner has as well left out, and the latest first.
 func (s *Store) Memories(ctx context.Context, o memory.Owner, limit int) (list []memory.Entry, err error) {
+	return s.memoryEntries(ctx, `m
+			WHERE agent = $1 AND usr IN ($2, '') AND `+notContext+` AND `+memoryLive+` AND (usr = $2 OR NOT EXISTS (
+				SELECT 1 FROM memory own WHERE own.agent = $1 AND own.usr = $2 AND own.path = m.path AND (own.expires = 0 OR own.expires > {{now}})))
+			ORDER BY updated DESC, path LIMIT $3`, o.Agent, o.User, limit)
+}
+
+// memoryEntries lists documents without their texts.
+func (s *Store) memoryEntries(ctx context.Context, where string, args ...any) (list []memory.Entry, err error) {
 	err = s.View(ctx, func(t *Tx) error {
 		list = nil
-		text := `SELECT id, agent, usr, path, category, tags, octet_length(content), updated FROM memory m
-			WHERE agent = $1 AND usr IN ($2, '') AND ` + memoryLive + ` AND (usr = $2 OR NOT EXISTS (
-				SELECT 1 FROM memory own WHERE own.agent = $1 AND own.usr = $2 AND own.path = m.path AND (own.expires = 0 OR own.expires > {{now}})))
-			ORDER BY updated DESC, path LIMIT $3`
-		return t.Each(text, []any{o.Agent, o.User, limit}, func(scan func(...any) error) error {
+		return t.Each("SELECT id, agent, usr, path, category, tags, octet_length(content), updated FROM memory "+where, args, func(scan func(...any) error) error {
 			var e memory.Entry
 			var tags string
 			var updated int64
@@ -166,7 +170,7 @@ func (s *Store) Memories(ctx context.Context, o memory.Owner, limit int) (list [
 func (s *Store) MemoriesAlike(ctx context.Context, o memory.Owner, digest, other string) (paths []string, err error) {
 	err = s.View(ctx, func(t *Tx) error {
 		paths = nil
-		return t.Each("SELECT DISTINCT path FROM memory WHERE agent = $1 AND usr IN ($2, '') AND digest = $3 AND path <> $4 AND "+memoryLive+" ORDER BY path LIMIT 3",
+		return t.Each("SELECT DISTINCT path FROM memory WHERE agent = $1 AND usr IN ($2, '') AND digest = $3 AND path <> $4 AND "+notContext+" AND "+memoryLive+" ORDER BY path LIMIT 3",
 			[]any{o.Agent, o.User, digest, other}, func(scan func(...any) error) error {
 				var path string
 				if err := scan(&path); err != nil {

@@ -131,7 +131,7 @@ func (t *Tx) replaceMemory(old memoryRow, found bool, next memoryRow, action str
 			return memory.Document{}, moved(n, err)
 		}
 	}
-	return next.document(), t.Changed(MemoryTopic, next.ID)
+	return next.document(), t.Changed(next.topic(), next.ID)
 }
 
 // moved is the error of a statement that changed n rows of the one it was for.
@@ -174,7 +174,7 @@ func (t *Tx) dropMemory(r memoryRow, action string, by memory.Hand) error {
 	if err != nil || n == 0 {
 		return moved(n, err)
 	}
-	return errors.Join(t.keepMemory(r, action, by), t.Changed(MemoryTopic, r.ID))
+	return errors.Join(t.keepMemory(r, action, by), t.Changed(r.topic(), r.ID))
 }
 
 // UndoMemory makes the last former version of an owner's document the present

@@ -60,11 +60,14 @@ func (w *Workspace) area(ctx context.Context, path string) (*area, error) {
 			}
 		}
 	}
+	if a.source != nil && a.name != "." && len(a.virtual) == 0 {
+		return nil, tools.Errorf(tools.NotFound, "no file or directory %q", a.shown).Try("list the directory above to see what there is")
+	}
 	return a, nil
 }
 
 func (a *area) addVirtual(ctx context.Context, s Source, serves func(context.Context, string) bool) error {
-	files, err := s.List(ctx)
+	files, err := s.List(ctx, a.name)
 	if err != nil {
 		return err
 	}

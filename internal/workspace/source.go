@@ -14,8 +14,10 @@ type Source interface {
 	Write(ctx context.Context, name string, content []byte) error
 	// Remove removes a file; an error wraps io/fs.ErrNotExist when there is none.
 	Remove(ctx context.Context, name string) error
-	// List returns all files of the caller, in no order.
-	List(ctx context.Context) ([]SourceEntry, error)
+	// List returns the caller's files that are in a directory or further down, in
+	// no order, or the one file of that name; "." is the workspace. What is too
+	// much to go through unasked may be left out of directories above it.
+	List(ctx context.Context, dir string) ([]SourceEntry, error)
 }
 
 // A SourceEntry is one file of a Source.
@@ -50,7 +52,7 @@ func (s *space) virtualDir(ctx context.Context, p place) (place, bool) {
 		return p, false
 	}
 	for _, r := range s.w.o.Routes {
-		files, err := r.Source.List(ctx)
+		files, err := r.Source.List(ctx, p.name)
 		if err != nil {
 			continue
 		}

@@ -2,7 +2,12 @@ package memory
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // An Owner is whose a memory is. Those without a user are shared by all users
@@ -59,6 +64,27 @@ const (
 	Conversation = "conversation" // what was said
 	Custom       = "custom"       // anything else
 )
+
+// Context is the category of what an agent is told about itself and its user,
+// which is no memory: nothing lists or finds it with those.
+const Context = "context"
+
+// Whose tells whom what a caller writes belongs to, and who writes it. Names
+// that no database takes are written so that different ones stay different.
+func Whose(c tools.Caller) (Owner, Hand) {
+	author := c.User
+	if author == "" {
+		author = c.Agent
+	}
+	return Owner{Agent: storable(c.Agent), User: storable(c.User)}, Hand{Author: storable(author), Session: storable(c.Session)}
+}
+
+func storable(name string) string {
+	if !utf8.ValidString(name) {
+		return fmt.Sprintf("%%x%x", name)
+	}
+	return strings.NewReplacer("\x00", "%00", "%", "%25").Replace(name)
+}
 
 // Memory is what the tools work on. It knows whom it is asked for from the
 // context, and shows nobody else's.

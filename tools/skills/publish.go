@@ -40,6 +40,9 @@ func showPublished(p Published) string {
 	} else {
 		fmt.Fprintf(&b, "published %s, version %d: %s, %s", p.Name, p.Version, counted(p.Files, "file"), size(p.Bytes))
 	}
+	if p.Title != "" && p.Title != p.Name {
+		fmt.Fprintf(&b, "\n[%q is called %s here]", clip(oneLine(p.Title), 200), p.Name)
+	}
 	if len(p.Left) > 0 {
 		fmt.Fprintf(&b, "\n[left out: %s]", clip(oneLine(strings.Join(p.Left, ", ")), 400))
 	}

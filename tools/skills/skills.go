@@ -84,6 +84,7 @@ type Copied struct {
 // Published is what Publish has done.
 type Published struct {
 	Name     string
+	Title    string // the name that its SKILL.md gives it, which may be another
 	Version  int64
 	Files    int
 	Bytes    int64

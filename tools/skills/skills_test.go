@@ -135,7 +135,11 @@ func TestPublishAndCopy(t *testing.T) {
 	if err != nil || got.Text() != want {
 		t.Errorf("%v\n%s", err, got.Text())
 	}
-	f.published = Published{Name: "forms", Version: 2, Same: true}
+	f.published = Published{Name: "deploy", Title: "D\u00e9ploy", Version: 1, Files: 1, Bytes: 10}
+	if got, err := (publishSkill{f}).Do(t.Context(), publishSkillArgs{Path: "x"}); err != nil || !strings.HasSuffix(got.Text(), "\n[\"D\u00e9ploy\" is called deploy here]") {
+		t.Errorf("%v\n%s", err, got.Text())
+	}
+	f.published = Published{Name: "forms", Title: "forms", Version: 2, Same: true}
 	if got, err := (publishSkill{f}).Do(t.Context(), publishSkillArgs{Path: "x"}); err != nil || got.Text() != "nothing is new: forms is that already, as version 2" {
 		t.Errorf("%v\n%s", err, got.Text())
 	}

@@ -143,7 +143,7 @@ func (m *Memory) Remove(ctx context.Context, name string) error {
 }
 
 // List returns what the caller can read.
-func (m *Memory) List(ctx context.Context) ([]workspace.SourceEntry, error) {
+func (m *Memory) List(ctx context.Context, _ string) ([]workspace.SourceEntry, error) {
 	c := tools.CallerFrom(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()

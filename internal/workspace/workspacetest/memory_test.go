@@ -75,7 +75,7 @@ func TestPredefined(t *testing.T) {
 	if got, ok := m.Get("a", "", "SOUL.md"); got != "grown" || !ok {
 		t.Errorf("SOUL.md of the agent: %q", got)
 	}
-	entries, err := m.List(user)
+	entries, err := m.List(user, ".")
 	if err != nil || len(entries) != 3 {
 		t.Errorf("%v, %v; want USER.md, MEMORY.md and memory/x", entries, err)
 	}

@@ -7,23 +7,41 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// Unlisted are files that are read by their names and never listed.
-type Unlisted interface {
+// Files are a [workspace.Source] that knows its names and has a word of its own
+// for entries.
+type Files[E Entry] interface {
 	Serves(ctx context.Context, name string) bool
 	Read(ctx context.Context, name string) ([]byte, time.Time, error)
 	Write(ctx context.Context, name string, content []byte) error
 	Remove(ctx context.Context, name string) error
+	List(ctx context.Context, dir string) ([]E, error)
 }
 
-type unlisted struct{ Unlisted }
+// An Entry is a [workspace.SourceEntry] under another name.
+type Entry interface {
+	~struct {
+		Name     string
+		Size     int64
+		Modified time.Time
+	}
+}
 
-func (unlisted) List(context.Context) ([]workspace.SourceEntry, error) { return nil, nil }
+type served[E Entry] struct{ Files[E] }
+
+func (s served[E]) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
+	list, err := s.Files.List(ctx, dir)
+	entries := make([]workspace.SourceEntry, len(list))
+	for i, e := range list {
+		entries[i] = workspace.SourceEntry(e)
+	}
+	return entries, err
+}
 
 // Serving is an option for [New]: such files are part of the workspace, and
 // some names are denied.
-func Serving(files Unlisted, deny ...string) func(*workspace.Options) {
+func Serving[E Entry](files Files[E], deny ...string) func(*workspace.Options) {
 	return func(o *workspace.Options) {
 		o.Deny = append(o.Deny, deny...)
-		o.Routes = append(o.Routes, workspace.Route{Serves: files.Serves, Source: unlisted{files}})
+		o.Routes = append(o.Routes, workspace.Route{Serves: files.Serves, Source: served[E]{files}})
 	}
 }

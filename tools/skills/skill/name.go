@@ -3,7 +3,10 @@ package skill
 import (
 	"path"
 	"strings"
+	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -24,11 +27,11 @@ func ValidSlug(text string) bool {
 	return true
 }
 
-// Slug is what a skill of a name is called; "" where nothing of the name can
-// stay.
+// Slug is what a skill of a name is called: letters lose their accents, and
+// what is no letter then is a hyphen. It is "" where nothing of the name can stay.
 func Slug(name string) string {
 	var b strings.Builder
-	for _, c := range strings.ToLower(name) {
+	for _, c := range unaccented(name) {
 		switch {
 		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
 			b.WriteRune(c)
@@ -44,6 +47,18 @@ func Slug(name string) string {
 		return ""
 	}
 	return slug
+}
+
+// unaccented is a name in small letters without their accents: Größe is grosse.
+func unaccented(name string) string {
+	letters := strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return r
+	}, norm.NFKD.String(strings.ToLower(name)))
+	whole := strings.NewReplacer("ß", "ss", "æ", "ae", "œ", "oe", "ø", "o", "ł", "l", "đ", "d", "ð", "d", "þ", "th", "ı", "i", "ħ", "h")
+	return whole.Replace(strings.ToLower(letters))
 }
 
 const (

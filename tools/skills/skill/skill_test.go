@@ -19,7 +19,7 @@ func content(name, data string) Content { return Content{File: File{Path: name},
 
 func TestSlug(t *testing.T) {
 	for name, want := range map[string]string{
-		"PDF Forms": "pdf-forms", "a": "", "--": "", "": "", "a-b": "a-b", " x__y ": "x-y", "Größe 7": "gr-e-7", "日本語": "",
+		"PDF Forms": "pdf-forms", "a": "", "--": "", "": "", "a-b": "a-b", " x__y ": "x-y", "Größe 7": "grosse-7", "déploy": "deploy", "de\u0301ploy": "deploy", "Ångström Łódź": "angstrom-lodz", "ＰＤＦ ﬁles": "pdf-files", "ŒUVRE": "oeuvre", "日本語": "",
 		"../../etc": "etc", strings.Repeat("x", 99): strings.Repeat("x", 64),
 	} {
 		if got := Slug(name); got != want {

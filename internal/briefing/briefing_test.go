@@ -1,0 +1,291 @@
+package briefing_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/briefing"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+)
+
+// TestWhoseCopyCounts has every document at the agent's level and at ada's.
+func TestWhoseCopyCounts(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		for _, agent := range []string{"open", "laid", "grows"} {
+			for _, name := range briefing.Names() {
+				set(t, b, agent, "", name, "the agent's")
+				set(t, b, agent, "ada", name, "ada's")
+			}
+		}
+		for _, name := range briefing.Names() {
+			own := "the agent's"
+			if name == briefing.User || name == briefing.Bootstrap {
+				own = "ada's"
+			}
+			for _, c := range []struct{ agent, user, want string }{
+				{"open", "ada", "ada's"}, {"open", "bob", "the agent's"}, {"open", "", "the agent's"},
+				{"laid", "ada", own}, {"laid", "bob", "the agent's"}, {"laid", "", "the agent's"}, {"grows", "ada", own},
+				{"other", "ada", "(none)"}, {"", "ada", string(tools.Refused)},
+			} {
+				if got := read(as(t, c.agent, c.user), b, name); got != c.want {
+					t.Errorf("%s of %q reads %q as %s, not %q", c.user, c.agent, got, name, c.want)
+				}
+			}
+		}
+	})
+}
+
+// TestWhoChangesWhat writes each document as each kind of caller, and looks
+// whose copy has changed.
+func TestWhoChangesWhat(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		const refused = "refused"
+		for _, name := range briefing.Names() {
+			laid, laidShared, grows := refused, refused, refused
+			if name == briefing.User || name == briefing.Bootstrap {
+				laid, laidShared, grows = "ada", "", "ada"
+			}
+			if name == briefing.Soul {
+				grows = ""
+			}
+			for _, c := range []struct{ agent, user, whose string }{
+				{"open", "ada", "ada"}, {"open", "", ""}, {"laid", "ada", laid}, {"laid", "", laidShared}, {"grows", "ada", grows}, {"", "ada", refused},
+			} {
+				before, err := b.Kept(t.Context(), c.agent)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = b.Write(as(t, c.agent, c.user), name, []byte("by "+c.user))
+				if c.whose == refused {
+					after, _ := b.Kept(t.Context(), c.agent)
+					if kind(err) != tools.Refused || len(after) != len(before) {
+						t.Errorf("%q of %q writes %s: %v", c.user, c.agent, name, err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Errorf("%q of %q writes %s: %v", c.user, c.agent, name, err)
+				}
+				text, found, err := b.Copy(t.Context(), memory.Owner{Agent: c.agent, User: c.whose}, name)
+				if text != "by "+c.user || !found || err != nil {
+					t.Errorf("%q of %q wrote %s: %q, %v", c.user, c.agent, name, text, err)
+				}
+			}
+		}
+	})
+}
+
+func TestNobodySeesAnothers(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		ada, bob := as(t, "open", "ada"), as(t, "open", "bob")
+		for _, name := range briefing.Names() {
+			if err := b.Write(ada, name, []byte("the heron of ada")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, ctx := range []context.Context{bob, as(t, "open", ""), as(t, "other", "ada"), as(t, "open", "ADA"), as(t, "OPEN", "ada"), as(t, "open", "ada\x00"), as(t, "", "ada")} {
+			who := tools.CallerFrom(ctx).Principal()
+			for _, name := range briefing.Names() {
+				if text, _, err := b.Read(ctx, name); err == nil || len(text) > 0 {
+					t.Errorf("%s reads %q", who, text)
+				}
+				if err := b.Remove(ctx, name); err == nil {
+					t.Errorf("%s removes %s", who, name)
+				}
+			}
+			if list, err := b.List(ctx, "."); err != nil || len(list) != 0 {
+				t.Errorf("%s lists %v, %v", who, list, err)
+			}
+			if text, _ := b.Together(ctx); text != "" {
+				t.Errorf("%s is told %q", who, text)
+			}
+		}
+		if err := b.Write(bob, briefing.Bootstrap, nil); err != nil {
+			t.Error(err)
+		}
+		if err := b.Write(bob, briefing.User, []byte("bob")); err != nil {
+			t.Error(err)
+		}
+		if list, err := b.List(ada, "."); err != nil || len(list) != 6 || read(ada, b, briefing.User) != "the heron of ada" {
+			t.Errorf("%v, %v", list, err)
+		}
+	})
+}
+
+// TestTheFirstConversationEnds empties BOOTSTRAP.md: it is over for that user
+// and for nobody else, whatever stands behind the user's copy.
+func TestTheFirstConversationEnds(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		ada, bob := as(t, "laid", "ada"), as(t, "laid", "bob")
+		if err := b.Write(ada, briefing.Bootstrap, []byte("say hello")); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Write(ada, briefing.Bootstrap, []byte(" \n")); err != nil || read(ada, b, briefing.Bootstrap) != "(none)" {
+			t.Errorf("%v", err)
+		}
+		if kept, err := b.Kept(t.Context(), ""); err != nil || len(kept) != 0 {
+			t.Errorf("%v are left, %v", kept, err)
+		}
+		set(t, b, "laid", "", briefing.Bootstrap, "ask for a name")
+		for _, end := range []func() error{
+			func() error { return b.Write(ada, briefing.Bootstrap, nil) },
+			func() error { return b.Remove(as(t, "laid", "eve"), briefing.Bootstrap) },
+		} {
+			if err := end(); err != nil {
+				t.Error(err)
+			}
+		}
+		for user, want := range map[string]string{"ada": "(none)", "eve": "(none)", "bob": "ask for a name", "": "ask for a name"} {
+			if got := read(as(t, "laid", user), b, briefing.Bootstrap); got != want {
+				t.Errorf("%q reads %q", user, got)
+			}
+		}
+		if text, _ := b.Together(ada); strings.Contains(text, "ask for") {
+			t.Errorf("%q", text)
+		}
+		if err := b.Write(bob, briefing.Bootstrap, []byte("my own")); err != nil || read(bob, b, briefing.Bootstrap) != "my own" {
+			t.Error(err)
+		}
+		if err := b.Write(as(t, "laid", ""), briefing.Bootstrap, nil); err != nil || read(as(t, "laid", "new"), b, briefing.Bootstrap) != "(none)" {
+			t.Errorf("the agent's own is not gone, %v", err)
+		}
+	})
+}
+
+func TestRemoveShowsWhatIsBehind(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		ada := as(t, "open", "ada")
+		set(t, b, "open", "", briefing.Soul, "shared")
+		if err := b.Write(ada, briefing.Soul, []byte("mine")); err != nil {
+			t.Fatal(err)
+		}
+		if err := b.Remove(ada, briefing.Soul); err != nil || read(ada, b, briefing.Soul) != "shared" {
+			t.Errorf("%v", err)
+		}
+		if err := b.Remove(ada, briefing.Soul); kind(err) != tools.Refused {
+			t.Errorf("%v", err)
+		}
+		if err := b.Remove(ada, briefing.Agents); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%v", err)
+		}
+		o := memory.Owner{Agent: "open", User: "ada"}
+		if found, err := b.Undo(t.Context(), o, memory.Hand{}, briefing.Soul); !found || err != nil || read(ada, b, briefing.Soul) != "mine" {
+			t.Errorf("%v, %v", found, err)
+		}
+		if found, err := b.Drop(t.Context(), o, memory.Hand{}, briefing.Soul); !found || err != nil {
+			t.Errorf("%v, %v", found, err)
+		}
+		if found, err := b.Undo(t.Context(), o, memory.Hand{}, briefing.Identity); found || err != nil {
+			t.Errorf("%v, %v", found, err)
+		}
+	})
+}
+
+func TestNamesAreExact(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		ctx := as(t, "open", "ada")
+		for _, name := range []string{"soul.md", "SOUL.MD", "SOUL.md ", "/SOUL.md", "./SOUL.md", "a/SOUL.md", "SOUL.md/x", "TOOLS.md", "memory/SOUL.md", "", "SOUL.md\x00"} {
+			if b.Serves(ctx, name) {
+				t.Errorf("%q is served", name)
+			}
+			if err := b.Write(ctx, name, []byte("x")); kind(err) != tools.Invalid {
+				t.Errorf("%q: %v", name, err)
+			}
+			if _, _, err := b.Read(ctx, name); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("%q: %v", name, err)
+			}
+		}
+		for _, name := range briefing.Names() {
+			if !b.Serves(ctx, name) || b.Serves(as(t, "", "ada"), name) || b.Serves(t.Context(), name) {
+				t.Errorf("%s is served to the wrong ones", name)
+			}
+		}
+		for text, want := range map[string]tools.Kind{"a\x00": tools.Invalid, "\xff": tools.Invalid, strings.Repeat("é", briefing.MostText+1): tools.TooLarge, strings.Repeat("é", briefing.MostText): ""} {
+			if err := b.Write(ctx, briefing.Soul, []byte(text)); kind(err) != want {
+				t.Errorf("%d bytes: %v", len(text), err)
+			}
+		}
+	})
+}
+
+func TestTogether(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, _ tables) {
+		ctx := as(t, "open", "ada")
+		set(t, b, "open", "", briefing.User, "shared\n")
+		set(t, b, "open", "", briefing.Soul, "a\u202esoul")
+		set(t, b, "open", "ada", briefing.User, "Ada")
+		text, err := b.Together(ctx)
+		if want := "# SOUL.md\n\nasoul\n\n# USER.md\n\nAda"; text != want || err != nil {
+			t.Errorf("%q, %v", text, err)
+		}
+		for _, name := range briefing.Names() {
+			set(t, b, "open", "ada", name, strings.Repeat(strings.Repeat("é", 99)+"\n", 180))
+		}
+		text, err = b.Together(ctx)
+		if n := utf8.RuneCountInString(text); err != nil || n > briefing.MostTogether || n < briefing.MostTogether-2*400 || !strings.Contains(text, "# AGENTS.md") || !strings.HasSuffix(text, "USER_PREDEFINED.md, BOOTSTRAP.md: read_file shows it]") {
+			t.Errorf("%d characters, %v: %s", n, err, text[len(text)-200:])
+		}
+		set(t, b, "open", "ada", briefing.Soul, strings.Repeat("x", briefing.MostText))
+		if text, err = b.Together(ctx); utf8.RuneCountInString(text) > briefing.MostTogether || err != nil {
+			t.Errorf("%d bytes, %v", len(text), err)
+		}
+	})
+}
+
+// broken is a store that cannot be reached.
+type broken struct{ briefing.Rows }
+
+var errBroken = errors.New("the store is away")
+
+func (broken) ContextFiles(context.Context, memory.Owner, []string) ([]memory.Document, error) {
+	return nil, errBroken
+}
+
+// TestFailsClosed has a store that says nothing: nothing of the directory takes
+// the place of what cannot be read, and nothing is removed.
+func TestFailsClosed(t *testing.T) {
+	dir := t.TempDir()
+	file(t, dir, briefing.Soul, "the operator's")
+	b := briefing.New(broken{}, []briefing.Agent{{Name: "laid", Predefined: true, Dir: dir}})
+	ctx := as(t, "laid", "ada")
+	_, _, readErr := b.Read(ctx, briefing.Soul)
+	_, listErr := b.List(ctx, ".")
+	text, toldErr := b.Together(ctx)
+	for _, err := range []error{readErr, listErr, toldErr, b.Write(ctx, briefing.Bootstrap, nil), b.Remove(ctx, briefing.User)} {
+		if !errors.Is(err, errBroken) || text != "" {
+			t.Errorf("%v, %q", err, text)
+		}
+	}
+	if err := b.Write(ctx, briefing.Soul, []byte("x")); kind(err) != tools.Refused {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestVersionsAreBounded(t *testing.T) {
+	each(t, func(t *testing.T, b *briefing.Briefing, s tables) {
+		ctx := as(t, "open", "ada")
+		for n := range 40 {
+			if err := b.Write(ctx, briefing.User, []byte(strings.Repeat("x", n+1))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.SweepMemory(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		o := memory.Owner{Agent: "open", User: "ada"}
+		past, err := s.MemoryPast(t.Context(), o, briefing.User, 100)
+		d, getErr := b.Get(ctx, briefing.User)
+		if err != nil || getErr != nil || len(past) != 20 || past[0].Session != "s1" || past[0].Author != "ada" || d.Version != 40 || d.Author != "ada" {
+			t.Errorf("%d former versions, %+v, %v, %v", len(past), d, err, getErr)
+		}
+		if !slices.Equal([]string{past[0].Text}, []string{strings.Repeat("x", 39)}) {
+			t.Errorf("%q", past[0].Text)
+		}
+	})
+}

@@ -1,0 +1,72 @@
+package briefing_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/briefing"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+)
+
+// agents are one of each kind; of "open" nothing is said.
+func agents() []briefing.Agent {
+	return []briefing.Agent{{Name: "laid", Predefined: true}, {Name: "grows", Predefined: true, Evolves: true}}
+}
+
+// tables are a store, as far as tests look into it.
+type tables interface {
+	briefing.Rows
+	SweepMemory(ctx context.Context) (expired int, err error)
+	MemoryPast(ctx context.Context, o memory.Owner, path string, limit int) ([]memory.Past, error)
+}
+
+// each runs a test on an empty store of each engine.
+func each(t *testing.T, f func(t *testing.T, b *briefing.Briefing, s tables)) {
+	t.Helper()
+	on := func(dsn func(t *testing.T) string) func(t *testing.T) {
+		return func(t *testing.T) {
+			s := storetest.Open(t, dsn(t))
+			f(t, briefing.New(s, agents()), s)
+		}
+	}
+	t.Run("sqlite", on(func(t *testing.T) string { return t.TempDir() }))
+	t.Run("postgres", on(func(t *testing.T) string { return storetest.Postgres(t).DSN("postgres") }))
+}
+
+// as is the context of a call.
+func as(t testing.TB, agent, user string) context.Context {
+	t.Helper()
+	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s1"}})
+}
+
+// set writes a copy as an operator does.
+func set(t testing.TB, b *briefing.Briefing, agent, user, name, text string) {
+	t.Helper()
+	o := memory.Owner{Agent: agent, User: user}
+	if err := b.Set(t.Context(), o, memory.Hand{Author: "op"}, name, text); err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+}
+
+// read is what a caller reads, or why not.
+func read(ctx context.Context, b *briefing.Briefing, name string) string {
+	text, _, err := b.Read(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "(none)"
+	case err != nil:
+		return string(kind(err))
+	}
+	return string(text)
+}
+
+func kind(err error) tools.Kind {
+	if err == nil {
+		return ""
+	}
+	return tools.AsError(err).Kind
+}

@@ -1,0 +1,55 @@
+package skills_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+)
+
+// TestServedFilesAreListed has the file tools go through a version: skills in it
+// that others have are nowhere to be seen, nor is any version unless named.
+func TestServedFilesAreListed(t *testing.T) {
+	each(t, func(t *testing.T, b bench) {
+		put(t, b.ws+"/draft/SKILL.md", text("D\u00e9ploy", "how to deploy", "Say needle."))
+		put(t, b.ws+"/draft/scripts/run.sh", "echo needle\n")
+		p, err := b.Publish(b.ctx, "draft", true)
+		if err != nil || p.Name != "deploy" || p.Title != "D\u00e9ploy" {
+			t.Fatalf("%+v, %v", p, err)
+		}
+		names := func(l fs.Listing, err error) (all []string) {
+			if err != nil {
+				t.Error(err)
+			}
+			for _, e := range l.Entries {
+				all = append(all, e.Name)
+			}
+			return all
+		}
+		for path, want := range map[string][]string{
+			"skills/deploy@1": {"SKILL.md", "scripts", "scripts/run.sh"}, "skills/deploy@1/scripts": {"run.sh"}, ".": {"draft", "draft/SKILL.md", "draft/scripts", "draft/scripts/run.sh"},
+		} {
+			if got := names(b.files.List(b.ctx, fs.ListQuery{Path: path, Depth: 3, Limit: 20})); !slices.Equal(got, want) {
+				t.Errorf("%s: %q", path, got)
+			}
+		}
+		if got := names(b.files.Glob(b.ctx, fs.GlobQuery{Path: "skills/deploy@1", Pattern: "**/*.sh", Limit: 9})); !slices.Equal(got, []string{"skills/deploy@1/scripts/run.sh"}) {
+			t.Errorf("%q", got)
+		}
+		found, err := b.files.Search(b.ctx, fs.SearchQuery{Path: "skills/deploy@1", Pattern: "needle", Limit: 9})
+		if err != nil || len(found.Files) != 2 {
+			t.Errorf("%+v, %v", found, err)
+		}
+		for _, ctx := range []context.Context{b.ctx, b.as("tester", "v"), b.as("other", "u")} {
+			path := "skills/deploy@1"
+			if ctx == b.ctx {
+				path = "skills/deploy@2"
+			}
+			if l, err := b.files.List(ctx, fs.ListQuery{Path: path, Depth: 3, Limit: 20}); kind(err) != tools.NotFound {
+				t.Errorf("%s: %+v, %v", path, l, err)
+			}
+		}
+	})
+}
