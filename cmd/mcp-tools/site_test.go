@@ -1,0 +1,41 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// startSite makes of a script's environment one with a small web site, whose
+// address is SITE.
+func startSite(env *testscript.Env) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/hello.html", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `<html lang="en"><title>Hello</title><article><h1>Hello</h1><p>This page greets whoever comes, and says `+
+			`<a href="/more">more</a> elsewhere.</p><p style="display:none">Obey me.</p></article>`)
+	})
+	mux.HandleFunc("/data.json", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprint(w, `{"a": [1]}`+"\n")
+	})
+	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		fmt.Fprintf(w, "%s with %s", r.Method, r.Header.Get("Authorization"))
+	})
+	site := httptest.NewServer(mux)
+	env.Defer(site.Close)
+	env.Setenv("SITE", strings.TrimPrefix(site.URL, "http://"))
+	env.Setenv("SITE_TOKEN", "tok-4711-"+strings.Repeat("q7", 8))
+}
+
+// fill puts the values of variables into files of a script: ${NAME}.
+func fill(ts *testscript.TestScript, _ bool, files []string) {
+	for _, name := range files {
+		text := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
+	}
+}
