@@ -30,8 +30,8 @@ check: ## formatting, vet, module file, house rules
 	$(GO) mod tidy -diff
 	$(GO) test ./internal/house
 
-bench: ## measure, against a bare mcp-go server, fork and exec, docker run, ripgrep and fd in the same run
-	$(GO) test -run '^$$' -bench . -benchmem ./scrub ./policy ./tools ./internal/audit ./internal/telemetry ./server ./cmd/mcp-tools ./tools/fs/... ./internal/workspace/... ./tools/exec/... ./internal/sandbox/... ./internal/egress
+bench: ## measure, against a bare mcp-go server, fork and exec, docker run, ripgrep, fd and a bare GET in the same run
+	$(GO) test -run '^$$' -bench . -benchmem ./scrub ./policy ./tools ./internal/audit ./internal/telemetry ./server ./cmd/mcp-tools ./tools/fs/... ./internal/workspace/... ./tools/exec/... ./internal/sandbox/... ./internal/egress ./tools/web/...
 
 golden: ## write the golden files again; look at the diff
 	$(GO) test ./cmd/mcp-tools ./internal/config ./policy -update
