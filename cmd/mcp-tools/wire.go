@@ -16,6 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
@@ -87,6 +88,7 @@ type house struct {
 	store    *store.Store
 	recall   *recall.Recall
 	memory   *memory.Memory
+	meaning  *meaning.Meaning // nil: nothing is found by it
 	graph    *knowledge.Graph
 	unused   func() bool // the store, by anybody, ever
 	skillsIn []skills.Dir

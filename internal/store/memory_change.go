@@ -213,14 +213,14 @@ const (
 )
 
 // SweepMemory removes documents that have expired, and forgets former versions
-// that are too old or too many. It does so in small steps, and says how many
-// documents it removed.
+// that are too old or too many, and vectors of what is gone. It does so in small
+// steps, and says how many documents it removed.
 func (s *Store) SweepMemory(ctx context.Context) (expired int, err error) {
 	for {
 		n, err := s.expireMemories(ctx)
 		expired += n
 		if err != nil || n < sweepAtOnce {
-			return expired, errors.Join(err, s.prunePast(ctx, pastVersions, pastAge))
+			return expired, errors.Join(err, s.prunePast(ctx, pastVersions, pastAge), s.sweepVectors(ctx))
 		}
 	}
 }
