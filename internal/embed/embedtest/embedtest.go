@@ -17,7 +17,7 @@ import (
 )
 
 // Dimensions is how long vectors are when nobody asks for others.
-const Dimensions = 256
+const Dimensions = 768
 
 // A Server is an endpoint.
 type Server struct {

@@ -32,8 +32,8 @@ func (f filter) takes(d *document) bool {
 		!d.updated.Before(f.since) && (d.expires.IsZero() || d.expires.After(f.now))
 }
 
-// A comparison of a query with shelves keeps the best, and how near all pieces
-// are on the whole.
+// A comparison of a query with shelves keeps the best, and how near how many
+// pieces are.
 type comparison struct {
 	query  []int32
 	worth  float32
@@ -43,12 +43,13 @@ type comparison struct {
 	kept  []score
 	least float32 // what is kept needs more
 
-	count        int
-	sum, squares float64
+	count int
+	bins  [bins]int32 // pieces by how near they are, from -1 to 1
 }
 
-// add compares what a shelf has. What the filter does not take counts for the
-// whole only.
+const bins = 1024
+
+// add compares what a shelf has. What the filter does not take is counted only.
 func (c *comparison) add(s *shelf) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
@@ -60,8 +61,7 @@ func (c *comparison) add(s *shelf) {
 			}
 			cos := float32(dot(c.query, r.numbers)) * r.worth * c.worth
 			c.count++
-			c.sum += float64(cos)
-			c.squares += float64(cos) * float64(cos)
+			c.bins[min(max(int((cos+1)*(bins/2)), 0), bins-1)]++
 			if taken && cos > c.least {
 				c.keep(score{id, d, r.n, cos})
 			}
@@ -85,27 +85,30 @@ func (c *comparison) best() []score {
 }
 
 const (
-	// Pieces are near when they are nearer than the rest by so many deviations;
-	// among a few, which say little about the rest, by less.
-	stands = 2
-	fewest = 8  // pieces that say something about the rest
-	many   = 30 // pieces among which what is hardly nearer than the rest is not near
-	barely = 0.1
+	fewest = 8   // pieces that say something about what is not near
+	luck   = 0.8 // of what the nearest of so many would be by chance
+	barely = 0.1 // what is no nearer than this, between the rest and the same, is not near
 )
 
-// bounds are how near pieces are on the whole, which is not at all near, and
-// how near they have to be to count.
+// bounds are how near pieces are that have nothing to do with the query, and how
+// near those have to be that count. The former is the middle of all, and how far
+// the farther half is from there says what is chance: what is near, however
+// much there is of it, does not change that.
 func (c *comparison) bounds() (ground, least float64) {
 	if c.count < fewest {
 		return 0, 0
 	}
-	n := float64(c.count)
-	mean := c.sum / n
-	deviation := math.Sqrt(max(c.squares/n-mean*mean, 0))
-	ground = min(max(mean, 0), 0.99)
-	least = mean + min(stands, math.Sqrt(n)/2)*deviation
-	if c.count >= many {
-		least = max(least, ground+barely*(1-ground))
+	middle, below := 0, int32(0)
+	for ; 2*(below+c.bins[middle]) < int32(c.count); middle++ {
+		below += c.bins[middle]
 	}
-	return ground, least
+	value := func(bin int) float64 { return (float64(bin)+0.5)/(bins/2) - 1 }
+	squares := 0.0
+	for i, n := range c.bins[:middle] {
+		squares += float64(n) * math.Pow(value(middle)-value(i), 2)
+	}
+	ground = min(max(value(middle), 0), 0.99)
+	deviation := math.Sqrt(squares / max(float64(below), 1))
+	least = ground + luck*math.Sqrt(2*math.Log(float64(c.count)))*deviation
+	return ground, max(least, ground+barely*(1-ground))
 }
