@@ -3,14 +3,15 @@ package meaning
 import (
 	"cmp"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 )
 
 // A score is how near a piece is.
 type score struct {
-	id  string
 	doc *document
 	n   int
 	cos float32
@@ -18,7 +19,7 @@ type score struct {
 
 // before puts the nearer first, and of equals, the one with the smaller ID.
 func (s score) before(t score) int {
-	return cmp.Or(cmp.Compare(t.cos, s.cos), strings.Compare(s.id, t.id), cmp.Compare(s.n, t.n))
+	return cmp.Or(cmp.Compare(t.cos, s.cos), strings.Compare(s.doc.id, t.doc.id), cmp.Compare(s.n, t.n))
 }
 
 // A filter says which documents are looked for.
@@ -49,11 +50,34 @@ type comparison struct {
 
 const bins = 1024
 
-// add compares what a shelf has. What the filter does not take is counted only.
+// add compares what a shelf has, with several processors where there is much of
+// it. What the filter does not take is counted only.
 func (c *comparison) add(s *shelf) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	for id, d := range s.docs {
+	const enough = 1 << 20 // bytes, for another processor to be worth it
+	parts := max(min(runtime.GOMAXPROCS(0), int(s.size/enough)), 1)
+	others := make([]comparison, parts-1)
+	var working sync.WaitGroup
+	for i := range others {
+		others[i] = comparison{query: c.query, worth: c.worth, filter: c.filter, most: c.most, least: c.least}
+		working.Go(func() { others[i].compare(s.docs[len(s.docs)*(i+1)/parts : len(s.docs)*(i+2)/parts]) })
+	}
+	c.compare(s.docs[:len(s.docs)/parts])
+	working.Wait()
+	for i := range others {
+		c.count += others[i].count
+		for bin, n := range others[i].bins {
+			c.bins[bin] += n
+		}
+		for _, one := range others[i].kept {
+			c.keep(one)
+		}
+	}
+}
+
+func (c *comparison) compare(docs []*document) {
+	for _, d := range docs {
 		taken := c.filter.takes(d)
 		for _, r := range d.pieces {
 			if len(r.numbers) != len(c.query) {
@@ -63,7 +87,7 @@ func (c *comparison) add(s *shelf) {
 			c.count++
 			c.bins[min(max(int((cos+1)*(bins/2)), 0), bins-1)]++
 			if taken && cos > c.least {
-				c.keep(score{id, d, r.n, cos})
+				c.keep(score{d, r.n, cos})
 			}
 		}
 	}

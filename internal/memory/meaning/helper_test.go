@@ -32,28 +32,34 @@ type world struct {
 // newWorld makes a server on a store, whose worker does not run yet.
 func newWorld(t testing.TB, dsn, dir string, endpoint *embedtest.Server) *world {
 	t.Helper()
-	return newWorldOf(t, dsn, dir, endpoint, embed.Options{URL: endpoint.URL + "/v1", Model: "m", Batch: 8})
-}
-
-func newWorldOf(t testing.TB, dsn, dir string, endpoint *embedtest.Server, o embed.Options) *world {
-	t.Helper()
-	s := storetest.Open(t, dsn)
-	encoder, err := embed.New(o)
+	encoder, err := embed.New(embed.Options{URL: endpoint.URL + "/v1", Model: "m", Batch: 8})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = encoder.Close() })
-	w := &world{store: s, rows: s.Vectors(encoder.Space()), endpoint: endpoint}
-	w.meaning = meaning.New(meaning.Options{
-		Encoder: encoder, Space: encoder.Space(), Rows: w.rows, Shelf: memory.NewShelf(s), Feed: s.Feed(),
-	})
-	t.Cleanup(func() {
-		if err := w.meaning.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	finder := recalltest.Open(t, dir, s.Feed(), memory.NewShelf(s))
-	w.Memory = memory.New(memory.Options{Rows: s, Finder: finder, Meaning: w.meaning})
+	w := newWorldWith(t, dsn, dir, encoder, encoder.Space())
+	w.endpoint = endpoint
+	return w
+}
+
+// newWorldWith makes a server with an encoder, or without one.
+func newWorldWith(t testing.TB, dsn, dir string, encoder meaning.Encoder, space string) *world {
+	t.Helper()
+	s := storetest.Open(t, dsn)
+	o := memory.Options{Rows: s, Finder: recalltest.Open(t, dir, s.Feed(), memory.NewShelf(s))}
+	w := &world{store: s, rows: s.Vectors(space)}
+	if encoder != nil {
+		w.meaning = meaning.New(meaning.Options{
+			Encoder: encoder, Space: space, Rows: w.rows, Shelf: memory.NewShelf(s), Feed: s.Feed(),
+		})
+		t.Cleanup(func() {
+			if err := w.meaning.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		o.Meaning = w.meaning
+	}
+	w.Memory = memory.New(o)
 	return w
 }
 

@@ -54,7 +54,7 @@ func nearest(shelves []*shelf, vector []float32, q memory.NearQuery) (found []me
 	for _, s := range c.best() {
 		if cos := float64(s.cos); cos >= least {
 			about := min(max((cos-ground)/(1-ground), 0), 1)
-			found = append(found, memory.Near{Document: s.id, Version: s.doc.version, N: s.n, About: about})
+			found = append(found, memory.Near{Document: s.doc.id, Version: s.doc.version, N: s.n, About: about})
 		}
 	}
 	return found

@@ -16,7 +16,8 @@ type shelf struct {
 
 	mu      sync.RWMutex
 	err     error
-	docs    map[string]*document
+	docs    []*document
+	at      map[string]int // where in docs a document is
 	size    int64
 	touched []string // documents that changed while it was read
 	reading bool
@@ -24,6 +25,7 @@ type shelf struct {
 
 // A document has the pieces of one memory.
 type document struct {
+	id               string
 	version          int64
 	path, category   string
 	updated, expires time.Time
@@ -49,28 +51,37 @@ func (d *document) size() int64 {
 
 // add adds a piece, whose documents come one after the other.
 func (s *shelf) add(p api.Piece) {
-	d := s.docs[p.Document]
-	if d == nil || d.version != p.Version {
+	at, there := s.at[p.Document]
+	if !there || s.docs[at].version != p.Version {
 		s.drop(p.Document)
-		d = &document{version: p.Version, path: p.Path, category: p.Category, updated: p.Updated, expires: p.Expires}
-		s.docs[p.Document] = d
+		d := &document{id: p.Document, version: p.Version, path: p.Path, category: p.Category, updated: p.Updated, expires: p.Expires}
+		at = len(s.docs)
+		s.docs, s.at[d.id] = append(s.docs, d), at
 		s.size += d.size()
 	}
 	numbers, worth := unpack(p.Vector)
+	d := s.docs[at]
 	d.pieces = append(d.pieces, row{p.N, worth, numbers})
 	s.size += int64(perRow + len(numbers))
 }
 
 func (s *shelf) drop(id string) {
-	if d := s.docs[id]; d != nil {
-		s.size -= d.size()
-		delete(s.docs, id)
+	at, there := s.at[id]
+	if !there {
+		return
 	}
+	s.size -= s.docs[at].size()
+	last := len(s.docs) - 1
+	s.docs[at] = s.docs[last]
+	s.at[s.docs[at].id] = at
+	s.docs[last] = nil
+	s.docs = s.docs[:last]
+	delete(s.at, id)
 }
 
 // read fills the shelf. Beyond so many bytes it takes no more.
 func (s *shelf) read(ctx context.Context, rows Rows, most int64) error {
-	docs := &shelf{docs: map[string]*document{}}
+	docs := &shelf{at: map[string]int{}}
 	err := rows.Of(ctx, s.owner, func(p api.Piece) bool {
 		docs.add(p)
 		return docs.size < most && ctx.Err() == nil
@@ -84,7 +95,7 @@ func (s *shelf) read(ctx context.Context, rows Rows, most int64) error {
 	for {
 		s.mu.Lock()
 		if docs != nil {
-			s.docs, s.size, docs = docs.docs, docs.size, nil
+			s.docs, s.at, s.size, docs = docs.docs, docs.at, docs.size, nil
 		}
 		again := s.touched
 		s.touched = nil

@@ -14,12 +14,12 @@ import (
 )
 
 const (
-	lease     = 30 * time.Second // that one who died keeps others from working
+	lease     = 10 * time.Second // that one who died keeps others from working
 	gather    = 250 * time.Millisecond
 	firstRest = 5 * time.Second // after a failure
 	mostRest  = 5 * time.Minute
 
-	textsAtOnce = 512 // texts that are encoded together
+	textsAtOnce = 256 // texts that are encoded together
 	keysAtOnce  = 200
 )
 
