@@ -113,7 +113,7 @@ func (t *Tx) replaceMemory(old memoryRow, found bool, next memoryRow, action str
 		if err != nil || n == 0 {
 			return memory.Document{}, moved(n, err)
 		}
-		if err := t.keepMemory(old, action, by); err != nil {
+		if err := errors.Join(t.keepMemory(old, action, by), t.countMemory(next.Owner, 0, int64(len(next.Text)-len(old.Text)))); err != nil {
 			return memory.Document{}, err
 		}
 	} else {
@@ -129,6 +129,9 @@ func (t *Tx) replaceMemory(old memoryRow, found bool, next memoryRow, action str
 			ON CONFLICT (agent, usr, path) DO NOTHING`, next.values()...)
 		if err != nil || n == 0 {
 			return memory.Document{}, moved(n, err)
+		}
+		if err := t.countMemory(next.Owner, 1, int64(len(next.Text))); err != nil {
+			return memory.Document{}, err
 		}
 	}
 	return next.document(), t.Changed(MemoryTopic, next.ID)
@@ -174,7 +177,7 @@ func (t *Tx) dropMemory(r memoryRow, action string, by memory.Hand) error {
 	if err != nil || n == 0 {
 		return moved(n, err)
 	}
-	return errors.Join(t.keepMemory(r, action, by), t.Changed(MemoryTopic, r.ID))
+	return errors.Join(t.keepMemory(r, action, by), t.countMemory(r.Owner, -1, -int64(len(r.Text))), t.Changed(MemoryTopic, r.ID))
 }
 
 // UndoMemory makes the last former version of an owner's document the present
