@@ -6,12 +6,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/embed"
+	"github.com/mcp-tools/mcp-tools/internal/embed/clienttest"
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
-	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/tools"
 	tool "github.com/mcp-tools/mcp-tools/tools/memory"
@@ -23,20 +22,22 @@ var synonyms = []string{"car automobile vehicle", "doctor physician medic", "mon
 // A world is a server: a store, an endpoint, and a memory on both.
 type world struct {
 	*memory.Memory
-	store    *store.Store
-	rows     store.Vectors
+	store    rows
+	rows     meaning.Rows
 	meaning  *meaning.Meaning
 	endpoint *embedtest.Server
+}
+
+// rows are what the tests need of a store.
+type rows interface {
+	memory.Rows
+	Wait(topic string) <-chan struct{}
 }
 
 // newWorld makes a server on a store, whose worker does not run yet.
 func newWorld(t testing.TB, dsn, dir string, endpoint *embedtest.Server) *world {
 	t.Helper()
-	encoder, err := embed.New(embed.Options{URL: endpoint.URL + "/v1", Model: "m", Batch: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = encoder.Close() })
+	encoder := clienttest.Open(t, endpoint.URL)
 	w := newWorldWith(t, dsn, dir, encoder, encoder.Space())
 	w.endpoint = endpoint
 	return w
@@ -93,7 +94,7 @@ func (w *world) work(t testing.TB) (stop func()) {
 func (w *world) settled(t testing.TB) {
 	t.Helper()
 	for {
-		wait := w.store.Wait(store.VectorTopic)
+		wait := w.store.Wait(meaning.VectorTopic)
 		missing, err := w.rows.Missing(t.Context(), nil, "", 1)
 		if err != nil {
 			t.Fatal(err)

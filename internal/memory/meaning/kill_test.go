@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/embed"
+	"github.com/mcp-tools/mcp-tools/internal/embed/clienttest"
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
@@ -24,10 +24,7 @@ func TestChild(t *testing.T) {
 	if os.Getenv(childDSN) == "" {
 		return // it is for others to start
 	}
-	encoder, err := embed.New(embed.Options{URL: os.Getenv(childURL) + "/v1", Model: "m", Batch: 8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	encoder := clienttest.Open(t, os.Getenv(childURL))
 	w := newWorldWith(t, os.Getenv(childDSN), os.Getenv(childDir), encoder, encoder.Space())
 	w.meaning.Work(t.Context())
 }
