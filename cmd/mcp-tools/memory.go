@@ -3,14 +3,17 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -39,11 +42,66 @@ func (h *house) openMemory(context.Context) error {
 		Shelves: []recall.Shelf{memory.NewShelf(h.store), knowledge.NewShelf(h.store.Knowledge())},
 	})
 	h.onClose(h.recall.Close)
-	h.memory = memory.New(memory.Options{Rows: h.store, Finder: h.recall, Log: h.log})
+	about := memory.Options{Rows: h.store, Finder: h.recall, Log: h.log}
+	if err := h.openMeaning(); err != nil {
+		return err
+	}
+	if h.meaning != nil {
+		about.Meaning = h.meaning
+	}
+	h.memory = memory.New(about)
 	h.graph = knowledge.New(h.store.Knowledge(), h.recall)
 	h.unused = func() bool { return !h.store.InUse() && store.Missing(o.DSN) }
 	h.openBriefing()
 	return nil
+}
+
+// openMeaning has memories found by what they mean, when there is an endpoint
+// that can tell. What it is sent is scrubbed like everything that leaves.
+func (h *house) openMeaning() error {
+	c := h.loaded.Config.Memory.Embeddings
+	if c.URL == "" {
+		return nil
+	}
+	key := ""
+	if c.Key != "" {
+		var err error
+		if key, err = c.Key.Fetch(h.app.sources(h.loaded.Config.Vault)); err != nil {
+			return fmt.Errorf("memory.embeddings.key: %w", err)
+		}
+		if err := h.scrub.Set("memory.embeddings.key", key); err != nil {
+			h.log.Warn("the key of the embeddings endpoint is not masked: choose a longer one", "err", err)
+		}
+	}
+	encoder, err := embed.New(embed.Options{URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: c.Batch})
+	if err != nil {
+		return fmt.Errorf("memory.embeddings: %w", err)
+	}
+	h.onClose(encoder.Close)
+	h.meaning = meaning.New(meaning.Options{
+		Encoder: encoder, Space: encoder.Space(), Rows: h.store.Vectors(encoder.Space()),
+		Shelf: memory.NewShelf(h.store), Feed: h.store.Feed(), Scrub: h.scrub.Text, Log: h.log,
+	})
+	h.onClose(h.meaning.Close)
+	return nil
+}
+
+// workOnMeaning makes what is remembered ready to be found by what it means. A
+// store that nobody has ever used is not made for that.
+func (h *house) workOnMeaning(ctx context.Context) {
+	select {
+	case <-time.After(startFirst):
+	case <-ctx.Done():
+		return
+	}
+	if h.unused() {
+		select {
+		case <-h.store.Opened():
+		case <-ctx.Done():
+			return
+		}
+	}
+	h.meaning.Work(ctx)
 }
 
 // memoryRoute shows memories as files of the workspace, where it has none of

@@ -37,6 +37,9 @@ func (h *house) settle(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
 	working.Go(func() { h.tellNews(ctx) })
+	if h.meaning != nil {
+		working.Go(func() { h.workOnMeaning(ctx) })
+	}
 	working.Go(func() {
 		select {
 		case <-time.After(startFirst):

@@ -25,7 +25,8 @@ func (a *app) storeOptions(c config.Config, log *slog.Logger) (store.Options, er
 			return store.Options{}, err
 		}
 	}
-	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Log: log}, nil
+	most := store.MemoryLimits{Documents: int64(c.Memory.MaxDocuments), Bytes: int64(c.Memory.MaxBytes)}
+	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Memory: most, Log: log}, nil
 }
 
 // openStore opens the store that the settings describe, and makes it if need be.

@@ -17,6 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
@@ -92,6 +93,7 @@ type house struct {
 	recall   *recall.Recall
 	memory   *memory.Memory
 	briefing *briefing.Briefing
+	meaning  *meaning.Meaning // nil: nothing is found by it
 	graph    *knowledge.Graph
 	unused   func() bool // the store, by anybody, ever
 	skillsIn []skills.Dir

@@ -28,6 +28,9 @@ func (l *Loaded) check() Problems {
 	if c.Sandbox.Mode == "docker" && c.Sandbox.Docker.Image == "" {
 		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
 	}
+	if e := c.Memory.Embeddings; (e.URL == "") != (e.Model == "") {
+		add("memory.embeddings", "an endpoint and its model go together; set both url and model, or neither")
+	}
 	checkPrograms(c.Exec.Programs, add)
 	checkAgents(c.Agents, add)
 	c.Connections.OAuth.check(c.Server.PublicURL, add)

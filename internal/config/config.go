@@ -23,6 +23,7 @@ type Config struct {
 	Policy      policy.Rules `yaml:"policy" flags:"autonomy" doc:"Which tools callers may use. [policy.md](policy.md) tells how a decision is made."`
 	Workspace   Workspace    `yaml:"workspace" restart:"true" doc:"The files that callers see."`
 	Agents      []Agent      `yaml:"agents" restart:"true" doc:"What is said about agents beforehand. [memory.md](memory.md#what-an-agent-is-told) tells more."`
+	Memory      Memory       `yaml:"memory" restart:"true" doc:"What agents remember. [memory.md](memory.md) tells more."`
 	Skills      Skills       `yaml:"skills" restart:"true" doc:"Instructions that agents look up when they need them. [memory.md](memory.md) tells more."`
 	Exec        Exec         `yaml:"exec" doc:"How commands are judged and run. [commands.md](commands.md) tells more."`
 	Sandbox     Sandbox      `yaml:"sandbox" restart:"true" doc:"The walls around commands. [security.md](security.md) says what they stop."`

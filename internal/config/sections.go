@@ -104,3 +104,19 @@ type Telemetry struct {
 type Skills struct {
 	Dirs []string `yaml:"dirs" form:"path" doc:"Directories of skills that all callers see, one directory with a SKILL.md each. Absent: ~/.agents/skills, if it is there."`
 }
+
+// Memory says what is remembered, and how it is found beside its words.
+type Memory struct {
+	MaxDocuments int        `yaml:"max_documents" default:"100000" min:"1" max:"100000000" doc:"Most memories of one user of an agent, and as many that all its users share."`
+	MaxBytes     Size       `yaml:"max_bytes" default:"1GiB" min:"1MiB" max:"16TiB" doc:"Most bytes of them together, without former versions."`
+	Embeddings   Embeddings `yaml:"embeddings" doc:"An endpoint that turns texts into vectors, so that memories are found by their meaning too. They are sent to it."`
+}
+
+// Embeddings say who turns texts into vectors. Without a URL, nobody does.
+type Embeddings struct {
+	URL        string `yaml:"url" form:"url" doc:"URL of an API like OpenAI's, such as https://api.openai.com/v1 or http://127.0.0.1:11434/v1. Empty: memories are found by words only."`
+	Model      string `yaml:"model" form:"label" doc:"Model to ask for, such as text-embedding-3-small or nomic-embed-text. With another one all is sent again."`
+	Key        Secret `yaml:"key" form:"secret" doc:"Key of the API, if it wants one."`
+	Dimensions int    `yaml:"dimensions" default:"0" min:"0" max:"16384" doc:"How long vectors shall be, of models that can be asked for that. 0: as they are."`
+	Batch      int    `yaml:"batch" default:"64" min:"1" max:"2048" doc:"Most texts of one request."`
+}

@@ -7,7 +7,8 @@
 // Whoever calls reads documents of their own and those shared by all users of
 // their agent, and writes their own: who that is comes from the context.
 //
-// Begin with [New]. search.go is how things are found, files.go what the file
+// Begin with [New]. search.go is how things are found by words, and near.go how
+// that is joined with what is found by meaning; files.go is what the file
 // tools see, copy.go how memories come and go as files.
 package memory
 
@@ -47,8 +48,10 @@ type Finder interface {
 type Options struct {
 	Rows   Rows
 	Finder Finder
-	Log    *slog.Logger     // nil: silent
-	Now    func() time.Time // nil: the machine's clock
+	// Meaning finds what the words of a query do not; nil: nothing does.
+	Meaning Meaning
+	Log     *slog.Logger     // nil: silent
+	Now     func() time.Time // nil: the machine's clock
 }
 
 // A Memory is what the tools and the file tools work on. It has no state of its

@@ -57,6 +57,8 @@ type searching struct {
 	q     memory.Query
 	found memory.Found
 	torn  bool
+
+	literal bool // nothing was found by meaning, though it should have been
 }
 
 // A candidate is a piece that may be shown.
@@ -79,15 +81,17 @@ func (s *searching) run(ctx context.Context) error {
 	if !s.q.Since.IsZero() {
 		asked.Since = s.q.Since.UnixMilli()
 	}
+	near := s.near(ctx, asked)
 	result, fresh, err := s.m.o.Finder.Search(ctx, asked)
+	meant := near()
 	if err != nil {
 		return err
 	}
-	list, err := s.candidates(ctx, result)
+	list, err := s.candidates(ctx, result, meant)
 	if err != nil {
 		return err
 	}
-	s.found = memory.Found{Behind: !fresh || s.torn, More: result.More}
+	s.found = memory.Found{Behind: !fresh || s.torn, More: result.More, Literal: s.literal}
 	return s.choose(ctx, list)
 }
 
@@ -106,9 +110,15 @@ func prefixOf(path string) string {
 	return dir + path
 }
 
-// candidates reads the documents of hits, best first.
-func (s *searching) candidates(ctx context.Context, result index.Result) ([]candidate, error) {
-	docs, err := s.m.o.Rows.MemoriesByID(ctx, s.owner, rowsOf(result.Hits))
+// candidates reads the documents of what was found, and puts it in order.
+func (s *searching) candidates(ctx context.Context, result index.Result, meant []Near) ([]candidate, error) {
+	ids := rowsOf(result.Hits)
+	for _, n := range meant {
+		if !slices.Contains(ids, n.Document) {
+			ids = append(ids, n.Document)
+		}
+	}
+	docs, err := s.m.o.Rows.MemoriesByID(ctx, s.owner, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -117,23 +127,36 @@ func (s *searching) candidates(ctx context.Context, result index.Result) ([]cand
 		byID[d.ID] = d
 	}
 	s.torn = false
-	var list []candidate
+	var words, meaning []candidate
 	for _, h := range result.Hits {
 		p, ok := pieceOf(h.ID)
 		d, there := byID[p.row]
-		c := candidate{Hit: h, piece: p, doc: d, about: h.Score / max(result.Most, math.SmallestNonzeroFloat64)}
-		if !ok || !there || c.about < s.q.MinScore {
+		if !ok || !there {
 			continue
 		}
 		if d.Version != p.version {
 			s.torn = true
 			continue
 		}
+		c := candidate{Hit: h, piece: p, doc: d, about: h.Score / max(result.Most, math.SmallestNonzeroFloat64)}
 		c.rank = c.about * s.weight(d)
-		list = append(list, c)
+		words = append(words, c)
 	}
-	slices.SortStableFunc(list, func(a, b candidate) int { return cmp.Compare(b.rank, a.rank) })
-	return list, nil
+	for _, n := range meant { // which lags behind without being torn
+		if d, there := byID[n.Document]; there && d.Version == n.Version {
+			c := candidate{piece: piece{n.Document, n.Version, n.N}, doc: d, about: n.About}
+			c.rank = math.Round(100*c.about) + s.weight(d) - 1 // own and new ones first among equals
+			meaning = append(meaning, c)
+		}
+	}
+	best := func(a, b candidate) int { return cmp.Compare(b.rank, a.rank) }
+	slices.SortStableFunc(words, best)
+	slices.SortStableFunc(meaning, best)
+	list := words
+	if len(meaning) > 0 {
+		list = join(words, meaning)
+	}
+	return slices.DeleteFunc(list, func(c candidate) bool { return c.about < s.q.MinScore }), nil
 }
 
 func (s *searching) weight(d memory.Document) float64 {

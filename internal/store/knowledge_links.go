@@ -29,12 +29,12 @@ func (k KnowledgeTx) Links(o graph.Owner, slugs []string, each int, at int64) (l
 	for size < len(slugs) {
 		size *= 4
 	}
-	args := []any{o.Agent, o.User, slugs[0], at, each + 1}
+	args := []any{o.Agent, o.User, slugs[0], at}
 	for i := 1; i < size; i++ {
 		args = append(args, slugs[min(i, len(slugs)-1)])
 	}
 	counts, place := map[int]int{}, map[graph.Link]int{}
-	err = k.t.Each(linksStatement(size), args, func(scan func(...any) error) error {
+	err = k.t.Each(linksStatement(size, each+1), args, func(scan func(...any) error) error {
 		var part int
 		r, err := scanRelation(scan, &part)
 		if counts[part]++; counts[part] > each {
@@ -55,19 +55,21 @@ func (k KnowledgeTx) Links(o graph.Owner, slugs []string, each int, at int64) (l
 }
 
 // linksStatement asks for each part on its own, because only then does an index
-// end the search after a few rows, however many an entity has.
-func linksStatement(size int) string {
+// end the search after a few rows, however many an entity has. How many is part
+// of the text: SQLite makes a new plan whenever a limit that is a parameter is
+// set anew, which takes longer than the search.
+func linksStatement(size, most int) string {
 	var parts []string
 	for i := range size {
 		slug := "$3"
 		if i > 0 {
-			slug = fmt.Sprintf("$%d", 5+i)
+			slug = fmt.Sprintf("$%d", 4+i)
 		}
 		for _, usr := range []string{"$2", "''"} {
 			for _, end := range []string{"source", "target"} {
 				parts = append(parts, fmt.Sprintf(`SELECT * FROM (SELECT %d AS part, %s FROM relation
 					WHERE agent = $1 AND usr = %s AND %s = %s AND valid_from <= $4 AND valid_to > $4
-					ORDER BY confidence DESC, id DESC LIMIT $5) p%d`, len(parts), relationColumns, usr, end, slug, len(parts)))
+					ORDER BY confidence DESC, id DESC LIMIT %d) p%d`, len(parts), relationColumns, usr, end, slug, most, len(parts)))
 			}
 		}
 	}

@@ -113,7 +113,7 @@ func (t *Tx) replaceMemory(old memoryRow, found bool, next memoryRow, action str
 		if err != nil || n == 0 {
 			return memory.Document{}, moved(n, err)
 		}
-		if err := t.keepMemory(old, action, by); err != nil {
+		if err := errors.Join(t.keepMemory(old, action, by), t.countMemory(next.Owner, 0, int64(len(next.Text)-len(old.Text)))); err != nil {
 			return memory.Document{}, err
 		}
 	} else {
@@ -129,6 +129,9 @@ func (t *Tx) replaceMemory(old memoryRow, found bool, next memoryRow, action str
 			ON CONFLICT (agent, usr, path) DO NOTHING`, next.values()...)
 		if err != nil || n == 0 {
 			return memory.Document{}, moved(n, err)
+		}
+		if err := t.countMemory(next.Owner, 1, int64(len(next.Text))); err != nil {
+			return memory.Document{}, err
 		}
 	}
 	return next.document(), t.Changed(next.topic(), next.ID)
@@ -174,7 +177,7 @@ func (t *Tx) dropMemory(r memoryRow, action string, by memory.Hand) error {
 	if err != nil || n == 0 {
 		return moved(n, err)
 	}
-	return errors.Join(t.keepMemory(r, action, by), t.Changed(r.topic(), r.ID))
+	return errors.Join(t.keepMemory(r, action, by), t.countMemory(r.Owner, -1, -int64(len(r.Text))), t.Changed(r.topic(), r.ID))
 }
 
 // UndoMemory makes the last former version of an owner's document the present
@@ -213,14 +216,14 @@ const (
 )
 
 // SweepMemory removes documents that have expired, and forgets former versions
-// that are too old or too many. It does so in small steps, and says how many
-// documents it removed.
+// that are too old or too many, and vectors of what is gone. It does so in small
+// steps, and says how many documents it removed.
 func (s *Store) SweepMemory(ctx context.Context) (expired int, err error) {
 	for {
 		n, err := s.expireMemories(ctx)
 		expired += n
 		if err != nil || n < sweepAtOnce {
-			return expired, errors.Join(err, s.prunePast(ctx, pastVersions, pastAge))
+			return expired, errors.Join(err, s.prunePast(ctx, pastVersions, pastAge), s.sweepVectors(ctx))
 		}
 	}
 }

@@ -47,13 +47,9 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 		sync = "FULL"
 	}
 	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(" + sync + ")", "journal_size_limit(16777216)"}
-	if s.write, err = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)")); err != nil {
-		return err
-	}
+	s.write = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)"))
 	s.write.SetMaxOpenConns(1)
-	if s.read, err = sqliteOpen(s.place, false, append(common, "query_only(1)")); err != nil {
-		return err
-	}
+	s.read = sqliteOpen(s.place, false, append(common, "query_only(1)"))
 	s.read.SetMaxOpenConns(4)
 	// The switch to WAL does not wait for others who do the same.
 	unlock, err := private.Lock(ctx, filepath.Join(dir, "store.lock"), 30*time.Second)
@@ -67,13 +63,13 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 	return nil
 }
 
-func sqliteOpen(path string, immediate bool, pragmas []string) (*sql.DB, error) {
+func sqliteOpen(path string, immediate bool, pragmas []string) *sql.DB {
 	q := url.Values{"_pragma": pragmas}
 	if immediate {
 		q.Set("_txlock", "immediate")
 	}
 	u := url.URL{Scheme: "file", OmitHost: true, Path: filepath.ToSlash(path), RawQuery: q.Encode()}
-	return sql.Open("sqlite", u.String())
+	return sql.OpenDB(connector{u.String()})
 }
 
 // touch makes the file private before SQLite makes it readable to others.

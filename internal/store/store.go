@@ -20,8 +20,9 @@ type Options struct {
 	DSN string
 	// Full makes every commit wait for the disk. Without it a crash of the
 	// machine, though not of a program, may take the last commits of SQLite.
-	Full bool
-	Log  *slog.Logger // nil: silent
+	Full   bool
+	Memory MemoryLimits
+	Log    *slog.Logger // nil: silent
 }
 
 // A Store is a database. Its methods may be called from many goroutines.
@@ -32,6 +33,8 @@ type Store struct {
 	bus     *bus
 	written sync.Map // statements in the engine's words
 	log     *slog.Logger
+
+	memoryLimits MemoryLimits
 
 	ready   atomic.Bool
 	opened  chan struct{} // closed when it is ready
@@ -65,7 +68,7 @@ func Later(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{log: o.Log, opened: make(chan struct{})}
+	s := &Store{log: o.Log, opened: make(chan struct{}), memoryLimits: o.Memory}
 	if isPostgres(o.DSN) {
 		return s, s.usePostgres(o)
 	}

@@ -115,11 +115,13 @@ type Query struct {
 // Found is what a search has found.
 type Found struct {
 	Hits   []Hit
-	More   bool     // there are others
-	Alike  int      // hits that said nearly the same as better ones, and were left out
-	Behind bool     // the latest changes may be missing
-	Words  []string // when nothing was found: words that there are
-	Total  int      // when nothing was found: documents that there are
+	More   bool // there are others
+	Alike  int  // hits that said nearly the same as better ones, and were left out
+	Behind bool // the latest changes may be missing
+	// Literal says that only words were compared, where usually meanings are too.
+	Literal bool
+	Words   []string // when nothing was found: words that there are
+	Total   int      // when nothing was found: documents that there are
 }
 
 // A Hit is a piece of a document.

@@ -105,6 +105,9 @@ func showFound(f Found, a memorySearchArgs) string {
 	if f.Behind {
 		b.WriteString("[still catching up with the latest changes: some may be missing]\n")
 	}
+	if f.Literal {
+		b.WriteString("[found by words only this time: what says the same in other words may be missing]\n")
+	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

@@ -1,0 +1,25 @@
+// Package clienttest is for tests that need a client of an embeddings endpoint,
+// such as that of package embedtest: it makes one that lasts as long as the
+// test. It knows nothing that package embed does not. Begin with [Open].
+package clienttest
+
+import (
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/embed"
+)
+
+// Open makes a client of a server on this machine until the end of the test.
+func Open(t testing.TB, server string) *embed.Client {
+	t.Helper()
+	c, err := embed.New(embed.Options{URL: server + "/v1", Model: "m", Batch: 8})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return c
+}

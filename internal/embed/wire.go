@@ -1,0 +1,198 @@
+package embed
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// request and answer are what goes over the wire.
+type request struct {
+	Model      string   `json:"model"`
+	Input      []string `json:"input"`
+	Dimensions int      `json:"dimensions,omitempty"`
+	Format     string   `json:"encoding_format"`
+}
+
+type answer struct {
+	Data []struct {
+		Index     *int      `json:"index"`
+		Embedding []float32 `json:"embedding"`
+	} `json:"data"`
+}
+
+const (
+	mostDimensions = 16 << 10
+	perNumber      = 28 // bytes of one in JSON, with what is around it
+	mostRefusal    = 64 << 10
+	mostSaid       = 300 // bytes of what an endpoint says about an error
+)
+
+// A refusal is an answer that has no vectors.
+type refusal struct {
+	status int
+	said   string
+	after  time.Duration // how long the endpoint wants to be left alone
+}
+
+func (r *refusal) Error() string {
+	text := fmt.Sprintf("the embeddings endpoint answers %d", r.status)
+	if r.said != "" {
+		text += ": " + r.said
+	}
+	return text
+}
+
+// ofInput reports whether other texts may be taken.
+func (r *refusal) ofInput() bool {
+	switch r.status {
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
+		return true
+	}
+	return false
+}
+
+// errAnswer is an answer that makes no sense, which asking again does not mend.
+var errAnswer = errors.New("the embeddings endpoint's answer cannot be used")
+
+// mayPass reports whether asking again may help.
+func mayPass(err error) bool {
+	if refused := (*refusal)(nil); errors.As(err, &refused) {
+		return refused.status == http.StatusTooManyRequests || refused.status == http.StatusRequestTimeout || refused.status >= 500
+	}
+	return !errors.Is(err, errAnswer)
+}
+
+// ask sends one request.
+func (c *Client) ask(ctx context.Context, texts []string) ([][]float32, error) {
+	body, err := json.Marshal(request{c.o.Model, texts, c.o.Dimensions, "float"})
+	if err != nil {
+		return nil, err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL+"/embeddings", bytes.NewReader(body))
+	if err != nil {
+		return nil, errors.New("the URL of the embeddings endpoint cannot be used")
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "mcp-tools")
+	if c.o.Key != "" {
+		req.Header.Set("Authorization", "Bearer "+c.o.Key)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("the embeddings endpoint: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return nil, refused(resp)
+	}
+	most := int64(64<<10 + len(texts)*mostDimensions*perNumber)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("the embeddings endpoint's answer: %w", err)
+	case int64(len(text)) > most:
+		return nil, fmt.Errorf("%w: it has more than %d bytes", errAnswer, most)
+	}
+	return c.read(text, len(texts))
+}
+
+// read takes the vectors from an answer, in the order of the texts.
+func (c *Client) read(text []byte, count int) ([][]float32, error) {
+	wrong := func(format string, args ...any) ([][]float32, error) {
+		return nil, fmt.Errorf("%w: %s", errAnswer, fmt.Sprintf(format, args...))
+	}
+	var a answer
+	if err := json.Unmarshal(text, &a); err != nil {
+		return wrong("it is not the JSON that was expected")
+	}
+	if len(a.Data) != count {
+		return wrong("it has %d vectors for %d texts", len(a.Data), count)
+	}
+	list := make([][]float32, count)
+	dimensions := c.o.Dimensions
+	for i, d := range a.Data {
+		at := i
+		if d.Index != nil {
+			at = *d.Index
+		}
+		if at < 0 || at >= count || list[at] != nil {
+			return wrong("it has a vector for text %d twice, or for none", at)
+		}
+		if dimensions == 0 {
+			dimensions = len(d.Embedding)
+		}
+		if len(d.Embedding) != dimensions || dimensions == 0 || dimensions > mostDimensions {
+			return wrong("a vector has %d dimensions", len(d.Embedding))
+		}
+		if !usable(d.Embedding) {
+			return wrong("a vector has no direction")
+		}
+		list[at] = d.Embedding
+	}
+	return list, nil
+}
+
+// usable reports whether a vector can be compared with others.
+func usable(v []float32) bool {
+	sum := 0.0
+	for _, x := range v {
+		sum += float64(x) * float64(x)
+	}
+	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
+}
+
+// refused reads what an endpoint says about an error.
+func refused(resp *http.Response) error {
+	r := &refusal{status: resp.StatusCode, after: retryAfter(resp.Header.Get("Retry-After"))}
+	text, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))
+	if err == nil {
+		r.said = said(text)
+	}
+	return r
+}
+
+// said is the message of an error in one of its usual places.
+func said(text []byte) string {
+	type message struct {
+		Error   json.RawMessage `json:"error"`
+		Message string          `json:"message"`
+	}
+	var m message
+	var list []message
+	if json.Unmarshal(text, &list) == nil && len(list) > 0 {
+		m = list[0]
+	} else if json.Unmarshal(text, &m) != nil {
+		return ""
+	}
+	var inner struct {
+		Message string `json:"message"`
+	}
+	var words string
+	switch {
+	case json.Unmarshal(m.Error, &inner) == nil && inner.Message != "":
+		m.Message = inner.Message
+	case json.Unmarshal(m.Error, &words) == nil:
+		m.Message = words
+	}
+	return shorten(strings.Join(strings.Fields(m.Message), " "), mostSaid)
+}
+
+func retryAfter(header string) time.Duration {
+	if seconds, err := strconv.ParseFloat(strings.TrimSpace(header), 64); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second))
+	}
+	if at, err := http.ParseTime(header); err == nil {
+		return min(max(time.Until(at), 0), longestWait)
+	}
+	return 0
+}

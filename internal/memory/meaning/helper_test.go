@@ -1,0 +1,153 @@
+package meaning_test
+
+import (
+	"context"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/embed/clienttest"
+	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
+	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+	"github.com/mcp-tools/mcp-tools/tools"
+	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+)
+
+// synonyms are what the encoder of the tests knows.
+var synonyms = []string{"car automobile vehicle", "doctor physician medic", "money cash funds", "dog hound puppy"}
+
+// A world is a server: a store, an endpoint, and a memory on both.
+type world struct {
+	*memory.Memory
+	store    rows
+	rows     meaning.Rows
+	meaning  *meaning.Meaning
+	endpoint *embedtest.Server
+}
+
+// rows are what the tests need of a store.
+type rows interface {
+	memory.Rows
+	Wait(topic string) <-chan struct{}
+}
+
+// newWorld makes a server on a store, whose worker does not run yet.
+func newWorld(t testing.TB, dsn, dir string, endpoint *embedtest.Server) *world {
+	t.Helper()
+	encoder := clienttest.Open(t, endpoint.URL)
+	w := newWorldWith(t, dsn, dir, encoder, encoder.Space())
+	w.endpoint = endpoint
+	return w
+}
+
+// newWorldWith makes a server with an encoder, or without one.
+func newWorldWith(t testing.TB, dsn, dir string, encoder meaning.Encoder, space string) *world {
+	t.Helper()
+	s := storetest.Open(t, dsn)
+	o := memory.Options{Rows: s, Finder: recalltest.Open(t, dir, s.Feed(), memory.NewShelf(s))}
+	w := &world{store: s, rows: s.Vectors(space)}
+	if encoder != nil {
+		w.meaning = meaning.New(meaning.Options{
+			Encoder: encoder, Space: space, Rows: w.rows, Shelf: memory.NewShelf(s), Feed: s.Feed(),
+		})
+		t.Cleanup(func() {
+			if err := w.meaning.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		o.Meaning = w.meaning
+	}
+	w.Memory = memory.New(o)
+	return w
+}
+
+// each runs a test in a store of each engine.
+func each(t *testing.T, f func(t *testing.T, w *world)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		dir := t.TempDir()
+		f(t, newWorld(t, dir, filepath.Join(dir, "search"), embedtest.New(t, synonyms...)))
+	})
+	t.Run("postgres", func(t *testing.T) {
+		f(t, newWorld(t, storetest.Postgres(t).DSN("postgres"), t.TempDir(), embedtest.New(t, synonyms...)))
+	})
+}
+
+// work starts the worker until the end of the test, or until stop is called.
+func (w *world) work(t testing.TB) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		w.meaning.Work(ctx)
+	}()
+	stop = func() { cancel(); <-done }
+	t.Cleanup(stop)
+	return stop
+}
+
+// settled waits until everything that is remembered has vectors.
+func (w *world) settled(t testing.TB) {
+	t.Helper()
+	for {
+		wait := w.store.Wait(meaning.VectorTopic)
+		missing, err := w.rows.Missing(t.Context(), nil, "", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(missing) == 0 {
+			return
+		}
+		<-wait // which also ends after a while by itself
+	}
+}
+
+func (w *world) remember(t testing.TB, ctx context.Context, key, text string) {
+	t.Helper()
+	if _, err := w.Store(ctx, tool.Write{Key: key, Text: text}); err != nil {
+		t.Fatalf("%s: %v", key, err)
+	}
+}
+
+// find searches until the answer has everything.
+func (w *world) find(t testing.TB, ctx context.Context, q tool.Query) tool.Found {
+	t.Helper()
+	if q.Limit == 0 {
+		q.Limit = 6
+	}
+	for {
+		found, err := w.Search(ctx, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !found.Behind {
+			return found
+		}
+	}
+}
+
+func (w *world) paths(t testing.TB, ctx context.Context, text string) (list []string) {
+	t.Helper()
+	for _, h := range w.find(t, ctx, tool.Query{Text: text}).Hits {
+		list = append(list, h.Path)
+	}
+	return list
+}
+
+func as(t testing.TB, agent, user string) context.Context {
+	t.Helper()
+	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s1"}})
+}
+
+func first(list []string) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[0]
+}
+
+func has(list []string, path string) bool { return slices.Contains(list, path) }

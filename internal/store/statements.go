@@ -1,0 +1,174 @@
+package store
+
+import (
+	"context"
+	"database/sql/driver"
+	"errors"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// A connector opens connections of SQLite that remember statements. To read a
+// long statement takes SQLite longer than to run it.
+type connector struct{ dsn string }
+
+// Connect opens a connection.
+func (c connector) Connect(context.Context) (driver.Conn, error) {
+	opened, err := c.Driver().Open(c.dsn)
+	if err != nil {
+		return nil, err
+	}
+	able, ok := opened.(sqliteConn)
+	if !ok {
+		return nil, errors.Join(errors.New("the driver of SQLite lacks what is needed of it"), opened.Close())
+	}
+	return &remembering{sqliteConn: able, known: map[string]*statement{}}, nil
+}
+
+// Driver is that of SQLite.
+func (connector) Driver() driver.Driver { return &sqlite.Driver{} }
+
+// A sqliteConn is what the driver's connections can do.
+type sqliteConn interface {
+	driver.Conn
+	driver.ConnBeginTx
+	driver.ConnPrepareContext
+	driver.ExecerContext
+	driver.QueryerContext
+	driver.Pinger
+	driver.SessionResetter
+	driver.Validator
+}
+
+// remembering is a connection that remembers statements. Like any connection it
+// is for one goroutine at a time.
+type remembering struct {
+	sqliteConn
+	known map[string]*statement
+	uses  int64
+}
+
+// mostRemembered is how many statements a connection remembers.
+const mostRemembered = 150
+
+// A statement is one that was read. While it is busy, its rows are being read,
+// and it cannot run again.
+type statement struct {
+	driver.Stmt
+	run  driver.StmtExecContext
+	ask  driver.StmtQueryContext
+	used int64
+	busy bool
+}
+
+// statement returns a statement that can run now, or none when a text is better
+// left to the connection.
+func (c *remembering) statement(ctx context.Context, text string) (*statement, error) {
+	c.uses++
+	if s := c.known[text]; s != nil {
+		if s.busy {
+			return nil, nil
+		}
+		s.used = c.uses
+		return s, nil
+	}
+	if !remembered(text) {
+		return nil, nil
+	}
+	made, err := c.PrepareContext(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	run, runs := made.(driver.StmtExecContext)
+	ask, asks := made.(driver.StmtQueryContext)
+	if !runs || !asks {
+		return nil, made.Close()
+	}
+	if err := c.makeRoom(); err != nil {
+		return nil, errors.Join(err, made.Close())
+	}
+	s := &statement{Stmt: made, run: run, ask: ask, used: c.uses}
+	c.known[text] = s
+	return s, nil
+}
+
+// remembered reports whether a text is one of those that come again.
+func remembered(text string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	switch word {
+	case "SELECT", "INSERT", "UPDATE", "DELETE", "WITH":
+		return true
+	}
+	return false
+}
+
+// makeRoom forgets the statement that was not used for the longest time.
+func (c *remembering) makeRoom() error {
+	if len(c.known) < mostRemembered {
+		return nil
+	}
+	oldest := ""
+	for text, s := range c.known {
+		if !s.busy && (oldest == "" || s.used < c.known[oldest].used) {
+			oldest = text
+		}
+	}
+	if oldest == "" {
+		return nil
+	}
+	s := c.known[oldest]
+	delete(c.known, oldest)
+	return s.Close()
+}
+
+// ExecContext runs a statement.
+func (c *remembering) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+	s, err := c.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c.sqliteConn.ExecContext(ctx, text, args)
+	}
+	return s.run.ExecContext(ctx, args)
+}
+
+// QueryContext runs a statement and gives its rows.
+func (c *remembering) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+	s, err := c.statement(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	if s == nil {
+		return c.sqliteConn.QueryContext(ctx, text, args)
+	}
+	rows, err := s.ask.QueryContext(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	s.busy = true
+	return &statementRows{rows, s}, nil
+}
+
+// Close closes the connection and what it remembers.
+func (c *remembering) Close() error {
+	var errs []error
+	for _, s := range c.known {
+		errs = append(errs, s.Close())
+	}
+	clear(c.known)
+	return errors.Join(append(errs, c.sqliteConn.Close())...)
+}
+
+// statementRows are the rows of a statement that is busy until they are closed.
+type statementRows struct {
+	driver.Rows
+	of *statement
+}
+
+// Close gives the statement back.
+func (r *statementRows) Close() error {
+	r.of.busy = false
+	return r.Rows.Close()
+}
