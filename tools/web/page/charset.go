@@ -24,6 +24,8 @@ func decode(body []byte, contentType string) string {
 	switch {
 	case name == "utf-16le" || name == "utf-16be":
 		return convert(body, name)
+	case name == "" && bytes.Contains(body, []byte("\x1b$")):
+		name = "iso-2022-jp"
 	case isUTF8 && (name == "utf-8" || name == "" || !plainASCII(body) && !sevenBits(name)):
 		return strings.TrimPrefix(string(body), "\ufeff")
 	case name == "" || name == "utf-8" && badRunes(body):
@@ -69,9 +71,9 @@ func wideZeros(body []byte) string {
 	switch third := len(sample) / 6; {
 	case len(sample) < 8:
 		return ""
-	case zeros[1] > third && zeros[0] < third/8:
+	case zeros[1] > third && zeros[0] <= third/8:
 		return "utf-16le"
-	case zeros[0] > third && zeros[1] < third/8:
+	case zeros[0] > third && zeros[1] <= third/8:
 		return "utf-16be"
 	}
 	return ""

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"bytes"
 	"strings"
 	"unicode"
 
@@ -30,9 +29,6 @@ var guesses = []struct {
 
 // detect guesses the charset of a page that says none, or a wrong one.
 func detect(body []byte) string {
-	if bytes.Contains(body[:min(len(body), sampleSize)], []byte("\x1b$B")) {
-		return "iso-2022-jp"
-	}
 	sample := highBytes(body)
 	best, most := "windows-1252", 0
 	for _, guess := range guesses {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // many repeats a text with a number in it.
@@ -21,66 +23,66 @@ func many(n int, format string) string {
 // hostilePages are made to cost more than they are worth.
 func hostilePages() map[string]string {
 	rep := strings.Repeat
-	const million = 1_000_000
+	const million = 10_000 // as many as show what grows too fast
 	all := map[string]string{
-		"attributes of one tag":    "<p " + many(300_000, "a%d=1 ") + ">text",
+		"attributes of one tag":    "<p " + many(60_000, "a%d=1 ") + ">text",
 		"attributes, all the same": "<p " + rep("class=x ", million) + ">text",
-		"attributes of many tags":  rep("<p "+many(60, "a%d=1 ")+">x", 15_000),
-		"long attribute":           `<a href="` + rep("x", 5<<20) + `">text</a>`,
-		"entities":                 rep("&amp;&lt;&NotEqualTilde;&#x1d400;", 200_000),
-		"entity without end":       "&" + rep("a", 5<<20),
+		"attributes of many tags":  rep("<p "+many(60, "a%d=1 ")+">x", 3_000),
+		"long attribute":           `<a href="` + rep("x", 1<<20) + `">text</a>`,
+		"entities":                 rep("&amp;&lt;&NotEqualTilde;&#x1d400;", 10_000),
+		"entity without end":       "&" + rep("a", 1<<20),
 		"angles":                   rep("<", 3*million),
 		"end tags":                 rep("</", 2*million),
-		"end tags of nothing":      rep("</b></p>", 800_000),
-		"open comment":             "text<!--" + rep("-->x<!--", 500_000),
-		"comment without end":      "text<!-- " + rep("x", 5<<20),
+		"end tags of nothing":      rep("</b></p>", 160_000),
+		"open comment":             "text<!--" + rep("-->x<!--", 30_000),
+		"comment without end":      "text<!-- " + rep("x", 1<<20),
 		"open quote":               `text<a href="` + rep("<p>x", million),
 		"plaintext":                "text<plaintext>" + rep("<b>", million),
-		"doctypes":                 rep("<!doctype html>", 500_000),
-		"formats in blocks":        "<div><p>" + many(2000, "<b id=f%d>") + "</p>" + rep("<p>x</p>", 500_000),
-		"formats past cells":       many(3000, "<b id=f%d><table><td></b></td></table>") + rep("<p>x</p>", 300_000),
-		"links in each other":      many(200_000, "<a href=x%d>y"),
-		"bold across paragraphs":   rep("<b><p>x</b>", 200_000),
-		"text in tables":           "<table>" + rep("<tr>x", 300_000),
-		"wide cells":               "<table><tr><th>a<th>b" + rep("<tr><td colspan=1000000000>x", 100_000),
-		"high cells":               "<table><tr>" + rep("<td rowspan=65534>some text", 200) + rep("<tr>", 200_000),
+		"doctypes":                 rep("<!doctype html>", 30_000),
+		"formats in blocks":        "<div><p>" + many(2000, "<b id=f%d>") + "</p>" + rep("<p>x</p>", 30_000),
+		"formats past cells":       many(3000, "<b id=f%d><table><td></b></td></table>") + rep("<p>x</p>", 60_000),
+		"links in each other":      many(10_000, "<a href=x%d>y"),
+		"bold across paragraphs":   rep("<b><p>x</b>", 10_000),
+		"text in tables":           "<table>" + rep("<tr>x", 60_000),
+		"wide cells":               "<table><tr><th>a<th>b" + rep("<tr><td colspan=1000000000>x", 30_000),
+		"high cells":               "<table><tr>" + rep("<td rowspan=65534>some text", 200) + rep("<tr>", 10_000),
 		"both":                     "<table>" + rep("<tr>"+rep("<td colspan=1000 rowspan=1000>word", 20), 3000),
 		"nested tables":            rep("<table><tr><td>a<td>b<tr><td>c<td>", 100) + rep("x ", million),
-		"options":                  "<select>" + rep("<option>x", 400_000),
-		"rules":                    "<style>" + many(20_000, ".c%d,.c{color:red}") + "</style>" + rep("<p class=c>x", 100_000),
-		"rules with parents":       "<style>" + many(5_000, "i b u .c%d .c{display:none}") + "</style>" + rep("<i>", 300) + rep("<p class=c>x", 100_000),
-		"universal rules":          "<style>" + many(20_000, "*{width:%dpx}") + "</style>" + rep("<p>x", 300_000),
+		"options":                  "<select>" + rep("<option>x", 80_000),
+		"rules":                    "<style>" + many(20_000, ".c%d,.c{color:red}") + "</style>" + rep("<p class=c>x", 30_000),
+		"rules with parents":       "<style>" + many(5_000, "i b u .c%d .c{display:none}") + "</style>" + rep("<i>", 300) + rep("<p class=c>x", 30_000),
+		"universal rules":          "<style>" + many(20_000, "*{width:%dpx}") + "</style>" + rep("<p>x", 60_000),
 		"style without end":        "<style>" + rep("{", million) + "</style><p>text",
-		"style comments":           "<style>" + rep("/*", 300_000) + "</style><p>text",
-		"styles":                   rep("<style>p{display:none}</style>", 100_000) + "<p>text",
+		"style comments":           "<style>" + rep("/*", 60_000) + "</style><p>text",
+		"styles":                   rep("<style>p{display:none}</style>", 30_000) + "<p>text",
 		"inline styles":            rep(`<p style="`+rep("color:red;", 300)+`">x`, 1500),
-		"long base":                `<base href="https://h.example/` + rep("d/", 900) + `">` + rep("<a href=x>y</a> ", 300_000),
-		"pictures in a link":       "<a href=x>" + rep("<img src=a alt=b>", 200_000) + "</a>",
-		"notes":                    many(50_000, `<sup><a href="#n%d">1</a></sup>`) + many(50_000, `<p id=n%[1]d><a href="#n%[1]d">1</a>`),
-		"code":                     "<pre>" + rep("<div>x</div>", 200_000) + "</pre>",
+		"long base":                `<base href="https://h.example/` + rep("d/", 900) + `">` + rep("<a href=x>y</a> ", 60_000),
+		"pictures in a link":       "<a href=x>" + rep("<img src=a alt=b>", 10_000) + "</a>",
+		"notes":                    many(10_000, `<sup><a href="#n%d">1</a></sup>`) + many(10_000, `<p id=n%[1]d><a href="#n%[1]d">1</a>`),
+		"code":                     "<pre>" + rep("<div>x</div>", 10_000) + "</pre>",
 		"backticks":                "<p>" + rep("`", million) + "<code>" + rep("`", million) + "</code>",
-		"marks of Markdown":        "<p>" + rep("*_[](<&", 500_000),
+		"marks of Markdown":        "<p>" + rep("*_[](<&", 30_000),
 		"dashes":                   rep("<p>"+rep("- ", 1000), 1000),
-		"one word":                 "<p>" + rep("x", 5<<20),
+		"one word":                 "<p>" + rep("x", 1<<20),
 		"blanks":                   "<p>a" + rep(" \n", million) + "b",
 		"breaks":                   rep("<br>", million),
-		"custom elements":          rep("<x-a>", 400) + rep("<y-b></y-b>", 200_000) + "text",
-		"empty elements":           rep("<ul><li></li></ul>", 100_000) + "text",
+		"custom elements":          rep("<x-a>", 400) + rep("<y-b></y-b>", 10_000) + "text",
+		"empty elements":           rep("<ul><li></li></ul>", 30_000) + "text",
 		"data":                     `<script type="application/ld+json">` + rep("[", million) + "</script><p>text",
 		"data in data":             `<script type="application/ld+json">` + rep(`{"@type":"X","@graph":[`, 5000) + rep("]}", 5000) + "</script><p>text",
-		"noscripts":                rep("<noscript><p>x</noscript>", 100_000),
-		"drawings":                 rep("<svg><g><title>x</title>", 200_000) + "<p>text",
-		"formulas":                 rep("<math><mi>x</mi>", 100_000) + "<p>text",
-		"frames":                   "<frameset>" + rep("<frame src=a>", 200_000),
-		"templates":                rep("<template><p>", 200_000) + "text",
+		"noscripts":                rep("<noscript><p>x</noscript>", 30_000),
+		"drawings":                 rep("<svg><g><title>x</title>", 10_000) + "<p>text",
+		"formulas":                 rep("<math><mi>x</mi>", 30_000) + "<p>text",
+		"frames":                   "<frameset>" + rep("<frame src=a>", 10_000),
+		"templates":                rep("<template><p>", 10_000) + "text",
 		"nulls":                    rep("\x00", 3*million) + "text",
 		"classes":                  `<p class="` + many(20_000, "a%d ") + `">text`,
 	}
 	for _, tag := range []string{"div", "span", "b", "font", "ul><li", "table><tr><td", "blockquote", "dl><dd", "section", "object", "x-y", "h1", "form", "details", "select", "button", "ruby", "math", "svg", "p", "nobr", "sup"} {
 		all["nested "+tag] = rep("<"+tag+">", million) + "text"
 	}
-	all["nested a"] = many(200_000, "<a href=%d><div>") + "text"
-	all["nested b with ids"] = many(300_000, "<b id=i%d>") + "text"
+	all["nested a"] = many(10_000, "<a href=%d><div>") + "text"
+	all["nested b with ids"] = many(60_000, "<b id=i%d>") + "text"
 	return all
 }
 
@@ -90,9 +92,13 @@ func TestHostilePagesAreBounded(t *testing.T) {
 			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
 			start := time.Now()
-			for _, format := range []Format{Markdown, HTML} {
+			formats := []Format{Markdown}
+			if strings.HasPrefix(name, "nested") {
+				formats = append(formats, HTML)
+			}
+			for _, format := range formats {
 				p, err := Read(ctx, []byte(source), Options{URL: origin(t), Format: format, Links: true})
-				if err != nil {
+				if refused := (*tools.Error)(nil); err != nil && !(errors.As(err, &refused) && refused.Kind == tools.Invalid) {
 					t.Fatal(err)
 				}
 				if most := 4*len(source) + 1<<16; len(p.Text) > most {

@@ -118,6 +118,7 @@ func (r *renderer) anchor(n *html.Node) {
 		r.children(n)
 		return
 	}
+	r.worded = textOf(n, 40) != ""
 	if title := headingIn(n); title != nil { // the whole of a card is a link: its heading is enough
 		r.inLink = true
 		for c := n.FirstChild; c != nil; c = c.NextSibling {
@@ -127,7 +128,11 @@ func (r *renderer) anchor(n *html.Node) {
 		r.listed(textOf(title, 200), src)
 		return
 	}
-	r.link(func() { r.children(n) }, src)
+	text := textOf(n, 200)
+	if img := find(n, "img", 4); text == "" && img != nil {
+		text = attr(img, "alt")
+	}
+	r.link(text, func() { r.children(n) }, src)
 }
 
 // card writes what is in a link with a heading; only the heading is linked.
@@ -159,22 +164,18 @@ func headingIn(n *html.Node) *html.Node {
 	return nil
 }
 
-// link writes something that leads to an address.
-func (r *renderer) link(write func(), src string) {
+// link writes something that leads to an address, and lists it under a text.
+func (r *renderer) link(text string, write func(), src string) {
 	was := r.inLink
 	r.inLink = true
 	before := len(r.w.buf)
 	r.w.push("[", "]("+src+")", true)
 	write()
-	text := ""
-	if len(r.w.buf) > before && r.wantLinks {
-		text = string(r.w.buf[before:])
+	if len(r.w.buf) > before {
+		r.listed(text, src)
 	}
 	r.w.pop()
 	r.inLink = was
-	if text != "" {
-		r.listed(strings.Trim(strings.TrimSpace(text), "["), src)
-	}
 }
 
 // listed notes a link of the text.
@@ -206,7 +207,7 @@ func (r *renderer) image(n *html.Node) {
 		return
 	}
 	inFigure := within(n, "figure")
-	if alt == "" && !inFigure || r.inLink && alt != "" && otherText(n) {
+	if alt == "" && !inFigure || r.inLink && alt != "" && r.worded {
 		return
 	}
 	if r.w.space = r.w.space || !r.w.fresh && r.w.buf[len(r.w.buf)-1] == ')'; r.w.cell {
@@ -238,13 +239,6 @@ func isASCII(text string) bool {
 func tiny(n *html.Node, side string) bool {
 	size, err := strconv.Atoi(strings.TrimSuffix(attr(n, side), "px"))
 	return err == nil && size <= 24
-}
-
-// otherText reports whether the link that a picture is in says something, too.
-func otherText(n *html.Node) bool {
-	for n = n.Parent; n != nil && n.Data != "a"; n = n.Parent {
-	}
-	return n != nil && textOf(n, 40) != ""
 }
 
 // shift writes what stands above or below the line.

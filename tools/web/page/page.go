@@ -110,8 +110,8 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 		return Page{}, err
 	}
 	p.Script = letters(p.Text) < 200 && doc.scripts > 0 && match == nil
-	if letters(p.Text) < 20 && doc.noscript != "" && match == nil {
-		return p.withoutScript(ctx, doc.noscript, o)
+	if letters(p.Text) < 20 && doc.noscript.Len() > 0 && match == nil {
+		return p.withoutScript(ctx, doc.noscript.String(), o)
 	}
 	p.Links, p.Cut = r.links, p.Cut || r.full
 	return p, nil

@@ -44,8 +44,8 @@ func (t *tamer) rawText(name string, attrs []html.Attribute) {
 	case "script":
 		t.script(text, strings.ToLower(valueOf(attrs, "type")))
 	case "noscript", "noframes":
-		if len(t.noscript)+len(text) <= maxNoscript {
-			t.noscript += text
+		if t.noscript.Len()+len(text) <= maxNoscript {
+			t.noscript.WriteString(text)
 		}
 	case "textarea":
 		t.nodes++
@@ -62,11 +62,7 @@ func (t *tamer) rawText(name string, attrs []html.Attribute) {
 }
 
 func (t *tamer) style(text string) {
-	size := 0
-	for _, s := range t.styles {
-		size += len(s)
-	}
-	if size+len(text) > maxStyles {
+	if t.styleSize += len(text) + 16; t.styleSize > maxStyles {
 		t.cut = true
 		return
 	}
@@ -82,11 +78,7 @@ func seen(media string) bool {
 func (t *tamer) script(text, kind string) {
 	switch {
 	case kind == "application/ld+json":
-		size := len(text)
-		for _, d := range t.data {
-			size += len(d)
-		}
-		if size <= maxData {
+		if t.dataSize += len(text) + 16; t.dataSize <= maxData {
 			t.data = append(t.data, text)
 		}
 	case strings.HasPrefix(kind, "math/tex"):

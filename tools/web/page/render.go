@@ -22,6 +22,7 @@ type renderer struct {
 	notes    footnotes
 	explains map[string]bool // abbreviations that were explained
 	inLink   bool
+	worded   bool // the link has text in it
 	links    []Link
 	linked   map[string]bool
 	nodes    int
@@ -219,7 +220,8 @@ func (r *renderer) frame(n *html.Node) {
 		name = strings.TrimSpace("Video: " + strings.TrimPrefix(name, "Video: "))
 	}
 	r.w.block(2)
-	r.link(func() { r.w.text(first(100, name, "Frame")) }, src)
+	name = first(100, name, "Frame")
+	r.link(name, func() { r.w.text(name) }, src)
 	r.w.block(2)
 }
 
@@ -246,7 +248,8 @@ func (r *renderer) media(n *html.Node) {
 	}
 	if src = address(r.base, src); src != "" {
 		r.w.block(1)
-		r.link(func() { r.w.text(first(100, attr(n, "title"), attr(n, "aria-label"), n.Data)) }, src)
+		name := first(100, attr(n, "title"), attr(n, "aria-label"), n.Data)
+		r.link(name, func() { r.w.text(name) }, src)
 		r.w.block(1)
 	}
 }

@@ -41,21 +41,21 @@ func parseSelector(text string) (*selector, error) {
 		return nil, wrong
 	}
 	var s selector
-	steps := []step{{}}
+	var steps []step
 	for part, join := range compounds(text) {
 		if join == ',' {
-			s.groups, steps = append(s.groups, steps), []step{}
-			join = 0
+			if len(steps) == 0 {
+				return nil, wrong
+			}
+			s.groups, steps, join = append(s.groups, steps), nil, 0
 		}
 		match, err := cascadia.Parse(part)
 		if err != nil || len(steps) == maxSteps || costly(part) {
 			return nil, wrong
 		}
-		if steps = append(steps, step{match, join}); steps[0].match == nil {
-			steps = steps[1:]
-		}
+		steps = append(steps, step{match, join})
 	}
-	if len(steps) == 0 || steps[0].match == nil || len(s.groups) > maxSteps {
+	if len(steps) == 0 || len(s.groups) > maxSteps {
 		return nil, wrong
 	}
 	s.groups = append(s.groups, steps)

@@ -160,9 +160,9 @@ func (s *sheet) rules(n *html.Node, id string, classes []string, checks *int) []
 	var all []*rule
 	try := func(rules []*rule) {
 		for _, r := range rules {
-			*checks += len(r.chain)
-			if r.holds(n) {
+			if r.holds(n, checks) {
 				all = append(all, r)
+				*checks += 4 + len(r.says) // to sort and to apply it
 			}
 		}
 	}
@@ -185,8 +185,9 @@ func (s *sheet) rules(n *html.Node, id string, classes []string, checks *int) []
 
 // holds reports whether a rule is about an element. An element without a parent,
 // of which nothing else is known, is taken to be where the rule wants it.
-func (r *rule) holds(n *html.Node) bool {
+func (r *rule) holds(n *html.Node, checks *int) bool {
 	last := len(r.chain) - 1
+	*checks++
 	if !r.chain[last].matches(n) {
 		return false
 	}
@@ -194,9 +195,9 @@ func (r *rule) holds(n *html.Node) bool {
 		return true
 	}
 	child := r.chain[last].child
-	for i := last - 1; i >= 0; i-- {
+	for i := last - 1; i >= 0 && *checks <= maxChecks; i-- {
 		n = n.Parent
-		for n != nil && !r.chain[i].matches(n) && !child {
+		for *checks++; n != nil && !child && !r.chain[i].matches(n); *checks++ {
 			n = n.Parent
 		}
 		if n == nil || !r.chain[i].matches(n) {

@@ -14,7 +14,7 @@ import (
 // document is a page with its tree, and what was taken out before there was one.
 type document struct {
 	root *html.Node
-	tamed
+	*tamed
 	sheet *sheet
 }
 
@@ -26,7 +26,9 @@ type tamed struct {
 	styles       []string
 	linksStyle   bool     // it has style sheets that we do not see
 	data         []string // JSON-LD
-	noscript     string
+	noscript     strings.Builder
+	styleSize    int
+	dataSize     int
 	scripts      int
 	comments     int
 	commentChars int
@@ -54,7 +56,7 @@ func parse(ctx context.Context, source string) (document, error) {
 		if err := ctx.Err(); err != nil {
 			return doc, err
 		}
-		doc.tamed = t.tamed
+		doc.tamed = &t.tamed
 		if doc.sheet == nil {
 			doc.sheet = readSheet(t.styles)
 		}

@@ -26,7 +26,7 @@ type viewer struct {
 }
 
 // maxChecks is how many rules are held against elements, in all.
-const maxChecks = 30_000_000
+const maxChecks = 15_000_000
 
 // gone are the elements that are no content wherever they are.
 var gone = setOf("script style noscript template svg canvas object applet audio-source track datalist colgroup col map area link base noembed param rp dialog-backdrop")
@@ -79,12 +79,25 @@ func (v *viewer) text(parent, n *html.Node, s state) {
 		parent.RemoveChild(n)
 		return
 	}
+	if printable(n.Data) {
+		return
+	}
 	clean, removed := tools.Clean(n.Data)
 	if removed > 0 { // hyphens where words may break, and marks of files, are no hiding
 		removed -= strings.Count(n.Data, "\u00ad") + strings.Count(n.Data, "\ufeff") + strings.Count(n.Data, "\u200b")
 		v.characters += max(removed, 0)
 		n.Data = clean
 	}
+}
+
+// printable reports whether a text is all ASCII that is seen, as most is.
+func printable(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; (c < ' ' && c != '\n' && c != '\t') || c >= 0x7f {
+			return false
+		}
+	}
+	return true
 }
 
 func (v *viewer) element(parent, n *html.Node, s state) {
