@@ -18,6 +18,8 @@ const (
 	// nobody's, and retention may remove it to the last record.
 	idle   = 12 * time.Hour
 	silent = 3 * 24 * time.Hour
+	// seenEvery is how often the store is told that a chain is added to.
+	seenEvery = 10 * time.Second
 	// mostWanted bounds what is known of writes that failed one after the other.
 	mostWanted = 64
 )
@@ -57,6 +59,9 @@ func (l *Log) commit(batch []*waiter) error {
 		})
 	}
 	to.Hash = last.String()
+	if moment := now.UnixMilli(); moment-to.Seen >= seenEvery.Milliseconds() {
+		to.Seen = moment
+	}
 	if err := l.write(ctx, to); err != nil {
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}

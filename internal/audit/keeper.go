@@ -74,8 +74,8 @@ type witness struct {
 	seen  map[int64]int64 // chains since then, and how far they had come
 }
 
-// slack is longer than a transaction takes: what was added to a chain is seen
-// when it is through, and says when it was not.
+// slack is longer than a transaction takes, and seenEvery: what was added to a
+// chain is seen when that is through, and says when it was not.
 const slack = time.Minute
 
 func (w *witness) look(ctx context.Context, rows Reader, own string) (at []point, err error) {

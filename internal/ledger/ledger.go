@@ -16,7 +16,7 @@ type Chain struct {
 	Line  string // how it begins: a sealed line
 	Seq   int64  // of its last record
 	Hash  string // of the line of that record
-	Seen  int64  // when it was last added to, in milliseconds by the store's clock
+	Seen  int64  // about when it was last added to, in milliseconds by the store's clock
 	Ended bool   // its process has ended it
 }
 

@@ -50,17 +50,25 @@ func (a *Audit) Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) err
 	})
 }
 
-const advance = "UPDATE audit_chain SET seq = $1, hash = $2, seen = {{now}} WHERE id = $3 AND seq = $4 AND hash = $5"
+// To say that a chain was seen costs a page of an index more.
+const (
+	advance     = "UPDATE audit_chain SET seq = $1, hash = $2 WHERE id = $3 AND seq = $4 AND hash = $5"
+	advanceSeen = "UPDATE audit_chain SET seq = $1, hash = $2, seen = {{now}} WHERE id = $3 AND seq = $4 AND hash = $5"
+)
 
 // Append adds records to a chain that was left at from, so that it is as to
-// says. Without such a chain it adds nothing, and the error is
+// says, and was seen now if that differs. Without such a chain it adds nothing, and the error is
 // [ledger.ErrMoved].
 func (a *Audit) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
 	if err := a.prepare(ctx); err != nil {
 		return err
 	}
 	return a.store.Update(ctx, func(t *Tx) error {
-		n, err := a.run(t, advance, to.Seq, to.Hash, from.ID, from.Seq, from.Hash)
+		text := advance
+		if from.Seen != to.Seen {
+			text = advanceSeen
+		}
+		n, err := a.run(t, text, to.Seq, to.Hash, from.ID, from.Seq, from.Hash)
 		if err == nil && n != 1 {
 			err = ledger.ErrMoved
 		}
@@ -186,7 +194,7 @@ func (a *Audit) prepare(ctx context.Context) error {
 		return a.store.tell(err)
 	}
 	kept := map[string]*sql.Stmt{}
-	for _, text := range append([]string{advance}, a.inserts()...) {
+	for _, text := range append([]string{advance, advanceSeen}, a.inserts()...) {
 		statement, err := a.store.write.PrepareContext(ctx, a.store.sql(text))
 		if err != nil {
 			return a.store.tell(a.store.unavailable(err))
