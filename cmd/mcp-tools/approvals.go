@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 )
 
 func (a *app) approvalsCommand() *cobra.Command {
@@ -219,13 +220,15 @@ func isYes(line string) bool {
 
 // pastText says how often such calls were made.
 func (a *app) pastText(ctx context.Context, c approvals.Call, rule approvals.Rule) string {
-	data, err := a.dataDir()
-	if err != nil {
-		return ""
-	}
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	n, err := countPast(ctx, data, c)
+	var n past
+	err := a.withRecord(ctx, func(record audit.Reader) (err error) {
+		if record != nil {
+			n, err = countPast(ctx, record, c)
+		}
+		return err
+	})
 	least := ""
 	if err != nil {
 		least = "at least "

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
@@ -15,7 +14,7 @@ import (
 // desk lays the server's questions out for the other ways to answer them.
 type desk struct {
 	store *approvals.Store
-	data  string // where the record of past calls is
+	past  audit.Reader
 }
 
 func asked(p server.Petition) approvals.Call {
@@ -68,7 +67,7 @@ const pastPatience = 300 * time.Millisecond
 func (d desk) Past(ctx context.Context, p server.Petition) (n int, all bool) {
 	ctx, cancel := context.WithTimeout(ctx, pastPatience)
 	defer cancel()
-	past, err := countPast(ctx, d.data, asked(p))
+	past, err := countPast(ctx, d.past, asked(p))
 	return past.equal, err == nil
 }
 
@@ -77,25 +76,15 @@ func (d desk) Past(ctx context.Context, p server.Petition) (n int, all bool) {
 // of all together, so calls that fit a pattern cannot be told from others.
 type past struct{ equal, ofTool int }
 
-func countPast(ctx context.Context, data string, c approvals.Call) (p past, err error) {
-	const least = 32 // digits of a digest that the record has
-	_, err = audit.Tail(ctx, data, 1, func(r *audit.Row) bool {
-		if r.Phase == audit.Intent || r.Tool != c.Tool || r.Agent != c.Agent || r.User != c.User || r.Outcome == "asked" {
-			return false
-		}
-		p.ofTool++
-		if len(r.ArgsDigest) >= least && strings.HasPrefix(c.Digest, r.ArgsDigest) {
-			p.equal++
-		}
-		return false // counted, and nothing to keep
-	})
+func countPast(ctx context.Context, record audit.Reader, c approvals.Call) (p past, err error) {
+	p.equal, p.ofTool, err = audit.Count(ctx, record, c.Tool, c.Agent, c.User, c.Digest)
 	return p, err
 }
 
 // openDesk makes the place for questions. What this process still asks when it
 // ends is withdrawn.
 func (h *house) openDesk() desk {
-	d := desk{store: approvals.New(h.data), data: h.data}
+	d := desk{store: approvals.New(h.data), past: h.store.Audit()}
 	h.onClose(d.store.Close)
 	return d
 }

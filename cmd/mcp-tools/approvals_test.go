@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -65,7 +66,11 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := audit.Open(data, audit.Options{Version: "test", SegmentBytes: 1 << 20, Logger: slog.New(slog.DiscardHandler)})
+	rows, err := store.Later(store.Options{DSN: data})
+	if err != nil {
+		t.Fatal(err)
+	}
+	record, err := audit.Open(audit.Options{Rows: rows.Audit(), Dir: data, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +82,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := desk{store: approvals.New(data), data: data}
+	d := desk{store: approvals.New(data), past: rows.Audit()}
 	s, err := server.New(server.Config{
 		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: journal{record}, Keeper: keeper{kept}, Desk: d,
 		Log: slog.New(slog.DiscardHandler),
@@ -99,7 +104,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	t.Cleanup(func() {
 		s.Close()
 		web.Close()
-		if err := errors.Join(d.store.Close(), table.Close(), record.Close()); err != nil {
+		if err := errors.Join(d.store.Close(), table.Close(), record.Close(), rows.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -12,14 +12,15 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 func (a *app) auditCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "audit",
 		Short: "Read and verify the record of all calls",
-		Long: `audit reads the record of calls in the data directory. Every process that has
-the same data directory writes there, and reading disturbs none of them.`,
+		Long: `audit reads the record of calls in the store. Every process that has the same
+store writes there, and reading disturbs none of them.`,
 	}, a.auditTailCommand(), a.auditVerifyCommand(), a.auditExportCommand())
 }
 
@@ -52,22 +53,20 @@ With --output json each call is an object on a line of its own.`,
 			if count < 0 {
 				return usagef("-n is %d, it must be 0 or more", count)
 			}
-			dir, err := a.dataDir()
-			if err != nil {
-				return err
-			}
 			each, err := a.rowPrinter()
 			if err != nil {
 				return err
 			}
 			if follow {
-				return ended(cmd.Context(), audit.Follow(cmd.Context(), dir, count, only.shows, each))
+				return ended(cmd.Context(), a.follow(cmd.Context(), count, only.shows, each))
 			}
-			rows, err := audit.Tail(cmd.Context(), dir, count, only.shows)
-			for i := 0; err == nil && i < len(rows); i++ {
-				err = each(rows[i])
-			}
-			return err
+			return a.withRecord(cmd.Context(), func(record audit.Reader) error {
+				rows, err := audit.Tail(cmd.Context(), record, count, only.shows)
+				for i := 0; err == nil && i < len(rows); i++ {
+					err = each(rows[i])
+				}
+				return err
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -78,6 +77,45 @@ With --output json each call is an object on a line of its own.`,
 	flags.StringVar(&only.outcome, "outcome", "", "only calls that ended so: ok, asked, refused, invalid, ...")
 	offer(cmd, "tool", a.completeTools)
 	return cmd
+}
+
+// withRecord opens the record for one use. Where there is no store yet, there is
+// no record, and none is made.
+func (a *app) withRecord(ctx context.Context, use func(audit.Reader) error) error {
+	o, err := a.loadStoreOptions()
+	if err != nil {
+		return err
+	}
+	if store.Missing(o.DSN) {
+		return use(nil)
+	}
+	s, err := store.Open(ctx, o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(s.Audit()), s.Close())
+}
+
+// follow waits for a store first.
+func (a *app) follow(ctx context.Context, count int, only audit.Filter, each func(audit.Row) error) error {
+	const lookEvery = 250 * time.Millisecond
+	for {
+		waits := false
+		err := a.withRecord(ctx, func(record audit.Reader) error {
+			if waits = record == nil; waits {
+				return nil
+			}
+			return audit.Follow(ctx, record, count, only, each)
+		})
+		if err != nil || !waits {
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // ended makes a success of what went on until somebody interrupted it.
@@ -128,9 +166,11 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
 		Short: "Check that nobody has changed the record",
-		Long: `verify reads the whole record and checks its chain of hashes. It finds lines that
-were changed, inserted, moved or removed by anybody who does not have the key
-beside it. The exit code is 1 when something is wrong.`,
+		Long: `verify reads the whole record and checks its chains of hashes. It finds records
+that were changed, inserted, moved or removed by anybody who does not have the
+key, which is audit.key in the data directory. Of chains that another machine has
+sealed with a key of its own only the links are checked, and notes say so. The
+exit code is 1 when something is wrong.`,
 		Example: `  mcp-tools audit verify
   mcp-tools audit verify --output json`,
 		Args: takes(),
@@ -139,7 +179,11 @@ beside it. The exit code is 1 when something is wrong.`,
 			if err != nil {
 				return err
 			}
-			report, err := audit.Verify(cmd.Context(), dir)
+			var report audit.Report
+			err = a.withRecord(cmd.Context(), func(record audit.Reader) (err error) {
+				report, err = audit.Verify(cmd.Context(), record, dir)
+				return err
+			})
 			if err != nil {
 				return err
 			}
@@ -173,8 +217,8 @@ func (a *app) printReport(w io.Writer, r audit.Report) error {
 	if !r.OK() {
 		verdict = paint.word("fail") + ", " + plural(len(r.Problems)+r.More, "problem")
 	}
-	_, err := fmt.Fprintf(w, "%s: %s in %s, %s, %d bytes\n", verdict,
-		plural(r.Records, "record"), plural(r.Chains, "chain"), plural(r.Segments, "segment"), r.Bytes)
+	_, err := fmt.Fprintf(w, "%s: %s in %s, %d bytes\n", verdict,
+		plural(r.Records, "record"), plural(r.Chains, "chain"), r.Bytes)
 	return err
 }
 
@@ -202,15 +246,13 @@ time is a date, a moment (RFC 3339), or how long ago: 90m, 7d.`,
 			if err != nil {
 				return err
 			}
-			dir, err := a.dataDir()
-			if err != nil {
+			return a.withRecord(cmd.Context(), func(record audit.Reader) error {
+				done, err := audit.Export(cmd.Context(), record, a.out, audit.Format(format), from, to)
+				if err == nil && done.Skipped > 0 {
+					fmt.Fprintf(a.err, "%s left out, because they are no records; mcp-tools audit verify tells which.\n", plural(done.Skipped, "row"))
+				}
 				return err
-			}
-			done, err := audit.Export(cmd.Context(), dir, a.out, audit.Format(format), from, to)
-			if err == nil && done.Skipped > 0 {
-				fmt.Fprintf(a.err, "%s left out, because they are no records; mcp-tools audit verify tells which.\n", plural(done.Skipped, "line"))
-			}
-			return err
+			})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "jsonl or csv")

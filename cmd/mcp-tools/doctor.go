@@ -59,10 +59,10 @@ func (c *checkup) examine() {
 	c.checkTerminal()
 	c.checkSettings()
 	c.checkData()
-	c.checkAudit()
 	if c.settings == nil {
 		return
 	}
+	c.checkAudit()
 	c.checkPolicy()
 	c.checkWorkspace()
 	c.checkAgents()

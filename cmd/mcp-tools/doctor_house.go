@@ -167,10 +167,14 @@ func (c *checkup) checkAudit() {
 	if c.data == "" {
 		return
 	}
-	report, err := audit.Verify(c.ctx, c.data)
+	var report audit.Report
+	err := c.app.withRecord(c.ctx, func(record audit.Reader) (err error) {
+		report, err = audit.Verify(c.ctx, record, c.data)
+		return err
+	})
 	switch {
 	case err != nil:
-		c.fail(check, "mend the file, or choose another directory with --data", "%v", err)
+		c.fail(check, "mend the store or the key, or choose another directory with --data or another store with --store", "%v", err)
 	case !report.OK():
 		c.fail(check, "mcp-tools audit verify shows them all; keep a copy, and find out who did it",
 			"%s; the first: %s", plural(len(report.Problems)+report.More, "problem"), report.Problems[0])

@@ -122,7 +122,7 @@ func (a *app) build(ctx context.Context) (_ *house, err error) {
 	if err = checkPrivate(h.data); err != nil {
 		return nil, err
 	}
-	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openAudit, h.openMemory, h.openFiles, h.openSkills, h.openCommands, h.openWeb, h.openServer} {
+	for _, step := range []func(context.Context) error{h.openScrub, h.openLog, h.openTelemetry, h.openMemory, h.openAudit, h.openFiles, h.openSkills, h.openCommands, h.openWeb, h.openServer} {
 		if err = step(ctx); err != nil {
 			return nil, err
 		}
@@ -200,18 +200,16 @@ func (h *house) openTelemetry(context.Context) (err error) {
 	return nil
 }
 
+// openAudit makes the record of calls, which is in the store. It is the first
+// call that opens that, if nothing else does.
 func (h *house) openAudit(context.Context) (err error) {
 	c := h.loaded.Config.Audit
-	mode := audit.SyncBatched
-	if c.Sync == "full" {
-		mode = audit.SyncFull
-	}
-	h.audit, err = audit.Open(h.data, audit.Options{
-		Version: version(), SegmentBytes: int64(c.Segment), Sync: mode,
+	h.audit, err = audit.Open(audit.Options{
+		Rows: h.store.Audit(), Dir: h.data, Version: version(),
 		MaxAge: time.Duration(c.MaxAge), MaxBytes: int64(c.MaxBytes), Logger: h.log,
 	})
 	if err != nil {
-		return fmt.Errorf("%w; choose another directory with --data", err)
+		return err
 	}
 	h.onClose(h.audit.Close)
 	return nil

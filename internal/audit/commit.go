@@ -1,168 +1,152 @@
 package audit
 
 import (
+	"context"
+	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
-// A file is what a chain needs of the file of a segment.
-type file interface {
-	Write(p []byte) (int, error)
-	Sync() error
-	Truncate(size int64) error
-	Stat() (fs.FileInfo, error)
-	Close() error
+const (
+	// patience is how long a write may take. With a database that is away,
+	// calls fail after that.
+	patience = 15 * time.Second
+	// idle is how long a chain may go without a record until it is at its end:
+	// the next record begins another. What was silent for longer by far is
+	// nobody's, and retention may remove it to the last record.
+	idle   = 12 * time.Hour
+	silent = 3 * 24 * time.Hour
+	// seenEvery is how often the store is told that a chain is added to.
+	seenEvery = 10 * time.Second
+	// mostWanted bounds what is known of writes that failed one after the other.
+	mostWanted = 64
+)
+
+// A tip is the writing end of a Log. It belongs to the leader.
+type tip struct {
+	chain  ledger.Chain   // as the store has it; the number is 0 before the first record
+	last   mark           // the link of its last line
+	at     time.Time      // of its last record; never goes back
+	bytes  int64          // of all its records
+	wanted []ledger.Chain // what writes would have made of it whose outcome is not known
+	buf    []byte         // for the next line
+	rows   []ledger.Record
 }
 
-// A chain is the writing end of a Log. It belongs to the leader.
-type chain struct {
-	create func(path string) (file, error)
-
-	id     string    // "" until the first record
-	number int       // of the segment
-	path   string    // of the segment
-	file   file      // nil until the first record; the lock on it says that we live
-	seen   time.Time // when file was last found at path
-	size   int64     // of what is good in file
-	torn   bool      // there may be more in file, to be cut off
-	seq    uint64    // of the last record
-	last   mark      // of the last line
-	buf    []byte    // for the next lines
-}
-
-// A position is how far a chain has come.
-type position struct {
-	chain  string
-	number int
-	file   file
-	seq    uint64
-	last   mark
-}
-
-func (c *chain) position() position {
-	return position{c.id, c.number, c.file, c.seq, c.last}
-}
-
-// commit writes the records of a batch in one write. Either all are in the
-// chain afterwards, or none and the error is ErrBroken.
+// commit writes the records of a batch in one transaction. Either all are in
+// the chain afterwards, or none and the error is ErrBroken.
 func (l *Log) commit(batch []*waiter) error {
-	now := time.Now().UTC()
-	if err := l.ready(now); err != nil {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	now := l.now().UTC().Truncate(time.Microsecond)
+	if err := l.ready(ctx, now); err != nil {
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	buf, seq, last := l.w.buf[:0], l.w.seq, l.w.last
-	if l.w.size == 0 {
-		var err error
-		if buf, last, err = l.seal.sealJSON(buf, l.header(now), last); err != nil {
-			return fmt.Errorf("%w: %w", ErrBroken, err)
-		}
+	w := &l.w
+	if now.Before(w.at) {
+		now = w.at
 	}
-	for _, w := range batch {
-		seq++
-		start := len(buf)
-		buf, last = l.seal.seal(appendRow(buf, seq, now, w.fields), start, last)
+	to, last, size := w.chain, w.last, w.bytes
+	w.rows = w.rows[:0]
+	for _, one := range batch {
+		to.Seq++
+		w.buf, last = l.seal.seal(appendRow(w.buf[:0], uint64(to.Seq), now, one.fields), last)
+		size += int64(len(w.buf))
+		w.rows = append(w.rows, ledger.Record{
+			Chain: to.ID, Seq: to.Seq, At: now.UnixMicro(), Who: one.who, What: one.what, Line: string(w.buf),
+		})
 	}
-	if err := l.w.write(buf); err != nil {
+	to.Hash = last.String()
+	if moment := now.UnixMilli(); moment-to.Seen >= seenEvery.Milliseconds() {
+		to.Seen = moment
+	}
+	if err := l.write(ctx, to); err != nil {
 		return fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	l.w.seq, l.w.last = seq, last
-	if l.opts.Sync == SyncFull {
-		if err := l.w.file.Sync(); err != nil {
-			return fmt.Errorf("%w: %w", ErrBroken, err)
-		}
-	}
+	w.chain, w.last, w.at, w.bytes = to, last, now, size
 	return nil
 }
 
-// write adds buf to the segment, or leaves it as it was. When even that cannot
-// be done at once, it is done before the next write.
-func (c *chain) write(buf []byte) error {
-	if _, err := c.file.Write(buf); err != nil {
-		c.torn = true
-		_ = c.mend()
-		return err
+// write adds the rows to the chain. Of one that fails it is not known whether
+// the store has it, when the way there was lost.
+func (l *Log) write(ctx context.Context, to ledger.Chain) error {
+	w := &l.w
+	err := l.opts.Rows.Append(ctx, w.chain, to, w.rows)
+	clear(w.rows) // lines that nobody needs any more
+	switch {
+	case err == nil:
+		w.wanted = nil
+	case errors.Is(err, ledger.ErrMoved):
+		err = moved(w.chain.ID)
+		fallthrough
+	default:
+		w.wanted = append(w.wanted[max(0, len(w.wanted)-mostWanted+1):], to)
 	}
-	c.size += int64(len(buf))
-	if c.buf = buf; cap(buf) > maxLine {
-		c.buf = nil // one batch of long lines is no reason to hold on to the memory
-	}
-	return nil
+	return err
 }
 
-// mend cuts off what a failed write has left.
-func (c *chain) mend() error {
-	if !c.torn {
-		return nil
-	}
-	if err := c.file.Truncate(c.size); err != nil {
-		return fmt.Errorf("cutting off half a line: %w", err)
-	}
-	c.torn = false
-	return nil
-}
-
-// lookEvery is how often a file that is written to is looked for at its path.
-const lookEvery = time.Second
-
-// missing is an error when the segment is not at its path any more: somebody
-// has removed or moved the log, and what is written to a file that is open
-// still would be read by nobody. Records of the last lookEvery can be lost that
-// way. A new log is not begun in its place, because whoever can remove the old
-// one would get a clean one for it: nothing is written until the log is back,
-// or a person starts the program again.
-func (c *chain) missing(now time.Time) error {
-	if since := now.Sub(c.seen); since >= 0 && since < lookEvery {
-		return nil
-	}
-	own, err := c.file.Stat()
-	if err != nil {
-		return err
-	}
-	found, err := os.Lstat(c.path)
-	if err != nil || !os.SameFile(own, found) {
-		return fmt.Errorf("%s was removed or moved while it was written to; put it back, or start again: %w", c.path, fs.ErrNotExist)
-	}
-	c.seen = now
-	return nil
-}
-
-// ready sees to it that there is a segment with room.
-func (l *Log) ready(now time.Time) error {
-	c := &l.w
-	if c.file != nil {
-		if err := c.missing(now); err != nil {
+// ready sees to it that there is a chain, and that it is as we left it.
+func (l *Log) ready(ctx context.Context, now time.Time) error {
+	w := &l.w
+	if len(w.wanted) > 0 {
+		if err := l.settle(ctx); err != nil {
 			return err
 		}
 	}
-	if err := c.mend(); err != nil {
-		return err
-	}
-	if l.unsynced.Load() {
-		if err := c.file.Sync(); err != nil {
-			return err
-		}
-		l.unsynced.Store(false)
-	}
-	if c.file != nil && c.size < l.opts.SegmentBytes {
+	if w.chain.ID != 0 && now.Sub(w.at) < idle {
 		return nil
 	}
-	if c.file == nil {
-		c.id = newChainID(now)
-	} else if err := c.file.Sync(); err != nil { // nobody syncs it later
+	if w.chain.ID != 0 {
+		if err := l.end(ctx, w.point()); err != nil {
+			return err
+		}
+	}
+	if l.seal == nil {
+		k, err := ensureKey(ctx, l.opts.Dir)
+		if err != nil {
+			return err
+		}
+		l.key, l.seal = k, newSealer(k)
+	}
+	c, err := newChain(now, l.key, l.seal, l.opts.Version)
+	if err != nil {
 		return err
 	}
-	path := filepath.Join(l.dir, segmentName(c.id, c.number+1))
-	next, err := c.create(path)
-	if err != nil {
-		return fmt.Errorf("beginning a segment: %w", err)
+	first := point{Chain: chainName(c.ID), Key: c.Key, Mark: c.Hash}
+	if err := l.opts.Rows.Begin(ctx, c, sealHeads(l.key, head{Kind: headReached, Chains: []point{first}})); err != nil {
+		return fmt.Errorf("beginning a chain: %w", err)
 	}
-	if c.file != nil {
-		_ = c.file.Close() // synced, and nothing was written since
-	}
-	c.file, c.path, c.seen, c.size = next, path, now, 0
-	c.number++
+	w.chain, w.at, w.bytes, w.wanted = c, now, 0, nil
+	w.last, _ = parseMark(c.Hash)
 	return nil
+}
+
+// settle finds out whether a write whose outcome is not known was done. If it
+// was, its records stay, and those after them go on from there. A chain that is
+// neither as it was before nor as it was to be was changed by somebody else:
+// nothing is written until it is as it was, or a person starts the program
+// again, because whoever can remove records would get a clean record for it.
+func (l *Log) settle(ctx context.Context) error {
+	w := &l.w
+	got, found, err := l.opts.Rows.Chain(ctx, w.chain.ID)
+	if err != nil {
+		return err
+	}
+	if found && got.Seq == w.chain.Seq && got.Hash == w.chain.Hash {
+		return nil // what we wanted may still come, until the next write is done
+	}
+	for _, c := range w.wanted {
+		if found && got.Seq == c.Seq && got.Hash == c.Hash {
+			w.chain, w.wanted = c, nil
+			w.last, _ = parseMark(c.Hash)
+			return nil
+		}
+	}
+	return moved(w.chain.ID)
+}
+
+func moved(id int64) error {
+	return fmt.Errorf("%w: the chain %s was removed or changed while it was written to; put it back, or start again", ledger.ErrMoved, chainName(id))
 }

@@ -6,9 +6,12 @@ import (
 	"encoding/csv"
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // A Format is how Export writes rows.
@@ -26,36 +29,40 @@ type Exported struct {
 }
 
 // Export writes the rows of all chains in [since, until) to w, by time. A zero
-// time is no limit. It needs memory for a line of each process that ran at the
-// same time. Nothing is verified.
-func Export(ctx context.Context, dir string, w io.Writer, as Format, since, until time.Time) (Exported, error) {
+// time is no limit. It needs memory for some hundred rows, and keeps nobody from
+// writing meanwhile. Nothing is verified. Without rows there is no log yet.
+func Export(ctx context.Context, rows Reader, w io.Writer, as Format, since, until time.Time) (done Exported, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	write, flush, err := exporter(out, as)
 	if err != nil {
-		return Exported{}, err
+		return done, err
 	}
-	segments, err := segmentsOf(dir)
-	if err != nil {
-		return Exported{}, err
+	at := ledger.Place{At: math.MinInt64}
+	if !since.IsZero() {
+		at.At = since.UnixMicro() - 1
+		at.Chain = math.MaxInt64
 	}
-	m := newMerge(segments, false)
-	defer m.close()
-	var done Exported
-	for {
-		row, err := m.next(ctx)
-		if done.Skipped = m.skipped; err != nil {
-			return done, err
+	for more := rows != nil; more; {
+		list, err := rows.After(ctx, at, pageOf)
+		if err != nil {
+			return done, fmt.Errorf("reading the audit log: %w", err)
 		}
-		if row == nil {
-			break
+		more = len(list) == pageOf
+		for _, r := range list {
+			if at = r.Place(); !until.IsZero() && at.At >= until.UnixMicro() {
+				more = false
+				break
+			}
+			row, ok := parseRow(r.Chain, r.Line)
+			if !ok {
+				done.Skipped++
+				continue
+			}
+			if err := write(&row); err != nil {
+				return done, fmt.Errorf("writing the export: %w", err)
+			}
+			done.Rows++
 		}
-		if row.Time.Before(since) || !until.IsZero() && !row.Time.Before(until) {
-			continue
-		}
-		if err := write(row); err != nil {
-			return done, fmt.Errorf("writing the export: %w", err)
-		}
-		done.Rows++
 	}
 	if err := flush(); err != nil {
 		return done, fmt.Errorf("writing the export: %w", err)

@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bytes"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -9,18 +10,24 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// A key seals lines. It lies beside the log, because a server must be able to
-// start without being asked for anything. So it proves something against
-// whoever can write the log but not read the key: a tool that escaped into the
-// directory, a careless administrator, a backup that was changed. It proves
-// nothing against someone who can run code as the server's user.
+// A key seals lines. It lies in the data directory, because a server must be
+// able to start without being asked for anything. So it proves something
+// against whoever can write to the store but not read the key: an administrator
+// of the database, a tool that escaped into it, a backup that was changed. It
+// proves nothing against someone who can run code as the server's user.
 type key [sha256.Size]byte
 
-const keyName = "audit.key"
+const (
+	keyName     = "audit.key"
+	keyLock     = "audit.key.lock"
+	keyPatience = 5 * time.Second
+)
 
 // id tells keys apart without giving them away.
 func (k key) id() string {
@@ -33,53 +40,37 @@ func (k key) id() string {
 // never replaced: a new one would make every line so far look forged.
 func loadKey(dir string) (k key, err error) {
 	path := filepath.Join(dir, keyName)
-	file, err := os.Open(path)
+	text, err := private.Read(path, 2*len(k)+2)
 	if err != nil {
 		return k, fmt.Errorf("reading the audit key: %w", err)
 	}
-	defer file.Close()
-	if info, err := file.Stat(); err != nil || !ownersAlone(info) {
-		return k, fmt.Errorf("others may use the audit key %s; run chmod 600 on it after a look at who could read it", path)
-	}
-	text := make([]byte, 2*len(k)+2)
-	n, _ := file.Read(text)
-	if got, err := hex.Decode(k[:], bytes.TrimSpace(text[:n])); err != nil || got != len(k) {
-		return k, fmt.Errorf("the audit key %s is damaged; restore it from a backup, or move it away together with the log", path)
+	if got, err := hex.Decode(k[:], bytes.TrimSpace(text)); err != nil || got != len(k) {
+		return k, fmt.Errorf("the audit key %s is damaged; restore it from a backup, or move it away: what it sealed can be checked without it only in part", path)
 	}
 	return k, nil
 }
 
-// ensureKey is loadKey, but makes the key if there is none. The caller holds
-// the lock of the directory.
-func ensureKey(dir string) (key, error) {
-	k, err := loadKey(dir)
-	if !errors.Is(err, fs.ErrNotExist) {
+// ensureKey is loadKey, but makes the key if there is none.
+func ensureKey(ctx context.Context, dir string) (k key, err error) {
+	if k, err = loadKey(dir); !errors.Is(err, fs.ErrNotExist) {
+		return k, err
+	}
+	if err := private.MakeDir(dir); err != nil {
+		return k, fmt.Errorf("the directory of the audit key: %w", err)
+	}
+	unlock, err := private.Lock(ctx, filepath.Join(dir, keyLock), keyPatience)
+	if err != nil {
+		return k, fmt.Errorf("making the audit key: %w", err)
+	}
+	defer unlock()
+	if k, err = loadKey(dir); !errors.Is(err, fs.ErrNotExist) {
 		return k, err
 	}
 	if _, err := rand.Read(k[:]); err != nil {
 		return k, fmt.Errorf("making the audit key: %w", err)
 	}
-	text := hex.AppendEncode(nil, k[:])
-	if err := writeFile(filepath.Join(dir, keyName), append(text, '\n')); err != nil {
+	if err := private.Replace(filepath.Join(dir, keyName), append(hex.AppendEncode(nil, k[:]), '\n')); err != nil {
 		return k, fmt.Errorf("writing the audit key: %w", err)
 	}
 	return k, nil
-}
-
-// writeFile puts a private file in place, whole or not at all, so that it
-// survives a power cut. The caller holds the lock of the directory.
-func writeFile(path string, text []byte) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
-	if err != nil {
-		return err
-	}
-	_, err = temp.Write(text)
-	err = errors.Join(err, temp.Sync(), temp.Close())
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(temp.Name()))
-	}
-	return syncDir(filepath.Dir(path))
 }

@@ -5,14 +5,19 @@ package audit
 import (
 	"bufio"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
-const childDir = "AUDIT_TEST_CHILD_DIR"
+const (
+	childDir = "AUDIT_TEST_CHILD_DIR"
+	childDSN = "AUDIT_TEST_CHILD_DSN"
+)
 
 // TestChild is not a test of its own: other tests run it in a process, where it
 // appends from eight goroutines and prints what was acknowledged.
@@ -21,10 +26,9 @@ func TestChild(t *testing.T) {
 	if dir == "" {
 		t.Skip("only runs in a process of its own")
 	}
-	l, err := Open(dir, Options{SegmentBytes: 50_000, HeadEvery: 1, SyncEvery: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := newWorld(t, os.Getenv(childDSN))
+	w.dir = dir
+	l := w.open(t, Options{HeadEvery: time.Millisecond})
 	var wg sync.WaitGroup
 	for g := range 8 {
 		wg.Go(func() {
@@ -41,10 +45,10 @@ func TestChild(t *testing.T) {
 }
 
 // child starts a process that appends, and returns its acknowledgements.
-func child(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner) {
+func child(t *testing.T, w *world) (*exec.Cmd, *bufio.Scanner) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$")
-	cmd.Env = append(os.Environ(), childDir+"="+dir)
+	cmd.Env = append(os.Environ(), childDir+"="+w.dir, childDSN+"="+w.dsn)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -67,50 +71,47 @@ func killAfter(t *testing.T, n int, cmd *exec.Cmd, out *bufio.Scanner, acknowled
 		acknowledged[call] = true
 		if seen++; seen == n {
 			if err := cmd.Process.Kill(); err != nil {
-				t.Fatal(err)
+				t.Error(err)
 			}
 		}
 	}
 	if err := cmd.Wait(); err == nil {
-		t.Fatal("the process ended before it was killed")
+		t.Error("the process ended before it was killed")
 	}
 }
 
+// Several processes at once, all of them killed in the middle of it.
 func TestKilledProcessesLoseNothingAcknowledged(t *testing.T) {
-	dir := t.TempDir()
-	acknowledged := map[string]bool{}
-	for round := range 20 {
-		cmd, out := child(t, dir)
-		killAfter(t, 1+round*round*5, cmd, out, acknowledged)
-		r := verify(t, dir)
-		if !r.OK() {
-			t.Fatalf("round %d: problems %v", round, r.Problems)
+	each(t, func(t *testing.T, w *world) {
+		const rounds, processes = 5, 3
+		acknowledged := map[string]bool{}
+		for round := range rounds {
+			var mu sync.Mutex
+			var wg sync.WaitGroup
+			for i := range processes {
+				cmd, out := child(t, w)
+				wg.Go(func() {
+					mine := map[string]bool{}
+					killAfter(t, 1+(round+i)*40, cmd, out, mine)
+					mu.Lock()
+					defer mu.Unlock()
+					maps.Copy(acknowledged, mine)
+				})
+			}
+			wg.Wait()
+			r := w.verify(t)
+			if want := (round + 1) * processes; !r.OK() || r.Chains != want {
+				t.Fatalf("round %d: %d chains, want %d; problems: %v", round, r.Chains, want, r.Problems)
+			}
+			if len(r.Notes) != 1 || r.Notes[0].Kind != Unended {
+				t.Errorf("notes %v", r.Notes)
+			}
 		}
-	}
-	for _, call := range calls(t, dir) {
-		delete(acknowledged, call)
-	}
-	if len(acknowledged) > 0 {
-		t.Errorf("%d acknowledged records are gone, as %v", len(acknowledged), acknowledged)
-	}
-}
-
-func TestTwoProcessesAtOnce(t *testing.T) {
-	dir := t.TempDir()
-	one, oneOut := child(t, dir)
-	two, twoOut := child(t, dir)
-	acknowledged, more := map[string]bool{}, map[string]bool{}
-	killAfter(t, 500, one, oneOut, acknowledged)
-	killAfter(t, 500, two, twoOut, more)
-	if r := verify(t, dir); !r.OK() || r.Chains != 2 {
-		t.Errorf("%d chains, problems %v", r.Chains, r.Problems)
-	}
-	found := calls(t, dir)
-	for _, call := range found {
-		delete(acknowledged, call)
-		delete(more, call)
-	}
-	if len(acknowledged)+len(more) > 0 {
-		t.Errorf("%d acknowledged records are gone", len(acknowledged)+len(more))
-	}
+		for _, call := range w.calls(t) {
+			delete(acknowledged, call)
+		}
+		if len(acknowledged) > 0 {
+			t.Errorf("%d acknowledged records are gone, as %v", len(acknowledged), acknowledged)
+		}
+	})
 }

@@ -12,12 +12,14 @@ import (
 )
 
 // A line is {"COUNTER":NUMBER,...,"prev":"MARK","hash":"MARK"}, where the
-// counter says what kind of line it is, and the hash covers all that stands
-// before it.
+// counter says what kind of line it is. prev is the link of the line before: a
+// plain hash of all of it, which everybody can check. hash is a hash under the
+// key of all that stands before it. So a line vouches for the one before it
+// also when that was sealed with a key that is not here.
 const (
-	rowLine    = "seq"
-	headerLine = "segment"
-	headLine   = "head"
+	rowLine   = "seq"
+	firstLine = "format"
+	headLine  = "head"
 
 	prevName = `,"prev":"`
 	hashName = `","hash":"`
@@ -27,7 +29,7 @@ const (
 	maxLine  = 1 << 20 // more than 20 texts of nothing but escapes
 )
 
-// A mark is the hash of a line, in hex.
+// A mark is a hash, in hex.
 type mark [markLen]byte
 
 // origin is what the first line of a chain names as the line before it.
@@ -36,6 +38,13 @@ func origin() mark {
 }
 
 func (m mark) String() string { return string(m[:]) }
+
+// linkOf is what the line after this one names as the line before it.
+func linkOf(line []byte) (m mark) {
+	sum := sha256.Sum256(line)
+	hex.Encode(m[:], sum[:])
+	return m
+}
 
 // A sealer ends lines under a key. It is not safe for concurrent use.
 type sealer struct {
@@ -47,7 +56,7 @@ func newSealer(k key) *sealer {
 	return &sealer{mac: hmac.New(sha256.New, k[:])}
 }
 
-// mark is the hash of covered.
+// mark is the hash of covered under the key.
 func (s *sealer) mark(covered []byte) (m mark) {
 	s.mac.Reset()
 	s.mac.Write(covered)
@@ -55,27 +64,26 @@ func (s *sealer) mark(covered []byte) (m mark) {
 	return m
 }
 
-// seal ends the line that begins at b[start:], which lacks its links and its
-// closing brace.
-func (s *sealer) seal(b []byte, start int, prev mark) ([]byte, mark) {
+// seal ends the line b, which lacks its links and its closing brace, and
+// returns its own link as well.
+func (s *sealer) seal(b []byte, prev mark) ([]byte, mark) {
 	b = append(b, prevName...)
 	b = append(b, prev[:]...)
-	m := s.mark(b[start:])
+	m := s.mark(b)
 	b = append(b, hashName...)
 	b = append(b, m[:]...)
 	b = append(b, lineEnd...)
-	return append(b, '\n'), m
+	return b, linkOf(b)
 }
 
-// sealJSON appends v, a struct whose first field is a counter, as a line.
-func (s *sealer) sealJSON(b []byte, v any, prev mark) ([]byte, mark, error) {
+// sealJSON makes a line of v, a struct whose first field is a counter.
+func (s *sealer) sealJSON(v any, prev mark) (line string, link mark, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
-		return b, prev, fmt.Errorf("encoding a line of the audit log: %w", err)
+		return "", prev, fmt.Errorf("encoding a line of the audit log: %w", err)
 	}
-	start := len(b)
-	b, m := s.seal(append(b, text[:len(text)-1]...), start, prev)
-	return b, m, nil
+	text, link = s.seal(text[:len(text)-1], prev)
+	return string(text), link, nil
 }
 
 // authentic says whether f was sealed under this key.
@@ -86,15 +94,16 @@ func (s *sealer) authentic(f frame) bool {
 
 // A frame is what a line says about its place.
 type frame struct {
-	counter string // rowLine, headerLine or headLine
+	counter string // rowLine, firstLine or headLine
 	number  uint64
+	line    []byte
 	covered []byte // by the hash; part of the line
 	prev    mark
 	hash    mark
 }
 
-// split takes a line apart, without its newline. It is for strangers' input:
-// false means that this is no line of ours.
+// split takes a line apart. It is for strangers' input: false means that this
+// is no line of ours.
 func split(line []byte) (f frame, ok bool) {
 	if len(line) < tailLen || len(line) > maxLine {
 		return frame{}, false
@@ -103,14 +112,14 @@ func split(line []byte) (f frame, ok bool) {
 	if !cutMark(&tail, prevName, &f.prev) || !cutMark(&tail, hashName, &f.hash) || string(tail) != lineEnd {
 		return frame{}, false
 	}
-	f.covered = line[:len(line)-markLen-len(hashName)-len(lineEnd)]
-	for _, counter := range [...]string{rowLine, headerLine, headLine} {
+	f.line, f.covered = line, line[:len(line)-markLen-len(hashName)-len(lineEnd)]
+	for _, counter := range [...]string{rowLine, firstLine, headLine} {
 		rest, found := bytes.CutPrefix(line, []byte(`{"`+counter+`":`))
 		digits, _, more := bytes.Cut(rest, []byte(","))
 		if !found || !more {
 			continue
 		}
-		number, err := strconv.ParseUint(string(digits), 10, 64)
+		number, err := strconv.ParseUint(string(digits), 10, 63)
 		f.counter, f.number = counter, number
 		return f, err == nil
 	}
@@ -123,27 +132,36 @@ func cutMark(b *[]byte, name string, m *mark) bool {
 	if !ok || len(rest) < markLen {
 		return false
 	}
-	copy(m[:], rest)
+	got, ok := parseMark(string(rest[:markLen]))
+	*m, *b = got, rest[markLen:]
+	return ok
+}
+
+// parseMark reads a mark that stands alone.
+func parseMark(text string) (m mark, ok bool) {
+	if len(text) != markLen {
+		return m, false
+	}
+	copy(m[:], text)
 	for _, c := range m {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'f') {
-			return false
+			return m, false
 		}
 	}
-	*b = rest[markLen:]
-	return true
+	return m, true
 }
 
 // parseRow reads a record. Other lines, and those that are none of ours, are
 // not rows; nothing here says that a row is authentic.
-func parseRow(chain string, line []byte) (Row, bool) {
-	f, ok := split(line)
+func parseRow(chain int64, line string) (Row, bool) {
+	f, ok := split([]byte(line))
 	if !ok || f.counter != rowLine {
 		return Row{}, false
 	}
 	var r Row
-	if err := json.Unmarshal(line, &r); err != nil {
+	if err := json.Unmarshal(f.line, &r); err != nil {
 		return Row{}, false
 	}
-	r.Chain, r.line = chain, line
+	r.Chain, r.line = chainName(chain), line
 	return r, true
 }

@@ -3,23 +3,14 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/private"
-)
-
-// A SyncMode says what Append waits for.
-type SyncMode string
-
-const (
-	SyncBatched SyncMode = ""     // the operating system has the record; the disk gets it soon
-	SyncFull    SyncMode = "full" // the disk has it
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 var (
@@ -29,30 +20,46 @@ var (
 	ErrClosed = errors.New("the audit log is closed")
 )
 
-// Options of a Log. The zero value is a log that keeps everything.
+// Rows are where the log is kept.
+type Rows interface {
+	Reader
+	Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) error
+	Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error
+	Note(ctx context.Context, key string, ended int64, seal ledger.Seal) error
+	Prune(ctx context.Context, key string, chain, last int64, whole bool, seal ledger.Seal) error
+	Rewrite(ctx context.Context, key string, seal ledger.Seal) error
+}
+
+// A Reader reads them. Each call is a transaction of its own, and returns no
+// more than it was asked for.
+type Reader interface {
+	Chain(ctx context.Context, id int64) (c ledger.Chain, found bool, err error)
+	Chains(ctx context.Context, after int64, limit int) ([]ledger.Chain, error)
+	Seen(ctx context.Context, since, after int64, limit int) ([]ledger.Chain, error)
+	NextChain(ctx context.Context, after int64) (id int64, found bool, err error)
+	Records(ctx context.Context, chain, after int64, limit int) ([]ledger.Record, error)
+	After(ctx context.Context, p ledger.Place, limit int) ([]ledger.Record, error)
+	Before(ctx context.Context, p ledger.Place, limit int) ([]ledger.Record, error)
+	Earliest(ctx context.Context, before int64) (chains []int64, err error)
+	Count(ctx context.Context, who int64, what string) (same, all int, err error)
+	Keys(ctx context.Context) ([]string, error)
+	Heads(ctx context.Context, key string, after int64, limit int) ([]ledger.Head, error)
+}
+
+// Options of a Log. Without limits it keeps everything.
 type Options struct {
-	Version      string        // of the program, for the headers
-	SegmentBytes int64         // when a new segment is begun; 64 MiB unless told
-	Sync         SyncMode      // what Append waits for
-	SyncEvery    time.Duration // at most this long until a record is on the disk; 200 ms unless told
-	HeadEvery    time.Duration // at most this long until heads covers a record; a minute unless told
-	MaxAge       time.Duration // closed segments that are older are removed; 0 keeps them
-	MaxBytes     int64         // while all segments are larger, the oldest closed one is removed; 0 keeps them
-	Logger       *slog.Logger  // told of what fails in the background; nil for nobody
+	Rows      Rows
+	Dir       string        // where the key is
+	Version   string        // of the program, for the beginning of the chain
+	HeadEvery time.Duration // at most this long until heads cover a record; a minute unless told
+	MaxAge    time.Duration // records that are older are removed; 0 keeps them
+	MaxBytes  int64         // while all records are larger, the oldest are removed; 0 keeps them
+	Logger    *slog.Logger  // told of what fails in the background; nil for nobody
 }
 
 func (o Options) complete() (Options, error) {
-	if o.Sync != SyncBatched && o.Sync != SyncFull {
-		return o, fmt.Errorf("audit sync mode %q is not known; leave it empty or say %q", o.Sync, SyncFull)
-	}
-	if o.SegmentBytes < 0 || o.SyncEvery < 0 || o.HeadEvery < 0 || o.MaxAge < 0 || o.MaxBytes < 0 {
+	if o.HeadEvery < 0 || o.MaxAge < 0 || o.MaxBytes < 0 {
 		return o, errors.New("an audit limit is negative; use 0 for the default")
-	}
-	if o.SegmentBytes == 0 {
-		o.SegmentBytes = 64 << 20
-	}
-	if o.SyncEvery == 0 {
-		o.SyncEvery = 200 * time.Millisecond
 	}
 	if o.HeadEvery == 0 {
 		o.HeadEvery = time.Minute
@@ -70,12 +77,10 @@ func (o Options) complete() (Options, error) {
 // its record itself; whoever comes meanwhile queues. When the leader is done it
 // makes the first in the queue the leader, who writes for all that have
 // gathered. So one caller never waits for a goroutine to wake, and many
-// callers share a write.
+// callers share a transaction.
 type Log struct {
-	dir  string // DIR/audit
 	opts Options
-	seal *sealer // the leader's
-	key  key
+	now  func() time.Time
 
 	waiters sync.Pool // of *waiter
 
@@ -84,21 +89,23 @@ type Log struct {
 	leading bool
 	closed  bool
 	idle    chan struct{} // closed by the last leader, when Close waits for it
-	reached position      // by the last leader
+	reached point         // by the last leader
+	begun   bool          // the keeper runs
 
-	w chain // the leader's
+	w    tip     // the leader's
+	seal *sealer // the leader's; nil until there is a key
+	key  key     // known when seal is there
 
-	dirty    atomic.Bool   // something was written since the last background sync
-	unsynced atomic.Bool   // that sync has failed
-	named    position      // the keeper's: what the directory on the disk knows
-	wake     chan struct{} // the keeper, when dirty becomes true
-	stop     chan struct{}
-	done     chan struct{} // the keeper has ended
+	stop context.CancelFunc // the keeper
+	ctx  context.Context    // of the keeper
+	done chan struct{}      // the keeper has ended
 }
 
 // A waiter is one Append.
 type waiter struct {
 	fields []byte
+	who    int64
+	what   string
 	err    error
 	leads  bool
 	ready  chan struct{} // one signal: it is written, or it leads
@@ -108,54 +115,24 @@ type waiter struct {
 // that no leader works for others for long.
 const maxBatch = 128
 
-// Open prepares a chain of its own in the data directory dir, which it makes if
-// need be. Files come with the first record, so a process that records nothing
-// leaves nothing. Close the Log when done.
-func Open(dir string, o Options) (*Log, error) {
+// Open prepares a chain of its own. Nothing is read or written before the first
+// record, so a process that records nothing leaves nothing. Close the Log when
+// done, before the rows are.
+func Open(o Options) (*Log, error) {
 	o, err := o.complete()
 	if err != nil {
 		return nil, err
 	}
-	own, err := private.MakeSub(dir, "audit")
-	if err != nil {
-		return nil, fmt.Errorf("making the directory of the audit log: %w", err)
-	}
-	k, err := openKey(dir, own)
-	if err != nil {
-		return nil, err
-	}
-	l := &Log{
-		dir: own, opts: o, seal: newSealer(k), key: k,
-		w:    chain{last: origin(), create: createSegment},
-		wake: make(chan struct{}, 1), stop: make(chan struct{}), done: make(chan struct{}),
-	}
+	l := &Log{opts: o, now: time.Now, done: make(chan struct{})}
+	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.waiters.New = func() any { return &waiter{ready: make(chan struct{}, 1)} }
-	go l.keep()
 	return l, nil
 }
 
-// openKey reads the key. At the first start it takes the lock, and makes what
-// is not there yet.
-func openKey(dir, own string) (key, error) {
-	if k, err := loadKey(dir); err == nil && headsExist(own) {
-		return k, nil
-	}
-	unlock, err := lockDir(own)
-	if err != nil {
-		return key{}, err
-	}
-	defer unlock()
-	k, err := ensureKey(dir)
-	if err != nil {
-		return k, err
-	}
-	return k, beginHeads(own, k)
-}
-
-// Append writes r at the end of the chain. After nil the record survives the
-// death of this process; after an error it is not in the log, except when only
-// the sync of [SyncFull] failed. A ctx that ends takes back a record whose
-// writing has not begun.
+// Append writes r at the end of the chain. After nil the record is committed;
+// after an error it is not in the log, except when the way to the database was
+// lost before it could answer. A ctx that ends takes back a record whose writing
+// has not begun.
 func (l *Log) Append(ctx context.Context, r Record) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -163,6 +140,7 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 	w := l.waiters.Get().(*waiter)
 	defer l.waiters.Put(w)
 	w.fields, w.err, w.leads = appendFields(w.fields[:0], &r), nil, false
+	w.who, w.what = asked(&r)
 
 	l.mu.Lock()
 	if l.closed {
@@ -179,7 +157,7 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 			return errors.Join(err, w.err)
 		}
 	}
-	runtime.Gosched() // whoever is about to append as well saves a write
+	runtime.Gosched() // whoever is about to append as well saves a transaction
 	l.lead(w)
 	return w.err
 }
@@ -204,35 +182,43 @@ func (l *Log) wait(ctx context.Context, w *waiter) error {
 	return nil
 }
 
-// lead writes what has gathered, own first, and hands the lead on.
+// lead writes what has gathered, own first, and hands the lead on. When that
+// fails, it fails for all who wait: each of them would wait as long again.
 func (l *Log) lead(own *waiter) {
-	var room [maxBatch]*waiter
-	l.mu.Lock()
-	batch := room[:copy(room[:], l.queue)]
-	l.queue = slices.Delete(l.queue, 0, len(batch))
-	l.mu.Unlock()
-
+	batch := l.take(maxBatch)
 	err := l.commit(batch)
+	if err != nil {
+		batch = append(batch, l.take(math.MaxInt)...)
+	}
 	for _, w := range batch {
 		w.err = err
 		if w != own {
 			w.ready <- struct{}{}
 		}
 	}
-	l.handOn()
-	if !l.dirty.Swap(true) {
-		select {
-		case l.wake <- struct{}{}:
-		default: // it is about to wake
-		}
-	}
+	l.handOn(err == nil)
+}
+
+// take takes records from the queue.
+func (l *Log) take(most int) []*waiter {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	batch := slices.Clone(l.queue[:min(most, len(l.queue))])
+	l.queue = slices.Delete(l.queue, 0, len(batch))
+	return batch
 }
 
 // handOn makes the first in the queue the leader, if there is one.
-func (l *Log) handOn() {
+func (l *Log) handOn(written bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.reached = l.w.position()
+	if written {
+		l.reached = l.w.point()
+		if !l.begun {
+			l.begun = true
+			go l.keep(l.key, l.w.chain.ID)
+		}
+	}
 	switch {
 	case len(l.queue) > 0:
 		l.queue[0].leads = true
@@ -245,8 +231,8 @@ func (l *Log) handOn() {
 	}
 }
 
-// Close waits for what is being written, syncs it, notes in heads how far the
-// chain has come, and ends all that belongs to the Log.
+// Close waits for what is being written, notes in the heads that the chain ends
+// here, and ends all that belongs to the Log.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {
@@ -254,16 +240,21 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.closed = true
-	var idle chan struct{}
+	var quiet chan struct{}
 	if l.leading {
-		idle = make(chan struct{})
-		l.idle = idle
+		quiet = make(chan struct{})
+		l.idle = quiet
 	}
 	l.mu.Unlock()
-	if idle != nil {
-		<-idle
+	if quiet != nil {
+		<-quiet
 	}
-	close(l.stop)
+	l.stop()
+	if !l.begun {
+		return nil
+	}
 	<-l.done
-	return l.finish()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	return l.end(ctx, l.reached)
 }

@@ -1,161 +1,259 @@
 package audit
 
 import (
-	"cmp"
-	"encoding/json"
+	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
-// prune applies the retention, and rewrites heads when it has grown.
-func (l *Log) prune(now time.Time) error {
-	segments, _, err := listSegments(l.dir)
-	if err != nil {
+// abandoned is how long nobody has added to a chain of another key until we may
+// remove what is too old in it: its machine is gone, or would do so itself.
+const abandoned = 30 * 24 * time.Hour
+
+// prune applies the retention, and rewrites the heads when they have grown.
+func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
+	p := &pruning{rows: l.opts.Rows, key: k, seal: newSealer(k), now: now, tell: l.report}
+	if err := p.read(ctx); err != nil {
 		return err
 	}
-	info, err := os.Stat(filepath.Join(l.dir, headsName))
-	if (err != nil || info.Size() < headsEnough) && !l.due(segments, now) {
-		return nil // most often: nothing to do costs no lock
+	if l.opts.MaxAge > 0 {
+		p.old = now.Add(-l.opts.MaxAge)
 	}
-	unlock, err := lockDir(l.dir)
-	if err != nil {
+	if err := p.weigh(ctx, l.opts.MaxBytes); err != nil {
 		return err
 	}
-	defer unlock()
-	s := newSealer(l.key)
-	if l.due(segments, now) {
-		if err := l.remove(s, segments, now); err != nil {
-			return err
-		}
+	if err := p.remove(ctx); err != nil {
+		return err
 	}
-	sound := true
-	book, err := readHeads(l.dir, s, func(int, Kind, string) { sound = false })
-	if err != nil || !sound || book.size < headsEnough {
+	if err := p.removeEmpty(ctx); err != nil {
+		return err
+	}
+	if err := p.read(ctx); err != nil || !p.sound || p.book.count < headsEnough {
 		return err // evidence stays as it is
 	}
-	return rewriteHeads(l.dir, s, book)
+	return p.rewrite(ctx)
 }
 
-// due says whether there may be something to remove: by size, or because a
-// chain began long ago.
-func (l *Log) due(segments []segment, now time.Time) bool {
-	var total int64
-	old := false
-	for _, s := range segments {
-		total += s.size
-		if start, ok := chainStart(s.chain); ok && l.opts.MaxAge > 0 && now.Sub(start) > l.opts.MaxAge {
-			old = true
+// A pruning is the retention at work. What does not verify is not removed: it
+// is evidence.
+type pruning struct {
+	rows  Rows
+	key   key
+	seal  *sealer
+	now   time.Time
+	tell  func(doing string, err error)
+	book  headBook
+	sound bool // the heads
+
+	old    time.Time // what is older goes
+	excess int64     // bytes that have to go
+	early  time.Time // where they are when the oldest go
+}
+
+func (p *pruning) read(ctx context.Context) (err error) {
+	p.sound = true
+	p.book, err = readHeads(ctx, p.rows, p.key.id(), p.seal, func(int64, Kind, string) { p.sound = false })
+	return err
+}
+
+// weigh finds out how much there is too much of, and how far that reaches. What
+// there is, the heads say under the key, so that nobody has their traces removed
+// by making others look large.
+func (p *pruning) weigh(ctx context.Context, most int64) error {
+	if most == 0 {
+		return nil
+	}
+	for chain, at := range p.book.reached {
+		if !p.book.gone(chain) {
+			p.excess += at.Bytes - p.book.pruned[chain].Bytes
 		}
 	}
-	return old || l.opts.MaxBytes > 0 && total > l.opts.MaxBytes
-}
-
-// A closedSegment is one that nobody writes to any more.
-type closedSegment struct {
-	segment
-	end
-	ended time.Time // never before that of its predecessor, whatever the clock did
-}
-
-// An end is what the last line of a segment says.
-type end struct {
-	Time  time.Time `json:"ts"`
-	Seq   uint64    `json:"seq"`
-	After uint64    `json:"after"` // instead of Seq, in a header
-	Hash  string    `json:"hash"`
-}
-
-// remove removes the oldest closed segments that are too old or too many. The
-// heads are written first: what they do not know to be pruned would be missed.
-func (l *Log) remove(s *sealer, segments []segment, now time.Time) error {
-	var total int64
-	for _, s := range segments {
-		total += s.size
+	p.excess -= most
+	at, found := ledger.Place{}, int64(0)
+	for found < p.excess {
+		list, err := p.rows.After(ctx, at, pageOf)
+		if err != nil {
+			return err
+		}
+		for _, r := range list {
+			if at = r.Place(); p.book.reached[chainName(r.Chain)].Key == p.key.id() {
+				found += int64(len(r.Line))
+			}
+			if found >= p.excess {
+				break
+			}
+		}
+		if len(list) < pageOf {
+			break
+		}
 	}
-	closed, err := closedSegments(s, segments)
+	if p.excess > 0 {
+		p.early = time.UnixMicro(at.At + 1)
+	}
+	return nil
+}
+
+// remove goes through the chains that have something to remove.
+func (p *pruning) remove(ctx context.Context) error {
+	before := p.old
+	if p.early.After(before) {
+		before = p.early
+	}
+	if before.IsZero() {
+		return nil
+	}
+	list, err := p.rows.Earliest(ctx, before.UnixMicro())
 	if err != nil {
 		return err
 	}
-	var victims []string
-	tombs := map[string]head{}
-	for _, c := range closed {
-		expired := l.opts.MaxAge > 0 && now.Sub(c.ended) > l.opts.MaxAge
-		if !expired && (l.opts.MaxBytes == 0 || total <= l.opts.MaxBytes) {
-			break // the others are younger
+	for _, id := range list {
+		c, found, err := p.rows.Chain(ctx, id)
+		if err != nil {
+			return err
 		}
-		total -= c.size
-		victims = append(victims, c.path)
-		tombs[c.chain] = head{Kind: headPruned, Chain: c.chain, Segment: c.number, Seq: max(c.Seq, c.After), Mark: c.Hash}
-	}
-	if len(victims) == 0 {
-		return nil
-	}
-	lines := slices.SortedFunc(maps.Values(tombs), func(a, b head) int { return cmp.Compare(a.Chain, b.Chain) })
-	if err := appendHeads(l.dir, s, lines); err != nil {
-		return err
-	}
-	for _, path := range victims {
-		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return fmt.Errorf("removing an old segment: %w", err)
+		if !found || c.Key != p.key.id() && p.now.Sub(time.UnixMilli(c.Seen)) < abandoned {
+			continue
+		}
+		if err := p.shorten(ctx, c); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// closedSegments returns, oldest first, what may be removed: segments that
-// nobody has locked and whose end is authentic. Its end, not the time of the
-// file, says how old a segment is, so that nobody has their traces removed by
-// touching files. Of a chain only what is before the first other segment.
-func closedSegments(s *sealer, segments []segment) ([]closedSegment, error) {
-	var closed []closedSegment
-	for _, chain := range chains(segments) {
-		var ended time.Time
-		for _, seg := range chain {
-			e, ok, err := closedEnd(s, seg)
-			if err != nil {
-				return nil, err
-			}
-			if !ok {
-				break
-			}
-			if e.Time.After(ended) {
-				ended = e.Time
-			}
-			closed = append(closed, closedSegment{seg, e, ended})
-		}
-	}
-	slices.SortStableFunc(closed, func(a, b closedSegment) int { return a.ended.Compare(b.ended) })
-	return closed, nil
+// goes says whether a record goes. Its line says how old it is, not a column.
+func (p *pruning) goes(c ledger.Chain, written time.Time) bool {
+	return written.Before(p.old) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.early)
 }
 
-// closedEnd reads the last line of a segment. It is not ok when somebody writes
-// to it or the line is not authentic.
-func closedEnd(s *sealer, seg segment) (e end, ok bool, err error) {
-	file, err := os.OpenFile(seg.path, os.O_RDWR, 0)
-	if errors.Is(err, os.ErrNotExist) {
-		return end{}, false, nil
+// shorten removes the beginning of a chain, a page at a time, as far as its
+// records are to go.
+func (p *pruning) shorten(ctx context.Context, c ledger.Chain) error {
+	w, at, ok := p.begin(c)
+	for more := ok; more; {
+		list, err := p.rows.Records(ctx, c.ID, int64(at.Seq), pageOf)
+		if err != nil {
+			return err
+		}
+		upTo := at
+		for _, r := range list {
+			row, fits := w.stepRow(r)
+			if !fits {
+				return p.leave(ctx, at)
+			}
+			if !p.goes(c, row.Time) {
+				more = false
+				break
+			}
+			upTo.Seq, upTo.Mark, upTo.Bytes = w.number, w.last.String(), upTo.Bytes+int64(len(r.Line))
+			if c.Key == p.key.id() {
+				p.excess -= int64(len(r.Line))
+			}
+		}
+		last := more && len(list) < pageOf
+		upTo.End = last && p.over(c) && int64(upTo.Seq) == c.Seq
+		if upTo == at {
+			return nil
+		}
+		if err := p.cut(ctx, c, upTo); err != nil {
+			return err
+		}
+		at, more = upTo, more && !last
 	}
-	if err != nil {
-		return end{}, false, fmt.Errorf("looking at an old segment: %w", err)
+	return nil
+}
+
+// begin sets a walker to where the records of a chain begin.
+func (p *pruning) begin(c ledger.Chain) (w walker, at point, ok bool) {
+	w = walker{counter: rowLine, last: origin()}
+	if c.Key == p.key.id() {
+		w.seal = p.seal
 	}
-	defer file.Close() // also releases the lock; who is done with a segment never comes back
-	if free, err := tryLock(file); err != nil || !free {
-		return end{}, false, err
+	if at, ok = p.book.pruned[chainName(c.ID)]; ok {
+		w.start(at)
+		return w, at, !at.End
 	}
-	lines, err := newBackward(file, 0, seg.size)
-	if err != nil {
-		return end{}, false, err
+	f, ok := split([]byte(c.Line))
+	if ok = ok && f.counter == firstLine && (w.seal == nil || w.seal.authentic(f)); ok {
+		w.accept(frame{line: f.line})
 	}
-	line, err := lines.next()
-	if err != nil {
-		return end{}, false, nil // no whole line, so no end to go by
+	return w, point{Chain: chainName(c.ID), Key: c.Key, Mark: w.last.String()}, ok
+}
+
+// over says whether nobody adds to a chain any more.
+func (p *pruning) over(c ledger.Chain) bool {
+	return c.Ended || p.now.Sub(time.UnixMilli(c.Seen)) > silent
+}
+
+// cut removes the beginning of a chain, and all of it when it ends there.
+func (p *pruning) cut(ctx context.Context, c ledger.Chain, upTo point) error {
+	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
+	if errors.Is(err, ledger.ErrMoved) {
+		return nil // somebody else was faster
 	}
-	f, ok := split(line)
-	ok = ok && s.authentic(f) && json.Unmarshal(line, &e) == nil
-	return e, ok, nil
+	if err == nil {
+		p.book.pruned[upTo.Chain] = upTo
+	}
+	return err
+}
+
+// leave leaves a chain as it is that does not verify behind a point, unless
+// somebody else removes the same at the same time.
+func (p *pruning) leave(ctx context.Context, at point) error {
+	if err := p.read(ctx); err != nil {
+		return err
+	}
+	if p.book.pruned[at.Chain].Seq <= at.Seq {
+		p.tell("old records are left where they are", fmt.Errorf("the chain %s does not verify after record %d; mcp-tools audit verify tells more", at.Chain, at.Seq))
+	}
+	return nil
+}
+
+// removeEmpty removes chains that are over and have lost their last record
+// before that.
+func (p *pruning) removeEmpty(ctx context.Context) error {
+	for _, name := range slices.Sorted(maps.Keys(p.book.pruned)) {
+		at := p.book.pruned[name]
+		id, ok := chainID(name)
+		if at.End || !ok {
+			continue
+		}
+		c, found, err := p.rows.Chain(ctx, id)
+		if err != nil {
+			return err
+		}
+		if !found || !p.over(c) || c.Seq != int64(at.Seq) {
+			continue
+		}
+		at.End = true
+		if err := p.cut(ctx, c, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rewrite drops the heads that are of no use any more, unless others have added
+// some since they were read.
+func (p *pruning) rewrite(ctx context.Context) error {
+	heads := p.book.rewritten()
+	if len(heads) > p.book.count/2 {
+		return nil
+	}
+	changed := errors.New("heads were added")
+	err := p.rows.Rewrite(ctx, p.key.id(), func(last ledger.Head, chains bool) ([]ledger.Head, error) {
+		if last.Number != p.book.number {
+			return nil, changed
+		}
+		return sealHeads(p.key, heads...)(last, chains)
+	})
+	if errors.Is(err, changed) {
+		return nil
+	}
+	return err
 }

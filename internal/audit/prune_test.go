@@ -3,180 +3,240 @@ package audit
 import (
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"strings"
+	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
-// fill writes a chain of its own with n records in small segments.
-func fill(t *testing.T, dir string, n int, o Options) {
+// past writes a chain that was begun some time ago, a record each second.
+func (w *world) past(t testing.TB, ago time.Duration, n int) *Log {
 	t.Helper()
-	o.SegmentBytes = 1000
-	l, err := Open(dir, o)
+	l := w.open(t, Options{})
+	now := time.Now().Add(-ago)
+	l.now = func() time.Time { now = now.Add(time.Second); return now }
+	for i := range n {
+		add(t, l, fmt.Sprint(ago, " ", i))
+	}
+	return l
+}
+
+// prune applies limits, as a process that has none of them noted yet.
+func (w *world) prune(t testing.TB, o Options) {
+	t.Helper()
+	var said strings.Builder
+	o.Logger = slog.New(slog.NewTextHandler(&said, nil))
+	l := w.open(t, o)
+	k, err := ensureKey(t.Context(), w.dir)
+	if err == nil {
+		err = l.prune(t.Context(), k, time.Now())
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i := range n {
-		add(t, l, fmt.Sprint(i))
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
+	if said.Len() > 0 {
+		t.Log(said.String())
 	}
 }
 
 func TestRetentionByAge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		fill(t, dir, 10, Options{})
-		time.Sleep(48 * time.Hour)
-		fill(t, dir, 5, Options{})
-		time.Sleep(time.Hour)
-		fill(t, dir, 1, Options{MaxAge: 24 * time.Hour})
-		if got := len(calls(t, dir)); got != 6 {
-			t.Errorf("%d records, want those of the last day", got)
+	each(t, func(t *testing.T, w *world) {
+		end(t, w.past(t, 48*time.Hour, 1200)) // more than two pages
+		across := w.past(t, 24*time.Hour+10*time.Second, 1)
+		across.now = time.Now
+		add(t, across, "just now")
+		end(t, across)
+		end(t, w.past(t, time.Hour, 5))
+		w.prune(t, Options{MaxAge: 24 * time.Hour})
+		r := w.green(t, 6)
+		if r.Chains != 2 {
+			t.Errorf("%d chains", r.Chains)
 		}
-		mustBeGreen(t, dir, 6)
+		w.prune(t, Options{MaxAge: time.Minute})
+		if got := strings.Join(w.calls(t), " "); got != "just now" {
+			t.Errorf("rows %q", got)
+		}
+		w.green(t, 1)
+		// What retention has not removed is missed, also beside what it has.
+		w.exec(t, "DELETE FROM audit_record")
+		w.red(t, Missing)
+		w.exec(t, "DELETE FROM audit_chain")
+		w.red(t, Missing)
 	})
 }
 
 func TestRetentionByBytes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		fill(t, dir, 30, Options{})
-		time.Sleep(time.Second)
-		before := len(files(t, dir))
-		fill(t, dir, 1, Options{MaxBytes: 5000})
-		found := files(t, dir)
-		if len(found) >= before || len(found) < 4 {
-			t.Errorf("%d segments of %d", len(found), before)
+	each(t, func(t *testing.T, w *world) {
+		for ago := range 5 {
+			end(t, w.past(t, time.Duration(10-ago)*time.Hour, 100))
 		}
-		r := verify(t, dir)
-		if !r.OK() || r.Bytes > 5000+1000 {
-			t.Errorf("%d bytes, problems %v", r.Bytes, r.Problems)
+		before := w.green(t, 500).Bytes
+		limit := before/2 + 100
+		w.prune(t, Options{MaxBytes: limit})
+		r := w.verify(t)
+		if !r.OK() || r.Bytes > limit || r.Bytes < limit-1000 {
+			t.Errorf("%d bytes of %d, want %d; problems %v", r.Bytes, before, limit, r.Problems)
 		}
-		// What retention has not removed is missed, also beside what it has.
-		if err := os.Remove(found[0]); err != nil {
-			t.Fatal(err)
+		if got := w.calls(t); got[len(got)-1] != "6h0m0s 99" || strings.HasPrefix(got[0], "10h") {
+			t.Errorf("from %s to %s", got[0], got[len(got)-1])
 		}
-		if r := verify(t, dir); r.OK() || r.Problems[0].File != filepath.Base(found[0]) {
-			t.Errorf("problems %v", r.Problems)
+		w.prune(t, Options{MaxBytes: 1})
+		w.green(t, 0)
+		if n := len(w.chains(t)); n > 0 {
+			t.Errorf("%d chains are left", n)
 		}
 	})
 }
 
-func TestRetentionAtRotation(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		l := open(t, dir, Options{SegmentBytes: 1000, MaxBytes: 3000})
-		for i := range 60 {
-			add(t, l, fmt.Sprint(i))
-			time.Sleep(time.Second)
-		}
-		synctest.Wait()
-		if got := len(files(t, dir)); got > 4 {
-			t.Errorf("%d segments", got)
-		}
-		if got := calls(t, dir); len(got) == 0 || got[len(got)-1] != "59" {
-			t.Errorf("rows %q", got)
-		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if r := verify(t, dir); !r.OK() {
-			t.Errorf("problems %v", r.Problems)
-		}
-	})
-}
-
-func TestRetentionSparesSegmentsInUse(t *testing.T) {
-	dir := t.TempDir()
-	live := open(t, dir, Options{})
-	add(t, live, "live")
-	fill(t, dir, 1, Options{MaxBytes: 1})
-	if got := strings.Join(calls(t, dir), " "); got != "live 0" {
-		t.Errorf("rows %q", got)
+func TestRetentionOfAChainInUse(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.past(t, 48*time.Hour, 10)
+	w.prune(t, Options{MaxAge: time.Hour})
+	if n := len(w.chains(t)); n != 1 {
+		t.Fatalf("%d chains", n)
 	}
-	add(t, live, "still")
-	if err := live.Close(); err != nil {
-		t.Fatal(err)
+	w.green(t, 0)
+	add(t, l, "still there")
+	w.green(t, 1)
+	w.prune(t, Options{MaxAge: time.Hour})
+	w.green(t, 0)
+	end(t, l)
+	w.green(t, 0)
+	w.prune(t, Options{MaxAge: time.Hour})
+	if n := len(w.chains(t)); n > 0 {
+		t.Errorf("%d chains are left", n)
 	}
-	mustBeGreen(t, dir, 3)
-	fill(t, dir, 1, Options{MaxBytes: 1})
-	mustBeGreen(t, dir, 1)
+	w.green(t, 0)
 }
 
 func TestRetentionLeavesEvidence(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		fill(t, dir, 2, Options{})
-		path := files(t, dir)[0]
-		write(t, path, append(read(t, path), "rubbish\n"...))
-		old := time.Now().Add(-1000 * time.Hour)
-		if err := os.Chtimes(path, old, old); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(48 * time.Hour)
-		fill(t, dir, 1, Options{MaxAge: time.Hour})
-		if _, err := os.Stat(path); err != nil {
-			t.Errorf("what was tampered with was removed: %v", err)
-		}
-		if r := verify(t, dir); r.OK() {
-			t.Error("green")
+	for name, harm := range map[string]string{
+		"changed":   "UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE seq = 3",
+		"removed":   "DELETE FROM audit_record WHERE seq = 3",
+		"backdated": "UPDATE audit_record SET at = 5 WHERE seq = 3",
+		"beginning": "UPDATE audit_chain SET line = replace(line, 'format', 'tamrof')",
+		"heads":     "DELETE FROM audit_head WHERE number = 2",
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			end(t, w.past(t, 48*time.Hour, 9))
+			w.exec(t, harm)
+			before := w.verify(t)
+			w.prune(t, Options{MaxAge: time.Hour})
+			if after := w.verify(t); after.OK() || name != "heads" && len(after.Problems) != len(before.Problems) {
+				t.Errorf("problems %v, and before %v", after.Problems, before.Problems)
+			}
+		})
+	}
+	t.Run("of what is not old", func(t *testing.T) {
+		w := newWorld(t, "")
+		w.chain(t, "a", "b", "c")
+		w.exec(t, "UPDATE audit_record SET at = 5")
+		w.prune(t, Options{MaxAge: time.Hour})
+		if got := len(w.calls(t)); got != 3 {
+			t.Errorf("%d records are left", got)
 		}
 	})
+}
+
+func TestSeveralPruneAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for range 3 {
+			end(t, w.past(t, 48*time.Hour, 1100))
+		}
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() { w.prune(t, Options{MaxAge: time.Hour}) })
+		}
+		wg.Wait()
+		w.green(t, 0)
+		w.prune(t, Options{MaxAge: time.Hour})
+		if n := len(w.chains(t)); n > 0 {
+			t.Errorf("%d chains are left", n)
+		}
+		w.green(t, 0)
+	})
+}
+
+func TestChainsOfMachinesThatAreGone(t *testing.T) {
+	w := newWorld(t, "")
+	there := w.elsewhere(t)
+	end(t, there.past(t, 48*time.Hour, 10))
+	w.prune(t, Options{MaxAge: time.Hour})
+	w.green(t, 10)
+	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", abandoned.Milliseconds())
+	w.prune(t, Options{MaxBytes: 1}) // which is not about others
+	w.green(t, 10)
+	w.prune(t, Options{MaxAge: time.Hour})
+	w.green(t, 0)
+	// Its machine comes back: nobody that it can check says that this was right.
+	there.red(t, Missing)
 }
 
 func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		l := open(t, dir, Options{})
+	each(t, func(t *testing.T, w *world) {
+		l := w.open(t, Options{})
 		add(t, l, "a")
-		time.Sleep(time.Second)
-		for range 30 {
-			lines := make([]head, 200)
-			for i := range lines {
-				lines[i] = head{Kind: headReached, Chain: l.w.id, Segment: 1, Seq: l.w.seq, Mark: l.w.last.String()}
-			}
-			if err := l.addHeads(lines...); err != nil {
+		end(t, w.past(t, 48*time.Hour, 10))
+		for range headsEnough {
+			if err := l.note(t.Context(), l.key, 0, []point{l.reached}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		heads := filepath.Join(dir, "audit", headsName)
-		before, _ := os.Stat(heads)
-		fill(t, dir, 3, Options{})
-		after, _ := os.Stat(heads)
-		if before.Size() < headsEnough || after.Size() > 5000 {
-			t.Errorf("heads had %d bytes and has %d", before.Size(), after.Size())
+		w.prune(t, Options{MaxAge: time.Hour})
+		if n := len(w.heads(t)); n > 10 {
+			t.Errorf("%d heads", n)
 		}
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		mustBeGreen(t, dir, 4)
+		end(t, l)
+		w.green(t, 1)
+		w.chain(t, "b")
+		w.green(t, 2)
 		// What was known before the rewriting is still known.
-		path := files(t, dir)[0]
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
-		if r := verify(t, dir); r.OK() {
-			t.Error("a chain is missing, and nobody misses it")
-		}
+		w.exec(t, "DELETE FROM audit_chain WHERE id = $1", l.w.chain.ID)
+		w.exec(t, "DELETE FROM audit_record WHERE chain = $1", l.w.chain.ID)
+		w.red(t, Missing)
 	})
 }
 
+func TestHeadsThatOthersAddToAreNotRewritten(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	add(t, l, "a")
+	p := &pruning{rows: w.rows, key: l.key, seal: newSealer(l.key), now: time.Now(), tell: l.report}
+	if err := p.read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, "b")
+	err := l.note(t.Context(), l.key, 0, []point{l.reached})
+	p.book.count = 1000
+	if err = errors.Join(err, p.rewrite(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(w.heads(t)); n != 3 {
+		t.Errorf("%d heads", n)
+	}
+}
+
 func TestDamagedHeadsAreNotRewritten(t *testing.T) {
-	dir := t.TempDir()
-	fill(t, dir, 3, Options{})
-	heads := filepath.Join(dir, "audit", headsName)
-	write(t, heads, append(read(t, heads), strings.Repeat("rubbish\n", headsEnough/8)...))
-	fill(t, dir, 3, Options{})
-	info, err := os.Stat(heads)
-	if err = errors.Join(err); err != nil || info.Size() < headsEnough {
-		t.Errorf("the evidence is gone: %v", err)
+	w := newWorld(t, "")
+	w.chain(t, "a")
+	id := newChainID(time.Now())
+	if err := w.rows.Note(t.Context(), "x", id, func(ledger.Head, bool) (list []ledger.Head, err error) {
+		k, err := loadKey(w.dir)
+		for i := range headsEnough {
+			list = append(list, ledger.Head{Key: k.id(), Number: int64(100 + i), Line: "rubbish"})
+		}
+		return list, err
+	}); err != nil {
+		t.Fatal(err)
 	}
-	if r := verify(t, dir); r.OK() || r.More == 0 || len(r.Problems) != maxProblems {
-		t.Errorf("%d problems and %d more", len(r.Problems), r.More)
+	w.exec(t, "UPDATE audit_head SET key = (SELECT key FROM audit_chain)")
+	w.prune(t, Options{})
+	if n := len(w.heads(t)); n < headsEnough {
+		t.Errorf("the evidence is gone, but for %d heads", n)
 	}
+	w.red(t, Foreign)
 }

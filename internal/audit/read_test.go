@@ -7,37 +7,37 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
-// history is a log of three processes over six seconds: x1 y1 z1 x2 y2 z2 ...
-func history(t *testing.T, dir string, each int) {
+// history is a log of three processes over some seconds: x1 y1 z1 x2 y2 z2 ...
+func (w *world) history(t *testing.T, each int) (start time.Time) {
 	t.Helper()
+	start = time.Now().Add(-time.Hour).Truncate(time.Second)
+	now := start
 	var logs []*Log
 	for range 3 {
-		logs = append(logs, open(t, dir, Options{SegmentBytes: 1000}))
+		l := w.open(t, Options{})
+		l.now = func() time.Time { return now }
+		logs = append(logs, l)
 	}
 	for i := 1; i <= each; i++ {
 		for j, l := range logs {
 			add(t, l, fmt.Sprintf("%c%d", 'x'+j, i))
-			time.Sleep(time.Second)
+			now = now.Add(time.Second)
 		}
 	}
 	for _, l := range logs {
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+		end(t, l)
 	}
+	return start
 }
 
 func TestTail(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		history(t, dir, 6)
+	each(t, func(t *testing.T, w *world) {
+		w.history(t, 6)
 		tests := []struct {
 			n      int
 			filter Filter
@@ -51,7 +51,7 @@ func TestTail(t *testing.T) {
 			{1, func(r *Row) bool { return false }, ""},
 		}
 		for _, tt := range tests {
-			rows, err := Tail(t.Context(), dir, tt.n, tt.filter)
+			rows, err := Tail(t.Context(), w.rows, tt.n, tt.filter)
 			var got []string
 			for _, r := range rows {
 				got = append(got, r.Call)
@@ -63,44 +63,49 @@ func TestTail(t *testing.T) {
 	})
 }
 
-func TestTailReadsBackOverLongAndStrangeLines(t *testing.T) {
-	dir := t.TempDir()
-	l := open(t, dir, Options{})
-	for i := range 200 {
-		if err := l.Append(t.Context(), Record{Call: fmt.Sprint(i), Error: strings.Repeat("\x01", i*37)}); err != nil {
-			t.Fatal(err)
+func TestReadersTurnPages(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.open(t, Options{})
+		const n = 2*pageOf + 7
+		for i := range n {
+			add(t, l, fmt.Sprint(i))
 		}
-	}
-	path := files(t, dir)[0]
-	strange := strings.Repeat("x", 3*maxLine) + "\n\n{}\n" + strings.Repeat("y", maxLine) + "\n" + "half a line"
-	write(t, path, append(read(t, path), strange...))
-	got := calls(t, dir)
-	if len(got) != 200 || got[0] != "0" || got[199] != "199" {
-		t.Errorf("%d rows %q", len(got), got)
-	}
+		end(t, l)
+		w.exec(t, "INSERT INTO audit_record (chain, seq, at, who, what, line) VALUES (1, 1, 1, 0, '', 'rubbish')")
+		got := w.calls(t)
+		if len(got) != n || got[0] != "0" || got[n-1] != fmt.Sprint(n-1) {
+			t.Errorf("%d rows %q", len(got), got)
+		}
+		var out bytes.Buffer
+		if done, err := Export(t.Context(), w.rows, &out, JSONL, time.Time{}, time.Time{}); err != nil || done.Rows != n || done.Skipped != 1 {
+			t.Errorf("%+v, %v", done, err)
+		}
+		if lines := strings.Count(out.String(), "\n"); lines != n {
+			t.Errorf("%d lines", lines)
+		}
+	})
 }
 
 func TestReadingNothing(t *testing.T) {
-	dir := t.TempDir()
-	if rows, err := Tail(t.Context(), dir, 5, nil); err != nil || len(rows) > 0 {
+	w := newWorld(t, "")
+	if rows, err := Tail(t.Context(), w.rows, 5, nil); err != nil || len(rows) > 0 {
 		t.Errorf("rows %v, %v", rows, err)
 	}
-	if r, err := Verify(t.Context(), dir); err != nil || !r.OK() {
-		t.Errorf("report %v, %v", r, err)
-	}
-	if n, err := Export(t.Context(), dir, new(bytes.Buffer), JSONL, time.Time{}, time.Time{}); err != nil || n.Rows > 0 {
+	w.green(t, 0)
+	if n, err := Export(t.Context(), w.rows, new(bytes.Buffer), JSONL, time.Time{}, time.Time{}); err != nil || n.Rows > 0 {
 		t.Errorf("export %v, %v", n, err)
 	}
 }
 
 func TestReadersStopWithTheirContext(t *testing.T) {
-	dir, _ := sample(t)
+	w := newWorld(t, "")
+	w.chain(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, tailErr := Tail(ctx, dir, 5, nil)
-	_, verifyErr := Verify(ctx, dir)
-	_, exportErr := Export(ctx, dir, new(bytes.Buffer), JSONL, time.Time{}, time.Time{})
-	for _, err := range []error{tailErr, verifyErr, exportErr, Follow(ctx, dir, 0, nil, nil)} {
+	_, tailErr := Tail(ctx, w.rows, 5, nil)
+	_, verifyErr := Verify(ctx, w.rows, w.dir)
+	_, exportErr := Export(ctx, w.rows, new(bytes.Buffer), JSONL, time.Time{}, time.Time{})
+	for _, err := range []error{tailErr, verifyErr, exportErr, Follow(ctx, w.rows, 0, nil, nil)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -108,84 +113,80 @@ func TestReadersStopWithTheirContext(t *testing.T) {
 }
 
 func TestFollow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		one := open(t, dir, Options{SegmentBytes: 1000})
+	each(t, func(t *testing.T, w *world) {
+		one := w.open(t, Options{})
 		add(t, one, "a", "b", "c")
+		got, done := make(chan string), make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
-		var got []string
-		done := make(chan error)
 		go func() {
-			done <- Follow(ctx, dir, 2, func(r *Row) bool { return r.Call != "hidden" }, func(r Row) error {
-				got = append(got, r.Call)
+			done <- Follow(ctx, w.rows, 2, func(r *Row) bool { return r.Call != "hidden" }, func(r Row) error {
+				got <- r.Call
 				return nil
 			})
 		}()
-		synctest.Wait()
-		add(t, one, "d", "e", "f", "g", "hidden") // across a rotation
-		time.Sleep(time.Second)
-		two := open(t, dir, Options{})
-		add(t, two, "h")
-		add(t, one, "i")
-		time.Sleep(time.Second)
+		want := func(calls ...string) {
+			t.Helper()
+			for _, call := range calls {
+				if g := <-got; g != call {
+					t.Fatalf("%s comes, and not %s", g, call)
+				}
+			}
+		}
+		want("b", "c")
+		add(t, one, "d", "hidden", "e")
+		want("d", "e")
+		two := w.open(t, Options{})
+		var many []string
+		for i := range 2*pageOf + 3 {
+			many = append(many, fmt.Sprint(i))
+		}
+		add(t, two, many...)
+		want(many...)
+		// The clock of a machine that is late: its records come all the same.
+		two.now = func() time.Time { return time.Now().Add(-24 * time.Hour) }
+		add(t, two, "f")
+		want("f")
+		add(t, one, "g")
+		want("g")
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
-		if text := strings.Join(got, " "); text != "b c d e f g h i" && text != "b c d e f g i h" {
-			t.Errorf("rows %q", text)
-		}
 	})
 }
 
-func TestFollowWaitsForTheRestOfALine(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		fill(t, dir, 3, Options{})
-		path := files(t, dir)[0]
-		whole := read(t, path)
-		half := bytes.LastIndex(whole, []byte(`"call":"2"`))
-		write(t, path, whole[:half])
-		stop := errors.New("enough")
-		var got []string
-		done := make(chan error)
-		go func() {
-			done <- Follow(t.Context(), dir, 10, nil, func(r Row) error {
-				if got = append(got, r.Call); len(got) == 3 {
-					return stop
-				}
-				return nil
-			})
-		}()
-		time.Sleep(time.Second)
-		file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
-		if err != nil {
-			t.Fatal(err)
+func TestFollowEndsWithItsReader(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	add(t, l, "a")
+	enough := errors.New("enough")
+	if err := Follow(t.Context(), w.rows, 1, nil, func(Row) error { return enough }); err != enough {
+		t.Error(err)
+	}
+	err := Follow(t.Context(), w.rows, 1, nil, func(r Row) error {
+		if r.Call == "b" {
+			return enough
 		}
-		defer file.Close()
-		if _, err := file.Write(whole[half:]); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-done; err != stop || strings.Join(got, " ") != "0 1 2" {
-			t.Errorf("rows %q, %v", got, err)
-		}
+		add(t, l, "b")
+		return nil
 	})
+	if err != enough {
+		t.Error(err)
+	}
 }
 
 func TestExport(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		start := time.Now()
-		history(t, dir, 4)
+	each(t, func(t *testing.T, w *world) {
+		start := w.history(t, 4)
 		var out bytes.Buffer
-		n, err := Export(t.Context(), dir, &out, JSONL, start.Add(2*time.Second), start.Add(9*time.Second))
+		n, err := Export(t.Context(), w.rows, &out, JSONL, start.Add(2*time.Second), start.Add(9*time.Second))
 		if err != nil || n.Rows != 7 || n.Skipped != 0 {
 			t.Errorf("%+v, %v", n, err)
 		}
 		var got []string
 		for line := range strings.Lines(out.String()) {
 			var r Row
-			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != chainIDLen || len(r.Hash) != markLen {
+			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen || len(r.Hash) != markLen {
 				t.Errorf("line %s: %v", line, err)
 			}
 			got = append(got, r.Call)
@@ -193,21 +194,18 @@ func TestExport(t *testing.T) {
 		if text := strings.Join(got, " "); text != "z1 x2 y2 z2 x3 y3 z3" {
 			t.Errorf("rows %q", text)
 		}
-		if _, err := Export(t.Context(), dir, &out, "xml", time.Time{}, time.Time{}); err == nil {
+		if _, err := Export(t.Context(), w.rows, &out, "xml", time.Time{}, time.Time{}); err == nil {
 			t.Error("xml was accepted")
 		}
 	})
 }
 
 func TestExportToASpreadsheet(t *testing.T) {
-	dir := t.TempDir()
-	l := open(t, dir, Options{})
-	add(t, l, "=cmd|' /C calc'!A0", "two\nlines, and \"quotes\"")
-	path := files(t, dir)[0]
-	write(t, path, append(read(t, path), "rubbish\n"...))
+	w := newWorld(t, "")
+	w.chain(t, "=cmd|' /C calc'!A0", "two\nlines, and \"quotes\"")
 	var out bytes.Buffer
-	n, err := Export(t.Context(), dir, &out, CSV, time.Time{}, time.Time{})
-	if err != nil || n.Rows != 2 || n.Skipped != 1 {
+	n, err := Export(t.Context(), w.rows, &out, CSV, time.Time{}, time.Time{})
+	if err != nil || n.Rows != 2 {
 		t.Errorf("%+v, %v", n, err)
 	}
 	cells, err := csv.NewReader(&out).ReadAll()
@@ -216,5 +214,46 @@ func TestExportToASpreadsheet(t *testing.T) {
 	}
 	if cells[0][4] != "call" || cells[1][4] != "'=cmd|' /C calc'!A0" || cells[2][4] != "two\nlines, and \"quotes\"" {
 		t.Errorf("cells %q", cells)
+	}
+}
+
+func TestCount(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.open(t, Options{})
+		digest, other := strings.Repeat("ab", 16), strings.Repeat("cd", 16)
+		for _, r := range []Record{
+			{Phase: Done, Tool: "exec", Agent: "a", User: "u", ArgsDigest: digest},
+			{Phase: Done, Tool: "exec", Agent: "a", User: "u", ArgsDigest: digest, Outcome: "refused"},
+			{Phase: Done, Tool: "exec", Agent: "a", User: "u", ArgsDigest: other},
+			{Phase: Done, Tool: "exec", Agent: "a", User: "u"},
+			{Phase: Intent, Tool: "exec", Agent: "a", User: "u", ArgsDigest: digest},
+			{Phase: Done, Tool: "exec", Agent: "a", User: "u", ArgsDigest: digest, Outcome: "asked"},
+			{Phase: Done, Tool: "exec", Agent: "b", User: "u", ArgsDigest: digest},
+			{Phase: Done, Tool: "read", Agent: "a", User: "u", ArgsDigest: digest},
+		} {
+			if err := l.Append(t.Context(), r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		same, all, err := Count(t.Context(), w.rows, "exec", "a", "u", digest+digest)
+		if err != nil || same != 2 || all != 4 {
+			t.Errorf("%d of %d, %v", same, all, err)
+		}
+		w.green(t, 8)
+	})
+}
+
+func TestNamesOfChains(t *testing.T) {
+	for _, at := range []time.Time{fixedTime(), time.UnixMilli(0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond)} {
+		id := newChainID(at)
+		name := chainName(id)
+		if got, ok := chainID(name); !ok || got != id || len(name) != nameLen {
+			t.Errorf("%s is %d, not %d", name, got, id)
+		}
+	}
+	for _, name := range []string{"", "x", "20260102T030405.000Z", "20260102T030405.000Z-123", "20260102T030405.000Z-1234567", "20260102T030405.0Z-12345"} {
+		if id, ok := chainID(name); ok {
+			t.Errorf("%q is %d", name, id)
+		}
 	}
 }

@@ -1,6 +1,11 @@
 package audit
 
-import "time"
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"strings"
+	"time"
+)
 
 // A Phase says when in a call's life a record was written.
 type Phase string
@@ -47,5 +52,26 @@ type Row struct {
 	Prev string `json:"prev"`
 	Hash string `json:"hash"`
 
-	line []byte // as it stands in the file; valid until the next row is read
+	line string // as it stands in the store
+}
+
+// digestLen is how many digits of a digest of arguments are compared.
+const digestLen = 32
+
+// asked is what a record is found by when somebody wants to know how often such
+// a call was made. What was not done yet, or only asked for, does not count.
+func asked(r *Record) (who int64, what string) {
+	if r.Phase == Intent || r.Outcome == "asked" {
+		return 0, ""
+	}
+	if len(r.ArgsDigest) >= digestLen {
+		what = r.ArgsDigest[:digestLen]
+	}
+	return whose(r.Tool, r.Agent, r.User), what
+}
+
+// whose stands for a tool and whom it was called for. It is never 0.
+func whose(tool, agent, user string) int64 {
+	sum := sha256.Sum256([]byte(strings.Join([]string{tool, agent, user}, "\x00")))
+	return int64(binary.BigEndian.Uint64(sum[:8]) | 1)
 }

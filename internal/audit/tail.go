@@ -2,17 +2,13 @@ package audit
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"math"
 	"slices"
 	"time"
-)
 
-// followEvery is how often Follow looks for new rows. Polling a few sizes is
-// cheap, and works on every file system.
-const followEvery = 250 * time.Millisecond
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+)
 
 // A Filter says which rows to show; nil shows all.
 type Filter func(*Row) bool
@@ -21,71 +17,59 @@ func (f Filter) shows(r *Row) bool { return f == nil || f(r) }
 
 // Tail returns the last n rows that filter shows, of all chains by time, the
 // latest last. It reads no more than it needs. Lines that are not rows are
-// passed over, and nothing is verified.
-func Tail(ctx context.Context, dir string, n int, filter Filter) ([]Row, error) {
-	segments, err := segmentsOf(dir)
-	if err != nil {
-		return nil, err
-	}
-	return tail(ctx, segments, n, filter)
-}
-
-func tail(ctx context.Context, segments []segment, n int, filter Filter) ([]Row, error) {
-	m := newMerge(segments, true)
-	defer m.close()
-	var rows []Row
-	for len(rows) < n {
-		row, err := m.next(ctx)
+// passed over, and nothing is verified. Without rows there is no log yet.
+func Tail(ctx context.Context, rows Reader, n int, filter Filter) ([]Row, error) {
+	var found []Row
+	at := ledger.Place{At: math.MaxInt64}
+	for rows != nil && len(found) < n {
+		list, err := rows.Before(ctx, at, pageOf)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
-		if row == nil {
+		for _, r := range list {
+			at = r.Place()
+			if row, ok := parseRow(r.Chain, r.Line); ok && filter.shows(&row) && len(found) < n {
+				found = append(found, row)
+			}
+		}
+		if len(list) < pageOf {
 			break
 		}
-		if filter.shows(row) {
-			rows = append(rows, *row)
-			rows[len(rows)-1].line = nil
-		}
 	}
-	slices.Reverse(rows)
-	return rows, nil
+	slices.Reverse(found)
+	return found, nil
 }
 
-// segmentsOf lists the segments of a data directory. No log is an empty one.
-func segmentsOf(dir string) ([]segment, error) {
-	segments, _, err := listSegments(filepath.Join(dir, "audit"))
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
-	}
-	return segments, err
+// Count says how often a tool was called for somebody, and how often with
+// arguments that have a digest. What was not done does not count.
+func Count(ctx context.Context, rows Reader, tool, agent, user, digest string) (same, all int, err error) {
+	return rows.Count(ctx, whose(tool, agent, user), digest[:min(digestLen, len(digest))])
 }
+
+// followEvery is how often Follow looks for new rows. It costs one look into an
+// index when there are none.
+const followEvery = 250 * time.Millisecond
 
 // Follow hands the last n rows to each, and then new ones as they come, from
-// every process and across rotations, until ctx ends or each returns an error,
-// which it returns. Rows that come together are in the order of their times.
-func Follow(ctx context.Context, dir string, n int, filter Filter, each func(Row) error) error {
-	segments, err := segmentsOf(dir)
+// every process, until ctx ends or each returns an error, which it returns. Rows
+// that come together are in the order of their times.
+func Follow(ctx context.Context, rows Reader, n int, filter Filter, each func(Row) error) error {
+	f := &follower{rows: rows, filter: filter, each: each, at: map[int64]int64{}}
+	if err := f.start(ctx); err != nil {
+		return err
+	}
+	last, err := Tail(ctx, rows, n, func(r *Row) bool {
+		id, _ := chainID(r.Chain)
+		return filter.shows(r) && int64(r.Seq) <= f.at[id]
+	})
 	if err != nil {
 		return err
 	}
-	at := positions{}
-	seen, err := at.grow(segments)
-	if err != nil {
-		return err
-	}
-	rows, err := tail(ctx, seen, n, filter)
-	if err != nil {
-		return err
-	}
-	for _, row := range rows {
+	for _, row := range last {
 		if err := each(row); err != nil {
 			return err
 		}
 	}
-	return followFrom(ctx, dir, at, filter, each)
-}
-
-func followFrom(ctx context.Context, dir string, at positions, filter Filter, each func(Row) error) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
@@ -94,76 +78,89 @@ func followFrom(ctx context.Context, dir string, at positions, filter Filter, ea
 			return ctx.Err()
 		case <-tick.C:
 		}
-		segments, err := segmentsOf(dir)
-		if err != nil {
-			return err
-		}
-		grown, err := at.grow(segments)
-		if err != nil {
-			return err
-		}
-		if err := forEach(ctx, grown, filter, each); err != nil {
+		if err := f.look(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-// positions say how far each file was read.
-type positions map[string]int64
+// A follower knows how far it has read each chain. It does not go by time:
+// records of several processes are committed in another order than that.
+type follower struct {
+	rows   Reader
+	filter Filter
+	each   func(Row) error
+	at     map[int64]int64 // by chain
+	since  int64           // when the chain was added to that was last
+}
 
-// grow returns what is new in segments, up to the last whole line, and moves on.
-func (p positions) grow(segments []segment) ([]segment, error) {
-	var grown []segment
-	for _, seg := range segments {
-		seg.from = p[seg.path]
-		if seg.size <= seg.from {
-			continue
-		}
-		end, err := wholeEnd(seg)
+// start takes down where the chains are.
+func (f *follower) start(ctx context.Context) error {
+	for after := int64(math.MinInt64); ; {
+		list, err := f.rows.Chains(ctx, after, pageOf)
 		if err != nil {
-			return nil, fmt.Errorf("reading the audit log: %w", err)
-		}
-		if seg.size = end; end > seg.from {
-			p[seg.path] = end
-			grown = append(grown, seg)
-		}
-	}
-	return grown, nil
-}
-
-// wholeEnd is where the last whole line of seg ends.
-func wholeEnd(seg segment) (int64, error) {
-	file, err := os.Open(seg.path)
-	if errors.Is(err, os.ErrNotExist) {
-		return seg.from, nil // retention was faster
-	}
-	if err != nil {
-		return 0, err
-	}
-	defer file.Close()
-	lines, err := newBackward(file, seg.from, seg.size)
-	if err != nil {
-		return 0, err
-	}
-	return lines.end, nil
-}
-
-// forEach hands the rows of segments to each, by time.
-func forEach(ctx context.Context, segments []segment, filter Filter, each func(Row) error) error {
-	m := newMerge(segments, false)
-	defer m.close()
-	for {
-		row, err := m.next(ctx)
-		if err != nil || row == nil {
 			return err
 		}
-		if !filter.shows(row) {
-			continue
+		for _, c := range list {
+			after = c.ID
+			f.at[c.ID] = c.Seq
+			f.since = max(f.since, c.Seen)
 		}
-		out := *row
-		out.line = nil
-		if err := each(out); err != nil {
+		if len(list) < pageOf {
+			return nil
+		}
+	}
+}
+
+// look hands on what is new: of each chain no more than a page. What there is
+// beyond that comes with the next look, and until then none is forgotten.
+func (f *follower) look(ctx context.Context) error {
+	var fresh []Row
+	latest, behind := f.since, false
+	from := ledger.Chain{Seen: f.since - slack.Milliseconds(), ID: math.MinInt64}
+	for more := true; more; {
+		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageOf)
+		if err != nil {
+			return err
+		}
+		more = len(list) == pageOf
+		for _, c := range list {
+			from = c
+			rows, err := f.read(ctx, c)
+			if err != nil {
+				return err
+			}
+			fresh = append(fresh, rows...)
+			latest = max(latest, c.Seen)
+			behind = behind || f.at[c.ID] < c.Seq
+		}
+	}
+	if !behind {
+		f.since = latest
+	}
+	slices.SortStableFunc(fresh, func(a, b Row) int { return a.Time.Compare(b.Time) })
+	for _, row := range fresh {
+		if err := f.each(row); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// read reads what is new in a chain.
+func (f *follower) read(ctx context.Context, c ledger.Chain) (fresh []Row, err error) {
+	if f.at[c.ID] >= c.Seq {
+		return nil, nil
+	}
+	list, err := f.rows.Records(ctx, c.ID, f.at[c.ID], pageOf)
+	if err == nil && len(list) < pageOf {
+		f.at[c.ID] = c.Seq // also where retention was faster
+	}
+	for _, r := range list {
+		f.at[c.ID] = max(f.at[c.ID], r.Seq)
+		if row, ok := parseRow(r.Chain, r.Line); ok && f.filter.shows(&row) {
+			fresh = append(fresh, row)
+		}
+	}
+	return fresh, err
 }

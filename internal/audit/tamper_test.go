@@ -1,283 +1,311 @@
 package audit
 
 import (
-	"bytes"
-	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
-func fixedTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
-
-// sample is a closed log of two chains; the first has three segments.
-func sample(t testing.TB) (dir string, segments []string) {
+// sample has two chains of eight records, and the heads that belong to them.
+func (w *world) sample(t testing.TB) []ledger.Chain {
 	t.Helper()
-	dir = t.TempDir()
-	for _, size := range []int64{1000, 1 << 20} {
-		l, err := Open(dir, Options{SegmentBytes: size})
-		if err != nil {
-			t.Fatal(err)
-		}
-		add(t, l, "a", "b", "c", "d", "e", "f", "g", "h")
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
+	w.clear(t)
+	for range 2 {
+		w.chain(t, "a", "b", "c", "d", "e", "f", "g", "h")
 	}
-	mustBeGreen(t, dir, 16)
-	segments = files(t, dir)
-	if len(segments) != 4 {
-		t.Fatalf("segments %q", segments)
-	}
-	return dir, segments
+	w.green(t, 16)
+	return w.chains(t)
 }
 
-func read(t testing.TB, path string) []byte {
+// put replaces the records of a chain by others.
+func (w *world) put(t testing.TB, chain int64, list []ledger.Record) {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func write(t testing.TB, path string, text []byte) {
-	t.Helper()
-	if err := os.WriteFile(path, text, 0o600); err != nil {
-		t.Fatal(err)
+	w.exec(t, "DELETE FROM audit_record WHERE chain = $1", chain)
+	for _, r := range list {
+		w.exec(t, "INSERT INTO audit_record (chain, seq, at, who, what, line) VALUES ($1, $2, $3, $4, $5, $6)", chain, r.Seq, r.At, r.Who, r.What, r.Line)
 	}
 }
 
-// names says whether a problem is named at a line of a file, or right after it,
-// which may be in the next file.
-func names(r Report, file string, line int) bool {
-	return slices.ContainsFunc(r.Problems, func(p Problem) bool {
-		return p.File == file && (p.Line == 0 || p.Line == line || p.Line == line+1) || p.File > file && p.Line == 1
-	})
+// spread gives records numbers by their order.
+func spread(list []ledger.Record) []ledger.Record {
+	for i := range list {
+		list[i].Seq = int64(i) + 1
+	}
+	return list
 }
 
-// damaged verifies the log with another text in the file, and puts it back.
-func damaged(t testing.TB, dir, path string, text []byte) Report {
-	t.Helper()
-	whole := read(t, path)
-	write(t, path, text)
-	r := verify(t, dir)
-	write(t, path, whole)
-	return r
-}
-
-func TestAnyDamageToALineIsFound(t *testing.T) {
-	dir, segments := sample(t)
-	foreign, _ := newSealer(key{9}).seal(appendRow(nil, 3, fixedTime(), nil), 0, origin())
-	harms := map[string]func(lines [][]byte, i int) [][]byte{
-		"drop":      func(l [][]byte, i int) [][]byte { return slices.Delete(l, i, i+1) },
-		"duplicate": func(l [][]byte, i int) [][]byte { return slices.Insert(l, i, l[i]) },
-		"insert":    func(l [][]byte, i int) [][]byte { return slices.Insert(l, i, foreign) },
-		"garbage":   func(l [][]byte, i int) [][]byte { return slices.Insert(l, i, []byte("hello\n")) },
-		"swap": func(l [][]byte, i int) [][]byte {
+func TestAnyDamageToARecordIsFound(t *testing.T) {
+	foreign, _ := newSealer(key{9}).seal(appendRow(nil, 3, fixedTime(), nil), origin())
+	harms := map[string]func(l []ledger.Record, i int) []ledger.Record{
+		"drop":      func(l []ledger.Record, i int) []ledger.Record { return slices.Delete(l, i, i+1) },
+		"close up":  func(l []ledger.Record, i int) []ledger.Record { return spread(slices.Delete(l, i, i+1)) },
+		"duplicate": func(l []ledger.Record, i int) []ledger.Record { return spread(slices.Insert(l, i, l[i])) },
+		"insert": func(l []ledger.Record, i int) []ledger.Record {
+			return spread(slices.Insert(l, i, ledger.Record{Line: string(foreign)}))
+		},
+		"garbage": func(l []ledger.Record, i int) []ledger.Record { l[i].Line = "hello"; return l },
+		"empty":   func(l []ledger.Record, i int) []ledger.Record { l[i].Line = ""; return l },
+		"swap": func(l []ledger.Record, i int) []ledger.Record {
 			j := (i + 1) % len(l)
-			l[i], l[j] = l[j], l[i]
+			l[i].Line, l[j].Line = l[j].Line, l[i].Line
 			return l
 		},
-		"empty": func(l [][]byte, i int) [][]byte { l[i] = []byte("\n"); return l },
-		"again at the end": func(l [][]byte, i int) [][]byte {
-			return append(l, l[i])
+		"at the end":  func(l []ledger.Record, i int) []ledger.Record { l = append(l, l[i]); l[len(l)-1].Seq = 9; return l },
+		"before all":  func(l []ledger.Record, i int) []ledger.Record { l = append(l, l[i]); l[len(l)-1].Seq = -5; return l },
+		"far away":    func(l []ledger.Record, i int) []ledger.Record { l[i].Seq += 1000; return l },
+		"another day": func(l []ledger.Record, i int) []ledger.Record { l[i].At -= 86_400_000_000; return l },
+		"another one": func(l []ledger.Record, i int) []ledger.Record { l[i].Who++; return l },
+		"other words": func(l []ledger.Record, i int) []ledger.Record { l[i].What += "x"; return l },
+		"rewritten": func(l []ledger.Record, i int) []ledger.Record {
+			l[i].Line = strings.Replace(l[i].Line, "ok", "no", 1)
+			return l
 		},
+		"cut off": func(l []ledger.Record, i int) []ledger.Record { return l[:i] },
 	}
-	for _, path := range append(segments, filepath.Join(dir, "audit", headsName)) {
+	each(t, func(t *testing.T, w *world) {
+		chain := w.sample(t)[0]
+		whole := w.records(t, chain.ID)
 		for harm, apply := range harms {
-			lines := slices.Collect(bytes.Lines(read(t, path)))
-			for i := range lines {
-				r := damaged(t, dir, path, bytes.Join(apply(slices.Clone(lines), i), nil))
-				last := filepath.Base(path) == headsName && i == len(lines)-1
-				if harm == "drop" && last {
-					continue // the end of heads itself is what no chain can keep
+			for i := range whole {
+				w.put(t, chain.ID, apply(slices.Clone(whole), i))
+				r := w.verify(t)
+				if r.OK() || r.Problems[0].Chain != chainName(chain.ID) {
+					t.Errorf("%s record %d: problems %v", harm, i+1, r.Problems)
 				}
-				at := i + 1
-				if harm == "again at the end" {
-					at = len(lines) + 1
-				}
-				if harm == "swap" && i == len(lines)-1 {
-					at = 1
-				}
-				if r.OK() || !names(r, filepath.Base(path), at) {
-					t.Errorf("%s line %d of %s: problems %v", harm, i+1, filepath.Base(path), r.Problems)
+				if kinds := []Kind{Foreign, Changed, Missing, Duplicated, Reordered}; !r.OK() && !slices.Contains(kinds, r.Problems[0].Kind) {
+					t.Errorf("%s record %d: %v", harm, i+1, r.Problems)
 				}
 			}
 		}
-	}
+		w.put(t, chain.ID, whole)
+		w.green(t, 16)
+	})
 }
 
 func TestAnyFlippedByteIsFound(t *testing.T) {
-	dir, segments := sample(t)
-	path := segments[1]
-	whole := read(t, path)
-	for i := range whole {
-		text := bytes.Clone(whole)
-		text[i] ^= 1
-		line := 1 + bytes.Count(whole[:i], []byte("\n"))
-		if r := damaged(t, dir, path, text); r.OK() || !names(r, filepath.Base(path), line) {
-			t.Fatalf("byte %d %q in line %d: problems %v", i, whole[i], line, r.Problems)
+	w := newWorld(t, "")
+	chain := w.sample(t)[1]
+	change := func(text, table, column, where string, args ...any) {
+		for i := range text {
+			other := []byte(text)
+			other[i] ^= 1
+			set := fmt.Sprintf("UPDATE %s SET %s = $1 WHERE %s", table, column, where)
+			w.exec(t, set, append([]any{string(other)}, args...)...)
+			if r := w.verify(t); r.OK() {
+				t.Fatalf("byte %d of %s", i, text)
+			}
+			w.exec(t, set, append([]any{text}, args...)...)
 		}
 	}
+	change(chain.Line, "audit_chain", "line", "id = $2", chain.ID)
+	change(chain.Hash, "audit_chain", "hash", "id = $2", chain.ID)
+	change(w.records(t, chain.ID)[3].Line, "audit_record", "line", "chain = $2 AND seq = 4", chain.ID)
+	change(w.heads(t)[1].Line, "audit_head", "line", "number = 2")
+	w.green(t, 16)
 }
 
 func TestKindsOfDamage(t *testing.T) {
-	dir, segments := sample(t)
-	path := segments[3] // nine lines in one segment
-	lines := slices.Collect(bytes.Lines(read(t, path)))
-	other := slices.Collect(bytes.Lines(read(t, segments[0])))
+	w := newWorld(t, "")
+	list := w.sample(t)
+	chain := list[1]
+	whole, other := w.records(t, chain.ID), w.records(t, list[0].ID)
 	tests := []struct {
 		name string
-		edit func(l [][]byte) [][]byte
+		edit func(l []ledger.Record) []ledger.Record
 		want []Kind
-		line int
+		at   uint64
 	}{
-		{"changed", func(l [][]byte) [][]byte {
-			l[4] = bytes.Replace(l[4], []byte("datetime"), []byte("evil_one"), 1)
+		{"changed", func(l []ledger.Record) []ledger.Record {
+			l[4].Line = strings.Replace(l[4].Line, "datetime", "evil_one", 1)
 			return l
 		}, []Kind{Changed}, 5},
-		{"dropped", func(l [][]byte) [][]byte { return slices.Delete(l, 4, 6) }, []Kind{Missing}, 5},
-		{"swapped", func(l [][]byte) [][]byte { l[4], l[5] = l[5], l[4]; return l }, []Kind{Missing, Reordered}, 5},
-		{"duplicated", func(l [][]byte) [][]byte { return slices.Insert(l, 5, l[4]) }, []Kind{Duplicated}, 6},
-		{"foreign", func(l [][]byte) [][]byte { return slices.Insert(l, 4, []byte("{}\n")) }, []Kind{Foreign}, 5},
-		{"of another chain", func(l [][]byte) [][]byte { l[1] = other[1]; return l }, []Kind{Foreign}, 2},
-		{"without header", func(l [][]byte) [][]byte { return l[1:] }, []Kind{BadHeader}, 1},
-		{"header of another", func(l [][]byte) [][]byte { l[0] = other[0]; return l }, []Kind{BadHeader, Foreign}, 1},
-		{"cut off", func(l [][]byte) [][]byte { return l[:6] }, []Kind{Missing}, 0},
-		{"emptied", func([][]byte) [][]byte { return nil }, []Kind{Missing}, 0},
+		{"dropped", func(l []ledger.Record) []ledger.Record { return slices.Delete(l, 4, 6) }, []Kind{Missing}, 7},
+		{"swapped", func(l []ledger.Record) []ledger.Record { l[4].Line, l[5].Line = l[5].Line, l[4].Line; return l }, []Kind{Missing, Reordered}, 5},
+		{"duplicated", func(l []ledger.Record) []ledger.Record { return spread(slices.Insert(l, 5, l[4])) }, []Kind{Duplicated}, 6},
+		{"foreign", func(l []ledger.Record) []ledger.Record { l[4].Line = "{}"; return l }, []Kind{Foreign}, 5},
+		{"of another chain", func(l []ledger.Record) []ledger.Record { l[0].Line = other[0].Line; return l }, []Kind{Foreign}, 1},
+		{"cut off", func(l []ledger.Record) []ledger.Record { return l[:6] }, []Kind{Missing}, 0},
+		{"emptied", func([]ledger.Record) []ledger.Record { return nil }, []Kind{Missing}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			r := damaged(t, dir, path, bytes.Join(tt.edit(slices.Clone(lines)), nil))
+			w.put(t, chain.ID, tt.edit(slices.Clone(whole)))
 			var got []Kind
+			r := w.verify(t)
 			for _, p := range r.Problems {
 				got = append(got, p.Kind)
 			}
-			if !slices.Equal(got, tt.want) || r.Problems[0].Line != tt.line {
-				t.Errorf("problems %v, want %v at line %d", r.Problems, tt.want, tt.line)
+			if len(got) == 0 || !slices.Equal(got[:min(len(got), len(tt.want))], tt.want) || r.Problems[0].Record != tt.at {
+				t.Errorf("problems %v, want %v at record %d", r.Problems, tt.want, tt.at)
 			}
 		})
 	}
 }
 
-func TestRemovedAndMovedFilesAreFound(t *testing.T) {
-	dir, segments := sample(t)
-	aside := filepath.Join(t.TempDir(), "aside")
-	for i, path := range append(segments, filepath.Join(dir, "audit", headsName)) {
-		if err := os.Rename(path, aside); err != nil {
-			t.Fatal(err)
+func TestRemovedAndMovedRowsAreFound(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, tt := range []struct {
+			name, text string
+			want       Kind
+		}{
+			{"a whole chain", "DELETE FROM audit_chain WHERE id = $1; DELETE FROM audit_record WHERE chain = $1", Missing},
+			{"a chain without its records", "DELETE FROM audit_chain WHERE id = $1", Foreign},
+			{"the end of a chain", "DELETE FROM audit_record WHERE chain = $1 AND seq > 5", Missing},
+			{"the end of a chain, with its number", "DELETE FROM audit_record WHERE chain = $1 AND seq > 5; UPDATE audit_chain SET seq = 5 WHERE id = $1", Changed},
+			{"the beginning of a chain", "DELETE FROM audit_record WHERE chain = $1 AND seq < 5", Missing},
+			{"a chain under another key", "UPDATE audit_chain SET key = 'other' WHERE id = $1", Changed},
+			{"heads, all", "DELETE FROM audit_head WHERE CAST($1 AS BIGINT) <> 0", Missing},
+			{"heads, the first", "DELETE FROM audit_head WHERE number = 1 AND CAST($1 AS BIGINT) <> 0", Missing},
+			{"heads, one between", "DELETE FROM audit_head WHERE number = 3 AND CAST($1 AS BIGINT) <> 0", Missing},
+			{"heads under another key", "UPDATE audit_head SET key = 'other' WHERE CAST($1 AS BIGINT) <> 0", Missing},
+			{"heads under another number", "UPDATE audit_head SET number = 9 WHERE number = 5 AND CAST($1 AS BIGINT) <> 0", Changed},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				id := w.sample(t)[0].ID
+				for text := range strings.SplitSeq(tt.text, "; ") {
+					w.exec(t, text, id)
+				}
+				w.red(t, tt.want)
+			})
 		}
-		r := verify(t, dir)
-		if r.OK() || r.Problems[0].File != filepath.Base(path) {
-			t.Errorf("without file %d: problems %v", i, r.Problems)
-		}
-		if err := os.Rename(aside, path); err != nil {
-			t.Fatal(err)
-		}
+		t.Run("heads that are begun anew", func(t *testing.T) {
+			list := w.sample(t)
+			w.exec(t, "DELETE FROM audit_head")
+			w.exec(t, "DELETE FROM audit_record WHERE chain = $1", list[0].ID)
+			w.chain(t, "a later process")
+			w.red(t, Missing)
+		})
+		t.Run("records of two chains", func(t *testing.T) {
+			list := w.sample(t)
+			w.exec(t, "UPDATE audit_record SET chain = 1 WHERE chain = $1", list[0].ID)
+			w.exec(t, "UPDATE audit_record SET chain = $1 WHERE chain = $2", list[0].ID, list[1].ID)
+			w.exec(t, "UPDATE audit_record SET chain = $1 WHERE chain = 1", list[1].ID)
+			w.red(t, Foreign)
+		})
+		t.Run("a chain that was never begun", func(t *testing.T) {
+			id := w.sample(t)[0].ID
+			w.exec(t, "UPDATE audit_record SET chain = -7 WHERE chain = $1", id)
+			w.red(t, Foreign)
+		})
+		t.Run("more than are shown", func(t *testing.T) {
+			w.clear(t)
+			l := w.open(t, Options{})
+			for range 10 {
+				add(t, l, slices.Repeat([]string{"x"}, 150)...)
+			}
+			end(t, l)
+			w.exec(t, "UPDATE audit_record SET at = at + 1")
+			if r := w.verify(t); len(r.Problems) != maxProblems || r.More != 500 {
+				t.Errorf("%d problems and %d more", len(r.Problems), r.More)
+			}
+		})
+	})
+}
+
+// A log is passed off as that of another machine, whose key is not here, so
+// that fewer things are checked.
+func TestAChainCannotBePassedOffAsAnothers(t *testing.T) {
+	w := newWorld(t, "")
+	list := w.sample(t)
+	other, s := key{7}, newSealer(key{7})
+	line, link, err := s.sealJSON(beginning{Format: format, Time: fixedTime(), Chain: chainName(list[0].ID), Key: other.id()}, origin())
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Run("the last two", func(t *testing.T) {
-		dir, segments := sample(t)
-		if err := errors.Join(os.Remove(segments[1]), os.Remove(segments[2])); err != nil {
-			t.Fatal(err)
-		}
-		if r := verify(t, dir); r.OK() || r.Problems[0].Kind != Missing {
-			t.Errorf("problems %v", r.Problems)
-		}
-	})
-	t.Run("swapped", func(t *testing.T) {
-		one, two := read(t, segments[0]), read(t, segments[1])
-		write(t, segments[0], two)
-		if r := damaged(t, dir, segments[1], one); r.OK() || r.Problems[0].Kind != BadHeader {
-			t.Errorf("problems %v", r.Problems)
-		}
-		write(t, segments[0], one)
-	})
-	t.Run("heads made anew", func(t *testing.T) {
-		dir, segments := sample(t)
-		if err := os.Remove(filepath.Join(dir, "audit", headsName)); err != nil {
-			t.Fatal(err)
-		}
-		write(t, segments[3], bytes.Join(slices.Collect(bytes.Lines(read(t, segments[3])))[:4], nil))
-		l := open(t, dir, Options{})
-		add(t, l, "a later process")
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if r := verify(t, dir); r.OK() || r.Problems[0].File != headsName {
-			t.Errorf("problems %v", r.Problems)
+	rows := w.records(t, list[0].ID)
+	for i := range rows {
+		fields, _, _ := strings.Cut(strings.Replace(rows[i].Line, "ok", "no", 1), prevName)
+		text, next := s.seal([]byte(fields), link)
+		rows[i].Line, link = string(text), next
+	}
+	w.put(t, list[0].ID, rows)
+	w.exec(t, "UPDATE audit_chain SET key = $1, line = $2, hash = $3 WHERE id = $4", other.id(), line, link.String(), list[0].ID)
+	r := w.red(t, Changed)
+	if !strings.Contains(r.Problems[0].Detail, "heads say that it was") {
+		t.Errorf("problems %v", r.Problems)
+	}
+}
+
+// What a machine can say of the chains of another, whose key it does not have.
+func TestAnotherMachineSeesWhatItCan(t *testing.T) {
+	each(t, func(t *testing.T, here *world) {
+		there := here.elsewhere(t)
+		for _, tt := range []struct {
+			name, text string
+			want       Kind // "" for none
+		}{
+			{"nothing", "", ""},
+			{"a record that was changed", "UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE chain = $1 AND seq = 3", Changed},
+			{"a record that was removed", "DELETE FROM audit_record WHERE chain = $1 AND seq = 3", Missing},
+			{"the end", "DELETE FROM audit_record WHERE chain = $1 AND seq > 3; UPDATE audit_chain SET seq = 3 WHERE id = $1", Changed},
+			{"the last that we know of", "UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE chain = $1 AND seq = 8", Changed},
+			{"the whole chain, heads too", "DELETE FROM audit_record WHERE chain = $1; DELETE FROM audit_head WHERE key = (SELECT key FROM audit_chain WHERE id = $1); DELETE FROM audit_chain WHERE id = $1", Missing},
+		} {
+			t.Run(tt.name, func(t *testing.T) {
+				here.clear(t)
+				mine := here.open(t, Options{})
+				add(t, mine, "mine")
+				there.chain(t, "a", "b", "c", "d", "e", "f", "g", "h")
+				witness := witness{chain: mine.w.chain.ID}
+				others, err := witness.look(t.Context(), here.rows, mine.key.id())
+				if err == nil && len(others) == 1 && others[0].Seq == 8 {
+					err = mine.note(t.Context(), mine.key, 0, others)
+				}
+				if err != nil {
+					t.Fatal(others, err)
+				}
+				if again, err := witness.look(t.Context(), here.rows, mine.key.id()); err != nil || len(again) > 0 {
+					t.Errorf("and again %v, %v", again, err)
+				}
+				end(t, mine)
+				id, _ := chainID(others[0].Chain)
+				for text := range strings.SplitSeq(tt.text, "; ") {
+					if text != "" {
+						here.exec(t, text, id)
+					}
+				}
+				if tt.want != "" {
+					here.red(t, tt.want)
+					return
+				}
+				for _, w := range []*world{here, there} {
+					if r := w.green(t, 9); len(r.Notes) != 1 || r.Notes[0].Kind != OtherKey {
+						t.Errorf("notes %v", r.Notes)
+					}
+				}
+			})
 		}
 	})
 }
 
-func TestTornTails(t *testing.T) {
-	dir, segments := sample(t)
-	half := []byte(`{"seq":9,"ts":"2026-`)
-	tests := []struct {
-		name string
-		path string
-		tail []byte
-		ok   bool
-	}{
-		{"at the end of a chain", segments[3], half, true},
-		{"zeros at the end of a chain", segments[3], make([]byte, 5000), true},
-		{"longer than a line", segments[3], bytes.Repeat([]byte("x"), 3*maxLine), true},
-		{"in the middle of a chain", segments[1], half, false},
-		{"followed by a newline", segments[3], append(half, '\n'), false},
-		{"in heads", filepath.Join(dir, "audit", headsName), half, true},
+func TestMachinesThatShareAKeySeeAll(t *testing.T) {
+	here := newWorld(t, "")
+	here.chain(t, "a")
+	there := here.elsewhere(t)
+	text := mustRead(t, filepath.Join(here.dir, keyName))
+	if err := os.WriteFile(filepath.Join(there.dir, keyName), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			r := damaged(t, dir, tt.path, append(read(t, tt.path), tt.tail...))
-			if r.OK() != tt.ok {
-				t.Errorf("problems %v", r.Problems)
-			}
-			if tt.ok && r.Records != 16 {
-				t.Errorf("%d records", r.Records)
-			}
-		})
-	}
-	t.Run("of which nothing was written", func(t *testing.T) {
-		name := "20260101T000000.000000Z-0123456789abcdef-000001.jsonl"
-		write(t, filepath.Join(dir, "audit", name), nil)
-		defer os.Remove(filepath.Join(dir, "audit", name))
-		r := mustBeGreen(t, dir, 16)
-		if len(r.Notes) == 0 || !strings.HasPrefix(r.Notes[0].Detail, "a segment was begun and nothing written") {
+	there.chain(t, "b")
+	for _, w := range []*world{here, there} {
+		if r := w.green(t, 2); len(r.Notes) > 0 {
 			t.Errorf("notes %v", r.Notes)
 		}
-	})
-	t.Run("of heads is cut off by the next who writes", func(t *testing.T) {
-		path := filepath.Join(dir, "audit", headsName)
-		write(t, path, append(read(t, path), half...))
-		l := open(t, dir, Options{})
-		add(t, l, "x")
-		if err := l.Close(); err != nil {
-			t.Fatal(err)
-		}
-		mustBeGreen(t, dir, 17)
-	})
-}
-
-func TestStrangeFilesAreNoted(t *testing.T) {
-	dir, _ := sample(t)
-	for _, name := range []string{"x.jsonl", "20260101T000000.000000Z-0123456789abcdeg-000001.jsonl", "20260101T000000.000000Z-0123456789abcdef-1.jsonl"} {
-		write(t, filepath.Join(dir, "audit", name), nil)
-	}
-	if r := mustBeGreen(t, dir, 16); len(r.Notes) != 3 {
-		t.Errorf("notes %v", r.Notes)
 	}
 }
 
 func TestProblemsSayWhere(t *testing.T) {
-	p := Problem{File: "f", Line: 3, Kind: Changed, Detail: "d"}
-	if got := p.String(); got != "f:3: changed: d" {
+	p := Problem{Chain: "c", Record: 3, Kind: Changed, Detail: "d"}
+	if got := p.String(); got != "c:3: changed: d" {
 		t.Error(got)
 	}
-	p.Line = 0
-	if got := p.String(); !strings.HasPrefix(got, "f: changed") {
+	p.Record = 0
+	if got := p.String(); !strings.HasPrefix(got, "c: changed") {
 		t.Error(got)
 	}
 }

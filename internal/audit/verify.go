@@ -5,20 +5,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
-	"path/filepath"
+	"io/fs"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // A Report is what Verify found.
 type Report struct {
 	Chains   int       `json:"chains"`
-	Segments int       `json:"segments"`
-	Records  int       `json:"records"` // that are authentic and in their place
+	Records  int       `json:"records"` // that are authentic, as far as can be seen, and in their place
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"` // the first 1,000
 	More     int       `json:"more"`     // problems beyond those
-	Notes    []Problem `json:"notes"`    // what is explained by a crash or a process that runs
+	Notes    []Problem `json:"notes"`    // what could not be seen here
 }
 
 // OK says that nothing was tampered with, as far as can be seen.
@@ -26,228 +28,316 @@ func (r Report) OK() bool { return len(r.Problems) == 0 }
 
 // A Problem is something wrong, and where.
 type Problem struct {
-	File   string `json:"file"`           // its name in the directory of the log
-	Line   int    `json:"line,omitempty"` // from 1; 0 for the file as a whole
+	Chain  string `json:"chain"`            // or heads
+	Record uint64 `json:"record,omitempty"` // from 1; 0 for the chain as a whole
 	Kind   Kind   `json:"kind"`
 	Detail string `json:"detail"`
 }
 
 func (p Problem) String() string {
-	if p.Line == 0 {
-		return fmt.Sprintf("%s: %s: %s", p.File, p.Kind, p.Detail)
+	if p.Record == 0 {
+		return fmt.Sprintf("%s: %s: %s", p.Chain, p.Kind, p.Detail)
 	}
-	return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Kind, p.Detail)
+	return fmt.Sprintf("%s:%d: %s: %s", p.Chain, p.Record, p.Kind, p.Detail)
 }
 
-const maxProblems = 1000
+const (
+	maxProblems = 1000
+	headsName   = "heads"
+)
 
-// Verify reads the whole log in the data directory dir and reports what is not
-// as it was written; the package comment says what that can be. An error means
-// that it could not be read. Processes may write meanwhile.
-func Verify(ctx context.Context, dir string) (Report, error) {
-	own := filepath.Join(dir, "audit")
-	if _, err := os.Stat(own); errors.Is(err, os.ErrNotExist) {
+// Verify reads the whole log and reports what is not as it was written; the
+// package comment says what that can be. The key is that of the data directory
+// dir. An error means that the log could not be read. Processes may write
+// meanwhile. Without rows there is no log yet.
+func Verify(ctx context.Context, rows Reader, dir string) (Report, error) {
+	if rows == nil {
 		return Report{}, nil
 	}
+	c := &check{rows: rows, found: map[string]bool{}, linked: map[string]int{}}
 	k, err := loadKey(dir)
-	if err != nil {
+	switch {
+	case err == nil:
+		c.key, c.seal = k.id(), newSealer(k)
+	case !errors.Is(err, fs.ErrNotExist):
 		return Report{}, err
 	}
-	c := &check{dir: own, key: k, seal: newSealer(k)}
-	// What the heads say the chains have reached is read before the chains, and
-	// what was pruned after them: both may go on while we read.
-	c.book, err = readHeads(own, c.seal, func(line int, kind Kind, detail string) { c.problem(headsName, line, kind, detail) })
-	if err != nil {
-		return c.report, err
-	}
-	segments, strangers, err := listSegments(own)
-	if err != nil {
-		return c.report, err
-	}
-	for _, name := range strangers {
-		c.note(name, Foreign, "this is no file of the audit log")
-	}
-	var ends []chainEnd
-	for _, chain := range chains(segments) {
-		end, err := c.chain(ctx, chain)
-		if err != nil {
+	for _, step := range []func(context.Context) error{c.readBooks, c.walkAll, c.strays, c.reread} {
+		if err := step(ctx); err != nil {
 			return c.report, err
 		}
-		ends = append(ends, end)
 	}
-	later, err := readHeads(own, c.seal, func(int, Kind, string) {})
-	if err != nil {
-		return c.report, err
-	}
-	c.book.pruned = later.pruned
-	c.compare(ends)
+	c.compare()
+	c.conclude()
 	return c.report, nil
 }
 
 // A check is a Verify at work.
 type check struct {
-	dir    string
-	key    key
-	seal   *sealer
-	book   headBook
+	rows   Reader
+	key    string  // "" when there is none
+	seal   *sealer // nil when there is none
+	books  map[string]headBook
+	found  map[string]bool // chains
+	ends   []chainEnd
+	linked map[string]int // chains of other keys
+	open   []string       // chains that nobody has ended
 	report Report
-}
-
-func (c *check) problem(file string, line int, kind Kind, detail string) {
-	if len(c.report.Problems) == maxProblems {
-		c.report.More++
-		return
-	}
-	c.report.Problems = append(c.report.Problems, Problem{file, line, kind, detail})
-}
-
-func (c *check) note(file string, kind Kind, detail string) {
-	if len(c.report.Notes) < maxProblems {
-		c.report.Notes = append(c.report.Notes, Problem{File: file, Kind: kind, Detail: detail})
-	}
 }
 
 // A chainEnd is what the heads have to agree with.
 type chainEnd struct {
-	chain       string
-	first       int    // segment that is there
-	seq         uint64 // of the last record
-	strangerKey bool
+	ledger.Chain
+	name string
+	seq  uint64 // of its last record
 }
 
-// chain walks through the segments of one chain.
-func (c *check) chain(ctx context.Context, segments []segment) (chainEnd, error) {
-	w := &walker{counter: rowLine, seal: c.seal, last: origin()}
-	end := chainEnd{chain: segments[0].chain}
-	c.report.Chains++
-	number := 0
-	for i, seg := range segments {
-		file, err := os.Open(seg.path)
-		if errors.Is(err, os.ErrNotExist) {
-			number = 0 // retention was faster: the chain begins after it
-			continue
+func (c *check) problem(chain string, record uint64, kind Kind, detail string) {
+	if len(c.report.Problems) == maxProblems {
+		c.report.More++
+		return
+	}
+	c.report.Problems = append(c.report.Problems, Problem{chain, record, kind, detail})
+}
+
+func (c *check) note(chain string, kind Kind, detail string) {
+	if len(c.report.Notes) == maxProblems {
+		return
+	}
+	c.report.Notes = append(c.report.Notes, Problem{Chain: chain, Kind: kind, Detail: detail})
+}
+
+// readBooks reads what the heads say before the chains are read: chains only
+// grow.
+func (c *check) readBooks(ctx context.Context) (err error) {
+	c.books, err = c.allBooks(ctx, func(key string, number int64, kind Kind, detail string) {
+		name := headsName
+		if key != c.key {
+			name += " of " + key
 		}
-		if err != nil {
-			return end, fmt.Errorf("reading the audit log: %w", err)
-		}
-		if number == 0 {
-			end.first, w.adopt = seg.number, true
-		} else if seg.number != number+1 {
-			c.problem(segmentName(seg.chain, number+1), 0, NoSegment, fmt.Sprintf("segments %d to %d are missing", number+1, seg.number-1))
-			w.adopt = true
-		}
-		number = seg.number
-		err = c.segment(ctx, &segmentWalk{walker: w, seg: seg, end: &end, final: i == len(segments)-1}, file)
-		if err = errors.Join(err, file.Close()); err != nil {
-			return end, fmt.Errorf("reading %s: %w", filepath.Base(seg.path), err)
-		}
-		if end.strangerKey {
-			return end, nil
+		c.problem(name, uint64(number), kind, detail)
+	})
+	return err
+}
+
+// reread reads them again for what was removed meanwhile. What is wrong with
+// them was said before.
+func (c *check) reread(ctx context.Context) error {
+	later, err := c.allBooks(ctx, func(string, int64, Kind, string) {})
+	for key, book := range later {
+		if known, ok := c.books[key]; ok {
+			known.pruned = book.pruned
+			c.books[key] = known
 		}
 	}
-	end.seq = w.number + w.bad // what is bad has been said to be
-	return end, nil
+	return err
 }
 
-// A segmentWalk is a walker on its way through one file.
-type segmentWalk struct {
-	*walker
-	seg   segment
-	end   *chainEnd
-	final bool // of the chain
+func (c *check) allBooks(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headBook, error) {
+	keys, err := c.rows.Keys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	books := map[string]headBook{}
+	for _, key := range keys {
+		books[key], err = readHeads(ctx, c.rows, key, c.sealOf(key), func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
+		if err != nil {
+			return nil, err
+		}
+	}
+	return books, nil
 }
 
-func (c *check) segment(ctx context.Context, w *segmentWalk, file io.Reader) error {
-	c.report.Segments++
-	name := filepath.Base(w.seg.path)
-	lines := newForward(file)
-	for number := 1; ; number++ {
-		line, err := lines.next()
-		if err == io.EOF {
-			c.rest(name, number, w, lines)
-			return ctx.Err()
+// sealOf is nil for keys that are not here.
+func (c *check) sealOf(key string) *sealer {
+	if key == c.key {
+		return c.seal
+	}
+	return nil
+}
+
+// reached is how far heads say that a chain had come: those of its own key, and
+// those of ours.
+func (c *check) reached(key, chain string) (p point, known bool) {
+	points := map[string]point{}
+	for _, of := range []string{key, c.key} {
+		if p, ok := c.books[of].reached[chain]; ok {
+			further(points, p)
+		}
+	}
+	p, known = points[chain]
+	return p, known
+}
+
+// pruned is how far retention has removed a chain. Of our own only heads of our
+// key can say so; of others, whoever has seen that their machine was gone.
+func (c *check) pruned(key, chain string) (p point, known bool) {
+	points := map[string]point{}
+	for of, book := range c.books {
+		if p, ok := book.pruned[chain]; ok && (of == c.key || key != c.key) {
+			further(points, p)
+		}
+	}
+	p, known = points[chain]
+	return p, known
+}
+
+func (c *check) walkAll(ctx context.Context) error {
+	for after := int64(math.MinInt64); ; {
+		list, err := c.rows.Chains(ctx, after, pageOf)
+		if err != nil {
+			return fmt.Errorf("reading the audit log: %w", err)
+		}
+		for _, one := range list {
+			after = one.ID
+			if err := c.walk(ctx, one); err != nil {
+				return fmt.Errorf("reading the audit log: %w", err)
+			}
+		}
+		if len(list) < pageOf {
+			return nil
+		}
+	}
+}
+
+// walk walks through the records of one chain.
+func (c *check) walk(ctx context.Context, one ledger.Chain) error {
+	name := chainName(one.ID)
+	w := &walker{counter: rowLine, seal: c.sealOf(one.Key), last: origin()}
+	c.report.Chains++
+	c.found[name] = true
+	c.begin(w, name, one)
+	if p, ok := c.pruned(one.Key, name); ok {
+		w.start(p)
+	}
+	for after := int64(math.MinInt64); ; {
+		list, err := c.rows.Records(ctx, one.ID, after, pageOf)
+		if err == nil && len(list) > 0 && list[0].Seq > int64(w.number)+1 && !w.adopt {
+			err = c.skip(ctx, w, name, one.Key)
 		}
 		if err != nil {
 			return err
 		}
-		if number%1024 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		for _, r := range list {
+			after = r.Seq
+			c.record(w, name, one, r)
 		}
-		f, ok := split(line)
-		if number == 1 && c.header(name, w, f, ok, line) {
-			if w.end.strangerKey {
-				return nil
-			}
-			continue
-		}
-		if kind, detail := w.step(f, ok); kind != "" {
-			c.problem(name, number, kind, detail)
-			continue
-		}
-		c.report.Records++
-		if h := c.book.reached[w.seg.chain]; h.Seq == f.number && h.Mark != f.hash.String() {
-			c.problem(name, number, Changed, "heads has another hash of this line")
+		if len(list) < pageOf {
+			break
 		}
 	}
+	c.ends = append(c.ends, chainEnd{one, name, w.number + w.bad}) // what is bad has been said to be
+	return nil
 }
 
-// rest judges what stands after the last whole line of a segment.
-func (c *check) rest(name string, number int, w *segmentWalk, lines *forward) {
-	c.report.Bytes += lines.offset
+// skip goes on where retention has been faster.
+func (c *check) skip(ctx context.Context, w *walker, name, key string) error {
+	if err := c.reread(ctx); err != nil {
+		return err
+	}
+	if p, ok := c.pruned(key, name); ok && p.Seq > w.number {
+		w.start(p)
+	}
+	return nil
+}
+
+// begin judges the first line of a chain.
+func (c *check) begin(w *walker, name string, one ledger.Chain) {
+	var b beginning
+	f, ok := split([]byte(one.Line))
+	ok = ok && f.counter == firstLine && json.Unmarshal(f.line, &b) == nil
+	p, known := c.reached(one.Key, name)
 	switch {
-	case lines.rest == 0 && number > 1:
-	case w.final:
-		c.note(name, Torn, tornText(lines.rest))
-	default:
-		c.problem(name, number, Truncated, "the segment ends in the middle of a line, but the chain goes on")
-	}
-}
-
-func tornText(rest int64) string {
-	if rest == 0 {
-		return "a segment was begun and nothing written to it: a crash or a full disk came first"
-	}
-	return fmt.Sprintf("a crash left half a line of %d bytes at the end", rest)
-}
-
-// header judges the first line of a segment. False means that it is no header,
-// so that it may be a record.
-func (c *check) header(name string, w *segmentWalk, f frame, ok bool, line []byte) bool {
-	if !ok || f.counter != headerLine {
-		c.problem(name, 1, BadHeader, "the first line is not the header of a segment")
+	case !ok || b.Chain != name || b.Key != one.Key || w.seal != nil && !w.seal.authentic(f):
+		c.problem(name, 0, Changed, "how the chain begins was changed, or not written with this key")
 		w.adopt = true
-		return ok && f.counter != rowLine
+		return
+	case known && p.Key != one.Key:
+		c.problem(name, 0, Changed, fmt.Sprintf("the chain names the key %q, and heads say that it was %q", one.Key, p.Key))
+	case known && p.Seq == 0 && p.Mark != linkOf(f.line).String():
+		c.problem(name, 0, Changed, "heads have another hash of how the chain begins")
 	}
-	var h header
-	err := json.Unmarshal(line, &h)
-	if err == nil && h.Key != c.key.id() {
-		c.problem(name, 1, OtherKey, fmt.Sprintf("this chain was written with the key %q, and audit.key is %q", h.Key, c.key.id()))
-		w.end.strangerKey = true
-		return true
-	}
-	if err != nil || !c.seal.authentic(f) {
-		c.problem(name, 1, Changed, "the header was changed, or not written with this key")
-		w.adopt = true
-		return true
-	}
-	c.fit(name, w, f, h)
-	w.accept(frame{number: h.After, hash: f.hash})
-	return true
+	w.accept(frame{line: f.line})
 }
 
-// fit compares an authentic header with the file it is in and with what was
-// before it.
-func (c *check) fit(name string, w *segmentWalk, f frame, h header) {
-	if h.Chain != w.seg.chain || h.Segment != w.seg.number {
-		c.problem(name, 1, BadHeader, fmt.Sprintf("this is segment %d of the chain %s", h.Segment, h.Chain))
+// record judges a record.
+func (c *check) record(w *walker, name string, one ledger.Chain, r ledger.Record) {
+	c.report.Bytes += int64(len(r.Line))
+	if kind, detail, _ := w.judgeRow(r); kind != "" {
+		c.problem(name, uint64(r.Seq), kind, detail)
 		return
 	}
-	switch {
-	case w.adopt:
-	case h.After > w.number+w.bad:
-		kind, detail := w.missing(h.After + 1)
-		c.problem(name, 1, kind, detail+" before this segment")
-	case w.bad == 0 && f.prev != w.last:
-		c.problem(name, 1, BadHeader, "the header does not follow the last line of the segment before")
+	c.report.Records++
+	if r.Seq == one.Seq && one.Hash != w.last.String() {
+		c.problem(name, uint64(r.Seq), Changed, "the chain has another hash of this record")
+	}
+	for _, of := range slices.Compact([]string{one.Key, c.key}) {
+		if p := c.books[of].reached[name]; p.Seq == uint64(r.Seq) && p.Mark != w.last.String() {
+			c.problem(name, uint64(r.Seq), Changed, "heads have another hash of this record")
+		}
+	}
+}
+
+// strays looks for records that are of no chain.
+func (c *check) strays(ctx context.Context) error {
+	for id := int64(math.MinInt64); ; {
+		next, more, err := c.rows.NextChain(ctx, id)
+		if err != nil || !more {
+			return err
+		}
+		id = next
+		name := chainName(id)
+		if c.found[name] {
+			continue
+		}
+		if _, begun, err := c.rows.Chain(ctx, id); err != nil {
+			return err
+		} else if !begun {
+			c.problem(name, 0, Foreign, "there are records of this chain, but no chain")
+		}
+	}
+}
+
+// compare holds the ends of the chains against what else says how far they are.
+func (c *check) compare() {
+	for _, end := range c.ends {
+		p, known := c.reached(end.Key, end.name)
+		gone, _ := c.pruned(end.Key, end.name)
+		if !known {
+			c.problem(end.name, 0, Missing, "heads do not know this chain")
+		}
+		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most {
+			c.problem(end.name, 0, Missing, fmt.Sprintf("the chain ends with record %d, and had reached %d", end.seq, most))
+		}
+		if !p.End {
+			c.open = append(c.open, end.name)
+		}
+		if c.sealOf(end.Key) == nil {
+			c.linked[end.Key]++
+		}
+	}
+	said := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(c.books)) {
+		for _, name := range slices.Sorted(maps.Keys(c.books[key].reached)) {
+			p := c.books[key].reached[name]
+			if gone, ok := c.pruned(p.Key, name); c.found[name] || said[name] || ok && gone.End {
+				continue
+			}
+			said[name] = true
+			c.problem(name, 0, Missing, fmt.Sprintf("the whole chain is missing; it had %d records", p.Seq))
+		}
+	}
+}
+
+// conclude says what could not be seen.
+func (c *check) conclude() {
+	if c.seal == nil && len(c.linked) > 0 {
+		c.problem(keyName, 0, NoKey, "there is none in the data directory, so only links could be checked; copy it from the machine that wrote the log")
+	}
+	for _, key := range slices.Sorted(maps.Keys(c.linked)) {
+		c.note(headsName+" of "+key, OtherKey, fmt.Sprintf("%d chains are sealed with the key %s, which is not here: only their links were checked", c.linked[key], key))
+	}
+	if n := len(c.open); n > 0 {
+		c.note(c.open[n-1], Unended, fmt.Sprintf("chains whose process runs still, or was killed: %d, the latest named here; what came after their last head could be cut off unseen", n))
 	}
 }

@@ -1,31 +1,32 @@
 package audit
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+)
 
 // A Kind says what is wrong at a place of the log.
 type Kind string
 
 const (
-	Changed    Kind = "changed"         // a line that was not written, or not like this, by a holder of the key
-	Foreign    Kind = "foreign"         // a line that is none of ours, or does not belong here
-	Missing    Kind = "missing"         // lines that were here
-	Reordered  Kind = "reordered"       // a line that belongs further up
-	Duplicated Kind = "duplicated"      // a line that was here before
-	NoSegment  Kind = "missing segment" // a whole file
-	BadHeader  Kind = "header mismatch" // a segment that says it is another one
-	Truncated  Kind = "truncated"       // half a line that is not the end of a chain
-	Torn       Kind = "torn"            // half a line that is: what a crash leaves
-	Unnoted    Kind = "not in heads"    // a chain that could go without a trace
-	OtherKey   Kind = "other key"       // written with a key that is not here
+	Changed    Kind = "changed"    // a line that was not written, or not like this, by a holder of the key
+	Foreign    Kind = "foreign"    // a line that is none of ours, or does not belong here
+	Missing    Kind = "missing"    // lines that were here
+	Reordered  Kind = "reordered"  // a line that belongs further up
+	Duplicated Kind = "duplicated" // a line that was here before
+	OtherKey   Kind = "other key"  // sealed with a key that is not here, so that only links can be checked
+	NoKey      Kind = "no key"     // there is none here at all
+	Unended    Kind = "no end"     // a chain whose process runs still, or was killed
 )
 
 // A walker follows the links of one chain, and says of each line that does not
 // fit how it does not.
 type walker struct {
-	counter string // of the lines that count
-	seal    *sealer
+	counter string      // of the lines that count
+	seal    *sealer     // nil when the key is not here: then links have to do
 	number  uint64      // of the last line that fitted
-	last    mark        // of that line
+	last    mark        // the link of that line
 	bad     uint64      // lines since, that may stand where others stood
 	gaps    [][2]uint64 // what was missing when we came by
 	adopt   bool        // what comes next cannot be checked against what was before
@@ -38,7 +39,7 @@ func (w *walker) step(f frame, ok bool) (kind Kind, detail string) {
 	case !ok || f.counter != w.counter:
 		w.bad++
 		return Foreign, "this is no line of the audit log"
-	case !w.seal.authentic(f):
+	case w.seal != nil && !w.seal.authentic(f):
 		w.bad++
 		return Changed, fmt.Sprintf("line %d was changed, or not written with this key", f.number)
 	case w.adopt:
@@ -54,13 +55,15 @@ func (w *walker) step(f frame, ok bool) (kind Kind, detail string) {
 		return Reordered, fmt.Sprintf("line %d belongs further up", f.number)
 	case f.number < next:
 		return Duplicated, fmt.Sprintf("line %d was here before", f.number)
+	case f.number == next && w.seal == nil:
+		w.accept(f)
+		return Changed, fmt.Sprintf("line %d does not follow the line before: one of the two was changed", f.number)
 	case f.number == next:
 		w.bad++
 		return Foreign, fmt.Sprintf("line %d is one of ours, but does not follow the line before; it may be of another chain", f.number)
 	}
 	// The lines between may be those that were bad.
-	first := next + w.bad
-	if first >= f.number {
+	if next+w.bad >= f.number {
 		w.accept(f)
 		return "", ""
 	}
@@ -83,7 +86,14 @@ func (w *walker) missing(number uint64) (Kind, string) {
 }
 
 func (w *walker) accept(f frame) {
-	w.number, w.last, w.bad, w.adopt = f.number, f.hash, 0, false
+	w.number, w.last, w.bad, w.adopt = f.number, linkOf(f.line), 0, false
+}
+
+// start sets the walker behind a line that is known from elsewhere.
+func (w *walker) start(p point) {
+	w.number, w.bad = p.Seq, 0
+	last, ok := parseMark(p.Mark)
+	w.last, w.adopt = last, !ok
 }
 
 func (w *walker) inGap(number uint64) bool {
@@ -93,4 +103,28 @@ func (w *walker) inGap(number uint64) bool {
 		}
 	}
 	return false
+}
+
+// stepRow is step for a record as the store has it. Its columns have to say
+// what its line says.
+func (w *walker) stepRow(r ledger.Record) (row Row, fits bool) {
+	_, _, row = w.judgeRow(r)
+	return row, row.line != ""
+}
+
+// judgeRow also says what is wrong. Only of what fits there is a row.
+func (w *walker) judgeRow(r ledger.Record) (kind Kind, detail string, row Row) {
+	f, ok := split([]byte(r.Line))
+	if kind, detail = w.step(f, ok); kind != "" {
+		return kind, detail, Row{}
+	}
+	got, ok := parseRow(r.Chain, r.Line)
+	if !ok {
+		return Foreign, "this is no record", Row{}
+	}
+	who, what := asked(&got.Record)
+	if r.Seq != int64(f.number) || r.At != got.Time.UnixMicro() || r.Who != who || r.What != what {
+		return Changed, fmt.Sprintf("its columns are not what the line of record %d says", f.number), Row{}
+	}
+	return "", "", got
 }

@@ -112,7 +112,7 @@ func TestEditorsAndLoadAgree(t *testing.T) {
 		{"policy: {agents: {a: {by_provider: {b: {allow: [c]}}}}, subagents: {deny: []}}", true, false},
 		{"scrub: {hex: off, values: ['env:A', 'file:/b'], rules: [{name: a, pattern: b}], allow: ['re:^a$']}", true, false},
 		{"telemetry: {sample: 0.25, otlp_endpoint: 'http://127.0.0.1:4318', otlp_headers: {Authorization: 'env:A'}}", true, false},
-		{"audit: {max_age: 30d, max_bytes: 10GiB, sync: full}", true, false},
+		{"audit: {max_age: 30d, max_bytes: 10GiB}", true, false},
 
 		{"sever: {}", false, false},
 		{"limits: {brst: 1}", false, false},

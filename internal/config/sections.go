@@ -55,10 +55,8 @@ type Results struct {
 
 // Audit says how calls are recorded.
 type Audit struct {
-	Sync      string   `yaml:"sync" restart:"true" default:"batch" enum:"batch,full" doc:"When records reach the disk: several at a time, or each before its call is answered."`
-	Segment   Size     `yaml:"segment" restart:"true" default:"64MiB" min:"64KiB" max:"16GiB" doc:"Size at which a new file is begun."`
-	MaxAge    Duration `yaml:"max_age" restart:"true" default:"0" min:"0" max:"36500d" doc:"Files older than this are removed. 0: never."`
-	MaxBytes  Size     `yaml:"max_bytes" restart:"true" default:"0" min:"0" max:"16TiB" doc:"The oldest files are removed above this size of all together. 0: never."`
+	MaxAge    Duration `yaml:"max_age" restart:"true" default:"0" min:"0" max:"36500d" doc:"Records older than this are removed. 0: never."`
+	MaxBytes  Size     `yaml:"max_bytes" restart:"true" default:"0" min:"0" max:"16TiB" doc:"The oldest records are removed above this size of all together. 0: never."`
 	Arguments string   `yaml:"arguments" default:"digest" enum:"digest,shape" doc:"What is recorded of a call's arguments: only a digest, or their first characters too, scrubbed."`
 }
 

@@ -286,6 +286,20 @@ func (t *Tx) sequences(tables []Table) error {
 	return nil
 }
 
+// A stamp changes with what a store holds: the end of the feed, and when a
+// call was recorded last.
+type stamp struct {
+	feed Cursor
+	seen int64
+}
+
+func (t *Tx) stamp() (s stamp, err error) {
+	if err := t.end(&s.feed, "TRUE", "DESC"); err != nil {
+		return s, err
+	}
+	return s, t.Row("SELECT coalesce(max(seen), 0) FROM audit_chain", nil, &s.seen)
+}
+
 // CopyTo copies everything to another store, which has to be empty, and reads
 // it again there. moved reports whether this store has changed meanwhile: what
 // was written since the copy began is not in it.
@@ -293,10 +307,10 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, 
 	if s.place == to.place && s.Engine() == "sqlite" && to.Engine() == "sqlite" {
 		return m, false, fmt.Errorf("%s is to be copied to itself; name another place", s.place)
 	}
-	var before, after Cursor
+	var before, after stamp
 	err = to.Update(ctx, func(t *Tx) error {
 		return s.View(ctx, func(from *Tx) (err error) {
-			if err := from.end(&before, "TRUE", "DESC"); err != nil {
+			if before, err = from.stamp(); err != nil {
 				return err
 			}
 			if m, err = from.manifest(); err != nil {
@@ -309,6 +323,6 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, 
 		return m, false, err
 	}
 	to.bus.wake()
-	err = s.View(ctx, func(t *Tx) error { return t.end(&after, "TRUE", "DESC") })
+	err = s.View(ctx, func(t *Tx) (err error) { after, err = t.stamp(); return err })
 	return m, before != after, err
 }

@@ -28,6 +28,7 @@ func (s *Store) useSQLite(o Options) error {
 	}
 	s.place = filepath.Join(dir, sqliteFile)
 	s.connect = func(ctx context.Context) error { return s.connectSQLite(ctx, dir, o.Full) }
+	s.checkpoints = &checkpointer{store: s, wake: make(chan struct{}, 1)}
 	s.bus = newBus(&sqlitePoll{store: s}, s.log)
 	return nil
 }
@@ -47,7 +48,7 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 		sync = "FULL"
 	}
 	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(" + sync + ")", "journal_size_limit(16777216)"}
-	s.write = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)"))
+	s.write = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
 	s.write.SetMaxOpenConns(1)
 	s.read = sqliteOpen(s.place, false, append(common, "query_only(1)"))
 	s.read.SetMaxOpenConns(4)

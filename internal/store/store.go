@@ -27,12 +27,13 @@ type Options struct {
 
 // A Store is a database. Its methods may be called from many goroutines.
 type Store struct {
-	dialect dialect
-	place   string
-	connect func(context.Context) error // opens write and read
-	bus     *bus
-	written sync.Map // statements in the engine's words
-	log     *slog.Logger
+	dialect     dialect
+	place       string
+	connect     func(context.Context) error // opens write and read
+	bus         *bus
+	checkpoints *checkpointer // of SQLite
+	written     sync.Map      // statements in the engine's words
+	log         *slog.Logger
 
 	memoryLimits MemoryLimits
 
@@ -121,6 +122,9 @@ func (s *Store) Close() error {
 	if s.bus != nil {
 		s.bus.close()
 	}
+	if s.checkpoints != nil {
+		s.checkpoints.close()
+	}
 	s.opening.Lock()
 	defer s.opening.Unlock()
 	s.closed = true
@@ -172,6 +176,9 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 		topics, err := s.update(ctx, f)
 		if err == nil {
 			s.bus.changed(topics)
+			if s.checkpoints != nil {
+				s.checkpoints.committed()
+			}
 			return nil
 		}
 		if attempt == maxAttempts || !s.again(err) {

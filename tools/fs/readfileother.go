@@ -9,8 +9,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/internal/picture"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // bytes shows the bytes of the file, whatever they mean.

@@ -1,0 +1,233 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+func fixedTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UTC) }
+
+// A world is a store and the data directory of one machine.
+type world struct {
+	rows Rows
+	dir  string
+	dsn  string
+	exec func(t testing.TB, text string, args ...any)
+}
+
+// newWorld opens the store at dsn, or in the directory.
+func newWorld(t testing.TB, dsn string) *world {
+	w := &world{dir: t.TempDir(), dsn: dsn}
+	if dsn == "" {
+		w.dsn = w.dir
+	}
+	s := storetest.Open(t, w.dsn)
+	w.rows, w.exec = s.Audit(), executor(s.Update)
+	return w
+}
+
+// executor makes a way to do to the tables what only others would.
+func executor[T interface {
+	Exec(text string, args ...any) (int64, error)
+}](update func(context.Context, func(T) error) error) func(testing.TB, string, ...any) {
+	return func(t testing.TB, text string, args ...any) {
+		t.Helper()
+		if err := update(t.Context(), func(tx T) error { _, err := tx.Exec(text, args...); return err }); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	}
+}
+
+// each runs a test on both engines.
+func each(t *testing.T, f func(t *testing.T, w *world)) {
+	t.Run("sqlite", func(t *testing.T) { f(t, newWorld(t, "")) })
+	t.Run("postgres", func(t *testing.T) { f(t, newWorld(t, storetest.Postgres(t).DSN("postgres"))) })
+}
+
+// elsewhere is the same store as another machine sees it.
+func (w *world) elsewhere(t testing.TB) *world {
+	other := *w
+	other.dir = t.TempDir()
+	return &other
+}
+
+// clear empties the record.
+func (w *world) clear(t testing.TB) {
+	for _, table := range []string{"audit_chain", "audit_record", "audit_head"} {
+		w.exec(t, "DELETE FROM "+table)
+	}
+}
+
+func (w *world) open(t testing.TB, o Options) *Log {
+	t.Helper()
+	if o.Rows == nil {
+		o.Rows = w.rows
+	}
+	o.Dir = w.dir
+	l, err := Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// chain writes a chain of its own with these calls, and ends it.
+func (w *world) chain(t testing.TB, calls ...string) *Log {
+	t.Helper()
+	l := w.open(t, Options{})
+	add(t, l, calls...)
+	end(t, l)
+	return l
+}
+
+func add(t testing.TB, l *Log, calls ...string) {
+	t.Helper()
+	for _, call := range calls {
+		if err := l.Append(t.Context(), Record{Phase: Done, Call: call, Tool: "datetime", Outcome: "ok"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func end(t testing.TB, l *Log) {
+	t.Helper()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func refused(t *testing.T, l *Log, cause error) {
+	t.Helper()
+	if err := l.Append(t.Context(), Record{Call: "refused"}); !errors.Is(err, ErrBroken) || cause != nil && !errors.Is(err, cause) {
+		t.Errorf("error %v, want %v because of %v", err, ErrBroken, cause)
+	}
+}
+
+func (w *world) verify(t testing.TB) Report {
+	t.Helper()
+	r, err := Verify(t.Context(), w.rows, w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func (w *world) green(t testing.TB, records int) Report {
+	t.Helper()
+	r := w.verify(t)
+	if !r.OK() || r.Records != records {
+		t.Fatalf("%d records, want %d; problems: %v", r.Records, records, r.Problems)
+	}
+	return r
+}
+
+// red expects problems, the first of a kind.
+func (w *world) red(t testing.TB, kind Kind) Report {
+	t.Helper()
+	r := w.verify(t)
+	if r.OK() || r.Problems[0].Kind != kind {
+		t.Errorf("problems %v, want one of the kind %q", r.Problems, kind)
+	}
+	return r
+}
+
+func (w *world) calls(t testing.TB) []string {
+	t.Helper()
+	rows, err := Tail(t.Context(), w.rows, 1<<20, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := []string{}
+	for _, r := range rows {
+		names = append(names, r.Call)
+	}
+	return names
+}
+
+// chains are all there are, in the order of their start.
+func (w *world) chains(t testing.TB) []ledger.Chain {
+	t.Helper()
+	list, err := w.rows.Chains(t.Context(), 0, 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (w *world) records(t testing.TB, chain int64) []ledger.Record {
+	t.Helper()
+	list, err := w.rows.Records(t.Context(), chain, 0, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (w *world) heads(t testing.TB) []ledger.Head {
+	t.Helper()
+	k, err := loadKey(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.rows.Heads(t.Context(), k.id(), 0, 100_000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// frail are rows that fail on demand.
+type frail struct {
+	Rows
+	before error                 // instead of the transaction
+	after  error                 // although it went through
+	within func(context.Context) // before it
+}
+
+func (f *frail) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+	if f.within != nil {
+		f.within(ctx)
+	}
+	if f.before != nil {
+		return f.before
+	}
+	if err := f.Rows.Append(ctx, from, to, records); err != nil {
+		return err
+	}
+	return f.after
+}
+
+func (f *frail) Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) error {
+	if f.before != nil {
+		return f.before
+	}
+	return f.Rows.Begin(ctx, c, seal)
+}
+
+func names(calls ...any) (list []string) {
+	for _, c := range calls {
+		list = append(list, fmt.Sprint(c))
+	}
+	return list
+}
+
+func mustRead(t testing.TB, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
