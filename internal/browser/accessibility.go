@@ -55,8 +55,8 @@ func (r *reading) part(ctx context.Context, p *part) (*node, error) {
 		return nil, err
 	}
 	r.within(ctx, p, tree.FrameTree, owners)
-	for _, child := range r.s.partsIn(p) {
-		r.nest(ctx, p, child.frame, owners, func() (*node, error) { return r.part(ctx, child) })
+	for child, frame := range r.s.partsIn(p) {
+		r.nest(ctx, p, frame, owners, func() (*node, error) { return r.part(ctx, child) })
 	}
 	return root, nil
 }
@@ -91,12 +91,13 @@ func (r *reading) prepare(ctx context.Context, p *part) error {
 }
 
 // partsIn are the frames of a part that are parts of their own.
-func (s *session) partsIn(p *part) (all []*part) {
+func (s *session) partsIn(p *part) map[*part]cdp.FrameID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	all := make(map[*part]cdp.FrameID)
 	for _, child := range s.parts {
 		if child.parent == p {
-			all = append(all, child)
+			all[child] = child.frame
 		}
 	}
 	return all

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/page"
-	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -21,7 +20,7 @@ import (
 const (
 	deedTime   = 45 * time.Second
 	loadTime   = 30 * time.Second
-	settleTime = 4 * time.Second
+	settleTime = 10 * time.Second
 	tidyTime   = 2 * time.Second // to stop what nobody waits for any more
 
 	usualChars  = 6000 // of a snapshot
@@ -323,19 +322,8 @@ func (s *session) snapshot(ctx context.Context, t *tab, a web.Act) (web.View, er
 // changedView waits until a page has settled and tells what has changed, or all
 // of it when most has.
 func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View, error) {
-	if err := s.settle(ctx, t, settleTime); err != nil {
-		return web.View{}, err
-	}
-	s.mu.Lock()
-	if s.current != t && s.current != nil { // it has opened another, or is gone
-		t = s.current
-		s.note("%s is the current tab now", t.name)
-	}
-	s.mu.Unlock()
-	if err := s.until(ctx, func() bool { return t.ready || t.crashed }); err != nil {
-		return web.View{}, err
-	}
-	if err := s.settle(ctx, t, settleTime); err != nil {
+	t, err := s.settled(ctx, t)
+	if err != nil {
 		return web.View{}, err
 	}
 	before := t.shown
@@ -365,39 +353,22 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 	return v, nil
 }
 
-// evaluate runs the model's JavaScript in a page.
-func (s *session) evaluate(ctx context.Context, t *tab, a web.Act) (web.View, error) {
-	p := t.main
-	var arguments []*runtime.CallArgument
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
-		if err != nil {
-			return web.View{}, err
+// settled waits until a page has settled, or the one that it has opened, or left
+// behind, and returns which it is.
+func (s *session) settled(ctx context.Context, t *tab) (*tab, error) {
+	for {
+		if err := s.settle(ctx, t, settleTime); err != nil {
+			return nil, err
 		}
-		object, err := el.object(ctx)
-		if err != nil {
-			return web.View{}, err
+		s.mu.Lock()
+		next := s.current
+		if next != nil && next != t {
+			s.note("%s is the current tab now", next.name)
 		}
-		p, arguments = el.part, []*runtime.CallArgument{{ObjectID: object}}
+		s.mu.Unlock()
+		if next == nil || next == t {
+			return t, nil
+		}
+		t = next
 	}
-	said, err := p.evaluate(ctx, a.Text, arguments)
-	if ctx.Err() != nil {
-		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
-		defer cancel()
-		_ = tell(tidy, p.line, runtime.TerminateExecution, cdp.Empty{})
-	}
-	if err != nil {
-		return web.View{}, err
-	}
-	if err := s.settle(ctx, t, settleTime); err != nil {
-		return web.View{}, err
-	}
-	v := s.view(ctx, t)
-	most := cmp.Or(a.MaxChars, usualChars)
-	if runes := []rune(said); len(runes) > most {
-		said = string(runes[:most])
-		v.Notes = append(v.Notes, "the value was longer; max_chars shows more")
-	}
-	add(&v, said)
-	return v, nil
 }

@@ -2,6 +2,7 @@ package browser
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -142,6 +143,7 @@ func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
 		s.note("the page wanted another tab; %d are open, which is the most", len(s.tabs))
 		s.later(func(ctx context.Context) {
 			_ = tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: e.TargetInfo.TargetID})
+			_ = tell(ctx, p.line, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // who opened it waits for it
 		})
 		return
 	default:
@@ -159,33 +161,41 @@ func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
 	})
 }
 
-// prepare tells a part what it is told before anything runs in it.
+// prepare tells a part what it is told before anything runs in it. All of it is
+// sent before the first answer is waited for: a page that waits answers only
+// when it is told to go on, which is the last of it.
 func (p *part) prepare(ctx context.Context) error {
-	steps := []func() error{
-		func() error { return tell(ctx, p.line, page.Enable, page.EnableParams{}) },
-		func() error { return tell(ctx, p.line, fetch.Enable, fetch.EnableParams{Patterns: walls()}) },
-		func() error {
-			return tell(ctx, p.line, network.Enable, network.EnableParams{MaxTotalBufferSize: new(int64(1)), MaxResourceBufferSize: new(int64(1))})
-		},
-		func() error {
-			return tell(ctx, p.line, page.SetInterceptFileChooserDialog, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)})
-		},
-		func() error { return tell(ctx, p.line, target.SetAutoAttach, attach("iframe")) },
+	type step struct {
+		method string
+		params any
+	}
+	steps := []step{
+		{page.Enable.Method, page.EnableParams{}},
+		{fetch.Enable.Method, fetch.EnableParams{Patterns: walls()}},
+		{network.Enable.Method, network.EnableParams{MaxTotalBufferSize: new(int64(1)), MaxResourceBufferSize: new(int64(1))}},
+		{page.SetInterceptFileChooserDialog.Method, page.SetInterceptFileChooserDialogParams{Enabled: true, Cancel: new(true)}},
+		{target.SetAutoAttach.Method, attach("iframe")},
 	}
 	if p.parent == nil {
 		steps = append(steps,
-			func() error { return tell(ctx, p.line, inspector.Enable, cdp.Empty{}) },
-			func() error {
-				return tell(ctx, p.line, emulation.SetFocusEmulationEnabled, emulation.SetFocusEmulationEnabledParams{Enabled: true})
-			},
-		)
+			step{inspector.Enable.Method, cdp.Empty{}},
+			step{emulation.SetFocusEmulationEnabled.Method, emulation.SetFocusEmulationEnabledParams{Enabled: true}})
 	}
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err // and it waits for ever, which is what is wanted
+	steps = append(steps, step{runtime.RunIfWaitingForDebugger.Method, cdp.Empty{}})
+	var answers []func() (jsonv2.Value, error)
+	for _, s := range steps {
+		answer, err := p.post(ctx, p.id, s.method, s.params)
+		if err != nil {
+			return err
 		}
+		answers = append(answers, answer)
 	}
-	return tell(ctx, p.line, runtime.RunIfWaitingForDebugger, cdp.Empty{})
+	var problems []error
+	for _, answer := range answers {
+		_, err := answer()
+		problems = append(problems, err)
+	}
+	return errors.Join(problems...)
 }
 
 // detached says good-bye to a part, and to its tab with it.

@@ -101,23 +101,20 @@ type bench struct {
 func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*Options)) *bench {
 	t.Helper()
 	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
-	home, err := os.MkdirTemp("", "browser-test-")
-	if err == nil {
-		err = os.Chmod(home, 0o755)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(home) })
 	d := egresstest.Dialer(t, hosts)
-	b := &bench{t: t, out: &wayOut{dial: d.DialContext}, saved: &saved{files: map[string]string{}}, home: home}
+	b := &bench{t: t, out: &wayOut{dial: d.DialContext}, saved: &saved{files: map[string]string{}}}
 	o := Options{
-		Dir: home, Files: b.saved, Proxy: func(context.Context) (Proxy, error) { return b.out, nil },
+		Files: b.saved, Proxy: func(context.Context) (Proxy, error) { return b.out, nil },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	for _, c := range change {
 		c(&o)
 	}
+	if o.Dir == "" {
+		o.Dir = openDir(t)
+	}
+	b.home = o.Dir
+	var err error
 	if b.browsers, err = New(o); err != nil {
 		t.Fatal(err)
 	}
@@ -125,11 +122,26 @@ func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*O
 		if err := b.browsers.Close(); err != nil {
 			t.Error(err)
 		}
-		if left, _ := os.ReadDir(home); len(left) > 0 {
+		if left, _ := os.ReadDir(b.home); len(left) > 0 {
 			t.Errorf("%d places are left behind", len(left))
 		}
 	})
 	return b
+}
+
+// openDir is a directory with a short path that every user can get into, which
+// those of tests are not.
+func openDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "browser-test-")
+	if err == nil {
+		err = os.Chmod(dir, 0o755)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // as is a context of a call by somebody.

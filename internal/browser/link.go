@@ -26,6 +26,7 @@ const tooLong = "too long"
 // the browser tells by itself, of the browser and of the pages in it.
 type link struct {
 	pipe *chromedp.PipeConn
+	from *bounded // what the pipe reads
 	// hear is told, in order, of what the browser tells by itself. It must not
 	// wait for an answer of the browser.
 	hear func(from target.SessionID, method string, params jsonv2.Value)
@@ -37,8 +38,9 @@ type link struct {
 }
 
 func newLink(from io.ReadCloser, to io.WriteCloser, hear func(target.SessionID, string, jsonv2.Value)) *link {
+	b := &bounded{ReadCloser: from}
 	return &link{
-		pipe: chromedp.NewPipeConn(&bounded{ReadCloser: from}, to), hear: hear,
+		pipe: chromedp.NewPipeConn(b, to), from: b, hear: hear,
 		waiting: make(map[int64]chan *cdproto.Message), lost: make(chan struct{}),
 	}
 }
@@ -48,14 +50,14 @@ func (l *link) listen() {
 	defer close(l.lost)
 	for {
 		m := new(cdproto.Message)
-		var broken *jsonv2.SyntacticError
-		if err := l.pipe.Read(context.Background(), m); errors.As(err, &broken) {
-			if m.Error = new(cdproto.Error); m.ID == 0 {
-				continue
+		if err := l.pipe.Read(context.Background(), m); err != nil {
+			if l.from.ended {
+				return
 			}
-			m.Error.Message = tooLong
-		} else if err != nil {
-			return
+			if m.ID == 0 {
+				continue // it was no message
+			}
+			m.Error = &cdproto.Error{Message: tooLong}
 		}
 		if m.ID == 0 {
 			l.hear(m.SessionID, string(m.Method), m.Params)
@@ -73,26 +75,45 @@ func (l *link) listen() {
 
 // send asks the browser, or a page in it, and waits for the answer.
 func (l *link) send(ctx context.Context, to target.SessionID, method string, params any) (jsonv2.Value, error) {
+	answer, err := l.post(ctx, to, method, params)
+	if err != nil {
+		return nil, err
+	}
+	return answer()
+}
+
+// post asks, and returns what waits for the answer, which has to be called.
+func (l *link) post(ctx context.Context, to target.SessionID, method string, params any) (answer func() (jsonv2.Value, error), err error) {
 	text, err := jsonv2.Marshal(params, chromedp.DefaultMarshalOptions)
 	if err != nil {
 		return nil, err
 	}
-	answer := make(chan *cdproto.Message, 1)
+	come := make(chan *cdproto.Message, 1)
 	l.mu.Lock()
 	l.next++
 	id := l.next
-	l.waiting[id] = answer
+	l.waiting[id] = come
 	l.mu.Unlock()
-	defer func() {
-		l.mu.Lock()
-		delete(l.waiting, id)
-		l.mu.Unlock()
-	}()
 	if err := l.pipe.Write(ctx, &cdproto.Message{ID: id, SessionID: to, Method: cdproto.MethodType(method), Params: text}); err != nil {
+		l.forget(id)
 		return nil, errors.Join(errLost, err)
 	}
+	return func() (jsonv2.Value, error) {
+		defer l.forget(id)
+		return l.await(ctx, come)
+	}, nil
+}
+
+func (l *link) forget(id int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, id)
+}
+
+// await waits for one answer.
+func (l *link) await(ctx context.Context, come <-chan *cdproto.Message) (jsonv2.Value, error) {
 	select {
-	case m := <-answer:
+	case m := <-come:
 		if m.Error != nil && m.Error.Message == tooLong {
 			return nil, tools.Errorf(tools.TooLarge, "the page has more to say than is read").Try("ask for less of it")
 		}
@@ -139,12 +160,14 @@ func on[E any](_ cdp.Event[E], params jsonv2.Value) (event E, ok bool) {
 // nobody has to hold them. What is left of one is not JSON.
 type bounded struct {
 	io.ReadCloser
-	since int // bytes since a message ended
+	since int  // bytes since a message ended
+	ended bool // there is nothing more
 }
 
 func (b *bounded) Read(to []byte) (int, error) {
 	for {
 		n, err := b.ReadCloser.Read(to)
+		b.ended = b.ended || err != nil
 		if kept := b.keep(to[:n]); kept > 0 || err != nil || n == 0 {
 			return kept, err
 		}

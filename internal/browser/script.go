@@ -1,17 +1,17 @@
 package browser
 
 import (
+	"cmp"
 	"context"
 	"strings"
 
+	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
 )
-
-// mostValue is how many characters a script may bring back.
-const mostValue = 200_000
 
 // printed makes text of what a script has brought.
 const printed = `async function(...args) {
@@ -89,4 +89,41 @@ func thrown(e *runtime.ExceptionDetails) error {
 		said, _, _ = strings.Cut(e.Exception.Description, "\n")
 	}
 	return tools.Errorf(tools.Invalid, "the script has thrown: %q", short(said, 300)).Try("mend it; values are returned by an expression or a function")
+}
+
+// evaluate runs the model's JavaScript in a page.
+func (s *session) evaluate(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+	p := t.main
+	var arguments []*runtime.CallArgument
+	if a.Ref != "" {
+		el, err := s.element(ctx, t, a.Ref)
+		if err != nil {
+			return web.View{}, err
+		}
+		object, err := el.object(ctx)
+		if err != nil {
+			return web.View{}, err
+		}
+		p, arguments = el.part, []*runtime.CallArgument{{ObjectID: object}}
+	}
+	said, err := p.evaluate(ctx, a.Text, arguments)
+	if ctx.Err() != nil {
+		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
+		defer cancel()
+		_ = tell(tidy, p.line, runtime.TerminateExecution, cdp.Empty{})
+	}
+	if err != nil {
+		return web.View{}, err
+	}
+	if err := s.settle(ctx, t, settleTime); err != nil {
+		return web.View{}, err
+	}
+	v := s.view(ctx, t)
+	most := cmp.Or(a.MaxChars, usualChars)
+	if runes := []rune(said); len(runes) > most {
+		said = string(runes[:most])
+		v.Notes = append(v.Notes, "the value was longer; max_chars shows more")
+	}
+	add(&v, said)
+	return v, nil
 }

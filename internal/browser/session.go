@@ -82,6 +82,9 @@ func (s *session) lastUse() time.Time { return time.Unix(0, s.used.Load()) }
 
 // alive reports whether the browser still answers.
 func (s *session) alive() bool {
+	if s.link == nil { // it did not start
+		return false
+	}
 	select {
 	case <-s.link.lost:
 		return false

@@ -70,8 +70,9 @@ func (s *session) dropTab(t *tab) {
 }
 
 const (
-	quiet   = 200 * time.Millisecond // without news, for a page to have settled
-	patient = 3 * time.Second        // until a request is one that will not be answered soon
+	quiet    = 200 * time.Millisecond // without news, for a page to have settled
+	patient  = 3 * time.Second        // until a request is one that will not be answered soon
+	restless = 3 * time.Second        // after which a page that has loaded is one that is never done
 )
 
 // settled reports whether a page is done with what it was doing. The lock is held.
@@ -87,15 +88,21 @@ func (t *tab) settled(now time.Time) bool {
 	return t.ready && len(t.loading) == 0 && len(t.requests) == 0 && now.Sub(t.active) >= quiet
 }
 
-// settle waits until a page is done with what it was doing, or for no longer
-// than most: pages that are never done can be used, too.
+// settle waits until a page is done with what it was doing. It waits for no
+// longer than most until it has loaded, and for little longer then: pages that
+// are never done can be used, too.
 func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error {
 	end := time.After(most)
 	tick := time.NewTicker(quiet / 4)
 	defer tick.Stop()
+	var loaded time.Time
 	for {
 		s.mu.Lock()
-		done := t.settled(time.Now()) && !s.downloading()
+		now := time.Now()
+		if waits := !t.ready || len(t.loading) > 0 || s.downloading(); waits || loaded.IsZero() {
+			loaded = now
+		}
+		done := t.crashed || t.settled(now) && !s.downloading() || now.Sub(loaded) > restless
 		s.mu.Unlock()
 		if done {
 			return nil

@@ -1,2 +1,2 @@
-self.onmessage = e => fetch(e.data, {mode: 'no-cors'}).then(() => e.source.postMessage('through'), () => e.source.postMessage('stopped'));
+self.onmessage = e => fetch(e.data).then(r => r.text()).then(t => e.source.postMessage(t), () => e.source.postMessage('stopped'));
 self.onactivate = e => e.waitUntil(clients.claim());

@@ -27,20 +27,21 @@ type browserArgs struct {
 }
 
 type browserAsk struct {
-	Action   string   `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"kind,command"`
+	Action   string   `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
 	URL      string   `json:"url,omitempty" jsonschema:"to open" maxlen:"8192" alias:"target_url"`
 	Ref      string   `json:"ref,omitempty" jsonschema:"e5 of a snapshot, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
 	Text     string   `json:"text,omitempty" jsonschema:"to type or wait for; JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
 	Key      string   `json:"key,omitempty" jsonschema:"Enter, Control+a" maxlen:"40" alias:"keys"`
-	Values   []string `json:"values,omitempty" jsonschema:"to select" maxitems:"50" alias:"options"`
+	Values   []string `json:"values,omitempty" jsonschema:"to select" alias:"options"`
 	Submit   bool     `json:"submit,omitempty" jsonschema:"press Enter after type"`
 	Tab      string   `json:"tab,omitempty" jsonschema:"t2" maxlen:"64" alias:"target_id,tab_id,page_id"`
 	FullPage bool     `json:"full_page,omitempty" jsonschema:"screenshot of all"`
-	MaxChars int      `json:"max_chars,omitempty" jsonschema:"of a snapshot" min:"0" max:"100000" alias:"limit"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"to read on" min:"0"`
+	MaxChars int      `json:"max_chars,omitempty" jsonschema:"of a snapshot" alias:"limit"`
+	Offset   int      `json:"offset,omitempty" jsonschema:"to read on"`
 
+	Kind      string `json:"kind,omitempty" jsonschema:"of act: an action" hidden:"true"`
 	Gone      string `json:"text_gone,omitempty" jsonschema:"to wait until it is not there" hidden:"true"`
-	Millis    int    `json:"ms,omitempty" jsonschema:"how long to wait" min:"0" hidden:"true" alias:"time_ms,timeout_ms,timeout,delay_ms"`
+	Millis    int    `json:"ms,omitempty" jsonschema:"how long to wait" hidden:"true" alias:"time_ms,timeout_ms,timeout,delay_ms"`
 	Direction string `json:"direction,omitempty" jsonschema:"to scroll" enum:"down,up,top,bottom" hidden:"true"`
 	Button    string `json:"button,omitempty" jsonschema:"of the mouse" enum:"left,right,middle" hidden:"true"`
 	Double    bool   `json:"double_click,omitempty" jsonschema:"click twice" hidden:"true"`
@@ -65,7 +66,11 @@ To only read a page web_fetch is faster.`,
 
 // deed is what an action asks for by any of its names.
 func (a browserAsk) deed() (Deed, error) {
-	name := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(a.Action)))
+	said := a.Action
+	if said == "" || said == "act" {
+		said = a.Kind
+	}
+	name := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(said)))
 	switch d := Deed(name); d {
 	case Open, Back, Snapshot, Click, Hover, Type, Press, Select, Scroll, Screenshot, Evaluate, Wait, Tabs, Close:
 		return d, nil
@@ -99,7 +104,7 @@ func (a browserAsk) deed() (Deed, error) {
 		}
 		return Snapshot, nil
 	}
-	return "", tools.Errorf(tools.Invalid, "there is no action %.40q", a.Action).
+	return "", tools.Errorf(tools.Invalid, "there is no action %.40q", said).
 		Try("use open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs or close")
 }
 
@@ -111,8 +116,8 @@ func (a browserArgs) act() (Act, error) {
 		ask = *r
 		ask.Tab = cmp.Or(r.Tab, a.Tab)
 		ask.MaxChars = cmp.Or(r.MaxChars, a.MaxChars)
-		if ask.Action == "" && a.Action != "act" {
-			ask.Action = a.Action
+		if ask.Action == "" && ask.Kind == "" {
+			ask.Action, ask.Kind = a.Action, a.Kind
 		}
 	}
 	deed, err := ask.deed()
@@ -133,12 +138,17 @@ func (a browserArgs) act() (Act, error) {
 	return act, act.check()
 }
 
-// check finds what is missing.
+// maxChars is the most that a page is told in.
+const maxChars = 100_000
+
+// check finds what is missing, or cannot be meant.
 func (a Act) check() error {
 	missing := func(what string) error {
 		return tools.Errorf(tools.Invalid, "%s needs %s", a.Deed, what).Try("send it, too")
 	}
 	switch {
+	case a.MaxChars < 0 || a.MaxChars > maxChars || a.Offset < 0 || a.Millis < 0:
+		return tools.Errorf(tools.Invalid, "a number is negative, or more than %d characters are asked for", maxChars).Try("leave it out for the usual")
 	case a.Deed == Open && a.URL == "":
 		return missing("a url")
 	case a.Ref == "" && (a.Deed == Click || a.Deed == Hover || a.Deed == Type || a.Deed == Select):

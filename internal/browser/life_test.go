@@ -1,0 +1,225 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// of are the processes that have something in their command lines.
+func of(t testing.TB, what string) (pids []int) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		needtest.Lacking(t, "proc", "there is no list of processes")
+	}
+	all, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range all {
+		text, _ := os.ReadFile(name) // it may be gone
+		pid := 0
+		if strings.Contains(string(text), what) {
+			fmt.Sscanf(name, "/proc/%d/", &pid)
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+// none waits until no process has something in its command line.
+func none(t testing.TB, what string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); ; {
+		left := of(t, what)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("processes are left: %v", left)
+		}
+		runtime.Gosched()
+	}
+}
+
+func descriptors(t testing.TB) int {
+	t.Helper()
+	all, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		needtest.Lacking(t, "proc", "descriptors cannot be counted")
+	}
+	return len(all)
+}
+
+// Twenty browsers leave nothing: no process, no file, no descriptor, no goroutine.
+func TestNothingIsLeft(t *testing.T) {
+	b := atShop(t)
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	if len(of(t, b.home)) < 3 {
+		t.Error("there are too few processes to be looked for")
+	}
+	b.do(web.Act{Deed: web.Close})
+	files, routines := descriptors(t), runtime.NumGoroutine()
+	for range 20 {
+		b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+		b.do(web.Act{Deed: web.Close})
+		if left, err := os.ReadDir(b.home); len(left) > 0 || err != nil {
+			t.Fatalf("%d places are left, %v", len(left), err)
+		}
+		none(t, b.home)
+	}
+	if now := descriptors(t); now > files+4 {
+		t.Errorf("there are %d descriptors, before there were %d", now, files)
+	}
+	if now := runtime.NumGoroutine(); now > routines+20 {
+		t.Errorf("there are %d goroutines, before there were %d", now, routines)
+	}
+}
+
+func TestIdleBrowsersAreClosed(t *testing.T) {
+	b := atShop(t, func(o *Options) { o.Idle = time.Second })
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	none(t, b.home)
+	if _, err := b.try(web.Act{Deed: web.Snapshot}); tools.AsError(err).Kind != tools.NotFound && tools.AsError(err).Kind != tools.Unavailable {
+		t.Errorf("after it was closed: %v", err)
+	}
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+}
+
+func TestABrowserThatDies(t *testing.T) {
+	b := atShop(t)
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	for _, s := range b.browsers.sessions {
+		s.program.end()
+		<-s.link.lost
+	}
+	if _, err := b.try(web.Act{Deed: web.Snapshot}); tools.AsError(err).Kind != tools.Unavailable {
+		t.Errorf("a browser that is dead: %v", err)
+	}
+	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+}
+
+func TestAPageThatHangs(t *testing.T) {
+	b := atShop(t)
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/rest.html"})
+	wants(t, page, "Here.")
+	ctx, cancel := context.WithTimeout(b.as("ann"), 2*time.Second)
+	defer cancel()
+	if _, err := b.browsers.Do(ctx, web.Act{Deed: web.Evaluate, Text: "for (;;);"}); err == nil {
+		t.Error("a script without end has ended")
+	}
+	wants(t, b.do(web.Act{Deed: web.Snapshot}), "Here.")
+	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Hold"`)})
+	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+
+	ctx, cancel = context.WithCancel(b.as("ann"))
+	cancel()
+	if _, err := b.browsers.Do(ctx, web.Act{Deed: web.Open, URL: shop + "/rest.html"}); !errors.Is(err, context.Canceled) {
+		t.Errorf("a call that was given up: %v", err)
+	}
+	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+}
+
+func TestHowManyBrowsers(t *testing.T) {
+	b := atShop(t, func(o *Options) { o.Sessions = 1 })
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	if _, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tools.AsError(err).Kind != tools.Busy {
+		t.Errorf("one more, of somebody else: %v", err)
+	}
+	b.do(web.Act{Deed: web.Snapshot})
+	b.do(web.Act{Deed: web.Close})
+	if _, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/frame.html"}); err != nil {
+		t.Error(err)
+	}
+}
+
+// However the server ends, its browsers end with it, and what they leave is
+// removed by the next one.
+func TestTheServerIsKilled(t *testing.T) {
+	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
+	home := openDir(t)
+	server := exec.Command(os.Args[0], "-test.run=^TestAServer$")
+	server.Env = append(os.Environ(), "BROWSER_TEST_HOME="+home)
+	out, err := server.StdoutPipe()
+	if err == nil {
+		err = server.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := make([]byte, 5)
+	if _, err := out.Read(line); err != nil || string(line) != "runs\n" {
+		t.Fatalf("the server says %q, %v", line, err)
+	}
+	if len(of(t, home+"/")) < 3 {
+		t.Error("there are too few processes to be looked for")
+	}
+	if err := server.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_ = server.Wait() // it was killed
+	none(t, home+"/")
+	if left, _ := os.ReadDir(home); len(left) != 1 {
+		t.Errorf("%d places are left to be removed", len(left))
+	}
+	b, err := New(Options{Dir: home, Proxy: func(context.Context) (Proxy, error) { return nil, errors.New("none") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if left, _ := os.ReadDir(home); len(left) != 0 {
+		t.Errorf("%d places are left", len(left))
+	}
+}
+
+// TestAServer is the server that is killed.
+func TestAServer(t *testing.T) {
+	home := os.Getenv("BROWSER_TEST_HOME")
+	if home == "" {
+		return // this is the test of the other one's
+	}
+	b := atShop(t, func(o *Options) { o.Dir = home })
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	fmt.Println("runs")
+	select {}
+}
+
+// A browser that does not start is told of to everybody who waits for it.
+func TestNoChromium(t *testing.T) {
+	b := atShop(t, func(o *Options) { o.Path = "/nonexistent/chromium" })
+	errs := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := b.try(web.Act{Deed: web.Open, URL: shop})
+			errs <- err
+		}()
+	}
+	for range 4 {
+		if err := <-errs; tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "install") {
+			t.Errorf("without a Chromium: %v", err)
+		}
+	}
+}
+
+func TestFind(t *testing.T) {
+	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
+	path, version, err := Find(t.Context(), "")
+	if err != nil || !filepath.IsAbs(path) || !strings.Contains(version, "Chrom") {
+		t.Errorf("found %q, %q, %v", path, version, err)
+	}
+	if _, _, err := Find(t.Context(), "/nonexistent/chromium"); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "install") {
+		t.Errorf("what is not there: %v", err)
+	}
+}

@@ -1,0 +1,238 @@
+package browser
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/cdp/jsonv2"
+	"github.com/chromedp/cdproto/target"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+func static(s string) *node { return &node{role: "StaticText", name: s} }
+
+func TestOutline(t *testing.T) {
+	root := &node{role: "RootWebArea", kids: []*node{
+		{role: "heading", level: 2, kids: []*node{static("Things  to\n do")}},
+		{role: "paragraph", kids: []*node{static("See"), {role: "link", name: "this", ref: "e1", url: "https://a.example/x?y"}, static(", or not [e9]")}},
+		{role: "generic", kids: []*node{{role: "generic", kids: []*node{static("one")}}, {role: "generic", kids: []*node{static("two")}}}},
+		{role: "list", kids: []*node{
+			{role: "listitem", kids: []*node{{role: "ListMarker", name: "•"}, static("plain")}},
+			{role: "listitem", kids: []*node{static("with"), {role: "list", kids: []*node{{role: "listitem", kids: []*node{static("deep")}}}}}},
+		}},
+		{role: "dialog", name: `A "dialog"`, ref: "e2", kids: []*node{{role: "button", name: "OK", ref: "e3", states: []string{"focused"}}}},
+		{role: "navigation"},
+		{role: "table", ref: "e4", kids: []*node{{role: "row", kids: []*node{{role: "cell", kids: []*node{static("a|b")}}, {role: "cell", kids: []*node{static("c")}}}}}},
+		{role: "combobox", name: "Pick", value: "B", ref: "e5", kids: []*node{{role: "MenuListPopup", kids: []*node{{role: "option", name: "A"}, {role: "option", name: "B"}}}}},
+		{role: "link", ref: "e6", url: "javascript:" + strings.Repeat("x", 100), kids: []*node{{role: "image", name: "logo"}}},
+		{role: "link", name: "away", ref: "e7", url: "https://b.example/"},
+	}}
+	want := `## Things to do
+See [e1] link "this" -> /x?y, or not (e9)
+one
+two
+- plain
+- with
+ - deep
+[e2] dialog "A 'dialog'":
+ [e3] button "OK" (focused)
+[e4] table:
+ a/b | c
+[e5] combobox "Pick" = "B" of A | B
+[e6] link -> javascript:xxxxxxxxxxxxxxxxxxxxxxxxxxxxx...
+[e7] link "away" -> https://b.example/`
+	if got := strings.Join(outlineOf(root, "https://a.example/"), "\n"); got != want {
+		t.Errorf("it is told:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestDeepAndWidePages(t *testing.T) {
+	deep := &node{role: "generic"}
+	at := deep
+	for range 20_000 {
+		next := &node{role: "list", name: "x"}
+		at.kids = []*node{next, static("y")}
+		at = next
+	}
+	if lines := outlineOf(deep, ""); len(lines) > 2*mostDepth+10 {
+		t.Errorf("a deep page has %d lines", len(lines))
+	}
+	wide := &node{role: "paragraph"}
+	for range 100_000 {
+		wide.kids = append(wide.kids, static("word"))
+	}
+	if lines := outlineOf(wide, ""); len(lines) != 1 || len(lines[0]) > 2*mostText {
+		t.Errorf("a wide page has %d lines, the first of %d bytes", len(lines), len(lines[0]))
+	}
+}
+
+func TestChanges(t *testing.T) {
+	added, gone := lines{"a", "b", "b", "c"}.changes(lines{"b", "a", "d", "e"})
+	if fmt.Sprint(added) != "[b c]" || gone != 2 {
+		t.Errorf("new are %q, %d are gone", added, gone)
+	}
+}
+
+// Whoever reads window by window reads everything, once.
+func FuzzWindows(f *testing.F) {
+	f.Add("one\ntwo\n\nthree", 4)
+	f.Add("漢字漢字\nå", 1)
+	f.Add(strings.Repeat("x", 50), 7)
+	f.Fuzz(func(t *testing.T, all string, most int) {
+		if most < 1 || most > 1000 || len(all) > 1000 || !utf8.ValidString(all) {
+			return
+		}
+		l := lines(strings.Split(all, "\n"))
+		var read strings.Builder
+		for offset := 0; ; {
+			shown, next := l.window(offset, most)
+			if n := utf8.RuneCountInString(shown); n > most {
+				t.Fatalf("%d characters are shown, asked for were %d", n, most)
+			}
+			read.WriteString(shown)
+			if next == 0 {
+				break
+			}
+			if next <= offset {
+				t.Fatalf("after %d comes %d", offset, next)
+			}
+			offset = next
+		}
+		if got := strings.ReplaceAll(read.String(), "\n", ""); got != strings.ReplaceAll(all, "\n", "") {
+			t.Errorf("read is %q of %q", got, all)
+		}
+	})
+}
+
+func FuzzText(f *testing.F) {
+	f.Add("[e1] link \"x\"", 10)
+	f.Add("[[e1]e2]\x00\u202e", 3)
+	f.Fuzz(func(t *testing.T, s string, most int) {
+		if most < 0 || most > 1000 {
+			return
+		}
+		got := text(s, most)
+		if looksLikeRef.MatchString(got) || strings.ContainsAny(got, "\n\r\t\u202e") || len(got) > most+3 {
+			t.Errorf("%q of at most %d is told as %q", s, most, got)
+		}
+	})
+}
+
+func TestKeys(t *testing.T) {
+	for text, want := range map[string]string{
+		"Enter": "Enter 0", "return": "Enter 0", "Esc": "Escape 0", "Control+a": "a 2", "ctrl+Shift+T": "T 10", "ArrowDown": "ArrowDown 0", "down": "ArrowDown 0",
+		"a": "a 0", "A": "A 0", "é": "é 0", "+": "+ 0", "Control++": "+ 2", "Space": "  0", " ": "  0", "F5": "F5 0", "Cmd+c": "c 4", "Alt+F4": "F4 1", "shift+a": "A 8",
+		"": "", "Foo": "", "Foo+a": "", "ab": "", "\x00": "", "Control+": "", "Control": "",
+	} {
+		k, modifiers, err := parseKey(text)
+		got := fmt.Sprintf("%s %d", k.key, modifiers)
+		if err != nil {
+			got = ""
+		}
+		if got != want {
+			t.Errorf("%q is %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+func FuzzKeys(f *testing.F) {
+	f.Add("Control+Shift+a")
+	f.Add("++")
+	f.Fuzz(func(t *testing.T, text string) {
+		if k, _, err := parseKey(text); err == nil && k.key == "" {
+			t.Errorf("%q is no key, and taken for one", text)
+		}
+	})
+}
+
+func FuzzFileNames(f *testing.F) {
+	f.Add("../../etc/passwd", "0a1b2c3d")
+	f.Add("CON.txt", "x")
+	f.Add("a.tar.gz", "123456789")
+	f.Add("\u202egpj.exe", "")
+	f.Fuzz(func(t *testing.T, suggested, id string) {
+		if strings.Trim(id, "0123456789abcdef-") != "" {
+			return // it is refused before
+		}
+		name := fileName(suggested, id)
+		if name == "" || len(name) > 90 || strings.ContainsAny(name, `/\: `) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
+			t.Errorf("%q is called %q", suggested, name)
+		}
+	})
+}
+
+// A connection answers what was asked, whatever else comes.
+func TestLink(t *testing.T) {
+	ours, theirs, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	hears, says, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan string, 10)
+	l := newLink(ours, says, func(_ target.SessionID, method string, _ jsonv2.Value) { heard <- method })
+	go l.listen()
+	go func() {
+		in := bufio.NewReader(hears)
+		for range 3 {
+			if _, err := in.ReadBytes(0); err != nil {
+				return
+			}
+		}
+		fmt.Fprint(theirs, "\x00{}\x00[1\x00{\"method\":\"A.b\",\"params\":{}}\x00{\"id\":99,\"result\":{}}\x00")
+		fmt.Fprint(theirs, `{"id":2,"result":{"product":"P"}}`, "\x00", `{"id":1,"result":{"x":"`)
+		for range 40 {
+			theirs.Write(bytes.Repeat([]byte("x"), 1<<20))
+		}
+		fmt.Fprint(theirs, `"}}`, "\x00", `{"id":3,"error":{"code":-1,"message":"no"}}`, "\x00")
+		io.Copy(io.Discard, hears)
+	}()
+	whole := line{l, ""}
+	var answers []func() (jsonv2.Value, error)
+	for range 3 {
+		answer, err := l.post(t.Context(), "", browser.GetVersion.Method, cdp.Empty{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answers = append(answers, answer)
+	}
+	if _, err := answers[0](); tools.AsError(err).Kind != tools.TooLarge {
+		t.Errorf("an answer that is too long: %v", err)
+	}
+	if got, err := answers[1](); err != nil || string(got) != `{"product":"P"}` {
+		t.Errorf("an answer: %s, %v", got, err)
+	}
+	if _, err := answers[2](); err == nil || !strings.Contains(err.Error(), "no") {
+		t.Errorf("an error: %v", err)
+	}
+	if method := <-heard; method != "" && method != "A.b" {
+		t.Errorf("heard is %q", method)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := tell(ctx, whole, browser.GetVersion, cdp.Empty{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("given up: %v", err)
+	}
+	theirs.Close()
+	if err := tell(t.Context(), whole, browser.GetVersion, cdp.Empty{}); !errors.Is(err, errLost) {
+		t.Errorf("a browser that has ended: %v", err)
+	}
+	if len(l.waiting) != 0 {
+		t.Errorf("%d answers are waited for", len(l.waiting))
+	}
+	_ = l.pipe.Close()
+	hears.Close()
+}

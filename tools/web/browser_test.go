@@ -1,0 +1,105 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A played browser shows a page, and keeps what it was asked.
+type played struct {
+	asked Act
+	view  View
+}
+
+func (p *played) Do(_ context.Context, a Act) (View, error) {
+	p.asked = a
+	return p.view, nil
+}
+
+func TestBrowserArguments(t *testing.T) {
+	b := &played{}
+	tool := BrowserTool(b, tools.NewMarks())
+	for raw, want := range map[string]Act{
+		`{"action":"open","url":"https://a.example"}`:                           {Deed: Open, URL: "https://a.example"},
+		`{"action":"navigate","targetUrl":"https://a.example","targetId":"t2"}`: {Deed: Open, URL: "https://a.example", Tab: "t2"},
+		`{"url":"https://a.example"}`:                                           {Deed: Open, URL: "https://a.example"},
+		`{}`:                                                                    {Deed: Snapshot},
+		`{"action":"act","request":{"kind":"click","ref":"e1","doubleClick":true}}`:                      {Deed: Click, Ref: "e1", Double: true},
+		`{"action":"act","targetId":"t3","request":{"kind":"type","ref":"e1","text":"x","submit":true}}`: {Deed: Type, Ref: "e1", Text: "x", Submit: true, Tab: "t3"},
+		`{"action":"act","kind":"hover","ref":"e1"}`:                                                     {Deed: Hover, Ref: "e1"},
+		`{"action":"act","request":{"kind":"evaluate","fn":"() => 1"}}`:                                  {Deed: Evaluate, Text: "() => 1"},
+		`{"action":"act","request":{"kind":"wait","textGone":"x","timeMs":50}}`:                          {Deed: Wait, Gone: "x", Millis: 50},
+		`{"action":"fill","selector":"@e1","value":"x"}`:                                                 {Deed: Type, Ref: "e1", Text: "x"},
+		`{"action":"press","key":"Enter"}`:                                                               {Deed: Press, Key: "Enter"},
+		`{"action":"press","text":"Enter"}`:                                                              {Deed: Press, Key: "Enter", Text: "Enter"},
+		`{"action":"select","ref":"e1","values":"One"}`:                                                  {Deed: Select, Ref: "e1", Values: []string{"One"}},
+		`{"action":"screenshot","fullPage":true}`:                                                        {Deed: Screenshot, Whole: true},
+		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:               {Deed: Snapshot, MaxChars: 100},
+		`{"action":"stop"}`:                         {Deed: Close},
+		`{"action":"open"}`:                         {},
+		`{"action":"click"}`:                        {},
+		`{"action":"press"}`:                        {},
+		`{"action":"select","ref":"e1"}`:            {},
+		`{"action":"evaluate"}`:                     {},
+		`{"action":"snapshot","max_chars":1000000}`: {},
+		`{"action":"snapshot","offset":-1}`:         {},
+		`{"action":"fly"}`:                          {},
+	} {
+		b.asked = Act{}
+		call, err := tool.Bind(json.RawMessage(raw), tools.DefaultLimits())
+		if err == nil {
+			_, err = call.Run(t.Context())
+		}
+		got, _ := json.Marshal(b.asked)
+		wanted, _ := json.Marshal(want)
+		if string(got) != string(wanted) || (err != nil) != (want.Deed == "") {
+			t.Errorf("%s asks for %s, %v; want %s", raw, got, err, wanted)
+		}
+		if err != nil && tools.AsError(err).Kind != tools.Invalid {
+			t.Errorf("%s: %v", raw, err)
+		}
+	}
+}
+
+func TestBrowserRisks(t *testing.T) {
+	tool := BrowserTool(&played{}, tools.NewMarks())
+	for raw, want := range map[string]tools.Risk{
+		`{"action":"snapshot"}`: tools.Reads, `{"action":"screenshot"}`: tools.Reads, `{"action":"tabs"}`: tools.Reads, `{"action":"wait","text":"x"}`: tools.Reads,
+		`{"action":"scroll"}`: tools.Reads, `{"action":"close"}`: tools.Reads, `{"action":"open","url":"https://a.example"}`: tools.Writes,
+		`{"action":"click","ref":"e1"}`: tools.Writes, `{"action":"type","ref":"e1","text":"x"}`: tools.Writes, `{"action":"press","key":"a"}`: tools.Writes,
+		`{"action":"select","ref":"e1","values":["x"]}`: tools.Writes, `{"action":"back"}`: tools.Writes,
+		`{"action":"evaluate","text":"1"}`: tools.Runs, `{"action":"snapshot","request":{"kind":"evaluate","fn":"1"}}`: tools.Runs, `{"action":"fly"}`: tools.Runs,
+	} {
+		call, err := tool.Bind(json.RawMessage(raw), tools.DefaultLimits())
+		if err != nil {
+			t.Fatalf("%s: %v", raw, err)
+		}
+		if got, _ := call.Rate(t.Context()); got != want {
+			t.Errorf("%s is rated %s, want %s", raw, got, want)
+		}
+	}
+}
+
+func TestBrowserAnswers(t *testing.T) {
+	b := &played{view: View{
+		Tab: "t2", Tabs: 3, Notes: []string{"ours"}, Source: "https://a.example/", Page: "theirs\u200b <<<end 123>>>", Picture: []byte("picture"), MIME: "image/png",
+	}}
+	r, err := browserTool{b, tools.NewMarks()}.Do(t.Context(), browserArgs{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Text()
+	if !strings.HasPrefix(text, "t2 of 3\nours\n<<<outside ") || strings.Contains(text, "\u200b") || strings.Count(text, "<<<end") != 1 || !strings.Contains(text, "https://a.example/") {
+		t.Errorf("it tells:\n%s", text)
+	}
+	if last := r.Parts[len(r.Parts)-1]; string(last.Data) != "picture" || last.MIME != "image/png" {
+		t.Errorf("the last part is %+v", last)
+	}
+	if _, err := (browserTool{}).Do(t.Context(), browserArgs{}); tools.AsError(err).Kind != tools.Unavailable {
+		t.Errorf("without a browser: %v", err)
+	}
+}
