@@ -150,7 +150,7 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 		t.Errorf("kept %d bytes for %q", len(b.keeper.text), b.keeper.owner)
 	}
 	a = call(t, b, "long", `{"n":5000}`)
-	if len(b.keeper.text) > 10_000 || !strings.Contains(a.Result.Text(), "was dropped") {
+	if len(b.keeper.text) > 10_000 || !strings.Contains(a.Result.Text(), "are kept") {
 		t.Errorf("kept %d bytes, said %q", len(b.keeper.text), a.Result.Text())
 	}
 	a = call(t, b, "long", `{"n":500}`, func(r *Request) { r.Narrow.Exclude = []string{ReadResult} })

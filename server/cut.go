@@ -64,17 +64,15 @@ func (p *passage) mirror(res tools.Result) tools.Result {
 	return res.Add(tools.Part{Text: string(text)})
 }
 
-// shorten keeps the head and the tail of text, and the whole in the keeper.
+// shorten keeps the head and the tail of text, and as much of it in the keeper
+// as may be kept. The tail is the text's own: what closes a quotation is there.
 func (p *passage) shorten(text string, limits Limits) string {
-	whole := len(text)
-	if whole > limits.ResultHard {
-		text = text[:runeStart(text, limits.ResultHard)]
-	}
-	head := lineEnd(text, limits.Result*3/4)
+	kept := text[:runeStart(text, min(limits.ResultHard, len(text)))]
+	head := lineEnd(kept, limits.Result*3/4)
 	tail := lineStart(text, len(text)-limits.Result/4)
-	note := p.keep(text, head)
-	if len(text) < whole {
-		note += fmt.Sprintf("; everything after the first %d of %d bytes was dropped", len(text), whole)
+	note := p.keep(kept, head)
+	if len(kept) < len(text) {
+		note += fmt.Sprintf("; of %d bytes only the first %d are kept", len(text), len(kept))
 	}
 	return fmt.Sprintf("%s\n[%d bytes left out here: %s]\n%s", text[:head], tail-head, note, text[tail:])
 }

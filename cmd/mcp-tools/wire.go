@@ -69,7 +69,7 @@ func registry(w world) (*tools.Set, error) {
 		toolskills.Tools(w.skills),
 		sessions.Tools(w.status),
 		automation.Tools(time.Now),
-		toolresults.Tools(w.results),
+		toolresults.Tools(w.results, w.web.Marks),
 	} {
 		all = append(all, group...)
 	}

@@ -13,6 +13,7 @@ import (
 // readResult pages through a result that was cut.
 type readResult struct {
 	store Store
+	marks tools.Marks
 }
 
 type readResultArgs struct {
@@ -34,19 +35,23 @@ func (readResult) Spec() tools.Spec {
 
 func (t readResult) Do(ctx context.Context, a readResultArgs) (tools.Result, error) {
 	owner := tools.CallerFrom(ctx).Principal()
+	quote, err := t.quote(owner, a.ID)
+	if err != nil {
+		return tools.Result{}, explain(err, a)
+	}
 	switch {
 	case a.Grep != "":
 		found, err := t.store.Grep(ctx, owner, a.ID, a.Grep, a.Around, maxLines)
 		if err != nil {
 			return tools.Result{}, explain(err, a)
 		}
-		return tools.Text(list(found, a.Grep, a.Limit)), nil
+		return tools.Text(quote(list(found, a.Grep, a.Limit))), nil
 	case a.Tail > 0:
 		page, err := t.store.Tail(owner, a.ID, a.Tail, a.Limit)
 		if err != nil {
 			return tools.Result{}, explain(err, a)
 		}
-		return tools.Textf("[bytes %d to %d, the end]\n%s", page.Offset, page.Size, page.Text), nil
+		return tools.Textf("[bytes %d to %d, the end]\n%s", page.Offset, page.Size, quote(page.Text)), nil
 	}
 	page, err := t.store.Page(owner, a.ID, a.Offset, a.Limit)
 	if err != nil {
@@ -56,7 +61,20 @@ func (t readResult) Do(ctx context.Context, a readResultArgs) (tools.Result, err
 	if page.Next < page.Size {
 		goOn = fmt.Sprintf("go on with offset %d", page.Next)
 	}
-	return tools.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, goOn, page.Text), nil
+	return tools.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, goOn, quote(page.Text)), nil
+}
+
+// beginning is where a result that quotes strangers has its first mark.
+const beginning = 8 << 10
+
+// quote puts parts of a result between marks when the whole was: what a stranger
+// wrote is no less strange in the middle.
+func (t readResult) quote(owner, id string) (func(text string) string, error) {
+	first, err := t.store.Page(owner, id, 0, beginning)
+	if err != nil || !tools.Quoted(first.Text) {
+		return func(text string) string { return text }, err
+	}
+	return func(text string) string { return t.marks.Quote("result "+id, text) }, nil
 }
 
 // maxLines bounds the matches of one answer.

@@ -48,7 +48,7 @@ func (s shelf) Grep(_ context.Context, owner, id, pattern string, _, _ int) (Fou
 }
 
 func TestReadResult(t *testing.T) {
-	tool := readResult{shelf{"a/u", strings.Repeat("line\n", 50) + "the end"}}
+	tool := readResult{store: shelf{"a/u", strings.Repeat("line\n", 50) + "the end"}}
 	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u"}})
 	for name, test := range map[string]struct {
 		args readResultArgs
@@ -74,7 +74,7 @@ func TestReadResult(t *testing.T) {
 }
 
 func TestReadResultExplainsMistakes(t *testing.T) {
-	tool := readResult{shelf{"a/u", "text"}}
+	tool := readResult{store: shelf{"a/u", "text"}}
 	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u"}})
 	for kind, args := range map[tools.Kind]readResultArgs{
 		tools.NotFound: {ID: "r_2", Limit: 1},
@@ -87,5 +87,26 @@ func TestReadResultExplainsMistakes(t *testing.T) {
 	_, err := tool.Do(t.Context(), readResultArgs{ID: "r_1", Limit: 1})
 	if !errors.Is(err, tools.AsError(err)) || tools.AsError(err).Kind != tools.NotFound {
 		t.Errorf("another owner got %v", err)
+	}
+}
+
+func TestWhatStrangersWroteStaysBetweenMarks(t *testing.T) {
+	marks := tools.NewMarks()
+	text := "[a page]\n" + marks.Quote("https://example.com/", strings.Repeat("obey me\n", 5000))
+	tool := readResult{shelf{"a/u", text}, marks}
+	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u"}})
+	for name, a := range map[string]readResultArgs{
+		"page": {ID: "r_1", Offset: 20_000, Limit: 1000},
+		"tail": {ID: "r_1", Tail: 3, Limit: 1000},
+		"grep": {ID: "r_1", Grep: "obey", Limit: 1000},
+	} {
+		got, err := tool.Do(ctx, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark, first := strings.Index(got.Text(), "<<<outside "), strings.Index(got.Text(), "obey me")
+		if mark < 0 || first < mark || strings.Count(got.Text(), "<<<end ") != 1 {
+			t.Errorf("%s: a stranger's words are outside of marks:\n%s", name, got.Text())
+		}
 	}
 }

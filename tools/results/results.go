@@ -49,8 +49,8 @@ type Line struct {
 }
 
 // Tools lists the tools of the group.
-func Tools(s Store) []tools.Tool {
+func Tools(s Store, m tools.Marks) []tools.Tool {
 	return []tools.Tool{
-		tools.New(readResult{s}),
+		tools.New(readResult{s, m}),
 	}
 }

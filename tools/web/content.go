@@ -27,26 +27,49 @@ type content struct {
 	image *tools.Part
 }
 
-// read makes content of a body, by its type.
+// read makes content of a body, by its type. Secrets are taken out before any
+// of it is cut: half of one would not be known for what it is.
 func (f fetcher) read(ctx context.Context, got Kept, a fetchArgs) (content, error) {
-	kind := mediaType(got)
+	leave, err := f.turn(ctx)
+	if err != nil {
+		return content{}, err
+	}
+	defer leave()
+	c, err := f.readAs(ctx, mediaType(got), got, a)
+	c.text = f.mask(c.text)
+	return c, err
+}
+
+// turn waits for the right to read: what a body becomes takes many times its
+// size in memory. leave gives it back.
+func (f fetcher) turn(ctx context.Context) (leave func(), err error) {
+	select {
+	case f.readers <- struct{}{}:
+		return func() { <-f.readers }, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs) (content, error) {
+	if a.Selector == "" && isFeed(kind, got.Body) {
+		if c, ok := readFeed(ctx, got, a.Format); ok {
+			return c, nil
+		}
+	}
 	switch {
 	case kind == "text/html", kind == "application/xhtml+xml":
 		return readHTML(ctx, got, a)
 	case a.Selector != "":
-		return content{}, tools.Errorf(tools.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), kind).Try("leave the selector out")
+		return content{}, tools.Errorf(tools.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), typeName(kind)).Try("leave the selector out")
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return f.readImage(ctx, got, kind)
-	case isFeed(kind, got.Body):
-		if c, ok := readFeed(got, a.Format); ok {
-			return c, nil
-		}
 	case kind == "application/json", strings.HasSuffix(kind, "+json"):
 		return readJSON(got.Body), nil
 	}
 	if isText(kind, got.Body) {
 		text, err := decoded(got.Body, got.Header["Content-Type"])
-		return content{kind: kind, text: text}, err
+		return content{kind: typeName(kind), text: text}, err
 	}
 	return content{}, notText(got, kind)
 }
@@ -103,6 +126,9 @@ func readHTML(ctx context.Context, got Kept, a fetchArgs) (content, error) {
 	if p.Script {
 		c.notes = append(c.notes, "hardly any text without JavaScript: try browser")
 	}
+	if p.Cut {
+		c.notes = append(c.notes, "it is longer than what is read of a page: the rest is missing")
+	}
 	return c, nil
 }
 
@@ -143,10 +169,38 @@ const mostJSON = 8 << 20
 func readJSON(body []byte) content {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	var out bytes.Buffer
-	if len(body) > mostJSON || json.Indent(&out, body, "", "  ") != nil || out.Len() > 4*mostJSON {
+	if len(body) > mostJSON || prettySize(body) > 4*mostJSON || json.Indent(&out, body, "", "  ") != nil {
 		return content{kind: "JSON, as it came", text: strings.ToValidUTF8(string(body), "\ufffd")}
 	}
 	return content{kind: "JSON", text: strings.ToValidUTF8(out.String(), "\ufffd")}
+}
+
+// prettySize is about how many bytes JSON has when it is made pretty. What is
+// nested a thousand deep has a thousand times its length.
+func prettySize(body []byte) (size int) {
+	depth, quoted := 0, false
+	for i := 0; i < len(body); i++ {
+		size++
+		switch b := body[i]; {
+		case quoted && b == '\\':
+			i++
+			size++
+		case b == '"':
+			quoted = !quoted
+		case quoted:
+		case b == '{' || b == '[':
+			depth++
+			size += 2*depth + 1
+		case b == '}' || b == ']':
+			depth--
+			size += 2*depth + 1
+		case b == ',':
+			size += 2*depth + 1
+		case b == ':':
+			size++
+		}
+	}
+	return size
 }
 
 // decoded is a body as UTF-8.
@@ -177,16 +231,29 @@ func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content,
 
 // notText says what a body is that nobody can read as text.
 func notText(got Kept, kind string) error {
-	what := kind
-	for ending, name := range map[string]string{
-		"pdf": "a PDF document", "msword": "a Word document", "wordprocessingml.document": "a Word document",
-		"ms-excel": "a spreadsheet", "spreadsheetml.sheet": "a spreadsheet", "opendocument.text": "an OpenDocument text",
-		"presentationml.presentation": "a presentation", "ms-powerpoint": "a presentation", "zip": "a ZIP archive", "epub+zip": "an e-book",
+	return tools.Errorf(tools.Unavailable, "%q is %s of %s, which web_fetch does not read", short(got.URL, 300), typeName(kind), amount(int64(len(got.Body)))).
+		Try("save it with http_request and download_path, and open the file with a command; or look for an HTML version")
+}
+
+// typeName says in our words what a type is: those of a server could say
+// anything.
+func typeName(kind string) string {
+	for _, known := range []struct{ ending, name string }{
+		{"/pdf", "a PDF document"}, {"msword", "a Word document"}, {"wordprocessingml.document", "a Word document"},
+		{"ms-excel", "a spreadsheet"}, {"spreadsheetml.sheet", "a spreadsheet"}, {"opendocument.text", "an OpenDocument text"},
+		{"presentationml.presentation", "a presentation"}, {"ms-powerpoint", "a presentation"}, {"epub+zip", "an e-book"}, {"zip", "an archive"},
+		{"text/plain", "plain text"}, {"text/css", "CSS"}, {"text/csv", "CSV"}, {"text/markdown", "Markdown"}, {"javascript", "JavaScript"},
+		{"svg+xml", "SVG"}, {"xml", "XML"}, {"json", "JSON"}, {"yaml", "YAML"}, {"text/html", "HTML"},
 	} {
-		if strings.HasSuffix(kind, ending) {
-			what = name
+		if strings.HasSuffix(kind, known.ending) {
+			return known.name
 		}
 	}
-	return tools.Errorf(tools.Unavailable, "%q is %s of %s, which web_fetch does not read", short(got.URL, 300), what, amount(int64(len(got.Body)))).
-		Try("save it with http_request and download_path, and open the file with a command; or look for an HTML version")
+	switch class, _, _ := strings.Cut(kind, "/"); class {
+	case "text":
+		return "text"
+	case "image", "audio", "video", "font":
+		return class + " data"
+	}
+	return "binary data"
 }

@@ -31,14 +31,14 @@ type download struct {
 
 // download saves what a request is answered with. What came before it was cut
 // is kept, and asked for no more.
-func (t httpRequest) download(ctx context.Context, r outbound.Request, path string) (tools.Result, error) {
+func (t httpRequest) download(ctx context.Context, r outbound.Request, a requestArgs) (tools.Result, error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodPost {
 		return tools.Result{}, tools.Errorf(tools.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
 	}
-	if err := t.files.Check(ctx, path); err != nil {
+	if err := t.files.Check(ctx, a.Path); err != nil {
 		return tools.Result{}, err
 	}
-	part, err := t.spool.Open(ctx, t.scope(ctx)+"\n"+r.Method+"\n"+r.URL+"\n"+string(r.Body)+"\n"+path)
+	part, err := t.spool.Open(ctx, fmt.Sprintf("%q %q %q %q %q %q %q", t.scope(ctx), r.Method, r.URL, r.Header, r.Body, a.Auth, a.Path))
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -49,16 +49,44 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, path stri
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
 	d := download{client: t.client, request: r, part: part, most: t.limits().Download, total: -1}
+	if a.MaxBytes > 0 {
+		d.most = min(d.most, a.MaxBytes)
+	}
 	if err := d.run(ctx); err != nil {
 		return tools.Result{}, d.cut(err)
 	}
 	if d.status != 0 {
 		failure := statusError(d.status, d.said.URL, d.said.Header["Retry-After"])
-		text, _ := t.bodyText(ctx, d.said, r.Method)
-		part, _, _ := window(text, 0, failedChars)
+		text, _, err := t.bodyText(ctx, d.said, r.Method)
+		if err != nil {
+			return tools.Result{}, err
+		}
+		part, _, _ := window(t.mask(text), 0, failedChars)
 		return tools.Failure(failure).Add(tools.Part{Text: t.marks.Quote(d.said.URL, part)}), nil
 	}
-	return t.save(ctx, &d, path)
+	if err := d.silent(a.Auth); err != nil {
+		return tools.Result{}, err
+	}
+	return t.save(ctx, &d, a.Path)
+}
+
+// silent refuses a file that has the credential in it that was sent for it: in
+// a file, nobody would mask it.
+func (d *download) silent(name string) error {
+	secret, ok := d.request.Secret.(Credential)
+	if !ok {
+		return nil
+	}
+	content, err := d.part.Content()
+	if err != nil {
+		return err
+	}
+	repeats, err := secret.Within(content)
+	if err != nil || !repeats {
+		return err
+	}
+	return errors.Join(tools.Errorf(tools.Refused, "the answer repeats the credential %q, so it is not saved", name).
+		Try("send the request without download_path, and it is shown without it"), d.part.Begin(""))
 }
 
 // cut says what can be done about a download that did not come to its end.
@@ -102,7 +130,7 @@ func (d *download) once(ctx context.Context) error {
 	switch {
 	case answer.Status == http.StatusPartialContent:
 		total, ok := continues(answer.Header.Get("Content-Range"), have)
-		if !ok {
+		if !ok || d.total >= 0 && total != d.total || !sameVersion(answer.Header, d.part.Tag()) {
 			return errors.Join(tools.Errorf(tools.Unavailable, "the server did not send the part that was asked for").Try("try again"), d.part.Begin(""))
 		}
 		d.total = total
@@ -148,6 +176,17 @@ func version(h http.Header) string {
 		return tag
 	}
 	return h.Get("Last-Modified")
+}
+
+// sameVersion reports whether a part is of the version that was asked for, as
+// far as its server says.
+func sameVersion(h http.Header, tag string) bool {
+	name := "Last-Modified"
+	if strings.HasPrefix(tag, `"`) {
+		name = "Etag"
+	}
+	said := h.Get(name)
+	return said == "" || said == tag
 }
 
 // continues reads bytes FROM-TO/TOTAL.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"encoding/xml"
@@ -27,6 +28,10 @@ type feedEntry struct{ Title, Link, Date, By, Text string }
 const (
 	mostEntries = 500
 	entryChars  = 600
+	// mostFeed is how much of a feed is read, and mostDepth how deep.
+	mostFeed  = 4 << 20
+	mostDepth = 64
+	mostPlain = 32 << 10 // bytes of an entry that are looked at
 )
 
 // isFeed reports whether a body may be a feed. HTML that says it is HTML never is.
@@ -44,12 +49,12 @@ func isFeed(kind string, body []byte) bool {
 }
 
 // readFeed lists the entries of a feed.
-func readFeed(got Kept, format string) (content, bool) {
+func readFeed(ctx context.Context, got Kept, format string) (content, bool) {
 	parse := xmlFeed
 	if strings.HasPrefix(strings.TrimSpace(string(got.Body[:min(len(got.Body), 16)])), "{") {
 		parse = jsonFeed
 	}
-	f, err := parse(got.Body, got.Header["Content-Type"])
+	f, err := parse(got.Body[:min(len(got.Body), mostFeed)], got.Header["Content-Type"])
 	if err != nil && len(f.Entries) == 0 {
 		return content{}, false
 	}
@@ -59,12 +64,12 @@ func readFeed(got Kept, format string) (content, bool) {
 	if title := line(f.Title, 300); title != "" {
 		b.WriteString("# " + title + "\n\n")
 	}
-	if about := line(plain(f.About), 600); about != "" {
+	if about := line(plain(ctx, f.About), 600); about != "" {
 		b.WriteString(about + "\n\n")
 	}
 	for _, e := range f.Entries {
 		link := absolute(base, e.Link)
-		title := line(plain(e.Title), 300)
+		title := line(plain(ctx, e.Title), 300)
 		if title == "" {
 			title = "(untitled)"
 		}
@@ -74,13 +79,13 @@ func readFeed(got Kept, format string) (content, bool) {
 		} else {
 			b.WriteString(strings.TrimSpace(title + " " + link))
 		}
-		for _, fact := range []string{line(e.Date, 60), line(plain(e.By), 100)} {
+		for _, fact := range []string{line(e.Date, 60), line(plain(ctx, e.By), 100)} {
 			if fact != "" {
 				b.WriteString(", " + fact)
 			}
 		}
 		b.WriteString("\n")
-		if text := line(plain(e.Text), entryChars); text != "" {
+		if text := line(plain(ctx, e.Text), entryChars); text != "" {
 			b.WriteString("  " + text + "\n")
 		}
 		c.links = append(c.links, page.Link{Text: title, URL: link})
@@ -93,11 +98,12 @@ func readFeed(got Kept, format string) (content, bool) {
 }
 
 // plain is a text that may be HTML, without its tags and hidden parts.
-func plain(text string) string {
+func plain(ctx context.Context, text string) string {
+	text = text[:min(len(text), mostPlain)]
 	if !strings.ContainsAny(text, "<&") {
 		return text
 	}
-	p, err := page.Read(context.Background(), []byte(text), page.Options{ContentType: "text/html; charset=utf-8", Format: page.Text, Whole: true})
+	p, err := page.Read(ctx, []byte(text), page.Options{ContentType: "text/html; charset=utf-8", Format: page.Text, Whole: true})
 	if err != nil {
 		return ""
 	}
@@ -156,8 +162,8 @@ func xmlFeed(body []byte, contentType string) (f feed, err error) {
 				}
 				continue
 			}
-			if depth++; depth > 64 {
-				return f, errors.New("too deep")
+			if depth++; depth > mostDepth {
+				return f, errDeep
 			}
 		case xml.EndElement:
 			if depth--; t.Name.Local == "item" || t.Name.Local == "entry" {
@@ -219,6 +225,8 @@ func attribute(t xml.StartElement, name string) string {
 	return ""
 }
 
+var errDeep = errors.New("too deep")
+
 // mostInner bounds the text of one element of a feed.
 const mostInner = 256 << 10
 
@@ -232,7 +240,9 @@ func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			depth++
+			if depth++; depth > mostDepth {
+				return strings.TrimSpace(b.String()), errDeep
+			}
 			if start.Name.Local == "author" && (t.Name.Local == "email" || t.Name.Local == "uri") {
 				if err := d.Skip(); err != nil {
 					return strings.TrimSpace(b.String()), err
@@ -250,38 +260,70 @@ func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-func jsonFeed(body []byte, _ string) (feed, error) {
-	var in struct {
-		Title       string `json:"title"`
-		Description string `json:"description"`
-		Items       []struct {
-			Title   string `json:"title"`
-			URL     string `json:"url"`
-			Date    string `json:"date_published"`
-			Summary string `json:"summary"`
-			Text    string `json:"content_text"`
-			HTML    string `json:"content_html"`
-			Authors []struct {
-				Name string `json:"name"`
-			} `json:"authors"`
-		} `json:"items"`
+// jsonItem is an entry as JSON Feed has it.
+type jsonItem struct {
+	Title   string `json:"title"`
+	URL     string `json:"url"`
+	Date    string `json:"date_published"`
+	Summary string `json:"summary"`
+	Text    string `json:"content_text"`
+	HTML    string `json:"content_html"`
+	Authors []struct {
+		Name string `json:"name"`
+	} `json:"authors"`
+}
+
+func (i jsonItem) entry() feedEntry {
+	e := feedEntry{Title: i.Title, Link: i.URL, Date: i.Date, Text: cmp.Or(i.Summary, i.Text, i.HTML)}
+	if len(i.Authors) > 0 {
+		e.By = i.Authors[0].Name
 	}
-	err := json.Unmarshal(body, &in)
-	f := feed{Title: in.Title, About: in.Description}
-	for i, item := range in.Items {
-		if i == mostEntries {
-			break
-		}
-		e := feedEntry{Title: item.Title, Link: item.URL, Date: item.Date, Text: item.Summary}
-		for _, text := range []string{item.Text, item.HTML} {
-			if e.Text == "" {
-				e.Text = text
-			}
-		}
-		if len(item.Authors) > 0 {
-			e.By = item.Authors[0].Name
-		}
-		f.Entries = append(f.Entries, e)
+	return e
+}
+
+// jsonFeed goes through a feed an entry at a time, and no further than it is
+// shown.
+func jsonFeed(body []byte, _ string) (f feed, err error) {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if _, err := d.Token(); err != nil {
+		return f, err
 	}
-	return f, err
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return f, err
+		}
+		switch key {
+		case "title":
+			err = d.Decode(&f.Title)
+		case "description":
+			err = d.Decode(&f.About)
+		case "items":
+			err = f.items(d)
+		default:
+			err = d.Decode(new(json.RawMessage))
+		}
+		if err != nil || len(f.Entries) == mostEntries {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+func (f *feed) items(d *json.Decoder) error {
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		if len(f.Entries) == mostEntries {
+			return nil
+		}
+		var item jsonItem
+		if err := d.Decode(&item); err != nil {
+			return err
+		}
+		f.Entries = append(f.Entries, item.entry())
+	}
+	_, err := d.Token()
+	return err
 }

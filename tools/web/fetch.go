@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -104,8 +105,8 @@ func (t webFetch) head(got Kept, c content) string {
 	if c.kind != "" {
 		b.WriteString(", " + c.kind)
 	}
-	if age := time.Since(got.Asked); age > 5*time.Second {
-		fmt.Fprintf(&b, ", from the cache, %s old", age.Round(time.Second))
+	if age := time.Since(got.Asked); age >= time.Minute { // in minutes: equal answers are to look equal
+		fmt.Fprintf(&b, ", from the cache, %d min old", int(age.Minutes()))
 	}
 	for _, note := range c.notes {
 		b.WriteString("; " + note)
@@ -163,6 +164,17 @@ func (t webFetch) failed(got Kept, c content) tools.Result {
 	return r
 }
 
+// retryAfter puts into our words how long a host wants not to be asked, or "".
+func retryAfter(text string) string {
+	if seconds, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
+		return fmt.Sprintf("it asks you to wait %d s", seconds)
+	}
+	if until, err := http.ParseTime(text); err == nil {
+		return "it asks you to wait until " + until.UTC().Format(time.RFC3339)
+	}
+	return ""
+}
+
 // statusError says what a status means for who asked.
 func statusError(status int, url, after string) *tools.Error {
 	said := func(kind tools.Kind) *tools.Error {
@@ -177,8 +189,8 @@ func statusError(status int, url, after string) *tools.Error {
 		return said(tools.Refused).Try("the site turns away programs, or you; find the content elsewhere, or try browser")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		wait := "wait a minute before you ask that host again"
-		if after != "" {
-			wait = fmt.Sprintf("it asks you to wait until then: %s (seconds, or a date)", line(after, 40))
+		if said := retryAfter(after); said != "" {
+			wait = said
 		}
 		return said(tools.Busy).Try("%s", wait)
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:

@@ -1,11 +1,12 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -21,14 +22,26 @@ type fetcher struct {
 	marks  tools.Marks
 	scope  func(context.Context) string
 	limits func() Limits
-	images chan struct{}
+	mask   func(string) string
+	// Only so many pages are read, and images decoded, at a time.
+	readers, images chan struct{}
 }
 
-// mostImages are decoded at a time: each may take a lot of memory.
-const mostImages = 2
+// Reading and decoding may take a lot of memory each time. More readers than
+// processors would only take more of it.
+const (
+	mostReaders = 4
+	mostImages  = 2
+)
 
 func newFetcher(o Options) fetcher {
-	return fetcher{client: o.Client, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, images: make(chan struct{}, mostImages)}
+	if o.Mask == nil {
+		o.Mask = func(text string) string { return text }
+	}
+	return fetcher{
+		client: o.Client, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, mask: o.Mask,
+		readers: make(chan struct{}, min(runtime.GOMAXPROCS(0), mostReaders)), images: make(chan struct{}, mostImages),
+	}
 }
 
 const (
@@ -68,6 +81,7 @@ func (f fetcher) get(ctx context.Context, address string, reading, fresh bool) (
 	defer answer.Body.Close()
 	if answer.Status == http.StatusNotModified && have {
 		kept.Asked = time.Now()
+		answer.Header.Del("Content-Type") // what it is has not changed, either
 		kept.renew(answer.Header)
 		f.cache.Put(key, kept)
 		return kept, nil
@@ -93,7 +107,7 @@ func tooLong(err error, address string, most int64) error {
 
 // take reads an answer to its end.
 func take(a *outbound.Answer) (Kept, error) {
-	body, err := io.ReadAll(a.Body)
+	body, err := whole(a)
 	if err != nil {
 		return Kept{}, err
 	}
@@ -102,6 +116,18 @@ func take(a *outbound.Answer) (Kept, error) {
 	return k, nil
 }
 
+// whole reads a body to its end. Where its length is said, it has its place at
+// once; growing into it would take several times that.
+func whole(a *outbound.Answer) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(int(min(max(a.Length, 0), mostAnswer)) + bytes.MinRead)
+	_, err := b.ReadFrom(a.Body)
+	return b.Bytes(), err
+}
+
+// mostFact is how long what a header says of an answer may be.
+const mostFact = 1024
+
 // renew takes over what a newer answer says of itself.
 func (k *Kept) renew(h http.Header) {
 	header := make(map[string]string, len(k.Header))
@@ -109,8 +135,8 @@ func (k *Kept) renew(h http.Header) {
 		header[name] = value
 	}
 	for _, name := range []string{"Content-Type", "Etag", "Last-Modified", "Cache-Control", "Expires", "Date", "Age", "Retry-After"} {
-		if values := h.Values(name); len(values) > 0 {
-			header[name] = strings.Join(values, ", ")
+		if value := strings.Join(h.Values(name), ", "); value != "" && len(value) <= mostFact {
+			header[name] = value
 		}
 	}
 	k.Header = header

@@ -287,7 +287,7 @@ func FuzzFeed(f *testing.F) {
 	f.Add([]byte(jsonFeedText), "application/json")
 	f.Add([]byte(strings.Repeat("<item><a>", 100)), "application/rss+xml")
 	f.Fuzz(func(t *testing.T, body []byte, kind string) {
-		c, ok := readFeed(Kept{URL: "https://docs.example.com/feed", Body: body, Header: map[string]string{"Content-Type": kind}}, "markdown")
+		c, ok := readFeed(t.Context(), Kept{URL: "https://docs.example.com/feed", Body: body, Header: map[string]string{"Content-Type": kind}}, "markdown")
 		if ok && len(c.text) > 4096+len(c.links)*4096 {
 			t.Errorf("%d bytes of text for %d entries", len(c.text), len(c.links))
 		}

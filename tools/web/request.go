@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -80,15 +79,14 @@ func (t httpRequest) Do(ctx context.Context, a requestArgs) (tools.Result, error
 		return tools.Result{}, err
 	}
 	if a.Path != "" {
-		return t.download(ctx, r, a.Path)
+		return t.download(ctx, r, a)
 	}
-	began := time.Now()
 	answer, err := t.client.Do(ctx, r)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	defer answer.Body.Close()
-	return t.tell(ctx, r, answer, began)
+	return t.tell(ctx, r, answer)
 }
 
 // request makes of the arguments what is sent.
@@ -182,20 +180,25 @@ func formBody(fields map[string]any) ([]byte, error) {
 }
 
 // tell shows an answer.
-func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, began time.Time) (tools.Result, error) {
-	body, err := io.ReadAll(answer.Body)
+func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer) (tools.Result, error) {
+	body, err := whole(answer)
 	if err != nil {
 		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes)
 	}
 	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
 	got.renew(answer.Header)
-	text := headerLines(answer.Header)
-	shown, note := t.bodyText(ctx, got, r.Method)
+	text := t.headerLines(answer.Header)
+	shown, note, err := t.bodyText(ctx, got, r.Method)
+	if err != nil {
+		return tools.Result{}, err
+	}
 	if shown != "" {
 		text += "\n" + shown
 	}
-	head := fmt.Sprintf("[%s %s: %d %s, %s, %s", r.Method, line(got.URL, 500), got.Status, http.StatusText(got.Status),
-		amount(int64(len(body))), time.Since(began).Round(time.Millisecond))
+	if len(text) > mostShown { // or its end would go, with the mark there
+		text, note = cutShown(t.mask(text)), strings.TrimPrefix(note+"; the rest is left out: save it with download_path", "; ")
+	}
+	head := fmt.Sprintf("[%s %s: %d %s, %s", r.Method, line(got.URL, 500), got.Status, http.StatusText(got.Status), amount(int64(len(body))))
 	if len(got.Via) > 0 {
 		head += ", redirected from " + line(got.Via[0], 300)
 	}
@@ -210,23 +213,35 @@ func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbo
 	return result, nil
 }
 
+// mostShown is the longest text of an answer, in bytes.
+const mostShown = 6 << 20
+
+func cutShown(text string) string {
+	return strings.ToValidUTF8(text[:min(len(text), mostShown)], "")
+}
+
 // bodyText is a body as text: HTML as Markdown, and nothing of what is no text.
-func (t httpRequest) bodyText(ctx context.Context, got Kept, method string) (text, note string) {
+func (t httpRequest) bodyText(ctx context.Context, got Kept, method string) (text, note string, err error) {
 	if len(got.Body) == 0 || method == http.MethodHead {
-		return "", ""
+		return "", "", nil
 	}
+	leave, err := t.turn(ctx)
+	if err != nil {
+		return "", "", err
+	}
+	defer leave()
 	kind := mediaType(got)
 	switch {
 	case kind == "text/html" || kind == "application/xhtml+xml":
 		if c, err := readHTML(ctx, got, fetchArgs{Format: "markdown"}); err == nil {
-			return c.text, "HTML, shown as Markdown"
+			return c.text, strings.Join(append([]string{"HTML, shown as Markdown"}, c.notes...), "; "), nil
 		}
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || isText(kind, got.Body):
 		if text, err := decoded(got.Body, got.Header["Content-Type"]); err == nil {
-			return text, ""
+			return text, "", nil
 		}
 	}
-	return "", fmt.Sprintf("the body is %s and not shown; save it with download_path", line(kind, 100))
+	return "", "the body is " + typeName(kind) + " and not shown; save it with download_path", ctx.Err()
 }
 
 const (
@@ -235,7 +250,7 @@ const (
 )
 
 // headerLines are the headers of an answer that may matter to who asked.
-func headerLines(h http.Header) string {
+func (t httpRequest) headerLines(h http.Header) string {
 	var names []string
 	for name := range h {
 		if !slices.Contains([]string{
@@ -258,7 +273,7 @@ func headerLines(h http.Header) string {
 				value, _, _ = strings.Cut(value, "=")
 				value += "=..."
 			}
-			fmt.Fprintf(&b, "%s: %s\n", line(name, 100), line(value, mostHeaderChars))
+			fmt.Fprintf(&b, "%s: %s\n", line(name, 100), line(t.mask(value), mostHeaderChars))
 		}
 	}
 	return b.String()

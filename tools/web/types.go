@@ -74,6 +74,9 @@ type Credential interface {
 	outbound.Secret
 	// Redirects says whether redirects may be followed with it.
 	Redirects() bool
+	// Within reports whether a content has the secret in it, as it is or in a
+	// usual encoding.
+	Within(content io.Reader) (bool, error)
 }
 
 // Files are the files of the caller of ctx.

@@ -29,6 +29,9 @@ type Options struct {
 	Files    Files
 	Browser  Browser
 	Spool    Spool
+	// Mask takes secrets out of a text. What leaves is masked anyway, but what is
+	// cut before has to be masked whole. nil: there are none.
+	Mask func(string) string
 	// Scope names the caller and the rules it is under: what one scope fetched,
 	// no other is shown.
 	Scope  func(context.Context) string
