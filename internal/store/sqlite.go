@@ -19,6 +19,11 @@ import (
 // sqliteFile is the name of the database in the data directory.
 const sqliteFile = "store.db"
 
+const (
+	busyTimeout = 5 * time.Second
+	logBytes    = 16 << 20 // of the log's file that are kept for what comes
+)
+
 // useSQLite makes s the database of a directory.
 func (s *Store) useSQLite(o Options) error {
 	s.dialect = sqliteDialect()
@@ -47,7 +52,10 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 	if full {
 		sync = "FULL"
 	}
-	common := []string{"busy_timeout(5000)", "foreign_keys(1)", "synchronous(" + sync + ")", "journal_size_limit(16777216)"}
+	common := []string{
+		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "synchronous(" + sync + ")",
+		fmt.Sprintf("journal_size_limit(%d)", logBytes),
+	}
 	s.write = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
 	s.write.SetMaxOpenConns(1)
 	s.read = sqliteOpen(s.place, false, append(common, "query_only(1)"))
