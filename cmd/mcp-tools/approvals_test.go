@@ -21,6 +21,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -73,10 +74,11 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := tokens.Open(data)
+	rows, err := store.Open(t.Context(), store.Options{DSN: data})
 	if err != nil {
 		t.Fatal(err)
 	}
+	table := tokens.New(tokens.Options{Rows: rows.Tokens()})
 	d := desk{store: approvals.New(data), data: data}
 	s, err := server.New(server.Config{
 		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: journal{record}, Keeper: keeper{kept}, Desk: d,
@@ -99,7 +101,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	t.Cleanup(func() {
 		s.Close()
 		web.Close()
-		if err := errors.Join(d.store.Close(), table.Close(), record.Close()); err != nil {
+		if err := errors.Join(d.store.Close(), table.Close(), rows.Close(), record.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -270,10 +272,10 @@ func TestApprovedOverHTTP(t *testing.T) {
 
 // TestWatching types answers, and looks at what a person sees.
 func TestWatching(t *testing.T) {
-	store := approvals.New(t.TempDir())
-	defer store.Close()
+	place := approvals.New(t.TempDir())
+	defer place.Close()
 	ask := func() string {
-		id, err := store.Ask(approvals.Call{
+		id, err := place.Ask(approvals.Call{
 			Tool: "launch", Title: "Launch", Risk: "runs", Principal: "a/u", Session: "s", Digest: "d",
 			Shown: `{"path":"x"}`, Args: json.RawMessage(`{"path":"x"}`),
 		}, time.Now().Add(time.Minute))
@@ -284,7 +286,7 @@ func TestWatching(t *testing.T) {
 	}
 	var out, said strings.Builder
 	w := &watch{
-		app: &app{in: os.Stdin, out: &out, err: &said, output: "text", getenv: func(string) string { return "" }}, store: store,
+		app: &app{in: os.Stdin, out: &out, err: &said, output: "text", getenv: func(string) string { return "" }}, store: place,
 		who: approvals.Approver{Name: "ann", Channel: "cli"}, seen: map[string]bool{}, lines: make(chan string),
 	}
 	show := func() {
@@ -300,26 +302,26 @@ func TestWatching(t *testing.T) {
 		show()
 		wantText(t, out.String(), id)
 		w.take(typed) // before anybody can have read it
-		if q, err := store.Get(id, w.who); err != nil || q.State != approvals.Open {
+		if q, err := place.Get(id, w.who); err != nil || q.State != approvals.Open {
 			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
 		}
 		w.since = time.Time{}
 		w.take(typed)
-		q, err := store.Get(id, w.who)
+		q, err := place.Get(id, w.who)
 		if err != nil || q.State != want {
 			t.Errorf("%q: %+v, %v", typed, q, err)
 		}
 		if want == approvals.Denied && q.Decision.Reason != "use y" {
 			t.Errorf("the reason is %q", q.Decision.Reason)
 		}
-		if err := store.Withdraw(id); err != nil {
+		if err := place.Withdraw(id); err != nil {
 			t.Fatal(err)
 		}
 		show()
 	}
 	id := ask()
 	show()
-	if err := store.Withdraw(id); err != nil {
+	if err := place.Withdraw(id); err != nil {
 		t.Fatal(err)
 	}
 	show()
@@ -332,7 +334,7 @@ func TestWatching(t *testing.T) {
 	show()
 	w.since = time.Time{}
 	w.take("y\n")
-	if q, err := store.Get(id, w.who); err != nil || q.State != approvals.Open {
+	if q, err := place.Get(id, w.who); err != nil || q.State != approvals.Open {
 		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)
 	}
 }

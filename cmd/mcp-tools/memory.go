@@ -41,7 +41,7 @@ func (h *house) openMemory(context.Context) error {
 	h.onClose(h.recall.Close)
 	h.memory = memory.New(memory.Options{Rows: h.store, Finder: h.recall, Log: h.log})
 	h.graph = knowledge.New(h.store.Knowledge(), h.recall)
-	h.unused = func() bool { return !h.store.InUse() && store.Missing(o.DSN) }
+	h.unused = neverUsed(h.store, o)
 	return nil
 }
 

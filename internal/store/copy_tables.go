@@ -64,7 +64,8 @@ const (
 
 // carried are the tables whose rows mean the same in every store.
 func carried(tables []Table) []Table {
-	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return t.Name == feedTable || t.Name == identityTable })
+	staying := []string{feedTable, identityTable, latchTable}
+	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return slices.Contains(staying, t.Name) })
 }
 
 // latestStep is the migration that this program knows last.

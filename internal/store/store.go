@@ -31,6 +31,7 @@ type Store struct {
 	connect func(context.Context) error // opens write and read
 	bus     *bus
 	written sync.Map // statements in the engine's words
+	kept    sync.Map // prepared ones, by their text; they end with read
 	log     *slog.Logger
 
 	ready   atomic.Bool
@@ -156,6 +157,35 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	}
 	defer func() { _ = tx.Rollback() }() // there is nothing to keep
 	return s.tell(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
+}
+
+// row reads one row, as often as it must be quick: outside of any transaction,
+// with a statement that is kept. Without one the error is [ErrNotFound].
+func (s *Store) row(ctx context.Context, text string, args []any, into ...any) error {
+	if err := s.open(ctx); err != nil {
+		return s.tell(err)
+	}
+	kept, known := s.kept.Load(text)
+	if !known {
+		made, err := s.read.PrepareContext(ctx, s.sql(text))
+		if err != nil {
+			return s.tell(s.unavailable(err))
+		}
+		if kept, known = s.kept.LoadOrStore(text, made); known {
+			_ = made.Close() // another one was faster
+		}
+	}
+	if s.dialect.name == "sqlite" && ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx) // to be able to interrupt it would take longer than it does
+	}
+	err := kept.(*sql.Stmt).QueryRowContext(ctx, args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return s.tell(s.unavailable(err))
+	}
+	return nil
 }
 
 // Update runs f in a transaction that may write. What f returns an error for

@@ -1,0 +1,2 @@
+-- The record of calls.
+SELECT 1;
