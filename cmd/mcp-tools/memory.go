@@ -110,7 +110,8 @@ func (h *house) sweepStore(ctx context.Context) {
 		_, expired := h.store.SweepMemory(ctx)
 		_, undone := h.store.Knowledge().Sweep(ctx, knowledgeAge)
 		_, changes := h.store.Prune(ctx, feedAge)
-		if err := errors.Join(expired, undone, changes); err != nil && ctx.Err() == nil {
+		rates, asked := h.store.ForgetRates(ctx), h.desk.store.Sweep(ctx)
+		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
 			h.log.Warn("what is too old in the store could not be removed", "err", err)
 		}
 	}

@@ -61,6 +61,15 @@ func (a *app) withStore(use func(s *store.Store, unused func() bool) error) erro
 	return errors.Join(use(s, neverUsed(s, o)), s.Close())
 }
 
+// storePlace is where the store is, fit to be shown.
+func (a *app) storePlace() (place string, err error) {
+	err = a.withStore(func(s *store.Store, _ func() bool) error {
+		place = s.Place()
+		return nil
+	})
+	return place, err
+}
+
 // neverUsed reports whether nobody has ever asked anything of a store.
 func neverUsed(s *store.Store, o store.Options) func() bool {
 	return func() bool { return !s.InUse() && store.Missing(o.DSN) }

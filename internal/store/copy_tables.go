@@ -62,9 +62,11 @@ const (
 	identityTable = "store_identity"
 )
 
-// carried are the tables whose rows mean the same in every store.
+// carried are the tables whose rows mean the same in every store. A question that
+// waits does not: whoever asked waits for the word in the store where it asked,
+// and in a copy of former days a yes would be one that was taken long ago.
 func carried(tables []Table) []Table {
-	staying := []string{feedTable, identityTable, latchTable}
+	staying := []string{feedTable, identityTable, latchTable, "approval", "approval_owner", "approval_look"}
 	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return slices.Contains(staying, t.Name) })
 }
 

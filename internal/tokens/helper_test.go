@@ -56,6 +56,7 @@ func until(t testing.TB, what string, done func() bool) {
 		if time.Now().After(late) {
 			t.Fatalf("in vain: %s", what)
 		}
+		<-time.After(5 * time.Millisecond) // others need the machine too
 	}
 }
 
