@@ -72,13 +72,13 @@ func (t *Table) Revoke(ctx context.Context, idOrName string) error {
 		return err
 	}
 	i, err := pick(rows, idOrName)
-	if err != nil || !rows[i].Revoked.IsZero() {
+	if err != nil {
 		return err
 	}
 	if err := t.Rows.Revoke(ctx, rows[i].ID); err != nil {
 		return fmt.Errorf("writing the table of tokens: %w", err)
 	}
-	return nil
+	return t.recent.pause(ctx) // whoever hears that it is done may rely on it
 }
 
 // pick returns the index of the row that is meant. An id is exact and wins.

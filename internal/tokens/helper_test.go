@@ -16,10 +16,11 @@ func each(t *testing.T, f func(t *testing.T, rows Rows)) {
 	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Postgres(t).DSN("postgres")).Tokens()) })
 }
 
-// open is the table of one process.
+// open is the table of one process, which asks the rows each time.
 func open(t testing.TB, rows Rows) *Table {
 	t.Helper()
 	table := New(Options{Rows: rows})
+	table.recent.age = 0
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)

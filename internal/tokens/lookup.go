@@ -6,71 +6,63 @@ import (
 	"time"
 )
 
-// lookups are questions to the table that are under way. Under load many
-// requests come with one token: those that wait for the table are answered by
-// one question, which is put after the last of them came. So none learns how
-// things were before it came.
-type lookups struct {
-	rows Rows
+// lookEvery is how old an answer of the table may be: under load, a question for
+// every request would cost more than everything else about a token. Revoke waits
+// as long, and a little longer, after the table has been told. So when it returns
+// no process, on whatever machine, believes the token any more; clocks need not
+// agree for that, they only have to go at the same pace.
+const (
+	lookEvery  = 20 * time.Millisecond
+	revokeWait = lookEvery + 5*time.Millisecond
+)
 
-	mu  sync.Mutex
-	now map[string]*lookup // by hash
+// mostRecent bounds what is remembered.
+const mostRecent = 1000
+
+// recent are tokens that counted a moment ago. What does not count, or is not
+// there, is asked about each time.
+type recent struct {
+	age time.Duration
+
+	mu     sync.Mutex
+	looked map[string]look // by hash
 }
 
-// A lookup is one question. What it found is there when done is closed.
-type lookup struct {
-	done chan struct{}
-	next *lookup // that begins when this one is done
-
-	kept  Kept
-	at    time.Time
-	found bool
-	err   error
+// A look is a token that counts, and when the table was asked about it.
+type look struct {
+	row Row
+	at  time.Time
 }
 
-// lookupPatience is how long the table may take to answer.
-const lookupPatience = 5 * time.Second
-
-// ask asks for the row with a hash, or waits for somebody who does.
-func (l *lookups) ask(ctx context.Context, hash string) (*lookup, error) {
-	l.mu.Lock()
-	running := l.now[hash]
-	switch {
-	case running == nil:
-		first := &lookup{done: make(chan struct{})}
-		l.now[hash] = first
-		l.mu.Unlock()
-		l.put(ctx, first, hash)
-		return first, first.err
-	case running.next == nil:
-		next := &lookup{done: make(chan struct{})}
-		running.next = next
-		l.mu.Unlock()
-		<-running.done
-		l.put(ctx, next, hash)
-		return next, next.err
+// get returns a token that counted a moment ago.
+func (r *recent) get(hash string, now time.Time) (Row, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen, known := r.looked[hash]
+	if !known || now.Sub(seen.at) >= r.age {
+		return Row{}, false
 	}
-	next := running.next
-	l.mu.Unlock()
+	return seen.row.clone(), true
+}
+
+// put remembers a token that counts. asked is from before the table was asked.
+func (r *recent) put(hash string, row Row, asked time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.looked) >= mostRecent {
+		clear(r.looked)
+	}
+	r.looked[hash] = look{row.clone(), asked}
+}
+
+// pause waits until no answer from before is believed any more.
+func (r *recent) pause(ctx context.Context) error {
+	wait := time.NewTimer(revokeWait)
+	defer wait.Stop()
 	select {
-	case <-next.done:
-		return next, next.err
+	case <-wait.C:
+		return nil
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-}
-
-// put puts a question. Others rely on it, so it does not end with whoever put it.
-func (l *lookups) put(ctx context.Context, one *lookup, hash string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupPatience)
-	defer cancel()
-	one.kept, one.at, one.found, one.err = l.rows.ByHash(ctx, hash)
-	l.mu.Lock()
-	if one.next != nil {
-		l.now[hash] = one.next
-	} else {
-		delete(l.now, hash)
-	}
-	l.mu.Unlock()
-	close(one.done)
 }

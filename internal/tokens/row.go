@@ -24,7 +24,7 @@ type Row struct {
 // rowOf is a row as it can be shown.
 func rowOf(k Kept) Row {
 	return Row{
-		ID: k.ID, Name: k.Name, Profiles: slices.Clone(k.Profiles), Approve: k.Approve, Agent: k.Agent, User: k.User, Workspace: k.Workspace,
+		ID: k.ID, Name: k.Name, Profiles: k.Profiles, Approve: k.Approve, Agent: k.Agent, User: k.User, Workspace: k.Workspace,
 		Created: k.Created.UTC(), Expires: k.Expires.UTC(), LastUsed: k.Used.UTC(), Revoked: k.Revoked.UTC(),
 	}
 }
@@ -68,6 +68,11 @@ func (r Row) State(now time.Time) string {
 }
 
 func (r Row) expired(now time.Time) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) }
+
+func (r Row) clone() Row {
+	r.Profiles = slices.Clone(r.Profiles)
+	return r
+}
 
 // sound reports whether the token either calls or decides.
 func (r Row) sound() bool { return r.Approve == (len(r.Profiles) == 0) }

@@ -3,7 +3,7 @@
 //
 // It knows what a token looks like, which of them exist, whom each stands for
 // and whether it still counts. The table is kept elsewhere, behind [Rows], and
-// is asked about every token each time: what `mcp-tools token revoke` does in
+// is asked before a token is believed: what `mcp-tools token revoke` does in
 // another process, or on another machine, holds from the moment it returns.
 // Where the table cannot be asked, nobody is let in.
 //
@@ -81,7 +81,7 @@ type Table struct {
 	Options
 
 	useEvery time.Duration
-	lookups  lookups
+	recent   recent
 	writing  sync.WaitGroup // of the uses
 
 	mu      sync.Mutex
@@ -107,7 +107,7 @@ func New(o Options) *Table {
 	}
 	return &Table{
 		Options: o, useEvery: useEvery, used: map[string]time.Time{},
-		lookups: lookups{rows: o.Rows, now: map[string]*lookup{}},
+		recent: recent{age: lookEvery, looked: map[string]look{}},
 	}
 }
 
@@ -121,17 +121,32 @@ func (t *Table) Authenticate(ctx context.Context, plain string) (Row, error) {
 	if t.Unused() {
 		return Row{}, ErrUnknown
 	}
-	hash := hashOf(plain)
-	got, err := t.lookups.ask(ctx, hash)
+	now, hash := time.Now(), hashOf(plain)
+	row, known := t.recent.get(hash, now)
+	if !known {
+		var err error
+		if row, err = t.lookUp(ctx, hash); err != nil {
+			return Row{}, err
+		}
+		t.recent.put(hash, row, now)
+	}
+	t.noteUse(row.ID, now)
+	row.LastUsed = now.UTC()
+	return row, nil
+}
+
+// lookUp asks the table about a token, and returns its row when it counts.
+func (t *Table) lookUp(ctx context.Context, hash string) (Row, error) {
+	kept, now, found, err := t.Rows.ByHash(ctx, hash)
 	if err != nil {
 		return Row{}, fmt.Errorf("asking the table of tokens: %w", err)
 	}
 	// How long the search takes tells at most how near a hash is, from which
 	// nobody gets to its token. That it is the same is decided in constant time.
-	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(got.kept.Hash)) == 1; !got.found || !same {
+	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(kept.Hash)) == 1; !found || !same {
 		return Row{}, ErrUnknown
 	}
-	row, now := rowOf(got.kept), got.at
+	row := rowOf(kept)
 	switch {
 	case !row.Revoked.IsZero():
 		return Row{}, fmt.Errorf("token %s: %w", row.ID, ErrRevoked)
@@ -140,8 +155,6 @@ func (t *Table) Authenticate(ctx context.Context, plain string) (Row, error) {
 	case !row.sound(): // or it would be good for both
 		return Row{}, fmt.Errorf("token %s: %w", row.ID, errUnsound)
 	}
-	t.noteUse(row.ID, time.Now())
-	row.LastUsed = now.UTC()
 	return row, nil
 }
 

@@ -3,6 +3,7 @@ package tokens
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -98,11 +99,13 @@ func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 	dir := t.TempDir()
 	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Postgres(t).DSN("postgres")} {
 		t.Run(engine, func(t *testing.T) {
-			server, command := open(t, storetest.Open(t, dsn).Tokens()), open(t, storetest.Open(t, dsn).Tokens())
-			for range 50 {
+			server, command := New(Options{Rows: storetest.Open(t, dsn).Tokens()}), open(t, storetest.Open(t, dsn).Tokens())
+			for range 20 {
 				plain, row := create(t, command, Request{Name: "new"})
-				if _, err := server.Authenticate(t.Context(), plain); err != nil {
-					t.Fatalf("a token made elsewhere: %v", err)
+				for range 3 { // the later ones rely on the first
+					if _, err := server.Authenticate(t.Context(), plain); err != nil {
+						t.Fatalf("a token made elsewhere: %v", err)
+					}
 				}
 				if err := command.Revoke(t.Context(), row.ID); err != nil {
 					t.Fatal(err)
@@ -110,6 +113,9 @@ func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 				if _, err := server.Authenticate(t.Context(), plain); !errors.Is(err, ErrRevoked) {
 					t.Fatalf("a token revoked elsewhere: %v", err)
 				}
+			}
+			if err := server.Close(); err != nil {
+				t.Error(err)
 			}
 		})
 	}
@@ -225,6 +231,47 @@ func TestNobodyWaitsForTheWriting(t *testing.T) {
 	close(release)
 	if err := table.Close(); err != nil && !errors.Is(err, errAway) {
 		t.Error(err)
+	}
+}
+
+func TestRowsAreCopies(t *testing.T) {
+	table := New(Options{Rows: storetest.Open(t, t.TempDir()).Tokens()})
+	table.recent.age = time.Hour
+	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
+	row.Profiles[0] = "full"
+	for range 3 {
+		got, err := table.Authenticate(t.Context(), plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Profiles[0] != "readonly" {
+			t.Fatal("a caller has changed what the token may do")
+		}
+		got.Profiles[0] = "full"
+	}
+	if err := table.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALookGetsOld has no answer believed for longer than a revocation waits.
+func TestALookGetsOld(t *testing.T) {
+	r := recent{age: lookEvery, looked: map[string]look{}}
+	asked := time.Now()
+	r.put("h", Row{ID: "x"}, asked)
+	for passed, want := range map[time.Duration]bool{0: true, lookEvery - 1: true, lookEvery: false, revokeWait: false, time.Hour: false} {
+		if _, got := r.get("h", asked.Add(passed)); got != want {
+			t.Errorf("after %s it is believed: %t", passed, got)
+		}
+	}
+	if _, got := r.get("other", asked); got {
+		t.Error("another one is believed")
+	}
+	for i := range 3 * mostRecent {
+		r.put(fmt.Sprint(i), Row{}, asked)
+	}
+	if len(r.looked) > mostRecent {
+		t.Errorf("%d are remembered", len(r.looked))
 	}
 }
 
