@@ -1,2 +1,0 @@
--- The record of calls.
-SELECT 1;
