@@ -99,9 +99,9 @@ func (p *passage) approve(ctx context.Context) error {
 		return err
 	}
 	if p.ticket.Approved || p.ticket.Approval {
-		return p.resumed(petition)
+		return p.resumed(ctx, petition)
 	}
-	if p.standing(petition) {
+	if p.standing(ctx, petition) {
 		return nil
 	}
 	return p.putQuestion(ctx, petition)
@@ -134,7 +134,7 @@ func (p *passage) petition(ctx context.Context) (Petition, error) {
 }
 
 // resumed goes on with a call about which a person was asked.
-func (p *passage) resumed(petition Petition) error {
+func (p *passage) resumed(ctx context.Context, petition Petition) error {
 	if p.ticket.Basis != p.basis || uint8(p.risk) > p.ticket.Risk {
 		p.withdraw()
 		p.approval = "changed"
@@ -145,7 +145,7 @@ func (p *passage) resumed(petition Petition) error {
 		p.approved, p.approval = true, p.ticket.How
 		return nil
 	}
-	return p.judge(petition)
+	return p.judge(ctx, petition)
 }
 
 func (p *passage) withdraw() {
@@ -156,11 +156,11 @@ func (p *passage) withdraw() {
 
 // standing reports whether a rule allows the call. Rules that cannot be read
 // allow nothing.
-func (p *passage) standing(petition Petition) bool {
+func (p *passage) standing(ctx context.Context, petition Petition) bool {
 	if p.server.Desk == nil {
 		return false
 	}
-	rule, ok, err := p.server.Desk.Allowed(petition)
+	rule, ok, err := p.server.Desk.Allowed(ctx, petition)
 	if err != nil {
 		p.server.log.Error("the rules of approvals cannot be read", "err", err)
 		return false
@@ -175,7 +175,7 @@ func (p *passage) standing(petition Petition) bool {
 func (p *passage) putQuestion(ctx context.Context, petition Petition) error {
 	name, size := p.tool.Spec.Name, len(petition.Shown)
 	asks := p.Can != nil && p.Can(tools.Person)
-	waits := !p.atTerminal() && p.server.mayWait(p.now)
+	waits := !p.atTerminal() && p.server.mayWait(ctx, p.now)
 	switch {
 	case !asks && !waits:
 		return p.nobody()
@@ -184,7 +184,7 @@ func (p *passage) putQuestion(ctx context.Context, petition Petition) error {
 			Try("make several smaller calls")
 	}
 	asks = asks && size <= maxShown
-	if err := p.layOut(petition); err != nil && !asks {
+	if err := p.layOut(ctx, petition); err != nil && !asks {
 		return err
 	}
 	p.asking = true
@@ -211,11 +211,11 @@ func (p *passage) nobody() error {
 }
 
 // layOut puts the question on the desk, if there is one.
-func (p *passage) layOut(petition Petition) error {
+func (p *passage) layOut(ctx context.Context, petition Petition) error {
 	if p.server.Desk == nil || p.atTerminal() {
 		return nil
 	}
-	id, err := p.server.Desk.Ask(petition)
+	id, err := p.server.Desk.Ask(ctx, petition)
 	switch {
 	case err == nil:
 		p.question, p.approval = id, "question "+id
@@ -229,10 +229,10 @@ func (p *passage) layOut(petition Petition) error {
 }
 
 // judge reads the answer: a person's at the client, or whatever was said first.
-func (p *passage) judge(petition Petition) error {
+func (p *passage) judge(ctx context.Context, petition Petition) error {
 	word, said := wordIn(p.Reply.Answers[approvalKey])
 	if p.ticket.Question != "" {
-		word, said = p.fromDesk(petition, word, said)
+		word, said = p.fromDesk(ctx, petition, word, said)
 	} else if word.Allow && word.Scope != Once { // it was not offered
 		word.Allow = false
 	}
@@ -255,14 +255,14 @@ func (p *passage) judge(petition Petition) error {
 
 // fromDesk adds what the client said to what lies on the desk, and takes the
 // word that counts.
-func (p *passage) fromDesk(petition Petition, word Word, said bool) (Word, bool) {
+func (p *passage) fromDesk(ctx context.Context, petition Petition, word Word, said bool) (Word, bool) {
 	desk, id := p.server.Desk, p.ticket.Question
 	if said {
-		if err := desk.Answer(id, word); err != nil {
+		if err := desk.Answer(ctx, id, word); err != nil {
 			p.server.log.Info("the client's answer does not count", "id", id, "err", err)
 		}
 	}
-	taken, err := desk.Take(id, petition)
+	taken, err := desk.Take(ctx, id, petition)
 	if err == nil {
 		return taken, true
 	}

@@ -126,7 +126,7 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 
 // enter takes a token from the session's bucket and a slot to run in.
 func (p *passage) enter(ctx context.Context) (leave func(), err error) {
-	if wait := p.server.rates.takeAll(p.Access, p.now.Limits, p.start); wait > 0 {
+	if wait := p.server.takeAll(ctx, p.Access, p.now.Limits, p.start); wait > 0 {
 		p.server.Watcher.Limited("rate")
 		return nil, tools.Errorf(tools.Busy, "more than %d calls a minute", p.now.Limits.PerMinute).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))

@@ -74,7 +74,7 @@ func (i Identity) usual() string {
 // Identities proves bearer tokens.
 type Identities interface {
 	// Identify returns whose token it is, or a *Challenge. Every other error
-	// means that it could not be found out, and lets nobody in.
+	// means that it could not be found out: it lets nobody in, for now.
 	Identify(ctx context.Context, token string) (Identity, error)
 	// Challenge is the answer to a request without a token.
 	Challenge() *Challenge
@@ -86,7 +86,7 @@ type Identities interface {
 
 // A Challenge is a refusal that tells the client how to be let in.
 type Challenge struct {
-	Status int    // 401 or 403
+	Status int    // 401 or 403; 503 where nobody knows
 	Header string // of WWW-Authenticate
 	Reason string // what is said to the client; the same for every token that is not good
 	Cause  error  // for the log, where there is more to say than the client may hear

@@ -14,19 +14,20 @@ import (
 // the first counts.
 type Desk interface {
 	// Allowed names the rule under which the call may be made without asking.
-	Allowed(p Petition) (rule string, ok bool, err error)
+	Allowed(ctx context.Context, p Petition) (rule string, ok bool, err error)
 	// Attended reports whether somebody is there who may answer.
-	Attended() bool
+	Attended(ctx context.Context) bool
 	// Ask lays a question out and returns its id, or ErrDeskFull.
-	Ask(p Petition) (id string, err error)
+	Ask(ctx context.Context, p Petition) (id string, err error)
 	// Await returns nil when the question is open no more, or the end of ctx.
 	Await(ctx context.Context, id string) error
 	// Answer decides a question, unless somebody was faster.
-	Answer(id string, w Word) error
+	Answer(ctx context.Context, id string, w Word) error
 	// Take uses up the word about exactly this call. ErrUnanswered means that
 	// there is none, and that none will count from now on.
-	Take(id string, p Petition) (Word, error)
-	// Withdraw ends a question that nobody wants an answer to any more.
+	Take(ctx context.Context, id string, p Petition) (Word, error)
+	// Withdraw ends a question that nobody wants an answer to any more, not even
+	// its caller.
 	Withdraw(id string)
 	// Past counts how often the very same call was made before. all is false
 	// when there was no time to look at the whole record.
@@ -103,6 +104,6 @@ const (
 )
 
 // mayWait reports whether it makes sense to wait for the desk.
-func (s *Server) mayWait(now *settings) bool {
-	return s.Desk != nil && (now.ApprovalWait == WaitAlways || now.ApprovalWait == WaitAttended && s.Desk.Attended())
+func (s *Server) mayWait(ctx context.Context, now *settings) bool {
+	return s.Desk != nil && (now.ApprovalWait == WaitAlways || now.ApprovalWait == WaitAttended && s.Desk.Attended(ctx))
 }

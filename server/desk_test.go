@@ -33,19 +33,19 @@ func newMemoryDesk() *memoryDesk {
 	return &memoryDesk{attended: true, laid: map[string]*laid{}, news: make(chan string, 1000)}
 }
 
-func (d *memoryDesk) Allowed(Petition) (string, bool, error) {
+func (d *memoryDesk) Allowed(context.Context, Petition) (string, bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.rule, d.rule != "", nil
 }
 
-func (d *memoryDesk) Attended() bool {
+func (d *memoryDesk) Attended(context.Context) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.attended
 }
 
-func (d *memoryDesk) Ask(p Petition) (string, error) {
+func (d *memoryDesk) Ask(_ context.Context, p Petition) (string, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	id := fmt.Sprintf("q%d", len(d.laid)+1)
@@ -69,7 +69,7 @@ func (d *memoryDesk) Await(ctx context.Context, id string) error {
 	}
 }
 
-func (d *memoryDesk) Answer(id string, w Word) error {
+func (d *memoryDesk) Answer(_ context.Context, id string, w Word) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := d.laid[id]
@@ -83,7 +83,7 @@ func (d *memoryDesk) Answer(id string, w Word) error {
 	return nil
 }
 
-func (d *memoryDesk) Take(id string, p Petition) (Word, error) {
+func (d *memoryDesk) Take(_ context.Context, id string, p Petition) (Word, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := d.laid[id]

@@ -239,12 +239,15 @@ func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	if err == nil {
 		return who, nil
 	}
-	challenge := (*Challenge)(nil)
-	if !errors.As(err, &challenge) {
-		h.Server.log.Error("a token could not be checked", "err", err)
-		challenge = h.Identities.Challenge()
+	if challenge := (*Challenge)(nil); errors.As(err, &challenge) {
+		return Identity{}, challenge
 	}
-	return Identity{}, challenge
+	if r.Context().Err() == nil { // or the client has gone meanwhile
+		h.Server.log.Error("a token could not be checked", "err", err)
+	}
+	return Identity{}, &Challenge{
+		Status: http.StatusServiceUnavailable, Reason: "tokens cannot be checked at the moment; try again later", Cause: err,
+	}
 }
 
 // narrowing reads what a request does without, by its own wish.

@@ -136,7 +136,7 @@ func TestThePersonAtTheDeskMayTakeTime(t *testing.T) {
 				go func() { got <- v.post(line) }()
 				id := d.next(t)
 				<-time.After(3 * (writeLimit + bodyLimit))
-				if err := d.Answer(id, cli(true, "")); err != nil {
+				if err := d.Answer(t.Context(), id, cli(true, "")); err != nil {
 					t.Fatal(err)
 				}
 				if a := <-got; !strings.Contains(a.body, "launched x") {

@@ -292,7 +292,7 @@ func TestTokensAreProvedEveryTime(t *testing.T) {
 		}
 	}
 	s.door.Identities = failing{list, errors.New("dial tcp 10.0.0.1: the keys cannot be fetched")}
-	if a := v.post(ping("1")); a.status != 401 || strings.Contains(a.body, "10.0.0.1") {
+	if a := v.post(ping("1")); a.status != 503 || strings.Contains(a.body, "10.0.0.1") {
 		t.Errorf("when it cannot be checked: %d %q", a.status, a.body)
 	}
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +13,7 @@ import (
 type rates struct {
 	mu      sync.Mutex
 	buckets map[string]*bucket
+	resume  time.Time // when identities are counted by all processes together again
 }
 
 type bucket struct {
@@ -29,15 +32,47 @@ func newRates() *rates { return &rates{buckets: make(map[string]*bucket)} }
 const identityShare = 10
 
 // takeAll takes one call from the buckets of the session and of whoever has it.
-func (r *rates) takeAll(a Access, l Limits, now time.Time) (wait time.Duration) {
-	if a.Identity != "" {
-		all := l
-		all.PerMinute, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
-		if wait := r.take(a.Identity, all, now); wait > 0 {
+// The session's is here: who has used that up asks nobody else.
+func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time) (wait time.Duration) {
+	if wait := s.rates.take(a.Caller.Session, l, now); wait > 0 || a.Identity == "" {
+		return wait
+	}
+	all := l
+	all.PerMinute, all.Burst = identityShare*l.PerMinute, identityShare*l.Burst
+	if s.Meter != nil && s.rates.shared(now) {
+		ctx, cancel := context.WithTimeout(ctx, meterPatience)
+		defer cancel()
+		wait, err := s.Meter(ctx, a.Identity, all.PerMinute, all.Burst)
+		if err == nil {
 			return wait
 		}
+		if !errors.Is(err, context.Canceled) { // or only the caller has gone
+			s.rates.alone(now.Add(meterPause))
+			s.log.Warn("calls are counted by this server alone for a while: what all servers count together cannot be asked", "err", err)
+		}
 	}
-	return r.take(a.Caller.Session, l, now)
+	return s.rates.take(a.Identity, all, now)
+}
+
+// How long a call waits until it is counted here instead, and how long all of
+// them are: a limit is no door.
+const (
+	meterPatience = time.Second
+	meterPause    = 5 * time.Second
+)
+
+// shared reports whether identities are counted by all processes together now.
+func (r *rates) shared(now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !now.Before(r.resume)
+}
+
+// alone counts them here until a moment.
+func (r *rates) alone(until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.resume = until
 }
 
 // lane is where the calls of a session wait. Names that a client makes up for

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -42,5 +45,55 @@ func TestReplaysAreNoLaps(t *testing.T) {
 	q := call(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Can = func(tools.Medium) bool { return true } })
 	if q.Ask == nil {
 		t.Errorf("the honest call got %q", q.Result.Text())
+	}
+}
+
+// TestIdentitiesAreCountedElsewhere puts the count of an identity's calls where
+// other processes count too, and then takes that away.
+func TestIdentitiesAreCountedElsewhere(t *testing.T) {
+	var asked []string
+	wait, broken := time.Duration(0), error(nil)
+	b := newTestServer(t, func(c *Config) {
+		c.Settings.Limits.PerMinute, c.Settings.Limits.Burst = 60, 2
+		c.Meter = func(_ context.Context, identity string, perMinute, burst int) (time.Duration, error) {
+			asked = append(asked, fmt.Sprint(identity, perMinute, burst))
+			return wait, broken
+		}
+	})
+	busy := func(session string) bool {
+		a := call(t, b, "echo", `{}`, func(r *Request) { r.Identity, r.Caller.Session = "id-1", session })
+		return a.Result.Kind == tools.Busy
+	}
+	if busy("id-1/a") || len(asked) != 1 || asked[0] != fmt.Sprint("id-1", 60*identityShare, 2*identityShare) {
+		t.Errorf("asked %q", asked)
+	}
+	wait = time.Minute
+	if !busy("id-1/b") {
+		t.Error("what others have used up is there")
+	}
+	wait = 0
+	for range 3 {
+		busy("id-1/c")
+	}
+	if n := len(asked); n != 4 {
+		t.Errorf("asked %d times; who has used up a session's share need not ask", n)
+	}
+	broken = errors.New("connection refused")
+	before, ok := len(asked), 0
+	for i := range 100 {
+		if !busy(fmt.Sprint("id-1/", i)) {
+			ok++
+		}
+	}
+	if most := 2*identityShare + 5; ok == 0 || ok > most {
+		t.Errorf("counted alone, %d calls got through, want some and at most %d", ok, most)
+	}
+	if n := len(asked) - before; n != 1 {
+		t.Errorf("what does not answer was asked %d times", n)
+	}
+	// A call from the command line has no identity.
+	call(t, b, "echo", `{}`)
+	if n := len(asked) - before; n != 1 {
+		t.Errorf("asked about nobody")
 	}
 }

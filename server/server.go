@@ -37,11 +37,17 @@ type Config struct {
 	Desk                 Desk               // nil: only the client itself can be asked
 	Library              Library            // nil: there are only tools
 	Watcher              Watcher            // nil watches nothing
+	Meter                Meter              // nil: identities are counted by this process alone
 	Ended                func(tools.Caller) // told of conversations that are over; may be nil
 	Stopping             func()             // told that the end has begun, before calls in flight finish; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
 }
+
+// A Meter takes one call from what an identity may make in all processes
+// together: so many a minute in the long run, with so many at once. It says how
+// long to wait when there is nothing left.
+type Meter func(ctx context.Context, identity string, perMinute, burst int) (wait time.Duration, err error)
 
 // Settings are what may change while the server runs.
 type Settings struct {

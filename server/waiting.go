@@ -30,7 +30,7 @@ func (x *exchange) collect(ctx context.Context, ask *Ask) map[string]json.RawMes
 	if ask.forClient() {
 		answers = x.race(ctx, ask)
 	}
-	if answers[approvalKey] == nil && (!ask.forClient() || s.mayWait(s.settings())) {
+	if answers[approvalKey] == nil && (!ask.forClient() || s.mayWait(ctx, s.settings())) {
 		x.await(ctx, ask.Waiting)
 	}
 	if ctx.Err() != nil && answers[approvalKey] == nil {

@@ -41,7 +41,7 @@ func TestACallWaitsForTheDesk(t *testing.T) {
 			if note := w.next(); !strings.Contains(note, "notifications/progress") || !strings.Contains(note, "mcp-tools approvals allow "+id) {
 				t.Errorf("while it waits the client hears %s", note)
 			}
-			if err := d.Answer(id, test.word); err != nil {
+			if err := d.Answer(t.Context(), id, test.word); err != nil {
 				t.Fatal(err)
 			}
 			if got := read(t, w.next()); !strings.HasPrefix(got.text(), test.want) {
@@ -85,7 +85,7 @@ func TestWaitingTakesNobodysPlace(t *testing.T) {
 		t.Fatalf("the server said %+v", got)
 	}
 	for _, id := range ids {
-		if err := d.Answer(id, cli(true, "")); err != nil {
+		if err := d.Answer(t.Context(), id, cli(true, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -108,7 +108,7 @@ func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
 	if q := d.get(id); !q.over {
 		t.Error("the question is still open")
 	}
-	if d.Answer(id, cli(true, "")) == nil {
+	if d.Answer(t.Context(), id, cli(true, "")) == nil {
 		t.Error("an answer still counts")
 	}
 	for _, e := range b.journal.all() {
@@ -127,7 +127,7 @@ func TestTheDeskIsFaster(t *testing.T) {
 	w.next()
 	w.send(callLine("1", "launch", `{"text":"x"}`))
 	question := read(t, w.next())
-	if err := d.Answer(d.next(t), cli(true, "")); err != nil {
+	if err := d.Answer(t.Context(), d.next(t), cli(true, "")); err != nil {
 		t.Fatal(err)
 	}
 	cancelled := read(t, w.next())
@@ -171,7 +171,7 @@ func TestTheClientIsFaster(t *testing.T) {
 		if diff := cmp.Diff(&want, d.get(id).word); diff != "" {
 			t.Errorf("%s: %s", decision, diff)
 		}
-		if d.Answer(id, cli(true, "")) == nil {
+		if d.Answer(t.Context(), id, cli(true, "")) == nil {
 			t.Errorf("%s: a second answer counts", decision)
 		}
 	}
@@ -187,7 +187,7 @@ func TestANoAfterAYesCounts(t *testing.T) {
 		if ask == nil || ask.Waiting == "" {
 			t.Fatalf("nothing was asked: %+v", ask)
 		}
-		if err := d.Answer(ask.Waiting, cli(true, "")); err != nil {
+		if err := d.Answer(t.Context(), ask.Waiting, cli(true, "")); err != nil {
 			t.Fatal(err)
 		}
 		said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision + `"}}`)
@@ -296,7 +296,7 @@ func TestModernClientsWaitToo(t *testing.T) {
 	if note := w.next(); !strings.Contains(note, id) {
 		t.Errorf("while it waits the client hears %s", note)
 	}
-	if err := d.Answer(id, cli(true, "")); err != nil {
+	if err := d.Answer(t.Context(), id, cli(true, "")); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, w.next()); got.text() != "launched x" {

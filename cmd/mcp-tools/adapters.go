@@ -11,6 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -87,6 +88,13 @@ func (p pages) Grep(ctx context.Context, owner, id, pattern string, around, limi
 		out.Lines = append(out.Lines, toolresults.Line{Number: line.Number, Text: line.Text, Match: line.Match})
 	}
 	return out, err
+}
+
+// meter counts an identity's calls in the store.
+func meter(m *store.Meter) server.Meter {
+	return func(ctx context.Context, identity string, perMinute, burst int) (time.Duration, error) {
+		return m.Take(ctx, "calls "+identity, store.Rate{Times: perMinute, Period: time.Minute, Burst: burst})
+	}
 }
 
 // watcher counts and traces calls.

@@ -20,7 +20,7 @@ func (a *app) approvalsCommand() *cobra.Command {
 		Use:   "approvals",
 		Short: "Decide about calls that wait for a person",
 		Long: `approvals shows the calls that wait for a person's word, of all servers with the
-same data directory, and takes that word. Where a client can ask too, the first
+same store, and takes that word. Where a client can ask too, the first
 answer counts. Whoever has not been answered in time (approvals.timeout) is
 refused.`,
 	}, a.approvalsListCommand(), a.approvalsShowCommand(), a.approvalsAllowCommand(), a.approvalsDenyCommand(),
@@ -33,10 +33,10 @@ func (a *app) approvalsListCommand() *cobra.Command {
 		Short:   "List the calls that wait",
 		Example: "  mcp-tools approvals list\n  mcp-tools approvals list --output json",
 		Args:    takes(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				open, err := store.List(who)
-				if err := errors.Join(err, store.Look()); err != nil {
+				open, err := store.List(cmd.Context(), who)
+				if err := errors.Join(err, store.Look(cmd.Context())); err != nil {
 					return err
 				}
 				return a.show(append([]approvals.Question{}, open...), func(w io.Writer) error { return a.printQuestions(w, open) })
@@ -47,13 +47,13 @@ func (a *app) approvalsListCommand() *cobra.Command {
 
 func (a *app) printQuestions(w io.Writer, open []approvals.Question) error {
 	if len(open) == 0 {
-		data, err := a.dataDir()
+		place, err := a.storePlace()
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "No call waits for approval, of servers with the data directory %s.\n"+
+		_, err = fmt.Fprintf(w, "No call waits for approval, of servers with the store %s.\n"+
 			"Calls of clients that cannot ask you wait only while somebody looks: for 30 seconds from now, or as long as mcp-tools approvals watch runs\n"+
-			"(approvals.wait can say otherwise).\n", data)
+			"(approvals.wait can say otherwise).\n", place)
 		return err
 	}
 	rows := [][]string{{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}}
@@ -82,11 +82,10 @@ func (a *app) approvalsShowCommand() *cobra.Command {
 		Args:    takes("the ID of a call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				q, err := store.Get(args[0], who)
-				if err := errors.Join(err, store.Look()); err != nil {
+				q, err := store.Get(cmd.Context(), args[0], who)
+				if err := errors.Join(err, store.Look(cmd.Context())); err != nil {
 					return err
 				}
-				q.State = q.Current(time.Now())
 				return a.show(q, func(w io.Writer) error {
 					_, err := io.WriteString(w, questionSheet(q))
 					return err
@@ -135,7 +134,7 @@ terminal.`,
 						return err
 					}
 				}
-				return a.decide(store, args[0], answer, who)
+				return a.decide(cmd.Context(), store, args[0], answer, who)
 			})
 		},
 	}
@@ -186,11 +185,11 @@ func (g grantFlags) answer(now time.Time) (a approvals.Answer, err error) {
 // confirmRule shows the rule that an answer would make, and asks whether it is
 // meant.
 func (a *app) confirmRule(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver, yes bool) (bool, error) {
-	rule, err := store.Preview(id, answer, who)
+	rule, err := store.Preview(ctx, id, answer, who)
 	if err != nil {
 		return false, mistake(err)
 	}
-	q, err := store.Get(id, who)
+	q, err := store.Get(ctx, id, who)
 	if err != nil {
 		return false, err
 	}
@@ -241,9 +240,9 @@ func (a *app) pastText(ctx context.Context, c approvals.Call, rule approvals.Rul
 }
 
 // decide gives the answer and says what became of it.
-func (a *app) decide(store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver) error {
-	d, err := store.Answer(id, answer, who)
-	if err := errors.Join(err, store.Look()); err != nil {
+func (a *app) decide(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver) error {
+	d, err := store.Answer(ctx, id, answer, who)
+	if err := errors.Join(err, store.Look(ctx)); err != nil {
 		return mistake(err)
 	}
 	return a.show(struct {
@@ -271,9 +270,9 @@ func (a *app) approvalsDenyCommand() *cobra.Command {
 has not run yet is refused too.`,
 		Example: "  mcp-tools approvals deny abcd2345efgh --reason 'use the staging database'",
 		Args:    takes("the ID of a call"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-				return a.decide(store, args[0], approvals.Answer{Reason: reason}, who)
+				return a.decide(cmd.Context(), store, args[0], approvals.Answer{Reason: reason}, who)
 			})
 		},
 	}
@@ -283,10 +282,10 @@ has not run yet is refused too.`,
 }
 
 // completeQuestions offers the ids of the calls that wait.
-func (a *app) completeQuestions(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+func (a *app) completeQuestions(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	var ids []string
 	err := a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
-		open, err := store.List(who)
+		open, err := store.List(cmd.Context(), who)
 		for _, q := range open {
 			ids = append(ids, cobra.CompletionWithDesc(q.ID, q.Tool+" "+short(oneLine(q.Shown), 60)))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/server"
 )
 
@@ -26,15 +27,19 @@ func asked(p server.Petition) approvals.Call {
 	}
 }
 
-func (d desk) Allowed(p server.Petition) (string, bool, error) {
-	rule, ok, err := d.store.Allowed(asked(p))
+func (d desk) Allowed(ctx context.Context, p server.Petition) (string, bool, error) {
+	rule, ok, err := d.store.Allowed(ctx, asked(p))
 	return rule.ID, ok, err
 }
 
-func (d desk) Attended() bool { return d.store.Attended() }
+// Attended is false where nobody can find out: then nobody could answer either.
+func (d desk) Attended(ctx context.Context) bool {
+	there, err := d.store.Attended(ctx)
+	return there && err == nil
+}
 
-func (d desk) Ask(p server.Petition) (string, error) {
-	id, err := d.store.Ask(asked(p), p.Expires)
+func (d desk) Ask(ctx context.Context, p server.Petition) (string, error) {
+	id, err := d.store.Ask(ctx, asked(p), p.Expires)
 	if errors.Is(err, approvals.ErrTooMany) {
 		err = server.ErrDeskFull
 	}
@@ -43,14 +48,14 @@ func (d desk) Ask(p server.Petition) (string, error) {
 
 func (d desk) Await(ctx context.Context, id string) error { return d.store.Await(ctx, id) }
 
-func (d desk) Answer(id string, w server.Word) error {
-	_, err := d.store.Answer(id, approvals.Answer{Allow: w.Allow, Scope: approvals.Scope(w.Scope), Reason: w.Reason},
+func (d desk) Answer(ctx context.Context, id string, w server.Word) error {
+	_, err := d.store.Answer(ctx, id, approvals.Answer{Allow: w.Allow, Scope: approvals.Scope(w.Scope), Reason: w.Reason},
 		approvals.Approver{Name: w.By, Channel: w.Channel})
 	return err
 }
 
-func (d desk) Take(id string, p server.Petition) (server.Word, error) {
-	got, err := d.store.Take(id, asked(p))
+func (d desk) Take(ctx context.Context, id string, p server.Petition) (server.Word, error) {
+	got, err := d.store.Take(ctx, id, asked(p))
 	if errors.Is(err, approvals.ErrExpired) || errors.Is(err, approvals.ErrUnknown) {
 		err = server.ErrUnanswered
 	}
@@ -59,7 +64,7 @@ func (d desk) Take(id string, p server.Petition) (server.Word, error) {
 
 // Withdraw cannot fail in a way that matters: a question that stays has no
 // taker, and goes when its time is over.
-func (d desk) Withdraw(id string) { _ = d.store.Withdraw(id) }
+func (d desk) Withdraw(id string) { _ = d.store.Withdraw(context.Background(), id) }
 
 // pastPatience is how long the record may keep a question waiting.
 const pastPatience = 300 * time.Millisecond
@@ -84,7 +89,7 @@ func countPast(ctx context.Context, record audit.Reader, c approvals.Call) (p pa
 // openDesk makes the place for questions. What this process still asks when it
 // ends is withdrawn.
 func (h *house) openDesk() desk {
-	d := desk{store: approvals.New(h.data), past: h.store.Audit()}
+	d := desk{store: approvals.New(approvals.Options{Rows: h.store.Approvals(), Unused: h.unused, Log: h.log}), past: h.store.Audit()}
 	h.onClose(d.store.Close)
 	return d
 }
@@ -107,14 +112,9 @@ func approvalWait(setting string) server.Wait {
 
 // withApprovals opens the approvals for one use on the command line.
 func (a *app) withApprovals(use func(*approvals.Store, approvals.Approver) error) error {
-	data, err := a.dataDir()
-	if err != nil {
-		return err
-	}
-	if err := checkPrivate(data); err != nil {
-		return err
-	}
-	return use(approvals.New(data), approvals.Approver{Name: systemUser(), Channel: "cli"})
+	return a.withStore(func(s *store.Store, unused func() bool) error {
+		return use(approvals.New(approvals.Options{Rows: s.Approvals(), Unused: unused}), approvals.Approver{Name: systemUser(), Channel: "cli"})
+	})
 }
 
 // mistake makes what a person said wrongly a mistake in the command line.

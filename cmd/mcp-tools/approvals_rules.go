@@ -22,9 +22,9 @@ func (a *app) approvalsRulesCommand() *cobra.Command {
 		Short:   "List what was allowed for a session, or always",
 		Example: "  mcp-tools approvals rules\n  mcp-tools approvals rules --output json",
 		Args:    takes(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
-				rules, err := store.Rules()
+				rules, err := store.Rules(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -54,9 +54,9 @@ func (a *app) approvalsForgetCommand() *cobra.Command {
 		Short:   "End what was allowed for a session, or always",
 		Example: "  mcp-tools approvals forget abcd2345efgh",
 		Args:    takes("the id of a RULE"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
-				rule, err := store.Forget(args[0])
+				rule, err := store.Forget(cmd.Context(), args[0])
 				if errors.Is(err, approvals.ErrUnknown) {
 					return fmt.Errorf("there is no rule %q; mcp-tools approvals rules lists them", args[0])
 				}

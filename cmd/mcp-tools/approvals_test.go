@@ -22,6 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -66,7 +67,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rows, err := store.Later(store.Options{DSN: data})
+	rows, err := store.Open(t.Context(), store.Options{DSN: data})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,11 +79,8 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table, err := tokens.Open(data)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := desk{store: approvals.New(data), past: rows.Audit()}
+	table := tokens.New(tokens.Options{Rows: rows.Tokens()})
+	d := desk{store: approvals.New(approvals.Options{Rows: rows.Approvals()}), past: rows.Audit()}
 	s, err := server.New(server.Config{
 		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: journal{record}, Keeper: keeper{kept}, Desk: d,
 		Log: slog.New(slog.DiscardHandler),
@@ -275,10 +273,10 @@ func TestApprovedOverHTTP(t *testing.T) {
 
 // TestWatching types answers, and looks at what a person sees.
 func TestWatching(t *testing.T) {
-	store := approvals.New(t.TempDir())
-	defer store.Close()
+	place := approvals.New(approvals.Options{Rows: storetest.Open(t, t.TempDir()).Approvals()})
+	defer place.Close()
 	ask := func() string {
-		id, err := store.Ask(approvals.Call{
+		id, err := place.Ask(t.Context(), approvals.Call{
 			Tool: "launch", Title: "Launch", Risk: "runs", Principal: "a/u", Session: "s", Digest: "d",
 			Shown: `{"path":"x"}`, Args: json.RawMessage(`{"path":"x"}`),
 		}, time.Now().Add(time.Minute))
@@ -289,12 +287,12 @@ func TestWatching(t *testing.T) {
 	}
 	var out, said strings.Builder
 	w := &watch{
-		app: &app{in: os.Stdin, out: &out, err: &said, output: "text", getenv: func(string) string { return "" }}, store: store,
+		app: &app{in: os.Stdin, out: &out, err: &said, output: "text", getenv: func(string) string { return "" }}, store: place,
 		who: approvals.Approver{Name: "ann", Channel: "cli"}, seen: map[string]bool{}, lines: make(chan string),
 	}
 	show := func() {
 		t.Helper()
-		if err := w.look(); err != nil {
+		if err := w.look(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -304,40 +302,40 @@ func TestWatching(t *testing.T) {
 		id := ask()
 		show()
 		wantText(t, out.String(), id)
-		w.take(typed) // before anybody can have read it
-		if q, err := store.Get(id, w.who); err != nil || q.State != approvals.Open {
+		w.take(t.Context(), typed) // before anybody can have read it
+		if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
 			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
 		}
 		w.since = time.Time{}
-		w.take(typed)
-		q, err := store.Get(id, w.who)
+		w.take(t.Context(), typed)
+		q, err := place.Get(t.Context(), id, w.who)
 		if err != nil || q.State != want {
 			t.Errorf("%q: %+v, %v", typed, q, err)
 		}
 		if want == approvals.Denied && q.Decision.Reason != "use y" {
 			t.Errorf("the reason is %q", q.Decision.Reason)
 		}
-		if err := store.Withdraw(id); err != nil {
+		if err := place.Withdraw(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
 		show()
 	}
 	id := ask()
 	show()
-	if err := store.Withdraw(id); err != nil {
+	if err := place.Withdraw(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
 	show()
 	wantText(t, said.String(), id+" was answered elsewhere, or is over")
-	w.take("y\n") // to nothing
+	w.take(t.Context(), "y\n") // to nothing
 	if w.asking != "" {
 		t.Error("it still asks")
 	}
 	id = ask() // in the place of the one that has gone just now
 	show()
 	w.since = time.Time{}
-	w.take("y\n")
-	if q, err := store.Get(id, w.who); err != nil || q.State != approvals.Open {
+	w.take(t.Context(), "y\n")
+	if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
 		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)
 	}
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 )
 
-// watchEvery is how often watch looks for new questions.
-const watchEvery = 300 * time.Millisecond
+// watchEvery is how often watch looks at the questions, when nobody tells it that
+// there is a new one.
+const watchEvery = time.Second
 
 func (a *app) approvalsWatchCommand() *cobra.Command {
 	return &cobra.Command{
@@ -73,16 +74,17 @@ const (
 
 func (w *watch) run(ctx context.Context) error {
 	if !w.asJSON {
-		data, err := w.app.dataDir()
+		place, err := w.app.storePlace()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w.app.err, "Waiting for calls that need approval, of servers with the data directory %s; Ctrl-C ends this.\n", data)
+		fmt.Fprintf(w.app.err, "Waiting for calls that need approval, of servers with the store %s; Ctrl-C ends this.\n", place)
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
 	for {
-		if err := w.look(); err != nil {
+		changed := w.store.Changed()
+		if err := w.look(ctx); err != nil {
 			return err
 		}
 		select {
@@ -92,7 +94,8 @@ func (w *watch) run(ctx context.Context) error {
 			if !open {
 				return nil
 			}
-			w.take(line)
+			w.take(ctx, line)
+		case <-changed:
 		case <-tick.C:
 		}
 	}
@@ -100,11 +103,11 @@ func (w *watch) run(ctx context.Context) error {
 
 // look shows what is new. One question at a time is put; it is over when
 // somebody else has answered it.
-func (w *watch) look() error {
-	if err := w.store.Look(); err != nil {
+func (w *watch) look(ctx context.Context) error {
+	if err := w.store.Look(ctx); err != nil {
 		return err
 	}
-	open, err := w.store.List(w.who)
+	open, err := w.store.List(ctx, w.who)
 	if err != nil {
 		return err
 	}
@@ -156,7 +159,7 @@ func (w *watch) show(q approvals.Question) error {
 }
 
 // take reads a line as the answer to the question that was put last.
-func (w *watch) take(line string) {
+func (w *watch) take(ctx context.Context, line string) {
 	id := w.asking
 	if id == "" {
 		return
@@ -179,7 +182,7 @@ func (w *watch) take(line string) {
 		fmt.Fprintf(w.app.err, "Left as it is; mcp-tools approvals allow %s can still answer.\n", id)
 		return
 	}
-	if err := w.app.decide(w.store, id, answer, w.who); err != nil {
+	if err := w.app.decide(ctx, w.store, id, answer, w.who); err != nil {
 		fmt.Fprintln(w.app.err, err)
 	}
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"encoding/json"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -89,27 +88,19 @@ func (a *app) completeClients(_ *cobra.Command, args []string, _ string) ([]cobr
 }
 
 // completeTokens offers the ids of the tokens that can be revoked.
-func (a *app) completeTokens(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
-	dir, err := a.dataDir()
+func (a *app) completeTokens(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+	var ids []string
+	err := a.withTokens(func(table *tokens.Table) error {
+		rows, err := table.List(cmd.Context())
+		for _, row := range rows {
+			if row.Revoked.IsZero() {
+				ids = append(ids, cobra.CompletionWithDesc(row.ID, row.Name))
+			}
+		}
+		return err
+	})
 	if err != nil || len(args) > 0 {
 		return choices(nil)
-	}
-	if _, err := os.Stat(dir); err != nil {
-		return choices(nil) // opening the table would make the directory
-	}
-	table, err := tokens.Open(dir)
-	if err != nil {
-		return choices(nil)
-	}
-	rows, err := table.List()
-	if err != nil {
-		return choices(nil)
-	}
-	var ids []string
-	for _, row := range rows {
-		if row.Revoked.IsZero() {
-			ids = append(ids, cobra.CompletionWithDesc(row.ID, row.Name))
-		}
 	}
 	return choices(ids)
 }

@@ -19,18 +19,17 @@ const soon = 14 * 24 * time.Hour
 
 func (c *checkup) checkTokens() {
 	const check = "tokens"
-	if c.data == "" {
+	var rows []tokens.Row
+	err := c.app.withTokens(func(table *tokens.Table) (err error) {
+		rows, err = table.List(c.ctx)
+		return err
+	})
+	if err != nil {
+		c.fail(check, "mend the store, or the settings that say where it is", "%v", err)
+		return
+	}
+	if len(rows) == 0 && len(c.settings.Config.Connections.Tokens) == 0 {
 		c.ok(check, "none yet; serve --http makes the first")
-		return
-	}
-	table, err := tokens.Open(c.data)
-	if err != nil {
-		c.fail(check, "", "%v", err)
-		return
-	}
-	rows, err := table.List()
-	if err != nil {
-		c.fail(check, "", "%v", err)
 		return
 	}
 	now, active := time.Now(), 0

@@ -33,7 +33,7 @@ type identities struct {
 // Identify asks whoever must have made the token.
 func (i *identities) Identify(ctx context.Context, token string) (server.Identity, error) {
 	if tokens.Check(token) == nil {
-		row, err := i.table.Authenticate(token)
+		row, err := i.table.Authenticate(ctx, token)
 		if err == nil {
 			g := row.Grant()
 			if g.Approve { // an agent and a user say whose calls it decides about, and none all

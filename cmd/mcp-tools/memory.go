@@ -51,7 +51,7 @@ func (h *house) openMemory(context.Context) error {
 	}
 	h.memory = memory.New(about)
 	h.graph = knowledge.New(h.store.Knowledge(), h.recall)
-	h.unused = func() bool { return !h.store.InUse() && store.Missing(o.DSN) }
+	h.unused = neverUsed(h.store, o)
 	h.openBriefing()
 	return nil
 }
@@ -182,7 +182,8 @@ func (h *house) sweepStore(ctx context.Context) {
 		_, expired := h.store.SweepMemory(ctx)
 		_, undone := h.store.Knowledge().Sweep(ctx, knowledgeAge)
 		_, changes := h.store.Prune(ctx, feedAge)
-		if err := errors.Join(expired, undone, changes); err != nil && ctx.Err() == nil {
+		rates, asked := h.store.ForgetRates(ctx), h.desk.store.Sweep(ctx)
+		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
 			h.log.Warn("what is too old in the store could not be removed", "err", err)
 		}
 	}

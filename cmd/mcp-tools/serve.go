@@ -20,9 +20,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/oauth"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
-	"github.com/mcp-tools/mcp-tools/server"
-
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server"
 )
 
 func (a *app) serveCommand() *cobra.Command {
@@ -92,7 +91,7 @@ func (h *house) serveHTTP(ctx context.Context) error {
 	}
 	defer listener.Close()
 	endpoint := h.endpoint(listener.Addr())
-	ids, err := h.identities(endpoint)
+	ids, err := h.identities(ctx, endpoint)
 	if err != nil {
 		return err
 	}
@@ -157,12 +156,9 @@ func hostOf(endpoint string) string {
 
 // identities opens everything that can prove a token. Where nothing can, a
 // first token is made and shown, once.
-func (h *house) identities(endpoint string) (*identities, error) {
+func (h *house) identities(ctx context.Context, endpoint string) (_ *identities, err error) {
 	c := h.loaded.Config.Connections
-	table, err := tokens.Open(h.data)
-	if err != nil {
-		return nil, err
-	}
+	table := tokens.New(tokens.Options{Rows: h.store.Tokens(), Unused: h.unused, Log: h.log})
 	h.onClose(table.Close)
 	base := strings.TrimSuffix(endpoint, "/mcp")
 	ids := &identities{table: table, resource: endpoint, metadata: base + "/.well-known/oauth-protected-resource/mcp"}
@@ -177,7 +173,7 @@ func (h *house) identities(endpoint string) (*identities, error) {
 	if len(c.Tokens) > 0 || ids.oauth != nil {
 		return ids, nil
 	}
-	first, created, err := table.EnsureFirst(tokens.Request{Name: "first", Profiles: []string{policy.AnyProfile}, User: systemUser()})
+	first, created, err := table.EnsureFirst(ctx, tokens.Request{Name: "first", Profiles: []string{policy.AnyProfile}, User: systemUser()})
 	if err != nil {
 		return nil, err
 	}

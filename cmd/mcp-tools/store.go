@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -44,6 +45,35 @@ func (a *app) loadStoreOptions() (store.Options, error) {
 		return store.Options{}, err
 	}
 	return a.storeOptions(loaded.Config, nil)
+}
+
+// withStore gives the store that the settings describe for one use. It is not
+// opened before it is asked for something. unused reports that it certainly has
+// nothing yet, since there is none.
+func (a *app) withStore(use func(s *store.Store, unused func() bool) error) error {
+	o, err := a.loadStoreOptions()
+	if err != nil {
+		return err
+	}
+	s, err := store.Later(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(s, neverUsed(s, o)), s.Close())
+}
+
+// storePlace is where the store is, fit to be shown.
+func (a *app) storePlace() (place string, err error) {
+	err = a.withStore(func(s *store.Store, _ func() bool) error {
+		place = s.Place()
+		return nil
+	})
+	return place, err
+}
+
+// neverUsed reports whether nobody has ever asked anything of a store.
+func neverUsed(s *store.Store, o store.Options) func() bool {
+	return func() bool { return !s.InUse() && store.Missing(o.DSN) }
 }
 
 // openExisting opens the store that the settings describe, if it is there.

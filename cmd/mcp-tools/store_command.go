@@ -22,7 +22,8 @@ func (a *app) storeCommand() *cobra.Command {
 		Use:   "store",
 		Short: "Look at the store, back it up, restore it, move it",
 		Long: `store is for whoever looks after what mcp-tools keeps: memories, knowledge,
-skills, jobs, the record of calls. It is in SQLite in the data directory, or where store.dsn says.
+skills, tokens, rules of approvals, jobs, the record of calls. It is in SQLite in the data directory,
+or where store.dsn says.
 docs/store.md tells more.`,
 	}, a.storeStatusCommand(), a.storeBackupCommand(), a.storeRestoreCommand(), a.storeMigrateCommand())
 }
@@ -116,7 +117,7 @@ working. The file is for both engines: a backup of SQLite can be restored into
 PostgreSQL, and the other way round. An earlier backup of that name is replaced
 when the new one is complete. The file is private, and not encrypted: it holds
 everything that agents remember, and the record of calls, but not the key of that
-record, audit.key in the data directory.`,
+record, audit.key in the data directory. Calls that wait for approval are not in it.`,
 		Example: `  mcp-tools store backup /backup/mcp-tools-$(date +%F).zip`,
 		Args:    takes("the FILE to write"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -156,8 +157,9 @@ none. It happens as a whole or not at all, and everything is compared with the
 digests in the backup before it counts. A store that has rows is left alone,
 unless --force says that the backup replaces them. Servers that run on the store
 cannot write meanwhile, and have to be started again afterwards; search indexes
-are filled anew. The key of the record of calls is not in a backup: copy
-audit.key into the data directory of a machine that is new.`,
+are filled anew. Tokens that were revoked since the backup count again. The key of
+the record of calls is not in a backup: copy audit.key into the data directory of a
+machine that is new.`,
 		Example: `  mcp-tools store restore /backup/mcp-tools-2027-01-31.zip
   mcp-tools store restore --force /backup/mcp-tools-2027-01-31.zip`,
 		Args: takes("the FILE of a backup"),

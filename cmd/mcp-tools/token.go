@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -11,8 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
-
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -20,23 +21,19 @@ func (a *app) tokenCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "token",
 		Short: "Make, list and revoke tokens for HTTP clients",
-		Long: `token manages who may connect over HTTP. Servers that run on the same data
-directory see every change at once. Only hashes are kept: a token is shown when
+		Long: `token manages who may connect over HTTP. Servers that run on the same store
+see every change at once. Only hashes are kept: a token is shown when
 it is made, and never again.`,
 	}, a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
 }
 
-// withTokens opens the table for one use.
+// withTokens opens the table for one use. A table that nobody has made yet is
+// made by the first token only.
 func (a *app) withTokens(use func(*tokens.Table) error) error {
-	dir, err := a.dataDir()
-	if err != nil {
-		return err
-	}
-	table, err := tokens.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(use(table), table.Close())
+	return a.withStore(func(s *store.Store, unused func() bool) error {
+		table := tokens.New(tokens.Options{Rows: s.Tokens(), Unused: unused})
+		return errors.Join(use(table), table.Close())
+	})
 }
 
 func (a *app) tokenCreateCommand() *cobra.Command {
@@ -53,12 +50,12 @@ unless the client asks for another of them, and * stands for all.`,
   mcp-tools token create --name console --approve
   mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
 		Args: takes(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := a.fillRequest(&req, expires, time.Now()); err != nil {
 				return err
 			}
 			return a.withTokens(func(table *tokens.Table) error {
-				secret, row, err := table.Create(req)
+				secret, row, err := table.Create(cmd.Context(), req)
 				if err != nil {
 					return err
 				}
@@ -159,9 +156,9 @@ Those that the settings file lists (connections.tokens) are not among them.`,
 		Example: `  mcp-tools token list
   mcp-tools token list --output json`,
 		Args: takes(),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withTokens(func(table *tokens.Table) error {
-				rows, err := table.List()
+				rows, err := table.List(cmd.Context())
 				if err != nil {
 					return err
 				}
@@ -221,12 +218,12 @@ row stays in the list. A name will do where only one token has it.`,
   mcp-tools token revoke laptop`,
 		Args:              takes("the ID or NAME of a token"),
 		ValidArgsFunction: a.completeTokens,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withTokens(func(table *tokens.Table) error {
-				if err := table.Revoke(args[0]); err != nil {
+				if err := table.Revoke(cmd.Context(), args[0]); err != nil {
 					return err
 				}
-				return a.printRevoked(table, args[0])
+				return a.printRevoked(cmd.Context(), table, args[0])
 			})
 		},
 	}
@@ -234,8 +231,8 @@ row stays in the list. A name will do where only one token has it.`,
 
 // printRevoked shows the row that was meant: the latest to be revoked of those
 // that go by the name.
-func (a *app) printRevoked(table *tokens.Table, idOrName string) error {
-	rows, err := table.List()
+func (a *app) printRevoked(ctx context.Context, table *tokens.Table, idOrName string) error {
+	rows, err := table.List(ctx)
 	if err != nil {
 		return err
 	}

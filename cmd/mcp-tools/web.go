@@ -131,7 +131,7 @@ func (h *house) openWeb(context.Context) error {
 		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers,
 		Cache: webcache.New(webcache.Options{Dir: filepath.Join(h.data, "pages"), Bytes: int64(c.CacheBytes), Log: h.log}),
 		Spool: webcache.NewSpool(filepath.Join(h.data, "downloads")),
-		Scope: o.scope, Limits: o.limits,
+		Scope: o.scope, Limits: o.limits, Mask: h.scrub.Text,
 	}
 	return nil
 }
@@ -226,7 +226,7 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 		return noBrowser{}, nil
 	}
 	b, err := browser.New(browser.Options{
-		Path: c.Browser.Path, Dir: filepath.Join(h.data, "browsers"), Files: files{h.files}, Weak: c.Browser.Insecure,
+		Path: c.Browser.Path, Files: files{h.files}, Weak: c.Browser.Insecure,
 		Sessions: c.Browser.Sessions, Idle: time.Duration(c.Browser.Idle), MaxDownload: int64(c.Downloads), Log: h.log,
 		Proxy: func(ctx context.Context) (browser.Proxy, error) {
 			rules, err := h.web.reach(h.web.profile(ctx))

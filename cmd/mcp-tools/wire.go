@@ -247,7 +247,7 @@ func (h *house) openServer(context.Context) (err error) {
 	h.server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: version(), Instructions: text,
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{kept}, Desk: h.desk,
-		Watcher: watcher{h.calls}, Log: h.log, Settings: settings,
+		Watcher: watcher{h.calls}, Meter: meter(h.store.Meter()), Log: h.log, Settings: settings,
 		Library: h.library(),
 		Ended:   func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})

@@ -1,9 +1,10 @@
 package approvals
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 )
 
@@ -40,62 +41,66 @@ type Decision struct {
 // maxReason bounds what the model reads of a no.
 const maxReason = 1000
 
+// tries is how often a change is tried that others were faster with. Each time
+// they can be, the question is nearer to its end: it never comes back to a state.
+const tries = 5
+
+var errRestless = errors.New("the question changes faster than it can be answered; try again")
+
 // Answer decides a question, if nobody was faster. A no to a call that was
 // allowed and has not been made yet still counts: it takes the yes back.
-func (s *Store) Answer(id string, a Answer, by Approver) (Decision, error) {
-	d := Decision{Allow: a.Allow, By: by.Name, Channel: by.Channel, At: time.Now().UTC()}
-	if !s.exists() {
-		return d, ErrUnknown
-	}
-	err := s.locked(func() error {
-		q, err := s.find(id, by)
+func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (Decision, error) {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	for range tries {
+		q, err := s.Get(ctx, id, by)
 		if err != nil {
-			return err
+			return Decision{}, err
 		}
-		if err := q.over(d.At); err != nil && (a.Allow || q.State != Allowed) {
-			return answeredBy(err, &q)
+		if err := q.over(); err != nil && (a.Allow || q.State != Allowed) {
+			return Decision{}, answeredBy(err, &q)
 		}
-		if !a.Allow {
-			d.Reason = clip(a.Reason, maxReason)
-			return s.deny(&q, &d)
+		d, done, err := s.decide(ctx, &q, a, by)
+		if done || err != nil {
+			return d, err
 		}
-		d.Scope = scopeOf(a)
-		return s.allow(&q, &d, a, by)
-	})
-	return d, err
+	}
+	return Decision{}, errRestless
 }
 
-// deny writes a no down, and takes back the rule of a yes before it: first that.
-// A rule that cannot be taken back keeps nobody from refusing the call.
-func (s *Store) deny(q *Question, d *Decision) error {
-	var err error
-	if before := q.Decision; before != nil && before.Rule != "" {
-		err = s.dropRule(before.Rule)
+// decide writes an answer down, with the rule that a yes makes, and without the
+// rule of the yes that a no takes back.
+func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) (d Decision, done bool, err error) {
+	d = Decision{Allow: a.Allow, By: by.Name, Channel: by.Channel, At: time.Now().UTC()}
+	w := KeptAnswer{ID: q.ID, From: string(q.State), To: string(Denied)}
+	if a.Allow {
+		w.To, d.Scope = string(Allowed), scopeOf(a)
+	} else {
+		d.Reason = clip(a.Reason, maxReason)
+		if before := q.Decision; before != nil {
+			w.Drop = before.Rule
+		}
 	}
-	q.State, q.Decision = Denied, d
-	return errors.Join(s.write(q), err)
-}
-
-// allow writes a yes down, and then the rule that it makes: a crash in between
-// costs the rule.
-func (s *Store) allow(q *Question, d *Decision, a Answer, by Approver) error {
-	q.State, q.Decision = Allowed, d
-	if d.Scope == Once {
-		return s.write(q)
+	if a.Allow && d.Scope != Once {
+		rule, err := newRule(q, a, by, d.At)
+		if err != nil {
+			return d, false, err
+		}
+		d.Rule = rule.ID
+		if w.Rule, err = rule.kept(); err != nil {
+			return d, false, err
+		}
 	}
-	rule, err := newRule(q, a, by, d.At)
+	text, err := json.Marshal(d)
 	if err != nil {
-		return err
+		return d, false, fmt.Errorf("writing an answer: %w", err)
 	}
-	rules, err := s.roomForRule()
-	if err != nil {
-		return err
+	w.Decision = string(text)
+	done, full, err := s.Rows.Answer(ctx, w, func(rules int) bool { return rules < mostRules })
+	if full {
+		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", mostRules)
 	}
-	d.Rule = rule.ID
-	if err := s.write(q); err != nil {
-		return err
-	}
-	return s.writeRules(append(rules, *rule))
+	return d, done, err
 }
 
 func scopeOf(a Answer) Scope {
@@ -125,16 +130,15 @@ func (d *Decision) who() string {
 }
 
 // Preview returns the rule that an answer would make, without making it.
-func (s *Store) Preview(id string, a Answer, by Approver) (Rule, error) {
-	q, err := s.Get(id, by)
+func (s *Store) Preview(ctx context.Context, id string, a Answer, by Approver) (Rule, error) {
+	q, err := s.Get(ctx, id, by)
 	if err != nil {
 		return Rule{}, err
 	}
-	now := time.Now().UTC()
-	if err := q.over(now); err != nil {
+	if err := q.over(); err != nil {
 		return Rule{}, answeredBy(err, &q)
 	}
-	rule, err := newRule(&q, a, by, now)
+	rule, err := newRule(&q, a, by, time.Now().UTC())
 	if err != nil {
 		return Rule{}, err
 	}
@@ -144,42 +148,61 @@ func (s *Store) Preview(id string, a Answer, by Approver) (Rule, error) {
 // Take uses the word that was given for a call, if it is exactly the one that
 // was asked about and this process asked. A yes is taken once. A question that
 // nobody answered is over with this.
-func (s *Store) Take(id string, c Call) (Decision, error) {
-	var d Decision
-	if !s.exists() {
-		return d, ErrUnknown
+func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
+	if s.Unused() {
+		return Decision{}, ErrUnknown
 	}
-	err := s.locked(func() error {
-		q, err := s.find(id, Approver{})
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	for range tries {
+		q, _, err := s.get(ctx, id)
 		if err != nil {
-			return err
+			return Decision{}, err
 		}
-		now := time.Now()
-		switch {
-		case q.Owner != s.me || !q.about(c):
-			return ErrChanged
-		case q.State == Open:
-			if err := s.drop(id); err != nil {
-				return err
-			}
-			return ErrExpired
-		case q.State != Allowed && q.State != Denied:
-			return ErrUnknown
+		if q.Owner != s.me || !q.about(c) {
+			return Decision{}, ErrChanged
 		}
-		d = *q.Decision
-		if !d.Allow {
-			return nil
+		d, done, err := s.take(ctx, &q)
+		if done || err != nil {
+			s.life.over(id)
+			return d, err
 		}
-		if now.After(q.Expires.Add(wayBack)) {
-			return ErrExpired
-		}
-		q.State = Used // on disk before the call is made: a crash in between loses the word
-		return s.write(&q)
-	})
-	if err != nil {
-		return Decision{}, err
 	}
-	return d, nil
+	return Decision{}, errRestless
+}
+
+// take takes the word about a question, unless somebody changes it meanwhile.
+func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, err error) {
+	switch q.State {
+	case Open, Expired:
+		done, err = s.Rows.Withdraw(ctx, q.ID, s.me, string(Open), string(Open))
+		if done && err == nil {
+			err = ErrExpired
+		}
+		return d, done, err
+	case Denied:
+		return *q.Decision, true, nil
+	case Allowed: // used up before the call is made: a crash in between loses the word
+		done, err = s.Rows.Take(ctx, q.ID, s.me, s.wayBack)
+		if err != nil {
+			return d, false, err
+		}
+		if done {
+			return *q.Decision, true, nil
+		}
+		return d, false, s.tooLate(ctx, q.ID)
+	}
+	return d, false, ErrUnknown
+}
+
+// tooLate says why a yes could not be taken: it is still there, and so has come
+// too late; or something has become of it.
+func (s *Store) tooLate(ctx context.Context, id string) error {
+	state, _, found, err := s.Rows.State(ctx, id)
+	if err == nil && found && State(state) == Allowed {
+		return ErrExpired
+	}
+	return err
 }
 
 // wayBack is how long a yes at the last moment may take to its call.
@@ -192,51 +215,39 @@ func (q *Question) about(c Call) bool {
 }
 
 // Withdraw ends a question of this process for which nobody waits any more.
-func (s *Store) Withdraw(id string) error {
-	if !s.exists() {
+func (s *Store) Withdraw(ctx context.Context, id string) error {
+	if s.Unused() || !isID(id) {
 		return nil
 	}
-	return s.locked(func() error {
-		q, err := s.read(id)
-		if err != nil || q.Owner != s.me || q.State != Open && q.State != Allowed {
-			return nil // over in any case
-		}
-		return s.drop(id)
-	})
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	s.life.over(id)
+	_, err := s.Rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // or it is over in any case
+	return err
 }
 
 // attendedFor is how long somebody who looked at the questions counts as there.
 const attendedFor = 30 * time.Second
 
 // Look notes that somebody who may answer has looked.
-func (s *Store) Look() error {
-	now := time.Now()
-	if s.seenWithin(attendedFor/6, now) {
-		return nil
+func (s *Store) Look(ctx context.Context) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	recently, err := s.Rows.Looked(ctx, attendedFor/6)
+	if err != nil || recently {
+		return err
 	}
-	return s.locked(func() error {
-		file, err := os.OpenFile(s.path(seenName), os.O_RDWR|os.O_CREATE, 0o600)
-		if err != nil {
-			return fmt.Errorf("noting that somebody looks: %w", err)
-		}
-		if err := file.Close(); err != nil {
-			return fmt.Errorf("noting that somebody looks: %w", err)
-		}
-		return os.Chtimes(s.path(seenName), time.Time{}, now)
-	})
+	return errors.Join(s.Rows.Look(ctx), s.Sweep(ctx))
 }
 
 // Attended reports whether somebody who may answer has looked a moment ago.
-func (s *Store) Attended() bool { return s.seenWithin(attendedFor, time.Now()) }
-
-// seenWithin does not count a look in the future: the clock was set back since.
-func (s *Store) seenWithin(d time.Duration, now time.Time) bool {
-	info, err := os.Stat(s.path(seenName))
-	if err != nil {
-		return false
+func (s *Store) Attended(ctx context.Context) (bool, error) {
+	if s.Unused() {
+		return false, nil
 	}
-	ago := now.Sub(info.ModTime())
-	return ago >= 0 && ago < d
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return s.Rows.Looked(ctx, attendedFor)
 }
 
 func clip(text string, most int) string {

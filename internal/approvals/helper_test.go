@@ -2,10 +2,10 @@ package approvals
 
 import (
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 func someCall(change ...func(*Call)) Call {
@@ -22,19 +22,67 @@ func someCall(change ...func(*Call)) Call {
 
 func in(d time.Duration) time.Time { return time.Now().Add(d) }
 
-func mustAsk(t *testing.T, s *Store, c Call) string {
+func mustAsk(t testing.TB, s *Store, c Call) string {
 	t.Helper()
-	id, err := s.Ask(c, in(time.Minute))
+	id, err := s.Ask(t.Context(), c, in(time.Minute))
 	if err != nil {
 		t.Fatal(err)
 	}
 	return id
 }
 
-// newStore is a server's store in a directory; it ends with the test.
-func newStore(t *testing.T, data string) *Store {
+// place is where a test's questions are: an engine of a store.
+type place struct {
+	dsn  string
+	rows Rows
+}
+
+// TestOnBothEngines runs what a store has to do, each time on an empty one.
+func TestOnBothEngines(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		for name, test := range onBothEngines {
+			t.Run(name, func(t *testing.T) { test(t, placeIn(t, t.TempDir())) })
+		}
+	})
+	t.Run("postgres", func(t *testing.T) {
+		pg := storetest.Postgres(t)
+		for name, test := range onBothEngines {
+			t.Run(name, func(t *testing.T) { test(t, placeIn(t, pg.Fresh(t))) })
+		}
+	})
+}
+
+var onBothEngines = map[string]func(*testing.T, place){
+	"what is given up leaves nothing":       testWhatIsGivenUpLeavesNothing,
+	"questions are bounded in size":         testQuestionsAreBoundedInSize,
+	"deciding over HTTP":                    testDecidingOverHTTP,
+	"the death of a server":                 testTheDeathOfAServer,
+	"death at any moment":                   testDeathAtAnyMoment,
+	"the life of a question":                testTheLifeOfAQuestion,
+	"what is taken is what was asked about": testWhatIsTakenIsWhatWasAskedAbout,
+	"no answer is no":                       testNoAnswerIsNo,
+	"a no takes a yes back":                 testANoTakesAYesBack,
+	"approvers see their own":               testApproversSeeTheirOwn,
+	"one answer counts":                     testOneAnswerCounts,
+	"questions are bounded":                 testQuestionsAreBounded,
+	"await ends with its context":           testAwaitEndsWithItsContext,
+	"odd ids":                               testOddIDs,
+	"the end of a server":                   testTheEndOfAServer,
+	"who looks is there":                    testWhoLooksIsThere,
+	"rules end":                             testRulesEnd,
+	"a rule for a session":                  testARuleForASession,
+	"rules that cannot be":                  testRulesThatCannotBe,
+}
+
+func placeIn(t testing.TB, dsn string) place {
 	t.Helper()
-	s := New(data)
+	return place{dsn, storetest.Open(t, dsn).Approvals()}
+}
+
+// server is a server's store; it ends with the test.
+func (p place) server(t testing.TB) *Store {
+	t.Helper()
+	s := New(Options{Rows: p.rows})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -43,45 +91,41 @@ func newStore(t *testing.T, data string) *Store {
 	return s
 }
 
+// person is the store of somebody who asks nothing.
+func (p place) person() *Store { return New(Options{Rows: p.rows}) }
+
+// elsewhere is a store with connections of its own, as another machine has them.
+func (p place) elsewhere(t testing.TB) *Store {
+	t.Helper()
+	return placeIn(t, p.dsn).server(t)
+}
+
 var (
 	ann = Approver{Name: "ann", Channel: "cli"}
 	yes = Answer{Allow: true}
 	no  = Answer{Reason: "not today"}
 )
 
-// age makes a question older than it is.
-func age(t *testing.T, s *Store, id string, by time.Duration) {
+// until tries again until done says so.
+func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	err := s.locked(func() error {
-		q, err := s.read(id)
-		if err != nil {
-			return err
+	for late := time.Now().Add(40 * time.Second); !done(); {
+		if time.Now().After(late) {
+			t.Fatalf("in vain: %s", what)
 		}
-		q.Asked, q.Expires = q.Asked.Add(-by), q.Expires.Add(-by)
-		return s.write(&q)
-	})
+		<-time.After(5 * time.Millisecond) // others need the machine too
+	}
+}
+
+// state is how far a question is; "" when it is gone.
+func state(t testing.TB, p place, id string) State {
+	t.Helper()
+	word, _, found, err := p.rows.State(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-func files(t *testing.T, s *Store, pattern string) []string {
-	t.Helper()
-	found, err := filepath.Glob(filepath.Join(s.dir, pattern))
-	if err != nil {
-		t.Fatal(err)
+	if !found {
+		return ""
 	}
-	return found
+	return State(word)
 }
-
-func mustMkdir(t *testing.T, dir string, mode os.FileMode) {
-	t.Helper()
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chmod(dir, mode); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func removeQuestion(s *Store, id string) error { return os.Remove(s.path(id + fileEnding)) }

@@ -34,7 +34,7 @@ const (
 // Serve answers GET /approvals, GET /approvals/{id} and POST /approvals/{id}
 // for an approver whom somebody else has let in.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request, who Approver) {
-	if err := s.Look(); err != nil {
+	if err := s.Look(r.Context()); err != nil {
 		reply(w, http.StatusServiceUnavailable, fault("the approvals cannot be read at the moment"))
 		return
 	}
@@ -43,11 +43,10 @@ func (s *Store) Serve(w http.ResponseWriter, r *http.Request, who Approver) {
 	case r.Method == http.MethodPost:
 		s.serveAnswer(w, r, id, who)
 	case id == "":
-		open, err := s.List(who)
+		open, err := s.List(r.Context(), who)
 		respond(w, map[string]any{"approvals": append([]Question{}, open...)}, err)
 	default:
-		q, err := s.Get(id, who)
-		q.State = q.Current(time.Now())
+		q, err := s.Get(r.Context(), id, who)
 		respond(w, q, err)
 	}
 }
@@ -67,12 +66,12 @@ func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, w
 	case err != nil:
 		reply(w, http.StatusBadRequest, fault(err.Error()))
 	case body.Preview && a.Allow && scopeOf(a) != Once:
-		rule, err := s.Preview(id, a, who)
+		rule, err := s.Preview(r.Context(), id, a, who)
 		respond(w, map[string]any{"rule": rule}, err)
 	case body.Preview:
 		reply(w, http.StatusBadRequest, fault("only allow_session and allow_always make a rule that could be shown"))
 	default:
-		decision, err := s.Answer(id, a, who)
+		decision, err := s.Answer(r.Context(), id, a, who)
 		respond(w, map[string]any{"id": id, "decision": decision}, err)
 	}
 }

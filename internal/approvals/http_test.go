@@ -28,13 +28,13 @@ func request(h http.Handler, method, path, body string) (int, string) {
 	return w.Code, w.Body.String()
 }
 
-func TestDecidingOverHTTP(t *testing.T) {
-	s := newStore(t, t.TempDir())
+func testDecidingOverHTTP(t *testing.T, p place) {
+	s := p.server(t)
 	console := serve(s, Approver{Name: "token:t1", Channel: "http"})
 	if code, body := request(console, "GET", "/approvals", ""); code != 200 || body != "{\"approvals\":[]}\n" {
 		t.Errorf("nothing waits: %d %s", code, body)
 	}
-	if !s.Attended() {
+	if there, err := s.Attended(t.Context()); !there || err != nil {
 		t.Error("who looks is not there")
 	}
 	id := mustAsk(t, s, someCall())
@@ -43,8 +43,13 @@ func TestDecidingOverHTTP(t *testing.T) {
 	if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 || len(list.Approvals) != 1 || list.Approvals[0].ID != id {
 		t.Errorf("%d %s %v", code, body, err)
 	}
-	late := mustAsk(t, s, someCall())
-	age(t, s, late, 2*time.Minute)
+	late, err := s.Ask(t.Context(), someCall(), in(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Await(t.Context(), late); err != nil {
+		t.Fatal(err)
+	}
 	for _, test := range []struct {
 		name, path, body string
 		code             int
@@ -74,7 +79,7 @@ func TestDecidingOverHTTP(t *testing.T) {
 			t.Errorf("%s: %d %s", test.name, code, body)
 		}
 	}
-	if rules, err := s.Rules(); err != nil || len(rules) != 0 {
+	if rules, err := s.Rules(t.Context()); err != nil || len(rules) != 0 {
 		t.Errorf("rules were made: %+v, %v", rules, err)
 	}
 	if code, body := request(console, "GET", "/approvals/"+late, ""); code != 200 || !strings.Contains(body, `"state":"expired"`) {
@@ -91,7 +96,7 @@ func TestDecidingOverHTTP(t *testing.T) {
 	if w.Code != http.StatusUnsupportedMediaType {
 		t.Errorf("a form: %d", w.Code)
 	}
-	if q, err := s.Get(other, ann); err != nil || q.State != Open {
+	if q, err := s.Get(t.Context(), other, ann); err != nil || q.State != Open {
 		t.Errorf("it is %+v, %v", q, err)
 	}
 }

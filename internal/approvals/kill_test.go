@@ -16,15 +16,19 @@ import (
 // down what it runs, or an approver that says yes.
 const (
 	roleName = "APPROVALS_TEST_ROLE"
-	dataName = "APPROVALS_TEST_DATA"
+	dsnName  = "APPROVALS_TEST_DSN"
 )
 
 func TestOtherProcess(t *testing.T) {
-	s := New(os.Getenv(dataName))
+	dsn := os.Getenv(dsnName)
+	if dsn == "" {
+		t.Skip("runs only as a child")
+	}
+	s := placeIn(t, dsn).server(t)
 	switch os.Getenv(roleName) {
 	case "server":
 		for {
-			id, err := s.Ask(someCall(), in(time.Minute))
+			id, err := s.Ask(t.Context(), someCall(), in(time.Minute))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -32,25 +36,23 @@ func TestOtherProcess(t *testing.T) {
 			if err := s.Await(t.Context(), id); err != nil {
 				t.Fatal(err)
 			}
-			if d, err := s.Take(id, someCall()); err == nil && d.Allow {
+			if d, err := s.Take(t.Context(), id, someCall()); err == nil && d.Allow {
 				fmt.Println("RAN", id)
 			}
 		}
 	case "approver":
 		for {
-			open, err := s.List(ann)
+			open, err := s.List(t.Context(), ann)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, q := range open {
 				fmt.Println("SAYING", q.ID)
-				if _, err := s.Answer(q.ID, Answer{Allow: true, Scope: Always}, ann); err != nil && !errors.Is(err, ErrUnknown) {
+				if _, err := s.Answer(t.Context(), q.ID, Answer{Allow: true, Scope: Always}, ann); err != nil && !errors.Is(err, ErrUnknown) {
 					t.Fatal(err)
 				}
 			}
 		}
-	default:
-		t.Skip("runs only as a child")
 	}
 }
 
@@ -68,10 +70,10 @@ func (c *child) hear(line string) {
 	}
 }
 
-func start(t *testing.T, role, data string) *child {
+func start(t *testing.T, role, dsn string) *child {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestOtherProcess$", "-test.v", "-test.count=1")
-	cmd.Env = append(os.Environ(), roleName+"="+role, dataName+"="+data)
+	cmd.Env = append(os.Environ(), roleName+"="+role, dsnName+"="+dsn)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -122,36 +124,35 @@ func (c *child) kill(t *testing.T) map[string][]string {
 	return c.said
 }
 
-// TestTheDeathOfAServer kills one that waits. Nobody can approve for it any
+// testTheDeathOfAServer kills one that waits. Nobody can approve for it any
 // more, and what it left goes.
-func TestTheDeathOfAServer(t *testing.T) {
-	data := t.TempDir()
-	server := start(t, "server", data)
+func testTheDeathOfAServer(t *testing.T, p place) {
+	server := start(t, "server", p.dsn)
 	id := server.word(t, "ASKED")
-	person := New(data)
-	if _, err := person.Get(id, ann); err != nil {
+	person := p.person()
+	if _, err := person.Get(t.Context(), id, ann); err != nil {
 		t.Fatal(err)
 	}
 	server.kill(t)
-	if _, err := person.Answer(id, yes, ann); !errors.Is(err, ErrUnknown) {
+	until(t, "the dead one's question to be over", func() bool {
+		open, err := person.List(t.Context(), ann)
+		return err == nil && len(open) == 0
+	})
+	if _, err := person.Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrUnknown) {
 		t.Errorf("the dead one's question is answered: %v", err)
 	}
-	if open, err := person.List(ann); err != nil || len(open) != 0 {
-		t.Errorf("%+v, %v", open, err)
-	}
-	if left := append(files(t, person, "*.json"), files(t, person, "owner-*")...); len(left) != 0 {
-		t.Errorf("it left %v", left)
+	if err := person.Sweep(t.Context()); err != nil || state(t, p, id) != "" {
+		t.Errorf("it left a question that is %q, %v", state(t, p, id), err)
 	}
 }
 
-// TestDeathAtAnyMoment kills approvers and servers in the middle of their work,
+// testDeathAtAnyMoment kills approvers and servers in the middle of their work,
 // again and again. What ran was approved, once; what is left works.
-func TestDeathAtAnyMoment(t *testing.T) {
-	data := t.TempDir()
+func testDeathAtAnyMoment(t *testing.T, p place) {
 	random := rand.New(rand.NewPCG(1, 2))
 	ran, said := map[string]int{}, map[string]bool{}
 	for range 12 {
-		server, approver := start(t, "server", data), start(t, "approver", data)
+		server, approver := start(t, "server", p.dsn), start(t, "approver", p.dsn)
 		// The moment is that of a random number of questions, not of a clock.
 		for range 1 + random.IntN(4) {
 			server.word(t, "ASKED")
@@ -178,18 +179,15 @@ func TestDeathAtAnyMoment(t *testing.T) {
 			t.Errorf("%s ran %d times, approved: %t", id, times, said[id])
 		}
 	}
-	s := newStore(t, data)
+	s := p.server(t)
 	id := mustAsk(t, s, someCall())
-	if _, err := New(data).Answer(id, yes, ann); err != nil {
+	if _, err := p.person().Answer(t.Context(), id, yes, ann); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := s.Take(id, someCall()); err != nil || !d.Allow {
+	if d, err := s.Take(t.Context(), id, someCall()); err != nil || !d.Allow {
 		t.Errorf("after all this: %+v, %v", d, err)
 	}
-	if _, err := s.Rules(); err != nil {
+	if _, err := s.Rules(t.Context()); err != nil {
 		t.Errorf("the rules: %v", err)
-	}
-	if left := files(t, s, "owner-*"); len(left) > 1 {
-		t.Errorf("%d dead ones are not cleared away", len(left))
 	}
 }

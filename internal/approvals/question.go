@@ -1,18 +1,15 @@
 package approvals
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"slices"
-	"strings"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 )
 
 // A Call is what a person is asked about.
@@ -39,13 +36,13 @@ type Call struct {
 // A State says how far a question is.
 type State string
 
-// The states of a question. One that is open past its time counts as expired.
+// The states of a question.
 const (
 	Open    State = "open"
 	Allowed State = "allowed"
 	Denied  State = "denied"
-	Used    State = "used" // allowed, and the call was made
-	Expired State = "expired"
+	Used    State = "used"    // allowed, and the call was made
+	Expired State = "expired" // open past its time
 )
 
 // A Question is a call that waits for a person's word.
@@ -61,22 +58,14 @@ type Question struct {
 }
 
 // over says why the question cannot be answered any more; nil while it can.
-func (q *Question) over(now time.Time) error {
-	switch {
-	case q.State == Allowed || q.State == Denied || q.State == Used:
-		return ErrAnswered
-	case q.State == Open && now.Before(q.Expires):
+func (q *Question) over() error {
+	switch q.State {
+	case Open:
 		return nil
+	case Allowed, Denied, Used:
+		return ErrAnswered
 	}
 	return ErrExpired
-}
-
-// Current is the state at a moment.
-func (q *Question) Current(now time.Time) State {
-	if q.State == Open && !now.Before(q.Expires) {
-		return Expired
-	}
-	return q.State
 }
 
 // An Approver is somebody who answers. The zero Approver sees every question;
@@ -91,208 +80,156 @@ func (a Approver) sees(q *Question) bool {
 	return (a.Agent == "" || a.Agent == q.Agent) && (a.User == "" || a.User == q.User)
 }
 
+// laidOut is what is written down of a call.
+type laidOut struct {
+	Call
+	Parts map[string]string `json:"parts"`
+}
+
 // Ask lays a question out until it expires, and returns its id. It belongs to
 // this process, and ends with it.
-func (s *Store) Ask(c Call, expires time.Time) (id string, err error) {
+func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, err error) {
 	parts, err := partsOf(c.Args)
 	if err != nil {
 		return "", err
 	}
-	q := Question{
-		ID: newID(), State: Open, Call: c, Parts: parts, Owner: s.me,
-		Asked: time.Now().UTC(), Expires: expires.UTC(),
+	text, err := json.Marshal(laidOut{c, parts})
+	if err != nil {
+		return "", fmt.Errorf("writing a question: %w", err)
 	}
-	return q.ID, s.locked(func() error {
-		all, err := s.questions()
-		if err != nil {
-			return err
-		}
-		if !q.roomAmong(all) {
-			return ErrTooMany
-		}
-		if err := s.live(); err != nil {
-			return err
-		}
-		return s.write(&q)
-	})
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	if err := s.Sweep(ctx); err != nil {
+		return "", err
+	}
+	q := Kept{ID: newID(), Owner: s.me, Principal: c.Principal, Size: len(c.Shown), Call: string(text)}
+	laid, err := s.Rows.Ask(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
+	if err != nil {
+		return "", err
+	}
+	if !laid {
+		return "", ErrTooMany
+	}
+	s.asked(q.ID, expires.Add(s.wayBack))
+	return q.ID, nil
 }
 
-// roomAmong reports whether one more question may wait beside the others. Who
-// decides reads all of them, again and again, so their texts are bounded too.
-func (q *Question) roomAmong(all []Question) bool {
-	var open, own, text, ownText int
-	for _, other := range all {
-		if other.over(q.Asked) != nil {
-			continue
-		}
-		open++
-		text += len(other.Shown)
-		if other.Principal == q.Principal {
-			own++
-			ownText += len(other.Shown)
-		}
+// Sweep removes what is over and what those left who are gone. Asking and looking
+// do that too.
+func (s *Store) Sweep(ctx context.Context) error { return s.Rows.Sweep(ctx, keepClosed, mostClosed) }
+
+// room says whether one more question may wait beside the others. Who decides
+// reads all of them, again and again, so their texts are bounded too.
+func room(size int) func(open, own, text, ownText int) bool {
+	return func(open, own, text, ownText int) bool {
+		return open < mostOpen && own < mostOfOne && text+size <= mostText && ownText+size <= mostTextOfOne
 	}
-	text, ownText = text+len(q.Shown), ownText+len(q.Shown)
-	return open < mostOpen && own < mostOfOne && text <= mostText && ownText <= mostTextOfOne
 }
 
 // List returns the open questions that who sees, the oldest first.
-func (s *Store) List(who Approver) ([]Question, error) {
-	var open []Question
-	if !s.exists() {
+func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
+	if s.Unused() {
 		return nil, nil
 	}
-	err := s.locked(func() error {
-		all, err := s.questions()
-		now := time.Now()
-		for _, q := range all {
-			if q.over(now) == nil && who.sees(&q) {
-				open = append(open, q)
-			}
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	all, err := s.Rows.Open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var open []Question
+	for _, kept := range all {
+		if q, err := questionOf(kept); err == nil && who.sees(&q) { // what cannot be read can be approved by nobody
+			open = append(open, q)
 		}
-		return err
-	})
-	slices.SortFunc(open, func(a, b Question) int { return a.Asked.Compare(b.Asked) })
-	return open, err
+	}
+	return open, nil
 }
 
 // Get returns one question that who sees, also one that is over.
-func (s *Store) Get(id string, who Approver) (Question, error) {
-	var q Question
-	if !s.exists() {
-		return q, ErrUnknown
+func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, error) {
+	if s.Unused() {
+		return Question{}, ErrUnknown
 	}
-	err := s.locked(func() (err error) {
-		q, err = s.find(id, who)
-		return err
-	})
-	return q, err
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	q, lives, err := s.get(ctx, id)
+	if err == nil && (!lives || !who.sees(&q)) {
+		err = ErrUnknown
+	}
+	if err != nil {
+		return Question{}, err
+	}
+	return q, nil
 }
+
+// get returns one question, and whether its process lives.
+func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err error) {
+	if !isID(id) {
+		return q, false, ErrUnknown
+	}
+	kept, lives, found, err := s.Rows.Get(ctx, id)
+	if err != nil {
+		return q, false, err
+	}
+	if !found {
+		return q, false, ErrUnknown
+	}
+	q, err = questionOf(kept)
+	return q, lives, err
+}
+
+// questionOf reads what was kept. It is strict: a word in it that nobody knows
+// may be one that narrows what is allowed.
+func questionOf(k Kept) (Question, error) {
+	var c laidOut
+	q := Question{ID: k.ID, State: State(k.State), Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
+	err := jsonv2.Unmarshal([]byte(k.Call), &c, jsonv2.RejectUnknownMembers(true))
+	if err == nil && k.Decision != "" {
+		q.Decision = new(Decision)
+		err = jsonv2.Unmarshal([]byte(k.Decision), q.Decision, jsonv2.RejectUnknownMembers(true))
+		q.Decision.At = k.Decided.UTC()
+	}
+	if err == nil && c.Principal != k.Principal {
+		err = errors.New("it is for somebody else")
+	}
+	if err != nil {
+		return Question{}, fmt.Errorf("question %s cannot be understood: %w", k.ID, err)
+	}
+	q.Call, q.Parts = c.Call, c.Parts
+	return q, nil
+}
+
+// Changed returns a channel that is closed when there may be another question,
+// or an answer to one.
+func (s *Store) Changed() <-chan struct{} { return s.Rows.Wait() }
+
+// lookAgain is how soon one who waits asks again when the rows did not answer.
+const lookAgain = 500 * time.Millisecond
 
 // Await returns when the question is open no more, or ctx ends.
 func (s *Store) Await(ctx context.Context, id string) error {
-	if !isID(id) {
-		return nil
-	}
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	var last fs.FileInfo // of the version that was read
-	var q Question
-	for {
-		info, err := os.Lstat(s.path(id + fileEnding))
-		if err == nil && !sameVersion(last, info) { // reading it costs more than looking
-			if q, err = s.read(id); err == nil {
-				q.Shown, last = "", info
-			}
-		}
-		if errors.Is(err, fs.ErrNotExist) || last != nil && q.over(time.Now()) != nil {
+	for isID(id) {
+		changed := s.Rows.Wait()
+		state, left, found, err := s.Rows.State(ctx, id)
+		if err == nil && (!found || State(state) != Open) {
 			return nil // whoever takes it finds out
 		}
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-tick.C:
+		if err != nil {
+			left = lookAgain
 		}
-	}
-}
-
-func sameVersion(last, now fs.FileInfo) bool {
-	return last != nil && os.SameFile(last, now) && last.ModTime().Equal(now.ModTime())
-}
-
-// find returns a question of a living process. The caller holds the lock.
-func (s *Store) find(id string, who Approver) (Question, error) {
-	q, err := s.read(id)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return q, ErrUnknown
-	case err != nil:
-		return q, err
-	case !who.sees(&q) || !s.lives(q.Owner):
-		return Question{}, ErrUnknown
-	}
-	return q, nil
-}
-
-func (s *Store) read(id string) (q Question, err error) {
-	if !isID(id) {
-		return q, ErrUnknown
-	}
-	if err := readJSON(s.path(id+fileEnding), &q); err != nil {
-		return q, err
-	}
-	if q.ID != id || !isID(q.Owner) {
-		return q, fmt.Errorf("the file of question %s is that of another", id)
-	}
-	return q, nil
-}
-
-func (s *Store) write(q *Question) error { return writeJSON(s.path(q.ID+fileEnding), q) }
-
-// drop removes a question to which nobody wants an answer any more.
-func (s *Store) drop(id string) error {
-	if err := os.Remove(s.path(id + fileEnding)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("withdrawing a question: %w", err)
+		late := time.NewTimer(left + time.Millisecond)
+		select {
+		case <-changed:
+		case <-late.C:
+		case <-ctx.Done():
+		}
+		late.Stop()
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
 	}
 	return nil
-}
-
-// questions reads all questions of living processes, and removes the others
-// and those that have been over for long. The caller holds the lock.
-func (s *Store) questions() ([]Question, error) {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return nil, fmt.Errorf("reading the approvals: %w", err)
-	}
-	var all []Question
-	lives := make(map[string]bool)
-	now := time.Now()
-	for _, entry := range entries {
-		if owner, is := strings.CutPrefix(entry.Name(), ownerFile("")); is && isID(owner) {
-			lives[owner] = s.lives(owner)
-		}
-	}
-	for _, entry := range entries {
-		if id, is := strings.CutSuffix(entry.Name(), fileEnding+newEnding); is && isID(id) {
-			_ = os.Remove(s.path(entry.Name())) // of one that was killed: we hold the lock
-		}
-		id, is := strings.CutSuffix(entry.Name(), fileEnding)
-		if !is || !isID(id) {
-			continue
-		}
-		q, err := s.read(id)
-		if err != nil || !lives[q.Owner] || q.over(now) != nil && now.Sub(cmp.Or(q.decided(), q.Expires)) > keepClosed {
-			_ = os.Remove(s.path(entry.Name())) // what cannot be read can be approved by nobody
-			continue
-		}
-		all = append(all, q)
-	}
-	return s.thinned(all, now), nil
-}
-
-// thinned removes those that have been over for longest when there are many. A
-// yes that has not been taken yet stays.
-func (s *Store) thinned(all []Question, now time.Time) []Question {
-	slices.SortFunc(all, func(a, b Question) int { return b.Asked.Compare(a.Asked) })
-	closed := 0
-	return slices.DeleteFunc(all, func(q Question) bool {
-		if q.over(now) == nil || q.State == Allowed {
-			return false
-		}
-		if closed++; closed <= mostClosed {
-			return false
-		}
-		_ = s.drop(q.ID) // the next one who looks tries again
-		return true
-	})
-}
-
-// decided is when the question was answered, or the zero time.
-func (q *Question) decided() time.Time {
-	if q.Decision == nil {
-		return time.Time{}
-	}
-	return q.Decision.At
 }
 
 // partsOf is the digest of each argument, so that a rule can say which must be

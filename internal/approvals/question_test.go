@@ -4,50 +4,47 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-func TestTheLifeOfAQuestion(t *testing.T) {
-	data := t.TempDir()
-	server, person := newStore(t, data), New(data)
+func testTheLifeOfAQuestion(t *testing.T, p place) {
+	server, person := p.server(t), p.elsewhere(t)
 	id := mustAsk(t, server, someCall())
-	open, err := person.List(ann)
+	open, err := person.List(t.Context(), ann)
 	if err != nil || len(open) != 1 || open[0].ID != id || open[0].Shown != someCall().Shown {
 		t.Fatalf("a person sees %+v, %v", open, err)
 	}
 	decided := make(chan error, 1)
 	go func() { decided <- server.Await(t.Context(), id) }()
-	if _, err := person.Answer(id, yes, ann); err != nil {
+	if _, err := person.Answer(t.Context(), id, yes, ann); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-decided; err != nil {
 		t.Fatal(err)
 	}
-	d, err := server.Take(id, someCall())
+	d, err := server.Take(t.Context(), id, someCall())
 	if err != nil || !d.Allow || d.Scope != Once || d.By != "ann" || d.Channel != "cli" {
 		t.Fatalf("the server takes %+v, %v", d, err)
 	}
-	if _, err := server.Take(id, someCall()); err == nil {
+	if _, err := server.Take(t.Context(), id, someCall()); err == nil {
 		t.Error("it is taken twice")
 	}
-	if _, err := person.Answer(id, yes, ann); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "ann (cli)") {
+	if _, err := person.Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "ann (cli)") {
 		t.Errorf("a second answer: %v", err)
 	}
-	if open, _ := person.List(ann); len(open) != 0 {
+	if open, _ := person.List(t.Context(), ann); len(open) != 0 {
 		t.Errorf("still open: %+v", open)
 	}
 }
 
-func TestWhatIsTakenIsWhatWasAskedAbout(t *testing.T) {
-	data := t.TempDir()
-	server, other := newStore(t, data), newStore(t, data)
+func testWhatIsTakenIsWhatWasAskedAbout(t *testing.T, p place) {
+	server, other := p.server(t), p.elsewhere(t)
 	for name, c := range map[string]Call{
 		"other arguments": someCall(func(c *Call) { c.Digest = "d2" }),
 		"other facts":     someCall(func(c *Call) { c.Basis = "b2" }),
@@ -60,112 +57,122 @@ func TestWhatIsTakenIsWhatWasAskedAbout(t *testing.T) {
 		"an unknown risk": someCall(func(c *Call) { c.Risk = "dances" }),
 	} {
 		id := mustAsk(t, server, someCall())
-		if _, err := other.Answer(id, yes, ann); err != nil {
+		if _, err := other.Answer(t.Context(), id, yes, ann); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := server.Take(id, c); !errors.Is(err, ErrChanged) {
+		if _, err := server.Take(t.Context(), id, c); !errors.Is(err, ErrChanged) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := other.Take(id, someCall()); !errors.Is(err, ErrChanged) {
+		if _, err := other.Take(t.Context(), id, someCall()); !errors.Is(err, ErrChanged) {
 			t.Errorf("%s: another server takes it: %v", name, err)
 		}
 	}
 }
 
-func TestNoAnswerIsNo(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
+func testNoAnswerIsNo(t *testing.T, p place) {
+	server := p.server(t)
 	unanswered := mustAsk(t, server, someCall())
-	if _, err := server.Take(unanswered, someCall()); !errors.Is(err, ErrExpired) {
+	if _, err := server.Take(t.Context(), unanswered, someCall()); !errors.Is(err, ErrExpired) {
 		t.Errorf("taken without an answer: %v", err)
 	}
-	if _, err := server.Answer(unanswered, yes, ann); err == nil {
+	if _, err := server.Answer(t.Context(), unanswered, yes, ann); err == nil {
 		t.Error("answered after it was given up")
 	}
-	late := mustAsk(t, server, someCall())
-	age(t, server, late, 2*time.Minute)
-	if _, err := server.Answer(late, yes, ann); !errors.Is(err, ErrExpired) {
+	late, err := server.Ask(t.Context(), someCall(), in(50*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := server.Await(t.Context(), late); err != nil || state(t, p, late) != Expired {
+		t.Errorf("it is waited for until it is %q, %v", state(t, p, late), err)
+	}
+	if _, err := server.Answer(t.Context(), late, yes, ann); !errors.Is(err, ErrExpired) {
 		t.Errorf("answered too late: %v", err)
 	}
-	stale := mustAsk(t, server, someCall())
-	if _, err := server.Answer(stale, yes, ann); err != nil {
+	if _, err := server.Take(t.Context(), late, someCall()); !errors.Is(err, ErrExpired) {
+		t.Errorf("taken without an answer in time: %v", err)
+	}
+	stale, err := server.Ask(t.Context(), someCall(), in(2*time.Second))
+	if err != nil {
 		t.Fatal(err)
 	}
-	age(t, server, stale, 2*time.Minute)
-	if _, err := server.Take(stale, someCall()); !errors.Is(err, ErrExpired) {
+	if _, err := server.Answer(t.Context(), stale, yes, ann); err != nil {
+		t.Fatal(err)
+	}
+	server.wayBack = -time.Minute // it has been long
+	if _, err := server.Take(t.Context(), stale, someCall()); !errors.Is(err, ErrExpired) {
 		t.Errorf("a yes of long ago is taken: %v", err)
 	}
+	server.wayBack = wayBack
 	gone := mustAsk(t, server, someCall())
-	if err := server.Withdraw(gone); err != nil {
+	if err := server.Withdraw(t.Context(), gone); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Answer(gone, yes, ann); !errors.Is(err, ErrUnknown) {
+	if _, err := server.Answer(t.Context(), gone, yes, ann); !errors.Is(err, ErrUnknown) {
 		t.Errorf("answered after it was withdrawn: %v", err)
 	}
 	allowed := mustAsk(t, server, someCall())
-	if _, err := server.Answer(allowed, yes, ann); err != nil {
+	if _, err := server.Answer(t.Context(), allowed, yes, ann); err != nil {
 		t.Fatal(err)
 	}
-	if err := server.Withdraw(allowed); err != nil {
+	if err := server.Withdraw(t.Context(), allowed); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Take(allowed, someCall()); err == nil {
+	if _, err := server.Take(t.Context(), allowed, someCall()); err == nil {
 		t.Error("taken after it was withdrawn")
 	}
 }
 
-func TestANoTakesAYesBack(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
+func testANoTakesAYesBack(t *testing.T, p place) {
+	server := p.server(t)
 	id := mustAsk(t, server, someCall())
-	if _, err := server.Answer(id, Answer{Allow: true, Scope: Always}, ann); err != nil {
+	if _, err := server.Answer(t.Context(), id, Answer{Allow: true, Scope: Always}, ann); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := server.Answer(id, no, ann); err != nil {
+	if _, err := server.Answer(t.Context(), id, no, ann); err != nil {
 		t.Fatal(err)
 	}
-	if d, err := server.Take(id, someCall()); err != nil || d.Allow || d.Reason != "not today" {
+	if d, err := server.Take(t.Context(), id, someCall()); err != nil || d.Allow || d.Reason != "not today" {
 		t.Errorf("the server takes %+v, %v", d, err)
 	}
-	if rules, err := server.Rules(); err != nil || len(rules) != 0 {
+	if rules, err := server.Rules(t.Context()); err != nil || len(rules) != 0 {
 		t.Errorf("the rule stays: %+v, %v", rules, err)
 	}
-	if _, err := server.Answer(id, yes, ann); !errors.Is(err, ErrAnswered) {
+	if _, err := server.Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrAnswered) {
 		t.Errorf("a yes after the no: %v", err)
 	}
 }
 
-func TestApproversSeeTheirOwn(t *testing.T) {
-	server := newStore(t, t.TempDir())
+func testApproversSeeTheirOwn(t *testing.T, p place) {
+	server := p.server(t)
 	id := mustAsk(t, server, someCall())
 	for _, stranger := range []Approver{{User: "v", Channel: "http"}, {Agent: "b", Channel: "http"}, {Agent: "a", User: "v", Channel: "http"}} {
-		if open, err := server.List(stranger); err != nil || len(open) != 0 {
+		if open, err := server.List(t.Context(), stranger); err != nil || len(open) != 0 {
 			t.Errorf("%+v sees %+v, %v", stranger, open, err)
 		}
-		if _, err := server.Get(id, stranger); !errors.Is(err, ErrUnknown) {
+		if _, err := server.Get(t.Context(), id, stranger); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%+v gets it: %v", stranger, err)
 		}
-		if _, err := server.Answer(id, yes, stranger); !errors.Is(err, ErrUnknown) {
+		if _, err := server.Answer(t.Context(), id, yes, stranger); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%+v answers: %v", stranger, err)
 		}
 	}
-	if _, err := server.Answer(id, yes, Approver{User: "u", Channel: "http"}); err != nil {
+	if _, err := server.Answer(t.Context(), id, yes, Approver{User: "u", Channel: "http"}); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestOneAnswerCounts lets many answer at once, yes and no, from stores of
+// testOneAnswerCounts lets many answer at once, yes and no, from stores of
 // their own.
-func TestOneAnswerCounts(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
+func testOneAnswerCounts(t *testing.T, p place) {
+	server := p.server(t)
+	people := []*Store{p.person(), p.elsewhere(t)}
 	for range 20 {
 		id := mustAsk(t, server, someCall())
 		var yeses, taken atomic.Int64
 		var all sync.WaitGroup
 		for i := range 6 {
 			all.Go(func() {
-				if _, err := New(data).Answer(id, yes, Approver{Name: fmt.Sprint(i), Channel: "cli"}); err == nil {
+				if _, err := people[i%2].Answer(t.Context(), id, yes, Approver{Name: fmt.Sprint(i), Channel: "cli"}); err == nil {
 					yeses.Add(1)
 				}
 			})
@@ -173,7 +180,7 @@ func TestOneAnswerCounts(t *testing.T) {
 		all.Wait()
 		for range 4 {
 			all.Go(func() {
-				if d, err := server.Take(id, someCall()); err == nil && d.Allow {
+				if d, err := server.Take(t.Context(), id, someCall()); err == nil && d.Allow {
 					taken.Add(1)
 				}
 			})
@@ -185,41 +192,19 @@ func TestOneAnswerCounts(t *testing.T) {
 	}
 }
 
-func TestQuestionsAreBounded(t *testing.T) {
-	server := newStore(t, t.TempDir())
+func testQuestionsAreBounded(t *testing.T, p place) {
+	server := p.server(t)
 	for range mostOfOne {
 		mustAsk(t, server, someCall())
 	}
-	if _, err := server.Ask(someCall(), in(time.Minute)); !errors.Is(err, ErrTooMany) {
+	if _, err := server.Ask(t.Context(), someCall(), in(time.Minute)); !errors.Is(err, ErrTooMany) {
 		t.Errorf("one more: %v", err)
 	}
 	mustAsk(t, server, someCall(func(c *Call) { c.Principal = "b/v" }))
 }
 
-func TestOldQuestionsGo(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
-	old, fresh := mustAsk(t, server, someCall()), mustAsk(t, server, someCall())
-	age(t, server, old, time.Hour)
-	if _, err := server.List(ann); err != nil {
-		t.Fatal(err)
-	}
-	if got := files(t, server, "*.json"); len(got) != 1 || !strings.Contains(got[0], fresh) {
-		t.Errorf("there are %v", got)
-	}
-	if err := server.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if got := append(files(t, server, "*.json"), files(t, server, "owner-*")...); len(got) != 0 {
-		t.Errorf("the server left %v", got)
-	}
-	if _, err := New(data).Answer(fresh, yes, ann); !errors.Is(err, ErrUnknown) {
-		t.Errorf("a question of a server that has ended is answered: %v", err)
-	}
-}
-
-func TestAwaitEndsWithItsContext(t *testing.T) {
-	server := newStore(t, t.TempDir())
+func testAwaitEndsWithItsContext(t *testing.T, p place) {
+	server := p.server(t)
 	id := mustAsk(t, server, someCall())
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -231,77 +216,131 @@ func TestAwaitEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestIDsAreNoPaths(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
+func testOddIDs(t *testing.T, p place) {
+	server := p.server(t)
 	mustAsk(t, server, someCall())
 	for _, id := range []string{"", "rules", "../tokens", "..", "/etc/passwd", "aaaaaaaaaaa/", "AAAAAAAAAAAA", strings.Repeat("a", 500), "aaaaaaaaaaa\x00"} {
-		if _, err := server.Get(id, ann); !errors.Is(err, ErrUnknown) {
+		if _, err := server.Get(t.Context(), id, ann); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%q: %v", id, err)
 		}
-		if _, err := server.Answer(id, yes, ann); !errors.Is(err, ErrUnknown) {
+		if _, err := server.Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%q is answered: %v", id, err)
 		}
 	}
 }
 
-func TestBrokenFilesAllowNothing(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
-	for name, text := range map[string]string{
-		"cut off":      `{"id":"`,
-		"empty":        "",
-		"another's id": `{"id":"bbbbbbbbbbbb","state":"allowed","owner":"bbbbbbbbbbbb"}`,
-		"unknown word": `{"id":"ID","state":"allowed","owner":"bbbbbbbbbbbb","onse":true}`,
-	} {
-		id := mustAsk(t, server, someCall())
-		if err := os.WriteFile(server.path(id+fileEnding), []byte(strings.ReplaceAll(text, "ID", id)), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if d, err := server.Take(id, someCall()); err == nil {
-			t.Errorf("%s: taken as %+v", name, d)
-		}
-		if _, err := server.List(ann); err != nil {
-			t.Errorf("%s: the list fails: %v", name, err)
-		}
-	}
-}
-
-func TestTheFilesArePrivate(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("modes do not say who may read")
-	}
-	data := t.TempDir()
-	server := newStore(t, data)
-	id := mustAsk(t, server, someCall())
-	for path, want := range map[string]os.FileMode{server.dir: 0o700, server.path(id + fileEnding): 0o600, server.path(lockName): 0o600} {
-		if info, err := os.Stat(path); err != nil || info.Mode().Perm() != want {
-			t.Errorf("%s has the mode %v, %v", path, info.Mode(), err)
-		}
-	}
-	text, err := os.ReadFile(server.path(id + fileEnding))
-	if err != nil || strings.Contains(string(text), "args") {
-		t.Errorf("the file has %s, %v", text, err)
-	}
-	open := t.TempDir()
-	mustMkdir(t, filepath.Join(open, "approvals"), 0o777)
-	if _, err := New(open).Ask(someCall(), in(time.Minute)); err == nil || !strings.Contains(err.Error(), "chmod 700") {
-		t.Errorf("a directory for everybody is used: %v", err)
-	}
-}
-
-func TestWhoLooksIsThere(t *testing.T) {
-	s := newStore(t, t.TempDir())
-	if s.Attended() {
-		t.Error("somebody is there who never looked")
-	}
-	if err := s.Look(); err != nil || !s.Attended() {
-		t.Errorf("nobody is there who just looked: %v", err)
-	}
-	if err := os.Chtimes(s.path(seenName), time.Time{}, in(-time.Hour)); err != nil {
+// testTheEndOfAServer ends one properly: what it asks is over at once, and
+// nothing of it stays.
+func testTheEndOfAServer(t *testing.T, p place) {
+	server, person := New(Options{Rows: p.rows}), p.elsewhere(t)
+	open, allowed := mustAsk(t, server, someCall()), mustAsk(t, server, someCall())
+	if _, err := person.Answer(t.Context(), allowed, Answer{Allow: true, Scope: Session}, ann); err != nil {
 		t.Fatal(err)
 	}
-	if s.Attended() {
-		t.Error("somebody is there who looked an hour ago")
+	if err := server.Close(); err != nil {
+		t.Fatal(err)
 	}
+	for _, id := range []string{open, allowed} {
+		if _, err := person.Answer(t.Context(), id, no, ann); !errors.Is(err, ErrUnknown) || state(t, p, id) != "" {
+			t.Errorf("a question of a server that has ended is %q, answered with %v", state(t, p, id), err)
+		}
+	}
+	if rules, err := person.Rules(t.Context()); err != nil || len(rules) != 0 {
+		t.Errorf("rules %+v, %v", rules, err)
+	}
+	if err := server.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestARestartOfPostgres happens while a question waits.
+func TestARestartOfPostgres(t *testing.T) {
+	pg := storetest.Postgres(t)
+	p := placeIn(t, pg.DSN("postgres"))
+	server := p.server(t)
+	id := mustAsk(t, server, someCall())
+	heard := make(chan error, 1)
+	go func() { heard <- server.Await(t.Context(), id) }()
+	pg.Stop(t, "fast")
+	if _, ok, err := server.Allowed(t.Context(), someCall()); ok || err == nil {
+		t.Errorf("while it is away a call is allowed %t, %v", ok, err)
+	}
+	if _, err := server.Take(t.Context(), id, someCall()); err == nil || errors.Is(err, ErrUnknown) {
+		t.Errorf("while it is away a word is taken: %v", err)
+	}
+	pg.Start(t)
+	until(t, "the answer", func() bool {
+		_, err := p.person().Answer(t.Context(), id, yes, ann)
+		return err == nil
+	})
+	if err := <-heard; err != nil {
+		t.Error(err)
+	}
+	if d, err := server.Take(t.Context(), id, someCall()); err != nil || !d.Allow {
+		t.Errorf("the server takes %+v, %v", d, err)
+	}
+}
+
+// TestWhoAsksLives has a question wait for longer than a lease.
+func TestWhoAsksLives(t *testing.T) {
+	p := placeIn(t, t.TempDir())
+	server := p.server(t)
+	id := mustAsk(t, server, someCall())
+	if err := p.rows.Renew(t.Context(), server.me, -time.Second); err != nil { // as if it had been silent
+		t.Fatal(err)
+	}
+	if _, err := p.person().Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a question of a silent server is answered: %v", err)
+	}
+	until(t, "the server to say that it lives", func() bool {
+		_, err := p.person().Get(t.Context(), id, ann)
+		return err == nil
+	})
+	if _, err := p.person().Answer(t.Context(), id, yes, ann); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestNothingIsMadeByLooking(t *testing.T) {
+	s := New(Options{Unused: func() bool { return true }}) // and no rows behind it
+	if _, ok, err := s.Allowed(t.Context(), someCall()); ok || err != nil {
+		t.Error(ok, err)
+	}
+	if there, err := s.Attended(t.Context()); there || err != nil {
+		t.Error(there, err)
+	}
+	open, listing := s.List(t.Context(), ann)
+	rules, ruling := s.Rules(t.Context())
+	if len(open)+len(rules) != 0 || listing != nil || ruling != nil {
+		t.Error(open, rules, listing, ruling)
+	}
+	_, getting := s.Get(t.Context(), "aaaaaaaaaaaa", ann)
+	_, answering := s.Answer(t.Context(), "aaaaaaaaaaaa", yes, ann)
+	_, taking := s.Take(t.Context(), "aaaaaaaaaaaa", someCall())
+	_, forgetting := s.Forget(t.Context(), "aaaaaaaaaaaa")
+	for _, err := range []error{getting, answering, taking, forgetting} {
+		if !errors.Is(err, ErrUnknown) {
+			t.Error(err)
+		}
+	}
+	if err := errors.Join(s.Withdraw(t.Context(), "aaaaaaaaaaaa"), s.Close()); err != nil {
+		t.Error(err)
+	}
+}
+
+func testWhoLooksIsThere(t *testing.T, p place) {
+	s := p.server(t)
+	if there, err := s.Attended(t.Context()); there || err != nil {
+		t.Errorf("somebody is there who never looked: %v", err)
+	}
+	if err := s.Look(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := p.elsewhere(t).Attended(t.Context()); !there || err != nil {
+		t.Errorf("nobody is there who just looked: %v", err)
+	}
+	until(t, "the look to be over", func() bool {
+		there, err := p.rows.Looked(t.Context(), 20*time.Millisecond)
+		return err == nil && !there
+	})
 }

@@ -1,13 +1,15 @@
 package approvals
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"slices"
 	"time"
+
+	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -178,14 +180,17 @@ func rank(risk string) int {
 }
 
 // Allowed returns the rule under which a call may be made, if there is one.
-func (s *Store) Allowed(c Call) (Rule, bool, error) {
-	if !s.exists() {
+func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
+	if s.Unused() {
 		return Rule{}, false, nil
 	}
-	if err := checkDir(s.dir); err != nil {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	kept, err := s.Rows.RulesFor(ctx, c.Principal, c.Tool)
+	if err != nil {
 		return Rule{}, false, err
 	}
-	rules, err := s.readRules() // replaced whole, so no lock is needed
+	rules, err := rulesOf(kept)
 	if err != nil {
 		return Rule{}, false, err
 	}
@@ -199,87 +204,73 @@ func (s *Store) Allowed(c Call) (Rule, bool, error) {
 }
 
 // Rules returns all rules that count, the oldest first.
-func (s *Store) Rules() (rules []Rule, err error) {
-	if !s.exists() {
+func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
+	if s.Unused() {
 		return nil, nil
 	}
-	err = s.locked(func() error {
-		rules, err = s.currentRules()
-		return err
-	})
-	return rules, err
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	kept, err := s.Rows.Rules(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return rulesOf(kept)
 }
 
 // Forget ends a rule.
-func (s *Store) Forget(id string) (gone Rule, err error) {
-	if !s.exists() {
+func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
+	if s.Unused() || !isID(id) {
 		return gone, ErrUnknown
 	}
-	err = s.locked(func() error {
-		rules, err := s.currentRules()
-		if err != nil {
-			return err
-		}
-		i := slices.IndexFunc(rules, func(r Rule) bool { return r.ID == id })
-		if i < 0 {
-			return ErrUnknown
-		}
-		gone = rules[i]
-		return s.writeRules(slices.Delete(rules, i, i+1))
-	})
-	return gone, err
-}
-
-// ruleFile is what is in the file of rules.
-type ruleFile struct {
-	Version int    `json:"version"`
-	Rules   []Rule `json:"rules"`
-}
-
-const ruleVersion = 1
-
-func (s *Store) readRules() ([]Rule, error) {
-	var file ruleFile
-	err := readJSON(s.path(rulesName), &file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, nil
-	case err != nil:
-		return nil, err
-	case file.Version != ruleVersion:
-		return nil, fmt.Errorf("%s has version %d, this program knows version %d", s.path(rulesName), file.Version, ruleVersion)
-	}
-	return file.Rules, nil
-}
-
-// currentRules leaves out what has expired, and what was for the session of a
-// server that is no more. The caller holds the lock.
-func (s *Store) currentRules() ([]Rule, error) {
-	rules, err := s.readRules()
-	now := time.Now()
-	return slices.DeleteFunc(rules, func(r Rule) bool {
-		return !now.Before(r.Expires) || r.Scope == Session && !(isID(r.Owner) && s.lives(r.Owner))
-	}), err
-}
-
-func (s *Store) writeRules(rules []Rule) error {
-	return writeJSON(s.path(rulesName), ruleFile{ruleVersion, rules})
-}
-
-// roomForRule returns the rules to which one can be added. The caller holds the
-// lock.
-func (s *Store) roomForRule() ([]Rule, error) {
-	rules, err := s.currentRules()
-	if err == nil && len(rules) >= mostRules {
-		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", len(rules))
-	}
-	return rules, err
-}
-
-func (s *Store) dropRule(id string) error {
-	rules, err := s.currentRules()
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	kept, found, err := s.Rows.Forget(ctx, id)
 	if err != nil {
-		return err
+		return gone, err
 	}
-	return s.writeRules(slices.DeleteFunc(rules, func(r Rule) bool { return r.ID == id }))
+	if !found {
+		return gone, ErrUnknown
+	}
+	if gone, err = ruleOf(kept); err != nil {
+		return Rule{ID: kept.ID, Tool: kept.Tool}, nil // whatever it was
+	}
+	return gone, nil
+}
+
+// kept is the rule as it is kept.
+func (r *Rule) kept() (*KeptRule, error) {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("writing a rule: %w", err)
+	}
+	return &KeptRule{
+		ID: r.ID, Scope: string(r.Scope), Owner: r.Owner, Principal: r.Principal, Tool: r.Tool, Rule: string(text),
+		Created: r.Created, Expires: r.Expires,
+	}, nil
+}
+
+// rulesOf reads what was kept. One rule that cannot be understood is enough for
+// none of them to count: it may be one that narrows what another allows.
+func rulesOf(kept []KeptRule) ([]Rule, error) {
+	rules := make([]Rule, len(kept))
+	for i, k := range kept {
+		var err error
+		if rules[i], err = ruleOf(k); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
+}
+
+// ruleOf reads one. It is strict: a word in it that nobody knows may be one that
+// narrows what is allowed.
+func ruleOf(k KeptRule) (r Rule, err error) {
+	err = jsonv2.Unmarshal([]byte(k.Rule), &r, jsonv2.RejectUnknownMembers(true))
+	if err == nil && (r.ID != k.ID || string(r.Scope) != k.Scope || r.Principal != k.Principal || r.Tool != k.Tool || r.Owner != k.Owner) {
+		err = errors.New("it is another one")
+	}
+	if err != nil {
+		return Rule{}, fmt.Errorf("rule %s cannot be understood: %w; mcp-tools approvals forget removes it", k.ID, err)
+	}
+	return r, nil
 }

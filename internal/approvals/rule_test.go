@@ -1,9 +1,9 @@
 package approvals
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
-	"os"
 	"strings"
 	"testing"
 	"time"
@@ -51,13 +51,13 @@ func TestWhatARuleAllows(t *testing.T) {
 		"an argument by another": {deep, withArgs(`{"path":"src/b.go","Content":"x"}`, "d2"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newStore(t, t.TempDir())
+			s := placeIn(t, t.TempDir()).server(t)
 			id := mustAsk(t, s, someCall())
-			d, err := s.Answer(id, test.answer, ann)
+			d, err := s.Answer(t.Context(), id, test.answer, ann)
 			if err != nil {
 				t.Fatal(err)
 			}
-			rule, ok, err := s.Allowed(someCall(test.change))
+			rule, ok, err := s.Allowed(t.Context(), someCall(test.change))
 			if err != nil || ok != test.want || ok && rule.ID != d.Rule {
 				t.Errorf("allowed %t by %+v, %v", ok, rule, err)
 			}
@@ -65,64 +65,66 @@ func TestWhatARuleAllows(t *testing.T) {
 	}
 }
 
-func TestRulesEnd(t *testing.T) {
-	data := t.TempDir()
-	server := newStore(t, data)
+func testRulesEnd(t *testing.T, p place) {
+	server := p.server(t)
 	day := Answer{Allow: true, Scope: Always, Until: in(24 * time.Hour)}
-	d, err := server.Answer(mustAsk(t, server, someCall()), day, ann)
+	d, err := server.Answer(t.Context(), mustAsk(t, server, someCall()), day, ann)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := server.Rules()
+	rules, err := server.Rules(t.Context())
 	if err != nil || len(rules) != 1 || rules[0].By != "ann" || rules[0].Shown == "" {
 		t.Fatalf("%+v, %v", rules, err)
 	}
-	rules[0].Expires = in(-time.Second)
-	if err := server.locked(func() error { return server.writeRules(rules) }); err != nil {
+	if _, err := server.Forget(t.Context(), d.Rule); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := server.Allowed(someCall()); ok || err != nil {
-		t.Errorf("an expired rule allows: %v", err)
+	brief := Answer{Allow: true, Scope: Always, Until: in(2 * time.Second)}
+	if d, err = server.Answer(t.Context(), mustAsk(t, server, someCall()), brief, ann); err != nil {
+		t.Fatal(err)
 	}
-	if _, err := server.Forget(d.Rule); !errors.Is(err, ErrUnknown) {
+	until(t, "the rule to expire", func() bool {
+		_, ok, err := server.Allowed(t.Context(), someCall())
+		return !ok && err == nil
+	})
+	if _, err := server.Forget(t.Context(), d.Rule); !errors.Is(err, ErrUnknown) {
 		t.Errorf("an expired rule is forgotten: %v", err)
 	}
-	if d, err = server.Answer(mustAsk(t, server, someCall()), day, ann); err != nil {
+	if d, err = server.Answer(t.Context(), mustAsk(t, server, someCall()), day, ann); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(data).Forget(d.Rule); err != nil {
+	if _, err := p.person().Forget(t.Context(), d.Rule); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, _ := server.Allowed(someCall()); ok {
+	if _, ok, _ := server.Allowed(t.Context(), someCall()); ok {
 		t.Error("a rule that was forgotten allows")
 	}
 }
 
-func TestARuleForASession(t *testing.T) {
-	data := t.TempDir()
-	server, other := newStore(t, data), newStore(t, data)
-	if _, err := other.Answer(mustAsk(t, server, someCall()), Answer{Allow: true, Scope: Session}, ann); err != nil {
+func testARuleForASession(t *testing.T, p place) {
+	server, other := p.server(t), p.elsewhere(t)
+	if _, err := other.Answer(t.Context(), mustAsk(t, server, someCall()), Answer{Allow: true, Scope: Session}, ann); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := server.Allowed(someCall()); !ok || err != nil {
+	if _, ok, err := server.Allowed(t.Context(), someCall()); !ok || err != nil {
 		t.Errorf("it does not count: %v", err)
 	}
-	if _, ok, _ := server.Allowed(someCall(func(c *Call) { c.Session = "t" })); ok {
+	if _, ok, _ := server.Allowed(t.Context(), someCall(func(c *Call) { c.Session = "t" })); ok {
 		t.Error("it counts in another session")
 	}
-	if _, ok, _ := other.Allowed(someCall()); ok {
+	if _, ok, _ := other.Allowed(t.Context(), someCall()); ok {
 		t.Error("it counts on another server")
 	}
 	if err := server.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if rules, err := other.Rules(); err != nil || len(rules) != 0 {
+	if rules, err := other.Rules(t.Context()); err != nil || len(rules) != 0 {
 		t.Errorf("it outlives its server: %+v, %v", rules, err)
 	}
 }
 
-func TestRulesThatCannotBe(t *testing.T) {
-	s := newStore(t, t.TempDir())
+func testRulesThatCannotBe(t *testing.T, p place) {
+	s := p.server(t)
 	id := mustAsk(t, s, someCall())
 	for name, test := range map[string]struct {
 		answer Answer
@@ -139,8 +141,8 @@ func TestRulesThatCannotBe(t *testing.T) {
 		"stars":        {always(Like{Match: map[string]string{"path": "a***"}}), "three stars"},
 	} {
 		for what, try := range map[string]func() error{
-			"Answer":  func() error { _, err := s.Answer(id, test.answer, ann); return err },
-			"Preview": func() error { _, err := s.Preview(id, test.answer, ann); return err },
+			"Answer":  func() error { _, err := s.Answer(t.Context(), id, test.answer, ann); return err },
+			"Preview": func() error { _, err := s.Preview(t.Context(), id, test.answer, ann); return err },
 		} {
 			err := try()
 			if wrong := (RuleError{}); !errors.As(err, &wrong) || !strings.Contains(err.Error(), test.want) {
@@ -149,41 +151,57 @@ func TestRulesThatCannotBe(t *testing.T) {
 		}
 	}
 	once := mustAsk(t, s, someCall(func(c *Call) { c.Once = true }))
-	if _, err := s.Answer(once, always(Like{}), ann); !errors.Is(err, ErrOnce) {
+	if _, err := s.Answer(t.Context(), once, always(Like{}), ann); !errors.Is(err, ErrOnce) {
 		t.Errorf("what may only be allowed once: %v", err)
 	}
-	if q, err := s.Get(id, ann); err != nil || q.State != Open {
+	if q, err := s.Get(t.Context(), id, ann); err != nil || q.State != Open {
 		t.Errorf("a mistake decided it: %+v, %v", q, err)
 	}
-	if rules, err := s.Rules(); err != nil || len(rules) != 0 {
+	if rules, err := s.Rules(t.Context()); err != nil || len(rules) != 0 {
 		t.Errorf("rules were made: %+v, %v", rules, err)
 	}
-	rule, err := s.Preview(id, always(Like{Any: []string{"content"}}), ann)
+	rule, err := s.Preview(t.Context(), id, always(Like{Any: []string{"content"}}), ann)
 	if err != nil || rule.Same["path"] == "" || rule.Same["content"] != "" {
 		t.Errorf("preview %+v, %v", rule, err)
 	}
 }
 
+// odd are rows in which somebody else has changed something.
+type odd struct {
+	Rows
+	rule func(*KeptRule)
+}
+
+func (o odd) RulesFor(ctx context.Context, principal, tool string) ([]KeptRule, error) {
+	rules, err := o.Rows.RulesFor(ctx, principal, tool)
+	for i := range rules {
+		o.rule(&rules[i])
+	}
+	return rules, err
+}
+
 func TestRulesThatCannotBeReadAllowNothing(t *testing.T) {
-	for name, text := range map[string]string{
-		"cut off":      `{"version":1,"rules":[{`,
-		"empty":        "",
-		"later":        `{"version":2,"rules":[]}`,
-		"unknown word": `{"version":1,"rules":[],"allow":"all"}`,
+	p := placeIn(t, t.TempDir())
+	server := p.server(t)
+	if _, err := server.Answer(t.Context(), mustAsk(t, server, someCall()), always(Like{}), ann); err != nil {
+		t.Fatal(err)
+	}
+	for name, rule := range map[string]func(*KeptRule){
+		"as it was":           func(*KeptRule) {},
+		"cut off":             func(r *KeptRule) { r.Rule = r.Rule[:len(r.Rule)/2] },
+		"empty":               func(r *KeptRule) { r.Rule = "" },
+		"null":                func(r *KeptRule) { r.Rule = "null" },
+		"unknown word":        func(r *KeptRule) { r.Rule = strings.Replace(r.Rule, `"tool"`, `"allow":"all","tool"`, 1) },
+		"a word twice":        func(r *KeptRule) { r.Rule = strings.Replace(r.Rule, `"tool"`, `"tool":"x","tool"`, 1) },
+		"another's":           func(r *KeptRule) { r.Rule = strings.Replace(r.Rule, `"a/u"`, `"a/v"`, 1) },
+		"another id":          func(r *KeptRule) { r.ID = "aaaaaaaaaaaa" },
+		"of another tool":     func(r *KeptRule) { r.Tool = "exec" },
+		"of a wider scope":    func(r *KeptRule) { r.Scope = string(Session) },
+		"of another's server": func(r *KeptRule) { r.Owner = "aaaaaaaaaaaa" },
 	} {
-		s := newStore(t, t.TempDir())
-		id := mustAsk(t, s, someCall())
-		if _, err := s.Answer(id, always(Like{}), ann); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(s.path(rulesName), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, ok, err := s.Allowed(someCall()); ok || err == nil {
+		s := New(Options{Rows: odd{p.rows, rule}})
+		if _, ok, err := s.Allowed(t.Context(), someCall()); ok != (name == "as it was") || (err == nil) != ok {
 			t.Errorf("%s: allowed %t, %v", name, ok, err)
-		}
-		if _, err := s.Answer(mustAsk(t, s, someCall()), always(Like{}), ann); err == nil {
-			t.Errorf("%s: what cannot be read is written over", name)
 		}
 	}
 }

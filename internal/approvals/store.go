@@ -1,20 +1,18 @@
-// Package approvals keeps the questions that wait for a person's word, and the
+// Package approvals knows the questions that wait for a person's word, and the
 // rules that persons have made of their words.
 //
-// Every question is one private file in the directory approvals of the data
-// directory, so that a server can ask and another process, such as
-// `mcp-tools approvals allow`, can answer. Any number of processes share the
-// directory. Every change is made under one file lock and replaces a whole
-// file, so that of several answers exactly one is the first. A question belongs
-// to the process that asked: it ends with that process, however that dies, and
-// a word that was given is taken by nobody else, once, for exactly the call
-// that was shown.
+// A server asks, and another process, on this machine or another, such as
+// `mcp-tools approvals allow`, can answer. Where both find the question is behind
+// [Rows]: it makes of several answers exactly one the first. A question belongs to
+// the process that asked, which says every few seconds that it lives, and ends
+// with it, however that dies. A word that was given is taken by nobody else, once,
+// for exactly the call that was shown.
 //
-// It does not know what a tool is, when a call must be asked about, or how to
-// ask a client. Arguments are kept only as they may be shown; of their values
-// there are digests.
+// It does not know what a tool is, when a call must be asked about, how to ask a
+// client, or where rows are kept. Arguments are kept only as they may be shown;
+// of their values there are digests.
 //
-// Begin with Store.Open, Store.Answer and Store.Take: that is the life of a
+// Begin with Store.Ask, Store.Answer and Store.Take: that is the life of a
 // question. What outlives it is in rule.go.
 package approvals
 
@@ -22,14 +20,10 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"strings"
 	"sync"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // What may be wrong with a question.
@@ -43,11 +37,8 @@ var (
 )
 
 const (
-	// lockPatience is how long a change waits for those of others, each of
-	// which takes milliseconds.
-	lockPatience = 5 * time.Second
-	// lookEvery is how often one who waits looks at the file.
-	lookEvery = 50 * time.Millisecond
+	// patience is how long the rows may take for anything.
+	patience = 5 * time.Second
 	// keepClosed is how long a question is still there to be shown when it is
 	// over, so that whoever comes late learns who was faster.
 	keepClosed = 10 * time.Minute
@@ -61,75 +52,163 @@ const (
 	mostClosed = 100
 )
 
-const (
-	lockName   = "lock"
-	rulesName  = "rules.json"
-	seenName   = "seen"
-	idLen      = 12
-	fileEnding = ".json"
-)
+const idLen = 12
 
-// A Store is the approvals in one data directory. It is safe for concurrent
-// use, and so are several Stores of the same directory.
-type Store struct {
-	dir string
-	me  string // names this process in its questions
-
-	mu    sync.Mutex
-	alive func() // lets go of the proof that this process lives; nil before there is one
+// Options make a Store.
+type Options struct {
+	Rows Rows
+	// Unused reports that certainly nothing was ever asked, answered or looked
+	// at: then looking for something makes nothing. nil: never.
+	Unused func() bool
+	Log    *slog.Logger // nil: silent
 }
 
-// New returns the approvals in a data directory. Nothing is made before it is
-// needed.
-func New(data string) *Store {
-	return &Store{dir: filepath.Join(data, "approvals"), me: newID()}
+// A Store is the approvals as one process sees them. It is safe for concurrent
+// use, and so are any number of them with the same rows.
+type Store struct {
+	Options
+	me      string // names this process in its questions
+	wayBack time.Duration
+	life    life
+}
+
+// New returns the approvals. The rows are left alone before they are needed.
+func New(o Options) *Store {
+	if o.Unused == nil {
+		o.Unused = func() bool { return false }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	s := &Store{Options: o, me: newID(), wayBack: wayBack}
+	s.life.waiting, s.life.nudge = map[string]time.Time{}, make(chan struct{}, 1)
+	return s
 }
 
 // Close withdraws what this process still asks. The store must not be used to
 // ask any more.
 func (s *Store) Close() error {
-	s.mu.Lock()
-	alive := s.alive
-	s.alive = nil
-	s.mu.Unlock()
-	if alive == nil {
+	if !s.life.end() {
 		return nil
 	}
-	return s.locked(func() error {
-		alive()
-		_, err := s.questions() // without its owner, a question goes
-		return err
-	})
+	ctx, cancel := limited(context.Background())
+	defer cancel()
+	return s.Rows.Leave(ctx, s.me)
+}
+
+// limited bounds how long one is held up by the rows.
+func limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, patience)
 }
 
 // newID makes a random name that can be typed: 60 bits.
 func newID() string { return strings.ToLower(rand.Text()[:idLen]) }
 
-// isID reports whether text has the form of an id, and so is safe in a path.
+// isID reports whether text has the form of an id.
 func isID(text string) bool {
 	return len(text) == idLen && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-func (s *Store) path(name string) string { return filepath.Join(s.dir, name) }
+// How long this process is known to live without saying so again, and how often
+// it does: while a question waits, and while none does, when only what was
+// allowed for a session hangs on it.
+const (
+	lease, renewal         = 10 * time.Second, 2500 * time.Millisecond
+	longLease, longRenewal = 2 * time.Minute, 30 * time.Second
+)
 
-// locked does work while nobody else changes anything.
-func (s *Store) locked(work func() error) error {
-	if err := os.MkdirAll(s.dir, 0o700); err != nil {
-		return fmt.Errorf("making the directory of approvals: %w", err)
-	}
-	if err := checkDir(s.dir); err != nil {
-		return err
-	}
-	unlock, err := private.Lock(context.Background(), s.path(lockName), lockPatience)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	return work()
+// A life is how this process says that it lives: from its first question on.
+type life struct {
+	nudge chan struct{} // a question was asked
+
+	mu      sync.Mutex
+	waiting map[string]time.Time // questions, until when they may be taken
+	stop    context.CancelFunc   // nil before it has begun
+	ended   bool
+	done    sync.WaitGroup
 }
 
-// exists reports whether there has ever been anything to approve.
-func (s *Store) exists() bool {
-	_, err := os.Stat(s.dir)
-	return err == nil
+// asked keeps this process known to live, quickly while the question waits.
+func (s *Store) asked(id string, until time.Time) {
+	l := &s.life
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting[id] = until
+	if l.stop == nil && !l.ended {
+		ctx, cancel := context.WithCancel(context.Background())
+		l.stop = cancel
+		l.done.Go(func() { s.live(ctx) })
+	}
+	select {
+	case l.nudge <- struct{}{}:
+	default:
+	}
+}
+
+// over forgets a question of this process.
+func (l *life) over(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	delete(l.waiting, id)
+}
+
+// hurried reports whether a question waits.
+func (l *life) hurried(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, until := range l.waiting {
+		if now.After(until) {
+			delete(l.waiting, id)
+		}
+	}
+	return len(l.waiting) > 0
+}
+
+// end stops it, and reports whether it had begun.
+func (l *life) end() bool {
+	l.mu.Lock()
+	stop := l.stop
+	l.stop, l.ended = nil, true
+	l.mu.Unlock()
+	if stop == nil {
+		return false
+	}
+	stop()
+	l.done.Wait()
+	return true
+}
+
+// live says again and again that this process lives. Where that fails for
+// longer than a lease, its questions are over, and it hears so when it takes
+// the word.
+func (s *Store) live(ctx context.Context) {
+	for {
+		every := longRenewal
+		if s.life.hurried(time.Now()) {
+			every = renewal
+		}
+		timer := time.NewTimer(every)
+		select {
+		case <-timer.C:
+		case <-s.life.nudge:
+			timer.Stop()
+			continue // the question has said it, and has it be said soon
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		long := longLease
+		if s.life.hurried(time.Now()) {
+			long = lease
+		}
+		if err := s.renew(ctx, long); err != nil && ctx.Err() == nil {
+			s.Log.Warn("open questions may be lost: nobody can be told that this server lives", "err", err)
+		}
+	}
+}
+
+func (s *Store) renew(ctx context.Context, long time.Duration) error {
+	ctx, cancel := limited(ctx)
+	defer cancel()
+	return s.Rows.Renew(ctx, s.me, long)
 }

@@ -67,6 +67,18 @@ func CheckDir(dir string) error {
 	return nil
 }
 
+// CheckFile is an error where others could use the file.
+func CheckFile(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	if why := open(info, 0o077, "use", "600"); why != "" {
+		return fmt.Errorf("%s: %s", file.Name(), why)
+	}
+	return nil
+}
+
 // Read returns what a private file holds. A file that is not private, or is
 // longer than most bytes, is an error; one that is missing is fs.ErrNotExist.
 func Read(path string, most int) ([]byte, error) {

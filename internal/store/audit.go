@@ -2,11 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
-	"fmt"
 	"sync"
-	"sync/atomic"
 
 	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
@@ -15,7 +12,6 @@ import (
 type Audit struct {
 	store   *Store
 	inserts func() []string // of 1, 2, 4, ... records
-	kept    atomic.Pointer[map[string]*sql.Stmt]
 }
 
 // Audit gives access to the record of calls.
@@ -60,15 +56,12 @@ const (
 // says, and was seen now if that differs. Without such a chain it adds nothing, and the error is
 // [ledger.ErrMoved].
 func (a *Audit) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
-	if err := a.prepare(ctx); err != nil {
-		return err
-	}
 	return a.store.Update(ctx, func(t *Tx) error {
 		text := advance
 		if from.Seen != to.Seen {
 			text = advanceSeen
 		}
-		n, err := a.run(t, text, to.Seq, to.Hash, from.ID, from.Seq, from.Hash)
+		n, err := t.Exec(text, to.Seq, to.Hash, from.ID, from.Seq, from.Hash)
 		if err == nil && n != 1 {
 			err = ledger.ErrMoved
 		}
@@ -94,7 +87,7 @@ func (a *Audit) insert(t *Tx, records []ledger.Record) error {
 		for _, r := range records[:n] {
 			args = append(args, r.Chain, r.Seq, r.At, r.Who, r.What, r.Line)
 		}
-		if _, err := a.run(t, texts[power], args...); err != nil {
+		if _, err := t.Exec(texts[power], args...); err != nil {
 			return err
 		}
 		records = records[n:]
@@ -182,38 +175,4 @@ func (t *Tx) lastHead(key string) (h ledger.Head, err error) {
 		err = nil
 	}
 	return h, err
-}
-
-// prepare keeps the statements that every call uses. PostgreSQL's driver does so
-// by itself.
-func (a *Audit) prepare(ctx context.Context) error {
-	if a.kept.Load() != nil || a.store.dialect.name == "postgres" {
-		return nil
-	}
-	if err := a.store.open(ctx); err != nil {
-		return a.store.tell(err)
-	}
-	kept := map[string]*sql.Stmt{}
-	for _, text := range append([]string{advance, advanceSeen}, a.inserts()...) {
-		statement, err := a.store.write.PrepareContext(ctx, a.store.sql(text))
-		if err != nil {
-			return a.store.tell(a.store.unavailable(err))
-		}
-		kept[text] = statement
-	}
-	a.kept.Store(&kept) // of two who do this at once one did it in vain; closing the store ends both
-	return nil
-}
-
-// run is Exec with a statement that was kept.
-func (a *Audit) run(t *Tx, text string, args ...any) (int64, error) {
-	kept := a.kept.Load()
-	if kept == nil {
-		return t.Exec(text, args...)
-	}
-	result, err := t.tx.StmtContext(t.ctx, (*kept)[text]).ExecContext(t.ctx, args...)
-	if err != nil {
-		return 0, &failure{fmt.Errorf("store: %w", err)}
-	}
-	return result.RowsAffected()
 }

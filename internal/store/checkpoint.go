@@ -76,8 +76,8 @@ func (c *checkpointer) takeIn(ctx context.Context) (err error) {
 	if err != nil || pages < max(longLog, c.again) {
 		return err
 	}
-	// Those who write wait meanwhile, and a reader may take minutes.
-	if err := beBusy(ctx, conn, 200*time.Millisecond); err != nil {
+	// Those who write are many, and wait meanwhile; a reader may take minutes.
+	if err := beBusy(ctx, conn, time.Second); err != nil {
 		return err
 	}
 	pages, begun, err := checkpoint(ctx, conn, "RESTART")

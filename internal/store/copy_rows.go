@@ -199,6 +199,11 @@ func (t *Tx) rows(table Table, each func(line []byte, values []any) error) error
 		if err := scan(into...); err != nil {
 			return fmt.Errorf("the table %s: %w", table.Name, err)
 		}
+		for i, c := range table.Columns {
+			if n, is := values[i].(int64); is && c.Kind == Bool && (n == 0 || n == 1) {
+				values[i] = n == 1 // SQLite has no others, and PostgreSQL takes no numbers
+			}
+		}
 		if line, err = appendRow(line[:0], table.Columns, values); err != nil {
 			return fmt.Errorf("the table %s: %w", table.Name, err)
 		}

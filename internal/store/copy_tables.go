@@ -62,9 +62,12 @@ const (
 	identityTable = "store_identity"
 )
 
-// carried are the tables whose rows mean the same in every store.
+// carried are the tables whose rows mean the same in every store. A question that
+// waits does not: whoever asked waits for the word in the store where it asked,
+// and in a copy of former days a yes would be one that was taken long ago.
 func carried(tables []Table) []Table {
-	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return t.Name == feedTable || t.Name == identityTable })
+	staying := []string{feedTable, identityTable, latchTable, "approval", "approval_owner", "approval_look"}
+	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return slices.Contains(staying, t.Name) })
 }
 
 // latestStep is the migration that this program knows last.

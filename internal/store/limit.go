@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 )
 
@@ -13,15 +14,24 @@ type Rate struct {
 	Burst  int
 }
 
+// over is how long it takes to earn some times, in milliseconds.
+func (r Rate) over(times int) int64 {
+	return max(r.Period.Milliseconds()*int64(times)/int64(r.Times), 1)
+}
+
 // Take uses a rate once, for all processes together, and says how long to wait
 // when it is used up. Of a key only one number is kept: when everything that
 // was taken so far will have been earned again.
 func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duration, err error) {
-	if r.Times <= 0 || r.Burst <= 0 || r.Period <= 0 {
+	return s.take(ctx, key, r, 1)
+}
+
+// take uses a rate several times at once, or not at all.
+func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait time.Duration, err error) {
+	if r.Times <= 0 || r.Burst < times || times <= 0 || r.Period <= 0 {
 		return 0, errors.New("store: a rate that allows nothing")
 	}
-	cost := max(r.Period.Milliseconds()/int64(r.Times), 1)
-	room := cost * int64(r.Burst)
+	cost, room := r.over(times), r.over(r.Burst)
 	err = s.Update(ctx, func(t *Tx) error {
 		wait = 0
 		n, err := t.Exec(`INSERT INTO rate (key, tat) VALUES ($1, {{now}} + $2)
@@ -38,6 +48,79 @@ func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 		return nil
 	})
 	return wait, err
+}
+
+// A Meter takes from rates as [Store.Take] does, for callers in a hurry: who
+// takes often gets several at a time, and pays the next ones out of its purse. A
+// process that stops then keeps what is in it, so that all processes together
+// allow a little less in the long run, or that much more after a pause.
+type Meter struct {
+	store *Store
+
+	mu     sync.Mutex
+	purses map[string]*purse
+}
+
+// A purse is what was taken from a rate and not used yet.
+type purse struct {
+	turn  chan struct{} // held by whoever counts
+	left  int
+	size  int // that was taken last
+	taken time.Time
+}
+
+const (
+	mostPurses = 10_000 // strangers can make keys
+	mostAtOnce = 100
+	// purseShare is which part of a burst one process may keep.
+	purseShare = 20
+	// purseRush is how soon after another a taking counts as in a hurry.
+	purseRush = time.Second
+)
+
+// Meter makes a Meter.
+func (s *Store) Meter() *Meter { return &Meter{store: s, purses: make(map[string]*purse)} }
+
+// Take uses a rate once, and says how long to wait when it is used up.
+func (m *Meter) Take(ctx context.Context, key string, r Rate) (wait time.Duration, err error) {
+	p := m.purse(key)
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
+	if p.left > 0 {
+		p.left--
+		return 0, nil
+	}
+	size := 1
+	if time.Since(p.taken) < purseRush {
+		size = max(1, min(2*p.size, r.Burst/purseShare, mostAtOnce))
+	}
+	wait, err = m.store.take(ctx, key, r, size)
+	if err == nil && wait > 0 && size > 1 { // one may still be there
+		size = 1
+		wait, err = m.store.take(ctx, key, r, size)
+	}
+	if err == nil && wait == 0 {
+		p.left, p.size, p.taken = size-1, size, time.Now()
+	}
+	return wait, err
+}
+
+func (m *Meter) purse(key string) *purse {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := m.purses[key]
+	if p == nil {
+		if len(m.purses) >= mostPurses {
+			clear(m.purses) // what is lost was earned again soon
+		}
+		p = &purse{turn: make(chan struct{}, 1)}
+		m.purses[key] = p
+	}
+	return p
 }
 
 // ForgetRates removes keys that have earned everything again.

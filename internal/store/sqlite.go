@@ -81,13 +81,15 @@ func sqliteOpen(path string, immediate bool, pragmas []string) *sql.DB {
 	return sql.OpenDB(connector{u.String()})
 }
 
-// touch makes the file private before SQLite makes it readable to others.
+// touch makes the file private before SQLite makes it readable to others, and
+// does not trust one that others may read or, worse, extend: it says who is let
+// in, and what was allowed.
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return err
 	}
-	return f.Close()
+	return errors.Join(private.CheckFile(f), f.Close())
 }
 
 // sqliteBusy reports whether a transaction failed because of others.

@@ -165,6 +165,25 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	return s.tell(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
 }
 
+// row reads one row outside of any transaction. Without one the error is
+// [ErrNotFound].
+func (s *Store) row(ctx context.Context, text string, args []any, into ...any) error {
+	if err := s.open(ctx); err != nil {
+		return s.tell(err)
+	}
+	if s.dialect.name == "sqlite" && ctx.Err() == nil {
+		ctx = context.WithoutCancel(ctx) // to be able to interrupt it would take longer than it does
+	}
+	err := s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return s.tell(s.unavailable(err))
+	}
+	return nil
+}
+
 // Update runs f in a transaction that may write. What f returns an error for
 // did not happen. f may be run again when transactions stood in each other's
 // way, so it must do nothing else.

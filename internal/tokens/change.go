@@ -1,6 +1,7 @@
 package tokens
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,10 +9,6 @@ import (
 	"time"
 	"unicode"
 )
-
-// lockPatience is how long a change waits for other processes' changes, each
-// of which takes milliseconds.
-const lockPatience = 10 * time.Second
 
 // maxWord bounds every name in a request, in bytes.
 const maxWord = 256
@@ -28,70 +25,60 @@ type Request struct {
 }
 
 // Create adds a token and returns it, which is the only time it can be seen.
-func (t *Table) Create(req Request) (Secret, Row, error) {
+func (t *Table) Create(ctx context.Context, req Request) (Secret, Row, error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, Row{}, err
 	}
-	var plain Secret
-	var row Row
-	err := t.update(lockPatience, func(rows []Row) ([]Row, error) {
-		plain, row = issue(req, rows)
-		return append(rows, row), nil
-	})
-	if err != nil {
-		return Secret{}, Row{}, err
+	for {
+		plain, kept := issue(req)
+		added, created, err := t.Rows.Add(ctx, kept, false)
+		if err != nil {
+			return Secret{}, Row{}, fmt.Errorf("writing the table of tokens: %w", err)
+		}
+		if added { // or its id was taken
+			kept.Created = created
+			return plain, rowOf(kept), nil
+		}
 	}
-	return plain, row.clone(), nil
 }
 
 // EnsureFirst creates a token if the table has never had one. Of all the
 // processes that ask, exactly one is told that it was created. A table whose
 // tokens have been revoked is not empty: somebody wanted it so.
-func (t *Table) EnsureFirst(req Request) (plain Secret, created bool, err error) {
+func (t *Table) EnsureFirst(ctx context.Context, req Request) (plain Secret, created bool, err error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, false, err
 	}
-	if rows, err := t.current(); err != nil || len(rows) > 0 {
+	if rows, err := t.List(ctx); err != nil || len(rows) > 0 {
 		return Secret{}, false, err
 	}
-	err = t.update(lockPatience, func(rows []Row) ([]Row, error) {
-		if len(rows) > 0 {
-			return nil, errNotFirst
-		}
-		var row Row
-		plain, row = issue(req, rows)
-		return []Row{row}, nil
-	})
-	if errors.Is(err, errNotFirst) {
-		return Secret{}, false, nil
-	}
+	plain, kept := issue(req)
+	created, _, err = t.Rows.Add(ctx, kept, true)
 	if err != nil {
-		return Secret{}, false, err
+		return Secret{}, false, fmt.Errorf("writing the table of tokens: %w", err)
+	}
+	if !created { // another process was faster
+		return Secret{}, false, nil
 	}
 	return plain, true, nil
 }
 
-// errNotFirst says that another process was faster.
-var errNotFirst = errors.New("the table has a token already")
-
 // Revoke ends a token for good. It is named by its id, or by its name when
 // only one token that is not revoked yet has it. To revoke a token twice is
 // no mistake.
-func (t *Table) Revoke(idOrName string) error {
-	err := t.update(lockPatience, func(rows []Row) ([]Row, error) {
-		i, err := pick(rows, idOrName)
-		if err != nil {
-			return nil, err
-		}
-		if rows[i].Revoked.IsZero() {
-			rows[i].Revoked = time.Now().UTC().Truncate(time.Second)
-		}
-		return rows, nil
-	})
-	if err == nil {
-		time.Sleep(t.lookEvery) // whoever hears that it is done may rely on it
+func (t *Table) Revoke(ctx context.Context, idOrName string) error {
+	rows, err := t.List(ctx)
+	if err != nil {
+		return err
 	}
-	return err
+	i, err := pick(rows, idOrName)
+	if err != nil {
+		return err
+	}
+	if err := t.Rows.Revoke(ctx, rows[i].ID); err != nil {
+		return fmt.Errorf("writing the table of tokens: %w", err)
+	}
+	return t.recent.pause(ctx) // whoever hears that it is done may rely on it
 }
 
 // pick returns the index of the row that is meant. An id is exact and wins.
@@ -123,13 +110,11 @@ func pick(rows []Row, idOrName string) (int, error) {
 	return 0, fmt.Errorf("%q: %w; `mcp-tools token list` shows them all", idOrName, ErrUnknown)
 }
 
-// issue makes a token whose id none of the rows has.
-func issue(req Request, rows []Row) (Secret, Row) {
+// issue makes a token.
+func issue(req Request) (Secret, Kept) {
 	plain := generate()
-	for _, taken := find(rows, idOf(plain.Reveal())); taken; _, taken = find(rows, idOf(plain.Reveal())) {
-		plain = generate()
-	}
-	row := Row{
+	kept := Kept{
+		Hash:      hashOf(plain.Reveal()),
 		ID:        idOf(plain.Reveal()),
 		Name:      req.Name,
 		Profiles:  slices.Clone(req.Profiles),
@@ -137,14 +122,12 @@ func issue(req Request, rows []Row) (Secret, Row) {
 		Agent:     req.Agent,
 		User:      req.User,
 		Workspace: req.Workspace,
-		Created:   time.Now().UTC().Truncate(time.Second),
-		Expires:   req.Expires.UTC(),
-		hash:      plain.hash(),
+		Expires:   req.Expires,
 	}
-	if row.Name == "" {
-		row.Name = row.ID
+	if kept.Name == "" {
+		kept.Name = kept.ID
 	}
-	return plain, row
+	return plain, kept
 }
 
 // check refuses what would make a token useless or a list unreadable.

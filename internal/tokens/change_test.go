@@ -8,9 +8,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -29,136 +31,137 @@ func TestCreateRefuses(t *testing.T) {
 		{"profile too long", Request{Profiles: []string{strings.Repeat("a", maxWord+1)}}, "profile is 257 bytes"},
 		{"expired", Request{Profiles: []string{"a"}, Expires: time.Now().Add(-time.Second)}, "past"},
 	}
-	for _, c := range cases {
-		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			table := open(t, dir)
-			plain, _, err := table.Create(c.req)
+	each(t, func(t *testing.T, rows Rows) {
+		table := open(t, rows)
+		for _, c := range cases {
+			plain, _, err := table.Create(t.Context(), c.req)
 			if err == nil || !strings.Contains(err.Error(), c.want) || plain.Reveal() != "" {
-				t.Errorf("error %v, want one with %q", err, c.want)
+				t.Errorf("%s: error %v, want one with %q", c.name, err, c.want)
 			}
-			if _, _, err := table.EnsureFirst(c.req); err == nil {
-				t.Error("EnsureFirst takes it")
+			if _, _, err := table.EnsureFirst(t.Context(), c.req); err == nil {
+				t.Errorf("%s: EnsureFirst takes it", c.name)
 			}
-			if _, err := os.Stat(filepath.Join(dir, fileName)); err == nil {
-				t.Error("a table was written")
-			}
-		})
-	}
+		}
+		if all := list(t, table); len(all) != 0 {
+			t.Errorf("there are %+v", all)
+		}
+	})
 }
 
 func TestRevoke(t *testing.T) {
-	table := open(t, t.TempDir())
-	_, first := create(t, table, Request{Name: "twin"})
-	_, second := create(t, table, Request{Name: "twin"})
-	_, third := create(t, table, Request{}) // named by its id
-	_, fourth := create(t, table, Request{Name: first.ID})
+	each(t, func(t *testing.T, rows Rows) {
+		table := open(t, rows)
+		_, first := create(t, table, Request{Name: "twin"})
+		_, second := create(t, table, Request{Name: "twin"})
+		_, third := create(t, table, Request{}) // named by its id
+		_, fourth := create(t, table, Request{Name: first.ID})
 
-	err := table.Revoke("twin")
-	if err == nil || !strings.Contains(err.Error(), first.ID+", "+second.ID) {
-		t.Fatalf("ambiguous name: error %v does not name the candidates", err)
-	}
-	if err := table.Revoke("nobody"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `"nobody"`) {
-		t.Fatalf("unknown name: error %v", err)
-	}
-	for _, name := range []string{first.ID, "twin", third.Name, "twin", first.ID} {
-		if err := table.Revoke(name); err != nil {
-			t.Fatalf("revoking %q: %v", name, err)
+		err := table.Revoke(t.Context(), "twin")
+		if err == nil || !strings.Contains(err.Error(), "2 tokens are named") || !strings.Contains(err.Error(), first.ID) || !strings.Contains(err.Error(), second.ID) {
+			t.Fatalf("ambiguous name: error %v does not name the candidates", err)
 		}
-	}
-	rows, err := table.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, row := range rows {
-		want := "revoked"
-		if row.ID == fourth.ID {
-			want = "active" // an id is never taken for another token's name
+		if err := table.Revoke(t.Context(), "nobody"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `"nobody"`) {
+			t.Fatalf("unknown name: error %v", err)
 		}
-		if got := row.State(time.Now()); got != want {
-			t.Errorf("%s is %s, want %s", row.ID, got, want)
+		for _, name := range []string{first.ID, "twin", third.Name, "twin", first.ID} {
+			if err := table.Revoke(t.Context(), name); err != nil {
+				t.Fatalf("revoking %q: %v", name, err)
+			}
 		}
-	}
+		for _, row := range list(t, table) {
+			want := "revoked"
+			if row.ID == fourth.ID {
+				want = "active" // an id is never taken for another token's name
+			}
+			if got := row.State(time.Now()); got != want {
+				t.Errorf("%s is %s, want %s", row.ID, got, want)
+			}
+		}
+	})
 }
 
 func TestEnsureFirst(t *testing.T) {
-	dir := t.TempDir()
-	table := open(t, dir)
-	req := Request{Name: "first", Profiles: []string{policy.AnyProfile}}
-	plain, created, err := table.EnsureFirst(req)
-	if err != nil || !created {
-		t.Fatalf("created %t, error %v", created, err)
-	}
-	if _, err := table.Authenticate(plain.Reveal()); err != nil {
-		t.Fatal(err)
-	}
-	if err := table.Revoke("first"); err != nil {
-		t.Fatal(err)
-	}
-	again, created, err := open(t, dir).EnsureFirst(req)
-	if err != nil || created || again.Reveal() != "" {
-		t.Errorf("a table with a revoked token gets another: created %t, error %v", created, err)
-	}
+	each(t, func(t *testing.T, rows Rows) {
+		table := open(t, rows)
+		req := Request{Name: "first", Profiles: []string{policy.AnyProfile}}
+		plain, created, err := table.EnsureFirst(t.Context(), req)
+		if err != nil || !created {
+			t.Fatalf("created %t, error %v", created, err)
+		}
+		if _, err := table.Authenticate(t.Context(), plain.Reveal()); err != nil {
+			t.Fatal(err)
+		}
+		if err := table.Revoke(t.Context(), "first"); err != nil {
+			t.Fatal(err)
+		}
+		again, created, err := open(t, rows).EnsureFirst(t.Context(), req)
+		if err != nil || created || again.Reveal() != "" {
+			t.Errorf("a table with a revoked token gets another: created %t, error %v", created, err)
+		}
+	})
 }
 
-func TestManyInOneProcess(t *testing.T) {
-	dir := t.TempDir()
-	server := open(t, dir)
-	known, _ := create(t, server, Request{Name: "known"})
-	var all sync.WaitGroup
-	const tables, each = 4, 5
-	for i := range tables {
-		all.Go(func() {
-			table, err := Open(dir)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			for n := range each {
-				name := fmt.Sprintf("%d-%d", i, n)
-				if _, _, err := table.Create(Request{Name: name, Profiles: []string{"a"}}); err != nil {
+// TestManyAtOnce has many processes' worth of tables begin at once.
+func TestManyAtOnce(t *testing.T) {
+	each(t, func(t *testing.T, rows Rows) {
+		var all sync.WaitGroup
+		var firsts atomic.Int64
+		const tables, each = 8, 5
+		for i := range tables {
+			all.Go(func() {
+				table := New(Options{Rows: rows})
+				if _, created, err := table.EnsureFirst(t.Context(), Request{Name: "first", Profiles: []string{"a"}}); err != nil {
 					t.Error(err)
+				} else if created {
+					firsts.Add(1)
 				}
-				if _, err := server.Authenticate(known); err != nil {
-					t.Error(err)
-				}
-				if n == 0 {
-					if err := table.Revoke(name); err != nil {
+				for n := range each {
+					name := fmt.Sprintf("%d-%d", i, n)
+					plain, _, err := table.Create(t.Context(), Request{Name: name, Profiles: []string{"a"}})
+					if err != nil {
 						t.Error(err)
 					}
+					if _, err := table.Authenticate(t.Context(), plain.Reveal()); err != nil {
+						t.Error(err)
+					}
+					if n == 0 {
+						if err := table.Revoke(t.Context(), name); err != nil {
+							t.Error(err)
+						}
+					}
 				}
-			}
-		})
-	}
-	all.Wait()
-	rows, err := server.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	revoked := 0
-	for _, row := range rows {
-		if !row.Revoked.IsZero() {
-			revoked++
+				if err := table.Close(); err != nil {
+					t.Error(err)
+				}
+			})
 		}
-	}
-	if len(rows) != tables*each+1 || revoked != tables {
-		t.Errorf("%d rows, %d revoked; want %d and %d", len(rows), revoked, tables*each+1, tables)
-	}
+		all.Wait()
+		revoked := 0
+		made := list(t, open(t, rows))
+		for _, row := range made {
+			if !row.Revoked.IsZero() {
+				revoked++
+			}
+		}
+		if len(made) != tables*each+1 || revoked != tables || firsts.Load() != 1 {
+			t.Errorf("%d rows, %d revoked, %d firsts; want %d, %d and 1", len(made), revoked, firsts.Load(), tables*each+1, tables)
+		}
+	})
 }
 
 const (
-	helperDir  = "TOKENS_TEST_DIR"
+	helperDSN  = "TOKENS_TEST_DSN"
 	helperName = "TOKENS_TEST_NAME"
 )
 
 // TestHelperProcess is the other process of TestManyProcesses.
 func TestHelperProcess(t *testing.T) {
-	dir := os.Getenv(helperDir)
-	if dir == "" {
+	dsn := os.Getenv(helperDSN)
+	if dsn == "" {
 		t.Skip("runs only as a child")
 	}
-	table := open(t, dir)
-	_, created, err := table.EnsureFirst(Request{Name: "first", Profiles: []string{policy.AnyProfile}})
+	table := open(t, storetest.Open(t, dsn).Tokens())
+	_, created, err := table.EnsureFirst(t.Context(), Request{Name: "first", Profiles: []string{policy.AnyProfile}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -171,37 +174,39 @@ func TestHelperProcess(t *testing.T) {
 }
 
 func TestManyProcesses(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var said strings.Builder
-	const processes = 6
-	for i := range processes {
-		all.Go(func() {
-			child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperProcess$", "-test.v")
-			child.Env = append(os.Environ(), helperDir+"="+dir, helperName+"="+fmt.Sprint(i))
-			out, err := child.CombinedOutput()
-			mu.Lock()
-			defer mu.Unlock()
-			said.Write(out)
-			if err != nil {
-				t.Errorf("child %d: %v\n%s", i, err, out)
+	for engine, dsn := range map[string]string{
+		"sqlite": filepath.Join(t.TempDir(), "data"), "postgres": storetest.Postgres(t).DSN("postgres"),
+	} {
+		t.Run(engine, func(t *testing.T) {
+			var all sync.WaitGroup
+			var mu sync.Mutex
+			var said strings.Builder
+			const processes = 6
+			for i := range processes {
+				all.Go(func() {
+					child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestHelperProcess$", "-test.v")
+					child.Env = append(os.Environ(), helperDSN+"="+dsn, helperName+"="+fmt.Sprint(i))
+					out, err := child.CombinedOutput()
+					mu.Lock()
+					defer mu.Unlock()
+					said.Write(out)
+					if err != nil {
+						t.Errorf("child %d: %v\n%s", i, err, out)
+					}
+				})
+			}
+			all.Wait()
+			if n := strings.Count(said.String(), "CREATED"); n != 1 {
+				t.Errorf("%d processes say that they made the first token, want 1", n)
+			}
+			rows := list(t, open(t, storetest.Open(t, dsn).Tokens()))
+			names := map[string]int{}
+			for _, row := range rows {
+				names[row.Name]++
+			}
+			if len(rows) != processes*5+1 || len(names) != len(rows) || names["first"] != 1 {
+				t.Errorf("the table has %d rows and %d names, want %d: %v", len(rows), len(names), processes*5+1, names)
 			}
 		})
-	}
-	all.Wait()
-	if n := strings.Count(said.String(), "CREATED"); n != 1 {
-		t.Errorf("%d processes say that they made the first token, want 1", n)
-	}
-	rows, err := open(t, dir).List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := map[string]int{}
-	for _, row := range rows {
-		names[row.Name]++
-	}
-	if len(rows) != processes*5+1 || len(names) != len(rows) || names["first"] != 1 {
-		t.Errorf("the table has %d rows and %d names, want %d: %v", len(rows), len(names), processes*5+1, names)
 	}
 }

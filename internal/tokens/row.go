@@ -1,13 +1,12 @@
 package tokens
 
 import (
-	"crypto/sha256"
 	"slices"
 	"time"
 )
 
 // A Row is what the table knows about one token. Times are in UTC; the zero
-// time means never. As JSON it has no hash, so it can be shown.
+// time means never. It has no hash, so it can be shown.
 type Row struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
@@ -20,8 +19,14 @@ type Row struct {
 	Expires   time.Time `json:"expires,omitzero"`
 	LastUsed  time.Time `json:"last_used,omitzero"` // to the minute or so
 	Revoked   time.Time `json:"revoked,omitzero"`
+}
 
-	hash [sha256.Size]byte
+// rowOf is a row as it can be shown.
+func rowOf(k Kept) Row {
+	return Row{
+		ID: k.ID, Name: k.Name, Profiles: k.Profiles, Approve: k.Approve, Agent: k.Agent, User: k.User, Workspace: k.Workspace,
+		Created: k.Created.UTC(), Expires: k.Expires.UTC(), LastUsed: k.Used.UTC(), Revoked: k.Revoked.UTC(),
+	}
 }
 
 // A Grant is what a proven credential stands for.
@@ -68,3 +73,6 @@ func (r Row) clone() Row {
 	r.Profiles = slices.Clone(r.Profiles)
 	return r
 }
+
+// sound reports whether the token either calls or decides.
+func (r Row) sound() bool { return r.Approve == (len(r.Profiles) == 0) }

@@ -3,6 +3,7 @@ package tokens
 import (
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -55,11 +56,14 @@ func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + mask + `"`),
 // Format answers every verb, %x and %d too, with the mask.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
 
-// hash is what the table keeps of a token. A plain SHA-256 is right here: slow
+// hashOf is what the table keeps of a token. A plain SHA-256 is right here: slow
 // hashes protect passwords, which can be guessed, and nobody guesses one of
 // 2^256 random values, however fast the hash. It also keeps the cost of a
 // request with a wrong token small.
-func (s Secret) hash() [sha256.Size]byte { return sha256.Sum256([]byte(s.Reveal())) }
+func hashOf(plain string) string {
+	sum := sha256.Sum256([]byte(plain))
+	return hex.EncodeToString(sum[:])
+}
 
 // generate returns a new random token.
 func generate() Secret {

@@ -1,32 +1,27 @@
-// Package tokens keeps the table of bearer tokens with which HTTP callers
-// prove who they are.
+// Package tokens knows the bearer tokens with which HTTP callers prove who
+// they are.
 //
 // It knows what a token looks like, which of them exist, whom each stands for
-// and whether it still counts. The table is one private file, tokens.json in
-// the data directory. Any number of processes may use it at once: changes are
-// made under a file lock and replace the whole file, and a running server
-// looks at the file before it believes a token, so what `mcp-tools token
-// revoke` does in another process holds from the moment it returns.
+// and whether it still counts. The table is kept elsewhere, behind [Rows], and
+// is asked before a token is believed: what `mcp-tools token revoke` does in
+// another process, or on another machine, holds from the moment it returns.
+// Where the table cannot be asked, nobody is let in.
 //
-// It does not know HTTP, what a profile allows, or tokens that somebody else
-// has issued. Tokens themselves are never kept: the table has their hashes.
+// It does not know HTTP, what a profile allows, where rows are kept, or tokens
+// that somebody else has issued. Tokens themselves are never kept: the table
+// has their hashes.
 //
-// Begin with Table.Authenticate, then Table.update.
+// Begin with Table.Authenticate, then Table.Create.
 package tokens
 
 import (
 	"context"
-	"crypto/sha256"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
+	"log/slog"
 	"sync"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
 // Why a token does not count. To the caller all of them look alike; the log
@@ -38,205 +33,189 @@ var (
 	ErrExpired   = errors.New("the token has expired")
 )
 
-// useEvery is how often, at most, a server writes down that tokens were used.
-const useEvery = time.Minute
-
-// A Table is the table of tokens in one data directory. It is safe for
-// concurrent use, and so are several Tables of the same directory.
-type Table struct {
-	dir string
-
-	lookEvery time.Duration // how old a look at the file may be
-
-	mu      sync.Mutex
-	looked  time.Time            // when the file was last looked at
-	seen    snapshot             // the table as it was last read
-	used    map[string]time.Time // by id: uses that may not be in the file yet
-	written time.Time            // when uses were last written
+// Rows are where the table is kept: one for all processes and machines that
+// share it, with a clock of its own.
+type Rows interface {
+	// ByHash returns the token with a hash, and what time it is.
+	ByHash(ctx context.Context, hash string) (r Kept, now time.Time, found bool, err error)
+	// All returns all tokens, the oldest first.
+	All(ctx context.Context) ([]Kept, error)
+	// Add adds a token that was created now, unless there is one with its id or
+	// hash. The first of all is only added when there never was one, and of many
+	// that are added at once just one is.
+	Add(ctx context.Context, r Kept, first bool) (added bool, created time.Time, err error)
+	// Revoke ends a token, unless it has ended.
+	Revoke(ctx context.Context, id string) error
+	// Used writes down how long ago tokens were used, by id.
+	Used(ctx context.Context, ago map[string]time.Duration) error
 }
 
-// Open returns the table in dir, which is made if it is missing. A directory
-// without a table is an empty table; a table that cannot be read or trusted
-// is an error.
-func Open(dir string) (*Table, error) {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("making the data directory: %w", err)
+// Kept is a row as it is kept. It is an alias, so that whoever keeps the rows
+// declares the same fields and neither package has to know the other.
+type Kept = struct {
+	Hash      string // of the token, hexadecimal
+	ID        string
+	Name      string
+	Profiles  []string
+	Approve   bool
+	Agent     string
+	User      string
+	Workspace string
+	Created   time.Time
+	Expires   time.Time
+	Used      time.Time
+	Revoked   time.Time
+}
+
+// Options make a Table.
+type Options struct {
+	Rows Rows
+	// Unused reports that there certainly is no table yet: then looking for
+	// tokens does not make one. nil: never.
+	Unused func() bool
+	Log    *slog.Logger // nil: silent
+}
+
+// A Table is the table of tokens. It is safe for concurrent use.
+type Table struct {
+	Options
+
+	useEvery time.Duration
+	recent   recent
+	writing  sync.WaitGroup // of the uses
+
+	mu      sync.Mutex
+	used    map[string]time.Time // by id: uses that are not in the table yet
+	written time.Time            // when uses were last written
+	closed  bool
+}
+
+// useEvery is how often, at most, a server writes down that tokens were used,
+// and usePatience how long it tries to.
+const (
+	useEvery    = time.Minute
+	usePatience = 10 * time.Second
+)
+
+// New makes a Table. The rows are left alone before somebody asks for one.
+func New(o Options) *Table {
+	if o.Unused == nil {
+		o.Unused = func() bool { return false }
 	}
-	if err := checkDir(dir); err != nil {
-		return nil, err
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	t := &Table{dir: dir, lookEvery: lookEvery, used: map[string]time.Time{}}
-	if _, err := t.current(); err != nil {
-		return nil, err
+	return &Table{
+		Options: o, useEvery: useEvery, used: map[string]time.Time{},
+		recent: recent{age: lookEvery, looked: map[string]look{}},
 	}
-	return t, nil
 }
 
 // Authenticate returns the row of a token that counts right now. Otherwise
-// the error is one of this package's, or says why the table cannot be read;
+// the error is one of this package's, or says why the table cannot be asked;
 // either way the caller stays outside.
-func (t *Table) Authenticate(plain string) (Row, error) {
+func (t *Table) Authenticate(ctx context.Context, plain string) (Row, error) {
 	if err := Check(plain); err != nil {
 		return Row{}, err
 	}
-	rows, err := t.recent()
-	if err == nil {
-		if _, known := find(rows, idOf(plain)); !known {
-			rows, err = t.current() // it may have been made just now
-		}
-	}
-	if err != nil {
-		return Row{}, err
-	}
-	// The id is public, so finding the row by it gives nothing away. What is
-	// secret is compared in constant time, by its hash, and an unknown id
-	// costs the same comparison against a hash that nothing has.
-	row, known := find(rows, idOf(plain))
-	sum := sha256.Sum256([]byte(plain))
-	if same := subtle.ConstantTimeCompare(sum[:], row.hash[:]) == 1; !known || !same {
+	if t.Unused() {
 		return Row{}, ErrUnknown
 	}
-	now := time.Now()
+	now, hash := time.Now(), hashOf(plain)
+	row, known := t.recent.get(hash, now)
+	if !known {
+		var err error
+		if row, err = t.lookUp(ctx, hash); err != nil {
+			return Row{}, err
+		}
+		t.recent.put(hash, row, now)
+	}
+	t.noteUse(row.ID, now)
+	row.LastUsed = now.UTC()
+	return row, nil
+}
+
+// lookUp asks the table about a token, and returns its row when it counts.
+func (t *Table) lookUp(ctx context.Context, hash string) (Row, error) {
+	kept, now, found, err := t.Rows.ByHash(ctx, hash)
+	if err != nil {
+		return Row{}, fmt.Errorf("asking the table of tokens: %w", err)
+	}
+	// How long the search takes tells at most how near a hash is, from which
+	// nobody gets to its token. That it is the same is decided in constant time.
+	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(kept.Hash)) == 1; !found || !same {
+		return Row{}, ErrUnknown
+	}
+	row := rowOf(kept)
 	switch {
 	case !row.Revoked.IsZero():
 		return Row{}, fmt.Errorf("token %s: %w", row.ID, ErrRevoked)
 	case row.expired(now):
 		return Row{}, fmt.Errorf("token %s: %w", row.ID, ErrExpired)
+	case !row.sound(): // or it would be good for both
+		return Row{}, fmt.Errorf("token %s: %w", row.ID, errUnsound)
 	}
-	t.noteUse(row.ID, now)
-	row.LastUsed = now
-	return row.clone(), nil
+	return row, nil
 }
 
+// errUnsound is a row that nobody here has written.
+var errUnsound = errors.New("its row in the table has no profile, or decides about calls and has one")
+
 // List returns all rows, revoked and expired ones too, oldest first.
-func (t *Table) List() ([]Row, error) {
-	rows, err := t.current()
-	if err != nil {
-		return nil, err
+func (t *Table) List(ctx context.Context) ([]Row, error) {
+	if t.Unused() {
+		return nil, nil
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return withUses(rows, t.used), nil
+	kept, err := t.Rows.All(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("reading the table of tokens: %w", err)
+	}
+	rows := make([]Row, len(kept))
+	for i, one := range kept {
+		rows[i] = rowOf(one)
+	}
+	return rows, nil
 }
 
 // Close writes down the last uses. The table needs no other farewell.
 func (t *Table) Close() error {
 	t.mu.Lock()
-	pending := len(t.used) > 0
+	t.closed = true
 	t.mu.Unlock()
-	if !pending {
-		return nil
-	}
-	return t.writeUses(lockPatience)
+	t.writing.Wait()
+	return t.writeUses()
 }
 
-// noteUse remembers a use, and once in a while writes all of them down. A
-// write that fails costs only a time in a list, so the caller is let in all
-// the same.
+// noteUse remembers a use, and once in a while has all of them written down
+// while the caller goes on. A write that fails costs only a time in a list.
 func (t *Table) noteUse(id string, now time.Time) {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.used[id] = now
-	due := now.Sub(t.written) >= useEvery
-	if due {
-		t.written = now
+	if t.closed || now.Sub(t.written) < t.useEvery {
+		return
 	}
-	t.mu.Unlock()
-	if due {
-		_ = t.writeUses(0)
-	}
-}
-
-// writeUses brings the uses into the file. It waits for the lock no longer
-// than patience.
-func (t *Table) writeUses(patience time.Duration) error {
-	return t.update(patience, func(rows []Row) ([]Row, error) {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		return withUses(rows, t.used), nil
+	t.written = now
+	t.writing.Go(func() {
+		if err := t.writeUses(); err != nil {
+			t.Log.Warn("when tokens were last used could not be written down", "err", err)
+		}
 	})
 }
 
-// withUses returns a copy of rows that knows the uses.
-func withUses(rows []Row, used map[string]time.Time) []Row {
-	out := make([]Row, len(rows))
-	for i, row := range rows {
-		out[i] = row.clone()
-		if at := used[row.ID]; at.After(row.LastUsed) {
-			out[i].LastUsed = at.UTC().Truncate(time.Second)
-		}
-	}
-	return out
-}
-
-// update changes the table: change gets the rows as they are in the file at
-// this moment and returns what they shall be. Nobody else changes the file
-// meanwhile. When change fails, nothing is written.
-func (t *Table) update(patience time.Duration, change func([]Row) ([]Row, error)) error {
-	unlock, err := private.Lock(context.Background(), filepath.Join(t.dir, lockName), patience)
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	now, err := load(t.path())
-	if err != nil {
-		return err
-	}
-	rows, err := change(now.rows)
-	if err != nil {
-		return err
-	}
-	defer t.lookAgain()
-	return store(t.path(), now, rows)
-}
-
-// lookAgain forgets when the file was looked at: it has just been changed.
-func (t *Table) lookAgain() {
+// writeUses brings the uses into the table.
+func (t *Table) writeUses() error {
 	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.looked = time.Time{}
-}
-
-// recent returns the rows that were in the file a moment ago: under load, a look
-// for every request would cost more than everything else about a token.
-func (t *Table) recent() ([]Row, error) {
-	t.mu.Lock()
-	rows, young := t.seen.rows, time.Since(t.looked) < t.lookEvery
+	ago := make(map[string]time.Duration, len(t.used))
+	for id, at := range t.used {
+		ago[id] = time.Since(at)
+	}
+	clear(t.used)
 	t.mu.Unlock()
-	if young {
-		return rows, nil
+	if len(ago) == 0 {
+		return nil
 	}
-	return t.current()
-}
-
-// lookEvery is how old a look at the file may be. Revoke waits as long, so that
-// no process believes the token any more when it returns.
-const lookEvery = 20 * time.Millisecond
-
-// current returns the rows that are in the file now. They are shared: do not
-// change them. A file that was removed is a table without tokens.
-func (t *Table) current() ([]Row, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	now := time.Now()
-	if t.seen.fresh(t.path()) {
-		t.looked = now
-		return t.seen.rows, nil
-	}
-	next, err := load(t.path())
-	if err != nil {
-		return nil, err
-	}
-	t.seen, t.looked = next, now
-	return next.rows, nil
-}
-
-func (t *Table) path() string { return filepath.Join(t.dir, fileName) }
-
-// find returns the row with the id.
-func find(rows []Row, id string) (Row, bool) {
-	i := slices.IndexFunc(rows, func(r Row) bool { return r.ID == id })
-	if i < 0 {
-		return Row{}, false
-	}
-	return rows[i], true
+	ctx, cancel := context.WithTimeout(context.Background(), usePatience)
+	defer cancel()
+	return t.Rows.Used(ctx, ago)
 }

@@ -1,100 +1,56 @@
 package tokens
 
 import (
+	"context"
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-func open(t *testing.T, dir string) *Table {
-	t.Helper()
-	table, err := Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	table.lookEvery = 0 // tests do not wait
-	t.Cleanup(func() {
-		if err := table.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return table
-}
-
-func create(t *testing.T, table *Table, req Request) (string, Row) {
-	t.Helper()
-	if req.Profiles == nil {
-		req.Profiles = []string{"coding"}
-	}
-	plain, row, err := table.Create(req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return plain.Reveal(), row
-}
-
 func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "data")
-	table := open(t, dir)
-	expires := time.Now().Add(time.Hour).UTC()
-	plain, made := create(t, table, Request{
-		Name: "laptop", Profiles: []string{"coding", "readonly"}, Agent: "builder",
-		User: "ada", Workspace: "/srv/ada", Expires: expires,
-	})
-	create(t, table, Request{Name: "another"})
+	each(t, func(t *testing.T, rows Rows) {
+		table := open(t, rows)
+		expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
+		plain, made := create(t, table, Request{
+			Name: "laptop", Profiles: []string{"coding", "readonly"}, Agent: "builder",
+			User: "ada", Workspace: "/srv/ada", Expires: expires,
+		})
+		create(t, table, Request{Name: "another"})
 
-	row, err := open(t, dir).Authenticate(plain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Grant{
-		Subject: "token:" + made.ID, ID: made.ID, Agent: "builder", User: "ada", Workspace: "/srv/ada",
-		Profiles: []string{"coding", "readonly"}, ExpiresAt: expires,
-	}
-	if diff := cmp.Diff(want, row.Grant()); diff != "" {
-		t.Errorf("grant (-want +got):\n%s", diff)
-	}
-	if row.LastUsed.IsZero() || row.State(time.Now()) != "active" {
-		t.Errorf("row of a token just used: %+v", row)
-	}
-}
-
-func TestRowsAreCopies(t *testing.T) {
-	table := open(t, t.TempDir())
-	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
-	row.Profiles[0] = "full"
-	listed, err := table.List()
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed[0].Profiles[0] = "full"
-	for range 3 { // the first use changes the file, so that it is read anew
-		got, err := table.Authenticate(plain)
+		row, err := open(t, rows).Authenticate(t.Context(), plain)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got.Profiles[0] != "readonly" {
-			t.Fatal("a caller has changed what the token may do")
+		want := Grant{
+			Subject: "token:" + made.ID, ID: made.ID, Agent: "builder", User: "ada", Workspace: "/srv/ada",
+			Profiles: []string{"coding", "readonly"}, ExpiresAt: expires,
 		}
-		got.Profiles[0] = "full"
-	}
+		if diff := cmp.Diff(want, row.Grant()); diff != "" {
+			t.Errorf("grant (-want +got):\n%s", diff)
+		}
+		if row.LastUsed.IsZero() || row.State(time.Now()) != "active" || !row.Created.Equal(made.Created) || made.Created.IsZero() {
+			t.Errorf("row of a token just used: %+v", row)
+		}
+		if all := list(t, table); len(all) != 2 || all[0].Name != "laptop" || all[1].Name != "another" {
+			t.Errorf("the list is %+v", all)
+		}
+	})
 }
 
 func TestTokensThatDoNotCount(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		table := open(t, t.TempDir())
+	each(t, func(t *testing.T, rows Rows) {
+		table := open(t, rows)
 		good, row := create(t, table, Request{Name: "good"})
 		revoked, _ := create(t, table, Request{Name: "revoked"})
-		expiring, _ := create(t, table, Request{Name: "expiring", Expires: time.Now().Add(time.Minute)})
-		if err := table.Revoke("revoked"); err != nil {
+		expiring, _ := create(t, table, Request{Name: "expiring", Expires: time.Now().Add(2 * time.Second)})
+		if err := table.Revoke(t.Context(), "revoked"); err != nil {
 			t.Fatal(err)
 		}
 		body := row.ID + strings.Repeat("x", bodyLen-idLen)
@@ -103,6 +59,7 @@ func TestTokensThatDoNotCount(t *testing.T) {
 			want        error
 		}{
 			{"good", good, nil},
+			{"not expired yet", expiring, nil},
 			{"empty", "", ErrMalformed},
 			{"prefix only", prefix, ErrMalformed},
 			{"mistyped", good[:20] + "!" + good[21:], ErrMalformed},
@@ -110,185 +67,241 @@ func TestTokensThatDoNotCount(t *testing.T) {
 			{"unknown", generate().Reveal(), ErrUnknown},
 			{"known id, other rest", prefix + body + checksum(body), ErrUnknown},
 			{"revoked", revoked, ErrRevoked},
-			{"not expired yet", expiring, nil},
 		}
 		for _, c := range cases {
-			if _, err := table.Authenticate(c.plain); !errors.Is(err, c.want) {
+			if _, err := table.Authenticate(t.Context(), c.plain); !errors.Is(err, c.want) {
 				t.Errorf("%s: error %v, want %v", c.name, err, c.want)
 			}
 		}
-		time.Sleep(time.Minute) // of the bubble's clock: it has expired at this very moment
-		got, err := table.Authenticate(expiring)
-		if !errors.Is(err, ErrExpired) || got.ID != "" {
-			t.Errorf("expired: row %+v, error %v", got, err)
-		}
+		until(t, "to expire", func() bool {
+			got, err := table.Authenticate(t.Context(), expiring)
+			return errors.Is(err, ErrExpired) && got.ID == ""
+		})
 	})
 }
 
 func TestErrorsDoNotRepeatTheToken(t *testing.T) {
-	table := open(t, t.TempDir())
+	table := open(t, storetest.Open(t, t.TempDir()).Tokens())
 	plain, row := create(t, table, Request{})
-	if err := table.Revoke(row.ID); err != nil {
+	if err := table.Revoke(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
 	}
 	for _, text := range []string{plain, plain + "x", generate().Reveal()} {
-		_, err := table.Authenticate(text)
+		_, err := table.Authenticate(t.Context(), text)
 		if err == nil || strings.Contains(err.Error(), text[len(prefix)+idLen:]) {
 			t.Errorf("error %v", err)
 		}
 	}
 }
 
-func TestAnotherProcessIsHeardAtTheNextRequest(t *testing.T) {
+// Replicas are separate connections to one table.
+func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 	dir := t.TempDir()
-	server, command := open(t, dir), open(t, dir)
-	plain, row := create(t, command, Request{Name: "new"})
-	if _, err := server.Authenticate(plain); err != nil {
-		t.Fatalf("a token made elsewhere: %v", err)
-	}
-	if err := command.Revoke(row.ID); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := server.Authenticate(plain); !errors.Is(err, ErrRevoked) {
-		t.Fatalf("a token revoked elsewhere: %v", err)
-	}
-	if err := os.Remove(filepath.Join(dir, fileName)); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := server.Authenticate(plain); !errors.Is(err, ErrUnknown) {
-		t.Fatalf("a token of a table that is gone: %v", err)
+	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Postgres(t).DSN("postgres")} {
+		t.Run(engine, func(t *testing.T) {
+			server, command := New(Options{Rows: storetest.Open(t, dsn).Tokens()}), open(t, storetest.Open(t, dsn).Tokens())
+			for range 20 {
+				plain, row := create(t, command, Request{Name: "new"})
+				for range 3 { // the later ones rely on the first
+					if _, err := server.Authenticate(t.Context(), plain); err != nil {
+						t.Fatalf("a token made elsewhere: %v", err)
+					}
+				}
+				if err := command.Revoke(t.Context(), row.ID); err != nil {
+					t.Fatal(err)
+				}
+				if _, err := server.Authenticate(t.Context(), plain); !errors.Is(err, ErrRevoked) {
+					t.Fatalf("a token revoked elsewhere: %v", err)
+				}
+			}
+			if err := server.Close(); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
-// Versions of the same size, written while the clock stands still or runs
-// backwards, must not be taken for one another.
-func TestEveryVersionLooksNew(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, fileName)
-	table := open(t, dir)
-	create(t, table, Request{})
-	future := time.Now().Add(24 * time.Hour)
-	if err := os.Chtimes(path, future, future); err != nil {
+func TestATableThatCannotBeAskedLetsNobodyIn(t *testing.T) {
+	rows := &troubled{Rows: storetest.Open(t, t.TempDir()).Tokens()}
+	table := open(t, rows)
+	plain, _ := create(t, table, Request{})
+	if _, err := table.Authenticate(t.Context(), plain); err != nil {
 		t.Fatal(err)
 	}
-	last := future
-	for range 5 {
-		if err := table.writeUses(lockPatience); err != nil {
-			t.Fatal(err)
+	rows.away = true
+	req := Request{Profiles: []string{"a"}}
+	_, entering := table.Authenticate(t.Context(), plain)
+	_, listing := table.List(t.Context())
+	_, _, creating := table.Create(t.Context(), req)
+	_, _, ensuring := table.EnsureFirst(t.Context(), req)
+	for what, err := range map[string]error{
+		"Authenticate": entering, "List": listing, "Create": creating, "EnsureFirst": ensuring, "Revoke": table.Revoke(t.Context(), "x"),
+	} {
+		if !errors.Is(err, errAway) || errors.Is(err, ErrUnknown) {
+			t.Errorf("%s: error %v", what, err)
 		}
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !info.ModTime().After(last) {
-			t.Fatalf("a version of %s follows one of %s", info.ModTime(), last)
-		}
-		last = info.ModTime()
+	}
+	rows.away = false
+	if _, err := table.Authenticate(t.Context(), plain); err != nil {
+		t.Errorf("when it is back: %v", err)
 	}
 }
 
-func TestUsesAreWrittenOnceAMinute(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		table := open(t, dir)
+// A row that nobody here has written is good for nothing.
+func TestOddRows(t *testing.T) {
+	rows := &troubled{Rows: storetest.Open(t, t.TempDir()).Tokens()}
+	table := open(t, rows)
+	plain, _ := create(t, table, Request{})
+	other := hashOf(generate().Reveal())
+	for name, odd := range map[string]func(*Kept){
+		"another token's":   func(k *Kept) { k.Hash = other },
+		"the hash cut off":  func(k *Kept) { k.Hash = k.Hash[:8] },
+		"no hash":           func(k *Kept) { k.Hash = "" },
+		"no profile":        func(k *Kept) { k.Profiles = nil },
+		"decides and calls": func(k *Kept) { k.Approve = true },
+	} {
+		rows.odd = odd
+		if row, err := table.Authenticate(t.Context(), plain); err == nil || row.ID != "" {
+			t.Errorf("%s: let in as %+v", name, row)
+		}
+	}
+}
+
+func TestNothingIsMadeByLooking(t *testing.T) {
+	rows := &troubled{away: true} // and nothing behind it
+	table := New(Options{Rows: rows, Unused: func() bool { return true }})
+	if _, err := table.Authenticate(t.Context(), generate().Reveal()); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a token: %v", err)
+	}
+	if all, err := table.List(t.Context()); err != nil || len(all) != 0 {
+		t.Errorf("%+v, %v", all, err)
+	}
+	if err := table.Revoke(t.Context(), "x"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("revoking: %v", err)
+	}
+	if err := table.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestUsesAreWritten(t *testing.T) {
+	each(t, func(t *testing.T, rows Rows) {
+		table := New(Options{Rows: rows})
 		plain, _ := create(t, table, Request{})
-		versions := map[string]bool{}
-		for range 121 { // two minutes and a second
-			if _, err := table.Authenticate(plain); err != nil {
+		enter := func() {
+			t.Helper()
+			if _, err := table.Authenticate(t.Context(), plain); err != nil {
 				t.Fatal(err)
 			}
-			text, err := os.ReadFile(filepath.Join(dir, fileName))
-			if err != nil {
-				t.Fatal(err)
-			}
-			versions[string(text)] = true
-			time.Sleep(time.Second)
 		}
-		if len(versions) != 3 {
-			t.Errorf("the file was written %d times in two minutes, want 3", len(versions))
-		}
-		last := time.Now().Add(-time.Second).UTC()
-		if _, err := table.Authenticate(plain); err != nil {
-			t.Fatal(err)
+		enter()
+		until(t, "the first use to be written", func() bool { return !list(t, table)[0].LastUsed.IsZero() })
+		first := list(t, table)[0].LastUsed
+		until(t, "the clock to move", func() bool { enter(); return time.Since(first) > 20*time.Millisecond })
+		if now := list(t, table)[0].LastUsed; !now.Equal(first) {
+			t.Errorf("within a minute it is written again: %s, then %s", first, now)
 		}
 		if err := table.Close(); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := open(t, dir).List()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !rows[0].LastUsed.After(last) {
-			t.Errorf("after Close the last use is %s, want later than %s", rows[0].LastUsed, last)
+		if last := list(t, open(t, rows))[0].LastUsed; !last.After(first) {
+			t.Errorf("after Close the last use is %s, want later than %s", last, first)
 		}
 	})
 }
 
-// Whoever cannot write the table can still be let in.
-func TestAuthenticateNeedsNoWriting(t *testing.T) {
-	dir := t.TempDir()
-	plain, _ := create(t, open(t, dir), Request{})
-	table, err := Open(dir) // not closed: its last use cannot be written
-	if err != nil {
-		t.Fatal(err)
+// Whoever cannot write the table can still be let in, and does not wait for it.
+func TestNobodyWaitsForTheWriting(t *testing.T) {
+	var began atomic.Int64
+	release := make(chan struct{})
+	rows := &troubled{Rows: storetest.Open(t, t.TempDir()).Tokens(), refuse: func(context.Context) error {
+		began.Add(1)
+		<-release
+		return errAway
+	}}
+	table := New(Options{Rows: rows})
+	table.useEvery = 0
+	plain, _ := create(t, table, Request{})
+	for range 20 {
+		if _, err := table.Authenticate(t.Context(), plain); err != nil {
+			t.Fatal(err)
+		}
 	}
-	unlock, err := private.Lock(t.Context(), filepath.Join(dir, lockName), 0)
-	if err != nil {
-		t.Fatal(err)
+	until(t, "the writing to begin", func() bool { return began.Load() > 0 })
+	close(release)
+	if err := table.Close(); err != nil && !errors.Is(err, errAway) {
+		t.Error(err)
 	}
-	defer unlock()
-	if _, err := table.Authenticate(plain); err != nil {
-		t.Fatal(err)
+}
+
+func TestRowsAreCopies(t *testing.T) {
+	table := New(Options{Rows: storetest.Open(t, t.TempDir()).Tokens()})
+	table.recent.age = time.Hour
+	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
+	row.Profiles[0] = "full"
+	for range 3 {
+		got, err := table.Authenticate(t.Context(), plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Profiles[0] != "readonly" {
+			t.Fatal("a caller has changed what the token may do")
+		}
+		got.Profiles[0] = "full"
+	}
+	if err := table.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestALookGetsOld has no answer believed for longer than a revocation waits.
+func TestALookGetsOld(t *testing.T) {
+	r := recent{age: lookEvery, looked: map[string]look{}}
+	asked := time.Now()
+	r.put("h", Row{ID: "x"}, asked)
+	for passed, want := range map[time.Duration]bool{0: true, lookEvery - 1: true, lookEvery: false, revokeWait: false, time.Hour: false} {
+		if _, got := r.get("h", asked.Add(passed)); got != want {
+			t.Errorf("after %s it is believed: %t", passed, got)
+		}
+	}
+	if _, got := r.get("other", asked); got {
+		t.Error("another one is believed")
+	}
+	for i := range 3 * mostRecent {
+		r.put(fmt.Sprint(i), Row{}, asked)
+	}
+	if len(r.looked) > mostRecent {
+		t.Errorf("%d are remembered", len(r.looked))
 	}
 }
 
 func BenchmarkAuthenticate(b *testing.B) {
-	table, err := Open(b.TempDir())
-	if err != nil {
-		b.Fatal(err)
-	}
-	var last Secret
-	for range 20 {
-		if last, _, err = table.Create(Request{Profiles: []string{"coding"}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, err := table.Authenticate(last.Reveal()); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
-// When a revocation returns, no other table believes the token any more, although
-// it does not look at the file for every request.
-func TestRevocationOutlastsALook(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		dir := t.TempDir()
-		here, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		there, err := Open(dir)
-		if err != nil {
-			t.Fatal(err)
-		}
-		plain, row := create(t, there, Request{Name: "x"})
-		for range 2 { // the first use writes to the file
-			if _, err := here.Authenticate(plain); err != nil {
-				t.Fatalf("a new token: %v", err)
+	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Postgres(b).DSN("postgres")} {
+		b.Run(engine, func(b *testing.B) {
+			table := open(b, storetest.Open(b, dsn).Tokens())
+			var last string
+			for range 20 {
+				last, _ = create(b, table, Request{})
 			}
-		}
-		before := time.Now()
-		if err := there.Revoke(row.ID); err != nil {
-			t.Fatal(err)
-		}
-		if waited := time.Since(before); waited < lookEvery {
-			t.Errorf("it returned after %s, others may believe the token for %s", waited, lookEvery)
-		}
-		if _, err := here.Authenticate(plain); !errors.Is(err, ErrRevoked) {
-			t.Errorf("after the revocation: %v", err)
-		}
-	})
+			enter := func() {
+				if _, err := table.Authenticate(b.Context(), last); err != nil {
+					b.Error(err)
+				}
+			}
+			b.Run("one", func(b *testing.B) {
+				b.ReportAllocs()
+				for b.Loop() {
+					enter()
+				}
+			})
+			b.Run("many", func(b *testing.B) {
+				b.SetParallelism(16)
+				b.RunParallel(func(p *testing.PB) {
+					for p.Next() {
+						enter()
+					}
+				})
+			})
+		})
+	}
 }

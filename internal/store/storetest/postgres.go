@@ -48,6 +48,7 @@ type Server struct {
 	bin    string
 	user   string
 	socket string
+	made   int // databases
 }
 
 // Postgres starts a server until the end of the test.
@@ -93,6 +94,15 @@ func (s *Server) Stop(t testing.TB, how string) {
 // DSN is the URL of a database.
 func (s *Server) DSN(database string) string {
 	return "postgres://postgres@/" + database + "?host=" + url.QueryEscape(s.socket)
+}
+
+// Fresh makes an empty database, and is its URL.
+func (s *Server) Fresh(t testing.TB) string {
+	t.Helper()
+	s.made++
+	name := fmt.Sprintf("test%d", s.made)
+	s.run(t, "createdb", "--host="+s.socket, "--username=postgres", name)
+	return s.DSN(name)
 }
 
 // run runs a program of PostgreSQL, which refuses to be root.

@@ -1,0 +1,67 @@
+package store_test
+
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+// TestMetersKeepARateTogether has two processes' worth of callers in a hurry use
+// a rate up.
+func TestMetersKeepARateTogether(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		r := store.Rate{Times: 10, Period: 10 * time.Hour, Burst: 700}
+		var allowed atomic.Int64
+		var all sync.WaitGroup
+		for range 2 {
+			m := s.Meter()
+			for range 8 {
+				all.Go(func() {
+					for {
+						wait, err := m.Take(t.Context(), "k", r)
+						if err != nil {
+							t.Error(err)
+						}
+						if err != nil || wait > 0 {
+							return
+						}
+						allowed.Add(1)
+					}
+				})
+			}
+		}
+		all.Wait()
+		if n := allowed.Load(); n != int64(r.Burst) {
+			t.Errorf("%d were allowed, want %d", n, r.Burst)
+		}
+		if wait, err := s.Meter().Take(t.Context(), "other", r); err != nil || wait != 0 {
+			t.Errorf("another key: %s, %v", wait, err)
+		}
+	})
+}
+
+func BenchmarkMeter(b *testing.B) {
+	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Postgres(b).DSN("postgres")} {
+		s := storetest.Open(b, dsn)
+		r := store.Rate{Times: 10_000_000, Period: time.Minute, Burst: 10_000_000}
+		b.Run(engine+"/each", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Take(b.Context(), "each", r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		m := s.Meter()
+		b.Run(engine+"/purse", func(b *testing.B) {
+			for b.Loop() {
+				if _, err := m.Take(b.Context(), "purse", r); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,116 @@
+package store_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+func token(n int) store.Token {
+	return store.Token{Hash: fmt.Sprintf("%064x", n), ID: fmt.Sprintf("id%06d", n), Name: "x", Profiles: []string{"full"}}
+}
+
+// TestOneFirstToken has many who want to make the first one.
+func TestOneFirstToken(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		var all sync.WaitGroup
+		var made atomic.Int64
+		for n := range 16 {
+			all.Go(func() {
+				added, _, err := s.Tokens().Add(t.Context(), token(n), true)
+				if err != nil {
+					t.Error(err)
+				}
+				if added {
+					made.Add(1)
+				}
+			})
+		}
+		all.Wait()
+		if list, err := s.Tokens().All(t.Context()); err != nil || len(list) != 1 || made.Load() != 1 {
+			t.Errorf("%d were first, there are %+v, %v", made.Load(), list, err)
+		}
+	})
+}
+
+func TestTokensAreNotReplaced(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		rows := s.Tokens()
+		if added, created, err := rows.Add(t.Context(), token(1), false); err != nil || !added || created.IsZero() {
+			t.Fatal(added, created, err)
+		}
+		sameID, sameHash := token(2), token(3)
+		sameID.ID, sameHash.Hash = token(1).ID, token(1).Hash
+		sameHash.Approve = true
+		for _, other := range []store.Token{sameID, sameHash} {
+			if added, _, err := rows.Add(t.Context(), other, false); err != nil || added {
+				t.Errorf("%+v was added: %v", other, err)
+			}
+		}
+		if _, _, found, err := rows.ByHash(t.Context(), sameID.Hash); found || err != nil {
+			t.Errorf("found %t, %v", found, err)
+		}
+		if err := rows.Revoke(t.Context(), token(1).ID); err != nil {
+			t.Fatal(err)
+		}
+		first, now, found, err := rows.ByHash(t.Context(), token(1).Hash)
+		if err != nil || !found || first.Approve || first.Revoked.IsZero() || now.Before(first.Revoked) {
+			t.Errorf("%+v at %s, %t, %v", first, now, found, err)
+		}
+		if err := rows.Revoke(t.Context(), token(1).ID); err != nil {
+			t.Fatal(err)
+		}
+		if again, _, _, err := rows.ByHash(t.Context(), token(1).Hash); err != nil || !again.Revoked.Equal(first.Revoked) {
+			t.Errorf("revoked twice: %+v, %v", again, err)
+		}
+		if err := rows.Used(t.Context(), map[string]time.Duration{token(1).ID: time.Hour, "nobody": 0}); err != nil {
+			t.Fatal(err)
+		}
+		if err := rows.Used(t.Context(), map[string]time.Duration{token(1).ID: 2 * time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		used, now, _, err := rows.ByHash(t.Context(), token(1).Hash)
+		if ago := now.Sub(used.Used); err != nil || ago < time.Hour || ago > time.Hour+time.Minute {
+			t.Errorf("used %s ago, %v", ago, err)
+		}
+	})
+}
+
+// TestTokensMove copies them to the other engine and back from a backup.
+func TestTokensMove(t *testing.T) {
+	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Postgres(t).DSN("postgres"))
+	for n := range 3 {
+		if _, _, err := from.Tokens().Add(t.Context(), token(n), false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := from.Tokens().Revoke(t.Context(), token(1).ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := from.CopyTo(t.Context(), to); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "backup.zip")
+	backup(t, to, file)
+	back := storetest.Open(t, t.TempDir())
+	if _, err := back.Restore(t.Context(), file, false); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []*store.Store{to, back} {
+		for n := range 3 {
+			r, _, found, err := s.Tokens().ByHash(t.Context(), token(n).Hash)
+			if err != nil || !found || r.Revoked.IsZero() == (n == 1) || len(r.Profiles) != 1 {
+				t.Errorf("%s: %+v, %t, %v", s.Engine(), r, found, err)
+			}
+		}
+		if added, _, err := s.Tokens().Add(t.Context(), token(9), true); err != nil || added {
+			t.Errorf("%s: a first one was made: %v", s.Engine(), err)
+		}
+	}
+}
