@@ -5,16 +5,17 @@
 // It knows DevTools, how a Chromium is started so that it can do no harm, and
 // how a page is told to a model. It does not know which hosts may be reached:
 // the only way out of a browser is a proxy that is handed in, and where the
-// system allows it the browser is in a network in which there is nothing else.
+// on Linux the browser is in a network in which there is nothing else.
 // Nor does it know how a model asks: that is package web.
 //
 // DevTools are spoken on a pipe and never on a port, which any process of the
 // machine could find. What a page says is believed in nothing: not how long it
 // is, not that it answers.
 //
-// Begin with [New] and [Browsers.Do]. start.go has the way a browser is started
-// and process_linux.go what keeps it in, session.go one browser, tab.go a page,
-// outline.go how it is told, act.go what is done to it.
+// Begin with [New] and [Browsers.Do]. start.go has the way a browser is started,
+// process_linux.go and stage_linux.go what keeps it in: this program is started
+// again, as [Stage], in namespaces, and becomes the browser. session.go is one
+// browser, tab.go a page, outline.go how it is told, act.go what is done to it.
 package browser
 
 import (
@@ -36,6 +37,7 @@ const (
 	usualEach     = 3
 	usualIdle     = 10 * time.Minute
 	usualDownload = 100 << 20
+	usualMemory   = 2 << 30
 )
 
 // A Proxy is the way out of one browser.
@@ -56,8 +58,9 @@ type Options struct {
 	Each        int           // of them, of one caller; 0: 3
 	Idle        time.Duration // after which one is closed; 0: 10 minutes
 	MaxDownload int64         // bytes of one; 0: 100 MiB
-	// Weak lets Chromium run without its own sandbox where the system does not
-	// let it have one.
+	Memory      int64         // bytes of one with all its pages, where this program may make cgroups; 0: 2 GiB
+	// Weak lets Chromium run without its own sandbox, and in the network of this
+	// machine, where the system does not let it have its own.
 	Weak bool
 	Log  *slog.Logger // nil: silent
 }
@@ -95,6 +98,9 @@ func New(o Options) (*Browsers, error) {
 	}
 	if o.MaxDownload == 0 {
 		o.MaxDownload = usualDownload
+	}
+	if o.Memory == 0 {
+		o.Memory = usualMemory
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -106,5 +106,5 @@ func sweepOne(outer string) error {
 	if free, err := private.TryLock(lock); err != nil || !free {
 		return err
 	}
-	return os.RemoveAll(outer)
+	return errors.Join(sweepGroup(filepath.Base(outer)), os.RemoveAll(outer))
 }

@@ -1,43 +1,38 @@
 package browser
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math/rand/v2"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// Users that belong to nobody by the convention of most distributions: each
-// browser of a server that is root runs as one of them.
-const (
-	firstUser = 60578
-	users     = 606
-	nobody    = 65534
-)
+// running is this program, even when another file has taken its name.
+const running = "/proc/self/exe"
 
-// run starts it. As root it gets a user of its own, a network in which nothing
-// but its proxy is, and is the first of its processes, with which all others
-// end. Another user has to be in a user namespace for the last one, and cannot
-// have the network.
-//
-// Networks and rights belong to a thread, and who started a process is a thread,
-// too: its end is that of the browser. So there is one thread for each browser,
-// which starts it, waits for it, and ends.
+// apart is what a browser has of its own: users, a network in which nothing but
+// its proxy is, and processes, of which it is the first, with which all end.
+const apart = unix.CLONE_NEWUSER | unix.CLONE_NEWNET | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
+
+// run starts it. Who started a process is a thread, whose end is that of the
+// browser: there is one for each, which starts it, waits for it, and ends.
 func (p *program) run(s start) error {
 	started := make(chan error, 1)
 	go func() {
-		runtime.LockOSThread() // and never unlock: nothing else should run in its network
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
 		cmd, err := p.begin(s)
 		started <- err
 		if err != nil {
@@ -50,41 +45,125 @@ func (p *program) run(s start) error {
 	return <-started
 }
 
-// begin starts it on a thread that is its own.
+// begin starts it in namespaces of its own. Where they are not to be had it is
+// not started, unless it may be weak.
 func (p *program) begin(s start) (*exec.Cmd, error) {
-	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-	if os.Geteuid() == 0 {
-		user, err := s.place.give()
-		if err != nil {
-			return nil, err
-		}
-		attr.Credential = &syscall.Credential{Uid: user, Gid: user}
-		if unix.Unshare(unix.CLONE_NEWNET) == nil {
-			attr.Cloneflags = unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-			if err := errors.Join(raiseLoopback(), unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)); err != nil {
-				return nil, err
-			}
-		}
-	} else {
-		attr.Cloneflags = unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWIPC
-		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Geteuid(), HostID: os.Geteuid(), Size: 1}}
-		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getegid(), HostID: os.Getegid(), Size: 1}}
+	who, err := s.place.give()
+	if err != nil {
+		return nil, err
 	}
+	cmd, err := p.inside(s, who, apart)
+	if err != nil && s.weak && who.other {
+		cmd, err = p.inside(s, who, apart&^unix.CLONE_NEWUSER)
+	}
+	if err != nil && s.weak {
+		cmd, err = p.beside(s, who)
+	} else if err != nil {
+		err = notApart(err)
+	}
+	return cmd, err
+}
+
+func notApart(err error) error {
+	return tools.Errorf(tools.Unavailable, "the system does not let a browser be kept apart, and otherwise none is started").
+		Try("use web_fetch; mcp-tools doctor tells the operator what to allow").Because(err)
+}
+
+// inside starts a stage, which makes the way to the proxy and becomes the
+// browser.
+func (p *program) inside(s start, who identity, flags uintptr) (*exec.Cmd, error) {
+	args := []string{StageArg}
+	if s.weak {
+		args = append(args, weakArg)
+	}
+	cmd := s.command(running, append(append(args, s.path), s.args(innerAddress())...))
+	cmd.SysProcAttr = who.attributes(flags)
+	l, err := talk(cmd, func() { p.group.take(cmd.Process.Pid) })
+	if err != nil {
+		return nil, errors.Join(err, errors.New(p.words.String()))
+	}
+	p.listen, p.end = l, func() { endGroup(cmd) }
+	return cmd, nil
+}
+
+// talk starts a stage and takes what it offers. It returns when the stage has
+// become what it was to become.
+func talk(cmd *exec.Cmd, begun func()) (_ net.Listener, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return nil, err
+	}
+	ours, theirs := os.NewFile(uintptr(fds[0]), "stage"), os.NewFile(uintptr(fds[1]), "server")
+	defer ours.Close()
+	cmd.Stdin = theirs
+	err = cmd.Start()
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		return nil, fmt.Errorf("namespaces: %w", err)
+	}
+	defer func() {
+		if err != nil {
+			endGroup(cmd)
+			_ = cmd.Wait() // it was killed
+		}
+	}()
+	begun()
+	conn, err := net.FileConn(ours)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(startTime)); err != nil {
+		return nil, err
+	}
+	return offered(conn.(*net.UnixConn))
+}
+
+// offered takes a listener, lets the stage go on, and hears it out.
+func offered(conn *net.UnixConn) (_ net.Listener, err error) {
+	said, rights := make([]byte, 1), make([]byte, unix.CmsgSpace(4))
+	n, size, _, _, err := conn.ReadMsgUnix(said, rights)
+	if err != nil || size == 0 {
+		more, _ := io.ReadAll(io.LimitReader(conn, maxTail)) // what there is of it
+		return nil, errors.Join(fmt.Errorf("the stage offers nothing: %s", append(said[:n], more...)), err)
+	}
+	messages, err := unix.ParseSocketControlMessage(rights[:size])
+	if err != nil || len(messages) != 1 {
+		return nil, errors.Join(errors.New("the stage offers something else"), err)
+	}
+	fds, err := unix.ParseUnixRights(&messages[0])
+	if err != nil || len(fds) != 1 {
+		return nil, errors.Join(errors.New("the stage offers something else"), err)
+	}
+	file := os.NewFile(uintptr(fds[0]), "proxy")
+	l, err := net.FileListener(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return nil, err
+	}
+	if _, err = conn.Write([]byte{0}); err == nil {
+		var more []byte
+		if more, err = io.ReadAll(io.LimitReader(conn, maxTail)); err == nil && len(more) > 0 {
+			err = errors.New(string(more))
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// beside starts it where everybody is, with its proxy where every process of
+// this machine finds it, and without a sandbox.
+func (p *program) beside(s start, who identity) (*exec.Cmd, error) {
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("the way to the proxy: %w", err)
 	}
-	cmd := s.command(l.Addr().String())
-	cmd.SysProcAttr = attr
-	err = cmd.Start()
-	if err != nil && attr.Credential == nil { // no namespaces for ordinary users here
-		cmd = s.command(l.Addr().String())
-		cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
-		err = cmd.Start()
-	}
-	if err != nil {
+	cmd := s.command(s.path, append([]string{noSandbox}, s.args(l.Addr().String())...))
+	cmd.SysProcAttr = who.attributes(0)
+	if err := cmd.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("starting %s: %w", filepath.Base(s.path), err), l.Close())
 	}
+	p.group.take(cmd.Process.Pid)
 	p.listen, p.end = l, func() { endGroup(cmd) }
 	return cmd, nil
 }
@@ -93,106 +172,67 @@ func (p *program) begin(s start) (*exec.Cmd, error) {
 // with it.
 func endGroup(cmd *exec.Cmd) { _ = unix.Kill(-cmd.Process.Pid, unix.SIGKILL) }
 
-// raiseLoopback makes 127.0.0.1 work in the network of this thread.
-func raiseLoopback() error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	request, err := unix.NewIfreq("lo")
-	if err != nil {
-		return err
-	}
-	request.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	return unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, request)
-}
-
-// give makes a place that of a user nobody else is.
-func (p *place) give() (user uint32, err error) {
-	if err := reachable(p.outer); err != nil {
-		return 0, err
-	}
-	if user, err = freeUser(); err != nil {
-		return 0, err
-	}
-	return user, filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
+// Apart tries whether this system lets a browser be kept apart from its network,
+// and Chromium have its own sandbox there. Its error says what an operator can do.
+func Apart(ctx context.Context) error {
+	who := self()
+	if os.Geteuid() == 0 {
+		user, err := freeUser()
 		if err != nil {
 			return err
 		}
-		return os.Lchown(path, int(user), int(user))
-	})
+		who = identity{user, user, true}
+	}
+	words := &tail{}
+	cmd := exec.CommandContext(ctx, running, StageArg)
+	cmd.Env, cmd.Stderr, cmd.SysProcAttr = []string{}, words, who.attributes(apart)
+	ended := make(chan error, 1)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		l, err := talk(cmd, func() {})
+		if err == nil {
+			err = errors.Join(l.Close(), cmd.Wait())
+		}
+		ended <- err
+	}()
+	if err := <-ended; err != nil {
+		err = errors.Join(err, errors.New(words.String()))
+		return tools.Errorf(tools.Unavailable, "no browser can be kept apart here: %s", short(err.Error(), 200)).Try("%s", advice()).Because(err)
+	}
+	return nil
 }
 
-// reachable is an error where another user cannot get to a directory.
-func reachable(dir string) error {
-	for at := dir; ; at = filepath.Dir(at) {
-		info, err := os.Stat(at)
-		if err != nil {
-			return err
-		}
-		if info.Mode()&0o001 == 0 {
-			return fmt.Errorf("the browser, which does not run as root, cannot get into %s; choose another directory", at)
-		}
-		if at == filepath.Dir(at) {
-			return nil
-		}
+// advice says what keeps this program from namespaces.
+func advice() string {
+	is := func(name, value string) bool {
+		text, err := os.ReadFile(filepath.Join("/proc/sys", name))
+		return err == nil && strings.TrimSpace(string(text)) == value
 	}
+	switch {
+	case is("kernel/apparmor_restrict_unprivileged_userns", "1"):
+		return "allow user namespaces to this program in a profile of AppArmor, or set kernel.apparmor_restrict_unprivileged_userns=0"
+	case is("user/max_user_namespaces", "0"):
+		return "set user.max_user_namespaces to more than 0"
+	case is("kernel/unprivileged_userns_clone", "0"):
+		return "set kernel.unprivileged_userns_clone=1"
+	}
+	return "let this program have user namespaces: in a container, allow clone and unshare with them; as root, let others execute its file"
 }
 
-// freeUser returns one as whom no process runs.
-func freeUser() (uint32, error) {
-	taken, err := usersAtWork()
-	if err != nil {
-		return 0, err
+// attributes are those of a browser's first process.
+func (who identity) attributes(flags uintptr) *syscall.SysProcAttr {
+	attr := &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true, Cloneflags: flags}
+	if flags&unix.CLONE_NEWUSER != 0 {
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: int(who.uid), HostID: int(who.uid), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: int(who.gid), HostID: int(who.gid), Size: 1}}
+		attr.GidMappingsEnableSetgroups = who.other
 	}
-	from := rand.IntN(users)
-	for i := range users {
-		user := uint32(firstUser + (from+i)%users)
-		if !taken[user] && mapped(user) {
-			return user, nil
-		}
+	if flags != 0 {
+		attr.AmbientCaps = []uintptr{unix.CAP_NET_ADMIN} // until the network is up
 	}
-	if mapped(nobody) {
-		return nobody, nil
+	if who.other {
+		attr.Credential = &syscall.Credential{Uid: who.uid, Gid: who.gid}
 	}
-	return 0, tools.Errorf(tools.Unavailable, "the server is root, and has no other user to run a browser as").
-		Try("use web_fetch; the operator can run the server as another user")
-}
-
-// usersAtWork are those as whom processes run.
-func usersAtWork() (map[uint32]bool, error) {
-	all, err := os.ReadDir("/proc")
-	if err != nil {
-		return nil, err
-	}
-	taken := make(map[uint32]bool)
-	for _, entry := range all {
-		if _, err := strconv.Atoi(entry.Name()); err != nil {
-			continue
-		}
-		var stat unix.Stat_t
-		if unix.Stat("/proc/"+entry.Name(), &stat) == nil {
-			taken[stat.Uid] = true
-		}
-	}
-	return taken, nil
-}
-
-// mapped reports whether there is a user in the namespace of this process.
-func mapped(user uint32) bool {
-	f, err := os.Open("/proc/self/uid_map")
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	for {
-		var inside, outside, count uint64
-		if _, err := fmt.Fscan(f, &inside, &outside, &count); err != nil {
-			return false
-		}
-		if uint64(user) >= inside && uint64(user) < inside+count {
-			return true
-		}
-	}
+	return attr
 }

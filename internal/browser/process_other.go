@@ -20,7 +20,11 @@ func (p *program) run(s start) error {
 	if err != nil {
 		return err
 	}
-	cmd := s.command(l.Addr().String())
+	args := s.args(l.Addr().String())
+	if s.weak {
+		args = append([]string{noSandbox}, args...)
+	}
+	cmd := s.command(s.path, args)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {
 		_ = l.Close()

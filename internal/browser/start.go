@@ -27,6 +27,7 @@ const (
 // A program is a Chromium that runs.
 type program struct {
 	place  *place
+	group  *group
 	listen net.Listener // of its proxy
 	to     *os.File     // commands
 	from   *os.File     // answers
@@ -40,9 +41,13 @@ type start struct {
 	path  string
 	place *place
 	args  func(proxy string) []string
+	weak  bool       // it may be without what keeps it apart, and without its sandbox
 	files []*os.File // that it gets as 3 and 4
 	words io.Writer
 }
+
+// noSandbox starts a Chromium without its own sandbox.
+const noSandbox = "--no-sandbox"
 
 // startProgram starts a Chromium in a new place beneath home.
 func startProgram(o Options, home string) (*program, error) {
@@ -54,11 +59,12 @@ func startProgram(o Options, home string) (*program, error) {
 	if p.place, err = newPlace(home); err != nil {
 		return nil, fmt.Errorf("a place for the browser: %w", err)
 	}
+	p.group = newGroup(filepath.Base(p.place.outer), o.Memory)
 	if err := p.launch(start{
-		path: path, place: p.place, words: p.words,
-		args: func(proxy string) []string { return arguments(proxy, p.place, o.Weak) },
+		path: path, place: p.place, words: p.words, weak: o.Weak,
+		args: func(proxy string) []string { return arguments(proxy, p.place) },
 	}); err != nil {
-		return nil, errors.Join(err, p.place.remove())
+		return nil, errors.Join(err, p.group.remove(), p.place.remove())
 	}
 	return p, nil
 }
@@ -87,7 +93,7 @@ func (p *program) launch(s start) error {
 func (p *program) close() error {
 	p.end()
 	<-p.done
-	return errors.Join(p.to.Close(), p.from.Close(), p.place.remove())
+	return errors.Join(p.to.Close(), p.from.Close(), p.group.remove(), p.place.remove())
 }
 
 // explain says why it did not come up.
@@ -102,8 +108,8 @@ func (p *program) explain(err error) error {
 }
 
 // command is what starts it, but for what each system adds.
-func (s start) command(proxy string) *exec.Cmd {
-	cmd := exec.Command(s.path, s.args(proxy)...)
+func (s start) command(path string, args []string) *exec.Cmd {
+	cmd := exec.Command(path, args...)
 	cmd.ExtraFiles = s.files
 	cmd.Dir = s.place.dir
 	cmd.Env = []string{
@@ -118,9 +124,9 @@ func (s start) command(proxy string) *exec.Cmd {
 
 // arguments make a Chromium that asks nobody but the proxy for anything, and
 // says nothing by itself.
-func arguments(proxy string, p *place, weak bool) []string {
+func arguments(proxy string, p *place) []string {
 	host, _, _ := net.SplitHostPort(proxy)
-	args := []string{
+	return []string{
 		"--headless", "--remote-debugging-pipe", "--user-data-dir=" + p.profile,
 		"--window-size=" + strconv.Itoa(windowWidth) + "," + strconv.Itoa(windowHeight),
 		// The network is the proxy, for names, too, and for this machine.
@@ -145,11 +151,8 @@ func arguments(proxy string, p *place, weak bool) []string {
 			"DnsOverHttps", "AsyncDns", "HttpsUpgrades", "HttpsFirstBalancedModeAutoEnable", "PaintHolding", "DestroyProfileOnBrowserClose",
 			"WebUSB", "WebBluetooth", "WebOTP", "DirectSockets", "ExtensionManifestV2Unsupported", "BackForwardCache",
 		}, ","),
+		"about:blank",
 	}
-	if weak {
-		args = append(args, "--no-sandbox")
-	}
-	return append(args, "about:blank")
 }
 
 // calledHome are hosts that Chromium asks for updates of its own, whatever it is

@@ -1,6 +1,9 @@
 package egress
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // Hosts are those that an operator has listed, as patterns like those of [Rules].
 // The zero Hosts are none.
@@ -17,6 +20,11 @@ func ParseHosts(list []string) (Hosts, error) {
 		out.patterns = append(out.patterns, p)
 	}
 	return out, nil
+}
+
+// HasPort reports whether a target is on the list by a pattern that says its port.
+func (h Hosts) HasPort(t Target) bool {
+	return slices.ContainsFunc(h.patterns, func(p pattern) bool { return p.port != 0 && p.matches(t) })
 }
 
 // Has reports whether a target is on the list.

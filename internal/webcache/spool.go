@@ -22,16 +22,20 @@ import (
 const (
 	partAge   = 24 * time.Hour
 	mostParts = 32
+	mostHeld  = 4 << 30 // bytes of all of them, but that the last is kept
 	partEnd   = ".part"
 	tagEnd    = ".tag"
 	mostTag   = 4096
 )
 
 // A Spool keeps the beginnings of downloads in files: those that were cut.
-type Spool struct{ dir string }
+type Spool struct {
+	dir  string
+	most int64
+}
 
 // NewSpool returns the spool in a directory, which is made when it is needed.
-func NewSpool(dir string) Spool { return Spool{dir} }
+func NewSpool(dir string) Spool { return Spool{dir, mostHeld} }
 
 // Open opens what there is under a key. Only one at a time has it.
 func (s Spool) Open(_ context.Context, key string) (web.Part, error) {
@@ -39,9 +43,9 @@ func (s Spool) Open(_ context.Context, key string) (web.Part, error) {
 		return nil, err
 	}
 	path := filepath.Join(s.dir, nameOf(key))
-	file, err := os.OpenFile(path+partEnd, os.O_RDWR|os.O_CREATE, 0o600)
+	file, err := lock(path + partEnd)
 	if err != nil {
-		return nil, fmt.Errorf("keeping a download: %w", err)
+		return nil, err
 	}
 	p, err := s.open(path, file)
 	if err != nil {
@@ -50,14 +54,42 @@ func (s Spool) Open(_ context.Context, key string) (web.Part, error) {
 	return p, s.sweep()
 }
 
-func (s Spool) open(path string, file *os.File) (*part, error) {
-	taken, err := private.TryLock(file)
+// lock opens a file that is there still when it has been locked: whoever had it
+// before may have removed it in between.
+func lock(path string) (*os.File, error) {
+	for range 10 {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("keeping a download: %w", err)
+		}
+		taken, err := private.TryLock(file)
+		if err == nil && !taken {
+			err = tools.Errorf(tools.Busy, "the same file is being downloaded right now").Try("wait for that, or choose another download_path")
+		}
+		if err != nil {
+			return nil, errors.Join(err, file.Close())
+		}
+		if isAt(file, path) {
+			return file, nil
+		}
+		if err := file.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return nil, errors.New("keeping a download: its file is a link, or does not stay")
+}
+
+// isAt reports whether a file is what a path leads to, and not by a link.
+func isAt(file *os.File, path string) bool {
+	there, err := os.Lstat(path)
 	if err != nil {
-		return nil, fmt.Errorf("keeping a download: %w", err)
+		return false
 	}
-	if !taken {
-		return nil, tools.Errorf(tools.Busy, "the same file is being downloaded right now").Try("wait for that, or choose another download_path")
-	}
+	info, err := file.Stat()
+	return err == nil && os.SameFile(there, info)
+}
+
+func (s Spool) open(path string, file *os.File) (*part, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err
@@ -88,8 +120,10 @@ func (s Spool) sweep() error {
 		}
 	}
 	slices.SortFunc(parts, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	held := int64(0)
 	for i, info := range parts {
-		if i < mostParts && time.Since(info.ModTime()) < partAge {
+		held += info.Size()
+		if i < mostParts && (i == 0 || held <= s.most) && time.Since(info.ModTime()) < partAge {
 			continue
 		}
 		if err := s.drop(strings.TrimSuffix(info.Name(), partEnd)); err != nil {

@@ -120,7 +120,17 @@ func (c *Cache) recall(name string) (web.Kept, bool) {
 	return at.Value.(entry).kept, true
 }
 
-func size(k web.Kept) int64 { return int64(len(k.Body)) + 1024 }
+// size is what an answer takes in memory, about.
+func size(k web.Kept) int64 {
+	n := 1024 + cap(k.Body) + len(k.URL)
+	for _, from := range k.Via {
+		n += len(from) + 16
+	}
+	for name, value := range k.Header {
+		n += len(name) + len(value) + 64
+	}
+	return int64(n)
+}
 
 func (c *Cache) remember(name string, k web.Kept) {
 	c.mu.Lock()
@@ -173,14 +183,17 @@ func (c *Cache) write(name string, k web.Kept) error {
 	if err != nil {
 		return err
 	}
-	_, err = file.Write(slices.Concat(head, []byte("\n"), k.Body))
+	for _, part := range [][]byte{append(head, '\n'), k.Body} {
+		_, failed := file.Write(part)
+		err = errors.Join(err, failed)
+	}
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), filepath.Join(c.dir, name+ending))
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(file.Name()))
 	}
-	return c.sweepAfter(int64(len(head) + len(k.Body)))
+	return c.sweepAfter(onDisk(int64(len(head) + len(k.Body))))
 }
 
 func (c *Cache) make() error {
@@ -193,6 +206,9 @@ func (c *Cache) make() error {
 	c.made = err == nil
 	return err
 }
+
+// onDisk is what a file takes there, however little is in it.
+func onDisk(size int64) int64 { return max(size, 4096) }
 
 // sweepAfter removes the oldest once enough was written since the last time.
 func (c *Cache) sweepAfter(n int64) error {
@@ -217,7 +233,7 @@ func (c *Cache) sweepAfter(n int64) error {
 			continue
 		}
 		files = append(files, info)
-		total += info.Size()
+		total += onDisk(info.Size())
 	}
 	slices.SortFunc(files, func(a, b fs.FileInfo) int { return a.ModTime().Compare(b.ModTime()) })
 	for _, info := range files {
@@ -227,7 +243,7 @@ func (c *Cache) sweepAfter(n int64) error {
 		if err := os.Remove(filepath.Join(c.dir, info.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		total -= info.Size()
+		total -= onDisk(info.Size())
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package webcache
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
@@ -136,6 +139,30 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+func TestWhatHeadersTakeCounts(t *testing.T) {
+	k := kept("")
+	k.Header = map[string]string{"Etag": strings.Repeat("x", 1<<16)}
+	k.Via = []string{strings.Repeat("y", 1<<16)}
+	c := New(Options{})
+	for i := range mostMemory >> 16 {
+		c.Put(fmt.Sprint(i), k)
+	}
+	if n := len(c.byName); n == 0 || n > mostMemory>>17 {
+		t.Errorf("%d pages with 128 KiB of headers each", n)
+	}
+}
+
+func TestSmallFilesTakeABlock(t *testing.T) {
+	dir := t.TempDir()
+	c := open(t, dir, 1<<20)
+	for i := range 2000 {
+		c.Put(fmt.Sprint(i), kept(""))
+	}
+	if files, err := os.ReadDir(filepath.Join(dir, "pages")); err != nil || len(files) > 1<<20/4096+100 {
+		t.Errorf("%d files, %v", len(files), err)
+	}
+}
+
 func TestPartsOutliveTheirServer(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "downloads")
 	write := func(key, tag, text string) {
@@ -222,5 +249,65 @@ func TestForgottenPartsGo(t *testing.T) {
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, nameOf("0")+"*")); len(left) > 0 {
 		t.Errorf("what is too old is left: %v", left)
+	}
+}
+
+func TestPartsAreNotTooMuch(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "downloads")
+	s := Spool{dir, 250}
+	for i, key := range []string{"a", "b", "c", "large"} {
+		p, err := s.Open(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 100
+		if key == "large" {
+			size = 1000
+		}
+		if _, err := p.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(private.Replace(filepath.Join(dir, nameOf(key)+tagEnd), []byte("v1")), p.(*part).file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(time.Duration(i-10) * time.Minute)
+		if err := os.Chtimes(filepath.Join(dir, nameOf(key)+partEnd), at, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.sweep(); err != nil {
+			t.Fatal(err)
+		}
+		left, _ := filepath.Glob(filepath.Join(dir, "*"+partEnd))
+		if want := map[string]int{"a": 1, "b": 2, "c": 2, "large": 1}[key]; len(left) != want {
+			t.Errorf("after %s there are %d parts, not %d", key, len(left), want)
+		}
+	}
+	if p, err := s.Open(t.Context(), "large"); err != nil || p.Size() != 1000 {
+		t.Errorf("the last is gone: %v", err)
+	}
+}
+
+func TestAPartIsTheFileThatIsThere(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a")
+	file, err := lock(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := os.Remove(path); err != nil || isAt(file, path) {
+		t.Errorf("a file that is gone is there: %v", err)
+	}
+	again, err := lock(path)
+	if err != nil || !isAt(again, path) || isAt(file, path) {
+		t.Fatalf("another in its place: %v", err)
+	}
+	defer again.Close()
+	outside := filepath.Join(dir, "outside")
+	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Symlink(outside, path+"-link")); err != nil {
+		needtest.Lacking(t, "symbolic links", err.Error())
+	}
+	if _, err := lock(path + "-link"); err == nil {
+		t.Error("a link is taken for a part")
 	}
 }

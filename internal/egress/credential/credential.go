@@ -144,6 +144,8 @@ func (w *Wallet) fits(c item, u *url.URL) error {
 		return errors.New("it is for other hosts")
 	case u.Scheme != "https" && !slices.Contains(w.private, to.String()):
 		return errors.New("it goes over https only")
+	case u.Scheme == "https" && to.Port != 443 && !c.hosts.HasPort(to) && !slices.Contains(w.private, to.String()):
+		return errors.New("it is for port 443") // behind another may be somebody else
 	case len(c.Paths) > 0 && !beneath(u.Path, c.Paths):
 		return fmt.Errorf("it is for paths that begin with %s", strings.Join(c.Paths, " or "))
 	}
@@ -153,10 +155,14 @@ func (w *Wallet) fits(c item, u *url.URL) error {
 // beneath reports whether a path begins as one of the operator's does, however
 // it is written.
 func beneath(asked string, beginnings []string) bool {
-	if strings.ContainsAny(asked, "\\;") || asked != path.Clean(asked) && asked != path.Clean(asked)+"/" {
+	odd := func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) }
+	if strings.ContainsFunc(asked, odd) || asked != path.Clean(asked) && asked != path.Clean(asked)+"/" {
 		return false // servers do not agree on what it is
 	}
-	return slices.ContainsFunc(beginnings, func(b string) bool { return strings.HasPrefix(asked, b) })
+	return slices.ContainsFunc(beginnings, func(b string) bool {
+		rest, ok := strings.CutPrefix(asked, b)
+		return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(b, "/"))
+	})
 }
 
 // An attachment is a credential that goes out with a request.
@@ -175,8 +181,7 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 	}
 	secret, err := a.Fetch()
 	if err != nil {
-		return false, tools.Errorf(tools.Unavailable, "the credential %q cannot be read", a.Name).
-			Try("ask the person to have the operator look at it").Because(err)
+		return false, a.unreadable(err)
 	}
 	if strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
 		return false, tools.Errorf(tools.Unavailable, "the credential %q has characters that no header can carry", a.Name).
@@ -189,6 +194,11 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 	}
 	r.Header.Set(header, value)
 	return true, nil
+}
+
+func (a attachment) unreadable(err error) error {
+	return tools.Errorf(tools.Unavailable, "the credential %q cannot be read", a.Name).
+		Try("ask the person to have the operator look at it").Because(err)
 }
 
 // written is the header, its value, and all that is to be masked.

@@ -3,9 +3,11 @@ package credential
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -194,6 +196,68 @@ func TestItStaysWithItsHost(t *testing.T) {
 		for i, want := range c.want {
 			if host := <-got; host != want && !(i == 2 && strings.HasPrefix(host, want)) {
 				t.Errorf("to %q: hop %d got %q, not %q", c.to, i, host, want)
+			}
+		}
+	}
+}
+
+func TestOddPathsAndPorts(t *testing.T) {
+	w, _ := wallet(t, Credential{
+		Name: "a", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp"}, Paths: []string{"/v1", "/w/"}, Fetch: secret("s3cr3t-value"),
+	})
+	for address, fits := range map[string]bool{
+		"https://api.example.com/v1":                      true,
+		"https://api.example.com/v1/x%20y":                true,
+		"https://api.example.com/w/":                      true,
+		"https://api.example.com:443/w/x":                 true,
+		"https://x.example.org:8443/v1":                   true,
+		"http://wiki.corp:8080/v1":                        true,
+		"https://wiki.corp:8080/v1":                       true,
+		"https://api.example.com:8443/v1":                 false,
+		"https://api.example.com/v1admin":                 false,
+		"https://api.example.com/v1.1":                    false,
+		"https://api.example.com/w":                       false,
+		"https://api.example.com/v1/%252e%252e/admin":     false,
+		"https://api.example.com/v1/%255c..%255cadmin":    false,
+		"https://api.example.com/v1/%25252e%25252e/admin": false,
+		"https://api.example.com/v1%00/../admin":          false,
+		"https://api.example.com/v1/%0d%0ax":              false,
+		"https://api.example.com/v1/%7f":                  false,
+	} {
+		if _, err := w.Find(as(t, "a", ""), "a", "GET", address); (err == nil) != fits {
+			t.Errorf("%s: %v", address, err)
+		}
+	}
+}
+
+func TestWithin(t *testing.T) {
+	const value, user = "tok/7+q.Zq8vX2mK9pL4", "ann"
+	w, _ := wallet(t,
+		Credential{Name: "bearer", Hosts: []string{"api.example.com"}, Fetch: secret(value)},
+		Credential{Name: "basic", Hosts: []string{"api.example.com"}, As: Basic, Fetch: secret(user + ":" + value)},
+	)
+	pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + value))
+	for name, text := range map[string]string{
+		"nothing": "", "as it is": value, "in base64": base64.StdEncoding.EncodeToString([]byte(value)),
+		"behind one byte, in base64":  base64.StdEncoding.EncodeToString([]byte("x" + value + "yz")),
+		"behind two bytes, in base64": base64.RawURLEncoding.EncodeToString([]byte("xy" + value)),
+		"in hex":                      hex.EncodeToString([]byte(value)), "in capital hex": strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"in a query": url.QueryEscape(value), "as a pair": pair, "only alike": value[:len(value)-1],
+	} {
+		for _, credential := range []string{"bearer", "basic"} {
+			for _, before := range []int{0, 1<<20 - 5, 3<<20 - 1} {
+				c, err := w.Find(as(t, "a", ""), credential, "GET", "https://api.example.com/")
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, err := c.Within(strings.NewReader(strings.Repeat("-", before) + text + "-"))
+				want := name != "nothing" && name != "only alike"
+				if name == "as a pair" && credential == "bearer" {
+					want = got // it may be seen in the pair, and need not
+				}
+				if err != nil || got != want {
+					t.Errorf("%s, %s, behind %d: %t, %v", credential, name, before, got, err)
+				}
 			}
 		}
 	}

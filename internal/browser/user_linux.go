@@ -1,0 +1,123 @@
+package browser
+
+import (
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// Users that belong to nobody by the convention of most distributions: each
+// browser of a server that is root runs as one of them.
+const (
+	firstUser = 60578
+	users     = 606
+	nobody    = 65534
+)
+
+// An identity is whom a browser runs as.
+type identity struct {
+	uid, gid uint32
+	other    bool // than whom this program runs as
+}
+
+func self() identity { return identity{uint32(os.Geteuid()), uint32(os.Getegid()), false} }
+
+// give says whom the browser of a place runs as, and makes the place theirs.
+func (p *place) give() (identity, error) {
+	if os.Geteuid() != 0 {
+		return self(), nil
+	}
+	if err := reachable(p.outer); err != nil {
+		return identity{}, err
+	}
+	user, err := freeUser()
+	if err != nil {
+		return identity{}, err
+	}
+	return identity{user, user, true}, filepath.WalkDir(p.dir, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return os.Lchown(path, int(user), int(user))
+	})
+}
+
+// reachable is an error where another user cannot get to a directory.
+func reachable(dir string) error {
+	for at := dir; ; at = filepath.Dir(at) {
+		info, err := os.Stat(at)
+		if err != nil {
+			return err
+		}
+		if info.Mode()&0o001 == 0 {
+			return fmt.Errorf("the browser, which does not run as root, cannot get into %s; choose another directory", at)
+		}
+		if at == filepath.Dir(at) {
+			return nil
+		}
+	}
+}
+
+// freeUser returns one as whom no process runs.
+func freeUser() (uint32, error) {
+	taken, err := usersAtWork()
+	if err != nil {
+		return 0, err
+	}
+	from := rand.IntN(users)
+	for i := range users {
+		user := uint32(firstUser + (from+i)%users)
+		if !taken[user] && mapped(user) {
+			return user, nil
+		}
+	}
+	if mapped(nobody) {
+		return nobody, nil
+	}
+	return 0, tools.Errorf(tools.Unavailable, "the server is root, and has no other user to run a browser as").
+		Try("use web_fetch; the operator can run the server as another user")
+}
+
+// usersAtWork are those as whom processes run.
+func usersAtWork() (map[uint32]bool, error) {
+	all, err := os.ReadDir("/proc")
+	if err != nil {
+		return nil, err
+	}
+	taken := make(map[uint32]bool)
+	for _, entry := range all {
+		if _, err := strconv.Atoi(entry.Name()); err != nil {
+			continue
+		}
+		var stat unix.Stat_t
+		if unix.Stat("/proc/"+entry.Name(), &stat) == nil {
+			taken[stat.Uid] = true
+		}
+	}
+	return taken, nil
+}
+
+// mapped reports whether there is a user in the namespace of this process.
+func mapped(user uint32) bool {
+	f, err := os.Open("/proc/self/uid_map")
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	for {
+		var inside, outside, count uint64
+		if _, err := fmt.Fscan(f, &inside, &outside, &count); err != nil {
+			return false
+		}
+		if uint64(user) >= inside && uint64(user) < inside+count {
+			return true
+		}
+	}
+}
