@@ -58,7 +58,7 @@ type SearchEngine struct {
 // A WebCredential is what requests to certain hosts are sent with.
 type WebCredential struct {
 	Name      string   `yaml:"name" form:"name" required:"true" doc:"What the model calls it, as auth_profile."`
-	Hosts     []string `yaml:"hosts" form:"hosts" required:"true" doc:"Hosts that may get it, such as api.example.com or *.example.com:443. Only over HTTPS, but for those of web.private."`
+	Hosts     []string `yaml:"hosts" form:"hosts" required:"true" doc:"Hosts that may get it, such as api.example.com or *.example.com:8443; without a port, at port 443. Only over HTTPS, but for those of web.private."`
 	Paths     []string `yaml:"paths" form:"label" doc:"Beginnings of the paths that it may be sent to, such as /v1/. Empty: all."`
 	Secret    Secret   `yaml:"secret" form:"secret" required:"true" doc:"Where it is."`
 	As        string   `yaml:"as" enum:"bearer,basic,header" doc:"How it is sent: after Bearer in Authorization, which is usual, after Basic for one that reads user:password, or alone in a header."`

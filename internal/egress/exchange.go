@@ -118,7 +118,7 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, error) {
 	if res.StatusCode == http.StatusSwitchingProtocols {
 		return nil, errors.Join(tools.Errorf(tools.Unavailable, "%q speaks another protocol than HTTP from here on", x.at.site()), res.Body.Close())
 	}
-	x.client.turns.heed(x.at, res)
+	x.client.turns.heed(ctx, x.at, res)
 	return res, nil
 }
 

@@ -18,16 +18,26 @@ const (
 )
 
 // turns are what hosts can expect of those who are polite: a few requests at
-// once, and none for a while after a host said so. They are the same for all
-// callers: a host sees one.
+// once, and none for a while after a host said so. Each caller has its own, so
+// that none who stalls at a host, or angers it, closes it for the others.
 type turns struct {
 	most int
 
 	mu    sync.Mutex
-	hosts map[Target]*turn
+	hosts map[visit]*turn
 }
 
-// A turn is one host's.
+// A visit is one caller's to one host.
+type visit struct {
+	who string
+	to  Target
+}
+
+func visitOf(ctx context.Context, at link) visit {
+	return visit{tools.CallerFrom(ctx).Principal(), at.target}
+}
+
+// A turn is that of a visit.
 type turn struct {
 	places chan struct{}
 	users  int       // who have it or wait for it
@@ -35,13 +45,13 @@ type turn struct {
 }
 
 func newTurns(most int) *turns {
-	return &turns{most: most, hosts: map[Target]*turn{}}
+	return &turns{most: most, hosts: map[visit]*turn{}}
 }
 
 // take waits for a turn at a host. leave ends it.
 func (t *turns) take(ctx context.Context, at link) (leave func(), err error) {
 	t.mu.Lock()
-	h := t.of(at.target)
+	h := t.of(visitOf(ctx, at))
 	h.users++
 	t.mu.Unlock()
 	gone := func() {
@@ -93,7 +103,7 @@ func (t *turns) pause(ctx context.Context, at link, h *turn) error {
 }
 
 // heed notes when a host that is asked too often wants to be asked again.
-func (t *turns) heed(at link, res *http.Response) {
+func (t *turns) heed(ctx context.Context, at link, res *http.Response) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return
 	}
@@ -104,7 +114,7 @@ func (t *turns) heed(at link, res *http.Response) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	h := t.of(at.target)
+	h := t.of(visitOf(ctx, at))
 	if until := now.Add(wait); until.After(h.until) {
 		h.until = until
 	}
@@ -122,9 +132,9 @@ func retryAfter(text string, now time.Time) time.Duration {
 	return 0
 }
 
-// of returns the turn of a host. Where there are too many, one goes that nobody
+// of returns the turn of a visit. Where there are too many, one goes that nobody
 // has, of those the one that may be asked soonest.
-func (t *turns) of(host Target) *turn {
+func (t *turns) of(host visit) *turn {
 	if h := t.hosts[host]; h != nil {
 		return h
 	}
@@ -137,7 +147,7 @@ func (t *turns) of(host Target) *turn {
 }
 
 func (t *turns) forget(now time.Time) {
-	var soonest Target
+	var soonest visit
 	var found *turn
 	for host, h := range t.hosts {
 		switch {

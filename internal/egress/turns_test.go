@@ -84,17 +84,17 @@ func TestPause(t *testing.T) {
 			return time.Since(began), err
 		}
 		for _, calm := range []*http.Response{answered(200, "4"), answered(429, ""), answered(429, "soon"), answered(503, "-1"), answered(503, began.Add(-time.Hour).UTC().Format(http.TimeFormat))} {
-			turns.heed(a, calm)
+			turns.heed(t.Context(), a, calm)
 		}
 		if took, err := wait(); took != 0 || err != nil {
 			t.Errorf("nothing was asked for: %s, %v", took, err)
 		}
-		turns.heed(a, answered(429, "4"))
-		turns.heed(a, answered(429, "1")) // says less, and means no less
+		turns.heed(t.Context(), a, answered(429, "4"))
+		turns.heed(t.Context(), a, answered(429, "1")) // says less, and means no less
 		if took, err := wait(); took != 4*time.Second || err != nil {
 			t.Errorf("%s, %v", took, err)
 		}
-		turns.heed(a, answered(503, time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat)))
+		turns.heed(t.Context(), a, answered(503, time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat)))
 		if took, err := wait(); took != 0 || kindOf(err) != tools.Busy || !strings.Contains(err.Error(), "1m30s") {
 			t.Errorf("%s, %v", took, err)
 		}
@@ -102,7 +102,7 @@ func TestPause(t *testing.T) {
 		if took, err := wait(); took != 4*time.Second || err != nil {
 			t.Errorf("%s, %v", took, err)
 		}
-		turns.heed(a, answered(429, "99999999"))
+		turns.heed(t.Context(), a, answered(429, "99999999"))
 		time.Sleep(maxPause)
 		if took, err := wait(); took != 0 || err != nil {
 			t.Errorf("for ever: %s, %v", took, err)
@@ -119,10 +119,29 @@ func TestTurnsAreBounded(t *testing.T) {
 	}
 	for i := range 3 * maxHosts {
 		l := mustLink(t, fmt.Sprintf("http://h%d.example.org/", i))
-		turns.heed(l, answered(429, "100"))
+		turns.heed(t.Context(), l, answered(429, "100"))
 	}
-	if len(turns.hosts) > maxHosts || turns.hosts[held.target] == nil {
+	if len(turns.hosts) > maxHosts || turns.hosts[visitOf(t.Context(), held)] == nil {
 		t.Errorf("%d hosts", len(turns.hosts))
 	}
 	leave()
+}
+
+func TestTurnsAreEachCallersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns := newTurns(1)
+		at := link{target: Target{Host: "example.com", Port: 443}}
+		as := func(user string) context.Context {
+			return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{User: user}})
+		}
+		if _, err := turns.take(as("ann"), at); err != nil { // and keeps it
+			t.Fatal(err)
+		}
+		turns.heed(as("ann"), at, answered(429, "3600"))
+		leave, err := turns.take(as("bob"), at)
+		if err != nil {
+			t.Fatalf("one caller keeps another from a host: %v", err)
+		}
+		leave()
+	})
 }

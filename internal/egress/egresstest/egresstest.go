@@ -4,7 +4,7 @@
 // is as it is outside: what is inside is refused, and other names do not exist.
 // It knows nothing of what is asked.
 //
-// Begin with [Client], or with [Net] where more than a client is needed.
+// Begin with [Client] or [Proxy], or with [Net] where more is needed.
 package egresstest
 
 import (
@@ -12,9 +12,11 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/base64"
 	"math/big"
 	"net"
 	"net/http/httptest"
@@ -54,7 +56,25 @@ func Client(t testing.TB, hosts map[string]*httptest.Server) outbound.Client {
 // Dialer returns a dialer into the same internet, for an [egress.Proxy].
 func Dialer(t testing.TB, hosts map[string]*httptest.Server) *egress.Dialer {
 	t.Helper()
-	n := New(t, hosts)
+	return New(t, hosts).dialer(t)
+}
+
+// Proxy returns a real proxy into the same internet, for programs that cannot
+// connect by themselves. It serves nothing yet.
+func Proxy(t testing.TB, hosts map[string]*httptest.Server) *egress.Proxy {
+	t.Helper()
+	return New(t, hosts).Proxy(t, nil)
+}
+
+// Proxy returns one into this internet. Note, which may be nil, is told of what
+// was asked for, as with [egress.ProxyOptions].
+func (n *Net) Proxy(t testing.TB, note func(egress.Visit)) *egress.Proxy {
+	t.Helper()
+	return egress.NewProxy(egress.ProxyOptions{Dialer: n.dialer(t), Note: note})
+}
+
+func (n *Net) dialer(t testing.TB) *egress.Dialer {
+	t.Helper()
 	d, err := egress.NewDialer(egress.Rules{}, n)
 	if err == nil {
 		d, err = d.Through(n.Way)
@@ -121,6 +141,17 @@ func (n *Net) Add(host string, server *httptest.Server) {
 	}
 	n.doors[netip.AddrPortFrom(at, 80)] = plain
 	n.doors[netip.AddrPortFrom(at, 443)] = secure
+}
+
+// KeyPin is the SHA-256 in base64 of the public key in all certificates of this
+// internet, as browsers and others want it who are to trust one key.
+func (n *Net) KeyPin() string {
+	der, err := x509.MarshalPKIXPublicKey(n.signer.key.Public())
+	if err != nil {
+		return "" // which nothing trusts
+	}
+	sum := sha256.Sum256(der)
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 // Resolve has lookups of a name answered by addresses, several in one answer
