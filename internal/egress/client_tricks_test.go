@@ -9,42 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
-
-// urls are whole URLs by which somebody may try to reach PORT of this machine.
-const urls = `
-http://example.com@127.0.0.1:PORT/ http://example.com:80@127.0.0.1:PORT/ http://127.0.0.1:PORT@example.com/ http://user:pass@example.com/ http://@127.0.0.1:PORT/ http://:@example.com/
-http://example.com\@127.0.0.1:PORT/ http://127.0.0.1:PORT\@example.com/ http:\\127.0.0.1:PORT/ http:/\127.0.0.1:PORT/ \\127.0.0.1:PORT/ http://example.com\.127.0.0.1:PORT/
-http:127.0.0.1:PORT http:/127.0.0.1:PORT http:///127.0.0.1:PORT/ http:////127.0.0.1:PORT/ //127.0.0.1:PORT/ 127.0.0.1:PORT ///127.0.0.1:PORT/
-http://127.0.0.1:PORT%00.example.com/ http://127.0.0.1%00:PORT/ http://127.0.0.1%09:PORT/ http://127.0.0.1%20:PORT/ http://example.com%2f@127.0.0.1:PORT/ http://%31%32%37.0.0.1:PORT/ http://%6cocalhost:PORT/
-http://127.0.0.1{TAB}:PORT/ http://{TAB}127.0.0.1:PORT/ http://127.0.0.1{NUL}:PORT/ http://127.0.0.1:PORT{NL}/ http://example.com/{NL}Host:x http://127.0.0.1:PORT/{CR}{NL}X:y ht{TAB}tp://127.0.0.1:PORT/
-http://127.0.0.1#@example.com:PORT/ http://127.0.0.1?@example.com:PORT/ http://[::1]@example.com:PORT/ http://example.com@[::1]:PORT/ http://[::1]:PORT:80/ http://[::1]PORT/ http://::1:PORT/ http://[::1%25lo]:PORT/ http://[127.0.0.1]:PORT/ http://[::ffff:127.0.0.1]:PORT/
-http://localhost:PORT:80/ http://localhost:0/ http://127.0.0.1:-1/ http://127.0.0.1:99999/ http://127.0.0.1:PORTx/ http://127.0.0.1:0xPORT/ http://127.0.0.1:+PORT/ http://127.0.0.1:%50/
-HTTP://LOCALHOST:PORT/ hTTps://127.0.0.1:PORT/ ftp://127.0.0.1:PORT/ file:///etc/passwd file://127.0.0.1/etc/passwd gopher://127.0.0.1:PORT/_x dict://127.0.0.1:PORT/ ws://127.0.0.1:PORT/ unix:///run/x.sock javascript:1 data:text/html,x about:blank jar:http://127.0.0.1:PORT/ view-source:http://127.0.0.1:PORT/ blob:http://127.0.0.1:PORT/
-http://１２７.0.0.1:PORT/ http://127。0。0。1:PORT/ http://127.0.0.1。:PORT/ http://ⓛocalhost:PORT/ http://localhost%E3%80%82:PORT/ http://%E2%91%A0%E2%91%A1%E2%91%A6.0.0.1:PORT/ http://127.0.0.1%E2%80%8B:PORT/
-http:// http://: http://:PORT/ https:///x http://./ http://../ http://%/ http://[/ http://]/ http://example.com:PORT:/ mailto:x@127.0.0.1`
-
-func replace(text, port string) string {
-	return strings.NewReplacer("PORT", port, "{TAB}", "\t", "{NUL}", "\x00", "{NL}", "\n", "{CR}", "\r").Replace(text)
-}
-
-// trickURLs are the URLs of both lists, and what a resolver says to their hosts.
-func trickURLs(port string) (all []string, answers map[string][]string) {
-	hosts, answers := trickHosts()
-	for _, host := range hosts {
-		if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-			host = "[" + host + "]"
-		}
-		all = append(all, "http://"+host+":"+port+"/secret", "https://"+host+":"+port+"/secret")
-	}
-	for _, text := range strings.Fields(urls) {
-		all = append(all, replace(text, port))
-	}
-	answers["example.com"] = []string{"127.0.0.1"}
-	return all, answers
-}
 
 func asker(t testing.TB, o ClientOptions) *Client {
 	t.Helper()
@@ -77,7 +45,7 @@ func refusal(t *testing.T, c *Client, r outbound.Request) error {
 
 func TestClientTricks(t *testing.T) {
 	s := listen(t)
-	all, answers := trickURLs(s.port)
+	all, answers := tricktest.URLs(s.port)
 	c := asker(t, ruled(Rules{}, &names{answers: answers}))
 	for _, text := range all {
 		if err := refusal(t, c, outbound.Request{URL: text, Timeout: 0}); kindOf(err) != tools.Refused && kindOf(err) != tools.Invalid {
@@ -93,7 +61,7 @@ func TestClientTricks(t *testing.T) {
 // TestRedirectTricks has a host that may be asked redirect to each trick.
 func TestRedirectTricks(t *testing.T) {
 	s := listen(t)
-	all, answers := trickURLs(s.port)
+	all, answers := tricktest.URLs(s.port)
 	var to string
 	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/ok" {

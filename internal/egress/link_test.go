@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
@@ -66,8 +67,9 @@ func checkLink(t *testing.T, text string, l link) {
 }
 
 func seeds(f *testing.F) {
-	for _, text := range strings.Fields(urls) {
-		f.Add(replace(text, "80"))
+	all, _ := tricktest.URLs("80")
+	for _, text := range all {
+		f.Add(text)
 	}
 	for _, text := range []string{"http://example.org/a?b#c", "//x", "?", "#", "/%", "http://[::1]/", "http://\u00fc.example/", "a:b@c", "http://xn--a/"} {
 		f.Add(text)

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
@@ -126,8 +127,9 @@ func TestTargets(t *testing.T) {
 }
 
 func FuzzHost(f *testing.F) {
-	for _, text := range strings.Fields(tricks) {
-		f.Add(unquote(text))
+	hosts, _ := tricktest.Hosts()
+	for _, host := range hosts {
+		f.Add(host)
 	}
 	r, err := Rules{}.read()
 	if err != nil {
