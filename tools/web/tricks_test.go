@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -36,13 +35,8 @@ func TestNoTrickLeadsInside(t *testing.T) {
 	for name, addresses := range answers {
 		net.Resolve(name, addresses...)
 	}
-	client, err := egress.NewClient(egress.ClientOptions{Resolver: net, Proxy: net.Way, Roots: net.Roots})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
 	n := newNet(t, echo)
-	n.Client, n.Cache, n.Files, n.Spool = client, forgetful{}, saved{}, parts{}
+	n.Client, n.Cache, n.Files, n.Spool = net.Client(t), forgetful{}, saved{}, parts{}
 
 	doors := map[string]func(url string) (tools.Result, error){
 		"web_fetch":    func(url string) (tools.Result, error) { return fetch(t, n, fetchArgs{URL: url}) },

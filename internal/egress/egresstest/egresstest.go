@@ -40,7 +40,12 @@ import (
 // A server without TLS answers at port 443, too, with a certificate for its name.
 func Client(t testing.TB, hosts map[string]*httptest.Server) outbound.Client {
 	t.Helper()
-	n := New(t, hosts)
+	return New(t, hosts).Client(t)
+}
+
+// Client returns one for this internet.
+func (n *Net) Client(t testing.TB) outbound.Client {
+	t.Helper()
 	c, err := egress.NewClient(egress.ClientOptions{Resolver: n, Proxy: n.Way, Roots: n.Roots})
 	if err != nil {
 		t.Fatal(err)
