@@ -2,12 +2,8 @@ package store
 
 import (
 	"context"
-	"database/sql"
-	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // A checkpointer takes what commits have written to SQLite's log into the
@@ -20,7 +16,6 @@ type checkpointer struct {
 	start   sync.Once
 	stop    context.CancelFunc
 	done    sync.WaitGroup
-	again   int // pages at which a log that could not begin anew is tried again
 }
 
 // commitsAtOnce is after how many commits the log is looked after. It has some
@@ -61,43 +56,25 @@ func (c *checkpointer) work(ctx context.Context) {
 }
 
 // takeIn takes in what the log has. Where somebody reads or writes at any
-// moment, the log never begins anew by itself, however much of it was taken in:
-// when it is long, everybody is made to wait for that moment.
-func (c *checkpointer) takeIn(ctx context.Context) (err error) {
-	conn, err := c.store.read.Conn(ctx)
-	if err != nil {
+// moment the log does not begin anew by itself, however much of it was taken
+// in. When it is long, everybody is made to wait for that moment, unless it
+// would not come: whoever has read for long keeps much of the log from being
+// taken in.
+func (c *checkpointer) takeIn(ctx context.Context) error {
+	pages, taken, err := c.checkpoint(ctx, "PASSIVE")
+	if err != nil || pages < longLog || pages-taken > longLog/2 {
 		return err
 	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	pages, _, err := checkpoint(ctx, conn, "PASSIVE")
-	if pages >= 0 && pages < longLog {
-		c.again = 0
-	}
-	if err != nil || pages < max(longLog, c.again) {
-		return err
-	}
-	// Those who write are many, and wait meanwhile; a reader may take minutes.
-	if err := beBusy(ctx, conn, time.Second); err != nil {
-		return err
-	}
-	pages, begun, err := checkpoint(ctx, conn, "RESTART")
-	if !begun {
-		c.again = 2 * pages
-	}
-	return errors.Join(err, beBusy(context.WithoutCancel(ctx), conn, busyTimeout))
-}
-
-// beBusy has a connection wait so long for others.
-func beBusy(ctx context.Context, conn *sql.Conn, d time.Duration) error {
-	_, err := conn.ExecContext(ctx, fmt.Sprintf("PRAGMA busy_timeout(%d)", d.Milliseconds()))
+	_, _, err = c.checkpoint(ctx, "RESTART")
 	return err
 }
 
-// checkpoint says how long the log is, and whether it did all that was asked.
-func checkpoint(ctx context.Context, conn *sql.Conn, mode string) (pages int, all bool, err error) {
-	var busy, done int
-	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &pages, &done)
-	return pages, busy == 0 && err == nil, err
+// checkpoint says how many pages the log has, and how many of them are taken
+// in. Where others do the same it does nothing, and the log seems to have none.
+func (c *checkpointer) checkpoint(ctx context.Context, mode string) (pages, taken int, err error) {
+	var busy int
+	err = c.store.read.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &pages, &taken)
+	return pages, taken, err
 }
 
 // close is for when nobody commits any more.
