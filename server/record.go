@@ -150,8 +150,8 @@ func (p *passage) recordIntent(ctx context.Context) error {
 	e.Intent = true
 	if err := p.server.Journal.Append(ctx, e); err != nil {
 		p.server.log.Error("the audit log cannot be written", "err", err)
-		return tools.Errorf(tools.Unavailable, "the audit log cannot be written, so nothing was done").
-			Because(err).Try("tell the operator; the server's log has the cause")
+		return tools.Errorf(tools.Unavailable, "the audit log cannot be written at present, so nothing was done").
+			Because(err).Try("try again in some seconds; if it lasts, tell the operator: the server's log has the cause")
 	}
 	return nil
 }
@@ -187,8 +187,8 @@ func (p *passage) conclude(ctx context.Context, outcome string, kind tools.Kind,
 	}
 	if broken := p.server.Journal.Append(context.WithoutCancel(ctx), e); broken != nil {
 		p.server.log.Error("the audit log cannot be written", "err", broken)
-		failed = tools.Errorf(tools.Unavailable, "the audit log cannot be written, so the result is withheld").
-			Because(broken).Try("tell the operator; the server's log has the cause")
+		failed = tools.Errorf(tools.Unavailable, "the call was made, but the audit log cannot be written at present, so its result is withheld").
+			Because(broken).Try("look at what it has changed before you repeat it; if this lasts, tell the operator: the server's log has the cause")
 		err, kind, e.Outcome = failed, failed.Kind, string(failed.Kind)
 	}
 	p.seen(End{

@@ -17,9 +17,9 @@ const (
 	keysAtOnce  = 500 // of a shelf
 
 	retry     = 2 * time.Second
-	gather    = 50 * time.Millisecond // that changes wait for others, unless somebody asks
-	settle    = 20 * time.Millisecond // between looks while a transaction is open
-	writeDown = 10 * time.Minute      // how old the place on disk may be
+	gather    = 250 * time.Millisecond // that changes wait for others, unless somebody asks
+	settle    = 20 * time.Millisecond  // between looks while a transaction is open
+	writeDown = 10 * time.Minute       // how old the place on disk may be
 )
 
 // A follower keeps the index in step with the feed. It is for one goroutine.

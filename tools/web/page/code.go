@@ -3,13 +3,14 @@ package page
 import (
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
-// code writes a block of code with exactly its blanks.
+// code takes a block of code with exactly its blanks.
 func (r *renderer) code(n *html.Node) {
-	if r.w.cell {
-		r.w.raw(codeSpan(rawTextOf(n), true))
+	if r.d.cell {
+		r.codeInline(n)
 		return
 	}
 	var b strings.Builder
@@ -21,16 +22,13 @@ func (r *renderer) code(n *html.Node) {
 	if text == "" {
 		return
 	}
-	r.w.block(2)
-	if r.w.plain {
-		r.w.verbatim(text)
-	} else {
-		fence := strings.Repeat("`", longestRun(text, '`', 2)+1)
-		r.w.verbatim(fence + codeLanguage(n))
-		r.w.verbatim(text)
-		r.w.verbatim(fence)
+	if pre := r.d.leaf("pre"); pre != nil {
+		if language := codeLanguage(n); language != "" {
+			pre.Attr = []html.Attribute{{Key: "class", Val: "language-" + language}}
+		}
+		pre.AppendChild(textNode(text))
+		r.d.size += len(text)
 	}
-	r.w.block(2)
 }
 
 // codeText is the text of code without the numbers of its lines and what there
@@ -84,28 +82,12 @@ func codeTable(n *html.Node) *html.Node {
 	}
 	var best *html.Node
 	size := 0
-	for c := n.FirstChild; c != nil; c = followingIn(c, n) {
-		if c.Data == "pre" && c.Type == html.ElementNode && !lineNumbers(c) && !lineNumbers(c.Parent) {
-			if length := len(textOf(c, 2000)); length > size {
-				best, size = c, length
-			}
+	for _, pre := range goquery.NewDocumentFromNode(n).Find("pre").Nodes {
+		if length := len(textOf(pre, 2000)); length > size && !lineNumbers(pre) && !lineNumbers(pre.Parent) {
+			best, size = pre, length
 		}
 	}
 	return best
-}
-
-// followingIn is the next node within a root, in the order of the page.
-func followingIn(n, root *html.Node) *html.Node {
-	if n.FirstChild != nil {
-		return n.FirstChild
-	}
-	for n != root && n.NextSibling == nil {
-		n = n.Parent
-	}
-	if n == root {
-		return nil
-	}
-	return n.NextSibling
 }
 
 // codeLanguage is the language that code says it is in, or "".

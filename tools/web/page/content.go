@@ -1,10 +1,9 @@
 package page
 
 import (
-	"strings"
-	"unicode"
 	"unicode/utf8"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
@@ -23,21 +22,18 @@ func (m mass) all() int { return m.text + m.linked }
 
 // scales measure the elements of a page.
 type scales struct {
-	masses map[*html.Node]*mass
+	masses map[*html.Node]mass
 	skip   nodeSet
 }
 
-func weigh(root *html.Node, skip nodeSet) scales {
-	s := scales{map[*html.Node]*mass{}, skip}
+func weigh(root *html.Node, skip nodeSet, about int) scales {
+	s := scales{make(map[*html.Node]mass, about), skip}
 	s.measure(root, false)
 	return s
 }
 
 func (s scales) of(n *html.Node) mass {
-	if m := s.masses[n]; m != nil {
-		return *m
-	}
-	return mass{}
+	return s.masses[n]
 }
 
 func (s scales) measure(n *html.Node, inLink bool) mass {
@@ -71,7 +67,7 @@ func (s scales) measure(n *html.Node, inLink bool) mass {
 		}
 	}
 	if !inlineTags[n.Data] {
-		s.masses[n] = &m
+		s.masses[n] = m
 	}
 	return m
 }
@@ -95,13 +91,13 @@ func weightOf(text string) int {
 // what in there is about the site instead. It is the body without any skips
 // when too little would be left.
 func mainContent(body *html.Node) (*html.Node, nodeSet) {
-	whole := weigh(body, nil)
+	whole := weigh(body, nil, 1000)
 	all := whole.of(body)
 	c := clutter{scales: whole, total: max(all.all(), 1), skip: nodeSet{}}
 	c.portal = all.linked > 2*all.text
 	c.article = hasArticle(body)
 	c.clear(body, false)
-	s := weigh(body, c.skip)
+	s := weigh(body, c.skip, len(whole.masses))
 	main := s.descend(body)
 	kept := s.of(main)
 	if kept.all() < 60 && all.all() > 2*kept.all() || kept.text < 140 && all.text > 4*kept.text+200 {
@@ -111,12 +107,7 @@ func mainContent(body *html.Node) (*html.Node, nodeSet) {
 }
 
 func hasArticle(body *html.Node) bool {
-	for n := body; n != nil; n = following(n) {
-		if n.Type == html.ElementNode && (n.Data == "article" || attr(n, "itemprop") == "articleBody") {
-			return true
-		}
-	}
-	return false
+	return goquery.NewDocumentFromNode(body).FindMatcher(goquery.Single("article, [itemprop=articleBody]")).Length() > 0
 }
 
 // descend goes from an element into the child that has nearly all of its text,
@@ -150,25 +141,16 @@ var inseparable = setOf("p ul ol dl table tbody tr pre blockquote figure h1 h2 h
 // landmark is the element that a page says is its main part, if most of what
 // reads like prose, or like anything, is in it.
 func (s scales) landmark(body *html.Node) *html.Node {
-	var found *html.Node
-	count := 0
-	for n := body; n != nil; n = following(n) {
-		if n.Type == html.ElementNode && (n.Data == "main" || attr(n, "role") == "main") && !s.skip[n] {
-			found = n
-			count++
-		}
-	}
-	if count != 1 {
+	mains := goquery.NewDocumentFromNode(body).Find("main, [role=main]").FilterFunction(func(_ int, one *goquery.Selection) bool {
+		return !s.skip[one.Nodes[0]]
+	})
+	if mains.Length() != 1 {
 		return nil
 	}
+	found := mains.Nodes[0]
 	in, all := s.of(found), s.of(body)
 	if in.text*2 < all.text || all.heading && !in.heading && in.text*10 < all.text*8 {
 		return nil
 	}
 	return found
-}
-
-// sentence reports whether a text has the marks that sentences end with.
-func sentence(text string) bool {
-	return strings.ContainsFunc(text, func(r rune) bool { return strings.ContainsRune(".!?。！？؟।", r) }) && strings.ContainsFunc(text, unicode.IsSpace)
 }

@@ -1,66 +1,134 @@
 package page
 
 import (
+	"bytes"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
 )
 
-// punctuation is what a backslash escapes in Markdown.
-const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
-
-// escape writes a word so that nothing in it is a mark. followed says that a
-// blank comes behind it; if not, the text may go on in another element.
-func (w *writer) escape(word string, followed bool) {
-	if !strings.ContainsAny(word, "\\`*_[]<>&~|#(:") {
-		w.buf = append(w.buf, word...)
-		return
-	}
-	for i := 0; i < len(word); i++ {
-		c := word[i]
-		if w.forges(word, i, followed) {
-			w.buf = append(w.buf, '\\')
-		}
-		w.buf = append(w.buf, c)
-	}
+// hold keeps a text from the library, which would make every < an entity and
+// mark every point, bracket and quote to look at it again later.
+func hold(ctx converter.Context, text string) string {
+	conversionOf(ctx).text = text
+	return ""
 }
 
-// forges reports whether a character of a word would be a mark.
-func (w *writer) forges(word string, i int, followed bool) bool {
-	rest := word[i+1:]
-	last := byte(' ')
-	first := len(w.buf) == w.start
-	if !first && len(w.buf) > 0 {
-		last = w.buf[len(w.buf)-1]
+// release gives the text back: what would be a mark within a line is escaped,
+// and what may begin a line as one has the mark of the library before it, which
+// decides when it knows the line.
+func release(ctx converter.Context, _ string) string {
+	c := conversionOf(ctx)
+	if c.plain {
+		return c.text
 	}
-	switch word[i] {
+	return escape(c.text)
+}
+
+// escape writes text so that nothing in it is a mark of Markdown.
+func escape(text string) string {
+	if !strings.ContainsAny(text, "\\`*_[]<>&~|#(:!-+=.)") {
+		return text
+	}
+	first := firstMark(text)
+	var b strings.Builder
+	b.Grow(len(text) + 8)
+	for i := range len(text) {
+		switch {
+		case i == first || i == len(text)-1 && (text[i] == '!' || text[i] == '#'):
+			b.WriteByte(byte(marker.MarkerEscaping))
+		case forges(text, i):
+			b.WriteByte('\\')
+		}
+		b.WriteByte(text[i])
+	}
+	return b.String()
+}
+
+// firstMark is where a text has what makes a heading, a list, a quote, a table or
+// a rule of a line that begins with it; -1 is nowhere.
+func firstMark(text string) int {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	if digits > 0 && digits < 10 && digits < len(text) && (text[digits] == '.' || text[digits] == ')') {
+		return digits
+	}
+	blank := len(text) == 1 || text[1] == ' '
+	switch text[0] {
+	case '>', '|', '(':
+		return 0
+	case '*':
+		if blank {
+			return 0
+		}
+	case '#':
+		if after := strings.TrimLeft(text, "#"); after == "" || after[0] == ' ' {
+			return 0
+		}
+	case '-', '+', '=', ':':
+		if blank || strings.Trim(text, "-=_*|:+ ") == "" {
+			return 0
+		}
+	}
+	return -1
+}
+
+// forges reports whether a character of a text would be a mark within the line.
+func forges(text string, i int) bool {
+	rest := text[i+1:]
+	last := byte(0)
+	if i > 0 {
+		last = text[i-1]
+	}
+	switch text[i] {
 	case '`':
 		return true
 	case '\\':
-		return rest == "" && !followed || rest != "" && strings.IndexByte(punctuation, rest[0]) >= 0
+		return rest == "" || strings.IndexByte(punctuation, rest[0]) >= 0
 	case '*':
-		return !(last == ' ' && rest == "" && followed) || first
+		return last != ' ' || rest == "" || rest[0] != ' '
 	case '_':
 		next, _ := utf8.DecodeRuneInString(rest)
-		before, _ := utf8.DecodeLastRune(w.buf[w.start:])
-		return !(joinsWords(before) && joinsWords(next)) && !(rest == "" && followed && last == ' ')
+		before, _ := utf8.DecodeLastRuneInString(text[:i])
+		return !(joinsWords(before) && joinsWords(next)) && !(last == ' ' && rest != "" && rest[0] == ' ')
 	case '<':
-		return rest != "" && (rest[0] == '/' || rest[0] == '!' || rest[0] == '?' || isLetter(rest[0])) || rest == "" && !followed
-	case '>':
-		return first
+		return rest == "" || rest[0] == '/' || rest[0] == '!' || rest[0] == '?' || isLetter(rest[0])
 	case '&':
-		return entity(rest) || rest == "" && !followed
+		return rest == "" || entity(rest)
 	case '~':
 		return strings.HasPrefix(rest, "~") || last == '~'
-	case '|':
-		return w.cell || first
 	case '(':
 		return last == ']'
 	case ':':
-		return last == ']' && (w.buf[w.start] == '[' || w.buf[w.start] == '\\')
+		return last == ']' && text[0] == '['
 	}
 	return false
 }
+
+// opensLine decides for the marks that the library knows nothing of: what makes
+// something else of a bracket before it, and what tables and definitions begin
+// with. No label is longer than it looks back.
+func opensLine(text []byte, i int) int {
+	line := bytes.TrimRight(text[max(0, i-1000):i], string(marker.MarkerEscaping))
+	line = bytes.TrimLeft(line[bytes.LastIndexByte(line, '\n')+1:], " ")
+	behind := bytes.HasSuffix(line, []byte("]"))
+	switch text[i] {
+	case '(':
+		if behind {
+			return 1
+		}
+	case '|', ':':
+		if len(line) == 0 || behind && line[0] == '[' {
+			return 1
+		}
+	}
+	return -1
+}
+
+// punctuation is what a backslash escapes in Markdown.
+const punctuation = "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 
 // joinsWords reports whether an underscore beside a character is part of a word.
 func joinsWords(r rune) bool { return r == '_' || unicode.IsLetter(r) || unicode.IsDigit(r) }
@@ -73,41 +141,8 @@ func entity(rest string) bool {
 	return end > 0 && strings.Trim(strings.ToLower(rest[:end]), "abcdefghijklmnopqrstuvwxyz0123456789#") == ""
 }
 
-// codeSpan is inline code, in as many backticks as it takes.
-func codeSpan(text string, cell bool) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if text == "" {
-		return ""
-	}
-	if cell {
-		text = strings.ReplaceAll(text, "|", `\|`)
-	}
-	ticks := strings.Repeat("`", longestRun(text, '`', 0)+1)
-	if strings.HasPrefix(text, "`") || strings.HasSuffix(text, "`") {
-		text = " " + text + " "
-	}
-	return ticks + text + ticks
-}
-
-// longestRun is how often a character follows itself at most in a text, and
-// nothing less than least.
-func longestRun(text string, c byte, least int) int {
-	longest, run := least, 0
-	for i := range len(text) {
-		if text[i] != c {
-			run = 0
-			continue
-		}
-		run++
-		longest = max(longest, run)
-	}
-	return longest
-}
-
-// labelText makes a text fit between the brackets of a link or a picture.
-func labelText(text string) string {
-	return strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`, "|", `\|`, "*", `\*`, "_", `\_`).Replace(text)
-}
+// labels makes a text fit between the brackets of a link or a picture.
+var labels = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "`", "\\`", "<", `\<`, "*", `\*`, "_", `\_`)
 
 const (
 	raised  = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ"

@@ -82,25 +82,11 @@ func (f *formats) end(name string) string {
 
 // rename gives elements the names back that they had on the page.
 func rename(root *html.Node) {
-	for n := root; n != nil; n = following(n) {
+	for n := range root.Descendants() {
 		if name, ok := strings.CutPrefix(n.Data, otherName); ok && n.Type == html.ElementNode && formatting[name] {
 			n.Data = name
 		}
 	}
-}
-
-// following is the next node of a tree, in the order of the page.
-func following(n *html.Node) *html.Node {
-	if n.FirstChild != nil {
-		return n.FirstChild
-	}
-	for n != nil && n.NextSibling == nil {
-		n = n.Parent
-	}
-	if n == nil {
-		return nil
-	}
-	return n.NextSibling
 }
 
 var (

@@ -24,11 +24,11 @@ func (r *renderer) field(n *html.Node) bool {
 		}
 	case "option", "optgroup":
 	case "label":
-		r.w.space = !r.w.fresh
+		r.d.space = true
 		r.children(n)
-		r.w.space = !r.w.fresh
+		r.d.space = true
 	case "meter", "progress":
-		r.w.text(textOf(n, 40))
+		r.d.text(textOf(n, 40))
 	default:
 		return false
 	}
@@ -43,9 +43,9 @@ func (r *renderer) input(n *html.Node) {
 		if hasAttr(n, "checked") {
 			sign = "[x]"
 		}
-		r.w.space = !r.w.fresh
-		r.w.raw(sign)
-		r.w.space = true
+		r.d.space = true
+		r.d.raw(sign)
+		r.d.space = true
 	case "submit", "button", "reset":
 		if value == "" && kind == "submit" {
 			value = "Submit"
@@ -65,20 +65,20 @@ func (r *renderer) boxed(text string) {
 	if text == "" {
 		return
 	}
-	r.w.space = !r.w.fresh
-	if r.w.plain {
-		r.w.raw("[" + text + "]")
+	r.d.space = true
+	if r.d.plain {
+		r.d.raw("[" + text + "]")
 	} else {
-		r.w.raw("[" + labelText(text) + "]")
+		r.d.raw("[" + labels.Replace(text) + "]")
 	}
-	r.w.space = true
+	r.d.space = true
 }
 
 // choice writes the options of a field, what is chosen first.
 func (r *renderer) choice(n *html.Node) {
 	var chosen, others []string
 	more := 0
-	for c := n.FirstChild; c != nil; c = followingIn(c, n) {
+	for c := range n.Descendants() {
 		if c.Data != "option" || c.Type != html.ElementNode {
 			continue
 		}

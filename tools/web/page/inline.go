@@ -4,8 +4,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
+
+// anyPicture finds the first picture in an element.
+var anyPicture = goquery.Single("img")
 
 // inline writes the elements within a line.
 func (r *renderer) inline(n *html.Node) bool {
@@ -13,24 +17,24 @@ func (r *renderer) inline(n *html.Node) bool {
 	case "a":
 		r.anchor(n)
 	case "b", "strong":
-		r.marked(n, "**")
+		r.marked(n, "strong")
 	case "i", "em", "cite", "dfn":
-		r.marked(n, "*")
+		r.marked(n, "em")
 		if n.Data == "cite" && n.PrevSibling == nil && within(n, "blockquote") {
-			r.w.lineBreak() // who is quoted
+			r.d.lineBreak() // who is quoted
 		}
 	case "s", "del", "strike":
-		r.marked(n, "~~")
+		r.marked(n, "s")
 	case "code", "kbd", "samp", "tt":
 		r.codeInline(n)
 	case "br":
-		r.w.lineBreak()
+		r.d.lineBreak()
 	case "img", "image":
 		r.image(n)
 	case "q":
-		r.w.raw("“")
+		r.d.raw("“")
 		r.children(n)
-		r.w.raw("”")
+		r.d.raw("”")
 	case "sup":
 		r.shift(n, raised, "^")
 	case "sub":
@@ -57,18 +61,11 @@ func (r *renderer) inline(n *html.Node) bool {
 	return true
 }
 
-// marked writes an element between two marks, unless it is in the same marks
-// already.
-func (r *renderer) marked(n *html.Node, sign string) {
-	for _, m := range r.w.marks {
-		if m.open == sign || strings.HasPrefix(m.open, "#") && sign == "**" {
-			r.children(n)
-			return
-		}
-	}
-	r.w.push(sign, sign, false)
+// marked takes what is in an element as emphasis of a kind.
+func (r *renderer) marked(n *html.Node, name string) {
+	r.d.push(name, "")
 	r.children(n)
-	r.w.pop()
+	r.d.pop()
 }
 
 func (r *renderer) codeInline(n *html.Node) {
@@ -77,23 +74,18 @@ func (r *renderer) codeInline(n *html.Node) {
 		return
 	}
 	text := rawTextOf(n)
-	if r.w.plain {
-		r.w.text(text)
+	if r.d.plain {
+		r.d.text(text)
 		return
 	}
-	for _, m := range r.w.marks {
-		if strings.HasPrefix(m.open, "`") {
-			r.w.text(text)
-			return
-		}
+	trimmed := strings.TrimSpace(text)
+	if trimmed == "" {
+		r.d.text(text)
+		return
 	}
-	if strings.HasPrefix(text, " ") {
-		r.w.space = r.w.space || !r.w.fresh
-	}
-	r.w.raw(codeSpan(text, r.w.cell))
-	if strings.HasSuffix(text, " ") {
-		r.w.space = true
-	}
+	r.d.space = r.d.space || blankByte(text[0])
+	r.d.code(trimmed)
+	r.d.space = blankByte(text[len(text)-1])
 }
 
 // anchor writes a link. Those that lead nowhere a reader could go, and the signs
@@ -129,8 +121,8 @@ func (r *renderer) anchor(n *html.Node) {
 		return
 	}
 	text := textOf(n, 200)
-	if img := find(n, "img", 4); text == "" && img != nil {
-		text = attr(img, "alt")
+	if text == "" {
+		text = goquery.NewDocumentFromNode(n).FindMatcher(anyPicture).AttrOr("alt", "")
 	}
 	r.link(text, func() { r.children(n) }, src)
 }
@@ -141,23 +133,18 @@ func (r *renderer) card(n, title *html.Node, src string) {
 		r.node(n)
 		return
 	}
-	r.w.block(2)
-	if !r.w.plain {
-		r.w.push(strings.Repeat("#", int(n.Data[1]-'0'))+" ", "", true)
-	}
-	r.w.push("[", "]("+src+")", true)
+	r.d.heading(n.Data)
+	r.d.push("a", src)
 	r.children(n)
-	r.w.pop()
-	if !r.w.plain {
-		r.w.pop()
-	}
-	r.w.block(2)
+	r.d.pop()
+	r.d.end(2)
+	r.d.name = ""
 }
 
-// headingIn is the heading right within a link.
+// headingIn is the heading right within a link, or nil.
 func headingIn(n *html.Node) *html.Node {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if len(c.Data) == 2 && c.Data[0] == 'h' && c.Data[1] >= '1' && c.Data[1] <= '6' && c.Type == html.ElementNode {
+	for c := range n.ChildNodes() {
+		if isHeading(c) {
 			return c
 		}
 	}
@@ -168,13 +155,13 @@ func headingIn(n *html.Node) *html.Node {
 func (r *renderer) link(text string, write func(), src string) {
 	was := r.inLink
 	r.inLink = true
-	before := len(r.w.buf)
-	r.w.push("[", "]("+src+")", true)
+	before := r.d.size
+	r.d.push("a", src)
 	write()
-	if len(r.w.buf) > before {
+	if r.d.size+len(r.d.words) > before {
 		r.listed(text, src)
 	}
-	r.w.pop()
+	r.d.pop()
 	r.inLink = was
 }
 
@@ -198,20 +185,17 @@ func (r *renderer) image(n *html.Node) {
 	}
 	if tiny(n, "width") || tiny(n, "height") {
 		if len([]rune(alt)) <= 2 || hasWord(class, "emoji") {
-			r.w.text(alt)
+			r.d.text(alt)
 		}
 		return
 	}
 	if len([]rune(alt)) <= 2 && !isASCII(alt) || hasWord(class, "emoji") {
-		r.w.text(alt)
+		r.d.text(alt)
 		return
 	}
 	inFigure := within(n, "figure")
 	if alt == "" && !inFigure || r.inLink && alt != "" && r.worded {
 		return
-	}
-	if r.w.space = r.w.space || !r.w.fresh && r.w.buf[len(r.w.buf)-1] == ')'; r.w.cell {
-		alt = strings.ReplaceAll(alt, "|", "/")
 	}
 	src := ""
 	for _, key := range []string{"data-src", "data-original", "data-lazy-src", "src"} {
@@ -220,14 +204,15 @@ func (r *renderer) image(n *html.Node) {
 		}
 	}
 	switch {
-	case r.w.plain:
+	case r.d.plain:
 		if alt != "" {
-			r.w.raw("[image: " + alt + "]")
+			r.d.raw("[image: " + alt + "]")
 		}
 	case src == "" && alt != "":
-		r.w.raw("[image: " + labelText(alt) + "]")
+		r.d.raw("[image: " + labels.Replace(alt) + "]")
 	case src != "":
-		r.w.raw("![" + labelText(alt) + "](" + src + ")")
+		r.d.space = r.d.space || likeBefore(n, "img")
+		r.d.inline("img", html.Attribute{Key: "alt", Val: labels.Replace(alt)}, html.Attribute{Key: "src", Val: src})
 	}
 }
 
@@ -249,30 +234,30 @@ func (r *renderer) shift(n *html.Node, forms, sign string) {
 		return
 	}
 	if short, ok := shifted(text, forms); ok {
-		r.w.raw(short)
+		r.d.raw(short)
 		return
 	}
 	switch strings.ToLower(text) {
 	case "", "st", "nd", "rd", "th", "e", "er", "re", "ème", "ère", "º", "ª", "o", "a", "tm", "®", "™", "©", "me", "*", "†", "‡":
-		r.w.text(text)
+		r.d.text(text)
 		return
 	}
 	if len([]rune(text)) == 1 {
-		r.w.raw(sign)
-		r.w.text(text)
+		r.d.raw(sign)
+		r.d.text(text)
 		return
 	}
-	r.w.raw(sign + "(")
+	r.d.raw(sign + "(")
 	r.children(n)
-	r.w.raw(")")
+	r.d.raw(")")
 }
 
 // bracketed writes a text in brackets, with what makes it no link.
 func (r *renderer) bracketed(text string) {
 	if text != "" {
-		r.w.raw("(")
-		r.w.text(text)
-		r.w.raw(")")
+		r.d.raw("(")
+		r.d.text(text)
+		r.d.raw(")")
 	}
 }
 
@@ -284,7 +269,7 @@ func (r *renderer) abbreviation(n *html.Node) {
 		return
 	}
 	r.explains[short] = true
-	r.w.space = true
+	r.d.space = true
 	r.bracketed(title)
 }
 
@@ -296,8 +281,8 @@ func (r *renderer) time(n *html.Node) {
 	if len(date) < 10 || strings.Contains(text, date[:4]) {
 		return
 	}
-	if r.w.space = !r.w.fresh; text == "" {
-		r.w.text(date[:10])
+	if r.d.space = true; text == "" {
+		r.d.text(date[:10])
 	} else {
 		r.bracketed(date[:10])
 	}

@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/html"
+	"github.com/PuerkitoBio/goquery"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -12,20 +12,14 @@ import (
 // maxURL is how long an address may be, in bytes.
 const maxURL = 2048
 
+// inBrackets encodes what would end an address in Markdown.
+var inBrackets = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", "|", "%7C", "\"", "%22", "`", "%60", "\\", "%5C")
+
 // baseURL is what relative addresses of a page are relative to.
-func baseURL(root *html.Node, page *url.URL) *url.URL {
-	for n := root; n != nil; n = following(n) {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		if n.Data == "base" && attr(n, "href") != "" {
-			if text := address(page, attr(n, "href")); text != "" {
-				if base, err := url.Parse(text); err == nil && base.IsAbs() {
-					return base
-				}
-			}
-			break
-		}
+func baseURL(doc *goquery.Document, page *url.URL) *url.URL {
+	href := doc.FindMatcher(goquery.Single("base[href]")).AttrOr("href", "")
+	if base, err := url.Parse(address(page, href)); err == nil && base.IsAbs() {
+		return base
 	}
 	return page
 }
@@ -67,5 +61,5 @@ func address(base *url.URL, href string) string {
 	if len(text) > maxURL {
 		return ""
 	}
-	return strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", "|", "%7C", "\"", "%22", "`", "%60", "\\", "%5C").Replace(text)
+	return inBrackets.Replace(text)
 }

@@ -1,22 +1,18 @@
 package page
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"golang.org/x/net/html"
 )
 
-// list writes a list, with those in it.
+// list takes a list. Its numbers are those that the page shows.
 func (r *renderer) list(n *html.Node) {
-	inItem := len(r.w.nests) > 0 && within(n, "li")
-	gap := 2
-	if inItem {
-		gap = 1
-	}
-	r.w.block(gap)
-	if inItem {
-		r.w.tight()
+	name := "ul"
+	if n.Data == "ol" {
+		name = "ol"
 	}
 	number, step := 1, 1
 	if start, err := strconv.Atoi(attr(n, "start")); err == nil && start >= 0 && start < 1e8 {
@@ -25,24 +21,32 @@ func (r *renderer) list(n *html.Node) {
 	if hasAttr(n, "reversed") && hasAttr(n, "start") {
 		step = -1
 	}
+	r.d.nest(name, "")
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		switch {
 		case c.Type != html.ElementNode || c.Data != "li":
 			r.node(c)
-		case n.Data == "ol":
+		case r.skip[c]:
+		case r.notes.texts[c] != "":
+			r.d.leave()
+			r.note(c)
+			r.d.nest(name, "")
+		default:
+			sign := ""
 			if value, err := strconv.Atoi(attr(c, "value")); err == nil && value >= 0 && value < 1e8 {
 				number = value
 			}
-			if r.skip[c] {
-				continue
+			if name == "ol" {
+				sign = strconv.Itoa(max(number, 0)) + ". "
+				number += step
 			}
-			r.item(c, strconv.Itoa(max(number, 0))+". ")
-			number += step
-		default:
-			r.item(c, "- ")
+			r.d.nest("li", sign)
+			r.item(c)
+			r.d.leave()
 		}
 	}
-	r.w.block(gap)
+	r.d.leave()
+	r.d.end(2)
 }
 
 // within reports whether an element is in another, before any cell of a table.
@@ -55,33 +59,16 @@ func within(n *html.Node, name string) bool {
 	return false
 }
 
-// item writes one item of a list.
-func (r *renderer) item(n *html.Node, sign string) {
-	if r.skip[n] || r.err != nil {
-		return
-	}
-	if r.w.cell {
-		if len(r.w.buf) > 0 && n.PrevSibling != nil && !strings.HasSuffix(string(r.w.buf[len(r.w.buf)-1:]), ";") {
-			r.w.buf = append(r.w.buf, ';')
-		}
-		r.w.space = true
-		r.children(n)
-		return
-	}
-	if r.note(n) {
-		return
-	}
-	r.w.block(1)
-	if before := n.PrevSibling; before != nil && (before.Data == "li" || before.PrevSibling != nil) {
-		r.w.tight()
+// item takes what is in one item of a list.
+func (r *renderer) item(n *html.Node) {
+	if r.d.cell && n.PrevSibling != nil {
+		r.d.separate()
 	}
 	if box := checkbox(n); box != "" {
-		sign += box
+		r.d.raw(box)
+		r.d.space = true
 	}
-	r.w.nest(sign, "  "+strings.Repeat(" ", len(sign[:strings.IndexByte(sign, ' ')])-1))
 	r.children(n)
-	r.w.block(1)
-	r.w.leave()
 }
 
 // checkbox is how a task in a list stands, if the item is one.
@@ -98,47 +85,32 @@ func checkbox(n *html.Node) string {
 		}
 		n.RemoveChild(c)
 		if hasAttr(c, "checked") {
-			return "[x] "
+			return "[x]"
 		}
-		return "[ ] "
+		return "[ ]"
 	}
 	return ""
 }
 
-// definitions writes a list of terms and what they mean.
-func (r *renderer) definitions(n *html.Node) {
-	r.w.block(2)
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Data == "dt" && !afterTerm(c) {
-			r.w.block(2)
-		}
-		if c.Data == "div" { // which may hold a term with its meaning
-			r.w.block(2)
-			r.children(c)
-			continue
-		}
-		r.node(c)
-	}
-	r.w.block(2)
-}
-
-// definition writes what a term means.
+// definition takes a term, or what it means, as an item of one list.
 func (r *renderer) definition(n *html.Node) {
-	r.w.block(1)
-	r.w.tight()
-	if r.w.plain {
-		r.w.nest("  ", "  ")
+	if n.Data == "dt" {
+		r.d.item("ol", "", likeBefore(n, "dt"))
+		r.marked(n, "strong")
 	} else {
-		r.w.nest(": ", "  ")
+		sign := ": "
+		if r.d.plain {
+			sign = "  "
+		}
+		r.d.item("ol", sign, likeBefore(n, "dt", "dd"))
+		r.children(n)
 	}
-	r.children(n)
-	r.w.block(1)
-	r.w.leave()
+	r.d.leaveItem()
 }
 
-// afterTerm reports whether a term follows another one.
-func afterTerm(n *html.Node) bool {
+// likeBefore reports whether the element before one has one of some names.
+func likeBefore(n *html.Node, names ...string) bool {
 	for n = n.PrevSibling; n != nil && n.Type == html.TextNode; n = n.PrevSibling {
 	}
-	return n != nil && n.Data == "dt"
+	return n != nil && slices.Contains(names, n.Data)
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
@@ -19,7 +20,7 @@ func (r *renderer) math(n *html.Node) {
 	}
 	display := strings.EqualFold(attr(n, "display"), "block")
 	if tex == "" || !formula(tex) || !sameSigns(shown, tex) {
-		r.w.text(shown)
+		r.d.text(shown)
 		return
 	}
 	r.formula(tex, display)
@@ -79,7 +80,7 @@ func (r *renderer) mathSpan(n *html.Node) bool {
 	if !hasWord(class, "katex") && !hasWord(class, "katex-display") && !hasWord(class, "mwe-math-element") {
 		return false
 	}
-	math := find(n, "math", 6)
+	math := find(n, "math")
 	if math == nil {
 		return false
 	}
@@ -94,17 +95,10 @@ func (r *renderer) mathSpan(n *html.Node) bool {
 	return true
 }
 
-func find(n *html.Node, name string, depth int) *html.Node {
-	if depth == 0 {
-		return nil
-	}
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Data == name && c.Type == html.ElementNode {
-			return c
-		}
-		if found := find(c, name, depth-1); found != nil {
-			return found
-		}
+// find is the first element of a name within another one, or nil.
+func find(n *html.Node, name string) *html.Node {
+	if found := goquery.NewDocumentFromNode(n).FindMatcher(goquery.Single(name)); found.Length() > 0 {
+		return found.Nodes[0]
 	}
 	return nil
 }
@@ -118,16 +112,16 @@ func (r *renderer) formula(tex string, display bool) {
 	if tex == "" || !formula(tex) {
 		return
 	}
-	if r.w.cell {
+	if r.d.cell {
 		tex = strings.ReplaceAll(tex, "|", `\vert `)
 	}
-	if display && !r.w.cell {
-		r.w.block(2)
-		r.w.raw("$$" + tex + "$$")
-		r.w.block(2)
+	if display && !r.d.cell {
+		r.d.end(2)
+		r.d.raw("$$" + tex + "$$")
+		r.d.end(2)
 		return
 	}
-	r.w.raw("$" + tex + "$")
+	r.d.raw("$" + tex + "$")
 }
 
 // text writes text. TeX in it that scripts would typeset is a formula.
@@ -145,19 +139,19 @@ func (r *renderer) text(text string) {
 		shut := map[string]string{`\(`: `\)`, `\[`: `\]`, "$$": "$$"}[text[at:at+2]]
 		tex, rest, found := strings.Cut(text[at+2:], shut)
 		if !found || len(tex) > 2000 || strings.Contains(tex, "](") || strings.ContainsAny(tex, "`|") || strings.TrimSpace(tex) == "" {
-			r.w.text(text[:at+2])
+			r.d.text(text[:at+2])
 			text = text[at+2:]
 			continue
 		}
-		r.w.text(text[:at])
+		r.d.text(text[:at])
 		sign := "$"
 		if shut != `\)` {
 			sign = "$$"
 		}
-		r.w.raw(sign + strings.ReplaceAll(oneLine(tex), "<", "< ") + sign)
+		r.d.raw(sign + strings.ReplaceAll(oneLine(tex), "<", "< ") + sign)
 		text = rest
 	}
-	r.w.text(text)
+	r.d.text(text)
 }
 
 // rawTextOf is the text of an element as it stands, with its blanks.

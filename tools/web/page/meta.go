@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -25,67 +26,56 @@ type Meta struct {
 // readMeta gathers the metadata of a page. Where a page says a thing twice, what
 // it says to those who show links to it counts most: there it is shortest.
 func readMeta(doc document, base *url.URL) Meta {
-	g := gathered{named: map[string]string{}}
-	for n := doc.root; n != nil; n = following(n) {
-		if n.Type == html.ElementNode {
-			g.element(n)
-		}
-	}
+	page := goquery.NewDocumentFromNode(doc.root)
+	one := func(selector string) *goquery.Selection { return page.FindMatcher(goquery.Single(selector)) }
+	top := one("html")
+	named := named(page)
 	ld := readLinked(doc.data)
+	byline := byName(wordsOf(one("[rel=author], [itemprop=author], .byline"), 100))
+	published := one("time[pubdate], time[itemprop*=publish i], time[class*=publish i]").AttrOr("datetime", "")
 	m := Meta{
-		Title:       first(300, g.named["og:title"], ld.title, doc.title, g.named["twitter:title"], g.heading),
-		Author:      first(200, ld.author, g.named["author"], g.named["article:author"], g.named["dc.creator"], g.named["dcterms.creator"], g.named["parsely-author"], g.named["citation_author"], g.byline),
-		Site:        first(100, g.named["og:site_name"], ld.site, g.named["application-name"]),
-		Description: first(500, g.named["og:description"], g.named["description"], g.named["twitter:description"], ld.description),
-		Language:    language(g.language, g.named["og:locale"], g.named["content-language"]),
-		Canonical:   address(base, first(maxURL, g.canonical, g.named["og:url"])),
+		Title:       first(300, named["og:title"], ld.title, doc.title, named["twitter:title"], wordsOf(one("h1"), 300)),
+		Author:      first(200, ld.author, named["author"], named["article:author"], named["dc.creator"], named["dcterms.creator"], named["parsely-author"], named["citation_author"], byline),
+		Site:        first(100, named["og:site_name"], ld.site, named["application-name"]),
+		Description: first(500, named["og:description"], named["description"], named["twitter:description"], ld.description),
+		Language:    language(top.AttrOr("lang", ""), top.AttrOr("xml:lang", ""), named["og:locale"], named["content-language"]),
+		Canonical:   address(base, first(maxURL, one("link[rel=canonical i][href]").AttrOr("href", ""), named["og:url"])),
 	}
-	m.Published = firstDate(ld.published, g.named["article:published_time"], g.named["datepublished"], g.named["date"], g.named["dc.date"], g.named["dcterms.created"], g.named["citation_publication_date"], g.named["pubdate"], g.time)
-	m.Modified = firstDate(ld.modified, g.named["article:modified_time"], g.named["og:updated_time"], g.named["datemodified"], g.named["last-modified"], g.named["dcterms.modified"])
+	m.Published = firstDate(ld.published, named["article:published_time"], named["datepublished"], named["date"], named["dc.date"], named["dcterms.created"], named["citation_publication_date"], named["pubdate"], published)
+	m.Modified = firstDate(ld.modified, named["article:modified_time"], named["og:updated_time"], named["datemodified"], named["last-modified"], named["dcterms.modified"])
 	m.Title = withoutSite(m.Title, m.Site)
 	return m
 }
 
-// gathered is what the elements of a page say.
-type gathered struct {
-	named                                      map[string]string // by what the meta element names it
-	heading, byline, time, canonical, language string
+// maxNamed is how many things a page can say in meta elements.
+const maxNamed = 200
+
+// named is what the meta elements of a page say, by what they call it. What they
+// say first counts.
+func named(page *goquery.Document) map[string]string {
+	all := map[string]string{}
+	page.Find("meta[content]").EachWithBreak(func(_ int, meta *goquery.Selection) bool {
+		for _, key := range []string{"property", "name", "itemprop", "http-equiv"} {
+			name := strings.ToLower(strings.TrimSpace(meta.AttrOr(key, "")))
+			if name == "" {
+				continue
+			}
+			if _, said := all[name]; !said {
+				all[name] = meta.AttrOr("content", "")
+			}
+			break
+		}
+		return len(all) < maxNamed
+	})
+	return all
 }
 
-func (g *gathered) element(n *html.Node) {
-	switch n.Data {
-	case "html":
-		g.language = attr(n, "lang")
-		if g.language == "" {
-			g.language = attr(n, "xml:lang")
-		}
-	case "meta":
-		name := attr(n, "property")
-		for _, key := range []string{"name", "itemprop", "http-equiv"} {
-			if name == "" {
-				name = attr(n, key)
-			}
-		}
-		name = strings.ToLower(strings.TrimSpace(name))
-		if _, said := g.named[name]; !said && name != "" && len(g.named) < 200 {
-			g.named[name] = attr(n, "content")
-		}
-	case "link":
-		if strings.EqualFold(attr(n, "rel"), "canonical") && g.canonical == "" {
-			g.canonical = attr(n, "href")
-		}
-	case "h1":
-		if g.heading == "" {
-			g.heading = textOf(n, 300)
-		}
-	case "time":
-		if g.time == "" && (hasAttr(n, "pubdate") || strings.Contains(strings.ToLower(attr(n, "itemprop")+attr(n, "class")), "publish")) {
-			g.time = attr(n, "datetime")
-		}
+// wordsOf is the text of the first of some elements.
+func wordsOf(s *goquery.Selection, most int) string {
+	if s.Length() == 0 {
+		return ""
 	}
-	if g.byline == "" && (attr(n, "rel") == "author" || attr(n, "itemprop") == "author" || hasWord(attr(n, "class"), "byline")) {
-		g.byline = byName(textOf(n, 100))
-	}
+	return textOf(s.Nodes[0], most)
 }
 
 // byName is the name in a line like "By Ann Example".
@@ -111,30 +101,24 @@ func hasAttr(n *html.Node, key string) bool {
 func textOf(root *html.Node, most int) string {
 	var b strings.Builder
 	seen := 0
-	for n := root; n != nil && b.Len() < most && seen < 2000; seen++ {
+	for n := range root.Descendants() {
 		if n.Type == html.TextNode {
 			b.WriteString(cutText(n.Data, most))
 		} else if !inlineTags[n.Data] {
 			b.WriteByte(' ')
 		}
-		if n.FirstChild != nil {
-			n = n.FirstChild
-			continue
-		}
-		for n != root && n.NextSibling == nil {
-			n = n.Parent
-		}
-		if n == root {
+		if seen++; seen >= 2000 || b.Len() >= most {
 			break
 		}
-		n = n.NextSibling
 	}
 	return cutText(oneLine(b.String()), most)
 }
 
 // oneLine is a clean text without breaks.
 func oneLine(text string) string {
-	text, _ = tools.Clean(text)
+	if !printable(text) {
+		text, _ = tools.Clean(text)
+	}
 	return strings.Join(strings.Fields(text), " ")
 }
 

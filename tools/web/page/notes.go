@@ -126,17 +126,13 @@ func (r *renderer) note(n *html.Node) bool {
 	}
 	if label, ok := r.notes.texts[n]; ok {
 		delete(r.notes.texts, n) // it is written now
-		if r.w.block(1); n.PrevSibling != nil {
-			r.w.tight()
+		sign := "[^" + label + "]: "
+		if r.d.plain {
+			sign = "[" + label + "] "
 		}
-		mark := "[^" + label + "]: "
-		if r.w.plain {
-			mark = "[" + label + "] "
-		}
-		r.w.nest(mark, "    ")
+		r.d.item("ol", sign, n.PrevSibling != nil)
 		r.children(n)
-		r.w.block(1)
-		r.w.leave()
+		r.d.leaveItem()
 		if len(r.notes.texts) == 0 {
 			r.notes.texts[nil] = "" // there are still ways back to leave out
 		}
@@ -149,10 +145,10 @@ func (r *renderer) note(n *html.Node) bool {
 		return false
 	}
 	if label := r.notes.refs[n]; label != "" {
-		if r.w.plain {
-			r.w.raw("[" + label + "]")
+		if r.d.plain {
+			r.d.raw("[" + label + "]")
 		} else {
-			r.w.raw("[^" + label + "]")
+			r.d.raw("[^" + label + "]")
 		}
 		return true
 	}

@@ -10,7 +10,10 @@
 //
 // Begin with [Read]. A page goes through charset.go, tame.go (before the parser),
 // style.go and visible.go (what is hidden), meta.go, content.go (what is the
-// main part), and from render.go on it is written.
+// main part) and render.go, which makes a draft of it: a small, flat tree of what
+// there is to read (draft.go). That is what html-to-markdown makes text of, with
+// renderers of ours for what it has no form for (convert.go, escape.go).
+// goquery selects, here and for callers (selector.go).
 package page
 
 import (
@@ -19,6 +22,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -88,7 +92,7 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	base := baseURL(doc.root, o.URL)
+	base := baseURL(goquery.NewDocumentFromNode(doc.root), o.URL)
 	eye := &viewer{ctx: ctx, sheet: doc.sheet, plainWhite: !doc.linksStyle}
 	if err := eye.view(doc.root); err != nil {
 		return Page{}, err
@@ -154,15 +158,9 @@ func letters(text string) int { return utf8.RuneCountInString(strings.TrimSpace(
 
 // bodyOf is the body, or the frames in its place.
 func bodyOf(root *html.Node) *html.Node {
-	for n := root.FirstChild; n != nil; n = n.NextSibling {
-		if n.Type != html.ElementNode {
-			continue
-		}
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			if c.Data == "body" || c.Data == "frameset" {
-				return c
-			}
-		}
+	body := goquery.NewDocumentFromNode(root).FindMatcher(goquery.Single("html > body, html > frameset"))
+	if body.Length() == 0 {
+		return root
 	}
-	return root
+	return body.Nodes[0]
 }

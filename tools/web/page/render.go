@@ -3,9 +3,9 @@ package page
 import (
 	"context"
 	"net/url"
-	"slices"
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
@@ -18,7 +18,7 @@ type renderer struct {
 	limit     int
 	wantLinks bool
 
-	w        *writer
+	d        *draft
 	notes    footnotes
 	explains map[string]bool // abbreviations that were explained
 	inLink   bool
@@ -38,15 +38,19 @@ func (r *renderer) render(roots []*html.Node) (string, error) {
 	if r.format == HTML {
 		return r.markup(roots)
 	}
-	r.w = newWriter(r.limit, r.format == Text)
+	r.d = newDraft(r.limit, r.format == Text)
 	r.linked, r.explains = map[string]bool{}, map[string]bool{}
 	r.notes = readNotes(roots, r.skip)
 	for _, root := range roots {
-		r.w.block(2)
+		r.d.end(2)
 		r.node(root)
 	}
-	r.full = r.w.full
-	return r.w.String(), r.err
+	if r.err != nil {
+		return "", r.err
+	}
+	text, err := r.d.convert(r.ctx, r.limit)
+	r.full = r.d.full
+	return text, err
 }
 
 func (r *renderer) children(n *html.Node) {
@@ -60,7 +64,7 @@ func (r *renderer) node(n *html.Node) {
 	if r.nodes++; r.nodes%512 == 0 && r.err == nil {
 		r.err = r.ctx.Err()
 	}
-	if r.err != nil || r.w.full || r.skip[n] {
+	if r.err != nil || r.d.full || r.skip[n] {
 		return
 	}
 	switch n.Type {
@@ -84,9 +88,9 @@ func (r *renderer) plainBlock(n *html.Node) {
 		r.children(n)
 		return
 	}
-	r.w.block(1)
+	r.d.end(1)
 	r.children(n)
-	r.w.block(1)
+	r.d.end(1)
 }
 
 // structure writes the elements that give a text its form.
@@ -98,24 +102,24 @@ func (r *renderer) structure(n *html.Node) bool {
 		}
 		r.heading(n)
 	case "p", "address", "hgroup", "fieldset", "form":
-		r.w.block(2)
+		r.d.end(2)
 		if strings.Contains(attr(n, "class"), "admonition-title") {
-			r.marked(n, "**")
+			r.marked(n, "strong")
 		} else {
 			r.children(n)
 		}
-		r.w.block(2)
+		r.d.end(2)
 	case "ul", "ol", "menu", "dir":
 		r.list(n)
 	case "li": // without a list
-		r.item(n, "- ")
+		r.d.item("ul", "", likeBefore(n, "li"))
+		r.item(n)
+		r.d.leaveItem()
 	case "dl":
-		r.definitions(n)
-	case "dt":
-		r.w.block(1)
-		r.marked(n, "**")
-		r.w.block(1)
-	case "dd":
+		r.d.end(2)
+		r.children(n)
+		r.d.end(2)
+	case "dt", "dd":
 		r.definition(n)
 	case "pre", "listing":
 		r.code(n)
@@ -124,17 +128,15 @@ func (r *renderer) structure(n *html.Node) bool {
 	case "table":
 		r.table(n)
 	case "hr":
-		if !r.w.plain && !r.w.cell {
-			r.w.block(2)
-			r.w.raw("---")
-			r.w.block(2)
+		if !r.d.plain && !r.d.cell {
+			r.d.leaf("hr")
 		}
 	case "figcaption", "caption", "legend", "summary":
 		r.caption(n)
 	case "figure", "details", "section", "article", "main":
-		r.w.block(2)
+		r.d.end(2)
 		r.children(n)
-		r.w.block(2)
+		r.d.end(2)
 	case "embed", "frame":
 		r.frame(n)
 	case "video", "audio":
@@ -145,64 +147,51 @@ func (r *renderer) structure(n *html.Node) bool {
 	return true
 }
 
+// blocks finds what is in no heading.
+var blocks = goquery.Single("p, ul, ol, table, blockquote")
+
 // container reports whether a heading was never closed, and what follows it is
 // in it.
 func container(n *html.Node) bool {
-	blocks := 0
-	for c := n.FirstChild; c != nil && blocks < 3; c = c.NextSibling {
-		if c.Data == "p" || c.Data == "ul" || c.Data == "ol" || c.Data == "table" || c.Data == "blockquote" {
-			blocks++
-		}
-	}
-	return blocks > 1
+	return goquery.NewDocumentFromNode(n).ChildrenMatcher(blocks).Length() > 1
 }
 
 func (r *renderer) heading(n *html.Node) {
-	if slices.ContainsFunc(r.w.marks, func(m mark) bool { return strings.HasPrefix(m.open, "#") }) {
+	switch {
+	case r.d.cell:
+		r.d.end(1)
+		r.marked(n, "strong")
+		r.d.end(1)
+	case r.d.inHeading():
 		r.children(n)
-		return
-	}
-	if r.w.cell {
-		r.w.block(1)
-		r.marked(n, "**")
-		r.w.block(1)
-		return
-	}
-	r.w.block(2)
-	before := len(r.w.buf)
-	sign := strings.Repeat("#", int(n.Data[1]-'0')) + " "
-	if r.w.plain {
-		sign = ""
-	}
-	r.w.push(sign, "", true)
-	r.children(n)
-	r.w.pop()
-	if len(r.w.buf) > before {
-		r.w.block(2)
+	default:
+		r.d.heading(n.Data)
+		r.children(n)
+		r.d.end(2)
+		r.d.name = ""
 	}
 }
 
 // caption writes the words that stand over or under something.
 func (r *renderer) caption(n *html.Node) {
-	mark := "*"
+	mark := "em"
 	if n.Data == "legend" || n.Data == "summary" || n.Data == "caption" {
-		mark = "**"
+		mark = "strong"
 	}
-	r.w.block(2)
+	r.d.end(2)
 	r.marked(n, mark)
-	r.w.block(2)
+	r.d.end(2)
 }
 
 func (r *renderer) quote(n *html.Node) {
-	r.w.block(2)
-	begin := "> "
-	if r.w.plain {
-		begin = "  "
+	sign := "> "
+	if r.d.plain {
+		sign = "  "
 	}
-	r.w.nest(begin, begin)
+	r.d.nest("blockquote", sign)
 	r.children(n)
-	r.w.block(2)
-	r.w.leave()
+	r.d.leave()
+	r.d.end(2)
 }
 
 // frame writes a frame as a link to what is in it: films, and the parts of a
@@ -219,10 +208,10 @@ func (r *renderer) frame(n *html.Node) {
 		}
 		name = strings.TrimSpace("Video: " + strings.TrimPrefix(name, "Video: "))
 	}
-	r.w.block(2)
+	r.d.end(2)
 	name = first(100, name, "Frame")
-	r.link(name, func() { r.w.text(name) }, src)
-	r.w.block(2)
+	r.link(name, func() { r.d.text(name) }, src)
+	r.d.end(2)
 }
 
 // film reports whether an address is one at which films are shown in frames.
@@ -240,17 +229,12 @@ func film(src string) bool {
 }
 
 func (r *renderer) media(n *html.Node) {
-	src := attr(n, "src")
-	for c := n.FirstChild; c != nil && src == ""; c = c.NextSibling {
-		if c.Data == "source" {
-			src = attr(c, "src")
-		}
-	}
+	src := first(maxURL, attr(n, "src"), goquery.NewDocumentFromNode(n).Find("source[src]").AttrOr("src", ""))
 	if src = address(r.base, src); src != "" {
-		r.w.block(1)
+		r.d.end(1)
 		name := first(100, attr(n, "title"), attr(n, "aria-label"), n.Data)
-		r.link(name, func() { r.w.text(name) }, src)
-		r.w.block(1)
+		r.link(name, func() { r.d.text(name) }, src)
+		r.d.end(1)
 	}
 }
 
@@ -258,8 +242,11 @@ func (r *renderer) media(n *html.Node) {
 // beginning shows.
 func hasBlocks(root *html.Node) bool {
 	seen := 0
-	for n := root.FirstChild; n != nil && seen < 100; n = followingIn(n, root) {
-		if seen++; n.Type == html.ElementNode && !inlineTags[n.Data] && !strings.Contains(n.Data, "-") {
+	for n := range root.Descendants() {
+		if seen++; seen > 100 {
+			break
+		}
+		if n.Type == html.ElementNode && !inlineTags[n.Data] && !strings.Contains(n.Data, "-") {
 			return true
 		}
 	}

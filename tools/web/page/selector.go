@@ -2,8 +2,10 @@ package page
 
 import (
 	"context"
+	"slices"
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
@@ -11,7 +13,7 @@ import (
 )
 
 // A selector is a CSS selector that finds what it matches in time linear in the
-// size of the page. The library's own search goes back and forth for each
+// size of the page. What goquery searches with goes back and forth for each
 // element, and a page can be built so that it never ends; here it only judges
 // one element at a time.
 type selector struct {
@@ -122,12 +124,11 @@ type places uint32
 // find returns what a selector matches, in the order of the page, without what
 // is within another match.
 func (s *selector) find(ctx context.Context, root *html.Node) ([]*html.Node, error) {
-	f := finder{selector: s, ctx: ctx}
-	above := make([]places, len(s.groups))
-	f.children(root, above, above)
-	return f.found, f.err
+	f := &finder{selector: s, ctx: ctx}
+	return goquery.NewDocumentFromNode(root).FindMatcher(f).Nodes, f.err
 }
 
+// finder is one search. It is a [goquery.Matcher].
 type finder struct {
 	*selector
 	ctx     context.Context
@@ -136,14 +137,30 @@ type finder struct {
 	err     error
 }
 
-// children looks at the children of an element. above is what the elements
-// around it match, parent what it matches itself.
-func (f *finder) children(n *html.Node, above, parent []places) {
+// MatchAll returns what is matched of an element and what is in it.
+func (f *finder) MatchAll(n *html.Node) []*html.Node {
+	none := make([]places, len(f.groups))
+	f.found = nil
+	f.siblings(n, n.NextSibling, none, none)
+	return f.found
+}
+
+// Match reports whether an element is matched, whatever it is in.
+func (f *finder) Match(n *html.Node) bool { return slices.Contains(f.MatchAll(n), n) }
+
+// Filter returns those of some elements that are matched.
+func (f *finder) Filter(all []*html.Node) []*html.Node {
+	return slices.DeleteFunc(slices.Clone(all), func(n *html.Node) bool { return !f.Match(n) })
+}
+
+// siblings looks at elements that follow each other, up to an end. above is what
+// the elements around them match, parent what the nearest of these does.
+func (f *finder) siblings(first, end *html.Node, above, parent []places) {
 	before := make([]places, len(f.groups)) // what any sibling before matches
 	last := make([]places, len(f.groups))   // what the one right before matches
 	own := make([]places, len(f.groups))
 	around := make([]places, len(f.groups))
-	for c := n.FirstChild; c != nil && f.err == nil; c = c.NextSibling {
+	for c := first; c != end && f.err == nil; c = c.NextSibling {
 		if c.Type != html.ElementNode {
 			continue
 		}
@@ -177,7 +194,7 @@ func (f *finder) children(n *html.Node, above, parent []places) {
 		if hit {
 			f.found = append(f.found, c)
 		} else if c.FirstChild != nil {
-			f.children(c, append([]places(nil), around...), append([]places(nil), own...))
+			f.siblings(c.FirstChild, nil, slices.Clone(around), slices.Clone(own))
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
@@ -20,17 +21,17 @@ func (r *renderer) table(n *html.Node) {
 		return
 	}
 	rows, captions := rowsOf(n)
-	if r.w.cell {
+	if r.d.cell {
 		for _, row := range rows {
-			r.w.block(1)
+			r.d.end(1)
 			for _, cell := range row {
-				r.w.block(1)
+				r.d.end(1)
 				r.children(cell)
 			}
 		}
 		return
 	}
-	r.w.block(2)
+	r.d.end(2)
 	for _, caption := range captions {
 		r.node(caption)
 	}
@@ -40,55 +41,44 @@ func (r *renderer) table(n *html.Node) {
 				if r.skip[cell] {
 					continue
 				}
-				r.w.block(2)
+				r.d.end(2)
 				r.children(cell)
 			}
 		}
-		r.w.block(2)
+		r.d.end(2)
 		return
 	}
 	for len(rows) > 1 && len(rows[0]) == 1 && len(rows[1]) > 0 { // the name of the table
-		r.w.block(2)
+		r.d.end(2)
 		if textOf(rows[0][0], 10) != "" {
-			r.marked(rows[0][0], "**")
+			r.marked(rows[0][0], "strong")
 		} else {
 			r.children(rows[0][0])
 		}
-		r.w.block(2)
+		r.d.end(2)
 		rows = rows[1:]
 	}
 	r.rows(rows)
-	r.w.block(2)
+	r.d.end(2)
 }
 
 // row is the cells of one row.
 type row []*html.Node
 
-func rowsOf(table *html.Node) (rows []row, captions []*html.Node) {
-	for part := table.FirstChild; part != nil; part = part.NextSibling {
-		switch part.Data {
-		case "caption":
-			captions = append(captions, part)
-		case "tr":
-			rows = append(rows, cellsOf(part))
-		case "thead", "tbody", "tfoot":
-			for tr := part.FirstChild; tr != nil; tr = tr.NextSibling {
-				if tr.Data == "tr" {
-					rows = append(rows, cellsOf(tr))
-				}
-			}
-		}
-	}
-	return rows, captions
-}
+var (
+	rowGroups  = goquery.Single("thead, tbody, tfoot")
+	tableRows  = goquery.Single("tr")
+	tableCells = goquery.Single("td, th")
+	tableNames = goquery.Single("caption")
+	bulky      = goquery.Single("table, h1, h2, h3, form, pre, blockquote, article, p ~ p ~ p ~ p")
+)
 
-func cellsOf(tr *html.Node) (cells row) {
-	for c := tr.FirstChild; c != nil; c = c.NextSibling {
-		if c.Data == "td" || c.Data == "th" {
-			cells = append(cells, c)
-		}
-	}
-	return cells
+func rowsOf(n *html.Node) (rows []row, captions []*html.Node) {
+	table := goquery.NewDocumentFromNode(n)
+	table.ChildrenMatcher(rowGroups).ChildrenMatcher(tableRows).Each(func(_ int, tr *goquery.Selection) {
+		rows = append(rows, tr.ChildrenMatcher(tableCells).Nodes)
+	})
+	return rows, table.ChildrenMatcher(tableNames).Nodes
 }
 
 // layout tells a table that places things on a page from one that says something.
@@ -108,7 +98,7 @@ func layout(n *html.Node, rows []row) bool {
 				heads++
 			}
 			if cells <= 500 {
-				if blocky(cell) {
+				if goquery.NewDocumentFromNode(cell).FindMatcher(bulky).Length() > 0 { // more than one line
 					return true
 				}
 				if len(textOf(cell, 420)) > 400 {
@@ -123,126 +113,119 @@ func layout(n *html.Node, rows []row) bool {
 	return heads == 0 && long*4 > min(cells, 500)
 }
 
-// blocky reports whether a cell has what does not fit into one line.
-func blocky(cell *html.Node) bool {
-	paragraphs, seen := 0, 0
-	for n := cell.FirstChild; n != nil && seen < 300; n = followingIn(n, cell) {
-		seen++
-		switch n.Data {
-		case "table":
-			if n.Type == html.ElementNode {
-				return true
-			}
-		case "h1", "h2", "h3", "form", "pre", "blockquote", "article":
-			if n.Type == html.ElementNode {
-				return true
-			}
-		case "p":
-			if paragraphs++; paragraphs > 3 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // span is a cell that reaches into rows below its own.
 type span struct {
-	text string
+	cell *html.Node // is written again in each of them
+	size int
 	left int
 }
 
-// rows writes the rows of a table. Columns in which no cell begins are left out,
-// and so are empty cells at the end of a row.
+// rows takes the rows of a table. Columns in which no cell begins are left out,
+// and so are empty rows.
 func (r *renderer) rows(rows []row) {
 	grid, used := r.grid(rows)
-	head := true
+	columns := 0
+	for _, begins := range used {
+		if begins {
+			columns++
+		}
+	}
+	name := "table"
+	if r.d.plain {
+		name = "p"
+	}
+	table := r.d.leaf(name)
 	for _, line := range grid {
-		var cells []string
-		for i, text := range line {
+		if r.d.size += nodeSize * (columns - len(line)); table == nil || r.d.size > r.d.limit {
+			r.d.full = true
+			return
+		}
+		into := table
+		if !r.d.plain {
+			into = r.d.add(table, "tr")
+		} else if table.FirstChild != nil {
+			r.d.add(table, "br")
+		}
+		for i, cell := range line {
 			if used[i] {
-				cells = append(cells, text)
+				r.place(cell, into)
 			}
 		}
-		empty := strings.Join(cells, "") == ""
-		if empty || r.w.full || r.err != nil {
-			continue
-		}
-		for len(cells) > 1 && cells[len(cells)-1] == "" && !head {
-			cells = cells[:len(cells)-1]
-		}
-		if r.w.plain {
-			r.w.verbatim(strings.Join(cells, " | "))
-			continue
-		}
-		r.w.verbatim("| " + strings.Join(cells, " | ") + " |")
-		if head {
-			r.w.verbatim("|" + strings.Repeat(" --- |", max(len(cells), count(used))))
-		}
-		head = false
 	}
 }
 
-func count(set [maxColumns]bool) int {
-	n := 0
-	for _, one := range set {
-		if one {
-			n++
+// place puts a cell into a row, which may not be the first one that has it.
+func (r *renderer) place(cell, into *html.Node) {
+	name := "td"
+	if into == into.Parent.FirstChild { // the converter's sign of a head
+		name = "th"
+	}
+	if r.d.plain && into.FirstChild != nil && into.LastChild.Data != "br" {
+		r.d.add(into, asIs, html.Attribute{Key: "text", Val: " | "})
+	} else if !r.d.plain {
+		into = r.d.add(into, name)
+	}
+	if cell != nil {
+		for c := goquery.NewDocumentFromNode(cell).Clone().Nodes[0].FirstChild; c != nil; {
+			next := c.NextSibling
+			c.Parent.RemoveChild(c)
+			into.AppendChild(c)
+			c = next
 		}
 	}
-	return n
 }
 
-// grid places the texts of cells in columns, and says which of these any cell
-// begins in.
-func (r *renderer) grid(rows []row) (grid [][]string, used [maxColumns]bool) {
+// grid places cells in columns, and says which of these any cell begins in.
+func (r *renderer) grid(rows []row) (grid []row, used [maxColumns]bool) {
 	var spans [maxColumns]span
 	size, again := 0, 0 // what was written, and what of it twice
 	for y, one := range rows {
 		if r.skip[parentOf(one)] {
 			continue
 		}
-		var line []string
+		var line row
 		x := 0
 		fill := func() {
 			for x < maxColumns && spans[x].left > 0 {
-				text := spans[x].text
-				if again += len(text) + 3; again > size+4096 {
-					text = ""
+				cell := spans[x].cell
+				if again += spans[x].size; again > size+4096 {
+					cell = nil
 				}
 				spans[x].left--
-				line = append(line, text)
+				line = append(line, cell)
 				x++
 			}
 		}
-		for _, cell := range one {
+		for _, td := range one {
 			fill()
-			if x >= maxColumns {
+			if x >= maxColumns || r.err != nil {
 				break
 			}
-			text := r.cell(cell)
-			size += len(text)
+			cell, length := r.cell(td)
+			size += length + nodeSize
 			used[x] = true
-			wide := between(attr(cell, "colspan"), maxColumns-x)
-			down := between(attr(cell, "rowspan"), len(rows)-y) - 1
-			if attr(cell, "rowspan") == "0" {
+			wide := between(attr(td, "colspan"), maxColumns-x)
+			down := between(attr(td, "rowspan"), len(rows)-y) - 1
+			if attr(td, "rowspan") == "0" {
 				down = len(rows) - y - 1
 			}
 			for i := range wide {
-				if line = append(line, text); i > 0 {
-					line[x] = ""
-				}
-				if spans[x] = (span{left: down}); i == 0 && len(text) <= repeatShort {
-					spans[x].text = text
+				spans[x] = span{left: down, size: nodeSize}
+				if i > 0 {
+					line = append(line, nil)
+				} else if line = append(line, cell); length <= repeatShort {
+					spans[x].cell, spans[x].size = cell, length+nodeSize
 				}
 				x++
 			}
 		}
 		fill()
-		for len(line) > 0 && line[len(line)-1] == "" {
+		for len(line) > 0 && line[len(line)-1] == nil {
 			line = line[:len(line)-1]
 		}
-		grid = append(grid, line)
+		if len(line) > 0 {
+			grid = append(grid, line)
+		}
 	}
 	return grid, used
 }
@@ -263,18 +246,23 @@ func between(text string, most int) int {
 	return min(n, max(most, 1))
 }
 
-// cell is the text of a cell in one line.
-func (r *renderer) cell(n *html.Node) string {
+// cell is a cell of a draft, all in one line, and how long it is; nil is an empty
+// one.
+func (r *renderer) cell(n *html.Node) (*html.Node, int) {
 	if r.skip[n] {
-		return ""
+		return nil, 0
 	}
-	outer := r.w
-	r.w = newWriter(outer.limit-len(outer.buf), outer.plain)
-	r.w.cell = true
+	outer := r.d
+	td := &html.Node{Type: html.ElementNode, Data: "td"}
+	r.d = &draft{root: td, homes: []*html.Node{td}, block: td, cell: true, plain: outer.plain, limit: outer.limit - outer.size}
 	r.children(n)
-	text := r.w.String()
-	full := r.w.full
-	r.w = outer
-	r.w.full = r.w.full || full
-	return strings.ReplaceAll(text, "\n", " ")
+	r.d.flush()
+	size := r.d.size
+	outer.full = outer.full || r.d.full
+	outer.size += size
+	r.d = outer
+	if td.FirstChild == nil {
+		return nil, 0
+	}
+	return td, size
 }

@@ -95,6 +95,7 @@ type tamer struct {
 	deepest int    // beyond which is flattened; 0 is nowhere
 	look    *sheet // that says what is hidden beyond it
 
+	raw     []byte // the tag that is looked at
 	nodes   int
 	formats formats
 	foreign int  // math that is open
@@ -145,7 +146,8 @@ func (t *tamer) start(kind html.TokenType) {
 	raw := t.z.Raw()
 	simple := len(raw) < 300
 	if simple {
-		raw = bytes.Clone(raw)
+		t.raw = append(t.raw[:0], raw...)
+		raw = t.raw
 	}
 	nameBytes, more := t.z.TagName()
 	name := string(nameBytes)

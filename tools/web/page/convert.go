@@ -1,0 +1,197 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/marker"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/base"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/commonmark"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/strikethrough"
+	"github.com/JohannesKaufmann/html-to-markdown/v2/plugin/table"
+	"golang.org/x/net/html"
+)
+
+// markdown converts drafts. It is made once: what is registered never changes,
+// and what belongs to one conversion is in its context.
+var markdown = newMarkdown()
+
+// newMarkdown puts the converter together. One renderer of ours stands before
+// those of the library, since it sorts all that are registered for each node.
+func newMarkdown() *converter.Converter {
+	c := converter.NewConverter(converter.WithPlugins(
+		base.NewBasePlugin(),
+		commonmark.NewCommonmarkPlugin(commonmark.WithHorizontalRule("---"), commonmark.WithListEndComment(false)),
+		strikethrough.NewStrikethroughPlugin(),
+		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
+	))
+	c.Register.TagType(asIs, converter.TagTypeInline, converter.PriorityStandard)
+	c.Register.Renderer(renderElement, converter.PriorityEarly)
+	c.Register.TextTransformer(hold, converter.PriorityEarly)
+	c.Register.TextTransformer(release, converter.PriorityLate+1)
+	c.Register.UnEscaper(opensLine, converter.PriorityStandard)
+	c.Register.PostRenderer(trimLines, converter.PriorityLate-1)
+	return c
+}
+
+// codeLine is what the library ends a line of code with until all is done.
+const codeLine = string(marker.MarkerCodeBlockNewline)
+
+// conversion is what one conversion needs to know.
+type conversion struct {
+	plain bool
+	text  string // that the library is not shown
+}
+
+type conversionKey struct{}
+
+func conversionOf(ctx context.Context) *conversion {
+	c, _ := ctx.Value(conversionKey{}).(*conversion)
+	return c
+}
+
+// blocksAtOnce is how many blocks are converted before it is seen whether time
+// or room is up.
+const blocksAtOnce = 64
+
+// convert makes text of a draft, at most so many bytes of it.
+func (d *draft) convert(ctx context.Context, limit int) (text string, err error) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			err = fmt.Errorf("convert a page: %v", failed)
+		}
+	}()
+	ctx = context.WithValue(ctx, conversionKey{}, &conversion{plain: d.plain})
+	var all []byte
+	for root := d.tree(); root.FirstChild != nil && len(all) <= limit; {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		part := &html.Node{Type: html.DocumentNode}
+		for i := 0; i < blocksAtOnce && root.FirstChild != nil; i++ {
+			block := root.FirstChild
+			root.RemoveChild(block)
+			part.AppendChild(block)
+		}
+		done, err := markdown.ConvertNode(part, converter.WithContext(ctx))
+		if err != nil {
+			return "", fmt.Errorf("convert a page: %w", err)
+		}
+		if len(done) > 0 && len(all) > 0 {
+			all = append(all, "\n\n"...)
+		}
+		all = append(all, done...)
+	}
+	if len(all) > limit {
+		d.full = true
+		for all = all[:limit]; !utf8.Valid(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
+			all = all[:len(all)-1]
+		}
+	}
+	return string(bytes.TrimRight(all, " \n")), ctx.Err()
+}
+
+// renderElement writes the elements that the library has no form for, or one that loses
+// something: it encodes addresses again, pads the numbers of lists, sets nested
+// lists apart and looks at the beginnings of lines in quotes too late.
+func renderElement(ctx converter.Context, w converter.Writer, n *html.Node) converter.RenderStatus {
+	if ctx.Err() != nil {
+		return converter.RenderSuccess
+	}
+	switch n.Data {
+	case asIs:
+		w.WriteString(attr(n, "text"))
+	case "a":
+		var text bytes.Buffer
+		ctx.RenderChildNodes(ctx, &text, n)
+		w.WriteString("[" + strings.TrimSpace(text.String()) + "](" + attr(n, "href") + ")")
+	case "img":
+		w.WriteString("![" + attr(n, "alt") + "](" + attr(n, "src") + ")")
+	case "br":
+		w.WriteString("\n")
+	case "li":
+		w.Write(flow(ctx, n))
+	case "ol":
+		signed(ctx, w, n)
+	case "blockquote":
+		sign := attr(n, "sign")
+		w.WriteString("\n\n")
+		w.Write(indent(flow(ctx, n), indented(sign), sign))
+		w.WriteString("\n\n")
+	case "pre":
+		if !conversionOf(ctx).plain {
+			return converter.RenderTryNext
+		}
+		w.WriteString("\n\n" + indented(strings.ReplaceAll(rawTextOf(n), "\n", codeLine)) + "\n\n")
+	default:
+		return converter.RenderTryNext
+	}
+	return converter.RenderSuccess
+}
+
+// indented keeps the blanks that a block begins with from being trimmed: a mark of
+// the library stands before them until all is done.
+func indented(text string) string {
+	if strings.HasPrefix(text, " ") || strings.HasPrefix(text, "\t") {
+		return string(marker.MarkerEscaping) + text
+	}
+	return text
+}
+
+// flow is the blocks in an element, with a list right below what it belongs to.
+func flow(ctx converter.Context, n *html.Node) []byte {
+	var all []byte
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		var block bytes.Buffer
+		ctx.RenderNodes(ctx, &block, c)
+		text := bytes.Trim(block.Bytes(), "\n")
+		if len(text) == 0 {
+			continue
+		}
+		if len(all) > 0 {
+			all = append(all, '\n')
+			if n.Data != "li" || c.Data != "ul" && c.Data != "ol" {
+				all = append(all, '\n')
+			}
+		}
+		all = append(all, text...)
+	}
+	return ctx.UnEscapeContent(all)
+}
+
+// signed writes a list each of whose items has a sign of its own: a number, that
+// of a note, or what stands before the meaning of a term.
+func signed(ctx converter.Context, w converter.Writer, n *html.Node) {
+	w.WriteString("\n\n")
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		var item bytes.Buffer
+		ctx.RenderNodes(ctx, &item, c)
+		if sign := attr(c, "sign"); item.Len() > 0 {
+			w.Write(indent(item.Bytes(), sign, strings.Repeat(" ", min(len(sign), 4))))
+			w.WriteString("\n")
+		}
+	}
+	w.WriteString("\n")
+}
+
+// indent puts something before the first line of a text, and before the others,
+// those of code among them, which the library ends with a sign of its own.
+func indent(text []byte, first, rest string) []byte {
+	for _, end := range []string{"\n", codeLine} {
+		text = bytes.ReplaceAll(text, []byte(end), []byte(end+rest))
+	}
+	return append([]byte(first), text...)
+}
+
+// trimLines takes the blanks off the ends of lines that are no code: the indents
+// of empty ones.
+func trimLines(_ converter.Context, text []byte) []byte {
+	for bytes.Contains(text, []byte(" \n")) {
+		text = bytes.ReplaceAll(text, []byte(" \n"), []byte("\n"))
+	}
+	return text
+}
