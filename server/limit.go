@@ -51,7 +51,7 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 			s.log.Warn("calls are counted by this server alone for a while: what all servers count together cannot be asked", "err", err)
 		}
 	}
-	return s.rates.take(a.Identity, all, now)
+	return s.rates.take("all of "+a.Identity, all, now) // a session may have the name of its identity
 }
 
 // How long a call waits until it is counted here instead, and how long all of

@@ -97,3 +97,19 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 		t.Errorf("asked about nobody")
 	}
 }
+
+// A caller without sessions of its own has one bucket for its calls and another
+// for those of all its sessions, though both go by the same name.
+func TestSessionAndIdentityOfOneName(t *testing.T) {
+	s := &Server{rates: newRates()}
+	a := Access{Identity: "ann", Caller: tools.Caller{Session: "ann"}}
+	now := time.Now()
+	for i := range 5 {
+		if wait := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait > 0 {
+			t.Fatalf("call %d of 5 has to wait %s", i+1, wait)
+		}
+	}
+	if wait := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait == 0 {
+		t.Error("there is no limit")
+	}
+}
