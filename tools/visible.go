@@ -9,6 +9,9 @@ import (
 // Hidden reports whether r is not seen, or moves what is: what a person must
 // be shown before believing what they read.
 func Hidden(r rune) bool {
+	if r < unicode.MaxASCII { // nearly all there is
+		return r < ' '
+	}
 	return unicode.IsControl(r) || r == brailleBlank || unicode.Is(unicode.Z, r) && r != ' ' ||
 		unicode.In(r, unicode.Cf, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }

@@ -27,28 +27,28 @@ type browserArgs struct {
 }
 
 type browserAsk struct {
-	Action   string   `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
-	URL      string   `json:"url,omitempty" jsonschema:"to open" maxlen:"8192" alias:"target_url"`
-	Ref      string   `json:"ref,omitempty" jsonschema:"e5 of a snapshot, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
-	Text     string   `json:"text,omitempty" jsonschema:"to type or wait for; JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
-	Key      string   `json:"key,omitempty" jsonschema:"Enter, Control+a" maxlen:"40" alias:"keys"`
-	Values   []string `json:"values,omitempty" jsonschema:"to select" alias:"options"`
-	Submit   bool     `json:"submit,omitempty" jsonschema:"press Enter after type"`
-	Tab      string   `json:"tab,omitempty" jsonschema:"t2" maxlen:"64" alias:"target_id,tab_id,page_id"`
-	FullPage bool     `json:"full_page,omitempty" jsonschema:"screenshot of all"`
-	MaxChars int      `json:"max_chars,omitempty" jsonschema:"of a snapshot" alias:"limit"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"to read on"`
+	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
+	URL      string `json:"url,omitempty" jsonschema:"to open" maxlen:"8192" alias:"target_url"`
+	Ref      string `json:"ref,omitempty" jsonschema:"e5, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
+	Text     string `json:"text,omitempty" jsonschema:"to type, select or wait for; key to press (Control+a); JavaScript" alias:"fn,script,expression,code,function,value,fill_value"`
+	Submit   bool   `json:"submit,omitempty" jsonschema:"Enter after type"`
+	Tab      string `json:"tab,omitempty" jsonschema:"t2; new" maxlen:"64" alias:"target_id,tab_id,page_id"`
+	FullPage bool   `json:"full_page,omitempty" jsonschema:"in a screenshot"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"of a snapshot"`
 
-	Kind      string `json:"kind,omitempty" jsonschema:"of act: an action" hidden:"true"`
-	Gone      string `json:"text_gone,omitempty" jsonschema:"to wait until it is not there" hidden:"true"`
-	Millis    int    `json:"ms,omitempty" jsonschema:"how long to wait" hidden:"true" alias:"time_ms,timeout_ms,timeout,delay_ms"`
-	Direction string `json:"direction,omitempty" jsonschema:"to scroll" enum:"down,up,top,bottom" hidden:"true"`
-	Button    string `json:"button,omitempty" jsonschema:"of the mouse" enum:"left,right,middle" hidden:"true"`
-	Double    bool   `json:"double_click,omitempty" jsonschema:"click twice" hidden:"true"`
-	Slowly    bool   `json:"slowly,omitempty" jsonschema:"it is typed as fast as the page takes it" hidden:"true"`
-	Choice    bool   `json:"interactive,omitempty" jsonschema:"what can be used is always shown" hidden:"true" alias:"interactive_only"`
-	Compact   bool   `json:"compact,omitempty" jsonschema:"it always is" hidden:"true"`
-	Depth     int    `json:"depth,omitempty" jsonschema:"all of it is shown" hidden:"true"`
+	Key       string   `json:"key,omitempty" jsonschema:"to press" maxlen:"40" hidden:"true" alias:"keys"`
+	Values    []string `json:"values,omitempty" jsonschema:"to select" maxitems:"50" hidden:"true" alias:"options"`
+	MaxChars  int      `json:"max_chars,omitempty" jsonschema:"of a snapshot" hidden:"true" alias:"limit"`
+	Kind      string   `json:"kind,omitempty" jsonschema:"of act: an action" hidden:"true"`
+	Gone      string   `json:"text_gone,omitempty" jsonschema:"to wait until it is not there" hidden:"true"`
+	Millis    int      `json:"ms,omitempty" jsonschema:"how long to wait" hidden:"true" alias:"time_ms,timeout_ms,timeout,delay_ms"`
+	Direction string   `json:"direction,omitempty" jsonschema:"to scroll" enum:"down,up,top,bottom" hidden:"true"`
+	Button    string   `json:"button,omitempty" jsonschema:"of the mouse" enum:"left,right,middle" hidden:"true"`
+	Double    bool     `json:"double_click,omitempty" jsonschema:"click twice" hidden:"true"`
+	Slowly    bool     `json:"slowly,omitempty" jsonschema:"it is typed as fast as the page takes it" hidden:"true"`
+	Choice    bool     `json:"interactive,omitempty" jsonschema:"what can be used is always shown" hidden:"true" alias:"interactive_only"`
+	Compact   bool     `json:"compact,omitempty" jsonschema:"it always is" hidden:"true"`
+	Depth     int      `json:"depth,omitempty" jsonschema:"all of it is shown" hidden:"true"`
 }
 
 func (browserTool) Spec() tools.Spec {
