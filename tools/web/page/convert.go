@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 
 	"github.com/JohannesKaufmann/html-to-markdown/v2/converter"
@@ -16,9 +19,9 @@ import (
 	"golang.org/x/net/html"
 )
 
-// markdown converts drafts. It is made once: what is registered never changes,
-// and what belongs to one conversion is in its context.
-var markdown = newMarkdown()
+// markdown converts drafts. It is made once, when it is needed: what is registered
+// never changes, and what belongs to one conversion is in its context.
+var markdown = sync.OnceValue(newMarkdown)
 
 // newMarkdown puts the converter together. One renderer of ours stands before
 // those of the library, since it sorts all that are registered for each node.
@@ -54,37 +57,39 @@ func conversionOf(ctx context.Context) *conversion {
 	return c
 }
 
-// blocksAtOnce is how many blocks are converted before it is seen whether time
-// or room is up.
-const blocksAtOnce = 64
+const (
+	// blocksAtOnce is how many blocks are converted before it is seen whether
+	// time or room is up.
+	blocksAtOnce = 64
+	// mostHands is how many conversions of one draft run at a time.
+	mostHands = 4
+)
 
-// convert makes text of a draft, at most so many bytes of it.
-func (d *draft) convert(ctx context.Context, limit int) (text string, err error) {
-	defer func() {
-		if failed := recover(); failed != nil {
-			err = fmt.Errorf("convert a page: %v", failed)
-		}
-	}()
-	ctx = context.WithValue(ctx, conversionKey{}, &conversion{plain: d.plain})
+// convert makes text of a draft, at most so many bytes of it. Its blocks do not
+// depend on each other, so that all processors can be at work.
+func (d *draft) convert(ctx context.Context, limit int) (string, error) {
+	parts := d.parts()
+	texts, failures := make([][]byte, len(parts)), make([]error, len(parts))
+	var next, size atomic.Int64
+	var hands sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), mostHands, len(parts)) {
+		hands.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(parts) && int(size.Load()) <= limit; i = int(next.Add(1)) - 1 {
+				texts[i], failures[i] = d.convertPart(ctx, parts[i])
+				size.Add(int64(len(texts[i])))
+			}
+		})
+	}
+	hands.Wait()
 	var all []byte
-	for root := d.tree(); root.FirstChild != nil && len(all) <= limit; {
-		if err := ctx.Err(); err != nil {
-			return "", err
+	for i, text := range texts {
+		if failures[i] != nil {
+			return "", failures[i]
 		}
-		part := &html.Node{Type: html.DocumentNode}
-		for i := 0; i < blocksAtOnce && root.FirstChild != nil; i++ {
-			block := root.FirstChild
-			root.RemoveChild(block)
-			part.AppendChild(block)
-		}
-		done, err := markdown.ConvertNode(part, converter.WithContext(ctx))
-		if err != nil {
-			return "", fmt.Errorf("convert a page: %w", err)
-		}
-		if len(done) > 0 && len(all) > 0 {
+		if len(text) > 0 && len(all) > 0 {
 			all = append(all, "\n\n"...)
 		}
-		all = append(all, done...)
+		all = append(all, text...)
 	}
 	if len(all) > limit {
 		d.full = true
@@ -93,6 +98,37 @@ func (d *draft) convert(ctx context.Context, limit int) (text string, err error)
 		}
 	}
 	return string(bytes.TrimRight(all, " \n")), ctx.Err()
+}
+
+// parts takes the draft apart into documents of a few blocks.
+func (d *draft) parts() (all []*html.Node) {
+	for root := d.tree(); root.FirstChild != nil; {
+		part := &html.Node{Type: html.DocumentNode}
+		for i := 0; i < blocksAtOnce && root.FirstChild != nil; i++ {
+			block := root.FirstChild
+			root.RemoveChild(block)
+			part.AppendChild(block)
+		}
+		all = append(all, part)
+	}
+	return all
+}
+
+func (d *draft) convertPart(ctx context.Context, part *html.Node) (text []byte, err error) {
+	defer func() {
+		if failed := recover(); failed != nil {
+			err = fmt.Errorf("convert a page: %v", failed)
+		}
+	}()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	ctx = context.WithValue(ctx, conversionKey{}, &conversion{plain: d.plain})
+	text, err = markdown().ConvertNode(part, converter.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("convert a page: %w", err)
+	}
+	return text, nil
 }
 
 // renderElement writes the elements that the library has no form for, or one that loses

@@ -88,8 +88,9 @@ func TestReadAtOnce(t *testing.T) {
 func TestConverterFailures(t *testing.T) {
 	d := newDraft(1000, false)
 	d.text("text")
-	d.block.Parent = nil // a tree that is none
-	if _, err := d.convert(t.Context(), 1000); err == nil {
+	part := d.parts()[0]
+	part.FirstChild.FirstChild.Parent = nil // a tree that is none
+	if _, err := d.convertPart(t.Context(), part); err == nil {
 		t.Error("no error for a broken tree")
 	}
 }
