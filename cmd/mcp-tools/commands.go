@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/private"
@@ -27,7 +28,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
-// behindWalls is the program when it has started itself again to run commands.
+// behindWalls is the program when it has started itself again, to run commands or
+// a browser.
 // mine is false when somebody else has started it.
 func behindWalls(args []string) (code int, mine bool) {
 	if len(args) < 2 {
@@ -40,6 +42,8 @@ func behindWalls(args []string) (code int, mine bool) {
 		return kernel.Main(args[2:]), true
 	case docker.StageArg:
 		return docker.Stage(args[2:]), true
+	case browser.StageArg:
+		return browser.Stage(args[2:]), true
 	}
 	return 0, false
 }

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // checkWeb looks for the browser, and at what the web tools need of secrets. It
@@ -19,6 +21,7 @@ func (c *checkup) checkWeb() {
 		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%v", err)
 	default:
 		c.ok("browser", "%s at %s", oneLine(version), path)
+		c.checkBrowserWalls(w.Browser)
 	}
 	engines, _, err := searchEngines(w.Search, func(string, config.Secret) func() (string, error) { return nil })
 	if err != nil {
@@ -31,6 +34,21 @@ func (c *checkup) checkWeb() {
 	}
 	c.ok("search", "asks %s, in this order", strings.Join(names, ", "))
 	c.checkWebSecrets(w)
+}
+
+// checkBrowserWalls tries whether a browser can be kept apart.
+func (c *checkup) checkBrowserWalls(b config.Browser) {
+	var known *tools.Error
+	err := browser.Apart(c.ctx)
+	if !errors.As(err, &known) {
+		return
+	}
+	advice := known.Next + "; or set web.browser.without_sandbox, for pages that can be trusted"
+	if b.Insecure {
+		c.warn("browser", known.Next, "%s; it is started all the same, as web.browser.without_sandbox says", known.What)
+		return
+	}
+	c.warn("browser", advice, "%s; none is started", known.What)
 }
 
 // checkWebSecrets looks whether each secret is where the settings say.

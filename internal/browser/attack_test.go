@@ -1,13 +1,12 @@
 package browser
 
 import (
-	"context"
 	"fmt"
-	"net"
 	"net/http/httptest"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -19,6 +18,7 @@ import (
 // address, nor by a name, a redirect, a frame, a worker or a socket, nor by what
 // is not asked through HTTP.
 func TestTheInsideIsNotReached(t *testing.T) {
+	t.Parallel()
 	in := newInsider(t)
 	host, err := os.Hostname()
 	if err != nil {
@@ -29,9 +29,35 @@ func TestTheInsideIsNotReached(t *testing.T) {
 	for _, name := range []string{"127.0.0.1", "localhost", "127.1", "0.0.0.0", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f000001", "inside.localhost", "rebind.example", "169.254.169.254", host} {
 		s.names = append(s.names, name+":"+in.port())
 	}
-	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server}, func(o *Options) { o.Path = trusting(t, shop) })
-	b.rebind("rebind.example")
+	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server}, func(o *Options) { o.Path = chromiumWith(t, "--unsafely-treat-insecure-origin-as-secure="+shop) })
+	b.net.Resolve("rebind.example", "127.0.0.1")
 
+	t.Run("with", func(t *testing.T) {
+		for name, attack := range map[string]func(*testing.T, *bench, *site){"a page": evilPage, "scripts": evilScripts, "addresses": evilAddresses} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				mine := b.in(t, name)
+				attack(t, mine, s)
+				mine.do(web.Act{Deed: web.Close}) // which ends what the proxy tells of at its end
+			})
+		}
+	})
+	if n := in.reached.Load(); n > 0 {
+		t.Errorf("the inside was reached %d times", n)
+	}
+	asked := b.record.all()
+	if !slices.Contains(asked, "shop.example:80") {
+		t.Errorf("the proxy was asked for %q only", asked)
+	}
+	for _, host := range asked {
+		if strings.Contains(host, "google") || strings.Contains(host, "gvt1") {
+			t.Errorf("the browser has called home: %s", host)
+		}
+	}
+}
+
+// evilPage tries what a page can, and what is clicked on it.
+func evilPage(t *testing.T, b *bench, _ *site) {
 	b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html"})
 	b.do(web.Act{Deed: web.Wait, Text: "done;", Millis: 30_000})
 	said := b.do(web.Act{Deed: web.Snapshot})
@@ -51,6 +77,10 @@ func TestTheInsideIsNotReached(t *testing.T) {
 		}
 		b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html?still"})
 	}
+}
+
+// evilScripts tries what a model can have a page do.
+func evilScripts(t *testing.T, b *bench, s *site) {
 	name, err := os.ReadFile("/etc/hostname")
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +94,11 @@ func TestTheInsideIsNotReached(t *testing.T) {
 		"document.body.innerHTML = '<iframe src=\"file:///etc/\"></iframe><embed src=\"file:///etc/hostname\">'",
 		"location = 'javascript:fetch(\"http://%/\")'", "fetch('http://%/', {targetAddressSpace: 'private'})",
 	} {
-		said, err := b.browsers.Do(b.as("ann"), web.Act{Deed: web.Evaluate, Text: strings.ReplaceAll(script, "%", s.inside)})
+		said, err := b.try(web.Act{Deed: web.Evaluate, Text: strings.ReplaceAll(script, "%", s.inside)})
 		if err != nil {
 			t.Logf("%s: %v", script, err)
 		}
-		v, err := b.browsers.Do(b.as("ann"), web.Act{Deed: web.Snapshot})
+		v, err := b.try(web.Act{Deed: web.Snapshot})
 		if err != nil {
 			t.Logf("%s: %v", script, err)
 		}
@@ -82,6 +112,10 @@ func TestTheInsideIsNotReached(t *testing.T) {
 		}
 		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
 	}
+}
+
+// evilAddresses tries what a model can open, and where it is redirected.
+func evilAddresses(t *testing.T, b *bench, s *site) {
 	for _, to := range s.names {
 		for _, address := range []string{"http://" + to + "/", shop + "/redirect?to=" + url.QueryEscape("http://"+to+"/")} {
 			if v, err := b.try(web.Act{Deed: web.Open, URL: address}); err == nil && strings.Contains(v.Page, "INSIDER") {
@@ -89,41 +123,20 @@ func TestTheInsideIsNotReached(t *testing.T) {
 			}
 		}
 	}
-	if n := in.reached.Load(); n > 0 {
-		t.Errorf("the inside was reached %d times", n)
-	}
-	for _, asked := range b.out.asked {
-		if _, host, _ := strings.Cut(asked, " "); strings.Contains(host, "google") || strings.Contains(host, "gvt1") {
-			t.Errorf("the browser has called home: %s", asked)
-		}
-	}
 }
 
-// trusting is a Chromium for which an address is as good as one of https.
-func trusting(t testing.TB, origin string) string {
+// chromiumWith is a Chromium that trusts what only a test does.
+func chromiumWith(t testing.TB, arg string) string {
 	t.Helper()
 	path, err := locate("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := openDir(t)
-	script := filepath.Join(dir, "chromium")
-	text := fmt.Sprintf("#!/bin/sh\nexec %s --unsafely-treat-insecure-origin-as-secure=%s \"$@\"\n", path, origin)
-	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+	script := filepath.Join(openDir(t), "chromium")
+	if err := os.WriteFile(script, fmt.Appendf(nil, "#!/bin/sh\nexec %s %s \"$@\"\n", path, arg), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return script
-}
-
-// rebind makes a name one of the inside.
-func (b *bench) rebind(name string) {
-	dial := b.out.dial
-	b.out.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		if host, port, err := net.SplitHostPort(address); err == nil && host == name {
-			address = net.JoinHostPort("127.0.0.1", port)
-		}
-		return dial(ctx, network, address)
-	}
 }
 
 func TestAddressesThatAreNotOpened(t *testing.T) {

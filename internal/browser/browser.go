@@ -21,7 +21,6 @@ package browser
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"os"
@@ -290,5 +289,8 @@ func noPage() error {
 	return tools.Errorf(tools.NotFound, "no page is open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
 }
 
-// errLost is why a call ends when its browser does.
-var errLost = fmt.Errorf("the browser has ended")
+// Why a call ends when its browser does, or its page.
+var (
+	errLost    = errors.New("the browser has ended")
+	errCrashed = errors.New("the page has crashed")
+)

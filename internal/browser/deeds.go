@@ -344,7 +344,11 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 		v.Notes = append(v.Notes, "done; the page shows the same as before")
 		return v, nil
 	}
-	v.Notes = append(v.Notes, fmt.Sprintf("new or changed are %d lines of %d; %d are gone", len(changes), len(all), gone))
+	said := fmt.Sprintf("%d of %d lines are new or changed", len(changes), len(all))
+	if gone > len(changes) {
+		said += fmt.Sprintf(", %d are gone", gone-len(changes))
+	}
+	v.Notes = append(v.Notes, said)
 	shown, next := changes.window(0, changeChars)
 	if next > 0 {
 		v.Notes = append(v.Notes, "there are more changes; a snapshot shows all")

@@ -83,6 +83,7 @@ func (s *session) hearPage(p *part, method string, params jsonv2.Value) bool {
 		s.note("the page asked for a file to upload; none was given, which is not possible here")
 	case inspector.TargetCrashed.Method:
 		p.tab.crashed = p.tab.crashed || p.parent == nil
+		s.link.giveUp(p.id)
 	default:
 		return false
 	}
@@ -141,10 +142,7 @@ func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
 		p.tab = parent.tab
 	case e.TargetInfo.Type != "page" || len(s.tabs) >= mostTabs:
 		s.note("the page wanted another tab; %d are open, which is the most", len(s.tabs))
-		s.later(func(ctx context.Context) {
-			_ = tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: e.TargetInfo.TargetID})
-			_ = tell(ctx, p.line, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // who opened it waits for it
-		})
+		s.later(p.turnAway)
 		return
 	default:
 		p.tab = s.newTab(e.TargetInfo, p)
@@ -159,6 +157,18 @@ func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
 		}
 		s.changed()
 	})
+}
+
+// turnAway closes a page that nobody wants. It has to be let go before, with all
+// that it asks for held back: who opened it waits for that, and in vain if it is
+// gone.
+func (p *part) turnAway(ctx context.Context) {
+	held, err := p.post(ctx, p.id, fetch.Enable.Method, fetch.EnableParams{})
+	if err == nil {
+		_ = tell(ctx, p.line, runtime.RunIfWaitingForDebugger, cdp.Empty{}) // or it has gone by itself
+		_, _ = held()
+	}
+	_ = tell(ctx, line{p.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: target.ID(p.frame)})
 }
 
 // prepare tells a part what it is told before anything runs in it. All of it is

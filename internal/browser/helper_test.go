@@ -3,14 +3,12 @@ package browser
 import (
 	"context"
 	"errors"
-	"fmt"
+	"flag"
 	"io"
 	"log/slog"
-	"net"
-	"net/http"
 	"net/http/httptest"
-	"net/http/httputil"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,55 +20,40 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
-// A wayOut is a proxy with the real rules for addresses, in an internet of the
-// test. It keeps what it was asked for.
-type wayOut struct {
-	dial  func(ctx context.Context, network, address string) (net.Conn, error)
+// The test binary is also the stage, the server that is killed, and what takes
+// namespaces away.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case StageArg:
+			os.Exit(Stage(os.Args[2:]))
+		case fewArg:
+			os.Exit(few(os.Args[2:]))
+		}
+	}
+	flag.Parse()
+	if err := flag.Set("test.parallel", "5"); err != nil { // they wait more than they work
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
+
+// A record is what a proxy was asked for.
+type record struct {
 	mu    sync.Mutex
 	asked []string
 }
 
-func (w *wayOut) Serve(ctx context.Context, l net.Listener) error {
-	transport := &http.Transport{DialContext: w.dial}
-	defer transport.CloseIdleConnections()
-	forward := &httputil.ReverseProxy{
-		Rewrite: func(*httputil.ProxyRequest) {}, Transport: transport, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, 0),
-		ErrorHandler: func(rw http.ResponseWriter, _ *http.Request, err error) {
-			http.Error(rw, tools.AsError(err).Error(), http.StatusForbidden)
-		},
-	}
-	server := &http.Server{Handler: http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
-		w.mu.Lock()
-		w.asked = append(w.asked, r.Method+" "+r.Host)
-		w.mu.Unlock()
-		if r.Method != http.MethodConnect {
-			forward.ServeHTTP(rw, r)
-			return
-		}
-		to, err := w.dial(r.Context(), "tcp", r.Host)
-		if err != nil {
-			http.Error(rw, tools.AsError(err).Error(), http.StatusForbidden)
-			return
-		}
-		defer to.Close()
-		from, _, err := rw.(http.Hijacker).Hijack()
-		if err != nil {
-			return
-		}
-		defer from.Close()
-		defer context.AfterFunc(ctx, func() { from.Close(); to.Close() })()
-		fmt.Fprint(from, "HTTP/1.1 200 OK\r\n\r\n")
-		var both sync.WaitGroup
-		both.Go(func() { io.Copy(to, from); to.Close() })
-		both.Go(func() { io.Copy(from, to); from.Close() })
-		both.Wait()
-	})}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
-	err := server.Serve(l)
-	if errors.Is(err, http.ErrServerClosed) {
-		return nil
-	}
-	return err
+func (r *record) note(to string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, to)
+}
+
+func (r *record) all() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.asked)
 }
 
 // saved are the files that a test was handed.
@@ -92,8 +75,10 @@ func (s *saved) Check(context.Context, string) error { return nil }
 // A bench is a browser with what it needs: an internet, files, and a caller.
 type bench struct {
 	t        testing.TB
+	user     string // the usual caller
 	browsers *Browsers
-	out      *wayOut
+	net      *egresstest.Net
+	record   *record
 	saved    *saved
 	home     string
 }
@@ -101,10 +86,9 @@ type bench struct {
 func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*Options)) *bench {
 	t.Helper()
 	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
-	d := egresstest.Dialer(t, hosts)
-	b := &bench{t: t, out: &wayOut{dial: d.DialContext}, saved: &saved{files: map[string]string{}}}
+	b := &bench{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{}, saved: &saved{files: map[string]string{}}}
 	o := Options{
-		Files: b.saved, Proxy: func(context.Context) (Proxy, error) { return b.out, nil },
+		Files: b.saved, Proxy: func(context.Context) (Proxy, error) { return b.net.Proxy(t, b.record.note), nil },
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	for _, c := range change {
@@ -151,8 +135,15 @@ func (b *bench) as(user string) context.Context {
 	return tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: "agent", User: user, Session: "session"}})
 }
 
+// in is the same bench for a part of its test, with a caller of its own.
+func (b *bench) in(t *testing.T, user string) *bench {
+	own := *b
+	own.t, own.user = t, user
+	return &own
+}
+
 // try does something as the usual caller.
-func (b *bench) try(a web.Act) (web.View, error) { return b.browsers.Do(b.as("ann"), a) }
+func (b *bench) try(a web.Act) (web.View, error) { return b.browsers.Do(b.as(b.user), a) }
 
 // do does something that must work, and returns all that is told.
 func (b *bench) do(a web.Act) string {

@@ -19,8 +19,11 @@ import (
 // maxMessage is the most that is read of what a browser sends in one piece.
 const maxMessage = 32 << 20
 
-// tooLong is what an answer is replaced by that was longer.
-const tooLong = "too long"
+// What an answer is replaced by that was longer, and one that does not come.
+const (
+	tooLong = "too long"
+	crashed = "crashed"
+)
 
 // A link is the connection to one browser: commands and their answers, and what
 // the browser tells by itself, of the browser and of the pages in it.
@@ -33,15 +36,21 @@ type link struct {
 
 	mu      sync.Mutex
 	next    int64
-	waiting map[int64]chan *cdproto.Message
+	waiting map[int64]question
 	lost    chan struct{} // closed when nothing comes any more
+}
+
+// A question is a command that is not answered yet.
+type question struct {
+	to     target.SessionID
+	answer chan *cdproto.Message
 }
 
 func newLink(from io.ReadCloser, to io.WriteCloser, hear func(target.SessionID, string, jsonv2.Value)) *link {
 	b := &bounded{ReadCloser: from}
 	return &link{
 		pipe: chromedp.NewPipeConn(b, to), from: b, hear: hear,
-		waiting: make(map[int64]chan *cdproto.Message), lost: make(chan struct{}),
+		waiting: make(map[int64]question), lost: make(chan struct{}),
 	}
 }
 
@@ -64,11 +73,23 @@ func (l *link) listen() {
 			continue
 		}
 		l.mu.Lock()
-		answer := l.waiting[m.ID]
+		asked, waits := l.waiting[m.ID]
 		delete(l.waiting, m.ID)
 		l.mu.Unlock()
-		if answer != nil {
-			answer <- m // there is room for it
+		if waits {
+			asked.answer <- m // there is room for it
+		}
+	}
+}
+
+// giveUp ends the wait for all that a page was asked, which will not answer.
+func (l *link) giveUp(from target.SessionID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, asked := range l.waiting {
+		if asked.to == from {
+			delete(l.waiting, id)
+			asked.answer <- &cdproto.Message{Error: &cdproto.Error{Message: crashed}}
 		}
 	}
 }
@@ -92,7 +113,7 @@ func (l *link) post(ctx context.Context, to target.SessionID, method string, par
 	l.mu.Lock()
 	l.next++
 	id := l.next
-	l.waiting[id] = come
+	l.waiting[id] = question{to, come}
 	l.mu.Unlock()
 	if err := l.pipe.Write(ctx, &cdproto.Message{ID: id, SessionID: to, Method: cdproto.MethodType(method), Params: text}); err != nil {
 		l.forget(id)
@@ -114,6 +135,9 @@ func (l *link) forget(id int64) {
 func (l *link) await(ctx context.Context, come <-chan *cdproto.Message) (jsonv2.Value, error) {
 	select {
 	case m := <-come:
+		if m.Error != nil && m.Error.Message == crashed {
+			return nil, errCrashed
+		}
 		if m.Error != nil && m.Error.Message == tooLong {
 			return nil, tools.Errorf(tools.TooLarge, "the page has more to say than is read").Try("ask for less of it")
 		}

@@ -307,24 +307,39 @@ func text(s string, most int) string { return looksLikeRef.ReplaceAllString(shor
 var looksLikeRef = regexp.MustCompile(`\[(e\d+)\]`)
 
 // changes are the lines that were not in before, and how many of those that were
-// are not in l.
+// are not in l. That the focus has left a line is no change of it.
 func (l lines) changes(before lines) (new lines, gone int) {
-	count := make(map[string]int)
+	count, left := make(map[string]int), make(map[string]int)
 	for _, line := range before {
 		count[line]++
 	}
+	var rest lines
 	for _, line := range l {
 		if count[line] > 0 {
 			count[line]--
 		} else {
+			rest = append(rest, line)
+		}
+	}
+	for line, n := range count {
+		gone += n
+		if plain := unfocused.Replace(line); plain != line {
+			left[plain] += n
+		}
+	}
+	for _, line := range rest {
+		if left[line] > 0 {
+			left[line]--
+			gone--
+		} else {
 			new = append(new, line)
 		}
 	}
-	for _, n := range count {
-		gone += n
-	}
 	return new, gone
 }
+
+// unfocused takes the mark of the focus out of a line.
+var unfocused = strings.NewReplacer(" (focused)", "", "(focused, ", "(", ", focused)", ")", ", focused, ", ", ")
 
 // window is so many characters of the lines from an offset on, whole lines if
 // there are any, and where what is not in it begins; 0 when nothing is left.

@@ -82,6 +82,11 @@ func TestChanges(t *testing.T) {
 	if fmt.Sprint(added) != "[b c]" || gone != 2 {
 		t.Errorf("new are %q, %d are gone", added, gone)
 	}
+	before := lines{`[e1] textbox "A" (focused, required)`, `[e2] button "B"`, `[e3] link "C" (focused)`}
+	added, gone = lines{`[e1] textbox "A" (required)`, `[e2] button "B" (focused)`, `[e3] link "C"`}.changes(before)
+	if fmt.Sprint(added) != `[[e2] button "B" (focused)]` || gone != 1 {
+		t.Errorf("after the focus has moved new are %q, %d are gone", added, gone)
+	}
 }
 
 // Whoever reads window by window reads everything, once.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -52,16 +53,23 @@ func (p *program) begin(s start) (*exec.Cmd, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd, err := p.inside(s, who, apart)
-	if err != nil && s.weak && who.other {
-		cmd, err = p.inside(s, who, apart&^unix.CLONE_NEWUSER)
+	var stage []string
+	if s.weak {
+		stage = []string{weakArg}
 	}
-	if err != nil && s.weak {
-		cmd, err = p.beside(s, who)
-	} else if err != nil {
-		err = notApart(err)
+	cmd, err := p.inside(s, who, apart, append(stage, s.path))
+	if err == nil {
+		return cmd, nil
 	}
-	return cmd, err
+	if !s.weak {
+		return nil, notApart(err)
+	}
+	if who.other { // root needs no users of its own for a network
+		if cmd, err := p.inside(s, who, apart&^unix.CLONE_NEWUSER, []string{s.path, noSandbox}); err == nil {
+			return cmd, nil
+		}
+	}
+	return p.beside(s, who)
 }
 
 func notApart(err error) error {
@@ -70,13 +78,9 @@ func notApart(err error) error {
 }
 
 // inside starts a stage, which makes the way to the proxy and becomes the
-// browser.
-func (p *program) inside(s start, who identity, flags uintptr) (*exec.Cmd, error) {
-	args := []string{StageArg}
-	if s.weak {
-		args = append(args, weakArg)
-	}
-	cmd := s.command(running, append(append(args, s.path), s.args(innerAddress())...))
+// browser that args begin with.
+func (p *program) inside(s start, who identity, flags uintptr, args []string) (*exec.Cmd, error) {
+	cmd := s.command(running, slices.Concat([]string{StageArg}, args, s.args(innerAddress())))
 	cmd.SysProcAttr = who.attributes(flags)
 	l, err := talk(cmd, func() { p.group.take(cmd.Process.Pid) })
 	if err != nil {

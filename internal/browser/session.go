@@ -243,6 +243,8 @@ func (s *session) explain(ctx context.Context, a web.Act, err error) error {
 		return err
 	case !s.alive(), errors.Is(err, errLost):
 		return s.gone()
+	case errors.Is(err, errCrashed):
+		return tools.Errorf(tools.Unavailable, "the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return tools.Errorf(tools.Timeout, "the page did not answer in time, to %s", a.Deed).
 			Try("take a snapshot to see how it is, or close the tab").Because(err)

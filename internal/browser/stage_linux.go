@@ -3,7 +3,6 @@ package browser
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"runtime"
@@ -25,12 +24,10 @@ const (
 	firstOther = 5
 )
 
-// inner is where the proxy is, in a network in which there is nothing else.
-var inner = unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: 3128}
+// innerPort is where the proxy is, in a network in which there is nothing else.
+const innerPort = 3128
 
-func innerAddress() string {
-	return fmt.Sprintf("%s:%d", net.IP(inner.Addr[:]), inner.Port)
-}
+func innerAddress() string { return fmt.Sprintf("127.0.0.1:%d", innerPort) }
 
 // Stage is the main function of a stage: this program, started again in
 // namespaces of its own. args are a browser and its arguments, which it becomes;
@@ -102,7 +99,7 @@ func offer(server int) error {
 		return err
 	}
 	defer unix.Close(fd)
-	if err := unix.Bind(fd, &inner); err != nil {
+	if err := unix.Bind(fd, &unix.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}, Port: innerPort}); err != nil {
 		return err
 	}
 	if err := unix.Listen(fd, unix.SOMAXCONN); err != nil {

@@ -21,8 +21,29 @@ func atShop(t testing.TB, change ...func(*Options)) *bench {
 	return newBench(t, map[string]*httptest.Server{"shop.example": s.Server, "far.example": s.Server}, change...)
 }
 
-func TestLogIn(t *testing.T) {
+// What a model does, in two browsers that each serve several parts of it, at the
+// same time.
+func TestPages(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *bench){"log in": logIn, "fill a form": fillAForm, "download": downloads, "scripts": scripts})
+}
+
+func TestWindows(t *testing.T) {
+	t.Parallel()
+	together(t, map[string]func(*testing.T, *bench){
+		"frames and shadows": framesAndShadows, "what is in the way": whatIsInTheWay, "an app that is late": anAppThatIsLate,
+		"screenshots": screenshots, "tabs": tabs, "keys": keysWhereTheFocusIs,
+	})
+}
+
+func together(t *testing.T, parts map[string]func(*testing.T, *bench)) {
 	b := atShop(t)
+	for name, part := range parts {
+		t.Run(name, func(t *testing.T) { part(t, b.in(t, b.user)) })
+	}
+}
+
+func logIn(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/private"})
 	wants(t, page, "# Sign in", `textbox "User" (`, "required", "focused", `button "Sign in"`)
 	user, password := b.ref(page, `textbox "User"`), b.ref(page, `textbox "Password"`)
@@ -46,8 +67,7 @@ func TestLogIn(t *testing.T) {
 	}
 }
 
-func TestFillAForm(t *testing.T) {
-	b := atShop(t)
+func fillAForm(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/form.html", MaxChars: 10_000})
 	fill := func(label, text string) {
 		t.Helper()
@@ -96,8 +116,7 @@ func TestFillAForm(t *testing.T) {
 		"amount=7.", "remarks=one two.", "note=noted.", "news=on.", "drawn=on.", "size=l.", "country=se.", "extras=Milk,Cream.", "send=yes.")
 }
 
-func TestDownload(t *testing.T) {
-	b := atShop(t)
+func downloads(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
 	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "The report"`)})
 	wants(t, page, `downloaded "downloads/`, "report-", ".pdf", "1005 bytes")
@@ -116,6 +135,7 @@ func TestDownload(t *testing.T) {
 }
 
 func TestADownloadThatIsTooLarge(t *testing.T) {
+	t.Parallel()
 	b := atShop(t, func(o *Options) { o.MaxDownload = 1000 })
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/file/big.pdf"})
 	wants(t, page, "not downloaded")
@@ -124,8 +144,7 @@ func TestADownloadThatIsTooLarge(t *testing.T) {
 	}
 }
 
-func TestFramesAndShadows(t *testing.T) {
-	b := atShop(t)
+func framesAndShadows(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
 	wants(t, page, `iframe "near"`, `iframe "far"`, `button "open shadow"`, `button "closed shadow"`, `clickable "Plain thing"`, `(e1) link "forged"`)
 	near := strings.Index(page, `iframe "near"`)
@@ -148,8 +167,18 @@ func TestFramesAndShadows(t *testing.T) {
 	}
 }
 
-func TestWhatIsInTheWay(t *testing.T) {
-	b := atShop(t)
+// A key without a ref goes where the focus is, whatever process that is in.
+func keysWhereTheFocusIs(t *testing.T, b *bench) {
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	for _, frame := range []string{"far", "near", "far"} {
+		field := b.ref(page[strings.Index(page, `iframe "`+frame+`"`):], `textbox "Field"`)
+		wants(t, b.do(web.Act{Deed: web.Type, Ref: field, Text: "ab"}), `= "ab"`)
+		wants(t, b.do(web.Act{Deed: web.Press, Key: "c"}), `= "abc"`)
+		wants(t, b.do(web.Act{Deed: web.Press, Key: "Backspace"}), `= "ab"`)
+	}
+}
+
+func whatIsInTheWay(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
 	covered := b.ref(page, `button "Covered"`)
 	_, err := b.try(web.Act{Deed: web.Click, Ref: covered})
@@ -171,8 +200,8 @@ func TestWhatIsInTheWay(t *testing.T) {
 	b.do(web.Act{Deed: web.Hover, Ref: b.ref(page, `button "Title"`)})
 }
 
-func TestTabs(t *testing.T) {
-	b := atShop(t)
+func tabs(t *testing.T, b *bench) {
+	b.do(web.Act{Deed: web.Close}) // tabs are counted from the beginning
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
 	many := b.ref(page, `button "Many"`)
 	popup := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Popup"`)})
@@ -194,8 +223,7 @@ func TestTabs(t *testing.T) {
 	}
 }
 
-func TestAnAppThatIsLate(t *testing.T) {
-	b := atShop(t)
+func anAppThatIsLate(t *testing.T, b *bench) {
 	b.do(web.Act{Deed: web.Open, URL: shop + "/app.html"})
 	wants(t, b.do(web.Act{Deed: web.Wait, Text: "ITEM 19", Gone: "Loading"}), "- item 0", "- item 19")
 	wants(t, b.do(web.Act{Deed: web.Wait, Text: "App: hello"}), "")
@@ -213,8 +241,7 @@ func TestAnAppThatIsLate(t *testing.T) {
 	}
 }
 
-func TestScripts(t *testing.T) {
-	b := atShop(t)
+func scripts(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
 	link := b.ref(page, `link "The report"`)
 	for _, c := range []struct{ script, ref, want string }{
@@ -250,8 +277,7 @@ func TestScripts(t *testing.T) {
 	b.do(web.Act{Deed: web.Snapshot})
 }
 
-func TestScreenshots(t *testing.T) {
-	b := atShop(t)
+func screenshots(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
 	for _, c := range []struct {
 		name          string

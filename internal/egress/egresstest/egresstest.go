@@ -71,11 +71,15 @@ func Proxy(t testing.TB, hosts map[string]*httptest.Server) *egress.Proxy {
 	return New(t, hosts).Proxy(t, nil)
 }
 
-// Proxy returns one into this internet. Note, which may be nil, is told of what
-// was asked for, as with [egress.ProxyOptions].
-func (n *Net) Proxy(t testing.TB, note func(egress.Visit)) *egress.Proxy {
+// Proxy returns one into this internet. Note, which may be nil, is told which
+// host and port was asked for, when that has ended or was refused.
+func (n *Net) Proxy(t testing.TB, note func(to string)) *egress.Proxy {
 	t.Helper()
-	return egress.NewProxy(egress.ProxyOptions{Dialer: n.dialer(t), Note: note})
+	o := egress.ProxyOptions{Dialer: n.dialer(t)}
+	if note != nil {
+		o.Note = func(v egress.Visit) { note(v.Target.String()) }
+	}
+	return egress.NewProxy(o)
 }
 
 func (n *Net) dialer(t testing.TB) *egress.Dialer {

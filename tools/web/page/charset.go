@@ -5,6 +5,7 @@ import (
 	"mime"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
@@ -14,7 +15,9 @@ import (
 
 // inMeta finds the charset that a page says it has. A pattern, not a parser:
 // what says it may stand in a broken head.
-var inMeta = regexp.MustCompile(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
+var inMeta = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
+})
 
 // decode returns the text of a page as valid UTF-8. What a mark at its beginning,
 // the server or the page itself says holds, unless the bytes cannot be that.
@@ -49,7 +52,7 @@ func declared(body []byte, contentType string) string {
 			return name
 		}
 	}
-	if m := inMeta.FindSubmatch(body[:min(len(body), 8192)]); m != nil {
+	if m := inMeta().FindSubmatch(body[:min(len(body), 8192)]); m != nil {
 		_, name := charset.Lookup(string(m[1]) + string(m[2]))
 		if strings.HasPrefix(name, "utf-16") { // or its own name could not have been read
 			name = "utf-8"
