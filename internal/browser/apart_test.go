@@ -1,0 +1,251 @@
+//go:build linux
+
+package browser
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+const (
+	// fewArg makes the test binary execute another with few user namespaces.
+	fewArg = "few"
+	// fewEnv says how many there are, to the test that runs with them.
+	fewEnv = "BROWSER_TEST_NAMESPACES"
+)
+
+// eachUser runs a test as whom we are and, if that is root, as an ordinary user.
+func eachUser(t *testing.T, test func(t *testing.T)) {
+	t.Run("self", test)
+	if os.Geteuid() != 0 {
+		return
+	}
+	t.Run("user", func(t *testing.T) {
+		again(t, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}, []string{"TMPDIR=/tmp"})
+	})
+}
+
+// again runs the test that calls it in another process, with other rights.
+func again(t *testing.T, attr *syscall.SysProcAttr, env []string, before ...string) {
+	t.Helper()
+	top, _, _ := strings.Cut(t.Name(), "/")
+	program := readable(t)
+	argv := append(append([]string{program}, before...), "-test.run=^"+top+"$", "-test.v")
+	cmd := exec.CommandContext(t.Context(), argv[0], argv[1:]...)
+	cmd.SysProcAttr, cmd.Env = attr, append(os.Environ(), env...)
+	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+top) {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
+// readable is a copy of the test binary that every user can execute.
+func readable(t testing.TB) string {
+	t.Helper()
+	from, err := os.Open(running)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.Close()
+	path := filepath.Join(openDir(t), "browser.test")
+	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
+	if err == nil {
+		_, err = io.Copy(to, from)
+	}
+	if err != nil || to.Close() != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// few gives itself a user namespace in which there may be only so many more, and
+// executes the rest of its arguments.
+func few(args []string) int {
+	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte(args[0]), 0); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println(unix.Exec(running, append([]string{running}, args[1:]...), os.Environ()))
+	return 1
+}
+
+// A browser is in a network of its own, in which there is nothing but its proxy,
+// and its pages are in Chromium's own sandbox.
+func TestApart(t *testing.T) {
+	t.Parallel()
+	if err := Apart(t.Context()); err != nil {
+		needtest.Lacking(t, "namespaces", err.Error())
+	}
+	eachUser(t, func(t *testing.T) {
+		if err := Apart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		b := atShop(t, func(o *Options) { o.Weak = true }) // which is of no account where it need not be
+		b.do(web.Act{Deed: web.Open, URL: shop + "/things.html"})
+		ours := [...]string{namespace(t, "self", "net"), namespace(t, "self", "user"), namespace(t, "self", "ipc")}
+		sealed := 0
+		for _, pid := range of(t, b.home) {
+			name := fmt.Sprint(pid)
+			for i, kind := range []string{"net", "user", "ipc"} {
+				if namespace(t, name, kind) == ours[i] {
+					t.Errorf("process %d shares our %s", pid, kind)
+				}
+			}
+			status := read(t, "/proc/"+name+"/status")
+			if user := field(status, "Uid"); os.Geteuid() == 0 && strings.HasPrefix(user, "0\t") {
+				t.Errorf("process %d is root: %s", pid, user)
+			}
+			if got := field(status, "NoNewPrivs"); got != "1" {
+				t.Errorf("process %d may gain rights: %q", pid, got)
+			}
+			command := read(t, "/proc/"+name+"/cmdline")
+			switch {
+			case strings.Contains(command, noSandbox):
+				t.Errorf("process %d has no sandbox: %q", pid, command)
+			case strings.Contains(command, "--type=renderer"):
+				sealed++
+				if field(status, "Seccomp") != "2" || !strings.HasPrefix(field(status, "CapEff"), "0000000000000000") {
+					t.Errorf("a renderer is not sealed:\n%s", status)
+				}
+			case !strings.Contains(command, "--type="):
+				theirs(t, name, status)
+			}
+		}
+		if sealed == 0 {
+			t.Error("there is no renderer")
+		}
+	})
+}
+
+// theirs looks at the process that all others come from: what it inherited, and
+// that its network has one listener, which is the proxy's.
+func theirs(t *testing.T, pid, status string) {
+	t.Helper()
+	if field(status, "CapEff") != "0000000000000000" || field(status, "CapAmb") != "0000000000000000" {
+		t.Errorf("the browser has rights:\n%s", status)
+	}
+	var listening []string
+	for line := range strings.Lines(read(t, "/proc/"+pid+"/net/tcp")) {
+		if words := strings.Fields(line); len(words) > 3 && words[3] == "0A" {
+			listening = append(listening, words[1])
+		}
+	}
+	if want := fmt.Sprintf("0100007F:%04X", innerPort); !slices.Equal(listening, []string{want}) {
+		t.Errorf("in its network listen %q, want %s", listening, want)
+	}
+	if devices := read(t, "/proc/"+pid+"/net/dev"); strings.Count(devices, ":") != 1 || !strings.Contains(devices, "lo:") {
+		t.Errorf("its network has:\n%s", devices)
+	}
+}
+
+func namespace(t *testing.T, pid, kind string) string {
+	name, err := os.Readlink("/proc/" + pid + "/ns/" + kind)
+	if err != nil {
+		return "" // it has ended, or is not ours to look at: it is not in ours
+	}
+	return name
+}
+
+func read(t *testing.T, path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(text)
+}
+
+// field is a line of /proc/PID/status.
+func field(status, name string) string {
+	_, rest, _ := strings.Cut(status, "\n"+name+":\t")
+	value, _, _ := strings.Cut(rest, "\n")
+	return value
+}
+
+// Where there are no user namespaces, or none for Chromium within ours, there is
+// no browser, unless it may be weak.
+func TestFewNamespaces(t *testing.T) {
+	t.Parallel()
+	if os.Getenv(fewEnv) != "" {
+		withFew(t)
+		return
+	}
+	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
+	for _, count := range []string{"0", "1"} {
+		t.Run(count, func(t *testing.T) {
+			if os.Geteuid() != 0 {
+				needtest.Lacking(t, "root", "users cannot be mapped")
+			}
+			all := []syscall.SysProcIDMap{{ContainerID: 0, HostID: 0, Size: nobody + 1}}
+			attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWUSER, UidMappings: all, GidMappings: all, GidMappingsEnableSetgroups: true}
+			again(t, attr, []string{fewEnv + "=" + count}, fewArg, count)
+		})
+	}
+}
+
+func withFew(t *testing.T) {
+	if err := Apart(t.Context()); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "namespaces") {
+		t.Errorf("it can be kept apart: %v", err)
+	}
+	b := atShop(t)
+	if _, err := b.try(web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "operator") {
+		t.Errorf("a browser that is not kept apart: %v", err)
+	}
+	weak := atShop(t, func(o *Options) { o.Weak = true })
+	wants(t, weak.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	weak.do(web.Act{Deed: web.Close})
+}
+
+// A browser that takes more memory than it may loses the page, and nothing else.
+func TestMemory(t *testing.T) {
+	t.Parallel()
+	g := newGroup(prefix+"test", 1<<20)
+	if g == nil {
+		needtest.Lacking(t, "cgroups", "this program may not make any")
+	}
+	if err := g.remove(); err != nil {
+		t.Fatal(err)
+	}
+	b := atShop(t, func(o *Options) { o.Memory = 600 << 20 })
+	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	_, err := b.try(web.Act{Deed: web.Evaluate, Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
+	if tools.AsError(err).Kind != tools.Unavailable {
+		t.Errorf("a page without end: %v", err)
+	}
+	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+}
+
+// A page of a host whose certificate nobody vouches for is not shown, and the
+// reason is told; one that is vouched for is.
+func TestCertificates(t *testing.T) {
+	t.Parallel()
+	const secure = "https://shop.example/frame.html"
+	b := atShop(t)
+	if _, err := b.try(web.Act{Deed: web.Open, URL: secure}); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("a certificate that nobody knows: %v", err)
+	}
+	b.do(web.Act{Deed: web.Close})
+	s := newSite(t)
+	known := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
+	known.browsers.o.Path = chromiumWith(t, "--ignore-certificate-errors-spki-list="+known.net.KeyPin())
+	page := known.do(web.Act{Deed: web.Open, URL: secure})
+	wants(t, page, `button "Inner"`)
+	wants(t, known.do(web.Act{Deed: web.Evaluate, Text: "isSecureContext + ' ' + location.protocol"}), "true https:")
+	known.do(web.Act{Deed: web.Close}) // which ends what the proxy tells of at its end
+	if asked := known.record.all(); !slices.Contains(asked, net.JoinHostPort("shop.example", "443")) {
+		t.Errorf("the proxy was asked for %q", asked)
+	}
+}
