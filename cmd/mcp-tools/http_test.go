@@ -209,7 +209,8 @@ func TestHeadersNarrowAndNeverWiden(t *testing.T) {
 		"X-MCP-Tools=session_status":          "session_status",
 		"X-MCP-Tools=session_status,datetime": "session_status", // messaging has no datetime
 		"X-MCP-Tools=":                        "",
-		"X-MCP-Exclude-Tools=read_result":     "skill_search,session_status",
+		"X-MCP-Exclude-Tools=read_result":     "web_fetch,web_search,http_request,browser,skill_search,session_status",
+		"X-MCP-Readonly=true":                 "web_fetch,web_search,skill_search,session_status,read_result",
 		"X-MCP-Toolsets=results":              "read_result",
 		"X-MCP-Toolsets=nonesuch":             "",
 	} {

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http/httptest"
 	"net/url"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
@@ -30,10 +32,14 @@ func TestTheInsideIsNotReached(t *testing.T) {
 		s.names = append(s.names, name+":"+in.port())
 	}
 	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server}, func(o *Options) { o.Path = chromiumWith(t, "--unsafely-treat-insecure-origin-as-secure="+shop) })
+	_, answers := tricktest.URLs(in.port())
+	for name, addresses := range answers {
+		b.net.Resolve(name, addresses...)
+	}
 	b.net.Resolve("rebind.example", "127.0.0.1")
 
 	t.Run("with", func(t *testing.T) {
-		for name, attack := range map[string]func(*testing.T, *bench, *site){"a page": evilPage, "scripts": evilScripts, "addresses": evilAddresses} {
+		for name, attack := range map[string]func(*testing.T, *bench, *site){"a page": evilPage, "scripts": evilScripts, "addresses": evilAddresses, "tricks": evilTricks(in.port())} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				mine := b.in(t, name)
@@ -50,7 +56,7 @@ func TestTheInsideIsNotReached(t *testing.T) {
 		t.Errorf("the proxy was asked for %q only", asked)
 	}
 	for _, host := range asked {
-		if strings.Contains(host, "google") || strings.Contains(host, "gvt1") {
+		if strings.Contains(host, "google") && !strings.HasPrefix(host, "metadata.") || strings.Contains(host, "gvt1") {
 			t.Errorf("the browser has called home: %s", host)
 		}
 	}
@@ -76,6 +82,34 @@ func evilPage(t *testing.T, b *bench, _ *site) {
 			t.Errorf("%s leads to:\n%s", id, tabs)
 		}
 		b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html?still"})
+	}
+}
+
+// evilTricks has a page ask for every URL that is a trick, and a model open those
+// that name a host oddly.
+func evilTricks(port string) func(*testing.T, *bench, *site) {
+	return func(t *testing.T, b *bench, _ *site) {
+		all, _ := tricktest.URLs(port)
+		list, err := json.Marshal(all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+		said := b.do(web.Act{Deed: web.Evaluate, Text: `(async () => {
+			const asked = await Promise.allSettled(` + string(list) + `.map(u => fetch(u, {mode: 'no-cors', signal: AbortSignal.timeout(8000)})));
+			return asked.filter(a => a.status === 'rejected').length + ' of ' + asked.length + ' stopped';
+		})()`})
+		wants(t, said, " stopped")
+		t.Log(said)
+		hosts, _ := tricktest.Hosts()
+		for i, host := range hosts {
+			if i%2 == 0 { // half of them take long enough
+				v, err := b.try(web.Act{Deed: web.Open, URL: "http://" + host + ":" + port + "/"})
+				if strings.Contains(v.Page, "INSIDER") || err != nil && tools.AsError(err).Kind == tools.Internal {
+					t.Errorf("%q: %v %s", host, err, v.Page)
+				}
+			}
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // printed makes text of what a script has brought.
 const printed = `async function(...args) {
-	let v = this;
+	let v = await this;
 	if (typeof v === 'function') v = await v(...args);
 	if (v instanceof Node) v = v.outerHTML ?? v.textContent;
 	let text;

@@ -96,8 +96,11 @@ func (p *program) close() error {
 	return errors.Join(p.to.Close(), p.from.Close(), p.group.remove(), p.place.remove())
 }
 
-// explain says why it did not come up.
+// explain ends it and says why it did not come up: all of its last words are
+// there then.
 func (p *program) explain(err error) error {
+	p.end()
+	<-p.done
 	words := p.words.String()
 	if strings.Contains(words, "No usable sandbox") || strings.Contains(words, "sandbox_host_linux") || strings.Contains(words, "Failed to move to new namespace") {
 		return tools.Errorf(tools.Unavailable, "the system gives Chromium no sandbox, and without one it is not started").

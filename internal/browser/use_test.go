@@ -301,3 +301,27 @@ func screenshots(t *testing.T, b *bench) {
 		}
 	}
 }
+
+// What a script brings later is waited for.
+func TestEvaluateWaits(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	for script, want := range map[string]string{
+		"fetch('/table.html').then(r => 'status ' + r.status)":     "status 200",
+		"(async () => { return {a: await Promise.resolve(1)} })()": `{"a":1}`,
+		"async () => 'called'": "called",
+		"await new Promise(done => setTimeout(() => done('after'), 10))":       "after",
+		"new Promise((_, fail) => setTimeout(() => fail(new Error('no')), 1))": "",
+	} {
+		v, err := b.try(web.Act{Deed: web.Evaluate, Text: script})
+		if want == "" {
+			if tools.AsError(err).Kind != tools.Invalid {
+				t.Errorf("%s: %v", script, err)
+			}
+		} else if err != nil || !strings.Contains(v.Page, want) {
+			t.Errorf("%s brings %q, %v", script, v.Page, err)
+		}
+	}
+	b.do(web.Act{Deed: web.Close})
+}
