@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -15,20 +17,23 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// twoHundred is a page of 200 KB, such as a long article among menus.
-func twoHundred() string {
-	var b strings.Builder
-	b.WriteString(`<!doctype html><html lang="en"><head><title>On tides</title><style>.x{color:red}.h{display:none}</style></head><body><nav><ul>`)
-	for i := range 200 {
-		fmt.Fprintf(&b, `<li class="menu item-%d"><a href="/section/%d">Section %d</a></li>`, i, i, i)
+// twoHundred is a page of 200 KB, made of what there is in testdata/pages.
+func twoHundred(b testing.TB) string {
+	b.Helper()
+	var all strings.Builder
+	all.WriteString(`<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Large</title></head><body>`)
+	for i := 0; all.Len() < 200<<10; i++ {
+		name := []string{"news", "blog", "docs", "qa", "wiki", "changelog", "government"}[i%7]
+		text, err := os.ReadFile(filepath.Join("..", "..", "testdata", "pages", name+".html"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		_, body, _ := strings.Cut(string(text), "<body")
+		_, body, _ = strings.Cut(body, ">")
+		body, _, _ = strings.Cut(body, "</body>")
+		all.WriteString("<section>" + body + "</section>")
 	}
-	b.WriteString(`</ul></nav><main><article><h1>On tides</h1>`)
-	for i := 0; b.Len() < 190<<10; i++ {
-		fmt.Fprintf(&b, `<h2>Part %d</h2><p class="x">The <em>sea</em> rises and it <a href="/fall/%d">falls</a>, twice a day and a little later each time; nobody who lives there looks up.</p>`+
-			`<table><tr><th>Hour</th><th>Height</th></tr><tr><td>%d</td><td>2.5 m</td></tr></table><ul><li>one <b>thing</b></li><li>another</li></ul><p class="h">hidden</p>`, i, i, i%24)
-	}
-	b.WriteString(`</article></main><footer>Made by hand</footer></body></html>`)
-	return b.String()
+	return all.String()
 }
 
 // forgetful is a cache that keeps nothing, so that every fetch is one.
@@ -40,7 +45,7 @@ func (forgetful) Put(string, Kept)        {}
 // BenchmarkFetch reports what web_fetch takes more than a bare GET of the same
 // page from the same server.
 func BenchmarkFetch(b *testing.B) {
-	body := twoHundred()
+	body := twoHundred(b)
 	n := newNet(b, typed("text/html; charset=utf-8", body))
 	n.Cache = forgetful{}
 	tool := webFetch{newFetcher(n.Options)}
@@ -73,7 +78,7 @@ func BenchmarkFetch(b *testing.B) {
 // BenchmarkFetchMany fetches with 64 callers at once, and reports how much
 // memory that took more.
 func BenchmarkFetchMany(b *testing.B) {
-	n := newNet(b, typed("text/html; charset=utf-8", twoHundred()))
+	n := newNet(b, typed("text/html; charset=utf-8", twoHundred(b)))
 	n.Cache = forgetful{}
 	tool := webFetch{newFetcher(n.Options)}
 	var before, now runtime.MemStats
