@@ -71,6 +71,7 @@ type passage struct {
 	known     bool // the tool was found and may be seen
 	call      tools.Call
 	risk      tools.Risk
+	ran       bool   // the tool was started
 	why       string // the tool's reason for its rating
 	looping   bool   // refused as a loop
 	verdict   policy.Verdict
@@ -121,6 +122,7 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 			return res, err
 		}
 	}
+	p.ran = true
 	return p.run(ctx)
 }
 

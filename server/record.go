@@ -150,8 +150,7 @@ func (p *passage) recordIntent(ctx context.Context) error {
 	e.Intent = true
 	if err := p.server.Journal.Append(ctx, e); err != nil {
 		p.server.log.Error("the audit log cannot be written", "err", err)
-		return tools.Errorf(tools.Unavailable, "the audit log cannot be written at present, so nothing was done").
-			Because(err).Try("try again in some seconds; if it lasts, tell the operator: the server's log has the cause")
+		return p.unrecorded(err)
 	}
 	return nil
 }
@@ -172,6 +171,22 @@ func (p *passage) record(ctx context.Context, a Answer, err error) Answer {
 	return a
 }
 
+// unrecorded is what a caller is told whose call could not be written down: what
+// became of it, and what to do.
+func (p *passage) unrecorded(cause error) *tools.Error {
+	const lasting = "if it lasts, tell the operator: the server's log has the cause"
+	switch {
+	case !p.ran:
+		return tools.Errorf(tools.Unavailable, "the audit log cannot be written at present, so nothing was done").
+			Because(cause).Try("try again in some seconds; %s", lasting)
+	case p.risk == tools.Reads:
+		return tools.Errorf(tools.Unavailable, "the audit log cannot be written at present, so the result is withheld").
+			Because(cause).Try("try again in some seconds; %s", lasting)
+	}
+	return tools.Errorf(tools.Unavailable, "the call was made, but the audit log cannot be written at present, so its result is withheld").
+		Because(cause).Try("look at what it has changed before you repeat it; %s", lasting)
+}
+
 // conclude writes down how it ended, and tells the watcher. An error means that
 // nobody may have what was found.
 func (p *passage) conclude(ctx context.Context, outcome string, kind tools.Kind, size int, err error) (failed *tools.Error) {
@@ -187,8 +202,7 @@ func (p *passage) conclude(ctx context.Context, outcome string, kind tools.Kind,
 	}
 	if broken := p.server.Journal.Append(context.WithoutCancel(ctx), e); broken != nil {
 		p.server.log.Error("the audit log cannot be written", "err", broken)
-		failed = tools.Errorf(tools.Unavailable, "the call was made, but the audit log cannot be written at present, so its result is withheld").
-			Because(broken).Try("look at what it has changed before you repeat it; if this lasts, tell the operator: the server's log has the cause")
+		failed = p.unrecorded(broken)
 		err, kind, e.Outcome = failed, failed.Kind, string(failed.Kind)
 	}
 	p.seen(End{

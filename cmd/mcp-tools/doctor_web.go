@@ -17,8 +17,10 @@ func (c *checkup) checkWeb() {
 	switch path, version, err := browser.Find(c.ctx, w.Browser.Path); {
 	case w.Browser.Sessions == 0:
 		c.ok("browser", "switched off")
+	case err != nil && path == "" && w.Browser.Path != "":
+		c.warn("browser", "mend web.browser.path, or leave it out for the one that is found; the other tools work without", "there is no program %s", w.Browser.Path)
 	case err != nil:
-		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%v", err)
+		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%s", tools.AsError(err).What)
 	default:
 		c.ok("browser", "%s at %s", oneLine(version), path)
 		c.checkBrowserWalls(w.Browser)
@@ -38,9 +40,13 @@ func (c *checkup) checkWeb() {
 
 // checkBrowserWalls tries whether a browser can be kept apart.
 func (c *checkup) checkBrowserWalls(b config.Browser) {
-	var known *tools.Error
 	err := browser.Apart(c.ctx)
+	if err == nil {
+		return
+	}
+	var known *tools.Error
 	if !errors.As(err, &known) {
+		c.warn("browser", "see to what it says; the other tools work without", "whether a browser can be kept apart is not known: %v", err)
 		return
 	}
 	advice := known.Next + "; or set web.browser.without_sandbox, for pages that can be trusted"
@@ -57,7 +63,7 @@ func (c *checkup) checkWebSecrets(w config.Web) {
 		what string
 		from config.Secret
 	}
-	uses := []use{{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}}
+	uses := []use{{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}, {"web.search.exa", w.Search.Exa}, {"web.search.jina", w.Search.Jina}}
 	for _, e := range w.Search.Custom {
 		uses = append(uses, use{"web.search.custom: " + e.Name, e.Key})
 	}

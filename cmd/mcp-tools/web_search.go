@@ -12,9 +12,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/websearch"
 )
 
-// duckduckgo is asked last: it needs no key, and bears few questions.
-const duckduckgo = "duckduckgo"
-
 // searchEngines are those that the settings describe, in their order, and the
 // hosts of those that the operator has named by address.
 func searchEngines(c config.WebSearch, fetch func(string, config.Secret) func() (string, error)) (engines []websearch.Engine, inside []string, err error) {
@@ -30,14 +27,19 @@ func searchEngines(c config.WebSearch, fetch func(string, config.Secret) func() 
 		}
 		return fetch("web.search."+name, s)
 	}
-	if c.Brave != "" {
-		add(websearch.Engine{Kind: "brave", Name: "brave", Key: key("brave", c.Brave)})
-	}
-	if c.Tavily != "" {
-		add(websearch.Engine{Kind: "tavily", Name: "tavily", Key: key("tavily", c.Tavily)})
+	keyed := []struct {
+		kind string
+		key  config.Secret
+	}{{websearch.Brave, c.Brave}, {websearch.Tavily, c.Tavily}, {websearch.Exa, c.Exa}, {websearch.Jina, c.Jina}}
+	reserved := []string{websearch.SearXNG, websearch.DuckDuckGo}
+	for _, e := range keyed {
+		if e.key != "" {
+			add(websearch.Engine{Kind: e.kind, Name: e.kind, Key: key(e.kind, e.key)})
+		}
+		reserved = append(reserved, e.kind)
 	}
 	if c.SearXNG != "" {
-		add(websearch.Engine{Kind: "searxng", Name: "searxng", URL: c.SearXNG})
+		add(websearch.Engine{Kind: websearch.SearXNG, Name: websearch.SearXNG, URL: c.SearXNG})
 		inside = append(inside, hostPort(c.SearXNG))
 	}
 	for _, each := range c.Custom {
@@ -45,13 +47,13 @@ func searchEngines(c config.WebSearch, fetch func(string, config.Secret) func() 
 		if err != nil {
 			return nil, nil, err
 		}
-		if _, taken := known[e.Name]; taken || slices.Contains([]string{"brave", "tavily", "searxng", duckduckgo}, e.Name) {
+		if _, taken := known[e.Name]; taken || slices.Contains(reserved, e.Name) {
 			return nil, nil, fmt.Errorf("web.search.custom: %s is the name of another engine", e.Name)
 		}
 		add(e)
 		inside = append(inside, hostPort(each.URL))
 	}
-	add(websearch.Engine{Kind: duckduckgo, Name: duckduckgo})
+	add(websearch.Engine{Kind: websearch.DuckDuckGo, Name: websearch.DuckDuckGo}) // last: it needs no key, and bears few questions
 	if len(c.Engines) > 0 {
 		order = c.Engines
 	}
@@ -84,7 +86,7 @@ func customEngine(c config.SearchEngine, key func() (string, error)) (websearch.
 	case key != nil:
 		p.Header["Authorization"] = "Bearer {key}"
 	}
-	return websearch.Engine{Kind: "json", Name: c.Name, Key: key, Endpoint: p}, nil
+	return websearch.Engine{Kind: websearch.JSON, Name: c.Name, Key: key, Endpoint: p}, nil
 }
 
 // hostPort is where a URL leads.

@@ -35,7 +35,7 @@ func (a Agent) fromDir(name string) (Document, bool, error) {
 func readDir(dir, name string) (Document, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return Document{}, fmt.Errorf("the directory cannot be opened: %v", err) // and is not: there is no such document
+		return Document{}, fmt.Errorf("the directory cannot be opened: %v", err) // not %w: that the directory is gone does not mean that there is no document
 	}
 	defer root.Close()
 	info, err := root.Stat(name)

@@ -108,7 +108,7 @@ func (b *Briefing) Remove(ctx context.Context, name string) error {
 func (b *Briefing) List(ctx context.Context, dir string) ([]File, error) {
 	r, err := b.reader(ctx)
 	if err != nil || dir != "." && !Is(dir) {
-		return nil, nil // nobody has no files, nor has any other directory
+		return nil, nil // who has no agent has no documents, and no other directory has any
 	}
 	found, err := b.look(ctx, r, Names()...)
 	var files []File

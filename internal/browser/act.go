@@ -218,7 +218,7 @@ func (s *session) origin(ctx context.Context, p *part) (x, y float64, err error)
 	return x, y, nil
 }
 
-// ready readies an element to be typed into, or sets it where nobody types.
+// readyToType readies an element to be typed into, or sets it where nobody types.
 const readyToType = `function(text) {
 	const kind = (this.type || '').toLowerCase();
 	if (this.disabled) return 'disabled';

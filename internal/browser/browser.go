@@ -4,9 +4,9 @@
 //
 // It knows DevTools, how a Chromium is started so that it can do no harm, and
 // how a page is told to a model. It does not know which hosts may be reached:
-// the only way out of a browser is a proxy that is handed in, and where the
-// on Linux the browser is in a network in which there is nothing else.
-// Nor does it know how a model asks: that is package web.
+// the only way out of a browser is a proxy that is handed in, and on Linux the
+// browser is in a network in which there is nothing else. Nor does it know how a
+// model asks: that is package web.
 //
 // DevTools are spoken on a pipe and never on a port, which any process of the
 // machine could find. What a page says is believed in nothing: not how long it

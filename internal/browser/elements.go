@@ -58,14 +58,6 @@ func (e *elements) get(name string) (element, error) {
 	return element{}, stale(name)
 }
 
-// has returns the name of an element, if it has one.
-func (e *elements) has(el element) (string, bool) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	name, ok := e.names[el]
-	return name, ok
-}
-
 // forget takes the names from all elements of a part.
 func (e *elements) forget(p *part) {
 	e.mu.Lock()

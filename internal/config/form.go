@@ -38,12 +38,17 @@ func formNamed(name string) form {
 			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):[0-9]{1,5}`, check: checkAddress}
 	case "url":
 		return form{words: "a URL such as https://host/path, without a password", hide: true, pattern: `https?://[^\s/?#@]+[^\s#@]*`, check: checkURL}
+	case "proxy":
+		return form{words: "a URL such as http://host:3128 or socks5://host:1080, without a password", hide: true,
+			pattern: `(https?|socks5h?)://[^\s/?#@]+/?`, check: checkURL}
 	case "origin":
 		return form{words: "an origin such as https://app.example.com, without a path",
 			pattern: `[a-z][a-z0-9+.-]*://[a-z0-9._-]+(:[0-9]{1,5})?`}
 	case "host":
 		return form{words: "a host name such as mcp.example.com, with or without a port",
 			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
+	case "hostport":
+		return form{words: "a host with its port, such as wiki.corp:8080", pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}`}
 	case "hosts":
 		return form{words: "a host such as example.org, *.example.org for all beneath it, or *, with or without a port",
 			pattern: `(\*|\[[0-9A-Fa-f:.]+\]|(\*\.)?[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}

@@ -61,7 +61,8 @@ func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
 }
 
 // unknownProfiles finds the callers whose profile does not exist: they would
-// be turned away much later, far from the line that is to blame.
+// be turned away much later, far from the line that is to blame. What the web
+// keeps from a profile that does not exist would be kept from nobody.
 func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 	check := func(path, name string) {
 		if _, err := rules.ResolveProfile(name); err != nil {
@@ -82,6 +83,14 @@ func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 			if name != policy.AnyProfile {
 				check(indexed(under("connections.oauth.scopes", scope), i), name)
 			}
+		}
+	}
+	for i, p := range l.Config.Web.Profiles {
+		check(indexed("web.profiles", i)+".profile", p.Profile)
+	}
+	for i, c := range l.Config.Web.Credentials {
+		for j, name := range c.Profiles {
+			check(indexed(indexed("web.credentials", i)+".profiles", j), name)
 		}
 	}
 	return problems

@@ -4,11 +4,11 @@ package config
 type Web struct {
 	Allow       []string        `yaml:"allow" form:"hosts" doc:"Hosts that may be reached, such as example.org, *.example.org or *:443. Empty: all that are public."`
 	Deny        []string        `yaml:"deny" form:"hosts" doc:"Hosts that nobody reaches; they come before all others."`
-	Private     []string        `yaml:"private" form:"host" doc:"Hosts with a port that may be at an address of the inside network, such as wiki.corp:8080: exactly as they are asked for."`
+	Private     []string        `yaml:"private" form:"hostport" doc:"Hosts with a port that may be at an address of the inside network, such as wiki.corp:8080: exactly as they are asked for."`
 	Benchmark   bool            `yaml:"benchmark_addresses" default:"false" doc:"Reach 198.18.0.0/15, where some proxies put all hosts."`
 	Methods     []string        `yaml:"methods" default:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE" enum:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE" doc:"Methods that http_request may use."`
 	Profiles    []WebProfile    `yaml:"profiles" doc:"Other choices for callers with certain profiles."`
-	Proxy       string          `yaml:"proxy" restart:"true" form:"url" doc:"HTTP proxy that all requests go through; it looks names up and chooses addresses then. Empty: none, whatever the environment says."`
+	Proxy       string          `yaml:"proxy" restart:"true" form:"proxy" doc:"Proxy that all requests go through: http, https, socks5 or socks5h. All but socks5 look names up and choose addresses themselves. Empty: none, whatever the environment says."`
 	Agent       string          `yaml:"user_agent" restart:"true" form:"label" doc:"How requests introduce themselves. Empty: as mcp-tools."`
 	Robots      bool            `yaml:"robots" default:"false" doc:"Heed robots.txt when a page is fetched."`
 	MaxBytes    Size            `yaml:"max_bytes" default:"10MiB" min:"64KiB" max:"256MiB" doc:"Longest page that is fetched."`
@@ -25,15 +25,17 @@ type WebProfile struct {
 	Profile string   `yaml:"profile" form:"label" required:"true" doc:"Profile of the policy."`
 	Allow   []string `yaml:"allow" form:"hosts" doc:"Hosts that may be reached, instead of those for all."`
 	Deny    []string `yaml:"deny" form:"hosts" doc:"Hosts that may not, beside those for all."`
-	Private []string `yaml:"private" form:"host" doc:"Hosts of the inside network, beside those for all."`
+	Private []string `yaml:"private" form:"hostport" doc:"Hosts of the inside network, beside those for all."`
 	Methods []string `yaml:"methods" enum:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE" doc:"Methods of http_request, instead of those for all."`
 }
 
 // WebSearch says which engines are asked, in which order.
 type WebSearch struct {
-	Engines []string       `yaml:"engines" form:"name" doc:"Engines in the order in which they are asked until one answers: brave, tavily, searxng, duckduckgo, or one of custom. Empty: those that are set up, then duckduckgo."`
+	Engines []string       `yaml:"engines" form:"name" doc:"Engines in the order in which they are asked until one answers: brave, tavily, exa, jina, searxng, duckduckgo, or one of custom. Empty: those that are set up, then duckduckgo."`
 	Brave   Secret         `yaml:"brave" form:"secret" doc:"Key of the Brave Search API."`
 	Tavily  Secret         `yaml:"tavily" form:"secret" doc:"Key of Tavily."`
+	Exa     Secret         `yaml:"exa" form:"secret" doc:"Key of Exa."`
+	Jina    Secret         `yaml:"jina" form:"secret" doc:"Key of Jina."`
 	SearXNG string         `yaml:"searxng" form:"url" doc:"Where a SearXNG is that answers in JSON, such as http://localhost:8888."`
 	Custom  []SearchEngine `yaml:"custom" doc:"Other engines that answer in JSON."`
 	Age     Duration       `yaml:"age" default:"15m" min:"0" max:"1d" doc:"How long results are kept for the same question."`

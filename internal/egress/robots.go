@@ -88,26 +88,24 @@ func (r *robots) of(origin string) *wishes {
 func fetchRobots(ctx context.Context, c *Client, at link) (rules robotRules, age time.Duration, err error) {
 	answer, err := c.Do(ctx, outbound.Request{URL: at.url.Scheme + "://" + at.url.Host + "/robots.txt", Redirects: 5, MaxBytes: maxRobots, Timeout: robotsTime})
 	if err != nil {
-		return rules, 0, redirectless(at, err)
+		return rules, 0, robotsUnread(at, err)
 	}
 	defer answer.Body.Close()
 	switch {
 	case answer.Status >= http.StatusInternalServerError:
 		return robotRules{none: true}, robotsRetry, nil
-	case answer.Status >= http.StatusBadRequest:
-		return rules, robotsAge, nil
 	case answer.Status >= http.StatusMultipleChoices:
 		return rules, robotsAge, nil
 	}
 	text, err := io.ReadAll(answer.Body)
 	if err != nil && len(text) < maxRobots {
-		return rules, 0, redirectless(at, err)
+		return rules, 0, robotsUnread(at, err)
 	}
 	return readRobots(string(text)), robotsAge, nil
 }
 
-// redirectless says that it is robots.txt that could not be had.
-func redirectless(at link, err error) error {
+// robotsUnread says that it is robots.txt that could not be had.
+func robotsUnread(at link, err error) error {
 	e := tools.AsError(err)
 	out := tools.Errorf(e.Kind, "the robots.txt of %q cannot be read: %s", at.site(), e.What).Because(err)
 	out.Next = e.Next

@@ -5,7 +5,8 @@
 //
 // The endpoint is the operator's choice, and may be on this machine. What it
 // answers is not trusted: it is bounded while it is read, and checked before it
-// is used. Texts and the key stand in no error.
+// is used. The key stands in no error, and no text but what an endpoint quotes of
+// one that it does not take.
 //
 // Begin with [New]; [Client.Texts] is for work in the background, which is
 // patient, and [Client.Query] for searches, which are not. wire.go is the format.

@@ -93,7 +93,7 @@ func (c *Client) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return nil, refused(resp)
+		return nil, refused(resp, c.o.Key)
 	}
 	most := int64(64<<10 + len(texts)*mostDimensions*perNumber)
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
@@ -152,17 +152,18 @@ func usable(v []float32) bool {
 }
 
 // refused reads what an endpoint says about an error.
-func refused(resp *http.Response) error {
+func refused(resp *http.Response, key string) error {
 	r := &refusal{status: resp.StatusCode, after: retryAfter(resp.Header.Get("Retry-After"))}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))
 	if err == nil {
-		r.said = said(text)
+		r.said = said(text, key)
 	}
 	return r
 }
 
-// said is the message of an error in one of its usual places.
-func said(text []byte) string {
+// said is the message of an error in one of its usual places. Some endpoints
+// quote the key that they do not take.
+func said(text []byte, key string) string {
 	type message struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -184,7 +185,11 @@ func said(text []byte) string {
 	case json.Unmarshal(m.Error, &words) == nil:
 		m.Message = words
 	}
-	return shorten(strings.Join(strings.Fields(m.Message), " "), mostSaid)
+	words = strings.Join(strings.Fields(m.Message), " ")
+	if key != "" {
+		words = strings.ReplaceAll(words, key, "...")
+	}
+	return shorten(words, mostSaid)
 }
 
 func retryAfter(header string) time.Duration {

@@ -16,7 +16,25 @@ import (
 // models only that the store cannot be used.
 type failure struct{ err error }
 
-func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Error() string {
+	var inner *failure // has said it
+	var lite *sqlite.Error
+	if !errors.As(f.err, &inner) && errors.As(f.err, &lite) {
+		return f.err.Error() + advice(lite.Code()&0xff)
+	}
+	return f.err.Error()
+}
+
+// advice is what operators can do about an error of SQLite that does not say so.
+func advice(code int) string {
+	switch code {
+	case sqlite3.SQLITE_IOERR:
+		return "; see whether its disk is full, or fails"
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
+		return "; it is damaged: stop the servers, move it away, and run mcp-tools store restore with a backup"
+	}
+	return ""
+}
 
 func (f *failure) Unwrap() error { return f.err }
 

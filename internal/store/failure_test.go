@@ -60,3 +60,43 @@ func TestWhatModelsAreToldOfAFailure(t *testing.T) {
 		t.Errorf("with the server again: %v", err)
 	}
 }
+
+// TestWhatOperatorsAreToldOfADamagedFile has a file that is no database, one
+// with a hole, and one that is whole again because it was moved away.
+func TestWhatOperatorsAreToldOfADamagedFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "store.db")
+	read := func() error {
+		s, err := store.Open(t.Context(), store.Options{DSN: dir})
+		if err != nil {
+			return err
+		}
+		_, err = s.Audit().Records(t.Context(), 0, 0, 10)
+		return errors.Join(err, s.Close())
+	}
+	if err := read(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holed := append([]byte(nil), whole...)
+	for i := 4096; i < len(holed); i++ {
+		holed[i] = 0xaa
+	}
+	for name, text := range map[string][]byte{"no database": []byte(strings.Repeat("nonsense", 1000)), "a hole": holed} {
+		if err := os.WriteFile(file, text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := read(); err == nil || strings.Count(err.Error(), "store restore") != 1 || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if err := read(); err != nil {
+		t.Errorf("after it was moved away: %v", err)
+	}
+}

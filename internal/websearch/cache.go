@@ -54,8 +54,11 @@ func (c *cache) get(key string) (web.Hits, bool) {
 	return hits, true
 }
 
-// put keeps an answer in the place of the one before.
+// put keeps an answer in the place of the one before, if any are kept.
 func (c *cache) put(key string, hits web.Hits) {
+	if c.age <= 0 {
+		return
+	}
 	k := &kept{key: key, hits: cloned(hits), at: time.Now(), bytes: len(key)}
 	for _, h := range hits.Hits {
 		k.bytes += len(h.Title) + len(h.URL) + len(h.Snippet) + len(h.Date)

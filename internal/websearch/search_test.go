@@ -237,6 +237,25 @@ func TestAnswersAreKept(t *testing.T) {
 	})
 }
 
+// TestNothingIsKeptWhenNothingMayBe has no age.
+func TestNothingIsKeptWhenNothingMayBe(t *testing.T) {
+	s, err := New(Options{
+		Client:  client(func(context.Context, outbound.Request) (*outbound.Answer, error) { return answered(200, one) }),
+		Engines: []Engine{each()[Tavily]},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if got, err := s.Search(t.Context(), query("Tides")); err != nil || len(got.Hits) != 1 {
+			t.Fatalf("%+v, %v", got, err)
+		}
+	}
+	if n := s.cache.order.Len(); n != 0 || s.cache.bytes != 0 {
+		t.Errorf("%d answers of %d bytes are kept", n, s.cache.bytes)
+	}
+}
+
 func TestTheCacheIsBounded(t *testing.T) {
 	c := newCache(time.Hour)
 	for i := range 3 * mostKept {

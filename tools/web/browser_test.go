@@ -22,7 +22,7 @@ func (p *played) Do(_ context.Context, a Act) (View, error) {
 
 func TestBrowserArguments(t *testing.T) {
 	b := &played{}
-	tool := BrowserTool(b, tools.NewMarks())
+	tool := tools.New(browserTool{b, tools.NewMarks()})
 	for raw, want := range map[string]Act{
 		`{"action":"open","url":"https://a.example"}`:                           {Deed: Open, URL: "https://a.example"},
 		`{"action":"navigate","targetUrl":"https://a.example","targetId":"t2"}`: {Deed: Open, URL: "https://a.example", Tab: "t2"},
@@ -66,7 +66,7 @@ func TestBrowserArguments(t *testing.T) {
 }
 
 func TestBrowserRisks(t *testing.T) {
-	tool := BrowserTool(&played{}, tools.NewMarks())
+	tool := tools.New(browserTool{&played{}, tools.NewMarks()})
 	for raw, want := range map[string]tools.Risk{
 		`{"action":"snapshot"}`: tools.Reads, `{"action":"screenshot"}`: tools.Reads, `{"action":"tabs"}`: tools.Reads, `{"action":"wait","text":"x"}`: tools.Reads,
 		`{"action":"scroll"}`: tools.Reads, `{"action":"close"}`: tools.Reads, `{"action":"open","url":"https://a.example"}`: tools.Writes,

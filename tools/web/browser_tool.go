@@ -16,9 +16,6 @@ type browserTool struct {
 	marks   tools.Marks
 }
 
-// BrowserTool is the tool that drives b.
-func BrowserTool(b Browser, m tools.Marks) tools.Tool { return tools.New(browserTool{b, m}) }
-
 // browserArgs are one flat list: what goes with which action is clear from the
 // names. What is hidden is how other tools like this one say the same.
 type browserArgs struct {

@@ -121,7 +121,7 @@ func readHTML(ctx context.Context, got Kept, a fetchArgs) (content, error) {
 		c.text = titled(p, a.Format) + p.Text
 	}
 	if n := p.Hidden.Elements; n > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d hidden elements with %d characters taken out", n, p.Hidden.Characters))
+		c.notes = append(c.notes, fmt.Sprintf("%s with %s taken out", counted(n, "hidden element"), counted(p.Hidden.Characters, "character")))
 	}
 	if p.Script {
 		c.notes = append(c.notes, "hardly any text without JavaScript: try browser")

@@ -24,6 +24,7 @@ type download struct {
 	request outbound.Request
 	part    Part
 	most    int64
+	limit   int64 // of the operator
 	total   int64 // of the file, -1 when nobody said
 	status  int   // of an answer that is no file, with its beginning
 	said    Kept
@@ -48,9 +49,10 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	d := download{client: t.client, request: r, part: part, most: t.limits().Download, total: -1}
+	d := download{client: t.client, request: r, part: part, limit: t.limits().Download, total: -1}
+	d.most = d.limit
 	if a.MaxBytes > 0 {
-		d.most = min(d.most, a.MaxBytes)
+		d.most = min(d.limit, a.MaxBytes)
 	}
 	if err := d.run(ctx); err != nil {
 		return tools.Result{}, d.cut(err)
@@ -92,7 +94,11 @@ func (d *download) silent(name string) error {
 // cut says what can be done about a download that did not come to its end.
 func (d *download) cut(err error) error {
 	if d.part.Tag() == "" || d.part.Size() == 0 || errors.Is(err, outbound.ErrTooLong) {
-		return tooLong(err, d.request.URL, d.most)
+		next := "ask for more with max_bytes, or leave it out"
+		if d.most == d.limit {
+			next = "the operator allows no longer file"
+		}
+		return tooLong(err, d.request.URL, d.most, next)
 	}
 	known := *tools.AsError(err)
 	return (&known).Try("%s have come and are kept: send the same request again, and it goes on from there", amount(d.part.Size()))

@@ -61,6 +61,9 @@ func readFeed(ctx context.Context, got Kept, format string) (content, bool) {
 	base, _ := url.Parse(got.URL)
 	var b strings.Builder
 	c := content{kind: fmt.Sprintf("feed of %d entries", len(f.Entries))}
+	if len(f.Entries) == 1 {
+		c.kind = "feed of 1 entry"
+	}
 	if title := line(f.Title, 300); title != "" {
 		b.WriteString("# " + title + "\n\n")
 	}

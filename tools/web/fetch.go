@@ -83,7 +83,10 @@ func (a *fetchArgs) check() error {
 // address adds what people leave out of a URL.
 func address(text string) string {
 	text = strings.TrimSpace(text)
-	if scheme, _, found := strings.Cut(text, ":"); found && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+	scheme, rest, found := strings.Cut(text, ":")
+	port, _, _ := strings.Cut(rest, "/")
+	_, err := strconv.ParseUint(port, 10, 16) // of a host without a dot
+	if found && err != nil && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		return text
 	}
 	if strings.HasPrefix(text, "//") {
@@ -127,7 +130,11 @@ func (t webFetch) show(got Kept, c content, a fetchArgs) (tools.Result, error) {
 	}
 	text := t.head(got, c) + "\n" + t.marks.Quote(got.URL, part)
 	if end < total {
-		text += fmt.Sprintf("\n[characters %d to %d of %d; go on with offset %d]", a.Offset, end, total, end)
+		text += fmt.Sprintf("\n[characters %d to %d of %d; go on with offset %d", a.Offset, end, total, end)
+		if a.Links && len(c.links) > 0 {
+			text += "; the links come with the last part"
+		}
+		text += "]"
 	}
 	if a.Links && end >= total {
 		if list := linkList(c.links); list != "" {

@@ -88,7 +88,7 @@ func (f fetcher) get(ctx context.Context, address string, reading, fresh bool) (
 	}
 	got, err := take(answer)
 	if err != nil {
-		return Kept{}, tooLong(err, address, limits.Page)
+		return Kept{}, tooLong(err, address, limits.Page, "save it with http_request and download_path, and read parts of the file")
 	}
 	if got.Status == http.StatusOK {
 		f.cache.Put(key, got)
@@ -96,11 +96,10 @@ func (f fetcher) get(ctx context.Context, address string, reading, fresh bool) (
 	return got, nil
 }
 
-// tooLong says what to do about a page beyond the limit.
-func tooLong(err error, address string, most int64) error {
+// tooLong says what to do about an answer beyond a limit.
+func tooLong(err error, address string, most int64, next string) error {
 	if errors.Is(err, outbound.ErrTooLong) {
-		return tools.Errorf(tools.TooLarge, "%q has more than %s", short(address, 500), amount(most)).
-			Try("save it with http_request and download_path, and read parts of the file")
+		return tools.Errorf(tools.TooLarge, "%q has more than %s", short(address, 500), amount(most)).Try("%s", next)
 	}
 	return err
 }

@@ -55,8 +55,8 @@ func TestFetchShowsWhatThereIs(t *testing.T) {
 		{name: "JSON that says it is text", kind: "text/plain", body: `{"a":1}`, want: []string{`"a": 1`}},
 		{name: "broken JSON", kind: "application/json", body: `{"a":`, want: []string{`{"a":`, "as it came"}},
 		{name: "RSS", kind: "application/rss+xml", body: rss, want: []string{"feed of 2 entries", "# News", "- [First & best](https://docs.example.com/1), Mon, 02 Nov 2026", "All about it"}, not: []string{"<b>", "alert("}},
-		{name: "Atom", kind: "text/xml", body: atom, want: []string{"feed of 1 entries", "[Entry](https://docs.example.com/e), 2026-01-02T00:00:00Z, Ann", "Words"}},
-		{name: "JSON feed", kind: "application/json", body: jsonFeedText, want: []string{"feed of 1 entries", "[One](https://docs.example.com/one)", "Hello"}},
+		{name: "Atom", kind: "text/xml", body: atom, want: []string{"feed of 1 entry", "[Entry](https://docs.example.com/e), 2026-01-02T00:00:00Z, Ann", "Words"}},
+		{name: "JSON feed", kind: "application/json", body: jsonFeedText, want: []string{"feed of 1 entry", "[One](https://docs.example.com/one)", "Hello"}},
 		{name: "feed that ends", kind: "application/rss+xml", body: rss[:len(rss)-60], want: []string{"broken there", "First & best"}},
 		{name: "Markdown", kind: "text/markdown; charset=utf-8", body: "# T\n\n<b>kept</b>", want: []string{"# T", "<b>kept</b>"}},
 		{name: "Latin-1", kind: "text/plain; charset=iso-8859-1", body: "caf\xe9", want: []string{"café"}},
@@ -138,6 +138,31 @@ func TestFetchReadsOnWithoutAskingAgain(t *testing.T) {
 	}
 	if n.count() != 1 {
 		t.Errorf("the page was fetched %d times", n.count())
+	}
+}
+
+func TestAddresses(t *testing.T) {
+	for given, want := range map[string]string{
+		"example.org": "https://example.org", " //example.org/a ": "https://example.org/a", "HTTP://example.org": "HTTP://example.org",
+		"wiki:8080": "https://wiki:8080", "wiki:8080/a:b": "https://wiki:8080/a:b", "example.org:80/x": "https://example.org:80/x",
+		"mailto:a@b.example": "mailto:a@b.example", "file:///etc/passwd": "file:///etc/passwd", "": "https://",
+	} {
+		if got := address(given); got != want {
+			t.Errorf("%q becomes %q, want %q", given, got, want)
+		}
+	}
+}
+
+func TestLinksOfAPartAreAnnounced(t *testing.T) {
+	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(article(40))) })
+	for _, links := range []bool{true, false} {
+		r, err := fetch(t, n, fetchArgs{MaxChars: 500, Links: links})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(r.Text(), "the links come with the last part]") != links {
+			t.Errorf("links %t: %s", links, r.Text())
+		}
 	}
 }
 

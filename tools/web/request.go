@@ -183,7 +183,7 @@ func formBody(fields map[string]any) ([]byte, error) {
 func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer) (tools.Result, error) {
 	body, err := whole(answer)
 	if err != nil {
-		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes)
+		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
 	}
 	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
 	got.renew(answer.Header)

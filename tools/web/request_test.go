@@ -262,6 +262,16 @@ func TestDownloadsAreBounded(t *testing.T) {
 		}
 	}
 	n := newNet(t, echo)
+	n.Spool, n.Files = parts{}, saved{}
+	for most, next := range map[int64]string{4: "max_bytes", 0: "operator"} {
+		limits := n.Limits()
+		limits.Download = 8
+		n.Limits = func() Limits { return limits }
+		if _, err := request(t, n, requestArgs{Path: "x", MaxBytes: most}); !strings.Contains(tools.AsError(err).Next, next) {
+			t.Errorf("a download of at most %d bytes: %v", most, err)
+		}
+	}
+	n = newNet(t, echo)
 	n.Spool = parts{}
 	if _, err := request(t, n, requestArgs{Path: "../x"}); tools.AsError(err).Kind != tools.Refused || n.count() > 0 {
 		t.Errorf("a path outside: %v, asked %d times", err, n.count())

@@ -61,6 +61,14 @@ func lastBreak(text string) int {
 	return len(text)
 }
 
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
 // amount is a number of bytes for reading.
 func amount(n int64) string {
 	switch {

@@ -114,11 +114,12 @@ func (w *Wallet) Find(ctx context.Context, name, method, address string) (web.Cr
 			return nil, tools.Errorf(tools.Invalid, "%.200q is no URL", address).Because(err)
 		}
 		if !slices.Contains(c.Methods, method) {
-			return nil, tools.Errorf(tools.Refused, "the credential %q may be used with %s, not with %s", name, strings.Join(c.Methods, ", "), method)
+			return nil, tools.Errorf(tools.Refused, "the credential %q may be used with %s, not with %s", name, strings.Join(c.Methods, ", "), method).
+				Try("use one of these, or ask the person to have the operator allow it")
 		}
 		if err := w.fits(c, u); err != nil {
 			return nil, tools.Errorf(tools.Refused, "the credential %q is not for %q: %v", name, u.Host, err).
-				Try("send the request without it, or to one of: %s", strings.Join(c.Hosts, ", "))
+				Try("send the request without it, or to one of: %s", strings.Join(c.Hosts, ", ")+beneathWords(c.Paths))
 		}
 		return attachment{w, c}, nil
 	}
@@ -127,6 +128,13 @@ func (w *Wallet) Find(ctx context.Context, name, method, address string) (web.Cr
 		return nil, err.Try("send the request without auth_profile, or ask the person to have the operator set one up")
 	}
 	return nil, err.Try("these are there: %s", strings.Join(names, ", "))
+}
+
+func beneathWords(paths []string) string {
+	if len(paths) == 0 {
+		return ""
+	}
+	return ", beneath " + strings.Join(paths, " or ")
 }
 
 // fits says why a credential may not go to a URL, or nil.

@@ -4,7 +4,7 @@
 // is as it is outside: what is inside is refused, and other names do not exist.
 // It knows nothing of what is asked.
 //
-// Begin with [Client] or [Proxy], or with [Net] where more is needed.
+// Begin with [Client], or with [New] where more is needed.
 package egresstest
 
 import (
@@ -64,14 +64,8 @@ func Dialer(t testing.TB, hosts map[string]*httptest.Server) *egress.Dialer {
 	return New(t, hosts).dialer(t)
 }
 
-// Proxy returns a real proxy into the same internet, for programs that cannot
-// connect by themselves. It serves nothing yet.
-func Proxy(t testing.TB, hosts map[string]*httptest.Server) *egress.Proxy {
-	t.Helper()
-	return New(t, hosts).Proxy(t, nil)
-}
-
-// Proxy returns one into this internet. Note, which may be nil, is told which
+// Proxy returns a real proxy into this internet, for programs that cannot connect
+// by themselves. It serves nothing yet. Note, which may be nil, is told which
 // host and port was asked for, when that has ended or was refused.
 func (n *Net) Proxy(t testing.TB, note func(to string)) *egress.Proxy {
 	t.Helper()

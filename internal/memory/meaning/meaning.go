@@ -76,8 +76,8 @@ type Meaning struct {
 	stop   context.CancelFunc
 	done   sync.WaitGroup
 
-	following sync.Mutex // held while the feed is read
-	place     string
+	following chan struct{} // who has put something in reads the feed
+	place     string        // how far it was read; whose it is says following
 
 	mu      sync.Mutex
 	shelves map[api.Owner]*shelf
@@ -95,7 +95,7 @@ func New(o Options) *Meaning {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	m := &Meaning{o: o, holder: newHolder(), shelves: map[api.Owner]*shelf{}}
+	m := &Meaning{o: o, holder: newHolder(), following: make(chan struct{}, 1), shelves: map[api.Owner]*shelf{}}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
 }

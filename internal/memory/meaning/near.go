@@ -153,8 +153,12 @@ func (m *Meaning) makeRoom(kept *shelf) {
 // knows what, they are read anew.
 func (m *Meaning) catchUp(ctx context.Context) error {
 	topics := []string{memory.Topic, VectorTopic}
-	m.following.Lock()
-	defer m.following.Unlock()
+	select {
+	case m.following <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	defer func() { <-m.following }()
 	for range mostPages {
 		var ids []string
 		known := map[string]bool{}

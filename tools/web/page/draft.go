@@ -311,7 +311,7 @@ func (d *draft) leaveItem() {
 
 // separate parts the items of a list that stand in one line.
 func (d *draft) separate() {
-	if d.words != nil && len(d.words) > 0 && d.words[len(d.words)-1] != ';' {
+	if len(d.words) > 0 && d.words[len(d.words)-1] != ';' {
 		d.words = append(d.words, ';')
 	}
 	d.space = true

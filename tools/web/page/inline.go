@@ -51,9 +51,7 @@ func (r *renderer) inline(n *html.Node) bool {
 		if strings.Contains(attr(n, "class"), "backlink") {
 			return true
 		}
-		if !r.mathSpan(n) {
-			r.children(n)
-		}
+		r.span(n)
 	case "wbr":
 	default:
 		return false

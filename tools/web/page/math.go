@@ -2,6 +2,7 @@ package page
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
@@ -60,9 +61,17 @@ func mathText(root *html.Node) (shown, tex string) {
 // sameSigns reports whether TeX can be that of what is shown: its digits and
 // single letters are there, too. What is only in the TeX nobody would see.
 func sameSigns(shown, tex string) bool {
-	rest := texCommand.ReplaceAllString(tex, " ")
-	for _, r := range rest {
-		if (r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') && !strings.ContainsRune(shown, r) && !containsMathLetter(shown) {
+	if containsMathLetter(shown) {
+		return true
+	}
+	var there [utf8.RuneSelf]bool
+	for _, c := range []byte(shown) {
+		if c < utf8.RuneSelf {
+			there[c] = true
+		}
+	}
+	for _, c := range []byte(texCommand.ReplaceAllString(tex, " ")) {
+		if (c >= '0' && c <= '9' || isLetter(c)) && !there[c] {
 			return false
 		}
 	}
@@ -74,24 +83,31 @@ func containsMathLetter(shown string) bool {
 	return strings.ContainsFunc(shown, func(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff })
 }
 
+// span writes what is in a line, or the formula that it was drawn from. Within
+// what was drawn from none nobody looks for one again: it may nest deep.
+func (r *renderer) span(n *html.Node) {
+	class := attr(n, "class")
+	math := !r.drawn && (hasWord(class, "katex") || hasWord(class, "katex-display") || hasWord(class, "mwe-math-element"))
+	if math && r.mathSpan(n) {
+		return
+	}
+	was := r.drawn
+	r.drawn = was || math
+	r.children(n)
+	r.drawn = was
+}
+
 // mathSpan writes a formula that a library drew, from what it keeps beside it.
 func (r *renderer) mathSpan(n *html.Node) bool {
-	class := attr(n, "class")
-	if !hasWord(class, "katex") && !hasWord(class, "katex-display") && !hasWord(class, "mwe-math-element") {
-		return false
-	}
 	math := find(n, "math")
 	if math == nil {
 		return false
 	}
-	_, tex := mathText(math)
-	if tex == "" || !formula(tex) {
+	shown, tex := mathText(math)
+	if tex == "" || !formula(tex) || !sameSigns(shown, tex) {
 		return false
 	}
-	if shown, _ := mathText(math); !sameSigns(shown, tex) {
-		return false
-	}
-	r.formula(tex, hasWord(class, "katex-display") || strings.EqualFold(attr(math, "display"), "block"))
+	r.formula(tex, hasWord(attr(n, "class"), "katex-display") || strings.EqualFold(attr(math, "display"), "block"))
 	return true
 }
 
@@ -126,32 +142,95 @@ func (r *renderer) formula(tex string, display bool) {
 
 // text writes text. TeX in it that scripts would typeset is a formula.
 func (r *renderer) text(text string) {
+	in := signsIn(text)
+	from := 0
 	for {
-		at := strings.Index(text, `\(`)
-		for _, open := range []string{`\[`, "$$"} {
-			if i := strings.Index(text, open); i >= 0 && (at < 0 || i < at) {
-				at = i
-			}
-		}
-		if at < 0 {
+		at, shuts := in.opens(from)
+		if at == len(text) {
 			break
 		}
-		shut := map[string]string{`\(`: `\)`, `\[`: `\]`, "$$": "$$"}[text[at:at+2]]
-		tex, rest, found := strings.Cut(text[at+2:], shut)
-		if !found || len(tex) > 2000 || strings.Contains(tex, "](") || strings.ContainsAny(tex, "`|") || strings.TrimSpace(tex) == "" {
-			r.d.text(text[:at+2])
-			text = text[at+2:]
+		begin := at + len(`\(`)
+		end, fits := in.formula(begin, shuts)
+		if !fits {
+			r.d.text(text[from:begin])
+			from = begin
 			continue
 		}
-		r.d.text(text[:at])
+		r.d.text(text[from:at])
 		sign := "$"
-		if shut != `\)` {
+		if shuts.sign != `\)` {
 			sign = "$$"
 		}
-		r.d.raw(sign + strings.ReplaceAll(oneLine(tex), "<", "< ") + sign)
-		text = rest
+		r.d.raw(sign + strings.ReplaceAll(oneLine(text[begin:end]), "<", "< ") + sign)
+		from = end + len(shuts.sign)
 	}
-	r.d.text(text)
+	r.d.text(text[from:])
+}
+
+// signs are what TeX in a text stands between, and what it does not have in it.
+type signs struct {
+	text        string
+	open, shut  [3]sought
+	neverWithin [3]sought
+}
+
+const longestTeX = 2000 // bytes, in a text
+
+func signsIn(text string) *signs {
+	s := &signs{text: text}
+	for i, sign := range [3]string{`\(`, `\[`, "$$"} {
+		s.open[i] = sought{text, sign, -1}
+	}
+	for i, sign := range [3]string{`\)`, `\]`, "$$"} {
+		s.shut[i] = sought{text, sign, -1}
+	}
+	for i, sign := range [3]string{"](", "`", "|"} {
+		s.neverWithin[i] = sought{text, sign, -1}
+	}
+	return s
+}
+
+// opens is where TeX may begin from a place on, and what ends it.
+func (s *signs) opens(from int) (at int, shuts *sought) {
+	at = len(s.text)
+	for i := range s.open {
+		if next := s.open[i].from(from); next < at {
+			at, shuts = next, &s.shut[i]
+		}
+	}
+	return at, shuts
+}
+
+// formula is where TeX ends that begins at a place, and whether it is any.
+func (s *signs) formula(begin int, shuts *sought) (end int, fits bool) {
+	end = shuts.from(begin)
+	if end == len(s.text) || end-begin > longestTeX || strings.TrimSpace(s.text[begin:end]) == "" {
+		return end, false
+	}
+	for i := range s.neverWithin {
+		if s.neverWithin[i].from(begin) < end {
+			return end, false
+		}
+	}
+	return end, true
+}
+
+// A sought is where a sign comes next in a text. However often it is asked for,
+// the text is gone through once: places only grow.
+type sought struct {
+	text, sign string
+	at         int
+}
+
+// from is the next place from one on, or the end of the text.
+func (s *sought) from(place int) int {
+	if s.at < place {
+		s.at = len(s.text)
+		if next := strings.Index(s.text[place:], s.sign); next >= 0 {
+			s.at = place + next
+		}
+	}
+	return s.at
 }
 
 // rawTextOf is the text of an element as it stands, with its blanks.

@@ -23,6 +23,7 @@ type renderer struct {
 	explains map[string]bool // abbreviations that were explained
 	inLink   bool
 	worded   bool // the link has text in it
+	drawn    bool // what is written was drawn from no formula that can be told
 	links    []Link
 	linked   map[string]bool
 	nodes    int
