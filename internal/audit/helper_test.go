@@ -3,7 +3,6 @@ package audit
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"testing"
 	"time"
@@ -214,13 +213,6 @@ func (f *frail) Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) err
 		return f.before
 	}
 	return f.Rows.Begin(ctx, c, seal)
-}
-
-func names(calls ...any) (list []string) {
-	for _, c := range calls {
-		list = append(list, fmt.Sprint(c))
-	}
-	return list
 }
 
 func mustRead(t testing.TB, path string) string {

@@ -306,6 +306,10 @@ func (s *session) snapshot(ctx context.Context, t *tab, a web.Act) (web.View, er
 		t.shown = all
 	}
 	shown, next := all.window(a.Offset, cmp.Or(a.MaxChars, usualChars))
+	if shown == "" && a.Offset > 0 && all.size() > 0 {
+		return web.View{}, tools.Errorf(tools.Invalid, "offset is %d, and the page has %d characters", a.Offset, all.size()).
+			Try("leave it out to begin at the start")
+	}
 	if next > 0 {
 		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part", next-a.Offset, all.size(), next))
 	}

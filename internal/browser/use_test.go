@@ -325,3 +325,15 @@ func TestEvaluateWaits(t *testing.T) {
 	}
 	b.do(web.Act{Deed: web.Close})
 }
+
+// Whoever reads on beyond the end is told so, not that there is nothing.
+func TestSnapshotBeyondTheEnd(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	_, err := b.try(web.Act{Deed: web.Snapshot, Offset: 1 << 20})
+	if tools.AsError(err).Kind != tools.Invalid || !strings.Contains(err.Error(), "the page has") {
+		t.Errorf("got %v", err)
+	}
+	b.do(web.Act{Deed: web.Close})
+}
