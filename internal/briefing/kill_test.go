@@ -49,7 +49,7 @@ func die(t *testing.T, dsn string) {
 	s := storetest.Open(t, dsn)
 	b := briefing.New(s, nil)
 	set(t, b, "open", "", briefing.User, "the agent's")
-	said := make([][]string, 4)
+	said, heard := make([][]string, 4), make([][]string, 4)
 	var all sync.WaitGroup
 	for i, kill := range []int{0, 10, 0, 25} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
@@ -66,6 +66,8 @@ func die(t *testing.T, dsn string) {
 			for lines := bufio.NewScanner(out); lines.Scan(); {
 				if text, ok := strings.CutPrefix(lines.Text(), "wrote "); ok {
 					said[i] = append(said[i], text)
+				} else {
+					heard[i] = append(heard[i], lines.Text())
 				}
 				if kill > 0 && len(said[i]) == kill {
 					_ = cmd.Process.Kill()
@@ -89,7 +91,7 @@ func die(t *testing.T, dsn string) {
 	}
 	for i, list := range said {
 		if len(list) < 10 {
-			t.Errorf("process %d has written %d", i, len(list))
+			t.Errorf("process %d has written %d and said %q", i, len(list), heard[i])
 		}
 		for _, text := range list {
 			if times[text] != 1 {

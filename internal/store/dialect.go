@@ -12,6 +12,7 @@ func sqliteDialect() dialect {
 	return dialect{"sqlite", strings.NewReplacer(
 		"{{now}}", "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		"{{skip}}", "",
+		"{{lock}}", "", // who may write holds the whole file
 		"{{max}}", "max",
 		"{{blob}}", "BLOB",
 		"{{feed}}", "seq INTEGER PRIMARY KEY AUTOINCREMENT, xid BIGINT NOT NULL DEFAULT 0",
@@ -24,6 +25,7 @@ func postgresDialect() dialect {
 	return dialect{"postgres", strings.NewReplacer(
 		"{{now}}", "(extract(epoch FROM clock_timestamp())*1000)::bigint",
 		"{{skip}}", "FOR UPDATE SKIP LOCKED",
+		"{{lock}}", "FOR UPDATE",
 		"{{max}}", "greatest",
 		"{{blob}}", "BYTEA",
 		"{{feed}}", "seq BIGSERIAL, xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY (xid, seq)",

@@ -208,9 +208,10 @@ func (t *Tx) memoryPast(o memory.Owner, path string, limit int) (list []memory.P
 	return list, err
 }
 
-// memoryRow reads a document for a change, also one that has expired.
+// memoryRow reads a document for a change, also one that has expired. Whoever
+// else would change it waits until this change is made.
 func (t *Tx) memoryRow(o memory.Owner, path string) (r memoryRow, found bool, err error) {
-	err = t.Row("SELECT "+memoryColumns+", "+memoryLive+" FROM memory WHERE agent = $1 AND usr = $2 AND path = $3",
+	err = t.Row("SELECT "+memoryColumns+", "+memoryLive+" FROM memory WHERE agent = $1 AND usr = $2 AND path = $3 {{lock}}",
 		[]any{o.Agent, o.User, path}, append(r.into(), &r.live)...)
 	if errors.Is(err, ErrNotFound) {
 		return r, false, nil

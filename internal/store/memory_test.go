@@ -280,3 +280,28 @@ func TestFollowSeesWhatIsOpen(t *testing.T) {
 		t.Errorf("%v, more %v", keys, more)
 	}
 }
+
+// TestManyChangeOneDocument has many change one document at once: each of them
+// has its turn, and nobody is sent away.
+func TestManyChangeOneDocument(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, s *store.Store) {
+		const hands, times = 40, 4
+		var all sync.WaitGroup
+		for hand := range hands {
+			all.Go(func() {
+				for n := range times {
+					c := memory.Change{Owner: ada, Path: "MEMORY.md", Text: fmt.Sprintf("%d of hand %d", n, hand)}
+					if _, _, err := s.PutMemory(t.Context(), c); err != nil {
+						t.Errorf("hand %d, time %d: %v", hand, n, err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		d, _, err := s.Memory(t.Context(), ada, "MEMORY.md")
+		if err != nil || d.Version != hands*times {
+			t.Errorf("version %d, want %d (%v)", d.Version, hands*times, err)
+		}
+	})
+}
