@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -57,7 +58,7 @@ func (library) Tool(ref server.Ref) string {
 
 func (library) Templates() []server.Template {
 	return []server.Template{
-		{URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory", Description: "what was remembered, such as MEMORY.md", MIME: "text/markdown"},
+		{URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory", Description: "what was remembered, such as MEMORY.md"},
 		{URI: contextScheme + "{name}", Name: "context", Title: "What an agent is told", Description: "SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md", MIME: "text/markdown"},
 		{URI: skillScheme + "{name}/{+path}", Name: "skill", Title: "File of a skill", Description: "SKILL.md is the skill itself"},
 	}
@@ -98,7 +99,7 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 		if i == pageOfMany {
 			return page, placeIn(list[i-1].Name), nil
 		}
-		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified})
+		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: textMIME(f.Name), Size: f.Size, Modified: f.Modified})
 	}
 	return page, "/", nil
 }
@@ -107,6 +108,17 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 func placeIn(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:12])
+}
+
+// textMIME is what a memory is, by its name.
+func textMIME(name string) string {
+	switch path.Ext(name) {
+	case ".md", ".markdown":
+		return "text/markdown"
+	case ".json":
+		return "application/json"
+	}
+	return "text/plain"
 }
 
 func memoryURI(name string) string { return memoryScheme + (&url.URL{Path: name}).EscapedPath() }
@@ -121,7 +133,7 @@ func (l library) Read(ctx context.Context, _ tools.Caller, uri string) ([]tools.
 			return nil, tools.Errorf(tools.NotFound, "%.200q names no memory", uri).Try("send a URI such as %sMEMORY.md", memoryScheme)
 		}
 		d, err := l.memory.Get(ctx, name)
-		return []tools.Part{{URI: uri, Text: d.Text, MIME: "text/markdown"}}, err
+		return []tools.Part{{URI: uri, Text: d.Text, MIME: textMIME(d.Path)}}, err
 	}
 	data, text, err := l.skills.Resource(ctx, uri)
 	if text {

@@ -13,6 +13,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -256,8 +257,11 @@ func (m *Memory) Undo(ctx context.Context, path string) (memory.Document, error)
 		return memory.Document{}, err
 	}
 	d, found, err := m.o.Rows.UndoMemory(ctx, o, path, by)
-	if err == nil && !found {
-		err = tools.Errorf(tools.NotFound, "no former version of %q is kept", path).Try("memory_forget without undo removes it")
+	if err != nil || found {
+		return d, err
 	}
-	return d, err
+	if _, there, err := m.o.Rows.Memory(ctx, o, path); err != nil || !there {
+		return d, cmp.Or(err, m.missing(ctx, o, path))
+	}
+	return d, tools.Errorf(tools.NotFound, "no former version of %q is kept", path).Try("memory_forget without undo removes it")
 }

@@ -149,6 +149,9 @@ func TestSearchesAreNarrowed(t *testing.T) {
 			"root":     {tool.Query{Path: "MEMORY.md"}, []string{"MEMORY.md"}},
 			"since":    {tool.Query{Since: time.Now().Add(-day)}, []string{"memory/new.md"}},
 			"score":    {tool.Query{MinScore: 0.99}, nil},
+			"until":    {tool.Query{Until: time.Now().Add(-200 * day)}, []string{"MEMORY.md"}},
+			"between":  {tool.Query{Since: time.Now().Add(-60 * day), Until: time.Now().Add(-day)}, []string{"memory/sub/x.md"}},
+			"memory/":  {tool.Query{Path: "memory/", Category: tool.Custom}, []string{"memory/sub/x.md"}},
 			"limit":    {tool.Query{Limit: 1, Path: "memory"}, []string{"memory/new.md"}},
 		} {
 			c.q.Text = "plum"
@@ -203,7 +206,7 @@ func TestPaths(t *testing.T) {
 	for key, want := range map[string]string{
 		"k": "memory/k.md", "MEMORY.md": "MEMORY.md", "memory.md": "memory.md", "./MEMORY.md": "MEMORY.md", "memory/a.md": "memory/a.md",
 		"a/b": "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json", "Memory.md": "memory/Memory.md", "a//b/./c": "memory/a/b/c.md",
-		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md", "memory": "memory/memory.md", "MEMORY": "memory/MEMORY.md",
+		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md", "memory": "memory/memory.md", "MEMORY": "MEMORY.md",
 	} {
 		if s, err := m.Store(ada, tool.Write{Key: key, Text: "x"}); err != nil || s.Path != want {
 			t.Errorf("%q is %q, %v; want %q", key, s.Path, err, want)

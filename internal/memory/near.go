@@ -25,6 +25,7 @@ type NearQuery struct {
 	Path     string // what paths begin with
 	Category string // "": all
 	Since    time.Time
+	Until    time.Time // zero: now
 	Now      time.Time // what has expired by then is not found
 	Limit    int
 }
@@ -63,7 +64,7 @@ func (s *searching) near(ctx context.Context, asked index.Query) func() []Near {
 	}
 	q := NearQuery{
 		Text: s.q.Text, Owners: []memory.Owner{s.owner}, Path: asked.PathPrefix, Category: s.q.Category,
-		Since: s.q.Since, Now: s.m.o.Now(), Limit: asked.Limit,
+		Since: s.q.Since, Until: s.q.Until, Now: s.m.o.Now(), Limit: asked.Limit,
 	}
 	if s.owner.User != "" {
 		q.Owners = append(q.Owners, s.owner.Shared())

@@ -57,6 +57,9 @@ func pathOf(name string) (string, error) {
 	if clean = path.Clean(clean); clean == "." {
 		return "", wrong("it is empty")
 	}
+	if clean == "MEMORY" {
+		clean += ".md"
+	}
 	if !IsPath(clean) {
 		clean = dir + clean
 	}

@@ -81,6 +81,9 @@ func (s *searching) run(ctx context.Context) error {
 	if !s.q.Since.IsZero() {
 		asked.Since = s.q.Since.UnixMilli()
 	}
+	if !s.q.Until.IsZero() {
+		asked.Until = s.q.Until.UnixMilli()
+	}
 	near := s.near(ctx, asked)
 	result, fresh, err := s.m.o.Finder.Search(ctx, asked)
 	meant := near()
@@ -102,7 +105,7 @@ func prefixOf(path string) string {
 	switch {
 	case path == "" || path == ".":
 		return ""
-	case path == "memory":
+	case strings.TrimRight(path, "/") == "memory":
 		return dir
 	case IsPath(path):
 		return path

@@ -185,6 +185,16 @@ func (t *Tx) dropMemory(r memoryRow, action string, by memory.Hand) error {
 // is false.
 func (s *Store) UndoMemory(ctx context.Context, o memory.Owner, path string, by memory.Hand) (d memory.Document, found bool, err error) {
 	err = s.changeMemory(ctx, path, func(t *Tx) error {
+		old, there, err := t.memoryRow(o, path)
+		if err != nil {
+			return err
+		}
+		if there && !old.live { // which is a change, and the last one
+			there = false
+			if err := t.dropMemory(old, "expire", memory.Hand{}); err != nil {
+				return err
+			}
+		}
 		past, err := t.memoryPast(o, path, 1)
 		if found = len(past) > 0; err != nil || !found {
 			return err
@@ -198,10 +208,6 @@ func (s *Store) UndoMemory(ctx context.Context, o memory.Owner, path string, by 
 			next.expires = 0 // it would be gone at once
 		}
 		next.Author, next.Session = by.Author, by.Session
-		old, there, err := t.memoryRow(o, path)
-		if err != nil {
-			return err
-		}
 		d, err = t.replaceMemory(old, there, next, "undo", by)
 		return err
 	})

@@ -115,6 +115,10 @@ func TestVersionsAreKept(t *testing.T) {
 		if last := past[5]; last.Text != "one" || last.Action != "write" || past[4].Action != "forget" || past[4].During != "s2" || last.Ended.IsZero() {
 			t.Errorf("%+v", last)
 		}
+		put(t, s, ada, "over", "brief", func(c *memory.Change) { c.Expires = &memory.Expiry{At: time.UnixMilli(1)} })
+		if d, found, err := s.UndoMemory(t.Context(), ada, "over", by); !found || err != nil || d.Text != "brief" || !d.Expires.IsZero() || get(t, s, ada, "over") != "brief" {
+			t.Errorf("what has expired comes back as %+v, %v, %v", d, found, err)
+		}
 		if _, found, err := s.UndoMemory(t.Context(), bob, "m", by); found || err != nil {
 			t.Errorf("bob took back what ada did: %v", err)
 		}

@@ -30,6 +30,7 @@ func (add) Spec() tools.Spec {
 const (
 	mostEntities  = 100
 	mostRelations = 200
+	mostShownNew  = 12 // of which each is named that was created, and only that
 )
 
 func (t add) Do(ctx context.Context, a addArgs) (tools.Result, error) {
@@ -62,11 +63,20 @@ func showAdded(a Added, notes []string) string {
 	if a.Change == 0 {
 		b.WriteString("nothing changed: ")
 	}
-	same := 0
-	for _, list := range [][]Outcome{a.Entities, a.Relations} {
-		for _, one := range list {
-			same += showOutcome(&b, one)
+	same, created := 0, 0
+	for _, one := range slices.Concat(a.Entities, a.Relations) {
+		if one.plain() {
+			created++
 		}
+		switch {
+		case one.Action == "unchanged" && len(one.Kept) == 0:
+			same++
+		case !one.plain() || created <= mostShownNew:
+			showOutcome(&b, one)
+		}
+	}
+	if created > mostShownNew {
+		fmt.Fprintf(&b, "created %d others\n", created-mostShownNew)
 	}
 	if same > 0 {
 		fmt.Fprintf(&b, "%d already known\n", same)
@@ -82,16 +92,18 @@ func showAdded(a Added, notes []string) string {
 		b.WriteString(note + "\n")
 	}
 	if a.Change != 0 {
-		fmt.Fprintf(&b, "change %d; knowledge_graph_remove undoes it\n", a.Change)
+		fmt.Fprintf(&b, "change %d; knowledge_graph_remove with undo: %d takes it back\n", a.Change, a.Change)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// showOutcome writes what became of one report, or counts it as known.
-func showOutcome(b *strings.Builder, one Outcome) (same int) {
-	if one.Action == "unchanged" && len(one.Kept) == 0 {
-		return 1
-	}
+// plain reports whether there is nothing to say of it but that it is new.
+func (o Outcome) plain() bool {
+	return o.Action == "created" && o.Also == "" && !o.Shared && len(o.Kept) == 0
+}
+
+// showOutcome writes what became of one report.
+func showOutcome(b *strings.Builder, one Outcome) {
 	b.WriteString(one.Action + " " + one.Text)
 	if one.Also != "" {
 		fmt.Fprintf(b, ", which is what %q is called", one.Also)
@@ -103,5 +115,4 @@ func showOutcome(b *strings.Builder, one Outcome) (same int) {
 		fmt.Fprintf(b, "; kept its surer %s", strings.Join(one.Kept, ", "))
 	}
 	b.WriteByte('\n')
-	return 0
 }

@@ -3,6 +3,7 @@ package knowledge
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -129,5 +130,20 @@ func TestNothingIsAsLongAsItCanBe(t *testing.T) {
 	text := showFound(Found{Hits: []Hit{{Entity: e}}}, Query{})
 	if len(text) > 2*shownText+3*shownValue || !utf8.ValidString(text) {
 		t.Errorf("%d bytes: %s", len(text), text)
+	}
+}
+
+// A model knows what it has sent: of much that is new it is told how much.
+func TestMuchThatIsNewIsCounted(t *testing.T) {
+	var a Added
+	for i := range 2 * mostShownNew {
+		a.Entities = append(a.Entities, Outcome{Text: fmt.Sprint("e", i), Action: "created"})
+	}
+	a.Entities = append(a.Entities, Outcome{Text: "known", Action: "unchanged"}, Outcome{Text: "other", Action: "updated"}, Outcome{Text: "both", Action: "created", Shared: true})
+	a.Change = 7
+	got := showAdded(a, nil)
+	want := "updated other\ncreated both, beside what all users share of it\ncreated 12 others\n1 already known\nchange 7; knowledge_graph_remove with undo: 7 takes it back"
+	if !strings.HasSuffix(got, "\ncreated e11\n"+want) || strings.Count(got, "\n") != mostShownNew+4 {
+		t.Errorf("%s", got)
 	}
 }

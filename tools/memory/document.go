@@ -109,6 +109,7 @@ type Query struct {
 	Category string    // "": all
 	Path     string    // what paths begin with
 	Since    time.Time // changed not before
+	Until    time.Time // changed before; zero: no bound
 	MinScore float64   // from 0 to 1
 }
 

@@ -83,7 +83,7 @@ func showDocument(d Document, from, to int) string {
 	default:
 		head += "]"
 	}
-	out := head + "\n" + tools.Visible(text.String())
+	out := head + "\n" + tools.Visible(strings.ReplaceAll(text.String(), "\r\n", "\n"))
 	if next <= to {
 		out = strings.TrimSuffix(out, "\n") + fmt.Sprintf("\n[go on with from: %d]", next)
 	}

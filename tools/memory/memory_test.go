@@ -77,7 +77,9 @@ func TestAnswers(t *testing.T) {
 	}{
 		"found": {&told{found: Found{Hits: []Hit{hit, theirs}, More: true, Alike: 1, Behind: true}}, "memory_search", `{"query": "deploy"}`,
 			"memory/deploy.md#L12-30  0.62  2026-03-04  Deploy > Roll back\n  use<U+202E> `make` then\nMEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n" +
-				"[1 place left out that say nearly the same]\n[there are more; raise limit, or ask more exactly]\n[still catching up with the latest changes: some may be missing]"},
+				"[1 place left out that say nearly the same]\n[there are more; send the path of one document, or ask more exactly]\n[still catching up with the latest changes: some may be missing]"},
+		"full": {&told{found: Found{Hits: []Hit{theirs}, More: true}}, "memory_search", `{"query": "x", "limit": 1}`,
+			"MEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n[there are more; raise limit, or ask more exactly]"},
 		"nothing":  {&told{found: Found{Total: 3}}, "memory_recall", `{"query": "deplyo"}`, `nothing is remembered about "deplyo" in 3 documents; try other words`},
 		"near":     {&told{found: Found{Total: 3, Words: []string{"deploy"}}}, "memory_search", `{"query": "deplyo"}`, `nothing is remembered about "deplyo"; there is deploy`},
 		"empty":    {&told{}, "memory_search", `{"query": "deplyo"}`, `nothing is remembered about "deplyo"; the memory is empty`},
@@ -89,6 +91,8 @@ func TestAnswers(t *testing.T) {
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: lines 3-3 of 3]\nmake release\n"},
 		"get a place": {&told{doc: document()}, "memory_get", `{"path": "memory/deploy.md#L1-2"}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: lines 1-2 of 3]\n# Deploy\n\n"},
+		"get CRLF": {&told{doc: Document{Path: "memory/x.md", Version: 1, Updated: now, Content: Content{Text: "a\r\nb\r\n", Category: Core}}}, "memory_get", `{"path": "x"}`,
+			"[memory/x.md, version 1, 2026-03-04 05:06, shared, core]\na\nb\n"},
 		"get past the end": {&told{doc: document()}, "memory_get", `{"path": "deploy", "from": 9}`,
 			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: it has only 3 lines]"},
 		"stored":       {&told{stored: Stored{Document: expiring, Alike: []string{"memory/x.md"}}}, "memory_store", `{"key": "deploy", "content": "x"}`, "stored memory/deploy.md, version 3, until 2026-03-04 05:06\n[nearly the same is in memory/x.md; if one is enough, forget the other]"},
@@ -124,6 +128,12 @@ func TestQuestions(t *testing.T) {
 	m := &told{}
 	s := memorySearch{m, func() time.Time { return now }}
 	if _, err := s.Do(t.Context(), memorySearchArgs{Query: "x", Since: "2w"}); err != nil || !m.asked.(Query).Since.Equal(now.Add(-14*24*time.Hour)) {
+		t.Errorf("%+v, %v", m.asked, err)
+	}
+	if _, err := s.Do(t.Context(), memorySearchArgs{Query: "x", Until: "2026-01-31"}); err != nil || !m.asked.(Query).Until.Equal(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)) {
+		t.Errorf("%+v, %v", m.asked, err)
+	}
+	if _, err := call(t, m, "memory_store", `{"key": "k", "content": "x", "tags": "a, b c,d"}`); err != nil || !cmp.Equal(m.asked.(Write).Tags, []string{"a", " b c", "d"}) {
 		t.Errorf("%+v, %v", m.asked, err)
 	}
 	w := memoryStore{m, func() time.Time { return now }}

@@ -21,6 +21,7 @@ type memorySearchArgs struct {
 	Kind     string  `json:"kind,omitempty" jsonschema:"category" alias:"category"`
 	Path     string  `json:"path,omitempty" jsonschema:"file or directory" alias:"path_prefix"`
 	Since    string  `json:"since,omitempty" jsonschema:"date, or 7d"`
+	Until    string  `json:"until,omitempty" jsonschema:"date, or 7d" hidden:"true"`
 	MinScore float64 `json:"min_score,omitempty" jsonschema:"0 to 1"`
 	Mode     string  `json:"search_mode,omitempty" jsonschema:"how to search" hidden:"true" alias:"mode"`
 }
@@ -40,10 +41,10 @@ func (memorySearch) Spec() tools.Spec {
 }
 
 func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tools.Result, error) {
-	q := Query{Text: a.Query, Limit: usualHits, Category: strings.ToLower(strings.TrimSpace(a.Kind)), Path: a.Path, MinScore: a.MinScore}
-	if a.Limit > 0 {
-		q.Limit = min(a.Limit, mostHits)
+	if a.Limit <= 0 {
+		a.Limit = usualHits
 	}
+	q := Query{Text: a.Query, Limit: min(a.Limit, mostHits), Category: strings.ToLower(strings.TrimSpace(a.Kind)), Path: a.Path, MinScore: a.MinScore}
 	if strings.TrimSpace(a.Query) == "" {
 		return tools.Result{}, tools.Errorf(tools.Invalid, "the query is empty").Try("say in a few words what to look for")
 	}
@@ -52,20 +53,33 @@ func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tools.Result,
 			return tools.Result{}, err
 		}
 	}
-	if a.Since != "" {
-		at, span, err := parseTime(a.Since)
-		if err != nil {
-			return tools.Result{}, err
-		}
-		if q.Since = at; span > 0 {
-			q.Since = t.now().Add(-span)
-		}
+	var err error
+	if q.Since, err = t.moment(a.Since); err != nil {
+		return tools.Result{}, err
+	}
+	if q.Until, err = t.moment(a.Until); err != nil {
+		return tools.Result{}, err
+	}
+	if len(a.Until) == len(dateLayout) {
+		q.Until = q.Until.AddDate(0, 0, 1) // the day itself is meant as well
 	}
 	found, err := t.memory.Search(ctx, q)
 	if err != nil {
 		return tools.Result{}, err
 	}
 	return tools.Text(showFound(found, a)), nil
+}
+
+// moment reads a time, or how long ago it was; "" is no time.
+func (t memorySearch) moment(text string) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	at, span, err := parseTime(text)
+	if span > 0 {
+		at = t.now().Add(-span)
+	}
+	return at, err
 }
 
 func checkCategory(text string) error {
@@ -99,8 +113,12 @@ func showFound(f Found, a memorySearchArgs) string {
 	if f.Alike > 0 {
 		fmt.Fprintf(&b, "[%s left out that say nearly the same]\n", counted(f.Alike, "place"))
 	}
-	if f.More && len(f.Hits) > 0 {
+	switch {
+	case !f.More || len(f.Hits) == 0:
+	case len(f.Hits) == a.Limit && a.Limit < mostHits:
 		b.WriteString("[there are more; raise limit, or ask more exactly]\n")
+	default:
+		b.WriteString("[there are more; send the path of one document, or ask more exactly]\n")
 	}
 	if f.Behind {
 		b.WriteString("[still catching up with the latest changes: some may be missing]\n")
@@ -114,7 +132,7 @@ func showFound(f Found, a memorySearchArgs) string {
 // showNothing says what to ask instead.
 func showNothing(b *strings.Builder, f Found, a memorySearchArgs) {
 	fmt.Fprintf(b, "nothing is remembered about %q", short(a.Query))
-	narrowed := a.Kind != "" || a.Path != "" || a.Since != "" || a.MinScore > 0
+	narrowed := a.Kind != "" || a.Path != "" || a.Since != "" || a.Until != "" || a.MinScore > 0
 	switch {
 	case f.Total == 0 && !narrowed:
 		b.WriteString("; the memory is empty")

@@ -36,7 +36,7 @@ func (memoryStore) Spec() tools.Spec {
 }
 
 func (t memoryStore) Do(ctx context.Context, a memoryStoreArgs) (tools.Result, error) {
-	w := Write{Key: a.Key, Text: a.Content, Category: strings.ToLower(strings.TrimSpace(a.Category)), Tags: a.Tags}
+	w := Write{Key: a.Key, Text: a.Content, Category: strings.ToLower(strings.TrimSpace(a.Category)), Tags: tagsOf(a.Tags)}
 	if strings.TrimSpace(a.Content) == "" {
 		return tools.Result{}, tools.Errorf(tools.Invalid, "the content is empty").Try("use memory_forget to remove a memory")
 	}
@@ -54,6 +54,18 @@ func (t memoryStore) Do(ctx context.Context, a memoryStoreArgs) (tools.Result, e
 		return tools.Result{}, err
 	}
 	return tools.Text(showStored(s)), nil
+}
+
+// tagsOf takes lists apart that came as one text, with commas.
+func tagsOf(list []string) []string {
+	var tags []string
+	for _, one := range list {
+		tags = append(tags, strings.FieldsFunc(one, func(r rune) bool { return r == ',' || r == '\n' })...)
+	}
+	if list != nil && tags == nil {
+		return []string{}
+	}
+	return tags
 }
 
 func (t memoryStore) expiry(text string) (*Expiry, error) {

@@ -73,6 +73,14 @@ a b.py (2.0 KB)
 	if got, err := (useSkill{f}).Do(t.Context(), useSkillArgs{Name: "forms", Args: map[string]any{"file": "<a>"}}); err != nil || !strings.Contains(got.Text(), `"file": "<a>"`) {
 		t.Errorf("%v\n%s", err, got.Text())
 	}
+	f.skill.Instructions, f.skill.Meta.Version = "fill in $ARGUMENTS now", "1.2"
+	for args, want := range map[string]string{"{baseDir} a.pdf": "fill in {baseDir} a.pdf now", "": "fill in  now"} {
+		got, err := (useSkill{f}).Do(t.Context(), useSkillArgs{Name: "forms", Args: args})
+		if text := got.Text(); err != nil || !strings.Contains(text, ">\n"+want+"\n</skill") || strings.Contains(text, "work on]") ||
+			!strings.Contains(text, "version 3, 1.2 by its author's count, by a/u") || strings.Contains(text, "it asks for") != (args == "") {
+			t.Errorf("%q: %v\n%s", args, err, text)
+		}
+	}
 	_, err = useSkill{f}.Do(t.Context(), useSkillArgs{Name: "forms", Args: strings.Repeat("x", mostArgs+1)})
 	if tools.AsError(err).Kind != tools.TooLarge {
 		t.Error(err)

@@ -25,7 +25,8 @@ type useSkillArgs struct {
 const (
 	mostInstructions = 64 << 10 // bytes that are shown
 	mostArgs         = 16 << 10
-	mostNames        = 60 // files that are listed
+	mostNames        = 60           // files that are listed
+	argsPlace        = "$ARGUMENTS" // where a skill wants to have them
 )
 
 func (useSkill) Spec() tools.Spec {
@@ -77,7 +78,8 @@ func argsText(args any) (string, error) {
 func Show(s Skill, args string) string {
 	var b strings.Builder
 	b.WriteString(head(s))
-	body := strings.NewReplacer("{baseDir}", s.Dir, "${CLAUDE_SKILL_DIR}", s.Dir, "${SKILL_DIR}", s.Dir).Replace(s.Instructions)
+	placed := strings.Contains(s.Instructions, argsPlace)
+	body := strings.NewReplacer("{baseDir}", s.Dir, "${CLAUDE_SKILL_DIR}", s.Dir, "${SKILL_DIR}", s.Dir, argsPlace, args).Replace(s.Instructions)
 	body = tools.Visible(strings.TrimSpace(body))
 	if cut := clip(body, mostInstructions); cut != body {
 		body = cut + fmt.Sprintf("\n[cut after %d of %d bytes; the rest is in %s/%s]", len(cut), len(body), s.Dir, skill.Main)
@@ -85,9 +87,9 @@ func Show(s Skill, args string) string {
 	mark := mark(body)
 	b.WriteString("<skill " + mark + ">\n" + body + "\n</skill " + mark + ">\n")
 	b.WriteString(foot(s))
-	if args != "" {
+	if args != "" && !placed {
 		b.WriteString("[the skill is to work on]\n" + tools.Visible(args) + "\n")
-	} else if len(s.Meta.Arguments) > 0 {
+	} else if args == "" && len(s.Meta.Arguments) > 0 {
 		b.WriteString("[it asks for]\n" + asked(s.Meta.Arguments))
 	}
 	return strings.TrimSuffix(b.String(), "\n")
@@ -103,6 +105,9 @@ func mark(text string) string {
 func head(s Skill) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "[skill %s, %s", s.Name, versioned(s.Source, s.Version))
+	if s.Meta.Version != "" {
+		b.WriteString(", " + clip(oneLine(s.Meta.Version), 40) + " by its author's count")
+	}
 	if s.By != "" {
 		fmt.Fprintf(&b, ", by %s on %s", oneLine(s.By), s.Created.UTC().Format("2006-01-02"))
 	}

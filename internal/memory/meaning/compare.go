@@ -25,12 +25,13 @@ func (s score) before(t score) int {
 // A filter says which documents are looked for.
 type filter struct {
 	path, category string
-	since, now     time.Time
+	since, until   time.Time // zero: no bound
+	now            time.Time
 }
 
 func (f filter) takes(d *document) bool {
 	return strings.HasPrefix(d.path, f.path) && (f.category == "" || d.category == f.category) &&
-		!d.updated.Before(f.since) && (d.expires.IsZero() || d.expires.After(f.now))
+		!d.updated.Before(f.since) && (f.until.IsZero() || d.updated.Before(f.until)) && (d.expires.IsZero() || d.expires.After(f.now))
 }
 
 // A comparison of a query with shelves keeps the best, and how near how many

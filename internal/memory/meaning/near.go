@@ -45,7 +45,7 @@ func (m *Meaning) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, 
 
 // nearest compares what shelves have with a vector.
 func nearest(shelves []*shelf, vector []float32, q memory.NearQuery) (found []memory.Near) {
-	c := comparison{filter: filter{path: q.Path, category: q.Category, since: q.Since, now: q.Now}, most: max(q.Limit, 1)}
+	c := comparison{filter: filter{path: q.Path, category: q.Category, since: q.Since, until: q.Until, now: q.Now}, most: max(q.Limit, 1)}
 	c.query, c.worth = quantise(vector, finestQuery)
 	for _, s := range shelves {
 		c.add(s)
