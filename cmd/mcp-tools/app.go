@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -25,7 +26,8 @@ type app struct {
 	getenv  func(string) string
 	environ func() []string
 
-	hurried bool // collecting garbage was put off
+	hurried  bool          // collecting garbage was put off
+	patience time.Duration // of searches with an index that is not ready; 0 is theirs
 
 	configFile string
 	data       string

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -103,8 +104,13 @@ func splitPair(pair string) (key string, value json.RawMessage, err error) {
 	return key, json.RawMessage(text), nil
 }
 
+// patienceOfPeople is how long a person waits for an index to be filled, who
+// asks once: the next call would find it as it is.
+const patienceOfPeople = 20 * time.Second
+
 // call makes the call and prints what comes of it.
 func (a *app) call(ctx context.Context, name string, args []byte) error {
+	a.patience = patienceOfPeople
 	h, err := a.build(ctx)
 	if err != nil {
 		return err

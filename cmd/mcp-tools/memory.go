@@ -38,7 +38,7 @@ func (h *house) openMemory(context.Context) error {
 	}
 	h.onClose(h.store.Close)
 	h.recall = recall.Open(recall.Options{
-		Dir: filepath.Join(h.data, "index"), Feed: h.store.Feed(), Log: h.log,
+		Dir: filepath.Join(h.data, "index"), Feed: h.store.Feed(), Log: h.log, Patience: h.app.patience,
 		Shelves: []recall.Shelf{memory.NewShelf(h.store), knowledge.NewShelf(h.store.Knowledge())},
 	})
 	h.onClose(h.recall.Close)

@@ -281,7 +281,7 @@ func (m *Memory) hint(ctx context.Context, o memory.Owner, q memory.Query, found
 		if len(word) > 2 && len(word) < 40 {
 			near = tools.Nearest(word, words)
 		}
-		if near != "" && !slices.Contains(found.Words, near) && len(found.Words) < mostHints {
+		if near != "" && near != word && !slices.Contains(found.Words, near) && len(found.Words) < mostHints {
 			found.Words = append(found.Words, near)
 		}
 	}

@@ -29,7 +29,8 @@ const (
 )
 
 // A batch gathers what is to be indexed, and writes it in pieces. The place is
-// written with the last, so that after a crash all is read again.
+// written with the last, so that after a crash all changes are read again. When
+// an index is filled, each piece says how far that has come.
 type batch struct {
 	f     *follower
 	empty bool // there is nothing in the index to be replaced
@@ -56,7 +57,14 @@ func (b *batch) add(k key) error {
 	if len(b.put) < mostPieces && b.bytes < mostText {
 		return nil
 	}
-	return b.flush("")
+	if !b.empty {
+		return b.flush("")
+	}
+	if err := b.flush(form + b.f.place + separator + k.topic + separator + k.name); err != nil {
+		return err
+	}
+	b.f.filling = &k
+	return nil
 }
 
 // end writes what is left, and the place.

@@ -3,6 +3,7 @@ package recall
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,8 @@ type follower struct {
 	place string    // how far the feed is followed
 	kept  string    // what of that is on disk
 	next  time.Time // when the place is written down, if nothing else is before
+
+	filling *key // the last that is in an index that is being filled; nil when it is full
 }
 
 // follow follows the feed until Close.
@@ -164,6 +167,8 @@ func (f *follower) round() (more bool, err error) {
 		return false, err
 	case lost:
 		return true, f.rebuild(place)
+	case f.filling != nil:
+		return true, f.fill()
 	case len(keys) > 0:
 		if err := f.update(keys, place); err != nil {
 			return false, err
@@ -186,11 +191,9 @@ func (f *follower) openIndex() error {
 	if err != nil {
 		cursor = "" // then it is filled anew
 	}
-	place, ok := strings.CutPrefix(cursor, form)
-	if !ok {
-		place = ""
-	}
-	f.x, f.place, f.kept = x, place, place
+	f.x = x
+	f.place, f.filling = readCursor(cursor)
+	f.kept = f.place
 	f.next = time.Now().Add(writeDown)
 	f.mu.Lock()
 	f.index = x
@@ -199,16 +202,38 @@ func (f *follower) openIndex() error {
 	return nil
 }
 
+// readCursor takes apart what a batch has written with its documents: the place
+// in the feed, and of an index that was being filled, the last key in it.
+func readCursor(cursor string) (place string, filling *key) {
+	place, ok := strings.CutPrefix(cursor, form)
+	if !ok {
+		return "", nil
+	}
+	if parts := strings.SplitN(place, separator, 3); len(parts) == 3 {
+		return parts[0], &key{parts[1], parts[2]}
+	}
+	return place, nil
+}
+
 // rebuild empties the index and takes everything into it.
 func (f *follower) rebuild(place string) error {
-	start := time.Now()
 	if err := f.x.Reset(); err != nil {
 		return err
 	}
-	f.place, f.kept = "", ""
+	f.place, f.kept, f.filling = place, "", &key{}
+	return f.fill()
+}
+
+// fill takes everything into the index that is not in it yet. It goes on where
+// it, or another process, was interrupted.
+func (f *follower) fill() error {
+	start := time.Now()
 	b := f.batch(true)
-	for _, topic := range f.topics {
+	for _, topic := range f.topics[max(slices.Index(f.topics, f.filling.topic), 0):] {
 		after := ""
+		if topic == f.filling.topic {
+			after = f.filling.name
+		}
 		for {
 			names, err := f.shelves[topic].Keys(f.ctx, after, keysAtOnce)
 			if err != nil {
@@ -225,9 +250,10 @@ func (f *follower) rebuild(place string) error {
 			}
 		}
 	}
-	if err := b.end(place); err != nil {
+	if err := b.end(f.place); err != nil {
 		return err
 	}
+	f.filling = nil
 	f.o.Log.Debug("the search index was filled anew", "documents", b.total, "took", time.Since(start).Round(time.Millisecond))
 	return nil
 }
@@ -246,7 +272,7 @@ func (f *follower) update(keys []key, place string) error {
 // writePlace notes how far the feed was followed when nothing was to be indexed
 // for a long time, since the feed forgets.
 func (f *follower) writePlace(now bool) {
-	if f.x == nil || f.place == "" || f.place == f.kept || !now && time.Now().Before(f.next) {
+	if f.x == nil || f.place == "" || f.filling != nil || f.place == f.kept || !now && time.Now().Before(f.next) {
 		return
 	}
 	if err := f.writeCursor(f.place); err != nil {

@@ -53,6 +53,9 @@ type Options struct {
 	Feed    Feed
 	Shelves []Shelf
 	Log     *slog.Logger // nil: silent
+	// Patience is how long a search waits for what was committed before it; 200
+	// ms unless told. It is for who asks once, and would find half an index.
+	Patience time.Duration
 }
 
 // A Recall is open until Close. Its methods may be called from many goroutines.
@@ -81,6 +84,9 @@ func Open(o Options) *Recall {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
+	if o.Patience == 0 {
+		o.Patience = patience
+	}
 	r := &Recall{o: o, ask: make(chan struct{}, 1), opened: make(chan struct{})}
 	r.ctx, r.stop = context.WithCancel(context.Background())
 	return r
@@ -103,7 +109,6 @@ func (r *Recall) Close() error {
 	return x.Close()
 }
 
-// patience is how long a search waits for what was committed before it.
 const patience = 200 * time.Millisecond
 
 // Search finds documents. Before it answers it catches up with what was
@@ -115,7 +120,7 @@ func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result,
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	fresh, err = r.catchUp(ctx, patience-time.Since(asked))
+	fresh, err = r.catchUp(ctx, r.o.Patience-time.Since(asked))
 	if err != nil {
 		return index.Result{}, false, err
 	}
@@ -130,7 +135,7 @@ func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result,
 func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
 	r.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
 	r.doubt.Store(true)
-	if fresh, err = r.catchUp(ctx, patience); err != nil {
+	if fresh, err = r.catchUp(ctx, r.o.Patience); err != nil {
 		return index.Result{}, false, err
 	}
 	if fresh {

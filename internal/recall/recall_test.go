@@ -383,4 +383,7 @@ func TestFillingIsInterrupted(t *testing.T) {
 	if n, err := second.index.Count("s"); n != things || err != nil {
 		t.Errorf("%d of %d things are indexed, %v", n, things, err)
 	}
+	if n := w.loaded(); n > things*4/3 {
+		t.Errorf("%d of %d things were read: what was done had to be done again", n, things)
+	}
 }

@@ -121,7 +121,7 @@ func showFound(f Found, a memorySearchArgs) string {
 		b.WriteString("[there are more; send the path of one document, or ask more exactly]\n")
 	}
 	if f.Behind {
-		b.WriteString("[still catching up with the latest changes: some may be missing]\n")
+		b.WriteString("[still catching up with the latest changes, so some may be missing: search again in a moment]\n")
 	}
 	if f.Literal {
 		b.WriteString("[found by words only this time: what says the same in other words may be missing]\n")
@@ -134,6 +134,8 @@ func showNothing(b *strings.Builder, f Found, a memorySearchArgs) {
 	fmt.Fprintf(b, "nothing is remembered about %q", short(a.Query))
 	narrowed := a.Kind != "" || a.Path != "" || a.Since != "" || a.Until != "" || a.MinScore > 0
 	switch {
+	case f.Behind:
+		b.WriteString(" so far")
 	case f.Total == 0 && !narrowed:
 		b.WriteString("; the memory is empty")
 	case narrowed:
