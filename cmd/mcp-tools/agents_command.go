@@ -60,10 +60,18 @@ have no copies of their own; with --user it is about the copies of one user.`,
 			Use: "import AGENT DIR", Short: "Write the documents that lie in a directory",
 			Args: takes("AGENT", "DIR"), RunE: a.onAgents(a.importAgent),
 		},
-		&cobra.Command{
-			Use: "export AGENT DIR", Short: "Write copies of documents into a directory",
-			Args: takes("AGENT", "DIR"), RunE: a.onAgents(a.exportAgent),
-		})
+		a.exportAgentCommand())
+}
+
+func (a *app) exportAgentCommand() *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use: "export AGENT DIR", Short: "Write copies of documents into a directory",
+		Args: takes("AGENT", "DIR"),
+		RunE: a.onAgents(func(ctx context.Context, c agentsCall) error { return a.exportAgent(ctx, c, force) }),
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace files that say something else")
+	return cmd
 }
 
 // An agentsCall is one of these commands under way.
@@ -264,7 +272,7 @@ func (a *app) importAgent(ctx context.Context, c agentsCall) error {
 	return a.say("%s written", plural(len(list), "document"))
 }
 
-func (a *app) exportAgent(ctx context.Context, c agentsCall) error {
+func (a *app) exportAgent(ctx context.Context, c agentsCall, force bool) error {
 	kept, err := c.Kept(ctx, c.args[0])
 	if err != nil {
 		return err
@@ -281,10 +289,13 @@ func (a *app) exportAgent(ctx context.Context, c agentsCall) error {
 		if !found { // gone meanwhile
 			continue
 		}
-		if err := exportDir(c.args[1]).Write(filepath.FromSlash(e.Path), []byte(text), e.Updated); err != nil {
+		if err := (exportDir{dir: c.args[1], force: force}).Write(filepath.FromSlash(e.Path), []byte(text), e.Updated); err != nil {
 			return err
 		}
 		n++
+	}
+	if own, err := c.Directory(c.args[0]); n == 0 && err == nil && len(own) > 0 {
+		return a.say("no document written: the store has none; what %s is told lies in the directory that the settings name", c.args[0])
 	}
 	return a.say("%s written to %s", plural(n, "document"), c.args[1])
 }

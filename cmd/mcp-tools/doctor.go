@@ -62,14 +62,17 @@ func (c *checkup) examine() {
 	if c.settings == nil {
 		return
 	}
-	c.checkAudit()
+	if c.checkStore() {
+		c.checkAudit()
+		c.checkTokens()
+	}
 	c.checkPolicy()
 	c.checkWorkspace()
 	c.checkAgents()
-	c.checkTokens()
 	c.checkVault()
 	c.checkCommands()
 	c.checkWeb()
+	c.checkEmbeddings()
 	c.checkHTTP()
 	c.checkTLS()
 	c.checkClients()
@@ -96,8 +99,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out what does not work, and what to do about it",
-		Long: `doctor looks at everything that mcp-tools needs: settings, data directory, audit
-log, policy, tokens, sandboxes, addresses, certificates and clients, and starts a server
+		Long: `doctor looks at everything that mcp-tools needs: settings, data directory, store,
+audit log, policy, tokens, sandboxes, addresses, certificates and clients, and starts a server
 once, on a data directory of its own. It changes nothing. The exit code is 1
 when something does not work.`,
 		Example: `  mcp-tools doctor

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
@@ -59,23 +60,17 @@ func (h *house) openMemory(context.Context) error {
 // openMeaning has memories found by what they mean, when there is an endpoint
 // that can tell. What it is sent is scrubbed like everything that leaves.
 func (h *house) openMeaning() error {
-	c := h.loaded.Config.Memory.Embeddings
-	if c.URL == "" {
+	if h.loaded.Config.Memory.Embeddings.URL == "" {
 		return nil
 	}
-	key := ""
-	if c.Key != "" {
-		var err error
-		if key, err = c.Key.Fetch(h.app.sources(h.loaded.Config.Vault)); err != nil {
-			return fmt.Errorf("memory.embeddings.key: %w", err)
-		}
+	encoder, key, err := h.app.encoder(h.loaded.Config)
+	if err != nil {
+		return err
+	}
+	if key != "" {
 		if err := h.scrub.Set("memory.embeddings.key", key); err != nil {
 			h.log.Warn("the key of the embeddings endpoint is not masked: choose a longer one", "err", err)
 		}
-	}
-	encoder, err := embed.New(embed.Options{URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: c.Batch})
-	if err != nil {
-		return fmt.Errorf("memory.embeddings: %w", err)
 	}
 	h.onClose(encoder.Close)
 	h.meaning = meaning.New(meaning.Options{
@@ -84,6 +79,21 @@ func (h *house) openMeaning() error {
 	})
 	h.onClose(h.meaning.Close)
 	return nil
+}
+
+// encoder reaches the endpoint of the settings, with the key that it returns.
+func (a *app) encoder(all config.Config) (_ *embed.Client, key string, err error) {
+	c := all.Memory.Embeddings
+	if c.Key != "" {
+		if key, err = c.Key.Fetch(a.sources(all.Vault)); err != nil {
+			return nil, "", fmt.Errorf("memory.embeddings.key: %w", err)
+		}
+	}
+	encoder, err := embed.New(embed.Options{URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: c.Batch})
+	if err != nil {
+		return nil, "", fmt.Errorf("memory.embeddings: %w", err)
+	}
+	return encoder, key, nil
 }
 
 // workOnMeaning makes what is remembered ready to be found by what it means. A

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -64,17 +65,19 @@ version, and the former one can be had back.`,
 }
 
 func (a *app) memoryExportCommand() *cobra.Command {
-	return &cobra.Command{
+	force := false
+	cmd := &cobra.Command{
 		Use:   "export DIR",
 		Short: "Write memories as Markdown files",
 		Long: `export writes the memories of one agent and one user into a directory, one file
 each. Category, tags and expiry stand at the head of the file, so that import
-brings back the same.`,
+brings back the same. What an earlier export has written is replaced; other files
+of the same name are not, unless you say --force.`,
 		Example: `  mcp-tools memory export backup`,
 		Args:    takes("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
-				n, err := m.Export(ctx, exportDir(args[0]))
+				n, err := m.Export(ctx, exportDir{args[0], force, memory.Exported})
 				if err != nil {
 					return err
 				}
@@ -85,13 +88,22 @@ brings back the same.`,
 			})
 		},
 	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace files that are no export")
+	return cmd
 }
 
 // An exportDir takes files.
-type exportDir string
+type exportDir struct {
+	dir      string
+	force    bool                                   // replace also what is not ours
+	exported func(path string, content []byte) bool // nil: nothing is known to be ours
+}
 
 func (d exportDir) Write(name string, content []byte, modified time.Time) error {
-	path := filepath.Join(string(d), filepath.FromSlash(name))
+	path := filepath.Join(d.dir, filepath.FromSlash(name))
+	if there, err := os.ReadFile(path); err == nil && !d.force && !bytes.Equal(there, content) && (d.exported == nil || !d.exported(path, there)) {
+		return usagef("%s is there already and says something else; choose an empty directory, or add --force", path)
+	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
 	}

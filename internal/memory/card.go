@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"os"
 	"path"
 	"strings"
 	"time"
@@ -73,6 +74,17 @@ func withCard(d memory.Document, file, text string) (string, error) {
 	add(keyAuthor, d.Author)
 	add(keySession, d.Session)
 	return markdown.Write(markdown.Fields{{Key: cardKey, Value: fields}}, text)
+}
+
+// Exported reports whether [Memory.Export] has written a file, by what is in it or
+// beside it.
+func Exported(file string, content []byte) bool {
+	if !isMarkdown(file) {
+		_, err := os.Stat(file + cardFile)
+		return err == nil
+	}
+	_, c, err := readCard(string(content))
+	return err == nil && c.ours
 }
 
 func stamp(t time.Time) string {

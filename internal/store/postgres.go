@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -38,6 +40,33 @@ func (s *Store) usePostgres(o Options) error {
 	s.bus = newBus(&pgListen{config: config, store: s}, s.log)
 	return nil
 }
+
+func saidOnce(err error) error {
+	if refused, ok := errors.AsType[*pgconn.ConnectError](err); ok {
+		return refusal{refused}
+	}
+	return err
+}
+
+// A refusal is a connection that could not be made, said once: the driver says for
+// each way that it tried what is nearly always the same.
+type refusal struct{ err *pgconn.ConnectError }
+
+func (r refusal) Error() string {
+	var said []string
+	for line := range strings.Lines(r.err.Error()) {
+		_, why, _ := strings.Cut(strings.TrimSpace(line), ": ") // after the address
+		if why != "" && !slices.Contains(said, why) {
+			said = append(said, why)
+		}
+	}
+	if len(said) == 0 {
+		return r.err.Error()
+	}
+	return "no connection: " + strings.Join(said, "; ")
+}
+
+func (r refusal) Unwrap() error { return r.err }
 
 // shown is a URL without its password.
 func shown(dsn string) string {

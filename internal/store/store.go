@@ -240,7 +240,7 @@ func pause(ctx context.Context, attempt int) error {
 
 // unavailable words errors of the connection.
 func (s *Store) unavailable(err error) error {
-	return &failure{fmt.Errorf("the store %s: %w", s.place, err)}
+	return &failure{fmt.Errorf("the store %s: %w", s.place, saidOnce(err))}
 }
 
 // Exec runs a statement and returns how many rows it changed.
