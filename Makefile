@@ -30,11 +30,11 @@ check: ## formatting, vet, module file, house rules
 	$(GO) mod tidy -diff
 	$(GO) test ./internal/house
 
-bench: ## measure, against a bare mcp-go server, fork and exec, docker run, ripgrep, fd and a bare GET in the same run
-	$(GO) test -run '^$$' -bench . -benchmem ./scrub ./policy ./tools ./internal/audit ./internal/telemetry ./server ./cmd/mcp-tools ./tools/fs/... ./internal/workspace/... ./tools/exec/... ./internal/sandbox/... ./internal/egress ./tools/web/...
+bench: ## measure, against a bare mcp-go server, fork and exec, docker run, ripgrep, fd, FTS5 and a bare GET in the same run
+	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -p 1 ./...
 
 golden: ## write the golden files again; look at the diff
-	$(GO) test ./cmd/mcp-tools ./internal/config ./policy -update
+	$(GO) test ./cmd/mcp-tools ./index ./internal/config ./internal/markdown ./policy ./tools/exec ./tools/web/page -update
 
 FUZZTIME ?= 20s
 fuzz: ## run every fuzz target for FUZZTIME

@@ -69,14 +69,7 @@ func (library) Templates() []server.Template {
 // behind a slash.
 func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (page []server.Resource, next string, err error) {
 	if after, among := strings.CutPrefix(cursor, "/"); among {
-		list, more, err := l.skills.Resources(ctx, after, pageOfMany)
-		for _, r := range list {
-			page = append(page, server.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown", Size: r.Size})
-		}
-		if more {
-			next = "/" + list[len(list)-1].Name
-		}
-		return page, next, err
+		return l.skillResources(ctx, after, nil)
 	}
 	if cursor == "" {
 		if page, err = l.contextResources(ctx); err != nil {
@@ -101,7 +94,19 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 		}
 		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: textMIME(f.Name), Size: f.Size, Modified: f.Modified})
 	}
-	return page, "/", nil
+	return l.skillResources(ctx, "", page)
+}
+
+// skillResources adds the skills after one to a page.
+func (l library) skillResources(ctx context.Context, after string, page []server.Resource) (_ []server.Resource, next string, err error) {
+	list, more, err := l.skills.Resources(ctx, after, pageOfMany)
+	for _, r := range list {
+		page = append(page, server.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown", Size: r.Size})
+	}
+	if more {
+		next = "/" + list[len(list)-1].Name
+	}
+	return page, next, err
 }
 
 // placeIn says where in the list of memories one is, and not which it is.

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,14 +22,51 @@ import (
 func (a *app) memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory",
-		Short: "Bring memories in from a directory, or out to one",
+		Short: "List memories, bring them in from a directory, or out to one",
 		Args:  noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return usagef("%s wants one of import, export", cmd.CommandPath())
+			return usagef("%s wants one of list, import, export", cmd.CommandPath())
 		},
 	}
-	cmd.AddCommand(a.memoryImportCommand(), a.memoryExportCommand())
+	cmd.AddCommand(a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand())
 	return cmd
+}
+
+func (a *app) memoryListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the memories of one agent and one user, the latest first",
+		Long: `list shows what one agent remembers of one user, and what all its users share.
+mcp-tools call memory_get, memory_search and memory_forget work on it.`,
+		Example: `  mcp-tools memory list
+  mcp-tools memory list --agent helper --user ann`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				list, err := m.List(ctx)
+				if err != nil {
+					return err
+				}
+				return a.show(list, func(w io.Writer) error { return a.printMemories(w, list) })
+			})
+		},
+	}
+}
+
+func (a *app) printMemories(w io.Writer, list []memory.Listed) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "Nothing is remembered.")
+		return err
+	}
+	rows := [][]string{{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}}
+	for _, d := range list {
+		shared := ""
+		if d.Shared {
+			shared = "shared"
+		}
+		rows = append(rows, []string{oneLine(d.Path), fileSize(d.Size), day(d.Updated), d.Category, oneLine(strings.Join(d.Tags, " ")), shared})
+	}
+	return a.painter(w).columns(w, rows)
 }
 
 func (a *app) memoryImportCommand() *cobra.Command {

@@ -137,6 +137,9 @@ Put it into the environment of the client, and tell the client:
   export %[5]s=...
   mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env %[5]s
 `, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken)
+		if err == nil && row.User == "" {
+			_, err = fmt.Fprintln(a.err, "Its calls are made for no person in particular: all such tokens share one memory. --user gives it one of its own.")
+		}
 		return err
 	})
 }

@@ -29,6 +29,30 @@ type Report struct {
 // mostFiles is how many files an import looks at.
 const mostFiles = 100_000
 
+// A Listed is what is told of a document in a list.
+type Listed struct {
+	Path     string    `json:"path"`
+	Size     int64     `json:"bytes"`
+	Category string    `json:"category"`
+	Tags     []string  `json:"tags"`
+	Updated  time.Time `json:"updated"`
+	Shared   bool      `json:"shared"` // by all users of the agent
+}
+
+// List tells of all documents that the caller reads, the latest first.
+func (m *Memory) List(ctx context.Context) ([]Listed, error) {
+	o, _, err := who(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := m.o.Rows.Memories(ctx, o, mostFiles)
+	list := make([]Listed, len(entries))
+	for i, e := range entries {
+		list[i] = Listed{e.Path, e.Size, e.Category, append([]string{}, e.Tags...), e.Updated, e.Owner.User == ""}
+	}
+	return list, err
+}
+
 // Export writes all documents of the caller's own as files. Front matter keeps
 // what is not in the text: [Memory.Import] makes the same documents of them.
 func (m *Memory) Export(ctx context.Context, w Writer) (n int, err error) {

@@ -11,6 +11,7 @@ package memory
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func Tools(m Memory) []tools.Tool {
 const dateLayout = "2006-01-02"
 
 // parseTime reads a date, a time, or how long ago or from now something is:
-// 2026-01-31, 2026-01-31T12:00:00Z, 36h, 7d, 2w.
+// 2026-01-31, 2026-01-31T12:00:00Z, 36h, 7d, 2 weeks, 1mo.
 func parseTime(text string) (at time.Time, span time.Duration, err error) {
 	text = strings.TrimSpace(text)
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", dateLayout} {
@@ -51,14 +52,19 @@ func parseSpan(text string) (time.Duration, bool) {
 	if span, err := time.ParseDuration(text); err == nil {
 		return span, span > 0 && span <= longest
 	}
-	unit := map[byte]time.Duration{'d': 24 * time.Hour, 'w': 7 * 24 * time.Hour}
-	var n int
-	var letter byte
-	if _, err := fmt.Sscanf(strings.ToLower(text), "%d%c", &n, &letter); err != nil || text != fmt.Sprintf("%d%c", n, text[len(text)-1]) {
-		return 0, false
+	const day = 24 * time.Hour
+	units := map[string]time.Duration{
+		"second": time.Second, "minute": time.Minute, "min": time.Minute, "hour": time.Hour, "d": day, "day": day,
+		"w": 7 * day, "week": 7 * day, "mo": 30 * day, "month": 30 * day, "y": 365 * day, "year": 365 * day,
 	}
-	each, ok := unit[letter]
-	if !ok || n <= 0 || n > int(longest/each) {
+	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
+	n, err := strconv.Atoi(text[:digits])
+	name := strings.ToLower(strings.TrimSpace(text[digits:]))
+	if len(name) > 2 {
+		name = strings.TrimSuffix(name, "s")
+	}
+	each := units[name]
+	if err != nil || each == 0 || n <= 0 || n > int(longest/each) {
 		return 0, false
 	}
 	return time.Duration(n) * each, true

@@ -139,12 +139,12 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("%+v, %v", m.asked, err)
 	}
 	w := memoryStore{m, func() time.Time { return now }}
-	for text, want := range map[string]*Expiry{"": nil, "never": {}, "30d": {After: 30 * 24 * time.Hour}, "90m": {After: 90 * time.Minute}, "2026-04-01": {At: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}} {
+	for text, want := range map[string]*Expiry{"": nil, "never": {}, "30d": {After: 30 * 24 * time.Hour}, "90m": {After: 90 * time.Minute}, "30 days": {After: 30 * 24 * time.Hour}, "1 hour": {After: time.Hour}, "2 Weeks": {After: 14 * 24 * time.Hour}, "1mo": {After: 30 * 24 * time.Hour}, "2026-04-01": {At: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}} {
 		if got, err := w.expiry(text); err != nil || !cmp.Equal(got, want) {
 			t.Errorf("%s: %+v, %v", text, got, err)
 		}
 	}
-	for _, text := range []string{"2026-03-01", "soon", "-3d", "0d", "3x", "99999999999d", "3 d", "d", "2026-13-01"} {
+	for _, text := range []string{"2026-03-01", "soon", "-3d", "0d", "3x", "99999999999d", "3 ds", "d", "5", "9999999999999999999 days", "-3 days", "3 days ago", "2026-13-01"} {
 		if got, err := w.expiry(text); err == nil {
 			t.Errorf("%s is %+v", text, got)
 		}

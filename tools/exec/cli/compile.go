@@ -80,6 +80,8 @@ func (p Program) checkFile() error {
 	switch {
 	case p.Name == "" || strings.ContainsAny(p.Name, "/\\ \t\n\x00") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("name: %q is not the name of a program", p.Name)
+	case p.Path == "":
+		return errors.New("path: no program of this name was found where programs are installed; install it, or say where it is")
 	case !filepath.IsAbs(p.Path) || filepath.Clean(p.Path) != p.Path:
 		return fmt.Errorf("path: %q is not absolute and plain", p.Path)
 	case err != nil || len(hash) != 0 && len(hash) != 32:
