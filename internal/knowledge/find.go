@@ -17,6 +17,7 @@ const (
 	besides     = 50  // that are looked at beyond those that are wanted, as some are not valid
 	linksShown  = 5   // of each hit
 	othersShown = 10
+	pastShown   = 5
 )
 
 // Find finds entities by their words.
@@ -38,14 +39,17 @@ func (g *Graph) Find(ctx context.Context, q knowledge.Query) (found knowledge.Fo
 		if err != nil {
 			return err
 		}
-		see := ground{tx, o, at, linksShown}
-		list, err := ranked(ctx, see, q, ids)
+		see := ground{tx, o, at}
+		list, past, err := ranked(ctx, see, q, ids)
 		if err != nil {
 			return err
 		}
 		found = knowledge.Found{Stale: !fresh, More: len(list) > q.Offset+q.Limit}
 		list = list[min(q.Offset, len(list)):min(q.Offset+q.Limit, len(list))]
 		if len(list) == 0 && q.Offset == 0 {
+			if found.Past = past; len(past) > 0 {
+				return nil
+			}
 			found.Others, err = tx.List(o, graph.Listing{Type: q.Type, At: at, Limit: othersShown})
 			return err
 		}
@@ -66,7 +70,7 @@ func (g *Graph) list(ctx context.Context, o graph.Owner, q knowledge.Query, foun
 			return err
 		}
 		found.More = len(rows) > q.Limit
-		see := ground{tx, o, at, linksShown}
+		see := ground{tx, o, at}
 		rows = rows[:min(q.Limit, len(rows))]
 		seen, err := see.Entities(ctx, slugsOf(rows))
 		if err != nil {
@@ -95,11 +99,12 @@ func (g *Graph) search(ctx context.Context, o graph.Owner, q knowledge.Query, li
 }
 
 // ranked are the entities among hits that are to be shown, as the owner sees
-// them: first those that are called what was asked for.
-func ranked(ctx context.Context, see ground, q knowledge.Query, hits []index.Hit) ([]graph.Entity, error) {
+// them: first those that are called what was asked for. Past are some of those
+// that are not, because they hold at another time.
+func ranked(ctx context.Context, see ground, q knowledge.Query, hits []index.Hit) (list, past []graph.Entity, err error) {
 	named, err := see.tx.Named(see.owner, []string{graph.Slug(q.Text)})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	scores := map[string]float64{}
 	ids := make([]string, len(hits))
@@ -109,7 +114,7 @@ func ranked(ctx context.Context, see ground, q knowledge.Query, hits []index.Hit
 	}
 	rows, err := see.tx.ByID(see.owner, ids)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	best := map[string]float64{} // by slug
 	for _, e := range rows {
@@ -121,9 +126,14 @@ func ranked(ctx context.Context, see ground, q knowledge.Query, hits []index.Hit
 	}
 	seen, err := see.Entities(ctx, append(slugsOf(named), slugsOf(rows)...))
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var list []graph.Entity
+	for _, e := range slices.Concat(named, rows) {
+		_, there := seen[e.Slug]
+		if !there && !e.Valid.Holds(see.at) && len(past) < pastShown && !slices.ContainsFunc(past, func(p graph.Entity) bool { return p.Slug == e.Slug }) {
+			past = append(past, e)
+		}
+	}
 	for _, e := range seen {
 		if q.Type == "" || e.Type == q.Type {
 			list = append(list, e)
@@ -133,7 +143,7 @@ func ranked(ctx context.Context, see ground, q knowledge.Query, hits []index.Hit
 		return cmp.Or(truth(exact[b.Slug])-truth(exact[a.Slug]), cmp.Compare(best[b.Slug], best[a.Slug]),
 			truth(a.Shared())-truth(b.Shared()), cmp.Compare(b.Confidence, a.Confidence), cmp.Compare(a.Slug, b.Slug))
 	})
-	return list, nil
+	return list, past, nil
 }
 
 func truth(yes bool) int {
@@ -155,7 +165,7 @@ func slugsOf(rows []graph.Entity) []string {
 func (g ground) withLinks(ctx context.Context, list []graph.Entity) ([]knowledge.Hit, error) {
 	hits := make([]knowledge.Hit, 0, len(list))
 	for chunk := range slices.Chunk(list, graph.LinksOf) {
-		links, more, err := g.Links(ctx, slugsOf(chunk))
+		links, more, err := g.Links(ctx, slugsOf(chunk), linksShown)
 		if err != nil {
 			return nil, err
 		}

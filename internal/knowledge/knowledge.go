@@ -124,14 +124,13 @@ type ground struct {
 	tx    Tx
 	owner graph.Owner
 	at    int64
-	each  int
 }
 
-func (g ground) Links(ctx context.Context, slugs []string) ([]graph.Relation, bool, error) {
+func (g ground) Links(ctx context.Context, slugs []string, each int) ([]graph.Relation, bool, error) {
 	if err := context.Cause(ctx); err != nil {
 		return nil, false, err
 	}
-	return g.tx.Links(g.owner, slugs, g.each, g.at)
+	return g.tx.Links(g.owner, slugs, each, g.at)
 }
 
 func (g ground) Entities(_ context.Context, slugs []string) (map[string]graph.Entity, error) {

@@ -30,7 +30,7 @@ func TestSearch(t *testing.T) {
 			"Ada Lovelace [person] 0.8\n  wrote the first program\n  also Countess of Lovelace\n  born: 1815\n  -works_on-> analytical-engine (0.9)\n", "!Babbage [")
 		expect(t, w.must("u", "search", `{"query": "brass"}`), "Analytical Engine [project] 0.8, true from 1837-01-01", "<-created- charles-babbage (1)")
 		expect(t, w.must("u", "search", `{"query": "engine", "entity_type": "person"}`), "nothing was found", "  Charles Babbage [person]\n", "!Engine")
-		expect(t, w.must("u", "search", `{"query": "brass", "at": "1820"}`), "nothing was found")
+		expect(t, w.must("u", "search", `{"query": "brass", "at": "1820"}`), "nothing holds at that time", "  Analytical Engine [project], true from 1837-01-01")
 		expect(t, w.must("u", "search", `{"query": "*", "limit": 2}`), "Charles Babbage", "[there are more; go on with offset 2]")
 		expect(t, w.must("u", "search", `{"offset": 2}`), "Analytical Engine", "!more")
 		expect(t, w.must("u", "search", `{"from": "countess of lovelace"}`),
@@ -48,6 +48,27 @@ func TestSearch(t *testing.T) {
 		if _, err := w.call(t.Context(), "search", `{}`); err == nil || err.Kind != tools.Refused {
 			t.Errorf("nobody sees: %v", err)
 		}
+	})
+}
+
+// A walk sees all that is next to where it begins, not only the surest.
+func TestAHubIsWalkedFrom(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		for _, kind := range []struct {
+			name, confidence string
+			many             int
+		}{{"concept", "0.9", 70}, {"person", "0.5", 20}} {
+			var entities, relations []string
+			for i := range kind.many {
+				name := fmt.Sprintf("%s %d", kind.name, i)
+				entities = append(entities, fmt.Sprintf(`{"name": %q, "type": %q}`, name, kind.name))
+				relations = append(relations, fmt.Sprintf(`{"source": %q, "type": "part_of", "target": "Hub", "confidence": %s, "origin": "minutes.md"}`, name, kind.confidence))
+			}
+			w.must("u", "add", `{"entities": [{"name": "Hub", "type": "project"}, `+strings.Join(entities, ",")+`], "relations": [`+strings.Join(relations, ",")+`]}`)
+		}
+		expect(t, w.must("u", "search", `{"from": "Hub", "entity_type": "person", "depth": 1, "limit": 5}`), "person 0 [person] 0.4", "[5 of 20; go on with offset 5]")
+		expect(t, w.must("u", "search", `{"from": "Hub", "depth": 1, "limit": 5, "offset": 60}`), "[5 of 90; go on with offset 65]", "!lower depth")
+		expect(t, w.must("u", "search", `{"query": "Hub"}`), "(0.9, from minutes.md)", " by a/u")
 	})
 }
 

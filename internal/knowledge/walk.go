@@ -36,7 +36,7 @@ func (g *Graph) Walk(ctx context.Context, q knowledge.Query) (walked knowledge.W
 		if from, missing, err = resolve(tx, o, q.From); err != nil || missing != nil {
 			return err
 		}
-		nodes, cut, err := graph.Walk(ctx, ground{tx, o, at, graph.MostLinks}, from.Slug, q.Depth)
+		nodes, cut, err := graph.Walk(ctx, ground{tx, o, at}, from.Slug, q.Depth)
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,9 @@ type Found struct {
 	Hits  []Hit
 	More  bool
 	Stale bool // what was written last may be missing
-	// Others are entities that there are, when nothing was found.
+	// Past are entities that would have been found for another time, when nothing
+	// was, and Others ones that there are.
+	Past   []graph.Entity
 	Others []graph.Entity
 }
 

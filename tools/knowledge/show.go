@@ -27,6 +27,11 @@ func showFound(f Found, q Query) string {
 	switch {
 	case len(f.Hits) == 0 && q.Offset > 0:
 		b.WriteString("there are no more\n")
+	case len(f.Hits) == 0 && len(f.Past) > 0:
+		b.WriteString("nothing holds at that time; send a date as at for these:\n")
+		for _, e := range f.Past {
+			fmt.Fprintf(&b, "  %s, true %s\n", title(e), shownSpan(e.Valid))
+		}
 	case len(f.Hits) == 0 && len(f.Others) > 0:
 		b.WriteString("nothing was found; there are, for example:\n")
 		for _, e := range f.Others {
@@ -73,8 +78,20 @@ func showHit(b *strings.Builder, h Hit) {
 		b.WriteString("  and other relations: use from\n")
 	}
 	if e.Trace.Updated > 0 {
-		fmt.Fprintf(b, "  (%s)\n", strings.TrimPrefix(from(e.Trace.Source)+time.UnixMilli(e.Trace.Updated).UTC().Format(time.DateOnly), ", "))
+		fmt.Fprintf(b, "  (%s%s)\n", from(e.Trace.Source), time.UnixMilli(e.Trace.Updated).UTC().Format(time.DateOnly)+by(e.Trace))
 	}
+}
+
+// by says who wrote it down.
+func by(t graph.Trace) string {
+	text := ""
+	if t.Author != "" {
+		text = " by " + shortened(graph.Line(t.Author), shownValue)
+	}
+	if t.Session != "" {
+		text += " in " + shortened(graph.Line(t.Session), shownValue)
+	}
+	return text
 }
 
 func from(source string) string {
@@ -98,6 +115,9 @@ func showLink(r graph.Relation) string {
 	if text := shownSpan(r.Valid); text != "" {
 		parts = append(parts, "true "+text)
 	}
+	if r.Trace.Source != "" {
+		parts = append(parts, "from "+shortened(r.Trace.Source, shownValue))
+	}
 	for _, key := range slices.Sorted(maps.Keys(r.Properties)) {
 		parts = append(parts, key+": "+shortened(r.Properties[key], shownValue))
 	}
@@ -108,6 +128,11 @@ func showWalk(w Walked, q Query) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "from %s", title(w.From))
 	switch {
+	case w.Total == 0 && w.Cut:
+		b.WriteString(": nothing among what one walk looks at")
+		if q.Type != "" {
+			b.WriteString(" is of type " + q.Type)
+		}
 	case w.Total == 0:
 		b.WriteString(": nothing is connected")
 		if q.Type != "" {

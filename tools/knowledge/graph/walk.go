@@ -14,7 +14,7 @@ const fade = 0.8
 const (
 	MostDepth = 5
 	MostNodes = 500  // reached
-	MostLinks = 50   // of one entity, each way, own and shared: the surest
+	MostLinks = 50   // of one entity, each way, own and shared: the surest; where a walk begins, MostNodes
 	LinksOf   = 16   // entities, whose relations are read together
 	lookUp    = 200  // entities that are looked up together
 	mostRead  = 5000 // relations
@@ -23,9 +23,9 @@ const (
 // A Ground is what can be walked on.
 type Ground interface {
 	// Links returns the relations that begin or end at some entities, of each
-	// the surest and each once. More says whether there are others. There are no
-	// more than LinksOf slugs.
-	Links(ctx context.Context, slugs []string) (list []Relation, more bool, err error)
+	// the surest so many each way and each once. More says whether there are
+	// others. There are no more than LinksOf slugs.
+	Links(ctx context.Context, slugs []string, each int) (list []Relation, more bool, err error)
 	// Entities returns those of some slugs that there are, by slug.
 	Entities(ctx context.Context, slugs []string) (map[string]Entity, error)
 }
@@ -146,7 +146,11 @@ func (w *walk) readLinks(ctx context.Context, edge []Node) error {
 			w.cut = true
 			return nil
 		}
-		list, more, err := w.ground.Links(ctx, chunk)
+		each := MostLinks
+		if len(w.links) == 0 {
+			each = MostNodes
+		}
+		list, more, err := w.ground.Links(ctx, chunk, each)
 		if err != nil {
 			return err
 		}

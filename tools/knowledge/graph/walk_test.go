@@ -18,7 +18,7 @@ type memory struct {
 	reads     int
 }
 
-func (m *memory) Links(_ context.Context, slugs []string) (list []Relation, more bool, err error) {
+func (m *memory) Links(_ context.Context, slugs []string, most int) (list []Relation, more bool, err error) {
 	if len(slugs) > LinksOf || len(slugs) == 0 {
 		return nil, false, fmt.Errorf("asked for %d entities", len(slugs))
 	}
@@ -33,7 +33,7 @@ func (m *memory) Links(_ context.Context, slugs []string) (list []Relation, more
 			if r.Target == slug {
 				n = &in
 			}
-			if *n++; *n > m.each {
+			if *n++; *n > min(m.each, most) {
 				more = true
 				continue
 			}
