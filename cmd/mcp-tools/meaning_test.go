@@ -113,3 +113,11 @@ func TestWithoutAnEndpointThereIsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAKeyThatIsMissing keeps nobody from starting: words find memories as well.
+func TestAKeyThatIsMissing(t *testing.T) {
+	h, log, err := buildWith(t, "memory: {embeddings: {url: http://127.0.0.1:1, model: m, key: env:NO_SUCH_KEY}}\n", nil)
+	if err != nil || h.meaning != nil || !strings.Contains(log.String(), "NO_SUCH_KEY") {
+		t.Errorf("%v, %s", err, log)
+	}
+}

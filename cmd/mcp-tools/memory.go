@@ -64,8 +64,9 @@ func (h *house) openMeaning() error {
 		return nil
 	}
 	encoder, key, err := h.app.encoder(h.loaded.Config)
-	if err != nil {
-		return err
+	if err != nil { // the memory works without, and so does everything else
+		h.log.Warn("memories are found by words alone, until this is mended and the server starts again", "err", err)
+		return nil
 	}
 	if key != "" {
 		if err := h.scrub.Set("memory.embeddings.key", key); err != nil {

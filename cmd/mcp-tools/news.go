@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"path/filepath"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/server"
 )
@@ -63,6 +65,26 @@ func (h *house) tellNews(ctx context.Context) {
 		case <-published:
 		case <-ctx.Done():
 		}
+	}
+}
+
+// watchSkills lets clients know of skills in directories: those of the operator,
+// and of the workspace of whoever started us. Workspaces of remote callers are
+// not watched: there are too many of them.
+func (h *house) watchSkills(ctx context.Context) {
+	var dirs []string
+	for _, d := range h.skillsIn {
+		dirs = append(dirs, d.Path)
+	}
+	if dir, err := workspaceDir(h.loaded.Config.Connections.Stdio.Workspace); err == nil && dir != "" {
+		dirs = append(dirs, filepath.Join(dir, "skills"), filepath.Join(dir, ".agents", "skills"))
+	}
+	err := skills.Watch(ctx, dirs, func(slug string) {
+		h.server.Changed(server.Change{Ref: server.Ref{Prompt: slug}, Listed: true})
+		h.server.Changed(server.Change{Ref: server.Ref{URI: skillScheme + slug + "/SKILL.md"}, Listed: true})
+	})
+	if err != nil {
+		h.log.Debug("clients do not hear of new skills in directories", "err", err)
 	}
 }
 

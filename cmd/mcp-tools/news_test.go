@@ -4,15 +4,19 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 )
 
 // TestClientsHearOfWhatIsGone has a client watch a context file and a memory:
-// it hears that they come, and that the memory goes.
+// it hears that they come, and that the memory goes. It hears of skills that
+// are put into its workspace, too.
 func TestClientsHearOfWhatIsGone(t *testing.T) {
-	for name, value := range map[string]string{"AGENT": "helper", "USER": "ann", "WORKSPACE": t.TempDir()} {
+	ws := t.TempDir()
+	for name, value := range map[string]string{"AGENT": "helper", "USER": "ann", "WORKSPACE": ws} {
 		t.Setenv("MCP_TOOLS_"+name, value)
 	}
 	cmd, in, out, log := piped(t)
@@ -22,6 +26,7 @@ func TestClientsHearOfWhatIsGone(t *testing.T) {
 	const told, remembered = "context:///USER.md", "memory:///memory/deploy.md"
 	lines := bufio.NewScanner(out)
 	heard := map[string]int{} // how often it was said of a resource that it has changed
+	prompts := 0              // and of the list of prompts
 	next := func() string {
 		if !lines.Scan() {
 			t.Fatalf("the server is gone; %v were heard of", heard)
@@ -30,6 +35,9 @@ func TestClientsHearOfWhatIsGone(t *testing.T) {
 			if strings.Contains(lines.Text(), `"notifications/resources/updated"`) && strings.Contains(lines.Text(), uri) {
 				heard[uri]++
 			}
+		}
+		if strings.Contains(lines.Text(), `"notifications/prompts/list_changed"`) {
+			prompts++
 		}
 		return lines.Text()
 	}
@@ -59,6 +67,17 @@ func TestClientsHearOfWhatIsGone(t *testing.T) {
 		for heard[remembered] <= n {
 			next()
 		}
+	}
+	if err := os.MkdirAll(filepath.Join(ws, "skills", "greet"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for n := 0; prompts == 0; n++ { // they are watched some time after the start
+		text := fmt.Sprintf("---\nname: greet\ndescription: politeness %d\n---\nSay hello.\n", n)
+		if err := os.WriteFile(filepath.Join(ws, "skills", "greet", "SKILL.md"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(500 * time.Millisecond) // or it would never be quiet there
+		ask("ping", "{}")
 	}
 	in.Close()
 	for lines.Scan() {

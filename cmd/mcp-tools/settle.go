@@ -43,6 +43,13 @@ func (h *house) settle(ctx context.Context) (stop func()) {
 	working.Go(func() {
 		select {
 		case <-time.After(startFirst):
+			h.watchSkills(ctx)
+		case <-ctx.Done():
+		}
+	})
+	working.Go(func() {
+		select {
+		case <-time.After(startFirst):
 		case <-ctx.Done():
 			return
 		}

@@ -127,7 +127,7 @@ func TestLargeLibrariesHaveOneDoor(t *testing.T) {
 		"github.com/mark3labs/mcp-go":     {"server"},
 		"github.com/spf13/cobra":          {"cmd/mcp-tools"},
 		"go.opentelemetry.io/otel":        {"internal/telemetry"},
-		"github.com/fsnotify/fsnotify":    {"internal/config"},
+		"github.com/fsnotify/fsnotify":    {"internal/config", "internal/skills"},
 		"go.yaml.in/yaml":                 {"internal/config"},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
 		"github.com/rogpeppe/go-internal": {"cmd/mcp-tools"},

@@ -147,14 +147,18 @@ func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query,
 	return index.Result{}, false, tools.Errorf(tools.Unavailable, "the search index is being made anew").Try("search again in some seconds").Because(failed)
 }
 
-// Glance searches what is indexed now. It neither opens an index nor catches
-// up: it is for what is good to know and not worth waiting for.
+// glance is how long it may take to open an index for one look.
+const glance = 100 * time.Millisecond
+
+// Glance searches what is indexed now, and does not catch up: it is for what is
+// good to know and not worth waiting for. An index that does not open at once is
+// there the next time.
 func (r *Recall) Glance(ctx context.Context, q index.Query) (index.Result, error) {
-	r.mu.Lock()
-	x := r.index
-	r.mu.Unlock()
-	if x == nil {
-		return index.Result{}, nil
+	brief, cancel := context.WithTimeout(ctx, glance)
+	x, err := r.open(brief)
+	cancel()
+	if err != nil {
+		return index.Result{}, err
 	}
 	return r.search(ctx, x, q)
 }

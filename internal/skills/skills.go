@@ -2,8 +2,8 @@
 // published: it knows which of them a caller sees, which of several with the
 // same name comes first, and how they are found by their words.
 //
-// Skills in directories are looked at each time that somebody asks, so nothing
-// watches them. Those of the workspace are reached through the caller's own
+// Skills in directories are looked at each time that somebody asks; [Watch] is
+// for clients that want to hear of new ones. Those of the workspace are reached through the caller's own
 // files and never otherwise: what is denied there is not seen here. Published
 // ones are rows, whose versions never change. It does not know SQL, how a path
 // is led to a file, nor how answers are worded, and it runs nothing.
