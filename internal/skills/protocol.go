@@ -89,6 +89,10 @@ func (l *Library) Resources(ctx context.Context, after string, limit int) (list 
 	return list, more, err
 }
 
+// mostResource is how large a file is that is sent at once; the file tools read
+// larger ones.
+const mostResource = 1 << 20
+
 // Resource returns a file of a skill by its URI, and whether it is text. To
 // read a file is not to use the skill, and is not counted.
 func (l *Library) Resource(ctx context.Context, uri string) (data []byte, text bool, err error) {
@@ -102,7 +106,7 @@ func (l *Library) Resource(ctx context.Context, uri string) (data []byte, text b
 	if err != nil {
 		return nil, false, err
 	}
-	data, err = l.read(ctx, i, file, skill.MostFile)
+	data, err = l.read(ctx, i, file, mostResource)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)

@@ -47,7 +47,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p skill
 		return p, err
 	}
 	p = skills.Published{
-		Name: row.Slug, Title: row.Meta.Name, Version: row.Number, Files: len(row.Files), Bytes: row.Size, Same: !isNew, Findings: row.Findings, Left: left,
+		Name: row.Slug, Title: row.Meta.Name, Version: row.Number, Files: len(row.Files), Bytes: row.Size, Same: !isNew, Findings: row.Findings, Left: left, Needs: skill.Needs(d.Files),
 	}
 	if i, err := l.find(ctx, row.Slug, 0); err == nil && i.place != nil {
 		p.Before = i.place.label()

@@ -46,6 +46,9 @@ func showPublished(p Published) string {
 	if len(p.Left) > 0 {
 		fmt.Fprintf(&b, "\n[left out: %s]", clip(oneLine(strings.Join(p.Left, ", ")), 400))
 	}
+	if len(p.Needs) > 0 {
+		fmt.Fprintf(&b, "\n[its scripts use these, which have to be there where they run: %s]", clip(oneLine(strings.Join(p.Needs, ", ")), 600))
+	}
 	if p.Before != "" {
 		fmt.Fprintf(&b, "\n[use_skill gives the one of %s before it; version: %d gives this one]", oneLine(p.Before), p.Version)
 	}

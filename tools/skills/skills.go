@@ -92,6 +92,7 @@ type Published struct {
 	Before   string // a skill of that name that comes first, "" for none
 	Findings []skill.Finding
 	Left     []string // names that were left out
+	Needs    []string // what its scripts use, and may not be there
 }
 
 // Tools are the tools about skills.

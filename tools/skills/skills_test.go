@@ -132,11 +132,12 @@ func TestSkillSearch(t *testing.T) {
 
 func TestPublishAndCopy(t *testing.T) {
 	f := &fixed{published: Published{
-		Name: "forms", Version: 2, Files: 1, Bytes: 10, Before: "workspace", Left: []string{"x~"}, Findings: []skill.Finding{{Path: "a", Line: 1, What: "x"}},
+		Name: "forms", Version: 2, Files: 1, Bytes: 10, Before: "workspace", Left: []string{"x~"}, Needs: []string{"program jq", "python module yaml"}, Findings: []skill.Finding{{Path: "a", Line: 1, What: "x"}},
 	}}
 	got, err := publishSkill{f}.Do(t.Context(), publishSkillArgs{Path: "x"})
 	want := `published forms, version 2: 1 file, 10 bytes
 [left out: x~]
+[its scripts use these, which have to be there where they run: program jq, python module yaml]
 [use_skill gives the one of workspace before it; version: 2 gives this one]
 [kept with these warnings, which whoever uses it is shown]
 - a:1 x`

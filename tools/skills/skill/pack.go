@@ -14,7 +14,7 @@ import (
 // How large a skill may be.
 const (
 	MostFiles = 200
-	MostFile  = 1 << 20
+	MostFile  = 8 << 20
 	MostBytes = 20 << 20
 )
 

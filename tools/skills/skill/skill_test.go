@@ -73,14 +73,14 @@ func TestPack(t *testing.T) {
 		many = append(many, content(fmt.Sprint("f", i), "x"))
 	}
 	large := []Content{content(Main, good)}
-	for i := range 21 {
+	for i := range MostBytes/MostFile + 1 {
 		large = append(large, content(fmt.Sprint("f", i), strings.Repeat("x", MostFile)))
 	}
 	for want, files := range map[string][]Content{
 		"no SKILL.md":        {content("a", "x")},
 		"at most 200 files":  many,
 		"at most 20971520":   large,
-		"more than 1048576":  {content(Main, good), content("a", strings.Repeat("x", MostFile+1))},
+		"more than 8388608":  {content(Main, good), content("a", strings.Repeat("x", MostFile+1))},
 		"neither text":       {content(Main, good), content("a", "\x7fELF\x02\x01\x01\x00")},
 		"no description":     {content(Main, "---\nname: ab\n---\nbody")},
 		"no instructions":    {content(Main, "---\nname: ab\ndescription: x\n---\n \n")},
