@@ -75,8 +75,18 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 		t.Fatalf("found %+v, %v", found, err)
 	}
 	found, err = h.memory.Search(ctx, memory.Query{Text: "vehicle", Limit: 3})
-	if err != nil || len(found.Hits) == 0 || found.Hits[0].Path != "memory/n0.md" {
+	if err != nil || len(found.Hits) == 0 || found.Hits[0].Path != "memory/n0.md" || found.Forming {
 		t.Errorf("found %+v, %v", found, err)
+	}
+	if _, err := h.memory.Store(ctx, memory.Write{Key: "late", Text: "A vehicle without wheels."}); err != nil {
+		t.Fatal(err)
+	}
+	if found, err = h.memory.Search(ctx, memory.Query{Text: "vehicle", Limit: 3}); err != nil || !found.Forming {
+		t.Errorf("nobody says that there are no vectors of the last one yet: %+v, %v", found, err)
+	}
+	other := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "bob", Session: "s"}})
+	if found, err = h.memory.Search(other, memory.Query{Text: "vehicle", Limit: 3}); err != nil || found.Forming {
+		t.Errorf("bob hears that ada stores something: %+v, %v", found, err)
 	}
 	for text := range endpoint.Texts() {
 		if strings.Contains(text, secret) || strings.Contains(text, key) {
@@ -104,9 +114,8 @@ func TestWithoutAnEndpointThereIsNothing(t *testing.T) {
 		t.Error("there is a search by meaning that nobody asked for")
 	}
 	for settings, want := range map[string]string{
-		"memory: {embeddings: {url: 'http://127.0.0.1:1/v1'}}":                            "set both url and model",
-		"memory: {embeddings: {model: m}}":                                                "set both url and model",
-		"memory: {embeddings: {url: 'http://127.0.0.1:1/v1', model: m, key: env:ABSENT}}": "memory.embeddings.key",
+		"memory: {embeddings: {url: 'http://127.0.0.1:1/v1'}}": "set both url and model",
+		"memory: {embeddings: {model: m}}":                     "set both url and model",
 	} {
 		if _, _, err := buildWith(t, settings, nil); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", settings, err)

@@ -15,7 +15,16 @@ import (
 // A Meaning finds pieces by what they mean. It need not be there, nor answer: a
 // search then has what it finds by words.
 type Meaning interface {
-	Near(ctx context.Context, q NearQuery) ([]Near, error)
+	Near(ctx context.Context, q NearQuery) (Nearby, error)
+}
+
+// Nearby is what was found by meaning. Documents that were changed last may not
+// be among what was looked through: Pending are some of them, whoever's they are.
+// Where there are too many to tell, Filling is true.
+type Nearby struct {
+	List    []Near
+	Pending []string
+	Filling bool
 }
 
 // A NearQuery says what pieces shall mean, and whose they are.
@@ -58,9 +67,9 @@ func (s Shelf) Texts(ctx context.Context, id string) (o memory.Owner, version in
 
 // near begins to look for what means nearly the same. What it returns waits for
 // that, and has to be called.
-func (s *searching) near(ctx context.Context, asked index.Query) func() []Near {
+func (s *searching) near(ctx context.Context, asked index.Query) func() Nearby {
 	if s.m.o.Meaning == nil {
-		return func() []Near { return nil }
+		return func() Nearby { return Nearby{} }
 	}
 	q := NearQuery{
 		Text: s.q.Text, Owners: []memory.Owner{s.owner}, Path: asked.PathPrefix, Category: s.q.Category,
@@ -69,20 +78,20 @@ func (s *searching) near(ctx context.Context, asked index.Query) func() []Near {
 	if s.owner.User != "" {
 		q.Owners = append(q.Owners, s.owner.Shared())
 	}
-	var list []Near
+	var found Nearby
 	var err error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		list, err = s.m.o.Meaning.Near(ctx, q)
+		found, err = s.m.o.Meaning.Near(ctx, q)
 	}()
-	return func() []Near {
+	return func() Nearby {
 		<-done
 		s.literal = err != nil
 		if err != nil && !errors.Is(err, context.Canceled) {
 			s.m.o.Log.Debug("memories are looked for by their words only", "err", err)
 		}
-		return list
+		return found
 	}
 }
 

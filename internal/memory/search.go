@@ -58,6 +58,7 @@ type searching struct {
 	found memory.Found
 	torn  bool
 
+	forming bool // something of the owner's cannot be found by meaning yet
 	literal bool // nothing was found by meaning, though it should have been
 }
 
@@ -94,7 +95,7 @@ func (s *searching) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.found = memory.Found{Behind: !fresh || s.torn, More: result.More, Literal: s.literal}
+	s.found = memory.Found{Behind: !fresh || s.torn, More: result.More, Literal: s.literal, Forming: s.forming}
 	return s.choose(ctx, list)
 }
 
@@ -114,9 +115,9 @@ func prefixOf(path string) string {
 }
 
 // candidates reads the documents of what was found, and puts it in order.
-func (s *searching) candidates(ctx context.Context, result index.Result, meant []Near) ([]candidate, error) {
-	ids := rowsOf(result.Hits)
-	for _, n := range meant {
+func (s *searching) candidates(ctx context.Context, result index.Result, meant Nearby) ([]candidate, error) {
+	ids := append(rowsOf(result.Hits), meant.Pending...)
+	for _, n := range meant.List {
 		if !slices.Contains(ids, n.Document) {
 			ids = append(ids, n.Document)
 		}
@@ -129,6 +130,7 @@ func (s *searching) candidates(ctx context.Context, result index.Result, meant [
 	for _, d := range docs {
 		byID[d.ID] = d
 	}
+	s.forming = meant.Filling || slices.ContainsFunc(meant.Pending, func(id string) bool { return byID[id].ID != "" })
 	s.torn = false
 	var words, meaning []candidate
 	for _, h := range result.Hits {
@@ -145,7 +147,7 @@ func (s *searching) candidates(ctx context.Context, result index.Result, meant [
 		c.rank = c.about * s.weight(d)
 		words = append(words, c)
 	}
-	for _, n := range meant { // which lags behind without being torn
+	for _, n := range meant.List { // which lags behind without being torn
 		if d, there := byID[n.Document]; there && d.Version == n.Version {
 			c := candidate{piece: piece{n.Document, n.Version, n.N}, doc: d, about: n.About}
 			c.rank = math.Round(100*c.about) + s.weight(d) - 1 // own and new ones first among equals

@@ -121,6 +121,9 @@ type Found struct {
 	Behind bool // the latest changes may be missing
 	// Literal says that only words were compared, where usually meanings are too.
 	Literal bool
+	// Forming says that some can be found by words only, until their meanings are
+	// known as well.
+	Forming bool
 	Words   []string // when nothing was found: words that there are
 	Total   int      // when nothing was found: documents that there are
 }

@@ -123,6 +123,9 @@ func showFound(f Found, a memorySearchArgs) string {
 	if f.Behind {
 		b.WriteString("[still catching up with the latest changes, so some may be missing: search again in a moment]\n")
 	}
+	if f.Forming {
+		b.WriteString("[what was stored last is found by its words only, as yet]\n")
+	}
 	if f.Literal {
 		b.WriteString("[found by words only this time: what says the same in other words may be missing]\n")
 	}

@@ -22,7 +22,7 @@ const (
 )
 
 // Near returns pieces that mean nearly what a text does, the nearest first.
-func (m *Meaning) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, error) {
+func (m *Meaning) Near(ctx context.Context, q memory.NearQuery) (found memory.Nearby, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	var vector []float32
 	var failed error
@@ -34,13 +34,28 @@ func (m *Meaning) Near(ctx context.Context, q memory.NearQuery) ([]memory.Near, 
 	defer func() { cancel(); <-encoded }()
 	shelves, err := m.ready(ctx, q.Owners)
 	if err != nil {
-		return nil, err
+		return found, err
+	}
+	if found.Pending, found.Filling, err = m.pending(ctx); err != nil {
+		return found, err
 	}
 	<-encoded // which ends with ctx
 	if failed != nil {
-		return nil, failed
+		return found, failed
 	}
-	return nearest(shelves, vector, q), nil
+	found.List = nearest(shelves, vector, q)
+	return found, nil
+}
+
+// pending are the documents that whoever makes vectors has not come to yet. Where
+// everything is to be done, filling is true.
+func (m *Meaning) pending(ctx context.Context) (ids []string, filling bool, err error) {
+	place, err := m.o.Rows.Place(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	_, lost, _, err := m.o.Feed.Follow(ctx, place, mostAtOnce, []string{memory.Topic}, func(_, key string) { ids = append(ids, key) })
+	return ids, lost, err
 }
 
 // nearest compares what shelves have with a vector.
