@@ -47,7 +47,7 @@ func TestReplicasShareTheirTokens(t *testing.T) {
 
 // TestReplicasAnswerForEachOther has one ask, and another take the answer.
 func TestReplicasAnswerForEachOther(t *testing.T) {
-	place := storetest.Postgres(t).DSN("postgres")
+	place := storetest.Database(t)
 	settings := "store: {dsn: '" + place + "'}\napprovals: {wait: always}\npolicy: {autonomy: supervised}\n"
 	work := t.TempDir()
 	one, two := serveRemote(t, settings, "--workspace", work, "--sandbox", "host"), serveRemote(t, settings, "--workspace", work, "--sandbox", "host")

@@ -45,9 +45,8 @@ func TestOnBothEngines(t *testing.T) {
 		}
 	})
 	t.Run("postgres", func(t *testing.T) {
-		pg := storetest.Postgres(t)
 		for name, test := range onBothEngines {
-			t.Run(name, func(t *testing.T) { test(t, placeIn(t, pg.Fresh(t))) })
+			t.Run(name, func(t *testing.T) { test(t, placeIn(t, storetest.Database(t))) })
 		}
 	})
 }

@@ -145,7 +145,7 @@ func (c *child) find(t *testing.T, words []string) (missing int) {
 func TestProcessesDieWhileTheyWrite(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("sqlite", func(t *testing.T) { die(t, dir, filepath.Join(dir, "search")) })
-	t.Run("postgres", func(t *testing.T) { die(t, storetest.Postgres(t).DSN("postgres"), t.TempDir()) })
+	t.Run("postgres", func(t *testing.T) { die(t, storetest.Database(t), t.TempDir()) })
 }
 
 func die(t *testing.T, dsn, dir string) {

@@ -149,5 +149,5 @@ func TestKilledWhileCopying(t *testing.T) {
 		t.Logf("%d of %d processes were killed at work", killed, 3*rounds)
 	}
 	t.Run("sqlite", func(t *testing.T) { test(t, t.TempDir()) })
-	t.Run("postgres", func(t *testing.T) { test(t, storetest.Postgres(t).DSN("postgres")) })
+	t.Run("postgres", func(t *testing.T) { test(t, storetest.Database(t)) })
 }

@@ -13,7 +13,7 @@ import (
 func each(t *testing.T, f func(t *testing.T, rows Rows)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, storetest.Open(t, t.TempDir()).Tokens()) })
-	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Postgres(t).DSN("postgres")).Tokens()) })
+	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Database(t)).Tokens()) })
 }
 
 // open is the table of one process, which asks the rows each time.

@@ -97,7 +97,7 @@ func TestErrorsDoNotRepeatTheToken(t *testing.T) {
 // Replicas are separate connections to one table.
 func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 	dir := t.TempDir()
-	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Postgres(t).DSN("postgres")} {
+	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Database(t)} {
 		t.Run(engine, func(t *testing.T) {
 			server, command := New(Options{Rows: storetest.Open(t, dsn).Tokens()}), open(t, storetest.Open(t, dsn).Tokens())
 			for range 20 {
@@ -276,7 +276,7 @@ func TestALookGetsOld(t *testing.T) {
 }
 
 func BenchmarkAuthenticate(b *testing.B) {
-	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Postgres(b).DSN("postgres")} {
+	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Database(b)} {
 		b.Run(engine, func(b *testing.B) {
 			table := open(b, storetest.Open(b, dsn).Tokens())
 			var last string

@@ -72,7 +72,7 @@ func each(t *testing.T, f func(t *testing.T, w *world)) {
 		f(t, newWorld(t, dir, filepath.Join(dir, "search"), embedtest.New(t, synonyms...)))
 	})
 	t.Run("postgres", func(t *testing.T) {
-		f(t, newWorld(t, storetest.Postgres(t).DSN("postgres"), t.TempDir(), embedtest.New(t, synonyms...)))
+		f(t, newWorld(t, storetest.Database(t), t.TempDir(), embedtest.New(t, synonyms...)))
 	})
 }
 

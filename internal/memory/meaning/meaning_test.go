@@ -246,6 +246,6 @@ func TestTwoServersSendEachTextOnce(t *testing.T) {
 	}
 	t.Run("sqlite", func(t *testing.T) { dir := t.TempDir(); two(t, dir, [2]string{t.TempDir(), t.TempDir()}) })
 	t.Run("postgres", func(t *testing.T) {
-		two(t, storetest.Postgres(t).DSN("postgres"), [2]string{t.TempDir(), t.TempDir()})
+		two(t, storetest.Database(t), [2]string{t.TempDir(), t.TempDir()})
 	})
 }
