@@ -53,7 +53,7 @@ func list(t testing.TB, table *Table) []Row {
 // until tries again until done says so.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); !done(); {
+	for late := time.Now().Add(3 * time.Minute); !done(); {
 		if time.Now().After(late) {
 			t.Fatalf("in vain: %s", what)
 		}
