@@ -29,7 +29,7 @@ func TestMain(m *testing.M) {
 }
 
 // hang is when a test that hangs is given up.
-const hang = 60 * time.Second
+const hang = 5 * time.Minute
 
 func open(t testing.TB) *box.Box {
 	t.Helper()

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 var _ exec.Commands = (*Commands)(nil)
 
 // hang is for what would otherwise go on for ever.
-const hang = 60 * time.Second
+const hang = 5 * time.Minute
 
 // newCommands returns commands on the host, in a workspace of their own.
 func newCommands(t testing.TB, change ...func(*Options)) *Commands {

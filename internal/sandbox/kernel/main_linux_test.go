@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 }
 
 // hang bounds what would otherwise wait for ever.
-const hang = 60 * time.Second
+const hang = 5 * time.Minute
 
 // eachUser runs a test as root, where that is who we are, and as an ordinary
 // user.
