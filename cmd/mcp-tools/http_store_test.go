@@ -80,7 +80,7 @@ func TestReplicasAnswerForEachOther(t *testing.T) {
 		return string(text)
 	}
 	waiting := func(r *remote) string {
-		for late := time.Now().Add(20 * time.Second); time.Now().Before(late); {
+		for late := time.Now().Add(hang); time.Now().Before(late); {
 			var list struct{ Approvals []approvals.Question }
 			if err := json.Unmarshal([]byte(ask(r, "GET", "/approvals", "")), &list); err != nil {
 				t.Fatal(err)

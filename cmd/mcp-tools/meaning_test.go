@@ -70,13 +70,22 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 	}
 	stop()
 	<-done
-	found, err := h.memory.Search(ctx, memory.Query{Text: "vehicle " + secret, Limit: 3})
-	if err != nil || len(found.Hits) == 0 || found.Hits[0].Path == "" || found.Literal {
-		t.Fatalf("found %+v, %v", found, err)
+	find := func(text string) memory.Found {
+		for {
+			found, err := h.memory.Search(ctx, memory.Query{Text: text, Limit: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !found.Literal && !found.Behind { // it did not have to do without
+				return found
+			}
+		}
 	}
-	found, err = h.memory.Search(ctx, memory.Query{Text: "vehicle", Limit: 3})
-	if err != nil || len(found.Hits) == 0 || found.Hits[0].Path != "memory/n0.md" {
-		t.Errorf("found %+v, %v", found, err)
+	if found := find("vehicle " + secret); len(found.Hits) == 0 || found.Hits[0].Path == "" {
+		t.Fatalf("found %+v", found)
+	}
+	if found := find("vehicle"); len(found.Hits) == 0 || found.Hits[0].Path != "memory/n0.md" {
+		t.Errorf("found %+v", found)
 	}
 	for text := range endpoint.Texts() {
 		if strings.Contains(text, secret) || strings.Contains(text, key) {

@@ -174,7 +174,7 @@ func die(t *testing.T, dsn, dir string) {
 		began = time.Now()
 		for missing := -1; missing != 0; {
 			missing = c.find(t, words)
-			if missing > 0 && time.Since(began) > 30*time.Second {
+			if missing > 0 && time.Since(began) > 3*time.Minute {
 				t.Fatalf("%d of %d documents are not found", missing, len(words))
 			}
 		}

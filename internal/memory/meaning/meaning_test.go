@@ -197,7 +197,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 	stop := w.work(t)
 	w.fillers(t, "a", "ada")
 	w.remember(t, ctx, "x", "Her automobile is blue.")
-	f := w.find(t, ctx, tool.Query{Text: "automobile"})
+	f := w.findWords(t, ctx, tool.Query{Text: "automobile"})
 	if len(f.Hits) != 1 || f.Hits[0].Path != "memory/x.md" || !f.Literal {
 		t.Errorf("found %+v", f)
 	}

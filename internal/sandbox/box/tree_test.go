@@ -41,7 +41,7 @@ func carriers(token string) []int {
 // on their way out.
 func nobody(t *testing.T, token string) {
 	t.Helper()
-	end := time.Now().Add(5 * time.Second)
+	end := time.Now().Add(hang)
 	for {
 		found := carriers(token)
 		if len(found) == 0 {
