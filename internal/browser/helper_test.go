@@ -133,7 +133,7 @@ func openDir(t testing.TB) string {
 
 // as is a context of a call by somebody.
 func (b *bench) as(user string) context.Context {
-	ctx, cancel := context.WithTimeout(b.t.Context(), 100*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
 	b.t.Cleanup(cancel)
 	return tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: "agent", User: user, Session: "session"}})
 }

@@ -271,7 +271,7 @@ func scripts(t *testing.T, b *bench) {
 	if long := b.do(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(1e6)", MaxChars: 100}); len(long) > 400 {
 		t.Errorf("a long value is told in %d bytes", len(long))
 	}
-	if _, err := b.try(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(1e8)"}); tools.AsError(err).Kind != tools.TooLarge {
+	if _, err := b.try(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(4e7)"}); tools.AsError(err).Kind != tools.TooLarge {
 		t.Errorf("a value that is too long: %v", err)
 	}
 	b.do(web.Act{Deed: web.Snapshot})

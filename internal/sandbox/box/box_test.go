@@ -134,6 +134,13 @@ func (s *sink) until(t testing.TB, text string) {
 	}
 }
 
+// comesTo says whether stdout holds something before the command is gone.
+func (s *sink) comesTo(t testing.TB, text string) bool {
+	t.Helper()
+	wait(t, "gone", s.gone)
+	return bytes.Contains([]byte(s.stdout()), []byte(text))
+}
+
 const path = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 func sh(text string) wire.StartBody {

@@ -98,6 +98,10 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 			body := sh(stubborn(mark, c.last))
 			body.Timeout = c.timeout
 			child, s := start(t, b, body)
+			for c.timeout > 0 && !s.comesTo(t, "ready") { // its time is over before it had any
+				body.Timeout *= 4
+				child, s = start(t, b, body)
+			}
 			s.until(t, "ready")
 			if c.kill {
 				if err := child.Kill(); err != nil {

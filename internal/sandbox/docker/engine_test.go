@@ -49,7 +49,7 @@ func testEngine(t testing.TB) *engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.close)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	if _, err := e.api.Ping(ctx); err != nil {
 		needtest.Lacking(t, "docker", "there is no docker engine here: "+err.Error())
