@@ -35,7 +35,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition:           condition,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "until": until},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			for name, value := range map[string]string{

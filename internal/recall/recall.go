@@ -103,19 +103,19 @@ func (r *Recall) Close() error {
 	return x.Close()
 }
 
-// patience is how long a search waits for what was committed before it.
+// patience is how long a search waits for what was committed before it, once
+// the index is open.
 const patience = 200 * time.Millisecond
 
 // Search finds documents. Before it answers it catches up with what was
 // committed before the call; when that takes too long, fresh is false and the
 // latest may be missing.
 func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
-	asked := time.Now()
 	x, err := r.open(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	fresh, err = r.catchUp(ctx, patience-time.Since(asked))
+	fresh, err = r.catchUp(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
@@ -130,7 +130,7 @@ func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result,
 func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
 	r.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
 	r.doubt.Store(true)
-	if fresh, err = r.catchUp(ctx, patience); err != nil {
+	if fresh, err = r.catchUp(ctx); err != nil {
 		return index.Result{}, false, err
 	}
 	if fresh {
@@ -212,9 +212,9 @@ func (r *Recall) request() <-chan error {
 }
 
 // catchUp waits until what is committed now is indexed, but not for long.
-func (r *Recall) catchUp(ctx context.Context, most time.Duration) (fresh bool, err error) {
+func (r *Recall) catchUp(ctx context.Context) (fresh bool, err error) {
 	answer := r.request()
-	late := time.NewTimer(max(most, 0))
+	late := time.NewTimer(patience)
 	defer late.Stop()
 	select {
 	case err := <-answer:
