@@ -64,7 +64,7 @@ func position(x *Index) (int, error) {
 // feeder starts a process that feeds the index beneath dir.
 func feeder(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner, func()) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	c := exec.CommandContext(ctx, os.Args[0])
 	c.Env = append(os.Environ(), "INDEX_TEST_FEED="+dir)
 	out, err := c.StdoutPipe()

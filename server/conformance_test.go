@@ -60,7 +60,7 @@ func installSuite(t *testing.T) (node, suite string) {
 	var complaints bytes.Buffer
 	install := exec.CommandContext(ctx, "../.ci/conformance-install")
 	install.Stderr = &complaints
-	install.WaitDelay = time.Second
+	install.WaitDelay = hang
 	out, err := install.Output()
 	if err != nil {
 		needtest.Lacking(t, "node", fmt.Sprintf("the conformance suite is not there: %v\n%s", err, complaints.Bytes()))
@@ -110,7 +110,7 @@ func runSuite(t *testing.T, node, suite string, b *testServer, which ...string) 
 	dir := t.TempDir()
 	run := exec.CommandContext(t.Context(), node, append([]string{suite, "server",
 		"--url", serveFixture(t, b) + "/mcp", "-o", dir}, which...)...)
-	run.WaitDelay = time.Second
+	run.WaitDelay = hang
 	// A status of 1 says that something failed. What counts of that, judge finds out.
 	out, err := run.CombinedOutput()
 	switch failed := (*exec.ExitError)(nil); {

@@ -109,7 +109,7 @@ func (d *memoryDesk) next(t *testing.T) string {
 	select {
 	case id := <-d.news:
 		return id
-	case <-time.After(10 * time.Second):
+	case <-time.After(hang):
 		t.Fatal("nothing was asked")
 		return ""
 	}

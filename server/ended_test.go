@@ -3,7 +3,7 @@ package server
 import (
 	"strings"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/mcp-tools/mcp-tools/tools"
 )
@@ -27,15 +27,18 @@ func TestWhatTheClientCancelsIsCancelled(t *testing.T) {
 // TestNobodyAnswers: no answer in time is a refusal for the model, and not the
 // mistake of a client that used an old state.
 func TestNobodyAnswers(t *testing.T) {
-	b := newTestServer(t, func(c *Config) { c.Settings.ApprovalTimeout = 20 * time.Millisecond })
-	w := dial(t, b)
-	w.send(handshake("2025-06-18", `{"elicitation":{}}`)...)
-	w.next()
-	w.send(callLine("1", "launch", `{"text":"x"}`))
-	w.next() // the question
-	if r := read(t, w.next()); r.Error != nil || !strings.Contains(r.text(), "nobody approved this call of launch in time") {
-		t.Errorf("got %+v, %q", r, r.text())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		w := dial(t, newTestServer(t)) // which has a minute's patience, of a clock that is not the machine's
+		w.send(handshake("2025-06-18", `{"elicitation":{}}`)...)
+		w.next()
+		w.send(callLine("1", "launch", `{"text":"x"}`))
+		w.next() // the question
+		if r := read(t, w.next()); r.Error != nil || !strings.Contains(r.text(), "nobody approved this call of launch in time") {
+			t.Errorf("got %+v, %q", r, r.text())
+		}
+		w.in.Close()
+		<-w.ended
+	})
 }
 
 // TestTooMuchStructuredContent is left out, and the result says so.

@@ -25,7 +25,7 @@ func foreignCancel(t *testing.T, g *target) error {
 	if a := bob.post(cancel); a.err != nil {
 		return a.err
 	}
-	if err := quiet(g.stopped); err != nil {
+	if err := quiet(g.silence, g.stopped); err != nil {
 		return fmt.Errorf("the other's call was stopped: %w", err)
 	}
 	g.release <- struct{}{}

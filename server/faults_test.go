@@ -96,11 +96,11 @@ func await[T any](patience time.Duration, from <-chan T) (T, error) {
 }
 
 // quiet fails when something does come. It can only wait so long.
-func quiet[T any](from <-chan T) error {
+func quiet[T any](silence time.Duration, from <-chan T) error {
 	select {
 	case v := <-from:
 		return fmt.Errorf("got %v", v)
-	case <-time.After(200 * time.Millisecond):
+	case <-time.After(silence):
 		return nil
 	}
 }
@@ -147,7 +147,7 @@ func endCancels(_ *testing.T, g *target) error {
 		return err
 	}
 	g.wire.in.Close()
-	if err := quiet(g.stopped); err != nil {
+	if err := quiet(g.silence, g.stopped); err != nil {
 		return fmt.Errorf("the call was stopped: %w", err)
 	}
 	g.release <- struct{}{}
@@ -176,7 +176,7 @@ func filterIgnored(t *testing.T, g *target) error {
 			if read(t, line).Method == mcp.MethodNotificationToolsListChanged {
 				return fmt.Errorf("who wants to hear of prompts got %s", line)
 			}
-		case <-time.After(200 * time.Millisecond):
+		case <-time.After(g.silence):
 			return nil
 		}
 	}

@@ -72,7 +72,7 @@ func serveFixture(tb testing.TB, b *testServer) string {
 			if err != nil {
 				tb.Errorf("the server ended with %v", err)
 			}
-		case <-time.After(10 * time.Second):
+		case <-time.After(hang):
 			tb.Error("the server does not shut down")
 		}
 	})

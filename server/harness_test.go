@@ -210,10 +210,11 @@ type wire struct {
 	ended chan error
 }
 
-// dial starts a Stdio on pipes.
+// dial starts a Stdio on pipes. At its end calls in flight have all the time
+// they need, if the test does not say otherwise.
 func dial(tb testing.TB, b *testServer, change ...func(*Stdio)) *wire {
 	tb.Helper()
-	t := Stdio{Server: b.Server, Access: testAccess(), MaxMessage: 1 << 20, Grace: time.Second}
+	t := Stdio{Server: b.Server, Access: testAccess(), MaxMessage: 1 << 20, Grace: hang}
 	for _, f := range change {
 		f(&t)
 	}
@@ -265,7 +266,7 @@ func (w *wire) next() string {
 			w.tb.Fatal("the server closed its output")
 		}
 		return line
-	case <-time.After(10 * time.Second):
+	case <-time.After(hang):
 		w.tb.Fatal("nothing came from the server")
 	}
 	return ""

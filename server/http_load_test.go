@@ -108,7 +108,7 @@ func (s *site) dialogue(t *testing.T, raw string) *bufio.Reader {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(hang)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(c, raw); err != nil {
@@ -205,7 +205,7 @@ func TestSettingsChangeUnderHTTPClients(t *testing.T) {
 }
 
 func TestShuttingDown(t *testing.T) {
-	for name, grace := range map[string]time.Duration{"with time to finish": 20 * time.Second, "without": 10 * time.Millisecond} {
+	for name, grace := range map[string]time.Duration{"with time to finish": hang, "without": 10 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {
 			noLeaks(t)
 			s := openSite(t, func(h *HTTP) { h.Grace = grace })

@@ -91,7 +91,7 @@ func TestManyQuestionsAtOnce(t *testing.T) {
 
 func TestQuestionsEndWithTheInput(t *testing.T) {
 	noLeaks(t)
-	w := dial(t, newTestServer(t), func(s *Stdio) { s.Grace = 20 * time.Second })
+	w := dial(t, newTestServer(t))
 	w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
 	w.next()
 	w.send(callLine("1", "launch", `{}`))

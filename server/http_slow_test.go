@@ -61,7 +61,7 @@ func stillSite(t *testing.T, change ...func(*HTTP)) (s *site, p *pipes, shut fun
 	t.Helper()
 	p = &pipes{conns: make(chan net.Conn), closed: make(chan struct{})}
 	b := newTestServer(t)
-	s = &site{testServer: b, door: newDoor(b, change...), addr: "localhost", ended: make(chan error, 1)}
+	s = &site{testServer: b, door: newDoor(b, append(change, func(h *HTTP) { h.ReadHeaderTimeout = 5 * time.Second })...), addr: "localhost", ended: make(chan error, 1)}
 	transport := &http.Transport{DialContext: p.dial}
 	s.web = &http.Client{Transport: transport}
 	ctx, stop := context.WithCancel(t.Context())

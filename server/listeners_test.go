@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 const listenParams = `"notifications":{"toolsListChanged":true}`
@@ -27,7 +26,7 @@ func TestSubscriptionsAreCappedByIdentity(t *testing.T) {
 	}
 	ask := s.visitor("alice").modern("subscriptions/listen", "")
 	line := modernLine("99", "subscriptions/listen", listenParams)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // it would stay open if it were let in
+	ctx, cancel := context.WithTimeout(t.Context(), hang) // it would stay open if it were let in
 	defer cancel()
 	r := read(t, ask.do(ctx, http.MethodPost, line).body)
 	if r.Error == nil || r.Error.Code != codeBusy || !strings.Contains(r.Error.Message, "end one of them") {

@@ -62,7 +62,7 @@ type site struct {
 func newDoor(b *testServer, change ...func(*HTTP)) *HTTP {
 	h := &HTTP{
 		Server: b.Server, Identities: guests(), Base: Access{Caller: tools.Caller{Workspace: "w"}}, SSE: true,
-		MaxMessage: 1 << 20, MaxSessions: 50, SessionIdle: time.Hour, ReadHeaderTimeout: 5 * time.Second, Grace: time.Second,
+		MaxMessage: 1 << 20, MaxSessions: 50, SessionIdle: time.Hour, ReadHeaderTimeout: hang, Grace: time.Second,
 	}
 	for _, f := range change {
 		f(h)

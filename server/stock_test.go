@@ -23,6 +23,7 @@ type target struct {
 	started, stopped chan string
 	release          chan struct{}
 	patience         time.Duration // for what should come: the stock server, which we expect to fail, gets less
+	silence          time.Duration // for what should not come: the stock server, from which it does, has longer
 	change           func()        // the list of tools
 	wire             *wire         // to stdio
 	visitor          func(token string) *visitor
@@ -34,9 +35,9 @@ func ours(t *testing.T, kind string) *target {
 	t.Helper()
 	if kind == "stdio" {
 		b := newTestServer(t)
-		return b.target(t, func(g *target) { g.wire = dial(t, b, func(s *Stdio) { s.Grace = 20 * time.Second }) })
+		return b.target(t, func(g *target) { g.wire = dial(t, b) })
 	}
-	s := openSite(t, func(h *HTTP) { h.Grace = 20 * time.Second })
+	s := openSite(t, func(h *HTTP) { h.Grace = hang })
 	t.Cleanup(func() { close(s.release) }) // whatever still waits there
 	return s.target(t, func(g *target) {
 		g.visitor = s.visitor
@@ -53,7 +54,7 @@ func ours(t *testing.T, kind string) *target {
 }
 
 func (b *testServer) target(t *testing.T, more func(*target)) *target {
-	g := &target{patience: 10 * time.Second, started: b.started, stopped: b.stopped, release: b.release}
+	g := &target{patience: hang, silence: 200 * time.Millisecond, started: b.started, stopped: b.stopped, release: b.release}
 	g.change = func() {
 		if err := b.Apply(testSettings(t, b.Config.Tools, policy.Rules{Deny: policy.List{"echo"}})); err != nil {
 			t.Error(err)
@@ -66,7 +67,7 @@ func (b *testServer) target(t *testing.T, more func(*target)) *target {
 // stock starts a transport as mcp-go comes with it.
 func stock(t *testing.T, kind string) *target {
 	t.Helper()
-	g := &target{patience: time.Second, started: make(chan string, 1000), stopped: make(chan string, 1000), release: make(chan struct{})}
+	g := &target{patience: time.Second, silence: hang, started: make(chan string, 1000), stopped: make(chan string, 1000), release: make(chan struct{})}
 	m := g.stockServer()
 	g.change = func() { m.DeleteTools("echo") }
 	if kind == "stdio" {

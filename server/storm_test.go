@@ -54,7 +54,7 @@ func byID(tb testing.TB, lines []string) map[string]reply {
 
 func TestTwoHundredCallersOverStdio(t *testing.T) {
 	noLeaks(t)
-	w := dial(t, newTestServer(t, roomy), func(s *Stdio) { s.Grace = 20 * time.Second })
+	w := dial(t, newTestServer(t, roomy))
 	for i := range 200 {
 		w.send(callLine(strconv.Itoa(i), "echo", fmt.Sprintf(`{"n":%d}`, i)))
 	}
@@ -156,7 +156,7 @@ func TestWhatWasCancelledWhileItWaitedIsNotRun(t *testing.T) {
 func TestReloadStorm(t *testing.T) {
 	noLeaks(t)
 	b := newTestServer(t, roomy)
-	w := dial(t, b, func(s *Stdio) { s.Grace = 20 * time.Second })
+	w := dial(t, b)
 	w.send(handshake("2025-11-25", "{}")...)
 	w.next()
 	with, without := testSettings(t, b.Config.Tools, policy.Rules{}), testSettings(t, b.Config.Tools, policy.Rules{Deny: policy.List{"echo"}})
@@ -265,7 +265,7 @@ func TestAStdioClientThatDisappears(t *testing.T) {
 func TestCallsInFlightFinishAfterTheEnd(t *testing.T) {
 	noLeaks(t)
 	b := newTestServer(t)
-	w := dial(t, b, func(s *Stdio) { s.Grace = 20 * time.Second })
+	w := dial(t, b)
 	for i := range 20 {
 		w.send(callLine(strconv.Itoa(i), "slow", fmt.Sprintf(`{"text":"%d"}`, i)))
 	}

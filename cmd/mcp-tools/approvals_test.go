@@ -84,8 +84,8 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	s, err := server.New(server.Config{
 		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: journal{record}, Keeper: keeper{kept}, Desk: d,
 		Log: slog.New(slog.DiscardHandler),
-		Settings: server.Settings{Policy: rules, ApprovalTimeout: time.Minute, ApprovalWait: wait, Limits: server.Limits{
-			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: time.Minute,
+		Settings: server.Settings{Policy: rules, ApprovalTimeout: hang, ApprovalWait: wait, Limits: server.Limits{
+			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: hang,
 			Args: tools.DefaultLimits(), Result: 10_000, ResultHard: 10_000, Warn: 100, Stop: 100,
 		}},
 	})
@@ -133,7 +133,7 @@ func (p *pad) approvals(args ...string) string {
 // waiting is the id of the call that waits.
 func (p *pad) waiting() string {
 	p.t.Helper()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(hang)
 	for time.Now().Before(deadline) {
 		var open []approvals.Question
 		if err := json.Unmarshal([]byte(p.approvals("list", "--output", "json")), &open); err != nil {
@@ -279,7 +279,7 @@ func TestWatching(t *testing.T) {
 		id, err := place.Ask(t.Context(), approvals.Call{
 			Tool: "launch", Title: "Launch", Risk: "runs", Principal: "a/u", Session: "s", Digest: "d",
 			Shown: `{"path":"x"}`, Args: json.RawMessage(`{"path":"x"}`),
-		}, time.Now().Add(time.Minute))
+		}, time.Now().Add(time.Hour))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -302,6 +302,10 @@ func TestWatching(t *testing.T) {
 		id := ask()
 		show()
 		wantText(t, out.String(), id)
+		if w.since.IsZero() {
+			t.Error("nobody knows since when it is shown")
+		}
+		w.since = time.Now().Add(time.Hour)
 		w.take(t.Context(), typed) // before anybody can have read it
 		if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
 			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
@@ -331,9 +335,12 @@ func TestWatching(t *testing.T) {
 	if w.asking != "" {
 		t.Error("it still asks")
 	}
+	if w.taken.IsZero() {
+		t.Error("nobody knows since when it is gone")
+	}
 	id = ask() // in the place of the one that has gone just now
 	show()
-	w.since = time.Time{}
+	w.since, w.taken = time.Time{}, time.Now().Add(time.Hour)
 	w.take(t.Context(), "y\n")
 	if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
 		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)

@@ -125,7 +125,7 @@ func (r *runner) living() (found []string) {
 // until waits until there are so many of them, or enough.
 func (r *runner) until(what string, enough func(n int) bool) {
 	r.t.Helper()
-	late := time.After(20 * time.Second)
+	late := time.After(hang)
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for !enough(len(r.living())) {

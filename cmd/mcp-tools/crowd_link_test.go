@@ -241,7 +241,7 @@ func dialWire(cmd *exec.Cmd, token string) (*wire, error) {
 		return w, nil
 	case <-w.gone:
 		return nil, fmt.Errorf("%w before it served: %s", errGone, said)
-	case <-time.After(time.Minute):
+	case <-time.After(hang):
 		w.kill()
 		return nil, fmt.Errorf("it never served: %s", said)
 	}

@@ -44,7 +44,7 @@ const (
 	linked    = 20 // is in the knowledge graph,
 	sought    = 25 // is searched for at once
 	together  = 25 // documents share a word
-	patience  = 2 * time.Minute
+	patience  = 5 * time.Minute
 )
 
 // spell makes a word of numbers that no stemmer and no splitter changes.

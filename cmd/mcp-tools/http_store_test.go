@@ -47,7 +47,7 @@ func TestReplicasShareTheirTokens(t *testing.T) {
 
 // TestReplicasAnswerForEachOther has one ask, and another take the answer.
 func TestReplicasAnswerForEachOther(t *testing.T) {
-	place := storetest.Postgres(t).DSN("postgres")
+	place := storetest.Database(t)
 	settings := "store: {dsn: '" + place + "'}\napprovals: {wait: always}\npolicy: {autonomy: supervised}\n"
 	work := t.TempDir()
 	one, two := serveRemote(t, settings, "--workspace", work, "--sandbox", "host"), serveRemote(t, settings, "--workspace", work, "--sandbox", "host")
@@ -80,7 +80,7 @@ func TestReplicasAnswerForEachOther(t *testing.T) {
 		return string(text)
 	}
 	waiting := func(r *remote) string {
-		for late := time.Now().Add(20 * time.Second); time.Now().Before(late); {
+		for late := time.Now().Add(hang); time.Now().Before(late); {
 			var list struct{ Approvals []approvals.Question }
 			if err := json.Unmarshal([]byte(ask(r, "GET", "/approvals", "")), &list); err != nil {
 				t.Fatal(err)

@@ -50,7 +50,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 // find waits until the log has a match and returns its first group.
 func (l *logbook) find(t *testing.T, pattern string) string {
 	t.Helper()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(hang)
 	for {
 		l.mu.Lock()
 		found, news, text := regexp.MustCompile(pattern).FindStringSubmatch(l.text), l.news, l.text

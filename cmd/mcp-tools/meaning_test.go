@@ -70,22 +70,31 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 	}
 	stop()
 	<-done
-	found, err := h.memory.Search(ctx, memory.Query{Text: "vehicle " + secret, Limit: 3})
-	if err != nil || len(found.Hits) == 0 || found.Hits[0].Path == "" || found.Literal {
-		t.Fatalf("found %+v, %v", found, err)
+	find := func(text string) memory.Found {
+		for {
+			found, err := h.memory.Search(ctx, memory.Query{Text: text, Limit: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !found.Literal && !found.Behind { // it did not have to do without
+				return found
+			}
+		}
 	}
-	found, err = h.memory.Search(ctx, memory.Query{Text: "vehicle", Limit: 3})
-	if err != nil || len(found.Hits) == 0 || found.Hits[0].Path != "memory/n0.md" || found.Forming {
-		t.Errorf("found %+v, %v", found, err)
+	if found := find("vehicle " + secret); len(found.Hits) == 0 || found.Hits[0].Path == "" {
+		t.Fatalf("found %+v", found)
+	}
+	if found := find("vehicle"); len(found.Hits) == 0 || found.Hits[0].Path != "memory/n0.md" || found.Forming {
+		t.Errorf("found %+v", found)
 	}
 	if _, err := h.memory.Store(ctx, memory.Write{Key: "late", Text: "A vehicle without wheels."}); err != nil {
 		t.Fatal(err)
 	}
-	if found, err = h.memory.Search(ctx, memory.Query{Text: "vehicle", Limit: 3}); err != nil || !found.Forming {
-		t.Errorf("nobody says that there are no vectors of the last one yet: %+v, %v", found, err)
+	if found := find("vehicle"); !found.Forming {
+		t.Errorf("nobody says that there are no vectors of the last one yet: %+v", found)
 	}
 	other := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "bob", Session: "s"}})
-	if found, err = h.memory.Search(other, memory.Query{Text: "vehicle", Limit: 3}); err != nil || found.Forming {
+	if found, err := h.memory.Search(other, memory.Query{Text: "vehicle", Limit: 3}); err != nil || found.Forming {
 		t.Errorf("bob hears that ada stores something: %+v, %v", found, err)
 	}
 	for text := range endpoint.Texts() {

@@ -21,7 +21,7 @@ func TestClientsHearOfWhatIsGone(t *testing.T) {
 	}
 	cmd, in, out, log := piped(t)
 	go func() { _, _ = io.Copy(io.Discard, log) }() // ends with the program
-	kill := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	kill := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	const told, remembered = "context:///USER.md", "memory:///memory/deploy.md"
 	lines := bufio.NewScanner(out)

@@ -77,7 +77,7 @@ func TestAClosedOutputIsTheEnd(t *testing.T) {
 	if _, err := io.WriteString(in, pingLine); err != nil {
 		t.Fatal(err)
 	}
-	kill := time.AfterFunc(20*time.Second, func() { _ = cmd.Process.Kill() })
+	kill := time.AfterFunc(hang, func() { _ = cmd.Process.Kill() })
 	defer kill.Stop()
 	said, err := io.ReadAll(log)
 	if err != nil {

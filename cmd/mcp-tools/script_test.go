@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -12,10 +13,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 )
 
-// TestMain lets scripts run the program, and talk, as commands.
+// TestMain lets scripts run the program, and talk, as commands. What it is behind
+// walls ends with syscall.Exit: nobody there tells the race detector not to wait
+// for a second before the end.
 func TestMain(m *testing.M) {
 	if code, mine := behindWalls(os.Args); mine {
-		os.Exit(code)
+		syscall.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){
 		"mcp-tools": func() { main() },
@@ -32,7 +35,7 @@ func TestScripts(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Condition:           condition,
-		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill},
+		Cmds:                map[string]func(*testscript.TestScript, bool, []string){"fill": fill, "until": until},
 		Setup: func(env *testscript.Env) error {
 			home := filepath.Join(env.WorkDir, "home")
 			for name, value := range map[string]string{

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"regexp"
 	"strings"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -30,6 +32,23 @@ func startSite(env *testscript.Env) {
 	env.Defer(site.Close)
 	env.Setenv("SITE", strings.TrimPrefix(site.URL, "http://"))
 	env.Setenv("SITE_TOKEN", "tok-4711-"+strings.Repeat("q7", 8))
+}
+
+// until runs a program again and again until what it writes to stdout fits a
+// pattern: a search says what there is when the index is behind.
+func until(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: until PATTERN PROGRAM...")
+	}
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for late := time.Now().Add(hang); time.Now().Before(late); {
+		ts.Check(ts.Exec(args[1], args[2:]...))
+		if pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+	}
+	ts.Fatalf("it never wrote what fits %q", args[0])
 }
 
 // fill puts the values of variables into files of a script: ${NAME}.

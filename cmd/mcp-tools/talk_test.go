@@ -16,6 +16,10 @@ import (
 	"time"
 )
 
+// hang is when a test gives up on what must happen. It measures nothing, so
+// that a busy machine fails nobody.
+const hang = 3 * time.Minute
+
 // talk FILE COMMAND... is a client for scripts: it starts a server, sends it
 // the lines of a file, ends its input, and prints what it answered. After each
 // request it waits for the answer, so that what is said first is done first.
@@ -108,7 +112,7 @@ func (c *conversation) say(lines func(func([]byte) bool)) (err error) {
 }
 
 func (c *conversation) await(id string) error {
-	patience := time.NewTimer(30 * time.Second)
+	patience := time.NewTimer(hang)
 	defer patience.Stop()
 	for {
 		select {

@@ -10,7 +10,7 @@ import (
 
 func benchEach(b *testing.B, f func(b *testing.B, s *Store)) {
 	b.Run("sqlite", func(b *testing.B) { f(b, placeIn(b, b.TempDir()).server(b)) })
-	b.Run("postgres", func(b *testing.B) { f(b, placeIn(b, storetest.Postgres(b).DSN("postgres")).server(b)) })
+	b.Run("postgres", func(b *testing.B) { f(b, placeIn(b, storetest.Database(b)).server(b)) })
 }
 
 // BenchmarkQuestion is the life of a question: asked, answered, taken.
@@ -50,7 +50,7 @@ func BenchmarkAnswer(b *testing.B) {
 		b.ReportMetric(float64(all.Microseconds())/float64(b.N)/1000, "ms/answer")
 	}
 	b.Run("sqlite", func(b *testing.B) { each(b, b.TempDir()) })
-	b.Run("postgres", func(b *testing.B) { each(b, storetest.Postgres(b).DSN("postgres")) })
+	b.Run("postgres", func(b *testing.B) { each(b, storetest.Database(b)) })
 }
 
 // BenchmarkRules looks for the last of a hundred rules: what each call costs

@@ -28,7 +28,7 @@ func TestOtherProcess(t *testing.T) {
 	switch os.Getenv(roleName) {
 	case "server":
 		for {
-			id, err := s.Ask(t.Context(), someCall(), in(time.Minute))
+			id, err := s.Ask(t.Context(), someCall(), in(time.Hour))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -94,7 +94,7 @@ func start(t *testing.T, role, dsn string) *child {
 // word is the id in the next line that begins with what.
 func (c *child) word(t *testing.T, what string) string {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(hang)
 	for {
 		select {
 		case line, open := <-c.lines:
@@ -130,10 +130,14 @@ func testTheDeathOfAServer(t *testing.T, p place) {
 	server := start(t, "server", p.dsn)
 	id := server.word(t, "ASKED")
 	person := p.person()
-	if _, err := person.Get(t.Context(), id, ann); err != nil {
+	q, err := person.Get(t.Context(), id, ann)
+	if err != nil {
 		t.Fatal(err)
 	}
 	server.kill(t)
+	if err := p.rows.Renew(t.Context(), q.Owner, time.Second); err != nil { // it has been silent for nearly its lease
+		t.Fatal(err)
+	}
 	until(t, "the dead one's question to be over", func() bool {
 		open, err := person.List(t.Context(), ann)
 		return err == nil && len(open) == 0

@@ -38,7 +38,7 @@ var (
 
 const (
 	// patience is how long the rows may take for anything.
-	patience = 5 * time.Second
+	patience = 15 * time.Second
 	// keepClosed is how long a question is still there to be shown when it is
 	// over, so that whoever comes late learns who was faster.
 	keepClosed = 10 * time.Minute
@@ -113,7 +113,7 @@ func isID(text string) bool {
 // it does: while a question waits, and while none does, when only what was
 // allowed for a session hangs on it.
 const (
-	lease, renewal         = 10 * time.Second, 2500 * time.Millisecond
+	lease, renewal         = 30 * time.Second, 5 * time.Second
 	longLease, longRenewal = 2 * time.Minute, 30 * time.Second
 )
 

@@ -34,7 +34,7 @@ func each(t *testing.T, f func(t *testing.T, b *briefing.Briefing, s tables)) {
 		}
 	}
 	t.Run("sqlite", on(func(t *testing.T) string { return t.TempDir() }))
-	t.Run("postgres", on(func(t *testing.T) string { return storetest.Postgres(t).DSN("postgres") }))
+	t.Run("postgres", on(func(t *testing.T) string { return storetest.Database(t) }))
 }
 
 // as is the context of a call.

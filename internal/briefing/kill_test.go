@@ -42,7 +42,7 @@ func TestChild(t *testing.T) {
 // twice, and the last one is what is read.
 func TestProcessesDieWhileTheyWrite(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { die(t, t.TempDir()) })
-	t.Run("postgres", func(t *testing.T) { die(t, storetest.Postgres(t).DSN("postgres")) })
+	t.Run("postgres", func(t *testing.T) { die(t, storetest.Database(t)) })
 }
 
 func die(t *testing.T, dsn string) {

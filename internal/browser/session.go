@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	startTime = 30 * time.Second
+	startTime = 60 * time.Second
 	mostTabs  = 8
 	mostNotes = 8
 )

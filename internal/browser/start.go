@@ -22,6 +22,7 @@ const (
 	windowWidth  = 1280
 	windowHeight = 800
 	writeTime    = 10 * time.Second // for a browser to take a command
+	lastWords    = 5 * time.Second  // for one that did not come up to end
 )
 
 // A program is a Chromium that runs.
@@ -99,6 +100,12 @@ func (p *program) close() error {
 // explain ends it and says why it did not come up: all of its last words are
 // there then.
 func (p *program) explain(err error) error {
+	wait := time.NewTimer(lastWords)
+	defer wait.Stop()
+	select { // a program that gives up says why before it ends
+	case <-p.done:
+	case <-wait.C:
+	}
 	p.end()
 	<-p.done
 	words := p.words.String()
@@ -121,7 +128,7 @@ func (s start) command(path string, args []string) *exec.Cmd {
 		"DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent", "DBUS_SESSION_BUS_ADDRESS=unix:path=/nonexistent",
 	}
 	cmd.Stdout, cmd.Stderr = s.words, s.words
-	cmd.WaitDelay = time.Second
+	cmd.WaitDelay = lastWords
 	return cmd
 }
 

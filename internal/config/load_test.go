@@ -313,7 +313,7 @@ func TestFilesDoNotGrowWithoutBounds(t *testing.T) {
 		} else if len(err.Error()) > 20_000 {
 			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
 		}
-		if took := time.Since(start); took > 10*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s: took %v", name, took)
 		}
 	}

@@ -261,7 +261,7 @@ func watching(t *testing.T, running *Loaded) <-chan int {
 
 func await(t *testing.T, bursts <-chan int, want int) {
 	t.Helper()
-	limit := time.After(20 * time.Second)
+	limit := time.After(3 * time.Minute)
 	for {
 		select {
 		case got := <-bursts:

@@ -289,7 +289,7 @@ func TestClose(t *testing.T) {
 func TestTimes(t *testing.T) {
 	release := make(chan bool)
 	defer close(release)
-	c, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Stall: 50 * time.Millisecond}}, func(w http.ResponseWriter, r *http.Request) {
+	silent := func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/body" {
 			_, _ = io.WriteString(w, "begin")
 			_ = http.NewResponseController(w).Flush()
@@ -298,7 +298,8 @@ func TestTimes(t *testing.T) {
 		case <-release:
 		case <-r.Context().Done():
 		}
-	}, "www.example.org")
+	}
+	c, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Stall: 50 * time.Millisecond}}, silent, "www.example.org")
 	_, err := c.Do(t.Context(), outbound.Request{URL: "http://www.example.org/head", Timeout: 50 * time.Millisecond})
 	if kind(err) != tools.Timeout || !strings.Contains(err.Error(), "50ms") {
 		t.Error(err)
@@ -308,7 +309,8 @@ func TestTimes(t *testing.T) {
 		t.Errorf("%q, %v", text, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	a, err := c.Do(ctx, outbound.Request{URL: "http://www.example.org/body"})
+	patient, _ := web(t, egress.ClientOptions{}, silent, "www.example.org")
+	a, err := patient.Do(ctx, outbound.Request{URL: "http://www.example.org/body"})
 	if err != nil {
 		t.Fatal(err)
 	}

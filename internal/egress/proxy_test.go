@@ -321,7 +321,7 @@ func TestEndOfProxy(t *testing.T) {
 	if _, err := os.Lstat(socket); !os.IsNotExist(err) {
 		t.Errorf("the socket is left: %v", err)
 	}
-	for late := time.Now().Add(20 * time.Second); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for late := time.Now().Add(3 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(late) {
 			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 		}

@@ -47,7 +47,7 @@ func TestRobotsAreBounded(t *testing.T) {
 	rules := readRobots("User-agent: *\n" + strings.Repeat(rule, maxRobots/len(rule)))
 	began := time.Now()
 	rules.allow("/" + strings.Repeat("a", maxURL))
-	if took := time.Since(began); took > 10*time.Second {
+	if took := time.Since(began); took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
 	rules = readRobots("User-agent: *\n" + strings.Repeat("Disallow: /x\n", 40000))

@@ -21,7 +21,7 @@ func BenchmarkKnowledge(b *testing.B) {
 		benchKnowledge(b, newWorld(b, storetest.Open(b, b.TempDir()).Knowledge()))
 	})
 	b.Run("postgres", func(b *testing.B) {
-		benchKnowledge(b, newWorld(b, storetest.Open(b, storetest.Postgres(b).DSN("postgres")).Knowledge()))
+		benchKnowledge(b, newWorld(b, storetest.Open(b, storetest.Database(b)).Knowledge()))
 	})
 }
 

@@ -32,7 +32,7 @@ func each(t *testing.T, f func(t *testing.T, m *memory.Memory, rows memory.Rows)
 		f(t, m, rows)
 	})
 	t.Run("postgres", func(t *testing.T) {
-		m, rows := open(t, storetest.Postgres(t).DSN("postgres"), t.TempDir())
+		m, rows := open(t, storetest.Database(t), t.TempDir())
 		f(t, m, rows)
 	})
 }

@@ -53,8 +53,9 @@ type Options struct {
 	Feed    Feed
 	Shelves []Shelf
 	Log     *slog.Logger // nil: silent
-	// Patience is how long a search waits for what was committed before it; 200
-	// ms unless told. It is for who asks once, and would find half an index.
+	// Patience is how long a search waits for what was committed before it, once
+	// the index is open; 200 ms unless told. It is for who asks once, and would
+	// find half an index.
 	Patience time.Duration
 }
 
@@ -115,12 +116,11 @@ const patience = 200 * time.Millisecond
 // committed before the call; when that takes too long, fresh is false and the
 // latest may be missing.
 func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
-	asked := time.Now()
 	x, err := r.open(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	fresh, err = r.catchUp(ctx, r.o.Patience-time.Since(asked))
+	fresh, err = r.catchUp(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
@@ -135,7 +135,7 @@ func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result,
 func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
 	r.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
 	r.doubt.Store(true)
-	if fresh, err = r.catchUp(ctx, r.o.Patience); err != nil {
+	if fresh, err = r.catchUp(ctx); err != nil {
 		return index.Result{}, false, err
 	}
 	if fresh {
@@ -221,9 +221,9 @@ func (r *Recall) request() <-chan error {
 }
 
 // catchUp waits until what is committed now is indexed, but not for long.
-func (r *Recall) catchUp(ctx context.Context, most time.Duration) (fresh bool, err error) {
+func (r *Recall) catchUp(ctx context.Context) (fresh bool, err error) {
 	answer := r.request()
-	late := time.NewTimer(max(most, 0))
+	late := time.NewTimer(r.o.Patience)
 	defer late.Stop()
 	select {
 	case err := <-answer:

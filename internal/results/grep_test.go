@@ -151,7 +151,7 @@ func TestGrepStopsInTheMiddleOfALine(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error %v", err)
 	}
-	if took := time.Since(start); took > 20*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("it went on for %s", took)
 	}
 }

@@ -51,7 +51,7 @@ func (b bench) as(agent, user string) context.Context {
 // each runs a test on a store of each engine.
 func each(t *testing.T, f func(t *testing.T, b bench)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, sqlite(t)) })
-	t.Run("postgres", func(t *testing.T) { f(t, newBench(t, storetest.Postgres(t).DSN("postgres"))) })
+	t.Run("postgres", func(t *testing.T) { f(t, newBench(t, storetest.Database(t))) })
 }
 
 func sqlite(t testing.TB) bench { return newBench(t, t.TempDir()) }

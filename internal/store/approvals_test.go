@@ -14,7 +14,7 @@ func anyRoom(int, int, int, int) bool { return true }
 // TestRulesMoveAndQuestionsStay copies both to another store, and out of a
 // backup over the one they came from.
 func TestRulesMoveAndQuestionsStay(t *testing.T) {
-	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Postgres(t).DSN("postgres"))
+	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
 	rows := from.Approvals()
 	for _, id := range []string{"waits", "allowed"} {
 		q := store.Approval{ID: id, Owner: "me", Principal: "a/u", Size: 1, Call: "{}"}

@@ -153,7 +153,7 @@ func TestStatus(t *testing.T) {
 // TestOthersAreCounted expects to be told of other connections, not of a
 // password.
 func TestOthersAreCounted(t *testing.T) {
-	dsn := strings.Replace(storetest.Postgres(t).DSN("postgres"), "postgres@", "postgres:opensesame@", 1)
+	dsn := strings.Replace(storetest.Database(t), "postgres@", "postgres:opensesame@", 1)
 	s := storetest.Open(t, dsn)
 	before, err := s.Status(t.Context())
 	if err != nil || *before.Others != 0 {

@@ -167,7 +167,7 @@ func (f *filler) text() string {
 // TestCopiesAreTheSame takes rows of all tables from SQLite to PostgreSQL and
 // back, by files and directly.
 func TestCopiesAreTheSame(t *testing.T) {
-	pg := storetest.Open(t, storetest.Postgres(t).DSN("postgres"))
+	pg := storetest.Open(t, storetest.Database(t))
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			dir := t.TempDir()
@@ -283,5 +283,5 @@ func TestFollowersAreLost(t *testing.T) {
 		}
 	}
 	t.Run("sqlite", func(t *testing.T) { two(t, t.TempDir()) })
-	t.Run("postgres", func(t *testing.T) { two(t, storetest.Postgres(t).DSN("postgres")) })
+	t.Run("postgres", func(t *testing.T) { two(t, storetest.Database(t)) })
 }

@@ -45,7 +45,7 @@ func TestMetersKeepARateTogether(t *testing.T) {
 }
 
 func BenchmarkMeter(b *testing.B) {
-	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Postgres(b).DSN("postgres")} {
+	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Database(b)} {
 		s := storetest.Open(b, dsn)
 		r := store.Rate{Times: 10_000_000, Period: time.Minute, Burst: 10_000_000}
 		b.Run(engine+"/each", func(b *testing.B) {

@@ -15,7 +15,8 @@ var errMoved = errors.New("the document has changed meanwhile")
 
 // changeMemory runs a change of a document again as long as others are faster.
 func (s *Store) changeMemory(ctx context.Context, path string, f func(*Tx) error) error {
-	for attempt := range maxAttempts {
+	begun := time.Now()
+	for attempt := 0; time.Since(begun) < insist; attempt++ {
 		err := s.Update(ctx, f)
 		if !errors.Is(err, errMoved) {
 			return err

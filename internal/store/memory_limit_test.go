@@ -26,7 +26,7 @@ func eachLimited(t *testing.T, most store.MemoryLimits, f func(t *testing.T, s *
 		f(t, s)
 	}
 	t.Run("sqlite", func(t *testing.T) { open(t, t.TempDir()) })
-	t.Run("postgres", func(t *testing.T) { open(t, storetest.Postgres(t).DSN("postgres")) })
+	t.Run("postgres", func(t *testing.T) { open(t, storetest.Database(t)) })
 }
 
 // counted compares the counter of an owner with what there is.

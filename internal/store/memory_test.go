@@ -244,7 +244,7 @@ func TestFollow(t *testing.T) {
 // TestFollowSeesWhatIsOpen has a transaction open: what is committed after it
 // began is not settled, and Follow says that there is more.
 func TestFollowSeesWhatIsOpen(t *testing.T) {
-	s := storetest.Open(t, storetest.Postgres(t).DSN("postgres"))
+	s := storetest.Open(t, storetest.Database(t))
 	feed := s.Feed()
 	begin, _, _, err := feed.Follow(t.Context(), "", 10, []string{"a"}, func(string, string) {})
 	if err != nil {

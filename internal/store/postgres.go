@@ -76,16 +76,3 @@ func shown(dsn string) string {
 	}
 	return fmt.Sprintf("postgres://%s%s", u.Host, u.Path)
 }
-
-// again reports whether a transaction that failed may be tried once more: it
-// stood in another's way, or its connection was lost before it could commit.
-func (s *Store) again(err error) bool {
-	if s.dialect.name == "sqlite" {
-		return sqliteBusy(err)
-	}
-	var e *pgconn.PgError
-	if errors.As(err, &e) {
-		return e.Code == "40001" || e.Code == "40P01"
-	}
-	return pgconn.SafeToRetry(err)
-}

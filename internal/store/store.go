@@ -184,60 +184,6 @@ func (s *Store) row(ctx context.Context, text string, args []any, into ...any) e
 	return nil
 }
 
-// Update runs f in a transaction that may write. What f returns an error for
-// did not happen. f may be run again when transactions stood in each other's
-// way, so it must do nothing else.
-func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
-	if err := s.open(ctx); err != nil {
-		return s.tell(err)
-	}
-	for attempt := 0; ; attempt++ {
-		topics, err := s.update(ctx, f)
-		if err == nil {
-			s.bus.changed(topics)
-			if s.checkpoints != nil {
-				s.checkpoints.committed()
-			}
-			return nil
-		}
-		if attempt == maxAttempts || !s.again(err) {
-			return s.tell(err)
-		}
-		if err := pause(ctx, attempt); err != nil {
-			return err
-		}
-	}
-}
-
-const maxAttempts = 6
-
-func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[string]bool, err error) {
-	tx, err := s.write.BeginTx(ctx, nil)
-	if err != nil {
-		return nil, s.unavailable(err)
-	}
-	t := &Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}
-	if err := f(t); err != nil {
-		_ = tx.Rollback() // the first error is the one that tells
-		return nil, err
-	}
-	if err := tx.Commit(); err != nil {
-		return nil, s.unavailable(err)
-	}
-	return t.topics, nil
-}
-
-func pause(ctx context.Context, attempt int) error {
-	timer := time.NewTimer(time.Duration(1<<attempt) * 5 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
 // unavailable words errors of the connection.
 func (s *Store) unavailable(err error) error {
 	return &failure{fmt.Errorf("the store %s: %w", s.place, saidOnce(err))}

@@ -98,7 +98,7 @@ func expectClosed(t *testing.T, c <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-c:
-	case <-time.After(30 * time.Second):
+	case <-time.After(3 * time.Minute):
 		t.Fatal("nobody was woken")
 	}
 }
@@ -127,10 +127,7 @@ func TestOthersAreWoken(t *testing.T) {
 		}
 	}
 	t.Run("sqlite", func(t *testing.T) { two(t, t.TempDir()) })
-	t.Run("postgres", func(t *testing.T) {
-		server := storetest.Postgres(t)
-		two(t, server.DSN("postgres"))
-	})
+	t.Run("postgres", func(t *testing.T) { two(t, storetest.Database(t)) })
 }
 
 // TestTheServerGoesAndComes restarts PostgreSQL under a store in use.
@@ -198,7 +195,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 		}
 	}
 	t.Run("sqlite", func(t *testing.T) { open(t, t.TempDir()) })
-	t.Run("postgres", func(t *testing.T) { open(t, storetest.Postgres(t).DSN("postgres")) })
+	t.Run("postgres", func(t *testing.T) { open(t, storetest.Database(t)) })
 }
 
 func TestCursor(t *testing.T) {

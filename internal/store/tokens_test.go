@@ -84,7 +84,7 @@ func TestTokensAreNotReplaced(t *testing.T) {
 
 // TestTokensMove copies them to the other engine and back from a backup.
 func TestTokensMove(t *testing.T) {
-	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Postgres(t).DSN("postgres"))
+	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
 	for n := range 3 {
 		if _, _, err := from.Tokens().Add(t.Context(), token(n), false); err != nil {
 			t.Fatal(err)

@@ -175,7 +175,7 @@ func TestHelperProcess(t *testing.T) {
 
 func TestManyProcesses(t *testing.T) {
 	for engine, dsn := range map[string]string{
-		"sqlite": filepath.Join(t.TempDir(), "data"), "postgres": storetest.Postgres(t).DSN("postgres"),
+		"sqlite": filepath.Join(t.TempDir(), "data"), "postgres": storetest.Database(t),
 	} {
 		t.Run(engine, func(t *testing.T) {
 			var all sync.WaitGroup

@@ -13,7 +13,7 @@ import (
 func each(t *testing.T, f func(t *testing.T, rows Rows)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { f(t, storetest.Open(t, t.TempDir()).Tokens()) })
-	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Postgres(t).DSN("postgres")).Tokens()) })
+	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Database(t)).Tokens()) })
 }
 
 // open is the table of one process, which asks the rows each time.
@@ -53,7 +53,7 @@ func list(t testing.TB, table *Table) []Row {
 // until tries again until done says so.
 func until(t testing.TB, what string, done func() bool) {
 	t.Helper()
-	for late := time.Now().Add(20 * time.Second); !done(); {
+	for late := time.Now().Add(3 * time.Minute); !done(); {
 		if time.Now().After(late) {
 			t.Fatalf("in vain: %s", what)
 		}

@@ -33,7 +33,7 @@ const (
 
 	// lockPatience is how long a change waits for those of other processes,
 	// each of which takes milliseconds.
-	lockPatience = 10 * time.Second
+	lockPatience = 30 * time.Second
 )
 
 // ErrUnknown says that the vault has no secret of that name.

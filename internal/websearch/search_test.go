@@ -282,7 +282,7 @@ func TestEqualSearchesAreOne(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
-			case <-time.After(5 * time.Second):
+			case <-time.After(3 * time.Minute):
 				return answered(200, one)
 			}
 		}), each()[Tavily])

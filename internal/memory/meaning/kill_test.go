@@ -40,7 +40,7 @@ func TestAWorkerDies(t *testing.T) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		die(t, storetest.Postgres(t).DSN("postgres"), t.TempDir())
+		die(t, storetest.Database(t), t.TempDir())
 	})
 }
 

@@ -197,7 +197,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 	stop := w.work(t)
 	w.fillers(t, "a", "ada")
 	w.remember(t, ctx, "x", "Her automobile is blue.")
-	f := w.find(t, ctx, tool.Query{Text: "automobile"})
+	f := w.findWords(t, ctx, tool.Query{Text: "automobile"})
 	if len(f.Hits) != 1 || f.Hits[0].Path != "memory/x.md" || !f.Literal {
 		t.Errorf("found %+v", f)
 	}
@@ -246,6 +246,6 @@ func TestTwoServersSendEachTextOnce(t *testing.T) {
 	}
 	t.Run("sqlite", func(t *testing.T) { dir := t.TempDir(); two(t, dir, [2]string{t.TempDir(), t.TempDir()}) })
 	t.Run("postgres", func(t *testing.T) {
-		two(t, storetest.Postgres(t).DSN("postgres"), [2]string{t.TempDir(), t.TempDir()})
+		two(t, storetest.Database(t), [2]string{t.TempDir(), t.TempDir()})
 	})
 }

@@ -51,7 +51,7 @@ func TestWhatIsNearStaysNear(t *testing.T) {
 	for _, dimensions := range []int{64, 768} {
 		list := topical(random, 1000, dimensions, 40)
 		same, far := 0, 0.0
-		const queries = 25
+		const queries = 10
 		for _, query := range topical(random, queries, dimensions, 40) {
 			nearest := func(cos func(a, b []float32) float64) []int {
 				order := make([]int, len(list))

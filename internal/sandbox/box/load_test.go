@@ -182,7 +182,7 @@ func TestNothingLeaks(t *testing.T) {
 	if err := b.Close(); err != nil {
 		t.Fatal(err)
 	}
-	end := time.Now().Add(10 * time.Second)
+	end := time.Now().Add(hang)
 	for runtime.NumGoroutine() > before && time.Now().Before(end) {
 		runtime.Gosched()
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
@@ -15,7 +16,8 @@ import (
 )
 
 // unprivileged starts agents as a user without rights, who has at most 400
-// processes whatever happens.
+// processes whatever happens. The user is nobody else's: those that other tests
+// run at the same time would count.
 func unprivileged(t testing.TB) host.Launcher {
 	t.Helper()
 	args := []string{agent.Name, "-processes", "400"}
@@ -35,7 +37,8 @@ func unprivileged(t testing.TB) host.Launcher {
 	if err := copyFile(self, "/proc/self/exe"); err != nil {
 		t.Fatal(err)
 	}
-	return host.Launcher{Self: append([]string{setpriv, "--reuid=65534", "--regid=65534", "--clear-groups", self}, args...)}
+	user := strconv.Itoa(20_000 + os.Getpid()%40_000)
+	return host.Launcher{Self: append([]string{setpriv, "--reuid=" + user, "--regid=" + user, "--clear-groups", self}, args...)}
 }
 
 func copyFile(to, from string) error {

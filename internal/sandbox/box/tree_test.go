@@ -41,7 +41,7 @@ func carriers(token string) []int {
 // on their way out.
 func nobody(t *testing.T, token string) {
 	t.Helper()
-	end := time.Now().Add(5 * time.Second)
+	end := time.Now().Add(hang)
 	for {
 		found := carriers(token)
 		if len(found) == 0 {
@@ -98,6 +98,10 @@ func TestTheWholeTreeIsKilled(t *testing.T) {
 			body := sh(stubborn(mark, c.last))
 			body.Timeout = c.timeout
 			child, s := start(t, b, body)
+			for c.timeout > 0 && !s.comesTo(t, "ready") { // its time is over before it had any
+				body.Timeout *= 4
+				child, s = start(t, b, body)
+			}
 			s.until(t, "ready")
 			if c.kill {
 				if err := child.Kill(); err != nil {

@@ -24,7 +24,7 @@ import (
 
 const (
 	// closeLimit bounds how long Close waits.
-	closeLimit = 10 * time.Second
+	closeLimit = 30 * time.Second
 	// lastMoment is what commands have to end by themselves when the server
 	// stops. Their clients promise theirs that all is gone in half a second.
 	lastMoment = 200 * time.Millisecond
@@ -35,6 +35,7 @@ type Commands struct {
 	o       Options
 	walls   []*wall
 	spool   *spool
+	moment  time.Duration   // lastMoment
 	life    context.Context // ends with Close
 	stop    context.CancelFunc
 	working sync.WaitGroup // what goes on in the background
@@ -61,7 +62,7 @@ func New(o Options) (*Commands, error) {
 		return nil, err
 	}
 	c := &Commands{
-		o: o, spool: &spool{parent: o.Spool, most: o.Background.Total},
+		o: o, spool: &spool{parent: o.Spool, most: o.Background.Total}, moment: lastMoment,
 		warm: map[cellKey]*cell{}, cells: map[*cell]bool{}, running: map[*process]bool{},
 		kept: map[string]*process{}, grounds: map[owner]*cached[surveyed]{},
 	}
@@ -84,7 +85,7 @@ func (c *Commands) Stop() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.last == nil && !c.closed {
-		c.last = time.AfterFunc(lastMoment, c.shut)
+		c.last = time.AfterFunc(c.moment, c.shut)
 	}
 }
 

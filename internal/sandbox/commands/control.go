@@ -9,7 +9,7 @@ import (
 )
 
 // killLimit is when the sandbox of something that does not die is ended.
-const killLimit = 3 * time.Second
+const killLimit = 10 * time.Second
 
 // Kill ends the process and everything that it has started, and waits for that
 // as long as ctx does.

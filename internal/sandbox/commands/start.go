@@ -17,7 +17,7 @@ import (
 const (
 	maxWords  = 512 << 10   // bytes of arguments and environment
 	maxInput  = wire.Window // bytes of stdin that are given at a time
-	lateAfter = 5 * time.Second
+	lateAfter = 15 * time.Second
 )
 
 // Site says where a command would run, and starts nothing.

@@ -266,6 +266,7 @@ func TestSites(t *testing.T) {
 // without anybody's waiting for it, and says why.
 func TestStop(t *testing.T) {
 	c := newCommands(t)
+	c.moment = hang
 	ctx := caller(t)
 	long := start(ctx, t, c, sh("echo begun; setsid sleep 1000 & wait"))
 	if s := long.Wait(ctx, exec.Until{Pattern: "begun"}); s.Matched == "" {
@@ -277,6 +278,7 @@ func TestStop(t *testing.T) {
 	if s := finish(ctx, t, short); s.State != exec.Exited || text(t, short.Log(exec.Stdout)) != "done\n" {
 		t.Errorf("a short command ends as %+v", s)
 	}
+	c.last.Reset(0) // the moment is over
 	s := finish(ctx, t, long)
 	if s.State != exec.Killed || !strings.Contains(s.Why, "shutting down") || s.Left != 0 || text(t, long.Log(exec.Stdout)) != "begun\n" {
 		t.Errorf("a long command ends as %+v", s)

@@ -27,7 +27,7 @@ import (
 
 const (
 	testImage = "mcp-tools-test:busybox-3"
-	long      = 30 * time.Second // stops a hang, measures nothing
+	long      = 3 * time.Minute // stops a hang, measures nothing
 )
 
 // TestMain is also the server of tests that kill one.
@@ -49,7 +49,7 @@ func testEngine(t testing.TB) *engine {
 		t.Fatal(err)
 	}
 	t.Cleanup(e.close)
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), long)
 	defer cancel()
 	if _, err := e.api.Ping(ctx); err != nil {
 		needtest.Lacking(t, "docker", "there is no docker engine here: "+err.Error())

@@ -122,7 +122,7 @@ func (g *cgroup) remove() {
 
 // removeCgroup tries for a while, since dead processes leave a group late.
 func removeCgroup(dir string) {
-	const tries, pause = 200, 5 * time.Millisecond
+	const tries, pause = 2000, 5 * time.Millisecond
 	for range tries {
 		if err := os.Remove(dir); err == nil || errors.Is(err, os.ErrNotExist) {
 			return

@@ -21,7 +21,7 @@ func FuzzJudge(f *testing.F) {
 	f.Fuzz(func(t *testing.T, command string) {
 		start := time.Now()
 		v := Judge(request(command, true), Rules{})
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s for %q", took, command)
 		}
 		if !v.Risk.Valid() || v.Risk > tools.Reads && v.Why == "" && v.Denied == nil {
