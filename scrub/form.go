@@ -7,41 +7,36 @@ type form struct {
 	folded  bool  // hexadecimal, in small or capital letters
 	bounded bool  // an address: 10.0.0.1 is not part of 10.0.0.12
 	edges   class // up to three of these on either side belong to it
+	apart   bool  // pairs of hexadecimal digits with signs between, see apart.go
 }
 
 // triggers are two windows of the form that do not overlap: a line break can
 // cut only one. Of a short form every window that a break leaves whole is
 // taken, and those that end in the break.
 func (f form) triggers() []trigger {
-	first := rarest(f.text[:min(len(f.text), farWindow)])
-	out := f.at(first, f.text[first:first+4])
-	if len(f.text) < 8 {
-		for i := 0; i+4 <= len(f.text); i++ {
-			out = append(out, f.at(i, f.text[i:i+4])...)
-		}
-		for i := 3; i < len(f.text); i++ {
-			for _, end := range []string{"\n", "\r", `\`} {
-				out = append(out, f.at(i-3, f.text[i-3:i]+end)...)
-			}
-		}
-		return out
+	if f.apart {
+		return f.triggersApart()
 	}
-	second := first + 4
-	if second+4 > len(f.text) {
-		second = first - 4
+	if len(f.text) >= 8 {
+		first, second := rarestTwo(f.text[:min(len(f.text), farWindow)])
+		return []trigger{f.at(first, f.text[first:]), f.at(second, f.text[second:])}
 	}
-	if second < 0 {
-		second = len(f.text) - 4
-		if second-first < 4 {
-			second = 0
+	var out []trigger
+	for i := 0; i+4 <= len(f.text); i++ {
+		out = append(out, f.at(i, f.text[i:]))
+	}
+	for i := 3; i < len(f.text); i++ {
+		for _, end := range []string{"\n", "\r", `\`} {
+			out = append(out, f.at(i-3, f.text[i-3:i]+end))
 		}
 	}
-	return append(out, f.at(second, f.text[second:second+4])...)
+	return out
 }
 
-func (f form) at(offset int, window string) []trigger {
+// at has the form looked for where a window is that it has at offset.
+func (f form) at(offset int, window string) trigger {
 	find := func(t *text, at int) (span, bool) { return f.find(t, at, offset) }
-	return []trigger{{windows: []uint32{windowOf(window)}, find: find}}
+	return trigger{windows: []uint32{windowOf(window)}, find: find}
 }
 
 // find compares what stands around at, where the byte of the form with that
