@@ -70,10 +70,13 @@ func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
 func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k < len(f.text); k++ {
 		if j := t.wrapAfter(i); j > i && k > 0 && (breaks || !f.same(t.s[i], f.text[k])) {
-			if blank.has(f.text[k]) && blank.has(t.s[j-1]) {
-				j-- // one of the blanks is not of the wrap
+			switch i = j; {
+			case !blank.has(f.text[k]):
+			case t.s[j-1] == f.text[k]:
+				i-- // one of the blanks is not of the wrap
+			default:
+				continue // the break is in the place of the blank
 			}
-			i = j
 		}
 		if t.ends(i) || !f.same(t.s[i], f.text[k]) {
 			return i, false
@@ -86,9 +89,13 @@ func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 // backward is where the form begins of which the byte k is at i.
 func (f form) backward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k > 0; k-- {
-		j := t.wrapBefore(i)
-		if j < i && j > 0 && f.same(t.s[j-1], f.text[k-1]) && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
-			i = j
+		if j := t.wrapBefore(i); j < i && j > 0 && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
+			if f.same(t.s[j-1], f.text[k-1]) {
+				i = j
+			} else if blank.has(f.text[k-1]) && t.s[i-1] != f.text[k-1] {
+				i = j
+				continue
+			}
 		}
 		if i == 0 || !f.same(t.s[i-1], f.text[k-1]) {
 			return i, false

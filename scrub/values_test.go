@@ -42,6 +42,11 @@ func writings(t testing.TB, v string) map[string]string {
 			out[fmt.Sprintf("base64 %s after %d, wrapped", name, skip)] = s[:len(s)/2] + "\n" + s[len(s)/2:]
 		}
 	}
+	if i := strings.LastIndex(v, " "); i > 0 && (letter | blank).all(v) && !strings.Contains(v, "  ") {
+		out["broken at a blank"] = v[:i] + "\n" + v[i+1:]
+		out["broken at a blank and indented"] = v[:i] + "\r\n\t" + v[i+1:]
+		out["broken at a blank in JSON"] = v[:i] + `\n` + v[i+1:]
+	}
 	if back := reversed(v); worth(back) == nil { // of some values an ordinary word
 		out["reversed"] = back
 	}
@@ -115,7 +120,7 @@ func TestValueInEveryWriting(t *testing.T) {
 	r := dice(11)
 	for _, v := range []string{
 		"hunter22!", draw(r, alnums, 8), draw(r, alnums, 40), "p@ss w0rd/with=all&of\"them\\", "pässwörd-1", "ab<cd>&12", draw(r, tokens, 200),
-		"203.0.113.77", "x=1;y=2", "ends-with-\\", "q1w2e3",
+		"203.0.113.77", "x=1;y=2", "correct horse battery", "ends-with-\\", "q1w2e3",
 	} {
 		s := new(Scrubber)
 		if err := s.Set("it", v); err != nil {
