@@ -228,14 +228,7 @@ func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[strin
 }
 
 func pause(ctx context.Context, attempt int) error {
-	timer := time.NewTimer(time.Duration(1<<attempt) * 5 * time.Millisecond)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return sleep(ctx, time.Duration(1<<attempt)*5*time.Millisecond)
 }
 
 // unavailable words errors of the connection.
