@@ -16,7 +16,7 @@ const (
 func (f form) triggersApart() (out []trigger) {
 	for _, way := range []struct{ before, after string }{{"", " "}, {"", ":"}, {"", "-"}, {"x", `\`}, {"x", ","}} {
 		window := func(k int) string { return (way.before + f.text[k:k+2] + way.after + f.text[k+2:])[:4] }
-		places := []int{0, 2, 4, 6, 8}
+		places := []int{0, 2, 4, 6, 8} // a value has six pairs at least
 		slices.SortStableFunc(places, func(a, b int) int { return rarity(window(b)) - rarity(window(a)) })
 		for _, k := range places[:2] {
 			find := func(t *text, at int) (span, bool) { return f.findApart(t, at+len(way.before), k) }
