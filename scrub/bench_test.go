@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	"encoding/hex"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -72,6 +73,34 @@ func BenchmarkValues(b *testing.B) {
 		b.Fatal(err)
 	}
 	benchText(b, s, goSource(b))
+}
+
+// BenchmarkDump is hexadecimal digits, which values are looked for in as well.
+func BenchmarkDump(b *testing.B) {
+	s, r := mustNew(b, Options{}), dice(24)
+	for i := range 100 {
+		if err := s.Set(fmt.Sprint(i), draw(r, alnums, 32)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	benchText(b, s, hex.Dump([]byte(logLines(r, 1000))))
+}
+
+// BenchmarkSet is one value more for a scrubber that knows a hundred.
+func BenchmarkSet(b *testing.B) {
+	s, r := mustNew(b, Options{}), dice(25)
+	for i := range 100 {
+		if err := s.Set(fmt.Sprint(i), draw(r, alnums, 32)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	value := draw(r, alnums, 32)
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := s.Set("one more", value); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 func BenchmarkSecrets(b *testing.B) {

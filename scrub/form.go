@@ -7,41 +7,36 @@ type form struct {
 	folded  bool  // hexadecimal, in small or capital letters
 	bounded bool  // an address: 10.0.0.1 is not part of 10.0.0.12
 	edges   class // up to three of these on either side belong to it
+	apart   bool  // pairs of hexadecimal digits with signs between, see apart.go
 }
 
 // triggers are two windows of the form that do not overlap: a line break can
 // cut only one. Of a short form every window that a break leaves whole is
 // taken, and those that end in the break.
 func (f form) triggers() []trigger {
-	first := rarest(f.text[:min(len(f.text), farWindow)])
-	out := f.at(first, f.text[first:first+4])
-	if len(f.text) < 8 {
-		for i := 0; i+4 <= len(f.text); i++ {
-			out = append(out, f.at(i, f.text[i:i+4])...)
-		}
-		for i := 3; i < len(f.text); i++ {
-			for _, end := range []string{"\n", "\r", `\`} {
-				out = append(out, f.at(i-3, f.text[i-3:i]+end)...)
-			}
-		}
-		return out
+	if f.apart {
+		return f.triggersApart()
 	}
-	second := first + 4
-	if second+4 > len(f.text) {
-		second = first - 4
+	if len(f.text) >= 8 {
+		first, second := rarestTwo(f.text[:min(len(f.text), farWindow)])
+		return []trigger{f.at(first, f.text[first:]), f.at(second, f.text[second:])}
 	}
-	if second < 0 {
-		second = len(f.text) - 4
-		if second-first < 4 {
-			second = 0
+	var out []trigger
+	for i := 0; i+4 <= len(f.text); i++ {
+		out = append(out, f.at(i, f.text[i:]))
+	}
+	for i := 3; i < len(f.text); i++ {
+		for _, end := range []string{"\n", "\r", `\`} {
+			out = append(out, f.at(i-3, f.text[i-3:i]+end))
 		}
 	}
-	return append(out, f.at(second, f.text[second:second+4])...)
+	return out
 }
 
-func (f form) at(offset int, window string) []trigger {
+// at has the form looked for where a window is that it has at offset.
+func (f form) at(offset int, window string) trigger {
 	find := func(t *text, at int) (span, bool) { return f.find(t, at, offset) }
-	return []trigger{{windows: []uint32{windowOf(window)}, find: find}}
+	return trigger{windows: []uint32{windowOf(window)}, find: find}
 }
 
 // find compares what stands around at, where the byte of the form with that
@@ -75,10 +70,13 @@ func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
 func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k < len(f.text); k++ {
 		if j := t.wrapAfter(i); j > i && k > 0 && (breaks || !f.same(t.s[i], f.text[k])) {
-			if blank.has(f.text[k]) && blank.has(t.s[j-1]) {
-				j-- // one of the blanks is not of the wrap
+			switch i = j; {
+			case !blank.has(f.text[k]):
+			case t.s[j-1] == f.text[k]:
+				i-- // one of the blanks is not of the wrap
+			default:
+				continue // the break is in the place of the blank
 			}
-			i = j
 		}
 		if t.ends(i) || !f.same(t.s[i], f.text[k]) {
 			return i, false
@@ -91,9 +89,13 @@ func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
 // backward is where the form begins of which the byte k is at i.
 func (f form) backward(t *text, i, k int, breaks bool) (int, bool) {
 	for ; k > 0; k-- {
-		j := t.wrapBefore(i)
-		if j < i && j > 0 && f.same(t.s[j-1], f.text[k-1]) && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
-			i = j
+		if j := t.wrapBefore(i); j < i && j > 0 && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
+			if f.same(t.s[j-1], f.text[k-1]) {
+				i = j
+			} else if blank.has(f.text[k-1]) && t.s[i-1] != f.text[k-1] {
+				i = j
+				continue
+			}
 		}
 		if i == 0 || !f.same(t.s[i-1], f.text[k-1]) {
 			return i, false

@@ -48,7 +48,7 @@ type Scrubber struct {
 	fixed *program // without dynamic values
 
 	mu     sync.Mutex
-	values map[string][]form
+	values map[string][]writing
 }
 
 // New is an error when an option makes no sense.

@@ -14,28 +14,6 @@ func (f family) triggers() []trigger {
 	return on(f.find, back, f.prefix[back:back+4])
 }
 
-// rarest is where in s the four bytes begin that text holds least often.
-func rarest(s string) (at int) {
-	best := -1
-	for i := 0; i+4 <= len(s); i++ {
-		score := 0
-		for _, b := range []byte(s[i : i+4]) {
-			switch {
-			case !alnum.has(b):
-				score += 4
-			case digit.has(b), strings.IndexByte("jqxzJQXZ", b) >= 0:
-				score += 3
-			case strings.IndexByte("kvwybpKVWYBP", b) >= 0:
-				score++
-			}
-		}
-		if score > best {
-			best, at = score, i
-		}
-	}
-	return at
-}
-
 func (f family) find(t *text, at int) (span, bool) {
 	if !t.has(at, f.prefix) {
 		return span{}, false

@@ -1,6 +1,7 @@
 package scrub
 
 import (
+	b32 "encoding/base32"
 	b64 "encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +21,13 @@ const (
 	valueReach = 72 // farWindow, the window and a wrap, with room to spare
 )
 
+// A writing is what a form of a value is found by. Longer ones are looked for
+// first: another may be part of them.
+type writing struct {
+	length   int
+	triggers []trigger
+}
+
 // Set hides values from now on, in every encoding that is met every day, and
 // forgets what name stood for before. Values that are short or that ordinary
 // text is full of are refused, and the error says which by their place; the
@@ -33,7 +41,7 @@ func (s *Scrubber) SetMasked(name, mask string, values ...string) error {
 	if mask != "" && maskAt(mask) != len(mask) {
 		return fmt.Errorf("mask %q: use [REDACTED:kind] or [SERVER_SOMETHING]", mask)
 	}
-	var forms []form
+	var forms []writing
 	var refused []error
 	for i, v := range values {
 		v = strings.TrimSpace(v)
@@ -41,23 +49,25 @@ func (s *Scrubber) SetMasked(name, mask string, values ...string) error {
 			refused = append(refused, fmt.Errorf("value %d of %q: %w", i+1, name, err))
 			continue
 		}
-		forms = append(forms, formsOf(v, mask)...)
+		for _, f := range formsOf(v, mask) {
+			forms = append(forms, writing{len(f.text), f.triggers()})
+		}
 	}
-	s.swap(func(all map[string][]form) { all[name] = forms })
+	s.swap(func(all map[string][]writing) { all[name] = forms })
 	return errors.Join(refused...)
 }
 
 // Remove stops hiding what name stands for.
 func (s *Scrubber) Remove(name string) {
-	s.swap(func(all map[string][]form) { delete(all, name) })
+	s.swap(func(all map[string][]writing) { delete(all, name) })
 }
 
 // swap changes the values and puts a new program in the place of the old one.
-func (s *Scrubber) swap(change func(map[string][]form)) {
+func (s *Scrubber) swap(change func(map[string][]writing)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.values == nil {
-		s.values = make(map[string][]form)
+		s.values = make(map[string][]writing)
 	}
 	change(s.values)
 	base := s.fixed
@@ -65,15 +75,15 @@ func (s *Scrubber) swap(change func(map[string][]form)) {
 		base = builtin
 	}
 	p := *base
-	var all []form
+	var all []writing
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
 		all = append(all, s.values[name]...)
 	}
 	if len(all) > 0 {
-		slices.SortStableFunc(all, func(a, b form) int { return len(b.text) - len(a.text) })
+		slices.SortStableFunc(all, func(a, b writing) int { return b.length - a.length })
 		var triggers []trigger
-		for _, f := range all {
-			triggers = append(triggers, f.triggers()...)
+		for _, w := range all {
+			triggers = append(triggers, w.triggers...)
 		}
 		p.index = base.index.with(triggers, base.triggers)
 		p.reach = valueReach
@@ -105,8 +115,8 @@ func formsOf(v, mask string) []form {
 			out = append(out, f)
 		}
 	}
+	address := mask != "" && (anyHex | dot | colon | dash).all(v)
 	if utf8.ValidString(v) {
-		address := mask != "" && (anyHex | dot | colon | dash).all(v)
 		add(v, form{bounded: address})
 		for _, s := range jsonForms(v) {
 			add(s, form{})
@@ -121,8 +131,15 @@ func formsOf(v, mask string) []form {
 	for _, s := range base64Forms(v) {
 		add(s, form{edges: base64 | token})
 	}
-	add(hex.EncodeToString([]byte(v)), form{folded: true})
-	return out
+	for _, s := range base32Forms(v) {
+		add(s, form{folded: true, edges: alnum})
+	}
+	code := hex.EncodeToString([]byte(v))
+	add(code, form{folded: true})
+	if back := reversed(v); !address && worth(back) == nil {
+		add(back, form{})
+	}
+	return append(out, form{text: code, mask: mask, apart: true})
 }
 
 // jsonForms are the ways to write s in a string of JSON: as little escaped as
@@ -178,6 +195,28 @@ func lowerEscapes(s string) string {
 		}
 	}
 	return string(b)
+}
+
+// reversed is s read from its end.
+func reversed(s string) string {
+	if !utf8.ValidString(s) {
+		return ""
+	}
+	runes := []rune(s)
+	slices.Reverse(runes)
+	return string(runes)
+}
+
+// base32Forms are the digits that s certainly has in base32, in small letters,
+// whichever of the five places in a group it begins at.
+func base32Forms(s string) []string {
+	var out []string
+	for skip := range 5 {
+		bits := 8 * (skip + len(s))
+		code := b32.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", skip) + s + "\x00"))
+		out = append(out, strings.ToLower(code[(8*skip+4)/5:bits/5]))
+	}
+	return out
 }
 
 // base64Forms are the digits that s certainly has in base64, whichever of

@@ -31,11 +31,6 @@ func Text(text string) Result { return Result{Parts: []Part{{Text: text}}} }
 // Textf is Text with formatting.
 func Textf(format string, args ...any) Result { return Text(fmt.Sprintf(format, args...)) }
 
-// Image is a result of one picture, or sound when mime says so.
-func Image(data []byte, mime string) Result {
-	return Result{Parts: []Part{{Data: data, MIME: mime}}}
-}
-
 // Failure is the result that tells the model of err.
 func Failure(err error) Result {
 	known := AsError(err)

@@ -132,9 +132,6 @@ func (c Client) Project() (Client, error) {
 	return c, nil
 }
 
-// Remote reports whether the client's file can name a server by its URL.
-func (c Client) Remote() bool { return c.shape.url != "" }
-
 // Path is the settings file that the client reads on the machine that env
 // describes. The file need not exist.
 func (c Client) Path(env Env) string { return c.place(env) }

@@ -167,7 +167,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("client %q is there twice or says too little", c.Name)
 		}
 		seen[c.Name] = true
-		if !c.Remote() && c.instead == "" {
+		if c.shape.url == "" && c.instead == "" {
 			t.Errorf("%s takes no remote server and does not say what to do", c.Name)
 		}
 	}

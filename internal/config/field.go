@@ -172,9 +172,6 @@ type Setting struct {
 // Settings returns all settings in the order of the reference.
 func Settings() []Setting { return slices.Clone(settings()) }
 
-// Accepted says in words what the setting takes.
-func (s Setting) Accepted() string { return s.field.accepted() }
-
 // settings is the table of all settings, made when it is first needed.
 var settings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), Setting{}) })
 

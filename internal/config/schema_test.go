@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 func TestGolden(t *testing.T) {
-	for name, text := range map[string][]byte{"configuration.md": Reference(), "config.schema.json": Schema()} {
+	for name, text := range map[string][]byte{"configuration.md": reference(), "config.schema.json": Schema()} {
 		path := filepath.Join("..", "..", "docs", name)
 		if *update {
 			if err := os.WriteFile(path, text, 0o644); err != nil {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
@@ -108,8 +108,8 @@ func (t *turns) heed(ctx context.Context, at link, res *http.Response) {
 		return
 	}
 	now := time.Now()
-	wait := min(retryAfter(res.Header.Get("Retry-After"), now), maxPause)
-	if wait <= 0 {
+	wait, _ := outbound.RetryAfter(res.Header.Get("Retry-After"), now)
+	if wait = min(wait, maxPause); wait == 0 {
 		return
 	}
 	t.mu.Lock()
@@ -118,18 +118,6 @@ func (t *turns) heed(ctx context.Context, at link, res *http.Response) {
 	if until := now.Add(wait); until.After(h.until) {
 		h.until = until
 	}
-}
-
-// retryAfter reads how long a host wants not to be asked; 0 where it does not
-// say.
-func retryAfter(text string, now time.Time) time.Duration {
-	if n, err := strconv.ParseUint(text, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(text); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }
 
 // of returns the turn of a visit. Where there are too many, one goes that nobody

@@ -9,9 +9,10 @@ import (
 	"io"
 	"math"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 // request and answer are what goes over the wire.
@@ -153,7 +154,8 @@ func usable(v []float32) bool {
 
 // refused reads what an endpoint says about an error.
 func refused(resp *http.Response, key string) error {
-	r := &refusal{status: resp.StatusCode, after: retryAfter(resp.Header.Get("Retry-After"))}
+	after, _ := outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	r := &refusal{status: resp.StatusCode, after: min(after, longestWait)}
 	text, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))
 	if err == nil {
 		r.said = said(text, key)
@@ -190,14 +192,4 @@ func said(text []byte, key string) string {
 		words = strings.ReplaceAll(words, key, "...")
 	}
 	return shorten(words, mostSaid)
-}
-
-func retryAfter(header string) time.Duration {
-	if seconds, err := strconv.ParseFloat(strings.TrimSpace(header), 64); err == nil && seconds > 0 {
-		return time.Duration(min(seconds, longestWait.Seconds()) * float64(time.Second))
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(time.Until(at), 0), longestWait)
-	}
-	return 0
 }

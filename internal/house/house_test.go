@@ -82,7 +82,7 @@ func layer(dir string) int {
 	switch first, rest, nested := strings.Cut(dir, "/"); {
 	case first == "cmd":
 		return 3
-	case slices.Contains([]string{"internal/private", "internal/markdown", "internal/outbound", "internal/picture", "internal/ledger"}, dir): // what the rooms of the row above share
+	case slices.Contains([]string{"internal/private", "internal/markdown", "internal/outbound", "internal/picture", "internal/ledger", "internal/lru"}, dir): // what rooms of the rows above share
 		return 0
 	case first == "server" || first == "internal":
 		return 2

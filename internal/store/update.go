@@ -63,15 +63,7 @@ func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[strin
 // pause waits before another attempt, the longer the more there were. No two
 // that stood in each other's way wait equally long.
 func pause(ctx context.Context, attempt int) error {
-	most := 10 * time.Millisecond << min(attempt, 6)
-	timer := time.NewTimer(rand.N(most))
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return sleep(ctx, rand.N(10*time.Millisecond<<min(attempt, 6)))
 }
 
 // again reports whether a transaction that failed is tried once more: it stood

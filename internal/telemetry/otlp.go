@@ -17,6 +17,8 @@ import (
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
 const (
@@ -224,7 +226,11 @@ func (e *exporter) refusal(resp *http.Response, reply []byte) error {
 	}
 	switch resp.StatusCode {
 	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return &retryError{after: retryAfter(resp.Header.Get("Retry-After"), time.Now()), err: err}
+		after, said := outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+		if !said {
+			after = -1
+		}
+		return &retryError{after: after, err: err}
 	}
 	return err
 }
@@ -254,16 +260,4 @@ func (n *int64orText) UnmarshalJSON(raw []byte) error {
 	v, err := strconv.ParseInt(string(bytes.Trim(raw, `"`)), 10, 64)
 	*n = int64orText(v)
 	return err
-}
-
-// retryAfter reads the header of that name, which holds seconds or a date.
-// The result is negative when it holds neither.
-func retryAfter(header string, now time.Time) time.Duration {
-	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
-		return time.Duration(seconds) * time.Second
-	}
-	if date, err := http.ParseTime(header); err == nil {
-		return max(0, date.Sub(now))
-	}
-	return -1
 }

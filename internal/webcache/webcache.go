@@ -11,7 +11,6 @@ package webcache
 
 import (
 	"bytes"
-	"container/list"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -25,6 +24,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
@@ -54,24 +54,16 @@ type Cache struct {
 	most int64
 	log  *slog.Logger
 
-	mu     sync.Mutex
-	byName map[string]*list.Element
-	order  *list.List // the last used first
-	held   int64
+	memory *lru.Cache[string, web.Kept] // by name
 
 	disk    sync.Mutex
 	written int64 // since the last sweep
 	made    bool
 }
 
-type entry struct {
-	name string
-	kept web.Kept
-}
-
 // New returns a cache. It looks at nothing before it is asked.
 func New(o Options) *Cache {
-	return &Cache{dir: o.Dir, most: o.Bytes, log: o.Log, byName: make(map[string]*list.Element), order: list.New(), written: o.Bytes}
+	return &Cache{dir: o.Dir, most: o.Bytes, log: o.Log, memory: lru.New[string](mostMemory, size), written: o.Bytes}
 }
 
 func nameOf(key string) string {
@@ -82,10 +74,10 @@ func nameOf(key string) string {
 // Get returns what was kept under a key.
 func (c *Cache) Get(key string) (web.Kept, bool) {
 	name := nameOf(key)
-	k, ok := c.recall(name)
+	k, ok := c.memory.Get(name)
 	if !ok {
 		if k, ok = c.read(name); ok {
-			c.remember(name, k)
+			c.memory.Put(name, k)
 		}
 	}
 	if !ok || time.Since(k.Asked) > keepAge {
@@ -100,24 +92,13 @@ func (c *Cache) Put(key string, k web.Kept) {
 		return
 	}
 	name := nameOf(key)
-	c.remember(name, k)
+	c.memory.Put(name, k)
 	if c.dir == "" || c.most == 0 || k.Passing {
 		return
 	}
 	if err := c.write(name, k); err != nil {
 		c.log.Debug("a page is not kept on the disk", "err", err)
 	}
-}
-
-func (c *Cache) recall(name string) (web.Kept, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at, ok := c.byName[name]
-	if !ok {
-		return web.Kept{}, false
-	}
-	c.order.MoveToFront(at)
-	return at.Value.(entry).kept, true
 }
 
 // size is what an answer takes in memory, about.
@@ -130,26 +111,6 @@ func size(k web.Kept) int64 {
 		n += len(name) + len(value) + 64
 	}
 	return int64(n)
-}
-
-func (c *Cache) remember(name string, k web.Kept) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.forget(c.byName[name])
-	c.byName[name] = c.order.PushFront(entry{name, k})
-	for c.held += size(k); c.held > mostMemory; {
-		c.forget(c.order.Back())
-	}
-}
-
-// forget takes an element out. The caller holds the lock.
-func (c *Cache) forget(at *list.Element) {
-	if at == nil {
-		return
-	}
-	e := c.order.Remove(at).(entry)
-	delete(c.byName, e.name)
-	c.held -= size(e.kept)
 }
 
 // read takes an answer from the disk: a line of JSON, and then the body.

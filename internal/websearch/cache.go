@@ -1,11 +1,10 @@
 package websearch
 
 import (
-	"container/list"
 	"slices"
-	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -17,38 +16,27 @@ const (
 // cache keeps answers for a while, those asked for last. Its keys are exact.
 type cache struct {
 	age   time.Duration
-	mu    sync.Mutex
-	byKey map[string]*list.Element
-	order *list.List // of *kept, asked for last in front
-	bytes int
+	byKey *lru.Cache[string, kept]
 }
 
 type kept struct {
-	key   string
 	hits  web.Hits
 	at    time.Time
-	bytes int
+	bytes int64
 }
 
+// newCache counts a small answer as if it had its full share.
 func newCache(age time.Duration) *cache {
-	return &cache{age: age, byKey: make(map[string]*list.Element), order: list.New()}
+	return &cache{age, lru.New[string](mostBytes, func(k kept) int64 { return max(k.bytes, mostBytes/mostKept) })}
 }
 
 // get returns an answer that is still good, with its age.
 func (c *cache) get(key string) (web.Hits, bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	e, ok := c.byKey[key]
-	if !ok {
-		return web.Hits{}, false
-	}
-	k, _ := e.Value.(*kept)
+	k, ok := c.byKey.Get(key)
 	age := time.Since(k.at)
-	if age >= c.age {
-		c.drop(e)
+	if !ok || age >= c.age {
 		return web.Hits{}, false
 	}
-	c.order.MoveToFront(e)
 	hits := cloned(k.hits)
 	hits.Age = age
 	return hits, true
@@ -59,26 +47,11 @@ func (c *cache) put(key string, hits web.Hits) {
 	if c.age <= 0 {
 		return
 	}
-	k := &kept{key: key, hits: cloned(hits), at: time.Now(), bytes: len(key)}
+	k := kept{hits: cloned(hits), at: time.Now(), bytes: int64(len(key))}
 	for _, h := range hits.Hits {
-		k.bytes += len(h.Title) + len(h.URL) + len(h.Snippet) + len(h.Date)
+		k.bytes += int64(len(h.Title) + len(h.URL) + len(h.Snippet) + len(h.Date))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e, ok := c.byKey[key]; ok {
-		c.drop(e)
-	}
-	c.byKey[key] = c.order.PushFront(k)
-	c.bytes += k.bytes
-	for c.order.Len() > mostKept || c.bytes > mostBytes {
-		c.drop(c.order.Back())
-	}
-}
-
-func (c *cache) drop(e *list.Element) {
-	k, _ := c.order.Remove(e).(*kept)
-	delete(c.byKey, k.key)
-	c.bytes -= k.bytes
+	c.byKey.Put(key, k)
 }
 
 func cloned(h web.Hits) web.Hits {

@@ -109,12 +109,9 @@ func statusFailure(status int, header http.Header, hasKey bool) *failure {
 // at least a second and at most mostRest.
 func restAfter(header http.Header) time.Duration {
 	rest := time.Minute
-	text := strings.TrimSpace(header.Get("Retry-After"))
-	if at, err := http.ParseTime(text); err == nil {
-		rest = time.Until(at)
-	} else if seconds, err := strconv.ParseFloat(text, 64); err == nil {
-		rest = duration(seconds)
-	} else if text == "" {
+	if wait, said := outbound.RetryAfter(header.Get("Retry-After"), time.Now()); said {
+		rest = wait
+	} else {
 		remaining := strings.Split(header.Get("X-RateLimit-Remaining"), ",")
 		for i, reset := range strings.Split(header.Get("X-RateLimit-Reset"), ",") {
 			seconds, err := strconv.ParseFloat(strings.TrimSpace(reset), 64)

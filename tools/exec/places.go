@@ -1,32 +1,29 @@
 package exec
 
 import (
-	"container/list"
 	"strconv"
-	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/lru"
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
 // places remember how much of each command's output each session was shown, so
-// that a poll shows what is new. They forget the oldest when there are too
+// that a poll shows what is new. They forget those of long ago when there are too
 // many, which costs a repeated text.
 type places struct {
-	mu     sync.Mutex
-	by     map[placeKey]*list.Element
-	latest list.List // of *place, the latest first
+	shownOf *lru.Cache[placeKey, place]
 }
 
 const maxPlaces = 2000
 
 type placeKey struct{ session, id string }
 
-type place struct {
-	key      placeKey
-	out, err int64
-}
+// A place is how much was shown of what a command wrote to its two outputs.
+type place struct{ out, err int64 }
 
-func newPlaces() *places { return &places{by: map[placeKey]*list.Element{}} }
+func newPlaces() *places {
+	return &places{lru.New[placeKey](maxPlaces, func(place) int64 { return 1 })}
+}
 
 func placeOf(c tools.Caller, id string) placeKey {
 	return placeKey{c.Principal() + "/" + strconv.Itoa(c.Depth) + "/" + c.Session, id}
@@ -34,29 +31,11 @@ func placeOf(c tools.Caller, id string) placeKey {
 
 // of is how much was shown.
 func (p *places) of(c tools.Caller, id string) (out, err int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if e := p.by[placeOf(c, id)]; e != nil {
-		at := e.Value.(*place)
-		return at.out, at.err
-	}
-	return 0, 0
+	at, _ := p.shownOf.Get(placeOf(c, id))
+	return at.out, at.err
 }
 
 // shown notes how much was shown.
 func (p *places) shown(c tools.Caller, id string, out, err int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	key := placeOf(c, id)
-	if e := p.by[key]; e != nil {
-		p.latest.MoveToFront(e)
-		e.Value = &place{key, out, err}
-		return
-	}
-	p.by[key] = p.latest.PushFront(&place{key, out, err})
-	if p.latest.Len() > maxPlaces {
-		oldest := p.latest.Back()
-		delete(p.by, oldest.Value.(*place).key)
-		p.latest.Remove(oldest)
-	}
+	p.shownOf.Put(placeOf(c, id), place{out, err})
 }

@@ -259,8 +259,10 @@ func TestPlacesForgetTheOldest(t *testing.T) {
 		p.shown(c, fmt.Sprint(i), 7, 0)
 	}
 	p.shown(c, "9", 8, 1)
-	if out, _ := p.of(c, "4"); out != 0 || p.latest.Len() != maxPlaces || len(p.by) != maxPlaces {
-		t.Errorf("%d, %d places, %d", out, p.latest.Len(), len(p.by))
+	for i := range maxPlaces + 5 {
+		if out, _ := p.of(c, fmt.Sprint(i)); (out == 0) != (i < 5) {
+			t.Errorf("place %d of %d: %d", i, maxPlaces+5, out)
+		}
 	}
 	if out, errs := p.of(c, "9"); out != 8 || errs != 1 {
 		t.Errorf("%d, %d", out, errs)

@@ -11,8 +11,6 @@ import (
 	"net/url"
 	"strings"
 
-	"golang.org/x/net/html/charset"
-
 	"github.com/mcp-tools/mcp-tools/internal/picture"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
@@ -68,8 +66,7 @@ func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs)
 		return readJSON(got.Body), nil
 	}
 	if isText(kind, got.Body) {
-		text, err := decoded(got.Body, got.Header["Content-Type"])
-		return content{kind: typeName(kind), text: text}, err
+		return content{kind: typeName(kind), text: page.Decode(got.Body, got.Header["Content-Type"])}, nil
 	}
 	return content{}, notText(got, kind)
 }
@@ -201,13 +198,6 @@ func prettySize(body []byte) (size int) {
 		}
 	}
 	return size
-}
-
-// decoded is a body as UTF-8.
-func decoded(body []byte, contentType string) (string, error) {
-	encoding, _, _ := charset.DetermineEncoding(body[:min(len(body), 1024)], contentType)
-	text, err := encoding.NewDecoder().Bytes(body)
-	return strings.ToValidUTF8(strings.TrimPrefix(string(text), "\ufeff"), "\ufffd"), err
 }
 
 func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content, error) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
@@ -171,17 +172,6 @@ func (t webFetch) failed(got Kept, c content) tools.Result {
 	return r
 }
 
-// retryAfter puts into our words how long a host wants not to be asked, or "".
-func retryAfter(text string) string {
-	if seconds, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
-		return fmt.Sprintf("it asks you to wait %d s", seconds)
-	}
-	if until, err := http.ParseTime(text); err == nil {
-		return "it asks you to wait until " + until.UTC().Format(time.RFC3339)
-	}
-	return ""
-}
-
 // statusError says what a status means for who asked.
 func statusError(status int, url, after string) *tools.Error {
 	said := func(kind tools.Kind) *tools.Error {
@@ -196,8 +186,8 @@ func statusError(status int, url, after string) *tools.Error {
 		return said(tools.Refused).Try("the site turns away programs, or you; find the content elsewhere, or try browser")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		wait := "wait a minute before you ask that host again"
-		if said := retryAfter(after); said != "" {
-			wait = said
+		if asked, _ := outbound.RetryAfter(after, time.Now()); asked > 0 {
+			wait = fmt.Sprintf("it asks you to wait %d s", (asked+time.Second-1)/time.Second)
 		}
 		return said(tools.Busy).Try("%s", wait)
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:

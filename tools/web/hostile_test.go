@@ -55,11 +55,12 @@ func TestServersDoNotSpeakInOurWords(t *testing.T) {
 }
 
 func TestWhenToAskAgain(t *testing.T) {
+	const usual = "wait a minute before you ask that host again"
 	for text, want := range map[string]string{
-		"": "", "soon, and obey": "", "-5": "", "99999999999": "", " 120 ": "it asks you to wait 120 s",
-		"Fri, 02 Jan 2026 03:04:05 GMT": "it asks you to wait until 2026-01-02T03:04:05Z",
+		"": usual, "soon, and obey": usual, "-5": usual, "0": usual, "Fri, 02 Jan 2026 03:04:05 GMT": usual, // which is over
+		" 120 ": "it asks you to wait 120 s", "0.5": "it asks you to wait 1 s", "99999999999": "it asks you to wait 86400 s",
 	} {
-		if got := retryAfter(text); got != want {
+		if got := statusError(http.StatusTooManyRequests, "https://a.example/", text).Error(); !strings.HasSuffix(got, want) {
 			t.Errorf("%q is told as %q", text, got)
 		}
 	}

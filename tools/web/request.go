@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
 // httpRequest sends one request to an interface, or saves what it answers.
@@ -237,9 +238,7 @@ func (t httpRequest) bodyText(ctx context.Context, got Kept, method string) (tex
 			return c.text, strings.Join(append([]string{"HTML, shown as Markdown"}, c.notes...), "; "), nil
 		}
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || isText(kind, got.Body):
-		if text, err := decoded(got.Body, got.Header["Content-Type"]); err == nil {
-			return text, "", nil
-		}
+		return page.Decode(got.Body, got.Header["Content-Type"]), "", nil
 	}
 	return "", "the body is " + typeName(kind) + " and not shown; save it with download_path", ctx.Err()
 }

@@ -1,7 +1,6 @@
 package find
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -83,19 +82,13 @@ func (o *opener) open(name string) (h handle, size int64, err error) {
 	return h, st.Size, nil
 }
 
-// slow is open by way of package root.
+// slow is open with more system calls.
 func (o *opener) slow(name string) (h handle, size int64, err error) {
-	f, info, err := o.root.OpenRegular(name)
-	switch {
-	case errors.Is(err, root.ErrLink), errors.Is(err, root.ErrSpecial), errors.Is(err, root.ErrName):
-		return h, 0, errNotOurs
-	case err != nil:
+	f, size, err := o.regular(name)
+	if err != nil {
 		return h, 0, err
-	case info.Links > 1 && o.gate != nil && !o.gate(name, info):
-		_ = f.Close()
-		return h, 0, errNotOurs
 	}
-	return handle{fd: int(f.Fd()), file: f}, info.Size, nil
+	return handle{fd: int(f.Fd()), file: f}, size, nil
 }
 
 // keepsFiles reports whether a file system keeps files, and does not make them

@@ -34,15 +34,6 @@ func newOpener(r *root.Root, gate Gate) *opener { return &opener{root: r, gate: 
 // open opens a regular file that may be read, and tells its size. Other files
 // are errNotOurs.
 func (o *opener) open(name string) (h handle, size int64, err error) {
-	f, info, err := o.root.OpenRegular(name)
-	switch {
-	case errors.Is(err, root.ErrLink), errors.Is(err, root.ErrSpecial), errors.Is(err, root.ErrName):
-		return h, 0, errNotOurs
-	case err != nil:
-		return h, 0, err
-	case info.Links > 1 && o.gate != nil && !o.gate(name, info):
-		_ = f.Close()
-		return h, 0, errNotOurs
-	}
-	return handle{file: f}, info.Size, nil
+	f, size, err := o.regular(name)
+	return handle{file: f}, size, err
 }

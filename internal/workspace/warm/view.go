@@ -79,13 +79,11 @@ func join(dir, base string) string {
 
 func (v *view) lives(n uint32) bool { return v.gone[n/64]&(1<<(n%64)) == 0 }
 
-func (v *view) kill(n uint32) bool {
-	if !v.lives(n) {
-		return false
+func (v *view) kill(n uint32) {
+	if v.lives(n) {
+		v.gone[n/64] |= 1 << (n % 64)
+		v.live--
 	}
-	v.gone[n/64] |= 1 << (n % 64)
-	v.live--
-	return true
 }
 
 func (v *view) revive(n uint32) {

@@ -47,7 +47,7 @@ func docker(j *judge, s *scope, c call) stream {
 	}
 	switch {
 	case among(" run exec container/run container/exec container/create create compose/run compose/exec ", name):
-		j.containerRun(s, c, name, rest)
+		j.containerRun(s, rest)
 	case among(dockerReads, name):
 	case among(dockerLoses, name):
 		j.raise(tools.Destroys, c.name()+" "+strings.ReplaceAll(name, "/", " ")+" cannot be taken back")
@@ -68,7 +68,7 @@ func skipComposeFiles(args []arg) []arg {
 
 // containerRun judges docker run and docker exec: the rights of the container,
 // and the command in it.
-func (j *judge) containerRun(s *scope, c call, name string, args []arg) {
+func (j *judge) containerRun(s *scope, args []arg) {
 	j.always = false
 	j.raise(tools.Runs, "runs a container")
 	for i, a := range args {

@@ -31,7 +31,7 @@ func git(j *judge, s *scope, c call) stream {
 			if name == "-c" && strings.HasPrefix(a.text, "-c") && len(a.text) > 2 {
 				value = a.text[2:]
 			}
-			j.gitSetting(s, value, true)
+			j.gitSetting(value, true)
 		case "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source":
 			if !given && len(args) > 1 {
 				args = args[1:]
@@ -77,7 +77,7 @@ func (j *judge) gitOptions(s *scope, sub string, args []arg) {
 			o.text = value
 			j.write(s, o, "writes to")
 		case name == "--config" || name == "-c" && sub == "clone":
-			j.gitSetting(s, value, true)
+			j.gitSetting(value, true)
 		case name == "--ext-diff" || name == "--textconv":
 			j.develops("runs the diff program of the repository")
 		}
@@ -94,7 +94,7 @@ func (j *judge) gitOptions(s *scope, sub string, args []arg) {
 }
 
 // gitSetting judges one name=value of the configuration.
-func (j *judge) gitSetting(s *scope, setting string, used bool) {
+func (j *judge) gitSetting(setting string, used bool) {
 	name, value, _ := strings.Cut(setting, "=")
 	name = strings.ToLower(name)
 	last := name[strings.LastIndexByte(name, '.')+1:]
@@ -227,7 +227,7 @@ func (j *judge) gitConfig(s *scope, opts, operands []arg) {
 	}
 	j.raise(tools.Writes, "changes settings of git")
 	if len(operands) > 1 {
-		j.gitSetting(s, operands[0].text+"="+operands[1].text, false)
+		j.gitSetting(operands[0].text+"="+operands[1].text, false)
 		if strings.HasPrefix(operands[1].text, "!") {
 			j.raise(tools.Runs, "sets an alias that starts a command")
 		}

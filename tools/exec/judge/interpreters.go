@@ -30,7 +30,7 @@ func (in interpreter) call(j *judge, s *scope, c call) stream {
 		case a.is("-") || a.is("/dev/stdin"):
 			return in.stdin(j, s)
 		case len(a.text) < 2 || a.text[0] != '-':
-			return in.script(j, s, a, args[1:])
+			return in.script(j, s, a)
 		}
 		if a.is("--test") || a.is("--watch") {
 			j.develops("runs " + c.name() + " " + a.text)
@@ -130,7 +130,7 @@ func (in interpreter) runModule(j *judge, s *scope, module arg, args []arg) bool
 }
 
 // script judges running a script file.
-func (in interpreter) script(j *judge, s *scope, file arg, params []arg) stream {
+func (in interpreter) script(j *judge, s *scope, file arg) stream {
 	if file.input != nil {
 		j.inlineCode(in.language, arg{text: unknown, taint: file.input.taint})
 		return stream{}

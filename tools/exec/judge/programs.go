@@ -60,7 +60,7 @@ func table() map[string]program {
 	addFiles(all, list)
 	addWrappers(all, list)
 	addShells(all, list)
-	addRules(all, list)
+	addRules(list)
 	return all
 }
 
@@ -163,7 +163,7 @@ func addShells(all map[string]program, list func(program, string)) {
 	list(interactive, "vim vi nvim view emacs nano pico gdb lldb sqlite3 psql mysql mysqldump mongo mongosh redis-cli mysqladmin pg_dump")
 }
 
-func addRules(all map[string]program, list func(program, string)) {
+func addRules(list func(program, string)) {
 	list(ruled(makeFS), "mkfs mkfs.ext4 mkfs.ext3 mkfs.ext2 mkfs.xfs mkfs.btrfs mkfs.vfat mkfs.ntfs mke2fs mkswap fdisk sfdisk cfdisk gdisk sgdisk parted wipefs diskpart blkdiscard hdparm diskutil cryptsetup lvremove vgremove pvremove zpool swapoff format")
 	list(ruled(powerOff), "shutdown reboot poweroff halt telinit init")
 	list(ruled(rights), "mount umount setcap getcap insmod rmmod modprobe visudo useradd userdel usermod groupadd passwd chpasswd adduser deluser pivot_root losetup setenforce iptables ip6tables nft ufw firewall-cmd kexec chsh chfn vipw sudoedit newgrp sg keyctl bpftool")

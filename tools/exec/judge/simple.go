@@ -196,7 +196,7 @@ func (j *judge) dispatch(s *scope, c call) stream {
 			j.text(inner, text+" "+quoteAll(c.rest()))
 		}
 	}
-	j.arguments(s, name, c.rest())
+	j.arguments(name, c.rest())
 	if p, ok := j.programs[strings.TrimSuffix(name, ".exe")]; ok {
 		return p(j, s, c)
 	}
@@ -299,7 +299,7 @@ func (j *judge) tainted(t taint, what string) {
 }
 
 // arguments looks at arguments that mean the same to most programs.
-func (j *judge) arguments(s *scope, name string, args []arg) {
+func (j *judge) arguments(name string, args []arg) {
 	switch name {
 	case "echo", "printf", "grep", "rg", "git", "gh", "test", "[", ":":
 		return

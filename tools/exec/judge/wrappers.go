@@ -72,16 +72,18 @@ func environmentOf(j *judge, s *scope, c call) stream {
 		inner.cd(dir)
 	}
 	args := p.operands
-	for _, text := range p.values("S", "split-string") {
-		if !text.static() {
-			j.opaque("env -S " + text.shown())
-			return stream{}
+	if split := p.values("S", "split-string"); len(split) > 0 {
+		again := []arg{c.args[0]}
+		for _, text := range split { // in the words of one there may be options, and then comes the next
+			if !text.static() {
+				j.opaque("env -S " + text.shown())
+				return stream{}
+			}
+			for _, w := range splitWords(text.text) {
+				again = append(again, literal(w))
+			}
 		}
-		var words []arg
-		for _, w := range splitWords(text.text) {
-			words = append(words, literal(w))
-		}
-		return environmentOf(j, inner, call{args: append(append([]arg{c.args[0]}, words...), args...)})
+		return environmentOf(j, inner, call{args: append(again, args...)})
 	}
 	if len(args) > 0 && args[0].is("-") {
 		args = args[1:]

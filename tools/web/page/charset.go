@@ -19,9 +19,10 @@ var inMeta = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
 })
 
-// decode returns the text of a page as valid UTF-8. What a mark at its beginning,
-// the server or the page itself says holds, unless the bytes cannot be that.
-func decode(body []byte, contentType string) string {
+// Decode returns a page, or another text of the web, as valid UTF-8. What a mark
+// at its beginning, the server or the text itself says holds, unless the bytes
+// cannot be that.
+func Decode(body []byte, contentType string) string {
 	name := declared(body, contentType)
 	isUTF8 := utf8.Valid(body)
 	switch {

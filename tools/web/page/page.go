@@ -87,7 +87,7 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 	if len(body) > maxInput {
 		body, p.Cut = body[:maxInput], true
 	}
-	source := decode(body, o.ContentType)
+	source := Decode(body, o.ContentType)
 	doc, err := parse(ctx, source)
 	if err != nil {
 		return Page{}, err

@@ -143,8 +143,8 @@ func (s *Segment) parse(made Digest) error {
 		return ErrDamaged
 	}
 	s.files, s.dirs, s.terms = int(at[0]), int(at[1]), int(at[2])
-	rest, cut := body, func(n int) []byte { return nil }
-	cut = func(n int) []byte {
+	rest := body
+	cut := func(n int) []byte {
 		if n < 0 || n > len(rest) {
 			panic("a table is too long")
 		}

@@ -53,8 +53,8 @@ Nor does a file that has become empty or has gone: rules that are lost by accide
 
 ` + "```yaml\n"
 
-// Reference returns the manual of all settings in Markdown.
-func Reference() []byte {
+// reference returns the manual of all settings in Markdown.
+func reference() []byte {
 	var text strings.Builder
 	text.WriteString(referenceHead)
 	text.Write(Example())
