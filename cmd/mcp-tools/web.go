@@ -254,7 +254,13 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 type noBrowser struct{}
 
 func (noBrowser) Do(context.Context, toolweb.Act) (toolweb.View, error) {
-	return toolweb.View{}, tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
+	return toolweb.View{}, switchedOff()
+}
+
+func (noBrowser) Where(context.Context, toolweb.Act) (string, error) { return "", switchedOff() }
+
+func switchedOff() error {
+	return tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
 }
 
 // files puts what was downloaded among the files of the caller.

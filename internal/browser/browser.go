@@ -138,6 +138,32 @@ func (b *Browsers) Do(ctx context.Context, a web.Act) (web.View, error) {
 	return view, nil
 }
 
+// Where says at which site something would be done, or why it would not be. It
+// waits for nobody, and starts nothing.
+func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
+	switch {
+	case a.Deed == web.Open:
+		_, err := checkURL(a.URL)
+		return "", err
+	case a.Deed == web.Close && a.Tab == "":
+		return "", nil
+	}
+	caller := tools.CallerFrom(ctx)
+	b.mu.Lock()
+	s := b.sessions[owner{caller.Principal(), caller.Session}]
+	b.mu.Unlock()
+	if s == nil {
+		return "", noPage()
+	}
+	t, err := s.meant(a)
+	if err != nil {
+		return "", err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return siteOf(t.url), nil
+}
+
 // session returns the browser of a caller, entered: nobody else uses it until it
 // is left.
 func (b *Browsers) session(ctx context.Context, who owner, start bool) (*session, error) {

@@ -93,13 +93,19 @@ func (s *session) act(ctx context.Context, t *tab, a web.Act) error {
 	return tools.Errorf(tools.Invalid, "a browser does not %q", a.Deed).Try("see the tool's actions")
 }
 
-// tabFor returns the tab that something is to be done in: the one that is named,
-// the one that an element is in, or the current one.
-func (s *session) tabFor(ctx context.Context, a web.Act) (*tab, error) {
-	t, err := s.find(a.Tab)
-	if el, known := s.elements.get(a.Ref); known == nil && a.Tab == "" {
-		t, err = el.part.tab, nil
+// meant is the tab that something is to be done in: the one that is named, the
+// one that an element is in, or the current one.
+func (s *session) meant(a web.Act) (*tab, error) {
+	if el, err := s.elements.get(a.Ref); err == nil && a.Tab == "" {
+		return el.part.tab, nil
 	}
+	return s.find(a.Tab)
+}
+
+// tabFor returns the tab that something is to be done in, which is the current
+// one from then on.
+func (s *session) tabFor(ctx context.Context, a web.Act) (*tab, error) {
+	t, err := s.meant(a)
 	if err != nil {
 		return nil, err
 	}

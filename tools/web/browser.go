@@ -10,6 +10,10 @@ type Browser interface {
 	// thing is done at a time. When ctx ends the work does, and the browser is
 	// left as it is.
 	Do(ctx context.Context, a Act) (View, error)
+	// Where says at which site an Act would be done, such as https://a.example,
+	// or why it would not be, as far as that is known without the browser: it is
+	// neither started nor asked. "" is for acts that are done at none.
+	Where(ctx context.Context, a Act) (site string, err error)
 }
 
 // A Deed is what a browser is asked to do.

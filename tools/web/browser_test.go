@@ -13,11 +13,19 @@ import (
 type played struct {
 	asked Act
 	view  View
+	site  string
 }
 
 func (p *played) Do(_ context.Context, a Act) (View, error) {
 	p.asked = a
 	return p.view, nil
+}
+
+func (p *played) Where(_ context.Context, a Act) (string, error) {
+	if a.Tab == "t9" {
+		return "", tools.Errorf(tools.NotFound, "there is no tab %q", a.Tab).Try("see tabs")
+	}
+	return p.site, nil
 }
 
 func TestBrowserArguments(t *testing.T) {
@@ -80,6 +88,32 @@ func TestBrowserRisks(t *testing.T) {
 		}
 		if got, _ := call.Rate(t.Context()); got != want {
 			t.Errorf("%s is rated %s, want %s", raw, got, want)
+		}
+	}
+}
+
+// TestBrowserTerms are refused before anybody is asked, or name the site.
+func TestBrowserTerms(t *testing.T) {
+	for _, test := range []struct {
+		browser Browser
+		raw     string
+		kind    tools.Kind
+		site    string
+	}{
+		{&played{site: "https://a.example"}, `{"action":"evaluate","text":"1"}`, "", "https://a.example"},
+		{&played{}, `{"action":"open","url":"https://a.example"}`, "", ""},
+		{&played{}, `{"action":"evaluate","text":"1","tab":"t9"}`, tools.NotFound, ""},
+		{&played{}, `{"action":"evaluate"}`, tools.Invalid, ""},
+		{&played{}, `{"action":"fly"}`, tools.Invalid, ""},
+		{nil, `{"action":"evaluate","text":"1"}`, tools.Unavailable, ""},
+	} {
+		call, err := tools.New(browserTool{test.browser, tools.NewMarks()}).Bind(json.RawMessage(test.raw), tools.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		terms, err := call.Terms(t.Context())
+		if kind := kindOfError(tools.Result{}, err); kind != test.kind || terms.Facts["site"] != test.site || (terms.Basis() != "") != (test.site != "") {
+			t.Errorf("%s: %+v, %v", test.raw, terms, err)
 		}
 	}
 }
