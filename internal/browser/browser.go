@@ -48,10 +48,12 @@ type Proxy interface {
 
 // Options say which browser is used, and how. Proxy is needed.
 type Options struct {
-	Path  string                                   // of Chromium; "" finds it
-	Dir   string                                   // for profiles while they are used; "" is among the temporary files
-	Proxy func(ctx context.Context) (Proxy, error) // for the caller of ctx
-	Files web.Files                                // for downloads; nil: there are none
+	Path string // of Chromium; "" finds it
+	Dir  string // for profiles while they are used; "" is among the temporary files
+	// Proxy makes one for the caller of ctx. Who asks it for what it refuses gets
+	// no words of ours to show, and refused is told before.
+	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
+	Files web.Files // for downloads; nil: there are none
 
 	Sessions    int           // at once; 0: 8
 	Each        int           // of them, of one caller; 0: 3
@@ -156,11 +158,17 @@ func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
 		return "", noPage()
 	}
 	t, err := s.meant(a)
+	if err == nil {
+		err = s.serves(t, a.Deed)
+	}
 	if err != nil {
 		return "", err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if el, err := s.elements.get(a.Ref); err == nil {
+		return siteOf(el.part.url), nil
+	}
 	return siteOf(t.url), nil
 }
 

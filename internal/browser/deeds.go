@@ -3,9 +3,7 @@ package browser
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -52,7 +50,7 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 		}
 		return s.changedView(ctx, t, a)
 	}
-	if err := s.usable(t); err != nil {
+	if err := s.serves(t, a.Deed); err != nil {
 		return web.View{}, err
 	}
 	switch a.Deed {
@@ -72,6 +70,15 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 		return web.View{}, err
 	}
 	return s.changedView(ctx, t, a)
+}
+
+// serves is an error where nothing can be done in a tab but to open another page,
+// or to go back to one.
+func (s *session) serves(t *tab, d web.Deed) error {
+	if err := s.usable(t); err != nil || d == web.Back {
+		return err
+	}
+	return s.loaded(t)
 }
 
 // act does what changes a page.
@@ -152,14 +159,26 @@ func (s *session) open(ctx context.Context, t *tab, address string) error {
 	s.mu.Lock()
 	download := result.IsDownload || len(s.downloads) > begun
 	s.mu.Unlock()
-	if result.ErrorText != "" && !download {
-		return unreachable(address, result.ErrorText)
-	}
 	if err := s.settle(ctx, t, loadTime); err != nil {
 		s.stopLoading(ctx, t)
 		return err
 	}
+	if result.ErrorText != "" && !download {
+		return s.fails(t, address, result.ErrorText)
+	}
 	return nil
+}
+
+// fails says why an address that a tab was led to was not loaded. Where it was
+// redirected to another, that is the one.
+func (s *session) fails(t *tab, address, why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.failed == nil {
+		return s.refusals.unreachable(address, why)
+	}
+	t.failed = s.refusals.unreachable(t.url, why)
+	return t.failed
 }
 
 // stopLoading ends what nobody waits for any more.
@@ -170,26 +189,6 @@ func (s *session) stopLoading(ctx context.Context, t *tab) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
 	defer cancel()
 	_ = tell(ctx, t.main.line, page.StopLoading, cdp.Empty{}) // where that fails, it will be tried in vain to use it
-}
-
-// unreachable puts into words why a page was not loaded.
-func unreachable(address, why string) error {
-	host := address
-	if u, err := url.Parse(address); err == nil {
-		host = u.Host
-	}
-	switch {
-	case strings.Contains(why, "TUNNEL_CONNECTION_FAILED"), strings.Contains(why, "PROXY"), strings.Contains(why, "NAME_NOT_RESOLVED"):
-		return tools.Errorf(tools.Refused, "%.200q cannot be reached: it does not exist, does not answer, or may not be reached from here", host).
-			Try("check the address; web_fetch says which it is")
-	case strings.Contains(why, "CERT"), strings.Contains(why, "SSL"):
-		return tools.Errorf(tools.Unavailable, "%.200q does not have a certificate that can be trusted", host).Try("check the address")
-	case strings.Contains(why, "TIMED_OUT"):
-		return tools.Errorf(tools.Timeout, "%.200q did not answer in time", host).Try("try again later")
-	case strings.Contains(why, "ERR_ABORTED"):
-		return tools.Errorf(tools.Unavailable, "%.200q gave nothing to show", host).Try("take a snapshot to see what is there")
-	}
-	return tools.Errorf(tools.Unavailable, "%.200q could not be loaded", host).Try("check the address, or try again later").Because(errors.New(why))
 }
 
 // back goes to the page before.
@@ -243,6 +242,9 @@ func (s *session) list(ctx context.Context) (web.View, error) {
 		if t == s.current {
 			mark, view.Tab = " (current)", t.name
 		}
+		if t.failed != nil {
+			mark += " (not loaded)"
+		}
 		all = append(all, fmt.Sprintf("%s %s%s", t.name, short(t.url, 200), mark))
 	}
 	view.Tabs, view.Source = len(s.tabs), "the tabs"
@@ -276,6 +278,9 @@ func add(v *web.View, text string) {
 func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, *reading, error) {
 	root, r, err := s.read(ctx, t)
 	if err != nil {
+		return nil, nil, cmp.Or(s.usable(t), err)
+	}
+	if err := s.loaded(t); err != nil { // which may have become known only while it was read
 		return nil, nil, err
 	}
 	if within != nil {
@@ -339,9 +344,6 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 	before := t.shown
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {
-		if gone := s.usable(t); gone != nil {
-			err = gone
-		}
 		return web.View{}, err
 	}
 	changes, gone := all.changes(before)

@@ -24,7 +24,9 @@ type tab struct {
 
 	ready     bool // it was told what it is told
 	crashed   bool
-	documents int // how many it has shown
+	failed    error  // why it shows no page; nil where it shows one
+	lost      string // why the last document did not come, as the browser calls it
+	documents int    // how many it has shown
 	loading   map[cdp.FrameID]bool
 	requests  map[network.RequestID]time.Time // that are not answered, and when they were made
 	active    time.Time                       // when it last told something
@@ -38,6 +40,7 @@ type part struct {
 	tab    *tab
 	parent *part       // nil for the page itself
 	frame  cdp.FrameID // the outermost in it
+	url    string      // that it shows
 }
 
 // newTab adds a tab, which is the current one from then on. The lock is held.
@@ -117,6 +120,14 @@ func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error 
 			return errLost
 		}
 	}
+}
+
+// loaded is an error where a tab shows no page, but the browser's word that it
+// could not load one.
+func (s *session) loaded(t *tab) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.failed
 }
 
 // usable is an error where a tab has crashed.
