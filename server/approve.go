@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"encoding/json"
@@ -95,7 +96,8 @@ func (p *passage) ask(need *tools.Asking) (*Ask, error) {
 // question now, or by the answer to one before. Nothing in the arguments can.
 func (p *passage) approve(ctx context.Context) error {
 	petition, err := p.petition(ctx)
-	if err != nil {
+	if err != nil { // refused whatever a person says
+		p.withdraw()
 		return err
 	}
 	if p.ticket.Approved || p.ticket.Approval {
@@ -202,9 +204,9 @@ func (p *passage) atTerminal() bool { return p.Transport == "cli" }
 // nobody refuses a call about which nobody can be asked, and says how to change
 // that.
 func (p *passage) nobody() error {
-	refusal := tools.Errorf(tools.Refused, "%s %s, which needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, p.risk)
+	refusal := tools.Errorf(tools.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, cmp.Or(p.why, p.risk.String()))
 	if p.server.Desk == nil || p.now.ApprovalWait != WaitAttended {
-		return refusal.Try("use a client that supports elicitation, or ask the operator to allow it in the policy")
+		return refusal.Try("do it another way, or tell the user: a client that supports elicitation can ask them, and the operator can allow it in the policy")
 	}
 	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine and to leave it running, " +
 		"then call it again: it will wait there for an answer; or use a client that supports elicitation")
@@ -249,8 +251,23 @@ func (p *passage) judge(ctx context.Context, petition Petition) error {
 		return refusal.Try("do not try it again in another way; ask the user how to go on")
 	}
 	p.approval = "unanswered"
-	return tools.Errorf(tools.Refused, "nobody approved this call of %s in time", p.tool.Spec.Name).
-		Try("ask the user, then call it again")
+	return p.unanswered()
+}
+
+// unanswered refuses a call about which nobody said yes or no, and says how one
+// who would can be found.
+func (p *passage) unanswered() error {
+	name := p.tool.Spec.Name
+	switch {
+	case p.Reply.Answers[approvalKey] != nil:
+		return tools.Errorf(tools.Refused, "the question whether %s may do this was closed without an answer", name).
+			Try("ask the user how to go on before you call it again")
+	case p.ticket.Question != "":
+		return tools.Errorf(tools.Refused, "nobody approved this call of %s in time", name).
+			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; or go on without it")
+	}
+	return tools.Errorf(tools.Refused, "nobody approved this call of %s in time", name).
+		Try("ask the user to be there for the question, then call it again; or go on without it")
 }
 
 // fromDesk adds what the client said to what lies on the desk, and takes the

@@ -16,8 +16,15 @@ type Terms struct {
 	Once  bool              // no rule may allow calls like this one from now on
 }
 
-// A Termer is a Doer whose calls have Terms. Like rating, finding them out must
-// have no side effects. An error is one of the call, which does not run.
+// A Termer is a Doer whose calls have Terms, or of some of which it is clear
+// before a person is asked that they are refused whatever is said. An error is
+// the call's: it does not run, and nobody is asked. No error promises nothing:
+// Do looks again.
+//
+// It is asked of calls that the policy wants approved, and of no others, so it
+// tells nobody anything who may not make the call. Like rating it must have no
+// side effects, and nothing that others notice: no name is looked up, no host
+// asked, no secret fetched.
 type Termer[A any] interface {
 	Terms(ctx context.Context, args A) (Terms, error)
 }

@@ -25,6 +25,7 @@ type Rater[A any] interface {
 // It is a value without state of its own, shared by all goroutines.
 type Tool struct {
 	Spec    Spec
+	Rates   bool            // it says of each call how risky that is, often less than Spec.Risk
 	schema  *schema         // of typed arguments
 	printed json.RawMessage // as the model sees it
 	err     error
@@ -41,6 +42,7 @@ func New[A any](d Doer[A]) Tool {
 		return t
 	}
 	t.schema, t.printed = schema, schema.json()
+	_, t.Rates = d.(Rater[A])
 	t.bind = func(raw json.RawMessage, limits Limits) (Call, error) {
 		args := new(A)
 		if err := t.fill(reflect.ValueOf(args).Elem(), raw, limits); err != nil {

@@ -26,7 +26,9 @@ func (a *app) policyExplainCommand() *cobra.Command {
 		Use:   "explain TOOL",
 		Short: "Show step by step why a caller may or may not use a tool",
 		Long: `explain prints the verdict for one tool and one caller, and every step that led
-to it, in the order in which they are taken. For whom, --profile, --agent,
+to it, in the order in which they are taken. The verdict is on the riskiest call
+of a tool; where the tool rates its calls one by one, what the others need is
+told, too. For whom, --profile, --agent,
 --provider, --chat, --depth and --leaf say.`,
 		Example: `  mcp-tools policy explain datetime
   mcp-tools policy explain datetime --profile minimal
@@ -47,8 +49,8 @@ to it, in the order in which they are taken. For whom, --profile, --agent,
 			}
 			known := v.subject()
 			subject.Profile, subject.Agent, subject.Provider = known.Profile, known.Agent, known.Provider
-			d := v.policy.Explain(subject, t.Spec)
-			return a.show(d, func(w io.Writer) error { return a.printDecision(w, d) })
+			d := v.explain(subject, t)
+			return a.show(d, func(w io.Writer) error { return a.printExplained(w, d) })
 		},
 	}
 	cmd.Flags().StringVar(&subject.Group, "chat", "", "id of the group chat that the caller is in")
@@ -57,10 +59,44 @@ to it, in the order in which they are taken. For whom, --profile, --agent,
 	return cmd
 }
 
-func (a *app) printDecision(w io.Writer, d policy.Decision) error {
+// explained is a decision on a tool, and on its calls where they differ.
+type explained struct {
+	policy.Decision
+	Calls map[string]policy.Verdict `json:"calls,omitempty"` // by what they do: reads, writes, ...
+}
+
+// explain tells of a tool that rates its calls what each risk would come to.
+func (v *view) explain(who policy.Subject, t tools.Tool) explained {
+	e := explained{Decision: v.policy.Explain(who, t.Spec)}
+	if !t.Rates {
+		return e
+	}
+	e.Calls = make(map[string]policy.Verdict)
+	for risk := tools.Reads; risk <= t.Spec.Risk; risk++ {
+		e.Calls[risk.String()] = v.policy.For(who, t.Spec, risk)
+	}
+	return e
+}
+
+// milder are the verbs of the calls that are allowed although the tool is not.
+func (e explained) milder() (verbs []string) {
+	for risk := tools.Reads; risk <= tools.Runs && e.Verdict != policy.Allow; risk++ {
+		if e.Calls[risk.String()] == policy.Allow {
+			verbs = append(verbs, strings.TrimSuffix(risk.String(), "s"))
+		}
+	}
+	return verbs
+}
+
+func (a *app) printExplained(w io.Writer, d explained) error {
 	paint := a.painter(w)
 	if _, err := fmt.Fprintf(w, "%s: %s\n", d.Tool, paint.word(d.Verdict.String())); err != nil {
 		return err
+	}
+	if verbs := d.milder(); len(verbs) > 0 {
+		if _, err := fmt.Fprintf(w, "calls of it that only %s: %s\n", strings.Join(verbs, " or "), paint.word(policy.Allow.String())); err != nil {
+			return err
+		}
 	}
 	rows := [][]string{{"STEP", "EFFECT", "WHY"}}
 	for _, s := range d.Steps {

@@ -228,7 +228,7 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 	b, err := browser.New(browser.Options{
 		Path: c.Browser.Path, Files: files{h.files}, Weak: c.Browser.Insecure,
 		Sessions: c.Browser.Sessions, Idle: time.Duration(c.Browser.Idle), MaxDownload: int64(c.Downloads), Log: h.log,
-		Proxy: func(ctx context.Context) (browser.Proxy, error) {
+		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := h.web.reach(h.web.profile(ctx))
 			if err != nil {
 				return nil, err
@@ -240,7 +240,9 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 			if err != nil {
 				return nil, err
 			}
-			return egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: h.log}), nil
+			return egress.NewProxy(egress.ProxyOptions{
+				Dialer: dialer, Log: h.log, Refused: func(to egress.Target, err error) { refused(to.String(), err) },
+			}), nil
 		},
 	})
 	if err != nil {
@@ -254,7 +256,13 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 type noBrowser struct{}
 
 func (noBrowser) Do(context.Context, toolweb.Act) (toolweb.View, error) {
-	return toolweb.View{}, tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
+	return toolweb.View{}, switchedOff()
+}
+
+func (noBrowser) Where(context.Context, toolweb.Act) (string, error) { return "", switchedOff() }
+
+func switchedOff() error {
+	return tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
 }
 
 // files puts what was downloaded among the files of the caller.

@@ -48,10 +48,12 @@ type Proxy interface {
 
 // Options say which browser is used, and how. Proxy is needed.
 type Options struct {
-	Path  string                                   // of Chromium; "" finds it
-	Dir   string                                   // for profiles while they are used; "" is among the temporary files
-	Proxy func(ctx context.Context) (Proxy, error) // for the caller of ctx
-	Files web.Files                                // for downloads; nil: there are none
+	Path string // of Chromium; "" finds it
+	Dir  string // for profiles while they are used; "" is among the temporary files
+	// Proxy makes one for the caller of ctx. Who asks it for what it refuses gets
+	// no words of ours to show, and refused is told before.
+	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
+	Files web.Files // for downloads; nil: there are none
 
 	Sessions    int           // at once; 0: 8
 	Each        int           // of them, of one caller; 0: 3
@@ -136,6 +138,33 @@ func (b *Browsers) Do(ctx context.Context, a web.Act) (web.View, error) {
 		return web.View{}, s.explain(ctx, a, err)
 	}
 	return view, nil
+}
+
+// Where says at which site something would be done, or why it would not be. It
+// waits for nobody, and starts nothing.
+func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
+	switch {
+	case a.Deed == web.Open:
+		_, err := checkURL(a.URL)
+		return "", err
+	case a.Deed == web.Close && a.Tab == "":
+		return "", nil
+	}
+	caller := tools.CallerFrom(ctx)
+	b.mu.Lock()
+	s := b.sessions[owner{caller.Principal(), caller.Session}]
+	b.mu.Unlock()
+	if s == nil {
+		return "", noPage()
+	}
+	t, err := s.meant(a)
+	if err == nil {
+		err = s.serves(t, a.Deed)
+	}
+	if err != nil {
+		return "", err
+	}
+	return s.siteFor(t, a), nil
 }
 
 // session returns the browser of a caller, entered: nobody else uses it until it

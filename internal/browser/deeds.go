@@ -3,9 +3,7 @@ package browser
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"time"
 
@@ -52,8 +50,12 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 		}
 		return s.changedView(ctx, t, a)
 	}
-	if err := s.usable(t); err != nil {
+	if err := s.serves(t, a.Deed); err != nil {
 		return web.View{}, err
+	}
+	if site := s.siteFor(t, a); a.Basis != "" && web.TermsAt(site).Basis() != a.Basis {
+		return web.View{}, tools.Errorf(tools.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
+			Try("take a snapshot, then call it again to have it approved here")
 	}
 	switch a.Deed {
 	case web.Snapshot:
@@ -93,13 +95,19 @@ func (s *session) act(ctx context.Context, t *tab, a web.Act) error {
 	return tools.Errorf(tools.Invalid, "a browser does not %q", a.Deed).Try("see the tool's actions")
 }
 
-// tabFor returns the tab that something is to be done in: the one that is named,
-// the one that an element is in, or the current one.
-func (s *session) tabFor(ctx context.Context, a web.Act) (*tab, error) {
-	t, err := s.find(a.Tab)
-	if el, known := s.elements.get(a.Ref); known == nil && a.Tab == "" {
-		t, err = el.part.tab, nil
+// meant is the tab that something is to be done in: the one that is named, the
+// one that an element is in, or the current one.
+func (s *session) meant(a web.Act) (*tab, error) {
+	if el, err := s.elements.get(a.Ref); err == nil && a.Tab == "" {
+		return el.part.tab, nil
 	}
+	return s.find(a.Tab)
+}
+
+// tabFor returns the tab that something is to be done in, which is the current
+// one from then on.
+func (s *session) tabFor(ctx context.Context, a web.Act) (*tab, error) {
+	t, err := s.meant(a)
 	if err != nil {
 		return nil, err
 	}
@@ -146,14 +154,26 @@ func (s *session) open(ctx context.Context, t *tab, address string) error {
 	s.mu.Lock()
 	download := result.IsDownload || len(s.downloads) > begun
 	s.mu.Unlock()
-	if result.ErrorText != "" && !download {
-		return unreachable(address, result.ErrorText)
-	}
 	if err := s.settle(ctx, t, loadTime); err != nil {
 		s.stopLoading(ctx, t)
 		return err
 	}
+	if result.ErrorText != "" && !download {
+		return s.fails(t, address, result.ErrorText)
+	}
 	return nil
+}
+
+// fails says why an address that a tab was led to was not loaded. Where it was
+// redirected to another, that is the one.
+func (s *session) fails(t *tab, address, why string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if t.failed == nil {
+		return s.refusals.unreachable(address, why)
+	}
+	t.failed = s.refusals.unreachable(t.url, why)
+	return t.failed
 }
 
 // stopLoading ends what nobody waits for any more.
@@ -164,26 +184,6 @@ func (s *session) stopLoading(ctx context.Context, t *tab) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
 	defer cancel()
 	_ = tell(ctx, t.main.line, page.StopLoading, cdp.Empty{}) // where that fails, it will be tried in vain to use it
-}
-
-// unreachable puts into words why a page was not loaded.
-func unreachable(address, why string) error {
-	host := address
-	if u, err := url.Parse(address); err == nil {
-		host = u.Host
-	}
-	switch {
-	case strings.Contains(why, "TUNNEL_CONNECTION_FAILED"), strings.Contains(why, "PROXY"), strings.Contains(why, "NAME_NOT_RESOLVED"):
-		return tools.Errorf(tools.Refused, "%.200q cannot be reached: it does not exist, does not answer, or may not be reached from here", host).
-			Try("check the address; web_fetch says which it is")
-	case strings.Contains(why, "CERT"), strings.Contains(why, "SSL"):
-		return tools.Errorf(tools.Unavailable, "%.200q does not have a certificate that can be trusted", host).Try("check the address")
-	case strings.Contains(why, "TIMED_OUT"):
-		return tools.Errorf(tools.Timeout, "%.200q did not answer in time", host).Try("try again later")
-	case strings.Contains(why, "ERR_ABORTED"):
-		return tools.Errorf(tools.Unavailable, "%.200q gave nothing to show", host).Try("take a snapshot to see what is there")
-	}
-	return tools.Errorf(tools.Unavailable, "%.200q could not be loaded", host).Try("check the address, or try again later").Because(errors.New(why))
 }
 
 // back goes to the page before.
@@ -237,6 +237,9 @@ func (s *session) list(ctx context.Context) (web.View, error) {
 		if t == s.current {
 			mark, view.Tab = " (current)", t.name
 		}
+		if t.failed != nil {
+			mark += " (not loaded)"
+		}
 		all = append(all, fmt.Sprintf("%s %s%s", t.name, short(t.url, 200), mark))
 	}
 	view.Tabs, view.Source = len(s.tabs), "the tabs"
@@ -270,6 +273,9 @@ func add(v *web.View, text string) {
 func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, *reading, error) {
 	root, r, err := s.read(ctx, t)
 	if err != nil {
+		return nil, nil, cmp.Or(s.usable(t), err)
+	}
+	if err := s.loaded(t); err != nil { // which may have become known only while it was read
 		return nil, nil, err
 	}
 	if within != nil {
@@ -333,9 +339,6 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 	before := t.shown
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {
-		if gone := s.usable(t); gone != nil {
-			err = gone
-		}
 		return web.View{}, err
 	}
 	changes, gone := all.changes(before)

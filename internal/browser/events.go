@@ -106,6 +106,9 @@ func (s *session) hearNetwork(p *part, method string, params jsonv2.Value) bool 
 	case network.LoadingFailed.Method:
 		if e, ok := on(network.LoadingFailed, params); ok {
 			delete(p.tab.requests, e.RequestID)
+			if e.Type == network.ResourceTypeDocument && p.parent == nil {
+				p.tab.lost = e.ErrorText
+			}
 		}
 	case fetch.RequestPaused.Method:
 		if e, ok := on(fetch.RequestPaused, params); ok {
@@ -136,7 +139,7 @@ func (s *session) later(do func(context.Context)) {
 
 // attached meets a new page, or a frame in a process of its own.
 func (s *session) attached(parent *part, e target.EventAttachedToTarget) {
-	p := &part{line: line{s.link, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID)}
+	p := &part{line: line{s.link, e.SessionID}, parent: parent, frame: cdp.FrameID(e.TargetInfo.TargetID), url: e.TargetInfo.URL}
 	switch {
 	case parent != nil:
 		p.tab = parent.tab
@@ -224,13 +227,17 @@ func (s *session) detached(id target.SessionID) {
 // navigated is when a part shows another document.
 func (s *session) navigated(p *part, f *cdp.Frame) {
 	s.elements.forget(p)
-	p.frame = f.ID
+	p.frame, p.url = f.ID, f.URL
 	if p.parent != nil {
 		return
 	}
 	t := p.tab
-	t.url, t.crashed, t.documents = f.URL+f.URLFragment, false, t.documents+1
+	t.url, t.crashed, t.failed, t.documents = f.URL+f.URLFragment, false, nil, t.documents+1
 	clear(t.requests)
+	if f.UnreachableURL != "" {
+		t.url, t.failed = f.UnreachableURL, s.refusals.unreachable(f.UnreachableURL, t.lost)
+	}
+	t.lost = ""
 	if forbidden(f.URL) {
 		s.note("the page went somewhere other than the web, and was closed")
 		s.later(func(ctx context.Context) {

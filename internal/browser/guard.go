@@ -49,6 +49,14 @@ func hostPort(text string) bool {
 	return port != "" && strings.Trim(port, "0123456789") == ""
 }
 
+// siteOf is the site of a page, which says who is asked or told there.
+func siteOf(address string) string {
+	if u, err := url.Parse(address); err == nil && u.Host != "" {
+		return u.Scheme + "://" + u.Host
+	}
+	return short(address, 100)
+}
+
 // forbidden reports whether a page must not be where it is. No page gets there
 // by itself: Chromium does not let it.
 func forbidden(address string) bool {

@@ -91,7 +91,9 @@ func newBench(t testing.TB, hosts map[string]*httptest.Server, change ...func(*O
 	needtest.Program(t, "chromium", "google-chrome", "chromium-browser")
 	b := &bench{t: t, user: "ann", net: egresstest.New(t, hosts), record: &record{}, saved: &saved{files: map[string]string{}}}
 	o := Options{
-		Files: b.saved, Proxy: func(context.Context) (Proxy, error) { return b.net.Proxy(t, b.record.note), nil },
+		Files: b.saved, Proxy: func(_ context.Context, refused func(string, error)) (Proxy, error) {
+			return b.net.Proxy(t, b.record.note, refused), nil
+		},
 		Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	}
 	for _, c := range change {

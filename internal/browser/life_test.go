@@ -199,7 +199,7 @@ func TestTheServerIsKilled(t *testing.T) {
 	if left, _ := os.ReadDir(home); len(left) != 1 {
 		t.Errorf("%d places are left to be removed", len(left))
 	}
-	b, err := New(Options{Dir: home, Proxy: func(context.Context) (Proxy, error) { return nil, errors.New("none") }})
+	b, err := New(Options{Dir: home, Proxy: func(context.Context, func(string, error)) (Proxy, error) { return nil, errors.New("none") }})
 	if err != nil {
 		t.Fatal(err)
 	}

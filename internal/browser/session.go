@@ -49,6 +49,8 @@ type session struct {
 	notes     []string // what the model should know, in our words
 	said      []string // and in the page's
 	downloads []*download
+
+	refusals refusals
 }
 
 func newSession(o Options, who owner) *session {
@@ -122,7 +124,7 @@ func (s *session) launch(ctx context.Context, home string) error {
 	if s.closed {
 		return tools.Errorf(tools.Unavailable, "the browser was closed")
 	}
-	proxy, err := s.o.Proxy(ctx)
+	proxy, err := s.o.Proxy(ctx, s.refusals.add)
 	if err != nil {
 		return err
 	}

@@ -72,6 +72,7 @@ func newSite(t testing.TB) *site {
 		http.Redirect(w, r, r.FormValue("to"), http.StatusFound)
 	})
 	mux.HandleFunc("GET /refresh", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html") // or it is shown as text, and leads nowhere
 		fmt.Fprintf(w, `<meta http-equiv=refresh content="0; url=%s"><p>Refreshing</p>`, r.FormValue("to"))
 	})
 	mux.HandleFunc("GET /socket", socket)

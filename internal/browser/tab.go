@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // A tab is one page. All of it but shown is guarded by its session's lock.
@@ -24,7 +25,9 @@ type tab struct {
 
 	ready     bool // it was told what it is told
 	crashed   bool
-	documents int // how many it has shown
+	failed    error  // why it shows no page; nil where it shows one
+	lost      string // why the last document did not come, as the browser calls it
+	documents int    // how many it has shown
 	loading   map[cdp.FrameID]bool
 	requests  map[network.RequestID]time.Time // that are not answered, and when they were made
 	active    time.Time                       // when it last told something
@@ -38,6 +41,7 @@ type part struct {
 	tab    *tab
 	parent *part       // nil for the page itself
 	frame  cdp.FrameID // the outermost in it
+	url    string      // that it shows
 }
 
 // newTab adds a tab, which is the current one from then on. The lock is held.
@@ -119,6 +123,14 @@ func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error 
 	}
 }
 
+// loaded is an error where a tab shows no page, but the browser's word that it
+// could not load one.
+func (s *session) loaded(t *tab) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.failed
+}
+
 // usable is an error where a tab has crashed.
 func (s *session) usable(t *tab) error {
 	s.mu.Lock()
@@ -127,6 +139,26 @@ func (s *session) usable(t *tab) error {
 		return tools.Errorf(tools.Unavailable, "the page in %s has crashed, or was closed", t.name).Try("open it again, or see tabs")
 	}
 	return nil
+}
+
+// serves is an error where nothing can be done in a tab but to open another page,
+// or to go back to one.
+func (s *session) serves(t *tab, d web.Deed) error {
+	if err := s.usable(t); err != nil || d == web.Back {
+		return err
+	}
+	return s.loaded(t)
+}
+
+// siteFor is the site at which something is done in a tab: that of its page, or of
+// the frame that an element is in.
+func (s *session) siteFor(t *tab, a web.Act) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if el, err := s.elements.get(a.Ref); err == nil {
+		return siteOf(el.part.url)
+	}
+	return siteOf(t.url)
 }
 
 // short cleans and cuts what a page says, to one line.

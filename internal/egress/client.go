@@ -115,6 +115,21 @@ func (c *Client) Do(ctx context.Context, r outbound.Request) (*outbound.Answer, 
 	return answer, nil
 }
 
+// Check says why a request would be refused, from its words alone. See
+// [outbound.Client].
+func (c *Client) Check(ctx context.Context, r outbound.Request) error {
+	x, err := newExchange(c, r)
+	if err != nil {
+		return err
+	}
+	p, err := c.pool(ctx)
+	if err != nil {
+		return err
+	}
+	defer c.release(p)
+	return p.rules.asked(x.at)
+}
+
 // Renew asks for the rules again, before the next request, and closes the
 // connections that were made under those before: what is idle at once, the
 // others when the answers that come by them have been read.

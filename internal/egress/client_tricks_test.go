@@ -103,7 +103,8 @@ func TestAllowedIsNotForRedirects(t *testing.T) {
 	defer front.Close()
 	at := front.Listener.Addr().String()
 	c := asker(t, ruled(Rules{AllowPrivate: []string{at, "127.0.0.1:" + s.port}}, nil))
-	if err := refusal(t, c, outbound.Request{URL: "http://" + at, Redirects: 3}); kindOf(err) != tools.Refused {
+	err := refusal(t, c, outbound.Request{URL: "http://" + at, Redirects: 3})
+	if kindOf(err) != tools.Refused || !strings.Contains(err.Error(), "redirects, and then: ") || !strings.Contains(err.Error(), "; ask for that address itself") {
 		t.Error(err)
 	}
 	if s.reached.Load() > 0 {

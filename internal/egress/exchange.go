@@ -93,7 +93,8 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	if x.moved && p.rules.isPrivate(x.at.target) {
-		return nil, refused(x.at.target.String())
+		return nil, tools.Errorf(tools.Refused, "%q is not on the public internet, and other hosts lead nobody there", x.at.site()).
+			Try("ask for that address itself, if it is meant: the operator allows it")
 	}
 	if x.r.Robots {
 		if err := p.robots.allow(ctx, x.client, x.at); err != nil {

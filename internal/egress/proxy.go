@@ -31,7 +31,11 @@ type ProxyOptions struct {
 	// Note is told of every connection that was asked for, when it has ended or
 	// was refused. It is called concurrently.
 	Note func(Visit)
-	Log  *slog.Logger // nil: silent
+	// Refused is told why nothing is connected to or asked, before whoever wanted
+	// it gets a status and no words: a browser would show them as if a page had
+	// said them. nil: there are words. It is called concurrently.
+	Refused func(to Target, err error)
+	Log     *slog.Logger // nil: silent
 }
 
 // A Visit is what became of one connection, or of one request of HTTP.

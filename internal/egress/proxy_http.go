@@ -24,9 +24,9 @@ func (p *Proxy) request(ctx context.Context, c *client) (more bool) {
 	r, err := http.ReadRequest(c.in)
 	if err != nil {
 		if errors.Is(err, errHead) {
-			c.fail(http.StatusRequestHeaderFieldsTooLarge, tools.Errorf(tools.TooLarge, "the head of the request has more than %d bytes", maxHead))
+			p.fail(c, Target{}, tools.Errorf(tools.TooLarge, "the head of the request has more than %d bytes", maxHead))
 		} else if !errors.Is(err, io.EOF) {
-			c.fail(http.StatusBadRequest, tools.Errorf(tools.Invalid, "this is not a request to a proxy"))
+			p.fail(c, Target{}, tools.Errorf(tools.Invalid, "this is not a request to a proxy"))
 		}
 		return false
 	}
@@ -34,7 +34,7 @@ func (p *Proxy) request(ctx context.Context, c *client) (more bool) {
 	t, err := target(r)
 	if err != nil {
 		p.note(Visit{Err: err, Began: began})
-		c.fail(statusOf(err), err)
+		p.fail(c, t, err)
 		return false
 	}
 	if r.Method == http.MethodConnect {
@@ -72,7 +72,7 @@ func target(r *http.Request) (Target, error) {
 func (p *Proxy) tunnel(ctx context.Context, c *client, t Target, began time.Time) {
 	upstream, err := p.connect(ctx, t, began)
 	if err != nil {
-		c.fail(statusOf(err), err)
+		p.fail(c, t, err)
 		return
 	}
 	if _, err := io.WriteString(c, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
@@ -107,7 +107,7 @@ func (p *Proxy) forward(ctx context.Context, c *client, r *http.Request, t Targe
 	}
 	if err != nil {
 		v.Err = unreachable(t, err)
-		c.fail(statusOf(v.Err), v.Err)
+		p.fail(c, t, v.Err)
 		return false
 	}
 	defer res.Body.Close()
@@ -221,9 +221,14 @@ func (b *counted) Read(to []byte) (int, error) {
 // again.
 func (b *counted) Close() error { return nil }
 
-// fail answers with an error, in words for whoever reads the command's output.
-func (c *client) fail(status int, err error) {
-	text := tools.AsError(err).Error() + "\n"
+// fail answers with an error, in words for whoever reads the command's output,
+// unless somebody else is told.
+func (p *Proxy) fail(c *client, t Target, err error) {
+	status, text := statusOf(err), tools.AsError(err).Error()+"\n"
+	if p.o.Refused != nil {
+		p.o.Refused(t, err)
+		text = ""
+	}
 	_ = c.SetWriteDeadline(time.Now().Add(headTime))
 	_, _ = fmt.Fprintf(c, "HTTP/1.1 %d %s\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		status, http.StatusText(status), len(text), text) // a client that is gone needs no answer
@@ -235,6 +240,8 @@ func statusOf(err error) int {
 		return http.StatusForbidden
 	case tools.Invalid:
 		return http.StatusBadRequest
+	case tools.TooLarge:
+		return http.StatusRequestHeaderFieldsTooLarge
 	case tools.Timeout:
 		return http.StatusGatewayTimeout
 	}

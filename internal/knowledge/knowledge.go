@@ -106,7 +106,7 @@ func owner(ctx context.Context) (graph.Owner, graph.Trace, error) {
 	c := tools.CallerFrom(ctx)
 	name := c.Agent + c.User + c.Session
 	if c == (tools.Caller{}) || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
-		return graph.Owner{}, graph.Trace{}, tools.Errorf(tools.Refused, "nobody is known to be calling")
+		return graph.Owner{}, graph.Trace{}, tools.Errorf(tools.Refused, "nobody is known to be calling").Try("ask the operator to give callers a name")
 	}
 	return graph.Owner{Agent: c.Agent, User: c.User}, graph.Trace{Author: c.Principal(), Session: c.Session}, nil
 }

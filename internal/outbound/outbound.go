@@ -21,6 +21,9 @@ type Client interface {
 	// status. Whoever gets an Answer closes its body. The body ends, with an
 	// error, when ctx or the request's time does.
 	Do(ctx context.Context, r Request) (*Answer, error)
+	// Check says of a request why Do would refuse it, as far as that can be told
+	// from its words: nothing is looked up, connected to or sent.
+	Check(ctx context.Context, r Request) error
 }
 
 // A Request is one question. Zero values ask for the usual.

@@ -142,7 +142,7 @@ func owner(ctx context.Context) (skill.Owner, error) {
 	c := tools.CallerFrom(ctx)
 	name := c.Agent + c.User + c.Session
 	if c == (tools.Caller{}) || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
-		return skill.Owner{}, tools.Errorf(tools.Refused, "nobody is known to be calling")
+		return skill.Owner{}, tools.Errorf(tools.Refused, "nobody is known to be calling").Try("ask the operator to give callers a name")
 	}
 	return skill.Owner{Agent: c.Agent, User: c.User}, nil
 }

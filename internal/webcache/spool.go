@@ -9,40 +9,35 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
-// Of downloads that nobody went on with, so many are kept, and so long.
 const (
-	partAge   = 24 * time.Hour
-	mostParts = 32
-	mostHeld  = 4 << 30 // bytes of all of them, but that the last is kept
-	partEnd   = ".part"
-	tagEnd    = ".tag"
-	mostTag   = 4096
+	partEnd = ".part"
+	tagEnd  = ".tag"
+	mostTag = 4096
+	// ownerLength is how much of a part's name is its caller's: a digest.
+	ownerLength = 32
 )
 
 // A Spool keeps the beginnings of downloads in files: those that were cut.
 type Spool struct {
-	dir  string
-	most int64
+	dir       string
+	each, all quota
 }
 
 // NewSpool returns the spool in a directory, which is made when it is needed.
-func NewSpool(dir string) Spool { return Spool{dir, mostHeld} }
+func NewSpool(dir string) Spool { return Spool{dir, eachQuota(), wholeQuota()} }
 
-// Open opens what there is under a key. Only one at a time has it.
-func (s Spool) Open(_ context.Context, key string) (web.Part, error) {
+// Open opens what the caller of ctx has under a key. Only one at a time has it.
+func (s Spool) Open(ctx context.Context, key string) (web.Part, error) {
 	if _, err := private.MakeSub(filepath.Dir(s.dir), filepath.Base(s.dir)); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(s.dir, nameOf(key))
+	path := filepath.Join(s.dir, partName(ctx, key))
 	file, err := lock(path + partEnd)
 	if err != nil {
 		return nil, err
@@ -52,6 +47,11 @@ func (s Spool) Open(_ context.Context, key string) (web.Part, error) {
 		return nil, errors.Join(err, file.Close())
 	}
 	return p, s.sweep()
+}
+
+// partName is what a part of a caller is called: their parts begin alike.
+func partName(ctx context.Context, key string) string {
+	return nameOf(tools.CallerFrom(ctx).Principal())[:ownerLength] + nameOf(key)
 }
 
 // lock opens a file that is there still when it has been locked: whoever had it
@@ -104,58 +104,6 @@ func (s Spool) open(path string, file *os.File) (*part, error) {
 		return nil, err
 	}
 	return p, p.Begin("")
-}
-
-// sweep removes what nobody went on with. What is at work has its lock, and is
-// young.
-func (s Spool) sweep() error {
-	entries, err := os.ReadDir(s.dir)
-	if err != nil {
-		return err
-	}
-	var parts []fs.FileInfo
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && strings.HasSuffix(e.Name(), partEnd) {
-			parts = append(parts, info)
-		}
-	}
-	slices.SortFunc(parts, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
-	held := int64(0)
-	for i, info := range parts {
-		held += info.Size()
-		if i < mostParts && (i == 0 || held <= s.most) && time.Since(info.ModTime()) < partAge {
-			continue
-		}
-		if err := s.drop(strings.TrimSuffix(info.Name(), partEnd)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s Spool) drop(name string) error {
-	path := filepath.Join(s.dir, name)
-	file, err := os.Open(path + partEnd)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	if taken, err := private.TryLock(file); err != nil || !taken {
-		return err
-	}
-	return remove(path)
-}
-
-func remove(path string) error {
-	for _, ending := range []string{tagEnd, partEnd} {
-		if err := os.Remove(path + ending); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-	}
-	return nil
 }
 
 // A part is the beginning of a download. It is locked as long as it is open.

@@ -3,7 +3,8 @@
 //
 // It knows how much may be kept, and for how long at most. It does not know when
 // an answer is stale, whom it belongs to, or what it says: whoever asks puts the
-// caller into the key. Keys do not appear on the disk, only digests of them.
+// caller into the key. Of downloads that were cut it knows the callers, none of
+// whom can push out what the others have: see [Spool]. Keys do not appear on the disk, only digests of them.
 // What cannot be read or written is not kept; no call fails for that.
 //
 // Begin with [Cache.Get].

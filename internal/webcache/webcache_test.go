@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
@@ -232,72 +231,6 @@ func TestPartsOutliveTheirServer(t *testing.T) {
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
 		t.Errorf("left: %v", left)
-	}
-}
-
-func TestForgottenPartsGo(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "downloads")
-	for i := range mostParts + 5 {
-		p, err := NewSpool(dir).Open(t.Context(), fmt.Sprint(i))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Begin("tag"); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.Write([]byte("x")); err != nil {
-			t.Fatal(err)
-		}
-		if err := p.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if i < 3 {
-			at := time.Now().Add(-2 * partAge)
-			if err := os.Chtimes(filepath.Join(dir, nameOf(fmt.Sprint(i))+partEnd), at, at); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, "*"+partEnd)); len(left) > mostParts+1 {
-		t.Errorf("%d parts are left", len(left))
-	}
-	if left, _ := filepath.Glob(filepath.Join(dir, nameOf("0")+"*")); len(left) > 0 {
-		t.Errorf("what is too old is left: %v", left)
-	}
-}
-
-func TestPartsAreNotTooMuch(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "downloads")
-	s := Spool{dir, 250}
-	for i, key := range []string{"a", "b", "c", "large"} {
-		p, err := s.Open(t.Context(), key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		size := 100
-		if key == "large" {
-			size = 1000
-		}
-		if _, err := p.Write(make([]byte, size)); err != nil {
-			t.Fatal(err)
-		}
-		if err := errors.Join(private.Replace(filepath.Join(dir, nameOf(key)+tagEnd), []byte("v1")), p.(*part).file.Close()); err != nil {
-			t.Fatal(err)
-		}
-		at := time.Now().Add(time.Duration(i-10) * time.Minute)
-		if err := os.Chtimes(filepath.Join(dir, nameOf(key)+partEnd), at, at); err != nil {
-			t.Fatal(err)
-		}
-		if err := s.sweep(); err != nil {
-			t.Fatal(err)
-		}
-		left, _ := filepath.Glob(filepath.Join(dir, "*"+partEnd))
-		if want := map[string]int{"a": 1, "b": 2, "c": 2, "large": 1}[key]; len(left) != want {
-			t.Errorf("after %s there are %d parts, not %d", key, len(left), want)
-		}
-	}
-	if p, err := s.Open(t.Context(), "large"); err != nil || p.Size() != 1000 {
-		t.Errorf("the last is gone: %v", err)
 	}
 }
 

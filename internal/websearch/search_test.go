@@ -25,6 +25,8 @@ func (c client) Do(ctx context.Context, r outbound.Request) (*outbound.Answer, e
 	return c(ctx, r)
 }
 
+func (client) Check(context.Context, outbound.Request) error { return nil }
+
 func answered(status int, body string, headers ...string) (*outbound.Answer, error) {
 	h := make(http.Header)
 	for i := 0; i+1 < len(headers); i += 2 {

@@ -13,11 +13,19 @@ import (
 type played struct {
 	asked Act
 	view  View
+	site  string
 }
 
 func (p *played) Do(_ context.Context, a Act) (View, error) {
 	p.asked = a
 	return p.view, nil
+}
+
+func (p *played) Where(_ context.Context, a Act) (string, error) {
+	if a.Tab == "t9" {
+		return "", tools.Errorf(tools.NotFound, "there is no tab %q", a.Tab).Try("see tabs")
+	}
+	return p.site, nil
 }
 
 func TestBrowserArguments(t *testing.T) {
@@ -81,6 +89,42 @@ func TestBrowserRisks(t *testing.T) {
 		if got, _ := call.Rate(t.Context()); got != want {
 			t.Errorf("%s is rated %s, want %s", raw, got, want)
 		}
+	}
+}
+
+// TestBrowserTerms are refused before anybody is asked, or name the site.
+func TestBrowserTerms(t *testing.T) {
+	for _, test := range []struct {
+		browser Browser
+		raw     string
+		kind    tools.Kind
+		site    string
+	}{
+		{&played{site: "https://a.example"}, `{"action":"evaluate","text":"1"}`, "", "https://a.example"},
+		{&played{}, `{"action":"open","url":"https://a.example"}`, "", ""},
+		{&played{}, `{"action":"evaluate","text":"1","tab":"t9"}`, tools.NotFound, ""},
+		{&played{}, `{"action":"evaluate"}`, tools.Invalid, ""},
+		{&played{}, `{"action":"fly"}`, tools.Invalid, ""},
+		{nil, `{"action":"evaluate","text":"1"}`, tools.Unavailable, ""},
+	} {
+		call, err := tools.New(browserTool{test.browser, tools.NewMarks()}).Bind(json.RawMessage(test.raw), tools.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		terms, err := call.Terms(t.Context())
+		if kind := kindOfError(tools.Result{}, err); kind != test.kind || terms.Facts["site"] != test.site || (terms.Basis() != "") != (test.site != "") {
+			t.Errorf("%s: %+v, %v", test.raw, terms, err)
+		}
+	}
+}
+
+// TestBrowserHearsWhatWasAgreedTo hands on what a person's word rests on.
+func TestBrowserHearsWhatWasAgreedTo(t *testing.T) {
+	b := &played{}
+	agreed := TermsAt("https://a.example").Basis()
+	ctx := tools.With(t.Context(), &tools.Running{Basis: agreed})
+	if _, err := (browserTool{b, tools.NewMarks()}).Do(ctx, browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}}); err != nil || agreed == "" || b.asked.Basis != agreed {
+		t.Errorf("asked for %+v, %v", b.asked, err)
 	}
 }
 

@@ -176,15 +176,33 @@ func (browserTool) Rate(_ context.Context, a browserArgs) (tools.Risk, string) {
 	return tools.Writes, "the page sees it as done by the caller"
 }
 
+// Terms are the site at which it is done: until a person has answered, a page
+// may have gone elsewhere.
+func (t browserTool) Terms(ctx context.Context, a browserArgs) (tools.Terms, error) {
+	act, err := t.act(a)
+	if err != nil {
+		return tools.Terms{}, err
+	}
+	site, err := t.browser.Where(ctx, act)
+	return TermsAt(site), err
+}
+
+// act is what is to be done, if there is anything to do it with.
+func (t browserTool) act(a browserArgs) (Act, error) {
+	act, err := a.act()
+	if err == nil && t.browser == nil {
+		err = tools.Errorf(tools.Unavailable, "there is no browser here").Try("use web_fetch")
+	}
+	return act, err
+}
+
 // Do does it and tells what is to be seen.
 func (t browserTool) Do(ctx context.Context, a browserArgs) (tools.Result, error) {
-	act, err := a.act()
+	act, err := t.act(a)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	if t.browser == nil {
-		return tools.Result{}, tools.Errorf(tools.Unavailable, "there is no browser here").Try("use web_fetch")
-	}
+	act.Basis = tools.RunningFrom(ctx).Basis
 	view, err := t.browser.Do(ctx, act)
 	if err != nil {
 		return tools.Result{}, err

@@ -137,29 +137,6 @@ func kindOf(p page.Page) string {
 	return ""
 }
 
-// titled is what stands above the text: what a reader would see first.
-func titled(p page.Page, format string) string {
-	var about []string
-	for _, fact := range []string{p.Author, p.Published, p.Site} {
-		if fact != "" {
-			about = append(about, line(fact, 200))
-		}
-	}
-	title := line(p.Title, 300)
-	begins, _, _ := strings.Cut(strings.TrimLeft(p.Text, "# \n"), "\n")
-	var b strings.Builder
-	if title != "" && !strings.EqualFold(strings.TrimSpace(begins), title) {
-		if format == "markdown" {
-			b.WriteString("# ")
-		}
-		b.WriteString(title + "\n\n")
-	}
-	if len(about) > 0 {
-		b.WriteString(strings.Join(about, " · ") + "\n\n")
-	}
-	return b.String()
-}
-
 // mostJSON is how much JSON is made pretty; more is shown as it is.
 const mostJSON = 8 << 20
 

@@ -33,9 +33,6 @@ type download struct {
 // download saves what a request is answered with. What came before it was cut
 // is kept, and asked for no more.
 func (t httpRequest) download(ctx context.Context, r outbound.Request, a requestArgs) (tools.Result, error) {
-	if r.Method != http.MethodGet && r.Method != http.MethodPost {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
-	}
 	if err := t.files.Check(ctx, a.Path); err != nil {
 		return tools.Result{}, err
 	}

@@ -79,7 +79,7 @@ func (s saved) Save(_ context.Context, path string, content io.Reader) (string, 
 
 func (saved) Check(_ context.Context, path string) error {
 	if strings.HasPrefix(path, "..") {
-		return tools.Errorf(tools.Refused, "%q is outside", path)
+		return tools.Errorf(tools.Refused, "%q is outside", path).Try("use a path inside")
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (saved) Check(_ context.Context, path string) error {
 type noSecrets struct{}
 
 func (noSecrets) Find(_ context.Context, name, _, _ string) (Credential, error) {
-	return nil, tools.Errorf(tools.NotFound, "there is no credential %q", name)
+	return nil, tools.Errorf(tools.NotFound, "there is no credential %q", name).Try("leave it out")
 }
 
 func caller(t testing.TB, user string) context.Context {

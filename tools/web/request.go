@@ -74,6 +74,19 @@ func (a requestArgs) method() string {
 	return strings.ToUpper(strings.TrimSpace(a.Method))
 }
 
+// Terms has nothing to add to the arguments. It refuses what is not going to be
+// sent, whatever a person says.
+func (t httpRequest) Terms(ctx context.Context, a requestArgs) (tools.Terms, error) {
+	r, err := t.request(ctx, a)
+	if err == nil && a.Path != "" {
+		err = t.files.Check(ctx, a.Path)
+	}
+	if err == nil {
+		err = t.client.Check(ctx, r)
+	}
+	return tools.Terms{}, err
+}
+
 func (t httpRequest) Do(ctx context.Context, a requestArgs) (tools.Result, error) {
 	r, err := t.request(ctx, a)
 	if err != nil {
@@ -97,7 +110,11 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		Timeout: time.Duration(a.Timeout) * time.Second, Polite: true,
 	}
 	if allowed := t.limits().Methods(ctx); !slices.Contains(allowed, r.Method) {
-		return r, tools.Errorf(tools.Refused, "the operator does not allow the method %q; these are: %s", short(r.Method, 20), strings.Join(allowed, ", "))
+		return r, tools.Errorf(tools.Refused, "the operator does not allow the method %q", short(r.Method, 20)).
+			Try("use one of these, or ask the person to have the operator allow it: %s", strings.Join(allowed, ", "))
+	}
+	if a.Path != "" && r.Method != http.MethodGet && r.Method != http.MethodPost {
+		return r, tools.Errorf(tools.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
 	}
 	if r.MaxBytes == 0 {
 		r.MaxBytes = usualAnswer

@@ -102,6 +102,55 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 	}
 }
 
+// TestRequestsThatAreNeverSentAreRefusedBefore is about calls that a person
+// would otherwise be asked to approve.
+func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
+	for raw, want := range map[string]tools.Kind{
+		`{"method":"POST"}`:                                         "",
+		`{"method":"POST","url":"docs.example.com"}`:                "",
+		`{"method":"POST","url":"https://nobody.example.com/"}`:     "", // whether there is such a host, only a lookup tells
+		`{"method":"POST","download_path":"a"}`:                     "",
+		`{"method":"DELETE"}`:                                       tools.Refused,
+		`{"method":"TRACE"}`:                                        tools.Refused,
+		`{"method":"POST","auth_profile":"gone"}`:                   tools.NotFound,
+		`{"method":"POST","url":"ftp://docs.example.com/"}`:         tools.Invalid,
+		`{"method":"POST","url":"https://"}`:                        tools.Invalid,
+		`{"method":"POST","url":"https://ann:x@docs.example.com/"}`: tools.Invalid,
+		`{"method":"POST","url":"http://10.0.0.1/"}`:                tools.Refused,
+		`{"method":"POST","url":"http://[::1]/"}`:                   tools.Refused,
+		`{"method":"POST","url":"http://0x7f.1/"}`:                  tools.Invalid,
+		`{"method":"POST","url":"http://localhost/"}`:               tools.Refused,
+		`{"method":"POST","url":"https://docs.example.com:25/"}`:    tools.Refused,
+		`{"method":"POST","headers":{"Host":"inside"}}`:             tools.Refused,
+		`{"method":"POST","max_bytes":1000000000}`:                  tools.Invalid,
+		`{"method":"POST","download_path":"../a"}`:                  tools.Refused,
+		`{"method":"PUT","download_path":"a"}`:                      tools.Invalid,
+	} {
+		n := newNet(t, echo)
+		if !strings.Contains(raw, `"url"`) {
+			raw = strings.Replace(raw, "{", `{"url":"https://docs.example.com/api",`, 1)
+		}
+		call, err := tools.New(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: parts{}}).Bind([]byte(raw), tools.DefaultLimits())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := caller(t, "ann")
+		terms, err := call.Terms(ctx)
+		if kind := kindOfError(tools.Result{}, err); kind != want || terms.Basis() != "" {
+			t.Errorf("%s is refused with %q: %v", raw, kind, err)
+		}
+		if err != nil && tools.AsError(err).Next == "" {
+			t.Errorf("%s: what to do instead is not said: %v", raw, err)
+		}
+		if n.count() != 0 {
+			t.Errorf("%s: the host was asked", raw)
+		}
+		if r, done := call.Run(ctx); want != "" && kindOfError(r, done) != want {
+			t.Errorf("%s: when it runs it is %v", raw, done)
+		}
+	}
+}
+
 func TestRequestTellsOfFailures(t *testing.T) {
 	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")

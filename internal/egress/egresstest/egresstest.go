@@ -66,10 +66,15 @@ func Dialer(t testing.TB, hosts map[string]*httptest.Server) *egress.Dialer {
 
 // Proxy returns a real proxy into this internet, for programs that cannot connect
 // by themselves. It serves nothing yet. Note, which may be nil, is told which
-// host and port was asked for, when that has ended or was refused.
-func (n *Net) Proxy(t testing.TB, note func(to string)) *egress.Proxy {
+// host and port was asked for, when that has ended or was refused. Refused, which
+// may be nil, is told why something is not connected to, in the place of whoever
+// wanted it.
+func (n *Net) Proxy(t testing.TB, note func(to string), refused func(to string, err error)) *egress.Proxy {
 	t.Helper()
 	o := egress.ProxyOptions{Dialer: n.dialer(t)}
+	if refused != nil {
+		o.Refused = func(to egress.Target, err error) { refused(to.String(), err) }
+	}
 	if note != nil {
 		o.Note = func(v egress.Visit) { note(v.Target.String()) }
 	}

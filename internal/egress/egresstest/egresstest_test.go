@@ -30,7 +30,7 @@ func TestProxy(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var serving sync.WaitGroup
 	serving.Go(func() {
-		if err := n.Proxy(t, func(to string) { asked <- to }).Serve(ctx, l); err != nil {
+		if err := n.Proxy(t, func(to string) { asked <- to }, nil).Serve(ctx, l); err != nil {
 			t.Error(err)
 		}
 	})

@@ -87,7 +87,7 @@ const ghLooks = "pr issue run workflow release label cache variable ruleset"
 func checkGH(l line, p Program) (effect, error) {
 	for _, filter := range l.valuesOf("--jq -q") {
 		if jqEnviron().MatchString(filter) {
-			return 0, ghRefuses("the filter reads the environment, where the token is").Try("leave env and $ENV out of it")
+			return 0, ghRefuses("the filter reads the environment, where the token is", "leave env and $ENV out of it")
 		}
 	}
 	if err := ghPlaces(l, p); err != nil {
@@ -104,8 +104,8 @@ func checkGH(l line, p Program) (effect, error) {
 	return unlisted, nil
 }
 
-func ghRefuses(why string) *tools.Error {
-	return tools.Errorf(tools.Refused, "gh does not run this: %s", why)
+func ghRefuses(why, instead string) *tools.Error {
+	return tools.Errorf(tools.Refused, "gh does not run this: %s", why).Try("%s", instead)
 }
 
 // jqEnviron finds what reads the environment in a filter of jq: $ENV, and env
@@ -128,7 +128,7 @@ func ghPlaces(l line, p Program) error {
 		if host == "" || host == "github.com" || strings.HasSuffix(host, ".github.com") || p.reaches(host) {
 			return nil
 		}
-		return ghRefuses("it is about another host than the token is for").Try("name a repository as OWNER/NAME")
+		return ghRefuses("it is about another host than the token is for", "name a repository as OWNER/NAME")
 	}
 	for _, w := range l.words {
 		if err := check(w.text, l.word(0) == "repo"); err != nil {
@@ -171,7 +171,7 @@ func ghAPI(l line) (effect, error) {
 	}
 	for _, h := range l.valuesOf("--header -H") {
 		if name, _, _ := strings.Cut(h, ":"); !has("accept x-github-api-version if-none-match", strings.ToLower(strings.TrimSpace(name))) {
-			return 0, ghRefuses("it sets a header that may change what the request means").Try("set no header but Accept")
+			return 0, ghRefuses("it sets a header that may change what the request means", "set no header but Accept")
 		}
 	}
 	path, _, _ := strings.Cut(strings.Trim(strings.ToLower(endpoint), "/"), "?")
@@ -184,7 +184,7 @@ func ghAPI(l line) (effect, error) {
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if has(ghPrivate, part) {
-			return 0, ghRefuses("credentials and rights are for people to change").Try("ask the user to")
+			return 0, ghRefuses("credentials and rights are for people to change", "ask the user to")
 		}
 	}
 	return does, nil
@@ -202,7 +202,7 @@ func ghMethod(l line) (effect, error) {
 		case "POST", "PUT", "PATCH":
 			does = changes
 		default:
-			return 0, ghRefuses("it deletes by a bare request").Try("use the command that gh has for it, or ask the user to")
+			return 0, ghRefuses("it deletes by a bare request", "use the command that gh has for it, or ask the user to")
 		}
 	}
 	return does, nil
@@ -214,11 +214,11 @@ func ghGraphQL(l line) (effect, error) {
 	query := strings.ToLower(strings.Join(fields, "\n"))
 	switch {
 	case l.has("--input") || strings.Contains(query, "=@") || !strings.Contains(query, "query="):
-		return 0, ghRefuses("what the query does cannot be seen").Try("write it into the command: -f query='...'")
+		return 0, ghRefuses("what the query does cannot be seen", "write it into the command: -f query='...'")
 	case !strings.Contains(query, "mutation") && !strings.Contains(query, "subscription"):
 		return reads, nil
 	case regexp.MustCompile(`delete|remove|archive|transfer|revoke|disable|token|secret|key|visibility|collaborator|member`).MatchString(query):
-		return 0, ghRefuses("the mutation deletes something or changes rights").Try("use the command that gh has for it, or ask the user to")
+		return 0, ghRefuses("the mutation deletes something or changes rights", "use the command that gh has for it, or ask the user to")
 	}
 	return changes, nil
 }

@@ -1,0 +1,132 @@
+package browser
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// TestPagesThatAreNotLoaded opens what cannot be, and clicks on links there: the
+// model is told why in our words, and nothing else passes for a page.
+func TestPagesThatAreNotLoaded(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	silent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusForbidden) }))
+	t.Cleanup(silent.Close)
+	b.net.Add("silent.example", silent)
+	for _, c := range []struct {
+		address string
+		kind    tools.Kind
+		says    []string
+	}{
+		{"http://10.0.0.1/", tools.Refused, []string{`"10.0.0.1:80" is not on the public internet`, "use a public host"}},
+		{"https://10.0.0.1/", tools.Refused, []string{`"10.0.0.1:443" is not on the public internet`, "use a public host"}},
+		{"http://localhost:8080/x", tools.Refused, []string{`"localhost:8080" is not on the public internet`}},
+		{"http://nobody.example/", tools.NotFound, []string{`there is no host "nobody.example"`, "check its name"}},
+		{"https://nobody.example/", tools.NotFound, []string{`there is no host "nobody.example"`}},
+		{"http://shop.example:6000/", tools.Refused, []string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
+		{"http://silent.example/", tools.Unavailable, []string{"answered with an error and nothing to read"}},
+		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tools.Refused, []string{`"10.0.0.2:80" is not on the public internet`}},
+		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tools.Refused, []string{`"10.0.0.3:80" is not on the public internet`}},
+		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tools.Refused, []string{`has a port at which`}},
+	} {
+		open := web.Act{Deed: web.Open, URL: c.address}
+		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+		b.do(web.Act{Deed: web.Evaluate, Text: fmt.Sprintf(`document.body.innerHTML = '<a id=go href=%q>go</a>'`, c.address)})
+		for _, act := range []web.Act{{Deed: web.Click, Ref: "#go"}, open, {Deed: web.Snapshot}, {Deed: web.Screenshot}, {Deed: web.Evaluate, Text: "1"}} {
+			v, err := b.try(act)
+			if err == nil || tools.AsError(err).Kind != c.kind || tools.AsError(err).Next == "" {
+				t.Errorf("%s of %s: %v\n%s", act.Deed, c.address, err, v.Page)
+				continue
+			}
+			wants(t, err.Error(), c.says...)
+		}
+		if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err == nil || tools.AsError(err).Kind != c.kind {
+			t.Errorf("a person would be asked about a script in %s: %v", c.address, err)
+		}
+		list := b.do(web.Act{Deed: web.Tabs})
+		if strings.Contains(list, "chrome-error") || !strings.Contains(list, "(not loaded)") {
+			t.Errorf("after %s the tabs are\n%s", c.address, list)
+		}
+	}
+	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err != nil || site != shop {
+		t.Errorf("a script would run at %q, %v", site, err)
+	}
+	for site, kind := range map[string]tools.Kind{shop: "", "http://far.example": tools.Conflict} {
+		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.TermsAt(site).Basis()})
+		if (err != nil) != (kind != "") || err != nil && tools.AsError(err).Kind != kind {
+			t.Errorf("what was agreed to at %s: %v", site, err)
+		}
+	}
+	if _, err := b.try(web.Act{Deed: web.Open, URL: "http://10.0.0.1/"}); err == nil {
+		t.Error("it was opened")
+	}
+	wants(t, b.do(web.Act{Deed: web.Back}), "Prices")
+}
+
+func TestWhyAPageIsNotLoaded(t *testing.T) {
+	var r refusals
+	r.add("a.example:80", tools.Errorf(tools.Refused, "no").Try("do not"))
+	r.add("a.example:80", context.Canceled)
+	for _, c := range []struct {
+		address, why string
+		kind         tools.Kind
+		says         string
+	}{
+		{"http://a.example/x", "net::ERR_HTTP_RESPONSE_CODE_FAILURE", tools.Refused, "no"},
+		{"http://a.example/x", "net::ERR_UNSAFE_PORT", tools.Refused, "browsers open nothing"},
+		{"HTTP://A.example.:80/", "net::ERR_TUNNEL_CONNECTION_FAILED", tools.Refused, "no"},
+		{"https://a.example/", "net::ERR_TIMED_OUT", tools.Timeout, "did not answer in time"},
+		{"https://a.example/", "net::ERR_CERT_DATE_INVALID", tools.Unavailable, "certificate"},
+		{"https://a.example/", "net::ERR_TUNNEL_CONNECTION_FAILED", tools.Refused, "cannot be reached"},
+		{"https://a.example/", "net::ERR_TOO_MANY_REDIRECTS", tools.Unavailable, "redirects in a circle"},
+		{"https://a.example/", "net::ERR_BLOCKED_BY_RESPONSE", tools.Refused, "may not be opened"},
+		{"https://a.example/", "", tools.Unavailable, "could not be loaded"},
+		{"::", "", tools.Unavailable, `"::" could not be loaded`},
+	} {
+		err := r.unreachable(c.address, c.why)
+		if known := tools.AsError(err); known.Kind != c.kind || known.Next == "" || !strings.Contains(known.What, c.says) {
+			t.Errorf("%s, %s: %v", c.address, c.why, err)
+		}
+	}
+	for i := range 10 * mostRefusals {
+		r.add(fmt.Sprintf("%d.example:80", i), errors.New("no"))
+	}
+	if len(r.latest) > mostRefusals {
+		t.Errorf("%d hosts are remembered", len(r.latest))
+	}
+}
+
+// TestWhereNothingIsOpen asks about acts before there is a browser, and none is
+// started for that.
+func TestWhereNothingIsOpen(t *testing.T) {
+	b, err := New(Options{Path: "/nonexistent", Dir: t.TempDir(), Proxy: func(context.Context, func(string, error)) (Proxy, error) { return nil, errors.New("none") }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	for _, c := range []struct {
+		act  web.Act
+		want tools.Kind
+	}{
+		{web.Act{Deed: web.Open, URL: "https://a.example/"}, ""},
+		{web.Act{Deed: web.Open, URL: "file:///etc/passwd"}, tools.Refused},
+		{web.Act{Deed: web.Close}, ""},
+		{web.Act{Deed: web.Evaluate, Text: "1"}, tools.NotFound},
+		{web.Act{Deed: web.Snapshot, Tab: "t1"}, tools.NotFound},
+	} {
+		site, err := b.Where(t.Context(), c.act)
+		if site != "" || (err != nil) != (c.want != "") || err != nil && tools.AsError(err).Kind != c.want {
+			t.Errorf("%+v: %q, %v", c.act, site, err)
+		}
+	}
+}

@@ -1,0 +1,178 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// fussy is a tool that knows of some calls beforehand that it will not make.
+type fussy struct {
+	act[textArgs]
+	never *atomic.Bool // it makes none any more
+	asked *atomic.Int64
+	ran   *atomic.Int64
+}
+
+func newFussy() fussy {
+	return fussy{never: new(atomic.Bool), asked: new(atomic.Int64), ran: new(atomic.Int64), act: act[textArgs]{spec: tools.Spec{
+		Name: "fussy", Group: "test", Title: "fussy", Doc: "It is fussy.", Risk: tools.Runs,
+	}}}
+}
+
+func (f fussy) Terms(_ context.Context, a textArgs) (tools.Terms, error) {
+	f.asked.Add(1)
+	if f.never.Load() || a.Text == "never" {
+		return tools.Terms{}, tools.Errorf(tools.Refused, "no call of that %s", plantedKey()).Try("make another")
+	}
+	return tools.Terms{}, nil
+}
+
+func (f fussy) Do(context.Context, textArgs) (tools.Result, error) {
+	f.ran.Add(1)
+	return tools.Text("done"), nil
+}
+
+// mustBeRefused looks at what is told of a refusal, and at what is on record.
+func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Answer) {
+	t.Helper()
+	if text := a.Result.Text(); a.Ask != nil || a.Result.Kind != tools.Refused || !strings.HasSuffix(text, "; make another") || strings.Contains(text, plantedKey()) {
+		t.Errorf("got %+v", a)
+	}
+	entries := b.journal.all()
+	last := entries[len(entries)-1]
+	if last.Verdict != "ask" || last.Outcome != "refused" || last.Risk != "runs" || last.ArgsDigest == "" || last.Approval != "" ||
+		!strings.HasPrefix(last.Error, "refused: no call of that [REDACTED]") {
+		t.Errorf("the record says %+v", last)
+	}
+	for _, e := range entries {
+		if e.Intent || e.Outcome == "ok" {
+			t.Errorf("it ran: %+v", e)
+		}
+	}
+	if f.ran.Load() != 0 {
+		t.Error("it ran")
+	}
+}
+
+func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
+	for name, rule := range map[string]string{"without a rule": "", "with a rule that allows it": "r1"} {
+		t.Run(name, func(t *testing.T) {
+			f, d := newFussy(), newMemoryDesk()
+			d.rule = rule
+			b := newTestServer(t, withDesk(d), withTool(t, tools.New(f)))
+			f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"never"}`, answering("")))
+			if len(d.laid) != 0 {
+				t.Error("somebody was asked")
+			}
+		})
+	}
+}
+
+// TestWhatIsNotRefusedIsStillAsked has a tool find nothing wrong with a call.
+func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
+	f := newFussy()
+	b := newTestServer(t, withTool(t, tools.New(f)))
+	if a := call(t, b, "fussy", `{"text":"x"}`, answering("")); a.Ask == nil || !forApproval(a.Ask) || f.ran.Load() != 0 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestWhatIsRefusedLaterIsAskedAboutNoMore changes the world between the
+// question and the answer, which is a yes.
+func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
+	f, d := newFussy(), newMemoryDesk()
+	b := newTestServer(t, withDesk(d), withTool(t, tools.New(f)))
+	ask := call(t, b, "fussy", `{"text":"x"}`, answering("")).Ask
+	f.never.Store(true)
+	f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"x"}`, answering(ask.State)))
+	if q := d.get(ask.Waiting); !q.over {
+		t.Error("the question is still open")
+	}
+}
+
+// TestWhoMayNotCallLearnsNothing counts how often a tool is asked about calls of
+// those that the policy does not ask about.
+func TestWhoMayNotCallLearnsNothing(t *testing.T) {
+	for name, test := range map[string]struct {
+		rules  policy.Rules
+		change func(*Request)
+		want   tools.Kind
+	}{
+		"another profile": {policy.Rules{}, func(r *Request) { r.Caller.Profile = "minimal" }, tools.NotFound},
+		"a narrow call":   {policy.Rules{}, func(r *Request) { r.Narrow.Exclude = []string{"fussy"} }, tools.NotFound},
+		"readonly":        {policy.Rules{Autonomy: policy.ReadOnly}, func(*Request) {}, tools.NotFound},
+		"full autonomy":   {policy.Rules{Autonomy: policy.Full}, func(*Request) {}, ""},
+	} {
+		f := newFussy()
+		b := newTestServer(t, withTool(t, tools.New(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
+		if a := call(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want || f.asked.Load() != 0 {
+			t.Errorf("%s: %+v, and the tool was asked %d times", name, a, f.asked.Load())
+		}
+	}
+}
+
+// TestEveryNoSaysHowToGoOn goes through the ways in which no approval comes.
+func TestEveryNoSaysHowToGoOn(t *testing.T) {
+	replied := func(answer string) func(*testing.T, *testServer) Answer {
+		return func(t *testing.T, b *testServer) Answer {
+			ask := call(t, b, "launch", `{}`, answering("")).Ask
+			return call(t, b, "launch", `{}`, answering(ask.State), func(r *Request) {
+				r.Reply.Answers = nil
+				if answer != "" {
+					r.Reply.Answers = map[string]json.RawMessage{approvalKey: json.RawMessage(answer)}
+				}
+			})
+		}
+	}
+	alone := func(t *testing.T, b *testServer) Answer { return call(t, b, "launch", `{}`) }
+	empty := newMemoryDesk()
+	empty.attended = false
+	for name, test := range map[string]struct {
+		desk       *memoryDesk
+		call       func(*testing.T, *testServer) Answer
+		what, next string
+	}{
+		"said no":             {nil, replied(`{"action":"decline"}`), "a person said no to this call of launch", "ask the user how to go on"},
+		"said no, with words": {nil, replied(`{"action":"accept","content":{"decision":"deny","reason":"x"}}`), `launch: "x"`, "ask the user how to go on"},
+		"closed":              {nil, replied(`{"action":"cancel"}`), "was closed without an answer", "ask the user how to go on before you call it again"},
+		"no answer":           {nil, replied(""), "nobody approved this call of launch in time", "ask the user to be there for the question"},
+		"no answer, desk":     {newMemoryDesk(), replied(""), "nobody approved this call of launch in time", "mcp-tools approvals watch"},
+		"nobody to ask":       {nil, alone, "launch (runs) needs a person's approval", "do it another way"},
+		"an empty desk":       {empty, alone, "launch (runs) needs a person's approval", "mcp-tools approvals watch"},
+	} {
+		change := []func(*Config){}
+		if test.desk != nil {
+			change = append(change, withDesk(test.desk))
+		}
+		a := test.call(t, newTestServer(t, change...))
+		what, next, both := strings.Cut(a.Result.Text(), "; ")
+		if a.Result.Kind != tools.Refused || !both || !strings.Contains(what, test.what) || !strings.Contains(next, test.next) {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
+
+// TestACallHearsWhatWasAgreedTo looks at what a tool is told of the word that its
+// call runs on.
+func TestACallHearsWhatWasAgreedTo(t *testing.T) {
+	s := newSettles(false)
+	terms, err := s.Terms(t.Context(), none{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTestServer(t, withTool(t, tools.New(s)))
+	ask := call(t, b, "settles", `{}`, answering("")).Ask
+	if got := call(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled"+terms.Basis() || terms.Basis() == "" {
+		t.Errorf("approved, it heard %q", got)
+	}
+	b = newTestServer(t, withTool(t, tools.New(s)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) })
+	if got := call(t, b, "settles", `{}`).Result.Text(); got != "settled" {
+		t.Errorf("without a word, it heard %q", got)
+	}
+}

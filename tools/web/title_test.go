@@ -1,0 +1,90 @@
+package web
+
+import (
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/tools/web/page"
+)
+
+var update = flag.Bool("update", false, "write the golden file again")
+
+const pages = "../../testdata/pages"
+
+// TestHowPagesBegin shows what stands above each page, and how its text begins.
+func TestHowPagesBegin(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(pages, "*.html"))
+	if err != nil || len(files) < 22 {
+		t.Fatal("pages are missing", len(files), err)
+	}
+	var b strings.Builder
+	for _, file := range files {
+		body, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := page.Read(t.Context(), body, page.Options{URL: &url.URL{Scheme: "https", Host: "www.example.org", Path: "/dir/page.html"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := strings.Cut(p.Text, "\n")
+		fmt.Fprintf(&b, "%s: %q\n%s%s\n\n", filepath.Base(file), p.Title, titled(p, "markdown"), short(first, 80))
+	}
+	golden := filepath.Join(pages, "tops.txt")
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("%s (-want +got, -update writes it):\n%s", golden, diff)
+	}
+}
+
+func TestTitlesAreToldOnce(t *testing.T) {
+	for _, test := range []struct{ title, site, text, format, want string }{
+		{"On tides", "", "# On tides\n\nThe sea.", "markdown", ""},
+		{"On tides", "", "The sea.", "markdown", "# On tides\n\n"},
+		{"On tides", "", "The sea.", "text", "On tides\n\n"},
+		{"On tides", "", "On tides\n\nThe sea.", "text", ""},
+		{"On tides | The Coast", "", "On tides\n\nThe sea.", "text", "The Coast\n\n"},
+		{"On tides | The Coast", "The Coast", "# On tides", "markdown", "The Coast\n\n"},
+		{"On tides | The Coast", "Coast", "# On tides", "markdown", "Coast · The Coast\n\n"},
+		{"The Coast » News » On tides", "", "# On tides", "markdown", "The Coast » News\n\n"},
+		{"ON  TIDES!", "", "## [On *tides*](https://a.example/x(1))", "markdown", ""},
+		{"On tides", "", "![a picture](https://a.example/a.png)\n\n# On tides", "markdown", ""},
+		{"Docs | On tides", "", "Docs\n\nThe sea.", "markdown", "# Docs | On tides\n\n"}, // a line is no heading
+		{"Sign in · Depot", "", "# Sign in to Depot", "markdown", "# Sign in · Depot\n\n"},
+		{"On tides", "", "a\nb\nc\nd\ne\nf\n# On tides", "markdown", "# On tides\n\n"},
+		{"梅雨の京都", "", "# 梅雨の京都", "markdown", ""},
+		{"!!!", "", "# ???\n\ntext", "markdown", "# !!!\n\n"},
+		{"", "", "text", "markdown", ""},
+		{" | a", "", "# ![](x)", "markdown", "# | a\n\n"},
+	} {
+		if got := titled(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text}, test.format); got != test.want {
+			t.Errorf("%q above %q: %q, not %q", test.title, test.text, got, test.want)
+		}
+	}
+}
+
+func FuzzTitles(f *testing.F) {
+	f.Add("On tides | The Coast", "# [On tides](x)")
+	f.Add(" - ", "](](")
+	f.Fuzz(func(t *testing.T, title, text string) {
+		top := titled(page.Page{Meta: page.Meta{Title: title}, Text: text}, "markdown")
+		if strings.Count(top, "\n") > 2 {
+			t.Errorf("%q has more lines than one", top)
+		}
+	})
+}
