@@ -130,6 +130,9 @@ record, audit.key in the data directory. Calls that wait for approval are not in
 			if err != nil {
 				return err
 			}
+			if err := a.recoverRecord(cmd.Context(), s); err != nil {
+				return err
+			}
 			m, err := s.Backup(cmd.Context(), path)
 			if err != nil {
 				return err
@@ -210,6 +213,9 @@ began stays here.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
+			if err := a.recoverRecord(cmd.Context(), s); err != nil {
+				return err
+			}
 			return a.migrateStore(cmd.Context(), s, o, args[0])
 		},
 	}

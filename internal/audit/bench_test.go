@@ -36,10 +36,10 @@ func BenchmarkAppend(b *testing.B) {
 				counted := &countedRows{Rows: w.rows}
 				l := w.open(b, Options{Rows: counted})
 				benchmarkAppend(b, l, callers)
-				b.ReportMetric(float64(b.N)/float64(counted.batches.Load()), "records/batch")
 				if err := l.Close(); err != nil {
 					b.Fatal(err)
 				}
+				b.ReportMetric(float64(b.N)/float64(counted.batches.Load()), "records/batch")
 			})
 		}
 	}
