@@ -41,6 +41,17 @@ func TestWhatTheStoreDoesNotTakeWaits(t *testing.T) {
 	}
 }
 
+func TestNobodyWaitsForTheStore(t *testing.T) {
+	w := newWorld(t, "")
+	rows := &frail{Rows: w.rows}
+	l := w.open(t, Options{Rows: rows})
+	rows.mu.Lock() // no transaction ends
+	acknowledge(t, l, "a", "b", "c")
+	rows.mu.Unlock()
+	stored(t, l)
+	w.green(t, 3)
+}
+
 // The way is lost after the transaction is through, and before its answer.
 func TestAnAnswerThatIsLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {

@@ -113,10 +113,9 @@ func (c *cargo) look(ctx context.Context, list []ledger.Record) (n int, err erro
 	got, found, err := c.rows.Chain(ctx, c.chain.ID)
 	switch {
 	case err != nil:
-		return 0, err
 	case found:
 		n, err = c.follow(list, got.Seq, got.Hash)
-	case c.begun:
+	default:
 		n, err = c.resume(ctx, list)
 	}
 	if err != nil {
@@ -143,19 +142,22 @@ func (c *cargo) follow(list []ledger.Record, seq int64, hash string) (n int, err
 	return int(ahead), nil
 }
 
-// resume is for a chain that has gone from the store. Retention may have removed
+// resume is for a chain that the store does not have. Retention may have removed
 // it, as it does where nobody was seen adding to it for days; the heads say so
-// then, and it is begun again where it was cut off.
+// then, and it is begun again where it was cut off. Otherwise it has to be one
+// that was not begun before.
 func (c *cargo) resume(ctx context.Context, list []ledger.Record) (n int, err error) {
 	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
 	if err != nil {
 		return 0, err
 	}
-	at, ok := book.pruned[chainName(c.chain.ID)]
-	if !ok || !at.End {
+	if at := book.pruned[chainName(c.chain.ID)]; at.End {
+		return c.follow(list, int64(at.Seq), at.Mark)
+	}
+	if c.begun {
 		return 0, moved(c.chain.ID)
 	}
-	return c.follow(list, int64(at.Seq), at.Mark)
+	return 0, nil
 }
 
 func moved(id int64) error {

@@ -72,28 +72,30 @@ func newJournal(dir string, c ledger.Chain, at *point, list []ledger.Record, ful
 	return j, nil
 }
 
-// createJournal makes an empty file that is ours. Somebody who looks for
-// journals of dead processes may be faster with the lock, and removes it.
+// createJournal makes an empty file that is ours.
 func createJournal(dir, chain string) (*journal, error) {
 	dir, err := private.MakeSub(dir, journalDir)
-	for n := 1; err == nil; n++ {
+	if err != nil {
+		return nil, fmt.Errorf("the directory of journals: %w", err)
+	}
+	for n := 1; ; n++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s-%d%s", chain, n, journalExt))
-		var file *os.File
-		if file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600); errors.Is(err, fs.ErrExist) {
-			err = nil
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+		if errors.Is(err, fs.ErrExist) {
 			continue
-		} else if err != nil {
-			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("making a journal: %w", err)
 		}
 		ours, err := holds(file, path)
-		if ours && err == nil {
+		switch {
+		case err != nil:
+			return nil, errors.Join(fmt.Errorf("locking a journal: %w", err), discard(file, path))
+		case ours:
 			return &journal{file: file, path: path}, nil
 		}
-		if err = errors.Join(err, file.Close()); err != nil {
-			return nil, err
-		}
+		_ = file.Close() // who looks for journals of the dead was faster, and removes it
 	}
-	return nil, fmt.Errorf("making a journal: %w", err)
 }
 
 // holds takes the lock of a file, and says whether it has it, and the file its
