@@ -174,13 +174,22 @@ func TestApprovedOnTheCommandLine(t *testing.T) {
 	if p.runs.Load() != 1 {
 		t.Errorf("it ran %d times", p.runs.Load())
 	}
+	record := p.recorded(`"approval":"denied cli:` + systemUser() + `"`)
+	wantText(t, record, `"approval":"cli:`+systemUser()+`"`)
+	wantText(t, record, `"approval":"question `+id+`"`)
+}
+
+// recorded waits until the record of calls has a text, and returns all of it.
+func (p *pad) recorded(text string) string {
+	p.t.Helper()
 	var out strings.Builder
-	if err := p.run(t.Context(), &out, "audit", "export", "--data", filepath.Join(p.dir, "data")); err != nil {
-		t.Fatal(err)
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(out.String(), text); {
+		out.Reset()
+		if err := p.run(p.t.Context(), &out, "audit", "export", "--data", filepath.Join(p.dir, "data")); err != nil || time.Now().After(deadline) {
+			p.t.Fatalf("%s is not in the record (%v): %s", text, err, out.String())
+		}
 	}
-	wantText(t, out.String(), `"approval":"cli:`+systemUser()+`"`)
-	wantText(t, out.String(), `"approval":"denied cli:`+systemUser()+`"`)
-	wantText(t, out.String(), `"approval":"question `+id+`"`)
+	return out.String()
 }
 
 func TestRulesOnTheCommandLine(t *testing.T) {

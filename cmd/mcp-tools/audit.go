@@ -20,7 +20,8 @@ func (a *app) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "Read and verify the record of all calls",
 		Long: `audit reads the record of calls in the store. Every process that has the same
-store writes there, and reading disturbs none of them.`,
+store writes there, and reading disturbs none of them. What processes that were
+killed have left in the data directory is carried to the store first.`,
 	}, a.auditTailCommand(), a.auditVerifyCommand(), a.auditExportCommand())
 }
 
@@ -60,7 +61,7 @@ With --output json each call is an object on a line of its own.`,
 			if follow {
 				return ended(cmd.Context(), a.follow(cmd.Context(), count, only.shows, each))
 			}
-			return a.withRecord(cmd.Context(), func(record audit.Reader) error {
+			return a.withRecord(cmd.Context(), func(record audit.Rows) error {
 				rows, err := audit.Tail(cmd.Context(), record, count, only.shows)
 				for i := 0; err == nil && i < len(rows); i++ {
 					err = each(rows[i])
@@ -79,21 +80,44 @@ With --output json each call is an object on a line of its own.`,
 	return cmd
 }
 
-// withRecord opens the record for one use. Where there is no store yet, there is
-// no record, and none is made.
-func (a *app) withRecord(ctx context.Context, use func(audit.Reader) error) error {
+// withRecord opens the record for one use, with what processes that were killed
+// have not carried to the store. Where there is no store yet and nothing to carry,
+// there is no record, and none is made.
+func (a *app) withRecord(ctx context.Context, use func(audit.Rows) error) error {
 	o, err := a.loadStoreOptions()
 	if err != nil {
 		return err
 	}
-	if store.Missing(o.DSN) {
+	dir, err := a.dataDir()
+	if err != nil {
+		return err
+	}
+	if store.Missing(o.DSN) && !audit.Waiting(dir) {
 		return use(nil)
 	}
 	s, err := store.Open(ctx, o)
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(s.Audit()), s.Close())
+	err = a.recoverRecord(ctx, s)
+	if err == nil {
+		err = use(s.Audit())
+	}
+	return errors.Join(err, s.Close())
+}
+
+// recoverRecord carries what killed processes have left to the store, and says
+// so when something has to stay.
+func (a *app) recoverRecord(ctx context.Context, s *store.Store) error {
+	dir, err := a.dataDir()
+	if err != nil {
+		return err
+	}
+	left, err := audit.Recover(ctx, s.Audit(), dir)
+	if len(left) > 0 {
+		fmt.Fprintf(a.err, "%s of killed processes cannot be carried to the store; mcp-tools audit verify tells why.\n", plural(len(left), "journal"))
+	}
+	return err
 }
 
 // follow waits for a store first.
@@ -101,7 +125,7 @@ func (a *app) follow(ctx context.Context, count int, only audit.Filter, each fun
 	const lookEvery = 250 * time.Millisecond
 	for {
 		waits := false
-		err := a.withRecord(ctx, func(record audit.Reader) error {
+		err := a.withRecord(ctx, func(record audit.Rows) error {
 			if waits = record == nil; waits {
 				return nil
 			}
@@ -168,9 +192,10 @@ func (a *app) auditVerifyCommand() *cobra.Command {
 		Short: "Check that nobody has changed the record",
 		Long: `verify reads the whole record and checks its chains of hashes. It finds records
 that were changed, inserted, moved or removed by anybody who does not have the
-key, which is audit.key in the data directory. Of chains that another machine has
-sealed with a key of its own only the links are checked, and notes say so. The
-exit code is 1 when something is wrong.`,
+key, which is audit.key in the data directory, and journals that could not be
+carried to the store. Of chains that another machine has sealed with a key of its
+own only the links are checked, and notes say so. The exit code is 1 when something
+is wrong.`,
 		Example: `  mcp-tools audit verify
   mcp-tools audit verify --output json`,
 		Args: takes(),
@@ -180,7 +205,7 @@ exit code is 1 when something is wrong.`,
 				return err
 			}
 			var report audit.Report
-			err = a.withRecord(cmd.Context(), func(record audit.Reader) (err error) {
+			err = a.withRecord(cmd.Context(), func(record audit.Rows) (err error) {
 				report, err = audit.Verify(cmd.Context(), record, dir)
 				return err
 			})
@@ -246,7 +271,7 @@ time is a date, a moment (RFC 3339), or how long ago: 90m, 7d.`,
 			if err != nil {
 				return err
 			}
-			return a.withRecord(cmd.Context(), func(record audit.Reader) error {
+			return a.withRecord(cmd.Context(), func(record audit.Rows) error {
 				done, err := audit.Export(cmd.Context(), record, a.out, audit.Format(format), from, to)
 				if err == nil && done.Skipped > 0 {
 					fmt.Fprintf(a.err, "%s left out, because they are no records; mcp-tools audit verify tells which.\n", plural(done.Skipped, "row"))

@@ -168,7 +168,7 @@ func (c *checkup) checkAudit() {
 		return
 	}
 	var report audit.Report
-	err := c.app.withRecord(c.ctx, func(record audit.Reader) (err error) {
+	err := c.app.withRecord(c.ctx, func(record audit.Rows) (err error) {
 		report, err = audit.Verify(c.ctx, record, c.data)
 		return err
 	})

@@ -60,6 +60,7 @@ func (h *house) settle(ctx context.Context) (stop func()) {
 		if err := h.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			h.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
 		}
+		h.audit.Recover(ctx)
 		h.sweepStore(ctx)
 	})
 	return func() { cancel(); working.Wait() }

@@ -113,11 +113,12 @@ func (a *app) storeBackupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Write everything in the store to a file",
 		Long: `backup writes what the store holds at one moment to a file, while servers go on
-working. The file is for both engines: a backup of SQLite can be restored into
-PostgreSQL, and the other way round. An earlier backup of that name is replaced
-when the new one is complete. The file is private, and not encrypted: it holds
-everything that agents remember, and the record of calls, but not the key of that
-record, audit.key in the data directory. Calls that wait for approval are not in it.`,
+working, with what killed ones have left here of the record of calls. The file is
+for both engines: a backup of SQLite can be restored into PostgreSQL, and the other
+way round. An earlier backup of that name is replaced when the new one is complete.
+The file is private, and not encrypted: it holds everything that agents remember,
+and the record of calls, but not the key of that record, audit.key in the data
+directory. Calls that wait for approval are not in it.`,
 		Example: `  mcp-tools store backup /backup/mcp-tools-$(date +%F).zip`,
 		Args:    takes("the FILE to write"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -128,6 +129,9 @@ record, audit.key in the data directory. Calls that wait for approval are not in
 			defer func() { err = errors.Join(err, s.Close()) }()
 			path, err := filepath.Abs(args[0])
 			if err != nil {
+				return err
+			}
+			if err := a.recoverRecord(cmd.Context(), s); err != nil {
 				return err
 			}
 			m, err := s.Backup(cmd.Context(), path)
@@ -210,6 +214,9 @@ began stays here.`,
 				return err
 			}
 			defer func() { err = errors.Join(err, s.Close()) }()
+			if err := a.recoverRecord(cmd.Context(), s); err != nil {
+				return err
+			}
 			return a.migrateStore(cmd.Context(), s, o, args[0])
 		},
 	}

@@ -200,12 +200,13 @@ func (h *house) openTelemetry(context.Context) (err error) {
 	return nil
 }
 
-// openAudit makes the record of calls, which is in the store. It is the first
-// call that opens that, if nothing else does.
+// openAudit makes the record of calls: a journal, from which it goes to the
+// store. That is opened in the background after the first call, if nothing else
+// has opened it.
 func (h *house) openAudit(context.Context) (err error) {
 	c := h.loaded.Config.Audit
 	h.audit, err = audit.Open(audit.Options{
-		Rows: h.store.Audit(), Dir: h.data, Version: version(),
+		Rows: h.store.Audit(), Dir: h.data, Full: h.loaded.Config.Store.Sync == "full", Version: version(),
 		MaxAge: time.Duration(c.MaxAge), MaxBytes: int64(c.MaxBytes), Logger: h.log,
 	})
 	if err != nil {

@@ -95,46 +95,42 @@ func TestTwoLogsShareAStore(t *testing.T) {
 	})
 }
 
-func TestQueuedRecordsAreWrittenTogetherAndCanBeTakenBack(t *testing.T) {
+func TestRecordsThatComeTogetherAreStoredTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
-		entered, through := make(chan struct{}), make(chan struct{})
-		l := w.open(t, Options{Rows: &frail{Rows: w.rows, within: func(context.Context) { entered <- struct{}{}; <-through }}})
-		var wg sync.WaitGroup
-		appendOne := func(ctx context.Context, call string, want error) {
-			wg.Go(func() {
-				if err := l.Append(ctx, Record{Call: call}); !errors.Is(err, want) {
-					t.Errorf("%s: %v, want %v", call, err, want)
-				}
-			})
+		rows := &frail{Rows: w.rows}
+		l := w.open(t, Options{Rows: rows})
+		acknowledge(t, l, "a", "b", "c")
+		if got := w.calls(t); len(got) > 0 {
+			t.Errorf("the store has %q already", got)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		appendOne(ctx, "first", nil)
-		<-entered
-		appendOne(t.Context(), "second", nil)
-		synctest.Wait()
-		appendOne(ctx, "withdrawn", context.Canceled)
-		synctest.Wait()
-		appendOne(t.Context(), "third", nil)
-		synctest.Wait()
-		cancel() // the first is being written, so it is too late for it
-		synctest.Wait()
-		through <- struct{}{}
-		<-entered
-		through <- struct{}{}
-		wg.Wait()
-		if err := l.Append(ctx, Record{Call: "late"}); !errors.Is(err, context.Canceled) {
-			t.Errorf("with a context that has ended: %v", err)
+		time.Sleep(2 * carryAfter)
+		if got := strings.Join(w.calls(t), " "); got != "a b c" || rows.taken != 2 { // the chain, and its records
+			t.Errorf("rows %q after %d transactions", got, rows.taken)
 		}
-		end(t, l)
-		if got := strings.Join(w.calls(t), " "); got != "first second third" {
-			t.Errorf("rows %q", got)
-		}
-		w.green(t, 3)
 	})
 }
 
-func TestCloseWaitsForTheQueue(t *testing.T) {
+func TestARecordIsTakenBackUntilItIsWritten(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	got := make(chan error)
+	l.mu.Lock() // somebody else is writing
+	go func() { got <- l.Append(ctx, Record{Call: "withdrawn"}) }()
+	cancel()
+	l.mu.Unlock()
+	if err := <-got; !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+	add(t, l, "a")
+	end(t, l)
+	if got := strings.Join(w.calls(t), " "); got != "a" {
+		t.Errorf("rows %q", got)
+	}
+}
+
+func TestCloseCarriesWhatWasAcknowledged(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	var wg sync.WaitGroup
@@ -152,8 +148,7 @@ func TestCloseWaitsForTheQueue(t *testing.T) {
 			}
 		})
 	}
-	for len(w.calls(t)) < 50 {
-	}
+	eventually(t, func() bool { return len(w.calls(t)) >= 50 })
 	end(t, l)
 	wg.Wait()
 	got := w.calls(t)
@@ -165,6 +160,9 @@ func TestCloseWaitsForTheQueue(t *testing.T) {
 		return true
 	})
 	w.green(t, len(got))
+	if Waiting(w.dir) {
+		t.Error("the journal is still there")
+	}
 }
 
 func TestHeadsAreNotedEveryMinute(t *testing.T) {
@@ -176,7 +174,7 @@ func TestHeadsAreNotedEveryMinute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return b.reached[chainName(l.w.chain.ID)].Seq
+			return b.reached[chainName(l.tip.chain.ID)].Seq
 		}
 		add(t, l, "a")
 		if got := len(w.heads(t)); got != 2 || reached() != 0 {
@@ -203,6 +201,9 @@ func TestAChainThatWasIdleIsAtItsEnd(t *testing.T) {
 	now = now.Add(-time.Hour) // a clock that goes back: the record does not
 	add(t, l, "b")
 	now = now.Add(2*time.Hour + idle)
+	if err := l.rest(); err != nil {
+		t.Fatal(err)
+	}
 	add(t, l, "c")
 	list := w.chains(t)
 	if len(list) != 2 || !list[0].Ended || list[1].Ended {

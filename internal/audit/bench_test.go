@@ -28,7 +28,7 @@ func BenchmarkAppend(b *testing.B) {
 	for _, engine := range []string{"sqlite", "postgres"} {
 		dsn := ""
 		if engine == "postgres" {
-			dsn = storetest.Postgres(b).DSN("postgres")
+			dsn = storetest.Database(b)
 		}
 		w := newWorld(b, dsn)
 		for _, callers := range []int{1, 16, 128} {
@@ -36,10 +36,10 @@ func BenchmarkAppend(b *testing.B) {
 				counted := &countedRows{Rows: w.rows}
 				l := w.open(b, Options{Rows: counted})
 				benchmarkAppend(b, l, callers)
-				b.ReportMetric(float64(b.N)/float64(counted.batches.Load()), "records/batch")
 				if err := l.Close(); err != nil {
 					b.Fatal(err)
 				}
+				b.ReportMetric(float64(b.N)/float64(counted.batches.Load()), "records/batch")
 			})
 		}
 	}

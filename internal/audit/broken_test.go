@@ -3,38 +3,53 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/ledger"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-func TestWhatFailsIsNotThereAndTheChainGoesOn(t *testing.T) {
+// While the store takes nothing, records wait in the journal.
+func TestWhatTheStoreDoesNotTakeWaits(t *testing.T) {
 	for name, before := range map[string][]string{"at the beginning": nil, "later": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
 			rows := &frail{Rows: w.rows}
 			l := w.open(t, Options{Rows: rows})
 			add(t, l, before...)
-			rows.before = syscall.ENOSPC
-			for range 2 * mostWanted {
-				refused(t, l, syscall.ENOSPC)
-			}
+			rows.fail(syscall.ENOSPC, nil)
+			acknowledge(t, l, "c", "d")
+			eventually(t, func() bool { return rows.failures() > 1 })
+			acknowledge(t, l, "e")
 			if got := w.calls(t); len(got) != len(before) {
 				t.Errorf("rows %q", got)
 			}
-			rows.before = nil
-			add(t, l, "again")
+			rows.fail(nil, nil)
+			add(t, l, "f")
 			end(t, l)
-			if r := w.green(t, len(before)+1); len(r.Notes) > 0 {
+			if got := strings.Join(w.calls(t), " "); got != strings.Join(append(before, "c", "d", "e", "f"), " ") {
+				t.Errorf("rows %q", got)
+			}
+			if r := w.green(t, len(before)+4); len(r.Notes) > 0 {
 				t.Errorf("notes %v", r.Notes)
 			}
 		})
 	}
+}
+
+func TestNobodyWaitsForTheStore(t *testing.T) {
+	w := newWorld(t, "")
+	rows := &frail{Rows: w.rows}
+	l := w.open(t, Options{Rows: rows})
+	rows.mu.Lock() // no transaction ends
+	acknowledge(t, l, "a", "b", "c")
+	rows.mu.Unlock()
+	stored(t, l)
+	w.green(t, 3)
 }
 
 // The way is lost after the transaction is through, and before its answer.
@@ -42,14 +57,15 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		rows := &frail{Rows: w.rows}
 		l := w.open(t, Options{Rows: rows})
-		rows.after = syscall.ECONNRESET
-		for range 3 {
-			refused(t, l, syscall.ECONNRESET)
-		}
-		rows.after = nil
-		add(t, l, "after")
+		rows.fail(nil, syscall.ECONNRESET)
+		acknowledge(t, l, "a")
+		eventually(t, func() bool { return rows.failures() == 2 }) // the beginning, and the record
+		acknowledge(t, l, "b", "c")
+		eventually(t, func() bool { return rows.failures() == 3 })
+		acknowledge(t, l, "d")
+		rows.fail(nil, nil)
 		end(t, l)
-		if got := strings.Join(w.calls(t), " "); got != "refused refused refused after" {
+		if got := strings.Join(w.calls(t), " "); got != "a b c d" {
 			t.Errorf("rows %q", got)
 		}
 		w.green(t, 4)
@@ -59,67 +75,50 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 // What was given up comes through after all, behind our back.
 func TestATransactionThatIsLate(t *testing.T) {
 	w := newWorld(t, "")
-	rows := &frail{Rows: w.rows}
+	rows := &lateRows{Rows: w.rows}
 	l := w.open(t, Options{Rows: rows})
 	add(t, l, "a")
-	var late func() error
-	lost := &lateRows{frail: rows, late: &late}
-	l.opts.Rows = lost
-	refused(t, l, syscall.ECONNRESET)
-	l.opts.Rows = rows
-	rows.within = func(context.Context) {
-		if err := late(); err != nil {
-			t.Error(err)
-		}
-	}
-	refused(t, l, ledger.ErrMoved) // both wanted to be the second
-	rows.within = nil
-	add(t, l, "b")
+	rows.lose()
+	acknowledge(t, l, "b", "c")
+	stored(t, l)
+	add(t, l, "d")
 	end(t, l)
-	if got := strings.Join(w.calls(t), " "); got != "a refused b" {
+	if got := strings.Join(w.calls(t), " "); got != "a b c d" || rows.late != nil {
 		t.Errorf("rows %q", got)
 	}
-	w.green(t, 3)
+	w.green(t, 4)
 }
 
-// lateRows put off what they are to append.
+// lateRows lose a transaction, which goes through when the next one begins.
 type lateRows struct {
-	*frail
-	late *func() error
+	Rows
+	mu    sync.Mutex
+	loses bool
+	late  func() error
 }
 
-func (r *lateRows) Append(_ context.Context, from, to ledger.Chain, records []ledger.Record) error {
-	kept := append([]ledger.Record(nil), records...)
-	*r.late = func() error { return r.frail.Rows.Append(context.Background(), from, to, kept) }
-	return syscall.ECONNRESET
+func (r *lateRows) lose() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.loses = true
 }
 
-func TestAllWhoWaitFailAtOnce(t *testing.T) {
-	w := newWorld(t, "")
-	entered, through := make(chan struct{}), make(chan struct{})
-	rows := &frail{Rows: w.rows, before: syscall.EIO}
-	l := w.open(t, Options{Rows: rows})
-	rows.before = nil
-	add(t, l, "a")
-	rows.before = syscall.EIO
-	rows.within = func(context.Context) { entered <- struct{}{}; <-through }
-	var wg sync.WaitGroup
-	for range 2 * maxBatch {
-		wg.Go(func() { refused(t, l, syscall.EIO) })
+func (r *lateRows) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.loses {
+		kept := append([]ledger.Record(nil), records...)
+		r.late = func() error { return r.Rows.Append(context.Background(), from, to, kept) }
+		r.loses = false
+		return syscall.ECONNRESET
 	}
-	<-entered
-	for queued := 0; queued < maxBatch; time.Sleep(time.Millisecond) {
-		l.mu.Lock()
-		queued = len(l.queue)
-		l.mu.Unlock()
+	if r.late != nil {
+		if err := r.late(); err != nil {
+			return err
+		}
+		r.late = nil
 	}
-	rows.within = nil
-	close(through)
-	wg.Wait()
-	rows.before = nil
-	add(t, l, "b")
-	end(t, l)
-	w.green(t, 2)
+	return r.Rows.Append(ctx, from, to, records)
 }
 
 // Somebody removes what is being written to.
@@ -129,7 +128,7 @@ func TestALogThatIsTakenAwayRefusesRecords(t *testing.T) {
 			"all":                "DELETE FROM audit_chain",
 			"the last record":    "UPDATE audit_chain SET seq = seq - 1",
 			"another in place":   "UPDATE audit_chain SET hash = 'x'",
-			"more than we wrote": "UPDATE audit_chain SET seq = seq + 1",
+			"more than we wrote": "UPDATE audit_chain SET seq = seq + 1000",
 		} {
 			t.Run(name, func(t *testing.T) {
 				w.clear(t)
@@ -137,17 +136,44 @@ func TestALogThatIsTakenAwayRefusesRecords(t *testing.T) {
 				add(t, l, "before")
 				as := w.chains(t)[0]
 				w.exec(t, text)
-				for range 3 {
-					refused(t, l, ledger.ErrMoved)
-				}
+				acknowledged := 1
+				eventually(t, func() bool {
+					err := l.Append(t.Context(), Record{Call: "until it is noticed"})
+					if err == nil {
+						acknowledged++
+					} else if !errors.Is(err, ErrBroken) {
+						t.Error(err)
+					}
+					return errors.Is(err, ledger.ErrMoved)
+				})
+				refused(t, l, ledger.ErrMoved)
 				w.exec(t, "DELETE FROM audit_chain")
 				w.exec(t, "INSERT INTO audit_chain (id, key, line, seq, hash, seen) VALUES ($1, $2, $3, $4, $5, $6)", as.ID, as.Key, as.Line, as.Seq, as.Hash, as.Seen)
-				add(t, l, "after it came back")
+				eventually(t, func() bool { return l.Append(t.Context(), Record{Call: "after it came back"}) == nil })
 				end(t, l)
-				w.green(t, 2)
+				w.green(t, acknowledged+1)
 			})
 		}
 	})
+}
+
+// What was acknowledged until it was noticed cannot be carried, and is named.
+func TestWhatWasTakenAwayIsMissedAfterwards(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	add(t, l, "before")
+	w.clear(t)
+	acknowledge(t, l, "into the void")
+	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), Record{}), ledger.ErrMoved) })
+	if err := l.Close(); !errors.Is(err, ledger.ErrMoved) || !strings.Contains(err.Error(), "wait in") {
+		t.Errorf("closing says %v", err)
+	}
+	w.chain(t, "another")
+	for range 2 {
+		if r := w.red(t, Missing); len(r.Problems) != 1 || !strings.Contains(r.Problems[0].String(), journalExt) || r.Records != 1 {
+			t.Errorf("report %+v", r)
+		}
+	}
 }
 
 func TestADatabaseThatIsAway(t *testing.T) {
@@ -156,21 +182,89 @@ func TestADatabaseThatIsAway(t *testing.T) {
 	l := w.open(t, Options{})
 	add(t, l, "before")
 	server.Stop(t, "immediate")
-	refused(t, l, nil)
-	refused(t, l, nil)
-	server.Start(t)
-	for deadline := time.Now().Add(time.Minute); ; { // connections that are dead are found out one by one
-		err := l.Append(t.Context(), Record{Call: "after"})
-		if err == nil {
-			break
-		}
-		if !errors.Is(err, ErrBroken) || time.Now().After(deadline) {
-			t.Fatal(err)
-		}
+	for i := range 1000 {
+		acknowledge(t, l, fmt.Sprint(i))
 	}
+	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.trouble != nil })
+	acknowledge(t, l, "meanwhile")
+	server.Start(t)
+	add(t, l, "after")
 	end(t, l)
-	if got := w.calls(t); got[0] != "before" || got[len(got)-1] != "after" {
+	if got := w.calls(t); len(got) != 1003 || got[0] != "before" || got[1002] != "after" {
 		t.Errorf("rows %q", got)
 	}
-	w.green(t, len(w.calls(t)))
+	w.green(t, 1003)
+}
+
+// A database that is away when the process ends: the next one carries.
+func TestADatabaseThatIsAwayAtTheEnd(t *testing.T) {
+	server := storetest.Postgres(t)
+	w := newWorld(t, server.DSN("postgres"))
+	l := w.open(t, Options{})
+	add(t, l, "before")
+	server.Stop(t, "immediate")
+	acknowledge(t, l, "last")
+	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "1 records wait in") {
+		t.Errorf("closing says %v", err)
+	}
+	server.Start(t)
+	if got := w.green(t, 2); len(got.Notes) > 0 {
+		t.Errorf("notes %v", got.Notes)
+	}
+}
+
+func TestTooManyRecordsThatWaitAreRefused(t *testing.T) {
+	w := newWorld(t, "")
+	rows := &frail{Rows: w.rows, before: syscall.EIO}
+	l := w.open(t, Options{Rows: rows})
+	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
+	var err error
+	written := 0
+	for ; err == nil; written++ {
+		err = l.Append(t.Context(), large)
+	}
+	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 500 || written > mostJournal/len(large.Error) {
+		t.Errorf("%d records, then %v", written, err)
+	}
+	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), large), syscall.EIO) })
+	rows.fail(nil, nil)
+	add(t, l, "again")
+	if size := l.tip.journal.size.Load(); size > 2*mostCarried {
+		t.Errorf("the journal has %d bytes still", size)
+	}
+	end(t, l)
+	w.green(t, written)
+}
+
+func TestAJournalBeginsAnew(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.open(t, Options{Full: true})
+		var wg sync.WaitGroup
+		for range 8 {
+			wg.Go(func() {
+				for range 400 {
+					if err := l.Append(t.Context(), Record{Error: strings.Repeat("x", maxText)}); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		stored(t, l)
+		if n := len(journals(w.dir)); n != 1 || l.tip.journal.size.Load() > 2*mostCarried {
+			t.Errorf("%d journals, of %d bytes", n, l.tip.journal.size.Load())
+		}
+		kill(t, l)
+		if r := w.green(t, 3200); len(r.Notes) > 0 || Waiting(w.dir) {
+			t.Errorf("notes %v", r.Notes)
+		}
+		var heads headBook
+		k, err := loadKey(w.dir)
+		if err == nil {
+			heads, err = readHeads(t.Context(), w.rows, k.id(), newSealer(k), func(_ int64, kind Kind, _ string) { t.Error(kind) })
+		}
+		if at := heads.reached[chainName(l.tip.chain.ID)]; err != nil || !at.End || at.Bytes != w.verify(t).Bytes {
+			t.Errorf("heads have %+v, %v", at, err)
+		}
+	})
 }

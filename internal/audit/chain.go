@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/rand"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"os"
 	"strconv"
@@ -52,6 +53,14 @@ type beginning struct {
 	PID     int       `json:"pid"`
 	Host    string    `json:"host,omitempty"`
 	Boot    time.Time `json:"boot,omitzero"` // when the host started: with the pid, which process it was
+}
+
+// parseBeginning reads how a chain begins; nothing here says that it is
+// authentic.
+func parseBeginning(line []byte) (f frame, b beginning, ok bool) {
+	f, ok = split(line)
+	ok = ok && f.counter == firstLine && json.Unmarshal(f.line, &b) == nil
+	return f, b, ok
 }
 
 // newChain makes a chain that is not in the store yet.

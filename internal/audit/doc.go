@@ -1,10 +1,31 @@
 // Package audit is the record of calls: append-only, chained by hashes, and
 // shared by every process that has the same store.
 //
-// It knows how a record becomes a line, how lines become a chain, and how to
-// say where a chain was tampered with. It does not know what a call is, who
-// may make one, what must be scrubbed, or how rows are kept: what is handed to
-// it is written. Begin with [Log.Append], then [Verify].
+// It knows how a record becomes a line, how lines become a chain, how they get
+// to the store, and how to say where a chain was tampered with. It does not know
+// what a call is, who may make one, what must be scrubbed, or how rows are kept:
+// what is handed to it is written. Begin with [Log.Append], then the carrier
+// (carrier.go, cargo.go) and [Verify].
+//
+// # On the way to the store
+//
+// A record is acknowledged when its line, sealed and in its chain, is in the
+// journal: a file of the process in DIR/audit, whose lock it has for as long as
+// it lives. Moments later a goroutine carries what has gathered to the store, in
+// transactions of many records. So a call waits for one write to a file, and
+// goes on when the store is away: until 32 MB to 64 MB wait, when records are
+// refused. A journal of which all is in the store is removed when its process
+// ends, and begins anew without what is there when it has grown.
+//
+// The lock of a journal can be had when its process is dead. Whoever comes next,
+// a server or somebody who reads the record, checks its lines as Verify does,
+// carries those that the store lacks, ends the chain in the heads, and removes
+// the file. What does not verify, is sealed with a key that is not here, or
+// follows what the store does not have, stays there, and Verify names it. A last
+// line without an end was never acknowledged.
+//
+// When it is not known how a transaction ended, the chain's row tells: it is as
+// it was, or as it would be after some of the records that are on their way.
 //
 // # Rows
 //
@@ -24,8 +45,9 @@
 //   - a changed, inserted, duplicated or moved row, in a chain or in heads;
 //   - a missing record that has a successor;
 //   - a removed end of a chain, up to its last head, and a removed chain. What
-//     came after that head, at most a minute of a process that was killed, can
-//     be cut off without a trace by someone who changes the chain's row too;
+//     came after that head, at most a minute of a process that runs or whose
+//     journal was lost, can be cut off without a trace by someone who changes the
+//     chain's row too;
 //   - records that retention removed: those are expected, because heads say so
 //     under the key.
 //
@@ -43,9 +65,18 @@
 //
 // # What survives
 //
-// When Append returns nil the record is committed, and survives the death of
-// the process. Whether it survives a power cut too is up to the store. A chain
-// whose process was killed has no end, which is no sign of tampering; a report
-// says how many there are. A process that finds its chain other than it left it
-// refuses records until it is as it was, or until it is started again.
+// When Append returns nil the record is in a file, and survives the death of the
+// process. A power cut may take the last ones, of the journal as of a store that
+// does not wait for the disk, unless Full says that both wait. It may leave a
+// journal that begins behind the end of its chain, when it was written anew in
+// the last half minute; that is reported as what it looks like, missing records.
+//
+// A chain whose process was killed has no end until its journal is found, which
+// is no sign of tampering; a report says how many there are. A journal that is
+// lost with its disk takes with it what was not carried yet. A process that finds
+// its chain other than it left it refuses records until it is as it was, or until
+// it is started again: it finds that out when it carries the next one, which was
+// acknowledged then, and is reported as having no place. A chain that retention
+// has removed although its journal was still to come, because nobody was seen
+// adding to it for days, is begun again where it was cut off.
 package audit

@@ -46,11 +46,6 @@ type point struct {
 	End   bool   `json:"end,omitempty"`   // the chain ends there
 }
 
-// point is how far the chain has come.
-func (t *tip) point() point {
-	return point{Chain: chainName(t.chain.ID), Key: t.chain.Key, Seq: uint64(t.chain.Seq), Mark: t.chain.Hash, Bytes: t.bytes}
-}
-
 // sealHeads makes lines of heads. The first of all is preceded by one that says
 // so, unless there are chains: then somebody removed the heads, and Verify must
 // see that.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -47,7 +48,7 @@ func executor[T interface {
 // each runs a test on both engines.
 func each(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Run("sqlite", func(t *testing.T) { f(t, newWorld(t, "")) })
-	t.Run("postgres", func(t *testing.T) { f(t, newWorld(t, storetest.Postgres(t).DSN("postgres"))) })
+	t.Run("postgres", func(t *testing.T) { f(t, newWorld(t, storetest.Database(t))) })
 }
 
 // elsewhere is the same store as another machine sees it.
@@ -91,12 +92,60 @@ func (w *world) chain(t testing.TB, calls ...string) *Log {
 	return l
 }
 
+// add appends records, and waits until the store has them.
 func add(t testing.TB, l *Log, calls ...string) {
+	t.Helper()
+	acknowledge(t, l, calls...)
+	stored(t, l)
+}
+
+// acknowledge appends records, and waits for nothing.
+func acknowledge(t testing.TB, l *Log, calls ...string) {
 	t.Helper()
 	for _, call := range calls {
 		if err := l.Append(t.Context(), Record{Phase: Done, Call: call, Tool: "datetime", Outcome: "ok"}); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// stored waits until the store has all that was acknowledged.
+func stored(t testing.TB, l *Log) {
+	t.Helper()
+	eventually(t, func() bool {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.tip == nil || len(l.tip.left) == 0
+	})
+}
+
+// eventually waits for what others do.
+func eventually(t testing.TB, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("waited in vain")
+		}
+	}
+}
+
+// reached is how far the store has the chain.
+func reached(l *Log) point {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.tip.reached
+}
+
+// kill leaves a log as a process does that was killed.
+func kill(t testing.TB, l *Log) {
+	t.Helper()
+	l.mu.Lock()
+	l.closed = true
+	l.mu.Unlock()
+	l.stop()
+	l.work.Wait()
+	if err := l.tip.journal.leave(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -190,29 +239,53 @@ func (w *world) heads(t testing.TB) []ledger.Head {
 // frail are rows that fail on demand.
 type frail struct {
 	Rows
-	before error                 // instead of the transaction
-	after  error                 // although it went through
-	within func(context.Context) // before it
+	mu     sync.Mutex
+	before error // instead of the transaction
+	after  error // although it went through
+	failed int   // transactions
+	taken  int   // transactions
+}
+
+// fail sets what happens to transactions from now on.
+func (f *frail) fail(before, after error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.before, f.after = before, after
+}
+
+// failures are how many transactions have failed.
+func (f *frail) failures() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.failed
+}
+
+func (f *frail) run(transaction func() error) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	err := f.before
+	if err == nil {
+		if err = transaction(); err == nil {
+			f.taken++
+			err = f.after
+		}
+	}
+	if err != nil {
+		f.failed++
+	}
+	return err
 }
 
 func (f *frail) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
-	if f.within != nil {
-		f.within(ctx)
-	}
-	if f.before != nil {
-		return f.before
-	}
-	if err := f.Rows.Append(ctx, from, to, records); err != nil {
-		return err
-	}
-	return f.after
+	return f.run(func() error { return f.Rows.Append(ctx, from, to, records) })
 }
 
 func (f *frail) Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) error {
-	if f.before != nil {
-		return f.before
-	}
-	return f.Rows.Begin(ctx, c, seal)
+	return f.run(func() error { return f.Rows.Begin(ctx, c, seal) })
+}
+
+func (f *frail) Note(ctx context.Context, key string, ended int64, seal ledger.Seal) error {
+	return f.run(func() error { return f.Rows.Note(ctx, key, ended, seal) })
 }
 
 func mustRead(t testing.TB, path string) string {

@@ -13,53 +13,73 @@ const (
 	sweepEvery = time.Hour
 )
 
-// keep is the Log's only goroutine, from the first record on: it writes heads
+// keep is the keeper: it writes heads, carries what other processes have left,
 // and applies retention, so that no caller waits for that.
-func (l *Log) keep(k key, chain int64) {
-	defer close(l.done)
+func (l *Log) keep() {
 	heads := time.NewTicker(l.opts.HeadEvery)
 	defer heads.Stop()
 	sweep := time.NewTimer(firstSweep)
 	defer sweep.Stop()
 	var noted point
-	witness := witness{chain: chain}
+	var witness witness
 	for {
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-heads.C:
-			l.mu.Lock()
-			at := l.reached
-			l.mu.Unlock()
-			if at == noted {
-				continue
-			}
-			others, err := witness.look(l.ctx, l.opts.Rows, k.id())
-			if err == nil {
-				err = l.note(l.ctx, k, 0, append(others, at))
-			}
-			if err == nil {
-				noted = at
-			}
-			l.report("noting the head of the audit log", err)
+			noted = l.noteHeads(&witness, noted)
+			l.report("ending a chain of the audit log that is idle", l.rest())
 		case <-sweep.C:
-			l.report("applying the retention of the audit log", l.prune(l.ctx, k, l.now()))
+			l.Recover(l.ctx)
+			l.report("applying the retention of the audit log", l.prune(l.ctx, l.key, l.now()))
 			sweep.Reset(sweepEvery)
 		}
 	}
 }
 
+// noteHeads writes to the heads how far the store has the chain, and returns
+// what they say.
+func (l *Log) noteHeads(w *witness, noted point) point {
+	l.mu.Lock()
+	at := point{}
+	if l.tip != nil {
+		at = l.tip.reached
+	}
+	l.mu.Unlock()
+	id, stored := chainID(at.Chain)
+	if !stored || at == noted {
+		return noted
+	}
+	others, err := w.look(l.ctx, l.opts.Rows, l.key.id(), id)
+	if err == nil {
+		err = l.note(l.ctx, l.key, append(others, at))
+	}
+	if l.report("noting the head of the audit log", err); err != nil {
+		return noted
+	}
+	return at
+}
+
 // note writes to the heads how far chains have come.
-func (l *Log) note(ctx context.Context, k key, ended int64, at []point) error {
-	return l.opts.Rows.Note(ctx, k.id(), ended, sealHeads(k, head{Kind: headReached, Chains: at}))
+func (l *Log) note(ctx context.Context, k key, at []point) error {
+	return l.opts.Rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
 }
 
-// end writes to the heads that the chain ends where it is.
-func (l *Log) end(ctx context.Context, at point) error {
-	at.End = true
-	return l.note(ctx, l.key, l.w.chain.ID, []point{at})
+// rest ends a chain to which nothing was added for long, if all of it is in the
+// store. The next record begins another.
+func (l *Log) rest() error {
+	l.mu.Lock()
+	t := l.tip
+	if t == nil || len(t.left) > 0 || l.now().Sub(t.at) < idle {
+		l.mu.Unlock()
+		return nil
+	}
+	l.tip = nil
+	l.mu.Unlock()
+	return l.finish(t)
 }
 
+// report tells the log what failed, unless we end.
 func (l *Log) report(doing string, err error) {
 	if err != nil && l.ctx.Err() == nil {
 		l.opts.Logger.Warn(doing, "err", err)
@@ -69,7 +89,6 @@ func (l *Log) report(doing string, err error) {
 // A witness looks how far the chains of other keys have come. What our key says
 // of them can be checked here, also when theirs is not.
 type witness struct {
-	chain int64           // our own
 	since int64           // by the clock of the store
 	seen  map[int64]int64 // chains since then, and how far they had come
 }
@@ -78,9 +97,11 @@ type witness struct {
 // chain is seen when that is through, and says when it was not.
 const slack = time.Minute
 
-func (w *witness) look(ctx context.Context, rows Reader, own string) (at []point, err error) {
+// look says it of those that were added to since it looked last, or since our
+// chain was.
+func (w *witness) look(ctx context.Context, rows Reader, own string, chain int64) (at []point, err error) {
 	if w.since == 0 {
-		c, _, err := rows.Chain(ctx, w.chain)
+		c, _, err := rows.Chain(ctx, chain)
 		if err != nil {
 			return nil, err
 		}

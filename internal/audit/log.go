@@ -3,10 +3,8 @@ package audit
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
-	"math"
-	"runtime"
-	"slices"
 	"sync"
 	"time"
 
@@ -49,7 +47,8 @@ type Reader interface {
 // Options of a Log. Without limits it keeps everything.
 type Options struct {
 	Rows      Rows
-	Dir       string        // where the key is
+	Dir       string        // where the key and the journals are
+	Full      bool          // a record is on the disk before it is acknowledged
 	Version   string        // of the program, for the beginning of the chain
 	HeadEvery time.Duration // at most this long until heads cover a record; a minute unless told
 	MaxAge    time.Duration // records that are older are removed; 0 keeps them
@@ -73,47 +72,50 @@ func (o Options) complete() (Options, error) {
 // A Log is one chain, open for appending. Its methods may be called from many
 // goroutines.
 //
-// There is no writer goroutine. Whoever appends while nobody else does writes
-// its record itself; whoever comes meanwhile queues. When the leader is done it
-// makes the first in the queue the leader, who writes for all that have
-// gathered. So one caller never waits for a goroutine to wake, and many
-// callers share a transaction.
+// Whoever appends writes a line to the journal and is done. A goroutine, the
+// carrier, takes what has gathered to the store; another, the keeper, writes
+// heads and applies retention. Both begin with the first record.
 type Log struct {
-	opts Options
-	now  func() time.Time
-
-	waiters sync.Pool // of *waiter
+	opts   Options
+	now    func() time.Time
+	drafts sync.Pool // of *[]byte: fields of records
 
 	mu      sync.Mutex
-	queue   []*waiter // a leader that was appointed is the first of them
-	leading bool
 	closed  bool
-	idle    chan struct{} // closed by the last leader, when Close waits for it
-	reached point         // by the last leader
-	begun   bool          // the keeper runs
+	seal    *sealer // nil until there is a key
+	key     key     // known when seal is there
+	tip     *tip    // nil before the first record, and after a long silence
+	trouble error   // why the last attempt to carry failed
 
-	w    tip     // the leader's
-	seal *sealer // the leader's; nil until there is a key
-	key  key     // known when seal is there
-
-	stop context.CancelFunc // the keeper
-	ctx  context.Context    // of the keeper
-	done chan struct{}      // the keeper has ended
+	start sync.Once
+	wake  chan struct{} // for the carrier: there is something again
+	work  sync.WaitGroup
+	stop  context.CancelFunc // the carrier and the keeper
+	ctx   context.Context
 }
 
-// A waiter is one Append.
-type waiter struct {
-	fields []byte
-	who    int64
-	what   string
-	err    error
-	leads  bool
-	ready  chan struct{} // one signal: it is written, or it leads
+// A tip is the writing end of a chain.
+type tip struct {
+	chain   ledger.Chain // as it began
+	journal *journal
+	seq     int64 // of the last record
+	last    mark  // the link of its line
+	at      time.Time
+	buf     []byte
+
+	left    []ledger.Record // of the journal, not known to be in the store
+	size    int64           // of their lines in the journal
+	reached point           // how far the store has the chain; zero before it has it
+	cargo   cargo           // the carrier's alone
 }
 
-// maxBatch records are written at once; the rest wait for the next leader, so
-// that no leader works for others for long.
-const maxBatch = 128
+const (
+	// idle is how long a chain may go without a record until it is at its end:
+	// the next record begins another. What was silent for longer by far is
+	// nobody's, and retention may remove it to the last record.
+	idle   = 12 * time.Hour
+	silent = 3 * 24 * time.Hour
+)
 
 // Open prepares a chain of its own. Nothing is read or written before the first
 // record, so a process that records nothing leaves nothing. Close the Log when
@@ -123,138 +125,134 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, now: time.Now, done: make(chan struct{})}
+	l := &Log{opts: o, now: time.Now, wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.waiters.New = func() any { return &waiter{ready: make(chan struct{}, 1)} }
+	l.drafts.New = func() any { return new([]byte) }
 	return l, nil
 }
 
-// Append writes r at the end of the chain. After nil the record is committed;
-// after an error it is not in the log, except when the way to the database was
-// lost before it could answer. A ctx that ends takes back a record whose writing
-// has not begun.
+// Append writes r at the end of the chain. After nil it is in the journal, and
+// will be in the store; after an error it is not in the log, except when Full
+// was asked for and the disk could not say. A ctx that ends takes back a record
+// whose writing has not begun.
 func (l *Log) Append(ctx context.Context, r Record) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	w := l.waiters.Get().(*waiter)
-	defer l.waiters.Put(w)
-	w.fields, w.err, w.leads = appendFields(w.fields[:0], &r), nil, false
-	w.who, w.what = asked(&r)
-
-	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return ErrClosed
-	}
-	l.queue = append(l.queue, w)
-	first := !l.leading
-	l.leading = true
-	l.mu.Unlock()
-
-	if !first {
-		if err := l.wait(ctx, w); err != nil || !w.leads {
-			return errors.Join(err, w.err)
+	draft := l.drafts.Get().(*[]byte)
+	defer l.drafts.Put(draft)
+	*draft = appendFields((*draft)[:0], &r)
+	who, what := asked(&r)
+	j, upTo, err := l.add(ctx, *draft, who, what)
+	if err == nil && l.opts.Full {
+		if err = j.sync(upTo); err != nil {
+			err = fmt.Errorf("%w: %w", ErrBroken, err)
 		}
 	}
-	runtime.Gosched() // whoever is about to append as well saves a transaction
-	l.lead(w)
-	return w.err
+	return err
 }
 
-// wait returns when w is written or leads, or with an error when it was taken
-// back.
-func (l *Log) wait(ctx context.Context, w *waiter) error {
-	select {
-	case <-w.ready:
-		return nil
-	case <-ctx.Done():
-	}
+// add writes a line to the journal, and says where that ends.
+func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j *journal, upTo int64, err error) {
 	l.mu.Lock()
-	i := slices.Index(l.queue, w)
-	if i >= 0 && !w.leads {
-		l.queue = slices.Delete(l.queue, i, i+1)
-		l.mu.Unlock()
-		return ctx.Err()
+	defer l.mu.Unlock()
+	switch {
+	case ctx.Err() != nil:
+		return nil, 0, ctx.Err()
+	case l.closed:
+		return nil, 0, ErrClosed
+	case errors.Is(l.trouble, ledger.ErrMoved):
+		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, l.trouble)
 	}
-	l.mu.Unlock()
-	<-w.ready // it is being written, or others wait for it to lead
+	now := l.now().UTC().Truncate(time.Microsecond)
+	if l.tip == nil {
+		err = l.begin(ctx, now)
+	}
+	if err == nil {
+		err = l.tip.add(l.seal, now, fields, who, what)
+	}
+	if errors.Is(err, errJournalFull) && l.trouble != nil {
+		err = fmt.Errorf("%w: %w", err, l.trouble)
+	}
+	if err != nil {
+		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, err)
+	}
+	if len(l.tip.left) == 1 {
+		l.rouse()
+	}
+	return l.tip.journal, l.tip.journal.size.Load(), nil
+}
+
+// rouse wakes the carrier, if it is not awake.
+func (l *Log) rouse() {
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// begin makes a chain and its journal.
+func (l *Log) begin(ctx context.Context, now time.Time) error {
+	if l.seal == nil {
+		k, err := ensureKey(ctx, l.opts.Dir)
+		if err != nil {
+			return err
+		}
+		l.key, l.seal = k, newSealer(k)
+	}
+	c, err := newChain(now, l.key, l.seal, l.opts.Version)
+	if err != nil {
+		return err
+	}
+	j, err := newJournal(l.opts.Dir, c, nil, nil, l.opts.Full)
+	if err != nil {
+		return err
+	}
+	l.tip = &tip{chain: c, journal: j, at: now, cargo: cargo{rows: l.opts.Rows, key: l.key, chain: c, sure: true}}
+	l.tip.last, _ = parseMark(c.Hash)
+	l.start.Do(func() {
+		l.work.Go(l.carry)
+		l.work.Go(l.keep)
+	})
 	return nil
 }
 
-// lead writes what has gathered, own first, and hands the lead on. When that
-// fails, it fails for all who wait: each of them would wait as long again.
-func (l *Log) lead(own *waiter) {
-	batch := l.take(maxBatch)
-	err := l.commit(batch)
-	if err != nil {
-		batch = append(batch, l.take(math.MaxInt)...)
+// add seals a record and writes it.
+func (t *tip) add(s *sealer, now time.Time, fields []byte, who int64, what string) error {
+	if now.Before(t.at) {
+		now = t.at
 	}
-	for _, w := range batch {
-		w.err = err
-		if w != own {
-			w.ready <- struct{}{}
-		}
+	line, last := s.seal(appendRow(t.buf[:0], uint64(t.seq)+1, now, fields), t.last)
+	t.buf = append(line, '\n')
+	if err := t.journal.add(t.buf); err != nil {
+		return err
 	}
-	l.handOn(err == nil)
+	t.seq, t.last, t.at = t.seq+1, last, now
+	t.size += int64(len(t.buf))
+	t.left = append(t.left, ledger.Record{
+		Chain: t.chain.ID, Seq: t.seq, At: now.UnixMicro(), Who: who, What: what, Line: string(line),
+	})
+	return nil
 }
 
-// take takes records from the queue.
-func (l *Log) take(most int) []*waiter {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	batch := slices.Clone(l.queue[:min(most, len(l.queue))])
-	l.queue = slices.Delete(l.queue, 0, len(batch))
-	return batch
-}
-
-// handOn makes the first in the queue the leader, if there is one.
-func (l *Log) handOn(written bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if written {
-		l.reached = l.w.point()
-		if !l.begun {
-			l.begun = true
-			go l.keep(l.key, l.w.chain.ID)
-		}
-	}
-	switch {
-	case len(l.queue) > 0:
-		l.queue[0].leads = true
-		l.queue[0].ready <- struct{}{}
-	case l.idle != nil:
-		close(l.idle)
-		fallthrough
-	default:
-		l.leading = false
-	}
-}
-
-// Close waits for what is being written, notes in the heads that the chain ends
-// here, and ends all that belongs to the Log.
+// Close carries what is left to the store, notes in the heads that the chain
+// ends here, and ends all that belongs to the Log. What the store does not take
+// stays in the journal, for the next process.
 func (l *Log) Close() error {
 	l.mu.Lock()
-	if l.closed {
-		l.mu.Unlock()
-		return nil
-	}
+	again := l.closed
 	l.closed = true
-	var quiet chan struct{}
-	if l.leading {
-		quiet = make(chan struct{})
-		l.idle = quiet
-	}
 	l.mu.Unlock()
-	if quiet != nil {
-		<-quiet
+	if again {
+		return nil
 	}
 	l.stop()
-	if !l.begun {
+	l.work.Wait()
+	if l.tip == nil {
 		return nil
 	}
-	<-l.done
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return l.end(ctx, l.reached)
+	if err := l.unload(ctx); err != nil {
+		_ = l.tip.journal.leave() // which has them already
+		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.tip.left), l.tip.journal.path, err)
+	}
+	return l.finish(l.tip)
 }

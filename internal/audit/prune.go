@@ -176,7 +176,8 @@ func (p *pruning) begin(c ledger.Chain) (w walker, at point, ok bool) {
 	}
 	if at, ok = p.book.pruned[chainName(c.ID)]; ok {
 		w.start(at)
-		return w, at, !at.End
+		at.End = false // a journal may have gone on with a chain that was removed
+		return w, at, true
 	}
 	f, ok := split([]byte(c.Line))
 	if ok = ok && f.counter == firstLine && (w.seal == nil || w.seal.authentic(f)); ok {

@@ -19,8 +19,9 @@ func (w *world) past(t testing.TB, ago time.Duration, n int) *Log {
 	now := time.Now().Add(-ago)
 	l.now = func() time.Time { now = now.Add(time.Second); return now }
 	for i := range n {
-		add(t, l, fmt.Sprint(ago, " ", i))
+		acknowledge(t, l, fmt.Sprint(ago, " ", i))
 	}
+	stored(t, l)
 	return l
 }
 
@@ -182,7 +183,7 @@ func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
 		add(t, l, "a")
 		end(t, w.past(t, 48*time.Hour, 10))
 		for range headsEnough {
-			if err := l.note(t.Context(), l.key, 0, []point{l.reached}); err != nil {
+			if err := l.note(t.Context(), l.key, []point{reached(l)}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -195,8 +196,8 @@ func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
 		w.chain(t, "b")
 		w.green(t, 2)
 		// What was known before the rewriting is still known.
-		w.exec(t, "DELETE FROM audit_chain WHERE id = $1", l.w.chain.ID)
-		w.exec(t, "DELETE FROM audit_record WHERE chain = $1", l.w.chain.ID)
+		w.exec(t, "DELETE FROM audit_chain WHERE id = $1", l.tip.chain.ID)
+		w.exec(t, "DELETE FROM audit_record WHERE chain = $1", l.tip.chain.ID)
 		w.red(t, Missing)
 	})
 }
@@ -210,7 +211,7 @@ func TestHeadsThatOthersAddToAreNotRewritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	add(t, l, "b")
-	err := l.note(t.Context(), l.key, 0, []point{l.reached})
+	err := l.note(t.Context(), l.key, []point{reached(l)})
 	p.book.count = 1000
 	if err = errors.Join(err, p.rewrite(t.Context())); err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ func (w *world) history(t *testing.T, each int) (start time.Time) {
 	}
 	for i := 1; i <= each; i++ {
 		for j, l := range logs {
-			add(t, l, fmt.Sprintf("%c%d", 'x'+j, i))
+			acknowledge(t, l, fmt.Sprintf("%c%d", 'x'+j, i))
 			now = now.Add(time.Second)
 		}
 	}
@@ -68,7 +68,7 @@ func TestReadersTurnPages(t *testing.T) {
 		l := w.open(t, Options{})
 		const n = 2*pageOf + 7
 		for i := range n {
-			add(t, l, fmt.Sprint(i))
+			acknowledge(t, l, fmt.Sprint(i))
 		}
 		end(t, l)
 		w.exec(t, "INSERT INTO audit_record (chain, seq, at, who, what, line) VALUES (1, 1, 1, 0, '', 'rubbish')")
@@ -235,6 +235,7 @@ func TestCount(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		stored(t, l)
 		same, all, err := Count(t.Context(), w.rows, "exec", "a", "u", digest+digest)
 		if err != nil || same != 2 || all != 4 {
 			t.Errorf("%d of %d, %v", same, all, err)

@@ -251,15 +251,15 @@ func TestAnotherMachineSeesWhatItCan(t *testing.T) {
 				mine := here.open(t, Options{})
 				add(t, mine, "mine")
 				there.chain(t, "a", "b", "c", "d", "e", "f", "g", "h")
-				witness := witness{chain: mine.w.chain.ID}
-				others, err := witness.look(t.Context(), here.rows, mine.key.id())
+				var witness witness
+				others, err := witness.look(t.Context(), here.rows, mine.key.id(), mine.tip.chain.ID)
 				if err == nil && len(others) == 1 && others[0].Seq == 8 {
-					err = mine.note(t.Context(), mine.key, 0, others)
+					err = mine.note(t.Context(), mine.key, others)
 				}
 				if err != nil {
 					t.Fatal(others, err)
 				}
-				if again, err := witness.look(t.Context(), here.rows, mine.key.id()); err != nil || len(again) > 0 {
+				if again, err := witness.look(t.Context(), here.rows, mine.key.id(), mine.tip.chain.ID); err != nil || len(again) > 0 {
 					t.Errorf("and again %v, %v", again, err)
 				}
 				end(t, mine)

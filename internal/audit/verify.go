@@ -2,7 +2,6 @@ package audit
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -28,7 +27,7 @@ func (r Report) OK() bool { return len(r.Problems) == 0 }
 
 // A Problem is something wrong, and where.
 type Problem struct {
-	Chain  string `json:"chain"`            // or heads
+	Chain  string `json:"chain"`            // or heads, or the file of a journal
 	Record uint64 `json:"record,omitempty"` // from 1; 0 for the chain as a whole
 	Kind   Kind   `json:"kind"`
 	Detail string `json:"detail"`
@@ -48,9 +47,10 @@ const (
 
 // Verify reads the whole log and reports what is not as it was written; the
 // package comment says what that can be. The key is that of the data directory
-// dir. An error means that the log could not be read. Processes may write
-// meanwhile. Without rows there is no log yet.
-func Verify(ctx context.Context, rows Reader, dir string) (Report, error) {
+// dir, whose journals of dead processes are carried to the store first. An error
+// means that the log could not be read. Processes may write meanwhile. Without
+// rows there is no log yet.
+func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 	if rows == nil {
 		return Report{}, nil
 	}
@@ -61,6 +61,10 @@ func Verify(ctx context.Context, rows Reader, dir string) (Report, error) {
 		c.key, c.seal = k.id(), newSealer(k)
 	case !errors.Is(err, fs.ErrNotExist):
 		return Report{}, err
+	}
+	c.report.Problems, err = Recover(ctx, rows, dir)
+	if err != nil {
+		return c.report, err
 	}
 	for _, step := range []func(context.Context) error{c.readBooks, c.walkAll, c.strays, c.reread} {
 		if err := step(ctx); err != nil {
@@ -243,9 +247,7 @@ func (c *check) skip(ctx context.Context, w *walker, name, key string) error {
 
 // begin judges the first line of a chain.
 func (c *check) begin(w *walker, name string, one ledger.Chain) {
-	var b beginning
-	f, ok := split([]byte(one.Line))
-	ok = ok && f.counter == firstLine && json.Unmarshal(f.line, &b) == nil
+	f, b, ok := parseBeginning([]byte(one.Line))
 	p, known := c.reached(one.Key, name)
 	switch {
 	case !ok || b.Chain != name || b.Key != one.Key || w.seal != nil && !w.seal.authentic(f):
@@ -320,7 +322,7 @@ func (c *check) compare() {
 	for _, key := range slices.Sorted(maps.Keys(c.books)) {
 		for _, name := range slices.Sorted(maps.Keys(c.books[key].reached)) {
 			p := c.books[key].reached[name]
-			if gone, ok := c.pruned(p.Key, name); c.found[name] || said[name] || ok && gone.End {
+			if gone, ok := c.pruned(p.Key, name); c.found[name] || said[name] || ok && gone.End && gone.Seq >= p.Seq {
 				continue
 			}
 			said[name] = true

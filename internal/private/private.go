@@ -124,7 +124,7 @@ func Replace(path string, text []byte) error {
 		_ = os.Remove(next) // the first error says more
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 func write(path string, text []byte) error {
@@ -144,7 +144,7 @@ func Remove(path string) error {
 		}
 		return err
 	}
-	return syncDir(filepath.Dir(path))
+	return SyncDir(filepath.Dir(path))
 }
 
 // lockEvery is how often a lock that somebody has is tried again.

@@ -41,8 +41,8 @@ func TryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// syncDir makes the names in dir survive a power cut.
-func syncDir(dir string) error {
+// SyncDir makes the names in dir survive a power cut.
+func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err

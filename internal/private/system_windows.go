@@ -26,5 +26,5 @@ func TryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// syncDir has nothing to do: a rename is journalled.
-func syncDir(string) error { return nil }
+// SyncDir has nothing to do: a rename is journalled.
+func SyncDir(string) error { return nil }

@@ -36,10 +36,10 @@ func (t *Tx) inserter(table Table) *inserter {
 }
 
 // insert is a statement that writes some rows. There are two of a table, so
-// that they can be kept.
+// that they can be kept. A transaction in which it fails has to be taken back.
 func (t Table) insert(rows int) string {
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + quoted(t.Name) + " (" + t.columnList() + ") VALUES ")
+	b.WriteString("INSERT {{fail}}INTO " + quoted(t.Name) + " (" + t.columnList() + ") VALUES ")
 	for row := range rows {
 		marks := make([]string, len(t.Columns))
 		for i := range marks {

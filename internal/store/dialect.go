@@ -14,6 +14,7 @@ func sqliteDialect() dialect {
 		"{{skip}}", "",
 		"{{lock}}", "", // who may write holds the whole file
 		"{{max}}", "max",
+		"{{fail}}", "OR FAIL ", // leaves what it has done: else SQLite copies every page that it changes
 		"{{blob}}", "BLOB",
 		"{{feed}}", "seq INTEGER PRIMARY KEY AUTOINCREMENT, xid BIGINT NOT NULL DEFAULT 0",
 		"{{settled}}", "TRUE",
@@ -27,6 +28,7 @@ func postgresDialect() dialect {
 		"{{skip}}", "FOR UPDATE SKIP LOCKED",
 		"{{lock}}", "FOR UPDATE",
 		"{{max}}", "greatest",
+		"{{fail}}", "",
 		"{{blob}}", "BYTEA",
 		"{{feed}}", "seq BIGSERIAL, xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY (xid, seq)",
 		"{{settled}}", "xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",

@@ -1,0 +1,128 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+)
+
+const (
+	// carryAfter is how long a record waits for others to go to the store with.
+	carryAfter = 20 * time.Millisecond
+	// carryAgain is how long the carrier waits at most when that has failed.
+	carryAgain = time.Second
+	// patience is how long a transaction may take.
+	patience = 15 * time.Second
+	// seenEvery is how often the store is told that a chain is added to.
+	seenEvery = 10 * time.Second
+)
+
+// carry is the carrier: it takes to the store what waits in the journal, as long
+// as there is something, and sleeps when there is nothing.
+func (l *Log) carry() {
+	for wait := carryAfter; ; {
+		select {
+		case <-l.wake:
+		case <-l.ctx.Done():
+			return
+		}
+		select {
+		case <-time.After(wait):
+		case <-l.ctx.Done():
+			return
+		}
+		if wait = carryAfter; l.unload(l.ctx) != nil {
+			wait = carryAgain
+		}
+	}
+}
+
+// unload carries the records that wait now. Those that come meanwhile have time.
+// A ctx that ends interrupts no transaction, whose outcome nobody would know.
+func (l *Log) unload(ctx context.Context) (err error) {
+	l.mu.Lock()
+	t := l.tip
+	var list []ledger.Record
+	if t != nil {
+		list = t.left
+	}
+	l.mu.Unlock()
+	for len(list) > 0 && err == nil {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		one, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		var n int
+		n, err = t.cargo.carry(one, list, time.Now().UnixMilli())
+		cancel()
+		list = list[n:]
+		l.carried(t, n, err)
+	}
+	return err
+}
+
+// carried takes down that the store has so many records more, and what kept it
+// from having all.
+func (l *Log) carried(t *tip, n int, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tell(err)
+	for _, r := range t.left[:n] {
+		t.size -= int64(len(r.Line)) + 1
+	}
+	clear(t.left[:n]) // lines that nobody needs any more
+	if t.left = t.left[n:]; len(t.left) > 0 {
+		l.rouse()
+	} else {
+		t.left = nil // it may have been many
+	}
+	if t.cargo.begun {
+		t.reached = t.cargo.point()
+		_ = l.tidy(t) // what fails is tried again after the next batch
+	}
+}
+
+// tell tells a person when records begin to wait, and when they do not any more.
+func (l *Log) tell(err error) {
+	switch changed := errors.Is(err, ledger.ErrMoved); {
+	case changed && !errors.Is(l.trouble, ledger.ErrMoved):
+		l.opts.Logger.Error("calls are refused, because somebody else changed their record", "err", err)
+	case err != nil && l.trouble == nil:
+		l.opts.Logger.Warn("the record of calls waits in the data directory until the store takes it", "err", err)
+	case err == nil && l.trouble != nil:
+		l.opts.Logger.Info("the store takes the record of calls again")
+	}
+	l.trouble = err
+}
+
+// tidy has the journal say that the store has the chain, and keeps it short.
+func (l *Log) tidy(t *tip) error {
+	if !t.journal.marked {
+		err := t.journal.add(markLine(t.reached))
+		t.journal.marked = err == nil
+		return err
+	}
+	if carried := t.journal.size.Load() - t.size; carried < max(mostCarried, t.size) {
+		return nil
+	}
+	next, err := newJournal(l.opts.Dir, t.chain, &t.reached, t.left, l.opts.Full)
+	if err != nil {
+		return err
+	}
+	before := t.journal
+	t.journal = next
+	return before.remove()
+}
+
+// finish ends a chain that is in the store as a whole. When that fails, its
+// journal is that of a dead process, of which the next one sees to it.
+func (l *Log) finish(t *tip) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := t.cargo.end(ctx); err != nil {
+		return errors.Join(err, t.journal.leave())
+	}
+	return t.journal.remove()
+}

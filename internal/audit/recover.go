@@ -1,0 +1,224 @@
+package audit
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+)
+
+// Waiting says whether there are journals in a data directory: of processes
+// that run, or of some that were killed.
+func Waiting(dir string) bool { return len(journals(dir)) > 0 }
+
+// journals are the paths of all there are.
+func journals(dir string) (paths []string) {
+	dir = filepath.Join(dir, journalDir)
+	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written either
+	for _, e := range entries {
+		if e.Type().IsRegular() && filepath.Ext(e.Name()) == journalExt {
+			paths = append(paths, filepath.Join(dir, e.Name()))
+		}
+	}
+	return paths
+}
+
+// Recover carries to the store what processes that are dead have left in the
+// journals of a data directory, and ends their chains. It returns what cannot
+// be carried, where it stays. Of several who recover at once one has the lock.
+func Recover(ctx context.Context, rows Rows, dir string) (left []Problem, err error) {
+	for _, path := range journals(dir) {
+		problem, err := recoverOne(ctx, rows, dir, path)
+		if err != nil {
+			return left, fmt.Errorf("carrying the journal %s: %w", path, err)
+		}
+		if problem != nil {
+			problem.Chain = filepath.Join(journalDir, filepath.Base(path))
+			left = append(left, *problem)
+		}
+	}
+	return left, nil
+}
+
+// Recover is [Recover] for the directory of the log. What cannot be carried it
+// reports to the logger.
+func (l *Log) Recover(ctx context.Context) {
+	left, err := Recover(ctx, l.opts.Rows, l.opts.Dir)
+	l.report("carrying the journals of processes that were killed", err)
+	for _, problem := range left {
+		l.report("the journal of a process that was killed cannot be carried", errors.New(problem.String()))
+	}
+}
+
+func recoverOne(ctx context.Context, rows Rows, dir, path string) (*Problem, error) {
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return &Problem{Kind: Foreign, Detail: "this journal cannot be read: " + err.Error()}, nil
+	}
+	dead, err := holds(file, path)
+	if err != nil || !dead {
+		return nil, errors.Join(err, file.Close())
+	}
+	problem, err := salvage(ctx, rows, file, dir)
+	if err != nil || problem != nil {
+		return problem, errors.Join(err, file.Close())
+	}
+	return nil, discard(file, path)
+}
+
+// salvage carries what is in a journal. Without a problem it is of no use any
+// more.
+func salvage(ctx context.Context, rows Rows, file *os.File, dir string) (*Problem, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > mostJournal {
+		return &Problem{Kind: Foreign, Detail: "this is too large for a journal"}, nil
+	}
+	w, problem, err := readJournal(file, dir)
+	if err != nil || w == nil {
+		return problem, err
+	}
+	w.cargo.rows = rows
+	return w.carry(ctx, problem)
+}
+
+// A wreck is what a dead process has left in its journal.
+type wreck struct {
+	cargo cargo
+	list  []ledger.Record
+}
+
+// carry carries what the store does not have, and ends the chain unless there is
+// a problem with the rest of the journal.
+func (w *wreck) carry(ctx context.Context, problem *Problem) (*Problem, error) {
+	for {
+		one, cancel := context.WithTimeout(ctx, patience)
+		n, err := w.cargo.carry(one, w.list, time.Now().UnixMilli())
+		cancel()
+		w.list = w.list[n:]
+		if errors.Is(err, ledger.ErrMoved) {
+			return w.lost(problem), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if len(w.list) == 0 {
+			break
+		}
+	}
+	if problem != nil || !w.cargo.begun {
+		return problem, nil
+	}
+	return nil, w.cargo.end(ctx)
+}
+
+// lost says what there is that the store has no place for.
+func (w *wreck) lost(problem *Problem) *Problem {
+	if len(w.list) == 0 {
+		return problem
+	}
+	return &Problem{Record: uint64(w.list[0].Seq), Kind: Missing, Detail: fmt.Sprintf(
+		"the store does not have what these %d records of a process that was killed follow: the chain %s was removed or changed there, or lost its end in a power cut, or is in another store",
+		len(w.list), chainName(w.cargo.chain.ID))}
+}
+
+// readJournal reads the journal of a dead process, and checks it as if it were
+// in the store. What is before a problem is as good as ever. Without any whole
+// line there is nothing.
+func readJournal(from io.Reader, dir string) (*wreck, *Problem, error) {
+	lines := bufio.NewScanner(from)
+	lines.Buffer(nil, maxLine+1)
+	lines.Split(wholeLines)
+	if !lines.Scan() && lines.Err() == nil {
+		return nil, nil, nil
+	}
+	f, b, ok := parseBeginning(lines.Bytes())
+	id, named := chainID(b.Chain)
+	if !ok || !named {
+		return nil, &Problem{Kind: Foreign, Detail: "this is no journal of the audit log"}, nil
+	}
+	k, err := loadKey(dir)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, err
+	}
+	if err != nil || k.id() != b.Key {
+		return nil, &Problem{Kind: OtherKey, Detail: fmt.Sprintf("records of a process that was killed are not in the log, because they are sealed with the key %s, which is not here; put it back", b.Key)}, nil
+	}
+	w := walker{counter: rowLine, seal: newSealer(k), last: origin()}
+	if !w.seal.authentic(f) {
+		return nil, &Problem{Kind: Changed, Detail: "how the chain begins was changed"}, nil
+	}
+	w.accept(frame{line: f.line})
+	found := &wreck{cargo: cargo{key: k, chain: ledger.Chain{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
+	for lines.Scan() {
+		if problem := found.read(&w, lines.Bytes()); problem != nil {
+			return found, problem, nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return found, &Problem{Record: w.number + 1, Kind: Foreign, Detail: "from here on this cannot be read: " + err.Error()}, nil
+	}
+	return found, nil, nil
+}
+
+// wholeLines splits at line breaks. What follows the last of them is nothing.
+func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF {
+		return len(data), nil, nil
+	}
+	return 0, nil, nil
+}
+
+// read takes down a line that comes after the first: a mark or a record.
+func (w *wreck) read(walk *walker, line []byte) *Problem {
+	if bytes.HasPrefix(line, []byte(markStart)) {
+		w.mark(walk, line)
+		return nil
+	}
+	f, ok := split(line)
+	kind, detail := walk.step(f, ok)
+	row, isRow := parseRow(w.cargo.chain.ID, string(line))
+	if kind == "" && !isRow {
+		kind, detail = Foreign, "this is no record"
+	}
+	if kind != "" {
+		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; it and what follows are not in the log"}
+	}
+	who, what := asked(&row.Record)
+	w.list = append(w.list, ledger.Record{
+		Chain: w.cargo.chain.ID, Seq: int64(row.Seq), At: row.Time.UnixMicro(), Who: who, What: what, Line: row.line,
+	})
+	return nil
+}
+
+// mark takes down what a mark says: that the store has the chain, and, where it
+// stands before all records, what they follow.
+func (w *wreck) mark(walk *walker, line []byte) {
+	var at point
+	err := json.Unmarshal(line, &at)
+	if _, ok := parseMark(at.Mark); err != nil || !ok {
+		return // what it should have said is found missing
+	}
+	w.cargo.begun = true
+	if len(w.list) == 0 {
+		walk.start(at)
+		w.cargo.chain.Seq, w.cargo.chain.Hash, w.cargo.bytes = int64(at.Seq), at.Mark, at.Bytes
+	}
+}
