@@ -22,6 +22,7 @@ func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
 			Name: "laptop", Profiles: []string{"coding", "readonly"}, Agent: "builder",
 			User: "ada", Workspace: "/srv/ada", Expires: expires,
 		})
+		until(t, "a later moment", func() bool { return time.Now().Truncate(time.Millisecond).After(made.Created) })
 		create(t, table, Request{Name: "another"})
 
 		row, err := open(t, rows).Authenticate(t.Context(), plain)

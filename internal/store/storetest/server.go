@@ -30,6 +30,9 @@ func Postgres(t testing.TB) *Server {
 	installed(t)
 	s := new(Server)
 	t.Cleanup(func() { _ = os.RemoveAll(s.dir) })
+	if err := s.settle(); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.create(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,8 +57,8 @@ func installed(t testing.TB) {
 	}
 }
 
-// create makes a server and starts it.
-func (s *Server) create() (err error) {
+// settle makes a directory for a server.
+func (s *Server) settle() (err error) {
 	if s.dir, err = os.MkdirTemp("/tmp", "pg"); err != nil { // a socket's path must be short
 		return err
 	}
@@ -64,6 +67,11 @@ func (s *Server) create() (err error) {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}
+	return nil
+}
+
+// create makes the server and starts it.
+func (s *Server) create() error {
 	if err := s.run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", s.data()); err != nil {
 		return err
 	}

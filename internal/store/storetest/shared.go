@@ -44,15 +44,19 @@ type sharedServer struct {
 // shared starts the server for whoever asks first.
 var shared = sync.OnceValues(func() (*sharedServer, error) {
 	s := new(sharedServer)
-	if err := s.create(); err != nil {
+	if err := s.settle(); err != nil {
 		return nil, err
 	}
-	return s, s.guard()
+	if err := s.guard(); err != nil {
+		return nil, err
+	}
+	return s, s.create()
 })
 
 // lastWill waits for the end of its input, then runs the rest of its arguments
-// and removes the directory that the first one names.
-const lastWill = `trap '' HUP INT TERM; read -r _; "$@"; rm -rf -- "$0"`
+// and removes the directory that the first one names, also while somebody who
+// has not heard of the end is still filling it.
+const lastWill = `trap '' HUP INT TERM; read -r _; "$@"; until rm -rf -- "$0"; do sleep 1; done`
 
 // guard leaves a process behind that stops the server when this one has ended,
 // in whichever way: who is killed cleans nothing up.
