@@ -9,22 +9,30 @@ import (
 
 // box is what the styles of an element say of how it is seen.
 type box struct {
-	none, faded, away, clipped, flat bool
-	visible                          string // visibility, if it is said
-	font                             float64
-	sized                            bool // font is said
-	relative                         bool // font is in terms of the parent's
-	width, height                    float64
-	cut                              bool // what does not fit is not shown
-	placed                           bool // away from where it would be
-	color, fill, back                string
-	textClip                         bool // the background is seen through the text
-	padded                           bool // so that it is high without a height, as for a video
+	none, faded, away, clipped bool
+	flat                       deformed
+	visible                    string // visibility, if it is said
+	font                       float64
+	sized                      bool // font is said
+	relative                   bool // font is in terms of the parent's
+	width, height              float64
+	cut                        bool // what does not fit is not shown
+	placed                     bool // away from where it would be
+	color, fill, back          string
+	textClip                   bool // the background is seen through the text
+	padded                     bool // so that it is high without a height, as for a video
+	shapeless, masked          bool
+	solid                      bool // nothing is seen through its background
+	under, lifted, moved       bool // it is behind what it is in, if it is lifted and has its place
+	apart                      bool // it is not painted with what it is in, or not where that is
+	stacks                     bool // what is under in it is painted over its background
+	names                      *scope
 }
 
-// box works out the styles of an element, those of the sheet and its own.
-func (s *sheet) box(n *html.Node, checks *int) box {
-	b := box{width: -1, height: -1}
+// box works out the styles of an element, those of the sheet and its own, which
+// may use names of what it is in.
+func (s *sheet) box(n *html.Node, within *scope, checks *int) box {
+	b := box{width: -1, height: -1, names: within}
 	var style string
 	var classes []string
 	id := ""
@@ -57,27 +65,32 @@ func (s *sheet) box(n *html.Node, checks *int) box {
 		return b
 	}
 	own := declarations(style)
-	for _, important := range []bool{false, true} {
-		for _, r := range rules {
-			b.say(r.says, important)
-		}
-		b.say(own, important)
-	}
-	return b
-}
-
-func (b *box) say(all []declaration, important bool) {
-	for _, d := range all {
-		if d.important == important {
+	b.names = within.inside(style)
+	say := func(all []declaration, important bool) {
+		for _, d := range all {
+			if d.important != important {
+				continue
+			}
+			if d.varies {
+				d.value = s.resolve(d.value, b.names, within, checks)
+			}
 			b.set(d.property, d.value)
 		}
 	}
+	for _, important := range []bool{false, true} {
+		for _, r := range rules {
+			say(r.says, important)
+		}
+		say(own, important)
+	}
+	return b
 }
 
 func (b *box) set(property, value string) {
 	switch property {
 	case "display":
 		b.none = value == "none"
+		b.stacks = b.stacks || value == "contents" // it has no background at all
 	case "content-visibility":
 		b.none = b.none || value == "hidden"
 	case "visibility":
@@ -85,7 +98,9 @@ func (b *box) set(property, value string) {
 	case "opacity":
 		n, ok := number(value)
 		b.faded = ok && n < 0.05
+		b.stacks = b.stacks || n != 1
 	case "filter":
+		b.stacks = true
 		b.faded = b.faded || strings.Contains(strings.ReplaceAll(value, " ", ""), "opacity(0)") || strings.Contains(value, "opacity(0%)")
 	case "font", "font-size":
 		b.setFont(property, value)
@@ -94,10 +109,10 @@ func (b *box) set(property, value string) {
 	case "-webkit-text-fill-color":
 		b.fill = colour(value)
 	case "background", "background-color":
-		b.back = colour(value)
+		b.back, b.solid = colour(value), solid(value)
 	case "background-image":
 		if value != "none" {
-			b.back = "?"
+			b.back, b.solid = "?", false
 		}
 	case "background-clip", "-webkit-background-clip":
 		b.textClip = strings.Contains(value, "text")
@@ -111,6 +126,18 @@ func (b *box) set(property, value string) {
 		b.padded = b.padded || strings.Contains(value, "%") || length(value) > 20
 	case "position":
 		b.placed = value == "absolute" || value == "fixed"
+		b.lifted = value == "relative"
+		b.stacks = b.stacks || value == "fixed" || value == "sticky"
+	case "float":
+		b.apart = b.apart || value != "none"
+	case "isolation", "will-change", "contain", "mix-blend-mode", "perspective", "backdrop-filter", "container-type":
+		b.stacks = true
+	case "z-index":
+		b.stacks, b.under = b.stacks || value != "auto", strings.HasPrefix(value, "-") && strings.Trim(value, "-0") != ""
+	case "clip-path", "-webkit-clip-path":
+		b.shapeless, b.stacks = clipsAll(value), true
+	case "mask", "mask-image", "-webkit-mask", "-webkit-mask-image":
+		b.masked, b.stacks = masksAll(value), true
 	default:
 		b.move(property, value)
 	}
@@ -136,6 +163,7 @@ const far = 900
 // move is what puts an element out of sight.
 func (b *box) move(property, value string) {
 	squeezed := strings.ReplaceAll(value, " ", "")
+	b.moved = b.moved || property != "clip" && strings.Trim(squeezed, "0px") != ""
 	switch property {
 	case "left", "top", "margin-left", "margin-top", "right", "bottom", "text-indent":
 		n := length(value)
@@ -146,13 +174,38 @@ func (b *box) move(property, value string) {
 		}
 	case "clip":
 		b.clipped = strings.HasPrefix(squeezed, "rect(0") && !strings.ContainsAny(squeezed, "23456789") || strings.HasPrefix(squeezed, "rect(1px,1px,1px,1px") || strings.HasPrefix(value, "rect(1px 1px 1px 1px")
-	case "clip-path":
-		b.clipped = strings.HasPrefix(squeezed, "inset(50%") || strings.HasPrefix(squeezed, "inset(100%") || strings.HasPrefix(squeezed, "circle(0") || strings.HasPrefix(squeezed, "polygon(00,00,") || strings.HasPrefix(squeezed, "polygon(0000") || strings.HasPrefix(squeezed, "polygon(0px0px,0px0px")
-	case "transform", "translate", "scale":
-		b.flat = transformedAway(property, squeezed, value)
+	case "transform":
+		b.stacks = true
+		b.flat.set(byTransform, transformedAway(property, squeezed, value) || turnedAway(property, squeezed, value))
+	case "translate":
+		b.stacks = true
+		b.flat.set(byTranslate, transformedAway(property, squeezed, value))
+	case "scale":
+		b.stacks = true
+		b.flat.set(byScale, transformedAway(property, squeezed, value))
+	case "rotate":
+		b.stacks = true
+		b.flat.set(byRotate, turnedAway(property, squeezed, value))
 	case "zoom":
 		n, ok := number(value)
-		b.flat = ok && n < 0.05
+		b.flat.set(byZoom, ok && n < 0.05)
+	}
+}
+
+// deformed is which properties, each on its own, leave nothing to be seen.
+type deformed uint8
+
+const (
+	byTransform deformed = 1 << iota
+	byTranslate
+	byScale
+	byRotate
+	byZoom
+)
+
+func (d *deformed) set(by deformed, so bool) {
+	if *d &^= by; so {
+		*d |= by
 	}
 }
 
@@ -200,8 +253,11 @@ func farList(list []string) bool {
 // unseen reports whether a box, with all in it, is out of sight.
 func (b *box) unseen() bool {
 	small := b.cut && !b.padded && (b.width >= 0 && b.width <= 1 && b.height <= 1 || b.height >= 0 && b.height <= 1)
-	return b.faded || b.away || b.flat || b.clipped && b.placed || b.clipped && small || small
+	return b.faded || b.away || b.flat != 0 || b.clipped && b.placed || small || b.shapeless || b.masked
 }
+
+// beneath reports whether a box is behind the background of what it is in.
+func (b *box) beneath(s *state) bool { return s.covered && b.under && b.lifted && !b.moved && !b.apart }
 
 // hand changes what is handed down to the content of a box.
 func (b *box) hand(s *state) {
@@ -215,6 +271,13 @@ func (b *box) hand(s *state) {
 		s.tiny = b.font < 2
 	}
 	b.colours(s)
+	s.names = b.names
+	if b.stacks || b.placed || b.moved || b.apart {
+		s.covered = false
+	}
+	if b.solid && !b.stacks && !b.textClip && b.width < 0 && b.height < 0 {
+		s.covered = true
+	}
 }
 
 func (b *box) colours(s *state) {

@@ -6,7 +6,7 @@ import "strings"
 // what holds only sometimes (at print, on small screens, under the mouse), it
 // leaves out.
 func readSheet(styles []string) *sheet {
-	s := &sheet{byID: map[string][]*rule{}, byClass: map[string][]*rule{}, byTag: map[string][]*rule{}}
+	s := &sheet{byID: map[string][]*rule{}, byClass: map[string][]*rule{}, byTag: map[string][]*rule{}, custom: map[string]string{}, guesses: true}
 	for _, text := range styles {
 		text = strings.NewReplacer("<!--", "", "-->", "").Replace(withoutComments(text))
 		s.read(text, 0)
@@ -64,6 +64,9 @@ func block(text string) (body, rest string) {
 func (s *sheet) rule(head, body string) {
 	if len(head) > 8192 {
 		return
+	}
+	if strings.Contains(body, "--") {
+		s.define(head, body)
 	}
 	says := declarations(body)
 	if len(says) == 0 {

@@ -13,12 +13,15 @@ import (
 type declaration struct {
 	property, value string
 	important       bool
+	varies          bool // there is a variable in the value
 }
 
 // deciding are the properties that are looked at.
 var deciding = setOf("display visibility opacity font font-size color background background-color background-image background-clip " +
 	"-webkit-background-clip overflow overflow-x overflow-y width height max-width max-height position left top right bottom margin-left margin-top " +
-	"text-indent padding padding-top padding-bottom clip clip-path transform translate scale content-visibility filter -webkit-text-fill-color zoom")
+	"text-indent padding padding-top padding-bottom clip clip-path transform translate scale content-visibility filter -webkit-text-fill-color zoom " +
+	"-webkit-clip-path rotate mask mask-image -webkit-mask -webkit-mask-image z-index inset margin float " +
+	"isolation will-change contain mix-blend-mode perspective backdrop-filter container-type")
 
 // declarations reads the inside of a rule, or a style attribute.
 func declarations(text string) []declaration {
@@ -40,7 +43,7 @@ func declarations(text string) []declaration {
 			value = unescapeCSS(value)
 		}
 		value, _, important := strings.Cut(value, "!")
-		all = append(all, declaration{property, strings.TrimSpace(value), important})
+		all = append(all, declaration{property, strings.TrimSpace(value), important, strings.Contains(value, "var(")})
 	}
 	return all
 }
@@ -120,6 +123,8 @@ type sheet struct {
 	byID, byClass, byTag map[string][]*rule
 	any                  []*rule
 	count                int
+	custom               map[string]string // custom properties, and what they stand for
+	guesses              bool              // what is not among them is nowhere
 }
 
 const maxRules = 20_000

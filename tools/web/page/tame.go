@@ -59,6 +59,7 @@ func parse(ctx context.Context, source string) (document, error) {
 		doc.tamed = &t.tamed
 		if doc.sheet == nil {
 			doc.sheet = readSheet(t.styles)
+			doc.sheet.guesses = doc.sheet.guesses && !t.linksStyle
 		}
 		root, err := html.Parse(&patient{ctx, bytes.NewReader(t.html)})
 		if err == nil {

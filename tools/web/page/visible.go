@@ -35,6 +35,8 @@ var gone = setOf("script style noscript template svg canvas object applet audio-
 type state struct {
 	invisible, tiny, clear bool // by visibility, size, and colour
 	color, back            string
+	covered                bool // something opaque is painted over what goes under
+	names                  *scope
 }
 
 func (s state) hides() bool { return s.invisible || s.tiny || s.clear }
@@ -117,9 +119,9 @@ func (v *viewer) element(parent, n *html.Node, s state) {
 			return
 		}
 	default:
-		b := v.sheet.box(n, &v.checks)
+		b := v.sheet.box(n, s.names, &v.checks)
 		b.colours(&s)
-		s.clear = false
+		s.clear, s.names = false, b.names
 	}
 	v.children(n, s)
 }
@@ -129,8 +131,8 @@ func (v *viewer) hidden(n *html.Node, s *state) bool {
 	if concealed(n) {
 		return true
 	}
-	b := v.sheet.box(n, &v.checks)
-	if b.none || b.unseen() {
+	b := v.sheet.box(n, s.names, &v.checks)
+	if b.none || b.unseen() || v.plainWhite && b.beneath(s) {
 		return true
 	}
 	b.hand(s)
@@ -147,7 +149,7 @@ func (s *sheet) conceals(n *html.Node) bool {
 		return true
 	}
 	checks := 0
-	b := s.box(n, &checks)
+	b := s.box(n, nil, &checks)
 	handed := state{back: "#ffffff"}
 	b.hand(&handed)
 	return b.none || b.unseen() || handed.hides()

@@ -1,0 +1,130 @@
+package page
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestShapesThatHide has text that nobody sees, by what its own style says and
+// by the page's sheet.
+func TestShapesThatHide(t *testing.T) {
+	for _, style := range []string{
+		"clip-path: inset(50%)", "clip-path:inset( 50% 50% )", "clip-path: inset(100%)", "clip-path: inset(0 100% 0 0)", "clip-path: inset(60% 0 40% 0 round 3px)", "clip-path: inset(9999px)",
+		"-webkit-clip-path: inset(51%) content-box", "clip-path: circle(0)", "clip-path: circle(0px at 50% 50%)", "clip-path: circle(0% at center)", "clip-path: ellipse(0 50%)",
+		"clip-path: polygon(0 0, 0 0, 0 0)", "clip-path: polygon(0px 0px, 0px 0px,0px 0px, 0px 0px)", "clip-path: polygon(evenodd, 50% 0, 50% 50%, 50% 100%)", "clip-path: polygon(0 0, 50% 50%, 100% 100%)",
+		"CLIP-PATH: CIRCLE(0)", "clip-path: none; clip-path: circle(0)", "clip-path:circle(0)!important;clip-path:none",
+		"transform: scale(0)", "transform: scale( 0 , 1 )", "transform: scaleY(0)", "transform: rotateX(90deg)", "transform: rotateY( -90deg )", "transform: rotatey(0.25turn)", "transform:rotateX(100grad)",
+		"transform: rotateX(1.5708rad)", "rotate: x 90deg", "rotate: y 270deg", "rotate: x 90deg; transform: none", "transform: scale(0); zoom: 1", "scale: 0; translate: 0",
+		"mask-image: linear-gradient(transparent, transparent)", "mask: linear-gradient(to right, transparent, rgba(0, 0, 0, 0))", "-webkit-mask-image: linear-gradient(#0000 0 0)", "mask: radial-gradient(circle, transparent 0%, transparent 100%) no-repeat",
+	} {
+		for name, source := range map[string]string{
+			"inline": `<p style="` + style + `">CANARY</p>`, "sheet": "<style>.x{" + style + "}</style><p class=x>CANARY</p>",
+			"above": `<div style="` + style + `"><div><p>CANARY</p></div></div>`,
+		} {
+			if p := read(t, "<p>seen</p>"+source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") || p.Hidden.Elements == 0 || !strings.Contains(p.Text, "seen") {
+				t.Errorf("%s, %s: %q", name, style, p.Text)
+			}
+		}
+	}
+}
+
+// TestShapesThatShow has text that is seen, or may be: what sites do with icons,
+// avatars, carousels, cards that turn, and what comes in when it is scrolled to.
+func TestShapesThatShow(t *testing.T) {
+	for _, style := range []string{
+		"clip-path: none", "clip-path: inset(0)", "clip-path: inset(10% 20%)", "clip-path: inset(49%)", "clip-path: inset(0 50% 0 0)", "clip-path: inset(50% 0 0 0)", "clip-path: inset(0 round 12px)",
+		"clip-path: circle(50%)", "clip-path: circle()", "clip-path: circle(0.5px at 0 0)", "clip-path: circle(calc(0px + 10px))", "clip-path: ellipse(10% 20%)",
+		"clip-path: polygon(0 0, 100% 0, 100% 90%, 0 100%)", "clip-path: polygon(50% 0, 100% 100%, 0 100%)", "clip-path: polygon(0 0, 100% 100%, 100% 0, 0 100%)", "clip-path: polygon(0 0, 100% 0px, calc(1px) 0)",
+		"clip-path: polygon(0 0, 0 0, 100% 0, 100% 100%)", "clip-path: url(#wave)", "clip-path: path('M0 0 L1 1')", "clip-path: circle(0); clip-path: none",
+		"transform: scale(1.1)", "transform: rotate(90deg)", "transform: rotateY(180deg)", "transform: rotateY(90deg) translateZ(150px)", "transform: rotateX(45deg)", "transform: rotate3d(0,1,0,45deg)", "rotate: 90deg", "rotate: z 90deg",
+		"rotate: y 180deg", "transform: none", "transform: rotatex(ninety)",
+		"mask: url(icon.svg)", "mask-image: url(a.svg), linear-gradient(transparent, transparent)", "mask-image: linear-gradient(black, transparent)", "mask-image: linear-gradient(rebeccapurple, transparent)", "mask-image: linear-gradient(to bottom, transparent, #000 10%)", "mask: none",
+		"mask-image: linear-gradient(90deg, transparent, var(--x))", "mask-image: linear-gradient(", "mask-image: radial-gradient(circle at center, #000 60%, transparent)",
+	} {
+		source := "<style>.x{" + style + `}</style><p class=x>one</p><p style="` + style + `">two</p>`
+		if p := read(t, source, Options{Whole: true}); p.Text != "one\n\ntwo" || p.Hidden.Elements != 0 {
+			t.Errorf("%s: %q", style, p.Text)
+		}
+	}
+}
+
+func TestVariables(t *testing.T) {
+	const hidden, seen = true, false
+	for _, test := range []struct {
+		source string
+		want   bool
+	}{
+		{`<style>:root{--d:none} .x{display:var(--d)}</style><p class=x>CANARY</p>`, hidden},
+		{`<style>html, :root { --D : NONE } .x{display:var( --d )}</style><p class=x>CANARY</p>`, hidden},
+		{`<style>:root{--o:0}</style><p style="opacity:var(--o)">CANARY</p>`, hidden},
+		{`<style>:root{--o:0}</style><p style="transform:scale(var(--o))">CANARY</p>`, hidden},
+		{`<style>:root{--a:#fff;--b:#ffffff} .x{color:var(--a);background:var(--b)}</style><p class=x>CANARY</p>`, hidden},
+		{`<p style="--d:none;display:var(--d)">CANARY</p>`, hidden},
+		{`<div style="--d:none"><div><p style="display:var(--d)">CANARY</p></div></div>`, hidden},
+		{`<p style="display:var(--nowhere, none)">CANARY</p>`, hidden},
+		{`<style>:root{--d:block} .x{display:var(--d)}</style><p class=x style="--d:none">CANARY</p>`, hidden},
+		{`<style>:root{--x:0;--y:-9999px} .x{position:absolute;left:var(--y);top:var(--x)}</style><p class=x>CANARY</p>`, hidden},
+		{`<style>:root{--d:none!important} .x{display:var(--d)!important;display:block}</style><p class=x>CANARY</p>`, hidden},
+
+		{`<style>:root{--d:block} .x{display:var(--d)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>:root{--d:block} .x{display:var(--d, none)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>:root{--d:none} .open{--d:block} .x{display:var(--d)}</style><div class=open><p class=x>CANARY</p></div>`, seen}, // a menu that is open
+		{`<style>:root{--fg:#000} .dark{--fg:#fff} .dark{background:#000} .x{color:var(--fg)}</style><div class=dark><p class=x>CANARY</p></div>`, seen},
+		{`<style>:root{--fg:#111} @media (prefers-color-scheme:dark){:root{--fg:#fff}} .x{color:var(--fg)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>:root{--o:0} :root[data-ready]{--o:1} .x{opacity:var(--o)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>.scale{--s:0;--s:1} .x{transform:scale(var(--s))}</style><p class=x>CANARY</p>`, seen},
+		{`<style>.d{--d:block} .x{display:var(--d)}</style><div style="--d:none"><div class=d><p class=x>CANARY</p></div></div>`, seen},
+		{`<link rel=stylesheet href=a.css><p style="display:var(--elsewhere, none)">CANARY</p>`, seen},
+		{`<style>:root{--a:var(--b);--b:none} .x{display:var(--a)}</style><p class=x>CANARY</p>`, seen}, // one level
+		{`<p style="display:var(--x">CANARY</p><p style="display:var(">x</p>`, seen},
+		{`<p style="color:var(--x)">CANARY</p>`, seen},
+	} {
+		if p := read(t, "<p>first</p>"+test.source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") == test.want {
+			t.Errorf("%s: %q", test.source, p.Text)
+		}
+	}
+}
+
+func TestWhatIsBehindABackground(t *testing.T) {
+	const under = `style="position:relative;z-index:-1"`
+	for source, hidden := range map[string]bool{
+		`<div style="background:#fff"><p ` + under + `>CANARY</p></div>`:                                                    true,
+		`<div style="background-color:white"><div><p style="position:relative;z-index:-1;left:0">CANARY</p></div></div>`:    true,
+		`<style>.card{background:#eee} .u{position:relative;z-index:-5}</style><div class=card><p class=u>CANARY</p></div>`: true,
+		`<p ` + under + `>CANARY</p>`:                                                                               false, // the page is behind everything
+		`<body style="background:#fff"><p ` + under + `>CANARY</p>`:                                                 false,
+		`<div style="background:#fff;position:relative;z-index:0"><p ` + under + `>CANARY</p></div>`:                false,
+		`<div style="background:#fff;isolation:isolate"><p ` + under + `>CANARY</p></div>`:                          false,
+		`<div style="background:#fff"><div style="transform:translateX(0)"><p ` + under + `>CANARY</p></div></div>`: false,
+		`<div style="background:#fff;opacity:.99"><p ` + under + `>CANARY</p></div>`:                                false,
+		`<div style="background:rgba(255,255,255,.5)"><p ` + under + `>CANARY</p></div>`:                            false,
+		`<div style="background:#ffffff80"><p ` + under + `>CANARY</p></div>`:                                       false,
+		`<div style="background:#fff url(a.png)"><p ` + under + `>CANARY</p></div>`:                                 false,
+		`<div style="background:#fff;height:10px"><p ` + under + `>CANARY</p></div>`:                                false,
+		`<div style="background:#fff"><p style="position:absolute;z-index:-1">CANARY</p></div>`:                     false, // it makes the box no higher
+		`<div style="background:#fff"><p style="position:relative;z-index:-1;left:400px">CANARY</p></div>`:          false,
+		`<div style="background:#fff"><p style="position:relative;z-index:-1;float:left">CANARY</p></div>`:          false,
+		`<div style="background:#fff"><p style="z-index:-1">CANARY</p></div>`:                                       false,
+		`<div style="background:#fff"><p style="position:relative;z-index:1">CANARY</p></div>`:                      false,
+		`<div style="background:#fff"><div style="position:absolute;top:0"><p ` + under + `>CANARY</p></div></div>`: false,
+		`<div style="background:#fff;display:contents"><p ` + under + `>CANARY</p></div>`:                           false,
+		`<link rel=stylesheet href=a.css><div style="background:#fff"><p ` + under + `>CANARY</p></div>`:            false,
+	} {
+		if p := read(t, "<p>first</p>"+source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") == hidden {
+			t.Errorf("%s: %q", source, p.Text)
+		}
+	}
+}
+
+func FuzzShapes(f *testing.F) {
+	f.Add("clip-path", "polygon(0 0, 1px 1px)")
+	f.Add("mask", "linear-gradient(rgb(0 0 0 / 0), transparent)")
+	f.Add("rotate", "x 90deg")
+	f.Add("display", "var(--a, none)")
+	f.Fuzz(func(t *testing.T, property, value string) {
+		if strings.ContainsAny(property+value, "\"<>&\x00\r") {
+			return
+		}
+		read(t, `<style>:root{--a:`+value+`}</style><p style="`+property+":"+value+`">x</p>`, Options{Whole: true})
+	})
+}
