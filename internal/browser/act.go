@@ -333,23 +333,3 @@ func (s *session) choose(ctx context.Context, t *tab, a web.Act) error {
 	}
 	return nil
 }
-
-// scroll brings an element into view, or moves what is in view.
-func (s *session) scroll(ctx context.Context, t *tab, a web.Act) error {
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
-		if err != nil {
-			return err
-		}
-		return tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	}
-	wheel := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: windowWidth / 2, Y: windowHeight / 2, DeltaY: windowHeight * 0.8}
-	switch a.Way {
-	case "up":
-		wheel.DeltaY = -wheel.DeltaY
-	case "top", "bottom":
-		to := map[string]string{"top": "0", "bottom": "document.documentElement.scrollHeight"}[a.Way]
-		return tell(ctx, t.main.line, runtime.Evaluate, runtime.EvaluateParams{Expression: "scrollTo({top: " + to + ", behavior: 'instant'})"})
-	}
-	return tell(ctx, t.main.line, input.DispatchMouseEvent, wheel)
-}

@@ -341,6 +341,9 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 	if err != nil {
 		return web.View{}, err
 	}
+	if a.Deed == web.Scroll {
+		s.tell(s.place(ctx, t, a))
+	}
 	before := t.shown
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {

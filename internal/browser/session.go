@@ -210,6 +210,15 @@ func (s *session) note(format string, args ...any) {
 	}
 }
 
+// tell keeps a note, if there is one.
+func (s *session) tell(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text != "" {
+		s.note("%s", text)
+	}
+}
+
 // takeNotes returns the notes, and forgets them.
 func (s *session) takeNotes() (notes, said []string) {
 	s.mu.Lock()
