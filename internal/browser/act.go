@@ -149,7 +149,23 @@ func (s *session) click(ctx context.Context, t *tab, a web.Act) error {
 	if err != nil {
 		return err
 	}
+	if a.Deed == web.Click && el.promisesFile(ctx) {
+		s.hope()
+	}
 	return t.mouse(ctx, x, y, a)
+}
+
+// promise says whether an element is in a link to a file. Where it is another
+// site's, Chromium goes there as it does for other links.
+const promise = `function() {
+	const link = this.nodeType === 1 && this.closest('a[download][href], area[download][href]');
+	return link && (link.origin === location.origin || /^(blob|data):$/.test(link.protocol)) ? 'file' : '';
+}`
+
+// promisesFile reports whether a click on an element should bring a file.
+func (el element) promisesFile(ctx context.Context) bool {
+	said, _, err := el.call(ctx, promise)
+	return err == nil && said == "file"
 }
 
 // mouse moves the mouse and, if that is wanted, clicks.

@@ -162,7 +162,7 @@ func (m *model) goesThroughTabs() {
 }
 
 func (m *model) fills() {
-	m.call(`{"action":"open","url":"`+shop+`/form.html","max_chars":9000}`)
+	m.call(`{"action":"open","url":"` + shop + `/form.html","max_chars":9000}`)
 	m.call(`{"action":"select","ref":"<Country>","text":"Sweden"}`, "Sweden")
 	m.call(`{"action":"select","ref":"<Extras>","values":["Milk","Cream"]}`)
 	m.call(`{"action":"close"}`, "closed")

@@ -49,6 +49,7 @@ type session struct {
 	notes     []string // what the model should know, in our words
 	said      []string // and in the page's
 	downloads []*download
+	hoped     time.Time // until when a file is waited for that a link has promised
 
 	refusals refusals
 }
