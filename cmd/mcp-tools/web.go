@@ -129,7 +129,7 @@ func (h *house) openWeb(context.Context) error {
 		return err
 	}
 	o.options = toolweb.Options{
-		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers,
+		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers, NoBrowser: browsers == nil,
 		Cache: webcache.New(webcache.Options{Dir: filepath.Join(h.data, "pages"), Bytes: int64(c.CacheBytes), Log: h.log}),
 		Spool: webcache.NewSpool(filepath.Join(h.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: h.scrub.Text,
@@ -220,11 +220,12 @@ func newWallet(c config.Web, profile func(context.Context) string, mask func(str
 	return credential.New(o)
 }
 
-// openBrowsers says how browsers are started. None is, before it is asked for.
+// openBrowsers says how browsers are started, nil where the operator wants none.
+// None is, before it is asked for.
 func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 	c := h.loaded.Config.Web
 	if c.Browser.Sessions == 0 {
-		return noBrowser{}, nil
+		return nil, nil
 	}
 	b, err := browser.New(browser.Options{
 		Path: c.Browser.Path, Files: files{h.files}, Weak: c.Browser.Insecure,
@@ -252,19 +253,6 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 	h.onClose(b.Close)
 	h.web.sweep = b.Sweep
 	return b, nil
-}
-
-// noBrowser is what there is where the operator wants none.
-type noBrowser struct{}
-
-func (noBrowser) Do(context.Context, toolweb.Act) (toolweb.View, error) {
-	return toolweb.View{}, switchedOff()
-}
-
-func (noBrowser) Where(context.Context, toolweb.Act) (string, error) { return "", switchedOff() }
-
-func switchedOff() error {
-	return tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
 }
 
 // files puts what was downloaded among the files of the caller.
