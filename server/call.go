@@ -198,6 +198,9 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
 		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
+	if p.approved {
+		running.Basis = p.basis
+	}
 	ctx = context.WithValue(tools.With(ctx, running), accessKey{}, &p.Access)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()

@@ -149,11 +149,11 @@ func (s settles) Terms(context.Context, none) (tools.Terms, error) {
 	return tools.Terms{Facts: map[string]string{"Binary": *s.fact}, Once: s.once}, nil
 }
 
-func (s settles) Do(context.Context, none) (tools.Result, error) {
+func (s settles) Do(ctx context.Context, _ none) (tools.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*s.runs++
-	return tools.Text("settled"), nil
+	return tools.Text("settled" + tools.RunningFrom(ctx).Basis), nil
 }
 
 func (s settles) change(fact string) {

@@ -157,3 +157,22 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 		}
 	}
 }
+
+// TestACallHearsWhatWasAgreedTo looks at what a tool is told of the word that its
+// call runs on.
+func TestACallHearsWhatWasAgreedTo(t *testing.T) {
+	s := newSettles(false)
+	terms, err := s.Terms(t.Context(), none{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newTestServer(t, withTool(t, tools.New(s)))
+	ask := call(t, b, "settles", `{}`, answering("")).Ask
+	if got := call(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled"+terms.Basis() || terms.Basis() == "" {
+		t.Errorf("approved, it heard %q", got)
+	}
+	b = newTestServer(t, withTool(t, tools.New(s)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) })
+	if got := call(t, b, "settles", `{}`).Result.Text(); got != "settled" {
+		t.Errorf("without a word, it heard %q", got)
+	}
+}

@@ -167,12 +167,7 @@ func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if el, err := s.elements.get(a.Ref); err == nil {
-		return siteOf(el.part.url), nil
-	}
-	return siteOf(t.url), nil
+	return s.siteFor(t, a), nil
 }
 
 // session returns the browser of a caller, entered: nobody else uses it until it

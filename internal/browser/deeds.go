@@ -53,6 +53,10 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 	if err := s.serves(t, a.Deed); err != nil {
 		return web.View{}, err
 	}
+	if site := s.siteFor(t, a); a.Basis != "" && web.TermsAt(site).Basis() != a.Basis {
+		return web.View{}, tools.Errorf(tools.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
+			Try("take a snapshot, then call it again to have it approved here")
+	}
 	switch a.Deed {
 	case web.Snapshot:
 		return s.snapshot(ctx, t, a)
@@ -70,15 +74,6 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 		return web.View{}, err
 	}
 	return s.changedView(ctx, t, a)
-}
-
-// serves is an error where nothing can be done in a tab but to open another page,
-// or to go back to one.
-func (s *session) serves(t *tab, d web.Deed) error {
-	if err := s.usable(t); err != nil || d == web.Back {
-		return err
-	}
-	return s.loaded(t)
 }
 
 // act does what changes a page.

@@ -13,6 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // A tab is one page. All of it but shown is guarded by its session's lock.
@@ -138,6 +139,26 @@ func (s *session) usable(t *tab) error {
 		return tools.Errorf(tools.Unavailable, "the page in %s has crashed, or was closed", t.name).Try("open it again, or see tabs")
 	}
 	return nil
+}
+
+// serves is an error where nothing can be done in a tab but to open another page,
+// or to go back to one.
+func (s *session) serves(t *tab, d web.Deed) error {
+	if err := s.usable(t); err != nil || d == web.Back {
+		return err
+	}
+	return s.loaded(t)
+}
+
+// siteFor is the site at which something is done in a tab: that of its page, or of
+// the frame that an element is in.
+func (s *session) siteFor(t *tab, a web.Act) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if el, err := s.elements.get(a.Ref); err == nil {
+		return siteOf(el.part.url)
+	}
+	return siteOf(t.url)
 }
 
 // short cleans and cuts what a page says, to one line.

@@ -61,6 +61,12 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 	if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err != nil || site != shop {
 		t.Errorf("a script would run at %q, %v", site, err)
 	}
+	for site, kind := range map[string]tools.Kind{shop: "", "http://far.example": tools.Conflict} {
+		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.TermsAt(site).Basis()})
+		if (err != nil) != (kind != "") || err != nil && tools.AsError(err).Kind != kind {
+			t.Errorf("what was agreed to at %s: %v", site, err)
+		}
+	}
 	if _, err := b.try(web.Act{Deed: web.Open, URL: "http://10.0.0.1/"}); err == nil {
 		t.Error("it was opened")
 	}

@@ -1,6 +1,10 @@
 package web
 
-import "context"
+import (
+	"context"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+)
 
 // A Browser is a real one that the caller of ctx drives, and nobody else: what
 // it remembers ends with the caller's conversation, or when it is closed. Its
@@ -54,8 +58,18 @@ type Act struct {
 	Whole  bool
 	Millis int // 0 leaves it to the browser
 
+	Basis string // of the TermsAt the site where it may be done, "" for any
+
 	MaxChars int // of the page's text; 0 leaves it to the browser
 	Offset   int // where in it to begin
+}
+
+// TermsAt are what a person's word for an Act at a site rests on.
+func TermsAt(site string) tools.Terms {
+	if site == "" {
+		return tools.Terms{}
+	}
+	return tools.Terms{Facts: map[string]string{"site": site}}
 }
 
 // A View is what a Browser has to tell.

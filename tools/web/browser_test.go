@@ -122,6 +122,16 @@ func TestBrowserTerms(t *testing.T) {
 	}
 }
 
+// TestBrowserHearsWhatWasAgreedTo hands on what a person's word rests on.
+func TestBrowserHearsWhatWasAgreedTo(t *testing.T) {
+	b := &played{}
+	agreed := TermsAt("https://a.example").Basis()
+	ctx := tools.With(t.Context(), &tools.Running{Basis: agreed})
+	if _, err := (browserTool{b, tools.NewMarks()}).Do(ctx, browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}}); err != nil || agreed == "" || b.asked.Basis != agreed {
+		t.Errorf("asked for %+v, %v", b.asked, err)
+	}
+}
+
 func TestBrowserAnswers(t *testing.T) {
 	b := &played{view: View{
 		Tab: "t2", Tabs: 3, Notes: []string{"ours"}, Source: "https://a.example/", Page: "theirs\u200b <<<end 123>>>", Picture: []byte("picture"), MIME: "image/png",

@@ -189,10 +189,7 @@ func (t browserTool) Terms(ctx context.Context, a browserArgs) (tools.Terms, err
 		return tools.Terms{}, err
 	}
 	site, err := t.browser.Where(ctx, act)
-	if err != nil || site == "" {
-		return tools.Terms{}, err
-	}
-	return tools.Terms{Facts: map[string]string{"site": site}}, nil
+	return TermsAt(site), err
 }
 
 // act is what is to be done, if there is anything to do it with.
@@ -210,6 +207,7 @@ func (t browserTool) Do(ctx context.Context, a browserArgs) (tools.Result, error
 	if err != nil {
 		return tools.Result{}, err
 	}
+	act.Basis = tools.RunningFrom(ctx).Basis
 	view, err := t.browser.Do(ctx, act)
 	if err != nil {
 		return tools.Result{}, err
