@@ -20,7 +20,7 @@ var inMeta = sync.OnceValue(func() *regexp.Regexp {
 })
 
 // decode returns the text of a page as valid UTF-8. What a mark at its beginning,
-// the server or the page itself says holds, unless hardly any of the bytes are that.
+// the server or the page itself says holds, unless the bytes cannot be that.
 func decode(body []byte, contentType string) string {
 	name := declared(body, contentType)
 	isUTF8 := utf8.Valid(body)
