@@ -159,6 +159,25 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 	}
 }
 
+func TestAToolCanShowLess(t *testing.T) {
+	for most, want := range map[int]int{400: 800, 5000: 1400} { // with the words on how to go on
+		b := newTestServer(t, func(c *Config) {
+			long, _ := c.Tools.Lookup("long")
+			reader, _ := c.Tools.Lookup(ReadResult)
+			long.Spec.MaxShown = most
+			set, err := tools.NewSet(long, reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
+		})
+		a := call(t, b, "long", `{"n":500}`)
+		if text := a.Result.Text(); len(text) > want || len(text) < want/2 || !strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) || len(b.keeper.text) != 5500 {
+			t.Errorf("with at most %d: %d bytes are shown, %d kept: %q", most, len(text), len(b.keeper.text), text)
+		}
+	}
+}
+
 func TestWhatChangesSomethingIsOnRecordBefore(t *testing.T) {
 	b := newTestServer(t)
 	call(t, b, "change", `{"text":"x"}`)

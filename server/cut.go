@@ -24,6 +24,9 @@ const ReadResult = "read_result"
 // the result says so.
 func (p *passage) cut(res tools.Result) tools.Result {
 	limits := p.now.Limits
+	if most := p.tool.Spec.MaxShown; most > 0 {
+		limits.Result = min(limits.Result, most)
+	}
 	res = p.mirror(res)
 	for i, part := range res.Parts {
 		if len(part.Data) > limits.ResultHard {

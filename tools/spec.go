@@ -71,6 +71,10 @@ type Spec struct {
 	// MaxText bounds one string argument in bytes. Zero leaves it to the
 	// server; a field may say otherwise with a maxlen tag.
 	MaxText int
+	// MaxShown bounds the text of a result that a model is shown at once, in
+	// bytes; the rest is kept to be read on. Zero leaves it to the server, which
+	// never shows more than it would.
+	MaxShown int
 	// Keywords help a client that searches tools instead of listing them.
 	Keywords string
 	// Core asks such a client to load the tool at once.

@@ -57,6 +57,7 @@ func (h *house) settle(ctx context.Context) (stop func()) {
 			debug.SetGCPercent(roomLater)
 		}
 		h.commands.Sweep()
+		h.web.sweep()
 		if err := h.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
 			h.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
 		}

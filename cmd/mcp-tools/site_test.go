@@ -24,6 +24,9 @@ func startSite(env *testscript.Env) {
 		w.Header().Set("Content-Type", "application/json")
 		fmt.Fprint(w, `{"a": [1]}`+"\n")
 	})
+	mux.HandleFunc("/long.txt", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, strings.Repeat("a line of many\n", 10_000))
+	})
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
 		fmt.Fprintf(w, "%s with %s", r.Method, r.Header.Get("Authorization"))

@@ -6,6 +6,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/tools"
+	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // A view is what can be known without starting anything: the settings, the
@@ -26,6 +27,11 @@ func (a *app) look() (*view, error) {
 	loaded, rules, warnings, err := config.Examine(a.loadOptions(), catalogue(set))
 	if err != nil {
 		return nil, missingSettings(err)
+	}
+	if loaded.Config.Web.Browser.Sessions == 0 {
+		if set, err = registry(world{web: toolweb.Options{NoBrowser: true}}); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := commandRules(loaded, rules.Profiles()); err != nil {
 		return nil, err

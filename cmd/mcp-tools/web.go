@@ -35,6 +35,7 @@ type outside struct {
 	client  *egress.Client
 	rules   atomic.Pointer[webRules]
 	options toolweb.Options
+	sweep   func() // removes what a crash left
 }
 
 // webRules are the settings of the web that may change while the server runs.
@@ -96,7 +97,7 @@ func (w *webRules) methods(profile string) []string {
 // openWeb joins the tools of the web to the way out. Nothing is asked yet.
 func (h *house) openWeb(context.Context) error {
 	c := h.loaded.Config.Web
-	o := &outside{house: h}
+	o := &outside{house: h, sweep: func() {}}
 	if err := o.apply(c); err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (h *house) openWeb(context.Context) error {
 		return err
 	}
 	o.options = toolweb.Options{
-		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers,
+		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers, NoBrowser: browsers == nil,
 		Cache: webcache.New(webcache.Options{Dir: filepath.Join(h.data, "pages"), Bytes: int64(c.CacheBytes), Log: h.log}),
 		Spool: webcache.NewSpool(filepath.Join(h.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: h.scrub.Text,
@@ -219,11 +220,12 @@ func newWallet(c config.Web, profile func(context.Context) string, mask func(str
 	return credential.New(o)
 }
 
-// openBrowsers says how browsers are started. None is, before it is asked for.
+// openBrowsers says how browsers are started, nil where the operator wants none.
+// None is, before it is asked for.
 func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 	c := h.loaded.Config.Web
 	if c.Browser.Sessions == 0 {
-		return noBrowser{}, nil
+		return nil, nil
 	}
 	b, err := browser.New(browser.Options{
 		Path: c.Browser.Path, Files: files{h.files}, Weak: c.Browser.Insecure,
@@ -249,20 +251,8 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 		return nil, err
 	}
 	h.onClose(b.Close)
+	h.web.sweep = b.Sweep
 	return b, nil
-}
-
-// noBrowser is what there is where the operator wants none.
-type noBrowser struct{}
-
-func (noBrowser) Do(context.Context, toolweb.Act) (toolweb.View, error) {
-	return toolweb.View{}, switchedOff()
-}
-
-func (noBrowser) Where(context.Context, toolweb.Act) (string, error) { return "", switchedOff() }
-
-func switchedOff() error {
-	return tools.Errorf(tools.Refused, "the operator has switched the browser off").Try("use web_fetch or http_request")
 }
 
 // files puts what was downloaded among the files of the caller.
@@ -282,7 +272,35 @@ func (f files) Check(ctx context.Context, path string) error {
 // Save writes a file as the file tools do: all of it or nothing, and it can be
 // undone.
 func (f files) Save(ctx context.Context, path string, content io.Reader) (string, error) {
-	r, err := f.Change(ctx, []string{path}, func([]*fs.File) ([]fs.Change, error) {
+	return f.save(ctx, path, content, true)
+}
+
+// mostNumbered is how many files of one name there can be.
+const mostNumbered = 1000
+
+// Add writes a file beside those that are there.
+func (f files) Add(ctx context.Context, path string, content io.Reader) (string, error) {
+	ending := filepath.Ext(path)
+	stem := strings.TrimSuffix(path, ending)
+	for n := 2; ; n++ {
+		name, err := f.save(ctx, path, content, false)
+		if !errors.Is(err, errTaken) {
+			return name, err
+		}
+		if n > mostNumbered {
+			return "", tools.Errorf(tools.Conflict, "%d files are called like %q", mostNumbered, path).Try("move some of them away")
+		}
+		path = fmt.Sprintf("%s-%d%s", stem, n, ending)
+	}
+}
+
+var errTaken = errors.New("there is a file of that name")
+
+func (f files) save(ctx context.Context, path string, content io.Reader, replace bool) (string, error) {
+	r, err := f.Change(ctx, []string{path}, func(there []*fs.File) ([]fs.Change, error) {
+		if !replace && there[0].Exists {
+			return nil, errTaken
+		}
 		return []fs.Change{{Path: path, Content: content}}, nil
 	})
 	if err != nil || len(r.Files) == 0 {

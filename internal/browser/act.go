@@ -149,7 +149,23 @@ func (s *session) click(ctx context.Context, t *tab, a web.Act) error {
 	if err != nil {
 		return err
 	}
+	if a.Deed == web.Click && el.promisesFile(ctx) {
+		s.hope()
+	}
 	return t.mouse(ctx, x, y, a)
+}
+
+// promise says whether an element is in a link to a file. Where it is another
+// site's, Chromium goes there as it does for other links.
+const promise = `function() {
+	const link = this.nodeType === 1 && this.closest('a[download][href], area[download][href]');
+	return link && (link.origin === location.origin || /^(blob|data):$/.test(link.protocol)) ? 'file' : '';
+}`
+
+// promisesFile reports whether a click on an element should bring a file.
+func (el element) promisesFile(ctx context.Context) bool {
+	said, _, err := el.call(ctx, promise)
+	return err == nil && said == "file"
 }
 
 // mouse moves the mouse and, if that is wanted, clicks.
@@ -332,24 +348,4 @@ func (s *session) choose(ctx context.Context, t *tab, a web.Act) error {
 		return tools.Errorf(tools.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", a.Ref)
 	}
 	return nil
-}
-
-// scroll brings an element into view, or moves what is in view.
-func (s *session) scroll(ctx context.Context, t *tab, a web.Act) error {
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
-		if err != nil {
-			return err
-		}
-		return tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	}
-	wheel := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseWheel, X: windowWidth / 2, Y: windowHeight / 2, DeltaY: windowHeight * 0.8}
-	switch a.Way {
-	case "up":
-		wheel.DeltaY = -wheel.DeltaY
-	case "top", "bottom":
-		to := map[string]string{"top": "0", "bottom": "document.documentElement.scrollHeight"}[a.Way]
-		return tell(ctx, t.main.line, runtime.Evaluate, runtime.EvaluateParams{Expression: "scrollTo({top: " + to + ", behavior: 'instant'})"})
-	}
-	return tell(ctx, t.main.line, input.DispatchMouseEvent, wheel)
 }

@@ -336,6 +336,9 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 	if err != nil {
 		return web.View{}, err
 	}
+	if a.Deed == web.Scroll {
+		s.tell(s.place(ctx, t, a))
+	}
 	before := t.shown
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {
@@ -367,19 +370,20 @@ func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View,
 // settled waits until a page has settled, or the one that it has opened, or left
 // behind, and returns which it is.
 func (s *session) settled(ctx context.Context, t *tab) (*tab, error) {
-	for {
+	for was := t; ; {
 		if err := s.settle(ctx, t, settleTime); err != nil {
 			return nil, err
 		}
 		s.mu.Lock()
 		next := s.current
-		if next != nil && next != t {
-			s.note("%s is the current tab now", next.name)
-		}
-		s.mu.Unlock()
 		if next == nil || next == t {
+			if t != was {
+				s.note("%s is the current tab now", t.name)
+			}
+			s.mu.Unlock()
 			return t, nil
 		}
+		s.mu.Unlock()
 		t = next
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 
@@ -21,8 +22,9 @@ const (
 // A download is a file that a page hands over.
 type download struct {
 	id       string // and its name in the browser's directory
-	name     string // as the page has it
+	name     string // that it is to have
 	received int64
+	total    int64 // 0 where nobody has said
 	done     bool
 	failed   bool
 }
@@ -34,7 +36,8 @@ func (s *session) downloadBegins(e cdpbrowser.EventDownloadWillBegin) {
 		s.cancelDownload(e.GUID)
 		return
 	}
-	s.downloads = append(s.downloads, &download{id: e.GUID, name: e.SuggestedFilename})
+	s.hoped = time.Time{}
+	s.downloads = append(s.downloads, &download{id: e.GUID, name: fileName(e.SuggestedFilename)})
 }
 
 // downloadGoesOn is when there is more of it, or it has ended. The lock is held.
@@ -43,13 +46,13 @@ func (s *session) downloadGoesOn(e cdpbrowser.EventDownloadProgress) {
 		if d.id != e.GUID || d.done {
 			continue
 		}
-		d.received = int64(e.ReceivedBytes)
+		d.received, d.total = int64(e.ReceivedBytes), int64(e.TotalBytes)
 		switch {
 		case e.State == cdpbrowser.DownloadProgressStateCompleted:
 			d.done = true
 		case e.State == cdpbrowser.DownloadProgressStateCanceled:
 			d.done, d.failed = true, true
-		case d.received > s.o.MaxDownload || int64(e.TotalBytes) > s.o.MaxDownload:
+		case d.received > s.o.MaxDownload || d.total > s.o.MaxDownload:
 			d.done, d.failed = true, true
 			s.cancelDownload(d.id)
 		}
@@ -72,6 +75,26 @@ func (s *session) downloading() bool {
 	return false
 }
 
+// hope waits for a little while for a file that is said to come. Until it does
+// nothing is heard of it: a link that says so is asked for outside of its page.
+func (s *session) hope() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hoped = time.Now().Add(patient)
+}
+
+// coming reports whether a file is on its way, or may be. The lock is held.
+func (s *session) coming(now time.Time) bool { return now.Before(s.hoped) || s.downloading() }
+
+// soFar says how much of a file is here.
+func (d *download) soFar() string {
+	size := fmt.Sprintf("%d bytes", d.received)
+	if d.total > 0 {
+		size = fmt.Sprintf("%d of %d bytes", d.received, d.total)
+	}
+	return fmt.Sprintf("%q is being downloaded, %s are here; wait to have it", d.name, size)
+}
+
 // saveDownloads hands what has arrived to the caller, and tells of it.
 func (s *session) saveDownloads(ctx context.Context) {
 	s.mu.Lock()
@@ -81,7 +104,7 @@ func (s *session) saveDownloads(ctx context.Context) {
 			done = append(done, d)
 		} else {
 			waiting = append(waiting, d)
-			s.note("a file is still on its way, %d bytes of it are here; wait to have it", d.received)
+			s.note("%s", d.soFar())
 		}
 	}
 	s.downloads = waiting
@@ -97,22 +120,26 @@ func (s *session) saveDownloads(ctx context.Context) {
 // saveDownload hands one file over, and says what became of it.
 func (s *session) saveDownload(ctx context.Context, d *download) string {
 	if d.failed {
-		return fmt.Sprintf("a file was not downloaded: it failed, or has more than %d bytes", s.o.MaxDownload)
+		return fmt.Sprintf("%q was not downloaded: it failed, or has more than %d bytes", d.name, s.o.MaxDownload)
 	}
 	file, size, err := s.arrived(d)
 	if err != nil {
 		s.o.Log.Warn("a download cannot be read", "err", err)
-		return "a file was downloaded, and is not there"
+		return fmt.Sprintf("%q was downloaded, and is not there", d.name)
 	}
 	defer func() {
 		_ = file.Close()                          // it was read only
 		_ = s.program.place.arrivals.Remove(d.id) // or it goes with the browser
 	}()
-	name, err := s.o.Files.Save(ctx, filepath.ToSlash(filepath.Join(downloadDir, fileName(d.name, d.id))), io.LimitReader(file, s.o.MaxDownload))
+	name, err := s.o.Files.Add(ctx, downloadDir+"/"+d.name, io.LimitReader(file, s.o.MaxDownload))
 	if err != nil {
-		return "a file was downloaded, and could not be saved: " + tools.AsError(err).Error()
+		return fmt.Sprintf("%q was downloaded, and could not be saved: %v", d.name, tools.AsError(err))
 	}
-	return fmt.Sprintf("downloaded %q, %d bytes", name, size)
+	said := fmt.Sprintf("downloaded %q, %d bytes", name, size)
+	if strings.EqualFold(filepath.Ext(d.name), ".pdf") {
+		said += "; the browser shows no PDF: open the file with a command, or look for an HTML version"
+	}
+	return said
 }
 
 // arrived opens what the browser has put into its directory, if it is a file:
@@ -136,9 +163,12 @@ func (s *session) arrived(d *download) (*os.File, int64, error) {
 	return file, info.Size(), nil
 }
 
-// fileName is what a file is called here: what is left of its name that means
-// nothing to any system, and a part of its id, so that it takes no other's place.
-func fileName(suggested, id string) string {
+// mostFileName is how long the name of a file may be, without its ending.
+const mostFileName = 60
+
+// fileName is what a file is called here: what is left of the name that the page
+// has for it and means nothing to any system.
+func fileName(suggested string) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
 		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', r == '.', r == '_', r == '-':
@@ -151,8 +181,16 @@ func fileName(suggested, id string) string {
 		ending = ""
 	}
 	name = strings.Trim(strings.TrimSuffix(name, ending), "._-")
-	if name == "" {
-		name = "file"
+	first, _, _ := strings.Cut(strings.ToLower(name), ".")
+	if name == "" || device[first] {
+		name = strings.TrimSuffix("file-"+name, "-")
 	}
-	return name[:min(len(name), 60)] + "-" + strings.ToLower(id[:min(len(id), 6)]) + strings.TrimRight(ending, ".")
+	return name[:min(len(name), mostFileName)] + strings.TrimRight(ending, ".")
+}
+
+// device are the names that mean no file on Windows, with any ending.
+var device = map[string]bool{
+	"con": true, "prn": true, "aux": true, "nul": true,
+	"com1": true, "com2": true, "com3": true, "com4": true, "com5": true, "com6": true, "com7": true, "com8": true, "com9": true,
+	"lpt1": true, "lpt2": true, "lpt3": true, "lpt4": true, "lpt5": true, "lpt6": true, "lpt7": true, "lpt8": true, "lpt9": true,
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http/httptest"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -71,6 +73,20 @@ func (s *saved) Save(_ context.Context, path string, content io.Reader) (string,
 	defer s.mu.Unlock()
 	s.files[path] = string(text)
 	return path, err
+}
+
+func (s *saved) Add(ctx context.Context, path string, content io.Reader) (string, error) {
+	s.mu.Lock()
+	ending := filepath.Ext(path)
+	name := strings.TrimSuffix(path, ending)
+	for n := 2; ; n++ {
+		if _, taken := s.files[path]; !taken {
+			break
+		}
+		path = fmt.Sprintf("%s-%d%s", name, n, ending)
+	}
+	s.mu.Unlock()
+	return s.Save(ctx, path, content)
 }
 
 func (s *saved) Check(context.Context, string) error { return nil }

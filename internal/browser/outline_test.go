@@ -162,17 +162,17 @@ func FuzzKeys(f *testing.F) {
 }
 
 func FuzzFileNames(f *testing.F) {
-	f.Add("../../etc/passwd", "0a1b2c3d")
-	f.Add("CON.txt", "x")
-	f.Add("a.tar.gz", "123456789")
-	f.Add("\u202egpj.exe", "")
-	f.Fuzz(func(t *testing.T, suggested, id string) {
-		if strings.Trim(id, "0123456789abcdef-") != "" {
-			return // it is refused before
-		}
-		name := fileName(suggested, id)
-		if name == "" || len(name) > 90 || strings.ContainsAny(name, `/\: `) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") {
+	for _, name := range []string{"../../etc/passwd", "CON.txt", "com1", "a.tar.gz", "\u202egpj.exe", ".env", "file.bin", ""} {
+		f.Add(name)
+	}
+	f.Fuzz(func(t *testing.T, suggested string) {
+		name := fileName(suggested)
+		first, _, _ := strings.Cut(strings.ToLower(name), ".")
+		if name == "" || len(name) > 80 || strings.ContainsAny(name, `/\: `) || strings.HasPrefix(name, ".") || strings.HasSuffix(name, ".") || device[first] {
 			t.Errorf("%q is called %q", suggested, name)
+		}
+		if again := fileName(name); again != name {
+			t.Errorf("%q is called %q, and that %q", suggested, name, again)
 		}
 	})
 }

@@ -49,6 +49,7 @@ type session struct {
 	notes     []string // what the model should know, in our words
 	said      []string // and in the page's
 	downloads []*download
+	hoped     time.Time // until when a file is waited for that a link has promised
 
 	refusals refusals
 }
@@ -207,6 +208,15 @@ func (s *session) until(ctx context.Context, so func() bool) error {
 func (s *session) note(format string, args ...any) {
 	if text := fmt.Sprintf(format, args...); len(s.notes) < mostNotes && !slices.Contains(s.notes, text) {
 		s.notes = append(s.notes, text)
+	}
+}
+
+// tell keeps a note, if there is one.
+func (s *session) tell(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if text != "" {
+		s.note("%s", text)
 	}
 }
 

@@ -1,10 +1,12 @@
 package browser
 
 import (
+	"cmp"
 	"crypto/sha1"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"mime"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -22,10 +24,11 @@ type site struct {
 	*httptest.Server
 	inside string // what the evil page calls the inside
 	names  []string
+	goOn   chan struct{} // what takes long ends when it is closed
 }
 
 func newSite(t testing.TB) *site {
-	s := &site{inside: "localhost"}
+	s := &site{inside: "localhost", goOn: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /", s.page)
 	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
@@ -60,6 +63,29 @@ func newSite(t testing.TB) *site {
 	mux.HandleFunc("GET /file/{name}", func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Disposition", `attachment; filename="../../`+r.PathValue("name")+`"`)
 		fmt.Fprint(w, "%PDF "+strings.Repeat("x", 1000))
+	})
+	mux.HandleFunc("GET /late/{name}", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(700 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		w.Header().Set("Content-Type", cmp.Or(mime.TypeByExtension(filepath.Ext(r.URL.Path)), "application/octet-stream"))
+		fmt.Fprint(w, "%PDF late")
+	})
+	mux.HandleFunc("POST /late/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Disposition", "attachment")
+		fmt.Fprint(w, r.FormValue("text"))
+	})
+	mux.HandleFunc("GET /long/{name}", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/octet-stream")
+		w.Header().Set("Content-Length", "3000000")
+		w.Write(make([]byte, 1_000_000))
+		w.(http.Flusher).Flush()
+		select {
+		case <-s.goOn:
+			w.Write(make([]byte, 2_000_000))
+		case <-r.Context().Done():
+		}
 	})
 	mux.HandleFunc("GET /slow.json", func(w http.ResponseWriter, r *http.Request) {
 		select {

@@ -196,6 +196,7 @@ func preferences() []byte {
 		"autofill":                   map[string]any{"profile_enabled": false, "credit_card_enabled": false},
 		"signin":                     map[string]any{"allowed": false},
 		"download":                   map[string]any{"prompt_for_download": false},
+		"plugins":                    map[string]any{"always_open_pdf_externally": true}, // its viewer is an extension, which none may be
 		"enable_do_not_track":        false,
 	})
 	if err != nil {

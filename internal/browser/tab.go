@@ -103,10 +103,10 @@ func (s *session) settle(ctx context.Context, t *tab, most time.Duration) error 
 	for {
 		s.mu.Lock()
 		now := time.Now()
-		if waits := !t.ready || len(t.loading) > 0 || s.downloading(); waits || loaded.IsZero() {
+		if waits := !t.ready || len(t.loading) > 0 || s.coming(now); waits || loaded.IsZero() {
 			loaded = now
 		}
-		done := t.crashed || t.settled(now) && !s.downloading() || now.Sub(loaded) > restless
+		done := t.crashed || t.settled(now) && !s.coming(now) || now.Sub(loaded) > restless
 		s.mu.Unlock()
 		if done {
 			return nil

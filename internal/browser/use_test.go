@@ -25,7 +25,7 @@ func atShop(t testing.TB, change ...func(*Options)) *bench {
 // same time.
 func TestPages(t *testing.T) {
 	t.Parallel()
-	together(t, map[string]func(*testing.T, *bench){"log in": logIn, "fill a form": fillAForm, "download": downloads, "scripts": scripts})
+	together(t, map[string]func(*testing.T, *bench){"log in": logIn, "fill a form": fillAForm, "scripts": scripts})
 }
 
 func TestWindows(t *testing.T) {
@@ -114,34 +114,6 @@ func fillAForm(t *testing.T, b *bench) {
 	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Send"`)})
 	wants(t, page, "name=Ann O'Hara 漢字 🙂.", "mail=ann@example.org.", "number=42.", "search=.", "tel=+47 1.", "day=2026-02-01.", "hour=13:45.", "colour=#ff0000.",
 		"amount=7.", "remarks=one two.", "note=noted.", "news=on.", "drawn=on.", "size=l.", "country=se.", "extras=Milk,Cream.", "send=yes.")
-}
-
-func downloads(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
-	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "The report"`)})
-	wants(t, page, `downloaded "downloads/`, "report-", ".pdf", "1005 bytes")
-	page = b.do(web.Act{Deed: web.Open, URL: shop + "/file/other.pdf"})
-	wants(t, page, `downloaded "downloads/`, "other-")
-	b.saved.mu.Lock()
-	defer b.saved.mu.Unlock()
-	if len(b.saved.files) != 2 {
-		t.Errorf("saved are %d files", len(b.saved.files))
-	}
-	for name, text := range b.saved.files {
-		if !strings.HasPrefix(name, "downloads/") || strings.Contains(name, "..") || !strings.HasPrefix(text, "%PDF xxx") {
-			t.Errorf("saved is %q: %.20q", name, text)
-		}
-	}
-}
-
-func TestADownloadThatIsTooLarge(t *testing.T) {
-	t.Parallel()
-	b := atShop(t, func(o *Options) { o.MaxDownload = 1000 })
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/file/big.pdf"})
-	wants(t, page, "not downloaded")
-	if len(b.saved.files) != 0 {
-		t.Error("it was saved")
-	}
 }
 
 func framesAndShadows(t *testing.T, b *bench) {

@@ -40,7 +40,7 @@ func (s *session) wait(ctx context.Context, t *tab, a web.Act) (web.View, error)
 			return s.changedView(ctx, t, a)
 		}
 		if time.Now().After(end) {
-			return web.View{}, tools.Errorf(tools.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait longer with ms")
+			return web.View{}, tools.Errorf(tools.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait once more")
 		}
 		if err := pause(ctx, lookEvery); err != nil {
 			return web.View{}, err

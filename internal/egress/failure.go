@@ -38,7 +38,7 @@ func failure(ctx context.Context, at link, err error) error {
 	case errors.As(err, &known):
 		return known
 	case errors.As(cause, &late):
-		return tools.Errorf(tools.Timeout, "%q was not done within %s", at.site(), late.within).Try("ask for less, or give it more time").Because(err)
+		return tools.Errorf(tools.Timeout, "%q was not done within %s", at.site(), late.within).Try("ask for less, or try again later").Because(err)
 	case errors.Is(cause, errStalled):
 		return tools.Errorf(tools.Timeout, "%q stopped sending", at.site()).Try("try again later").Because(err)
 	case cause != nil:

@@ -293,7 +293,7 @@ func TestEqualSearchesAreOne(t *testing.T) {
 			select {
 			case <-ctx.Done():
 				return nil, ctx.Err()
-			case <-time.After(3 * time.Minute):
+			case <-time.After(3 * time.Second):
 				return answered(200, one)
 			}
 		}), each()[Tavily])

@@ -33,7 +33,7 @@ const (
 	Type       Deed = "type"       // Text into Ref, in the place of what was there
 	Press      Deed = "press"      // Key, at Ref or where the focus is
 	Select     Deed = "select"     // Values of Ref
-	Scroll     Deed = "scroll"     // Ref into view, or Way
+	Scroll     Deed = "scroll"     // Ref into view; with Way, the page or what Ref is in
 	Screenshot Deed = "screenshot" // of what is in view, of Ref, or of all with Whole
 	Evaluate   Deed = "evaluate"   // Text, which is JavaScript, with Ref as its argument
 	Wait       Deed = "wait"       // for Text, Gone or Ref, or Millis

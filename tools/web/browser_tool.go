@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,7 +28,7 @@ type browserAsk struct {
 	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
 	URL      string `json:"url,omitempty" jsonschema:"to open" maxlen:"8192" alias:"target_url"`
 	Ref      string `json:"ref,omitempty" jsonschema:"e5, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
-	Text     string `json:"text,omitempty" jsonschema:"to type, select or wait for; key to press (Control+a); JavaScript" alias:"fn,script,expression,code,function,value,fill_value"`
+	Text     string `json:"text,omitempty" jsonschema:"to type, select or wait for; key to press (Control+a); where to scroll: down, up, top, bottom; JavaScript" alias:"fn,script,expression,code,function,value,fill_value"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"Enter after type"`
 	Tab      string `json:"tab,omitempty" jsonschema:"t2; new" maxlen:"64" alias:"target_id,tab_id,page_id"`
 	FullPage bool   `json:"full_page,omitempty" jsonschema:"in a screenshot"`
@@ -131,6 +132,8 @@ func (a browserArgs) act() (Act, error) {
 		act.Key = act.Text
 	case deed == Select && len(act.Values) == 0 && act.Text != "":
 		act.Values = []string{act.Text}
+	case deed == Scroll && act.Way == "":
+		act.Way = strings.ToLower(strings.TrimSpace(act.Text))
 	}
 	return act, act.check()
 }
@@ -154,6 +157,8 @@ func (a Act) check() error {
 		return missing("a key, such as Enter")
 	case a.Deed == Select && len(a.Values) == 0:
 		return missing("values, the options by their names")
+	case a.Deed == Scroll && !slices.Contains([]string{"", "down", "up", "top", "bottom"}, a.Way):
+		return tools.Errorf(tools.Invalid, "there is no %.40q to scroll to", a.Way).Try("use down, up, top or bottom; or ref, to bring an element into view")
 	case a.Deed == Evaluate && a.Text == "":
 		return missing("text, the JavaScript")
 	}

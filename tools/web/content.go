@@ -33,7 +33,11 @@ func (f fetcher) read(ctx context.Context, got Kept, a fetchArgs) (content, erro
 		return content{}, err
 	}
 	defer leave()
-	c, err := f.readAs(ctx, mediaType(got), got, a)
+	kind := mediaType(got)
+	c, err := f.readAs(ctx, kind, got, a)
+	if !isHTML(kind) {
+		c.clean()
+	}
 	c.text = f.mask(c.text)
 	return c, err
 }
@@ -56,7 +60,7 @@ func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs)
 		}
 	}
 	switch {
-	case kind == "text/html", kind == "application/xhtml+xml":
+	case isHTML(kind):
 		return readHTML(ctx, got, a)
 	case a.Selector != "":
 		return content{}, tools.Errorf(tools.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), typeName(kind)).Try("leave the selector out")
@@ -89,6 +93,8 @@ func mediaType(got Kept) string {
 	return sniffed
 }
 
+func isHTML(kind string) bool { return kind == "text/html" || kind == "application/xhtml+xml" }
+
 func isText(kind string, body []byte) bool {
 	switch {
 	case strings.HasPrefix(kind, "text/"), strings.HasSuffix(kind, "+xml"):
@@ -115,10 +121,10 @@ func readHTML(ctx context.Context, got Kept, a fetchArgs) (content, error) {
 	}
 	c := content{text: p.Text, links: p.Links, kind: kindOf(p)}
 	if a.Format != "html" && a.Selector == "" {
-		c.text = titled(p, a.Format) + p.Text
+		c.text = titled(p, a.Format, u) + p.Text
 	}
-	if n := p.Hidden.Elements; n > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%s with %s taken out", counted(n, "hidden element"), counted(p.Hidden.Characters, "character")))
+	if note := takenOut(p.Hidden); note != "" {
+		c.notes = append(c.notes, note)
 	}
 	if p.Script {
 		c.notes = append(c.notes, "hardly any text without JavaScript: try browser")
@@ -127,6 +133,30 @@ func readHTML(ctx context.Context, got Kept, a fetchArgs) (content, error) {
 		c.notes = append(c.notes, "it is longer than what is read of a page: the rest is missing")
 	}
 	return c, nil
+}
+
+// takenOut says what of a page nobody would have seen, "" for nothing.
+func takenOut(h page.Hidden) string {
+	var what []string
+	if h.Elements > 0 {
+		what = append(what, fmt.Sprintf("%s with %s", counted(h.Elements, "hidden element"), counted(h.Characters, "character")))
+	}
+	if h.Invisible > 0 {
+		what = append(what, counted(h.Invisible, "invisible character"))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return strings.Join(what, " and ") + " taken out"
+}
+
+// clean takes out what nobody sees, and notes it. Of HTML, that was done where it
+// was read.
+func (c *content) clean() {
+	text, removed := tools.Clean(c.text)
+	if note := takenOut(page.Hidden{Invisible: removed}); note != "" {
+		c.text, c.notes = text, append(c.notes, note)
+	}
 }
 
 // kindOf says of a page what is not as it usually is.

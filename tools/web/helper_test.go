@@ -77,6 +77,10 @@ func (s saved) Save(_ context.Context, path string, content io.Reader) (string, 
 	return path, err
 }
 
+func (s saved) Add(ctx context.Context, path string, content io.Reader) (string, error) {
+	return s.Save(ctx, path, content)
+}
+
 func (saved) Check(_ context.Context, path string) error {
 	if strings.HasPrefix(path, "..") {
 		return tools.Errorf(tools.Refused, "%q is outside", path).Try("use a path inside")

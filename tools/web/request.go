@@ -33,6 +33,7 @@ type requestArgs struct {
 	Path     string            `json:"download_path,omitempty" jsonschema:"save the answer there; goes on where it was cut" alias:"output_path,save_to,output"`
 	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"default 30" alias:"timeout" min:"0" max:"600"`
 	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"default 1 MiB" alias:"max_size" min:"0"`
+	Raw      bool              `json:"raw,omitempty" jsonschema:"HTML as it came"`
 }
 
 const (
@@ -45,7 +46,7 @@ const (
 
 func (httpRequest) Spec() tools.Spec {
 	return tools.Spec{
-		Name: "http_request", Group: group, Title: "HTTP request", Risk: tools.Runs, Timeout: mostTime + 15*time.Second, MaxText: 1 << 20,
+		Name: "http_request", Group: group, Title: "HTTP request", Risk: tools.Runs, Timeout: mostTime + 15*time.Second, MaxText: 1 << 20, MaxShown: usualChars,
 		Hints: tools.Hints{OpenWorld: true},
 		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file with its SHA-256.
 For reading pages use web_fetch. Only GET and HEAD follow redirects.`,
@@ -100,7 +101,7 @@ func (t httpRequest) Do(ctx context.Context, a requestArgs) (tools.Result, error
 		return tools.Result{}, err
 	}
 	defer answer.Body.Close()
-	return t.tell(ctx, r, answer)
+	return t.tell(ctx, r, answer, a.Raw)
 }
 
 // request makes of the arguments what is sent.
@@ -122,10 +123,13 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 	if r.MaxBytes > mostAnswer && a.Path == "" {
 		return r, tools.Errorf(tools.Invalid, "max_bytes is %d, the most is %d", r.MaxBytes, mostAnswer).Try("save it with download_path")
 	}
+	err := checkHeaders(a.Headers)
+	if err != nil {
+		return r, err
+	}
 	for name, value := range a.Headers {
 		r.Header.Set(name, value)
 	}
-	var err error
 	if r.Body, err = a.body(r.Header); err != nil {
 		return r, err
 	}
@@ -198,7 +202,7 @@ func formBody(fields map[string]any) ([]byte, error) {
 }
 
 // tell shows an answer.
-func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer) (tools.Result, error) {
+func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool) (tools.Result, error) {
 	body, err := whole(answer)
 	if err != nil {
 		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
@@ -206,7 +210,7 @@ func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbo
 	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
 	got.renew(answer.Header)
 	text := t.headerLines(answer.Header)
-	shown, note, err := t.bodyText(ctx, got, r.Method)
+	shown, note, err := t.bodyText(ctx, got, r.Method, raw)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -238,8 +242,9 @@ func cutShown(text string) string {
 	return strings.ToValidUTF8(text[:min(len(text), mostShown)], "")
 }
 
-// bodyText is a body as text: HTML as Markdown, and nothing of what is no text.
-func (t httpRequest) bodyText(ctx context.Context, got Kept, method string) (text, note string, err error) {
+// bodyText is a body as text: HTML as Markdown, unless it is wanted raw, and
+// nothing of what is no text.
+func (t httpRequest) bodyText(ctx context.Context, got Kept, method string, raw bool) (text, note string, err error) {
 	if len(got.Body) == 0 || method == http.MethodHead {
 		return "", "", nil
 	}
@@ -250,12 +255,14 @@ func (t httpRequest) bodyText(ctx context.Context, got Kept, method string) (tex
 	defer leave()
 	kind := mediaType(got)
 	switch {
-	case kind == "text/html" || kind == "application/xhtml+xml":
+	case isHTML(kind) && !raw:
 		if c, err := readHTML(ctx, got, fetchArgs{Format: "markdown"}); err == nil {
 			return c.text, strings.Join(append([]string{"HTML, shown as Markdown"}, c.notes...), "; "), nil
 		}
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || isText(kind, got.Body):
-		return page.Decode(got.Body, got.Header["Content-Type"]), "", nil
+		c := content{text: page.Decode(got.Body, got.Header["Content-Type"])}
+		c.clean()
+		return c.text, strings.Join(c.notes, "; "), nil
 	}
 	return "", "the body is " + typeName(kind) + " and not shown; save it with download_path", ctx.Err()
 }

@@ -122,6 +122,8 @@ func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
 		`{"method":"POST","url":"http://localhost/"}`:               tools.Refused,
 		`{"method":"POST","url":"https://docs.example.com:25/"}`:    tools.Refused,
 		`{"method":"POST","headers":{"Host":"inside"}}`:             tools.Refused,
+		`{"method":"POST","headers":{"X-Api-Key":"k"}}`:             tools.Refused,
+		`{"method":"POST","headers":{"Idempotency-Key":"k"}}`:       "",
 		`{"method":"POST","max_bytes":1000000000}`:                  tools.Invalid,
 		`{"method":"POST","download_path":"../a"}`:                  tools.Refused,
 		`{"method":"PUT","download_path":"a"}`:                      tools.Invalid,
@@ -148,6 +150,51 @@ func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
 		if r, done := call.Run(ctx); want != "" && kindOfError(r, done) != want {
 			t.Errorf("%s: when it runs it is %v", raw, done)
 		}
+	}
+}
+
+func TestHeadersOfCredentials(t *testing.T) {
+	for _, c := range []struct {
+		refused bool
+		names   []string
+	}{
+		{true, []string{
+			"X-Api-Key", "apikey", "X_API_KEY", "X-Goog-Api-Key", "X-Auth-Token", "X-Auth-Email", "Private-Token", "X-Vault-Token", "X-Amz-Security-Token", "Ocp-Apim-Subscription-Key",
+			"X-Client-Secret", "X-Session-Id", "X-Cookie", "X-Password", "X-Authorization", "AUTHENTICATION", "X-Access-Key", "X-Author-Token",
+		}},
+		{false, []string{
+			"If-Match", "If-None-Match", "Idempotency-Key", "Prefer", "Range", "Accept", "X-Request-Id", "X-Author", "X-Authority", "X-CSRF-Token", "X-XSRF-TOKEN", "X-CSRFToken",
+			"X-Atlassian-Token", "X-Key", "GraphQL-Features",
+		}},
+	} {
+		for _, name := range c.names {
+			n := newNet(t, echo)
+			r, err := request(t, n, requestArgs{Headers: map[string]string{name: "1"}})
+			if kind := kindOfError(r, err); (kind == tools.Refused) != c.refused || (kind != "") != c.refused || (n.count() == 0) != c.refused {
+				t.Errorf("%s: %q, %v", name, kind, err)
+			}
+			if c.refused && !strings.Contains(tools.AsError(err).Next, "auth_profile") {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	}
+}
+
+// What is shown of HTML is what there is to read, unless it is wanted raw.
+func TestRequestShowsHTML(t *testing.T) {
+	body := strings.Replace(article(3), "<p>", "<p>in\u200bvisible ", 1)
+	for _, raw := range []bool{false, true} {
+		r, err := request(t, newNet(t, typed("text/html; charset=utf-8", body)), requestArgs{Raw: raw})
+		text := r.Text()
+		if err != nil || strings.Contains(text, "<article>") != raw || strings.Contains(text, "# On tides") == raw || raw && !strings.Contains(text, "<p>invisible Paragraph 0") {
+			t.Errorf("raw is %t: %v\n%s", raw, err, text)
+		}
+		if !strings.Contains(text, "1 invisible character taken out") {
+			t.Errorf("raw is %t, and what was taken out is not told:\n%s", raw, text)
+		}
+	}
+	if most := (httpRequest{}).Spec().MaxShown; most != usualChars {
+		t.Errorf("%d bytes are shown at once", most)
 	}
 }
 

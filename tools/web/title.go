@@ -1,6 +1,7 @@
 package web
 
 import (
+	"net/url"
 	"slices"
 	"strings"
 	"unicode"
@@ -9,8 +10,9 @@ import (
 )
 
 // titled is what stands above the text: what a reader would see first. A title
-// that the text itself begins with is not said twice.
-func titled(p page.Page, format string) string {
+// that the text itself begins with is not said twice. What the page calls its own
+// address is said where it is another than the one it was read from.
+func titled(p page.Page, format string, from *url.URL) string {
 	title, site := line(p.Title, 300), line(p.Site, 200)
 	if rest, told := begins(p.Text, title, format); told {
 		title = ""
@@ -25,11 +27,32 @@ func titled(p page.Page, format string) string {
 		}
 		b.WriteString(title + "\n\n")
 	}
-	about := []string{line(p.Author, 200), line(p.Published, 200), strings.TrimSuffix(site, " · ")}
+	about := []string{line(p.Author, 200), line(p.Published, 200), strings.TrimSuffix(site, " · "), canonical(p.Canonical, from)}
 	if about = slices.DeleteFunc(about, func(fact string) bool { return fact == "" }); len(about) > 0 {
 		b.WriteString(strings.Join(about, " · ") + "\n\n")
 	}
 	return b.String()
+}
+
+// canonical is what is said of the address that a page calls its own.
+func canonical(own string, from *url.URL) string {
+	u, err := url.Parse(own)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	if place(u) == place(from) {
+		return ""
+	}
+	return "canonical " + line(own, 500)
+}
+
+// place is an address without what makes no other page of it.
+func place(u *url.URL) string {
+	query := u.RawQuery
+	if query != "" {
+		query = "?" + query
+	}
+	return strings.ToLower(u.Host) + strings.TrimSuffix(u.EscapedPath(), "/") + query
 }
 
 // topLines is how many lines of a text its heading is looked for in.

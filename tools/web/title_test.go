@@ -24,18 +24,19 @@ func TestHowPagesBegin(t *testing.T) {
 	if err != nil || len(files) < 22 {
 		t.Fatal("pages are missing", len(files), err)
 	}
+	from := &url.URL{Scheme: "https", Host: "www.example.org", Path: "/dir/page.html"}
 	var b strings.Builder
 	for _, file := range files {
 		body, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := page.Read(t.Context(), body, page.Options{URL: &url.URL{Scheme: "https", Host: "www.example.org", Path: "/dir/page.html"}})
+		p, err := page.Read(t.Context(), body, page.Options{URL: from})
 		if err != nil {
 			t.Fatal(err)
 		}
 		first, _, _ := strings.Cut(p.Text, "\n")
-		fmt.Fprintf(&b, "%s: %q\n%s%s\n\n", filepath.Base(file), p.Title, titled(p, "markdown"), short(first, 80))
+		fmt.Fprintf(&b, "%s: %q\n%s%s\n\n", filepath.Base(file), p.Title, titled(p, "markdown", from), short(first, 80))
 	}
 	golden := filepath.Join(pages, "tops.txt")
 	if *update {
@@ -72,8 +73,29 @@ func TestTitlesAreToldOnce(t *testing.T) {
 		{"", "", "text", "markdown", ""},
 		{" | a", "", "# ![](x)", "markdown", "# | a\n\n"},
 	} {
-		if got := titled(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text}, test.format); got != test.want {
+		if got := titled(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text}, test.format, &url.URL{}); got != test.want {
 			t.Errorf("%q above %q: %q, not %q", test.title, test.text, got, test.want)
+		}
+	}
+}
+
+func TestTheCanonicalAddress(t *testing.T) {
+	for _, c := range []struct{ own, from, want string }{
+		{"https://a.example/x", "https://a.example/x?utm_source=y", "canonical https://a.example/x\n\n"},
+		{"https://b.example/x", "https://a.example/x", "canonical https://b.example/x\n\n"},
+		{"https://a.example/x", "https://a.example/x", ""},
+		{"https://A.example/x/", "http://a.example/x#part", ""},
+		{"https://a.example/x?id=2", "https://a.example/x?id=2", ""},
+		{"", "https://a.example/x", ""},
+		{"mailto:x@a.example", "https://a.example/x", ""},
+		{"https://b.example/x\u202e\n\n# forged", "https://a.example/x", ""},
+	} {
+		from, err := url.Parse(c.from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := titled(page.Page{Meta: page.Meta{Canonical: c.own}}, "markdown", from); got != c.want {
+			t.Errorf("%s read from %s: %q", c.own, c.from, got)
 		}
 	}
 }
@@ -82,7 +104,7 @@ func FuzzTitles(f *testing.F) {
 	f.Add("On tides | The Coast", "# [On tides](x)")
 	f.Add(" - ", "](](")
 	f.Fuzz(func(t *testing.T, title, text string) {
-		top := titled(page.Page{Meta: page.Meta{Title: title}, Text: text}, "markdown")
+		top := titled(page.Page{Meta: page.Meta{Title: title}, Text: text}, "markdown", &url.URL{})
 		if strings.Count(top, "\n") > 2 {
 			t.Errorf("%q has more lines than one", top)
 		}

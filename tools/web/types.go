@@ -83,6 +83,9 @@ type Credential interface {
 type Files interface {
 	// Save writes a file, all of it or nothing, and says what it is called.
 	Save(ctx context.Context, path string, content io.Reader) (name string, err error)
+	// Add is Save where there may be a file already, which stays: the new one is
+	// called like it, with a number.
+	Add(ctx context.Context, path string, content io.Reader) (name string, err error)
 	// Check says early what Save would refuse.
 	Check(ctx context.Context, path string) error
 }

@@ -28,7 +28,9 @@ type Options struct {
 	Secrets  Secrets
 	Files    Files
 	Browser  Browser
-	Spool    Spool
+	// NoBrowser leaves the browser out of the list: the operator wants none.
+	NoBrowser bool
+	Spool     Spool
 	// Mask takes secrets out of a text. What leaves is masked anyway, but what is
 	// cut before has to be masked whole. nil: there are none.
 	Mask func(string) string
@@ -50,10 +52,13 @@ type Limits struct {
 // Tools lists the group.
 func Tools(o Options) []tools.Tool {
 	f := newFetcher(o)
-	return []tools.Tool{
+	all := []tools.Tool{
 		tools.New(webFetch{f}),
 		tools.New(webSearch{o.Searcher, o.Marks}),
 		tools.New(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
-		tools.New(browserTool{o.Browser, o.Marks}),
 	}
+	if o.NoBrowser {
+		return all
+	}
+	return append(all, tools.New(browserTool{o.Browser, o.Marks}))
 }

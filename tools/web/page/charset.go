@@ -95,8 +95,11 @@ func plainASCII(body []byte) bool {
 	return true
 }
 
-// badRunes reports whether so much of what is not ASCII is wrong as UTF-8 that
-// it is something else, and not UTF-8 with a fault.
+// fewBytes are too few to guess from what they mean.
+const fewBytes = 4
+
+// badRunes reports whether most of what is not ASCII is wrong as UTF-8, so
+// that it is something else, and not UTF-8 with a fault.
 func badRunes(body []byte) bool {
 	good, bad := 0, 0
 	for i := 0; i < len(body); {
@@ -112,7 +115,7 @@ func badRunes(body []byte) bool {
 		}
 		i += size
 	}
-	return bad > good/10
+	return bad >= fewBytes && bad > 2*good
 }
 
 // convert decodes a charset. What has no meaning in it becomes the replacement

@@ -9,7 +9,8 @@ import (
 )
 
 // math writes a formula in the TeX it was made from, where the page has that,
-// and else as the signs stand.
+// else in TeX that says how it is built, or, where it is in one line, as the signs
+// stand.
 func (r *renderer) math(n *html.Node) {
 	if n.Data != "math" {
 		r.formula(rawTextOf(n), n.Data == "our-tex-block")
@@ -21,8 +22,10 @@ func (r *renderer) math(n *html.Node) {
 	}
 	display := strings.EqualFold(attr(n, "display"), "block")
 	if tex == "" || !formula(tex) || !sameSigns(shown, tex) {
-		r.d.text(shown)
-		return
+		if tex = builtMath(n); tex == "" {
+			r.d.text(shown)
+			return
+		}
 	}
 	r.formula(tex, display)
 }

@@ -66,7 +66,8 @@ type Link struct{ Text, URL string }
 // Hidden is what was taken away because nobody would see it.
 type Hidden struct {
 	Elements   int // with text in them, and comments
-	Characters int // of them, and those that are invisible by themselves
+	Characters int // of them
+	Invisible  int `json:",omitempty"` // characters that nobody sees wherever they are, but for hyphens where words may break
 }
 
 // Limits of one page. What is beyond them is not read, and the page is Cut.
@@ -99,6 +100,7 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 	}
 	p.Hidden.Elements = eye.elements + doc.comments
 	p.Hidden.Characters = eye.characters + doc.commentChars
+	p.Hidden.Invisible = eye.invisible
 	p.Cut = p.Cut || doc.cut || eye.tired
 	p.Meta = readMeta(doc, base)
 
@@ -151,6 +153,7 @@ func (p *Page) withoutScript(ctx context.Context, noscript string, o Options) (P
 	p.Text, p.Links, p.Main = inner.Text, inner.Links, false
 	p.Hidden.Elements += inner.Hidden.Elements
 	p.Hidden.Characters += inner.Hidden.Characters
+	p.Hidden.Invisible += inner.Hidden.Invisible
 	return *p, nil
 }
 

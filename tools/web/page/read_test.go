@@ -127,6 +127,27 @@ func TestCharsets(t *testing.T) {
 	}
 }
 
+// What is said to be UTF-8 is that, with a fault here and there.
+func TestFaultsInUTF8(t *testing.T) {
+	for body, want := range map[string]string{
+		"bad \xff\xfe utf8 \xc3( end": "bad \ufffd utf8 \ufffd( end",
+		"Café é à ü\xe9":              "Café é à ü\ufffd",
+		"é\xe9\xe9 à":                 "é\ufffd à",
+		"Grüße, cut off \xe2\x82":     "Grüße, cut off \ufffd",
+		"L\x92\xe9t\xe9 \xe0 la cr\xe8me br\xfbl\xe9e, d\xe9j\xe0 go\xfbt\xe9": "L’été à la crème brûlée, déjà goûté",
+	} {
+		for _, say := range []string{"server", "page"} {
+			source, contentType := "<p>"+body, "text/html; charset=UTF-8"
+			if say == "page" {
+				source, contentType = "<meta charset=utf-8>"+source, "text/html"
+			}
+			if p := read(t, source, Options{ContentType: contentType, Whole: true}); p.Text != want {
+				t.Errorf("%q, said by the %s: %q, not %q", body, say, p.Text, want)
+			}
+		}
+	}
+}
+
 func TestScriptPages(t *testing.T) {
 	p := read(t, `<div id=app></div><script src=x.js></script>`, Options{})
 	if !p.Script || p.Text != "" {

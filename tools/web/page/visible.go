@@ -19,6 +19,7 @@ type viewer struct {
 	plainWhite bool // nothing says what is behind the text: it is white
 	elements   int
 	characters int
+	invisible  int
 	tired      bool // the rest of the page was too much to look at, and is gone
 	checks     int
 	visited    int
@@ -85,9 +86,8 @@ func (v *viewer) text(parent, n *html.Node, s state) {
 		return
 	}
 	clean, removed := tools.Clean(n.Data)
-	if removed > 0 { // hyphens where words may break, and marks of files, are no hiding
-		removed -= strings.Count(n.Data, "\u00ad") + strings.Count(n.Data, "\ufeff") + strings.Count(n.Data, "\u200b")
-		v.characters += max(removed, 0)
+	if removed > 0 { // hyphens where words may break are no hiding
+		v.invisible += max(removed-strings.Count(n.Data, "\u00ad"), 0)
 		n.Data = clean
 	}
 }

@@ -1,0 +1,192 @@
+package browser
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// A model is who calls the tool with the words of its schema, and what it was
+// told last.
+type model struct {
+	*bench
+	t    *testing.T
+	tool tools.Tool
+	said map[string]bool // the arguments it has used, and the actions
+	seen string
+}
+
+func newModel(t *testing.T, b *bench) *model {
+	t.Helper()
+	for _, tool := range web.Tools(web.Options{Browser: b.browsers, Marks: tools.NewMarks()}) {
+		if tool.Spec.Name == "browser" {
+			return &model{bench: b, t: t, tool: tool, said: make(map[string]bool)}
+		}
+	}
+	t.Fatal("there is no tool for the browser")
+	return nil
+}
+
+var named = regexp.MustCompile(`<([^<>]+)>`)
+
+// call calls the tool. "<Name>" stands for the ref of the first line that was
+// told and has that name. What it is told has to say all of want.
+func (m *model) call(raw string, want ...string) {
+	m.t.Helper()
+	raw = named.ReplaceAllStringFunc(raw, func(name string) string { return m.ref(m.seen, `"`+strings.Trim(name, "<>")+`"`) })
+	var args map[string]any
+	if err := json.Unmarshal([]byte(raw), &args); err != nil {
+		m.t.Fatalf("%s: %v", raw, err)
+	}
+	for name, value := range args {
+		m.said[name] = true
+		if name == "action" {
+			m.said[fmt.Sprint(value)] = true
+		}
+	}
+	call, err := m.tool.Bind(json.RawMessage(raw), tools.DefaultLimits())
+	if err != nil {
+		m.t.Fatalf("%s: %v", raw, err)
+	}
+	r, err := call.Run(m.as(m.user))
+	if err != nil {
+		m.t.Fatalf("%s: %v", raw, err)
+	}
+	text := r.Text()
+	if strings.Contains(text, "[e") {
+		m.seen = text + "\n" + m.seen
+	}
+	for _, w := range want {
+		if !strings.Contains(text, w) {
+			m.t.Fatalf("%s does not say %q:\n%s", raw, w, text)
+		}
+	}
+}
+
+// Each action with each of its options, in a browser, as a model asks for them.
+func TestEveryAction(t *testing.T) {
+	t.Parallel()
+	m := newModel(t, atShop(t))
+	page := func(t *testing.T) {
+		m.t, m.bench = t, m.in(t, m.user)
+		m.seen = ""
+		m.call(`{"action":"open","url":"`+shop+`/actions.html","max_chars":6000}`, `button "Pad"`)
+	}
+	for _, part := range []struct {
+		name string
+		do   func()
+	}{
+		{"scroll", m.scrolls}, {"the mouse", m.clicks}, {"keys", m.presses}, {"reading", m.reads}, {"waiting", m.waits}, {"tabs", m.goesThroughTabs}, {"forms", m.fills},
+	} {
+		t.Run(part.name, func(t *testing.T) {
+			page(t)
+			part.do()
+		})
+	}
+	t.Run("nothing was left out", m.saidAll)
+}
+
+func (m *model) scrolls() {
+	m.call(`{"action":"scroll","text":"down"}`, "Page: between", "the page is at ")
+	m.call(`{"action":"scroll","text":"up"}`, "Page: top", "the page is at the top")
+	m.call(`{"action":"scroll"}`, "Page: between")
+	m.call(`{"action":"scroll","text":"bottom"}`, "Page: bottom", "the page is at the bottom")
+	m.call(`{"action":"scroll","direction":"down"}`, "shows the same as before", "the page is at the bottom")
+	m.call(`{"action":"scroll","text":"Top"}`, "Page: top")
+	m.call(`{"action":"scroll","ref":"<Item>","text":"down"}`, "Inner: between", "is at ")
+	m.call(`{"action":"scroll","ref":"#inner","text":"up"}`, "Inner: top")
+	m.call(`{"action":"scroll","ref":"<Item>","text":"bottom"}`, "Inner: bottom")
+	m.call(`{"action":"scroll","ref":"<Item>"}`, "Inner: top")
+	m.call(`{"action":"scroll","ref":"#inner","direction":"bottom"}`, "Inner: bottom")
+	m.call(`{"action":"scroll","ref":"#inner","direction":"top"}`, "Inner: top")
+}
+
+func (m *model) clicks() {
+	m.call(`{"action":"click","ref":"<Pad>"}`, "click 0")
+	m.call(`{"action":"click","ref":"<Pad>","button":"right"}`, "contextmenu 2")
+	m.call(`{"action":"click","ref":"<Pad>","button":"middle"}`, "auxclick 1")
+	m.call(`{"action":"click","ref":"<Pad>","double_click":true}`, "dblclick 0")
+	m.call(`{"action":"hover","ref":"<Keys>"}`, "the same as before")
+	m.call(`{"action":"hover","ref":"<Pad>"}`, "mouseenter 0")
+}
+
+func (m *model) presses() {
+	m.call(`{"action":"press","ref":"<Keys>","text":"Control+a"}`, "ctrl+a")
+	m.call(`{"action":"press","key":"x"}`, `= "x"`)
+	m.call(`{"action":"press","text":"Shift+y"}`, `= "xY"`, "shift+Y")
+	m.call(`{"action":"press","text":"Alt+Control+F2"}`, "ctrl+alt+F2")
+	m.call(`{"action":"type","ref":"<Keys>","text":"whole","submit":true}`, `= "whole"`, "Enter")
+	m.call(`{"action":"type","ref":"<Keys>","text":""}`, "Delete")
+}
+
+func (m *model) reads() {
+	m.call(`{"action":"snapshot","ref":"#inner"}`, `button "Item"`)
+	m.call(`{"action":"snapshot","max_chars":60}`, "offset 44 reads on")
+	m.call(`{"action":"snapshot","offset":44}`, "The end")
+	m.call(`{"action":"screenshot"}`)
+	m.call(`{"action":"screenshot","full_page":true}`)
+	m.call(`{"action":"screenshot","ref":"<Pad>"}`)
+	m.call(`{"action":"evaluate","text":"document.title"}`, "Actions")
+	m.call(`{"action":"evaluate","text":"e => e.id","ref":"<Pad>"}`, "pad")
+}
+
+func (m *model) waits() {
+	m.call(`{"action":"wait"}`, "same as before")
+	m.call(`{"action":"wait","ms":1}`, "same as before")
+	m.call(`{"action":"wait","text":"the END"}`, "same as before")
+	m.call(`{"action":"click","ref":"<Later>"}`)
+	m.call(`{"action":"wait","ref":"#late"}`)
+	m.call(`{"action":"snapshot"}`, "Late")
+	m.call(`{"action":"wait","text_gone":"never there"}`)
+	_, err := m.try(web.Act{Deed: web.Wait, Text: "never", Millis: 1})
+	if next := tools.AsError(err).Next; tools.AsError(err).Kind != tools.Timeout || strings.Contains(next, "ms") {
+		m.t.Errorf("what never comes: %v", err)
+	}
+}
+
+func (m *model) goesThroughTabs() {
+	m.call(`{"action":"click","ref":"<Another>"}`, "t2 is the current tab now", `button "Inner"`)
+	m.call(`{"action":"scroll","tab":"t1","text":"down"}`, "Page: between") // of a tab that another one covers
+	m.call(`{"action":"screenshot","tab":"t1"}`)
+	m.call(`{"action":"tabs","tab":"t2"}`, "t2 "+shop+"/frame.html?next (current)")
+	m.call(`{"action":"open","tab":"new","url":"`+shop+`/table.html"}`, "t3 of 3", "title: Prices")
+	m.call(`{"action":"open","tab":"t2","url":"`+shop+`/table.html"}`, "t2 of 3")
+	m.call(`{"action":"back"}`, `button "Inner"`)
+	m.call(`{"action":"close","tab":"t3"}`, "t2 ")
+	m.call(`{"action":"close","tab":"t2"}`, "t1 ")
+}
+
+func (m *model) fills() {
+	m.call(`{"action":"open","url":"` + shop + `/form.html","max_chars":9000}`)
+	m.call(`{"action":"select","ref":"<Country>","text":"Sweden"}`, "Sweden")
+	m.call(`{"action":"select","ref":"<Extras>","values":["Milk","Cream"]}`)
+	m.call(`{"action":"close"}`, "closed")
+}
+
+// saidAll fails when there is an action or an argument that was not tried.
+func (m *model) saidAll(t *testing.T) {
+	var schema struct {
+		Properties map[string]struct{ Description string }
+	}
+	if err := json.Unmarshal(m.tool.Schema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	all := []string{"key", "values", "max_chars", "text_gone", "ms", "direction", "button", "double_click"} // those that are not listed
+	for name := range schema.Properties {
+		all = append(all, name)
+	}
+	actions := strings.Split(schema.Properties["action"].Description, ", ")
+	if len(actions) != 14 {
+		t.Errorf("the actions are %q", actions)
+	}
+	for _, name := range append(all, actions...) {
+		if !m.said[name] {
+			t.Errorf("%s was not tried", name)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package browser
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+func (b *bench) savedFile(name string) (string, bool) {
+	b.saved.mu.Lock()
+	defer b.saved.mu.Unlock()
+	text, ok := b.saved.files["downloads/"+name]
+	return text, ok
+}
+
+// Whatever a page does that brings a file, the answer says that it came, what it
+// is called and how large it is.
+func TestDownloads(t *testing.T) {
+	t.Parallel()
+	b := atShop(t)
+	for _, c := range []struct {
+		do         string // click on it
+		says, file string
+	}{
+		{"Plain", `downloaded "downloads/plain.bin", 9 bytes`, "plain.bin"},
+		{"Plain", `downloaded "downloads/plain-2.bin", 9 bytes`, "plain-2.bin"},
+		{"Marked", `downloaded "downloads/named.bin", 9 bytes`, "named.bin"},
+		{"Blank", `downloaded "downloads/blank.bin", 9 bytes`, "blank.bin"},
+		{"Script", `downloaded "downloads/script.bin", 9 bytes`, "script.bin"},
+		{"Made", `downloaded "downloads/made.bin", 9 bytes`, "made.bin"},
+		{"Paper", `downloaded "downloads/paper.pdf", 9 bytes; the browser shows no PDF: open the file with a command`, "paper.pdf"},
+	} {
+		page := b.do(web.Act{Deed: web.Open, URL: shop + "/files.html"})
+		said := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"`+c.do+`"`)})
+		if wants(t, said, c.says); strings.Contains(said, "current tab") {
+			t.Errorf("a tab that came and went is told of:\n%s", said)
+		}
+		if text, ok := b.savedFile(c.file); !ok || text != "%PDF late" {
+			t.Errorf("%s is %q", c.file, text)
+		}
+	}
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/files.html"})
+	wants(t, b.do(web.Act{Deed: web.Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}), `downloaded "downloads/sent.txt", 4 bytes`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`) // no file, whatever it says
+	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/late/opened.pdf"}), `downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
+	page = b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`, `report.pdf", 1005 bytes`)
+	for name := range b.saved.files {
+		if !strings.HasPrefix(name, "downloads/") || strings.Contains(name, "..") {
+			t.Errorf("saved is %q", name)
+		}
+	}
+	b.do(web.Act{Deed: web.Close})
+}
+
+func TestADownloadThatTakesLong(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/files.html"})
+	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `, " of 3000000 bytes are here; wait to have it")
+	close(s.goOn)
+	wants(t, b.do(web.Act{Deed: web.Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
+	b.do(web.Act{Deed: web.Close})
+}
+
+func TestADownloadThatIsTooLarge(t *testing.T) {
+	t.Parallel()
+	b := atShop(t, func(o *Options) { o.MaxDownload = 1000 })
+	page := b.do(web.Act{Deed: web.Open, URL: shop + "/file/big.pdf"})
+	wants(t, page, `big.pdf" was not downloaded`)
+	if len(b.saved.files) != 0 {
+		t.Error("it was saved")
+	}
+}
