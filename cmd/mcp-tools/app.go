@@ -25,8 +25,6 @@ type app struct {
 	getenv  func(string) string
 	environ func() []string
 
-	hurried bool // collecting garbage was put off
-
 	configFile string
 	data       string
 	output     string

@@ -35,6 +35,7 @@ type outside struct {
 	client  *egress.Client
 	rules   atomic.Pointer[webRules]
 	options toolweb.Options
+	sweep   func() // removes what a crash left
 }
 
 // webRules are the settings of the web that may change while the server runs.
@@ -96,7 +97,7 @@ func (w *webRules) methods(profile string) []string {
 // openWeb joins the tools of the web to the way out. Nothing is asked yet.
 func (h *house) openWeb(context.Context) error {
 	c := h.loaded.Config.Web
-	o := &outside{house: h}
+	o := &outside{house: h, sweep: func() {}}
 	if err := o.apply(c); err != nil {
 		return err
 	}
@@ -247,6 +248,7 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 		return nil, err
 	}
 	h.onClose(b.Close)
+	h.web.sweep = b.Sweep
 	return b, nil
 }
 

@@ -80,8 +80,7 @@ type owner struct{ principal, session string }
 
 var _ web.Browser = (*Browsers)(nil)
 
-// New makes Browsers of which none runs yet. What servers that crashed have left
-// in the directory is removed.
+// New makes Browsers of which none runs yet.
 func New(o Options) (*Browsers, error) {
 	if o.Proxy == nil {
 		return nil, errors.New("a browser needs a proxy")
@@ -111,11 +110,15 @@ func New(o Options) (*Browsers, error) {
 			home = "/tmp"
 		}
 	}
-	b := &Browsers{o: o, home: home, sessions: make(map[owner]*session)}
-	if err := sweep(home); err != nil {
-		o.Log.Warn("what old browsers have left cannot be removed", "err", err)
+	return &Browsers{o: o, home: home, sessions: make(map[owner]*session)}, nil
+}
+
+// Sweep removes what servers that crashed have left in the directory. It reads
+// all of that, for which a start has no time.
+func (b *Browsers) Sweep() {
+	if err := sweep(b.home); err != nil {
+		b.o.Log.Warn("what old browsers have left cannot be removed", "err", err)
 	}
-	return b, nil
 }
 
 // Do does one thing in the browser of the caller of ctx, which is started when

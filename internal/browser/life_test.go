@@ -204,6 +204,7 @@ func TestTheServerIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer b.Close()
+	b.Sweep()
 	if left, _ := os.ReadDir(home); len(left) != 0 {
 		t.Errorf("%d places are left", len(left))
 	}
