@@ -142,6 +142,10 @@ func (r *renderer) formula(tex string, display bool) {
 
 // text writes text. TeX in it that scripts would typeset is a formula.
 func (r *renderer) text(text string) {
+	if strings.IndexByte(text, '\\') < 0 && !strings.Contains(text, "$$") {
+		r.d.text(text)
+		return
+	}
 	in := signsIn(text)
 	from := 0
 	for {

@@ -157,7 +157,7 @@ func (t *tamer) reopen(name string) {
 	if t.deepest > 0 && !t.descend(name, attrs) {
 		return
 	}
-	t.write(t.formats.start(name), attrs, false)
+	t.write(t.formats.start(tagNamed([]byte(name))), attrs, false)
 }
 
 // cutText is the beginning of a text, at most so many bytes of it.

@@ -25,7 +25,10 @@ type tamed struct {
 	title        string
 	styles       []string
 	linksStyle   bool     // it has style sheets that we do not see
+	base         string   // what it says that its addresses are relative to
+	based        bool     // it says so
 	data         []string // JSON-LD
+	tags         int      // that begin an element
 	noscript     strings.Builder
 	styleSize    int
 	dataSize     int
@@ -63,7 +66,9 @@ func parse(ctx context.Context, source string) (document, error) {
 		root, err := html.Parse(&patient{ctx, bytes.NewReader(t.html)})
 		if err == nil {
 			doc.root = root
-			rename(root)
+			if t.formats.renamed {
+				rename(root)
+			}
 			return doc, nil
 		}
 	}
@@ -135,7 +140,7 @@ func (t *tamer) run(source string) {
 			t.start(kind)
 		case html.EndTagToken:
 			name, _ := t.z.TagName()
-			t.end(string(name))
+			t.end(tagNamed(name))
 		}
 	}
 }
@@ -150,15 +155,16 @@ func (t *tamer) start(kind html.TokenType) {
 		raw = t.raw
 	}
 	nameBytes, more := t.z.TagName()
-	name := string(nameBytes)
+	tag := tagNamed(nameBytes)
+	name := tag.name
 	if len(name) > 60 {
 		return
 	}
-	if t.foreign > 0 && rawText[name] {
+	if t.foreign > 0 && tag.has(isRaw) {
 		t.z.NextIsNotRawText()
 		return
 	}
-	if rawText[name] {
+	if tag.has(isRaw) {
 		t.rawText(name, t.attrs(more))
 		return
 	}
@@ -174,23 +180,22 @@ func (t *tamer) start(kind html.TokenType) {
 		}
 	}
 	var attrs []html.Attribute
-	if !simple || t.deepest > 0 || name == "link" {
+	if !simple || t.deepest > 0 || name == "link" || name == "base" {
 		attrs = t.attrs(more)
-	}
-	if name == "link" && strings.Contains(strings.ToLower(valueOf(attrs, "rel")), "stylesheet") {
-		t.linksStyle = true
+		t.header(name, attrs)
 	}
 	if t.deepest > 0 && kind == html.StartTagToken && !t.descend(name, attrs) {
 		return
 	}
-	if breaksOut[name] {
+	if tag.has(endsForeign) {
 		t.foreign = 0
 	}
 	t.nodes++
-	if !inlineTags[name] {
+	t.tags++
+	if !tag.has(isInline) {
 		t.nodes += t.formats.open
 	}
-	as := t.formats.start(name)
+	as := t.formats.start(tag)
 	if simple && as == name {
 		t.html = append(t.html, raw...)
 		return
@@ -201,8 +206,25 @@ func (t *tamer) start(kind html.TokenType) {
 	t.write(as, attrs, kind == html.SelfClosingTagToken)
 }
 
-func (t *tamer) end(name string) {
-	if rawText[name] || name == "svg" || len(name) > 60 {
+// header notes what a page says of itself in tags that have nothing in them.
+func (t *tamer) header(name string, attrs []html.Attribute) {
+	switch name {
+	case "link":
+		if strings.Contains(strings.ToLower(valueOf(attrs, "rel")), "stylesheet") {
+			t.linksStyle = true
+		}
+	case "base":
+		for _, a := range attrs {
+			if a.Key == "href" && !t.based {
+				t.base, t.based = a.Val, true
+			}
+		}
+	}
+}
+
+func (t *tamer) end(tag tag) {
+	name := tag.name
+	if tag.has(isRaw) || name == "svg" || len(name) > 60 {
 		return
 	}
 	if name == "math" && t.foreign > 0 {
@@ -211,10 +233,10 @@ func (t *tamer) end(name string) {
 	if t.deepest > 0 && !t.ascend(name) {
 		return
 	}
-	if !inlineTags[name] {
+	if !tag.has(isInline) {
 		t.nodes += 1 + t.formats.open
 	}
-	if as := t.formats.end(name); as != "" {
+	if as := t.formats.end(tag); as != "" {
 		t.html = append(append(append(t.html, "</"...), as...), '>')
 	}
 }
