@@ -84,23 +84,25 @@ func (d *draft) convert(ctx context.Context, limit int) (string, error) {
 		})
 	}
 	hands.Wait()
-	var all []byte
+	var b strings.Builder
+	b.Grow(int(size.Load()) + 2*len(parts))
 	for i, text := range texts {
 		if failures[i] != nil {
 			return "", failures[i]
 		}
-		if len(text) > 0 && len(all) > 0 {
-			all = append(all, "\n\n"...)
+		if len(text) > 0 && b.Len() > 0 {
+			b.WriteString("\n\n")
 		}
-		all = append(all, text...)
+		b.Write(text)
 	}
+	all := b.String()
 	if len(all) > limit {
 		d.full = true
-		for all = all[:limit]; !utf8.Valid(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
+		for all = all[:limit]; !utf8.ValidString(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
 			all = all[:len(all)-1]
 		}
 	}
-	return string(bytes.TrimRight(all, " \n")), ctx.Err()
+	return strings.TrimRight(all, " \n"), ctx.Err()
 }
 
 // parts takes the draft apart into documents of a few blocks.

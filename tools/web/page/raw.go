@@ -152,7 +152,7 @@ func (t *tamer) skipSVG() {
 
 // reopen takes the start tag that ended a drawing, without its content lost.
 func (t *tamer) reopen(name string) {
-	attrs := t.attrs(true)
+	attrs := t.attrs()
 	t.nodes++
 	if t.deepest > 0 && !t.descend(name, attrs) {
 		return

@@ -39,21 +39,17 @@ func swap(old, put *html.Node) {
 }
 
 // whole reports whether there is nothing to be mended in a block: no marks, no
-// texts side by side, and nothing but items in lists.
+// code beside code or text beside text, and nothing but items in lists.
 func whole(n *html.Node) bool {
 	list := n.Data == "ul" || n.Data == "ol"
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.TextNode {
-			if c.NextSibling != nil && c.NextSibling.Type == html.TextNode {
-				return false
-			}
-			continue
-		}
-		switch c.Data {
-		case "strong", "em", "s", "code":
+		text := c.Type == html.TextNode
+		switch next := c.NextSibling; {
+		case next != nil && (text && next.Type == html.TextNode || c.Data == "code" && next.Data == "code"):
 			return false
-		}
-		if list && c.Data != "li" || !whole(c) {
+		case text:
+			continue
+		case c.Data == "strong" || c.Data == "em" || c.Data == "s" || list && c.Data != "li" || !whole(c):
 			return false
 		}
 	}

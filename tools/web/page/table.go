@@ -1,7 +1,6 @@
 package page
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
@@ -258,8 +257,8 @@ func parentOf(one row) *html.Node {
 
 // between reads a count of at least one.
 func between(text string, most int) int {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || n < 1 {
+	n, ok := numberIn(strings.TrimSpace(text))
+	if !ok || n < 1 {
 		n = 1
 	}
 	return min(n, max(most, 1))

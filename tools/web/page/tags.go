@@ -1,6 +1,11 @@
 package page
 
-import "sync"
+import (
+	"bytes"
+	"sync"
+
+	"golang.org/x/net/html"
+)
 
 // traits are what is to be known of an element before there is a tree.
 type traits uint8
@@ -32,6 +37,23 @@ var knownTags = sync.OnceValue(func() map[string]tag {
 	}
 	return all
 })
+
+// tagIn is the tag that a tokenizer is at. Most names can be read as they stand,
+// which spares the copies that the tokenizer makes of each.
+func tagIn(z *html.Tokenizer) tag {
+	raw := bytes.TrimPrefix(z.Raw()[1:], []byte("/"))
+	for i, c := range raw {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			continue
+		case c == '>' || c == ' ' || c == '/' || c == '\n':
+			return tagNamed(raw[:i])
+		}
+		break
+	}
+	name, _ := z.TagName()
+	return tagNamed(name)
+}
 
 func tagNamed(name []byte) tag {
 	if known, ok := knownTags()[string(name)]; ok {

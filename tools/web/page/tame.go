@@ -109,7 +109,7 @@ type tamer struct {
 
 func (t *tamer) run(source string) {
 	t.z = html.NewTokenizer(strings.NewReader(source))
-	t.html = make([]byte, 0, len(source)*3/4)
+	t.html = make([]byte, 0, len(source)+64)
 	for i := 0; ; i++ {
 		if i%1024 == 0 && t.ctx.Err() != nil {
 			return
@@ -139,8 +139,7 @@ func (t *tamer) run(source string) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t.start(kind)
 		case html.EndTagToken:
-			name, _ := t.z.TagName()
-			t.end(tagNamed(name))
+			t.end(tagIn(t.z))
 		}
 	}
 }
@@ -154,8 +153,7 @@ func (t *tamer) start(kind html.TokenType) {
 		t.raw = append(t.raw[:0], raw...)
 		raw = t.raw
 	}
-	nameBytes, more := t.z.TagName()
-	tag := tagNamed(nameBytes)
+	tag := tagIn(t.z)
 	name := tag.name
 	if len(name) > 60 {
 		return
@@ -165,7 +163,7 @@ func (t *tamer) start(kind html.TokenType) {
 		return
 	}
 	if tag.has(isRaw) {
-		t.rawText(name, t.attrs(more))
+		t.rawText(name, t.attrs())
 		return
 	}
 	switch name {
@@ -181,7 +179,7 @@ func (t *tamer) start(kind html.TokenType) {
 	}
 	var attrs []html.Attribute
 	if !simple || t.deepest > 0 || name == "link" || name == "base" {
-		attrs = t.attrs(more)
+		attrs = t.attrs()
 		t.header(name, attrs)
 	}
 	if t.deepest > 0 && kind == html.StartTagToken && !t.descend(name, attrs) {
@@ -201,7 +199,7 @@ func (t *tamer) start(kind html.TokenType) {
 		return
 	}
 	if attrs == nil {
-		attrs = t.attrs(more)
+		attrs = t.attrs()
 	}
 	t.write(as, attrs, kind == html.SelfClosingTagToken)
 }
@@ -242,11 +240,13 @@ func (t *tamer) end(tag tag) {
 }
 
 // attrs reads the attributes of a tag, as many and as long as are sensible.
-func (t *tamer) attrs(more bool) []html.Attribute {
+func (t *tamer) attrs() []html.Attribute {
 	attrs := []html.Attribute{}
-	for more && len(attrs) < maxAttrs {
-		var key, value []byte
-		key, value, more = t.z.TagAttr()
+	for len(attrs) < maxAttrs {
+		key, value, _ := t.z.TagAttr()
+		if key == nil {
+			break
+		}
 		if len(key) > 60 || len(value) > maxAttr && string(key) != "style" && string(key) != "class" {
 			continue
 		}
