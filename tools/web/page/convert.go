@@ -144,7 +144,7 @@ func renderElement(ctx converter.Context, w converter.Writer, n *html.Node) conv
 		return converter.RenderSuccess
 	}
 	switch n.Data {
-	case "": // the document
+	case "", "td", "th": // the document, and the cells of tables
 		renderLine(ctx, w, n)
 	case "p":
 		w.WriteString("\n\n")

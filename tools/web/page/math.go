@@ -70,7 +70,7 @@ func sameSigns(shown, tex string) bool {
 			there[c] = true
 		}
 	}
-	for _, c := range []byte(texCommand.ReplaceAllString(tex, " ")) {
+	for _, c := range []byte(texCommand().ReplaceAllString(tex, " ")) {
 		if (c >= '0' && c <= '9' || isLetter(c)) && !there[c] {
 			return false
 		}
