@@ -59,7 +59,7 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 	}
 	if d.status != 0 {
 		failure := statusError(d.status, d.said.URL, d.said.Header["Retry-After"])
-		text, _, err := t.bodyText(ctx, &place{room: t.room}, d.said, r.Method)
+		text, _, err := t.bodyText(ctx, t.room.patient(), d.said, r.Method)
 		if err != nil {
 			return tools.Result{}, err
 		}

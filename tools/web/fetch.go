@@ -48,7 +48,7 @@ func (t webFetch) Do(ctx context.Context, a fetchArgs) (tools.Result, error) {
 	if err := a.check(); err != nil {
 		return tools.Result{}, err
 	}
-	p := &place{room: t.room, patience: patience}
+	p := &place{room: t.room}
 	defer p.leave()
 	got, err := t.get(ctx, p, address(a.URL), a.Offset > 0, a.Fresh)
 	if err != nil {

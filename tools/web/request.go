@@ -181,7 +181,7 @@ func formBody(fields map[string]any) ([]byte, error) {
 
 // tell shows an answer.
 func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer) (tools.Result, error) {
-	p := &place{room: t.room} // patient: what was sent may not be sent twice
+	p := t.room.patient()
 	defer p.leave()
 	body, err := p.whole(ctx, answer)
 	if err != nil {

@@ -20,6 +20,9 @@ type room struct {
 	readers, images chan struct{}
 	large           chan struct{} // bodies that are in memory
 	heavy           chan struct{} // the one of them that is read
+	// patience is how long a page that can be asked for again waits for its turn.
+	// A large one waits for half of that, each time: its host waits too.
+	patience time.Duration
 }
 
 const (
@@ -28,25 +31,29 @@ const (
 	mostImages   = 2
 	mostLarge    = 4
 	largeBody    = 1 << 20 // bytes
+	usualWait    = 20 * time.Second
 )
-
-// patience is how long a page that can be asked for again waits for its turn. A
-// large one waits for half of that, each time: its host waits too.
-const patience = 20 * time.Second
 
 func newRoom() room {
 	return room{
 		readers: make(chan struct{}, max(leastReaders, min(runtime.GOMAXPROCS(0), mostReaders))), images: make(chan struct{}, mostImages),
 		large: make(chan struct{}, mostLarge), heavy: make(chan struct{}, 1),
+		patience: usualWait,
 	}
 }
 
 // A place is what one call has of a room. It has to leave it in the end.
 type place struct {
 	room
-	patience time.Duration // 0: as long as the context allows
-	taken    []chan struct{}
-	isLarge  bool
+	taken   []chan struct{}
+	isLarge bool
+}
+
+// patient is a place that waits as long as its context: for the answer to what
+// may not be sent twice.
+func (r room) patient() *place {
+	r.patience = 0
+	return &place{room: r}
 }
 
 func (p *place) leave() {

@@ -42,14 +42,15 @@ func TestReadersWaitForTheirTurn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	waits := make(chan error)
 	go func() {
-		_, err := f.read(ctx, &place{room: f.room}, Kept{Body: []byte("x")}, fetchArgs{})
+		_, err := f.read(ctx, f.room.patient(), Kept{Body: []byte("x")}, fetchArgs{})
 		waits <- err
 	}()
 	cancel()
 	if err := <-waits; !errors.Is(err, context.Canceled) {
 		t.Errorf("who gave up waiting has %v", err)
 	}
-	_, err := f.read(t.Context(), &place{room: f.room, patience: time.Millisecond}, Kept{Body: []byte("x")}, fetchArgs{})
+	f.room.patience = time.Millisecond
+	_, err := f.read(t.Context(), &place{room: f.room}, Kept{Body: []byte("x")}, fetchArgs{})
 	if failure := tools.AsError(err); failure.Kind != tools.Busy || !strings.Contains(err.Error(), "ask for this one again") {
 		t.Errorf("who lost patience has %v", err)
 	}
@@ -71,7 +72,7 @@ func TestSmallPagesPassByLargeOnes(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var waiting sync.WaitGroup
 	for range cap(f.room.large) {
-		p := &place{room: f.room}
+		p := f.room.patient()
 		if err := p.grow(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +83,7 @@ func TestSmallPagesPassByLargeOnes(t *testing.T) {
 			}
 		})
 	}
-	small := &place{room: f.room}
+	small := f.room.patient()
 	if _, err := f.read(t.Context(), small, Kept{Body: []byte("x")}, fetchArgs{}); err != nil {
 		t.Error(err)
 	}
@@ -122,10 +123,11 @@ func TestLargeBodiesAreLetInOneByOne(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			r := newRoom()
+			r.patience = time.Millisecond
 			others := full(t, r, r.large)
 			text := bytes.Repeat([]byte("0123456789abcdef"), c.size/16+1)[:c.size]
 			try := func() ([]byte, int, error) {
-				p := &place{room: r, patience: time.Millisecond}
+				p := &place{room: r}
 				defer p.leave()
 				body := &countedBody{Reader: bytes.NewReader(text)}
 				got, err := p.whole(t.Context(), &outbound.Answer{Body: body, Length: c.length})
@@ -139,6 +141,7 @@ func TestLargeBodiesAreLetInOneByOne(t *testing.T) {
 				t.Errorf("%d bytes: %v", len(got), err)
 			}
 			others.leave()
+			r.patience = 0
 			if got, _, err := try(); err != nil || !bytes.Equal(got, text) {
 				t.Errorf("with room there are %d bytes: %v", len(got), err)
 			}
@@ -153,6 +156,7 @@ func TestManyLargePages(t *testing.T) {
 	large := "<p>" + strings.Repeat("Some words of a page. ", 2*largeBody/22)
 	n := newNet(t, typed("text/html", large))
 	f := newFetcher(n.Options)
+	f.room.patience = 0
 	tool := webFetch{f}
 	for _, when := range []string{"anew", "kept"} {
 		var all sync.WaitGroup
