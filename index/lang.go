@@ -21,7 +21,7 @@ func languageAmong(text string, choice map[string]int) string {
 	split(text, asked, func(p piece) bool {
 		first, _ := utf8.DecodeRuneInString(p.text)
 		v.scripts[scriptOf(first)]++
-		for _, lang := range smallWords[p.text] {
+		for _, lang := range smallWords()[p.text] {
 			if _, ok := choice[lang]; len(p.text) > 1 && (ok || choice == nil) {
 				v.by[lang]++
 				if !seen[p.text] {
@@ -105,7 +105,7 @@ func languageOfScript(s script, text string, scripts map[script]int) string {
 
 // isSmall tells words that hold a sentence together from those it is about.
 func isSmall(word, lang string) bool {
-	for _, of := range smallWords[word] {
+	for _, of := range smallWords()[word] {
 		if of == lang {
 			return true
 		}

@@ -1,6 +1,9 @@
 package index
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // latinLanguages are those that small words tell apart, the more widespread
 // first: a tie goes to the first.
@@ -9,8 +12,12 @@ var latinLanguages = []string{
 }
 
 // smallWords says in which languages a word is a small one: articles, pronouns,
-// prepositions, auxiliary verbs, and words that ask.
-var smallWords = bySmallWord(map[string]string{
+// prepositions, auxiliary verbs, and words that ask. It is made when it is first
+// needed.
+var smallWords = sync.OnceValue(func() map[string][]string { return bySmallWord(smallWordLists) })
+
+// smallWordLists are the small words of each language.
+var smallWordLists = map[string]string{
 	"en": `a an the and or but if of in on at to for from by with about into onto over under between through during
 		before after as than then so not no nor is are was were be been being am do does did doing done have has had
 		having will would shall should can could may might must i me my mine myself we us our ours you your yours he
@@ -68,7 +75,7 @@ var smallWords = bySmallWord(map[string]string{
 		kami kita mereka apa siapa kapan bagaimana mengapa tetapi karena ada`,
 	"vi": `và là của có không được cho trong với một các những này đó khi thì mà ở từ đến tôi bạn anh chị gì ai nào
 		sao như cũng đã sẽ đang vì nhưng hay`,
-})
+}
 
 func bySmallWord(lists map[string]string) map[string][]string {
 	by := map[string][]string{}

@@ -53,23 +53,29 @@ func (s *Scrubber) SetMasked(name, mask string, values ...string) error {
 			forms = append(forms, writing{len(f.text), f.triggers()})
 		}
 	}
-	s.swap(func(all map[string][]writing) { all[name] = forms })
+	s.swap(name, forms)
 	return errors.Join(refused...)
 }
 
 // Remove stops hiding what name stands for.
 func (s *Scrubber) Remove(name string) {
-	s.swap(func(all map[string][]writing) { delete(all, name) })
+	s.swap(name, nil)
 }
 
-// swap changes the values and puts a new program in the place of the old one.
-func (s *Scrubber) swap(change func(map[string][]writing)) {
+// swap changes what a name stands for and puts a new program in the place of the
+// old one.
+func (s *Scrubber) swap(name string, forms []writing) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if len(forms) == 0 && len(s.values[name]) == 0 {
+		return // it stood for nothing and still does
+	}
 	if s.values == nil {
 		s.values = make(map[string][]writing)
 	}
-	change(s.values)
+	if s.values[name] = forms; len(forms) == 0 {
+		delete(s.values, name)
+	}
 	base := s.fixed
 	if base == nil {
 		base = builtin

@@ -26,7 +26,6 @@ type app struct {
 	getenv  func(string) string
 	environ func() []string
 
-	hurried  bool          // collecting garbage was put off
 	patience time.Duration // of searches with an index that is not ready; 0 is theirs
 
 	configFile string

@@ -3,32 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"runtime/debug"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/headstart"
 )
 
 // A client that starts us waits for the first answer. What can wait, waits
 // until it has that.
 const startFirst = time.Second
-
-// How far the heap may grow between collections, in percent. Ours is a few
-// megabytes, so that twice as much room costs little and saves a tenth of the
-// time of a call. The first collection would fall into the start, take a tenth
-// of that, and find nothing.
-const (
-	roomAtStart = 400
-	roomLater   = 200
-)
-
-// hurry puts off collecting garbage, unless somebody has chosen otherwise.
-func hurry(getenv func(string) string) bool {
-	if getenv("GOGC") != "" {
-		return false
-	}
-	debug.SetGCPercent(roomAtStart)
-	return true
-}
 
 // settle does what the start put off: collecting garbage, and
 // finishing, or taking back, what a crash left half done. A change does the
@@ -53,9 +36,7 @@ func (h *house) settle(ctx context.Context) (stop func()) {
 		case <-ctx.Done():
 			return
 		}
-		if h.app.hurried {
-			debug.SetGCPercent(roomLater)
-		}
+		headstart.End()
 		h.commands.Sweep()
 		h.web.sweep()
 		if err := h.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {

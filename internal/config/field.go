@@ -45,21 +45,61 @@ func fields(section reflect.Type) []field {
 	list := make([]field, 0, section.NumField())
 	for i := range section.NumField() {
 		declared := section.Field(i)
-		name, _, _ := strings.Cut(declared.Tag.Get("yaml"), ",")
-		if name == "" || name == "-" {
-			continue
+		f := field{index: i, typ: declared.Type}
+		f.read(string(declared.Tag))
+		if f.name != "" && f.name != "-" {
+			list = append(list, f)
 		}
-		tag := declared.Tag
-		f := field{
-			name: name, index: i, typ: declared.Type,
-			doc: tag.Get("doc"), preset: tag.Get("default"), flag: tag.Get("flag"),
-			min: tag.Get("min"), max: tag.Get("max"), form: tag.Get("form"), keys: tag.Get("keys"),
-			required: tag.Get("required") == "true", restart: tag.Get("restart") == "true",
-		}
-		f.enum, f.flags = commas(tag.Get("enum")), commas(tag.Get("flags"))
-		list = append(list, f)
 	}
 	return list
+}
+
+// read takes what the tags of a declaration say. It goes through them once:
+// every start reads all, and to look up each by its name takes longer than
+// everything else that is done with the settings.
+func (f *field) read(tags string) {
+	for {
+		key, rest, _ := strings.Cut(strings.TrimLeft(tags, " "), ":")
+		quoted, err := strconv.QuotedPrefix(rest)
+		if err != nil {
+			return
+		}
+		value, err := strconv.Unquote(quoted)
+		if err != nil {
+			return
+		}
+		f.take(key, value)
+		tags = rest[len(quoted):]
+	}
+}
+
+func (f *field) take(key, value string) {
+	switch key {
+	case "yaml":
+		f.name, _, _ = strings.Cut(value, ",")
+	case "doc":
+		f.doc = value
+	case "default":
+		f.preset = value
+	case "flag":
+		f.flag = value
+	case "flags":
+		f.flags = commas(value)
+	case "min":
+		f.min = value
+	case "max":
+		f.max = value
+	case "enum":
+		f.enum = commas(value)
+	case "form":
+		f.form = value
+	case "keys":
+		f.keys = value
+	case "required":
+		f.required = value == "true"
+	case "restart":
+		f.restart = value == "true"
+	}
 }
 
 func commas(words string) []string {
@@ -173,10 +213,12 @@ type Setting struct {
 func Settings() []Setting { return slices.Clone(settings()) }
 
 // settings is the table of all settings, made when it is first needed.
-var settings = sync.OnceValue(func() []Setting { return settingsOf(reflect.TypeFor[Config](), Setting{}) })
+var settings = sync.OnceValue(func() []Setting {
+	return appendSettings(make([]Setting, 0, 160), reflect.TypeFor[Config](), Setting{})
+})
 
-func settingsOf(section reflect.Type, parent Setting) []Setting {
-	var all []Setting
+// appendSettings adds the settings of a section to others.
+func appendSettings(all []Setting, section reflect.Type, parent Setting) []Setting {
 	for _, f := range fields(section) {
 		if slices.Contains(parent.field.flags, f.name) {
 			f.flag = f.name
@@ -188,7 +230,7 @@ func settingsOf(section reflect.Type, parent Setting) []Setting {
 			field:   f, index: append(slices.Clip(parent.index), f.index),
 		}
 		if kindOf(f.typ) == isSection {
-			all = append(all, settingsOf(f.typ, s)...)
+			all = appendSettings(all, f.typ, s)
 			continue
 		}
 		s.Env = envPrefix + strings.ToUpper(envWord.Replace(cmp.Or(s.Flag, s.Key)))

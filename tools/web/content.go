@@ -27,12 +27,11 @@ type content struct {
 
 // read makes content of a body, by its type. Secrets are taken out before any
 // of it is cut: half of one would not be known for what it is.
-func (f fetcher) read(ctx context.Context, got Kept, a fetchArgs) (content, error) {
-	leave, err := f.turn(ctx)
-	if err != nil {
+func (f fetcher) read(ctx context.Context, p *place, got Kept, a fetchArgs) (content, error) {
+	if err := p.turn(ctx); err != nil {
 		return content{}, err
 	}
-	defer leave()
+	defer p.leave()
 	kind := mediaType(got)
 	c, err := f.readAs(ctx, kind, got, a)
 	if !isHTML(kind) {
@@ -40,17 +39,6 @@ func (f fetcher) read(ctx context.Context, got Kept, a fetchArgs) (content, erro
 	}
 	c.text = f.mask(c.text)
 	return c, err
-}
-
-// turn waits for the right to read: what a body becomes takes many times its
-// size in memory. leave gives it back.
-func (f fetcher) turn(ctx context.Context) (leave func(), err error) {
-	select {
-	case f.readers <- struct{}{}:
-		return func() { <-f.readers }, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs) (content, error) {
@@ -209,11 +197,11 @@ func prettySize(body []byte) (size int) {
 
 func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content, error) {
 	select {
-	case f.images <- struct{}{}:
+	case f.room.images <- struct{}{}:
 	case <-ctx.Done():
 		return content{}, ctx.Err()
 	}
-	defer func() { <-f.images }()
+	defer func() { <-f.room.images }()
 	p, err := picture.Load(ctx, bytes.NewReader(got.Body), int64(len(got.Body)))
 	switch {
 	case err == nil:

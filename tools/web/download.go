@@ -56,7 +56,7 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 	}
 	if d.status != 0 {
 		failure := statusError(d.status, d.said.URL, d.said.Header["Retry-After"])
-		text, _, err := t.bodyText(ctx, d.said, r.Method, a.Raw)
+		text, _, err := t.bodyText(ctx, t.room.patient(), d.said, r.Method, a.Raw)
 		if err != nil {
 			return tools.Result{}, err
 		}

@@ -49,11 +49,13 @@ func (t webFetch) Do(ctx context.Context, a fetchArgs) (tools.Result, error) {
 	if err := a.check(); err != nil {
 		return tools.Result{}, err
 	}
-	got, err := t.get(ctx, address(a.URL), a.Offset > 0, a.Fresh)
+	p := &place{room: t.room}
+	defer p.leave()
+	got, err := t.get(ctx, p, address(a.URL), a.Offset > 0, a.Fresh)
 	if err != nil {
 		return tools.Result{}, err
 	}
-	c, err := t.read(ctx, got, a)
+	c, err := t.read(ctx, p, got, a)
 	if err != nil {
 		return tools.Result{}, err
 	}

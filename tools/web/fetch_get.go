@@ -1,12 +1,10 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net/http"
 	"net/url"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -23,16 +21,8 @@ type fetcher struct {
 	scope  func(context.Context) string
 	limits func() Limits
 	mask   func(string) string
-	// Only so many pages are read, and images decoded, at a time.
-	readers, images chan struct{}
+	room   room
 }
-
-// Reading and decoding may take a lot of memory each time. More readers than
-// processors would only take more of it.
-const (
-	mostReaders = 4
-	mostImages  = 2
-)
 
 func newFetcher(o Options) fetcher {
 	if o.Mask == nil {
@@ -40,7 +30,7 @@ func newFetcher(o Options) fetcher {
 	}
 	return fetcher{
 		client: o.Client, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, mask: o.Mask,
-		readers: make(chan struct{}, min(runtime.GOMAXPROCS(0), mostReaders)), images: make(chan struct{}, mostImages),
+		room: newRoom(),
 	}
 }
 
@@ -55,10 +45,13 @@ const (
 
 // get returns what a URL has. Whoever reads on gets what was kept, if it is
 // not too old.
-func (f fetcher) get(ctx context.Context, address string, reading, fresh bool) (Kept, error) {
+func (f fetcher) get(ctx context.Context, p *place, address string, reading, fresh bool) (Kept, error) {
 	address, _, _ = strings.Cut(address, "#")
 	key := f.scope(ctx) + "\n" + address
-	kept, have := f.cache.Get(key)
+	kept, have, err := f.recall(ctx, p, key)
+	if err != nil {
+		return Kept{}, err
+	}
 	age := time.Since(kept.Asked)
 	if have && !fresh && (age < kept.good() || reading && age < readingTime) {
 		return kept, nil
@@ -86,7 +79,7 @@ func (f fetcher) get(ctx context.Context, address string, reading, fresh bool) (
 		f.cache.Put(key, kept)
 		return kept, nil
 	}
-	got, err := take(answer)
+	got, err := p.receive(ctx, answer)
 	if err != nil {
 		return Kept{}, tooLong(err, address, limits.Page, "save it with http_request and download_path, and read parts of the file")
 	}
@@ -94,6 +87,21 @@ func (f fetcher) get(ctx context.Context, address string, reading, fresh bool) (
 		f.cache.Put(key, got)
 	}
 	return got, nil
+}
+
+// recall gets what was kept. There is room for what is large before it is in
+// memory for longer than it takes to see that.
+func (f fetcher) recall(ctx context.Context, p *place, key string) (Kept, bool, error) {
+	kept, have := f.cache.Get(key)
+	if len(kept.Body) < largeBody {
+		return kept, have, nil
+	}
+	kept = Kept{}
+	if err := p.grow(ctx); err != nil {
+		return kept, false, err
+	}
+	kept, have = f.cache.Get(key)
+	return kept, have, nil
 }
 
 // tooLong says what to do about an answer beyond a limit.
@@ -104,24 +112,15 @@ func tooLong(err error, address string, most int64, next string) error {
 	return err
 }
 
-// take reads an answer to its end.
-func take(a *outbound.Answer) (Kept, error) {
-	body, err := whole(a)
+// receive reads an answer to its end.
+func (p *place) receive(ctx context.Context, a *outbound.Answer) (Kept, error) {
+	body, err := p.whole(ctx, a)
 	if err != nil {
 		return Kept{}, err
 	}
 	k := Kept{URL: withoutUser(a.URL), Via: a.Via, Status: a.Status, Body: body, Asked: time.Now(), Header: make(map[string]string)}
 	k.renew(a.Header)
 	return k, nil
-}
-
-// whole reads a body to its end. Where its length is said, it has its place at
-// once; growing into it would take several times that.
-func whole(a *outbound.Answer) ([]byte, error) {
-	var b bytes.Buffer
-	b.Grow(int(min(max(a.Length, 0), mostAnswer)) + bytes.MinRead)
-	_, err := b.ReadFrom(a.Body)
-	return b.Bytes(), err
 }
 
 // mostFact is how long what a header says of an answer may be.

@@ -94,7 +94,7 @@ func TestWhatSwellsIsBounded(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			got := Kept{URL: "https://docs.example.com/x", Status: 200, Body: []byte(c.body), Header: map[string]string{"Content-Type": c.kind}}
 			const most = 300 << 20
-			if n := allocated(func() { _, _ = f.read(t.Context(), got, fetchArgs{Format: "markdown"}) }); n > most {
+			if n := allocated(func() { _, _ = f.read(t.Context(), &place{room: f.room}, got, fetchArgs{Format: "markdown"}) }); n > most {
 				t.Errorf("%d bytes take %d, more than %d", len(c.body), n, most)
 			}
 		})
@@ -119,24 +119,6 @@ func FuzzPrettySize(f *testing.F) {
 			t.Errorf("%q has %d bytes, not %d", body, out.Len(), prettySize(body))
 		}
 	})
-}
-
-func TestReadersWaitForTheirTurn(t *testing.T) {
-	f := newFetcher(newNet(t, nil).Options)
-	for range cap(f.readers) {
-		if _, err := f.turn(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := f.read(ctx, Kept{Body: []byte("x")}, fetchArgs{}); err == nil {
-		t.Error("one more reads than may")
-	}
-	<-f.readers
-	if _, err := f.read(t.Context(), Kept{Body: []byte("x")}, fetchArgs{}); err != nil || len(f.readers) != cap(f.readers)-1 {
-		t.Errorf("%v; %d read still", err, len(f.readers))
-	}
 }
 
 const testSecret = "tok-q7w8e9r0t1y2u3i4"

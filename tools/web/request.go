@@ -203,14 +203,16 @@ func formBody(fields map[string]any) ([]byte, error) {
 
 // tell shows an answer.
 func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool) (tools.Result, error) {
-	body, err := whole(answer)
+	p := t.room.patient()
+	defer p.leave()
+	body, err := p.whole(ctx, answer)
 	if err != nil {
 		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
 	}
 	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
 	got.renew(answer.Header)
 	text := t.headerLines(answer.Header)
-	shown, note, err := t.bodyText(ctx, got, r.Method, raw)
+	shown, note, err := t.bodyText(ctx, p, got, r.Method, raw)
 	if err != nil {
 		return tools.Result{}, err
 	}
@@ -244,15 +246,14 @@ func cutShown(text string) string {
 
 // bodyText is a body as text: HTML as Markdown, unless it is wanted raw, and
 // nothing of what is no text.
-func (t httpRequest) bodyText(ctx context.Context, got Kept, method string, raw bool) (text, note string, err error) {
+func (t httpRequest) bodyText(ctx context.Context, p *place, got Kept, method string, raw bool) (text, note string, err error) {
 	if len(got.Body) == 0 || method == http.MethodHead {
 		return "", "", nil
 	}
-	leave, err := t.turn(ctx)
-	if err != nil {
+	if err := p.turn(ctx); err != nil {
 		return "", "", err
 	}
-	defer leave()
+	defer p.leave()
 	kind := mediaType(got)
 	switch {
 	case isHTML(kind) && !raw:

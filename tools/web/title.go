@@ -40,19 +40,17 @@ func canonical(own string, from *url.URL) string {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return ""
 	}
-	if place(u) == place(from) {
+	if samePage(u, from) {
 		return ""
 	}
 	return "canonical " + line(own, 500)
 }
 
-// place is an address without what makes no other page of it.
-func place(u *url.URL) string {
-	query := u.RawQuery
-	if query != "" {
-		query = "?" + query
-	}
-	return strings.ToLower(u.Host) + strings.TrimSuffix(u.EscapedPath(), "/") + query
+// samePage reports whether two addresses differ in nothing that makes another
+// page of one.
+func samePage(a, b *url.URL) bool {
+	return strings.EqualFold(a.Host, b.Host) && a.RawQuery == b.RawQuery &&
+		strings.TrimSuffix(a.EscapedPath(), "/") == strings.TrimSuffix(b.EscapedPath(), "/")
 }
 
 // topLines is how many lines of a text its heading is looked for in.

@@ -3,9 +3,7 @@ package page
 import (
 	"bytes"
 	"mime"
-	"regexp"
 	"strings"
-	"sync"
 	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
@@ -15,9 +13,7 @@ import (
 
 // inMeta finds the charset that a page says it has. A pattern, not a parser:
 // what says it may stand in a broken head.
-var inMeta = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
-})
+var inMeta = pattern(`(?i)<meta[^>]{0,200}charset\s*=\s*["']?\s*([a-z0-9_:.-]{2,40})|<\?xml[^>]{0,100}encoding\s*=\s*["']([a-z0-9_:.-]{2,40})`)
 
 // Decode returns a page, or another text of the web, as valid UTF-8. What a mark
 // at its beginning, the server or the text itself says holds, unless the bytes

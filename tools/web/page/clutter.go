@@ -10,31 +10,29 @@ import (
 // clutter finds what on a page is not what it is about: the way to other pages,
 // what is asked of every visitor, what is sold.
 type clutter struct {
-	scales
+	outline
 	total   int
 	skip    nodeSet
 	portal  bool // the page is there for its links
 	article bool // the page has one
 }
 
-// clear marks the clutter among the children of an element.
-func (c *clutter) clear(n *html.Node, inArticle bool) {
-	for child := n.FirstChild; child != nil; child = child.NextSibling {
-		if child.Type != html.ElementNode {
+// clear takes the clutter among what is right in an element out.
+func (c *clutter) clear(i int, inArticle bool) {
+	for k := range c.within(i) {
+		n := c.outline[k].node
+		if c.is(n, c.of(k), inArticle) {
+			c.skip[n] = true
+			c.leave(k)
 			continue
 		}
-		if c.is(child, inArticle) {
-			c.skip[child] = true
-			continue
-		}
-		c.clear(child, inArticle || child.Data == "article" || child.Data == "main")
+		c.clear(k, inArticle || n.Data == "article" || n.Data == "main")
 	}
 }
 
 // is reports whether an element is clutter. What has much of the page's text in
 // it, and that not in links, is not, whatever it is called.
-func (c *clutter) is(n *html.Node, inArticle bool) bool {
-	m := c.of(n)
+func (c *clutter) is(n *html.Node, m mass, inArticle bool) bool {
 	if inlineTags[n.Data] && n.Data != "a" && n.Data != "span" {
 		return false
 	}

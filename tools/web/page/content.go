@@ -1,134 +1,51 @@
 package page
 
 import (
-	"unicode/utf8"
-
-	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
 type nodeSet map[*html.Node]bool
 
-// mass is how much an element has in it.
-type mass struct {
-	text    int // characters outside of links
-	linked  int // characters in links
-	links   int
-	prose   int // characters in paragraphs that are sentences
-	heading bool
-}
-
-func (m mass) all() int { return m.text + m.linked }
-
-// scales measure the elements of a page.
-type scales struct {
-	masses map[*html.Node]mass
-	skip   nodeSet
-}
-
-func weigh(root *html.Node, skip nodeSet, about int) scales {
-	s := scales{make(map[*html.Node]mass, about), skip}
-	s.measure(root, false)
-	return s
-}
-
-func (s scales) of(n *html.Node) mass {
-	return s.masses[n]
-}
-
-func (s scales) measure(n *html.Node, inLink bool) mass {
-	var m mass
-	direct := 0
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		if c.Type == html.TextNode {
-			count := weightOf(c.Data)
-			if inLink {
-				m.linked += count
-			} else {
-				m.text += count
-			}
-			direct += count
-			continue
-		}
-		if c.Type != html.ElementNode || s.skip[c] {
-			continue
-		}
-		link := c.Data == "a" && hasAttr(c, "href")
-		in := s.measure(c, inLink || link)
-		m.text, m.linked, m.links, m.prose = m.text+in.text, m.linked+in.linked, m.links+in.links, m.prose+in.prose
-		m.heading = m.heading || in.heading || c.Data == "h1" && in.all() > 0
-		if link {
-			m.links++
-		}
-	}
-	if n.Data == "p" || n.Data == "pre" || n.Data == "blockquote" || direct > 80 {
-		if m.prose == 0 && m.text > 60 && m.text > m.linked {
-			m.prose = m.text
-		}
-	}
-	if !inlineTags[n.Data] {
-		s.masses[n] = m
-	}
-	return m
-}
-
-// weightOf is how many characters a text has that are no blanks; those of
-// scripts that put a word into each count more.
-func weightOf(text string) int {
-	count := 0
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c > ' ' && c < utf8.RuneSelf || c >= 0xc0 && c < 0xe3:
-			count++
-		case c >= 0xe3:
-			count += 3
-		}
-	}
-	return count
-}
-
 // mainContent finds what a page is about: the element that has it in it, and
 // what in there is about the site instead. It is the body without any skips
-// when too little would be left.
-func mainContent(body *html.Node) (*html.Node, nodeSet) {
-	whole := weigh(body, nil, 1000)
-	all := whole.of(body)
-	c := clutter{scales: whole, total: max(all.all(), 1), skip: nodeSet{}}
+// when too little would be left. About is how many elements the page may have.
+func mainContent(body *html.Node, about int) (*html.Node, nodeSet) {
+	o := outlineOf(body, about)
+	all := o.of(0)
+	c := clutter{outline: o, total: max(all.all(), 1), skip: nodeSet{}}
 	c.portal = all.linked > 2*all.text
-	c.article = hasArticle(body)
-	c.clear(body, false)
-	s := weigh(body, c.skip, len(whole.masses))
-	main := s.descend(body)
-	kept := s.of(main)
+	c.article = o.hasArticle()
+	c.clear(0, false)
+	o.weigh()
+	main := o.descend()
+	kept := o.of(main)
 	if kept.all() < 60 && all.all() > 2*kept.all() || kept.text < 140 && all.text > 4*kept.text+200 {
 		return body, nil
 	}
-	return main, c.skip
+	return o[main].node, c.skip
 }
 
-func hasArticle(body *html.Node) bool {
-	return goquery.NewDocumentFromNode(body).FindMatcher(goquery.Single("article, [itemprop=articleBody]")).Length() > 0
-}
-
-// descend goes from an element into the child that has nearly all of its text,
-// as long as there is one and the main heading is not left behind.
-func (s scales) descend(n *html.Node) *html.Node {
-	if m := s.landmark(n); m != nil {
-		n = m
+func (o outline) hasArticle() bool {
+	for _, w := range o[1:] {
+		if w.node.Data == "article" || attr(w.node, "itemprop") == "articleBody" {
+			return true
+		}
 	}
+	return false
+}
+
+// descend goes from the first element into the one in it that has nearly all of
+// its text, as long as there is one and the main heading is not left behind.
+func (o outline) descend() int {
+	n := o.landmark()
 	for {
-		here := s.of(n)
-		var best *html.Node
-		var most mass
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			if c.Type != html.ElementNode || s.skip[c] {
-				continue
-			}
-			if m := s.of(c); m.all() > most.all() {
-				best, most = c, m
+		here, best, most := o.of(n), 0, mass{}
+		for k := range o.within(n) {
+			if m := o.of(k); m.all() > most.all() {
+				best, most = k, m
 			}
 		}
-		if best == nil || inseparable[best.Data] || here.heading && !most.heading || most.text*100 < here.text*85 || most.all()*100 < here.all()*70 {
+		if best == 0 || inseparable[o[best].node.Data] || here.heading && !most.heading || most.text*100 < here.text*85 || most.all()*100 < here.all()*70 {
 			return n
 		}
 		n = best
@@ -139,18 +56,22 @@ func (s scales) descend(n *html.Node) *html.Node {
 var inseparable = setOf("p ul ol dl table tbody tr pre blockquote figure h1 h2 h3 h4 h5 h6 form fieldset li td span a b i em strong font details")
 
 // landmark is the element that a page says is its main part, if most of what
-// reads like prose, or like anything, is in it.
-func (s scales) landmark(body *html.Node) *html.Node {
-	mains := goquery.NewDocumentFromNode(body).Find("main, [role=main]").FilterFunction(func(_ int, one *goquery.Selection) bool {
-		return !s.skip[one.Nodes[0]]
-	})
-	if mains.Length() != 1 {
-		return nil
+// reads like prose, or like anything, is in it, and else the first one.
+func (o outline) landmark() int {
+	found := 0
+	for i, w := range o[1:] {
+		clutter := w.left && !o[w.around].left // what is in there counts: then there are two
+		if clutter || w.node.Data != "main" && attr(w.node, "role") != "main" {
+			continue
+		}
+		if found > 0 {
+			return 0
+		}
+		found = i + 1
 	}
-	found := mains.Nodes[0]
-	in, all := s.of(found), s.of(body)
+	in, all := o.of(found), o.of(0)
 	if in.text*2 < all.text || all.heading && !in.heading && in.text*10 < all.text*8 {
-		return nil
+		return 0
 	}
 	return found
 }

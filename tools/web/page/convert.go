@@ -33,6 +33,8 @@ func newMarkdown() *converter.Converter {
 		table.NewTablePlugin(table.WithCellPaddingBehavior(table.CellPaddingBehaviorMinimal)),
 	))
 	c.Register.TagType(asIs, converter.TagTypeInline, converter.PriorityStandard)
+	c.Register.PreRenderer(shelter, 0)
+	c.Register.PreRenderer(unshelter, 2*converter.PriorityLate)
 	c.Register.Renderer(renderElement, converter.PriorityEarly)
 	c.Register.TextTransformer(hold, converter.PriorityEarly)
 	c.Register.TextTransformer(release, converter.PriorityLate+1)
@@ -46,8 +48,9 @@ const codeLine = string(marker.MarkerCodeBlockNewline)
 
 // conversion is what one conversion needs to know.
 type conversion struct {
-	plain bool
-	text  string // that the library is not shown
+	plain     bool
+	text      string       // that the library is not shown
+	sheltered []*html.Node // blocks, and what stands for each
 }
 
 type conversionKey struct{}
@@ -81,23 +84,25 @@ func (d *draft) convert(ctx context.Context, limit int) (string, error) {
 		})
 	}
 	hands.Wait()
-	var all []byte
+	var b strings.Builder
+	b.Grow(int(size.Load()) + 2*len(parts))
 	for i, text := range texts {
 		if failures[i] != nil {
 			return "", failures[i]
 		}
-		if len(text) > 0 && len(all) > 0 {
-			all = append(all, "\n\n"...)
+		if len(text) > 0 && b.Len() > 0 {
+			b.WriteString("\n\n")
 		}
-		all = append(all, text...)
+		b.Write(text)
 	}
+	all := b.String()
 	if len(all) > limit {
 		d.full = true
-		for all = all[:limit]; !utf8.Valid(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
+		for all = all[:limit]; !utf8.ValidString(all[max(0, len(all)-utf8.UTFMax):]) && len(all) > 0; {
 			all = all[:len(all)-1]
 		}
 	}
-	return string(bytes.TrimRight(all, " \n")), ctx.Err()
+	return strings.TrimRight(all, " \n"), ctx.Err()
 }
 
 // parts takes the draft apart into documents of a few blocks.
@@ -139,11 +144,17 @@ func renderElement(ctx converter.Context, w converter.Writer, n *html.Node) conv
 		return converter.RenderSuccess
 	}
 	switch n.Data {
+	case "", "td", "th": // the document, and the cells of tables
+		renderLine(ctx, w, n)
+	case "p":
+		w.WriteString("\n\n")
+		renderLine(ctx, w, n)
+		w.WriteString("\n\n")
 	case asIs:
 		w.WriteString(attr(n, "text"))
 	case "a":
 		var text bytes.Buffer
-		ctx.RenderChildNodes(ctx, &text, n)
+		renderLine(ctx, &text, n)
 		w.WriteString("[" + strings.TrimSpace(text.String()) + "](" + attr(n, "href") + ")")
 	case "img":
 		w.WriteString("![" + attr(n, "alt") + "](" + attr(n, "src") + ")")
@@ -169,6 +180,26 @@ func renderElement(ctx converter.Context, w converter.Writer, n *html.Node) conv
 	return converter.RenderSuccess
 }
 
+// renderLine writes what is in an element. Its text does not go through the
+// library, which would sort all that it does with text for each piece of it.
+func renderLine(ctx converter.Context, w converter.Writer, n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode {
+			w.WriteString(conversionOf(ctx).written(c.Data))
+		} else {
+			renderOne(ctx, w, c)
+		}
+	}
+}
+
+// renderOne writes an element. What we write the library does not have to look
+// for among all that it can.
+func renderOne(ctx converter.Context, w converter.Writer, n *html.Node) {
+	if renderElement(ctx, w, n) == converter.RenderTryNext {
+		ctx.RenderNodes(ctx, w, n)
+	}
+}
+
 // indented keeps the blanks that a block begins with from being trimmed: a mark of
 // the library stands before them until all is done.
 func indented(text string) string {
@@ -183,7 +214,7 @@ func flow(ctx converter.Context, n *html.Node) []byte {
 	var all []byte
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		var block bytes.Buffer
-		ctx.RenderNodes(ctx, &block, c)
+		renderOne(ctx, &block, c)
 		text := bytes.Trim(block.Bytes(), "\n")
 		if len(text) == 0 {
 			continue
@@ -196,6 +227,9 @@ func flow(ctx converter.Context, n *html.Node) []byte {
 		}
 		all = append(all, text...)
 	}
+	if bytes.IndexByte(all, byte(marker.MarkerEscaping)) < 0 {
+		return all
+	}
 	return ctx.UnEscapeContent(all)
 }
 
@@ -205,7 +239,7 @@ func signed(ctx converter.Context, w converter.Writer, n *html.Node) {
 	w.WriteString("\n\n")
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		var item bytes.Buffer
-		ctx.RenderNodes(ctx, &item, c)
+		renderOne(ctx, &item, c)
 		if sign := attr(c, "sign"); item.Len() > 0 {
 			w.Write(indent(item.Bytes(), sign, strings.Repeat(" ", min(len(sign), 4))))
 			w.WriteString("\n")
@@ -218,7 +252,9 @@ func signed(ctx converter.Context, w converter.Writer, n *html.Node) {
 // those of code among them, which the library ends with a sign of its own.
 func indent(text []byte, first, rest string) []byte {
 	for _, end := range []string{"\n", codeLine} {
-		text = bytes.ReplaceAll(text, []byte(end), []byte(end+rest))
+		if bytes.Contains(text, []byte(end)) {
+			text = bytes.ReplaceAll(text, []byte(end), []byte(end+rest))
+		}
 	}
 	return append([]byte(first), text...)
 }

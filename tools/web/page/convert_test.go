@@ -87,7 +87,9 @@ func TestReadAtOnce(t *testing.T) {
 // call but this one.
 func TestConverterFailures(t *testing.T) {
 	d := newDraft(1000, false)
+	d.push("strong", "")
 	d.text("text")
+	d.pop()
 	part := d.parts()[0]
 	part.FirstChild.FirstChild.Parent = nil // a tree that is none
 	if _, err := d.convertPart(t.Context(), part); err == nil {

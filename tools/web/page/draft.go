@@ -220,11 +220,15 @@ func (d *draft) pop() {
 // text takes text; blanks in it become one.
 func (d *draft) text(text string) {
 	open := false
-	for i := 0; i < len(text); i++ {
-		c := text[i]
+	for text != "" {
+		end := 0
+		for end < len(text) && !blankByte(text[end]) {
+			end++
+		}
 		switch {
-		case blankByte(c):
+		case end == 0:
 			d.space = true
+			text = text[1:]
 			continue
 		case !open:
 			if !d.begin() {
@@ -235,7 +239,8 @@ func (d *draft) text(text string) {
 			d.words = append(d.words, ' ')
 			d.space = false
 		}
-		d.words = append(d.words, c)
+		d.words = append(d.words, text[:end]...)
+		text = text[end:]
 	}
 }
 

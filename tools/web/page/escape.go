@@ -22,10 +22,15 @@ func hold(ctx converter.Context, text string) string {
 // decides when it knows the line.
 func release(ctx converter.Context, _ string) string {
 	c := conversionOf(ctx)
+	return c.written(c.text)
+}
+
+// written is how a text is written.
+func (c *conversion) written(text string) string {
 	if c.plain {
-		return c.text
+		return text
 	}
-	return escape(c.text)
+	return escape(text)
 }
 
 // escape writes text so that nothing in it is a mark of Markdown.

@@ -11,10 +11,11 @@ import (
 // a small page becomes a huge tree. So beyond some they go by another name until
 // the tree is there: rename gives the old ones back.
 type formats struct {
-	stacks map[string][]format
-	open   int // that the parser may know
-	scopes map[string]int
-	scope  int
+	stacks  map[string][]format
+	open    int // that the parser may know
+	scopes  map[string]int
+	scope   int
+	renamed bool // one got another name
 }
 
 type format struct {
@@ -31,15 +32,16 @@ var formatting = setOf("a b big code em font i nobr s small strike strong tt u")
 var scoping = setOf("table td th caption object applet marquee")
 
 // start notes a start tag and returns the name that it shall have.
-func (f *formats) start(name string) string {
-	if scoping[name] {
+func (f *formats) start(tag tag) string {
+	name := tag.name
+	if tag.has(isScope) {
 		if f.scopes == nil {
 			f.scopes = map[string]int{}
 		}
 		f.scopes[name]++
 		f.scope++
 	}
-	if !formatting[name] {
+	if !tag.has(isFormat) {
 		return name
 	}
 	if f.stacks == nil {
@@ -48,6 +50,7 @@ func (f *formats) start(name string) string {
 	renamed := f.open >= openFormats
 	f.stacks[name] = append(f.stacks[name], format{f.scope, renamed})
 	if renamed {
+		f.renamed = true
 		return otherName + name
 	}
 	f.open++
@@ -55,8 +58,9 @@ func (f *formats) start(name string) string {
 }
 
 // end notes an end tag and returns the name that it shall have; "" leaves it out.
-func (f *formats) end(name string) string {
-	if scoping[name] && f.scopes[name] > 0 {
+func (f *formats) end(tag tag) string {
+	name := tag.name
+	if tag.has(isScope) && f.scopes[name] > 0 {
 		f.scopes[name]--
 		f.scope--
 		if name == "table" && f.scopes["table"] == 0 { // and with it the cells that were not closed
@@ -64,7 +68,7 @@ func (f *formats) end(name string) string {
 			f.scopes["td"], f.scopes["th"], f.scopes["caption"] = 0, 0, 0
 		}
 	}
-	if !formatting[name] {
+	if !tag.has(isFormat) {
 		return name
 	}
 	stack := f.stacks[name]

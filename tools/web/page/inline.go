@@ -1,7 +1,6 @@
 package page
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
@@ -220,8 +219,8 @@ func isASCII(text string) bool {
 
 // tiny reports whether a picture is so small that it is a sign, or counts visits.
 func tiny(n *html.Node, side string) bool {
-	size, err := strconv.Atoi(strings.TrimSuffix(attr(n, side), "px"))
-	return err == nil && size <= 24
+	size, ok := numberIn(strings.TrimSuffix(attr(n, side), "px"))
+	return ok && size <= 24
 }
 
 // shift writes what stands above or below the line.

@@ -4,8 +4,6 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/PuerkitoBio/goquery"
-
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
@@ -15,9 +13,11 @@ const maxURL = 2048
 // inBrackets encodes what would end an address in Markdown.
 var inBrackets = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", "|", "%7C", "\"", "%22", "`", "%60", "\\", "%5C")
 
+// breaks takes out what browsers leave out of addresses.
+var breaks = strings.NewReplacer("\n", "", "\t", "")
+
 // baseURL is what relative addresses of a page are relative to.
-func baseURL(doc *goquery.Document, page *url.URL) *url.URL {
-	href := doc.FindMatcher(goquery.Single("base[href]")).AttrOr("href", "")
+func baseURL(href string, page *url.URL) *url.URL {
 	if base, err := url.Parse(address(page, href)); err == nil && base.IsAbs() {
 		return base
 	}
@@ -30,13 +30,10 @@ func address(base *url.URL, href string) string {
 	if strings.Contains(href, "\n") && strings.Contains(href, "<") { // a quote that was left open
 		return ""
 	}
-	href, _ = tools.Clean(href)
-	href = strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' {
-			return -1
-		}
-		return r
-	}, strings.TrimSpace(href))
+	if href = strings.TrimSpace(href); !tidy(href) {
+		href, _ = tools.Clean(href)
+		href = breaks.Replace(strings.TrimSpace(href))
+	}
 	if href == "" || len(href) > maxURL {
 		return ""
 	}

@@ -15,7 +15,7 @@ func (r *renderer) list(n *html.Node) {
 		name = "ol"
 	}
 	number, step := 1, 1
-	if start, err := strconv.Atoi(attr(n, "start")); err == nil && start >= 0 && start < 1e8 {
+	if start, ok := numberIn(attr(n, "start")); ok && start >= 0 && start < 1e8 {
 		number = start
 	}
 	if hasAttr(n, "reversed") && hasAttr(n, "start") {
@@ -33,7 +33,7 @@ func (r *renderer) list(n *html.Node) {
 			r.d.nest(name, "")
 		default:
 			sign := ""
-			if value, err := strconv.Atoi(attr(c, "value")); err == nil && value >= 0 && value < 1e8 {
+			if value, ok := numberIn(attr(c, "value")); ok && value >= 0 && value < 1e8 {
 				number = value
 			}
 			if name == "ol" {
@@ -47,6 +47,15 @@ func (r *renderer) list(n *html.Node) {
 	}
 	r.d.leave()
 	r.d.end(2)
+}
+
+// numberIn is the whole number that an attribute is. Most are not there.
+func numberIn(text string) (int, bool) {
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
 }
 
 // within reports whether an element is in another, before any cell of a table.

@@ -73,7 +73,7 @@ func sameSigns(shown, tex string) bool {
 			there[c] = true
 		}
 	}
-	for _, c := range []byte(texCommand.ReplaceAllString(tex, " ")) {
+	for _, c := range []byte(texCommand().ReplaceAllString(tex, " ")) {
 		if (c >= '0' && c <= '9' || isLetter(c)) && !there[c] {
 			return false
 		}
@@ -145,6 +145,10 @@ func (r *renderer) formula(tex string, display bool) {
 
 // text writes text. TeX in it that scripts would typeset is a formula.
 func (r *renderer) text(text string) {
+	if strings.IndexByte(text, '\\') < 0 && !strings.Contains(text, "$$") {
+		r.d.text(text)
+		return
+	}
 	in := signsIn(text)
 	from := 0
 	for {

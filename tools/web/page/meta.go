@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 
 	"github.com/mcp-tools/mcp-tools/tools"
@@ -26,20 +25,18 @@ type Meta struct {
 // readMeta gathers the metadata of a page. Where a page says a thing twice, what
 // it says to those who show links to it counts most: there it is shortest.
 func readMeta(doc document, base *url.URL) Meta {
-	page := goquery.NewDocumentFromNode(doc.root)
-	one := func(selector string) *goquery.Selection { return page.FindMatcher(goquery.Single(selector)) }
-	top := one("html")
-	named := named(page)
+	page := survey(doc.root)
+	named := page.named
 	ld := readLinked(doc.data)
-	byline := byName(wordsOf(one("[rel=author], [itemprop=author], .byline"), 100))
-	published := one("time[pubdate], time[itemprop*=publish i], time[class*=publish i]").AttrOr("datetime", "")
+	byline := byName(wordsOf(page.byline, 100))
+	published := attrOf(page.published, "datetime")
 	m := Meta{
-		Title:       first(300, named["og:title"], ld.title, doc.title, named["twitter:title"], wordsOf(one("h1"), 300)),
+		Title:       first(300, named["og:title"], ld.title, doc.title, named["twitter:title"], wordsOf(page.heading, 300)),
 		Author:      first(200, ld.author, named["author"], named["article:author"], named["dc.creator"], named["dcterms.creator"], named["parsely-author"], named["citation_author"], byline),
 		Site:        first(100, named["og:site_name"], ld.site, named["application-name"]),
 		Description: first(500, named["og:description"], named["description"], named["twitter:description"], ld.description),
-		Language:    language(top.AttrOr("lang", ""), top.AttrOr("xml:lang", ""), named["og:locale"], named["content-language"]),
-		Canonical:   address(base, first(maxURL, one("link[rel=canonical i][href]").AttrOr("href", ""), named["og:url"])),
+		Language:    language(attrOf(page.top, "lang"), attrOf(page.top, "xml:lang"), named["og:locale"], named["content-language"]),
+		Canonical:   address(base, first(maxURL, attrOf(page.canonical, "href"), named["og:url"])),
 	}
 	m.Published = firstDate(ld.published, named["article:published_time"], named["datepublished"], named["date"], named["dc.date"], named["dcterms.created"], named["citation_publication_date"], named["pubdate"], published)
 	m.Modified = firstDate(ld.modified, named["article:modified_time"], named["og:updated_time"], named["datemodified"], named["last-modified"], named["dcterms.modified"])
@@ -50,32 +47,88 @@ func readMeta(doc document, base *url.URL) Meta {
 // maxNamed is how many things a page can say in meta elements.
 const maxNamed = 200
 
-// named is what the meta elements of a page say, by what they call it. What they
-// say first counts.
-func named(page *goquery.Document) map[string]string {
-	all := map[string]string{}
-	page.Find("meta[content]").EachWithBreak(func(_ int, meta *goquery.Selection) bool {
-		for _, key := range []string{"property", "name", "itemprop", "http-equiv"} {
-			name := strings.ToLower(strings.TrimSpace(meta.AttrOr(key, "")))
-			if name == "" {
-				continue
-			}
-			if _, said := all[name]; !said {
-				all[name] = meta.AttrOr("content", "")
-			}
-			break
-		}
-		return len(all) < maxNamed
-	})
-	return all
+// told are the elements of a page that tell something about it, the first of each
+// kind.
+type told struct {
+	top, heading, byline, published, canonical *html.Node
+	named                                      map[string]string // what is in meta elements, by what they call it
 }
 
-// wordsOf is the text of the first of some elements.
-func wordsOf(s *goquery.Selection, most int) string {
-	if s.Length() == 0 {
+// survey looks for them all at once: it is a long way through a page.
+func survey(root *html.Node) *told {
+	t := &told{named: map[string]string{}}
+	t.look(root)
+	return t
+}
+
+func (t *told) look(n *html.Node) {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type != html.ElementNode {
+			continue
+		}
+		switch c.Data {
+		case "html":
+			note(&t.top, c)
+		case "h1":
+			note(&t.heading, c)
+		case "meta":
+			t.name(c)
+		case "link":
+			if strings.EqualFold(attr(c, "rel"), "canonical") && hasAttr(c, "href") {
+				note(&t.canonical, c)
+			}
+		case "time":
+			if hasAttr(c, "pubdate") || publishes(attr(c, "itemprop")) || publishes(attr(c, "class")) {
+				note(&t.published, c)
+			}
+		}
+		if t.byline == nil && (attr(c, "rel") == "author" || attr(c, "itemprop") == "author" || hasWord(attr(c, "class"), "byline")) {
+			t.byline = c
+		}
+		t.look(c)
+	}
+}
+
+// note keeps the first of some elements.
+func note(first **html.Node, n *html.Node) {
+	if *first == nil {
+		*first = n
+	}
+}
+
+func publishes(name string) bool { return strings.Contains(strings.ToLower(name), "publish") }
+
+// name takes what a meta element says. What is said first counts.
+func (t *told) name(meta *html.Node) {
+	if len(t.named) >= maxNamed || !hasAttr(meta, "content") {
+		return
+	}
+	for _, key := range []string{"property", "name", "itemprop", "http-equiv"} {
+		name := strings.ToLower(strings.TrimSpace(attr(meta, key)))
+		if name == "" {
+			continue
+		}
+		if _, said := t.named[name]; !said {
+			t.named[name] = attr(meta, "content")
+		}
+		return
+	}
+}
+
+// wordsOf is the text of an element, if there is one.
+func wordsOf(n *html.Node, most int) string {
+	if n == nil {
 		return ""
 	}
-	return textOf(s.Nodes[0], most)
+	return textOf(n, most)
+}
+
+// attrOf is an attribute of an element, if there is one.
+func attrOf(n *html.Node, key string) string {
+	if n == nil {
+		return ""
+	}
+	return attr(n, key)
 }
 
 // byName is the name in a line like "By Ann Example".
@@ -116,10 +169,27 @@ func textOf(root *html.Node, most int) string {
 
 // oneLine is a clean text without breaks.
 func oneLine(text string) string {
+	if tidy(text) {
+		return text
+	}
 	if !printable(text) {
 		text, _ = tools.Clean(text)
 	}
 	return strings.Join(strings.Fields(text), " ")
+}
+
+// tidy reports whether a text is clean ASCII in one line, without a blank too
+// many, as most is.
+func tidy(text string) bool {
+	last := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c >= 0x7f || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return text == "" || last != ' '
 }
 
 // first is the first text that is not blank, in one line.

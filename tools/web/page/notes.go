@@ -1,7 +1,6 @@
 package page
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -19,8 +18,8 @@ type footnotes struct {
 const maxNotes = 5000
 
 var (
-	noteSign = regexp.MustCompile(`^[\[(]?(?:note |nb )?([0-9a-zA-Z*†‡§]{1,4})[\])]?$`)
-	noteHint = regexp.MustCompile(`(?i)note|fn|cite|ref|bib|endnote`)
+	noteSign = pattern(`^[\[(]?(?:note |nb )?([0-9a-zA-Z*†‡§]{1,4})[\])]?$`)
+	noteHint = pattern(`(?i)note|fn|cite|ref|bib|endnote`)
 )
 
 // readNotes finds the footnotes of what is shown. A link is one to a note if it
@@ -59,9 +58,9 @@ func readNotes(roots []*html.Node, skip nodeSet) footnotes {
 
 func (f *footnotes) read(link *html.Node, places map[string]*html.Node, taken map[string]bool) {
 	id := strings.TrimPrefix(attr(link, "href"), "#")
-	sign := noteSign.FindStringSubmatch(textOf(link, 20))
+	sign := noteSign().FindStringSubmatch(textOf(link, 20))
 	raised := link.Parent != nil && (link.Parent.Data == "sup" || link.FirstChild != nil && link.FirstChild.Data == "sup")
-	hinted := attr(link, "role") == "doc-noteref" || noteHint.MatchString(attr(link, "class")+" "+id)
+	hinted := attr(link, "role") == "doc-noteref" || noteHint().MatchString(attr(link, "class")+" "+id)
 	if sign == nil || !raised && !hinted {
 		return
 	}

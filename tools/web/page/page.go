@@ -93,7 +93,7 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	base := baseURL(goquery.NewDocumentFromNode(doc.root), o.URL)
+	base := baseURL(doc.base, o.URL)
 	eye := &viewer{ctx: ctx, sheet: doc.sheet, plainWhite: !doc.linksStyle}
 	if err := eye.view(doc.root); err != nil {
 		return Page{}, err
@@ -106,7 +106,7 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 
 	r := &renderer{ctx: ctx, base: base, format: o.Format, wantLinks: o.Links}
 	r.limit = min(maxOutput, 4*len(source)+4096)
-	roots, skip, err := p.choose(ctx, doc.root, match, o)
+	roots, skip, err := p.choose(ctx, doc, match, o)
 	if err != nil {
 		return Page{}, err
 	}
@@ -124,20 +124,20 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 }
 
 // choose finds what of a page is to be written, and what in it is not.
-func (p *Page) choose(ctx context.Context, root *html.Node, match *selector, o Options) ([]*html.Node, nodeSet, error) {
+func (p *Page) choose(ctx context.Context, doc document, match *selector, o Options) ([]*html.Node, nodeSet, error) {
 	if match != nil {
-		roots, err := match.find(ctx, root)
+		roots, err := match.find(ctx, doc.root)
 		if err == nil && len(roots) == 0 {
 			err = tools.Errorf(tools.NotFound, "nothing on the page matches %q", o.Selector).
 				Try("leave the selector out, or take a simpler one")
 		}
 		return roots, nil, err
 	}
-	body := bodyOf(root)
+	body := bodyOf(doc.root)
 	if o.Whole {
 		return []*html.Node{body}, nil, nil
 	}
-	main, skip := mainContent(body)
+	main, skip := mainContent(body, doc.tags)
 	p.Main = main != body || len(skip) > 0
 	return []*html.Node{main}, skip, nil
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"golang.org/x/net/html"
 )
@@ -95,11 +96,16 @@ func (t *tamer) script(text, kind string) {
 	}
 }
 
+// Patterns are compiled when they are first used: a start needs none.
 var (
-	texText    = regexp.MustCompile(`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
-	texCommand = regexp.MustCompile(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
-	longWord   = regexp.MustCompile(`\pL{4,}`)
+	texText    = pattern(`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
+	texCommand = pattern(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
+	longWord   = pattern(`\pL{4,}`)
 )
+
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
 
 // formula tells TeX from prose that is put where only TeX should be and nobody
 // sees it: TeX has no words but its own, and few in texts.
@@ -107,9 +113,9 @@ func formula(tex string) bool {
 	if len(tex) > 4000 || strings.TrimSpace(tex) == "" {
 		return false
 	}
-	texts := strings.Join(texText.FindAllString(tex, -1), " ")
-	rest := texCommand.ReplaceAllString(texText.ReplaceAllString(tex, " "), " ")
-	return !longWord.MatchString(rest) && len(longWord.FindAllString(texCommand.ReplaceAllString(texts, " "), 5)) < 5
+	texts := strings.Join(texText().FindAllString(tex, -1), " ")
+	rest := texCommand().ReplaceAllString(texText().ReplaceAllString(tex, " "), " ")
+	return !longWord().MatchString(rest) && len(longWord().FindAllString(texCommand().ReplaceAllString(texts, " "), 5)) < 5
 }
 
 // skipSVG leaves a drawing out, up to its end or to the tag that breaks out of
@@ -152,12 +158,12 @@ func (t *tamer) skipSVG() {
 
 // reopen takes the start tag that ended a drawing, without its content lost.
 func (t *tamer) reopen(name string) {
-	attrs := t.attrs(true)
+	attrs := t.attrs()
 	t.nodes++
 	if t.deepest > 0 && !t.descend(name, attrs) {
 		return
 	}
-	t.write(t.formats.start(name), attrs, false)
+	t.write(t.formats.start(tagNamed([]byte(name))), attrs, false)
 }
 
 // cutText is the beginning of a text, at most so many bytes of it.

@@ -1,7 +1,6 @@
 package page
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
@@ -70,7 +69,6 @@ var (
 	tableRows  = goquery.Single("tr")
 	tableCells = goquery.Single("td, th")
 	tableNames = goquery.Single("caption")
-	bulky      = goquery.Single("table, h1, h2, h3, form, pre, blockquote, article, p ~ p ~ p ~ p")
 )
 
 func rowsOf(n *html.Node) (rows []row, captions []*html.Node) {
@@ -98,7 +96,7 @@ func layout(n *html.Node, rows []row) bool {
 				heads++
 			}
 			if cells <= 500 {
-				if goquery.NewDocumentFromNode(cell).FindMatcher(bulky).Length() > 0 { // more than one line
+				if bulky(cell) {
 					return true
 				}
 				if len(textOf(cell, 420)) > 400 {
@@ -111,6 +109,27 @@ func layout(n *html.Node, rows []row) bool {
 		return true
 	}
 	return heads == 0 && long*4 > min(cells, 500)
+}
+
+// bulky reports whether there is more in a cell than a line of text.
+func bulky(cell *html.Node) bool {
+	paragraphs := 0
+	for c := cell.FirstChild; c != nil; c = c.NextSibling {
+		switch c.Data {
+		case "table", "h1", "h2", "h3", "form", "pre", "blockquote", "article":
+			if c.Type == html.ElementNode {
+				return true
+			}
+		case "p":
+			if paragraphs++; paragraphs > 3 {
+				return true
+			}
+		}
+		if bulky(c) {
+			return true
+		}
+	}
+	return false
 }
 
 // span is a cell that reaches into rows below its own.
@@ -165,13 +184,10 @@ func (r *renderer) place(cell, into *html.Node) {
 	} else if !r.d.plain {
 		into = r.d.add(into, name)
 	}
-	if cell != nil {
-		for c := goquery.NewDocumentFromNode(cell).Clone().Nodes[0].FirstChild; c != nil; {
-			next := c.NextSibling
-			c.Parent.RemoveChild(c)
-			into.AppendChild(c)
-			c = next
-		}
+	for cell != nil && cell.FirstChild != nil {
+		c := cell.FirstChild
+		cell.RemoveChild(c)
+		into.AppendChild(c)
 	}
 }
 
@@ -190,6 +206,8 @@ func (r *renderer) grid(rows []row) (grid []row, used [maxColumns]bool) {
 				cell := spans[x].cell
 				if again += spans[x].size; again > size+4096 {
 					cell = nil
+				} else if cell != nil {
+					cell = goquery.NewDocumentFromNode(cell).Clone().Nodes[0]
 				}
 				spans[x].left--
 				line = append(line, cell)
@@ -239,8 +257,8 @@ func parentOf(one row) *html.Node {
 
 // between reads a count of at least one.
 func between(text string, most int) int {
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil || n < 1 {
+	n, ok := numberIn(strings.TrimSpace(text))
+	if !ok || n < 1 {
 		n = 1
 	}
 	return min(n, max(most, 1))

@@ -25,7 +25,10 @@ type tamed struct {
 	title        string
 	styles       []string
 	linksStyle   bool     // it has style sheets that we do not see
+	base         string   // what it says that its addresses are relative to
+	based        bool     // it says so
 	data         []string // JSON-LD
+	tags         int      // that begin an element
 	noscript     strings.Builder
 	styleSize    int
 	dataSize     int
@@ -64,7 +67,9 @@ func parse(ctx context.Context, source string) (document, error) {
 		root, err := html.Parse(&patient{ctx, bytes.NewReader(t.html)})
 		if err == nil {
 			doc.root = root
-			rename(root)
+			if t.formats.renamed {
+				rename(root)
+			}
 			return doc, nil
 		}
 	}
@@ -105,7 +110,7 @@ type tamer struct {
 
 func (t *tamer) run(source string) {
 	t.z = html.NewTokenizer(strings.NewReader(source))
-	t.html = make([]byte, 0, len(source)*3/4)
+	t.html = make([]byte, 0, len(source)+64)
 	for i := 0; ; i++ {
 		if i%1024 == 0 && t.ctx.Err() != nil {
 			return
@@ -135,8 +140,7 @@ func (t *tamer) run(source string) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			t.start(kind)
 		case html.EndTagToken:
-			name, _ := t.z.TagName()
-			t.end(string(name))
+			t.end(tagIn(t.z))
 		}
 	}
 }
@@ -150,17 +154,17 @@ func (t *tamer) start(kind html.TokenType) {
 		t.raw = append(t.raw[:0], raw...)
 		raw = t.raw
 	}
-	nameBytes, more := t.z.TagName()
-	name := string(nameBytes)
+	tag := tagIn(t.z)
+	name := tag.name
 	if len(name) > 60 {
 		return
 	}
-	if t.foreign > 0 && rawText[name] {
+	if t.foreign > 0 && tag.has(isRaw) {
 		t.z.NextIsNotRawText()
 		return
 	}
-	if rawText[name] {
-		t.rawText(name, t.attrs(more))
+	if tag.has(isRaw) {
+		t.rawText(name, t.attrs())
 		return
 	}
 	switch name {
@@ -175,35 +179,51 @@ func (t *tamer) start(kind html.TokenType) {
 		}
 	}
 	var attrs []html.Attribute
-	if !simple || t.deepest > 0 || name == "link" {
-		attrs = t.attrs(more)
-	}
-	if name == "link" && strings.Contains(strings.ToLower(valueOf(attrs, "rel")), "stylesheet") {
-		t.linksStyle = true
+	if !simple || t.deepest > 0 || name == "link" || name == "base" {
+		attrs = t.attrs()
+		t.header(name, attrs)
 	}
 	if t.deepest > 0 && kind == html.StartTagToken && !t.descend(name, attrs) {
 		return
 	}
-	if breaksOut[name] {
+	if tag.has(endsForeign) {
 		t.foreign = 0
 	}
 	t.nodes++
-	if !inlineTags[name] {
+	t.tags++
+	if !tag.has(isInline) {
 		t.nodes += t.formats.open
 	}
-	as := t.formats.start(name)
+	as := t.formats.start(tag)
 	if simple && as == name {
 		t.html = append(t.html, raw...)
 		return
 	}
 	if attrs == nil {
-		attrs = t.attrs(more)
+		attrs = t.attrs()
 	}
 	t.write(as, attrs, kind == html.SelfClosingTagToken)
 }
 
-func (t *tamer) end(name string) {
-	if rawText[name] || name == "svg" || len(name) > 60 {
+// header notes what a page says of itself in tags that have nothing in them.
+func (t *tamer) header(name string, attrs []html.Attribute) {
+	switch name {
+	case "link":
+		if strings.Contains(strings.ToLower(valueOf(attrs, "rel")), "stylesheet") {
+			t.linksStyle = true
+		}
+	case "base":
+		for _, a := range attrs {
+			if a.Key == "href" && !t.based {
+				t.base, t.based = a.Val, true
+			}
+		}
+	}
+}
+
+func (t *tamer) end(tag tag) {
+	name := tag.name
+	if tag.has(isRaw) || name == "svg" || len(name) > 60 {
 		return
 	}
 	if name == "math" && t.foreign > 0 {
@@ -212,20 +232,22 @@ func (t *tamer) end(name string) {
 	if t.deepest > 0 && !t.ascend(name) {
 		return
 	}
-	if !inlineTags[name] {
+	if !tag.has(isInline) {
 		t.nodes += 1 + t.formats.open
 	}
-	if as := t.formats.end(name); as != "" {
+	if as := t.formats.end(tag); as != "" {
 		t.html = append(append(append(t.html, "</"...), as...), '>')
 	}
 }
 
 // attrs reads the attributes of a tag, as many and as long as are sensible.
-func (t *tamer) attrs(more bool) []html.Attribute {
+func (t *tamer) attrs() []html.Attribute {
 	attrs := []html.Attribute{}
-	for more && len(attrs) < maxAttrs {
-		var key, value []byte
-		key, value, more = t.z.TagAttr()
+	for len(attrs) < maxAttrs {
+		key, value, _ := t.z.TagAttr()
+		if key == nil {
+			break
+		}
 		if len(key) > 60 || len(value) > maxAttr && string(key) != "style" && string(key) != "class" {
 			continue
 		}

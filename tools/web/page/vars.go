@@ -11,15 +11,15 @@ const (
 // differs is what a custom property stands for that is not the same everywhere.
 const differs = "\x00"
 
-// whole are the selectors whose custom properties hold for the whole page.
-var whole = setOf(":root html body :host")
+// pageWide are the selectors whose custom properties hold for the whole page.
+var pageWide = setOf(":root html body :host")
 
 // define notes the custom properties of a rule. Of one that has another value
 // elsewhere it cannot be said what it stands for.
 func (s *sheet) define(head, body string) {
 	everywhere := true
 	for one := range strings.SplitSeq(head, ",") {
-		everywhere = everywhere && whole[strings.ToLower(strings.TrimSpace(one))]
+		everywhere = everywhere && pageWide[strings.ToLower(strings.TrimSpace(one))]
 	}
 	for name, value := range customs(body) {
 		known, ok := s.custom[name]
