@@ -185,7 +185,7 @@ func fileName(suggested string) string {
 	if name == "" || device[first] {
 		name = strings.TrimSuffix("file-"+name, "-")
 	}
-	return name[:min(len(name), mostFileName)] + strings.TrimRight(ending, ".")
+	return strings.TrimRight(name[:min(len(name), mostFileName)], "._-") + strings.TrimRight(ending, ".")
 }
 
 // device are the names that mean no file on Windows, with any ending.
