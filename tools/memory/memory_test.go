@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 	}{
 		"found": {&told{found: Found{Hits: []Hit{hit, theirs}, More: true, Alike: 1, Behind: true}}, "memory_search", `{"query": "deploy"}`,
 			"memory/deploy.md#L12-30  0.62  2026-03-04  Deploy > Roll back\n  use<U+202E> `make` then\nMEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n" +
-				"[1 place left out that say nearly the same]\n[there are more; send the path of one document, or ask more exactly]\n[still catching up with the latest changes, so some may be missing: search again in a moment]"},
+				"[left out: 1 place with nearly the same]\n[there are more; send the path of one document, or ask more exactly]\n[still catching up with the latest changes, so some may be missing: search again in a moment]"},
 		"forming": {&told{found: Found{Hits: []Hit{theirs}, Forming: true}}, "memory_search", `{"query": "x"}`,
 			"MEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n[what was stored last is found by its words only, as yet]"},
 		"full": {&told{found: Found{Hits: []Hit{theirs}, More: true}}, "memory_search", `{"query": "x", "limit": 1}`,

@@ -111,7 +111,7 @@ func showFound(f Found, a memorySearchArgs) string {
 		showNothing(&b, f, a)
 	}
 	if f.Alike > 0 {
-		fmt.Fprintf(&b, "[%s left out that say nearly the same]\n", counted(f.Alike, "place"))
+		fmt.Fprintf(&b, "[left out: %s with nearly the same]\n", counted(f.Alike, "place"))
 	}
 	switch {
 	case !f.More || len(f.Hits) == 0:
