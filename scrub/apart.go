@@ -3,8 +3,9 @@ package scrub
 import "slices"
 
 // Dumps and source code write the bytes of a value apart from each other:
-// 61 62 63, 61:62:63, 61-62-63, \x61\x62\x63 and 0x61, 0x62, 0x63. What stands
-// between is not the same everywhere, and may be a line break; the digits are.
+// 61 62 63, 6162 6364, 61:62:63, 61-62-63, \x61\x62\x63, 0x61 0x62 and
+// 0x61, 0x62. What stands between is not the same everywhere, and may be a line
+// break; the digits are.
 
 const (
 	apartReach = 64 // the farthest that such a value may begin before its trigger
@@ -12,17 +13,29 @@ const (
 )
 
 // triggersApart are two windows for each way to write the pairs of f. A line
-// break in the place of a sign can be in one of them only.
+// break in the place of a sign can be in one of them only. Of pairs in groups,
+// two next to each other are looked for: the space can be in one of them only.
 func (f form) triggersApart() (out []trigger) {
-	for _, way := range []struct{ before, after string }{{"", " "}, {"", ":"}, {"", "-"}, {"x", `\`}, {"x", ","}} {
+	add := func(before, window string, k int) {
+		find := func(t *text, at int) (span, bool) { return f.findApart(t, at+len(before), k) }
+		out = append(out, trigger{windows: []uint32{windowOf(window)}, find: find})
+	}
+	for _, way := range []struct{ before, after string }{{"", " "}, {"", ":"}, {"", "-"}, {"x", `\`}, {"x", ","}, {"x", " "}} {
 		window := func(k int) string { return (way.before + f.text[k:k+2] + way.after + f.text[k+2:])[:4] }
 		places := []int{0, 2, 4, 6, 8} // a value has six pairs at least
 		slices.SortStableFunc(places, func(a, b int) int { return rarity(window(b)) - rarity(window(a)) })
 		for _, k := range places[:2] {
-			find := func(t *text, at int) (span, bool) { return f.findApart(t, at+len(way.before), k) }
-			out = append(out, trigger{windows: []uint32{windowOf(window(k))}, find: find})
+			add(way.before, window(k), k)
 		}
 	}
+	best, both := 0, -1
+	for _, k := range []int{0, 2, 4, 6} {
+		if sum := rarity(f.text[k:k+4]) + rarity(f.text[k+2:]); sum > both {
+			best, both = k, sum
+		}
+	}
+	add("", f.text[best:best+4], best)
+	add("", f.text[best+2:best+6], best+2)
 	return out
 }
 

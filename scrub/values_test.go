@@ -66,6 +66,7 @@ func apart(v string) map[string]string {
 		"spaced": {"%02x ", "%02x "}, "colons": {"%02X:", "%02X:"}, "dashes": {"%02x-", "%02x-"}, "escapes": {`\x%02x`, `\x%02x`}, "escapes in JSON": {`\\x%02X`, `\\x%02X`},
 		"literals": {"0x%02x, ", "0x%02x, "}, "Literals": {"0X%02X,", "0X%02X,"}, "a wider gap": {"%02x ", "%02x  "}, "lines": {"%02x ", "%02x\n"},
 		"lines in JSON": {"%02x:", `%02x:\n   `}, "lines of literals": {"0x%02x, ", "0x%02x,\r\n\t\t"}, "words": {"%02x ", "%02x"},
+		"literals without commas": {"0x%02x ", "0x%02x "}, "lines of literals without commas": {"0x%02x ", "0x%02x\n"},
 	} {
 		var b strings.Builder
 		for i, c := range []byte(v) {
@@ -76,6 +77,16 @@ func apart(v string) map[string]string {
 			fmt.Fprintf(&b, form, c)
 		}
 		out[name] = strings.TrimRight(b.String(), ":-, \t\r\n")
+	}
+	code := hex.EncodeToString([]byte(v))
+	for _, size := range []int{4, 8, 16} { // xxd, and others
+		for first := 2; first <= size; first += 2 {
+			b := []byte(code[:min(first, len(code))])
+			for i := first; i < len(code); i += size {
+				b = append(append(b, ' '), code[i:min(i+size, len(code))]...)
+			}
+			out[fmt.Sprintf("groups of %d after %d", size, first)] = string(b)
+		}
 	}
 	return out
 }

@@ -101,8 +101,9 @@ func (a *app) doctorCommand() *cobra.Command {
 		Short: "Find out what does not work, and what to do about it",
 		Long: `doctor looks at everything that mcp-tools needs: settings, data directory, store,
 audit log, policy, tokens, sandboxes, addresses, certificates and clients, and starts a server
-once, on a data directory of its own. It changes nothing. The exit code is 1
-when something does not work.`,
+once, on a data directory of its own. It changes nothing, but that the record of
+calls which killed processes have left is carried to the store. The exit code is
+1 when something does not work.`,
 		Example: `  mcp-tools doctor
   mcp-tools doctor --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
   mcp-tools doctor --output json`,

@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -139,7 +141,7 @@ type exportDir struct {
 
 func (d exportDir) Write(name string, content []byte, modified time.Time) error {
 	path := filepath.Join(d.dir, filepath.FromSlash(name))
-	if there, err := os.ReadFile(path); err == nil && !d.force && !bytes.Equal(there, content) && (d.exported == nil || !d.exported(path, there)) {
+	if !d.force && !d.free(path, content) {
 		return usagef("%s is there already and says something else; choose an empty directory, or add --force", path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -149,6 +151,19 @@ func (d exportDir) Write(name string, content []byte, modified time.Time) error 
 		return err
 	}
 	return os.Chtimes(path, modified, modified)
+}
+
+// free reports whether nothing of anybody else's is lost when a file is written.
+func (d exportDir) free(path string, content []byte) bool {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+		return false
+	}
+	there, err := os.ReadFile(path)
+	return err == nil && (bytes.Equal(there, content) || d.exported != nil && d.exported(path, there))
 }
 
 // withMemory opens the memory of the agent and the user that the settings name.

@@ -161,8 +161,11 @@ func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
 		return "", noPage()
 	}
 	t, err := s.meant(a)
-	if err == nil {
-		err = s.serves(t, a.Deed)
+	if err != nil || a.Deed == web.Tabs || a.Deed == web.Close {
+		return "", err
+	}
+	if err = s.serves(t, a.Deed); err == nil && isRef.MatchString(a.Ref) {
+		_, err = s.elements.get(a.Ref)
 	}
 	if err != nil {
 		return "", err

@@ -1,6 +1,7 @@
 package browser
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 
@@ -49,12 +50,13 @@ func hostPort(text string) bool {
 	return port != "" && strings.Trim(port, "0123456789") == ""
 }
 
-// siteOf is the site of a page, which says who is asked or told there.
+// siteOf is the site of a page, which says who is asked or told there. A page that
+// shows nothing yet has one, too: what is agreed to there is not meant for another.
 func siteOf(address string) string {
 	if u, err := url.Parse(address); err == nil && u.Host != "" {
 		return u.Scheme + "://" + u.Host
 	}
-	return short(address, 100)
+	return cmp.Or(short(address, 100), "about:blank")
 }
 
 // forbidden reports whether a page must not be where it is. No page gets there

@@ -52,6 +52,11 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 		if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err == nil || tools.AsError(err).Kind != c.kind {
 			t.Errorf("a person would be asked about a script in %s: %v", c.address, err)
 		}
+		for _, deed := range []web.Deed{web.Tabs, web.Close} {
+			if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: deed, Tab: "t1"}); err != nil || site != "" {
+				t.Errorf("nobody would be asked about %s where %s was not loaded: %q, %v", deed, c.address, site, err)
+			}
+		}
 		list := b.do(web.Act{Deed: web.Tabs})
 		if strings.Contains(list, "chrome-error") || !strings.Contains(list, "(not loaded)") {
 			t.Errorf("after %s the tabs are\n%s", c.address, list)
@@ -60,6 +65,9 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
 	if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err != nil || site != shop {
 		t.Errorf("a script would run at %q, %v", site, err)
+	}
+	if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Click, Ref: "e99999"}); err == nil || tools.AsError(err).Kind != tools.NotFound {
+		t.Errorf("a person would be asked about an element that is not there: %v", err)
 	}
 	for site, kind := range map[string]tools.Kind{shop: "", "http://far.example": tools.Conflict} {
 		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.TermsAt(site).Basis()})
@@ -71,6 +79,17 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 		t.Error("it was opened")
 	}
 	wants(t, b.do(web.Act{Deed: web.Back}), "Prices")
+}
+
+// TestSites has every page at a site: of what has none, nothing could be compared.
+func TestSites(t *testing.T) {
+	for address, want := range map[string]string{
+		"https://a.example/b?c": "https://a.example", "http://a.example:81/": "http://a.example:81", "": "about:blank", "about:blank": "about:blank", "::": "::",
+	} {
+		if got := siteOf(address); got != want {
+			t.Errorf("%q: %q", address, got)
+		}
+	}
 }
 
 func TestWhyAPageIsNotLoaded(t *testing.T) {

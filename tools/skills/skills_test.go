@@ -3,6 +3,7 @@ package skills
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -80,6 +81,14 @@ a b.py (2.0 KB)
 			!strings.Contains(text, "version 3, 1.2 by its author's count, by a/u") || strings.Contains(text, "it asks for") != (args == "") {
 			t.Errorf("%q: %v\n%s", args, err, text)
 		}
+	}
+	f.skill.Instructions = strings.Repeat("$ARGUMENTS", 20_000)
+	var short, long runtime.MemStats
+	runtime.ReadMemStats(&short)
+	big, err := useSkill{f}.Do(t.Context(), useSkillArgs{Name: "forms", Args: strings.Repeat("x", mostArgs)})
+	runtime.ReadMemStats(&long)
+	if took := long.TotalAlloc - short.TotalAlloc; err != nil || took > 64<<20 || len(big.Text()) > mostInstructions+1000 {
+		t.Errorf("%v; a skill that names its arguments everywhere took %d bytes, and has %d", err, took, len(big.Text()))
 	}
 	_, err = useSkill{f}.Do(t.Context(), useSkillArgs{Name: "forms", Args: strings.Repeat("x", mostArgs+1)})
 	if tools.AsError(err).Kind != tools.TooLarge {

@@ -79,7 +79,9 @@ func Show(s Skill, args string) string {
 	var b strings.Builder
 	b.WriteString(head(s))
 	placed := strings.Contains(s.Instructions, argsPlace)
-	body := strings.NewReplacer("{baseDir}", s.Dir, "${CLAUDE_SKILL_DIR}", s.Dir, "${SKILL_DIR}", s.Dir, argsPlace, args).Replace(s.Instructions)
+	body := strings.NewReplacer("{baseDir}", s.Dir, "${CLAUDE_SKILL_DIR}", s.Dir, "${SKILL_DIR}", s.Dir).Replace(s.Instructions)
+	args = tools.Visible(args)
+	body = strings.Replace(body, argsPlace, args, 1+mostInstructions/max(len(args), 1)) // those behind are cut off
 	body = tools.Visible(strings.TrimSpace(body))
 	if cut := clip(body, mostInstructions); cut != body {
 		body = cut + fmt.Sprintf("\n[cut after %d of %d bytes; the rest is in %s/%s]", len(cut), len(body), s.Dir, skill.Main)
@@ -88,7 +90,7 @@ func Show(s Skill, args string) string {
 	b.WriteString("<skill " + mark + ">\n" + body + "\n</skill " + mark + ">\n")
 	b.WriteString(foot(s))
 	if args != "" && !placed {
-		b.WriteString("[the skill is to work on]\n" + tools.Visible(args) + "\n")
+		b.WriteString("[the skill is to work on]\n" + args + "\n")
 	} else if args == "" && len(s.Meta.Arguments) > 0 {
 		b.WriteString("[it asks for]\n" + asked(s.Meta.Arguments))
 	}

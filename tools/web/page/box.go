@@ -10,7 +10,7 @@ import (
 // box is what the styles of an element say of how it is seen.
 type box struct {
 	none, faded, away, clipped bool
-	flat                       deformed
+	flat, turned               deformed
 	visible                    string // visibility, if it is said
 	font                       float64
 	sized                      bool // font is said
@@ -27,6 +27,7 @@ type box struct {
 	apart                      bool // it is not painted with what it is in, or not where that is
 	stacks                     bool // what is under in it is painted over its background
 	names                      *scope
+	animation, transition      string
 }
 
 // box works out the styles of an element, those of the sheet and its own, which
@@ -83,6 +84,7 @@ func (s *sheet) box(n *html.Node, within *scope, checks *int) box {
 		}
 		say(own, important)
 	}
+	s.end(&b)
 	return b
 }
 
@@ -130,8 +132,12 @@ func (b *box) set(property, value string) {
 		b.stacks = b.stacks || value == "fixed" || value == "sticky"
 	case "float":
 		b.apart = b.apart || value != "none"
-	case "isolation", "will-change", "contain", "mix-blend-mode", "perspective", "backdrop-filter", "container-type":
+	case "isolation", "will-change", "contain", "mix-blend-mode", "perspective", "backdrop-filter", "container-type", "transform-style", "-webkit-transform":
 		b.stacks = true
+	case "animation", "animation-name", "-webkit-animation":
+		b.animation, b.stacks = value, true
+	case "transition", "transition-property", "-webkit-transition":
+		b.transition = value
 	case "z-index":
 		b.stacks, b.under = b.stacks || value != "auto", strings.HasPrefix(value, "-") && strings.Trim(value, "-0") != ""
 	case "clip-path", "-webkit-clip-path":
@@ -176,7 +182,8 @@ func (b *box) move(property, value string) {
 		b.clipped = strings.HasPrefix(squeezed, "rect(0") && !strings.ContainsAny(squeezed, "23456789") || strings.HasPrefix(squeezed, "rect(1px,1px,1px,1px") || strings.HasPrefix(value, "rect(1px 1px 1px 1px")
 	case "transform":
 		b.stacks = true
-		b.flat.set(byTransform, transformedAway(property, squeezed, value) || turnedAway(property, squeezed, value))
+		b.flat.set(byTransform, transformedAway(property, squeezed, value))
+		b.turned.set(byTransform, turnedAway(property, squeezed, value))
 	case "translate":
 		b.stacks = true
 		b.flat.set(byTranslate, transformedAway(property, squeezed, value))
@@ -185,7 +192,7 @@ func (b *box) move(property, value string) {
 		b.flat.set(byScale, transformedAway(property, squeezed, value))
 	case "rotate":
 		b.stacks = true
-		b.flat.set(byRotate, turnedAway(property, squeezed, value))
+		b.turned.set(byRotate, turnedAway(property, squeezed, value))
 	case "zoom":
 		n, ok := number(value)
 		b.flat.set(byZoom, ok && n < 0.05)
@@ -253,7 +260,8 @@ func farList(list []string) bool {
 // unseen reports whether a box, with all in it, is out of sight.
 func (b *box) unseen() bool {
 	small := b.cut && !b.padded && (b.width >= 0 && b.width <= 1 && b.height <= 1 || b.height >= 0 && b.height <= 1)
-	return b.faded || b.away || b.flat != 0 || b.clipped && b.placed || small || b.shapeless || b.masked
+	return b.faded || b.away || b.flat != 0 || b.clipped && b.placed || small ||
+		b.shapeless && !b.slow("clip-path") || b.masked && !b.slow("mask") || b.turned != 0 && !b.slow("transform") && !b.slow("rotate")
 }
 
 // beneath reports whether a box is behind the background of what it is in.

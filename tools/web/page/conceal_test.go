@@ -76,6 +76,12 @@ func TestVariables(t *testing.T) {
 		{`<style>.d{--d:block} .x{display:var(--d)}</style><div style="--d:none"><div class=d><p class=x>CANARY</p></div></div>`, seen},
 		{`<link rel=stylesheet href=a.css><p style="display:var(--elsewhere, none)">CANARY</p>`, seen},
 		{`<style>:root{--a:var(--b);--b:none} .x{display:var(--a)}</style><p class=x>CANARY</p>`, seen}, // one level
+		{`<style>:root{--d:none} @media(max-width:600px){:root{--d:block}} .x{display:var(--d)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>:root{--d:none} @media print{:root{--d:block}} .x{display:var(--d)}</style><p class=x>CANARY</p>`, hidden},
+		{`<style>:root{--d:none;&.js{--d:block}} .x{display:var(--d)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>:root{--o:0} @keyframes a{to{--o:1}} .x{opacity:var(--o)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>@property --o{initial-value:1} .x{opacity:var(--o, 0)}</style><p class=x>CANARY</p>`, seen},
+		{`<style>:root{--d:none} .a{--d:none} .x{display:var(--d)}</style><p class=x>CANARY</p>`, hidden},
 		{`<p style="display:var(--x">CANARY</p><p style="display:var(">x</p>`, seen},
 		{`<p style="color:var(--x)">CANARY</p>`, seen},
 	} {
@@ -107,6 +113,9 @@ func TestWhatIsBehindABackground(t *testing.T) {
 		`<div style="background:#fff"><p style="z-index:-1">CANARY</p></div>`:                                       false,
 		`<div style="background:#fff"><p style="position:relative;z-index:1">CANARY</p></div>`:                      false,
 		`<div style="background:#fff"><div style="position:absolute;top:0"><p ` + under + `>CANARY</p></div></div>`: false,
+		`<div style="background:#fff;transform-style:preserve-3d"><p ` + under + `>CANARY</p></div>`:                false,
+		`<div style="background:#fff;animation:a 1s both"><p ` + under + `>CANARY</p></div>`:                        false,
+		`<div style="background:#fff;-webkit-transform:translateZ(0)"><p ` + under + `>CANARY</p></div>`:            false,
 		`<div style="background:#fff;display:contents"><p ` + under + `>CANARY</p></div>`:                           false,
 		`<link rel=stylesheet href=a.css><div style="background:#fff"><p ` + under + `>CANARY</p></div>`:            false,
 	} {
@@ -114,6 +123,58 @@ func TestWhatIsBehindABackground(t *testing.T) {
 			t.Errorf("%s: %q", source, p.Text)
 		}
 	}
+}
+
+// TestWhatComesIn has text that pages bring in, and text that only seems to.
+func TestWhatComesIn(t *testing.T) {
+	const frames = `@keyframes in{0%{opacity:0}to{opacity:1;clip-path:inset(0);transform:none;mask-image:none}} @keyframes out{to{opacity:0}}`
+	for style, hidden := range map[string]bool{
+		"opacity:0;animation:in 1s forwards": false, "opacity:0;animation:1s ease-in 2s both out, in 1s": false, "opacity:0;animation-name:in;animation-duration:2s": false,
+		"clip-path:inset(0 100% 0 0);animation:in .5s": false, "transform:scale(0);animation:in 1s": false, "transform:rotateX(90deg);animation:in 1s both": false,
+		"mask-image:linear-gradient(transparent,transparent);animation:in 1s": false, "animation:out 1s": false,
+		"opacity:0;animation:out 1s": true, "opacity:0;animation:elsewhere 1s": true, "opacity:0;animation:none": true, "display:none;animation:in 1s": true,
+		"clip-path:inset(100% 0 0 0);transition:clip-path 1s": false, "clip-path:circle(0);transition:all .3s": false, "clip-path:circle(0);transition:.3s ease": false,
+		"transition:transform 1s;transform:rotateX(90deg)": false, "mask:linear-gradient(transparent,transparent);transition:opacity 1s, mask-image 1s": false,
+		"clip-path:circle(0);transition:color 1s": true, "clip-path:circle(0);transition:none": true, "opacity:0;transition:opacity 1s": true,
+	} {
+		p := read(t, "<style>"+frames+".x{"+style+"}</style><p>first</p><p class=x>CANARY</p>", Options{Whole: true})
+		if strings.Contains(p.Text, "CANARY") == hidden {
+			t.Errorf("%s: %q", style, p.Text)
+		}
+	}
+}
+
+func TestMedia(t *testing.T) {
+	for media, want := range map[string]bool{
+		"": true, "all": true, "screen": true, "SCREEN": true, "only screen": true, "print, screen": true, "print": false, "speech": false, "not screen": false, "not all": false,
+		"(min-width:600px)": true, "(min-width: 48em)": true, "(min-width: 1281px)": false, "(max-width: 767.98px)": false, "(max-width: 1280px)": true, "screen and (min-width: 768px)": true,
+		"screen and (max-width: 768px)": false, "(min-width:600px) and (max-width:900px)": false, "(width >= 600px)": true, "(width<600px)": false, "(400px <= width <= 1600px)": true,
+		"(400px < width < 700px)": false, "(600px <= width)": true, "(width >= calc(1px + 1em))": false, "(orientation: landscape)": true, "(orientation: portrait)": false,
+		"(hover: hover)": true, "(prefers-color-scheme: dark)": false, "(prefers-color-scheme: light)": true, "(prefers-reduced-motion: reduce)": false, "(min-resolution: 2dppx)": false,
+		"screen and (-webkit-min-device-pixel-ratio: 0)": true, "(max-width: 600px), (min-width: 700px)": true, "(width": false, "(": false, "(width > > 1px)": false,
+	} {
+		if seen(media) != want {
+			t.Errorf("%q: %v", media, !want)
+		}
+	}
+	for source, hidden := range map[string]bool{
+		`<style>.x{display:none}@media(min-width:600px){.x{display:block}}</style><p class=x>CANARY</p>`: false, // what is only for large screens
+		`<style>@media (min-width:1px){.x{display:none}}</style><p class=x>CANARY</p>`:                   true,
+		`<style>@media (max-width:600px){.x{display:none}}</style><p class=x>CANARY</p>`:                 false,
+		`<style media="(min-width: 1px)">.x{display:none}</style><p class=x>CANARY</p>`:                  true,
+		`<style>@media (width >= 1px){@media screen{.x{display:none}}}</style><p class=x>CANARY</p>`:     true,
+		`<style>@media print{.x{display:none}}</style><p class=x>CANARY</p>`:                             false,
+	} {
+		if p := read(t, "<p>first</p>"+source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") == hidden {
+			t.Errorf("%s: %q", source, p.Text)
+		}
+	}
+}
+
+func FuzzMedia(f *testing.F) {
+	f.Add("only screen and (400px<=width<90em), print")
+	f.Add("(min-width:calc(1px))")
+	f.Fuzz(func(_ *testing.T, media string) { seen(media) })
 }
 
 func FuzzShapes(f *testing.F) {

@@ -70,11 +70,6 @@ func (t *tamer) style(text string) {
 	t.styles = append(t.styles, text)
 }
 
-// seen reports whether a style for a medium holds at a screen.
-func seen(media string) bool {
-	return media == "" || strings.Contains(media, "all") || strings.Contains(media, "screen") && !strings.Contains(media, "max-") && !strings.Contains(media, "not")
-}
-
 // script keeps of scripts what is content: data about the page, and formulas.
 func (t *tamer) script(text, kind string) {
 	switch {

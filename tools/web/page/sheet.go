@@ -33,6 +33,8 @@ func (s *sheet) read(text string, depth int) {
 			s.rule(head, body)
 		case depth < 4 && holdsNow(strings.ToLower(head)):
 			s.read(body, depth+1)
+		default:
+			s.aside(strings.ToLower(head), body)
 		}
 	}
 }
@@ -43,6 +45,21 @@ func holdsNow(head string) bool {
 		return seen(strings.TrimSpace(media))
 	}
 	return strings.HasPrefix(head, "@supports") || strings.HasPrefix(head, "@layer")
+}
+
+// aside notes what at-rules say that are not about how things are at first.
+func (s *sheet) aside(head, body string) {
+	switch name, _, _ := strings.Cut(head, " "); name {
+	case "@keyframes", "@-webkit-keyframes":
+		s.frame(head, body)
+		s.doubt(body)
+	case "@property":
+		s.doubt(strings.TrimPrefix(head, name) + ":" + differs)
+	default:
+		if head != "@media print" {
+			s.doubt(body)
+		}
+	}
 }
 
 // block is the text up to the brace that closes what was opened before it.
@@ -62,11 +79,11 @@ func block(text string) (body, rest string) {
 }
 
 func (s *sheet) rule(head, body string) {
-	if len(head) > 8192 {
-		return
-	}
 	if strings.Contains(body, "--") {
 		s.define(head, body)
+	}
+	if len(head) > 8192 {
+		return
 	}
 	says := declarations(body)
 	if len(says) == 0 {

@@ -21,7 +21,9 @@ var deciding = setOf("display visibility opacity font font-size color background
 	"-webkit-background-clip overflow overflow-x overflow-y width height max-width max-height position left top right bottom margin-left margin-top " +
 	"text-indent padding padding-top padding-bottom clip clip-path transform translate scale content-visibility filter -webkit-text-fill-color zoom " +
 	"-webkit-clip-path rotate mask mask-image -webkit-mask -webkit-mask-image z-index inset margin float " +
-	"isolation will-change contain mix-blend-mode perspective backdrop-filter container-type")
+	"isolation will-change contain mix-blend-mode perspective backdrop-filter container-type " +
+	"transform-style -webkit-transform animation animation-name -webkit-animation " +
+	"transition transition-property -webkit-transition")
 
 // declarations reads the inside of a rule, or a style attribute.
 func declarations(text string) []declaration {
@@ -123,8 +125,9 @@ type sheet struct {
 	byID, byClass, byTag map[string][]*rule
 	any                  []*rule
 	count                int
-	custom               map[string]string // custom properties, and what they stand for
-	guesses              bool              // what is not among them is nowhere
+	custom               map[string]string        // custom properties, and what they stand for
+	guesses              bool                     // what is not among them is nowhere
+	frames               map[string][]declaration // where animations end, by their names
 }
 
 const maxRules = 20_000

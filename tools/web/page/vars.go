@@ -14,20 +14,32 @@ const differs = "\x00"
 // pageWide are the selectors whose custom properties hold for the whole page.
 var pageWide = setOf(":root html body :host")
 
-// define notes the custom properties of a rule. Of one that has another value
-// elsewhere it cannot be said what it stands for.
+// define notes the custom properties of a rule, and of those within it. Of one
+// that has another value elsewhere it cannot be said what it stands for.
 func (s *sheet) define(head, body string) {
-	everywhere := true
+	everywhere := !strings.Contains(body, "{")
 	for one := range strings.SplitSeq(head, ",") {
 		everywhere = everywhere && pageWide[strings.ToLower(strings.TrimSpace(one))]
 	}
+	s.note(body, everywhere)
+}
+
+// doubt notes custom properties that may hold at another time.
+func (s *sheet) doubt(body string) {
+	if strings.Contains(body, "--") {
+		s.note(body, false)
+	}
+}
+
+func (s *sheet) note(body string, everywhere bool) {
 	for name, value := range customs(body) {
 		known, ok := s.custom[name]
 		switch {
 		case !ok && len(s.custom) >= maxCustom:
 			s.guesses = false
 			return
-		case !everywhere || ok && known != value:
+		case ok && known == value:
+		case !everywhere || ok:
 			value = differs
 		}
 		s.custom[name] = value
@@ -38,7 +50,7 @@ func (s *sheet) define(head, body string) {
 // attribute sets.
 func customs(text string) map[string]string {
 	var all map[string]string
-	for part := range strings.SplitSeq(text, ";") {
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == ';' || r == '{' || r == '}' }) {
 		name, value, ok := strings.Cut(part, ":")
 		if name = strings.ToLower(strings.TrimSpace(name)); !ok || !strings.HasPrefix(name, "--") {
 			continue
