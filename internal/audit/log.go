@@ -87,11 +87,13 @@ type Log struct {
 	tip     *tip    // nil before the first record, and after a long silence
 	trouble error   // why the last attempt to carry failed
 
-	start sync.Once
-	wake  chan struct{} // for the carrier: there is something again
-	work  sync.WaitGroup
-	stop  context.CancelFunc // the carrier and the keeper
-	ctx   context.Context
+	start   sync.Once
+	wake    chan struct{} // for the carrier: there is something again
+	work    sync.WaitGroup
+	ctx     context.Context // of the carrier and the keeper
+	stop    context.CancelFunc
+	storing context.Context // of transactions that nobody interrupts before it is time
+	giveUp  context.CancelCauseFunc
 }
 
 // A tip is the writing end of a chain.
@@ -127,6 +129,7 @@ func Open(o Options) (*Log, error) {
 	}
 	l := &Log{opts: o, now: time.Now, wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.storing, l.giveUp = context.WithCancelCause(context.Background())
 	l.drafts.New = func() any { return new([]byte) }
 	return l, nil
 }
@@ -234,7 +237,7 @@ func (t *tip) add(s *sealer, now time.Time, fields []byte, who int64, what strin
 
 // Close carries what is left to the store, notes in the heads that the chain
 // ends here, and ends all that belongs to the Log. What the store does not take
-// stays in the journal, for the next process.
+// within some seconds stays in the journal, for the next process.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed
@@ -244,13 +247,13 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.stop()
+	late := time.AfterFunc(farewell, func() { l.giveUp(errSlow) })
+	defer func() { late.Stop(); l.giveUp(nil) }()
 	l.work.Wait()
 	if l.tip == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := l.unload(ctx); err != nil {
+	if err := l.unload(l.storing); err != nil {
 		_ = l.tip.journal.leave() // which has them already
 		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.tip.left), l.tip.journal.path, err)
 	}
