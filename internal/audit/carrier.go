@@ -18,6 +18,10 @@ const (
 	// farewell is how long the store has at the end: whoever stops us has not
 	// much patience, and the next process has what is in the journal.
 	farewell = 5 * time.Second
+	// mostAhead is how much may wait for a store that takes records until those
+	// who write more wait too, each for no longer than slowdown.
+	mostAhead = 16 << 20
+	slowdown  = time.Second
 	// seenEvery is how often the store is told that a chain is added to.
 	seenEvery = 10 * time.Second
 )
@@ -90,6 +94,38 @@ func (l *Log) carried(t *tip, n int, err error) {
 	if t.cargo.begun {
 		t.reached = t.cargo.point()
 		_ = l.tidy(t) // what fails is tried again after the next batch
+	}
+	l.weigh()
+	close(l.taken)
+	l.taken = make(chan struct{})
+}
+
+// weigh says whether so much waits for a store that takes records that there is
+// no end to it: then the journal would be full in a minute, and calls refused.
+func (l *Log) weigh() {
+	l.ahead.Store(l.trouble == nil && l.tip != nil && l.tip.size >= mostAhead)
+}
+
+// letCatchUp waits until less waits, or the store is away, but not for long.
+func (l *Log) letCatchUp(ctx context.Context) {
+	late := time.NewTimer(slowdown)
+	defer late.Stop()
+	for {
+		l.mu.Lock()
+		taken := l.taken
+		l.mu.Unlock()
+		if !l.ahead.Load() {
+			return
+		}
+		select {
+		case <-taken:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-l.ctx.Done():
+			return
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -164,4 +165,43 @@ func (r lockedRows) Begin(ctx context.Context, _ ledger.Chain, _ ledger.Seal) er
 		return errors.New("nobody gave up")
 	}
 	return ctx.Err()
+}
+
+// Nobody is refused by a store that is slower than those who write: they wait.
+func TestWritersThatAreFasterThanTheStore(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	l.opts.Rows = slowRows{w.rows, l}
+	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
+	var all sync.WaitGroup
+	const each = 200
+	for range 8 {
+		all.Go(func() {
+			for range each {
+				if err := l.Append(t.Context(), large); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	end(t, l)
+	w.green(t, 8*each)
+}
+
+// slowRows take nothing as long as more is written without it.
+type slowRows struct {
+	Rows
+	log *Log
+}
+
+func (r slowRows) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+	for before, size := int64(-1), int64(0); before < size; {
+		time.Sleep(20 * time.Millisecond)
+		r.log.mu.Lock()
+		before, size = size, r.log.tip.size
+		r.log.mu.Unlock()
+	}
+	return r.Rows.Append(ctx, from, to, records)
 }

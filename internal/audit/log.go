@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/ledger"
@@ -87,6 +88,9 @@ type Log struct {
 	tip     *tip    // nil before the first record, and after a long silence
 	trouble error   // why the last attempt to carry failed
 
+	ahead atomic.Bool   // of a store that takes records, by more than it should
+	taken chan struct{} // closed when the store has taken something; behind mu
+
 	start   sync.Once
 	wake    chan struct{} // for the carrier: there is something again
 	work    sync.WaitGroup
@@ -127,7 +131,7 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, now: time.Now, wake: make(chan struct{}, 1)}
+	l := &Log{opts: o, now: time.Now, taken: make(chan struct{}), wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.storing, l.giveUp = context.WithCancelCause(context.Background())
 	l.drafts.New = func() any { return new([]byte) }
@@ -143,6 +147,9 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 	defer l.drafts.Put(draft)
 	*draft = appendFields((*draft)[:0], &r)
 	who, what := asked(&r)
+	if l.ahead.Load() {
+		l.letCatchUp(ctx)
+	}
 	j, upTo, err := l.add(ctx, *draft, who, what)
 	if err == nil && l.opts.Full {
 		if err = j.sync(upTo); err != nil {
@@ -180,6 +187,7 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 	if len(l.tip.left) == 1 {
 		l.rouse()
 	}
+	l.weigh()
 	return l.tip.journal, l.tip.journal.size.Load(), nil
 }
 
