@@ -107,7 +107,7 @@ func (a *app) withRecord(ctx context.Context, use func(audit.Rows) error) error 
 }
 
 // recoverRecord carries what killed processes have left to the store, and says
-// so when something has to stay.
+// so when something has to stay. What the store has is of use without it.
 func (a *app) recoverRecord(ctx context.Context, s *store.Store) error {
 	dir, err := a.dataDir()
 	if err != nil {
@@ -116,6 +116,10 @@ func (a *app) recoverRecord(ctx context.Context, s *store.Store) error {
 	left, err := audit.Recover(ctx, s.Audit(), dir)
 	if len(left) > 0 {
 		fmt.Fprintf(a.err, "%s of killed processes cannot be carried to the store; mcp-tools audit verify tells why.\n", plural(len(left), "journal"))
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(a.err, "What killed processes have left is not in the store yet: %v.\n", err)
+		return nil
 	}
 	return err
 }

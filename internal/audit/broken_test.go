@@ -251,7 +251,7 @@ func TestAJournalBeginsAnew(t *testing.T) {
 		}
 		wg.Wait()
 		stored(t, l)
-		if n := len(journals(w.dir)); n != 1 || l.tip.journal.size.Load() > 2*mostCarried {
+		if n := len(w.journals(t)); n != 1 || l.tip.journal.size.Load() > 2*mostCarried {
 			t.Errorf("%d journals, of %d bytes", n, l.tip.journal.size.Load())
 		}
 		kill(t, l)

@@ -66,7 +66,7 @@ func (c *cargo) try(ctx context.Context, list []ledger.Record, seen int64) (n in
 	last := batch[len(batch)-1]
 	to := c.chain
 	to.Seq, to.Hash = last.Seq, linkOf([]byte(last.Line)).String()
-	if seen-to.Seen >= seenEvery.Milliseconds() {
+	if ago := seen - to.Seen; ago < 0 || ago >= seenEvery.Milliseconds() { // clocks are set back
 		to.Seen = seen
 	}
 	switch err := c.rows.Append(ctx, c.chain, to, batch); {
@@ -158,6 +158,17 @@ func (c *cargo) resume(ctx context.Context, list []ledger.Record) (n int, err er
 		return 0, moved(c.chain.ID)
 	}
 	return 0, nil
+}
+
+// had says whether the store has a record of the chain, or had it until retention
+// removed it.
+func (c *cargo) had(ctx context.Context, r ledger.Record) (bool, error) {
+	list, err := c.rows.Records(ctx, r.Chain, r.Seq-1, 1)
+	if err != nil || len(list) > 0 && list[0].Line == r.Line {
+		return err == nil, err
+	}
+	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
+	return book.pruned[chainName(r.Chain)].Seq >= uint64(r.Seq), err
 }
 
 func moved(id int64) error {

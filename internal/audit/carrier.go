@@ -15,9 +15,19 @@ const (
 	carryAgain = time.Second
 	// patience is how long a transaction may take.
 	patience = 15 * time.Second
+	// farewell is how long the store has at the end: whoever stops us has not
+	// much patience, and the next process has what is in the journal.
+	farewell = 5 * time.Second
+	// mostAhead is how much may wait for a store that takes records until those
+	// who write more wait too, each for no longer than slowdown.
+	mostAhead = 16 << 20
+	slowdown  = time.Second
 	// seenEvery is how often the store is told that a chain is added to.
 	seenEvery = 10 * time.Second
 )
+
+// errSlow is what a person is told whom a context would tell nothing.
+var errSlow = errors.New("the store has taken nothing for some seconds; another process may have locked it")
 
 // carry is the carrier: it takes to the store what waits in the journal, as long
 // as there is something, and sleeps when there is nothing.
@@ -51,11 +61,14 @@ func (l *Log) unload(ctx context.Context) (err error) {
 	l.mu.Unlock()
 	for len(list) > 0 && err == nil {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
-		one, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		one, cancel := context.WithTimeoutCause(l.storing, patience, errSlow)
 		var n int
 		n, err = t.cargo.carry(one, list, time.Now().UnixMilli())
+		if err != nil && errors.Is(err, one.Err()) {
+			err = context.Cause(one)
+		}
 		cancel()
 		list = list[n:]
 		l.carried(t, n, err)
@@ -82,6 +95,38 @@ func (l *Log) carried(t *tip, n int, err error) {
 		t.reached = t.cargo.point()
 		_ = l.tidy(t) // what fails is tried again after the next batch
 	}
+	l.weigh()
+	close(l.taken)
+	l.taken = make(chan struct{})
+}
+
+// weigh says whether so much waits for a store that takes records that there is
+// no end to it: then the journal would be full in a minute, and calls refused.
+func (l *Log) weigh() {
+	l.ahead.Store(l.trouble == nil && l.tip != nil && l.tip.size >= mostAhead)
+}
+
+// letCatchUp waits until less waits, or the store is away, but not for long.
+func (l *Log) letCatchUp(ctx context.Context) {
+	late := time.NewTimer(slowdown)
+	defer late.Stop()
+	for {
+		l.mu.Lock()
+		taken := l.taken
+		l.mu.Unlock()
+		if !l.ahead.Load() {
+			return
+		}
+		select {
+		case <-taken:
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		case <-l.ctx.Done():
+			return
+		}
+	}
 }
 
 // tell tells a person when records begin to wait, and when they do not any more.
@@ -100,14 +145,14 @@ func (l *Log) tell(err error) {
 // tidy has the journal say that the store has the chain, and keeps it short.
 func (l *Log) tidy(t *tip) error {
 	if !t.journal.marked {
-		err := t.journal.add(markLine(t.reached))
+		err := t.journal.add(markLine(l.seal, t.reached))
 		t.journal.marked = err == nil
 		return err
 	}
 	if carried := t.journal.size.Load() - t.size; carried < max(mostCarried, t.size) {
 		return nil
 	}
-	next, err := newJournal(l.opts.Dir, t.chain, &t.reached, t.left, l.opts.Full)
+	next, err := newJournal(l.opts.Dir, t.chain, markLine(l.seal, t.reached), t.left, l.opts.Full)
 	if err != nil {
 		return err
 	}
@@ -119,7 +164,10 @@ func (l *Log) tidy(t *tip) error {
 // finish ends a chain that is in the store as a whole. When that fails, its
 // journal is that of a dead process, of which the next one sees to it.
 func (l *Log) finish(t *tip) error {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	if !t.cargo.begun { // a full disk took its beginning, and no record
+		return t.journal.remove()
+	}
+	ctx, cancel := context.WithTimeout(l.storing, patience)
 	defer cancel()
 	if err := t.cargo.end(ctx); err != nil {
 		return errors.Join(err, t.journal.leave())

@@ -14,14 +14,16 @@
 // it lives. Moments later a goroutine carries what has gathered to the store, in
 // transactions of many records. So a call waits for one write to a file, and
 // goes on when the store is away: until 32 MB to 64 MB wait, when records are
-// refused. A journal of which all is in the store is removed when its process
+// refused. Of a store that is there, but slower than the calls, 16 MB may wait
+// until they are slowed down. A journal of which all is in the store is removed when its process
 // ends, and begins anew without what is there when it has grown.
 //
 // The lock of a journal can be had when its process is dead. Whoever comes next,
 // a server or somebody who reads the record, checks its lines as Verify does,
 // carries those that the store lacks, ends the chain in the heads, and removes
 // the file. What does not verify, is sealed with a key that is not here, or
-// follows what the store does not have, stays there, and Verify names it. A last
+// follows what the store does not have, stays there, and Verify names it. One
+// that is behind the store, as copies of a directory are, is removed. A last
 // line without an end was never acknowledged.
 //
 // When it is not known how a transaction ended, the chain's row tells: it is as

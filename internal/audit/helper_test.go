@@ -204,6 +204,26 @@ func (w *world) calls(t testing.TB) []string {
 	return names
 }
 
+// mark is a line that says how far the store has a chain.
+func (w *world) mark(t testing.TB, at point) string {
+	t.Helper()
+	k, err := loadKey(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(markLine(newSealer(k), at))
+}
+
+// journals are the paths of those in the data directory.
+func (w *world) journals(t testing.TB) []string {
+	t.Helper()
+	paths, err := journals(w.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return paths
+}
+
 // chains are all there are, in the order of their start.
 func (w *world) chains(t testing.TB) []ledger.Chain {
 	t.Helper()

@@ -1,7 +1,6 @@
 package audit
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -49,11 +48,8 @@ type journal struct {
 
 // newJournal makes the journal of a chain, with records that follow a mark if
 // there are any. A full one waits for the disk.
-func newJournal(dir string, c ledger.Chain, at *point, list []ledger.Record, full bool) (*journal, error) {
-	text := append([]byte(c.Line), '\n')
-	if at != nil {
-		text = append(text, markLine(*at)...)
-	}
+func newJournal(dir string, c ledger.Chain, mark []byte, list []ledger.Record, full bool) (*journal, error) {
+	text := append(append([]byte(c.Line), '\n'), mark...)
 	for _, r := range list {
 		text = append(append(text, r.Line...), '\n')
 	}
@@ -61,7 +57,7 @@ func newJournal(dir string, c ledger.Chain, at *point, list []ledger.Record, ful
 	if err != nil {
 		return nil, err
 	}
-	j.marked = at != nil
+	j.marked = mark != nil
 	err = j.add(text)
 	if err == nil && full {
 		err = errors.Join(j.sync(j.size.Load()), private.SyncDir(filepath.Dir(j.path)))
@@ -75,6 +71,9 @@ func newJournal(dir string, c ledger.Chain, at *point, list []ledger.Record, ful
 // createJournal makes an empty file that is ours.
 func createJournal(dir, chain string) (*journal, error) {
 	dir, err := private.MakeSub(dir, journalDir)
+	if err == nil {
+		err = private.CheckDir(dir)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("the directory of journals: %w", err)
 	}
@@ -118,9 +117,11 @@ func holds(file *os.File, path string) (bool, error) {
 // markStart is how marks begin, and no line of the log.
 const markStart = `{"chain":`
 
-func markLine(at point) []byte {
-	text, _ := json.Marshal(at) // of texts and numbers: cannot fail
-	return append(text, '\n')
+// markLine is a mark. It is sealed, because heads will repeat what it says, and
+// follows nothing.
+func markLine(s *sealer, at point) []byte {
+	text, _, _ := s.sealJSON(at, origin()) // of texts and numbers: cannot fail
+	return append([]byte(text), '\n')
 }
 
 // add writes whole lines. Of what cannot be written as a whole no line is left,

@@ -107,7 +107,8 @@ func (w *witness) look(ctx context.Context, rows Reader, own string, chain int64
 		}
 		w.since = c.Seen
 	}
-	before, from := w.seen, ledger.Chain{Seen: w.since - slack.Milliseconds(), ID: math.MinInt64}
+	since := min(w.since, time.Now().UnixMilli()) // a clock that is set back puts it into the future
+	before, from := w.seen, ledger.Chain{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
 	w.seen = map[int64]int64{}
 	for len(at) < mostPoints-1 {
 		list, err := rows.Seen(ctx, from.Seen, from.ID, pageOf)

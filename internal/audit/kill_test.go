@@ -104,7 +104,7 @@ func TestKilledProcessesLoseNothingAcknowledged(t *testing.T) {
 				t.Fatalf("round %d: %d chains, want %d; problems: %v", round, r.Chains, want, r.Problems)
 			}
 			if len(r.Notes) > 0 || Waiting(w.dir) {
-				t.Errorf("notes %v, and journals %v", r.Notes, journals(w.dir))
+				t.Errorf("notes %v, and journals %v", r.Notes, w.journals(t))
 			}
 		}
 		seen := map[string]bool{}

@@ -102,9 +102,9 @@ type frame struct {
 	hash    mark
 }
 
-// split takes a line apart. It is for strangers' input: false means that this
-// is no line of ours.
-func split(line []byte) (f frame, ok bool) {
+// links takes the end of a line apart. It is for strangers' input: false means
+// that this is no line of ours.
+func links(line []byte) (f frame, ok bool) {
 	if len(line) < tailLen || len(line) > maxLine {
 		return frame{}, false
 	}
@@ -113,6 +113,14 @@ func split(line []byte) (f frame, ok bool) {
 		return frame{}, false
 	}
 	f.line, f.covered = line, line[:len(line)-markLen-len(hashName)-len(lineEnd)]
+	return f, true
+}
+
+// split takes a whole line apart, as links does its end.
+func split(line []byte) (f frame, ok bool) {
+	if f, ok = links(line); !ok {
+		return frame{}, false
+	}
 	for _, counter := range [...]string{rowLine, firstLine, headLine} {
 		rest, found := bytes.CutPrefix(line, []byte(`{"`+counter+`":`))
 		digits, _, more := bytes.Cut(rest, []byte(","))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/ledger"
@@ -87,11 +88,16 @@ type Log struct {
 	tip     *tip    // nil before the first record, and after a long silence
 	trouble error   // why the last attempt to carry failed
 
-	start sync.Once
-	wake  chan struct{} // for the carrier: there is something again
-	work  sync.WaitGroup
-	stop  context.CancelFunc // the carrier and the keeper
-	ctx   context.Context
+	ahead atomic.Bool   // of a store that takes records, by more than it should
+	taken chan struct{} // closed when the store has taken something; behind mu
+
+	start   sync.Once
+	wake    chan struct{} // for the carrier: there is something again
+	work    sync.WaitGroup
+	ctx     context.Context // of the carrier and the keeper
+	stop    context.CancelFunc
+	storing context.Context // of transactions that nobody interrupts before it is time
+	giveUp  context.CancelCauseFunc
 }
 
 // A tip is the writing end of a chain.
@@ -125,8 +131,9 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, now: time.Now, wake: make(chan struct{}, 1)}
+	l := &Log{opts: o, now: time.Now, taken: make(chan struct{}), wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
+	l.storing, l.giveUp = context.WithCancelCause(context.Background())
 	l.drafts.New = func() any { return new([]byte) }
 	return l, nil
 }
@@ -140,6 +147,9 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 	defer l.drafts.Put(draft)
 	*draft = appendFields((*draft)[:0], &r)
 	who, what := asked(&r)
+	if l.ahead.Load() {
+		l.letCatchUp(ctx)
+	}
 	j, upTo, err := l.add(ctx, *draft, who, what)
 	if err == nil && l.opts.Full {
 		if err = j.sync(upTo); err != nil {
@@ -177,6 +187,7 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 	if len(l.tip.left) == 1 {
 		l.rouse()
 	}
+	l.weigh()
 	return l.tip.journal, l.tip.journal.size.Load(), nil
 }
 
@@ -234,7 +245,7 @@ func (t *tip) add(s *sealer, now time.Time, fields []byte, who int64, what strin
 
 // Close carries what is left to the store, notes in the heads that the chain
 // ends here, and ends all that belongs to the Log. What the store does not take
-// stays in the journal, for the next process.
+// within some seconds stays in the journal, for the next process.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed
@@ -244,13 +255,13 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.stop()
+	late := time.AfterFunc(farewell, func() { l.giveUp(errSlow) })
+	defer func() { late.Stop(); l.giveUp(nil) }()
 	l.work.Wait()
 	if l.tip == nil {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := l.unload(ctx); err != nil {
+	if err := l.unload(l.storing); err != nil {
 		_ = l.tip.journal.leave() // which has them already
 		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.tip.left), l.tip.journal.path, err)
 	}

@@ -258,3 +258,23 @@ func TestNamesOfChains(t *testing.T) {
 		}
 	}
 }
+
+// The last record seems to be of a time that is still to come.
+func TestFollowWhenAClockWasSetBack(t *testing.T) {
+	w := newWorld(t, "")
+	w.chain(t, "before")
+	w.exec(t, "UPDATE audit_chain SET seen = seen + $1", time.Hour.Milliseconds())
+	found := errors.New("found")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	err := Follow(ctx, w.rows, 1, nil, func(r Row) error {
+		if r.Call == "after" {
+			return found
+		}
+		w.chain(t, "after")
+		return nil
+	})
+	if !errors.Is(err, found) {
+		t.Errorf("following ended with %v", err)
+	}
+}

@@ -18,25 +18,35 @@ import (
 
 // Waiting says whether there are journals in a data directory: of processes
 // that run, or of some that were killed.
-func Waiting(dir string) bool { return len(journals(dir)) > 0 }
+func Waiting(dir string) bool {
+	paths, err := journals(dir)
+	return err != nil || len(paths) > 0 // Recover says what is wrong
+}
 
 // journals are the paths of all there are.
-func journals(dir string) (paths []string) {
+func journals(dir string) (paths []string, err error) {
 	dir = filepath.Join(dir, journalDir)
-	entries, _ := os.ReadDir(dir) // one that cannot be read cannot be written either
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
 	for _, e := range entries {
 		if e.Type().IsRegular() && filepath.Ext(e.Name()) == journalExt {
 			paths = append(paths, filepath.Join(dir, e.Name()))
 		}
 	}
-	return paths
+	return paths, err
 }
 
 // Recover carries to the store what processes that are dead have left in the
 // journals of a data directory, and ends their chains. It returns what cannot
 // be carried, where it stays. Of several who recover at once one has the lock.
 func Recover(ctx context.Context, rows Rows, dir string) (left []Problem, err error) {
-	for _, path := range journals(dir) {
+	paths, err := journals(dir)
+	if err != nil {
+		return nil, fmt.Errorf("looking for the journals of processes that were killed: %w", err)
+	}
+	for _, path := range paths {
 		problem, err := recoverOne(ctx, rows, dir, path)
 		if err != nil {
 			return left, fmt.Errorf("carrying the journal %s: %w", path, err)
@@ -85,8 +95,8 @@ func salvage(ctx context.Context, rows Rows, file *os.File, dir string) (*Proble
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > mostJournal {
-		return &Problem{Kind: Foreign, Detail: "this is too large for a journal"}, nil
+	if !info.Mode().IsRegular() || info.Size() > mostJournal {
+		return &Problem{Kind: Foreign, Detail: "this is no file, or too large for a journal"}, nil
 	}
 	w, problem, err := readJournal(file, dir)
 	if err != nil || w == nil {
@@ -111,7 +121,7 @@ func (w *wreck) carry(ctx context.Context, problem *Problem) (*Problem, error) {
 		cancel()
 		w.list = w.list[n:]
 		if errors.Is(err, ledger.ErrMoved) {
-			return w.lost(problem), nil
+			return w.lost(ctx, problem)
 		}
 		if err != nil {
 			return nil, err
@@ -126,14 +136,18 @@ func (w *wreck) carry(ctx context.Context, problem *Problem) (*Problem, error) {
 	return nil, w.cargo.end(ctx)
 }
 
-// lost says what there is that the store has no place for.
-func (w *wreck) lost(problem *Problem) *Problem {
+// lost says what there is that the store has no place for. A copy of a journal,
+// which comes with a copy of the directory, may be behind the store.
+func (w *wreck) lost(ctx context.Context, problem *Problem) (*Problem, error) {
 	if len(w.list) == 0 {
-		return problem
+		return problem, nil
+	}
+	if had, err := w.cargo.had(ctx, w.list[len(w.list)-1]); had || err != nil {
+		return problem, err
 	}
 	return &Problem{Record: uint64(w.list[0].Seq), Kind: Missing, Detail: fmt.Sprintf(
 		"the store does not have what these %d records of a process that was killed follow: the chain %s was removed or changed there, or lost its end in a power cut, or is in another store",
-		len(w.list), chainName(w.cargo.chain.ID))}
+		len(w.list), chainName(w.cargo.chain.ID))}, nil
 }
 
 // readJournal reads the journal of a dead process, and checks it as if it were
@@ -189,8 +203,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 // read takes down a line that comes after the first: a mark or a record.
 func (w *wreck) read(walk *walker, line []byte) *Problem {
 	if bytes.HasPrefix(line, []byte(markStart)) {
-		w.mark(walk, line)
-		return nil
+		return w.mark(walk, line)
 	}
 	f, ok := split(line)
 	kind, detail := walk.step(f, ok)
@@ -210,15 +223,16 @@ func (w *wreck) read(walk *walker, line []byte) *Problem {
 
 // mark takes down what a mark says: that the store has the chain, and, where it
 // stands before all records, what they follow.
-func (w *wreck) mark(walk *walker, line []byte) {
+func (w *wreck) mark(walk *walker, line []byte) *Problem {
 	var at point
-	err := json.Unmarshal(line, &at)
-	if _, ok := parseMark(at.Mark); err != nil || !ok {
-		return // what it should have said is found missing
+	f, ok := links(line)
+	if !ok || !walk.seal.authentic(f) || json.Unmarshal(line, &at) != nil || at.Chain != chainName(w.cargo.chain.ID) {
+		return &Problem{Record: walk.number + 1, Kind: Changed, Detail: "a line that says how far the store is was changed, or is of another chain; what follows is not in the log"}
 	}
 	w.cargo.begun = true
 	if len(w.list) == 0 {
 		walk.start(at)
 		w.cargo.chain.Seq, w.cargo.chain.Hash, w.cargo.bytes = int64(at.Seq), at.Mark, at.Bytes
 	}
+	return nil
 }

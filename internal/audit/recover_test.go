@@ -47,7 +47,7 @@ func TestWhatTheDeadHaveLeftIsCarried(t *testing.T) {
 				t.Errorf("the store has %q", got)
 			}
 			if r := w.green(t, 3); len(r.Notes) > 0 || Waiting(w.dir) {
-				t.Errorf("notes %v, journals %v", r.Notes, journals(w.dir))
+				t.Errorf("notes %v, journals %v", r.Notes, w.journals(t))
 			}
 			if c := w.chains(t)[0]; !c.Ended || strings.Join(w.calls(t), " ") != "a b c" {
 				t.Errorf("rows %q of %+v", w.calls(t), c)
@@ -68,13 +68,13 @@ func TestTwoJournalsOfOneChain(t *testing.T) {
 	begin, rest, _ := strings.Cut(mustRead(t, path), markStart)
 	_, rest, _ = strings.Cut(rest, "\n")
 	first, _, _ := strings.Cut(begin, "\n")
-	mark := markLine(point{Chain: chainName(chain.ID), Seq: 1, Mark: linkOf([]byte(list[0].Line)).String(), Bytes: int64(len(list[0].Line))})
+	mark := w.mark(t, point{Chain: chainName(chain.ID), Seq: 1, Mark: linkOf([]byte(list[0].Line)).String(), Bytes: int64(len(list[0].Line))})
 	anew := strings.Replace(path, "-1"+journalExt, "-2"+journalExt, 1)
-	if err := os.WriteFile(anew, []byte(first+"\n"+string(mark)+rest), 0o600); err != nil {
+	if err := os.WriteFile(anew, []byte(first+"\n"+mark+rest), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.green(t, 3); len(r.Notes) > 0 || Waiting(w.dir) {
-		t.Errorf("notes %v, journals %v", r.Notes, journals(w.dir))
+		t.Errorf("notes %v, journals %v", r.Notes, w.journals(t))
 	}
 }
 
@@ -114,16 +114,16 @@ func TestAJournalThatDoesNotVerify(t *testing.T) {
 		want   Kind
 		stored int // records
 	}{
-		"a record that was changed":   {func(s string) string { return strings.Replace(s, `"call":"c"`, `"call":"x"`, 1) }, Changed, 2},
-		"the beginning":               {func(s string) string { return strings.Replace(s, `"pid":`, `"pid":1`, 1) }, Changed, 0},
-		"a record that was removed":   {lines(func(l []string) []string { return append(l[:2:2], l[3:]...) }), Missing, 1},
-		"records in another order":    {lines(func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }), Missing, 1},
-		"something else":              {func(string) string { return "hello\n" }, Foreign, 0},
-		"something else in between":   {lines(func(l []string) []string { l[2] = "hello\n"; return l }), Foreign, 1},
-		"a line without an end":       {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
-		"a beginning without an end":  {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
-		"a head among the records":    {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
-		"a mark that leads elsewhere": {lines(func(l []string) []string { l[0] += string(markLine(point{Seq: 2, Mark: origin().String()})); return l }), Duplicated, 0},
+		"a record that was changed":  {func(s string) string { return strings.Replace(s, `"call":"c"`, `"call":"x"`, 1) }, Changed, 2},
+		"the beginning":              {func(s string) string { return strings.Replace(s, `"pid":`, `"pid":1`, 1) }, Changed, 0},
+		"a record that was removed":  {lines(func(l []string) []string { return append(l[:2:2], l[3:]...) }), Missing, 1},
+		"records in another order":   {lines(func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }), Missing, 1},
+		"something else":             {func(string) string { return "hello\n" }, Foreign, 0},
+		"something else in between":  {lines(func(l []string) []string { l[2] = "hello\n"; return l }), Foreign, 1},
+		"a line without an end":      {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
+		"a beginning without an end": {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
+		"a head among the records":   {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
+		"a mark that nobody sealed":  {lines(func(l []string) []string { l[0] += string(markLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
@@ -205,8 +205,8 @@ func TestAJournalOfAChainThatTheStoreDoesNotHave(t *testing.T) {
 		earlier()
 		w.green(t, 3) // the journal had all of it
 		earlier()
-		mark := markLine(point{Chain: chainName(chain.ID), Seq: 2, Mark: linkOf([]byte(list[1].Line)).String()})
-		if err := os.WriteFile(path, []byte(begin+"\n"+string(mark)+list[2].Line+"\n"), 0o600); err != nil {
+		mark := w.mark(t, point{Chain: chainName(chain.ID), Seq: 2, Mark: linkOf([]byte(list[1].Line)).String()})
+		if err := os.WriteFile(path, []byte(begin+"\n"+mark+list[2].Line+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if r := w.red(t, Missing); !strings.Contains(r.Problems[0].Detail, "power cut") {
@@ -234,7 +234,7 @@ func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
 			kill(t, l)
 			path := l.tip.journal.path
 			if stored == 2 { // it died before it could write the mark
-				mark := string(markLine(l.tip.reached))
+				mark := w.mark(t, l.tip.reached)
 				edit(t, path, func(text string) string { return strings.Replace(text, mark, "", 1) })
 			}
 			if err := os.Rename(path, path+".away"); err != nil { // its machine is off
@@ -306,8 +306,8 @@ func TestSeveralRecoverAtOnce(t *testing.T) {
 		})
 		all.Wait()
 		stored(t, live)
-		if r := w.green(t, 14); len(journals(w.dir)) != 1 || len(r.Notes) != 1 { // of the living
-			t.Errorf("journals %v, notes %v", journals(w.dir), r.Notes)
+		if r := w.green(t, 14); len(w.journals(t)) != 1 || len(r.Notes) != 1 { // of the living
+			t.Errorf("journals %v, notes %v", w.journals(t), r.Notes)
 		}
 		end(t, live)
 		w.green(t, 14)
@@ -357,7 +357,7 @@ func FuzzReadJournal(f *testing.F) {
 	f.Add(text)
 	f.Add(strings.Replace(text, "seq", "qes", 1))
 	f.Add(text[:len(text)-5])
-	f.Add(string(markLine(point{Chain: chainName(chain.ID), Seq: 3, Mark: chain.Hash})))
+	f.Add(string(markLine(seal, point{Chain: chainName(chain.ID), Seq: 3, Mark: chain.Hash})))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, text := range []string{text, chain.Line + "\n" + text} {

@@ -117,7 +117,8 @@ func (f *follower) start(ctx context.Context) error {
 func (f *follower) look(ctx context.Context) error {
 	var fresh []Row
 	latest, behind := f.since, false
-	from := ledger.Chain{Seen: f.since - slack.Milliseconds(), ID: math.MinInt64}
+	since := min(f.since, time.Now().UnixMilli()) // a clock that is set back puts it into the future
+	from := ledger.Chain{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
 	for more := true; more; {
 		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageOf)
 		if err != nil {

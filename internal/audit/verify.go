@@ -54,7 +54,7 @@ func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 	if rows == nil {
 		return Report{}, nil
 	}
-	c := &check{rows: rows, found: map[string]bool{}, linked: map[string]int{}}
+	c := &check{rows: rows, found: map[string]bool{}, passing: map[string]bool{}, linked: map[string]int{}}
 	k, err := loadKey(dir)
 	switch {
 	case err == nil:
@@ -71,6 +71,9 @@ func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 			return c.report, err
 		}
 	}
+	if _, err := loadKey(dir); c.seal == nil && err == nil {
+		return Verify(ctx, rows, dir) // the first process of all has just made it
+	}
 	c.compare()
 	c.conclude()
 	return c.report, nil
@@ -78,15 +81,16 @@ func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 
 // A check is a Verify at work.
 type check struct {
-	rows   Reader
-	key    string  // "" when there is none
-	seal   *sealer // nil when there is none
-	books  map[string]headBook
-	found  map[string]bool // chains
-	ends   []chainEnd
-	linked map[string]int // chains of other keys
-	open   []string       // chains that nobody has ended
-	report Report
+	rows    Reader
+	key     string  // "" when there is none
+	seal    *sealer // nil when there is none
+	books   map[string]headBook
+	found   map[string]bool // chains
+	passing map[string]bool // chains that came or went meanwhile
+	ends    []chainEnd
+	linked  map[string]int // chains of other keys
+	open    []string       // chains that nobody has ended
+	report  Report
 }
 
 // A chainEnd is what the heads have to agree with.
@@ -124,17 +128,27 @@ func (c *check) readBooks(ctx context.Context) (err error) {
 	return err
 }
 
-// reread reads them again for what was removed meanwhile. What is wrong with
-// them was said before.
+// reread reads them again for what was begun or removed meanwhile. What is wrong
+// with them was said before.
 func (c *check) reread(ctx context.Context) error {
 	later, err := c.allBooks(ctx, func(string, int64, Kind, string) {})
 	for key, book := range later {
-		if known, ok := c.books[key]; ok {
-			known.pruned = book.pruned
-			c.books[key] = known
-		}
+		known := c.books[key]
+		c.pass(book.reached, known.reached) // began
+		c.pass(known.reached, book.reached) // went, with the heads about it
+		known.pruned = book.pruned
+		c.books[key] = known
 	}
 	return err
+}
+
+// pass notes the chains of a that are not in b.
+func (c *check) pass(a, b map[string]point) {
+	for chain := range a {
+		if _, ok := b[chain]; !ok {
+			c.passing[chain] = true
+		}
+	}
 }
 
 func (c *check) allBooks(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headBook, error) {
@@ -305,10 +319,10 @@ func (c *check) compare() {
 	for _, end := range c.ends {
 		p, known := c.reached(end.Key, end.name)
 		gone, _ := c.pruned(end.Key, end.name)
-		if !known {
+		if !known && !c.passing[end.name] {
 			c.problem(end.name, 0, Missing, "heads do not know this chain")
 		}
-		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most {
+		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most && !c.passing[end.name] {
 			c.problem(end.name, 0, Missing, fmt.Sprintf("the chain ends with record %d, and had reached %d", end.seq, most))
 		}
 		if !p.End {
@@ -322,7 +336,7 @@ func (c *check) compare() {
 	for _, key := range slices.Sorted(maps.Keys(c.books)) {
 		for _, name := range slices.Sorted(maps.Keys(c.books[key].reached)) {
 			p := c.books[key].reached[name]
-			if gone, ok := c.pruned(p.Key, name); c.found[name] || said[name] || ok && gone.End && gone.Seq >= p.Seq {
+			if gone, ok := c.pruned(p.Key, name); c.found[name] || c.passing[name] || said[name] || ok && gone.End && gone.Seq >= p.Seq {
 				continue
 			}
 			said[name] = true

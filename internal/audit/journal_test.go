@@ -1,0 +1,207 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+)
+
+// The disk was full after the beginning of the first journal.
+func TestAChainWithoutARecord(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	if err := l.begin(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	end(t, l)
+	w.green(t, 0)
+}
+
+// A backup of the directory took the journal of a process that lived on.
+func TestAJournalThatTheStoreIsBeyond(t *testing.T) {
+	each(t, func(t *testing.T, w *world) {
+		l := w.open(t, Options{})
+		add(t, l, "a", "b", "c")
+		path := l.tip.journal.path
+		text := mustRead(t, path)
+		add(t, l, "d", "e")
+		end(t, l)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.green(t, 5)
+		if Waiting(w.dir) {
+			t.Error("the journal is still there")
+		}
+	})
+}
+
+// Whoever can write to a journal and has no key does not get heads to repeat
+// what they like: by it retention would remove what they like.
+func TestAMarkThatLies(t *testing.T) {
+	for name, lie := range map[string]func(t *testing.T, w *world, mark string) string{
+		"about bytes": func(_ *testing.T, _ *world, mark string) string {
+			return strings.Replace(mark, `"bytes":`, `"bytes":9999`, 1)
+		},
+		"about another chain": func(t *testing.T, w *world, _ string) string {
+			w.chain(t, "x")
+			c := w.chains(t)[1]
+			return w.mark(t, point{Chain: chainName(c.ID), Key: c.Key, Seq: 1, Mark: c.Hash, Bytes: 1 << 40})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, "")
+			path := w.dead(t, 1, "a", "b", "c")
+			edit(t, path, func(text string) string {
+				l := strings.SplitAfter(text, "\n") // the beginning, a record, a mark, two records
+				return l[0] + lie(t, w, l[2]) + l[3] + l[4]
+			})
+			before := len(w.heads(t))
+			w.red(t, Changed)
+			if heads := w.heads(t); len(heads) != before {
+				t.Errorf("heads say %v", heads[before:])
+			}
+		})
+	}
+}
+
+// A chain that is added to says so also when its machine's clock is set back.
+func TestAClockThatIsSetBack(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	add(t, l, "a")
+	w.exec(t, "UPDATE audit_chain SET seen = 1")
+	l.mu.Lock()
+	l.tip.cargo.chain.Seen += time.Hour.Milliseconds() // when it was set right
+	l.mu.Unlock()
+	add(t, l, "b")
+	if w.chains(t)[0].Seen == 1 {
+		t.Error("nobody sees that it was added to")
+	}
+}
+
+// Others that may write to the directory could remove what waits there.
+func TestJournalsAreNotMadeWhereOthersMayWrite(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("modes say nothing here")
+	}
+	w := newWorld(t, "")
+	w.chain(t, "a")
+	dir := filepath.Join(w.dir, journalDir)
+	if err := os.Chmod(dir, 0o777); err != nil {
+		t.Fatal(err)
+	}
+	l := w.open(t, Options{})
+	refused(t, l, nil)
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	add(t, l, "b")
+	end(t, l)
+	w.green(t, 2)
+}
+
+// What may be in a directory that cannot be read is not "nothing".
+func TestADirectoryThatCannotBeRead(t *testing.T) {
+	w := newWorld(t, "")
+	w.dead(t, 0, "a")
+	dir := filepath.Join(w.dir, journalDir)
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(dir, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := Verify(t.Context(), w.rows, w.dir); err == nil || !Waiting(w.dir) {
+		t.Errorf("report %+v", r)
+	}
+}
+
+// A process holds its journal by more than the name.
+func TestAJournalThatIsRemovedUnderALog(t *testing.T) {
+	w := newWorld(t, "")
+	rows := &frail{Rows: w.rows, before: syscall.EIO}
+	l := w.open(t, Options{Rows: rows})
+	acknowledge(t, l, "a")
+	if err := os.Remove(l.tip.journal.path); err != nil {
+		t.Skip("it cannot be removed here: ", err)
+	}
+	acknowledge(t, l, "b")
+	rows.fail(nil, nil)
+	add(t, l, "c")
+	end(t, l)
+	w.green(t, 3)
+}
+
+// Whoever stops a server has no patience for a store that is locked.
+func TestAStoreThatIsLockedAtTheEnd(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{Rows: lockedRows{w.rows}})
+	acknowledge(t, l, "a", "b")
+	err := l.Close()
+	if !errors.Is(err, errSlow) || !strings.Contains(err.Error(), "2 records wait in") {
+		t.Errorf("closing says %v", err)
+	}
+	w.green(t, 2)
+}
+
+// lockedRows take nothing, and nobody can say how long that lasts.
+type lockedRows struct{ Rows }
+
+func (r lockedRows) Begin(ctx context.Context, _ ledger.Chain, _ ledger.Seal) error {
+	late, cancel := context.WithTimeout(ctx, patience-time.Second)
+	defer cancel()
+	<-late.Done()
+	if ctx.Err() == nil {
+		return errors.New("nobody gave up")
+	}
+	return ctx.Err()
+}
+
+// Nobody is refused by a store that is slower than those who write: they wait.
+func TestWritersThatAreFasterThanTheStore(t *testing.T) {
+	w := newWorld(t, "")
+	l := w.open(t, Options{})
+	l.opts.Rows = slowRows{w.rows, l}
+	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
+	var all sync.WaitGroup
+	const each = 200
+	for range 8 {
+		all.Go(func() {
+			for range each {
+				if err := l.Append(t.Context(), large); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	end(t, l)
+	w.green(t, 8*each)
+}
+
+// slowRows take nothing as long as more is written without it.
+type slowRows struct {
+	Rows
+	log *Log
+}
+
+func (r slowRows) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+	for before, size := int64(-1), int64(0); before < size; {
+		time.Sleep(20 * time.Millisecond)
+		r.log.mu.Lock()
+		before, size = size, r.log.tip.size
+		r.log.mu.Unlock()
+	}
+	return r.Rows.Append(ctx, from, to, records)
+}

@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/ledger"
+)
+
+// Others go on while somebody verifies: chains begin, also the first of all, and
+// end, and retention removes chains and what heads say of them.
+func TestVerifyWhileOthersGoOn(t *testing.T) {
+	for name, tt := range map[string]struct {
+		before    []string // chains
+		meanwhile func(t *testing.T, w *world)
+	}{
+		"a chain begins":     {[]string{"a"}, func(t *testing.T, w *world) { w.chain(t, "b") }},
+		"the first begins":   {nil, func(t *testing.T, w *world) { w.chain(t, "b") }},
+		"another machine's":  {[]string{"a"}, func(t *testing.T, w *world) { w.elsewhere(t).chain(t, "b") }},
+		"all are removed":    {[]string{"a", "b"}, func(t *testing.T, w *world) { w.prune(t, Options{MaxAge: time.Nanosecond}) }},
+		"heads go with them": {[]string{"a", "b"}, func(t *testing.T, w *world) { w.prune(t, Options{MaxAge: time.Nanosecond}); w.rewrite(t) }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, calls := range []string{"Chains", "Heads", "Records"} {
+				w := newWorld(t, "")
+				for _, call := range tt.before {
+					w.chain(t, call)
+				}
+				rows := &interrupted{Rows: w.rows, before: calls, others: func() { tt.meanwhile(t, w) }}
+				r, err := Verify(t.Context(), rows, w.dir)
+				if err != nil || !r.OK() {
+					t.Errorf("before %s: problems %v, %v", calls, r.Problems, err)
+				}
+			}
+		})
+	}
+}
+
+// rewrite rewrites the heads, as retention does when there are many.
+func (w *world) rewrite(t testing.TB) {
+	t.Helper()
+	k, err := loadKey(w.dir)
+	p := &pruning{rows: w.rows, key: k, seal: newSealer(k)}
+	if err == nil {
+		err = p.read(t.Context())
+	}
+	if err == nil {
+		err = p.rewrite(t.Context())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// interrupted rows let others go on before the first of some reading.
+type interrupted struct {
+	Rows
+	before string
+	others func()
+}
+
+func (r *interrupted) interrupt(call string) {
+	if call == r.before {
+		r.before = ""
+		r.others()
+	}
+}
+
+func (r *interrupted) Chains(ctx context.Context, after int64, limit int) ([]ledger.Chain, error) {
+	r.interrupt("Chains")
+	return r.Rows.Chains(ctx, after, limit)
+}
+
+func (r *interrupted) Heads(ctx context.Context, key string, after int64, limit int) ([]ledger.Head, error) {
+	r.interrupt("Heads")
+	return r.Rows.Heads(ctx, key, after, limit)
+}
+
+func (r *interrupted) Records(ctx context.Context, chain, after int64, limit int) ([]ledger.Record, error) {
+	r.interrupt("Records")
+	return r.Rows.Records(ctx, chain, after, limit)
+}
