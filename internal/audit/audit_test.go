@@ -105,8 +105,9 @@ func TestRecordsThatComeTogetherAreStoredTogether(t *testing.T) {
 			t.Errorf("the store has %q already", got)
 		}
 		time.Sleep(2 * carryAfter)
-		if got := strings.Join(w.calls(t), " "); got != "a b c" || rows.taken != 2 { // the chain, and its records
-			t.Errorf("rows %q after %d transactions", got, rows.taken)
+		synctest.Wait()
+		if got, taken := strings.Join(w.calls(t), " "), rows.transactions(); got != "a b c" || taken != 2 { // the chain, and its records
+			t.Errorf("rows %q after %d transactions", got, taken)
 		}
 	})
 }

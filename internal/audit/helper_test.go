@@ -280,6 +280,13 @@ func (f *frail) failures() int {
 	return f.failed
 }
 
+// transactions are how many went through.
+func (f *frail) transactions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.taken
+}
+
 func (f *frail) run(transaction func() error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -99,18 +100,30 @@ func sshEnv() []string {
 func (c *programConn) Read(p []byte) (int, error) {
 	n, err := c.out.Read(p)
 	if errors.Is(err, io.EOF) {
-		select {
-		case <-c.ended:
-		case <-time.After(time.Second):
-		}
-		if words := c.words.String(); words != "" {
-			return n, fmt.Errorf("ssh: %s", words)
-		}
+		err = c.lastWords(err)
 	}
 	return n, err
 }
 
-func (c *programConn) Write(p []byte) (int, error) { return c.in.Write(p) }
+func (c *programConn) Write(p []byte) (int, error) {
+	n, err := c.in.Write(p)
+	if errors.Is(err, syscall.EPIPE) {
+		err = c.lastWords(err)
+	}
+	return n, err
+}
+
+// lastWords is what a program that is about to end says of why, or else err.
+func (c *programConn) lastWords(err error) error {
+	select {
+	case <-c.ended:
+	case <-time.After(5 * time.Second):
+	}
+	if words := c.words.String(); words != "" {
+		return fmt.Errorf("ssh: %s", words)
+	}
+	return err
+}
 
 // CloseWrite says that there is no more to come.
 func (c *programConn) CloseWrite() error { return c.in.Close() }
