@@ -62,6 +62,10 @@ func readable(t testing.TB) string {
 	}
 	defer from.Close()
 	path := filepath.Join(openDir(t), "browser.test")
+	// A process that is started meanwhile would have the file open, to write, for
+	// a moment; and what is open to write cannot be executed.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err == nil {
 		_, err = io.Copy(to, from)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"syscall"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
@@ -47,6 +48,10 @@ func copyFile(to, from string) error {
 		return err
 	}
 	defer in.Close()
+	// Whoever is started meanwhile would have it open to write for a moment, and
+	// such a file cannot be executed.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	out, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		return err

@@ -84,6 +84,10 @@ func testBinary(t testing.TB) string {
 		t.Fatal(err)
 	}
 	defer from.Close()
+	// Whoever is started meanwhile would have it open to write for a moment, and
+	// such a file cannot be executed.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	to, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o755)
 	if err != nil {
 		t.Fatal(err)
