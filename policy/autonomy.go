@@ -1,6 +1,6 @@
 package policy
 
-import "github.com/mcp-tools/mcp-tools/tools"
+import "github.com/mcp-tools/mcp-tools/internal/tool"
 
 // Autonomy says how much may happen without a person's word. The empty
 // Autonomy leaves the choice to whatever stands above it.
@@ -28,17 +28,17 @@ func (a Autonomy) rank() int {
 
 // verdict is what the level makes of a risk. What was not rated, and a level
 // that does not exist, end in Deny.
-func (a Autonomy) verdict(risk tools.Risk) Verdict {
+func (a Autonomy) verdict(risk tool.Risk) Verdict {
 	if !risk.Valid() {
 		return Deny
 	}
 	switch a {
 	case ReadOnly:
-		if risk == tools.Reads {
+		if risk == tool.Reads {
 			return Allow
 		}
 	case Supervised:
-		if risk <= tools.Writes {
+		if risk <= tool.Writes {
 			return Allow
 		}
 		return Ask

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestVerdictAllocatesNothing(t *testing.T) {
@@ -106,7 +106,7 @@ func BenchmarkExplain(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	rules, _ := explained()
-	var specs []tools.Spec
+	var specs []tool.Spec
 	for i := range 4 {
 		for _, s := range suite() {
 			s.Name = fmt.Sprint(s.Name, "_", i)

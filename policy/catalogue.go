@@ -5,13 +5,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Catalogue holds the registered tools, by all the ways in which rules can
 // name them. The zero Catalogue is empty.
 type Catalogue struct {
-	specs   []tools.Spec
+	specs   []tool.Spec
 	names   map[string]int
 	aliases map[string]int
 	groups  map[string]set
@@ -22,7 +22,7 @@ type Catalogue struct {
 // NewCatalogue catalogues tools. Names are unique; of two tools with the same
 // name the first counts. A tool of another server is one of the group "mcp",
 // called mcp_SERVER__TOOL.
-func NewCatalogue(specs []tools.Spec) Catalogue {
+func NewCatalogue(specs []tool.Spec) Catalogue {
 	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int), known: knownNames()}
 	for _, spec := range specs {
 		if _, twice := c.names[spec.Name]; !twice {
@@ -142,7 +142,7 @@ func (c *Catalogue) unknown(entry string) (text, nearest string) {
 		if _, ok := c.groups[name]; ok || name == groupTeam {
 			return "", ""
 		}
-		return "there is no group " + quote(name), prefixed("group:", tools.Nearest(name, c.groupNames()))
+		return "there is no group " + quote(name), prefixed("group:", tool.Nearest(name, c.groupNames()))
 	case "mcp":
 		if name == "" {
 			return `"mcp:" names no server`, "mcp:*"
@@ -152,7 +152,7 @@ func (c *Catalogue) unknown(entry string) (text, nearest string) {
 		if slices.Contains(riskNames(), name) {
 			return "", ""
 		}
-		return "there is no risk " + quote(name), prefixed("risk:", tools.Nearest(name, riskNames()))
+		return "there is no risk " + quote(name), prefixed("risk:", tool.Nearest(name, riskNames()))
 	}
 	return c.unknownTool(entry)
 }
@@ -168,14 +168,14 @@ func (c *Catalogue) unknownTool(name string) (text, nearest string) {
 	}
 	candidates := append(slices.Sorted(maps.Keys(c.names)), c.known...)
 	candidates = append(candidates, slices.Sorted(maps.Keys(c.aliases))...)
-	return "there is no tool " + quote(name), tools.Nearest(name, candidates)
+	return "there is no tool " + quote(name), tool.Nearest(name, candidates)
 }
 
 func (c *Catalogue) groupNames() []string { return slices.Sorted(maps.Keys(c.groups)) }
 
 func riskNames() []string {
 	var names []string
-	for r := tools.Reads; r.Valid(); r++ {
+	for r := tool.Reads; r.Valid(); r++ {
 		names = append(names, r.String())
 	}
 	return names

@@ -7,46 +7,46 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // suite is a catalogue like that of the full suite: every group, every risk,
 // tools that only their own Spec puts into a group, and two other servers.
-func suite() []tools.Spec {
-	var specs []tools.Spec
-	add := func(group string, risk tools.Risk, names ...string) {
+func suite() []tool.Spec {
+	var specs []tool.Spec
+	add := func(group string, risk tool.Risk, names ...string) {
 		for _, name := range names {
-			specs = append(specs, tools.Spec{Name: name, Group: group, Risk: risk})
+			specs = append(specs, tool.Spec{Name: name, Group: group, Risk: risk})
 		}
 	}
-	add("fs", tools.Reads, "read_file", "list_files", "search", "glob", "history")
-	add("fs", tools.Writes, "edit", "apply_patch", "undo")
-	add("fs", tools.Destroys, "write_file")
-	add("runtime", tools.Runs, "exec", "credentialed_exec", "powershell")
-	add("runtime", tools.Reads, "process")
-	add("web", tools.Reads, "web_search", "web_fetch")
-	add("web", tools.Runs, "http_request", "browser")
-	add("memory", tools.Reads, "memory_search", "memory_get")
-	add("memory", tools.Writes, "memory_store")
-	add("memory", tools.Destroys, "memory_forget")
-	add("sessions", tools.Reads, "sessions_list", "sessions_history", "session_status")
-	add("sessions", tools.Runs, "sessions_send", "spawn")
-	add("knowledge", tools.Reads, "knowledge_graph_search", "skill_search")
-	add("knowledge", tools.Writes, "knowledge_graph_add")
-	add("knowledge", tools.Destroys, "knowledge_graph_remove")
-	add("automation", tools.Runs, "cron")
-	add("automation", tools.Reads, "datetime")
-	add("messaging", tools.Runs, "message", "create_forum_topic", "message_react")
-	add("teams", tools.Writes, "team_tasks", "team_message")
-	add("media_gen", tools.Runs, "create_image", "create_audio", "create_video", "tts")
-	add("media_read", tools.Reads, "read_image", "read_audio", "read_document", "read_video")
-	add("skills", tools.Reads, "use_skill")
-	add("skills", tools.Writes, "publish_skill")
-	add("results", tools.Reads, "read_result")
-	add("discovery", tools.Reads, "tool_search")
-	add("discovery", tools.Runs, "tool_call")
-	add("mcp", tools.Reads, "mcp_git_hub__list_issues")
-	add("mcp", tools.Runs, "mcp_git_hub__create_issue", "mcp_db__query")
+	add("fs", tool.Reads, "read_file", "list_files", "search", "glob", "history")
+	add("fs", tool.Writes, "edit", "apply_patch", "undo")
+	add("fs", tool.Destroys, "write_file")
+	add("runtime", tool.Runs, "exec", "credentialed_exec", "powershell")
+	add("runtime", tool.Reads, "process")
+	add("web", tool.Reads, "web_search", "web_fetch")
+	add("web", tool.Runs, "http_request", "browser")
+	add("memory", tool.Reads, "memory_search", "memory_get")
+	add("memory", tool.Writes, "memory_store")
+	add("memory", tool.Destroys, "memory_forget")
+	add("sessions", tool.Reads, "sessions_list", "sessions_history", "session_status")
+	add("sessions", tool.Runs, "sessions_send", "spawn")
+	add("knowledge", tool.Reads, "knowledge_graph_search", "skill_search")
+	add("knowledge", tool.Writes, "knowledge_graph_add")
+	add("knowledge", tool.Destroys, "knowledge_graph_remove")
+	add("automation", tool.Runs, "cron")
+	add("automation", tool.Reads, "datetime")
+	add("messaging", tool.Runs, "message", "create_forum_topic", "message_react")
+	add("teams", tool.Writes, "team_tasks", "team_message")
+	add("media_gen", tool.Runs, "create_image", "create_audio", "create_video", "tts")
+	add("media_read", tool.Reads, "read_image", "read_audio", "read_document", "read_video")
+	add("skills", tool.Reads, "use_skill")
+	add("skills", tool.Writes, "publish_skill")
+	add("results", tool.Reads, "read_result")
+	add("discovery", tool.Reads, "tool_search")
+	add("discovery", tool.Runs, "tool_call")
+	add("mcp", tool.Reads, "mcp_git_hub__list_issues")
+	add("mcp", tool.Runs, "mcp_git_hub__create_issue", "mcp_db__query")
 	for i := range specs {
 		switch specs[i].Name {
 		case "read_file":
@@ -58,7 +58,7 @@ func suite() []tools.Spec {
 	return specs
 }
 
-func spec(t testing.TB, name string) tools.Spec {
+func spec(t testing.TB, name string) tool.Spec {
 	t.Helper()
 	for _, s := range suite() {
 		if s.Name == name {
@@ -66,7 +66,7 @@ func spec(t testing.TB, name string) tools.Spec {
 		}
 	}
 	t.Fatalf("the test suite has no tool %q", name)
-	return tools.Spec{}
+	return tool.Spec{}
 }
 
 func TestEntries(t *testing.T) {
@@ -106,9 +106,9 @@ func TestEntries(t *testing.T) {
 
 // A tool file decides its group alone: nothing here has to be edited for it.
 func TestSpecJoinsItsGroup(t *testing.T) {
-	c := NewCatalogue([]tools.Spec{
-		{Name: "brand_new", Group: "fs", Risk: tools.Reads},
-		{Name: "other", Group: "weather", Risk: tools.Reads},
+	c := NewCatalogue([]tool.Spec{
+		{Name: "brand_new", Group: "fs", Risk: tool.Reads},
+		{Name: "other", Group: "weather", Risk: tool.Reads},
 	})
 	for entry, want := range map[string]string{"group:fs": "brand_new", "group:weather": "other"} {
 		if got := strings.Join(names(c, c.selected(entry)), " "); got != want {
@@ -118,7 +118,7 @@ func TestSpecJoinsItsGroup(t *testing.T) {
 }
 
 func TestFirstOfTwoNamesakesCounts(t *testing.T) {
-	c := NewCatalogue([]tools.Spec{{Name: "a", Risk: tools.Runs}, {Name: "a", Risk: tools.Reads}})
+	c := NewCatalogue([]tool.Spec{{Name: "a", Risk: tool.Runs}, {Name: "a", Risk: tool.Reads}})
 	if got := names(c, c.selected("risk:reads")); len(got) != 0 {
 		t.Errorf("the namesake changed the risk: %q", got)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An Effect is what a step did to the tool in question.
@@ -45,7 +45,7 @@ func (d Decision) String() string {
 }
 
 // Explain decides like Verdict and records every step.
-func (p *Policy) Explain(s Subject, spec tools.Spec) Decision {
+func (p *Policy) Explain(s Subject, spec tool.Spec) Decision {
 	d := Decision{Tool: spec.Name}
 	i, ok := p.catalogue.names[spec.Name]
 	if !ok {
@@ -119,7 +119,7 @@ func (d *Decision) addRequest(in bool, n Narrow, refusal string) {
 }
 
 // addAutonomy ends the steps of a tool that is still in, or is not.
-func (d *Decision) addAutonomy(in bool, l limit, risk tools.Risk) {
+func (d *Decision) addAutonomy(in bool, l limit, risk tool.Risk) {
 	effect := Out
 	if in {
 		effect = effectOfVerdict(d.Verdict)

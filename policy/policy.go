@@ -11,7 +11,7 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Verdict is the end of a decision. The zero Verdict is Deny.
@@ -89,14 +89,14 @@ type Policy struct {
 const recentBits = 9
 
 // Verdict decides about the tool with this Spec. It says what Explain says.
-func (p *Policy) Verdict(s Subject, spec tools.Spec) Verdict {
+func (p *Policy) Verdict(s Subject, spec tool.Spec) Verdict {
 	return p.For(s, spec, spec.Risk)
 }
 
 // For decides about one call, which the tool itself has rated. A rating can
 // turn allow into ask and ask into allow, but never frees a tool that the
 // Spec's own risk or any rule denies.
-func (p *Policy) For(s Subject, spec tools.Spec, rated tools.Risk) Verdict {
+func (p *Policy) For(s Subject, spec tool.Spec, rated tool.Risk) Verdict {
 	i, ok := p.catalogue.names[spec.Name]
 	if !ok {
 		return Deny
@@ -104,7 +104,7 @@ func (p *Policy) For(s Subject, spec tools.Spec, rated tools.Risk) Verdict {
 	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, spec.Risk, rated)
 }
 
-func (p *Policy) conclude(r *rights, n Narrow, i int, risk, rated tools.Risk) Verdict {
+func (p *Policy) conclude(r *rights, n Narrow, i int, risk, rated tool.Risk) Verdict {
 	if !r.tools.has(i) || p.catalogue.refusal(n, i) != "" {
 		return Deny
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // compile makes rules ready that are expected to be sound.
@@ -155,7 +155,7 @@ func TestOrderOfSteps(t *testing.T) {
 }
 
 func TestAutonomy(t *testing.T) {
-	risks := []tools.Risk{tools.Reads, tools.Writes, tools.Destroys, tools.Runs}
+	risks := []tool.Risk{tool.Reads, tool.Writes, tool.Destroys, tool.Runs}
 	names := []string{"read_file", "edit", "write_file", "exec"}
 	for _, test := range []struct {
 		rules Autonomy
@@ -190,17 +190,17 @@ func TestRatedCalls(t *testing.T) {
 	for _, test := range []struct {
 		autonomy Autonomy
 		tool     string
-		rated    tools.Risk
+		rated    tool.Risk
 		want     Verdict
 	}{
-		{Supervised, "exec", tools.Reads, Allow},
-		{Supervised, "exec", tools.Runs, Ask},
-		{Supervised, "read_file", tools.Runs, Ask},
+		{Supervised, "exec", tool.Reads, Allow},
+		{Supervised, "exec", tool.Runs, Ask},
+		{Supervised, "read_file", tool.Runs, Ask},
 		{Supervised, "read_file", 0, Deny},
 		{Supervised, "read_file", 200, Deny},
-		{ReadOnly, "exec", tools.Reads, Deny},
-		{ReadOnly, "read_file", tools.Writes, Deny},
-		{Full, "exec", tools.Runs, Allow},
+		{ReadOnly, "exec", tool.Reads, Deny},
+		{ReadOnly, "read_file", tool.Writes, Deny},
+		{Full, "exec", tool.Runs, Allow},
 	} {
 		p := compile(t, Rules{Autonomy: test.autonomy})
 		if got := p.For(Subject{}, spec(t, test.tool), test.rated); got != test.want {
@@ -208,13 +208,13 @@ func TestRatedCalls(t *testing.T) {
 		}
 	}
 	p := compile(t, Rules{Deny: List{"exec"}, Autonomy: Full})
-	if got := p.For(Subject{}, spec(t, "exec"), tools.Reads); got != Deny {
+	if got := p.For(Subject{}, spec(t, "exec"), tool.Reads); got != Deny {
 		t.Errorf("a rating freed a denied tool: %s", got)
 	}
 }
 
 func TestNothingIsAllowedByOmission(t *testing.T) {
-	reads := tools.Spec{Name: "read_file", Group: "fs", Risk: tools.Reads}
+	reads := tool.Spec{Name: "read_file", Group: "fs", Risk: tool.Reads}
 	if got := new(Policy).Verdict(Subject{}, reads); got != Deny {
 		t.Errorf("the zero Policy says %s", got)
 	}
@@ -226,9 +226,9 @@ func TestNothingIsAllowedByOmission(t *testing.T) {
 		t.Errorf("the zero Verdict is %s", zero)
 	}
 	p := compile(t, Rules{Autonomy: Full})
-	for _, s := range []tools.Spec{
-		{Name: "not_registered", Group: "fs", Risk: tools.Reads},
-		{Name: "Read", Group: "fs", Risk: tools.Reads},
+	for _, s := range []tool.Spec{
+		{Name: "not_registered", Group: "fs", Risk: tool.Reads},
+		{Name: "Read", Group: "fs", Risk: tool.Reads},
 		{Name: "read_file", Group: "fs"},
 	} {
 		if got := p.Verdict(Subject{}, s); got != Deny {

@@ -4,7 +4,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Severity says what a Problem means for the start.
@@ -65,5 +65,5 @@ func quote(s string) string { return strconv.Quote(s) }
 
 // unknownProfile says that a profile does not exist, and which may be meant.
 func unknownProfile(name string, names []string) (text, nearest string) {
-	return "there is no profile " + quote(name), tools.Nearest(name, names)
+	return "there is no profile " + quote(name), tool.Nearest(name, names)
 }

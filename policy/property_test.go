@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A dice makes random rules and subjects, most of which have a point.
@@ -100,7 +100,7 @@ func (d dice) narrow() Narrow {
 // with nothing prepared and none of the code it is compared with.
 type model struct{ Rules }
 
-func names1(entry string, s tools.Spec) bool {
+func names1(entry string, s tool.Spec) bool {
 	kind, name, _ := strings.Cut(entry, ":")
 	switch {
 	case entry == "mcp:*" || entry == "group:mcp":
@@ -121,7 +121,7 @@ func names1(entry string, s tools.Spec) bool {
 	return entry == s.Name || slices.Contains(s.Also, entry)
 }
 
-func in(list []string, s tools.Spec) bool {
+func in(list []string, s tool.Spec) bool {
 	return slices.ContainsFunc(list, func(entry string) bool { return names1(entry, s) })
 }
 
@@ -137,7 +137,7 @@ func (m model) profile(name string) (rules ProfileRules, ok bool) {
 
 // holds reports what a profile makes of a tool, whether it is denied hard,
 // and the autonomy that it leaves.
-func (m model) holds(name string, s tools.Spec, level Autonomy) (held, hard bool, left Autonomy) {
+func (m model) holds(name string, s tool.Spec, level Autonomy) (held, hard bool, left Autonomy) {
 	rules, _ := m.profile(name)
 	held = true
 	if rules.Extends != "" {
@@ -157,7 +157,7 @@ func stricter(a, b Autonomy) Autonomy {
 	return ""
 }
 
-func (m model) decide(sub Subject, s tools.Spec) Verdict {
+func (m model) decide(sub Subject, s tool.Spec) Verdict {
 	level := m.Autonomy
 	if level == "" {
 		level = Supervised
@@ -193,7 +193,7 @@ func (m model) decide(sub Subject, s tools.Spec) Verdict {
 		level = ReadOnly
 	}
 	switch {
-	case level == Full, s.Risk == tools.Reads, level == Supervised && s.Risk == tools.Writes:
+	case level == Full, s.Risk == tool.Reads, level == Supervised && s.Risk == tool.Writes:
 		return Allow
 	case level == Supervised:
 		return Ask
@@ -201,7 +201,7 @@ func (m model) decide(sub Subject, s tools.Spec) Verdict {
 	return Deny
 }
 
-func (m model) subagentDenied(sub Subject, s tools.Spec) bool {
+func (m model) subagentDenied(sub Subject, s tool.Spec) bool {
 	deny, leaf := m.Subagents.Deny, m.Subagents.LeafDeny
 	if deny == nil {
 		deny = subagentDeny
@@ -212,7 +212,7 @@ func (m model) subagentDenied(sub Subject, s tools.Spec) bool {
 	return (sub.Depth > 0 || sub.Leaf) && in(deny, s) || sub.Leaf && in(leaf, s)
 }
 
-func narrowed(n Narrow, s tools.Spec) bool {
+func narrowed(n Narrow, s tool.Spec) bool {
 	if n.Tools != nil || n.Toolsets != nil {
 		sets := slices.Clone(n.Toolsets)
 		for i, name := range sets {
@@ -241,24 +241,24 @@ func checkAll(t *testing.T, seed uint64) {
 	}
 	for range 10 {
 		s := d.subject()
-		for _, tool := range catalogue.specs {
-			checkDecision(t, seed, rules, p, s, tool)
-			checkNarrowing(t, seed, p, s, d.narrow(), tool)
+		for _, one := range catalogue.specs {
+			checkDecision(t, seed, rules, p, s, one)
+			checkNarrowing(t, seed, p, s, d.narrow(), one)
 		}
 	}
 	checkWarnings(t, seed, rules, p, problems)
 }
 
-func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject, tool tools.Spec) {
-	got, decision := p.Verdict(s, tool), p.Explain(s, tool)
+func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject, one tool.Spec) {
+	got, decision := p.Verdict(s, one), p.Explain(s, one)
 	if got != decision.Verdict {
 		t.Errorf("seed %d: the verdict is %s, explained it is\n%s", seed, got, decision)
 	}
-	if want := (model{rules}).decide(s, tool); got != want {
+	if want := (model{rules}).decide(s, one); got != want {
 		t.Errorf("seed %d, %+v: want %s, got\n%s", seed, s, want, decision)
 	}
 	hard := slices.Concat(rules.DenyHard, rules.Agents[s.Agent].DenyHard, rules.Profiles[s.Profile].DenyHard)
-	if got != Deny && in(hard, tool) {
+	if got != Deny && in(hard, one) {
 		t.Errorf("seed %d: a hard deny lost\n%s", seed, decision)
 	}
 	isIn := true
@@ -278,16 +278,16 @@ func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject,
 	}
 }
 
-func checkNarrowing(t *testing.T, seed uint64, p *Policy, s Subject, n Narrow, tool tools.Spec) {
+func checkNarrowing(t *testing.T, seed uint64, p *Policy, s Subject, n Narrow, one tool.Spec) {
 	s.Narrow = Narrow{}
-	free := p.Verdict(s, tool)
+	free := p.Verdict(s, one)
 	s.Narrow = n
-	if got := p.Verdict(s, tool); got > free {
-		t.Errorf("seed %d: narrowing %s by %+v makes %s of %s", seed, tool.Name, n, got, free)
+	if got := p.Verdict(s, one); got > free {
+		t.Errorf("seed %d: narrowing %s by %+v makes %s of %s", seed, one.Name, n, got, free)
 	}
-	for risk := tools.Risk(0); risk <= tools.Runs+1; risk++ {
-		if p.For(s, tool, risk) != Deny && p.Verdict(s, tool) == Deny {
-			t.Errorf("seed %d: rating %s %s frees it", seed, tool.Name, risk)
+	for risk := tool.Risk(0); risk <= tool.Runs+1; risk++ {
+		if p.For(s, one, risk) != Deny && p.Verdict(s, one) == Deny {
+			t.Errorf("seed %d: rating %s %s frees it", seed, one.Name, risk)
 		}
 	}
 }
@@ -301,9 +301,9 @@ func checkWarnings(t *testing.T, seed uint64, rules Rules, p *Policy, problems [
 		}
 		without, _ := Compile(remove(t, rules, problem.Path), p.catalogue)
 		for _, s := range everybody() {
-			for _, tool := range p.catalogue.specs {
-				if a, b := p.Verdict(s, tool), without.Verdict(s, tool); a != b {
-					t.Fatalf("seed %d: %s; but without it %s is %s and not %s for %+v", seed, problem, tool.Name, b, a, s)
+			for _, one := range p.catalogue.specs {
+				if a, b := p.Verdict(s, one), without.Verdict(s, one); a != b {
+					t.Fatalf("seed %d: %s; but without it %s is %s and not %s for %+v", seed, problem, one.Name, b, a, s)
 				}
 			}
 		}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Ask is a call that cannot go on without answers. It is made again with them,
 // and with State, which says what they are good for.
 type Ask struct {
-	Questions map[string]tools.Question // to the client
+	Questions map[string]tool.Question // to the client
 	State     string
 	Waiting   string // the question's id on the desk, when it lies there
 }
@@ -55,7 +55,7 @@ func (p *passage) resume() error {
 	}
 	if err != nil {
 		p.code = mcp.INVALID_PARAMS
-		return tools.Errorf(tools.Refused, "%w", err).Try("call %s again without it", p.tool.Spec.Name)
+		return tool.Errorf(tool.Refused, "%w", err).Try("call %s again without it", p.tool.Spec.Name)
 	}
 	p.ticket = got
 	return nil
@@ -71,13 +71,13 @@ func (p *passage) stub() stub {
 
 // ask turns a need for answers into questions with a sealed state, unless the
 // client has said that it cannot answer them.
-func (p *passage) ask(need *tools.Asking) (*Ask, error) {
-	questions := make(map[string]tools.Question, len(need.Questions)) // the tool may keep its own
+func (p *passage) ask(need *tool.Asking) (*Ask, error) {
+	questions := make(map[string]tool.Question, len(need.Questions)) // the tool may keep its own
 	for name, q := range need.Questions {
-		questions[name] = tools.Question{To: q.To, Params: p.server.scrub.Value(q.Params)}
+		questions[name] = tool.Question{To: q.To, Params: p.server.scrub.Value(q.Params)}
 		if p.Can == nil || !p.Can(q.To) {
 			p.code, p.missing = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, q.To
-			return nil, tools.Errorf(tools.Unavailable, "%s needs a client with the capability %q", p.tool.Spec.Name, q.To).
+			return nil, tool.Errorf(tool.Unavailable, "%s needs a client with the capability %q", p.tool.Spec.Name, q.To).
 				Try("do it another way")
 		}
 	}
@@ -121,14 +121,14 @@ func (p *passage) petition(ctx context.Context) (Petition, error) {
 	shown, hidden := p.shown(raw)
 	facts := make(map[string]string, len(terms.Facts)+1)
 	for name, value := range terms.Facts {
-		facts[name] = tools.Visible(p.server.scrub.Text(value))
+		facts[name] = tool.Visible(p.server.scrub.Text(value))
 	}
 	if hidden != "" {
 		facts[notShown] = hidden
 	}
 	caller := p.Caller
 	return Petition{
-		Call: p.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title, Risk: p.risk, Why: tools.Visible(p.server.scrub.Text(p.why)),
+		Call: p.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title, Risk: p.risk, Why: tool.Visible(p.server.scrub.Text(p.why)),
 		Caller: caller, Profile: p.now.Policy.ProfileOf(p.subject()), Shown: shown,
 		Facts: facts, Basis: p.basis, Digest: hex.EncodeToString(p.callSum[:]), Once: terms.Once, Args: raw,
 		Expires: time.Now().Add(p.now.ApprovalTimeout),
@@ -140,7 +140,7 @@ func (p *passage) resumed(ctx context.Context, petition Petition) error {
 	if p.ticket.Basis != p.basis || uint8(p.risk) > p.ticket.Risk {
 		p.withdraw()
 		p.approval = "changed"
-		return tools.Errorf(tools.Conflict, "what a person was asked about this call of %s has changed since", p.tool.Spec.Name).
+		return tool.Errorf(tool.Conflict, "what a person was asked about this call of %s has changed since", p.tool.Spec.Name).
 			Try("call it again, so that a person can look at it as it is now")
 	}
 	if p.ticket.Approved {
@@ -176,13 +176,13 @@ func (p *passage) standing(ctx context.Context, petition Petition) bool {
 // putQuestion asks wherever somebody may be who can answer.
 func (p *passage) putQuestion(ctx context.Context, petition Petition) error {
 	name, size := p.tool.Spec.Name, len(petition.Shown)
-	asks := p.Can != nil && p.Can(tools.Person)
+	asks := p.Can != nil && p.Can(tool.Person)
 	waits := !p.atTerminal() && p.server.mayWait(ctx, p.now)
 	switch {
 	case !asks && !waits:
 		return p.nobody()
 	case size > maxRead || size > maxShown && !waits:
-		return tools.Errorf(tools.Refused, "the arguments of %s are %d bytes, too long for a person to approve", name, size).
+		return tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve", name, size).
 			Try("make several smaller calls")
 	}
 	asks = asks && size <= maxShown
@@ -190,9 +190,9 @@ func (p *passage) putQuestion(ctx context.Context, petition Petition) error {
 		return err
 	}
 	p.asking = true
-	need := &tools.Asking{}
+	need := &tool.Asking{}
 	if asks {
-		need.Questions = map[string]tools.Question{approvalKey: {To: tools.Person, Params: p.dialog(ctx, petition)}}
+		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Person, Params: p.dialog(ctx, petition)}}
 	}
 	return need
 }
@@ -204,7 +204,7 @@ func (p *passage) atTerminal() bool { return p.Transport == "cli" }
 // nobody refuses a call about which nobody can be asked, and says how to change
 // that.
 func (p *passage) nobody() error {
-	refusal := tools.Errorf(tools.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, cmp.Or(p.why, p.risk.String()))
+	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, cmp.Or(p.why, p.risk.String()))
 	if p.server.Desk == nil || p.now.ApprovalWait != WaitAttended {
 		return refusal.Try("do it another way, or tell the user: a client that supports elicitation can ask them, and the operator can allow it in the policy")
 	}
@@ -223,10 +223,10 @@ func (p *passage) layOut(ctx context.Context, petition Petition) error {
 		p.question, p.approval = id, "question "+id
 		return nil
 	case errors.Is(err, ErrDeskFull):
-		return tools.Errorf(tools.Busy, "%w for a person's approval", err).Try("wait until some have been answered, then call again")
+		return tool.Errorf(tool.Busy, "%w for a person's approval", err).Try("wait until some have been answered, then call again")
 	}
 	p.server.log.Error("a question could not be laid out", "err", err)
-	return tools.Errorf(tools.Unavailable, "nobody can be asked for an approval at the moment").
+	return tool.Errorf(tool.Unavailable, "nobody can be asked for an approval at the moment").
 		Because(err).Try("tell the operator; the server's log has the cause")
 }
 
@@ -244,9 +244,9 @@ func (p *passage) judge(ctx context.Context, petition Petition) error {
 		return nil
 	case said:
 		p.approval = word.String()
-		refusal := tools.Errorf(tools.Refused, "a person said no to this call of %s", p.tool.Spec.Name)
+		refusal := tool.Errorf(tool.Refused, "a person said no to this call of %s", p.tool.Spec.Name)
 		if reason := word.Reason; reason != "" {
-			refusal = tools.Errorf(tools.Refused, "a person said no to this call of %s: %q", p.tool.Spec.Name, clip(reason, 500))
+			refusal = tool.Errorf(tool.Refused, "a person said no to this call of %s: %q", p.tool.Spec.Name, clip(reason, 500))
 		}
 		return refusal.Try("do not try it again in another way; ask the user how to go on")
 	}
@@ -260,13 +260,13 @@ func (p *passage) unanswered() error {
 	name := p.tool.Spec.Name
 	switch {
 	case p.Reply.Answers[approvalKey] != nil:
-		return tools.Errorf(tools.Refused, "the question whether %s may do this was closed without an answer", name).
+		return tool.Errorf(tool.Refused, "the question whether %s may do this was closed without an answer", name).
 			Try("ask the user how to go on before you call it again")
 	case p.ticket.Question != "":
-		return tools.Errorf(tools.Refused, "nobody approved this call of %s in time", name).
+		return tool.Errorf(tool.Refused, "nobody approved this call of %s in time", name).
 			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; or go on without it")
 	}
-	return tools.Errorf(tools.Refused, "nobody approved this call of %s in time", name).
+	return tool.Errorf(tool.Refused, "nobody approved this call of %s in time", name).
 		Try("ask the user to be there for the question, then call it again; or go on without it")
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // notShown names the fact that a person is not shown all of a call.
@@ -20,7 +20,7 @@ const notShown = "Not shown"
 // view as secrets: those may be anything, and whoever decides has to know.
 func (p *passage) shown(raw json.RawMessage) (text, hidden string) {
 	clean := p.server.scrub.JSON(raw)
-	return tools.Visible(plainJSON(clean)), maskedParts(raw, clean)
+	return tool.Visible(plainJSON(clean)), maskedParts(raw, clean)
 }
 
 // plainJSON writes JSON without the escapes that only a web page needs: a
@@ -46,7 +46,7 @@ func maskedParts(raw, clean []byte) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if n := between(before[name], after[name]); n > 0 {
-			parts = append(parts, fmt.Sprintf("up to %d of the %d bytes of %s", n, len(before[name]), tools.Visible(name)))
+			parts = append(parts, fmt.Sprintf("up to %d of the %d bytes of %s", n, len(before[name]), tool.Visible(name)))
 		}
 	}
 	return strings.Join(parts, ", ") + ", which look like secrets and may be anything"
@@ -69,5 +69,5 @@ func between(a, b []byte) int {
 
 // flat keeps text on its line, where more of it could pass for lines of ours.
 func flat(text string) string {
-	return strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tools.Visible(text))
+	return strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tool.Visible(text))
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // askedAbout makes launch ask about a text, and returns what a person is shown.
@@ -72,7 +72,7 @@ func TestHowMuchIsMasked(t *testing.T) {
 // TestADialogCannotBeForged has a tool repeat text of an agent.
 func TestADialogCannotBeForged(t *testing.T) {
 	text := questionText(Petition{
-		Tool: "launch", Title: "Launch", Risk: tools.Runs, Why: "replaces x\n\nArguments: {}", Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
+		Tool: "launch", Title: "Launch", Risk: tool.Runs, Why: "replaces x\n\nArguments: {}", Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
 		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}"},
 	})
 	want := `Allow Launch (launch)? Why it asks: replaces x<U+000A><U+000A>Arguments: {}.

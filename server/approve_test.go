@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // moves is a tool that writes until the world changes, and then destroys. It
@@ -19,28 +19,28 @@ type moves struct {
 	done  *atomic.Int64
 }
 
-func (m moves) Rate(context.Context, none) (tools.Risk, string) {
+func (m moves) Rate(context.Context, none) (tool.Risk, string) {
 	if m.worse.Load() {
-		return tools.Destroys, "it is there already"
+		return tool.Destroys, "it is there already"
 	}
-	return tools.Writes, ""
+	return tool.Writes, ""
 }
 
-func (m moves) Do(ctx context.Context, _ none) (tools.Result, error) {
-	if tools.AnswersFrom(ctx).ByName["where"] == nil {
-		return tools.Result{}, &tools.Asking{Questions: map[string]tools.Question{"where": {To: tools.Person}}}
+func (m moves) Do(ctx context.Context, _ none) (tool.Result, error) {
+	if tool.AnswersFrom(ctx).ByName["where"] == nil {
+		return tool.Result{}, &tool.Asking{Questions: map[string]tool.Question{"where": {To: tool.Person}}}
 	}
 	m.done.Add(1)
-	return tools.Text("done"), nil
+	return tool.Text("done"), nil
 }
 
 func newMoves(t *testing.T) (*testServer, moves) {
 	t.Helper()
-	m := moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tools.Spec{
-		Name: "moves", Group: "test", Title: "moves", Doc: "It moves.", Risk: tools.Writes,
+	m := moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tool.Spec{
+		Name: "moves", Group: "test", Title: "moves", Doc: "It moves.", Risk: tool.Writes,
 	}}}
 	return newTestServer(t, func(c *Config) {
-		set, err := tools.NewSet(tools.New(m))
+		set, err := tool.NewSet(tool.New(m))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -52,7 +52,7 @@ func newMoves(t *testing.T) (*testServer, moves) {
 func answering(state string) func(*Request) {
 	yes := json.RawMessage(`{"action":"accept","content":{"decision":"allow"}}`)
 	return func(r *Request) {
-		r.Can = func(tools.Medium) bool { return true }
+		r.Can = func(tool.Medium) bool { return true }
 		if state != "" {
 			r.Reply = &Reply{State: state, Answers: map[string]json.RawMessage{approvalKey: yes, "where": yes}}
 		}
@@ -87,11 +87,11 @@ func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 // grows is a tool that destroys, and after a while runs things.
 type grows struct{ moves }
 
-func (g grows) Rate(context.Context, none) (tools.Risk, string) {
+func (g grows) Rate(context.Context, none) (tool.Risk, string) {
 	if g.worse.Load() {
-		return tools.Runs, "it grew"
+		return tool.Runs, "it grew"
 	}
-	return tools.Destroys, ""
+	return tool.Destroys, ""
 }
 
 // TestAWordIsNotGoodForMoreRisk raises the risk before the answer comes, and
@@ -99,17 +99,17 @@ func (g grows) Rate(context.Context, none) (tools.Risk, string) {
 func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
 	for _, answered := range []bool{false, true} {
 		for _, worse := range []bool{false, true} {
-			g := grows{moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tools.Spec{
-				Name: "grows", Group: "test", Title: "grows", Doc: "It grows.", Risk: tools.Destroys,
+			g := grows{moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tool.Spec{
+				Name: "grows", Group: "test", Title: "grows", Doc: "It grows.", Risk: tool.Destroys,
 			}}}}
-			b := newTestServer(t, withTool(t, tools.New(g)))
+			b := newTestServer(t, withTool(t, tool.New(g)))
 			ask := call(t, b, "grows", `{}`, answering("")).Ask
 			if answered {
 				ask = call(t, b, "grows", `{}`, answering(ask.State)).Ask
 			}
 			g.worse.Store(worse)
 			last := call(t, b, "grows", `{}`, answering(ask.State))
-			if changed := last.Result.Kind == tools.Conflict; changed != worse {
+			if changed := last.Result.Kind == tool.Conflict; changed != worse {
 				t.Errorf("answered %t, worse %t: %+v", answered, worse, last)
 			}
 		}

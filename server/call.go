@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Request is one call of a tool, whichever way it came in.
@@ -19,8 +19,8 @@ type Request struct {
 	Access
 	Tool   string
 	Args   []byte                  // JSON
-	Report tools.Reporter          // nil: nobody waits for progress
-	Can    func(tools.Medium) bool // whom the client can ask; nil: nobody
+	Report tool.Reporter          // nil: nobody waits for progress
+	Can    func(tool.Medium) bool // whom the client can ask; nil: nobody
 	Reply  *Reply                  // the answers, when the call is made again
 	Parent string                  // the call that made this one
 	Trace  map[string]string       // traceparent and its companions
@@ -29,10 +29,10 @@ type Request struct {
 // An Answer is what a call comes to: a result, or a question that must be
 // answered before the same request is sent again.
 type Answer struct {
-	Result  tools.Result
+	Result  tool.Result
 	Ask     *Ask
 	Code    int          // of JSON-RPC, when the mistake is the client's program's
-	Missing tools.Medium // what the client would have to be capable of
+	Missing tool.Medium // what the client would have to be capable of
 }
 
 // Call runs one tool for one caller. It is the only way to a tool: whatever
@@ -42,14 +42,14 @@ func (s *Server) Call(ctx context.Context, req Request) Answer {
 	p := &passage{Request: req, server: s, now: s.settings(), id: rand.Text(), start: time.Now()}
 	ctx, p.seen = s.Watcher.Start(ctx, p.begin())
 	res, err := p.try(ctx)
-	if need := (*tools.Asking)(nil); errors.As(err, &need) {
+	if need := (*tool.Asking)(nil); errors.As(err, &need) {
 		var ask *Ask
 		if ask, err = p.ask(need); err == nil {
 			return p.record(ctx, Answer{Ask: ask}, nil)
 		}
 	}
 	if err != nil {
-		res = tools.Failure(err)
+		res = tool.Failure(err)
 	}
 	res = p.scrub(res)
 	res = p.cut(res) // after scrubbing: half a key matches no pattern
@@ -67,10 +67,10 @@ type passage struct {
 	seen   func(End)
 	kind   string // of what it consults the library about; "" for a call
 
-	tool      tools.Tool
+	tool      tool.Tool
 	known     bool // the tool was found and may be seen
-	call      tools.Call
-	risk      tools.Risk
+	call      tool.Call
+	risk      tool.Risk
 	ran       bool   // the tool was started
 	why       string // the tool's reason for its rating
 	looping   bool   // refused as a loop
@@ -82,7 +82,7 @@ type passage struct {
 	approval  string // how
 	ticket    ticket // that the call came with
 	code      int
-	missing   tools.Medium
+	missing   tool.Medium
 	waited    time.Duration
 	redacted  map[string]int // secrets taken out, by kind
 	callSum   digest
@@ -90,7 +90,7 @@ type passage struct {
 }
 
 // try takes the call from the door to the tool.
-func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
+func (p *passage) try(ctx context.Context) (res tool.Result, err error) {
 	leave, err := p.enter(ctx)
 	if err != nil {
 		return res, err
@@ -117,7 +117,7 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 	if err := p.server.loops.check(p); err != nil {
 		return res, err
 	}
-	if p.risk != tools.Reads {
+	if p.risk != tool.Reads {
 		if err := p.recordIntent(ctx); err != nil {
 			return res, err
 		}
@@ -130,7 +130,7 @@ func (p *passage) try(ctx context.Context) (res tools.Result, err error) {
 func (p *passage) enter(ctx context.Context) (leave func(), err error) {
 	if wait := p.server.takeAll(ctx, p.Access, p.now.Limits, p.start); wait > 0 {
 		p.server.Watcher.Limited("rate")
-		return nil, tools.Errorf(tools.Busy, "more than %d calls a minute", p.now.Limits.PerMinute).
+		return nil, tool.Errorf(tool.Busy, "more than %d calls a minute", p.now.Limits.PerMinute).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
 	leave, err = p.server.gate.enter(ctx, p.lane())
@@ -159,8 +159,8 @@ func (p *passage) noSuchTool() error {
 		names = append(names, t.Spec.Name)
 	}
 	name := p.toolName()
-	err := tools.Errorf(tools.NotFound, "there is no tool %q here", name)
-	if nearest := tools.Nearest(name, names); nearest != "" {
+	err := tool.Errorf(tool.NotFound, "there is no tool %q here", name)
+	if nearest := tool.Nearest(name, names); nearest != "" {
 		return err.Try("did you mean %q?", nearest)
 	}
 	return err.Try("call tools/list to see what there is")
@@ -173,7 +173,7 @@ func (p *passage) toolName() string { return clip(p.server.scrub.Text(p.Tool), 8
 // decide combines the policy's word with how risky this very call is, and
 // gets an approval where the two want one.
 func (p *passage) decide(ctx context.Context) error {
-	ctx = tools.With(ctx, &tools.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id})
+	ctx = tool.With(ctx, &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id})
 	p.risk, p.why = p.call.Rate(ctx)
 	if p.risk != p.tool.Spec.Risk {
 		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec, p.risk)
@@ -184,24 +184,24 @@ func (p *passage) decide(ctx context.Context) error {
 	case policy.Ask:
 		return p.approve(ctx)
 	}
-	return tools.Errorf(tools.Refused, "the policy does not allow this call of %s, which %s", p.tool.Spec.Name, p.risk).
+	return tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s", p.tool.Spec.Name, p.risk).
 		Try("do it another way, or ask the operator to allow it")
 }
 
 // run lets the tool work. Whatever ends the call ends the tool's context.
-func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
+func (p *passage) run(ctx context.Context) (res tool.Result, err error) {
 	limit := p.tool.Spec.Timeout
 	if limit == 0 {
 		limit = p.now.Limits.Timeout
 	}
-	running := &tools.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id, Report: p.Report}
+	running := &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id, Report: p.Report}
 	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
-		running.Answers = tools.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
+		running.Answers = tool.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
 	if p.approved {
 		running.Basis = p.basis
 	}
-	ctx = context.WithValue(tools.With(ctx, running), accessKey{}, &p.Access)
+	ctx = context.WithValue(tool.With(ctx, running), accessKey{}, &p.Access)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()
 	res, err = p.call.Run(ctx)
@@ -211,24 +211,24 @@ func (p *passage) run(ctx context.Context) (res tools.Result, err error) {
 	if cause := context.Cause(ctx); !errors.Is(cause, errOvertime) {
 		return res, cause
 	}
-	return res, tools.Errorf(tools.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).
+	return res, tool.Errorf(tool.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).
 		Try("ask for less, or for part of it")
 }
 
 // rescue makes an error of a panic of the tool, be it while it checks its
 // arguments, rates the call or works.
-func (p *passage) rescue(res *tools.Result, err *error) {
+func (p *passage) rescue(res *tool.Result, err *error) {
 	r := recover()
 	if r == nil {
 		return
 	}
-	*res, *err = tools.Result{}, p.server.panicked(p.tool.Spec.Name, r)
+	*res, *err = tool.Result{}, p.server.panicked(p.tool.Spec.Name, r)
 }
 
 // panicked is the error of whatever broke in the middle of its work.
-func (s *Server) panicked(who string, r any) *tools.Error {
+func (s *Server) panicked(who string, r any) *tool.Error {
 	s.log.Error("a tool panicked", "tool", who, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-	return tools.Errorf(tools.Internal, "%s failed unexpectedly", who).
+	return tool.Errorf(tool.Internal, "%s failed unexpectedly", who).
 		Because(fmt.Errorf("panic: %v", r)).Try("try something else; the operator finds the cause in the log")
 }
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func call(tb testing.TB, b *testServer, name, args string, change ...func(*Request)) Answer {
@@ -23,16 +23,16 @@ func call(tb testing.TB, b *testServer, name, args string, change ...func(*Reque
 func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
 	for name, test := range map[string]struct {
 		tool, args string
-		kind       tools.Kind
+		kind       tool.Kind
 		want       string
 		verdict    string
 	}{
 		"success":            {"echo", `{"text":"hi"}`, "", "hi0", "allow"},
-		"a wrong argument":   {"echo", `{"txt":"hi"}`, tools.Invalid, `did you mean "text"?`, "allow"},
-		"an unknown tool":    {"ehco", `{}`, tools.NotFound, `did you mean "echo"?`, "deny"},
-		"a failure of ours":  {"broken", `{}`, tools.Internal, "the tool failed", "allow"},
-		"a panic":            {"panics", `{}`, tools.Internal, "panics failed unexpectedly", "allow"},
-		"a call nobody asks": {"launch", `{}`, tools.Refused, "needs a person's approval", "ask"},
+		"a wrong argument":   {"echo", `{"txt":"hi"}`, tool.Invalid, `did you mean "text"?`, "allow"},
+		"an unknown tool":    {"ehco", `{}`, tool.NotFound, `did you mean "echo"?`, "deny"},
+		"a failure of ours":  {"broken", `{}`, tool.Internal, "the tool failed", "allow"},
+		"a panic":            {"panics", `{}`, tool.Internal, "panics failed unexpectedly", "allow"},
+		"a call nobody asks": {"launch", `{}`, tool.Refused, "needs a person's approval", "ask"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newTestServer(t)
@@ -56,7 +56,7 @@ func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
 	}
 }
 
-func outcome(k tools.Kind) string {
+func outcome(k tool.Kind) string {
 	if k == "" {
 		return "ok"
 	}
@@ -117,12 +117,12 @@ func TestNotEvenHalfASecretGetsOut(t *testing.T) {
 // moody is a tool that fails before it begins.
 type moody struct{ act[none] }
 
-func (moody) Rate(context.Context, none) (tools.Risk, string) { panic("oh no") }
+func (moody) Rate(context.Context, none) (tool.Risk, string) { panic("oh no") }
 
 func TestAPanicWhileRatingIsAnError(t *testing.T) {
 	b := newTestServer(t, func(c *Config) {
-		set, err := tools.NewSet(tools.New(moody{act[none]{spec: tools.Spec{
-			Name: "moody", Group: "test", Title: "moody", Doc: "It is moody.", Risk: tools.Reads,
+		set, err := tool.NewSet(tool.New(moody{act[none]{spec: tool.Spec{
+			Name: "moody", Group: "test", Title: "moody", Doc: "It is moody.", Risk: tool.Reads,
 		}}}))
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +130,7 @@ func TestAPanicWhileRatingIsAnError(t *testing.T) {
 		c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
 	})
 	for range 2 { // the second finds the slot of the first free
-		if a := call(t, b, "moody", `{}`); a.Result.Kind != tools.Internal || strings.Contains(a.Result.Text(), "oh no") {
+		if a := call(t, b, "moody", `{}`); a.Result.Kind != tool.Internal || strings.Contains(a.Result.Text(), "oh no") {
 			t.Errorf("got %s %q", a.Result.Kind, a.Result.Text())
 		}
 	}
@@ -165,7 +165,7 @@ func TestAToolCanShowLess(t *testing.T) {
 			long, _ := c.Tools.Lookup("long")
 			reader, _ := c.Tools.Lookup(ReadResult)
 			long.Spec.MaxShown = most
-			set, err := tools.NewSet(long, reader)
+			set, err := tool.NewSet(long, reader)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -190,10 +190,10 @@ func TestWhatChangesSomethingIsOnRecordBefore(t *testing.T) {
 func TestWithoutAJournalNothingHappens(t *testing.T) {
 	b := newTestServer(t)
 	b.journal.breakWith(errors.New("no space left"))
-	for tool, told := range map[string]string{"echo": "the result is withheld", "change": "so nothing was done"} {
-		a := call(t, b, tool, `{"text":"secretly"}`)
-		if a.Result.Kind != tools.Unavailable || !strings.Contains(a.Result.Text(), told) || strings.Contains(a.Result.Text(), "has changed") || strings.Contains(a.Result.Text(), "secretly") || strings.Contains(a.Result.Text(), "space") {
-			t.Errorf("%s: %q", tool, a.Result.Text())
+	for name, told := range map[string]string{"echo": "the result is withheld", "change": "so nothing was done"} {
+		a := call(t, b, name, `{"text":"secretly"}`)
+		if a.Result.Kind != tool.Unavailable || !strings.Contains(a.Result.Text(), told) || strings.Contains(a.Result.Text(), "has changed") || strings.Contains(a.Result.Text(), "secretly") || strings.Contains(a.Result.Text(), "space") {
+			t.Errorf("%s: %q", name, a.Result.Text())
 		}
 	}
 	b.journal.breakWith(nil)
@@ -240,7 +240,7 @@ func TestLoopsThatChangeSomethingAreStopped(t *testing.T) {
 		call(t, b, "change", `{"text":"x"}`)
 	}
 	for range 2 {
-		if a := call(t, b, "change", `{"text":"x"}`); a.Result.Kind != tools.Refused || !strings.Contains(a.Result.Text(), "5 times") {
+		if a := call(t, b, "change", `{"text":"x"}`); a.Result.Kind != tool.Refused || !strings.Contains(a.Result.Text(), "5 times") {
 			t.Errorf("got %q", a.Result.Text())
 		}
 	}
@@ -251,7 +251,7 @@ func TestLoopsThatChangeSomethingAreStopped(t *testing.T) {
 
 func TestApprovalIsGoodForOneCall(t *testing.T) {
 	b := newTestServer(t)
-	can := func(r *Request) { r.Can = func(tools.Medium) bool { return true } }
+	can := func(r *Request) { r.Can = func(tool.Medium) bool { return true } }
 	ask := func(t *testing.T, args string) *Ask {
 		t.Helper()
 		a := call(t, b, "launch", args, can)
@@ -306,7 +306,7 @@ func TestRatesAndQueuesAnswerBusy(t *testing.T) {
 	})
 	call(t, b, "echo", `{"n":1}`)
 	call(t, b, "echo", `{"n":2}`)
-	if a := call(t, b, "echo", `{"n":3}`); a.Result.Kind != tools.Busy || !strings.Contains(a.Result.Text(), "wait") {
+	if a := call(t, b, "echo", `{"n":3}`); a.Result.Kind != tool.Busy || !strings.Contains(a.Result.Text(), "wait") {
 		t.Errorf("the third call got %q", a.Result.Text())
 	}
 	other := func(r *Request) { r.Caller.Session = "other" }
@@ -335,12 +335,12 @@ func TestSettingsAreSwappedWhole(t *testing.T) {
 
 func TestCallsRunInTheirTime(t *testing.T) {
 	b := newTestServer(t, func(c *Config) { c.Settings.Limits.Timeout = 1 })
-	if a := call(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tools.Timeout || !strings.Contains(a.Result.Text(), "took longer than 1ns") {
+	if a := call(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tool.Timeout || !strings.Contains(a.Result.Text(), "took longer than 1ns") {
 		t.Errorf("got %q", a.Result.Text())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if a := b.Call(ctx, Request{Access: testAccess(), Tool: "slow", Args: []byte(`{}`)}); a.Result.Kind != tools.Cancelled {
+	if a := b.Call(ctx, Request{Access: testAccess(), Tool: "slow", Args: []byte(`{}`)}); a.Result.Kind != tool.Cancelled {
 		t.Errorf("a cancelled call got %q", a.Result.Text())
 	}
 }
@@ -348,10 +348,10 @@ func TestCallsRunInTheirTime(t *testing.T) {
 func TestModelsReadWhatOnlyProgramsGot(t *testing.T) {
 	b := newTestServer(t)
 	p := &passage{server: b.Server, now: b.settings()}
-	if got := p.cut(tools.Result{Data: map[string]any{"n": 1}}).Text(); got != `{"n":1}` {
+	if got := p.cut(tool.Result{Data: map[string]any{"n": 1}}).Text(); got != `{"n":1}` {
 		t.Errorf("the text is %q", got)
 	}
-	if got := p.cut(tools.Text("one").With(map[string]any{"n": 1})).Text(); got != "one" {
+	if got := p.cut(tool.Text("one").With(map[string]any{"n": 1})).Text(); got != "one" {
 		t.Errorf("a second copy: %q", got)
 	}
 }

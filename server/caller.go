@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Access is what a door has found out about a caller: who it is, and by what
 // it may be narrowed. Nothing that the caller sends later can widen it.
 type Access struct {
-	Caller    tools.Caller
+	Caller    tool.Caller
 	Narrow    policy.Narrow
 	Transport string // "stdio", "http", "sse" or "cli"; for the audit log
 	Token     string // names the token that was shown; binds sessions to it

@@ -11,7 +11,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An Inquiry is one question to the library, whichever way it came in.
@@ -33,7 +33,7 @@ type Finding struct {
 	Templates []Template
 	Prompts   []Prompt
 	Next      string // the cursor of the next page
-	Parts     []tools.Part
+	Parts     []tool.Part
 	Filled    Filled
 	Values    []string
 	More      bool // there are more values than these
@@ -44,7 +44,7 @@ type Finding struct {
 // scrubbed, bounded and written down here. What the policy does not simply
 // allow is as if it were not there: nobody is asked for a resource.
 //
-// An error is a *[tools.Error], scrubbed.
+// An error is a *[tool.Error], scrubbed.
 func (s *Server) Consult(ctx context.Context, q Inquiry) (Finding, error) {
 	p := &passage{
 		Request: Request{Access: q.Access, Tool: string(q.Method), Args: q.arguments(), Trace: q.Trace},
@@ -74,13 +74,13 @@ func (s *Server) Consult(ctx context.Context, q Inquiry) (Finding, error) {
 }
 
 // lapse is err in words that are not about tools.
-func lapse(err error) *tools.Error {
-	if known := (*tools.Error)(nil); errors.As(err, &known) {
+func lapse(err error) *tool.Error {
+	if known := (*tool.Error)(nil); errors.As(err, &known) {
 		return known
 	}
-	known := tools.AsError(err)
-	if known.Kind == tools.Internal {
-		return tools.Errorf(tools.Internal, "it could not be looked up").Because(err).
+	known := tool.AsError(err)
+	if known.Kind == tool.Internal {
+		return tool.Errorf(tool.Internal, "it could not be looked up").Because(err).
 			Try("try again later; the operator finds the cause in the log")
 	}
 	return known
@@ -110,26 +110,26 @@ func (p *passage) look(ctx context.Context, q Inquiry) (found Finding, err error
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, p.now.Limits.Timeout, errOvertime)
 	defer cancel()
-	running := &tools.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id}
-	found, err = p.answer(tools.With(ctx, running), q)
-	switch known := (*tools.Error)(nil); {
+	running := &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id}
+	found, err = p.answer(tool.With(ctx, running), q)
+	switch known := (*tool.Error)(nil); {
 	case err == nil:
 		return found, nil
-	case errors.As(err, &known) && known.Kind == tools.NotFound:
+	case errors.As(err, &known) && known.Kind == tool.NotFound:
 		return found, p.noSuch(q) // in the words for what is forbidden
 	case ctx.Err() == nil:
 		return found, err
 	case !errors.Is(context.Cause(ctx), errOvertime):
 		return found, context.Cause(ctx)
 	}
-	return found, tools.Errorf(tools.Timeout, "it took longer than %s to look up", p.now.Limits.Timeout).Try("try again later, or ask for less")
+	return found, tool.Errorf(tool.Timeout, "it took longer than %s to look up", p.now.Limits.Timeout).Try("try again later, or ask for less")
 }
 
 // permit decides by the policy of the tool in charge. A list is open to
 // everybody: it shows what its reader may see.
 func (p *passage) permit(q Inquiry) error {
 	if p.server.Library == nil {
-		return tools.Errorf(tools.Unavailable, "there are no resources and no prompts here").Try("use tools")
+		return tool.Errorf(tool.Unavailable, "there are no resources and no prompts here").Try("use tools")
 	}
 	if q.Ref == (Ref{}) {
 		p.verdict = policy.Allow
@@ -158,13 +158,13 @@ func (p *passage) noSuch(q Inquiry) error {
 	quoted := func(text string) string { return clip(p.server.scrub.Text(text), maxQuoted) }
 	switch {
 	case q.Ref.Prompt != "":
-		return tools.Errorf(tools.NotFound, "there is no prompt %q here", quoted(q.Ref.Prompt)).
+		return tool.Errorf(tool.NotFound, "there is no prompt %q here", quoted(q.Ref.Prompt)).
 			Try("call prompts/list to see what there is")
 	case q.Method == mcp.MethodCompletionComplete:
-		return tools.Errorf(tools.NotFound, "there is no resource template %q here", quoted(q.Ref.URI)).
+		return tool.Errorf(tool.NotFound, "there is no resource template %q here", quoted(q.Ref.URI)).
 			Try("call resources/templates/list to see what there is")
 	}
-	return tools.Errorf(tools.NotFound, "there is no resource %q here", quoted(q.Ref.URI)).
+	return tool.Errorf(tool.NotFound, "there is no resource %q here", quoted(q.Ref.URI)).
 		Try("call resources/list and resources/templates/list to see what there is")
 }
 
@@ -196,29 +196,29 @@ func (q Inquiry) arguments() []byte {
 }
 
 // check refuses what no library should have to look at.
-func (q Inquiry) check(l tools.Limits) error {
+func (q Inquiry) check(l tool.Limits) error {
 	switch q.Method {
 	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		if !soundURI(q.Ref.URI) {
-			return tools.Errorf(tools.Invalid, "params.uri must be the URI of a resource, with a scheme, in at most %d bytes", maxURI).
+			return tool.Errorf(tool.Invalid, "params.uri must be the URI of a resource, with a scheme, in at most %d bytes", maxURI).
 				Try("call resources/list to see some")
 		}
 	case mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		if name := q.Ref.URI + q.Ref.Prompt; name == "" || len(name) > maxURI || !utf8.ValidString(name) {
-			return tools.Errorf(tools.Invalid, "the name of the prompt, or the URI of the template, is missing or has more than %d bytes", maxURI).
+			return tool.Errorf(tool.Invalid, "the name of the prompt, or the URI of the template, is missing or has more than %d bytes", maxURI).
 				Try("call prompts/list or resources/templates/list to see what there is")
 		}
 	}
 	if q.Method == mcp.MethodCompletionComplete && q.Blank.Name == "" {
-		return tools.Errorf(tools.Invalid, "params.argument.name is missing").Try("name the argument that is to be completed")
+		return tool.Errorf(tool.Invalid, "params.argument.name is missing").Try("name the argument that is to be completed")
 	}
 	for _, given := range []map[string]string{q.Args, q.Blank.Given, {q.Blank.Name: q.Blank.Value}} {
 		if len(given) > l.Params {
-			return tools.Errorf(tools.Invalid, "there are %d arguments; at most %d are taken", len(given), l.Params).Try("give fewer")
+			return tool.Errorf(tool.Invalid, "there are %d arguments; at most %d are taken", len(given), l.Params).Try("give fewer")
 		}
 		for name, value := range given {
 			if len(name) > maxQuoted || len(value) > l.Text {
-				return tools.Errorf(tools.Invalid, "the argument %q is too long", clip(name, maxQuoted)).
+				return tool.Errorf(tool.Invalid, "the argument %q is too long", clip(name, maxQuoted)).
 					Try("its name may have %d bytes and its value %d", maxQuoted, l.Text)
 			}
 		}
@@ -230,6 +230,6 @@ func (q Inquiry) check(l tools.Limits) error {
 // mean is the library's business.
 func soundURI(uri string) bool {
 	scheme, rest, ok := strings.Cut(uri, ":")
-	return ok && rest != "" && len(uri) <= maxURI && utf8.ValidString(uri) && !strings.ContainsFunc(uri, tools.Hidden) &&
+	return ok && rest != "" && len(uri) <= maxURI && utf8.ValidString(uri) && !strings.ContainsFunc(uri, tool.Hidden) &&
 		scheme != "" && strings.Trim(strings.ToLower(scheme), "abcdefghijklmnopqrstuvwxyz0123456789+-.") == ""
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // answer asks the library what an inquiry wants to know, and leaves out what
@@ -145,5 +145,5 @@ func placeIn(q Inquiry) (string, error) {
 }
 
 func badCursor(q Inquiry) error {
-	return tools.Errorf(tools.Invalid, "that is no cursor of %s", q.Method).Try("begin again without a cursor")
+	return tool.Errorf(tool.Invalid, "that is no cursor of %s", q.Method).Try("begin again without a cursor")
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What a list says of a thing, at most, in bytes.
@@ -41,7 +41,7 @@ func (p *passage) redact(f Finding) Finding {
 	p.cleanAll(&f.Filled.Description)
 	f.Parts = p.redactParts(f.Parts)
 	for i, m := range f.Filled.Messages {
-		f.Filled.Messages[i].Part = p.redactParts([]tools.Part{m.Part})[0]
+		f.Filled.Messages[i].Part = p.redactParts([]tool.Part{m.Part})[0]
 	}
 	return f
 }
@@ -52,8 +52,8 @@ func (p *passage) cleanAll(texts ...*string) {
 	}
 }
 
-func (p *passage) redactParts(parts []tools.Part) []tools.Part {
-	parts = p.scrub(tools.Result{Parts: parts}).Parts
+func (p *passage) redactParts(parts []tool.Part) []tool.Part {
+	parts = p.scrub(tool.Result{Parts: parts}).Parts
 	for i := range parts {
 		parts[i].MIME = p.clean(parts[i].MIME)
 	}
@@ -119,7 +119,7 @@ func fitting[T any](p *passage, room *int, list []T) []T {
 }
 
 // fit cuts a part down to the room that is left.
-func fit(part tools.Part, room *int) tools.Part {
+func fit(part tool.Part, room *int) tool.Part {
 	left := max(*room, 0)
 	*room -= len(part.Text) + len(part.Data)
 	switch {
@@ -135,7 +135,7 @@ func fit(part tools.Part, room *int) tools.Part {
 
 // size is the number of bytes of text and data that f carries, or of what it lists.
 func (f Finding) size() int {
-	n := tools.Result{Parts: f.Parts}.Size()
+	n := tool.Result{Parts: f.Parts}.Size()
 	for _, m := range f.Filled.Messages {
 		n += len(m.Part.Text) + len(m.Part.Data)
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func inquiry(method mcp.MCPMethod, ref Ref) Inquiry {
@@ -66,7 +66,7 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 		}
 	}
 	refused := inquiry(mcp.MethodResourcesRead, Ref{URI: "secret:///plan"})
-	if _, err := b.Consult(t.Context(), refused); tools.AsError(err).Kind != tools.NotFound {
+	if _, err := b.Consult(t.Context(), refused); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("a secret: %v", err)
 	}
 	all := b.journal.all()
@@ -76,7 +76,7 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 	b.journal.breakWith(errors.New("the disk is full"))
 	for method, q := range questions() {
 		found, err := b.Consult(t.Context(), q)
-		if tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Unavailable || len(found.Parts)+len(found.Values)+len(found.Resources) > 0 {
+		if tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Unavailable || len(found.Parts)+len(found.Values)+len(found.Resources) > 0 {
 			t.Errorf("%s: nobody could write it down, and yet: %v, %v", method, found, err)
 		}
 	}
@@ -88,13 +88,13 @@ func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
 	lib := testShelf()
 	lib.items = map[string][]item{"": {{
 		Resource{URI: "memory:///" + key, Name: key, Title: key, Description: key, MIME: "text/" + key},
-		[]tools.Part{{Text: key, URI: "memory:///" + key, MIME: "text/plain; x=" + key}, {Data: []byte(key), MIME: "text/plain"}},
+		[]tool.Part{{Text: key, URI: "memory:///" + key, MIME: "text/plain; x=" + key}, {Data: []byte(key), MIME: "text/plain"}},
 	}}}
 	lib.templates = []Template{{URI: "memory:///{path}", Name: key, Title: key, Description: key, MIME: key}}
 	one := greeting(key)
 	one.Title, one.Description, one.Arguments = key, key, []Argument{{Name: key, Title: key, Description: key}}
 	one.fill = func(map[string]string) Filled {
-		return Filled{Description: key, Messages: []Message{{Part: tools.Part{Text: key}}, {Part: tools.Part{URI: "x:" + key, Name: key}}}}
+		return Filled{Description: key, Messages: []Message{{Part: tool.Part{Text: key}}, {Part: tool.Part{URI: "x:" + key, Name: key}}}}
 	}
 	lib.scripts = map[string][]script{"": {one}}
 	b := withLibrary(t, lib, func(c *Config) { c.Settings.AuditArgs = true })
@@ -138,8 +138,8 @@ func TestTheLibraryIsBounded(t *testing.T) {
 	lib := testShelf()
 	b := withLibrary(t, lib)
 	most := b.settings().Limits.ResultHard
-	lib.dynamic = func(context.Context, string) ([]tools.Part, error) {
-		return []tools.Part{
+	lib.dynamic = func(context.Context, string) ([]tool.Part, error) {
+		return []tool.Part{
 			{Text: strings.Repeat("ä", most/4)}, {Text: strings.Repeat("ü", most), MIME: "text/plain"}, {Data: make([]byte, most), MIME: "image/png"}, {Text: "x"},
 		}, nil
 	}
@@ -173,14 +173,14 @@ func TestInquiriesAreLimited(t *testing.T) {
 	noLeaks(t)
 	lib := testShelf()
 	started := make(chan string, 10)
-	lib.dynamic = func(ctx context.Context, uri string) ([]tools.Part, error) {
+	lib.dynamic = func(ctx context.Context, uri string) ([]tool.Part, error) {
 		switch {
 		case strings.HasSuffix(uri, "panics"):
 			panic("oh no")
 		case strings.HasSuffix(uri, "breaks"):
 			return nil, errors.New("opening /srv/private: denied")
 		}
-		if c := tools.CallerFrom(ctx); c.User != "u" || tools.RunningFrom(ctx).Tool != "echo" {
+		if c := tool.CallerFrom(ctx); c.User != "u" || tool.RunningFrom(ctx).Tool != "echo" {
 			return nil, fmt.Errorf("the context belongs to %+v", c)
 		}
 		started <- uri
@@ -195,20 +195,20 @@ func TestInquiriesAreLimited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	read := func(ctx context.Context, name string) *tools.Error {
+	read := func(ctx context.Context, name string) *tool.Error {
 		_, err := b.Consult(ctx, inquiry(mcp.MethodResourcesRead, Ref{URI: "memory:///" + name}))
 		if strings.Contains(fmt.Sprint(err), "private") || strings.Contains(fmt.Sprint(err), "oh no") {
 			t.Errorf("%s tells of the inside: %v", name, err)
 		}
-		return tools.AsError(err)
+		return tool.AsError(err)
 	}
 	for _, name := range []string{"panics", "breaks"} {
-		if got := read(t.Context(), name); got == nil || got.Kind != tools.Internal {
+		if got := read(t.Context(), name); got == nil || got.Kind != tool.Internal {
 			t.Errorf("%s got %v", name, got)
 		}
 	}
 	limit(func(l *Limits) { l.Timeout = time.Millisecond })
-	if got := read(t.Context(), "slow"); got == nil || got.Kind != tools.Timeout {
+	if got := read(t.Context(), "slow"); got == nil || got.Kind != tool.Timeout {
 		t.Errorf("what is slow got %v", got)
 	}
 	<-started
@@ -218,7 +218,7 @@ func TestInquiriesAreLimited(t *testing.T) {
 		<-started
 		cancel()
 	}()
-	if got := read(ctx, "slow"); got == nil || got.Kind != tools.Cancelled {
+	if got := read(ctx, "slow"); got == nil || got.Kind != tool.Cancelled {
 		t.Errorf("what was cancelled got %v", got)
 	}
 	limit(func(l *Limits) { l.PerMinute, l.Burst = 1, 1 })
@@ -227,7 +227,7 @@ func TestInquiriesAreLimited(t *testing.T) {
 	if _, err := b.Consult(t.Context(), q); err != nil {
 		t.Error(err)
 	}
-	if _, err := b.Consult(t.Context(), q); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Busy {
+	if _, err := b.Consult(t.Context(), q); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one too many got %v", err)
 	}
 	many := questions()[mcp.MethodPromptsGet]
@@ -235,7 +235,7 @@ func TestInquiriesAreLimited(t *testing.T) {
 		many.Args[fmt.Sprint(i)] = ""
 	}
 	many.Caller.Session = "third"
-	if _, err := b.Consult(t.Context(), many); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Invalid {
+	if _, err := b.Consult(t.Context(), many); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Invalid {
 		t.Errorf("a hundred arguments got %v", err)
 	}
 }
@@ -271,7 +271,7 @@ func TestCursorsHoldNoSecrets(t *testing.T) {
 	for _, place := range []string{plantedKey(), strings.Repeat("x", MaxCursor+1)} {
 		lib := placed{testShelf(), place}
 		b := withLibrary(t, lib)
-		if found, err := b.Consult(t.Context(), inquiry(mcp.MethodResourcesList, Ref{})); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Internal {
+		if found, err := b.Consult(t.Context(), inquiry(mcp.MethodResourcesList, Ref{})); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Internal {
 			t.Errorf("the cursor %.10s got out as %q, %v", place, found.Next, err)
 		}
 	}
@@ -283,7 +283,7 @@ type placed struct {
 	next string
 }
 
-func (p placed) Resources(context.Context, tools.Caller, string) ([]Resource, string, error) {
+func (p placed) Resources(context.Context, tool.Caller, string) ([]Resource, string, error) {
 	return []Resource{{URI: "memory:///x"}}, p.next, nil
 }
 
@@ -309,7 +309,7 @@ func FuzzConsult(f *testing.F) {
 			q.Cursor, q.Blank, q.Args = cursor, Blank{Of: q.Ref, Name: "path", Value: value}, map[string]string{"whom": value}
 			found, err := b.Consult(t.Context(), q)
 			if err != nil {
-				if known := tools.AsError(err); known.Kind == tools.Internal || known.Next == "" {
+				if known := tool.AsError(err); known.Kind == tool.Internal || known.Next == "" {
 					t.Errorf("%s of %q failed: %v", q.Method, name, err)
 				}
 				continue
@@ -332,14 +332,14 @@ type wary struct {
 	tb testing.TB
 }
 
-func (w *wary) Resources(ctx context.Context, c tools.Caller, cursor string) ([]Resource, string, error) {
+func (w *wary) Resources(ctx context.Context, c tool.Caller, cursor string) ([]Resource, string, error) {
 	if len(cursor) > MaxCursor {
 		w.tb.Errorf("the library got the cursor %q", cursor)
 	}
 	return w.shelf.Resources(ctx, c, cursor)
 }
 
-func (w *wary) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error) {
+func (w *wary) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error) {
 	if !soundURI(uri) || w.Tool(Ref{URI: uri}) == "" {
 		w.tb.Errorf("the library got the URI %q", uri)
 	}

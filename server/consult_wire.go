@@ -8,7 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // libraryParams are the params of all requests about the library.
@@ -53,7 +53,7 @@ func (x *exchange) consult(ctx context.Context) []byte {
 	}
 	found, err := s.Consult(ctx, q)
 	if err != nil {
-		return s.refusal(m.id, q.fault(tools.AsError(err), m.modern()))
+		return s.refusal(m.id, q.fault(tool.AsError(err), m.modern()))
 	}
 	return respond(m.id, `,"result":`, s.writeFinding(q, found, m.modern()))
 }
@@ -92,10 +92,10 @@ func (q *Inquiry) take(params []byte) *fault {
 }
 
 // fault is a failure as the protocol words it.
-func (q Inquiry) fault(err *tools.Error, modern bool) *fault {
+func (q Inquiry) fault(err *tool.Error, modern bool) *fault {
 	f := faultf(mcp.INTERNAL_ERROR, "%s", err.Error())
 	switch err.Kind {
-	case tools.NotFound:
+	case tool.NotFound:
 		f.Code = mcp.INVALID_PARAMS
 		if q.Ref.URI == "" || q.Method == mcp.MethodCompletionComplete {
 			break
@@ -104,9 +104,9 @@ func (q Inquiry) fault(err *tools.Error, modern bool) *fault {
 		if !modern {
 			f.Code = mcp.RESOURCE_NOT_FOUND
 		}
-	case tools.Invalid, tools.Refused, tools.Conflict, tools.TooLarge:
+	case tool.Invalid, tool.Refused, tool.Conflict, tool.TooLarge:
 		f.Code = mcp.INVALID_PARAMS
-	case tools.Busy:
+	case tool.Busy:
 		f.Code = codeBusy
 	}
 	return f
@@ -130,7 +130,7 @@ func (s *Server) writeFinding(q Inquiry, f Finding, modern bool) []byte {
 			Next    string `json:"nextCursor,omitempty"`
 		}{each(f.Prompts, Prompt.written), f.Next}
 	case mcp.MethodResourcesRead:
-		body = map[string]any{"contents": each(f.Parts, func(p tools.Part) any { return contents(p, s.scrub.Text(q.Ref.URI)) })}
+		body = map[string]any{"contents": each(f.Parts, func(p tool.Part) any { return contents(p, s.scrub.Text(q.Ref.URI)) })}
 		stamp = s.readStamp
 	case mcp.MethodPromptsGet:
 		body = struct {
@@ -224,7 +224,7 @@ func (m Message) written() any {
 }
 
 // contents is a part of a resource. A text that is empty is still one.
-func contents(p tools.Part, uri string) any {
+func contents(p tool.Part, uri string) any {
 	if p.URI != "" {
 		uri = p.URI
 	}

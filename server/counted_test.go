@@ -5,17 +5,17 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What a call was narrowed to is what its caller is told of.
 func TestStatusCountsWhatTheCallSees(t *testing.T) {
 	var b *testServer
-	status := tool("status", tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
-		return tools.Textf("%d", b.Status(ctx).Tools), nil
+	status := newTool("status", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
+		return tool.Textf("%d", b.Status(ctx).Tools), nil
 	})
-	idle := func(context.Context, none) (tools.Result, error) { return tools.Text("x"), nil }
-	b = withTools(t, status, tool("one", tools.Reads, idle), tool("two", tools.Writes, idle))
+	idle := func(context.Context, none) (tool.Result, error) { return tool.Text("x"), nil }
+	b = withTools(t, status, newTool("one", tool.Reads, idle), newTool("two", tool.Writes, idle))
 	for want, narrow := range map[string]policy.Narrow{
 		"3": {}, "1": {Tools: []string{"status"}}, "2": {ReadOnly: true},
 	} {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Keeper keeps what was too long to hand over at once.
@@ -22,7 +22,7 @@ const ReadResult = "read_result"
 // cut shortens a result that is too long for the model: head and tail stay,
 // the whole is kept under a handle. What is beyond the hard limit is gone, and
 // the result says so.
-func (p *passage) cut(res tools.Result) tools.Result {
+func (p *passage) cut(res tool.Result) tool.Result {
 	limits := p.now.Limits
 	if most := p.tool.Spec.MaxShown; most > 0 {
 		limits.Result = min(limits.Result, most)
@@ -30,13 +30,13 @@ func (p *passage) cut(res tools.Result) tools.Result {
 	res = p.mirror(res)
 	for i, part := range res.Parts {
 		if len(part.Data) > limits.ResultHard {
-			res.Parts[i] = tools.Part{Text: fmt.Sprintf("[%s of %d bytes left out: the most is %d]", part.MIME, len(part.Data), limits.ResultHard)}
+			res.Parts[i] = tool.Part{Text: fmt.Sprintf("[%s of %d bytes left out: the most is %d]", part.MIME, len(part.Data), limits.ResultHard)}
 		}
 	}
 	if res.Data != nil {
 		if text, err := marshal(res.Data); err != nil || len(text) > limits.ResultHard {
 			res.Data = nil
-			res = res.Add(tools.Part{Text: fmt.Sprintf("[structured content left out: the most is %d bytes]", limits.ResultHard)})
+			res = res.Add(tool.Part{Text: fmt.Sprintf("[structured content left out: the most is %d bytes]", limits.ResultHard)})
 		}
 	}
 	text := res.Text()
@@ -44,19 +44,19 @@ func (p *passage) cut(res tools.Result) tools.Result {
 		return res
 	}
 	short := p.shorten(text, limits)
-	kept := make([]tools.Part, 0, len(res.Parts))
+	kept := make([]tool.Part, 0, len(res.Parts))
 	for _, part := range res.Parts {
 		if part.Text == "" {
 			kept = append(kept, part)
 		}
 	}
-	res.Parts = append([]tools.Part{{Text: short}}, kept...)
+	res.Parts = append([]tool.Part{{Text: short}}, kept...)
 	return res
 }
 
 // mirror gives a result that has only structured content a text of it: models
 // read text, and some clients show them nothing else.
-func (p *passage) mirror(res tools.Result) tools.Result {
+func (p *passage) mirror(res tool.Result) tool.Result {
 	if len(res.Parts) > 0 || res.Data == nil {
 		return res
 	}
@@ -64,7 +64,7 @@ func (p *passage) mirror(res tools.Result) tools.Result {
 	if err != nil {
 		return res
 	}
-	return res.Add(tools.Part{Text: string(text)})
+	return res.Add(tool.Part{Text: string(text)})
 }
 
 // shorten keeps the head and the tail of text, and as much of it in the keeper

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Desk is where questions to a person lie that others than the client can
@@ -46,9 +46,9 @@ type Petition struct {
 	Call    string // as the audit log knows it
 	Tool    string
 	Title   string
-	Risk    tools.Risk
+	Risk    tool.Risk
 	Why     string
-	Caller  tools.Caller
+	Caller  tool.Caller
 	Profile string
 	Shown   string
 	Facts   map[string]string

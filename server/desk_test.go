@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // memoryDesk is a Desk for the tests of the server. What the real one makes of
@@ -138,22 +138,22 @@ type settles struct {
 func newSettles(once bool) settles {
 	fact, runs := "/bin/one", 0
 	return settles{
-		act: act[none]{spec: tools.Spec{Name: "settles", Group: "test", Title: "settles", Doc: "It settles.", Risk: tools.Runs}},
+		act: act[none]{spec: tool.Spec{Name: "settles", Group: "test", Title: "settles", Doc: "It settles.", Risk: tool.Runs}},
 		mu:  new(sync.Mutex), fact: &fact, once: once, runs: &runs,
 	}
 }
 
-func (s settles) Terms(context.Context, none) (tools.Terms, error) {
+func (s settles) Terms(context.Context, none) (tool.Terms, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return tools.Terms{Facts: map[string]string{"Binary": *s.fact}, Once: s.once}, nil
+	return tool.Terms{Facts: map[string]string{"Binary": *s.fact}, Once: s.once}, nil
 }
 
-func (s settles) Do(ctx context.Context, _ none) (tools.Result, error) {
+func (s settles) Do(ctx context.Context, _ none) (tool.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*s.runs++
-	return tools.Text("settled" + tools.RunningFrom(ctx).Basis), nil
+	return tool.Text("settled" + tool.RunningFrom(ctx).Basis), nil
 }
 
 func (s settles) change(fact string) {
@@ -162,9 +162,9 @@ func (s settles) change(fact string) {
 	*s.fact = fact
 }
 
-func withTool(t *testing.T, tool tools.Tool) func(*Config) {
+func withTool(t *testing.T, one tool.Tool) func(*Config) {
 	return func(c *Config) {
-		set, err := tools.NewSet(tool)
+		set, err := tool.NewSet(one)
 		if err != nil {
 			t.Fatal(err)
 		}

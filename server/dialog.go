@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // The decisions that a person can choose from at the client.
@@ -52,11 +52,11 @@ func whatItDoes(q Petition) string {
 		return "Why it asks: " + flat(q.Why) + "."
 	}
 	switch q.Risk {
-	case tools.Reads:
+	case tool.Reads:
 		return "It only reads."
-	case tools.Writes:
+	case tool.Writes:
 		return "It changes something that can be taken back."
-	case tools.Destroys:
+	case tool.Destroys:
 		return "It removes or overwrites something for good."
 	}
 	return "It runs code, or acts in your name."

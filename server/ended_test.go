@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // TestWhatTheClientCancelsIsCancelled: giving up is the caller's right, and no
@@ -19,7 +19,7 @@ func TestWhatTheClientCancelsIsCancelled(t *testing.T) {
 	<-b.stopped
 	w.in.Close()
 	<-w.ended
-	if entries := b.journal.all(); len(entries) != 1 || entries[0].Outcome != string(tools.Cancelled) {
+	if entries := b.journal.all(); len(entries) != 1 || entries[0].Outcome != string(tool.Cancelled) {
 		t.Errorf("the journal says %+v", entries)
 	}
 }
@@ -45,7 +45,7 @@ func TestNobodyAnswers(t *testing.T) {
 func TestTooMuchStructuredContent(t *testing.T) {
 	b := newTestServer(t)
 	p := &passage{Request: Request{Access: testAccess()}, server: b.Server, now: b.settings()}
-	res := p.cut(tools.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}))
+	res := p.cut(tool.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}))
 	if res.Data != nil || !strings.Contains(res.Text(), "structured content left out: the most is 10000 bytes") {
 		t.Errorf("got %q with %d members", res.Text(), len(res.Data))
 	}

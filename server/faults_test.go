@@ -11,7 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A fault of the transports that mcp-go comes with is why there are ours. Its
@@ -240,7 +240,7 @@ func approvalReused(t *testing.T, g *target) error {
 // What is wide takes a hundred times its bytes when it is decoded: a few such
 // messages at once would take all memory.
 func TestWideMessagesAreRefusedUndecoded(t *testing.T) {
-	wide := strings.Repeat("{},", tools.MaxValues) + "1"
+	wide := strings.Repeat("{},", tool.MaxValues) + "1"
 	for what, raw := range map[string]string{
 		"arguments": callLine("1", "echo", `{"text":[`+wide+`]}`),
 		"params":    `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":[` + wide + `]}}}`,

@@ -5,46 +5,46 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // askingTools need answers from the client before they can finish. Each is one
 // function for all eras: it returns the questions as an error, and runs again
 // with the answers.
-func askingTools() []tools.Tool {
-	whatIsYourName := map[string]tools.Question{"user_name": form("What is your name?", `{"name":{"type":"string"}}`, "name")}
-	confirm := map[string]tools.Question{"confirm": form("Please confirm", `{"ok":{"type":"boolean"}}`, "ok")}
-	three := map[string]tools.Question{
+func askingTools() []tool.Tool {
+	whatIsYourName := map[string]tool.Question{"user_name": form("What is your name?", `{"name":{"type":"string"}}`, "name")}
+	confirm := map[string]tool.Question{"confirm": form("Please confirm", `{"ok":{"type":"boolean"}}`, "ok")}
+	three := map[string]tool.Question{
 		"user_name":    whatIsYourName["user_name"],
 		"greeting":     completion("Generate a greeting", 50),
-		"client_roots": {To: tools.Roots},
+		"client_roots": {To: tool.Roots},
 	}
-	return []tools.Tool{
-		tool("test_elicitation", tools.Reads, func(ctx context.Context, a struct {
+	return []tool.Tool{
+		newTool("test_elicitation", tool.Reads, func(ctx context.Context, a struct {
 			Message string `json:"message" jsonschema:"what to show the user"`
-		}) (tools.Result, error) {
-			return put(ctx, map[string]tools.Question{"contact": form(a.Message, contactFields, "username", "email")}, "")
+		}) (tool.Result, error) {
+			return put(ctx, map[string]tool.Question{"contact": form(a.Message, contactFields, "username", "email")}, "")
 		}),
-		tool("test_sampling", tools.Reads, func(ctx context.Context, a struct {
+		newTool("test_sampling", tool.Reads, func(ctx context.Context, a struct {
 			Prompt string `json:"prompt" jsonschema:"what to ask the model"`
-		}) (tools.Result, error) {
-			return put(ctx, map[string]tools.Question{"answer": completion(a.Prompt, 100)}, "")
+		}) (tool.Result, error) {
+			return put(ctx, map[string]tool.Question{"answer": completion(a.Prompt, 100)}, "")
 		}),
-		asks("test_elicitation_sep1034_defaults", map[string]tools.Question{"form": form("Please review", defaultFields)}),
-		asks("test_elicitation_sep1330_enums", map[string]tools.Question{"form": form("Please choose", choiceFields)}),
+		asks("test_elicitation_sep1034_defaults", map[string]tool.Question{"form": form("Please review", defaultFields)}),
+		asks("test_elicitation_sep1330_enums", map[string]tool.Question{"form": form("Please choose", choiceFields)}),
 		asks("test_streaming_elicitation", confirm),
-		asks("test_missing_capability", map[string]tools.Question{"answer": completion("Are you there?", 10)}),
+		asks("test_missing_capability", map[string]tool.Question{"answer": completion("Are you there?", 10)}),
 		asks("test_input_required_result_elicitation", whatIsYourName),
-		asks("test_input_required_result_sampling", map[string]tools.Question{
+		asks("test_input_required_result_sampling", map[string]tool.Question{
 			"capital_question": completion("What is the capital of France?", 100),
 		}),
-		asks("test_input_required_result_list_roots", map[string]tools.Question{"client_roots": {To: tools.Roots}}),
+		asks("test_input_required_result_list_roots", map[string]tool.Question{"client_roots": {To: tool.Roots}}),
 		asks("test_input_required_result_request_state", confirm),
 		asks("test_input_required_result_tampered_state", confirm),
 		asks("test_input_required_result_multiple_inputs", three),
-		tool("test_input_required_result_multi_round", tools.Reads, asksTwice),
-		tool("test_input_required_result_capabilities", tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
-			possible := map[string]tools.Question{}
+		newTool("test_input_required_result_multi_round", tool.Reads, asksTwice),
+		newTool("test_input_required_result_capabilities", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
+			possible := map[string]tool.Question{}
 			for name, q := range three {
 				if exchangeOf(ctx).can(q.To) {
 					possible[name] = q
@@ -76,7 +76,7 @@ const (
 )
 
 // form is a question to the person, with fields written as JSON.
-func form(message, fields string, required ...string) tools.Question {
+func form(message, fields string, required ...string) tool.Question {
 	var properties map[string]any
 	if err := json.Unmarshal([]byte(fields), &properties); err != nil {
 		panic(fmt.Sprintf("the fields of %q: %v", message, err))
@@ -85,44 +85,44 @@ func form(message, fields string, required ...string) tools.Question {
 	if len(required) > 0 {
 		schema["required"] = required
 	}
-	return tools.Question{To: tools.Person, Params: map[string]any{"message": message, "requestedSchema": schema}}
+	return tool.Question{To: tool.Person, Params: map[string]any{"message": message, "requestedSchema": schema}}
 }
 
 // completion is a question to the client's model.
-func completion(prompt string, most int) tools.Question {
+func completion(prompt string, most int) tool.Question {
 	content := map[string]any{"type": "text", "text": prompt}
-	return tools.Question{To: tools.Model, Params: map[string]any{
+	return tool.Question{To: tool.Model, Params: map[string]any{
 		"messages": []any{map[string]any{"role": "user", "content": content}}, "maxTokens": most,
 	}}
 }
 
 // asks makes a tool that returns the answers to its questions.
-func asks(name string, questions map[string]tools.Question) tools.Tool {
-	return tool(name, tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+func asks(name string, questions map[string]tool.Question) tool.Tool {
+	return newTool(name, tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		return put(ctx, questions, name)
 	})
 }
 
 // put returns the answers, or asks for them. The state must come back as it
 // was given away.
-func put(ctx context.Context, questions map[string]tools.Question, state string) (tools.Result, error) {
-	answers := tools.AnswersFrom(ctx)
+func put(ctx context.Context, questions map[string]tool.Question, state string) (tool.Result, error) {
+	answers := tool.AnswersFrom(ctx)
 	said := "The answers:"
 	for name, q := range questions {
 		answer, ok := understood(q.To, answers.ByName[name])
 		if !ok {
-			return tools.Result{}, &tools.Asking{Questions: questions, State: state}
+			return tool.Result{}, &tool.Asking{Questions: questions, State: state}
 		}
 		said += " " + answer
 	}
 	if answers.State != state {
-		return tools.Result{}, tools.Errorf(tools.Internal, "the state came back as %q", answers.State)
+		return tool.Result{}, tool.Errorf(tool.Internal, "the state came back as %q", answers.State)
 	}
-	return tools.Text(said), nil
+	return tool.Text(said), nil
 }
 
 // understood reads an answer, if it is one to a question of that kind.
-func understood(to tools.Medium, raw json.RawMessage) (string, bool) {
+func understood(to tool.Medium, raw json.RawMessage) (string, bool) {
 	var answer struct {
 		Action  string
 		Content any
@@ -133,9 +133,9 @@ func understood(to tools.Medium, raw json.RawMessage) (string, bool) {
 		return "", false
 	}
 	switch to {
-	case tools.Person:
+	case tool.Person:
 		return fmt.Sprint(answer.Action, answer.Content), answer.Action != ""
-	case tools.Model:
+	case tool.Model:
 		return fmt.Sprint(answer.Content), answer.Content != nil
 	}
 	return fmt.Sprint(answer.Roots), answer.Roots != nil
@@ -143,17 +143,17 @@ func understood(to tools.Medium, raw json.RawMessage) (string, bool) {
 
 // asksTwice keeps the first answer in the state: the client brings only the
 // second one to the second round.
-func asksTwice(ctx context.Context, _ none) (tools.Result, error) {
-	answers := tools.AnswersFrom(ctx)
-	if color, ok := understood(tools.Person, answers.ByName["step2"]); ok && answers.State != "" {
-		return tools.Textf("%s likes %s", answers.State, color), nil
+func asksTwice(ctx context.Context, _ none) (tool.Result, error) {
+	answers := tool.AnswersFrom(ctx)
+	if color, ok := understood(tool.Person, answers.ByName["step2"]); ok && answers.State != "" {
+		return tool.Textf("%s likes %s", answers.State, color), nil
 	}
-	if name, ok := understood(tools.Person, answers.ByName["step1"]); ok {
-		return tools.Result{}, &tools.Asking{State: name, Questions: map[string]tools.Question{
+	if name, ok := understood(tool.Person, answers.ByName["step1"]); ok {
+		return tool.Result{}, &tool.Asking{State: name, Questions: map[string]tool.Question{
 			"step2": form("Step 2: What is your favorite color?", `{"color":{"type":"string"}}`, "color"),
 		}}
 	}
-	return tools.Result{}, &tools.Asking{Questions: map[string]tools.Question{
+	return tool.Result{}, &tool.Asking{Questions: map[string]tool.Question{
 		"step1": form("Step 1: What is your name?", `{"name":{"type":"string"}}`, "name"),
 	}}
 }

@@ -11,24 +11,24 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // contentTools return every kind of content, and take every kind of schema.
-func contentTools() []tools.Tool {
-	picture := tools.Part{Data: redPixel(), MIME: "image/png"}
-	return []tools.Tool{
-		says("test_simple_text", tools.Part{Text: "This is a simple text response for testing."}),
+func contentTools() []tool.Tool {
+	picture := tool.Part{Data: redPixel(), MIME: "image/png"}
+	return []tool.Tool{
+		says("test_simple_text", tool.Part{Text: "This is a simple text response for testing."}),
 		says("test_image_content", picture),
-		says("test_audio_content", tools.Part{Data: silence(), MIME: "audio/wav"}),
-		says("test_embedded_resource", tools.Part{
+		says("test_audio_content", tool.Part{Data: silence(), MIME: "audio/wav"}),
+		says("test_embedded_resource", tool.Part{
 			URI: "test://embedded-resource", MIME: "text/plain", Text: "This is an embedded resource content.",
 		}),
-		says("test_multiple_content_types", tools.Part{Text: "Multiple content types test:"}, picture, tools.Part{
+		says("test_multiple_content_types", tool.Part{Text: "Multiple content types test:"}, picture, tool.Part{
 			URI: "test://mixed-content-resource", MIME: "application/json", Text: `{"test":"data","value":123}`,
 		}),
-		tool("test_error_handling", tools.Reads, func(context.Context, none) (tools.Result, error) {
-			return tools.Result{}, tools.Errorf(tools.Unavailable, "This tool intentionally returns an error for testing")
+		newTool("test_error_handling", tool.Reads, func(context.Context, none) (tool.Result, error) {
+			return tool.Result{}, tool.Errorf(tool.Unavailable, "This tool intentionally returns an error for testing")
 		}),
 		foreign("json_schema_2020_12_tool", `{
 			"$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -53,17 +53,17 @@ func contentTools() []tools.Tool {
 }
 
 // says makes a tool that always returns the same parts.
-func says(name string, parts ...tools.Part) tools.Tool {
-	return tool(name, tools.Reads, func(context.Context, none) (tools.Result, error) {
-		return tools.Result{Parts: parts}, nil
+func says(name string, parts ...tool.Part) tool.Tool {
+	return newTool(name, tool.Reads, func(context.Context, none) (tool.Result, error) {
+		return tool.Result{Parts: parts}, nil
 	})
 }
 
 // foreign makes a tool whose schema must stay as it was written.
-func foreign(name, schema string) tools.Tool {
-	spec := tools.Spec{Name: name, Group: "test", Title: name, Doc: "The test tool " + name + ".", Risk: tools.Reads}
-	return tools.NewForeign(spec, json.RawMessage(schema), func(context.Context, json.RawMessage) (tools.Result, error) {
-		return tools.Text("accepted"), nil
+func foreign(name, schema string) tool.Tool {
+	spec := tool.Spec{Name: name, Group: "test", Title: name, Doc: "The test tool " + name + ".", Risk: tool.Reads}
+	return tool.NewForeign(spec, json.RawMessage(schema), func(context.Context, json.RawMessage) (tool.Result, error) {
+		return tool.Text("accepted"), nil
 	})
 }
 
@@ -95,15 +95,15 @@ func le32(n uint32) []byte { return binary.LittleEndian.AppendUint32(nil, n) }
 // talkingTools say something besides their result. The suite wants log
 // messages and list changes that no tool of the product causes, so these
 // reach behind the pipeline for them.
-func talkingTools() []tools.Tool {
-	return []tools.Tool{
+func talkingTools() []tool.Tool {
+	return []tool.Tool{
 		logs("test_tool_with_logging", "Tool execution started", "Tool processing data", "Tool execution completed"),
 		logs("test_logging_tool", "A line that nobody sees without asking"),
-		tool("test_tool_with_progress", tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+		newTool("test_tool_with_progress", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 			for _, done := range []float64{0, 50, 100} {
-				tools.Progress(ctx, done, 100, "")
+				tool.Progress(ctx, done, 100, "")
 			}
-			return tools.Text("done"), nil
+			return tool.Text("done"), nil
 		}),
 		changes("test_trigger_tool_change", mcp.MethodNotificationToolsListChanged,
 			func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged }),
@@ -113,38 +113,38 @@ func talkingTools() []tools.Tool {
 }
 
 // exchangeOf is the request by which a tool of the fixture was called.
-func exchangeOf(ctx context.Context) *exchange { return tools.ReporterFrom(ctx).(*exchange) }
+func exchangeOf(ctx context.Context) *exchange { return tool.ReporterFrom(ctx).(*exchange) }
 
 // logs makes a tool that logs lines at level info, to clients that have set a
 // level: what modern clients ask for in a request, no tool offers yet.
-func logs(name string, lines ...string) tools.Tool {
-	return tool(name, tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+func logs(name string, lines ...string) tool.Tool {
+	return newTool(name, tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		x := exchangeOf(ctx)
 		least := x.facts().level
 		if least == "" || !mcp.LoggingLevelInfo.ShouldSendTo(least) {
-			return tools.Text("worked in silence"), nil
+			return tool.Text("worked in silence"), nil
 		}
 		for _, line := range lines {
 			note := mcp.LoggingMessageNotificationParams{Level: mcp.LoggingLevelInfo, Logger: "fixture", Data: line}
 			if err := x.send(request(nil, "notifications/message", note)); err != nil {
-				return tools.Result{}, err
+				return tool.Result{}, err
 			}
 		}
-		return tools.Text("logged"), nil
+		return tool.Text("logged"), nil
 	})
 }
 
 // changes makes a tool that tells everybody who listens that a list changed.
-func changes(name, method string, wanted func(mcp.SubscriptionFilter) bool) tools.Tool {
-	return tool(name, tools.Reads, func(ctx context.Context, _ none) (tools.Result, error) {
+func changes(name, method string, wanted func(mcp.SubscriptionFilter) bool) tool.Tool {
+	return newTool(name, tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		s := exchangeOf(ctx).session.server
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for listening := range s.sessions {
 			if err := listening.announce(method, wanted); err != nil {
-				return tools.Result{}, err
+				return tool.Result{}, err
 			}
 		}
-		return tools.Text("announced"), nil
+		return tool.Text("announced"), nil
 	})
 }

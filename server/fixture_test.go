@@ -14,7 +14,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // newFixture makes our own server offer what the conformance suite expects,
@@ -23,7 +23,7 @@ import (
 func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 	tb.Helper()
 	b := newTestServer(tb, append([]func(*Config){func(c *Config) {
-		set, err := tools.NewSet(slices.Concat(contentTools(), talkingTools(), askingTools())...)
+		set, err := tool.NewSet(slices.Concat(contentTools(), talkingTools(), askingTools())...)
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func newAskingFixture(tb testing.TB) *testServer {
 func shippedLimits() Limits {
 	return Limits{
 		PerMinute: 1200, Burst: 200, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
-		Args: tools.DefaultLimits(), Result: 100 << 10, ResultHard: 10 << 20, Warn: 3, Stop: 5,
+		Args: tool.DefaultLimits(), Result: 100 << 10, ResultHard: 10 << 20, Warn: 3, Stop: 5,
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // fixtureLibrary has the resources and prompts that the suite asks for.
@@ -19,30 +19,30 @@ func fixtureLibrary() *shelf {
 		templates: []Template{{URI: "test://template/{id}/data", Name: "template", Description: "The test template.", MIME: "application/json"}},
 		page:      100, items: map[string][]item{}, scripts: map[string][]script{}, dynamic: readFixtureTemplate,
 	}
-	add := func(name string, part tools.Part) {
+	add := func(name string, part tool.Part) {
 		s.items[""] = append(s.items[""], item{
-			Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".", MIME: part.MIME}, []tools.Part{part},
+			Resource{URI: "test://" + name, Name: name, Description: "The test resource " + name + ".", MIME: part.MIME}, []tool.Part{part},
 		})
 	}
-	add("static-text", tools.Part{MIME: "text/plain", Text: "This is the content of the static text resource."})
-	add("static-binary", tools.Part{MIME: "image/png", Data: redPixel()})
-	add("watched-resource", tools.Part{MIME: "text/plain", Text: "Nothing has happened yet."})
+	add("static-text", tool.Part{MIME: "text/plain", Text: "This is the content of the static text resource."})
+	add("static-binary", tool.Part{MIME: "image/png", Data: redPixel()})
+	add("watched-resource", tool.Part{MIME: "text/plain", Text: "Nothing has happened yet."})
 	s.scripts[""] = fixturePrompts()
 	return s
 }
 
-func readFixtureTemplate(_ context.Context, uri string) ([]tools.Part, error) {
+func readFixtureTemplate(_ context.Context, uri string) ([]tool.Part, error) {
 	id, found := strings.CutPrefix(uri, "test://template/")
 	id, whole := strings.CutSuffix(id, "/data")
 	if !found || !whole {
-		return nil, tools.Errorf(tools.NotFound, "no %s", uri)
+		return nil, tool.Errorf(tool.NotFound, "no %s", uri)
 	}
 	text, err := json.Marshal(map[string]any{"id": id, "templateTest": true, "data": "Data for ID: " + id})
-	return []tools.Part{{URI: uri, MIME: "application/json", Text: string(text)}}, err
+	return []tool.Part{{URI: uri, MIME: "application/json", Text: string(text)}}, err
 }
 
 func fixturePrompts() []script {
-	prompt := func(name string, fill func(a map[string]string) []tools.Part, arguments ...string) script {
+	prompt := func(name string, fill func(a map[string]string) []tool.Part, arguments ...string) script {
 		one := script{Prompt: Prompt{Name: name, Description: "The test prompt " + name + "."}}
 		for _, argument := range arguments {
 			one.Arguments = append(one.Arguments, Argument{Name: argument, Description: "some text", Required: true})
@@ -56,20 +56,20 @@ func fixturePrompts() []script {
 		return one
 	}
 	return []script{
-		prompt("test_simple_prompt", func(map[string]string) []tools.Part {
-			return []tools.Part{{Text: "This is a simple prompt for testing."}}
+		prompt("test_simple_prompt", func(map[string]string) []tool.Part {
+			return []tool.Part{{Text: "This is a simple prompt for testing."}}
 		}),
-		prompt("test_prompt_with_arguments", func(a map[string]string) []tools.Part {
-			return []tools.Part{{Text: fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])}}
+		prompt("test_prompt_with_arguments", func(a map[string]string) []tool.Part {
+			return []tool.Part{{Text: fmt.Sprintf("Prompt with arguments: arg1='%s', arg2='%s'", a["arg1"], a["arg2"])}}
 		}, "arg1", "arg2"),
-		prompt("test_prompt_with_embedded_resource", func(a map[string]string) []tools.Part {
-			return []tools.Part{
+		prompt("test_prompt_with_embedded_resource", func(a map[string]string) []tool.Part {
+			return []tool.Part{
 				{URI: a["resourceUri"], MIME: "text/plain", Text: "Embedded resource content for testing."},
 				{Text: "Please process the embedded resource above."},
 			}
 		}, "resourceUri"),
-		prompt("test_prompt_with_image", func(map[string]string) []tools.Part {
-			return []tools.Part{{Data: redPixel(), MIME: "image/png"}, {Text: "Please analyze the image above."}}
+		prompt("test_prompt_with_image", func(map[string]string) []tool.Part {
+			return []tool.Part{{Data: redPixel(), MIME: "image/png"}, {Text: "Please analyze the image above."}}
 		}),
 	}
 }

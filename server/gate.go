@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A gate bounds how many calls run at once, in all and for each session. Who
@@ -55,7 +55,7 @@ func (g *gate) enter(ctx context.Context, session string) (leave func(), err err
 		running, queued := l.running, len(l.waiting)
 		g.mu.Unlock()
 		g.watcher.Limited("queue")
-		return nil, tools.Errorf(tools.Busy, "%d calls are running and %d are waiting", running, queued).
+		return nil, tool.Errorf(tool.Busy, "%d calls are running and %d are waiting", running, queued).
 			Try("wait for some of them to finish, then call again")
 	}
 	ready := make(chan struct{})

@@ -15,21 +15,21 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // act is a tool of one function, for tests.
 type act[A any] struct {
-	spec tools.Spec
-	do   func(context.Context, A) (tools.Result, error)
+	spec tool.Spec
+	do   func(context.Context, A) (tool.Result, error)
 }
 
-func (a act[A]) Spec() tools.Spec { return a.spec }
+func (a act[A]) Spec() tool.Spec { return a.spec }
 
-func (a act[A]) Do(ctx context.Context, args A) (tools.Result, error) { return a.do(ctx, args) }
+func (a act[A]) Do(ctx context.Context, args A) (tool.Result, error) { return a.do(ctx, args) }
 
-func tool[A any](name string, risk tools.Risk, do func(context.Context, A) (tools.Result, error)) tools.Tool {
-	return tools.New(act[A]{tools.Spec{
+func newTool[A any](name string, risk tool.Risk, do func(context.Context, A) (tool.Result, error)) tool.Tool {
+	return tool.New(act[A]{tool.Spec{
 		Name: name, Group: "test", Title: name, Doc: "The test tool " + name + ".", Risk: risk,
 	}, do})
 }
@@ -54,44 +54,44 @@ type testServer struct {
 	over    chan string // sessions that have ended
 }
 
-func testTools(b *testServer) []tools.Tool {
-	return []tools.Tool{
-		tool("echo", tools.Reads, func(_ context.Context, a textArgs) (tools.Result, error) {
-			return tools.Textf("%s%d", a.Text, a.N), nil
+func testTools(b *testServer) []tool.Tool {
+	return []tool.Tool{
+		newTool("echo", tool.Reads, func(_ context.Context, a textArgs) (tool.Result, error) {
+			return tool.Textf("%s%d", a.Text, a.N), nil
 		}),
-		tool("slow", tools.Reads, func(ctx context.Context, a textArgs) (tools.Result, error) {
+		newTool("slow", tool.Reads, func(ctx context.Context, a textArgs) (tool.Result, error) {
 			b.started <- a.Text
 			select {
 			case <-b.release:
-				return tools.Text("done " + a.Text), nil
+				return tool.Text("done " + a.Text), nil
 			case <-ctx.Done():
 				b.stopped <- a.Text
-				return tools.Result{}, ctx.Err()
+				return tool.Result{}, ctx.Err()
 			}
 		}),
-		tool("chatty", tools.Reads, func(ctx context.Context, a textArgs) (tools.Result, error) {
+		newTool("chatty", tool.Reads, func(ctx context.Context, a textArgs) (tool.Result, error) {
 			for i := range max(a.N, 3) {
-				tools.Progress(ctx, float64(i+1), float64(max(a.N, 3)), a.Text)
+				tool.Progress(ctx, float64(i+1), float64(max(a.N, 3)), a.Text)
 			}
-			return tools.Text("said it all"), nil
+			return tool.Text("said it all"), nil
 		}),
-		tool("broken", tools.Reads, func(context.Context, none) (tools.Result, error) {
-			return tools.Result{}, fmt.Errorf("opening /srv/private/x: %w", errors.New("denied"))
+		newTool("broken", tool.Reads, func(context.Context, none) (tool.Result, error) {
+			return tool.Result{}, fmt.Errorf("opening /srv/private/x: %w", errors.New("denied"))
 		}),
-		tool("panics", tools.Reads, func(context.Context, none) (tools.Result, error) { panic("oh no") }),
-		tool("leaks", tools.Reads, func(context.Context, none) (tools.Result, error) {
-			return tools.Text("the key is " + plantedKey()).With(map[string]any{"deep": []any{plantedKey()}}), nil
+		newTool("panics", tool.Reads, func(context.Context, none) (tool.Result, error) { panic("oh no") }),
+		newTool("leaks", tool.Reads, func(context.Context, none) (tool.Result, error) {
+			return tool.Text("the key is " + plantedKey()).With(map[string]any{"deep": []any{plantedKey()}}), nil
 		}),
-		tool("long", tools.Reads, func(_ context.Context, a textArgs) (tools.Result, error) {
-			return tools.Text(strings.Repeat("0123456789\n", max(a.N, 1))), nil
+		newTool("long", tool.Reads, func(_ context.Context, a textArgs) (tool.Result, error) {
+			return tool.Text(strings.Repeat("0123456789\n", max(a.N, 1))), nil
 		}),
-		tool("change", tools.Writes, func(_ context.Context, a textArgs) (tools.Result, error) {
-			return tools.Text("changed " + a.Text), nil
+		newTool("change", tool.Writes, func(_ context.Context, a textArgs) (tool.Result, error) {
+			return tool.Text("changed " + a.Text), nil
 		}),
-		tool("launch", tools.Runs, func(_ context.Context, a textArgs) (tools.Result, error) {
-			return tools.Text("launched " + a.Text), nil
+		newTool("launch", tool.Runs, func(_ context.Context, a textArgs) (tool.Result, error) {
+			return tool.Text("launched " + a.Text), nil
 		}),
-		tool(ReadResult, tools.Reads, func(context.Context, none) (tools.Result, error) { return tools.Text("page"), nil }),
+		tool(ReadResult, tool.Reads, func(context.Context, none) (tool.Result, error) { return tool.Text("page"), nil }),
 	}
 }
 
@@ -107,7 +107,7 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 		started: make(chan string, 1000), release: make(chan struct{}), stopped: make(chan string, 1000),
 		over: make(chan string, 1000),
 	}
-	set, err := tools.NewSet(testTools(b)...)
+	set, err := tool.NewSet(testTools(b)...)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 		Name: "mcp-tools", Title: "MCP Tools", Version: "test", Tools: set, Scrub: scrubber,
 		Journal: b.journal, Keeper: b.keeper, Log: slog.New(slog.DiscardHandler),
 		Settings: testSettings(tb, set, policy.Rules{}),
-		Ended: func(c tools.Caller) {
+		Ended: func(c tool.Caller) {
 			select {
 			case b.over <- c.Session:
 			default: // nobody counts that many
@@ -137,9 +137,9 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 	return b
 }
 
-func testSettings(tb testing.TB, set *tools.Set, rules policy.Rules) Settings {
+func testSettings(tb testing.TB, set *tool.Set, rules policy.Rules) Settings {
 	tb.Helper()
-	var specs []tools.Spec
+	var specs []tool.Spec
 	for t := range set.All() {
 		specs = append(specs, t.Spec)
 	}
@@ -151,13 +151,13 @@ func testSettings(tb testing.TB, set *tools.Set, rules policy.Rules) Settings {
 		Policy: compiled, ApprovalTimeout: time.Minute,
 		Limits: Limits{
 			PerMinute: 1_000_000, Burst: 100_000, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
-			Args: tools.DefaultLimits(), Result: 1000, ResultHard: 10_000, Warn: 3, Stop: 5,
+			Args: tool.DefaultLimits(), Result: 1000, ResultHard: 10_000, Warn: 3, Stop: 5,
 		},
 	}
 }
 
 func testAccess() Access {
-	return Access{Transport: "test", Caller: tools.Caller{Agent: "a", User: "u", Session: "s", Profile: "full"}}
+	return Access{Transport: "test", Caller: tool.Caller{Agent: "a", User: "u", Session: "s", Profile: "full"}}
 }
 
 // memoryJournal is a Journal that tests can read, and break.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Library is what callers read without a tool: resources and prompts. It
@@ -13,8 +13,8 @@ import (
 // policy of the tool that Tool names.
 //
 // Its methods are called by many at once. Cursors, URIs, names and arguments
-// are a stranger's words. Errors are made with [tools.Errorf]; what does not
-// exist and what belongs to somebody else are both [tools.NotFound].
+// are a stranger's words. Errors are made with [tool.Errorf]; what does not
+// exist and what belongs to somebody else are both [tool.NotFound].
 type Library interface {
 	// Tools lists the names of all tools that Tool may return.
 	Tools() []string
@@ -27,15 +27,15 @@ type Library interface {
 	// or a next that was returned before: to whom and when is not known. The
 	// client can decode next, so it may name no thing that c may not see;
 	// "" ends the list. It has at most [MaxCursor] bytes.
-	Resources(ctx context.Context, c tools.Caller, cursor string) (page []Resource, next string, err error)
+	Resources(ctx context.Context, c tool.Caller, cursor string) (page []Resource, next string, err error)
 	// Read returns what a resource holds: text, or data with its type.
-	Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error)
+	Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error)
 	// Prompts lists all that c can get, always in the same order.
-	Prompts(ctx context.Context, c tools.Caller) ([]Prompt, error)
+	Prompts(ctx context.Context, c tool.Caller) ([]Prompt, error)
 	// Prompt fills in a prompt.
-	Prompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (Filled, error)
+	Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (Filled, error)
 	// Complete proposes values for an argument, the best first.
-	Complete(ctx context.Context, c tools.Caller, about Blank) (values []string, more bool, err error)
+	Complete(ctx context.Context, c tool.Caller, about Blank) (values []string, more bool, err error)
 }
 
 // A Ref names one thing in a library: a resource by its URI, a template by its
@@ -73,7 +73,7 @@ type Filled struct {
 // A Message is one turn of a conversation.
 type Message struct {
 	Assistant bool // the model's; otherwise it is the user's
-	Part      tools.Part
+	Part      tool.Part
 }
 
 // A Blank is an argument of a prompt or a template that somebody is filling in.
@@ -101,11 +101,11 @@ const (
 
 // governor is the tool whose policy decides about ref. A library that breaks
 // over it has none.
-func (s *Server) governor(ref Ref) (t tools.Tool, ok bool) {
+func (s *Server) governor(ref Ref) (t tool.Tool, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {
 			_ = s.panicked("the library", r) // is in the log
-			t, ok = tools.Tool{}, false
+			t, ok = tool.Tool{}, false
 		}
 	}()
 	if s.Library == nil {

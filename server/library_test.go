@@ -12,7 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // withLibrary makes a server of testTools and a library.
@@ -356,7 +356,7 @@ func TestWithoutALibraryThereIsNone(t *testing.T) {
 		}
 	}
 	b.Changed(Change{})
-	if _, err := b.Consult(t.Context(), Inquiry{Access: testAccess(), Method: mcp.MethodResourcesList}); tools.AsError(err).Kind != tools.Unavailable {
+	if _, err := b.Consult(t.Context(), Inquiry{Access: testAccess(), Method: mcp.MethodResourcesList}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("consulting nothing got %v", err)
 	}
 }

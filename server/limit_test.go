@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A session costs nothing to begin, so beginning many must not lift the limit.
@@ -21,7 +21,7 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 			r.Identity = "id-1"
 			r.Caller.Session = fmt.Sprintf("id-1/%d", i)
 		})
-		if a.Result.Kind != tools.Busy {
+		if a.Result.Kind != tool.Busy {
 			ok++
 		}
 	}
@@ -29,7 +29,7 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 		t.Errorf("%d calls got through, at most %d should", ok, most)
 	}
 	for session, want := range map[string]string{"id-1/x": "id-1", "http-2": "http-2"} {
-		if got := (Access{Identity: "id-1", Caller: tools.Caller{Session: session}}).lane(); got != want {
+		if got := (Access{Identity: "id-1", Caller: tool.Caller{Session: session}}).lane(); got != want {
 			t.Errorf("%s waits in lane %s, want %s", session, got, want)
 		}
 	}
@@ -42,7 +42,7 @@ func TestReplaysAreNoLaps(t *testing.T) {
 	for range 10 {
 		call(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Reply = &Reply{State: "made-up"} })
 	}
-	q := call(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Can = func(tools.Medium) bool { return true } })
+	q := call(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Can = func(tool.Medium) bool { return true } })
 	if q.Ask == nil {
 		t.Errorf("the honest call got %q", q.Result.Text())
 	}
@@ -62,7 +62,7 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	})
 	busy := func(session string) bool {
 		a := call(t, b, "echo", `{}`, func(r *Request) { r.Identity, r.Caller.Session = "id-1", session })
-		return a.Result.Kind == tools.Busy
+		return a.Result.Kind == tool.Busy
 	}
 	if busy("id-1/a") || len(asked) != 1 || asked[0] != fmt.Sprint("id-1", 60*identityShare, 2*identityShare) {
 		t.Errorf("asked %q", asked)
@@ -102,7 +102,7 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 // for those of all its sessions, though both go by the same name.
 func TestSessionAndIdentityOfOneName(t *testing.T) {
 	s := &Server{rates: newRates()}
-	a := Access{Identity: "ann", Caller: tools.Caller{Session: "ann"}}
+	a := Access{Identity: "ann", Caller: tool.Caller{Session: "ann"}}
 	now := time.Now()
 	for i := range 5 {
 		if wait := s.takeAll(t.Context(), a, Limits{PerMinute: 1, Burst: 5}, now); wait > 0 {

@@ -9,7 +9,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxListings bounds the cache of written tool lists. Agents and chats come
@@ -85,9 +85,9 @@ func (s *Server) writeList(now *settings, subject policy.Subject) *written {
 }
 
 // Tools lists what a caller may see, in order.
-func (s *Server) Tools(a Access) []tools.Tool {
+func (s *Server) Tools(a Access) []tool.Tool {
 	now, subject := s.settings(), a.subject()
-	var visible []tools.Tool
+	var visible []tool.Tool
 	for _, t := range s.ordered {
 		if now.Policy.Verdict(subject, t.Spec) != policy.Deny {
 			visible = append(visible, t)
@@ -115,7 +115,7 @@ func cacheStamp(c Config, ttl time.Duration) []byte {
 }
 
 // Describe writes a tool as tools/list shows it to the model.
-func Describe(t tools.Tool) (json.RawMessage, error) {
+func Describe(t tool.Tool) (json.RawMessage, error) {
 	spec := t.Spec
 	meta := map[string]any{}
 	if spec.Keywords != "" {
@@ -134,9 +134,9 @@ func Describe(t tools.Tool) (json.RawMessage, error) {
 	}{
 		spec.Name, spec.Title, spec.Doc, t.Schema(),
 		annotations{
-			ReadOnly:    spec.Risk == tools.Reads,
-			Destructive: spec.Risk >= tools.Destroys,
-			Idempotent:  spec.Hints.Idempotent || spec.Risk == tools.Reads,
+			ReadOnly:    spec.Risk == tool.Reads,
+			Destructive: spec.Risk >= tool.Destroys,
+			Idempotent:  spec.Hints.Idempotent || spec.Risk == tool.Reads,
 			OpenWorld:   spec.Hints.OpenWorld,
 		},
 		meta,

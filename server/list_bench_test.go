@@ -12,7 +12,7 @@ import (
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // listArgs are arguments as a tool of ordinary size has them.
@@ -48,12 +48,12 @@ func BenchmarkList60Tools(b *testing.B) {
 
 // listers are both ways to an answer, over the same n tools.
 func listers(b *testing.B, n int) (ours, bare func() []byte) {
-	var all []tools.Tool
+	var all []tool.Tool
 	for i := range n {
-		all = append(all, tool(fmt.Sprintf("tool_%02d", i), tools.Reads,
-			func(context.Context, listArgs) (tools.Result, error) { return tools.Text("done"), nil }))
+		all = append(all, tool(fmt.Sprintf("tool_%02d", i), tool.Reads,
+			func(context.Context, listArgs) (tool.Result, error) { return tool.Text("done"), nil }))
 	}
-	set, err := tools.NewSet(all...)
+	set, err := tool.NewSet(all...)
 	if err != nil {
 		b.Fatal(err)
 	}

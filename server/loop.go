@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // loops remembers the last calls of each session, to notice an agent that
@@ -45,7 +45,7 @@ func newLoops() *loops { return &loops{sessions: make(map[string]*history)} }
 // again and again to no other effect. Reading again does no harm: it runs,
 // and advise answers.
 func (l *loops) check(p *passage) error {
-	if p.risk == tools.Reads {
+	if p.risk == tool.Reads {
 		return nil
 	}
 	l.mu.Lock()
@@ -59,7 +59,7 @@ func (l *loops) check(p *passage) error {
 		return nil
 	}
 	p.looping = true
-	return tools.Errorf(tools.Refused, "this call was made %d times with the same result, so it was not run again", n).
+	return tool.Errorf(tool.Refused, "this call was made %d times with the same result, so it was not run again", n).
 		Try("%s", loopAdvice)
 }
 
@@ -67,7 +67,7 @@ const loopAdvice = "change the arguments, use another tool, or tell the user wha
 
 // advise adds a word to a result that came back unchanged, and in the end
 // replaces it: the model has it already, several times.
-func (p *passage) advise(res tools.Result) tools.Result {
+func (p *passage) advise(res tool.Result) tool.Result {
 	if !p.known || p.looping || p.code != 0 { // what is no call of the model's is no lap
 		return res
 	}
@@ -75,9 +75,9 @@ func (p *passage) advise(res tools.Result) tools.Result {
 	n := p.server.loops.note(p.Caller.Session, lap{p.callSum, p.resultSum, p.start}, res.Failed)
 	switch {
 	case n >= p.patience(p.now.Limits.Stop) && !res.Failed:
-		return tools.Textf("The same as the last %d times; not repeated here. To get on: %s.", n-1, loopAdvice)
+		return tool.Textf("The same as the last %d times; not repeated here. To get on: %s.", n-1, loopAdvice)
 	case n >= p.patience(p.now.Limits.Warn):
-		return res.Add(tools.Part{Text: fmt.Sprintf("(This call has now had the same result %d times. To get on: %s.)", n, loopAdvice)})
+		return res.Add(tool.Part{Text: fmt.Sprintf("(This call has now had the same result %d times. To get on: %s.)", n, loopAdvice)})
 	}
 	return res
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A message is one JSON-RPC message, read strictly and only as deep as the
@@ -292,11 +292,11 @@ func value(d *jsontext.Decoder, into *jsontext.Value) error {
 
 // tooBig refuses what would cost too much to decode.
 func tooBig(raw []byte) *fault {
-	switch depth, values := tools.Extent(raw); {
+	switch depth, values := tool.Extent(raw); {
 	case depth > maxDepth:
 		return faultf(mcp.INVALID_REQUEST, "the message is nested more than %d levels deep", maxDepth)
-	case values > tools.MaxValues:
-		return faultf(mcp.INVALID_REQUEST, "the message has more than %d values", tools.MaxValues)
+	case values > tool.MaxValues:
+		return faultf(mcp.INVALID_REQUEST, "the message has more than %d values", tool.MaxValues)
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Change says what is not any more as it was in the library.
@@ -35,7 +35,7 @@ func (s *Server) Changed(c Change) {
 	}
 }
 
-func (c Change) concerns(who tools.Caller) bool {
+func (c Change) concerns(who tool.Caller) bool {
 	return (c.Agent == "" || c.Agent == who.Agent) && (c.User == "" || c.User == who.User)
 }
 
@@ -233,7 +233,7 @@ func (s *session) subscribe(uri string, begin bool) error {
 		return nil
 	}
 	if _, known := s.subscribed[uri]; !known && len(s.subscribed) >= maxSubscribed {
-		return tools.Errorf(tools.Busy, "%d resources are watched already", maxSubscribed).
+		return tool.Errorf(tool.Busy, "%d resources are watched already", maxSubscribed).
 			Try("end one of these subscriptions with resources/unsubscribe, then try again")
 	}
 	if s.subscribed == nil {

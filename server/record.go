@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Journal is where every call is written down.
@@ -25,7 +25,7 @@ type Entry struct {
 	Time       time.Time
 	Tool       string
 	Alias      string // the name under which it was called, when it was another
-	Caller     tools.Caller
+	Caller     tool.Caller
 	Transport  string
 	Risk       string
 	Verdict    string
@@ -53,7 +53,7 @@ type Watcher interface {
 // Begin is what is known of a call when it comes in.
 type Begin struct {
 	Tool      string // as registered, or "" for an unknown one
-	Caller    tools.Caller
+	Caller    tool.Caller
 	Transport string
 	Trace     map[string]string
 }
@@ -166,36 +166,36 @@ func (p *passage) record(ctx context.Context, a Answer, err error) Answer {
 		outcome = string(a.Result.Kind)
 	}
 	if failed := p.conclude(ctx, outcome, a.Result.Kind, a.Result.Size(), err); failed != nil {
-		return Answer{Result: tools.Failure(failed)}
+		return Answer{Result: tool.Failure(failed)}
 	}
 	return a
 }
 
 // unrecorded is what a caller is told whose call could not be written down: what
 // became of it, and what to do.
-func (p *passage) unrecorded(cause error) *tools.Error {
+func (p *passage) unrecorded(cause error) *tool.Error {
 	const lasting = "if it lasts, tell the operator: the server's log has the cause"
 	switch {
 	case !p.ran:
-		return tools.Errorf(tools.Unavailable, "the audit log cannot be written at present, so nothing was done").
+		return tool.Errorf(tool.Unavailable, "the audit log cannot be written at present, so nothing was done").
 			Because(cause).Try("try again in some seconds; %s", lasting)
-	case p.risk == tools.Reads:
-		return tools.Errorf(tools.Unavailable, "the audit log cannot be written at present, so the result is withheld").
+	case p.risk == tool.Reads:
+		return tool.Errorf(tool.Unavailable, "the audit log cannot be written at present, so the result is withheld").
 			Because(cause).Try("try again in some seconds; %s", lasting)
 	}
-	return tools.Errorf(tools.Unavailable, "the call was made, but the audit log cannot be written at present, so its result is withheld").
+	return tool.Errorf(tool.Unavailable, "the call was made, but the audit log cannot be written at present, so its result is withheld").
 		Because(cause).Try("look at what it has changed before you repeat it; %s", lasting)
 }
 
 // conclude writes down how it ended, and tells the watcher. An error means that
 // nobody may have what was found.
-func (p *passage) conclude(ctx context.Context, outcome string, kind tools.Kind, size int, err error) (failed *tools.Error) {
+func (p *passage) conclude(ctx context.Context, outcome string, kind tool.Kind, size int, err error) (failed *tool.Error) {
 	e := p.entry()
 	e.Duration = time.Since(p.start)
 	e.Outcome, e.Bytes, e.Redactions, e.Digest = outcome, size, p.redactions(), p.resultSum.String()
 	if err != nil {
 		e.Error = p.server.scrub.Text(err.Error())
-		if known := tools.AsError(err); known.Kind == tools.Internal {
+		if known := tool.AsError(err); known.Kind == tool.Internal {
 			e.Error = p.server.scrub.Text(known.Error() + ": " + causeText(known))
 			p.server.log.Error("a tool failed", "tool", e.Tool, "call", p.id, "err", e.Error)
 		}
@@ -220,7 +220,7 @@ func verdictName(v policy.Verdict, known bool) string {
 	return v.String()
 }
 
-func causeText(e *tools.Error) string {
+func causeText(e *tool.Error) string {
 	if cause := e.Unwrap(); cause != nil {
 		return cause.Error()
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // fussy is a tool that knows of some calls beforehand that it will not make.
@@ -20,28 +20,28 @@ type fussy struct {
 }
 
 func newFussy() fussy {
-	return fussy{never: new(atomic.Bool), asked: new(atomic.Int64), ran: new(atomic.Int64), act: act[textArgs]{spec: tools.Spec{
-		Name: "fussy", Group: "test", Title: "fussy", Doc: "It is fussy.", Risk: tools.Runs,
+	return fussy{never: new(atomic.Bool), asked: new(atomic.Int64), ran: new(atomic.Int64), act: act[textArgs]{spec: tool.Spec{
+		Name: "fussy", Group: "test", Title: "fussy", Doc: "It is fussy.", Risk: tool.Runs,
 	}}}
 }
 
-func (f fussy) Terms(_ context.Context, a textArgs) (tools.Terms, error) {
+func (f fussy) Terms(_ context.Context, a textArgs) (tool.Terms, error) {
 	f.asked.Add(1)
 	if f.never.Load() || a.Text == "never" {
-		return tools.Terms{}, tools.Errorf(tools.Refused, "no call of that %s", plantedKey()).Try("make another")
+		return tool.Terms{}, tool.Errorf(tool.Refused, "no call of that %s", plantedKey()).Try("make another")
 	}
-	return tools.Terms{}, nil
+	return tool.Terms{}, nil
 }
 
-func (f fussy) Do(context.Context, textArgs) (tools.Result, error) {
+func (f fussy) Do(context.Context, textArgs) (tool.Result, error) {
 	f.ran.Add(1)
-	return tools.Text("done"), nil
+	return tool.Text("done"), nil
 }
 
 // mustBeRefused looks at what is told of a refusal, and at what is on record.
 func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Answer) {
 	t.Helper()
-	if text := a.Result.Text(); a.Ask != nil || a.Result.Kind != tools.Refused || !strings.HasSuffix(text, "; make another") || strings.Contains(text, plantedKey()) {
+	if text := a.Result.Text(); a.Ask != nil || a.Result.Kind != tool.Refused || !strings.HasSuffix(text, "; make another") || strings.Contains(text, plantedKey()) {
 		t.Errorf("got %+v", a)
 	}
 	entries := b.journal.all()
@@ -65,7 +65,7 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, d := newFussy(), newMemoryDesk()
 			d.rule = rule
-			b := newTestServer(t, withDesk(d), withTool(t, tools.New(f)))
+			b := newTestServer(t, withDesk(d), withTool(t, tool.New(f)))
 			f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"never"}`, answering("")))
 			if len(d.laid) != 0 {
 				t.Error("somebody was asked")
@@ -77,7 +77,7 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 // TestWhatIsNotRefusedIsStillAsked has a tool find nothing wrong with a call.
 func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 	f := newFussy()
-	b := newTestServer(t, withTool(t, tools.New(f)))
+	b := newTestServer(t, withTool(t, tool.New(f)))
 	if a := call(t, b, "fussy", `{"text":"x"}`, answering("")); a.Ask == nil || !forApproval(a.Ask) || f.ran.Load() != 0 {
 		t.Errorf("got %+v", a)
 	}
@@ -87,7 +87,7 @@ func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 // question and the answer, which is a yes.
 func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
 	f, d := newFussy(), newMemoryDesk()
-	b := newTestServer(t, withDesk(d), withTool(t, tools.New(f)))
+	b := newTestServer(t, withDesk(d), withTool(t, tool.New(f)))
 	ask := call(t, b, "fussy", `{"text":"x"}`, answering("")).Ask
 	f.never.Store(true)
 	f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"x"}`, answering(ask.State)))
@@ -102,15 +102,15 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		rules  policy.Rules
 		change func(*Request)
-		want   tools.Kind
+		want   tool.Kind
 	}{
-		"another profile": {policy.Rules{}, func(r *Request) { r.Caller.Profile = "minimal" }, tools.NotFound},
-		"a narrow call":   {policy.Rules{}, func(r *Request) { r.Narrow.Exclude = []string{"fussy"} }, tools.NotFound},
-		"readonly":        {policy.Rules{Autonomy: policy.ReadOnly}, func(*Request) {}, tools.NotFound},
+		"another profile": {policy.Rules{}, func(r *Request) { r.Caller.Profile = "minimal" }, tool.NotFound},
+		"a narrow call":   {policy.Rules{}, func(r *Request) { r.Narrow.Exclude = []string{"fussy"} }, tool.NotFound},
+		"readonly":        {policy.Rules{Autonomy: policy.ReadOnly}, func(*Request) {}, tool.NotFound},
 		"full autonomy":   {policy.Rules{Autonomy: policy.Full}, func(*Request) {}, ""},
 	} {
 		f := newFussy()
-		b := newTestServer(t, withTool(t, tools.New(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
+		b := newTestServer(t, withTool(t, tool.New(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
 		if a := call(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want || f.asked.Load() != 0 {
 			t.Errorf("%s: %+v, and the tool was asked %d times", name, a, f.asked.Load())
 		}
@@ -152,7 +152,7 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 		}
 		a := test.call(t, newTestServer(t, change...))
 		what, next, both := strings.Cut(a.Result.Text(), "; ")
-		if a.Result.Kind != tools.Refused || !both || !strings.Contains(what, test.what) || !strings.Contains(next, test.next) {
+		if a.Result.Kind != tool.Refused || !both || !strings.Contains(what, test.what) || !strings.Contains(next, test.next) {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
@@ -166,12 +166,12 @@ func TestACallHearsWhatWasAgreedTo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newTestServer(t, withTool(t, tools.New(s)))
+	b := newTestServer(t, withTool(t, tool.New(s)))
 	ask := call(t, b, "settles", `{}`, answering("")).Ask
 	if got := call(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled"+terms.Basis() || terms.Basis() == "" {
 		t.Errorf("approved, it heard %q", got)
 	}
-	b = newTestServer(t, withTool(t, tools.New(s)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) })
+	b = newTestServer(t, withTool(t, tool.New(s)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) })
 	if got := call(t, b, "settles", `{}`).Result.Text(); got != "settled" {
 		t.Errorf("without a word, it heard %q", got)
 	}

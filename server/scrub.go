@@ -4,12 +4,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // scrub takes credentials out of everything that a reader could see. Data is
 // left alone, unless its type says that it is text.
-func (p *passage) scrub(res tools.Result) tools.Result {
+func (p *passage) scrub(res tool.Result) tool.Result {
 	res = res.Map(p.clean, p.server.scrub.Value)
 	for i, part := range res.Parts {
 		if len(part.Data) > 0 && textual(part.MIME) {

@@ -8,13 +8,13 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // withTools makes a server of the given tools only.
-func withTools(t *testing.T, all ...tools.Tool) *testServer {
+func withTools(t *testing.T, all ...tool.Tool) *testServer {
 	t.Helper()
-	set, err := tools.NewSet(all...)
+	set, err := tool.NewSet(all...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,8 +29,8 @@ func TestDataThatIsTextIsScrubbed(t *testing.T) {
 		"image/png": false, "audio/wav": false, "application/pdf": false, "application/octet-stream": false, "": false,
 	} {
 		given := bytes.Clone(data)
-		b := withTools(t, tool("blob", tools.Reads, func(context.Context, none) (tools.Result, error) {
-			return tools.Result{Parts: []tools.Part{{Data: given, MIME: mime, URI: "test://blob"}}}, nil
+		b := withTools(t, newTool("blob", tool.Reads, func(context.Context, none) (tool.Result, error) {
+			return tool.Result{Parts: []tool.Part{{Data: given, MIME: mime, URI: "test://blob"}}}, nil
 		}))
 		a := call(t, b, "blob", `{}`)
 		got := a.Result.Parts[0].Data
@@ -47,11 +47,11 @@ func TestDataThatIsTextIsScrubbed(t *testing.T) {
 }
 
 func TestDescriptionsAreScrubbed(t *testing.T) {
-	spec := tools.Spec{
-		Name: "leaky", Group: "test", Title: "Leaky", Risk: tools.Reads,
+	spec := tool.Spec{
+		Name: "leaky", Group: "test", Title: "Leaky", Risk: tool.Reads,
 		Doc: "Send " + plantedKey() + " to hushhushvalue.",
 	}
-	b := withTools(t, tools.New(act[none]{spec, func(context.Context, none) (tools.Result, error) { return tools.Text("x"), nil }}))
+	b := withTools(t, tool.New(act[none]{spec, func(context.Context, none) (tool.Result, error) { return tool.Text("x"), nil }}))
 	list := func(a Access) string { return string(b.ToolsList(a)) }
 	narrow := testAccess()
 	narrow.Narrow = policy.Narrow{Tools: []string{"leaky"}}
@@ -78,7 +78,7 @@ func TestDescriptionsWithoutSecretsStay(t *testing.T) {
 		Password string `json:"password" jsonschema:"the password"`
 		APIKey   string `json:"api_key,omitempty" jsonschema:"as in token=..." maxlen:"100"`
 	}
-	one := tool("login", tools.Reads, func(context.Context, login) (tools.Result, error) { return tools.Text("x"), nil })
+	one := newTool("login", tool.Reads, func(context.Context, login) (tool.Result, error) { return tool.Text("x"), nil })
 	described, err := Describe(one)
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Config is what a Server is made of. Everything in it is shared by all
@@ -30,7 +30,7 @@ import (
 type Config struct {
 	Name, Title, Version string
 	Instructions         string
-	Tools                *tools.Set
+	Tools                *tool.Set
 	Scrub                *scrub.Scrubber
 	Journal              Journal
 	Keeper               Keeper
@@ -38,7 +38,7 @@ type Config struct {
 	Library              Library            // nil: there are only tools
 	Watcher              Watcher            // nil watches nothing
 	Meter                Meter              // nil: identities are counted by this process alone
-	Ended                func(tools.Caller) // told of conversations that are over; may be nil
+	Ended                func(tool.Caller) // told of conversations that are over; may be nil
 	Stopping             func()             // told that the end has begun, before calls in flight finish; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
@@ -65,7 +65,7 @@ type Limits struct {
 	Running, Queued  int           // of one session
 	TotalRunning     int           // of the process
 	Timeout          time.Duration // of one run, when the tool says nothing
-	Args             tools.Limits
+	Args             tool.Limits
 	Result           int // bytes of text to the model
 	ResultHard       int // bytes of anything, ever
 	Warn, Stop       int // equal calls with equal results
@@ -99,7 +99,7 @@ type Server struct {
 	Config
 	log         *slog.Logger
 	scrub       *scrub.Scrubber
-	ordered     []tools.Tool
+	ordered     []tool.Tool
 	described   []json.RawMessage // of ordered, before they are scrubbed
 	listStamp   []byte            // ends a list
 	readStamp   []byte            // ends a resource

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // shelf is a Library in memory. What it has belongs to a principal, or to
@@ -16,7 +16,7 @@ type shelf struct {
 	tool      map[string]string // that governs, by the scheme of a URI; "" is that of prompts
 	templates []Template
 	page      int
-	dynamic   func(ctx context.Context, uri string) ([]tools.Part, error) // for what is not there
+	dynamic   func(ctx context.Context, uri string) ([]tool.Part, error) // for what is not there
 
 	mu      sync.Mutex
 	items   map[string][]item
@@ -26,7 +26,7 @@ type shelf struct {
 
 type item struct {
 	Resource
-	parts []tools.Part
+	parts []tool.Part
 }
 
 type script struct {
@@ -63,7 +63,7 @@ func greeting(name string) script {
 		Prompt{Name: name, Title: "Greet", Description: "Greets somebody.", Arguments: []Argument{{Name: "whom", Description: "a name", Required: true}, {Name: "how"}}},
 		func(args map[string]string) Filled {
 			return Filled{Description: "A greeting.", Messages: []Message{
-				{Part: tools.Part{Text: "Greet " + args["whom"] + "!"}}, {Assistant: true, Part: tools.Part{Text: "Hello."}},
+				{Part: tool.Part{Text: "Greet " + args["whom"] + "!"}}, {Assistant: true, Part: tool.Part{Text: "Hello."}},
 			}}
 		},
 	}
@@ -74,12 +74,12 @@ func (s *shelf) put(who, uri, text string) {
 	defer s.mu.Unlock()
 	s.items[who] = append(s.items[who], item{
 		Resource{URI: uri, Name: uri[strings.LastIndex(uri, "/")+1:], MIME: "text/markdown", Size: int64(len(text))},
-		[]tools.Part{{Text: text, MIME: "text/markdown"}},
+		[]tool.Part{{Text: text, MIME: "text/markdown"}},
 	})
 }
 
 // hear notes a question and returns what the asker has.
-func (s *shelf) hear(c tools.Caller, what string) (mine []item, scripts []script) {
+func (s *shelf) hear(c tool.Caller, what string) (mine []item, scripts []script) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	who := c.Principal()
@@ -109,12 +109,12 @@ func (s *shelf) Tool(ref Ref) string {
 
 func (s *shelf) Templates() []Template { return s.templates }
 
-func (s *shelf) Resources(_ context.Context, c tools.Caller, cursor string) (page []Resource, next string, err error) {
+func (s *shelf) Resources(_ context.Context, c tool.Caller, cursor string) (page []Resource, next string, err error) {
 	mine, _ := s.hear(c, "list")
 	from := 0
 	if cursor != "" {
 		if from, err = strconv.Atoi(cursor); err != nil || from < 0 || from > len(mine) {
-			return nil, "", tools.Errorf(tools.Invalid, "that is no place").Try("begin again without a cursor")
+			return nil, "", tool.Errorf(tool.Invalid, "that is no place").Try("begin again without a cursor")
 		}
 	}
 	to := min(from+s.page, len(mine))
@@ -127,7 +127,7 @@ func (s *shelf) Resources(_ context.Context, c tools.Caller, cursor string) (pag
 	return page, next, nil
 }
 
-func (s *shelf) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.Part, error) {
+func (s *shelf) Read(ctx context.Context, c tool.Caller, uri string) ([]tool.Part, error) {
 	mine, _ := s.hear(c, "read "+uri)
 	for _, one := range mine {
 		if one.URI == uri {
@@ -137,10 +137,10 @@ func (s *shelf) Read(ctx context.Context, c tools.Caller, uri string) ([]tools.P
 	if s.dynamic != nil {
 		return s.dynamic(ctx, uri)
 	}
-	return nil, tools.Errorf(tools.NotFound, "the shelf has no %s", uri)
+	return nil, tool.Errorf(tool.NotFound, "the shelf has no %s", uri)
 }
 
-func (s *shelf) Prompts(_ context.Context, c tools.Caller) (list []Prompt, err error) {
+func (s *shelf) Prompts(_ context.Context, c tool.Caller) (list []Prompt, err error) {
 	_, scripts := s.hear(c, "prompts")
 	for _, one := range scripts {
 		list = append(list, one.Prompt)
@@ -148,22 +148,22 @@ func (s *shelf) Prompts(_ context.Context, c tools.Caller) (list []Prompt, err e
 	return list, nil
 }
 
-func (s *shelf) Prompt(_ context.Context, c tools.Caller, name string, args map[string]string) (Filled, error) {
+func (s *shelf) Prompt(_ context.Context, c tool.Caller, name string, args map[string]string) (Filled, error) {
 	_, scripts := s.hear(c, "prompt "+name)
 	for _, one := range scripts {
 		if one.Name == name {
 			for _, a := range one.Arguments {
 				if a.Required && args[a.Name] == "" {
-					return Filled{}, tools.Errorf(tools.Invalid, "the argument %q is missing", a.Name).Try("give it")
+					return Filled{}, tool.Errorf(tool.Invalid, "the argument %q is missing", a.Name).Try("give it")
 				}
 			}
 			return one.fill(args), nil
 		}
 	}
-	return Filled{}, tools.Errorf(tools.NotFound, "the shelf has no %s", name)
+	return Filled{}, tool.Errorf(tool.NotFound, "the shelf has no %s", name)
 }
 
-func (s *shelf) Complete(_ context.Context, c tools.Caller, about Blank) (values []string, more bool, err error) {
+func (s *shelf) Complete(_ context.Context, c tool.Caller, about Blank) (values []string, more bool, err error) {
 	mine, _ := s.hear(c, "complete "+about.Of.URI+about.Of.Prompt)
 	if about.Of.Prompt != "" {
 		return []string{about.Value + about.Given["whom"] + "!"}, false, nil

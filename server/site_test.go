@@ -14,7 +14,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 
 	"github.com/mcp-tools/mcp-tools/policy"
 )
@@ -61,7 +61,7 @@ type site struct {
 
 func newDoor(b *testServer, change ...func(*HTTP)) *HTTP {
 	h := &HTTP{
-		Server: b.Server, Identities: guests(), Base: Access{Caller: tools.Caller{Workspace: "w"}}, SSE: true,
+		Server: b.Server, Identities: guests(), Base: Access{Caller: tool.Caller{Workspace: "w"}}, SSE: true,
 		MaxMessage: 1 << 20, MaxSessions: 50, SessionIdle: time.Hour, ReadHeaderTimeout: hang, Grace: time.Second,
 	}
 	for _, f := range change {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Status is what the server knows of a caller's session.
@@ -23,7 +23,7 @@ type accessKey struct{}
 // Status looks up the session of the call that ctx belongs to. What the call
 // was narrowed to is all that its caller sees.
 func (s *Server) Status(ctx context.Context) Status {
-	a := Access{Caller: tools.CallerFrom(ctx)}
+	a := Access{Caller: tool.CallerFrom(ctx)}
 	if own, ok := ctx.Value(accessKey{}).(*Access); ok {
 		a = *own
 	}
@@ -43,6 +43,6 @@ func (s *Server) Status(ctx context.Context) Status {
 }
 
 // ProfileOf names the policy profile that counts for a caller.
-func (s *Server) ProfileOf(c tools.Caller) string {
+func (s *Server) ProfileOf(c tool.Caller) string {
 	return s.settings().Policy.ProfileOf(Access{Caller: c}.subject())
 }

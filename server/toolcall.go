@@ -12,7 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxRounds bounds how often one call may ask before it is done.
@@ -50,7 +50,7 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 
 // put asks a client of the old era one question after the other. A question
 // that gets no answer in time has none: whoever asked words what that means.
-func (x *exchange) put(ctx context.Context, questions map[string]tools.Question) map[string]json.RawMessage {
+func (x *exchange) put(ctx context.Context, questions map[string]tool.Question) map[string]json.RawMessage {
 	answers := make(map[string]json.RawMessage, len(questions))
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		q := questions[name]
@@ -66,11 +66,11 @@ func (x *exchange) put(ctx context.Context, questions map[string]tools.Question)
 	return answers
 }
 
-func methodFor(to tools.Medium) string {
+func methodFor(to tool.Medium) string {
 	switch to {
-	case tools.Person:
+	case tool.Person:
 		return string(mcp.MethodElicitationCreate)
-	case tools.Model:
+	case tool.Model:
 		return string(mcp.MethodSamplingCreateMessage)
 	}
 	return string(mcp.MethodListRoots)
@@ -78,17 +78,17 @@ func methodFor(to tools.Medium) string {
 
 // can reports whether the client said that questions to m can be answered.
 // The first revision with elicitation declares it with an empty object.
-func (x *exchange) can(m tools.Medium) bool {
+func (x *exchange) can(m tool.Medium) bool {
 	if x.out == nil && !x.msg.modern() {
 		return false // there is no way to put the question
 	}
 	c := x.facts().capabilities
 	switch m {
-	case tools.Person:
+	case tool.Person:
 		return c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
-	case tools.Model:
+	case tool.Model:
 		return c.Sampling != nil
-	case tools.Roots:
+	case tool.Roots:
 		return c.Roots != nil
 	}
 	return false
@@ -153,7 +153,7 @@ func inputRequired(ask *Ask) any {
 
 // appendParts writes parts as MCP content. There is always some: a result
 // without content is silence to a model.
-func appendParts(b []byte, parts []tools.Part) []byte {
+func appendParts(b []byte, parts []tool.Part) []byte {
 	from := len(b)
 	for _, p := range parts {
 		if p.Text == "" && p.Data == nil && p.URI == "" {
@@ -170,7 +170,7 @@ func appendParts(b []byte, parts []tools.Part) []byte {
 	return b
 }
 
-func appendPart(b []byte, p tools.Part) []byte {
+func appendPart(b []byte, p tool.Part) []byte {
 	switch {
 	case p.URI != "" && p.Text == "" && p.Data == nil:
 		b = append(b, `{"type":"resource_link"`...)

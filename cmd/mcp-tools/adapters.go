@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 )
 
@@ -62,7 +62,7 @@ func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
 		dirty.CloseWithError(errors.Join(err, w.Close()))
 	}()
 	defer clean.Close() // so that the writer ends, also when there is no room
-	return o.store.Put(tools.CallerFrom(ctx).Principal(), clean)
+	return o.store.Put(tool.CallerFrom(ctx).Principal(), clean)
 }
 
 // pages gives long results back to the tool that pages through them.
@@ -118,7 +118,7 @@ func (w watcher) Limited(reason string) { w.calls.Limited(reason) }
 // words are the values that metrics may have: everything that the parts say.
 func words() telemetry.Words {
 	outcomes := []string{"ok", "asked"}
-	for _, kind := range tools.Kinds() {
+	for _, kind := range tool.Kinds() {
 		outcomes = append(outcomes, string(kind))
 	}
 	return telemetry.Words{

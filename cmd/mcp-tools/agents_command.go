@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -109,7 +109,7 @@ func (a *app) onAgents(use func(context.Context, agentsCall) error) func(*cobra.
 			if args[0] == "" {
 				return usagef("the name of the agent is empty")
 			}
-			c.owner, _ = memory.Whose(tools.Caller{Agent: args[0], User: c.user})
+			c.owner, _ = memory.Whose(tool.Caller{Agent: args[0], User: c.user})
 		}
 		c.Briefing = briefing.New(contextRows{s, func() bool { return store.Missing(o.DSN) }}, c.agents)
 		return use(cmd.Context(), c)
@@ -135,7 +135,7 @@ func (a *app) listAgents(ctx context.Context, c agentsCall) error {
 		return byName[name]
 	}
 	for _, agent := range c.agents {
-		o, _ := memory.Whose(tools.Caller{Agent: agent.Name})
+		o, _ := memory.Whose(tool.Caller{Agent: agent.Name})
 		if at(o.Agent, "open"); agent.Predefined {
 			byName[o.Agent].Kind = "predefined"
 		}
@@ -165,7 +165,7 @@ func (a *app) showAgent(ctx context.Context, c agentsCall) error {
 	if len(c.args) == 1 {
 		return a.showCopies(ctx, c)
 	}
-	d, err := c.Get(tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: c.args[0], User: c.user}}), c.args[1])
+	d, err := c.Get(tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: c.args[0], User: c.user}}), c.args[1])
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("agent %q has no %s", c.args[0], c.args[1])
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func (a *app) approvalsRulesCommand() *cobra.Command {
@@ -85,7 +85,7 @@ func questionSheet(q approvals.Question) string {
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
 		fmt.Fprintf(&b, "%s: %s\n", oneLine(name), oneLine(q.Facts[name]))
 	}
-	fmt.Fprintf(&b, "Arguments: %s\n", folded(tools.Visible(q.Shown)))
+	fmt.Fprintf(&b, "Arguments: %s\n", folded(tool.Visible(q.Shown)))
 	if q.Once {
 		b.WriteString("Calls like this one can only be allowed once.\n")
 	}
@@ -142,7 +142,7 @@ func foldLines(text string) []string {
 // ruleSheet is a rule as a person reads it before it is made.
 func ruleSheet(r approvals.Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", oneLine(r.Tool), r.Risk, folded(tools.Visible(likeText(r))))
+	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", oneLine(r.Tool), r.Risk, folded(tool.Visible(likeText(r))))
 	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", oneLine(r.Principal), oneLine(r.Profile), oneLine(r.Workspace))
 	if r.Scope == approvals.Session {
 		fmt.Fprintf(&b, "Session:    %s, and only while its server runs\n", oneLine(r.Session))

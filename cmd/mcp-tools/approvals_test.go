@@ -27,7 +27,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // launch is a tool about which a person is asked.
@@ -38,13 +38,13 @@ type launchArgs struct {
 	Content string `json:"content,omitempty" jsonschema:"what"`
 }
 
-func (launch) Spec() tools.Spec {
-	return tools.Spec{Name: "launch", Group: "test", Title: "Launch", Doc: "It launches.", Risk: tools.Runs}
+func (launch) Spec() tool.Spec {
+	return tool.Spec{Name: "launch", Group: "test", Title: "Launch", Doc: "It launches.", Risk: tool.Runs}
 }
 
-func (l launch) Do(_ context.Context, a launchArgs) (tools.Result, error) {
+func (l launch) Do(_ context.Context, a launchArgs) (tool.Result, error) {
 	l.runs.Add(1)
-	return tools.Textf("launched %s", a.Path), nil
+	return tool.Textf("launched %s", a.Path), nil
 }
 
 // pad is a server with that tool, over HTTP, with tokens, a record and the
@@ -58,7 +58,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	t.Helper()
 	p := &pad{&remote{t: t, dir: t.TempDir(), log: &logbook{news: make(chan struct{})}}, new(atomic.Int64)}
 	data := filepath.Join(p.dir, "data")
-	set, err := tools.NewSet(tools.New(launch{p.runs}))
+	set, err := tool.NewSet(tool.New(launch{p.runs}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +86,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 		Log: slog.New(slog.DiscardHandler),
 		Settings: server.Settings{Policy: rules, ApprovalTimeout: hang, ApprovalWait: wait, Limits: server.Limits{
 			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: hang,
-			Args: tools.DefaultLimits(), Result: 10_000, ResultHard: 10_000, Warn: 100, Stop: 100,
+			Args: tool.DefaultLimits(), Result: 10_000, ResultHard: 10_000, Warn: 100, Stop: 100,
 		}},
 	})
 	if err != nil {
@@ -95,7 +95,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	ids := &identities{table: table}
 	ids.listed.Store(new([]config.Token))
 	web := httptest.NewServer((&server.HTTP{
-		Server: s, Identities: ids, Approvals: d.serveApprovals, Base: server.Access{Caller: tools.Caller{Workspace: p.dir}},
+		Server: s, Identities: ids, Approvals: d.serveApprovals, Base: server.Access{Caller: tool.Caller{Workspace: p.dir}},
 		MaxMessage: 1 << 20, MaxSessions: 10, SessionIdle: time.Hour,
 	}).Handler())
 	p.url = web.URL + "/mcp"

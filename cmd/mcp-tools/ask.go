@@ -12,33 +12,33 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An asker puts questions to a person and brings the answers back, by the
 // names of the questions.
-type asker func(context.Context, map[string]tools.Question) (map[string]json.RawMessage, error)
+type asker func(context.Context, map[string]tool.Question) (map[string]json.RawMessage, error)
 
 // isPerson: people are all that a command line can put questions to.
-func isPerson(m tools.Medium) bool { return m == tools.Person }
+func isPerson(m tool.Medium) bool { return m == tool.Person }
 
 // mostRounds bounds how often one call may ask before it is done.
 const mostRounds = 10
 
 // converse makes a call, and makes it again with a person's answers for as
 // long as it wants some. who is nil where there is nobody to ask.
-func converse(ctx context.Context, call func(context.Context, server.Request) server.Answer, req server.Request, who asker) (tools.Result, error) {
+func converse(ctx context.Context, call func(context.Context, server.Request) server.Answer, req server.Request, who asker) (tool.Result, error) {
 	answer := call(ctx, req)
 	for range mostRounds {
 		if answer.Ask == nil {
 			return answer.Result, nil
 		}
 		if who == nil {
-			return tools.Result{}, fmt.Errorf("%s wants a person's approval, and there is no terminal to ask on; call it from one, or allow it with --autonomy full", req.Tool)
+			return tool.Result{}, fmt.Errorf("%s wants a person's approval, and there is no terminal to ask on; call it from one, or allow it with --autonomy full", req.Tool)
 		}
 		answers, err := who(ctx, answer.Ask.Questions)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		req.Reply = &server.Reply{State: answer.Ask.State, Answers: answers}
 		answer = call(ctx, req)
@@ -46,7 +46,7 @@ func converse(ctx context.Context, call func(context.Context, server.Request) se
 	if answer.Ask == nil {
 		return answer.Result, nil
 	}
-	return tools.Result{}, fmt.Errorf("%s asked more than %d times", req.Tool, mostRounds)
+	return tool.Result{}, fmt.Errorf("%s asked more than %d times", req.Tool, mostRounds)
 }
 
 // A person answers questions on a terminal.
@@ -64,14 +64,14 @@ const (
 // answer takes y or yes for a yes to an approval, and everything else for a
 // no. Other questions than approvals stay without an answer, and so does one
 // at which the terminal was closed.
-func (p person) answer(ctx context.Context, questions map[string]tools.Question) (map[string]json.RawMessage, error) {
+func (p person) answer(ctx context.Context, questions map[string]tool.Question) (map[string]json.RawMessage, error) {
 	answers := make(map[string]json.RawMessage)
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
 		text, ok := approvalText(questions[name])
 		if !ok {
 			continue
 		}
-		if _, err := fmt.Fprintf(p.out, "%s\n\n[y/N] ", tools.Visible(text)); err != nil {
+		if _, err := fmt.Fprintf(p.out, "%s\n\n[y/N] ", tool.Visible(text)); err != nil {
 			return nil, fmt.Errorf("asking: %w", err)
 		}
 		line, err := p.line(ctx)
@@ -91,7 +91,7 @@ func (p person) answer(ctx context.Context, questions map[string]tools.Question)
 }
 
 // approvalText is what the question asks, if it wants a decision.
-func approvalText(q tools.Question) (string, bool) {
+func approvalText(q tool.Question) (string, bool) {
 	raw, err := json.Marshal(q.Params)
 	if err != nil {
 		return "", false

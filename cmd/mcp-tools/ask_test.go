@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // approval is a question as the server asks it.
-func approval(text string) tools.Question {
-	return tools.Question{To: tools.Person, Params: map[string]any{
+func approval(text string) tool.Question {
+	return tool.Question{To: tool.Person, Params: map[string]any{
 		"message":         text,
 		"requestedSchema": map[string]any{"properties": map[string]any{"decision": map[string]any{"type": "string"}}},
 	}}
@@ -30,7 +30,7 @@ func TestAPersonDecides(t *testing.T) {
 	} {
 		var shown strings.Builder
 		p := person{bufio.NewReader(strings.NewReader(typed)), &shown}
-		got, err := p.answer(t.Context(), map[string]tools.Question{"approval": approval("Allow rm \x1b[2K\u202e?")})
+		got, err := p.answer(t.Context(), map[string]tool.Question{"approval": approval("Allow rm \x1b[2K\u202e?")})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -45,9 +45,9 @@ func TestAPersonDecides(t *testing.T) {
 
 func TestAPersonIsAskedOneThingAfterTheOther(t *testing.T) {
 	p := person{bufio.NewReader(strings.NewReader("y\nn\n")), io.Discard}
-	got, err := p.answer(t.Context(), map[string]tools.Question{
+	got, err := p.answer(t.Context(), map[string]tool.Question{
 		"a": approval("first?"), "b": approval("second?"),
-		"c": {To: tools.Person, Params: map[string]any{"message": "your name?"}}, // no decision
+		"c": {To: tool.Person, Params: map[string]any{"message": "your name?"}}, // no decision
 	})
 	want := map[string]json.RawMessage{"a": json.RawMessage(yes), "b": json.RawMessage(no)}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -60,7 +60,7 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	defer writer.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, err := person{bufio.NewReader(reader), io.Discard}.answer(ctx, map[string]tools.Question{"a": approval("well?")})
+	_, err := person{bufio.NewReader(reader), io.Discard}.answer(ctx, map[string]tool.Question{"a": approval("well?")})
 	if err == nil {
 		t.Error("the question was answered by nobody")
 	}
@@ -71,14 +71,14 @@ func asking(times int, seen *[]server.Request) func(context.Context, server.Requ
 	return func(_ context.Context, req server.Request) server.Answer {
 		*seen = append(*seen, req)
 		if len(*seen) > times {
-			return server.Answer{Result: tools.Text("done")}
+			return server.Answer{Result: tool.Text("done")}
 		}
-		return server.Answer{Ask: &server.Ask{State: "sealed", Questions: map[string]tools.Question{"approval": approval("well?")}}}
+		return server.Answer{Ask: &server.Ask{State: "sealed", Questions: map[string]tool.Question{"approval": approval("well?")}}}
 	}
 }
 
 func TestConverse(t *testing.T) {
-	agree := func(context.Context, map[string]tools.Question) (map[string]json.RawMessage, error) {
+	agree := func(context.Context, map[string]tool.Question) (map[string]json.RawMessage, error) {
 		return map[string]json.RawMessage{"approval": json.RawMessage(yes)}, nil
 	}
 	for _, c := range []struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func (a *app) callCommand() *cobra.Command {
@@ -139,7 +139,7 @@ func (a *app) call(ctx context.Context, name string, args []byte) error {
 
 // printResult prints a result for reading: what failed to stderr, everything
 // else to w.
-func (a *app) printResult(w io.Writer, res tools.Result) error {
+func (a *app) printResult(w io.Writer, res tool.Result) error {
 	if res.Failed {
 		w = a.err
 	}
@@ -158,7 +158,7 @@ func (a *app) printResult(w io.Writer, res tools.Result) error {
 
 // partText is one part, on lines of its own. Of what a terminal cannot show it
 // says what it is.
-func partText(p tools.Part) string {
+func partText(p tool.Part) string {
 	text := p.Text
 	if p.URI != "" {
 		text += fmt.Sprintf("[link to %s %s]", p.Name, p.URI)
@@ -175,7 +175,7 @@ func partText(p tools.Part) string {
 // A callResult is a result for programs.
 type callResult struct {
 	OK      bool           `json:"ok"`
-	Kind    tools.Kind     `json:"kind,omitempty"` // of the failure
+	Kind    tool.Kind     `json:"kind,omitempty"` // of the failure
 	Content []callPart     `json:"content"`
 	Data    map[string]any `json:"data,omitempty"`
 }
@@ -188,7 +188,7 @@ type callPart struct {
 	Data []byte `json:"data,omitempty"` // in base64
 }
 
-func callOutput(res tools.Result) callResult {
+func callOutput(res tool.Result) callResult {
 	out := callResult{OK: !res.Failed, Kind: res.Kind, Content: []callPart{}, Data: res.Data}
 	for _, p := range res.Parts {
 		out.Content = append(out.Content, callPart{p.Text, p.URI, p.Name, p.MIME, p.Data})

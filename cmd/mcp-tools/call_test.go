@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestPairsToJSON(t *testing.T) {
@@ -39,18 +39,18 @@ func TestPairsToJSON(t *testing.T) {
 }
 
 func TestResultsAreReadable(t *testing.T) {
-	picture := tools.Text("a picture").Add(
-		tools.Part{Data: []byte{1, 2, 3}, MIME: "image/png"},
-		tools.Part{URI: "file:///x", Name: "x"},
-		tools.Part{Text: "ends with a line\n"})
+	picture := tool.Text("a picture").Add(
+		tool.Part{Data: []byte{1, 2, 3}, MIME: "image/png"},
+		tool.Part{URI: "file:///x", Name: "x"},
+		tool.Part{Text: "ends with a line\n"})
 	for _, c := range []struct {
-		res      tools.Result
+		res      tool.Result
 		out, err string
 	}{
 		{picture, "a picture\n[image/png, 3 bytes; --output json has them in base64]\n[link to x file:///x]\nends with a line\n", ""},
-		{tools.Result{Data: map[string]any{"n": 1}}, "{\n  \"n\": 1\n}\n", ""},
-		{tools.Failure(tools.Errorf(tools.Busy, "later")), "", "busy: later\n"},
-		{tools.Result{}, "", ""},
+		{tool.Result{Data: map[string]any{"n": 1}}, "{\n  \"n\": 1\n}\n", ""},
+		{tool.Failure(tool.Errorf(tool.Busy, "later")), "", "busy: later\n"},
+		{tool.Result{}, "", ""},
 	} {
 		var out, err strings.Builder
 		a := &app{out: &out, err: &err}
@@ -80,7 +80,7 @@ func TestWeightsAreThoseOfTheList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	list := h.server.ToolsList(server.Access{Caller: tools.Caller{Profile: sum.Profile}})
+	list := h.server.ToolsList(server.Access{Caller: tool.Caller{Profile: sum.Profile}})
 	if len(list) != sum.Bytes {
 		t.Errorf("counted %d bytes, the server sends %d", sum.Bytes, len(list))
 	}

@@ -22,7 +22,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -71,7 +71,7 @@ func (h *house) openCommands(context.Context) error {
 	usual := sandboxPolicy(c.Sandbox, config.SandboxProfile{})
 	h.commands, err = commands.New(commands.Options{
 		Launchers: launchers, Spool: spool, Log: h.log,
-		Mode: func(caller tools.Caller) commands.Policy {
+		Mode: func(caller tool.Caller) commands.Policy {
 			if p, ok := modes[h.server.ProfileOf(caller)]; ok {
 				return p
 			}
@@ -178,7 +178,7 @@ func (h *house) environ() []string {
 }
 
 // proxy opens a way out for the commands of one sandbox.
-func (h *house) proxy(ctx context.Context, c tools.Caller, hosts []string) (socket string, stop func(), err error) {
+func (h *house) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error) {
 	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: hosts, Own: h.ownPorts()}, net.DefaultResolver)
 	if err != nil {
 		return "", nil, err

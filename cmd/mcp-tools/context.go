@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -93,34 +93,34 @@ func (l library) contextResources(ctx context.Context) ([]server.Resource, error
 	return all, err
 }
 
-func (l library) readContext(ctx context.Context, uri string) ([]tools.Part, error) {
-	missing := tools.Errorf(tools.NotFound, "%.200q names no context file", uri).Try("send a URI such as %s", contextURI(briefing.Soul))
+func (l library) readContext(ctx context.Context, uri string) ([]tool.Part, error) {
+	missing := tool.Errorf(tool.NotFound, "%.200q names no context file", uri).Try("send a URI such as %s", contextURI(briefing.Soul))
 	name, err := url.PathUnescape(strings.TrimPrefix(uri, contextScheme))
-	if err != nil || tools.CallerFrom(ctx).Agent == "" {
+	if err != nil || tool.CallerFrom(ctx).Agent == "" {
 		return nil, missing
 	}
 	d, err := l.told.Get(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing
 	}
-	return []tools.Part{{URI: uri, Text: d.Text, MIME: "text/markdown"}}, err
+	return []tool.Part{{URI: uri, Text: d.Text, MIME: "text/markdown"}}, err
 }
 
 // contextPrompts is the one prompt that there is for callers with an agent.
-func contextPrompts(c tools.Caller) []server.Prompt {
+func contextPrompts(c tool.Caller) []server.Prompt {
 	if c.Agent == "" {
 		return nil
 	}
 	return []server.Prompt{{Name: contextPrompt, Title: "What the agent is told", Description: "Who the agent is, how it works and whom for, to begin a conversation with"}}
 }
 
-func (l library) fillContext(ctx context.Context, c tools.Caller) (server.Filled, error) {
+func (l library) fillContext(ctx context.Context, c tool.Caller) (server.Filled, error) {
 	if c.Agent == "" {
-		return server.Filled{}, tools.Errorf(tools.NotFound, "there is no prompt %q", contextPrompt)
+		return server.Filled{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
 	}
 	text, err := l.told.Together(ctx)
 	if text == "" {
 		text = "Nothing is laid down about you and your user yet."
 	}
-	return server.Filled{Description: contextPrompts(c)[0].Description, Messages: []server.Message{{Part: tools.Part{Text: text}}}}, err
+	return server.Filled{Description: contextPrompts(c)[0].Description, Messages: []server.Message{{Part: tool.Part{Text: text}}}}, err
 }

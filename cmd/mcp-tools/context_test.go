@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
@@ -26,7 +26,7 @@ func openHouse(t *testing.T) (h *house, as func(agent, user string) context.Cont
 	t.Cleanup(h.close)
 	dir := t.TempDir()
 	return h, func(agent, user string) context.Context {
-		return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s", Workspace: dir}, Tool: "test", Call: user})
+		return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s", Workspace: dir}, Tool: "test", Call: user})
 	}
 }
 
@@ -49,7 +49,7 @@ func TestContextFilesAreUndone(t *testing.T) {
 	first := writeFile(t, ann, h.files, briefing.Soul, "one")
 	second := writeFile(t, ann, h.files, briefing.Soul, "two")
 	for _, ctx := range []context.Context{bob, as("other", "ann"), as("helper", "")} {
-		if _, err := h.files.Undo(ctx, second.ID); tools.AsError(err).Kind != tools.NotFound {
+		if _, err := h.files.Undo(ctx, second.ID); tool.AsError(err).Kind != tool.NotFound {
 			t.Errorf("%v", err)
 		}
 		if past, err := h.files.History(ctx, briefing.Soul, 10); err != nil || len(past) != 0 {
@@ -66,7 +66,7 @@ func TestContextFilesAreUndone(t *testing.T) {
 	}
 	writeFile(t, ann, h.files, briefing.Bootstrap, "hello")
 	done := writeFile(t, ann, h.files, briefing.Bootstrap, "")
-	if _, err := h.files.Open(ann, briefing.Bootstrap); tools.AsError(err).Kind != tools.NotFound {
+	if _, err := h.files.Open(ann, briefing.Bootstrap); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("%v", err)
 	}
 	if _, err := h.files.Undo(ann, done.ID); err != nil {
@@ -132,13 +132,13 @@ func TestTheLibraryShowsEverybodyTheirOwn(t *testing.T) {
 		{as("helper", "bob"), 0, "", "Nothing is laid down about you and your user yet.", 1},
 		{as("", "ann"), 0, "", "", 0},
 	} {
-		caller := tools.CallerFrom(c.ctx)
+		caller := tool.CallerFrom(c.ctx)
 		page, _, err := lib.Resources(c.ctx, caller, "")
 		if err != nil || len(page) != c.uris {
 			t.Errorf("%s: %+v, %v", caller.Principal(), page, err)
 		}
 		parts, err := lib.Read(c.ctx, caller, contextURI(briefing.Soul))
-		if c.text == "" && tools.AsError(err).Kind != tools.NotFound || c.text != "" && (err != nil || parts[0].Text != c.text) {
+		if c.text == "" && tool.AsError(err).Kind != tool.NotFound || c.text != "" && (err != nil || parts[0].Text != c.text) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), parts, err)
 		}
 		filled, _ := lib.Prompt(c.ctx, caller, contextPrompt, nil)

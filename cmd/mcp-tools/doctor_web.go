@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // checkWeb looks for the browser, and at what the web tools need of secrets. It
@@ -20,7 +20,7 @@ func (c *checkup) checkWeb() {
 	case err != nil && path == "" && w.Browser.Path != "":
 		c.warn("browser", "mend web.browser.path, or leave it out for the one that is found; the other tools work without", "there is no program %s", w.Browser.Path)
 	case err != nil:
-		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%s", tools.AsError(err).What)
+		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%s", tool.AsError(err).What)
 	default:
 		c.ok("browser", "%s at %s", oneLine(version), path)
 		c.checkBrowserWalls(w.Browser)
@@ -44,7 +44,7 @@ func (c *checkup) checkBrowserWalls(b config.Browser) {
 	if err == nil {
 		return
 	}
-	var known *tools.Error
+	var known *tool.Error
 	if !errors.As(err, &known) {
 		c.warn("browser", "see to what it says; the other tools work without", "whether a browser can be kept apart is not known: %v", err)
 		return

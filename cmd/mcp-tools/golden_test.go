@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
@@ -41,7 +41,7 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 }
 
-func allTools(t *testing.T) *tools.Set {
+func allTools(t *testing.T) *tool.Set {
 	t.Helper()
 	set, err := registry(world{})
 	if err != nil {
@@ -116,7 +116,7 @@ func TestWhatEachProfileCosts(t *testing.T) {
 	golden(t, filepath.Join("..", "..", "testdata", "profiles.txt"), []byte(b.String()))
 }
 
-func profileCost(t *testing.T, set *tools.Set, rules *policy.Policy, profile string) (names []string, bytes, tokens int) {
+func profileCost(t *testing.T, set *tool.Set, rules *policy.Policy, profile string) (names []string, bytes, tokens int) {
 	t.Helper()
 	for tool := range set.All() {
 		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec) == policy.Deny {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // library shows memories, skills and what an agent is told to clients that read
@@ -67,7 +67,7 @@ func (library) Templates() []server.Template {
 // Resources lists what the agent is told, memories, then skills. A cursor is a digest of the last memory
 // that was listed, whose path may be nobody else's business, or the last skill
 // behind a slash.
-func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (page []server.Resource, next string, err error) {
+func (l library) Resources(ctx context.Context, _ tool.Caller, cursor string) (page []server.Resource, next string, err error) {
 	if after, among := strings.CutPrefix(cursor, "/"); among {
 		return l.skillResources(ctx, after, nil)
 	}
@@ -84,7 +84,7 @@ func (l library) Resources(ctx context.Context, _ tools.Caller, cursor string) (
 	if cursor != "" {
 		last := slices.IndexFunc(list, func(f workspace.SourceEntry) bool { return placeIn(f.Name) == cursor })
 		if last < 0 {
-			return nil, "", tools.Errorf(tools.Invalid, "the list has changed where it was to go on").Try("begin it anew, without a cursor")
+			return nil, "", tool.Errorf(tool.Invalid, "the list has changed where it was to go on").Try("begin it anew, without a cursor")
 		}
 		list = list[last+1:]
 	}
@@ -128,26 +128,26 @@ func textMIME(name string) string {
 
 func memoryURI(name string) string { return memoryScheme + (&url.URL{Path: name}).EscapedPath() }
 
-func (l library) Read(ctx context.Context, _ tools.Caller, uri string) ([]tools.Part, error) {
+func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Part, error) {
 	if strings.HasPrefix(uri, contextScheme) {
 		return l.readContext(ctx, uri)
 	}
 	if escaped, ok := strings.CutPrefix(uri, memoryScheme); ok {
 		name, err := url.PathUnescape(escaped)
 		if err != nil {
-			return nil, tools.Errorf(tools.NotFound, "%.200q names no memory", uri).Try("send a URI such as %sMEMORY.md", memoryScheme)
+			return nil, tool.Errorf(tool.NotFound, "%.200q names no memory", uri).Try("send a URI such as %sMEMORY.md", memoryScheme)
 		}
 		d, err := l.memory.Get(ctx, name)
-		return []tools.Part{{URI: uri, Text: d.Text, MIME: textMIME(d.Path)}}, err
+		return []tool.Part{{URI: uri, Text: d.Text, MIME: textMIME(d.Path)}}, err
 	}
 	data, text, err := l.skills.Resource(ctx, uri)
 	if text {
-		return []tools.Part{{URI: uri, Text: string(data), MIME: "text/plain"}}, err
+		return []tool.Part{{URI: uri, Text: string(data), MIME: "text/plain"}}, err
 	}
-	return []tools.Part{{URI: uri, Data: data, MIME: "application/octet-stream"}}, err
+	return []tool.Part{{URI: uri, Data: data, MIME: "application/octet-stream"}}, err
 }
 
-func (l library) Prompts(ctx context.Context, c tools.Caller) (all []server.Prompt, err error) {
+func (l library) Prompts(ctx context.Context, c tool.Caller) (all []server.Prompt, err error) {
 	all = contextPrompts(c)
 	for after, more := "", true; more && err == nil; {
 		var list []skills.Prompt
@@ -166,16 +166,16 @@ func (l library) Prompts(ctx context.Context, c tools.Caller) (all []server.Prom
 	return all, err
 }
 
-func (l library) Prompt(ctx context.Context, c tools.Caller, name string, args map[string]string) (server.Filled, error) {
+func (l library) Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (server.Filled, error) {
 	if name == contextPrompt {
 		return l.fillContext(ctx, c)
 	}
 	text, description, err := l.skills.Prompt(ctx, name, args)
-	return server.Filled{Description: description, Messages: []server.Message{{Part: tools.Part{Text: text}}}}, err
+	return server.Filled{Description: description, Messages: []server.Message{{Part: tool.Part{Text: text}}}}, err
 }
 
 // Complete proposes what an agent is told, paths of memories and names of skills.
-func (l library) Complete(ctx context.Context, _ tools.Caller, b server.Blank) (values []string, more bool, err error) {
+func (l library) Complete(ctx context.Context, _ tool.Caller, b server.Blank) (values []string, more bool, err error) {
 	switch {
 	case b.Of.URI == contextURI("{name}") && b.Name == "name":
 		list, err := l.told.List(ctx, ".")

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -50,7 +50,7 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "ada", Session: "s"}})
+	ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "ada", Session: "s"}})
 	for i, text := range []string{"Her automobile is blue.", "The violin hangs in the hall.", "The password is " + secret + " for now.", "It is also " + key} {
 		if _, err := h.memory.Store(ctx, memory.Write{Key: fmt.Sprint("n", i), Text: text}); err != nil {
 			t.Fatal(err)
@@ -93,7 +93,7 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 	if found := find("vehicle"); !found.Forming {
 		t.Errorf("nobody says that there are no vectors of the last one yet: %+v", found)
 	}
-	other := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "bob", Session: "s"}})
+	other := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "bob", Session: "s"}})
 	if found, err := h.memory.Search(other, memory.Query{Text: "vehicle", Limit: 3}); err != nil || found.Forming {
 		t.Errorf("bob hears that ada stores something: %+v, %v", found, err)
 	}

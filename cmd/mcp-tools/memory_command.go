@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/recall"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func (a *app) memoryCommand() *cobra.Command {
@@ -180,12 +180,12 @@ func (a *app) withMemory(ctx context.Context, use func(context.Context, *memory.
 	finder := recall.Open(recall.Options{Feed: s.Feed()}) // which nothing searches
 	defer finder.Close()
 	caller := a.ownerOf(loaded.Config.Connections.Stdio)
-	return use(tools.With(ctx, &tools.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
+	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
 }
 
 // ownerOf is the agent and the user that the settings name.
-func (a *app) ownerOf(c config.Stdio) tools.Caller {
-	return tools.Caller{Agent: c.Agent, User: userOf(c.User), Channel: "cli"}
+func (a *app) ownerOf(c config.Stdio) tool.Caller {
+	return tool.Caller{Agent: c.Agent, User: userOf(c.User), Channel: "cli"}
 }
 
 // nobody is how the absence of a user is written.

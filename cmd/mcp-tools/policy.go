@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func (a *app) policyCommand() *cobra.Command {
@@ -66,13 +66,13 @@ type explained struct {
 }
 
 // explain tells of a tool that rates its calls what each risk would come to.
-func (v *view) explain(who policy.Subject, t tools.Tool) explained {
+func (v *view) explain(who policy.Subject, t tool.Tool) explained {
 	e := explained{Decision: v.policy.Explain(who, t.Spec)}
 	if !t.Rates {
 		return e
 	}
 	e.Calls = make(map[string]policy.Verdict)
-	for risk := tools.Reads; risk <= t.Spec.Risk; risk++ {
+	for risk := tool.Reads; risk <= t.Spec.Risk; risk++ {
 		e.Calls[risk.String()] = v.policy.For(who, t.Spec, risk)
 	}
 	return e
@@ -80,7 +80,7 @@ func (v *view) explain(who policy.Subject, t tools.Tool) explained {
 
 // milder are the verbs of the calls that are allowed although the tool is not.
 func (e explained) milder() (verbs []string) {
-	for risk := tools.Reads; risk <= tools.Runs && e.Verdict != policy.Allow; risk++ {
+	for risk := tool.Reads; risk <= tool.Runs && e.Verdict != policy.Allow; risk++ {
 		if e.Calls[risk.String()] == policy.Allow {
 			verbs = append(verbs, strings.TrimSuffix(risk.String(), "s"))
 		}
@@ -108,7 +108,7 @@ func (a *app) printExplained(w io.Writer, d explained) error {
 // A tableRow says what each profile makes of a tool.
 type tableRow struct {
 	Tool     string                    `json:"tool"`
-	Risk     tools.Risk                `json:"risk"`
+	Risk     tool.Risk                `json:"risk"`
 	Verdicts map[string]policy.Verdict `json:"verdicts"` // by profile
 }
 

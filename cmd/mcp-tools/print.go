@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A painter colours words where a person looks at them. The zero painter
@@ -62,14 +62,14 @@ func (p painter) columns(w io.Writer, rows [][]string) error {
 
 // oneLine shows text on one line.
 func oneLine(text string) string {
-	return tools.Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
+	return tool.Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
 // forReader is text as it may be written to w: a program gets every byte, a
 // terminal nothing that it would obey.
 func forReader(w io.Writer, text string) string {
 	if terminal(w) {
-		return tools.Visible(text)
+		return tool.Visible(text)
 	}
 	return text
 }

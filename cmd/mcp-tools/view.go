@@ -5,7 +5,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -13,7 +13,7 @@ import (
 // tools, and who may use which of them.
 type view struct {
 	loaded   *config.Loaded
-	tools    *tools.Set
+	tools    *tool.Set
 	policy   *policy.Policy
 	warnings config.Problems // rules without effect
 }
@@ -50,7 +50,7 @@ func (v *view) subject() policy.Subject {
 }
 
 // find looks a tool up by any of its names.
-func (v *view) find(name string) (tools.Tool, error) {
+func (v *view) find(name string) (tool.Tool, error) {
 	if t, ok := v.tools.Lookup(name); ok {
 		return t, nil
 	}
@@ -58,15 +58,15 @@ func (v *view) find(name string) (tools.Tool, error) {
 	for t := range v.tools.All() {
 		names = append(names, t.Spec.Also...)
 	}
-	if near := tools.Nearest(name, names); near != "" {
-		return tools.Tool{}, usagef("there is no tool %q; did you mean %q?", name, near)
+	if near := tool.Nearest(name, names); near != "" {
+		return tool.Tool{}, usagef("there is no tool %q; did you mean %q?", name, near)
 	}
-	return tools.Tool{}, usagef("there is no tool %q; mcp-tools tools list shows what there is", name)
+	return tool.Tool{}, usagef("there is no tool %q; mcp-tools tools list shows what there is", name)
 }
 
 // seen are the tools that a subject gets to see.
-func (v *view) seen(s policy.Subject) []tools.Tool {
-	return slices.DeleteFunc(slices.Collect(v.tools.All()), func(t tools.Tool) bool {
+func (v *view) seen(s policy.Subject) []tool.Tool {
+	return slices.DeleteFunc(slices.Collect(v.tools.All()), func(t tool.Tool) bool {
 		return v.policy.Verdict(s, t.Spec) == policy.Deny
 	})
 }

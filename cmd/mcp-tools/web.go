@@ -24,7 +24,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/webcache"
 	"github.com/mcp-tools/mcp-tools/internal/websearch"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 )
@@ -129,7 +129,7 @@ func (h *house) openWeb(context.Context) error {
 		return err
 	}
 	o.options = toolweb.Options{
-		Client: o.client, Marks: tools.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers, NoBrowser: browsers == nil,
+		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{h.files}, Browser: browsers, NoBrowser: browsers == nil,
 		Cache: webcache.New(webcache.Options{Dir: filepath.Join(h.data, "pages"), Bytes: int64(c.CacheBytes), Log: h.log}),
 		Spool: webcache.NewSpool(filepath.Join(h.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: h.scrub.Text,
@@ -151,7 +151,7 @@ func (o *outside) apply(c config.Web) error {
 }
 
 func (o *outside) profile(ctx context.Context) string {
-	return o.house.server.ProfileOf(tools.CallerFrom(ctx))
+	return o.house.server.ProfileOf(tool.CallerFrom(ctx))
 }
 
 // reach is what callers with a profile may reach, and never this server itself.
@@ -164,7 +164,7 @@ func (o *outside) reach(profile string) (egress.Rules, error) {
 // scope names whose pages are kept together: those of one caller under one set
 // of rules.
 func (o *outside) scope(ctx context.Context) string {
-	return strings.Join([]string{tools.CallerFrom(ctx).Principal(), o.profile(ctx), o.rules.Load().digest}, "\n")
+	return strings.Join([]string{tool.CallerFrom(ctx).Principal(), o.profile(ctx), o.rules.Load().digest}, "\n")
 }
 
 func (o *outside) limits() toolweb.Limits {
@@ -288,7 +288,7 @@ func (f files) Add(ctx context.Context, path string, content io.Reader) (string,
 			return name, err
 		}
 		if n > mostNumbered {
-			return "", tools.Errorf(tools.Conflict, "%d files are called like %q", mostNumbered, path).Try("move some of them away")
+			return "", tool.Errorf(tool.Conflict, "%d files are called like %q", mostNumbered, path).Try("move some of them away")
 		}
 		path = fmt.Sprintf("%s-%d%s", stem, n, ending)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -50,7 +50,7 @@ func TestDownloadsTakeNoOthersName(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.Add(t.Context(), "a/file.bin", strings.NewReader("")); tools.AsError(err).Kind != tools.Conflict {
+	if _, err := f.Add(t.Context(), "a/file.bin", strings.NewReader("")); tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("one more than there may be: %v", err)
 	}
 }

@@ -28,7 +28,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/automation"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
@@ -58,9 +58,9 @@ type world struct {
 }
 
 // registry is the list of all tools. A new group is one line here.
-func registry(w world) (*tools.Set, error) {
-	var all []tools.Tool
-	for _, group := range [][]tools.Tool{
+func registry(w world) (*tool.Set, error) {
+	var all []tool.Tool
+	for _, group := range [][]tool.Tool{
 		fs.Tools(w.files),
 		exec.Tools(w.exec),
 		toolweb.Tools(w.web),
@@ -73,7 +73,7 @@ func registry(w world) (*tools.Set, error) {
 	} {
 		all = append(all, group...)
 	}
-	return tools.NewSet(all...)
+	return tool.NewSet(all...)
 }
 
 // A house is everything that runs, joined.
@@ -100,7 +100,7 @@ type house struct {
 	skills   *skills.Library
 	web      *outside
 	desk     desk
-	set      *tools.Set
+	set      *tool.Set
 	server   *server.Server
 	closed   []func() error // in the order of opening
 }
@@ -250,7 +250,7 @@ func (h *house) openServer(context.Context) (err error) {
 		Tools: h.set, Scrub: h.scrub, Journal: journal{h.audit}, Keeper: keeper{kept}, Desk: h.desk,
 		Watcher: watcher{h.calls}, Meter: meter(h.store.Meter()), Log: h.log, Settings: settings,
 		Library: h.library(),
-		Ended:   func(c tools.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
+		Ended:   func(c tool.Caller) { h.commands.EndSession(c.Session) }, Stopping: h.commands.Stop,
 	})
 	return err
 }
@@ -276,7 +276,7 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 		Limits: server.Limits{
 			PerMinute: c.CallsPerMinute, Burst: c.Burst, Running: c.Running, Queued: c.Queued, TotalRunning: c.TotalRunning,
 			Timeout: time.Duration(c.Timeout), Result: int(c.Result), ResultHard: int(c.ResultHard),
-			Args: tools.Limits{Params: c.Params, Text: int(c.Text), Items: c.Items, Depth: c.Depth},
+			Args: tool.Limits{Params: c.Params, Text: int(c.Text), Items: c.Items, Depth: c.Depth},
 			Warn: c.RepeatWarn, Stop: c.RepeatStop,
 		},
 	}, nil
@@ -284,7 +284,7 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 
 // compilePolicy turns the rules into a policy. Mistakes stop the start, with
 // their place in the file; rules without effect are worth a warning.
-func compilePolicy(l *config.Loaded, set *tools.Set, log *slog.Logger) (*policy.Policy, error) {
+func compilePolicy(l *config.Loaded, set *tool.Set, log *slog.Logger) (*policy.Policy, error) {
 	compiled, problems := l.Policy(catalogue(set))
 	var wrong config.Problems
 	for _, p := range problems {
@@ -300,8 +300,8 @@ func compilePolicy(l *config.Loaded, set *tools.Set, log *slog.Logger) (*policy.
 	return compiled, nil
 }
 
-func catalogue(set *tools.Set) policy.Catalogue {
-	specs := make([]tools.Spec, 0, set.Len())
+func catalogue(set *tool.Set) policy.Catalogue {
+	specs := make([]tool.Spec, 0, set.Len())
 	for t := range set.All() {
 		specs = append(specs, t.Spec)
 	}
@@ -315,7 +315,7 @@ func (h *house) stdioCaller(transport string) (server.Access, error) {
 	if err != nil {
 		return server.Access{}, err
 	}
-	return server.Access{Transport: transport, Caller: tools.Caller{
+	return server.Access{Transport: transport, Caller: tool.Caller{
 		Agent: c.Agent, User: userOf(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
 		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff), Profile: c.Profile, Workspace: workspace,
 	}}, nil

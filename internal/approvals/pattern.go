@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const maxPattern = 1000
@@ -25,7 +25,7 @@ func checkPattern(pattern string) error {
 }
 
 // unclear reports whether c is not seen, or stands for what is no character.
-func unclear(c rune) bool { return c == utf8.RuneError || tools.Hidden(c) }
+func unclear(c rune) bool { return c == utf8.RuneError || tool.Hidden(c) }
 
 // fits reports whether the whole text is like the pattern: * stands for any
 // characters but a slash, ** for any at all, ? for one that is no slash. A text

@@ -11,7 +11,7 @@ import (
 
 	jsonv2 "github.com/go-json-experiment/json"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Like says which calls beside the one that was asked about a yes is good for.
@@ -171,12 +171,12 @@ func (r *Rule) fits(c *Call) bool {
 
 // rank orders risks. One that nobody knows is above all.
 func rank(risk string) int {
-	for r := tools.Reads; r.Valid(); r++ {
+	for r := tool.Reads; r.Valid(); r++ {
 		if r.String() == risk {
 			return int(r)
 		}
 	}
-	return int(tools.Runs) + 1
+	return int(tool.Runs) + 1
 }
 
 // Allowed returns the rule under which a call may be made, if there is one.

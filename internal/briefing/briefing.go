@@ -17,7 +17,7 @@ package briefing
 import (
 	"context"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -95,9 +95,9 @@ type reader struct {
 
 // reader finds out who calls.
 func (b *Briefing) reader(ctx context.Context) (reader, error) {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	if c.Agent == "" {
-		return reader{}, tools.Errorf(tools.Refused, "without an agent there are no context files").Try("call with an agent's identity")
+		return reader{}, tool.Errorf(tool.Refused, "without an agent there are no context files").Try("call with an agent's identity")
 	}
 	o, by := memory.Whose(c)
 	return reader{b.agent(c.Agent), o, by}, nil

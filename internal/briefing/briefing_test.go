@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -31,7 +31,7 @@ func TestWhoseCopyCounts(t *testing.T) {
 			for _, c := range []struct{ agent, user, want string }{
 				{"open", "ada", "ada's"}, {"open", "bob", "the agent's"}, {"open", "", "the agent's"},
 				{"laid", "ada", own}, {"laid", "bob", "the agent's"}, {"laid", "", "the agent's"}, {"grows", "ada", own},
-				{"other", "ada", "(none)"}, {"", "ada", string(tools.Refused)},
+				{"other", "ada", "(none)"}, {"", "ada", string(tool.Refused)},
 			} {
 				if got := read(as(t, c.agent, c.user), b, name); got != c.want {
 					t.Errorf("%s of %q reads %q as %s, not %q", c.user, c.agent, got, name, c.want)
@@ -64,7 +64,7 @@ func TestWhoChangesWhat(t *testing.T) {
 				err = b.Write(as(t, c.agent, c.user), name, []byte("by "+c.user))
 				if c.whose == refused {
 					after, _ := b.Kept(t.Context(), c.agent)
-					if kind(err) != tools.Refused || len(after) != len(before) {
+					if kind(err) != tool.Refused || len(after) != len(before) {
 						t.Errorf("%q of %q writes %s: %v", c.user, c.agent, name, err)
 					}
 					continue
@@ -90,7 +90,7 @@ func TestNobodySeesAnothers(t *testing.T) {
 			}
 		}
 		for _, ctx := range []context.Context{bob, as(t, "open", ""), as(t, "other", "ada"), as(t, "open", "ADA"), as(t, "OPEN", "ada"), as(t, "open", "ada\x00"), as(t, "", "ada")} {
-			who := tools.CallerFrom(ctx).Principal()
+			who := tool.CallerFrom(ctx).Principal()
 			for _, name := range briefing.Names() {
 				if text, _, err := b.Read(ctx, name); err == nil || len(text) > 0 {
 					t.Errorf("%s reads %q", who, text)
@@ -168,7 +168,7 @@ func TestRemoveShowsWhatIsBehind(t *testing.T) {
 		if err := b.Remove(ada, briefing.Soul); err != nil || read(ada, b, briefing.Soul) != "shared" {
 			t.Errorf("%v", err)
 		}
-		if err := b.Remove(ada, briefing.Soul); kind(err) != tools.Refused {
+		if err := b.Remove(ada, briefing.Soul); kind(err) != tool.Refused {
 			t.Errorf("%v", err)
 		}
 		if err := b.Remove(ada, briefing.Agents); !errors.Is(err, fs.ErrNotExist) {
@@ -194,7 +194,7 @@ func TestNamesAreExact(t *testing.T) {
 			if b.Serves(ctx, name) {
 				t.Errorf("%q is served", name)
 			}
-			if err := b.Write(ctx, name, []byte("x")); kind(err) != tools.Invalid {
+			if err := b.Write(ctx, name, []byte("x")); kind(err) != tool.Invalid {
 				t.Errorf("%q: %v", name, err)
 			}
 			if _, _, err := b.Read(ctx, name); !errors.Is(err, fs.ErrNotExist) {
@@ -206,7 +206,7 @@ func TestNamesAreExact(t *testing.T) {
 				t.Errorf("%s is served to the wrong ones", name)
 			}
 		}
-		for text, want := range map[string]tools.Kind{"a\x00": tools.Invalid, "\xff": tools.Invalid, strings.Repeat("é", briefing.MostText+1): tools.TooLarge, strings.Repeat("é", briefing.MostText): ""} {
+		for text, want := range map[string]tool.Kind{"a\x00": tool.Invalid, "\xff": tool.Invalid, strings.Repeat("é", briefing.MostText+1): tool.TooLarge, strings.Repeat("é", briefing.MostText): ""} {
 			if err := b.Write(ctx, briefing.Soul, []byte(text)); kind(err) != want {
 				t.Errorf("%d bytes: %v", len(text), err)
 			}
@@ -262,7 +262,7 @@ func TestFailsClosed(t *testing.T) {
 			t.Errorf("%v, %q", err, text)
 		}
 	}
-	if err := b.Write(ctx, briefing.Soul, []byte("x")); kind(err) != tools.Refused {
+	if err := b.Write(ctx, briefing.Soul, []byte("x")); kind(err) != tool.Refused {
 		t.Errorf("%v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // mostBytes bounds what is read of a file. No character has more than four.
@@ -24,7 +24,7 @@ func (a Agent) fromDir(name string) (Document, bool, error) {
 		return Document{}, false, nil
 	}
 	if err != nil {
-		return Document{}, false, tools.Errorf(tools.Unavailable, "the operator's %s cannot be read", name).
+		return Document{}, false, tool.Errorf(tool.Unavailable, "the operator's %s cannot be read", name).
 			Try("go on without it, and tell the operator").Because(err)
 	}
 	return d, true, nil

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func file(t testing.TB, dir, name, text string) {
@@ -40,7 +40,7 @@ func TestTheOperatorsDirectory(t *testing.T) {
 	if err := b.Remove(ada, briefing.Soul); err != nil || read(ada, b, briefing.Soul) != "the operator's" {
 		t.Errorf("%v", err)
 	}
-	if err := b.Remove(ada, briefing.Soul); kind(err) != tools.Refused {
+	if err := b.Remove(ada, briefing.Soul); kind(err) != tool.Refused {
 		t.Errorf("%v", err)
 	}
 	if err := b.Write(ada, briefing.Bootstrap, nil); err != nil || read(ada, b, briefing.Bootstrap) != "(none)" || read(as(t, "laid", "bob"), b, briefing.Bootstrap) != "begin" {
@@ -74,14 +74,14 @@ func TestBadDirectories(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	b := briefing.New(s, []briefing.Agent{{Name: "laid", Dir: dir}, {Name: "lost", Dir: filepath.Join(dir, "none")}})
 	for _, name := range names {
-		if _, _, err := b.Read(as(t, "laid", "ada"), name); kind(err) != tools.Unavailable || strings.Contains(tools.AsError(err).What, dir) {
+		if _, _, err := b.Read(as(t, "laid", "ada"), name); kind(err) != tool.Unavailable || strings.Contains(tool.AsError(err).What, dir) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, _, err := b.Read(as(t, "lost", "ada"), briefing.Soul); kind(err) != tools.Unavailable {
+	if _, _, err := b.Read(as(t, "lost", "ada"), briefing.Soul); kind(err) != tool.Unavailable {
 		t.Errorf("%v", err)
 	}
-	if text, err := b.Together(as(t, "lost", "ada")); kind(err) != tools.Unavailable || text != "" {
+	if text, err := b.Together(as(t, "lost", "ada")); kind(err) != tool.Unavailable || text != "" {
 		t.Errorf("%q, %v", text, err)
 	}
 }

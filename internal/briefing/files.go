@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A File is one document in a list.
@@ -20,7 +20,7 @@ type File struct {
 // Serves reports whether a name is that of a document, for a caller who has an
 // agent.
 func (*Briefing) Serves(ctx context.Context, name string) bool {
-	return Is(name) && tools.CallerFrom(ctx).Agent != ""
+	return Is(name) && tool.CallerFrom(ctx).Agent != ""
 }
 
 // Read returns the copy that counts for the caller. Without one the error wraps
@@ -98,7 +98,7 @@ func (b *Briefing) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if has {
-		return tools.Errorf(tools.Refused, "%q is shared by all users of the agent", name).Try("write a version of your own, which then counts for you")
+		return tool.Errorf(tool.Refused, "%q is shared by all users of the agent", name).Try("write a version of your own, which then counts for you")
 	}
 	return absent("remove", name)
 }

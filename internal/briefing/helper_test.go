@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -40,7 +40,7 @@ func each(t *testing.T, f func(t *testing.T, b *briefing.Briefing, s tables)) {
 // as is the context of a call.
 func as(t testing.TB, agent, user string) context.Context {
 	t.Helper()
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s1"}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s1"}})
 }
 
 // set writes a copy as an operator does.
@@ -64,9 +64,9 @@ func read(ctx context.Context, b *briefing.Briefing, name string) string {
 	return string(text)
 }
 
-func kind(err error) tools.Kind {
+func kind(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }

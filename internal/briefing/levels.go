@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -45,7 +45,7 @@ func (r reader) target(name string) (memory.Owner, error) {
 	case r.agent.Evolves && name == Soul:
 		return r.owner.Shared(), nil
 	}
-	return memory.Owner{}, tools.Errorf(tools.Refused, "%q is laid down by the operator of this agent and is not changed from here", name).
+	return memory.Owner{}, tool.Errorf(tool.Refused, "%q is laid down by the operator of this agent and is not changed from here", name).
 		Try("keep what you learn about your user in %s, and other things in a memory", User)
 }
 
@@ -126,11 +126,11 @@ func (b *Briefing) finish(ctx context.Context, r reader, o memory.Owner) error {
 func check(name, text string) error {
 	switch n := utf8.RuneCountInString(text); {
 	case !Is(name):
-		return tools.Errorf(tools.Invalid, "%.100q is no context file", name).Try("choose one of %s", strings.Join(Names(), ", "))
+		return tool.Errorf(tool.Invalid, "%.100q is no context file", name).Try("choose one of %s", strings.Join(Names(), ", "))
 	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
-		return tools.Errorf(tools.Invalid, "what is to be in %q is not text", name).Try("write UTF-8 text")
+		return tool.Errorf(tool.Invalid, "what is to be in %q is not text", name).Try("write UTF-8 text")
 	case n > MostText:
-		return tools.Errorf(tools.TooLarge, "%d characters are too many for %q, the most is %d", n, name, MostText).
+		return tool.Errorf(tool.TooLarge, "%d characters are too many for %q, the most is %d", n, name, MostText).
 			Try("keep the essence, and put the rest into memories")
 	}
 	return nil

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -17,7 +17,7 @@ const mostKept = 100_000
 // all agents when it is "". This and what follows is for operators, who change
 // what they like.
 func (b *Briefing) Kept(ctx context.Context, agent string) ([]memory.Entry, error) {
-	o, _ := memory.Whose(tools.Caller{Agent: agent})
+	o, _ := memory.Whose(tool.Caller{Agent: agent})
 	return b.rows.AgentContext(ctx, o.Agent, mostKept)
 }
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // forNote is how many characters are left for saying what was left out.
@@ -27,7 +27,7 @@ func (b *Briefing) Together(ctx context.Context) (string, error) {
 	var parts, cut []string
 	left := MostTogether - forNote
 	for _, name := range Names() {
-		text, _ := tools.Clean(found[name].Text)
+		text, _ := tool.Clean(found[name].Text)
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}

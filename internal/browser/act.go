@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/runtime"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -22,7 +22,7 @@ func (s *session) element(ctx context.Context, t *tab, ref string) (element, err
 	if isRef.MatchString(ref) {
 		el, err := s.elements.get(ref)
 		if err == nil && el.part.tab != t {
-			err = tools.Errorf(tools.Invalid, "%s is in another tab, %s", ref, el.part.tab.name).Try("leave tab out")
+			err = tool.Errorf(tool.Invalid, "%s is in another tab, %s", ref, el.part.tab.name).Try("leave tab out")
 		}
 		return el, err
 	}
@@ -35,10 +35,10 @@ func (s *session) element(ctx context.Context, t *tab, ref string) (element, err
 		return element{}, err
 	}
 	if found.ExceptionDetails != nil {
-		return element{}, tools.Errorf(tools.Invalid, "%.200q is neither a ref nor a CSS selector", ref).Try("use a ref of a snapshot, such as e5")
+		return element{}, tool.Errorf(tool.Invalid, "%.200q is neither a ref nor a CSS selector", ref).Try("use a ref of a snapshot, such as e5")
 	}
 	if found.Result == nil || found.Result.ObjectID == "" {
-		return element{}, tools.Errorf(tools.NotFound, "nothing on the page matches %.200q", ref).Try("use a ref of a snapshot")
+		return element{}, tool.Errorf(tool.NotFound, "nothing on the page matches %.200q", ref).Try("use a ref of a snapshot")
 	}
 	return t.main.elementOf(ctx, found.Result.ObjectID)
 }
@@ -133,17 +133,17 @@ func (s *session) click(ctx context.Context, t *tab, a web.Act) error {
 	case err != nil:
 		return err
 	case cover != nil:
-		return tools.Errorf(tools.Conflict, "%.60q is covered by %s", a.Ref, s.elements.name(*cover)).
+		return tool.Errorf(tool.Conflict, "%.60q is covered by %s", a.Ref, s.elements.name(*cover)).
 			Try("click or close what is on top of it first; a screenshot shows it")
 	case why == "disabled":
-		return tools.Errorf(tools.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
 	case why == "option":
-		return tools.Errorf(tools.Invalid, "%.60q is an option", a.Ref).Try("use select on the list that it is in, with its name in values")
+		return tool.Errorf(tool.Invalid, "%.60q is an option", a.Ref).Try("use select on the list that it is in, with its name in values")
 	case why == "label": // a box that is drawn by what labels it
 		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
 		return err
 	case why == "hidden":
-		return tools.Errorf(tools.Conflict, "%.60q is not visible", a.Ref).Try("take a snapshot, or a screenshot, to see what is")
+		return tool.Errorf(tool.Conflict, "%.60q is not visible", a.Ref).Try("take a snapshot, or a screenshot, to see what is")
 	}
 	x, y, err := s.middle(ctx, el)
 	if err != nil {
@@ -203,7 +203,7 @@ func (t *tab) mouse(ctx context.Context, x, y float64, a web.Act) error {
 func (s *session) middle(ctx context.Context, el element) (x, y float64, err error) {
 	found, err := ask(ctx, el.part.line, dom.GetContentQuads, dom.GetContentQuadsParams{BackendNodeID: el.node})
 	if err != nil {
-		return 0, 0, tools.Errorf(tools.Conflict, "the element is not visible").Try("take a snapshot to see what is").Because(err)
+		return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is").Because(err)
 	}
 	for _, q := range found.Quads {
 		if len(q) == 8 && (q[0] != q[4] && q[1] != q[5]) {
@@ -212,7 +212,7 @@ func (s *session) middle(ctx context.Context, el element) (x, y float64, err err
 			return x + dx, y + dy, err
 		}
 	}
-	return 0, 0, tools.Errorf(tools.Conflict, "the element is not visible").Try("take a snapshot to see what is")
+	return 0, 0, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a snapshot to see what is")
 }
 
 // origin is where a part begins on its page.
@@ -269,13 +269,13 @@ func (s *session) typeText(ctx context.Context, t *tab, a web.Act) error {
 	case err != nil:
 		return err
 	case kind == "disabled" || kind == "readonly":
-		return tools.Errorf(tools.Conflict, "%.60q is %s", a.Ref, kind).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is %s", a.Ref, kind).Try("fill in what it waits for")
 	case kind == "no" && rest == "file":
-		return tools.Errorf(tools.Refused, "files are not uploaded from here").Try("do without it")
+		return tool.Errorf(tool.Refused, "files are not uploaded from here").Try("do without it")
 	case kind == "no":
-		return tools.Errorf(tools.Invalid, "%.60q takes no text", a.Ref).Try("click it, or use select")
+		return tool.Errorf(tool.Invalid, "%.60q takes no text", a.Ref).Try("click it, or use select")
 	case kind == "form":
-		return tools.Errorf(tools.Invalid, "%.60q does not take %.60q: it is of type %.20s", a.Ref, a.Text, rest).
+		return tool.Errorf(tool.Invalid, "%.60q does not take %.60q: it is of type %.20s", a.Ref, a.Text, rest).
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
 	case kind == "type" && a.Text == "":
 		err = el.part.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
@@ -301,7 +301,7 @@ func (s *session) pressKey(ctx context.Context, t *tab, a web.Act) error {
 			return err
 		}
 		if err := tell(ctx, el.part.line, dom.Focus, dom.FocusParams{BackendNodeID: el.node}); err != nil {
-			return tools.Errorf(tools.Invalid, "%.60q does not take keys", a.Ref).Try("leave ref out to press a key where the focus is").Because(err)
+			return tool.Errorf(tool.Invalid, "%.60q does not take keys", a.Ref).Try("leave ref out to press a key where the focus is").Because(err)
 		}
 		p = el.part
 	}
@@ -339,13 +339,13 @@ func (s *session) choose(ctx context.Context, t *tab, a web.Act) error {
 	case err != nil:
 		return err
 	case how == "no":
-		return tools.Errorf(tools.Invalid, "%.60q is no list of options", a.Ref).Try("click it, then click what it shows")
+		return tool.Errorf(tool.Invalid, "%.60q is no list of options", a.Ref).Try("click it, then click what it shows")
 	case how == "one":
-		return tools.Errorf(tools.Invalid, "only one of the options can be chosen").Try("send one value")
+		return tool.Errorf(tool.Invalid, "only one of the options can be chosen").Try("send one value")
 	case how == "disabled":
-		return tools.Errorf(tools.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
 	case how != "":
-		return tools.Errorf(tools.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", a.Ref)
+		return tool.Errorf(tool.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", a.Ref)
 	}
 	return nil
 }

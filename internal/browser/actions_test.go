@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -16,14 +16,14 @@ import (
 type model struct {
 	*bench
 	t    *testing.T
-	tool tools.Tool
+	tool tool.Tool
 	said map[string]bool // the arguments it has used, and the actions
 	seen string
 }
 
 func newModel(t *testing.T, b *bench) *model {
 	t.Helper()
-	for _, tool := range web.Tools(web.Options{Browser: b.browsers, Marks: tools.NewMarks()}) {
+	for _, tool := range web.Tools(web.Options{Browser: b.browsers, Marks: tool.NewMarks()}) {
 		if tool.Spec.Name == "browser" {
 			return &model{bench: b, t: t, tool: tool, said: make(map[string]bool)}
 		}
@@ -49,7 +49,7 @@ func (m *model) call(raw string, want ...string) {
 			m.said[fmt.Sprint(value)] = true
 		}
 	}
-	call, err := m.tool.Bind(json.RawMessage(raw), tools.DefaultLimits())
+	call, err := m.tool.Bind(json.RawMessage(raw), tool.DefaultLimits())
 	if err != nil {
 		m.t.Fatalf("%s: %v", raw, err)
 	}
@@ -144,7 +144,7 @@ func (m *model) waits() {
 	m.call(`{"action":"snapshot"}`, "Late")
 	m.call(`{"action":"wait","text_gone":"never there"}`)
 	_, err := m.try(web.Act{Deed: web.Wait, Text: "never", Millis: 1})
-	if next := tools.AsError(err).Next; tools.AsError(err).Kind != tools.Timeout || strings.Contains(next, "ms") {
+	if next := tool.AsError(err).Next; tool.AsError(err).Kind != tool.Timeout || strings.Contains(next, "ms") {
 		m.t.Errorf("what never comes: %v", err)
 	}
 }

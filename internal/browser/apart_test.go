@@ -18,7 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -201,11 +201,11 @@ func TestFewNamespaces(t *testing.T) {
 }
 
 func withFew(t *testing.T) {
-	if err := Apart(t.Context()); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "namespaces") {
+	if err := Apart(t.Context()); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "namespaces") {
 		t.Errorf("it can be kept apart: %v", err)
 	}
 	b := atShop(t)
-	if _, err := b.try(web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "operator") {
+	if _, err := b.try(web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "operator") {
 		t.Errorf("a browser that is not kept apart: %v", err)
 	}
 	weak := atShop(t, func(o *Options) { o.Weak = true })
@@ -226,7 +226,7 @@ func TestMemory(t *testing.T) {
 	b := atShop(t, func(o *Options) { o.Memory = 600 << 20 })
 	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
 	_, err := b.try(web.Act{Deed: web.Evaluate, Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
-	if tools.AsError(err).Kind != tools.Unavailable {
+	if tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a page without end: %v", err)
 	}
 	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
@@ -238,7 +238,7 @@ func TestCertificates(t *testing.T) {
 	t.Parallel()
 	const secure = "https://shop.example/frame.html"
 	b := atShop(t)
-	if _, err := b.try(web.Act{Deed: web.Open, URL: secure}); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "certificate") {
+	if _, err := b.try(web.Act{Deed: web.Open, URL: secure}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody knows: %v", err)
 	}
 	b.do(web.Act{Deed: web.Close})

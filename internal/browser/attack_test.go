@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -105,7 +105,7 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 		for i, host := range hosts {
 			if i%2 == 0 { // half of them take long enough
 				v, err := b.try(web.Act{Deed: web.Open, URL: "http://" + host + ":" + port + "/"})
-				if strings.Contains(v.Page, "INSIDER") || err != nil && tools.AsError(err).Kind == tools.Internal {
+				if strings.Contains(v.Page, "INSIDER") || err != nil && tool.AsError(err).Kind == tool.Internal {
 					t.Errorf("%q: %v %s", host, err, v.Page)
 				}
 			}
@@ -186,7 +186,7 @@ func TestAddressesThatAreNotOpened(t *testing.T) {
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, %v; want %q", address, got, err, want)
 		}
-		if err != nil && tools.AsError(err).Kind == tools.Internal {
+		if err != nil && tool.AsError(err).Kind == tool.Internal {
 			t.Errorf("%q: %v", address, err)
 		}
 	}

@@ -27,7 +27,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -126,7 +126,7 @@ func (b *Browsers) Sweep() {
 // Do does one thing in the browser of the caller of ctx, which is started when
 // there is none and one is wanted.
 func (b *Browsers) Do(ctx context.Context, a web.Act) (web.View, error) {
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	who := owner{caller.Principal(), caller.Session}
 	if a.Deed == web.Close && a.Tab == "" {
 		return web.View{Notes: []string{"closed"}}, b.end(ctx, who)
@@ -153,7 +153,7 @@ func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
 	case a.Deed == web.Close && a.Tab == "":
 		return "", nil
 	}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	b.mu.Lock()
 	s := b.sessions[owner{caller.Principal(), caller.Session}]
 	b.mu.Unlock()
@@ -209,7 +209,7 @@ func (b *Browsers) place(who owner, start bool) (s *session, isNew bool, err err
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closed {
-		return nil, false, tools.Errorf(tools.Unavailable, "the server is stopping")
+		return nil, false, tool.Errorf(tool.Unavailable, "the server is stopping")
 	}
 	if s := b.sessions[who]; s != nil {
 		return s, false, nil
@@ -245,7 +245,7 @@ func (b *Browsers) room(who owner) error {
 		}
 	}
 	if oldest == nil {
-		return tools.Errorf(tools.Busy, "%d browsers are open, which is the most", len(b.sessions)).
+		return tool.Errorf(tool.Busy, "%d browsers are open, which is the most", len(b.sessions)).
 			Try("wait until one is closed, or use web_fetch")
 	}
 	delete(b.sessions, oldest.who)
@@ -321,7 +321,7 @@ func (b *Browsers) Close() error {
 }
 
 func noPage() error {
-	return tools.Errorf(tools.NotFound, "no page is open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
+	return tool.Errorf(tool.NotFound, "no page is open").Try("open one: {\"action\":\"open\",\"url\":\"https://...\"}")
 }
 
 // Why a call ends when its browser does, or its page.

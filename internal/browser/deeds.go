@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -54,7 +54,7 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 		return web.View{}, err
 	}
 	if site := s.siteFor(t, a); a.Basis != "" && web.TermsAt(site).Basis() != a.Basis {
-		return web.View{}, tools.Errorf(tools.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
+		return web.View{}, tool.Errorf(tool.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
 			Try("take a snapshot, then call it again to have it approved here")
 	}
 	switch a.Deed {
@@ -92,7 +92,7 @@ func (s *session) act(ctx context.Context, t *tab, a web.Act) error {
 	case web.Scroll:
 		return s.scroll(ctx, t, a)
 	}
-	return tools.Errorf(tools.Invalid, "a browser does not %q", a.Deed).Try("see the tool's actions")
+	return tool.Errorf(tool.Invalid, "a browser does not %q", a.Deed).Try("see the tool's actions")
 }
 
 // meant is the tab that something is to be done in: the one that is named, the
@@ -123,7 +123,7 @@ func (s *session) another(ctx context.Context) error {
 	full, before := len(s.tabs) >= mostTabs, s.lastTab
 	s.mu.Unlock()
 	if full {
-		return tools.Errorf(tools.Busy, "%d tabs are open, which is the most", mostTabs).Try("close one, or open it in a tab that is there")
+		return tool.Errorf(tool.Busy, "%d tabs are open, which is the most", mostTabs).Try("close one, or open it in a tab that is there")
 	}
 	if err := tell(ctx, line{s.link, ""}, target.CreateTarget, target.CreateTargetParams{URL: "about:blank"}); err != nil {
 		return err
@@ -194,7 +194,7 @@ func (s *session) back(ctx context.Context, t *tab) error {
 	}
 	i := past.CurrentIndex - 1
 	if i < 0 || int(i) >= len(past.Entries) || forbidden(past.Entries[i].URL) {
-		return tools.Errorf(tools.NotFound, "there is no page before this one").Try("open one")
+		return tool.Errorf(tool.NotFound, "there is no page before this one").Try("open one")
 	}
 	return tell(ctx, t.main.line, page.NavigateToHistoryEntry, page.NavigateToHistoryEntryParams{EntryID: past.Entries[i].ID})
 }
@@ -280,7 +280,7 @@ func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, 
 	}
 	if within != nil {
 		if root = root.beneath(*within); root == nil {
-			return nil, nil, tools.Errorf(tools.NotFound, "there is nothing to be seen of that element").Try("take a snapshot of the page")
+			return nil, nil, tool.Errorf(tool.NotFound, "there is nothing to be seen of that element").Try("take a snapshot of the page")
 		}
 	}
 	s.mu.Lock()
@@ -313,7 +313,7 @@ func (s *session) snapshot(ctx context.Context, t *tab, a web.Act) (web.View, er
 	}
 	shown, next := all.window(a.Offset, cmp.Or(a.MaxChars, usualChars))
 	if shown == "" && a.Offset > 0 && all.size() > 0 {
-		return web.View{}, tools.Errorf(tools.Invalid, "offset is %d, and the page has %d characters", a.Offset, all.size()).
+		return web.View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", a.Offset, all.size()).
 			Try("leave it out to begin at the start")
 	}
 	if next > 0 {

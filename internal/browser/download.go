@@ -11,7 +11,7 @@ import (
 
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -133,7 +133,7 @@ func (s *session) saveDownload(ctx context.Context, d *download) string {
 	}()
 	name, err := s.o.Files.Add(ctx, downloadDir+"/"+d.name, io.LimitReader(file, s.o.MaxDownload))
 	if err != nil {
-		return fmt.Sprintf("%q was downloaded, and could not be saved: %v", d.name, tools.AsError(err))
+		return fmt.Sprintf("%q was downloaded, and could not be saved: %v", d.name, tool.AsError(err))
 	}
 	said := fmt.Sprintf("downloaded %q, %d bytes", name, size)
 	if strings.EqualFold(filepath.Ext(d.name), ".pdf") {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // mostElements is how many are remembered.
@@ -70,6 +70,6 @@ func (e *elements) forget(p *part) {
 	}
 }
 
-func stale(name string) *tools.Error {
-	return tools.Errorf(tools.NotFound, "%.20q is not on the page, or not any more", name).Try("take a snapshot for the refs of now")
+func stale(name string) *tool.Error {
+	return tool.Errorf(tool.NotFound, "%.20q is not on the page, or not any more", name).Try("take a snapshot for the refs of now")
 }

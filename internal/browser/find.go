@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // places is where Chromium is, the best first. Those with a path are the program
@@ -43,7 +43,7 @@ func Find(ctx context.Context, path string) (found, version string, err error) {
 	defer cancel()
 	out, err := exec.CommandContext(ctx, found, "--version").Output()
 	if err != nil {
-		return found, "", tools.Errorf(tools.Unavailable, "Chromium is there, and does not start").
+		return found, "", tool.Errorf(tool.Unavailable, "Chromium is there, and does not start").
 			Try("have the person run chromium --version to see why").Because(err)
 	}
 	version, _, _ = strings.Cut(strings.TrimSpace(string(out)), "\n")
@@ -67,10 +67,10 @@ func locate(path string) (string, error) {
 	return "", missing()
 }
 
-func missing() *tools.Error {
+func missing() *tool.Error {
 	try := "use web_fetch, or ask the person to install Chromium"
 	if _, err := os.Stat("/etc/debian_version"); err == nil {
 		try += ": apt-get install chromium"
 	}
-	return tools.Errorf(tools.Unavailable, "there is no Chromium on this machine").Try("%s", try)
+	return tool.Errorf(tool.Unavailable, "there is no Chromium on this machine").Try("%s", try)
 }

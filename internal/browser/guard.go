@@ -7,7 +7,7 @@ import (
 
 	"github.com/chromedp/cdproto/fetch"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxURL is the longest address that is opened or told.
@@ -21,23 +21,23 @@ func checkURL(text string) (string, error) {
 	if text == "about:blank" {
 		return text, nil
 	}
-	if clean, hidden := tools.Clean(text); hidden > 0 || strings.ContainsAny(clean, "\n\t\\") || len(text) > maxURL {
-		return "", tools.Errorf(tools.Invalid, "the url has characters that no address has, or is too long").Try("send it as it is in an address bar")
+	if clean, hidden := tool.Clean(text); hidden > 0 || strings.ContainsAny(clean, "\n\t\\") || len(text) > maxURL {
+		return "", tool.Errorf(tool.Invalid, "the url has characters that no address has, or is too long").Try("send it as it is in an address bar")
 	}
 	if !strings.Contains(text, ":") || !strings.Contains(text, "://") && hostPort(text) {
 		text = "https://" + text
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return "", tools.Errorf(tools.Invalid, "%.200q is no address", text).Try("send one such as https://example.org/path")
+		return "", tool.Errorf(tool.Invalid, "%.200q is no address", text).Try("send one such as https://example.org/path")
 	}
 	switch scheme := strings.ToLower(u.Scheme); {
 	case scheme != "http" && scheme != "https":
-		return "", tools.Errorf(tools.Refused, "addresses of %.40q are not opened", scheme+":").Try("open one of https or http; read_file reads files")
+		return "", tool.Errorf(tool.Refused, "addresses of %.40q are not opened", scheme+":").Try("open one of https or http; read_file reads files")
 	case u.User != nil:
-		return "", tools.Errorf(tools.Refused, "the address holds a user").Try("leave it out, and log in on the page")
+		return "", tool.Errorf(tool.Refused, "the address holds a user").Try("leave it out, and log in on the page")
 	case u.Hostname() == "":
-		return "", tools.Errorf(tools.Invalid, "%.200q names no host", text).Try("send one such as https://example.org/path")
+		return "", tool.Errorf(tool.Invalid, "%.200q names no host", text).Try("send one such as https://example.org/path")
 	}
 	return text, nil
 }

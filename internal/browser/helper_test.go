@@ -19,7 +19,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -153,7 +153,7 @@ func openDir(t testing.TB) string {
 func (b *bench) as(user string) context.Context {
 	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute)
 	b.t.Cleanup(cancel)
-	return tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: "agent", User: user, Session: "session"}})
+	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "agent", User: user, Session: "session"}})
 }
 
 // in is the same bench for a part of its test, with a caller of its own.
@@ -171,7 +171,7 @@ func (b *bench) do(a web.Act) string {
 	b.t.Helper()
 	v, err := b.try(a)
 	if err != nil {
-		var known *tools.Error
+		var known *tool.Error
 		if errors.As(err, &known) {
 			b.t.Fatalf("%+v: %v: %v", a, err, known.Unwrap())
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/chromedp/cdproto/input"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A key is one of a keyboard, as pages are told of it.
@@ -70,7 +70,7 @@ var modifierKeys = map[string]int64{
 
 // parseKey reads a key such as Enter, a or Control+Shift+a.
 func parseKey(text string) (k key, modifiers int64, err error) {
-	unknown := tools.Errorf(tools.Invalid, "there is no key %.40q", text).Try("use one such as Enter, Tab, Escape, ArrowDown, a or Control+a")
+	unknown := tool.Errorf(tool.Invalid, "there is no key %.40q", text).Try("use one such as Enter, Tab, Escape, ArrowDown, a or Control+a")
 	rest := text
 	for {
 		at := strings.IndexByte(rest, '+')

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -113,7 +113,7 @@ func TestIdleBrowsersAreClosed(t *testing.T) {
 	b := atShop(t, func(o *Options) { o.Idle = time.Second })
 	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
 	none(t, b.home)
-	if _, err := b.try(web.Act{Deed: web.Snapshot}); tools.AsError(err).Kind != tools.NotFound && tools.AsError(err).Kind != tools.Unavailable {
+	if _, err := b.try(web.Act{Deed: web.Snapshot}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("after it was closed: %v", err)
 	}
 	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
@@ -127,7 +127,7 @@ func TestABrowserThatDies(t *testing.T) {
 		s.program.end()
 		<-s.link.lost
 	}
-	if _, err := b.try(web.Act{Deed: web.Snapshot}); tools.AsError(err).Kind != tools.Unavailable {
+	if _, err := b.try(web.Act{Deed: web.Snapshot}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a browser that is dead: %v", err)
 	}
 	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
@@ -159,7 +159,7 @@ func TestHowManyBrowsers(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.Sessions = 1 })
 	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
-	if _, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tools.AsError(err).Kind != tools.Busy {
+	if _, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one more, of somebody else: %v", err)
 	}
 	b.do(web.Act{Deed: web.Snapshot})
@@ -233,7 +233,7 @@ func TestNoChromium(t *testing.T) {
 		}()
 	}
 	for range 4 {
-		if err := <-errs; tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "install") {
+		if err := <-errs; tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "install") {
 			t.Errorf("without a Chromium: %v", err)
 		}
 	}
@@ -245,7 +245,7 @@ func TestFind(t *testing.T) {
 	if err != nil || !filepath.IsAbs(path) || !strings.Contains(version, "Chrom") {
 		t.Errorf("found %q, %q, %v", path, version, err)
 	}
-	if _, _, err := Find(t.Context(), "/nonexistent/chromium"); tools.AsError(err).Kind != tools.Unavailable || !strings.Contains(err.Error(), "install") {
+	if _, _, err := Find(t.Context(), "/nonexistent/chromium"); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "install") {
 		t.Errorf("what is not there: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxMessage is the most that is read of what a browser sends in one piece.
@@ -139,7 +139,7 @@ func (l *link) await(ctx context.Context, come <-chan *cdproto.Message) (jsonv2.
 			return nil, errCrashed
 		}
 		if m.Error != nil && m.Error.Message == tooLong {
-			return nil, tools.Errorf(tools.TooLarge, "the page has more to say than is read").Try("ask for less of it")
+			return nil, tool.Errorf(tool.TooLarge, "the page has more to say than is read").Try("ask for less of it")
 		}
 		if m.Error != nil {
 			return nil, m.Error

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A node is one of what a page shows, as people who do not see it are told.
@@ -379,7 +379,7 @@ func (l lines) size() (n int) {
 // contains reports whether the lines say something, across their ends, too.
 func (l lines) contains(what string) bool {
 	fold := func(s string) string {
-		s, _ = tools.Clean(s)
+		s, _ = tool.Clean(s)
 		return strings.ToLower(strings.Join(strings.Fields(s), " "))
 	}
 	return strings.Contains(fold(strings.Join(l, "\n")), fold(what))

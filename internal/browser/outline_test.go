@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func static(s string) *node { return &node{role: "StaticText", name: s} }
@@ -211,7 +211,7 @@ func TestLink(t *testing.T) {
 		}
 		answers = append(answers, answer)
 	}
-	if _, err := answers[0](); tools.AsError(err).Kind != tools.TooLarge {
+	if _, err := answers[0](); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("an answer that is too long: %v", err)
 	}
 	if got, err := answers[1](); err != nil || string(got) != `{"product":"P"}` {

@@ -17,7 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // running is this program, even when another file has taken its name.
@@ -73,7 +73,7 @@ func (p *program) begin(s start) (*exec.Cmd, error) {
 }
 
 func notApart(err error) error {
-	return tools.Errorf(tools.Unavailable, "the system does not let a browser be kept apart, and otherwise none is started").
+	return tool.Errorf(tool.Unavailable, "the system does not let a browser be kept apart, and otherwise none is started").
 		Try("use web_fetch; mcp-tools doctor tells the operator what to allow").Because(err)
 }
 
@@ -202,7 +202,7 @@ func Apart(ctx context.Context) error {
 	}()
 	if err := <-ended; err != nil {
 		err = errors.Join(err, errors.New(words.String()))
-		return tools.Errorf(tools.Unavailable, "no browser can be kept apart here: %s", short(err.Error(), 200)).Try("%s", advice()).Because(err)
+		return tool.Errorf(tool.Unavailable, "no browser can be kept apart here: %s", short(err.Error(), 200)).Try("%s", advice()).Because(err)
 	}
 	return nil
 }

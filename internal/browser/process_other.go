@@ -8,13 +8,13 @@ import (
 	"os/exec"
 	"syscall"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // run starts it in a group of its own, which is killed as one.
 func (p *program) run(s start) error {
 	if os.Geteuid() == 0 {
-		return tools.Errorf(tools.Unavailable, "no browser is started as root").Try("use web_fetch; the operator can run the server as another user")
+		return tool.Errorf(tool.Unavailable, "no browser is started as root").Try("use web_fetch; the operator can run the server as another user")
 	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {

@@ -3,7 +3,7 @@ package browser
 import (
 	"io/fs"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // dontWait has nothing to do: what is opened here is a file.
@@ -14,5 +14,5 @@ func ours(fs.FileInfo) bool { return true }
 // run refuses: DevTools would have to be on handles of which this system hands
 // on all or none.
 func (p *program) run(start) error {
-	return tools.Errorf(tools.Unavailable, "browsers are not driven on this system").Try("use web_fetch")
+	return tool.Errorf(tool.Unavailable, "browsers are not driven on this system").Try("use web_fetch")
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/cdp/jsonv2"
 	"github.com/chromedp/cdproto/runtime"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -88,7 +88,7 @@ func thrown(e *runtime.ExceptionDetails) error {
 	if e.Exception != nil && e.Exception.Description != "" {
 		said, _, _ = strings.Cut(e.Exception.Description, "\n")
 	}
-	return tools.Errorf(tools.Invalid, "the script has thrown: %q", short(said, 300)).Try("mend it; values are returned by an expression or a function")
+	return tool.Errorf(tool.Invalid, "the script has thrown: %q", short(said, 300)).Try("mend it; values are returned by an expression or a function")
 }
 
 // evaluate runs the model's JavaScript in a page.

@@ -12,7 +12,7 @@ import (
 	cdpbrowser "github.com/chromedp/cdproto/browser"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -99,7 +99,7 @@ func (s *session) alive() bool {
 }
 
 func (s *session) gone() error {
-	return tools.Errorf(tools.Unavailable, "the browser has ended by itself, or was closed").Try("open the page again; logins are lost")
+	return tool.Errorf(tool.Unavailable, "the browser has ended by itself, or was closed").Try("open the page again; logins are lost")
 }
 
 // start starts the browser, and returns when it has a page.
@@ -111,7 +111,7 @@ func (s *session) start(ctx context.Context, home string) error {
 	defer cancel()
 	if err := s.greet(ctx); err != nil {
 		if ctx.Err() != nil {
-			return tools.Errorf(tools.Timeout, "the browser did not start in time").Try("try again").Because(err)
+			return tool.Errorf(tool.Timeout, "the browser did not start in time").Try("try again").Because(err)
 		}
 		return s.program.explain(err)
 	}
@@ -123,7 +123,7 @@ func (s *session) launch(ctx context.Context, home string) error {
 	s.life.Lock()
 	defer s.life.Unlock()
 	if s.closed {
-		return tools.Errorf(tools.Unavailable, "the browser was closed")
+		return tool.Errorf(tool.Unavailable, "the browser was closed")
 	}
 	proxy, err := s.o.Proxy(ctx, s.refusals.add)
 	if err != nil {
@@ -244,22 +244,22 @@ func (s *session) find(name string) (*tab, error) {
 			return t, nil
 		}
 	}
-	return nil, tools.Errorf(tools.NotFound, "there is no tab %.20q", name).Try("see tabs")
+	return nil, tool.Errorf(tool.NotFound, "there is no tab %.20q", name).Try("see tabs")
 }
 
 // explain puts what went wrong into words for a model.
 func (s *session) explain(ctx context.Context, a web.Act, err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	switch {
 	case errors.As(err, &known), ctx.Err() != nil:
 		return err
 	case !s.alive(), errors.Is(err, errLost):
 		return s.gone()
 	case errors.Is(err, errCrashed):
-		return tools.Errorf(tools.Unavailable, "the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
+		return tool.Errorf(tool.Unavailable, "the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return tools.Errorf(tools.Timeout, "the page did not answer in time, to %s", a.Deed).
+		return tool.Errorf(tool.Timeout, "the page did not answer in time, to %s", a.Deed).
 			Try("take a snapshot to see how it is, or close the tab").Because(err)
 	}
-	return tools.Errorf(tools.Unavailable, "the page could not do it: %s", a.Deed).Try("take a snapshot to see how it is").Because(err)
+	return tool.Errorf(tool.Unavailable, "the page could not do it: %s", a.Deed).Try("take a snapshot to see how it is").Because(err)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/page"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -56,7 +56,7 @@ func (s *session) clip(ctx context.Context, t *tab, a web.Act) (*page.Viewport, 
 		if ctx.Err() != nil {
 			return nil, err
 		}
-		return nil, tools.Errorf(tools.Conflict, "the element is not visible").Try("take a screenshot of the page").Because(err)
+		return nil, tool.Errorf(tool.Conflict, "the element is not visible").Try("take a screenshot of the page").Because(err)
 	}
 	dx, dy, err := s.origin(ctx, el.part)
 	if err != nil {
@@ -101,5 +101,5 @@ func (t *tab) picture(ctx context.Context, clip *page.Viewport) ([]byte, string,
 			return taken.Data, "image/" + string(try.format), nil
 		}
 	}
-	return nil, "", tools.Errorf(tools.TooLarge, "the picture is too large").Try("take one of what is in view, or of one element")
+	return nil, "", tool.Errorf(tool.TooLarge, "the picture is too large").Try("take one of what is in view, or of one element")
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -110,10 +110,10 @@ func (p *program) explain(err error) error {
 	<-p.done
 	words := p.words.String()
 	if strings.Contains(words, "No usable sandbox") || strings.Contains(words, "sandbox_host_linux") || strings.Contains(words, "Failed to move to new namespace") {
-		return tools.Errorf(tools.Unavailable, "the system gives Chromium no sandbox, and without one it is not started").
+		return tool.Errorf(tool.Unavailable, "the system gives Chromium no sandbox, and without one it is not started").
 			Try("use web_fetch; the operator can allow user namespaces, or a browser without a sandbox").Because(errors.New(words))
 	}
-	return tools.Errorf(tools.Unavailable, "the browser did not start").Try("try again, or use web_fetch").
+	return tool.Errorf(tool.Unavailable, "the browser did not start").Try("try again, or use web_fetch").
 		Because(errors.Join(err, errors.New(words)))
 }
 

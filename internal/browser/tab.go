@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/target"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -136,7 +136,7 @@ func (s *session) usable(t *tab) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if t.crashed {
-		return tools.Errorf(tools.Unavailable, "the page in %s has crashed, or was closed", t.name).Try("open it again, or see tabs")
+		return tool.Errorf(tool.Unavailable, "the page in %s has crashed, or was closed", t.name).Try("open it again, or see tabs")
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (s *session) siteFor(t *tab, a web.Act) string {
 
 // short cleans and cuts what a page says, to one line.
 func short(text string, most int) string {
-	text, _ = tools.Clean(text)
+	text, _ = tool.Clean(text)
 	text = strings.Join(strings.Fields(text), " ")
 	if len(text) <= most {
 		return text

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -33,7 +33,7 @@ type refusal struct {
 
 // add is what the proxy calls.
 func (r *refusals) add(to string, err error) {
-	if tools.AsError(err).Kind == tools.Cancelled { // it was the browser that gave up
+	if tool.AsError(err).Kind == tool.Cancelled { // it was the browser that gave up
 		return
 	}
 	r.mu.Lock()
@@ -74,30 +74,30 @@ func (r *refusals) unreachable(address, why string) error {
 		}
 		host = u.Host
 	}
-	said := func(kind tools.Kind, what string) *tools.Error {
-		return tools.Errorf(kind, "%.200q "+what, host).Because(errors.New(why))
+	said := func(kind tool.Kind, what string) *tool.Error {
+		return tool.Errorf(kind, "%.200q "+what, host).Because(errors.New(why))
 	}
 	switch {
 	case has("UNSAFE_PORT"):
-		return said(tools.Refused, "has a port at which browsers open nothing, since other services are usual there").
+		return said(tool.Refused, "has a port at which browsers open nothing, since other services are usual there").
 			Try("use port 443 or 80; where the operator allows this host and port, web_fetch reads it")
 	case has("HTTP_RESPONSE_CODE_FAILURE"):
-		return said(tools.Unavailable, "answered with an error and nothing to read").Try("check the address; web_fetch shows the status")
+		return said(tool.Unavailable, "answered with an error and nothing to read").Try("check the address; web_fetch shows the status")
 	case has("TUNNEL_CONNECTION_FAILED", "PROXY", "NAME_NOT_RESOLVED"):
-		return said(tools.Refused, "cannot be reached: it does not exist, does not answer, or may not be reached from here").
+		return said(tool.Refused, "cannot be reached: it does not exist, does not answer, or may not be reached from here").
 			Try("check the address; web_fetch says which it is")
 	case has("CERT", "SSL"):
-		return said(tools.Unavailable, "does not have a certificate that can be trusted").Try("check the address")
+		return said(tool.Unavailable, "does not have a certificate that can be trusted").Try("check the address")
 	case has("TIMED_OUT"):
-		return said(tools.Timeout, "did not answer in time").Try("try again later")
+		return said(tool.Timeout, "did not answer in time").Try("try again later")
 	case has("TOO_MANY_REDIRECTS"):
-		return said(tools.Unavailable, "redirects in a circle, or too often").Try("open the page that it should lead to")
+		return said(tool.Unavailable, "redirects in a circle, or too often").Try("open the page that it should lead to")
 	case has("BLOCKED", "ACCESS_DENIED"):
-		return said(tools.Refused, "may not be opened from the page that led there").Try("open it yourself, if that is meant")
+		return said(tool.Refused, "may not be opened from the page that led there").Try("open it yourself, if that is meant")
 	case has("EMPTY_RESPONSE", "CONNECTION_"):
-		return said(tools.Unavailable, "closed the connection without an answer").Try("try again, or check whether it is https or http there")
+		return said(tool.Unavailable, "closed the connection without an answer").Try("try again, or check whether it is https or http there")
 	case has("ERR_ABORTED"):
-		return said(tools.Unavailable, "gave nothing to show").Try("take a snapshot to see what is there")
+		return said(tool.Unavailable, "gave nothing to show").Try("take a snapshot to see what is there")
 	}
-	return said(tools.Unavailable, "could not be loaded").Try("check the address, or try again later")
+	return said(tool.Unavailable, "could not be loaded").Try("check the address, or try again later")
 }

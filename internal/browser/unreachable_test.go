@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -24,32 +24,32 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 	b.net.Add("silent.example", silent)
 	for _, c := range []struct {
 		address string
-		kind    tools.Kind
+		kind    tool.Kind
 		says    []string
 	}{
-		{"http://10.0.0.1/", tools.Refused, []string{`"10.0.0.1:80" is not on the public internet`, "use a public host"}},
-		{"https://10.0.0.1/", tools.Refused, []string{`"10.0.0.1:443" is not on the public internet`, "use a public host"}},
-		{"http://localhost:8080/x", tools.Refused, []string{`"localhost:8080" is not on the public internet`}},
-		{"http://nobody.example/", tools.NotFound, []string{`there is no host "nobody.example"`, "check its name"}},
-		{"https://nobody.example/", tools.NotFound, []string{`there is no host "nobody.example"`}},
-		{"http://shop.example:6000/", tools.Refused, []string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
-		{"http://silent.example/", tools.Unavailable, []string{"answered with an error and nothing to read"}},
-		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tools.Refused, []string{`"10.0.0.2:80" is not on the public internet`}},
-		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tools.Refused, []string{`"10.0.0.3:80" is not on the public internet`}},
-		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tools.Refused, []string{`has a port at which`}},
+		{"http://10.0.0.1/", tool.Refused, []string{`"10.0.0.1:80" is not on the public internet`, "use a public host"}},
+		{"https://10.0.0.1/", tool.Refused, []string{`"10.0.0.1:443" is not on the public internet`, "use a public host"}},
+		{"http://localhost:8080/x", tool.Refused, []string{`"localhost:8080" is not on the public internet`}},
+		{"http://nobody.example/", tool.NotFound, []string{`there is no host "nobody.example"`, "check its name"}},
+		{"https://nobody.example/", tool.NotFound, []string{`there is no host "nobody.example"`}},
+		{"http://shop.example:6000/", tool.Refused, []string{`"shop.example:6000" has a port at which browsers open nothing`, "443 or 80"}},
+		{"http://silent.example/", tool.Unavailable, []string{"answered with an error and nothing to read"}},
+		{shop + "/redirect?to=" + url.QueryEscape("http://10.0.0.2/"), tool.Refused, []string{`"10.0.0.2:80" is not on the public internet`}},
+		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tool.Refused, []string{`"10.0.0.3:80" is not on the public internet`}},
+		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tool.Refused, []string{`has a port at which`}},
 	} {
 		open := web.Act{Deed: web.Open, URL: c.address}
 		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
 		b.do(web.Act{Deed: web.Evaluate, Text: fmt.Sprintf(`document.body.innerHTML = '<a id=go href=%q>go</a>'`, c.address)})
 		for _, act := range []web.Act{{Deed: web.Click, Ref: "#go"}, open, {Deed: web.Snapshot}, {Deed: web.Screenshot}, {Deed: web.Evaluate, Text: "1"}} {
 			v, err := b.try(act)
-			if err == nil || tools.AsError(err).Kind != c.kind || tools.AsError(err).Next == "" {
+			if err == nil || tool.AsError(err).Kind != c.kind || tool.AsError(err).Next == "" {
 				t.Errorf("%s of %s: %v\n%s", act.Deed, c.address, err, v.Page)
 				continue
 			}
 			wants(t, err.Error(), c.says...)
 		}
-		if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err == nil || tools.AsError(err).Kind != c.kind {
+		if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err == nil || tool.AsError(err).Kind != c.kind {
 			t.Errorf("a person would be asked about a script in %s: %v", c.address, err)
 		}
 		for _, deed := range []web.Deed{web.Tabs, web.Close} {
@@ -66,12 +66,12 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 	if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err != nil || site != shop {
 		t.Errorf("a script would run at %q, %v", site, err)
 	}
-	if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Click, Ref: "e99999"}); err == nil || tools.AsError(err).Kind != tools.NotFound {
+	if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Click, Ref: "e99999"}); err == nil || tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("a person would be asked about an element that is not there: %v", err)
 	}
-	for site, kind := range map[string]tools.Kind{shop: "", "http://far.example": tools.Conflict} {
+	for site, kind := range map[string]tool.Kind{shop: "", "http://far.example": tool.Conflict} {
 		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.TermsAt(site).Basis()})
-		if (err != nil) != (kind != "") || err != nil && tools.AsError(err).Kind != kind {
+		if (err != nil) != (kind != "") || err != nil && tool.AsError(err).Kind != kind {
 			t.Errorf("what was agreed to at %s: %v", site, err)
 		}
 	}
@@ -94,26 +94,26 @@ func TestSites(t *testing.T) {
 
 func TestWhyAPageIsNotLoaded(t *testing.T) {
 	var r refusals
-	r.add("a.example:80", tools.Errorf(tools.Refused, "no").Try("do not"))
+	r.add("a.example:80", tool.Errorf(tool.Refused, "no").Try("do not"))
 	r.add("a.example:80", context.Canceled)
 	for _, c := range []struct {
 		address, why string
-		kind         tools.Kind
+		kind         tool.Kind
 		says         string
 	}{
-		{"http://a.example/x", "net::ERR_HTTP_RESPONSE_CODE_FAILURE", tools.Refused, "no"},
-		{"http://a.example/x", "net::ERR_UNSAFE_PORT", tools.Refused, "browsers open nothing"},
-		{"HTTP://A.example.:80/", "net::ERR_TUNNEL_CONNECTION_FAILED", tools.Refused, "no"},
-		{"https://a.example/", "net::ERR_TIMED_OUT", tools.Timeout, "did not answer in time"},
-		{"https://a.example/", "net::ERR_CERT_DATE_INVALID", tools.Unavailable, "certificate"},
-		{"https://a.example/", "net::ERR_TUNNEL_CONNECTION_FAILED", tools.Refused, "cannot be reached"},
-		{"https://a.example/", "net::ERR_TOO_MANY_REDIRECTS", tools.Unavailable, "redirects in a circle"},
-		{"https://a.example/", "net::ERR_BLOCKED_BY_RESPONSE", tools.Refused, "may not be opened"},
-		{"https://a.example/", "", tools.Unavailable, "could not be loaded"},
-		{"::", "", tools.Unavailable, `"::" could not be loaded`},
+		{"http://a.example/x", "net::ERR_HTTP_RESPONSE_CODE_FAILURE", tool.Refused, "no"},
+		{"http://a.example/x", "net::ERR_UNSAFE_PORT", tool.Refused, "browsers open nothing"},
+		{"HTTP://A.example.:80/", "net::ERR_TUNNEL_CONNECTION_FAILED", tool.Refused, "no"},
+		{"https://a.example/", "net::ERR_TIMED_OUT", tool.Timeout, "did not answer in time"},
+		{"https://a.example/", "net::ERR_CERT_DATE_INVALID", tool.Unavailable, "certificate"},
+		{"https://a.example/", "net::ERR_TUNNEL_CONNECTION_FAILED", tool.Refused, "cannot be reached"},
+		{"https://a.example/", "net::ERR_TOO_MANY_REDIRECTS", tool.Unavailable, "redirects in a circle"},
+		{"https://a.example/", "net::ERR_BLOCKED_BY_RESPONSE", tool.Refused, "may not be opened"},
+		{"https://a.example/", "", tool.Unavailable, "could not be loaded"},
+		{"::", "", tool.Unavailable, `"::" could not be loaded`},
 	} {
 		err := r.unreachable(c.address, c.why)
-		if known := tools.AsError(err); known.Kind != c.kind || known.Next == "" || !strings.Contains(known.What, c.says) {
+		if known := tool.AsError(err); known.Kind != c.kind || known.Next == "" || !strings.Contains(known.What, c.says) {
 			t.Errorf("%s, %s: %v", c.address, c.why, err)
 		}
 	}
@@ -135,16 +135,16 @@ func TestWhereNothingIsOpen(t *testing.T) {
 	defer b.Close()
 	for _, c := range []struct {
 		act  web.Act
-		want tools.Kind
+		want tool.Kind
 	}{
 		{web.Act{Deed: web.Open, URL: "https://a.example/"}, ""},
-		{web.Act{Deed: web.Open, URL: "file:///etc/passwd"}, tools.Refused},
+		{web.Act{Deed: web.Open, URL: "file:///etc/passwd"}, tool.Refused},
 		{web.Act{Deed: web.Close}, ""},
-		{web.Act{Deed: web.Evaluate, Text: "1"}, tools.NotFound},
-		{web.Act{Deed: web.Snapshot, Tab: "t1"}, tools.NotFound},
+		{web.Act{Deed: web.Evaluate, Text: "1"}, tool.NotFound},
+		{web.Act{Deed: web.Snapshot, Tab: "t1"}, tool.NotFound},
 	} {
 		site, err := b.Where(t.Context(), c.act)
-		if site != "" || (err != nil) != (c.want != "") || err != nil && tools.AsError(err).Kind != c.want {
+		if site != "" || (err != nil) != (c.want != "") || err != nil && tool.AsError(err).Kind != c.want {
 			t.Errorf("%+v: %q, %v", c.act, site, err)
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -54,7 +54,7 @@ func logIn(t *testing.T, b *bench) {
 	if strings.Contains(page, "opensesame") {
 		t.Errorf("the password is told:\n%s", page)
 	}
-	if _, err := b.try(web.Act{Deed: web.Click, Ref: user}); tools.AsError(err).Kind != tools.NotFound || !strings.Contains(err.Error(), "snapshot") {
+	if _, err := b.try(web.Act{Deed: web.Click, Ref: user}); tool.AsError(err).Kind != tool.NotFound || !strings.Contains(err.Error(), "snapshot") {
 		t.Errorf("a ref of the page before: %v", err)
 	}
 	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "Prices"`)})
@@ -92,20 +92,20 @@ func fillAForm(t *testing.T, b *bench) {
 	b.do(web.Act{Deed: web.Select, Ref: b.ref(page, `listbox "Extras"`), Values: []string{"Milk", "Cream"}})
 	for _, bad := range []struct {
 		act  web.Act
-		kind tools.Kind
+		kind tool.Kind
 	}{
-		{web.Act{Deed: web.Click, Ref: b.ref(page, `button "Not yet"`)}, tools.Conflict},
-		{web.Act{Deed: web.Type, Ref: b.ref(page, `checkbox "News"`), Text: "x"}, tools.Invalid},
-		{web.Act{Deed: web.Type, Ref: b.ref(page, `date "Day"`), Text: "tomorrow"}, tools.Invalid},
-		{web.Act{Deed: web.Type, Ref: b.ref(page, `button "File"`), Text: "/etc/passwd"}, tools.Refused},
-		{web.Act{Deed: web.Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"Atlantis"}}, tools.NotFound},
-		{web.Act{Deed: web.Select, Ref: b.ref(page, `textbox "Mail"`), Values: []string{"x"}}, tools.Invalid},
-		{web.Act{Deed: web.Click, Ref: "e99999"}, tools.NotFound},
-		{web.Act{Deed: web.Click, Ref: "main > b"}, tools.NotFound},
-		{web.Act{Deed: web.Click, Ref: "a["}, tools.Invalid},
-		{web.Act{Deed: web.Press, Key: "NoSuchKey"}, tools.Invalid},
+		{web.Act{Deed: web.Click, Ref: b.ref(page, `button "Not yet"`)}, tool.Conflict},
+		{web.Act{Deed: web.Type, Ref: b.ref(page, `checkbox "News"`), Text: "x"}, tool.Invalid},
+		{web.Act{Deed: web.Type, Ref: b.ref(page, `date "Day"`), Text: "tomorrow"}, tool.Invalid},
+		{web.Act{Deed: web.Type, Ref: b.ref(page, `button "File"`), Text: "/etc/passwd"}, tool.Refused},
+		{web.Act{Deed: web.Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"Atlantis"}}, tool.NotFound},
+		{web.Act{Deed: web.Select, Ref: b.ref(page, `textbox "Mail"`), Values: []string{"x"}}, tool.Invalid},
+		{web.Act{Deed: web.Click, Ref: "e99999"}, tool.NotFound},
+		{web.Act{Deed: web.Click, Ref: "main > b"}, tool.NotFound},
+		{web.Act{Deed: web.Click, Ref: "a["}, tool.Invalid},
+		{web.Act{Deed: web.Press, Key: "NoSuchKey"}, tool.Invalid},
 	} {
-		if _, err := b.try(bad.act); err == nil || tools.AsError(err).Kind != bad.kind {
+		if _, err := b.try(bad.act); err == nil || tool.AsError(err).Kind != bad.kind {
 			t.Errorf("%+v: %v, want %s", bad.act, err, bad.kind)
 		}
 	}
@@ -154,7 +154,7 @@ func whatIsInTheWay(t *testing.T, b *bench) {
 	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
 	covered := b.ref(page, `button "Covered"`)
 	_, err := b.try(web.Act{Deed: web.Click, Ref: covered})
-	if err == nil || tools.AsError(err).Kind != tools.Conflict || !strings.Contains(err.Error(), "is covered by e") {
+	if err == nil || tool.AsError(err).Kind != tool.Conflict || !strings.Contains(err.Error(), "is covered by e") {
 		t.Fatalf("a covered button: %v", err)
 	}
 	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Accept cookies"`)})
@@ -165,7 +165,7 @@ func whatIsInTheWay(t *testing.T, b *bench) {
 	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Confirm"`)}), `"answered false"`)
 	away := b.ref(page, `button "Go away"`)
 	b.do(web.Act{Deed: web.Click, Ref: away})
-	if _, err := b.try(web.Act{Deed: web.Click, Ref: away}); tools.AsError(err).Kind != tools.NotFound && tools.AsError(err).Kind != tools.Conflict {
+	if _, err := b.try(web.Act{Deed: web.Click, Ref: away}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("an element that is gone: %v", err)
 	}
 	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "Mail"`)})
@@ -186,11 +186,11 @@ func tabs(t *testing.T, b *bench) {
 	if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Count(tabs, "http://") != mostTabs {
 		t.Errorf("there are other than %d tabs:\n%s", mostTabs, tabs)
 	}
-	if _, err := b.try(web.Act{Deed: web.Open, URL: shop, Tab: "new"}); tools.AsError(err).Kind != tools.Busy {
+	if _, err := b.try(web.Act{Deed: web.Open, URL: shop, Tab: "new"}); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one tab more: %v", err)
 	}
 	b.do(web.Act{Deed: web.Close})
-	if _, err := b.try(web.Act{Deed: web.Snapshot}); tools.AsError(err).Kind != tools.NotFound {
+	if _, err := b.try(web.Act{Deed: web.Snapshot}); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("after close: %v", err)
 	}
 }
@@ -209,7 +209,7 @@ func anAppThatIsLate(t *testing.T, b *bench) {
 	if err != nil || v.Source != shop+"/app/list" || len(v.Page) > 200 || !strings.Contains(strings.Join(v.Notes, " "), "offset") {
 		t.Errorf("a short snapshot: %+v, %v", v, err)
 	}
-	if _, err := b.try(web.Act{Deed: web.Wait, Text: "never", Millis: 500}); tools.AsError(err).Kind != tools.Timeout {
+	if _, err := b.try(web.Act{Deed: web.Wait, Text: "never", Millis: 500}); tool.AsError(err).Kind != tool.Timeout {
 		t.Errorf("what never comes: %v", err)
 	}
 }
@@ -237,14 +237,14 @@ func scripts(t *testing.T, b *bench) {
 		}
 	}
 	for _, bad := range []string{"throw new Error('mine')", "nosuch()", "(", "() => { throw 1 }"} {
-		if _, err := b.try(web.Act{Deed: web.Evaluate, Text: bad}); tools.AsError(err).Kind != tools.Invalid {
+		if _, err := b.try(web.Act{Deed: web.Evaluate, Text: bad}); tool.AsError(err).Kind != tool.Invalid {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 	if long := b.do(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(1e6)", MaxChars: 100}); len(long) > 400 {
 		t.Errorf("a long value is told in %d bytes", len(long))
 	}
-	if _, err := b.try(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(4e7)"}); tools.AsError(err).Kind != tools.TooLarge {
+	if _, err := b.try(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(4e7)"}); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("a value that is too long: %v", err)
 	}
 	b.do(web.Act{Deed: web.Snapshot})
@@ -289,7 +289,7 @@ func TestEvaluateWaits(t *testing.T) {
 	} {
 		v, err := b.try(web.Act{Deed: web.Evaluate, Text: script})
 		if want == "" {
-			if tools.AsError(err).Kind != tools.Invalid {
+			if tool.AsError(err).Kind != tool.Invalid {
 				t.Errorf("%s: %v", script, err)
 			}
 		} else if err != nil || !strings.Contains(v.Page, want) {
@@ -305,7 +305,7 @@ func TestSnapshotBeyondTheEnd(t *testing.T) {
 	b := atShop(t)
 	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
 	_, err := b.try(web.Act{Deed: web.Snapshot, Offset: 1 << 20})
-	if tools.AsError(err).Kind != tools.Invalid || !strings.Contains(err.Error(), "the page has") {
+	if tool.AsError(err).Kind != tool.Invalid || !strings.Contains(err.Error(), "the page has") {
 		t.Errorf("got %v", err)
 	}
 	b.do(web.Act{Deed: web.Close})

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Users that belong to nobody by the convention of most distributions: each
@@ -81,7 +81,7 @@ func freeUser() (uint32, error) {
 	if mapped(nobody) {
 		return nobody, nil
 	}
-	return 0, tools.Errorf(tools.Unavailable, "the server is root, and has no other user to run a browser as").
+	return 0, tool.Errorf(tool.Unavailable, "the server is root, and has no other user to run a browser as").
 		Try("use web_fetch; the operator can run the server as another user")
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -40,7 +40,7 @@ func (s *session) wait(ctx context.Context, t *tab, a web.Act) (web.View, error)
 			return s.changedView(ctx, t, a)
 		}
 		if time.Now().After(end) {
-			return web.View{}, tools.Errorf(tools.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait once more")
+			return web.View{}, tool.Errorf(tool.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait once more")
 		}
 		if err := pause(ctx, lookEvery); err != nil {
 			return web.View{}, err
@@ -59,7 +59,7 @@ func (s *session) shows(ctx context.Context, t *tab, a web.Act) (bool, error) {
 			_, err = el.object(ctx)
 		}
 		if err != nil {
-			if tools.AsError(err).Kind == tools.NotFound && !isRef.MatchString(a.Ref) {
+			if tool.AsError(err).Kind == tool.NotFound && !isRef.MatchString(a.Ref) {
 				return false, nil
 			}
 			return false, err

@@ -19,7 +19,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Client is one program that can use our server, with the settings file it
@@ -108,7 +108,7 @@ func Find(name string) (Client, error) {
 		names = append(names, c.Name)
 	}
 	hint := ""
-	if near := tools.Nearest(name, names); near != "" {
+	if near := tool.Nearest(name, names); near != "" {
 		hint = fmt.Sprintf(", did you mean %q?", near)
 	}
 	return Client{}, fmt.Errorf("no client %q%s (known are %s)", name, hint, strings.Join(names, ", "))

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -113,7 +113,7 @@ func (d *decoder) meant(name string, known []string) string {
 	if len(d.problems) >= maxShown {
 		return accepted
 	}
-	if near := tools.Nearest(name, known); near != "" {
+	if near := tool.Nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
 	for _, s := range settings() {

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -118,7 +118,7 @@ func UnknownVariables(environment []string) []Problem {
 			continue
 		}
 		text := "no setting has this name"
-		if near := tools.Nearest(name, known); near != "" {
+		if near := tool.Nearest(name, known); near != "" {
 			text += "; did you mean " + near + "?"
 		}
 		problems = append(problems, Problem{Source: brief(name), Text: text, Warning: true})

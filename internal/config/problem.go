@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Problem is something wrong with a setting, and where.
@@ -61,5 +61,5 @@ func brief(text string) string {
 
 // printable keeps a message on one line, and a terminal out of its reach.
 func printable(text string) string {
-	return tools.Visible(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
+	return tool.Visible(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 }

@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/policy"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func catalogue() policy.Catalogue {
-	return policy.NewCatalogue([]tools.Spec{
-		{Name: "datetime", Group: "automation", Risk: tools.Reads, Doc: "the time"},
-		{Name: "session_status", Group: "sessions", Risk: tools.Reads, Doc: "how it stands"},
-		{Name: "read_result", Group: "results", Risk: tools.Reads, Doc: "reads on"},
+	return policy.NewCatalogue([]tool.Spec{
+		{Name: "datetime", Group: "automation", Risk: tool.Reads, Doc: "the time"},
+		{Name: "session_status", Group: "sessions", Risk: tool.Reads, Doc: "how it stands"},
+		{Name: "read_result", Group: "results", Risk: tool.Reads, Doc: "reads on"},
 	})
 }
 

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -91,7 +91,7 @@ func (d *decoder) text(text string, v reflect.Value, f field) (why string) {
 		return "this is empty"
 	}
 	if f.enum != nil && !slices.Contains(f.enum, text) {
-		if near := tools.Nearest(text, f.enum); near != "" {
+		if near := tool.Nearest(text, f.enum); near != "" {
 			return fmt.Sprintf("%q is unknown (did you mean %s?)", brief(text), near)
 		}
 		return fmt.Sprintf("%q is unknown", brief(text))

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -49,7 +49,7 @@ func (b *body) open(h http.Header, asIs bool) (decoded bool, err error) {
 		return false, nil
 	}
 	if len(how) > 1 {
-		return false, tools.Errorf(tools.Unavailable, "%q compresses its answer %d times", b.at.site(), len(how)).Try("ask for another page")
+		return false, tool.Errorf(tool.Unavailable, "%q compresses its answer %d times", b.at.site(), len(how)).Try("ask for another page")
 	}
 	b.packed = &counting{from: b.raw, left: b.left + maxOverhead}
 	in := bufio.NewReader(b.packed)
@@ -59,7 +59,7 @@ func (b *body) open(h http.Header, asIs bool) (decoded bool, err error) {
 	case "deflate":
 		b.from = &lazily{open: func() (io.Reader, error) { return inflate(in) }}
 	default:
-		return false, tools.Errorf(tools.Unavailable, "%q sends its answer as %q, which was not asked for", b.at.site(), short(how[0])).Try("ask for another page")
+		return false, tool.Errorf(tool.Unavailable, "%q sends its answer as %q, which was not asked for", b.at.site(), short(how[0])).Try("ask for another page")
 	}
 	return true, nil
 }
@@ -116,7 +116,7 @@ func (b *body) Read(to []byte) (int, error) {
 	b.left -= int64(n)
 	b.read += int64(n)
 	if err == nil && b.packed != nil && b.read > trusted && b.read > maxRatio*b.packed.n {
-		err = tools.Errorf(tools.TooLarge, "the answer of %q expands to more than %d times what was sent", b.at.site(), maxRatio).Try("ask for another page")
+		err = tool.Errorf(tool.TooLarge, "the answer of %q expands to more than %d times what was sent", b.at.site(), maxRatio).Try("ask for another page")
 	}
 	if err != nil {
 		b.end = b.word(err)
@@ -126,16 +126,16 @@ func (b *body) Read(to []byte) (int, error) {
 
 // word puts into words why a body has ended.
 func (b *body) word(err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	switch {
 	case err == io.EOF || errors.Is(err, outbound.ErrTooLong):
 		return err
 	case errors.As(err, &known) || context.Cause(b.ctx) != nil:
 		return failure(b.ctx, b.at, err)
 	}
-	e := tools.Errorf(tools.Unavailable, "the answer of %q broke off after %d bytes", b.at.site(), b.read).Try("ask again")
+	e := tool.Errorf(tool.Unavailable, "the answer of %q broke off after %d bytes", b.at.site(), b.read).Try("ask again")
 	if b.packed != nil && !b.packed.failed {
-		e = tools.Errorf(tools.Unavailable, "the answer of %q is not compressed as it says", b.at.site()).Try("ask again, or for another page")
+		e = tool.Errorf(tool.Unavailable, "the answer of %q is not compressed as it says", b.at.site()).Try("ask again, or for another page")
 	}
 	return e.Because(err)
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func deflated(text string, wrapped bool) string {
@@ -116,7 +116,7 @@ func TestTooLong(t *testing.T) {
 		}
 	}
 	_, text, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/bomb", MaxBytes: 1 << 40})
-	if kind(err) != tools.TooLarge || len(text) > 8<<20 {
+	if kind(err) != tool.TooLarge || len(text) > 8<<20 {
 		t.Errorf("a bomb: %d bytes, %v", len(text), err)
 	}
 	_, text, err = get(t.Context(), c, outbound.Request{URL: "http://www.example.org/endless", MaxBytes: -1})
@@ -162,25 +162,25 @@ func TestWires(t *testing.T) {
 	c := newClient(t, egress.ClientOptions{Resolver: n, Proxy: n.Way, Limits: egress.Limits{Head: 20 * time.Second}})
 	tests := []struct {
 		answer string
-		kind   tools.Kind
+		kind   tool.Kind
 		got    string
 	}{
-		{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345", tools.Unavailable, "12345"},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\n12345", tool.Unavailable, "12345"},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n12345678", "", "12345"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n", tools.Unavailable, "12345"},
-		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", tools.Unavailable, ""},
-		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n123456", tools.Unavailable, ""},
-		{"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n123456", tools.Unavailable, ""},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n", tool.Unavailable, "12345"},
+		{"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", tool.Unavailable, ""},
+		{"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n123456", tool.Unavailable, ""},
+		{"HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n123456", tool.Unavailable, ""},
 		{"HTTP/1.1 200 OK\r\n\r\nto the end", "", "to the end"},
 		{"HTTP/1.0 200\r\n\r\nold", "", "old"},
-		{"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\n" + zipped("hello"), tools.Unavailable, "hello"},
-		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", tools.Unavailable, ""},
-		{"SSH-2.0-OpenSSH_9\r\n", tools.Unavailable, ""},
-		{"", tools.Unavailable, ""},
-		{"HTTP/1.1 200 OK\r\nX-A", tools.Unavailable, ""},
-		{"HTTP/1.1 200 OK\r\n X: b\r\n\r\n", tools.Unavailable, ""},
-		{"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("x", 1000)+"\r\n", 200) + "\r\n", tools.TooLarge, ""},
-		{"HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("x", 200<<10), tools.TooLarge, ""},
+		{"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 100\r\n\r\n" + zipped("hello"), tool.Unavailable, "hello"},
+		{"HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n", tool.Unavailable, ""},
+		{"SSH-2.0-OpenSSH_9\r\n", tool.Unavailable, ""},
+		{"", tool.Unavailable, ""},
+		{"HTTP/1.1 200 OK\r\nX-A", tool.Unavailable, ""},
+		{"HTTP/1.1 200 OK\r\n X: b\r\n\r\n", tool.Unavailable, ""},
+		{"HTTP/1.1 200 OK\r\n" + strings.Repeat("X-A: "+strings.Repeat("x", 1000)+"\r\n", 200) + "\r\n", tool.TooLarge, ""},
+		{"HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("x", 200<<10), tool.TooLarge, ""},
 		{strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 20000), "head", ""},
 		{"HTTP/1.1 302 Found\r\nLocation: /\x01\r\nContent-Length: 0\r\n\r\n", "redirect", ""},
 	}
@@ -191,9 +191,9 @@ func TestWires(t *testing.T) {
 		ok := kind(err) == test.kind
 		switch test.kind {
 		case "head":
-			ok = kind(err) == tools.TooLarge || kind(err) == tools.Unavailable
+			ok = kind(err) == tool.TooLarge || kind(err) == tool.Unavailable
 		case "redirect":
-			ok = kind(err) == tools.Invalid || kind(err) == tools.Unavailable
+			ok = kind(err) == tool.Invalid || kind(err) == tool.Unavailable
 		}
 		if !ok || got != test.got {
 			t.Errorf("%.60q: %q, %v; want %q, %s", test.answer, got, err, test.got, test.kind)
@@ -219,7 +219,7 @@ func TestSlowBody(t *testing.T) {
 			}
 		}
 	}, "slow.example.org")
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://slow.example.org/", Timeout: 200 * time.Millisecond}); kind(err) != tools.Timeout {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://slow.example.org/", Timeout: 200 * time.Millisecond}); kind(err) != tool.Timeout {
 		t.Error(err)
 	}
 }

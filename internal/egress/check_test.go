@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // TestRequestsAreCheckedByTheirWords has nothing looked up: a name alone can
@@ -24,19 +24,19 @@ func TestRequestsAreCheckedByTheirWords(t *testing.T) {
 	defer c.Close()
 	for _, test := range []struct {
 		request outbound.Request
-		want    tools.Kind
+		want    tool.Kind
 	}{
 		{outbound.Request{URL: "https://a.example/"}, ""},
 		{outbound.Request{URL: "http://10.0.0.1:8080/"}, ""},
-		{outbound.Request{URL: "http://10.0.0.1:8081/"}, tools.Refused},
-		{outbound.Request{URL: "http://169.254.169.254/latest/"}, tools.Refused},
-		{outbound.Request{URL: "http://db.internal/"}, tools.Refused},
-		{outbound.Request{URL: "https://a.denied.example/"}, tools.Refused},
-		{outbound.Request{URL: "https://a.example:22/"}, tools.Refused},
-		{outbound.Request{URL: "http://2130706433/"}, tools.Invalid},
-		{outbound.Request{URL: "gopher://a.example/"}, tools.Invalid},
-		{outbound.Request{URL: "https://a.example/", Method: "CONNECT"}, tools.Refused},
-		{outbound.Request{URL: "https://a.example/", Header: http.Header{"Cookie": {"a=b"}}}, tools.Refused},
+		{outbound.Request{URL: "http://10.0.0.1:8081/"}, tool.Refused},
+		{outbound.Request{URL: "http://169.254.169.254/latest/"}, tool.Refused},
+		{outbound.Request{URL: "http://db.internal/"}, tool.Refused},
+		{outbound.Request{URL: "https://a.denied.example/"}, tool.Refused},
+		{outbound.Request{URL: "https://a.example:22/"}, tool.Refused},
+		{outbound.Request{URL: "http://2130706433/"}, tool.Invalid},
+		{outbound.Request{URL: "gopher://a.example/"}, tool.Invalid},
+		{outbound.Request{URL: "https://a.example/", Method: "CONNECT"}, tool.Refused},
+		{outbound.Request{URL: "https://a.example/", Header: http.Header{"Cookie": {"a=b"}}}, tool.Refused},
 	} {
 		if err := c.Check(t.Context(), test.request); kindOf(err) != test.want {
 			t.Errorf("%+v: %v", test.request, err)
@@ -64,12 +64,12 @@ func TestRefusalsWithoutWords(t *testing.T) {
 	_ = dead.Close()
 	for _, test := range []struct {
 		request, status, to string
-		kind                tools.Kind
+		kind                tool.Kind
 	}{
-		{"GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", "403", "10.0.0.1:80", tools.Refused},
-		{"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\n\r\n", "403", "10.0.0.1:443", tools.Refused},
-		{"GET http://" + gone + "/ HTTP/1.1\r\nHost: " + gone + "\r\n\r\n", "502", gone, tools.Unavailable},
-		{"GET http://x.example/ HTTP/1.1\r\nHost: x.example\r\nX: " + strings.Repeat("x", maxHead) + "\r\n\r\n", "431", ":0", tools.TooLarge},
+		{"GET http://10.0.0.1/ HTTP/1.1\r\nHost: 10.0.0.1\r\n\r\n", "403", "10.0.0.1:80", tool.Refused},
+		{"CONNECT 10.0.0.1:443 HTTP/1.1\r\nHost: 10.0.0.1:443\r\n\r\n", "403", "10.0.0.1:443", tool.Refused},
+		{"GET http://" + gone + "/ HTTP/1.1\r\nHost: " + gone + "\r\n\r\n", "502", gone, tool.Unavailable},
+		{"GET http://x.example/ HTTP/1.1\r\nHost: x.example\r\nX: " + strings.Repeat("x", maxHead) + "\r\n\r\n", "431", ":0", tool.TooLarge},
 	} {
 		var told atomic.Value
 		address, _ := proxy(t, ProxyOptions{Dialer: dialer(t, Rules{AllowPrivate: []string{gone}}, nil), Refused: func(to Target, err error) {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // ClientOptions say how a Client asks. The zero value asks for what is public.
@@ -77,7 +77,7 @@ func NewClient(o ClientOptions) (*Client, error) {
 	o.Limits = o.Limits.filled()
 	o.Agent = cmp.Or(o.Agent, agent)
 	if o.Profile == nil {
-		o.Profile = func(ctx context.Context) string { return tools.CallerFrom(ctx).Profile }
+		o.Profile = func(ctx context.Context) string { return tool.CallerFrom(ctx).Profile }
 	}
 	if o.Rules == nil {
 		o.Rules = func(string) (Rules, error) { return Rules{}, nil }
@@ -236,7 +236,7 @@ func (c *Client) slot(ctx context.Context) error {
 	case c.slots <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return tools.Errorf(tools.Busy, "too many connections are open").Try("try again in a moment").Because(ctx.Err())
+		return tool.Errorf(tool.Busy, "too many connections are open").Try("try again in a moment").Because(ctx.Err())
 	}
 }
 

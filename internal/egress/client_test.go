@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // web is an internet with one handler at many names.
@@ -61,11 +61,11 @@ func get(ctx context.Context, c *egress.Client, r outbound.Request) (*outbound.A
 	return a, string(text), errors.Join(err, a.Body.Close())
 }
 
-func kind(err error) tools.Kind {
+func kind(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }
 
 func zipped(text string) string {
@@ -111,31 +111,31 @@ func TestBadRequests(t *testing.T) {
 	}
 	tests := []struct {
 		r    outbound.Request
-		kind tools.Kind
+		kind tool.Kind
 		says string
 	}{
-		{outbound.Request{URL: "http://me:secret@www.example.org/"}, tools.Invalid, "auth profile"},
-		{outbound.Request{URL: "www.example.org"}, tools.Invalid, "https://"},
-		{outbound.Request{URL: "ftp://www.example.org"}, tools.Invalid, `"ftp"`},
-		{outbound.Request{URL: "http://www.example.org/" + strings.Repeat("x", 9000)}, tools.Invalid, "8192"},
-		{outbound.Request{URL: "http://www.example.org/100%"}, tools.Invalid, "%25"},
-		{outbound.Request{URL: "http://www.example.org:0/"}, tools.Invalid, "port"},
-		{outbound.Request{Method: "CONNECT"}, tools.Refused, "CONNECT"},
-		{outbound.Request{Method: "trace"}, tools.Refused, "TRACE"},
-		{outbound.Request{Method: "GE T"}, tools.Invalid, "method"},
-		{outbound.Request{Header: http.Header{"X-A": {"b\r\nc: d"}}}, tools.Invalid, "X-A"},
-		{outbound.Request{Header: http.Header{"X A": {"b"}}}, tools.Invalid, "X A"},
-		{outbound.Request{Header: http.Header{"": {"b"}}}, tools.Invalid, "name"},
-		{outbound.Request{Header: many}, tools.TooLarge, "64"},
-		{outbound.Request{Header: http.Header{"X-A": {strings.Repeat("x", 17<<10)}}}, tools.TooLarge, "bytes"},
+		{outbound.Request{URL: "http://me:secret@www.example.org/"}, tool.Invalid, "auth profile"},
+		{outbound.Request{URL: "www.example.org"}, tool.Invalid, "https://"},
+		{outbound.Request{URL: "ftp://www.example.org"}, tool.Invalid, `"ftp"`},
+		{outbound.Request{URL: "http://www.example.org/" + strings.Repeat("x", 9000)}, tool.Invalid, "8192"},
+		{outbound.Request{URL: "http://www.example.org/100%"}, tool.Invalid, "%25"},
+		{outbound.Request{URL: "http://www.example.org:0/"}, tool.Invalid, "port"},
+		{outbound.Request{Method: "CONNECT"}, tool.Refused, "CONNECT"},
+		{outbound.Request{Method: "trace"}, tool.Refused, "TRACE"},
+		{outbound.Request{Method: "GE T"}, tool.Invalid, "method"},
+		{outbound.Request{Header: http.Header{"X-A": {"b\r\nc: d"}}}, tool.Invalid, "X-A"},
+		{outbound.Request{Header: http.Header{"X A": {"b"}}}, tool.Invalid, "X A"},
+		{outbound.Request{Header: http.Header{"": {"b"}}}, tool.Invalid, "name"},
+		{outbound.Request{Header: many}, tool.TooLarge, "64"},
+		{outbound.Request{Header: http.Header{"X-A": {strings.Repeat("x", 17<<10)}}}, tool.TooLarge, "bytes"},
 	}
 	for _, name := range strings.Fields("Authorization authorization Cookie cookie Cookie2 Host Content-Length Connection Keep-Alive TE Trailer Transfer-Encoding Upgrade HTTP2-Settings Expect " +
 		"Proxy-Authorization Proxy-Connection proxy-x X-Forwarded-For X-Forwarded-Host x_forwarded_for X-Forwarded Forwarded Via X-Real-IP X-HTTP-Method-Override X-Original-URL Set-Cookie") {
 		tests = append(tests, struct {
 			r    outbound.Request
-			kind tools.Kind
+			kind tool.Kind
 			says string
-		}{outbound.Request{Header: http.Header{name: {"x"}}}, tools.Refused, name})
+		}{outbound.Request{Header: http.Header{name: {"x"}}}, tool.Refused, name})
 	}
 	for _, test := range tests {
 		if test.r.URL == "" {
@@ -185,15 +185,15 @@ func TestHTTP2(t *testing.T) {
 	if _, text, err := get(t.Context(), c, outbound.Request{URL: "https://example.com/"}); err != nil || text != "HTTP/2.0" {
 		t.Errorf("%q, %v", text, err)
 	}
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://example.com/head"}); kind(err) != tools.TooLarge {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://example.com/head"}); kind(err) != tool.TooLarge {
 		t.Errorf("an endless head: %v", err)
 	}
 	n.Add("other.example.org", server)
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://other.example.org/"}); kind(err) != tools.Unavailable || !strings.Contains(err.Error(), "for another host") {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://other.example.org/"}); kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "for another host") {
 		t.Errorf("a certificate of another host: %v", err)
 	}
 	plain := newClient(t, egress.ClientOptions{Resolver: n, Proxy: n.Way})
-	if _, _, err := get(t.Context(), plain, outbound.Request{URL: "https://example.com/"}); kind(err) != tools.Unavailable || !strings.Contains(err.Error(), "nobody") {
+	if _, _, err := get(t.Context(), plain, outbound.Request{URL: "https://example.com/"}); kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "nobody") {
 		t.Errorf("a certificate of nobody: %v", err)
 	}
 	old := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -202,7 +202,7 @@ func TestHTTP2(t *testing.T) {
 	old.StartTLS()
 	defer old.Close()
 	n.Add("www.example.com", old)
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.com/"}); kind(err) != tools.Unavailable || !strings.Contains(err.Error(), "secure") {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "https://www.example.com/"}); kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "secure") {
 		t.Errorf("TLS 1.1: %v", err)
 	}
 }
@@ -220,10 +220,10 @@ func TestProfiles(t *testing.T) {
 		}
 		return egress.Rules{}, nil
 	}
-	profile := func(ctx context.Context) string { return tools.CallerFrom(ctx).Agent }
+	profile := func(ctx context.Context) string { return tool.CallerFrom(ctx).Agent }
 	c, n := web(t, egress.ClientOptions{Rules: rules, Profile: profile}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org", "b.example.org")
 	as := func(profile, url string) error {
-		ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: profile}})
+		ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: profile}})
 		_, _, err := get(ctx, c, outbound.Request{URL: url})
 		return err
 	}
@@ -238,15 +238,15 @@ func TestProfiles(t *testing.T) {
 	if err := errors.Join(as("", "http://b.example.org/"), as("other", "http://b.example.org/")); err != nil {
 		t.Error(err)
 	}
-	if err := as("some", "http://b.example.org/"); kind(err) != tools.Refused {
+	if err := as("some", "http://b.example.org/"); kind(err) != tool.Refused {
 		t.Error(err)
 	}
-	if err := as("broken", "http://b.example.org/"); kind(err) != tools.Internal || strings.Contains(err.Error(), "path") {
+	if err := as("broken", "http://b.example.org/"); kind(err) != tool.Internal || strings.Contains(err.Error(), "path") {
 		t.Error(err)
 	}
 	allowed = "b.example.org"
 	c.Renew()
-	if err := as("some", "http://www.example.org/"); kind(err) != tools.Refused {
+	if err := as("some", "http://www.example.org/"); kind(err) != tool.Refused {
 		t.Errorf("after the rules have changed: %v", err)
 	}
 	if err := as("some", "http://b.example.org/"); err != nil {
@@ -277,11 +277,11 @@ func TestClose(t *testing.T) {
 		t.Error(err)
 	}
 	for range 2 {
-		if err := <-ended; kind(err) != tools.Unavailable || !strings.Contains(err.Error(), "stopping") {
+		if err := <-ended; kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "stopping") {
 			t.Error(err)
 		}
 	}
-	if _, err := c.Do(t.Context(), outbound.Request{URL: "http://www.example.org/"}); kind(err) != tools.Unavailable {
+	if _, err := c.Do(t.Context(), outbound.Request{URL: "http://www.example.org/"}); kind(err) != tool.Unavailable {
 		t.Error(err)
 	}
 }
@@ -301,11 +301,11 @@ func TestTimes(t *testing.T) {
 	}
 	c, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Stall: 50 * time.Millisecond}}, silent, "www.example.org")
 	_, err := c.Do(t.Context(), outbound.Request{URL: "http://www.example.org/head", Timeout: 50 * time.Millisecond})
-	if kind(err) != tools.Timeout || !strings.Contains(err.Error(), "50ms") {
+	if kind(err) != tool.Timeout || !strings.Contains(err.Error(), "50ms") {
 		t.Error(err)
 	}
 	_, text, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/body"})
-	if kind(err) != tools.Timeout || text != "begin" || !strings.Contains(err.Error(), "stopped sending") {
+	if kind(err) != tool.Timeout || text != "begin" || !strings.Contains(err.Error(), "stopped sending") {
 		t.Errorf("%q, %v", text, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -315,12 +315,12 @@ func TestTimes(t *testing.T) {
 		t.Fatal(err)
 	}
 	cancel()
-	if _, err := io.ReadAll(a.Body); kind(err) != tools.Cancelled {
+	if _, err := io.ReadAll(a.Body); kind(err) != tool.Cancelled {
 		t.Error(err)
 	}
 	_ = a.Body.Close()
 	slow, _ := web(t, egress.ClientOptions{Limits: egress.Limits{Head: 50 * time.Millisecond}}, func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "slow.example.org")
-	if _, err := slow.Do(t.Context(), outbound.Request{URL: "http://slow.example.org/"}); kind(err) != tools.Timeout {
+	if _, err := slow.Do(t.Context(), outbound.Request{URL: "http://slow.example.org/"}); kind(err) != tool.Timeout {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func asker(t testing.TB, o ClientOptions) *Client {
@@ -48,7 +48,7 @@ func TestClientTricks(t *testing.T) {
 	all, answers := tricktest.URLs(s.port)
 	c := asker(t, ruled(Rules{}, &names{answers: answers}))
 	for _, text := range all {
-		if err := refusal(t, c, outbound.Request{URL: text, Timeout: 0}); kindOf(err) != tools.Refused && kindOf(err) != tools.Invalid {
+		if err := refusal(t, c, outbound.Request{URL: text, Timeout: 0}); kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v; want it refused", text, err)
 		}
 	}
@@ -82,7 +82,7 @@ func TestRedirectTricks(t *testing.T) {
 		}
 		to = text
 		err := refusal(t, c, outbound.Request{URL: "http://" + host + "/", Redirects: 3})
-		if kindOf(err) != tools.Refused && kindOf(err) != tools.Invalid && !strings.HasPrefix(text, "http:/127") && !strings.HasPrefix(text, "///") {
+		if kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid && !strings.HasPrefix(text, "http:/127") && !strings.HasPrefix(text, "///") {
 			t.Errorf("to %q: %v; want it refused", text, err)
 		}
 	}
@@ -104,13 +104,13 @@ func TestAllowedIsNotForRedirects(t *testing.T) {
 	at := front.Listener.Addr().String()
 	c := asker(t, ruled(Rules{AllowPrivate: []string{at, "127.0.0.1:" + s.port}}, nil))
 	err := refusal(t, c, outbound.Request{URL: "http://" + at, Redirects: 3})
-	if kindOf(err) != tools.Refused || !strings.Contains(err.Error(), "redirects, and then: ") || !strings.Contains(err.Error(), "; ask for that address itself") {
+	if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "redirects, and then: ") || !strings.Contains(err.Error(), "; ask for that address itself") {
 		t.Error(err)
 	}
 	if s.reached.Load() > 0 {
 		t.Error("it was reached")
 	}
-	if err := refusal(t, c, outbound.Request{URL: "http://127.0.0.1:" + s.port, Redirects: 3}); kindOf(err) != tools.Unavailable || s.reached.Load() == 0 {
+	if err := refusal(t, c, outbound.Request{URL: "http://127.0.0.1:" + s.port, Redirects: 3}); kindOf(err) != tool.Unavailable || s.reached.Load() == 0 {
 		t.Errorf("asked for directly: %v", err)
 	}
 }
@@ -124,7 +124,7 @@ func TestRebindingBetweenHops(t *testing.T) {
 	host := fmt.Sprintf("rebind.example.com:%d", port)
 	c := asker(t, ruled(Rules{AllowPrivate: []string{host}}, &names{answers: map[string][]string{"rebind.example.com": {"127.0.0.1", "::1 127.0.0.1"}}}))
 	for range 3 {
-		if err := refusal(t, c, outbound.Request{URL: "http://" + host, Redirects: 3}); kindOf(err) != tools.Refused {
+		if err := refusal(t, c, outbound.Request{URL: "http://" + host, Redirects: 3}); kindOf(err) != tool.Refused {
 			t.Error(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestClientGivesNothingAway(t *testing.T) {
 	want := ""
 	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "localhost", "x.internal", "a.example.com", "b.example.com", "c.example.com"} {
 		err := refusal(t, c, outbound.Request{URL: "http://" + host + "/x?key=secret"})
-		if kindOf(err) != tools.Refused || strings.Contains(err.Error(), "secret") {
+		if kindOf(err) != tool.Refused || strings.Contains(err.Error(), "secret") {
 			t.Fatalf("%s: %v", host, err)
 		}
 		got := strings.ReplaceAll(err.Error(), host+":80", "HOST")
@@ -156,7 +156,7 @@ func TestPortsOfOtherProtocols(t *testing.T) {
 	for _, port := range []string{"25", "22", "6667", "110"} {
 		for _, rules := range []Rules{{}, {Allow: []string{"*.example.com"}}} {
 			err := refusal(t, asker(t, ruled(rules, public)), outbound.Request{URL: "http://mail.example.com:" + port + "/"})
-			if kindOf(err) != tools.Refused || !strings.Contains(err.Error(), "port") {
+			if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), "port") {
 				t.Errorf("%s: %v", port, err)
 			}
 		}

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -55,7 +55,7 @@ func (d *Dialer) DialContext(ctx context.Context, network, address string) (net.
 	switch network {
 	case "tcp", "tcp4", "tcp6":
 	default:
-		return nil, tools.Errorf(tools.Invalid, "%q is no network for connections", network)
+		return nil, tool.Errorf(tool.Invalid, "%q is no network for connections", network)
 	}
 	return d.dial(ctx, network, t)
 }
@@ -203,7 +203,7 @@ func (d *Dialer) control(t Target) func(ctx context.Context, network, address st
 
 // unreachable puts into words why a target did not answer.
 func unreachable(t Target, err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	var name *net.DNSError
 	switch {
 	case errors.As(err, &known):
@@ -211,11 +211,11 @@ func unreachable(t Target, err error) error {
 	case errors.Is(err, context.Canceled):
 		return err
 	case errors.As(err, &name) && name.IsNotFound:
-		return tools.Errorf(tools.NotFound, "there is no host %q", t.Host).Try("check its name").Because(err)
+		return tool.Errorf(tool.NotFound, "there is no host %q", t.Host).Try("check its name").Because(err)
 	case errors.As(err, &name):
-		return tools.Errorf(tools.Unavailable, "%q could not be looked up", t.Host).Try("try again in a moment").Because(err)
+		return tool.Errorf(tool.Unavailable, "%q could not be looked up", t.Host).Try("try again in a moment").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return tools.Errorf(tools.Timeout, "%q did not answer in time", t.String()).Try("try again later, or another host").Because(err)
+		return tool.Errorf(tool.Timeout, "%q did not answer in time", t.String()).Try("try again later, or another host").Because(err)
 	}
-	return tools.Errorf(tools.Unavailable, "%q cannot be reached", t.String()).Try("check host and port, or try again later").Because(err)
+	return tool.Errorf(tool.Unavailable, "%q cannot be reached", t.String()).Try("check host and port, or try again later").Because(err)
 }

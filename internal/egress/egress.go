@@ -21,7 +21,7 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Rules say what may be reached. The zero Rules let everything public through.
@@ -91,7 +91,7 @@ func (r Rules) read() (*rules, error) {
 	for _, text := range r.AllowPrivate {
 		t, err := ParseTarget(text)
 		if err != nil {
-			return nil, fmt.Errorf("private hosts: %q: %s", text, tools.AsError(err).What)
+			return nil, fmt.Errorf("private hosts: %q: %s", text, tool.AsError(err).What)
 		}
 		if t.Addr.IsValid() && never(t.Addr) {
 			return nil, fmt.Errorf("private hosts: %q is an address that gives away secrets of this machine, or no host's at all", text)
@@ -149,11 +149,11 @@ func (r *rules) isPrivate(t Target) bool {
 // refused is the one answer for all that is inside: which of it there is, is
 // not told.
 func refused(to string) error {
-	return tools.Errorf(tools.Refused, "%q is not on the public internet", to).
+	return tool.Errorf(tool.Refused, "%q is not on the public internet", to).
 		Try("use a public host; the operator can allow single hosts that are not")
 }
 
 func denied(to string) error {
-	return tools.Errorf(tools.Refused, "the operator does not let %q be reached", to).
+	return tool.Errorf(tool.Refused, "the operator does not let %q be reached", to).
 		Try("do without it, or ask the person to have the operator allow it")
 }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -93,7 +93,7 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, error) {
 		return nil, err
 	}
 	if x.moved && p.rules.isPrivate(x.at.target) {
-		return nil, tools.Errorf(tools.Refused, "%q is not on the public internet, and other hosts lead nobody there", x.at.site()).
+		return nil, tool.Errorf(tool.Refused, "%q is not on the public internet, and other hosts lead nobody there", x.at.site()).
 			Try("ask for that address itself, if it is meant: the operator allows it")
 	}
 	if x.r.Robots {
@@ -117,7 +117,7 @@ func (x *exchange) ask(ctx context.Context) (*http.Response, error) {
 		return nil, &wireError{err}
 	}
 	if res.StatusCode == http.StatusSwitchingProtocols {
-		return nil, errors.Join(tools.Errorf(tools.Unavailable, "%q speaks another protocol than HTTP from here on", x.at.site()), res.Body.Close())
+		return nil, errors.Join(tool.Errorf(tool.Unavailable, "%q speaks another protocol than HTTP from here on", x.at.site()), res.Body.Close())
 	}
 	x.client.turns.heed(ctx, x.at, res)
 	return res, nil
@@ -152,7 +152,7 @@ func (x *exchange) outgoing(ctx context.Context) (*http.Request, error) {
 	x.addCookies(out)
 	key := x.method + " " + x.at.String() + " " + out.Header.Get("Cookie")
 	if x.seen[key] {
-		return nil, tools.Errorf(tools.Unavailable, "%q redirects in a circle", x.at.site()).Try("ask for another page")
+		return nil, tool.Errorf(tool.Unavailable, "%q redirects in a circle", x.at.site()).Try("ask for another page")
 	}
 	x.seen[key] = true
 	if x.r.Secret == nil {

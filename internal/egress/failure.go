@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // lateError is why a request ends that took all of its time.
@@ -28,25 +28,25 @@ func (e *wireError) Unwrap() error { return e.error }
 
 // failure puts into words, for a model, why a request failed.
 func failure(ctx context.Context, at link, err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	var late *lateError
 	var wire *wireError
 	cause := context.Cause(ctx)
 	switch {
 	case errors.Is(cause, errClosed) || errors.Is(err, errClosed):
-		return tools.Errorf(tools.Unavailable, "nothing is asked of the web any more: the server is stopping").Because(err)
+		return tool.Errorf(tool.Unavailable, "nothing is asked of the web any more: the server is stopping").Because(err)
 	case errors.As(err, &known):
 		return known
 	case errors.As(cause, &late):
-		return tools.Errorf(tools.Timeout, "%q was not done within %s", at.site(), late.within).Try("ask for less, or try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q was not done within %s", at.site(), late.within).Try("ask for less, or try again later").Because(err)
 	case errors.Is(cause, errStalled):
-		return tools.Errorf(tools.Timeout, "%q stopped sending", at.site()).Try("try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q stopped sending", at.site()).Try("try again later").Because(err)
 	case cause != nil:
-		return tools.AsError(cause)
+		return tool.AsError(cause)
 	case errors.As(err, &wire):
 		return said(at, wire.error)
 	}
-	return tools.AsError(err)
+	return tool.AsError(err)
 }
 
 // said reads what the transport says of a connection.
@@ -60,15 +60,15 @@ func said(at link, err error) error {
 	case secure:
 		what, next = "%q is not asked: "+reason, "use another host, or http if nothing secret is in it"
 	case errors.As(err, &timeout) && timeout.Timeout():
-		return tools.Errorf(tools.Timeout, "%q did not answer in time", site).Try("try again later").Because(err)
+		return tool.Errorf(tool.Timeout, "%q did not answer in time", site).Try("try again later").Because(err)
 	case has("headers exceeded"), has("header list larger"), has("1xx"):
-		return tools.Errorf(tools.TooLarge, "the head of the answer of %q is too long", site).Try("ask for another page").Because(err)
+		return tool.Errorf(tool.TooLarge, "the head of the answer of %q is too long", site).Try("ask for another page").Because(err)
 	case has("malformed"), has("HTTP/1.x transport connection broken"), has("HTTP response to HTTPS"), has("PROTOCOL_ERROR"), has("COMPRESSION_ERROR"), has("unsupported transfer encoding"), has("too many transfer encodings"):
 		what, next = "%q does not answer as a web server does", "check the port, and whether it is https or http there"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), has("connection reset"), has("server closed idle connection"):
 		what, next = "%q closed the connection without an answer", "try again, or check whether it is https or http there"
 	}
-	return tools.Errorf(tools.Unavailable, what, site).Try("%s", next).Because(err)
+	return tool.Errorf(tool.Unavailable, what, site).Try("%s", next).Because(err)
 }
 
 // certificate says why a connection is not secure.

@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -23,10 +23,10 @@ func readMethod(text string) (string, error) {
 	case "":
 		return http.MethodGet, nil
 	case http.MethodConnect, http.MethodTrace, "TRACK":
-		return "", tools.Errorf(tools.Refused, "requests of %s are not sent", method).Try("use GET or POST")
+		return "", tool.Errorf(tool.Refused, "requests of %s are not sent", method).Try("use GET or POST")
 	}
 	if len(method) > maxMethod || !httpguts.ValidHeaderFieldName(method) {
-		return "", tools.Errorf(tools.Invalid, "%q is no method", short(text)).Try("use GET, HEAD, POST, PUT, PATCH or DELETE")
+		return "", tool.Errorf(tool.Invalid, "%q is no method", short(text)).Try("use GET, HEAD, POST, PUT, PATCH or DELETE")
 	}
 	return method, nil
 }
@@ -38,21 +38,21 @@ func readHeader(from http.Header) (http.Header, error) {
 	count, size := 0, 0
 	for name, values := range from {
 		if !httpguts.ValidHeaderFieldName(name) {
-			return nil, tools.Errorf(tools.Invalid, "%q is no name of a header", short(name)).Try("use letters, digits and dashes")
+			return nil, tool.Errorf(tool.Invalid, "%q is no name of a header", short(name)).Try("use letters, digits and dashes")
 		}
 		if why := reserved(name); why != "" {
-			return nil, tools.Errorf(tools.Refused, "the header %s cannot be set", short(name)).Try("%s", why)
+			return nil, tool.Errorf(tool.Refused, "the header %s cannot be set", short(name)).Try("%s", why)
 		}
 		for _, value := range values {
 			if !httpguts.ValidHeaderFieldValue(value) {
-				return nil, tools.Errorf(tools.Invalid, "the value of the header %s holds a control character", short(name)).Try("leave it out")
+				return nil, tool.Errorf(tool.Invalid, "the value of the header %s holds a control character", short(name)).Try("leave it out")
 			}
 			count, size = count+1, size+len(name)+len(value)
 			out.Add(name, strings.TrimSpace(value))
 		}
 	}
 	if count > maxHeaders || size > maxHeaderBytes {
-		return nil, tools.Errorf(tools.TooLarge, "the request has %d headers of %d bytes, and the most are %d of %d", count, size, maxHeaders, maxHeaderBytes).Try("send fewer")
+		return nil, tool.Errorf(tool.TooLarge, "the request has %d headers of %d bytes, and the most are %d of %d", count, size, maxHeaders, maxHeaderBytes).Try("send fewer")
 	}
 	return out, nil
 }

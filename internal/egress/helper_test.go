@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // names is a resolver. Each lookup of a name takes its next answer, and the last
@@ -129,11 +129,11 @@ func proxy(t testing.TB, o ProxyOptions) (address string, visits func() []Visit)
 	}
 }
 
-func kindOf(err error) tools.Kind {
+func kindOf(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }
 
 // through asks a proxy at address for a connection to host:port in one of the

@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/net/idna"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -58,7 +58,7 @@ func odd(text, what string) error {
 	if len(text) > maxHost {
 		text = text[:maxHost] + "..."
 	}
-	return tools.Errorf(tools.Invalid, "%q %s", text, what).Try("write a host as example.org or 192.0.2.1, and a port from 1 to 65535")
+	return tool.Errorf(tool.Invalid, "%q %s", text, what).Try("write a host as example.org or 192.0.2.1, and a port from 1 to 65535")
 }
 
 // Why a host is none.

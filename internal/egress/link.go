@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const maxURL = 8 << 10
@@ -39,16 +39,16 @@ func (l link) next(location string) (link, error) {
 // parse refuses what programs read in more ways than one.
 func parse(text string, how func(string) (*url.URL, error)) (*url.URL, error) {
 	if len(text) > maxURL {
-		return nil, tools.Errorf(tools.Invalid, "the URL has %d bytes, and the most is %d", len(text), maxURL).Try("send what is long in the body of a request")
+		return nil, tool.Errorf(tool.Invalid, "the URL has %d bytes, and the most is %d", len(text), maxURL).Try("send what is long in the body of a request")
 	}
 	for i := range len(text) {
 		if b := text[i]; b < ' ' || b == 0x7f || b == '\\' {
-			return nil, tools.Errorf(tools.Invalid, "the URL holds a control character or a backslash").Try("leave it out, or write it with a percent sign, as %%5C")
+			return nil, tool.Errorf(tool.Invalid, "the URL holds a control character or a backslash").Try("leave it out, or write it with a percent sign, as %%5C")
 		}
 	}
 	u, err := how(text)
 	if err != nil {
-		return nil, tools.Errorf(tools.Invalid, "this is not a URL").Try("write it as https://example.org/path, with %%25 for a percent sign").Because(err)
+		return nil, tool.Errorf(tool.Invalid, "this is not a URL").Try("write it as https://example.org/path, with %%25 for a percent sign").Because(err)
 	}
 	return u, nil
 }
@@ -56,13 +56,13 @@ func parse(text string, how func(string) (*url.URL, error)) (*url.URL, error) {
 func newLink(u *url.URL) (link, error) {
 	switch {
 	case u.Scheme == "" && u.Host == "":
-		return link{}, tools.Errorf(tools.Invalid, "the URL does not begin with https://").Try("write it whole, as https://example.org/path")
+		return link{}, tool.Errorf(tool.Invalid, "the URL does not begin with https://").Try("write it whole, as https://example.org/path")
 	case u.Scheme != "http" && u.Scheme != "https":
-		return link{}, tools.Errorf(tools.Invalid, "URLs of %q are not asked", short(u.Scheme)).Try("use one of https or http")
+		return link{}, tool.Errorf(tool.Invalid, "URLs of %q are not asked", short(u.Scheme)).Try("use one of https or http")
 	case u.User != nil:
-		return link{}, tools.Errorf(tools.Invalid, "the URL holds a user").Try("leave it out; credentials come from an auth profile")
+		return link{}, tool.Errorf(tool.Invalid, "the URL holds a user").Try("leave it out; credentials come from an auth profile")
 	case u.Opaque != "" || u.Host == "":
-		return link{}, tools.Errorf(tools.Invalid, "the URL has no host").Try("write it as https://example.org/path")
+		return link{}, tool.Errorf(tool.Invalid, "the URL has no host").Try("write it as https://example.org/path")
 	}
 	port, usual := u.Port(), usualPort(u.Scheme)
 	if port == "" {
@@ -141,7 +141,7 @@ func (r *rules) asked(l link) error {
 	}
 	named := func(p pattern) bool { return p.port != 0 && p.matches(l.target) }
 	if spoken(l.target.Port) && !r.isPrivate(l.target) && !slices.ContainsFunc(r.allow, named) {
-		return tools.Errorf(tools.Refused, "port %d is not one of the web", l.target.Port).Try("use port 443 or 80; the operator can allow a host with this port")
+		return tool.Errorf(tool.Refused, "port %d is not one of the web", l.target.Port).Try("use port 443 or 80; the operator can allow a host with this port")
 	}
 	return nil
 }

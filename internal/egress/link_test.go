@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestLinks(t *testing.T) {
@@ -82,7 +82,7 @@ func FuzzLink(f *testing.F) {
 		l, err := readLink(text)
 		if err == nil {
 			checkLink(t, text, l)
-		} else if kindOf(err) != tools.Invalid {
+		} else if kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v", text, err)
 		}
 	})
@@ -94,7 +94,7 @@ func FuzzLocation(f *testing.F) {
 		l, err := mustLink(t, "https://example.org/a/b?c").next(text)
 		if err == nil {
 			checkLink(t, text, l)
-		} else if kindOf(err) != tools.Invalid {
+		} else if kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v", text, err)
 		}
 	})

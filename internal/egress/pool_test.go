@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func readAll(ctx context.Context, c *Client, r outbound.Request) (string, error) {
@@ -29,8 +29,8 @@ func readAll(ctx context.Context, c *Client, r outbound.Request) (string, error)
 // TestProfileOfTheCaller: without a word on profiles, callers have their own.
 func TestProfileOfTheCaller(t *testing.T) {
 	c := asker(t, ClientOptions{Rules: func(profile string) (Rules, error) { return Rules{Deny: []string{profile + ".example.org"}}, nil }, Resolver: &names{}})
-	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Profile: "small"}})
-	for host, want := range map[string]tools.Kind{"small.example.org": tools.Refused, "large.example.org": tools.NotFound} {
+	ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Profile: "small"}})
+	for host, want := range map[string]tool.Kind{"small.example.org": tool.Refused, "large.example.org": tool.NotFound} {
 		if _, err := readAll(ctx, c, outbound.Request{URL: "http://" + host}); kindOf(err) != want {
 			t.Errorf("%s: %v", host, err)
 		}
@@ -63,7 +63,7 @@ func TestRenewWhileReading(t *testing.T) {
 	if err := a.Body.Close(); err != nil || len(c.slots) != 0 {
 		t.Errorf("%d connections are open, %v", len(c.slots), err)
 	}
-	if _, err := readAll(t.Context(), c, outbound.Request{URL: server.URL}); kindOf(err) != tools.Refused {
+	if _, err := readAll(t.Context(), c, outbound.Request{URL: server.URL}); kindOf(err) != tool.Refused {
 		t.Error(err)
 	}
 }
@@ -133,7 +133,7 @@ func TestAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		text, err := readAll(t.Context(), c, outbound.Request{Method: method, URL: "http://" + l.Addr().String(), Body: []byte("x")[:len(method)-3]})
-		if (text == "ok") != (method == "GET") || method == "POST" && kindOf(err) != tools.Unavailable || seen.Load() != want {
+		if (text == "ok") != (method == "GET") || method == "POST" && kindOf(err) != tool.Unavailable || seen.Load() != want {
 			t.Errorf("%s: %q, %v, sent %d times", method, text, err, seen.Load()-1)
 		}
 		if err := c.Close(); err != nil {

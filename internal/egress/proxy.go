@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -218,7 +218,7 @@ func (p *Proxy) connect(ctx context.Context, t Target, began time.Time) (net.Con
 	conn, err := p.o.Dialer.Dial(ctx, t)
 	if err != nil {
 		p.note(Visit{Target: t, Err: err, Began: began})
-		return nil, tools.AsError(err)
+		return nil, tool.AsError(err)
 	}
 	return conn, nil
 }

@@ -14,7 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // request serves one request of HTTP, and reports whether another may follow on
@@ -24,9 +24,9 @@ func (p *Proxy) request(ctx context.Context, c *client) (more bool) {
 	r, err := http.ReadRequest(c.in)
 	if err != nil {
 		if errors.Is(err, errHead) {
-			p.fail(c, Target{}, tools.Errorf(tools.TooLarge, "the head of the request has more than %d bytes", maxHead))
+			p.fail(c, Target{}, tool.Errorf(tool.TooLarge, "the head of the request has more than %d bytes", maxHead))
 		} else if !errors.Is(err, io.EOF) {
-			p.fail(c, Target{}, tools.Errorf(tools.Invalid, "this is not a request to a proxy"))
+			p.fail(c, Target{}, tool.Errorf(tool.Invalid, "this is not a request to a proxy"))
 		}
 		return false
 	}
@@ -51,11 +51,11 @@ func target(r *http.Request) (Target, error) {
 	}
 	switch {
 	case r.URL.Scheme == "" || r.URL.Host == "":
-		return Target{}, tools.Errorf(tools.Invalid, "a proxy is asked for whole URLs").Try("set http_proxy, and do not use it as a server")
+		return Target{}, tool.Errorf(tool.Invalid, "a proxy is asked for whole URLs").Try("set http_proxy, and do not use it as a server")
 	case r.URL.Scheme != "http":
-		return Target{}, tools.Errorf(tools.Refused, "URLs of %q are not fetched for others", r.URL.Scheme).Try("use http, or CONNECT for https")
+		return Target{}, tool.Errorf(tool.Refused, "URLs of %q are not fetched for others", r.URL.Scheme).Try("use http, or CONNECT for https")
 	case r.URL.User != nil:
-		return Target{}, tools.Errorf(tools.Refused, "the URL holds a user").Try("send credentials in a header")
+		return Target{}, tool.Errorf(tool.Refused, "the URL holds a user").Try("send credentials in a header")
 	}
 	port := r.URL.Port()
 	if port == "" {
@@ -224,7 +224,7 @@ func (b *counted) Close() error { return nil }
 // fail answers with an error, in words for whoever reads the command's output,
 // unless somebody else is told.
 func (p *Proxy) fail(c *client, t Target, err error) {
-	status, text := statusOf(err), tools.AsError(err).Error()+"\n"
+	status, text := statusOf(err), tool.AsError(err).Error()+"\n"
 	if p.o.Refused != nil {
 		p.o.Refused(t, err)
 		text = ""
@@ -235,14 +235,14 @@ func (p *Proxy) fail(c *client, t Target, err error) {
 }
 
 func statusOf(err error) int {
-	switch tools.AsError(err).Kind {
-	case tools.Refused:
+	switch tool.AsError(err).Kind {
+	case tool.Refused:
 		return http.StatusForbidden
-	case tools.Invalid:
+	case tool.Invalid:
 		return http.StatusBadRequest
-	case tools.TooLarge:
+	case tool.TooLarge:
 		return http.StatusRequestHeaderFieldsTooLarge
-	case tools.Timeout:
+	case tool.Timeout:
 		return http.StatusGatewayTimeout
 	}
 	return http.StatusBadGateway

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // site serves HTTP on loopback and tells what it was asked.
@@ -193,7 +193,7 @@ func TestKeepAlive(t *testing.T) {
 	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusForbidden {
 		t.Errorf("the last of several: %v, %v", res, err)
 	}
-	if all := visits(); len(all) != 5 || kindOf(all[4].Err) != tools.Refused {
+	if all := visits(); len(all) != 5 || kindOf(all[4].Err) != tool.Refused {
 		t.Errorf("%+v", all)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What SOCKS5 says, by RFC 1928.
@@ -63,14 +63,14 @@ func socksReply(w io.Writer, code byte) error {
 }
 
 func socksCode(err error) byte {
-	switch tools.AsError(err).Kind {
-	case tools.Refused, tools.Invalid:
+	switch tool.AsError(err).Kind {
+	case tool.Refused, tool.Invalid:
 		return socksForbidden
-	case tools.NotFound:
+	case tool.NotFound:
 		return socksUnreachable
-	case tools.Timeout:
+	case tool.Timeout:
 		return socksLate
-	case tools.Unavailable:
+	case tool.Unavailable:
 		return socksNoAnswer
 	}
 	return socksFailed
@@ -113,7 +113,7 @@ func readSocks(in io.Reader, out io.Writer) (Target, error) {
 	return t, nil
 }
 
-var errSocks = tools.Errorf(tools.Invalid, "this is not a request of SOCKS5 to connect")
+var errSocks = tool.Errorf(tool.Invalid, "this is not a request of SOCKS5 to connect")
 
 func socksGreeting(in io.Reader, out io.Writer) error {
 	var head [2]byte // version, number of methods

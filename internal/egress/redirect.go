@@ -4,7 +4,7 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxDiscarded is how much of the body of an answer that redirects is read, so
@@ -28,18 +28,18 @@ func discard(body io.ReadCloser) {
 func (x *exchange) redirect(res *http.Response) error {
 	from := x.at
 	if len(x.via) >= x.r.Redirects {
-		return tools.Errorf(tools.Unavailable, "%q redirects more than %d times", from.site(), x.r.Redirects).Try("ask for the page it should lead to")
+		return tool.Errorf(tool.Unavailable, "%q redirects more than %d times", from.site(), x.r.Redirects).Try("ask for the page it should lead to")
 	}
 	location := res.Header.Get("Location")
 	if location == "" {
-		return tools.Errorf(tools.Unavailable, "%q redirects, and does not say where", from.site()).Try("ask for another page")
+		return tool.Errorf(tool.Unavailable, "%q redirects, and does not say where", from.site()).Try("ask for another page")
 	}
 	to, err := from.next(location)
 	if err != nil {
 		return redirected(from, err)
 	}
 	if from.url.Scheme == "https" && to.url.Scheme == "http" {
-		return tools.Errorf(tools.Refused, "%q redirects to %q, where anybody on the way can read along", from.site(), to.site()).Try("ask for it with https")
+		return tool.Errorf(tool.Refused, "%q redirects to %q, where anybody on the way can read along", from.site(), to.site()).Try("ask for it with https")
 	}
 	if err := x.keepCookies(res); err != nil {
 		return err
@@ -69,7 +69,7 @@ func (x *exchange) adapt(status int, to link) error {
 		return nil
 	}
 	if repeats && (len(x.body) > 0 || !reads && x.method != http.MethodOptions) {
-		return tools.Errorf(tools.Refused, "%q wants the %s sent to %q instead", x.at.site(), x.method, to.site()).
+		return tool.Errorf(tool.Refused, "%q wants the %s sent to %q instead", x.at.site(), x.method, to.site()).
 			Try("send it there yourself if that is meant")
 	}
 	x.body = nil
@@ -79,8 +79,8 @@ func (x *exchange) adapt(status int, to link) error {
 
 // redirected says that an error is about where an answer has led.
 func redirected(from link, err error) error {
-	e := tools.AsError(err)
-	out := tools.Errorf(e.Kind, "%q redirects, and then: %s", from.site(), e.What).Because(err)
+	e := tool.AsError(err)
+	out := tool.Errorf(e.Kind, "%q redirects, and then: %s", from.site(), e.What).Because(err)
 	out.Next = e.Next
 	return out
 }

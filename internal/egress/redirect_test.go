@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A trail redirects as its tests say, and notes what it was asked.
@@ -81,7 +81,7 @@ func TestRedirects(t *testing.T) {
 	const few = "Accept-Language=de User-Agent=me"
 	tests := []struct {
 		method, path, last string
-		kind               tools.Kind
+		kind               tool.Kind
 	}{
 		{"GET", "same301", `GET a.example.org/end body="" ` + all + " " + few, ""},
 		{"POST", "same301", `GET a.example.org/end body="" ` + all + " " + few, ""},
@@ -95,10 +95,10 @@ func TestRedirects(t *testing.T) {
 		{"GET", "other302", `GET a.example.org/end body="" Authorization=Bearer canary ` + few, ""},
 		{"GET", "port", `GET a.example.org:8080/end body="" ` + few, ""},
 		{"GET", "up", `GET a.example.org/end body="" Authorization=Bearer canary ` + few, ""},
-		{"POST", "other307", "", tools.Refused},
-		{"DELETE", "other307", "", tools.Refused},
-		{"POST", "other308", "", tools.Refused},
-		{"GET", "user", "", tools.Invalid},
+		{"POST", "other307", "", tool.Refused},
+		{"DELETE", "other307", "", tool.Refused},
+		{"POST", "other308", "", tool.Refused},
+		{"GET", "user", "", tool.Invalid},
 	}
 	for _, test := range tests {
 		s.seen = nil
@@ -215,14 +215,14 @@ func TestSecrets(t *testing.T) {
 		"Host":   func(r *http.Request) error { r.Host = "b.example.org"; return nil },
 		"error":  func(*http.Request) error { return errors.New("the vault says canary") },
 	} {
-		if _, err := ask(secret); kind(err) != tools.Internal || strings.Contains(err.Error(), "canary") {
+		if _, err := ask(secret); kind(err) != tool.Internal || strings.Contains(err.Error(), "canary") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if len(s.seen) > 0 {
 		t.Errorf("sent all the same: %q", s.seen)
 	}
-	if _, err := ask(func(*http.Request) error { return tools.Errorf(tools.Refused, "not for GET") }); kind(err) != tools.Refused {
+	if _, err := ask(func(*http.Request) error { return tool.Errorf(tool.Refused, "not for GET") }); kind(err) != tool.Refused {
 		t.Error(err)
 	}
 	a, err := ask(func(r *http.Request) error { r.URL.RawQuery += "&key=canary"; return nil })

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -59,7 +59,7 @@ func (r *robots) allow(ctx context.Context, c *Client, at link) error {
 		}
 	}
 	if !rules.allow(at.url.RequestURI()) {
-		return tools.Errorf(tools.Refused, "the robots.txt of %q does not want %q to be fetched by programs", at.site(), short(at.url.EscapedPath())).
+		return tool.Errorf(tool.Refused, "the robots.txt of %q does not want %q to be fetched by programs", at.site(), short(at.url.EscapedPath())).
 			Try("ask another site, or have a person open the page")
 	}
 	return nil
@@ -106,8 +106,8 @@ func fetchRobots(ctx context.Context, c *Client, at link) (rules robotRules, age
 
 // robotsUnread says that it is robots.txt that could not be had.
 func robotsUnread(at link, err error) error {
-	e := tools.AsError(err)
-	out := tools.Errorf(e.Kind, "the robots.txt of %q cannot be read: %s", at.site(), e.What).Because(err)
+	e := tool.AsError(err)
+	out := tool.Errorf(e.Kind, "the robots.txt of %q cannot be read: %s", at.site(), e.What).Because(err)
 	out.Next = e.Next
 	return out
 }

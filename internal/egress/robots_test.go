@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestRobots(t *testing.T) {
@@ -42,17 +42,17 @@ func TestRobots(t *testing.T) {
 			http.Redirect(w, r, "http://127.0.0.1/robots.txt", http.StatusMovedPermanently)
 		}
 	}, "closed.example.org", "down.example.org", "none.example.org", "huge.example.org", "moved.example.org", "inside.example.org")
-	for url, want := range map[string]tools.Kind{
-		"closed.example.org/x": "", "closed.example.org/private/x": tools.Refused, "down.example.org/": tools.Refused, "none.example.org/private": "",
-		"huge.example.org/x": "", "huge.example.org/private": tools.Refused, "moved.example.org/x": "", "moved.example.org/private": tools.Refused, "none.example.org/moved": tools.Refused,
-		"inside.example.org/": tools.Refused, "absent.example.org/": tools.NotFound,
+	for url, want := range map[string]tool.Kind{
+		"closed.example.org/x": "", "closed.example.org/private/x": tool.Refused, "down.example.org/": tool.Refused, "none.example.org/private": "",
+		"huge.example.org/x": "", "huge.example.org/private": tool.Refused, "moved.example.org/x": "", "moved.example.org/private": tool.Refused, "none.example.org/moved": tool.Refused,
+		"inside.example.org/": tool.Refused, "absent.example.org/": tool.NotFound,
 	} {
 		r := outbound.Request{URL: "http://" + url, Robots: true, Redirects: 3, Header: http.Header{"X-Key": {"x"}}, Secret: secretFor{"closed.example.org"}}
 		if _, _, err := get(t.Context(), c, r); kind(err) != want {
 			t.Errorf("%s: %v; want %q", url, err, want)
 		}
 		r.Robots = false
-		if _, _, err := get(t.Context(), c, r); want == tools.Refused && err != nil {
+		if _, _, err := get(t.Context(), c, r); want == tool.Refused && err != nil {
 			t.Errorf("%s, not asking robots.txt: %v", url, err)
 		}
 	}
@@ -103,7 +103,7 @@ func TestPolite(t *testing.T) {
 	if err != nil || a.Status != http.StatusTooManyRequests {
 		t.Fatal(a, err)
 	}
-	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/", Polite: true}); kind(err) != tools.Busy || !strings.Contains(err.Error(), "1h0m0s") {
+	if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://www.example.org/", Polite: true}); kind(err) != tool.Busy || !strings.Contains(err.Error(), "1h0m0s") {
 		t.Error(err)
 	}
 	for _, r := range []outbound.Request{{URL: "http://www.example.org/"}, {URL: "http://b.example.org/", Polite: true}} {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestCheck(t *testing.T) {
@@ -21,7 +21,7 @@ func TestCheck(t *testing.T) {
 		a := netip.MustParseAddr(addr)
 		for _, bench := range []bool{false, true} {
 			expected := want || bench && strings.HasPrefix(addr, "198.1") && a.Is4() && a.As4()[1]|1 == 19
-			if err := (Rules{Benchmark: bench}).Check(netip.AddrPortFrom(a, 443)); (err == nil) != expected || err != nil && kindOf(err) != tools.Refused {
+			if err := (Rules{Benchmark: bench}).Check(netip.AddrPortFrom(a, 443)); (err == nil) != expected || err != nil && kindOf(err) != tool.Refused {
 				t.Errorf("%s (benchmark %t): %v", addr, bench, err)
 			}
 		}
@@ -120,7 +120,7 @@ func TestTargets(t *testing.T) {
 		if err == nil && got.String() != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v", text, got, err)
 		}
-		if err != nil && kindOf(err) != tools.Invalid {
+		if err != nil && kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

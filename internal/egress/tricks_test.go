@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestTricks(t *testing.T) {
@@ -21,12 +21,12 @@ func TestTricks(t *testing.T) {
 	address, visits := proxy(t, ProxyOptions{Dialer: d})
 	asked := 0
 	for _, host := range hosts {
-		if conn, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(host, s.port)); err == nil || kindOf(err) != tools.Refused && kindOf(err) != tools.Invalid {
+		if conn, err := d.DialContext(t.Context(), "tcp", net.JoinHostPort(host, s.port)); err == nil || kindOf(err) != tool.Refused && kindOf(err) != tool.Invalid {
 			t.Errorf("%q: %v %v; want it refused", host, conn, err)
 		}
 		target, err := NewTarget(host, s.port)
 		if err == nil {
-			if conn, err := d.Dial(t.Context(), target); err == nil || kindOf(err) != tools.Refused {
+			if conn, err := d.Dial(t.Context(), target); err == nil || kindOf(err) != tool.Refused {
 				t.Errorf("%q: %v %v; want it refused", host, conn, err)
 			}
 		}
@@ -78,7 +78,7 @@ func TestHonest(t *testing.T) {
 	}
 	other := listen(t)
 	for _, host := range []string{"127.0.0.1", "model.lan"} {
-		if _, err := d.DialContext(t.Context(), "tcp", host+":"+other.port); kindOf(err) != tools.Refused {
+		if _, err := d.DialContext(t.Context(), "tcp", host+":"+other.port); kindOf(err) != tool.Refused {
 			t.Errorf("another port of %s: %v", host, err)
 		}
 	}
@@ -104,7 +104,7 @@ func TestRebinding(t *testing.T) {
 		t.Errorf("%v, %v; want the public one alone", found, err)
 	}
 	for _, to := range []string{"127.0.0.1:" + s.port, "[::1]:" + s.port, "[::ffff:127.0.0.1]:" + s.port, "93.184.215.14:1", "169.254.169.254:" + s.port, "nonsense"} {
-		if err := d.control(target)(t.Context(), "tcp4", to, nil); kindOf(err) != tools.Refused {
+		if err := d.control(target)(t.Context(), "tcp4", to, nil); kindOf(err) != tool.Refused {
 			t.Errorf("what is dialled in the end is %s: %v", to, err)
 		}
 	}
@@ -112,11 +112,11 @@ func TestRebinding(t *testing.T) {
 		t.Error(err)
 	}
 	// race is given an address that lookup would not have let through.
-	if conn, err := d.race(t.Context(), "tcp", target, []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}); kindOf(err) != tools.Refused {
+	if conn, err := d.race(t.Context(), "tcp", target, []netip.Addr{netip.MustParseAddr("127.0.0.1"), netip.MustParseAddr("::1")}); kindOf(err) != tool.Refused {
 		t.Errorf("%v, %v", conn, err)
 	}
 	for range 2 {
-		if _, err := d.Dial(t.Context(), target); kindOf(err) != tools.Refused {
+		if _, err := d.Dial(t.Context(), target); kindOf(err) != tool.Refused {
 			t.Errorf("it is inside now: %v", err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestInsideIsOneAnswer(t *testing.T) {
 	want := ""
 	for _, host := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "[::1]", "[fd00:ec2::254]", "localhost", "x.internal", "a.example.com", "b.example.com"} {
 		_, err := d.DialContext(t.Context(), "tcp", host+":80")
-		if kindOf(err) != tools.Refused {
+		if kindOf(err) != tool.Refused {
 			t.Fatalf("%s: %v", host, err)
 		}
 		got := strings.ReplaceAll(err.Error(), host+":80", "HOST")
@@ -153,13 +153,13 @@ func TestEndOfCall(t *testing.T) {
 	d := dialer(t, Rules{AllowPrivate: []string{"127.0.0.1:" + s.port}}, nil)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := d.DialContext(ctx, "tcp", "127.0.0.1:"+s.port); kindOf(err) != tools.Cancelled {
+	if _, err := d.DialContext(ctx, "tcp", "127.0.0.1:"+s.port); kindOf(err) != tool.Cancelled {
 		t.Error(err)
 	}
-	if _, err := d.DialContext(t.Context(), "udp", "127.0.0.1:"+s.port); kindOf(err) != tools.Invalid {
+	if _, err := d.DialContext(t.Context(), "udp", "127.0.0.1:"+s.port); kindOf(err) != tool.Invalid {
 		t.Error(err)
 	}
-	if _, err := d.DialContext(t.Context(), "tcp", "none.example.com:80"); kindOf(err) != tools.NotFound {
+	if _, err := d.DialContext(t.Context(), "tcp", "none.example.com:80"); kindOf(err) != tool.NotFound {
 		t.Error(err)
 	}
 	if _, err := d.DialContext(t.Context(), "tcp6", "127.0.0.1:"+s.port); err == nil {

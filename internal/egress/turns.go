@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -34,7 +34,7 @@ type visit struct {
 }
 
 func visitOf(ctx context.Context, at link) visit {
-	return visit{tools.CallerFrom(ctx).Principal(), at.target}
+	return visit{tool.CallerFrom(ctx).Principal(), at.target}
 }
 
 // A turn is that of a visit.
@@ -65,7 +65,7 @@ func (t *turns) take(ctx context.Context, at link) (leave func(), err error) {
 		gone()
 		var late *lateError
 		if errors.As(context.Cause(ctx), &late) {
-			return nil, tools.Errorf(tools.Busy, "%d requests to %q are running", t.most, at.site()).Try("wait for them to end").Because(context.Cause(ctx))
+			return nil, tool.Errorf(tool.Busy, "%d requests to %q are running", t.most, at.site()).Try("wait for them to end").Because(context.Cause(ctx))
 		}
 		return nil, ctx.Err()
 	}
@@ -90,7 +90,7 @@ func (t *turns) pause(ctx context.Context, at link, h *turn) error {
 			return nil
 		}
 		if wait > maxWait {
-			return tools.Errorf(tools.Busy, "%q wants to be asked again in %s", at.site(), wait.Round(time.Second)).Try("wait that long, or ask another host")
+			return tool.Errorf(tool.Busy, "%q wants to be asked again in %s", at.site(), wait.Round(time.Second)).Try("wait that long, or ask another host")
 		}
 		timer := time.NewTimer(wait)
 		select {

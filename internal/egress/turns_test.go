@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func mustLink(t testing.TB, text string) link {
@@ -59,12 +59,12 @@ func TestTurns(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, &lateError{time.Second})
 		defer cancel()
-		if _, err := turns.take(ctx, a); kindOf(err) != tools.Busy {
+		if _, err := turns.take(ctx, a); kindOf(err) != tool.Busy {
 			t.Error(err)
 		}
 		gone, end := context.WithCancel(t.Context())
 		end()
-		if _, err := turns.take(gone, a); kindOf(err) != tools.Cancelled {
+		if _, err := turns.take(gone, a); kindOf(err) != tool.Cancelled {
 			t.Error(err)
 		}
 	})
@@ -95,7 +95,7 @@ func TestPause(t *testing.T) {
 			t.Errorf("%s, %v", took, err)
 		}
 		turns.heed(t.Context(), a, answered(503, time.Now().Add(90*time.Second).UTC().Format(http.TimeFormat)))
-		if took, err := wait(); took != 0 || kindOf(err) != tools.Busy || !strings.Contains(err.Error(), "1m30s") {
+		if took, err := wait(); took != 0 || kindOf(err) != tool.Busy || !strings.Contains(err.Error(), "1m30s") {
 			t.Errorf("%s, %v", took, err)
 		}
 		time.Sleep(86 * time.Second)
@@ -132,7 +132,7 @@ func TestTurnsAreEachCallersOwn(t *testing.T) {
 		turns := newTurns(1)
 		at := link{target: Target{Host: "example.com", Port: 443}}
 		as := func(user string) context.Context {
-			return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{User: user}})
+			return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{User: user}})
 		}
 		if _, err := turns.take(as("ann"), at); err != nil { // and keeps it
 			t.Fatal(err)

@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress"
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // operators is a proxy of HTTP that answers by itself, and notes what for.
@@ -57,9 +57,9 @@ func TestOperatorsProxy(t *testing.T) {
 			t.Errorf("%s: %q, %v", url, text, err)
 		}
 	}
-	for url, want := range map[string]tools.Kind{
-		"https://www.example.org/": tools.Unavailable, "http://denied.example.org/": tools.Refused, "http://localhost/": tools.Refused, "http://10.0.0.1/": tools.Refused,
-		"http://metadata.google.internal/": tools.Refused, "http://0x7f.1/": tools.Invalid, "http://" + way.Host + "/": tools.Refused,
+	for url, want := range map[string]tool.Kind{
+		"https://www.example.org/": tool.Unavailable, "http://denied.example.org/": tool.Refused, "http://localhost/": tool.Refused, "http://10.0.0.1/": tool.Refused,
+		"http://metadata.google.internal/": tool.Refused, "http://0x7f.1/": tool.Invalid, "http://" + way.Host + "/": tool.Refused,
 	} {
 		_, _, err := get(t.Context(), c, outbound.Request{URL: url})
 		if kind(err) != want || strings.Contains(err.Error(), way.Host) && !strings.Contains(url, way.Host) || strings.Contains(err.Error(), "pass") {
@@ -80,7 +80,7 @@ func TestSocksIsAskedForAddresses(t *testing.T) {
 	c, n := web(t, egress.ClientOptions{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, "www.example.org")
 	n.Resolve("inside.example.org", "10.0.0.1 127.0.0.1 ::1")
 	n.Resolve("mixed.example.org", "10.0.0.1 "+n.Address("www.example.org"))
-	for url, want := range map[string]tools.Kind{"www.example.org": "", "mixed.example.org": "", "inside.example.org": tools.Refused, "127.0.0.1": tools.Refused, "[::ffff:10.0.0.1]": tools.Invalid} {
+	for url, want := range map[string]tool.Kind{"www.example.org": "", "mixed.example.org": "", "inside.example.org": tool.Refused, "127.0.0.1": tool.Refused, "[::ffff:10.0.0.1]": tool.Invalid} {
 		if _, _, err := get(t.Context(), c, outbound.Request{URL: "http://" + url}); kind(err) != want {
 			t.Errorf("%s: %v", url, err)
 		}

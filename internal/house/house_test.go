@@ -77,21 +77,6 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// layer is a row of the house: 0 is the words, 3 joins everything.
-func layer(dir string) int {
-	switch first, rest, nested := strings.Cut(dir, "/"); {
-	case first == "cmd":
-		return 3
-	case slices.Contains([]string{"internal/private", "internal/markdown", "internal/outbound", "internal/picture", "internal/ledger", "internal/lru"}, dir): // what rooms of the rows above share
-		return 0
-	case first == "server" || first == "internal":
-		return 2
-	case first == "policy" || first == "tools" && nested && rest != "":
-		return 1
-	}
-	return 0
-}
-
 // room is the part of the house that a package belongs to: packages of one
 // room may import each other.
 func room(dir string) string {
@@ -101,25 +86,6 @@ func room(dir string) string {
 		return first + "/" + next
 	}
 	return first
-}
-
-func TestImportsPointDownwards(t *testing.T) {
-	for _, s := range sources(t) {
-		for _, spec := range s.ast.Imports {
-			imported, err := strconv.Unquote(spec.Path.Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			target, ours := strings.CutPrefix(imported, module+"/")
-			if !ours || room(target) == room(s.dir) || s.test() && strings.HasSuffix(target, "test") {
-				continue
-			}
-			if layer(target) >= layer(s.dir) {
-				t.Errorf("%s: %s (row %d) may not import %s (row %d): arrows point downwards, never within a row",
-					s.line(spec.Pos()), s.dir, layer(s.dir), target, layer(target))
-			}
-		}
-	}
 }
 
 func TestLargeLibrariesHaveOneDoor(t *testing.T) {
@@ -291,27 +257,6 @@ func TestEveryPackageSaysWhatItKnows(t *testing.T) {
 	for _, dir := range slices.Sorted(maps.Keys(comments)) {
 		if len(comments[dir]) < 80 {
 			t.Errorf("%s: the package comment must say what the package knows, what it does not, and where to begin; it says %q", dir, comments[dir])
-		}
-	}
-}
-
-func TestFilesAndFunctionsStayReadable(t *testing.T) {
-	const longestFile, longestFunction = 450, 70
-	for _, s := range sources(t) {
-		if lines := bytes.Count(s.text, []byte{'\n'}); lines > longestFile {
-			t.Errorf("%s has %d lines: look for the missing noun", s.path, lines)
-		}
-		if s.test() {
-			continue
-		}
-		for _, decl := range s.ast.Decls {
-			f, ok := decl.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			if lines := s.set.Position(f.End()).Line - s.set.Position(f.Pos()).Line + 1; lines > longestFunction {
-				t.Errorf("%s: %s has %d lines", s.line(f.Pos()), f.Name.Name, lines)
-			}
 		}
 	}
 }

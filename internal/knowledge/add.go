@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -209,7 +209,7 @@ func (a *adding) relations(reports []graph.Relation, added *knowledge.Added) err
 			means := meant(graph.Slug(*end), a.named)
 			switch {
 			case len(means) > 1:
-				return tools.Errorf(tools.Invalid, "%q may be %s", *end, strings.Join(means, " or ")).Try("use one of these")
+				return tool.Errorf(tool.Invalid, "%q may be %s", *end, strings.Join(means, " or ")).Try("use one of these")
 			case len(means) == 0 && !slices.Contains(unknown, *end):
 				unknown = append(unknown, *end)
 			case len(means) == 1:
@@ -220,7 +220,7 @@ func (a *adding) relations(reports []graph.Relation, added *knowledge.Added) err
 			continue
 		}
 		if r.Source == r.Target {
-			return tools.Errorf(tools.Invalid, "%s cannot have a relation to itself", r.Source).Try("name two entities")
+			return tool.Errorf(tool.Invalid, "%s cannot have a relation to itself", r.Source).Try("name two entities")
 		}
 		if err := a.relation(r, added); err != nil {
 			return err
@@ -242,7 +242,7 @@ func unknownEnds(names []string) error {
 	if more := len(names) - most; more > 0 {
 		text += fmt.Sprintf(" and %d more", more)
 	}
-	return tools.Errorf(tools.NotFound, "there is no entity %s; nothing was added", text).
+	return tool.Errorf(tool.NotFound, "there is no entity %s; nothing was added", text).
 		Try("name them in entities of the same call, or use the names of known ones")
 }
 

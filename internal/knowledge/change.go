@@ -1,7 +1,7 @@
 package knowledge
 
 import (
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -79,7 +79,7 @@ func (c *change) end(summary string) error {
 		return err
 	}
 	if c.by.Entities > 0 && now.Entities > mostEntities || c.by.Relations > 0 && now.Relations > mostRelations {
-		return tools.Errorf(tools.TooLarge, "there would be %d entities and %d relations, the most is %d and %d",
+		return tool.Errorf(tool.TooLarge, "there would be %d entities and %d relations, the most is %d and %d",
 			now.Entities, now.Relations, mostEntities, mostRelations).Try("remove what is not needed any more")
 	}
 	return nil

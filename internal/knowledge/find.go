@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -92,7 +92,7 @@ func (g *Graph) search(ctx context.Context, o graph.Owner, q knowledge.Query, li
 	}
 	result, fresh, err := g.finder.Search(ctx, ask)
 	if err != nil {
-		return nil, false, tools.Errorf(tools.Unavailable, "the index of what is known cannot be used now").
+		return nil, false, tool.Errorf(tool.Unavailable, "the index of what is known cannot be used now").
 			Try("search again later, or list all with query *").Because(err)
 	}
 	return result.Hits, fresh, nil

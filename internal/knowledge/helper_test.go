@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	api "github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -17,7 +17,7 @@ import (
 type world struct {
 	*Graph
 	t     testing.TB
-	tools map[string]tools.Tool
+	tools map[string]tool.Tool
 }
 
 // each runs a test on an empty store of each engine.
@@ -39,9 +39,9 @@ func newWorld[R Rows[T], T Tx](t testing.TB, rows R) *world {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.Close() })
-	w := &world{Graph: New[T](rows, &rereading{index: x, shelf: NewShelf[T](rows)}), t: t, tools: map[string]tools.Tool{}}
-	for _, tool := range api.Tools(w.Graph) {
-		w.tools[tool.Spec.Name] = tool
+	w := &world{Graph: New[T](rows, &rereading{index: x, shelf: NewShelf[T](rows)}), t: t, tools: map[string]tool.Tool{}}
+	for _, one := range api.Tools(w.Graph) {
+		w.tools[one.Spec.Name] = one
 	}
 	return w
 }
@@ -86,50 +86,50 @@ func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bo
 
 // as is a call of a user of agent a.
 func as(t testing.TB, user string) context.Context {
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: user, Session: "s"}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: "s"}})
 }
 
 // call calls a tool, and returns what the model reads.
-func (w *world) call(ctx context.Context, tool, arguments string) (string, *tools.Error) {
+func (w *world) call(ctx context.Context, one, arguments string) (string, *tool.Error) {
 	w.t.Helper()
-	call, err := w.tools["knowledge_graph_"+tool].Bind([]byte(arguments), tools.DefaultLimits())
+	call, err := w.tools["knowledge_graph_"+one].Bind([]byte(arguments), tool.DefaultLimits())
 	if err != nil {
-		return "", tools.AsError(err)
+		return "", tool.AsError(err)
 	}
 	res, err := call.Run(ctx)
 	if err != nil {
-		if known := tools.AsError(err); known.Kind != tools.Internal {
+		if known := tool.AsError(err); known.Kind != tool.Internal {
 			return "", known
 		}
-		w.t.Fatalf("%s %s: %v", tool, arguments, err)
+		w.t.Fatalf("%s %s: %v", one, arguments, err)
 	}
 	return res.Text(), nil
 }
 
 // must is call where nothing may fail.
-func (w *world) must(user, tool, arguments string) string {
+func (w *world) must(user, one, arguments string) string {
 	w.t.Helper()
-	text, err := w.call(as(w.t, user), tool, arguments)
+	text, err := w.call(as(w.t, user), one, arguments)
 	if err != nil {
-		w.t.Fatalf("%s %s: %v", tool, arguments, err)
+		w.t.Fatalf("%s %s: %v", one, arguments, err)
 	}
 	return text
 }
 
 // fails is call where it must fail, and say what is wanted.
-func (w *world) fails(user, tool, arguments string, kind tools.Kind, words ...string) {
+func (w *world) fails(user, one, arguments string, kind tool.Kind, words ...string) {
 	w.t.Helper()
-	text, err := w.call(as(w.t, user), tool, arguments)
+	text, err := w.call(as(w.t, user), one, arguments)
 	if err == nil {
-		w.t.Errorf("%s %s gave %s", tool, arguments, text)
+		w.t.Errorf("%s %s gave %s", one, arguments, text)
 		return
 	}
 	if err.Kind != kind || err.Next == "" {
-		w.t.Errorf("%s %s: %v, which is not %s with advice", tool, arguments, err, kind)
+		w.t.Errorf("%s %s: %v, which is not %s with advice", one, arguments, err, kind)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
-			w.t.Errorf("%s %s: %v lacks %q", tool, arguments, err, word)
+			w.t.Errorf("%s %s: %v lacks %q", one, arguments, err, word)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -103,10 +103,10 @@ func scopes(o graph.Owner) []string {
 
 // owner is who is calling. Outside a call there is nobody, who owns nothing.
 func owner(ctx context.Context) (graph.Owner, graph.Trace, error) {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	name := c.Agent + c.User + c.Session
-	if c == (tools.Caller{}) || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
-		return graph.Owner{}, graph.Trace{}, tools.Errorf(tools.Refused, "nobody is known to be calling").Try("ask the operator to give callers a name")
+	if c == (tool.Caller{}) || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
+		return graph.Owner{}, graph.Trace{}, tool.Errorf(tool.Refused, "nobody is known to be calling").Try("ask the operator to give callers a name")
 	}
 	return graph.Owner{Agent: c.Agent, User: c.User}, graph.Trace{Author: c.Principal(), Session: c.Session}, nil
 }

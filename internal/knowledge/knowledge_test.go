@@ -9,7 +9,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -42,10 +42,10 @@ func TestSearch(t *testing.T) {
 		expect(t, w.must("u", "search", `{"from": "Ada Lovelace", "query": "Babbage"}`), "[person]\nCharles Babbage")
 		expect(t, w.must("u", "search", `{"from": "Ada Lovelace", "limit": 1}`), "[1 of 2; go on with offset 1]")
 		expect(t, w.must("u", "search", `{"from": "Ada Lovelace", "at": "1820"}`), "nothing is connected")
-		w.fails("u", "search", `{"from": "Ada Lovelase"}`, tools.NotFound, "did you mean ada-lovelace (person)?")
-		w.fails("u", "search", `{"at": "yesterday"}`, tools.Invalid, "is no time")
-		w.fails("u", "search", `{"entity_type": "類"}`, tools.Invalid, "is no type")
-		if _, err := w.call(t.Context(), "search", `{}`); err == nil || err.Kind != tools.Refused {
+		w.fails("u", "search", `{"from": "Ada Lovelase"}`, tool.NotFound, "did you mean ada-lovelace (person)?")
+		w.fails("u", "search", `{"at": "yesterday"}`, tool.Invalid, "is no time")
+		w.fails("u", "search", `{"entity_type": "類"}`, tool.Invalid, "is no type")
+		if _, err := w.call(t.Context(), "search", `{}`); err == nil || err.Kind != tool.Refused {
 			t.Errorf("nobody sees: %v", err)
 		}
 	})
@@ -88,12 +88,12 @@ func TestAddMerges(t *testing.T) {
 			"a-lovelace may be the same as ada-lovelace (person)", "type persn is taken as new; did you mean person?")
 		expect(t, w.must("u", "search", `{"query": "A. Lovelace", "limit": 1}`), "one two")
 		w.fails("u", "add", `{"entities": [{"name": "New"}], "relations": [{"source": "New", "type": "knows", "target": "Nobody"}, {"source": "x", "type": "y", "target": "z"}]}`,
-			tools.NotFound, `there is no entity "Nobody", "x", "z"; nothing was added`)
+			tool.NotFound, `there is no entity "Nobody", "x", "z"; nothing was added`)
 		expect(t, w.must("u", "search", `{"query": "New"}`), "nothing was found")
-		w.fails("u", "add", `{"relations": [{"source": "Ada Lovelace", "type": "knows", "target": "ada-lovelace"}]}`, tools.Invalid, "to itself")
-		w.fails("u", "add", `{}`, tools.Invalid, "nothing to add")
-		w.fails("u", "add", `{"entities": [{"name": "?"}]}`, tools.Invalid, "is no name")
-		w.fails("u", "add", `{"entities": [{"name": "x", "valid_from": "2020", "valid_to": "2019"}]}`, tools.Invalid, "before")
+		w.fails("u", "add", `{"relations": [{"source": "Ada Lovelace", "type": "knows", "target": "ada-lovelace"}]}`, tool.Invalid, "to itself")
+		w.fails("u", "add", `{}`, tool.Invalid, "nothing to add")
+		w.fails("u", "add", `{"entities": [{"name": "?"}]}`, tool.Invalid, "is no name")
+		w.fails("u", "add", `{"entities": [{"name": "x", "valid_from": "2020", "valid_to": "2019"}]}`, tool.Invalid, "before")
 		w.must("u", "add", `{"relations": [{"source": "Ada Lovelace", "type": "works_on", "target": "Analytical Engine", "confidence": 1, "properties": {"role": "author"}}]}`)
 		expect(t, w.must("u", "search", `{"query": "Ada Lovelace", "limit": 1}`), "-works_on-> analytical-engine (1, role: author)")
 	})
@@ -112,10 +112,10 @@ func TestWhatIsSharedIsSeenByAll(t *testing.T) {
 		expect(t, w.must("u", "search", `{"from": "Apollo", "depth": 5}`), "Zed", "!Vee")
 		expect(t, w.must("u", "search", `{"query": "secret vee"}`), "nothing was found", "!Vee")
 		expect(t, w.must("u", "search", `{"query": "*"}`), "Ada", "Zed", "!Vee")
-		w.fails("u", "search", `{"from": "Secret Vee"}`, tools.NotFound, "find it with")
-		w.fails("u", "remove", `{"entity": "Apollo"}`, tools.Refused, "not yours")
-		w.fails("u", "remove", `{"relation": {"source": "Ada Lovelace", "type": "works_on", "target": "analytical engine"}}`, tools.NotFound, "you have no relation")
-		w.fails("u", "remove", `{"undo": 2}`, tools.NotFound, "your latest are: 1 added zed")
+		w.fails("u", "search", `{"from": "Secret Vee"}`, tool.NotFound, "find it with")
+		w.fails("u", "remove", `{"entity": "Apollo"}`, tool.Refused, "not yours")
+		w.fails("u", "remove", `{"relation": {"source": "Ada Lovelace", "type": "works_on", "target": "analytical engine"}}`, tool.NotFound, "you have no relation")
+		w.fails("u", "remove", `{"undo": 2}`, tool.NotFound, "your latest are: 1 added zed")
 		expect(t, w.must("v", "remove", `{"entity": "Apollo"}`), "removed apollo and 1 relation\nwhat all users share of it stays")
 		expect(t, w.must("v", "search", `{"query": "Apollo"}`), "for all", "!works_on")
 		w.must("", "remove", `{"entity": "Apollo"}`)
@@ -141,14 +141,14 @@ func TestMergeAndUndo(t *testing.T) {
 		if diff := gocmp.Diff(sorted(before), sorted(w.everything("u"))); diff != "" {
 			t.Errorf("undone, -want +got:\n%s", diff)
 		}
-		w.fails("u", "remove", `{"undo": 3}`, tools.Conflict, "already undone by change 4")
+		w.fails("u", "remove", `{"undo": 3}`, tool.Conflict, "already undone by change 4")
 		w.must("u", "remove", `{"undo": 4}`)
 		if diff := gocmp.Diff(sorted(merged), sorted(w.everything("u"))); diff != "" {
 			t.Errorf("done again, -want +got:\n%s", diff)
 		}
-		w.fails("u", "remove", `{"undo": 1}`, tools.Conflict, "was changed since")
-		w.fails("u", "remove", `{"entity": "A. Lovelace", "merge_into": "Ada Lovelace"}`, tools.Invalid, "already one")
-		w.fails("u", "remove", `{"undo": 99}`, tools.NotFound, "5 undid 4")
+		w.fails("u", "remove", `{"undo": 1}`, tool.Conflict, "was changed since")
+		w.fails("u", "remove", `{"entity": "A. Lovelace", "merge_into": "Ada Lovelace"}`, tool.Invalid, "already one")
+		w.fails("u", "remove", `{"undo": 99}`, tool.NotFound, "5 undid 4")
 	})
 }
 
@@ -156,13 +156,13 @@ func TestUndoLeavesNothingTorn(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		w.must("u", "add", `{"entities": [{"name": "X"}, {"name": "Y"}]}`)
 		w.must("u", "add", `{"relations": [{"source": "X", "type": "knows", "target": "Y"}]}`)
-		w.fails("u", "remove", `{"undo": 1}`, tools.Conflict, "x knows y was changed since, by change 2")
+		w.fails("u", "remove", `{"undo": 1}`, tool.Conflict, "x knows y was changed since, by change 2")
 		w.must("u", "remove", `{"relation": {"source": "X", "type": "knows", "target": "Y"}}`)
 		w.must("u", "remove", `{"entity": "Y"}`)
-		w.fails("u", "remove", `{"undo": 3}`, tools.Conflict, "y is no more")
-		w.fails("u", "remove", `{"undo": 2}`, tools.Conflict, "removed since")
+		w.fails("u", "remove", `{"undo": 3}`, tool.Conflict, "y is no more")
+		w.fails("u", "remove", `{"undo": 2}`, tool.Conflict, "removed since")
 		w.must("u", "add", `{"entities": [{"name": "Y", "description": "another"}]}`)
-		w.fails("u", "remove", `{"undo": 4}`, tools.Conflict, "y was changed since, by change 5")
+		w.fails("u", "remove", `{"undo": 4}`, tool.Conflict, "y was changed since, by change 5")
 		w.must("u", "remove", `{"undo": 5}`)
 		w.must("u", "remove", `{"undo": 4}`)
 		w.must("u", "remove", `{"undo": 3}`)
@@ -172,12 +172,12 @@ func TestUndoLeavesNothingTorn(t *testing.T) {
 		w.must("u", "add", `{"entities": [{"name": "Z"}]}`)
 		w.must("u", "add", `{"entities": [{"name": "Z", "description": "one"}]}`)
 		w.must("u", "add", `{"entities": [{"name": "Z", "description": "two"}]}`)
-		w.fails("u", "remove", `{"undo": 12}`, tools.Conflict, "z was changed since, by change 13; undo change 13 first")
+		w.fails("u", "remove", `{"undo": 12}`, tool.Conflict, "z was changed since, by change 13; undo change 13 first")
 		expect(t, w.must("u", "search", `{"query": "Z"}`), "two")
 		for _, arguments := range []string{`{}`, `{"undo": 1, "entity": "x"}`, `{"merge_into": "x"}`, `{"relation": {"source": "x", "type": "", "target": "y"}}`} {
-			w.fails("u", "remove", arguments, tools.Invalid)
+			w.fails("u", "remove", arguments, tool.Invalid)
 		}
-		w.fails("u", "remove", `{"undo": -1}`, tools.NotFound)
+		w.fails("u", "remove", `{"undo": -1}`, tool.NotFound)
 	})
 }
 

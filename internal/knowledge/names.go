@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -23,10 +23,10 @@ func resolve(tx Tx, o graph.Owner, name string) (e graph.Entity, wrong, err erro
 	slugs := meant(slug, rows)
 	switch len(slugs) {
 	case 0:
-		return e, tools.Errorf(tools.NotFound, "no entity is called %q", name), nil
+		return e, tool.Errorf(tool.NotFound, "no entity is called %q", name), nil
 	case 1:
 	default:
-		return e, tools.Errorf(tools.Invalid, "%q may be %s", name, strings.Join(slugs, " or ")).Try("use one of these"), nil
+		return e, tool.Errorf(tool.Invalid, "%q may be %s", name, strings.Join(slugs, " or ")).Try("use one of these"), nil
 	}
 	rows, err = tx.Entities(o, slugs)
 	return graph.Seen(rows)[slugs[0]], nil, err
@@ -54,8 +54,8 @@ const (
 
 // suggest adds to the error about an unknown name the names that are like it.
 func (g *Graph) suggest(ctx context.Context, o graph.Owner, name string, wrong error) error {
-	known := tools.AsError(wrong)
-	if known.Kind != tools.NotFound {
+	known := tool.AsError(wrong)
+	if known.Kind != tool.NotFound {
 		return wrong
 	}
 	like, _, err := g.alike(ctx, o, name, likeness{words: true})

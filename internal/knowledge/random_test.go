@@ -10,7 +10,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	api "github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -44,7 +44,7 @@ func TestUndoingAllLeavesWhatWas(t *testing.T) {
 			}
 			if err == nil {
 				before = append(before, now)
-			} else if known := (*tools.Error)(nil); !errors.As(err, &known) {
+			} else if known := (*tool.Error)(nil); !errors.As(err, &known) {
 				t.Fatal(err)
 			}
 		}

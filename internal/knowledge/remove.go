@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -70,7 +70,7 @@ func (c *change) own(e graph.Entity) (own graph.Entity, shared bool, err error) 
 		}
 	}
 	if !found {
-		return own, shared, tools.Errorf(tools.Refused, "%s is shared by all users, and not yours to remove", e.Slug).
+		return own, shared, tool.Errorf(tool.Refused, "%s is shared by all users, and not yours to remove", e.Slug).
 			Try("add what you know better of it yourself: it comes first for you")
 	}
 	return own, shared, nil
@@ -80,7 +80,7 @@ func (c *change) own(e graph.Entity) (own graph.Entity, shared bool, err error) 
 func (c *change) links(slug string) ([]graph.Relation, error) {
 	list, err := c.tx.RelationsOf(c.owner, slug, mostMoved+1)
 	if err == nil && len(list) > mostMoved {
-		err = tools.Errorf(tools.TooLarge, "%s has more than %d relations, too many for one step", slug, mostMoved).
+		err = tool.Errorf(tool.TooLarge, "%s has more than %d relations, too many for one step", slug, mostMoved).
 			Try("remove some of its relations first")
 	}
 	return list, err
@@ -127,7 +127,7 @@ func (g *Graph) Unlink(ctx context.Context, link graph.Link) (knowledge.Done, er
 			return err
 		}
 		if len(own) == 0 {
-			return tools.Errorf(tools.NotFound, "you have no relation %s", text).
+			return tool.Errorf(tool.NotFound, "you have no relation %s", text).
 				Try("see knowledge_graph_search from %s; what all users share is not yours to remove", link.Source)
 		}
 		done.Summary = "removed " + text
@@ -139,7 +139,7 @@ func (g *Graph) Unlink(ctx context.Context, link graph.Link) (knowledge.Done, er
 func (g *Graph) Merge(ctx context.Context, name, into string) (knowledge.Done, error) {
 	return g.removing(ctx, []string{name, into}, func(c *change, found []graph.Entity, done *knowledge.Done) error {
 		if found[0].Slug == found[1].Slug {
-			return tools.Errorf(tools.Invalid, "%q and %q are already one entity, %s", name, into, found[0].Slug).Try("name two")
+			return tool.Errorf(tool.Invalid, "%q and %q are already one entity, %s", name, into, found[0].Slug).Try("name two")
 		}
 		from, shared, err := c.own(found[0])
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
@@ -50,7 +50,7 @@ func (c *change) undoable(number int64) (graph.Change, error) {
 	}
 	if number > 0 && number < c.number && len(found) == 1 {
 		if by := found[0].Undone; by != 0 {
-			return found[0], tools.Errorf(tools.Conflict, "change %d was already undone by change %d", number, by).
+			return found[0], tool.Errorf(tool.Conflict, "change %d was already undone by change %d", number, by).
 				Try("to have it again undo change %d", by)
 		}
 		return found[0], nil
@@ -65,7 +65,7 @@ func (c *change) undoable(number int64) (graph.Change, error) {
 			names = append(names, fmt.Sprintf("%d %s", one.Number, one.Summary))
 		}
 	}
-	wrong := tools.Errorf(tools.NotFound, "there is no change %d of yours, or it is too old", number)
+	wrong := tool.Errorf(tool.NotFound, "there is no change %d of yours, or it is too old", number)
 	if len(names) > 0 {
 		wrong = wrong.Try("your latest are: %s", strings.Join(names, "; "))
 	}
@@ -127,11 +127,11 @@ func (u *undoing) collect() error {
 }
 
 func goneSince() error {
-	return tools.Errorf(tools.Conflict, "something of it was removed since").Try("undo the later change that removed it first")
+	return tool.Errorf(tool.Conflict, "something of it was removed since").Try("undo the later change that removed it first")
 }
 
 func changedSince(what string, by int64) error {
-	return tools.Errorf(tools.Conflict, "%s was changed since, by change %d", what, by).Try("undo change %d first", by)
+	return tool.Errorf(tool.Conflict, "%s was changed since, by change %d", what, by).Try("undo change %d first", by)
 }
 
 // remove removes relations, then entities, that have to go or to be replaced.
@@ -214,7 +214,7 @@ func (u *undoing) check() error {
 			return changedSince(left[0].Source+" "+left[0].Type+" "+left[0].Target, left[0].Version)
 		}
 		if len(left) > 0 {
-			return tools.Errorf(tools.Conflict, "%s is no more, and relations with it would return", slug).
+			return tool.Errorf(tool.Conflict, "%s is no more, and relations with it would return", slug).
 				Try("undo the change that removed it first")
 		}
 	}

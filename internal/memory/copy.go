@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -127,7 +127,7 @@ func (m *Memory) Import(ctx context.Context, dir fs.FS) (r Report, err error) {
 			return nil
 		}
 		if files++; files > mostFiles {
-			return tools.Errorf(tools.TooLarge, "there are more than %d files", mostFiles).Try("import part of them")
+			return tool.Errorf(tool.TooLarge, "there are more than %d files", mostFiles).Try("import part of them")
 		}
 		return m.importFile(ctx, dir, name, e, memory.Change{Owner: o, By: by}, &r)
 	})
@@ -160,7 +160,7 @@ func (m *Memory) importFile(ctx context.Context, dir fs.FS, name string, e fs.Di
 	}
 	text, err := readText(dir, name)
 	if err != nil {
-		r.skip(name, tools.AsError(err).What)
+		r.skip(name, tool.AsError(err).What)
 		return nil
 	}
 	card := text
@@ -179,7 +179,7 @@ func (m *Memory) importFile(ctx context.Context, dir fs.FS, name string, e fs.Di
 		err = checkText(c.Path, text)
 	}
 	if err != nil {
-		r.skip(name, tools.AsError(err).What)
+		r.skip(name, tool.AsError(err).What)
 		return nil
 	}
 	c.Text, c.Digest = text, digest(text)
@@ -215,7 +215,7 @@ func readText(dir fs.FS, name string) (string, error) {
 		return "", err
 	}
 	if len(text) > mostText+cards {
-		return "", tools.Errorf(tools.TooLarge, "it has more than %d bytes", mostText)
+		return "", tool.Errorf(tool.TooLarge, "it has more than %d bytes", mostText)
 	}
 	return string(text), nil
 }

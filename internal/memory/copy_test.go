@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/memory"
-	"github.com/mcp-tools/mcp-tools/tools"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // A folder is a directory in memory that exports write to and imports read.
@@ -50,7 +50,7 @@ func TestNothingIsLostOnTheWay(t *testing.T) {
 			"unicode ünï 中": "中文\n",
 		}
 		for key, text := range texts {
-			w := tool.Write{Key: key, Text: text, Category: tool.Daily, Tags: []string{"a: b", "true", "01", "[x]"}, Expires: &tool.Expiry{After: 30 * day}}
+			w := toolmemory.Write{Key: key, Text: text, Category: toolmemory.Daily, Tags: []string{"a: b", "true", "01", "[x]"}, Expires: &toolmemory.Expiry{After: 30 * day}}
 			if _, err := m.Store(ada, w); err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
@@ -147,7 +147,7 @@ func TestImportOfStrangersFiles(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d, err := m.Get(ada, "README")
-	if err != nil || d.Category != tool.Daily || !slices.Equal(d.Tags, []string{"x", "y"}) || d.Expires.Year() != 2999 || !strings.HasPrefix(d.Text, "---\n") {
+	if err != nil || d.Category != toolmemory.Daily || !slices.Equal(d.Tags, []string{"x", "y"}) || d.Expires.Year() != 2999 || !strings.HasPrefix(d.Text, "---\n") {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if d, err := m.Get(ada, "a"); err != nil || d.Updated.Unix() != 1_600_000_000 || d.Author != "ada" {
@@ -173,7 +173,7 @@ func TestFilesAreMemories(t *testing.T) {
 		if err := files.Write(all, "MEMORY.md", []byte("for all")); err != nil {
 			t.Fatal(err)
 		}
-		if f := search(t, ada, m, tool.Query{Text: "heron"}); len(f.Hits) != 1 || f.Hits[0].From != 1 || f.Hits[0].To != 3 {
+		if f := search(t, ada, m, toolmemory.Query{Text: "heron"}); len(f.Hits) != 1 || f.Hits[0].From != 1 || f.Hits[0].To != 3 {
 			t.Errorf("%+v", f)
 		}
 		if text, modified, err := files.Read(bob, "MEMORY.md"); string(text) != "for all" || modified.IsZero() || err != nil {
@@ -187,10 +187,10 @@ func TestFilesAreMemories(t *testing.T) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
-		if err := files.Remove(bob, "MEMORY.md"); kind(err) != tools.Refused {
+		if err := files.Remove(bob, "MEMORY.md"); kind(err) != tool.Refused {
 			t.Errorf("%v", err)
 		}
-		if err := files.Write(ada, "memory/pic.png", []byte("x")); kind(err) != tools.Invalid {
+		if err := files.Write(ada, "memory/pic.png", []byte("x")); kind(err) != tool.Invalid {
 			t.Errorf("%v", err)
 		}
 		if list, err := files.List(ada, "."); err != nil || len(list) != 2 || list[0].Size == 0 {
@@ -202,7 +202,7 @@ func TestFilesAreMemories(t *testing.T) {
 		if err := files.Remove(ada, "memory/log.md"); err != nil {
 			t.Fatal(err)
 		}
-		if f := search(t, ada, m, tool.Query{Text: "heron"}); len(f.Hits) != 0 {
+		if f := search(t, ada, m, toolmemory.Query{Text: "heron"}); len(f.Hits) != 0 {
 			t.Errorf("%+v", f)
 		}
 	})

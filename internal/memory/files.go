@@ -5,7 +5,7 @@ import (
 	"io/fs"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -67,7 +67,7 @@ func (f Files) Write(ctx context.Context, name string, content []byte) error {
 		return err
 	}
 	if path != name {
-		return tools.Errorf(tools.Invalid, "%q cannot be the name of a memory", name).Try("call it %q, or keep the file elsewhere in the workspace", path)
+		return tool.Errorf(tool.Invalid, "%q cannot be the name of a memory", name).Try("call it %q, or keep the file elsewhere in the workspace", path)
 	}
 	text := string(content)
 	if err := checkText(path, text); err != nil {
@@ -91,7 +91,7 @@ func (f Files) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	if _, found, err = f.m.o.Rows.Memory(ctx, o, name); err == nil && found {
-		return tools.Errorf(tools.Refused, "%q is shared by all users of the agent", name).Try("write a version of your own, which then counts for you")
+		return tool.Errorf(tool.Refused, "%q is shared by all users of the agent", name).Try("write a version of your own, which then counts for you")
 	}
 	if err == nil {
 		err = absent("remove", name)

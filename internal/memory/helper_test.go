@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // open opens a memory on the store of a DSN.
@@ -40,12 +40,12 @@ func each(t *testing.T, f func(t *testing.T, m *memory.Memory, rows memory.Rows)
 // as is the context of a call.
 func as(t testing.TB, agent, user string) context.Context {
 	t.Helper()
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s1"}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s1"}})
 }
 
-func store(t testing.TB, ctx context.Context, m *memory.Memory, key, text string) tool.Stored {
+func store(t testing.TB, ctx context.Context, m *memory.Memory, key, text string) toolmemory.Stored {
 	t.Helper()
-	s, err := m.Store(ctx, tool.Write{Key: key, Text: text})
+	s, err := m.Store(ctx, toolmemory.Write{Key: key, Text: text})
 	if err != nil {
 		t.Fatalf("%s: %v", key, err)
 	}
@@ -53,7 +53,7 @@ func store(t testing.TB, ctx context.Context, m *memory.Memory, key, text string
 }
 
 // search searches until the answer has everything.
-func search(t testing.TB, ctx context.Context, m *memory.Memory, q tool.Query) tool.Found {
+func search(t testing.TB, ctx context.Context, m *memory.Memory, q toolmemory.Query) toolmemory.Found {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 6
@@ -69,18 +69,18 @@ func search(t testing.TB, ctx context.Context, m *memory.Memory, q tool.Query) t
 	}
 }
 
-func paths(f tool.Found) (list []string) {
+func paths(f toolmemory.Found) (list []string) {
 	for _, h := range f.Hits {
 		list = append(list, h.Path)
 	}
 	return list
 }
 
-func kind(err error) tools.Kind {
+func kind(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }
 
 const day = 24 * time.Hour

@@ -16,7 +16,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 const (
@@ -48,7 +48,7 @@ func TestChild(t *testing.T) {
 				store(t, ctx, m, "k"+word, "# Note "+word+"\n\nThe heron of "+word+" landed.\n")
 				fmt.Println("stored", word)
 				if i%50 == 0 {
-					if _, err := m.Search(ctx, tool.Query{Text: word, Limit: 1}); err != nil {
+					if _, err := m.Search(ctx, toolmemory.Query{Text: word, Limit: 1}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -57,7 +57,7 @@ func TestChild(t *testing.T) {
 		case "find":
 			missing := 0
 			for _, word := range words[1:] {
-				f, err := m.Search(ctx, tool.Query{Text: word, Limit: 1})
+				f, err := m.Search(ctx, toolmemory.Query{Text: word, Limit: 1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -188,7 +188,7 @@ func BenchmarkStore(b *testing.B) {
 	dir := b.TempDir()
 	m, _ := open(b, dir, filepath.Join(dir, "search"))
 	ctx := as(b, "a", "ada")
-	if _, err := m.Search(ctx, tool.Query{Text: "x"}); err != nil { // what is written is indexed at the same time
+	if _, err := m.Search(ctx, toolmemory.Query{Text: "x"}); err != nil { // what is written is indexed at the same time
 		b.Fatal(err)
 	}
 	for n := 0; b.Loop(); n++ {
@@ -204,7 +204,7 @@ func BenchmarkSearch(b *testing.B) {
 	fill(b, rows, 20_000)
 	began := time.Now()
 	for {
-		f, err := m.Search(ctx, tool.Query{Text: "heron bridge", Limit: 6})
+		f, err := m.Search(ctx, toolmemory.Query{Text: "heron bridge", Limit: 6})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -216,7 +216,7 @@ func BenchmarkSearch(b *testing.B) {
 	took := []time.Duration{}
 	for n := 0; b.Loop(); n++ {
 		began := time.Now()
-		if _, err := m.Search(ctx, tool.Query{Text: fmt.Sprintf("where did word%d meet word%d", n%900, n*7%200), Limit: 6}); err != nil {
+		if _, err := m.Search(ctx, toolmemory.Query{Text: fmt.Sprintf("where did word%d meet word%d", n%900, n*7%200), Limit: 6}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(began))
@@ -239,7 +239,7 @@ func fill(b *testing.B, rows memory.Rows, pieces int) {
 			}
 			text.WriteString("\n\n")
 		}
-		c := tool.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n), Text: text.String()}
+		c := toolmemory.Change{Owner: toolmemory.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n), Text: text.String()}
 		if _, _, err := rows.PutMemory(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}

@@ -21,7 +21,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -73,9 +73,9 @@ func New(o Options) *Memory {
 // who is the owner of what the caller writes. Nobody in particular owns
 // nothing.
 func who(ctx context.Context) (memory.Owner, memory.Hand, error) {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	if c.Agent == "" && c.User == "" {
-		return memory.Owner{}, memory.Hand{}, tools.Errorf(tools.Refused, "nobody has no memory").Try("call with an agent's or a user's identity")
+		return memory.Owner{}, memory.Hand{}, tool.Errorf(tool.Refused, "nobody has no memory").Try("call with an agent's or a user's identity")
 	}
 	o, by := memory.Whose(c)
 	return o, by, nil
@@ -100,7 +100,7 @@ func (m *Memory) Get(ctx context.Context, path string) (memory.Document, error) 
 
 // missing names what could have been meant.
 func (m *Memory) missing(ctx context.Context, o memory.Owner, path string) error {
-	e := tools.Errorf(tools.NotFound, "there is no memory %q", path)
+	e := tool.Errorf(tool.NotFound, "there is no memory %q", path)
 	list, err := m.o.Rows.Memories(ctx, o, mostNames)
 	if err != nil || len(list) == 0 {
 		return e.Try("use memory_search, or memory_store to add one")
@@ -109,7 +109,7 @@ func (m *Memory) missing(ctx context.Context, o memory.Owner, path string) error
 	for i, entry := range list {
 		paths[i] = entry.Path
 	}
-	if near := tools.Nearest(path, paths); near != "" {
+	if near := tool.Nearest(path, paths); near != "" {
 		return e.Try("did you mean %q?", near)
 	}
 	return e.Try("the latest are %s; or use memory_search", strings.Join(paths[:min(len(paths), 5)], ", "))
@@ -214,7 +214,7 @@ func (m *Memory) own(ctx context.Context, o memory.Owner, path string) ([]memory
 	case !found:
 		return nil, m.missing(ctx, o, path)
 	case d.Owner != o:
-		return nil, tools.Errorf(tools.Refused, "%q is shared by all users of the agent", path).Try("store a memory of your own under this key, which then counts for you")
+		return nil, tool.Errorf(tool.Refused, "%q is shared by all users of the agent", path).Try("store a memory of your own under this key, which then counts for you")
 	}
 	return []memory.Document{d}, nil
 }
@@ -239,7 +239,7 @@ func (m *Memory) having(ctx context.Context, o memory.Owner, text string) ([]mem
 		}
 	}
 	if len(list) > mostForgotten {
-		return nil, tools.Errorf(tools.TooLarge, "%d memories have these words, the most that are forgotten at once are %d", len(list), mostForgotten).
+		return nil, tool.Errorf(tool.TooLarge, "%d memories have these words, the most that are forgotten at once are %d", len(list), mostForgotten).
 			Try("use more words, or forget one key after the other")
 	}
 	slices.SortFunc(list, func(a, b memory.Document) int { return strings.Compare(a.Path, b.Path) })
@@ -263,5 +263,5 @@ func (m *Memory) Undo(ctx context.Context, path string) (memory.Document, error)
 	if _, there, err := m.o.Rows.Memory(ctx, o, path); err != nil || !there {
 		return d, cmp.Or(err, m.missing(ctx, o, path))
 	}
-	return d, tools.Errorf(tools.NotFound, "no former version of %q is kept", path).Try("memory_forget without undo removes it")
+	return d, tool.Errorf(tool.NotFound, "no former version of %q is kept", path).Try("memory_forget without undo removes it")
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/memory"
-	"github.com/mcp-tools/mcp-tools/tools"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 func TestWhatWasStoredIsFound(t *testing.T) {
@@ -18,30 +18,30 @@ func TestWhatWasStoredIsFound(t *testing.T) {
 		store(t, ada, m, "deploy", "# Deploying\n\nRun make release.\n\n## Rollback\n\n"+strings.Repeat("Filler about nothing in particular. ", 40)+
 			"\n\n## Servers\n\nThe blue server is in Oslo; restart it with systemctl.\n")
 		store(t, ada, m, "user preferences", "Ada likes dark mode.")
-		f := search(t, ada, m, tool.Query{Text: "Where is the blue server?"})
+		f := search(t, ada, m, toolmemory.Query{Text: "Where is the blue server?"})
 		if len(f.Hits) == 0 || f.Hits[0].Path != "memory/deploy.md" || f.Hits[0].From < 5 || !strings.Contains(f.Hits[0].Snippet, "Oslo") {
 			t.Fatalf("%+v", f)
 		}
-		if h := f.Hits[0]; !slices.Contains(h.Headings, "Servers") || h.Score <= 0 || h.Score > 1 || h.Shared || h.Category != tool.Core {
+		if h := f.Hits[0]; !slices.Contains(h.Headings, "Servers") || h.Score <= 0 || h.Score > 1 || h.Shared || h.Category != toolmemory.Core {
 			t.Errorf("%+v", h)
 		}
-		if got := paths(search(t, ada, m, tool.Query{Text: "preferences"})); !slices.Equal(got, []string{"memory/user preferences.md"}) {
+		if got := paths(search(t, ada, m, toolmemory.Query{Text: "preferences"})); !slices.Equal(got, []string{"memory/user preferences.md"}) {
 			t.Errorf("by its key: %v", got)
 		}
 		store(t, ada, m, "deploy", "Nothing is deployed any more.")
-		if f := search(t, ada, m, tool.Query{Text: "Oslo"}); len(f.Hits) != 0 || f.Total != 2 {
+		if f := search(t, ada, m, toolmemory.Query{Text: "Oslo"}); len(f.Hits) != 0 || f.Total != 2 {
 			t.Errorf("what was replaced is found: %+v", f)
 		}
-		if _, err := m.Forget(ada, tool.Forget{Path: "deploy"}); err != nil {
+		if _, err := m.Forget(ada, toolmemory.Forget{Path: "deploy"}); err != nil {
 			t.Fatal(err)
 		}
-		if f := search(t, ada, m, tool.Query{Text: "deployed"}); len(f.Hits) != 0 {
+		if f := search(t, ada, m, toolmemory.Query{Text: "deployed"}); len(f.Hits) != 0 {
 			t.Errorf("what was forgotten is found: %+v", f)
 		}
 		if d, err := m.Undo(ada, "deploy"); err != nil || d.Version != 3 {
 			t.Fatal(d, err)
 		}
-		if f := search(t, ada, m, tool.Query{Text: "deployed"}); len(f.Hits) != 1 {
+		if f := search(t, ada, m, toolmemory.Query{Text: "deployed"}); len(f.Hits) != 1 {
 			t.Errorf("what was brought back is not found: %+v", f)
 		}
 	})
@@ -59,41 +59,41 @@ func TestNobodySeesWhatIsAnothers(t *testing.T) {
 			got  []string
 			want []string
 		}{
-			{"ada", paths(search(t, ada, m, tool.Query{Text: "canary"})), []string{"memory/secret.md", "memory/shared.md"}},
-			{"bob", paths(search(t, bob, m, tool.Query{Text: "canary"})), []string{"memory/shared.md"}},
-			{"all", paths(search(t, all, m, tool.Query{Text: "canary"})), []string{"memory/shared.md"}},
-			{"another agent", paths(search(t, other, m, tool.Query{Text: "canary"})), nil},
-			{"ada", paths(search(t, ada, m, tool.Query{Text: "robin"})), []string{"memory/both.md"}},
+			{"ada", paths(search(t, ada, m, toolmemory.Query{Text: "canary"})), []string{"memory/secret.md", "memory/shared.md"}},
+			{"bob", paths(search(t, bob, m, toolmemory.Query{Text: "canary"})), []string{"memory/shared.md"}},
+			{"all", paths(search(t, all, m, toolmemory.Query{Text: "canary"})), []string{"memory/shared.md"}},
+			{"another agent", paths(search(t, other, m, toolmemory.Query{Text: "canary"})), nil},
+			{"ada", paths(search(t, ada, m, toolmemory.Query{Text: "robin"})), []string{"memory/both.md"}},
 		} {
 			slices.Sort(c.got)
 			if !slices.Equal(c.got, c.want) {
 				t.Errorf("%s finds %v, not %v", c.who, c.got, c.want)
 			}
 		}
-		if f := search(t, ada, m, tool.Query{Text: "robin"}); !strings.Contains(f.Hits[0].Snippet, "Ada") {
+		if f := search(t, ada, m, toolmemory.Query{Text: "robin"}); !strings.Contains(f.Hits[0].Snippet, "Ada") {
 			t.Errorf("%+v", f)
 		}
-		if f := search(t, bob, m, tool.Query{Text: "midnigt"}); len(f.Words) != 0 || f.Total != 2 {
+		if f := search(t, bob, m, toolmemory.Query{Text: "midnigt"}); len(f.Words) != 0 || f.Total != 2 {
 			t.Errorf("bob is told of %v and %d documents", f.Words, f.Total)
 		}
-		if f := search(t, ada, m, tool.Query{Text: "midnigt"}); !slices.Contains(f.Words, "midnight") {
+		if f := search(t, ada, m, toolmemory.Query{Text: "midnigt"}); !slices.Contains(f.Words, "midnight") {
 			t.Errorf("ada is told of %v", f.Words)
 		}
-		if _, err := m.Get(bob, "secret"); kind(err) != tools.NotFound || strings.Contains(err.Error(), "secret.md\"?") {
+		if _, err := m.Get(bob, "secret"); kind(err) != tool.NotFound || strings.Contains(err.Error(), "secret.md\"?") {
 			t.Errorf("%v", err)
 		}
-		if _, err := m.Forget(bob, tool.Forget{Path: "shared"}); kind(err) != tools.Refused {
+		if _, err := m.Forget(bob, toolmemory.Forget{Path: "shared"}); kind(err) != tool.Refused {
 			t.Errorf("bob forgets for all: %v", err)
 		}
 		if s := store(t, bob, m, "mine", "The canary sings at midnight."); len(s.Alike) != 0 {
 			t.Errorf("bob hears of %v", s.Alike)
 		}
 		for _, err := range []error{
-			func() error { _, err := m.Search(t.Context(), tool.Query{Text: "canary"}); return err }(),
+			func() error { _, err := m.Search(t.Context(), toolmemory.Query{Text: "canary"}); return err }(),
 			func() error { _, err := m.Get(t.Context(), "shared"); return err }(),
-			func() error { _, err := m.Store(t.Context(), tool.Write{Key: "k", Text: "x"}); return err }(),
+			func() error { _, err := m.Store(t.Context(), toolmemory.Write{Key: "k", Text: "x"}); return err }(),
 		} {
-			if kind(err) != tools.Refused {
+			if kind(err) != tool.Refused {
 				t.Errorf("nobody: %v", err)
 			}
 		}
@@ -107,7 +107,7 @@ func TestNearDuplicatesAreSaid(t *testing.T) {
 		if s := store(t, ada, m, "theme2", "the user prefers DARK mode, in every editor!"); !slices.Equal(s.Alike, []string{"memory/theme.md"}) {
 			t.Errorf("the same in other letters is like %v", s.Alike)
 		}
-		search(t, ada, m, tool.Query{Text: "theme"})
+		search(t, ada, m, toolmemory.Query{Text: "theme"})
 		if s := store(t, ada, m, "theme3", "The user prefers the dark mode in every single editor."); len(s.Alike) == 0 {
 			t.Error("nearly the same is like nothing")
 		}
@@ -117,7 +117,7 @@ func TestNearDuplicatesAreSaid(t *testing.T) {
 		if s := store(t, ada, m, "theme", "The user prefers dark mode in every editor."); !s.Unchanged {
 			t.Error("the same is another version")
 		}
-		if f := search(t, ada, m, tool.Query{Text: "dark mode"}); len(f.Hits) != 1 || f.Alike != 2 {
+		if f := search(t, ada, m, toolmemory.Query{Text: "dark mode"}); len(f.Hits) != 1 || f.Alike != 2 {
 			t.Errorf("%d hits, %d alike", len(f.Hits), f.Alike)
 		}
 	})
@@ -126,33 +126,33 @@ func TestNearDuplicatesAreSaid(t *testing.T) {
 func TestSearchesAreNarrowed(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, rows memory.Rows) {
 		ada := as(t, "a", "ada")
-		put := func(path, category string, age time.Duration, expires *tool.Expiry) {
+		put := func(path, category string, age time.Duration, expires *toolmemory.Expiry) {
 			t.Helper()
-			_, _, err := rows.PutMemory(ada, tool.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: path, Text: "plum " + strings.Repeat(path[len(path)-4:len(path)-3], 3),
+			_, _, err := rows.PutMemory(ada, toolmemory.Change{Owner: toolmemory.Owner{Agent: "a", User: "ada"}, Path: path, Text: "plum " + strings.Repeat(path[len(path)-4:len(path)-3], 3),
 				Category: category, Updated: time.Now().Add(-age), Expires: expires})
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		put("memory/new.md", tool.Core, 0, nil)
-		put("memory/old.md", tool.Daily, 100*day, nil)
-		put("memory/sub/x.md", tool.Custom, 50*day, nil)
-		put("memory/over.md", tool.Core, 0, &tool.Expiry{At: time.UnixMilli(1)})
-		put("MEMORY.md", tool.Core, 400*day, nil)
+		put("memory/new.md", toolmemory.Core, 0, nil)
+		put("memory/old.md", toolmemory.Daily, 100*day, nil)
+		put("memory/sub/x.md", toolmemory.Custom, 50*day, nil)
+		put("memory/over.md", toolmemory.Core, 0, &toolmemory.Expiry{At: time.UnixMilli(1)})
+		put("MEMORY.md", toolmemory.Core, 400*day, nil)
 		for name, c := range map[string]struct {
-			q    tool.Query
+			q    toolmemory.Query
 			want []string
 		}{
-			"all":      {tool.Query{}, []string{"memory/new.md", "memory/sub/x.md", "memory/old.md", "MEMORY.md"}},
-			"category": {tool.Query{Category: tool.Daily}, []string{"memory/old.md"}},
-			"path":     {tool.Query{Path: "sub"}, []string{"memory/sub/x.md"}},
-			"root":     {tool.Query{Path: "MEMORY.md"}, []string{"MEMORY.md"}},
-			"since":    {tool.Query{Since: time.Now().Add(-day)}, []string{"memory/new.md"}},
-			"score":    {tool.Query{MinScore: 0.99}, nil},
-			"until":    {tool.Query{Until: time.Now().Add(-200 * day)}, []string{"MEMORY.md"}},
-			"between":  {tool.Query{Since: time.Now().Add(-60 * day), Until: time.Now().Add(-day)}, []string{"memory/sub/x.md"}},
-			"memory/":  {tool.Query{Path: "memory/", Category: tool.Custom}, []string{"memory/sub/x.md"}},
-			"limit":    {tool.Query{Limit: 1, Path: "memory"}, []string{"memory/new.md"}},
+			"all":      {toolmemory.Query{}, []string{"memory/new.md", "memory/sub/x.md", "memory/old.md", "MEMORY.md"}},
+			"category": {toolmemory.Query{Category: toolmemory.Daily}, []string{"memory/old.md"}},
+			"path":     {toolmemory.Query{Path: "sub"}, []string{"memory/sub/x.md"}},
+			"root":     {toolmemory.Query{Path: "MEMORY.md"}, []string{"MEMORY.md"}},
+			"since":    {toolmemory.Query{Since: time.Now().Add(-day)}, []string{"memory/new.md"}},
+			"score":    {toolmemory.Query{MinScore: 0.99}, nil},
+			"until":    {toolmemory.Query{Until: time.Now().Add(-200 * day)}, []string{"MEMORY.md"}},
+			"between":  {toolmemory.Query{Since: time.Now().Add(-60 * day), Until: time.Now().Add(-day)}, []string{"memory/sub/x.md"}},
+			"memory/":  {toolmemory.Query{Path: "memory/", Category: toolmemory.Custom}, []string{"memory/sub/x.md"}},
+			"limit":    {toolmemory.Query{Limit: 1, Path: "memory"}, []string{"memory/new.md"}},
 		} {
 			c.q.Text = "plum"
 			f := search(t, ada, m, c.q)
@@ -176,15 +176,15 @@ func TestForgetByWords(t *testing.T) {
 		store(t, ada, m, "x3", "Staging is blue.")
 		store(t, all, m, "x4", "The staging password is shared.")
 		for range 2 {
-			gone, err := m.Forget(ada, tool.Forget{Query: "staging password", Try: true})
+			gone, err := m.Forget(ada, toolmemory.Forget{Query: "staging password", Try: true})
 			if err != nil || len(gone) != 2 || gone[0].Path != "memory/x1.md" || gone[1].Path != "memory/x2.md" {
 				t.Fatalf("%v, %v", gone, err)
 			}
 		}
-		if gone, err := m.Forget(ada, tool.Forget{Query: "staging password"}); err != nil || len(gone) != 2 {
+		if gone, err := m.Forget(ada, toolmemory.Forget{Query: "staging password"}); err != nil || len(gone) != 2 {
 			t.Fatalf("%v, %v", gone, err)
 		}
-		if gone, err := m.Forget(ada, tool.Forget{Query: "staging password"}); err != nil || len(gone) != 0 {
+		if gone, err := m.Forget(ada, toolmemory.Forget{Query: "staging password"}); err != nil || len(gone) != 0 {
 			t.Errorf("%v, %v", gone, err)
 		}
 		if _, err := m.Get(ada, "x3"); err != nil {
@@ -193,8 +193,8 @@ func TestForgetByWords(t *testing.T) {
 		for i := range 25 {
 			store(t, ada, m, fmt.Sprint("many", i), fmt.Sprint("walnut ", i))
 		}
-		search(t, ada, m, tool.Query{Text: "walnut"})
-		if _, err := m.Forget(ada, tool.Forget{Query: "walnut"}); kind(err) != tools.TooLarge {
+		search(t, ada, m, toolmemory.Query{Text: "walnut"})
+		if _, err := m.Forget(ada, toolmemory.Forget{Query: "walnut"}); kind(err) != tool.TooLarge {
 			t.Errorf("%v", err)
 		}
 	})
@@ -208,18 +208,18 @@ func TestPaths(t *testing.T) {
 		"a/b": "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json", "Memory.md": "memory/Memory.md", "a//b/./c": "memory/a/b/c.md",
 		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md", "memory": "memory/memory.md", "MEMORY": "MEMORY.md",
 	} {
-		if s, err := m.Store(ada, tool.Write{Key: key, Text: "x"}); err != nil || s.Path != want {
+		if s, err := m.Store(ada, toolmemory.Write{Key: key, Text: "x"}); err != nil || s.Path != want {
 			t.Errorf("%q is %q, %v; want %q", key, s.Path, err, want)
 		}
 	}
 	for _, key := range []string{"", " ", ".", "/", "memory/", "..", "../x", "memory/../x", "memory/../../etc/passwd", "a\x00b", "a\nb", "a\u202eb", `a\b`, "C:x", "a\xff",
 		strings.Repeat("x", 300), strings.Repeat("a/", 20) + "x", "a#L1"} {
-		if s, err := m.Store(ada, tool.Write{Key: key, Text: "x"}); kind(err) != tools.Invalid {
+		if s, err := m.Store(ada, toolmemory.Write{Key: key, Text: "x"}); kind(err) != tool.Invalid {
 			t.Errorf("%q is %q, %v", key, s.Path, err)
 		}
 	}
-	for text, want := range map[string]tools.Kind{strings.Repeat("x", 1<<20+1): tools.TooLarge, "a\x00": tools.Invalid, "\xff": tools.Invalid, strings.Repeat("x ", 1<<19): ""} {
-		if _, err := m.Store(ada, tool.Write{Key: "k", Text: text}); kind(err) != want {
+	for text, want := range map[string]tool.Kind{strings.Repeat("x", 1<<20+1): tool.TooLarge, "a\x00": tool.Invalid, "\xff": tool.Invalid, strings.Repeat("x ", 1<<19): ""} {
+		if _, err := m.Store(ada, toolmemory.Write{Key: "k", Text: text}); kind(err) != want {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
 	}
@@ -232,9 +232,9 @@ func FuzzPath(f *testing.F) {
 	m, _ := open(f, f.TempDir(), f.TempDir())
 	ctx := as(f, "a", "ada")
 	f.Fuzz(func(t *testing.T, key string) {
-		s, err := m.Store(ctx, tool.Write{Key: key, Text: "x"})
+		s, err := m.Store(ctx, toolmemory.Write{Key: key, Text: "x"})
 		if err != nil {
-			if k := kind(err); k != tools.Invalid {
+			if k := kind(err); k != tool.Invalid {
 				t.Fatalf("%q: %v", key, err)
 			}
 			return

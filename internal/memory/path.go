@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What is kept of one document, at most.
@@ -32,7 +32,7 @@ func IsPath(name string) bool {
 // key k is that of memory/k.md. Names that only look alike are one name.
 func pathOf(name string) (string, error) {
 	wrong := func(why string) error {
-		return tools.Errorf(tools.Invalid, "%q cannot be the name of a memory: %s", shortened(name), why).
+		return tool.Errorf(tool.Invalid, "%q cannot be the name of a memory: %s", shortened(name), why).
 			Try("use a short key such as project/deploy, or MEMORY.md")
 	}
 	clean := norm.NFC.String(strings.TrimSpace(name))
@@ -44,7 +44,7 @@ func pathOf(name string) (string, error) {
 		return "", wrong("it is empty")
 	case strings.HasSuffix(clean, "/"):
 		return "", wrong("it is a directory")
-	case strings.ContainsFunc(clean, tools.Hidden):
+	case strings.ContainsFunc(clean, tool.Hidden):
 		return "", wrong("it has characters that are not seen")
 	case strings.ContainsAny(clean, "\\:*?\"<>|#"):
 		return "", wrong("it has one of \\ : * ? \" < > | #")
@@ -87,9 +87,9 @@ func isText(name string) bool {
 func checkText(path, text string) error {
 	switch {
 	case len(text) > mostText:
-		return tools.Errorf(tools.TooLarge, "%q would have %d bytes, the most is %d", path, len(text), mostText).Try("split it by subject")
+		return tool.Errorf(tool.TooLarge, "%q would have %d bytes, the most is %d", path, len(text), mostText).Try("split it by subject")
 	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
-		return tools.Errorf(tools.Invalid, "what %q would have is not text", path).Try("memories are UTF-8 text; keep other files in the workspace")
+		return tool.Errorf(tool.Invalid, "what %q would have is not text", path).Try("memories are UTF-8 text; keep other files in the workspace")
 	}
 	return nil
 }
@@ -103,19 +103,19 @@ func checkTags(tags []string) ([]string, error) {
 	known := map[string]bool{}
 	for _, tag := range tags {
 		tag = strings.Join(strings.FieldsFunc(norm.NFC.String(strings.ToValidUTF8(tag, "")), func(r rune) bool {
-			return unicode.IsSpace(r) || tools.Hidden(r) || r == ','
+			return unicode.IsSpace(r) || tool.Hidden(r) || r == ','
 		}), "-")
 		if tag = strings.TrimLeft(tag, "#"); tag == "" || known[strings.ToLower(tag)] {
 			continue
 		}
 		if len(tag) > mostTag {
-			return nil, tools.Errorf(tools.Invalid, "a tag has %d bytes, the most is %d", len(tag), mostTag).Try("tags are words; put sentences into the content")
+			return nil, tool.Errorf(tool.Invalid, "a tag has %d bytes, the most is %d", len(tag), mostTag).Try("tags are words; put sentences into the content")
 		}
 		known[strings.ToLower(tag)] = true
 		out = append(out, tag)
 	}
 	if len(out) > mostTags {
-		return nil, tools.Errorf(tools.Invalid, "there are %d tags, the most is %d", len(out), mostTags).Try("choose the best")
+		return nil, tool.Errorf(tool.Invalid, "there are %d tags, the most is %d", len(out), mostTags).Try("choose the best")
 	}
 	return out, nil
 }

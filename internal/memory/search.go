@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -281,7 +281,7 @@ func (m *Memory) hint(ctx context.Context, o memory.Owner, q memory.Query, found
 	for _, word := range split(q.Text) {
 		near := ""
 		if len(word) > 2 && len(word) < 40 {
-			near = tools.Nearest(word, words)
+			near = tool.Nearest(word, words)
 		}
 		if near != "" && near != word && !slices.Contains(found.Words, near) && len(found.Words) < mostHints {
 			found.Words = append(found.Words, near)

@@ -22,7 +22,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Shelf is one sort of things that can be found.
@@ -144,7 +144,7 @@ func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query,
 		}
 		failed = err
 	}
-	return index.Result{}, false, tools.Errorf(tools.Unavailable, "the search index is being made anew").Try("search again in some seconds").Because(failed)
+	return index.Result{}, false, tool.Errorf(tool.Unavailable, "the search index is being made anew").Try("search again in some seconds").Because(failed)
 }
 
 // glance is how long it may take to open an index for one look.

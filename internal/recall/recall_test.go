@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A world is a feed and a shelf of things, all in memory, with a log of what
@@ -244,7 +244,7 @@ func TestDamageWhileSearching(t *testing.T) {
 	}
 	for {
 		found, fresh, err := r.Search(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}})
-		if err != nil && tools.AsError(err).Kind != tools.Unavailable {
+		if err != nil && tool.AsError(err).Kind != tool.Unavailable {
 			t.Fatal(err)
 		}
 		if err == nil && fresh && len(found.Hits) == 1 {

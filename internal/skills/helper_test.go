@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -45,7 +45,7 @@ func newBench(t testing.TB, dsn string) bench {
 
 // as is the context of another caller of the same workspace.
 func (b bench) as(agent, user string) context.Context {
-	return workspacetest.For(context.Background(), tools.Caller{Agent: agent, User: user, Session: "s2", Workspace: b.ws})
+	return workspacetest.For(context.Background(), tool.Caller{Agent: agent, User: user, Session: "s2", Workspace: b.ws})
 }
 
 // each runs a test on a store of each engine.
@@ -70,9 +70,9 @@ func text(name, description, body string) string {
 	return fmt.Sprintf("---\nname: %s\ndescription: %s\n---\n\n%s\n", name, description, body)
 }
 
-func kind(err error) tools.Kind {
+func kind(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }

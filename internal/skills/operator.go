@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -13,7 +13,7 @@ import (
 func (l *Library) Share(ctx context.Context, o skill.Owner, slug string) (skill.Row, error) {
 	row, err := l.o.Rows.Find(ctx, o, slug, 0)
 	if errors.Is(err, skill.ErrNone) || err == nil && row.Owner != o {
-		return skill.Row{}, tools.Errorf(tools.NotFound, "user %q of agent %q has no skill %q", o.User, o.Agent, slug).
+		return skill.Row{}, tool.Errorf(tool.NotFound, "user %q of agent %q has no skill %q", o.User, o.Agent, slug).
 			Try("list the user's skills")
 	}
 	if err != nil {
@@ -34,7 +34,7 @@ func (l *Library) Share(ctx context.Context, o skill.Owner, slug string) (skill.
 func (l *Library) Remove(ctx context.Context, o skill.Owner, slug string) error {
 	err := l.o.Rows.Remove(ctx, o, slug)
 	if errors.Is(err, skill.ErrNone) {
-		return tools.Errorf(tools.NotFound, "user %q of agent %q has no skill %q", o.User, o.Agent, slug).Try("list the user's skills")
+		return tool.Errorf(tool.NotFound, "user %q of agent %q has no skill %q", o.User, o.Agent, slug).Try("list the user's skills")
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -208,7 +208,7 @@ func (p onDisk) files(ctx context.Context, slug string) (list []skill.File, more
 
 // places are where the caller's skills may lie, the first one first.
 func (l *Library) places(ctx context.Context) (list []place) {
-	if l.o.Files != nil && (tools.CallerFrom(ctx).Workspace != "") {
+	if l.o.Files != nil && (tool.CallerFrom(ctx).Workspace != "") {
 		for _, dir := range []string{"skills", ".agents/skills"} {
 			list = append(list, inWorkspace{l.o.Files, dir})
 		}

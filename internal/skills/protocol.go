@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -53,7 +53,7 @@ func (l *Library) Prompt(ctx context.Context, name string, args map[string]strin
 	}
 	for _, a := range i.meta.Arguments {
 		if a.Required && args[a.Name] == "" {
-			return "", "", tools.Errorf(tools.Invalid, "skill %s needs the argument %q", i.slug, a.Name).Try("send it")
+			return "", "", tool.Errorf(tool.Invalid, "skill %s needs the argument %q", i.slug, a.Name).Try("send it")
 		}
 	}
 	s, err := l.Use(ctx, name, 0)
@@ -100,7 +100,7 @@ func (l *Library) Resource(ctx context.Context, uri string) (data []byte, text b
 	name, file, hasFile := strings.Cut(rest, "/")
 	file, bad := url.PathUnescape(file)
 	if !ok || !hasFile || bad != nil || !skill.ValidSlug(name) || !clean(file) || skill.Junk(file) {
-		return nil, false, tools.Errorf(tools.NotFound, "%.200q is no file of a skill", uri).Try("send a URI such as skill://pdf-forms/%s", skill.Main)
+		return nil, false, tool.Errorf(tool.NotFound, "%.200q is no file of a skill", uri).Try("send a URI such as skill://pdf-forms/%s", skill.Main)
 	}
 	i, err := l.find(ctx, name, 0)
 	if err != nil {
@@ -111,7 +111,7 @@ func (l *Library) Resource(ctx context.Context, uri string) (data []byte, text b
 		if ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
 		}
-		return nil, false, tools.Errorf(tools.NotFound, "skill %s has no file %q that can be read", name, file).Because(err).Try("use_skill lists its files")
+		return nil, false, tool.Errorf(tool.NotFound, "skill %s has no file %q that can be read", name, file).Because(err).Try("use_skill lists its files")
 	}
 	return data, skill.IsText(data), nil
 }

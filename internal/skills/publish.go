@@ -9,7 +9,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
@@ -23,7 +23,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p skill
 		return p, err
 	}
 	if o.User == "" {
-		return p, tools.Errorf(tools.Refused, "without a user there is nobody to publish a skill for").
+		return p, tool.Errorf(tool.Refused, "without a user there is nobody to publish a skill for").
 			Try("keep it in the directory skills of the workspace")
 	}
 	if l.o.Files == nil {
@@ -40,7 +40,7 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p skill
 	if len(d.Findings) > 0 && !accept {
 		return p, warned(d.Findings)
 	}
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	d.Owner, d.Author, d.Session = o, c.Principal(), c.Session
 	row, isNew, err := l.keep(ctx, d)
 	if err != nil {
@@ -56,13 +56,13 @@ func (l *Library) Publish(ctx context.Context, dir string, accept bool) (p skill
 }
 
 func noFiles() error {
-	return tools.Errorf(tools.Unavailable, "this caller has no files").Try("have the server started with --workspace DIR")
+	return tool.Errorf(tool.Unavailable, "this caller has no files").Try("have the server started with --workspace DIR")
 }
 
 func (l *Library) keep(ctx context.Context, d skill.Draft) (skill.Row, bool, error) {
 	row, isNew, err := l.o.Rows.Publish(ctx, d)
 	if errors.Is(err, skill.ErrFull) {
-		return row, false, tools.Errorf(tools.TooLarge, "%w", err).Try("ask the operator to remove some")
+		return row, false, tool.Errorf(tool.TooLarge, "%w", err).Try("ask the operator to remove some")
 	}
 	if err != nil {
 		return row, false, gone(err)
@@ -80,7 +80,7 @@ func warned(list []skill.Finding) error {
 	if len(list) > most {
 		text += "; and more"
 	}
-	return tools.Errorf(tools.Refused, "the skill has what wicked skills have: %s", tools.Visible(text)).
+	return tool.Errorf(tool.Refused, "the skill has what wicked skills have: %s", tool.Visible(text)).
 		Try("mend that, or where it has to be so, publish with accept_warnings: whoever uses the skill is shown the warnings")
 }
 
@@ -91,18 +91,18 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 		dir = path.Dir(dir)
 	}
 	if dir == "" {
-		return nil, nil, tools.Errorf(tools.Invalid, "no directory was named").Try("send the path of one with a %s", skill.Main)
+		return nil, nil, tool.Errorf(tool.Invalid, "no directory was named").Try("send the path of one with a %s", skill.Main)
 	}
 	list, err := l.o.Files.List(ctx, fs.ListQuery{Path: dir, Depth: 10, Limit: 5 * skill.MostFiles, Ignored: true})
 	if err != nil {
 		return nil, nil, err
 	}
 	if list.More > 0 {
-		return nil, nil, tools.Errorf(tools.TooLarge, "a skill has at most %d files, and %q has many more", skill.MostFiles, dir).
+		return nil, nil, tool.Errorf(tool.TooLarge, "a skill has at most %d files, and %q has many more", skill.MostFiles, dir).
 			Try("name the directory of the skill alone")
 	}
 	if len(list.Unlisted) > 0 {
-		return nil, nil, tools.Errorf(tools.Unavailable, "%q cannot be read", list.Unlisted[0]).Try("leave it out")
+		return nil, nil, tool.Errorf(tool.Unavailable, "%q cannot be read", list.Unlisted[0]).Try("leave it out")
 	}
 	wanted, left, err := choose(list.Entries)
 	if err != nil {
@@ -115,13 +115,13 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 		}
 		data, err := readFile(ctx, l.o.Files, path.Join(dir, name), skill.MostFile)
 		if errors.Is(err, errLong) {
-			return nil, nil, tools.Errorf(tools.TooLarge, "%q has more than %d bytes", name, skill.MostFile).Try("leave it out, or split it")
+			return nil, nil, tool.Errorf(tool.TooLarge, "%q has more than %d bytes", name, skill.MostFile).Try("leave it out, or split it")
 		}
 		if err != nil {
 			return nil, nil, err
 		}
 		if total += int64(len(data)); total > skill.MostBytes {
-			return nil, nil, tools.Errorf(tools.TooLarge, "a skill has at most %d bytes", skill.MostBytes).
+			return nil, nil, tool.Errorf(tool.TooLarge, "a skill has at most %d bytes", skill.MostBytes).
 				Try("leave out what its instructions do not need")
 		}
 		files = append(files, skill.Content{File: skill.File{Path: name}, Data: data})
@@ -140,11 +140,11 @@ func choose(entries []fs.Entry) (wanted, left []string, err error) {
 				left = append(left, e.Name)
 			}
 		case e.Mode&iofs.ModeSymlink != 0:
-			return nil, nil, tools.Errorf(tools.Refused, "%q is a link, and skills have none", e.Name).Try("put the file itself in its place")
+			return nil, nil, tool.Errorf(tool.Refused, "%q is a link, and skills have none", e.Name).Try("put the file itself in its place")
 		case !e.Mode.IsRegular():
-			return nil, nil, tools.Errorf(tools.Refused, "%q is no regular file", e.Name).Try("remove it")
+			return nil, nil, tool.Errorf(tool.Refused, "%q is no regular file", e.Name).Try("remove it")
 		case len(wanted) == skill.MostFiles:
-			return nil, nil, tools.Errorf(tools.TooLarge, "a skill has at most %d files", skill.MostFiles).
+			return nil, nil, tool.Errorf(tool.TooLarge, "a skill has at most %d files", skill.MostFiles).
 				Try("leave out what its instructions do not need")
 		default:
 			wanted = append(wanted, e.Name)
@@ -184,7 +184,7 @@ func (l *Library) Copy(ctx context.Context, name string, version int64, dir stri
 			}
 			now, err := readAll(io.NewSectionReader(there[n], 0, skill.MostFile+1), skill.MostFile)
 			if err != nil || !bytes.Equal(now, f.Data) {
-				return nil, tools.Errorf(tools.Conflict, "%q is there already and differs", paths[n]).
+				return nil, tool.Errorf(tool.Conflict, "%q is there already and differs", paths[n]).
 					Try("copy to another path, or remove that directory")
 			}
 			c.Kept++
@@ -203,7 +203,7 @@ func (l *Library) contents(ctx context.Context, i item) (files []skill.Content, 
 			return nil, cannot(i.slug, err)
 		}
 		if more {
-			return nil, tools.Errorf(tools.TooLarge, "skill %s has more than %d files", i.slug, skill.MostFiles).Try("copy what you need with the file tools")
+			return nil, tool.Errorf(tool.TooLarge, "skill %s has more than %d files", i.slug, skill.MostFiles).Try("copy what you need with the file tools")
 		}
 		list = append([]skill.File{{Path: skill.Main}}, list...)
 	}
@@ -214,10 +214,10 @@ func (l *Library) contents(ctx context.Context, i item) (files []skill.Content, 
 		}
 		data, err := l.read(ctx, i, f.Path, skill.MostFile)
 		if err != nil {
-			return nil, tools.Errorf(tools.Unavailable, "%q of skill %s cannot be read", f.Path, i.slug).Because(err).Try("copy the rest with the file tools")
+			return nil, tool.Errorf(tool.Unavailable, "%q of skill %s cannot be read", f.Path, i.slug).Because(err).Try("copy the rest with the file tools")
 		}
 		if total += int64(len(data)); total > skill.MostBytes {
-			return nil, tools.Errorf(tools.TooLarge, "skill %s has more than %d bytes", i.slug, skill.MostBytes).Try("copy what you need with the file tools")
+			return nil, tool.Errorf(tool.TooLarge, "skill %s has more than %d bytes", i.slug, skill.MostBytes).Try("copy what you need with the file tools")
 		}
 		f.Size = int64(len(data))
 		files = append(files, skill.Content{File: f, Data: data})

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -49,10 +49,10 @@ func TestPublishRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for path, want := range map[string]tools.Kind{
-		"": tools.Invalid, "none": tools.NotFound, "outside-link": tools.Refused, "bad": tools.Refused, "scripted": tools.Refused, "skills/hush": tools.Refused,
-		"long": tools.TooLarge, "many": tools.TooLarge, "..": tools.Refused, b.dirs[0] + "/elsewhere": tools.Refused, "out/elsewhere": tools.Refused,
-		"/etc": tools.Refused,
+	for path, want := range map[string]tool.Kind{
+		"": tool.Invalid, "none": tool.NotFound, "outside-link": tool.Refused, "bad": tool.Refused, "scripted": tool.Refused, "skills/hush": tool.Refused,
+		"long": tool.TooLarge, "many": tool.TooLarge, "..": tool.Refused, b.dirs[0] + "/elsewhere": tool.Refused, "out/elsewhere": tool.Refused,
+		"/etc": tool.Refused,
 	} {
 		if p, err := b.Publish(b.ctx, path, false); kind(err) != want {
 			t.Errorf("%q: %+v, %v", path, p, err)
@@ -68,10 +68,10 @@ func TestPublishRefuses(t *testing.T) {
 	if s, err := b.Use(b.ctx, "ab", 0); err != nil || len(s.Findings) != 1 || s.Findings[0].Path != "run.sh" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if _, err := b.Publish(b.as("tester", ""), "plain", false); kind(err) != tools.Refused {
+	if _, err := b.Publish(b.as("tester", ""), "plain", false); kind(err) != tool.Refused {
 		t.Errorf("without a user: %v", err)
 	}
-	if _, err := b.Publish(context.Background(), "plain", false); kind(err) != tools.Refused {
+	if _, err := b.Publish(context.Background(), "plain", false); kind(err) != tool.Refused {
 		t.Errorf("outside a call: %v", err)
 	}
 	if got := b.names(t, b.as("tester", ""), "*"); !slices.Equal(got, []string{"elsewhere of home-skills"}) {
@@ -100,14 +100,14 @@ func TestCopy(t *testing.T) {
 		t.Errorf("again: %+v, %v", c, err)
 	}
 	put(t, b.ws+"/skills/forms/scripts/a.sh", "changed")
-	if _, err = b.Copy(b.ctx, "forms", 1, ""); kind(err) != tools.Conflict {
+	if _, err = b.Copy(b.ctx, "forms", 1, ""); kind(err) != tool.Conflict {
 		t.Errorf("over what differs: %v", err)
 	}
 	if c, err = b.Copy(b.ctx, "home", 0, "sub/home"); err != nil || c.Files != 2 || readAs(t, b, b.ctx, "sub/home/a") != "b" {
 		t.Errorf("%+v, %v", c, err)
 	}
 	for _, dir := range []string{"../x", "/etc/x", b.dirs[0]} {
-		if _, err := b.Copy(b.ctx, "home", 0, dir); kind(err) != tools.Refused {
+		if _, err := b.Copy(b.ctx, "home", 0, dir); kind(err) != tool.Refused {
 			t.Errorf("%s: %v", dir, err)
 		}
 	}
@@ -147,17 +147,17 @@ func TestShare(t *testing.T) {
 			t.Errorf("another agent finds %q", got)
 		}
 		for _, o := range []skill.Owner{{Agent: "tester", User: "w"}, {Agent: "x", User: "u"}} {
-			if _, err := b.Share(b.ctx, o, "forms"); kind(err) != tools.NotFound {
+			if _, err := b.Share(b.ctx, o, "forms"); kind(err) != tool.NotFound {
 				t.Errorf("%v has none to share: %v", o, err)
 			}
 		}
 		if err := b.Remove(b.ctx, own.Shared(), "forms"); err != nil {
 			t.Error(err)
 		}
-		if _, err := b.Use(other, "forms", 0); kind(err) != tools.NotFound {
+		if _, err := b.Use(other, "forms", 0); kind(err) != tool.NotFound {
 			t.Error(err)
 		}
-		if err := b.Remove(b.ctx, own.Shared(), "forms"); kind(err) != tools.NotFound {
+		if err := b.Remove(b.ctx, own.Shared(), "forms"); kind(err) != tool.NotFound {
 			t.Error(err)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -63,7 +63,7 @@ func (l *Library) search(ctx context.Context, v *view, query string, limit int) 
 		}
 		l.giveUp(v.in)
 	}
-	return index.Result{}, tools.Errorf(tools.Unavailable, "the index of skills cannot be used now").
+	return index.Result{}, tool.Errorf(tool.Unavailable, "the index of skills cannot be used now").
 		Try("list all with query *, or search again later").Because(err)
 }
 

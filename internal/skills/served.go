@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -112,6 +112,6 @@ func (Served) Remove(_ context.Context, name string) error { return unchanging(n
 
 func unchanging(name string) error {
 	slug, _, _, _ := parseServed(name)
-	return tools.Errorf(tools.Refused, "a published version of %s never changes", slug).
+	return tool.Errorf(tool.Refused, "a published version of %s never changes", slug).
 		Try("get a copy with copy_skill, change that, and publish it with publish_skill")
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -47,7 +47,7 @@ func TestServedFilesAreListed(t *testing.T) {
 			if ctx == b.ctx {
 				path = "skills/deploy@2"
 			}
-			if l, err := b.files.List(ctx, fs.ListQuery{Path: path, Depth: 3, Limit: 20}); kind(err) != tools.NotFound {
+			if l, err := b.files.List(ctx, fs.ListQuery{Path: path, Depth: 3, Limit: 20}); kind(err) != tool.NotFound {
 				t.Errorf("%s: %+v, %v", path, l, err)
 			}
 		}

@@ -20,7 +20,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -139,19 +139,19 @@ func (l *Library) giveUp(which int64) {
 
 // owner is who is calling. Outside a call there is nobody, who owns nothing.
 func owner(ctx context.Context) (skill.Owner, error) {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	name := c.Agent + c.User + c.Session
-	if c == (tools.Caller{}) || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
-		return skill.Owner{}, tools.Errorf(tools.Refused, "nobody is known to be calling").Try("ask the operator to give callers a name")
+	if c == (tool.Caller{}) || strings.ContainsRune(name, 0) || !utf8.ValidString(name) {
+		return skill.Owner{}, tool.Errorf(tool.Refused, "nobody is known to be calling").Try("ask the operator to give callers a name")
 	}
 	return skill.Owner{Agent: c.Agent, User: c.User}, nil
 }
 
 // gone words an error of the rows.
 func gone(err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return tools.Errorf(tools.Unavailable, "published skills cannot be read now").Try("try again later").Because(err)
+	return tool.Errorf(tool.Unavailable, "published skills cannot be read now").Try("try again later").Because(err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -65,7 +65,7 @@ func TestPlacesComeInOrder(t *testing.T) {
 		if s, err = b.Use(b.ctx, "s0", 1); err != nil || s.Source != "published" || strings.TrimSpace(s.Instructions) != "place 4" {
 			t.Errorf("a version goes past what comes first: %+v, %v", s, err)
 		}
-		if _, err = b.Use(b.ctx, "s0", 2); kind(err) != tools.NotFound {
+		if _, err = b.Use(b.ctx, "s0", 2); kind(err) != tool.NotFound {
 			t.Errorf("version 2: %v", err)
 		}
 	})
@@ -94,7 +94,7 @@ func TestChangesAreNoticed(t *testing.T) {
 		if got := b.names(t, b.ctx, "oranges"); got != nil {
 			t.Errorf("what cannot be read is found: %q", got)
 		}
-		if _, err := b.Use(b.ctx, "fruit", 0); kind(err) != tools.Invalid || !strings.Contains(err.Error(), "line 2") {
+		if _, err := b.Use(b.ctx, "fruit", 0); kind(err) != tool.Invalid || !strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%v", err)
 		}
 		if err := os.RemoveAll(filepath.Dir(file)); err != nil {
@@ -153,9 +153,9 @@ func TestUseAndFiles(t *testing.T) {
 		if got := readAs(t, b, b.ctx, s.Dir+"/scripts/fill.py"); got != "print(1)" {
 			t.Errorf("read_file would give %q", got)
 		}
-		for path, want := range map[string]tools.Kind{
-			"skills/forms@2/SKILL.md": tools.NotFound, "skills/forms@1/../../draft/.env": tools.Refused, "skills/forms@1/none": tools.NotFound,
-			"skills/forms@01/SKILL.md": tools.NotFound, "skills/forms@-1/SKILL.md": tools.NotFound,
+		for path, want := range map[string]tool.Kind{
+			"skills/forms@2/SKILL.md": tool.NotFound, "skills/forms@1/../../draft/.env": tool.Refused, "skills/forms@1/none": tool.NotFound,
+			"skills/forms@01/SKILL.md": tool.NotFound, "skills/forms@-1/SKILL.md": tool.NotFound,
 		} {
 			if _, err := b.files.Open(b.ctx, path); kind(err) != want {
 				t.Errorf("%s: %v", path, err)
@@ -164,14 +164,14 @@ func TestUseAndFiles(t *testing.T) {
 		_, err = b.files.Change(b.ctx, []string{s.Dir + "/SKILL.md"}, func([]*fs.File) ([]fs.Change, error) {
 			return []fs.Change{{Path: s.Dir + "/SKILL.md", Content: strings.NewReader("other")}}, nil
 		})
-		if kind(err) != tools.Refused || !strings.Contains(err.Error(), "copy_skill") {
+		if kind(err) != tool.Refused || !strings.Contains(err.Error(), "copy_skill") {
 			t.Errorf("writing to a version: %v", err)
 		}
 		for _, ctx := range []context.Context{b.as("tester", "v"), b.as("other", "u")} {
-			if _, err := b.files.Open(ctx, s.Dir+"/SKILL.md"); kind(err) != tools.NotFound {
+			if _, err := b.files.Open(ctx, s.Dir+"/SKILL.md"); kind(err) != tool.NotFound {
 				t.Errorf("somebody else: %v", err)
 			}
-			if _, err := b.Use(ctx, "forms", 0); kind(err) != tools.NotFound || strings.Contains(err.Error(), "did you mean") {
+			if _, err := b.Use(ctx, "forms", 0); kind(err) != tool.NotFound || strings.Contains(err.Error(), "did you mean") {
 				t.Errorf("somebody else: %v", err)
 			}
 			if got := b.names(t, ctx, "forms"); got != nil {
@@ -212,11 +212,11 @@ func TestLinksInPlacesLeadNowhere(t *testing.T) {
 	if err != nil || len(s.Files) != 1 || s.Dir != "home-skills/good" {
 		t.Errorf("%+v, %v", s, err)
 	}
-	for uri, want := range map[string]tools.Kind{
-		"skill://good/SKILL.md": "", "skill://good/scripts/a.sh": "", "skill://good/leak": tools.NotFound, "skill://good/dir/secret": tools.NotFound,
-		"skill://good/../evil/other": tools.NotFound, "skill://good/%2e%2e/evil/other": tools.NotFound, "skill://good/": tools.NotFound,
-		"skill://good": tools.NotFound, "file:///etc/passwd": tools.NotFound, "skill://good//etc/passwd": tools.NotFound, "skill://none/SKILL.md": tools.NotFound,
-		"skill://good/%00": tools.NotFound, "skill://good/.env": tools.NotFound, "skill://good/scripts": tools.NotFound,
+	for uri, want := range map[string]tool.Kind{
+		"skill://good/SKILL.md": "", "skill://good/scripts/a.sh": "", "skill://good/leak": tool.NotFound, "skill://good/dir/secret": tool.NotFound,
+		"skill://good/../evil/other": tool.NotFound, "skill://good/%2e%2e/evil/other": tool.NotFound, "skill://good/": tool.NotFound,
+		"skill://good": tool.NotFound, "file:///etc/passwd": tool.NotFound, "skill://good//etc/passwd": tool.NotFound, "skill://none/SKILL.md": tool.NotFound,
+		"skill://good/%00": tool.NotFound, "skill://good/.env": tool.NotFound, "skill://good/scripts": tool.NotFound,
 	} {
 		if data, _, err := b.Resource(b.ctx, uri); kind(err) != want || want == "" && len(data) == 0 {
 			t.Errorf("%s: %q, %v", uri, data, err)
@@ -245,7 +245,7 @@ func TestPrompts(t *testing.T) {
 	if !slices.Equal(names, []string{"args", "p0", "p1", "p2", "p3", "p4", "p5", "p6"}) {
 		t.Errorf("%q", names)
 	}
-	if _, _, err := b.Prompt(b.ctx, "args", map[string]string{"mode": "x"}); kind(err) != tools.Invalid {
+	if _, _, err := b.Prompt(b.ctx, "args", map[string]string{"mode": "x"}); kind(err) != tool.Invalid {
 		t.Errorf("without a required argument: %v", err)
 	}
 	got, about, err := b.Prompt(b.ctx, "args", map[string]string{"file": "a.pdf", "strange": "y"})

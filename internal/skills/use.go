@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -25,7 +25,7 @@ func (l *Library) Use(ctx context.Context, name string, version int64) (skills.S
 	if err != nil {
 		return skills.Skill{}, err
 	}
-	use := skill.Use{Owner: o, Slug: i.slug, Source: i.source(), Number: i.row.Number, Session: tools.CallerFrom(ctx).Session}
+	use := skill.Use{Owner: o, Slug: i.slug, Source: i.source(), Number: i.row.Number, Session: tool.CallerFrom(ctx).Session}
 	if err := l.o.Rows.Used(ctx, use); err != nil { // the instructions are of more use than the count
 		l.o.Log.Warn("the use of a skill was not counted", "err", err)
 	}
@@ -39,7 +39,7 @@ const mostVersion = 1 << 31
 // when another one comes first.
 func (l *Library) find(ctx context.Context, name string, version int64) (found item, err error) {
 	if version < 0 || version >= mostVersion {
-		return item{}, tools.Errorf(tools.Invalid, "there is no version %d", version).Try("leave it out for the latest")
+		return item{}, tool.Errorf(tool.Invalid, "there is no version %d", version).Try("leave it out for the latest")
 	}
 	err = l.look(ctx, func(v *view, o skill.Owner) error {
 		i, ok := v.items[name]
@@ -55,7 +55,7 @@ func (l *Library) find(ctx context.Context, name string, version int64) (found i
 		}
 		row, err := l.o.Rows.Find(ctx, o, i.slug, version)
 		if errors.Is(err, skill.ErrNone) {
-			return tools.Errorf(tools.NotFound, "%s has no published version %d", i.slug, version).Try("leave the version out")
+			return tool.Errorf(tool.NotFound, "%s has no published version %d", i.slug, version).Try("leave the version out")
 		}
 		if err != nil {
 			return gone(err)
@@ -71,12 +71,12 @@ func noSkill(name string, v *view) error {
 	if len(name) > most {
 		name = name[:most]
 	}
-	err := tools.Errorf(tools.NotFound, "there is no skill %q", name)
+	err := tool.Errorf(tool.NotFound, "there is no skill %q", name)
 	names := make([]string, 0, len(v.items))
 	for _, i := range v.sorted() {
 		names = append(names, i.slug)
 	}
-	if near := tools.Nearest(name, names); near != "" {
+	if near := tool.Nearest(name, names); near != "" {
 		return err.Try("did you mean %q?", near)
 	}
 	return err.Try("call skill_search to see what there is")
@@ -138,25 +138,25 @@ func (l *Library) read(ctx context.Context, i item, name string, most int64) ([]
 			return data, nil
 		}
 	}
-	return nil, tools.Errorf(tools.NotFound, "skill %s has no file %q", i.slug, name).Try("use_skill lists its files")
+	return nil, tool.Errorf(tool.NotFound, "skill %s has no file %q", i.slug, name).Try("use_skill lists its files")
 }
 
 // unreadable words why a file cannot be read, without telling where it is.
 func unreadable(err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, errLong):
-		return tools.Errorf(tools.TooLarge, "%s has more than %d bytes", skill.Main, skill.MostMain)
+		return tool.Errorf(tool.TooLarge, "%s has more than %d bytes", skill.Main, skill.MostMain)
 	}
-	return tools.Errorf(tools.Unavailable, "%s cannot be read", skill.Main).Because(err)
+	return tool.Errorf(tool.Unavailable, "%s cannot be read", skill.Main).Because(err)
 }
 
 func cannot(slug string, err error) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	e := tools.AsError(unreadable(err))
-	return tools.Errorf(e.Kind, "skill %s cannot be used: %s", slug, e.What).Because(err).Try("mend its %s, or use another skill", skill.Main)
+	e := tool.AsError(unreadable(err))
+	return tool.Errorf(e.Kind, "skill %s cannot be used: %s", slug, e.What).Because(err).Try("mend its %s, or use another skill", skill.Main)
 }

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/index"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -73,7 +73,7 @@ func (l *Library) look(ctx context.Context, f func(v *view, o skill.Owner) error
 	if err != nil {
 		return err
 	}
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	for {
 		v, old := l.view(viewer{c.Principal(), c.Workspace})
 		l.forget(ctx, old)
@@ -188,7 +188,7 @@ func rescan(ctx context.Context, p place, known map[string]read) (now map[string
 			r.sign = "" // look again the next time
 		}
 		if err != nil {
-			r.problem = tools.AsError(unreadable(err)).What
+			r.problem = tool.AsError(unreadable(err)).What
 		}
 		now[slug] = r
 	}

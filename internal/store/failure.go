@@ -9,7 +9,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A failure is an error of the database. It tells operators what it is, and
@@ -40,11 +40,11 @@ func (f *failure) Unwrap() error { return f.err }
 
 // As makes the error of it that models read.
 func (f *failure) As(target any) bool {
-	known, ok := target.(**tools.Error)
+	known, ok := target.(**tool.Error)
 	if !ok || f.ours() {
 		return false
 	}
-	*known = tools.Errorf(tools.Unavailable, "the store cannot be used now").
+	*known = tool.Errorf(tool.Unavailable, "the store cannot be used now").
 		Try("try again later; the operator finds the cause in the log").Because(f.err)
 	return true
 }

@@ -10,16 +10,16 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // TestWhatModelsAreToldOfAFailure looks at the errors of a store that cannot be
 // opened, of one whose server is gone, and of a statement that is wrong.
 func TestWhatModelsAreToldOfAFailure(t *testing.T) {
-	ask := func(ctx context.Context, s *store.Store) *tools.Error {
+	ask := func(ctx context.Context, s *store.Store) *tool.Error {
 		_, _, err := s.Memory(ctx, memory.Owner{Agent: "a"}, "memory/a.md")
-		return tools.AsError(err)
+		return tool.AsError(err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -30,7 +30,7 @@ func TestWhatModelsAreToldOfAFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if err := ask(t.Context(), s); err == nil || err.Kind != tools.Unavailable || strings.Contains(err.Error(), file) {
+	if err := ask(t.Context(), s); err == nil || err.Kind != tool.Unavailable || strings.Contains(err.Error(), file) {
 		t.Errorf("a place that cannot be: %v", err)
 	}
 
@@ -41,18 +41,18 @@ func TestWhatModelsAreToldOfAFailure(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := ask(ended, s); err == nil || err.Kind != tools.Cancelled {
+	if err := ask(ended, s); err == nil || err.Kind != tool.Cancelled {
 		t.Errorf("a call that was ended: %v", err)
 	}
 	wrong := func(t *store.Tx) error { _, err := t.Exec("UPDATE nothing SET x = 1"); return err }
-	if err := s.Update(t.Context(), wrong); tools.AsError(err).Kind != tools.Internal {
+	if err := s.Update(t.Context(), wrong); tool.AsError(err).Kind != tool.Internal {
 		t.Errorf("a wrong statement: %v", err)
 	}
 	server.Stop(t, "fast")
-	if err := ask(t.Context(), s); err == nil || err.Kind != tools.Unavailable {
+	if err := ask(t.Context(), s); err == nil || err.Kind != tool.Unavailable {
 		t.Errorf("without a server: %v", err)
 	}
-	if err := s.Update(t.Context(), wrong); tools.AsError(err).Kind != tools.Unavailable || errors.Is(err, store.ErrNotFound) {
+	if err := s.Update(t.Context(), wrong); tool.AsError(err).Kind != tool.Unavailable || errors.Is(err, store.ErrNotFound) {
 		t.Errorf("without a server: %v", err)
 	}
 	server.Start(t)

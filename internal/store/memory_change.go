@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -25,7 +25,7 @@ func (s *Store) changeMemory(ctx context.Context, path string, f func(*Tx) error
 			return err
 		}
 	}
-	return tools.Errorf(tools.Busy, "%q is being changed by many at once", path).Try("try again in a second")
+	return tool.Errorf(tool.Busy, "%q is being changed by many at once", path).Try("try again in a second")
 }
 
 // PutMemory makes a document what a change says, and keeps the version before.
@@ -46,7 +46,7 @@ func (s *Store) PutMemory(ctx context.Context, c memory.Change) (d memory.Docume
 			has = old.Version
 		}
 		if c.Expect != nil && *c.Expect != has {
-			return tools.Errorf(tools.Conflict, "%q has changed since", c.Path).Try("read it again, then change it")
+			return tool.Errorf(tool.Conflict, "%q has changed since", c.Path).Try("read it again, then change it")
 		}
 		next := putOver(old, has > 0, c, now)
 		if has > 0 && same(old, next) {

@@ -3,7 +3,7 @@ package store
 import (
 	"fmt"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -31,9 +31,9 @@ func (t *Tx) countMemory(o memory.Owner, documents, bytes int64) error {
 	const next = "forget what is not needed any more with memory_forget, or give new memories an expiry; the operator can raise memory."
 	switch {
 	case documents > 0 && most.Documents > 0 && now.Documents > most.Documents:
-		return tools.Errorf(tools.TooLarge, "this would be more than %d memories", most.Documents).Try(next + "max_documents")
+		return tool.Errorf(tool.TooLarge, "this would be more than %d memories", most.Documents).Try(next + "max_documents")
 	case bytes > 0 && most.Bytes > 0 && now.Bytes > most.Bytes:
-		return tools.Errorf(tools.TooLarge, "all memories together would have more than %s", sized(most.Bytes)).Try(next + "max_bytes")
+		return tool.Errorf(tool.TooLarge, "all memories together would have more than %s", sized(most.Bytes)).Try(next + "max_bytes")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -61,7 +61,7 @@ func TestAnOwnerHasOnlySoMuch(t *testing.T) {
 		}
 		refused := func(err error, setting string) {
 			t.Helper()
-			if e := tools.AsError(err); err == nil || e.Kind != tools.TooLarge || !strings.Contains(e.Next, setting) || !strings.Contains(e.Next, "memory_forget") {
+			if e := tool.AsError(err); err == nil || e.Kind != tool.TooLarge || !strings.Contains(e.Next, setting) || !strings.Contains(e.Next, "memory_forget") {
 				t.Errorf("too much: %v", err)
 			}
 		}
@@ -107,7 +107,7 @@ func TestManyAtOnceStayWithinLimits(t *testing.T) {
 					_, _, err := s.PutMemory(t.Context(), memory.Change{Owner: owners[which], Path: fmt.Sprintf("memory/%d-%d.md", g, i), Text: "text"})
 					if err == nil {
 						took[which].Add(1)
-					} else if tools.AsError(err).Kind != tools.TooLarge {
+					} else if tool.AsError(err).Kind != tool.TooLarge {
 						t.Error(err)
 					}
 				}

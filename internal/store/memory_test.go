@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -89,7 +89,7 @@ func TestVersionsAreKept(t *testing.T) {
 		}
 		one := int64(1)
 		_, _, err := s.PutMemory(t.Context(), memory.Change{Owner: ada, Path: "m", Text: "x", Expect: &one})
-		if err == nil || tools.AsError(err).Kind != tools.Conflict {
+		if err == nil || tool.AsError(err).Kind != tool.Conflict {
 			t.Errorf("a version that is over was changed: %v", err)
 		}
 		by := memory.Hand{Author: "ada", Session: "s2"}

@@ -21,7 +21,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Config says what to count and where traces go.
@@ -71,7 +71,7 @@ func (c *Calls) Know(names ...string) { c.metrics.know(names) }
 // Begin is what is known of a call when it comes in.
 type Begin struct {
 	Tool      string // as the client named it
-	Caller    tools.Caller
+	Caller    tool.Caller
 	Transport string            // "stdio", "http" or "sse"
 	Meta      map[string]string // traceparent and tracestate, as they came
 }

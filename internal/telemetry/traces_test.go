@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -163,7 +163,7 @@ func TestTraceOnTheWire(t *testing.T) {
 	observe(t, Traces{Endpoint: c.URL, Sample: 1, Headers: map[string]string{"x-api-key": secret()}},
 		Begin{
 			Tool:      "read_file",
-			Caller:    tools.Caller{Session: "a session", Profile: "coding", User: "somebody"},
+			Caller:    tool.Caller{Session: "a session", Profile: "coding", User: "somebody"},
 			Transport: "http",
 			Meta:      map[string]string{"traceparent": parent, "tracestate": "vendor=value", "baggage": "a=b"},
 		},
@@ -259,7 +259,7 @@ func TestNothingOfAStrangerInASpan(t *testing.T) {
 	c := newCollector(t)
 	long := errors.New(strings.Repeat("€", 200) + secret())
 	observe(t, Traces{Endpoint: c.URL + "/otel/", Sample: 1},
-		Begin{Tool: "made_up " + secret(), Transport: "stdio", Caller: tools.Caller{Session: "the-session", User: "the-user"}},
+		Begin{Tool: "made_up " + secret(), Transport: "stdio", Caller: tool.Caller{Session: "the-session", User: "the-user"}},
 		End{Outcome: "error", Kind: "not_found", Err: long})
 	body := c.bodies[0]
 	for _, word := range []string{secret(), "made_up", "the-session", "the-user", "\ufffd"} {

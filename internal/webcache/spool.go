@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/mcp-tools/mcp-tools/internal/private"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -51,7 +51,7 @@ func (s Spool) Open(ctx context.Context, key string) (web.Part, error) {
 
 // partName is what a part of a caller is called: their parts begin alike.
 func partName(ctx context.Context, key string) string {
-	return nameOf(tools.CallerFrom(ctx).Principal())[:ownerLength] + nameOf(key)
+	return nameOf(tool.CallerFrom(ctx).Principal())[:ownerLength] + nameOf(key)
 }
 
 // lock opens a file that is there still when it has been locked: whoever had it
@@ -64,7 +64,7 @@ func lock(path string) (*os.File, error) {
 		}
 		taken, err := private.TryLock(file)
 		if err == nil && !taken {
-			err = tools.Errorf(tools.Busy, "the same file is being downloaded right now").Try("wait for that, or choose another download_path")
+			err = tool.Errorf(tool.Busy, "the same file is being downloaded right now").Try("wait for that, or choose another download_path")
 		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())

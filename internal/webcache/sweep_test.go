@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // by is a context of a call of somebody.
 func by(t *testing.T, user string) context.Context {
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: user}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user}})
 }
 
 // cut leaves so many bytes of a download behind, the last touched a while ago.

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -200,7 +200,7 @@ func TestPartsOutliveTheirServer(t *testing.T) {
 	if err != nil || p.Tag() != `"v1"` || p.Size() != 5 {
 		t.Fatalf("got %+v, %v", p, err)
 	}
-	if _, err := NewSpool(dir).Open(t.Context(), "a"); tools.AsError(err).Kind != tools.Busy {
+	if _, err := NewSpool(dir).Open(t.Context(), "a"); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("two have the same part: %v", err)
 	}
 	if _, err := p.Write([]byte(" and end")); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -107,7 +107,7 @@ func checkTidy(t *testing.T, found []web.Hit) {
 			t.Errorf("%+v is too long", h)
 		}
 		for _, text := range []string{h.Title, h.Snippet, h.Date, h.URL} {
-			if clean, n := tools.Clean(text); n > 0 || clean != text || !utf8.ValidString(text) || strings.ContainsAny(text, "\r\n\t") {
+			if clean, n := tool.Clean(text); n > 0 || clean != text || !utf8.ValidString(text) || strings.ContainsAny(text, "\r\n\t") {
 				t.Errorf("%q is not clean", text)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -90,14 +90,14 @@ func newEngine(one Engine, o Options) (*engine, error) {
 // ask asks the engine, within its time.
 func (e *engine) ask(ctx context.Context, q web.Query) (web.Hits, *failure) {
 	if e.longest > 0 && utf8.RuneCountInString(q.Text) > e.longest {
-		return web.Hits{}, failed(tools.Invalid, 0, "takes at most %d characters", e.longest)
+		return web.Hits{}, failed(tool.Invalid, 0, "takes at most %d characters", e.longest)
 	}
 	r, unheeded, err := e.wire.request(q)
 	if err != nil {
-		return web.Hits{}, failed(tools.Invalid, 0, "cannot be asked for this")
+		return web.Hits{}, failed(tool.Invalid, 0, "cannot be asked for this")
 	}
 	if r.Secret, err = e.secret(); err != nil {
-		return web.Hits{}, &failure{kind: tools.Unavailable, what: "has no key that can be used; the operator has to see to it", left: keyRest, cause: err}
+		return web.Hits{}, &failure{kind: tool.Unavailable, what: "has no key that can be used; the operator has to see to it", left: keyRest, cause: err}
 	}
 	r.MaxBytes, r.Timeout = mostBody, longest
 	ctx, cancel := context.WithTimeout(ctx, longest)

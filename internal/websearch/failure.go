@@ -10,13 +10,13 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A failure is why an engine has not answered. Its words are ours: what an
 // engine says of it is not repeated, for it may hold anything, a key included.
 type failure struct {
-	kind  tools.Kind
+	kind  tool.Kind
 	what  string        // goes on after the engine's name
 	left  time.Duration // how long the engine is not asked; 0: it needs no rest
 	cause error         // for the log; may be nil
@@ -46,32 +46,32 @@ func shown(d time.Duration) string {
 	return fmt.Sprintf("%d s", max(1, (d+time.Second-1)/time.Second))
 }
 
-func failed(kind tools.Kind, rest time.Duration, format string, args ...any) *failure {
+func failed(kind tool.Kind, rest time.Duration, format string, args ...any) *failure {
 	return &failure{kind: kind, left: rest, what: fmt.Sprintf(format, args...)}
 }
 
 // unreadable is an answer that is none.
 func unreadable(format string, args ...any) *failure {
-	return failed(tools.Unavailable, shortRest, "is unreadable: "+format, args...)
+	return failed(tool.Unavailable, shortRest, "is unreadable: "+format, args...)
 }
 
 func blocked(status int) *failure {
-	return failed(tools.Unavailable, blockRest, "takes us for a robot and blocks the search (%d)", status)
+	return failed(tool.Unavailable, blockRest, "takes us for a robot and blocks the search (%d)", status)
 }
 
 // unsent is a request that has had no answer, or not all of one. What the client
 // says of it may name hosts of the operator's: it goes to the log.
 func unsent(err error) *failure {
-	f := failed(tools.Unavailable, shortRest, "cannot be reached")
-	switch known := tools.AsError(err); {
-	case errors.Is(err, outbound.ErrTooLong) || known.Kind == tools.TooLarge:
+	f := failed(tool.Unavailable, shortRest, "cannot be reached")
+	switch known := tool.AsError(err); {
+	case errors.Is(err, outbound.ErrTooLong) || known.Kind == tool.TooLarge:
 		f = unreadable("it answers with more than %d MiB", mostBody>>20)
-	case known.Kind == tools.Timeout || errors.Is(err, context.DeadlineExceeded):
-		f = failed(tools.Timeout, shortRest, "has not answered in time")
-	case known.Kind == tools.Refused: // to this caller; others may reach it
-		f = failed(tools.Refused, 0, "may not be reached")
-	case known.Kind == tools.Busy:
-		f = failed(tools.Busy, shortRest, "is asked too often")
+	case known.Kind == tool.Timeout || errors.Is(err, context.DeadlineExceeded):
+		f = failed(tool.Timeout, shortRest, "has not answered in time")
+	case known.Kind == tool.Refused: // to this caller; others may reach it
+		f = failed(tool.Refused, 0, "may not be reached")
+	case known.Kind == tool.Busy:
+		f = failed(tool.Busy, shortRest, "is asked too often")
 	}
 	f.cause = err
 	return f
@@ -83,25 +83,25 @@ func statusFailure(status int, header http.Header, hasKey bool) *failure {
 	case status == http.StatusTooManyRequests:
 		rest := restAfter(header)
 		if rest >= mostRest {
-			return failed(tools.Busy, mostRest, "has no searches left for now (429)")
+			return failed(tool.Busy, mostRest, "has no searches left for now (429)")
 		}
-		return failed(tools.Busy, rest, "is asked too often (429)")
+		return failed(tool.Busy, rest, "is asked too often (429)")
 	case status == http.StatusPaymentRequired, status == 432, status == 433: // the last two are Tavily's
-		return failed(tools.Unavailable, quotaRest, "has no searches left (%d)", status)
+		return failed(tool.Unavailable, quotaRest, "has no searches left (%d)", status)
 	case status == http.StatusUnauthorized, status == http.StatusForbidden && hasKey:
-		return failed(tools.Unavailable, keyRest, "does not accept its key (%d); the operator has to see to it", status)
+		return failed(tool.Unavailable, keyRest, "does not accept its key (%d); the operator has to see to it", status)
 	case status == http.StatusForbidden:
-		return failed(tools.Unavailable, keyRest, "refuses to answer (403)")
+		return failed(tool.Unavailable, keyRest, "refuses to answer (403)")
 	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
-		return failed(tools.Invalid, 0, "does not understand this search (%d)", status)
+		return failed(tool.Invalid, 0, "does not understand this search (%d)", status)
 	case status >= 300 && status < 400:
-		return failed(tools.Unavailable, keyRest, "has moved (%d); the operator has to see to its URL", status)
+		return failed(tool.Unavailable, keyRest, "has moved (%d); the operator has to see to its URL", status)
 	case status >= 500 && header.Get("Retry-After") != "":
-		return failed(tools.Unavailable, restAfter(header), "is out of order (%d)", status)
+		return failed(tool.Unavailable, restAfter(header), "is out of order (%d)", status)
 	case status >= 500:
-		return failed(tools.Unavailable, shortRest, "is out of order (%d)", status)
+		return failed(tool.Unavailable, shortRest, "is out of order (%d)", status)
 	}
-	return failed(tools.Unavailable, shortRest, "answers with status %d", status)
+	return failed(tool.Unavailable, shortRest, "answers with status %d", status)
 }
 
 // restAfter is how long an engine wants to be left alone: as Retry-After says,

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -50,7 +50,7 @@ func (e *Endpoint) hits(whole any) ([]web.Hit, *failure) {
 	}
 	if silent, _ := at(whole, e.idle); len(list) == 0 && e.idle != "" {
 		if engines, _ := silent.([]any); len(engines) > 0 {
-			return nil, failed(tools.Unavailable, 0, "has found nothing, and not all engines behind it have answered")
+			return nil, failed(tool.Unavailable, 0, "has found nothing, and not all engines behind it have answered")
 		}
 	}
 	var hits []web.Hit

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -39,7 +39,7 @@ const one = `{"type":"search","web":{"results":[{"title":"T","url":"https://t.ex
 
 // as is the context of a caller.
 func as(ctx context.Context, user, profile string) context.Context {
-	return tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: "a", User: user, Profile: profile}})
+	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Profile: profile}})
 }
 
 func TestTheNextEngineIsAsked(t *testing.T) {
@@ -60,11 +60,11 @@ func TestTheNextEngineIsAsked(t *testing.T) {
 	}
 	// Who names an engine asks it, and no other.
 	_, err = s.Search(t.Context(), web.Query{Text: "tides", Count: 5, Provider: "Brave"})
-	if tools.AsError(err).Kind != tools.Busy || !strings.Contains(err.Error(), "leave provider out") || l.count() != 5 {
+	if tool.AsError(err).Kind != tool.Busy || !strings.Contains(err.Error(), "leave provider out") || l.count() != 5 {
 		t.Errorf("%v after %d requests", err, l.count())
 	}
 	_, err = s.Search(t.Context(), web.Query{Text: "tides", Count: 5, Provider: "altavista"})
-	if tools.AsError(err).Kind != tools.Invalid || !strings.Contains(err.Error(), "brave, duckduckgo, tavily") {
+	if tool.AsError(err).Kind != tool.Invalid || !strings.Contains(err.Error(), "brave, duckduckgo, tavily") {
 		t.Error(err)
 	}
 }
@@ -89,7 +89,7 @@ func TestEnginesComeBack(t *testing.T) {
 		}), each()[Tavily])
 		for range 2 {
 			_, err := s.Search(t.Context(), query("tides"))
-			if tools.AsError(err).Kind != tools.Busy || !strings.Contains(err.Error(), "search again in 90 s") {
+			if tool.AsError(err).Kind != tool.Busy || !strings.Contains(err.Error(), "search again in 90 s") {
 				t.Error(err)
 			}
 		}
@@ -109,7 +109,7 @@ func TestEnginesComeBack(t *testing.T) {
 func TestNobodyElseRests(t *testing.T) {
 	for name, fail := range map[string]client{
 		"refused": func(context.Context, outbound.Request) (*outbound.Answer, error) {
-			return nil, tools.Errorf(tools.Refused, "%q is not on the public internet", "10.0.0.1")
+			return nil, tool.Errorf(tool.Refused, "%q is not on the public internet", "10.0.0.1")
 		},
 		"not understood": func(context.Context, outbound.Request) (*outbound.Answer, error) { return answered(400, ``) },
 	} {

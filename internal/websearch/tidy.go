@@ -11,7 +11,7 @@ import (
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/idna"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -126,7 +126,7 @@ func plain(text string, most int) string {
 	if strings.ContainsAny(text, "<&") {
 		text = withoutTags(text)
 	}
-	text, _ = tools.Clean(text)
+	text, _ = tool.Clean(text)
 	return cut(strings.Join(strings.Fields(text), " "), most)
 }
 

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -127,12 +127,12 @@ func (s *Searcher) Search(ctx context.Context, q web.Query) (web.Hits, error) {
 	if q.Provider != "" {
 		e := s.engine(q.Provider)
 		if e == nil {
-			return web.Hits{}, tools.Errorf(tools.Invalid, "there is no provider %q", tools.Visible(cut(q.Provider, 40))).
+			return web.Hits{}, tool.Errorf(tool.Invalid, "there is no provider %q", tool.Visible(cut(q.Provider, 40))).
 				Try("leave it out, or use one of %s", strings.Join(s.Names(), ", "))
 		}
 		q.Provider, asked = e.name, []*engine{e}
 	}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	key := fmt.Sprintf("%q %q %q %d %q %q %q %q", caller.Principal(), caller.Profile, q.Text, q.Count, q.Provider, q.Freshness, q.Country, q.Language)
 	if hits, ok := s.cache.get(key); ok {
 		return hits, nil
@@ -178,18 +178,18 @@ func (s *Searcher) nobody(q web.Query, failures []*failure, notes []string) erro
 	var causes []error
 	for _, f := range failures {
 		if f.kind != kind {
-			kind = tools.Unavailable
+			kind = tool.Unavailable
 		}
 		if f.left > 0 && (soonest == 0 || f.left < soonest) {
 			soonest = f.left
 		}
 		causes = append(causes, f.cause)
 	}
-	err := tools.Errorf(kind, "no search engine has answered: %s", strings.Join(notes, "; ")).Because(errors.Join(causes...))
+	err := tool.Errorf(kind, "no search engine has answered: %s", strings.Join(notes, "; ")).Because(errors.Join(causes...))
 	switch {
 	case q.Provider != "" && len(s.engines) > 1:
 		return err.Try("leave provider out, and others are asked")
-	case kind == tools.Invalid:
+	case kind == tool.Invalid:
 		return err.Try("search for something shorter and simpler")
 	case soonest > 0:
 		return err.Try("search again in %s, or fetch a page that you know", shown(soonest))

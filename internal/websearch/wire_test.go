@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -81,43 +81,43 @@ func TestFailures(t *testing.T) {
 	for _, test := range []struct {
 		name, engine string
 		answer       http.HandlerFunc
-		kind         tools.Kind
+		kind         tool.Kind
 		says         string
 	}{
-		{"wrong key", Brave, reply(401, `{"type":"ErrorResponse","error":{"code":"SUBSCRIPTION_TOKEN_INVALID"}}`), tools.Unavailable, "does not accept its key (401)"},
-		{"not allowed", Brave, reply(403, `{}`), tools.Unavailable, "does not accept its key (403)"},
-		{"not understood", Brave, reply(422, `{"type":"ErrorResponse"}`), tools.Invalid, "does not understand this search (422)"},
-		{"too often", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 1000", "X-RateLimit-Reset", "1, 1419704"), tools.Busy, "is asked too often (429), and rests for 1 s"},
-		{"month is over", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 0", "X-RateLimit-Reset", "1, 1419704"), tools.Busy, "has no searches left for now (429), and rests for 60 minutes"},
-		{"wait", Tavily, reply(429, `{"detail":{"error":"slow down"}}`, "Retry-After", "17"), tools.Busy, "is asked too often (429), and rests for 17 s"},
-		{"wait for ever", Tavily, reply(429, ``, "Retry-After", "99999999999999999999"), tools.Busy, "rests for 60 minutes"},
-		{"wait for nothing", Tavily, reply(429, ``, "Retry-After", "0"), tools.Busy, "rests for 1 s"},
-		{"wait for nonsense", Tavily, reply(429, ``, "Retry-After", "-5"), tools.Busy, "rests for 60 s"},
-		{"plan is used up", Tavily, reply(432, `{"detail":{"error":"`+theKey+`"}}`), tools.Unavailable, "has no searches left (432)"},
-		{"unpaid", Exa, reply(402, ``), tools.Unavailable, "has no searches left (402)"},
-		{"out of order", Tavily, reply(503, `oops`), tools.Unavailable, "is out of order (503)"},
-		{"moved", Tavily, reply(302, ``, "Location", "https://elsewhere.example/"), tools.Unavailable, "has moved (302)"},
-		{"gone", "bocha", reply(404, ``), tools.Unavailable, "answers with status 404"},
-		{"broken", Brave, reply(200, `{"web":{"results":[`), tools.Unavailable, "broken JSON"},
-		{"empty", Tavily, reply(200, ``), tools.Unavailable, "broken JSON"},
-		{"deep", Tavily, reply(200, strings.Repeat(`[`, 100000)), tools.Unavailable, "broken JSON"},
-		{"a page", Tavily, reply(200, `<!doctype html><p>Sign in to the hotel`, "Content-Type", "text/html"), tools.Unavailable, "a web page in place of JSON"},
-		{"another shape", Tavily, reply(200, `{"data":[]}`), tools.Unavailable, "no list of results"},
-		{"no object", Brave, reply(200, `"type"`), tools.Unavailable, "no list of results"},
-		{"an error that is none", "bocha", reply(200, `{"code":429,"msg":"limit"}`), tools.Unavailable, "no list of results"},
-		{"wrong paths", Tavily, reply(200, `{"results":[{"link":"https://a.example/"}]}`), tools.Unavailable, "none of its results leads to a page"},
-		{"no JSON there", SearXNG, reply(403, `<h1>Forbidden</h1>`), tools.Unavailable, "search.formats"},
-		{"a page of SearXNG", SearXNG, reply(200, `<!DOCTYPE html>`), tools.Unavailable, "a web page in place of JSON"},
-		{"silent engines", SearXNG, reply(200, `{"results":[],"unresponsive_engines":[["a","CAPTCHA"]]}`), tools.Unavailable, "not all engines behind it have answered"},
-		{"huge", Tavily, reply(200, long), tools.Unavailable, "more than 2 MiB"},
-		{"huge page", DuckDuckGo, reply(200, strings.Repeat("<p>", mostBody)), tools.Unavailable, "more than 2 MiB"},
-		{"huge failure", Tavily, reply(500, long), tools.Unavailable, "is out of order (500)"},
-		{"captcha 202", DuckDuckGo, reply(202, page(t, "duck_challenge.html")), tools.Unavailable, "takes us for a robot and blocks the search (202), and rests for 10 minutes"},
-		{"captcha 200", DuckDuckGo, reply(200, page(t, "duck_challenge.html")), tools.Unavailable, "takes us for a robot"},
-		{"refused", DuckDuckGo, reply(403, ``), tools.Unavailable, "takes us for a robot and blocks the search (403)"},
-		{"another page", DuckDuckGo, reply(200, page(t, "duck_changed.html")), tools.Unavailable, "neither results nor a word that there are none"},
-		{"empty page", DuckDuckGo, reply(200, ``), tools.Unavailable, "neither results nor"},
-		{"elsewhere", DuckDuckGo, reply(303, ``, "Location", "https://other.example/?q=x"), tools.Unavailable, "has moved (303)"},
+		{"wrong key", Brave, reply(401, `{"type":"ErrorResponse","error":{"code":"SUBSCRIPTION_TOKEN_INVALID"}}`), tool.Unavailable, "does not accept its key (401)"},
+		{"not allowed", Brave, reply(403, `{}`), tool.Unavailable, "does not accept its key (403)"},
+		{"not understood", Brave, reply(422, `{"type":"ErrorResponse"}`), tool.Invalid, "does not understand this search (422)"},
+		{"too often", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 1000", "X-RateLimit-Reset", "1, 1419704"), tool.Busy, "is asked too often (429), and rests for 1 s"},
+		{"month is over", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 0", "X-RateLimit-Reset", "1, 1419704"), tool.Busy, "has no searches left for now (429), and rests for 60 minutes"},
+		{"wait", Tavily, reply(429, `{"detail":{"error":"slow down"}}`, "Retry-After", "17"), tool.Busy, "is asked too often (429), and rests for 17 s"},
+		{"wait for ever", Tavily, reply(429, ``, "Retry-After", "99999999999999999999"), tool.Busy, "rests for 60 minutes"},
+		{"wait for nothing", Tavily, reply(429, ``, "Retry-After", "0"), tool.Busy, "rests for 1 s"},
+		{"wait for nonsense", Tavily, reply(429, ``, "Retry-After", "-5"), tool.Busy, "rests for 60 s"},
+		{"plan is used up", Tavily, reply(432, `{"detail":{"error":"`+theKey+`"}}`), tool.Unavailable, "has no searches left (432)"},
+		{"unpaid", Exa, reply(402, ``), tool.Unavailable, "has no searches left (402)"},
+		{"out of order", Tavily, reply(503, `oops`), tool.Unavailable, "is out of order (503)"},
+		{"moved", Tavily, reply(302, ``, "Location", "https://elsewhere.example/"), tool.Unavailable, "has moved (302)"},
+		{"gone", "bocha", reply(404, ``), tool.Unavailable, "answers with status 404"},
+		{"broken", Brave, reply(200, `{"web":{"results":[`), tool.Unavailable, "broken JSON"},
+		{"empty", Tavily, reply(200, ``), tool.Unavailable, "broken JSON"},
+		{"deep", Tavily, reply(200, strings.Repeat(`[`, 100000)), tool.Unavailable, "broken JSON"},
+		{"a page", Tavily, reply(200, `<!doctype html><p>Sign in to the hotel`, "Content-Type", "text/html"), tool.Unavailable, "a web page in place of JSON"},
+		{"another shape", Tavily, reply(200, `{"data":[]}`), tool.Unavailable, "no list of results"},
+		{"no object", Brave, reply(200, `"type"`), tool.Unavailable, "no list of results"},
+		{"an error that is none", "bocha", reply(200, `{"code":429,"msg":"limit"}`), tool.Unavailable, "no list of results"},
+		{"wrong paths", Tavily, reply(200, `{"results":[{"link":"https://a.example/"}]}`), tool.Unavailable, "none of its results leads to a page"},
+		{"no JSON there", SearXNG, reply(403, `<h1>Forbidden</h1>`), tool.Unavailable, "search.formats"},
+		{"a page of SearXNG", SearXNG, reply(200, `<!DOCTYPE html>`), tool.Unavailable, "a web page in place of JSON"},
+		{"silent engines", SearXNG, reply(200, `{"results":[],"unresponsive_engines":[["a","CAPTCHA"]]}`), tool.Unavailable, "not all engines behind it have answered"},
+		{"huge", Tavily, reply(200, long), tool.Unavailable, "more than 2 MiB"},
+		{"huge page", DuckDuckGo, reply(200, strings.Repeat("<p>", mostBody)), tool.Unavailable, "more than 2 MiB"},
+		{"huge failure", Tavily, reply(500, long), tool.Unavailable, "is out of order (500)"},
+		{"captcha 202", DuckDuckGo, reply(202, page(t, "duck_challenge.html")), tool.Unavailable, "takes us for a robot and blocks the search (202), and rests for 10 minutes"},
+		{"captcha 200", DuckDuckGo, reply(200, page(t, "duck_challenge.html")), tool.Unavailable, "takes us for a robot"},
+		{"refused", DuckDuckGo, reply(403, ``), tool.Unavailable, "takes us for a robot and blocks the search (403)"},
+		{"another page", DuckDuckGo, reply(200, page(t, "duck_changed.html")), tool.Unavailable, "neither results nor a word that there are none"},
+		{"empty page", DuckDuckGo, reply(200, ``), tool.Unavailable, "neither results nor"},
+		{"elsewhere", DuckDuckGo, reply(303, ``, "Location", "https://other.example/?q=x"), tool.Unavailable, "has moved (303)"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := searcher(t, newLocal(t, test.answer), each()[test.engine])
@@ -125,7 +125,7 @@ func TestFailures(t *testing.T) {
 			if err == nil {
 				t.Fatalf("it answers %+v", got)
 			}
-			known := tools.AsError(err)
+			known := tool.AsError(err)
 			if known.Kind != test.kind || !strings.Contains(known.What, test.engine+" ") || !strings.Contains(known.What, test.says) {
 				t.Errorf("%v, want %s: %s", err, test.kind, test.says)
 			}

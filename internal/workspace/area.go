@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxListed bounds how many names one call looks at.
@@ -61,7 +61,7 @@ func (w *Workspace) area(ctx context.Context, path string) (*area, error) {
 		}
 	}
 	if a.source != nil && a.name != "." && len(a.virtual) == 0 {
-		return nil, tools.Errorf(tools.NotFound, "no file or directory %q", a.shown).Try("list the directory above to see what there is")
+		return nil, tool.Errorf(tool.NotFound, "no file or directory %q", a.shown).Try("list the directory above to see what there is")
 	}
 	return a, nil
 }
@@ -149,12 +149,12 @@ var errTooMany = errors.New("too many names")
 func (a *area) unlistable(err error) error {
 	switch {
 	case errors.Is(err, errTooMany):
-		return tools.Errorf(tools.TooLarge, "there are more than %d names in %q", maxListed, a.shown).
+		return tool.Errorf(tool.TooLarge, "there are more than %d names in %q", maxListed, a.shown).
 			Try("choose a directory further down")
 	case errors.Is(err, iofs.ErrNotExist):
-		return tools.Errorf(tools.NotFound, "the directory %q is gone", a.shown).Try("list the directory above")
+		return tool.Errorf(tool.NotFound, "the directory %q is gone", a.shown).Try("list the directory above")
 	case errors.Is(err, iofs.ErrPermission):
-		return tools.Errorf(tools.Refused, "the system does not let the directory %q be read", a.shown).Try("choose another")
+		return tool.Errorf(tool.Refused, "the system does not let the directory %q be read", a.shown).Try("choose another")
 	case notDir(err):
 		err = root.ErrLink // it was a directory a moment ago
 	}

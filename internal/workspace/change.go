@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -29,10 +29,10 @@ func (w *Workspace) Change(ctx context.Context, paths []string, plan func([]*fs.
 // change is Change, or takes back the change undoes.
 func (w *Workspace) change(ctx context.Context, paths []string, undoes string, plan func([]*fs.File) ([]fs.Change, error)) (fs.Receipt, error) {
 	if len(paths) == 0 {
-		return fs.Receipt{}, tools.Errorf(tools.Invalid, "no file is named").Try("name one")
+		return fs.Receipt{}, tool.Errorf(tool.Invalid, "no file is named").Try("name one")
 	}
 	if len(paths) > maxTogether {
-		return fs.Receipt{}, tools.Errorf(tools.Invalid, "%d files are too many to change together, the most is %d", len(paths), maxTogether).
+		return fs.Receipt{}, tool.Errorf(tool.Invalid, "%d files are too many to change together, the most is %d", len(paths), maxTogether).
 			Try("change them in several calls")
 	}
 	a := &attempt{w: w, paths: paths, undoes: undoes, plan: plan}
@@ -127,7 +127,7 @@ func (a *attempt) find(ctx context.Context) (keys []string, err error) {
 		a.subjects = append(a.subjects, &subject{place: p, given: given})
 	}
 	if i, j, ok := nested(wholes); ok {
-		return nil, tools.Errorf(tools.Invalid, "%q cannot be a file when %q is one", a.paths[i], a.paths[j]).Try("choose another name for one of them")
+		return nil, tool.Errorf(tool.Invalid, "%q cannot be a file when %q is one", a.paths[i], a.paths[j]).Try("choose another name for one of them")
 	}
 	return append(keys, a.names...), nil
 }
@@ -216,7 +216,7 @@ func (a *attempt) make(ctx context.Context, c *history.Change, changes []fs.Chan
 }
 
 func (a *attempt) record(ctx context.Context) history.Record {
-	running := tools.RunningFrom(ctx)
+	running := tool.RunningFrom(ctx)
 	r := history.Record{Time: time.Now().UTC(), By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Undoes: a.undoes}
 	if r.Undoes != "" {
 		r.Tool = "undo"

@@ -8,35 +8,35 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func oneFileError(a, b string) error {
-	return tools.Errorf(tools.Invalid, "%q and %q are one file", a, b).Try("name it once, with all that is to be done to it")
+	return tool.Errorf(tool.Invalid, "%q and %q are one file", a, b).Try("name it once, with all that is to be done to it")
 }
 
 // changeError says why a file was not changed.
 func changeError(err error, shown string) error {
-	var known *tools.Error
+	var known *tool.Error
 	switch {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, history.ErrChanged), errors.Is(err, root.ErrLink):
-		return tools.Errorf(tools.Conflict, "%q was changed by something else at the same moment; nothing was changed by this call", shown).
+		return tool.Errorf(tool.Conflict, "%q was changed by something else at the same moment; nothing was changed by this call", shown).
 			Try("read it again, then repeat the change").Because(err)
 	case errors.Is(err, history.ErrTooLarge):
-		return tools.Errorf(tools.TooLarge, "%q is too large to be changed together with others on its file system; nothing was changed", shown).
+		return tool.Errorf(tool.TooLarge, "%q is too large to be changed together with others on its file system; nothing was changed", shown).
 			Try("change it in a call of its own").Because(err)
 	case full(err):
 		return fullError(err)
 	case errors.Is(err, syscall.EROFS):
-		return tools.Errorf(tools.Refused, "%q is on a file system that can only be read", shown).
+		return tool.Errorf(tool.Refused, "%q is on a file system that can only be read", shown).
 			Try("write to another place, or ask the person").Because(err)
 	case errors.Is(err, fs.ErrPermission):
-		return tools.Errorf(tools.Refused, "the system does not let this server change %q", shown).
+		return tool.Errorf(tool.Refused, "the system does not let this server change %q", shown).
 			Try("ask the person for the right to write to its directory; nothing was changed").Because(err)
 	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.EISDIR):
-		return tools.Errorf(tools.Invalid, "%q cannot be written: a directory and a file of one name are in the way", shown).
+		return tool.Errorf(tool.Invalid, "%q cannot be written: a directory and a file of one name are in the way", shown).
 			Try("call list_files to see what is there").Because(err)
 	}
 	return said(err, shown)
@@ -47,14 +47,14 @@ func full(err error) bool {
 }
 
 func fullError(err error) error {
-	return tools.Errorf(tools.Unavailable, "the disk is full; nothing was changed").
+	return tool.Errorf(tool.Unavailable, "the disk is full; nothing was changed").
 		Try("free some space, or ask the person to").Because(err)
 }
 
 // keepingError says why changes cannot be written down, without which none is
 // made.
 func keepingError(err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	switch {
 	case errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
@@ -63,6 +63,6 @@ func keepingError(err error) error {
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return said(err, "")
 	}
-	return tools.Errorf(tools.Unavailable, "the server cannot keep track of changes, so it makes none").
+	return tool.Errorf(tool.Unavailable, "the server cannot keep track of changes, so it makes none").
 		Try("do without changing files; the operator finds the cause in the log").Because(err)
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // disk mounts a small file system for one test.
@@ -55,7 +55,7 @@ func TestFullDisk(t *testing.T) {
 			want := map[string]string{"a": "new", "b": strings.Repeat("n", 20_000), "deep/c": strings.Repeat("c", 20_000)}
 			for range 2 {
 				r, err := putAll(ctx, w, want)
-				if kind(err) != tools.Unavailable || !strings.Contains(err.Error(), "the disk is full; nothing was changed") {
+				if kind(err) != tool.Unavailable || !strings.Contains(err.Error(), "the disk is full; nothing was changed") {
 					t.Errorf("%+v, %v", r, err)
 				}
 				mustBe(t, dir, before)
@@ -113,7 +113,7 @@ func TestFileSystemThatCanOnlyBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, files := range []map[string]string{{"a": "new"}, {"new": "new"}, {"a": removed}, {"far/new": "new", "a": "new"}} {
-		if r, err := putAll(ctx, w, files); kind(err) != tools.Refused || !strings.Contains(err.Error(), "can only be read") {
+		if r, err := putAll(ctx, w, files); kind(err) != tool.Refused || !strings.Contains(err.Error(), "can only be read") {
 			t.Errorf("%v: %+v, %v", files, r, err)
 		}
 	}
@@ -148,7 +148,7 @@ func TestDirectoryWithoutRights(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, files := range []map[string]string{{"b": "new", "closed/a": "new"}, {"closed/new": "new"}, {"b": removed, "closed/a": removed}} {
-		if r, err := putAll(ctx, w, files); kind(err) != tools.Refused {
+		if r, err := putAll(ctx, w, files); kind(err) != tool.Refused {
 			t.Errorf("%v: %+v, %v", files, r, err)
 		}
 	}
@@ -189,7 +189,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 			break
 		}
 		failed++
-		if k := kind(err); k != tools.Busy && k != tools.Unavailable {
+		if k := kind(err); k != tool.Busy && k != tool.Unavailable {
 			t.Errorf("%d more: %v", more, err)
 		}
 		mustBe(t, dir, before)

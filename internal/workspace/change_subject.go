@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -110,7 +110,7 @@ func (s *subject) stage(ctx context.Context, c *history.Change, change fs.Change
 	t := history.Target{Root: s.mount.root, Dir: s.mount.real, Name: s.name, Others: s.others, Shown: s.shown, File: s.disk, Info: s.info}
 	switch {
 	case change.Remove && !s.file.Exists:
-		return history.Result{}, tools.Errorf(tools.NotFound, "no file %q to remove", s.shown).Try("call list_files to see what there is")
+		return history.Result{}, tool.Errorf(tool.NotFound, "no file %q to remove", s.shown).Try("call list_files to see what there is")
 	case s.source != nil:
 		return s.stageAway(ctx, c, t, change)
 	case change.Remove:
@@ -130,7 +130,7 @@ func (s *subject) stageAway(ctx context.Context, c *history.Change, t history.Ta
 			return history.Result{}, err
 		}
 		if len(s.after) > maxAway {
-			return history.Result{}, tools.Errorf(tools.TooLarge, "the content for %q has more than %d bytes", s.shown, maxAway).Try("write less")
+			return history.Result{}, tool.Errorf(tool.TooLarge, "the content for %q has more than %d bytes", s.shown, maxAway).Try("write less")
 		}
 	}
 	// What was begun is brought to an end, also when the caller has gone.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -223,26 +223,26 @@ func TestChangeRefuses(t *testing.T) {
 	before := tree(t, dir)
 	for name, c := range map[string]struct {
 		files map[string]string
-		want  tools.Kind
+		want  tool.Kind
 	}{
-		"nothing":                     {nil, tools.Invalid},
-		"one file by two paths":       {map[string]string{"a": "x", "./a": "y"}, tools.Invalid},
-		"one file by a link":          {map[string]string{"a": "x", "link": "y"}, tools.Invalid},
-		"one file by a hard link":     {map[string]string{"a": "x", "hard": "y"}, tools.Invalid},
-		"one new file by two paths":   {map[string]string{"new": "x", "d/../new": "y"}, tools.Invalid},
-		"a directory":                 {map[string]string{"d": "x"}, tools.Invalid},
-		"a file as a directory":       {map[string]string{"a/b": "x"}, tools.Invalid},
-		"a file and one beneath it":   {map[string]string{"n": "x", "n/m": "y"}, tools.Invalid},
-		"outside":                     {map[string]string{"../x": "x"}, tools.Refused},
-		"outside by a link":           {map[string]string{"out": "x"}, tools.Refused},
-		"protected":                   {map[string]string{".git/config": "x"}, tools.Refused},
-		"protected by another name":   {map[string]string{"innocent": "x"}, tools.Refused},
-		"denied":                      {map[string]string{".env": "x"}, tools.Refused},
-		"only to read":                {map[string]string{"ro/x": "x"}, tools.Refused},
-		"removing nothing":            {map[string]string{"none": removed}, tools.NotFound},
-		"one of several is missing":   {map[string]string{"a": "x", "none": removed}, tools.NotFound},
-		"one of several is protected": {map[string]string{"a": "x", "new/one": "x", ".git/config": "x"}, tools.Refused},
-		"a name too long":             {map[string]string{"a": "x", "sub/" + strings.Repeat("n", 300): "x"}, tools.Invalid},
+		"nothing":                     {nil, tool.Invalid},
+		"one file by two paths":       {map[string]string{"a": "x", "./a": "y"}, tool.Invalid},
+		"one file by a link":          {map[string]string{"a": "x", "link": "y"}, tool.Invalid},
+		"one file by a hard link":     {map[string]string{"a": "x", "hard": "y"}, tool.Invalid},
+		"one new file by two paths":   {map[string]string{"new": "x", "d/../new": "y"}, tool.Invalid},
+		"a directory":                 {map[string]string{"d": "x"}, tool.Invalid},
+		"a file as a directory":       {map[string]string{"a/b": "x"}, tool.Invalid},
+		"a file and one beneath it":   {map[string]string{"n": "x", "n/m": "y"}, tool.Invalid},
+		"outside":                     {map[string]string{"../x": "x"}, tool.Refused},
+		"outside by a link":           {map[string]string{"out": "x"}, tool.Refused},
+		"protected":                   {map[string]string{".git/config": "x"}, tool.Refused},
+		"protected by another name":   {map[string]string{"innocent": "x"}, tool.Refused},
+		"denied":                      {map[string]string{".env": "x"}, tool.Refused},
+		"only to read":                {map[string]string{"ro/x": "x"}, tool.Refused},
+		"removing nothing":            {map[string]string{"none": removed}, tool.NotFound},
+		"one of several is missing":   {map[string]string{"a": "x", "none": removed}, tool.NotFound},
+		"one of several is protected": {map[string]string{"a": "x", "new/one": "x", ".git/config": "x"}, tool.Refused},
+		"a name too long":             {map[string]string{"a": "x", "sub/" + strings.Repeat("n", 300): "x"}, tool.Invalid},
 	} {
 		r, err := putAll(ctx, w, c.files)
 		if kind(err) != c.want {
@@ -253,7 +253,7 @@ func TestChangeRefuses(t *testing.T) {
 	for i := range 1001 {
 		many[fmt.Sprint(i)] = ""
 	}
-	if _, err := putAll(ctx, w, many); kind(err) != tools.Invalid {
+	if _, err := putAll(ctx, w, many); kind(err) != tool.Invalid {
 		t.Errorf("too many: %v", err)
 	}
 	if after := tree(t, dir); fmt.Sprint(after) != fmt.Sprint(before) {
@@ -272,7 +272,7 @@ func TestCancelledChange(t *testing.T) {
 	_, err := w.Change(ctx, []string{"new/b", "a"}, func([]*fs.File) ([]fs.Change, error) {
 		return []fs.Change{{Path: "new/b", Content: strings.NewReader("x")}, {Path: "a", Content: endless{cancel}}}, nil
 	})
-	if kind(err) != tools.Cancelled {
+	if kind(err) != tool.Cancelled {
 		t.Errorf("error %v", err)
 	}
 	mustBe(t, dir, map[string]string{"a": "a"})

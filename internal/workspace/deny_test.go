@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestDeny(t *testing.T) {
@@ -48,7 +48,7 @@ func TestDeny(t *testing.T) {
 		if want == "linked" {
 			text = "has further names"
 		}
-		if kindOf(err) != tools.Refused || !strings.Contains(err.Error(), text) {
+		if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %q, %v; want it refused", path, got, err)
 		}
 	}
@@ -57,7 +57,7 @@ func TestDeny(t *testing.T) {
 	if strings.ReplaceAll(none.Error(), "sub/.env", ".env") != there.Error() {
 		t.Errorf("the answers tell what exists: %v, %v", there, none)
 	}
-	if _, err := w.find(ctx, ".enw", toRead); kindOf(err) != tools.NotFound || strings.Contains(err.Error(), `".env"`) {
+	if _, err := w.find(ctx, ".enw", toRead); kindOf(err) != tool.NotFound || strings.Contains(err.Error(), `".env"`) {
 		t.Errorf("a denied name is suggested: %v", err)
 	}
 }
@@ -68,9 +68,9 @@ func TestProtect(t *testing.T) {
 		".git/config": "ok", ".git/hooks/": "", "sub/.git": "ok", ".vscode": "-> other", "other/settings.json": "ok", ".bashrc": "ok",
 		"config": "-> .git/config", ".mcp.json": "ok", ".github/workflows/ci.yml": "ok", ".gitignore": "ok",
 	})
-	for path, want := range map[string]tools.Kind{
-		".git/config": tools.Refused, ".git/hooks/pre-commit": tools.Refused, "sub/.git": tools.Refused, ".GIT/config": tools.Refused,
-		"config": tools.Refused, ".vscode/settings.json": tools.Refused, ".bashrc": tools.Refused, ".mcp.json": tools.Refused, ".zshrc": tools.Refused,
+	for path, want := range map[string]tool.Kind{
+		".git/config": tool.Refused, ".git/hooks/pre-commit": tool.Refused, "sub/.git": tool.Refused, ".GIT/config": tool.Refused,
+		"config": tool.Refused, ".vscode/settings.json": tool.Refused, ".bashrc": tool.Refused, ".mcp.json": tool.Refused, ".zshrc": tool.Refused,
 		"other/settings.json": "", ".github/workflows/ci.yml": "", ".gitignore": "",
 	} {
 		_, err := w.find(ctx, path, toWrite)
@@ -100,7 +100,7 @@ func TestDataIsNeverReached(t *testing.T) {
 		"state/Data/files/cache/other/u/x", "file_cache_dir/../../other/u/x",
 	} {
 		for _, in := range []intent{toRead, toWrite, toList} {
-			if p, err := w.find(ctx, path, in); kindOf(err) != tools.Refused {
+			if p, err := w.find(ctx, path, in); kindOf(err) != tool.Refused {
 				t.Errorf("%q: %+v, %v; want it refused", path, p, err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestDataIsNeverReached(t *testing.T) {
 			t.Errorf("%q: %q, %v", path, got, err)
 		}
 	}
-	if _, err := w.find(ctx, "data/changes.jsonl", toRead); kindOf(err) != tools.NotFound && kindOf(err) != tools.Refused {
+	if _, err := w.find(ctx, "data/changes.jsonl", toRead); kindOf(err) != tool.NotFound && kindOf(err) != tool.Refused {
 		t.Errorf("a root that is the data directory: %v", err)
 	}
 }

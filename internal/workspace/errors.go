@@ -9,7 +9,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxNeighbours bounds the names that are looked at to suggest one.
@@ -28,61 +28,61 @@ func (s *space) outside(given string) error {
 		}
 	}
 	reach = append(reach, cacheAlias+"/", stateAlias+"/")
-	return tools.Errorf(tools.Refused, "%q is outside the workspace", given).
+	return tool.Errorf(tool.Refused, "%q is outside the workspace", given).
 		Try("use a path relative to the workspace; what can be reached is %s", strings.Join(reach, ", "))
 }
 
 func deniedError(given string) error {
-	return tools.Errorf(tools.Refused, "%q is kept from tools by the operator", given).
+	return tool.Errorf(tool.Refused, "%q is kept from tools by the operator", given).
 		Try("do without it, or ask the person for what you need of it")
 }
 
 func protectedError(given string) error {
-	return tools.Errorf(tools.Refused, "the operator keeps %q from being changed by tools", given).
+	return tool.Errorf(tool.Refused, "the operator keeps %q from being changed by tools", given).
 		Try("leave it as it is, and tell the person what you would change in it")
 }
 
 func directoryError(shown string) error {
-	return tools.Errorf(tools.Invalid, "%q is a directory", shown).Try("call list_files to see what is in it, then name a file")
+	return tool.Errorf(tool.Invalid, "%q is a directory", shown).Try("call list_files to see what is in it, then name a file")
 }
 
 func specialError(shown string) error {
-	return tools.Errorf(tools.Refused, "%q is not a regular file, but a pipe, a socket, a device or made up by the system", shown).
+	return tool.Errorf(tool.Refused, "%q is not a regular file, but a pipe, a socket, a device or made up by the system", shown).
 		Try("use a file")
 }
 
 func linkedError(shown string) error {
-	return tools.Errorf(tools.Refused, "%q has further names (hard links) outside the workspace, or out of reach", shown).
+	return tool.Errorf(tool.Refused, "%q has further names (hard links) outside the workspace, or out of reach", shown).
 		Try("copy it to a new file by other means and use that; the operator can set workspace.hard_links to allow")
 }
 
 func changingError(given string) error {
-	return tools.Errorf(tools.Conflict, "%q keeps changing while it is looked up", given).Try("call again when nothing else moves it").Because(root.ErrLink)
+	return tool.Errorf(tool.Conflict, "%q keeps changing while it is looked up", given).Try("call again when nothing else moves it").Because(root.ErrLink)
 }
 
 // said puts what the system answered about a file into words for the caller.
 func said(err error, shown string) error {
-	var known *tools.Error
+	var known *tool.Error
 	switch {
 	case err == nil || errors.As(err, &known):
 		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
 	case errors.Is(err, fs.ErrNotExist):
-		return tools.Errorf(tools.NotFound, "no file %q", shown).Try("call list_files to see what there is").Because(err)
+		return tool.Errorf(tool.NotFound, "no file %q", shown).Try("call list_files to see what there is").Because(err)
 	case errors.Is(err, fs.ErrPermission):
-		return tools.Errorf(tools.Refused, "the system does not let this server reach %q", shown).
+		return tool.Errorf(tool.Refused, "the system does not let this server reach %q", shown).
 			Try("ask the person to change the file's permissions").Because(err)
 	case errors.Is(err, root.ErrLink):
 		return changingError(shown)
 	case errors.Is(err, root.ErrSpecial):
 		return specialError(shown)
 	case errors.Is(err, root.ErrName):
-		return tools.Errorf(tools.Invalid, "%q is not a name for a file", shown).Try("use letters, digits, dots and dashes").Because(err)
+		return tool.Errorf(tool.Invalid, "%q is not a name for a file", shown).Try("use letters, digits, dots and dashes").Because(err)
 	case errors.Is(err, syscall.ENAMETOOLONG):
-		return tools.Errorf(tools.Invalid, "a name in the path is too long").Try("a step has at most 255 bytes, a path 4096").Because(err)
+		return tool.Errorf(tool.Invalid, "a name in the path is too long").Try("a step has at most 255 bytes, a path 4096").Because(err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return tools.Errorf(tools.Busy, "too many files are open").Try("call again in a moment").Because(err)
+		return tool.Errorf(tool.Busy, "too many files are open").Try("call again in a moment").Because(err)
 	}
 	return err
 }
@@ -95,16 +95,16 @@ func (s *space) missing(given string, k *walk) error {
 		what = "file or directory"
 	}
 	if k.blocked != "" {
-		return tools.Errorf(tools.NotFound, "no %s %q: %q is a file and not a directory", what, given, s.show(k.m, k.blocked)).
+		return tool.Errorf(tool.NotFound, "no %s %q: %q is a file and not a directory", what, given, s.show(k.m, k.blocked)).
 			Try("mend the path")
 	}
 	dir := path.Dir(k.gap)
 	shown := s.show(k.m, dir)
-	err := tools.Errorf(tools.NotFound, "no %s %q", what, given)
+	err := tool.Errorf(tool.NotFound, "no %s %q", what, given)
 	if k.gap != k.at {
-		err = tools.Errorf(tools.NotFound, "no %s %q: there is no directory %q", what, given, s.show(k.m, k.gap))
+		err = tool.Errorf(tool.NotFound, "no %s %q: there is no directory %q", what, given, s.show(k.m, k.gap))
 	}
-	if near := tools.Nearest(path.Base(k.gap), s.neighbours(k.m, dir)); near != "" {
+	if near := tool.Nearest(path.Base(k.gap), s.neighbours(k.m, dir)); near != "" {
 		return err.Try("did you mean %q? or call list_files on %q", s.show(k.m, path.Join(dir, near)), shown)
 	}
 	if name := path.Base(k.at); k.in == toRead && !strings.ContainsAny(name, `*?[{\`) {

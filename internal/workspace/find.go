@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -41,11 +41,11 @@ func (w *Workspace) find(ctx context.Context, given string, in intent) (place, e
 func checkText(given string, in intent) error {
 	switch {
 	case given == "" && in != toList:
-		return tools.Errorf(tools.Invalid, "the path is empty").Try("name a file, relative to the workspace")
+		return tool.Errorf(tool.Invalid, "the path is empty").Try("name a file, relative to the workspace")
 	case strings.ContainsRune(given, 0):
-		return tools.Errorf(tools.Invalid, "the path holds a NUL character").Try("leave it out")
+		return tool.Errorf(tool.Invalid, "the path holds a NUL character").Try("leave it out")
 	case len(given) > maxPath:
-		return tools.Errorf(tools.Invalid, "the path has %d bytes, the most is %d", len(given), maxPath).Try("use a path relative to the workspace")
+		return tool.Errorf(tool.Invalid, "the path has %d bytes, the most is %d", len(given), maxPath).Try("use a path relative to the workspace")
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (s *space) find(ctx context.Context, given string, in intent) (place, error
 		return place{}, s.missing(given, k)
 	}
 	if k.blocked != "" {
-		return place{}, tools.Errorf(tools.Invalid, "%q cannot be made: %q is a file and not a directory", given, s.show(k.m, k.blocked)).
+		return place{}, tool.Errorf(tool.Invalid, "%q cannot be made: %q is a file and not a directory", given, s.show(k.m, k.blocked)).
 			Try("choose another path")
 	}
 	return p, nil
@@ -114,7 +114,7 @@ func (k *walk) judge(shown string) error {
 	case k.in == toWrite && k.kept:
 		return protectedError(k.given)
 	case k.in == toWrite && !k.m.write:
-		return tools.Errorf(tools.Refused, "%q is in a directory that can only be read", k.given).Try("write to a file in the workspace")
+		return tool.Errorf(tool.Refused, "%q is in a directory that can only be read", k.given).Try("write to a file in the workspace")
 	case !k.exists || k.in == toList:
 		return nil
 	case k.info.Dir():
@@ -187,7 +187,7 @@ func (s *space) absolute(text, given string) (string, error) {
 	case first == "~":
 		return filepath.ToSlash(s.w.o.Home) + "/" + rest, nil
 	case strings.HasPrefix(first, "~") && !s.has(first):
-		return "", tools.Errorf(tools.Refused, "%q begins with the home of another user", given).
+		return "", tool.Errorf(tool.Refused, "%q begins with the home of another user", given).
 			Try("use a path relative to the workspace; for a name that begins with ~ write ./ before it")
 	case strings.HasPrefix(text, "file://"):
 		return fromURL(text, given)
@@ -228,9 +228,9 @@ func fromURL(text, given string) (string, error) {
 	name, err := url.PathUnescape(rest)
 	switch {
 	case host != "" && !strings.EqualFold(host, "localhost"):
-		return "", tools.Errorf(tools.Refused, "%q is a file of another machine", given).Try("use a path relative to the workspace")
+		return "", tool.Errorf(tool.Refused, "%q is a file of another machine", given).Try("use a path relative to the workspace")
 	case err != nil || strings.ContainsRune(name, 0):
-		return "", tools.Errorf(tools.Invalid, "%q is not a URL of a file", given).Try("use a path relative to the workspace")
+		return "", tool.Errorf(tool.Invalid, "%q is not a URL of a file", given).Try("use a path relative to the workspace")
 	case runtime.GOOS == "windows":
 		return name, nil // it begins with a drive
 	}

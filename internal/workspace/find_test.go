@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestPaths(t *testing.T) {
@@ -31,7 +31,7 @@ func TestPaths(t *testing.T) {
 		"out": "-> ../out", "outfile": "-> " + top + "/outside.txt", "etc": "-> /etc", "dangle-out": "-> ../none", "dangle": "-> dir/none",
 		"up": "-> ..", "evil": "-> ../ws-evil/e.txt", "self": "-> .", "alias": "-> ../ws2/a.txt", "dir/back": "-> ../a.txt",
 	})
-	outside := string(tools.Refused) + ": %q is outside the workspace;"
+	outside := string(tool.Refused) + ": %q is outside the workspace;"
 	tests := []struct {
 		path  string
 		in    intent
@@ -167,7 +167,7 @@ func TestPaths(t *testing.T) {
 }
 
 func quoted(path string) string {
-	return strings.TrimPrefix(tools.Errorf("", "%q", path).What, "")
+	return strings.TrimPrefix(tool.Errorf("", "%q", path).What, "")
 }
 
 func TestOutsideIsOneAnswer(t *testing.T) {
@@ -176,7 +176,7 @@ func TestOutsideIsOneAnswer(t *testing.T) {
 	plant(t, ws, map[string]string{"y": "-> ../x", "z": "-> ../none"})
 	answer := func(path string) string {
 		_, err := w.find(ctx, path, toRead)
-		if kindOf(err) != tools.Refused {
+		if kindOf(err) != tool.Refused {
 			t.Fatalf("%q: %v", path, err)
 		}
 		return strings.ReplaceAll(err.Error(), quoted(path), "PATH")
@@ -196,7 +196,7 @@ func TestSpecialFiles(t *testing.T) {
 	w, ctx, ws := testHouse(t, func(o *Options) { o.Roots = []ExtraRoot{{Name: "proc", Path: "/proc"}, {Name: "dev", Path: "/dev"}} })
 	special(t, ws)
 	for _, path := range []string{"fifo", "socket", "dev/zero", "dev/null", "proc/self/environ", "proc/version"} {
-		if _, err := content(ctx, w, path); err == nil || kindOf(err) == tools.Internal {
+		if _, err := content(ctx, w, path); err == nil || kindOf(err) == tool.Internal {
 			t.Errorf("%s: %v, want a refusal", path, err)
 		}
 	}
@@ -208,7 +208,7 @@ func TestRemovedAndMadeAgain(t *testing.T) {
 		if err := os.RemoveAll(ws); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.find(ctx, "a", toList); kindOf(err) != tools.Unavailable {
+		if _, err := w.find(ctx, "a", toList); kindOf(err) != tool.Unavailable {
 			t.Errorf("without a directory: %v", err)
 		}
 		plant(t, ws, map[string]string{"a": text})
@@ -222,7 +222,7 @@ func TestRemovedAndMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := w.find(callFor(t.Context(), dir), "a", toList); kindOf(err) != tools.Unavailable {
+		if _, err := w.find(callFor(t.Context(), dir), "a", toList); kindOf(err) != tool.Unavailable {
 			t.Errorf("workspace %q: %v", dir, err)
 		}
 	}

@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // Glob finds files by their names.
 func (w *Workspace) Glob(ctx context.Context, q fs.GlobQuery) (fs.Listing, error) {
 	if strings.TrimSpace(q.Pattern) == "" {
-		return fs.Listing{}, tools.Errorf(tools.Invalid, "the pattern is empty").Try("write **/*.go for all Go files")
+		return fs.Listing{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("write **/*.go for all Go files")
 	}
 	dir, pattern := splitGlob(q.Path, q.Pattern)
 	a, err := w.area(ctx, dir)

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxGround bounds the names that a Ground lists: each costs something every
@@ -74,7 +74,7 @@ func (w *Workspace) Dir(ctx context.Context, given string) (dir, identity string
 	case p.source != nil || !p.exists:
 		return "", "", notOnDisk()
 	case !p.info.Dir():
-		return "", "", tools.Errorf(tools.Invalid, "%q is a file and not a directory", p.shown).
+		return "", "", tool.Errorf(tool.Invalid, "%q is a file and not a directory", p.shown).
 			Try("name the directory to run in, such as %q", path.Dir(p.shown))
 	}
 	identity = strconv.FormatUint(p.info.Dev, 10) + ":" + strconv.FormatUint(p.info.Ino, 10)
@@ -82,7 +82,7 @@ func (w *Workspace) Dir(ctx context.Context, given string) (dir, identity string
 }
 
 func notOnDisk() error {
-	return tools.Errorf(tools.Unavailable, "these files are not on a disk of this machine, so no command can run on them").
+	return tool.Errorf(tool.Unavailable, "these files are not on a disk of this machine, so no command can run on them").
 		Try("use the file tools")
 }
 
@@ -178,6 +178,6 @@ func (y *survey) tooMany() error {
 	if worst != "" {
 		blame = fmt.Sprintf("the pattern %q of %s", worst, blame)
 	}
-	return tools.Errorf(tools.TooLarge, "more than %d files have to be kept from commands, most because of %s", maxGround, blame).
+	return tool.Errorf(tool.TooLarge, "more than %d files have to be kept from commands, most because of %s", maxGround, blame).
 		Try("ask the operator to name the directories that they are in instead, with a slash at the end, or to make an exception with !")
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // relative are paths as seen from a directory.
@@ -92,12 +92,12 @@ func TestGroundOfEachCaller(t *testing.T) {
 	if g, err := w.Ground(ctx); err != nil || len(g.Roots) != 1 || g.Roots[0].Name != "file_cache_dir" {
 		t.Errorf("%+v, %v", g.Roots, err)
 	}
-	if _, err := w.Ground(callFor(t.Context(), "")); kindOf(err) != tools.Unavailable {
+	if _, err := w.Ground(callFor(t.Context(), "")); kindOf(err) != tool.Unavailable {
 		t.Errorf("without a workspace: %v", err)
 	}
 	ended, end := context.WithCancel(ctx)
 	end()
-	if _, err := w.Ground(ended); kindOf(err) != tools.Cancelled {
+	if _, err := w.Ground(ended); kindOf(err) != tool.Cancelled {
 		t.Errorf("of an ended call: %v", err)
 	}
 }
@@ -227,7 +227,7 @@ func TestGroundIsBounded(t *testing.T) {
 		}
 	}
 	_, err := w.Ground(ctx)
-	if kindOf(err) != tools.TooLarge || !strings.Contains(err.Error(), `"*.key" of workspace.deny`) {
+	if kindOf(err) != tool.TooLarge || !strings.Contains(err.Error(), `"*.key" of workspace.deny`) {
 		t.Errorf("%v", err)
 	}
 }
@@ -249,8 +249,8 @@ func TestDir(t *testing.T) {
 			t.Errorf("Dir(%q): %q %q, %v; want %q", dir, again, other, err, identity)
 		}
 	}
-	for given, want := range map[string]tools.Kind{
-		"sub/deep/f.txt": tools.Invalid, "none": tools.NotFound, "out": tools.Refused, ".ssh": tools.Refused, "..": tools.Refused, "/": tools.Refused, "a\x00": tools.Invalid,
+	for given, want := range map[string]tool.Kind{
+		"sub/deep/f.txt": tool.Invalid, "none": tool.NotFound, "out": tool.Refused, ".ssh": tool.Refused, "..": tool.Refused, "/": tool.Refused, "a\x00": tool.Invalid,
 	} {
 		if dir, _, err := w.Dir(ctx, given); kindOf(err) != want {
 			t.Errorf("Dir(%q): %q, %v", given, dir, err)
@@ -286,7 +286,7 @@ func TestPathsOfContainers(t *testing.T) {
 	if p, err := w.find(ctx, "/workspace/new/file", toWrite); err != nil || p.shown != "new/file" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := w.find(ctx, "/roots/docs/new", toWrite); kindOf(err) != tools.Refused {
+	if _, err := w.find(ctx, "/roots/docs/new", toWrite); kindOf(err) != tool.Refused {
 		t.Errorf("a root that is read only: %v", err)
 	}
 }

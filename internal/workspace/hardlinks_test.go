@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func link(t *testing.T, from, to string) {
@@ -28,7 +28,7 @@ func TestHardLinks(t *testing.T) {
 	link(t, outside, filepath.Join(ws, "out"))
 	refused := func(path string) {
 		t.Helper()
-		if got, err := content(ctx, w, path); kindOf(err) != tools.Refused {
+		if got, err := content(ctx, w, path); kindOf(err) != tool.Refused {
 			t.Errorf("%s: %q, %v; want it refused", path, got, err)
 		}
 	}
@@ -88,7 +88,7 @@ func TestHardLinksOfProtectedFiles(t *testing.T) {
 		plant(t, ws, map[string]string{".git/config": "config", "a": "a"})
 		link(t, filepath.Join(ws, ".git", "config"), filepath.Join(ws, "b"))
 		link(t, filepath.Join(ws, "a"), filepath.Join(ws, "c"))
-		for path, want := range map[string]tools.Kind{"b": tools.Refused, "c": ""} {
+		for path, want := range map[string]tool.Kind{"b": tool.Refused, "c": ""} {
 			p, err := w.find(ctx, path, toWrite)
 			if err != nil {
 				t.Fatal(err)

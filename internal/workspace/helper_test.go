@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // testHouse makes directories for tests: ws, and data elsewhere.
@@ -40,7 +40,7 @@ func testHouse(t testing.TB, change ...func(*Options)) (w *Workspace, ctx contex
 }
 
 func callFor(ctx context.Context, ws string) context.Context {
-	return tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: "a", User: "u", Session: "s", Workspace: ws}})
+	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s", Workspace: ws}})
 }
 
 // plant makes files, directories (with a slash at the end) and links ("-> x").
@@ -74,9 +74,9 @@ func content(ctx context.Context, w *Workspace, path string) (string, error) {
 	return string(text), errors.Join(err, f.Close())
 }
 
-func kindOf(err error) tools.Kind {
+func kindOf(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxMounts bounds the directories that are held open.
@@ -67,7 +67,7 @@ func (w *Workspace) held(key mountKey, id root.Info) (*mount, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, tools.Errorf(tools.Unavailable, "the server is ending")
+		return nil, tool.Errorf(tool.Unavailable, "the server is ending")
 	}
 	m := w.mounts[key]
 	if m == nil || !sameFile(m.id, id) {
@@ -83,7 +83,7 @@ func (w *Workspace) hold(key mountKey, m *mount) error {
 	defer w.mu.Unlock()
 	if w.closed {
 		_ = m.root.Close()
-		return tools.Errorf(tools.Unavailable, "the server is ending")
+		return tool.Errorf(tool.Unavailable, "the server is ending")
 	}
 	w.clock++
 	m.used = w.clock

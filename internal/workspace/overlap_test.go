@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -45,13 +45,13 @@ func TestDenyInRootsThatOverlap(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"b/one", "lib/two", "lib/secret.txt", "lib/private.txt"} {
-		if text, err := content(ctx, w, path); kindOf(err) != tools.Refused {
+		if text, err := content(ctx, w, path); kindOf(err) != tool.Refused {
 			t.Errorf("%s: %q, %v", path, text, err)
 		}
 	}
 	for _, path := range []string{"lib/secre.txt", "lib/privat.txt"} {
 		_, err := w.Open(ctx, path)
-		if kindOf(err) != tools.NotFound || strings.Contains(err.Error(), "secret.txt") || strings.Contains(err.Error(), "private.txt") {
+		if kindOf(err) != tool.NotFound || strings.Contains(err.Error(), "secret.txt") || strings.Contains(err.Error(), "private.txt") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An intent is what a path is wanted for.
@@ -73,7 +73,7 @@ func display(name string) string {
 	var out strings.Builder
 	for i := 0; i < len(name); {
 		r, size := utf8.DecodeRuneInString(name[i:])
-		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) || tools.Hidden(r) && r != emojiStyle {
+		if r == utf8.RuneError && size == 1 || !unicode.IsPrint(r) || tool.Hidden(r) && r != emojiStyle {
 			for _, b := range []byte(name[i : i+size]) {
 				fmt.Fprintf(&out, `\x%02x`, b)
 			}

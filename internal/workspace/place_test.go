@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestDisplayHidesNothing(t *testing.T) {
@@ -27,7 +27,7 @@ func TestDisplayHidesNothing(t *testing.T) {
 func TestWhatMovedIsNoFailureOfOurs(t *testing.T) {
 	a := &area{place: place{shown: "d"}}
 	for _, cause := range []error{root.ErrLink, syscall.ENOTDIR} {
-		if err := a.unlistable(&fs.PathError{Op: "open", Path: "d", Err: cause}); kindOf(err) != tools.Conflict {
+		if err := a.unlistable(&fs.PathError{Op: "open", Path: "d", Err: cause}); kindOf(err) != tool.Conflict {
 			t.Errorf("%v: %v", cause, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -24,11 +24,11 @@ func read(ctx context.Context, w *workspace.Workspace, path string) (string, err
 	return string(text), err
 }
 
-func kind(err error) tools.Kind {
+func kind(err error) tool.Kind {
 	if err == nil {
 		return ""
 	}
-	return tools.AsError(err).Kind
+	return tool.AsError(err).Kind
 }
 
 func write(t *testing.T, path, content string) {
@@ -69,15 +69,15 @@ func TestRoutes(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", path, got, err, want)
 		}
 	}
-	for path, want := range map[string]tools.Kind{
-		"memory/none.md": tools.NotFound, "BOOTSTRAP.md": tools.NotFound, "memory/theirs.md": tools.NotFound,
-		"memory/private/x.md": tools.Refused, "../SOUL.md": tools.Refused, dir + "-evil/SOUL.md": tools.Refused,
+	for path, want := range map[string]tool.Kind{
+		"memory/none.md": tool.NotFound, "BOOTSTRAP.md": tool.NotFound, "memory/theirs.md": tool.NotFound,
+		"memory/private/x.md": tool.Refused, "../SOUL.md": tool.Refused, dir + "-evil/SOUL.md": tool.Refused,
 	} {
 		if got, err := read(ctx, w, path); kind(err) != want {
 			t.Errorf("%q: %q, %v; want %s", path, got, err, want)
 		}
 	}
-	nobody := workspacetest.For(t.Context(), tools.Caller{Workspace: dir})
+	nobody := workspacetest.For(t.Context(), tool.Caller{Workspace: dir})
 	if got, err := read(nobody, w, "SOUL.md"); got != "from the disk" || err != nil {
 		t.Errorf("without an agent: %q, %v", got, err)
 	}
@@ -106,7 +106,7 @@ func TestListingRoutes(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", path, got, err, want)
 		}
 	}
-	if _, err := w.List(ctx, fs.ListQuery{Path: "memories", Depth: 1, Limit: 10}); kind(err) != tools.NotFound {
+	if _, err := w.List(ctx, fs.ListQuery{Path: "memories", Depth: 1, Limit: 10}); kind(err) != tool.NotFound {
 		t.Errorf("a directory that nobody has: %v", err)
 	}
 }
@@ -117,7 +117,7 @@ func TestElsewhere(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t, func(o *workspace.Options) {
 		docs = workspacetest.Dir(t)
 		o.Roots = []workspace.ExtraRoot{{Name: "docs", Path: docs}, {Name: "all", Path: "/"}}
-		o.Elsewhere = func(_ context.Context, c tools.Caller) workspace.Source {
+		o.Elsewhere = func(_ context.Context, c tool.Caller) workspace.Source {
 			if c.User == "u" {
 				return m
 			}
@@ -139,12 +139,12 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", path, got, err, want)
 		}
 	}
-	for path, want := range map[string]tools.Kind{"disk.txt": tools.NotFound, ".env": tools.Refused, "../x": tools.Refused, "docs/../../x": tools.NotFound} {
+	for path, want := range map[string]tool.Kind{"disk.txt": tool.NotFound, ".env": tool.Refused, "../x": tool.Refused, "docs/../../x": tool.NotFound} {
 		if got, err := read(ctx, w, path); kind(err) != want {
 			t.Errorf("%q: %q, %v; want %s", path, got, err, want)
 		}
 	}
-	other := workspacetest.For(t.Context(), tools.Caller{Agent: "tester", User: "v", Workspace: dir})
+	other := workspacetest.For(t.Context(), tool.Caller{Agent: "tester", User: "v", Workspace: dir})
 	if got, err := read(other, w, "disk.txt"); got != "disk" || err != nil {
 		t.Errorf("a caller without a sandbox: %q, %v", got, err)
 	}

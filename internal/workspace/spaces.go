@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What callers write before names in directories that are not the workspace.
@@ -31,7 +31,7 @@ const (
 // A space is what one caller sees, for the length of one call.
 type space struct {
 	w      *Workspace
-	caller tools.Caller
+	caller tool.Caller
 	home   *mount // the workspace
 	others []*mount
 	looked bool      // others is filled
@@ -39,7 +39,7 @@ type space struct {
 }
 
 func (w *Workspace) space(ctx context.Context) (*space, error) {
-	s := &space{w: w, caller: tools.CallerFrom(ctx)}
+	s := &space{w: w, caller: tool.CallerFrom(ctx)}
 	s.data, _ = root.Look(w.o.Data)
 	dir := s.caller.Workspace
 	if w.o.Elsewhere != nil {
@@ -51,7 +51,7 @@ func (w *Workspace) space(ctx context.Context) (*space, error) {
 		}
 	}
 	if !filepath.IsAbs(dir) {
-		return nil, tools.Errorf(tools.Unavailable, "this caller has no workspace, so there are no files").
+		return nil, tool.Errorf(tool.Unavailable, "this caller has no workspace, so there are no files").
 			Try("do without files, or have the server started with --workspace DIR")
 	}
 	var err error
@@ -59,11 +59,11 @@ func (w *Workspace) space(ctx context.Context) (*space, error) {
 		err = errors.New("the workspace is a part of the data directory")
 	}
 	if err != nil {
-		var known *tools.Error
+		var known *tool.Error
 		if errors.As(err, &known) {
 			return nil, err
 		}
-		return nil, tools.Errorf(tools.Unavailable, "the workspace of this caller cannot be opened").
+		return nil, tool.Errorf(tool.Unavailable, "the workspace of this caller cannot be opened").
 			Try("do without files, or ask the operator to look at its directory").Because(err)
 	}
 	return s, nil
@@ -139,7 +139,7 @@ func (s *space) named(first string, in intent) (*mount, error) {
 	case cacheAlias, stateAlias:
 		m, err := s.ownDir(first, in == toWrite)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, tools.Errorf(tools.NotFound, "nothing is in %s yet", first).Try("write a file to it first")
+			return nil, tool.Errorf(tool.NotFound, "nothing is in %s yet", first).Try("write a file to it first")
 		}
 		return m, err
 	}

@@ -6,17 +6,17 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestPerCaller(t *testing.T) {
 	for _, per := range []PerCaller{Agent, User} {
 		w, _, ws := testHouse(t, func(o *Options) { o.PerCaller = per })
-		where := map[string]tools.Caller{}
+		where := map[string]tool.Caller{}
 		for _, agent := range []string{"a", "A", "..", "", "a/b", "a%2Fb", ".", "con", "a\x00", "\xff"} {
 			for _, user := range []string{"u", "U", "../x", ""} {
-				c := tools.Caller{Agent: agent, User: user, Workspace: ws}
-				ctx := tools.With(t.Context(), &tools.Running{Caller: c})
+				c := tool.Caller{Agent: agent, User: user, Workspace: ws}
+				ctx := tool.With(t.Context(), &tool.Running{Caller: c})
 				p, err := w.find(ctx, "file", toWrite)
 				if err != nil {
 					t.Fatalf("%q/%q: %v", agent, user, err)
@@ -65,11 +65,11 @@ func TestOwnDirectories(t *testing.T) {
 	}
 	for _, path := range []string{"file_state_dir/out", "file_state_dir/../u/x", "file_state_dir/../../b/u/x"} {
 		got, err := content(ctx, w, path)
-		if err == nil && got != "state" || err != nil && kindOf(err) != tools.Refused {
+		if err == nil && got != "state" || err != nil && kindOf(err) != tool.Refused {
 			t.Errorf("%q: %q, %v", path, got, err)
 		}
 	}
-	other := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "b", User: "u", Workspace: ws}})
+	other := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "b", User: "u", Workspace: ws}})
 	for _, path := range []string{"file_state_dir/x", "to-state", p.mount.path + "/x"} {
 		if got, err := content(other, w, path); err == nil {
 			t.Errorf("another caller reads %q by %q", got, path)
@@ -103,7 +103,7 @@ func TestManyWorkspaces(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.find(ctx, "f", toRead); kindOf(err) != tools.Unavailable {
+	if _, err := w.find(ctx, "f", toRead); kindOf(err) != tool.Unavailable {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -116,9 +116,9 @@ func TestRootsInRoots(t *testing.T) {
 		o.Roots = []ExtraRoot{{Name: "vendor", Path: filepath.Join(top, "ws", "third", "vendor")}, {Name: "all", Path: top}}
 	})
 	plant(t, ws, map[string]string{"third/vendor/v.txt": "v", "a.txt": "a", "link": "-> third/vendor"})
-	for path, want := range map[string]tools.Kind{
-		"third/vendor/v.txt": tools.Refused, "third/vendor/new.txt": tools.Refused, "third/vendor/new/x": tools.Refused, "link/v.txt": tools.Refused,
-		ws + "/third/vendor/v.txt": tools.Refused, "all/ws/third/vendor/v.txt": tools.Refused, "all/x": tools.Refused,
+	for path, want := range map[string]tool.Kind{
+		"third/vendor/v.txt": tool.Refused, "third/vendor/new.txt": tool.Refused, "third/vendor/new/x": tool.Refused, "link/v.txt": tool.Refused,
+		ws + "/third/vendor/v.txt": tool.Refused, "all/ws/third/vendor/v.txt": tool.Refused, "all/x": tool.Refused,
 		"a.txt": "", "third/x": "", "all/ws/a.txt": "", "third/vendor/../x": "",
 	} {
 		if p, err := w.find(ctx, path, toWrite); kindOf(err) != want {

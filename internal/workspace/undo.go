@@ -7,7 +7,7 @@ import (
 	iofs "io/fs"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -22,10 +22,10 @@ func (w *Workspace) Undo(ctx context.Context, id string) (fs.Receipt, error) {
 		return fs.Receipt{}, err
 	}
 	if !ok || len(past.Files) == 0 || !v.seesAll(past.Record) {
-		return fs.Receipt{}, tools.Errorf(tools.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
+		return fs.Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
 	}
 	if past.Undone != "" {
-		return fs.Receipt{}, tools.Errorf(tools.Conflict, "change %q was undone before, by %q", id, past.Undone).
+		return fs.Receipt{}, tool.Errorf(tool.Conflict, "change %q was undone before, by %q", id, past.Undone).
 			Try("undo %q to have it again", past.Undone)
 	}
 	u := &undoing{w: w, ctx: ctx, past: past.Record}
@@ -102,7 +102,7 @@ func (u *undoing) check(now *fs.File, f history.FileRecord) error {
 	if what == "" {
 		return nil
 	}
-	return tools.Errorf(tools.Conflict, "%q %s after change %q", now.Name, what, u.past.ID).
+	return tool.Errorf(tool.Conflict, "%q %s after change %q", now.Name, what, u.past.ID).
 		Try("call history on it to see what was done later and undo that first, or mend it by hand")
 }
 
@@ -137,6 +137,6 @@ func (o *oldContent) Read(b []byte) (int, error) {
 }
 
 func lostError(name string, cause error) error {
-	return tools.Errorf(tools.Unavailable, "what %q was before is not kept any more, so the change cannot be undone", name).
+	return tool.Errorf(tool.Unavailable, "what %q was before is not kept any more, so the change cannot be undone", name).
 		Try("mend the file by hand").Because(cause)
 }

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -53,8 +53,8 @@ func (w *Workspace) History(ctx context.Context, given string, limit int) ([]fs.
 // been there.
 func (w *Workspace) findPast(ctx context.Context, given string) (place, error) {
 	p, err := w.find(ctx, given, toRead)
-	var known *tools.Error
-	if errors.As(err, &known) && known.Kind == tools.NotFound {
+	var known *tool.Error
+	if errors.As(err, &known) && known.Kind == tool.NotFound {
 		if q, err := w.find(ctx, given, toWrite); err == nil {
 			return q, nil
 		}

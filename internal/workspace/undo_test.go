@@ -11,7 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -74,19 +74,19 @@ func TestUndo(t *testing.T) {
 func TestUndoRefuses(t *testing.T) {
 	cases := map[string]struct {
 		meddle func(t *testing.T, dir, data string)
-		want   tools.Kind
+		want   tool.Kind
 		says   string
 	}{
-		"changed since": {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "neW") }, tools.Conflict, `"a" was changed`},
-		"longer":        {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "longer") }, tools.Conflict, `"a" was changed`},
-		"removed since": {func(t *testing.T, dir, _ string) { os.Remove(filepath.Join(dir, "c")) }, tools.Conflict, `"c" was removed`},
-		"made again":    {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "b"), "b") }, tools.Conflict, `"b" was made again`},
+		"changed since": {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "neW") }, tool.Conflict, `"a" was changed`},
+		"longer":        {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "longer") }, tool.Conflict, `"a" was changed`},
+		"removed since": {func(t *testing.T, dir, _ string) { os.Remove(filepath.Join(dir, "c")) }, tool.Conflict, `"c" was removed`},
+		"made again":    {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "b"), "b") }, tool.Conflict, `"b" was made again`},
 		"copies are gone": {func(t *testing.T, _, data string) {
 			os.RemoveAll(filepath.Join(data, "files", "copies"))
 			os.Mkdir(filepath.Join(data, "files", "copies"), 0o700)
-		}, tools.Unavailable, "not kept any more"},
-		"copies damaged": {func(t *testing.T, _, data string) { damage(t, data) }, tools.Unavailable, "not kept any more"},
-		"record is gone": {func(t *testing.T, _, data string) { os.Remove(filepath.Join(data, "files", "changes.jsonl")) }, tools.NotFound, "no change"},
+		}, tool.Unavailable, "not kept any more"},
+		"copies damaged": {func(t *testing.T, _, data string) { damage(t, data) }, tool.Unavailable, "not kept any more"},
+		"record is gone": {func(t *testing.T, _, data string) { os.Remove(filepath.Join(data, "files", "changes.jsonl")) }, tool.NotFound, "no change"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestUndoRefuses(t *testing.T) {
 	if _, err := w.Undo(ctx, r.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Undo(ctx, r.ID); kind(err) != tools.Conflict || !strings.Contains(err.Error(), "undone before") {
+	if _, err := w.Undo(ctx, r.ID); kind(err) != tool.Conflict || !strings.Contains(err.Error(), "undone before") {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestUndoOfOthers(t *testing.T) {
 		o.Roots = []workspace.ExtraRoot{{Name: "team", Path: team, Write: true}}
 	})
 	elsewhere := workspacetest.Dir(t)
-	other := workspacetest.For(t.Context(), tools.Caller{Agent: "other", User: "v", Workspace: elsewhere})
+	other := workspacetest.For(t.Context(), tool.Caller{Agent: "other", User: "v", Workspace: elsewhere})
 	mine := mustPut(t, ctx, w, "mine", "1")
 	shared := mustPut(t, ctx, w, "team/shared", "1")
 	both, err := putAll(ctx, w, map[string]string{"mine": "2", "team/shared": "2"})
@@ -147,7 +147,7 @@ func TestUndoOfOthers(t *testing.T) {
 	}
 	unknown := func(id string) string {
 		_, err := w.Undo(other, id)
-		if kind(err) != tools.NotFound {
+		if kind(err) != tool.NotFound {
 			t.Errorf("undo of %s: %v", id, err)
 			return ""
 		}
@@ -160,7 +160,7 @@ func TestUndoOfOthers(t *testing.T) {
 	if len(past) != 2 || len(past[0].Others) > 0 || past[0].Undoable || !past[1].Undoable {
 		t.Errorf("%+v", past)
 	}
-	if _, err := w.History(other, filepath.Join(team, "..", "x"), 0); kind(err) != tools.Refused {
+	if _, err := w.History(other, filepath.Join(team, "..", "x"), 0); kind(err) != tool.Refused {
 		t.Errorf("history of a file outside: %v", err)
 	}
 	if _, err := w.Undo(ctx, both.ID); err != nil {
@@ -185,7 +185,7 @@ func TestUndoAsksAgain(t *testing.T) {
 	r := mustPut(t, ctx, w, "team/f", "1")
 	for name, o := range map[string]func(o *workspace.Options){"read-only": with(false), "protected": with(true, "f")} {
 		strict, ctx, _ := workspacetest.New(t, o)
-		if _, err := strict.Undo(ctx, r.ID); kind(err) != tools.Refused {
+		if _, err := strict.Undo(ctx, r.ID); kind(err) != tool.Refused {
 			t.Errorf("%s: %v", name, err)
 		}
 		if past := pastOf(t, ctx, strict, "team/f"); len(past) != 1 {
@@ -210,7 +210,7 @@ func TestUndoOfFilesThatAreNotOnTheDisk(t *testing.T) {
 	caller := workspacetest.Caller(dir)
 	caller.User = "somebody else"
 	stranger := workspacetest.For(t.Context(), caller)
-	if _, err := w.Undo(stranger, r.ID); kind(err) != tools.NotFound {
+	if _, err := w.Undo(stranger, r.ID); kind(err) != tool.NotFound {
 		t.Errorf("a stranger's undo: %v", err)
 	}
 	if past := pastOf(t, stranger, w, "SOUL.md"); len(past) > 0 {

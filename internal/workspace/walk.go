@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -79,7 +79,7 @@ func (k *walk) run() error {
 			return err
 		}
 		if k.taken++; k.taken > maxSteps {
-			return tools.Errorf(tools.Invalid, "%q leads on for more than %d steps", k.given, maxSteps).Try("use a shorter path")
+			return tool.Errorf(tool.Invalid, "%q leads on for more than %d steps", k.given, maxSteps).Try("use a shorter path")
 		}
 	}
 	return k.settle()
@@ -151,7 +151,7 @@ func (k *walk) miss(name string) {
 // follow goes where a link leads, as far as the caller may.
 func (k *walk) follow(link string) error {
 	if k.hops++; k.hops > maxHops {
-		return tools.Errorf(tools.Refused, "%q leads through more than %d links", k.given, maxHops).
+		return tool.Errorf(tool.Refused, "%q leads through more than %d links", k.given, maxHops).
 			Try("its links go in a circle; use a file that is no link")
 	}
 	target, err := k.m.root.Readlink(link)

@@ -22,7 +22,7 @@ import (
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // PerCaller says whether callers with the same workspace see the same files.
@@ -65,7 +65,7 @@ type Options struct {
 	Routes    []Route        // files that are not on the disk
 	// Elsewhere gives the file system that serves the whole workspace of a
 	// caller instead of the disk, or nil.
-	Elsewhere func(ctx context.Context, c tools.Caller) Source
+	Elsewhere func(ctx context.Context, c tool.Caller) Source
 	// IndexMemory bounds the indexes that make searches fast; 0: there are none.
 	IndexMemory int64
 	Log         *slog.Logger // nil: silent

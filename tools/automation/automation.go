@@ -6,15 +6,15 @@ package automation
 import (
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "automation"
 
 // Tools lists the tools of the group, in the order to learn them. now is the
 // clock.
-func Tools(now func() time.Time) []tools.Tool {
-	return []tools.Tool{
-		tools.New(datetime{now}),
+func Tools(now func() time.Time) []tool.Tool {
+	return []tool.Tool{
+		tool.New(datetime{now}),
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // parse reads a moment in the forms that people and programs write. Those
@@ -69,7 +69,7 @@ func shift(at time.Time, text string) (time.Time, error) {
 }
 
 func badShift(text string) error {
-	return tools.Errorf(tools.Invalid, "%q is no shift in time", text).
+	return tool.Errorf(tool.Invalid, "%q is no shift in time", text).
 		Try("write numbers with units s, m, h, d, w, mo or y, such as 90m, -2h30m or 1y2mo")
 }
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // datetime tells the time and does the arithmetic that models get wrong.
@@ -21,9 +21,9 @@ type datetimeArgs struct {
 	Until    string `json:"until,omitempty" jsonschema:"moment to count to" alias:"to"`
 }
 
-func (datetime) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "datetime", Group: group, Title: "Date, time", Risk: tools.Reads,
+func (datetime) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "datetime", Group: group, Title: "Date, time", Risk: tool.Reads,
 		Doc:     "A moment as JSON: UTC, unix ms, weekday, ISO week, local, DST. Use it for all date arithmetic.",
 		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,
@@ -44,34 +44,34 @@ type moment struct {
 	UntilSecs *int64 `json:"until_seconds,omitempty"`
 }
 
-func (d datetime) Do(_ context.Context, a datetimeArgs) (tools.Result, error) {
+func (d datetime) Do(_ context.Context, a datetimeArgs) (tool.Result, error) {
 	zone := time.UTC
 	if a.Timezone != "" {
 		var err error
 		if zone, err = time.LoadLocation(a.Timezone); err != nil || a.Timezone == "Local" {
-			return tools.Result{}, tools.Errorf(tools.Invalid, "%q is no timezone", a.Timezone).
+			return tool.Result{}, tool.Errorf(tool.Invalid, "%q is no timezone", a.Timezone).
 				Try("use an IANA name such as Europe/Berlin or America/New_York")
 		}
 	}
 	now := d.now()
 	at, err := momentOr(a.At, now, zone)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if at, err = shift(at.In(zone), a.Add); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	m := describe(at, zone, a.Timezone)
 	if a.Until != "" {
 		until, err := momentOr(a.Until, now, zone)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		seconds := secondsBetween(at, until)
 		m.Until, m.UntilSecs = spell(seconds), &seconds
 	}
 	text, err := json.Marshal(m)
-	return tools.Text(string(text)), err
+	return tool.Text(string(text)), err
 }
 
 func describe(at time.Time, zone *time.Location, name string) moment {
@@ -93,7 +93,7 @@ func momentOr(text string, now time.Time, zone *time.Location) (time.Time, error
 	}
 	at, ok := parse(text, zone)
 	if !ok {
-		return at, tools.Errorf(tools.Invalid, "%q is no moment", text).
+		return at, tool.Errorf(tool.Invalid, "%q is no moment", text).
 			Try("use RFC 3339 (2026-01-31T09:00:00Z), a date (2026-01-31) or unix seconds or milliseconds")
 	}
 	return at, nil

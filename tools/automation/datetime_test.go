@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func clock() time.Time { return time.Date(2026, 1, 31, 12, 30, 0, 0, time.UTC) }
@@ -52,7 +52,7 @@ func TestDatetimeExplainsMistakes(t *testing.T) {
 			t.Errorf("%+v gave %s", args, res.Text())
 			continue
 		}
-		if e := tools.AsError(err); e.Kind != tools.Invalid || e.Next == "" {
+		if e := tool.AsError(err); e.Kind != tool.Invalid || e.Next == "" {
 			t.Errorf("%+v: %v", args, err)
 		}
 	}

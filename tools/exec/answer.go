@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An answer is what the model reads about a command: what it wrote, then in one
@@ -22,7 +22,7 @@ type answer struct {
 	also   []string
 }
 
-func (a answer) result() tools.Result {
+func (a answer) result() tool.Result {
 	notes, kind := a.ending()
 	notes = append(notes, a.also...)
 	notes = append(notes, a.left()...)
@@ -44,14 +44,14 @@ func (a answer) result() tools.Result {
 	if hint := a.hint(); hint != "" {
 		lines = append(lines, "hint: "+hint)
 	}
-	res := tools.Text(strings.Join(lines, "\n"))
+	res := tool.Text(strings.Join(lines, "\n"))
 	res.Failed, res.Kind = kind != "", kind
 	return res
 }
 
 // ending tells how it ended. An exit code that is not 0 is no failure of the
 // tool: grep has one for «nothing found».
-func (a answer) ending() ([]string, tools.Kind) {
+func (a answer) ending() ([]string, tool.Kind) {
 	st := a.status
 	switch st.State {
 	case Exited:
@@ -69,13 +69,13 @@ func (a answer) ending() ([]string, tools.Kind) {
 		if a.k != nil && !a.k.args.behind() {
 			note += fmt.Sprintf("; timeout_seconds can be %d at most, background has no end", int(a.site.Most.Seconds()))
 		}
-		return []string{note}, tools.Timeout
+		return []string{note}, tool.Timeout
 	case Killed:
-		return []string{because("ended on request", st.Why)}, tools.Cancelled
+		return []string{because("ended on request", st.Why)}, tool.Cancelled
 	case Starved:
-		return []string{because("killed because it took too much", st.Why)}, tools.TooLarge
+		return []string{because("killed because it took too much", st.Why)}, tool.TooLarge
 	case Vanished:
-		return []string{because("it is gone with its sandbox", st.Why)}, tools.Unavailable
+		return []string{because("it is gone with its sandbox", st.Why)}, tool.Unavailable
 	}
 	return a.running(), ""
 }
@@ -110,7 +110,7 @@ func (a answer) left() []string {
 	n := a.status.Left
 	switch {
 	case a.lost != nil:
-		return []string{fmt.Sprintf("what still ran of it was ended, since it could not be kept: %s", tools.AsError(a.lost))}
+		return []string{fmt.Sprintf("what still ran of it was ended, since it could not be kept: %s", tool.AsError(a.lost))}
 	case n == 0 || a.status.State == Running:
 		return nil
 	}

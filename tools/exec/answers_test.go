@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -68,7 +68,7 @@ func scenes() []scene {
 		{name: "the sandbox is gone", out: "half", status: Status{State: Vanished}, calls: []string{run}},
 		{name: "children go on", out: "started\n", status: Status{ID: "p_1", State: Exited, Left: 2}, calls: []string{run, `process {"action":"poll","id":"p_1"}`}},
 		{name: "children that cannot be kept", status: Status{ID: "p_1", State: Exited, Left: 1}, calls: []string{run},
-			keepErr: tools.Errorf(tools.Busy, "20 commands are in the background, which is the most").Try("remove some")},
+			keepErr: tool.Errorf(tool.Busy, "20 commands are in the background, which is the most").Try("remove some")},
 		{name: "elsewhere than wanted", out: "x\n", status: exited(0), site: func(s *Site) { s.Note = "docker does not answer" }, calls: []string{run}},
 		{name: "no such program", err: "/bin/bash: line 1: python: command not found\n", status: exited(127), calls: []string{`exec {"command":"python x.py"}`}},
 		{name: "no such program behind walls", err: "/bin/bash: line 1: cargo: command not found\n", status: exited(127), calls: []string{`exec {"command":"cargo build"}`}},
@@ -174,7 +174,7 @@ func play(t *testing.T, s scene, b *strings.Builder) {
 		fmt.Fprintf(b, "--- %s\n", line)
 		res, err := bind(t, all, name, args).Run(within(t, nil))
 		if err != nil {
-			res = tools.Failure(err)
+			res = tool.Failure(err)
 		}
 		if res.Data != nil || len(res.Parts) != 1 {
 			t.Errorf("%s: %d parts, data %v", s.name, len(res.Parts), res.Data)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -16,14 +16,14 @@ const (
 )
 
 // background starts a command and returns when it has shown how it begins.
-func (t execTool) background(ctx context.Context, k task) (tools.Result, error) {
+func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 	p, err := t.Commands.Start(ctx, k.args.command(k.site))
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if err := p.Keep(ctx, k.args.Keep); err != nil {
 		remove(ctx, p)
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	patience, until := look, Until{Idle: settled}
 	if k.args.Yield > 0 {
@@ -37,19 +37,19 @@ func (t execTool) background(ctx context.Context, k task) (tools.Result, error) 
 	cancel()
 	if err := ctx.Err(); err != nil { // nobody hears of its handle
 		remove(ctx, p)
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	size := p.Log(Stdout).Size()
 	text, err := t.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	a := answer{status: st, site: k.site, text: text, k: &k}
 	if st.State != Running && st.Left == 0 {
 		remove(ctx, p)
 		return a.result(), nil
 	}
-	t.places.shown(tools.CallerFrom(ctx), st.ID, size, 0)
+	t.places.shown(tool.CallerFrom(ctx), st.ID, size, 0)
 	return a.result(), nil
 }

@@ -7,16 +7,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
 // credentials are the programs that hold some. They run apart from everything
 // else of the caller's, whichever tool they are asked of.
 type credentials interface {
-	Rate(ctx context.Context, o cli.Order) (tools.Risk, string)
-	Terms(ctx context.Context, o cli.Order) (tools.Terms, error)
-	Do(ctx context.Context, o cli.Order) (tools.Result, error)
+	Rate(ctx context.Context, o cli.Order) (tool.Risk, string)
+	Terms(ctx context.Context, o cli.Order) (tool.Terms, error)
+	Do(ctx context.Context, o cli.Order) (tool.Result, error)
 }
 
 // holds reports whether a program holds credentials, by its name or its path.
@@ -44,7 +44,7 @@ func (t execTool) order(a execArgs) (cli.Order, bool) {
 // alone refuses what a program that holds credentials is not given.
 func (a execArgs) alone(o cli.Order) error {
 	if a.behind() || a.TTY || a.Stdin != "" || len(a.Env) > 0 {
-		return tools.Errorf(tools.Invalid, "%s holds credentials and runs on its own", o.Argv[0]).
+		return tool.Errorf(tool.Invalid, "%s holds credentials and runs on its own", o.Argv[0]).
 			Try("leave out env, stdin, tty and background")
 	}
 	return nil
@@ -66,10 +66,10 @@ func (t execTool) bare(k task) string {
 }
 
 // launch starts a program that holds credentials.
-func (r *runner) launch(ctx context.Context, l cli.Launch) (tools.Result, error) {
+func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) {
 	site, err := r.site(ctx, l.Dir)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	c := Command{
 		Argv: append([]string{l.Program}, l.Argv[1:]...), Text: joined(l.Argv), Dir: l.Dir, Env: l.Env,

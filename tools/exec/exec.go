@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
@@ -33,13 +33,13 @@ type Options struct {
 }
 
 // Tools are the tools that run commands.
-func Tools(o Options) []tools.Tool {
+func Tools(o Options) []tool.Tool {
 	o.Most = cmp.Or(o.Most, time.Hour)
 	r := &runner{Options: o, places: newPlaces()}
 	o.Programs.Run, o.Programs.Site = r.launch, r.siteOf
-	return []tools.Tool{
-		tools.New(execTool{r, cli.New(o.Programs)}),
-		tools.New(processTool{r}),
+	return []tool.Tool{
+		tool.New(execTool{r, cli.New(o.Programs)}),
+		tool.New(processTool{r}),
 		cli.Tool(o.Programs),
 	}
 }
@@ -60,7 +60,7 @@ func (r *runner) rules() judge.Rules {
 // site is where a command would run, with times that are within ours.
 func (r *runner) site(ctx context.Context, dir string) (Site, error) {
 	if r.Commands == nil {
-		return Site{}, tools.Errorf(tools.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+		return Site{}, tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
 	}
 	s, err := r.Commands.Site(ctx, dir)
 	if err != nil {

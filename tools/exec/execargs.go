@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 type execArgs struct {
@@ -62,30 +62,30 @@ const (
 func (a execArgs) check() error {
 	switch {
 	case a.IsInput:
-		return tools.Errorf(tools.Invalid, "is_input: exec only starts commands").Try("type with process write; process list has the id")
+		return tool.Errorf(tool.Invalid, "is_input: exec only starts commands").Try("type with process write; process list has the id")
 	case strings.TrimSpace(a.Command) == "" && len(a.Argv) == 0:
-		return tools.Errorf(tools.Invalid, "there is no command").Try(`the least is {"command":"..."}`)
+		return tool.Errorf(tool.Invalid, "there is no command").Try(`the least is {"command":"..."}`)
 	case strings.TrimSpace(a.Command) != "" && len(a.Argv) > 0:
-		return tools.Errorf(tools.Invalid, "there are both command and argv").Try("send command for the shell, or argv for none")
+		return tool.Errorf(tool.Invalid, "there are both command and argv").Try("send command for the shell, or argv for none")
 	case len(a.Argv) > 0 && a.Argv[0] == "":
-		return tools.Errorf(tools.Invalid, "the first word of argv is empty").Try("begin argv with the program")
+		return tool.Errorf(tool.Invalid, "the first word of argv is empty").Try("begin argv with the program")
 	case len(a.Argv) == 1 && strings.ContainsAny(strings.TrimSpace(a.Argv[0]), " \t\n"):
-		return tools.Errorf(tools.Invalid, "argv is one word, %.60q", a.Argv[0]).Try("send it as command, or each word on its own")
+		return tool.Errorf(tool.Invalid, "argv is one word, %.60q", a.Argv[0]).Try("send it as command, or each word on its own")
 	case a.Keep && !a.behind():
-		return tools.Errorf(tools.Invalid, "keep is for commands in the background").Try("send background: true with it")
+		return tool.Errorf(tool.Invalid, "keep is for commands in the background").Try("send background: true with it")
 	case a.Timeout < 0 || a.Other < 0 || a.Millis < 0 || a.Yield < 0:
-		return tools.Errorf(tools.Invalid, "a time is negative").Try("leave it out for the usual time")
+		return tool.Errorf(tool.Invalid, "a time is negative").Try("leave it out for the usual time")
 	case len(a.Env) > maxEnv:
-		return tools.Errorf(tools.Invalid, "env has %d variables, the most is %d", len(a.Env), maxEnv).Try("write them to a file and read that")
+		return tool.Errorf(tool.Invalid, "env has %d variables, the most is %d", len(a.Env), maxEnv).Try("write them to a file and read that")
 	}
 	for name, value := range a.Env {
 		if !isVariable(name) || strings.ContainsRune(value, 0) {
-			return tools.Errorf(tools.Invalid, "env: %.40q is no variable that a command can be given", name).Try("use letters, digits and _")
+			return tool.Errorf(tool.Invalid, "env: %.40q is no variable that a command can be given", name).Try("use letters, digits and _")
 		}
 	}
 	for _, word := range append([]string{a.Command}, a.Argv...) {
 		if strings.ContainsRune(word, 0) {
-			return tools.Errorf(tools.Invalid, "there is a NUL in the command").Try(`write \0 where the program understands it`)
+			return tool.Errorf(tool.Invalid, "there is a NUL in the command").Try(`write \0 where the program understands it`)
 		}
 	}
 	return nil

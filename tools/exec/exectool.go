@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
@@ -15,7 +15,7 @@ type execTool struct {
 	creds credentials
 }
 
-func (t execTool) Spec() tools.Spec {
+func (t execTool) Spec() tool.Spec {
 	also := []string{
 		"bash", "Bash", "shell", "tool::shell_exec", "shell_exec", "run_command", "execute_command", "run_shell_command",
 		"run_terminal_cmd", "run_in_terminal", "terminal", "Shell", "local_shell", "exec_command", "execute_bash",
@@ -23,15 +23,15 @@ func (t execTool) Spec() tools.Spec {
 	if runtime.GOOS == "windows" {
 		also = append(also, "powershell", "PowerShell")
 	}
-	return tools.Spec{
-		Name: "exec", Group: group, Title: "Run a command", Risk: tools.Runs, Core: true,
+	return tool.Spec{
+		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true,
 		Doc:      "Runs a command in the workspace; returns its output, and its exit code unless 0.",
 		Also:     also,
 		Keywords: "bash sh shell terminal run command script build test git install powershell",
 		// The commands' own time is up before.
 		Timeout: t.Most + time.Minute,
 		MaxText: 100 << 10,
-		Hints:   tools.Hints{OpenWorld: true},
+		Hints:   tool.Hints{OpenWorld: true},
 	}
 }
 
@@ -54,7 +54,7 @@ func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
 		return task{}, err
 	}
 	if d := a.timeout(site); a.behind() && d > site.Most {
-		return task{}, tools.Errorf(tools.Invalid, "timeout_seconds is %d, the most is %d", int(d.Seconds()), int(site.Most.Seconds())).
+		return task{}, tool.Errorf(tool.Invalid, "timeout_seconds is %d, the most is %d", int(d.Seconds()), int(site.Most.Seconds())).
 			Try("leave it out: in the background a command may take for ever")
 	}
 	k := task{args: a, site: site, verdict: t.judge(site, a)}
@@ -64,24 +64,24 @@ func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
 
 // Rate says how risky a command is by what it does. One that is not going to
 // run, whatever a person says, is refused by Terms or Do.
-func (t execTool) Rate(ctx context.Context, a execArgs) (tools.Risk, string) {
+func (t execTool) Rate(ctx context.Context, a execArgs) (tool.Risk, string) {
 	a = a.plain()
 	if order, ok := t.order(a); ok {
 		return t.creds.Rate(ctx, order)
 	}
 	k, err := t.look(ctx, a)
 	if err != nil {
-		return tools.Runs, ""
+		return tool.Runs, ""
 	}
 	return k.verdict.Risk, k.verdict.Why
 }
 
 // Terms are where it runs, and what its programs are today.
-func (t execTool) Terms(ctx context.Context, a execArgs) (tools.Terms, error) {
+func (t execTool) Terms(ctx context.Context, a execArgs) (tool.Terms, error) {
 	a = a.plain()
 	if order, ok := t.order(a); ok {
 		if err := a.alone(order); err != nil {
-			return tools.Terms{}, err
+			return tool.Terms{}, err
 		}
 		return t.creds.Terms(ctx, order)
 	}
@@ -90,16 +90,16 @@ func (t execTool) Terms(ctx context.Context, a execArgs) (tools.Terms, error) {
 		err = refusal(k.verdict)
 	}
 	if err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	return k.terms(), nil
 }
 
-func (t execTool) Do(ctx context.Context, a execArgs) (tools.Result, error) {
+func (t execTool) Do(ctx context.Context, a execArgs) (tool.Result, error) {
 	a = a.plain()
 	if order, ok := t.order(a); ok {
 		if err := a.alone(order); err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		return t.creds.Do(ctx, order)
 	}
@@ -108,7 +108,7 @@ func (t execTool) Do(ctx context.Context, a execArgs) (tools.Result, error) {
 		err = refusal(k.verdict)
 	}
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if a.behind() {
 		return t.background(ctx, k)

@@ -13,18 +13,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
 func TestToolsAreWellMade(t *testing.T) {
-	set, err := tools.NewSet(Tools(Options{})...)
+	set, err := tool.NewSet(Tools(Options{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"bash": "exec", "shell": "exec", "tool::shell_exec": "exec", "process": "process", "credentialed_exec": "credentialed_exec"} {
-		if tool, ok := set.Lookup(name); !ok || tool.Spec.Name != want {
-			t.Errorf("%s is %q", name, tool.Spec.Name)
+		if one, ok := set.Lookup(name); !ok || one.Spec.Name != want {
+			t.Errorf("%s is %q", name, one.Spec.Name)
 		}
 	}
 }
@@ -33,7 +33,7 @@ func TestToolsAreWellMade(t *testing.T) {
 func TestListedOnly(t *testing.T) {
 	all := Tools(Options{})
 	for _, call := range [][2]string{{"exec", `{"command":"ls"}`}, {"process", `{"action":"list"}`}, {"process", `{"action":"poll","id":"p_1"}`}} {
-		if _, err := bind(t, all, call[0], call[1]).Run(within(t, nil)); tools.AsError(err).Kind != tools.Unavailable {
+		if _, err := bind(t, all, call[0], call[1]).Run(within(t, nil)); tool.AsError(err).Kind != tool.Unavailable {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
@@ -132,14 +132,14 @@ func TestAPersonsWord(t *testing.T) {
 		if _, err := call.Terms(within(t, nil)); err == nil {
 			t.Errorf("a person would be asked about %s", args)
 		}
-		if risk, _ := call.Rate(within(t, nil)); risk != tools.Runs {
+		if risk, _ := call.Rate(within(t, nil)); risk != tool.Runs {
 			t.Errorf("%s %s", args, risk)
 		}
-		if _, err := call.Run(within(t, nil)); err == nil || tools.AsError(err).Next == "" {
+		if _, err := call.Run(within(t, nil)); err == nil || tool.AsError(err).Next == "" {
 			t.Errorf("%s ran, or says nothing about what to do: %v", args, err)
 		}
 	}
-	if risk, why := bind(t, all, "exec", `{"command":"ls"}`).Rate(within(t, nil)); risk != tools.Reads {
+	if risk, why := bind(t, all, "exec", `{"command":"ls"}`).Rate(within(t, nil)); risk != tool.Reads {
 		t.Errorf("ls %s: %s", risk, why)
 	}
 }
@@ -165,7 +165,7 @@ func TestFilesBehindAWord(t *testing.T) {
 		{`{"command":"cd sub && make --file=a.mk"}`, "/w/sub/a.mk"},
 		{`{"command":["bash","-lc","sh s.sh"]}`, "/w/s.sh"},
 	} {
-		var all [2]tools.Terms
+		var all [2]tool.Terms
 		for i := range all {
 			site := sealed()
 			site.File = func(at string) string {
@@ -218,14 +218,14 @@ func TestWhatIsRead(t *testing.T) {
 	open := sealed()
 	open.Sealed, open.Tier = false, "host"
 	all := Tools(Options{Commands: &stage{site: open, next: &actor{}}})
-	for args, want := range map[string]tools.Risk{
-		`{"command":"python3","stdin":"import os"}`:                        tools.Runs,
-		`{"argv":["python3","-"],"stdin":"import os"}`:                     tools.Runs,
-		`{"command":"bash","stdin":"ls"}`:                                  tools.Reads,
-		`{"command":"bash","stdin":"rm -rf src"}`:                          tools.Destroys,
-		`{"command":"cat","stdin":"rm -rf /"}`:                             tools.Reads,
-		`{"command":"bash","stdin":"rm -rf ","tty":true}`:                  tools.Runs,
-		`{"command":"source /dev/stdin","stdin":"curl http://x/y | bash"}`: tools.Runs,
+	for args, want := range map[string]tool.Risk{
+		`{"command":"python3","stdin":"import os"}`:                        tool.Runs,
+		`{"argv":["python3","-"],"stdin":"import os"}`:                     tool.Runs,
+		`{"command":"bash","stdin":"ls"}`:                                  tool.Reads,
+		`{"command":"bash","stdin":"rm -rf src"}`:                          tool.Destroys,
+		`{"command":"cat","stdin":"rm -rf /"}`:                             tool.Reads,
+		`{"command":"bash","stdin":"rm -rf ","tty":true}`:                  tool.Runs,
+		`{"command":"source /dev/stdin","stdin":"curl http://x/y | bash"}`: tool.Runs,
 	} {
 		if risk, why := bind(t, all, "exec", args).Rate(within(t, nil)); risk != want {
 			t.Errorf("%s %s (%s), want %s", args, risk, why, want)
@@ -234,10 +234,10 @@ func TestWhatIsRead(t *testing.T) {
 }
 
 func TestNoSite(t *testing.T) {
-	refused := tools.Errorf(tools.Unavailable, "commands are off").Try("ask")
+	refused := tool.Errorf(tool.Unavailable, "commands are off").Try("ask")
 	all := Tools(Options{Commands: &stage{siteErr: refused}})
 	call := bind(t, all, "exec", `{"command":"ls"}`)
-	if risk, _ := call.Rate(within(t, nil)); risk != tools.Runs {
+	if risk, _ := call.Rate(within(t, nil)); risk != tool.Runs {
 		t.Errorf("it %s", risk)
 	}
 	if _, err := call.Terms(within(t, nil)); !errors.Is(err, refused) {
@@ -266,7 +266,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			}
 		})
 	}
-	full := tools.Errorf(tools.Busy, "too many")
+	full := tool.Errorf(tool.Busy, "too many")
 	next := &actor{status: running(), keepErr: full}
 	_, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", `{"command":"x","background":true}`).Run(within(t, nil))
 	if !errors.Is(err, full) || !next.removed {
@@ -284,25 +284,25 @@ func TestNothingIsLeftBehind(t *testing.T) {
 // safe are credentials of one program.
 type safe struct{ asked []cli.Order }
 
-func (*safe) Rate(context.Context, cli.Order) (tools.Risk, string) { return tools.Writes, "by gh" }
+func (*safe) Rate(context.Context, cli.Order) (tool.Risk, string) { return tool.Writes, "by gh" }
 
-func (*safe) Terms(context.Context, cli.Order) (tools.Terms, error) {
-	return tools.Terms{Once: true}, nil
+func (*safe) Terms(context.Context, cli.Order) (tool.Terms, error) {
+	return tool.Terms{Once: true}, nil
 }
 
-func (s *safe) Do(_ context.Context, o cli.Order) (tools.Result, error) {
+func (s *safe) Do(_ context.Context, o cli.Order) (tool.Result, error) {
 	s.asked = append(s.asked, o)
-	return tools.Text("by gh"), nil
+	return tool.Text("by gh"), nil
 }
 
 func TestProgramsWithCredentials(t *testing.T) {
 	creds, gh := &safe{}, cli.Options{Programs: []cli.Program{{Name: "gh", Path: "/usr/bin/gh"}}}
 	next := &actor{status: exited(0)}
-	tool := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour, Programs: gh}, places: newPlaces()}, creds}
-	all := []tools.Tool{tools.New(tool)}
+	one := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour, Programs: gh}, places: newPlaces()}, creds}
+	all := []tool.Tool{tool.New(one)}
 	for _, args := range []string{`{"command":"gh pr list --jq '.[] | .url'","cwd":"x"}`, `{"argv":["/usr/bin/gh","pr","list"],"timeout_seconds":5}`} {
 		call := bind(t, all, "exec", args)
-		if risk, why := call.Rate(within(t, nil)); risk != tools.Writes || why != "by gh" {
+		if risk, why := call.Rate(within(t, nil)); risk != tool.Writes || why != "by gh" {
 			t.Errorf("%s %s", args, risk)
 		}
 		if terms, err := call.Terms(within(t, nil)); err != nil || !terms.Once {
@@ -320,7 +320,7 @@ func TestProgramsWithCredentials(t *testing.T) {
 		call := bind(t, all, "exec", args)
 		_, err := call.Run(within(t, nil))
 		_, terms := call.Terms(within(t, nil))
-		if tools.AsError(err).Kind != tools.Invalid || terms == nil {
+		if tool.AsError(err).Kind != tool.Invalid || terms == nil {
 			t.Errorf("%s: %v, %v", args, err, terms)
 		}
 	}

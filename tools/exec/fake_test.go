@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // paper is a Log.
@@ -163,7 +163,7 @@ func (s *stage) Start(_ context.Context, c Command) (Process, error) {
 func (s *stage) Process(_ context.Context, id string) (Process, error) {
 	i := slices.IndexFunc(s.all, func(a *actor) bool { return a.status.ID == id && !a.removed })
 	if i < 0 {
-		return nil, tools.Errorf(tools.NotFound, "there is no command %q of yours", id).Try("process list shows what there is")
+		return nil, tool.Errorf(tool.NotFound, "there is no command %q of yours", id).Try("process list shows what there is")
 	}
 	return s.all[i], nil
 }
@@ -211,16 +211,16 @@ func (s *shelf) Keep(_ context.Context, r io.Reader) (string, error) {
 }
 
 // within is a context of a call of somebody's.
-func within(t testing.TB, report tools.Reporter) context.Context {
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u", Session: "s"}, Report: report})
+func within(t testing.TB, report tool.Reporter) context.Context {
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"}, Report: report})
 }
 
 // bind makes a call of a tool.
-func bind(t testing.TB, all []tools.Tool, name, args string) tools.Call {
+func bind(t testing.TB, all []tool.Tool, name, args string) tool.Call {
 	t.Helper()
-	for _, tool := range all {
-		if tool.Spec.Name == name {
-			call, err := tool.Bind([]byte(args), tools.DefaultLimits())
+	for _, one := range all {
+		if one.Spec.Name == name {
+			call, err := one.Bind([]byte(args), tool.DefaultLimits())
 			if err != nil {
 				t.Fatalf("%s %s: %v", name, args, err)
 			}
@@ -228,5 +228,5 @@ func bind(t testing.TB, all []tools.Tool, name, args string) tools.Call {
 		}
 	}
 	t.Fatalf("there is no tool %s", name)
-	return tools.Call{}
+	return tool.Call{}
 }

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
 )
 
@@ -25,7 +25,7 @@ const (
 // A follower tells whoever waits for a call what its command writes: whole
 // lines, scrubbed as one stream, so that no secret shows that comes in pieces.
 type follower struct {
-	report tools.Reporter
+	report tool.Reporter
 	begun  time.Time
 	limit  time.Duration
 
@@ -43,7 +43,7 @@ type follower struct {
 
 // follow begins to tell. Nobody waits: nothing is done.
 func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
-	f := &follower{report: tools.ReporterFrom(ctx), begun: time.Now(), limit: limit, end: make(chan struct{}), done: make(chan struct{})}
+	f := &follower{report: tool.ReporterFrom(ctx), begun: time.Now(), limit: limit, end: make(chan struct{}), done: make(chan struct{})}
 	if f.report == nil {
 		close(f.done)
 		return f

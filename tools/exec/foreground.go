@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -17,11 +17,11 @@ const (
 
 // foreground runs a command and waits for its end. Whatever happens, no command
 // is left behind that the caller cannot find.
-func (t execTool) foreground(ctx context.Context, k task) (tools.Result, error) {
+func (t execTool) foreground(ctx context.Context, k task) (tool.Result, error) {
 	return t.run(ctx, k.args.command(k.site), k)
 }
 
-func (r *runner) run(ctx context.Context, c Command, k task) (tools.Result, error) {
+func (r *runner) run(ctx context.Context, c Command, k task) (tool.Result, error) {
 	news := r.follow(ctx, c.Timeout)
 	if news.report != nil {
 		c.Watch = news.watch
@@ -29,13 +29,13 @@ func (r *runner) run(ctx context.Context, c Command, k task) (tools.Result, erro
 	p, err := r.Commands.Start(ctx, c)
 	if err != nil {
 		news.stop()
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	st := await(ctx, p, c.TTY)
 	news.stop()
 	if err := ctx.Err(); err != nil {
 		remove(ctx, p)
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	return r.settle(ctx, p, st, k)
 }
@@ -56,11 +56,11 @@ func await(ctx context.Context, p Process, tty bool) Status {
 
 // settle tells what came of a command, and leaves what still runs of it to the
 // caller.
-func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tools.Result, error) {
+func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tool.Result, error) {
 	text, err := r.output(ctx, p)
 	if err != nil {
 		remove(ctx, p)
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	a := answer{status: st, site: k.site, text: text, k: &k}
 	if st.State != Running && st.Left == 0 {
@@ -72,7 +72,7 @@ func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tool
 		a.lost = err
 		return a.result(), nil
 	}
-	r.places.shown(tools.CallerFrom(ctx), st.ID, p.Log(Stdout).Size(), p.Log(Stderr).Size())
+	r.places.shown(tool.CallerFrom(ctx), st.ID, p.Log(Stdout).Size(), p.Log(Stderr).Size())
 	return a.result(), nil
 }
 

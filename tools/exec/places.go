@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/mcp-tools/mcp-tools/internal/lru"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // places remember how much of each command's output each session was shown, so
@@ -25,17 +25,17 @@ func newPlaces() *places {
 	return &places{lru.New[placeKey](maxPlaces, func(place) int64 { return 1 })}
 }
 
-func placeOf(c tools.Caller, id string) placeKey {
+func placeOf(c tool.Caller, id string) placeKey {
 	return placeKey{c.Principal() + "/" + strconv.Itoa(c.Depth) + "/" + c.Session, id}
 }
 
 // of is how much was shown.
-func (p *places) of(c tools.Caller, id string) (out, err int64) {
+func (p *places) of(c tool.Caller, id string) (out, err int64) {
 	at, _ := p.shownOf.Get(placeOf(c, id))
 	return at.out, at.err
 }
 
 // shown notes how much was shown.
-func (p *places) shown(c tools.Caller, id string, out, err int64) {
+func (p *places) shown(c tool.Caller, id string, out, err int64) {
 	p.shownOf.Put(placeOf(c, id), place{out, err})
 }

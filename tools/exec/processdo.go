@@ -8,20 +8,20 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-func (t processTool) Do(ctx context.Context, a processArgs) (tools.Result, error) {
+func (t processTool) Do(ctx context.Context, a processArgs) (tool.Result, error) {
 	action, err := a.action()
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if action == "list" {
 		return t.list(ctx)
 	}
 	p, err := t.find(ctx, a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	switch action {
 	case "poll":
@@ -55,16 +55,16 @@ func (a processArgs) patience(usual time.Duration) time.Duration {
 
 const listMost = 100
 
-func (t processTool) list(ctx context.Context) (tools.Result, error) {
+func (t processTool) list(ctx context.Context) (tool.Result, error) {
 	if t.Commands == nil {
-		return tools.Result{}, tools.Errorf(tools.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
 	}
 	all, err := t.Commands.Processes(ctx)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if len(all) == 0 {
-		return tools.Text("(no commands in the background)"), nil
+		return tool.Text("(no commands in the background)"), nil
 	}
 	var b strings.Builder
 	if more := len(all) - listMost; more > 0 {
@@ -75,7 +75,7 @@ func (t processTool) list(ctx context.Context) (tools.Result, error) {
 		st := p.Status()
 		fmt.Fprintf(&b, "%s  %s  %s  [%s]\n", st.ID, state(st), firstLine(st.Text), st.Dir)
 	}
-	return tools.Text(strings.TrimSuffix(b.String(), "\n")), nil
+	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
 // state is how a process is, in a few words.
@@ -98,7 +98,7 @@ func state(st Status) string {
 // firstLine is the beginning of a command.
 func firstLine(text string) string {
 	const most = 100
-	line, _, more := strings.Cut(tools.Visible(strings.TrimSpace(text)), "\n")
+	line, _, more := strings.Cut(tool.Visible(strings.TrimSpace(text)), "\n")
 	if len(line) > most {
 		line, more = trimRune(line[:most]), true
 	}
@@ -109,14 +109,14 @@ func firstLine(text string) string {
 }
 
 // wait waits in here, so that nobody has to ask again and again.
-func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tools.Result, error) {
-	out, _ := t.places.of(tools.CallerFrom(ctx), p.Status().ID)
+func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
+	out, _ := t.places.of(tool.CallerFrom(ctx), p.Status().ID)
 	if a.Offset != nil {
 		out = *a.Offset
 	}
 	until, re, err := a.until(out)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	before := re != nil && t.matched(ctx, p, re, out)
 	limit := a.patience(waitUsual)
@@ -130,7 +130,7 @@ func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tools.
 	cancel()
 	news.stop()
 	if err := ctx.Err(); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	var also []string
 	switch {
@@ -157,9 +157,9 @@ func (a processArgs) until(from int64) (Until, *regexp.Regexp, error) {
 	case what == "" || what == "exit":
 		return Until{}, nil, nil
 	case what == "pattern":
-		return Until{}, nil, tools.Errorf(tools.Invalid, "pattern is missing").Try("send the expression that a line has to match")
+		return Until{}, nil, tool.Errorf(tool.Invalid, "pattern is missing").Try("send the expression that a line has to match")
 	}
-	return Until{}, nil, tools.Errorf(tools.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
+	return Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
 }
 
 // matched reports whether a line near the end of what was shown matches.
@@ -170,8 +170,8 @@ func (t processTool) matched(ctx context.Context, p Process, re *regexp.Regexp, 
 }
 
 // news are what a process wrote since it was last asked, and how it is.
-func (t processTool) news(ctx context.Context, p Process, st Status, a processArgs, also ...string) (tools.Result, error) {
-	caller := tools.CallerFrom(ctx)
+func (t processTool) news(ctx context.Context, p Process, st Status, a processArgs, also ...string) (tool.Result, error) {
+	caller := tool.CallerFrom(ctx)
 	out, errs := t.places.of(caller, st.ID)
 	if a.Offset != nil {
 		out = *a.Offset
@@ -183,7 +183,7 @@ func (t processTool) news(ctx context.Context, p Process, st Status, a processAr
 		shown[i] = s.to
 		text, err := t.latest(ctx, s)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		if i == 1 && text != "" {
 			b.WriteString(mark)
@@ -218,49 +218,49 @@ func (t processTool) latest(ctx context.Context, s section) (string, error) {
 	return note + text, err
 }
 
-func (t processTool) kill(ctx context.Context, p Process, a processArgs) (tools.Result, error) {
+func (t processTool) kill(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
 	if st := p.Status(); st.State != Running && st.Left == 0 {
 		return t.news(ctx, p, st, a, "it had ended before")
 	}
 	if err := p.Kill(ctx); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	within, cancel := context.WithTimeout(ctx, endTime)
 	defer cancel()
 	return t.news(ctx, p, p.Wait(within, Until{}), a)
 }
 
-func (t processTool) remove(ctx context.Context, p Process, action string) (tools.Result, error) {
+func (t processTool) remove(ctx context.Context, p Process, action string) (tool.Result, error) {
 	st := p.Status()
 	if action == "clear" && (st.State == Running || st.Left > 0) {
-		return tools.Result{}, tools.Errorf(tools.Conflict, "%s still runs", st.ID).Try("use remove to end it and to forget it")
+		return tool.Result{}, tool.Errorf(tool.Conflict, "%s still runs", st.ID).Try("use remove to end it and to forget it")
 	}
 	if err := p.Remove(ctx); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Textf("%s is gone, and what it wrote", st.ID), nil
+	return tool.Textf("%s is gone, and what it wrote", st.ID), nil
 }
 
 // write types, and waits a moment for what comes back.
-func (t processTool) write(ctx context.Context, p Process, a processArgs, action string) (tools.Result, error) {
+func (t processTool) write(ctx context.Context, p Process, a processArgs, action string) (tool.Result, error) {
 	data, err := a.typed(action)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	st := p.Status()
 	if st.State != Running {
-		return tools.Result{}, tools.Errorf(tools.Conflict, "%s has ended", st.ID).Try("start it again with exec")
+		return tool.Result{}, tool.Errorf(tool.Conflict, "%s has ended", st.ID).Try("start it again with exec")
 	}
 	v, err := t.typing(ctx, st, a, action)
 	if err == nil {
 		err = refusal(v)
 	}
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if !st.TTY {
 		if bytes.ContainsAny(data, "\x03\x1a\x1c\x1b") && len(a.Keys) > 0 {
-			return tools.Result{}, tools.Errorf(tools.Invalid, "%s has no terminal: it would read these keys as text", st.ID).
+			return tool.Result{}, tool.Errorf(tool.Invalid, "%s has no terminal: it would read these keys as text", st.ID).
 				Try("end it with kill, or start it with tty: true")
 		}
 		data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))
@@ -269,7 +269,7 @@ func (t processTool) write(ctx context.Context, p Process, a processArgs, action
 		}
 	}
 	if err := p.Write(ctx, data, a.End); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	within, cancel := context.WithTimeout(ctx, a.patience(echo))
 	defer cancel()

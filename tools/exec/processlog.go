@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -60,7 +60,7 @@ func common(a, b []byte) int {
 
 // log shows a part of a log: from an offset, the last lines, or the lines that
 // match.
-func (t processTool) log(ctx context.Context, p Process, a processArgs) (tools.Result, error) {
+func (t processTool) log(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
 	if a.Pattern != "" {
 		return t.matching(ctx, p, a)
 	}
@@ -73,7 +73,7 @@ func (t processTool) log(ctx context.Context, p Process, a processArgs) (tools.R
 		limit = int64(min(a.Limit, logMost))
 	}
 	if size == 0 {
-		return tools.Textf("(no output) [%s]", state(p.Status())), nil
+		return tool.Textf("(no output) [%s]", state(p.Status())), nil
 	}
 	switch {
 	case a.Offset != nil:
@@ -86,7 +86,7 @@ func (t processTool) log(ctx context.Context, p Process, a processArgs) (tools.R
 	}
 	text, err := t.window(ctx, s)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	more := "the end"
 	if s.to < size {
@@ -97,11 +97,11 @@ func (t processTool) log(ctx context.Context, p Process, a processArgs) (tools.R
 	if errs.to > 0 {
 		text, err := t.latest(ctx, errs)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		b.WriteString("\n" + mark + text)
 	}
-	return tools.Text(strings.TrimRight(b.String(), "\n")), nil
+	return tool.Text(strings.TrimRight(b.String(), "\n")), nil
 }
 
 // lineEnd is where the last whole line of a section ends, if there is one.
@@ -139,17 +139,17 @@ func lineStart(s section, lines int) int64 {
 }
 
 // matching shows the last lines that match, as grep -n does.
-func (t processTool) matching(ctx context.Context, p Process, a processArgs) (tools.Result, error) {
+func (t processTool) matching(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
 	re, err := a.expression()
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	var b strings.Builder
 	total := 0
 	for i, s := range []section{whole(p, Stdout), whole(p, Stderr)} {
 		f := &finder{re: re}
 		if err := t.scrubbed(ctx, s, f); err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		if len(f.rest) > 0 {
 			f.line()
@@ -164,9 +164,9 @@ func (t processTool) matching(ctx context.Context, p Process, a processArgs) (to
 		total += f.matches
 	}
 	if total == 0 {
-		return tools.Textf("no line matches %q [%s]", a.Pattern, state(p.Status())), nil
+		return tool.Textf("no line matches %q [%s]", a.Pattern, state(p.Status())), nil
 	}
-	return tools.Text(strings.TrimRight(b.String(), "\n")), nil
+	return tool.Text(strings.TrimRight(b.String(), "\n")), nil
 }
 
 // A finder keeps the last lines that match of what is written to it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
 )
@@ -39,9 +39,9 @@ type processArgs struct {
 	Wrapped bool     `json:"bracketed,omitempty" jsonschema:"of paste; it is left to the program" hidden:"true"`
 }
 
-func (processTool) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "process", Group: group, Title: "Background commands", Risk: tools.Runs,
+func (processTool) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "process", Group: group, Title: "Background commands", Risk: tool.Runs,
 		Doc:  "Looks after commands in the background. poll: what is new.",
 		Also: []string{"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output"},
 		Means: map[string]string{
@@ -73,9 +73,9 @@ const (
 func (a processArgs) check() error {
 	switch {
 	case len(a.Keys) > keysMost || len(a.Hex) > keysMost:
-		return tools.Errorf(tools.Invalid, "there are more than %d keys", keysMost).Try("send text as data")
+		return tool.Errorf(tool.Invalid, "there are more than %d keys", keysMost).Try("send text as data")
 	case a.Timeout < 0 || a.Other < 0 || a.Tail < 0 || a.Limit < 0 || a.Offset != nil && *a.Offset < 0:
-		return tools.Errorf(tools.Invalid, "a number is negative").Try("leave it out for the usual")
+		return tool.Errorf(tool.Invalid, "a number is negative").Try("leave it out for the usual")
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func (a processArgs) action() (string, error) {
 	case "delete", "rm", "forget":
 		return "remove", nil
 	}
-	return "", tools.Errorf(tools.Invalid, "there is no action %.40q", a.Action).Try("use list, poll, wait, log, write, send_keys, kill or remove")
+	return "", tool.Errorf(tool.Invalid, "there is no action %.40q", a.Action).Try("use list, poll, wait, log, write, send_keys, kill or remove")
 }
 
 // typed is what the arguments type, as a terminal would send it.
@@ -127,11 +127,11 @@ func (a processArgs) typed(action string) ([]byte, error) {
 	}
 	pressed, err := terminal.Keys(keys)
 	if err != nil {
-		return nil, tools.Errorf(tools.Invalid, "%w", err).Try("use names such as Enter, Tab, Escape, Up, F1, C-c, M-x; text goes into data")
+		return nil, tool.Errorf(tool.Invalid, "%w", err).Try("use names such as Enter, Tab, Escape, Up, F1, C-c, M-x; text goes into data")
 	}
 	data = append(data, pressed...)
 	if len(data) == 0 && !a.End {
-		return nil, tools.Errorf(tools.Invalid, "there is nothing to type").Try("send data or keys; C-d closes stdin")
+		return nil, tool.Errorf(tool.Invalid, "there is nothing to type").Try("send data or keys; C-d closes stdin")
 	}
 	return data, nil
 }
@@ -144,34 +144,34 @@ func types(action string) bool {
 // Rate says that looking changes nothing and that ending a command of one's own
 // can be done again. Typing is as risky as what is typed: into a shell that is a
 // command, into an interpreter code, into anything else an answer.
-func (t processTool) Rate(ctx context.Context, a processArgs) (tools.Risk, string) {
+func (t processTool) Rate(ctx context.Context, a processArgs) (tool.Risk, string) {
 	action, err := a.action()
 	switch {
 	case err != nil || action == "list" || action == "poll" || action == "wait" || action == "log":
-		return tools.Reads, ""
+		return tool.Reads, ""
 	case !types(action):
-		return tools.Writes, ""
+		return tool.Writes, ""
 	}
 	p, err := t.find(ctx, a)
 	if err != nil {
-		return tools.Reads, "" // it is answered that there is none
+		return tool.Reads, "" // it is answered that there is none
 	}
 	v, err := t.typing(ctx, p.Status(), a, action)
 	if err != nil {
-		return tools.Reads, ""
+		return tool.Reads, ""
 	}
 	return v.Risk, v.Why
 }
 
 // Terms are what the process is that is typed into.
-func (t processTool) Terms(ctx context.Context, a processArgs) (tools.Terms, error) {
+func (t processTool) Terms(ctx context.Context, a processArgs) (tool.Terms, error) {
 	action, err := a.action()
 	if err != nil || !types(action) {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	p, err := t.find(ctx, a)
 	if err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	st := p.Status()
 	v, err := t.typing(ctx, st, a, action)
@@ -179,10 +179,10 @@ func (t processTool) Terms(ctx context.Context, a processArgs) (tools.Terms, err
 		err = refusal(v)
 	}
 	if err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	facts := map[string]string{"process": st.ID + ", " + st.Text, "directory": st.Dir, "sandbox": st.Tier}
-	return tools.Terms{Facts: facts, Once: true}, nil
+	return tool.Terms{Facts: facts, Once: true}, nil
 }
 
 // typing judges what is typed into a process.
@@ -200,7 +200,7 @@ func (t processTool) typing(ctx context.Context, st Status, a processArgs, actio
 	line := strings.TrimRight(string(data), "\r\n")
 	switch {
 	case into == other, harmless(line) && len(line) == len(data):
-		return judge.Verdict{Risk: tools.Writes}, nil
+		return judge.Verdict{Risk: tool.Writes}, nil
 	case into == shell && len(line) < len(data) && a.lone():
 		// A line that was begun before may be what this ends: only a person knows.
 		request := judge.Request{
@@ -214,7 +214,7 @@ func (t processTool) typing(ctx context.Context, st Status, a processArgs, actio
 	if into == shell {
 		why = "types a part of a command into " + st.Text
 	}
-	return judge.Verdict{Risk: tools.Runs, Why: why}, nil
+	return judge.Verdict{Risk: tool.Runs, Why: why}, nil
 }
 
 // lone reports whether all that is typed is text that ends its line.
@@ -234,7 +234,7 @@ func harmless(data string) bool { return strings.Trim(data, "\x03\x04\x1a\x1b\x1
 // nothing is done to it.
 func (t processTool) find(ctx context.Context, a processArgs) (Process, error) {
 	if t.Commands == nil {
-		return nil, tools.Errorf(tools.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+		return nil, tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
 	}
 	if a.ID != "" {
 		return t.Commands.Process(ctx, strings.TrimSpace(a.ID))
@@ -251,7 +251,7 @@ func (t processTool) find(ctx context.Context, a processArgs) (Process, error) {
 	for _, p := range all {
 		ids = append(ids, p.Status().ID)
 	}
-	refused := tools.Errorf(tools.Invalid, "id is missing")
+	refused := tool.Errorf(tool.Invalid, "id is missing")
 	if len(ids) == 0 {
 		return nil, refused.Try("there is no command in the background; exec with background: true starts one")
 	}
@@ -261,11 +261,11 @@ func (t processTool) find(ctx context.Context, a processArgs) (Process, error) {
 // expression checks a pattern before anybody waits for it.
 func (a processArgs) expression() (*regexp.Regexp, error) {
 	if len(a.Pattern) > 1000 {
-		return nil, tools.Errorf(tools.Invalid, "pattern is %d bytes, the most is 1000", len(a.Pattern)).Try("use a part of it")
+		return nil, tool.Errorf(tool.Invalid, "pattern is %d bytes, the most is 1000", len(a.Pattern)).Try("use a part of it")
 	}
 	re, err := regexp.Compile(a.Pattern)
 	if err != nil {
-		return nil, tools.Errorf(tools.Invalid, "pattern %.60q: %w", a.Pattern, err).Try(`escape what is meant literally, as in \( or \.`)
+		return nil, tool.Errorf(tool.Invalid, "pattern %.60q: %w", a.Pattern, err).Try(`escape what is meant literally, as in \( or \.`)
 	}
 	return re, nil
 }

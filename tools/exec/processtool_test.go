@@ -9,11 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // started are the tools, and a command that runs in the background.
-func started(t testing.TB, text string, o Options) ([]tools.Tool, *actor) {
+func started(t testing.TB, text string, o Options) ([]tool.Tool, *actor) {
 	t.Helper()
 	a := &actor{status: running(), act: forever}
 	a.status.Text, a.status.ID, a.status.Dir, a.status.Tier = text, "p_1", "/w", "kernel"
@@ -24,36 +24,36 @@ func started(t testing.TB, text string, o Options) ([]tools.Tool, *actor) {
 func TestHowRiskyTypingIs(t *testing.T) {
 	for _, test := range []struct {
 		text, args string
-		want       tools.Risk
+		want       tool.Risk
 	}{
-		{"npm start", `{"action":"list"}`, tools.Reads},
-		{"npm start", `{"action":"poll","id":"p_1"}`, tools.Reads},
-		{"npm start", `{"action":"logs","id":"p_1"}`, tools.Reads},
-		{"npm start", `{"action":"wait","id":"p_1"}`, tools.Reads},
-		{"npm start", `{"action":"kill","id":"p_1"}`, tools.Writes},
-		{"npm start", `{"action":"remove","id":"p_1"}`, tools.Writes},
-		{"npm start", `{"action":"write","id":"p_1","data":"rs\n"}`, tools.Writes},
-		{"npm start", `{"action":"write","id":"p_9","data":"rs\n"}`, tools.Reads}, // there is none, which it is told
-		{"npm start", `{"action":"dance"}`, tools.Reads},
-		{"bash", `{"action":"write","id":"p_1","data":"ls\n"}`, tools.Reads},
-		{"bash", `{"action":"submit","id":"p_1","data":"ls"}`, tools.Reads},
-		{"bash", `{"action":"send_keys","id":"p_1","data":"ls","keys":["Enter"]}`, tools.Reads},
-		{"bash", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tools.Runs},
-		{"bash", `{"action":"write","id":"p_1","data":"ls"}`, tools.Runs}, // nobody knows what is to follow
-		{"bash", `{"action":"send_keys","id":"p_1","keys":["Up","Enter"]}`, tools.Runs},
-		{"bash", `{"action":"send_keys","id":"p_1","keys":["C-c"]}`, tools.Writes},
-		{"bash", `{"action":"write","id":"p_1","hex":["6c","73","0a"]}`, tools.Runs},
-		{"python3", `{"action":"write","id":"p_1","data":"import os\n"}`, tools.Runs},
-		{"python3 ask.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Writes},
-		{"python3 -u ask.py x", `{"action":"submit","id":"p_1","data":"Ann"}`, tools.Writes},
-		{"bash setup.sh", `{"action":"submit","id":"p_1","data":"y"}`, tools.Writes},
-		{"node server.js", `{"action":"write","id":"p_1","data":"rs\n"}`, tools.Writes},
-		{"python3 -i ask.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Runs},
-		{"bash --rcfile x.sh", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tools.Runs},
-		{"bash /dev/stdin.sh", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tools.Runs},
-		{"python3 ask.py; python3", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Runs},
-		{"python3 $X.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tools.Runs},
-		{"python3.12 -i", `{"action":"write","id":"p_1","data":"1\n"}`, tools.Runs},
+		{"npm start", `{"action":"list"}`, tool.Reads},
+		{"npm start", `{"action":"poll","id":"p_1"}`, tool.Reads},
+		{"npm start", `{"action":"logs","id":"p_1"}`, tool.Reads},
+		{"npm start", `{"action":"wait","id":"p_1"}`, tool.Reads},
+		{"npm start", `{"action":"kill","id":"p_1"}`, tool.Writes},
+		{"npm start", `{"action":"remove","id":"p_1"}`, tool.Writes},
+		{"npm start", `{"action":"write","id":"p_1","data":"rs\n"}`, tool.Writes},
+		{"npm start", `{"action":"write","id":"p_9","data":"rs\n"}`, tool.Reads}, // there is none, which it is told
+		{"npm start", `{"action":"dance"}`, tool.Reads},
+		{"bash", `{"action":"write","id":"p_1","data":"ls\n"}`, tool.Reads},
+		{"bash", `{"action":"submit","id":"p_1","data":"ls"}`, tool.Reads},
+		{"bash", `{"action":"send_keys","id":"p_1","data":"ls","keys":["Enter"]}`, tool.Reads},
+		{"bash", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tool.Runs},
+		{"bash", `{"action":"write","id":"p_1","data":"ls"}`, tool.Runs}, // nobody knows what is to follow
+		{"bash", `{"action":"send_keys","id":"p_1","keys":["Up","Enter"]}`, tool.Runs},
+		{"bash", `{"action":"send_keys","id":"p_1","keys":["C-c"]}`, tool.Writes},
+		{"bash", `{"action":"write","id":"p_1","hex":["6c","73","0a"]}`, tool.Runs},
+		{"python3", `{"action":"write","id":"p_1","data":"import os\n"}`, tool.Runs},
+		{"python3 ask.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tool.Writes},
+		{"python3 -u ask.py x", `{"action":"submit","id":"p_1","data":"Ann"}`, tool.Writes},
+		{"bash setup.sh", `{"action":"submit","id":"p_1","data":"y"}`, tool.Writes},
+		{"node server.js", `{"action":"write","id":"p_1","data":"rs\n"}`, tool.Writes},
+		{"python3 -i ask.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tool.Runs},
+		{"bash --rcfile x.sh", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tool.Runs},
+		{"bash /dev/stdin.sh", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tool.Runs},
+		{"python3 ask.py; python3", `{"action":"write","id":"p_1","data":"Ann\n"}`, tool.Runs},
+		{"python3 $X.py", `{"action":"write","id":"p_1","data":"Ann\n"}`, tool.Runs},
+		{"python3.12 -i", `{"action":"write","id":"p_1","data":"1\n"}`, tool.Runs},
 	} {
 		all, _ := started(t, test.text, Options{})
 		if got, why := bind(t, all, "process", test.args).Rate(within(t, nil)); got != test.want {
@@ -65,10 +65,10 @@ func TestHowRiskyTypingIs(t *testing.T) {
 func TestTypingIsJudged(t *testing.T) {
 	all, a := started(t, "bash", Options{})
 	call := bind(t, all, "process", `{"action":"write","id":"p_1","data":"rm -rf /\n"}`)
-	if _, err := call.Terms(within(t, nil)); tools.AsError(err).Kind != tools.Refused {
+	if _, err := call.Terms(within(t, nil)); tool.AsError(err).Kind != tool.Refused {
 		t.Error(err)
 	}
-	if _, err := call.Run(within(t, nil)); tools.AsError(err).Kind != tools.Refused || a.typed != "" {
+	if _, err := call.Run(within(t, nil)); tool.AsError(err).Kind != tool.Refused || a.typed != "" {
 		t.Errorf("%v, %q was typed", err, a.typed)
 	}
 	terms, err := bind(t, all, "process", `{"action":"write","id":"p_1","data":"x"}`).Terms(within(t, nil))
@@ -117,7 +117,7 @@ func TestPollsShowEachByteOnce(t *testing.T) {
 		}
 	}
 	mine := within(t, nil)
-	other := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u", Session: "t"}})
+	other := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "t"}})
 	poll(mine, "one")
 	poll(mine, "(nothing new)")
 	a.out.write("two\n")
@@ -254,7 +254,7 @@ func TestWaitSaysThatItWaits(t *testing.T) {
 
 func TestPlacesForgetTheOldest(t *testing.T) {
 	p := newPlaces()
-	c := tools.Caller{Agent: "a", Session: "s"}
+	c := tool.Caller{Agent: "a", Session: "s"}
 	for i := range maxPlaces + 5 {
 		p.shown(c, fmt.Sprint(i), 7, 0)
 	}
@@ -267,14 +267,14 @@ func TestPlacesForgetTheOldest(t *testing.T) {
 	if out, errs := p.of(c, "9"); out != 8 || errs != 1 {
 		t.Errorf("%d, %d", out, errs)
 	}
-	if out, _ := p.of(tools.Caller{Agent: "b", Session: "s"}, "9"); out != 0 {
+	if out, _ := p.of(tool.Caller{Agent: "b", Session: "s"}, "9"); out != 0 {
 		t.Error("another's place")
 	}
 }
 
 // TestOtherNames are calls as other systems make them, and ours.
 func TestOtherNames(t *testing.T) {
-	set, err := tools.NewSet(Tools(Options{})...)
+	set, err := tool.NewSet(Tools(Options{})...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -291,12 +291,12 @@ func TestOtherNames(t *testing.T) {
 		`process {"action":"poll","pattern":"x"}`:                       "poll",
 	} {
 		name, args, _ := strings.Cut(call, " ")
-		tool, ok := set.Lookup(name)
+		one, ok := set.Lookup(name)
 		if !ok {
 			t.Errorf("there is no %s", name)
 			continue
 		}
-		c, err := tool.Bind([]byte(args), tools.DefaultLimits())
+		c, err := one.Bind([]byte(args), tool.DefaultLimits())
 		if err != nil {
 			t.Errorf("%s: %v", call, err)
 			continue

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
@@ -25,7 +25,7 @@ func refusal(v judge.Verdict) error {
 		return nil
 	}
 	d := v.Denied
-	err := tools.Errorf(tools.Refused, "%s (rule %s of the group %s)", d.Reason, d.Rule, d.Group)
+	err := tool.Errorf(tool.Refused, "%s (rule %s of the group %s)", d.Reason, d.Rule, d.Group)
 	if d.Instead == "" {
 		return err.Try("do it another way, or ask the user")
 	}

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
@@ -21,7 +21,7 @@ const (
 // terms are what a person's word rests on: where the command runs, and which
 // files its programs and all that it names are today. A person is shown their
 // names; a digest of the rest of it tells one file from another.
-func (k task) terms() tools.Terms {
+func (k task) terms() tool.Terms {
 	facts := map[string]string{"directory": k.site.Dir, "sandbox": k.site.where()}
 	if len(k.args.Env) > 0 {
 		facts["environment"] = strings.Join(slices.Sorted(maps.Keys(k.args.Env)), " ")
@@ -40,7 +40,7 @@ func (k task) terms() tools.Terms {
 		facts["files"] = listed(w.read)
 	}
 	facts["identity"] = w.sum()
-	return tools.Terms{Facts: facts, Once: !k.verdict.Always}
+	return tool.Terms{Facts: facts, Once: !k.verdict.Always}
 }
 
 func listed(names []string) string {

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
 
@@ -22,9 +22,9 @@ type applyPatchArgs struct {
 	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only try"`
 }
 
-func (applyPatch) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "apply_patch", Group: group, Title: "Apply patch", Risk: tools.Writes,
+func (applyPatch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "apply_patch", Group: group, Title: "Apply patch", Risk: tool.Writes,
 		Doc:  "Adds, updates, deletes and renames files: all or nothing.",
 		Also: []string{"apply-patch", "ApplyPatch", "tool::apply_patch", "patch"}, Keywords: "diff hunk rename move delete several files",
 	}
@@ -33,12 +33,12 @@ func (applyPatch) Spec() tools.Spec {
 // errDryRun ends a change that was only tried.
 var errDryRun = errors.New("the patch fits, and was only to be tried")
 
-func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tools.Result, error) {
+func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, error) {
 	sections, err := parsePatch(a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	p := patching{caller: tools.CallerFrom(ctx), seen: t.seen, masked: scrub.HasMask(a.Patch)}
+	p := patching{caller: tool.CallerFrom(ctx), seen: t.seen, masked: scrub.HasMask(a.Patch)}
 	var paths []string
 	for _, f := range sections {
 		s := &patched{File: f, from: len(paths)}
@@ -56,15 +56,15 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tools.Result, err
 		return changes, err
 	})
 	if errors.Is(err, errDryRun) {
-		return tools.Text(p.reply("the patch fits; nothing was changed", Receipt{})), nil
+		return tool.Text(p.reply("the patch fits; nothing was changed", Receipt{})), nil
 	}
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if err := p.note(receipt); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(p.reply("applied to "+counted(len(sections), "file", "files")+undoHint(receipt), receipt)), nil
+	return tool.Text(p.reply("applied to "+counted(len(sections), "file", "files")+undoHint(receipt), receipt)), nil
 }
 
 // parsePatch reads the patch, and gives the file its name that has none there.
@@ -75,10 +75,10 @@ func parsePatch(a applyPatchArgs) ([]patch.File, error) {
 	}
 	switch {
 	case a.Path == "" && sections[0].Path == "":
-		return nil, tools.Errorf(tools.Invalid, "the patch does not name the file").
+		return nil, tool.Errorf(tool.Invalid, "the patch does not name the file").
 			Try("give its path, or begin with --- a/path and +++ b/path")
 	case a.Path != "" && len(sections) > 1:
-		return nil, tools.Errorf(tools.Invalid, "the patch is for %d files, and path names one", len(sections)).Try("leave path out")
+		return nil, tool.Errorf(tool.Invalid, "the patch is for %d files, and path names one", len(sections)).Try("leave path out")
 	case a.Path != "":
 		sections[0].Path = a.Path
 	}
@@ -92,14 +92,14 @@ func patchError(err error, name string, masked bool) error {
 	if !errors.As(err, &e) {
 		return err
 	}
-	kind, what := tools.Invalid, e.What
+	kind, what := tool.Invalid, e.What
 	if e.Mismatch {
-		kind = tools.Conflict
+		kind = tool.Conflict
 	}
 	if name != "" {
 		what = name + ": " + what
 	}
-	known := tools.Errorf(kind, "%s", what)
+	known := tool.Errorf(kind, "%s", what)
 	switch {
 	case masked && scrub.HasMask(e.Wanted):
 		return known.Try("text behind a mask such as %s cannot be matched: choose lines around it", scrub.Mask)

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
 
@@ -18,7 +18,7 @@ func TestApplyPatch(t *testing.T) {
 	version := func(content string) string { return VersionOf([]byte(content)) }
 	d := newDesk(map[string]string{"a.go": "one\ntwo\nthree\n", "b.go": "x\r\ny", "old": "gone", "run": "#!\n"})
 	d.modes["b.go"] = 0o755
-	got, err := call(inSession(t), t, tools.New(applyPatch{d, &Seen{}}), map[string]any{"input": enveloped(
+	got, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"input": enveloped(
 		"*** Add File: docs/new.md\n+# New\n+text\n" +
 			"*** Update File: a.go\n@@ -7,2 +7,2 @@\n two\n-three\n+3\n" +
 			"*** Update File: b.go\n*** Move to: c.go\n-y\n+z\n" +
@@ -47,20 +47,20 @@ D old`
 
 func TestApplyPatchForOneFile(t *testing.T) {
 	d := newDesk(map[string]string{"f": "a\nb\n"})
-	tool := tools.New(applyPatch{d, &Seen{}})
+	one := tool.New(applyPatch{d, &Seen{}})
 	diff := "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
-	got, err := call(inSession(t), t, tool, map[string]any{"path": "f", "patch": diff, "dry_run": true})
+	got, err := call(inSession(t), t, one, map[string]any{"path": "f", "patch": diff, "dry_run": true})
 	if err != nil || got != "the patch fits; nothing was changed\nM f (+1 -1)" || d.changes != 0 {
 		t.Errorf("%q %v", got, err)
 	}
-	if _, err = call(inSession(t), t, tool, map[string]any{"path": "f", "diff": diff}); err != nil || d.files["f"] != "a\nc\n" {
+	if _, err = call(inSession(t), t, one, map[string]any{"path": "f", "diff": diff}); err != nil || d.files["f"] != "a\nc\n" {
 		t.Errorf("%q %v", d.files["f"], err)
 	}
-	if _, err = call(inSession(t), t, tool, map[string]any{"path": "f", "patch": "--- a/elsewhere\n+++ b/elsewhere\n@@ -2 +2 @@\n-c\n+d\n"}); err != nil || d.files["f"] != "a\nd\n" {
+	if _, err = call(inSession(t), t, one, map[string]any{"path": "f", "patch": "--- a/elsewhere\n+++ b/elsewhere\n@@ -2 +2 @@\n-c\n+d\n"}); err != nil || d.files["f"] != "a\nd\n" {
 		t.Errorf("%q %v", d.files["f"], err)
 	}
 	mode := "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n"
-	if _, err = call(inSession(t), t, tool, map[string]any{"patch": mode}); err != nil || d.files["f"] != "a\nd\n" || d.modes["f"] != 0o755 {
+	if _, err = call(inSession(t), t, one, map[string]any{"patch": mode}); err != nil || d.files["f"] != "a\nd\n" || d.modes["f"] != 0o755 {
 		t.Errorf("%q %o %v", d.files["f"], d.modes["f"], err)
 	}
 }
@@ -70,29 +70,29 @@ func TestApplyPatchRefuses(t *testing.T) {
 	for name, test := range map[string]struct {
 		patch, path string
 		want        string
-		kind        tools.Kind
+		kind        tool.Kind
 	}{
-		"no patch":            {"change it", "", "neither", tools.Invalid},
-		"no name":             {"@@ -1 +1 @@\n-one\n+1\n", "", "does not name the file; give its path", tools.Invalid},
-		"a name for several":  {enveloped("*** Delete File: a\n*** Delete File: b\n"), "a", "for 2 files", tools.Invalid},
-		"add what is there":   {enveloped("*** Add File: a\n+x\n"), "", `"a" exists already; update it`, tools.Conflict},
-		"update nothing":      {enveloped("*** Update File: c\n-x\n+y\n"), "", `no file "c" to update; add it`, tools.NotFound},
-		"delete nothing":      {enveloped("*** Delete File: c\n"), "", `no file "c" to delete`, tools.NotFound},
-		"move onto a file":    {enveloped("*** Update File: a\n*** Move to: b\n"), "", `"b" exists already`, tools.Conflict},
-		"no match":            {enveloped("*** Update File: a\n one\n-2\n+x\n"), "", "conflict: a: hunk 1 does not match", tools.Conflict},
-		"several do not fit":  {enveloped("*** Update File: a\n-2\n+x\n*** Update File: b\n-y\n+x\n*** Delete File: secret\n"), "", "2 files do not fit, and nothing was changed\na: hunk 1", tools.Conflict},
-		"a mask in the old":   {enveloped("*** Update File: secret\n-key: [REDACTED]\n-next\n+x\n"), "", "cannot be matched: choose lines around it", tools.Conflict},
-		"a mask in the new":   {enveloped("*** Update File: secret\n-next\n+key: [REDACTED:token]\n"), "", `secret: the text holds the mask "[REDACTED:token]"`, tools.Invalid},
-		"a mask in a new one": {enveloped("*** Add File: n\n+key: [REDACTED]\n"), "", "holds the mask", tools.Invalid},
-		"a large file":        {enveloped("*** Update File: big\n-y\n+x\n"), "", "the most that can be patched", tools.TooLarge},
+		"no patch":            {"change it", "", "neither", tool.Invalid},
+		"no name":             {"@@ -1 +1 @@\n-one\n+1\n", "", "does not name the file; give its path", tool.Invalid},
+		"a name for several":  {enveloped("*** Delete File: a\n*** Delete File: b\n"), "a", "for 2 files", tool.Invalid},
+		"add what is there":   {enveloped("*** Add File: a\n+x\n"), "", `"a" exists already; update it`, tool.Conflict},
+		"update nothing":      {enveloped("*** Update File: c\n-x\n+y\n"), "", `no file "c" to update; add it`, tool.NotFound},
+		"delete nothing":      {enveloped("*** Delete File: c\n"), "", `no file "c" to delete`, tool.NotFound},
+		"move onto a file":    {enveloped("*** Update File: a\n*** Move to: b\n"), "", `"b" exists already`, tool.Conflict},
+		"no match":            {enveloped("*** Update File: a\n one\n-2\n+x\n"), "", "conflict: a: hunk 1 does not match", tool.Conflict},
+		"several do not fit":  {enveloped("*** Update File: a\n-2\n+x\n*** Update File: b\n-y\n+x\n*** Delete File: secret\n"), "", "2 files do not fit, and nothing was changed\na: hunk 1", tool.Conflict},
+		"a mask in the old":   {enveloped("*** Update File: secret\n-key: [REDACTED]\n-next\n+x\n"), "", "cannot be matched: choose lines around it", tool.Conflict},
+		"a mask in the new":   {enveloped("*** Update File: secret\n-next\n+key: [REDACTED:token]\n"), "", `secret: the text holds the mask "[REDACTED:token]"`, tool.Invalid},
+		"a mask in a new one": {enveloped("*** Add File: n\n+key: [REDACTED]\n"), "", "holds the mask", tool.Invalid},
+		"a large file":        {enveloped("*** Update File: big\n-y\n+x\n"), "", "the most that can be patched", tool.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(maps.Clone(files))
-			_, err := call(inSession(t), t, tools.New(applyPatch{d, &Seen{}}), map[string]any{"patch": test.patch, "path": test.path})
+			_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": test.patch, "path": test.path})
 			if err == nil {
 				t.Fatal("accepted")
 			}
-			if known := tools.AsError(err); known.Kind != test.kind || !strings.Contains(known.Error(), test.want) {
+			if known := tool.AsError(err); known.Kind != test.kind || !strings.Contains(known.Error(), test.want) {
 				t.Errorf("%v, want %s: %s", err, test.kind, test.want)
 			}
 			if !maps.Equal(files, d.files) || d.changes > 0 {
@@ -110,20 +110,20 @@ func TestApplyPatchBoundsAllFiles(t *testing.T) {
 		d.files[name] = content
 		sections += "*** Update File: " + name + "\n-y\n+z\n"
 	}
-	_, err := call(inSession(t), t, tools.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped(sections)})
-	if err == nil || tools.AsError(err).Kind != tools.TooLarge {
+	_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped(sections)})
+	if err == nil || tool.AsError(err).Kind != tool.TooLarge {
 		t.Error(err)
 	}
 }
 
 func TestApplyPatchAndWhatWasSeen(t *testing.T) {
 	ctx, seen := inSession(t), &Seen{}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	d := newDesk(map[string]string{"f": "a\nb\n", "g": "x\n"})
-	tool := tools.New(applyPatch{d, seen})
+	one := tool.New(applyPatch{d, seen})
 	seen.Note(caller, "f", VersionOf([]byte("a\nb\n")))
 	seen.Note(caller, "g", "aaaaaaaa")
-	got, err := call(ctx, t, tool, map[string]any{"patch": enveloped("*** Update File: f\n-b\n+c\n*** Update File: g\n-x\n+y\n")})
+	got, err := call(ctx, t, one, map[string]any{"patch": enveloped("*** Update File: f\n-b\n+c\n*** Update File: g\n-x\n+y\n")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +136,7 @@ func TestApplyPatchAndWhatWasSeen(t *testing.T) {
 	if v, _ := seen.Version(caller, "g"); v != "aaaaaaaa" {
 		t.Errorf("g: the session is believed to know what it did not read: %s", v)
 	}
-	if _, err := call(ctx, t, tool, map[string]any{"patch": enveloped("*** Delete File: f\n")}); err != nil {
+	if _, err := call(ctx, t, one, map[string]any{"patch": enveloped("*** Delete File: f\n")}); err != nil {
 		t.Fatal(err)
 	}
 	if _, known := seen.Version(caller, "f"); known {
@@ -148,11 +148,11 @@ func TestApplyPatchEndsWithItsCall(t *testing.T) {
 	d := newDesk(map[string]string{"f": "a\n"})
 	ctx, cancel := context.WithCancel(inSession(t))
 	cancel()
-	if _, err := call(ctx, t, tools.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, context.Canceled) {
+	if _, err := call(ctx, t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	d.fault = errors.New("a fault of the disk")
-	if _, err := call(inSession(t), t, tools.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, d.fault) {
+	if _, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, d.fault) {
 		t.Error(err)
 	}
 }

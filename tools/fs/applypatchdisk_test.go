@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -22,21 +22,21 @@ func changing(t testing.TB) (do func(tool string, args map[string]any) (string, 
 	ws, ctx, dir := workspacetest.New(t)
 	set := fs.Changing(ws, &fs.Seen{})
 	return func(name string, args map[string]any) (string, error) {
-		for _, tool := range set {
-			if tool.Spec.Name != name {
+		for _, one := range set {
+			if one.Spec.Name != name {
 				continue
 			}
 			raw, err := json.Marshal(args)
 			if err != nil {
 				t.Fatal(err)
 			}
-			call, err := tool.Bind(raw, tools.DefaultLimits())
+			call, err := one.Bind(raw, tool.DefaultLimits())
 			if err != nil {
 				return "", err
 			}
-			running := tools.RunningFrom(ctx)
+			running := tool.RunningFrom(ctx)
 			running.Tool = name
-			res, err := call.Run(tools.With(ctx, &running))
+			res, err := call.Run(tool.With(ctx, &running))
 			return res.Text(), err
 		}
 		t.Fatalf("no tool %s", name)
@@ -161,7 +161,7 @@ func TestPatchIsAllOrNothing(t *testing.T) {
 			if err == nil {
 				t.Errorf("applied: %s", answer)
 			}
-			if known := tools.AsError(err); known.Kind == tools.Internal {
+			if known := tool.AsError(err); known.Kind == tool.Internal {
 				t.Errorf("no error for a model: %v", err)
 			}
 			same(t, before, tree(t, dir))
@@ -202,7 +202,7 @@ func TestWriteOnDisk(t *testing.T) {
 	if answer := write(map[string]any{"path": "deep/er/notes.txt", "content": "three\n"}); strings.Contains(answer, "undo") || !strings.Contains(answer, "unchanged") {
 		t.Errorf("nothing was changed, and it says %q", answer)
 	}
-	if _, err := do("undo", map[string]any{"call": undoOf(t, first)}); err == nil || tools.AsError(err).Kind != tools.Conflict {
+	if _, err := do("undo", map[string]any{"call": undoOf(t, first)}); err == nil || tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("undid a change below later ones: %v", err)
 	}
 	if _, err := do("undo", map[string]any{"call": undoOf(t, second)}); err != nil {
@@ -224,7 +224,7 @@ func TestWriteOnDisk(t *testing.T) {
 		"protected":   {"path": ".git/config", "content": "x"},
 		"empty":       {"path": "", "content": "x"},
 	} {
-		if answer, err := do("write_file", args); err == nil || tools.AsError(err).Kind == tools.Internal {
+		if answer, err := do("write_file", args); err == nil || tool.AsError(err).Kind == tool.Internal {
 			t.Errorf("%s: %s %v", name, answer, err)
 		}
 	}

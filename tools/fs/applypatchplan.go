@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
 
@@ -16,7 +16,7 @@ const maxPatched = 64 << 20
 
 // A patching is one call of apply_patch.
 type patching struct {
-	caller   tools.Caller
+	caller   tool.Caller
 	seen     *Seen
 	masked   bool // the patch holds masks
 	sections []*patched
@@ -37,7 +37,7 @@ type patched struct {
 // plan applies all sections. When some do not fit it tells of each.
 func (p *patching) plan(ctx context.Context, files []*File) ([]Change, error) {
 	var changes []Change
-	var failed []*tools.Error
+	var failed []*tool.Error
 	for _, s := range p.sections {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -48,7 +48,7 @@ func (p *patching) plan(ctx context.Context, files []*File) ([]Change, error) {
 		}
 		more, err := p.section(s, files[s.from], to)
 		if err != nil {
-			failed = append(failed, tools.AsError(err))
+			failed = append(failed, tool.AsError(err))
 			continue
 		}
 		changes = append(changes, more...)
@@ -57,7 +57,7 @@ func (p *patching) plan(ctx context.Context, files []*File) ([]Change, error) {
 }
 
 // together is one error for all that failed, nil for none.
-func together(failed []*tools.Error) error {
+func together(failed []*tool.Error) error {
 	const most = 4
 	switch len(failed) {
 	case 0:
@@ -65,7 +65,7 @@ func together(failed []*tools.Error) error {
 	case 1:
 		return failed[0]
 	}
-	all := tools.Errorf(failed[0].Kind, "%d files do not fit, and nothing was changed", len(failed)).Because(failed[0])
+	all := tool.Errorf(failed[0].Kind, "%d files do not fit, and nothing was changed", len(failed)).Because(failed[0])
 	for _, e := range failed[:min(len(failed), most)] {
 		all.What += "\n" + e.What
 		if e.Next != "" {
@@ -120,7 +120,7 @@ func (p *patching) apply(s *patched, f *File) error {
 		return nil
 	}
 	if err := scrub.CheckNoMask(s.result.Before, s.result.After); err != nil {
-		return tools.Errorf(tools.Invalid, "%s: %w", f.Name, err)
+		return tool.Errorf(tool.Invalid, "%s: %w", f.Name, err)
 	}
 	return nil
 }
@@ -129,13 +129,13 @@ func (p *patching) apply(s *patched, f *File) error {
 func (s *patched) fits(f, to *File) error {
 	switch {
 	case s.Op == patch.Add && f.Exists:
-		return tools.Errorf(tools.Conflict, "%q exists already", f.Name).Try("update it, or replace it with write_file")
+		return tool.Errorf(tool.Conflict, "%q exists already", f.Name).Try("update it, or replace it with write_file")
 	case s.Op == patch.Update && !f.Exists:
-		return tools.Errorf(tools.NotFound, "there is no file %q to update", f.Name).Try("add it, or look for it with glob")
+		return tool.Errorf(tool.NotFound, "there is no file %q to update", f.Name).Try("add it, or look for it with glob")
 	case s.Op == patch.Delete && !f.Exists:
-		return tools.Errorf(tools.NotFound, "there is no file %q to delete", f.Name).Try("leave it out")
+		return tool.Errorf(tool.NotFound, "there is no file %q to delete", f.Name).Try("leave it out")
 	case s.MoveTo != "" && to.Exists:
-		return tools.Errorf(tools.Conflict, "%q exists already", to.Name).Try("move %q elsewhere, or delete the other first", f.Name)
+		return tool.Errorf(tool.Conflict, "%q exists already", to.Name).Try("move %q elsewhere, or delete the other first", f.Name)
 	}
 	return nil
 }
@@ -146,11 +146,11 @@ func (p *patching) read(f *File) ([]byte, error) {
 		return nil, nil
 	}
 	if f.Size > patch.MaxFileBytes {
-		return nil, tools.Errorf(tools.TooLarge, "%q is %s, the most that can be patched is %s", f.Name, size(f.Size), size(patch.MaxFileBytes)).
+		return nil, tool.Errorf(tool.TooLarge, "%q is %s, the most that can be patched is %s", f.Name, size(f.Size), size(patch.MaxFileBytes)).
 			Try("change it with edit")
 	}
 	if p.total += f.Size; p.total > maxPatched {
-		return nil, tools.Errorf(tools.TooLarge, "the files of the patch hold more than %s", size(maxPatched)).Try("send it in parts")
+		return nil, tool.Errorf(tool.TooLarge, "the files of the patch hold more than %s", size(maxPatched)).Try("send it in parts")
 	}
 	before := make([]byte, f.Size)
 	if _, err := io.ReadFull(io.NewSectionReader(f, 0, f.Size), before); err != nil {

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 )
 
@@ -32,9 +32,9 @@ type Replacement struct {
 	At  string  `json:"at,omitempty" jsonschema:"lines by anchor: 12#a3-15#f1"`
 }
 
-func (editFile) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "edit", Group: group, Title: "Edit file", Risk: tools.Writes, Core: true, MaxText: 1 << 20,
+func (editFile) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "edit", Group: group, Title: "Edit file", Risk: tool.Writes, Core: true, MaxText: 1 << 20,
 		Doc:  "Replaces text in a file and shows the diff.",
 		Also: []string{"Edit", "edit_file", "file_edit", "str_replace", "MultiEdit"}, Keywords: "change replace modify update file text",
 	}
@@ -45,13 +45,13 @@ func (a editFileArgs) edits(ctx context.Context) ([]edit.Edit, error) {
 	single := a.Replacement != (Replacement{})
 	switch {
 	case single && len(a.Edits) > 0:
-		return nil, tools.Errorf(tools.Invalid, "there are edits and a single edit beside them").
+		return nil, tool.Errorf(tool.Invalid, "there are edits and a single edit beside them").
 			Try("put all of them into edits")
 	case single:
 		one, err := a.Replacement.edit()
 		return []edit.Edit{one}, err
 	case len(a.Edits) == 0:
-		return nil, tools.Errorf(tools.Invalid, "there is nothing to replace").
+		return nil, tool.Errorf(tool.Invalid, "there is nothing to replace").
 			Try("send old_string and new_string, or at and new_string, or edits")
 	}
 	edits := make([]edit.Edit, len(a.Edits))
@@ -69,7 +69,7 @@ func (a editFileArgs) edits(ctx context.Context) ([]edit.Edit, error) {
 
 func (r Replacement) edit() (edit.Edit, error) {
 	if r.New == nil {
-		return edit.Edit{}, tools.Errorf(tools.Invalid, "new_string is missing").Try(`send "" to remove the text`)
+		return edit.Edit{}, tool.Errorf(tool.Invalid, "new_string is missing").Try(`send "" to remove the text`)
 	}
 	return edit.Edit{Old: r.Old, New: *r.New, All: r.All, At: strings.TrimSpace(r.At)}, nil
 }
@@ -78,7 +78,7 @@ func (r Replacement) edit() (edit.Edit, error) {
 // That it has a schema is not listed: the same four words are there already,
 // and lists are paid for in every turn.
 func readReplacement(ctx context.Context, i int, raw json.RawMessage) (one edit.Edit, err error) {
-	call, err := tools.New(replacementReader{i, &one}).Bind(raw, tools.DefaultLimits())
+	call, err := tool.New(replacementReader{i, &one}).Bind(raw, tool.DefaultLimits())
 	if err != nil {
 		return one, err
 	}
@@ -91,23 +91,23 @@ type replacementReader struct {
 	into *edit.Edit
 }
 
-func (r replacementReader) Spec() tools.Spec { return tools.Spec{Name: fmt.Sprintf("edits[%d]", r.i)} }
+func (r replacementReader) Spec() tool.Spec { return tool.Spec{Name: fmt.Sprintf("edits[%d]", r.i)} }
 
-func (r replacementReader) Do(_ context.Context, a Replacement) (tools.Result, error) {
+func (r replacementReader) Do(_ context.Context, a Replacement) (tool.Result, error) {
 	var err error
 	if *r.into, err = a.edit(); err != nil {
-		err = tools.Errorf(tools.Invalid, "edits[%d]: %s", r.i, tools.AsError(err).What).Try("%s", tools.AsError(err).Next)
+		err = tool.Errorf(tool.Invalid, "edits[%d]: %s", r.i, tool.AsError(err).What).Try("%s", tool.AsError(err).Next)
 	}
-	return tools.Result{}, err
+	return tool.Result{}, err
 }
 
-func (t editFile) Do(ctx context.Context, a editFileArgs) (tools.Result, error) {
+func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	edits, err := a.edits(ctx)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	e := editing{edits: edits, ifVersion: a.IfVersion}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	look := func(f *File) (Change, error) {
 		e.known, e.wasRead = t.seen.Version(caller, f.Name)
 		content, err := e.plan(ctx, f)
@@ -116,15 +116,15 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tools.Result, error) 
 	if a.DryRun {
 		f, err := t.files.Open(ctx, a.Path)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		defer f.Close()
 		_, err = look(f)
 		e.hashing.Wait()
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
-		return tools.Textf("would edit %s\n%snothing was written", e.summary(), e.diff()), nil
+		return tool.Textf("would edit %s\n%snothing was written", e.summary(), e.diff()), nil
 	}
 	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*File) ([]Change, error) {
 		change, err := look(files[0])
@@ -135,18 +135,18 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tools.Result, error) 
 	})
 	e.hashing.Wait()
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	done := changedFile(receipt, e.name)
 	version, err := e.versionAfter(done)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	// What others wrote since the session read the file it still does not know.
 	if !e.stale() {
 		t.seen.Note(caller, e.name, version)
 	}
-	return tools.Text(e.reply(receipt, done, version)), nil
+	return tool.Text(e.reply(receipt, done, version)), nil
 }
 
 // reply says what was done, in as few words as a model can go on with.

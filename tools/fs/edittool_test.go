@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
@@ -43,7 +43,7 @@ func (e editor) edit(args map[string]any) (string, error) {
 	if err != nil {
 		e.t.Fatal(err)
 	}
-	call, err := fs.EditFile(e.files, e.seen).Bind(raw, tools.DefaultLimits())
+	call, err := fs.EditFile(e.files, e.seen).Bind(raw, tool.DefaultLimits())
 	if err != nil {
 		return "", err
 	}
@@ -226,7 +226,7 @@ func TestEditKeepsModeAndLink(t *testing.T) {
 
 func TestEditStaleFiles(t *testing.T) {
 	e := newEditor(t)
-	caller := tools.CallerFrom(e.ctx)
+	caller := tool.CallerFrom(e.ctx)
 	e.put("f.txt", "one\ntwo\n")
 	e.seen.Note(caller, "f.txt", fs.VersionOf([]byte("one\ntwo\n")))
 	if reply, err := e.edit(map[string]any{"path": "f.txt", "old_string": "one", "new_string": "1"}); err != nil || strings.Contains(reply, "had changed") {
@@ -238,7 +238,7 @@ func TestEditStaleFiles(t *testing.T) {
 	e.put("f.txt", "1\nother\n")
 	stale, _ := e.seen.Version(caller, "f.txt")
 	_, err := e.edit(map[string]any{"path": "f.txt", "old_string": "1", "new_string": "2", "if_version": stale})
-	if tools.AsError(err).Kind != tools.Conflict || !strings.Contains(err.Error(), fs.VersionOf([]byte("1\nother\n"))) {
+	if tool.AsError(err).Kind != tool.Conflict || !strings.Contains(err.Error(), fs.VersionOf([]byte("1\nother\n"))) {
 		t.Errorf("got %v", err)
 	}
 	reply, err := e.edit(map[string]any{"path": "f.txt", "old_string": "1", "new_string": "2"})
@@ -359,7 +359,7 @@ func TestEditLargeFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(e.ctx)
 	cancel()
 	e.ctx = ctx
-	if _, err := e.edit(map[string]any{"path": "large.txt", "old_string": "the end", "new_string": "x"}); tools.AsError(err).Kind != tools.Cancelled {
+	if _, err := e.edit(map[string]any{"path": "large.txt", "old_string": "the end", "new_string": "x"}); tool.AsError(err).Kind != tool.Cancelled {
 		t.Errorf("cancelled: %v", err)
 	}
 	if got := e.get("large.txt"); !strings.HasSuffix(got, "text\nthe end\n") {

@@ -1,7 +1,7 @@
 package fs
 
-import "github.com/mcp-tools/mcp-tools/tools"
+import "github.com/mcp-tools/mcp-tools/internal/tool"
 
 // EditFile is the tool, for tests that need a real workspace, which imports
 // this package.
-func EditFile(files Files, seen *Seen) tools.Tool { return tools.New(editFile{files, seen}) }
+func EditFile(files Files, seen *Seen) tool.Tool { return tool.New(editFile{files, seen}) }

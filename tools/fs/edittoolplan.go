@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
@@ -55,7 +55,7 @@ func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
 	}
 	kind := text.Sniff([]byte(before[:min(len(before), sniffed)]), e.name)
 	if kind.Binary() && (kind.MIME != "" || !utf8.ValidString(before)) {
-		return nil, tools.Errorf(tools.Invalid, "%q is no text: %s", e.name, kind.Name).
+		return nil, tool.Errorf(tool.Invalid, "%q is no text: %s", e.name, kind.Name).
 			Try("change it with a program for such files")
 	}
 	if e.outcome, err = edit.Apply(ctx, before, e.edits); err != nil {
@@ -99,7 +99,7 @@ const sniffed = 4 << 10
 func (e *editing) create() (io.Reader, error) {
 	first := e.edits[0]
 	if len(e.edits) > 1 || first.Old != "" || first.At != "" || first.New == "" || e.ifVersion != "" {
-		return nil, tools.Errorf(tools.NotFound, "no file %q", e.name).
+		return nil, tool.Errorf(tool.NotFound, "no file %q", e.name).
 			Try("call glob to find it, or write_file to create it")
 	}
 	if err := unmasked("", first.New); err != nil {
@@ -113,7 +113,7 @@ func (e *editing) create() (io.Reader, error) {
 // stream edits a file that is too large to be held in memory.
 func (e *editing) stream(ctx context.Context, f *File) (io.Reader, error) {
 	if len(e.edits) > 1 {
-		return nil, tools.Errorf(tools.TooLarge, "%q has %s; several edits at once are for files of up to %d MB", e.name, size(f.Size), edit.MaxWhole>>20).
+		return nil, tool.Errorf(tool.TooLarge, "%q has %s; several edits at once are for files of up to %d MB", e.name, size(f.Size), edit.MaxWhole>>20).
 			Try("make them one by one")
 	}
 	if e.ifVersion != "" || e.wasRead {
@@ -138,7 +138,7 @@ func (e *editing) current() error {
 	if e.ifVersion == "" || e.ifVersion == e.version {
 		return nil
 	}
-	return tools.Errorf(tools.Conflict, "%q has version %s, not %s", e.name, e.version, e.ifVersion).
+	return tool.Errorf(tool.Conflict, "%q has version %s, not %s", e.name, e.version, e.ifVersion).
 		Try("read it again, then edit")
 }
 
@@ -170,7 +170,7 @@ func (e *editing) masked() bool {
 // unmasked refuses to put a mask where a secret was.
 func unmasked(before, after string) error {
 	if err := scrub.CheckNoMask(before, after); err != nil {
-		return tools.Errorf(tools.Invalid, "%w", err)
+		return tool.Errorf(tool.Invalid, "%w", err)
 	}
 	return nil
 }

@@ -3,24 +3,24 @@ package fs
 import (
 	"cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "fs"
 
 // Tools are the tools that read, change and search files.
-func Tools(files Files) []tools.Tool {
+func Tools(files Files) []tool.Tool {
 	seen := &Seen{}
-	return []tools.Tool{
-		tools.New(newReadFile(files, seen)),
-		tools.New(writeFile{files, seen}),
-		tools.New(editFile{files, seen}),
-		tools.New(applyPatch{files, seen}),
-		tools.New(listFiles{files}),
-		tools.New(search{files}),
-		tools.New(globFiles{files}),
-		tools.New(fileHistory{files}),
-		tools.New(undoChange{files, seen}),
+	return []tool.Tool{
+		tool.New(newReadFile(files, seen)),
+		tool.New(writeFile{files, seen}),
+		tool.New(editFile{files, seen}),
+		tool.New(applyPatch{files, seen}),
+		tool.New(listFiles{files}),
+		tool.New(search{files}),
+		tool.New(globFiles{files}),
+		tool.New(fileHistory{files}),
+		tool.New(undoChange{files, seen}),
 	}
 }
 

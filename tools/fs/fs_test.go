@@ -3,11 +3,11 @@ package fs
 import (
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestToolsAreWellMade(t *testing.T) {
-	if _, err := tools.NewSet(Tools(nil)...); err != nil {
+	if _, err := tool.NewSet(Tools(nil)...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // globFiles finds files by their names.
@@ -21,29 +21,29 @@ type globArgs struct {
 
 const byName = "name"
 
-func (globFiles) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "glob", Group: group, Title: "Find files by name", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (globFiles) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "glob", Group: group, Title: "Find files by name", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Finds files by name; honours .gitignore.",
 		Also: []string{"Glob", "glob_search", "find", "find_files"}, Keywords: "find files names wildcard",
 	}
 }
 
-func (t globFiles) Do(ctx context.Context, a globArgs) (tools.Result, error) {
+func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 	switch strings.ToLower(a.Sort) {
 	case "name", "path":
 		a.Sort = byName
 	case "", "newest", "mtime", "modified", "time":
 	default:
-		return tools.Result{}, tools.Errorf(tools.Invalid, "there is no order %.40q", a.Sort).Try("sort by newest or %s", byName)
+		return tool.Result{}, tool.Errorf(tool.Invalid, "there is no order %.40q", a.Sort).Try("sort by newest or %s", byName)
 	}
 	l, err := t.files.Glob(ctx, GlobQuery{
 		Pattern: a.Pattern, Path: here(a.Path), Limit: bounded(a.Limit, 200, 5000), Newest: a.Sort != byName, Hidden: a.All, Ignored: a.All,
 	})
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showFound(l, a)), nil
+	return tool.Text(showFound(l, a)), nil
 }
 
 func showFound(l Listing, a globArgs) string {

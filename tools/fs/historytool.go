@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // fileHistory tells what was done to a file.
@@ -17,21 +17,21 @@ type fileHistoryArgs struct {
 	Limit int    `json:"limit,omitempty" jsonschema:"changes" min:"1" max:"500" default:"20"`
 }
 
-func (fileHistory) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "history", Group: group, Title: "File history", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (fileHistory) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Lists the changes tools made to a file, newest first.",
 		Also: []string{"file_history"}, Keywords: "changes versions log restore recover deleted",
 	}
 }
 
-func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tools.Result, error) {
+func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, error) {
 	// One more tells whether there are more.
 	past, err := t.files.History(ctx, a.Path, a.Limit+1)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showHistory(a.Path, past, a.Limit, time.Now())), nil
+	return tool.Text(showHistory(a.Path, past, a.Limit, time.Now())), nil
 }
 
 func showHistory(path string, past []Past, limit int, now time.Time) string {

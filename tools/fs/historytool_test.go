@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // archive answers with what it was given.
@@ -54,7 +54,7 @@ dddddddd  3d ago  removed 5 B, cannot be undone
 		})
 	}
 	a := &archive{past: past}
-	res, err := call(t.Context(), t, tools.New(fileHistory{a}), map[string]any{"path": "f", "limit": 2})
+	res, err := call(t.Context(), t, tool.New(fileHistory{a}), map[string]any{"path": "f", "limit": 2})
 	if err != nil || res == "" {
 		t.Fatal(res, err)
 	}
@@ -76,12 +76,12 @@ func TestAgo(t *testing.T) {
 
 func TestUndo(t *testing.T) {
 	ctx, seen := inSession(t), &Seen{}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	seen.Note(caller, "f", "aaaaaaaa")
 	a := &archive{receipt: Receipt{ID: "bbbbbbbb", Files: []Changed{
 		{Name: "f", Size: 340}, {Name: "new", Removed: true}, {Name: "gone", Created: true, Size: 5, Notes: []string{"a note"}},
 	}}}
-	got, err := call(ctx, t, tools.New(undoChange{a, seen}), map[string]any{"id": " aaaaaaaa "})
+	got, err := call(ctx, t, tool.New(undoChange{a, seen}), map[string]any{"id": " aaaaaaaa "})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -43,7 +43,7 @@ func openAt(source, body string) bool {
 
 // keyless is an error that shows lines of source, without those of keys.
 func keyless(err error, source string) error {
-	var known *tools.Error
+	var known *tool.Error
 	if errors.As(err, &known) {
 		known.What, known.Next = withoutKeys(known.What, source, false), withoutKeys(known.Next, source, false)
 	}

@@ -6,7 +6,7 @@ import (
 	iofs "io/fs"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // listFiles shows what is in a directory.
@@ -24,15 +24,15 @@ type listFilesArgs struct {
 
 const deepest = 50 // levels
 
-func (listFiles) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "list_files", Group: group, Title: "List files", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (listFiles) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "list_files", Group: group, Title: "List files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Lists a directory with sizes and times.",
 		Also: []string{"ls", "LS", "list_dir", "list_directory", "tool::file_list"}, Keywords: "directory folder tree ls",
 	}
 }
 
-func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tools.Result, error) {
+func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tool.Result, error) {
 	if a.Recursive && a.Depth == 0 {
 		a.Depth = deepest
 	}
@@ -40,9 +40,9 @@ func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tools.Result, error
 		Path: here(a.Path), Depth: bounded(a.Depth, 1, deepest), Limit: bounded(a.Limit, 300, 5000), Pattern: a.Pattern, Hidden: true, Ignored: !a.Git,
 	})
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showListing(l, a)), nil
+	return tool.Text(showListing(l, a)), nil
 }
 
 func showListing(l Listing, a listFilesArgs) string {

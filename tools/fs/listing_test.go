@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // shelf answers every question with what it was given, and keeps the question.
@@ -170,7 +170,7 @@ func TestSearchByOtherNames(t *testing.T) {
 		`{"Query":"x","SearchPath":"p","Includes":["*.go"]}`:                {Mode: Content, Limit: 100, Path: "p", Globs: []string{"*.go"}},
 	} {
 		s := &shelf{}
-		c, err := tools.New(search{s}).Bind(json.RawMessage(args), tools.DefaultLimits())
+		c, err := tool.New(search{s}).Bind(json.RawMessage(args), tool.DefaultLimits())
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue

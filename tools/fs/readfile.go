@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // readFile shows the model what is in files.
@@ -36,9 +36,9 @@ type readFileArgs struct {
 	Anchors  bool     `json:"anchors,omitempty" jsonschema:"mark lines for edit"`
 }
 
-func (readFile) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "read_file", Group: group, Title: "Read file", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (readFile) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "read_file", Group: group, Title: "Read file", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Shows text or an image; says how to go on when cut.",
 		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"}, Core: true,
 		Keywords: "open view cat head tail show image picture",
@@ -61,13 +61,13 @@ func (a readFileArgs) bounded() (readFileArgs, error) {
 	case a.Path != "":
 		a.Path, a.Paths = "", append([]string{a.Path}, a.Paths...)
 	case len(a.Paths) == 0:
-		return a, tools.Errorf(tools.Invalid, `read_file: "path" is missing`).Try(`the least is {"path":"..."}`)
+		return a, tool.Errorf(tool.Invalid, `read_file: "path" is missing`).Try(`the least is {"path":"..."}`)
 	}
 	if len(a.Paths) > maxReadFiles {
-		return a, tools.Errorf(tools.Invalid, "there are %d files, the most is %d", len(a.Paths), maxReadFiles).Try("read some of them first")
+		return a, tool.Errorf(tool.Invalid, "there are %d files, the most is %d", len(a.Paths), maxReadFiles).Try("read some of them first")
 	}
 	if a.MaxBytes > maxReadBytes {
-		return a, tools.Errorf(tools.Invalid, "max_bytes is %d, the most is %d", a.MaxBytes, maxReadBytes).Try("read on with offset instead")
+		return a, tool.Errorf(tool.Invalid, "max_bytes is %d, the most is %d", a.MaxBytes, maxReadBytes).Try("read on with offset instead")
 	}
 	if a.MaxBytes <= 0 {
 		a.MaxBytes = usualBytes
@@ -82,10 +82,10 @@ func (a readFileArgs) bounded() (readFileArgs, error) {
 	return a, nil
 }
 
-func (t readFile) Do(ctx context.Context, a readFileArgs) (tools.Result, error) {
+func (t readFile) Do(ctx context.Context, a readFileArgs) (tool.Result, error) {
 	a, err := a.bounded()
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if len(a.Paths) == 1 {
 		return t.one(ctx, a.Paths[0], a)
@@ -95,28 +95,28 @@ func (t readFile) Do(ctx context.Context, a readFileArgs) (tools.Result, error) 
 
 // several shows files one after the other. What cannot be read does not keep
 // the others from being read, unless none can.
-func (t readFile) several(ctx context.Context, a readFileArgs) (tools.Result, error) {
-	var all tools.Result
-	var failed *tools.Error
+func (t readFile) several(ctx context.Context, a readFileArgs) (tool.Result, error) {
+	var all tool.Result
+	var failed *tool.Error
 	left, images, good := a.MaxBytes, 0, 0
 	for i, path := range a.Paths {
 		a.MaxBytes = max(left/(len(a.Paths)-i), minReadBytes)
 		res, err := t.one(ctx, path, a)
 		if ctx.Err() != nil {
-			return tools.Result{}, ctx.Err()
+			return tool.Result{}, ctx.Err()
 		}
 		if err != nil {
-			known := tools.AsError(err)
+			known := tool.AsError(err)
 			if failed == nil {
 				failed = known
 			}
-			res = tools.Textf("[%q: %s]", path, known)
+			res = tool.Textf("[%q: %s]", path, known)
 		} else {
 			good++
 		}
 		for _, part := range res.Parts {
 			if images += len(part.Data); images > maxReadImages && part.Data != nil {
-				part = tools.Part{Text: fmt.Sprintf("[the image %s was left out: too many at once; read it alone]", path)}
+				part = tool.Part{Text: fmt.Sprintf("[the image %s was left out: too many at once; read it alone]", path)}
 			}
 			left -= len(part.Text)
 			all = all.Add(part)
@@ -130,21 +130,21 @@ func (t readFile) several(ctx context.Context, a readFileArgs) (tools.Result, er
 }
 
 // one shows one file.
-func (t readFile) one(ctx context.Context, path string, a readFileArgs) (tools.Result, error) {
+func (t readFile) one(ctx context.Context, path string, a readFileArgs) (tool.Result, error) {
 	f, err := t.files.Open(ctx, path)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	defer f.Close() // it was only read
 	r, err := newReading(ctx, f, a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
 	// A tiny file costs less than the word that it is unchanged.
 	if f.Size > minReadBytes && t.seen.again(caller, f.Name, r.version, part) {
-		return tools.Textf("[%s is unchanged since you read this part of it (version %s); ask once more to see it again]", f.Name, r.version), nil
+		return tool.Textf("[%s is unchanged since you read this part of it (version %s); ask once more to see it again]", f.Name, r.version), nil
 	}
 	res, err := t.show(ctx, r)
 	if err == nil {
@@ -154,7 +154,7 @@ func (t readFile) one(ctx context.Context, path string, a readFileArgs) (tools.R
 }
 
 // show shows what is asked for in the way that the kind of file calls for.
-func (t readFile) show(ctx context.Context, r *reading) (tools.Result, error) {
+func (t readFile) show(ctx context.Context, r *reading) (tool.Result, error) {
 	switch {
 	case strings.EqualFold(r.ask.Encoding, "base64"):
 		return r.bytes()

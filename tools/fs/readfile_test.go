@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // drawer is Files whose files are in memory.
@@ -33,7 +33,7 @@ func (d *drawer) Open(_ context.Context, path string) (*File, error) {
 	}
 	content, ok := d.files[path]
 	if !ok {
-		return nil, tools.Errorf(tools.NotFound, "there is no file %q", path).Try("call list_files")
+		return nil, tool.Errorf(tool.NotFound, "there is no file %q", path).Try("call list_files")
 	}
 	return &File{
 		Name: path, Exists: true, Size: int64(len(content)), ReaderAt: strings.NewReader(content), Closer: io.NopCloser(nil),
@@ -41,16 +41,16 @@ func (d *drawer) Open(_ context.Context, path string) (*File, error) {
 }
 
 func inSession(t testing.TB) context.Context {
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u", Session: "s"}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"}})
 }
 
 // reader is the tool over these files.
 func reader(files map[string]string) readFile { return newReadFile(&drawer{files: files}, &Seen{}) }
 
 // ask makes the arguments the way a call does.
-func ask(t testing.TB, tool readFile, ctx context.Context, raw string) (tools.Result, error) {
+func ask(t testing.TB, one readFile, ctx context.Context, raw string) (tool.Result, error) {
 	t.Helper()
-	call, err := tools.New(tool).Bind([]byte(raw), tools.DefaultLimits())
+	call, err := tool.New(one).Bind([]byte(raw), tool.DefaultLimits())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,10 +117,10 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"broken.png"}`, "[broken.png: PNG image, 9 B, " + v("broken.png") + "; not shown: it could not be decoded; encoding base64 gives its bytes]"},
 		{`{"path":"shot.png"}`, fmt.Sprintf("[shot.png: 30x20 PNG, %d B, ", shot.Len()) + v("shot.png") + "]"},
 	}
-	tool := reader(files)
+	one := reader(files)
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
-			res, err := ask(t, tool, t.Context(), tt.args)
+			res, err := ask(t, one, t.Context(), tt.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -132,30 +132,30 @@ func TestReadFile(t *testing.T) {
 }
 
 func TestReadFileRefusals(t *testing.T) {
-	tool := reader(map[string]string{"notes.txt": "one\ntwo\n"})
+	one := reader(map[string]string{"notes.txt": "one\ntwo\n"})
 	for _, tt := range []struct {
 		args string
-		kind tools.Kind
+		kind tool.Kind
 		want string
 	}{
-		{`{}`, tools.Invalid, `"path" is missing`},
-		{`{"paths":[]}`, tools.Invalid, `"path" is missing`},
-		{`{"path":"notes.txt","max_bytes":400001}`, tools.Invalid, "the most is 400000"},
-		{`{"paths":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17","18","19","20","21"]}`, tools.Invalid, "the most is 20"},
-		{`{"path":"gone"}`, tools.NotFound, "gone"},
-		{`{"path":"notes.txt","offset":3}`, tools.Invalid, "notes.txt has only 2 lines; offset -50"},
-		{`{"path":"notes.txt","offset":8,"encoding":"base64"}`, tools.Invalid, "only 8 bytes"},
-		{`{"path":"notes.txt","encoding":"klingon"}`, tools.Invalid, "use one of utf-8, utf-8-bom"},
+		{`{}`, tool.Invalid, `"path" is missing`},
+		{`{"paths":[]}`, tool.Invalid, `"path" is missing`},
+		{`{"path":"notes.txt","max_bytes":400001}`, tool.Invalid, "the most is 400000"},
+		{`{"paths":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17","18","19","20","21"]}`, tool.Invalid, "the most is 20"},
+		{`{"path":"gone"}`, tool.NotFound, "gone"},
+		{`{"path":"notes.txt","offset":3}`, tool.Invalid, "notes.txt has only 2 lines; offset -50"},
+		{`{"path":"notes.txt","offset":8,"encoding":"base64"}`, tool.Invalid, "only 8 bytes"},
+		{`{"path":"notes.txt","encoding":"klingon"}`, tool.Invalid, "use one of utf-8, utf-8-bom"},
 	} {
-		_, err := ask(t, tool, t.Context(), tt.args)
-		if known := tools.AsError(err); known == nil || known.Kind != tt.kind || !strings.Contains(known.Error(), tt.want) {
+		_, err := ask(t, one, t.Context(), tt.args)
+		if known := tool.AsError(err); known == nil || known.Kind != tt.kind || !strings.Contains(known.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.args, err)
 		}
 	}
 }
 
 func TestReadFileBoundsItsAnswer(t *testing.T) {
-	tool := reader(map[string]string{
+	one := reader(map[string]string{
 		"many.txt": numbered(100_000), "one line": strings.Repeat("é", 5<<20), "newlines": strings.Repeat("\n", 1<<20),
 		"bytes.bin": strings.Repeat("\x00", 1<<20),
 	})
@@ -164,7 +164,7 @@ func TestReadFileBoundsItsAnswer(t *testing.T) {
 		`{"path":"one line"}`, `{"path":"one line","limit":1,"max_bytes":400000}`, `{"path":"newlines","limit":1000000,"max_bytes":200}`,
 		`{"path":"bytes.bin","encoding":"base64"}`, `{"paths":["many.txt","one line","newlines","bytes.bin"]}`,
 	} {
-		res, err := ask(t, tool, t.Context(), args)
+		res, err := ask(t, one, t.Context(), args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -185,10 +185,10 @@ func TestReadFileBoundsItsAnswer(t *testing.T) {
 
 func TestReadFileAgain(t *testing.T) {
 	files := map[string]string{"a.txt": strings.Repeat("some words\n", 50)}
-	tool, ctx := reader(files), inSession(t)
+	one, ctx := reader(files), inSession(t)
 	text := func(args string) string {
 		t.Helper()
-		res, err := ask(t, tool, ctx, args)
+		res, err := ask(t, one, ctx, args)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -210,7 +210,7 @@ func TestReadFileAgain(t *testing.T) {
 	if got := text(all); !strings.HasSuffix(got, "more") {
 		t.Errorf("after a change: %s", got)
 	}
-	if v, ok := tool.seen.Version(tools.CallerFrom(ctx), "a.txt"); !ok || v != VersionOf([]byte(files["a.txt"])) {
+	if v, ok := one.seen.Version(tool.CallerFrom(ctx), "a.txt"); !ok || v != VersionOf([]byte(files["a.txt"])) {
 		t.Errorf("the session knows version %q", v)
 	}
 }
@@ -220,8 +220,8 @@ func TestReadSeveralFiles(t *testing.T) {
 	if err := png.Encode(&shot, image.NewGray(image.Rect(0, 0, 3, 2))); err != nil {
 		t.Fatal(err)
 	}
-	tool := reader(map[string]string{"a": "one\n", "b": "two\n", "c.png": shot.String()})
-	res, err := ask(t, tool, t.Context(), `{"path":"a","paths":["gone","c.png","b"]}`)
+	one := reader(map[string]string{"a": "one\n", "b": "two\n", "c.png": shot.String()})
+	res, err := ask(t, one, t.Context(), `{"path":"a","paths":["gone","c.png","b"]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,18 +235,18 @@ func TestReadSeveralFiles(t *testing.T) {
 	if len(res.Parts) != 5 || res.Parts[3].MIME != "image/png" || !bytes.Equal(res.Parts[3].Data, shot.Bytes()) {
 		t.Errorf("the image is not in its place: %d parts", len(res.Parts))
 	}
-	res, err = ask(t, tool, t.Context(), `{"paths":["gone","away"]}`)
-	if err != nil || !res.Failed || res.Kind != tools.NotFound {
+	res, err = ask(t, one, t.Context(), `{"paths":["gone","away"]}`)
+	if err != nil || !res.Failed || res.Kind != tool.NotFound {
 		t.Errorf("%+v, %v", res, err)
 	}
 }
 
 func TestReadFileEndsWithItsCall(t *testing.T) {
-	tool := reader(map[string]string{"a": "one\n"})
+	one := reader(map[string]string{"a": "one\n"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range []string{`{"path":"a"}`, `{"paths":["a","a"]}`} {
-		if _, err := ask(t, tool, ctx, args); !errors.Is(err, context.Canceled) {
+		if _, err := ask(t, one, ctx, args); !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", args, err)
 		}
 	}
@@ -277,10 +277,10 @@ func (r repeated) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestReadFarInsideALargeFile(t *testing.T) {
-	tool := newReadFile(&drawer{bulk: map[string]io.ReaderAt{"big": repeated{"sixty-four bytes are what this line has, with its end, to the dot.\n"}}}, &Seen{})
+	one := newReadFile(&drawer{bulk: map[string]io.ReaderAt{"big": repeated{"sixty-four bytes are what this line has, with its end, to the dot.\n"}}}, &Seen{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	res, err := ask(t, tool, t.Context(), `{"path":"big","offset":500000,"limit":101}`)
+	res, err := ask(t, one, t.Context(), `{"path":"big","offset":500000,"limit":101}`)
 	runtime.ReadMemStats(&after)
 	if err != nil {
 		t.Fatal(err)
@@ -300,11 +300,11 @@ func FuzzReadFile(f *testing.F) {
 	f.Add([]byte("%PDF-"), 0, 0, true)
 	f.Add([]byte("\xFF\xFEa"), 5, 9, false)
 	f.Fuzz(func(t *testing.T, data []byte, offset, limit int, anchors bool) {
-		tool := reader(map[string]string{"x": string(data)})
+		one := reader(map[string]string{"x": string(data)})
 		for _, encoding := range []string{"", "base64", "gbk"} {
 			a := readFileArgs{Path: "x", Offset: offset, Limit: max(limit, 0), MaxBytes: 300, Encoding: encoding, Anchors: anchors}
-			res, err := tool.Do(t.Context(), a)
-			if err != nil && tools.AsError(err).Kind != tools.Invalid {
+			res, err := one.Do(t.Context(), a)
+			if err != nil && tool.AsError(err).Kind != tool.Invalid {
 				t.Fatal(err)
 			}
 			if n := len(res.Text()); n > 300+500 {
@@ -321,11 +321,11 @@ func FuzzReadFile(f *testing.F) {
 }
 
 func BenchmarkRead1K(b *testing.B) {
-	tool := newReadFile(&drawer{files: map[string]string{"a": strings.Repeat("thirty-two bytes are in this one\n", 31)}}, &Seen{})
+	one := newReadFile(&drawer{files: map[string]string{"a": strings.Repeat("thirty-two bytes are in this one\n", 31)}}, &Seen{})
 	a := readFileArgs{Path: "a", MaxBytes: 16_000}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := tool.Do(b.Context(), a); err != nil {
+		if _, err := one.Do(b.Context(), a); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -333,11 +333,11 @@ func BenchmarkRead1K(b *testing.B) {
 
 func BenchmarkReadLines50MB(b *testing.B) {
 	content := bytes.Repeat([]byte("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do ei\n"), bulkSize/67+1)[:bulkSize]
-	tool := newReadFile(&drawer{bulk: map[string]io.ReaderAt{"big": bytes.NewReader(content)}}, &Seen{})
+	one := newReadFile(&drawer{bulk: map[string]io.ReaderAt{"big": bytes.NewReader(content)}}, &Seen{})
 	a := readFileArgs{Path: "big", Offset: 500_000, Limit: 101, MaxBytes: 16_000}
 	b.ReportAllocs()
 	for b.Loop() {
-		if res, err := tool.Do(b.Context(), a); err != nil || len(res.Text()) > 10_000 {
+		if res, err := one.Do(b.Context(), a); err != nil || len(res.Text()) > 10_000 {
 			b.Fatal(len(res.Text()), err)
 		}
 	}
@@ -345,12 +345,12 @@ func BenchmarkReadLines50MB(b *testing.B) {
 
 // TestReadFileAsOthersAsk has arguments that other systems' tools take.
 func TestReadFileAsOthersAsk(t *testing.T) {
-	tool := reader(map[string]string{"n.txt": numbered(9)})
+	one := reader(map[string]string{"n.txt": numbered(9)})
 	for raw, want := range map[string]string{
 		`{"file_path":"n.txt","start_line":3,"end_line":4}`: "\nline 3\nline 4\n",
 		`{"path":"n.txt","tail":2}`:                         "\nline 8\nline 9\n",
 	} {
-		res, err := ask(t, tool, t.Context(), raw)
+		res, err := ask(t, one, t.Context(), raw)
 		if err != nil {
 			t.Fatal(err)
 		}

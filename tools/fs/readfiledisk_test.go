@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -28,12 +28,12 @@ func (r reading) Open(ctx context.Context, path string) (*fs.File, error) {
 }
 
 // disk is the tool over a real workspace.
-func disk(t testing.TB) (read func(args string) (tools.Result, error), dir string) {
+func disk(t testing.TB) (read func(args string) (tool.Result, error), dir string) {
 	t.Helper()
 	ws, ctx, dir := workspacetest.New(t)
-	tool := fs.ReadFile(reading{from: ws}, &fs.Seen{})
-	return func(args string) (tools.Result, error) {
-		call, err := tool.Bind([]byte(args), tools.DefaultLimits())
+	one := fs.ReadFile(reading{from: ws}, &fs.Seen{})
+	return func(args string) (tool.Result, error) {
+		call, err := one.Bind([]byte(args), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,16 +65,16 @@ func TestReadFromDisk(t *testing.T) {
 	for _, tt := range []struct{ args, want, kind string }{
 		{`{"path":"notes.txt"}`, "[notes.txt: 2 lines, 8 B, version ", ""},
 		{`{"path":"notes.txt","numbers":true}`, "\n1|one\n2|two", ""},
-		{`{"path":"gone.txt"}`, "gone.txt", string(tools.NotFound)},
-		{`{"path":"sub"}`, "list_files", string(tools.Invalid)},
-		{`{"path":"../x"}`, "outside", string(tools.Refused)},
+		{`{"path":"gone.txt"}`, "gone.txt", string(tool.NotFound)},
+		{`{"path":"sub"}`, "list_files", string(tool.Invalid)},
+		{`{"path":"../x"}`, "outside", string(tool.Refused)},
 		{`{"path":"large.log","offset":-1,"encoding":"utf-8"}`, "[large.log: line -1, 105 MB, version ", ""},
 		{`{"path":"large.log","offset":-1,"encoding":"utf-8","limit":5}`, "]\nthe last line", ""},
 	} {
 		res, err := read(tt.args)
 		text, kind := res.Text(), ""
 		if err != nil {
-			text, kind = err.Error(), string(tools.AsError(err).Kind)
+			text, kind = err.Error(), string(tool.AsError(err).Kind)
 		}
 		if !strings.Contains(text, tt.want) || kind != tt.kind {
 			t.Errorf("%s: %q %.300s", tt.args, kind, text)

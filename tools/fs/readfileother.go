@@ -10,17 +10,17 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/picture"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // bytes shows the bytes of the file, whatever they mean.
-func (r *reading) bytes() (tools.Result, error) {
+func (r *reading) bytes() (tool.Result, error) {
 	from := int64(r.ask.Offset)
 	if from < 0 {
 		from = max(r.file.Size+from, 0)
 	}
 	if from > 0 && from >= r.file.Size {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "%s has only %d bytes", r.file.Name, r.file.Size).
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%s has only %d bytes", r.file.Name, r.file.Size).
 			Try("with encoding base64 offset counts bytes from 0")
 	}
 	room := int64(base64.StdEncoding.DecodedLen(r.ask.MaxBytes &^ 3))
@@ -29,10 +29,10 @@ func (r *reading) bytes() (tools.Result, error) {
 	}
 	data, err := readUpTo(r.content, from, min(room, r.file.Size-from))
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if err := r.secretless(from, data); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	end := from + int64(len(data))
 	header := fmt.Sprintf("[%s: bytes %d to %d of %d, version %s, base64]", r.file.Name, from, end, r.file.Size, r.version)
@@ -40,28 +40,28 @@ func (r *reading) bytes() (tools.Result, error) {
 	if end < r.file.Size {
 		body += fmt.Sprintf("\n[go on with offset %d]", end)
 	}
-	return tools.Text(header + "\n" + body), nil
+	return tool.Text(header + "\n" + body), nil
 }
 
 // binary shows an image, or says what the file is.
-func (t readFile) binary(ctx context.Context, r *reading) (tools.Result, error) {
+func (t readFile) binary(ctx context.Context, r *reading) (tool.Result, error) {
 	facts := fmt.Sprintf("%s, %s, version %s", r.kind.Name, size(r.file.Size), r.version)
 	if picture.Shows(r.head) {
 		p, err := t.picture(ctx, r)
 		switch {
 		case err == nil:
-			return tools.Textf("[%s: %s]", r.file.Name, tell(p, r)).Add(tools.Part{Data: p.Data, MIME: p.MIME}), nil
+			return tool.Textf("[%s: %s]", r.file.Name, tell(p, r)).Add(tool.Part{Data: p.Data, MIME: p.MIME}), nil
 		case ctx.Err() != nil:
-			return tools.Result{}, ctx.Err()
+			return tool.Result{}, ctx.Err()
 		case errors.Is(err, picture.ErrTooLarge):
-			return tools.Textf("[%s: %s; not shown: %v; scale it down with a command first]", r.file.Name, facts, err), nil
+			return tool.Textf("[%s: %s; not shown: %v; scale it down with a command first]", r.file.Name, facts, err), nil
 		}
-		return tools.Textf("[%s: %s; not shown: it could not be decoded; encoding base64 gives its bytes]", r.file.Name, facts), nil
+		return tool.Textf("[%s: %s; not shown: it could not be decoded; encoding base64 gives its bytes]", r.file.Name, facts), nil
 	}
 	if more := r.facts(); more != "" {
 		facts += ", " + more
 	}
-	return tools.Textf("[%s: %s; no text: %s]", r.file.Name, facts, r.instead()), nil
+	return tool.Textf("[%s: %s; no text: %s]", r.file.Name, facts, r.instead()), nil
 }
 
 // picture loads the image when there is a place for it.

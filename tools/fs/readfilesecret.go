@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -71,6 +71,6 @@ func (r *reading) secretless(from int64, data []byte) error {
 	if n == 0 {
 		return nil
 	}
-	return tools.Errorf(tools.Refused, "in or near bytes %d to %d of %s is what looks like a secret, which base64 would show", from, from+int64(len(data)), r.file.Name).
+	return tool.Errorf(tool.Refused, "in or near bytes %d to %d of %s is what looks like a secret, which base64 would show", from, from+int64(len(data)), r.file.Name).
 		Try("read it as text, where secrets are masked, or ask for bytes further away")
 }

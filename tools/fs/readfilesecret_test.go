@@ -8,7 +8,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // keyFile is text, a private key of 30 lines from line 3, and text again.
@@ -21,16 +21,16 @@ func keyFile() (file string, body []string) {
 }
 
 // shownAs is what a model gets: the server scrubs all results.
-func shownAs(res tools.Result) string {
+func shownAs(res tool.Result) string {
 	var usual *scrub.Scrubber
 	return usual.Text(res.Parts[0].Text)
 }
 
 func TestReadFromWithinAKey(t *testing.T) {
 	file, body := keyFile()
-	tool := reader(map[string]string{"notes.txt": file, "words.txt": strings.Repeat(body[0]+"\n", 40)})
+	one := reader(map[string]string{"notes.txt": file, "words.txt": strings.Repeat(body[0]+"\n", 40)})
 	for _, args := range []string{`"offset":4`, `"offset":10,"limit":1`, `"offset":20,"limit":5,"numbers":true`, `"offset":33,"limit":1`, `"offset":12,"anchors":true`, `"offset":-60`} {
-		res, err := ask(t, tool, inSession(t), `{"path":"notes.txt",`+args+`}`)
+		res, err := ask(t, one, inSession(t), `{"path":"notes.txt",`+args+`}`)
 		if err != nil {
 			t.Fatal(args, err)
 		}
@@ -45,7 +45,7 @@ func TestReadFromWithinAKey(t *testing.T) {
 		}
 	}
 	for path, args := range map[string]string{"words.txt": `"offset":20,"limit":3`, "notes.txt": `"offset":36`} {
-		res, err := ask(t, tool, inSession(t), `{"path":"`+path+`",`+args+`}`)
+		res, err := ask(t, one, inSession(t), `{"path":"`+path+`",`+args+`}`)
 		if err != nil || strings.Contains(res.Parts[0].Text, scrub.Mask) {
 			t.Errorf("%s is no key: %+v, %v", path, res, err)
 		}
@@ -54,9 +54,9 @@ func TestReadFromWithinAKey(t *testing.T) {
 
 func TestReadCutsBesideSecrets(t *testing.T) {
 	const token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-	tool := reader(map[string]string{"long": strings.Repeat("k="+token+";", 400) + "\nnext\n"})
+	one := reader(map[string]string{"long": strings.Repeat("k="+token+";", 400) + "\nnext\n"})
 	for most := 600; most < 645; most++ {
-		res, err := ask(t, tool, inSession(t), fmt.Sprintf(`{"path":"long","max_bytes":%d}`, most))
+		res, err := ask(t, one, inSession(t), fmt.Sprintf(`{"path":"long","max_bytes":%d}`, most))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -74,13 +74,13 @@ func TestBase64ShowsNoSecret(t *testing.T) {
 		wide.Write([]byte{byte(unit), byte(unit >> 8)})
 	}
 	key, _ := keyFile()
-	tool := reader(map[string]string{"plain": secret, "wide": wide.String(), "key": key, "none": strings.Repeat("text\x00", 50)})
+	one := reader(map[string]string{"plain": secret, "wide": wide.String(), "key": key, "none": strings.Repeat("text\x00", 50)})
 	for _, args := range []string{`"plain"`, `"plain","offset":112,"limit":8`, `"wide"`, `"key","offset":900,"limit":100`} {
-		if res, err := ask(t, tool, inSession(t), `{"encoding":"base64","path":`+args+`}`); err == nil || tools.AsError(err).Kind != tools.Refused {
+		if res, err := ask(t, one, inSession(t), `{"encoding":"base64","path":`+args+`}`); err == nil || tool.AsError(err).Kind != tool.Refused {
 			t.Errorf("%s: %+v, %v", args, res, err)
 		}
 	}
-	res, err := ask(t, tool, inSession(t), `{"encoding":"base64","path":"none"}`)
+	res, err := ask(t, one, inSession(t), `{"encoding":"base64","path":"none"}`)
 	if want := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("text\x00", 50))); err != nil || !strings.Contains(res.Parts[0].Text, want) {
 		t.Errorf("%+v, %v", res, err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -55,7 +55,7 @@ func newReading(ctx context.Context, f *File, a readFileArgs) (*reading, error) 
 	if a.Encoding != "" && !strings.EqualFold(a.Encoding, "auto") {
 		if !strings.EqualFold(a.Encoding, "base64") {
 			if r.encoding, err = text.Name(a.Encoding); err != nil {
-				return nil, tools.Errorf(tools.Invalid, "there is no encoding %q", a.Encoding).
+				return nil, tool.Errorf(tool.Invalid, "there is no encoding %q", a.Encoding).
 					Try("use one of %s, base64, or leave it out", strings.Join(text.Encodings(), ", "))
 			}
 		}
@@ -78,17 +78,17 @@ func readUpTo(r io.ReaderAt, at, n int64) ([]byte, error) {
 }
 
 // text shows lines.
-func (r *reading) text(ctx context.Context) (tools.Result, error) {
+func (r *reading) text(ctx context.Context) (tool.Result, error) {
 	w, err := r.window(ctx)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	ofKey, err := r.ofKey(ctx, w.Lines)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if len(w.Lines) == 0 && w.Total > 0 {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "%s has only %s", r.file.Name, counted(w.Total, "line", "lines")).
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%s has only %s", r.file.Name, counted(w.Total, "line", "lines")).
 			Try("offset -50 gives the last 50 lines")
 	}
 	var b strings.Builder
@@ -110,7 +110,7 @@ func (r *reading) text(ctx context.Context) (tools.Result, error) {
 		}
 	}
 	r.goOn(&b, w, long)
-	return tools.Text(b.String()), nil
+	return tool.Text(b.String()), nil
 }
 
 // window reads the lines that were asked for.

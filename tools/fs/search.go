@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // search finds text in files.
@@ -32,18 +32,18 @@ type searchArgs struct {
 	Numbers    bool `json:"line_numbers,omitempty" jsonschema:"they are always there" hidden:"true" alias:"-n,show_line_numbers"`
 }
 
-func (search) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "search", Group: group, Title: "Search in files", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true}, Core: true,
+func (search) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "search", Group: group, Title: "Search in files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true}, Core: true,
 		Doc:  "Finds lines in files, grouped by file; honours .gitignore, skips binary files.",
 		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"}, Keywords: "grep ripgrep regex text code",
 	}
 }
 
-func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
+func (t search) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
 	mode, err := searchMode(a.Mode)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	q := SearchQuery{
 		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode, Context: min(max(a.Context, a.After, a.Before), 50),
@@ -52,9 +52,9 @@ func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
 	}
 	found, err := t.files.Search(ctx, q)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showSearch(found, q)), nil
+	return tool.Text(showSearch(found, q)), nil
 }
 
 // searchMode reads a mode by its own name or by those of other systems. It is
@@ -68,7 +68,7 @@ func searchMode(name string) (SearchMode, error) {
 	case string(Count), "counts":
 		return Count, nil
 	}
-	return "", tools.Errorf(tools.Invalid, "there is no mode %.40q", name).Try("use %s, %s or %s", Content, Names, Count)
+	return "", tool.Errorf(tool.Invalid, "there is no mode %.40q", name).Try("use %s, %s or %s", Content, Names, Count)
 }
 
 func showSearch(found Found, q SearchQuery) string {
@@ -118,7 +118,7 @@ func showLines(b *strings.Builder, file FileMatches) (shown int) {
 			mark = ":"
 			shown++
 		}
-		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, tools.Visible(line.Text), windowed(line))
+		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, tool.Visible(line.Text), windowed(line))
 	}
 	return shown
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Seen remembers which version of a file each session knows, and which parts of
@@ -37,7 +37,7 @@ type seenFile struct {
 
 // sessionOf tells conversations apart: a subagent does not see what its parent
 // was shown. "" means that nothing is known of the conversation.
-func sessionOf(c tools.Caller) string {
+func sessionOf(c tool.Caller) string {
 	if c.Session == "" {
 		return ""
 	}
@@ -46,7 +46,7 @@ func sessionOf(c tools.Caller) string {
 
 // Version is the version of the file that the caller's session last read or
 // wrote.
-func (s *Seen) Version(c tools.Caller, name string) (version string, ok bool) {
+func (s *Seen) Version(c tool.Caller, name string) (version string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.files[seenKey{sessionOf(c), name}]
@@ -58,7 +58,7 @@ func (s *Seen) Version(c tools.Caller, name string) (version string, ok bool) {
 
 // Note remembers that the caller's session knows this version of the file,
 // because it read or wrote it. Without a version it forgets the file.
-func (s *Seen) Note(c tools.Caller, name, version string) {
+func (s *Seen) Note(c tool.Caller, name, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := seenKey{sessionOf(c), name}
@@ -72,7 +72,7 @@ func (s *Seen) Note(c tools.Caller, name, version string) {
 // again reports whether this part of this version was just shown: then a word
 // suffices instead. Of two such words in a row the second would not help, so
 // after one the part counts as not shown.
-func (s *Seen) again(c tools.Caller, name, version, part string) bool {
+func (s *Seen) again(c tool.Caller, name, version, part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := seenKey{sessionOf(c), name}
@@ -90,7 +90,7 @@ func (s *Seen) again(c tools.Caller, name, version, part string) bool {
 }
 
 // showed is [Seen.Note] for a part that was shown.
-func (s *Seen) showed(c tools.Caller, name, version, part string) {
+func (s *Seen) showed(c tool.Caller, name, version, part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := s.file(seenKey{sessionOf(c), name}, version)

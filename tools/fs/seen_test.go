@@ -5,15 +5,15 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestSeen(t *testing.T) {
 	var s Seen
-	ann := tools.Caller{Agent: "a", User: "ann", Session: "1"}
+	ann := tool.Caller{Agent: "a", User: "ann", Session: "1"}
 	child := ann
 	child.Depth = 1
-	bob := tools.Caller{Agent: "a", User: "bob", Session: "1"}
+	bob := tool.Caller{Agent: "a", User: "bob", Session: "1"}
 
 	if v, ok := s.Version(ann, "x"); ok {
 		t.Errorf("nothing was read, and there is version %q", v)
@@ -22,7 +22,7 @@ func TestSeen(t *testing.T) {
 	if v, ok := s.Version(ann, "x"); v != "v1" || !ok {
 		t.Errorf("version %q, %t", v, ok)
 	}
-	for _, other := range []tools.Caller{child, bob, {Agent: "a", User: "ann", Session: "2"}} {
+	for _, other := range []tool.Caller{child, bob, {Agent: "a", User: "ann", Session: "2"}} {
 		if _, ok := s.Version(other, "x"); ok {
 			t.Errorf("%+v knows what another session read", other)
 		}
@@ -46,16 +46,16 @@ func TestSeen(t *testing.T) {
 		t.Error("a file that is gone is remembered")
 	}
 	s.Note(ann, "never seen", "")
-	s.Note(tools.Caller{Agent: "a"}, "x", "v1")
-	s.showed(tools.Caller{Agent: "a"}, "x", "v1", "all")
-	if _, ok := s.Version(tools.Caller{Agent: "a"}, "x"); ok || len(s.files)+s.all.Len()+len(s.sessions) != 0 {
+	s.Note(tool.Caller{Agent: "a"}, "x", "v1")
+	s.showed(tool.Caller{Agent: "a"}, "x", "v1", "all")
+	if _, ok := s.Version(tool.Caller{Agent: "a"}, "x"); ok || len(s.files)+s.all.Len()+len(s.sessions) != 0 {
 		t.Error("something is remembered for nobody")
 	}
 }
 
 func TestSeenForgetsTheOldest(t *testing.T) {
 	var s Seen
-	one := tools.Caller{Session: "one"}
+	one := tool.Caller{Session: "one"}
 	for i := range 2 * maxSeenSession {
 		s.Note(one, fmt.Sprint(i), "v")
 		s.Version(one, fmt.Sprint(i))
@@ -67,7 +67,7 @@ func TestSeenForgetsTheOldest(t *testing.T) {
 		t.Error("too much was forgotten")
 	}
 	for i := range 2 * maxSeen {
-		s.Note(tools.Caller{Session: fmt.Sprint(i)}, "x", "v")
+		s.Note(tool.Caller{Session: fmt.Sprint(i)}, "x", "v")
 	}
 	if len(s.files) != maxSeen || s.all.Len() != maxSeen || len(s.sessions) != maxSeen {
 		t.Errorf("%d files in %d sessions", len(s.files), len(s.sessions))
@@ -85,7 +85,7 @@ func TestSeenByMany(t *testing.T) {
 	var all sync.WaitGroup
 	for g := range 8 {
 		all.Go(func() {
-			c := tools.Caller{Session: fmt.Sprint(g % 3)}
+			c := tool.Caller{Session: fmt.Sprint(g % 3)}
 			for i := range 2000 {
 				name := fmt.Sprint(i % 300)
 				s.showed(c, name, fmt.Sprint(i%2), "all")

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // undoChange takes a change back.
@@ -18,20 +18,20 @@ type undoChangeArgs struct {
 	Call string `json:"call" jsonschema:"id of the change" alias:"id,change,change_id,call_id"`
 }
 
-func (undoChange) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "undo", Group: group, Title: "Undo a change", Risk: tools.Writes,
+func (undoChange) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes,
 		Doc:  "Takes a change of files back, if they are still as it left them. Undo the undo to redo. See history.",
 		Also: []string{"undo_edit", "revert"}, Keywords: "restore revert redo recover",
 	}
 }
 
-func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tools.Result, error) {
+func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tool.Result, error) {
 	receipt, err := t.files.Undo(ctx, strings.TrimSpace(a.Call))
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	lines := make([]string, 0, len(receipt.Files)+1)
 	for _, c := range receipt.Files {
 		// The session asked for what is there now, and does not know it.
@@ -41,7 +41,7 @@ func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tools.Result, err
 	if receipt.ID != "" {
 		lines = append(lines, "redo with call "+receipt.ID)
 	}
-	return tools.Text(strings.Join(lines, "\n")), nil
+	return tool.Text(strings.Join(lines, "\n")), nil
 }
 
 func showUndone(c Changed) string {

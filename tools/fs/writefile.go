@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -28,9 +28,9 @@ type writeFileArgs struct {
 	Mode string `json:"mode,omitempty" jsonschema:"how to write" hidden:"true" enum:"overwrite,append"`
 }
 
-func (writeFile) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "write_file", Group: group, Title: "Write file", Risk: tools.Writes,
+func (writeFile) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "write_file", Group: group, Title: "Write file", Risk: tool.Writes,
 		Doc:  "Creates or replaces a file, with its directories. To change parts use edit.",
 		Also: []string{"Write", "write", "file_write", "tool::file_write", "create_file"}, Keywords: "create save append overwrite new",
 	}
@@ -38,13 +38,13 @@ func (writeFile) Spec() tools.Spec {
 
 const asBase64 = "base64"
 
-func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tools.Result, error) {
+func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error) {
 	a.Append = a.Append || a.Mode == "append"
 	w := writing{args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
 	if err := w.check(); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*File) ([]Change, error) {
 		w.known, w.wasRead = t.seen.Version(caller, files[0].Name)
 		change, err := w.plan(files[0])
@@ -55,12 +55,12 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tools.Result, error
 		return []Change{change}, nil
 	})
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	done := changedFile(receipt, w.name)
 	version, err := w.versionAfter(done)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	// A session that adds to a file knows only what it knew before.
 	if done.Removed {
@@ -68,20 +68,20 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tools.Result, error
 	} else if !a.Append || !w.existed || w.wasRead && w.known == w.version {
 		t.seen.Note(caller, w.name, version)
 	}
-	return tools.Text(w.reply(receipt, done, version)), nil
+	return tool.Text(w.reply(receipt, done, version)), nil
 }
 
 // check refuses what no file could make right.
 func (w *writing) check() error {
 	if !w.raw {
 		if _, err := text.Name(w.args.Encoding); err != nil {
-			return tools.Errorf(tools.Invalid, "%w", err).Try("use one of %s, %s", strings.Join(text.Encodings(), ", "), asBase64)
+			return tool.Errorf(tool.Invalid, "%w", err).Try("use one of %s, %s", strings.Join(text.Encodings(), ", "), asBase64)
 		}
 		return nil
 	}
 	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(w.args.Content))
 	if err != nil {
-		return tools.Errorf(tools.Invalid, "content is not base64: %v", err).Try("leave encoding out to write it as text")
+		return tool.Errorf(tool.Invalid, "content is not base64: %v", err).Try("leave encoding out to write it as text")
 	}
 	w.bytes = data
 	return nil
@@ -99,7 +99,7 @@ func (w *writing) encode(doc text.Doc) ([]byte, error) {
 	out, err := doc.Encode(content)
 	var char *text.CharError
 	if errors.As(err, &char) {
-		return nil, tools.Errorf(tools.Invalid, "%w, and %s is in %s", char, w.name, doc.Encoding).
+		return nil, tool.Errorf(tool.Invalid, "%w, and %s is in %s", char, w.name, doc.Encoding).
 			Try("use another character, or set encoding to utf-8")
 	}
 	if err != nil {

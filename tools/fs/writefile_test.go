@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -71,13 +71,13 @@ func newDesk(files map[string]string) *desk {
 }
 
 // call runs a tool with arguments as a client sends them.
-func call(ctx context.Context, t testing.TB, tool tools.Tool, args map[string]any) (string, error) {
+func call(ctx context.Context, t testing.TB, one tool.Tool, args map[string]any) (string, error) {
 	t.Helper()
 	raw, err := json.Marshal(args)
 	if err != nil {
 		t.Fatal(err)
 	}
-	bound, err := tool.Bind(raw, tools.DefaultLimits())
+	bound, err := one.Bind(raw, tool.DefaultLimits())
 	if err != nil {
 		return "", err
 	}
@@ -96,7 +96,7 @@ func TestWriteFile(t *testing.T) {
 		args   map[string]any
 		after  string
 		want   string // part of the answer
-		kind   tools.Kind
+		kind   tool.Kind
 	}{
 		"create":               {"", map[string]any{"content": "a\n"}, "a\n", "created f: 2 bytes, version " + VersionOf([]byte("a\n")) + "; undo with call call1", ""},
 		"one byte":             {"", map[string]any{"content": "a"}, "a", "1 byte,", ""},
@@ -108,31 +108,31 @@ func TestWriteFile(t *testing.T) {
 		"append to a line":     {"a", map[string]any{"content": "b", "append": true}, "ab", "continues it", ""},
 		"append to nothing":    {"", map[string]any{"content": "b", "append": true}, "b", "created f", ""},
 		"create only":          {"", map[string]any{"content": "b", "create_only": true}, "b", "created f", ""},
-		"create only, is":      {"x", map[string]any{"content": "b", "create_only": true}, "x", "exists already (1 B)", tools.Conflict},
+		"create only, is":      {"x", map[string]any{"content": "b", "create_only": true}, "x", "exists already (1 B)", tool.Conflict},
 		"version":              {"x", map[string]any{"content": "b", "if_version": VersionOf([]byte("x"))}, "b", "replaced", ""},
-		"other version":        {"x", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "x", "has version " + VersionOf([]byte("x")) + ", not aaaaaaaa; read it again", tools.Conflict},
-		"version of nothing":   {"", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "", "does not exist any more", tools.Conflict},
-		"append, version":      {"x", map[string]any{"content": "b", "append": true, "if_version": "aaaaaaaa"}, "x", "has version", tools.Conflict},
+		"other version":        {"x", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "x", "has version " + VersionOf([]byte("x")) + ", not aaaaaaaa; read it again", tool.Conflict},
+		"version of nothing":   {"", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "", "does not exist any more", tool.Conflict},
+		"append, version":      {"x", map[string]any{"content": "b", "append": true, "if_version": "aaaaaaaa"}, "x", "has version", tool.Conflict},
 		"UTF-16 stays":         {string(utf16), map[string]any{"content": "é\r\n"}, "\xff\xfe\xe9\x00\r\x00\n\x00", "written as utf-16le", ""},
 		"UTF-16, appended to":  {string(utf16), map[string]any{"content": "é", "append": true}, string(utf16) + "\xe9\x00", "written as utf-16le", ""},
 		"BOM stays":            {"\xef\xbb\xbfold", map[string]any{"content": "new"}, "\xef\xbb\xbfnew", "written as utf-8-bom", ""},
 		"BOM only once":        {"\xef\xbb\xbfold", map[string]any{"content": "\ufeffnew"}, "\xef\xbb\xbfnew", "replaced", ""},
 		"Latin-1 stays":        {"caf\xe9\n", map[string]any{"content": "na\u00efve\n"}, "na\xefve\n", "written as latin-1", ""},
-		"Latin-1 cannot":       {"caf\xe9\n", map[string]any{"content": "漢\n"}, "caf\xe9\n", "latin-1 has no character '漢' (U+6F22), and f is in latin-1; use another character, or set encoding", tools.Invalid},
+		"Latin-1 cannot":       {"caf\xe9\n", map[string]any{"content": "漢\n"}, "caf\xe9\n", "latin-1 has no character '漢' (U+6F22), and f is in latin-1; use another character, or set encoding", tool.Invalid},
 		"Latin-1 given up":     {"caf\xe9\n", map[string]any{"content": "漢\n", "encoding": "utf-8"}, "漢\n", "replaced", ""},
 		"in another encoding":  {"", map[string]any{"content": "中", "encoding": "GBK"}, "\xd6\xd0", "written as gbk", ""},
-		"no such encoding":     {"", map[string]any{"content": "中", "encoding": "klingon"}, "", "no such encoding", tools.Invalid},
+		"no such encoding":     {"", map[string]any{"content": "中", "encoding": "klingon"}, "", "no such encoding", tool.Invalid},
 		"base64":               {"", map[string]any{"content": " AAH/\n", "encoding": "base64"}, "\x00\x01\xff", "created f: 3 bytes", ""},
 		"base64, appended":     {"\x00", map[string]any{"content": "/w==", "encoding": "base64", "append": true}, "\x00\xff", "appended 1 byte", ""},
-		"no base64":            {"", map[string]any{"content": "%%", "encoding": "base64"}, "", "is not base64", tools.Invalid},
+		"no base64":            {"", map[string]any{"content": "%%", "encoding": "base64"}, "", "is not base64", tool.Invalid},
 		"over a binary file":   {"\x7fELF\x02\x01\x01\x00\x00\xff", map[string]any{"content": "é"}, "é", "replaced", ""},
-		"a mask":               {"token abc\n", map[string]any{"content": secret}, "token abc\n", `holds the mask "[REDACTED]"`, tools.Invalid},
-		"a mask in a new file": {"", map[string]any{"content": secret}, "", "holds the mask", tools.Invalid},
-		"a mask, appended":     {secret, map[string]any{"content": secret, "append": true}, secret, "holds the mask", tools.Invalid},
-		"a mask in base64":     {"", map[string]any{"content": "W1JFREFDVEVEXQ==", "encoding": "base64"}, "", "holds the mask", tools.Invalid},
+		"a mask":               {"token abc\n", map[string]any{"content": secret}, "token abc\n", `holds the mask "[REDACTED]"`, tool.Invalid},
+		"a mask in a new file": {"", map[string]any{"content": secret}, "", "holds the mask", tool.Invalid},
+		"a mask, appended":     {secret, map[string]any{"content": secret, "append": true}, secret, "holds the mask", tool.Invalid},
+		"a mask in base64":     {"", map[string]any{"content": "W1JFREFDVEVEXQ==", "encoding": "base64"}, "", "holds the mask", tool.Invalid},
 		"a mask that was":      {secret, map[string]any{"content": "see " + secret}, "see " + secret, "replaced", ""},
 		"$& is no variable":    {"", map[string]any{"content": "$& %s \\1"}, "$& %s \\1", "created", ""},
-		"too much":             {"", map[string]any{"content": strings.Repeat("x", 4<<20+1)}, "", "the most is 4194304", tools.Invalid},
+		"too much":             {"", map[string]any{"content": strings.Repeat("x", 4<<20+1)}, "", "the most is 4194304", tool.Invalid},
 		"much":                 {"", map[string]any{"content": strings.Repeat("x", 4<<20)}, strings.Repeat("x", 4<<20), "created f: 4194304 bytes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,9 +141,9 @@ func TestWriteFile(t *testing.T) {
 				d.files["f"] = test.before
 			}
 			test.args["path"] = "f"
-			got, err := call(inSession(t), t, tools.New(writeFile{d, &Seen{}}), test.args)
+			got, err := call(inSession(t), t, tool.New(writeFile{d, &Seen{}}), test.args)
 			if err != nil {
-				if got = err.Error(); tools.AsError(err).Kind != test.kind {
+				if got = err.Error(); tool.AsError(err).Kind != test.kind {
 					t.Errorf("%v", err)
 				}
 			} else if test.kind != "" {
@@ -171,16 +171,16 @@ func mustNew(t *testing.T, encoding string) text.Doc {
 func TestWriteFileRefusesWhatWasNotSeen(t *testing.T) {
 	ctx, seen := inSession(t), &Seen{}
 	d := newDesk(map[string]string{"f": "one"})
-	tool := tools.New(writeFile{d, seen})
+	one := tool.New(writeFile{d, seen})
 	write := func(content string, more ...string) error {
 		args := map[string]any{"path": "f", "content": content}
 		for _, name := range more {
 			args[name] = true
 		}
-		_, err := call(ctx, t, tool, args)
+		_, err := call(ctx, t, one, args)
 		return err
 	}
-	seen.Note(tools.CallerFrom(ctx), "f", VersionOf([]byte("one")))
+	seen.Note(tool.CallerFrom(ctx), "f", VersionOf([]byte("one")))
 	if err := write("two"); err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,7 @@ func TestWriteFileRefusesWhatWasNotSeen(t *testing.T) {
 		t.Errorf("after writing it itself: %v", err)
 	}
 	d.files["f"] = "foreign"
-	if err := write("four"); tools.AsError(err) == nil || tools.AsError(err).Kind != tools.Conflict {
+	if err := write("four"); tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("overwrote what it never saw: %v", err)
 	}
 	if err := write("!", "append"); err != nil || d.files["f"] != "foreign!" {
@@ -197,7 +197,7 @@ func TestWriteFileRefusesWhatWasNotSeen(t *testing.T) {
 	if err := write("five"); err == nil {
 		t.Error("adding to a file is not reading it")
 	}
-	if _, err := call(ctx, t, tool, map[string]any{"path": "f", "content": "six", "if_version": VersionOf([]byte("foreign!"))}); err != nil {
+	if _, err := call(ctx, t, one, map[string]any{"path": "f", "content": "six", "if_version": VersionOf([]byte("foreign!"))}); err != nil {
 		t.Errorf("it said which version it means: %v", err)
 	}
 	delete(d.files, "f")

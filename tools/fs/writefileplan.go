@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -39,12 +39,12 @@ func (w *writing) plan(f *File) (Change, error) {
 	w.name, w.existed, w.size = f.Name, f.Exists, f.Size
 	if !f.Exists {
 		if w.args.IfVersion != "" {
-			return Change{}, tools.Errorf(tools.Conflict, "%q does not exist any more", f.Name).Try("leave if_version out to create it")
+			return Change{}, tool.Errorf(tool.Conflict, "%q does not exist any more", f.Name).Try("leave if_version out to create it")
 		}
 		return w.create()
 	}
 	if w.args.CreateOnly {
-		return Change{}, tools.Errorf(tools.Conflict, "%q exists already (%s)", f.Name, size(f.Size)).
+		return Change{}, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, size(f.Size)).
 			Try("use another name, or leave create_only out to replace it")
 	}
 	if err := w.read(f); err != nil {
@@ -83,10 +83,10 @@ func (w *writing) read(f *File) error {
 func (w *writing) current() error {
 	switch {
 	case w.args.IfVersion != "" && w.args.IfVersion != w.version:
-		return tools.Errorf(tools.Conflict, "%q has version %s, not %s", w.name, w.version, w.args.IfVersion).
+		return tool.Errorf(tool.Conflict, "%q has version %s, not %s", w.name, w.version, w.args.IfVersion).
 			Try("read it again, then write")
 	case w.args.IfVersion == "" && !w.args.Append && w.wasRead && w.known != w.version:
-		return tools.Errorf(tools.Conflict, "%q changed since you read it (version %s, now %s)", w.name, w.known, w.version).
+		return tool.Errorf(tool.Conflict, "%q changed since you read it (version %s, now %s)", w.name, w.known, w.version).
 			Try("read it again, then write")
 	}
 	return nil
@@ -156,7 +156,7 @@ func (w *writing) unmasked(before string) error {
 		content = string(w.bytes)
 	}
 	if err := scrub.CheckNoMask(before, content); err != nil {
-		return tools.Errorf(tools.Invalid, "%w", err)
+		return tool.Errorf(tool.Invalid, "%w", err)
 	}
 	return nil
 }

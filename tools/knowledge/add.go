@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // add writes down what an agent has learned.
@@ -18,9 +18,9 @@ type addArgs struct {
 	Relations []map[string]any `json:"relations,omitempty" jsonschema:"{source, type, target, confidence, properties, valid_from, valid_to, origin}; ends by name" alias:"edges"`
 }
 
-func (add) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "knowledge_graph_add", Group: group, Title: "Add knowledge", Risk: tools.Writes, Hints: tools.Hints{Idempotent: true},
+func (add) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "knowledge_graph_add", Group: group, Title: "Add knowledge", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Adds entities and relations, all or none; known ones are merged, the surer wins. Types such as person, project; works_on, part_of.",
 		Also: []string{"create_entities", "create_relations"}, Keywords: "graph entity relation remember fact learn store upsert",
 	}
@@ -33,12 +33,12 @@ const (
 	mostShownNew  = 12 // of which each is named that was created, and only that
 )
 
-func (t add) Do(ctx context.Context, a addArgs) (tools.Result, error) {
+func (t add) Do(ctx context.Context, a addArgs) (tool.Result, error) {
 	switch {
 	case len(a.Entities)+len(a.Relations) == 0:
-		return tools.Result{}, tools.Errorf(tools.Invalid, "there is nothing to add").Try("send entities, relations or both")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "there is nothing to add").Try("send entities, relations or both")
 	case len(a.Entities) > mostEntities || len(a.Relations) > mostRelations:
-		return tools.Result{}, tools.Errorf(tools.TooLarge, "there are %d entities and %d relations, the most is %d and %d",
+		return tool.Result{}, tool.Errorf(tool.TooLarge, "there are %d entities and %d relations, the most is %d and %d",
 			len(a.Entities), len(a.Relations), mostEntities, mostRelations).Try("add them in several calls")
 	}
 	r := reading{ctx: ctx}
@@ -49,13 +49,13 @@ func (t add) Do(ctx context.Context, a addArgs) (tools.Result, error) {
 		r.relation(i, object)
 	}
 	if r.err != nil {
-		return tools.Result{}, r.err
+		return tool.Result{}, r.err
 	}
 	added, err := t.graph.Add(ctx, r.entities, r.relations)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showAdded(added, r.notes)), nil
+	return tool.Text(showAdded(added, r.notes)), nil
 }
 
 func showAdded(a Added, notes []string) string {

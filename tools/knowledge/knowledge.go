@@ -7,7 +7,7 @@ package knowledge
 import (
 	"context"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -97,10 +97,10 @@ type Done struct {
 }
 
 // Tools are the tools of the group.
-func Tools(g Graph) []tools.Tool {
-	return []tools.Tool{
-		tools.New(search{g}),
-		tools.New(add{g}),
-		tools.New(remove{g}),
+func Tools(g Graph) []tool.Tool {
+	return []tool.Tool{
+		tool.New(search{g}),
+		tool.New(add{g}),
+		tool.New(remove{g}),
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -106,18 +106,18 @@ func FuzzArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, arguments string) {
-		for _, tool := range Tools(strict{t}) {
-			call, err := tool.Bind(json.RawMessage(arguments), tools.DefaultLimits())
+		for _, one := range Tools(strict{t}) {
+			call, err := one.Bind(json.RawMessage(arguments), tool.DefaultLimits())
 			if err != nil {
 				continue
 			}
 			res, err := call.Run(t.Context())
 			if err != nil {
-				if known := tools.AsError(err); known.Kind == tools.Internal {
-					t.Errorf("%s: %v", tool.Spec.Name, err)
+				if known := tool.AsError(err); known.Kind == tool.Internal {
+					t.Errorf("%s: %v", one.Spec.Name, err)
 				}
 			} else if res.Text() == "" {
-				t.Errorf("%s answers nothing", tool.Spec.Name)
+				t.Errorf("%s answers nothing", one.Spec.Name)
 			}
 		}
 	})

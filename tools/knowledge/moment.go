@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -24,7 +24,7 @@ func period(text string) (from, to time.Time, err error) {
 			return at, at.Add(time.Millisecond), nil
 		}
 	}
-	return from, to, tools.Errorf(tools.Invalid, "%q is no time", graph.Cut(text, 80)).
+	return from, to, tool.Errorf(tool.Invalid, "%q is no time", graph.Cut(text, 80)).
 		Try("write a year, 2026-01, 2026-01-31 or 2026-01-31T09:00:00Z")
 }
 
@@ -50,7 +50,7 @@ func span(from, to string) (graph.Span, error) {
 		s.To = end.UnixMilli()
 	}
 	if s.From >= s.To {
-		return s, tools.Errorf(tools.Invalid, "valid_to %q is before valid_from %q", to, from).Try("swap them")
+		return s, tool.Errorf(tool.Invalid, "valid_to %q is before valid_from %q", to, from).Try("swap them")
 	}
 	return s, nil
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -61,8 +61,8 @@ func read[A any](r *reading, name string, object map[string]any, use func(A) err
 	}
 	raw, err := json.Marshal(object)
 	if err == nil {
-		var call tools.Call
-		call, err = tools.New(reader[A]{name, use}).Bind(raw, tools.DefaultLimits())
+		var call tool.Call
+		call, err = tool.New(reader[A]{name, use}).Bind(raw, tool.DefaultLimits())
 		if err == nil {
 			_, err = call.Run(r.ctx)
 		}
@@ -75,10 +75,10 @@ type reader[A any] struct {
 	use  func(A) error
 }
 
-func (r reader[A]) Spec() tools.Spec { return tools.Spec{Name: r.name} }
+func (r reader[A]) Spec() tool.Spec { return tool.Spec{Name: r.name} }
 
-func (r reader[A]) Do(_ context.Context, args A) (tools.Result, error) {
-	return tools.Result{}, r.use(args)
+func (r reader[A]) Do(_ context.Context, args A) (tool.Result, error) {
+	return tool.Result{}, r.use(args)
 }
 
 func (r *reading) entity(i int, object map[string]any) {
@@ -89,10 +89,10 @@ func (r *reading) entity(i int, object map[string]any) {
 			Description: strings.TrimSpace(graph.Line(a.Description + " " + strings.Join(a.Observations, " "))),
 		}
 		if graph.Slug(e.Name) == "" {
-			return tools.Errorf(tools.Invalid, "%s: %q is no name", name, a.Name).Try("give it one with letters or digits")
+			return tool.Errorf(tool.Invalid, "%s: %q is no name", name, a.Name).Try("give it one with letters or digits")
 		}
 		if len(e.Description) > mostText {
-			return tools.Errorf(tools.TooLarge, "%s: its description has %d bytes, the most is %d", name, len(e.Description), mostText).
+			return tool.Errorf(tool.TooLarge, "%s: its description has %d bytes, the most is %d", name, len(e.Description), mostText).
 				Try("keep to what matters, and put the rest into memory")
 		}
 		for _, alias := range a.Aliases {
@@ -117,7 +117,7 @@ func (r *reading) relation(i int, object map[string]any) {
 		}
 		for _, end := range []string{e.Source, e.Target} {
 			if graph.Slug(end) == "" {
-				return tools.Errorf(tools.Invalid, "%s: %q is no name", name, end).Try("name an entity at both ends")
+				return tool.Errorf(tool.Invalid, "%s: %q is no name", name, end).Try("name an entity at both ends")
 			}
 		}
 		var err error
@@ -152,14 +152,14 @@ func (r *reading) typeName(text string, known []string) (string, error) {
 }
 
 func badType(text string, known []string) error {
-	return tools.Errorf(tools.Invalid, "%q is no type", graph.Cut(text, 80)).
+	return tool.Errorf(tool.Invalid, "%q is no type", graph.Cut(text, 80)).
 		Try("write lower_snake_case, such as %s", strings.Join(known[:min(len(known), 5)], ", "))
 }
 
 // read makes properties text, and reads the span.
 func (c common) read(name string) (properties map[string]string, valid graph.Span, err error) {
 	if len(c.Properties) > graph.MostProperties {
-		return nil, valid, tools.Errorf(tools.TooLarge, "%s: there are %d properties, the most is %d", name, len(c.Properties), graph.MostProperties).
+		return nil, valid, tool.Errorf(tool.TooLarge, "%s: there are %d properties, the most is %d", name, len(c.Properties), graph.MostProperties).
 			Try("keep to what matters")
 	}
 	size := 0
@@ -178,7 +178,7 @@ func (c common) read(name string) (properties map[string]string, valid graph.Spa
 			text = graph.Line(string(raw))
 		}
 		if size += len(key) + len(text); key == "" || len(key) > mostKey || size > mostProps {
-			return nil, valid, tools.Errorf(tools.TooLarge, "%s: names of properties have 1 to %d bytes, and all together %d at most", name, mostKey, mostProps).
+			return nil, valid, tool.Errorf(tool.TooLarge, "%s: names of properties have 1 to %d bytes, and all together %d at most", name, mostKey, mostProps).
 				Try("keep to what matters")
 		}
 		if properties == nil {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -19,15 +19,15 @@ type removeArgs struct {
 	Undo      int64          `json:"undo,omitempty" jsonschema:"change to take back" alias:"change"`
 }
 
-func (remove) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "knowledge_graph_remove", Group: group, Title: "Remove knowledge", Risk: tools.Writes,
+func (remove) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "knowledge_graph_remove", Group: group, Title: "Remove knowledge", Risk: tool.Writes,
 		Doc:  "Removes an entity or relation of yours, merges a duplicate, or undoes a change. Says the change, which can be undone.",
 		Also: []string{"knowledge_graph_merge"}, Keywords: "graph entity relation forget delete duplicate undo",
 	}
 }
 
-func (t remove) Do(ctx context.Context, a removeArgs) (tools.Result, error) {
+func (t remove) Do(ctx context.Context, a removeArgs) (tool.Result, error) {
 	asked := 0
 	for _, given := range []bool{a.Entity != "", a.Relation != nil, a.Undo != 0} {
 		if given {
@@ -35,16 +35,16 @@ func (t remove) Do(ctx context.Context, a removeArgs) (tools.Result, error) {
 		}
 	}
 	if asked != 1 || a.MergeInto != "" && a.Entity == "" {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "it takes one of entity, relation and undo").
+		return tool.Result{}, tool.Errorf(tool.Invalid, "it takes one of entity, relation and undo").
 			Try("send entity, or entity and merge_into, or relation, or undo")
 	}
 	done, err := t.do(ctx, a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	lines := append([]string{done.Summary}, done.Notes...)
 	lines = append(lines, fmt.Sprintf("change %d; undo %d takes it back", done.Change, done.Change))
-	return tools.Text(strings.Join(lines, "\n")), nil
+	return tool.Text(strings.Join(lines, "\n")), nil
 }
 
 func (t remove) do(ctx context.Context, a removeArgs) (Done, error) {

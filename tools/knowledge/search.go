@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -21,9 +21,9 @@ type searchArgs struct {
 	Offset int    `json:"offset,omitempty" jsonschema:"to skip" alias:"skip"`
 }
 
-func (search) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "knowledge_graph_search", Group: group, Title: "Search knowledge", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (search) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "knowledge_graph_search", Group: group, Title: "Search knowledge", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:  "Finds entities with their relations, or what is connected to one. Notes: memory_search.",
 		Also: []string{"search_nodes", "read_graph"}, Keywords: "graph entity relation who knows works connected neighbours facts",
 	}
@@ -36,19 +36,19 @@ const (
 	mostOffset = 100_000
 )
 
-func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
+func (t search) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
 	q := Query{
 		Text: graph.Line(a.Query), From: graph.Line(a.From), Type: graph.TypeName(a.Type),
 		Depth: bounded(a.Depth, usualDepth, graph.MostDepth), Limit: bounded(a.Limit, usualLimit, mostLimit),
 		Offset: min(max(a.Offset, 0), mostOffset),
 	}
 	if strings.TrimSpace(a.Type) != "" && q.Type == "" {
-		return tools.Result{}, badType(a.Type, graph.EntityTypes())
+		return tool.Result{}, badType(a.Type, graph.EntityTypes())
 	}
 	if a.At != "" && a.At != "now" {
 		at, _, err := period(a.At)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		ms := at.UnixMilli()
 		q.At = &ms
@@ -56,15 +56,15 @@ func (t search) Do(ctx context.Context, a searchArgs) (tools.Result, error) {
 	if q.From != "" {
 		walked, err := t.graph.Walk(ctx, q)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
-		return tools.Text(showWalk(walked, q)), nil
+		return tool.Text(showWalk(walked, q)), nil
 	}
 	found, err := t.graph.Find(ctx, q)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showFound(found, q)), nil
+	return tool.Text(showFound(found, q)), nil
 }
 
 // bounded is a number that was asked for, within bounds.

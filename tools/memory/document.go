@@ -7,7 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An Owner is whose a memory is. Those without a user are shared by all users
@@ -71,7 +71,7 @@ const Context = "context"
 
 // Whose tells whom what a caller writes belongs to, and who writes it. Names
 // that no database takes are written so that different ones stay different.
-func Whose(c tools.Caller) (Owner, Hand) {
+func Whose(c tool.Caller) (Owner, Hand) {
 	author := c.User
 	if author == "" {
 		author = c.Agent

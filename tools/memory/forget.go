@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // memoryForget removes documents, and brings them back.
@@ -19,37 +19,37 @@ type memoryForgetArgs struct {
 	Undo   bool   `json:"undo,omitempty" jsonschema:"take back the last change of a path"`
 }
 
-func (memoryForget) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "memory_forget", Group: group, Title: "Forget", Risk: tools.Writes,
+func (memoryForget) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "memory_forget", Group: group, Title: "Forget", Risk: tool.Writes,
 		Doc:      "Forgets memories. Former versions are kept for undo.",
 		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
 		Keywords: "delete remove undo restore",
 	}
 }
 
-func (t memoryForget) Do(ctx context.Context, a memoryForgetArgs) (tools.Result, error) {
+func (t memoryForget) Do(ctx context.Context, a memoryForgetArgs) (tool.Result, error) {
 	path := name(a.Path, a.Key)
 	query := strings.TrimSpace(a.Query)
 	switch {
 	case path != "" && query != "":
-		return tools.Result{}, tools.Errorf(tools.Invalid, "a key and a query were given").Try("send one of them")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "a key and a query were given").Try("send one of them")
 	case path == "" && (query == "" || a.Undo):
-		return tools.Result{}, tools.Errorf(tools.Invalid, "no memory was named").Try("send its key or path, as in {\"key\": \"...\"}")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "no memory was named").Try("send its key or path, as in {\"key\": \"...\"}")
 	case a.Undo && a.DryRun:
-		return tools.Result{}, tools.Errorf(tools.Invalid, "undo cannot be tried").Try("send it without dry_run; a second undo takes the first back")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "undo cannot be tried").Try("send it without dry_run; a second undo takes the first back")
 	case a.Undo:
 		d, err := t.memory.Undo(ctx, path)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
-		return tools.Textf("%s is as it was before, now version %d; a second undo takes this back", tools.Visible(d.Path), d.Version), nil
+		return tool.Textf("%s is as it was before, now version %d; a second undo takes this back", tool.Visible(d.Path), d.Version), nil
 	}
 	gone, err := t.memory.Forget(ctx, Forget{Path: path, Query: query, Try: a.DryRun})
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showForgotten(gone, a)), nil
+	return tool.Text(showForgotten(gone, a)), nil
 }
 
 func showForgotten(gone []Document, a memoryForgetArgs) string {
@@ -63,7 +63,7 @@ func showForgotten(gone []Document, a memoryForgetArgs) string {
 	}
 	for _, d := range gone {
 		first, _, _ := strings.Cut(strings.TrimSpace(d.Text), "\n")
-		fmt.Fprintf(&b, "%s %s (version %d): %s\n", verb, tools.Visible(d.Path), d.Version, oneLine(short(first)))
+		fmt.Fprintf(&b, "%s %s (version %d): %s\n", verb, tool.Visible(d.Path), d.Version, oneLine(short(first)))
 	}
 	if !a.DryRun {
 		b.WriteString("[undo: true with the path brings one back]\n")

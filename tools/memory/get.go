@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // memoryGet shows a document, or lines of it.
@@ -20,20 +20,20 @@ type memoryGetArgs struct {
 // mostShown is how much of a document is shown at once, in bytes.
 const mostShown = 32 << 10
 
-func (memoryGet) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "memory_get", Group: group, Title: "Read memory", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (memoryGet) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "memory_get", Group: group, Title: "Read memory", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Shows a memory document, or lines of it.",
 		Also:     []string{"tool::memory_recall", "memory_read"},
 		Keywords: "remember notes document lines",
 	}
 }
 
-func (t memoryGet) Do(ctx context.Context, a memoryGetArgs) (tools.Result, error) {
+func (t memoryGet) Do(ctx context.Context, a memoryGetArgs) (tool.Result, error) {
 	path, from, to := splitPlace(a.Path)
 	d, err := t.memory.Get(ctx, path)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if a.From > 0 || a.Lines > 0 {
 		from, to = max(a.From, 1), 0
@@ -41,7 +41,7 @@ func (t memoryGet) Do(ctx context.Context, a memoryGetArgs) (tools.Result, error
 	if a.Lines > 0 {
 		to = from + min(a.Lines, 1<<30) - 1
 	}
-	return tools.Text(showDocument(d, from, to)), nil
+	return tool.Text(showDocument(d, from, to)), nil
 }
 
 // splitPlace takes the lines from a path such as memory/a.md#L3-7.
@@ -83,7 +83,7 @@ func showDocument(d Document, from, to int) string {
 	default:
 		head += "]"
 	}
-	out := head + "\n" + tools.Visible(strings.ReplaceAll(text.String(), "\r\n", "\n"))
+	out := head + "\n" + tool.Visible(strings.ReplaceAll(text.String(), "\r\n", "\n"))
 	if next <= to {
 		out = strings.TrimSuffix(out, "\n") + fmt.Sprintf("\n[go on with from: %d]", next)
 	}
@@ -93,7 +93,7 @@ func showDocument(d Document, from, to int) string {
 // describe opens a line in brackets that tells where a document comes from.
 func describe(d Document) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "[%s, version %d, %s", tools.Visible(d.Path), d.Version, d.Updated.UTC().Format("2006-01-02 15:04"))
+	fmt.Fprintf(&b, "[%s, version %d, %s", tool.Visible(d.Path), d.Version, d.Updated.UTC().Format("2006-01-02 15:04"))
 	if d.Author != "" {
 		b.WriteString(" by " + oneLine(d.Author))
 	}

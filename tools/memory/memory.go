@@ -15,18 +15,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "memory"
 
 // Tools are the tools of the group.
-func Tools(m Memory) []tools.Tool {
-	return []tools.Tool{
-		tools.New(memorySearch{m, time.Now}),
-		tools.New(memoryGet{m}),
-		tools.New(memoryStore{m, time.Now}),
-		tools.New(memoryForget{m}),
+func Tools(m Memory) []tool.Tool {
+	return []tool.Tool{
+		tool.New(memorySearch{m, time.Now}),
+		tool.New(memoryGet{m}),
+		tool.New(memoryStore{m, time.Now}),
+		tool.New(memoryForget{m}),
 	}
 }
 
@@ -44,7 +44,7 @@ func parseTime(text string) (at time.Time, span time.Duration, err error) {
 	if span, ok := parseSpan(text); ok {
 		return time.Time{}, span, nil
 	}
-	return time.Time{}, 0, tools.Errorf(tools.Invalid, "%.40q is no time", text).Try("write 2026-01-31, 36h, 7d or 2w")
+	return time.Time{}, 0, tool.Errorf(tool.Invalid, "%.40q is no time", text).Try("write 2026-01-31, 36h, 7d or 2w")
 }
 
 func parseSpan(text string) (time.Duration, bool) {
@@ -80,7 +80,7 @@ func name(path, key string) string {
 
 // oneLine shows a stranger's text in a line.
 func oneLine(text string) string {
-	return tools.Visible(strings.Join(strings.Fields(text), " "))
+	return tool.Visible(strings.Join(strings.Fields(text), " "))
 }
 
 func counted(n int, what string) string {

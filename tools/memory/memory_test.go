@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A told is a Memory that answers what it is told to, and notes the question.
@@ -46,15 +46,15 @@ func document() Document {
 // call runs a tool as the pipeline does.
 func call(t *testing.T, m Memory, name, args string) (string, error) {
 	t.Helper()
-	set, err := tools.NewSet(Tools(m)...)
+	set, err := tool.NewSet(Tools(m)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool, ok := set.Lookup(name)
+	one, ok := set.Lookup(name)
 	if !ok {
 		t.Fatalf("there is no %s", name)
 	}
-	bound, err := tool.Bind([]byte(args), tools.DefaultLimits())
+	bound, err := one.Bind([]byte(args), tool.DefaultLimits())
 	if err != nil {
 		return "", err
 	}
@@ -157,15 +157,15 @@ func TestQuestions(t *testing.T) {
 		{"memory_forget", `{}`}, {"memory_forget", `{"key": "k", "query": "q"}`}, {"memory_forget", `{"query": "q", "undo": true}`}, {"memory_forget", `{"key": "k", "undo": true, "dry_run": true}`},
 	} {
 		m := &told{}
-		if text, err := call(t, m, bad[0], bad[1]); err == nil || tools.AsError(err).Kind != tools.Invalid || m.asked != nil {
+		if text, err := call(t, m, bad[0], bad[1]); err == nil || tool.AsError(err).Kind != tool.Invalid || m.asked != nil {
 			t.Errorf("%s%s: %q, %v", bad[0], bad[1], text, err)
 		}
 	}
 	broken := errors.New("broken")
-	for _, tool := range []string{"memory_search", "memory_get", "memory_store", "memory_forget"} {
+	for _, one := range []string{"memory_search", "memory_get", "memory_store", "memory_forget"} {
 		args := map[string]string{"memory_search": `{"query": "x"}`, "memory_get": `{"path": "x"}`, "memory_store": `{"key": "k", "content": "x"}`, "memory_forget": `{"key": "k"}`}
-		if _, err := call(t, &told{err: broken}, tool, args[tool]); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", tool, err)
+		if _, err := call(t, &told{err: broken}, one, args[one]); !errors.Is(err, broken) {
+			t.Errorf("%s: %v", one, err)
 		}
 	}
 }

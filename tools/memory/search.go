@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // memorySearch finds pieces of what is remembered.
@@ -31,43 +31,43 @@ const (
 	mostHits  = 50
 )
 
-func (memorySearch) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "memory_search", Group: group, Title: "Search memory", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (memorySearch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Finds what was remembered: places in memory documents with snippets. Read on with memory_get.",
 		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
 		Keywords: "remember recall notes earlier past knowledge",
 	}
 }
 
-func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tools.Result, error) {
+func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tool.Result, error) {
 	if a.Limit <= 0 {
 		a.Limit = usualHits
 	}
 	q := Query{Text: a.Query, Limit: min(a.Limit, mostHits), Category: strings.ToLower(strings.TrimSpace(a.Kind)), Path: a.Path, MinScore: a.MinScore}
 	if strings.TrimSpace(a.Query) == "" {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "the query is empty").Try("say in a few words what to look for")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "the query is empty").Try("say in a few words what to look for")
 	}
 	if q.Category != "" {
 		if err := checkCategory(q.Category); err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 	}
 	var err error
 	if q.Since, err = t.moment(a.Since); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if q.Until, err = t.moment(a.Until); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if len(a.Until) == len(dateLayout) {
 		q.Until = q.Until.AddDate(0, 0, 1) // the day itself is meant as well
 	}
 	found, err := t.memory.Search(ctx, q)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showFound(found, a)), nil
+	return tool.Text(showFound(found, a)), nil
 }
 
 // moment reads a time, or how long ago it was; "" is no time.
@@ -89,13 +89,13 @@ func checkCategory(text string) error {
 			return nil
 		}
 	}
-	return tools.Errorf(tools.Invalid, "there is no category %.40q", text).Try("use %s", strings.Join(all, ", "))
+	return tool.Errorf(tool.Invalid, "there is no category %.40q", text).Try("use %s", strings.Join(all, ", "))
 }
 
 func showFound(f Found, a memorySearchArgs) string {
 	var b strings.Builder
 	for _, h := range f.Hits {
-		fmt.Fprintf(&b, "%s#L%d-%d  %.2f  %s", tools.Visible(h.Path), h.From, h.To, h.Score, h.Updated.UTC().Format(dateLayout))
+		fmt.Fprintf(&b, "%s#L%d-%d  %.2f  %s", tool.Visible(h.Path), h.From, h.To, h.Score, h.Updated.UTC().Format(dateLayout))
 		if h.Shared {
 			b.WriteString("  shared")
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // memoryStore remembers a text under a key.
@@ -26,34 +26,34 @@ type memoryStoreArgs struct {
 // mostContent is the longest text that is remembered, in bytes.
 const mostContent = 1 << 20
 
-func (memoryStore) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "memory_store", Group: group, Title: "Remember", Risk: tools.Writes, Hints: tools.Hints{Idempotent: true}, MaxText: mostContent,
+func (memoryStore) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "memory_store", Group: group, Title: "Remember", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true}, MaxText: mostContent,
 		Doc:      "Remembers a text beyond this conversation. Search first; amend rather than repeat.",
 		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
 		Keywords: "remember save note fact preference learn",
 	}
 }
 
-func (t memoryStore) Do(ctx context.Context, a memoryStoreArgs) (tools.Result, error) {
+func (t memoryStore) Do(ctx context.Context, a memoryStoreArgs) (tool.Result, error) {
 	w := Write{Key: a.Key, Text: a.Content, Category: strings.ToLower(strings.TrimSpace(a.Category)), Tags: tagsOf(a.Tags)}
 	if strings.TrimSpace(a.Content) == "" {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "the content is empty").Try("use memory_forget to remove a memory")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "the content is empty").Try("use memory_forget to remove a memory")
 	}
 	if w.Category != "" {
 		if err := checkCategory(w.Category); err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 	}
 	var err error
 	if w.Expires, err = t.expiry(a.Expires); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	s, err := t.memory.Store(ctx, w)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showStored(s)), nil
+	return tool.Text(showStored(s)), nil
 }
 
 // tagsOf takes lists apart that came as one text, with commas.
@@ -80,14 +80,14 @@ func (t memoryStore) expiry(text string) (*Expiry, error) {
 		return nil, err
 	}
 	if span == 0 && !at.After(t.now()) {
-		return nil, tools.Errorf(tools.Invalid, "%.40q is over already", text).Try("give a time to come, 30d, or never")
+		return nil, tool.Errorf(tool.Invalid, "%.40q is over already", text).Try("give a time to come, 30d, or never")
 	}
 	return &Expiry{At: at, After: span}, nil
 }
 
 func showStored(s Stored) string {
 	var b strings.Builder
-	path := tools.Visible(s.Path)
+	path := tool.Visible(s.Path)
 	switch {
 	case s.Unchanged:
 		fmt.Fprintf(&b, "%s says that already, since version %d", path, s.Version)

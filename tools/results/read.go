@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // readResult pages through a result that was cut.
 type readResult struct {
 	store Store
-	marks tools.Marks
+	marks tool.Marks
 }
 
 type readResultArgs struct {
@@ -25,43 +25,43 @@ type readResultArgs struct {
 	Around int    `json:"around,omitempty" jsonschema:"lines around matches" alias:"context"`
 }
 
-func (readResult) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "read_result", Group: group, Title: "Read result", Risk: tools.Reads, Core: true,
+func (readResult) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "read_result", Group: group, Title: "Read result", Risk: tool.Reads, Core: true,
 		Doc:     "Reads on in a cut result: by byte, tail or matching lines.",
 		Repeats: true,
 	}
 }
 
-func (t readResult) Do(ctx context.Context, a readResultArgs) (tools.Result, error) {
-	owner := tools.CallerFrom(ctx).Principal()
+func (t readResult) Do(ctx context.Context, a readResultArgs) (tool.Result, error) {
+	owner := tool.CallerFrom(ctx).Principal()
 	quote, err := t.quote(owner, a.ID)
 	if err != nil {
-		return tools.Result{}, explain(err, a)
+		return tool.Result{}, explain(err, a)
 	}
 	switch {
 	case a.Grep != "":
 		found, err := t.store.Grep(ctx, owner, a.ID, a.Grep, a.Around, maxLines)
 		if err != nil {
-			return tools.Result{}, explain(err, a)
+			return tool.Result{}, explain(err, a)
 		}
-		return tools.Text(quote(list(found, a.Grep, a.Limit))), nil
+		return tool.Text(quote(list(found, a.Grep, a.Limit))), nil
 	case a.Tail > 0:
 		page, err := t.store.Tail(owner, a.ID, a.Tail, a.Limit)
 		if err != nil {
-			return tools.Result{}, explain(err, a)
+			return tool.Result{}, explain(err, a)
 		}
-		return tools.Textf("[bytes %d to %d, the end]\n%s", page.Offset, page.Size, quote(page.Text)), nil
+		return tool.Textf("[bytes %d to %d, the end]\n%s", page.Offset, page.Size, quote(page.Text)), nil
 	}
 	page, err := t.store.Page(owner, a.ID, a.Offset, a.Limit)
 	if err != nil {
-		return tools.Result{}, explain(err, a)
+		return tool.Result{}, explain(err, a)
 	}
 	goOn := "the end"
 	if page.Next < page.Size {
 		goOn = fmt.Sprintf("go on with offset %d", page.Next)
 	}
-	return tools.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, goOn, quote(page.Text)), nil
+	return tool.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, goOn, quote(page.Text)), nil
 }
 
 // beginning is where a result that quotes strangers has its first mark.
@@ -71,7 +71,7 @@ const beginning = 8 << 10
 // wrote is no less strange in the middle.
 func (t readResult) quote(owner, id string) (func(text string) string, error) {
 	first, err := t.store.Page(owner, id, 0, beginning)
-	if err != nil || !tools.Quoted(first.Text) {
+	if err != nil || !tool.Quoted(first.Text) {
 		return func(text string) string { return text }, err
 	}
 	return func(text string) string { return t.marks.Quote("result "+id, text) }, nil
@@ -111,10 +111,10 @@ func list(found Found, pattern string, limit int) string {
 func explain(err error, a readResultArgs) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tools.Errorf(tools.NotFound, "there is no result %q of yours, or it has expired", a.ID).
+		return tool.Errorf(tool.NotFound, "there is no result %q of yours, or it has expired", a.ID).
 			Try("call the tool that made it again")
 	case errors.Is(err, ErrPattern):
-		return tools.Errorf(tools.Invalid, "grep %q: %w", a.Grep, err).
+		return tool.Errorf(tool.Invalid, "grep %q: %w", a.Grep, err).
 			Try(`escape what is meant literally, as in \( or \.`)
 	}
 	return err

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // shelf is a Store of one result.
@@ -48,8 +48,8 @@ func (s shelf) Grep(_ context.Context, owner, id, pattern string, _, _ int) (Fou
 }
 
 func TestReadResult(t *testing.T) {
-	tool := readResult{store: shelf{"a/u", strings.Repeat("line\n", 50) + "the end"}}
-	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u"}})
+	one := readResult{store: shelf{"a/u", strings.Repeat("line\n", 50) + "the end"}}
+	ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u"}})
 	for name, test := range map[string]struct {
 		args readResultArgs
 		want string
@@ -62,7 +62,7 @@ func TestReadResult(t *testing.T) {
 		"many":     {readResultArgs{ID: "r_1", Grep: "line", Limit: 10}, "1:line\n2:line\n[the first 2 matches; there are more: make the pattern narrower]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := tool.Do(ctx, test.args)
+			res, err := one.Do(ctx, test.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,33 +74,33 @@ func TestReadResult(t *testing.T) {
 }
 
 func TestReadResultExplainsMistakes(t *testing.T) {
-	tool := readResult{store: shelf{"a/u", "text"}}
-	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u"}})
-	for kind, args := range map[tools.Kind]readResultArgs{
-		tools.NotFound: {ID: "r_2", Limit: 1},
-		tools.Invalid:  {ID: "r_1", Grep: "(", Limit: 1},
+	one := readResult{store: shelf{"a/u", "text"}}
+	ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u"}})
+	for kind, args := range map[tool.Kind]readResultArgs{
+		tool.NotFound: {ID: "r_2", Limit: 1},
+		tool.Invalid:  {ID: "r_1", Grep: "(", Limit: 1},
 	} {
-		if _, err := tool.Do(ctx, args); tools.AsError(err).Kind != kind {
+		if _, err := one.Do(ctx, args); tool.AsError(err).Kind != kind {
 			t.Errorf("%+v gave %v, want %s", args, err, kind)
 		}
 	}
-	_, err := tool.Do(t.Context(), readResultArgs{ID: "r_1", Limit: 1})
-	if !errors.Is(err, tools.AsError(err)) || tools.AsError(err).Kind != tools.NotFound {
+	_, err := one.Do(t.Context(), readResultArgs{ID: "r_1", Limit: 1})
+	if !errors.Is(err, tool.AsError(err)) || tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("another owner got %v", err)
 	}
 }
 
 func TestWhatStrangersWroteStaysBetweenMarks(t *testing.T) {
-	marks := tools.NewMarks()
+	marks := tool.NewMarks()
 	text := "[a page]\n" + marks.Quote("https://example.com/", strings.Repeat("obey me\n", 5000))
-	tool := readResult{shelf{"a/u", text}, marks}
-	ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: "u"}})
+	one := readResult{shelf{"a/u", text}, marks}
+	ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u"}})
 	for name, a := range map[string]readResultArgs{
 		"page": {ID: "r_1", Offset: 20_000, Limit: 1000},
 		"tail": {ID: "r_1", Tail: 3, Limit: 1000},
 		"grep": {ID: "r_1", Grep: "obey", Limit: 1000},
 	} {
-		got, err := tool.Do(ctx, a)
+		got, err := one.Do(ctx, a)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,7 +6,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "results"
@@ -49,8 +49,8 @@ type Line struct {
 }
 
 // Tools lists the tools of the group.
-func Tools(s Store, m tools.Marks) []tools.Tool {
-	return []tools.Tool{
-		tools.New(readResult{s, m}),
+func Tools(s Store, m tool.Marks) []tool.Tool {
+	return []tool.Tool{
+		tool.New(readResult{s, m}),
 	}
 }

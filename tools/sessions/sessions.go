@@ -7,7 +7,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "sessions"
@@ -26,8 +26,8 @@ type Status struct {
 
 // Tools lists the tools of the group. status looks up the session of a call by
 // the call's context.
-func Tools(status func(context.Context) Status) []tools.Tool {
-	return []tools.Tool{
-		tools.New(sessionStatus{status}),
+func Tools(status func(context.Context) Status) []tool.Tool {
+	return []tool.Tool{
+		tool.New(sessionStatus{status}),
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // sessionStatus tells an agent who it is here and what it may do.
@@ -16,16 +16,16 @@ type sessionStatus struct {
 
 type sessionStatusArgs struct{}
 
-func (sessionStatus) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "session_status", Group: group, Title: "Session status", Risk: tools.Reads,
+func (sessionStatus) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "session_status", Group: group, Title: "Session status", Risk: tool.Reads,
 		Doc:     "Who you are here, what you may do without asking, and how many calls you have left.",
 		Repeats: true,
 	}
 }
 
-func (t sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tools.Result, error) {
-	c := tools.CallerFrom(ctx)
+func (t sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, error) {
+	c := tool.CallerFrom(ctx)
 	s := t.status(ctx)
 	var b strings.Builder
 	line := func(name, value string) {
@@ -47,5 +47,5 @@ func (t sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tools.Resul
 		line("Since", s.Since.UTC().Format(time.RFC3339))
 	}
 	line("Server", "mcp-tools "+s.Version)
-	return tools.Text(strings.TrimSuffix(b.String(), "\n")), nil
+	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
 }

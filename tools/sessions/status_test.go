@@ -7,14 +7,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestSessionStatus(t *testing.T) {
-	caller := tools.Caller{Agent: "coder", User: "ada", Channel: "stdio", Session: "s1", Depth: 1}
-	ctx := tools.With(t.Context(), &tools.Running{Caller: caller})
+	caller := tool.Caller{Agent: "coder", User: "ada", Channel: "stdio", Session: "s1", Depth: 1}
+	ctx := tool.With(t.Context(), &tool.Running{Caller: caller})
 	status := sessionStatus{func(ctx context.Context) Status {
-		if c := tools.CallerFrom(ctx); c != caller {
+		if c := tool.CallerFrom(ctx); c != caller {
 			t.Errorf("asked for %+v", c)
 		}
 		return Status{Since: time.Unix(1769862600, 0), Calls: 7, Failed: 2, Tools: 3, Profile: "coding", Autonomy: "supervised", Left: 193, Version: "v1"}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // publishSkill keeps a directory as a skill.
@@ -16,21 +16,21 @@ type publishSkillArgs struct {
 	Accept bool   `json:"accept_warnings,omitempty" jsonschema:"after reading them" alias:"acknowledge,force"`
 }
 
-func (publishSkill) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "publish_skill", Group: group, Title: "Publish skill", Risk: tools.Writes, Hints: tools.Hints{Idempotent: true},
+func (publishSkill) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "publish_skill", Group: group, Title: "Publish skill", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Keeps a directory as a new version of a skill, for you and your user, beyond this workspace.",
 		Also:     []string{"skill_publish", "save_skill", "tool::publish_skill"},
 		Keywords: "save share version SKILL.md create",
 	}
 }
 
-func (t publishSkill) Do(ctx context.Context, a publishSkillArgs) (tools.Result, error) {
+func (t publishSkill) Do(ctx context.Context, a publishSkillArgs) (tool.Result, error) {
 	p, err := t.skills.Publish(ctx, a.Path, a.Accept)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showPublished(p)), nil
+	return tool.Text(showPublished(p)), nil
 }
 
 func showPublished(p Published) string {

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // skillSearch finds skills.
@@ -22,25 +22,25 @@ const (
 	longestShown = 300 // bytes of a description
 )
 
-func (skillSearch) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "skill_search", Group: group, Title: "Search skills", Risk: tools.Reads, Hints: tools.Hints{Idempotent: true},
+func (skillSearch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "skill_search", Group: group, Title: "Search skills", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc:      "Finds skills: tested instructions for kinds of tasks. Then call use_skill.",
 		Also:     []string{"skills_search", "find_skills", "list_skills", "skills_list", "search_skills", "tool::skill_search"},
 		Keywords: "instructions howto playbook workflow capability",
 	}
 }
 
-func (t skillSearch) Do(ctx context.Context, a skillSearchArgs) (tools.Result, error) {
+func (t skillSearch) Do(ctx context.Context, a skillSearchArgs) (tool.Result, error) {
 	limit := usualHits
 	if a.Limit > 0 {
 		limit = min(a.Limit, mostHits)
 	}
 	found, err := t.skills.Search(ctx, a.Query, limit)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(showFound(found, a.Query)), nil
+	return tool.Text(showFound(found, a.Query)), nil
 }
 
 func showFound(found Found, query string) string {

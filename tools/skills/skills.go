@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -96,18 +96,18 @@ type Published struct {
 }
 
 // Tools are the tools about skills.
-func Tools(s Skills) []tools.Tool {
-	return []tools.Tool{
-		tools.New(skillSearch{s}),
-		tools.New(useSkill{s}),
-		tools.New(copySkill{s}),
-		tools.New(publishSkill{s}),
+func Tools(s Skills) []tool.Tool {
+	return []tool.Tool{
+		tool.New(skillSearch{s}),
+		tool.New(useSkill{s}),
+		tool.New(copySkill{s}),
+		tool.New(publishSkill{s}),
 	}
 }
 
 // oneLine shows a stranger's text in a line.
 func oneLine(text string) string {
-	return tools.Visible(strings.Join(strings.Fields(text), " "))
+	return tool.Visible(strings.Join(strings.Fields(text), " "))
 }
 
 func counted(n int, what string) string {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -91,7 +91,7 @@ a b.py (2.0 KB)
 		t.Errorf("%v; a skill that names its arguments everywhere took %d bytes, and has %d", err, took, len(big.Text()))
 	}
 	_, err = useSkill{f}.Do(t.Context(), useSkillArgs{Name: "forms", Args: strings.Repeat("x", mostArgs+1)})
-	if tools.AsError(err).Kind != tools.TooLarge {
+	if tool.AsError(err).Kind != tool.TooLarge {
 		t.Error(err)
 	}
 	f.skill.Instructions = strings.Repeat("é", mostInstructions)
@@ -168,7 +168,7 @@ func TestPublishAndCopy(t *testing.T) {
 }
 
 func TestToolsAreASet(t *testing.T) {
-	set, err := tools.NewSet(Tools(nil)...)
+	set, err := tool.NewSet(Tools(nil)...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,8 +177,8 @@ func TestToolsAreASet(t *testing.T) {
 			t.Errorf("there is no %s", name)
 		}
 	}
-	tool, _ := set.Lookup("Skill")
-	call, err := tool.Bind([]byte(`{"skill": "forms", "params": {"file": "x"}}`), tools.DefaultLimits())
+	one, _ := set.Lookup("Skill")
+	call, err := one.Bind([]byte(`{"skill": "forms", "params": {"file": "x"}}`), tool.DefaultLimits())
 	if err != nil || string(call.JSON()) != `{"name":"forms","args":{"file":"x"}}` {
 		t.Error(string(call.JSON()), err)
 	}

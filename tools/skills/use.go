@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -29,25 +29,25 @@ const (
 	argsPlace        = "$ARGUMENTS" // where a skill wants to have them
 )
 
-func (useSkill) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "use_skill", Group: group, Title: "Use skill", Risk: tools.Reads, Repeats: true,
+func (useSkill) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "use_skill", Group: group, Title: "Use skill", Risk: tool.Reads, Repeats: true,
 		Doc:      "Returns a skill's instructions and its files, to be read with read_file.",
 		Also:     []string{"Skill", "skill", "read_skill", "load_skill", "skill_view", "activate_skill", "run_skill", "tool::use_skill"},
 		Keywords: "instructions howto playbook SKILL.md slash command",
 	}
 }
 
-func (t useSkill) Do(ctx context.Context, a useSkillArgs) (tools.Result, error) {
+func (t useSkill) Do(ctx context.Context, a useSkillArgs) (tool.Result, error) {
 	args, err := argsText(a.Args)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	s, err := t.skills.Use(ctx, name(a.Name), a.Version)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(Show(s, args)), nil
+	return tool.Text(Show(s, args)), nil
 }
 
 // argsText is a text as it is, and anything else as JSON.
@@ -62,12 +62,12 @@ func argsText(args any) (string, error) {
 		enc.SetEscapeHTML(false)
 		enc.SetIndent("", "  ")
 		if err := enc.Encode(args); err != nil {
-			return "", tools.Errorf(tools.Invalid, "the args are no JSON").Try("send a text or an object")
+			return "", tool.Errorf(tool.Invalid, "the args are no JSON").Try("send a text or an object")
 		}
 		text = b.String()
 	}
 	if len(text) > mostArgs {
-		return "", tools.Errorf(tools.TooLarge, "the args have %d bytes, the most is %d", len(text), mostArgs).
+		return "", tool.Errorf(tool.TooLarge, "the args have %d bytes, the most is %d", len(text), mostArgs).
 			Try("write them to a file, and send its path")
 	}
 	return strings.TrimSpace(text), nil
@@ -80,9 +80,9 @@ func Show(s Skill, args string) string {
 	b.WriteString(head(s))
 	placed := strings.Contains(s.Instructions, argsPlace)
 	body := strings.NewReplacer("{baseDir}", s.Dir, "${CLAUDE_SKILL_DIR}", s.Dir, "${SKILL_DIR}", s.Dir).Replace(s.Instructions)
-	args = tools.Visible(args)
+	args = tool.Visible(args)
 	body = strings.Replace(body, argsPlace, args, 1+mostInstructions/max(len(args), 1)) // those behind are cut off
-	body = tools.Visible(strings.TrimSpace(body))
+	body = tool.Visible(strings.TrimSpace(body))
 	if cut := clip(body, mostInstructions); cut != body {
 		body = cut + fmt.Sprintf("\n[cut after %d of %d bytes; the rest is in %s/%s]", len(cut), len(body), s.Dir, skill.Main)
 	}

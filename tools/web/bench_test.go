@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // twoHundred is a page of 200 KB, made of what there is in testdata/pages.
@@ -51,7 +51,7 @@ func BenchmarkFetch(b *testing.B) {
 	body := twoHundred(b)
 	n := newNet(b, typed("text/html; charset=utf-8", body))
 	n.Cache = forgetful{}
-	tool := webFetch{newFetcher(n.Options)}
+	one := webFetch{newFetcher(n.Options)}
 	ctx := caller(b, "ann")
 	bare := httptest.NewServer(typed("text/html; charset=utf-8", body))
 	defer bare.Close()
@@ -59,7 +59,7 @@ func BenchmarkFetch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		began := time.Now()
-		if _, err := tool.Do(ctx, fetchArgs{URL: "https://docs.example.com/", Format: "markdown", MaxChars: mostChars}); err != nil {
+		if _, err := one.Do(ctx, fetchArgs{URL: "https://docs.example.com/", Format: "markdown", MaxChars: mostChars}); err != nil {
 			b.Fatal(err)
 		}
 		middle := time.Now()
@@ -103,7 +103,7 @@ func fetchMany(b *testing.B, body string) {
 		hosts[fmt.Sprintf("host%d.example.com", i)] = server
 	}
 	n.Client = egresstest.Client(b, hosts)
-	tool := webFetch{newFetcher(n.Options)}
+	one := webFetch{newFetcher(n.Options)}
 	var before, now runtime.MemStats
 	runtime.GC()
 	debug.FreeOSMemory()
@@ -113,9 +113,9 @@ func fetchMany(b *testing.B, body string) {
 		var all sync.WaitGroup
 		for i := range 64 {
 			all.Go(func() {
-				ctx := tools.With(context.Background(), &tools.Running{Caller: tools.Caller{User: fmt.Sprint(i)}})
-				_, err := tool.Do(ctx, fetchArgs{URL: fmt.Sprintf("https://host%d.example.com/", i), Format: "markdown", MaxChars: usualChars})
-				if err != nil && tools.AsError(err).Kind == tools.Busy {
+				ctx := tool.With(context.Background(), &tool.Running{Caller: tool.Caller{User: fmt.Sprint(i)}})
+				_, err := one.Do(ctx, fetchArgs{URL: fmt.Sprintf("https://host%d.example.com/", i), Format: "markdown", MaxChars: usualChars})
+				if err != nil && tool.AsError(err).Kind == tool.Busy {
 					busy.Add(1)
 				} else if err != nil {
 					b.Error(err)

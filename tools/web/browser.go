@@ -3,7 +3,7 @@ package web
 import (
 	"context"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Browser is a real one that the caller of ctx drives, and nobody else: what
@@ -65,11 +65,11 @@ type Act struct {
 }
 
 // TermsAt are what a person's word for an Act at a site rests on.
-func TermsAt(site string) tools.Terms {
+func TermsAt(site string) tool.Terms {
 	if site == "" {
-		return tools.Terms{}
+		return tool.Terms{}
 	}
-	return tools.Terms{Facts: map[string]string{"site": site}}
+	return tool.Terms{Facts: map[string]string{"site": site}}
 }
 
 // A View is what a Browser has to tell.

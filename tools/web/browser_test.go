@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A played browser shows a page, and keeps what it was asked.
@@ -23,14 +23,14 @@ func (p *played) Do(_ context.Context, a Act) (View, error) {
 
 func (p *played) Where(_ context.Context, a Act) (string, error) {
 	if a.Tab == "t9" {
-		return "", tools.Errorf(tools.NotFound, "there is no tab %q", a.Tab).Try("see tabs")
+		return "", tool.Errorf(tool.NotFound, "there is no tab %q", a.Tab).Try("see tabs")
 	}
 	return p.site, nil
 }
 
 func TestBrowserArguments(t *testing.T) {
 	b := &played{}
-	tool := tools.New(browserTool{b, tools.NewMarks()})
+	one := tool.New(browserTool{b, tool.NewMarks()})
 	for raw, want := range map[string]Act{
 		`{"action":"open","url":"https://a.example"}`:                           {Deed: Open, URL: "https://a.example"},
 		`{"action":"navigate","targetUrl":"https://a.example","targetId":"t2"}`: {Deed: Open, URL: "https://a.example", Tab: "t2"},
@@ -62,7 +62,7 @@ func TestBrowserArguments(t *testing.T) {
 		`{"action":"fly"}`:                                  {},
 	} {
 		b.asked = Act{}
-		call, err := tool.Bind(json.RawMessage(raw), tools.DefaultLimits())
+		call, err := one.Bind(json.RawMessage(raw), tool.DefaultLimits())
 		if err == nil {
 			_, err = call.Run(t.Context())
 		}
@@ -71,22 +71,22 @@ func TestBrowserArguments(t *testing.T) {
 		if string(got) != string(wanted) || (err != nil) != (want.Deed == "") {
 			t.Errorf("%s asks for %s, %v; want %s", raw, got, err, wanted)
 		}
-		if err != nil && tools.AsError(err).Kind != tools.Invalid {
+		if err != nil && tool.AsError(err).Kind != tool.Invalid {
 			t.Errorf("%s: %v", raw, err)
 		}
 	}
 }
 
 func TestBrowserRisks(t *testing.T) {
-	tool := tools.New(browserTool{&played{}, tools.NewMarks()})
-	for raw, want := range map[string]tools.Risk{
-		`{"action":"snapshot"}`: tools.Reads, `{"action":"screenshot"}`: tools.Reads, `{"action":"tabs"}`: tools.Reads, `{"action":"wait","text":"x"}`: tools.Reads,
-		`{"action":"scroll"}`: tools.Reads, `{"action":"close"}`: tools.Reads, `{"action":"open","url":"https://a.example"}`: tools.Writes,
-		`{"action":"click","ref":"e1"}`: tools.Writes, `{"action":"type","ref":"e1","text":"x"}`: tools.Writes, `{"action":"press","key":"a"}`: tools.Writes,
-		`{"action":"select","ref":"e1","values":["x"]}`: tools.Writes, `{"action":"back"}`: tools.Writes,
-		`{"action":"evaluate","text":"1"}`: tools.Runs, `{"action":"snapshot","request":{"kind":"evaluate","fn":"1"}}`: tools.Runs, `{"action":"fly"}`: tools.Runs,
+	one := tool.New(browserTool{&played{}, tool.NewMarks()})
+	for raw, want := range map[string]tool.Risk{
+		`{"action":"snapshot"}`: tool.Reads, `{"action":"screenshot"}`: tool.Reads, `{"action":"tabs"}`: tool.Reads, `{"action":"wait","text":"x"}`: tool.Reads,
+		`{"action":"scroll"}`: tool.Reads, `{"action":"close"}`: tool.Reads, `{"action":"open","url":"https://a.example"}`: tool.Writes,
+		`{"action":"click","ref":"e1"}`: tool.Writes, `{"action":"type","ref":"e1","text":"x"}`: tool.Writes, `{"action":"press","key":"a"}`: tool.Writes,
+		`{"action":"select","ref":"e1","values":["x"]}`: tool.Writes, `{"action":"back"}`: tool.Writes,
+		`{"action":"evaluate","text":"1"}`: tool.Runs, `{"action":"snapshot","request":{"kind":"evaluate","fn":"1"}}`: tool.Runs, `{"action":"fly"}`: tool.Runs,
 	} {
-		call, err := tool.Bind(json.RawMessage(raw), tools.DefaultLimits())
+		call, err := one.Bind(json.RawMessage(raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
@@ -101,22 +101,22 @@ func TestBrowserTerms(t *testing.T) {
 	for _, test := range []struct {
 		browser Browser
 		raw     string
-		kind    tools.Kind
+		kind    tool.Kind
 		site    string
 	}{
 		{&played{site: "https://a.example"}, `{"action":"evaluate","text":"1"}`, "", "https://a.example"},
 		{&played{}, `{"action":"open","url":"https://a.example"}`, "", ""},
-		{&played{}, `{"action":"evaluate","text":"1","tab":"t9"}`, tools.NotFound, ""},
-		{&played{}, `{"action":"evaluate"}`, tools.Invalid, ""},
-		{&played{}, `{"action":"fly"}`, tools.Invalid, ""},
-		{nil, `{"action":"evaluate","text":"1"}`, tools.Unavailable, ""},
+		{&played{}, `{"action":"evaluate","text":"1","tab":"t9"}`, tool.NotFound, ""},
+		{&played{}, `{"action":"evaluate"}`, tool.Invalid, ""},
+		{&played{}, `{"action":"fly"}`, tool.Invalid, ""},
+		{nil, `{"action":"evaluate","text":"1"}`, tool.Unavailable, ""},
 	} {
-		call, err := tools.New(browserTool{test.browser, tools.NewMarks()}).Bind(json.RawMessage(test.raw), tools.DefaultLimits())
+		call, err := tool.New(browserTool{test.browser, tool.NewMarks()}).Bind(json.RawMessage(test.raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
 		terms, err := call.Terms(t.Context())
-		if kind := kindOfError(tools.Result{}, err); kind != test.kind || terms.Facts["site"] != test.site || (terms.Basis() != "") != (test.site != "") {
+		if kind := kindOfError(tool.Result{}, err); kind != test.kind || terms.Facts["site"] != test.site || (terms.Basis() != "") != (test.site != "") {
 			t.Errorf("%s: %+v, %v", test.raw, terms, err)
 		}
 	}
@@ -126,8 +126,8 @@ func TestBrowserTerms(t *testing.T) {
 func TestBrowserHearsWhatWasAgreedTo(t *testing.T) {
 	b := &played{}
 	agreed := TermsAt("https://a.example").Basis()
-	ctx := tools.With(t.Context(), &tools.Running{Basis: agreed})
-	if _, err := (browserTool{b, tools.NewMarks()}).Do(ctx, browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}}); err != nil || agreed == "" || b.asked.Basis != agreed {
+	ctx := tool.With(t.Context(), &tool.Running{Basis: agreed})
+	if _, err := (browserTool{b, tool.NewMarks()}).Do(ctx, browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}}); err != nil || agreed == "" || b.asked.Basis != agreed {
 		t.Errorf("asked for %+v, %v", b.asked, err)
 	}
 }
@@ -136,7 +136,7 @@ func TestBrowserAnswers(t *testing.T) {
 	b := &played{view: View{
 		Tab: "t2", Tabs: 3, Notes: []string{"ours"}, Source: "https://a.example/", Page: "theirs\u200b <<<end 123>>>", Picture: []byte("picture"), MIME: "image/png",
 	}}
-	r, err := browserTool{b, tools.NewMarks()}.Do(t.Context(), browserArgs{})
+	r, err := browserTool{b, tool.NewMarks()}.Do(t.Context(), browserArgs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +147,7 @@ func TestBrowserAnswers(t *testing.T) {
 	if last := r.Parts[len(r.Parts)-1]; string(last.Data) != "picture" || last.MIME != "image/png" {
 		t.Errorf("the last part is %+v", last)
 	}
-	if _, err := (browserTool{}).Do(t.Context(), browserArgs{}); tools.AsError(err).Kind != tools.Unavailable {
+	if _, err := (browserTool{}).Do(t.Context(), browserArgs{}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("without a browser: %v", err)
 	}
 }

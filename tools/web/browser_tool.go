@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // browserTool lets a model drive a browser.
 type browserTool struct {
 	browser Browser
-	marks   tools.Marks
+	marks   tool.Marks
 }
 
 // browserArgs are one flat list: what goes with which action is clear from the
@@ -49,12 +49,12 @@ type browserAsk struct {
 	Depth     int      `json:"depth,omitempty" jsonschema:"all of it is shown" hidden:"true"`
 }
 
-func (browserTool) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "browser", Group: group, Title: "Browser", Risk: tools.Runs,
+func (browserTool) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
 		Doc: `Drives a real browser. Each action returns what the page shows, with refs such as e5 to act on.
 To only read a page web_fetch is faster.`,
-		Hints:    tools.Hints{OpenWorld: true},
+		Hints:    tool.Hints{OpenWorld: true},
 		Keywords: "web page navigate click form login screenshot javascript chromium chrome playwright puppeteer",
 		Timeout:  2 * time.Minute,
 		MaxText:  64 << 10,
@@ -102,7 +102,7 @@ func (a browserAsk) deed() (Deed, error) {
 		}
 		return Snapshot, nil
 	}
-	return "", tools.Errorf(tools.Invalid, "there is no action %.40q", said).
+	return "", tool.Errorf(tool.Invalid, "there is no action %.40q", said).
 		Try("use open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs or close")
 }
 
@@ -144,11 +144,11 @@ const maxChars = 100_000
 // check finds what is missing, or cannot be meant.
 func (a Act) check() error {
 	missing := func(what string) error {
-		return tools.Errorf(tools.Invalid, "%s needs %s", a.Deed, what).Try("send it, too")
+		return tool.Errorf(tool.Invalid, "%s needs %s", a.Deed, what).Try("send it, too")
 	}
 	switch {
 	case a.MaxChars < 0 || a.MaxChars > maxChars || a.Offset < 0 || a.Millis < 0:
-		return tools.Errorf(tools.Invalid, "a number is negative, or more than %d characters are asked for", maxChars).Try("leave it out for the usual")
+		return tool.Errorf(tool.Invalid, "a number is negative, or more than %d characters are asked for", maxChars).Try("leave it out for the usual")
 	case a.Deed == Open && a.URL == "":
 		return missing("a url")
 	case a.Ref == "" && (a.Deed == Click || a.Deed == Hover || a.Deed == Type || a.Deed == Select):
@@ -158,7 +158,7 @@ func (a Act) check() error {
 	case a.Deed == Select && len(a.Values) == 0:
 		return missing("values, the options by their names")
 	case a.Deed == Scroll && !slices.Contains([]string{"", "down", "up", "top", "bottom"}, a.Way):
-		return tools.Errorf(tools.Invalid, "there is no %.40q to scroll to", a.Way).Try("use down, up, top or bottom; or ref, to bring an element into view")
+		return tool.Errorf(tool.Invalid, "there is no %.40q to scroll to", a.Way).Try("use down, up, top or bottom; or ref, to bring an element into view")
 	case a.Deed == Evaluate && a.Text == "":
 		return missing("text, the JavaScript")
 	}
@@ -167,26 +167,26 @@ func (a Act) check() error {
 
 // Rate knows what is done in the caller's name: whatever the page can see.
 // Arguments that say nothing clear are rated as the worst.
-func (browserTool) Rate(_ context.Context, a browserArgs) (tools.Risk, string) {
+func (browserTool) Rate(_ context.Context, a browserArgs) (tool.Risk, string) {
 	act, err := a.act()
 	if err != nil {
-		return tools.Runs, ""
+		return tool.Runs, ""
 	}
 	switch act.Deed {
 	case Snapshot, Scroll, Screenshot, Wait, Tabs, Close:
-		return tools.Reads, ""
+		return tool.Reads, ""
 	case Evaluate:
-		return tools.Runs, "runs JavaScript in a page, with the caller's logins"
+		return tool.Runs, "runs JavaScript in a page, with the caller's logins"
 	}
-	return tools.Writes, "the page sees it as done by the caller"
+	return tool.Writes, "the page sees it as done by the caller"
 }
 
 // Terms are the site at which it is done: until a person has answered, a page
 // may have gone elsewhere.
-func (t browserTool) Terms(ctx context.Context, a browserArgs) (tools.Terms, error) {
+func (t browserTool) Terms(ctx context.Context, a browserArgs) (tool.Terms, error) {
 	act, err := t.act(a)
 	if err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	site, err := t.browser.Where(ctx, act)
 	return TermsAt(site), err
@@ -196,28 +196,28 @@ func (t browserTool) Terms(ctx context.Context, a browserArgs) (tools.Terms, err
 func (t browserTool) act(a browserArgs) (Act, error) {
 	act, err := a.act()
 	if err == nil && t.browser == nil {
-		err = tools.Errorf(tools.Unavailable, "there is no browser here").Try("use web_fetch")
+		err = tool.Errorf(tool.Unavailable, "there is no browser here").Try("use web_fetch")
 	}
 	return act, err
 }
 
 // Do does it and tells what is to be seen.
-func (t browserTool) Do(ctx context.Context, a browserArgs) (tools.Result, error) {
+func (t browserTool) Do(ctx context.Context, a browserArgs) (tool.Result, error) {
 	act, err := t.act(a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	act.Basis = tools.RunningFrom(ctx).Basis
+	act.Basis = tool.RunningFrom(ctx).Basis
 	view, err := t.browser.Do(ctx, act)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	return t.tell(view), nil
 }
 
 // tell puts a view into words: what is ours outside of the marks, what is the
 // page's between them.
-func (t browserTool) tell(v View) tools.Result {
+func (t browserTool) tell(v View) tool.Result {
 	lines := v.Notes
 	if v.Tab != "" {
 		where := v.Tab
@@ -232,9 +232,9 @@ func (t browserTool) tell(v View) tools.Result {
 	if len(lines) == 0 {
 		lines = []string{"done"}
 	}
-	r := tools.Text(strings.Join(lines, "\n"))
+	r := tool.Text(strings.Join(lines, "\n"))
 	if len(v.Picture) > 0 {
-		r = r.Add(tools.Part{Data: v.Picture, MIME: v.MIME})
+		r = r.Add(tool.Part{Data: v.Picture, MIME: v.MIME})
 	}
 	return r
 }

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/picture"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
@@ -22,7 +22,7 @@ type content struct {
 	text  string
 	links []page.Link
 	notes []string
-	image *tools.Part
+	image *tool.Part
 }
 
 // read makes content of a body, by its type. Secrets are taken out before any
@@ -51,7 +51,7 @@ func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs)
 	case isHTML(kind):
 		return readHTML(ctx, got, a)
 	case a.Selector != "":
-		return content{}, tools.Errorf(tools.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), typeName(kind)).Try("leave the selector out")
+		return content{}, tool.Errorf(tool.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), typeName(kind)).Try("leave the selector out")
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return f.readImage(ctx, got, kind)
 	case kind == "application/json", strings.HasSuffix(kind, "+json"):
@@ -141,7 +141,7 @@ func takenOut(h page.Hidden) string {
 // clean takes out what nobody sees, and notes it. Of HTML, that was done where it
 // was read.
 func (c *content) clean() {
-	text, removed := tools.Clean(c.text)
+	text, removed := tool.Clean(c.text)
 	if note := takenOut(page.Hidden{Invisible: removed}); note != "" {
 		c.text, c.notes = text, append(c.notes, note)
 	}
@@ -205,9 +205,9 @@ func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content,
 	p, err := picture.Load(ctx, bytes.NewReader(got.Body), int64(len(got.Body)))
 	switch {
 	case err == nil:
-		return content{kind: fmt.Sprintf("%s image, %dx%d", p.FromFormat, p.FromWidth, p.FromHeight), image: &tools.Part{Data: p.Data, MIME: p.MIME}}, nil
+		return content{kind: fmt.Sprintf("%s image, %dx%d", p.FromFormat, p.FromWidth, p.FromHeight), image: &tool.Part{Data: p.Data, MIME: p.MIME}}, nil
 	case errors.Is(err, picture.ErrTooLarge):
-		return content{}, tools.Errorf(tools.TooLarge, "the image at %q cannot be shown: %v", short(got.URL, 300), err).Try("save it with http_request and download_path")
+		return content{}, tool.Errorf(tool.TooLarge, "the image at %q cannot be shown: %v", short(got.URL, 300), err).Try("save it with http_request and download_path")
 	case ctx.Err() != nil:
 		return content{}, ctx.Err()
 	}
@@ -216,7 +216,7 @@ func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content,
 
 // notText says what a body is that nobody can read as text.
 func notText(got Kept, kind string) error {
-	return tools.Errorf(tools.Unavailable, "%q is %s of %s, which web_fetch does not read", short(got.URL, 300), typeName(kind), amount(int64(len(got.Body)))).
+	return tool.Errorf(tool.Unavailable, "%q is %s of %s, which web_fetch does not read", short(got.URL, 300), typeName(kind), amount(int64(len(got.Body)))).
 		Try("save it with http_request and download_path, and open the file with a command; or look for an HTML version")
 }
 

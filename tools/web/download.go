@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // mostResumes is how often a download that is cut goes on within one call.
@@ -32,13 +32,13 @@ type download struct {
 
 // download saves what a request is answered with. What came before it was cut
 // is kept, and asked for no more.
-func (t httpRequest) download(ctx context.Context, r outbound.Request, a requestArgs) (tools.Result, error) {
+func (t httpRequest) download(ctx context.Context, r outbound.Request, a requestArgs) (tool.Result, error) {
 	if err := t.files.Check(ctx, a.Path); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	part, err := t.spool.Open(ctx, fmt.Sprintf("%q %q %q %q %q %q %q", t.scope(ctx), r.Method, r.URL, r.Header, r.Body, a.Auth, a.Path))
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	defer part.Close()
 	if r.Timeout == 0 {
@@ -52,19 +52,19 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 		d.most = min(d.limit, a.MaxBytes)
 	}
 	if err := d.run(ctx); err != nil {
-		return tools.Result{}, d.cut(err)
+		return tool.Result{}, d.cut(err)
 	}
 	if d.status != 0 {
 		failure := statusError(d.status, d.said.URL, d.said.Header["Retry-After"])
 		text, _, err := t.bodyText(ctx, t.room.patient(), d.said, r.Method, a.Raw)
 		if err != nil {
-			return tools.Result{}, err
+			return tool.Result{}, err
 		}
 		part, _, _ := window(t.mask(text), 0, failedChars)
-		return tools.Failure(failure).Add(tools.Part{Text: t.marks.Quote(d.said.URL, part)}), nil
+		return tool.Failure(failure).Add(tool.Part{Text: t.marks.Quote(d.said.URL, part)}), nil
 	}
 	if err := d.silent(a.Auth); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	return t.save(ctx, &d, a.Path)
 }
@@ -84,7 +84,7 @@ func (d *download) silent(name string) error {
 	if err != nil || !repeats {
 		return err
 	}
-	return errors.Join(tools.Errorf(tools.Refused, "the answer repeats the credential %q, so it is not saved", name).
+	return errors.Join(tool.Errorf(tool.Refused, "the answer repeats the credential %q, so it is not saved", name).
 		Try("send the request without download_path, and it is shown without it"), d.part.Begin(""))
 }
 
@@ -97,7 +97,7 @@ func (d *download) cut(err error) error {
 		}
 		return tooLong(err, d.request.URL, d.most, next)
 	}
-	known := *tools.AsError(err)
+	known := *tool.AsError(err)
 	return (&known).Try("%s have come and are kept: send the same request again, and it goes on from there", amount(d.part.Size()))
 }
 
@@ -134,7 +134,7 @@ func (d *download) once(ctx context.Context) error {
 	case answer.Status == http.StatusPartialContent:
 		total, ok := continues(answer.Header.Get("Content-Range"), have)
 		if !ok || d.total >= 0 && total != d.total || !sameVersion(answer.Header, d.part.Tag()) {
-			return errors.Join(tools.Errorf(tools.Unavailable, "the server did not send the part that was asked for").Try("try again"), d.part.Begin(""))
+			return errors.Join(tool.Errorf(tool.Unavailable, "the server did not send the part that was asked for").Try("try again"), d.part.Begin(""))
 		}
 		d.total = total
 	case answer.Status == http.StatusRequestedRangeNotSatisfiable && have > 0:
@@ -142,7 +142,7 @@ func (d *download) once(ctx context.Context) error {
 			d.total = have
 			return nil // it was complete before
 		}
-		return errors.Join(tools.Errorf(tools.Unavailable, "the file is shorter than what came of it").Try("send the request again"), d.part.Begin(""))
+		return errors.Join(tool.Errorf(tool.Unavailable, "the file is shorter than what came of it").Try("send the request again"), d.part.Begin(""))
 	case answer.Status != http.StatusOK:
 		return d.refused(answer)
 	default:
@@ -215,7 +215,7 @@ func (d *download) copy(ctx context.Context, body io.Reader) error {
 			if _, err := d.part.Write(buf[:n]); err != nil {
 				return err
 			}
-			tools.Progress(ctx, float64(d.part.Size()), float64(max(d.total, 0)), amount(d.part.Size()))
+			tool.Progress(ctx, float64(d.part.Size()), float64(max(d.total, 0)), amount(d.part.Size()))
 		}
 		if errors.Is(err, io.EOF) {
 			return d.whole()
@@ -228,27 +228,27 @@ func (d *download) copy(ctx context.Context, body io.Reader) error {
 
 func (d *download) whole() error {
 	if d.total >= 0 && d.part.Size() != d.total {
-		return tools.Errorf(tools.Unavailable, "only %d of %d bytes came", d.part.Size(), d.total)
+		return tool.Errorf(tool.Unavailable, "only %d of %d bytes came", d.part.Size(), d.total)
 	}
 	return nil
 }
 
 // save puts what has come into its place.
-func (t httpRequest) save(ctx context.Context, d *download, path string) (tools.Result, error) {
+func (t httpRequest) save(ctx context.Context, d *download, path string) (tool.Result, error) {
 	content, err := d.part.Content()
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	sum := sha256.New()
 	name, err := t.files.Save(ctx, path, io.TeeReader(content, sum))
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	size := d.part.Size()
 	if err := d.part.Done(); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	digest := hex.EncodeToString(sum.Sum(nil))
-	return tools.Textf("[saved %s: %d bytes, sha256 %s]", name, size, digest).
+	return tool.Textf("[saved %s: %d bytes, sha256 %s]", name, size, digest).
 		With(map[string]any{"path": name, "bytes": size, "sha256": digest}), nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
@@ -34,10 +34,10 @@ const (
 	failedChars = 2_000
 )
 
-func (webFetch) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tools.Reads, Timeout: fetchTime + 10*time.Second, Core: true,
-		Hints: tools.Hints{Idempotent: true, OpenWorld: true},
+func (webFetch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads, Timeout: fetchTime + 10*time.Second, Core: true,
+		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
 		Doc: `Returns the main content of a page as Markdown; JSON and feeds readable, images to look at.
 To send data or headers, or to save a file, use http_request; when a page needs JavaScript or a login, browser.`,
 		Also:     []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
@@ -45,25 +45,25 @@ To send data or headers, or to save a file, use http_request; when a page needs 
 	}
 }
 
-func (t webFetch) Do(ctx context.Context, a fetchArgs) (tools.Result, error) {
+func (t webFetch) Do(ctx context.Context, a fetchArgs) (tool.Result, error) {
 	if err := a.check(); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	p := &place{room: t.room}
 	defer p.leave()
 	got, err := t.get(ctx, p, address(a.URL), a.Offset > 0, a.Fresh)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	c, err := t.read(ctx, p, got, a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if got.Status >= http.StatusBadRequest {
 		return t.failed(got, c), nil
 	}
 	if c.image != nil {
-		return tools.Text(t.head(got, c)).Add(*c.image), nil
+		return tool.Text(t.head(got, c)).Add(*c.image), nil
 	}
 	return t.show(got, c, a)
 }
@@ -74,11 +74,11 @@ func (a *fetchArgs) check() error {
 		a.MaxChars = usualChars
 	}
 	if a.MaxChars < leastChars || a.MaxChars > mostChars {
-		return tools.Errorf(tools.Invalid, "max_chars is %d, it must be from %d to %d", a.MaxChars, leastChars, mostChars).
+		return tool.Errorf(tool.Invalid, "max_chars is %d, it must be from %d to %d", a.MaxChars, leastChars, mostChars).
 			Try("leave it out, and read on with offset")
 	}
 	if a.Offset < 0 {
-		return tools.Errorf(tools.Invalid, "offset is %d, it counts characters from 0", a.Offset)
+		return tool.Errorf(tool.Invalid, "offset is %d, it counts characters from 0", a.Offset)
 	}
 	return nil
 }
@@ -122,10 +122,10 @@ func (t webFetch) head(got Kept, c content) string {
 }
 
 // show shows a part of the text.
-func (t webFetch) show(got Kept, c content, a fetchArgs) (tools.Result, error) {
+func (t webFetch) show(got Kept, c content, a fetchArgs) (tool.Result, error) {
 	part, end, total := window(c.text, a.Offset, a.MaxChars)
 	if a.Offset > 0 && a.Offset >= total {
-		return tools.Result{}, tools.Errorf(tools.Invalid, "offset is %d, and the page has %d characters", a.Offset, total).
+		return tool.Result{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", a.Offset, total).
 			Try("the end was reached before")
 	}
 	if strings.TrimSpace(part) == "" && total == 0 {
@@ -144,7 +144,7 @@ func (t webFetch) show(got Kept, c content, a fetchArgs) (tools.Result, error) {
 			text += "\nLinks:\n" + t.marks.Quote("links of "+got.URL, list)
 		}
 	}
-	return tools.Text(text), nil
+	return tool.Text(text), nil
 }
 
 const mostLinks = 200
@@ -164,39 +164,39 @@ func linkList(links []page.Link) string {
 
 // failed tells of an answer that says that there is nothing, and of its text as
 // much as may explain it.
-func (t webFetch) failed(got Kept, c content) tools.Result {
+func (t webFetch) failed(got Kept, c content) tool.Result {
 	err := statusError(got.Status, got.URL, got.Header["Retry-After"])
-	r := tools.Failure(err)
+	r := tool.Failure(err)
 	part, _, _ := window(c.text, 0, failedChars)
 	if strings.TrimSpace(part) != "" {
-		r = r.Add(tools.Part{Text: t.marks.Quote(got.URL, part)})
+		r = r.Add(tool.Part{Text: t.marks.Quote(got.URL, part)})
 	}
 	return r
 }
 
 // statusError says what a status means for who asked.
-func statusError(status int, url, after string) *tools.Error {
-	said := func(kind tools.Kind) *tools.Error {
-		return tools.Errorf(kind, "%q answered %s", short(url, 500), strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status))))
+func statusError(status int, url, after string) *tool.Error {
+	said := func(kind tool.Kind) *tool.Error {
+		return tool.Errorf(kind, "%q answered %s", short(url, 500), strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status))))
 	}
 	switch status {
 	case http.StatusNotFound, http.StatusGone:
-		return said(tools.NotFound).Try("check the address, or find another with web_search")
+		return said(tool.NotFound).Try("check the address, or find another with web_search")
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
-		return said(tools.Refused).Try("it wants a login; http_request can send an auth_profile, if the operator has set one up for that host")
+		return said(tool.Refused).Try("it wants a login; http_request can send an auth_profile, if the operator has set one up for that host")
 	case http.StatusForbidden, http.StatusUnavailableForLegalReasons:
-		return said(tools.Refused).Try("the site turns away programs, or you; find the content elsewhere, or try browser")
+		return said(tool.Refused).Try("the site turns away programs, or you; find the content elsewhere, or try browser")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		wait := "wait a minute before you ask that host again"
 		if asked, _ := outbound.RetryAfter(after, time.Now()); asked > 0 {
 			wait = fmt.Sprintf("it asks you to wait %d s", (asked+time.Second-1)/time.Second)
 		}
-		return said(tools.Busy).Try("%s", wait)
+		return said(tool.Busy).Try("%s", wait)
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return said(tools.Timeout).Try("try again later")
+		return said(tool.Timeout).Try("try again later")
 	}
 	if status >= http.StatusInternalServerError {
-		return said(tools.Unavailable).Try("the fault is on that side; try again later")
+		return said(tool.Unavailable).Try("the fault is on that side; try again later")
 	}
-	return said(tools.Invalid).Try("see what it says, and change the request")
+	return said(tool.Invalid).Try("see what it says, and change the request")
 }

@@ -10,14 +10,14 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // fetcher gets what URLs have, anew or as it was kept.
 type fetcher struct {
 	client outbound.Client
 	cache  Cache
-	marks  tools.Marks
+	marks  tool.Marks
 	scope  func(context.Context) string
 	limits func() Limits
 	mask   func(string) string
@@ -107,7 +107,7 @@ func (f fetcher) recall(ctx context.Context, p *place, key string) (Kept, bool, 
 // tooLong says what to do about an answer beyond a limit.
 func tooLong(err error, address string, most int64, next string) error {
 	if errors.Is(err, outbound.ErrTooLong) {
-		return tools.Errorf(tools.TooLarge, "%q has more than %s", short(address, 500), amount(most)).Try("%s", next)
+		return tool.Errorf(tool.TooLarge, "%q has more than %s", short(address, 500), amount(most)).Try("%s", next)
 	}
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // memo is a cache in a map.
@@ -52,8 +52,8 @@ func newNet(t testing.TB, handler http.HandlerFunc) *testNet {
 	t.Cleanup(server.Close)
 	n.Options = Options{
 		Client: egresstest.Client(t, map[string]*httptest.Server{"docs.example.com": server, "other.example.net": server}),
-		Marks:  tools.NewMarks(), Cache: &memo{kept: make(map[string]Kept)},
-		Scope: func(ctx context.Context) string { return tools.CallerFrom(ctx).Principal() },
+		Marks:  tool.NewMarks(), Cache: &memo{kept: make(map[string]Kept)},
+		Scope: func(ctx context.Context) string { return tool.CallerFrom(ctx).Principal() },
 		Limits: func() Limits {
 			return Limits{Page: 10 << 20, Download: 8 << 20, Methods: func(context.Context) []string { return []string{"GET", "HEAD", "POST", "PUT"} }}
 		},
@@ -83,7 +83,7 @@ func (s saved) Add(ctx context.Context, path string, content io.Reader) (string,
 
 func (saved) Check(_ context.Context, path string) error {
 	if strings.HasPrefix(path, "..") {
-		return tools.Errorf(tools.Refused, "%q is outside", path).Try("use a path inside")
+		return tool.Errorf(tool.Refused, "%q is outside", path).Try("use a path inside")
 	}
 	return nil
 }
@@ -91,17 +91,17 @@ func (saved) Check(_ context.Context, path string) error {
 type noSecrets struct{}
 
 func (noSecrets) Find(_ context.Context, name, _, _ string) (Credential, error) {
-	return nil, tools.Errorf(tools.NotFound, "there is no credential %q", name).Try("leave it out")
+	return nil, tool.Errorf(tool.NotFound, "there is no credential %q", name).Try("leave it out")
 }
 
 func caller(t testing.TB, user string) context.Context {
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: "a", User: user, Session: user}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: user}})
 }
 
 // kindOfError is the kind of an error, or of a result that tells of one.
-func kindOfError(r tools.Result, err error) tools.Kind {
+func kindOfError(r tool.Result, err error) tool.Kind {
 	if err != nil {
-		return tools.AsError(err).Kind
+		return tool.AsError(err).Kind
 	}
 	return r.Kind
 }

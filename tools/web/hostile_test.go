@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // ours is what of a result is not between marks.
@@ -219,7 +219,7 @@ func TestDownloadsThatRepeatTheCredentialAreNotSaved(t *testing.T) {
 	files, spool := saved{}, parts{}
 	n.Files, n.Spool, n.Secrets = files, spool, loudSecrets{}
 	_, err := request(t, n, requestArgs{Auth: "site", Path: "a"})
-	if tools.AsError(err).Kind != tools.Refused || len(files) > 0 {
+	if tool.AsError(err).Kind != tool.Refused || len(files) > 0 {
 		t.Errorf("%v; saved %v", err, files)
 	}
 	for _, part := range spool {
@@ -281,7 +281,7 @@ func TestOtherRequestsAreOtherDownloads(t *testing.T) {
 	if len(spool) != 4 {
 		t.Errorf("%d downloads", len(spool))
 	}
-	if _, err := request(t, n, requestArgs{Path: "a", MaxBytes: 4}); tools.AsError(err).Kind != tools.TooLarge {
+	if _, err := request(t, n, requestArgs{Path: "a", MaxBytes: 4}); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("a file longer than max_bytes: %v", err)
 	}
 }

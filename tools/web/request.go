@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
@@ -44,10 +44,10 @@ const (
 	downloadTime = 300 * time.Second
 )
 
-func (httpRequest) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "http_request", Group: group, Title: "HTTP request", Risk: tools.Runs, Timeout: mostTime + 15*time.Second, MaxText: 1 << 20, MaxShown: usualChars,
-		Hints: tools.Hints{OpenWorld: true},
+func (httpRequest) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "http_request", Group: group, Title: "HTTP request", Risk: tool.Runs, Timeout: mostTime + 15*time.Second, MaxText: 1 << 20, MaxShown: usualChars,
+		Hints: tool.Hints{OpenWorld: true},
 		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file with its SHA-256.
 For reading pages use web_fetch. Only GET and HEAD follow redirects.`,
 		Also:     []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
@@ -56,16 +56,16 @@ For reading pages use web_fetch. Only GET and HEAD follow redirects.`,
 }
 
 // Rate says that what only asks is harmless, and that saving is like writing.
-func (t httpRequest) Rate(_ context.Context, a requestArgs) (tools.Risk, string) {
+func (t httpRequest) Rate(_ context.Context, a requestArgs) (tool.Risk, string) {
 	switch method := a.method(); {
 	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method):
-		return tools.Runs, fmt.Sprintf("sends %s to %s", short(method, 20), short(a.URL, 300))
+		return tool.Runs, fmt.Sprintf("sends %s to %s", short(method, 20), short(a.URL, 300))
 	case a.Path != "":
-		return tools.Writes, "saves a file from " + short(a.URL, 300)
+		return tool.Writes, "saves a file from " + short(a.URL, 300)
 	case a.Auth != "":
-		return tools.Reads, "asks with the credential " + short(a.Auth, 64)
+		return tool.Reads, "asks with the credential " + short(a.Auth, 64)
 	}
-	return tools.Reads, ""
+	return tool.Reads, ""
 }
 
 func (a requestArgs) method() string {
@@ -77,7 +77,7 @@ func (a requestArgs) method() string {
 
 // Terms has nothing to add to the arguments. It refuses what is not going to be
 // sent, whatever a person says.
-func (t httpRequest) Terms(ctx context.Context, a requestArgs) (tools.Terms, error) {
+func (t httpRequest) Terms(ctx context.Context, a requestArgs) (tool.Terms, error) {
 	r, err := t.request(ctx, a)
 	if err == nil && a.Path != "" {
 		err = t.files.Check(ctx, a.Path)
@@ -85,20 +85,20 @@ func (t httpRequest) Terms(ctx context.Context, a requestArgs) (tools.Terms, err
 	if err == nil {
 		err = t.client.Check(ctx, r)
 	}
-	return tools.Terms{}, err
+	return tool.Terms{}, err
 }
 
-func (t httpRequest) Do(ctx context.Context, a requestArgs) (tools.Result, error) {
+func (t httpRequest) Do(ctx context.Context, a requestArgs) (tool.Result, error) {
 	r, err := t.request(ctx, a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if a.Path != "" {
 		return t.download(ctx, r, a)
 	}
 	answer, err := t.client.Do(ctx, r)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	defer answer.Body.Close()
 	return t.tell(ctx, r, answer, a.Raw)
@@ -111,17 +111,17 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		Timeout: time.Duration(a.Timeout) * time.Second, Polite: true,
 	}
 	if allowed := t.limits().Methods(ctx); !slices.Contains(allowed, r.Method) {
-		return r, tools.Errorf(tools.Refused, "the operator does not allow the method %q", short(r.Method, 20)).
+		return r, tool.Errorf(tool.Refused, "the operator does not allow the method %q", short(r.Method, 20)).
 			Try("use one of these, or ask the person to have the operator allow it: %s", strings.Join(allowed, ", "))
 	}
 	if a.Path != "" && r.Method != http.MethodGet && r.Method != http.MethodPost {
-		return r, tools.Errorf(tools.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
+		return r, tool.Errorf(tool.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
 	}
 	if r.MaxBytes == 0 {
 		r.MaxBytes = usualAnswer
 	}
 	if r.MaxBytes > mostAnswer && a.Path == "" {
-		return r, tools.Errorf(tools.Invalid, "max_bytes is %d, the most is %d", r.MaxBytes, mostAnswer).Try("save it with download_path")
+		return r, tool.Errorf(tool.Invalid, "max_bytes is %d, the most is %d", r.MaxBytes, mostAnswer).Try("save it with download_path")
 	}
 	err := checkHeaders(a.Headers)
 	if err != nil {
@@ -134,7 +134,7 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		return r, err
 	}
 	if r.Body != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		return r, tools.Errorf(tools.Invalid, "%s requests have no body", r.Method).Try("use POST, or put it into the query of the URL")
+		return r, tool.Errorf(tool.Invalid, "%s requests have no body", r.Method).Try("use POST, or put it into the query of the URL")
 	}
 	follows := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if a.Auth != "" {
@@ -178,7 +178,7 @@ func (a requestArgs) body(header http.Header) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(a.Body); err != nil {
-		return nil, tools.Errorf(tools.Invalid, "the body is no JSON").Try("send a text or a JSON value")
+		return nil, tool.Errorf(tool.Invalid, "the body is no JSON").Try("send a text or a JSON value")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
@@ -188,7 +188,7 @@ func formBody(fields map[string]any) ([]byte, error) {
 	for name, value := range fields {
 		switch v := value.(type) {
 		case map[string]any:
-			return nil, tools.Errorf(tools.Invalid, "the field %q of a form is an object", short(name, 60)).Try("send texts, numbers, or lists of them")
+			return nil, tool.Errorf(tool.Invalid, "the field %q of a form is an object", short(name, 60)).Try("send texts, numbers, or lists of them")
 		case []any:
 			for _, each := range v {
 				form.Add(name, fmt.Sprint(each))
@@ -202,19 +202,19 @@ func formBody(fields map[string]any) ([]byte, error) {
 }
 
 // tell shows an answer.
-func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool) (tools.Result, error) {
+func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool) (tool.Result, error) {
 	p := t.room.patient()
 	defer p.leave()
 	body, err := p.whole(ctx, answer)
 	if err != nil {
-		return tools.Result{}, tooLong(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
+		return tool.Result{}, tooLong(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
 	}
 	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
 	got.renew(answer.Header)
 	text := t.headerLines(answer.Header)
 	shown, note, err := t.bodyText(ctx, p, got, r.Method, raw)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	if shown != "" {
 		text += "\n" + shown
@@ -229,10 +229,10 @@ func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbo
 	if note != "" {
 		head += "; " + note
 	}
-	result := tools.Text(head + "]\n" + t.marks.Quote(got.URL, text))
+	result := tool.Text(head + "]\n" + t.marks.Quote(got.URL, text))
 	if got.Status >= http.StatusBadRequest {
 		failure := statusError(got.Status, got.URL, got.Header["Retry-After"])
-		result = tools.Failure(failure).Add(result.Parts...)
+		result = tool.Failure(failure).Add(result.Parts...)
 	}
 	return result, nil
 }

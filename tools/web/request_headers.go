@@ -3,7 +3,7 @@ package web
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // checkHeaders refuses headers that carry a credential, by their names: a model
@@ -12,7 +12,7 @@ import (
 func checkHeaders(headers map[string]string) error {
 	for name := range headers {
 		if credential(name) {
-			return tools.Errorf(tools.Refused, "the header %q is for a credential", short(name, 60)).
+			return tool.Errorf(tool.Refused, "the header %q is for a credential", short(name, 60)).
 				Try("leave it out, and name in auth_profile one that the operator has set up")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // parts are the beginnings of downloads, in memory.
@@ -36,7 +36,7 @@ func (p *memoryPart) Content() (io.Reader, error) { return bytes.NewReader(p.tex
 func (p *memoryPart) Close() error                { return nil }
 func (p *memoryPart) Done() error                 { p.tag, p.text = "", nil; return nil }
 
-func request(t *testing.T, n *testNet, a requestArgs) (tools.Result, error) {
+func request(t *testing.T, n *testNet, a requestArgs) (tool.Result, error) {
 	t.Helper()
 	if a.URL == "" {
 		a.URL = "https://docs.example.com/api"
@@ -58,7 +58,7 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 		name  string
 		args  requestArgs
 		want  []string
-		fails tools.Kind
+		fails tool.Kind
 	}{
 		{name: "GET", args: requestArgs{Headers: map[string]string{"X-A": "1"}}, want: []string{"GET /api", "x-a: 1", "[GET https://docs.example.com/api: 200 OK", "X-Request-Id: r-1"}},
 		{name: "JSON value", args: requestArgs{Method: "post", Body: map[string]any{"a": "<b>"}}, want: []string{"type: application/json", `body: {"a":"<b>"}`}},
@@ -68,22 +68,22 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 		{name: "number", args: requestArgs{Method: "PUT", Body: 5.0}, want: []string{"type: application/json", "body: 5"}},
 		{name: "form", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": "x y", "b": []any{1.0, 2.0}}}, want: []string{"body: a=x+y&b=1&b=2"}},
 		{name: "type of one's own", args: requestArgs{Method: "POST", Headers: map[string]string{"content-type": "application/xml"}, Body: "<a/>"}, want: []string{"type: application/xml"}},
-		{name: "GET with a body", args: requestArgs{Body: "x"}, fails: tools.Invalid},
-		{name: "method that is not allowed", args: requestArgs{Method: "DELETE"}, fails: tools.Refused},
-		{name: "method that is none", args: requestArgs{Method: "G ET"}, fails: tools.Refused},
-		{name: "Authorization", args: requestArgs{Headers: map[string]string{"Authorization": "Bearer x"}}, fails: tools.Refused},
-		{name: "Host", args: requestArgs{Headers: map[string]string{"Host": "inside"}}, fails: tools.Refused},
-		{name: "Cookie", args: requestArgs{Headers: map[string]string{"cookie": "a=b"}}, fails: tools.Refused},
-		{name: "credential that is not there", args: requestArgs{Auth: "gone"}, fails: tools.NotFound},
-		{name: "inside", args: requestArgs{URL: "http://10.0.0.1/"}, fails: tools.Refused},
-		{name: "too much", args: requestArgs{MaxBytes: 1 << 30}, fails: tools.Invalid},
-		{name: "form of forms", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": map[string]any{}}}, fails: tools.Invalid},
+		{name: "GET with a body", args: requestArgs{Body: "x"}, fails: tool.Invalid},
+		{name: "method that is not allowed", args: requestArgs{Method: "DELETE"}, fails: tool.Refused},
+		{name: "method that is none", args: requestArgs{Method: "G ET"}, fails: tool.Refused},
+		{name: "Authorization", args: requestArgs{Headers: map[string]string{"Authorization": "Bearer x"}}, fails: tool.Refused},
+		{name: "Host", args: requestArgs{Headers: map[string]string{"Host": "inside"}}, fails: tool.Refused},
+		{name: "Cookie", args: requestArgs{Headers: map[string]string{"cookie": "a=b"}}, fails: tool.Refused},
+		{name: "credential that is not there", args: requestArgs{Auth: "gone"}, fails: tool.NotFound},
+		{name: "inside", args: requestArgs{URL: "http://10.0.0.1/"}, fails: tool.Refused},
+		{name: "too much", args: requestArgs{MaxBytes: 1 << 30}, fails: tool.Invalid},
+		{name: "form of forms", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": map[string]any{}}}, fails: tool.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNet(t, echo)
 			r, err := request(t, n, c.args)
 			if kind := kindOfError(r, err); kind != c.fails {
-				if c.fails == "" || kind != tools.Invalid { // a header may be refused as wrong
+				if c.fails == "" || kind != tool.Invalid { // a header may be refused as wrong
 					t.Fatalf("fails with %q: %v", kind, err)
 				}
 			}
@@ -105,43 +105,43 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 // TestRequestsThatAreNeverSentAreRefusedBefore is about calls that a person
 // would otherwise be asked to approve.
 func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
-	for raw, want := range map[string]tools.Kind{
+	for raw, want := range map[string]tool.Kind{
 		`{"method":"POST"}`:                                         "",
 		`{"method":"POST","url":"docs.example.com"}`:                "",
 		`{"method":"POST","url":"https://nobody.example.com/"}`:     "", // whether there is such a host, only a lookup tells
 		`{"method":"POST","download_path":"a"}`:                     "",
-		`{"method":"DELETE"}`:                                       tools.Refused,
-		`{"method":"TRACE"}`:                                        tools.Refused,
-		`{"method":"POST","auth_profile":"gone"}`:                   tools.NotFound,
-		`{"method":"POST","url":"ftp://docs.example.com/"}`:         tools.Invalid,
-		`{"method":"POST","url":"https://"}`:                        tools.Invalid,
-		`{"method":"POST","url":"https://ann:x@docs.example.com/"}`: tools.Invalid,
-		`{"method":"POST","url":"http://10.0.0.1/"}`:                tools.Refused,
-		`{"method":"POST","url":"http://[::1]/"}`:                   tools.Refused,
-		`{"method":"POST","url":"http://0x7f.1/"}`:                  tools.Invalid,
-		`{"method":"POST","url":"http://localhost/"}`:               tools.Refused,
-		`{"method":"POST","url":"https://docs.example.com:25/"}`:    tools.Refused,
-		`{"method":"POST","headers":{"Host":"inside"}}`:             tools.Refused,
-		`{"method":"POST","headers":{"X-Api-Key":"k"}}`:             tools.Refused,
+		`{"method":"DELETE"}`:                                       tool.Refused,
+		`{"method":"TRACE"}`:                                        tool.Refused,
+		`{"method":"POST","auth_profile":"gone"}`:                   tool.NotFound,
+		`{"method":"POST","url":"ftp://docs.example.com/"}`:         tool.Invalid,
+		`{"method":"POST","url":"https://"}`:                        tool.Invalid,
+		`{"method":"POST","url":"https://ann:x@docs.example.com/"}`: tool.Invalid,
+		`{"method":"POST","url":"http://10.0.0.1/"}`:                tool.Refused,
+		`{"method":"POST","url":"http://[::1]/"}`:                   tool.Refused,
+		`{"method":"POST","url":"http://0x7f.1/"}`:                  tool.Invalid,
+		`{"method":"POST","url":"http://localhost/"}`:               tool.Refused,
+		`{"method":"POST","url":"https://docs.example.com:25/"}`:    tool.Refused,
+		`{"method":"POST","headers":{"Host":"inside"}}`:             tool.Refused,
+		`{"method":"POST","headers":{"X-Api-Key":"k"}}`:             tool.Refused,
 		`{"method":"POST","headers":{"Idempotency-Key":"k"}}`:       "",
-		`{"method":"POST","max_bytes":1000000000}`:                  tools.Invalid,
-		`{"method":"POST","download_path":"../a"}`:                  tools.Refused,
-		`{"method":"PUT","download_path":"a"}`:                      tools.Invalid,
+		`{"method":"POST","max_bytes":1000000000}`:                  tool.Invalid,
+		`{"method":"POST","download_path":"../a"}`:                  tool.Refused,
+		`{"method":"PUT","download_path":"a"}`:                      tool.Invalid,
 	} {
 		n := newNet(t, echo)
 		if !strings.Contains(raw, `"url"`) {
 			raw = strings.Replace(raw, "{", `{"url":"https://docs.example.com/api",`, 1)
 		}
-		call, err := tools.New(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: parts{}}).Bind([]byte(raw), tools.DefaultLimits())
+		call, err := tool.New(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: parts{}}).Bind([]byte(raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx := caller(t, "ann")
 		terms, err := call.Terms(ctx)
-		if kind := kindOfError(tools.Result{}, err); kind != want || terms.Basis() != "" {
+		if kind := kindOfError(tool.Result{}, err); kind != want || terms.Basis() != "" {
 			t.Errorf("%s is refused with %q: %v", raw, kind, err)
 		}
-		if err != nil && tools.AsError(err).Next == "" {
+		if err != nil && tool.AsError(err).Next == "" {
 			t.Errorf("%s: what to do instead is not said: %v", raw, err)
 		}
 		if n.count() != 0 {
@@ -170,10 +170,10 @@ func TestHeadersOfCredentials(t *testing.T) {
 		for _, name := range c.names {
 			n := newNet(t, echo)
 			r, err := request(t, n, requestArgs{Headers: map[string]string{name: "1"}})
-			if kind := kindOfError(r, err); (kind == tools.Refused) != c.refused || (kind != "") != c.refused || (n.count() == 0) != c.refused {
+			if kind := kindOfError(r, err); (kind == tool.Refused) != c.refused || (kind != "") != c.refused || (n.count() == 0) != c.refused {
 				t.Errorf("%s: %q, %v", name, kind, err)
 			}
-			if c.refused && !strings.Contains(tools.AsError(err).Next, "auth_profile") {
+			if c.refused && !strings.Contains(tool.AsError(err).Next, "auth_profile") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -231,15 +231,15 @@ func TestRequestFollowsWhereItOnlyAsks(t *testing.T) {
 func TestRisks(t *testing.T) {
 	for _, c := range []struct {
 		args requestArgs
-		want tools.Risk
+		want tool.Risk
 	}{
-		{requestArgs{}, tools.Reads},
-		{requestArgs{Method: "head"}, tools.Reads},
-		{requestArgs{Path: "x"}, tools.Writes},
-		{requestArgs{Auth: "x"}, tools.Reads},
-		{requestArgs{Method: "POST"}, tools.Runs},
-		{requestArgs{Method: "DELETE", Path: "x"}, tools.Runs},
-		{requestArgs{Method: "nonsense"}, tools.Runs},
+		{requestArgs{}, tool.Reads},
+		{requestArgs{Method: "head"}, tool.Reads},
+		{requestArgs{Path: "x"}, tool.Writes},
+		{requestArgs{Auth: "x"}, tool.Reads},
+		{requestArgs{Method: "POST"}, tool.Runs},
+		{requestArgs{Method: "DELETE", Path: "x"}, tool.Runs},
+		{requestArgs{Method: "nonsense"}, tool.Runs},
 	} {
 		if got, _ := (httpRequest{}).Rate(t.Context(), c.args); got != c.want {
 			t.Errorf("%+v is rated %v", c.args, got)
@@ -311,7 +311,7 @@ func TestDownloadsGoOn(t *testing.T) {
 			})
 			files, spool := saved{}, parts{}
 			n.Files, n.Spool = files, spool
-			var r tools.Result
+			var r tool.Result
 			var err error
 			for call := 1; call <= c.calls; call++ {
 				if r, err = request(t, n, requestArgs{Path: "file.bin"}); (err == nil) != (call == c.calls) {
@@ -353,7 +353,7 @@ func TestDownloadsAreBounded(t *testing.T) {
 	} {
 		n := newNet(t, handler)
 		n.Spool, n.Files = parts{}, saved{}
-		if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tools.TooLarge {
+		if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tool.TooLarge {
 			t.Errorf("a file %s: %v", name, err)
 		}
 	}
@@ -363,18 +363,18 @@ func TestDownloadsAreBounded(t *testing.T) {
 		limits := n.Limits()
 		limits.Download = 8
 		n.Limits = func() Limits { return limits }
-		if _, err := request(t, n, requestArgs{Path: "x", MaxBytes: most}); !strings.Contains(tools.AsError(err).Next, next) {
+		if _, err := request(t, n, requestArgs{Path: "x", MaxBytes: most}); !strings.Contains(tool.AsError(err).Next, next) {
 			t.Errorf("a download of at most %d bytes: %v", most, err)
 		}
 	}
 	n = newNet(t, echo)
 	n.Spool = parts{}
-	if _, err := request(t, n, requestArgs{Path: "../x"}); tools.AsError(err).Kind != tools.Refused || n.count() > 0 {
+	if _, err := request(t, n, requestArgs{Path: "../x"}); tool.AsError(err).Kind != tool.Refused || n.count() > 0 {
 		t.Errorf("a path outside: %v, asked %d times", err, n.count())
 	}
 	n = newNet(t, http.NotFound)
 	n.Spool, n.Files = parts{}, saved{}
-	if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tools.NotFound || len(n.Files.(saved)) > 0 {
+	if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tool.NotFound || len(n.Files.(saved)) > 0 {
 		t.Errorf("an error page is saved: %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A room is where the answers are that calls work on, those of all callers
@@ -81,7 +81,7 @@ func (p *place) take(ctx context.Context, of chan struct{}, patience time.Durati
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-over:
-		return tools.Errorf(tools.Busy, "too many pages are being read already").
+		return tool.Errorf(tool.Busy, "too many pages are being read already").
 			Try("ask for this one again in half a minute, and for fewer large ones at once")
 	}
 }

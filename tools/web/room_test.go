@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // full takes all there is of something in a room.
@@ -51,7 +51,7 @@ func TestReadersWaitForTheirTurn(t *testing.T) {
 	}
 	f.room.patience = time.Millisecond
 	_, err := f.read(t.Context(), &place{room: f.room}, Kept{Body: []byte("x")}, fetchArgs{})
-	if failure := tools.AsError(err); failure.Kind != tools.Busy || !strings.Contains(err.Error(), "ask for this one again") {
+	if failure := tool.AsError(err); failure.Kind != tool.Busy || !strings.Contains(err.Error(), "ask for this one again") {
 		t.Errorf("who lost patience has %v", err)
 	}
 	others.leave()
@@ -112,13 +112,13 @@ func TestLargeBodiesAreLetInOneByOne(t *testing.T) {
 		name   string
 		size   int
 		length int64
-		kind   tools.Kind // of the error, when there is no room
+		kind   tool.Kind // of the error, when there is no room
 	}{
 		{"small", 1000, 1000, ""},
 		{"small, of unknown length", largeBody - 1, -1, ""},
-		{"large", 3 * largeBody, 3 * largeBody, tools.Busy},
-		{"large, of unknown length", 3 * largeBody, -1, tools.Busy},
-		{"large, said to be small", 2 * largeBody, 10, tools.Busy},
+		{"large", 3 * largeBody, 3 * largeBody, tool.Busy},
+		{"large, of unknown length", 3 * largeBody, -1, tool.Busy},
+		{"large, said to be small", 2 * largeBody, 10, tool.Busy},
 		{"small, said to be large", 10, 9 << 20, ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestLargeBodiesAreLetInOneByOne(t *testing.T) {
 			}
 			got, read, err := try()
 			switch {
-			case c.kind != "" && (err == nil || tools.AsError(err).Kind != c.kind || read > largeBody):
+			case c.kind != "" && (err == nil || tool.AsError(err).Kind != c.kind || read > largeBody):
 				t.Errorf("without room %d bytes were read: %v", read, err)
 			case c.kind == "" && (err != nil || !bytes.Equal(got, text)):
 				t.Errorf("%d bytes: %v", len(got), err)
@@ -157,13 +157,13 @@ func TestManyLargePages(t *testing.T) {
 	n := newNet(t, typed("text/html", large))
 	f := newFetcher(n.Options)
 	f.room.patience = 0
-	tool := webFetch{f}
+	fetch := webFetch{f}
 	for _, when := range []string{"anew", "kept"} {
 		var all sync.WaitGroup
 		for i := range 3 * mostLarge {
 			all.Go(func() {
-				ctx := tools.With(t.Context(), &tools.Running{Caller: tools.Caller{User: fmt.Sprint(i % 2)}})
-				r, err := tool.Do(ctx, fetchArgs{URL: "https://docs.example.com/large", Format: "text"})
+				ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{User: fmt.Sprint(i % 2)}})
+				r, err := fetch.Do(ctx, fetchArgs{URL: "https://docs.example.com/large", Format: "text"})
 				if err != nil || !strings.Contains(r.Text(), "Some words") {
 					t.Errorf("%s: %v", when, err)
 				}
@@ -172,7 +172,7 @@ func TestManyLargePages(t *testing.T) {
 		all.Wait()
 		empty(t, f.room)
 	}
-	if _, err := tool.Do(caller(t, "ann"), fetchArgs{URL: "https://docs.example.com/large", Selector: "["}); err == nil {
+	if _, err := fetch.Do(caller(t, "ann"), fetchArgs{URL: "https://docs.example.com/large", Selector: "["}); err == nil {
 		t.Error("no error for a selector that is none")
 	}
 	empty(t, f.room)

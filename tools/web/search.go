@@ -6,13 +6,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // webSearch searches the web.
 type webSearch struct {
 	searcher Searcher
-	marks    tools.Marks
+	marks    tool.Marks
 }
 
 type webSearchArgs struct {
@@ -29,10 +29,10 @@ type webSearchArgs struct {
 	Without   []string `json:"blocked_domains,omitempty" jsonschema:"sites to leave out" alias:"exclude_domains" maxitems:"20" maxlen:"100" hidden:"true"`
 }
 
-func (webSearch) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "web_search", Group: group, Title: "Search the web", Risk: tools.Reads,
-		Hints:    tools.Hints{Idempotent: true, OpenWorld: true},
+func (webSearch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "web_search", Group: group, Title: "Search the web", Risk: tool.Reads,
+		Hints:    tool.Hints{Idempotent: true, OpenWorld: true},
 		Doc:      "Searches the web: titles, URLs, snippets. Read a page with web_fetch.",
 		Also:     []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search", "brave_web_search"},
 		Timeout:  45 * time.Second,
@@ -40,24 +40,24 @@ func (webSearch) Spec() tools.Spec {
 	}
 }
 
-func (t webSearch) Do(ctx context.Context, a webSearchArgs) (tools.Result, error) {
+func (t webSearch) Do(ctx context.Context, a webSearchArgs) (tool.Result, error) {
 	q, err := a.query(time.Now())
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	hits, err := t.searcher.Search(ctx, q)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
-	return tools.Text(t.show(hits, q)), nil
+	return tool.Text(t.show(hits, q)), nil
 }
 
 // query is what is asked, in the one form that searchers know.
 func (a webSearchArgs) query(now time.Time) (Query, error) {
-	text, _ := tools.Clean(a.Query)
+	text, _ := tool.Clean(a.Query)
 	q := Query{Text: strings.Join(strings.Fields(text), " "), Count: a.Count, Provider: strings.TrimSpace(a.Provider)}
 	if q.Text == "" {
-		return q, tools.Errorf(tools.Invalid, "the query is empty").Try("write what to look for")
+		return q, tool.Errorf(tool.Invalid, "the query is empty").Try("write what to look for")
 	}
 	sites, err := searchSites(a.Domains, a.Without)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a webSearchArgs) freshness(now time.Time) (string, error) {
 		from, to, isRange = strings.Cut(text, "to")
 	}
 	if !isRange {
-		return "", tools.Errorf(tools.Invalid, "freshness is %q", a.Freshness).Try("use day, week, month, year or two dates as in 2026-01-31..2026-02-28")
+		return "", tool.Errorf(tool.Invalid, "freshness is %q", a.Freshness).Try("use day, week, month, year or two dates as in 2026-01-31..2026-02-28")
 	}
 	return searchRange(from, to, now)
 }
@@ -115,11 +115,11 @@ func searchRange(from, to string, now time.Time) (string, error) {
 	}
 	for _, date := range []string{from, to} {
 		if _, err := time.Parse(time.DateOnly, date); err != nil {
-			return "", tools.Errorf(tools.Invalid, "%q is not a date", date).Try("write the dates as in 2026-01-31..2026-02-28")
+			return "", tool.Errorf(tool.Invalid, "%q is not a date", date).Try("write the dates as in 2026-01-31..2026-02-28")
 		}
 	}
 	if from > to {
-		return "", tools.Errorf(tools.Invalid, "the range of freshness ends on %s, before it begins on %s", to, from).Try("swap the dates")
+		return "", tool.Errorf(tool.Invalid, "the range of freshness ends on %s, before it begins on %s", to, from).Try("swap the dates")
 	}
 	return from + ".." + to, nil
 }
@@ -134,7 +134,7 @@ func searchCountry(text string) (string, error) {
 		return "GB", nil
 	}
 	if !searchLetters(country) {
-		return "", tools.Errorf(tools.Invalid, "country is %q", text).Try("write its two letters, as in DE or US")
+		return "", tool.Errorf(tool.Invalid, "country is %q", text).Try("write its two letters, as in DE or US")
 	}
 	return country, nil
 }
@@ -147,7 +147,7 @@ func searchLanguage(text string) (string, error) {
 		return "", nil
 	}
 	if !searchLetters(strings.ToUpper(language)) {
-		return "", tools.Errorf(tools.Invalid, "language is %q", text).Try("write its two letters, as in de or en")
+		return "", tool.Errorf(tool.Invalid, "language is %q", text).Try("write its two letters, as in de or en")
 	}
 	return language, nil
 }
@@ -164,7 +164,7 @@ func searchSites(within, without []string) (string, error) {
 		site = strings.TrimSpace(site)
 		name, minus := strings.CutPrefix(site, "-")
 		if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789.-_/") != "" || !strings.Contains(name, ".") {
-			return "", tools.Errorf(tools.Invalid, "%q is not a site", site).Try("write it as in example.org")
+			return "", tool.Errorf(tool.Invalid, "%q is not a site", site).Try("write it as in example.org")
 		}
 		if minus || i >= len(within) {
 			text += " -site:" + name
@@ -189,7 +189,7 @@ func (t webSearch) show(h Hits, q Query) string {
 		notes.WriteString("\n[" + note + "]")
 	}
 	if len(h.Hits) == 0 {
-		return fmt.Sprintf("%s found nothing for %q; try fewer or other words", h.Provider, tools.Visible(short(q.Text, 200))) + notes.String()
+		return fmt.Sprintf("%s found nothing for %q; try fewer or other words", h.Provider, tool.Visible(short(q.Text, 200))) + notes.String()
 	}
 	age := ""
 	if h.Age >= time.Minute {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // found is a Searcher that answers always the same, and remembers the query.
@@ -27,15 +27,15 @@ func (f found) Search(_ context.Context, q Query) (Hits, error) {
 func searched(t *testing.T, name, args string, hits Hits) (Query, string, error) {
 	t.Helper()
 	var q Query
-	set, err := tools.NewSet(tools.New(webSearch{found{hits, &q}, tools.NewMarks()}))
+	set, err := tool.NewSet(tool.New(webSearch{found{hits, &q}, tool.NewMarks()}))
 	if err != nil {
 		t.Fatal(err)
 	}
-	tool, ok := set.Lookup(name)
+	one, ok := set.Lookup(name)
 	if !ok {
 		t.Fatalf("there is no %s", name)
 	}
-	call, err := tool.Bind(json.RawMessage(args), tools.DefaultLimits())
+	call, err := one.Bind(json.RawMessage(args), tool.DefaultLimits())
 	if err != nil {
 		return q, "", err
 	}
@@ -88,7 +88,7 @@ func TestSearchArgumentsThatAreWrong(t *testing.T) {
 		`{"query": "` + strings.Repeat("x", 1001) + `"}`:        "the most is 1000",
 	} {
 		_, _, err := searched(t, "web_search", args, Hits{})
-		if known := tools.AsError(err); known == nil || known.Kind != tools.Invalid || !strings.Contains(err.Error(), says) {
+		if known := tool.AsError(err); known == nil || known.Kind != tool.Invalid || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %q", args, err, says)
 		}
 	}
@@ -134,7 +134,7 @@ func FuzzSearchArguments(f *testing.F) {
 	f.Fuzz(func(t *testing.T, args string) {
 		q, text, err := searched(t, "web_search", args, Hits{Provider: "brave", Hits: []Hit{{Title: args, URL: args, Snippet: args, Date: args}}})
 		if err != nil {
-			if known := tools.AsError(err); known.Kind != tools.Invalid || known.Next == "" {
+			if known := tool.AsError(err); known.Kind != tool.Invalid || known.Next == "" {
 				t.Error(err)
 			}
 			return

@@ -9,7 +9,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // TestNoTrickLeadsInside tries every door of the tools with every trick, while a
@@ -38,16 +38,16 @@ func TestNoTrickLeadsInside(t *testing.T) {
 	n := newNet(t, echo)
 	n.Client, n.Cache, n.Files, n.Spool = net.Client(t), forgetful{}, saved{}, parts{}
 
-	doors := map[string]func(url string) (tools.Result, error){
-		"web_fetch":    func(url string) (tools.Result, error) { return fetch(t, n, fetchArgs{URL: url}) },
-		"http_request": func(url string) (tools.Result, error) { return request(t, n, requestArgs{URL: url}) },
-		"post": func(url string) (tools.Result, error) {
+	doors := map[string]func(url string) (tool.Result, error){
+		"web_fetch":    func(url string) (tool.Result, error) { return fetch(t, n, fetchArgs{URL: url}) },
+		"http_request": func(url string) (tool.Result, error) { return request(t, n, requestArgs{URL: url}) },
+		"post": func(url string) (tool.Result, error) {
 			return request(t, n, requestArgs{URL: url, Method: "POST", Body: "x"})
 		},
-		"download": func(url string) (tools.Result, error) { return request(t, n, requestArgs{URL: url, Path: "x"}) },
-		"redirect": func(url string) (tools.Result, error) {
+		"download": func(url string) (tool.Result, error) { return request(t, n, requestArgs{URL: url, Path: "x"}) },
+		"redirect": func(url string) (tool.Result, error) {
 			if to = url; strings.ContainsAny(url, "\r\n\x00") {
-				return tools.Result{}, tools.Errorf(tools.Invalid, "no header can hold it")
+				return tool.Result{}, tool.Errorf(tool.Invalid, "no header can hold it")
 			}
 			return fetch(t, n, fetchArgs{URL: "https://docs.example.com/away"})
 		},

@@ -14,7 +14,7 @@ import (
 	"context"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "web"
@@ -22,7 +22,7 @@ const group = "web"
 // Options are what the tools need. Without them they can be listed only.
 type Options struct {
 	Client   outbound.Client
-	Marks    tools.Marks
+	Marks    tool.Marks
 	Cache    Cache
 	Searcher Searcher
 	Secrets  Secrets
@@ -50,15 +50,15 @@ type Limits struct {
 }
 
 // Tools lists the group.
-func Tools(o Options) []tools.Tool {
+func Tools(o Options) []tool.Tool {
 	f := newFetcher(o)
-	all := []tools.Tool{
-		tools.New(webFetch{f}),
-		tools.New(webSearch{o.Searcher, o.Marks}),
-		tools.New(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
+	all := []tool.Tool{
+		tool.New(webFetch{f}),
+		tool.New(webSearch{o.Searcher, o.Marks}),
+		tool.New(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
 	}
 	if o.NoBrowser {
 		return all
 	}
-	return append(all, tools.New(browserTool{o.Browser, o.Marks}))
+	return append(all, tool.New(browserTool{o.Browser, o.Marks}))
 }

@@ -5,12 +5,12 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // line is text that strangers wrote, cleaned and on one line of ours.
 func line(text string, most int) string {
-	text, _ = tools.Clean(strings.Join(strings.Fields(text), " "))
+	text, _ = tool.Clean(strings.Join(strings.Fields(text), " "))
 	return short(text, most)
 }
 

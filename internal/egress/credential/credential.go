@@ -21,7 +21,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -95,7 +95,7 @@ func New(o Options) (*Wallet, error) {
 // usable reports whether the caller of ctx may use an item at all.
 func (w *Wallet) usable(ctx context.Context, c item) bool {
 	return (len(c.Profiles) == 0 || slices.Contains(c.Profiles, w.profile(ctx))) &&
-		(len(c.Agents) == 0 || slices.Contains(c.Agents, tools.CallerFrom(ctx).Agent))
+		(len(c.Agents) == 0 || slices.Contains(c.Agents, tool.CallerFrom(ctx).Agent))
 }
 
 // Find returns the credential of a name, if the caller of ctx may send it with
@@ -111,19 +111,19 @@ func (w *Wallet) Find(ctx context.Context, name, method, address string) (web.Cr
 		}
 		u, err := url.Parse(address)
 		if err != nil {
-			return nil, tools.Errorf(tools.Invalid, "%.200q is no URL", address).Because(err)
+			return nil, tool.Errorf(tool.Invalid, "%.200q is no URL", address).Because(err)
 		}
 		if !slices.Contains(c.Methods, method) {
-			return nil, tools.Errorf(tools.Refused, "the credential %q may be used with %s, not with %s", name, strings.Join(c.Methods, ", "), method).
+			return nil, tool.Errorf(tool.Refused, "the credential %q may be used with %s, not with %s", name, strings.Join(c.Methods, ", "), method).
 				Try("use one of these, or ask the person to have the operator allow it")
 		}
 		if err := w.fits(c, u); err != nil {
-			return nil, tools.Errorf(tools.Refused, "the credential %q is not for %q: %v", name, u.Host, err).
+			return nil, tool.Errorf(tool.Refused, "the credential %q is not for %q: %v", name, u.Host, err).
 				Try("send the request without it, or to one of: %s", strings.Join(c.Hosts, ", ")+beneathWords(c.Paths))
 		}
 		return attachment{w, c}, nil
 	}
-	err := tools.Errorf(tools.NotFound, "there is no credential %.64q for you", name)
+	err := tool.Errorf(tool.NotFound, "there is no credential %.64q for you", name)
 	if len(names) == 0 {
 		return nil, err.Try("send the request without auth_profile, or ask the person to have the operator set one up")
 	}
@@ -192,12 +192,12 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 		return false, a.unreadable(err)
 	}
 	if strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return false, tools.Errorf(tools.Unavailable, "the credential %q has characters that no header can carry", a.Name).
+		return false, tool.Errorf(tool.Unavailable, "the credential %q has characters that no header can carry", a.Name).
 			Try("ask the person to have the operator look at it")
 	}
 	header, value, values := a.written(secret)
 	if err := a.wallet.mask("web.credentials."+a.Name, values...); err != nil {
-		return false, tools.Errorf(tools.Refused, "the credential %q could not be kept out of results", a.Name).
+		return false, tool.Errorf(tool.Refused, "the credential %q could not be kept out of results", a.Name).
 			Try("ask the operator for a longer one").Because(err)
 	}
 	r.Header.Set(header, value)
@@ -205,7 +205,7 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 }
 
 func (a attachment) unreadable(err error) error {
-	return tools.Errorf(tools.Unavailable, "the credential %q cannot be read", a.Name).
+	return tool.Errorf(tool.Unavailable, "the credential %q cannot be read", a.Name).
 		Try("ask the person to have the operator look at it").Because(err)
 }
 

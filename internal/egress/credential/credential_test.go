@@ -14,7 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 type masked []string
@@ -29,7 +29,7 @@ func wallet(t *testing.T, all ...Credential) (*Wallet, *masked) {
 	var m masked
 	w, err := New(Options{
 		Credentials: all, Private: []string{"wiki.corp:8080"}, Mask: m.set,
-		Profile: func(ctx context.Context) string { return tools.CallerFrom(ctx).Profile },
+		Profile: func(ctx context.Context) string { return tool.CallerFrom(ctx).Profile },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func wallet(t *testing.T, all ...Credential) (*Wallet, *masked) {
 func secret(text string) func() (string, error) { return func() (string, error) { return text, nil } }
 
 func as(t *testing.T, agent, profile string) context.Context {
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, Profile: profile}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, Profile: profile}})
 }
 
 func TestFind(t *testing.T) {
@@ -50,37 +50,37 @@ func TestFind(t *testing.T) {
 	})
 	for _, c := range []struct {
 		name, credential, method, url, agent, profile string
-		want                                          tools.Kind
+		want                                          tool.Kind
 	}{
 		{"fits", "github", "GET", "https://api.example.com/v1/user", "a", "coding", ""},
 		{"host in capitals", "github", "GET", "https://API.Example.com./v1/user", "a", "coding", ""},
 		{"beneath", "github", "POST", "https://x.example.org:8443/v1/", "a", "coding", ""},
 		{"inside, without TLS", "github", "GET", "http://wiki.corp:8080/wiki/x", "a", "coding", ""},
-		{"another name", "gitlab", "GET", "https://api.example.com/v1/user", "a", "coding", tools.NotFound},
-		{"another profile", "github", "GET", "https://api.example.com/v1/user", "a", "minimal", tools.NotFound},
-		{"another agent", "github", "GET", "https://api.example.com/v1/user", "b", "coding", tools.NotFound},
-		{"another method", "github", "DELETE", "https://api.example.com/v1/user", "a", "coding", tools.Refused},
-		{"another host", "github", "GET", "https://evil.example.com/v1/user", "a", "coding", tools.Refused},
-		{"host that ends alike", "github", "GET", "https://notapi.example.com/v1/user", "a", "coding", tools.Refused},
-		{"host that begins alike", "github", "GET", "https://api.example.com.evil.net/v1/user", "a", "coding", tools.Refused},
-		{"not beneath", "github", "GET", "https://example.org:8443/v1/", "a", "coding", tools.Refused},
-		{"another port", "github", "GET", "https://x.example.org/v1/", "a", "coding", tools.Refused},
-		{"without TLS", "github", "GET", "http://api.example.com/v1/user", "a", "coding", tools.Refused},
-		{"without TLS at the port of TLS", "github", "GET", "http://api.example.com:443/v1/user", "a", "coding", tools.Refused},
-		{"user info", "github", "GET", "https://api.example.com@evil.net/v1/", "a", "coding", tools.Refused},
-		{"another path", "github", "GET", "https://api.example.com/v2/user", "a", "coding", tools.Refused},
-		{"path that climbs", "github", "GET", "https://api.example.com/v1/../v2/user", "a", "coding", tools.Refused},
-		{"path that climbs in disguise", "github", "GET", "https://api.example.com/v1/%2e%2e/v2/user", "a", "coding", tools.Refused},
-		{"path with two slashes", "github", "GET", "https://api.example.com//v1/", "a", "coding", tools.Refused},
-		{"backslash", "github", "GET", "https://api.example.com/v1/%5c..%5cv2", "a", "coding", tools.Refused},
-		{"no URL", "github", "GET", "https://[", "a", "coding", tools.Invalid},
+		{"another name", "gitlab", "GET", "https://api.example.com/v1/user", "a", "coding", tool.NotFound},
+		{"another profile", "github", "GET", "https://api.example.com/v1/user", "a", "minimal", tool.NotFound},
+		{"another agent", "github", "GET", "https://api.example.com/v1/user", "b", "coding", tool.NotFound},
+		{"another method", "github", "DELETE", "https://api.example.com/v1/user", "a", "coding", tool.Refused},
+		{"another host", "github", "GET", "https://evil.example.com/v1/user", "a", "coding", tool.Refused},
+		{"host that ends alike", "github", "GET", "https://notapi.example.com/v1/user", "a", "coding", tool.Refused},
+		{"host that begins alike", "github", "GET", "https://api.example.com.evil.net/v1/user", "a", "coding", tool.Refused},
+		{"not beneath", "github", "GET", "https://example.org:8443/v1/", "a", "coding", tool.Refused},
+		{"another port", "github", "GET", "https://x.example.org/v1/", "a", "coding", tool.Refused},
+		{"without TLS", "github", "GET", "http://api.example.com/v1/user", "a", "coding", tool.Refused},
+		{"without TLS at the port of TLS", "github", "GET", "http://api.example.com:443/v1/user", "a", "coding", tool.Refused},
+		{"user info", "github", "GET", "https://api.example.com@evil.net/v1/", "a", "coding", tool.Refused},
+		{"another path", "github", "GET", "https://api.example.com/v2/user", "a", "coding", tool.Refused},
+		{"path that climbs", "github", "GET", "https://api.example.com/v1/../v2/user", "a", "coding", tool.Refused},
+		{"path that climbs in disguise", "github", "GET", "https://api.example.com/v1/%2e%2e/v2/user", "a", "coding", tool.Refused},
+		{"path with two slashes", "github", "GET", "https://api.example.com//v1/", "a", "coding", tool.Refused},
+		{"backslash", "github", "GET", "https://api.example.com/v1/%5c..%5cv2", "a", "coding", tool.Refused},
+		{"no URL", "github", "GET", "https://[", "a", "coding", tool.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := w.Find(as(t, c.agent, c.profile), c.credential, c.method, c.url)
-			if (err == nil) != (c.want == "") || err != nil && tools.AsError(err).Kind != c.want {
+			if (err == nil) != (c.want == "") || err != nil && tool.AsError(err).Kind != c.want {
 				t.Errorf("got %v", err)
 			}
-			if c.want == tools.NotFound && c.credential == "github" && strings.Contains(err.Error(), "these are there") {
+			if c.want == tool.NotFound && c.credential == "github" && strings.Contains(err.Error(), "these are there") {
 				t.Errorf("it tells of credentials of others: %v", err)
 			}
 		})
@@ -142,7 +142,7 @@ func TestWhatCannotGoOut(t *testing.T) {
 			t.Fatal(err)
 		}
 		attached, err := c.Attach(t.Context(), request)
-		if err == nil || attached || len(request.Header) > 0 || strings.Contains(tools.AsError(err).Error(), "/var") {
+		if err == nil || attached || len(request.Header) > 0 || strings.Contains(tool.AsError(err).Error(), "/var") {
 			t.Errorf("%s: %v, %v", name, attached, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A proxy leads into the same internet, with a certificate for the pinned key.
@@ -80,8 +80,8 @@ func TestClient(t *testing.T) {
 			t.Errorf("%s: %q, %v", url, text, err)
 		}
 	}
-	for url, kind := range map[string]tools.Kind{plain.URL: tools.Refused, "http://other.example.org/": tools.NotFound, "http://docs.example.org:81/": tools.Unavailable, "http://93.184.216.200/": tools.Unavailable} {
-		if _, err := c.Do(t.Context(), outbound.Request{URL: url}); err == nil || tools.AsError(err).Kind != kind {
+	for url, kind := range map[string]tool.Kind{plain.URL: tool.Refused, "http://other.example.org/": tool.NotFound, "http://docs.example.org:81/": tool.Unavailable, "http://93.184.216.200/": tool.Unavailable} {
+		if _, err := c.Do(t.Context(), outbound.Request{URL: url}); err == nil || tool.AsError(err).Kind != kind {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

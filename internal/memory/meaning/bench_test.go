@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // long is an encoder of random vectors of 768 numbers.
@@ -48,7 +48,7 @@ func BenchmarkNear(b *testing.B) {
 			var before, after runtime.MemStats
 			runtime.GC()
 			runtime.ReadMemStats(&before)
-			q := memory.NearQuery{Text: "x", Owners: []tool.Owner{{Agent: "a", User: "ada"}, {Agent: "a"}}, Now: time.Now(), Limit: 28}
+			q := memory.NearQuery{Text: "x", Owners: []toolmemory.Owner{{Agent: "a", User: "ada"}, {Agent: "a"}}, Now: time.Now(), Limit: 28}
 			began := time.Now()
 			for {
 				if _, err := w.meaning.Near(b.Context(), q); err == nil {
@@ -81,7 +81,7 @@ func (w *world) fill(b *testing.B, pieces int) {
 		for s := range 10 {
 			fmt.Fprintf(&text, "# Section %d of %d\n\n%s\n\n", s, n, strings.Repeat("some words ", 80))
 		}
-		c := tool.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n), Text: text.String()}
+		c := toolmemory.Change{Owner: toolmemory.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n), Text: text.String()}
 		if _, _, err := w.store.PutMemory(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}

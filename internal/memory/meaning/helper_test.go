@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	"github.com/mcp-tools/mcp-tools/tools"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // synonyms are what the encoder of the tests knows.
@@ -108,14 +108,14 @@ func (w *world) settled(t testing.TB) {
 
 func (w *world) remember(t testing.TB, ctx context.Context, key, text string) {
 	t.Helper()
-	if _, err := w.Store(ctx, tool.Write{Key: key, Text: text}); err != nil {
+	if _, err := w.Store(ctx, toolmemory.Write{Key: key, Text: text}); err != nil {
 		t.Fatalf("%s: %v", key, err)
 	}
 }
 
 // find searches until the answer has everything, also what is only near: a
 // search does not wait long for that, and does without.
-func (w *world) find(t testing.TB, ctx context.Context, q tool.Query) tool.Found {
+func (w *world) find(t testing.TB, ctx context.Context, q toolmemory.Query) toolmemory.Found {
 	t.Helper()
 	for {
 		if found := w.findWords(t, ctx, q); !found.Literal || w.meaning == nil {
@@ -125,7 +125,7 @@ func (w *world) find(t testing.TB, ctx context.Context, q tool.Query) tool.Found
 }
 
 // findWords searches until the answer has all that is found by its words.
-func (w *world) findWords(t testing.TB, ctx context.Context, q tool.Query) tool.Found {
+func (w *world) findWords(t testing.TB, ctx context.Context, q toolmemory.Query) toolmemory.Found {
 	t.Helper()
 	if q.Limit == 0 {
 		q.Limit = 6
@@ -143,7 +143,7 @@ func (w *world) findWords(t testing.TB, ctx context.Context, q tool.Query) tool.
 
 func (w *world) paths(t testing.TB, ctx context.Context, text string) (list []string) {
 	t.Helper()
-	for _, h := range w.find(t, ctx, tool.Query{Text: text}).Hits {
+	for _, h := range w.find(t, ctx, toolmemory.Query{Text: text}).Hits {
 		list = append(list, h.Path)
 	}
 	return list
@@ -151,7 +151,7 @@ func (w *world) paths(t testing.TB, ctx context.Context, text string) (list []st
 
 func as(t testing.TB, agent, user string) context.Context {
 	t.Helper()
-	return tools.With(t.Context(), &tools.Running{Caller: tools.Caller{Agent: agent, User: user, Session: "s1"}})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s1"}})
 }
 
 func first(list []string) string {

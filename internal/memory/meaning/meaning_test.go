@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // fillers are memories about nothing that is asked for.
@@ -36,7 +36,7 @@ func TestOtherWordsAreFound(t *testing.T) {
 				t.Errorf("%q finds %q first", asked, got)
 			}
 		}
-		if f := w.find(t, ctx, tool.Query{Text: "vehicle"}); f.Literal || f.Hits[0].Score <= 0.1 || f.Hits[0].Snippet == "" {
+		if f := w.find(t, ctx, toolmemory.Query{Text: "vehicle"}); f.Literal || f.Hits[0].Score <= 0.1 || f.Hits[0].Snippet == "" {
 			t.Errorf("found %+v", f)
 		}
 		if list := w.paths(t, ctx, "zeppelin quarantine"); len(list) != 0 {
@@ -72,19 +72,19 @@ func TestFiltersHoldForMeaning(t *testing.T) {
 		w.fillers(t, "a", "ada")
 		w.remember(t, ctx, "one/transport", "Her automobile is blue.")
 		w.remember(t, ctx, "two/transport", "His automobile is green and has seats.")
-		if _, err := w.Store(ctx, tool.Write{Key: "daily", Text: "An automobile passed the gate today.", Category: tool.Daily}); err != nil {
+		if _, err := w.Store(ctx, toolmemory.Write{Key: "daily", Text: "An automobile passed the gate today.", Category: toolmemory.Daily}); err != nil {
 			t.Fatal(err)
 		}
 		w.work(t)
 		w.settled(t)
 		for name, c := range map[string]struct {
-			q    tool.Query
+			q    toolmemory.Query
 			want []string
 		}{
-			"all":      {tool.Query{Text: "vehicle"}, []string{"memory/one/transport.md", "memory/two/transport.md", "memory/daily.md"}},
-			"path":     {tool.Query{Text: "vehicle", Path: "two"}, []string{"memory/two/transport.md"}},
-			"category": {tool.Query{Text: "vehicle", Category: tool.Daily}, []string{"memory/daily.md"}},
-			"score":    {tool.Query{Text: "vehicle", MinScore: 0.99}, nil},
+			"all":      {toolmemory.Query{Text: "vehicle"}, []string{"memory/one/transport.md", "memory/two/transport.md", "memory/daily.md"}},
+			"path":     {toolmemory.Query{Text: "vehicle", Path: "two"}, []string{"memory/two/transport.md"}},
+			"category": {toolmemory.Query{Text: "vehicle", Category: toolmemory.Daily}, []string{"memory/daily.md"}},
+			"score":    {toolmemory.Query{Text: "vehicle", MinScore: 0.99}, nil},
 		} {
 			f := w.find(t, ctx, c.q)
 			var got []string
@@ -159,7 +159,7 @@ func TestWhatChangesIsFoundAsItIs(t *testing.T) {
 		if got := first(w.paths(t, ctx, "medic")); got != "memory/x.md" {
 			t.Errorf("the new version is not found, but %q", got)
 		}
-		if _, err := w.Forget(ctx, tool.Forget{Path: "x"}); err != nil {
+		if _, err := w.Forget(ctx, toolmemory.Forget{Path: "x"}); err != nil {
 			t.Fatal(err)
 		}
 		if got := w.paths(t, ctx, "medic"); has(got, "memory/x.md") {
@@ -197,7 +197,7 @@ func TestAnEndpointThatIsDown(t *testing.T) {
 	stop := w.work(t)
 	w.fillers(t, "a", "ada")
 	w.remember(t, ctx, "x", "Her automobile is blue.")
-	f := w.findWords(t, ctx, tool.Query{Text: "automobile"})
+	f := w.findWords(t, ctx, toolmemory.Query{Text: "automobile"})
 	if len(f.Hits) != 1 || f.Hits[0].Path != "memory/x.md" || !f.Literal {
 		t.Errorf("found %+v", f)
 	}

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
-	tool "github.com/mcp-tools/mcp-tools/tools/memory"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // chance is an encoder that knows nothing: of each text it says something else.
@@ -73,7 +73,7 @@ func (w *world) quality(t *testing.T, ctx context.Context, asked map[string]map[
 	sum := 0.0
 	for text, gain := range asked {
 		got := []float64{}
-		for _, h := range w.find(t, ctx, tool.Query{Text: text, Limit: 10}).Hits {
+		for _, h := range w.find(t, ctx, toolmemory.Query{Text: text, Limit: 10}).Hits {
 			got = append(got, gain[strings.TrimSuffix(strings.TrimPrefix(h.Path, "memory/"), ".md")])
 		}
 		ideal := []float64{}

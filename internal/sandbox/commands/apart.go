@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
@@ -116,7 +116,7 @@ func lend(a *exec.Apart, dir, files string) (names []string, roots []sandbox.Roo
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Files)) {
 		if !isVariable(name) {
-			return nil, nil, tools.Errorf(tools.Invalid, "%q is no name for a variable", name).Try("use letters, digits and _")
+			return nil, nil, tool.Errorf(tool.Invalid, "%q is no name for a variable", name).Try("use letters, digits and _")
 		}
 		path := filepath.Join(files, name)
 		if err := errors.Join(os.WriteFile(path, a.Files[name], 0o444), os.Chmod(path, 0o444)); err != nil {

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // launchLimit bounds the start of walls.
@@ -127,7 +127,7 @@ func (c *Commands) take(ctx context.Context, p *place) (*cell, error) {
 		}
 		c.leave(cell, true)
 	}
-	return nil, tools.Errorf(tools.Unavailable, "the sandbox ends as soon as it has started").
+	return nil, tool.Errorf(tool.Unavailable, "the sandbox ends as soon as it has started").
 		Try("try again in a while; the operator finds the cause in the log")
 }
 
@@ -200,7 +200,7 @@ func (c *Commands) makeRoom() error {
 		return nil
 	}
 	if idle == nil {
-		return tools.Errorf(tools.Busy, "all %d sandboxes of this server are in use", c.o.Boxes).
+		return tool.Errorf(tool.Busy, "all %d sandboxes of this server are in use", c.o.Boxes).
 			Try("wait for commands to end, or end some with process kill")
 	}
 	c.retire(idle)
@@ -211,7 +211,7 @@ func (c *Commands) makeRoom() error {
 // may wait for it too.
 func (c *Commands) open(n *cell, p *place, pl plan) {
 	defer close(n.ready)
-	ctx, cancel := context.WithTimeout(tools.With(c.life, &tools.Running{Caller: p.caller}), launchLimit)
+	ctx, cancel := context.WithTimeout(tool.With(c.life, &tool.Running{Caller: p.caller}), launchLimit)
 	defer cancel()
 	n.home, n.proxy, n.clean = pl.home, pl.proxy, pl.clean
 	if pl.proxy {
@@ -238,11 +238,11 @@ func (c *Commands) open(n *cell, p *place, pl plan) {
 // notOpened is what the model reads when there are no walls.
 func (c *Commands) notOpened(p *place, err error) error {
 	c.o.Log.Warn("a sandbox did not start", "tier", p.site.Tier, "owner", p.caller.Principal(), "error", err)
-	var known *tools.Error
+	var known *tool.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	return tools.Errorf(tools.Unavailable, "the %s sandbox did not start", p.site.Tier).
+	return tool.Errorf(tool.Unavailable, "the %s sandbox did not start", p.site.Tier).
 		Try("try again; if it goes on, the operator finds the cause in the log and with mcp-tools doctor").
 		Because(fmt.Errorf("starting the %s sandbox: %w", p.site.Tier, err))
 }

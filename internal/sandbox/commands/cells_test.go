@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -133,7 +133,7 @@ func TestOldSandboxesAreReplaced(t *testing.T) {
 		synctest.Wait()
 		start(as(t.Context(), "c", "s"), t, c, word("hang")) // takes the room of b's
 		_, err := c.Start(as(t.Context(), "d", "s"), word("ok"))
-		refused(t, err, tools.Busy, "in use")
+		refused(t, err, tool.Busy, "in use")
 	})
 }
 
@@ -205,7 +205,7 @@ func TestWhatIsKeptGrowsOld(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		_, err := c.Process(ctx, done.Status().ID)
-		refused(t, err, tools.NotFound, "no process")
+		refused(t, err, tool.NotFound, "no process")
 		if _, err := c.Process(ctx, running.Status().ID); err != nil {
 			t.Error(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -53,7 +53,7 @@ func Lacks(f sandbox.Finding, require []sandbox.Promise) string {
 func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, err error) {
 	switch p.Mode {
 	case Off:
-		return nil, "", tools.Errorf(tools.Unavailable, "this profile runs no commands").
+		return nil, "", tool.Errorf(tool.Unavailable, "this profile runs no commands").
 			Try("use the other tools, or ask the operator for a sandbox")
 	case Auto, "":
 		return c.strongest(ctx, p)
@@ -71,7 +71,7 @@ func (c *Commands) choose(ctx context.Context, p Policy) (w *wall, note string, 
 		}
 		return w, "", nil
 	}
-	return nil, "", tools.Errorf(tools.Unavailable, "there is no %s sandbox on this server", p.Mode).
+	return nil, "", tool.Errorf(tool.Unavailable, "there is no %s sandbox on this server", p.Mode).
 		Try("ask the operator to set one up, or to choose another for this profile")
 }
 
@@ -96,7 +96,7 @@ func (c *Commands) strongest(ctx context.Context, p Policy) (w *wall, note strin
 	if reasons == nil {
 		reasons = []string{"none is set up"}
 	}
-	return nil, "", tools.Errorf(tools.Unavailable, "no sandbox works here: %s", strings.Join(reasons, "; ")).
+	return nil, "", tool.Errorf(tool.Unavailable, "no sandbox works here: %s", strings.Join(reasons, "; ")).
 		Try("ask the operator to run mcp-tools doctor, which says what to do")
 }
 
@@ -104,5 +104,5 @@ func unusable(name, why, advice string) error {
 	if advice == "" {
 		advice = "the operator finds out more with mcp-tools doctor"
 	}
-	return tools.Errorf(tools.Unavailable, "the %s sandbox does not work: %s", name, why).Try("%s", advice)
+	return tool.Errorf(tool.Unavailable, "the %s sandbox does not work: %s", name, why).Try("%s", advice)
 }

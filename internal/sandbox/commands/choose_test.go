@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -50,9 +50,9 @@ func TestWhichWalls(t *testing.T) {
 			c := withFakes(t, tt.policy, nil, docker, kernel, host)
 			s, err := c.Site(caller(t), "")
 			if tt.says != "" {
-				refused(t, err, tools.Unavailable, tt.says)
+				refused(t, err, tool.Unavailable, tt.says)
 				_, err = c.Start(caller(t), word("ok"))
-				refused(t, err, tools.Unavailable, tt.says)
+				refused(t, err, tool.Unavailable, tt.says)
 				return
 			}
 			if err != nil || s.Tier != tt.tier || s.Note != tt.note || s.Sealed != (tt.tier != "host") {
@@ -95,7 +95,7 @@ func TestProbesAreRemembered(t *testing.T) {
 		docker.fails = errors.New("the engine is gone")
 		docker.finds(sandbox.Finding{Text: "gone"})
 		_, err := c.Start(as(t.Context(), "a", "s"), word("ok"))
-		refused(t, err, tools.Unavailable, "docker sandbox did not start")
+		refused(t, err, tool.Unavailable, "docker sandbox did not start")
 		if tier() != "kernel" {
 			t.Error("docker has failed")
 		}
@@ -121,7 +121,7 @@ func TestSealedSites(t *testing.T) {
 			}
 			return ws, "", nil
 		}
-		o.Proxy = func(_ context.Context, c tools.Caller, hosts []string) (string, func(), error) {
+		o.Proxy = func(_ context.Context, c tool.Caller, hosts []string) (string, func(), error) {
 			opened = append(opened, c.Agent)
 			opened = append(opened, hosts...)
 			return "/socket", func() { stopped++ }, nil
@@ -139,7 +139,7 @@ func TestSealedSites(t *testing.T) {
 		t.Errorf("in a container sh is %q %q", path, id)
 	}
 	_, err = c.Site(ctx, "elsewhere")
-	refused(t, err, tools.Refused, "cannot see")
+	refused(t, err, tool.Refused, "cannot see")
 	cmd := word("ok")
 	cmd.Dir = "data"
 	run(ctx, t, c, cmd)

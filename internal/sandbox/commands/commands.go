@@ -19,7 +19,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -75,7 +75,7 @@ func New(o Options) (*Commands, error) {
 }
 
 func errClosed() error {
-	return tools.Errorf(tools.Unavailable, "the server is shutting down").Try("try again when it is back")
+	return tool.Errorf(tool.Unavailable, "the server is shutting down").Try("try again when it is back")
 }
 
 // Stop says that the server is about to end. What runs has a moment to end by

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -57,7 +57,7 @@ func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 		return err
 	}
 	if len(data) > maxInput {
-		return tools.Errorf(tools.TooLarge, "the input has %d bytes, the most is %d", len(data), maxInput).
+		return tool.Errorf(tool.TooLarge, "the input has %d bytes, the most is %d", len(data), maxInput).
 			Try("write it to a file, and have the command read that")
 	}
 	p.mu.Lock()
@@ -68,10 +68,10 @@ func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 	}
 	p.mu.Unlock()
 	if ended {
-		return tools.Errorf(tools.Conflict, "the command has ended").Try("read what it wrote with process log")
+		return tool.Errorf(tool.Conflict, "the command has ended").Try("read what it wrote with process log")
 	}
 	if !open {
-		return tools.Errorf(tools.Conflict, "nothing reads stdin: it was not opened, or is closed").
+		return tool.Errorf(tool.Conflict, "nothing reads stdin: it was not opened, or is closed").
 			Try("start the command again, in the background and with tty")
 	}
 	err := p.child.Input(ctx, data)
@@ -82,8 +82,8 @@ func (p *process) Write(ctx context.Context, data []byte, end bool) error {
 	case err == nil:
 		return nil
 	case ctx.Err() != nil:
-		return tools.Errorf(tools.Busy, "the command does not read its stdin").
+		return tool.Errorf(tool.Busy, "the command does not read its stdin").
 			Try("see with process poll what it is doing; part of the input waits for it")
 	}
-	return tools.Errorf(tools.Conflict, "the command takes no more input").Try("see with process poll how it is").Because(err)
+	return tool.Errorf(tool.Conflict, "the command takes no more input").Try("see with process poll how it is").Because(err)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -122,7 +122,7 @@ func checkEnviron(env []string) error {
 	for _, v := range env {
 		name, _, ok := strings.Cut(v, "=")
 		if !ok || name == "" || strings.ContainsRune(v, 0) {
-			return tools.Errorf(tools.Invalid, "a variable for the command has no name, or a zero byte").
+			return tool.Errorf(tool.Invalid, "a variable for the command has no name, or a zero byte").
 				Try("write it as NAME=value")
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A fake is a launcher whose agents play what the first word of a command says.
@@ -175,7 +175,7 @@ func withFakes(t *testing.T, p Policy, change func(*Options), fakes ...*fake) *C
 		for _, f := range fakes {
 			o.Launchers = append(o.Launchers, f)
 		}
-		o.Mode = func(tools.Caller) Policy { return p }
+		o.Mode = func(tool.Caller) Policy { return p }
 		o.Ground = func(context.Context) (sandbox.Ground, error) { return sandbox.Ground{Dir: ws}, nil }
 		o.Dir = func(_ context.Context, path string) (string, string, error) {
 			return filepath.Join(ws, path), "1:2", nil

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -47,12 +47,12 @@ func newCommands(t testing.TB, change ...func(*Options)) *Commands {
 	}
 	o := Options{
 		Launchers: []sandbox.Launcher{host.Launcher{}},
-		Mode:      func(tools.Caller) Policy { return Policy{Mode: Host} },
+		Mode:      func(tool.Caller) Policy { return Policy{Mode: Host} },
 		Ground:    func(context.Context) (sandbox.Ground, error) { return sandbox.Ground{Dir: ws}, nil },
 		Dir: func(_ context.Context, path string) (string, string, error) {
 			dir := filepath.Join(ws, path)
 			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-				return "", "", tools.Errorf(tools.NotFound, "no directory %q", path)
+				return "", "", tool.Errorf(tool.NotFound, "no directory %q", path)
 			}
 			return dir, "1:2", nil
 		},
@@ -75,7 +75,7 @@ func newCommands(t testing.TB, change ...func(*Options)) *Commands {
 
 // as returns a context of a call of somebody's.
 func as(ctx context.Context, agent, session string) context.Context {
-	return tools.With(ctx, &tools.Running{Caller: tools.Caller{Agent: agent, Session: session}})
+	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: agent, Session: session}})
 }
 
 func caller(t testing.TB) context.Context {
@@ -127,9 +127,9 @@ func text(t testing.TB, l exec.Log) string {
 }
 
 // refused checks the kind of an error, and that it says what to do.
-func refused(t testing.TB, err error, kind tools.Kind, says string) {
+func refused(t testing.TB, err error, kind tool.Kind, says string) {
 	t.Helper()
-	var known *tools.Error
+	var known *tool.Error
 	if !errors.As(err, &known) || known.Kind != kind || !strings.Contains(known.Error(), says) {
 		t.Errorf("got %v, want %s with %q", err, kind, says)
 	} else if known.Next == "" {

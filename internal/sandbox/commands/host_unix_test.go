@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -70,7 +70,7 @@ func TestDirectories(t *testing.T) {
 	}
 	cmd.Dir = "gone"
 	_, err = c.Start(ctx, cmd)
-	if !errors.As(err, new(*tools.Error)) {
+	if !errors.As(err, new(*tool.Error)) {
 		t.Errorf("a directory that is not there gives %v", err)
 	}
 }
@@ -80,15 +80,15 @@ func TestRefusesWhatCannotBeStarted(t *testing.T) {
 	tests := []struct {
 		name string
 		cmd  exec.Command
-		kind tools.Kind
+		kind tool.Kind
 		says string
 	}{
-		{"nothing", exec.Command{}, tools.Invalid, "no command"},
-		{"no program", exec.Command{Argv: []string{"no-such-program"}}, tools.NotFound, `"no-such-program"`},
-		{"zero byte", exec.Command{Argv: []string{"echo", "a\x00b"}}, tools.Invalid, "zero byte"},
-		{"bad variable", exec.Command{Argv: []string{"echo"}, Env: []string{"=x"}}, tools.Invalid, "NAME=value"},
-		{"too long", exec.Command{Argv: []string{"echo", strings.Repeat("x", maxWords)}}, tools.TooLarge, "file"},
-		{"long stdin", exec.Command{Argv: []string{"cat"}, Stdin: make([]byte, maxInput+1)}, tools.TooLarge, "file"},
+		{"nothing", exec.Command{}, tool.Invalid, "no command"},
+		{"no program", exec.Command{Argv: []string{"no-such-program"}}, tool.NotFound, `"no-such-program"`},
+		{"zero byte", exec.Command{Argv: []string{"echo", "a\x00b"}}, tool.Invalid, "zero byte"},
+		{"bad variable", exec.Command{Argv: []string{"echo"}, Env: []string{"=x"}}, tool.Invalid, "NAME=value"},
+		{"too long", exec.Command{Argv: []string{"echo", strings.Repeat("x", maxWords)}}, tool.TooLarge, "file"},
+		{"long stdin", exec.Command{Argv: []string{"cat"}, Stdin: make([]byte, maxInput+1)}, tool.TooLarge, "file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -100,7 +100,7 @@ func TestRefusesWhatCannotBeStarted(t *testing.T) {
 		t.Errorf("%d commands count as running", len(c.running))
 	}
 	_, err := c.Start(t.Context(), sh("true"))
-	refused(t, err, tools.Refused, "nobody")
+	refused(t, err, tool.Refused, "nobody")
 }
 
 func TestTimeAndKills(t *testing.T) {
@@ -173,9 +173,9 @@ func TestTalkingToACommand(t *testing.T) {
 	if s := finish(ctx, t, p); s.Code != 0 || text(t, p.Log(exec.Stdout)) != "name? hello you\nrest" {
 		t.Errorf("the end is %+v with %q", s, text(t, p.Log(exec.Stdout)))
 	}
-	refused(t, p.Write(ctx, []byte("x"), false), tools.Conflict, "has ended")
+	refused(t, p.Write(ctx, []byte("x"), false), tool.Conflict, "has ended")
 	silent := start(ctx, t, c, sh("sleep 1000"))
-	refused(t, silent.Write(ctx, []byte("x"), false), tools.Conflict, "stdin")
+	refused(t, silent.Write(ctx, []byte("x"), false), tool.Conflict, "stdin")
 	if s := silent.Wait(ctx, exec.Until{Idle: 50 * time.Millisecond}); !s.WasIdle || s.State != exec.Running {
 		t.Errorf("waiting for silence gives %+v", s)
 	}
@@ -188,7 +188,7 @@ func TestTalkingToACommand(t *testing.T) {
 			break
 		}
 	}
-	refused(t, err, tools.Busy, "does not read")
+	refused(t, err, tool.Busy, "does not read")
 }
 
 // A sandbox that is lost is replaced; what was lost with it is not run again.
@@ -279,7 +279,7 @@ func TestCloseWhileBusy(t *testing.T) {
 	}
 	all.Wait()
 	_, err := c.Start(ctx, sh("true"))
-	refused(t, err, tools.Unavailable, "shutting down")
+	refused(t, err, tool.Unavailable, "shutting down")
 	if len(c.cells)+len(c.running) != 0 {
 		t.Errorf("after the end there are %d sandboxes and %d commands", len(c.cells), len(c.running))
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // TestATimeThatIsSetBack changes a file and gives it its old size and time.
@@ -52,5 +52,5 @@ func TestACommandStaysWhereItWasJudged(t *testing.T) {
 	}
 	cmd.At.Inode = "another"
 	_, err = c.Start(ctx, cmd)
-	refused(t, err, tools.Conflict, "has changed")
+	refused(t, err, tool.Conflict, "has changed")
 }

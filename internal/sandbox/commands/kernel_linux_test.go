@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -34,7 +34,7 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 	}
 	c := newCommands(t, func(o *Options) {
 		o.Launchers = []sandbox.Launcher{launcher}
-		o.Mode = func(tools.Caller) Policy { return Policy{} }
+		o.Mode = func(tool.Caller) Policy { return Policy{} }
 		o.ExtraRead = []string{extra}
 	})
 	ctx := caller(t)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Mode says which walls a profile gets.
@@ -57,7 +57,7 @@ type Limit struct {
 // Options say how commands run. Zero takes the default where one is named.
 type Options struct {
 	Launchers []sandbox.Launcher // the strongest first
-	Mode      func(tools.Caller) Policy
+	Mode      func(tool.Caller) Policy
 	// Ground says what of this machine's files a caller's commands are about.
 	Ground func(context.Context) (sandbox.Ground, error)
 	// Dir finds the directory that the model wrote, and what tells it from
@@ -66,7 +66,7 @@ type Options struct {
 	// Proxy opens a way out for commands, to public hosts and those that are
 	// named, that is there until stop; ctx bounds the opening only. Without it
 	// there is none.
-	Proxy func(ctx context.Context, c tools.Caller, hosts []string) (socket string, stop func(), err error)
+	Proxy func(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error)
 
 	Environ    []string // NAME=value that every command gets, beside the usual
 	ExtraRead  []string // directories of this machine that every command may read

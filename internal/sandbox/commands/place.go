@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -26,7 +26,7 @@ type owner struct {
 	principal, session, workspace, profile string
 }
 
-func ownerOf(c tools.Caller) owner {
+func ownerOf(c tool.Caller) owner {
 	return owner{principal: c.Principal(), session: c.Session, workspace: c.Workspace, profile: c.Profile}
 }
 
@@ -47,7 +47,7 @@ type laid struct {
 
 // A place is where a command of a caller runs, before there is anything there.
 type place struct {
-	caller tools.Caller
+	caller tool.Caller
 	policy Policy
 	wall   *wall
 	ground surveyed
@@ -57,9 +57,9 @@ type place struct {
 
 // place finds where a command runs that wants to be in dir.
 func (c *Commands) place(ctx context.Context, dir string) (*place, error) {
-	p := &place{caller: tools.CallerFrom(ctx)}
-	if p.caller == (tools.Caller{}) {
-		return nil, tools.Errorf(tools.Refused, "nobody asks for this command").Try("call it as a tool")
+	p := &place{caller: tool.CallerFrom(ctx)}
+	if p.caller == (tool.Caller{}) {
+		return nil, tool.Errorf(tool.Refused, "nobody asks for this command").Try("call it as a tool")
 	}
 	p.policy = c.o.Mode(p.caller)
 	var err error
@@ -77,7 +77,7 @@ func (c *Commands) place(ctx context.Context, dir string) (*place, error) {
 	p.lay(c)
 	inside, ok := p.inside(hostDir)
 	if !ok {
-		return nil, tools.Errorf(tools.Refused, "commands cannot see the directory %q", dir).
+		return nil, tool.Errorf(tool.Refused, "commands cannot see the directory %q", dir).
 			Try("leave it out to run in the workspace")
 	}
 	p.fill(c.o, inside, identity)
@@ -152,7 +152,7 @@ func withRoot(roots []sandbox.Root, path string, write bool) []sandbox.Root {
 }
 
 // survey returns the caller's ground.
-func (c *Commands) survey(ctx context.Context, caller tools.Caller) (surveyed, error) {
+func (c *Commands) survey(ctx context.Context, caller tool.Caller) (surveyed, error) {
 	c.mu.Lock()
 	key := ownerOf(caller)
 	known := c.grounds[key]

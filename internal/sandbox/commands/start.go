@@ -10,7 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -40,7 +40,7 @@ func (c *Commands) Start(ctx context.Context, cmd exec.Command) (exec.Process, e
 		return nil, err
 	}
 	if moved(cmd.At, place.site) {
-		return nil, tools.Errorf(tools.Conflict, "where commands run has changed since this one was looked at").
+		return nil, tool.Errorf(tool.Conflict, "where commands run has changed since this one was looked at").
 			Try("send it again, so that it can be looked at anew")
 	}
 	var n *cell
@@ -76,21 +76,21 @@ func moved(judged, now exec.Site) bool {
 // check refuses what cannot be started anywhere.
 func check(cmd exec.Command) error {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
-		return tools.Errorf(tools.Invalid, "there is no command").Try("say what to run")
+		return tool.Errorf(tool.Invalid, "there is no command").Try("say what to run")
 	}
 	size := 0
 	for _, word := range slices.Concat(cmd.Argv, cmd.Env) {
 		size += len(word)
 		if strings.ContainsRune(word, 0) {
-			return tools.Errorf(tools.Invalid, "the command contains a zero byte").Try("leave it out")
+			return tool.Errorf(tool.Invalid, "the command contains a zero byte").Try("leave it out")
 		}
 	}
 	if size > maxWords {
-		return tools.Errorf(tools.TooLarge, "the command has %d bytes, the most is %d", size, maxWords).
+		return tool.Errorf(tool.TooLarge, "the command has %d bytes, the most is %d", size, maxWords).
 			Try("write what is long to a file first")
 	}
 	if len(cmd.Stdin) > maxInput {
-		return tools.Errorf(tools.TooLarge, "stdin has %d bytes, the most is %d", len(cmd.Stdin), maxInput).
+		return tool.Errorf(tool.TooLarge, "stdin has %d bytes, the most is %d", len(cmd.Stdin), maxInput).
 			Try("write it to a file, and have the command read that")
 	}
 	return checkEnviron(cmd.Env)
@@ -185,18 +185,18 @@ func (p *process) overdue() {
 func notStarted(ctx context.Context, cmd exec.Command, err error) error {
 	switch {
 	case errors.Is(err, box.ErrNoProgram):
-		return tools.Errorf(tools.NotFound, "there is no program %q", cmd.Argv[0]).
+		return tool.Errorf(tool.NotFound, "there is no program %q", cmd.Argv[0]).
 			Try("look for another that does the same, or for where it is")
 	case errors.Is(err, box.ErrNoDir):
-		return tools.Errorf(tools.NotFound, "commands cannot enter the directory %q", cmd.Dir).
+		return tool.Errorf(tool.NotFound, "commands cannot enter the directory %q", cmd.Dir).
 			Try("leave it out to run in the workspace")
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	}
-	var known *tools.Error
+	var known *tool.Error
 	if errors.As(err, &known) {
 		return known
 	}
-	return tools.Errorf(tools.Unavailable, "the command %q could not be started: %w", cmd.Argv[0], err).
+	return tool.Errorf(tool.Unavailable, "the command %q could not be started: %w", cmd.Argv[0], err).
 		Try("mend the command if it is at fault, or try again")
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -30,7 +30,7 @@ func (c *Commands) departed(p *process, lost error) {
 }
 
 // sees says whether a caller may know of a process. The lock is held.
-func (p *process) sees(caller tools.Caller) bool {
+func (p *process) sees(caller tool.Caller) bool {
 	return p.owner.principal == caller.Principal() && (p.beyond || p.owner.session == caller.Session)
 }
 
@@ -40,8 +40,8 @@ func (c *Commands) Process(ctx context.Context, id string) (exec.Process, error)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.kept[id]
-	if p == nil || !p.sees(tools.CallerFrom(ctx)) {
-		return nil, tools.Errorf(tools.NotFound, "no process %q", id[:min(len(id), 40)]).
+	if p == nil || !p.sees(tool.CallerFrom(ctx)) {
+		return nil, tool.Errorf(tool.NotFound, "no process %q", id[:min(len(id), 40)]).
 			Try("call process with action list to see those that are there")
 	}
 	return p, nil
@@ -49,7 +49,7 @@ func (c *Commands) Process(ctx context.Context, id string) (exec.Process, error)
 
 // Processes are all that were left to the caller, the oldest first.
 func (c *Commands) Processes(ctx context.Context) ([]exec.Process, error) {
-	caller := tools.CallerFrom(ctx)
+	caller := tool.CallerFrom(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var mine []*process
@@ -91,7 +91,7 @@ func (p *process) Keep(_ context.Context, beyond bool) error {
 		slices.SortFunc(mine, oldest)
 		at := slices.IndexFunc(mine, (*process).isOver)
 		if at < 0 {
-			return tools.Errorf(tools.Busy, "%d commands are running in the background, and more are not allowed", len(mine)).
+			return tool.Errorf(tool.Busy, "%d commands are running in the background, and more are not allowed", len(mine)).
 				Try("end one with process kill; action list shows them")
 		}
 		c.drop(mine[at])

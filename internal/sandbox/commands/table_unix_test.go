@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
@@ -46,7 +46,7 @@ func TestWhoFindsWhat(t *testing.T) {
 				t.Errorf("not found: %v", err)
 			}
 			if !tt.found {
-				refused(t, err, tools.NotFound, "no process")
+				refused(t, err, tool.NotFound, "no process")
 				_, never := c.Process(ctx, "p_aaaaaaaaaaaa")
 				if strings.ReplaceAll(never.Error(), "p_aaaaaaaaaaaa", id) != err.Error() {
 					t.Errorf("%q is not like %q", err, never)
@@ -131,7 +131,7 @@ func TestHowManyAreKept(t *testing.T) {
 	if _, err := done.Log(exec.Stdout).ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("its output is still there: %v", err)
 	}
-	refused(t, more.Keep(ctx, false), tools.Busy, "process kill")
+	refused(t, more.Keep(ctx, false), tool.Busy, "process kill")
 	other := start(as(ctx, "ben", "s"), t, c, sh("sleep 1000"))
 	if err := other.Keep(ctx, false); err != nil {
 		t.Errorf("another's count: %v", err)
@@ -187,7 +187,7 @@ func TestApart(t *testing.T) {
 	}
 	cmd.Apart.Identity = "of the file that was there before"
 	_, err = c.Start(ctx, cmd)
-	refused(t, err, tools.Conflict, "changed just now")
+	refused(t, err, tool.Conflict, "changed just now")
 	cmd.Apart.Identity = ""
 	cmd.Apart.Program = "/bin/other"
 	if _, err := c.Start(ctx, cmd); err == nil {
@@ -195,10 +195,10 @@ func TestApart(t *testing.T) {
 	}
 	cmd.Apart.Program, cmd.Apart.Files = program, map[string][]byte{"../x": nil}
 	_, err = c.Start(ctx, cmd)
-	refused(t, err, tools.Invalid, "variable")
+	refused(t, err, tool.Invalid, "variable")
 	cmd.Argv, cmd.Apart.Files, cmd.Apart.Program = []string{"/no/such"}, nil, "/no/such"
 	_, err = c.Start(ctx, cmd)
-	refused(t, err, tools.NotFound, "no program")
+	refused(t, err, tool.NotFound, "no program")
 	for n := range c.snapshot() {
 		if n.key.apart != 0 {
 			<-n.gone
@@ -284,7 +284,7 @@ func TestStop(t *testing.T) {
 		t.Errorf("a long command ends as %+v", s)
 	}
 	_, err := c.Start(ctx, sh("true"))
-	refused(t, err, tools.Unavailable, "shutting down")
+	refused(t, err, tool.Unavailable, "shutting down")
 	for range 2 {
 		if err := c.Close(); err != nil {
 			t.Error(err)

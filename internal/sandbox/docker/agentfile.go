@@ -5,7 +5,7 @@ import (
 	"os"
 	"runtime"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An agentFile is the program that becomes the first process of a container.
@@ -22,7 +22,7 @@ func (l *Launcher) agent() (agentFile, error) {
 	path := l.opts.Agent
 	if path == "" {
 		if runtime.GOOS != "linux" {
-			return agentFile{}, tools.Errorf(tools.Unavailable, "no agent is set for docker sandboxes").
+			return agentFile{}, tool.Errorf(tool.Unavailable, "no agent is set for docker sandboxes").
 				Try("set sandbox.docker.agent to a Linux build of mcp-tools")
 		}
 		self, err := os.Readlink("/proc/self/exe")

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // checkBinds refuses binds that would give the machine away, whoever asked for
@@ -16,10 +16,10 @@ func checkBinds(local bool, w sandbox.Walls) error {
 	targets := map[string]bool{}
 	for _, b := range w.Binds {
 		if b.Host == "" || b.Host != path.Clean(b.Host) || !path.IsAbs(filepath.ToSlash(b.Host)) && !filepath.IsAbs(b.Host) {
-			return tools.Errorf(tools.Invalid, "a directory for the sandbox is not absolute").Try("ask the operator")
+			return tool.Errorf(tool.Invalid, "a directory for the sandbox is not absolute").Try("ask the operator")
 		}
 		if !goodTarget(b.Inside) || targets[b.Inside] {
-			return tools.Errorf(tools.Invalid, "nothing can be put at %q in a container", b.Inside).Try("give the root another name")
+			return tool.Errorf(tool.Invalid, "nothing can be put at %q in a container", b.Inside).Try("give the root another name")
 		}
 		targets[b.Inside] = true
 		host := b.Host
@@ -29,14 +29,14 @@ func checkBinds(local bool, w sandbox.Walls) error {
 				return unavailable("the directory of %s is not there", b.Inside).Try("ask the operator").Because(err)
 			}
 			if real != host {
-				return tools.Errorf(tools.Refused, "the directory of %s leads through a link", b.Inside).Try("ask the operator to name where it leads")
+				return tool.Errorf(tool.Refused, "the directory of %s leads through a link", b.Inside).Try("ask the operator to name where it leads")
 			}
 			if st, err := os.Stat(real); err != nil || !st.IsDir() && !st.Mode().IsRegular() {
-				return tools.Errorf(tools.Refused, "what is to be at %s is neither a directory nor a file", b.Inside).Try("ask the operator")
+				return tool.Errorf(tool.Refused, "what is to be at %s is neither a directory nor a file", b.Inside).Try("ask the operator")
 			}
 		}
 		if forbidden(host) {
-			return tools.Errorf(tools.Refused, "containers never get the directory that %s would be", b.Inside).
+			return tool.Errorf(tool.Refused, "containers never get the directory that %s would be", b.Inside).
 				Try("use a directory that holds nothing of the system")
 		}
 	}

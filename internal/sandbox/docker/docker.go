@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -106,10 +106,10 @@ func (*Launcher) Layout(g sandbox.Ground) sandbox.Layout {
 func (l *Launcher) Launch(ctx context.Context, w sandbox.Walls) (sandbox.Link, error) {
 	switch {
 	case l.opts.Image == "":
-		return nil, tools.Errorf(tools.Unavailable, "no image is set for docker sandboxes").
+		return nil, tool.Errorf(tool.Unavailable, "no image is set for docker sandboxes").
 			Try("set sandbox.docker.image to one that is on the engine")
 	case w.Open:
-		return nil, tools.Errorf(tools.Invalid, "a container never gets the network of the machine").
+		return nil, tool.Errorf(tool.Invalid, "a container never gets the network of the machine").
 			Try("give it a proxy, or none")
 	}
 	var first error
@@ -166,7 +166,7 @@ func (l *Launcher) launchOn(ctx context.Context, e *engine, w sandbox.Walls) (sa
 		}
 		link.Close()
 	}
-	return nil, tools.Errorf(tools.Conflict, "protected files of the workspace were renamed while the sandbox started").
+	return nil, tool.Errorf(tool.Conflict, "protected files of the workspace were renamed while the sandbox started").
 		Try("call again when other commands in this workspace have ended")
 }
 
@@ -175,7 +175,7 @@ func (l *Launcher) keeps(f facts, w sandbox.Walls) error {
 	holds := f.holds(w.Limits)
 	for _, p := range w.Require {
 		if !slices.Contains(holds, p) {
-			return tools.Errorf(tools.Unavailable, "the docker engine cannot keep what is required of the sandbox: %s", p).
+			return tool.Errorf(tool.Unavailable, "the docker engine cannot keep what is required of the sandbox: %s", p).
 				Try("ask the operator: %s", f.lacks())
 		}
 	}
@@ -213,7 +213,7 @@ func (l *Launcher) probe(ctx context.Context, e *engine) sandbox.Finding {
 		_, err = l.image(ctx, e, f)
 	}
 	if err != nil {
-		var known *tools.Error
+		var known *tool.Error
 		if errors.As(err, &known) {
 			return sandbox.Finding{Text: known.What, Advice: known.Next}
 		}

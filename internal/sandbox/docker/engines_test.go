@@ -22,7 +22,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // fails launches and returns the error that a model reads.
@@ -33,8 +33,8 @@ func (p *place) fails(t *testing.T, words ...string) {
 		b.Close()
 		t.Fatal("it works")
 	}
-	var known *tools.Error
-	if !errors.As(err, &known) || known.Kind != tools.Unavailable || known.Next == "" {
+	var known *tool.Error
+	if !errors.As(err, &known) || known.Kind != tool.Unavailable || known.Next == "" {
 		t.Errorf("%T %v", err, err)
 	}
 	finding := p.launcher.Probe(context.Background())

@@ -10,11 +10,11 @@ import (
 	"github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-func unavailable(format string, args ...any) *tools.Error {
-	return tools.Errorf(tools.Unavailable, format, args...)
+func unavailable(format string, args ...any) *tool.Error {
+	return tool.Errorf(tool.Unavailable, format, args...)
 }
 
 // errDown marks an engine that does not answer.
@@ -30,7 +30,7 @@ func (d downError) Unwrap() []error { return []error{errDown, d.cause} }
 
 // explain puts what an engine or the way to it said into words.
 func (e *engine) explain(err error) error {
-	var known *tools.Error
+	var known *tool.Error
 	var network net.Error
 	switch {
 	case err == nil, errors.As(err, &known):

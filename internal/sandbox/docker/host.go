@@ -11,7 +11,7 @@ import (
 	"runtime"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A way leads to an engine.
@@ -70,7 +70,7 @@ func parseHost(host, certs string) (way, error) {
 }
 
 func badHost(host, why string) error {
-	return tools.Errorf(tools.Invalid, "the address %q of a docker engine is no use: %s", host, why).
+	return tool.Errorf(tool.Invalid, "the address %q of a docker engine is no use: %s", host, why).
 		Try("write unix:///path, tcp://host:port or ssh://user@host")
 }
 
@@ -96,7 +96,7 @@ func parseTCP(host, certs string) (way, error) {
 		}
 		addr := net.JoinHostPort(u.Hostname(), port)
 		if !loopback(u.Hostname()) {
-			return way{}, tools.Errorf(tools.Invalid, "the docker engine at %s would be talked to in plain text, and whoever reaches it so owns that machine", addr).
+			return way{}, tool.Errorf(tool.Invalid, "the docker engine at %s would be talked to in plain text, and whoever reaches it so owns that machine", addr).
 				Try("set DOCKER_CERT_PATH to a directory of ca.pem, cert.pem and key.pem, or use ssh://")
 		}
 		return way{name: "tcp://" + addr, dial: func(ctx context.Context) (net.Conn, error) {
@@ -130,7 +130,7 @@ func tlsConfig(dir, server string) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(ca) {
-		return nil, tools.Errorf(tools.Invalid, "ca.pem in %s holds no certificate", dir).Try("put the engine's authority there")
+		return nil, tool.Errorf(tool.Invalid, "ca.pem in %s holds no certificate", dir).Try("put the engine's authority there")
 	}
 	pair, err := tls.LoadX509KeyPair(filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem"))
 	if err != nil {
@@ -140,6 +140,6 @@ func tlsConfig(dir, server string) (*tls.Config, error) {
 }
 
 func badCerts(dir string, err error) error {
-	return tools.Errorf(tools.Invalid, "the certificates for the docker engine cannot be read from %s: %w", dir, err).
+	return tool.Errorf(tool.Invalid, "the certificates for the docker engine cannot be read from %s: %w", dir, err).
 		Try("put ca.pem, cert.pem and key.pem there")
 }

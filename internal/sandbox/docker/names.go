@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // most bounds the places in a container that are mounted apart.
@@ -75,7 +75,7 @@ func survey(local bool, w sandbox.Walls, log *slog.Logger) (names, error) {
 		}
 	}
 	if len(n.hidden)+len(n.locked)+len(n.anchors) > most {
-		return names{}, tools.Errorf(tools.TooLarge, "the workspace has more than %d places that commands must not see or change", most).
+		return names{}, tool.Errorf(tool.TooLarge, "the workspace has more than %d places that commands must not see or change", most).
 			Try("use fewer such rules, or a smaller workspace")
 	}
 	return n, nil
@@ -123,7 +123,7 @@ func (n names) walk(dir, rel string) (there bool, err error) {
 		}
 		link := st.Mode()&fs.ModeSymlink != 0
 		if link && i < len(steps)-1 {
-			return false, tools.Errorf(tools.Conflict, "a protected file of the workspace is behind a link").
+			return false, tool.Errorf(tool.Conflict, "a protected file of the workspace is behind a link").
 				Try("call again; if it stays so, replace the link by what it points to")
 		}
 		n.seen[at] = stampOf(st)

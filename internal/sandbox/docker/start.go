@@ -11,7 +11,7 @@ import (
 
 	"github.com/docker/docker/api/types/container"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // start makes a container and starts it. When that fails nothing is left.
@@ -51,7 +51,7 @@ func (l *Launcher) start(ctx context.Context, e *engine, p plan) (_ *link, err e
 func fits(e *engine, p plan) error {
 	switch {
 	case p.ID == "":
-		return tools.Errorf(tools.Internal, "the sandbox has no name")
+		return tool.Errorf(tool.Internal, "the sandbox has no name")
 	case p.agent.arch != "" && p.facts.arch != "" && p.agent.arch != p.facts.arch:
 		return unavailable("the agent is for %s, but the docker engine at %s runs %s", p.agent.arch, e.name, p.facts.arch).
 			Try("set sandbox.docker.agent to a Linux build of mcp-tools for %s", p.facts.arch)

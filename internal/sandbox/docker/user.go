@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // nobody is who commands are when the server is root and so is the workspace.
@@ -54,7 +54,7 @@ func whoForRoot(e *engine, w sandbox.Walls) (user, error) {
 		case uid == 0 && e.local:
 			u.shift[i] = true
 		case uid == 0 && b.Write:
-			return user{}, tools.Errorf(tools.Unavailable, "the directory of %s belongs to root, which commands never are", b.Inside).
+			return user{}, tool.Errorf(tool.Unavailable, "the directory of %s belongs to root, which commands never are", b.Inside).
 				Try("ask the operator to give it to another user, or to use a docker engine on this machine")
 		case uid != 0 && b.Write && !chosen:
 			chosen = true

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Launch starts an agent.
@@ -77,7 +77,7 @@ func (s *start) launch(ctx context.Context) (*link, error) {
 			s.plan.Temp = s.walls.Limits.Scratch()
 		}
 		if missing := s.missing(); len(missing) > 0 {
-			return nil, tools.Errorf(tools.Unavailable, "the kernel sandbox cannot keep %v here, which this profile requires", missing).
+			return nil, tool.Errorf(tool.Unavailable, "the kernel sandbox cannot keep %v here, which this profile requires", missing).
 				Because(errors.New(s.found.public().Text)).
 				Try("do it without commands; without namespaces nothing in the workspace, such as .git/hooks or .env, can be locked or hidden: the operator can allow namespaces, use docker, or take it out of sandbox.require")
 		}

@@ -24,7 +24,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -86,7 +86,7 @@ func Compile(q Query) (*Matcher, error) {
 		q.MaxFile = wholeFile
 	}
 	if q.Mode != fs.Content && q.Mode != fs.Names && q.Mode != fs.Count {
-		return nil, tools.Errorf(tools.Invalid, "no mode %q", q.Mode).Try("take %s, %s or %s", fs.Content, fs.Names, fs.Count)
+		return nil, tool.Errorf(tool.Invalid, "no mode %q", q.Mode).Try("take %s, %s or %s", fs.Content, fs.Names, fs.Count)
 	}
 	p, err := parse(q)
 	if err != nil {
@@ -155,13 +155,13 @@ type parsed struct {
 func parse(q Query) (parsed, error) {
 	switch {
 	case q.Pattern == "":
-		return parsed{}, tools.Errorf(tools.Invalid, "the pattern is empty").Try("say what to look for")
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("say what to look for")
 	case len(q.Pattern) > maxPattern:
-		return parsed{}, tools.Errorf(tools.Invalid, "the pattern has %d bytes, the most is %d", len(q.Pattern), maxPattern).Try("look for a part of it")
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has %d bytes, the most is %d", len(q.Pattern), maxPattern).Try("look for a part of it")
 	case strings.ContainsRune(q.Pattern, 0):
-		return parsed{}, tools.Errorf(tools.Invalid, "the pattern holds a NUL, and files that hold one are not searched").Try("leave it out")
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern holds a NUL, and files that hold one are not searched").Try("leave it out")
 	case !utf8.ValidString(q.Pattern):
-		return parsed{}, tools.Errorf(tools.Invalid, "the pattern is not valid UTF-8").Try("write it in UTF-8")
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern is not valid UTF-8").Try("write it in UTF-8")
 	}
 	text, flags := q.Pattern, syntax.Perl
 	if q.Literal {
@@ -183,7 +183,7 @@ func parse(q Query) (parsed, error) {
 	p := parsed{namesCR: names(tree, '\r')}
 	switch {
 	case !q.Multiline && names(tree, '\n'):
-		return parsed{}, tools.Errorf(tools.Invalid, "the pattern holds a line break, and lines are searched one by one").
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern holds a line break, and lines are searched one by one").
 			Try("set multiline, or look for one of the lines")
 	case q.Multiline && !p.namesCR:
 		tree = eitherLineEnd(tree)
@@ -192,8 +192,8 @@ func parse(q Query) (parsed, error) {
 	return p, nil
 }
 
-func tooLarge() *tools.Error {
-	return tools.Errorf(tools.Invalid, "the pattern is too large when its repetitions are written out").Try("repeat less, or use * and +")
+func tooLarge() *tool.Error {
+	return tool.Errorf(tool.Invalid, "the pattern is too large when its repetitions are written out").Try("repeat less, or use * and +")
 }
 
 func badPattern(err error) error {
@@ -207,6 +207,6 @@ func badPattern(err error) error {
 	if len(what) > 200 {
 		what = strings.ToValidUTF8(what[:200], "") + "..."
 	}
-	return tools.Errorf(tools.Invalid, "the pattern is not a regular expression that RE2 takes (%s)", what).
+	return tool.Errorf(tool.Invalid, "the pattern is not a regular expression that RE2 takes (%s)", what).
 		Try("mend it, or set literal to look for it as it is written")
 }

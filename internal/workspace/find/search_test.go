@@ -14,7 +14,7 @@ import (
 	"unicode/utf16"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
@@ -48,8 +48,8 @@ func TestRefusedPatterns(t *testing.T) {
 		{Pattern: strings.Repeat("(", 2000) + strings.Repeat(")", 2000)},
 	} {
 		_, err := Compile(q)
-		var known *tools.Error
-		if !errors.As(err, &known) || known.Kind != tools.Invalid || known.Next == "" || len(known.What) > 400 {
+		var known *tool.Error
+		if !errors.As(err, &known) || known.Kind != tool.Invalid || known.Next == "" || len(known.What) > 400 {
 			t.Errorf("%.40q: %v", q.Pattern, err)
 		}
 	}

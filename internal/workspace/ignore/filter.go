@@ -3,7 +3,7 @@ package ignore
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Filter chooses the files of a search: by globs, of which the last one that
@@ -64,7 +64,7 @@ func typesGlob(types []string) (*Glob, error) {
 		return nil, nil
 	}
 	if len(types) > maxGlobs {
-		return nil, tools.Errorf(tools.Invalid, "%d file types are more than there are", len(types)).Try("leave the types out to take all files")
+		return nil, tool.Errorf(tool.Invalid, "%d file types are more than there are", len(types)).Try("leave the types out to take all files")
 	}
 	var globs []string
 	for _, name := range types {
@@ -79,9 +79,9 @@ func typesGlob(types []string) (*Glob, error) {
 
 // unknownType does not list the types, which are about a hundred.
 func unknownType(name string) error {
-	err := tools.Errorf(tools.Invalid, "no file type %q", name)
+	err := tool.Errorf(tool.Invalid, "no file type %q", name)
 	glob := "*." + strings.TrimLeft(name, ".*")
-	if near := tools.Nearest(name, TypeNames()); near != "" {
+	if near := tool.Nearest(name, TypeNames()); near != "" {
 		return err.Try("did you mean %q? or use the glob %q", near, glob)
 	}
 	return err.Try("use the glob %q; types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Limits of what a model may ask for. Neither ** nor * needs one.
@@ -53,15 +53,15 @@ func compileGlob(patterns []string, rooted bool) (*Glob, error) {
 }
 
 func tooMany(patterns []string) error {
-	return tools.Errorf(tools.Invalid, "%d globs with all their alternatives are too many", len(patterns)).
+	return tool.Errorf(tool.Invalid, "%d globs with all their alternatives are too many", len(patterns)).
 		Try("use fewer, or one that matches more")
 }
 
 // globRules reads one pattern; its braces make several rules of it.
 func globRules(pattern string, rooted bool) ([]rule, error) {
-	bad := func(format string, args ...any) *tools.Error {
+	bad := func(format string, args ...any) *tool.Error {
 		what := fmt.Sprintf(format, args...)
-		return tools.Errorf(tools.Invalid, "glob %q: %s", shorten(pattern), what)
+		return tool.Errorf(tool.Invalid, "glob %q: %s", shorten(pattern), what)
 	}
 	if len(pattern) > maxGlob {
 		return nil, bad("it has %d bytes, the most is %d", len(pattern), maxGlob).Try("use a shorter pattern")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestGlobs(t *testing.T) {
@@ -92,8 +92,8 @@ func TestBadGlobs(t *testing.T) {
 		strings.Repeat("{a,b}", 9), "{" + strings.Repeat(",", maxAlternatives) + "}",
 	} {
 		_, err := CompileGlob(glob)
-		var told *tools.Error
-		if !errors.As(err, &told) || told.Kind != tools.Invalid || told.Next == "" || len(err.Error()) > 400 {
+		var told *tool.Error
+		if !errors.As(err, &told) || told.Kind != tool.Invalid || told.Next == "" || len(err.Error()) > 400 {
 			t.Errorf("%.30q: %v", glob, err)
 		}
 	}
@@ -156,7 +156,7 @@ func TestBadFilters(t *testing.T) {
 		{[]string{"[a"}, nil}, {[]string{"!"}, nil}, {nil, []string{"nope"}}, {make([]string, maxGlobs+1), nil}, {nil, make([]string, maxGlobs+1)},
 	} {
 		_, err := NewFilter(c.globs, c.types)
-		var told *tools.Error
+		var told *tool.Error
 		if !errors.As(err, &told) || told.Next == "" {
 			t.Errorf("%.20q %.20q: %v", c.globs, c.types, err)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func openRoot(t testing.TB, dir string) *root.Root {
@@ -169,7 +169,7 @@ func TestVisitEndsTheWalk(t *testing.T) {
 			t.Errorf("cancelled before: %v", err)
 		}
 		_, err = Walk(t.Context(), r, Options{Workers: workers}, func(Dir) error { panic("visit") })
-		if err == nil || errors.As(err, new(*tools.Error)) {
+		if err == nil || errors.As(err, new(*tool.Error)) {
 			t.Errorf("a panic: %v", err)
 		}
 	}

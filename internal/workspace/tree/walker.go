@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxEntries bounds what one walk holds in memory.
@@ -223,7 +223,7 @@ func (s *scanner) scan(w *walker, dir string) error {
 		n := int64(len(s.ends) - counted)
 		counted = len(s.ends)
 		if w.entries.Add(n) > maxEntries {
-			return tools.Errorf(tools.TooLarge, "there are more than %d files beneath %q", maxEntries, path.Clean(w.o.Dir)).
+			return tool.Errorf(tool.TooLarge, "there are more than %d files beneath %q", maxEntries, path.Clean(w.o.Dir)).
 				Try("begin in one of the directories beneath it")
 		}
 		return w.ctx.Err()

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Memory is a [workspace.Source] that keeps files in memory, each for an agent
@@ -66,7 +66,7 @@ func (m *Memory) put(o owned, content string) {
 
 // Serves reports whether a name is one of an agent's files.
 func (m *Memory) Serves(ctx context.Context, name string) bool {
-	return tools.CallerFrom(ctx).Agent != "" && (isContext(name) || isMemory(name))
+	return tool.CallerFrom(ctx).Agent != "" && (isContext(name) || isMemory(name))
 }
 
 func isContext(name string) bool {
@@ -84,11 +84,11 @@ func isMemory(name string) bool {
 // Read returns the user's copy, else the agent's.
 func (m *Memory) Read(ctx context.Context, name string) ([]byte, time.Time, error) {
 	if !m.readable(name) {
-		return nil, time.Time{}, tools.Errorf(tools.Refused, "%q is already loaded into your context", name).Try("go on without reading it")
+		return nil, time.Time{}, tool.Errorf(tool.Refused, "%q is already loaded into your context", name).Try("go on without reading it")
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	f, ok := m.files[m.holder(tools.CallerFrom(ctx), name)]
+	f, ok := m.files[m.holder(tool.CallerFrom(ctx), name)]
 	if !ok {
 		return nil, time.Time{}, &fs.PathError{Op: "read", Path: name, Err: fs.ErrNotExist}
 	}
@@ -100,7 +100,7 @@ func (m *Memory) readable(name string) bool {
 }
 
 // holder is whose copy a caller sees.
-func (m *Memory) holder(c tools.Caller, name string) owned {
+func (m *Memory) holder(c tool.Caller, name string) owned {
 	if own := (owned{c.Agent, c.User, name}); m.files[own] != (stored{}) {
 		return own
 	}
@@ -110,12 +110,12 @@ func (m *Memory) holder(c tools.Caller, name string) owned {
 // Write changes the user's copy. An empty BOOTSTRAP.md is one less: the first
 // conversation is over.
 func (m *Memory) Write(ctx context.Context, name string, content []byte) error {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	own := owned{c.Agent, c.User, name}
 	done := name == "BOOTSTRAP.md" && len(content) == 0
 	if m.Predefined && isContext(name) && name != "USER.md" && !done {
 		if name != "SOUL.md" || !m.Evolves {
-			return tools.Errorf(tools.Refused, "%q is part of the agent's predefined configuration", name).Try("write USER.md or a memory file")
+			return tool.Errorf(tool.Refused, "%q is part of the agent's predefined configuration", name).Try("write USER.md or a memory file")
 		}
 		own.user = ""
 	}
@@ -131,7 +131,7 @@ func (m *Memory) Write(ctx context.Context, name string, content []byte) error {
 
 // Remove removes the user's copy, or the agent's when there is no user.
 func (m *Memory) Remove(ctx context.Context, name string) error {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	own := owned{c.Agent, c.User, name}
@@ -144,7 +144,7 @@ func (m *Memory) Remove(ctx context.Context, name string) error {
 
 // List returns what the caller can read.
 func (m *Memory) List(ctx context.Context, _ string) ([]workspace.SourceEntry, error) {
-	c := tools.CallerFrom(ctx)
+	c := tool.CallerFrom(ctx)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var out []workspace.SourceEntry

@@ -5,12 +5,12 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestMemory(t *testing.T) {
-	user := For(t.Context(), tools.Caller{Agent: "a", User: "u"})
-	agent := For(t.Context(), tools.Caller{Agent: "a"})
+	user := For(t.Context(), tool.Caller{Agent: "a", User: "u"})
+	agent := For(t.Context(), tool.Caller{Agent: "a"})
 	m := NewMemory()
 	m.Put("a", "", "BOOTSTRAP.md", "hello")
 	for _, step := range []struct{ do, name, want string }{
@@ -51,7 +51,7 @@ func TestMemory(t *testing.T) {
 }
 
 func TestPredefined(t *testing.T) {
-	user := For(t.Context(), tools.Caller{Agent: "a", User: "u"})
+	user := For(t.Context(), tool.Caller{Agent: "a", User: "u"})
 	m := NewMemory()
 	m.Predefined = true
 	for _, name := range []string{"SOUL.md", "AGENTS.md", "USER.md", "MEMORY.md"} {
@@ -61,7 +61,7 @@ func TestPredefined(t *testing.T) {
 		"SOUL.md": {false, false}, "AGENTS.md": {false, false}, "USER.md": {true, true}, "MEMORY.md": {true, true}, "memory/x": {true, true},
 	} {
 		_, _, err := m.Read(user, name)
-		if refused := tools.AsError(err) != nil && tools.AsError(err).Kind == tools.Refused; refused == want.read {
+		if refused := tool.AsError(err) != nil && tool.AsError(err).Kind == tool.Refused; refused == want.read {
 			t.Errorf("reading %s: %v", name, err)
 		}
 		if err := m.Write(user, name, []byte("new")); (err == nil) != want.write {

@@ -13,7 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // New makes a workspace over a directory that is empty and gone after the
@@ -51,11 +51,11 @@ func Dir(t testing.TB) string {
 }
 
 // Caller is who tests act for, in a directory.
-func Caller(dir string) tools.Caller {
-	return tools.Caller{Agent: "tester", User: "u", Session: "s1", Workspace: dir}
+func Caller(dir string) tool.Caller {
+	return tool.Caller{Agent: "tester", User: "u", Session: "s1", Workspace: dir}
 }
 
 // For returns a context of a call for c.
-func For(ctx context.Context, c tools.Caller) context.Context {
-	return tools.With(ctx, &tools.Running{Caller: c, Tool: "test", Call: "call-1"})
+func For(ctx context.Context, c tool.Caller) context.Context {
+	return tool.With(ctx, &tool.Running{Caller: c, Tool: "test", Call: "call-1"})
 }

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Program holds credentials. Zero means: as its preset says.
@@ -50,7 +50,7 @@ type Options struct {
 	Mask func(id string, values ...string) error
 	// Run starts what is launched, apart from everything else of the caller's,
 	// and tells what came of it.
-	Run func(ctx context.Context, l Launch) (tools.Result, error)
+	Run func(ctx context.Context, l Launch) (tool.Result, error)
 	// Site says where commands of the caller would run, and starts nothing.
 	Site func(ctx context.Context, dir string) (Site, error)
 	// Changeable reports whether the caller's tools or commands can change what
@@ -119,4 +119,4 @@ func (r *Router) Names() []string {
 }
 
 // Tool is the tool credentialed_exec. Without programs it says how to add some.
-func Tool(o Options) tools.Tool { return tools.New(credentialed{New(o)}) }
+func Tool(o Options) tool.Tool { return tool.New(credentialed{New(o)}) }

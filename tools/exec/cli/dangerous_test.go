@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // dangerous are commands that never run, in their disguises.
@@ -272,7 +272,7 @@ func TestDangerousCommandsDoNotRun(t *testing.T) {
 			continue
 		}
 		v := judged(t, p, command)
-		var told *tools.Error
+		var told *tool.Error
 		if v.err == nil {
 			t.Errorf("%s: it runs, effect %d", command, v.effect)
 		} else if !errors.As(v.err, &told) || told.What == "" || told.Next == "" {

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxLinks is how many links the path of a program may lead through.
@@ -34,7 +34,7 @@ type found struct {
 func (r *Router) locate(ctx context.Context, p program) (found, error) {
 	at, err := r.inspect(ctx, p)
 	if err != nil {
-		return found{}, tools.Errorf(tools.Unavailable, "%s does not run: %s", p.Name, err).
+		return found{}, tool.Errorf(tool.Unavailable, "%s does not run: %s", p.Name, err).
 			Because(err).Try("the operator looks at its file and at exec.programs")
 	}
 	return at, nil
@@ -84,7 +84,7 @@ func Same(path, identity string) error {
 			return nil
 		}
 	}
-	return tools.Errorf(tools.Conflict, "the file of the program %s was changed just now", filepath.Base(path)).
+	return tool.Errorf(tool.Conflict, "the file of the program %s was changed just now", filepath.Base(path)).
 		Because(err).Try("call it again, so that it is looked at as it is now")
 }
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An effect is what a command does, from the least to the worst.
@@ -60,7 +60,7 @@ type program struct {
 // args are those after its name.
 func (p program) judge(args []string) verdict {
 	if p.wrong != nil {
-		return verdict{err: tools.Errorf(tools.Unavailable, "%s is configured wrongly: %v", p.Name, p.wrong).
+		return verdict{err: tool.Errorf(tool.Unavailable, "%s is configured wrongly: %v", p.Name, p.wrong).
 			Try("the operator mends exec.programs")}
 	}
 	l := p.preset.read(args)
@@ -122,7 +122,7 @@ func (p program) reason(e effect) string {
 }
 
 func (p program) refuse(why string) verdict {
-	return verdict{err: tools.Errorf(tools.Refused, "%s does not run this: %s", p.Name, why).
+	return verdict{err: tool.Errorf(tool.Refused, "%s does not run this: %s", p.Name, why).
 		Try("do it another way, or ask the user to")}
 }
 
@@ -132,14 +132,14 @@ func (p program) unknown(l line) verdict {
 		return p.refuse(r.why)
 	}
 	if len(l.words) > 0 && !l.words[0].sure || len(l.words) > 1 && !l.words[1].sure && p.starts(l.words[0].text) {
-		return verdict{err: tools.Errorf(tools.Refused, "it is not clear what %s would do", p.Name).
+		return verdict{err: tool.Errorf(tool.Refused, "it is not clear what %s would do", p.Name).
 			Try("write the words of the command first and its flags after them, with --flag=value")}
 	}
 	what := "that"
 	if len(l.words) > 0 {
 		what = fmt.Sprintf("%q", joined(l.words))
 	}
-	return verdict{err: tools.Errorf(tools.Refused, "%s is not among what %s may do here", what, p.Name).
+	return verdict{err: tool.Errorf(tool.Refused, "%s is not among what %s may do here", what, p.Name).
 		Try("it may do: %s", p.offer(l))}
 }
 

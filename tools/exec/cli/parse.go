@@ -7,7 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // The most that a command may be.
@@ -21,7 +21,7 @@ const (
 // shell: it is one program with its arguments, and each word says what it means.
 func Parse(command string) ([]string, error) {
 	if len(command) > maxText {
-		return nil, tools.Errorf(tools.TooLarge, "the command has %d bytes, the most is %d", len(command), maxText)
+		return nil, tool.Errorf(tool.TooLarge, "the command has %d bytes, the most is %d", len(command), maxText)
 	}
 	if len(command) > maxNested && nests(command) {
 		return nil, unfit("a construct of the shell")
@@ -75,18 +75,18 @@ func nests(command string) bool {
 
 func read(command string) (*syntax.File, error) {
 	if strings.ContainsRune(command, 0) || !utf8.ValidString(command) {
-		return nil, tools.Errorf(tools.Invalid, "the command holds bytes that are no text").Try("write plain text")
+		return nil, tool.Errorf(tool.Invalid, "the command holds bytes that are no text").Try("write plain text")
 	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
 	if err != nil {
-		return nil, tools.Errorf(tools.Invalid, "the command cannot be read as one program with its arguments").
+		return nil, tool.Errorf(tool.Invalid, "the command cannot be read as one program with its arguments").
 			Because(err).Try("close every quote, or send argv")
 	}
 	return file, nil
 }
 
 func unfit(found string) error {
-	return tools.Errorf(tools.Invalid, "there is no shell around programs with credentials, and the command has %s", found).
+	return tool.Errorf(tool.Invalid, "there is no shell around programs with credentials, and the command has %s", found).
 		Try("write one program with its arguments, put what is meant literally into single quotes, or send argv")
 }
 
@@ -96,14 +96,14 @@ func checkArgv(argv []string) error {
 	for _, a := range argv {
 		size += len(a)
 		if strings.ContainsRune(a, 0) {
-			return tools.Errorf(tools.Invalid, "an argument holds a NUL byte").Try("leave it out")
+			return tool.Errorf(tool.Invalid, "an argument holds a NUL byte").Try("leave it out")
 		}
 	}
 	switch {
 	case len(argv) == 0 || argv[0] == "":
-		return tools.Errorf(tools.Invalid, "there is no command").Try(`write the program and its arguments, such as "gh pr list -R owner/name"`)
+		return tool.Errorf(tool.Invalid, "there is no command").Try(`write the program and its arguments, such as "gh pr list -R owner/name"`)
 	case len(argv) > maxArgs || size > maxText:
-		return tools.Errorf(tools.TooLarge, "the command has %d arguments of %d bytes; the most is %d of %d", len(argv), size, maxArgs, maxText)
+		return tool.Errorf(tool.TooLarge, "the command has %d arguments of %d bytes; the most is %d of %d", len(argv), size, maxArgs, maxText)
 	}
 	return nil
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A reach is where a command runs, as far as paths mean something there.
@@ -121,6 +121,6 @@ func environment(parts []string) bool {
 func bounds(r rune) bool { return strings.ContainsRune("=@,:;'\"()<>[]{}|& \t\n", r) }
 
 func noPath(why string) error {
-	return tools.Errorf(tools.Refused, "a program with credentials does not run like this: %s", why).
+	return tool.Errorf(tool.Refused, "a program with credentials does not run like this: %s", why).
 		Try("name files in the workspace only")
 }

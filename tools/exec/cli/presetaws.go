@@ -3,7 +3,7 @@ package cli
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // awsServices are those whose describe, list and get only tell. Others are
@@ -105,7 +105,7 @@ func checkAWS(l line, _ Program) (effect, error) {
 	for _, v := range values {
 		low := strings.ToLower(v)
 		if (strings.Contains(low, "file://") || strings.Contains(low, "fileb://")) && strings.ContainsAny(v, "$%~") {
-			return 0, tools.Errorf(tools.Refused, "aws does not run this: it expands variables in the names of files").Try("write a plain path after file://")
+			return 0, tool.Errorf(tool.Refused, "aws does not run this: it expands variables in the names of files").Try("write a plain path after file://")
 		}
 	}
 	return unlisted, nil

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // gh is the command line of GitHub. It looks at no repository here, since a
@@ -98,14 +98,14 @@ func checkGH(l line, p Program) (effect, error) {
 	}
 	if has(ghLooks, l.word(0)) && !l.has("--repo -R --help --user --org --owner -o -u") && l.word(1) != "status" &&
 		!slices.ContainsFunc(l.words, func(w word) bool { return strings.Contains(w.text, "://") }) {
-		return 0, tools.Errorf(tools.Invalid, "gh with credentials does not look at the repository in the directory").
+		return 0, tool.Errorf(tool.Invalid, "gh with credentials does not look at the repository in the directory").
 			Try("add -R OWNER/NAME")
 	}
 	return unlisted, nil
 }
 
-func ghRefuses(why, instead string) *tools.Error {
-	return tools.Errorf(tools.Refused, "gh does not run this: %s", why).Try("%s", instead)
+func ghRefuses(why, instead string) *tool.Error {
+	return tool.Errorf(tool.Refused, "gh does not run this: %s", why).Try("%s", instead)
 }
 
 // jqEnviron finds what reads the environment in a filter of jq: $ENV, and env
@@ -164,10 +164,10 @@ const ghPrivate = "secrets keys gpg_keys ssh_signing_keys hooks collaborators me
 func ghAPI(l line) (effect, error) {
 	endpoint := l.word(1)
 	if endpoint == "" || strings.Contains(endpoint, "://") || strings.HasPrefix(endpoint, "//") || strings.Contains(endpoint, "..") || strings.Contains(endpoint, "%") {
-		return 0, tools.Errorf(tools.Invalid, "gh api needs a plain endpoint").Try("write it right after api, such as: gh api repos/OWNER/NAME/pulls")
+		return 0, tool.Errorf(tool.Invalid, "gh api needs a plain endpoint").Try("write it right after api, such as: gh api repos/OWNER/NAME/pulls")
 	}
 	if strings.ContainsAny(endpoint, "{:") {
-		return 0, tools.Errorf(tools.Invalid, "gh with credentials does not look at the repository in the directory").Try("write OWNER/NAME out in the endpoint")
+		return 0, tool.Errorf(tool.Invalid, "gh with credentials does not look at the repository in the directory").Try("write OWNER/NAME out in the endpoint")
 	}
 	for _, h := range l.valuesOf("--header -H") {
 		if name, _, _ := strings.Cut(h, ":"); !has("accept x-github-api-version if-none-match", strings.ToLower(strings.TrimSpace(name))) {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // kubectl is the command line of Kubernetes.
@@ -67,16 +67,16 @@ func checkKubectl(l line, _ Program) (effect, error) {
 	kinds := kubeKinds(l)
 	among := func(list string) bool { return slices.ContainsFunc(kinds, func(k string) bool { return has(list, k) }) }
 	if l.word(0) == "delete" && among(kubePillars) {
-		return 0, tools.Errorf(tools.Refused, "kubectl does not delete namespaces, nodes and what else holds up a cluster").Try("ask the user to do it")
+		return 0, tool.Errorf(tool.Refused, "kubectl does not delete namespaces, nodes and what else holds up a cluster").Try("ask the user to do it")
 	}
 	if l.word(0) == "create" || !l.has("--template") && !kubeShows(l.valuesOf("--output -o")) {
 		return unlisted, nil
 	}
 	if among("secret secrets") {
-		return 0, tools.Errorf(tools.Refused, "kubectl does not show what is in a secret").Try("leave -o out, or use kubectl describe, to see which keys it has")
+		return 0, tool.Errorf(tool.Refused, "kubectl does not show what is in a secret").Try("leave -o out, or use kubectl describe, to see which keys it has")
 	}
 	if l.has("--filename -f --kustomize -k") && l.word(0) != "logs" && l.word(0) != "kustomize" {
-		return 0, tools.Errorf(tools.Refused, "kubectl shows things by the name of a file only in short, since they may be secrets").
+		return 0, tool.Errorf(tool.Refused, "kubectl shows things by the name of a file only in short, since they may be secrets").
 			Try("leave -o out, or name the kind: kubectl get deployment NAME -o yaml")
 	}
 	return unlisted, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // longestAsked is the most that the model can ask for, unless the program has
@@ -31,7 +31,7 @@ func (r *Router) program(name string) (program, bool) {
 // named finds the program of an order, or says which there are.
 func (r *Router) named(o Order) (program, error) {
 	if len(r.programs) == 0 {
-		return program{}, tools.Errorf(tools.Unavailable, "no program has credentials here").
+		return program{}, tool.Errorf(tool.Unavailable, "no program has credentials here").
 			Try("use exec, or ask the operator to add one under exec.programs")
 	}
 	if err := checkArgv(o.Argv); err != nil {
@@ -39,7 +39,7 @@ func (r *Router) named(o Order) (program, error) {
 	}
 	p, found := r.program(o.Argv[0])
 	if !found {
-		return program{}, tools.Errorf(tools.NotFound, "%q is no program with credentials%s", o.Argv[0], meant(o.Argv[0], r.Names())).
+		return program{}, tool.Errorf(tool.NotFound, "%q is no program with credentials%s", o.Argv[0], meant(o.Argv[0], r.Names())).
 			Try("use one of %s; everything else runs with exec", strings.Join(r.Names(), ", "))
 	}
 	return p, nil
@@ -53,19 +53,19 @@ func meant(name string, names []string) string {
 }
 
 // Rate says how risky an order is, and why.
-func (r *Router) Rate(_ context.Context, o Order) (tools.Risk, string) {
+func (r *Router) Rate(_ context.Context, o Order) (tool.Risk, string) {
 	p, err := r.named(o)
 	if err != nil {
-		return tools.Runs, ""
+		return tool.Runs, ""
 	}
 	v := p.judge(o.Argv[1:])
 	switch {
 	case v.err != nil:
-		return tools.Runs, tools.AsError(v.err).What
+		return tool.Runs, tool.AsError(v.err).What
 	case v.effect == reads:
-		return tools.Reads, v.why
+		return tool.Reads, v.why
 	}
-	return tools.Runs, v.why
+	return tool.Runs, v.why
 }
 
 // ready is an order that may run, with what was found out on the way.
@@ -90,7 +90,7 @@ func (r *Router) check(ctx context.Context, o Order) (ready, error) {
 		return ready{}, err
 	}
 	if r.o.Site == nil || r.o.Run == nil {
-		return ready{}, tools.Errorf(tools.Unavailable, "commands cannot run here").Try("do without, or ask the operator")
+		return ready{}, tool.Errorf(tool.Unavailable, "commands cannot run here").Try("do without, or ask the operator")
 	}
 	site, err := r.o.Site(ctx, o.Dir)
 	if err != nil {
@@ -105,13 +105,13 @@ func (r *Router) check(ctx context.Context, o Order) (ready, error) {
 
 // Terms are what a person's word for an order rests on, or why it is not run
 // whoever agrees.
-func (r *Router) Terms(ctx context.Context, o Order) (tools.Terms, error) {
+func (r *Router) Terms(ctx context.Context, o Order) (tool.Terms, error) {
 	c, err := r.check(ctx, o)
 	if err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	if err := r.present(c.program); err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	facts := map[string]string{
 		"program":   c.file.path + " (" + c.file.identity + ")",
@@ -123,18 +123,18 @@ func (r *Router) Terms(ctx context.Context, o Order) (tools.Terms, error) {
 	if len(c.program.Hosts) > 0 {
 		facts["may reach"] = strings.Join(c.program.Hosts, ", ")
 	}
-	return tools.Terms{Facts: facts, Once: c.verdict.effect != reads}, nil
+	return tool.Terms{Facts: facts, Once: c.verdict.effect != reads}, nil
 }
 
 // Do runs an order.
-func (r *Router) Do(ctx context.Context, o Order) (tools.Result, error) {
+func (r *Router) Do(ctx context.Context, o Order) (tool.Result, error) {
 	c, err := r.check(ctx, o)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	timeout, err := c.program.timeout(o)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	l := Launch{
 		Argv:     append([]string{c.program.Name}, o.Argv[1:]...),
@@ -151,7 +151,7 @@ func (r *Router) Do(ctx context.Context, o Order) (tools.Result, error) {
 		}
 	}()
 	if err := r.arm(c.program, &l); err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	return r.o.Run(ctx, l)
 }
@@ -169,7 +169,7 @@ func (p program) timeout(o Order) (time.Duration, error) {
 	case o.Timeout == 0:
 		return own, nil
 	case o.Timeout < 0 || o.Timeout > most:
-		return 0, tools.Errorf(tools.Invalid, "%s cannot run for %s, the most is %s", p.Name, o.Timeout, most).Try("ask for less")
+		return 0, tool.Errorf(tool.Invalid, "%s cannot run for %s, the most is %s", p.Name, o.Timeout, most).Try("ask for less")
 	}
 	return o.Timeout, nil
 }
@@ -189,7 +189,7 @@ func written(argv []string) string {
 	texts := make([]string, len(argv))
 	for i, a := range argv {
 		texts[i] = a
-		if a == "" || strings.ContainsFunc(a, func(c rune) bool { return c == '"' || c == '\'' || c == '\\' || c == ' ' || tools.Hidden(c) }) {
+		if a == "" || strings.ContainsFunc(a, func(c rune) bool { return c == '"' || c == '\'' || c == '\\' || c == ' ' || tool.Hidden(c) }) {
 			texts[i] = strconv.Quote(a)
 		}
 	}

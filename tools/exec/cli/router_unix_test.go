@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -67,7 +67,7 @@ func newWorld(t *testing.T, script string, programs ...Program) *world {
 }
 
 // run starts a program with nothing but what the launch says.
-func (w *world) run(ctx context.Context, l Launch) (tools.Result, error) {
+func (w *world) run(ctx context.Context, l Launch) (tool.Result, error) {
 	for _, secret := range l.Secrets {
 		_, value, _ := strings.Cut(secret, "=")
 		if w.scrubber.Text("x "+value+" y") == "x "+value+" y" {
@@ -82,7 +82,7 @@ func (w *world) run(ctx context.Context, l Launch) (tools.Result, error) {
 	}
 	w.launched = append(w.launched, l)
 	out, err := c.CombinedOutput()
-	return tools.Text(string(out)), err
+	return tool.Text(string(out)), err
 }
 
 func TestOnlyTheProgramGetsTheSecrets(t *testing.T) {
@@ -177,7 +177,7 @@ func TestTerms(t *testing.T) {
 	order := Order{Argv: []string{"gh", "pr", "create", "-R", "o/r", "--title", "a b"}, Dir: "sub"}
 	risk, why := w.Rate(t.Context(), order)
 	terms, err := w.Terms(t.Context(), order)
-	if err != nil || risk != tools.Runs || why == "" || !terms.Once {
+	if err != nil || risk != tool.Runs || why == "" || !terms.Once {
 		t.Fatalf("%v %q %+v %v", risk, why, terms, err)
 	}
 	for name, want := range map[string]string{"program": "inode", "directory": "/workspace/sub (7)", "secrets": "github", "sandbox": "kernel, no network", "arguments": `gh pr create -R o/r --title "a b"`} {

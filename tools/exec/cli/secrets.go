@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // leastPart is the length from which a part of a secret is hidden by itself.
@@ -27,12 +27,12 @@ func (p program) names() []string {
 // secret reads one. The caller clears it.
 func (r *Router) secret(p program, name string) ([]byte, error) {
 	if r.o.Secret == nil {
-		return nil, tools.Errorf(tools.Unavailable, "there are no secrets here for %s", p.Name).Try("the operator sets up the vault")
+		return nil, tool.Errorf(tool.Unavailable, "there are no secrets here for %s", p.Name).Try("the operator sets up the vault")
 	}
 	value, err := r.o.Secret(name)
 	if err != nil || len(bytes.TrimSpace(value)) == 0 {
 		clear(value)
-		return nil, tools.Errorf(tools.Unavailable, "the secret %q that %s needs is not there, or cannot be read", name, p.Name).
+		return nil, tool.Errorf(tool.Unavailable, "the secret %q that %s needs is not there, or cannot be read", name, p.Name).
 			Because(err).Try("ask the operator to run: mcp-tools secrets set %s", name)
 	}
 	return value, nil
@@ -73,7 +73,7 @@ func (r *Router) arm(p program, l *Launch) error {
 	for _, variable := range slices.Sorted(maps.Keys(p.Env)) {
 		value := strings.TrimRight(string(values[p.Env[variable]]), "\r\n")
 		if strings.ContainsRune(value, 0) {
-			return tools.Errorf(tools.Unavailable, "the secret %q is no text", p.Env[variable]).Try("the operator gives it to %s as a file", p.Name)
+			return tool.Errorf(tool.Unavailable, "the secret %q is no text", p.Env[variable]).Try("the operator gives it to %s as a file", p.Name)
 		}
 		l.Secrets = append(l.Secrets, variable+"="+value)
 	}
@@ -91,11 +91,11 @@ func (r *Router) arm(p program, l *Launch) error {
 // are no secrets by themselves stay visible.
 func (r *Router) mask(p program, name string, value []byte) error {
 	if r.o.Mask == nil {
-		return tools.Errorf(tools.Unavailable, "what %s prints cannot be scrubbed here", p.Name)
+		return tool.Errorf(tool.Unavailable, "what %s prints cannot be scrubbed here", p.Name)
 	}
 	id := "program/" + p.Name + "/" + name
 	if err := r.o.Mask(id, string(value)); err != nil {
-		return tools.Errorf(tools.Unavailable, "the secret %q cannot be hidden in what %s prints", name, p.Name).
+		return tool.Errorf(tool.Unavailable, "the secret %q cannot be hidden in what %s prints", name, p.Name).
 			Because(err).Try("ask the operator to set a longer one: mcp-tools secrets set %s", name)
 	}
 	if parts := partsOf(value); len(parts) > 0 {

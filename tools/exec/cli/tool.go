@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // credentialed runs one of the programs, for the model.
@@ -22,10 +22,10 @@ type credentialedArgs struct {
 	Args    []string `json:"args,omitempty" jsonschema:"arguments of binary" hidden:"yes" alias:"arguments"`
 }
 
-func (credentialed) Spec() tools.Spec {
-	return tools.Spec{
-		Name: "credentialed_exec", Group: "runtime", Title: "Run with credentials", Risk: tools.Runs,
-		Hints:   tools.Hints{OpenWorld: true},
+func (credentialed) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "credentialed_exec", Group: "runtime", Title: "Run with credentials", Risk: tool.Runs,
+		Hints:   tool.Hints{OpenWorld: true},
 		Timeout: longest + time.Minute,
 		Doc: `Runs a program that has the operator's credentials, such as gh, gcloud, aws, kubectl or terraform, where configured. ` +
 			`No shell: no pipes, variables or redirections; filter with the program's own options. Other commands: exec.`,
@@ -41,7 +41,7 @@ func (a credentialedArgs) order() (Order, error) {
 	command := strings.TrimSpace(a.Command)
 	switch {
 	case command != "" && a.Binary != "" || len(a.Argv) > 0 && (command+a.Binary != "" || len(a.Args) > 0):
-		return o, tools.Errorf(tools.Invalid, "the command is there twice").Try("send command or argv, and nothing else")
+		return o, tool.Errorf(tool.Invalid, "the command is there twice").Try("send command or argv, and nothing else")
 	case a.Binary != "":
 		o.Argv = append([]string{a.Binary}, a.Args...)
 	case len(a.Argv) > 0:
@@ -58,26 +58,26 @@ func (a credentialedArgs) order() (Order, error) {
 	return o, checkArgv(o.Argv)
 }
 
-func (t credentialed) Rate(ctx context.Context, a credentialedArgs) (tools.Risk, string) {
+func (t credentialed) Rate(ctx context.Context, a credentialedArgs) (tool.Risk, string) {
 	o, err := a.order()
 	if err != nil {
-		return tools.Runs, ""
+		return tool.Runs, ""
 	}
 	return t.router.Rate(ctx, o)
 }
 
-func (t credentialed) Terms(ctx context.Context, a credentialedArgs) (tools.Terms, error) {
+func (t credentialed) Terms(ctx context.Context, a credentialedArgs) (tool.Terms, error) {
 	o, err := t.order(a)
 	if err != nil {
-		return tools.Terms{}, err
+		return tool.Terms{}, err
 	}
 	return t.router.Terms(ctx, o)
 }
 
-func (t credentialed) Do(ctx context.Context, a credentialedArgs) (tools.Result, error) {
+func (t credentialed) Do(ctx context.Context, a credentialedArgs) (tool.Result, error) {
 	o, err := t.order(a)
 	if err != nil {
-		return tools.Result{}, err
+		return tool.Result{}, err
 	}
 	return t.router.Do(ctx, o)
 }

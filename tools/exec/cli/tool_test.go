@@ -8,28 +8,28 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestWithoutProgramsItSaysSo(t *testing.T) {
-	tool := Tool(Options{})
-	if _, err := tools.NewSet(tool); err != nil {
+	one := Tool(Options{})
+	if _, err := tool.NewSet(one); err != nil {
 		t.Fatal(err)
 	}
 	for _, args := range []string{`{"command":"gh pr list"}`, `{}`, `{"command":"gh |"}`} {
-		call, err := tool.Bind(json.RawMessage(args), tools.DefaultLimits())
+		call, err := one.Bind(json.RawMessage(args), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, err = call.Run(t.Context())
-		if known := tools.AsError(err); known == nil || known.Kind != tools.Unavailable || !strings.Contains(known.Next, "exec.programs") {
+		if known := tool.AsError(err); known == nil || known.Kind != tool.Unavailable || !strings.Contains(known.Next, "exec.programs") {
 			t.Errorf("%s: %v", args, err)
 		}
 		if _, terms := call.Terms(t.Context()); terms == nil {
 			t.Errorf("%s has terms", args)
 		}
 	}
-	if size := len(tool.Spec.Name) + len(tool.Spec.Doc) + len(tool.Schema()); size > 900 {
+	if size := len(one.Spec.Name) + len(one.Spec.Doc) + len(one.Schema()); size > 900 {
 		t.Errorf("the model reads %d bytes", size)
 	}
 }
@@ -57,15 +57,15 @@ func TestArgumentsOfOtherSystems(t *testing.T) {
 		`{"argv":["gh"` + strings.Repeat(`,"`+strings.Repeat("x", 1000)+`"`, 70) + `]}`: "arguments",
 	} {
 		var got []string
-		tool := Tool(Options{
+		one := Tool(Options{
 			Programs: []Program{{Name: "gh", Path: "/usr/bin/env", Preset: "gh"}},
 			Site:     func(context.Context, string) (Site, error) { return Site{Dir: "/workspace"}, nil },
-			Run: func(_ context.Context, l Launch) (tools.Result, error) {
+			Run: func(_ context.Context, l Launch) (tool.Result, error) {
 				got = l.Argv
-				return tools.Text("ok"), nil
+				return tool.Text("ok"), nil
 			},
 		})
-		call, err := tool.Bind(json.RawMessage(args), tools.DefaultLimits())
+		call, err := one.Bind(json.RawMessage(args), tool.DefaultLimits())
 		if err == nil {
 			_, err = call.Run(t.Context())
 		}

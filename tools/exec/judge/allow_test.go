@@ -3,7 +3,7 @@ package judge
 import (
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestAllow(t *testing.T) {
@@ -27,7 +27,7 @@ func TestAllow(t *testing.T) {
 			t.Fatal(err)
 		}
 		v := Judge(request(c.command, false), Rules{Allow: []Pattern{p}})
-		if got := v.Risk <= tools.Writes && v.Denied == nil; got != c.want {
+		if got := v.Risk <= tool.Writes && v.Denied == nil; got != c.want {
 			t.Errorf("%q with %q allowed: %v (%s, %+v)", c.command, c.pattern, got, v.Why, v.Denied)
 		}
 	}

@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Carriers are programs for files that can start others or write anywhere by
@@ -97,7 +97,7 @@ func fillFound(args []arg, found arg) []arg {
 func (j *judge) removesFound(s *scope, start arg, narrow bool) {
 	switch where := j.place(s, start); {
 	case where == rootPlace && narrow:
-		j.raise(tools.Destroys, "removes what it finds in "+start.shown())
+		j.raise(tool.Destroys, "removes what it finds in "+start.shown())
 	default:
 		j.removes(s, start, true)
 	}
@@ -121,7 +121,7 @@ func sed(j *judge, s *scope, c call) stream {
 		case sedRuns(text.text):
 			j.always = false
 			j.hit(helper, "sed "+text.shown())
-			j.raise(tools.Runs, "sed starts commands")
+			j.raise(tool.Runs, "sed starts commands")
 			j.glimpse(strings.TrimLeft(text.text, "0123456789$,/ e"))
 		case strings.HasPrefix(text.text, unknown):
 			j.opaque("the script of sed: " + text.shown())
@@ -130,7 +130,7 @@ func sed(j *judge, s *scope, c call) stream {
 	for _, f := range files {
 		if p.has("i", "in-place") {
 			j.write(s, f, "edits")
-			j.raise(tools.Writes, "edits "+f.shown())
+			j.raise(tool.Writes, "edits "+f.shown())
 		} else {
 			j.read(s, f)
 		}
@@ -240,9 +240,9 @@ func tar(j *judge, s *scope, c call) stream {
 		case strings.HasPrefix(a.text, unknown) && a.wild:
 			j.opaque("arguments of tar: " + a.shown())
 		case a.is("-P"), a.is("--absolute-names"):
-			j.raise(tools.Destroys, "tar may write anywhere")
+			j.raise(tool.Destroys, "tar may write anywhere")
 		case name == "--remove-files":
-			j.raise(tools.Destroys, "tar removes what it has packed")
+			j.raise(tool.Destroys, "tar removes what it has packed")
 		case a.is("-C") || name == "--directory":
 			dir := a
 			if dir.text = value; j.place(s, dir) != rootPlace {
@@ -251,7 +251,7 @@ func tar(j *judge, s *scope, c call) stream {
 		}
 	}
 	if len(args) > 0 && !hasFlag(args, "--list") && !strings.Contains(strings.TrimLeft(args[0].text, "-"), "t") {
-		j.raise(tools.Writes, "packs or unpacks files")
+		j.raise(tool.Writes, "packs or unpacks files")
 	}
 	return stream{}
 }

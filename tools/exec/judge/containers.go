@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -21,7 +21,7 @@ func docker(j *judge, s *scope, c call) stream {
 		switch name, _, given := strings.Cut(args[0].text, "="); {
 		case among(" -H --host -c --context --config -f --file -p --project-name --env-file --profile -l --log-level ", name) && !given:
 			if name == "-H" || name == "--host" || name == "-c" || name == "--context" || name == "--config" {
-				j.raise(tools.Runs, "talks to another container engine")
+				j.raise(tool.Runs, "talks to another container engine")
 			}
 			args = args[min(1, len(args)-1):]
 		case args[0].is("--version") || args[0].is("-v") || args[0].is("--help"):
@@ -50,11 +50,11 @@ func docker(j *judge, s *scope, c call) stream {
 		j.containerRun(s, rest)
 	case among(dockerReads, name):
 	case among(dockerLoses, name):
-		j.raise(tools.Destroys, c.name()+" "+strings.ReplaceAll(name, "/", " ")+" cannot be taken back")
+		j.raise(tool.Destroys, c.name()+" "+strings.ReplaceAll(name, "/", " ")+" cannot be taken back")
 	case among(dockerRuns, name):
-		j.raise(tools.Runs, "uses the container engine: "+c.name()+" "+strings.ReplaceAll(name, "/", " "))
+		j.raise(tool.Runs, "uses the container engine: "+c.name()+" "+strings.ReplaceAll(name, "/", " "))
 	default:
-		j.raise(tools.Runs, "runs "+c.name()+" "+shorten(name))
+		j.raise(tool.Runs, "runs "+c.name()+" "+shorten(name))
 	}
 	return stream{}
 }
@@ -70,7 +70,7 @@ func skipComposeFiles(args []arg) []arg {
 // and the command in it.
 func (j *judge) containerRun(s *scope, args []arg) {
 	j.always = false
-	j.raise(tools.Runs, "runs a container")
+	j.raise(tool.Runs, "runs a container")
 	for i, a := range args {
 		option, text, given := strings.Cut(a.text, "=")
 		if !given && i+1 < len(args) {
@@ -132,7 +132,7 @@ func kubectl(j *judge, s *scope, c call) stream {
 	}
 	t.call(j, s, c)
 	if hasFlag(c.rest(), "--kubeconfig") {
-		j.raise(tools.Runs, "takes the settings of another cluster")
+		j.raise(tool.Runs, "takes the settings of another cluster")
 	}
 	return stream{}
 }

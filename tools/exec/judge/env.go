@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Variables that make programs which are harmless otherwise run code. Nobody
@@ -59,7 +59,7 @@ func (j *judge) unknown(name string) {
 		j.hit(askEnv, name)
 		return
 	}
-	j.raise(tools.Writes, "sets "+name)
+	j.raise(tool.Writes, "sets "+name)
 }
 
 func among(list, name string) bool {

@@ -4,7 +4,7 @@ import (
 	"path"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // remove judges rm, rmdir, unlink, shred and their like.
@@ -26,7 +26,7 @@ func remove(j *judge, s *scope, c call) stream {
 		j.removes(s, t, tree)
 	}
 	if len(targets) == 0 && len(opts) > 0 {
-		j.raise(tools.Reads, "")
+		j.raise(tool.Reads, "")
 	}
 	return silent()
 }
@@ -47,36 +47,36 @@ func (j *judge) removes(s *scope, t arg, tree bool) {
 	switch where := j.place(s, t); where {
 	case insidePlace:
 		if j.req.Sealed && generated(t.shown()) {
-			j.raise(tools.Writes, what)
+			j.raise(tool.Writes, what)
 		} else {
-			j.raise(tools.Destroys, what)
+			j.raise(tool.Destroys, what)
 		}
 	case globPlace, rootPlace, abovePlace:
 		if tree {
 			j.hit(removeTree, t.shown())
 		}
-		j.raise(tools.Destroys, what)
+		j.raise(tool.Destroys, what)
 	case tempPlace:
 		if j.req.Sealed {
-			j.raise(tools.Writes, what)
+			j.raise(tool.Writes, what)
 		} else {
-			j.raise(tools.Destroys, what)
+			j.raise(tool.Destroys, what)
 		}
 	case topPlace, systemPlace, devicePlace, kernelPlace, environPlace, enginePlace:
-		j.raise(tools.Destroys, what)
+		j.raise(tool.Destroys, what)
 		j.hit(removeTree, t.shown())
 	case ourPlace:
-		j.raise(tools.Destroys, what)
+		j.raise(tool.Destroys, what)
 		j.hit(ourselves, t.shown())
 	case unknownPlace:
-		j.raise(tools.Destroys, "cannot be told before it runs: what it removes ("+t.shown()+")")
+		j.raise(tool.Destroys, "cannot be told before it runs: what it removes ("+t.shown()+")")
 		if tree {
 			j.hit(removeAny, t.shown())
 		}
 	case harmlessPlace:
-		j.raise(tools.Destroys, what)
+		j.raise(tool.Destroys, what)
 	default:
-		j.raise(tools.Destroys, what)
+		j.raise(tool.Destroys, what)
 		if tree {
 			j.hit(removeTree, t.shown()+" is outside the workspace")
 		}
@@ -156,7 +156,7 @@ func (j *judge) sourcesAndTarget(p parsed) (from, to []arg) {
 func (j *judge) copiesTo(s *scope, to []arg) {
 	for _, t := range to {
 		if where := j.place(s, t); where == rootPlace || where == globPlace {
-			j.raise(tools.Writes, "puts files into "+t.shown())
+			j.raise(tool.Writes, "puts files into "+t.shown())
 			continue
 		}
 		j.write(s, t, "puts files at")
@@ -171,7 +171,7 @@ func link(j *judge, s *scope, c call) stream {
 		switch j.place(s, f) {
 		case insidePlace, globPlace, tempPlace, harmlessPlace:
 		default:
-			j.raise(tools.Destroys, "makes a link that leads out of the workspace: "+f.shown())
+			j.raise(tool.Destroys, "makes a link that leads out of the workspace: "+f.shown())
 		}
 	}
 	j.copiesTo(s, to)
@@ -202,18 +202,18 @@ func change(j *judge, s *scope, c call) stream {
 	for _, t := range operands[1:] {
 		switch j.place(s, t) {
 		case insidePlace, globPlace, rootPlace:
-			j.raise(tools.Writes, "changes rights of "+t.shown())
+			j.raise(tool.Writes, "changes rights of "+t.shown())
 		case tempPlace:
-			j.raise(tools.Writes, "changes rights of "+t.shown())
+			j.raise(tool.Writes, "changes rights of "+t.shown())
 			if c.name() == "chmod" && (strings.Contains(mode.text, "x") || strings.ContainsAny(mode.text, "1357")) && !j.wroteIt(s, t) {
 				j.hit(openMode, t.shown())
 			}
 		case topPlace, systemPlace, devicePlace, kernelPlace, environPlace, startPlace, enginePlace:
 			j.hit(systemPath, c.name()+" "+t.shown())
 		case unknownPlace:
-			j.raise(tools.Destroys, "cannot be told before it runs: whose rights it changes ("+t.shown()+")")
+			j.raise(tool.Destroys, "cannot be told before it runs: whose rights it changes ("+t.shown()+")")
 		default:
-			j.raise(tools.Destroys, "changes rights outside the workspace: "+t.shown())
+			j.raise(tool.Destroys, "changes rights outside the workspace: "+t.shown())
 		}
 	}
 	return silent()
@@ -251,7 +251,7 @@ func writesOperands(destroys bool, o options) program {
 			}
 			j.write(s, f, c.name()+" writes")
 			if destroys {
-				j.raise(tools.Destroys, "empties "+f.shown())
+				j.raise(tool.Destroys, "empties "+f.shown())
 			}
 			if c.name() == "tee" {
 				j.wrote(s, f, s.in)
@@ -266,7 +266,7 @@ func writesOperands(destroys bool, o options) program {
 
 // makeTemp judges mktemp; where it writes is known well enough.
 func makeTemp(j *judge, s *scope, c call) stream {
-	j.raise(tools.Writes, "makes a temporary file")
+	j.raise(tool.Writes, "makes a temporary file")
 	if len(c.rest()) == 0 || len(c.rest()) == 1 && c.rest()[0].is("-d") {
 		return stream{from: exactly, text: "/tmp/tmp.XXXXXXXXXX\n"}
 	}
@@ -285,10 +285,10 @@ func dd(j *judge, s *scope, c call) stream {
 		case name == "of":
 			j.write(s, target, "writes over")
 			if j.place(s, target) != harmlessPlace {
-				j.raise(tools.Destroys, "writes over "+target.shown())
+				j.raise(tool.Destroys, "writes over "+target.shown())
 			}
 		case strings.Contains(name, unknown):
-			j.raise(tools.Destroys, "cannot be told before it runs: what dd does")
+			j.raise(tool.Destroys, "cannot be told before it runs: what dd does")
 		}
 	}
 	return stream{}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Whatever comes, there is an answer, the same each time, and soon.
@@ -24,7 +24,7 @@ func FuzzJudge(f *testing.F) {
 		if took := time.Since(start); took > time.Minute {
 			t.Errorf("%s for %q", took, command)
 		}
-		if !v.Risk.Valid() || v.Risk > tools.Reads && v.Why == "" && v.Denied == nil {
+		if !v.Risk.Valid() || v.Risk > tool.Reads && v.Why == "" && v.Denied == nil {
 			t.Errorf("%+v", v)
 		}
 		if again := Judge(request(command, true), Rules{}); again.Risk != v.Risk || (again.Denied == nil) != (v.Denied == nil) {
@@ -42,12 +42,12 @@ func FuzzDisguise(f *testing.F) {
 	f.Add("python -c 'x'", uint8(9))
 	f.Fuzz(func(t *testing.T, command string, way uint8) {
 		v := Judge(request(command, true), Rules{})
-		if strings.Contains(v.Why, "cannot") || len(command) > 2000 || strings.HasPrefix(command, "-") || strings.HasPrefix(command, "+") || strings.HasSuffix(command, "\\") || v.Denied == nil && v.Risk < tools.Destroys {
+		if strings.Contains(v.Why, "cannot") || len(command) > 2000 || strings.HasPrefix(command, "-") || strings.HasPrefix(command, "+") || strings.HasSuffix(command, "\\") || v.Denied == nil && v.Risk < tool.Destroys {
 			return
 		}
 		ways := disguises(command)
 		disguised := ways[int(way)%len(ways)]
-		if w := Judge(request(disguised, true), Rules{}); w.Denied == nil && w.Risk < tools.Destroys {
+		if w := Judge(request(disguised, true), Rules{}); w.Denied == nil && w.Risk < tool.Destroys {
 			t.Errorf("%q is %s, but as %q only %s", command, v.Risk, disguised, w.Risk)
 		}
 	})
@@ -74,7 +74,7 @@ func TestDisguisesChangeNothing(t *testing.T) {
 			if strings.Contains(command, "EOF") && !strings.HasSuffix(command, "\n") {
 				command += "\n"
 			}
-			if v := Judge(request(text, true), Rules{}); v.Denied == nil && v.Risk < tools.Destroys {
+			if v := Judge(request(text, true), Rules{}); v.Denied == nil && v.Risk < tool.Destroys {
 				t.Errorf("%s: %q is only %s as %q", group, command, v.Risk, text)
 			}
 		}

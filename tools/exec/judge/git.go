@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -37,7 +37,7 @@ func git(j *judge, s *scope, c call) stream {
 				args = args[1:]
 			}
 			if name != "-C" {
-				j.raise(tools.Runs, "takes the settings of another repository")
+				j.raise(tool.Runs, "takes the settings of another repository")
 			}
 		case "--exec-path", "--upload-pack", "--super-prefix":
 			j.hit(helper, "git "+a.shown())
@@ -108,7 +108,7 @@ func (j *judge) gitSetting(setting string, used bool) {
 			return
 		}
 		if used {
-			j.raise(tools.Runs, "git with an alias")
+			j.raise(tool.Runs, "git with an alias")
 		}
 	case among(" core.pager core.editor sequence.editor core.sshcommand core.fsmonitor core.hookspath core.gitproxy core.askpass core.worktree diff.external credential.helper gpg.program uploadpack.packobjectshook protocol.ext.allow init.templatedir include.path web.browser ssh.variant protocol.allow core.attributesfile core.alternaterefscommand sendemail.smtpserver ", name),
 		among(" command cmd program helper textconv driver clean smudge process path pager vcs receivepack uploadpack trustexitcode ", last), strings.HasPrefix(name, "pager."), strings.HasPrefix(name, "includeif."), strings.HasPrefix(name, "url."):
@@ -131,14 +131,14 @@ func (j *judge) gitSub(s *scope, sub string, args []arg) {
 	force := hasFlag(opts, "--force", "--force-with-lease", "--delete", "--mirror", "--prune", "--hard", "--discard-changes") || hasLetter(opts, "f") || hasLetter(opts, "D")
 	switch {
 	case gitLoses(sub, first, opts, operands, force):
-		j.raise(tools.Destroys, what+" "+joinArgs(args).shown()+" cannot be taken back")
+		j.raise(tool.Destroys, what+" "+joinArgs(args).shown()+" cannot be taken back")
 	case sub == "config":
 		j.gitConfig(s, opts, operands)
 	case sub == "reflog" && (first == "expire" || first == "delete"), sub == "filter-branch", sub == "filter-repo", sub == "prune":
-		j.raise(tools.Destroys, what+" rewrites or removes history")
+		j.raise(tool.Destroys, what+" rewrites or removes history")
 	case sub == "remote":
 		if first != "" && first != "show" && first != "get-url" && first != "-v" {
-			j.raise(tools.Runs, "changes where git sends and fetches")
+			j.raise(tool.Runs, "changes where git sends and fetches")
 		}
 	case sub == "bisect" && first == "run":
 		j.inner(s, operandsAfter(args, "run"))
@@ -146,13 +146,13 @@ func (j *judge) gitSub(s *scope, sub string, args []arg) {
 		j.runText(s, joinArgs(operandsAfter(args, "foreach")))
 	case sub == "stash" && (first == "list" || first == "show"), among(gitReads, sub), gitLists(sub, first, opts, operands):
 	case among(gitWrites, sub):
-		j.raise(tools.Writes, what)
+		j.raise(tool.Writes, what)
 	case among(gitCode, sub):
 		j.develops(what)
 	case among(gitRemote, sub):
 		j.reaches(what + " reaches another machine")
 	default:
-		j.raise(tools.Runs, "runs "+what)
+		j.raise(tool.Runs, "runs "+what)
 	}
 }
 
@@ -223,13 +223,13 @@ func (j *judge) gitConfig(s *scope, opts, operands []arg) {
 		operands = operands[1:]
 	}
 	if hasFlag(opts, "--global", "--system", "--file") || hasLetter(opts, "f") || hasLetter(opts, "e") || hasFlag(opts, "--edit") {
-		j.raise(tools.Runs, "changes settings of git outside the repository")
+		j.raise(tool.Runs, "changes settings of git outside the repository")
 	}
-	j.raise(tools.Writes, "changes settings of git")
+	j.raise(tool.Writes, "changes settings of git")
 	if len(operands) > 1 {
 		j.gitSetting(operands[0].text+"="+operands[1].text, false)
 		if strings.HasPrefix(operands[1].text, "!") {
-			j.raise(tools.Runs, "sets an alias that starts a command")
+			j.raise(tool.Runs, "sets an alias that starts a command")
 		}
 	}
 }

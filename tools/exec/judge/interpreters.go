@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An interpreter says how a language is given its code.
@@ -117,9 +117,9 @@ func (in interpreter) runModule(j *judge, s *scope, module arg, args []arg) bool
 	case "pip", "ensurepip", "pipx", "poetry", "pipenv", "uv", "virtualenv", "pytest":
 		j.call(s, call{args: append([]arg{literal(name)}, rest...), plain: true})
 	case "timeit", "code", "pdb", "cProfile", "profile", "runpy", "smtpd":
-		j.raise(tools.Runs, "runs the module "+module.shown())
+		j.raise(tool.Runs, "runs the module "+module.shown())
 	case "json", "this", "calendar", "sysconfig", "site", "tokenize", "ast", "dis":
-		j.raise(tools.Reads, "")
+		j.raise(tool.Reads, "")
 	default:
 		j.develops("runs the module " + module.shown())
 	}
@@ -147,8 +147,8 @@ func (in interpreter) script(j *judge, s *scope, file arg) stream {
 // develops notes that the workspace's own code runs, which the walls hold.
 func (j *judge) develops(what string) {
 	if j.req.Sealed {
-		j.raise(tools.Writes, what)
+		j.raise(tool.Writes, what)
 		return
 	}
-	j.raise(tools.Runs, what+", with nothing around it")
+	j.raise(tool.Runs, what+", with nothing around it")
 }

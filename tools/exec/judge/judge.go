@@ -18,7 +18,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Request is a command that somebody wants to run.
@@ -69,7 +69,7 @@ type Denial struct {
 
 // A Verdict is what became of a command.
 type Verdict struct {
-	Risk   tools.Risk // what the pipeline goes by
+	Risk   tool.Risk // what the pipeline goes by
 	Why    string     // for the person who is asked: what makes it so risky
 	Denied *Denial    // refused at every autonomy; nil when it is not
 	Simple []Simple   // all that was found
@@ -114,7 +114,7 @@ type judge struct {
 	rules    Rules
 	programs map[string]program
 
-	risk   tools.Risk
+	risk   tool.Risk
 	why    string
 	denied *Denial
 	found  []Simple
@@ -133,13 +133,13 @@ type judge struct {
 
 // A finding is how risky one simple command is, without what it starts.
 type finding struct {
-	risk   tools.Risk
+	risk   tool.Risk
 	why    string
 	starts bool // it was told to start another program
 }
 
 // raise notes that something is at least so risky.
-func (j *judge) raise(risk tools.Risk, why string) {
+func (j *judge) raise(risk tool.Risk, why string) {
 	if j.own != nil {
 		if risk > j.own.risk {
 			j.own.risk, j.own.why = risk, why
@@ -154,7 +154,7 @@ func (j *judge) raise(risk tools.Risk, why string) {
 // opaque notes something that cannot be told beforehand.
 func (j *judge) opaque(what string) {
 	j.always = false
-	j.raise(tools.Runs, "cannot be told before it runs: "+what)
+	j.raise(tool.Runs, "cannot be told before it runs: "+what)
 }
 
 // hit notes that a rule of the deny groups applies.
@@ -175,7 +175,7 @@ func (j *judge) hit(r rule, what string) {
 		}
 		fallthrough
 	case Ask:
-		j.raise(tools.Runs, reason)
+		j.raise(tool.Runs, reason)
 		if j.own != nil && r == helper {
 			j.own.starts = true
 		}
@@ -204,12 +204,12 @@ func (j *judge) deeper(f func()) {
 
 // verdict sums up.
 func (j *judge) verdict() Verdict {
-	v := Verdict{Risk: max(j.risk, tools.Reads), Why: j.why, Denied: j.denied, Simple: j.found}
-	if j.rules.Mode == Always && v.Risk < tools.Runs {
-		v.Risk, v.Why = tools.Runs, "everything is asked about"
+	v := Verdict{Risk: max(j.risk, tool.Reads), Why: j.why, Denied: j.denied, Simple: j.found}
+	if j.rules.Mode == Always && v.Risk < tool.Runs {
+		v.Risk, v.Why = tool.Runs, "everything is asked about"
 	}
 	if v.Denied != nil {
-		v.Risk, v.Why = tools.Runs, v.Denied.Reason
+		v.Risk, v.Why = tool.Runs, v.Denied.Reason
 	}
 	v.Always = j.always && v.Denied == nil && len(j.found) > 0
 	for _, s := range j.found {

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func request(command string, sealed bool) Request {
@@ -40,7 +40,7 @@ func TestNothingDangerousRunsUnasked(t *testing.T) {
 	corpus(t, "dangerous.txt", func(group, command string) {
 		for _, sealed := range []bool{true, false} {
 			v := Judge(request(command, sealed), Rules{})
-			if v.Denied == nil && v.Risk < tools.Destroys {
+			if v.Denied == nil && v.Risk < tool.Destroys {
 				t.Errorf("%s sealed %v: %q is only %s (%s)", group, sealed, command, v.Risk, v.Why)
 			}
 			if v.Why == "" {

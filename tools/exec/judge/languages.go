@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf16"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // goTool judges the go command.
@@ -40,16 +40,16 @@ func goTool(j *judge, s *scope, c call) stream {
 	case sub == "run" && len(operands) > 0 && strings.Contains(operands[0].text, "@"), sub == "install" && strings.Contains(joinArgs(operands).text, "@"), sub == "get":
 		j.hit(install, joinArgs(c.args).shown())
 	case sub == "env" && (hasFlag(args, "-w") || hasFlag(args, "-u")):
-		j.raise(tools.Runs, "changes settings of go outside the workspace")
+		j.raise(tool.Runs, "changes settings of go outside the workspace")
 	case among(" version list doc env help bug ", sub):
 	case among(" fmt mod work fix ", sub):
-		j.raise(tools.Writes, "go "+sub)
+		j.raise(tool.Writes, "go "+sub)
 	case sub == "clean":
-		j.raise(tools.Destroys, "go clean removes what was built")
+		j.raise(tool.Destroys, "go clean removes what was built")
 	case among(" build test run vet generate install tool telemetry ", sub):
 		j.develops("runs code: go " + sub)
 	default:
-		j.raise(tools.Runs, "runs go "+args[0].shown())
+		j.raise(tool.Runs, "runs go "+args[0].shown())
 	}
 	return stream{}
 }
@@ -57,7 +57,7 @@ func goTool(j *judge, s *scope, c call) stream {
 // power judges PowerShell, whose options may be cut short.
 func (in interpreter) power(j *judge, s *scope, c call) stream {
 	j.always = false
-	j.raise(tools.Runs, "runs PowerShell")
+	j.raise(tool.Runs, "runs PowerShell")
 	args := c.rest()
 	for i, a := range args {
 		name := strings.ToLower(strings.TrimLeft(a.text, "-/"))
@@ -116,7 +116,7 @@ func decodePower(text string) (string, bool) {
 // windowsShell judges cmd /c.
 func windowsShell(j *judge, s *scope, c call) stream {
 	j.always = false
-	j.raise(tools.Runs, "runs cmd")
+	j.raise(tool.Runs, "runs cmd")
 	text := strings.ToLower(joinArgs(c.rest()).text)
 	if containsAny(text, "del /f", "del /q", "del /s", "rmdir /s", "rd /s", "erase /") {
 		j.hit(removeTree, text)
@@ -138,7 +138,7 @@ func interactive(j *judge, s *scope, c call) stream {
 	if len(args) == 1 && (args[0].is("--version") || args[0].is("-V") || args[0].is("--help")) {
 		return stream{}
 	}
-	j.raise(tools.Runs, "runs "+c.name()+", which can start anything")
+	j.raise(tool.Runs, "runs "+c.name()+", which can start anything")
 	for _, a := range args {
 		if _, text, ok := strings.Cut(a.text, "!"); ok {
 			j.glimpse(text)

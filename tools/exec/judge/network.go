@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // curlValues are the letters of curl whose option takes a value.
@@ -20,7 +20,7 @@ func curl(j *judge, s *scope, c call) stream {
 			value = args[i+1]
 		}
 		if strings.HasPrefix(name, unknown) && a.wild {
-			j.raise(tools.Runs, "cannot be told before it runs: arguments of curl")
+			j.raise(tool.Runs, "cannot be told before it runs: arguments of curl")
 		}
 		if len(name) > 1 && name[0] == '-' && name[1] != '-' {
 			for n := 1; n < len(name); n++ {
@@ -56,7 +56,7 @@ func (j *judge) curlOption(s *scope, name string, value arg, local bool) {
 	case name == "-K" || long == "--config":
 		j.opaque("settings of curl from " + value.shown())
 	case long == "--unix-socket" || long == "--abstract-unix-socket":
-		j.raise(tools.Runs, "talks to the socket "+value.shown())
+		j.raise(tool.Runs, "talks to the socket "+value.shown())
 	case name == "-X" || long == "--request":
 		if m := strings.ToUpper(value.text); m != "GET" && m != "HEAD" && m != "OPTIONS" {
 			j.sends(value.shown(), local)
@@ -77,7 +77,7 @@ func (j *judge) curlOption(s *scope, name string, value arg, local bool) {
 // caller's own servers.
 func (j *judge) sends(how string, local bool) {
 	if j.req.Sealed && local {
-		j.raise(tools.Writes, "sends data: "+how)
+		j.raise(tool.Writes, "sends data: "+how)
 		return
 	}
 	j.hit(upload, how)
@@ -109,7 +109,7 @@ func (j *judge) address(a arg) {
 		}
 	}
 	if strings.HasPrefix(text, "file:") {
-		j.raise(tools.Runs, "reads a file by its address: "+a.shown())
+		j.raise(tool.Runs, "reads a file by its address: "+a.shown())
 	}
 }
 
@@ -231,9 +231,9 @@ func openssl(j *judge, s *scope, c call) stream {
 		return stream{from: anyText, taint: t}
 	case "version", "x509", "verify", "rand", "dgst", "sha256", "md5", "list", "ciphers", "asn1parse", "prime", "passwd", "speed", "help":
 	case "req", "genrsa", "genpkey", "rsa", "ec", "ecparam", "pkcs12", "pkey", "dhparam", "ca":
-		j.raise(tools.Writes, "makes keys or certificates")
+		j.raise(tool.Writes, "makes keys or certificates")
 	default:
-		j.raise(tools.Runs, "runs openssl "+args[0].shown())
+		j.raise(tool.Runs, "runs openssl "+args[0].shown())
 	}
 	if hasFlag(args, "-engine", "-provider", "-provider-path") {
 		j.hit(helper, joinArgs(c.args).shown())

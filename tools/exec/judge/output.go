@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What programs write is worked out where it is text that they were given:
@@ -213,7 +213,7 @@ func filter(change func(args []arg, text string) (string, bool), decodes func(ar
 		if len(files) == 1 && files[0].static() && c.name() != "tr" {
 			in = j.input(s, files[0])
 		}
-		j.raise(tools.Reads, "")
+		j.raise(tool.Reads, "")
 		if in.from == exactly {
 			if text, ok := change(c.rest(), in.text); ok && len(text) <= maxText {
 				return stream{from: exactly, text: text, taint: in.taint}
@@ -332,7 +332,7 @@ func decoder(decodes func([]arg) bool) program {
 		out := stream{from: anyText, taint: s.in.taint}
 		if decodes(opts) {
 			out.taint |= fromDecoder
-			j.raise(tools.Writes, "unpacks "+joinArgs(files).shown())
+			j.raise(tool.Writes, "unpacks "+joinArgs(files).shown())
 		}
 		return out
 	}

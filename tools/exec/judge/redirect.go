@@ -5,7 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // redirections judges redirections, sets what the statement reads, and returns
@@ -170,18 +170,18 @@ func (j *judge) write(s *scope, to arg, doing string) {
 	case ourPlace:
 		j.hit(ourselves, to.shown())
 	case insidePlace, globPlace, tempPlace:
-		risk := tools.Writes
+		risk := tool.Writes
 		if j.own == nil && j.rules.Mode == Unknown { // a redirection: no pattern speaks for it
-			risk = tools.Runs
+			risk = tool.Runs
 		}
 		j.raise(risk, doing+" "+to.shown())
 	case rootPlace, abovePlace, secretPlace, homePlace, otherPlace:
-		j.raise(tools.Destroys, doing+" "+to.shown()+", outside the workspace")
+		j.raise(tool.Destroys, doing+" "+to.shown()+", outside the workspace")
 	case systemPlace, topPlace:
 		j.hit(systemPath, to.shown())
 	case unknownPlace:
 		j.always = false
-		j.raise(tools.Destroys, "cannot be told before it runs: where it "+doing+" ("+to.shown()+")")
+		j.raise(tool.Destroys, "cannot be told before it runs: where it "+doing+" ("+to.shown()+")")
 	}
 }
 
@@ -202,10 +202,10 @@ func (j *judge) read(s *scope, from arg) {
 	case ourPlace:
 		j.hit(ourselves, from.shown())
 	case devicePlace:
-		j.raise(tools.Runs, "reads the device "+from.shown())
+		j.raise(tool.Runs, "reads the device "+from.shown())
 	case homePlace, otherPlace, abovePlace:
 		if !j.req.Sealed {
-			j.raise(tools.Runs, "reads outside the workspace: "+from.shown())
+			j.raise(tool.Runs, "reads outside the workspace: "+from.shown())
 		}
 	}
 }

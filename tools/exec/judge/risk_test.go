@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // What each command is, behind walls and without.
 func TestRisk(t *testing.T) {
-	const r, w, d, x = tools.Reads, tools.Writes, tools.Destroys, tools.Runs
+	const r, w, d, x = tool.Reads, tool.Writes, tool.Destroys, tool.Runs
 	for _, c := range []struct {
 		command        string
-		sealed, unseal tools.Risk
+		sealed, unseal tool.Risk
 	}{
 		{"ls", r, r}, {"ls -la | head -3", r, r}, {"pwd", r, r}, {"cat go.mod", r, r}, {"git status", r, r}, {"git log -3", r, r},
 		{"git diff | cat", r, r}, {"grep -rn foo . | head", r, r}, {"rg foo", r, r}, {"find . -name '*.go'", r, r}, {"wc -l x", r, r},
@@ -41,7 +41,7 @@ func TestRisk(t *testing.T) {
 		{"cat a.sh | sh", x, x}, {"go get x", x, x}, {"PATH=x:$PATH ls", x, x}, {"npx cowsay", x, x}, {"mcp-tools doctor", x, x},
 		{"awk 'BEGIN{system(\"ls\")}'", x, x}, {"vim -c q", x, x}, {"dig h.example", x, x}, {"git $X", x, x}, {"find \"$X\"", x, x},
 	} {
-		for i, want := range []tools.Risk{c.sealed, c.unseal} {
+		for i, want := range []tool.Risk{c.sealed, c.unseal} {
 			v := Judge(request(c.command, i == 0), Rules{})
 			if v.Risk != want || v.Denied != nil {
 				t.Errorf("sealed %v: %q is %s (%s), denied %v, want %s", i == 0, c.command, v.Risk, v.Why, v.Denied, want)
@@ -86,7 +86,7 @@ func TestDenials(t *testing.T) {
 			t.Errorf("%q: %+v, want %s", command, v.Denied, want)
 			continue
 		}
-		if v.Denied.Instead == "" || v.Denied.Reason == "" || v.Risk != tools.Runs || v.Always {
+		if v.Denied.Instead == "" || v.Denied.Reason == "" || v.Risk != tool.Runs || v.Always {
 			t.Errorf("%q: %+v", command, v)
 		}
 		group := v.Denied.Group
@@ -94,7 +94,7 @@ func TestDenials(t *testing.T) {
 			t.Errorf("%q is denied by %s, which is off", command, group)
 		}
 		ask := Judge(request(command, true), Rules{Groups: map[string]Action{group: Ask}})
-		if ask.Risk < tools.Destroys && ask.Denied == nil {
+		if ask.Risk < tool.Destroys && ask.Denied == nil {
 			t.Errorf("%q does not ask when %s does: %s", command, group, ask.Risk)
 		}
 	}
@@ -136,16 +136,16 @@ func TestRequestEnv(t *testing.T) {
 	}
 	r := request("ls", true)
 	r.Env = []string{"CI", "DEBUG", "NODE_ENV", "LANG", "PORT"}
-	if v := Judge(r, Rules{}); v.Risk != tools.Reads || v.Denied != nil {
+	if v := Judge(r, Rules{}); v.Risk != tool.Reads || v.Denied != nil {
 		t.Errorf("harmless variables: %+v", v)
 	}
 	r.Env = []string{"MY_PROGRAMS_PAGER"}
-	if v := Judge(r, Rules{}); v.Risk != tools.Writes || v.Denied != nil {
+	if v := Judge(r, Rules{}); v.Risk != tool.Writes || v.Denied != nil {
 		t.Errorf("a variable that nobody knows, behind walls: %+v", v)
 	}
 	r = request("ls", false)
 	r.Env = []string{"MY_PROGRAMS_PAGER"}
-	if v := Judge(r, Rules{}); v.Risk != tools.Runs || v.Denied != nil {
+	if v := Judge(r, Rules{}); v.Risk != tool.Runs || v.Denied != nil {
 		t.Errorf("a variable that nobody knows, on the host: %+v", v)
 	}
 }
@@ -167,13 +167,13 @@ func TestModes(t *testing.T) {
 	for _, c := range []struct {
 		mode    Mode
 		command string
-		want    tools.Risk
+		want    tool.Risk
 	}{
-		{Risky, "touch a", tools.Writes}, {Unknown, "touch a", tools.Runs}, {Unknown, "ls", tools.Reads}, {Unknown, "make all", tools.Writes},
-		{Always, "ls", tools.Runs}, {Unknown, "mkdir a$X", tools.Destroys}, {Unknown, "echo a > b", tools.Runs},
+		{Risky, "touch a", tool.Writes}, {Unknown, "touch a", tool.Runs}, {Unknown, "ls", tool.Reads}, {Unknown, "make all", tool.Writes},
+		{Always, "ls", tool.Runs}, {Unknown, "mkdir a$X", tool.Destroys}, {Unknown, "echo a > b", tool.Runs},
 	} {
 		allow, _ := ParsePattern("make *")
-		if v := Judge(request(c.command, true), Rules{Mode: c.mode, Allow: []Pattern{allow}}); v.Risk < c.want || c.want < tools.Destroys && v.Risk != c.want {
+		if v := Judge(request(c.command, true), Rules{Mode: c.mode, Allow: []Pattern{allow}}); v.Risk < c.want || c.want < tool.Destroys && v.Risk != c.want {
 			t.Errorf("mode %d: %q is %s", c.mode, c.command, v.Risk)
 		}
 	}
@@ -184,12 +184,12 @@ func TestStdin(t *testing.T) {
 	for _, c := range []struct {
 		command, stdin string
 		open           bool
-		want           tools.Risk
+		want           tool.Risk
 		denied         bool
 	}{
-		{"sh", "rm -rf /", false, tools.Runs, true}, {"bash -s", "ls", false, tools.Reads, false}, {"python3", "print(1)", false, tools.Runs, false},
-		{"cat", "rm -rf /", false, tools.Reads, false}, {"sh", "", true, tools.Runs, false}, {"cat", "", true, tools.Reads, false},
-		{"xargs rm -rf", "/", false, tools.Runs, true}, {"env python3 -", "x", false, tools.Runs, false}, {"cat | sh", "rm -rf /", false, tools.Runs, true},
+		{"sh", "rm -rf /", false, tool.Runs, true}, {"bash -s", "ls", false, tool.Reads, false}, {"python3", "print(1)", false, tool.Runs, false},
+		{"cat", "rm -rf /", false, tool.Reads, false}, {"sh", "", true, tool.Runs, false}, {"cat", "", true, tool.Reads, false},
+		{"xargs rm -rf", "/", false, tool.Runs, true}, {"env python3 -", "x", false, tool.Runs, false}, {"cat | sh", "rm -rf /", false, tool.Runs, true},
 	} {
 		r := request(c.command, true)
 		r.Stdin, r.Open = c.stdin, c.open
@@ -203,12 +203,12 @@ func TestStdin(t *testing.T) {
 func TestArgv(t *testing.T) {
 	for _, c := range []struct {
 		argv   []string
-		want   tools.Risk
+		want   tool.Risk
 		denied bool
 	}{
-		{[]string{"ls", "-la"}, tools.Reads, false}, {[]string{"echo", "$(rm -rf /)", "; rm -rf /"}, tools.Reads, false}, {[]string{"rm", "-rf", "/"}, tools.Runs, true},
-		{[]string{"sh", "-c", "rm -rf /"}, tools.Runs, true}, {[]string{"rm", "-rf", "*"}, tools.Destroys, false}, {[]string{"rm", "-rf", "~"}, tools.Destroys, false},
-		{[]string{"if"}, tools.Runs, false}, {[]string{""}, tools.Runs, false}, {[]string{"env", "LD_PRELOAD=x", "ls"}, tools.Runs, true},
+		{[]string{"ls", "-la"}, tool.Reads, false}, {[]string{"echo", "$(rm -rf /)", "; rm -rf /"}, tool.Reads, false}, {[]string{"rm", "-rf", "/"}, tool.Runs, true},
+		{[]string{"sh", "-c", "rm -rf /"}, tool.Runs, true}, {[]string{"rm", "-rf", "*"}, tool.Destroys, false}, {[]string{"rm", "-rf", "~"}, tool.Destroys, false},
+		{[]string{"if"}, tool.Runs, false}, {[]string{""}, tool.Runs, false}, {[]string{"env", "LD_PRELOAD=x", "ls"}, tool.Runs, true},
 	} {
 		v := Judge(Request{Argv: c.argv, Dir: "/work/app", Roots: []string{"/work/app"}, Home: "/home/dev", Sealed: true}, Rules{})
 		if v.Risk != c.want || (v.Denied != nil) != c.denied {
@@ -229,7 +229,7 @@ func TestLongLists(t *testing.T) {
 
 func TestCommentsAreNotDoubted(t *testing.T) {
 	for _, command := range []string{"ls # x", "# x\nls", "(ls # x\n)", "ls; # x\nls", "echo a#b", "echo \"# x\"", "if true; then # x\nls\nfi"} {
-		if v := Judge(request(command, true), Rules{}); v.Risk != tools.Reads {
+		if v := Judge(request(command, true), Rules{}); v.Risk != tool.Reads {
 			t.Errorf("%q is %s: %s", command, v.Risk, v.Why)
 		}
 	}

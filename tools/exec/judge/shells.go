@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // shell judges sh, bash and their like.
@@ -134,9 +134,9 @@ func (j *judge) runsCode(s *scope, file arg) {
 	case where == unknownPlace:
 		j.opaque("which file it runs: " + file.shown())
 	case j.req.Sealed && (where == insidePlace || where == tempPlace):
-		j.raise(tools.Writes, "runs "+file.shown())
+		j.raise(tool.Writes, "runs "+file.shown())
 	default:
-		j.raise(tools.Runs, "runs "+file.shown())
+		j.raise(tool.Runs, "runs "+file.shown())
 	}
 }
 
@@ -171,7 +171,7 @@ func sourced(j *judge, s *scope, c call) stream {
 func (j *judge) inlineCode(language string, code arg) {
 	j.always = false
 	j.tainted(code.taint, language+" code")
-	j.raise(tools.Runs, "runs "+language+" code given inline")
+	j.raise(tool.Runs, "runs "+language+" code given inline")
 	text := code.text
 	hand := containsAny(text, "socket", "Socket", "/inet/", "fsockopen", "net.connect") &&
 		containsAny(text, "dup2", "pty.spawn", "subprocess", "system(", "exec", "/bin/sh", "/bin/bash", "child_process", "popen", "spawn")

@@ -7,7 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A call is one program with its arguments.
@@ -157,11 +157,11 @@ func (j *judge) call(s *scope, c call) stream {
 	j.deeper(func() { out = j.dispatch(s, c) })
 	j.own = outer
 	switch {
-	case own.risk <= tools.Reads:
+	case own.risk <= tool.Reads:
 	case simple.Static && j.allowed(simple.Argv, own.starts):
-		own.risk, own.why = tools.Writes, "in the allow list: "+shorten(strings.Join(simple.Argv, " "))
-	case j.rules.Mode == Unknown && own.risk < tools.Runs:
-		own.risk, own.why = tools.Runs, "not in the allow list: "+shorten(strings.Join(simple.Argv, " "))
+		own.risk, own.why = tool.Writes, "in the allow list: "+shorten(strings.Join(simple.Argv, " "))
+	case j.rules.Mode == Unknown && own.risk < tool.Runs:
+		own.risk, own.why = tool.Runs, "not in the allow list: "+shorten(strings.Join(simple.Argv, " "))
 	}
 	if own.risk != 0 {
 		j.raise(own.risk, own.why)
@@ -203,7 +203,7 @@ func (j *judge) dispatch(s *scope, c call) stream {
 	if out, ok := j.versioned(s, name, c); ok {
 		return out
 	}
-	j.raise(tools.Runs, "runs a program that is not known: "+shorten(name))
+	j.raise(tool.Runs, "runs a program that is not known: "+shorten(name))
 	return stream{}
 }
 
@@ -249,9 +249,9 @@ func (j *judge) byPath(s *scope, c call) (string, bool) {
 	j.runFile(s, c.args[0], c.rest())
 	switch where := j.place(s, c.args[0]); {
 	case where == tempPlace && !j.wroteIt(s, c.args[0]):
-		j.raise(tools.Runs, "runs a program from a temporary directory: "+c.args[0].shown())
+		j.raise(tool.Runs, "runs a program from a temporary directory: "+c.args[0].shown())
 	case j.programs[name] != nil && !slices.Contains(strings.Fields(devNames), name):
-		j.raise(tools.Runs, "runs "+c.args[0].shown()+", which is not the "+name+" of the system")
+		j.raise(tool.Runs, "runs "+c.args[0].shown()+", which is not the "+name+" of the system")
 	}
 	return name, false
 }

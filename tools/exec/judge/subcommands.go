@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // subcommands says what a program does by its first words. A name of two words
@@ -19,7 +19,7 @@ type subcommands struct {
 	installs string
 	remote   string // works on or with other machines
 	runs     string // always asked about, even when a shorter name is listed
-	bare     tools.Risk
+	bare     tool.Risk
 }
 
 func (t subcommands) call(j *judge, s *scope, c call) stream {
@@ -74,8 +74,8 @@ func (t subcommands) words(j *judge, c call) ([]arg, bool) {
 
 func (t subcommands) without(j *judge, c call) {
 	switch t.bare {
-	case 0, tools.Reads:
-	case tools.Writes:
+	case 0, tool.Reads:
+	case tool.Writes:
 		j.develops("runs " + c.name())
 	default:
 		j.raise(t.bare, "runs "+c.name())
@@ -96,28 +96,28 @@ func (t subcommands) apply(j *judge, c call, name string) {
 	switch {
 	case among(t.reads, name):
 	case among(t.writes, name):
-		j.raise(tools.Writes, what)
+		j.raise(tool.Writes, what)
 	case among(t.code, name):
 		j.develops("runs code: " + what)
 	case among(t.destroys, name):
-		j.raise(tools.Destroys, what+" cannot be taken back")
+		j.raise(tool.Destroys, what+" cannot be taken back")
 	case among(t.installs, name):
 		j.always = false
 		j.hit(install, what)
 	case among(t.remote, name):
 		j.reaches(what + " works with other machines")
 	default:
-		j.raise(tools.Runs, "runs "+what)
+		j.raise(tool.Runs, "runs "+what)
 	}
 }
 
 // reaches notes that others are reached, where that can be.
 func (j *judge) reaches(what string) {
 	if j.req.Sealed && !j.req.Network {
-		j.raise(tools.Writes, what)
+		j.raise(tool.Writes, what)
 		return
 	}
-	j.raise(tools.Runs, what)
+	j.raise(tool.Runs, what)
 }
 
 // The programs with subcommands that nothing else needs to be known of.
@@ -151,7 +151,7 @@ var subcommandTables = map[string]subcommands{
 	"flutter":    {reads: " doctor devices ", writes: " create format ", code: " test build run analyze ", installs: " pub upgrade "},
 	"dart":       {reads: " info ", writes: " format create ", code: " test run analyze compile fix ", installs: " pub "},
 	"swift":      {code: " build test run ", writes: " package "},
-	"mix":        {reads: " help ", writes: " new format ", code: " test compile run phx.server credo dialyzer ", installs: " deps.get local.hex archive.install deps.update ", bare: tools.Writes},
+	"mix":        {reads: " help ", writes: " new format ", code: " test compile run phx.server credo dialyzer ", installs: " deps.get local.hex archive.install deps.update ", bare: tool.Writes},
 	"stack":      {reads: " path ls ", code: " build test bench run exec ghci ", writes: " new init ", destroys: " clean purge ", installs: " install setup update "},
 	"cabal":      {reads: " list info ", code: " build test bench run repl v2-build ", writes: " init freeze ", installs: " install update "},
 	"buf":        {reads: " lint breaking ls-files ", writes: " format mod init ", code: " build generate "},
@@ -161,5 +161,5 @@ var subcommandTables = map[string]subcommands{
 	"pyenv":      {reads: " versions version which root ", writes: " local ", installs: " install uninstall global "},
 	"asdf":       {reads: " list current which where ", writes: " local ", installs: " install plugin uninstall "},
 	"ip":         {plain: " -br -4 -6 -c -s -o -j -d ", reads: " a addr address l link r route n neigh rule ", runs: " addr/add addr/del link/set route/add route/del netns "},
-	"journalctl": {plain: " -u -n -f -b -xe --no-pager --since --until -k ", values: " -u -n --since --until ", bare: tools.Reads},
+	"journalctl": {plain: " -u -n -f -b -xe --no-pager --since --until -k ", values: " -u -n --since --until ", bare: tool.Reads},
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // harmless judges programs that do nothing but with a few of their options.
@@ -19,7 +19,7 @@ func harmless(j *judge, s *scope, c call) stream {
 	case "date", "hostname", "ldconfig", "dmesg":
 		set := hasLetter(opts, "s") || abbreviated(opts, "--s") != ""
 		if set || c.name() == "hostname" && len(operands) > 0 || c.name() == "ldconfig" && !hasLetter(opts, "p") || hasLetter(opts, "C") {
-			j.raise(tools.Runs, "changes the system: "+joinArgs(c.args).shown())
+			j.raise(tool.Runs, "changes the system: "+joinArgs(c.args).shown())
 		}
 	case "enable", "hash", "bind", "complete":
 		if hasLetter(opts, "f") || hasLetter(opts, "p") || hasLetter(opts, "x") || hasLetter(opts, "C") {
@@ -32,7 +32,7 @@ func harmless(j *judge, s *scope, c call) stream {
 func quiet(*judge, *scope, call) stream { return silent() }
 
 func unknownProgram(j *judge, s *scope, c call) stream {
-	j.raise(tools.Runs, "runs a program that is not known: "+c.name())
+	j.raise(tool.Runs, "runs a program that is not known: "+c.name())
 	return stream{}
 }
 
@@ -100,7 +100,7 @@ func syntaxName(name string) bool {
 
 func gofmt(j *judge, s *scope, c call) stream {
 	if hasLetter(c.rest(), "w") {
-		j.raise(tools.Writes, "formats files")
+		j.raise(tool.Writes, "formats files")
 	}
 	return stream{}
 }
@@ -127,7 +127,7 @@ func sorted(j *judge, s *scope, c call) stream {
 	}
 	for _, o := range p.values("compress-program") {
 		j.hit(helper, "sort --compress-program="+o.shown())
-		j.raise(tools.Runs, "sort starts "+o.shown())
+		j.raise(tool.Runs, "sort starts "+o.shown())
 	}
 	for _, o := range p.values("o", "output") {
 		j.write(s, o, "sort writes")
@@ -158,7 +158,7 @@ func readsOrRuns(writes string) program {
 		for _, a := range c.rest() {
 			name, _, _ := strings.Cut(a.text, "=")
 			if among(writes, name) {
-				j.raise(tools.Writes, "edits files")
+				j.raise(tool.Writes, "edits files")
 			}
 			if a.is("env") || strings.Contains(a.text, "$ENV") && !strings.Contains(a.text, "$ENV.") {
 				j.hit(dump, a.shown())
@@ -179,7 +179,7 @@ func pager(j *judge, s *scope, c call) stream {
 		switch {
 		case strings.HasPrefix(text, "+") && strings.Contains(text, "!"), c.name() == "less" && strings.HasPrefix(text, "--cmd"), c.name() == "less" && (a.is("-k") || strings.HasPrefix(text, "-o") || strings.HasPrefix(text, "--log")):
 			j.hit(helper, c.name()+" "+a.shown())
-			j.raise(tools.Runs, c.name()+" starts a command")
+			j.raise(tool.Runs, c.name()+" starts a command")
 			j.glimpse(strings.TrimLeft(text, "+!"))
 		case c.name() == "man" && (strings.HasPrefix(text, "-P") || strings.HasPrefix(text, "-H") || strings.HasPrefix(text, "--html") || strings.HasPrefix(text, "--pager") || strings.HasPrefix(text, "-C") || strings.HasPrefix(text, "--preprocessor")):
 			j.hit(helper, "man "+a.shown())
@@ -206,7 +206,7 @@ func packer(j *judge, s *scope, c call) stream {
 	if c.name() == "unzip" && (hasLetter(opts, "l") || hasLetter(opts, "p") || hasLetter(opts, "t")) {
 		return stream{from: anyText}
 	}
-	j.raise(tools.Writes, c.name()+" writes files")
+	j.raise(tool.Writes, c.name()+" writes files")
 	for _, f := range operands {
 		switch j.place(s, f) {
 		case insidePlace, globPlace, rootPlace, tempPlace, harmlessPlace, unknownPlace:
@@ -230,7 +230,7 @@ func ruled(r rule) program {
 		if listing(c.name(), args) {
 			return stream{}
 		}
-		j.raise(tools.Runs, "runs "+c.name())
+		j.raise(tool.Runs, "runs "+c.name())
 		j.hit(r, shorten(joinArgs(c.args).shown()))
 		return stream{from: anyText, taint: fromNetwork}
 	}
@@ -252,7 +252,7 @@ func crontab(j *judge, s *scope, c call) stream {
 	if hasFlag(c.rest(), "-l") && len(c.rest()) == 1 {
 		return stream{}
 	}
-	j.raise(tools.Runs, "runs something later")
+	j.raise(tool.Runs, "runs something later")
 	j.hit(persist, joinArgs(c.args).shown())
 	return stream{}
 }

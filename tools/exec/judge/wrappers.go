@@ -3,7 +3,7 @@ package judge
 import (
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // wrap judges a program that starts the command that follows its options and
@@ -372,7 +372,7 @@ func trap(j *judge, s *scope, c call) stream {
 
 // terminalUser judges tmux and screen.
 func terminalUser(j *judge, s *scope, c call) stream {
-	j.raise(tools.Runs, "types into terminals: "+c.name())
+	j.raise(tool.Runs, "types into terminals: "+c.name())
 	if _, args := flags(c.rest()); len(args) > 0 {
 		j.glimpse(args[len(args)-1].text)
 	}

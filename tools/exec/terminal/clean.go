@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
@@ -145,7 +145,7 @@ func (c *Cleaner) rune(p []byte) int {
 	switch {
 	case r == utf8.RuneError && size == 1:
 		c.put([]byte("\uFFFD"))
-	case !tools.Hidden(r):
+	case !tool.Hidden(r):
 		c.put(p[:size])
 	case r == '\u2028' || r == '\u2029' || r == '\u0085':
 		c.newline()

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A draft is a text in the middle of being edited.
@@ -16,7 +16,7 @@ type draft struct {
 func (d *draft) apply(e Edit) ([]match, error) {
 	switch {
 	case !utf8.ValidString(e.Old) || !utf8.ValidString(e.New):
-		return nil, tools.Errorf(tools.Invalid, "what is to be replaced, or by what, is not valid UTF-8").
+		return nil, tool.Errorf(tool.Invalid, "what is to be replaced, or by what, is not valid UTF-8").
 			Try("send characters only")
 	case e.At != "":
 		return d.applyAt(e)

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -189,7 +189,7 @@ func TestApplyRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Apply(t.Context(), c.before, c.edits)
-			var known *tools.Error
+			var known *tool.Error
 			if !errors.As(err, &known) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}

@@ -6,37 +6,37 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 func emptyOld() error {
-	return tools.Errorf(tools.Invalid, "old_string is empty and the file is not").
+	return tool.Errorf(tool.Invalid, "old_string is empty and the file is not").
 		Try("send the text that is to be replaced, or use write_file to write the whole file")
 }
 
 func identical() error {
-	return tools.Errorf(tools.Invalid, "old_string and new_string are identical").
+	return tool.Errorf(tool.Invalid, "old_string and new_string are identical").
 		Try("send as new_string what the text should become")
 }
 
 func unchanged() error {
-	return tools.Errorf(tools.Invalid, "nothing would change: the file already reads like that").
+	return tool.Errorf(tool.Invalid, "nothing would change: the file already reads like that").
 		Try("go on without this edit")
 }
 
 func tooMany() error {
-	return tools.Errorf(tools.TooLarge, "old_string is there %d times or more", maxPlaces).
+	return tool.Errorf(tool.TooLarge, "old_string is there %d times or more", maxPlaces).
 		Try("send more of the text, or replace it with a command")
 }
 
 func tooLong() error {
-	return tools.Errorf(tools.TooLarge, "the text would become longer than %d MB", maxText>>20).
+	return tool.Errorf(tool.TooLarge, "the text would become longer than %d MB", maxText>>20).
 		Try("replace fewer places, or write less")
 }
 
 func damaged(encoding string) error {
-	return tools.Errorf(tools.Invalid, "the file looks like %s and holds bytes that are none", encoding).
+	return tool.Errorf(tool.Invalid, "the file looks like %s and holds bytes that are none", encoding).
 		Try("change it with a command that knows what it is")
 }
 
@@ -46,17 +46,17 @@ func unwritable(err error) error {
 	if !errors.As(err, &char) {
 		return err
 	}
-	return tools.Errorf(tools.Invalid, "the file is in %s, which has no character %q (%U); nothing was changed", char.Encoding, char.Char, char.Char).
+	return tool.Errorf(tool.Invalid, "the file is in %s, which has no character %q (%U); nothing was changed", char.Encoding, char.Char, char.Char).
 		Try("write it in another way, or convert the file to utf-8 first")
 }
 
 // numbered tells which of several edits err is about.
 func numbered(err error, i, n int) error {
-	var known *tools.Error
+	var known *tool.Error
 	if n == 1 || !errors.As(err, &known) {
 		return err
 	}
-	return tools.Errorf(known.Kind, "edits[%d]: %s; none of the %d edits was made", i, known.What, n).
+	return tool.Errorf(known.Kind, "edits[%d]: %s; none of the %d edits was made", i, known.What, n).
 		Try("%s", known.Next).Because(known)
 }
 
@@ -91,7 +91,7 @@ func severalLines(lines []int, n int, how string) error {
 	if n > len(lines) {
 		b.WriteString(", …")
 	}
-	return tools.Errorf(tools.Invalid, "old_string is there %d times%s, in lines %s", n, how, b.String()).
+	return tool.Errorf(tool.Invalid, "old_string is there %d times%s, in lines %s", n, how, b.String()).
 		Try("add lines around the one you mean, or set replace_all")
 }
 
@@ -102,7 +102,7 @@ func (d *draft) missing(e Edit, from, to int) error {
 		first := 1 + countLines(d.text[:from])
 		where = lineRange(first, first+len(SplitLines(d.text[from:to]))-1)
 	}
-	err := tools.Errorf(tools.Invalid, "old_string is not in %s", where)
+	err := tool.Errorf(tool.Invalid, "old_string is not in %s", where)
 	if why := d.why(e); why != "" {
 		return err.Try("%s", why)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -31,7 +31,7 @@ func FuzzLadder(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte, old, new string, all bool) {
 		got, err := Apply(t.Context(), string(content), []Edit{{Old: old, New: new, All: all}})
 		if err != nil {
-			var known *tools.Error
+			var known *tool.Error
 			if !errors.As(err, &known) && strings.ToValidUTF8(new, "") == new {
 				t.Fatalf("not for the model: %v", err)
 			}

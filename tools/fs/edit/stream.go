@@ -8,7 +8,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // MaxWhole is how large a text may be for [Apply]. Larger ones are for
@@ -22,7 +22,7 @@ const MaxWhole = 16 << 20
 func Stream(ctx context.Context, r io.ReaderAt, size int64, e Edit) (io.Reader, Outcome, error) {
 	switch {
 	case e.At != "":
-		return nil, Outcome{}, tools.Errorf(tools.Invalid, "at works in files of up to %d MB", MaxWhole>>20).
+		return nil, Outcome{}, tool.Errorf(tool.Invalid, "at works in files of up to %d MB", MaxWhole>>20).
 			Try("send old_string instead")
 	case e.Old == "":
 		return nil, Outcome{}, emptyOld()
@@ -35,7 +35,7 @@ func Stream(ctx context.Context, r io.ReaderAt, size int64, e Edit) (io.Reader, 
 	}
 	switch n := len(s.hits); {
 	case n == 0:
-		return nil, Outcome{}, tools.Errorf(tools.Invalid, "old_string is not in the file").
+		return nil, Outcome{}, tool.Errorf(tool.Invalid, "old_string is not in the file").
 			Try("in files of more than %d MB only the exact bytes in UTF-8 are found: read the lines that you mean and copy them", MaxWhole>>20)
 	case n == maxPlaces:
 		return nil, Outcome{}, tooMany()

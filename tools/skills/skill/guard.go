@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Finding is something in a skill that a person would want to know of.
@@ -132,7 +132,7 @@ func unseen(row string) (rune, bool) {
 		switch {
 		case r < utf8.RuneSelf && r >= ' ' && r != 0x7f, r == '\n', r == '\t', r == '\r', r == '\f':
 		case r == 0x200c, r == 0x200d, r >= 0xfe00 && r <= 0xfe0f, r == 0xa0, r == 0xad, r == 0x3000, r >= 0x2000 && r <= 0x200a, r == 0x202f:
-		case tools.Hidden(r):
+		case tool.Hidden(r):
 			return r, true
 		}
 	}

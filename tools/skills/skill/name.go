@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const longestSlug = 64
@@ -96,7 +96,7 @@ func badPath(name string) string {
 		return "is too long"
 	case path.IsAbs(name) || path.Clean(name) != name || name == "." || name == ".." || strings.HasPrefix(name, "../"):
 		return "leads out of the skill"
-	case strings.ContainsFunc(name, tools.Hidden):
+	case strings.ContainsFunc(name, tool.Hidden):
 		return "has characters that are not seen"
 	case strings.ContainsAny(name, `\:*?"<>|`):
 		return "has one of the characters \\ : * ? \" < > |"

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // How large a skill may be.
@@ -54,13 +54,13 @@ func Pack(ctx context.Context, files []Content, g *Guard) (d Draft, err error) {
 	return d, nil
 }
 
-func refuse(format string, args ...any) *tools.Error {
-	return tools.Errorf(tools.Invalid, format, args...)
+func refuse(format string, args ...any) *tool.Error {
+	return tool.Errorf(tool.Invalid, format, args...)
 }
 
 func checkFiles(files []Content) error {
 	if len(files) > MostFiles {
-		return tools.Errorf(tools.TooLarge, "a skill has at most %d files", MostFiles).Try("leave out what its instructions do not need")
+		return tool.Errorf(tool.TooLarge, "a skill has at most %d files", MostFiles).Try("leave out what its instructions do not need")
 	}
 	var total int64
 	folded := map[string]string{}
@@ -70,7 +70,7 @@ func checkFiles(files []Content) error {
 			return refuse("the name %q %s", f.Path, why).Try("rename the file")
 		}
 		if len(f.Data) > MostFile {
-			return tools.Errorf(tools.TooLarge, "%q has more than %d bytes", f.Path, MostFile).Try("leave it out, or split it")
+			return tool.Errorf(tool.TooLarge, "%q has more than %d bytes", f.Path, MostFile).Try("leave it out, or split it")
 		}
 		low := strings.ToLower(f.Path)
 		if other, twice := folded[low]; twice {
@@ -79,7 +79,7 @@ func checkFiles(files []Content) error {
 		folded[low] = f.Path
 	}
 	if total > MostBytes {
-		return tools.Errorf(tools.TooLarge, "a skill has at most %d bytes", MostBytes).Try("leave out what its instructions do not need")
+		return tool.Errorf(tool.TooLarge, "a skill has at most %d bytes", MostBytes).Try("leave out what its instructions do not need")
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func checkFiles(files []Content) error {
 // checkMain is stricter than Parse: what is published is whole.
 func checkMain(text string) (m Meta, slug string, err error) {
 	if len(text) > MostMain {
-		return m, "", tools.Errorf(tools.TooLarge, "%s has more than %d bytes", Main, MostMain).Try("move parts of it to references/")
+		return m, "", tool.Errorf(tool.TooLarge, "%s has more than %d bytes", Main, MostMain).Try("move parts of it to references/")
 	}
 	no := 0
 	for row := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
@@ -99,7 +99,7 @@ func checkMain(text string) (m Meta, slug string, err error) {
 	}
 	m, body, err := Parse(text)
 	if err != nil {
-		e := tools.AsError(err)
+		e := tool.AsError(err)
 		return m, "", refuse("%s cannot be read: %s", Main, e.What).Try("%s", e.Next)
 	}
 	if slug = Slug(m.Name); slug == "" {

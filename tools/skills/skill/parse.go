@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // MostMain is how long SKILL.md may be, in bytes.
@@ -71,7 +71,7 @@ func first(texts ...string) string {
 func line(text string, most int) string {
 	text = strings.Join(strings.Fields(text), " ")
 	text = strings.Map(func(r rune) rune {
-		if tools.Hidden(r) {
+		if tool.Hidden(r) {
 			return -1
 		}
 		return r

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const good = "---\nname: PDF Forms\ndescription: Fills in forms.\n---\n\n# Filling in\n\nDo it.\n"
@@ -141,14 +141,14 @@ func FuzzParse(f *testing.F) {
 	g := NewGuard()
 	f.Fuzz(func(t *testing.T, text string) {
 		m, body, err := Parse(text)
-		if err != nil && tools.AsError(err).Kind != tools.Invalid {
+		if err != nil && tool.AsError(err).Kind != tool.Invalid {
 			t.Errorf("%v", err)
 		}
 		if len(body) > len(text) || len(m.Name) > mostWord || len(m.Description) > mostDescription || len(m.Tags)+len(m.Tools) > 2*mostWords {
 			t.Errorf("%+v, %q", m, body)
 		}
 		for _, s := range append([]string{m.Name, m.Description, m.Version}, append(m.Tags, m.Tools...)...) {
-			if strings.ContainsFunc(s, tools.Hidden) || !utf8.ValidString(s) {
+			if strings.ContainsFunc(s, tool.Hidden) || !utf8.ValidString(s) {
 				t.Errorf("%q is not clean", s)
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // hiding are ways to put text on a page so that nobody sees it; %s is the text.
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 		if len(p.Text) > 4*len(page)*4+1<<16 {
 			t.Errorf("%d bytes became %d", len(page), len(p.Text))
 		}
-		if clean, removed := tools.Clean(p.Text); removed > 0 {
+		if clean, removed := tool.Clean(p.Text); removed > 0 {
 			t.Errorf("characters that nobody sees: %q, not %q", p.Text, clean)
 		}
 	})

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // many repeats a text with a number in it.
@@ -112,7 +112,7 @@ func TestHostilePagesAreBounded(t *testing.T) {
 			}
 			for _, format := range formats {
 				p, err := Read(ctx, []byte(source), Options{URL: origin(t), Format: format, Links: true})
-				if refused := (*tools.Error)(nil); err != nil && !(errors.As(err, &refused) && refused.Kind == tools.Invalid) {
+				if refused := (*tool.Error)(nil); err != nil && !(errors.As(err, &refused) && refused.Kind == tool.Invalid) {
 					t.Fatal(err)
 				}
 				if most := 4*len(source) + 1<<16; len(p.Text) > most {

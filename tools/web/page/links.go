@@ -4,7 +4,7 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxURL is how long an address may be, in bytes.
@@ -31,7 +31,7 @@ func address(base *url.URL, href string) string {
 		return ""
 	}
 	if href = strings.TrimSpace(href); !tidy(href) {
-		href, _ = tools.Clean(href)
+		href, _ = tool.Clean(href)
 		href = breaks.Replace(strings.TrimSpace(href))
 	}
 	if href == "" || len(href) > maxURL {

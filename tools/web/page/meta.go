@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Meta is what a page says about itself. Fields that it does not say are "".
@@ -173,7 +173,7 @@ func oneLine(text string) string {
 		return text
 	}
 	if !printable(text) {
-		text, _ = tools.Clean(text)
+		text, _ = tool.Clean(text)
 	}
 	return strings.Join(strings.Fields(text), " ")
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Format is what a page becomes.
@@ -128,7 +128,7 @@ func (p *Page) choose(ctx context.Context, doc document, match *selector, o Opti
 	if match != nil {
 		roots, err := match.find(ctx, doc.root)
 		if err == nil && len(roots) == 0 {
-			err = tools.Errorf(tools.NotFound, "nothing on the page matches %q", o.Selector).
+			err = tool.Errorf(tool.NotFound, "nothing on the page matches %q", o.Selector).
 				Try("leave the selector out, or take a simpler one")
 		}
 		return roots, nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/text/encoding/htmlindex"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestMarkdown(t *testing.T) {
@@ -69,7 +69,7 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%s: %q, not %q", selector, got, want)
 		}
 	}
-	for selector, kind := range map[string]tools.Kind{"p[": tools.Invalid, "a >": "", ":has(p)": tools.Invalid, ".none": tools.NotFound, "p:nth-child(2)": tools.Invalid, ",": tools.Invalid} {
+	for selector, kind := range map[string]tool.Kind{"p[": tool.Invalid, "a >": "", ":has(p)": tool.Invalid, ".none": tool.NotFound, "p:nth-child(2)": tool.Invalid, ",": tool.Invalid} {
 		_, err := Read(t.Context(), []byte(source), Options{Selector: selector})
 		if kind != "" && (err == nil || !strings.HasPrefix(err.Error(), string(kind))) {
 			t.Errorf("%s: %v", selector, err)

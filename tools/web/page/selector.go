@@ -9,7 +9,7 @@ import (
 	"github.com/andybalholm/cascadia"
 	"golang.org/x/net/html"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A selector is a CSS selector that finds what it matches in time linear in the
@@ -37,7 +37,7 @@ func parseSelector(text string) (*selector, error) {
 	if text == "" {
 		return nil, nil
 	}
-	wrong := tools.Errorf(tools.Invalid, "%q is no CSS selector that is understood here", cutText(text, 100)).
+	wrong := tool.Errorf(tool.Invalid, "%q is no CSS selector that is understood here", cutText(text, 100)).
 		Try("use tags, #id, .class, [attribute=value], :first-child, :last-child and :not() with blanks, >, + or ~ between them")
 	if len(text) > maxSelector {
 		return nil, wrong

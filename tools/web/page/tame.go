@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // document is a page with its tree, and what was taken out before there was one.
@@ -76,7 +76,7 @@ func parse(ctx context.Context, source string) (document, error) {
 	if err := ctx.Err(); err != nil {
 		return doc, err
 	}
-	return doc, tools.Errorf(tools.Invalid, "the page is nested too deep to be read").
+	return doc, tool.Errorf(tool.Invalid, "the page is nested too deep to be read").
 		Try("fetch it with http_request to see its source")
 }
 

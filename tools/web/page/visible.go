@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/net/html"
 
-	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // viewer looks at a page as a person at a screen would and takes away what they
@@ -85,7 +85,7 @@ func (v *viewer) text(parent, n *html.Node, s state) {
 	if printable(n.Data) {
 		return
 	}
-	clean, removed := tools.Clean(n.Data)
+	clean, removed := tool.Clean(n.Data)
 	if removed > 0 { // hyphens where words may break are no hiding
 		v.invisible += max(removed-strings.Count(n.Data, "\u00ad"), 0)
 		n.Data = clean

@@ -1,4 +1,4 @@
-package tools
+package tool
 
 // Extent tells how deep a JSON text is nested and how many values it holds,
 // about, without decoding it. Decoded, a value of two bytes takes a hundred:

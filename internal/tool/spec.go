@@ -1,10 +1,10 @@
-// Package tools says what a tool is: a Spec that describes it to models and
+// Package tool says what a tool is: a Spec that describes it to models and
 // to the policy, typed arguments whose schema comes from a struct, a Result,
 // and an Error with two readers. It knows no tool, no protocol and no policy.
 //
 // To add a tool, read one in a group package (tools/automation/datetime.go is
 // the smallest). To follow a call, begin with [New] and [Tool.Bind].
-package tools
+package tool
 
 import (
 	"encoding/json"
