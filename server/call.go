@@ -10,20 +10,20 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // A Request is one call of a tool, whichever way it came in.
 type Request struct {
 	Access
 	Tool   string
-	Args   []byte                  // JSON
+	Args   []byte                 // JSON
 	Report tool.Reporter          // nil: nobody waits for progress
 	Can    func(tool.Medium) bool // whom the client can ask; nil: nobody
-	Reply  *Reply                  // the answers, when the call is made again
-	Parent string                  // the call that made this one
-	Trace  map[string]string       // traceparent and its companions
+	Reply  *Reply                 // the answers, when the call is made again
+	Parent string                 // the call that made this one
+	Trace  map[string]string      // traceparent and its companions
 }
 
 // An Answer is what a call comes to: a result, or a question that must be
@@ -31,7 +31,7 @@ type Request struct {
 type Answer struct {
 	Result  tool.Result
 	Ask     *Ask
-	Code    int          // of JSON-RPC, when the mistake is the client's program's
+	Code    int         // of JSON-RPC, when the mistake is the client's program's
 	Missing tool.Medium // what the client would have to be capable of
 }
 

@@ -4,8 +4,8 @@ import (
 	"context"
 	"slices"
 
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // Access is what a door has found out about a caller: who it is, and by what

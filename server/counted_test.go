@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // What a call was narrowed to is what its caller is told of.

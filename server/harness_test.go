@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // act is a tool of one function, for tests.
@@ -91,7 +91,7 @@ func testTools(b *testServer) []tool.Tool {
 		newTool("launch", tool.Runs, func(_ context.Context, a textArgs) (tool.Result, error) {
 			return tool.Text("launched " + a.Text), nil
 		}),
-		tool(ReadResult, tool.Reads, func(context.Context, none) (tool.Result, error) { return tool.Text("page"), nil }),
+		newTool(ReadResult, tool.Reads, func(context.Context, none) (tool.Result, error) { return tool.Text("page"), nil }),
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // listArgs are arguments as a tool of ordinary size has them.
@@ -50,7 +50,7 @@ func BenchmarkList60Tools(b *testing.B) {
 func listers(b *testing.B, n int) (ours, bare func() []byte) {
 	var all []tool.Tool
 	for i := range n {
-		all = append(all, tool(fmt.Sprintf("tool_%02d", i), tool.Reads,
+		all = append(all, newTool(fmt.Sprintf("tool_%02d", i), tool.Reads,
 			func(context.Context, listArgs) (tool.Result, error) { return tool.Text("done"), nil }))
 	}
 	set, err := tool.NewSet(all...)

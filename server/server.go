@@ -20,9 +20,9 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Config is what a Server is made of. Everything in it is shared by all
@@ -34,12 +34,12 @@ type Config struct {
 	Scrub                *scrub.Scrubber
 	Journal              Journal
 	Keeper               Keeper
-	Desk                 Desk               // nil: only the client itself can be asked
-	Library              Library            // nil: there are only tools
-	Watcher              Watcher            // nil watches nothing
-	Meter                Meter              // nil: identities are counted by this process alone
+	Desk                 Desk              // nil: only the client itself can be asked
+	Library              Library           // nil: there are only tools
+	Watcher              Watcher           // nil watches nothing
+	Meter                Meter             // nil: identities are counted by this process alone
 	Ended                func(tool.Caller) // told of conversations that are over; may be nil
-	Stopping             func()             // told that the end has begun, before calls in flight finish; may be nil
+	Stopping             func()            // told that the end has begun, before calls in flight finish; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
 }

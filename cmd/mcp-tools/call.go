@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
 )
 
 func (a *app) callCommand() *cobra.Command {
@@ -175,7 +175,7 @@ func partText(p tool.Part) string {
 // A callResult is a result for programs.
 type callResult struct {
 	OK      bool           `json:"ok"`
-	Kind    tool.Kind     `json:"kind,omitempty"` // of the failure
+	Kind    tool.Kind      `json:"kind,omitempty"` // of the failure
 	Content []callPart     `json:"content"`
 	Data    map[string]any `json:"data,omitempty"`
 }

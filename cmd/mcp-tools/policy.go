@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 func (a *app) policyCommand() *cobra.Command {
@@ -108,7 +108,7 @@ func (a *app) printExplained(w io.Writer, d explained) error {
 // A tableRow says what each profile makes of a tool.
 type tableRow struct {
 	Tool     string                    `json:"tool"`
-	Risk     tool.Risk                `json:"risk"`
+	Risk     tool.Risk                 `json:"risk"`
 	Verdicts map[string]policy.Verdict `json:"verdicts"` // by profile
 }
 

@@ -9,9 +9,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func (a *app) toolsCommand() *cobra.Command {
@@ -27,7 +27,7 @@ serve say: --profile, --agent, --provider, --autonomy.`,
 type toolRow struct {
 	Name        string         `json:"name"`
 	Group       string         `json:"group"`
-	Risk        tool.Risk     `json:"risk"`
+	Risk        tool.Risk      `json:"risk"`
 	Verdict     policy.Verdict `json:"verdict"`
 	Description string         `json:"description"`
 }
@@ -84,7 +84,7 @@ func firstSentence(doc string) string {
 type description struct {
 	Tool    json.RawMessage `json:"tool"` // as the model sees it
 	Group   string          `json:"group"`
-	Risk    tool.Risk      `json:"risk"`
+	Risk    tool.Risk       `json:"risk"`
 	Aliases []string        `json:"aliases,omitempty"`
 	Profile string          `json:"profile"`
 	Verdict policy.Verdict  `json:"verdict"`

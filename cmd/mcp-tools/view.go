@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 )
 

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // maxListed bounds how many names one call looks at.

@@ -6,9 +6,9 @@ import (
 	"io/fs"
 	"syscall"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func oneFileError(a, b string) error {

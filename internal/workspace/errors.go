@@ -8,8 +8,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
 // maxNeighbours bounds the names that are looked at to suggest one.

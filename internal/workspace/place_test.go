@@ -5,8 +5,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
 func TestDisplayHidesNothing(t *testing.T) {

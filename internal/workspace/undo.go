@@ -6,8 +6,8 @@ import (
 	"io"
 	iofs "io/fs"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 

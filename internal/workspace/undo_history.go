@@ -6,8 +6,8 @@ import (
 	"path"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 

@@ -21,8 +21,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
 
 // PerCaller says whether callers with the same workspace see the same files.

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
 

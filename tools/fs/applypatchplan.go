@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
 

@@ -13,8 +13,8 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 

@@ -13,9 +13,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func openRoot(t testing.TB, dir string) *root.Root {

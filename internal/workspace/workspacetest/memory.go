@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // Memory is a [workspace.Source] that keeps files in memory, each for an agent

@@ -70,10 +70,10 @@ type Denial struct {
 // A Verdict is what became of a command.
 type Verdict struct {
 	Risk   tool.Risk // what the pipeline goes by
-	Why    string     // for the person who is asked: what makes it so risky
-	Denied *Denial    // refused at every autonomy; nil when it is not
-	Simple []Simple   // all that was found
-	Always bool       // a person may allow it for good
+	Why    string    // for the person who is asked: what makes it so risky
+	Denied *Denial   // refused at every autonomy; nil when it is not
+	Simple []Simple  // all that was found
+	Always bool      // a person may allow it for good
 }
 
 // What a text may be at most, so that judging it stays quick.
