@@ -44,7 +44,7 @@ const approvalColumns = "id, owner, principal, size, call, " + stateNow + ", dec
 func scanApproval(scan func(...any) error) (q Approval, err error) {
 	var asked, expires, decided int64
 	err = scan(&q.ID, &q.Owner, &q.Principal, &q.Size, &q.Call, &q.State, &q.Decision, &asked, &expires, &decided)
-	q.Asked, q.Expires, q.Decided = timeOf(asked), timeOf(expires), timeOf(decided)
+	q.Asked, q.Expires, q.Decided = FromMillis(asked), FromMillis(expires), FromMillis(decided)
 	return q, err
 }
 
@@ -58,7 +58,7 @@ func (a Approvals) Wait() <-chan struct{} { return a.store.Wait(ApprovalTopic) }
 func (a Approvals) Ask(ctx context.Context, q Approval, wait, lease time.Duration, room func(open, own, text, ownText int) bool) (laid bool, err error) {
 	err = a.store.Update(ctx, func(t *Tx) error {
 		laid = false
-		if err := t.latch(ApprovalTopic); err != nil {
+		if err := t.Lock(ApprovalTopic); err != nil {
 			return err
 		}
 		var open, own, text, ownText int
@@ -137,7 +137,7 @@ func (a Approvals) Get(ctx context.Context, id string) (q Approval, lives, found
 // State returns how far a question is, and how long it can still be answered.
 func (a Approvals) State(ctx context.Context, id string) (state string, left time.Duration, found bool, err error) {
 	var ms int64
-	err = a.store.row(ctx, "SELECT "+stateNow+", expires - {{now}} FROM approval WHERE id = $1", []any{id}, &state, &ms)
+	err = a.store.Row(ctx, "SELECT "+stateNow+", expires - {{now}} FROM approval WHERE id = $1", []any{id}, &state, &ms)
 	if errors.Is(err, ErrNotFound) {
 		return "", 0, false, nil
 	}
@@ -181,7 +181,7 @@ func (a Approvals) Look(ctx context.Context) error {
 // future does not count: the clock was set back since.
 func (a Approvals) Looked(ctx context.Context, within time.Duration) (recently bool, err error) {
 	var ago int64
-	err = a.store.row(ctx, "SELECT {{now}} - at FROM approval_look WHERE one = 1", nil, &ago)
+	err = a.store.Row(ctx, "SELECT {{now}} - at FROM approval_look WHERE one = 1", nil, &ago)
 	if errors.Is(err, ErrNotFound) {
 		return false, nil
 	}

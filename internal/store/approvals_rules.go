@@ -40,7 +40,7 @@ func (a Approvals) Answer(ctx context.Context, w ApprovalAnswer, room func(rules
 	err = a.store.Update(ctx, func(t *Tx) error {
 		done, full = false, false
 		if w.Rule != nil {
-			if err := t.latch(ApprovalTopic); err != nil {
+			if err := t.Lock(ApprovalTopic); err != nil {
 				return err
 			}
 			var n int
@@ -66,7 +66,7 @@ func (t *Tx) addRule(r *ApprovalRule) error {
 		return nil
 	}
 	_, err := t.Exec("INSERT INTO approval_rule ("+ruleColumns+") VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
-		r.ID, r.Scope, r.Owner, r.Principal, r.Tool, r.Rule, msOf(r.Created), msOf(r.Expires))
+		r.ID, r.Scope, r.Owner, r.Principal, r.Tool, r.Rule, Millis(r.Created), Millis(r.Expires))
 	return err
 }
 
@@ -103,7 +103,7 @@ func (t *Tx) rules(where string, args ...any) (list []ApprovalRule, err error) {
 		if err := scan(&r.ID, &r.Scope, &r.Owner, &r.Principal, &r.Tool, &r.Rule, &created, &expires); err != nil {
 			return err
 		}
-		r.Created, r.Expires = timeOf(created), timeOf(expires)
+		r.Created, r.Expires = FromMillis(created), FromMillis(expires)
 		list = append(list, r)
 		return nil
 	})

@@ -1,16 +1,52 @@
-// Package store keeps what lasts, in SQLite or in PostgreSQL.
+// Package store is the database engine that the rest of the program keeps its
+// rows in: SQLite in a directory, or PostgreSQL.
 //
-// It knows rows and transactions, the order in which changes came about, who
-// else must hear of them, and the two dialects of SQL. It does not know what a
-// memory, a task or a job means to those who keep theirs here.
+// It has connections, transactions with retries, the change feed, jobs, rate
+// limits, migrations, backup and restore. It does not know what a memory, a
+// token or an audit record is: the package that owns a noun owns its SQL too.
 //
-// There is one set of statements for both engines. They are written for
-// PostgreSQL with $1 parameters, and with a few words in double braces where
-// the engines differ: see dialect.go. Ids are text made by [NewID], times are
-// milliseconds of the database's clock ({{now}}), JSON is text. Whatever is
-// cached or indexed anywhere is told with [Tx.Changed] in the transaction that
-// changes it; [Store.Changes] gives those rows back in an order that loses
-// none, and [Store.Wait] wakes whoever follows a topic.
+// # How a package keeps its rows
+//
+// The tables are made by the files in migrations, one ordered list for the whole
+// program; add a file there and never change a published one. A table whose rows
+// make no sense in a copy of the store is also named in copy_tables.go. The
+// package then holds a *Store and writes statements like these:
+//
+//	type Rows struct{ store *store.Store }
+//
+//	func (r Rows) Rename(ctx context.Context, id, name string) error {
+//		return r.store.Update(ctx, func(t *store.Tx) error {
+//			n, err := t.Exec("UPDATE thing SET name = $1, at = {{now}} WHERE id = $2", name, id)
+//			if err != nil || n == 0 {
+//				return err
+//			}
+//			return t.Changed("thing", id)
+//		})
+//	}
+//
+//	func (r Rows) Names(ctx context.Context) (names []string, err error) {
+//		err = r.store.View(ctx, func(t *store.Tx) error {
+//			names, err = store.List(t, "SELECT name FROM thing ORDER BY name", nil, store.One[string])
+//			return err
+//		})
+//		return names, err
+//	}
+//
+// There is one set of statements for both engines. Parameters are $1, $2 and so
+// on; words in double braces ({{now}}, {{lock}}, {{max}}) stand for what the
+// engines write differently, see dialect.go. Statements should be constants or
+// come from a small set: they are prepared once and cached. Ids are text made by
+// [NewID], times are milliseconds of the database's clock ({{now}}, [FromMillis],
+// [Millis]), JSON is text.
+//
+// [Store.Update] may run its function several times: when transactions block each
+// other, and when the function returns [ErrConflict]. The function must not have
+// other effects, and must reset the variables that it sets.
+//
+// [Tx.Changed] writes to the change feed in the same transaction. Everything that
+// is cached or indexed anywhere must call it. [Store.Wait] returns a channel that
+// is closed when a topic may have changed, and [Feed.Follow] reads the changes
+// since a cursor, in an order that loses none.
 //
 // Begin with [Open], then [Store.Update].
 package store

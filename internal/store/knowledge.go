@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -63,28 +62,9 @@ func scanEntity(scan func(...any) error) (e graph.Entity, err error) {
 	err = scan(&e.ID, &e.Owner.Agent, &e.Owner.User, &e.Slug, &e.Name, &aliases, &e.Type, &e.Description, &properties, &e.Confidence,
 		&e.Valid.From, &e.Valid.To, &e.Trace.Source, &e.Trace.Author, &e.Trace.Session, &e.Trace.Created, &e.Trace.Updated, &e.Version)
 	if err == nil {
-		err = errors.Join(fromJSON(aliases, &e.Aliases), fromJSON(properties, &e.Properties))
+		err = errors.Join(FromJSON(aliases, &e.Aliases), FromJSON(properties, &e.Properties))
 	}
 	return e, err
-}
-
-// fromJSON reads what toJSON wrote; "" is nothing.
-func fromJSON(text string, into any) error {
-	if text == "" {
-		return nil
-	}
-	if err := json.Unmarshal([]byte(text), into); err != nil {
-		return fmt.Errorf("store: reading JSON: %w", err)
-	}
-	return nil
-}
-
-func toJSON(value any, empty bool) (string, error) {
-	if empty {
-		return "", nil
-	}
-	text, err := json.Marshal(value)
-	return string(text), err
 }
 
 func (k KnowledgeTx) entities(text string, args ...any) (list []graph.Entity, err error) {

@@ -53,11 +53,11 @@ func (k KnowledgeTx) SetEntity(number int64, old, e *graph.Entity) error {
 			return err
 		}
 	}
-	aliases, err := toJSON(e.Aliases, len(e.Aliases) == 0)
+	aliases, err := ToJSON(e.Aliases, len(e.Aliases) == 0)
 	if err != nil {
 		return err
 	}
-	properties, err := toJSON(e.Properties, len(e.Properties) == 0)
+	properties, err := ToJSON(e.Properties, len(e.Properties) == 0)
 	if err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (k KnowledgeTx) SetRelation(number int64, old, r *graph.Relation) error {
 			return err
 		}
 	}
-	properties, err := toJSON(r.Properties, len(r.Properties) == 0)
+	properties, err := ToJSON(r.Properties, len(r.Properties) == 0)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func versionOfLink(r *graph.Relation) int64 {
 // keep writes down what a row was before a change. What it was when the change
 // touched it first counts, and the version it had when it was touched last.
 func (k KnowledgeTx) keep(o graph.Owner, number int64, kind, id string, former any, after int64) error {
-	text, err := toJSON(former, former == nil)
+	text, err := ToJSON(former, former == nil)
 	if err != nil {
 		return err
 	}
@@ -162,10 +162,10 @@ func (k KnowledgeTx) Past(o graph.Owner, number int64) (list []graph.Past, err e
 			case former == "":
 			case p.Relation:
 				p.Link = new(graph.Relation)
-				err = errors.Join(err, fromJSON(former, p.Link))
+				err = errors.Join(err, FromJSON(former, p.Link))
 			default:
 				p.Entity = new(graph.Entity)
-				err = errors.Join(err, fromJSON(former, p.Entity))
+				err = errors.Join(err, FromJSON(former, p.Entity))
 			}
 			list = append(list, p)
 			return err

@@ -15,7 +15,7 @@ func scanRelation(scan func(...any) error, before ...any) (r graph.Relation, err
 	err = scan(append(before, &r.ID, &r.Owner.Agent, &r.Owner.User, &r.Source, &r.Type, &r.Target, &properties, &r.Confidence,
 		&r.Valid.From, &r.Valid.To, &r.Trace.Source, &r.Trace.Author, &r.Trace.Session, &r.Trace.Created, &r.Trace.Updated, &r.Version)...)
 	if err == nil {
-		err = fromJSON(properties, &r.Properties)
+		err = FromJSON(properties, &r.Properties)
 	}
 	return r, err
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
@@ -35,7 +34,7 @@ func (r *memoryRow) into() []any {
 
 func (r *memoryRow) document() memory.Document {
 	d := r.Document
-	d.Created, d.Updated, d.Expires = timeOf(r.created), timeOf(r.updated), timeOf(r.expires)
+	d.Created, d.Updated, d.Expires = FromMillis(r.created), FromMillis(r.updated), FromMillis(r.expires)
 	d.Tags = tagsOf(r.tags)
 	return d
 }
@@ -56,20 +55,6 @@ func tagsText(tags []string) string {
 		return ""
 	}
 	return string(text)
-}
-
-func timeOf(ms int64) time.Time {
-	if ms == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms)
-}
-
-func msOf(t time.Time) int64 {
-	if t.IsZero() {
-		return 0
-	}
-	return t.UnixMilli()
 }
 
 // memoryWhere reads documents that live.
@@ -157,7 +142,7 @@ func (s *Store) memoryEntries(ctx context.Context, where string, args ...any) (l
 			if err := scan(&e.ID, &e.Owner.Agent, &e.Owner.User, &e.Path, &e.Category, &tags, &e.Size, &updated); err != nil {
 				return err
 			}
-			e.Tags, e.Updated = tagsOf(tags), timeOf(updated)
+			e.Tags, e.Updated = tagsOf(tags), FromMillis(updated)
 			list = append(list, e)
 			return nil
 		})
@@ -201,7 +186,7 @@ func (t *Tx) memoryPast(o memory.Owner, path string, limit int) (list []memory.P
 		if err := scan(append(r.into(), &p.Action, &p.By, &p.During, &ended)...); err != nil {
 			return err
 		}
-		p.Document, p.Ended = r.document(), timeOf(ended)
+		p.Document, p.Ended = r.document(), FromMillis(ended)
 		list = append(list, p)
 		return nil
 	})

@@ -37,7 +37,7 @@ func (s *Store) PutMemory(ctx context.Context, c memory.Change) (d memory.Docume
 		if err != nil {
 			return err
 		}
-		now, err := t.now()
+		now, err := t.Now()
 		if err != nil {
 			return err
 		}
@@ -79,7 +79,7 @@ func putOver(old memoryRow, live bool, c memory.Change, now int64) memoryRow {
 		n.tags = tagsText(c.Tags)
 	}
 	if e := c.Expires; e != nil {
-		if n.expires = msOf(e.At); e.After > 0 {
+		if n.expires = Millis(e.At); e.After > 0 {
 			n.expires = now + e.After.Milliseconds()
 		}
 	}
@@ -97,11 +97,6 @@ func putOver(old memoryRow, live bool, c memory.Change, now int64) memoryRow {
 func same(a, b memoryRow) bool {
 	near := a.expires == b.expires || a.expires > 0 && b.expires > 0 && max(a.expires-b.expires, b.expires-a.expires) < time.Minute.Milliseconds()
 	return a.Text == b.Text && a.Category == b.Category && a.tags == b.tags && near
-}
-
-func (t *Tx) now() (ms int64, err error) {
-	err = t.Row("SELECT {{now}}", nil, &ms)
-	return ms, err
 }
 
 // replaceMemory puts next in the place of old, which is kept.
@@ -200,11 +195,11 @@ func (s *Store) UndoMemory(ctx context.Context, o memory.Owner, path string, by 
 		if found = len(past) > 0; err != nil || !found {
 			return err
 		}
-		now, err := t.now()
+		now, err := t.Now()
 		if err != nil {
 			return err
 		}
-		next := memoryRow{Document: past[0].Document, tags: tagsText(past[0].Tags), created: msOf(past[0].Created), updated: now, expires: msOf(past[0].Expires)}
+		next := memoryRow{Document: past[0].Document, tags: tagsText(past[0].Tags), created: Millis(past[0].Created), updated: now, expires: Millis(past[0].Expires)}
 		if next.expires > 0 && next.expires <= now {
 			next.expires = 0 // it would be gone at once
 		}

@@ -120,7 +120,7 @@ func addVersion(t *Tx, id string, number int64, d skill.Draft, sum string) (row 
 	}
 	var texts [3]string
 	for i, value := range []any{d.Meta, files, d.Findings} {
-		if texts[i], err = toJSON(value, false); err != nil {
+		if texts[i], err = ToJSON(value, false); err != nil {
 			return row, err
 		}
 	}

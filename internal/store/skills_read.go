@@ -16,7 +16,7 @@ func scanSkill(scan func(...any) error) (r skill.Row, err error) {
 	err = scan(&r.ID, &r.Owner.Agent, &r.Owner.User, &r.Slug, &r.Number, &r.Latest, &r.Digest, &meta, &files, &findings, &r.Size,
 		&r.Author, &r.Session, &r.Created)
 	if err == nil {
-		err = errors.Join(fromJSON(meta, &r.Meta), fromJSON(files, &r.Files), fromJSON(findings, &r.Findings))
+		err = errors.Join(FromJSON(meta, &r.Meta), FromJSON(files, &r.Files), FromJSON(findings, &r.Findings))
 	}
 	return r, err
 }

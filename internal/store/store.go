@@ -45,8 +45,13 @@ type Store struct {
 	read    *sql.DB
 }
 
-// ErrNotFound is what there is no row for.
+// ErrNotFound is the error of reading a row that does not exist.
 var ErrNotFound = errors.New("not found")
+
+// ErrConflict is returned by the function of an [Store.Update] to be run again
+// later, because a row was changed between reading and writing it. If that goes
+// on for half a minute Update returns it.
+var ErrConflict = errors.New("the row was changed by another transaction")
 
 // Open opens the store, makes it if need be, and brings its tables up to date.
 func Open(ctx context.Context, o Options) (*Store, error) {
@@ -165,25 +170,6 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	return s.tell(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
 }
 
-// row reads one row outside of any transaction. Without one the error is
-// [ErrNotFound].
-func (s *Store) row(ctx context.Context, text string, args []any, into ...any) error {
-	if err := s.open(ctx); err != nil {
-		return s.tell(err)
-	}
-	if s.dialect.name == "sqlite" && ctx.Err() == nil {
-		ctx = context.WithoutCancel(ctx) // to be able to interrupt it would take longer than it does
-	}
-	err := s.read.QueryRowContext(ctx, s.sql(text), args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
-	}
-	if err != nil {
-		return s.tell(s.unavailable(err))
-	}
-	return nil
-}
-
 // unavailable words errors of the connection.
 func (s *Store) unavailable(err error) error {
 	return &failure{fmt.Errorf("the store %s: %w", s.place, saidOnce(err))}
@@ -216,7 +202,7 @@ func (t *Tx) Row(text string, args []any, into ...any) error {
 
 // Each reads rows, one after the other, until there are no more or f has had
 // enough and returns an error.
-func (t *Tx) Each(text string, args []any, f func(scan func(into ...any) error) error) error {
+func (t *Tx) Each(text string, args []any, f func(Scan) error) error {
 	rows, err := t.tx.QueryContext(t.ctx, t.store.sql(text), args...)
 	if err != nil {
 		return &failure{fmt.Errorf("store: %w", err)}

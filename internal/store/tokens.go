@@ -39,8 +39,8 @@ func tokenInto(r *Token) (into []any, done func() error) {
 	var created, expires, used, revoked int64
 	into = []any{&r.Hash, &r.ID, &r.Name, &profiles, &r.Approve, &r.Agent, &r.User, &r.Workspace, &created, &expires, &used, &revoked}
 	return into, func() error {
-		r.Created, r.Expires, r.Used, r.Revoked = timeOf(created), timeOf(expires), timeOf(used), timeOf(revoked)
-		return fromJSON(profiles, &r.Profiles)
+		r.Created, r.Expires, r.Used, r.Revoked = FromMillis(created), FromMillis(expires), FromMillis(used), FromMillis(revoked)
+		return FromJSON(profiles, &r.Profiles)
 	}
 }
 
@@ -48,14 +48,14 @@ func tokenInto(r *Token) (into []any, done func() error) {
 func (s Tokens) ByHash(ctx context.Context, hash string) (r Token, now time.Time, found bool, err error) {
 	into, done := tokenInto(&r)
 	var ms int64
-	err = s.store.row(ctx, "SELECT "+tokenColumns+", {{now}} FROM token WHERE hash = $1", []any{hash}, append(into, &ms)...)
+	err = s.store.Row(ctx, "SELECT "+tokenColumns+", {{now}} FROM token WHERE hash = $1", []any{hash}, append(into, &ms)...)
 	if errors.Is(err, ErrNotFound) {
 		return Token{}, now, false, nil
 	}
 	if err == nil {
 		err = done()
 	}
-	return r, timeOf(ms), err == nil, err
+	return r, FromMillis(ms), err == nil, err
 }
 
 // All returns all tokens, the oldest first.
@@ -81,7 +81,7 @@ func (s Tokens) All(ctx context.Context) (list []Token, err error) {
 func (s Tokens) Add(ctx context.Context, r Token, first bool) (added bool, created time.Time, err error) {
 	err = s.store.Update(ctx, func(t *Tx) error {
 		added = false
-		if err := t.latch("tokens"); err != nil {
+		if err := t.Lock("tokens"); err != nil {
 			return err
 		}
 		if first {
@@ -90,18 +90,18 @@ func (s Tokens) Add(ctx context.Context, r Token, first bool) (added bool, creat
 				return err
 			}
 		}
-		now, err := t.now()
+		now, err := t.Now()
 		if err != nil {
 			return err
 		}
-		profiles, err := toJSON(r.Profiles, len(r.Profiles) == 0)
+		profiles, err := ToJSON(r.Profiles, len(r.Profiles) == 0)
 		if err != nil {
 			return err
 		}
 		n, err := t.Exec(`INSERT INTO token (hash, id, name, profiles, approve, agent, usr, workspace, created, expires)
 			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) ON CONFLICT DO NOTHING`,
-			r.Hash, r.ID, r.Name, profiles, r.Approve, r.Agent, r.User, r.Workspace, now, msOf(r.Expires))
-		added, created = n > 0, timeOf(now)
+			r.Hash, r.ID, r.Name, profiles, r.Approve, r.Agent, r.User, r.Workspace, now, Millis(r.Expires))
+		added, created = n > 0, FromMillis(now)
 		return err
 	})
 	return added, created, err

@@ -69,7 +69,7 @@ func pause(ctx context.Context, attempt int) error {
 // again reports whether a transaction that failed is tried once more: it stood
 // in another's way, or its connection was lost before it could commit.
 func (s *Store) again(err error, attempt int, begun time.Time) bool {
-	if s.inTheWay(err) {
+	if s.inTheWay(err) || errors.Is(err, ErrConflict) {
 		return time.Since(begun) < insist
 	}
 	return s.dialect.name == "postgres" && pgconn.SafeToRetry(err) && attempt < redials

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -100,7 +99,7 @@ const vectorMissing = memoryLive + ` AND NOT EXISTS (
 func (v Vectors) Missing(ctx context.Context, keys []string, after string, limit int) (ids []string, err error) {
 	text, args := "SELECT m.id FROM memory m WHERE m.id > $2 AND "+vectorMissing, []any{v.space, after, limit}
 	if len(keys) > 0 {
-		text += " AND m.id IN (" + marks(&args, keys) + ")"
+		text += " AND m.id IN (" + Params(&args, keys...) + ")"
 	}
 	err = v.store.View(ctx, func(t *Tx) error {
 		ids = nil
@@ -114,17 +113,6 @@ func (v Vectors) Missing(ctx context.Context, keys []string, after string, limit
 	return ids, err
 }
 
-// marks adds values to the arguments of a statement, and returns the parameters
-// that stand for them.
-func marks(args *[]any, values []string) string {
-	list := make([]string, len(values))
-	for i, value := range values {
-		*args = append(*args, value)
-		list[i] = fmt.Sprintf("$%d", len(*args))
-	}
-	return strings.Join(list, ", ")
-}
-
 // Known are those of some digests that have vectors, which then are not
 // forgotten for a while.
 func (v Vectors) Known(ctx context.Context, digests []string) (known map[string]bool, err error) {
@@ -134,7 +122,7 @@ func (v Vectors) Known(ctx context.Context, digests []string) (known map[string]
 			some := rest[:min(len(rest), mostListed)]
 			rest = rest[len(some):]
 			var args []any
-			text := "UPDATE vector SET made = {{now}} WHERE digest IN (" + marks(&args, some) + ") RETURNING digest"
+			text := "UPDATE vector SET made = {{now}} WHERE digest IN (" + Params(&args, some...) + ") RETURNING digest"
 			err := t.Each(text, args, func(scan func(...any) error) error {
 				var digest string
 				err := scan(&digest)
@@ -194,10 +182,10 @@ func (v Vectors) Of(ctx context.Context, o memory.Owner, each func(memory.Piece)
 // OfDocuments reads the pieces of some documents of some owners.
 func (v Vectors) OfDocuments(ctx context.Context, ids []string, owners []memory.Owner, each func(memory.Piece) bool) error {
 	args := []any{v.space}
-	documents := marks(&args, ids)
+	documents := Params(&args, ids...)
 	pairs := make([]string, len(owners))
 	for i, o := range owners {
-		pairs[i] = "(" + marks(&args, []string{o.Agent, o.User}) + ")"
+		pairs[i] = "(" + Params(&args, []string{o.Agent, o.User}...) + ")"
 	}
 	// Ids are the shorter way: see MemoriesByID.
 	return v.pieces(ctx, pieceText+"m.id IN ("+documents+") AND (coalesce(m.agent, ''), coalesce(m.usr, '')) IN (VALUES "+strings.Join(pairs, ", ")+") ORDER BY m.id, p.n", args, each)
@@ -214,7 +202,7 @@ func (v Vectors) pieces(ctx context.Context, text string, args []any, each func(
 			if err != nil {
 				return err
 			}
-			p.Updated, p.Expires = timeOf(updated), timeOf(expires)
+			p.Updated, p.Expires = FromMillis(updated), FromMillis(expires)
 			if !each(p) {
 				return errEnough
 			}
