@@ -12,10 +12,10 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
-	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
@@ -38,12 +38,12 @@ func (h *house) openMemory(context.Context) error {
 		return err
 	}
 	h.onClose(h.store.Close)
-	h.recall = recall.Open(recall.Options{
+	h.indexer = indexer.Open(indexer.Options{
 		Dir: filepath.Join(h.data, "index"), Feed: h.store.Feed(), Log: h.log, Patience: h.app.patience,
-		Shelves: []recall.Shelf{memory.NewShelf(h.store), knowledge.NewShelf(h.store.Knowledge())},
+		Sources: []indexer.Source{memory.NewShelf(h.store), knowledge.NewShelf(h.store.Knowledge())},
 	})
-	h.onClose(h.recall.Close)
-	about := memory.Options{Rows: h.store, Finder: h.recall, Log: h.log}
+	h.onClose(h.indexer.Close)
+	about := memory.Options{Rows: h.store, Finder: h.indexer, Log: h.log}
 	if err := h.openMeaning(); err != nil {
 		return err
 	}
@@ -51,7 +51,7 @@ func (h *house) openMemory(context.Context) error {
 		about.Meaning = h.meaning
 	}
 	h.memory = memory.New(about)
-	h.graph = knowledge.New(h.store.Knowledge(), h.recall)
+	h.graph = knowledge.New(h.store.Knowledge(), h.indexer)
 	h.unused = neverUsed(h.store, o)
 	h.openBriefing()
 	return nil

@@ -15,9 +15,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/private"
-	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -177,7 +177,7 @@ func (a *app) withMemory(ctx context.Context, use func(context.Context, *memory.
 		return err
 	}
 	defer s.Close()
-	finder := recall.Open(recall.Options{Feed: s.Feed()}) // which nothing searches
+	finder := indexer.Open(indexer.Options{Feed: s.Feed()}) // which nothing searches
 	defer finder.Close()
 	caller := a.ownerOf(loaded.Config.Connections.Stdio)
 	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))

@@ -15,10 +15,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
-	"github.com/mcp-tools/mcp-tools/internal/recall"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/skills"
@@ -90,7 +90,7 @@ type house struct {
 	commands *commands.Commands
 	rules    atomic.Pointer[judge.Rules]
 	store    *store.Store
-	recall   *recall.Recall
+	indexer  *indexer.Indexer
 	memory   *memory.Memory
 	briefing *briefing.Briefing
 	meaning  *meaning.Meaning // nil: nothing is found by it

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/indexer/indexertest"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
-	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
@@ -19,7 +19,7 @@ import (
 func open(t testing.TB, dsn, dir string) (*memory.Memory, memory.Rows) {
 	t.Helper()
 	s := storetest.Open(t, dsn)
-	finder := recalltest.Open(t, dir, s.Feed(), memory.NewShelf(s))
+	finder := indexertest.Open(t, dir, s.Feed(), memory.NewShelf(s))
 	return memory.New(memory.Options{Rows: s, Finder: finder}), s
 }
 

@@ -42,7 +42,7 @@ type Rows interface {
 type Finder interface {
 	Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error)
 	// Glance searches without waiting for anything.
-	Glance(ctx context.Context, q index.Query) (index.Result, error)
+	SearchNow(ctx context.Context, q index.Query) (index.Result, error)
 }
 
 // Options say what a Memory works on.
@@ -156,7 +156,7 @@ func (m *Memory) alike(ctx context.Context, o memory.Owner, d memory.Document) [
 	if len(d.Text) > longest {
 		return paths
 	}
-	found, err := m.o.Finder.Glance(ctx, index.Query{Text: d.Text, Scopes: scopes(o), Limit: 2 * most})
+	found, err := m.o.Finder.SearchNow(ctx, index.Query{Text: d.Text, Scopes: scopes(o), Limit: 2 * most})
 	if err != nil || len(found.Hits) == 0 {
 		return paths
 	}

@@ -8,9 +8,9 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/embed/clienttest"
 	"github.com/mcp-tools/mcp-tools/internal/embed/embedtest"
+	"github.com/mcp-tools/mcp-tools/internal/indexer/indexertest"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
-	"github.com/mcp-tools/mcp-tools/internal/recall/recalltest"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
@@ -47,7 +47,7 @@ func newWorld(t testing.TB, dsn, dir string, endpoint *embedtest.Server) *world 
 func newWorldWith(t testing.TB, dsn, dir string, encoder meaning.Encoder, space string) *world {
 	t.Helper()
 	s := storetest.Open(t, dsn)
-	o := memory.Options{Rows: s, Finder: recalltest.Open(t, dir, s.Feed(), memory.NewShelf(s))}
+	o := memory.Options{Rows: s, Finder: indexertest.Open(t, dir, s.Feed(), memory.NewShelf(s))}
 	w := &world{store: s, rows: s.Vectors(space)}
 	if encoder != nil {
 		w.meaning = meaning.New(meaning.Options{

@@ -10,8 +10,8 @@
 // another store, or has slept longer than the feed remembers is filled anew.
 //
 // Nothing is opened before the first search. Begin with [Open] and
-// [Recall.Search]; follow.go is what goes on behind them.
-package recall
+// [Indexer.Search]; follow.go is what goes on behind them.
+package indexer
 
 import (
 	"context"
@@ -25,8 +25,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Shelf is one sort of things that can be found.
-type Shelf interface {
+// A Source is one sort of things that can be found.
+type Source interface {
 	// Topic is the topic under which the feed tells of changes.
 	Topic() string
 	// Load returns what is to be found for a key now; nothing when it is gone,
@@ -51,7 +51,7 @@ type Feed interface {
 type Options struct {
 	Dir     string // local to this machine; indexes lie beneath it
 	Feed    Feed
-	Shelves []Shelf
+	Sources []Source
 	Log     *slog.Logger // nil: silent
 	// Patience is how long a search waits for what was committed before it, once
 	// the index is open; 200 ms unless told. It is for who asks once, and would
@@ -59,8 +59,8 @@ type Options struct {
 	Patience time.Duration
 }
 
-// A Recall is open until Close. Its methods may be called from many goroutines.
-type Recall struct {
+// A Indexer is open until Close. Its methods may be called from many goroutines.
+type Indexer struct {
 	o     Options
 	stop  context.CancelFunc
 	ctx   context.Context
@@ -77,33 +77,33 @@ type Recall struct {
 	closed bool
 }
 
-// ErrClosed is what a closed Recall answers.
+// ErrClosed is what a closed Indexer answers.
 var ErrClosed = errors.New("the search is closed")
 
-// Open makes a Recall and opens nothing.
-func Open(o Options) *Recall {
+// Open makes a Indexer and opens nothing.
+func Open(o Options) *Indexer {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Patience == 0 {
 		o.Patience = patience
 	}
-	r := &Recall{o: o, ask: make(chan struct{}, 1), opened: make(chan struct{})}
-	r.ctx, r.stop = context.WithCancel(context.Background())
-	return r
+	i := &Indexer{o: o, ask: make(chan struct{}, 1), opened: make(chan struct{})}
+	i.ctx, i.stop = context.WithCancel(context.Background())
+	return i
 }
 
 // Close ends what goes on and gives the index to others.
-func (r *Recall) Close() error {
-	r.mu.Lock()
-	r.closed = true
-	r.mu.Unlock()
-	r.stop()
-	r.done.Wait()
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	x := r.index
-	r.index = nil
+func (i *Indexer) Close() error {
+	i.mu.Lock()
+	i.closed = true
+	i.mu.Unlock()
+	i.stop()
+	i.done.Wait()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	x := i.index
+	i.index = nil
 	if x == nil {
 		return nil
 	}
@@ -115,31 +115,31 @@ const patience = 200 * time.Millisecond
 // Search finds documents. Before it answers it catches up with what was
 // committed before the call; when that takes too long, fresh is false and the
 // latest may be missing.
-func (r *Recall) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
-	x, err := r.open(ctx)
+func (i *Indexer) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
+	x, err := i.open(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	fresh, err = r.catchUp(ctx)
+	fresh, err = i.catchUp(ctx)
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	found, err = r.search(ctx, x, q)
+	found, err = i.search(ctx, x, q)
 	if err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
 		return found, fresh, err
 	}
-	return r.searchAgain(ctx, x, q, err)
+	return i.searchAgain(ctx, x, q, err)
 }
 
 // searchAgain searches an index that failed once it is filled anew.
-func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
-	r.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
-	r.doubt.Store(true)
-	if fresh, err = r.catchUp(ctx); err != nil {
+func (i *Indexer) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
+	i.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
+	i.doubt.Store(true)
+	if fresh, err = i.catchUp(ctx); err != nil {
 		return index.Result{}, false, err
 	}
 	if fresh {
-		if found, err = r.search(ctx, x, q); err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
+		if found, err = i.search(ctx, x, q); err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
 			return found, true, err
 		}
 		failed = err
@@ -150,12 +150,12 @@ func (r *Recall) searchAgain(ctx context.Context, x *index.Index, q index.Query,
 // glance is how long it may take to open an index for one look.
 const glance = 100 * time.Millisecond
 
-// Glance searches what is indexed now, and does not catch up: it is for what is
+// SearchNow searches what is indexed now, and does not catch up: it is for what is
 // good to know and not worth waiting for. An index that does not open at once is
 // there the next time.
-func (r *Recall) Glance(ctx context.Context, q index.Query) (index.Result, error) {
+func (i *Indexer) SearchNow(ctx context.Context, q index.Query) (index.Result, error) {
 	brief, cancel := context.WithTimeout(ctx, glance)
-	x, err := r.open(brief)
+	x, err := i.open(brief)
 	cancel()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 		return index.Result{}, nil
@@ -163,77 +163,77 @@ func (r *Recall) Glance(ctx context.Context, q index.Query) (index.Result, error
 	if err != nil {
 		return index.Result{}, err
 	}
-	return r.search(ctx, x, q)
+	return i.search(ctx, x, q)
 }
 
-func (r *Recall) search(ctx context.Context, x *index.Index, q index.Query) (index.Result, error) {
+func (i *Indexer) search(ctx context.Context, x *index.Index, q index.Query) (index.Result, error) {
 	found, err := x.Search(ctx, q)
 	if errors.Is(err, index.ErrClosed) {
 		err = ErrClosed
 	}
-	for i := range found.Hits {
-		found.Hits[i].ID = shelved(found.Hits[i].ID)
+	for n := range found.Hits {
+		found.Hits[n].ID = shelved(found.Hits[n].ID)
 	}
 	return found, err
 }
 
 // open starts following at the first use, and waits until there is an index.
-func (r *Recall) open(ctx context.Context) (*index.Index, error) {
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
+func (i *Indexer) open(ctx context.Context) (*index.Index, error) {
+	i.mu.Lock()
+	if i.closed {
+		i.mu.Unlock()
 		return nil, ErrClosed
 	}
-	r.start.Do(func() { r.done.Go(r.follow) })
-	x := r.index
-	r.mu.Unlock()
+	i.start.Do(func() { i.done.Go(i.follow) })
+	x := i.index
+	i.mu.Unlock()
 	if x != nil {
 		return x, nil
 	}
-	answer := r.request()
+	answer := i.request()
 	select {
-	case <-r.opened:
+	case <-i.opened:
 	case err := <-answer:
 		if err != nil { // or else it is open
 			return nil, err
 		}
-	case <-r.ctx.Done():
+	case <-i.ctx.Done():
 		return nil, ErrClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.index == nil {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.index == nil {
 		return nil, ErrClosed
 	}
-	return r.index, nil
+	return i.index, nil
 }
 
 // request asks for a round of following that begins after now.
-func (r *Recall) request() <-chan error {
+func (i *Indexer) request() <-chan error {
 	answer := make(chan error, 1)
-	r.mu.Lock()
-	r.asking = append(r.asking, answer)
-	r.mu.Unlock()
+	i.mu.Lock()
+	i.asking = append(i.asking, answer)
+	i.mu.Unlock()
 	select {
-	case r.ask <- struct{}{}:
+	case i.ask <- struct{}{}:
 	default:
 	}
 	return answer
 }
 
 // catchUp waits until what is committed now is indexed, but not for long.
-func (r *Recall) catchUp(ctx context.Context) (fresh bool, err error) {
-	answer := r.request()
-	late := time.NewTimer(r.o.Patience)
+func (i *Indexer) catchUp(ctx context.Context) (fresh bool, err error) {
+	answer := i.request()
+	late := time.NewTimer(i.o.Patience)
 	defer late.Stop()
 	select {
 	case err := <-answer:
 		return err == nil, nil // what is wrong is in the log; what is there can be searched
 	case <-late.C:
 		return false, nil
-	case <-r.ctx.Done():
+	case <-i.ctx.Done():
 		return false, ErrClosed
 	case <-ctx.Done():
 		return false, context.Cause(ctx)

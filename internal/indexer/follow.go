@@ -1,4 +1,4 @@
-package recall
+package indexer
 
 import (
 	"errors"
@@ -25,8 +25,8 @@ const (
 
 // A follower keeps the index in step with the feed. It is for one goroutine.
 type follower struct {
-	*Recall
-	shelves map[string]Shelf
+	*Indexer
+	shelves map[string]Source
 	topics  []string
 	changed chan struct{}
 
@@ -39,16 +39,16 @@ type follower struct {
 }
 
 // follow follows the feed until Close.
-func (r *Recall) follow() {
-	f := &follower{Recall: r, shelves: map[string]Shelf{}, changed: make(chan struct{}, 1)}
-	for _, s := range r.o.Shelves {
+func (i *Indexer) follow() {
+	f := &follower{Indexer: i, shelves: map[string]Source{}, changed: make(chan struct{}, 1)}
+	for _, s := range i.o.Sources {
 		f.shelves[s.Topic()] = s
 		f.topics = append(f.topics, s.Topic())
-		first := r.o.Feed.Wait(s.Topic())
-		r.done.Go(func() { f.hear(s.Topic(), first) })
+		first := i.o.Feed.Wait(s.Topic())
+		i.done.Go(func() { f.hear(s.Topic(), first) })
 	}
-	for r.ctx.Err() == nil {
-		asked := r.take()
+	for i.ctx.Err() == nil {
+		asked := i.take()
 		before := f.place
 		more, err := f.round()
 		switch {
@@ -57,12 +57,12 @@ func (r *Recall) follow() {
 				f.place = ""
 			}
 			answer(asked, err)
-			if r.ctx.Err() == nil { // or else it is no wonder
-				r.o.Log.Warn("the search index does not follow the store at present", "err", err)
+			if i.ctx.Err() == nil { // or else it is no wonder
+				i.o.Log.Warn("the search index does not follow the store at present", "err", err)
 				f.pause(retry, nil)
 			}
 		case more:
-			r.putBack(asked)
+			i.putBack(asked)
 			if f.place == before {
 				f.sleep(settle)
 			}
@@ -75,7 +75,7 @@ func (r *Recall) follow() {
 		}
 	}
 	f.writePlace(true)
-	answer(r.take(), ErrClosed)
+	answer(i.take(), ErrClosed)
 }
 
 // hear tells of changes of a topic. It waits for the next one before it tells
@@ -125,18 +125,18 @@ func answer(asked []chan error, err error) {
 	}
 }
 
-func (r *Recall) take() []chan error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	asked := r.asking
-	r.asking = nil
+func (i *Indexer) take() []chan error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	asked := i.asking
+	i.asking = nil
 	return asked
 }
 
-func (r *Recall) putBack(asked []chan error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.asking = append(asked, r.asking...)
+func (i *Indexer) putBack(asked []chan error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.asking = append(asked, i.asking...)
 }
 
 // round opens the index, if it is not, and takes the next changes into it. More

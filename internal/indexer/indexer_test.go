@@ -1,4 +1,4 @@
-package recall
+package indexer
 
 import (
 	"context"
@@ -104,9 +104,9 @@ func (w *world) loaded() int {
 	return n
 }
 
-func (w *world) search(t *testing.T, dir string) *Recall {
+func (w *world) search(t *testing.T, dir string) *Indexer {
 	t.Helper()
-	r := Open(Options{Dir: dir, Feed: w, Shelves: []Shelf{w}})
+	r := Open(Options{Dir: dir, Feed: w, Sources: []Source{w}})
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
@@ -116,7 +116,7 @@ func (w *world) search(t *testing.T, dir string) *Recall {
 }
 
 // find searches until the answer is fresh.
-func find(t *testing.T, r *Recall, text string) (ids []string) {
+func find(t *testing.T, r *Indexer, text string) (ids []string) {
 	t.Helper()
 	for {
 		found, fresh, err := r.Search(t.Context(), index.Query{Text: text, Scopes: []string{"s"}, Limit: 1000})
@@ -134,7 +134,7 @@ func find(t *testing.T, r *Recall, text string) (ids []string) {
 	}
 }
 
-func expect(t *testing.T, r *Recall, text string, want ...string) {
+func expect(t *testing.T, r *Indexer, text string, want ...string) {
 	t.Helper()
 	if got := find(t, r, text); !slices.Equal(got, want) {
 		t.Errorf("%s is found in %v, not in %v", text, got, want)
@@ -148,7 +148,7 @@ func TestChangesAreFound(t *testing.T) {
 	if files, _ := filepath.Glob(dir + "/*"); len(files) != 0 {
 		t.Errorf("there is %v before anybody searched", files)
 	}
-	if found, err := r.Glance(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil || len(found.Hits) > 1 { // it may be early
+	if found, err := r.SearchNow(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil || len(found.Hits) > 1 { // it may be early
 		t.Errorf("a glance found %v, %v", found, err)
 	}
 	expect(t, r, "apple", "a/0")
