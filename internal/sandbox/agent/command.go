@@ -11,9 +11,12 @@ import (
 )
 
 const (
-	// drain is how long what a command has written is waited for when it has
-	// ended and something that it started keeps its streams open.
+	// drain is the longest time to wait for output after a command has ended,
+	// when processes that it started keep its streams open.
 	drain = 250 * time.Millisecond
+	// drainCheck is the time between two checks whether such output can still
+	// come soon: see drained.
+	drainCheck = 10 * time.Millisecond
 	// lastDrain is the same for one that was killed.
 	lastDrain = 50 * time.Millisecond
 )
@@ -25,7 +28,8 @@ type command struct {
 	mark  string
 	spec  wire.StartBody
 	muted atomic.Bool
-	input *input // nil when stdin is empty
+	bytes atomic.Int64 // read from its streams
+	input *input       // nil when stdin is empty
 
 	mu      sync.Mutex
 	pid     int  // 0 until it runs
@@ -37,7 +41,7 @@ type command struct {
 	tty     *os.File
 	exit    wire.ExitBody
 	over    bool // the process itself has ended
-	drained bool // its streams were given their time
+	drained bool // no more output is waited for
 	doomed  bool // it is being killed, or to be killed once it runs
 	slain   bool // that is done, or was given up
 	how     manner
@@ -131,6 +135,7 @@ func (c *command) pump(kind wire.Kind, from *os.File) {
 	defer c.agent.bufs.Put(buf)
 	for {
 		n, err := from.Read(*buf)
+		c.bytes.Add(int64(n))
 		if n > 0 && !c.muted.Load() {
 			c.agent.hurt(c.agent.out.Send(kind, c.id, (*buf)[:n]))
 		}
@@ -170,19 +175,47 @@ func (c *command) ended(e ending) {
 	if c.timer != nil {
 		c.timer.Stop()
 	}
-	wait := drain
-	if c.doomed {
-		wait = lastDrain // beside what the killing takes
-	}
 	if c.open == 0 {
 		return
 	}
-	c.timer = time.AfterFunc(wait, func() {
+	if c.doomed {
+		c.timer = time.AfterFunc(lastDrain, c.stopDrain) // beside what the killing takes
+		return
+	}
+	c.drainUntil(time.Now().Add(drain), 0, -1)
+}
+
+// drainUntil waits for output of a command that has ended, until the end of its
+// drain or until its streams are quiet: in two checks in a row nothing was
+// read, and every process that holds them open sleeps. What the command itself
+// wrote is in its pipes by then, and was read; a filter that it wrote to, as in
+// exec > >(sort), runs until it has written too.
+func (c *command) drainUntil(end time.Time, quiet int, read int64) {
+	c.timer = time.AfterFunc(drainCheck, func() {
+		now := c.bytes.Load()
+		if now == read && c.agent.tribe.asleep(c) {
+			quiet++
+		} else {
+			quiet = 0
+		}
+		if quiet >= 2 || time.Now().After(end) {
+			c.stopDrain()
+			return
+		}
 		c.mu.Lock()
-		c.drained = true
-		c.mu.Unlock()
-		c.settle()
+		defer c.mu.Unlock()
+		if c.open > 0 && !c.drained {
+			c.drainUntil(end, quiet, now)
+		}
 	})
+}
+
+// stopDrain ends the wait for output.
+func (c *command) stopDrain() {
+	c.mu.Lock()
+	c.drained = true
+	c.mu.Unlock()
+	c.settle()
 }
 
 // settle says that the command has ended, and that it is gone, when it is so.

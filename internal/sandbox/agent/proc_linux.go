@@ -14,6 +14,7 @@ type process struct {
 	session  int
 	resident int64 // bytes
 	alive    bool  // not only waiting to be noticed by its parent
+	asleep   bool  // neither running nor waiting for a disk
 }
 
 // read reads a file of /proc, as much as fits.
@@ -68,6 +69,7 @@ func parseStat(text []byte) (process, bool) {
 	}
 	dead := fields[state][0] == 'Z' || fields[state][0] == 'X'
 	p.alive = !dead || number(fields[threads]) > 1 // only its first thread has ended
+	p.asleep = fields[state][0] == 'S' || fields[state][0] == 'T'
 	return p, true
 }
 

@@ -236,6 +236,16 @@ func (t *tribe) left(c *command) int {
 	return len(family(roots, 0))
 }
 
+// asleep reports whether every process that a command has left sleeps.
+func (t *tribe) asleep(c *command) bool {
+	if t.alone() {
+		return true
+	}
+	mine, unmarked, sure := t.roots(c)
+	members(append(mine, unmarked...), 0, func(_ int, p process) { sure = sure && p.asleep })
+	return sure
+}
+
 // roots are the children of the agent that belong to a command, and those that
 // nobody can tell whose they are. A process that becomes another program has no
 // environment for a moment, so that it takes two looks to know that it has no

@@ -72,6 +72,9 @@ func (t *tribe) gone(c *command) {
 	}
 }
 
+// asleep reports that nothing is known about what the processes do.
+func (t *tribe) asleep(*command) bool { return false }
+
 // left counts the processes of a command that still run. While there are some
 // it is asked again.
 func (t *tribe) left(c *command) int {
