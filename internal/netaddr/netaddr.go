@@ -1,0 +1,26 @@
+// Package netaddr knows which names and addresses mean this machine. It does
+// not resolve names; whether an address may be dialled is decided in egress.
+package netaddr
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+)
+
+// IsLoopback reports whether host, a name or an address without a port, is
+// localhost, a name below it, or a loopback address. Brackets are accepted.
+func IsLoopback(host string) bool {
+	host = strings.ToLower(strings.Trim(host, "[]"))
+	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+// IsLoopbackAddress reports whether address, with a port, is on this machine.
+func IsLoopbackAddress(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	return err == nil && IsLoopback(host)
+}

@@ -1,0 +1,47 @@
+package text
+
+import (
+	"testing"
+	"unicode/utf8"
+)
+
+func TestClip(t *testing.T) {
+	for _, test := range []struct {
+		s    string
+		max  int
+		want string
+	}{
+		{"short", 5, "short"},
+		{"a longer text", 9, "a long…"},
+		{"äöü", 6, "äöü"},
+		{"äöüß", 6, "ä…"},
+		{"abcdef", 3, ""},
+		{"", 0, ""},
+	} {
+		if got := Clip(test.s, test.max); got != test.want {
+			t.Errorf("Clip(%q, %d) = %q; want %q", test.s, test.max, got, test.want)
+		}
+	}
+}
+
+func FuzzClip(f *testing.F) {
+	f.Add("äöüß", 6)
+	f.Fuzz(func(t *testing.T, s string, max int) {
+		got := Clip(s, max)
+		if max >= 0 && len(got) > max || utf8.ValidString(s) && !utf8.ValidString(got) {
+			t.Errorf("Clip(%q, %d) = %q", s, max, got)
+		}
+	})
+}
+
+func TestPlural(t *testing.T) {
+	for got, want := range map[string]string{
+		Plural(0, "file"):             "0 files",
+		Plural(1, "file"):             "1 file",
+		Plural(2, "entry", "entries"): "2 entries",
+	} {
+		if got != want {
+			t.Errorf("got %q; want %q", got, want)
+		}
+	}
+}
