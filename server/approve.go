@@ -112,15 +112,18 @@ func (p *passage) approve(ctx context.Context) error {
 // petition is the call as a person is asked about it. What the word will rest
 // on is found out anew each time, so also right before the call runs.
 func (p *passage) petition(ctx context.Context) (Petition, error) {
-	terms, err := p.call.Terms(ctx)
-	if err != nil {
-		return Petition{}, err
+	var known tool.Facts
+	if p.plan.Facts != nil {
+		var err error
+		if known, err = p.plan.Facts(ctx); err != nil {
+			return Petition{}, err
+		}
 	}
-	p.basis = terms.Basis()
+	p.basis = known.Basis()
 	raw := p.call.JSON()
 	shown, hidden := p.shown(raw)
-	facts := make(map[string]string, len(terms.Facts)+1)
-	for name, value := range terms.Facts {
+	facts := make(map[string]string, len(known)+1)
+	for name, value := range known {
 		facts[name] = tool.Visible(p.server.scrub.Text(value))
 	}
 	if hidden != "" {
@@ -130,7 +133,7 @@ func (p *passage) petition(ctx context.Context) (Petition, error) {
 	return Petition{
 		Call: p.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title, Risk: p.risk, Why: tool.Visible(p.server.scrub.Text(p.why)),
 		Caller: caller, Profile: p.now.Policy.ProfileOf(p.subject()), Shown: shown,
-		Facts: facts, Basis: p.basis, Digest: hex.EncodeToString(p.callSum[:]), Once: terms.Once, Args: raw,
+		Facts: facts, Basis: p.basis, Digest: hex.EncodeToString(p.callSum[:]), Once: p.plan.Once, Args: raw,
 		Expires: time.Now().Add(p.now.ApprovalTimeout),
 	}, nil
 }

@@ -19,11 +19,12 @@ type moves struct {
 	done  *atomic.Int64
 }
 
-func (m moves) Rate(context.Context, none) (tool.Risk, string) {
+func (m moves) Prepare(_ context.Context, a none) (tool.Plan, error) {
+	plan := tool.Plan{Risk: tool.Writes, Run: func(ctx context.Context) (tool.Result, error) { return m.Do(ctx, a) }}
 	if m.worse.Load() {
-		return tool.Destroys, "it is there already"
+		plan.Risk, plan.Why = tool.Destroys, "it is there already"
 	}
-	return tool.Writes, ""
+	return plan, nil
 }
 
 func (m moves) Do(ctx context.Context, _ none) (tool.Result, error) {
@@ -40,7 +41,7 @@ func newMoves(t *testing.T) (*testServer, moves) {
 		Name: "moves", Group: "test", Title: "moves", Doc: "It moves.", Risk: tool.Writes,
 	}}}
 	return newTestServer(t, func(c *Config) {
-		set, err := tool.NewSet(tool.New(m))
+		set, err := tool.NewSet(tool.Prepared(m))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -87,11 +88,12 @@ func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 // grows is a tool that destroys, and after a while runs things.
 type grows struct{ moves }
 
-func (g grows) Rate(context.Context, none) (tool.Risk, string) {
+func (g grows) Prepare(_ context.Context, a none) (tool.Plan, error) {
+	plan := tool.Plan{Risk: tool.Destroys, Run: func(ctx context.Context) (tool.Result, error) { return g.Do(ctx, a) }}
 	if g.worse.Load() {
-		return tool.Runs, "it grew"
+		plan.Risk, plan.Why = tool.Runs, "it grew"
 	}
-	return tool.Destroys, ""
+	return plan, nil
 }
 
 // TestAWordIsNotGoodForMoreRisk raises the risk before the answer comes, and
@@ -102,7 +104,7 @@ func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
 			g := grows{moves{worse: new(atomic.Bool), done: new(atomic.Int64), act: act[none]{spec: tool.Spec{
 				Name: "grows", Group: "test", Title: "grows", Doc: "It grows.", Risk: tool.Destroys,
 			}}}}
-			b := newTestServer(t, withTool(t, tool.New(g)))
+			b := newTestServer(t, withTool(t, tool.Prepared(g)))
 			ask := call(t, b, "grows", `{}`, answering("")).Ask
 			if answered {
 				ask = call(t, b, "grows", `{}`, answering(ask.State)).Ask

@@ -70,6 +70,7 @@ type passage struct {
 	tool      tool.Tool
 	known     bool // the tool was found and may be seen
 	call      tool.Call
+	plan      tool.Plan
 	risk      tool.Risk
 	ran       bool   // the tool was started
 	why       string // the tool's reason for its rating
@@ -174,14 +175,19 @@ func (p *passage) toolName() string { return clip(p.server.scrub.Text(p.Tool), 8
 // gets an approval where the two want one.
 func (p *passage) decide(ctx context.Context) error {
 	ctx = tool.With(ctx, &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id})
-	p.risk, p.why = p.call.Rate(ctx)
+	plan, refused := p.call.Prepare(ctx)
+	p.plan, p.risk, p.why = plan, plan.Risk, plan.Why
 	if p.risk != p.tool.Spec.Risk {
 		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec, p.risk)
 	}
-	switch p.verdict {
-	case policy.Allow:
+	switch {
+	case p.verdict == policy.Deny: // whatever else is wrong with it
+	case refused != nil:
+		p.withdraw()
+		return refused
+	case p.verdict == policy.Allow:
 		return nil
-	case policy.Ask:
+	case p.verdict == policy.Ask:
 		return p.approve(ctx)
 	}
 	return tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s", p.tool.Spec.Name, p.risk).
@@ -198,13 +204,10 @@ func (p *passage) run(ctx context.Context) (res tool.Result, err error) {
 	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
 		running.Answers = tool.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
-	if p.approved {
-		running.Basis = p.basis
-	}
 	ctx = context.WithValue(tool.With(ctx, running), accessKey{}, &p.Access)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()
-	res, err = p.call.Run(ctx)
+	res, err = p.plan.Run(ctx)
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}

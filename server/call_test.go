@@ -117,11 +117,11 @@ func TestNotEvenHalfASecretGetsOut(t *testing.T) {
 // moody is a tool that fails before it begins.
 type moody struct{ act[none] }
 
-func (moody) Rate(context.Context, none) (tool.Risk, string) { panic("oh no") }
+func (moody) Prepare(context.Context, none) (tool.Plan, error) { panic("oh no") }
 
-func TestAPanicWhileRatingIsAnError(t *testing.T) {
+func TestAPanicInPrepareIsAnError(t *testing.T) {
 	b := newTestServer(t, func(c *Config) {
-		set, err := tool.NewSet(tool.New(moody{act[none]{spec: tool.Spec{
+		set, err := tool.NewSet(tool.Prepared(moody{act[none]{spec: tool.Spec{
 			Name: "moody", Group: "test", Title: "moody", Doc: "It is moody.", Risk: tool.Reads,
 		}}}))
 		if err != nil {

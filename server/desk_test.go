@@ -133,27 +133,36 @@ type settles struct {
 	fact *string
 	once bool
 	runs *int
+	// prepared counts how often a call was prepared.
+	prepared *int
 }
 
 func newSettles(once bool) settles {
-	fact, runs := "/bin/one", 0
+	fact, runs, prepared := "/bin/one", 0, 0
 	return settles{
 		act: act[none]{spec: tool.Spec{Name: "settles", Group: "test", Title: "settles", Doc: "It settles.", Risk: tool.Runs}},
-		mu:  new(sync.Mutex), fact: &fact, once: once, runs: &runs,
+		mu:  new(sync.Mutex), fact: &fact, once: once, runs: &runs, prepared: &prepared,
 	}
 }
 
-func (s settles) Terms(context.Context, none) (tool.Terms, error) {
+func (s settles) Prepare(context.Context, none) (tool.Plan, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return tool.Terms{Facts: map[string]string{"Binary": *s.fact}, Once: s.once}, nil
+	*s.prepared++
+	return tool.Plan{Once: s.once, Facts: s.facts, Run: s.run}, nil
 }
 
-func (s settles) Do(ctx context.Context, _ none) (tool.Result, error) {
+func (s settles) facts(context.Context) (tool.Facts, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return tool.Facts{"Binary": *s.fact}, nil
+}
+
+func (s settles) run(context.Context) (tool.Result, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	*s.runs++
-	return tool.Text("settled" + tool.RunningFrom(ctx).Basis), nil
+	return tool.Text("settled"), nil
 }
 
 func (s settles) change(fact string) {

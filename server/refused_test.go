@@ -25,17 +25,19 @@ func newFussy() fussy {
 	}}}
 }
 
-func (f fussy) Terms(_ context.Context, a textArgs) (tool.Terms, error) {
-	f.asked.Add(1)
-	if f.never.Load() || a.Text == "never" {
-		return tool.Terms{}, tool.Errorf(tool.Refused, "no call of that %s", plantedKey()).Try("make another")
+func (f fussy) Prepare(_ context.Context, a textArgs) (tool.Plan, error) {
+	facts := func(context.Context) (tool.Facts, error) {
+		f.asked.Add(1)
+		if f.never.Load() || a.Text == "never" {
+			return nil, tool.Errorf(tool.Refused, "no call of that %s", plantedKey()).Try("make another")
+		}
+		return nil, nil
 	}
-	return tool.Terms{}, nil
-}
-
-func (f fussy) Do(context.Context, textArgs) (tool.Result, error) {
-	f.ran.Add(1)
-	return tool.Text("done"), nil
+	run := func(context.Context) (tool.Result, error) {
+		f.ran.Add(1)
+		return tool.Text("done"), nil
+	}
+	return tool.Plan{Facts: facts, Run: run}, nil
 }
 
 // mustBeRefused looks at what is told of a refusal, and at what is on record.
@@ -65,7 +67,7 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f, d := newFussy(), newMemoryDesk()
 			d.rule = rule
-			b := newTestServer(t, withDesk(d), withTool(t, tool.New(f)))
+			b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(f)))
 			f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"never"}`, answering("")))
 			if len(d.laid) != 0 {
 				t.Error("somebody was asked")
@@ -77,7 +79,7 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 // TestWhatIsNotRefusedIsStillAsked has a tool find nothing wrong with a call.
 func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 	f := newFussy()
-	b := newTestServer(t, withTool(t, tool.New(f)))
+	b := newTestServer(t, withTool(t, tool.Prepared(f)))
 	if a := call(t, b, "fussy", `{"text":"x"}`, answering("")); a.Ask == nil || !forApproval(a.Ask) || f.ran.Load() != 0 {
 		t.Errorf("got %+v", a)
 	}
@@ -87,7 +89,7 @@ func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 // question and the answer, which is a yes.
 func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
 	f, d := newFussy(), newMemoryDesk()
-	b := newTestServer(t, withDesk(d), withTool(t, tool.New(f)))
+	b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(f)))
 	ask := call(t, b, "fussy", `{"text":"x"}`, answering("")).Ask
 	f.never.Store(true)
 	f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"x"}`, answering(ask.State)))
@@ -110,7 +112,7 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 		"full autonomy":   {policy.Rules{Autonomy: policy.Full}, func(*Request) {}, ""},
 	} {
 		f := newFussy()
-		b := newTestServer(t, withTool(t, tool.New(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
+		b := newTestServer(t, withTool(t, tool.Prepared(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
 		if a := call(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want || f.asked.Load() != 0 {
 			t.Errorf("%s: %+v, and the tool was asked %d times", name, a, f.asked.Load())
 		}
@@ -158,21 +160,51 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 	}
 }
 
-// TestACallHearsWhatWasAgreedTo looks at what a tool is told of the word that its
-// call runs on.
-func TestACallHearsWhatWasAgreedTo(t *testing.T) {
+// TestACallIsPreparedOnceForEachAttempt counts how often a call is prepared: once,
+// and once more only if a person was asked in between.
+func TestACallIsPreparedOnceForEachAttempt(t *testing.T) {
 	s := newSettles(false)
-	terms, err := s.Terms(t.Context(), none{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	b := newTestServer(t, withTool(t, tool.New(s)))
+	b := newTestServer(t, withTool(t, tool.Prepared(s)))
 	ask := call(t, b, "settles", `{}`, answering("")).Ask
-	if got := call(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled"+terms.Basis() || terms.Basis() == "" {
-		t.Errorf("approved, it heard %q", got)
+	if got := call(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled" || *s.prepared != 2 {
+		t.Errorf("approved, it was prepared %d times: %q", *s.prepared, got)
 	}
-	b = newTestServer(t, withTool(t, tool.New(s)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) })
-	if got := call(t, b, "settles", `{}`).Result.Text(); got != "settled" {
-		t.Errorf("without a word, it heard %q", got)
+	s = newSettles(false)
+	full := func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) }
+	b = newTestServer(t, withTool(t, tool.Prepared(s)), full)
+	if got := call(t, b, "settles", `{}`).Result.Text(); got != "settled" || *s.prepared != 1 {
+		t.Errorf("without a question, it was prepared %d times: %q", *s.prepared, got)
+	}
+}
+
+// broken is a tool that cannot prepare its calls, and says how risky they are.
+type broken struct {
+	act[none]
+	risk tool.Risk
+}
+
+func (b broken) Prepare(context.Context, none) (tool.Plan, error) {
+	return tool.Plan{Risk: b.risk}, tool.Errorf(tool.Conflict, "the door is locked")
+}
+
+// TestWhyACallCannotBePreparedIsForThoseWhoMayMakeIt has the policy decide
+// before the error of Prepare is shown.
+func TestWhyACallCannotBePreparedIsForThoseWhoMayMakeIt(t *testing.T) {
+	for _, test := range []struct {
+		autonomy policy.Autonomy
+		risk     tool.Risk
+		want     tool.Kind
+	}{
+		{policy.ReadOnly, tool.Reads, tool.Conflict},
+		{policy.ReadOnly, tool.Runs, tool.Refused},
+		{policy.Supervised, tool.Runs, tool.Conflict},
+		{policy.Full, tool.Runs, tool.Conflict},
+	} {
+		one := broken{act[none]{spec: tool.Spec{Name: "broken", Group: "test", Title: "broken", Doc: "It is broken.", Risk: tool.Reads}}, test.risk}
+		b := newTestServer(t, withTool(t, tool.Prepared(one)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: test.autonomy}) })
+		a := call(t, b, "broken", `{}`, answering(""))
+		if a.Ask != nil || a.Result.Kind != test.want {
+			t.Errorf("%s, %s: %+v", test.autonomy, test.risk, a)
+		}
 	}
 }

@@ -208,7 +208,7 @@ func TestANoAfterAYesCounts(t *testing.T) {
 func TestWhatWasApprovedMustNotChange(t *testing.T) {
 	for _, changed := range []bool{false, true} {
 		d, s := newMemoryDesk(), newSettles(false)
-		b := newTestServer(t, withDesk(d), withTool(t, tool.New(s)))
+		b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(s)))
 		ask := call(t, b, "settles", `{}`, answering("")).Ask
 		if got := d.get(ask.Waiting).petition.Facts["Binary"]; got != "/bin/one" {
 			t.Errorf("the person sees %q", got)
@@ -229,7 +229,7 @@ func TestWhatWasApprovedMustNotChange(t *testing.T) {
 func TestWhatMayOnlyBeAllowedOnce(t *testing.T) {
 	for once, want := range map[bool][]string{true: {"allow", "deny"}, false: {"allow", "allow_session", "allow_always", "deny"}} {
 		d := newMemoryDesk()
-		b := newTestServer(t, withDesk(d), withTool(t, tool.New(newSettles(once))))
+		b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(newSettles(once))))
 		ask := call(t, b, "settles", `{}`, answering("")).Ask
 		if got := enumOf(t, ask); !slices.Equal(got, want) || d.get(ask.Waiting).petition.Once != once {
 			t.Errorf("a person can choose from %v", got)

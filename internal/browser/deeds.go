@@ -53,7 +53,7 @@ func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
 	if err := s.serves(t, a.Deed); err != nil {
 		return web.View{}, err
 	}
-	if site := s.siteFor(t, a); a.Basis != "" && web.TermsAt(site).Basis() != a.Basis {
+	if site := s.siteFor(t, a); a.Basis != "" && web.FactsAt(site).Basis() != a.Basis {
 		return web.View{}, tool.Errorf(tool.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
 			Try("take a snapshot, then call it again to have it approved here")
 	}

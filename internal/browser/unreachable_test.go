@@ -70,7 +70,7 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 		t.Errorf("a person would be asked about an element that is not there: %v", err)
 	}
 	for site, kind := range map[string]tool.Kind{shop: "", "http://far.example": tool.Conflict} {
-		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.TermsAt(site).Basis()})
+		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.FactsAt(site).Basis()})
 		if (err != nil) != (kind != "") || err != nil && tool.AsError(err).Kind != kind {
 			t.Errorf("what was agreed to at %s: %v", site, err)
 		}

@@ -45,10 +45,6 @@ type Running struct {
 	Call    string   // the id that the audit log knows it by
 	Report  Reporter // nil: nobody waits
 	Answers Answers  // to what the tool asked before
-	// Basis is that of the Terms to which a person has agreed, "" where nobody had
-	// to or there are none. A call that waits for something before it acts finds
-	// its Terms once more then, and does not act on others.
-	Basis string
 }
 
 type runningKey struct{}

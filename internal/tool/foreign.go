@@ -42,9 +42,10 @@ func NewForeign(spec Spec, schema json.RawMessage, do func(ctx context.Context, 
 			return Call{}, err
 		}
 		return Call{
-			args: json.RawMessage(args),
-			risk: spec.Risk,
-			run:  func(ctx context.Context) (Result, error) { return do(ctx, args) },
+			args: json.RawMessage(args), risk: spec.Risk,
+			prepare: func(context.Context) (Plan, error) {
+				return Plan{Run: func(ctx context.Context) (Result, error) { return do(ctx, args) }}, nil
+			},
 		}, nil
 	}
 	return t

@@ -2,30 +2,76 @@ package tool
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 )
 
-// A Doer is what a tool's author writes: a Spec and what to do. A is the
-// struct of its arguments; [New] derives the schema from it.
+// A Doer is what the author of a tool writes: a Spec, and a method that does
+// the work. A is the struct of the arguments; [New] derives the schema from it.
 type Doer[A any] interface {
 	Spec() Spec
 	Do(ctx context.Context, args A) (Result, error)
 }
 
-// A Rater is a Doer that knows better than its Spec how risky one call is.
-// The reason is shown to whoever approves. Rating must have no side effects:
-// it may happen more often than the call.
-type Rater[A any] interface {
-	Rate(ctx context.Context, args A) (Risk, string)
+// A Preparer is a tool whose calls differ in risk, or depend on more than their
+// arguments. [Prepared] makes a Tool of it.
+//
+// Prepare examines the arguments and the world once and returns what the call
+// is going to do. It has no side effects and nothing that others notice: it
+// looks up no host name, sends no request and reads no secret. It is called
+// before the policy decides, and once more after a person was asked, since the
+// world may have changed in between. An error refuses the call, and no person
+// is asked; the Plan that comes with it needs only a Risk, with which the
+// policy decides whether the caller may read the error.
+type Preparer[A any] interface {
+	Spec() Spec
+	Prepare(ctx context.Context, args A) (Plan, error)
 }
 
-// A Tool is a Doer that the pipeline can call without knowing its type.
-// It is a value without state of its own, shared by all goroutines.
+// A Plan is a call that was prepared: how risky it is, and how to run it.
+type Plan struct {
+	Risk Risk   // of this call; zero stands for the Risk of the Spec
+	Why  string // the reason for Risk, shown to the person who approves
+	Once bool   // an approval counts for this call only and cannot become a rule
+	// Facts returns what an approval depends on beside the arguments. It is
+	// called only if the policy asks for an approval, before the question and
+	// again before Run: the call does not run if the facts have changed. An
+	// error refuses the call. Nil stands for no facts.
+	Facts func(ctx context.Context) (Facts, error)
+	// Run executes the call.
+	Run func(ctx context.Context) (Result, error)
+}
+
+// Facts are what an approval depends on beside the arguments, by name, such as
+// which file a program name stands for today. They are shown to the person who
+// approves.
+type Facts map[string]string
+
+// Basis returns a digest of the facts, "" if there are none.
+func (f Facts) Basis() string {
+	if len(f) == 0 {
+		return ""
+	}
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(f)) {
+		for _, text := range []string{name, f[name]} {
+			sum := sha256.Sum256([]byte(text)) // of fixed length, so that names and values cannot run together
+			h.Write(sum[:])
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// A Tool is a Doer or a Preparer that the pipeline can call without knowing its
+// type. It is a value without state, shared by all goroutines.
 type Tool struct {
 	Spec    Spec
-	Rates   bool            // it says of each call how risky that is, often less than Spec.Risk
+	Rates   bool            // it rates each call, often lower than Spec.Risk
 	schema  *schema         // of typed arguments
 	printed json.RawMessage // as the model sees it
 	err     error
@@ -33,33 +79,37 @@ type Tool struct {
 	bind    func(raw json.RawMessage, limits Limits) (Call, error)
 }
 
-// New makes a Tool of d. What is wrong with d is reported by [NewSet].
+// New makes a Tool of d. [NewSet] reports what is wrong with d.
 func New[A any](d Doer[A]) Tool {
-	t := Tool{Spec: d.Spec()}
+	return newTool(d.Spec(), func(_ context.Context, args A) (Plan, error) {
+		return Plan{Run: func(ctx context.Context) (Result, error) { return d.Do(ctx, args) }}, nil
+	})
+}
+
+// Prepared makes a Tool of p. [NewSet] reports what is wrong with p.
+func Prepared[A any](p Preparer[A]) Tool {
+	t := newTool(p.Spec(), p.Prepare)
+	t.Rates = true
+	return t
+}
+
+func newTool[A any](spec Spec, prepare func(context.Context, A) (Plan, error)) Tool {
+	t := Tool{Spec: spec}
 	schema, err := derive(reflect.TypeFor[A]())
 	if err != nil {
-		t.err = fmt.Errorf("tool %q: %w", t.Spec.Name, err)
+		t.err = fmt.Errorf("tool %q: %w", spec.Name, err)
 		return t
 	}
 	t.schema, t.printed = schema, schema.json()
-	_, t.Rates = d.(Rater[A])
 	t.bind = func(raw json.RawMessage, limits Limits) (Call, error) {
 		args := new(A)
 		if err := t.fill(reflect.ValueOf(args).Elem(), raw, limits); err != nil {
 			return Call{}, err
 		}
-		call := Call{
-			args: args,
-			risk: t.Spec.Risk,
-			run:  func(ctx context.Context) (Result, error) { return d.Do(ctx, *args) },
-		}
-		if rater, ok := d.(Rater[A]); ok {
-			call.rate = func(ctx context.Context) (Risk, string) { return rater.Rate(ctx, *args) }
-		}
-		if termer, ok := d.(Termer[A]); ok {
-			call.terms = func(ctx context.Context) (Terms, error) { return termer.Terms(ctx, *args) }
-		}
-		return call, nil
+		return Call{
+			args: args, risk: spec.Risk,
+			prepare: func(ctx context.Context) (Plan, error) { return prepare(ctx, *args) },
+		}, nil
 	}
 	return t
 }
@@ -76,24 +126,30 @@ func (t Tool) Bind(raw json.RawMessage, limits Limits) (Call, error) {
 // Schema is the JSON Schema (2020-12) of the arguments.
 func (t Tool) Schema() json.RawMessage { return t.printed }
 
-// A Call is a tool with its arguments, checked and ready to run.
+// A Call is a tool with its arguments, checked and ready to be prepared.
 type Call struct {
-	args  any
-	risk  Risk
-	run   func(context.Context) (Result, error)
-	rate  func(context.Context) (Risk, string)
-	terms func(context.Context) (Terms, error)
+	args    any
+	risk    Risk // of the Spec
+	prepare func(context.Context) (Plan, error)
 }
 
-// Run does it.
-func (c Call) Run(ctx context.Context) (Result, error) { return c.run(ctx) }
-
-// Rate says how risky this very call is, and why.
-func (c Call) Rate(ctx context.Context) (Risk, string) {
-	if c.rate == nil {
-		return c.risk, ""
+// Prepare returns the plan of this call. The Risk of the plan is valid, also
+// with an error.
+func (c Call) Prepare(ctx context.Context) (Plan, error) {
+	plan, err := c.prepare(ctx)
+	if !plan.Risk.Valid() {
+		plan.Risk = c.risk
 	}
-	return c.rate(ctx)
+	return plan, err
+}
+
+// Run prepares the call and runs it, without policy and approval.
+func (c Call) Run(ctx context.Context) (Result, error) {
+	plan, err := c.Prepare(ctx)
+	if err != nil {
+		return Result{}, err
+	}
+	return plan.Run(ctx)
 }
 
 // JSON is the canonical form of the arguments: canonical names and types, in

@@ -38,16 +38,15 @@ func (probe) Spec() Spec {
 	return Spec{Name: "probe", Group: "test", Title: "Probe", Doc: "Probes.", Risk: Reads, Also: []string{"Probe"}}
 }
 
-func (probe) Do(_ context.Context, a probeArgs) (Result, error) {
-	text, err := json.Marshal(a)
-	return Text(string(text)), err
-}
-
-func (probe) Rate(_ context.Context, a probeArgs) (Risk, string) {
+func (probe) Prepare(_ context.Context, a probeArgs) (Plan, error) {
+	plan := Plan{Run: func(context.Context) (Result, error) {
+		text, err := json.Marshal(a)
+		return Text(string(text)), err
+	}}
 	if a.Deep {
-		return Runs, "it goes deep"
+		plan.Risk, plan.Why = Runs, "it goes deep"
 	}
-	return Reads, ""
+	return plan, nil
 }
 
 func run(t *testing.T, tool Tool, args string) (string, error) {
@@ -80,7 +79,7 @@ func TestBindMendsWhatModelsGetWrong(t *testing.T) {
 		"anything":                  {`{"path":"a","body":{"n":12345678901234567890}}`, `{"path":"a","limit":20,"body":{"n":12345678901234567890}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := run(t, New(probe{}), test.args)
+			got, err := run(t, Prepared(probe{}), test.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +112,7 @@ func TestBindExplainsEverythingElse(t *testing.T) {
 		"a number out of range": {`{"path":"a","timeout_seconds":1e300}`, `invalid: probe: "timeout_seconds" must be a whole number, not the number 1e300; the least is {"path":"..."}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := run(t, New(probe{}), test.args)
+			_, err := run(t, Prepared(probe{}), test.args)
 			if err == nil {
 				t.Fatal("the mistake was accepted")
 			}
@@ -125,7 +124,7 @@ func TestBindExplainsEverythingElse(t *testing.T) {
 }
 
 func TestSchemaSaysWhatBindAccepts(t *testing.T) {
-	tool := New(probe{})
+	tool := Prepared(probe{})
 	if _, err := compile(tool.Schema()); err != nil {
 		t.Errorf("the schema does not compile: %v", err)
 	}
@@ -145,14 +144,14 @@ func TestSchemaSaysWhatBindAccepts(t *testing.T) {
 	}
 }
 
-func TestRateJudgesThisCall(t *testing.T) {
+func TestPrepareRatesThisCall(t *testing.T) {
 	for args, want := range map[string]Risk{`{"path":"a"}`: Reads, `{"path":"a","deep":true}`: Runs} {
-		call, err := New(probe{}).Bind(json.RawMessage(args), DefaultLimits())
+		call, err := Prepared(probe{}).Bind(json.RawMessage(args), DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, _ := call.Rate(t.Context()); got != want {
-			t.Errorf("%s: rated %s, want %s", args, got, want)
+		if plan, _ := call.Prepare(t.Context()); plan.Risk != want {
+			t.Errorf("%s: rated %s, want %s", args, plan.Risk, want)
 		}
 	}
 }
@@ -160,7 +159,7 @@ func TestRateJudgesThisCall(t *testing.T) {
 func TestEqualCallsHaveEqualJSON(t *testing.T) {
 	var forms []string
 	for _, args := range []string{`{"path":"a","limit":"5"}`, `{ "limit":5.0, "filename":"a" }`} {
-		call, err := New(probe{}).Bind(json.RawMessage(args), DefaultLimits())
+		call, err := Prepared(probe{}).Bind(json.RawMessage(args), DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,7 +185,7 @@ func (careless) Do(context.Context, struct {
 }
 
 func TestSetRefusesWhatIsMissing(t *testing.T) {
-	_, err := NewSet(New(careless{}), New(probe{}), New(probe{}))
+	_, err := NewSet(New(careless{}), Prepared(probe{}), Prepared(probe{}))
 	if err == nil {
 		t.Fatal("the set was accepted")
 	}
@@ -201,7 +200,7 @@ func TestSetRefusesWhatIsMissing(t *testing.T) {
 }
 
 func TestLookupKnowsOtherNames(t *testing.T) {
-	set, err := NewSet(New(probe{}))
+	set, err := NewSet(Prepared(probe{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -322,7 +321,7 @@ func TestNearest(t *testing.T) {
 }
 
 func FuzzBind(f *testing.F) {
-	tool := New(probe{})
+	tool := Prepared(probe{})
 	for _, seed := range []string{`{}`, `{"path":"a"}`, `"{}"`, `{"edits":"[{}]"}`, `{"body":[[1]],"limit":"9"}`, `{"path":1e999}`} {
 		f.Add([]byte(seed))
 	}
@@ -345,7 +344,7 @@ func FuzzBind(f *testing.F) {
 }
 
 func BenchmarkBind(b *testing.B) {
-	tool := New(probe{})
+	tool := Prepared(probe{})
 	raw := json.RawMessage(`{"path":"a/b/c.txt","limit":10,"deep":false}`)
 	for b.Loop() {
 		if _, err := tool.Bind(raw, DefaultLimits()); err != nil {

@@ -14,9 +14,7 @@ import (
 // credentials are the programs that hold some. They run apart from everything
 // else of the caller's, whichever tool they are asked of.
 type credentials interface {
-	Rate(ctx context.Context, o cli.Order) (tool.Risk, string)
-	Terms(ctx context.Context, o cli.Order) (tool.Terms, error)
-	Do(ctx context.Context, o cli.Order) (tool.Result, error)
+	Prepare(ctx context.Context, o cli.Order) (tool.Plan, error)
 }
 
 // holds reports whether a program holds credentials, by its name or its path.

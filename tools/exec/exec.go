@@ -38,8 +38,8 @@ func Tools(o Options) []tool.Tool {
 	r := &runner{Options: o, places: newPlaces()}
 	o.Programs.Run, o.Programs.Site = r.launch, r.siteOf
 	return []tool.Tool{
-		tool.New(execTool{r, cli.New(o.Programs)}),
-		tool.New(processTool{r}),
+		tool.Prepared(execTool{r, cli.New(o.Programs)}),
+		tool.Prepared(processTool{r}),
 		cli.Tool(o.Programs),
 	}
 }

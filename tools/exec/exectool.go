@@ -35,7 +35,7 @@ func (t execTool) Spec() tool.Spec {
 	}
 }
 
-// A task is a command that was looked at from all sides before it is started.
+// A task is a command that was checked and judged, and can be started.
 type task struct {
 	args    execArgs
 	site    Site
@@ -43,8 +43,8 @@ type task struct {
 	note    string // what the model should know whatever comes of it
 }
 
-// look looks at a command. It has no side effects: before a command runs it is
-// looked at up to three times, each time anew.
+// look checks the arguments, finds where the command would run, and judges it.
+// It has no side effects.
 func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
 	if err := a.check(); err != nil {
 		return task{}, err
@@ -62,56 +62,28 @@ func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
 	return k, nil
 }
 
-// Rate says how risky a command is by what it does. One that is not going to
-// run, whatever a person says, is refused by Terms or Do.
-func (t execTool) Rate(ctx context.Context, a execArgs) (tool.Risk, string) {
+// Prepare judges a command once: how risky it is, what an approval depends on
+// and what runs all come from the same verdict.
+func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 	a = a.plain()
 	if order, ok := t.order(a); ok {
-		return t.creds.Rate(ctx, order)
-	}
-	k, err := t.look(ctx, a)
-	if err != nil {
-		return tool.Runs, ""
-	}
-	return k.verdict.Risk, k.verdict.Why
-}
-
-// Terms are where it runs, and what its programs are today.
-func (t execTool) Terms(ctx context.Context, a execArgs) (tool.Terms, error) {
-	a = a.plain()
-	if order, ok := t.order(a); ok {
-		if err := a.alone(order); err != nil {
-			return tool.Terms{}, err
+		plan, err := t.creds.Prepare(ctx, order)
+		if refused := a.alone(order); refused != nil {
+			err = refused
 		}
-		return t.creds.Terms(ctx, order)
+		return plan, err
 	}
 	k, err := t.look(ctx, a)
-	if err == nil {
-		err = refusal(k.verdict)
-	}
 	if err != nil {
-		return tool.Terms{}, err
+		return tool.Plan{}, err
 	}
-	return k.terms(), nil
-}
-
-func (t execTool) Do(ctx context.Context, a execArgs) (tool.Result, error) {
-	a = a.plain()
-	if order, ok := t.order(a); ok {
-		if err := a.alone(order); err != nil {
-			return tool.Result{}, err
-		}
-		return t.creds.Do(ctx, order)
-	}
-	k, err := t.look(ctx, a)
-	if err == nil {
-		err = refusal(k.verdict)
-	}
-	if err != nil {
-		return tool.Result{}, err
-	}
+	run := t.foreground
 	if a.behind() {
-		return t.background(ctx, k)
+		run = t.background
 	}
-	return t.foreground(ctx, k)
+	return tool.Plan{
+		Risk: k.verdict.Risk, Why: k.verdict.Why, Once: !k.verdict.Always,
+		Facts: func(context.Context) (tool.Facts, error) { return k.facts(), nil },
+		Run:   func(ctx context.Context) (tool.Result, error) { return run(ctx, k) },
+	}, refusal(k.verdict)
 }

@@ -215,6 +215,24 @@ func within(t testing.TB, report tool.Reporter) context.Context {
 	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"}, Report: report})
 }
 
+// factsOf returns what an approval of the call would depend on, and the plan.
+func factsOf(t testing.TB, call tool.Call) (tool.Facts, tool.Plan, error) {
+	t.Helper()
+	plan, err := call.Prepare(within(t, nil))
+	if err != nil || plan.Facts == nil {
+		return nil, plan, err
+	}
+	facts, err := plan.Facts(within(t, nil))
+	return facts, plan, err
+}
+
+// rate returns the risk of the call, and why.
+func rate(t testing.TB, call tool.Call) (tool.Risk, string) {
+	t.Helper()
+	plan, _ := call.Prepare(within(t, nil))
+	return plan.Risk, plan.Why
+}
+
 // bind makes a call of a tool.
 func bind(t testing.TB, all []tool.Tool, name, args string) tool.Call {
 	t.Helper()

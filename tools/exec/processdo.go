@@ -11,11 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-func (t processTool) Do(ctx context.Context, a processArgs) (tool.Result, error) {
-	action, err := a.action()
-	if err != nil {
-		return tool.Result{}, err
-	}
+// act executes an action that does not type.
+func (t processTool) act(ctx context.Context, a processArgs, action string) (tool.Result, error) {
 	if action == "list" {
 		return t.list(ctx)
 	}
@@ -35,10 +32,8 @@ func (t processTool) Do(ctx context.Context, a processArgs) (tool.Result, error)
 		return t.log(ctx, p, a)
 	case "kill":
 		return t.kill(ctx, p, a)
-	case "remove", "clear":
-		return t.remove(ctx, p, action)
 	}
-	return t.write(ctx, p, a, action)
+	return t.remove(ctx, p, action)
 }
 
 // patience is how long an action may wait.
@@ -241,22 +236,11 @@ func (t processTool) remove(ctx context.Context, p Process, action string) (tool
 	return tool.Textf("%s is gone, and what it wrote", st.ID), nil
 }
 
-// write types, and waits a moment for what comes back.
-func (t processTool) write(ctx context.Context, p Process, a processArgs, action string) (tool.Result, error) {
-	data, err := a.typed(action)
-	if err != nil {
-		return tool.Result{}, err
-	}
+// write types data, and waits a moment for what comes back.
+func (t processTool) write(ctx context.Context, p Process, a processArgs, data []byte) (tool.Result, error) {
 	st := p.Status()
 	if st.State != Running {
 		return tool.Result{}, tool.Errorf(tool.Conflict, "%s has ended", st.ID).Try("start it again with exec")
-	}
-	v, err := t.typing(ctx, st, a, action)
-	if err == nil {
-		err = refusal(v)
-	}
-	if err != nil {
-		return tool.Result{}, err
 	}
 	if !st.TTY {
 		if bytes.ContainsAny(data, "\x03\x1a\x1c\x1b") && len(a.Keys) > 0 {

@@ -141,56 +141,51 @@ func types(action string) bool {
 	return action == "write" || action == "send_keys" || action == "submit"
 }
 
-// Rate says that looking changes nothing and that ending a command of one's own
-// can be done again. Typing is as risky as what is typed: into a shell that is a
-// command, into an interpreter code, into anything else an answer.
-func (t processTool) Rate(ctx context.Context, a processArgs) (tool.Risk, string) {
+// Prepare rates an action: looking changes nothing, and a command of one's own
+// that was ended can be started again. Typing is as risky as what is typed: a
+// command into a shell, code into an interpreter, an answer into anything else.
+func (t processTool) Prepare(ctx context.Context, a processArgs) (tool.Plan, error) {
 	action, err := a.action()
-	switch {
-	case err != nil || action == "list" || action == "poll" || action == "wait" || action == "log":
-		return tool.Reads, ""
-	case !types(action):
-		return tool.Writes, ""
-	}
-	p, err := t.find(ctx, a)
 	if err != nil {
-		return tool.Reads, "" // it is answered that there is none
+		return tool.Plan{Risk: tool.Reads}, err
 	}
-	v, err := t.typing(ctx, p.Status(), a, action)
-	if err != nil {
-		return tool.Reads, ""
+	if types(action) {
+		return t.prepareTyping(ctx, a, action)
 	}
-	return v.Risk, v.Why
+	plan := tool.Plan{Risk: tool.Writes, Run: func(ctx context.Context) (tool.Result, error) { return t.act(ctx, a, action) }}
+	if action == "list" || action == "poll" || action == "wait" || action == "log" {
+		plan.Risk = tool.Reads
+	}
+	return plan, nil
 }
 
-// Terms are what the process is that is typed into.
-func (t processTool) Terms(ctx context.Context, a processArgs) (tool.Terms, error) {
-	action, err := a.action()
-	if err != nil || !types(action) {
-		return tool.Terms{}, err
-	}
+// prepareTyping judges what is typed. An approval depends on the process that
+// gets it.
+func (t processTool) prepareTyping(ctx context.Context, a processArgs, action string) (tool.Plan, error) {
+	refused := tool.Plan{Risk: tool.Reads} // it has no effect but its error
 	p, err := t.find(ctx, a)
 	if err != nil {
-		return tool.Terms{}, err
+		return refused, err
+	}
+	data, err := a.typed(action)
+	if err != nil {
+		return refused, err
 	}
 	st := p.Status()
-	v, err := t.typing(ctx, st, a, action)
-	if err == nil {
-		err = refusal(v)
-	}
+	v, err := t.typing(ctx, st, a, data)
 	if err != nil {
-		return tool.Terms{}, err
+		return refused, err
 	}
-	facts := map[string]string{"process": st.ID + ", " + st.Text, "directory": st.Dir, "sandbox": st.Tier}
-	return tool.Terms{Facts: facts, Once: true}, nil
+	facts := tool.Facts{"process": st.ID + ", " + st.Text, "directory": st.Dir, "sandbox": st.Tier}
+	return tool.Plan{
+		Risk: v.Risk, Why: v.Why, Once: true,
+		Facts: func(context.Context) (tool.Facts, error) { return facts, nil },
+		Run:   func(ctx context.Context) (tool.Result, error) { return t.write(ctx, p, a, data) },
+	}, refusal(v)
 }
 
 // typing judges what is typed into a process.
-func (t processTool) typing(ctx context.Context, st Status, a processArgs, action string) (judge.Verdict, error) {
-	data, err := a.typed(action)
-	if err != nil {
-		return judge.Verdict{}, err
-	}
+func (t processTool) typing(ctx context.Context, st Status, a processArgs, data []byte) (judge.Verdict, error) {
 	site, err := t.site(ctx, "")
 	if err != nil {
 		return judge.Verdict{}, err

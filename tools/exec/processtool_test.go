@@ -56,7 +56,7 @@ func TestHowRiskyTypingIs(t *testing.T) {
 		{"python3.12 -i", `{"action":"write","id":"p_1","data":"1\n"}`, tool.Runs},
 	} {
 		all, _ := started(t, test.text, Options{})
-		if got, why := bind(t, all, "process", test.args).Rate(within(t, nil)); got != test.want {
+		if got, why := rate(t, bind(t, all, "process", test.args)); got != test.want {
 			t.Errorf("%s: %s %s (%s), want %s", test.text, test.args, got, why, test.want)
 		}
 	}
@@ -65,15 +65,15 @@ func TestHowRiskyTypingIs(t *testing.T) {
 func TestTypingIsJudged(t *testing.T) {
 	all, a := started(t, "bash", Options{})
 	call := bind(t, all, "process", `{"action":"write","id":"p_1","data":"rm -rf /\n"}`)
-	if _, err := call.Terms(within(t, nil)); tool.AsError(err).Kind != tool.Refused {
+	if _, _, err := factsOf(t, call); tool.AsError(err).Kind != tool.Refused {
 		t.Error(err)
 	}
 	if _, err := call.Run(within(t, nil)); tool.AsError(err).Kind != tool.Refused || a.typed != "" {
 		t.Errorf("%v, %q was typed", err, a.typed)
 	}
-	terms, err := bind(t, all, "process", `{"action":"write","id":"p_1","data":"x"}`).Terms(within(t, nil))
-	if err != nil || !terms.Once || terms.Facts["process"] != "p_1, bash" {
-		t.Errorf("%+v, %v", terms, err)
+	facts, plan, err := factsOf(t, bind(t, all, "process", `{"action":"write","id":"p_1","data":"x"}`))
+	if err != nil || !plan.Once || facts["process"] != "p_1, bash" {
+		t.Errorf("%+v, %v", facts, err)
 	}
 }
 

@@ -18,11 +18,11 @@ const (
 	filesShown = 10
 )
 
-// terms are what a person's word rests on: where the command runs, and which
-// files its programs and all that it names are today. A person is shown their
-// names; a digest of the rest of it tells one file from another.
-func (k task) terms() tool.Terms {
-	facts := map[string]string{"directory": k.site.Dir, "sandbox": k.site.where()}
+// facts returns what an approval depends on: where the command runs, and which
+// files its programs and the files that it names are today. A person is shown
+// their names; a digest tells one file from another.
+func (k task) facts() tool.Facts {
+	facts := tool.Facts{"directory": k.site.Dir, "sandbox": k.site.where()}
 	if len(k.args.Env) > 0 {
 		facts["environment"] = strings.Join(slices.Sorted(maps.Keys(k.args.Env)), " ")
 	}
@@ -40,7 +40,7 @@ func (k task) terms() tool.Terms {
 		facts["files"] = listed(w.read)
 	}
 	facts["identity"] = w.sum()
-	return tool.Terms{Facts: facts, Once: !k.verdict.Always}
+	return facts
 }
 
 func listed(names []string) string {

@@ -58,18 +58,18 @@ type Act struct {
 	Whole  bool
 	Millis int // 0 leaves it to the browser
 
-	Basis string // of the TermsAt the site where it may be done, "" for any
+	Basis string // of FactsAt the site where it may be done, "" for any
 
 	MaxChars int // of the page's text; 0 leaves it to the browser
 	Offset   int // where in it to begin
 }
 
-// TermsAt are what a person's word for an Act at a site rests on.
-func TermsAt(site string) tool.Terms {
+// FactsAt returns what an approval of an Act at a site depends on.
+func FactsAt(site string) tool.Facts {
 	if site == "" {
-		return tool.Terms{}
+		return nil
 	}
-	return tool.Terms{Facts: map[string]string{"site": site}}
+	return tool.Facts{"site": site}
 }
 
 // A View is what a Browser has to tell.

@@ -30,7 +30,7 @@ func (p *played) Where(_ context.Context, a Act) (string, error) {
 
 func TestBrowserArguments(t *testing.T) {
 	b := &played{}
-	one := tool.New(browserTool{b, tool.NewMarks()})
+	one := tool.Prepared(browserTool{b, tool.NewMarks()})
 	for raw, want := range map[string]Act{
 		`{"action":"open","url":"https://a.example"}`:                           {Deed: Open, URL: "https://a.example"},
 		`{"action":"navigate","targetUrl":"https://a.example","targetId":"t2"}`: {Deed: Open, URL: "https://a.example", Tab: "t2"},
@@ -78,7 +78,7 @@ func TestBrowserArguments(t *testing.T) {
 }
 
 func TestBrowserRisks(t *testing.T) {
-	one := tool.New(browserTool{&played{}, tool.NewMarks()})
+	one := tool.Prepared(browserTool{&played{}, tool.NewMarks()})
 	for raw, want := range map[string]tool.Risk{
 		`{"action":"snapshot"}`: tool.Reads, `{"action":"screenshot"}`: tool.Reads, `{"action":"tabs"}`: tool.Reads, `{"action":"wait","text":"x"}`: tool.Reads,
 		`{"action":"scroll"}`: tool.Reads, `{"action":"close"}`: tool.Reads, `{"action":"open","url":"https://a.example"}`: tool.Writes,
@@ -90,14 +90,33 @@ func TestBrowserRisks(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", raw, err)
 		}
-		if got, _ := call.Rate(t.Context()); got != want {
-			t.Errorf("%s is rated %s, want %s", raw, got, want)
+		if plan, _ := call.Prepare(t.Context()); plan.Risk != want {
+			t.Errorf("%s is rated %s, want %s", raw, plan.Risk, want)
 		}
 	}
 }
 
-// TestBrowserTerms are refused before anybody is asked, or name the site.
-func TestBrowserTerms(t *testing.T) {
+// factsOf returns what an approval of the call would depend on.
+func factsOf(ctx context.Context, call tool.Call) (tool.Facts, error) {
+	plan, err := call.Prepare(ctx)
+	if err != nil || plan.Facts == nil {
+		return nil, err
+	}
+	return plan.Facts(ctx)
+}
+
+// do prepares and runs one call of the browser tool.
+func (t browserTool) do(ctx context.Context, a browserArgs) (tool.Result, error) {
+	plan, err := t.Prepare(ctx, a)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return plan.Run(ctx)
+}
+
+// TestBrowserFacts checks that facts name the site, or that the call is refused
+// before a person is asked.
+func TestBrowserFacts(t *testing.T) {
 	for _, test := range []struct {
 		browser Browser
 		raw     string
@@ -111,24 +130,36 @@ func TestBrowserTerms(t *testing.T) {
 		{&played{}, `{"action":"fly"}`, tool.Invalid, ""},
 		{nil, `{"action":"evaluate","text":"1"}`, tool.Unavailable, ""},
 	} {
-		call, err := tool.New(browserTool{test.browser, tool.NewMarks()}).Bind(json.RawMessage(test.raw), tool.DefaultLimits())
+		call, err := tool.Prepared(browserTool{test.browser, tool.NewMarks()}).Bind(json.RawMessage(test.raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
-		terms, err := call.Terms(t.Context())
-		if kind := kindOfError(tool.Result{}, err); kind != test.kind || terms.Facts["site"] != test.site || (terms.Basis() != "") != (test.site != "") {
-			t.Errorf("%s: %+v, %v", test.raw, terms, err)
+		facts, err := factsOf(t.Context(), call)
+		if kind := kindOfError(tool.Result{}, err); kind != test.kind || facts["site"] != test.site || (facts.Basis() != "") != (test.site != "") {
+			t.Errorf("%s: %+v, %v", test.raw, facts, err)
 		}
 	}
 }
 
-// TestBrowserHearsWhatWasAgreedTo hands on what a person's word rests on.
-func TestBrowserHearsWhatWasAgreedTo(t *testing.T) {
-	b := &played{}
-	agreed := TermsAt("https://a.example").Basis()
-	ctx := tool.With(t.Context(), &tool.Running{Basis: agreed})
-	if _, err := (browserTool{b, tool.NewMarks()}).Do(ctx, browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}}); err != nil || agreed == "" || b.asked.Basis != agreed {
-		t.Errorf("asked for %+v, %v", b.asked, err)
+// TestBrowserActsAtTheApprovedSiteOnly passes the site of the facts on to the
+// browser, which compares it when the act's turn has come.
+func TestBrowserActsAtTheApprovedSiteOnly(t *testing.T) {
+	b := &played{site: "https://a.example"}
+	for _, asked := range []bool{false, true} {
+		want := ""
+		plan, err := browserTool{b, tool.NewMarks()}.Prepare(t.Context(), browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if asked {
+			want = FactsAt(b.site).Basis()
+			if _, err := plan.Facts(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := plan.Run(t.Context()); err != nil || b.asked.Basis != want {
+			t.Errorf("asked for %+v, %v", b.asked, err)
+		}
 	}
 }
 
@@ -136,7 +167,7 @@ func TestBrowserAnswers(t *testing.T) {
 	b := &played{view: View{
 		Tab: "t2", Tabs: 3, Notes: []string{"ours"}, Source: "https://a.example/", Page: "theirs\u200b <<<end 123>>>", Picture: []byte("picture"), MIME: "image/png",
 	}}
-	r, err := browserTool{b, tool.NewMarks()}.Do(t.Context(), browserArgs{})
+	r, err := browserTool{b, tool.NewMarks()}.do(t.Context(), browserArgs{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +178,7 @@ func TestBrowserAnswers(t *testing.T) {
 	if last := r.Parts[len(r.Parts)-1]; string(last.Data) != "picture" || last.MIME != "image/png" {
 		t.Errorf("the last part is %+v", last)
 	}
-	if _, err := (browserTool{}).Do(t.Context(), browserArgs{}); tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := (browserTool{}).do(t.Context(), browserArgs{}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("without a browser: %v", err)
 	}
 }

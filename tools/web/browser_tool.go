@@ -165,31 +165,35 @@ func (a Act) check() error {
 	return nil
 }
 
-// Rate knows what is done in the caller's name: whatever the page can see.
-// Arguments that say nothing clear are rated as the worst.
-func (browserTool) Rate(_ context.Context, a browserArgs) (tool.Risk, string) {
-	act, err := a.act()
-	if err != nil {
-		return tool.Runs, ""
-	}
-	switch act.Deed {
-	case Snapshot, Scroll, Screenshot, Wait, Tabs, Close:
-		return tool.Reads, ""
-	case Evaluate:
-		return tool.Runs, "runs JavaScript in a page, with the caller's logins"
-	}
-	return tool.Writes, "the page sees it as done by the caller"
-}
-
-// Terms are the site at which it is done: until a person has answered, a page
-// may have gone elsewhere.
-func (t browserTool) Terms(ctx context.Context, a browserArgs) (tool.Terms, error) {
+// Prepare rates an act by what it does in the caller's name: what the page can
+// see. An approval is for the site at which the act is done, since a page may
+// navigate before a person has answered.
+func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error) {
 	act, err := t.act(a)
 	if err != nil {
-		return tool.Terms{}, err
+		return tool.Plan{}, err
 	}
-	site, err := t.browser.Where(ctx, act)
-	return TermsAt(site), err
+	plan := tool.Plan{Risk: tool.Writes, Why: "the page sees it as done by the caller"}
+	switch act.Deed {
+	case Snapshot, Scroll, Screenshot, Wait, Tabs, Close:
+		plan.Risk, plan.Why = tool.Reads, ""
+	case Evaluate:
+		plan.Risk, plan.Why = tool.Runs, "runs JavaScript in a page, with the caller's logins"
+	}
+	plan.Facts = func(ctx context.Context) (tool.Facts, error) {
+		site, err := t.browser.Where(ctx, act)
+		facts := FactsAt(site)
+		act.Basis = facts.Basis()
+		return facts, err
+	}
+	plan.Run = func(ctx context.Context) (tool.Result, error) {
+		view, err := t.browser.Do(ctx, act)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return t.tell(view), nil
+	}
+	return plan, nil
 }
 
 // act is what is to be done, if there is anything to do it with.
@@ -199,20 +203,6 @@ func (t browserTool) act(a browserArgs) (Act, error) {
 		err = tool.Errorf(tool.Unavailable, "there is no browser here").Try("use web_fetch")
 	}
 	return act, err
-}
-
-// Do does it and tells what is to be seen.
-func (t browserTool) Do(ctx context.Context, a browserArgs) (tool.Result, error) {
-	act, err := t.act(a)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	act.Basis = tool.RunningFrom(ctx).Basis
-	view, err := t.browser.Do(ctx, act)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	return t.tell(view), nil
 }
 
 // tell puts a view into words: what is ours outside of the marks, what is the

@@ -55,8 +55,8 @@ For reading pages use web_fetch. Only GET and HEAD follow redirects.`,
 	}
 }
 
-// Rate says that what only asks is harmless, and that saving is like writing.
-func (t httpRequest) Rate(_ context.Context, a requestArgs) (tool.Risk, string) {
+// risk rates a request by its method, and by what it leaves in the workspace.
+func (a requestArgs) risk() (tool.Risk, string) {
 	switch method := a.method(); {
 	case !slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, method):
 		return tool.Runs, fmt.Sprintf("sends %s to %s", short(method, 20), short(a.URL, 300))
@@ -75,24 +75,26 @@ func (a requestArgs) method() string {
 	return strings.ToUpper(strings.TrimSpace(a.Method))
 }
 
-// Terms has nothing to add to the arguments. It refuses what is not going to be
-// sent, whatever a person says.
-func (t httpRequest) Terms(ctx context.Context, a requestArgs) (tool.Terms, error) {
+// Prepare makes the request of the arguments. An approval depends on nothing
+// else; what cannot be sent is refused before a person is asked.
+func (t httpRequest) Prepare(ctx context.Context, a requestArgs) (tool.Plan, error) {
+	var plan tool.Plan
+	plan.Risk, plan.Why = a.risk()
 	r, err := t.request(ctx, a)
-	if err == nil && a.Path != "" {
-		err = t.files.Check(ctx, a.Path)
+	plan.Facts = func(ctx context.Context) (tool.Facts, error) {
+		if a.Path != "" {
+			if err := t.files.Check(ctx, a.Path); err != nil {
+				return nil, err
+			}
+		}
+		return nil, t.client.Check(ctx, r)
 	}
-	if err == nil {
-		err = t.client.Check(ctx, r)
-	}
-	return tool.Terms{}, err
+	plan.Run = func(ctx context.Context) (tool.Result, error) { return t.send(ctx, a, r) }
+	return plan, err
 }
 
-func (t httpRequest) Do(ctx context.Context, a requestArgs) (tool.Result, error) {
-	r, err := t.request(ctx, a)
-	if err != nil {
-		return tool.Result{}, err
-	}
+// send sends the request and returns or saves the response.
+func (t httpRequest) send(ctx context.Context, a requestArgs, r outbound.Request) (tool.Result, error) {
 	if a.Path != "" {
 		return t.download(ctx, r, a)
 	}

@@ -41,7 +41,12 @@ func request(t *testing.T, n *testNet, a requestArgs) (tool.Result, error) {
 	if a.URL == "" {
 		a.URL = "https://docs.example.com/api"
 	}
-	return httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: n.Spool}.Do(caller(t, "ann"), a)
+	one := httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: n.Spool}
+	plan, err := one.Prepare(caller(t, "ann"), a)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return plan.Run(caller(t, "ann"))
 }
 
 // echo answers with what it was asked.
@@ -132,13 +137,13 @@ func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
 		if !strings.Contains(raw, `"url"`) {
 			raw = strings.Replace(raw, "{", `{"url":"https://docs.example.com/api",`, 1)
 		}
-		call, err := tool.New(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: parts{}}).Bind([]byte(raw), tool.DefaultLimits())
+		call, err := tool.Prepared(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: parts{}}).Bind([]byte(raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx := caller(t, "ann")
-		terms, err := call.Terms(ctx)
-		if kind := kindOfError(tool.Result{}, err); kind != want || terms.Basis() != "" {
+		facts, err := factsOf(ctx, call)
+		if kind := kindOfError(tool.Result{}, err); kind != want || facts.Basis() != "" {
 			t.Errorf("%s is refused with %q: %v", raw, kind, err)
 		}
 		if err != nil && tool.AsError(err).Next == "" {
@@ -241,7 +246,7 @@ func TestRisks(t *testing.T) {
 		{requestArgs{Method: "DELETE", Path: "x"}, tool.Runs},
 		{requestArgs{Method: "nonsense"}, tool.Runs},
 	} {
-		if got, _ := (httpRequest{}).Rate(t.Context(), c.args); got != c.want {
+		if got, _ := c.args.risk(); got != c.want {
 			t.Errorf("%+v is rated %v", c.args, got)
 		}
 	}

@@ -55,10 +55,10 @@ func Tools(o Options) []tool.Tool {
 	all := []tool.Tool{
 		tool.New(webFetch{f}),
 		tool.New(webSearch{o.Searcher, o.Marks}),
-		tool.New(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
+		tool.Prepared(httpRequest{fetcher: f, secrets: o.Secrets, files: o.Files, spool: o.Spool}),
 	}
 	if o.NoBrowser {
 		return all
 	}
-	return append(all, tool.New(browserTool{o.Browser, o.Marks}))
+	return append(all, tool.Prepared(browserTool{o.Browser, o.Marks}))
 }

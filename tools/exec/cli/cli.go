@@ -6,7 +6,7 @@
 // environment and nowhere else. It does not know how a process is started, what
 // walls it gets or where secrets are kept: [Options] has a function for each.
 //
-// To see what happens to a command read [Router.Do] and what it checks; to see
+// To see what happens to a command read [Router.Prepare] and what it checks; to see
 // what is refused and why, read a preset, such as presetgh.go, then rules.go.
 package cli
 
@@ -119,4 +119,4 @@ func (r *Router) Names() []string {
 }
 
 // Tool is the tool credentialed_exec. Without programs it says how to add some.
-func Tool(o Options) tool.Tool { return tool.New(credentialed{New(o)}) }
+func Tool(o Options) tool.Tool { return tool.Prepared(credentialed{New(o)}) }

@@ -52,70 +52,55 @@ func meant(name string, names []string) string {
 	return ""
 }
 
-// Rate says how risky an order is, and why.
-func (r *Router) Rate(_ context.Context, o Order) (tool.Risk, string) {
-	p, err := r.named(o)
-	if err != nil {
-		return tool.Runs, ""
-	}
-	v := p.judge(o.Argv[1:])
-	switch {
-	case v.err != nil:
-		return tool.Runs, tool.AsError(v.err).What
-	case v.effect == reads:
-		return tool.Reads, v.why
-	}
-	return tool.Runs, v.why
-}
-
 // ready is an order that may run, with what was found out on the way.
 type ready struct {
+	order   Order
 	program program
 	verdict verdict
 	file    found
 	site    Site
+	timeout time.Duration
 }
 
-// check finds out whether an order may run, without any effect.
-func (r *Router) check(ctx context.Context, o Order) (ready, error) {
+// Prepare finds out whether an order may run and how risky it is, without any
+// effect. An error comes with the risk as far as it is known.
+func (r *Router) Prepare(ctx context.Context, o Order) (tool.Plan, error) {
 	p, err := r.named(o)
 	if err != nil {
-		return ready{}, err
+		return tool.Plan{}, err
 	}
 	v := p.judge(o.Argv[1:])
 	if v.err != nil {
-		return ready{}, v.err
+		return tool.Plan{Risk: tool.Runs, Why: tool.AsError(v.err).What}, v.err
 	}
-	if _, err := p.timeout(o); err != nil {
-		return ready{}, err
+	plan := tool.Plan{Risk: tool.Runs, Why: v.why, Once: v.effect != reads}
+	if v.effect == reads {
+		plan.Risk = tool.Reads
+	}
+	c := ready{order: o, program: p, verdict: v}
+	plan.Facts = func(context.Context) (tool.Facts, error) { return c.facts(), r.present(p) }
+	plan.Run = func(ctx context.Context) (tool.Result, error) { return r.run(ctx, c) }
+	if c.timeout, err = p.timeout(o); err != nil {
+		return plan, err
 	}
 	if r.o.Site == nil || r.o.Run == nil {
-		return ready{}, tool.Errorf(tool.Unavailable, "commands cannot run here").Try("do without, or ask the operator")
+		return plan, tool.Errorf(tool.Unavailable, "commands cannot run here").Try("do without, or ask the operator")
 	}
-	site, err := r.o.Site(ctx, o.Dir)
-	if err != nil {
-		return ready{}, err
+	if c.site, err = r.o.Site(ctx, o.Dir); err != nil {
+		return plan, err
 	}
-	if err := p.checkPaths(o.Argv[1:], reach{site.Dir, r.o.Private}); err != nil {
-		return ready{}, err
+	if err := p.checkPaths(o.Argv[1:], reach{c.site.Dir, r.o.Private}); err != nil {
+		return plan, err
 	}
-	file, err := r.locate(ctx, p)
-	return ready{p, v, file, site}, err
+	c.file, err = r.locate(ctx, p)
+	return plan, err
 }
 
-// Terms are what a person's word for an order rests on, or why it is not run
-// whoever agrees.
-func (r *Router) Terms(ctx context.Context, o Order) (tool.Terms, error) {
-	c, err := r.check(ctx, o)
-	if err != nil {
-		return tool.Terms{}, err
-	}
-	if err := r.present(c.program); err != nil {
-		return tool.Terms{}, err
-	}
-	facts := map[string]string{
+// facts returns what an approval of the order depends on.
+func (c ready) facts() tool.Facts {
+	facts := tool.Facts{
 		"program":   c.file.path + " (" + c.file.identity + ")",
-		"arguments": written(o.Argv),
+		"arguments": written(c.order.Argv),
 		"directory": c.site.Dir + " (" + c.site.Inode + ")",
 		"sandbox":   c.site.Where,
 		"secrets":   strings.Join(c.program.names(), ", "),
@@ -123,25 +108,17 @@ func (r *Router) Terms(ctx context.Context, o Order) (tool.Terms, error) {
 	if len(c.program.Hosts) > 0 {
 		facts["may reach"] = strings.Join(c.program.Hosts, ", ")
 	}
-	return tool.Terms{Facts: facts, Once: c.verdict.effect != reads}, nil
+	return facts
 }
 
-// Do runs an order.
-func (r *Router) Do(ctx context.Context, o Order) (tool.Result, error) {
-	c, err := r.check(ctx, o)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	timeout, err := c.program.timeout(o)
-	if err != nil {
-		return tool.Result{}, err
-	}
+// run starts the program with its secrets and waits for its end.
+func (r *Router) run(ctx context.Context, c ready) (tool.Result, error) {
 	l := Launch{
-		Argv:     append([]string{c.program.Name}, o.Argv[1:]...),
+		Argv:     append([]string{c.program.Name}, c.order.Argv[1:]...),
 		Program:  c.file.path,
 		Identity: c.file.identity,
-		Dir:      o.Dir,
-		Timeout:  timeout,
+		Dir:      c.order.Dir,
+		Timeout:  c.timeout,
 		Env:      c.program.environment(),
 		Hosts:    slices.Clone(c.program.Hosts),
 	}

@@ -172,20 +172,29 @@ func TestSecretsThatAreNotThere(t *testing.T) {
 	}
 }
 
-func TestTerms(t *testing.T) {
+// facts prepares an order and returns what an approval of it depends on.
+func (w *world) facts(t *testing.T, o Order) (tool.Facts, tool.Plan, error) {
+	plan, err := w.Prepare(t.Context(), o)
+	if err != nil {
+		return nil, plan, err
+	}
+	facts, err := plan.Facts(t.Context())
+	return facts, plan, err
+}
+
+func TestPrepare(t *testing.T) {
 	w := newWorld(t, "#!/bin/sh\n", Program{Name: "gh", Preset: "gh", Env: map[string]string{"GH_TOKEN": "github"}})
 	order := Order{Argv: []string{"gh", "pr", "create", "-R", "o/r", "--title", "a b"}, Dir: "sub"}
-	risk, why := w.Rate(t.Context(), order)
-	terms, err := w.Terms(t.Context(), order)
-	if err != nil || risk != tool.Runs || why == "" || !terms.Once {
-		t.Fatalf("%v %q %+v %v", risk, why, terms, err)
+	facts, plan, err := w.facts(t, order)
+	if err != nil || plan.Risk != tool.Runs || plan.Why == "" || !plan.Once {
+		t.Fatalf("%+v %v", plan, err)
 	}
 	for name, want := range map[string]string{"program": "inode", "directory": "/workspace/sub (7)", "secrets": "github", "sandbox": "kernel, no network", "arguments": `gh pr create -R o/r --title "a b"`} {
-		if !strings.Contains(terms.Facts[name], want) {
-			t.Errorf("%s: %q", name, terms.Facts[name])
+		if !strings.Contains(facts[name], want) {
+			t.Errorf("%s: %q", name, facts[name])
 		}
 	}
-	if all := strings.Join([]string{terms.Facts["program"], terms.Facts["secrets"]}, " "); strings.Contains(all, token) {
+	if all := strings.Join([]string{facts["program"], facts["secrets"]}, " "); strings.Contains(all, token) {
 		t.Error("the facts hold the secret")
 	}
 	path := w.programs[0].Path
@@ -193,21 +202,21 @@ func TestTerms(t *testing.T) {
 	if err := os.Rename(path+".new", path); err != nil {
 		t.Fatal(err)
 	}
-	if after, err := w.Terms(t.Context(), order); err != nil || after.Basis() == terms.Basis() {
-		t.Errorf("another program has the same terms: %v", err)
+	if after, _, err := w.facts(t, order); err != nil || after.Basis() == facts.Basis() {
+		t.Errorf("another program has the same facts: %v", err)
 	}
-	if terms, err := w.Terms(t.Context(), Order{Argv: []string{"gh", "pr", "status"}}); err != nil || terms.Once {
-		t.Errorf("reading: %+v, %v", terms, err)
+	if _, plan, err := w.facts(t, Order{Argv: []string{"gh", "pr", "status"}}); err != nil || plan.Once {
+		t.Errorf("reading: %+v, %v", plan, err)
 	}
 	for _, argv := range [][]string{{"gh", "auth", "token"}, {"gh", "gist", "create", "/proc/self/environ"}, {"git"}, {}} {
-		if _, err := w.Terms(t.Context(), Order{Argv: argv}); err == nil {
-			t.Errorf("%q has terms", argv)
+		if _, _, err := w.facts(t, Order{Argv: argv}); err == nil {
+			t.Errorf("a person would be asked about %q", argv)
 		}
 		if _, err := w.Do(t.Context(), Order{Argv: argv}); err == nil {
 			t.Errorf("%q ran", argv)
 		}
 	}
 	if len(w.launched) > 0 {
-		t.Error("asking for terms started something")
+		t.Error("preparing started something")
 	}
 }

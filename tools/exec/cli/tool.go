@@ -58,28 +58,12 @@ func (a credentialedArgs) order() (Order, error) {
 	return o, checkArgv(o.Argv)
 }
 
-func (t credentialed) Rate(ctx context.Context, a credentialedArgs) (tool.Risk, string) {
-	o, err := a.order()
-	if err != nil {
-		return tool.Runs, ""
-	}
-	return t.router.Rate(ctx, o)
-}
-
-func (t credentialed) Terms(ctx context.Context, a credentialedArgs) (tool.Terms, error) {
+func (t credentialed) Prepare(ctx context.Context, a credentialedArgs) (tool.Plan, error) {
 	o, err := t.order(a)
 	if err != nil {
-		return tool.Terms{}, err
+		return tool.Plan{}, err
 	}
-	return t.router.Terms(ctx, o)
-}
-
-func (t credentialed) Do(ctx context.Context, a credentialedArgs) (tool.Result, error) {
-	o, err := t.order(a)
-	if err != nil {
-		return tool.Result{}, err
-	}
-	return t.router.Do(ctx, o)
+	return t.router.Prepare(ctx, o)
 }
 
 // order says first that there is nothing to run, whatever is wrong with it.

@@ -11,6 +11,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
+// Do prepares an order and runs it.
+func (r *Router) Do(ctx context.Context, o Order) (tool.Result, error) {
+	plan, err := r.Prepare(ctx, o)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return plan.Run(ctx)
+}
+
 func TestWithoutProgramsItSaysSo(t *testing.T) {
 	one := Tool(Options{})
 	if _, err := tool.NewSet(one); err != nil {
@@ -25,8 +34,8 @@ func TestWithoutProgramsItSaysSo(t *testing.T) {
 		if known := tool.AsError(err); known == nil || known.Kind != tool.Unavailable || !strings.Contains(known.Next, "exec.programs") {
 			t.Errorf("%s: %v", args, err)
 		}
-		if _, terms := call.Terms(t.Context()); terms == nil {
-			t.Errorf("%s has terms", args)
+		if _, err := call.Prepare(t.Context()); err == nil {
+			t.Errorf("%s would be asked about", args)
 		}
 	}
 	if size := len(one.Spec.Name) + len(one.Spec.Doc) + len(one.Schema()); size > 900 {
