@@ -1,5 +1,6 @@
-// Package house holds no code: its tests keep the rules of the house, so that
-// none of them decays into prose. Packages import only downwards, every large
-// library has one door, nothing happens before main, nothing global changes,
-// every package says what it knows, and files and functions stay readable.
+// Package house holds no code: its tests keep the rules of the code base.
+// Packages import what arrows.txt lists, each large library is imported in one
+// place, nothing runs before main, globals do not change, every package has a
+// package comment, comments are plain English, and lines have at most 120
+// characters. Size by area is printed against a budget and fails no test.
 package house

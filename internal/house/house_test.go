@@ -13,12 +13,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
 const module = "github.com/mcp-tools/mcp-tools"
 
-// source is one Go file of the house.
+// A source is one Go file of the module.
 type source struct {
 	path string // from the root, with slashes
 	dir  string
@@ -27,7 +28,7 @@ type source struct {
 	text []byte
 }
 
-// test reports whether only tests use it.
+// test reports whether only tests use the file.
 func (s source) test() bool {
 	return strings.HasSuffix(s.path, "_test.go") || strings.HasSuffix(s.dir, "test")
 }
@@ -36,38 +37,11 @@ func (s source) line(pos token.Pos) string {
 	return s.path + ":" + strconv.Itoa(s.set.Position(pos).Line)
 }
 
-// sources reads every Go file of the module.
+// sources returns every Go file of the module. The files are parsed once for
+// all tests.
 func sources(t *testing.T) []source {
 	t.Helper()
-	root := filepath.Join("..", "..")
-	var all []source
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
-			return filepath.SkipDir
-		}
-		if d.IsDir() || !strings.HasSuffix(name, ".go") {
-			return nil
-		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, text, parser.ParseComments)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		rel = filepath.ToSlash(rel)
-		all = append(all, source{rel, path.Dir(rel), file, set, text})
-		return nil
-	})
+	all, err := parsed()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,8 +51,46 @@ func sources(t *testing.T) []source {
 	return all
 }
 
-// room is the part of the house that a package belongs to: packages of one
-// room may import each other.
+var parsed = sync.OnceValues(func() ([]source, error) {
+	root := filepath.Join("..", "..")
+	var all []source
+	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && name != root && (strings.HasPrefix(d.Name(), ".") || skippedDirs[d.Name()]):
+			return filepath.SkipDir
+		case d.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		s, err := parse(root, name)
+		if err == nil {
+			all = append(all, s)
+		}
+		return err
+	})
+	return all, err
+})
+
+var skippedDirs = map[string]bool{"testdata": true, "node_modules": true}
+
+func parse(root, name string) (source, error) {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return source{}, err
+	}
+	set := token.NewFileSet()
+	file, err := parser.ParseFile(set, name, text, parser.ParseComments)
+	if err != nil {
+		return source{}, err
+	}
+	rel, err := filepath.Rel(root, name)
+	rel = filepath.ToSlash(rel)
+	return source{rel, path.Dir(rel), file, set, text}, err
+}
+
+// room is the part of the tree that a package belongs to: the first directory,
+// and below internal and tools the second as well.
 func room(dir string) string {
 	first, rest, _ := strings.Cut(dir, "/")
 	if first == "internal" || first == "tools" {
@@ -88,7 +100,7 @@ func room(dir string) string {
 	return first
 }
 
-func TestLargeLibrariesHaveOneDoor(t *testing.T) {
+func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 	doors := map[string][]string{
 		"github.com/mark3labs/mcp-go":     {"server"},
 		"github.com/spf13/cobra":          {"cmd/mcp-tools"},
@@ -110,7 +122,7 @@ func TestLargeLibrariesHaveOneDoor(t *testing.T) {
 		"github.com/jackc/pgx":            {"internal/store"},
 	}
 	for _, s := range sources(t) {
-		if s.test() { // which may hold ours against another
+		if s.test() { // tests may compare with other libraries
 			continue
 		}
 		for _, spec := range s.ast.Imports {
@@ -124,7 +136,7 @@ func TestLargeLibrariesHaveOneDoor(t *testing.T) {
 	}
 }
 
-func TestNothingHappensBeforeMain(t *testing.T) {
+func TestNoInit(t *testing.T) {
 	for _, s := range sources(t) {
 		for _, decl := range s.ast.Decls {
 			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
@@ -141,7 +153,7 @@ func TestNothingHappensBeforeMain(t *testing.T) {
 }
 
 // TestNothingGlobalChanges looks for assignments to package-level variables.
-func TestNothingGlobalChanges(t *testing.T) {
+func TestGlobalsDoNotChange(t *testing.T) {
 	globals := map[string]map[string]bool{} // by directory
 	declared := map[*ast.ValueSpec]bool{}   // those of globals
 	all := sources(t)
@@ -161,13 +173,13 @@ func TestNothingGlobalChanges(t *testing.T) {
 				v := spec.(*ast.ValueSpec)
 				declared[v] = true
 				for _, name := range v.Names {
-					if name.Name == "_" { // it only has the compiler look at a type
+					if name.Name == "_" { // an assertion for the compiler
 						continue
 					}
 					globals[s.dir][name.Name] = true
 				}
 				if v.Values == nil && !embedded(g) {
-					t.Errorf("%s: %s is a package-level variable without a value: state belongs into a type", s.line(v.Pos()), v.Names[0].Name)
+					t.Errorf("%s: %s is a package-level variable without a value: keep state in a type", s.line(v.Pos()), v.Names[0].Name)
 				}
 			}
 		}
@@ -187,12 +199,12 @@ func TestNothingGlobalChanges(t *testing.T) {
 	}
 }
 
-// embedded reports whether the compiler gives a variable its value: a file.
+// embedded reports whether a variable gets its value from go:embed.
 func embedded(g *ast.GenDecl) bool {
 	return g.Doc != nil && slices.ContainsFunc(g.Doc.List, func(c *ast.Comment) bool { return strings.HasPrefix(c.Text, "//go:embed ") })
 }
 
-// changes are the variables that a statement changes, or lets others change.
+// changes returns the variables that a statement changes or takes the address of.
 func changes(n ast.Node) []ast.Expr {
 	switch n := n.(type) {
 	case *ast.AssignStmt:
@@ -217,8 +229,8 @@ func changes(n ast.Node) []ast.Expr {
 	return nil
 }
 
-// isGlobal tells a package-level variable from a local one of its name. The
-// parser finds those of the same file; those of others it leaves open.
+// isGlobal reports whether name is a package-level variable and not a local one
+// of the same name. The parser resolves names of the same file only.
 func isGlobal(name *ast.Ident, declared map[*ast.ValueSpec]bool) bool {
 	if name.Obj == nil {
 		return true
@@ -227,7 +239,7 @@ func isGlobal(name *ast.Ident, declared map[*ast.ValueSpec]bool) bool {
 	return ok && declared[spec]
 }
 
-// root is the identifier that an assignment begins with.
+// root returns the identifier that an assignment begins with.
 func root(e ast.Expr) *ast.Ident {
 	switch e := e.(type) {
 	case *ast.Ident:
@@ -242,7 +254,7 @@ func root(e ast.Expr) *ast.Ident {
 	return nil
 }
 
-func TestEveryPackageSaysWhatItKnows(t *testing.T) {
+func TestPackageComments(t *testing.T) {
 	comments := map[string]string{}
 	for _, s := range sources(t) {
 		if s.test() {
@@ -256,12 +268,13 @@ func TestEveryPackageSaysWhatItKnows(t *testing.T) {
 	}
 	for _, dir := range slices.Sorted(maps.Keys(comments)) {
 		if len(comments[dir]) < 80 {
-			t.Errorf("%s: the package comment must say what the package knows, what it does not, and where to begin; it says %q", dir, comments[dir])
+			t.Errorf("%s: the package comment must say what the package does, what it does not, and where to begin; it is %q",
+				dir, comments[dir])
 		}
 	}
 }
 
-func TestNothingUnfinished(t *testing.T) {
+func TestNoUnfinishedWork(t *testing.T) {
 	marks := []string{"TO" + "DO", "FIX" + "ME", "XX" + "X:", "not " + "implemented"}
 	for _, s := range sources(t) {
 		for _, mark := range marks {

@@ -5,10 +5,9 @@ import (
 	"testing"
 )
 
-// TestRefusalsSayWhatToDoInstead holds that a no is never the last word: each
-// tools.Errorf(tools.Refused, ...) is followed by a Try, at once or on the
-// variable that keeps it.
-func TestRefusalsSayWhatToDoInstead(t *testing.T) {
+// TestRefusalsHaveNextStep checks that each tool.Errorf(tool.Refused, ...) is
+// followed by a Try, directly or on the variable that holds the error.
+func TestRefusalsHaveNextStep(t *testing.T) {
 	found := 0
 	for _, s := range sources(t) {
 		if s.test() {
@@ -23,18 +22,18 @@ func TestRefusalsSayWhatToDoInstead(t *testing.T) {
 				}
 				found++
 				if name := kept[call]; !tried.calls[call] && (name == "" || !tried.names[name]) {
-					t.Errorf("%s: the refusal does not say what to do instead", s.line(call.Pos()))
+					t.Errorf("%s: the refusal has no next step: add Try(...)", s.line(call.Pos()))
 				}
 				return true
 			})
 		}
 	}
 	if found < 50 {
-		t.Errorf("found only %d refusals: the test looks for something else", found)
+		t.Errorf("found only %d refusals: the test no longer finds them", found)
 	}
 }
 
-// refuses reports whether a call is tools.Errorf(tools.Refused, ...).
+// refuses reports whether a call is tool.Errorf(tool.Refused, ...).
 func refuses(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || f.Sel.Name != "Errorf" || len(call.Args) == 0 {
@@ -44,7 +43,7 @@ func refuses(call *ast.CallExpr) bool {
 	return ok && kind.Sel.Name == "Refused"
 }
 
-// attempts are what Try is called on: calls, and variables by their names.
+// attempts holds what Try is called on: calls, and variables by name.
 type attempts struct {
 	calls map[ast.Expr]bool
 	names map[string]bool
@@ -72,7 +71,7 @@ func tries(within ast.Node) attempts {
 	return all
 }
 
-// keeps tells into which variable the result of a call goes.
+// keeps returns the variable to which the result of each call is assigned.
 func keeps(within ast.Node) map[*ast.CallExpr]string {
 	kept := map[*ast.CallExpr]string{}
 	ast.Inspect(within, func(n ast.Node) bool {
