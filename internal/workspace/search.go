@@ -3,7 +3,7 @@ package workspace
 import (
 	"context"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/find"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
@@ -12,7 +12,7 @@ import (
 
 // Search finds lines in files.
 func (w *Workspace) Search(ctx context.Context, q fs.SearchQuery) (fs.Found, error) {
-	m, err := find.Compile(find.Query{
+	m, err := search.Compile(search.Query{
 		Pattern: q.Pattern, Literal: q.Literal, IgnoreCase: q.IgnoreCase, Word: q.Word, Multiline: q.Multiline,
 		Mode: q.Mode, Context: q.Context, Limit: q.Limit, Offset: q.Offset,
 	})
@@ -48,7 +48,7 @@ func (w *Workspace) Search(ctx context.Context, q fs.SearchQuery) (fs.Found, err
 
 // toSearch are the files that a search has to look at. One that was asked for
 // by its name is looked at whatever globs and ignore files say.
-func (a *area) toSearch(ctx context.Context, q fs.SearchQuery, m *find.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
+func (a *area) toSearch(ctx context.Context, q fs.SearchQuery, m *search.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
 	keep := func(name string) bool { return filter.Keep(a.relative(name)) }
 	if a.onDisk() {
 		names, unread, err = a.names(ctx, tree.Options{
@@ -67,8 +67,8 @@ func (a *area) toSearch(ctx context.Context, q fs.SearchQuery, m *find.Matcher, 
 }
 
 // contents is where the files of the area are read from.
-func (a *area) contents(ctx context.Context) find.Source {
-	s := find.Source{Root: a.mount.root, Gate: func(name string, info root.Info) bool {
+func (a *area) contents(ctx context.Context) search.Source {
+	s := search.Source{Root: a.mount.root, Gate: func(name string, info root.Info) bool {
 		return a.w.checkLinks(ctx, place{mount: a.mount, name: name, shown: a.call(name)}, info) == nil
 	}}
 	if len(a.virtual) > 0 {

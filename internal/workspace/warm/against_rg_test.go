@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/find"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
 // BenchmarkSearch searches with the index, turn by turn with ripgrep, and
@@ -18,22 +18,22 @@ func BenchmarkSearch(b *testing.B) {
 	w.start()
 	for _, p := range []struct {
 		name  string
-		query find.Query
+		query search.Query
 		flags []string
 	}{
-		{"RareLiteral", find.Query{Pattern: "errServerClosedIdle"}, nil},
-		{"CommonLiteral", find.Query{Pattern: "return"}, nil},
-		{"IgnoreCase", find.Query{Pattern: "unmarshaltypeerror", IgnoreCase: true}, []string{"-i"}},
-		{"Alternation", find.Query{Pattern: "Unmarshal|WithTimeout|ParseFloat"}, nil},
-		{"RegexLiteral", find.Query{Pattern: `func \w+Timeout\(`}, nil},
-		{"RegexNoLiteral", find.Query{Pattern: `[A-Z]{3}-[0-9]+`}, nil},
-		{"Word", find.Query{Pattern: "err", Word: true}, []string{"-w"}},
-		{"NoMatch", find.Query{Pattern: "zqzqzqzq_none"}, nil},
+		{"RareLiteral", search.Query{Pattern: "errServerClosedIdle"}, nil},
+		{"CommonLiteral", search.Query{Pattern: "return"}, nil},
+		{"IgnoreCase", search.Query{Pattern: "unmarshaltypeerror", IgnoreCase: true}, []string{"-i"}},
+		{"Alternation", search.Query{Pattern: "Unmarshal|WithTimeout|ParseFloat"}, nil},
+		{"RegexLiteral", search.Query{Pattern: `func \w+Timeout\(`}, nil},
+		{"RegexNoLiteral", search.Query{Pattern: `[A-Z]{3}-[0-9]+`}, nil},
+		{"Word", search.Query{Pattern: "err", Word: true}, []string{"-w"}},
+		{"NoMatch", search.Query{Pattern: "zqzqzqzq_none"}, nil},
 	} {
 		b.Run(p.name, func(b *testing.B) {
 			var ours, theirs []time.Duration
 			p.query.Limit = 1 << 30
-			m, err := find.Compile(p.query)
+			m, err := search.Compile(p.query)
 			w.do(err)
 			for b.Loop() {
 				begun := time.Now()

@@ -1,4 +1,4 @@
-package find
+package search
 
 // shares says how often a byte is met in source code and documents, of 10,000.
 // Where the guess is wrong a search is slower, nothing else.

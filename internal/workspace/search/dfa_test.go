@@ -1,4 +1,4 @@
-package find
+package search
 
 import (
 	"math/rand/v2"

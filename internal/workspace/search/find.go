@@ -1,4 +1,4 @@
-// Package find searches files for lines: which of a list of files have lines
+// Package search searches files for lines: which of a list of files have lines
 // that match a pattern, which lines, and what is around them.
 //
 // It knows how to search fast. A pattern is taken apart (literal.go) into texts
@@ -14,7 +14,7 @@
 // others up to the line of the first NUL.
 //
 // Begin with [Compile] and [Matcher.Search].
-package find
+package search
 
 import (
 	"cmp"

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package find
+package search
 
 import "testing"
 
