@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
@@ -30,10 +30,10 @@ func openHouse(t *testing.T) (h *house, as func(agent, user string) context.Cont
 	}
 }
 
-func writeFile(t *testing.T, ctx context.Context, files fs.Files, path, text string) fs.Receipt {
+func writeFile(t *testing.T, ctx context.Context, files workspace.Files, path, text string) workspace.Receipt {
 	t.Helper()
-	r, err := files.Change(ctx, []string{path}, func([]*fs.File) ([]fs.Change, error) {
-		return []fs.Change{{Path: path, Content: strings.NewReader(text)}}, nil
+	r, err := files.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) {
+		return []workspace.Change{{Path: path, Content: strings.NewReader(text)}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/webcache"
 	"github.com/mcp-tools/mcp-tools/internal/websearch"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
 )
 
@@ -256,13 +256,13 @@ func (h *house) openBrowsers(proxy *url.URL) (toolweb.Browser, error) {
 }
 
 // files puts what was downloaded among the files of the caller.
-type files struct{ fs.Files }
+type files struct{ workspace.Files }
 
 var errOnlyLooked = errors.New("only looked")
 
 // Check says what Save would refuse.
 func (f files) Check(ctx context.Context, path string) error {
-	_, err := f.Change(ctx, []string{path}, func([]*fs.File) ([]fs.Change, error) { return nil, errOnlyLooked })
+	_, err := f.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) { return nil, errOnlyLooked })
 	if errors.Is(err, errOnlyLooked) {
 		return nil
 	}
@@ -297,11 +297,11 @@ func (f files) Add(ctx context.Context, path string, content io.Reader) (string,
 var errTaken = errors.New("there is a file of that name")
 
 func (f files) save(ctx context.Context, path string, content io.Reader, replace bool) (string, error) {
-	r, err := f.Change(ctx, []string{path}, func(there []*fs.File) ([]fs.Change, error) {
+	r, err := f.Change(ctx, []string{path}, func(there []*workspace.File) ([]workspace.Change, error) {
 		if !replace && there[0].Exists {
 			return nil, errTaken
 		}
-		return []fs.Change{{Path: path, Content: content}}, nil
+		return []workspace.Change{{Path: path, Content: content}}, nil
 	})
 	if err != nil || len(r.Files) == 0 {
 		return path, err

@@ -8,24 +8,24 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // A drawer has files by name, of which only changes are asked for.
 type drawer struct {
-	fs.Files
+	workspace.Files
 	texts map[string]string
 }
 
-func (d drawer) Change(_ context.Context, paths []string, plan func([]*fs.File) ([]fs.Change, error)) (fs.Receipt, error) {
+func (d drawer) Change(_ context.Context, paths []string, plan func([]*workspace.File) ([]workspace.Change, error)) (workspace.Receipt, error) {
 	_, exists := d.texts[paths[0]]
-	changes, err := plan([]*fs.File{{Name: paths[0], Exists: exists}})
+	changes, err := plan([]*workspace.File{{Name: paths[0], Exists: exists}})
 	if err != nil {
-		return fs.Receipt{}, err
+		return workspace.Receipt{}, err
 	}
 	text, err := io.ReadAll(changes[0].Content)
 	d.texts[changes[0].Path] = string(text)
-	return fs.Receipt{Files: []fs.Changed{{Name: changes[0].Path}}}, err
+	return workspace.Receipt{Files: []workspace.Changed{{Name: changes[0].Path}}}, err
 }
 
 func TestDownloadsTakeNoOthersName(t *testing.T) {

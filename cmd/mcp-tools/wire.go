@@ -47,7 +47,7 @@ const instructions = `Results that are too long are cut and say how to read on. 
 
 // world is what the tools need of it. Its zero value is enough to list them.
 type world struct {
-	files   fs.Files
+	files   workspace.Files
 	exec    exec.Options
 	web     toolweb.Options
 	memory  toolmemory.Memory

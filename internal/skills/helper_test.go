@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // A bench is a library over a real workspace and a real store.
@@ -19,7 +19,7 @@ type bench struct {
 	*skills.Library
 	ctx    context.Context // of user u of agent tester
 	ws     string
-	files  fs.Files
+	files  workspace.Files
 	served skills.Served
 	rows   skills.Rows
 	dirs   []string // the operator's

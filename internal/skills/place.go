@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -47,7 +47,7 @@ func readAll(r io.Reader, most int64) ([]byte, error) {
 
 // inWorkspace is a directory of the caller's workspace.
 type inWorkspace struct {
-	all fs.Files
+	all workspace.Files
 	dir string
 }
 
@@ -55,7 +55,7 @@ func (inWorkspace) label() string               { return "workspace" }
 func (p inWorkspace) called(slug string) string { return path.Join(p.dir, slug) }
 
 func (p inWorkspace) scan(ctx context.Context) (map[string]string, error) {
-	l, err := p.all.List(ctx, fs.ListQuery{Path: p.dir, Depth: 2, Limit: mostInDir, Pattern: "*/" + skill.Main, Ignored: true})
+	l, err := p.all.List(ctx, workspace.ListQuery{Path: p.dir, Depth: 2, Limit: mostInDir, Pattern: "*/" + skill.Main, Ignored: true})
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
@@ -80,7 +80,7 @@ func (p inWorkspace) read(ctx context.Context, slug, name string, most int64) ([
 	return readFile(ctx, p.all, path.Join(p.dir, slug, name), most)
 }
 
-func readFile(ctx context.Context, all fs.Files, name string, most int64) ([]byte, error) {
+func readFile(ctx context.Context, all workspace.Files, name string, most int64) ([]byte, error) {
 	f, err := all.Open(ctx, name)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func readFile(ctx context.Context, all fs.Files, name string, most int64) ([]byt
 }
 
 func (p inWorkspace) files(ctx context.Context, slug string) (list []skill.File, more bool, err error) {
-	l, err := p.all.List(ctx, fs.ListQuery{Path: path.Join(p.dir, slug), Depth: 8, Limit: 4 * skill.MostFiles, Ignored: true})
+	l, err := p.all.List(ctx, workspace.ListQuery{Path: path.Join(p.dir, slug), Depth: 8, Limit: 4 * skill.MostFiles, Ignored: true})
 	if err != nil {
 		return nil, false, err
 	}

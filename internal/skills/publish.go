@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
@@ -93,7 +93,7 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 	if dir == "" {
 		return nil, nil, tool.Errorf(tool.Invalid, "no directory was named").Try("send the path of one with a %s", skill.Main)
 	}
-	list, err := l.o.Files.List(ctx, fs.ListQuery{Path: dir, Depth: 10, Limit: 5 * skill.MostFiles, Ignored: true})
+	list, err := l.o.Files.List(ctx, workspace.ListQuery{Path: dir, Depth: 10, Limit: 5 * skill.MostFiles, Ignored: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -131,7 +131,7 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 
 // choose tells the files of a skill from what is left out, and refuses what can
 // be no file of a skill.
-func choose(entries []fs.Entry) (wanted, left []string, err error) {
+func choose(entries []workspace.Entry) (wanted, left []string, err error) {
 	for _, e := range entries {
 		switch {
 		case e.Mode.IsDir() && !skill.Junk(e.Name):
@@ -176,10 +176,10 @@ func (l *Library) Copy(ctx context.Context, name string, version int64, dir stri
 		paths[n] = path.Join(dir, f.Path)
 		c.Bytes += f.Size
 	}
-	_, err = l.o.Files.Change(ctx, paths, func(there []*fs.File) (changes []fs.Change, err error) {
+	_, err = l.o.Files.Change(ctx, paths, func(there []*workspace.File) (changes []workspace.Change, err error) {
 		for n, f := range files {
 			if !there[n].Exists {
-				changes = append(changes, fs.Change{Path: paths[n], Content: bytes.NewReader(f.Data)})
+				changes = append(changes, workspace.Change{Path: paths[n], Content: bytes.NewReader(f.Data)})
 				continue
 			}
 			now, err := readAll(io.NewSectionReader(there[n], 0, skill.MostFile+1), skill.MostFile)

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // TestServedFilesAreListed has the file tools go through a version: skills in it
@@ -19,7 +19,7 @@ func TestServedFilesAreListed(t *testing.T) {
 		if err != nil || p.Name != "deploy" || p.Title != "D\u00e9ploy" {
 			t.Fatalf("%+v, %v", p, err)
 		}
-		names := func(l fs.Listing, err error) (all []string) {
+		names := func(l workspace.Listing, err error) (all []string) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -31,14 +31,14 @@ func TestServedFilesAreListed(t *testing.T) {
 		for path, want := range map[string][]string{
 			"skills/deploy@1": {"SKILL.md", "scripts", "scripts/run.sh"}, "skills/deploy@1/scripts": {"run.sh"}, ".": {"draft", "draft/SKILL.md", "draft/scripts", "draft/scripts/run.sh"},
 		} {
-			if got := names(b.files.List(b.ctx, fs.ListQuery{Path: path, Depth: 3, Limit: 20})); !slices.Equal(got, want) {
+			if got := names(b.files.List(b.ctx, workspace.ListQuery{Path: path, Depth: 3, Limit: 20})); !slices.Equal(got, want) {
 				t.Errorf("%s: %q", path, got)
 			}
 		}
-		if got := names(b.files.Glob(b.ctx, fs.GlobQuery{Path: "skills/deploy@1", Pattern: "**/*.sh", Limit: 9})); !slices.Equal(got, []string{"skills/deploy@1/scripts/run.sh"}) {
+		if got := names(b.files.Glob(b.ctx, workspace.GlobQuery{Path: "skills/deploy@1", Pattern: "**/*.sh", Limit: 9})); !slices.Equal(got, []string{"skills/deploy@1/scripts/run.sh"}) {
 			t.Errorf("%q", got)
 		}
-		found, err := b.files.Search(b.ctx, fs.SearchQuery{Path: "skills/deploy@1", Pattern: "needle", Limit: 9})
+		found, err := b.files.Search(b.ctx, workspace.SearchQuery{Path: "skills/deploy@1", Pattern: "needle", Limit: 9})
 		if err != nil || len(found.Files) != 2 {
 			t.Errorf("%+v, %v", found, err)
 		}
@@ -47,7 +47,7 @@ func TestServedFilesAreListed(t *testing.T) {
 			if ctx == b.ctx {
 				path = "skills/deploy@2"
 			}
-			if l, err := b.files.List(ctx, fs.ListQuery{Path: path, Depth: 3, Limit: 20}); kind(err) != tool.NotFound {
+			if l, err := b.files.List(ctx, workspace.ListQuery{Path: path, Depth: 3, Limit: 20}); kind(err) != tool.NotFound {
 				t.Errorf("%s: %+v, %v", path, l, err)
 			}
 		}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -48,7 +48,7 @@ type Dir struct {
 // Options are what a library is made of.
 type Options struct {
 	Rows  Rows
-	Files fs.Files // of the callers; nil: they have none
+	Files workspace.Files // of the callers; nil: they have none
 	// Dirs are looked through after the workspace, in their order.
 	Dirs []Dir
 	// Index is the directory for the index, which is made when it is needed.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -161,8 +161,8 @@ func TestUseAndFiles(t *testing.T) {
 				t.Errorf("%s: %v", path, err)
 			}
 		}
-		_, err = b.files.Change(b.ctx, []string{s.Dir + "/SKILL.md"}, func([]*fs.File) ([]fs.Change, error) {
-			return []fs.Change{{Path: s.Dir + "/SKILL.md", Content: strings.NewReader("other")}}, nil
+		_, err = b.files.Change(b.ctx, []string{s.Dir + "/SKILL.md"}, func([]*workspace.File) ([]workspace.Change, error) {
+			return []workspace.Change{{Path: s.Dir + "/SKILL.md", Content: strings.NewReader("other")}}, nil
 		})
 		if kind(err) != tool.Refused || !strings.Contains(err.Error(), "copy_skill") {
 			t.Errorf("writing to a version: %v", err)

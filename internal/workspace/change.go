@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // maxTogether bounds the files of one change.
@@ -22,17 +21,17 @@ const maxTogether = 1000
 func (w *Workspace) Recover(ctx context.Context) error { return w.past.Recover(ctx) }
 
 // Change changes files, all or none.
-func (w *Workspace) Change(ctx context.Context, paths []string, plan func([]*fs.File) ([]fs.Change, error)) (fs.Receipt, error) {
+func (w *Workspace) Change(ctx context.Context, paths []string, plan func([]*File) ([]Change, error)) (Receipt, error) {
 	return w.change(ctx, paths, "", plan)
 }
 
 // change is Change, or takes back the change undoes.
-func (w *Workspace) change(ctx context.Context, paths []string, undoes string, plan func([]*fs.File) ([]fs.Change, error)) (fs.Receipt, error) {
+func (w *Workspace) change(ctx context.Context, paths []string, undoes string, plan func([]*File) ([]Change, error)) (Receipt, error) {
 	if len(paths) == 0 {
-		return fs.Receipt{}, tool.Errorf(tool.Invalid, "no file is named").Try("name one")
+		return Receipt{}, tool.Errorf(tool.Invalid, "no file is named").Try("name one")
 	}
 	if len(paths) > maxTogether {
-		return fs.Receipt{}, tool.Errorf(tool.Invalid, "%d files are too many to change together, the most is %d", len(paths), maxTogether).
+		return Receipt{}, tool.Errorf(tool.Invalid, "%d files are too many to change together, the most is %d", len(paths), maxTogether).
 			Try("change them in several calls")
 	}
 	a := &attempt{w: w, paths: paths, undoes: undoes, plan: plan}
@@ -42,7 +41,7 @@ func (w *Workspace) change(ctx context.Context, paths []string, undoes string, p
 			return receipt, err
 		}
 	}
-	return fs.Receipt{}, changingError(paths[0])
+	return Receipt{}, changingError(paths[0])
 }
 
 // errAgain says that what was found before the files were locked is not so
@@ -55,38 +54,38 @@ type attempt struct {
 	w        *Workspace
 	paths    []string
 	undoes   string
-	plan     func([]*fs.File) ([]fs.Change, error)
+	plan     func([]*File) ([]Change, error)
 	planned  bool
 	names    []string // keys of further names of the files, found the time before
 	subjects []*subject
 }
 
-func (a *attempt) run(ctx context.Context) (fs.Receipt, error) {
+func (a *attempt) run(ctx context.Context) (Receipt, error) {
 	defer a.close()
 	keys, err := a.find(ctx)
 	if err != nil {
-		return fs.Receipt{}, err
+		return Receipt{}, err
 	}
 	lock, err := a.w.past.Lock(ctx, keys)
 	if err != nil {
-		return fs.Receipt{}, keepingError(err)
+		return Receipt{}, keepingError(err)
 	}
 	defer lock.Unlock()
 	if err := a.open(ctx, keys); err != nil {
-		return fs.Receipt{}, err
+		return Receipt{}, err
 	}
 	a.planned = true
-	files := make([]*fs.File, len(a.subjects))
+	files := make([]*File, len(a.subjects))
 	for i, s := range a.subjects {
 		files[i] = s.file
 	}
 	changes, err := a.plan(files)
 	if err != nil || len(changes) == 0 {
-		return fs.Receipt{}, err
+		return Receipt{}, err
 	}
 	c, err := a.w.past.Begin(lock)
 	if err != nil {
-		return fs.Receipt{}, keepingError(err)
+		return Receipt{}, keepingError(err)
 	}
 	receipt, err := a.make(ctx, c, changes)
 	a.closeFiles() // so that there are handles to clear up with
@@ -181,19 +180,19 @@ func (a *attempt) open(ctx context.Context, keys []string) error {
 }
 
 // make stages the changes and commits them.
-func (a *attempt) make(ctx context.Context, c *history.Change, changes []fs.Change) (fs.Receipt, error) {
-	var receipt fs.Receipt
+func (a *attempt) make(ctx context.Context, c *history.Change, changes []Change) (Receipt, error) {
+	var receipt Receipt
 	var done []*subject
 	kept := true
 	for _, change := range changes {
 		i := slices.Index(a.paths, change.Path)
 		if i < 0 || slices.Contains(done, a.subjects[i]) {
-			return fs.Receipt{}, errors.New("the plan of a change names a file twice, or one that was not asked for")
+			return Receipt{}, errors.New("the plan of a change names a file twice, or one that was not asked for")
 		}
 		s := a.subjects[i]
 		result, err := s.stage(ctx, c, change)
 		if err != nil {
-			return fs.Receipt{}, changeError(err, s.shown)
+			return Receipt{}, changeError(err, s.shown)
 		}
 		done = append(done, s)
 		kept = kept && !result.Lost
@@ -203,7 +202,7 @@ func (a *attempt) make(ctx context.Context, c *history.Change, changes []fs.Chan
 		a.closeFiles() // some systems do not replace what is open
 		r, err := c.Commit(ctx, a.record(ctx))
 		if err != nil {
-			return fs.Receipt{}, changeError(err, done[0].shown)
+			return Receipt{}, changeError(err, done[0].shown)
 		}
 		if kept {
 			receipt.ID = r.ID

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 func BenchmarkChange1K(b *testing.B) { benchmarkChange(b, 1<<10) }
@@ -21,13 +21,13 @@ func benchmarkChange(b *testing.B, size int) {
 		b.Fatal(err)
 	}
 	n := byte(0)
-	plan := func(files []*fs.File) ([]fs.Change, error) {
+	plan := func(files []*workspace.File) ([]workspace.Change, error) {
 		if _, err := files[0].ReadAt(text, 0); err != nil {
 			return nil, err
 		}
 		n++
 		text[size/2] = n
-		return []fs.Change{{Path: "f", Content: bytes.NewReader(text)}}, nil
+		return []workspace.Change{{Path: "f", Content: bytes.NewReader(text)}}, nil
 	}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // readers is all of several files, one after the other.
@@ -13,7 +13,7 @@ func readers(parts ...any) io.Reader {
 	var all []io.Reader
 	for _, part := range parts {
 		switch part := part.(type) {
-		case *fs.File:
+		case *workspace.File:
 			all = append(all, io.NewSectionReader(part, 0, part.Size))
 		case io.Reader:
 			all = append(all, part)
@@ -23,11 +23,11 @@ func readers(parts ...any) io.Reader {
 }
 
 // appending is a plan that adds text to each file.
-func appending(text string) func([]*fs.File) ([]fs.Change, error) {
-	return func(files []*fs.File) ([]fs.Change, error) {
-		var changes []fs.Change
+func appending(text string) func([]*workspace.File) ([]workspace.Change, error) {
+	return func(files []*workspace.File) ([]workspace.Change, error) {
+		var changes []workspace.Change
 		for _, f := range files {
-			changes = append(changes, fs.Change{Path: f.Name, Content: readers(f, strings.NewReader(text))})
+			changes = append(changes, workspace.Change{Path: f.Name, Content: readers(f, strings.NewReader(text))})
 		}
 		return changes, nil
 	}

@@ -18,7 +18,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 const (
@@ -41,7 +40,7 @@ func TestKilledChild(t *testing.T) {
 	fmt.Println("ready")
 	last := ""
 	for n := os.Getpid() * 100_000; ; n++ {
-		var r fs.Receipt
+		var r workspace.Receipt
 		switch rand.IntN(5) {
 		case 0: // a file is written, most are small
 			size := rand.IntN(2000)
@@ -71,13 +70,13 @@ func TestKilledChild(t *testing.T) {
 const comesAndGoes = "far/odd"
 
 // changeGroup changes files that belong together.
-func changeGroup(ctx context.Context, w *workspace.Workspace, n int) (fs.Receipt, error) {
+func changeGroup(ctx context.Context, w *workspace.Workspace, n int) (workspace.Receipt, error) {
 	paths := []string{"g1", "sub/g2", "sub/g3", "far/g4", comesAndGoes}
-	return w.Change(ctx, paths, func(files []*fs.File) ([]fs.Change, error) {
-		var changes []fs.Change
+	return w.Change(ctx, paths, func(files []*workspace.File) ([]workspace.Change, error) {
+		var changes []workspace.Change
 		for i, path := range paths {
 			remove := path == comesAndGoes && files[i].Exists
-			changes = append(changes, fs.Change{Path: path, Remove: remove, Content: strings.NewReader(signed(n, 500))})
+			changes = append(changes, workspace.Change{Path: path, Remove: remove, Content: strings.NewReader(signed(n, 500))})
 		}
 		return changes, nil
 	})

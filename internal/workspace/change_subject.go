@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // maxAway bounds a file that is not on the disk: it is in memory as a whole.
@@ -23,7 +22,7 @@ const maxAway = 64 << 20
 type subject struct {
 	place
 	given   string
-	file    *fs.File
+	file    *File
 	disk    *os.File // nil when there is no file on the disk
 	others  []string // its further names in the mount
 	strays  int      // names that are out of reach
@@ -40,7 +39,7 @@ func (s *subject) close() {
 
 // open opens the file, or finds that there is none.
 func (s *subject) open(ctx context.Context, w *Workspace) error {
-	s.file = &fs.File{Name: s.shown, ReaderAt: bytes.NewReader(nil), Closer: nothing{}}
+	s.file = &File{Name: s.shown, ReaderAt: bytes.NewReader(nil), Closer: nothing{}}
 	if s.source != nil {
 		return s.read(ctx)
 	}
@@ -57,7 +56,7 @@ func (s *subject) open(ctx context.Context, w *Workspace) error {
 	if err != nil {
 		return said(err, s.shown)
 	}
-	s.file = &fs.File{Name: s.shown, Exists: true, Size: s.info.Size, Modified: s.info.Modified, Mode: s.info.Mode.Perm(),
+	s.file = &File{Name: s.shown, Exists: true, Size: s.info.Size, Modified: s.info.Modified, Mode: s.info.Mode.Perm(),
 		Stamp: stamp(s.info), ReaderAt: s.disk, Closer: nothing{}}
 	if s.info.Links > 1 {
 		return s.findOthers(ctx, w)
@@ -100,13 +99,13 @@ func (s *subject) read(ctx context.Context) error {
 	return nil
 }
 
-func awayFile(shown string, content []byte, modified time.Time) *fs.File {
-	return &fs.File{Name: shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
+func awayFile(shown string, content []byte, modified time.Time) *File {
+	return &File{Name: shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
 		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nothing{}}
 }
 
 // stage prepares what is to become of the file.
-func (s *subject) stage(ctx context.Context, c *history.Change, change fs.Change) (history.Result, error) {
+func (s *subject) stage(ctx context.Context, c *history.Change, change Change) (history.Result, error) {
 	t := history.Target{Root: s.mount.root, Dir: s.mount.real, Name: s.name, Others: s.others, Shown: s.shown, File: s.disk, Info: s.info}
 	switch {
 	case change.Remove && !s.file.Exists:
@@ -120,7 +119,7 @@ func (s *subject) stage(ctx context.Context, c *history.Change, change fs.Change
 }
 
 // stageAway prepares a file that is not on the disk.
-func (s *subject) stageAway(ctx context.Context, c *history.Change, t history.Target, change fs.Change) (history.Result, error) {
+func (s *subject) stageAway(ctx context.Context, c *history.Change, t history.Target, change Change) (history.Result, error) {
 	if !change.Remove {
 		s.after = []byte{}
 	}
@@ -152,8 +151,8 @@ func (s *subject) put(ctx context.Context, content []byte) error {
 }
 
 // tell tells what becomes of the file.
-func (s *subject) tell(change fs.Change, r history.Result) fs.Changed {
-	out := fs.Changed{Name: s.shown, Created: !s.file.Exists, Removed: change.Remove, Size: r.Size}
+func (s *subject) tell(change Change, r history.Result) Changed {
+	out := Changed{Name: s.shown, Created: !s.file.Exists, Removed: change.Remove, Size: r.Size}
 	switch {
 	case r.Same:
 		out.Notes = append(out.Notes, "unchanged: it has this content already")
@@ -170,7 +169,7 @@ func (s *subject) tell(change fs.Change, r history.Result) fs.Changed {
 }
 
 // stampNow is the stamp of the file as the change left it.
-func (s *subject) stampNow(c fs.Changed) string {
+func (s *subject) stampNow(c Changed) string {
 	switch {
 	case c.Removed:
 		return ""

@@ -16,17 +16,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // put writes a file as a tool does.
-func put(ctx context.Context, w *workspace.Workspace, path, content string) (fs.Receipt, error) {
-	return w.Change(ctx, []string{path}, func([]*fs.File) ([]fs.Change, error) {
-		return []fs.Change{{Path: path, Content: strings.NewReader(content)}}, nil
+func put(ctx context.Context, w *workspace.Workspace, path, content string) (workspace.Receipt, error) {
+	return w.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) {
+		return []workspace.Change{{Path: path, Content: strings.NewReader(content)}}, nil
 	})
 }
 
-func mustPut(t *testing.T, ctx context.Context, w *workspace.Workspace, path, content string) fs.Receipt {
+func mustPut(t *testing.T, ctx context.Context, w *workspace.Workspace, path, content string) workspace.Receipt {
 	t.Helper()
 	r, err := put(ctx, w, path, content)
 	if err != nil {
@@ -38,16 +37,16 @@ func mustPut(t *testing.T, ctx context.Context, w *workspace.Workspace, path, co
 const removed = "\x00"
 
 // putAll changes several files at once.
-func putAll(ctx context.Context, w *workspace.Workspace, files map[string]string) (fs.Receipt, error) {
+func putAll(ctx context.Context, w *workspace.Workspace, files map[string]string) (workspace.Receipt, error) {
 	var paths []string
 	for path := range files {
 		paths = append(paths, path)
 	}
 	slices.Sort(paths)
-	return w.Change(ctx, paths, func([]*fs.File) ([]fs.Change, error) {
-		var changes []fs.Change
+	return w.Change(ctx, paths, func([]*workspace.File) ([]workspace.Change, error) {
+		var changes []workspace.Change
 		for _, path := range paths {
-			changes = append(changes, fs.Change{Path: path, Remove: files[path] == removed, Content: strings.NewReader(files[path])})
+			changes = append(changes, workspace.Change{Path: path, Remove: files[path] == removed, Content: strings.NewReader(files[path])})
 		}
 		return changes, nil
 	})
@@ -165,7 +164,7 @@ func TestPlan(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t)
 	write(t, filepath.Join(dir, "a"), "text")
 	stop := errors.New("stop")
-	_, err := w.Change(ctx, []string{"a", "none"}, func(files []*fs.File) ([]fs.Change, error) {
+	_, err := w.Change(ctx, []string{"a", "none"}, func(files []*workspace.File) ([]workspace.Change, error) {
 		text := make([]byte, 4)
 		if _, err := files[0].ReadAt(text, 0); err != nil || string(text) != "text" || !files[0].Exists || files[0].Size != 4 || files[0].Stamp == "" {
 			t.Errorf("%+v holds %q, %v", files[0], text, err)
@@ -178,23 +177,23 @@ func TestPlan(t *testing.T) {
 	if !errors.Is(err, stop) {
 		t.Errorf("error %v", err)
 	}
-	r, err := w.Change(ctx, []string{"a"}, func([]*fs.File) ([]fs.Change, error) { return nil, nil })
+	r, err := w.Change(ctx, []string{"a"}, func([]*workspace.File) ([]workspace.Change, error) { return nil, nil })
 	if err != nil || r.ID != "" || len(r.Files) > 0 {
 		t.Errorf("no change: %+v, %v", r, err)
 	}
 	// New content may come out of the file itself.
-	_, err = w.Change(ctx, []string{"a"}, func(files []*fs.File) ([]fs.Change, error) {
+	_, err = w.Change(ctx, []string{"a"}, func(files []*workspace.File) ([]workspace.Change, error) {
 		again := strings.NewReader("+")
-		return []fs.Change{{Path: "a", Content: readers(files[0], again, files[0])}}, nil
+		return []workspace.Change{{Path: "a", Content: readers(files[0], again, files[0])}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	mustBe(t, dir, map[string]string{"a": "text+text"})
-	for name, changes := range map[string][]fs.Change{
+	for name, changes := range map[string][]workspace.Change{
 		"twice": {{Path: "a"}, {Path: "a"}}, "not asked for": {{Path: "b"}},
 	} {
-		if _, err := w.Change(ctx, []string{"a"}, func([]*fs.File) ([]fs.Change, error) { return changes, nil }); err == nil {
+		if _, err := w.Change(ctx, []string{"a"}, func([]*workspace.File) ([]workspace.Change, error) { return changes, nil }); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -269,8 +268,8 @@ func TestCancelledChange(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t)
 	write(t, filepath.Join(dir, "a"), "a")
 	ctx, cancel := context.WithCancel(ctx)
-	_, err := w.Change(ctx, []string{"new/b", "a"}, func([]*fs.File) ([]fs.Change, error) {
-		return []fs.Change{{Path: "new/b", Content: strings.NewReader("x")}, {Path: "a", Content: endless{cancel}}}, nil
+	_, err := w.Change(ctx, []string{"new/b", "a"}, func([]*workspace.File) ([]workspace.Change, error) {
+		return []workspace.Change{{Path: "new/b", Content: strings.NewReader("x")}, {Path: "a", Content: endless{cancel}}}, nil
 	})
 	if kind(err) != tool.Cancelled {
 		t.Errorf("error %v", err)
@@ -300,8 +299,8 @@ func TestWhatAFileKeeps(t *testing.T) {
 	if err != nil || info.Mode().Perm() != 0o751 || ownerOf(info) != owner {
 		t.Errorf("%v, owner %d, %v", info.Mode(), ownerOf(info), err)
 	}
-	_, err = w.Change(ctx, []string{"run.sh", "new.sh"}, func([]*fs.File) ([]fs.Change, error) {
-		return []fs.Change{{Path: "run.sh", Content: strings.NewReader("new"), Mode: 0o644}, {Path: "new.sh", Mode: 0o700}}, nil
+	_, err = w.Change(ctx, []string{"run.sh", "new.sh"}, func([]*workspace.File) ([]workspace.Change, error) {
+		return []workspace.Change{{Path: "run.sh", Content: strings.NewReader("new"), Mode: 0o644}, {Path: "new.sh", Mode: 0o700}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

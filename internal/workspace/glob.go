@@ -10,33 +10,32 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // Glob finds files by their names.
-func (w *Workspace) Glob(ctx context.Context, q fs.GlobQuery) (fs.Listing, error) {
+func (w *Workspace) Glob(ctx context.Context, q GlobQuery) (Listing, error) {
 	if strings.TrimSpace(q.Pattern) == "" {
-		return fs.Listing{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("write **/*.go for all Go files")
+		return Listing{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("write **/*.go for all Go files")
 	}
 	dir, pattern := splitGlob(q.Path, q.Pattern)
 	a, err := w.area(ctx, dir)
 	if err != nil {
-		return fs.Listing{}, err
+		return Listing{}, err
 	}
 	glob, err := ignore.CompileGlob(pattern)
 	if err != nil {
-		return fs.Listing{}, err
+		return Listing{}, err
 	}
 	found, unread, err := a.matching(ctx, q, glob)
 	if err != nil {
-		return fs.Listing{}, a.unlistable(err)
+		return Listing{}, a.unlistable(err)
 	}
-	l := fs.Listing{Dir: a.shown, More: max(0, len(found)-q.Limit), Unlisted: a.calls(unread)}
+	l := Listing{Dir: a.shown, More: max(0, len(found)-q.Limit), Unlisted: a.calls(unread)}
 	if q.Newest {
 		a.newestFirst(ctx, found)
 	}
 	for _, f := range found[:min(q.Limit, len(found))] {
-		l.Entries = append(l.Entries, fs.Entry{Name: a.call(f.name)})
+		l.Entries = append(l.Entries, Entry{Name: a.call(f.name)})
 	}
 	return l, nil
 }
@@ -62,7 +61,7 @@ func splitGlob(dir, pattern string) (in, rest string) {
 }
 
 // matching returns the files of the area that match, by name.
-func (a *area) matching(ctx context.Context, q fs.GlobQuery, glob *ignore.Glob) (found []candidate, unread []string, err error) {
+func (a *area) matching(ctx context.Context, q GlobQuery, glob *ignore.Glob) (found []candidate, unread []string, err error) {
 	keep := func(name string) bool { return glob.Match(a.relative(name)) }
 	var names []string
 	if a.onDisk() {

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	toolfs "github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // TestSearchWithIndex makes a workspace large enough for an index, and looks
@@ -19,9 +19,9 @@ func TestSearchWithIndex(t *testing.T) {
 	for i := range many {
 		write(t, filepath.Join(dir, fmt.Sprintf("d%d/f%d.txt", i%10, i)), fmt.Sprintf("word%d\n", i))
 	}
-	find := func(pattern string) toolfs.Found {
+	find := func(pattern string) search.Found {
 		t.Helper()
-		found, err := w.Search(ctx, toolfs.SearchQuery{Pattern: pattern, Path: ".", Mode: toolfs.Content, Limit: 10})
+		found, err := w.Search(ctx, workspace.SearchQuery{Pattern: pattern, Path: ".", Mode: search.Content, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +47,7 @@ func TestSearchWithIndex(t *testing.T) {
 	if got := lines(find("word77$|word78$|another")); got != "d7/f77.txt:1 new.txt:1" {
 		t.Errorf("after changes: %s", got)
 	}
-	l, err := w.Glob(ctx, toolfs.GlobQuery{Pattern: "**/f7{7,8}.txt", Limit: 10})
+	l, err := w.Glob(ctx, workspace.GlobQuery{Pattern: "**/f7{7,8}.txt", Limit: 10})
 	if err != nil || names(l) != "d7/f77.txt" {
 		t.Errorf("glob: %s, %v", names(l), err)
 	}

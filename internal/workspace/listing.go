@@ -11,18 +11,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // List lists a directory, with what is in it up to a depth, ordered by name.
-func (w *Workspace) List(ctx context.Context, q fs.ListQuery) (fs.Listing, error) {
+func (w *Workspace) List(ctx context.Context, q ListQuery) (Listing, error) {
 	a, err := w.area(ctx, q.Path)
 	if err != nil {
-		return fs.Listing{}, err
+		return Listing{}, err
 	}
 	keep, err := listPattern(q.Pattern)
 	if err != nil {
-		return fs.Listing{}, err
+		return Listing{}, err
 	}
 	c := &collector{area: a, keep: keep}
 	c.addVirtual(q)
@@ -31,7 +30,7 @@ func (w *Workspace) List(ctx context.Context, q fs.ListQuery) (fs.Listing, error
 	case a.onDisk():
 		o := a.options(ctx, tree.Options{Depth: q.Depth, Hidden: q.Hidden, Ignored: q.Ignored, Enter: worthListing})
 		if unread, err = tree.Walk(ctx, a.mount.root, o, c.visit); err != nil {
-			return fs.Listing{}, a.unlistable(err)
+			return Listing{}, a.unlistable(err)
 		}
 	case a.source == nil:
 		c.found = append(c.found, candidate{name: a.name, mode: a.info.Mode})
@@ -90,7 +89,7 @@ func (c *collector) visit(d tree.Dir) error {
 }
 
 // addVirtual adds what Sources serve, and the directories that only they have.
-func (c *collector) addVirtual(q fs.ListQuery) {
+func (c *collector) addVirtual(q ListQuery) {
 	dirs := map[string]bool{}
 	for name, v := range c.area.virtual {
 		steps := strings.Split(c.area.relative(name), "/")
@@ -121,13 +120,13 @@ func (a *area) stat(name string) (root.Info, error) {
 }
 
 // listing orders what was found, and looks closer at what is to be shown.
-func (c *collector) listing(ctx context.Context, limit int) fs.Listing {
+func (c *collector) listing(ctx context.Context, limit int) Listing {
 	slices.SortFunc(c.found, func(a, b candidate) int { return compareSteps(a.name, b.name) })
 	shown := c.found[:min(limit, len(c.found))]
-	l := fs.Listing{Dir: c.area.shown, More: len(c.found) - len(shown)}
+	l := Listing{Dir: c.area.shown, More: len(c.found) - len(shown)}
 	infos := c.area.infos(ctx, shown)
 	for i, f := range shown {
-		e := fs.Entry{Name: display(c.area.relative(f.name)), Mode: f.mode, Size: infos[i].Size, Modified: infos[i].Modified}
+		e := Entry{Name: display(c.area.relative(f.name)), Mode: f.mode, Size: infos[i].Size, Modified: infos[i].Modified}
 		if e.Mode&iofs.ModeSymlink != 0 {
 			e.Target = c.area.target(ctx, f.name)
 		}

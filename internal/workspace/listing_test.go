@@ -13,8 +13,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	toolfs "github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // house is a workspace with everything that a listing must get right.
@@ -59,7 +59,7 @@ func house(t *testing.T) (*workspace.Workspace, context.Context, string) {
 	return w, ctx, dir
 }
 
-func names(l toolfs.Listing) string {
+func names(l workspace.Listing) string {
 	var all []string
 	for _, e := range l.Entries {
 		name := e.Name
@@ -77,21 +77,21 @@ func names(l toolfs.Listing) string {
 func TestList(t *testing.T) {
 	w, ctx, _ := house(t)
 	for name, test := range map[string]struct {
-		q    toolfs.ListQuery
+		q    workspace.ListQuery
 		want string
 		more int
 	}{
-		"top":          {toolfs.ListQuery{}, `SOUL.md UPPER/ a/ a-b/ a.go bad\xffname.txt build/ image.bin memory/ name with space out->(nowhere that can be reached) run.log to-a->a to-env->(nowhere that can be reached)`, 0},
-		"hidden":       {toolfs.ListQuery{Hidden: true, Pattern: ".*"}, ".git/ .github/ .gitignore", 0},
-		"git, deep":    {toolfs.ListQuery{Hidden: true, Depth: 9, Pattern: "{.git,config,ci.yml}"}, ".git/ .github/ci.yml", 0},
-		"git itself":   {toolfs.ListQuery{Path: ".git", Hidden: true, Depth: 2}, "config", 0},
-		"deeper":       {toolfs.ListQuery{Path: "a", Depth: 3}, "b.go deep/ deep/c.go", 0},
-		"a link":       {toolfs.ListQuery{Path: "to-a/deep"}, "c.go", 0},
-		"pattern":      {toolfs.ListQuery{Depth: 9, Pattern: "*.go"}, "a/b.go a/deep/c.go a-b/x.go a.go build/out.go", 0},
-		"limit":        {toolfs.ListQuery{Depth: 9, Pattern: "*.go", Limit: 2}, "a/b.go a/deep/c.go", 3},
-		"a file":       {toolfs.ListQuery{Path: "a.go"}, "a.go", 0},
-		"virtual":      {toolfs.ListQuery{Path: "memory", Depth: 2}, "day.md sub/ sub/deep.md", 0},
-		"virtual deep": {toolfs.ListQuery{Path: "memory/sub"}, "deep.md", 0},
+		"top":          {workspace.ListQuery{}, `SOUL.md UPPER/ a/ a-b/ a.go bad\xffname.txt build/ image.bin memory/ name with space out->(nowhere that can be reached) run.log to-a->a to-env->(nowhere that can be reached)`, 0},
+		"hidden":       {workspace.ListQuery{Hidden: true, Pattern: ".*"}, ".git/ .github/ .gitignore", 0},
+		"git, deep":    {workspace.ListQuery{Hidden: true, Depth: 9, Pattern: "{.git,config,ci.yml}"}, ".git/ .github/ci.yml", 0},
+		"git itself":   {workspace.ListQuery{Path: ".git", Hidden: true, Depth: 2}, "config", 0},
+		"deeper":       {workspace.ListQuery{Path: "a", Depth: 3}, "b.go deep/ deep/c.go", 0},
+		"a link":       {workspace.ListQuery{Path: "to-a/deep"}, "c.go", 0},
+		"pattern":      {workspace.ListQuery{Depth: 9, Pattern: "*.go"}, "a/b.go a/deep/c.go a-b/x.go a.go build/out.go", 0},
+		"limit":        {workspace.ListQuery{Depth: 9, Pattern: "*.go", Limit: 2}, "a/b.go a/deep/c.go", 3},
+		"a file":       {workspace.ListQuery{Path: "a.go"}, "a.go", 0},
+		"virtual":      {workspace.ListQuery{Path: "memory", Depth: 2}, "day.md sub/ sub/deep.md", 0},
+		"virtual deep": {workspace.ListQuery{Path: "memory/sub"}, "deep.md", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.q.Depth, test.q.Ignored = max(test.q.Depth, 1), true
@@ -108,7 +108,7 @@ func TestList(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"hush", "nowhere", "../", "out", "/etc", "to-env"} {
-		if l, err := w.List(ctx, toolfs.ListQuery{Path: path, Depth: 1, Limit: 10}); err == nil {
+		if l, err := w.List(ctx, workspace.ListQuery{Path: path, Depth: 1, Limit: 10}); err == nil {
 			t.Errorf("%q was listed: %s", path, names(l))
 		}
 	}
@@ -116,7 +116,7 @@ func TestList(t *testing.T) {
 
 func TestListShowsSizesAndTimes(t *testing.T) {
 	w, ctx, dir := house(t)
-	l, err := w.List(ctx, toolfs.ListQuery{Pattern: "a.go", Depth: 1, Limit: 1})
+	l, err := w.List(ctx, workspace.ListQuery{Pattern: "a.go", Depth: 1, Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,23 +132,23 @@ func TestListShowsSizesAndTimes(t *testing.T) {
 func TestGlob(t *testing.T) {
 	w, ctx, dir := house(t)
 	for name, test := range map[string]struct {
-		q    toolfs.GlobQuery
+		q    workspace.GlobQuery
 		want string
 	}{
-		"anywhere":     {toolfs.GlobQuery{Pattern: "**/*.go"}, "a-b/x.go a.go a/b.go a/deep/c.go"},
-		"here":         {toolfs.GlobQuery{Pattern: "*.go"}, "a.go"},
-		"newest":       {toolfs.GlobQuery{Pattern: "a/**/*.go", Newest: true}, "a/deep/c.go a/b.go"},
-		"limit":        {toolfs.GlobQuery{Pattern: "**/*.go", Limit: 1}, "a-b/x.go"},
-		"braces":       {toolfs.GlobQuery{Pattern: "{a,a-b}/*.go"}, "a-b/x.go a/b.go"},
-		"path":         {toolfs.GlobQuery{Pattern: "*.go", Path: "a"}, "a/b.go"},
-		"through link": {toolfs.GlobQuery{Pattern: "to-a/*.go"}, "a/b.go"},
-		"absolute":     {toolfs.GlobQuery{Pattern: dir + "/a/*.go"}, "a/b.go"},
-		"hidden":       {toolfs.GlobQuery{Pattern: ".github/*.yml"}, ".github/ci.yml"},
-		"asks":         {toolfs.GlobQuery{Pattern: "**/.gitignore"}, ".gitignore"},
-		"ignored":      {toolfs.GlobQuery{Pattern: "**/*.go", Ignored: true, Path: "build"}, "build/out.go"},
-		"never":        {toolfs.GlobQuery{Pattern: "**/{.env,secret.go}", Hidden: true, Ignored: true}, ""},
-		"virtual":      {toolfs.GlobQuery{Pattern: "**/*.md"}, "SOUL.md memory/day.md memory/sub/deep.md"},
-		"bad name":     {toolfs.GlobQuery{Pattern: "bad*"}, `bad\xffname.txt`},
+		"anywhere":     {workspace.GlobQuery{Pattern: "**/*.go"}, "a-b/x.go a.go a/b.go a/deep/c.go"},
+		"here":         {workspace.GlobQuery{Pattern: "*.go"}, "a.go"},
+		"newest":       {workspace.GlobQuery{Pattern: "a/**/*.go", Newest: true}, "a/deep/c.go a/b.go"},
+		"limit":        {workspace.GlobQuery{Pattern: "**/*.go", Limit: 1}, "a-b/x.go"},
+		"braces":       {workspace.GlobQuery{Pattern: "{a,a-b}/*.go"}, "a-b/x.go a/b.go"},
+		"path":         {workspace.GlobQuery{Pattern: "*.go", Path: "a"}, "a/b.go"},
+		"through link": {workspace.GlobQuery{Pattern: "to-a/*.go"}, "a/b.go"},
+		"absolute":     {workspace.GlobQuery{Pattern: dir + "/a/*.go"}, "a/b.go"},
+		"hidden":       {workspace.GlobQuery{Pattern: ".github/*.yml"}, ".github/ci.yml"},
+		"asks":         {workspace.GlobQuery{Pattern: "**/.gitignore"}, ".gitignore"},
+		"ignored":      {workspace.GlobQuery{Pattern: "**/*.go", Ignored: true, Path: "build"}, "build/out.go"},
+		"never":        {workspace.GlobQuery{Pattern: "**/{.env,secret.go}", Hidden: true, Ignored: true}, ""},
+		"virtual":      {workspace.GlobQuery{Pattern: "**/*.md"}, "SOUL.md memory/day.md memory/sub/deep.md"},
+		"bad name":     {workspace.GlobQuery{Pattern: "bad*"}, `bad\xffname.txt`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.q.Limit == 0 {
@@ -164,7 +164,7 @@ func TestGlob(t *testing.T) {
 		})
 	}
 	for _, pattern := range []string{"", "../*", "/etc/*", "hush/*", "[", "a/../../*"} {
-		if l, err := w.Glob(ctx, toolfs.GlobQuery{Pattern: pattern, Limit: 10}); err == nil {
+		if l, err := w.Glob(ctx, workspace.GlobQuery{Pattern: pattern, Limit: 10}); err == nil {
 			t.Errorf("%q found %q", pattern, names(l))
 		}
 	}
@@ -173,24 +173,24 @@ func TestGlob(t *testing.T) {
 func TestSearch(t *testing.T) {
 	w, ctx, _ := house(t)
 	for name, test := range map[string]struct {
-		q    toolfs.SearchQuery
+		q    workspace.SearchQuery
 		want string
 	}{
-		"all":       {toolfs.SearchQuery{Pattern: "needle"}, `SOUL.md:1 a.go:1 a/b.go:1 a/deep/c.go:1 bad\xffname.txt:1 memory/day.md:1`},
-		"hidden":    {toolfs.SearchQuery{Pattern: "needle", Hidden: true, Globs: []string{".github/**"}}, ".github/ci.yml:1"},
-		"ignored":   {toolfs.SearchQuery{Pattern: "needle", Ignored: true, Globs: []string{"*.log", "build/**"}}, "build/out.go:1 run.log:1"},
-		"directory": {toolfs.SearchQuery{Pattern: "needle", Path: "a"}, "a/b.go:1 a/deep/c.go:1"},
-		"by link":   {toolfs.SearchQuery{Pattern: "needle", Path: "to-a"}, "a/b.go:1 a/deep/c.go:1"},
-		"file":      {toolfs.SearchQuery{Pattern: "func", Path: "a/b.go"}, "a/b.go:2"},
-		"named":     {toolfs.SearchQuery{Pattern: "needle", Path: "run.log"}, "run.log:1"},
-		"type":      {toolfs.SearchQuery{Pattern: "needle", Types: []string{"md"}}, "SOUL.md:1 memory/day.md:1"},
-		"memory":    {toolfs.SearchQuery{Pattern: "needle", Path: "memory"}, "memory/day.md:1"},
-		"one":       {toolfs.SearchQuery{Pattern: "needle", Path: "memory/day.md"}, "memory/day.md:1"},
-		"page":      {toolfs.SearchQuery{Pattern: "needle", Offset: 1, Limit: 2}, "a.go:1 a/b.go:1 more"},
-		"denied":    {toolfs.SearchQuery{Pattern: "TOKEN", Hidden: true, Ignored: true}, "UPPER/.env.sample:1"},
+		"all":       {workspace.SearchQuery{Pattern: "needle"}, `SOUL.md:1 a.go:1 a/b.go:1 a/deep/c.go:1 bad\xffname.txt:1 memory/day.md:1`},
+		"hidden":    {workspace.SearchQuery{Pattern: "needle", Hidden: true, Globs: []string{".github/**"}}, ".github/ci.yml:1"},
+		"ignored":   {workspace.SearchQuery{Pattern: "needle", Ignored: true, Globs: []string{"*.log", "build/**"}}, "build/out.go:1 run.log:1"},
+		"directory": {workspace.SearchQuery{Pattern: "needle", Path: "a"}, "a/b.go:1 a/deep/c.go:1"},
+		"by link":   {workspace.SearchQuery{Pattern: "needle", Path: "to-a"}, "a/b.go:1 a/deep/c.go:1"},
+		"file":      {workspace.SearchQuery{Pattern: "func", Path: "a/b.go"}, "a/b.go:2"},
+		"named":     {workspace.SearchQuery{Pattern: "needle", Path: "run.log"}, "run.log:1"},
+		"type":      {workspace.SearchQuery{Pattern: "needle", Types: []string{"md"}}, "SOUL.md:1 memory/day.md:1"},
+		"memory":    {workspace.SearchQuery{Pattern: "needle", Path: "memory"}, "memory/day.md:1"},
+		"one":       {workspace.SearchQuery{Pattern: "needle", Path: "memory/day.md"}, "memory/day.md:1"},
+		"page":      {workspace.SearchQuery{Pattern: "needle", Offset: 1, Limit: 2}, "a.go:1 a/b.go:1 more"},
+		"denied":    {workspace.SearchQuery{Pattern: "TOKEN", Hidden: true, Ignored: true}, "UPPER/.env.sample:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.q.Mode = toolfs.Content
+			test.q.Mode = search.Content
 			if test.q.Limit == 0 {
 				test.q.Limit = 100
 			}
@@ -204,13 +204,13 @@ func TestSearch(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"hush", ".env", "to-env", "out/passwd", "nowhere"} {
-		if found, err := w.Search(ctx, toolfs.SearchQuery{Pattern: ".", Path: path, Mode: toolfs.Content, Limit: 10}); err == nil {
+		if found, err := w.Search(ctx, workspace.SearchQuery{Pattern: ".", Path: path, Mode: search.Content, Limit: 10}); err == nil {
 			t.Errorf("%q was searched: %s", path, lines(found))
 		}
 	}
 }
 
-func lines(found toolfs.Found) string {
+func lines(found search.Found) string {
 	var all []string
 	for _, f := range found.Files {
 		for _, line := range f.Lines {

@@ -10,11 +10,10 @@ import (
 	"os"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // Open opens one regular file for reading.
-func (w *Workspace) Open(ctx context.Context, path string) (*fs.File, error) {
+func (w *Workspace) Open(ctx context.Context, path string) (*File, error) {
 	for range attempts {
 		p, err := w.find(ctx, path, toRead)
 		if err != nil {
@@ -25,7 +24,7 @@ func (w *Workspace) Open(ctx context.Context, path string) (*fs.File, error) {
 		}
 		file, info, err := w.open(ctx, p)
 		if err == nil {
-			return &fs.File{Name: p.shown, Exists: true, Size: info.Size, Modified: info.Modified, Mode: info.Mode.Perm(),
+			return &File{Name: p.shown, Exists: true, Size: info.Size, Modified: info.Modified, Mode: info.Mode.Perm(),
 				Stamp: stamp(info), ReaderAt: file, Closer: file}, nil
 		}
 		if !errors.Is(err, root.ErrLink) {
@@ -56,12 +55,12 @@ func (w *Workspace) open(ctx context.Context, p place) (*os.File, root.Info, err
 }
 
 // virtualOpen reads a file of a Source.
-func virtualOpen(ctx context.Context, p place) (*fs.File, error) {
+func virtualOpen(ctx context.Context, p place) (*File, error) {
 	content, modified, err := p.source.Read(ctx, p.name)
 	if err != nil {
 		return nil, said(err, p.shown)
 	}
-	return &fs.File{Name: p.shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
+	return &File{Name: p.shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
 		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nothing{}}, nil
 }
 

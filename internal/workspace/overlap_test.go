@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
 // A name in two directories of a caller is denied when either denies it,
@@ -24,11 +24,11 @@ func TestDenyInRootsThatOverlap(t *testing.T) {
 		}
 	}
 	for _, dir := range []string{".", "lib", ws + "/lib", "in"} {
-		list, err := w.List(ctx, fs.ListQuery{Path: dir, Depth: 5, Limit: 100, Hidden: true, Ignored: true})
+		list, err := w.List(ctx, ListQuery{Path: dir, Depth: 5, Limit: 100, Hidden: true, Ignored: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		glob, err := w.Glob(ctx, fs.GlobQuery{Path: dir, Pattern: "**", Limit: 100, Hidden: true, Ignored: true})
+		glob, err := w.Glob(ctx, GlobQuery{Path: dir, Pattern: "**", Limit: 100, Hidden: true, Ignored: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestDenyInRootsThatOverlap(t *testing.T) {
 			}
 			shown++
 		}
-		found, err := w.Search(ctx, fs.SearchQuery{Path: dir, Pattern: "HIDDEN|OPEN", Mode: fs.Names, Limit: 100, Hidden: true, Ignored: true})
+		found, err := w.Search(ctx, SearchQuery{Path: dir, Pattern: "HIDDEN|OPEN", Mode: search.Names, Limit: 100, Hidden: true, Ignored: true})
 		if err != nil || len(found.Files) != 1 || !strings.HasSuffix(found.Files[0].Name, "open.txt") || shown < 4 {
 			t.Errorf("%s: %+v, %v; %d names are listed", dir, found.Files, err, shown)
 		}

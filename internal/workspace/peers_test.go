@@ -14,8 +14,8 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // everything is more than any search finds, so that both sides look at all.
@@ -43,7 +43,7 @@ func BenchmarkSearchAgainstRipgrep(b *testing.B) {
 				{"regex without a literal", `[A-Z]{4}-[0-9]{2,}`, nil, everything},
 				{"word", "Reader", []string{"-w"}, everything},
 			} {
-				q := fs.SearchQuery{Pattern: p.pattern, Path: ".", Mode: fs.Content, Limit: p.limit,
+				q := workspace.SearchQuery{Pattern: p.pattern, Path: ".", Mode: search.Content, Limit: p.limit,
 					IgnoreCase: slices.Contains(p.flags, "-i"), Word: slices.Contains(p.flags, "-w")}
 				b.Run(fmt.Sprintf("%s/%s/%s", name, state(indexed), p.name), func(b *testing.B) {
 					against(b, func() { run(b, dir, rg, append(p.flags, "-n", "--no-heading", p.pattern)...) }, func() {
@@ -65,7 +65,7 @@ func BenchmarkGlobAgainstFd(b *testing.B) {
 			w, ctx := searched(b, dir, indexed)
 			b.Run(name+"/"+state(indexed), func(b *testing.B) {
 				against(b, func() { run(b, dir, fd, "-t", "f", "-g", "*_test.go") }, func() {
-					if _, err := w.Glob(ctx, fs.GlobQuery{Pattern: "**/*_test.go", Limit: everything}); err != nil {
+					if _, err := w.Glob(ctx, workspace.GlobQuery{Pattern: "**/*_test.go", Limit: everything}); err != nil {
 						b.Fatal(err)
 					}
 				})
@@ -107,7 +107,7 @@ func searched(b *testing.B, dir string, indexed bool) (*workspace.Workspace, con
 	})
 	ctx := workspacetest.For(b.Context(), workspacetest.Caller(dir))
 	if indexed {
-		q := fs.SearchQuery{Pattern: "x", Path: ".", Mode: fs.Names, Limit: 1}
+		q := workspace.SearchQuery{Pattern: "x", Path: ".", Mode: search.Names, Limit: 1}
 		if _, err := w.Search(ctx, q); err != nil {
 			b.Fatal(err)
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 func read(ctx context.Context, w *workspace.Workspace, path string) (string, error) {
@@ -96,7 +95,7 @@ func TestListingRoutes(t *testing.T) {
 	m.Put("tester", "", "SOUL.md", "soul")
 	write(t, filepath.Join(dir, "plain.txt"), "plain")
 	for path, want := range map[string][]string{".": {"SOUL.md", "memory", "plain.txt"}, "memory": {"day.md"}} {
-		l, err := w.List(ctx, fs.ListQuery{Path: path, Depth: 1, Limit: 10})
+		l, err := w.List(ctx, workspace.ListQuery{Path: path, Depth: 1, Limit: 10})
 		var got []string
 		for _, e := range l.Entries {
 			got = append(got, e.Name)
@@ -106,7 +105,7 @@ func TestListingRoutes(t *testing.T) {
 			t.Errorf("%s: %q, %v; want %q", path, got, err, want)
 		}
 	}
-	if _, err := w.List(ctx, fs.ListQuery{Path: "memories", Depth: 1, Limit: 10}); kind(err) != tool.NotFound {
+	if _, err := w.List(ctx, workspace.ListQuery{Path: "memories", Depth: 1, Limit: 10}); kind(err) != tool.NotFound {
 		t.Errorf("a directory that nobody has: %v", err)
 	}
 }

@@ -3,37 +3,36 @@ package workspace
 import (
 	"context"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // Search finds lines in files.
-func (w *Workspace) Search(ctx context.Context, q fs.SearchQuery) (fs.Found, error) {
+func (w *Workspace) Search(ctx context.Context, q SearchQuery) (search.Found, error) {
 	m, err := search.Compile(search.Query{
 		Pattern: q.Pattern, Literal: q.Literal, IgnoreCase: q.IgnoreCase, Word: q.Word, Multiline: q.Multiline,
 		Mode: q.Mode, Context: q.Context, Limit: q.Limit, Offset: q.Offset,
 	})
 	if err != nil {
-		return fs.Found{}, err
+		return search.Found{}, err
 	}
 	filter, err := ignore.NewFilter(q.Globs, q.Types)
 	if err != nil {
-		return fs.Found{}, err
+		return search.Found{}, err
 	}
 	a, err := w.area(ctx, q.Path)
 	if err != nil {
-		return fs.Found{}, err
+		return search.Found{}, err
 	}
 	names, unread, err := a.toSearch(ctx, q, m, filter)
 	if err != nil {
-		return fs.Found{}, a.unlistable(err)
+		return search.Found{}, a.unlistable(err)
 	}
 	found, err := m.Search(ctx, a.contents(ctx), names)
 	if err != nil {
-		return fs.Found{}, err
+		return search.Found{}, err
 	}
 	if a.fewer && len(found.Files) == 0 {
 		all, _, _ := a.indexed(ctx, nil, func(name string) bool { return filter.Keep(a.relative(name)) })
@@ -48,7 +47,7 @@ func (w *Workspace) Search(ctx context.Context, q fs.SearchQuery) (fs.Found, err
 
 // toSearch are the files that a search has to look at. One that was asked for
 // by its name is looked at whatever globs and ignore files say.
-func (a *area) toSearch(ctx context.Context, q fs.SearchQuery, m *search.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
+func (a *area) toSearch(ctx context.Context, q SearchQuery, m *search.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
 	keep := func(name string) bool { return filter.Keep(a.relative(name)) }
 	if a.onDisk() {
 		names, unread, err = a.names(ctx, tree.Options{

@@ -8,24 +8,23 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // Undo takes a change back, if all its files are as it left them.
-func (w *Workspace) Undo(ctx context.Context, id string) (fs.Receipt, error) {
+func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 	past, ok, err := w.past.Find(ctx, id)
 	if err != nil {
-		return fs.Receipt{}, err
+		return Receipt{}, err
 	}
 	v, err := w.viewer(ctx)
 	if err != nil {
-		return fs.Receipt{}, err
+		return Receipt{}, err
 	}
 	if !ok || len(past.Files) == 0 || !v.seesAll(past.Record) {
-		return fs.Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
+		return Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
 	}
 	if past.Undone != "" {
-		return fs.Receipt{}, tool.Errorf(tool.Conflict, "change %q was undone before, by %q", id, past.Undone).
+		return Receipt{}, tool.Errorf(tool.Conflict, "change %q was undone before, by %q", id, past.Undone).
 			Try("undo %q to have it again", past.Undone)
 	}
 	u := &undoing{w: w, ctx: ctx, past: past.Record}
@@ -57,15 +56,15 @@ func (u *undoing) close() {
 
 // plan checks that nothing has happened since, and then has each file become
 // what it was.
-func (u *undoing) plan(files []*fs.File) ([]fs.Change, error) {
+func (u *undoing) plan(files []*File) ([]Change, error) {
 	for i, f := range u.past.Files {
 		if err := u.check(files[i], f); err != nil {
 			return nil, err
 		}
 	}
-	var changes []fs.Change
+	var changes []Change
 	for i, f := range u.past.Files {
-		change := fs.Change{Path: f.Path(), Remove: f.Before == nil}
+		change := Change{Path: f.Path(), Remove: f.Before == nil}
 		if f.Before != nil {
 			copied, err := u.open(files[i].Name, f.Before)
 			if err != nil {
@@ -79,7 +78,7 @@ func (u *undoing) plan(files []*fs.File) ([]fs.Change, error) {
 }
 
 // check refuses when a file is not as the change left it.
-func (u *undoing) check(now *fs.File, f history.FileRecord) error {
+func (u *undoing) check(now *File, f history.FileRecord) error {
 	what, after := "", f.After
 	switch {
 	case f.Away && !now.Exists && after != nil && after.Size == 0:

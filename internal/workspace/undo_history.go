@@ -8,7 +8,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 const (
@@ -18,7 +17,7 @@ const (
 
 // History tells what was done to a file, the latest first. The file need not
 // be there any more.
-func (w *Workspace) History(ctx context.Context, given string, limit int) ([]fs.Past, error) {
+func (w *Workspace) History(ctx context.Context, given string, limit int) ([]PastChange, error) {
 	p, err := w.findPast(ctx, given)
 	if err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func (w *Workspace) History(ctx context.Context, given string, limit int) ([]fs.
 	if !utf8.ValidString(whole) {
 		hint = "" // on record it is written in another way
 	}
-	var out []fs.Past
+	var out []PastChange
 	err = w.past.Past(ctx, hint, func(past history.Past) bool {
 		for i, f := range past.Files {
 			if f.Path() == whole && f.Away == (p.source != nil) && v.sees(past.Record, f) {
@@ -103,9 +102,9 @@ func (v *viewer) seesAll(r history.Record) bool {
 }
 
 // tell describes what a change did to its nth file.
-func (v *viewer) tell(p history.Past, n int) fs.Past {
+func (v *viewer) tell(p history.Past, n int) PastChange {
 	f := p.Files[n]
-	out := fs.Past{ID: p.ID, Time: p.Time, Tool: p.Tool, By: p.By, Action: "changed", Undone: p.Undone, Undoable: p.Undone == ""}
+	out := PastChange{ID: p.ID, Time: p.Time, Tool: p.Tool, By: p.By, Action: "changed", Undone: p.Undone, Undoable: p.Undone == ""}
 	if f.Before == nil {
 		out.Action = "created"
 	} else {

@@ -12,10 +12,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
-func pastOf(t *testing.T, ctx context.Context, w *workspace.Workspace, path string) []fs.Past {
+func pastOf(t *testing.T, ctx context.Context, w *workspace.Workspace, path string) []workspace.PastChange {
 	t.Helper()
 	all, err := w.History(ctx, path, 0)
 	if err != nil {
@@ -256,8 +255,8 @@ func TestUndoKeepsBytes(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t)
 	old := strings.Repeat("all bytes \x00\xff\r\n", 200_000)
 	write(t, filepath.Join(dir, "big\xff name"), old)
-	_, err := w.Change(ctx, []string{"big\xff name"}, func(files []*fs.File) ([]fs.Change, error) {
-		return []fs.Change{{Path: "big\xff name", Content: io.MultiReader(strings.NewReader("x"), io.NewSectionReader(files[0], 0, files[0].Size))}}, nil
+	_, err := w.Change(ctx, []string{"big\xff name"}, func(files []*workspace.File) ([]workspace.Change, error) {
+		return []workspace.Change{{Path: "big\xff name", Content: io.MultiReader(strings.NewReader("x"), io.NewSectionReader(files[0], 0, files[0].Size))}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
 
 // applyPatch changes, adds, removes and renames several files at once.
 type applyPatch struct {
-	files Files
+	files workspace.Files
 	seen  *Seen
 }
 
@@ -48,7 +49,7 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 		}
 		p.sections = append(p.sections, s)
 	}
-	receipt, err := t.files.Change(ctx, paths, func(files []*File) ([]Change, error) {
+	receipt, err := t.files.Change(ctx, paths, func(files []*workspace.File) ([]workspace.Change, error) {
 		changes, err := p.plan(ctx, files)
 		if err == nil && a.DryRun {
 			err = errDryRun
@@ -56,7 +57,7 @@ func (t applyPatch) Do(ctx context.Context, a applyPatchArgs) (tool.Result, erro
 		return changes, err
 	})
 	if errors.Is(err, errDryRun) {
-		return tool.Text(p.reply("the patch fits; nothing was changed", Receipt{})), nil
+		return tool.Text(p.reply("the patch fits; nothing was changed", workspace.Receipt{})), nil
 	}
 	if err != nil {
 		return tool.Result{}, err
@@ -110,7 +111,7 @@ func patchError(err error, name string, masked bool) error {
 }
 
 // reply has a line for each file, and lines below it for what is to be known.
-func (p *patching) reply(head string, r Receipt) string {
+func (p *patching) reply(head string, r workspace.Receipt) string {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, s := range p.sections {

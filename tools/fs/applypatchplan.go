@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/patch"
 )
@@ -35,8 +36,8 @@ type patched struct {
 }
 
 // plan applies all sections. When some do not fit it tells of each.
-func (p *patching) plan(ctx context.Context, files []*File) ([]Change, error) {
-	var changes []Change
+func (p *patching) plan(ctx context.Context, files []*workspace.File) ([]workspace.Change, error) {
+	var changes []workspace.Change
 	var failed []*tool.Error
 	for _, s := range p.sections {
 		if err := ctx.Err(); err != nil {
@@ -79,12 +80,12 @@ func together(failed []*tool.Error) error {
 }
 
 // section says what becomes of the files of one section.
-func (p *patching) section(s *patched, f, to *File) ([]Change, error) {
+func (p *patching) section(s *patched, f, to *workspace.File) ([]workspace.Change, error) {
 	s.was, s.name = f.Name, to.Name
 	if err := s.fits(f, to); err != nil {
 		return nil, err
 	}
-	change := Change{Path: s.Path, Content: io.NewSectionReader(f, 0, f.Size), Mode: s.Mode}
+	change := workspace.Change{Path: s.Path, Content: io.NewSectionReader(f, 0, f.Size), Mode: s.Mode}
 	if len(s.Hunks) > 0 || s.Op == patch.Add {
 		if err := p.apply(s, f); err != nil {
 			return nil, err
@@ -92,19 +93,19 @@ func (p *patching) section(s *patched, f, to *File) ([]Change, error) {
 		change.Content = bytes.NewReader(s.result.Content)
 	}
 	if s.Op == patch.Delete {
-		return []Change{{Path: s.Path, Remove: true}}, nil
+		return []workspace.Change{{Path: s.Path, Remove: true}}, nil
 	}
 	if s.MoveTo == "" {
-		return []Change{change}, nil
+		return []workspace.Change{change}, nil
 	}
 	if change.Path = s.MoveTo; change.Mode == 0 {
 		change.Mode = f.Mode.Perm()
 	}
-	return []Change{{Path: s.Path, Remove: true}, change}, nil
+	return []workspace.Change{{Path: s.Path, Remove: true}, change}, nil
 }
 
 // apply works out what the file is to hold.
-func (p *patching) apply(s *patched, f *File) error {
+func (p *patching) apply(s *patched, f *workspace.File) error {
 	before, err := p.read(f)
 	if err != nil {
 		return err
@@ -126,7 +127,7 @@ func (p *patching) apply(s *patched, f *File) error {
 }
 
 // fits refuses what the files that exist do not allow.
-func (s *patched) fits(f, to *File) error {
+func (s *patched) fits(f, to *workspace.File) error {
 	switch {
 	case s.Op == patch.Add && f.Exists:
 		return tool.Errorf(tool.Conflict, "%q exists already", f.Name).Try("update it, or replace it with write_file")
@@ -141,7 +142,7 @@ func (s *patched) fits(f, to *File) error {
 }
 
 // read reads what is there, within bounds.
-func (p *patching) read(f *File) ([]byte, error) {
+func (p *patching) read(f *workspace.File) ([]byte, error) {
 	if !f.Exists {
 		return nil, nil
 	}
@@ -161,7 +162,7 @@ func (p *patching) read(f *File) ([]byte, error) {
 
 // note remembers what the session knows now: as much as before, of the new
 // version.
-func (p *patching) note(r Receipt) error {
+func (p *patching) note(r workspace.Receipt) error {
 	for _, s := range p.sections {
 		if s.Op == patch.Delete || s.MoveTo != "" {
 			p.seen.Note(p.caller, s.was, "")

@@ -7,12 +7,13 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 )
 
 // editFile replaces text in one file.
 type editFile struct {
-	files Files
+	files workspace.Files
 	seen  *Seen
 }
 
@@ -108,10 +109,10 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 	}
 	e := editing{edits: edits, ifVersion: a.IfVersion}
 	caller := tool.CallerFrom(ctx)
-	look := func(f *File) (Change, error) {
+	look := func(f *workspace.File) (workspace.Change, error) {
 		e.known, e.wasRead = t.seen.Version(caller, f.Name)
 		content, err := e.plan(ctx, f)
-		return Change{Path: a.Path, Content: content}, err
+		return workspace.Change{Path: a.Path, Content: content}, err
 	}
 	if a.DryRun {
 		f, err := t.files.Open(ctx, a.Path)
@@ -126,12 +127,12 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 		}
 		return tool.Textf("would edit %s\n%snothing was written", e.summary(), e.diff()), nil
 	}
-	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*File) ([]Change, error) {
+	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*workspace.File) ([]workspace.Change, error) {
 		change, err := look(files[0])
 		if err == nil { // while the file is written
 			e.hashing.Go(func() { e.after = versionOf(e.outcome.Content) })
 		}
-		return []Change{change}, err
+		return []workspace.Change{change}, err
 	})
 	e.hashing.Wait()
 	if err != nil {
@@ -150,7 +151,7 @@ func (t editFile) Do(ctx context.Context, a editFileArgs) (tool.Result, error) {
 }
 
 // reply says what was done, in as few words as a model can go on with.
-func (e *editing) reply(r Receipt, done Changed, version string) string {
+func (e *editing) reply(r workspace.Receipt, done workspace.Changed, version string) string {
 	var b strings.Builder
 	if e.created {
 		fmt.Fprintf(&b, "created %s: %s\n", e.name, counted(len(e.outcome.Content), "byte", "bytes"))

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
@@ -25,7 +26,7 @@ type editor struct {
 	t     testing.TB
 	ctx   context.Context
 	dir   string
-	files fs.Files
+	files workspace.Files
 	seen  *fs.Seen
 }
 

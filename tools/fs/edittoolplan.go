@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
@@ -33,7 +34,7 @@ type editing struct {
 }
 
 // plan makes the edits in f and returns what it is to hold then.
-func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
+func (e *editing) plan(ctx context.Context, f *workspace.File) (io.Reader, error) {
 	e.name = f.Name
 	if !f.Exists {
 		return e.create()
@@ -70,7 +71,7 @@ func (e *editing) plan(ctx context.Context, f *File) (io.Reader, error) {
 }
 
 // whole reads all of a file that is not too large.
-func whole(f *File) (string, error) {
+func whole(f *workspace.File) (string, error) {
 	var b strings.Builder
 	b.Grow(int(f.Size))
 	n, err := io.Copy(&b, io.NewSectionReader(f, 0, f.Size))
@@ -111,7 +112,7 @@ func (e *editing) create() (io.Reader, error) {
 }
 
 // stream edits a file that is too large to be held in memory.
-func (e *editing) stream(ctx context.Context, f *File) (io.Reader, error) {
+func (e *editing) stream(ctx context.Context, f *workspace.File) (io.Reader, error) {
 	if len(e.edits) > 1 {
 		return nil, tool.Errorf(tool.TooLarge, "%q has %s; several edits at once are for files of up to %d MB", e.name, size(f.Size), edit.MaxWhole>>20).
 			Try("make them one by one")
@@ -147,7 +148,7 @@ func (e *editing) stale() bool { return e.wasRead && e.version != "" && e.known 
 
 // versionAfter is the version of what was written, "" when it is not known
 // because something keeps the file in its own way.
-func (e *editing) versionAfter(done Changed) (string, error) {
+func (e *editing) versionAfter(done workspace.Changed) (string, error) {
 	switch {
 	case done.Size > VersionedWhole:
 		return Version(nil, done.Size, done.Stamp) // reads nothing

@@ -1,15 +1,26 @@
+// Package fs holds the tools that read, change and search files.
+//
+// It knows how to describe files and their changes to a model. It does not know
+// where files are or how they are kept: [workspace.Files] does, decides which
+// caller sees which files, and never lets a path lead out. The work that has
+// nothing to do with tools is in the packages below this one: text (encodings
+// and lines), edit (finding and replacing), patch (patches) and picture
+// (images).
+//
+// Begin with [Tools], the list of the tools, and readfile.go.
 package fs
 
 import (
 	"cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 const group = "fs"
 
 // Tools are the tools that read, change and search files.
-func Tools(files Files) []tool.Tool {
+func Tools(files workspace.Files) []tool.Tool {
 	seen := &Seen{}
 	return []tool.Tool{
 		tool.New(newReadFile(files, seen)),
@@ -17,7 +28,7 @@ func Tools(files Files) []tool.Tool {
 		tool.New(editFile{files, seen}),
 		tool.New(applyPatch{files, seen}),
 		tool.New(listFiles{files}),
-		tool.New(search{files}),
+		tool.New(searchFiles{files}),
 		tool.New(globFiles{files}),
 		tool.New(fileHistory{files}),
 		tool.New(undoChange{files, seen}),

@@ -6,10 +6,11 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // globFiles finds files by their names.
-type globFiles struct{ files Files }
+type globFiles struct{ files workspace.Files }
 
 type globArgs struct {
 	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
@@ -37,7 +38,7 @@ func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 	default:
 		return tool.Result{}, tool.Errorf(tool.Invalid, "there is no order %.40q", a.Sort).Try("sort by newest or %s", byName)
 	}
-	l, err := t.files.Glob(ctx, GlobQuery{
+	l, err := t.files.Glob(ctx, workspace.GlobQuery{
 		Pattern: a.Pattern, Path: here(a.Path), Limit: bounded(a.Limit, 200, 5000), Newest: a.Sort != byName, Hidden: a.All, Ignored: a.All,
 	})
 	if err != nil {
@@ -46,7 +47,7 @@ func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 	return tool.Text(showFound(l, a)), nil
 }
 
-func showFound(l Listing, a globArgs) string {
+func showFound(l workspace.Listing, a globArgs) string {
 	var b strings.Builder
 	for _, e := range l.Entries {
 		b.WriteString(e.Name)

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // fileHistory tells what was done to a file.
-type fileHistory struct{ files Files }
+type fileHistory struct{ files workspace.Files }
 
 type fileHistoryArgs struct {
 	Path  string `json:"path" jsonschema:"file, also one that is gone" alias:"file_path,file"`
@@ -34,7 +35,7 @@ func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, er
 	return tool.Text(showHistory(a.Path, past, a.Limit, time.Now())), nil
 }
 
-func showHistory(path string, past []Past, limit int, now time.Time) string {
+func showHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {
 	if len(past) == 0 {
 		return fmt.Sprintf("no tool changed %q, as far as is kept", path)
 	}
@@ -54,7 +55,7 @@ func showHistory(path string, past []Past, limit int, now time.Time) string {
 }
 
 // showPast writes a change in one line.
-func showPast(p Past, now time.Time) string {
+func showPast(p workspace.PastChange, now time.Time) string {
 	line := fmt.Sprintf("%s  %s  %s", p.ID, ago(now.Sub(p.Time)), p.Action)
 	switch p.Action {
 	case "created":

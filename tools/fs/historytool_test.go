@@ -6,35 +6,37 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // archive answers with what it was given.
 type archive struct {
-	Files
-	past    []Past
-	receipt Receipt
+	workspace.Files
+	past    []workspace.PastChange
+	receipt workspace.Receipt
 	asked   any
 }
 
-func (a *archive) History(_ context.Context, path string, limit int) ([]Past, error) {
+func (a *archive) History(_ context.Context, path string, limit int) ([]workspace.PastChange, error) {
 	a.asked = []any{path, limit}
 	return a.past[:min(len(a.past), limit)], nil
 }
 
-func (a *archive) Undo(_ context.Context, id string) (Receipt, error) {
+func (a *archive) Undo(_ context.Context, id string) (workspace.Receipt, error) {
 	a.asked = id
 	return a.receipt, nil
 }
 
 func TestHistory(t *testing.T) {
-	past := []Past{
+	past := []workspace.PastChange{
 		{ID: "aaaaaaaa", Time: noon, Tool: "edit", By: "dev/ann", Action: "changed", Before: 3400, After: 3500, Undoable: true},
 		{ID: "bbbbbbbb", Time: noon.Add(-3 * time.Minute), Tool: "apply_patch", Action: "created", After: 12, Undone: "cccccccc", Others: []string{"a", "b", "c", "d", "e"}},
 		{ID: "dddddddd", Time: noon.Add(-72 * time.Hour), Action: "removed", Before: 5},
 	}
 	for name, test := range map[string]struct {
-		past  []Past
+		past  []workspace.PastChange
 		limit int
 		want  string
 	}{
@@ -43,7 +45,7 @@ func TestHistory(t *testing.T) {
 bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc
 dddddddd  3d ago  removed 5 B, cannot be undone
 [undo takes one back, later ones first]`},
-		"no agent":         {[]Past{{ID: "dddddddd", Time: noon, By: "/ann", Action: "removed", Before: 5}}, 1, "dddddddd  30s ago  removed 5 B of ann, cannot be undone"},
+		"no agent":         {[]workspace.PastChange{{ID: "dddddddd", Time: noon, By: "/ann", Action: "removed", Before: 5}}, 1, "dddddddd  30s ago  removed 5 B of ann, cannot be undone"},
 		"older ones":       {past[1:], 1, "bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc\n[there are older ones; raise limit]"},
 		"nothing undoable": {past[2:], 1, "dddddddd  3d ago  removed 5 B, cannot be undone"},
 	} {
@@ -78,7 +80,7 @@ func TestUndo(t *testing.T) {
 	ctx, seen := inSession(t), &Seen{}
 	caller := tool.CallerFrom(ctx)
 	seen.Note(caller, "f", "aaaaaaaa")
-	a := &archive{receipt: Receipt{ID: "bbbbbbbb", Files: []Changed{
+	a := &archive{receipt: workspace.Receipt{ID: "bbbbbbbb", Files: []workspace.Changed{
 		{Name: "f", Size: 340}, {Name: "new", Removed: true}, {Name: "gone", Created: true, Size: 5, Notes: []string{"a note"}},
 	}}}
 	got, err := call(ctx, t, tool.New(undoChange{a, seen}), map[string]any{"id": " aaaaaaaa "})

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // listFiles shows what is in a directory.
-type listFiles struct{ files Files }
+type listFiles struct{ files workspace.Files }
 
 type listFilesArgs struct {
 	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory,dir_path"`
@@ -36,7 +37,7 @@ func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tool.Result, error)
 	if a.Recursive && a.Depth == 0 {
 		a.Depth = deepest
 	}
-	l, err := t.files.List(ctx, ListQuery{
+	l, err := t.files.List(ctx, workspace.ListQuery{
 		Path: here(a.Path), Depth: bounded(a.Depth, 1, deepest), Limit: bounded(a.Limit, 300, 5000), Pattern: a.Pattern, Hidden: true, Ignored: !a.Git,
 	})
 	if err != nil {
@@ -45,7 +46,7 @@ func (t listFiles) Do(ctx context.Context, a listFilesArgs) (tool.Result, error)
 	return tool.Text(showListing(l, a)), nil
 }
 
-func showListing(l Listing, a listFilesArgs) string {
+func showListing(l workspace.Listing, a listFilesArgs) string {
 	var b strings.Builder
 	total := len(l.Entries) + l.More
 	fmt.Fprintf(&b, "[%s: %s]\n", l.Dir, counted(total, "entry", "entries"))

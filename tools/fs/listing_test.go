@@ -10,25 +10,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
 // shelf answers every question with what it was given, and keeps the question.
 type shelf struct {
-	Files
-	listing Listing
-	found   Found
+	workspace.Files
+	listing workspace.Listing
+	found   search.Found
 	asked   any
 }
 
-func (s *shelf) List(_ context.Context, q ListQuery) (Listing, error) {
+func (s *shelf) List(_ context.Context, q workspace.ListQuery) (workspace.Listing, error) {
 	s.asked = q
 	return s.listing, nil
 }
-func (s *shelf) Glob(_ context.Context, q GlobQuery) (Listing, error) {
+func (s *shelf) Glob(_ context.Context, q workspace.GlobQuery) (workspace.Listing, error) {
 	s.asked = q
 	return s.listing, nil
 }
-func (s *shelf) Search(_ context.Context, q SearchQuery) (Found, error) {
+func (s *shelf) Search(_ context.Context, q workspace.SearchQuery) (search.Found, error) {
 	s.asked = q
 	return s.found, nil
 }
@@ -36,7 +38,7 @@ func (s *shelf) Search(_ context.Context, q SearchQuery) (Found, error) {
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestListFiles(t *testing.T) {
-	s := &shelf{listing: Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"}, Entries: []Entry{
+	s := &shelf{listing: workspace.Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"}, Entries: []workspace.Entry{
 		{Name: "cmd", Mode: iofs.ModeDir},
 		{Name: "cmd/main.go", Size: 999, Modified: noon},
 		{Name: "big", Size: 3_456_789, Modified: noon},
@@ -58,10 +60,10 @@ pipe  (not a file)
 	if diff := cmp.Diff(want, res.Text()); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(ListQuery{Path: "src", Depth: 2, Limit: 5, Hidden: true}, s.asked); diff != "" {
+	if diff := cmp.Diff(workspace.ListQuery{Path: "src", Depth: 2, Limit: 5, Hidden: true}, s.asked); diff != "" {
 		t.Error(diff)
 	}
-	s.listing = Listing{Dir: ".", More: 7}
+	s.listing = workspace.Listing{Dir: ".", More: 7}
 	const deep = "[.: 7 entries]\n[7 more; gitignore: true leaves ignored files out; or raise limit, or give a pattern or a directory further down]"
 	if res, err = (listFiles{s}).Do(t.Context(), listFilesArgs{Depth: 2}); err != nil || res.Text() != deep {
 		t.Error(res.Text(), err)
@@ -71,14 +73,14 @@ pipe  (not a file)
 func TestGlob(t *testing.T) {
 	for name, test := range map[string]struct {
 		args    globArgs
-		listing Listing
+		listing workspace.Listing
 		want    string
 	}{
-		"some":          {globArgs{Sort: "name"}, Listing{Entries: []Entry{{Name: "a.go"}, {Name: "b.go"}}}, "a.go\nb.go"},
-		"more":          {globArgs{Sort: "newest"}, Listing{Entries: []Entry{{Name: "a.go"}}, More: 2}, "a.go\n[1 of 3 files, newest first; raise limit, or narrow the pattern]"},
-		"none here":     {globArgs{Pattern: "*.go"}, Listing{Dir: "."}, `no file below . matches "*.go"; "**/*.go" looks in all directories`},
-		"none anywhere": {globArgs{Pattern: "**/*.go"}, Listing{Dir: "."}, `no file below . matches "**/*.go"; all: true looks at hidden and ignored files too`},
-		"none at all":   {globArgs{Pattern: "**/*.go", All: true}, Listing{Dir: "src"}, `no file below src matches "**/*.go"`},
+		"some":          {globArgs{Sort: "name"}, workspace.Listing{Entries: []workspace.Entry{{Name: "a.go"}, {Name: "b.go"}}}, "a.go\nb.go"},
+		"more":          {globArgs{Sort: "newest"}, workspace.Listing{Entries: []workspace.Entry{{Name: "a.go"}}, More: 2}, "a.go\n[1 of 3 files, newest first; raise limit, or narrow the pattern]"},
+		"none here":     {globArgs{Pattern: "*.go"}, workspace.Listing{Dir: "."}, `no file below . matches "*.go"; "**/*.go" looks in all directories`},
+		"none anywhere": {globArgs{Pattern: "**/*.go"}, workspace.Listing{Dir: "."}, `no file below . matches "**/*.go"; all: true looks at hidden and ignored files too`},
+		"none at all":   {globArgs{Pattern: "**/*.go", All: true}, workspace.Listing{Dir: "src"}, `no file below src matches "**/*.go"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := globFiles{&shelf{listing: test.listing}}.Do(t.Context(), test.args)
@@ -93,35 +95,35 @@ func TestGlob(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	lines := []Line{{Number: 1, Text: "before"}, {Number: 2, Text: "a match", Match: true}, {Number: 9, Text: "early"}, {Number: 10, Text: "and x", Match: true, Column: 4000, Cut: 5000}}
+	lines := []search.Line{{Number: 1, Text: "before"}, {Number: 2, Text: "a match", Match: true}, {Number: 9, Text: "early"}, {Number: 10, Text: "and x", Match: true, Column: 4000, Cut: 5000}}
 	for name, test := range map[string]struct {
 		args  searchArgs
-		found Found
+		found search.Found
 		want  string
 	}{
 		"lines": {
 			searchArgs{Mode: "content", Context: 1},
-			Found{Matches: 3, Files: []FileMatches{{Name: "a.go", Lines: lines}, {Name: "b.bin", Binary: true}, {Name: "c", Lines: []Line{{Number: 5, Text: "x", Match: true, Cut: 7}}}}},
+			search.Found{Matches: 3, Files: []search.FileMatches{{Name: "a.go", Lines: lines}, {Name: "b.bin", Binary: true}, {Name: "c", Lines: []search.Line{{Number: 5, Text: "x", Match: true, Cut: 7}}}}},
 			"a.go\n1-before\n2:a match\n--\n9-early\n10:and x [from column 4000; 5000 bytes of this line not shown]\n\nb.bin\n(a binary file that matches)\n\nc\n5:x [7 bytes of this line not shown]\n[3 matching lines in 3 files]",
 		},
 		"a page": {
 			searchArgs{Mode: "content", Offset: 20, Limit: 1},
-			Found{More: true, Unread: 1, Files: []FileMatches{{Name: "a", Lines: lines[1:2]}}},
+			search.Found{More: true, Unread: 1, Files: []search.FileMatches{{Name: "a", Lines: lines[1:2]}}},
 			"a\n2:a match\n[1 matching line from offset 20; there are more: offset 21 goes on, or narrow the pattern, path or glob]\n[1 file could not be read]",
 		},
-		"names":      {searchArgs{Mode: "files"}, Found{Files: []FileMatches{{Name: "a"}, {Name: "b"}}}, "a\nb\n[2 files]"},
-		"more names": {searchArgs{Mode: "files"}, Found{More: true, Files: []FileMatches{{Name: "a"}}}, "a\n[1 file from offset 0; there are more: offset 1 goes on]"},
-		"counts":     {searchArgs{Mode: "count"}, Found{Files: []FileMatches{{Name: "a", Matches: 12}}}, "a: 12\n[1 file]"},
-		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, Found{Searched: 3}, `no line matches "f(x)" in 3 files (text in binary files is not searched); to widen: case: false, literal: true, all: true (hidden and ignored files)`},
-		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, Found{Searched: 1}, `no line matches "x" in 1 file (text in binary files is not searched)`},
-		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, Found{}, `no file to search in "p" fits glob and type; all: true takes hidden and ignored files too`},
-		"empty":      {searchArgs{Pattern: "x", All: true}, Found{}, `no file to search in "."`},
-		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read]"},
-		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read, or too large for multiline]"},
-		"past all":   {searchArgs{Mode: "content", Offset: 50}, Found{}, "[no more after offset 50]"},
+		"names":      {searchArgs{Mode: "files"}, search.Found{Files: []search.FileMatches{{Name: "a"}, {Name: "b"}}}, "a\nb\n[2 files]"},
+		"more names": {searchArgs{Mode: "files"}, search.Found{More: true, Files: []search.FileMatches{{Name: "a"}}}, "a\n[1 file from offset 0; there are more: offset 1 goes on]"},
+		"counts":     {searchArgs{Mode: "count"}, search.Found{Files: []search.FileMatches{{Name: "a", Matches: 12}}}, "a: 12\n[1 file]"},
+		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, search.Found{Searched: 3}, `no line matches "f(x)" in 3 files (text in binary files is not searched); to widen: case: false, literal: true, all: true (hidden and ignored files)`},
+		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, search.Found{Searched: 1}, `no line matches "x" in 1 file (text in binary files is not searched)`},
+		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, search.Found{}, `no file to search in "p" fits glob and type; all: true takes hidden and ignored files too`},
+		"empty":      {searchArgs{Pattern: "x", All: true}, search.Found{}, `no file to search in "."`},
+		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read]"},
+		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read, or too large for multiline]"},
+		"past all":   {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no more after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := search{&shelf{found: test.found}}.Do(t.Context(), test.args)
+			res, err := searchFiles{&shelf{found: test.found}}.Do(t.Context(), test.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -135,11 +137,11 @@ func TestSearch(t *testing.T) {
 func TestSearchAsks(t *testing.T) {
 	s := &shelf{}
 	args := searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.go"}, Type: []string{"go"}, Mode: "count", Context: 2, Word: true, Multiline: true, Literal: true, All: true, Limit: 3, Offset: 4}
-	if _, err := (search{s}).Do(t.Context(), args); err != nil {
+	if _, err := (searchFiles{s}).Do(t.Context(), args); err != nil {
 		t.Fatal(err)
 	}
-	want := SearchQuery{
-		Pattern: "x", Path: "p", Globs: []string{"*.go"}, Types: []string{"go"}, Mode: Count, Context: 2, Literal: true, IgnoreCase: true,
+	want := workspace.SearchQuery{
+		Pattern: "x", Path: "p", Globs: []string{"*.go"}, Types: []string{"go"}, Mode: search.Count, Context: 2, Literal: true, IgnoreCase: true,
 		Word: true, Multiline: true, Hidden: true, Ignored: true, Limit: 3, Offset: 4,
 	}
 	if diff := cmp.Diff(want, s.asked); diff != "" {
@@ -150,7 +152,7 @@ func TestSearchAsks(t *testing.T) {
 func TestGlobOrders(t *testing.T) {
 	for sort, newest := range map[string]bool{"": true, "newest": true, "mtime": true, "Name": false, "path": false} {
 		s := &shelf{}
-		if _, err := (globFiles{s}).Do(t.Context(), globArgs{Pattern: "*", Sort: sort}); err != nil || s.asked.(GlobQuery).Newest != newest {
+		if _, err := (globFiles{s}).Do(t.Context(), globArgs{Pattern: "*", Sort: sort}); err != nil || s.asked.(workspace.GlobQuery).Newest != newest {
 			t.Errorf("%q: %+v, %v", sort, s.asked, err)
 		}
 	}
@@ -161,16 +163,16 @@ func TestGlobOrders(t *testing.T) {
 
 // TestSearchByOtherNames has arguments as models know them from other tools.
 func TestSearchByOtherNames(t *testing.T) {
-	for args, want := range map[string]SearchQuery{
-		`{"pattern":"x","output_mode":"files_with_matches","head_limit":5}`: {Mode: Names, Limit: 5},
-		`{"pattern":"x","output_mode":"Count"}`:                             {Mode: Count, Limit: 100},
-		`{"pattern":"x","-C":3,"-F":true}`:                                  {Mode: Content, Limit: 100, Context: 3, Literal: true},
-		`{"pattern":"x","-A":2,"-B":4,"-i":true,"-n":true}`:                 {Mode: Content, Limit: 100, Context: 4, IgnoreCase: true},
-		`{"regex":"x","-A":2,"file_pattern":"*.go"}`:                        {Mode: Content, Limit: 100, Context: 2, Globs: []string{"*.go"}},
-		`{"Query":"x","SearchPath":"p","Includes":["*.go"]}`:                {Mode: Content, Limit: 100, Path: "p", Globs: []string{"*.go"}},
+	for args, want := range map[string]workspace.SearchQuery{
+		`{"pattern":"x","output_mode":"files_with_matches","head_limit":5}`: {Mode: search.Names, Limit: 5},
+		`{"pattern":"x","output_mode":"Count"}`:                             {Mode: search.Count, Limit: 100},
+		`{"pattern":"x","-C":3,"-F":true}`:                                  {Mode: search.Content, Limit: 100, Context: 3, Literal: true},
+		`{"pattern":"x","-A":2,"-B":4,"-i":true,"-n":true}`:                 {Mode: search.Content, Limit: 100, Context: 4, IgnoreCase: true},
+		`{"regex":"x","-A":2,"file_pattern":"*.go"}`:                        {Mode: search.Content, Limit: 100, Context: 2, Globs: []string{"*.go"}},
+		`{"Query":"x","SearchPath":"p","Includes":["*.go"]}`:                {Mode: search.Content, Limit: 100, Path: "p", Globs: []string{"*.go"}},
 	} {
 		s := &shelf{}
-		c, err := tool.New(search{s}).Bind(json.RawMessage(args), tool.DefaultLimits())
+		c, err := tool.New(searchFiles{s}).Bind(json.RawMessage(args), tool.DefaultLimits())
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
 			continue
@@ -183,7 +185,7 @@ func TestSearchByOtherNames(t *testing.T) {
 			t.Errorf("%s: %s", args, diff)
 		}
 	}
-	if _, err := (search{&shelf{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil || err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
+	if _, err := (searchFiles{&shelf{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil || err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
 		t.Error(err)
 	}
 }
@@ -201,7 +203,7 @@ func TestListRecursively(t *testing.T) {
 	if _, err := (listFiles{s}).Do(t.Context(), listFilesArgs{Recursive: true}); err != nil {
 		t.Fatal(err)
 	}
-	if q := s.asked.(ListQuery); q.Depth != deepest {
+	if q := s.asked.(workspace.ListQuery); q.Depth != deepest {
 		t.Errorf("%+v", q)
 	}
 }

@@ -6,18 +6,19 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // readFile shows the model what is in files.
 type readFile struct {
-	files Files
+	files workspace.Files
 	seen  *Seen
 	// images holds a place for each image that may be decoded at a time: one
 	// can take hundreds of megabytes.
 	images chan struct{}
 }
 
-func newReadFile(files Files, seen *Seen) readFile {
+func newReadFile(files workspace.Files, seen *Seen) readFile {
 	return readFile{files, seen, make(chan struct{}, 1)}
 }
 

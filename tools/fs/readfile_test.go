@@ -16,26 +16,27 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // drawer is Files whose files are in memory.
 type drawer struct {
-	Files
+	workspace.Files
 	files map[string]string
 	bulk  map[string]io.ReaderAt // of bulkSize bytes
 }
 
 const bulkSize = 50 << 20
 
-func (d *drawer) Open(_ context.Context, path string) (*File, error) {
+func (d *drawer) Open(_ context.Context, path string) (*workspace.File, error) {
 	if r, ok := d.bulk[path]; ok {
-		return &File{Name: path, Exists: true, Size: bulkSize, Stamp: "s", ReaderAt: r, Closer: io.NopCloser(nil)}, nil
+		return &workspace.File{Name: path, Exists: true, Size: bulkSize, Stamp: "s", ReaderAt: r, Closer: io.NopCloser(nil)}, nil
 	}
 	content, ok := d.files[path]
 	if !ok {
 		return nil, tool.Errorf(tool.NotFound, "there is no file %q", path).Try("call list_files")
 	}
-	return &File{
+	return &workspace.File{
 		Name: path, Exists: true, Size: int64(len(content)), ReaderAt: strings.NewReader(content), Closer: io.NopCloser(nil),
 	}, nil
 }

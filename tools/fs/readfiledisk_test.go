@@ -9,21 +9,22 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // opener is the part of Files that reading needs.
 type opener interface {
-	Open(ctx context.Context, path string) (*fs.File, error)
+	Open(ctx context.Context, path string) (*workspace.File, error)
 }
 
 type reading struct {
-	fs.Files
+	workspace.Files
 	from opener
 }
 
-func (r reading) Open(ctx context.Context, path string) (*fs.File, error) {
+func (r reading) Open(ctx context.Context, path string) (*workspace.File, error) {
 	return r.from.Open(ctx, path)
 }
 

@@ -10,13 +10,14 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // A reading is one file while it is shown.
 type reading struct {
-	file     *File
+	file     *workspace.File
 	ask      readFileArgs
 	content  io.ReaderAt
 	head     []byte
@@ -33,7 +34,7 @@ const (
 )
 
 // newReading finds out what is in the file.
-func newReading(ctx context.Context, f *File, a readFileArgs) (*reading, error) {
+func newReading(ctx context.Context, f *workspace.File, a readFileArgs) (*reading, error) {
 	r := &reading{file: f, ask: a, content: f}
 	whole := f.Size <= readWhole
 	var err error

@@ -6,10 +6,12 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
-// search finds text in files.
-type search struct{ files Files }
+// searchFiles finds text in files.
+type searchFiles struct{ files workspace.Files }
 
 type searchArgs struct {
 	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex,search"`
@@ -32,7 +34,7 @@ type searchArgs struct {
 	Numbers    bool `json:"line_numbers,omitempty" jsonschema:"they are always there" hidden:"true" alias:"-n,show_line_numbers"`
 }
 
-func (search) Spec() tool.Spec {
+func (searchFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "search", Group: group, Title: "Search in files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true}, Core: true,
 		Doc:  "Finds lines in files, grouped by file; honours .gitignore, skips binary files.",
@@ -40,12 +42,12 @@ func (search) Spec() tool.Spec {
 	}
 }
 
-func (t search) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
+func (t searchFiles) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
 	mode, err := searchMode(a.Mode)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	q := SearchQuery{
+	q := workspace.SearchQuery{
 		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode, Context: min(max(a.Context, a.After, a.Before), 50),
 		Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
 		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0),
@@ -59,27 +61,27 @@ func (t search) Do(ctx context.Context, a searchArgs) (tool.Result, error) {
 
 // searchMode reads a mode by its own name or by those of other systems. It is
 // no enum, which would not take them.
-func searchMode(name string) (SearchMode, error) {
+func searchMode(name string) (search.Mode, error) {
 	switch strings.ToLower(name) {
-	case "", string(Content), "lines":
-		return Content, nil
-	case string(Names), "files_with_matches", "names":
-		return Names, nil
-	case string(Count), "counts":
-		return Count, nil
+	case "", string(search.Content), "lines":
+		return search.Content, nil
+	case string(search.Names), "files_with_matches", "names":
+		return search.Names, nil
+	case string(search.Count), "counts":
+		return search.Count, nil
 	}
-	return "", tool.Errorf(tool.Invalid, "there is no mode %.40q", name).Try("use %s, %s or %s", Content, Names, Count)
+	return "", tool.Errorf(tool.Invalid, "there is no mode %.40q", name).Try("use %s, %s or %s", search.Content, search.Names, search.Count)
 }
 
-func showSearch(found Found, q SearchQuery) string {
+func showSearch(found search.Found, q workspace.SearchQuery) string {
 	var b strings.Builder
 	shown := 0
 	for i, file := range found.Files {
 		switch q.Mode {
-		case Names:
+		case search.Names:
 			fmt.Fprintln(&b, file.Name)
 			shown++
-		case Count:
+		case search.Count:
 			fmt.Fprintf(&b, "%s: %d\n", file.Name, file.Matches)
 			shown++
 		default:
@@ -104,7 +106,7 @@ func showSearch(found Found, q SearchQuery) string {
 
 // showLines writes the lines of one file as grep -n does: a colon marks a
 // match, a dash its surroundings. It returns the number of matches.
-func showLines(b *strings.Builder, file FileMatches) (shown int) {
+func showLines(b *strings.Builder, file search.FileMatches) (shown int) {
 	fmt.Fprintln(b, file.Name)
 	if file.Binary && len(file.Lines) == 0 {
 		b.WriteString("(a binary file that matches)\n")
@@ -124,7 +126,7 @@ func showLines(b *strings.Builder, file FileMatches) (shown int) {
 }
 
 // windowed says that a long line is not shown whole.
-func windowed(line Line) string {
+func windowed(line search.Line) string {
 	switch {
 	case line.Cut == 0:
 		return ""
@@ -134,24 +136,24 @@ func windowed(line Line) string {
 	return fmt.Sprintf(" [%d bytes of this line not shown]", line.Cut)
 }
 
-func summary(found Found, q SearchQuery, shown int) string {
+func summary(found search.Found, q workspace.SearchQuery, shown int) string {
 	switch {
 	case shown == 0 && len(found.Files) == 0 && q.Offset > 0:
 		return fmt.Sprintf("[no more after offset %d]", q.Offset)
 	case len(found.Files) == 0:
 		return nothing(found, q)
-	case found.More && q.Mode == Content:
+	case found.More && q.Mode == search.Content:
 		return fmt.Sprintf("[%s from offset %d; there are more: offset %d goes on, or narrow the pattern, path or glob]",
 			counted(shown, "matching line", "matching lines"), q.Offset, q.Offset+shown)
 	case found.More:
 		return fmt.Sprintf("[%s from offset %d; there are more: offset %d goes on]", counted(shown, "file", "files"), q.Offset, q.Offset+shown)
-	case q.Mode == Content:
+	case q.Mode == search.Content:
 		return fmt.Sprintf("[%s in %s]", counted(shown, "matching line", "matching lines"), counted(len(found.Files), "file", "files"))
 	}
 	return fmt.Sprintf("[%s]", counted(shown, "file", "files"))
 }
 
-func nothing(found Found, q SearchQuery) string {
+func nothing(found search.Found, q workspace.SearchQuery) string {
 	var tries []string
 	if !q.IgnoreCase {
 		tries = append(tries, "case: false")
@@ -174,7 +176,7 @@ func nothing(found Found, q SearchQuery) string {
 
 // noFile tells of a search that had nothing to look at, which is no answer
 // about the pattern.
-func noFile(q SearchQuery) string {
+func noFile(q workspace.SearchQuery) string {
 	text := fmt.Sprintf("no file to search in %q", q.Path)
 	if len(q.Globs)+len(q.Types) > 0 {
 		text += " fits glob and type"

@@ -6,11 +6,12 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
 // undoChange takes a change back.
 type undoChange struct {
-	files Files
+	files workspace.Files
 	seen  *Seen
 }
 
@@ -44,7 +45,7 @@ func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tool.Result, erro
 	return tool.Text(strings.Join(lines, "\n")), nil
 }
 
-func showUndone(c Changed) string {
+func showUndone(c workspace.Changed) string {
 	line := fmt.Sprintf("restored %s (%s)", c.Name, size(c.Size))
 	if c.Removed {
 		line = "removed " + c.Name

@@ -8,12 +8,13 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // writeFile writes a whole file, or adds to its end.
 type writeFile struct {
-	files Files
+	files workspace.Files
 	seen  *Seen
 }
 
@@ -45,14 +46,14 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 		return tool.Result{}, err
 	}
 	caller := tool.CallerFrom(ctx)
-	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*File) ([]Change, error) {
+	receipt, err := t.files.Change(ctx, []string{a.Path}, func(files []*workspace.File) ([]workspace.Change, error) {
 		w.known, w.wasRead = t.seen.Version(caller, files[0].Name)
 		change, err := w.plan(files[0])
 		if err != nil {
 			return nil, err
 		}
 		change.Path = a.Path
-		return []Change{change}, nil
+		return []workspace.Change{change}, nil
 	})
 	if err != nil {
 		return tool.Result{}, err
@@ -112,7 +113,7 @@ func (w *writing) encode(doc text.Doc) ([]byte, error) {
 }
 
 // reply says what was done, and what the caller may not expect.
-func (w *writing) reply(r Receipt, done Changed, version string) string {
+func (w *writing) reply(r workspace.Receipt, done workspace.Changed, version string) string {
 	var b strings.Builder
 	switch {
 	case done.Removed:

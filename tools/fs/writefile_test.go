@@ -12,42 +12,43 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // desk keeps files in memory.
 type desk struct {
-	Files
+	workspace.Files
 	files   map[string]string
 	modes   map[string]iofs.FileMode
 	changes int
 	fault   error // of the next change
 }
 
-func (d *desk) Change(_ context.Context, paths []string, plan func([]*File) ([]Change, error)) (Receipt, error) {
-	files := make([]*File, len(paths))
+func (d *desk) Change(_ context.Context, paths []string, plan func([]*workspace.File) ([]workspace.Change, error)) (workspace.Receipt, error) {
+	files := make([]*workspace.File, len(paths))
 	for i, path := range paths {
 		content, exists := d.files[path]
-		files[i] = &File{Name: path, Exists: exists, Size: int64(len(content)), Stamp: "s", ReaderAt: strings.NewReader(content), Mode: d.modes[path]}
+		files[i] = &workspace.File{Name: path, Exists: exists, Size: int64(len(content)), Stamp: "s", ReaderAt: strings.NewReader(content), Mode: d.modes[path]}
 	}
 	changes, err := plan(files)
 	if err == nil {
 		err = d.fault
 	}
 	if err != nil {
-		return Receipt{}, err
+		return workspace.Receipt{}, err
 	}
 	d.changes++
-	r := Receipt{ID: fmt.Sprintf("call%d", d.changes)}
+	r := workspace.Receipt{ID: fmt.Sprintf("call%d", d.changes)}
 	after := map[string]string{}
 	for _, c := range changes {
 		if !slices.Contains(paths, c.Path) {
-			return Receipt{}, fmt.Errorf("%q was not asked for", c.Path)
+			return workspace.Receipt{}, fmt.Errorf("%q was not asked for", c.Path)
 		}
 		if !c.Remove {
 			content, err := io.ReadAll(c.Content)
 			if err != nil {
-				return Receipt{}, err
+				return workspace.Receipt{}, err
 			}
 			after[c.Path] = string(content)
 		}
@@ -61,7 +62,7 @@ func (d *desk) Change(_ context.Context, paths []string, plan func([]*File) ([]C
 		if c.Mode != 0 {
 			d.modes[c.Path] = c.Mode
 		}
-		r.Files = append(r.Files, Changed{Name: c.Path, Removed: !stays, Size: int64(len(content)), Stamp: "t"})
+		r.Files = append(r.Files, workspace.Changed{Name: c.Path, Removed: !stays, Size: int64(len(content)), Stamp: "t"})
 	}
 	return r, nil
 }
@@ -208,7 +209,7 @@ func TestWriteFileRefusesWhatWasNotSeen(t *testing.T) {
 
 // TestWriteFileAppendsToALargeFile must not read the file to find its version.
 func TestWriteFileAppendsToALargeFile(t *testing.T) {
-	f := &File{Name: "log", Exists: true, Size: 1 << 40, Stamp: "s", ReaderAt: repeated{"line\n"}}
+	f := &workspace.File{Name: "log", Exists: true, Size: 1 << 40, Stamp: "s", ReaderAt: repeated{"line\n"}}
 	w := writing{args: writeFileArgs{Content: "é", Append: true}}
 	change, err := w.plan(f)
 	if err != nil {
@@ -222,7 +223,7 @@ func TestWriteFileAppendsToALargeFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.versionAfter(Changed{Size: 1<<40 + 2, Stamp: "t"}); got != want || err != nil {
+	if got, err := w.versionAfter(workspace.Changed{Size: 1<<40 + 2, Stamp: "t"}); got != want || err != nil {
 		t.Errorf("version %q, want %q: %v", got, want, err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
@@ -35,23 +36,23 @@ type writing struct {
 const oldSample = 64 << 10
 
 // plan decides what becomes of the file.
-func (w *writing) plan(f *File) (Change, error) {
+func (w *writing) plan(f *workspace.File) (workspace.Change, error) {
 	w.name, w.existed, w.size = f.Name, f.Exists, f.Size
 	if !f.Exists {
 		if w.args.IfVersion != "" {
-			return Change{}, tool.Errorf(tool.Conflict, "%q does not exist any more", f.Name).Try("leave if_version out to create it")
+			return workspace.Change{}, tool.Errorf(tool.Conflict, "%q does not exist any more", f.Name).Try("leave if_version out to create it")
 		}
 		return w.create()
 	}
 	if w.args.CreateOnly {
-		return Change{}, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, size(f.Size)).
+		return workspace.Change{}, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, size(f.Size)).
 			Try("use another name, or leave create_only out to replace it")
 	}
 	if err := w.read(f); err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	if err := w.current(); err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	if w.args.Append && f.Size > 0 {
 		return w.add(f)
@@ -61,7 +62,7 @@ func (w *writing) plan(f *File) (Change, error) {
 
 // read reads a small file, or the beginning of a large one, and tells its
 // version.
-func (w *writing) read(f *File) error {
+func (w *writing) read(f *workspace.File) error {
 	n := f.Size
 	if w.whole = n <= VersionedWhole; !w.whole {
 		n = oldSample
@@ -92,10 +93,10 @@ func (w *writing) current() error {
 	return nil
 }
 
-func (w *writing) create() (Change, error) {
+func (w *writing) create() (workspace.Change, error) {
 	doc, err := text.New(w.wanted())
 	if err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	return w.put(doc, "")
 }
@@ -108,15 +109,15 @@ func (w *writing) wanted() string {
 	return w.args.Encoding
 }
 
-func (w *writing) replace() (Change, error) {
+func (w *writing) replace() (workspace.Change, error) {
 	kept, err := w.kept()
 	if err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	doc := kept
 	if w.wanted() != "" {
 		if doc, err = text.New(w.wanted()); err != nil {
-			return Change{}, err
+			return workspace.Change{}, err
 		}
 	}
 	if strings.Contains(kept.Text, "\r\n") && strings.Contains(w.args.Content, "\n") && !strings.Contains(w.args.Content, "\r\n") && !w.raw {
@@ -137,16 +138,16 @@ func (w *writing) kept() (text.Doc, error) {
 }
 
 // put writes the content in the place of before.
-func (w *writing) put(doc text.Doc, before string) (Change, error) {
+func (w *writing) put(doc text.Doc, before string) (workspace.Change, error) {
 	var err error
 	if w.content, err = w.encode(doc); err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	if err := w.unmasked(before); err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	w.same = w.existed && w.whole && bytes.Equal(w.old, w.content)
-	return Change{Content: bytes.NewReader(w.content)}, nil
+	return workspace.Change{Content: bytes.NewReader(w.content)}, nil
 }
 
 // unmasked refuses content that would put a mask where a secret was.
@@ -162,34 +163,34 @@ func (w *writing) unmasked(before string) error {
 }
 
 // add adds the content to the end of a file, in the encoding that it has.
-func (w *writing) add(f *File) (Change, error) {
+func (w *writing) add(f *workspace.File) (workspace.Change, error) {
 	encoding := w.wanted()
 	if encoding == "" {
 		encoding = text.Detect(w.old, w.whole)
 	}
 	doc, err := text.Decode(nil, encoding) // a text that has no byte order mark
 	if err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	if w.content, err = w.encode(doc); err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	if err := w.unmasked(""); err != nil {
-		return Change{}, err
+		return workspace.Change{}, err
 	}
 	tail := make([]byte, min(2, f.Size))
 	if _, err := f.ReadAt(tail, f.Size-int64(len(tail))); err != nil && err != io.EOF {
-		return Change{}, fmt.Errorf("reading the end: %w", err)
+		return workspace.Change{}, fmt.Errorf("reading the end: %w", err)
 	}
 	if !bytes.ContainsRune(tail, '\n') && !w.raw && !strings.HasPrefix(w.args.Content, "\n") {
 		w.notes = append(w.notes, "its last line had no end, so what was added continues it")
 	}
-	return Change{Content: io.MultiReader(io.NewSectionReader(f, 0, f.Size), bytes.NewReader(w.content))}, nil
+	return workspace.Change{Content: io.MultiReader(io.NewSectionReader(f, 0, f.Size), bytes.NewReader(w.content))}, nil
 }
 
 // versionAfter is the version of what was written, "" when it is not known,
 // because something keeps the file in its own way.
-func (w *writing) versionAfter(done Changed) (string, error) {
+func (w *writing) versionAfter(done workspace.Changed) (string, error) {
 	content := w.content
 	if w.args.Append && w.existed && w.whole {
 		content = append(w.old[:len(w.old):len(w.old)], w.content...)
@@ -197,7 +198,7 @@ func (w *writing) versionAfter(done Changed) (string, error) {
 	return versionAfter(content, done)
 }
 
-func versionAfter(content []byte, done Changed) (string, error) {
+func versionAfter(content []byte, done workspace.Changed) (string, error) {
 	switch {
 	case done.Size > VersionedWhole:
 		return Version(nil, done.Size, done.Stamp) // reads nothing
@@ -208,17 +209,17 @@ func versionAfter(content []byte, done Changed) (string, error) {
 }
 
 // changedFile is what a receipt says about a file.
-func changedFile(r Receipt, name string) Changed {
+func changedFile(r workspace.Receipt, name string) workspace.Changed {
 	for _, c := range r.Files {
 		if c.Name == name {
 			return c
 		}
 	}
-	return Changed{Name: name}
+	return workspace.Changed{Name: name}
 }
 
 // undoHint tells how to take a change back.
-func undoHint(r Receipt) string {
+func undoHint(r workspace.Receipt) string {
 	if r.ID == "" {
 		return ""
 	}

@@ -2,26 +2,24 @@ package search
 
 import (
 	"context"
-
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // answer makes the answer of what the chunks hold.
-func (s *search) answer(ctx context.Context, w *worker) (fs.Found, error) {
+func (s *search) answer(ctx context.Context, w *worker) (Found, error) {
 	a := &answer{s: s, w: w, skip: s.m.q.Offset, left: s.m.q.Limit, room: pageRoom}
 	for _, c := range s.chunks[:s.first] {
 		a.found.Searched += c.searched
 		a.found.Unread += c.unread
 		for i := range c.hits {
 			a.found.Matches += c.hits[i].matches
-			if s.m.q.Mode == fs.Content {
+			if s.m.q.Mode == Content {
 				a.lines(ctx, &c.hits[i])
 			} else {
 				a.file(&c.hits[i])
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return fs.Found{}, err
+			return Found{}, err
 		}
 	}
 	return a.found, nil
@@ -33,7 +31,7 @@ type answer struct {
 	w          *worker
 	skip, left int // matching lines, or files
 	room       int // bytes of lines
-	found      fs.Found
+	found      Found
 }
 
 // file adds a hit, unless it is before or after the page.
@@ -45,7 +43,7 @@ func (a *answer) file(h *hit) {
 		a.found.More = true
 	default:
 		a.left--
-		a.found.Files = append(a.found.Files, fs.FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary})
+		a.found.Files = append(a.found.Files, FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary})
 	}
 }
 
@@ -73,12 +71,12 @@ func (a *answer) lines(ctx context.Context, h *hit) {
 	if a.left -= take; len(lines) == 0 {
 		return
 	}
-	a.found.Files = append(a.found.Files, fs.FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary, Lines: lines})
+	a.found.Files = append(a.found.Files, FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary, Lines: lines})
 }
 
 // again reads the lines of a hit that were not kept. What was changed since
 // then is as it is now.
-func (a *answer) again(ctx context.Context, h *hit, skip, take int) []fs.Line {
+func (a *answer) again(ctx context.Context, h *hit, skip, take int) []Line {
 	p := a.s.m.pageOf(skip, take, a.room)
 	if p == nil {
 		a.found.More, a.left = true, take

@@ -9,7 +9,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // benchPatterns are one of each kind; flags are those of rg.
@@ -115,7 +114,7 @@ func BenchmarkText(b *testing.B) {
 	text := []byte(strings.Repeat("func (s *Server) Serve(l net.Listener) error { // see also ABC-12\n\treturn s.serve(l, 10*time.Second)\n", 10_000))
 	for _, p := range benchPatterns {
 		b.Run(p.name, func(b *testing.B) {
-			p.query.Mode = fs.Count
+			p.query.Mode = Count
 			m, err := Compile(p.query)
 			if err != nil {
 				b.Fatal(err)

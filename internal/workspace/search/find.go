@@ -25,7 +25,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 const (
@@ -52,7 +51,7 @@ type Query struct {
 	IgnoreCase bool
 	Word       bool // no letter, digit or underscore just before or after a match
 	Multiline  bool // matches may span lines, and . matches line ends
-	Mode       fs.SearchMode
+	Mode       Mode
 	Context    int   // lines around a match
 	Limit      int   // matching lines, or files when Mode is not fs.Content; 100 when 0
 	Offset     int   // how many of those to leave out first
@@ -78,15 +77,15 @@ type finds struct {
 
 // Compile makes a query ready. Its errors are for whoever wrote the pattern.
 func Compile(q Query) (*Matcher, error) {
-	q.Mode = cmp.Or(q.Mode, fs.Content)
+	q.Mode = cmp.Or(q.Mode, Content)
 	q.Limit = min(cmp.Or(max(q.Limit, 0), defaultLimit), maxPage)
 	q.MaxLine = cmp.Or(max(q.MaxLine, 0), defaultMaxLine)
 	q.Offset, q.Context = min(max(q.Offset, 0), maxPage), max(q.Context, 0)
 	if q.Multiline && (q.MaxFile <= 0 || q.MaxFile > wholeFile) {
 		q.MaxFile = wholeFile
 	}
-	if q.Mode != fs.Content && q.Mode != fs.Names && q.Mode != fs.Count {
-		return nil, tool.Errorf(tool.Invalid, "no mode %q", q.Mode).Try("take %s, %s or %s", fs.Content, fs.Names, fs.Count)
+	if q.Mode != Content && q.Mode != Names && q.Mode != Count {
+		return nil, tool.Errorf(tool.Invalid, "no mode %q", q.Mode).Try("take %s, %s or %s", Content, Names, Count)
 	}
 	p, err := parse(q)
 	if err != nil {
@@ -121,13 +120,13 @@ func (m *Matcher) Regexp() *syntax.Regexp { return m.tree }
 
 // Bytes searches content as a file with that name. At most Offset+Limit+1
 // matching lines are returned in mode fs.Content; ok is false when none matches.
-func (m *Matcher) Bytes(name string, content []byte) (fs.FileMatches, bool) {
+func (m *Matcher) Bytes(name string, content []byte) (FileMatches, bool) {
 	w, p := newWorker(m), m.pageOf(0, m.enough(), pageRoom)
 	got, err := w.text(context.Background(), &memory{text: content}, m.enough(), p)
 	if err != nil || got.matches == 0 {
-		return fs.FileMatches{}, false
+		return FileMatches{}, false
 	}
-	found := fs.FileMatches{Name: name, Matches: got.matches, Binary: got.binary}
+	found := FileMatches{Name: name, Matches: got.matches, Binary: got.binary}
 	if p != nil {
 		found.Lines = p.lines
 	}
@@ -137,9 +136,9 @@ func (m *Matcher) Bytes(name string, content []byte) (fs.FileMatches, bool) {
 // enough is how many matching lines of one file there is a use for.
 func (m *Matcher) enough() int {
 	switch m.q.Mode {
-	case fs.Names:
+	case Names:
 		return 1
-	case fs.Count:
+	case Count:
 		return int(^uint(0) >> 1)
 	}
 	return m.q.Offset + m.q.Limit + 1

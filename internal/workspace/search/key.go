@@ -4,16 +4,15 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 	words "github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // lineAt is a line of a window to show. Lines of a private key say nothing of
 // what they are once they stand alone, so here is the place to hide them.
-func (m *Matcher) lineAt(window []byte, start, end, number int, match bool) fs.Line {
+func (m *Matcher) lineAt(window []byte, start, end, number int, match bool) Line {
 	text := window[start:end]
 	if body := keyBody(text); len(body) >= shortBody && inKey(window, start) {
-		return fs.Line{Number: number, Match: match, Text: strings.Replace(string(text), body, scrub.Mask, 1)}
+		return Line{Number: number, Match: match, Text: strings.Replace(string(text), body, scrub.Mask, 1)}
 	}
 	return m.line(text, number, match)
 }

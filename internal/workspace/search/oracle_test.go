@@ -9,8 +9,6 @@ import (
 	"testing"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // The oracle is slow and obviously right: package regexp, line by line.
@@ -54,7 +52,7 @@ func oracle(t testing.TB, q Query, keep bool, text []byte) []int {
 	return numbers
 }
 
-func numbersOf(found fs.FileMatches) []int {
+func numbersOf(found FileMatches) []int {
 	var numbers []int
 	for _, line := range found.Lines {
 		if line.Match {

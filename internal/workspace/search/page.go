@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 	words "github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
@@ -18,17 +17,17 @@ type page struct {
 	skip, take int  // matching lines
 	room, used int  // bytes of lines
 	full       bool // no more came for want of room
-	lines      []fs.Line
+	lines      []Line
 
-	at     int       // in the window: the start of the first line that was not dealt with
-	number int       // of that line
-	owed   int       // lines after a match that are still to come
-	recent []fs.Line // the last lines of the window before, as far as not shown
+	at     int    // in the window: the start of the first line that was not dealt with
+	number int    // of that line
+	owed   int    // lines after a match that are still to come
+	recent []Line // the last lines of the window before, as far as not shown
 }
 
 // pageOf is a page with room for so many bytes; nil when no lines are wanted.
 func (m *Matcher) pageOf(skip, take, room int) *page {
-	if m.q.Mode != fs.Content || room <= 0 {
+	if m.q.Mode != Content || room <= 0 {
 		return nil
 	}
 	return &page{m: m, skip: skip, take: take, room: room, number: 1}
@@ -112,7 +111,7 @@ func (p *page) pass(window []byte) {
 }
 
 // line takes the next line of the window.
-func (p *page) line(window []byte) fs.Line {
+func (p *page) line(window []byte) Line {
 	end := len(window)
 	if n := bytes.IndexByte(window[p.at:], '\n'); n >= 0 {
 		end = p.at + n
@@ -123,7 +122,7 @@ func (p *page) line(window []byte) fs.Line {
 	return line
 }
 
-func (p *page) add(line fs.Line) {
+func (p *page) add(line Line) {
 	size := len(line.Text) + lineSize
 	if p.full = p.full || p.used+size > p.room; p.full {
 		return
@@ -136,11 +135,11 @@ func (p *page) add(line fs.Line) {
 const lineSize = 64
 
 // line is a line to show: cut to a window when it is long.
-func (m *Matcher) line(text []byte, number int, match bool) fs.Line {
+func (m *Matcher) line(text []byte, number int, match bool) Line {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
 	}
-	line := fs.Line{Number: number, Match: match}
+	line := Line{Number: number, Match: match}
 	if len(text) <= m.q.MaxLine {
 		line.Text = valid(text)
 		return line

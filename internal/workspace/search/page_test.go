@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // TestPages compares every page with the part of the whole that it is.
@@ -24,9 +22,9 @@ func TestPages(t *testing.T) {
 		}
 		type match struct {
 			file string
-			line fs.Line
+			line Line
 		}
-		matches := func(found fs.Found) (all []match) {
+		matches := func(found Found) (all []match) {
 			for _, f := range found.Files {
 				for _, line := range f.Lines {
 					if line.Match {
@@ -54,7 +52,7 @@ func TestPages(t *testing.T) {
 func TestPagesOfFiles(t *testing.T) {
 	dir := t.TempDir()
 	names := corpus(t, dir)
-	for _, mode := range []fs.SearchMode{fs.Names, fs.Count} {
+	for _, mode := range []Mode{Names, Count} {
 		whole := lookup(t, dir, Query{Pattern: "foo", Mode: mode, Limit: 1 << 20}, names...)
 		for offset := 0; offset < len(whole.Files); offset += 13 {
 			page := lookup(t, dir, Query{Pattern: "foo", Mode: mode, Limit: 13, Offset: offset}, names...)
@@ -69,7 +67,7 @@ func TestPagesOfFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := len(oracle(t, Query{Pattern: "foo"}, false, text))
-			if mode == fs.Names {
+			if mode == Names {
 				want = 1
 			}
 			if f.Matches != want || f.Lines != nil {
@@ -80,7 +78,7 @@ func TestPagesOfFiles(t *testing.T) {
 }
 
 // render shows lines in short: number, mark, text.
-func render(lines []fs.Line) string {
+func render(lines []Line) string {
 	var b strings.Builder
 	for _, line := range lines {
 		mark := "-"

@@ -12,7 +12,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 // corpus writes files of random lines, some with CRLF, some without an end.
@@ -65,7 +64,7 @@ func openRoot(t testing.TB, dir string) *root.Root {
 }
 
 // shown is an answer as rg prints it.
-func shown(found fs.Found, groups bool) string {
+func shown(found Found, groups bool) string {
 	var b strings.Builder
 	last := ""
 	for _, f := range found.Files {

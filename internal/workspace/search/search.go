@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 const (
@@ -38,7 +37,7 @@ type Source struct {
 }
 
 // Files searches files of r; see Search.
-func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open Gate) (fs.Found, error) {
+func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open Gate) (Found, error) {
 	return m.Search(ctx, Source{Root: r, Gate: open}, names)
 }
 
@@ -47,7 +46,7 @@ func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open 
 // read could change the answer. Files that are gone or must not be read do not
 // count; those that cannot be read are in Unread. What Found tells depends on
 // the files alone, not on which was read first.
-func (m *Matcher) Search(ctx context.Context, src Source, names []string) (fs.Found, error) {
+func (m *Matcher) Search(ctx context.Context, src Source, names []string) (Found, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
 	s := &search{
@@ -63,10 +62,10 @@ func (m *Matcher) Search(ctx context.Context, src Source, names []string) (fs.Fo
 	last := s.work()
 	wait.Wait()
 	if err := ctx.Err(); err != nil {
-		return fs.Found{}, err
+		return Found{}, err
 	}
 	if s.failed != nil {
-		return fs.Found{}, s.failed
+		return Found{}, s.failed
 	}
 	return s.answer(ctx, last)
 }
@@ -102,7 +101,7 @@ type chunk struct {
 type hit struct {
 	name string
 	result
-	lines []fs.Line // of its first matches; nil when they were not kept
+	lines []Line // of its first matches; nil when they were not kept
 }
 
 // work takes chunks until there are no more. The worker that did it is returned.
@@ -178,7 +177,7 @@ func (s *search) done(c *chunk) {
 	c.done = true
 	for s.have < s.enough && s.first < len(s.chunks) && s.chunks[s.first].done {
 		for _, h := range s.chunks[s.first].hits {
-			if s.m.q.Mode == fs.Content {
+			if s.m.q.Mode == Content {
 				s.have += h.matches
 			} else {
 				s.have++

@@ -15,10 +15,9 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
-func lookup(t *testing.T, dir string, q Query, names ...string) fs.Found {
+func lookup(t *testing.T, dir string, q Query, names ...string) Found {
 	t.Helper()
 	m, err := Compile(q)
 	if err != nil {
@@ -184,7 +183,7 @@ func TestFilesThatAreNotSearched(t *testing.T) {
 	}
 	special(t, filepath.Join(dir, "fifo"))
 	names := []string{"../a", "/etc/passwd", "a", "b", "b/c", "dir", "dir/../a", "dir/c", "dirlink/c", "fifo", "gone", "link", "nul\x00", "twin", "twin2", "z"}
-	m, err := Compile(Query{Pattern: "needle|root", Mode: fs.Names})
+	m, err := Compile(Query{Pattern: "needle|root", Mode: Names})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +282,7 @@ func TestCancelled(t *testing.T) {
 	names := corpus(t, dir)
 	before := runtime.NumGoroutine()
 	ctx, cancel := context.WithCancel(t.Context())
-	m, err := Compile(Query{Pattern: "foo", Mode: fs.Count, Limit: 1000})
+	m, err := Compile(Query{Pattern: "foo", Mode: Count, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,8 +4,6 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/mcp-tools/mcp-tools/tools/fs"
 )
 
 func special(t *testing.T, path string) {
@@ -17,7 +15,7 @@ func special(t *testing.T, path string) {
 
 // TestMadeUpFiles shows that what the kernel makes up is not read.
 func TestMadeUpFiles(t *testing.T) {
-	m, err := Compile(Query{Pattern: ".", Mode: fs.Names})
+	m, err := Compile(Query{Pattern: ".", Mode: Names})
 	if err != nil {
 		t.Fatal(err)
 	}

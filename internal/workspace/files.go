@@ -1,0 +1,147 @@
+package workspace
+
+import (
+	"context"
+	"io"
+	iofs "io/fs"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
+)
+
+// Files are the files of the caller of the running call; the caller is in the
+// context. [Workspace] implements it. A path is what a model writes: relative
+// to the workspace, absolute, or beginning with ~ or an alias. Errors can be
+// returned to the model as they are.
+type Files interface {
+	// Open opens one regular file for reading.
+	Open(ctx context.Context, path string) (*File, error)
+
+	// Change changes all of the files, or none. It calls plan with the current
+	// files, in the order of paths; a file that does not exist has Exists false.
+	// plan returns the changes to make. Until Change returns, no other call of
+	// this server changes these files. An error of plan ends the call without a
+	// change.
+	Change(ctx context.Context, paths []string, plan func([]*File) ([]Change, error)) (Receipt, error)
+
+	// List lists a directory.
+	List(ctx context.Context, q ListQuery) (Listing, error)
+	// Glob finds files by their names.
+	Glob(ctx context.Context, q GlobQuery) (Listing, error)
+	// Search finds lines in files.
+	Search(ctx context.Context, q SearchQuery) (search.Found, error)
+
+	// History returns the earlier changes of a file, the latest first.
+	History(ctx context.Context, path string, limit int) ([]PastChange, error)
+	// Undo reverts a change, unless its files have changed since.
+	Undo(ctx context.Context, id string) (Receipt, error)
+}
+
+// A File is a regular file, open for reading. The caller closes it, except for
+// files that Change passes to plan.
+type File struct {
+	Name     string // the path to show to the caller
+	Exists   bool
+	Size     int64
+	Modified time.Time
+	Mode     iofs.FileMode // the permissions
+	// Stamp changes when the file is written to or replaced, as far as this
+	// shows without reading the file.
+	Stamp string
+	io.ReaderAt
+	io.Closer
+}
+
+// A Change is the new state of one file. A nil Content writes an empty file.
+type Change struct {
+	Path    string        // one of the paths given to Files.Change
+	Content io.Reader     // the whole new content; it may read from the File itself
+	Remove  bool          // remove the file instead of writing it
+	Mode    iofs.FileMode // permissions; 0 keeps them, or takes the default for a new file
+}
+
+// A Receipt describes a change that was made. When Change returns one, the
+// change survives a crash.
+type Receipt struct {
+	ID    string // for Undo; "" if the change cannot be undone
+	Files []Changed
+}
+
+// Changed is one file after a change.
+type Changed struct {
+	Name    string
+	Created bool
+	Removed bool
+	Size    int64
+	Stamp   string
+	Notes   []string // for the caller, such as that another hard link keeps the old content
+}
+
+// A ListQuery asks for the entries of a directory.
+type ListQuery struct {
+	Path    string
+	Depth   int    // 1 is the directory itself
+	Limit   int    // maximum number of entries
+	Pattern string // a glob that names must match; "" for all
+	Hidden  bool   // include names that begin with a dot
+	Ignored bool   // include files that .gitignore excludes
+}
+
+// A GlobQuery asks for files by their names.
+type GlobQuery struct {
+	Pattern string // relative to Path; ** matches any number of directories
+	Path    string
+	Limit   int
+	Newest  bool // order by time of change, the latest first, instead of by name
+	Hidden  bool
+	Ignored bool
+}
+
+// A Listing is the ordered result of List and Glob.
+type Listing struct {
+	Dir      string // the directory that was listed
+	Entries  []Entry
+	More     int      // number of entries beyond the limit
+	Unlisted []string // directories that could not be read
+}
+
+// An Entry is a file, a directory or a symbolic link.
+type Entry struct {
+	Name     string // relative to the listed directory, with slashes
+	Mode     iofs.FileMode
+	Size     int64
+	Modified time.Time
+	Target   string // of a link
+}
+
+// A SearchQuery asks for text in files.
+type SearchQuery struct {
+	Pattern    string   // RE2 syntax, or plain text if Literal
+	Path       string   // directory or file
+	Globs      []string // a file must match one of these; one that begins with ! excludes
+	Types      []string // a file must be of one of these types: go, py, js, ...
+	Mode       search.Mode
+	Context    int // lines to return around a match
+	Literal    bool
+	IgnoreCase bool
+	Word       bool
+	Multiline  bool // matches may span lines, and . matches newlines
+	Hidden     bool
+	Ignored    bool
+	Limit      int // maximum number of matching lines, or of files if the mode is not Content
+	Offset     int // number of matches or files to skip
+}
+
+// A PastChange is an earlier change of one file.
+type PastChange struct {
+	ID       string
+	Time     time.Time
+	Tool     string
+	By       string // agent and user
+	Action   string // created, changed, removed
+	Before   int64  // size
+	After    int64
+	Undone   string // the change that reverted this one; "" if none did
+	Undoable bool   // the old content is still kept
+	Others   []string
+}
