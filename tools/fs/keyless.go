@@ -6,7 +6,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // longBody is how long a line is that may be looked up: the last of a key is
@@ -21,7 +20,7 @@ func withoutKeys(shown, source string, part bool) string {
 	lines := strings.SplitAfter(shown, "\n")
 	inside, hidden := false, false
 	for i, line := range lines {
-		body := text.KeyBody(line)
+		body := scrub.KeyBody(line)
 		last := i+1 < len(lines) && strings.Contains(lines[i+1], "-----END ")
 		inside = body != "" && (inside || (len(body) >= longBody || last) && (part || openAt(source, body)))
 		if inside {
@@ -38,7 +37,7 @@ func withoutKeys(shown, source string, part bool) string {
 // openAt reports whether body stands in a private key in source.
 func openAt(source, body string) bool {
 	at := strings.Index(source, body)
-	return at >= 0 && text.OpenKey([]byte(source[max(0, at-text.LongestKey):at]))
+	return at >= 0 && scrub.OpenKey([]byte(source[max(0, at-scrub.LongestKey):at]))
 }
 
 // keyless is an error that shows lines of source, without those of keys.

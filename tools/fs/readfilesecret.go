@@ -21,7 +21,7 @@ const (
 
 // ofKey tells which lines are of a private key that begins before all of them.
 func (r *reading) ofKey(ctx context.Context, lines []text.Line) (map[int]bool, error) {
-	hints := func(l text.Line) bool { return len(text.KeyBody(l.Text)) >= keyLine }
+	hints := func(l text.Line) bool { return len(scrub.KeyBody(l.Text)) >= keyLine }
 	if len(lines) == 0 || lines[0].Number == 1 || !slices.ContainsFunc(lines, hints) {
 		return nil, nil
 	}
@@ -41,7 +41,7 @@ func (r *reading) ofKey(ctx context.Context, lines []text.Line) (map[int]bool, e
 		}
 		before.WriteString(l.Text + "\n")
 	}
-	if !text.OpenKey([]byte(before.String())) {
+	if !scrub.OpenKey([]byte(before.String())) {
 		return nil, nil
 	}
 	of := map[int]bool{}
@@ -49,7 +49,7 @@ func (r *reading) ofKey(ctx context.Context, lines []text.Line) (map[int]bool, e
 		if strings.Contains(l.Text, "-----END ") {
 			break
 		}
-		of[l.Number] = text.KeyBody(l.Text) != ""
+		of[l.Number] = scrub.KeyBody(l.Text) != ""
 	}
 	return of, nil
 }
@@ -57,8 +57,8 @@ func (r *reading) ofKey(ctx context.Context, lines []text.Line) (map[int]bool, e
 // secretless refuses to show bytes in a form in which a secret in them, or the
 // part of one, would not be known for what it is.
 func (r *reading) secretless(from int64, data []byte) error {
-	start := max(from-text.LongestKey, 0)
-	around, err := readUpTo(r.content, start, min(from+int64(len(data))+text.LongestKey, r.file.Size)-start)
+	start := max(from-scrub.LongestKey, 0)
+	around, err := readUpTo(r.content, start, min(from+int64(len(data))+scrub.LongestKey, r.file.Size)-start)
 	if err != nil {
 		return err
 	}

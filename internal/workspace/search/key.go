@@ -4,7 +4,6 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	words "github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // lineAt is a line of a window to show. Lines of a private key say nothing of
@@ -27,10 +26,10 @@ func keyBody(line []byte) string {
 	if len(line) > longest {
 		return ""
 	}
-	return words.KeyBody(string(line))
+	return scrub.KeyBody(string(line))
 }
 
 // inKey reports whether a private key has begun before a place and not ended.
 func inKey(text []byte, at int) bool {
-	return words.OpenKey(text[max(0, at-words.LongestKey):at])
+	return scrub.OpenKey(text[max(0, at-scrub.LongestKey):at])
 }

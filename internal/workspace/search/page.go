@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/scrub"
-	words "github.com/mcp-tools/mcp-tools/tools/fs/text"
 )
 
 // A page collects lines to show of one text: some of those that match, and
@@ -158,7 +157,7 @@ func (m *Matcher) line(text []byte, number int, match bool) Line {
 	for end > begin && end < len(text) && !utf8.RuneStart(text[end]) && begin+m.q.MaxLine-end < utf8.UTFMax {
 		end--
 	}
-	begin, end = words.WordStart(text, begin), words.WordEnd(text, end)
+	begin, end = scrub.WordStart(text, begin), scrub.WordEnd(text, end)
 	line.Text = valid(text[begin:end])
 	line.Cut = len(text) - (end - begin)
 	if begin > 0 {

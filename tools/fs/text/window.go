@@ -7,6 +7,8 @@ import (
 	"math"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 // A Query asks for some lines of a text.
@@ -211,7 +213,7 @@ func (c *collector) add(l Line) {
 // cutTo leaves so much of a line, or less: not half a word, unless that is
 // most of it.
 func (l *Line) cutTo(n int) {
-	if start := WordStart(l.Text[:n], n); start > n/2 {
+	if start := scrub.WordStart(l.Text[:n], n); start > n/2 {
 		n = start
 	}
 	l.Cut += int64(len(l.Text) - n)

@@ -1,11 +1,11 @@
-package text
+package scrub
 
 import (
 	"strings"
 	"testing"
 )
 
-func TestWords(t *testing.T) {
+func TestWordStartAndWordEnd(t *testing.T) {
 	long := strings.Repeat("x", longestWord+1)
 	for _, c := range []struct {
 		text            string
