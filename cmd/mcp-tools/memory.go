@@ -38,8 +38,10 @@ func (h *house) openMemory(context.Context) error {
 		return err
 	}
 	h.onClose(h.store.Close)
+	h.follower = indexer.NewFollower(h.store.Feed(), h.log)
+	h.onClose(h.follower.Close)
 	h.indexer = indexer.Open(indexer.Options{
-		Dir: filepath.Join(h.data, "index"), Feed: h.store.Feed(), Log: h.log, Patience: h.app.patience,
+		Dir: filepath.Join(h.data, "index"), Follower: h.follower, Log: h.log, Patience: h.app.patience,
 		Sources: []indexer.Source{memory.NewShelf(h.store), knowledge.NewShelf(h.store.Knowledge())},
 	})
 	h.onClose(h.indexer.Close)

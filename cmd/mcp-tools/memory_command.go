@@ -177,7 +177,7 @@ func (a *app) withMemory(ctx context.Context, use func(context.Context, *memory.
 		return err
 	}
 	defer s.Close()
-	finder := indexer.Open(indexer.Options{Feed: s.Feed()}) // which nothing searches
+	finder := indexer.Open(indexer.Options{Follower: indexer.NewFollower(s.Feed(), nil)}) // which nothing searches
 	defer finder.Close()
 	caller := a.ownerOf(loaded.Config.Connections.Stdio)
 	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))

@@ -90,6 +90,7 @@ type house struct {
 	commands *commands.Commands
 	rules    atomic.Pointer[judge.Rules]
 	store    *store.Store
+	follower *indexer.Follower
 	indexer  *indexer.Indexer
 	memory   *memory.Memory
 	briefing *briefing.Briefing

@@ -1,16 +1,15 @@
-// Package recall makes rows of the store findable. It owns this process's
-// search index, fills it from shelves, and follows the store's feed of changes,
-// so that every process finds what any of them has stored. It does not know
-// what a shelf keeps, nor who may see what: a document's scope says that, and
-// the index keeps scopes apart.
+// Package indexer keeps what is derived from the rows of the store up to date, and searches it. A [Follower] reads the
+// store's change feed once for the whole process; an [Indexer] keeps the search index of this process in step with it,
+// so that every process finds what any of them has stored. The embeddings package beneath does the same for vectors.
 //
-// The store is the truth. The index is a copy that may be lost at any moment:
-// how far it has followed the feed is written together with the documents, so
-// that a crash costs only what came since. An index that is empty, belongs to
-// another store, or has slept longer than the feed remembers is filled anew.
+// A package whose rows can be searched registers a [Source], which returns the documents of a key. The indexer does
+// not know what the rows are nor who may read them: the scope of a document says that, and the index keeps scopes apart.
 //
-// Nothing is opened before the first search. Begin with [Open] and
-// [Indexer.Search]; follow.go is what goes on behind them.
+// The store is the truth. The index is a copy that may be lost at any moment: its cursor in the feed is written together
+// with the documents, so that a crash costs only what came since. An index that is empty, belongs to another store, or
+// is further behind than the feed reaches back is filled from the sources.
+//
+// Nothing is opened before the first search. Begin with [Open] and [Indexer.Search].
 package indexer
 
 import (
@@ -18,88 +17,90 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/index"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Source is one sort of things that can be found.
+// A Source has one kind of documents.
 type Source interface {
-	// Topic is the topic under which the feed tells of changes.
+	// Topic returns the topic of the change feed under which its keys change.
 	Topic() string
-	// Load returns what is to be found for a key now; nothing when it is gone,
-	// or cannot be indexed. An error means that nothing can be read at present.
-	// IDs of documents need to be unique within the shelf only.
+	// Load returns the documents of a key as they are now, none if the key is gone or cannot be indexed. An error means
+	// that nothing can be read at present. IDs of documents are unique within the source.
 	Load(ctx context.Context, key string) ([]index.Document, error)
-	// Keys lists all keys, in their order, from the one after another.
+	// Keys lists keys in their order, beginning after one.
 	Keys(ctx context.Context, after string, limit int) ([]string, error)
 }
 
-// A Feed tells what has changed.
-type Feed interface {
-	// Follow calls each with changes of some topics since a place, and returns
-	// where to go on, and whether more is committed already. Lost means that
-	// the place means nothing: read everything, then go on from the new one.
-	Follow(ctx context.Context, from string, limit int, topics []string, each func(topic, key string)) (place string, lost, more bool, err error)
-	// Wait returns a channel that is closed when a topic may have changed.
-	Wait(topic string) <-chan struct{}
-}
-
-// Options say what is found, and where the index lies.
+// Options are what an Indexer works on.
 type Options struct {
-	Dir     string // local to this machine; indexes lie beneath it
-	Feed    Feed
-	Sources []Source
-	Log     *slog.Logger // nil: silent
-	// Patience is how long a search waits for what was committed before it, once
-	// the index is open; 200 ms unless told. It is for who asks once, and would
-	// find half an index.
+	Dir      string // for indexes; on this machine
+	Follower *Follower
+	Sources  []Source
+	Log      *slog.Logger // nil: discard
+	// Patience is how long a search waits until what was committed before it is indexed, once the index is open; default
+	// 200 ms. A command that searches once and exits waits longer.
 	Patience time.Duration
 }
 
-// A Indexer is open until Close. Its methods may be called from many goroutines.
+const (
+	defaultPatience = 200 * time.Millisecond
+	opening         = 100 * time.Millisecond // that SearchNow waits for the index
+)
+
+// An Indexer searches one index. Its methods may be called concurrently.
 type Indexer struct {
 	o     Options
-	stop  context.CancelFunc
-	ctx   context.Context
-	done  sync.WaitGroup
-	start sync.Once
-
-	ask   chan struct{} // somebody waits in asking
-	doubt atomic.Bool   // the index failed, and is to be filled anew
+	keeps *searchIndex
 
 	mu     sync.Mutex
-	asking []chan error // closed by the first round that begins after, with its error
-	index  *index.Index // nil until it is open
+	sub    *Subscription // nil before the first search
+	index  *index.Index  // nil until it is open
 	opened chan struct{}
 	closed bool
 }
 
-// ErrClosed is what a closed Indexer answers.
+// ErrClosed is the error of a closed Indexer, Follower or Subscription.
 var ErrClosed = errors.New("the search is closed")
 
-// Open makes a Indexer and opens nothing.
+// Open returns an Indexer that has opened nothing yet.
 func Open(o Options) *Indexer {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Patience == 0 {
-		o.Patience = patience
+		o.Patience = defaultPatience
 	}
-	i := &Indexer{o: o, ask: make(chan struct{}, 1), opened: make(chan struct{})}
-	i.ctx, i.stop = context.WithCancel(context.Background())
+	i := &Indexer{o: o, opened: make(chan struct{})}
+	i.keeps = &searchIndex{dir: o.Dir, log: o.Log, sources: map[string]Source{}, opened: i.use}
+	for _, s := range o.Sources {
+		i.keeps.sources[s.Topic()] = s
+		i.keeps.topics = append(i.keeps.topics, s.Topic())
+	}
 	return i
 }
 
-// Close ends what goes on and gives the index to others.
+// use takes the index that was opened.
+func (i *Indexer) use(x *index.Index) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.index = x
+	close(i.opened)
+}
+
+// Close closes the index, which another process may use then.
 func (i *Indexer) Close() error {
 	i.mu.Lock()
 	i.closed = true
+	sub := i.sub
 	i.mu.Unlock()
-	i.stop()
-	i.done.Wait()
+	if sub == nil {
+		return nil
+	}
+	sub.Close()
+	i.keeps.saveCursor(context.Background(), true)
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	x := i.index
@@ -110,11 +111,8 @@ func (i *Indexer) Close() error {
 	return x.Close()
 }
 
-const patience = 200 * time.Millisecond
-
-// Search finds documents. Before it answers it catches up with what was
-// committed before the call; when that takes too long, fresh is false and the
-// latest may be missing.
+// Search finds documents. It waits until what was committed before the call is indexed; if that takes too long, fresh
+// is false and the latest documents may be missing.
 func (i *Indexer) Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error) {
 	x, err := i.open(ctx)
 	if err != nil {
@@ -124,37 +122,35 @@ func (i *Indexer) Search(ctx context.Context, q index.Query) (found index.Result
 	if err != nil {
 		return index.Result{}, false, err
 	}
-	found, err = i.search(ctx, x, q)
+	found, err = search(ctx, x, q)
 	if err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
 		return found, fresh, err
 	}
 	return i.searchAgain(ctx, x, q, err)
 }
 
-// searchAgain searches an index that failed once it is filled anew.
-func (i *Indexer) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (found index.Result, fresh bool, err error) {
-	i.o.Log.Warn("the search index has failed, and is filled anew", "err", failed)
-	i.doubt.Store(true)
+// searchAgain searches an index that has failed once more after it was filled again.
+func (i *Indexer) searchAgain(ctx context.Context, x *index.Index, q index.Query, failed error) (
+	found index.Result, fresh bool, err error) {
+	i.o.Log.Warn("the search index has failed and is rebuilt", "err", failed)
+	i.keeps.suspect.Store(true)
 	if fresh, err = i.catchUp(ctx); err != nil {
 		return index.Result{}, false, err
 	}
 	if fresh {
-		if found, err = i.search(ctx, x, q); err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
+		if found, err = search(ctx, x, q); err == nil || errors.Is(err, ErrClosed) || ctx.Err() != nil {
 			return found, true, err
 		}
 		failed = err
 	}
-	return index.Result{}, false, tool.Errorf(tool.Unavailable, "the search index is being made anew").Try("search again in some seconds").Because(failed)
+	return index.Result{}, false, tool.Errorf(tool.Unavailable, "the search index is being rebuilt").
+		Try("search again in some seconds").Because(failed)
 }
 
-// glance is how long it may take to open an index for one look.
-const glance = 100 * time.Millisecond
-
-// SearchNow searches what is indexed now, and does not catch up: it is for what is
-// good to know and not worth waiting for. An index that does not open at once is
-// there the next time.
+// SearchNow searches what is indexed now, without catching up, for hints that are not worth waiting for. It finds
+// nothing if the index does not open at once.
 func (i *Indexer) SearchNow(ctx context.Context, q index.Query) (index.Result, error) {
-	brief, cancel := context.WithTimeout(ctx, glance)
+	brief, cancel := context.WithTimeout(ctx, opening)
 	x, err := i.open(brief)
 	cancel()
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
@@ -163,41 +159,42 @@ func (i *Indexer) SearchNow(ctx context.Context, q index.Query) (index.Result, e
 	if err != nil {
 		return index.Result{}, err
 	}
-	return i.search(ctx, x, q)
+	return search(ctx, x, q)
 }
 
-func (i *Indexer) search(ctx context.Context, x *index.Index, q index.Query) (index.Result, error) {
+func search(ctx context.Context, x *index.Index, q index.Query) (index.Result, error) {
 	found, err := x.Search(ctx, q)
 	if errors.Is(err, index.ErrClosed) {
 		err = ErrClosed
 	}
 	for n := range found.Hits {
-		found.Hits[n].ID = shelved(found.Hits[n].ID)
+		found.Hits[n].ID = sourceID(found.Hits[n].ID)
 	}
 	return found, err
 }
 
-// open starts following at the first use, and waits until there is an index.
+// open subscribes at the first use, and waits until the index is open.
 func (i *Indexer) open(ctx context.Context) (*index.Index, error) {
 	i.mu.Lock()
 	if i.closed {
 		i.mu.Unlock()
 		return nil, ErrClosed
 	}
-	i.start.Do(func() { i.done.Go(i.follow) })
-	x := i.index
+	if i.sub == nil {
+		i.sub = i.o.Follower.Subscribe("the search index", i.keeps)
+	}
+	x, sub := i.index, i.sub
 	i.mu.Unlock()
 	if x != nil {
 		return x, nil
 	}
-	answer := i.request()
 	select {
 	case <-i.opened:
-	case err := <-answer:
-		if err != nil { // or else it is open
+	case err := <-sub.request():
+		if err != nil { // otherwise it is open
 			return nil, err
 		}
-	case <-i.ctx.Done():
+	case <-sub.ctx.Done():
 		return nil, ErrClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -210,30 +207,20 @@ func (i *Indexer) open(ctx context.Context) (*index.Index, error) {
 	return i.index, nil
 }
 
-// request asks for a round of following that begins after now.
-func (i *Indexer) request() <-chan error {
-	answer := make(chan error, 1)
-	i.mu.Lock()
-	i.asking = append(i.asking, answer)
-	i.mu.Unlock()
-	select {
-	case i.ask <- struct{}{}:
-	default:
-	}
-	return answer
-}
-
-// catchUp waits until what is committed now is indexed, but not for long.
+// catchUp waits until what is committed now is indexed, at most for the patience of the Indexer. Errors of the index are
+// in the log: what it has can be searched.
 func (i *Indexer) catchUp(ctx context.Context) (fresh bool, err error) {
-	answer := i.request()
 	late := time.NewTimer(i.o.Patience)
 	defer late.Stop()
+	i.mu.Lock()
+	sub := i.sub
+	i.mu.Unlock()
 	select {
-	case err := <-answer:
-		return err == nil, nil // what is wrong is in the log; what is there can be searched
+	case err := <-sub.request():
+		return err == nil, nil
 	case <-late.C:
 		return false, nil
-	case <-i.ctx.Done():
+	case <-sub.ctx.Done():
 		return false, ErrClosed
 	case <-ctx.Done():
 		return false, context.Cause(ctx)

@@ -106,9 +106,10 @@ func (w *world) loaded() int {
 
 func (w *world) search(t *testing.T, dir string) *Indexer {
 	t.Helper()
-	r := Open(Options{Dir: dir, Feed: w, Sources: []Source{w}})
+	f := NewFollower(w, nil)
+	r := Open(Options{Dir: dir, Follower: f, Sources: []Source{w}})
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
+		if err := errors.Join(r.Close(), f.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -160,7 +161,7 @@ func TestChangesAreFound(t *testing.T) {
 	w.set("a")
 	expect(t, r, "apple")
 	expect(t, r, "pear", "ab/0")
-	for i := range 3 * mostChanges {
+	for i := range 3 * maxChanges {
 		w.set(fmt.Sprintf("k%04d", i), "plum "+strconv.Itoa(i))
 	}
 	if got := find(t, r, "plum"); len(got) != 1000 { // the most that are returned
@@ -359,7 +360,7 @@ func TestCloseWhileOthersSearch(t *testing.T) {
 // the next one does not take the half for the whole.
 func TestFillingIsInterrupted(t *testing.T) {
 	w, dir := newWorld(), t.TempDir()
-	const things = 3 * mostPieces
+	const things = 3 * maxPieces
 	for i := range things {
 		w.set(fmt.Sprintf("k%04d", i), "plum")
 	}

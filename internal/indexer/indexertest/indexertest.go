@@ -1,6 +1,5 @@
-// Package indexertest is for tests that need a search over rows of a real store:
-// it opens one that lasts as long as the test. It knows nothing that package
-// recall does not. Begin with [Open].
+// Package indexertest is for tests that need a search over rows of a real store: it opens one that lasts as long as the
+// test. It knows nothing that package indexer does not. Begin with [Open].
 package indexertest
 
 import (
@@ -10,13 +9,26 @@ import (
 )
 
 // Open opens a search until the end of the test.
-func Open(t testing.TB, dir string, feed indexer.Feed, shelves ...indexer.Source) *indexer.Indexer {
+func Open(t testing.TB, dir string, feed indexer.Feed, sources ...indexer.Source) *indexer.Indexer {
 	t.Helper()
-	r := indexer.Open(indexer.Options{Dir: dir, Feed: feed, Sources: shelves})
+	f := Follow(t, feed)
+	x := indexer.Open(indexer.Options{Dir: dir, Follower: f, Sources: sources})
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
+		if err := x.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return r
+	return x
+}
+
+// Follow follows a feed until the end of the test.
+func Follow(t testing.TB, feed indexer.Feed) *indexer.Follower {
+	t.Helper()
+	f := indexer.NewFollower(feed, nil)
+	t.Cleanup(func() {
+		if err := f.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return f
 }
