@@ -1,7 +1,5 @@
 package policy
 
-import "github.com/mcp-tools/mcp-tools/internal/tool"
-
 // Autonomy says how much may happen without a person's word. The empty
 // Autonomy leaves the choice to whatever stands above it.
 type Autonomy string
@@ -28,17 +26,17 @@ func (a Autonomy) rank() int {
 
 // verdict is what the level makes of a risk. What was not rated, and a level
 // that does not exist, end in Deny.
-func (a Autonomy) verdict(risk tool.Risk) Verdict {
+func (a Autonomy) verdict(risk Risk) Verdict {
 	if !risk.Valid() {
 		return Deny
 	}
 	switch a {
 	case ReadOnly:
-		if risk == tool.Reads {
+		if risk == Reads {
 			return Allow
 		}
 	case Supervised:
-		if risk <= tool.Writes {
+		if risk <= Writes {
 			return Allow
 		}
 		return Ask

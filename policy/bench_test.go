@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestVerdictAllocatesNothing(t *testing.T) {
@@ -14,8 +12,8 @@ func TestVerdictAllocatesNothing(t *testing.T) {
 	stranger := Subject{Profile: "coding", Agent: "stranger", Provider: "unheard-of", Group: "chat-77"}
 	var got Verdict
 	for _, s := range []Subject{{}, busy, stranger, {Narrow: Narrow{Toolsets: []string{"fs"}, Exclude: []string{"read_*"}, ReadOnly: true}}} {
-		p.Verdict(s, exec)
-		if n := testing.AllocsPerRun(100, func() { got = p.Verdict(s, exec) }); n != 0 {
+		p.Verdict(s, exec.Name)
+		if n := testing.AllocsPerRun(100, func() { got = p.Verdict(s, exec.Name) }); n != 0 {
 			t.Errorf("%+v: %v allocations for %s", s, n, got)
 		}
 	}
@@ -50,7 +48,7 @@ func TestSharedSlots(t *testing.T) {
 		workers.Go(func() {
 			for i := range 3 << recentBits {
 				i = (i + w*100) % (3 << recentBits)
-				if got := p.Verdict(Subject{Agent: fmt.Sprint("agent-", i)}, read); (got == Allow) != (i%2 == 1) {
+				if got := p.Verdict(Subject{Agent: fmt.Sprint("agent-", i)}, read.Name); (got == Allow) != (i%2 == 1) {
 					t.Errorf("agent-%d: %s", i, got)
 				}
 			}
@@ -69,7 +67,7 @@ func BenchmarkVerdict(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p.Verdict(s, read)
+				p.Verdict(s, read.Name)
 			}
 		})
 	}
@@ -79,7 +77,7 @@ func BenchmarkVerdict(b *testing.B) {
 	b.Run("parallel", func(b *testing.B) {
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
-				p.Verdict(busy, read)
+				p.Verdict(busy, read.Name)
 			}
 		})
 	})
@@ -100,13 +98,13 @@ func BenchmarkExplain(b *testing.B) {
 	p, read := compile(b, rules), spec(b, "read_file")
 	b.ReportAllocs()
 	for b.Loop() {
-		p.Explain(busy, read)
+		p.Explain(busy, read.Name)
 	}
 }
 
 func BenchmarkCompile(b *testing.B) {
 	rules, _ := explained()
-	var specs []tool.Spec
+	var specs []Tool
 	for i := range 4 {
 		for _, s := range suite() {
 			s.Name = fmt.Sprint(s.Name, "_", i)

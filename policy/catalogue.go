@@ -4,34 +4,31 @@ import (
 	"maps"
 	"slices"
 	"strings"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Catalogue holds the registered tools, by all the ways in which rules can
 // name them. The zero Catalogue is empty.
 type Catalogue struct {
-	specs   []tool.Spec
+	tools   []Tool
 	names   map[string]int
 	aliases map[string]int
 	groups  map[string]set
 	servers map[string]set
-	known   []string // names that rules may mention though nothing registered has them
 }
 
 // NewCatalogue catalogues tools. Names are unique; of two tools with the same
 // name the first counts. A tool of another server is one of the group "mcp",
 // called mcp_SERVER__TOOL.
-func NewCatalogue(specs []tool.Spec) Catalogue {
-	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int), known: knownNames()}
-	for _, spec := range specs {
-		if _, twice := c.names[spec.Name]; !twice {
-			c.names[spec.Name] = len(c.specs)
-			c.specs = append(c.specs, spec)
+func NewCatalogue(tools []Tool) Catalogue {
+	c := Catalogue{names: make(map[string]int), aliases: make(map[string]int)}
+	for _, tool := range tools {
+		if _, twice := c.names[tool.Name]; !twice {
+			c.names[tool.Name] = len(c.tools)
+			c.tools = append(c.tools, tool)
 		}
 	}
-	for i, spec := range c.specs {
-		for _, alias := range spec.Also {
+	for i, tool := range c.tools {
+		for _, alias := range tool.Also {
 			if _, taken := c.aliases[alias]; !taken {
 				c.aliases[alias] = i
 			}
@@ -44,13 +41,8 @@ func NewCatalogue(specs []tool.Spec) Catalogue {
 func (c *Catalogue) fillGroups() {
 	c.groups = map[string]set{groupNative: c.none(), groupBridged: c.none()}
 	c.servers = make(map[string]set)
-	for group, members := range builtinGroups {
+	for _, group := range builtinGroups {
 		c.groups[group] = c.none()
-		for _, name := range members {
-			if i, ok := c.names[name]; ok {
-				c.groups[group].add(i)
-			}
-		}
 	}
 	join := func(in map[string]set, name string, i int) {
 		if in[name] == nil {
@@ -58,11 +50,11 @@ func (c *Catalogue) fillGroups() {
 		}
 		in[name].add(i)
 	}
-	for i, spec := range c.specs {
-		join(c.groups, spec.Group, i)
-		if spec.Group != groupBridged {
+	for i, tool := range c.tools {
+		join(c.groups, tool.Group, i)
+		if tool.Group != groupBridged {
 			join(c.groups, groupNative, i)
-		} else if server, ok := serverOf(spec.Name); ok {
+		} else if server, ok := serverOf(tool.Name); ok {
 			join(c.servers, server, i)
 		}
 	}
@@ -75,11 +67,11 @@ func serverOf(tool string) (string, bool) {
 	return server, bridged && ok && server != ""
 }
 
-func (c *Catalogue) none() set { return newSet(len(c.specs)) }
+func (c *Catalogue) none() set { return newSet(len(c.tools)) }
 
 func (c *Catalogue) all() set {
 	all := c.none()
-	for i := range c.specs {
+	for i := range c.tools {
 		all.add(i)
 	}
 	return all
@@ -88,7 +80,7 @@ func (c *Catalogue) all() set {
 // selected returns every tool that entry names.
 func (c *Catalogue) selected(entry string) set {
 	out := c.none()
-	for i := range c.specs {
+	for i := range c.tools {
 		if c.matches(entry, i) {
 			out.add(i)
 		}
@@ -109,10 +101,10 @@ func (c *Catalogue) matches(entry string, i int) bool {
 		// Tool names cannot hold the hyphens of server names.
 		return c.servers[strings.ReplaceAll(name, "-", "_")].has(i)
 	case "risk":
-		return c.specs[i].Risk.Valid() && c.specs[i].Risk.String() == name
+		return c.tools[i].Risk.Valid() && c.tools[i].Risk.String() == name
 	}
 	if isPattern(entry) {
-		return glob(entry, c.specs[i].Name)
+		return glob(entry, c.tools[i].Name)
 	}
 	j, ok := c.lookup(entry)
 	return ok && i == j
@@ -142,17 +134,17 @@ func (c *Catalogue) unknown(entry string) (text, nearest string) {
 		if _, ok := c.groups[name]; ok || name == groupTeam {
 			return "", ""
 		}
-		return "there is no group " + quote(name), prefixed("group:", tool.Nearest(name, c.groupNames()))
+		return "there is no group " + quote(name), prefixed("group:", Nearest(name, c.groupNames()))
 	case "mcp":
 		if name == "" {
 			return `"mcp:" names no server`, "mcp:*"
 		}
 		return "", ""
 	case "risk":
-		if slices.Contains(riskNames(), name) {
+		if slices.Contains(riskNames[Reads:], name) {
 			return "", ""
 		}
-		return "there is no risk " + quote(name), prefixed("risk:", tool.Nearest(name, riskNames()))
+		return "there is no risk " + quote(name), prefixed("risk:", Nearest(name, riskNames[Reads:]))
 	}
 	return c.unknownTool(entry)
 }
@@ -160,26 +152,17 @@ func (c *Catalogue) unknown(entry string) (text, nearest string) {
 func (c *Catalogue) unknownTool(name string) (text, nearest string) {
 	_, registered := c.lookup(name)
 	_, ofServer := serverOf(name)
-	if registered || ofServer || isPattern(name) || slices.Contains(c.known, name) {
+	if registered || ofServer || isPattern(name) || slices.Contains(optionalTools, name) {
 		return "", ""
 	}
 	if _, ok := c.groups[name]; ok || name == groupTeam {
 		return quote(name) + " is a group, not a tool", "group:" + name
 	}
-	candidates := append(slices.Sorted(maps.Keys(c.names)), c.known...)
-	candidates = append(candidates, slices.Sorted(maps.Keys(c.aliases))...)
-	return "there is no tool " + quote(name), tool.Nearest(name, candidates)
+	candidates := append(slices.Sorted(maps.Keys(c.names)), slices.Sorted(maps.Keys(c.aliases))...)
+	return "there is no tool " + quote(name), Nearest(name, candidates)
 }
 
 func (c *Catalogue) groupNames() []string { return slices.Sorted(maps.Keys(c.groups)) }
-
-func riskNames() []string {
-	var names []string
-	for r := tool.Reads; r.Valid(); r++ {
-		names = append(names, r.String())
-	}
-	return names
-}
 
 func prefixed(prefix, name string) string {
 	if name == "" {

@@ -2,51 +2,51 @@ package policy
 
 import (
 	"path"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // suite is a catalogue like that of the full suite: every group, every risk,
 // tools that only their own Spec puts into a group, and two other servers.
-func suite() []tool.Spec {
-	var specs []tool.Spec
-	add := func(group string, risk tool.Risk, names ...string) {
+func suite() []Tool {
+	var specs []Tool
+	add := func(group string, risk Risk, names ...string) {
 		for _, name := range names {
-			specs = append(specs, tool.Spec{Name: name, Group: group, Risk: risk})
+			specs = append(specs, Tool{Name: name, Group: group, Risk: risk})
 		}
 	}
-	add("fs", tool.Reads, "read_file", "list_files", "search", "glob", "history")
-	add("fs", tool.Writes, "edit", "apply_patch", "undo")
-	add("fs", tool.Destroys, "write_file")
-	add("runtime", tool.Runs, "exec", "credentialed_exec", "powershell")
-	add("runtime", tool.Reads, "process")
-	add("web", tool.Reads, "web_search", "web_fetch")
-	add("web", tool.Runs, "http_request", "browser")
-	add("memory", tool.Reads, "memory_search", "memory_get")
-	add("memory", tool.Writes, "memory_store")
-	add("memory", tool.Destroys, "memory_forget")
-	add("sessions", tool.Reads, "sessions_list", "sessions_history", "session_status")
-	add("sessions", tool.Runs, "sessions_send", "spawn")
-	add("knowledge", tool.Reads, "knowledge_graph_search", "skill_search")
-	add("knowledge", tool.Writes, "knowledge_graph_add")
-	add("knowledge", tool.Destroys, "knowledge_graph_remove")
-	add("automation", tool.Runs, "cron")
-	add("automation", tool.Reads, "datetime")
-	add("messaging", tool.Runs, "message", "create_forum_topic", "message_react")
-	add("teams", tool.Writes, "team_tasks", "team_message")
-	add("media_gen", tool.Runs, "create_image", "create_audio", "create_video", "tts")
-	add("media_read", tool.Reads, "read_image", "read_audio", "read_document", "read_video")
-	add("skills", tool.Reads, "use_skill")
-	add("skills", tool.Writes, "publish_skill")
-	add("results", tool.Reads, "read_result")
-	add("discovery", tool.Reads, "tool_search")
-	add("discovery", tool.Runs, "tool_call")
-	add("mcp", tool.Reads, "mcp_git_hub__list_issues")
-	add("mcp", tool.Runs, "mcp_git_hub__create_issue", "mcp_db__query")
+	add("fs", Reads, "read_file", "list_files", "search", "glob", "history")
+	add("fs", Writes, "edit", "apply_patch", "undo")
+	add("fs", Destroys, "write_file")
+	add("runtime", Runs, "exec", "credentialed_exec", "powershell")
+	add("runtime", Reads, "process")
+	add("web", Reads, "web_search", "web_fetch")
+	add("web", Runs, "http_request", "browser")
+	add("memory", Reads, "memory_search", "memory_get")
+	add("memory", Writes, "memory_store")
+	add("memory", Destroys, "memory_forget")
+	add("sessions", Reads, "sessions_list", "sessions_history", "session_status")
+	add("sessions", Runs, "sessions_send")
+	add("agents", Runs, "spawn")
+	add("knowledge", Reads, "knowledge_graph_search")
+	add("knowledge", Writes, "knowledge_graph_add")
+	add("knowledge", Destroys, "knowledge_graph_remove")
+	add("automation", Runs, "cron")
+	add("automation", Reads, "datetime")
+	add("messaging", Runs, "message", "create_forum_topic", "message_react")
+	add("teams", Writes, "team_tasks", "team_message")
+	add("media_gen", Runs, "create_image", "create_audio", "create_video", "tts")
+	add("media_read", Reads, "read_image", "read_audio", "read_document", "read_video")
+	add("skills", Reads, "skill_search", "use_skill")
+	add("skills", Writes, "publish_skill")
+	add("results", Reads, "read_result")
+	add("discovery", Reads, "tool_search")
+	add("discovery", Runs, "tool_call")
+	add("mcp", Reads, "mcp_git_hub__list_issues")
+	add("mcp", Runs, "mcp_git_hub__create_issue", "mcp_db__query")
 	for i := range specs {
 		switch specs[i].Name {
 		case "read_file":
@@ -58,7 +58,7 @@ func suite() []tool.Spec {
 	return specs
 }
 
-func spec(t testing.TB, name string) tool.Spec {
+func spec(t testing.TB, name string) Tool {
 	t.Helper()
 	for _, s := range suite() {
 		if s.Name == name {
@@ -66,7 +66,7 @@ func spec(t testing.TB, name string) tool.Spec {
 		}
 	}
 	t.Fatalf("the test suite has no tool %q", name)
-	return tool.Spec{}
+	return Tool{}
 }
 
 func TestEntries(t *testing.T) {
@@ -106,9 +106,9 @@ func TestEntries(t *testing.T) {
 
 // A tool file decides its group alone: nothing here has to be edited for it.
 func TestSpecJoinsItsGroup(t *testing.T) {
-	c := NewCatalogue([]tool.Spec{
-		{Name: "brand_new", Group: "fs", Risk: tool.Reads},
-		{Name: "other", Group: "weather", Risk: tool.Reads},
+	c := NewCatalogue([]Tool{
+		{Name: "brand_new", Group: "fs", Risk: Reads},
+		{Name: "other", Group: "weather", Risk: Reads},
 	})
 	for entry, want := range map[string]string{"group:fs": "brand_new", "group:weather": "other"} {
 		if got := strings.Join(names(c, c.selected(entry)), " "); got != want {
@@ -117,8 +117,32 @@ func TestSpecJoinsItsGroup(t *testing.T) {
 	}
 }
 
+// TestANewToolIsInTheProfilesOfItsGroup adds one tool to each group that a
+// profile for work names: the profile must not deny it.
+func TestANewToolIsInTheProfilesOfItsGroup(t *testing.T) {
+	for _, b := range builtinProfiles {
+		for _, entry := range b.rules.Allow {
+			group, ok := strings.CutPrefix(entry, "group:")
+			if !ok {
+				continue
+			}
+			c := NewCatalogue(append(suite(), Tool{Name: "brand_new", Group: group, Risk: Reads}))
+			p, problems := Compile(Rules{}, c)
+			if p == nil {
+				t.Fatal(problems)
+			}
+			if got := p.Verdict(Subject{Profile: b.name}, "brand_new"); got != Allow {
+				t.Errorf("profile %s, group %s: %s", b.name, group, got)
+			}
+		}
+	}
+	if entries := builtinProfiles[1].rules.Allow; slices.ContainsFunc(entries, func(e string) bool { return !strings.HasPrefix(e, "group:") }) {
+		t.Errorf("the profile coding names single tools: %v", entries)
+	}
+}
+
 func TestFirstOfTwoNamesakesCounts(t *testing.T) {
-	c := NewCatalogue([]tool.Spec{{Name: "a", Risk: tool.Runs}, {Name: "a", Risk: tool.Reads}})
+	c := NewCatalogue([]Tool{{Name: "a", Risk: Runs}, {Name: "a", Risk: Reads}})
 	if got := names(c, c.selected("risk:reads")); len(got) != 0 {
 		t.Errorf("the namesake changed the risk: %q", got)
 	}
@@ -126,7 +150,7 @@ func TestFirstOfTwoNamesakesCounts(t *testing.T) {
 
 func names(c Catalogue, s set) []string {
 	var out []string
-	for i, spec := range c.specs {
+	for i, spec := range c.tools {
 		if s.has(i) {
 			out = append(out, spec.Name)
 		}

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // The rules of one provider, agent or chat, made ready. Ids start at 1; 0 is
@@ -134,7 +132,7 @@ func (k *compiler) compileChats() {
 func (k *compiler) checkAutonomy(path string, a Autonomy) {
 	if a != "" && a.rank() == 0 {
 		levels := []string{string(ReadOnly), string(Supervised), string(Full)}
-		k.report(Error, path, "there is no autonomy "+quote(string(a))+"; it is readonly, supervised or full", tool.Nearest(string(a), levels))
+		k.report(Error, path, "there is no autonomy "+quote(string(a))+"; it is readonly, supervised or full", Nearest(string(a), levels))
 	}
 }
 

@@ -42,9 +42,9 @@ func row(t *testing.T, text, name string) []string {
 func TestManualListsGroupsAndProfiles(t *testing.T) {
 	_, groups, _ := strings.Cut(manual(t), "## Groups")
 	groups, _, _ = strings.Cut(groups, "\n## ")
-	for name, members := range builtinGroups {
-		if diff := cmp.Diff(members, row(t, groups, name)); diff != "" {
-			t.Errorf("group %s:\n%s", name, diff)
+	for _, name := range append(builtinGroups, groupNative, groupBridged) {
+		if !strings.Contains(groups, "`"+name+"`") {
+			t.Errorf("the page lacks group %s", name)
 		}
 	}
 	_, profiles, _ := strings.Cut(manual(t), "## Profiles")
@@ -88,7 +88,7 @@ func TestManualExplainsItsExample(t *testing.T) {
 	}
 	_, got, _ := strings.Cut(manual(t), "$ mcp-tools policy explain exec --profile coding --agent researcher\n")
 	got, _, _ = strings.Cut(got, "```")
-	if diff := cmp.Diff(p.Explain(Subject{Profile: "coding", Agent: "researcher"}, spec(t, "exec")).String(), got); diff != "" {
+	if diff := cmp.Diff(p.Explain(Subject{Profile: "coding", Agent: "researcher"}, "exec").String(), got); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -99,7 +99,7 @@ func TestManualShowsAutonomy(t *testing.T) {
 		cells := "| `" + string(level) + "` |"
 		p := compile(t, Rules{Autonomy: level})
 		for _, name := range []string{"read_file", "edit", "write_file", "exec"} {
-			cells += " " + p.Verdict(Subject{}, spec(t, name)).String() + " |"
+			cells += " " + p.Verdict(Subject{}, name).String() + " |"
 		}
 		if !strings.Contains(text, cells+"\n") {
 			t.Errorf("the page lacks the row %s", cells)

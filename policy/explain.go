@@ -3,8 +3,6 @@ package policy
 import (
 	"fmt"
 	"strings"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // An Effect is what a step did to the tool in question.
@@ -45,11 +43,11 @@ func (d Decision) String() string {
 }
 
 // Explain decides like Verdict and records every step.
-func (p *Policy) Explain(s Subject, spec tool.Spec) Decision {
-	d := Decision{Tool: spec.Name}
-	i, ok := p.catalogue.names[spec.Name]
+func (p *Policy) Explain(s Subject, name string) Decision {
+	d := Decision{Tool: name}
+	i, ok := p.catalogue.names[name]
 	if !ok {
-		d.add("registered", Removes, "there is no tool "+quote(spec.Name))
+		d.add("registered", Removes, "there is no tool "+quote(name))
 		return d
 	}
 	c := p.class(s)
@@ -58,11 +56,12 @@ func (p *Policy) Explain(s Subject, spec tool.Spec) Decision {
 		d.add("profile", Removes, text)
 		return d
 	}
+	risk := p.catalogue.tools[i].Risk
 	r := p.work(c, func(s step, before, after set) { d.addList(s, i, before.has(i), after.has(i)) })
 	in, refusal := r.tools.has(i), p.catalogue.refusal(s.Narrow, i)
 	d.addRequest(in, s.Narrow, refusal)
-	d.Verdict = p.conclude(r, s.Narrow, i, spec.Risk, spec.Risk)
-	d.addAutonomy(in && refusal == "", r.limit.narrow(s.Narrow), spec.Risk)
+	d.Verdict = p.conclude(r, s.Narrow, i, risk)
+	d.addAutonomy(in && refusal == "", r.limit.narrow(s.Narrow), risk)
 	return d
 }
 
@@ -119,7 +118,7 @@ func (d *Decision) addRequest(in bool, n Narrow, refusal string) {
 }
 
 // addAutonomy ends the steps of a tool that is still in, or is not.
-func (d *Decision) addAutonomy(in bool, l limit, risk tool.Risk) {
+func (d *Decision) addAutonomy(in bool, l limit, risk Risk) {
 	effect := Out
 	if in {
 		effect = effectOfVerdict(d.Verdict)

@@ -10,8 +10,6 @@ package policy
 import (
 	"fmt"
 	"sync/atomic"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A Verdict is the end of a decision. The zero Verdict is Deny.
@@ -88,28 +86,33 @@ type Policy struct {
 
 const recentBits = 9
 
-// Verdict decides about the tool with this Spec. It says what Explain says.
-func (p *Policy) Verdict(s Subject, spec tool.Spec) Verdict {
-	return p.For(s, spec, spec.Risk)
-}
-
-// For decides about one call, which the tool itself has rated. A rating can
-// turn allow into ask and ask into allow, but never frees a tool that the
-// Spec's own risk or any rule denies.
-func (p *Policy) For(s Subject, spec tool.Spec, rated tool.Risk) Verdict {
-	i, ok := p.catalogue.names[spec.Name]
+// Verdict decides about the tool of this name, by its worst call. A tool that is
+// not in the catalogue is denied.
+func (p *Policy) Verdict(s Subject, name string) Verdict {
+	i, ok := p.catalogue.names[name]
 	if !ok {
 		return Deny
 	}
-	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, spec.Risk, rated)
+	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, p.catalogue.tools[i].Risk)
 }
 
-func (p *Policy) conclude(r *rights, n Narrow, i int, risk, rated tool.Risk) Verdict {
+// For decides about one call that the tool itself has rated. A rating can turn
+// allow into ask and ask into allow, but never frees a tool that its own risk or
+// any rule denies.
+func (p *Policy) For(s Subject, name string, rated Risk) Verdict {
+	i, ok := p.catalogue.names[name]
+	if !ok {
+		return Deny
+	}
+	return p.conclude(p.rightsOf(p.class(s)), s.Narrow, i, rated)
+}
+
+func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
 	if !r.tools.has(i) || p.catalogue.refusal(n, i) != "" {
 		return Deny
 	}
 	level := r.limit.narrow(n).level
-	if level.verdict(risk) == Deny {
+	if level.verdict(p.catalogue.tools[i].Risk) == Deny {
 		return Deny
 	}
 	return level.verdict(rated)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // compile makes rules ready that are expected to be sound.
@@ -122,7 +120,7 @@ func TestSteps(t *testing.T) {
 		{"request reads only, reads", full(Rules{}), Subject{Narrow: Narrow{ReadOnly: true}}, "read_file", Allow, ""},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			d := compile(t, test.rules).Explain(test.subject, spec(t, test.tool))
+			d := compile(t, test.rules).Explain(test.subject, test.tool)
 			if by := decisive(d); d.Verdict != test.want || by != test.by {
 				t.Errorf("got %s by %q, want %s by %q\n%s", d.Verdict, by, test.want, test.by, d)
 			}
@@ -142,7 +140,7 @@ func decisive(d Decision) string {
 }
 
 func TestOrderOfSteps(t *testing.T) {
-	d := compile(t, Rules{}).Explain(Subject{}, spec(t, "exec"))
+	d := compile(t, Rules{}).Explain(Subject{}, "exec")
 	var order []string
 	for _, s := range d.Steps {
 		order = append(order, s.Name)
@@ -155,7 +153,7 @@ func TestOrderOfSteps(t *testing.T) {
 }
 
 func TestAutonomy(t *testing.T) {
-	risks := []tool.Risk{tool.Reads, tool.Writes, tool.Destroys, tool.Runs}
+	risks := []Risk{Reads, Writes, Destroys, Runs}
 	names := []string{"read_file", "edit", "write_file", "exec"}
 	for _, test := range []struct {
 		rules Autonomy
@@ -177,7 +175,7 @@ func TestAutonomy(t *testing.T) {
 				t.Fatalf("%s is %s", name, got.Risk)
 			}
 			for _, profile := range []string{"own", "child"} {
-				if got := p.Verdict(Subject{Profile: profile}, spec(t, name)); got != test.want[i] {
+				if got := p.Verdict(Subject{Profile: profile}, name); got != test.want[i] {
 					t.Errorf("autonomy %q, profile's %q: %s in %s is %s, want %s", test.rules, test.own, name, profile, got, test.want[i])
 				}
 			}
@@ -190,35 +188,34 @@ func TestRatedCalls(t *testing.T) {
 	for _, test := range []struct {
 		autonomy Autonomy
 		tool     string
-		rated    tool.Risk
+		rated    Risk
 		want     Verdict
 	}{
-		{Supervised, "exec", tool.Reads, Allow},
-		{Supervised, "exec", tool.Runs, Ask},
-		{Supervised, "read_file", tool.Runs, Ask},
+		{Supervised, "exec", Reads, Allow},
+		{Supervised, "exec", Runs, Ask},
+		{Supervised, "read_file", Runs, Ask},
 		{Supervised, "read_file", 0, Deny},
 		{Supervised, "read_file", 200, Deny},
-		{ReadOnly, "exec", tool.Reads, Deny},
-		{ReadOnly, "read_file", tool.Writes, Deny},
-		{Full, "exec", tool.Runs, Allow},
+		{ReadOnly, "exec", Reads, Deny},
+		{ReadOnly, "read_file", Writes, Deny},
+		{Full, "exec", Runs, Allow},
 	} {
 		p := compile(t, Rules{Autonomy: test.autonomy})
-		if got := p.For(Subject{}, spec(t, test.tool), test.rated); got != test.want {
+		if got := p.For(Subject{}, test.tool, test.rated); got != test.want {
 			t.Errorf("%s: a call of %s rated %s is %s, want %s", test.autonomy, test.tool, test.rated, got, test.want)
 		}
 	}
 	p := compile(t, Rules{Deny: List{"exec"}, Autonomy: Full})
-	if got := p.For(Subject{}, spec(t, "exec"), tool.Reads); got != Deny {
+	if got := p.For(Subject{}, "exec", Reads); got != Deny {
 		t.Errorf("a rating freed a denied tool: %s", got)
 	}
 }
 
 func TestNothingIsAllowedByOmission(t *testing.T) {
-	reads := tool.Spec{Name: "read_file", Group: "fs", Risk: tool.Reads}
-	if got := new(Policy).Verdict(Subject{}, reads); got != Deny {
+	if got := new(Policy).Verdict(Subject{}, "read_file"); got != Deny {
 		t.Errorf("the zero Policy says %s", got)
 	}
-	if got := new(Policy).Explain(Subject{}, reads).Verdict; got != Deny {
+	if got := new(Policy).Explain(Subject{}, "read_file").Verdict; got != Deny {
 		t.Errorf("the zero Policy explains %s", got)
 	}
 	var zero Verdict
@@ -226,14 +223,14 @@ func TestNothingIsAllowedByOmission(t *testing.T) {
 		t.Errorf("the zero Verdict is %s", zero)
 	}
 	p := compile(t, Rules{Autonomy: Full})
-	for _, s := range []tool.Spec{
-		{Name: "not_registered", Group: "fs", Risk: tool.Reads},
-		{Name: "Read", Group: "fs", Risk: tool.Reads},
-		{Name: "read_file", Group: "fs"},
-	} {
-		if got := p.Verdict(Subject{}, s); got != Deny {
-			t.Errorf("%q of risk %s: %s", s.Name, s.Risk, got)
+	for _, name := range []string{"not_registered", "Read", ""} {
+		if got := p.Verdict(Subject{}, name); got != Deny {
+			t.Errorf("%q: %s", name, got)
 		}
+	}
+	unrated, _ := Compile(Rules{Autonomy: Full}, NewCatalogue([]Tool{{Name: "read_file", Group: "fs"}}))
+	if got := unrated.Verdict(Subject{}, "read_file"); got != Deny {
+		t.Errorf("a tool without a risk: %s", got)
 	}
 }
 

@@ -3,8 +3,6 @@ package policy
 import (
 	"regexp"
 	"strconv"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Severity says what a Problem means for the start.
@@ -65,5 +63,5 @@ func quote(s string) string { return strconv.Quote(s) }
 
 // unknownProfile says that a profile does not exist, and which may be meant.
 func unknownProfile(name string, names []string) (text, nearest string) {
-	return "there is no profile " + quote(name), tool.Nearest(name, names)
+	return "there is no profile " + quote(name), Nearest(name, names)
 }

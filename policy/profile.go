@@ -77,9 +77,9 @@ func (p *Policy) describe(from *profile) Profile {
 	for _, hard := range from.hard {
 		held = hard.drop(held)
 	}
-	for i, spec := range p.catalogue.specs {
+	for i, tool := range p.catalogue.tools {
 		if held.has(i) {
-			out.Tools = append(out.Tools, spec.Name)
+			out.Tools = append(out.Tools, tool.Name)
 		}
 	}
 	return out

@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A dice makes random rules and subjects, most of which have a point.
@@ -100,7 +98,7 @@ func (d dice) narrow() Narrow {
 // with nothing prepared and none of the code it is compared with.
 type model struct{ Rules }
 
-func names1(entry string, s tool.Spec) bool {
+func names1(entry string, s Tool) bool {
 	kind, name, _ := strings.Cut(entry, ":")
 	switch {
 	case entry == "mcp:*" || entry == "group:mcp":
@@ -110,8 +108,7 @@ func names1(entry string, s tool.Spec) bool {
 	case entry == "group:goclaw":
 		return s.Group != "mcp"
 	case kind == "group":
-		name = strings.Replace(name+";", "team;", "teams;", 1)
-		return s.Group+";" == name || slices.Contains(builtinGroups[strings.TrimSuffix(name, ";")], s.Name)
+		return s.Group == name || s.Group == "teams" && name == "team"
 	case kind == "risk":
 		return s.Risk.String() == name
 	case strings.ContainsAny(entry, "*?"):
@@ -121,7 +118,7 @@ func names1(entry string, s tool.Spec) bool {
 	return entry == s.Name || slices.Contains(s.Also, entry)
 }
 
-func in(list []string, s tool.Spec) bool {
+func in(list []string, s Tool) bool {
 	return slices.ContainsFunc(list, func(entry string) bool { return names1(entry, s) })
 }
 
@@ -137,7 +134,7 @@ func (m model) profile(name string) (rules ProfileRules, ok bool) {
 
 // holds reports what a profile makes of a tool, whether it is denied hard,
 // and the autonomy that it leaves.
-func (m model) holds(name string, s tool.Spec, level Autonomy) (held, hard bool, left Autonomy) {
+func (m model) holds(name string, s Tool, level Autonomy) (held, hard bool, left Autonomy) {
 	rules, _ := m.profile(name)
 	held = true
 	if rules.Extends != "" {
@@ -157,7 +154,7 @@ func stricter(a, b Autonomy) Autonomy {
 	return ""
 }
 
-func (m model) decide(sub Subject, s tool.Spec) Verdict {
+func (m model) decide(sub Subject, s Tool) Verdict {
 	level := m.Autonomy
 	if level == "" {
 		level = Supervised
@@ -193,7 +190,7 @@ func (m model) decide(sub Subject, s tool.Spec) Verdict {
 		level = ReadOnly
 	}
 	switch {
-	case level == Full, s.Risk == tool.Reads, level == Supervised && s.Risk == tool.Writes:
+	case level == Full, s.Risk == Reads, level == Supervised && s.Risk == Writes:
 		return Allow
 	case level == Supervised:
 		return Ask
@@ -201,7 +198,7 @@ func (m model) decide(sub Subject, s tool.Spec) Verdict {
 	return Deny
 }
 
-func (m model) subagentDenied(sub Subject, s tool.Spec) bool {
+func (m model) subagentDenied(sub Subject, s Tool) bool {
 	deny, leaf := m.Subagents.Deny, m.Subagents.LeafDeny
 	if deny == nil {
 		deny = subagentDeny
@@ -212,7 +209,7 @@ func (m model) subagentDenied(sub Subject, s tool.Spec) bool {
 	return (sub.Depth > 0 || sub.Leaf) && in(deny, s) || sub.Leaf && in(leaf, s)
 }
 
-func narrowed(n Narrow, s tool.Spec) bool {
+func narrowed(n Narrow, s Tool) bool {
 	if n.Tools != nil || n.Toolsets != nil {
 		sets := slices.Clone(n.Toolsets)
 		for i, name := range sets {
@@ -241,7 +238,7 @@ func checkAll(t *testing.T, seed uint64) {
 	}
 	for range 10 {
 		s := d.subject()
-		for _, one := range catalogue.specs {
+		for _, one := range catalogue.tools {
 			checkDecision(t, seed, rules, p, s, one)
 			checkNarrowing(t, seed, p, s, d.narrow(), one)
 		}
@@ -249,8 +246,8 @@ func checkAll(t *testing.T, seed uint64) {
 	checkWarnings(t, seed, rules, p, problems)
 }
 
-func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject, one tool.Spec) {
-	got, decision := p.Verdict(s, one), p.Explain(s, one)
+func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject, one Tool) {
+	got, decision := p.Verdict(s, one.Name), p.Explain(s, one.Name)
 	if got != decision.Verdict {
 		t.Errorf("seed %d: the verdict is %s, explained it is\n%s", seed, got, decision)
 	}
@@ -278,15 +275,15 @@ func checkDecision(t *testing.T, seed uint64, rules Rules, p *Policy, s Subject,
 	}
 }
 
-func checkNarrowing(t *testing.T, seed uint64, p *Policy, s Subject, n Narrow, one tool.Spec) {
+func checkNarrowing(t *testing.T, seed uint64, p *Policy, s Subject, n Narrow, one Tool) {
 	s.Narrow = Narrow{}
-	free := p.Verdict(s, one)
+	free := p.Verdict(s, one.Name)
 	s.Narrow = n
-	if got := p.Verdict(s, one); got > free {
+	if got := p.Verdict(s, one.Name); got > free {
 		t.Errorf("seed %d: narrowing %s by %+v makes %s of %s", seed, one.Name, n, got, free)
 	}
-	for risk := tool.Risk(0); risk <= tool.Runs+1; risk++ {
-		if p.For(s, one, risk) != Deny && p.Verdict(s, one) == Deny {
+	for risk := Risk(0); risk <= Runs+1; risk++ {
+		if p.For(s, one.Name, risk) != Deny && p.Verdict(s, one.Name) == Deny {
 			t.Errorf("seed %d: rating %s %s frees it", seed, one.Name, risk)
 		}
 	}
@@ -301,8 +298,8 @@ func checkWarnings(t *testing.T, seed uint64, rules Rules, p *Policy, problems [
 		}
 		without, _ := Compile(remove(t, rules, problem.Path), p.catalogue)
 		for _, s := range everybody() {
-			for _, one := range p.catalogue.specs {
-				if a, b := p.Verdict(s, one), without.Verdict(s, one); a != b {
+			for _, one := range p.catalogue.tools {
+				if a, b := p.Verdict(s, one.Name), without.Verdict(s, one.Name); a != b {
 					t.Fatalf("seed %d: %s; but without it %s is %s and not %s for %+v", seed, problem, one.Name, b, a, s)
 				}
 			}

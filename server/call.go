@@ -144,7 +144,7 @@ func (p *passage) enter(ctx context.Context) (leave func(), err error) {
 func (p *passage) find() error {
 	tool, ok := p.server.Config.Tools.Lookup(p.Tool)
 	if ok {
-		p.verdict = p.now.Policy.Verdict(p.subject(), tool.Spec)
+		p.verdict = p.now.Policy.Verdict(p.subject(), tool.Spec.Name)
 	}
 	if !ok || p.verdict == policy.Deny {
 		p.code = mcp.INVALID_PARAMS
@@ -178,7 +178,7 @@ func (p *passage) decide(ctx context.Context) error {
 	plan, refused := p.call.Prepare(ctx)
 	p.plan, p.risk, p.why = plan, plan.Risk, plan.Why
 	if p.risk != p.tool.Spec.Risk {
-		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec, p.risk)
+		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec.Name, p.risk)
 	}
 	switch {
 	case p.verdict == policy.Deny: // whatever else is wrong with it

@@ -40,7 +40,7 @@ func (s *Server) within(a Access, more policy.Narrow) Access {
 	other.Narrow = more
 	both := policy.Narrow{Tools: []string{}, ReadOnly: a.Narrow.ReadOnly || more.ReadOnly}
 	for _, t := range s.ordered {
-		if now.Policy.Verdict(a.subject(), t.Spec) != policy.Deny && now.Policy.Verdict(other.subject(), t.Spec) != policy.Deny {
+		if now.Policy.Verdict(a.subject(), t.Spec.Name) != policy.Deny && now.Policy.Verdict(other.subject(), t.Spec.Name) != policy.Deny {
 			both.Tools = append(both.Tools, t.Spec.Name)
 		}
 	}

@@ -136,7 +136,7 @@ func (p *passage) permit(q Inquiry) error {
 		return nil
 	}
 	if t, ok := p.server.governor(q.Ref); ok {
-		p.verdict = p.now.Policy.Verdict(p.subject(), t.Spec)
+		p.verdict = p.now.Policy.Verdict(p.subject(), t.Spec.Name)
 		p.tool, p.known = t, p.verdict == policy.Allow
 	}
 	if !p.known {
@@ -148,7 +148,7 @@ func (p *passage) permit(q Inquiry) error {
 // mayRead reports whether a caller may see what ref names.
 func (s *Server) mayRead(now *settings, subject policy.Subject, ref Ref) bool {
 	t, ok := s.governor(ref)
-	return ok && now.Policy.Verdict(subject, t.Spec) == policy.Allow
+	return ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow
 }
 
 func (p *passage) sees(ref Ref) bool { return p.server.mayRead(p.now, p.subject(), ref) }

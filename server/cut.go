@@ -84,7 +84,7 @@ func (p *passage) shorten(text string, limits Limits) string {
 // back gets advice instead of a handle.
 func (p *passage) keep(text string, next int) string {
 	reader, ok := p.server.Config.Tools.Lookup(ReadResult)
-	if !ok || p.now.Policy.Verdict(p.subject(), reader.Spec) != policy.Allow {
+	if !ok || p.now.Policy.Verdict(p.subject(), reader.Spec.Name) != policy.Allow {
 		return "ask for less to see it"
 	}
 	handle, err := p.server.Keeper.Keep(p.Caller.Principal(), text)

@@ -139,11 +139,7 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 
 func testSettings(tb testing.TB, set *tool.Set, rules policy.Rules) Settings {
 	tb.Helper()
-	var specs []tool.Spec
-	for t := range set.All() {
-		specs = append(specs, t.Spec)
-	}
-	compiled, problems := policy.Compile(rules, policy.NewCatalogue(specs))
+	compiled, problems := policy.Compile(rules, set.Catalogue())
 	if compiled == nil {
 		tb.Fatalf("the rules are wrong: %v", problems)
 	}

@@ -71,7 +71,7 @@ func (s *Server) writeList(now *settings, subject policy.Subject) *written {
 	b.WriteString(`{"tools":[`)
 	comma := ""
 	for i, t := range s.ordered {
-		if now.Policy.Verdict(subject, t.Spec) == policy.Deny {
+		if now.Policy.Verdict(subject, t.Spec.Name) == policy.Deny {
 			continue
 		}
 		b.WriteString(comma)
@@ -89,7 +89,7 @@ func (s *Server) Tools(a Access) []tool.Tool {
 	now, subject := s.settings(), a.subject()
 	var visible []tool.Tool
 	for _, t := range s.ordered {
-		if now.Policy.Verdict(subject, t.Spec) != policy.Deny {
+		if now.Policy.Verdict(subject, t.Spec.Name) != policy.Deny {
 			visible = append(visible, t)
 		}
 	}

@@ -72,7 +72,7 @@ func (s *Server) opened(now *settings, subject policy.Subject) (may []bool) {
 	}()
 	for _, name := range s.Library.Tools() {
 		t, ok := s.Config.Tools.Lookup(name)
-		may = append(may, ok && now.Policy.Verdict(subject, t.Spec) == policy.Allow)
+		may = append(may, ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow)
 	}
 	return may
 }

@@ -148,7 +148,7 @@ func (s *Server) checkMirrored(header http.Header, m *message, a Access) *fault 
 	}
 	t, ok := s.Config.Tools.Lookup(m.name)
 	if !ok || !bytes.Contains(t.Schema(), []byte(`"x-mcp-header"`)) ||
-		s.settings().Policy.Verdict(a.subject(), t.Spec) == policy.Deny {
+		s.settings().Policy.Verdict(a.subject(), t.Spec.Name) == policy.Deny {
 		return nil
 	}
 	described := mcp.NewToolWithRawSchema(t.Spec.Name, t.Spec.Doc, t.Schema())

@@ -62,7 +62,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, _ := policy.Compile(policy.Rules{}, catalogue(set))
+	rules, _ := policy.Compile(policy.Rules{}, set.Catalogue())
 	mask, err := scrub.New(scrub.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func budgets() map[string]int { return map[string]int{"coding": 4500, "full": 80
 // what their list costs.
 func TestWhatEachProfileCosts(t *testing.T) {
 	set := allTools(t)
-	rules, problems := policy.Compile(policy.Rules{}, catalogue(set))
+	rules, problems := policy.Compile(policy.Rules{}, set.Catalogue())
 	if rules == nil {
 		t.Fatal(problems)
 	}
@@ -119,7 +119,7 @@ func TestWhatEachProfileCosts(t *testing.T) {
 func profileCost(t *testing.T, set *tool.Set, rules *policy.Policy, profile string) (names []string, bytes, tokens int) {
 	t.Helper()
 	for tool := range set.All() {
-		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec) == policy.Deny {
+		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec.Name) == policy.Deny {
 			continue
 		}
 		described, err := server.Describe(tool)

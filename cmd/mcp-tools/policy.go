@@ -67,13 +67,13 @@ type explained struct {
 
 // explain tells of a tool that rates its calls what each risk would come to.
 func (v *view) explain(who policy.Subject, t tool.Tool) explained {
-	e := explained{Decision: v.policy.Explain(who, t.Spec)}
+	e := explained{Decision: v.policy.Explain(who, t.Spec.Name)}
 	if !t.Rates {
 		return e
 	}
 	e.Calls = make(map[string]policy.Verdict)
 	for risk := tool.Reads; risk <= t.Spec.Risk; risk++ {
-		e.Calls[risk.String()] = v.policy.For(who, t.Spec, risk)
+		e.Calls[risk.String()] = v.policy.For(who, t.Spec.Name, risk)
 	}
 	return e
 }
@@ -139,7 +139,7 @@ func (v *view) table(caller policy.Subject) []tableRow {
 		row := tableRow{Tool: t.Spec.Name, Risk: t.Spec.Risk, Verdicts: make(map[string]policy.Verdict)}
 		for _, name := range v.policy.Names() {
 			caller.Profile = name
-			row.Verdicts[name] = v.policy.Verdict(caller, t.Spec)
+			row.Verdicts[name] = v.policy.Verdict(caller, t.Spec.Name)
 		}
 		list = append(list, row)
 	}

@@ -51,7 +51,7 @@ mcp-tools policy table has them all.`,
 			list := []toolRow{}
 			for _, t := range v.seen(caller) {
 				list = append(list, toolRow{
-					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.policy.Verdict(caller, t.Spec), firstSentence(t.Spec.Doc),
+					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.policy.Verdict(caller, t.Spec.Name), firstSentence(t.Spec.Doc),
 				})
 			}
 			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.policy.ProfileOf(caller)) })
@@ -126,7 +126,7 @@ func (v *view) describe(name string) (description, error) {
 	raw, err := server.Describe(t)
 	return description{
 		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
-		Profile: v.policy.ProfileOf(caller), Verdict: v.policy.Verdict(caller, t.Spec),
+		Profile: v.policy.ProfileOf(caller), Verdict: v.policy.Verdict(caller, t.Spec.Name),
 		Bytes: len(raw), Tokens: toolTokens(raw),
 	}, err
 }

@@ -24,7 +24,7 @@ func (a *app) look() (*view, error) {
 	if err != nil {
 		return nil, err
 	}
-	loaded, rules, warnings, err := config.Examine(a.loadOptions(), catalogue(set))
+	loaded, rules, warnings, err := config.Examine(a.loadOptions(), set.Catalogue())
 	if err != nil {
 		return nil, missingSettings(err)
 	}
@@ -67,6 +67,6 @@ func (v *view) find(name string) (tool.Tool, error) {
 // seen are the tools that a subject gets to see.
 func (v *view) seen(s policy.Subject) []tool.Tool {
 	return slices.DeleteFunc(slices.Collect(v.tools.All()), func(t tool.Tool) bool {
-		return v.policy.Verdict(s, t.Spec) == policy.Deny
+		return v.policy.Verdict(s, t.Spec.Name) == policy.Deny
 	})
 }

@@ -286,7 +286,7 @@ func (h *house) settings(l *config.Loaded) (server.Settings, error) {
 // compilePolicy turns the rules into a policy. Mistakes stop the start, with
 // their place in the file; rules without effect are worth a warning.
 func compilePolicy(l *config.Loaded, set *tool.Set, log *slog.Logger) (*policy.Policy, error) {
-	compiled, problems := l.Policy(catalogue(set))
+	compiled, problems := l.Policy(set.Catalogue())
 	var wrong config.Problems
 	for _, p := range problems {
 		if p.Warning {
@@ -299,14 +299,6 @@ func compilePolicy(l *config.Loaded, set *tool.Set, log *slog.Logger) (*policy.P
 		return nil, wrong
 	}
 	return compiled, nil
-}
-
-func catalogue(set *tool.Set) policy.Catalogue {
-	specs := make([]tool.Spec, 0, set.Len())
-	for t := range set.All() {
-		specs = append(specs, t.Spec)
-	}
-	return policy.NewCatalogue(specs)
 }
 
 // stdioCaller is whoever started us.

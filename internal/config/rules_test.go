@@ -7,15 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 func catalogue() policy.Catalogue {
-	return policy.NewCatalogue([]tool.Spec{
-		{Name: "datetime", Group: "automation", Risk: tool.Reads, Doc: "the time"},
-		{Name: "session_status", Group: "sessions", Risk: tool.Reads, Doc: "how it stands"},
-		{Name: "read_result", Group: "results", Risk: tool.Reads, Doc: "reads on"},
+	return policy.NewCatalogue([]policy.Tool{
+		{Name: "datetime", Group: "automation", Risk: policy.Reads},
+		{Name: "session_status", Group: "sessions", Risk: policy.Reads},
+		{Name: "read_result", Group: "results", Risk: policy.Reads},
 	})
 }
 

@@ -159,6 +159,11 @@ func (s *schema) find(name string) (int, bool) {
 	return found, found >= 0
 }
 
+// fold ignores what models mix up in names: case and word separators.
+func fold(name string) string {
+	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name))
+}
+
 // fieldNames are the parameters that are shown.
 func (s *schema) fieldNames() []string {
 	var names []string

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // A Set is the registry: every tool that this server has, by name and by the
@@ -65,6 +67,15 @@ func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.ordered) }
 
 // Len is the number of tools.
 func (s *Set) Len() int { return len(s.ordered) }
+
+// Catalogue returns the tools as rules can name them.
+func (s *Set) Catalogue() policy.Catalogue {
+	all := make([]policy.Tool, len(s.ordered))
+	for i, t := range s.ordered {
+		all[i] = policy.Tool{Name: t.Spec.Name, Also: t.Spec.Also, Group: t.Spec.Group, Risk: t.Spec.Risk}
+	}
+	return policy.NewCatalogue(all)
+}
 
 // Names lists the tools' own names, in order.
 func (s *Set) Names() []string {

@@ -14,36 +14,25 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// Risk says how much harm one call can do. The zero Risk is refused, so that
-// no tool is harmless by omission.
-type Risk uint8
+// A Risk is how much harm one call can do. The zero Risk is refused, so that no
+// tool is harmless by omission.
+type Risk = policy.Risk
 
-// The risks, from harmless to open-ended. They are ordered: a later one
-// includes whatever an earlier one can do.
+// The risks, from harmless to open-ended.
 const (
-	unrated  Risk = iota
-	Reads         // changes nothing
-	Writes        // adds or changes something that can be taken back
-	Destroys      // removes or overwrites for good
-	Runs          // runs code, or reaches out in the caller's name
+	Reads    = policy.Reads    // changes nothing
+	Writes   = policy.Writes   // adds or changes something, and the change can be reverted
+	Destroys = policy.Destroys // removes or overwrites something permanently
+	Runs     = policy.Runs     // runs code, or acts in the caller's name
 )
 
-var riskNames = [...]string{unrated: "unrated", Reads: "reads", Writes: "writes", Destroys: "destroys", Runs: "runs"}
-
-func (r Risk) String() string {
-	if int(r) < len(riskNames) {
-		return riskNames[r]
-	}
-	return fmt.Sprintf("risk(%d)", uint8(r))
-}
-
-// Valid reports whether r was chosen, not forgotten.
-func (r Risk) Valid() bool { return r > unrated && r <= Runs }
-
-// MarshalText makes a Risk readable in JSON and logs.
-func (r Risk) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+// Nearest returns the name in from that was most likely meant by name, or ""
+// when none is close enough to suggest.
+func Nearest(name string, from []string) string { return policy.Nearest(name, from) }
 
 // Hints are the promises about a tool that its Risk does not make.
 type Hints struct {

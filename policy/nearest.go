@@ -1,4 +1,4 @@
-package tool
+package policy
 
 import "strings"
 
@@ -33,8 +33,8 @@ func fold(name string) string {
 }
 
 // edits counts the insertions, deletions, changes and swaps of neighbours that
-// make b of a, or is limit as soon as it cannot be less: names come from
-// strangers and may be long.
+// turn a into b. It returns limit as soon as the count cannot be lower, because
+// names come from requests and may be long.
 func edits(a, b string, limit int) int {
 	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
 		return limit
@@ -43,10 +43,10 @@ func edits(a, b string, limit int) int {
 	for j := range row {
 		row[j] = j
 	}
-	leastBefore := 0
+	lowestBefore := 0
 	for i := 1; i <= len(a); i++ {
 		next[0] = i
-		least := i
+		lowest := i
 		for j := 1; j <= len(b); j++ {
 			cost := row[j-1]
 			if a[i-1] != b[j-1] {
@@ -56,12 +56,12 @@ func edits(a, b string, limit int) int {
 				cost = min(cost, before[j-2]+1)
 			}
 			next[j] = cost
-			least = min(least, cost)
+			lowest = min(lowest, cost)
 		}
-		if min(least, leastBefore+1) >= limit {
+		if min(lowest, lowestBefore+1) >= limit {
 			return limit
 		}
-		leastBefore = least
+		lowestBefore = lowest
 		before, row, next = row, next, before
 	}
 	return min(row[len(b)], limit)

@@ -1,0 +1,39 @@
+package policy
+
+import "fmt"
+
+// A Tool is what rules can say about a tool.
+type Tool struct {
+	Name  string
+	Also  []string // names that other systems gave it
+	Group string   // "fs" for group:fs
+	Risk  Risk     // of its worst call
+}
+
+// A Risk is how much harm one call can do. The zero Risk is denied.
+type Risk uint8
+
+// The risks, from harmless to open-ended. They are ordered: a later one
+// includes everything that an earlier one can do.
+const (
+	unrated  Risk = iota
+	Reads         // changes nothing
+	Writes        // adds or changes something, and the change can be reverted
+	Destroys      // removes or overwrites something permanently
+	Runs          // runs code, or acts in the caller's name
+)
+
+var riskNames = [...]string{unrated: "unrated", Reads: "reads", Writes: "writes", Destroys: "destroys", Runs: "runs"}
+
+func (r Risk) String() string {
+	if int(r) < len(riskNames) {
+		return riskNames[r]
+	}
+	return fmt.Sprintf("risk(%d)", uint8(r))
+}
+
+// Valid reports whether r is one of the risks above.
+func (r Risk) Valid() bool { return r > unrated && r <= Runs }
+
+// MarshalText writes the risk as a word.
+func (r Risk) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
