@@ -222,7 +222,7 @@ func (a *app) pastText(ctx context.Context, c approvals.Call, rule approvals.Rul
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	var n past
-	err := a.withRecord(ctx, func(record audit.Rows) (err error) {
+	err := a.withRecord(ctx, func(record *audit.DB) (err error) {
 		if record != nil {
 			n, err = countPast(ctx, record, c)
 		}

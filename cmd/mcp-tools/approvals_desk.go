@@ -15,7 +15,7 @@ import (
 // desk lays the server's questions out for the other ways to answer them.
 type desk struct {
 	store *approvals.Store
-	past  audit.Reader
+	past  *audit.DB
 }
 
 func asked(p server.Petition) approvals.Call {
@@ -81,15 +81,15 @@ func (d desk) Past(ctx context.Context, p server.Petition) (n int, all bool) {
 // of all together, so calls that fit a pattern cannot be told from others.
 type past struct{ equal, ofTool int }
 
-func countPast(ctx context.Context, record audit.Reader, c approvals.Call) (p past, err error) {
-	p.equal, p.ofTool, err = audit.Count(ctx, record, c.Tool, c.Agent, c.User, c.Digest)
+func countPast(ctx context.Context, record *audit.DB, c approvals.Call) (p past, err error) {
+	p.equal, p.ofTool, err = record.Count(ctx, c.Tool, c.Agent, c.User, c.Digest)
 	return p, err
 }
 
 // openDesk makes the place for questions. What this process still asks when it
 // ends is withdrawn.
 func (h *house) openDesk() desk {
-	d := desk{store: approvals.New(approvals.Options{Rows: h.store.Approvals(), Unused: h.unused, Log: h.log}), past: h.store.Audit()}
+	d := desk{store: approvals.New(approvals.Options{DB: h.store, Unused: h.unused, Log: h.log}), past: audit.NewDB(h.store)}
 	h.onClose(d.store.Close)
 	return d
 }
@@ -113,7 +113,7 @@ func approvalWait(setting string) server.Wait {
 // withApprovals opens the approvals for one use on the command line.
 func (a *app) withApprovals(use func(*approvals.Store, approvals.Approver) error) error {
 	return a.withStore(func(s *store.Store, unused func() bool) error {
-		return use(approvals.New(approvals.Options{Rows: s.Approvals(), Unused: unused}), approvals.Approver{Name: systemUser(), Channel: "cli"})
+		return use(approvals.New(approvals.Options{DB: s, Unused: unused}), approvals.Approver{Name: systemUser(), Channel: "cli"})
 	})
 }
 

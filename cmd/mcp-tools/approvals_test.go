@@ -71,7 +71,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, err := audit.Open(audit.Options{Rows: rows.Audit(), Dir: data, Version: "test"})
+	record, err := audit.Open(audit.Options{DB: audit.NewDB(rows), Dir: data, Version: "test"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,8 +79,8 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	table := tokens.New(tokens.Options{Rows: rows.Tokens()})
-	d := desk{store: approvals.New(approvals.Options{Rows: rows.Approvals()}), past: rows.Audit()}
+	table := tokens.New(tokens.Options{DB: rows})
+	d := desk{store: approvals.New(approvals.Options{DB: rows}), past: audit.NewDB(rows)}
 	s, err := server.New(server.Config{
 		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: journal{record}, Keeper: keeper{kept}, Desk: d,
 		Log: slog.New(slog.DiscardHandler),
@@ -282,7 +282,7 @@ func TestApprovedOverHTTP(t *testing.T) {
 
 // TestWatching types answers, and looks at what a person sees.
 func TestWatching(t *testing.T) {
-	place := approvals.New(approvals.Options{Rows: storetest.Open(t, t.TempDir()).Approvals()})
+	place := approvals.New(approvals.Options{DB: storetest.Open(t, t.TempDir())})
 	defer place.Close()
 	ask := func() string {
 		id, err := place.Ask(t.Context(), approvals.Call{

@@ -61,8 +61,8 @@ With --output json each call is an object on a line of its own.`,
 			if follow {
 				return ended(cmd.Context(), a.follow(cmd.Context(), count, only.shows, each))
 			}
-			return a.withRecord(cmd.Context(), func(record audit.Rows) error {
-				rows, err := audit.Tail(cmd.Context(), record, count, only.shows)
+			return a.withRecord(cmd.Context(), func(record *audit.DB) error {
+				rows, err := record.Tail(cmd.Context(), count, only.shows)
 				for i := 0; err == nil && i < len(rows); i++ {
 					err = each(rows[i])
 				}
@@ -83,7 +83,7 @@ With --output json each call is an object on a line of its own.`,
 // withRecord opens the record for one use, with what processes that were killed
 // have not carried to the store. Where there is no store yet and nothing to carry,
 // there is no record, and none is made.
-func (a *app) withRecord(ctx context.Context, use func(audit.Rows) error) error {
+func (a *app) withRecord(ctx context.Context, use func(*audit.DB) error) error {
 	o, err := a.loadStoreOptions()
 	if err != nil {
 		return err
@@ -101,7 +101,7 @@ func (a *app) withRecord(ctx context.Context, use func(audit.Rows) error) error 
 	}
 	err = a.recoverRecord(ctx, s)
 	if err == nil {
-		err = use(s.Audit())
+		err = use(audit.NewDB(s))
 	}
 	return errors.Join(err, s.Close())
 }
@@ -113,7 +113,7 @@ func (a *app) recoverRecord(ctx context.Context, s *store.Store) error {
 	if err != nil {
 		return err
 	}
-	left, err := audit.Recover(ctx, s.Audit(), dir)
+	left, err := audit.NewDB(s).Recover(ctx, dir)
 	if len(left) > 0 {
 		fmt.Fprintf(a.err, "%s of killed processes cannot be carried to the store; mcp-tools audit verify tells why.\n", plural(len(left), "journal"))
 	}
@@ -129,11 +129,11 @@ func (a *app) follow(ctx context.Context, count int, only audit.Filter, each fun
 	const lookEvery = 250 * time.Millisecond
 	for {
 		waits := false
-		err := a.withRecord(ctx, func(record audit.Rows) error {
+		err := a.withRecord(ctx, func(record *audit.DB) error {
 			if waits = record == nil; waits {
 				return nil
 			}
-			return audit.Follow(ctx, record, count, only, each)
+			return record.Follow(ctx, count, only, each)
 		})
 		if err != nil || !waits {
 			return err
@@ -209,8 +209,8 @@ is wrong.`,
 				return err
 			}
 			var report audit.Report
-			err = a.withRecord(cmd.Context(), func(record audit.Rows) (err error) {
-				report, err = audit.Verify(cmd.Context(), record, dir)
+			err = a.withRecord(cmd.Context(), func(record *audit.DB) (err error) {
+				report, err = record.Verify(cmd.Context(), dir)
 				return err
 			})
 			if err != nil {
@@ -275,8 +275,8 @@ time is a date, a moment (RFC 3339), or how long ago: 90m, 7d.`,
 			if err != nil {
 				return err
 			}
-			return a.withRecord(cmd.Context(), func(record audit.Rows) error {
-				done, err := audit.Export(cmd.Context(), record, a.out, audit.Format(format), from, to)
+			return a.withRecord(cmd.Context(), func(record *audit.DB) error {
+				done, err := record.Export(cmd.Context(), a.out, audit.Format(format), from, to)
 				if err == nil && done.Skipped > 0 {
 					fmt.Fprintf(a.err, "%s left out, because they are no records; mcp-tools audit verify tells which.\n", plural(done.Skipped, "row"))
 				}

@@ -19,7 +19,7 @@ const soon = 14 * 24 * time.Hour
 
 func (c *checkup) checkTokens() {
 	const check = "tokens"
-	var rows []tokens.Row
+	var rows []tokens.Token
 	err := c.app.withTokens(func(table *tokens.Table) (err error) {
 		rows, err = table.List(c.ctx)
 		return err

@@ -168,8 +168,8 @@ func (c *checkup) checkAudit() {
 		return
 	}
 	var report audit.Report
-	err := c.app.withRecord(c.ctx, func(record audit.Rows) (err error) {
-		report, err = audit.Verify(c.ctx, record, c.data)
+	err := c.app.withRecord(c.ctx, func(record *audit.DB) (err error) {
+		report, err = record.Verify(c.ctx, c.data)
 		return err
 	})
 	switch {

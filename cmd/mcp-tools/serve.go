@@ -158,7 +158,7 @@ func hostOf(endpoint string) string {
 // first token is made and shown, once.
 func (h *house) identities(ctx context.Context, endpoint string) (_ *identities, err error) {
 	c := h.loaded.Config.Connections
-	table := tokens.New(tokens.Options{Rows: h.store.Tokens(), Unused: h.unused, Log: h.log})
+	table := tokens.New(tokens.Options{DB: h.store, Unused: h.unused, Log: h.log})
 	h.onClose(table.Close)
 	base := strings.TrimSuffix(endpoint, "/mcp")
 	ids := &identities{table: table, resource: endpoint, metadata: base + "/.well-known/oauth-protected-resource/mcp"}

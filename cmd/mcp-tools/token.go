@@ -31,7 +31,7 @@ it is made, and never again.`,
 // made by the first token only.
 func (a *app) withTokens(use func(*tokens.Table) error) error {
 	return a.withStore(func(s *store.Store, unused func() bool) error {
-		table := tokens.New(tokens.Options{Rows: s.Tokens(), Unused: unused})
+		table := tokens.New(tokens.Options{DB: s, Unused: unused})
 		return errors.Join(use(table), table.Close())
 	})
 }
@@ -115,11 +115,11 @@ func (a *app) fillRequest(req *tokens.Request, expires string, now time.Time) er
 
 // A newToken is a token for a program, with its row.
 type newToken struct {
-	Token string `json:"token"`
-	tokens.Row
+	Plain string `json:"token"`
+	tokens.Token
 }
 
-func (a *app) printNewToken(plain string, row tokens.Row) error {
+func (a *app) printNewToken(plain string, row tokens.Token) error {
 	return a.show(newToken{plain, row}, func(w io.Writer) error {
 		if _, err := fmt.Fprintln(w, plain); err != nil {
 			return err
@@ -146,7 +146,7 @@ Put it into the environment of the client, and tell the client:
 
 // A tokenRow is a row with its state.
 type tokenRow struct {
-	tokens.Row
+	tokens.Token
 	State string `json:"state"`
 }
 
@@ -183,14 +183,14 @@ func (a *app) printTokens(w io.Writer, list []tokenRow) error {
 	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "EXPIRES", "LAST USED"}}
 	for _, t := range list {
 		rows = append(rows, []string{
-			t.ID, t.State, t.Name, mayDo(t.Row), dash(t.Agent), dash(t.User), day(t.Expires), day(t.LastUsed),
+			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), day(t.Expires), day(t.LastUsed),
 		})
 	}
 	return a.painter(w).columns(w, rows)
 }
 
 // mayDo is what a token is good for.
-func mayDo(row tokens.Row) string {
+func mayDo(row tokens.Token) string {
 	if row.Approve {
 		return "(approvals)"
 	}
@@ -239,13 +239,13 @@ func (a *app) printRevoked(ctx context.Context, table *tokens.Table, idOrName st
 	if err != nil {
 		return err
 	}
-	rows = slices.DeleteFunc(rows, func(r tokens.Row) bool {
+	rows = slices.DeleteFunc(rows, func(r tokens.Token) bool {
 		return r.Revoked.IsZero() || r.ID != idOrName && r.Name != idOrName
 	})
 	if len(rows) == 0 {
 		return fmt.Errorf("%q was revoked, and has gone from the table since", idOrName)
 	}
-	row := slices.MaxFunc(rows, func(x, y tokens.Row) int { return x.Revoked.Compare(y.Revoked) })
+	row := slices.MaxFunc(rows, func(x, y tokens.Token) int { return x.Revoked.Compare(y.Revoked) })
 	return a.show(tokenRow{row, row.State(time.Now())}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "Token %s (%s) is revoked.\n", row.ID, row.Name)
 		return err

@@ -207,7 +207,7 @@ func (h *house) openTelemetry(context.Context) (err error) {
 func (h *house) openAudit(context.Context) (err error) {
 	c := h.loaded.Config.Audit
 	h.audit, err = audit.Open(audit.Options{
-		Rows: h.store.Audit(), Dir: h.data, Full: h.loaded.Config.Store.Sync == "full", Version: version(),
+		DB: audit.NewDB(h.store), Dir: h.data, Full: h.loaded.Config.Store.Sync == "full", Version: version(),
 		MaxAge: time.Duration(c.MaxAge), MaxBytes: int64(c.MaxBytes), Logger: h.log,
 	})
 	if err != nil {

@@ -72,7 +72,7 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (D
 // rule of the yes that a no takes back.
 func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) (d Decision, done bool, err error) {
 	d = Decision{Allow: a.Allow, By: by.Name, Channel: by.Channel, At: time.Now().UTC()}
-	w := KeptAnswer{ID: q.ID, From: string(q.State), To: string(Denied)}
+	w := answerRow{ID: q.ID, From: string(q.State), To: string(Denied)}
 	if a.Allow {
 		w.To, d.Scope = string(Allowed), scopeOf(a)
 	} else {
@@ -96,7 +96,7 @@ func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) 
 		return d, false, fmt.Errorf("writing an answer: %w", err)
 	}
 	w.Decision = string(text)
-	done, full, err := s.Rows.Answer(ctx, w, func(rules int) bool { return rules < mostRules })
+	done, full, err := s.rows.Answer(ctx, w, func(rules int) bool { return rules < mostRules })
 	if full {
 		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", mostRules)
 	}
@@ -175,7 +175,7 @@ func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, err error) {
 	switch q.State {
 	case Open, Expired:
-		done, err = s.Rows.Withdraw(ctx, q.ID, s.me, string(Open), string(Open))
+		done, err = s.rows.Withdraw(ctx, q.ID, s.me, string(Open), string(Open))
 		if done && err == nil {
 			err = ErrExpired
 		}
@@ -183,7 +183,7 @@ func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, e
 	case Denied:
 		return *q.Decision, true, nil
 	case Allowed: // used up before the call is made: a crash in between loses the word
-		done, err = s.Rows.Take(ctx, q.ID, s.me, s.wayBack)
+		done, err = s.rows.Take(ctx, q.ID, s.me, s.wayBack)
 		if err != nil {
 			return d, false, err
 		}
@@ -198,7 +198,7 @@ func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, e
 // tooLate says why a yes could not be taken: it is still there, and so has come
 // too late; or something has become of it.
 func (s *Store) tooLate(ctx context.Context, id string) error {
-	state, _, found, err := s.Rows.State(ctx, id)
+	state, _, found, err := s.rows.State(ctx, id)
 	if err == nil && found && State(state) == Allowed {
 		return ErrExpired
 	}
@@ -222,7 +222,7 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
 	s.life.over(id)
-	_, err := s.Rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // or it is over in any case
+	_, err := s.rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // or it is over in any case
 	return err
 }
 
@@ -233,11 +233,11 @@ const attendedFor = 30 * time.Second
 func (s *Store) Look(ctx context.Context) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	recently, err := s.Rows.Looked(ctx, attendedFor/6)
+	recently, err := s.rows.Looked(ctx, attendedFor/6)
 	if err != nil || recently {
 		return err
 	}
-	return errors.Join(s.Rows.Look(ctx), s.Sweep(ctx))
+	return errors.Join(s.rows.Look(ctx), s.Sweep(ctx))
 }
 
 // Attended reports whether somebody who may answer has looked a moment ago.
@@ -247,7 +247,7 @@ func (s *Store) Attended(ctx context.Context) (bool, error) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return s.Rows.Looked(ctx, attendedFor)
+	return s.rows.Looked(ctx, attendedFor)
 }
 
 func clip(text string, most int) string {

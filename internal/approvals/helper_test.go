@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
@@ -37,8 +38,8 @@ func mustAsk(t testing.TB, s *Store, c Call) string {
 
 // place is where a test's questions are: an engine of a store.
 type place struct {
-	dsn  string
-	rows Rows
+	dsn string
+	db  *store.Store
 }
 
 // TestOnBothEngines runs what a store has to do, each time on an empty one.
@@ -79,13 +80,13 @@ var onBothEngines = map[string]func(*testing.T, place){
 
 func placeIn(t testing.TB, dsn string) place {
 	t.Helper()
-	return place{dsn, storetest.Open(t, dsn).Approvals()}
+	return place{dsn, storetest.Open(t, dsn)}
 }
 
 // server is a server's store; it ends with the test.
 func (p place) server(t testing.TB) *Store {
 	t.Helper()
-	s := New(Options{Rows: p.rows})
+	s := New(Options{DB: p.db})
 	t.Cleanup(func() {
 		if err := s.Close(); err != nil {
 			t.Error(err)
@@ -95,7 +96,7 @@ func (p place) server(t testing.TB) *Store {
 }
 
 // person is the store of somebody who asks nothing.
-func (p place) person() *Store { return New(Options{Rows: p.rows}) }
+func (p place) person() *Store { return New(Options{DB: p.db}) }
 
 // elsewhere is a store with connections of its own, as another machine has them.
 func (p place) elsewhere(t testing.TB) *Store {
@@ -123,7 +124,7 @@ func until(t testing.TB, what string, done func() bool) {
 // state is how far a question is; "" when it is gone.
 func state(t testing.TB, p place, id string) State {
 	t.Helper()
-	word, _, found, err := p.rows.State(t.Context(), id)
+	word, _, found, err := (rows{p.db}).State(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}

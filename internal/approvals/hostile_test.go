@@ -1,49 +1,49 @@
 package approvals
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// odder are rows in which somebody else has changed a question.
-type odder struct {
-	Rows
-	question func(*Kept)
-}
-
-func (o odder) Get(ctx context.Context, id string) (Kept, bool, bool, error) {
-	q, lives, found, err := o.Rows.Get(ctx, id)
-	o.question(&q)
-	return q, lives, found, err
-}
-
-func (o odder) Open(ctx context.Context) ([]Kept, error) {
-	open, err := o.Rows.Open(ctx)
-	for i := range open {
-		o.question(&open[i])
+// alter changes the row of a question as only a stranger to this package can.
+func alter(t *testing.T, db *store.Store, id string, change func(*questionRow)) {
+	t.Helper()
+	q, _, _, err := rows{db}.Get(t.Context(), id)
+	if err == nil {
+		change(&q)
+		err = db.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Exec("UPDATE approval SET principal = $1, call = $2, decision = $3 WHERE id = $4", q.Principal, q.Call, q.Decision, id)
+			return err
+		})
 	}
-	return open, err
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestBrokenQuestionsAllowNothing(t *testing.T) {
 	p := placeIn(t, t.TempDir())
-	for name, change := range map[string]func(*Kept){
-		"cut off":            func(q *Kept) { q.Call = q.Call[:len(q.Call)/2] },
-		"empty":              func(q *Kept) { q.Call = "" },
-		"unknown word":       func(q *Kept) { q.Call = strings.Replace(q.Call, `"tool"`, `"onse":true,"tool"`, 1) },
-		"for another":        func(q *Kept) { q.Principal = "a/v" },
-		"an odd decision":    func(q *Kept) { q.Decision = `{"allow":true,"channel":"cli","at":"2026-01-31T09:00:00Z","onse":true}` },
-		"a decision cut off": func(q *Kept) { q.Decision = `{"allow":tr` },
+	for name, change := range map[string]func(*questionRow){
+		"cut off":      func(q *questionRow) { q.Call = q.Call[:len(q.Call)/2] },
+		"empty":        func(q *questionRow) { q.Call = "" },
+		"unknown word": func(q *questionRow) { q.Call = strings.Replace(q.Call, `"tool"`, `"onse":true,"tool"`, 1) },
+		"for another":  func(q *questionRow) { q.Principal = "a/v" },
+		"an odd decision": func(q *questionRow) {
+			q.Decision = `{"allow":true,"channel":"cli","at":"2026-01-31T09:00:00Z","onse":true}`
+		},
+		"a decision cut off": func(q *questionRow) { q.Decision = `{"allow":tr` },
 	} {
-		server := New(Options{Rows: odder{p.rows, change}})
+		server := New(Options{DB: p.db})
 		id := mustAsk(t, server, someCall())
 		if _, err := p.person().Answer(t.Context(), id, yes, ann); err != nil {
 			t.Fatal(err)
 		}
+		alter(t, p.db, id, change)
 		if d, err := server.Take(t.Context(), id, someCall()); err == nil {
 			t.Errorf("%s: taken as %+v", name, d)
 		}
@@ -56,6 +56,17 @@ func TestBrokenQuestionsAllowNothing(t *testing.T) {
 		if err := server.Close(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestBrokenQuestionsAreNotListed has an open question that cannot be decoded.
+func TestBrokenQuestionsAreNotListed(t *testing.T) {
+	p := placeIn(t, t.TempDir())
+	server := p.server(t)
+	broken, whole := mustAsk(t, server, someCall()), mustAsk(t, server, someCall())
+	alter(t, p.db, broken, func(q *questionRow) { q.Call = "{" })
+	if list, err := server.List(t.Context(), ann); err != nil || len(list) != 1 || list[0].ID != whole {
+		t.Errorf("listed %+v, %v", list, err)
 	}
 }
 

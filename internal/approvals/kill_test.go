@@ -135,7 +135,7 @@ func testTheDeathOfAServer(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	server.kill(t)
-	if err := p.rows.Renew(t.Context(), q.Owner, time.Second); err != nil { // it has been silent for nearly its lease
+	if err := (rows{p.db}).Renew(t.Context(), q.Owner, time.Second); err != nil { // it has been silent for nearly its lease
 		t.Fatal(err)
 	}
 	until(t, "the dead one's question to be over", func() bool {

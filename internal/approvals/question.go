@@ -102,8 +102,8 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 	if err := s.Sweep(ctx); err != nil {
 		return "", err
 	}
-	q := Kept{ID: newID(), Owner: s.me, Principal: c.Principal, Size: len(c.Shown), Call: string(text)}
-	laid, err := s.Rows.Ask(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
+	q := questionRow{ID: newID(), Owner: s.me, Principal: c.Principal, Size: len(c.Shown), Call: string(text)}
+	laid, err := s.rows.Ask(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
 	if err != nil {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 
 // Sweep removes what is over and what those left who are gone. Asking and looking
 // do that too.
-func (s *Store) Sweep(ctx context.Context) error { return s.Rows.Sweep(ctx, keepClosed, mostClosed) }
+func (s *Store) Sweep(ctx context.Context) error { return s.rows.Sweep(ctx, keepClosed, mostClosed) }
 
 // room says whether one more question may wait beside the others. Who decides
 // reads all of them, again and again, so their texts are bounded too.
@@ -133,7 +133,7 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	all, err := s.Rows.Open(ctx)
+	all, err := s.rows.Open(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err
 	if !isID(id) {
 		return q, false, ErrUnknown
 	}
-	kept, lives, found, err := s.Rows.Get(ctx, id)
+	kept, lives, found, err := s.rows.Get(ctx, id)
 	if err != nil {
 		return q, false, err
 	}
@@ -181,7 +181,7 @@ func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err
 
 // questionOf reads what was kept. It is strict: a word in it that nobody knows
 // may be one that narrows what is allowed.
-func questionOf(k Kept) (Question, error) {
+func questionOf(k questionRow) (Question, error) {
 	var c laidOut
 	q := Question{ID: k.ID, State: State(k.State), Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
 	err := jsonv2.Unmarshal([]byte(k.Call), &c, jsonv2.RejectUnknownMembers(true))
@@ -202,7 +202,7 @@ func questionOf(k Kept) (Question, error) {
 
 // Changed returns a channel that is closed when there may be another question,
 // or an answer to one.
-func (s *Store) Changed() <-chan struct{} { return s.Rows.Wait() }
+func (s *Store) Changed() <-chan struct{} { return s.rows.Wait() }
 
 // lookAgain is how soon one who waits asks again when the rows did not answer.
 const lookAgain = 500 * time.Millisecond
@@ -210,8 +210,8 @@ const lookAgain = 500 * time.Millisecond
 // Await returns when the question is open no more, or ctx ends.
 func (s *Store) Await(ctx context.Context, id string) error {
 	for isID(id) {
-		changed := s.Rows.Wait()
-		state, left, found, err := s.Rows.State(ctx, id)
+		changed := s.rows.Wait()
+		state, left, found, err := s.rows.State(ctx, id)
 		if err == nil && (!found || State(state) != Open) {
 			return nil // whoever takes it finds out
 		}

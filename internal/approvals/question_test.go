@@ -232,7 +232,7 @@ func testOddIDs(t *testing.T, p place) {
 // testTheEndOfAServer ends one properly: what it asks is over at once, and
 // nothing of it stays.
 func testTheEndOfAServer(t *testing.T, p place) {
-	server, person := New(Options{Rows: p.rows}), p.elsewhere(t)
+	server, person := New(Options{DB: p.db}), p.elsewhere(t)
 	open, allowed := mustAsk(t, server, someCall()), mustAsk(t, server, someCall())
 	if _, err := person.Answer(t.Context(), allowed, Answer{Allow: true, Scope: Session}, ann); err != nil {
 		t.Fatal(err)
@@ -286,7 +286,7 @@ func TestWhoAsksLives(t *testing.T) {
 	p := placeIn(t, t.TempDir())
 	server := p.server(t)
 	id := mustAsk(t, server, someCall())
-	if err := p.rows.Renew(t.Context(), server.me, -time.Second); err != nil { // as if it had been silent
+	if err := (rows{p.db}).Renew(t.Context(), server.me, -time.Second); err != nil { // as if it had been silent
 		t.Fatal(err)
 	}
 	if _, err := p.person().Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrUnknown) {
@@ -340,7 +340,7 @@ func testWhoLooksIsThere(t *testing.T, p place) {
 		t.Errorf("nobody is there who just looked: %v", err)
 	}
 	until(t, "the look to be over", func() bool {
-		there, err := p.rows.Looked(t.Context(), 20*time.Millisecond)
+		there, err := (rows{p.db}).Looked(t.Context(), 20*time.Millisecond)
 		return err == nil && !there
 	})
 }

@@ -186,7 +186,7 @@ func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	kept, err := s.Rows.RulesFor(ctx, c.Principal, c.Tool)
+	kept, err := s.rows.RulesFor(ctx, c.Principal, c.Tool)
 	if err != nil {
 		return Rule{}, false, err
 	}
@@ -210,7 +210,7 @@ func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	kept, err := s.Rows.Rules(ctx)
+	kept, err := s.rows.Rules(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -224,7 +224,7 @@ func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 	}
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	kept, found, err := s.Rows.Forget(ctx, id)
+	kept, found, err := s.rows.Forget(ctx, id)
 	if err != nil {
 		return gone, err
 	}
@@ -238,12 +238,12 @@ func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 }
 
 // kept is the rule as it is kept.
-func (r *Rule) kept() (*KeptRule, error) {
+func (r *Rule) kept() (*ruleRow, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("writing a rule: %w", err)
 	}
-	return &KeptRule{
+	return &ruleRow{
 		ID: r.ID, Scope: string(r.Scope), Owner: r.Owner, Principal: r.Principal, Tool: r.Tool, Rule: string(text),
 		Created: r.Created, Expires: r.Expires,
 	}, nil
@@ -251,7 +251,7 @@ func (r *Rule) kept() (*KeptRule, error) {
 
 // rulesOf reads what was kept. One rule that cannot be understood is enough for
 // none of them to count: it may be one that narrows what another allows.
-func rulesOf(kept []KeptRule) ([]Rule, error) {
+func rulesOf(kept []ruleRow) ([]Rule, error) {
 	rules := make([]Rule, len(kept))
 	for i, k := range kept {
 		var err error
@@ -264,7 +264,7 @@ func rulesOf(kept []KeptRule) ([]Rule, error) {
 
 // ruleOf reads one. It is strict: a word in it that nobody knows may be one that
 // narrows what is allowed.
-func ruleOf(k KeptRule) (r Rule, err error) {
+func ruleOf(k ruleRow) (r Rule, err error) {
 	err = jsonv2.Unmarshal([]byte(k.Rule), &r, jsonv2.RejectUnknownMembers(true))
 	if err == nil && (r.ID != k.ID || string(r.Scope) != k.Scope || r.Principal != k.Principal || r.Tool != k.Tool || r.Owner != k.Owner) {
 		err = errors.New("it is another one")

@@ -1,12 +1,13 @@
 package approvals
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 func always(like Like) Answer { return Answer{Allow: true, Scope: Always, Like: like} }
@@ -172,18 +173,18 @@ func testRulesThatCannotBe(t *testing.T, p place) {
 	}
 }
 
-// odd are rows in which somebody else has changed something.
-type odd struct {
-	Rows
-	rule func(*KeptRule)
-}
-
-func (o odd) RulesFor(ctx context.Context, principal, tool string) ([]KeptRule, error) {
-	rules, err := o.Rows.RulesFor(ctx, principal, tool)
-	for i := range rules {
-		o.rule(&rules[i])
+// replaceRule writes the row of the only rule.
+func replaceRule(t *testing.T, db *store.Store, r ruleRow) {
+	t.Helper()
+	err := db.Update(t.Context(), func(tx *store.Tx) error {
+		if _, err := tx.Exec("DELETE FROM approval_rule"); err != nil {
+			return err
+		}
+		return addRule(tx, &r)
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	return rules, err
 }
 
 func TestRulesThatCannotBeReadAllowNothing(t *testing.T) {
@@ -192,21 +193,27 @@ func TestRulesThatCannotBeReadAllowNothing(t *testing.T) {
 	if _, err := server.Answer(t.Context(), mustAsk(t, server, someCall()), always(Like{}), ann); err != nil {
 		t.Fatal(err)
 	}
-	for name, rule := range map[string]func(*KeptRule){
-		"as it was":           func(*KeptRule) {},
-		"cut off":             func(r *KeptRule) { r.Rule = r.Rule[:len(r.Rule)/2] },
-		"empty":               func(r *KeptRule) { r.Rule = "" },
-		"null":                func(r *KeptRule) { r.Rule = "null" },
-		"unknown word":        func(r *KeptRule) { r.Rule = strings.Replace(r.Rule, `"tool"`, `"allow":"all","tool"`, 1) },
-		"a word twice":        func(r *KeptRule) { r.Rule = strings.Replace(r.Rule, `"tool"`, `"tool":"x","tool"`, 1) },
-		"another's":           func(r *KeptRule) { r.Rule = strings.Replace(r.Rule, `"a/u"`, `"a/v"`, 1) },
-		"another id":          func(r *KeptRule) { r.ID = "aaaaaaaaaaaa" },
-		"of another tool":     func(r *KeptRule) { r.Tool = "exec" },
-		"of a wider scope":    func(r *KeptRule) { r.Scope = string(Session) },
-		"of another's server": func(r *KeptRule) { r.Owner = "aaaaaaaaaaaa" },
+	kept, err := (rows{p.db}).Rules(t.Context())
+	if err != nil || len(kept) != 1 {
+		t.Fatal(kept, err)
+	}
+	for name, rule := range map[string]func(*ruleRow){
+		"as it was":           func(*ruleRow) {},
+		"cut off":             func(r *ruleRow) { r.Rule = r.Rule[:len(r.Rule)/2] },
+		"empty":               func(r *ruleRow) { r.Rule = "" },
+		"null":                func(r *ruleRow) { r.Rule = "null" },
+		"unknown word":        func(r *ruleRow) { r.Rule = strings.Replace(r.Rule, `"tool"`, `"allow":"all","tool"`, 1) },
+		"a word twice":        func(r *ruleRow) { r.Rule = strings.Replace(r.Rule, `"tool"`, `"tool":"x","tool"`, 1) },
+		"another's":           func(r *ruleRow) { r.Rule = strings.Replace(r.Rule, `"a/u"`, `"a/v"`, 1) },
+		"another id":          func(r *ruleRow) { r.ID = "aaaaaaaaaaaa" },
+		"of another tool":     func(r *ruleRow) { r.Rule = strings.Replace(r.Rule, `"write_file"`, `"exec"`, 1) },
+		"of a wider scope":    func(r *ruleRow) { r.Scope, r.Owner = string(Session), server.me },
+		"of another's server": func(r *ruleRow) { r.Owner = "aaaaaaaaaaaa" },
 	} {
-		s := New(Options{Rows: odd{p.rows, rule}})
-		if _, ok, err := s.Allowed(t.Context(), someCall()); ok != (name == "as it was") || (err == nil) != ok {
+		changed := kept[0]
+		rule(&changed)
+		replaceRule(t, p.db, changed)
+		if _, ok, err := server.Allowed(t.Context(), someCall()); ok != (name == "as it was") || (err == nil) != ok {
 			t.Errorf("%s: allowed %t, %v", name, ok, err)
 		}
 	}

@@ -24,6 +24,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // What may be wrong with a question.
@@ -56,7 +58,7 @@ const idLen = 12
 
 // Options make a Store.
 type Options struct {
-	Rows Rows
+	DB *store.Store
 	// Unused reports that certainly nothing was ever asked, answered or looked
 	// at: then looking for something makes nothing. nil: never.
 	Unused func() bool
@@ -67,6 +69,7 @@ type Options struct {
 // use, and so are any number of them with the same rows.
 type Store struct {
 	Options
+	rows    rows
 	me      string // names this process in its questions
 	wayBack time.Duration
 	life    life
@@ -80,7 +83,7 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{Options: o, me: newID(), wayBack: wayBack}
+	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), wayBack: wayBack}
 	s.life.waiting, s.life.nudge = map[string]time.Time{}, make(chan struct{}, 1)
 	return s
 }
@@ -93,7 +96,7 @@ func (s *Store) Close() error {
 	}
 	ctx, cancel := limited(context.Background())
 	defer cancel()
-	return s.Rows.Leave(ctx, s.me)
+	return s.rows.Leave(ctx, s.me)
 }
 
 // limited bounds how long one is held up by the rows.
@@ -210,5 +213,5 @@ func (s *Store) live(ctx context.Context) {
 func (s *Store) renew(ctx context.Context, long time.Duration) error {
 	ctx, cancel := limited(ctx)
 	defer cancel()
-	return s.Rows.Renew(ctx, s.me, long)
+	return s.rows.Renew(ctx, s.me, long)
 }

@@ -40,7 +40,7 @@ func TestAppendedRecordsAreRead(t *testing.T) {
 func TestNothingRecordedLeavesNothing(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for range 3 {
-		l, err := Open(Options{Dir: dir}) // without rows: it may not ask them for anything
+		l, err := Open(Options{DB: &DB{}, Dir: dir}) // without rows: it may not ask them for anything
 		if err = errors.Join(err, l.Close()); err != nil {
 			t.Fatal(err)
 		}
@@ -98,8 +98,8 @@ func TestTwoLogsShareAStore(t *testing.T) {
 func TestRecordsThatComeTogetherAreStoredTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
-		rows := &frail{Rows: w.rows}
-		l := w.open(t, Options{Rows: rows})
+		rows := &frail{rowStore: w.rows}
+		l := w.open(t, Options{DB: &DB{rows}})
 		acknowledge(t, l, "a", "b", "c")
 		if got := w.calls(t); len(got) > 0 {
 			t.Errorf("the store has %q already", got)

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
@@ -33,8 +32,8 @@ func BenchmarkAppend(b *testing.B) {
 		w := newWorld(b, dsn)
 		for _, callers := range []int{1, 16, 128} {
 			b.Run(fmt.Sprintf("%s/callers=%d", engine, callers), func(b *testing.B) {
-				counted := &countedRows{Rows: w.rows}
-				l := w.open(b, Options{Rows: counted})
+				counted := &countedRows{rowStore: w.rows}
+				l := w.open(b, Options{DB: &DB{counted}})
 				benchmarkAppend(b, l, callers)
 				if err := l.Close(); err != nil {
 					b.Fatal(err)
@@ -75,13 +74,13 @@ func benchmarkAppend(b *testing.B, l *Log, callers int) {
 }
 
 type countedRows struct {
-	Rows
+	rowStore
 	batches atomic.Int64
 }
 
-func (c *countedRows) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+func (c *countedRows) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
 	c.batches.Add(1)
-	return c.Rows.Append(ctx, from, to, records)
+	return c.rowStore.Append(ctx, from, to, records)
 }
 
 func BenchmarkEncode(b *testing.B) {
@@ -128,7 +127,7 @@ func BenchmarkRead(b *testing.B) {
 	})
 	b.Run("tail", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := Tail(b.Context(), w.rows, 20, nil); err != nil {
+			if _, err := w.db().Tail(b.Context(), 20, nil); err != nil {
 				b.Fatal(err)
 			}
 		}
@@ -136,14 +135,14 @@ func BenchmarkRead(b *testing.B) {
 	b.Run("export", func(b *testing.B) {
 		b.SetBytes(bytes)
 		for b.Loop() {
-			if _, err := Export(b.Context(), w.rows, io.Discard, JSONL, time.Time{}, time.Time{}); err != nil {
+			if _, err := w.db().Export(b.Context(), io.Discard, JSONL, time.Time{}, time.Time{}); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("count", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := Count(b.Context(), w.rows, "read_file", "coder", "somebody", typical().ArgsDigest); err != nil {
+			if _, _, err := w.db().Count(b.Context(), "read_file", "coder", "somebody", typical().ArgsDigest); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
@@ -18,8 +17,8 @@ func TestWhatTheStoreDoesNotTakeWaits(t *testing.T) {
 	for name, before := range map[string][]string{"at the beginning": nil, "later": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
-			rows := &frail{Rows: w.rows}
-			l := w.open(t, Options{Rows: rows})
+			rows := &frail{rowStore: w.rows}
+			l := w.open(t, Options{DB: &DB{rows}})
 			add(t, l, before...)
 			rows.fail(syscall.ENOSPC, nil)
 			acknowledge(t, l, "c", "d")
@@ -43,8 +42,8 @@ func TestWhatTheStoreDoesNotTakeWaits(t *testing.T) {
 
 func TestNobodyWaitsForTheStore(t *testing.T) {
 	w := newWorld(t, "")
-	rows := &frail{Rows: w.rows}
-	l := w.open(t, Options{Rows: rows})
+	rows := &frail{rowStore: w.rows}
+	l := w.open(t, Options{DB: &DB{rows}})
 	rows.mu.Lock() // no transaction ends
 	acknowledge(t, l, "a", "b", "c")
 	rows.mu.Unlock()
@@ -55,8 +54,8 @@ func TestNobodyWaitsForTheStore(t *testing.T) {
 // The way is lost after the transaction is through, and before its answer.
 func TestAnAnswerThatIsLost(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		rows := &frail{Rows: w.rows}
-		l := w.open(t, Options{Rows: rows})
+		rows := &frail{rowStore: w.rows}
+		l := w.open(t, Options{DB: &DB{rows}})
 		rows.fail(nil, syscall.ECONNRESET)
 		acknowledge(t, l, "a")
 		eventually(t, func() bool { return rows.failures() == 2 }) // the beginning, and the record
@@ -75,8 +74,8 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 // What was given up comes through after all, behind our back.
 func TestATransactionThatIsLate(t *testing.T) {
 	w := newWorld(t, "")
-	rows := &lateRows{Rows: w.rows}
-	l := w.open(t, Options{Rows: rows})
+	rows := &lateRows{rowStore: w.rows}
+	l := w.open(t, Options{DB: &DB{rows}})
 	add(t, l, "a")
 	rows.lose()
 	acknowledge(t, l, "b", "c")
@@ -91,7 +90,7 @@ func TestATransactionThatIsLate(t *testing.T) {
 
 // lateRows lose a transaction, which goes through when the next one begins.
 type lateRows struct {
-	Rows
+	rowStore
 	mu    sync.Mutex
 	loses bool
 	late  func() error
@@ -103,12 +102,12 @@ func (r *lateRows) lose() {
 	r.loses = true
 }
 
-func (r *lateRows) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+func (r *lateRows) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.loses {
-		kept := append([]ledger.Record(nil), records...)
-		r.late = func() error { return r.Rows.Append(context.Background(), from, to, kept) }
+		kept := append([]recordRow(nil), records...)
+		r.late = func() error { return r.rowStore.Append(context.Background(), from, to, kept) }
 		r.loses = false
 		return syscall.ECONNRESET
 	}
@@ -118,7 +117,7 @@ func (r *lateRows) Append(ctx context.Context, from, to ledger.Chain, records []
 		}
 		r.late = nil
 	}
-	return r.Rows.Append(ctx, from, to, records)
+	return r.rowStore.Append(ctx, from, to, records)
 }
 
 // Somebody removes what is being written to.
@@ -144,9 +143,9 @@ func TestALogThatIsTakenAwayRefusesRecords(t *testing.T) {
 					} else if !errors.Is(err, ErrBroken) {
 						t.Error(err)
 					}
-					return errors.Is(err, ledger.ErrMoved)
+					return errors.Is(err, errMoved)
 				})
-				refused(t, l, ledger.ErrMoved)
+				refused(t, l, errMoved)
 				w.exec(t, "DELETE FROM audit_chain")
 				w.exec(t, "INSERT INTO audit_chain (id, key, line, seq, hash, seen) VALUES ($1, $2, $3, $4, $5, $6)", as.ID, as.Key, as.Line, as.Seq, as.Hash, as.Seen)
 				eventually(t, func() bool { return l.Append(t.Context(), Record{Call: "after it came back"}) == nil })
@@ -164,8 +163,8 @@ func TestWhatWasTakenAwayIsMissedAfterwards(t *testing.T) {
 	add(t, l, "before")
 	w.clear(t)
 	acknowledge(t, l, "into the void")
-	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), Record{}), ledger.ErrMoved) })
-	if err := l.Close(); !errors.Is(err, ledger.ErrMoved) || !strings.Contains(err.Error(), "wait in") {
+	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), Record{}), errMoved) })
+	if err := l.Close(); !errors.Is(err, errMoved) || !strings.Contains(err.Error(), "wait in") {
 		t.Errorf("closing says %v", err)
 	}
 	w.chain(t, "another")
@@ -215,8 +214,8 @@ func TestADatabaseThatIsAwayAtTheEnd(t *testing.T) {
 
 func TestTooManyRecordsThatWaitAreRefused(t *testing.T) {
 	w := newWorld(t, "")
-	rows := &frail{Rows: w.rows, before: syscall.EIO}
-	l := w.open(t, Options{Rows: rows})
+	rows := &frail{rowStore: w.rows, before: syscall.EIO}
+	l := w.open(t, Options{DB: &DB{rows}})
 	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
 	var err error
 	written := 0

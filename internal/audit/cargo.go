@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // maxBatch records are written in one transaction, so that nobody else waits
@@ -15,12 +13,12 @@ const maxBatch = 256
 // A cargo is a chain on its way from a journal to the store. What is in the
 // journal and not yet in the store, or not known to be, is handed to carry.
 type cargo struct {
-	rows  Rows
+	rows  rowStore
 	key   key
-	chain ledger.Chain // as far as it is known to be in the store
-	bytes int64        // of all its records up to there
-	begun bool         // the store has it
-	sure  bool         // the store has no more of it than we know
+	chain chainRow // as far as it is known to be in the store
+	bytes int64    // of all its records up to there
+	begun bool     // the store has it
+	sure  bool     // the store has no more of it than we know
 }
 
 // point is how far the store has the chain.
@@ -36,7 +34,7 @@ var errOvertaken = errors.New("the chain was added to meanwhile")
 // carry brings some of the records that follow what the store has, and says how
 // many of them it has afterwards. Records are numbered without a gap. When it is
 // not known how a write ended, it asks the store first.
-func (c *cargo) carry(ctx context.Context, list []ledger.Record, seen int64) (n int, err error) {
+func (c *cargo) carry(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
 	for range 3 {
 		var more int
 		more, err = c.try(ctx, list[n:], seen)
@@ -47,7 +45,7 @@ func (c *cargo) carry(ctx context.Context, list []ledger.Record, seen int64) (n 
 	return n, err
 }
 
-func (c *cargo) try(ctx context.Context, list []ledger.Record, seen int64) (n int, err error) {
+func (c *cargo) try(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
 	if !c.sure {
 		if n, err = c.look(ctx, list); err != nil {
 			return n, err
@@ -70,7 +68,7 @@ func (c *cargo) try(ctx context.Context, list []ledger.Record, seen int64) (n in
 		to.Seen = seen
 	}
 	switch err := c.rows.Append(ctx, c.chain, to, batch); {
-	case errors.Is(err, ledger.ErrMoved):
+	case errors.Is(err, errMoved):
 		return n, errOvertaken
 	case err != nil:
 		return n, err
@@ -96,7 +94,7 @@ func (c *cargo) end(ctx context.Context) error {
 }
 
 // advance takes down that the store has some records more.
-func (c *cargo) advance(list []ledger.Record) {
+func (c *cargo) advance(list []recordRow) {
 	for _, r := range list {
 		c.bytes += int64(len(r.Line))
 	}
@@ -109,7 +107,7 @@ func (c *cargo) advance(list []ledger.Record) {
 // what it was meant to become was changed by somebody else, and is not added to
 // until it is as it was: whoever can remove records would get a clean record for
 // it.
-func (c *cargo) look(ctx context.Context, list []ledger.Record) (n int, err error) {
+func (c *cargo) look(ctx context.Context, list []recordRow) (n int, err error) {
 	got, found, err := c.rows.Chain(ctx, c.chain.ID)
 	switch {
 	case err != nil:
@@ -126,7 +124,7 @@ func (c *cargo) look(ctx context.Context, list []ledger.Record) (n int, err erro
 }
 
 // follow advances to where the chain is elsewhere, if that is one of the records.
-func (c *cargo) follow(list []ledger.Record, seq int64, hash string) (n int, err error) {
+func (c *cargo) follow(list []recordRow, seq int64, hash string) (n int, err error) {
 	ahead := seq - c.chain.Seq
 	if ahead < 0 || ahead > int64(len(list)) {
 		return 0, moved(c.chain.ID)
@@ -146,7 +144,7 @@ func (c *cargo) follow(list []ledger.Record, seq int64, hash string) (n int, err
 // it, as it does where nobody was seen adding to it for days; the heads say so
 // then, and it is begun again where it was cut off. Otherwise it has to be one
 // that was not begun before.
-func (c *cargo) resume(ctx context.Context, list []ledger.Record) (n int, err error) {
+func (c *cargo) resume(ctx context.Context, list []recordRow) (n int, err error) {
 	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
 	if err != nil {
 		return 0, err
@@ -162,7 +160,7 @@ func (c *cargo) resume(ctx context.Context, list []ledger.Record) (n int, err er
 
 // had says whether the store has a record of the chain, or had it until retention
 // removed it.
-func (c *cargo) had(ctx context.Context, r ledger.Record) (bool, error) {
+func (c *cargo) had(ctx context.Context, r recordRow) (bool, error) {
 	list, err := c.rows.Records(ctx, r.Chain, r.Seq-1, 1)
 	if err != nil || len(list) > 0 && list[0].Line == r.Line {
 		return err == nil, err
@@ -172,5 +170,5 @@ func (c *cargo) had(ctx context.Context, r ledger.Record) (bool, error) {
 }
 
 func moved(id int64) error {
-	return fmt.Errorf("%w: the chain %s was removed or changed in the store; put it back, or start again", ledger.ErrMoved, chainName(id))
+	return fmt.Errorf("%w: the chain %s was removed or changed in the store; put it back, or start again", errMoved, chainName(id))
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 const (
@@ -54,7 +52,7 @@ func (l *Log) carry() {
 func (l *Log) unload(ctx context.Context) (err error) {
 	l.mu.Lock()
 	t := l.tip
-	var list []ledger.Record
+	var list []recordRow
 	if t != nil {
 		list = t.left
 	}
@@ -131,8 +129,8 @@ func (l *Log) letCatchUp(ctx context.Context) {
 
 // tell tells a person when records begin to wait, and when they do not any more.
 func (l *Log) tell(err error) {
-	switch changed := errors.Is(err, ledger.ErrMoved); {
-	case changed && !errors.Is(l.trouble, ledger.ErrMoved):
+	switch changed := errors.Is(err, errMoved); {
+	case changed && !errors.Is(l.trouble, errMoved):
 		l.opts.Logger.Error("calls are refused, because somebody else changed their record", "err", err)
 	case err != nil && l.trouble == nil:
 		l.opts.Logger.Warn("the record of calls waits in the data directory until the store takes it", "err", err)

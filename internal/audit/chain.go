@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 const (
@@ -64,14 +62,14 @@ func parseBeginning(line []byte) (f frame, b beginning, ok bool) {
 }
 
 // newChain makes a chain that is not in the store yet.
-func newChain(now time.Time, k key, s *sealer, version string) (c ledger.Chain, err error) {
+func newChain(now time.Time, k key, s *sealer, version string) (c chainRow, err error) {
 	id := newChainID(now)
 	host, _ := os.Hostname() // where it has none, the pid has to do
 	line, link, err := s.sealJSON(beginning{
 		Format: format, Time: now, Chain: chainName(id), Key: k.id(),
 		Version: version, PID: os.Getpid(), Host: host, Boot: bootTime(),
 	}, origin())
-	return ledger.Chain{ID: id, Key: k.id(), Line: line, Hash: link.String()}, err
+	return chainRow{ID: id, Key: k.id(), Line: line, Hash: link.String()}, err
 }
 
 // bootTime is when the host started, or zero where it does not say.

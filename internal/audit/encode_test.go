@@ -11,8 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // fullRecord has text in every text field and a number in every other one.
@@ -148,7 +146,7 @@ func FuzzLine(f *testing.F) {
 
 // FuzzHeads reads heads that somebody else has written.
 func FuzzHeads(f *testing.F) {
-	lines, err := sealHeads(key{1}, head{Kind: headReached, Chains: []point{{Chain: "c", Key: "k", Seq: 3}}})(ledger.Head{}, false)
+	lines, err := sealHeads(key{1}, head{Kind: headReached, Chains: []point{{Chain: "c", Key: "k", Seq: 3}}})(headRow{}, false)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -163,7 +161,7 @@ func FuzzHeads(f *testing.F) {
 		b := headBook{reached: map[string]point{}, pruned: map[string]point{}}
 		problems := 0
 		for i, line := range []string{first, second} {
-			b.read(&w, ledger.Head{Key: "k", Number: int64(i) + 1, Line: line}, func(int64, Kind, string) { problems++ })
+			b.read(&w, headRow{Key: "k", Number: int64(i) + 1, Line: line}, func(int64, Kind, string) { problems++ })
 		}
 		if keyed && problems == 0 && (first != lines[0].Line || second != lines[1].Line) {
 			if f, ok := split([]byte(second)); !ok || !w.seal.authentic(f) {

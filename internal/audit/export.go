@@ -10,8 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // A Format is how Export writes rows.
@@ -31,25 +29,25 @@ type Exported struct {
 // Export writes the rows of all chains in [since, until) to w, by time. A zero
 // time is no limit. It needs memory for some hundred rows, and keeps nobody from
 // writing meanwhile. Nothing is verified. Without rows there is no log yet.
-func Export(ctx context.Context, rows Reader, w io.Writer, as Format, since, until time.Time) (done Exported, err error) {
+func (db *DB) Export(ctx context.Context, w io.Writer, as Format, since, until time.Time) (done Exported, err error) {
 	out := bufio.NewWriterSize(w, 64<<10)
 	write, flush, err := exporter(out, as)
 	if err != nil {
 		return done, err
 	}
-	at := ledger.Place{At: math.MinInt64}
+	at := position{At: math.MinInt64}
 	if !since.IsZero() {
 		at.At = since.UnixMicro() - 1
 		at.Chain = math.MaxInt64
 	}
-	for more := rows != nil; more; {
-		list, err := rows.After(ctx, at, pageOf)
+	for more := db != nil; more; {
+		list, err := db.rows.After(ctx, at, pageOf)
 		if err != nil {
 			return done, fmt.Errorf("reading the audit log: %w", err)
 		}
 		more = len(list) == pageOf
 		for _, r := range list {
-			if at = r.Place(); !until.IsZero() && at.At >= until.UnixMicro() {
+			if at = r.position(); !until.IsZero() && at.At >= until.UnixMicro() {
 				more = false
 				break
 			}

@@ -27,7 +27,7 @@ func TestAFullDiskThatIsReal(t *testing.T) {
 		}
 	})
 	s := storetest.Open(t, dir)
-	w := &world{rows: s.Audit(), dir: dir, dsn: dir}
+	w := &world{rows: NewDB(s).rows, dir: dir, dsn: dir}
 	l := w.open(t, Options{})
 	add(t, l, "first")
 	ballast := filepath.Join(dir, "ballast")

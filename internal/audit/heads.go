@@ -8,8 +8,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 const (
@@ -49,8 +47,8 @@ type point struct {
 // sealHeads makes lines of heads. The first of all is preceded by one that says
 // so, unless there are chains: then somebody removed the heads, and Verify must
 // see that.
-func sealHeads(k key, heads ...head) ledger.Seal {
-	return func(last ledger.Head, chains bool) (lines []ledger.Head, err error) {
+func sealHeads(k key, heads ...head) headsFunc {
+	return func(last headRow, chains bool) (lines []headRow, err error) {
 		s, prev, now := newSealer(k), origin(), time.Now().UTC()
 		if last.Number > 0 {
 			prev = linkOf([]byte(last.Line))
@@ -59,7 +57,7 @@ func sealHeads(k key, heads ...head) ledger.Seal {
 		}
 		for i, h := range heads {
 			h.Head, h.Time = uint64(last.Number)+uint64(i)+1, now
-			line := ledger.Head{Key: k.id(), Number: int64(h.Head)}
+			line := headRow{Key: k.id(), Number: int64(h.Head)}
 			if line.Line, prev, err = s.sealJSON(h, prev); err != nil {
 				return nil, err
 			}
@@ -85,7 +83,7 @@ func (b headBook) gone(chain string) bool {
 
 // readHeads reads the heads of a key and hands what is wrong with them to
 // problem. Without a sealer only their links are checked.
-func readHeads(ctx context.Context, rows Reader, key string, s *sealer, problem func(number int64, kind Kind, detail string)) (headBook, error) {
+func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, problem func(number int64, kind Kind, detail string)) (headBook, error) {
 	b := headBook{reached: map[string]point{}, pruned: map[string]point{}}
 	w := walker{counter: headLine, seal: s, last: origin()}
 	for after := int64(math.MinInt64); ; {
@@ -104,7 +102,7 @@ func readHeads(ctx context.Context, rows Reader, key string, s *sealer, problem 
 }
 
 // read judges a head and takes down what it says.
-func (b *headBook) read(w *walker, row ledger.Head, problem func(number int64, kind Kind, detail string)) {
+func (b *headBook) read(w *walker, row headRow, problem func(number int64, kind Kind, detail string)) {
 	var h head
 	f, ok := split([]byte(row.Line))
 	ok = ok && json.Unmarshal(f.line, &h) == nil

@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
@@ -16,7 +15,7 @@ func fixedTime() time.Time { return time.Date(2026, 1, 2, 3, 4, 5, 6000, time.UT
 
 // A world is a store and the data directory of one machine.
 type world struct {
-	rows Rows
+	rows rowStore
 	dir  string
 	dsn  string
 	exec func(t testing.TB, text string, args ...any)
@@ -29,7 +28,7 @@ func newWorld(t testing.TB, dsn string) *world {
 		w.dsn = w.dir
 	}
 	s := storetest.Open(t, w.dsn)
-	w.rows, w.exec = s.Audit(), executor(s.Update)
+	w.rows, w.exec = NewDB(s).rows, executor(s.Update)
 	return w
 }
 
@@ -58,6 +57,9 @@ func (w *world) elsewhere(t testing.TB) *world {
 	return &other
 }
 
+// db is the log of the world.
+func (w *world) db() *DB { return &DB{w.rows} }
+
 // clear empties the record.
 func (w *world) clear(t testing.TB) {
 	for _, table := range []string{"audit_chain", "audit_record", "audit_head"} {
@@ -67,8 +69,8 @@ func (w *world) clear(t testing.TB) {
 
 func (w *world) open(t testing.TB, o Options) *Log {
 	t.Helper()
-	if o.Rows == nil {
-		o.Rows = w.rows
+	if o.DB == nil {
+		o.DB = w.db()
 	}
 	o.Dir = w.dir
 	l, err := Open(o)
@@ -165,7 +167,7 @@ func refused(t *testing.T, l *Log, cause error) {
 
 func (w *world) verify(t testing.TB) Report {
 	t.Helper()
-	r, err := Verify(t.Context(), w.rows, w.dir)
+	r, err := w.db().Verify(t.Context(), w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func (w *world) red(t testing.TB, kind Kind) Report {
 
 func (w *world) calls(t testing.TB) []string {
 	t.Helper()
-	rows, err := Tail(t.Context(), w.rows, 1<<20, nil)
+	rows, err := w.db().Tail(t.Context(), 1<<20, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +227,7 @@ func (w *world) journals(t testing.TB) []string {
 }
 
 // chains are all there are, in the order of their start.
-func (w *world) chains(t testing.TB) []ledger.Chain {
+func (w *world) chains(t testing.TB) []chainRow {
 	t.Helper()
 	list, err := w.rows.Chains(t.Context(), 0, 1000)
 	if err != nil {
@@ -234,7 +236,7 @@ func (w *world) chains(t testing.TB) []ledger.Chain {
 	return list
 }
 
-func (w *world) records(t testing.TB, chain int64) []ledger.Record {
+func (w *world) records(t testing.TB, chain int64) []recordRow {
 	t.Helper()
 	list, err := w.rows.Records(t.Context(), chain, 0, 100_000)
 	if err != nil {
@@ -243,7 +245,7 @@ func (w *world) records(t testing.TB, chain int64) []ledger.Record {
 	return list
 }
 
-func (w *world) heads(t testing.TB) []ledger.Head {
+func (w *world) heads(t testing.TB) []headRow {
 	t.Helper()
 	k, err := loadKey(w.dir)
 	if err != nil {
@@ -258,7 +260,7 @@ func (w *world) heads(t testing.TB) []ledger.Head {
 
 // frail are rows that fail on demand.
 type frail struct {
-	Rows
+	rowStore
 	mu     sync.Mutex
 	before error // instead of the transaction
 	after  error // although it went through
@@ -303,16 +305,16 @@ func (f *frail) run(transaction func() error) error {
 	return err
 }
 
-func (f *frail) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
-	return f.run(func() error { return f.Rows.Append(ctx, from, to, records) })
+func (f *frail) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
+	return f.run(func() error { return f.rowStore.Append(ctx, from, to, records) })
 }
 
-func (f *frail) Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) error {
-	return f.run(func() error { return f.Rows.Begin(ctx, c, seal) })
+func (f *frail) Begin(ctx context.Context, c chainRow, seal headsFunc) error {
+	return f.run(func() error { return f.rowStore.Begin(ctx, c, seal) })
 }
 
-func (f *frail) Note(ctx context.Context, key string, ended int64, seal ledger.Seal) error {
-	return f.run(func() error { return f.Rows.Note(ctx, key, ended, seal) })
+func (f *frail) Note(ctx context.Context, key string, ended int64, seal headsFunc) error {
+	return f.run(func() error { return f.rowStore.Note(ctx, key, ended, seal) })
 }
 
 func mustRead(t testing.TB, path string) string {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
@@ -48,7 +47,7 @@ type journal struct {
 
 // newJournal makes the journal of a chain, with records that follow a mark if
 // there are any. A full one waits for the disk.
-func newJournal(dir string, c ledger.Chain, mark []byte, list []ledger.Record, full bool) (*journal, error) {
+func newJournal(dir string, c chainRow, mark []byte, list []recordRow, full bool) (*journal, error) {
 	text := append(append([]byte(c.Line), '\n'), mark...)
 	for _, r := range list {
 		text = append(append(text, r.Line...), '\n')

@@ -11,8 +11,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // The disk was full after the beginning of the first journal.
@@ -121,7 +119,7 @@ func TestADirectoryThatCannotBeRead(t *testing.T) {
 	if err := os.WriteFile(dir, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := Verify(t.Context(), w.rows, w.dir); err == nil || !Waiting(w.dir) {
+	if r, err := w.db().Verify(t.Context(), w.dir); err == nil || !Waiting(w.dir) {
 		t.Errorf("report %+v", r)
 	}
 }
@@ -129,8 +127,8 @@ func TestADirectoryThatCannotBeRead(t *testing.T) {
 // A process holds its journal by more than the name.
 func TestAJournalThatIsRemovedUnderALog(t *testing.T) {
 	w := newWorld(t, "")
-	rows := &frail{Rows: w.rows, before: syscall.EIO}
-	l := w.open(t, Options{Rows: rows})
+	rows := &frail{rowStore: w.rows, before: syscall.EIO}
+	l := w.open(t, Options{DB: &DB{rows}})
 	acknowledge(t, l, "a")
 	if err := os.Remove(l.tip.journal.path); err != nil {
 		t.Skip("it cannot be removed here: ", err)
@@ -145,7 +143,7 @@ func TestAJournalThatIsRemovedUnderALog(t *testing.T) {
 // Whoever stops a server has no patience for a store that is locked.
 func TestAStoreThatIsLockedAtTheEnd(t *testing.T) {
 	w := newWorld(t, "")
-	l := w.open(t, Options{Rows: lockedRows{w.rows}})
+	l := w.open(t, Options{DB: &DB{lockedRows{w.rows}}})
 	acknowledge(t, l, "a", "b")
 	err := l.Close()
 	if !errors.Is(err, errSlow) || !strings.Contains(err.Error(), "2 records wait in") {
@@ -155,9 +153,9 @@ func TestAStoreThatIsLockedAtTheEnd(t *testing.T) {
 }
 
 // lockedRows take nothing, and nobody can say how long that lasts.
-type lockedRows struct{ Rows }
+type lockedRows struct{ rowStore }
 
-func (r lockedRows) Begin(ctx context.Context, _ ledger.Chain, _ ledger.Seal) error {
+func (r lockedRows) Begin(ctx context.Context, _ chainRow, _ headsFunc) error {
 	late, cancel := context.WithTimeout(ctx, patience-time.Second)
 	defer cancel()
 	<-late.Done()
@@ -171,7 +169,7 @@ func (r lockedRows) Begin(ctx context.Context, _ ledger.Chain, _ ledger.Seal) er
 func TestWritersThatAreFasterThanTheStore(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
-	l.opts.Rows = slowRows{w.rows, l}
+	l.rows = slowRows{w.rows, l}
 	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
 	var all sync.WaitGroup
 	const each = 200
@@ -192,16 +190,16 @@ func TestWritersThatAreFasterThanTheStore(t *testing.T) {
 
 // slowRows take nothing as long as more is written without it.
 type slowRows struct {
-	Rows
+	rowStore
 	log *Log
 }
 
-func (r slowRows) Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error {
+func (r slowRows) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
 	for before, size := int64(-1), int64(0); before < size; {
 		time.Sleep(20 * time.Millisecond)
 		r.log.mu.Lock()
 		before, size = size, r.log.tip.size
 		r.log.mu.Unlock()
 	}
-	return r.Rows.Append(ctx, from, to, records)
+	return r.rowStore.Append(ctx, from, to, records)
 }

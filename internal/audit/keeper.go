@@ -4,8 +4,6 @@ import (
 	"context"
 	"math"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 const (
@@ -50,7 +48,7 @@ func (l *Log) noteHeads(w *witness, noted point) point {
 	if !stored || at == noted {
 		return noted
 	}
-	others, err := w.look(l.ctx, l.opts.Rows, l.key.id(), id)
+	others, err := w.look(l.ctx, l.rows, l.key.id(), id)
 	if err == nil {
 		err = l.note(l.ctx, l.key, append(others, at))
 	}
@@ -62,7 +60,7 @@ func (l *Log) noteHeads(w *witness, noted point) point {
 
 // note writes to the heads how far chains have come.
 func (l *Log) note(ctx context.Context, k key, at []point) error {
-	return l.opts.Rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
+	return l.rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
 }
 
 // rest ends a chain to which nothing was added for long, if all of it is in the
@@ -99,7 +97,7 @@ const slack = time.Minute
 
 // look says it of those that were added to since it looked last, or since our
 // chain was.
-func (w *witness) look(ctx context.Context, rows Reader, own string, chain int64) (at []point, err error) {
+func (w *witness) look(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
 	if w.since == 0 {
 		c, _, err := rows.Chain(ctx, chain)
 		if err != nil {
@@ -108,7 +106,7 @@ func (w *witness) look(ctx context.Context, rows Reader, own string, chain int64
 		w.since = c.Seen
 	}
 	since := min(w.since, time.Now().UnixMilli()) // a clock that is set back puts it into the future
-	before, from := w.seen, ledger.Chain{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
+	before, from := w.seen, chainRow{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
 	w.seen = map[int64]int64{}
 	for len(at) < mostPoints-1 {
 		list, err := rows.Seen(ctx, from.Seen, from.ID, pageOf)

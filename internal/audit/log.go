@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 var (
@@ -19,35 +17,9 @@ var (
 	ErrClosed = errors.New("the audit log is closed")
 )
 
-// Rows are where the log is kept.
-type Rows interface {
-	Reader
-	Begin(ctx context.Context, c ledger.Chain, seal ledger.Seal) error
-	Append(ctx context.Context, from, to ledger.Chain, records []ledger.Record) error
-	Note(ctx context.Context, key string, ended int64, seal ledger.Seal) error
-	Prune(ctx context.Context, key string, chain, last int64, whole bool, seal ledger.Seal) error
-	Rewrite(ctx context.Context, key string, seal ledger.Seal) error
-}
-
-// A Reader reads them. Each call is a transaction of its own, and returns no
-// more than it was asked for.
-type Reader interface {
-	Chain(ctx context.Context, id int64) (c ledger.Chain, found bool, err error)
-	Chains(ctx context.Context, after int64, limit int) ([]ledger.Chain, error)
-	Seen(ctx context.Context, since, after int64, limit int) ([]ledger.Chain, error)
-	NextChain(ctx context.Context, after int64) (id int64, found bool, err error)
-	Records(ctx context.Context, chain, after int64, limit int) ([]ledger.Record, error)
-	After(ctx context.Context, p ledger.Place, limit int) ([]ledger.Record, error)
-	Before(ctx context.Context, p ledger.Place, limit int) ([]ledger.Record, error)
-	Earliest(ctx context.Context, before int64) (chains []int64, err error)
-	Count(ctx context.Context, who int64, what string) (same, all int, err error)
-	Keys(ctx context.Context) ([]string, error)
-	Heads(ctx context.Context, key string, after int64, limit int) ([]ledger.Head, error)
-}
-
 // Options of a Log. Without limits it keeps everything.
 type Options struct {
-	Rows      Rows
+	DB        *DB
 	Dir       string        // where the key and the journals are
 	Full      bool          // a record is on the disk before it is acknowledged
 	Version   string        // of the program, for the beginning of the chain
@@ -58,6 +30,9 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
+	if o.DB == nil {
+		return o, errors.New("audit: no store is given")
+	}
 	if o.HeadEvery < 0 || o.MaxAge < 0 || o.MaxBytes < 0 {
 		return o, errors.New("an audit limit is negative; use 0 for the default")
 	}
@@ -78,6 +53,7 @@ func (o Options) complete() (Options, error) {
 // heads and applies retention. Both begin with the first record.
 type Log struct {
 	opts   Options
+	rows   rowStore
 	now    func() time.Time
 	drafts sync.Pool // of *[]byte: fields of records
 
@@ -102,17 +78,17 @@ type Log struct {
 
 // A tip is the writing end of a chain.
 type tip struct {
-	chain   ledger.Chain // as it began
+	chain   chainRow // as it began
 	journal *journal
 	seq     int64 // of the last record
 	last    mark  // the link of its line
 	at      time.Time
 	buf     []byte
 
-	left    []ledger.Record // of the journal, not known to be in the store
-	size    int64           // of their lines in the journal
-	reached point           // how far the store has the chain; zero before it has it
-	cargo   cargo           // the carrier's alone
+	left    []recordRow // of the journal, not known to be in the store
+	size    int64       // of their lines in the journal
+	reached point       // how far the store has the chain; zero before it has it
+	cargo   cargo       // the carrier's alone
 }
 
 const (
@@ -131,7 +107,7 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, now: time.Now, taken: make(chan struct{}), wake: make(chan struct{}, 1)}
+	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, taken: make(chan struct{}), wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.storing, l.giveUp = context.WithCancelCause(context.Background())
 	l.drafts.New = func() any { return new([]byte) }
@@ -168,7 +144,7 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 		return nil, 0, ctx.Err()
 	case l.closed:
 		return nil, 0, ErrClosed
-	case errors.Is(l.trouble, ledger.ErrMoved):
+	case errors.Is(l.trouble, errMoved):
 		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, l.trouble)
 	}
 	now := l.now().UTC().Truncate(time.Microsecond)
@@ -216,7 +192,7 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.tip = &tip{chain: c, journal: j, at: now, cargo: cargo{rows: l.opts.Rows, key: l.key, chain: c, sure: true}}
+	l.tip = &tip{chain: c, journal: j, at: now, cargo: cargo{rows: l.rows, key: l.key, chain: c, sure: true}}
 	l.tip.last, _ = parseMark(c.Hash)
 	l.start.Do(func() {
 		l.work.Go(l.carry)
@@ -237,7 +213,7 @@ func (t *tip) add(s *sealer, now time.Time, fields []byte, who int64, what strin
 	}
 	t.seq, t.last, t.at = t.seq+1, last, now
 	t.size += int64(len(t.buf))
-	t.left = append(t.left, ledger.Record{
+	t.left = append(t.left, recordRow{
 		Chain: t.chain.ID, Seq: t.seq, At: now.UnixMicro(), Who: who, What: what, Line: string(line),
 	})
 	return nil

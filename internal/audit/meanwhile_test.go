@@ -4,8 +4,6 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // Others go on while somebody verifies: chains begin, also the first of all, and
@@ -27,8 +25,8 @@ func TestVerifyWhileOthersGoOn(t *testing.T) {
 				for _, call := range tt.before {
 					w.chain(t, call)
 				}
-				rows := &interrupted{Rows: w.rows, before: calls, others: func() { tt.meanwhile(t, w) }}
-				r, err := Verify(t.Context(), rows, w.dir)
+				rows := &interrupted{rowStore: w.rows, before: calls, others: func() { tt.meanwhile(t, w) }}
+				r, err := (&DB{rows}).Verify(t.Context(), w.dir)
 				if err != nil || !r.OK() {
 					t.Errorf("before %s: problems %v, %v", calls, r.Problems, err)
 				}
@@ -55,7 +53,7 @@ func (w *world) rewrite(t testing.TB) {
 
 // interrupted rows let others go on before the first of some reading.
 type interrupted struct {
-	Rows
+	rowStore
 	before string
 	others func()
 }
@@ -67,17 +65,17 @@ func (r *interrupted) interrupt(call string) {
 	}
 }
 
-func (r *interrupted) Chains(ctx context.Context, after int64, limit int) ([]ledger.Chain, error) {
+func (r *interrupted) Chains(ctx context.Context, after int64, limit int) ([]chainRow, error) {
 	r.interrupt("Chains")
-	return r.Rows.Chains(ctx, after, limit)
+	return r.rowStore.Chains(ctx, after, limit)
 }
 
-func (r *interrupted) Heads(ctx context.Context, key string, after int64, limit int) ([]ledger.Head, error) {
+func (r *interrupted) Heads(ctx context.Context, key string, after int64, limit int) ([]headRow, error) {
 	r.interrupt("Heads")
-	return r.Rows.Heads(ctx, key, after, limit)
+	return r.rowStore.Heads(ctx, key, after, limit)
 }
 
-func (r *interrupted) Records(ctx context.Context, chain, after int64, limit int) ([]ledger.Record, error) {
+func (r *interrupted) Records(ctx context.Context, chain, after int64, limit int) ([]recordRow, error) {
 	r.interrupt("Records")
-	return r.Rows.Records(ctx, chain, after, limit)
+	return r.rowStore.Records(ctx, chain, after, limit)
 }

@@ -7,8 +7,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // abandoned is how long nobody has added to a chain of another key until we may
@@ -17,7 +15,7 @@ const abandoned = 30 * 24 * time.Hour
 
 // prune applies the retention, and rewrites the heads when they have grown.
 func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
-	p := &pruning{rows: l.opts.Rows, key: k, seal: newSealer(k), now: now, tell: l.report}
+	p := &pruning{rows: l.rows, key: k, seal: newSealer(k), now: now, tell: l.report}
 	if err := p.read(ctx); err != nil {
 		return err
 	}
@@ -42,7 +40,7 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 // A pruning is the retention at work. What does not verify is not removed: it
 // is evidence.
 type pruning struct {
-	rows  Rows
+	rows  rowStore
 	key   key
 	seal  *sealer
 	now   time.Time
@@ -74,14 +72,14 @@ func (p *pruning) weigh(ctx context.Context, most int64) error {
 		}
 	}
 	p.excess -= most
-	at, found := ledger.Place{}, int64(0)
+	at, found := position{}, int64(0)
 	for found < p.excess {
 		list, err := p.rows.After(ctx, at, pageOf)
 		if err != nil {
 			return err
 		}
 		for _, r := range list {
-			if at = r.Place(); p.book.reached[chainName(r.Chain)].Key == p.key.id() {
+			if at = r.position(); p.book.reached[chainName(r.Chain)].Key == p.key.id() {
 				found += int64(len(r.Line))
 			}
 			if found >= p.excess {
@@ -127,13 +125,13 @@ func (p *pruning) remove(ctx context.Context) error {
 }
 
 // goes says whether a record goes. Its line says how old it is, not a column.
-func (p *pruning) goes(c ledger.Chain, written time.Time) bool {
+func (p *pruning) goes(c chainRow, written time.Time) bool {
 	return written.Before(p.old) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.early)
 }
 
 // shorten removes the beginning of a chain, a page at a time, as far as its
 // records are to go.
-func (p *pruning) shorten(ctx context.Context, c ledger.Chain) error {
+func (p *pruning) shorten(ctx context.Context, c chainRow) error {
 	w, at, ok := p.begin(c)
 	for more := ok; more; {
 		list, err := p.rows.Records(ctx, c.ID, int64(at.Seq), pageOf)
@@ -169,7 +167,7 @@ func (p *pruning) shorten(ctx context.Context, c ledger.Chain) error {
 }
 
 // begin sets a walker to where the records of a chain begin.
-func (p *pruning) begin(c ledger.Chain) (w walker, at point, ok bool) {
+func (p *pruning) begin(c chainRow) (w walker, at point, ok bool) {
 	w = walker{counter: rowLine, last: origin()}
 	if c.Key == p.key.id() {
 		w.seal = p.seal
@@ -187,14 +185,14 @@ func (p *pruning) begin(c ledger.Chain) (w walker, at point, ok bool) {
 }
 
 // over says whether nobody adds to a chain any more.
-func (p *pruning) over(c ledger.Chain) bool {
+func (p *pruning) over(c chainRow) bool {
 	return c.Ended || p.now.Sub(time.UnixMilli(c.Seen)) > silent
 }
 
 // cut removes the beginning of a chain, and all of it when it ends there.
-func (p *pruning) cut(ctx context.Context, c ledger.Chain, upTo point) error {
+func (p *pruning) cut(ctx context.Context, c chainRow, upTo point) error {
 	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
-	if errors.Is(err, ledger.ErrMoved) {
+	if errors.Is(err, errMoved) {
 		return nil // somebody else was faster
 	}
 	if err == nil {
@@ -247,7 +245,7 @@ func (p *pruning) rewrite(ctx context.Context) error {
 		return nil
 	}
 	changed := errors.New("heads were added")
-	err := p.rows.Rewrite(ctx, p.key.id(), func(last ledger.Head, chains bool) ([]ledger.Head, error) {
+	err := p.rows.Rewrite(ctx, p.key.id(), func(last headRow, chains bool) ([]headRow, error) {
 		if last.Number != p.book.number {
 			return nil, changed
 		}

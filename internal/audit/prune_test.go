@@ -8,8 +8,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // past writes a chain that was begun some time ago, a record each second.
@@ -225,10 +223,10 @@ func TestDamagedHeadsAreNotRewritten(t *testing.T) {
 	w := newWorld(t, "")
 	w.chain(t, "a")
 	id := newChainID(time.Now())
-	if err := w.rows.Note(t.Context(), "x", id, func(ledger.Head, bool) (list []ledger.Head, err error) {
+	if err := w.rows.Note(t.Context(), "x", id, func(headRow, bool) (list []headRow, err error) {
 		k, err := loadKey(w.dir)
 		for i := range headsEnough {
-			list = append(list, ledger.Head{Key: k.id(), Number: int64(100 + i), Line: "rubbish"})
+			list = append(list, headRow{Key: k.id(), Number: int64(100 + i), Line: "rubbish"})
 		}
 		return list, err
 	}); err != nil {

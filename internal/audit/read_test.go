@@ -51,7 +51,7 @@ func TestTail(t *testing.T) {
 			{1, func(r *Row) bool { return false }, ""},
 		}
 		for _, tt := range tests {
-			rows, err := Tail(t.Context(), w.rows, tt.n, tt.filter)
+			rows, err := w.db().Tail(t.Context(), tt.n, tt.filter)
 			var got []string
 			for _, r := range rows {
 				got = append(got, r.Call)
@@ -77,7 +77,7 @@ func TestReadersTurnPages(t *testing.T) {
 			t.Errorf("%d rows %q", len(got), got)
 		}
 		var out bytes.Buffer
-		if done, err := Export(t.Context(), w.rows, &out, JSONL, time.Time{}, time.Time{}); err != nil || done.Rows != n || done.Skipped != 1 {
+		if done, err := w.db().Export(t.Context(), &out, JSONL, time.Time{}, time.Time{}); err != nil || done.Rows != n || done.Skipped != 1 {
 			t.Errorf("%+v, %v", done, err)
 		}
 		if lines := strings.Count(out.String(), "\n"); lines != n {
@@ -88,11 +88,11 @@ func TestReadersTurnPages(t *testing.T) {
 
 func TestReadingNothing(t *testing.T) {
 	w := newWorld(t, "")
-	if rows, err := Tail(t.Context(), w.rows, 5, nil); err != nil || len(rows) > 0 {
+	if rows, err := w.db().Tail(t.Context(), 5, nil); err != nil || len(rows) > 0 {
 		t.Errorf("rows %v, %v", rows, err)
 	}
 	w.green(t, 0)
-	if n, err := Export(t.Context(), w.rows, new(bytes.Buffer), JSONL, time.Time{}, time.Time{}); err != nil || n.Rows > 0 {
+	if n, err := w.db().Export(t.Context(), new(bytes.Buffer), JSONL, time.Time{}, time.Time{}); err != nil || n.Rows > 0 {
 		t.Errorf("export %v, %v", n, err)
 	}
 }
@@ -102,10 +102,10 @@ func TestReadersStopWithTheirContext(t *testing.T) {
 	w.chain(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	_, tailErr := Tail(ctx, w.rows, 5, nil)
-	_, verifyErr := Verify(ctx, w.rows, w.dir)
-	_, exportErr := Export(ctx, w.rows, new(bytes.Buffer), JSONL, time.Time{}, time.Time{})
-	for _, err := range []error{tailErr, verifyErr, exportErr, Follow(ctx, w.rows, 0, nil, nil)} {
+	_, tailErr := w.db().Tail(ctx, 5, nil)
+	_, verifyErr := w.db().Verify(ctx, w.dir)
+	_, exportErr := w.db().Export(ctx, new(bytes.Buffer), JSONL, time.Time{}, time.Time{})
+	for _, err := range []error{tailErr, verifyErr, exportErr, w.db().Follow(ctx, 0, nil, nil)} {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("error %v", err)
 		}
@@ -119,7 +119,7 @@ func TestFollow(t *testing.T) {
 		got, done := make(chan string), make(chan error, 1)
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() {
-			done <- Follow(ctx, w.rows, 2, func(r *Row) bool { return r.Call != "hidden" }, func(r Row) error {
+			done <- w.db().Follow(ctx, 2, func(r *Row) bool { return r.Call != "hidden" }, func(r Row) error {
 				got <- r.Call
 				return nil
 			})
@@ -160,10 +160,10 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	l := w.open(t, Options{})
 	add(t, l, "a")
 	enough := errors.New("enough")
-	if err := Follow(t.Context(), w.rows, 1, nil, func(Row) error { return enough }); err != enough {
+	if err := w.db().Follow(t.Context(), 1, nil, func(Row) error { return enough }); err != enough {
 		t.Error(err)
 	}
-	err := Follow(t.Context(), w.rows, 1, nil, func(r Row) error {
+	err := w.db().Follow(t.Context(), 1, nil, func(r Row) error {
 		if r.Call == "b" {
 			return enough
 		}
@@ -179,7 +179,7 @@ func TestExport(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		start := w.history(t, 4)
 		var out bytes.Buffer
-		n, err := Export(t.Context(), w.rows, &out, JSONL, start.Add(2*time.Second), start.Add(9*time.Second))
+		n, err := w.db().Export(t.Context(), &out, JSONL, start.Add(2*time.Second), start.Add(9*time.Second))
 		if err != nil || n.Rows != 7 || n.Skipped != 0 {
 			t.Errorf("%+v, %v", n, err)
 		}
@@ -194,7 +194,7 @@ func TestExport(t *testing.T) {
 		if text := strings.Join(got, " "); text != "z1 x2 y2 z2 x3 y3 z3" {
 			t.Errorf("rows %q", text)
 		}
-		if _, err := Export(t.Context(), w.rows, &out, "xml", time.Time{}, time.Time{}); err == nil {
+		if _, err := w.db().Export(t.Context(), &out, "xml", time.Time{}, time.Time{}); err == nil {
 			t.Error("xml was accepted")
 		}
 	})
@@ -204,7 +204,7 @@ func TestExportToASpreadsheet(t *testing.T) {
 	w := newWorld(t, "")
 	w.chain(t, "=cmd|' /C calc'!A0", "two\nlines, and \"quotes\"")
 	var out bytes.Buffer
-	n, err := Export(t.Context(), w.rows, &out, CSV, time.Time{}, time.Time{})
+	n, err := w.db().Export(t.Context(), &out, CSV, time.Time{}, time.Time{})
 	if err != nil || n.Rows != 2 {
 		t.Errorf("%+v, %v", n, err)
 	}
@@ -236,7 +236,7 @@ func TestCount(t *testing.T) {
 			}
 		}
 		stored(t, l)
-		same, all, err := Count(t.Context(), w.rows, "exec", "a", "u", digest+digest)
+		same, all, err := w.db().Count(t.Context(), "exec", "a", "u", digest+digest)
 		if err != nil || same != 2 || all != 4 {
 			t.Errorf("%d of %d, %v", same, all, err)
 		}
@@ -267,7 +267,7 @@ func TestFollowWhenAClockWasSetBack(t *testing.T) {
 	found := errors.New("found")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := Follow(ctx, w.rows, 1, nil, func(r Row) error {
+	err := w.db().Follow(ctx, 1, nil, func(r Row) error {
 		if r.Call == "after" {
 			return found
 		}

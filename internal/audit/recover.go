@@ -12,8 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // Waiting says whether there are journals in a data directory: of processes
@@ -41,13 +39,13 @@ func journals(dir string) (paths []string, err error) {
 // Recover carries to the store what processes that are dead have left in the
 // journals of a data directory, and ends their chains. It returns what cannot
 // be carried, where it stays. Of several who recover at once one has the lock.
-func Recover(ctx context.Context, rows Rows, dir string) (left []Problem, err error) {
+func (db *DB) Recover(ctx context.Context, dir string) (left []Problem, err error) {
 	paths, err := journals(dir)
 	if err != nil {
 		return nil, fmt.Errorf("looking for the journals of processes that were killed: %w", err)
 	}
 	for _, path := range paths {
-		problem, err := recoverOne(ctx, rows, dir, path)
+		problem, err := recoverOne(ctx, db.rows, dir, path)
 		if err != nil {
 			return left, fmt.Errorf("carrying the journal %s: %w", path, err)
 		}
@@ -59,17 +57,17 @@ func Recover(ctx context.Context, rows Rows, dir string) (left []Problem, err er
 	return left, nil
 }
 
-// Recover is [Recover] for the directory of the log. What cannot be carried it
+// Recover is [DB.Recover] for the directory of the log. What cannot be carried it
 // reports to the logger.
 func (l *Log) Recover(ctx context.Context) {
-	left, err := Recover(ctx, l.opts.Rows, l.opts.Dir)
+	left, err := l.opts.DB.Recover(ctx, l.opts.Dir)
 	l.report("carrying the journals of processes that were killed", err)
 	for _, problem := range left {
 		l.report("the journal of a process that was killed cannot be carried", errors.New(problem.String()))
 	}
 }
 
-func recoverOne(ctx context.Context, rows Rows, dir, path string) (*Problem, error) {
+func recoverOne(ctx context.Context, rows rowStore, dir, path string) (*Problem, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -90,7 +88,7 @@ func recoverOne(ctx context.Context, rows Rows, dir, path string) (*Problem, err
 
 // salvage carries what is in a journal. Without a problem it is of no use any
 // more.
-func salvage(ctx context.Context, rows Rows, file *os.File, dir string) (*Problem, error) {
+func salvage(ctx context.Context, rows rowStore, file *os.File, dir string) (*Problem, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
@@ -109,7 +107,7 @@ func salvage(ctx context.Context, rows Rows, file *os.File, dir string) (*Proble
 // A wreck is what a dead process has left in its journal.
 type wreck struct {
 	cargo cargo
-	list  []ledger.Record
+	list  []recordRow
 }
 
 // carry carries what the store does not have, and ends the chain unless there is
@@ -120,7 +118,7 @@ func (w *wreck) carry(ctx context.Context, problem *Problem) (*Problem, error) {
 		n, err := w.cargo.carry(one, w.list, time.Now().UnixMilli())
 		cancel()
 		w.list = w.list[n:]
-		if errors.Is(err, ledger.ErrMoved) {
+		if errors.Is(err, errMoved) {
 			return w.lost(ctx, problem)
 		}
 		if err != nil {
@@ -177,7 +175,7 @@ func readJournal(from io.Reader, dir string) (*wreck, *Problem, error) {
 		return nil, &Problem{Kind: Changed, Detail: "how the chain begins was changed"}, nil
 	}
 	w.accept(frame{line: f.line})
-	found := &wreck{cargo: cargo{key: k, chain: ledger.Chain{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
+	found := &wreck{cargo: cargo{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
 	for lines.Scan() {
 		if problem := found.read(&w, lines.Bytes()); problem != nil {
 			return found, problem, nil
@@ -215,7 +213,7 @@ func (w *wreck) read(walk *walker, line []byte) *Problem {
 		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; it and what follows are not in the log"}
 	}
 	who, what := asked(&row.Record)
-	w.list = append(w.list, ledger.Record{
+	w.list = append(w.list, recordRow{
 		Chain: w.cargo.chain.ID, Seq: int64(row.Seq), At: row.Time.UnixMicro(), Who: who, What: what, Line: row.line,
 	})
 	return nil

@@ -16,8 +16,8 @@ import (
 // anything after a number of calls, and returns its path.
 func (w *world) dead(t testing.TB, stored int, calls ...string) string {
 	t.Helper()
-	rows := &frail{Rows: w.rows}
-	l := w.open(t, Options{Rows: rows})
+	rows := &frail{rowStore: w.rows}
+	l := w.open(t, Options{DB: &DB{rows}})
 	if stored > 0 {
 		add(t, l, calls[:stored]...)
 	}
@@ -88,7 +88,7 @@ func TestATornLineWasNeverAcknowledged(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text[:cut]), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		left, err := Recover(t.Context(), w.rows, w.dir)
+		left, err := w.db().Recover(t.Context(), w.dir)
 		lines := strings.Count(text[:cut], "\n") // the beginning, a record, a mark, two records
 		if lines >= 3 {                          // the mark says that the store has the chain, which is not so
 			if err != nil || len(left) != 1 || left[0].Kind != Missing || !strings.Contains(left[0].Detail, fmt.Sprintf("these %d records", lines-2)) {
@@ -164,7 +164,7 @@ func TestAJournalUnderAnotherKey(t *testing.T) {
 	w.chain(t, "b")
 	w.red(t, OtherKey)
 	edit(t, path, func(string) string { return key })
-	if left, err := Recover(t.Context(), w.rows, w.dir); err != nil || len(left) > 0 {
+	if left, err := w.db().Recover(t.Context(), w.dir); err != nil || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	if got := strings.Join(w.calls(t), " "); got != "a b" {
@@ -221,8 +221,8 @@ func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for stored := 1; stored < 4; stored++ {
 			w.clear(t)
-			rows := &frail{Rows: w.rows}
-			l := w.open(t, Options{Rows: rows})
+			rows := &frail{rowStore: w.rows}
+			l := w.open(t, Options{DB: &DB{rows}})
 			long := time.Now().Add(-48 * time.Hour)
 			l.now = func() time.Time { return long }
 			add(t, l, []string{"a", "b", "c"}[:stored]...)
@@ -294,7 +294,7 @@ func TestSeveralRecoverAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 6 {
 			all.Go(func() {
-				if left, err := Recover(t.Context(), w.rows, w.dir); err != nil || len(left) > 0 {
+				if left, err := w.db().Recover(t.Context(), w.dir); err != nil || len(left) > 0 {
 					t.Errorf("left %v, %v", left, err)
 				}
 			})
@@ -318,12 +318,12 @@ func TestSeveralRecoverAtOnce(t *testing.T) {
 func TestRecoveringWithoutAStore(t *testing.T) {
 	w := newWorld(t, "")
 	w.dead(t, 0, "a")
-	away := &frail{Rows: w.rows, before: syscall.ECONNREFUSED}
-	if left, err := Recover(t.Context(), away, w.dir); !errors.Is(err, syscall.ECONNREFUSED) || len(left) > 0 {
+	away := &frail{rowStore: w.rows, before: syscall.ECONNREFUSED}
+	if left, err := (&DB{away}).Recover(t.Context(), w.dir); !errors.Is(err, syscall.ECONNREFUSED) || len(left) > 0 {
 		t.Errorf("left %v, %v", left, err)
 	}
 	away.fail(nil, syscall.ECONNRESET)
-	if _, err := Recover(t.Context(), away, w.dir); !errors.Is(err, syscall.ECONNRESET) {
+	if _, err := (&DB{away}).Recover(t.Context(), w.dir); !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("error %v", err)
 	}
 	w.green(t, 1)

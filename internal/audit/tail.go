@@ -6,8 +6,6 @@ import (
 	"math"
 	"slices"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // A Filter says which rows to show; nil shows all.
@@ -18,16 +16,16 @@ func (f Filter) shows(r *Row) bool { return f == nil || f(r) }
 // Tail returns the last n rows that filter shows, of all chains by time, the
 // latest last. It reads no more than it needs. Lines that are not rows are
 // passed over, and nothing is verified. Without rows there is no log yet.
-func Tail(ctx context.Context, rows Reader, n int, filter Filter) ([]Row, error) {
+func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
 	var found []Row
-	at := ledger.Place{At: math.MaxInt64}
-	for rows != nil && len(found) < n {
-		list, err := rows.Before(ctx, at, pageOf)
+	at := position{At: math.MaxInt64}
+	for db != nil && len(found) < n {
+		list, err := db.rows.Before(ctx, at, pageOf)
 		if err != nil {
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
 		for _, r := range list {
-			at = r.Place()
+			at = r.position()
 			if row, ok := parseRow(r.Chain, r.Line); ok && filter.shows(&row) && len(found) < n {
 				found = append(found, row)
 			}
@@ -42,8 +40,8 @@ func Tail(ctx context.Context, rows Reader, n int, filter Filter) ([]Row, error)
 
 // Count says how often a tool was called for somebody, and how often with
 // arguments that have a digest. What was not done does not count.
-func Count(ctx context.Context, rows Reader, tool, agent, user, digest string) (same, all int, err error) {
-	return rows.Count(ctx, whose(tool, agent, user), digest[:min(digestLen, len(digest))])
+func (db *DB) Count(ctx context.Context, tool, agent, user, digest string) (same, all int, err error) {
+	return db.rows.Count(ctx, whose(tool, agent, user), digest[:min(digestLen, len(digest))])
 }
 
 // followEvery is how often Follow looks for new rows. It costs one look into an
@@ -53,12 +51,12 @@ const followEvery = 250 * time.Millisecond
 // Follow hands the last n rows to each, and then new ones as they come, from
 // every process, until ctx ends or each returns an error, which it returns. Rows
 // that come together are in the order of their times.
-func Follow(ctx context.Context, rows Reader, n int, filter Filter, each func(Row) error) error {
-	f := &follower{rows: rows, filter: filter, each: each, at: map[int64]int64{}}
+func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) error) error {
+	f := &follower{rows: db.rows, filter: filter, each: each, at: map[int64]int64{}}
 	if err := f.start(ctx); err != nil {
 		return err
 	}
-	last, err := Tail(ctx, rows, n, func(r *Row) bool {
+	last, err := db.Tail(ctx, n, func(r *Row) bool {
 		id, _ := chainID(r.Chain)
 		return filter.shows(r) && int64(r.Seq) <= f.at[id]
 	})
@@ -87,7 +85,7 @@ func Follow(ctx context.Context, rows Reader, n int, filter Filter, each func(Ro
 // A follower knows how far it has read each chain. It does not go by time:
 // records of several processes are committed in another order than that.
 type follower struct {
-	rows   Reader
+	rows   rowStore
 	filter Filter
 	each   func(Row) error
 	at     map[int64]int64 // by chain
@@ -118,7 +116,7 @@ func (f *follower) look(ctx context.Context) error {
 	var fresh []Row
 	latest, behind := f.since, false
 	since := min(f.since, time.Now().UnixMilli()) // a clock that is set back puts it into the future
-	from := ledger.Chain{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
+	from := chainRow{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
 	for more := true; more; {
 		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageOf)
 		if err != nil {
@@ -149,7 +147,7 @@ func (f *follower) look(ctx context.Context) error {
 }
 
 // read reads what is new in a chain.
-func (f *follower) read(ctx context.Context, c ledger.Chain) (fresh []Row, err error) {
+func (f *follower) read(ctx context.Context, c chainRow) (fresh []Row, err error) {
 	if f.at[c.ID] >= c.Seq {
 		return nil, nil
 	}

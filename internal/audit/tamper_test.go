@@ -7,12 +7,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // sample has two chains of eight records, and the heads that belong to them.
-func (w *world) sample(t testing.TB) []ledger.Chain {
+func (w *world) sample(t testing.TB) []chainRow {
 	t.Helper()
 	w.clear(t)
 	for range 2 {
@@ -23,7 +21,7 @@ func (w *world) sample(t testing.TB) []ledger.Chain {
 }
 
 // put replaces the records of a chain by others.
-func (w *world) put(t testing.TB, chain int64, list []ledger.Record) {
+func (w *world) put(t testing.TB, chain int64, list []recordRow) {
 	t.Helper()
 	w.exec(t, "DELETE FROM audit_record WHERE chain = $1", chain)
 	for _, r := range list {
@@ -32,7 +30,7 @@ func (w *world) put(t testing.TB, chain int64, list []ledger.Record) {
 }
 
 // spread gives records numbers by their order.
-func spread(list []ledger.Record) []ledger.Record {
+func spread(list []recordRow) []recordRow {
 	for i := range list {
 		list[i].Seq = int64(i) + 1
 	}
@@ -41,31 +39,31 @@ func spread(list []ledger.Record) []ledger.Record {
 
 func TestAnyDamageToARecordIsFound(t *testing.T) {
 	foreign, _ := newSealer(key{9}).seal(appendRow(nil, 3, fixedTime(), nil), origin())
-	harms := map[string]func(l []ledger.Record, i int) []ledger.Record{
-		"drop":      func(l []ledger.Record, i int) []ledger.Record { return slices.Delete(l, i, i+1) },
-		"close up":  func(l []ledger.Record, i int) []ledger.Record { return spread(slices.Delete(l, i, i+1)) },
-		"duplicate": func(l []ledger.Record, i int) []ledger.Record { return spread(slices.Insert(l, i, l[i])) },
-		"insert": func(l []ledger.Record, i int) []ledger.Record {
-			return spread(slices.Insert(l, i, ledger.Record{Line: string(foreign)}))
+	harms := map[string]func(l []recordRow, i int) []recordRow{
+		"drop":      func(l []recordRow, i int) []recordRow { return slices.Delete(l, i, i+1) },
+		"close up":  func(l []recordRow, i int) []recordRow { return spread(slices.Delete(l, i, i+1)) },
+		"duplicate": func(l []recordRow, i int) []recordRow { return spread(slices.Insert(l, i, l[i])) },
+		"insert": func(l []recordRow, i int) []recordRow {
+			return spread(slices.Insert(l, i, recordRow{Line: string(foreign)}))
 		},
-		"garbage": func(l []ledger.Record, i int) []ledger.Record { l[i].Line = "hello"; return l },
-		"empty":   func(l []ledger.Record, i int) []ledger.Record { l[i].Line = ""; return l },
-		"swap": func(l []ledger.Record, i int) []ledger.Record {
+		"garbage": func(l []recordRow, i int) []recordRow { l[i].Line = "hello"; return l },
+		"empty":   func(l []recordRow, i int) []recordRow { l[i].Line = ""; return l },
+		"swap": func(l []recordRow, i int) []recordRow {
 			j := (i + 1) % len(l)
 			l[i].Line, l[j].Line = l[j].Line, l[i].Line
 			return l
 		},
-		"at the end":  func(l []ledger.Record, i int) []ledger.Record { l = append(l, l[i]); l[len(l)-1].Seq = 9; return l },
-		"before all":  func(l []ledger.Record, i int) []ledger.Record { l = append(l, l[i]); l[len(l)-1].Seq = -5; return l },
-		"far away":    func(l []ledger.Record, i int) []ledger.Record { l[i].Seq += 1000; return l },
-		"another day": func(l []ledger.Record, i int) []ledger.Record { l[i].At -= 86_400_000_000; return l },
-		"another one": func(l []ledger.Record, i int) []ledger.Record { l[i].Who++; return l },
-		"other words": func(l []ledger.Record, i int) []ledger.Record { l[i].What += "x"; return l },
-		"rewritten": func(l []ledger.Record, i int) []ledger.Record {
+		"at the end":  func(l []recordRow, i int) []recordRow { l = append(l, l[i]); l[len(l)-1].Seq = 9; return l },
+		"before all":  func(l []recordRow, i int) []recordRow { l = append(l, l[i]); l[len(l)-1].Seq = -5; return l },
+		"far away":    func(l []recordRow, i int) []recordRow { l[i].Seq += 1000; return l },
+		"another day": func(l []recordRow, i int) []recordRow { l[i].At -= 86_400_000_000; return l },
+		"another one": func(l []recordRow, i int) []recordRow { l[i].Who++; return l },
+		"other words": func(l []recordRow, i int) []recordRow { l[i].What += "x"; return l },
+		"rewritten": func(l []recordRow, i int) []recordRow {
 			l[i].Line = strings.Replace(l[i].Line, "ok", "no", 1)
 			return l
 		},
-		"cut off": func(l []ledger.Record, i int) []ledger.Record { return l[:i] },
+		"cut off": func(l []recordRow, i int) []recordRow { return l[:i] },
 	}
 	each(t, func(t *testing.T, w *world) {
 		chain := w.sample(t)[0]
@@ -116,21 +114,21 @@ func TestKindsOfDamage(t *testing.T) {
 	whole, other := w.records(t, chain.ID), w.records(t, list[0].ID)
 	tests := []struct {
 		name string
-		edit func(l []ledger.Record) []ledger.Record
+		edit func(l []recordRow) []recordRow
 		want []Kind
 		at   uint64
 	}{
-		{"changed", func(l []ledger.Record) []ledger.Record {
+		{"changed", func(l []recordRow) []recordRow {
 			l[4].Line = strings.Replace(l[4].Line, "datetime", "evil_one", 1)
 			return l
 		}, []Kind{Changed}, 5},
-		{"dropped", func(l []ledger.Record) []ledger.Record { return slices.Delete(l, 4, 6) }, []Kind{Missing}, 7},
-		{"swapped", func(l []ledger.Record) []ledger.Record { l[4].Line, l[5].Line = l[5].Line, l[4].Line; return l }, []Kind{Missing, Reordered}, 5},
-		{"duplicated", func(l []ledger.Record) []ledger.Record { return spread(slices.Insert(l, 5, l[4])) }, []Kind{Duplicated}, 6},
-		{"foreign", func(l []ledger.Record) []ledger.Record { l[4].Line = "{}"; return l }, []Kind{Foreign}, 5},
-		{"of another chain", func(l []ledger.Record) []ledger.Record { l[0].Line = other[0].Line; return l }, []Kind{Foreign}, 1},
-		{"cut off", func(l []ledger.Record) []ledger.Record { return l[:6] }, []Kind{Missing}, 0},
-		{"emptied", func([]ledger.Record) []ledger.Record { return nil }, []Kind{Missing}, 0},
+		{"dropped", func(l []recordRow) []recordRow { return slices.Delete(l, 4, 6) }, []Kind{Missing}, 7},
+		{"swapped", func(l []recordRow) []recordRow { l[4].Line, l[5].Line = l[5].Line, l[4].Line; return l }, []Kind{Missing, Reordered}, 5},
+		{"duplicated", func(l []recordRow) []recordRow { return spread(slices.Insert(l, 5, l[4])) }, []Kind{Duplicated}, 6},
+		{"foreign", func(l []recordRow) []recordRow { l[4].Line = "{}"; return l }, []Kind{Foreign}, 5},
+		{"of another chain", func(l []recordRow) []recordRow { l[0].Line = other[0].Line; return l }, []Kind{Foreign}, 1},
+		{"cut off", func(l []recordRow) []recordRow { return l[:6] }, []Kind{Missing}, 0},
+		{"emptied", func([]recordRow) []recordRow { return nil }, []Kind{Missing}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"math"
 	"slices"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // A Report is what Verify found.
@@ -50,11 +48,11 @@ const (
 // dir, whose journals of dead processes are carried to the store first. An error
 // means that the log could not be read. Processes may write meanwhile. Without
 // rows there is no log yet.
-func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
-	if rows == nil {
+func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
+	if db == nil {
 		return Report{}, nil
 	}
-	c := &check{rows: rows, found: map[string]bool{}, passing: map[string]bool{}, linked: map[string]int{}}
+	c := &check{rows: db.rows, found: map[string]bool{}, passing: map[string]bool{}, linked: map[string]int{}}
 	k, err := loadKey(dir)
 	switch {
 	case err == nil:
@@ -62,7 +60,7 @@ func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return Report{}, err
 	}
-	c.report.Problems, err = Recover(ctx, rows, dir)
+	c.report.Problems, err = db.Recover(ctx, dir)
 	if err != nil {
 		return c.report, err
 	}
@@ -72,7 +70,7 @@ func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 		}
 	}
 	if _, err := loadKey(dir); c.seal == nil && err == nil {
-		return Verify(ctx, rows, dir) // the first process of all has just made it
+		return db.Verify(ctx, dir) // the first process of all has just made it
 	}
 	c.compare()
 	c.conclude()
@@ -81,7 +79,7 @@ func Verify(ctx context.Context, rows Rows, dir string) (Report, error) {
 
 // A check is a Verify at work.
 type check struct {
-	rows    Reader
+	rows    rowStore
 	key     string  // "" when there is none
 	seal    *sealer // nil when there is none
 	books   map[string]headBook
@@ -95,7 +93,7 @@ type check struct {
 
 // A chainEnd is what the heads have to agree with.
 type chainEnd struct {
-	ledger.Chain
+	chainRow
 	name string
 	seq  uint64 // of its last record
 }
@@ -219,7 +217,7 @@ func (c *check) walkAll(ctx context.Context) error {
 }
 
 // walk walks through the records of one chain.
-func (c *check) walk(ctx context.Context, one ledger.Chain) error {
+func (c *check) walk(ctx context.Context, one chainRow) error {
 	name := chainName(one.ID)
 	w := &walker{counter: rowLine, seal: c.sealOf(one.Key), last: origin()}
 	c.report.Chains++
@@ -260,7 +258,7 @@ func (c *check) skip(ctx context.Context, w *walker, name, key string) error {
 }
 
 // begin judges the first line of a chain.
-func (c *check) begin(w *walker, name string, one ledger.Chain) {
+func (c *check) begin(w *walker, name string, one chainRow) {
 	f, b, ok := parseBeginning([]byte(one.Line))
 	p, known := c.reached(one.Key, name)
 	switch {
@@ -277,7 +275,7 @@ func (c *check) begin(w *walker, name string, one ledger.Chain) {
 }
 
 // record judges a record.
-func (c *check) record(w *walker, name string, one ledger.Chain, r ledger.Record) {
+func (c *check) record(w *walker, name string, one chainRow, r recordRow) {
 	c.report.Bytes += int64(len(r.Line))
 	if kind, detail, _ := w.judgeRow(r); kind != "" {
 		c.problem(name, uint64(r.Seq), kind, detail)

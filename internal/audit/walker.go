@@ -2,8 +2,6 @@ package audit
 
 import (
 	"fmt"
-
-	"github.com/mcp-tools/mcp-tools/internal/ledger"
 )
 
 // A Kind says what is wrong at a place of the log.
@@ -107,13 +105,13 @@ func (w *walker) inGap(number uint64) bool {
 
 // stepRow is step for a record as the store has it. Its columns have to say
 // what its line says.
-func (w *walker) stepRow(r ledger.Record) (row Row, fits bool) {
+func (w *walker) stepRow(r recordRow) (row Row, fits bool) {
 	_, _, row = w.judgeRow(r)
 	return row, row.line != ""
 }
 
 // judgeRow also says what is wrong. Only of what fits there is a row.
-func (w *walker) judgeRow(r ledger.Record) (kind Kind, detail string, row Row) {
+func (w *walker) judgeRow(r recordRow) (kind Kind, detail string, row Row) {
 	f, ok := split([]byte(r.Line))
 	if kind, detail = w.step(f, ok); kind != "" {
 		return kind, detail, Row{}

@@ -11,14 +11,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 // TestWhatModelsAreToldOfAFailure looks at the errors of a store that cannot be
 // opened, of one whose server is gone, and of a statement that is wrong.
 func TestWhatModelsAreToldOfAFailure(t *testing.T) {
 	ask := func(ctx context.Context, s *store.Store) *tool.Error {
-		_, _, err := s.Memory(ctx, memory.Owner{Agent: "a"}, "memory/a.md")
+		err := s.Row(ctx, "SELECT count(*) FROM change", nil, new(int))
 		return tool.AsError(err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
@@ -71,7 +70,7 @@ func TestWhatOperatorsAreToldOfADamagedFile(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		_, err = s.Audit().Records(t.Context(), 0, 0, 10)
+		err = s.Row(t.Context(), "SELECT count(*) FROM audit_record", nil, new(int))
 		return errors.Join(err, s.Close())
 	}
 	if err := read(); err != nil {

@@ -3,11 +3,13 @@ package tokens
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 func TestTokensThatDecide(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
-		table := open(t, rows)
+	each(t, func(t *testing.T, db *store.Store) {
+		table := open(t, db)
 		if _, _, err := table.Create(t.Context(), Request{Approve: true, Profiles: []string{"full"}}); err == nil || !strings.Contains(err.Error(), "name no profile") {
 			t.Errorf("one that decides and calls: %v", err)
 		}
@@ -15,7 +17,7 @@ func TestTokensThatDecide(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		row, err := open(t, rows).Authenticate(t.Context(), plain.Reveal())
+		row, err := open(t, db).Authenticate(t.Context(), plain.Reveal())
 		if err != nil || !row.Approve || row.Profiles != nil || !row.Grant().Approve || row.Grant().Profiles != nil {
 			t.Errorf("it is %+v, %v", row, err)
 		}

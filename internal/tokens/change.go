@@ -25,19 +25,19 @@ type Request struct {
 }
 
 // Create adds a token and returns it, which is the only time it can be seen.
-func (t *Table) Create(ctx context.Context, req Request) (Secret, Row, error) {
+func (t *Table) Create(ctx context.Context, req Request) (Secret, Token, error) {
 	if err := req.check(time.Now()); err != nil {
-		return Secret{}, Row{}, err
+		return Secret{}, Token{}, err
 	}
 	for {
 		plain, kept := issue(req)
-		added, created, err := t.Rows.Add(ctx, kept, false)
+		added, created, err := t.rows.Add(ctx, kept, false)
 		if err != nil {
-			return Secret{}, Row{}, fmt.Errorf("writing the table of tokens: %w", err)
+			return Secret{}, Token{}, fmt.Errorf("writing the table of tokens: %w", err)
 		}
 		if added { // or its id was taken
 			kept.Created = created
-			return plain, rowOf(kept), nil
+			return plain, kept, nil
 		}
 	}
 }
@@ -53,7 +53,7 @@ func (t *Table) EnsureFirst(ctx context.Context, req Request) (plain Secret, cre
 		return Secret{}, false, err
 	}
 	plain, kept := issue(req)
-	created, _, err = t.Rows.Add(ctx, kept, true)
+	created, _, err = t.rows.Add(ctx, kept, true)
 	if err != nil {
 		return Secret{}, false, fmt.Errorf("writing the table of tokens: %w", err)
 	}
@@ -75,14 +75,14 @@ func (t *Table) Revoke(ctx context.Context, idOrName string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.Rows.Revoke(ctx, rows[i].ID); err != nil {
+	if err := t.rows.Revoke(ctx, rows[i].ID); err != nil {
 		return fmt.Errorf("writing the table of tokens: %w", err)
 	}
 	return t.recent.pause(ctx) // whoever hears that it is done may rely on it
 }
 
 // pick returns the index of the row that is meant. An id is exact and wins.
-func pick(rows []Row, idOrName string) (int, error) {
+func pick(rows []Token, idOrName string) (int, error) {
 	var alive, dead []int
 	for i, row := range rows {
 		switch {
@@ -111,9 +111,9 @@ func pick(rows []Row, idOrName string) (int, error) {
 }
 
 // issue makes a token.
-func issue(req Request) (Secret, Kept) {
+func issue(req Request) (Secret, Token) {
 	plain := generate()
-	kept := Kept{
+	kept := Token{
 		Hash:      hashOf(plain.Reveal()),
 		ID:        idOf(plain.Reveal()),
 		Name:      req.Name,

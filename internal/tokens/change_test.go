@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
@@ -31,8 +32,8 @@ func TestCreateRefuses(t *testing.T) {
 		{"profile too long", Request{Profiles: []string{strings.Repeat("a", maxWord+1)}}, "profile is 257 bytes"},
 		{"expired", Request{Profiles: []string{"a"}, Expires: time.Now().Add(-time.Second)}, "past"},
 	}
-	each(t, func(t *testing.T, rows Rows) {
-		table := open(t, rows)
+	each(t, func(t *testing.T, db *store.Store) {
+		table := open(t, db)
 		for _, c := range cases {
 			plain, _, err := table.Create(t.Context(), c.req)
 			if err == nil || !strings.Contains(err.Error(), c.want) || plain.Reveal() != "" {
@@ -49,8 +50,8 @@ func TestCreateRefuses(t *testing.T) {
 }
 
 func TestRevoke(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
-		table := open(t, rows)
+	each(t, func(t *testing.T, db *store.Store) {
+		table := open(t, db)
 		_, first := create(t, table, Request{Name: "twin"})
 		_, second := create(t, table, Request{Name: "twin"})
 		_, third := create(t, table, Request{}) // named by its id
@@ -81,8 +82,8 @@ func TestRevoke(t *testing.T) {
 }
 
 func TestEnsureFirst(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
-		table := open(t, rows)
+	each(t, func(t *testing.T, db *store.Store) {
+		table := open(t, db)
 		req := Request{Name: "first", Profiles: []string{policy.AnyProfile}}
 		plain, created, err := table.EnsureFirst(t.Context(), req)
 		if err != nil || !created {
@@ -94,7 +95,7 @@ func TestEnsureFirst(t *testing.T) {
 		if err := table.Revoke(t.Context(), "first"); err != nil {
 			t.Fatal(err)
 		}
-		again, created, err := open(t, rows).EnsureFirst(t.Context(), req)
+		again, created, err := open(t, db).EnsureFirst(t.Context(), req)
 		if err != nil || created || again.Reveal() != "" {
 			t.Errorf("a table with a revoked token gets another: created %t, error %v", created, err)
 		}
@@ -103,13 +104,13 @@ func TestEnsureFirst(t *testing.T) {
 
 // TestManyAtOnce has many processes' worth of tables begin at once.
 func TestManyAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
+	each(t, func(t *testing.T, db *store.Store) {
 		var all sync.WaitGroup
 		var firsts atomic.Int64
 		const tables, each = 8, 5
 		for i := range tables {
 			all.Go(func() {
-				table := New(Options{Rows: rows})
+				table := New(Options{DB: db})
 				if _, created, err := table.EnsureFirst(t.Context(), Request{Name: "first", Profiles: []string{"a"}}); err != nil {
 					t.Error(err)
 				} else if created {
@@ -137,7 +138,7 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		all.Wait()
 		revoked := 0
-		made := list(t, open(t, rows))
+		made := list(t, open(t, db))
 		for _, row := range made {
 			if !row.Revoked.IsZero() {
 				revoked++
@@ -160,7 +161,7 @@ func TestHelperProcess(t *testing.T) {
 	if dsn == "" {
 		t.Skip("runs only as a child")
 	}
-	table := open(t, storetest.Open(t, dsn).Tokens())
+	table := open(t, storetest.Open(t, dsn))
 	_, created, err := table.EnsureFirst(t.Context(), Request{Name: "first", Profiles: []string{policy.AnyProfile}})
 	if err != nil {
 		t.Fatal(err)
@@ -199,7 +200,7 @@ func TestManyProcesses(t *testing.T) {
 			if n := strings.Count(said.String(), "CREATED"); n != 1 {
 				t.Errorf("%d processes say that they made the first token, want 1", n)
 			}
-			rows := list(t, open(t, storetest.Open(t, dsn).Tokens()))
+			rows := list(t, open(t, storetest.Open(t, dsn)))
 			names := map[string]int{}
 			for _, row := range rows {
 				names[row.Name]++

@@ -6,20 +6,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // each runs a test on the empty tables of both engines.
-func each(t *testing.T, f func(t *testing.T, rows Rows)) {
+func each(t *testing.T, f func(t *testing.T, db *store.Store)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { f(t, storetest.Open(t, t.TempDir()).Tokens()) })
-	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Database(t)).Tokens()) })
+	t.Run("sqlite", func(t *testing.T) { f(t, storetest.Open(t, t.TempDir())) })
+	t.Run("postgres", func(t *testing.T) { f(t, storetest.Open(t, storetest.Database(t))) })
 }
 
 // open is the table of one process, which asks the rows each time.
-func open(t testing.TB, rows Rows) *Table {
+func open(t testing.TB, db *store.Store) *Table {
 	t.Helper()
-	table := New(Options{Rows: rows})
+	table := New(Options{DB: db})
 	table.recent.age = 0
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
@@ -29,7 +30,7 @@ func open(t testing.TB, rows Rows) *Table {
 	return table
 }
 
-func create(t testing.TB, table *Table, req Request) (string, Row) {
+func create(t testing.TB, table *Table, req Request) (string, Token) {
 	t.Helper()
 	if req.Profiles == nil {
 		req.Profiles = []string{"coding"}
@@ -41,7 +42,7 @@ func create(t testing.TB, table *Table, req Request) (string, Row) {
 	return plain.Reveal(), row
 }
 
-func list(t testing.TB, table *Table) []Row {
+func list(t testing.TB, table *Table) []Token {
 	t.Helper()
 	rows, err := table.List(t.Context())
 	if err != nil {
@@ -65,40 +66,40 @@ var errAway = errors.New("connection refused")
 
 // troubled are rows with something wrong.
 type troubled struct {
-	Rows
+	tokenRows
 	away   bool
-	odd    func(*Kept)                 // what somebody else has made of a row
+	odd    func(*Token)                // what somebody else has made of a row
 	refuse func(context.Context) error // of uses
 }
 
-func (r *troubled) ByHash(ctx context.Context, hash string) (Kept, time.Time, bool, error) {
+func (r *troubled) ByHash(ctx context.Context, hash string) (Token, time.Time, bool, error) {
 	if r.away {
-		return Kept{}, time.Time{}, false, errAway
+		return Token{}, time.Time{}, false, errAway
 	}
-	kept, now, found, err := r.Rows.ByHash(ctx, hash)
+	kept, now, found, err := r.tokenRows.ByHash(ctx, hash)
 	if r.odd != nil {
 		r.odd(&kept)
 	}
 	return kept, now, found, err
 }
 
-func (r *troubled) All(ctx context.Context) ([]Kept, error) {
+func (r *troubled) All(ctx context.Context) ([]Token, error) {
 	if r.away {
 		return nil, errAway
 	}
-	return r.Rows.All(ctx)
+	return r.tokenRows.All(ctx)
 }
 
-func (r *troubled) Add(ctx context.Context, kept Kept, first bool) (bool, time.Time, error) {
+func (r *troubled) Add(ctx context.Context, kept Token, first bool) (bool, time.Time, error) {
 	if r.away {
 		return false, time.Time{}, errAway
 	}
-	return r.Rows.Add(ctx, kept, first)
+	return r.tokenRows.Add(ctx, kept, first)
 }
 
 func (r *troubled) Used(ctx context.Context, ago map[string]time.Duration) error {
 	if r.refuse != nil {
 		return r.refuse(ctx)
 	}
-	return r.Rows.Used(ctx, ago)
+	return r.tokenRows.Used(ctx, ago)
 }

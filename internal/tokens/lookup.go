@@ -30,23 +30,23 @@ type recent struct {
 
 // A look is a token that counts, and when the table was asked about it.
 type look struct {
-	row Row
+	row Token
 	at  time.Time
 }
 
 // get returns a token that counted a moment ago.
-func (r *recent) get(hash string, now time.Time) (Row, bool) {
+func (r *recent) get(hash string, now time.Time) (Token, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	seen, known := r.looked[hash]
 	if !known || now.Sub(seen.at) >= r.age {
-		return Row{}, false
+		return Token{}, false
 	}
 	return seen.row.clone(), true
 }
 
 // put remembers a token that counts. asked is from before the table was asked.
-func (r *recent) put(hash string, row Row, asked time.Time) {
+func (r *recent) put(hash string, row Token, asked time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.looked) >= mostRecent {

@@ -22,6 +22,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
 // Why a token does not count. To the caller all of them look alike; the log
@@ -33,43 +35,9 @@ var (
 	ErrExpired   = errors.New("the token has expired")
 )
 
-// Rows are where the table is kept: one for all processes and machines that
-// share it, with a clock of its own.
-type Rows interface {
-	// ByHash returns the token with a hash, and what time it is.
-	ByHash(ctx context.Context, hash string) (r Kept, now time.Time, found bool, err error)
-	// All returns all tokens, the oldest first.
-	All(ctx context.Context) ([]Kept, error)
-	// Add adds a token that was created now, unless there is one with its id or
-	// hash. The first of all is only added when there never was one, and of many
-	// that are added at once just one is.
-	Add(ctx context.Context, r Kept, first bool) (added bool, created time.Time, err error)
-	// Revoke ends a token, unless it has ended.
-	Revoke(ctx context.Context, id string) error
-	// Used writes down how long ago tokens were used, by id.
-	Used(ctx context.Context, ago map[string]time.Duration) error
-}
-
-// Kept is a row as it is kept. It is an alias, so that whoever keeps the rows
-// declares the same fields and neither package has to know the other.
-type Kept = struct {
-	Hash      string // of the token, hexadecimal
-	ID        string
-	Name      string
-	Profiles  []string
-	Approve   bool
-	Agent     string
-	User      string
-	Workspace string
-	Created   time.Time
-	Expires   time.Time
-	Used      time.Time
-	Revoked   time.Time
-}
-
 // Options make a Table.
 type Options struct {
-	Rows Rows
+	DB *store.Store
 	// Unused reports that there certainly is no table yet: then looking for
 	// tokens does not make one. nil: never.
 	Unused func() bool
@@ -79,6 +47,7 @@ type Options struct {
 // A Table is the table of tokens. It is safe for concurrent use.
 type Table struct {
 	Options
+	rows tokenRows
 
 	useEvery time.Duration
 	recent   recent
@@ -106,7 +75,7 @@ func New(o Options) *Table {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	return &Table{
-		Options: o, useEvery: useEvery, used: map[string]time.Time{},
+		Options: o, rows: storeRows{o.DB}, useEvery: useEvery, used: map[string]time.Time{},
 		recent: recent{age: lookEvery, looked: map[string]look{}},
 	}
 }
@@ -114,19 +83,19 @@ func New(o Options) *Table {
 // Authenticate returns the row of a token that counts right now. Otherwise
 // the error is one of this package's, or says why the table cannot be asked;
 // either way the caller stays outside.
-func (t *Table) Authenticate(ctx context.Context, plain string) (Row, error) {
+func (t *Table) Authenticate(ctx context.Context, plain string) (Token, error) {
 	if err := Check(plain); err != nil {
-		return Row{}, err
+		return Token{}, err
 	}
 	if t.Unused() {
-		return Row{}, ErrUnknown
+		return Token{}, ErrUnknown
 	}
 	now, hash := time.Now(), hashOf(plain)
 	row, known := t.recent.get(hash, now)
 	if !known {
 		var err error
 		if row, err = t.lookUp(ctx, hash); err != nil {
-			return Row{}, err
+			return Token{}, err
 		}
 		t.recent.put(hash, row, now)
 	}
@@ -136,24 +105,23 @@ func (t *Table) Authenticate(ctx context.Context, plain string) (Row, error) {
 }
 
 // lookUp asks the table about a token, and returns its row when it counts.
-func (t *Table) lookUp(ctx context.Context, hash string) (Row, error) {
-	kept, now, found, err := t.Rows.ByHash(ctx, hash)
+func (t *Table) lookUp(ctx context.Context, hash string) (Token, error) {
+	row, now, found, err := t.rows.ByHash(ctx, hash)
 	if err != nil {
-		return Row{}, fmt.Errorf("asking the table of tokens: %w", err)
+		return Token{}, fmt.Errorf("asking the table of tokens: %w", err)
 	}
 	// How long the search takes tells at most how near a hash is, from which
 	// nobody gets to its token. That it is the same is decided in constant time.
-	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(kept.Hash)) == 1; !found || !same {
-		return Row{}, ErrUnknown
+	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(row.Hash)) == 1; !found || !same {
+		return Token{}, ErrUnknown
 	}
-	row := rowOf(kept)
 	switch {
 	case !row.Revoked.IsZero():
-		return Row{}, fmt.Errorf("token %s: %w", row.ID, ErrRevoked)
+		return Token{}, fmt.Errorf("token %s: %w", row.ID, ErrRevoked)
 	case row.expired(now):
-		return Row{}, fmt.Errorf("token %s: %w", row.ID, ErrExpired)
+		return Token{}, fmt.Errorf("token %s: %w", row.ID, ErrExpired)
 	case !row.sound(): // or it would be good for both
-		return Row{}, fmt.Errorf("token %s: %w", row.ID, errUnsound)
+		return Token{}, fmt.Errorf("token %s: %w", row.ID, errUnsound)
 	}
 	return row, nil
 }
@@ -162,19 +130,15 @@ func (t *Table) lookUp(ctx context.Context, hash string) (Row, error) {
 var errUnsound = errors.New("its row in the table has no profile, or decides about calls and has one")
 
 // List returns all rows, revoked and expired ones too, oldest first.
-func (t *Table) List(ctx context.Context) ([]Row, error) {
+func (t *Table) List(ctx context.Context) ([]Token, error) {
 	if t.Unused() {
 		return nil, nil
 	}
-	kept, err := t.Rows.All(ctx)
+	list, err := t.rows.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("reading the table of tokens: %w", err)
 	}
-	rows := make([]Row, len(kept))
-	for i, one := range kept {
-		rows[i] = rowOf(one)
-	}
-	return rows, nil
+	return list, nil
 }
 
 // Close writes down the last uses. The table needs no other farewell.
@@ -217,5 +181,5 @@ func (t *Table) writeUses() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), usePatience)
 	defer cancel()
-	return t.Rows.Used(ctx, ago)
+	return t.rows.Used(ctx, ago)
 }

@@ -11,12 +11,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
-		table := open(t, rows)
+	each(t, func(t *testing.T, db *store.Store) {
+		table := open(t, db)
 		expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
 		plain, made := create(t, table, Request{
 			Name: "laptop", Profiles: []string{"coding", "readonly"}, Agent: "builder",
@@ -25,7 +26,7 @@ func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
 		until(t, "a later moment", func() bool { return time.Now().Truncate(time.Millisecond).After(made.Created) })
 		create(t, table, Request{Name: "another"})
 
-		row, err := open(t, rows).Authenticate(t.Context(), plain)
+		row, err := open(t, db).Authenticate(t.Context(), plain)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -46,8 +47,8 @@ func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
 }
 
 func TestTokensThatDoNotCount(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
-		table := open(t, rows)
+	each(t, func(t *testing.T, db *store.Store) {
+		table := open(t, db)
 		good, row := create(t, table, Request{Name: "good"})
 		revoked, _ := create(t, table, Request{Name: "revoked"})
 		later, _ := create(t, table, Request{Name: "later", Expires: time.Now().Add(time.Hour)})
@@ -83,7 +84,7 @@ func TestTokensThatDoNotCount(t *testing.T) {
 }
 
 func TestErrorsDoNotRepeatTheToken(t *testing.T) {
-	table := open(t, storetest.Open(t, t.TempDir()).Tokens())
+	table := open(t, storetest.Open(t, t.TempDir()))
 	plain, row := create(t, table, Request{})
 	if err := table.Revoke(t.Context(), row.ID); err != nil {
 		t.Fatal(err)
@@ -101,7 +102,7 @@ func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 	dir := t.TempDir()
 	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Database(t)} {
 		t.Run(engine, func(t *testing.T) {
-			server, command := New(Options{Rows: storetest.Open(t, dsn).Tokens()}), open(t, storetest.Open(t, dsn).Tokens())
+			server, command := New(Options{DB: storetest.Open(t, dsn)}), open(t, storetest.Open(t, dsn))
 			for range 20 {
 				plain, row := create(t, command, Request{Name: "new"})
 				for range 3 { // the later ones rely on the first
@@ -124,8 +125,9 @@ func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 }
 
 func TestATableThatCannotBeAskedLetsNobodyIn(t *testing.T) {
-	rows := &troubled{Rows: storetest.Open(t, t.TempDir()).Tokens()}
-	table := open(t, rows)
+	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
+	table := open(t, nil)
+	table.rows = rows
 	plain, _ := create(t, table, Request{})
 	if _, err := table.Authenticate(t.Context(), plain); err != nil {
 		t.Fatal(err)
@@ -151,16 +153,17 @@ func TestATableThatCannotBeAskedLetsNobodyIn(t *testing.T) {
 
 // A row that nobody here has written is good for nothing.
 func TestOddRows(t *testing.T) {
-	rows := &troubled{Rows: storetest.Open(t, t.TempDir()).Tokens()}
-	table := open(t, rows)
+	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
+	table := open(t, nil)
+	table.rows = rows
 	plain, _ := create(t, table, Request{})
 	other := hashOf(generate().Reveal())
-	for name, odd := range map[string]func(*Kept){
-		"another token's":   func(k *Kept) { k.Hash = other },
-		"the hash cut off":  func(k *Kept) { k.Hash = k.Hash[:8] },
-		"no hash":           func(k *Kept) { k.Hash = "" },
-		"no profile":        func(k *Kept) { k.Profiles = nil },
-		"decides and calls": func(k *Kept) { k.Approve = true },
+	for name, odd := range map[string]func(*Token){
+		"another token's":   func(k *Token) { k.Hash = other },
+		"the hash cut off":  func(k *Token) { k.Hash = k.Hash[:8] },
+		"no hash":           func(k *Token) { k.Hash = "" },
+		"no profile":        func(k *Token) { k.Profiles = nil },
+		"decides and calls": func(k *Token) { k.Approve = true },
 	} {
 		rows.odd = odd
 		if row, err := table.Authenticate(t.Context(), plain); err == nil || row.ID != "" {
@@ -171,7 +174,8 @@ func TestOddRows(t *testing.T) {
 
 func TestNothingIsMadeByLooking(t *testing.T) {
 	rows := &troubled{away: true} // and nothing behind it
-	table := New(Options{Rows: rows, Unused: func() bool { return true }})
+	table := New(Options{Unused: func() bool { return true }})
+	table.rows = rows
 	if _, err := table.Authenticate(t.Context(), generate().Reveal()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a token: %v", err)
 	}
@@ -187,8 +191,8 @@ func TestNothingIsMadeByLooking(t *testing.T) {
 }
 
 func TestUsesAreWritten(t *testing.T) {
-	each(t, func(t *testing.T, rows Rows) {
-		table := New(Options{Rows: rows})
+	each(t, func(t *testing.T, db *store.Store) {
+		table := New(Options{DB: db})
 		plain, _ := create(t, table, Request{})
 		enter := func() {
 			t.Helper()
@@ -206,7 +210,7 @@ func TestUsesAreWritten(t *testing.T) {
 		if err := table.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if last := list(t, open(t, rows))[0].LastUsed; !last.After(first) {
+		if last := list(t, open(t, db))[0].LastUsed; !last.After(first) {
 			t.Errorf("after Close the last use is %s, want later than %s", last, first)
 		}
 	})
@@ -216,13 +220,13 @@ func TestUsesAreWritten(t *testing.T) {
 func TestNobodyWaitsForTheWriting(t *testing.T) {
 	var began atomic.Int64
 	release := make(chan struct{})
-	rows := &troubled{Rows: storetest.Open(t, t.TempDir()).Tokens(), refuse: func(context.Context) error {
+	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}, refuse: func(context.Context) error {
 		began.Add(1)
 		<-release
 		return errAway
 	}}
-	table := New(Options{Rows: rows})
-	table.useEvery = 0
+	table := New(Options{})
+	table.useEvery, table.rows = 0, rows
 	plain, _ := create(t, table, Request{})
 	for range 20 {
 		if _, err := table.Authenticate(t.Context(), plain); err != nil {
@@ -237,7 +241,7 @@ func TestNobodyWaitsForTheWriting(t *testing.T) {
 }
 
 func TestRowsAreCopies(t *testing.T) {
-	table := New(Options{Rows: storetest.Open(t, t.TempDir()).Tokens()})
+	table := New(Options{DB: storetest.Open(t, t.TempDir())})
 	table.recent.age = time.Hour
 	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
 	row.Profiles[0] = "full"
@@ -260,7 +264,7 @@ func TestRowsAreCopies(t *testing.T) {
 func TestALookGetsOld(t *testing.T) {
 	r := recent{age: lookEvery, looked: map[string]look{}}
 	asked := time.Now()
-	r.put("h", Row{ID: "x"}, asked)
+	r.put("h", Token{ID: "x"}, asked)
 	for passed, want := range map[time.Duration]bool{0: true, lookEvery - 1: true, lookEvery: false, revokeWait: false, time.Hour: false} {
 		if _, got := r.get("h", asked.Add(passed)); got != want {
 			t.Errorf("after %s it is believed: %t", passed, got)
@@ -270,7 +274,7 @@ func TestALookGetsOld(t *testing.T) {
 		t.Error("another one is believed")
 	}
 	for i := range 3 * mostRecent {
-		r.put(fmt.Sprint(i), Row{}, asked)
+		r.put(fmt.Sprint(i), Token{}, asked)
 	}
 	if len(r.looked) > mostRecent {
 		t.Errorf("%d are remembered", len(r.looked))
@@ -280,7 +284,7 @@ func TestALookGetsOld(t *testing.T) {
 func BenchmarkAuthenticate(b *testing.B) {
 	for engine, dsn := range map[string]string{"sqlite": b.TempDir(), "postgres": storetest.Database(b)} {
 		b.Run(engine, func(b *testing.B) {
-			table := open(b, storetest.Open(b, dsn).Tokens())
+			table := open(b, storetest.Open(b, dsn))
 			var last string
 			for range 20 {
 				last, _ = create(b, table, Request{})

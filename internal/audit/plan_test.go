@@ -1,20 +1,19 @@
-package store
+package audit
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
 // TestWhatIsEarlyIsFoundByTime asks SQLite how it would find it: a record that
 // keeps everything would be read as a whole once an hour otherwise.
 func TestWhatIsEarlyIsFoundByTime(t *testing.T) {
-	s, err := Open(t.Context(), Options{DSN: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s := storetest.Open(t, t.TempDir())
 	var plan []string
-	err = s.View(t.Context(), func(tx *Tx) error {
+	err := s.View(t.Context(), func(tx *store.Tx) error {
 		return tx.Each("EXPLAIN QUERY PLAN "+earliest, []any{5}, func(scan func(...any) error) error {
 			var id, parent, unused int
 			var detail string

@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// A Row is what the table knows about one token. Times are in UTC; the zero
-// time means never. It has no hash, so it can be shown.
-type Row struct {
+// A Token is what the table has of one token: not the secret itself. Times are
+// in UTC; the zero time means never.
+type Token struct {
+	Hash      string    `json:"-"` // of the secret, in hexadecimal
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Profiles  []string  `json:"profiles,omitzero"`
@@ -19,14 +20,6 @@ type Row struct {
 	Expires   time.Time `json:"expires,omitzero"`
 	LastUsed  time.Time `json:"last_used,omitzero"` // to the minute or so
 	Revoked   time.Time `json:"revoked,omitzero"`
-}
-
-// rowOf is a row as it can be shown.
-func rowOf(k Kept) Row {
-	return Row{
-		ID: k.ID, Name: k.Name, Profiles: k.Profiles, Approve: k.Approve, Agent: k.Agent, User: k.User, Workspace: k.Workspace,
-		Created: k.Created.UTC(), Expires: k.Expires.UTC(), LastUsed: k.Used.UTC(), Revoked: k.Revoked.UTC(),
-	}
 }
 
 // A Grant is what a proven credential stands for.
@@ -43,7 +36,7 @@ type Grant struct {
 }
 
 // Grant says what the token stands for.
-func (r Row) Grant() Grant {
+func (r Token) Grant() Grant {
 	return Grant{
 		Subject:   "token:" + r.ID,
 		ID:        r.ID,
@@ -57,7 +50,7 @@ func (r Row) Grant() Grant {
 }
 
 // State is "active", "revoked" or "expired".
-func (r Row) State(now time.Time) string {
+func (r Token) State(now time.Time) string {
 	switch {
 	case !r.Revoked.IsZero():
 		return "revoked"
@@ -67,12 +60,12 @@ func (r Row) State(now time.Time) string {
 	return "active"
 }
 
-func (r Row) expired(now time.Time) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) }
+func (r Token) expired(now time.Time) bool { return !r.Expires.IsZero() && !now.Before(r.Expires) }
 
-func (r Row) clone() Row {
+func (r Token) clone() Token {
 	r.Profiles = slices.Clone(r.Profiles)
 	return r
 }
 
 // sound reports whether the token either calls or decides.
-func (r Row) sound() bool { return r.Approve == (len(r.Profiles) == 0) }
+func (r Token) sound() bool { return r.Approve == (len(r.Profiles) == 0) }

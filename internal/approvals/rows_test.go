@@ -1,4 +1,4 @@
-package store_test
+package approvals
 
 import (
 	"path/filepath"
@@ -15,37 +15,39 @@ func anyRoom(int, int, int, int) bool { return true }
 // backup over the one they came from.
 func TestRulesMoveAndQuestionsStay(t *testing.T) {
 	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
-	rows := from.Approvals()
+	kept := rows{from}
 	for _, id := range []string{"waits", "allowed"} {
-		q := store.Approval{ID: id, Owner: "me", Principal: "a/u", Size: 1, Call: "{}"}
-		if laid, err := rows.Ask(t.Context(), q, time.Minute, time.Minute, anyRoom); err != nil || !laid {
+		q := questionRow{ID: id, Owner: "me", Principal: "a/u", Size: 1, Call: "{}"}
+		if laid, err := kept.Ask(t.Context(), q, time.Minute, time.Minute, anyRoom); err != nil || !laid {
 			t.Fatal(laid, err)
 		}
 	}
-	rule := store.ApprovalRule{ID: "rule", Scope: "always", Principal: "a/u", Tool: "x", Rule: "{}", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
-	w := store.ApprovalAnswer{ID: "allowed", From: "open", To: "allowed", Decision: "{}", Rule: &rule}
-	if done, full, err := rows.Answer(t.Context(), w, func(int) bool { return false }); done || !full || err != nil {
+	rule := ruleRow{ID: "rule", Scope: "always", Principal: "a/u", Tool: "x", Rule: "{}", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+	w := answerRow{ID: "allowed", From: "open", To: "allowed", Decision: "{}", Rule: &rule}
+	if done, full, err := kept.Answer(t.Context(), w, func(int) bool { return false }); done || !full || err != nil {
 		t.Fatalf("where there is no room for a rule: %t %t %v", done, full, err)
 	}
-	if done, full, err := rows.Answer(t.Context(), w, func(rules int) bool { return rules == 0 }); !done || full || err != nil {
+	if done, full, err := kept.Answer(t.Context(), w, func(rules int) bool { return rules == 0 }); !done || full || err != nil {
 		t.Fatal(done, full, err)
 	}
-	if err := rows.Look(t.Context()); err != nil {
+	if err := kept.Look(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "backup.zip")
-	backup(t, from, file)
+	if _, err := from.Backup(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
 	if _, _, err := from.CopyTo(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
-	if taken, err := rows.Take(t.Context(), "allowed", "me", 0); err != nil || !taken {
+	if taken, err := kept.Take(t.Context(), "allowed", "me", 0); err != nil || !taken {
 		t.Fatal(taken, err)
 	}
 	if _, err := from.Restore(t.Context(), file, true); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*store.Store{from, to} {
-		a := s.Approvals()
+		a := rows{s}
 		if rules, err := a.Rules(t.Context()); err != nil || len(rules) != 1 || rules[0].ID != "rule" {
 			t.Errorf("%s: rules %+v, %v", s.Engine(), rules, err)
 		}

@@ -1,4 +1,4 @@
-package store_test
+package tokens
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-func token(n int) store.Token {
-	return store.Token{Hash: fmt.Sprintf("%064x", n), ID: fmt.Sprintf("id%06d", n), Name: "x", Profiles: []string{"full"}}
+func token(n int) Token {
+	return Token{Hash: fmt.Sprintf("%064x", n), ID: fmt.Sprintf("id%06d", n), Name: "x", Profiles: []string{"full"}}
 }
 
 // TestOneFirstToken has many who want to make the first one.
@@ -23,7 +23,7 @@ func TestOneFirstToken(t *testing.T) {
 		var made atomic.Int64
 		for n := range 16 {
 			all.Go(func() {
-				added, _, err := s.Tokens().Add(t.Context(), token(n), true)
+				added, _, err := (storeRows{s}).Add(t.Context(), token(n), true)
 				if err != nil {
 					t.Error(err)
 				}
@@ -33,7 +33,7 @@ func TestOneFirstToken(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if list, err := s.Tokens().All(t.Context()); err != nil || len(list) != 1 || made.Load() != 1 {
+		if list, err := (storeRows{s}).All(t.Context()); err != nil || len(list) != 1 || made.Load() != 1 {
 			t.Errorf("%d were first, there are %+v, %v", made.Load(), list, err)
 		}
 	})
@@ -41,14 +41,14 @@ func TestOneFirstToken(t *testing.T) {
 
 func TestTokensAreNotReplaced(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		rows := s.Tokens()
+		rows := storeRows{s}
 		if added, created, err := rows.Add(t.Context(), token(1), false); err != nil || !added || created.IsZero() {
 			t.Fatal(added, created, err)
 		}
 		sameID, sameHash := token(2), token(3)
 		sameID.ID, sameHash.Hash = token(1).ID, token(1).Hash
 		sameHash.Approve = true
-		for _, other := range []store.Token{sameID, sameHash} {
+		for _, other := range []Token{sameID, sameHash} {
 			if added, _, err := rows.Add(t.Context(), other, false); err != nil || added {
 				t.Errorf("%+v was added: %v", other, err)
 			}
@@ -76,7 +76,7 @@ func TestTokensAreNotReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		used, now, _, err := rows.ByHash(t.Context(), token(1).Hash)
-		if ago := now.Sub(used.Used); err != nil || ago < time.Hour || ago > time.Hour+time.Minute {
+		if ago := now.Sub(used.LastUsed); err != nil || ago < time.Hour || ago > time.Hour+time.Minute {
 			t.Errorf("used %s ago, %v", ago, err)
 		}
 	})
@@ -86,30 +86,32 @@ func TestTokensAreNotReplaced(t *testing.T) {
 func TestTokensMove(t *testing.T) {
 	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
 	for n := range 3 {
-		if _, _, err := from.Tokens().Add(t.Context(), token(n), false); err != nil {
+		if _, _, err := (storeRows{from}).Add(t.Context(), token(n), false); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := from.Tokens().Revoke(t.Context(), token(1).ID); err != nil {
+	if err := (storeRows{from}).Revoke(t.Context(), token(1).ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := from.CopyTo(t.Context(), to); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "backup.zip")
-	backup(t, to, file)
+	if _, err := to.Backup(t.Context(), file); err != nil {
+		t.Fatal(err)
+	}
 	back := storetest.Open(t, t.TempDir())
 	if _, err := back.Restore(t.Context(), file, false); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*store.Store{to, back} {
 		for n := range 3 {
-			r, _, found, err := s.Tokens().ByHash(t.Context(), token(n).Hash)
+			r, _, found, err := (storeRows{s}).ByHash(t.Context(), token(n).Hash)
 			if err != nil || !found || r.Revoked.IsZero() == (n == 1) || len(r.Profiles) != 1 {
 				t.Errorf("%s: %+v, %t, %v", s.Engine(), r, found, err)
 			}
 		}
-		if added, _, err := s.Tokens().Add(t.Context(), token(9), true); err != nil || added {
+		if added, _, err := (storeRows{s}).Add(t.Context(), token(9), true); err != nil || added {
 			t.Errorf("%s: a first one was made: %v", s.Engine(), err)
 		}
 	}
