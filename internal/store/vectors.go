@@ -119,7 +119,7 @@ func (v Vectors) Known(ctx context.Context, digests []string) (known map[string]
 	err = v.store.Update(ctx, func(t *Tx) error {
 		known = map[string]bool{}
 		for rest := digests; len(rest) > 0; {
-			some := rest[:min(len(rest), mostListed)]
+			some := rest[:min(len(rest), 256)]
 			rest = rest[len(some):]
 			var args []any
 			text := "UPDATE vector SET made = {{now}} WHERE digest IN (" + Params(&args, some...) + ") RETURNING digest"

@@ -1,106 +1,132 @@
-// Package knowledge holds the tools for what agents know: entities and the
-// relations between them. It knows how models ask and what they are answered;
-// what knowledge is says the package graph beneath it, and where it is kept
-// knows whoever implements [Graph]. Begin with search.go.
+// Package knowledge is the knowledge graph of agents: its tables, what can be done with it, and the tools for it.
+//
+// A caller sees its own entities and relations and those that all users of its agent share, and changes only its own.
+// What entities and relations are, and how they are merged and walked, is in the package graph below. Entities are
+// found by words through an index that is filled from [Source]. Begin with [New], then search.go and add.go; rows.go
+// has the SQL.
 package knowledge
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
 
+	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
 const group = "knowledge"
 
-// A Graph is what is known. Whose knowledge it is about it takes from the
-// caller in the context. Names of entities are names, aliases or slugs. Its
-// errors are written for models.
-type Graph interface {
-	// Find finds entities by their words; all of them for the text "*".
-	Find(ctx context.Context, q Query) (Found, error)
-	// Walk finds what can be reached from an entity.
-	Walk(ctx context.Context, q Query) (Walked, error)
-	// Add adds entities, and relations whose ends are named, all or nothing. A
-	// confidence of 0, a span of zero and empty texts are not given.
-	Add(ctx context.Context, entities []graph.Entity, relations []graph.Relation) (Added, error)
-	// Remove removes an entity of the caller's with its relations.
-	Remove(ctx context.Context, name string) (Done, error)
-	// Unlink removes a relation of the caller's.
-	Unlink(ctx context.Context, link graph.Link) (Done, error)
-	// Merge makes one entity of two: whatever is known of the first becomes
-	// known of the second, and the first is no more.
-	Merge(ctx context.Context, name, into string) (Done, error)
-	// Undo takes a change back, if nothing has changed since that it touched.
-	Undo(ctx context.Context, change int64) (Done, error)
+// What one owner can have.
+const (
+	maxEntities  = 100_000
+	maxRelations = 1_000_000
+)
+
+// A Searcher searches an index that has the documents of [Source]. Fresh is false if the index has not yet seen all
+// that was written before the call.
+type Searcher interface {
+	Search(ctx context.Context, q index.Query) (found index.Result, fresh bool, err error)
 }
 
-// A Query asks for entities.
-type Query struct {
-	Text   string
-	Type   string // "" is any
-	From   string // of a walk: where it begins
-	Depth  int    // of a walk: how many relations away
-	At     *int64 // when it must be true, in milliseconds since 1970; nil is now
-	Limit  int
-	Offset int
+// A Graph is the knowledge of all agents. Its methods may be called concurrently.
+type Graph struct {
+	store    *store.Store
+	searcher Searcher
 }
 
-// Found is what was found, the best first.
-type Found struct {
-	Hits  []Hit
-	More  bool
-	Stale bool // what was written last may be missing
-	// Past are entities that would have been found for another time, when nothing
-	// was, and Others ones that there are.
-	Past   []graph.Entity
-	Others []graph.Entity
-}
+// New returns the graph that a store holds.
+func New(s *store.Store, searcher Searcher) *Graph { return &Graph{s, searcher} }
 
-// A Hit is an entity with its surest relations.
-type Hit struct {
-	Entity graph.Entity
-	Links  []graph.Relation
-	More   bool // it has other relations
-}
-
-// Walked is what was reached, the strongest first.
-type Walked struct {
-	From  graph.Entity
-	Nodes []graph.Node
-	Total int  // of how many these are
-	Cut   bool // there may be more than was looked at
-}
-
-// Added is what became of what was added, in the order in which it came.
-type Added struct {
-	Change    int64 // 0: all was known
-	Entities  []Outcome
-	Relations []Outcome
-	Alike     map[string][]graph.Entity // that may be the same as a new one, by its slug
-}
-
-// An Outcome is what became of one report.
-type Outcome struct {
-	Text   string // what it was about
-	Action string // created, updated, unchanged
-	Also   string // the name by which it was known, when that is another
-	Shared bool   // all users know something of it as well
-	Kept   []string
-}
-
-// Done is what a removal did.
-type Done struct {
-	Change  int64
-	Summary string
-	Notes   []string
-}
-
-// Tools are the tools of the group.
-func Tools(g Graph) []tool.Tool {
+// Tools returns the tools of the group. They can be described without a graph.
+func Tools(g *Graph) []tool.Tool {
 	return []tool.Tool{
 		tool.New(search{g}),
 		tool.New(add{g}),
 		tool.New(remove{g}),
 	}
+}
+
+func (g *Graph) view(ctx context.Context, f func(rows) error) error {
+	return g.store.View(ctx, func(t *store.Tx) error { return f(rows{t}) })
+}
+
+// changeAge is how long a change can be undone.
+const changeAge = 90 * 24 * time.Hour
+
+// Sweep deletes the records of changes that are too old to be undone.
+func (g *Graph) Sweep(ctx context.Context) error {
+	_, err := g.sweep(ctx, changeAge)
+	return err
+}
+
+func (g *Graph) sweep(ctx context.Context, age time.Duration) (n int64, err error) {
+	err = g.store.Update(ctx, func(t *store.Tx) error {
+		n, err = t.Exec("DELETE FROM knowledge_change WHERE at < {{now}} - $1", age.Milliseconds())
+		return err
+	})
+	return n, err
+}
+
+// topic is the topic of entities in the change feed, and the kind of their documents in the index. The keys are ids.
+const topic = "knowledge"
+
+// A Source provides the entities of all owners as documents for an index.
+type Source struct{ store *store.Store }
+
+// NewSource returns the source of the entities in a store.
+func NewSource(s *store.Store) Source { return Source{s} }
+
+// Topic returns the topic of the change feed that announces changes.
+func (Source) Topic() string { return topic }
+
+// Load returns the document of an entity, or none if the entity does not exist.
+func (s Source) Load(ctx context.Context, key string) (list []index.Document, err error) {
+	err = s.store.View(ctx, func(t *store.Tx) error {
+		found, err := rows{t}.listEntities("e.id = $1", key)
+		list = list[:0]
+		for _, e := range found {
+			list = append(list, document(e))
+		}
+		return err
+	})
+	return list, err
+}
+
+// Keys returns the ids of entities after one, in order.
+func (s Source) Keys(ctx context.Context, after string, limit int) (list []string, err error) {
+	err = s.store.View(ctx, func(t *store.Tx) (err error) {
+		list, err = store.List(t, "SELECT id FROM entity WHERE id > $1 ORDER BY id LIMIT $2", []any{after, limit},
+			store.One[string])
+		return err
+	})
+	return list, err
+}
+
+func document(e graph.Entity) index.Document {
+	var body strings.Builder
+	body.WriteString(e.Description)
+	for _, key := range slices.Sorted(maps.Keys(e.Properties)) {
+		body.WriteString("\n" + key + ": " + e.Properties[key])
+	}
+	return index.Document{
+		ID: e.ID, Scope: scope(e.Owner), Kind: topic, Path: e.Slug, Tags: []string{e.Type}, Time: e.Provenance.Updated,
+		Title: e.Name, Headings: strings.Join(e.Aliases, "\n"), Body: body.String(),
+	}
+}
+
+// scope returns the scope of an owner's entities in the index. It differs from that of the owner's memories, so that
+// these do not change how rare a word is.
+func scope(o tool.Owner) string { return topic + "\x00" + o.Agent + "\x00" + o.User }
+
+// scopes returns the scopes that an owner sees.
+func scopes(o tool.Owner) []string {
+	if o.User == "" {
+		return []string{scope(o)}
+	}
+	return []string{scope(o), scope(o.Shared())}
 }

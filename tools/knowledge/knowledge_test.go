@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -14,87 +13,82 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
-func TestSpan(t *testing.T) {
+func TestParseAndFormatSpan(t *testing.T) {
 	for _, test := range []struct{ from, to, want string }{
 		{"", "", ""}, {"1815", "", "from 1815-01-01"}, {"", "2024-02", "to 2024-02-29"}, {"2024-05-01", "2024-05-01", "from 2024-05-01 to 2024-05-01"},
 		{"2024-05-01T10:30:00+02:00", "", "from 2024-05-01T08:30:00Z"}, {"2024-05-01T08:30:00Z", "2024-05-01 09:00", "from 2024-05-01T08:30:00Z to 2024-05-01T09:00:00Z"},
 	} {
-		s, err := span(test.from, test.to)
+		s, err := parseSpan(test.from, test.to)
 		if s == (graph.Span{}) {
 			s = graph.Always()
 		}
-		if got := shownSpan(s); err != nil || got != test.want {
+		if got := formatSpan(s); err != nil || got != test.want {
 			t.Errorf("%q to %q is %q, %v; want %q", test.from, test.to, got, err, test.want)
 		}
 	}
 	for _, wrong := range [][2]string{{"x", ""}, {"", "2024-13"}, {"2024", "2023"}, {"99999", ""}} {
-		if s, err := span(wrong[0], wrong[1]); err == nil {
+		if s, err := parseSpan(wrong[0], wrong[1]); err == nil {
 			t.Errorf("%v is %v", wrong, s)
 		}
 	}
 }
 
-// strict is a Graph that finds fault with what it is given.
-type strict struct{ t *testing.T }
+// A checker checks the values that argument parsing accepts.
+type checker struct{ t *testing.T }
 
-func (s strict) name(text string) {
-	if text == "" || graph.Line(text) != text || graph.Slug(text) == "" || len(text) > 400 || !utf8.ValidString(text) {
-		s.t.Errorf("%q came through as a name", text)
+func (c checker) name(name string) {
+	valid := graph.CleanLine(name) == name && graph.Slug(name) != "" && len(name) <= 400 && utf8.ValidString(name)
+	if !valid {
+		c.t.Errorf("accepted the name %q", name)
 	}
 }
 
-func (s strict) rest(kind string, properties map[string]string, confidence float64, valid graph.Span, origin string) {
-	if graph.TypeName(kind) != kind || confidence < 0 || confidence > 1 || math.IsNaN(confidence) || graph.Line(origin) != origin {
-		s.t.Errorf("type %q, confidence %v, from %q came through", kind, confidence, origin)
+func (c checker) common(kind string, properties map[string]string, confidence float64, valid graph.Span, p graph.Provenance) {
+	if graph.TypeName(kind) != kind || !(confidence >= 0 && confidence <= 1) || graph.CleanLine(p.Source) != p.Source {
+		c.t.Errorf("accepted type %q, confidence %v, source %q", kind, confidence, p.Source)
 	}
 	if valid != (graph.Span{}) && valid.From >= valid.To {
-		s.t.Errorf("%v came through", valid)
+		c.t.Errorf("accepted the span %v", valid)
 	}
 	size := 0
 	for key, value := range properties {
 		size += len(key) + len(value)
-		if key == "" || graph.Line(key+value) != key+value || size > mostProps {
-			s.t.Errorf("property %q: %q came through", key, value)
+		if key == "" || graph.CleanLine(key+value) != key+value || size > maxPropertyBytes {
+			c.t.Errorf("accepted the property %q: %q", key, value)
 		}
 	}
 }
 
-func (s strict) Find(_ context.Context, q Query) (Found, error) {
-	if q.Limit < 1 || q.Limit > mostLimit || q.Offset < 0 || graph.Line(q.Text) != q.Text {
-		s.t.Errorf("%+v came through", q)
-	}
-	return Found{More: true, Stale: true}, nil
-}
-
-func (s strict) Walk(_ context.Context, q Query) (Walked, error) {
-	if q.Depth < 1 || q.Depth > graph.MostDepth || graph.Line(q.From) != q.From {
-		s.t.Errorf("%+v came through", q)
-	}
-	return Walked{Cut: true}, nil
-}
-
-func (s strict) Add(_ context.Context, entities []graph.Entity, relations []graph.Relation) (Added, error) {
-	a := Added{Change: 1}
-	for _, e := range entities {
-		s.name(e.Name)
-		s.rest(e.Type, e.Properties, e.Confidence, e.Valid, e.Trace.Source)
-		if len(e.Aliases) > graph.MostAliases || len(e.Description) > mostText || graph.Line(e.Description) != e.Description {
-			s.t.Errorf("%+v came through", e)
+func (c checker) reports(r reports) {
+	for _, e := range r.entities {
+		c.name(e.Name)
+		c.common(e.Type, e.Properties, e.Confidence, e.Valid, e.Provenance)
+		tooLong := len(e.Aliases) > graph.MaxAliases || len(e.Description) > maxDescription
+		if tooLong || graph.CleanLine(e.Description) != e.Description {
+			c.t.Errorf("accepted %+v", e)
 		}
-		a.Entities = append(a.Entities, Outcome{Text: e.Name, Action: "created"})
 	}
-	for _, r := range relations {
-		s.name(r.Source)
-		s.name(r.Target)
-		s.rest(r.Type, r.Properties, r.Confidence, r.Valid, r.Trace.Source)
+	for _, r := range r.relations {
+		c.name(r.Source)
+		c.name(r.Target)
+		c.common(r.Type, r.Properties, r.Confidence, r.Valid, r.Provenance)
 	}
-	return a, nil
 }
 
-func (strict) Remove(context.Context, string) (Done, error)        { return Done{Summary: "x"}, nil }
-func (strict) Unlink(context.Context, graph.Link) (Done, error)    { return Done{Summary: "x"}, nil }
-func (strict) Merge(context.Context, string, string) (Done, error) { return Done{Summary: "x"}, nil }
-func (strict) Undo(context.Context, int64) (Done, error)           { return Done{Summary: "x"}, nil }
+func (c checker) query(q Query) {
+	badText := graph.CleanLine(q.Text) != q.Text || graph.CleanLine(q.From) != q.From
+	badNumber := q.Limit < 1 || q.Limit > maxLimit || q.Offset < 0 || q.Depth < 1 || q.Depth > graph.MaxDepth
+	if badText || badNumber {
+		c.t.Errorf("accepted %+v", q)
+	}
+}
+
+// binder is a tool that passes its arguments to a function.
+type binder[A any] func(A) error
+
+func (binder[A]) Spec() tool.Spec { return tool.Spec{Name: "test"} }
+
+func (b binder[A]) Do(_ context.Context, args A) (tool.Result, error) { return tool.Result{}, b(args) }
 
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{
@@ -106,44 +100,67 @@ func FuzzArguments(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, arguments string) {
-		for _, one := range Tools(strict{t}) {
+		c := checker{t}
+		for _, one := range []tool.Tool{
+			tool.New(binder[searchArgs](func(a searchArgs) error {
+				q, err := a.parse()
+				if err == nil {
+					c.query(q)
+				}
+				return err
+			})),
+			tool.New(binder[addArgs](func(a addArgs) error {
+				r, err := a.parse()
+				if err == nil {
+					c.reports(r)
+				}
+				return err
+			})),
+			tool.New(binder[removeArgs](func(a removeArgs) error {
+				if a.Relation == nil {
+					return nil
+				}
+				_, err := new(reports).key("relation", *a.Relation)
+				return err
+			})),
+		} {
 			call, err := one.Bind(json.RawMessage(arguments), tool.DefaultLimits())
 			if err != nil {
 				continue
 			}
-			res, err := call.Run(t.Context())
-			if err != nil {
+			if _, err := call.Run(t.Context()); err != nil {
 				if known := tool.AsError(err); known.Kind == tool.Internal {
-					t.Errorf("%s: %v", one.Spec.Name, err)
+					t.Error(err)
 				}
-			} else if res.Text() == "" {
-				t.Errorf("%s answers nothing", one.Spec.Name)
 			}
 		}
 	})
 }
 
-// TestNothingIsAsLongAsItCanBe keeps one entity from filling an answer.
-func TestNothingIsAsLongAsItCanBe(t *testing.T) {
+// TestLongEntityIsShortened keeps one entity from filling a result.
+func TestLongEntityIsShortened(t *testing.T) {
 	long := strings.Repeat("é", 2000)
-	e := graph.Entity{Name: "X", Type: "t", Description: long, Aliases: []string{long}, Properties: map[string]string{"k": long}, Trace: graph.Trace{Source: long, Updated: time.Now().UnixMilli()}}
-	text := showFound(Found{Hits: []Hit{{Entity: e}}}, Query{})
-	if len(text) > 2*shownText+3*shownValue || !utf8.ValidString(text) {
+	e := graph.Entity{
+		Name: "X", Type: "t", Description: long, Aliases: []string{long}, Properties: map[string]string{"k": long},
+		Provenance: graph.Provenance{Source: long, Updated: time.Now().UnixMilli()},
+	}
+	text := formatFound(Found{Hits: []Hit{{Entity: e}}}, Query{})
+	if len(text) > 2*maxShownText+3*maxShownValue || !utf8.ValidString(text) {
 		t.Errorf("%d bytes: %s", len(text), text)
 	}
 }
 
-// A model knows what it has sent: of much that is new it is told how much.
-func TestMuchThatIsNewIsCounted(t *testing.T) {
+// A model knows what it sent: of many new entities the result names a few and counts the others.
+func TestManyNewEntitiesAreCounted(t *testing.T) {
 	var a Added
-	for i := range 2 * mostShownNew {
-		a.Entities = append(a.Entities, Outcome{Text: fmt.Sprint("e", i), Action: "created"})
+	for i := range 2 * maxListedNew {
+		a.Entities = append(a.Entities, Outcome{Subject: fmt.Sprint("e", i), Action: "created"})
 	}
-	a.Entities = append(a.Entities, Outcome{Text: "known", Action: "unchanged"}, Outcome{Text: "other", Action: "updated"}, Outcome{Text: "both", Action: "created", Shared: true})
+	a.Entities = append(a.Entities, Outcome{Subject: "known", Action: "unchanged"}, Outcome{Subject: "other", Action: "updated"}, Outcome{Subject: "both", Action: "created", SharedToo: true})
 	a.Change = 7
-	got := showAdded(a, nil)
-	want := "updated other\ncreated both, beside what all users share of it\ncreated 12 others\n1 already known\nchange 7; knowledge_graph_remove with undo: 7 takes it back"
-	if !strings.HasSuffix(got, "\ncreated e11\n"+want) || strings.Count(got, "\n") != mostShownNew+4 {
+	got := formatAdded(a, nil)
+	want := "updated other\ncreated both, your own version of a shared entity\ncreated 12 more\n1 already known\nchange 7; to undo it use knowledge_graph_remove with undo 7"
+	if !strings.HasSuffix(got, "\ncreated e11\n"+want) || strings.Count(got, "\n") != maxListedNew+4 {
 		t.Errorf("%s", got)
 	}
 }

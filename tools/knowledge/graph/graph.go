@@ -1,68 +1,60 @@
-// Package graph says what knowledge is: entities with names, typed relations
-// between them, how sure somebody was of them and when they were true; how two
-// reports of the same thing become one, and what can be reached from where.
+// Package graph defines what a knowledge graph consists of: entities with names, typed relations between them, how
+// certain each is and when it was true. It merges two reports of the same thing into one and finds what can be reached
+// from an entity.
 //
-// It knows no tools, no rows and no index: what it needs to walk it is handed.
-// Entities are named by slugs, the same for everybody, so that a relation of
-// one user's can end at what all users share. Begin with [Entity], [Relation],
-// [Entity.Merge] and [Walk].
+// It knows neither tools nor SQL nor the search index: [Walk] reads through an interface. Entities are identified by
+// slugs, which are the same for all users of an agent, so that a relation of one user can end at a shared entity. Begin
+// with [Entity], [Relation], [Entity.Merge] and [Walk].
 package graph
 
 import (
 	"math"
 	"slices"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// An Owner is whose knowledge something is: of a user of an agent, or, with
-// User "", of all its users.
-type Owner struct{ Agent, User string }
-
-// Shared is the owner of what all users of the agent see.
-func (o Owner) Shared() Owner { return Owner{Agent: o.Agent} }
-
-// A Span is when something is true: from its first millisecond since 1970 to
-// the one after the last.
+// A Span is the time during which something is true, in milliseconds since 1970. To is exclusive.
 type Span struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 }
 
-// Always is the Span without bounds.
+// Always returns the Span without bounds.
 func Always() Span { return Span{math.MinInt64, math.MaxInt64} }
 
-// Holds reports whether something is true at a moment.
-func (s Span) Holds(at int64) bool { return s.From <= at && at < s.To }
+// Contains reports whether a moment lies in the span.
+func (s Span) Contains(at int64) bool { return s.From <= at && at < s.To }
 
-// A Trace is where something is known from, and since when.
-type Trace struct {
-	Source  string `json:"source,omitempty"` // what was read, as its author says
-	Author  string `json:"author,omitempty"` // who wrote it down last
+// A Provenance records where an entity or relation comes from. Times are milliseconds since 1970.
+type Provenance struct {
+	Source  string `json:"source,omitempty"` // the document or person, as the author named it
+	Author  string `json:"author,omitempty"` // who wrote it last
 	Session string `json:"session,omitempty"`
 	Created int64  `json:"created"`
 	Updated int64  `json:"updated"`
 }
 
-// An Entity is a thing that has a name. Slug is what it is called by, once for
-// each owner.
+// An Entity is a thing with a name. An owner has at most one entity for each slug.
 type Entity struct {
 	ID          string            `json:"id"`
-	Owner       Owner             `json:"owner"`
+	Owner       tool.Owner        `json:"owner"`
 	Slug        string            `json:"slug"`
 	Name        string            `json:"name"`
 	Aliases     []string          `json:"aliases,omitempty"`
 	Type        string            `json:"type"`
 	Description string            `json:"description,omitempty"`
-	Properties  map[string]string `json:"properties,omitempty"` // values are as they were written
-	Confidence  float64           `json:"confidence"`           // above 0, up to 1
+	Properties  map[string]string `json:"properties,omitempty"`
+	Confidence  float64           `json:"confidence"` // above 0, up to 1
 	Valid       Span              `json:"valid"`
-	Trace       Trace             `json:"trace"`
-	Version     int64             `json:"version"` // the change that made it what it is
+	Provenance  Provenance        `json:"trace"`
+	Version     int64             `json:"version"` // number of the change that wrote it
 }
 
-// Shared reports whether all users of the agent see it.
+// Shared reports whether all users of the agent see the entity.
 func (e Entity) Shared() bool { return e.Owner.User == "" }
 
-// Slugs are the slugs of all its names, its own first.
+// Slugs returns the slugs of all names of the entity, beginning with its own.
 func (e Entity) Slugs() []string {
 	list := []string{e.Slug}
 	for _, name := range append([]string{e.Name}, e.Aliases...) {
@@ -73,33 +65,35 @@ func (e Entity) Slugs() []string {
 	return list
 }
 
-// A Relation says what one entity is to another. An owner has one of a type
-// between two entities.
+// A Relation connects two entities. An owner has at most one of a type between two entities.
 type Relation struct {
 	ID         string            `json:"id"`
-	Owner      Owner             `json:"owner"`
+	Owner      tool.Owner        `json:"owner"`
 	Source     string            `json:"source"` // a slug
 	Type       string            `json:"type"`
 	Target     string            `json:"target"` // a slug
 	Properties map[string]string `json:"properties,omitempty"`
 	Confidence float64           `json:"confidence"`
 	Valid      Span              `json:"valid"`
-	Trace      Trace             `json:"trace"`
+	Provenance Provenance        `json:"trace"`
 	Version    int64             `json:"version"`
 }
 
-// A Link names a relation.
-type Link struct{ Source, Type, Target string }
+// A Key identifies a relation among those of its owner.
+type Key struct{ Source, Type, Target string }
 
-// Link is the relation's name.
-func (r Relation) Link() Link { return Link{r.Source, r.Type, r.Target} }
+// Key returns the key of the relation.
+func (r Relation) Key() Key { return Key{r.Source, r.Type, r.Target} }
 
-// EntityTypes are those that are suggested; others are taken as well.
+// String returns "source type target".
+func (k Key) String() string { return k.Source + " " + k.Type + " " + k.Target }
+
+// EntityTypes returns the types that tools suggest. Others are accepted.
 func EntityTypes() []string {
 	return []string{"person", "organization", "project", "task", "event", "concept", "location"}
 }
 
-// RelationTypes are those that are suggested; others are taken as well.
+// RelationTypes returns the types that tools suggest. Others are accepted.
 func RelationTypes() []string {
 	return []string{
 		"works_on", "manages", "reports_to", "collaborates_with", "belongs_to", "part_of", "depends_on", "blocks",

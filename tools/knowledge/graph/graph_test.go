@@ -6,13 +6,15 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 func TestSlug(t *testing.T) {
 	for name, want := range map[string]string{
 		"Ada Lovelace": "ada-lovelace", "  O'Brien, Pat ": "obrien-pat", "José Ñandú": "jose-nandu", "C++": "cplusplus", "C": "c",
 		"C#": "csharp", ".NET": "net", "東京 タワー": "東京-タワー", "한국": "한국", "---": "", "": "", "a_b/c.d": "a-b-c-d", "हिन्दी": "हिन्दी",
-		strings.Repeat("x", 500): strings.Repeat("x", mostSlug), "# one": "one",
+		strings.Repeat("x", 500): strings.Repeat("x", maxSlug), "# one": "one",
 	} {
 		if got := Slug(name); got != want {
 			t.Errorf("Slug(%q) = %q, want %q", name, got, want)
@@ -30,17 +32,17 @@ func TestTypeName(t *testing.T) {
 	}
 }
 
-func TestLine(t *testing.T) {
+func TestCleanLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"a\nb\r\n\tc": "a b c", "a\u202eb\u200b\x00c": "abc", "\xff": "", "न\u200dम": "न\u200dम",
 	} {
-		if got := Line(text); got != want {
-			t.Errorf("Line(%q) = %q, want %q", text, got, want)
+		if got := CleanLine(text); got != want {
+			t.Errorf("CleanLine(%q) = %q, want %q", text, got, want)
 		}
 	}
 }
 
-func TestNear(t *testing.T) {
+func TestSimilar(t *testing.T) {
 	for _, test := range []struct {
 		a, b string
 		want bool
@@ -51,8 +53,8 @@ func TestNear(t *testing.T) {
 		{"anthropic", "anthropologie", false},
 	} {
 		for _, pair := range [][2]string{{test.a, test.b}, {test.b, test.a}} {
-			if got := Near(pair[0], pair[1]); got != test.want {
-				t.Errorf("Near(%q, %q) = %v", pair[0], pair[1], got)
+			if got := Similar(pair[0], pair[1]); got != test.want {
+				t.Errorf("Similar(%q, %q) = %v", pair[0], pair[1], got)
 			}
 		}
 	}
@@ -69,12 +71,12 @@ func TestMerge(t *testing.T) {
 		kept   []string
 	}{
 		"nothing new": {Entity{Name: "ADA", Confidence: 0.5}, func(*Entity) {}, nil},
-		"less sure": {
+		"less certain": {
 			Entity{Name: "Ada", Type: "place", Description: "new", Confidence: 0.5, Properties: map[string]string{"born": "1816", "died": "1852"}},
 			func(e *Entity) { e.Properties = map[string]string{"born": "1815", "x": "y", "died": "1852"} },
 			[]string{"type", "description", "born"},
 		},
-		"surer": {
+		"more certain": {
 			Entity{
 				Name: "Ada King", Type: "mathematician", Description: "new", Confidence: 0.9, Valid: Span{1, 2},
 				Properties: map[string]string{"born": "", "x": "z"}, Aliases: []string{"countess", "A. King"},
@@ -93,21 +95,21 @@ func TestMerge(t *testing.T) {
 				t.Errorf("kept %v; -want +got:\n%s", kept, diff)
 			}
 			if again, _ := got.Merge(test.report); !cmp.Equal(got, again) {
-				t.Errorf("the same report again made %v of %v", again, got)
+				t.Errorf("merging the same report again made %v of %v", again, got)
 			}
 		})
 	}
 	if base.Properties["born"] != "1815" || len(base.Properties) != 2 {
-		t.Errorf("merging changed what was merged: %v", base)
+		t.Errorf("Merge changed its receiver: %v", base)
 	}
 }
 
-func TestOwnLiesOverShared(t *testing.T) {
-	own := Entity{Owner: Owner{"a", "u"}, Slug: "x", Name: "X", Properties: map[string]string{"a": "own"}, Aliases: []string{"Eks"}}
-	shared := Entity{Owner: Owner{"a", ""}, Slug: "x", Name: "X", Description: "all", Properties: map[string]string{"a": "all", "b": "all"}, Aliases: []string{"eks", "Ix"}}
+func TestResolveCompletesOwnWithShared(t *testing.T) {
+	own := Entity{Owner: tool.Owner{Agent: "a", User: "u"}, Slug: "x", Name: "X", Properties: map[string]string{"a": "own"}, Aliases: []string{"Eks"}}
+	shared := Entity{Owner: tool.Owner{Agent: "a"}, Slug: "x", Name: "X", Description: "all", Properties: map[string]string{"a": "all", "b": "all"}, Aliases: []string{"eks", "Ix"}}
 	want := Entity{Owner: own.Owner, Slug: "x", Name: "X", Description: "all", Properties: map[string]string{"a": "own", "b": "all"}, Aliases: []string{"Eks", "Ix"}}
 	for _, rows := range [][]Entity{{own, shared}, {shared, own}} {
-		if diff := cmp.Diff(map[string]Entity{"x": want}, Seen(rows)); diff != "" {
+		if diff := cmp.Diff(map[string]Entity{"x": want}, Resolve(rows)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)
 		}
 	}
@@ -118,21 +120,21 @@ func FuzzNames(f *testing.F) {
 		f.Add(seed, "b")
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		slug := Slug(Line(a))
-		if !utf8.ValidString(slug) || len(slug) > mostSlug || strings.ContainsAny(slug, " \x00\n") {
+		slug := Slug(CleanLine(a))
+		if !utf8.ValidString(slug) || len(slug) > maxSlug || strings.ContainsAny(slug, " \x00\n") {
 			t.Errorf("Slug(%q) = %q", a, slug)
 		}
 		if again := Slug(slug); again != slug {
-			t.Errorf("the slug of %q is %q, and its slug %q", a, slug, again)
+			t.Errorf("Slug(%q) = %q, and the slug of that is %q", a, slug, again)
 		}
-		if line := Line(a); Line(line) != line || strings.ContainsAny(line, "\n\r\x00") {
-			t.Errorf("Line(%q) = %q", a, line)
+		if line := CleanLine(a); CleanLine(line) != line || strings.ContainsAny(line, "\n\r\x00") {
+			t.Errorf("CleanLine(%q) = %q", a, line)
 		}
-		if name := TypeName(a); TypeName(name) != name || len(name) > mostType {
+		if name := TypeName(a); TypeName(name) != name || len(name) > maxType {
 			t.Errorf("TypeName(%q) = %q", a, name)
 		}
-		if other := Slug(Line(b)); Near(slug, other) != Near(other, slug) {
-			t.Errorf("%q and %q are near one way only", slug, other)
+		if other := Slug(CleanLine(b)); Similar(slug, other) != Similar(other, slug) {
+			t.Errorf("Similar(%q, %q) depends on the order", slug, other)
 		}
 	})
 }

@@ -5,73 +5,70 @@ import (
 	"slices"
 )
 
-// Bounds of what one entity or relation can hold.
+// Limits of one entity or relation.
 const (
-	MostAliases    = 50
-	MostProperties = 50
+	MaxAliases    = 50
+	MaxProperties = 50
 )
 
-// Merge adds to e what a later report says of the same thing, and names what of
-// the report was left out because e was more certain. A report counts for as
-// much as it is sure of itself: what it contradicts stays, unless the report is
-// at least as certain; what e does not know yet is taken from any report. In a
-// report a property of "" means that there is none, and spans and texts that
-// are not given are zero.
+// Merge adds a later report about the same entity to e. It returns the names of the fields for which e kept its own
+// value because it is more certain. Where both have a value, that of the more certain one counts, and that of the
+// report if they are equally certain; what e does not have is taken from any report. In a report an empty property
+// removes that property, and a zero span or text means "not given".
 func (e Entity) Merge(report Entity) (merged Entity, kept []string) {
 	merged = e
-	surer := report.Confidence >= e.Confidence
-	take := func(what string, have *string, say string) {
+	certain := report.Confidence >= e.Confidence
+	mergeText := func(field string, have *string, reported string) {
 		switch {
-		case say == "" || say == *have:
-		case surer || *have == "":
-			*have = say
+		case reported == "" || reported == *have:
+		case certain || *have == "":
+			*have = reported
 		default:
-			kept = append(kept, what)
+			kept = append(kept, field)
 		}
 	}
-	take("type", &merged.Type, report.Type)
-	take("description", &merged.Description, report.Description)
-	merged.Aliases = Names(e.Name, slices.Concat(e.Aliases, []string{report.Name}, report.Aliases))
-	merged.Properties, kept = mergeProperties(e.Properties, report.Properties, surer, kept)
-	merged.Valid, kept = mergeSpan(e.Valid, report.Valid, surer, kept)
+	mergeText("type", &merged.Type, report.Type)
+	mergeText("description", &merged.Description, report.Description)
+	merged.Aliases = UniqueAliases(e.Name, slices.Concat(e.Aliases, []string{report.Name}, report.Aliases))
+	merged.Properties, kept = mergeProperties(e.Properties, report.Properties, certain, kept)
+	merged.Valid, kept = mergeSpan(e.Valid, report.Valid, certain, kept)
 	merged.Confidence = max(e.Confidence, report.Confidence)
-	if report.Trace.Source != "" && (surer || e.Trace.Source == "") {
-		merged.Trace.Source = report.Trace.Source
+	if report.Provenance.Source != "" && (certain || e.Provenance.Source == "") {
+		merged.Provenance.Source = report.Provenance.Source
 	}
 	return merged, kept
 }
 
-// Merge adds to r what a later report says of the same relation: see
-// [Entity.Merge].
+// Merge adds a later report about the same relation to r, by the rules of [Entity.Merge].
 func (r Relation) Merge(report Relation) (merged Relation, kept []string) {
 	merged = r
-	surer := report.Confidence >= r.Confidence
-	merged.Properties, kept = mergeProperties(r.Properties, report.Properties, surer, kept)
-	merged.Valid, kept = mergeSpan(r.Valid, report.Valid, surer, kept)
+	certain := report.Confidence >= r.Confidence
+	merged.Properties, kept = mergeProperties(r.Properties, report.Properties, certain, kept)
+	merged.Valid, kept = mergeSpan(r.Valid, report.Valid, certain, kept)
 	merged.Confidence = max(r.Confidence, report.Confidence)
-	if report.Trace.Source != "" && (surer || r.Trace.Source == "") {
-		merged.Trace.Source = report.Trace.Source
+	if report.Provenance.Source != "" && (certain || r.Provenance.Source == "") {
+		merged.Provenance.Source = report.Provenance.Source
 	}
 	return merged, kept
 }
 
-func mergeProperties(have, say map[string]string, surer bool, kept []string) (map[string]string, []string) {
+func mergeProperties(have, reported map[string]string, certain bool, kept []string) (map[string]string, []string) {
 	merged := maps.Clone(have)
-	for _, key := range slices.Sorted(maps.Keys(say)) {
+	for _, key := range slices.Sorted(maps.Keys(reported)) {
 		old, known := have[key]
 		switch {
-		case old == say[key]:
-		case known && !surer:
+		case old == reported[key]:
+		case known && !certain:
 			kept = append(kept, key)
-		case say[key] == "":
+		case reported[key] == "":
 			delete(merged, key)
-		case !known && len(merged) >= MostProperties:
+		case !known && len(merged) >= MaxProperties:
 			kept = append(kept, key)
 		default:
 			if merged == nil {
 				merged = map[string]string{}
 			}
-			merged[key] = say[key]
+			merged[key] = reported[key]
 		}
 	}
 	if len(merged) == 0 {
@@ -80,63 +77,58 @@ func mergeProperties(have, say map[string]string, surer bool, kept []string) (ma
 	return merged, kept
 }
 
-func mergeSpan(have, say Span, surer bool, kept []string) (Span, []string) {
+func mergeSpan(have, reported Span, certain bool, kept []string) (Span, []string) {
 	switch {
-	case say == Span{} || say == Always() || say == have:
+	case reported == Span{} || reported == Always() || reported == have:
 		return have, kept
-	case surer || have == Always():
-		return say, kept
+	case certain || have == Always():
+		return reported, kept
 	}
 	return have, append(kept, "validity")
 }
 
-// Names are the aliases of an entity among some names: each once, none of them
-// its name, and at most [MostAliases].
-func Names(name string, all []string) []string {
+// UniqueAliases returns each of some names once, without the entity's own name, and at most [MaxAliases].
+func UniqueAliases(name string, all []string) []string {
 	var list []string
 	known := []string{Slug(name)}
-	for _, one := range all {
-		s := Slug(one)
-		if s == "" || slices.Contains(known, s) || len(list) == MostAliases {
+	for _, alias := range all {
+		s := Slug(alias)
+		if s == "" || slices.Contains(known, s) || len(list) == MaxAliases {
 			continue
 		}
 		known = append(known, s)
-		list = append(list, one)
+		list = append(list, alias)
 	}
 	return list
 }
 
-// Over lays one's own entity over the shared one of the same slug: what one
-// knows oneself comes first, and the rest is what everybody knows.
+// Over returns a user's own entity, completed with what only the shared entity of the same slug has.
 func (e Entity) Over(shared Entity) Entity {
-	e.Aliases = Names(e.Name, slices.Concat(e.Aliases, []string{shared.Name}, shared.Aliases))
+	e.Aliases = UniqueAliases(e.Name, slices.Concat(e.Aliases, []string{shared.Name}, shared.Aliases))
 	if e.Description == "" {
 		e.Description = shared.Description
 	}
-	both := maps.Clone(shared.Properties)
-	if both == nil {
-		both = e.Properties
-	} else {
-		maps.Copy(both, e.Properties)
+	if len(shared.Properties) > 0 {
+		properties := maps.Clone(shared.Properties)
+		maps.Copy(properties, e.Properties)
+		e.Properties = properties
 	}
-	e.Properties = both
 	return e
 }
 
-// Seen are entities as one who sees them all does, by slug: the own ones, laid
-// over the shared ones.
-func Seen(rows []Entity) map[string]Entity {
-	seen := make(map[string]Entity, len(rows))
+// Resolve returns rows of a user and shared rows by slug, with [Entity.Over] applied where there are both.
+func Resolve(rows []Entity) map[string]Entity {
+	bySlug := make(map[string]Entity, len(rows))
 	for _, e := range rows {
-		have, twice := seen[e.Slug]
+		other, twice := bySlug[e.Slug]
 		switch {
 		case !twice:
-		case have.Shared():
-			e = e.Over(have)
+		case other.Shared():
+			e = e.Over(other)
 		default:
-			e = have.Over(e)
+			e = other.Over(e)
 		}
-		seen[e.Slug] = e
+		bySlug[e.Slug] = e
 	}
-	return seen
+	return bySlug
 }

@@ -7,60 +7,54 @@ import (
 	"slices"
 )
 
-// fade is what is left of how much a path says with every step away.
-const fade = 0.8
+// decay is the factor by which each step of a path weakens it.
+const decay = 0.8
 
-// Bounds of a walk.
+// Limits of a walk.
 const (
-	MostDepth = 5
-	MostNodes = 500  // reached
-	MostLinks = 50   // of one entity, each way, own and shared: the surest; where a walk begins, MostNodes
-	LinksOf   = 16   // entities, whose relations are read together
-	lookUp    = 200  // entities that are looked up together
-	mostRead  = 5000 // relations
+	MaxDepth         = 5
+	MaxNodes         = 500  // entities reached
+	MaxRelations     = 50   // of one entity in each direction; where the walk begins, MaxNodes
+	MaxBatch         = 16   // entities whose relations are read together
+	maxLookup        = 200  // entities that are looked up together
+	maxReadRelations = 5000 // relations read by one walk
 )
 
-// A Ground is what can be walked on.
-type Ground interface {
-	// Links returns the relations that begin or end at some entities, of each
-	// the surest so many each way and each once. More says whether there are
-	// others. There are no more than LinksOf slugs.
-	Links(ctx context.Context, slugs []string, each int) (list []Relation, more bool, err error)
-	// Entities returns those of some slugs that there are, by slug.
+// A Reader reads the graph that a walk follows.
+type Reader interface {
+	// Relations returns the relations that begin or end at some entities, at most MaxBatch of them: of each entity
+	// the limit most certain ones in each direction. More reports whether there are others.
+	Relations(ctx context.Context, slugs []string, limit int) (list []Relation, more bool, err error)
+	// Entities returns the entities that exist among some slugs, by slug.
 	Entities(ctx context.Context, slugs []string) (map[string]Entity, error)
 }
 
-// A Node is an entity that was reached. Path is how, by the relations on the
-// way from where the walk began; each may be taken against its direction.
+// A Node is an entity that a walk reached. Path holds the relations from where the walk began; each may be followed
+// against its direction.
 type Node struct {
 	Entity   Entity
 	Path     []Relation
-	Strength float64 // how much the path says, from 1 downwards
+	Strength float64 // of the path, from 1 down to 0
 }
 
-// Walk finds what can be reached from an entity by at most so many relations,
-// either way, the strongest first. The strength of a path is the product of the
-// confidences of its relations, less something for each step; an entity's is
-// that of its best path. Cut says that bounds kept it from seeing everything.
-func Walk(ctx context.Context, g Ground, from string, depth int) (found []Node, cut bool, err error) {
+// Walk finds the entities that can be reached from one by at most depth relations in either direction, the strongest
+// first. The strength of a path is the product of the confidences of its relations, reduced for each step; that of an
+// entity is the strength of its best path. Truncated reports whether a limit kept Walk from reading everything.
+func Walk(ctx context.Context, r Reader, from string, depth int) (found []Node, truncated bool, err error) {
 	w := walk{
-		ground: g, from: from,
-		links: map[string][]Relation{}, entities: map[string]Entity{}, reached: map[string]Node{},
+		reader: r, from: from,
+		relations: map[string][]Relation{}, entities: map[string]Entity{}, reached: map[string]Node{},
 	}
-	edge := []Node{{Entity: Entity{Slug: from}, Strength: 1}}
-	for range min(depth, MostDepth) {
-		if len(edge) == 0 {
+	frontier := []Node{{Entity: Entity{Slug: from}, Strength: 1}}
+	for range min(depth, MaxDepth) {
+		if len(frontier) == 0 {
 			break
 		}
-		if edge, err = w.step(ctx, edge); err != nil {
+		if frontier, err = w.step(ctx, frontier); err != nil {
 			return nil, false, err
 		}
 	}
-	for _, n := range w.reached {
-		found = append(found, n)
-	}
-	slices.SortFunc(found, compareNodes)
-	return found, w.cut, nil
+	return slices.SortedFunc(maps.Values(w.reached), compareNodes), w.truncated, nil
 }
 
 // compareNodes puts the strongest first.
@@ -74,29 +68,28 @@ func compareRelations(a, b Relation) int {
 }
 
 type walk struct {
-	ground   Ground
-	from     string
-	links    map[string][]Relation // of entities whose relations were read
-	entities map[string]Entity     // that were looked up; without a slug: there is none
-	reached  map[string]Node
-	read     int // relations
-	cut      bool
+	reader    Reader
+	from      string
+	relations map[string][]Relation // by slug, of entities whose relations were read
+	entities  map[string]Entity     // by slug; the zero Entity where there is none
+	reached   map[string]Node
+	read      int // relations read so far
+	truncated bool
 }
 
-// step goes one relation further from the entities that were reached, or reached
-// in a better way, by the step before.
-func (w *walk) step(ctx context.Context, edge []Node) ([]Node, error) {
-	if err := w.readLinks(ctx, edge); err != nil {
+// step follows one more relation from the entities that the step before reached, or reached on a better path.
+func (w *walk) step(ctx context.Context, frontier []Node) ([]Node, error) {
+	if err := w.readRelations(ctx, frontier); err != nil {
 		return nil, err
 	}
 	better := map[string]Node{}
-	for _, n := range edge {
-		for _, r := range w.links[n.Entity.Slug] {
+	for _, n := range frontier {
+		for _, r := range w.relations[n.Entity.Slug] {
 			other := r.Target
 			if other == n.Entity.Slug {
 				other = r.Source
 			}
-			next := Node{Entity: Entity{Slug: other}, Strength: n.Strength * r.Confidence * fade}
+			next := Node{Entity: Entity{Slug: other}, Strength: n.Strength * r.Confidence * decay}
 			if other == w.from || next.Strength <= max(better[other].Strength, w.reached[other].Strength) {
 				continue
 			}
@@ -107,62 +100,60 @@ func (w *walk) step(ctx context.Context, edge []Node) ([]Node, error) {
 	return w.admit(ctx, slices.SortedFunc(maps.Values(better), compareNodes))
 }
 
-// admit lets the strongest in, as long as there is room, and as far as there
-// are such entities.
-func (w *walk) admit(ctx context.Context, list []Node) (in []Node, err error) {
-	for chunk := range slices.Chunk(list, lookUp) {
-		if len(w.reached) < MostNodes {
+// admit adds the strongest of some nodes to those reached, as long as they exist and the limit allows.
+func (w *walk) admit(ctx context.Context, list []Node) (admitted []Node, err error) {
+	for chunk := range slices.Chunk(list, maxLookup) {
+		if len(w.reached) < MaxNodes {
 			if err := w.readEntities(ctx, chunk); err != nil {
 				return nil, err
 			}
 		}
 		for _, n := range chunk {
-			known, looked := w.entities[n.Entity.Slug]
-			_, again := w.reached[n.Entity.Slug]
+			entity, wasRead := w.entities[n.Entity.Slug]
+			_, wasReached := w.reached[n.Entity.Slug]
 			switch {
-			case !looked, !again && len(w.reached) >= MostNodes:
-				w.cut = true
-			case known.Slug != "":
-				n.Entity = known
-				w.reached[known.Slug] = n
-				in = append(in, n)
+			case !wasRead, !wasReached && len(w.reached) >= MaxNodes:
+				w.truncated = true
+			case entity.Slug != "":
+				n.Entity = entity
+				w.reached[entity.Slug] = n
+				admitted = append(admitted, n)
 			}
 		}
 	}
-	return in, nil
+	return admitted, nil
 }
 
-// readLinks reads the relations of the strongest first, as long as there is
-// room for them.
-func (w *walk) readLinks(ctx context.Context, edge []Node) error {
-	var ask []string
-	for _, n := range edge {
-		if _, known := w.links[n.Entity.Slug]; !known {
-			ask = append(ask, n.Entity.Slug)
+// readRelations reads the relations of nodes, which come the strongest first, as far as the limit allows.
+func (w *walk) readRelations(ctx context.Context, nodes []Node) error {
+	var unread []string
+	for _, n := range nodes {
+		if _, known := w.relations[n.Entity.Slug]; !known {
+			unread = append(unread, n.Entity.Slug)
 		}
 	}
-	for chunk := range slices.Chunk(ask, LinksOf) {
-		if w.read >= mostRead {
-			w.cut = true
+	for chunk := range slices.Chunk(unread, MaxBatch) {
+		if w.read >= maxReadRelations {
+			w.truncated = true
 			return nil
 		}
-		each := MostLinks
-		if len(w.links) == 0 {
-			each = MostNodes
+		limit := MaxRelations
+		if len(w.relations) == 0 {
+			limit = MaxNodes
 		}
-		list, more, err := w.ground.Links(ctx, chunk, each)
+		list, more, err := w.reader.Relations(ctx, chunk, limit)
 		if err != nil {
 			return err
 		}
-		w.cut = w.cut || more
+		w.truncated = w.truncated || more
 		w.read += len(list)
 		for _, slug := range chunk {
-			w.links[slug] = nil
+			w.relations[slug] = nil
 		}
 		for _, r := range list {
 			for _, slug := range []string{r.Source, r.Target} {
 				if slices.Contains(chunk, slug) {
-					w.links[slug] = append(w.links[slug], r)
+					w.relations[slug] = append(w.relations[slug], r)
 				}
 			}
 		}
@@ -171,17 +162,17 @@ func (w *walk) readLinks(ctx context.Context, edge []Node) error {
 }
 
 func (w *walk) readEntities(ctx context.Context, nodes []Node) error {
-	var ask []string
+	var unread []string
 	for _, n := range nodes {
 		if _, known := w.entities[n.Entity.Slug]; !known {
-			ask = append(ask, n.Entity.Slug)
+			unread = append(unread, n.Entity.Slug)
 		}
 	}
-	if len(ask) == 0 {
+	if len(unread) == 0 {
 		return nil
 	}
-	found, err := w.ground.Entities(ctx, ask)
-	for _, slug := range ask {
+	found, err := w.reader.Entities(ctx, unread)
+	for _, slug := range unread {
 		w.entities[slug] = found[slug]
 	}
 	return err

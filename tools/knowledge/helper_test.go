@@ -1,15 +1,17 @@
 package knowledge
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	api "github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge/graph"
 )
 
@@ -23,35 +25,29 @@ type world struct {
 // each runs a test on an empty store of each engine.
 func each(t *testing.T, f func(t *testing.T, w *world)) {
 	t.Helper()
-	onEach(t, storetest.Each, f)
+	storetest.Each(t, func(t *testing.T, s *store.Store) { f(t, newWorld(t, s)) })
 }
 
-// onEach takes the store's type from its argument: this package may not know it.
-func onEach[S interface{ Knowledge() R }, R Rows[T], T Tx](t *testing.T, engines func(*testing.T, func(*testing.T, S)), f func(*testing.T, *world)) {
-	t.Helper()
-	engines(t, func(t *testing.T, s S) { f(t, newWorld[R, T](t, s.Knowledge())) })
-}
-
-func newWorld[R Rows[T], T Tx](t testing.TB, rows R) *world {
+func newWorld(t testing.TB, s *store.Store) *world {
 	t.Helper()
 	x, err := index.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.Close() })
-	w := &world{Graph: New[T](rows, &rereading{index: x, shelf: NewShelf[T](rows)}), t: t, tools: map[string]tool.Tool{}}
-	for _, one := range api.Tools(w.Graph) {
+	w := &world{Graph: New(s, &rereading{index: x, source: NewSource(s)}), t: t, tools: map[string]tool.Tool{}}
+	for _, one := range Tools(w.Graph) {
 		w.tools[one.Spec.Name] = one
 	}
 	return w
 }
 
-// rereading is a finder that reads the whole shelf before each search.
+// rereading is a Searcher that reads the whole source before each search.
 type rereading struct {
-	mu    sync.Mutex
-	index *index.Index
-	shelf Shelf
-	have  []string
+	mu     sync.Mutex
+	index  *index.Index
+	source Source
+	have   []string
 }
 
 func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bool, error) {
@@ -60,7 +56,7 @@ func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bo
 	b := index.Batch{Delete: f.have}
 	f.have = nil
 	for after := ""; ; {
-		keys, err := f.shelf.Keys(ctx, after, 100)
+		keys, err := f.source.Keys(ctx, after, 100)
 		if err != nil {
 			return index.Result{}, false, err
 		}
@@ -68,7 +64,7 @@ func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bo
 			break
 		}
 		for _, key := range keys {
-			documents, err := f.shelf.Load(ctx, key)
+			documents, err := f.source.Load(ctx, key)
 			if err != nil {
 				return index.Result{}, false, err
 			}
@@ -84,12 +80,12 @@ func (f *rereading) Search(ctx context.Context, q index.Query) (index.Result, bo
 	return found, true, err
 }
 
-// as is a call of a user of agent a.
+// as returns the context of a call of a user of agent a.
 func as(t testing.TB, user string) context.Context {
 	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: "s"}})
 }
 
-// call calls a tool, and returns what the model reads.
+// call calls a tool and returns what the model reads.
 func (w *world) call(ctx context.Context, one, arguments string) (string, *tool.Error) {
 	w.t.Helper()
 	call, err := w.tools["knowledge_graph_"+one].Bind([]byte(arguments), tool.DefaultLimits())
@@ -106,7 +102,7 @@ func (w *world) call(ctx context.Context, one, arguments string) (string, *tool.
 	return res.Text(), nil
 }
 
-// must is call where nothing may fail.
+// must calls a tool and fails the test on an error.
 func (w *world) must(user, one, arguments string) string {
 	w.t.Helper()
 	text, err := w.call(as(w.t, user), one, arguments)
@@ -116,7 +112,7 @@ func (w *world) must(user, one, arguments string) string {
 	return text
 }
 
-// fails is call where it must fail, and say what is wanted.
+// fails calls a tool that must fail with an error of a kind that has some words.
 func (w *world) fails(user, one, arguments string, kind tool.Kind, words ...string) {
 	w.t.Helper()
 	text, err := w.call(as(w.t, user), one, arguments)
@@ -125,7 +121,7 @@ func (w *world) fails(user, one, arguments string, kind tool.Kind, words ...stri
 		return
 	}
 	if err.Kind != kind || err.Next == "" {
-		w.t.Errorf("%s %s: %v, which is not %s with advice", one, arguments, err, kind)
+		w.t.Errorf("%s %s: %v, want kind %s with advice", one, arguments, err, kind)
 	}
 	for _, word := range words {
 		if !strings.Contains(err.Error(), word) {
@@ -134,7 +130,7 @@ func (w *world) fails(user, one, arguments string, kind tool.Kind, words ...stri
 	}
 }
 
-// expect looks for lines in an answer, and for what must not be in it after "!".
+// expect checks that a text contains others, and does not contain those that begin with "!".
 func expect(t testing.TB, text string, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {
@@ -145,29 +141,32 @@ func expect(t testing.TB, text string, wanted ...string) {
 	}
 }
 
-// everything is all that an owner has, to compare.
-func (w *world) everything(user string) (all struct {
+// contents is all that an owner has, for comparisons.
+type contents struct {
 	Entities  []graph.Entity
 	Relations []graph.Relation
-}) {
+}
+
+// contents returns all that a user has, without versions and in the order of ids.
+func (w *world) contents(user string) (all contents) {
 	w.t.Helper()
-	o := graph.Owner{Agent: "a", User: user}
-	err := w.view(w.t.Context(), func(tx Tx) (err error) {
+	o := tool.Owner{Agent: "a", User: user}
+	err := w.view(w.t.Context(), func(r rows) (err error) {
 		all.Relations = nil
-		if all.Entities, err = tx.List(o, graph.Listing{Limit: 1000}); err != nil {
+		if all.Entities, err = r.byConfidence(o, "", 0, 1000, 0); err != nil {
 			return err
 		}
 		known := map[string]bool{}
 		for i := range all.Entities {
-			list, err := tx.RelationsOf(o, all.Entities[i].Slug, 1000)
+			list, err := r.ownRelationsOf(o, all.Entities[i].Slug, 1000)
 			if err != nil {
 				return err
 			}
-			for _, r := range list {
-				if r.Version = 0; !known[r.ID] {
-					all.Relations = append(all.Relations, r)
+			for _, one := range list {
+				if one.Version = 0; !known[one.ID] {
+					all.Relations = append(all.Relations, one)
 				}
-				known[r.ID] = true
+				known[one.ID] = true
 			}
 			all.Entities[i].Version = 0
 		}
@@ -176,5 +175,7 @@ func (w *world) everything(user string) (all struct {
 	if err != nil {
 		w.t.Fatal(err)
 	}
+	slices.SortFunc(all.Entities, func(a, b graph.Entity) int { return cmp.Compare(a.ID, b.ID) })
+	slices.SortFunc(all.Relations, func(a, b graph.Relation) int { return cmp.Compare(a.ID, b.ID) })
 	return all
 }
