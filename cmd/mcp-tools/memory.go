@@ -13,11 +13,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 )
 
 // openMemory joins what agents remember to the store and to the index. Neither
@@ -42,7 +42,7 @@ func (h *house) openMemory(context.Context) error {
 	h.onClose(h.follower.Close)
 	h.indexer = indexer.Open(indexer.Options{
 		Dir: filepath.Join(h.data, "index"), Follower: h.follower, Log: h.log, Patience: h.app.patience,
-		Sources: []indexer.Source{memory.NewShelf(h.store), knowledge.NewShelf(h.store.Knowledge())},
+		Sources: []indexer.Source{memory.NewShelf(h.store), knowledge.NewSource(h.store)},
 	})
 	h.onClose(h.indexer.Close)
 	about := memory.Options{Rows: h.store, Finder: h.indexer, Log: h.log}
@@ -53,7 +53,7 @@ func (h *house) openMemory(context.Context) error {
 		about.Meaning = h.meaning
 	}
 	h.memory = memory.New(about)
-	h.graph = knowledge.New(h.store.Knowledge(), h.indexer)
+	h.graph = knowledge.New(h.store, h.indexer)
 	h.unused = neverUsed(h.store, o)
 	h.openBriefing()
 	return nil
@@ -174,9 +174,8 @@ func (m memoryFiles) List(ctx context.Context, dir string) ([]workspace.SourceEn
 
 // How long is kept what was changed, so that it can be undone or caught up with.
 const (
-	feedAge      = 7 * 24 * time.Hour
-	knowledgeAge = 90 * 24 * time.Hour
-	sweepEvery   = time.Hour
+	feedAge    = 7 * 24 * time.Hour
+	sweepEvery = time.Hour
 )
 
 // sweepStore forgets what is too old, once an hour, in a store that is in use.
@@ -193,7 +192,7 @@ func (h *house) sweepStore(ctx context.Context) {
 			continue
 		}
 		_, expired := h.store.SweepMemory(ctx)
-		_, undone := h.store.Knowledge().Sweep(ctx, knowledgeAge)
+		undone := h.graph.Sweep(ctx)
 		_, changes := h.store.Prune(ctx, feedAge)
 		rates, asked := h.store.ForgetRates(ctx), h.desk.store.Sweep(ctx)
 		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {

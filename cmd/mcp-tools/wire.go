@@ -16,7 +16,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/knowledge"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/results"
@@ -33,7 +32,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
-	toolknowledge "github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
@@ -51,7 +50,7 @@ type world struct {
 	exec    exec.Options
 	web     toolweb.Options
 	memory  toolmemory.Memory
-	graph   toolknowledge.Graph
+	graph   *knowledge.Graph
 	skills  toolskills.Skills
 	results toolresults.Store
 	status  func(context.Context) sessions.Status
@@ -65,7 +64,7 @@ func registry(w world) (*tool.Set, error) {
 		exec.Tools(w.exec),
 		toolweb.Tools(w.web),
 		toolmemory.Tools(w.memory),
-		toolknowledge.Tools(w.graph),
+		knowledge.Tools(w.graph),
 		toolskills.Tools(w.skills),
 		sessions.Tools(w.status),
 		automation.Tools(time.Now),
