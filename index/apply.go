@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
-
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	api "github.com/blevesearch/bleve_index_api"
 )
 
 // mostTogether is how many documents are written at once.
@@ -71,25 +68,25 @@ func (x *Index) step(ctx context.Context, b Batch) (err error) {
 		return err
 	}
 	defer view.Close()
-	write := api.NewBatch()
+	c := change{documents: map[string]*entry{}, values: map[string][]byte{}}
 	for _, id := range b.Delete {
-		if id != "" {
-			write.Delete(id)
+		if _, replaced := records[id]; id != "" && !replaced {
+			c.deletes = append(c.deletes, id)
 		}
 	}
-	for _, r := range records {
-		write.Update(&entry{id: r.id, fields: r.fields})
+	for id, r := range records {
+		c.documents[id] = &entry{id: r.id, fields: r.fields}
 	}
 	if b.Cursor != "" {
-		write.SetInternal([]byte(keyCursor), []byte(b.Cursor))
+		c.values[keyCursor] = []byte(b.Cursor)
 	}
-	if err := recount(view, write, records); err != nil {
+	if err := recount(view, &c, records); err != nil {
 		return err
 	}
-	if len(write.IndexOps)+len(write.InternalOps) == 0 {
+	if c.empty() {
 		return nil
 	}
-	return x.store.Batch(write)
+	return x.store.apply(c)
 }
 
 // analyzeAll makes records of documents, on all processors. Of two with one ID
@@ -121,9 +118,9 @@ func analyzeAll(ctx context.Context, documents []Document) map[string]record {
 }
 
 // recount adds to a write what it changes in the counts of the scopes.
-func recount(view *scorch.IndexSnapshot, write *api.Batch, records map[string]record) error {
+func recount(view *snapshot, c *change, records map[string]record) error {
 	changed := map[scopeKey]counts{}
-	change := func(r record, by int) error {
+	count := func(r record, by int) error {
 		c, ok := changed[r.scope]
 		if !ok {
 			var err error
@@ -135,41 +132,37 @@ func recount(view *scorch.IndexSnapshot, write *api.Batch, records map[string]re
 		changed[r.scope] = c
 		return nil
 	}
-	ids := make([]string, 0, len(write.IndexOps))
-	for id := range write.IndexOps {
-		ids = append(ids, id)
-	}
-	err := eachKept(view, ids, func(r record) error { return change(r, -1) })
+	err := eachKept(view, c.ids(), func(r record) error { return count(r, -1) })
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
-		if err := change(r, 1); err != nil {
+		if err := count(r, 1); err != nil {
 			return err
 		}
 	}
-	for key, c := range changed {
-		text, err := c.kept()
+	for key, of := range changed {
+		text, err := of.kept()
 		if err != nil {
 			return err
 		}
-		write.InternalOps[keyCounts+string(key[:])] = text
+		c.values[key.counts()] = text
 	}
 	return nil
 }
 
 // eachKept calls do with what is kept of the documents with these IDs.
-func eachKept(view *scorch.IndexSnapshot, ids []string, do func(record) error) error {
-	for _, s := range view.Segments() {
-		numbers, err := s.DocNumbers(ids)
+func eachKept(view *snapshot, ids []string, do func(record) error) error {
+	for _, p := range view.parts {
+		numbers, err := p.file.DocNumbers(ids)
 		if err != nil {
 			return fmt.Errorf("looking up documents: %w", err)
 		}
-		if gone := s.Deleted(); gone != nil {
-			numbers.AndNot(gone)
+		if p.deleted != nil {
+			numbers.AndNot(p.deleted)
 		}
 		for it := numbers.Iterator(); it.HasNext(); {
-			r, err := keptRecord(s, uint64(it.Next()))
+			r, err := keptRecord(p, uint64(it.Next()))
 			if err != nil {
 				return err
 			}
@@ -181,9 +174,9 @@ func eachKept(view *scorch.IndexSnapshot, ids []string, do func(record) error) e
 	return nil
 }
 
-func keptRecord(s *scorch.SegmentSnapshot, number uint64) (r record, err error) {
+func keptRecord(p *part, number uint64) (r record, err error) {
 	err = errRecord
-	visited := s.VisitDocument(number, func(name string, _ byte, value []byte, _ []uint64) bool {
+	visited := p.file.VisitStoredFields(number, func(name string, _ byte, value []byte, _ []uint64) bool {
 		if name == fieldRecord {
 			r, err = readRecord(value)
 		}

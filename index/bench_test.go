@@ -98,7 +98,7 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 	view, _ := x.view()
-	b.Logf("segments: %d", len(view.Segments()))
+	b.Logf("segments: %d", len(view.parts))
 	view.Close()
 	runtime.GC()
 	var m runtime.MemStats

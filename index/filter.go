@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
@@ -30,12 +29,12 @@ func newFilter(q Query, scopes map[scopeKey]counts) filter {
 }
 
 // allowed are the documents of a segment that the filter leaves; nil is all.
-func (f filter) allowed(s *scorch.SegmentSnapshot) (*roaring.Bitmap, error) {
-	dictionary, err := s.Segment().Dictionary(fieldTraits)
+func (f filter) allowed(p *part) (*roaring.Bitmap, error) {
+	dictionary, err := p.file.Dictionary(fieldTraits)
 	if err != nil {
 		return nil, err
 	}
-	t := traitReader{dictionary: dictionary, gone: s.Deleted()}
+	t := traitReader{dictionary: dictionary, gone: p.deleted}
 	var left *roaring.Bitmap
 	narrow := func(to *roaring.Bitmap) {
 		if left == nil {
@@ -54,7 +53,7 @@ func (f filter) allowed(s *scorch.SegmentSnapshot) (*roaring.Bitmap, error) {
 		narrow(t.beginning(f.scopes, f.path))
 	}
 	if f.since != math.MinInt64 || f.until != math.MaxInt64 {
-		narrow(t.between(s, f.scopes, f.since, f.until))
+		narrow(t.between(p, f.scopes, f.since, f.until))
 	}
 	return left, t.err
 }
@@ -124,7 +123,7 @@ func after(prefix []byte) []byte {
 
 // between takes whole days as they are, and looks at each document of the days
 // at both ends.
-func (t *traitReader) between(s *scorch.SegmentSnapshot, scopes []scopeKey, since, until int64) *roaring.Bitmap {
+func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *roaring.Bitmap {
 	set, ends := roaring.New(), roaring.New()
 	if since >= until {
 		return set
@@ -143,7 +142,7 @@ func (t *traitReader) between(s *scorch.SegmentSnapshot, scopes []scopeKey, sinc
 	}
 	for it := ends.Iterator(); it.HasNext() && t.err == nil; {
 		number := it.Next()
-		r, err := keptRecord(s, uint64(number))
+		r, err := keptRecord(p, uint64(number))
 		if err != nil {
 			t.err = err
 		} else if since <= r.time && r.time < until {

@@ -11,12 +11,12 @@ func (x *Index) IDs(prefixes ...string) (ids []string, err error) {
 		return nil, err
 	}
 	defer view.Close()
-	for _, s := range view.Segments() {
-		dictionary, err := s.Segment().Dictionary("_id")
+	for _, p := range view.parts {
+		dictionary, err := p.file.Dictionary("_id")
 		if err != nil {
 			return nil, err
 		}
-		t := traitReader{dictionary: dictionary, gone: s.Deleted()}
+		t := traitReader{dictionary: dictionary, gone: p.deleted}
 		for _, prefix := range prefixes {
 			from := []byte(prefix)
 			for _, id := range t.terms(from, after(from)) {

@@ -21,9 +21,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-
-	"github.com/blevesearch/bleve/v2/index/scorch"
-	api "github.com/blevesearch/bleve_index_api"
 )
 
 // Document is one thing to be found. ID names it among all scopes; Scope is
@@ -46,8 +43,7 @@ type Index struct {
 
 	apply sync.Mutex   // one batch at a time: the counts depend on what is there
 	open  sync.RWMutex // held while store is used, and to replace it
-	store *scorch.Scorch
-	queue *api.AnalysisQueue
+	store *store
 }
 
 // Open opens an index beneath dir: the first of index-0, index-1, and so on that
@@ -85,18 +81,9 @@ func (x *Index) start() error {
 // the same terms from the same words.
 func (x *Index) load() (err error) {
 	defer guard(&err)()
-	queue := api.NewAnalysisQueue(1)
-	made, err := scorch.NewScorch(scorch.Name, x.slot.settings(), queue)
-	if err != nil {
-		queue.Close()
+	if x.store, err = openStore(x.slot.store()); err != nil {
 		return err
 	}
-	store := made.(*scorch.Scorch)
-	if err := store.Open(); err != nil {
-		queue.Close()
-		return err
-	}
-	x.store, x.queue = store, queue
 	if err := x.checkFormat(); err != nil {
 		return errors.Join(err, x.unload())
 	}
@@ -109,12 +96,9 @@ func (x *Index) checkFormat() error {
 		return err
 	}
 	defer view.Close()
-	found, err := view.GetInternal([]byte(keyFormat))
-	if err != nil {
-		return err
-	}
+	found := view.value(keyFormat)
 	if found == nil {
-		return x.store.SetInternal([]byte(keyFormat), []byte(format))
+		return x.store.apply(change{values: map[string][]byte{keyFormat: []byte(format)}})
 	}
 	if string(found) != format {
 		return fmt.Errorf("the index has format %q, and this program writes %q", found, format)
@@ -126,23 +110,18 @@ func (x *Index) unload() error {
 	if x.store == nil {
 		return nil
 	}
-	err := x.store.Close()
-	x.queue.Close()
-	x.store, x.queue = nil, nil
+	err := x.store.close()
+	x.store = nil
 	return err
 }
 
 // view is the index as it is now, whatever is written meanwhile. The caller
 // closes it, and holds open.
-func (x *Index) view() (*scorch.IndexSnapshot, error) {
+func (x *Index) view() (*snapshot, error) {
 	if x.store == nil {
 		return nil, ErrClosed
 	}
-	reader, err := x.store.Reader()
-	if err != nil {
-		return nil, err
-	}
-	return reader.(*scorch.IndexSnapshot), nil
+	return x.store.view()
 }
 
 // Cursor is what the last batch that had one said; "" where none did, so that
@@ -156,8 +135,7 @@ func (x *Index) Cursor() (place string, err error) {
 		return "", err
 	}
 	defer view.Close()
-	cursor, err := view.GetInternal([]byte(keyCursor))
-	return string(cursor), err
+	return string(view.value(keyCursor)), nil
 }
 
 // Reset empties the index, its cursor included. One that failed, as the disk was
@@ -207,11 +185,7 @@ func (x *Index) Stats(ctx context.Context) (Stats, error) {
 		return Stats{}, err
 	}
 	defer view.Close()
-	count, err := view.DocCount()
-	if err != nil {
-		return Stats{}, err
-	}
-	s := Stats{Documents: int(count), Slot: x.slot.dir}
+	s := Stats{Documents: view.count(), Slot: x.slot.dir}
 	files, err := os.ReadDir(x.slot.store())
 	for _, f := range files {
 		if info, err := f.Info(); err == nil { // gone since: merged into another
@@ -236,11 +210,3 @@ func (x *Index) Count(scope string) (int, error) {
 
 // store is the directory of what the slot holds; the lock lies beside it.
 func (s *slot) store() string { return filepath.Join(s.dir, "store") }
-
-func (s *slot) settings() map[string]any {
-	return map[string]any{
-		"path":               s.store(),
-		"bolt_timeout":       "2s", // nobody else has it, but never wait for ever
-		"numSnapshotsToKeep": 1,
-	}
-}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/RoaringBitmap/roaring/v2"
-	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
@@ -117,7 +116,7 @@ func (p *plan) worth(s *stream) float64 {
 // same as if all had been looked at.
 type merge struct {
 	plan    *plan
-	segment *scorch.SegmentSnapshot
+	part    *part
 	streams []*stream // from the lightest to the heaviest
 	allowed *roaring.Bitmap
 	wanted  *best
@@ -181,7 +180,7 @@ func (m *merge) weigh(doc uint64) error {
 	if !m.wanted.enough(score * (1 + 1e-9)) {
 		return nil
 	}
-	id, err := m.segment.DocID(doc)
+	id, err := m.part.file.DocID(doc)
 	if err != nil {
 		return err
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/blevesearch/bleve/v2/index/scorch"
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
@@ -49,7 +48,7 @@ type word struct {
 
 // prepare reads what the query needs to know. A plan without words finds
 // nothing.
-func prepare(view *scorch.IndexSnapshot, q Query) (*plan, error) {
+func prepare(view *snapshot, q Query) (*plan, error) {
 	scopes := map[scopeKey]counts{}
 	all := counts{Languages: map[string]int{}}
 	for _, name := range q.Scopes {
@@ -155,13 +154,12 @@ func weighSmall(words []word) {
 }
 
 // lookUp finds the postings of the words, and counts the documents.
-func lookUp(view *scorch.IndexSnapshot, words []word, scopes map[scopeKey]counts) error {
-	segments := view.Segments()
+func lookUp(view *snapshot, words []word, scopes map[scopeKey]counts) error {
 	for i := range words {
-		words[i].lists = make([][]segment.PostingsList, len(segments))
+		words[i].lists = make([][]segment.PostingsList, len(view.parts))
 	}
-	for n, s := range segments {
-		dictionary, err := s.Segment().Dictionary(fieldWords)
+	for n, p := range view.parts {
+		dictionary, err := p.file.Dictionary(fieldWords)
 		if err != nil {
 			return err
 		}
@@ -169,7 +167,7 @@ func lookUp(view *scorch.IndexSnapshot, words []word, scopes map[scopeKey]counts
 			w := &words[i]
 			for scope := range scopes {
 				for _, alternative := range w.alternatives {
-					list, err := dictionary.PostingsList(scope.term(traitAny, alternative), s.Deleted(), nil)
+					list, err := dictionary.PostingsList(scope.term(traitAny, alternative), p.deleted, nil)
 					if err != nil {
 						return err
 					}

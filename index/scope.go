@@ -2,16 +2,15 @@ package index
 
 import (
 	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
-
-	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
 // What is kept beside the documents. format changes whenever the same text
 // would make other terms, or a document other fields.
 const (
-	format    = "1"
+	format    = "2"
 	keyFormat = "format"
 	keyCursor = "cursor"
 	keyCounts = "scope:" // and the key of the scope
@@ -32,6 +31,9 @@ func (k scopeKey) term(kind byte, text string) []byte {
 	return append(term, text...)
 }
 
+// counts returns the key of the value that holds the scope's counts.
+func (k scopeKey) counts() string { return keyCounts + hex.EncodeToString(k[:]) }
+
 // counts is what BM25 needs to know about all documents of a scope.
 type counts struct {
 	Documents int            `json:"n"`
@@ -40,11 +42,11 @@ type counts struct {
 }
 
 // countsOf reads the counts of a scope; one without documents has none.
-func countsOf(view *scorch.IndexSnapshot, key scopeKey) (counts, error) {
+func countsOf(view *snapshot, key scopeKey) (counts, error) {
 	c := counts{Languages: map[string]int{}}
-	text, err := view.GetInternal([]byte(keyCounts + string(key[:])))
-	if err != nil || text == nil {
-		return c, err
+	text := view.value(key.counts())
+	if text == nil {
+		return c, nil
 	}
 	if err := json.Unmarshal(text, &c); err != nil {
 		return c, fmt.Errorf("reading the counts of a scope: %w", err)

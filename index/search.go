@@ -3,8 +3,6 @@ package index
 import (
 	"context"
 	"math"
-
-	"github.com/blevesearch/bleve/v2/index/scorch"
 )
 
 // What a search is bounded by.
@@ -65,11 +63,11 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 		return Result{}, err
 	}
 	wanted := newBest(q.Offset+q.Limit+1, q.MinScore)
-	for i, s := range view.Segments() {
+	for i, part := range view.parts {
 		if err := context.Cause(ctx); err != nil {
 			return Result{}, err
 		}
-		if err := p.search(ctx, s, i, wanted); err != nil {
+		if err := p.search(ctx, part, i, wanted); err != nil {
 			return Result{}, err
 		}
 	}
@@ -117,18 +115,18 @@ func (p *plan) result(found []candidate, q Query) Result {
 }
 
 // search finds the best documents of one segment.
-func (p *plan) search(ctx context.Context, s *scorch.SegmentSnapshot, number int, wanted *best) error {
+func (p *plan) search(ctx context.Context, part *part, number int, wanted *best) error {
 	streams, err := p.streams(number)
 	if err != nil || len(streams) == 0 {
 		return err
 	}
-	allowed, err := p.filter.allowed(s)
+	allowed, err := p.filter.allowed(part)
 	if err != nil {
 		return err
 	}
 	if allowed != nil && allowed.IsEmpty() {
 		return nil
 	}
-	m := merge{plan: p, segment: s, streams: streams, allowed: allowed, wanted: wanted}
+	m := merge{plan: p, part: part, streams: streams, allowed: allowed, wanted: wanted}
 	return m.run(ctx)
 }

@@ -188,9 +188,9 @@ func openedIn(t *testing.T, dir string) *Index {
 // TestDamage opens what was torn, and expects an empty index that works.
 func TestDamage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, store string){
-		"empty root": func(t *testing.T, store string) { write(t, filepath.Join(store, "root.bolt"), "") },
+		"empty root": func(t *testing.T, store string) { write(t, filepath.Join(store, "manifest.json"), "") },
 		"root of junk": func(t *testing.T, store string) {
-			write(t, filepath.Join(store, "root.bolt"), strings.Repeat("junk", 9000))
+			write(t, filepath.Join(store, "manifest.json"), strings.Repeat("junk", 9000))
 		},
 		"torn segments": func(t *testing.T, store string) {
 			for _, f := range segmentFiles(t, store) {
@@ -249,7 +249,7 @@ func TestAnotherFormatBeginsEmpty(t *testing.T) {
 	dir := t.TempDir()
 	x := openedIn(t, dir)
 	apply(t, x, feedBatch(0))
-	if err := x.store.SetInternal([]byte(keyFormat), []byte("0")); err != nil {
+	if err := x.store.apply(change{values: map[string][]byte{keyFormat: []byte("0")}}); err != nil {
 		t.Fatal(err)
 	}
 	x.Close()
