@@ -204,7 +204,7 @@ func (p *passage) run(ctx context.Context) (res tool.Result, err error) {
 	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
 		running.Answers = tool.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
 	}
-	ctx = context.WithValue(tool.With(ctx, running), accessKey{}, &p.Access)
+	ctx = context.WithValue(tool.With(ctx, running), statusKey{}, sessionOf{p.server, &p.Access})
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()
 	res, err = p.plan.Run(ctx)

@@ -10,12 +10,11 @@ import (
 
 // What a call was narrowed to is what its caller is told of.
 func TestStatusCountsWhatTheCallSees(t *testing.T) {
-	var b *testServer
 	status := newTool("status", tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
-		return tool.Textf("%d", b.Status(ctx).Tools), nil
+		return tool.Textf("%d", StatusFrom(ctx).Tools), nil
 	})
 	idle := func(context.Context, none) (tool.Result, error) { return tool.Text("x"), nil }
-	b = withTools(t, status, newTool("one", tool.Reads, idle), newTool("two", tool.Writes, idle))
+	b := withTools(t, status, newTool("one", tool.Reads, idle), newTool("two", tool.Writes, idle))
 	for want, narrow := range map[string]policy.Narrow{
 		"3": {}, "1": {Tools: []string{"status"}}, "2": {ReadOnly: true},
 	} {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // A Status is what the server knows of a caller's session.
@@ -17,16 +18,25 @@ type Status struct {
 	Autonomy      string
 }
 
-// accessKey finds the access of the call that a tool works on.
-type accessKey struct{}
+// statusKey finds, in the context of a call, the session that it belongs to.
+type statusKey struct{}
 
-// Status looks up the session of the call that ctx belongs to. What the call
-// was narrowed to is all that its caller sees.
-func (s *Server) Status(ctx context.Context) Status {
-	a := Access{Caller: tool.CallerFrom(ctx)}
-	if own, ok := ctx.Value(accessKey{}).(*Access); ok {
-		a = *own
+// A sessionOf is a session of a server, as one call may see it.
+type sessionOf struct {
+	server *Server
+	access *Access
+}
+
+// StatusFrom returns the status of the session that the call of ctx belongs to.
+// It is zero outside of a call. If the call was narrowed, so is the status.
+func StatusFrom(ctx context.Context) Status {
+	if session, ok := ctx.Value(statusKey{}).(sessionOf); ok {
+		return session.server.status(*session.access)
 	}
+	return Status{}
+}
+
+func (s *Server) status(a Access) Status {
 	now, c := s.settings(), a.Caller
 	profile, _ := now.Policy.Profile(now.Policy.ProfileOf(a.subject()))
 	st := Status{
@@ -42,7 +52,5 @@ func (s *Server) Status(ctx context.Context) Status {
 	return st
 }
 
-// ProfileOf names the policy profile that counts for a caller.
-func (s *Server) ProfileOf(c tool.Caller) string {
-	return s.settings().Policy.ProfileOf(Access{Caller: c}.subject())
-}
+// SubjectOf returns the caller as the policy knows it.
+func SubjectOf(c tool.Caller) policy.Subject { return Access{Caller: c}.subject() }

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -17,12 +16,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/store"
-	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -80,9 +80,9 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 		t.Fatal(err)
 	}
 	table := tokens.New(tokens.Options{DB: rows})
-	d := desk{store: approvals.New(approvals.Options{DB: rows}), past: audit.NewDB(rows)}
+	d := app.Desk{Store: approvals.New(approvals.Options{DB: rows}), Log: audit.NewDB(rows)}
 	s, err := server.New(server.Config{
-		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: journal{record}, Keeper: keeper{kept}, Desk: d,
+		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: app.Journal{Log: record}, Keeper: app.Keeper{Store: kept}, Desk: d,
 		Log: slog.New(slog.DiscardHandler),
 		Settings: server.Settings{Policy: rules, ApprovalTimeout: hang, ApprovalWait: wait, Limits: server.Limits{
 			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: hang,
@@ -92,17 +92,17 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ids := &identities{table: table}
-	ids.listed.Store(new([]config.Token))
+	ids := &app.Identities{Table: table}
+	ids.Listed.Store(new([]config.Token))
 	web := httptest.NewServer((&server.HTTP{
-		Server: s, Identities: ids, Approvals: d.serveApprovals, Base: server.Access{Caller: tool.Caller{Workspace: p.dir}},
+		Server: s, Identities: ids, Approvals: d.ServeApprovals, Base: server.Access{Caller: tool.Caller{Workspace: p.dir}},
 		MaxMessage: 1 << 20, MaxSessions: 10, SessionIdle: time.Hour,
 	}).Handler())
 	p.url = web.URL + "/mcp"
 	t.Cleanup(func() {
 		s.Close()
 		web.Close()
-		if err := errors.Join(d.store.Close(), table.Close(), record.Close(), rows.Close()); err != nil {
+		if err := errors.Join(d.Store.Close(), table.Close(), record.Close(), rows.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -174,8 +174,8 @@ func TestApprovedOnTheCommandLine(t *testing.T) {
 	if p.runs.Load() != 1 {
 		t.Errorf("it ran %d times", p.runs.Load())
 	}
-	record := p.recorded(`"approval":"denied cli:` + systemUser() + `"`)
-	wantText(t, record, `"approval":"cli:`+systemUser()+`"`)
+	record := p.recorded(`"approval":"denied cli:` + app.SystemUser() + `"`)
+	wantText(t, record, `"approval":"cli:`+app.SystemUser()+`"`)
 	wantText(t, record, `"approval":"question `+id+`"`)
 }
 
@@ -236,7 +236,7 @@ func TestApprovedOverHTTP(t *testing.T) {
 	agent := p.token("--name", "agent", "--profile", "full", "--agent", "a", "--user", "u")
 	console := p.token("--name", "console", "--approve")
 	elsewhere := p.token("--name", "elsewhere", "--approve", "--user", "v")
-	wantText(t, <-p.launch(agent, "x", ""), "mcp-tools approvals watch") // nobody is there
+	wantText(t, <-p.launch(agent, "x", ""), "mcp-tools approvals watch") // NoUser is there
 	ask := func(token, method, path, body string) (int, string) {
 		r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(p.url, "/mcp")+path, strings.NewReader(body))
 		if err != nil {
@@ -277,81 +277,5 @@ func TestApprovedOverHTTP(t *testing.T) {
 	wantText(t, <-got, "launched x")
 	if p.runs.Load() != 1 {
 		t.Errorf("it ran %d times", p.runs.Load())
-	}
-}
-
-// TestWatching types answers, and looks at what a person sees.
-func TestWatching(t *testing.T) {
-	place := approvals.New(approvals.Options{DB: storetest.Open(t, t.TempDir())})
-	defer place.Close()
-	ask := func() string {
-		id, err := place.Ask(t.Context(), approvals.Call{
-			Tool: "launch", Title: "Launch", Risk: "runs", Principal: "a/u", Session: "s", Digest: "d",
-			Shown: `{"path":"x"}`, Args: json.RawMessage(`{"path":"x"}`),
-		}, time.Now().Add(time.Hour))
-		if err != nil {
-			t.Fatal(err)
-		}
-		return id
-	}
-	var out, said strings.Builder
-	w := &watch{
-		app: &app{in: os.Stdin, out: &out, err: &said, output: "text", getenv: func(string) string { return "" }}, store: place,
-		who: approvals.Approver{Name: "ann", Channel: "cli"}, seen: map[string]bool{}, lines: make(chan string),
-	}
-	show := func() {
-		t.Helper()
-		if err := w.look(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for typed, want := range map[string]approvals.State{
-		"y\n": approvals.Allowed, "S\n": approvals.Allowed, "n use y\n": approvals.Denied, "\n": approvals.Open, "yesterday\n": approvals.Open,
-	} {
-		id := ask()
-		show()
-		wantText(t, out.String(), id)
-		if w.since.IsZero() {
-			t.Error("nobody knows since when it is shown")
-		}
-		w.since = time.Now().Add(time.Hour)
-		w.take(t.Context(), typed) // before anybody can have read it
-		if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
-			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
-		}
-		w.since = time.Time{}
-		w.take(t.Context(), typed)
-		q, err := place.Get(t.Context(), id, w.who)
-		if err != nil || q.State != want {
-			t.Errorf("%q: %+v, %v", typed, q, err)
-		}
-		if want == approvals.Denied && q.Decision.Reason != "use y" {
-			t.Errorf("the reason is %q", q.Decision.Reason)
-		}
-		if err := place.Withdraw(t.Context(), id); err != nil {
-			t.Fatal(err)
-		}
-		show()
-	}
-	id := ask()
-	show()
-	if err := place.Withdraw(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
-	show()
-	wantText(t, said.String(), id+" was answered elsewhere, or is over")
-	w.take(t.Context(), "y\n") // to nothing
-	if w.asking != "" {
-		t.Error("it still asks")
-	}
-	if w.taken.IsZero() {
-		t.Error("nobody knows since when it is gone")
-	}
-	id = ask() // in the place of the one that has gone just now
-	show()
-	w.since, w.taken = time.Time{}, time.Now().Add(time.Hour)
-	w.take(t.Context(), "y\n")
-	if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
-		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)
 	}
 }

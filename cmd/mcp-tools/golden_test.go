@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/tools"
+
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/tokencount"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/server"
@@ -43,7 +46,7 @@ func golden(t *testing.T, path string, got []byte) {
 
 func allTools(t *testing.T) *tool.Set {
 	t.Helper()
-	set, err := registry(world{})
+	set, err := tools.All(tools.World{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +129,7 @@ func profileCost(t *testing.T, set *tool.Set, rules *policy.Policy, profile stri
 		if err != nil {
 			t.Fatal(err)
 		}
-		names, bytes, tokens = append(names, tool.Spec.Name), bytes+len(described), tokens+toolTokens(described)
+		names, bytes, tokens = append(names, tool.Spec.Name), bytes+len(described), tokens+tokencount.Tool(described)
 	}
 	return names, bytes, tokens
 }

@@ -20,6 +20,9 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/cli"
 )
 
 // remote is a server that runs in this process, as serve --http would.
@@ -47,7 +50,7 @@ func (l *logbook) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// find waits until the log has a match and returns its first group.
+// Find waits until the log has a match and returns its first group.
 func (l *logbook) find(t *testing.T, pattern string) string {
 	t.Helper()
 	deadline := time.After(hang)
@@ -100,8 +103,8 @@ func serveRemote(t *testing.T, settings string, flags ...string) *remote {
 
 // run is one run of the program.
 func (r *remote) run(ctx context.Context, out io.Writer, args ...string) error {
-	a := &app{in: os.Stdin, out: out, err: r.log, getenv: func(string) string { return "" }, environ: func() []string { return nil }}
-	cmd := a.command()
+	c := cli.New(app.Env{In: os.Stdin, Out: out, Err: r.log, Getenv: func(string) string { return "" }, Environ: func() []string { return nil }})
+	cmd := c.Command()
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)
 }

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
@@ -17,7 +19,7 @@ import (
 // walls ends with syscall.Exit: nobody there tells the race detector not to wait
 // for a second before the end.
 func TestMain(m *testing.M) {
-	if code, mine := behindWalls(os.Args); mine {
+	if code, mine := app.RunChild(os.Args); mine {
 		syscall.Exit(code)
 	}
 	testscript.Main(m, map[string]func(){

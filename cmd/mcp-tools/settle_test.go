@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A server removes the browser of one that was killed, whether or not anybody
+// A Server removes the browser of one that was killed, whether or not anybody
 // asks it for a browser, and leaves alone what is no browser's.
 func TestAServerRemovesWhatAKilledOneLeft(t *testing.T) {
 	temp, err := os.MkdirTemp("", "settle-")

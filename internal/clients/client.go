@@ -22,6 +22,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
+// EntryName is the usual name of our entry in the settings files of clients.
+const EntryName = "mcp-tools"
+
 // A Client is one program that can use our server, with the settings file it
 // reads. The zero Client is of no use; get one from [All] or [Find].
 type Client struct {

@@ -1,0 +1,355 @@
+// Package app opens the parts of the program, joins them, reloads their settings
+// and closes them again. It is the one place where everything meets: each part
+// gets what it needs when it is opened, in the order of Open, so that nothing
+// refers to a part that does not exist yet.
+//
+// It knows the settings and every part, and nothing of the command line. Begin
+// with Env, which is what a run of the program starts from, and Env.Open.
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"os"
+	"os/user"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/briefing"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
+	"github.com/mcp-tools/mcp-tools/internal/results"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
+	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/telemetry"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
+)
+
+// instructions are the text about the server that every client's model gets.
+const instructions = `Results that are too long are cut and say how to read on. ` +
+	`Errors begin with their kind and say what to do instead. Secrets appear as [REDACTED]; never write that back.`
+
+// An App is the running program: every part, opened and joined.
+type App struct {
+	Server *server.Server
+
+	env       *Env
+	loaded    *config.Loaded
+	data      string
+	level     *slog.LevelVar
+	log       *slog.Logger
+	scrub     *scrub.Scrubber
+	calls     *telemetry.Calls
+	store     *store.Store
+	unused    func() bool // no process has ever used the store
+	follower  *indexer.Follower
+	index     *indexer.Indexer
+	memory    *memory.Memory
+	meaning   *meaning.Meaning // nil without an embeddings endpoint
+	graph     *knowledge.Graph
+	briefing  *briefing.Briefing
+	audit     *audit.Log
+	skillDirs []skills.Dir
+	files     *workspace.Workspace
+	skills    *skills.Library
+	catalogue policy.Catalogue
+	rules     *liveRules
+	commands  *commands.Commands
+	web       *webAccess
+	results   *results.Store
+	desk      Desk
+	set       *tool.Set
+
+	closers []func() error // in the order of opening
+}
+
+// Open opens everything that a server needs. The caller closes the App.
+func (e *Env) Open(ctx context.Context) (_ *App, err error) {
+	a := &App{env: e, level: new(slog.LevelVar)}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	if a.loaded, err = e.Load(); err != nil {
+		return nil, err
+	}
+	if a.data, err = e.DataDir(); err != nil {
+		return nil, err
+	}
+	if err = checkPrivate(a.data); err != nil {
+		return nil, err
+	}
+	for _, open := range []func(context.Context) error{
+		a.openScrub, a.openLog, a.openTelemetry, a.openMemory, a.openAudit, a.openFiles, a.openSkills,
+		a.openRules, a.openCommands, a.openWeb, a.openResults, a.openTools, a.openServer,
+	} {
+		if err = open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return a, nil
+}
+
+// Close closes the parts, the last opened first.
+func (a *App) Close() {
+	for i := len(a.closers) - 1; i >= 0; i-- {
+		if err := a.closers[i](); err != nil && a.log != nil {
+			a.log.Error("closing", "err", err)
+		}
+	}
+}
+
+func (a *App) onClose(f func() error) { a.closers = append(a.closers, f) }
+
+// checkPrivate refuses a data directory that all users may write to: they could
+// put a link, or a key of theirs, where our files belong. A missing directory is
+// fine; it will be made.
+func checkPrivate(dir string) error {
+	info, err := os.Stat(dir)
+	if err != nil || !UnixModes() || info.Mode().Perm()&0o002 == 0 {
+		return nil
+	}
+	return Usagef("all users may write to the data directory %s; run chmod o-w on it, or choose another with --data", dir)
+}
+
+// UnixModes reports whether the permissions of files say who may use them.
+func UnixModes() bool { return runtime.GOOS != "windows" }
+
+func (a *App) openScrub(context.Context) (err error) {
+	a.scrub, err = NewScrubber(a.loaded.Config.Scrub, a.env.Sources(a.loaded.Config.Vault))
+	return err
+}
+
+func (a *App) openLog(context.Context) (err error) {
+	t := a.loaded.Config.Telemetry
+	if err := a.level.UnmarshalText([]byte(t.LogLevel)); err != nil {
+		return err
+	}
+	a.log, err = telemetry.NewLogger(a.env.Err, telemetry.LogConfig{
+		Level: a.level, Format: t.LogFormat, Scrub: a.scrub.Text,
+		Colour: terminal.NewPainter(a.env.Err, a.env.Getenv).On(),
+	})
+	return err
+}
+
+func (a *App) openTelemetry(context.Context) (err error) {
+	t := a.loaded.Config.Telemetry
+	headers := make(map[string]string, len(t.OTLPHeaders))
+	var secrets []string
+	from := a.env.Sources(a.loaded.Config.Vault)
+	for name, secret := range t.OTLPHeaders {
+		if headers[name], err = secret.Fetch(from); err != nil {
+			return fmt.Errorf("telemetry.otlp_headers.%s: %w", name, err)
+		}
+		secrets = append(secrets, headers[name])
+		if _, token, found := strings.Cut(headers[name], " "); found { // as in Bearer TOKEN
+			secrets = append(secrets, token)
+		}
+	}
+	if err := a.scrub.Set("telemetry.otlp_headers", secrets...); err != nil {
+		a.log.Debug("parts of telemetry.otlp_headers are not masked", "err", err)
+	}
+	a.calls, err = telemetry.New(telemetry.Config{
+		Version: Version(), Commit: Commit(), Words: metricWords(), Scrub: a.scrub.Text, Log: a.log,
+		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, Sample: t.Sample},
+	})
+	if err != nil {
+		return err
+	}
+	a.onClose(func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), 3*time.Second)
+		defer cancel()
+		return a.calls.Shutdown(ctx)
+	})
+	return nil
+}
+
+// openAudit opens the audit log, whose records go to a journal first and from
+// there to the store. If no other part has opened the store, the first record
+// opens it in the background.
+func (a *App) openAudit(context.Context) (err error) {
+	c := a.loaded.Config.Audit
+	a.audit, err = audit.Open(audit.Options{
+		DB: audit.NewDB(a.store), Dir: a.data, Full: a.loaded.Config.Store.Sync == "full", Version: Version(),
+		MaxAge: time.Duration(c.MaxAge), MaxBytes: int64(c.MaxBytes), Logger: a.log,
+	})
+	if err != nil {
+		return err
+	}
+	a.onClose(a.audit.Close)
+	return nil
+}
+
+// openResults opens the store of results that were too long for the model.
+func (a *App) openResults(context.Context) (err error) {
+	c := a.loaded.Config.Results
+	a.results, err = results.Open(a.data, results.Limits{
+		Count: c.Count, Bytes: int64(c.Bytes), Age: time.Duration(c.Age),
+		ItemBytes: int64(c.Bytes), // the server cuts at limits.result_hard, which may change while it runs
+	})
+	if err != nil {
+		return fmt.Errorf("%w; choose another directory with --data", err)
+	}
+	return nil
+}
+
+func (a *App) openTools(context.Context) (err error) {
+	a.set, err = tools.All(tools.World{
+		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
+		Skills: a.skills, Results: pages{a.results}, Status: sessionStatus,
+	})
+	if err != nil {
+		return err
+	}
+	a.calls.Know(a.set.Names()...)
+	return nil
+}
+
+// sessionStatus returns what the server knows of the session of a call.
+func sessionStatus(ctx context.Context) sessions.Status {
+	s := server.StatusFrom(ctx)
+	return sessions.Status{
+		Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
+		Autonomy: s.Autonomy, Left: s.Left, Version: Version(),
+	}
+}
+
+func (a *App) openServer(context.Context) (err error) {
+	a.desk = NewDesk(approvals.Options{DB: a.store, Unused: a.unused, Log: a.log}, audit.NewDB(a.store))
+	a.onClose(a.desk.Close)
+	text := instructions
+	if more := a.loaded.Config.Server.Instructions; more != "" {
+		text += "\n\n" + more
+	}
+	a.Server, err = server.New(server.Config{
+		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
+		Tools: a.set, Scrub: a.scrub, Journal: Journal{a.audit}, Keeper: Keeper{a.results}, Desk: a.desk,
+		Watcher: watcher{a.calls}, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
+		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
+		Ended:    func(c tool.Caller) { a.commands.EndSession(c.Session) }, Stopping: a.commands.Stop,
+	})
+	return err
+}
+
+// serverSettings returns the part of the settings that the server goes by, and
+// that may change while it runs.
+func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
+	l := c.Limits
+	return server.Settings{
+		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout), ApprovalWait: approvalWait(c.Approvals.Wait),
+		AuditArgs: c.Audit.Arguments == "shape",
+		Limits: server.Limits{
+			PerMinute: l.CallsPerMinute, Burst: l.Burst, Running: l.Running, Queued: l.Queued, TotalRunning: l.TotalRunning,
+			Timeout: time.Duration(l.Timeout), Result: int(l.Result), ResultHard: int(l.ResultHard),
+			Args: tool.Limits{Params: l.Params, Text: int(l.Text), Items: l.Items, Depth: l.Depth},
+			Warn: l.RepeatWarn, Stop: l.RepeatStop,
+		},
+	}
+}
+
+// LocalCaller is the caller that the settings describe: the client that started
+// the program over stdio, or the user of the command line.
+func (a *App) LocalCaller(transport string) (server.Access, error) {
+	c := a.loaded.Config.Connections.Stdio
+	workspace, err := WorkspaceDir(c.Workspace)
+	if err != nil {
+		return server.Access{}, err
+	}
+	return server.Access{Transport: transport, Caller: tool.Caller{
+		Agent: c.Agent, User: userNamed(c.User), Provider: c.Provider, Channel: transport, PeerKind: "direct",
+		Session: fmt.Sprintf("%s-%d-%x", transport, os.Getpid(), time.Now().UnixMilli()&0xffffff),
+		Profile: c.Profile, Workspace: workspace,
+	}}, nil
+}
+
+// Owner returns the agent and the user whose memories and skills the settings
+// name.
+func Owner(c config.Stdio) tool.Caller {
+	return tool.Caller{Agent: c.Agent, User: userNamed(c.User), Channel: "cli"}
+}
+
+// NoUser is how a setting says that there is no user.
+const NoUser = "-"
+
+// userNamed returns the user that a setting names; empty is the user of the
+// operating system.
+func userNamed(name string) string {
+	switch name {
+	case "":
+		return SystemUser()
+	case NoUser:
+		return ""
+	}
+	return name
+}
+
+// SystemUser returns the name of the user who runs the program.
+func SystemUser() string {
+	if u, err := user.Current(); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid-%d", os.Getuid())
+}
+
+// WorkspaceDir returns the absolute path of the directory that was chosen, or of
+// the current one. It returns "" if none was chosen and the current one is the
+// root: desktop programs start us there, and it is no workspace.
+func WorkspaceDir(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	if dir == "" && abs == filepath.Dir(abs) {
+		return "", nil
+	}
+	info, err := os.Stat(abs)
+	if err != nil || !info.IsDir() {
+		return "", Usagef("the workspace %s is not a directory; choose one with --workspace", abs)
+	}
+	return abs, nil
+}
+
+// parseProxy reads the URL of the proxy for requests to the web.
+func parseProxy(text string) (*url.URL, error) {
+	if text == "" {
+		return nil, nil
+	}
+	proxy, err := url.Parse(text)
+	if err != nil {
+		return nil, fmt.Errorf("web.proxy: %w", err)
+	}
+	return proxy, nil
+}
+
+// serverAddresses returns the addresses of this machine that others could use.
+// They are masked in what leaves.
+func serverAddresses() ([]string, error) {
+	addresses, err := net.InterfaceAddrs()
+	var out []string
+	for _, a := range addresses {
+		network, ok := a.(*net.IPNet)
+		if ok && !network.IP.IsLoopback() && !network.IP.IsLinkLocalUnicast() {
+			out = append(out, network.IP.String())
+		}
+	}
+	return out, err
+}

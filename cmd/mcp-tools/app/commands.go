@@ -1,0 +1,263 @@
+package app
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/agent"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/docker"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
+	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
+)
+
+// RunChild is the program when it has started itself again, to run commands or
+// a browser.
+// child is false when somebody else has started it.
+func RunChild(args []string) (code int, child bool) {
+	if len(args) < 2 {
+		return 0, false
+	}
+	switch args[1] {
+	case agent.Name:
+		return agent.Main(args[2:]), true
+	case kernel.StageArg:
+		return kernel.Main(args[2:]), true
+	case docker.StageArg:
+		return docker.Stage(args[2:]), true
+	case browser.StageArg:
+		return browser.Stage(args[2:]), true
+	}
+	return 0, false
+}
+
+// openCommands joins sandboxes to the workspace. Nothing is started yet.
+func (a *App) openCommands(context.Context) error {
+	c := a.loaded.Config
+	launchers, err := Launchers(c.Sandbox, a.data, a.log)
+	if err != nil {
+		return err
+	}
+	for _, l := range launchers {
+		if l, ok := l.(io.Closer); ok {
+			a.onClose(l.Close)
+		}
+	}
+	spool, err := private.MakeSub(a.data, "commands")
+	if err != nil {
+		return err
+	}
+	modes := make(map[string]commands.Policy)
+	for _, p := range c.Sandbox.Profiles {
+		modes[p.Profile] = SandboxPolicy(c.Sandbox, p)
+	}
+	usual := SandboxPolicy(c.Sandbox, config.SandboxProfile{})
+	a.commands, err = commands.New(commands.Options{
+		Launchers: launchers, Spool: spool, Log: a.log,
+		Mode: func(caller tool.Caller) commands.Policy {
+			if p, ok := modes[a.rules.profileOf(caller)]; ok {
+				return p
+			}
+			return usual
+		},
+		Ground: a.ground, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
+		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
+		Limits: sandbox.Limits{
+			Memory: int64(c.Sandbox.Memory), Processes: c.Sandbox.Processes, FileSize: int64(c.Sandbox.FileSize),
+			Temp: int64(c.Sandbox.Temp), CPUs: c.Sandbox.CPUs, CPUTime: time.Duration(c.Sandbox.CPUTime),
+		},
+		Limit: commands.Limit{
+			Host: time.Duration(c.Exec.Timeout), Sandbox: time.Duration(c.Exec.SandboxTimeout), Most: time.Duration(c.Exec.MaxTimeout),
+		},
+		Scope: commands.Scope(c.Sandbox.Scope), Idle: time.Duration(c.Sandbox.Idle), Age: time.Duration(c.Sandbox.Age),
+		Background: commands.Background{
+			Count: c.Exec.Background, Age: time.Duration(c.Exec.FinishedAge), Output: int64(c.Exec.Output),
+		},
+	})
+	if err != nil {
+		return err
+	}
+	a.onClose(a.commands.Close)
+	return nil
+}
+
+// extra are the directories of the operator's list that are there, without
+// links. What is missing must not keep commands from running.
+func (a *App) extra(paths []string) []string {
+	var there []string
+	for _, path := range paths {
+		real, err := filepath.EvalSymlinks(path)
+		if err != nil {
+			a.log.Warn("commands do not see a directory of sandbox.read or sandbox.write; make it and start again", "err", err)
+			continue
+		}
+		there = append(there, real)
+	}
+	return there
+}
+
+// Launchers are the sandboxes that the settings allow, the strongest first.
+func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launcher, error) {
+	var all []sandbox.Launcher
+	if c.Docker.Image != "" {
+		containers, err := docker.New(docker.Options{
+			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: c.Docker.Agent, CPUs: c.CPUs, Data: data,
+			Mounts: filepath.Join(data, "mounts"), Log: log,
+		})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, containers)
+	}
+	return append(all, &kernel.Launcher{}, &host.Launcher{}), nil
+}
+
+func SandboxPolicy(c config.Sandbox, own config.SandboxProfile) commands.Policy {
+	p := commands.Policy{Mode: commands.Mode(c.Mode), Network: c.Network, Require: promises(c.Require)}
+	if own.Mode != "" {
+		p.Mode = commands.Mode(own.Mode)
+	}
+	if own.Network != "" {
+		p.Network = own.Network == "on"
+	}
+	if own.Require != nil || p.Mode == commands.Host { // whoever chooses the host wants no walls
+		p.Require = promises(own.Require)
+	}
+	return p
+}
+
+func promises(names []string) []sandbox.Promise {
+	var all []sandbox.Promise
+	for _, name := range names {
+		all = append(all, sandbox.Promise(name))
+	}
+	return all
+}
+
+// ground says to the sandboxes what the workspace says of itself.
+func (a *App) ground(ctx context.Context) (sandbox.Ground, error) {
+	g, err := a.files.Ground(ctx)
+	out := sandbox.Ground{Dir: g.Dir, Hidden: g.Hidden, Locked: g.Locked}
+	for _, r := range g.Roots {
+		out.Roots = append(out.Roots, sandbox.Root(r))
+	}
+	return out, err
+}
+
+// Environ is what the operator gives to every command.
+func (a *App) environ() []string {
+	c := a.loaded.Config.Exec
+	var all []string
+	for _, name := range c.Inherit {
+		if value := a.env.Getenv(name); value != "" {
+			all = append(all, name+"="+value)
+		}
+	}
+	for name, value := range c.Environment {
+		all = append(all, name+"="+value)
+	}
+	slices.Sort(all)
+	return all
+}
+
+// proxy opens a way out for the commands of one sandbox.
+func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error) {
+	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, net.DefaultResolver)
+	if err != nil {
+		return "", nil, err
+	}
+	socket, listener, err := egress.Listen(filepath.Join(a.data, "commands", "proxies"))
+	if err != nil {
+		return "", nil, err
+	}
+	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log, Note: func(v egress.Visit) {
+		a.log.Debug("a command reached out", "agent", c.Agent, "to", v.Target.String(), "err", v.Err, "sent", v.Sent, "received", v.Received)
+	}})
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := p.Serve(serving, listener); err != nil {
+			a.log.Error("the way out of a sandbox is closed", "err", err)
+		}
+	}()
+	return socket, func() { cancel(); <-done }, nil
+}
+
+// execOptions are what the tools need that run commands.
+func (a *App) execOptions() exec.Options {
+	c := a.loaded.Config.Exec
+	return exec.Options{
+		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Rules: func() judge.Rules { return a.rules.load().commands }, Most: time.Duration(c.MaxTimeout),
+		Scrub: func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
+		Programs: cli.Options{
+			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable, Private: a.private(),
+		},
+	}
+}
+
+// private are the directories whose files no program is to send away.
+func (a *App) private() []string {
+	dirs := []string{a.data}
+	if real, err := filepath.EvalSymlinks(a.data); err == nil && real != a.data {
+		dirs = append(dirs, real)
+	}
+	return dirs
+}
+
+// secret reads one from the vault.
+func (a *App) secret(name string) ([]byte, error) {
+	v, err := a.env.Vault(a.loaded.Config.Vault)
+	if err != nil {
+		return nil, err
+	}
+	return v.Get(name)
+}
+
+// ownPorts are where the server itself listens: nothing that commands do over
+// the network may come from within.
+func (a *App) ownPorts() []uint16 {
+	var ports []uint16
+	for _, address := range []string{a.loaded.Config.Server.HTTP, a.loaded.Config.Server.Metrics} {
+		_, text, _ := net.SplitHostPort(address)
+		if port, err := strconv.ParseUint(text, 10, 16); err == nil && port != 0 {
+			ports = append(ports, uint16(port))
+		}
+	}
+	return ports
+}
+
+// changeable reports whether the caller could put another program into the
+// place of one.
+func (a *App) changeable(ctx context.Context, path string) bool {
+	g, err := a.files.Ground(ctx)
+	if err != nil {
+		return true
+	}
+	dirs := append([]string{g.Dir}, a.loaded.Config.Sandbox.Write...)
+	for _, r := range g.Roots {
+		if r.Write {
+			dirs = append(dirs, r.Path)
+		}
+	}
+	return slices.ContainsFunc(dirs, func(dir string) bool {
+		rel, err := filepath.Rel(dir, path)
+		return err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator))
+	})
+}

@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/briefing"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/server"
+	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
+)
+
+// openHouse builds everything over an empty data directory, and says who calls.
+func openHouse(t *testing.T) (h *App, as func(agent, user string) context.Context) {
+	t.Helper()
+	e := &Env{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }, Data: t.TempDir()}
+	h, err := e.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(h.Close)
+	dir := t.TempDir()
+	return h, func(agent, user string) context.Context {
+		return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s", Workspace: dir}, Tool: "test", Call: user})
+	}
+}
+
+func writeFile(t *testing.T, ctx context.Context, files workspace.Files, path, text string) workspace.Receipt {
+	t.Helper()
+	r, err := files.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) {
+		return []workspace.Change{{Path: path, Content: strings.NewReader(text)}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// TestContextFilesAreUndone takes changes of context files back, which nobody
+// else can.
+func TestContextFilesAreUndone(t *testing.T) {
+	h, as := openHouse(t)
+	ann, bob := as("helper", "ann"), as("helper", "bob")
+	first := writeFile(t, ann, h.files, briefing.Soul, "one")
+	second := writeFile(t, ann, h.files, briefing.Soul, "two")
+	for _, ctx := range []context.Context{bob, as("other", "ann"), as("helper", "")} {
+		if _, err := h.files.Undo(ctx, second.ID); tool.AsError(err).Kind != tool.NotFound {
+			t.Errorf("%v", err)
+		}
+		if past, err := h.files.History(ctx, briefing.Soul, 10); err != nil || len(past) != 0 {
+			t.Errorf("%v, %v", past, err)
+		}
+	}
+	for _, c := range []struct{ id, want string }{{second.ID, "one"}, {first.ID, ""}} {
+		if _, err := h.files.Undo(ann, c.id); err != nil {
+			t.Fatal(err)
+		}
+		if text, _, _ := h.briefing.Read(ann, briefing.Soul); string(text) != c.want {
+			t.Errorf("%q, not %q", text, c.want)
+		}
+	}
+	writeFile(t, ann, h.files, briefing.Bootstrap, "hello")
+	done := writeFile(t, ann, h.files, briefing.Bootstrap, "")
+	if _, err := h.files.Open(ann, briefing.Bootstrap); tool.AsError(err).Kind != tool.NotFound {
+		t.Errorf("%v", err)
+	}
+	if _, err := h.files.Undo(ann, done.ID); err != nil {
+		t.Error(err)
+	}
+	if text, _, _ := h.briefing.Read(ann, briefing.Bootstrap); string(text) != "hello" {
+		t.Errorf("%q", text)
+	}
+}
+
+// TestRemovalsAreNews looks for what clients hear when memories and context
+// files come, change and go: whose it is, also when it is gone.
+func TestRemovalsAreNews(t *testing.T) {
+	h, as := openHouse(t)
+	ann := as("helper", "ann")
+	if _, err := h.memory.Store(ann, toolmemory.Write{Key: "deploy", Text: "on Fridays"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.memory.Forget(ann, toolmemory.Forget{Path: "deploy"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.briefing.Write(ann, briefing.User, []byte("Ann")); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.briefing.Remove(ann, briefing.User); err != nil {
+		t.Fatal(err)
+	}
+	for topic, want := range map[string]struct {
+		uri  func(string) string
+		path string
+	}{store.MemoryTopic: {memoryURI, "memory/deploy.md"}, store.ContextTopic: {contextURI, briefing.User}} {
+		changes, err := h.store.Changes(t.Context(), store.Cursor{}, 10, topic)
+		if err != nil || len(changes) != 2 {
+			t.Fatalf("%s: %v, %v", topic, changes, err)
+		}
+		for _, c := range changes {
+			got := h.memoryNews(c.Key, want.uri)(t.Context())
+			if !slices.Equal(got, []server.Change{{Agent: "helper", User: "ann", Ref: server.Ref{URI: want.uri(want.path)}, Listed: true}}) {
+				t.Errorf("%s: %+v", topic, got)
+			}
+		}
+	}
+	if got := h.memoryNews("none", memoryURI)(t.Context()); got != nil {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestTheLibraryShowsEverybodyTheirOwn reads what agents are told as clients do.
+func TestTheLibraryShowsEverybodyTheirOwn(t *testing.T) {
+	h, as := openHouse(t)
+	lib := h.library()
+	ann := as("helper", "ann")
+	if err := h.briefing.Write(ann, briefing.Soul, []byte("heron")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		ctx        context.Context
+		uris       int
+		text, told string
+		prompts    int
+	}{
+		{ann, 1, "heron", "# SOUL.md\n\nheron", 1},
+		{as("helper", "bob"), 0, "", "Nothing is laid down about you and your user yet.", 1},
+		{as("", "ann"), 0, "", "", 0},
+	} {
+		caller := tool.CallerFrom(c.ctx)
+		page, _, err := lib.Resources(c.ctx, caller, "")
+		if err != nil || len(page) != c.uris {
+			t.Errorf("%s: %+v, %v", caller.Principal(), page, err)
+		}
+		parts, err := lib.Read(c.ctx, caller, contextURI(briefing.Soul))
+		if c.text == "" && tool.AsError(err).Kind != tool.NotFound || c.text != "" && (err != nil || parts[0].Text != c.text) {
+			t.Errorf("%s: %+v, %v", caller.Principal(), parts, err)
+		}
+		filled, _ := lib.Prompt(c.ctx, caller, contextPrompt, nil)
+		if c.told != "" && filled.Messages[0].Part.Text != c.told || c.told == "" && len(filled.Messages) != 0 {
+			t.Errorf("%s: %+v", caller.Principal(), filled)
+		}
+		if all, err := lib.Prompts(c.ctx, caller); err != nil || len(all) != c.prompts {
+			t.Errorf("%s: %+v, %v", caller.Principal(), all, err)
+		}
+		values, _, err := lib.Complete(c.ctx, caller, server.Blank{Of: server.Ref{URI: contextURI("{name}")}, Name: "name", Value: "S"})
+		if err != nil || len(values) != c.uris {
+			t.Errorf("%s: %q, %v", caller.Principal(), values, err)
+		}
+	}
+	for _, ref := range []server.Ref{{URI: contextURI(briefing.Soul)}, {URI: contextURI("{name}")}, {Prompt: contextPrompt}} {
+		if got := lib.Tool(ref); got != readsContext {
+			t.Errorf("%+v is decided by %q", ref, got)
+		}
+	}
+}

@@ -1,0 +1,43 @@
+package app
+
+import (
+	"context"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
+)
+
+// openFiles makes the workspace, which opens nothing until it is asked for a
+// file.
+func (a *App) openFiles(context.Context) error {
+	c := a.loaded.Config.Workspace
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "" // then ~ means nothing
+	}
+	o := workspace.Options{
+		Data: a.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller), HardLinks: workspace.HardLinks(c.HardLinks),
+		Deny: append(workspace.DefaultDeny(), c.Deny...), Protect: append(workspace.DefaultProtect(), c.Protect...),
+		History: history.Limits{Age: time.Duration(c.HistoryAge), Bytes: int64(c.HistoryBytes)}, Log: a.log,
+	}
+	if dir := a.loaded.Config.Vault.Dir; dir != "" { // else it is in the data directory, which nobody sees
+		o.Deny = append(o.Deny, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir))
+	}
+	for _, r := range c.Roots {
+		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: r.Name, Path: r.Path, Write: r.Write})
+	}
+	if c.Index == "auto" {
+		o.IndexMemory = int64(c.IndexMemory)
+	}
+	a.skillDirs = a.findSkillDirs(home)
+	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)
+	o.Routes = []workspace.Route{a.contextRoute(), a.memoryRoute(), a.skillRoute()}
+	if a.files, err = workspace.New(o); err != nil {
+		return err
+	}
+	a.onClose(a.files.Close)
+	return nil
+}

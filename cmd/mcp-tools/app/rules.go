@@ -1,0 +1,148 @@
+package app
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools"
+	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
+	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
+	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
+
+	"context"
+)
+
+// rules are what the settings say about who may do what. A reload replaces them
+// as a whole.
+type rules struct {
+	policy   *policy.Policy
+	commands judge.Rules
+	web      *webRules
+}
+
+// liveRules holds the rules that are in force.
+type liveRules struct{ current atomic.Pointer[rules] }
+
+func (l *liveRules) load() *rules { return l.current.Load() }
+
+// profileOf returns the profile that counts for a caller.
+func (l *liveRules) profileOf(c tool.Caller) string {
+	return l.load().policy.ProfileOf(server.SubjectOf(c))
+}
+
+// openRules compiles the rules. The catalogue of tools that the policy needs is
+// taken from tools that have nothing to work with.
+func (a *App) openRules(context.Context) error {
+	listed, err := listTools(a.loaded.Config)
+	if err != nil {
+		return err
+	}
+	a.catalogue = listed.Catalogue()
+	first, err := compileRules(a.loaded, a.catalogue, a.log)
+	if err != nil {
+		return err
+	}
+	a.rules = new(liveRules)
+	a.rules.current.Store(first)
+	return nil
+}
+
+// listTools returns the tools that the settings offer, to be listed and
+// described only.
+func listTools(c config.Config) (*tool.Set, error) {
+	return tools.All(tools.World{Web: toolweb.Options{NoBrowser: c.Web.Browser.Sessions == 0}})
+}
+
+func compileRules(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger) (*rules, error) {
+	compiled, err := compilePolicy(l, catalogue, log)
+	if err != nil {
+		return nil, err
+	}
+	commands, err := commandRules(l, compiled.Profiles())
+	if err != nil {
+		return nil, err
+	}
+	web, err := newWebRules(l.Config.Web)
+	if err != nil {
+		return nil, err
+	}
+	return &rules{compiled, commands, web}, nil
+}
+
+// compilePolicy compiles the policy of the settings. Mistakes are an error, with
+// their lines in the file; rules without effect are logged as warnings.
+func compilePolicy(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logger) (*policy.Policy, error) {
+	compiled, problems := l.Policy(catalogue)
+	var wrong config.Problems
+	for _, p := range problems {
+		if p.Warning {
+			log.Warn(p.String())
+		} else {
+			wrong = append(wrong, p)
+		}
+	}
+	if len(wrong) > 0 {
+		return nil, wrong
+	}
+	return compiled, nil
+}
+
+// commandRules translates how commands are judged. Mistakes have their place in
+// the settings.
+func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, error) {
+	c := l.Config.Exec
+	rules := judge.Rules{Groups: make(map[string]judge.Action), Mode: map[string]judge.Mode{
+		"risky": judge.Risky, "unknown": judge.Unknown, "always": judge.Always,
+	}[c.Ask]}
+	var wrong config.Problems
+	for name, action := range c.Groups {
+		if !judge.KnownGroup(name) {
+			wrong = append(wrong, l.Problem("exec.groups."+name, "there is no such group of commands; docs/commands.md lists them"))
+		}
+		rules.Groups[name] = judge.Action(action)
+	}
+	for i, text := range c.Allow {
+		pattern, err := judge.ParsePattern(text)
+		if err != nil {
+			wrong = append(wrong, l.Problem(fmt.Sprintf("exec.allow[%d]", i), "%v", err))
+		}
+		rules.Allow = append(rules.Allow, pattern)
+	}
+	for i, p := range l.Config.Sandbox.Profiles {
+		if !slices.ContainsFunc(profiles, func(known policy.Profile) bool { return known.Name == p.Profile }) {
+			wrong = append(wrong, l.Problem(fmt.Sprintf("sandbox.profiles[%d].profile", i), "the policy has no profile %q", p.Profile))
+		}
+	}
+	for i := range c.Programs {
+		if err := cli.Check(Programs(c.Programs[i : i+1])); err != nil {
+			wrong = append(wrong, l.Problem(fmt.Sprintf("exec.programs[%d]", i), "%v", err))
+		}
+	}
+	if len(wrong) > 0 {
+		slices.SortFunc(wrong, func(a, b config.Problem) int { return a.Line - b.Line })
+		return rules, wrong
+	}
+	return rules, nil
+}
+
+func Programs(list []config.Program) []cli.Program {
+	var all []cli.Program
+	for _, p := range list {
+		preset := p.Preset
+		if preset == "" && slices.Contains(cli.Presets(), p.Name) {
+			preset = p.Name
+		}
+		all = append(all, cli.Program{
+			Name: p.Name, Path: p.Path, SHA256: p.SHA256, Preset: preset, Env: p.Secrets, Files: p.Files, Set: p.Set,
+			Allow: p.Allow, Reads: p.Reads, Deny: p.Deny, Timeout: time.Duration(p.Timeout), Hosts: p.Hosts,
+		})
+	}
+	return all
+}

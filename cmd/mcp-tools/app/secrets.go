@@ -1,0 +1,42 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/scrub"
+)
+
+// setSecrets tells the scrubber what it must know by value: the secrets that
+// the settings name, the key of the vault if it is in the environment, and by which addresses this machine can be reached.
+func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
+	values := make([]string, 0, len(c.Values))
+	for n, secret := range c.Values {
+		value, err := secret.Fetch(from)
+		if err != nil {
+			return fmt.Errorf("scrub.values[%d]: %w", n, err)
+		}
+		values = append(values, value)
+	}
+	for _, name := range []string{config.EnvVaultKey, config.EnvVaultKeyNext} {
+		key, set := from.Env(name)
+		if !set {
+			continue
+		}
+		if err := s.Set(name, key); err != nil {
+			return fmt.Errorf("the key of the vault: %w", err)
+		}
+	}
+	if err := s.Set("settings", values...); err != nil {
+		return fmt.Errorf("scrub.values: %w", err)
+	}
+	if !c.ServerAddresses {
+		s.Remove("server-addresses")
+		return nil
+	}
+	addresses, err := serverAddresses()
+	if err != nil {
+		return fmt.Errorf("finding the addresses of this machine: %w", err)
+	}
+	return s.SetMasked("server-addresses", scrub.ServerIP, addresses...)
+}

@@ -1,0 +1,272 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
+	"github.com/mcp-tools/mcp-tools/internal/oauth"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+// stdioOnTerminal is for a person who started us by hand, and would otherwise
+// look at an empty screen.
+const stdioOnTerminal = `Waiting for an MCP client to speak on stdin. Clients start this program by themselves:
+  mcp-tools connect CLIENT    tells one how
+  mcp-tools --help            says what else there is; Ctrl-D ends this`
+
+// Serve serves until ctx ends: HTTP if the settings name an address and stdio is
+// false, else the client on stdin and stdout.
+func (a *App) Serve(ctx context.Context, stdio bool) error {
+	defer a.startBackground(ctx)()
+	if stdio || a.loaded.Config.Server.HTTP == "" {
+		return a.serveStdio(ctx)
+	}
+	return a.serveHTTP(ctx)
+}
+
+func (a *App) serveStdio(ctx context.Context) error {
+	access, err := a.LocalCaller("stdio")
+	if err != nil {
+		return err
+	}
+	stop := a.watch(ctx, nil)
+	defer stop()
+	if terminal.IsTerminal(a.env.In) {
+		fmt.Fprintln(a.env.Err, stdioOnTerminal)
+	}
+	c := a.loaded.Config.Server
+	return server.Stdio{
+		Server: a.Server, Access: access, MaxMessage: int(c.MaxMessage), Grace: time.Duration(c.Grace),
+	}.Serve(ctx, a.env.In, a.env.Out)
+}
+
+func (a *App) serveHTTP(ctx context.Context) error {
+	c := a.loaded.Config.Server
+	listener, err := net.Listen("tcp", c.HTTP)
+	if err != nil {
+		return fmt.Errorf("%w; choose another address with --http", err)
+	}
+	defer listener.Close()
+	endpoint := a.endpoint(listener.Addr())
+	ids, err := a.identities(ctx, endpoint)
+	if err != nil {
+		return err
+	}
+	base, err := a.LocalCaller("http")
+	if err != nil {
+		return err
+	}
+	certificate, err := a.certificate()
+	if err != nil {
+		return err
+	}
+	hosts := slices.Concat(c.AllowedHosts, []string{hostOf(endpoint)})
+	stopMetrics, err := a.serveMetrics(hosts)
+	if err != nil {
+		return err
+	}
+	defer stopMetrics()
+	stop := a.watch(ctx, func(l *config.Loaded) { ids.Listed.Store(&l.Config.Connections.Tokens) })
+	defer stop()
+	a.warnExposed(listener.Addr())
+	a.log.Info("serving", "url", endpoint)
+	return (&server.HTTP{
+		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate, Approvals: a.desk.ServeApprovals,
+		MaxMessage: int64(c.MaxMessage), MaxSessions: c.MaxSessions, SessionIdle: time.Duration(c.SessionIdle),
+		ReadHeaderTimeout: time.Duration(c.ReadHeaderTimeout), Grace: time.Duration(c.Grace),
+		AllowedHosts: hosts, AllowedOrigins: c.AllowedOrigins,
+	}).Serve(ctx, listener)
+}
+
+// warnExposed says what a server that others can reach is probably lacking.
+func (a *App) warnExposed(addr net.Addr) {
+	c := a.loaded.Config.Server
+	if netaddr.IsLoopbackAddress(addr.String()) {
+		return
+	}
+	if c.PublicURL == "" && len(c.AllowedHosts) == 0 {
+		a.log.Warn("clients on other machines will be refused: name the host that they use in server.public_url or server.allowed_hosts")
+	}
+	if c.TLSCert == "" && !strings.HasPrefix(c.PublicURL, "https://") {
+		a.log.Warn("tokens cross the network in plain text: use --tls-cert and --tls-key, or a proxy with TLS and server.public_url")
+	}
+}
+
+// endpoint is the URL under which clients know us.
+func (a *App) endpoint(addr net.Addr) string {
+	c := a.loaded.Config.Server
+	if c.PublicURL != "" {
+		return c.PublicURL
+	}
+	scheme := "http"
+	if c.TLSCert != "" {
+		scheme = "https"
+	}
+	return scheme + "://" + addr.String() + "/mcp"
+}
+
+func hostOf(endpoint string) string {
+	_, rest, _ := strings.Cut(endpoint, "://")
+	host, _, _ := strings.Cut(rest, "/")
+	return host
+}
+
+// Identities opens everything that can prove a token. Where nothing can, a
+// first token is made and shown, once.
+func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, err error) {
+	c := a.loaded.Config.Connections
+	table := tokens.New(tokens.Options{DB: a.store, Unused: a.unused, Log: a.log})
+	a.onClose(table.Close)
+	base := strings.TrimSuffix(endpoint, "/mcp")
+	ids := &Identities{Table: table, resource: endpoint, metadata: base + "/.well-known/oauth-protected-resource/mcp"}
+	ids.Listed.Store(&c.Tokens)
+	if c.OAuth.Issuer != "" {
+		ids.oauth, err = newVerifier(c.OAuth, endpoint)
+		if err != nil {
+			return nil, err
+		}
+		a.onClose(func() error { ids.oauth.Close(); return nil })
+	}
+	if len(c.Tokens) > 0 || ids.oauth != nil {
+		return ids, nil
+	}
+	first, created, err := table.EnsureFirst(ctx, tokens.Request{Name: "first", Profiles: []string{policy.AnyProfile}, User: SystemUser()})
+	if err != nil {
+		return nil, err
+	}
+	if created {
+		fmt.Fprintf(a.env.Err, "This is the first start: a token was made. It is shown this once.\n  URL:   %s\n  Token: %s\n", endpoint, first.Reveal())
+	}
+	return ids, nil
+}
+
+func newVerifier(c config.OAuth, endpoint string) (*oauth.Verifier, error) {
+	audience := c.Audience
+	if audience == "" {
+		audience = endpoint
+	}
+	v, err := oauth.New(oauth.Config{
+		Issuer: c.Issuer, Audiences: []string{audience}, JWKSURL: c.JWKSURL, Algorithms: c.Algorithms, ScopeProfiles: c.Scopes,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("connections.oauth: %w", err)
+	}
+	return v, nil
+}
+
+func (a *App) certificate() (*tls.Config, error) {
+	c := a.loaded.Config.Server
+	if c.TLSCert == "" && c.TLSKey == "" {
+		return nil, nil
+	}
+	pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
+	if err != nil {
+		return nil, fmt.Errorf("server.tls_cert and server.tls_key: %w", err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
+}
+
+// serveMetrics opens the listener for Prometheus, if there is to be one.
+func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
+	c := a.loaded.Config.Server
+	if c.Metrics == "" {
+		return func() {}, nil
+	}
+	listener, err := net.Listen("tcp", c.Metrics)
+	if err != nil {
+		return nil, fmt.Errorf("server.metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", a.calls.Handler())
+	// Prometheus comes by address as often as by name.
+	guard := server.Guard{Hosts: hosts, Origins: c.AllowedOrigins, Addresses: true}
+	srv := &http.Server{Handler: guard.Handler(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- srv.Serve(listener) }()
+	a.log.Info("serving metrics", "url", "http://"+listener.Addr().String()+"/metrics")
+	return func() {
+		err := srv.Close()
+		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {
+			err = errors.Join(err, served)
+		}
+		if err != nil {
+			a.log.Error("serving metrics", "err", err)
+		}
+	}, nil
+}
+
+// watch reads the settings again when their file changes or SIGHUP comes. A
+// file that is wrong changes nothing, and the log says what is wrong with it.
+func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	again := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	var both sync.WaitGroup
+	both.Go(func() {
+		for {
+			select {
+			case <-hangup:
+				select {
+				case again <- struct{}{}:
+				case <-ctx.Done():
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	both.Go(func() {
+		config.Watcher{
+			Apply: func(l *config.Loaded) error { return a.apply(l, more) }, Again: again,
+			Report: func(err error) { a.calls.Reload(err == nil) }, Log: a.log,
+		}.Watch(ctx, a.loaded)
+	})
+	return func() {
+		// Hangups still go to the channel: one that came while we close would
+		// otherwise end the process before the last calls are on record.
+		cancel()
+		both.Wait()
+	}
+}
+
+// apply puts new settings in force. If a step fails, the policy, the rules and
+// the limits are still the old ones, and at most more is masked than before.
+func (a *App) apply(l *config.Loaded, more func(*config.Loaded)) error {
+	next, err := compileRules(l, a.catalogue, a.log)
+	if err != nil {
+		return err
+	}
+	if err := setSecrets(a.scrub, l.Config.Scrub, a.env.Sources(l.Config.Vault)); err != nil {
+		return err
+	}
+	if err := a.level.UnmarshalText([]byte(l.Config.Telemetry.LogLevel)); err != nil {
+		return err
+	}
+	if err := a.Server.Apply(serverSettings(l.Config, next.policy)); err != nil {
+		return err
+	}
+	a.rules.current.Store(next)
+	a.web.client.Renew()
+	if more != nil {
+		more(l)
+	}
+	return nil
+}

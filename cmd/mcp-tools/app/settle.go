@@ -1,0 +1,49 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/headstart"
+)
+
+// A client that starts us waits for the first answer. What can wait, waits
+// until it has that.
+const startFirst = time.Second
+
+// startBackground starts the work that lasts as long as the server, and what the
+// start put off: collecting garbage, and finishing, or reverting, what a crash
+// left half done. stop ends it and waits.
+func (a *App) startBackground(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var working sync.WaitGroup
+	working.Go(func() { a.tellNews(ctx) })
+	if a.meaning != nil {
+		working.Go(func() { a.workOnMeaning(ctx) })
+	}
+	working.Go(func() {
+		select {
+		case <-time.After(startFirst):
+			a.watchSkills(ctx)
+		case <-ctx.Done():
+		}
+	})
+	working.Go(func() {
+		select {
+		case <-time.After(startFirst):
+		case <-ctx.Done():
+			return
+		}
+		headstart.End()
+		a.commands.Sweep()
+		a.web.sweep()
+		if err := a.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			a.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
+		}
+		a.audit.Recover(ctx)
+		a.sweepStore(ctx)
+	})
+	return func() { cancel(); working.Wait() }
+}

@@ -1,0 +1,119 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
+)
+
+// StoreOptions say where the store is that the settings describe.
+func (e *Env) StoreOptions(c config.Config, log *slog.Logger) (store.Options, error) {
+	dsn, err := c.Store.Place(e.Sources(c.Vault))
+	if err != nil {
+		return store.Options{}, err
+	}
+	if dsn == "" {
+		if dsn, err = e.DataDir(); err != nil {
+			return store.Options{}, err
+		}
+		if err := checkPrivate(dsn); err != nil {
+			return store.Options{}, err
+		}
+	}
+	most := store.MemoryLimits{Documents: int64(c.Memory.MaxDocuments), Bytes: int64(c.Memory.MaxBytes)}
+	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Memory: most, Log: log}, nil
+}
+
+// OpenStore opens the store that the settings describe, and makes it if need be.
+func (e *Env) OpenStore(ctx context.Context) (*store.Store, error) {
+	o, err := e.LoadStoreOptions()
+	if err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, o)
+}
+
+func (e *Env) LoadStoreOptions() (store.Options, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return store.Options{}, err
+	}
+	return e.StoreOptions(loaded.Config, nil)
+}
+
+// WithStore gives the store that the settings describe for one use. It is not
+// opened before it is asked for something. unused reports that it certainly has
+// nothing yet, since there is none.
+func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) error {
+	o, err := e.LoadStoreOptions()
+	if err != nil {
+		return err
+	}
+	s, err := store.Later(o)
+	if err != nil {
+		return err
+	}
+	return errors.Join(use(s, neverUsed(s, o)), s.Close())
+}
+
+// StorePlace is where the store is, fit to be shown.
+func (e *Env) StorePlace() (place string, err error) {
+	err = e.WithStore(func(s *store.Store, _ func() bool) error {
+		place = s.Place()
+		return nil
+	})
+	return place, err
+}
+
+// neverUsed reports whether nobody has ever asked anything of a store.
+func neverUsed(s *store.Store, o store.Options) func() bool {
+	return func() bool { return !s.InUse() && store.Missing(o.DSN) }
+}
+
+// OpenExistingStore opens the store that the settings describe, if it is there.
+func (e *Env) OpenExistingStore(ctx context.Context) (*store.Store, error) {
+	o, err := e.LoadStoreOptions()
+	if err != nil {
+		return nil, err
+	}
+	if store.Missing(o.DSN) {
+		return nil, fmt.Errorf("there is no store in %s yet; a server makes it, or mcp-tools store restore", o.DSN)
+	}
+	return store.Open(ctx, o)
+}
+
+// StoreOptionsAt says where a store is that an argument names, in the way of
+// the setting.
+func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
+	loaded, err := e.Load()
+	if err != nil {
+		return store.Options{}, err
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return store.Options{}, err
+	}
+	c := loaded.Config
+	place, err := config.StorePlace(text, dir, cmp.Or(e.Getenv("HOME"), e.Getenv("USERPROFILE")))
+	if err != nil {
+		return store.Options{}, Usagef("that is no place for a store; %w", err)
+	}
+	c.Store.DSN = place.DSN
+	return e.StoreOptions(c, nil)
+}
+
+// WithTokens opens the table for one use. A table that nobody has made yet is
+// made by the first token only.
+func (e *Env) WithTokens(use func(*tokens.Table) error) error {
+	return e.WithStore(func(s *store.Store, unused func() bool) error {
+		table := tokens.New(tokens.Options{DB: s, Unused: unused})
+		return errors.Join(use(table), table.Close())
+	})
+}

@@ -1,0 +1,69 @@
+package app
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/vault"
+)
+
+// VaultDir is where the vault is, or will be.
+func (e *Env) VaultDir(c config.Vault) (string, error) {
+	if c.Dir != "" {
+		return c.Dir, nil
+	}
+	data, err := e.DataDir()
+	return filepath.Join(data, "vault"), err
+}
+
+// Vault is the one that the settings describe. Nothing of it is read yet.
+func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
+	dir, err := e.VaultDir(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkPrivate(filepath.Dir(dir)); err != nil {
+		return nil, err
+	}
+	if info, err := os.Lstat(dir); c.Dir == "" && err == nil && !info.IsDir() {
+		return nil, fmt.Errorf("%s is a link or a file, and has to be a directory; move it away, or say with vault.dir where the vault is", dir)
+	}
+	return vault.New(vault.Config{
+		Dir: dir, Key: vault.Place(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext, Getenv: e.Getenv,
+	}), nil
+}
+
+// Sources are where the settings' references to secrets lead. The vault is
+// opened when one leads there.
+func (e *Env) Sources(c config.Vault) config.Sources {
+	return config.Sources{
+		Env: func(name string) (string, bool) {
+			value := e.Getenv(name)
+			return value, value != ""
+		},
+		Vault: func(name string) (string, error) {
+			v, err := e.Vault(c)
+			if err != nil {
+				return "", err
+			}
+			value, err := v.Get(name)
+			defer clear(value)
+			return string(value), err
+		},
+	}
+}
+
+// WithVault loads the settings and opens the vault for one use.
+func (e *Env) WithVault(use func(*vault.Vault) error) error {
+	loaded, err := e.Load()
+	if err != nil {
+		return err
+	}
+	v, err := e.Vault(loaded.Config.Vault)
+	if err != nil {
+		return err
+	}
+	return use(v)
+}

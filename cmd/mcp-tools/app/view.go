@@ -1,0 +1,72 @@
+package app
+
+import (
+	"slices"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/tools"
+)
+
+// A View is what can be known without starting anything: the settings, the
+// tools, and who may use which of them.
+type View struct {
+	Loaded   *config.Loaded
+	Tools    *tool.Set
+	Policy   *policy.Policy
+	Warnings config.Problems // rules without effect
+}
+
+// Examine reads the settings. Mistakes in them are the error, as config.Problems.
+func (e *Env) Examine() (*View, error) {
+	set, err := tools.All(tools.World{})
+	if err != nil {
+		return nil, err
+	}
+	loaded, rules, warnings, err := config.Examine(e.loadOptions(), set.Catalogue())
+	if err != nil {
+		return nil, explainMissing(err)
+	}
+	if loaded.Config.Web.Browser.Sessions == 0 {
+		if set, err = listTools(loaded.Config); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := commandRules(loaded, rules.Profiles()); err != nil {
+		return nil, err
+	}
+	if err := checkWebSettings(loaded.Config.Web); err != nil {
+		return nil, err
+	}
+	return &View{loaded, set, rules, warnings}, nil
+}
+
+// Subject is the caller that the flags and settings describe: the one that
+// serve would serve over stdio.
+func (v *View) Subject() policy.Subject {
+	c := v.Loaded.Config.Connections.Stdio
+	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider}
+}
+
+// Find looks a tool up by any of its names.
+func (v *View) Find(name string) (tool.Tool, error) {
+	if t, ok := v.Tools.Lookup(name); ok {
+		return t, nil
+	}
+	names := v.Tools.Names()
+	for t := range v.Tools.All() {
+		names = append(names, t.Spec.Also...)
+	}
+	if near := tool.Nearest(name, names); near != "" {
+		return tool.Tool{}, Usagef("there is no tool %q; did you mean %q?", name, near)
+	}
+	return tool.Tool{}, Usagef("there is no tool %q; mcp-tools tools list shows what there is", name)
+}
+
+// Visible are the tools that a subject gets to see.
+func (v *View) Visible(s policy.Subject) []tool.Tool {
+	return slices.DeleteFunc(slices.Collect(v.Tools.All()), func(t tool.Tool) bool {
+		return v.Policy.Verdict(s, t.Spec.Name) == policy.Deny
+	})
+}

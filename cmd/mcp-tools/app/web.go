@@ -1,0 +1,311 @@
+package app
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/egress/credential"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/webcache"
+	"github.com/mcp-tools/mcp-tools/internal/websearch"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// A webAccess is how the web tools reach the web, under the rules in force.
+type webAccess struct {
+	rules   *liveRules
+	own     []uint16 // ports of this server, which must not be reached
+	client  *egress.Client
+	options toolweb.Options
+	sweep   func() // removes what browsers of killed servers left
+}
+
+// webRules are the settings of the web that may change while the server runs.
+type webRules struct {
+	config.Web
+	digest string // of what may be reached
+}
+
+func newWebRules(c config.Web) (*webRules, error) {
+	w := &webRules{Web: c}
+	for _, profile := range append([]string{""}, profileNames(c)...) {
+		rules := w.of(profile)
+		if _, err := egress.NewDialer(rules, nil); err != nil {
+			return nil, fmt.Errorf("web: %w", err)
+		}
+	}
+	text, err := json.Marshal([]any{c.Allow, c.Deny, c.Private, c.Benchmark, c.Profiles})
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	w.digest = hex.EncodeToString(sum[:8])
+	return w, nil
+}
+
+func profileNames(c config.Web) (names []string) {
+	for _, p := range c.Profiles {
+		names = append(names, p.Profile)
+	}
+	return names
+}
+
+// of is what callers with a profile may reach.
+func (w *webRules) of(profile string) egress.Rules {
+	r := egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private, Benchmark: w.Benchmark}
+	for _, p := range w.Profiles {
+		if p.Profile != profile {
+			continue
+		}
+		if p.Allow != nil {
+			r.Allow = p.Allow
+		}
+		r.Deny = slices.Concat(r.Deny, p.Deny)
+		r.AllowPrivate = slices.Concat(r.AllowPrivate, p.Private)
+	}
+	return r
+}
+
+// methods are those that callers with a profile may use.
+func (w *webRules) methods(profile string) []string {
+	for _, p := range w.Profiles {
+		if p.Profile == profile && p.Methods != nil {
+			return p.Methods
+		}
+	}
+	return w.Methods
+}
+
+// openWeb joins the web tools to the clients and the browsers that they use. No
+// request is made yet.
+func (a *App) openWeb(context.Context) error {
+	c := a.loaded.Config.Web
+	o := &webAccess{rules: a.rules, own: a.ownPorts(), sweep: func() {}}
+	a.web = o
+	proxy, err := parseProxy(c.Proxy)
+	if err != nil {
+		return err
+	}
+	agent := cmp.Or(c.Agent, "mcp-tools/"+Version())
+	o.client, err = egress.NewClient(egress.ClientOptions{Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent})
+	if err != nil {
+		return err
+	}
+	a.onClose(o.client.Close)
+	searcher, err := a.openSearch(agent, o.client)
+	if err != nil {
+		return err
+	}
+	wallet, err := newWallet(c, o.profile, a.scrub.Set, a.env.Sources(a.loaded.Config.Vault))
+	if err != nil {
+		return err
+	}
+	o.options = toolweb.Options{
+		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{a.files}, NoBrowser: true,
+		Cache: webcache.New(webcache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: int64(c.CacheBytes), Log: a.log}),
+		Spool: webcache.NewSpool(filepath.Join(a.data, "downloads")),
+		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text,
+	}
+	if c.Browser.Sessions == 0 {
+		return nil
+	}
+	browsers, err := a.openBrowsers(o, proxy)
+	if err != nil {
+		return err
+	}
+	o.options.Browser, o.options.NoBrowser, o.sweep = browsers, false, browsers.Sweep
+	return nil
+}
+
+// profile returns the profile of a call's caller.
+func (o *webAccess) profile(ctx context.Context) string {
+	return o.rules.profileOf(tool.CallerFrom(ctx))
+}
+
+// reach returns what callers with a profile may reach, without this server.
+func (o *webAccess) reach(profile string) (egress.Rules, error) {
+	r := o.rules.load().web.of(profile)
+	r.Own = o.own
+	return r, nil
+}
+
+// scope returns the key under which pages are cached together: those of one
+// caller under one set of rules.
+func (o *webAccess) scope(ctx context.Context) string {
+	return strings.Join([]string{tool.CallerFrom(ctx).Principal(), o.profile(ctx), o.rules.load().web.digest}, "\n")
+}
+
+// limits returns the bounds of one request.
+func (o *webAccess) limits() toolweb.Limits {
+	rules := o.rules.load().web
+	return toolweb.Limits{
+		Page: int64(rules.MaxBytes), Download: int64(rules.Downloads), Robots: rules.Robots,
+		Methods: func(ctx context.Context) []string { return rules.methods(o.profile(ctx)) },
+	}
+}
+
+// openSearch makes the search engines. Those that the operator has put on a
+// private network are reached by a client that may reach their addresses only.
+func (a *App) openSearch(agent string, public outbound.Client) (*websearch.Searcher, error) {
+	c := a.loaded.Config.Web.Search
+	engines, private, err := SearchEngines(c, a.fetchSecret)
+	if err != nil {
+		return nil, err
+	}
+	trusted, err := egress.NewClient(egress.ClientOptions{
+		Rules: func(string) (egress.Rules, error) { return egress.Rules{AllowPrivate: private}, nil }, Agent: agent,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.onClose(trusted.Close)
+	return newSearcher(c, engines, public, trusted)
+}
+
+func newSearcher(c config.WebSearch, engines []websearch.Engine, public, trusted outbound.Client) (*websearch.Searcher, error) {
+	return websearch.New(websearch.Options{Client: public, Trusted: trusted, Engines: engines, Age: time.Duration(c.Age)})
+}
+
+// fetchSecret reads a secret when it is needed, and has it masked from then on.
+func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
+	return func() (string, error) {
+		value, err := s.Fetch(a.env.Sources(a.loaded.Config.Vault))
+		if err != nil {
+			return "", err
+		}
+		return value, a.scrub.Set(name, value)
+	}
+}
+
+func newWallet(c config.Web, profile func(context.Context) string, mask func(string, ...string) error, from config.Sources) (*credential.Wallet, error) {
+	o := credential.Options{Private: c.Private, Profile: profile, Mask: mask}
+	for _, each := range c.Credentials {
+		o.Credentials = append(o.Credentials, credential.Credential{
+			Name: each.Name, Hosts: each.Hosts, Paths: each.Paths, As: each.As, Header: each.Header, Methods: each.Methods,
+			Profiles: each.Profiles, Agents: each.Agents, Redirects: each.Redirects,
+			Fetch: func() (string, error) { return each.Secret.Fetch(from) },
+		})
+	}
+	return credential.New(o)
+}
+
+// openBrowsers returns what starts browsers. None is started before a call needs
+// one.
+func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers, error) {
+	c := a.loaded.Config.Web
+	b, err := browser.New(browser.Options{
+		Path: c.Browser.Path, Files: files{a.files}, Weak: c.Browser.Insecure,
+		Sessions: c.Browser.Sessions, Idle: time.Duration(c.Browser.Idle), MaxDownload: int64(c.Downloads), Log: a.log,
+		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
+			rules, err := access.reach(access.profile(ctx))
+			if err != nil {
+				return nil, err
+			}
+			dialer, err := egress.NewDialer(rules, net.DefaultResolver)
+			if err == nil && proxy != nil {
+				dialer, err = dialer.Through(proxy)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return egress.NewProxy(egress.ProxyOptions{
+				Dialer: dialer, Log: a.log, Refused: func(to egress.Target, err error) { refused(to.String(), err) },
+			}), nil
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.onClose(b.Close)
+	return b, nil
+}
+
+// files puts what was downloaded among the files of the caller.
+type files struct{ workspace.Files }
+
+var errOnlyLooked = errors.New("only looked")
+
+// Check says what Save would refuse.
+func (f files) Check(ctx context.Context, path string) error {
+	_, err := f.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) { return nil, errOnlyLooked })
+	if errors.Is(err, errOnlyLooked) {
+		return nil
+	}
+	return err
+}
+
+// Save writes a file as the file tools do: all of it or nothing, and it can be
+// undone.
+func (f files) Save(ctx context.Context, path string, content io.Reader) (string, error) {
+	return f.save(ctx, path, content, true)
+}
+
+// mostNumbered is how many files of one name there can be.
+const mostNumbered = 1000
+
+// Add writes a file beside those that are there.
+func (f files) Add(ctx context.Context, path string, content io.Reader) (string, error) {
+	ending := filepath.Ext(path)
+	stem := strings.TrimSuffix(path, ending)
+	for n := 2; ; n++ {
+		name, err := f.save(ctx, path, content, false)
+		if !errors.Is(err, errTaken) {
+			return name, err
+		}
+		if n > mostNumbered {
+			return "", tool.Errorf(tool.Conflict, "%d files are called like %q", mostNumbered, path).Try("move some of them away")
+		}
+		path = fmt.Sprintf("%s-%d%s", stem, n, ending)
+	}
+}
+
+var errTaken = errors.New("there is a file of that name")
+
+func (f files) save(ctx context.Context, path string, content io.Reader, replace bool) (string, error) {
+	r, err := f.Change(ctx, []string{path}, func(there []*workspace.File) ([]workspace.Change, error) {
+		if !replace && there[0].Exists {
+			return nil, errTaken
+		}
+		return []workspace.Change{{Path: path, Content: content}}, nil
+	})
+	if err != nil || len(r.Files) == 0 {
+		return path, err
+	}
+	return r.Files[0].Name, nil
+}
+
+// checkWebSettings finds the mistakes that only show when the settings of the web
+// are put to use.
+func checkWebSettings(c config.Web) error {
+	if _, err := newWebRules(c); err != nil {
+		return err
+	}
+	engines, _, err := SearchEngines(c.Search, func(string, config.Secret) func() (string, error) {
+		return func() (string, error) { return "", nil }
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := newSearcher(c.Search, engines, nil, nil); err != nil {
+		return fmt.Errorf("web.search: %w", err)
+	}
+	_, err = newWallet(c, nil, nil, config.Sources{})
+	return err
+}

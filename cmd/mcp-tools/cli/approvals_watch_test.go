@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
+)
+
+// TestWatching types answers, and looks at what a person sees.
+func TestWatching(t *testing.T) {
+	place := approvals.New(approvals.Options{DB: storetest.Open(t, t.TempDir())})
+	defer place.Close()
+	ask := func() string {
+		id, err := place.Ask(t.Context(), approvals.Call{
+			Tool: "launch", Title: "Launch", Risk: "runs", Principal: "a/u", Session: "s", Digest: "d",
+			Shown: `{"path":"x"}`, Args: json.RawMessage(`{"path":"x"}`),
+		}, time.Now().Add(time.Hour))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	var out, said strings.Builder
+	w := &watch{
+		app: &CLI{Env: app.Env{In: os.Stdin, Out: &out, Err: &said, Getenv: func(string) string { return "" }}, output: "text"}, store: place,
+		who: approvals.Approver{Name: "ann", Channel: "cli"}, seen: map[string]bool{}, lines: make(chan string),
+	}
+	show := func() {
+		t.Helper()
+		if err := w.look(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for typed, want := range map[string]approvals.State{
+		"y\n": approvals.Allowed, "S\n": approvals.Allowed, "n use y\n": approvals.Denied, "\n": approvals.Open, "yesterday\n": approvals.Open,
+	} {
+		id := ask()
+		show()
+		wantText(t, out.String(), id)
+		if w.since.IsZero() {
+			t.Error("nobody knows since when it is shown")
+		}
+		w.since = time.Now().Add(time.Hour)
+		w.take(t.Context(), typed) // before anybody can have read it
+		if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
+			t.Errorf("%q counts before the question was read: %+v, %v", typed, q, err)
+		}
+		w.since = time.Time{}
+		w.take(t.Context(), typed)
+		q, err := place.Get(t.Context(), id, w.who)
+		if err != nil || q.State != want {
+			t.Errorf("%q: %+v, %v", typed, q, err)
+		}
+		if want == approvals.Denied && q.Decision.Reason != "use y" {
+			t.Errorf("the reason is %q", q.Decision.Reason)
+		}
+		if err := place.Withdraw(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		show()
+	}
+	id := ask()
+	show()
+	if err := place.Withdraw(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	show()
+	wantText(t, said.String(), id+" was answered elsewhere, or is over")
+	w.take(t.Context(), "y\n") // to nothing
+	if w.asking != "" {
+		t.Error("it still asks")
+	}
+	if w.taken.IsZero() {
+		t.Error("nobody knows since when it is gone")
+	}
+	id = ask() // In the place of the one that has gone just now
+	show()
+	w.since, w.taken = time.Time{}, time.Now().Add(time.Hour)
+	w.take(t.Context(), "y\n")
+	if q, err := place.Get(t.Context(), id, w.who); err != nil || q.State != approvals.Open {
+		t.Errorf("what was typed for the one before counts: %+v, %v", q, err)
+	}
+}
+
+func wantText(t *testing.T, got, want string) {
+	t.Helper()
+	if !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -1,0 +1,131 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+// An asker puts questions to a person and brings the answers back, by the
+// names of the questions.
+type asker func(context.Context, map[string]tool.Question) (map[string]json.RawMessage, error)
+
+// isPerson: people are all that a command line can put questions to.
+func isPerson(m tool.Medium) bool { return m == tool.Person }
+
+// mostRounds bounds how often one call may ask before it is done.
+const mostRounds = 10
+
+// converse makes a call, and makes it again with a person's answers for as
+// long as it wants some. who is nil where there is nobody to ask.
+func converse(ctx context.Context, call func(context.Context, server.Request) server.Answer, req server.Request, who asker) (tool.Result, error) {
+	answer := call(ctx, req)
+	for range mostRounds {
+		if answer.Ask == nil {
+			return answer.Result, nil
+		}
+		if who == nil {
+			return tool.Result{}, fmt.Errorf("%s wants a person's approval, and there is no terminal to ask on; call it from one, or allow it with --autonomy full", req.Tool)
+		}
+		answers, err := who(ctx, answer.Ask.Questions)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		req.Reply = &server.Reply{State: answer.Ask.State, Answers: answers}
+		answer = call(ctx, req)
+	}
+	if answer.Ask == nil {
+		return answer.Result, nil
+	}
+	return tool.Result{}, fmt.Errorf("%s asked more than %d times", req.Tool, mostRounds)
+}
+
+// A person answers questions on a terminal.
+type person struct {
+	in  *bufio.Reader
+	out io.Writer
+}
+
+// What a person says, in MCP's words for an elicitation.
+const (
+	yes = `{"action":"accept","content":{"decision":"allow"}}`
+	no  = `{"action":"decline"}`
+)
+
+// answer takes y or yes for a yes to an approval, and everything else for a
+// no. Other questions than approvals stay without an answer, and so does one
+// at which the terminal was closed.
+func (p person) answer(ctx context.Context, questions map[string]tool.Question) (map[string]json.RawMessage, error) {
+	answers := make(map[string]json.RawMessage)
+	for _, name := range slices.Sorted(maps.Keys(questions)) {
+		text, ok := approvalText(questions[name])
+		if !ok {
+			continue
+		}
+		if _, err := fmt.Fprintf(p.out, "%s\n\n[y/N] ", tool.Visible(text)); err != nil {
+			return nil, fmt.Errorf("asking: %w", err)
+		}
+		line, err := p.line(ctx)
+		if err != nil {
+			return nil, err
+		}
+		switch strings.ToLower(strings.TrimSpace(line)) {
+		case "y", "yes":
+			answers[name] = json.RawMessage(yes)
+		default:
+			if line != "" {
+				answers[name] = json.RawMessage(no)
+			}
+		}
+	}
+	return answers, nil
+}
+
+// approvalText is what the question asks, if it wants a decision.
+func approvalText(q tool.Question) (string, bool) {
+	raw, err := json.Marshal(q.Params)
+	if err != nil {
+		return "", false
+	}
+	var form struct {
+		Message         string
+		RequestedSchema struct{ Properties map[string]json.RawMessage }
+	}
+	if err := json.Unmarshal(raw, &form); err != nil {
+		return "", false
+	}
+	_, decides := form.RequestedSchema.Properties["decision"]
+	return form.Message, decides
+}
+
+// line reads what is typed, "" for nothing any more. A terminal cannot be told to stop reading, so when
+// ctx ends the reader is left behind; the program ends then too.
+func (p person) line(ctx context.Context) (string, error) {
+	typed := make(chan string, 1)
+	failed := make(chan error, 1)
+	go func() {
+		line, err := p.in.ReadString('\n')
+		if err != nil && !errors.Is(err, io.EOF) {
+			failed <- fmt.Errorf("reading the answer: %w", err)
+			return
+		}
+		typed <- line
+	}()
+	select {
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	case err := <-failed:
+		return "", err
+	case line := <-typed:
+		return line, nil
+	}
+}

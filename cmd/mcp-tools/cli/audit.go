@@ -1,0 +1,272 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/audit"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+func (a *CLI) auditCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "audit",
+		Short: "Read and verify the record of all calls",
+		Long: `audit reads the record of calls in the store. Every process that has the same
+store writes there, and reading disturbs none of them. What processes that were
+killed have left in the data directory is carried to the store first.`,
+	}, a.auditTailCommand(), a.auditVerifyCommand(), a.auditExportCommand())
+}
+
+// A selection says which rows of the record to show.
+type selection struct {
+	tool, agent, outcome string
+}
+
+func (s selection) shows(r *audit.Row) bool {
+	return (s.tool == "" || s.tool == r.Tool || s.tool == r.Alias) &&
+		(s.agent == "" || s.agent == r.Agent) &&
+		(s.outcome == "" || s.outcome == r.Outcome)
+}
+
+func (a *CLI) auditTailCommand() *cobra.Command {
+	var only selection
+	var count int
+	var follow bool
+	cmd := &cobra.Command{
+		Use:   "tail",
+		Short: "Show the last calls",
+		Long: `tail prints the last calls of all processes, the latest last. What changes
+something is there twice: as intent before it ran, and with its outcome.
+With --output json each call is an object on a line of its own.`,
+		Example: `  mcp-tools audit tail
+  mcp-tools audit tail -n 100 --outcome refused
+  mcp-tools audit tail -f --tool datetime --output json`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if count < 0 {
+				return app.Usagef("-n is %d, it must be 0 or more", count)
+			}
+			each, err := a.rowPrinter()
+			if err != nil {
+				return err
+			}
+			if follow {
+				return ended(cmd.Context(), a.follow(cmd.Context(), count, only.shows, each))
+			}
+			return a.WithAuditLog(cmd.Context(), func(record *audit.DB) error {
+				rows, err := record.Tail(cmd.Context(), count, only.shows)
+				for i := 0; err == nil && i < len(rows); i++ {
+					err = each(rows[i])
+				}
+				return err
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.IntVarP(&count, "lines", "n", 20, "how many calls")
+	flags.BoolVarP(&follow, "follow", "f", false, "go on with new calls as they are made, until interrupted")
+	flags.StringVar(&only.tool, "tool", "", "only calls of this tool")
+	flags.StringVar(&only.agent, "agent", "", "only calls made for this agent")
+	flags.StringVar(&only.outcome, "outcome", "", "only calls that ended so: ok, asked, refused, invalid, ...")
+	offer(cmd, "tool", a.completeTools)
+	return cmd
+}
+
+// follow waits for a store first.
+func (a *CLI) follow(ctx context.Context, count int, only audit.Filter, each func(audit.Row) error) error {
+	const lookEvery = 250 * time.Millisecond
+	for {
+		waits := false
+		err := a.WithAuditLog(ctx, func(record *audit.DB) error {
+			if waits = record == nil; waits {
+				return nil
+			}
+			return record.Follow(ctx, count, only, each)
+		})
+		if err != nil || !waits {
+			return err
+		}
+		select {
+		case <-time.After(lookEvery):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// ended makes a success of what went on until somebody interrupted it.
+func ended(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil
+	}
+	return err
+}
+
+// rowPrinter prints rows as they come.
+func (a *CLI) rowPrinter() (func(audit.Row) error, error) {
+	wanted, err := a.asJSON()
+	if wanted {
+		e := json.NewEncoder(a.Out)
+		e.SetEscapeHTML(false)
+		return func(r audit.Row) error { return e.Encode(r) }, nil
+	}
+	paint := a.painter(a.Out)
+	return func(r audit.Row) error {
+		_, err := fmt.Fprintln(a.Out, rowLine(r, paint))
+		return err
+	}, err
+}
+
+// rowLine is a row for a person: when, how it ended, what, and for whom.
+func rowLine(r audit.Row, paint terminal.Painter) string {
+	outcome := r.Outcome
+	if r.Phase == audit.Intent {
+		outcome = "intent"
+	}
+	who := r.User
+	if r.Agent != "" {
+		who = r.Agent + "/" + r.User
+	}
+	line := fmt.Sprintf("%s  %s%*s  %-18s  %s  %s", r.Time.Local().Format(time.DateTime),
+		paint.Word(outcome), max(0, 11-len(outcome)), "", terminal.OneLine(r.Tool), terminal.OneLine(who), r.Transport)
+	if r.Phase != audit.Intent {
+		line += fmt.Sprintf("  %.1fms", r.Duration)
+	}
+	if r.Error != "" {
+		line += "  " + terminal.OneLine(r.Error)
+	}
+	return line
+}
+
+func (a *CLI) auditVerifyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "verify",
+		Short: "Check that nobody has changed the record",
+		Long: `verify reads the whole record and checks its chains of hashes. It finds records
+that were changed, inserted, moved or removed by anybody who does not have the
+key, which is audit.key in the data directory, and journals that could not be
+carried to the store. Of chains that another machine has sealed with a key of its
+own only the links are checked, and notes say so. The exit code is 1 when something
+is wrong.`,
+		Example: `  mcp-tools audit verify
+  mcp-tools audit verify --output json`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			dir, err := a.DataDir()
+			if err != nil {
+				return err
+			}
+			var report audit.Report
+			err = a.WithAuditLog(cmd.Context(), func(record *audit.DB) (err error) {
+				report, err = record.Verify(cmd.Context(), dir)
+				return err
+			})
+			if err != nil {
+				return err
+			}
+			// In JSON, none is an empty list: whoever reads it goes through both.
+			report.Problems = append([]audit.Problem{}, report.Problems...)
+			report.Notes = append([]audit.Problem{}, report.Notes...)
+			if err := a.show(report, func(w io.Writer) error { return a.printReport(w, report) }); err != nil {
+				return err
+			}
+			if !report.OK() {
+				return failed{}
+			}
+			return nil
+		},
+	}
+}
+
+func (a *CLI) printReport(w io.Writer, r audit.Report) error {
+	paint := a.painter(w)
+	for _, p := range r.Problems {
+		if _, err := fmt.Fprintf(w, "%s  %s\n", paint.Word("fail"), terminal.OneLine(p.String())); err != nil {
+			return err
+		}
+	}
+	for _, p := range r.Notes {
+		if _, err := fmt.Fprintf(w, "note  %s\n", terminal.OneLine(p.String())); err != nil {
+			return err
+		}
+	}
+	verdict := paint.Word("ok")
+	if !r.OK() {
+		verdict = paint.Word("fail") + ", " + text.Plural(len(r.Problems)+r.More, "problem")
+	}
+	_, err := fmt.Fprintf(w, "%s: %s in %s, %d bytes\n", verdict,
+		text.Plural(r.Records, "record"), text.Plural(r.Chains, "chain"), r.Bytes)
+	return err
+}
+
+func (a *CLI) auditExportCommand() *cobra.Command {
+	var format, since, until string
+	cmd := &cobra.Command{
+		Use:   "export",
+		Short: "Write the record out, for another program",
+		Long: `export prints all calls by time, as one JSON object on each line or as CSV. A
+time is a date, a moment (RFC 3339), or how long ago: 90m, 7d.`,
+		Example: `  mcp-tools audit export > calls.jsonl
+  mcp-tools audit export --format csv --since 7d > week.csv
+  mcp-tools audit export --since 2026-01-01 --until 2026-02-01`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := oneOf("format", format, string(audit.JSONL), string(audit.CSV)); err != nil {
+				return err
+			}
+			now := time.Now()
+			from, err := ago("since", since, now)
+			if err != nil {
+				return err
+			}
+			to, err := ago("until", until, now)
+			if err != nil {
+				return err
+			}
+			return a.WithAuditLog(cmd.Context(), func(record *audit.DB) error {
+				done, err := record.Export(cmd.Context(), a.Out, audit.Format(format), from, to)
+				if err == nil && done.Skipped > 0 {
+					fmt.Fprintf(a.Err, "%s left out, because they are no records; mcp-tools audit verify tells which.\n", text.Plural(done.Skipped, "row"))
+				}
+				return err
+			})
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "jsonl or csv")
+	cmd.Flags().StringVar(&since, "since", "", "only calls from then on")
+	cmd.Flags().StringVar(&until, "until", "", "only calls before then")
+	offer(cmd, "format", completeWords(string(audit.JSONL), string(audit.CSV)))
+	return cmd
+}
+
+// ago reads a time in the past. Nothing is the zero time.
+func ago(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	return moment(flag, text, func(d time.Duration) time.Time { return now.Add(-d) })
+}
+
+// moment reads a date, a moment, or a duration from now.
+func moment(flag, text string, from func(time.Duration) time.Time) (time.Time, error) {
+	var at config.Time
+	if err := at.UnmarshalText([]byte(text)); err == nil {
+		return at.Time, nil
+	}
+	var d config.Duration
+	if err := d.UnmarshalText([]byte(text)); err != nil {
+		return time.Time{}, app.Usagef("--%s is %q, it must be a date (2026-01-31), a moment (2026-01-31T09:00:00Z) or a duration (12h, 30d)", flag, text)
+	}
+	return from(time.Duration(d)), nil
+}

@@ -1,0 +1,200 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+func (a *CLI) callCommand() *cobra.Command {
+	object := ""
+	cmd := &cobra.Command{
+		Use:   "call NAME [key=value ... | --json OBJECT]",
+		Short: "Call one tool, as an agent would",
+		Long: `call runs one tool and prints its result. The call goes the way of every call:
+it is limited, decided by the policy, checked, scrubbed and recorded. Who makes
+it, the flags and settings of serve say: --profile, --agent, --workspace.
+
+key=value sets an argument to a text, which is read as a number, a list or
+whatever the tool wants. key:=JSON sets it to exactly that. A key that comes
+more than once makes a list. Where the policy wants a person's approval, you
+are asked, if there is a terminal.
+
+The exit code is 1 when the tool failed; its reason goes to stderr.`,
+		Example: `  mcp-tools call datetime timezone=Asia/Tokyo
+  mcp-tools call datetime --json '{"at": "2026-01-31", "add": "1mo"}'
+  echo '{}' | mcp-tools call session_status --json -
+  mcp-tools call datetime --output json`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return app.Usagef("call wants the NAME of a tool; mcp-tools tools list shows what there is")
+			}
+			return nil
+		},
+		ValidArgsFunction: a.completeCall,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			raw, err := a.callArguments(args[1:], object, cmd.Flags().Changed("json"))
+			if err != nil {
+				return err
+			}
+			return a.call(cmd.Context(), args[0], raw)
+		},
+	}
+	cmd.Flags().StringVar(&object, "json", "", "all arguments as one JSON object; - reads it from stdin")
+	return cmd
+}
+
+// callArguments makes JSON of what stands on the command line.
+func (a *CLI) callArguments(pairs []string, object string, isJSON bool) ([]byte, error) {
+	switch {
+	case isJSON && len(pairs) > 0:
+		return nil, app.Usagef("arguments come as key=value or with --json, not both")
+	case isJSON && object == "-":
+		raw, err := io.ReadAll(a.In)
+		if err != nil {
+			return nil, fmt.Errorf("reading the arguments from stdin: %w", err)
+		}
+		return raw, nil
+	case isJSON:
+		return []byte(object), nil
+	}
+	return pairsToJSON(pairs)
+}
+
+func pairsToJSON(pairs []string) ([]byte, error) {
+	values := make(map[string][]json.RawMessage)
+	for _, pair := range pairs {
+		key, value, err := splitPair(pair)
+		if err != nil {
+			return nil, err
+		}
+		values[key] = append(values[key], value)
+	}
+	object := make(map[string]any, len(values))
+	for key, all := range values {
+		if object[key] = all; len(all) == 1 {
+			object[key] = all[0]
+		}
+	}
+	return json.Marshal(object)
+}
+
+func splitPair(pair string) (key string, value json.RawMessage, err error) {
+	key, text, found := strings.Cut(pair, "=")
+	key, isJSON := strings.CutSuffix(key, ":")
+	if !found || key == "" {
+		return "", nil, app.Usagef("%q is not an argument; write key=value, key:=JSON, or use --json", pair)
+	}
+	if !isJSON {
+		value, err = json.Marshal(text)
+		return key, value, err
+	}
+	if !json.Valid([]byte(text)) {
+		return "", nil, app.Usagef("%s: %q is not JSON; for a text write %s=%s", key, text, key, text)
+	}
+	return key, json.RawMessage(text), nil
+}
+
+// patienceOfPeople is how long a person waits for an index to be filled, who
+// asks once: the next call would find it as it is.
+const patienceOfPeople = 20 * time.Second
+
+// call makes the call and prints what comes of it.
+func (a *CLI) call(ctx context.Context, name string, args []byte) error {
+	a.IndexPatience = patienceOfPeople
+	h, err := a.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer h.Close()
+	access, err := h.LocalCaller("cli")
+	if err != nil {
+		return err
+	}
+	var who asker
+	if terminal.IsTerminal(a.In) && terminal.IsTerminal(a.Err) {
+		who = person{bufio.NewReader(a.In), a.Err}.answer
+	}
+	res, err := converse(ctx, h.Server.Call, server.Request{Access: access, Tool: name, Args: args, Can: isPerson}, who)
+	if err != nil {
+		return err
+	}
+	if err := a.show(callOutput(res), func(w io.Writer) error { return a.printResult(w, res) }); err != nil {
+		return err
+	}
+	if res.Failed {
+		return failed{}
+	}
+	return nil
+}
+
+// printResult prints a result for reading: what failed to stderr, everything
+// else to w.
+func (a *CLI) printResult(w io.Writer, res tool.Result) error {
+	if res.Failed {
+		w = a.Err
+	}
+	for _, p := range res.Parts {
+		if _, err := io.WriteString(w, terminal.ForReader(w, partText(p))); err != nil {
+			return err
+		}
+	}
+	if len(res.Parts) == 0 && res.Data != nil {
+		e := json.NewEncoder(w)
+		e.SetIndent("", "  ")
+		return e.Encode(res.Data)
+	}
+	return nil
+}
+
+// partText is one part, on lines of its own. Of what a terminal cannot show it
+// says what it is.
+func partText(p tool.Part) string {
+	text := p.Text
+	if p.URI != "" {
+		text += fmt.Sprintf("[link to %s %s]", p.Name, p.URI)
+	}
+	if p.Data != nil {
+		text += fmt.Sprintf("[%s, %d bytes; --output json has them in base64]", p.MIME, len(p.Data))
+	}
+	if text == "" || strings.HasSuffix(text, "\n") {
+		return text
+	}
+	return text + "\n"
+}
+
+// A callResult is a result for programs.
+type callResult struct {
+	OK      bool           `json:"ok"`
+	Kind    tool.Kind      `json:"kind,omitempty"` // of the failure
+	Content []callPart     `json:"content"`
+	Data    map[string]any `json:"data,omitempty"`
+}
+
+type callPart struct {
+	Text string `json:"text,omitempty"`
+	URI  string `json:"uri,omitempty"`
+	Name string `json:"name,omitempty"`
+	MIME string `json:"mime_type,omitempty"`
+	Data []byte `json:"data,omitempty"` // In base64
+}
+
+func callOutput(res tool.Result) callResult {
+	out := callResult{OK: !res.Failed, Kind: res.Kind, Content: []callPart{}, Data: res.Data}
+	for _, p := range res.Parts {
+		out.Content = append(out.Content, callPart{p.Text, p.URI, p.Name, p.MIME, p.Data})
+	}
+	return out
+}

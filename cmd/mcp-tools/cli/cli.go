@@ -1,0 +1,216 @@
+// Package cli is the command line: a file for each command, which reads flags,
+// calls the packages that do the work, and prints what they return. It decides
+// nothing else. Begin with Run.
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+// A CLI is the command line of one run of the program.
+type CLI struct {
+	app.Env
+	output string
+}
+
+// New returns the command line of a run.
+func New(env app.Env) *CLI { return &CLI{Env: env} }
+
+// Run executes the command line args and returns the exit code: 0 for success, 1
+// for a failure, 2 for a command line or settings that are wrong.
+func Run(ctx context.Context, env app.Env, args []string) int {
+	cmd := New(env).Command()
+	cmd.SetArgs(args)
+	err := cmd.ExecuteContext(ctx)
+	if err == nil {
+		return 0
+	}
+	if text := err.Error(); text != "" {
+		fmt.Fprintln(env.Err, "mcp-tools:", terminal.ForReader(env.Err, text))
+	}
+	return exitCode(err)
+}
+
+// painter returns the painter for what is written to w.
+func (a *CLI) painter(w io.Writer) terminal.Painter { return terminal.NewPainter(w, a.Getenv) }
+
+// A failed command has said everything already.
+type failed struct{}
+
+func (failed) Error() string { return "" }
+
+func exitCode(err error) int {
+	var usage app.UsageError
+	var settings config.Problems
+	if errors.As(err, &usage) || errors.As(err, &settings) || strings.HasPrefix(err.Error(), "unknown ") {
+		return 2
+	}
+	return 1
+}
+
+// Command is the whole command line.
+func (a *CLI) Command() *cobra.Command {
+	serve := a.serveCommand()
+	root := &cobra.Command{
+		Use:   "mcp-tools",
+		Short: "Tools for agents over the Model Context Protocol",
+		Long: `mcp-tools serves a suite of tools for agents over the Model Context Protocol.
+
+Without a command it serves one client over stdio, which is how Claude Desktop,
+VS Code, Cursor and others start it:  mcp-tools connect CLIENT  tells them how.
+With --http it serves many, each with a token:  mcp-tools token create.`,
+		Example: `  mcp-tools                                  serve the client that started it
+  mcp-tools --http 127.0.0.1:8080            serve over HTTP
+  mcp-tools connect claude-desktop           add it to a client
+  mcp-tools tools list --profile coding      see what an agent would see
+  mcp-tools call datetime timezone=Asia/Tokyo
+  mcp-tools doctor                           find out what does not work, and why`,
+		Version:       app.Version(),
+		Args:          noCommand,
+		RunE:          serve.RunE,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.SetOut(a.Out)
+	root.SetErr(a.Err)
+	root.PersistentPreRunE = func(*cobra.Command, []string) error {
+		_, err := a.asJSON() // before anything is done whose result could not be shown
+		return err
+	}
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.UsageError{Err: err} })
+	a.globalFlags(root.PersistentFlags())
+	root.Flags().AddFlagSet(serve.Flags())
+	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(), a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(),
+		a.configCommand(), a.connectCommand(), a.disconnectCommand(), a.printConfigCommand(), a.doctorCommand(), a.versionCommand())
+	a.completion(root)
+	return root
+}
+
+func noCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	text := fmt.Sprintf("there is no command %q", args[0])
+	cmd.SuggestionsMinimumDistance = 2
+	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+		return app.Usagef("%s; did you mean %q?", text, near[0])
+	}
+	return app.Usagef("%s; %s -h lists them", text, cmd.CommandPath())
+}
+
+// globalFlags are the ones that every command takes: where things are, and
+// every setting that has a flag.
+func (a *CLI) globalFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&a.ConfigFile, "config", "", "settings file (default: config.yaml in the user's configuration directory, if there)")
+	flags.StringVar(&a.Data, "data", "", "directory for everything that lasts (default: mcp-tools in the user's data directory)")
+	flags.StringVarP(&a.output, "output", "o", "text", "how results are printed: text or json")
+	a.Overrides = make(map[string]string)
+	for _, s := range config.Settings() {
+		if s.Flag == "" {
+			continue
+		}
+		f := flags.VarPF(override{a.Overrides, s.Key, s.Bool}, s.Flag, "", asFlagText(s.Doc))
+		if s.Bool {
+			f.NoOptDefVal = "true"
+		}
+	}
+}
+
+// asFlagText writes a setting's description the way those of flags are written.
+func asFlagText(doc string) string {
+	return strings.ToLower(doc[:1]) + strings.TrimSuffix(doc[1:], ".")
+}
+
+// An override is a flag for a setting. What it accepts is config's business.
+type override struct {
+	values map[string]string
+	key    string
+	bool   bool
+}
+
+func (o override) String() string { return o.values[o.key] }
+
+func (o override) Set(text string) error {
+	o.values[o.key] = text
+	return nil
+}
+
+func (o override) Type() string {
+	if o.bool {
+		return ""
+	}
+	return "value"
+}
+
+// asJSON reports whether results are wanted as JSON, and refuses other words.
+func (a *CLI) asJSON() (bool, error) {
+	if !slices.Contains([]string{"text", "json"}, a.output) {
+		return false, app.Usagef("--output is %q, it must be text or json", a.output)
+	}
+	return a.output == "json", nil
+}
+
+// show prints a result: v as JSON when that is wanted, else whatever text does.
+func (a *CLI) show(v any, text func(w io.Writer) error) error {
+	wanted, err := a.asJSON()
+	if err != nil {
+		return err
+	}
+	if !wanted {
+		return text(a.Out)
+	}
+	e := json.NewEncoder(a.Out)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(v)
+}
+
+// takes checks that a command gets exactly the arguments that it names.
+func takes(names ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < len(names):
+			return app.Usagef("%s wants %s; %s -h tells more", cmd.CommandPath(), strings.Join(names[len(args):], " and "), cmd.CommandPath())
+		case len(args) > len(names):
+			return app.Usagef("%s does not know what to do with %q; %s -h tells more", cmd.CommandPath(), args[len(names)], cmd.CommandPath())
+		}
+		return nil
+	}
+}
+
+// group makes a command that only has commands below it.
+func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
+	cmd.AddCommand(below...)
+	cmd.Args = noCommand
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		var names []string
+		for _, sub := range below {
+			names = append(names, sub.Name())
+		}
+		return app.Usagef("%s wants one of %s; %s -h tells more", cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
+	}
+	return cmd
+}
+
+// oneOf checks the value of a flag that knows a few words.
+func oneOf(flag, value string, words ...string) error {
+	for _, word := range words {
+		if value == word {
+			return nil
+		}
+	}
+	return app.Usagef("--%s is %q, it must be %s", flag, value, strings.Join(words, " or "))
+}

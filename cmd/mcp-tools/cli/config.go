@@ -1,0 +1,136 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+func (a *CLI) configCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "config",
+		Short: "Check and describe the settings",
+		Long: `config is about the settings file, which nobody needs: every setting has a
+default, and many have a flag. mcp-tools config example is a file to begin with.`,
+	}, a.configCheckCommand(), a.configPathCommand(), a.printer("schema", "Print a JSON Schema of the settings file, for editors",
+		`schema prints a JSON Schema (2020-12). Save it beside the settings file and begin
+that with
+
+  # yaml-language-server: $schema=config.schema.json`, config.Schema),
+		a.printer("example", "Print a settings file to begin with",
+			"example prints a settings file in which every line is optional and explained.", config.Example))
+}
+
+// printer is a command that prints a text that never changes.
+func (a *CLI) printer(name, short, long string, text func() []byte) *cobra.Command {
+	return &cobra.Command{
+		Use:     name,
+		Short:   short,
+		Long:    long,
+		Example: "  mcp-tools config " + name,
+		Args:    takes(),
+		RunE: func(*cobra.Command, []string) error {
+			_, err := a.Out.Write(text())
+			return err
+		},
+	}
+}
+
+func (a *CLI) configCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "check",
+		Short: "Find everything that is wrong with the settings",
+		Long: `check reads the settings as serve would, file, environment and flags, and reports
+everything that is wrong with them at once, each with its place. The exit code
+is 2 when serve would not start.`,
+		Example: `  mcp-tools config check
+  mcp-tools config check --config new.yaml`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			v, err := a.Examine()
+			if err != nil {
+				return a.showProblems(err)
+			}
+			problems := append(config.Problems(config.UnknownVariables(a.Environ())), v.Warnings...)
+			if _, err := app.NewScrubber(v.Loaded.Config.Scrub, a.Sources(v.Loaded.Config.Vault)); err != nil {
+				return a.showProblems(config.Problems{{Source: a.settingsName(v.Loaded), Text: err.Error()}})
+			}
+			return a.show(problemRows(problems), func(w io.Writer) error {
+				if err := a.printProblems(w, problems); err != nil {
+					return err
+				}
+				_, err := fmt.Fprintf(w, "%s: no mistakes, %s\n", a.settingsName(v.Loaded), text.Plural(len(problems), "warning"))
+				return err
+			})
+		},
+	}
+}
+
+// settingsName is what to call the settings when speaking of them as a whole.
+func (a *CLI) settingsName(l *config.Loaded) string {
+	if l.Path == "" {
+		return "no settings file"
+	}
+	return l.Path
+}
+
+// showProblems prints what is wrong with the settings for a program, if one
+// asked, and leaves it to the caller to say so to a person.
+func (a *CLI) showProblems(err error) error {
+	var problems config.Problems
+	if !errors.As(err, &problems) {
+		return err
+	}
+	nothing := func(io.Writer) error { return nil }
+	return errors.Join(a.show(problemRows(problems), nothing), err)
+}
+
+// A settingsPath says where the settings file and the data are.
+type settingsPath struct {
+	File   string `json:"file"`
+	Exists bool   `json:"exists"`
+	Data   string `json:"data"`
+}
+
+func (a *CLI) configPathCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "path",
+		Short: "Print where the settings file is",
+		Long: `path prints which settings file is read, or where one would be if there were
+one; then it says so on stderr.`,
+		Example: `  mcp-tools config path
+  $EDITOR "$(mcp-tools config path)"`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			file, err := config.File(a.ConfigFile, a.Getenv)
+			if err != nil {
+				return err
+			}
+			data, err := a.DataDir()
+			if err != nil {
+				return err
+			}
+			_, err = os.Stat(file)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			found := settingsPath{file, err == nil, data}
+			return a.show(found, func(w io.Writer) error {
+				if !found.Exists {
+					fmt.Fprintln(a.Err, "There is no such file; defaults apply. mcp-tools config example prints one to begin with.")
+				}
+				_, err := fmt.Fprintln(w, file)
+				return err
+			})
+		},
+	}
+}

@@ -1,0 +1,262 @@
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/mcp-tools/mcp-tools/internal/clients"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+// An entry says which client is told what about us.
+type entry struct {
+	project       bool
+	name          string
+	url, tokenEnv string
+}
+
+func (e *entry) nameFlags(flags *pflag.FlagSet) {
+	flags.BoolVar(&e.project, "project", false, "the settings file of the project in this directory, instead of your own")
+	flags.StringVar(&e.name, "name", clients.EntryName, "name of the entry")
+}
+
+func (e *entry) allFlags(flags *pflag.FlagSet) {
+	e.nameFlags(flags)
+	flags.StringVar(&e.url, "url", "", "address of a server that runs elsewhere, such as https://host/mcp; without it the client starts its own")
+	flags.StringVar(&e.tokenEnv, "token-env", "", "variable of the environment in which the client finds the token for --url")
+}
+
+// client finds the client and the machine whose files are meant.
+func (e *entry) client(name string) (clients.Client, clients.Env, error) {
+	env, err := clients.HostEnv()
+	if err != nil {
+		return clients.Client{}, env, err
+	}
+	c, err := clients.Find(name)
+	if err == nil && e.project {
+		c, err = c.Project()
+	}
+	if err != nil {
+		return c, env, app.UsageError{Err: err}
+	}
+	return c, env, nil
+}
+
+func (a *CLI) connectCommand() *cobra.Command {
+	var e entry
+	cmd := &cobra.Command{
+		Use:   "connect CLIENT",
+		Short: "Add this server to a client's settings",
+		Long: `connect adds this server to the settings file of a client: ` + clientNames() + `.
+Nothing else in the file changes, and a copy of it is kept beside it.
+
+Flags and settings of serve that you give, such as --profile and --workspace,
+become arguments of the entry. Connecting again brings the entry up to date.`,
+		Example: `  mcp-tools connect claude-desktop --workspace ~/src
+  mcp-tools connect vscode --project --profile coding
+  mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
+		Args:              takes("a CLIENT (" + clientNames() + ")"),
+		ValidArgsFunction: a.completeClients,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, env, err := e.client(args[0])
+			if err != nil {
+				return err
+			}
+			s, err := a.entryServer(cmd.Flags(), e)
+			if err != nil {
+				return err
+			}
+			change, err := c.Connect(env, s)
+			if err != nil {
+				return err
+			}
+			return a.showChange(c, change, c.Title+" is connected already; %s is as it should be.\n")
+		},
+	}
+	e.allFlags(cmd.Flags())
+	return cmd
+}
+
+func (a *CLI) disconnectCommand() *cobra.Command {
+	var e entry
+	cmd := &cobra.Command{
+		Use:   "disconnect CLIENT",
+		Short: "Take this server out of a client's settings",
+		Long: `disconnect takes our entry out of the settings file of a client. When nothing
+else has changed since connect, the file is as it was before, byte for byte.`,
+		Example: `  mcp-tools disconnect claude-desktop
+  mcp-tools disconnect vscode --project`,
+		Args:              takes("a CLIENT (" + clientNames() + ")"),
+		ValidArgsFunction: a.completeClients,
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, env, err := e.client(args[0])
+			if err != nil {
+				return err
+			}
+			change, err := c.Disconnect(env, e.name)
+			if err != nil {
+				return err
+			}
+			return a.showChange(c, change, c.Title+" is not connected; %s has no such entry.\n")
+		},
+	}
+	e.nameFlags(cmd.Flags())
+	return cmd
+}
+
+func (a *CLI) printConfigCommand() *cobra.Command {
+	var e entry
+	cmd := &cobra.Command{
+		Use:   "print-config CLIENT",
+		Short: "Print what connect would add to a client's settings",
+		Long: `print-config prints our entry as the client wants it, to be pasted by hand, and
+on stderr the file that it goes into. It takes the same flags as connect.`,
+		Example: `  mcp-tools print-config zed
+  mcp-tools print-config codex --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
+		Args:              takes("a CLIENT (" + clientNames() + ")"),
+		ValidArgsFunction: a.completeClients,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, env, err := e.client(args[0])
+			if err != nil {
+				return err
+			}
+			s, err := a.entryServer(cmd.Flags(), e)
+			if err != nil {
+				return err
+			}
+			text, err := c.Render(s)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(a.Err, "This goes into %s\n", c.Path(env))
+			_, err = a.Out.Write(text)
+			return err
+		},
+	}
+	e.allFlags(cmd.Flags())
+	return cmd
+}
+
+func clientNames() string {
+	var names []string
+	for _, c := range clients.All() {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// entryServer is what the client is told about us.
+func (a *CLI) entryServer(flags *pflag.FlagSet, e entry) (clients.Server, error) {
+	s := clients.Server{Name: e.name, URL: e.url, TokenEnv: e.tokenEnv}
+	passed, err := a.passedOn(flags)
+	if err != nil {
+		return s, err
+	}
+	if e.url != "" {
+		if len(passed) > 0 {
+			return s, app.Usagef("%s is for a server that the client starts; the one at %s has settings of its own (a profile can be chosen by the end of the address: /mcp/PROFILE)", passed[0], e.url)
+		}
+		return s, checked(s)
+	}
+	if _, err := a.Examine(); err != nil { // or the client would find out
+		return s, err
+	}
+	s.Args = passed
+	s.Command, err = app.Executable()
+	if err != nil {
+		return s, err
+	}
+	return s, checked(s)
+}
+
+func checked(s clients.Server) error {
+	if err := s.Check(); err != nil {
+		return app.UsageError{Err: err}
+	}
+	return nil
+}
+
+// passedOn are the flags of the server that were given here, as the client
+// shall give them. It has another working directory, so paths are absolute.
+func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
+	known := map[string]bool{"config": true, "data": true}
+	for _, s := range config.Settings() {
+		known[s.Flag] = s.Flag != ""
+	}
+	var args []string
+	var problems []error
+	flags.Visit(func(f *pflag.Flag) {
+		if !known[f.Name] {
+			return
+		}
+		value := f.Value.String()
+		switch f.Name {
+		case "http", "sse", "tls-cert", "tls-key", "metrics":
+			problems = append(problems, app.Usagef("--%s is for a server that runs by itself, and clients start theirs over stdio; for one that runs, use --url", f.Name))
+		case "config", "data", "workspace":
+			var err error
+			if value, err = filepath.Abs(value); err != nil {
+				problems = append(problems, err)
+			}
+		}
+		args = append(args, "--"+f.Name+"="+value)
+	})
+	slices.Sort(args)
+	return args, errors.Join(problems...)
+}
+
+// A clientChange is what was done to a client's file, for programs. What the
+// entry says is left out: it may hold a token.
+type clientChange struct {
+	Client string `json:"client"`
+	File   string `json:"file"`
+	Change string `json:"change"` // none, added, updated or removed
+	Backup string `json:"backup,omitempty"`
+}
+
+func changeOf(ch clients.Change) clientChange {
+	out := clientChange{Client: ch.Client, File: ch.Path, Change: "added", Backup: ch.Backup}
+	switch {
+	case ch.NothingToDo:
+		out.Change = "none"
+	case ch.Removed || ch.After == "":
+		out.Change = "removed"
+	case ch.Replaced:
+		out.Change = "updated"
+	}
+	return out
+}
+
+// showChange prints what was done. idle is what to say if it was nothing.
+func (a *CLI) showChange(c clients.Client, ch clients.Change, idle string) error {
+	out := changeOf(ch)
+	text := map[string]string{
+		"none":    idle,
+		"added":   "Added an entry to %s.\n",
+		"updated": "Updated the entry in %s.\n",
+		"removed": "Took the entry out of %s.\n",
+	}[out.Change]
+	if ch.Removed {
+		text = "Removed %s, in which nothing else was.\n"
+	}
+	text = fmt.Sprintf(text, ch.Path)
+	if ch.Backup != "" {
+		text += fmt.Sprintf("The file as it was is %s.\n", ch.Backup)
+	}
+	if out.Change != "none" {
+		text += c.Check + "\n"
+	}
+	return a.show(out, func(w io.Writer) error {
+		_, err := io.WriteString(w, text)
+		return err
+	})
+}

@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
+	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
+)
+
+const checkOfCommands = "commands"
+
+// checkCommands tries every sandbox, and says where commands of each profile
+// would run.
+func (c *checkup) checkCommands() {
+	data, err := c.env.DataDir()
+	if err != nil {
+		return // its own check says why
+	}
+	walls, err := app.Launchers(c.settings.Config.Sandbox, data, nil)
+	if err != nil {
+		c.fail(checkOfCommands, "mend sandbox.docker", "%v", err)
+		return
+	}
+	found := make(map[commands.Mode]sandbox.Finding)
+	var order []commands.Mode
+	for _, w := range walls {
+		f := w.Probe(c.ctx)
+		found[commands.Mode(w.Name())] = f
+		order = append(order, commands.Mode(w.Name()))
+		switch {
+		case f.Works && f.Advice == "":
+			c.ok("sandbox", "%s", f.Text)
+		case w.Name() != string(commands.Host):
+			c.warn("sandbox", f.Advice, "%s", f.Text)
+		}
+	}
+	s := c.settings.Config.Sandbox
+	for _, path := range slices.Concat(s.Read, s.Write) {
+		if _, err := os.Stat(path); err != nil {
+			c.warn("sandbox", "make it, or mend sandbox.read and sandbox.write", "commands are to see %s: %v", path, errors.Unwrap(err))
+		}
+	}
+	c.checkMode("", app.SandboxPolicy(s, config.SandboxProfile{}), order, found)
+	for _, p := range s.Profiles {
+		c.checkMode(" of the profile "+p.Profile, app.SandboxPolicy(s, p), order, found)
+	}
+	c.checkPrograms()
+}
+
+// checkMode says where commands run under a policy.
+func (c *checkup) checkMode(whose string, p commands.Policy, order []commands.Mode, found map[commands.Mode]sandbox.Finding) {
+	if p.Mode == commands.Off {
+		c.ok(checkOfCommands, "commands%s are switched off", whose)
+		return
+	}
+	candidates := []commands.Mode{p.Mode}
+	if p.Mode == commands.Auto {
+		candidates = slices.DeleteFunc(order, func(m commands.Mode) bool { return m == commands.Host })
+	}
+	for _, m := range candidates {
+		if f, there := found[m]; there && commands.Lacks(f, p.Require) == "" {
+			c.runsIn(whose, m, p, f)
+			return
+		}
+	}
+	c.warn(checkOfCommands, "mend the sandbox above, or choose another with sandbox.mode; host is without walls",
+		"commands%s are refused: no sandbox (%s) keeps %s", whose, p.Mode, promised(p.Require))
+}
+
+func (c *checkup) runsIn(whose string, m commands.Mode, p commands.Policy, f sandbox.Finding) {
+	if m == commands.Host {
+		c.warn(checkOfCommands, "use a sandbox for agents that read what strangers write",
+			"commands%s run on the host without walls: as this user, with its files and network", whose)
+		return
+	}
+	network := "no network"
+	if p.Network {
+		network = "public hosts through a proxy"
+	}
+	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it keeps %s; %s", whose, m, promised(f.Holds), network)
+}
+
+func promised(list []sandbox.Promise) string {
+	if len(list) == 0 {
+		return "nothing"
+	}
+	words := make([]string, len(list))
+	for i, p := range list {
+		words[i] = string(p)
+	}
+	return strings.Join(words, ", ")
+}
+
+// checkPrograms looks at the programs with credentials.
+func (c *checkup) checkPrograms() {
+	list := c.settings.Config.Exec.Programs
+	v, err := c.env.Vault(c.settings.Config.Vault)
+	if err != nil {
+		return // the vault's own check says so
+	}
+	for _, p := range app.Programs(list) {
+		if err := cli.Inspect(c.ctx, p); err != nil {
+			c.warn("programs", "mend exec.programs, or the file", "%s: %v", p.Name, err)
+			continue
+		}
+		for _, name := range secretsOf(p) {
+			value, err := v.Get(name)
+			clear(value)
+			if err != nil {
+				c.warn("programs", fmt.Sprintf("mcp-tools secrets set %s", name), "%s: %v", p.Name, err)
+			}
+		}
+		c.ok("programs", "%s has its credentials: %s", p.Name, strings.Join(secretsOf(p), ", "))
+	}
+}
+
+func secretsOf(p cli.Program) []string {
+	var names []string
+	for _, table := range []map[string]string{p.Env, p.Files} {
+		for _, name := range table {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}

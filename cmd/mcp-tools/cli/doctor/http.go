@@ -1,0 +1,159 @@
+package doctor
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+
+	"github.com/mcp-tools/mcp-tools/internal/clients"
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
+)
+
+// soon is how long before its end a token or certificate is worth a word.
+const soon = 14 * 24 * time.Hour
+
+func (c *checkup) checkTokens() {
+	const check = "tokens"
+	var rows []tokens.Token
+	err := c.env.WithTokens(func(table *tokens.Table) (err error) {
+		rows, err = table.List(c.ctx)
+		return err
+	})
+	if err != nil {
+		c.fail(check, "mend the store, or the settings that say where it is", "%v", err)
+		return
+	}
+	if len(rows) == 0 && len(c.settings.Config.Connections.Tokens) == 0 {
+		c.ok(check, "none yet; serve --http makes the first")
+		return
+	}
+	now, active := time.Now(), 0
+	for _, row := range rows {
+		if row.State(now) != "active" {
+			continue
+		}
+		active++
+		if !row.Expires.IsZero() && row.Expires.Sub(now) < soon {
+			c.warn(check, "mcp-tools token create makes another", "token %s (%s) expires on %s", row.ID, terminal.OneLine(row.Name), terminal.Date(row.Expires))
+		}
+	}
+	c.ok(check, "%d of %d in the table count, and %d in the settings", active, len(rows), len(c.settings.Config.Connections.Tokens))
+}
+
+// checkHTTP tries the addresses that the settings name.
+func (c *checkup) checkHTTP() {
+	s := c.settings.Config.Server
+	if s.HTTP == "" {
+		c.ok("http", "off: clients start the server, or --http ADDR serves many")
+	} else {
+		c.checkAddress("http", s.HTTP, "--http")
+		if s.TLSCert == "" && !netaddr.IsLoopbackAddress(s.HTTP) {
+			c.warn("http", "set --tls-cert and --tls-key, or let a proxy do it and listen on 127.0.0.1",
+				"%s can be reached from elsewhere without TLS, so tokens can be read on the way", s.HTTP)
+		}
+	}
+	if s.Metrics != "" {
+		c.checkAddress("metrics", s.Metrics, "--metrics")
+	}
+}
+
+func (c *checkup) checkAddress(check, address, flag string) {
+	listener, err := net.Listen("tcp", address)
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		c.warn(check, "if no server of yours runs there, choose another with "+flag, "%s is in use, by a server that runs or another program", address)
+		return
+	case err != nil:
+		c.fail(check, "choose another address with "+flag, "%v", err)
+		return
+	}
+	if err := listener.Close(); err != nil {
+		c.fail(check, "choose another address with "+flag, "%v", err)
+		return
+	}
+	c.ok(check, "%s is free", address)
+}
+
+func loopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+func (c *checkup) checkTLS() {
+	const check = "tls"
+	s := c.settings.Config.Server
+	if s.TLSCert == "" {
+		return
+	}
+	pair, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey)
+	if err != nil {
+		c.fail(check, "mend --tls-cert and --tls-key", "%v", err)
+		return
+	}
+	if info, err := os.Stat(s.TLSKey); err == nil && app.UnixModes() && info.Mode().Perm()&0o077 != 0 {
+		c.warn(check, "run chmod 600 on it", "others may read the key %s", s.TLSKey)
+	}
+	leaf, err := x509.ParseCertificate(pair.Certificate[0])
+	if err != nil {
+		c.fail(check, "mend --tls-cert", "%v", err)
+		return
+	}
+	c.checkValidity(check, leaf, time.Now())
+}
+
+func (c *checkup) checkValidity(check string, leaf *x509.Certificate, now time.Time) {
+	switch left := leaf.NotAfter.Sub(now); {
+	case now.Before(leaf.NotBefore):
+		c.fail(check, "wait, or mend the clock", "the certificate counts from %s on", terminal.Date(leaf.NotBefore))
+	case left < 0:
+		c.fail(check, "renew it", "the certificate expired on %s", terminal.Date(leaf.NotAfter))
+	case left < soon:
+		c.warn(check, "renew it", "the certificate expires on %s", terminal.Date(leaf.NotAfter))
+	default:
+		c.ok(check, "the certificate counts until %s", terminal.Date(leaf.NotAfter))
+	}
+}
+
+// checkClients finds out which clients know us.
+func (c *checkup) checkClients() {
+	const check = "clients"
+	env, err := clients.HostEnv()
+	if err != nil {
+		c.warn(check, "", "%v", err)
+		return
+	}
+	var connected []string
+	look := func(client clients.Client, title string) {
+		status, err := client.Status(env, clients.EntryName)
+		switch {
+		case err != nil:
+			c.warn(check, "", "%v", err)
+		case status.Connected:
+			connected = append(connected, title)
+		}
+	}
+	for _, client := range clients.All() {
+		look(client, client.Title)
+		if project, err := client.Project(); err == nil {
+			look(project, client.Title+" (this project)")
+		}
+	}
+	if len(connected) == 0 {
+		c.ok(check, "none is connected; mcp-tools connect CLIENT does it")
+		return
+	}
+	c.ok(check, "connected: %s", strings.Join(connected, ", "))
+}

@@ -1,0 +1,134 @@
+package doctor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+)
+
+// A start should take slowStart at most, and is given up after longestStart.
+const (
+	slowStart    = 2 * time.Second
+	longestStart = 20 * time.Second
+)
+
+// checkStart starts a server with the settings at hand, as a client would, and
+// asks it for its tools.
+func (c *checkup) checkStart() {
+	const check = "start"
+	data, err := os.MkdirTemp("", "mcp-tools-doctor-")
+	if err != nil {
+		c.fail(check, "mend the directory for temporary files", "%v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.ctx, longestStart)
+	defer cancel()
+	count, took, err := tryStart(ctx, c.env, data)
+	err = errors.Join(err, os.RemoveAll(data))
+	switch {
+	case err != nil:
+		c.fail(check, "run mcp-tools serve --stdio and look at what it says", "%v", err)
+	case took > slowStart:
+		c.warn(check, "look for a slow disk or a busy machine", "%s until tools/list answered", took.Round(time.Millisecond))
+	default:
+		c.ok(check, "%s until tools/list answered with %s", took.Round(time.Millisecond), text.Plural(count, "tool"))
+	}
+}
+
+// hello is what a client says until it has the list of tools.
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"mcp-tools doctor","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":2,"method":"tools/list"}
+`
+
+// tryStart runs a server until it has listed its tools, and says how many
+// there are and how long that took.
+func tryStart(ctx context.Context, env *app.Env, data string) (count int, took time.Duration, err error) {
+	program, err := app.Executable()
+	if err != nil {
+		return 0, 0, err
+	}
+	cmd := exec.CommandContext(ctx, program, serveArgs(env, data)...)
+	cmd.Env = append(cmd.Environ(), vaultVariable(env)...)
+	cmd.WaitDelay = 5 * time.Second
+	var said bytes.Buffer
+	cmd.Stderr = &said
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		return 0, 0, err
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return 0, 0, err
+	}
+	begin := time.Now()
+	if err := cmd.Start(); err != nil {
+		return 0, 0, err
+	}
+	_, err = io.WriteString(in, hello)
+	if count, err = listed(out, err); err == nil {
+		took = time.Since(begin)
+	}
+	err = errors.Join(err, in.Close())
+	if ended := cmd.Wait(); ended != nil {
+		err = errors.Join(err, fmt.Errorf("%w: %s", ended, terminal.OneLine(strings.TrimSpace(said.String()))))
+	}
+	return count, took, err
+}
+
+// Listed reads answers up to that to tools/list. written is how sending the
+// questions went: a server that did not start shows there first.
+func listed(out io.Reader, written error) (int, error) {
+	if written != nil {
+		return 0, fmt.Errorf("talking to the server: %w", written)
+	}
+	lines := bufio.NewReader(out)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if err != nil {
+			return 0, fmt.Errorf("the server ended before it listed its tools: %w", err)
+		}
+		var answer struct {
+			ID     json.RawMessage
+			Result struct{ Tools []json.RawMessage }
+			Error  *struct{ Message string }
+		}
+		if err := json.Unmarshal(line, &answer); err != nil {
+			return 0, fmt.Errorf("the server wrote something else than JSON on stdout: %w", err)
+		}
+		if answer.Error != nil {
+			return 0, fmt.Errorf("the server answered with an error: %q", answer.Error.Message)
+		}
+		if string(answer.ID) == "2" {
+			return len(answer.Result.Tools), nil
+		}
+	}
+}
+
+// serveArgs start a server with the flags of this run, on data.
+func serveArgs(env *app.Env, data string) []string {
+	args := []string{"serve", "--stdio", "--data", data}
+	if env.ConfigFile != "" {
+		args = append(args, "--config", env.ConfigFile)
+	}
+	for _, s := range config.Settings() {
+		if value, given := env.Overrides[s.Key]; given {
+			args = append(args, "--"+s.Flag+"="+value)
+		}
+	}
+	return args
+}

@@ -1,0 +1,47 @@
+package doctor
+
+import (
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+)
+
+// checkVault looks at who may use the vault, and tries its key on everything.
+func (c *checkup) checkVault() {
+	const check = "vault"
+	v, err := c.env.Vault(c.settings.Config.Vault)
+	if err != nil {
+		c.fail(check, "", "%v", err)
+		return
+	}
+	r, err := v.Check()
+	switch {
+	case err != nil:
+		c.fail(check, "", "%v", err)
+	case !r.Exists:
+		c.ok(check, "none yet; mcp-tools secrets set NAME makes it")
+	case r.OldKeys > 0:
+		c.warn(check, "mcp-tools secrets rotate tries again", "%s could not be removed", text.Plural(r.OldKeys, "old key"))
+	default:
+		c.ok(check, "%s; the key is in %s", text.Plural(r.Secrets, "secret"), r.Key)
+	}
+}
+
+// vaultVariable tells a server that is started on a data directory of its own
+// where the secrets are that the settings refer to.
+func vaultVariable(env *app.Env) []string {
+	loaded, err := env.Load()
+	if err != nil {
+		return nil // the server will say so
+	}
+	dir, err := env.VaultDir(loaded.Config.Vault)
+	if err != nil {
+		return nil
+	}
+	for _, s := range config.Settings() {
+		if s.Key == "vault.dir" {
+			return []string{s.Env + "=" + dir}
+		}
+	}
+	return nil
+}

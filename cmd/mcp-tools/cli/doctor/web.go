@@ -1,0 +1,90 @@
+package doctor
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+
+	"github.com/mcp-tools/mcp-tools/internal/browser"
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// checkWeb looks for the browser, and at what the web tools need of secrets. It
+// asks nobody on the web.
+func (c *checkup) checkWeb() {
+	w := c.settings.Config.Web
+	switch path, version, err := browser.Find(c.ctx, w.Browser.Path); {
+	case w.Browser.Sessions == 0:
+		c.ok("browser", "switched off")
+	case err != nil && path == "" && w.Browser.Path != "":
+		c.warn("browser", "mend web.browser.path, or leave it out for the one that is found; the other tools work without", "there is no program %s", w.Browser.Path)
+	case err != nil:
+		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%s", tool.AsError(err).What)
+	default:
+		c.ok("browser", "%s at %s", terminal.OneLine(version), path)
+		c.checkBrowserWalls(w.Browser)
+	}
+	engines, _, err := app.SearchEngines(w.Search, func(string, config.Secret) func() (string, error) { return nil })
+	if err != nil {
+		c.fail("search", "mend web.search", "%v", err)
+		return
+	}
+	var names []string
+	for _, e := range engines {
+		names = append(names, e.Name)
+	}
+	c.ok("search", "asks %s, in this order", strings.Join(names, ", "))
+	c.checkWebSecrets(w)
+}
+
+// checkBrowserWalls tries whether a browser can be kept apart.
+func (c *checkup) checkBrowserWalls(b config.Browser) {
+	err := browser.Apart(c.ctx)
+	if err == nil {
+		return
+	}
+	var known *tool.Error
+	if !errors.As(err, &known) {
+		c.warn("browser", "see to what it says; the other tools work without", "whether a browser can be kept apart is not known: %v", err)
+		return
+	}
+	advice := known.Next + "; or set web.browser.without_sandbox, for pages that can be trusted"
+	if b.Insecure {
+		c.warn("browser", known.Next, "%s; it is started all the same, as web.browser.without_sandbox says", known.What)
+		return
+	}
+	c.warn("browser", advice, "%s; none is started", known.What)
+}
+
+// checkWebSecrets looks whether each secret is where the settings say.
+func (c *checkup) checkWebSecrets(w config.Web) {
+	type use struct {
+		what string
+		from config.Secret
+	}
+	uses := []use{{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}, {"web.search.exa", w.Search.Exa}, {"web.search.jina", w.Search.Jina}}
+	for _, e := range w.Search.Custom {
+		uses = append(uses, use{"web.search.custom: " + e.Name, e.Key})
+	}
+	for _, each := range w.Credentials {
+		uses = append(uses, use{"web.credentials: " + each.Name, each.Secret})
+	}
+	found := 0
+	for _, u := range uses {
+		if u.from == "" {
+			continue
+		}
+		if _, err := u.from.Fetch(c.env.Sources(c.settings.Config.Vault)); err != nil {
+			c.warn("web", "put it there, with mcp-tools secrets set or as the reference says", "%s: %v", u.what, err)
+			continue
+		}
+		found++
+	}
+	if found > 0 {
+		c.ok("web", "%s found", text.Plural(found, "secret"))
+	}
+}

@@ -1,0 +1,187 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
+	"github.com/mcp-tools/mcp-tools/internal/memory"
+	"github.com/mcp-tools/mcp-tools/internal/private"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+func (a *CLI) memoryCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "memory",
+		Short: "List memories, bring them in from a directory, or out to one",
+		Args:  noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Usagef("%s wants one of list, import, export", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand())
+	return cmd
+}
+
+func (a *CLI) memoryListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the memories of one agent and one user, the latest first",
+		Long: `list shows what one agent remembers of one user, and what all its users share.
+mcp-tools call memory_get, memory_search and memory_forget work on it.`,
+		Example: `  mcp-tools memory list
+  mcp-tools memory list --agent helper --user ann`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				list, err := m.List(ctx)
+				if err != nil {
+					return err
+				}
+				return a.show(list, func(w io.Writer) error { return a.printMemories(w, list) })
+			})
+		},
+	}
+}
+
+func (a *CLI) printMemories(w io.Writer, list []memory.Listed) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "Nothing is remembered.")
+		return err
+	}
+	rows := [][]string{{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}}
+	for _, d := range list {
+		shared := ""
+		if d.Shared {
+			shared = "shared"
+		}
+		rows = append(rows, []string{terminal.OneLine(d.Path), terminal.FileSize(d.Size), terminal.Date(d.Updated), d.Category, terminal.OneLine(strings.Join(d.Tags, " ")), shared})
+	}
+	return a.painter(w).Columns(w, rows)
+}
+
+func (a *CLI) memoryImportCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "import DIR",
+		Short: "Remember what the files of a directory say",
+		Long: `import stores the files of a directory as memories of one agent and one user:
+MEMORY.md, memory.md and what lies beneath memory/, or else every Markdown file as
+memory/FILE. What is the same already stays as it is; what differs becomes a new
+version, and the former one can be had back.`,
+		Example: `  mcp-tools memory import notes
+  mcp-tools memory import backup --agent helper --user ann
+  mcp-tools memory import handbook --agent helper --user -    for all its users`,
+		Args: takes("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
+				return app.Usagef("%s is not a directory", args[0])
+			}
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				r, err := m.Import(ctx, os.DirFS(args[0]))
+				if err != nil {
+					return err
+				}
+				return a.show(r, func(w io.Writer) error {
+					for _, s := range r.Skipped {
+						fmt.Fprintln(w, "left out:", s)
+					}
+					_, err := fmt.Fprintf(w, "%d stored, %d as they were\n", r.Written, r.Unchanged)
+					return err
+				})
+			})
+		},
+	}
+}
+
+func (a *CLI) memoryExportCommand() *cobra.Command {
+	force := false
+	cmd := &cobra.Command{
+		Use:   "export DIR",
+		Short: "Write memories as Markdown files",
+		Long: `export writes the memories of one agent and one user into a directory, one file
+each. Category, tags and expiry stand at the head of the file, so that import
+brings back the same. What an earlier export has written is replaced; other files
+of the same name are not, unless you say --force.`,
+		Example: `  mcp-tools memory export backup`,
+		Args:    takes("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.withMemory(cmd.Context(), func(ctx context.Context, m *memory.Memory) error {
+				n, err := m.Export(ctx, exportDir{args[0], force, memory.Exported})
+				if err != nil {
+					return err
+				}
+				return a.show(map[string]int{"written": n}, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "%s written to %s\n", text.Plural(n, "file"), args[0])
+					return err
+				})
+			})
+		},
+	}
+	cmd.Flags().BoolVar(&force, "force", false, "replace files that are no export")
+	return cmd
+}
+
+// An exportDir takes files.
+type exportDir struct {
+	dir      string
+	force    bool                                   // replace also what is not ours
+	exported func(path string, content []byte) bool // nil: nothing is known to be ours
+}
+
+func (d exportDir) Write(name string, content []byte, modified time.Time) error {
+	path := filepath.Join(d.dir, filepath.FromSlash(name))
+	if !d.force && !d.free(path, content) {
+		return app.Usagef("%s is there already and says something else; choose an empty directory, or add --force", path)
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	if err := private.Replace(path, content); err != nil {
+		return err
+	}
+	return os.Chtimes(path, modified, modified)
+}
+
+// free reports whether nothing of anybody else's is lost when a file is written.
+func (d exportDir) free(path string, content []byte) bool {
+	info, err := os.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	if err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+		return false
+	}
+	there, err := os.ReadFile(path)
+	return err == nil && (bytes.Equal(there, content) || d.exported != nil && d.exported(path, there))
+}
+
+// withMemory opens the memory of the agent and the user that the settings name.
+func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.Memory) error) error {
+	loaded, err := a.Load()
+	if err != nil {
+		return err
+	}
+	s, err := a.OpenStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	finder := indexer.Open(indexer.Options{Follower: indexer.NewFollower(s.Feed(), nil)}) // which nothing searches
+	defer finder.Close()
+	caller := app.Owner(loaded.Config.Connections.Stdio)
+	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
+}

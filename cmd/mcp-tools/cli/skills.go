@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
+)
+
+func (a *CLI) skillsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "skills",
+		Short: "Look after the skills that agents have published",
+		Long: `skills is about published skills of one agent and one user, whom --agent and
+--user name. Skills in directories are files, and no business of this command.`,
+		Args: noCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return app.Usagef("%s wants one of list, share, remove", cmd.CommandPath())
+		},
+	}
+	cmd.AddCommand(
+		&cobra.Command{
+			Use:     "list",
+			Short:   "List the published skills that a user sees",
+			Example: `  mcp-tools skills list --agent helper --user ann`,
+			Args:    takes(),
+			RunE: func(cmd *cobra.Command, _ []string) error {
+				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o skill.Owner) error { return a.listSkills(ctx, l, o) })
+			},
+		},
+		&cobra.Command{
+			Use:     "share NAME",
+			Short:   "Let all users of the agent see a skill, as it is now",
+			Example: `  mcp-tools skills share pdf-forms --agent helper --user ann`,
+			Args:    takes("NAME"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o skill.Owner) error {
+					row, err := l.Share(ctx, o, args[0])
+					if err != nil {
+						return err
+					}
+					fmt.Fprintf(a.Out, "%s is shared as version %d\n", row.Slug, row.Number)
+					return nil
+				})
+			},
+		},
+		&cobra.Command{
+			Use:     "remove NAME",
+			Short:   "Remove a published skill of a user, with all its versions",
+			Example: `  mcp-tools skills remove pdf-forms --agent helper --user ann`,
+			Args:    takes("NAME"),
+			RunE: func(cmd *cobra.Command, args []string) error {
+				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o skill.Owner) error {
+					if err := l.Remove(ctx, o, args[0]); err != nil {
+						return err
+					}
+					fmt.Fprintf(a.Out, "%s is removed\n", args[0])
+					return nil
+				})
+			},
+		})
+	return cmd
+}
+
+func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o skill.Owner) error {
+	list, err := l.List(ctx, o)
+	if err != nil {
+		return err
+	}
+	return a.show(append([]skill.Row{}, list...), func(w io.Writer) error {
+		if len(list) == 0 {
+			_, err := fmt.Fprintf(w, "User %q of agent %q sees no published skills.\n", o.User, o.Agent)
+			return err
+		}
+		rows := [][]string{{"NAME", "VERSION", "WHOSE", "PUBLISHED", "DESCRIPTION"}}
+		for _, r := range list {
+			whose := r.Owner.User
+			if whose == "" {
+				whose = "shared"
+			}
+			published := time.UnixMilli(r.Created).Format(time.DateOnly)
+			rows = append(rows, []string{r.Slug, fmt.Sprint(r.Number), whose, published, r.Meta.Description})
+		}
+		return a.painter(w).Columns(w, rows)
+	})
+}
+
+// withSkills opens the published skills of the agent and the user that the
+// settings name.
+func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.Library, skill.Owner) error) error {
+	loaded, err := a.Load()
+	if err != nil {
+		return err
+	}
+	s, err := a.OpenExistingStore(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	l := skills.New(skills.Options{Rows: s.Skills()})
+	defer l.Close()
+	caller := app.Owner(loaded.Config.Connections.Stdio)
+	return use(ctx, l, skill.Owner{Agent: caller.Agent, User: caller.User})
+}

@@ -1,0 +1,238 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/internal/tokens"
+	"github.com/mcp-tools/mcp-tools/policy"
+)
+
+func (a *CLI) tokenCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "token",
+		Short: "Make, list and revoke tokens for HTTP clients",
+		Long: `token manages who may connect over HTTP. Servers that run on the same store
+see every change at once. Only hashes are kept: a token is shown when
+it is made, and never again.`,
+	}, a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
+}
+
+func (a *CLI) tokenCreateCommand() *cobra.Command {
+	var req tokens.Request
+	var expires string
+	cmd := &cobra.Command{
+		Use:   "create",
+		Short: "Make a token, and show it once",
+		Long: `create makes a token. It goes to stdout, where a script can catch it; everything
+else goes to stderr. What the token may do, its profiles say: the first is used
+unless the client asks for another of them, and * stands for all.`,
+		Example: `  mcp-tools token create --name laptop --profile coding
+  mcp-tools token create --name ci --profile readonly --profile lean --expires 30d
+  mcp-tools token create --name console --approve
+  mcp-tools token create --name ann --profile '*' --agent ann --user ann@example.com --workspace ~/src`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.fillRequest(&req, expires, time.Now()); err != nil {
+				return err
+			}
+			return a.WithTokens(func(table *tokens.Table) error {
+				secret, row, err := table.Create(cmd.Context(), req)
+				if err != nil {
+					return err
+				}
+				return a.printNewToken(secret.Reveal(), row)
+			})
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&req.Name, "name", "", "what to call it in lists and logs")
+	flags.StringArrayVar(&req.Profiles, "profile", nil, "profile that it may use; may be repeated, * for all (default: that of the settings)")
+	flags.BoolVar(&req.Approve, "approve", false, "it decides about calls that wait for approval, and makes none; --agent and --user say about whose")
+	flags.StringVar(&req.Agent, "agent", "", "agent that its calls are made for")
+	flags.StringVar(&req.User, "user", "", "person that its calls are made for")
+	flags.StringVar(&req.Workspace, "workspace", "", "directory to work in (default: the server's own)")
+	flags.StringVar(&expires, "expires", "", "when it ends to count: a date, a moment, or 30d from now (default: never)")
+	offer(cmd, "profile", a.completeProfiles)
+	return cmd
+}
+
+// fillRequest checks what only the settings and the file system can tell.
+func (a *CLI) fillRequest(req *tokens.Request, expires string, now time.Time) error {
+	v, err := a.Examine()
+	if err != nil {
+		return err
+	}
+	if req.Approve && (req.Profiles != nil || req.Workspace != "") {
+		return app.Usagef("a token with --approve makes no calls; leave --profile and --workspace out")
+	}
+	if req.Profiles == nil && !req.Approve {
+		usual, err := v.Policy.ResolveProfile("")
+		if err != nil {
+			return err
+		}
+		req.Profiles = []string{usual}
+	}
+	for _, name := range req.Profiles {
+		if name == policy.AnyProfile {
+			continue
+		}
+		if name == "" {
+			return app.Usagef("--profile is empty; name one, or leave the flag out")
+		}
+		if _, err := v.Policy.ResolveProfile(name); err != nil {
+			return app.UsageError{Err: err}
+		}
+	}
+	if req.Workspace != "" {
+		if req.Workspace, err = app.WorkspaceDir(req.Workspace); err != nil {
+			return err
+		}
+	}
+	if expires != "" {
+		req.Expires, err = moment("expires", expires, now.Add)
+	}
+	return err
+}
+
+// A newToken is a token for a program, with its row.
+type newToken struct {
+	Plain string `json:"token"`
+	tokens.Token
+}
+
+func (a *CLI) printNewToken(plain string, row tokens.Token) error {
+	return a.show(newToken{plain, row}, func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, plain); err != nil {
+			return err
+		}
+		end := "never expires"
+		if !row.Expires.IsZero() {
+			end = "expires " + row.Expires.Local().Format(time.DateTime)
+		}
+		if row.Approve {
+			_, err := fmt.Fprintf(a.Err, "This is token %s (%s), for /approvals; it %s. It is not shown again.\n", row.ID, row.Name, end)
+			return err
+		}
+		_, err := fmt.Fprintf(a.Err, `This is token %s (%s), profile %s; it %s. It is not shown again.
+Put it into the environment of the client, and tell the client:
+  export %[5]s=...
+  mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env %[5]s
+`, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken)
+		if err == nil && row.User == "" {
+			_, err = fmt.Fprintln(a.Err, "Its calls are made for no person in particular: all such tokens share one memory. --user gives it one of its own.")
+		}
+		return err
+	})
+}
+
+// A tokenRow is a row with its state.
+type tokenRow struct {
+	tokens.Token
+	State string `json:"state"`
+}
+
+func (a *CLI) tokenListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List all tokens, also those that count no longer",
+		Long: `list prints the tokens that were made with token create or at the first start.
+Those that the settings file lists (connections.tokens) are not among them.`,
+		Example: `  mcp-tools token list
+  mcp-tools token list --output json`,
+		Args: takes(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return a.WithTokens(func(table *tokens.Table) error {
+				rows, err := table.List(cmd.Context())
+				if err != nil {
+					return err
+				}
+				list := make([]tokenRow, 0, len(rows))
+				for _, row := range rows {
+					list = append(list, tokenRow{row, row.State(time.Now())})
+				}
+				return a.show(list, func(w io.Writer) error { return a.printTokens(w, list) })
+			})
+		},
+	}
+}
+
+func (a *CLI) printTokens(w io.Writer, list []tokenRow) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(w, "There are no tokens; mcp-tools token create makes one.")
+		return err
+	}
+	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "EXPIRES", "LAST USED"}}
+	for _, t := range list {
+		rows = append(rows, []string{
+			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), terminal.Date(t.Expires), terminal.Date(t.LastUsed),
+		})
+	}
+	return a.painter(w).Columns(w, rows)
+}
+
+// mayDo is what a token is good for.
+func mayDo(row tokens.Token) string {
+	if row.Approve {
+		return "(approvals)"
+	}
+	return strings.Join(row.Profiles, ",")
+}
+
+func dash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
+
+func (a *CLI) tokenRevokeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "revoke ID|NAME",
+		Short: "End a token for good",
+		Long: `revoke ends a token. Servers that run refuse it from the next request on, and its
+row stays in the list. A name will do where only one token has it.`,
+		Example: `  mcp-tools token revoke 3FxPq0aZ
+  mcp-tools token revoke laptop`,
+		Args:              takes("the ID or NAME of a token"),
+		ValidArgsFunction: a.completeTokens,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.WithTokens(func(table *tokens.Table) error {
+				if err := table.Revoke(cmd.Context(), args[0]); err != nil {
+					return err
+				}
+				return a.printRevoked(cmd.Context(), table, args[0])
+			})
+		},
+	}
+}
+
+// printRevoked shows the row that was meant: the latest to be revoked of those
+// that go by the name.
+func (a *CLI) printRevoked(ctx context.Context, table *tokens.Table, idOrName string) error {
+	rows, err := table.List(ctx)
+	if err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r tokens.Token) bool {
+		return r.Revoked.IsZero() || r.ID != idOrName && r.Name != idOrName
+	})
+	if len(rows) == 0 {
+		return fmt.Errorf("%q was revoked, and has gone from the table since", idOrName)
+	}
+	row := slices.MaxFunc(rows, func(x, y tokens.Token) int { return x.Revoked.Compare(y.Revoked) })
+	return a.show(tokenRow{row, row.State(time.Now())}, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "Token %s (%s) is revoked.\n", row.ID, row.Name)
+		return err
+	})
+}

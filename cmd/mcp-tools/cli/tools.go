@@ -1,0 +1,226 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
+
+	"github.com/spf13/cobra"
+
+	"github.com/mcp-tools/mcp-tools/internal/tokencount"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server"
+)
+
+func (a *CLI) toolsCommand() *cobra.Command {
+	return group(&cobra.Command{
+		Use:   "tools",
+		Short: "Show the tools, as a caller sees them",
+		Long: `tools shows what a caller sees. Who the caller is, the flags and settings of
+serve say: --profile, --agent, --provider, --autonomy.`,
+	}, a.toolsListCommand(), a.toolsDescribeCommand(), a.toolsTokensCommand())
+}
+
+// A toolRow is a tool in short.
+type toolRow struct {
+	Name        string         `json:"name"`
+	Group       string         `json:"group"`
+	Risk        tool.Risk      `json:"risk"`
+	Verdict     policy.Verdict `json:"verdict"`
+	Description string         `json:"description"`
+}
+
+func (a *CLI) toolsListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the tools that a caller sees",
+		Long: `list prints the tools that a caller sees, what harm each can do, and whether
+a person is asked before it runs. Tools that the policy denies are not there:
+mcp-tools policy table has them all.`,
+		Example: `  mcp-tools tools list
+  mcp-tools tools list --profile coding --agent ann`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			v, err := a.Examine()
+			if err != nil {
+				return err
+			}
+			caller := v.Subject()
+			list := []toolRow{}
+			for _, t := range v.Visible(caller) {
+				list = append(list, toolRow{
+					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.Policy.Verdict(caller, t.Spec.Name), firstSentence(t.Spec.Doc),
+				})
+			}
+			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.Policy.ProfileOf(caller)) })
+		},
+	}
+}
+
+func (a *CLI) printTools(w io.Writer, list []toolRow, profile string) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintf(w, "profile %q shows no tools; mcp-tools policy table tells which show some\n", profile)
+		return err
+	}
+	rows := [][]string{{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}}
+	for _, t := range list {
+		rows = append(rows, []string{t.Name, t.Risk.String(), t.Verdict.String(), t.Description})
+	}
+	return a.painter(w).Columns(w, rows)
+}
+
+// firstSentence is what a description begins with.
+func firstSentence(doc string) string {
+	doc = strings.Join(strings.Fields(doc), " ")
+	if sentence, _, more := strings.Cut(doc, ". "); more {
+		return sentence + "."
+	}
+	return doc
+}
+
+// A description is everything about one tool.
+type description struct {
+	Tool    json.RawMessage `json:"tool"` // as the model sees it
+	Group   string          `json:"group"`
+	Risk    tool.Risk       `json:"risk"`
+	Aliases []string        `json:"aliases,omitempty"`
+	Profile string          `json:"profile"`
+	Verdict policy.Verdict  `json:"verdict"`
+	Bytes   int             `json:"bytes"`
+	Tokens  int             `json:"estimated_tokens"`
+}
+
+func (a *CLI) toolsDescribeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "describe NAME",
+		Short: "Show everything that the model sees of a tool",
+		Long: `describe prints a tool as the model sees it, and what the model does not see:
+its group and risk, what the policy makes of it for the caller, and the names
+that it also answers to.`,
+		Example: `  mcp-tools tools describe datetime
+  mcp-tools tools describe datetime --output json --profile minimal`,
+		Args:              takes("NAME"),
+		ValidArgsFunction: a.completeTools,
+		RunE: func(_ *cobra.Command, args []string) error {
+			v, err := a.Examine()
+			if err != nil {
+				return err
+			}
+			d, err := describe(v, args[0])
+			if err != nil {
+				return err
+			}
+			return a.show(d, func(w io.Writer) error { return d.print(w, a.painter(w)) })
+		},
+	}
+}
+
+func describe(v *app.View, name string) (description, error) {
+	t, err := v.Find(name)
+	if err != nil {
+		return description{}, err
+	}
+	caller := v.Subject()
+	raw, err := server.Describe(t)
+	return description{
+		Tool: raw, Group: t.Spec.Group, Risk: t.Spec.Risk, Aliases: t.Spec.Also,
+		Profile: v.Policy.ProfileOf(caller), Verdict: v.Policy.Verdict(caller, t.Spec.Name),
+		Bytes: len(raw), Tokens: tokencount.Tool(raw),
+	}, err
+}
+
+func (d description) print(w io.Writer, paint terminal.Painter) error {
+	var pretty bytes.Buffer
+	if err := json.Indent(&pretty, d.Tool, "", "  "); err != nil {
+		return err
+	}
+	aliases := "none"
+	if len(d.Aliases) > 0 {
+		aliases = strings.Join(d.Aliases, ", ")
+	}
+	_, err := fmt.Fprintf(w, `policy:   %s in profile %s
+risk:     %s
+group:    %s
+aliases:  %s
+size:     %d bytes, about %d tokens (estimate of o200k_base)
+the model sees:
+%s
+`, paint.Word(d.Verdict.String()), d.Profile, d.Risk, d.Group, aliases, d.Bytes, d.Tokens, &pretty)
+	return err
+}
+
+// A weight is what a tool costs its caller in every conversation.
+type weight struct {
+	Name   string `json:"name"`
+	Bytes  int    `json:"bytes"`
+	Tokens int    `json:"estimated_tokens"`
+}
+
+// weights are those of the tools of one profile.
+type weights struct {
+	Profile string   `json:"profile"`
+	Tools   []weight `json:"tools"`
+	Bytes   int      `json:"bytes"` // of the whole answer to tools/list
+	Tokens  int      `json:"estimated_tokens"`
+}
+
+func (a *CLI) toolsTokensCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "tokens",
+		Short: "Count what the list of tools costs a model",
+		Long: `tokens prints how long the answer to tools/list is, for each tool and in all.
+The tokens are an estimate of the encoding o200k_base; other models count
+differently, but the proportions are much the same.`,
+		Example: `  mcp-tools tools tokens
+  mcp-tools tools tokens --profile lean`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			v, err := a.Examine()
+			if err != nil {
+				return err
+			}
+			sum, err := weigh(v)
+			if err != nil {
+				return err
+			}
+			return a.show(sum, func(w io.Writer) error { return sum.print(w, a.painter(w)) })
+		},
+	}
+}
+
+// weigh writes the list of tools as the server does, and measures it.
+func weigh(v *app.View) (weights, error) {
+	caller := v.Subject()
+	sum := weights{Profile: v.Policy.ProfileOf(caller), Tools: []weight{}}
+	var described [][]byte
+	for _, t := range v.Visible(caller) {
+		raw, err := server.Describe(t)
+		if err != nil {
+			return weights{}, err
+		}
+		described = append(described, raw)
+		tokens := tokencount.Tool(raw)
+		sum.Tools = append(sum.Tools, weight{t.Spec.Name, len(raw), tokens})
+		sum.Tokens += tokens
+	}
+	sum.Bytes = len(`{"tools":[` + string(bytes.Join(described, []byte(","))) + `]}`)
+	return sum, nil
+}
+
+func (s weights) print(w io.Writer, paint terminal.Painter) error {
+	rows := [][]string{{"TOOL", "BYTES", "TOKENS"}}
+	for _, t := range append(s.Tools, weight{"all of " + s.Profile, s.Bytes, s.Tokens}) {
+		rows = append(rows, []string{t.Name, fmt.Sprint(t.Bytes), fmt.Sprint(t.Tokens)})
+	}
+	if err := paint.Columns(w, rows); err != nil {
+		return err
+	}
+	_, err := fmt.Fprintln(w, "Bytes are those of tools/list. Tokens are an estimate (o200k_base) of what clients hand to the model: names, descriptions and schemas.")
+	return err
+}

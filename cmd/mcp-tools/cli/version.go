@@ -1,0 +1,28 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
+
+	"github.com/spf13/cobra"
+)
+
+func (a *CLI) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print which version this is",
+		Long:  "version prints the version, the revision it was built from, and for which system.",
+		Example: `  mcp-tools version
+  mcp-tools version --output json`,
+		Args: takes(),
+		RunE: func(*cobra.Command, []string) error {
+			r := app.ThisRelease()
+			return a.show(r, func(w io.Writer) error {
+				_, err := fmt.Fprintln(w, r)
+				return err
+			})
+		},
+	}
+}

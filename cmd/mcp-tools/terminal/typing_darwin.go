@@ -1,0 +1,10 @@
+package terminal
+
+import "golang.org/x/sys/unix"
+
+const (
+	getTermios = unix.TIOCGETA
+	setTermios = unix.TIOCSETA
+
+	MaxTyped = 1022 // the kernel drops what is more
+)

@@ -1,0 +1,52 @@
+// Package tools lists the tools of all groups. It knows which groups there are
+// and what they need to work, and nothing about a single tool. Begin with All.
+package tools
+
+import (
+	"context"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/tools/automation"
+	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/tools/fs"
+	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/sessions"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
+	"github.com/mcp-tools/mcp-tools/tools/web"
+)
+
+// A World is what the tools work with. Its zero value is enough to list and
+// describe them.
+type World struct {
+	Files   workspace.Files
+	Exec    exec.Options
+	Web     web.Options
+	Memory  memory.Memory
+	Graph   *knowledge.Graph
+	Skills  skills.Skills
+	Results results.Store
+	Status  func(context.Context) sessions.Status
+}
+
+// All returns the tools of all groups. A new group is one line here.
+func All(w World) (*tool.Set, error) {
+	var all []tool.Tool
+	for _, group := range [][]tool.Tool{
+		fs.Tools(w.Files),
+		exec.Tools(w.Exec),
+		web.Tools(w.Web),
+		memory.Tools(w.Memory),
+		knowledge.Tools(w.Graph),
+		skills.Tools(w.Skills),
+		sessions.Tools(w.Status),
+		automation.Tools(time.Now),
+		results.Tools(w.Results, w.Web.Marks),
+	} {
+		all = append(all, group...)
+	}
+	return tool.NewSet(all...)
+}
