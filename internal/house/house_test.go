@@ -103,12 +103,12 @@ func room(dir string) string {
 func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 	doors := map[string][]string{
 		"github.com/mark3labs/mcp-go":     {"server"},
-		"github.com/spf13/cobra":          {"cmd/mcp-tools"},
+		"github.com/spf13/cobra":          {"cmd"},
 		"go.opentelemetry.io/otel":        {"internal/telemetry"},
 		"github.com/fsnotify/fsnotify":    {"internal/config", "internal/skills"},
 		"go.yaml.in/yaml":                 {"internal/config"},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
-		"github.com/rogpeppe/go-internal": {"cmd/mcp-tools"},
+		"github.com/rogpeppe/go-internal": {"cmd"},
 		"github.com/blevesearch/bleve":    {"index"},
 		"github.com/docker/docker":        {"internal/sandbox"},
 		"github.com/landlock-lsm":         {"internal/sandbox"},
