@@ -7,50 +7,46 @@ import (
 	"golang.org/x/net/html"
 )
 
-// anyPicture finds the first picture in an element.
-var anyPicture = goquery.Single("img")
-
-// inline writes the elements within a line.
+// inline writes an inline element; false if it is not one.
 func (r *renderer) inline(n *html.Node) bool {
 	switch n.Data {
 	case "a":
 		r.anchor(n)
 	case "b", "strong":
-		r.marked(n, "strong")
+		r.emphasized(n, "strong")
 	case "i", "em", "cite", "dfn":
-		r.marked(n, "em")
-		if n.Data == "cite" && n.PrevSibling == nil && within(n, "blockquote") {
-			r.d.lineBreak() // who is quoted
+		r.emphasized(n, "em")
+		if n.Data == "cite" && n.PrevSibling == nil && isIn(n, "blockquote") {
+			r.out.lineBreak() // the author of the quote
 		}
 	case "s", "del", "strike":
-		r.marked(n, "s")
+		r.emphasized(n, "s")
 	case "code", "kbd", "samp", "tt":
-		r.codeInline(n)
+		r.inlineCode(n)
 	case "br":
-		r.d.lineBreak()
+		r.out.lineBreak()
 	case "img", "image":
 		r.image(n)
 	case "q":
-		r.d.raw("“")
+		r.out.raw("“")
 		r.children(n)
-		r.d.raw("”")
+		r.out.raw("”")
 	case "sup":
-		r.shift(n, raised, "^")
+		r.script(n, superscripts, "^")
 	case "sub":
-		r.shift(n, lowered, "_")
+		r.script(n, subscripts, "_")
 	case "rt":
 		r.bracketed(textOf(n, 200))
 	case "abbr", "acronym":
 		r.abbreviation(n)
 	case "time":
 		r.time(n)
-	case "math", "our-tex", "our-tex-block":
+	case "math", texInline, texDisplay:
 		r.math(n)
 	case "span":
-		if strings.Contains(attr(n, "class"), "backlink") {
-			return true
+		if !strings.Contains(attr(n, "class"), "backlink") {
+			r.span(n)
 		}
-		r.span(n)
 	case "wbr":
 	default:
 		return false
@@ -58,42 +54,35 @@ func (r *renderer) inline(n *html.Node) bool {
 	return true
 }
 
-// marked takes what is in an element as emphasis of a kind.
-func (r *renderer) marked(n *html.Node, name string) {
-	r.d.push(name, "")
-	r.children(n)
-	r.d.pop()
-}
-
-func (r *renderer) codeInline(n *html.Node) {
-	if n.Data == "code" && strings.ContainsRune(rawTextOf(n), '\n') && n.Parent != nil && n.NextSibling == nil && n.PrevSibling == nil && strings.Count(rawTextOf(n), "\n") > 2 {
-		r.code(n) // a block that only its styles make one
-		return
-	}
+func (r *renderer) inlineCode(n *html.Node) {
 	text := rawTextOf(n)
-	if r.d.plain {
-		r.d.text(text)
+	isAlone := n.Parent != nil && n.NextSibling == nil && n.PrevSibling == nil
+	if n.Data == "code" && isAlone && strings.Count(text, "\n") > 2 {
+		r.code(n) // a block by its style
 		return
 	}
 	trimmed := strings.TrimSpace(text)
-	if trimmed == "" {
-		r.d.text(text)
+	if r.out.plain || trimmed == "" {
+		r.out.text(text)
 		return
 	}
-	r.d.space = r.d.space || blankByte(text[0])
-	r.d.code(trimmed)
-	r.d.space = blankByte(text[len(text)-1])
+	r.out.space = r.out.space || isBlank(text[0])
+	r.out.code(trimmed)
+	r.out.space = isBlank(text[len(text)-1])
 }
 
-// anchor writes a link. Those that lead nowhere a reader could go, and the signs
-// that headings have to be linked to, are no links.
+// firstImage finds the first image in an element.
+var firstImage = goquery.Single("img")
+
+// anchor writes a link. Links within the page are written as text, and the signs
+// that link to a heading or from a footnote back to the text are left out.
 func (r *renderer) anchor(n *html.Node) {
 	href := attr(n, "href")
 	if strings.HasPrefix(href, "#") {
 		class := attr(n, "class")
 		switch text := textOf(n, 20); {
 		case text != "" && strings.Trim(text, "↩↑^⤴⏎⇑ ") == "":
-			return // from a note back to the text
+			return
 		case text == "¶" || text == "#" || text == "§" || text == "🔗" || text == "∞":
 			return
 		case hasWord(class, "headerlink") || hasWord(class, "anchor") || hasWord(class, "anchorjs-link"):
@@ -107,38 +96,37 @@ func (r *renderer) anchor(n *html.Node) {
 		r.children(n)
 		return
 	}
-	r.worded = textOf(n, 40) != ""
-	if title := headingIn(n); title != nil { // the whole of a card is a link: its heading is enough
-		r.inLink = true
-		for c := n.FirstChild; c != nil; c = c.NextSibling {
-			r.card(c, title, src)
-		}
-		r.inLink = false
-		r.listed(textOf(title, 200), src)
+	r.linkText = textOf(n, 40) != ""
+	if heading := headingIn(n); heading != nil {
+		r.card(n, heading, src)
 		return
 	}
 	text := textOf(n, 200)
 	if text == "" {
-		text = goquery.NewDocumentFromNode(n).FindMatcher(anyPicture).AttrOr("alt", "")
+		text = goquery.NewDocumentFromNode(n).FindMatcher(firstImage).AttrOr("alt", "")
 	}
 	r.link(text, func() { r.children(n) }, src)
 }
 
-// card writes what is in a link with a heading; only the heading is linked.
-func (r *renderer) card(n, title *html.Node, src string) {
-	if n != title {
-		r.node(n)
-		return
+// card writes a link around a heading and other blocks; only the heading is linked.
+func (r *renderer) card(n, heading *html.Node, src string) {
+	r.inLink = true
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c != heading {
+			r.node(c)
+			continue
+		}
+		r.out.heading(c.Data)
+		r.out.openInline("a", src)
+		r.children(c)
+		r.out.closeInline()
+		r.endHeading()
 	}
-	r.d.heading(n.Data)
-	r.d.push("a", src)
-	r.children(n)
-	r.d.pop()
-	r.d.end(2)
-	r.d.name = ""
+	r.inLink = false
+	r.listLink(textOf(heading, 200), src)
 }
 
-// headingIn is the heading right within a link, or nil.
+// headingIn returns the heading that is a child of a link, or nil.
 func headingIn(n *html.Node) *html.Node {
 	for c := range n.ChildNodes() {
 		if isHeading(c) {
@@ -148,22 +136,21 @@ func headingIn(n *html.Node) *html.Node {
 	return nil
 }
 
-// link writes something that leads to an address, and lists it under a text.
+// link writes something as a link, and lists the link under a text.
 func (r *renderer) link(text string, write func(), src string) {
-	was := r.inLink
+	outer := r.inLink
 	r.inLink = true
-	before := r.d.size
-	r.d.push("a", src)
+	before := r.out.size
+	r.out.openInline("a", src)
 	write()
-	if r.d.size+len(r.d.words) > before {
-		r.listed(text, src)
+	if r.out.size+len(r.out.pending) > before {
+		r.listLink(text, src)
 	}
-	r.d.pop()
-	r.inLink = was
+	r.out.closeInline()
+	r.inLink = outer
 }
 
-// listed notes a link of the text.
-func (r *renderer) listed(text, src string) {
+func (r *renderer) listLink(text, src string) {
 	text = first(200, text)
 	if !r.wantLinks || text == "" || r.linked[src] || len(r.links) >= maxLinks {
 		return
@@ -172,26 +159,24 @@ func (r *renderer) listed(text, src string) {
 	r.links = append(r.links, Link{text, src})
 }
 
-// image writes a picture, if there are words for it.
+// image writes an image that has a description or is in a figure.
 func (r *renderer) image(n *html.Node) {
 	alt := first(300, attr(n, "alt"))
 	class := attr(n, "class")
-	if strings.Contains(class, "mwe-math-fallback") {
+	isShort := len([]rune(alt)) <= 2
+	switch {
+	case strings.Contains(class, "mwe-math-fallback"):
 		r.formula(alt, false)
 		return
-	}
-	if tiny(n, "width") || tiny(n, "height") {
-		if len([]rune(alt)) <= 2 || hasWord(class, "emoji") {
-			r.d.text(alt)
+	case isIcon(n, "width") || isIcon(n, "height"):
+		if isShort || hasWord(class, "emoji") {
+			r.out.text(alt)
 		}
 		return
-	}
-	if len([]rune(alt)) <= 2 && !isASCII(alt) || hasWord(class, "emoji") {
-		r.d.text(alt)
+	case isShort && !isASCII(alt) || hasWord(class, "emoji"):
+		r.out.text(alt)
 		return
-	}
-	inFigure := within(n, "figure")
-	if alt == "" && !inFigure || r.inLink && alt != "" && r.worded {
+	case alt == "" && !isIn(n, "figure") || r.inLink && alt != "" && r.linkText:
 		return
 	}
 	src := ""
@@ -201,85 +186,102 @@ func (r *renderer) image(n *html.Node) {
 		}
 	}
 	switch {
-	case r.d.plain:
+	case r.out.plain:
 		if alt != "" {
-			r.d.raw("[image: " + alt + "]")
+			r.out.raw("[image: " + alt + "]")
 		}
 	case src == "" && alt != "":
-		r.d.raw("[image: " + labels.Replace(alt) + "]")
+		r.out.raw("[image: " + labelEscaper.Replace(alt) + "]")
 	case src != "":
-		r.d.space = r.d.space || likeBefore(n, "img")
-		r.d.inline("img", html.Attribute{Key: "alt", Val: labels.Replace(alt)}, html.Attribute{Key: "src", Val: src})
+		r.out.space = r.out.space || follows(n, "img")
+		r.out.addInline("img",
+			html.Attribute{Key: "alt", Val: labelEscaper.Replace(alt)}, html.Attribute{Key: "src", Val: src})
 	}
 }
 
-func isASCII(text string) bool {
-	return strings.IndexFunc(text, func(r rune) bool { return r >= 0x80 }) < 0
-}
-
-// tiny reports whether a picture is so small that it is a sign, or counts visits.
-func tiny(n *html.Node, side string) bool {
-	size, ok := numberIn(strings.TrimSuffix(attr(n, side), "px"))
+// isIcon reports whether an image is so small that it is an icon or a tracking pixel.
+func isIcon(n *html.Node, side string) bool {
+	size, ok := parseInt(strings.TrimSuffix(attr(n, side), "px"))
 	return ok && size <= 24
 }
 
-// shift writes what stands above or below the line.
-func (r *renderer) shift(n *html.Node, forms, sign string) {
+const (
+	superscripts = "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾ⁿⁱ"
+	subscripts   = "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎ₙᵢ"
+	scriptable   = "0123456789+-=()ni"
+)
+
+// inScript writes a text with superscript or subscript characters, if all of it has them.
+func inScript(text, characters string) (string, bool) {
+	to := []rune(characters)
+	var b strings.Builder
+	for _, r := range strings.ReplaceAll(text, "−", "-") {
+		i := strings.IndexRune(scriptable, r)
+		if i < 0 {
+			return "", false
+		}
+		b.WriteRune(to[i])
+	}
+	return b.String(), text != ""
+}
+
+// ordinals are superscripts that are readable on the line.
+var ordinals = setOf("st nd rd th e er re ème ère º ª o a tm ® ™ © me * † ‡")
+
+// script writes superscript or subscript.
+func (r *renderer) script(n *html.Node, characters, sign string) {
 	text := textOf(n, 40)
 	if n.FirstChild != nil && (n.FirstChild.Type != html.TextNode || n.FirstChild.NextSibling != nil) {
 		r.children(n)
 		return
 	}
-	if short, ok := shifted(text, forms); ok {
-		r.d.raw(short)
+	if short, ok := inScript(text, characters); ok {
+		r.out.raw(short)
 		return
 	}
-	switch strings.ToLower(text) {
-	case "", "st", "nd", "rd", "th", "e", "er", "re", "ème", "ère", "º", "ª", "o", "a", "tm", "®", "™", "©", "me", "*", "†", "‡":
-		r.d.text(text)
-		return
+	switch {
+	case text == "" || ordinals[strings.ToLower(text)]:
+		r.out.text(text)
+	case len([]rune(text)) == 1:
+		r.out.raw(sign)
+		r.out.text(text)
+	default:
+		r.out.raw(sign + "(")
+		r.children(n)
+		r.out.raw(")")
 	}
-	if len([]rune(text)) == 1 {
-		r.d.raw(sign)
-		r.d.text(text)
-		return
-	}
-	r.d.raw(sign + "(")
-	r.children(n)
-	r.d.raw(")")
 }
 
-// bracketed writes a text in brackets, with what makes it no link.
 func (r *renderer) bracketed(text string) {
 	if text != "" {
-		r.d.raw("(")
-		r.d.text(text)
-		r.d.raw(")")
+		r.out.raw("(")
+		r.out.text(text)
+		r.out.raw(")")
 	}
 }
 
-// abbreviation writes what letters stand for behind them, the first time.
+// abbreviation writes the meaning of an abbreviation after it, the first time.
 func (r *renderer) abbreviation(n *html.Node) {
 	r.children(n)
 	short, title := textOf(n, 40), first(100, attr(n, "title"))
-	if title == "" || short == "" || r.explains[short] || strings.EqualFold(title, short) {
+	if title == "" || short == "" || r.explained[short] || strings.EqualFold(title, short) {
 		return
 	}
-	r.explains[short] = true
-	r.d.space = true
+	r.explained[short] = true
+	r.out.space = true
 	r.bracketed(title)
 }
 
-// time writes a point in time, with its date where the text has none.
+// time writes a time, with its date if the text does not contain the year.
 func (r *renderer) time(n *html.Node) {
 	text := textOf(n, 100)
 	r.children(n)
-	date := readDate(oneLine(attr(n, "datetime")))
+	date := parseDate(oneLine(attr(n, "datetime")))
 	if len(date) < 10 || strings.Contains(text, date[:4]) {
 		return
 	}
-	if r.d.space = true; text == "" {
-		r.d.text(date[:10])
+	if r.out.space = true; text == "" {
+		r.out.text(date[:10])
 	} else {
 		r.bracketed(date[:10])
 	}

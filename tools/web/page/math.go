@@ -8,33 +8,29 @@ import (
 	"golang.org/x/net/html"
 )
 
-// math writes a formula in the TeX it was made from, where the page has that,
-// else in TeX that says how it is built, or, where it is in one line, as the signs
-// stand.
+// math writes a formula as TeX, if the page contains its source, and else its
+// characters one after the other.
 func (r *renderer) math(n *html.Node) {
 	if n.Data != "math" {
-		r.formula(rawTextOf(n), n.Data == "our-tex-block")
+		r.formula(rawTextOf(n), n.Data == texDisplay)
 		return
 	}
-	shown, tex := mathText(n)
-	if said := attr(n, "alttext"); tex == "" {
-		tex = said
+	shown, tex := readMath(n)
+	if tex == "" {
+		tex = attr(n, "alttext")
 	}
-	display := strings.EqualFold(attr(n, "display"), "block")
-	if tex == "" || !formula(tex) || !sameSigns(shown, tex) {
-		if tex = builtMath(n); tex == "" {
-			r.d.text(shown)
-			return
-		}
+	if !isTeXOf(tex, shown) {
+		r.out.text(shown)
+		return
 	}
-	r.formula(tex, display)
+	r.formula(tex, strings.EqualFold(attr(n, "display"), "block"))
 }
 
-// mathText is what a formula shows, and the TeX that it carries along unseen.
-func mathText(root *html.Node) (shown, tex string) {
+// readMath returns the characters that a formula shows, and the TeX in its annotation.
+func readMath(root *html.Node) (shown, tex string) {
 	var b strings.Builder
 	for n := root; n != nil; {
-		within := n.FirstChild
+		child := n.FirstChild
 		switch {
 		case n.Type == html.TextNode:
 			b.WriteString(strings.TrimSpace(n.Data))
@@ -42,12 +38,12 @@ func mathText(root *html.Node) (shown, tex string) {
 			if strings.Contains(attr(n, "encoding"), "tex") && tex == "" {
 				tex = strings.TrimSpace(rawTextOf(n))
 			}
-			within = nil
+			child = nil
 		case n.Data == "mtr" || n.Data == "mspace":
 			b.WriteByte(' ')
 		}
-		if within != nil {
-			n = within
+		if child != nil {
+			n = child
 			continue
 		}
 		for n != root && n.NextSibling == nil {
@@ -61,201 +57,150 @@ func mathText(root *html.Node) (shown, tex string) {
 	return strings.TrimSpace(b.String()), tex
 }
 
-// sameSigns reports whether TeX can be that of what is shown: its digits and
-// single letters are there, too. What is only in the TeX nobody would see.
-func sameSigns(shown, tex string) bool {
-	if containsMathLetter(shown) {
+// isTeXOf reports whether text is TeX and can be the source of the characters that
+// are shown: annotations are invisible, so they could contain anything. All digits
+// and single letters of the TeX must be shown.
+func isTeXOf(tex, shown string) bool {
+	if !isTeX(tex) {
+		return false
+	}
+	isMathLetter := func(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff }
+	if strings.ContainsFunc(shown, isMathLetter) { // letters have other code points then
 		return true
 	}
-	var there [utf8.RuneSelf]bool
+	var isShown [utf8.RuneSelf]bool
 	for _, c := range []byte(shown) {
 		if c < utf8.RuneSelf {
-			there[c] = true
+			isShown[c] = true
 		}
 	}
 	for _, c := range []byte(texCommand().ReplaceAllString(tex, " ")) {
-		if (c >= '0' && c <= '9' || isLetter(c)) && !there[c] {
+		if (c >= '0' && c <= '9' || isLetter(c)) && !isShown[c] {
 			return false
 		}
 	}
 	return true
 }
 
-// containsMathLetter reports whether letters are shown in forms of their own.
-func containsMathLetter(shown string) bool {
-	return strings.ContainsFunc(shown, func(r rune) bool { return r >= 0x1d400 && r <= 0x1d7ff })
+var (
+	texWords = pattern(
+		`\\(?:text|mathrm|operatorname|mbox|textrm|textbf|mathbf|label|tag)\*?\s*\{[^{}]{0,60}\}`)
+	texCommand = pattern(`\\(?:begin|end)\s*\{[a-zA-Z*]{1,20}\}|\\[a-zA-Z]+`)
+	longWord   = pattern(`\pL{4,}`)
+)
+
+// isTeX distinguishes TeX from hidden prose: TeX has no long words outside of
+// commands, and few within \text and the like.
+func isTeX(text string) bool {
+	if len(text) > 4000 || strings.TrimSpace(text) == "" {
+		return false
+	}
+	words := strings.Join(texWords().FindAllString(text, -1), " ")
+	rest := texCommand().ReplaceAllString(texWords().ReplaceAllString(text, " "), " ")
+	return !longWord().MatchString(rest) &&
+		len(longWord().FindAllString(texCommand().ReplaceAllString(words, " "), 5)) < 5
 }
 
-// span writes what is in a line, or the formula that it was drawn from. Within
-// what was drawn from none nobody looks for one again: it may nest deep.
+// span writes a span, or the formula that a library has drawn in it. The content of
+// a formula without TeX is not searched again, because spans may nest deep.
 func (r *renderer) span(n *html.Node) {
 	class := attr(n, "class")
-	math := !r.drawn && (hasWord(class, "katex") || hasWord(class, "katex-display") || hasWord(class, "mwe-math-element"))
-	if math && r.mathSpan(n) {
+	isFormula := !r.inFormula &&
+		(hasWord(class, "katex") || hasWord(class, "katex-display") || hasWord(class, "mwe-math-element"))
+	if isFormula && r.drawnFormula(n) {
 		return
 	}
-	was := r.drawn
-	r.drawn = was || math
+	outer := r.inFormula
+	r.inFormula = outer || isFormula
 	r.children(n)
-	r.drawn = was
+	r.inFormula = outer
 }
 
-// mathSpan writes a formula that a library drew, from what it keeps beside it.
-func (r *renderer) mathSpan(n *html.Node) bool {
-	math := find(n, "math")
-	if math == nil {
+var mathElement = goquery.Single("math")
+
+// drawnFormula writes a formula from the MathML beside its drawing; false if there
+// is no TeX.
+func (r *renderer) drawnFormula(n *html.Node) bool {
+	found := goquery.NewDocumentFromNode(n).FindMatcher(mathElement)
+	if found.Length() == 0 {
 		return false
 	}
-	shown, tex := mathText(math)
-	if tex == "" || !formula(tex) || !sameSigns(shown, tex) {
+	shown, tex := readMath(found.Nodes[0])
+	if !isTeXOf(tex, shown) {
 		return false
 	}
-	r.formula(tex, hasWord(attr(n, "class"), "katex-display") || strings.EqualFold(attr(math, "display"), "block"))
+	isBlock := strings.EqualFold(found.AttrOr("display", ""), "block")
+	r.formula(tex, isBlock || hasWord(attr(n, "class"), "katex-display"))
 	return true
 }
 
-// find is the first element of a name within another one, or nil.
-func find(n *html.Node, name string) *html.Node {
-	if found := goquery.NewDocumentFromNode(n).FindMatcher(goquery.Single(name)); found.Length() > 0 {
-		return found.Nodes[0]
-	}
-	return nil
-}
-
-// formula writes TeX between dollars.
+// formula writes TeX between dollar signs.
 func (r *renderer) formula(tex string, display bool) {
 	tex = oneLine(tex)
 	if inner, ok := strings.CutPrefix(tex, `{\displaystyle `); ok {
 		tex = strings.TrimSpace(strings.TrimSuffix(inner, "}"))
 	}
-	if tex == "" || !formula(tex) {
+	if !isTeX(tex) {
 		return
 	}
-	if r.d.cell {
+	if r.out.cell {
 		tex = strings.ReplaceAll(tex, "|", `\vert `)
 	}
-	if display && !r.d.cell {
-		r.d.end(2)
-		r.d.raw("$$" + tex + "$$")
-		r.d.end(2)
+	if display && !r.out.cell {
+		r.out.endBlock(2)
+		r.out.raw("$$" + tex + "$$")
+		r.out.endBlock(2)
 		return
 	}
-	r.d.raw("$" + tex + "$")
+	r.out.raw("$" + tex + "$")
 }
 
-// text writes text. TeX in it that scripts would typeset is a formula.
+// text writes text. TeX in it that a script would typeset is written as a formula.
 func (r *renderer) text(text string) {
-	if strings.IndexByte(text, '\\') < 0 && !strings.Contains(text, "$$") {
-		r.d.text(text)
-		return
-	}
-	in := signsIn(text)
 	from := 0
-	for {
-		at, shuts := in.opens(from)
-		if at == len(text) {
+	for at := 0; ; {
+		next := strings.IndexAny(text[at:], `\$`)
+		if next < 0 {
 			break
 		}
-		begin := at + len(`\(`)
-		end, fits := in.formula(begin, shuts)
-		if !fits {
-			r.d.text(text[from:begin])
-			from = begin
+		at += next
+		formula, length := typesetFormula(text[at:])
+		if formula == "" {
+			at += max(length, 1)
 			continue
 		}
-		r.d.text(text[from:at])
-		sign := "$"
-		if shuts.sign != `\)` {
-			sign = "$$"
+		r.out.text(text[from:at])
+		r.out.raw(formula)
+		at += length
+		from = at
+	}
+	r.out.text(text[from:])
+}
+
+// texDelimiters enclose TeX in a text; sign is how it is written.
+var texDelimiters = []struct{ open, close, sign string }{
+	{`\(`, `\)`, "$"}, {`\[`, `\]`, "$$"}, {"$$", "$$", "$$"},
+}
+
+// maxTypeset is the maximum length of TeX in a text in bytes.
+const maxTypeset = 2000
+
+// typesetFormula returns the formula that text begins with, and the length to skip.
+func typesetFormula(text string) (formula string, length int) {
+	for _, d := range texDelimiters {
+		inside, ok := strings.CutPrefix(text, d.open)
+		if !ok {
+			continue
 		}
-		r.d.raw(sign + strings.ReplaceAll(oneLine(text[begin:end]), "<", "< ") + sign)
-		from = end + len(shuts.sign)
-	}
-	r.d.text(text[from:])
-}
-
-// signs are what TeX in a text stands between, and what it does not have in it.
-type signs struct {
-	text        string
-	open, shut  [3]sought
-	neverWithin [3]sought
-}
-
-const longestTeX = 2000 // bytes, in a text
-
-func signsIn(text string) *signs {
-	s := &signs{text: text}
-	for i, sign := range [3]string{`\(`, `\[`, "$$"} {
-		s.open[i] = sought{text, sign, -1}
-	}
-	for i, sign := range [3]string{`\)`, `\]`, "$$"} {
-		s.shut[i] = sought{text, sign, -1}
-	}
-	for i, sign := range [3]string{"](", "`", "|"} {
-		s.neverWithin[i] = sought{text, sign, -1}
-	}
-	return s
-}
-
-// opens is where TeX may begin from a place on, and what ends it.
-func (s *signs) opens(from int) (at int, shuts *sought) {
-	at = len(s.text)
-	for i := range s.open {
-		if next := s.open[i].from(from); next < at {
-			at, shuts = next, &s.shut[i]
+		end := strings.Index(inside[:min(len(inside), maxTypeset+len(d.close))], d.close)
+		if end < 0 {
+			return "", len(d.open)
 		}
-	}
-	return at, shuts
-}
-
-// formula is where TeX ends that begins at a place, and whether it is any.
-func (s *signs) formula(begin int, shuts *sought) (end int, fits bool) {
-	end = shuts.from(begin)
-	if end == len(s.text) || end-begin > longestTeX || strings.TrimSpace(s.text[begin:end]) == "" {
-		return end, false
-	}
-	for i := range s.neverWithin {
-		if s.neverWithin[i].from(begin) < end {
-			return end, false
+		tex := inside[:end]
+		if strings.TrimSpace(tex) == "" || strings.Contains(tex, "](") || strings.ContainsAny(tex, "`|") {
+			return "", len(d.open)
 		}
+		return d.sign + strings.ReplaceAll(oneLine(tex), "<", "< ") + d.sign, len(d.open) + end + len(d.close)
 	}
-	return end, true
-}
-
-// A sought is where a sign comes next in a text. However often it is asked for,
-// the text is gone through once: places only grow.
-type sought struct {
-	text, sign string
-	at         int
-}
-
-// from is the next place from one on, or the end of the text.
-func (s *sought) from(place int) int {
-	if s.at < place {
-		s.at = len(s.text)
-		if next := strings.Index(s.text[place:], s.sign); next >= 0 {
-			s.at = place + next
-		}
-	}
-	return s.at
-}
-
-// rawTextOf is the text of an element as it stands, with its blanks.
-func rawTextOf(root *html.Node) string {
-	var b strings.Builder
-	appendText(&b, root)
-	return b.String()
-}
-
-func appendText(b *strings.Builder, n *html.Node) {
-	for c := n.FirstChild; c != nil; c = c.NextSibling {
-		switch {
-		case c.Type == html.TextNode:
-			b.WriteString(c.Data)
-		case c.Data == "br":
-			b.WriteByte('\n')
-		case c.Type == html.ElementNode:
-			appendText(b, c)
-		}
-	}
+	return "", 1
 }

@@ -1,7 +1,9 @@
 package page
 
 import (
+	"encoding/json"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,97 +12,92 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Meta is what a page says about itself. Fields that it does not say are "".
+// Meta is what a page declares about itself. Missing fields are "".
 type Meta struct {
 	Title       string
 	Author      string
 	Site        string
 	Description string
-	Published   string // 2006-01-02, or with a time as RFC 3339 has it
+	Published   string // 2006-01-02, or RFC 3339 with a time
 	Modified    string
-	Canonical   string // absolute
+	Canonical   string // absolute address
 	Language    string // BCP 47
 }
 
-// readMeta gathers the metadata of a page. Where a page says a thing twice, what
-// it says to those who show links to it counts most: there it is shortest.
+// readMeta reads the metadata of a page. The metadata for link previews has
+// precedence, because titles and descriptions are shortest there.
 func readMeta(doc document, base *url.URL) Meta {
-	page := survey(doc.root)
-	named := page.named
-	ld := readLinked(doc.data)
-	byline := byName(wordsOf(page.byline, 100))
-	published := attrOf(page.published, "datetime")
+	e := metaElements{named: map[string]string{}}
+	e.collect(doc.root)
+	named := e.named
+	ld := readJSONLD(doc.jsonLD)
 	m := Meta{
-		Title:       first(300, named["og:title"], ld.title, doc.title, named["twitter:title"], wordsOf(page.heading, 300)),
-		Author:      first(200, ld.author, named["author"], named["article:author"], named["dc.creator"], named["dcterms.creator"], named["parsely-author"], named["citation_author"], byline),
-		Site:        first(100, named["og:site_name"], ld.site, named["application-name"]),
-		Description: first(500, named["og:description"], named["description"], named["twitter:description"], ld.description),
-		Language:    language(attrOf(page.top, "lang"), attrOf(page.top, "xml:lang"), named["og:locale"], named["content-language"]),
-		Canonical:   address(base, first(maxURL, attrOf(page.canonical, "href"), named["og:url"])),
+		Title: first(300, named["og:title"], ld.title, doc.title, named["twitter:title"], textOrEmpty(e.heading, 300)),
+		Author: first(200, ld.author, named["author"], named["article:author"], named["dc.creator"],
+			named["dcterms.creator"], named["parsely-author"], named["citation_author"],
+			withoutBy(textOrEmpty(e.byline, 100))),
+		Site: first(100, named["og:site_name"], ld.site, named["application-name"]),
+		Description: first(500, named["og:description"], named["description"], named["twitter:description"],
+			ld.description),
+		Language: firstLanguage(attrOrEmpty(e.root, "lang"), attrOrEmpty(e.root, "xml:lang"),
+			named["og:locale"], named["content-language"]),
+		Canonical: address(base, first(maxURL, attrOrEmpty(e.canonical, "href"), named["og:url"])),
+		Published: firstDate(ld.published, named["article:published_time"], named["datepublished"], named["date"],
+			named["dc.date"], named["dcterms.created"], named["citation_publication_date"], named["pubdate"],
+			attrOrEmpty(e.published, "datetime")),
+		Modified: firstDate(ld.modified, named["article:modified_time"], named["og:updated_time"],
+			named["datemodified"], named["last-modified"], named["dcterms.modified"]),
 	}
-	m.Published = firstDate(ld.published, named["article:published_time"], named["datepublished"], named["date"], named["dc.date"], named["dcterms.created"], named["citation_publication_date"], named["pubdate"], published)
-	m.Modified = firstDate(ld.modified, named["article:modified_time"], named["og:updated_time"], named["datemodified"], named["last-modified"], named["dcterms.modified"])
 	m.Title = withoutSite(m.Title, m.Site)
 	return m
 }
 
-// maxNamed is how many things a page can say in meta elements.
+// maxNamed limits the meta elements that are read.
 const maxNamed = 200
 
-// told are the elements of a page that tell something about it, the first of each
-// kind.
-type told struct {
-	top, heading, byline, published, canonical *html.Node
-	named                                      map[string]string // what is in meta elements, by what they call it
+// metaElements are the elements with metadata, the first of each kind.
+type metaElements struct {
+	root, heading, byline, published, canonical *html.Node
+	named                                       map[string]string // content of meta elements
 }
 
-// survey looks for them all at once: it is a long way through a page.
-func survey(root *html.Node) *told {
-	t := &told{named: map[string]string{}}
-	t.look(root)
-	return t
-}
-
-func (t *told) look(n *html.Node) {
+// collect finds all of them in one pass.
+func (e *metaElements) collect(n *html.Node) {
+	keepFirst := func(kept **html.Node, c *html.Node) {
+		if *kept == nil {
+			*kept = c
+		}
+	}
+	isPublication := func(name string) bool { return strings.Contains(strings.ToLower(name), "publish") }
 	for c := n.FirstChild; c != nil; c = c.NextSibling {
 		if c.Type != html.ElementNode {
 			continue
 		}
 		switch c.Data {
 		case "html":
-			note(&t.top, c)
+			keepFirst(&e.root, c)
 		case "h1":
-			note(&t.heading, c)
+			keepFirst(&e.heading, c)
 		case "meta":
-			t.name(c)
+			e.addNamed(c)
 		case "link":
 			if strings.EqualFold(attr(c, "rel"), "canonical") && hasAttr(c, "href") {
-				note(&t.canonical, c)
+				keepFirst(&e.canonical, c)
 			}
 		case "time":
-			if hasAttr(c, "pubdate") || publishes(attr(c, "itemprop")) || publishes(attr(c, "class")) {
-				note(&t.published, c)
+			if hasAttr(c, "pubdate") || isPublication(attr(c, "itemprop")) || isPublication(attr(c, "class")) {
+				keepFirst(&e.published, c)
 			}
 		}
-		if t.byline == nil && (attr(c, "rel") == "author" || attr(c, "itemprop") == "author" || hasWord(attr(c, "class"), "byline")) {
-			t.byline = c
+		if attr(c, "rel") == "author" || attr(c, "itemprop") == "author" || hasWord(attr(c, "class"), "byline") {
+			keepFirst(&e.byline, c)
 		}
-		t.look(c)
+		e.collect(c)
 	}
 }
 
-// note keeps the first of some elements.
-func note(first **html.Node, n *html.Node) {
-	if *first == nil {
-		*first = n
-	}
-}
-
-func publishes(name string) bool { return strings.Contains(strings.ToLower(name), "publish") }
-
-// name takes what a meta element says. What is said first counts.
-func (t *told) name(meta *html.Node) {
-	if len(t.named) >= maxNamed || !hasAttr(meta, "content") {
+func (e *metaElements) addNamed(meta *html.Node) {
+	if len(e.named) >= maxNamed || !hasAttr(meta, "content") {
 		return
 	}
 	for _, key := range []string{"property", "name", "itemprop", "http-equiv"} {
@@ -108,31 +105,29 @@ func (t *told) name(meta *html.Node) {
 		if name == "" {
 			continue
 		}
-		if _, said := t.named[name]; !said {
-			t.named[name] = attr(meta, "content")
+		if _, exists := e.named[name]; !exists {
+			e.named[name] = attr(meta, "content")
 		}
 		return
 	}
 }
 
-// wordsOf is the text of an element, if there is one.
-func wordsOf(n *html.Node, most int) string {
+func textOrEmpty(n *html.Node, limit int) string {
 	if n == nil {
 		return ""
 	}
-	return textOf(n, most)
+	return textOf(n, limit)
 }
 
-// attrOf is an attribute of an element, if there is one.
-func attrOf(n *html.Node, key string) string {
+func attrOrEmpty(n *html.Node, key string) string {
 	if n == nil {
 		return ""
 	}
 	return attr(n, key)
 }
 
-// byName is the name in a line like "By Ann Example".
-func byName(line string) string {
+// withoutBy returns the name in a line such as "By Ann Example".
+func withoutBy(line string) string {
 	for _, by := range []string{"by ", "von ", "par ", "por ", "door "} {
 		if len(line) > len(by) && strings.EqualFold(line[:len(by)], by) {
 			return strings.TrimSpace(line[len(by):])
@@ -141,68 +136,7 @@ func byName(line string) string {
 	return line
 }
 
-func hasAttr(n *html.Node, key string) bool {
-	for _, a := range n.Attr {
-		if a.Key == key {
-			return true
-		}
-	}
-	return false
-}
-
-// textOf is the text of an element in one line, about so many bytes of it.
-func textOf(root *html.Node, most int) string {
-	var b strings.Builder
-	seen := 0
-	for n := range root.Descendants() {
-		if n.Type == html.TextNode {
-			b.WriteString(cutText(n.Data, most))
-		} else if !inlineTags[n.Data] {
-			b.WriteByte(' ')
-		}
-		if seen++; seen >= 2000 || b.Len() >= most {
-			break
-		}
-	}
-	return cutText(oneLine(b.String()), most)
-}
-
-// oneLine is a clean text without breaks.
-func oneLine(text string) string {
-	if tidy(text) {
-		return text
-	}
-	if !printable(text) {
-		text, _ = tool.Clean(text)
-	}
-	return strings.Join(strings.Fields(text), " ")
-}
-
-// tidy reports whether a text is clean ASCII in one line, without a blank too
-// many, as most is.
-func tidy(text string) bool {
-	last := byte(' ')
-	for i := range len(text) {
-		c := text[i]
-		if c < ' ' || c >= 0x7f || c == ' ' && last == ' ' {
-			return false
-		}
-		last = c
-	}
-	return text == "" || last != ' '
-}
-
-// first is the first text that is not blank, in one line.
-func first(most int, texts ...string) string {
-	for _, text := range texts {
-		if text = oneLine(text); text != "" {
-			return cutText(text, most)
-		}
-	}
-	return ""
-}
-
-// withoutSite is a title without the name of the site behind it.
+// withoutSite removes the name of the site from the end of a title.
 func withoutSite(title, site string) string {
 	if site == "" {
 		return title
@@ -215,43 +149,284 @@ func withoutSite(title, site string) string {
 	return title
 }
 
-// language is the first of some that is one.
-func language(texts ...string) string {
+// firstLanguage returns the first text that can be a language tag.
+func firstLanguage(texts ...string) string {
 	for _, text := range texts {
 		text = strings.ReplaceAll(strings.TrimSpace(text), "_", "-")
-		if len(text) >= 2 && len(text) <= 20 && strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789-") == "" {
+		other := strings.Trim(strings.ToLower(text), "abcdefghijklmnopqrstuvwxyz0123456789-")
+		if len(text) >= 2 && len(text) <= 20 && other == "" {
 			return text
 		}
 	}
 	return ""
 }
 
-// firstDate is the first of some dates that is one.
+// firstDate returns the first text that is a date.
 func firstDate(texts ...string) string {
 	for _, text := range texts {
-		if date := readDate(oneLine(text)); date != "" {
+		if date := parseDate(oneLine(text)); date != "" {
 			return date
 		}
 	}
 	return ""
 }
 
-// readDate brings a date as pages write it into one form.
-func readDate(text string) string {
+// parseDate converts the date formats of pages to those of Meta; "" if there is no date.
+func parseDate(text string) string {
 	if len(text) > 60 {
 		return ""
 	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05.999Z0700", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05Z07:00",
-		"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST", time.RFC1123, time.RFC1123Z} {
+	for _, layout := range []string{
+		time.RFC3339, "2006-01-02T15:04:05.999Z0700", "2006-01-02T15:04:05Z0700", "2006-01-02T15:04Z07:00",
+		"2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 MST", time.RFC1123,
+		time.RFC1123Z,
+	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.Format(time.RFC3339)
 		}
 	}
-	for _, layout := range []string{"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02", "2006/01/02", "20060102",
-		"January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006"} {
+	for _, layout := range []string{
+		"2006-01-02T15:04:05", "2006-01-02T15:04", "2006-01-02 15:04:05", "2006-01-02 15:04", "2006-01-02",
+		"2006/01/02", "20060102", "January 2, 2006", "Jan 2, 2006", "2 January 2006", "2 Jan 2006",
+	} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t.Format("2006-01-02")
 		}
 	}
 	return ""
+}
+
+// jsonLD is the metadata from JSON-LD scripts.
+type jsonLD struct {
+	title, author, site, description, published, modified string
+}
+
+// Limits for objects in JSON-LD.
+const (
+	maxJSONLDDepth = 12
+	maxJSONLDNodes = 2000
+)
+
+// contentTypes are the JSON-LD types for the content of a page, best first.
+var contentTypes = []string{
+	"article", "newsarticle", "blogposting", "techarticle", "report", "scholarlyarticle", "recipe", "product", "qapage",
+	"question", "discussionforumposting", "videoobject", "howto", "liveblogposting", "reportagenewsarticle", "webpage",
+	"creativework", "book", "event", "softwareapplication",
+}
+
+// readJSONLD returns the metadata of the first object of the best type. Scripts with
+// invalid JSON are ignored.
+func readJSONLD(scripts []string) jsonLD {
+	var best jsonLD
+	bestRank := len(contentTypes)
+	for _, script := range scripts {
+		var value any
+		if json.Unmarshal([]byte(strings.TrimSpace(script)), &value) != nil {
+			continue
+		}
+		left := maxJSONLDNodes
+		eachTyped(value, 0, &left, func(object map[string]any) {
+			for _, name := range namesIn(object["@type"]) {
+				if rank := slices.Index(contentTypes, strings.ToLower(name)); rank >= 0 && rank < bestRank {
+					best, bestRank = newJSONLD(object), rank
+				}
+			}
+		})
+	}
+	return best
+}
+
+// eachTyped calls visit for every object with a type, outer objects first.
+func eachTyped(value any, depth int, left *int, visit func(map[string]any)) {
+	if *left--; depth > maxJSONLDDepth || *left < 0 {
+		return
+	}
+	switch v := value.(type) {
+	case []any:
+		for _, one := range v {
+			eachTyped(one, depth+1, left, visit)
+		}
+	case map[string]any:
+		if v["@type"] != nil {
+			visit(v)
+		}
+		for _, key := range []string{"@graph", "mainEntity", "mainEntityOfPage", "itemListElement", "item"} {
+			if inner, ok := v[key]; ok {
+				eachTyped(inner, depth+1, left, visit)
+			}
+		}
+	}
+}
+
+func newJSONLD(object map[string]any) jsonLD {
+	l := jsonLD{
+		title:       stringIn(object, "headline", "name"),
+		description: stringIn(object, "description"),
+		published:   stringIn(object, "datePublished", "dateCreated", "uploadDate"),
+		modified:    stringIn(object, "dateModified"),
+	}
+	if authors := namesIn(object["author"]); len(authors) > 0 {
+		l.author = strings.Join(authors[:min(len(authors), 5)], ", ")
+	}
+	if publishers := namesIn(object["publisher"]); len(publishers) > 0 {
+		l.site = publishers[0]
+	}
+	return l
+}
+
+// stringIn returns the first field that is a string and not blank.
+func stringIn(object map[string]any, keys ...string) string {
+	for _, key := range keys {
+		if text, ok := object[key].(string); ok && strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// namesIn returns the names in a string, an object with a name, or a list of these.
+func namesIn(value any) []string {
+	switch v := value.(type) {
+	case string:
+		if !strings.HasPrefix(v, "http") {
+			return []string{v}
+		}
+	case map[string]any:
+		if name := stringIn(v, "name"); name != "" {
+			return []string{name}
+		}
+	case []any:
+		var all []string
+		for _, one := range v[:min(len(v), 10)] {
+			all = append(all, namesIn(one)...)
+			if len(all) > 10 {
+				break
+			}
+		}
+		return all
+	}
+	return nil
+}
+
+// textOf returns the text of an element on one line, at most about limit bytes.
+func textOf(root *html.Node, limit int) string {
+	var b strings.Builder
+	visited := 0
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode {
+			b.WriteString(cutText(n.Data, limit))
+		} else if !inlineTags[n.Data] {
+			b.WriteByte(' ')
+		}
+		if visited++; visited >= 2000 || b.Len() >= limit {
+			break
+		}
+	}
+	return cutText(oneLine(b.String()), limit)
+}
+
+// rawTextOf returns the text of an element with its white space.
+func rawTextOf(root *html.Node) string {
+	var b strings.Builder
+	for n := range root.Descendants() {
+		if n.Type == html.TextNode {
+			b.WriteString(n.Data)
+		} else if n.Data == "br" {
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+// oneLine collapses white space and removes invisible characters.
+func oneLine(text string) string {
+	if isOneLine(text) {
+		return text
+	}
+	if !isPrintable(text) {
+		text, _ = tool.Clean(text)
+	}
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// isOneLine reports whether oneLine has nothing to do, as for most texts.
+func isOneLine(text string) bool {
+	last := byte(' ')
+	for i := range len(text) {
+		c := text[i]
+		if c < ' ' || c >= 0x7f || c == ' ' && last == ' ' {
+			return false
+		}
+		last = c
+	}
+	return text == "" || last != ' '
+}
+
+// first returns the first text that is not blank, on one line.
+func first(limit int, texts ...string) string {
+	for _, text := range texts {
+		if text = oneLine(text); text != "" {
+			return cutText(text, limit)
+		}
+	}
+	return ""
+}
+
+// cutText cuts a text after limit bytes.
+func cutText(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
+}
+
+// maxURL is the maximum length of an address in bytes.
+const maxURL = 2048
+
+// markdownURL encodes the characters that would end an address in Markdown.
+var markdownURL = strings.NewReplacer("(", "%28", ")", "%29", " ", "%20", "<", "%3C", ">", "%3E", "|", "%7C",
+	"\"", "%22", "`", "%60", "\\", "%5C")
+
+// baseURL returns the address that relative addresses of a page refer to.
+func baseURL(href string, page *url.URL) *url.URL {
+	if base, err := url.Parse(address(page, href)); err == nil && base.IsAbs() {
+		return base
+	}
+	return page
+}
+
+// address returns the absolute form of an address, without user name and password;
+// "" if it is invalid or its scheme is one that runs or contains something, such as
+// javascript and data.
+func address(base *url.URL, href string) string {
+	if strings.Contains(href, "\n") && strings.Contains(href, "<") { // the closing quote is missing
+		return ""
+	}
+	if href = strings.TrimSpace(href); !isOneLine(href) {
+		href, _ = tool.Clean(href)
+		href = strings.NewReplacer("\n", "", "\t", "").Replace(strings.TrimSpace(href)) // as browsers do
+	}
+	if href == "" || len(href) > maxURL {
+		return ""
+	}
+	u, err := url.Parse(href)
+	if err != nil {
+		if u, err = url.Parse(strings.NewReplacer("%", "%25", " ", "%20").Replace(href)); err != nil {
+			return ""
+		}
+	}
+	if base != nil {
+		u = base.ResolveReference(u)
+	}
+	switch strings.ToLower(u.Scheme) {
+	case "", "http", "https", "mailto", "tel", "ftp":
+	default:
+		return ""
+	}
+	u.User = nil // a user name can look like a host
+	text := u.String()
+	if len(text) > maxURL {
+		return ""
+	}
+	return markdownURL.Replace(text)
 }

@@ -7,27 +7,25 @@ import (
 	"golang.org/x/net/html"
 )
 
-// footnotes are the notes of a text: the elements that they are, and the links
-// that lead there and back.
+// footnotes are the footnotes of a page, and the links to them and back.
 type footnotes struct {
-	texts map[*html.Node]string // notes, and how each is called
-	refs  map[*html.Node]string // links in the text
-	backs map[string]bool       // where the links in notes lead back to
+	labels    map[*html.Node]string // of the elements that contain notes
+	links     map[*html.Node]string // labels of the links in the text
+	backlinks map[string]bool       // ids that notes link back to
 }
 
 const maxNotes = 5000
 
 var (
-	noteSign = pattern(`^[\[(]?(?:note |nb )?([0-9a-zA-Z*†‡§]{1,4})[\])]?$`)
-	noteHint = pattern(`(?i)note|fn|cite|ref|bib|endnote`)
+	noteMark = pattern(`^[\[(]?(?:note |nb )?([0-9a-zA-Z*†‡§]{1,4})[\])]?$`)
+	noteName = pattern(`(?i)note|fn|cite|ref|bib|endnote`)
 )
 
-// readNotes finds the footnotes of what is shown. A link is one to a note if it
-// is a sign, stands high or says so, and leads to a place on the page that
-// begins a block.
-func readNotes(roots []*html.Node, skip nodeSet) footnotes {
+// findNotes finds the footnotes of what is rendered. A link to a footnote is a mark
+// that is raised or named as such, and leads to the beginning of a block.
+func findNotes(roots []*html.Node, skip nodeSet) footnotes {
 	f := footnotes{map[*html.Node]string{}, map[*html.Node]string{}, map[string]bool{}}
-	places := map[string]*html.Node{}
+	targets := map[string]*html.Node{}
 	var links []*html.Node
 	var visit func(n *html.Node)
 	visit = func(n *html.Node) {
@@ -35,8 +33,8 @@ func readNotes(roots []*html.Node, skip nodeSet) footnotes {
 			return
 		}
 		for _, key := range []string{"id", "name"} {
-			if id := attr(n, key); id != "" && places[id] == nil {
-				places[id] = n
+			if id := attr(n, key); id != "" && targets[id] == nil {
+				targets[id] = n
 			}
 		}
 		if n.Data == "a" && strings.HasPrefix(attr(n, "href"), "#") && len(links) < maxNotes {
@@ -51,42 +49,44 @@ func readNotes(roots []*html.Node, skip nodeSet) footnotes {
 	}
 	taken := map[string]bool{}
 	for _, link := range links {
-		f.read(link, places, taken)
+		f.add(link, targets, taken)
 	}
 	return f
 }
 
-func (f *footnotes) read(link *html.Node, places map[string]*html.Node, taken map[string]bool) {
+// add adds a link and its note, if it is a link to a note.
+func (f *footnotes) add(link *html.Node, targets map[string]*html.Node, taken map[string]bool) {
 	id := strings.TrimPrefix(attr(link, "href"), "#")
-	sign := noteSign().FindStringSubmatch(textOf(link, 20))
-	raised := link.Parent != nil && (link.Parent.Data == "sup" || link.FirstChild != nil && link.FirstChild.Data == "sup")
-	hinted := attr(link, "role") == "doc-noteref" || noteHint().MatchString(attr(link, "class")+" "+id)
-	if sign == nil || !raised && !hinted {
+	mark := noteMark().FindStringSubmatch(textOf(link, 20))
+	isRaised := link.Parent != nil &&
+		(link.Parent.Data == "sup" || link.FirstChild != nil && link.FirstChild.Data == "sup")
+	isNamed := attr(link, "role") == "doc-noteref" || noteName().MatchString(attr(link, "class")+" "+id)
+	if mark == nil || !isRaised && !isNamed {
 		return
 	}
-	note := noteBlock(places[id])
-	if note == nil || isWithin(link, note) {
+	note := noteAt(targets[id])
+	if note == nil || contains(note, link) {
 		return
 	}
-	label, known := f.texts[note]
+	label, known := f.labels[note]
 	if !known {
-		label = strings.Trim(sign[1], "*†‡§")
+		label = strings.Trim(mark[1], "*†‡§")
 		for i := 1; label == "" || taken[label]; i++ {
-			label = strconv.Itoa(len(f.texts) + i)
+			label = strconv.Itoa(len(f.labels) + i)
 		}
 		taken[label] = true
-		f.texts[note] = label
+		f.labels[note] = label
 	}
-	f.refs[link] = label
+	f.links[link] = label
 	for n, i := link, 0; n != nil && i < 3; n, i = n.Parent, i+1 {
-		if back := attr(n, "id"); back != "" {
-			f.backs[back] = true
+		if id := attr(n, "id"); id != "" {
+			f.backlinks[id] = true
 		}
 	}
 }
 
-// noteBlock is the block that begins where a link leads to.
-func noteBlock(n *html.Node) *html.Node {
+// noteAt returns the block that begins at the target of a link, or nil.
+func noteAt(n *html.Node) *html.Node {
 	for range 4 {
 		if n == nil || n.Type != html.ElementNode {
 			return nil
@@ -108,7 +108,7 @@ func noteBlock(n *html.Node) *html.Node {
 	return nil
 }
 
-func isWithin(n, root *html.Node) bool {
+func contains(root, n *html.Node) bool {
 	for ; n != nil; n = n.Parent {
 		if n == root {
 			return true
@@ -117,40 +117,40 @@ func isWithin(n, root *html.Node) bool {
 	return false
 }
 
-// note writes what belongs to a footnote: the note, the sign in the text, or
-// nothing for the way back.
+// note writes an element that belongs to a footnote: the note, the link to it, or
+// nothing for the link back. It reports false for other elements.
 func (r *renderer) note(n *html.Node) bool {
-	if len(r.notes.texts) == 0 {
+	if len(r.notes.labels) == 0 {
 		return false
 	}
-	if label, ok := r.notes.texts[n]; ok {
-		delete(r.notes.texts, n) // it is written now
-		sign := "[^" + label + "]: "
-		if r.d.plain {
-			sign = "[" + label + "] "
+	if label, ok := r.notes.labels[n]; ok {
+		delete(r.notes.labels, n)
+		prefix := "[^" + label + "]: "
+		if r.out.plain {
+			prefix = "[" + label + "] "
 		}
-		r.d.item("ol", sign, n.PrevSibling != nil)
+		r.out.openItem("ol", prefix, n.PrevSibling != nil)
 		r.children(n)
-		r.d.leaveItem()
-		if len(r.notes.texts) == 0 {
-			r.notes.texts[nil] = "" // there are still ways back to leave out
+		r.out.closeItem()
+		if len(r.notes.labels) == 0 {
+			r.notes.labels[nil] = "" // links back may still follow
 		}
 		return true
 	}
-	if n.Data == "sup" && n.FirstChild != nil && n.FirstChild == n.LastChild && r.notes.refs[n.FirstChild] != "" {
+	if n.Data == "sup" && n.FirstChild != nil && n.FirstChild == n.LastChild && r.notes.links[n.FirstChild] != "" {
 		return r.note(n.FirstChild)
 	}
 	if n.Data != "a" {
 		return false
 	}
-	if label := r.notes.refs[n]; label != "" {
-		if r.d.plain {
-			r.d.raw("[" + label + "]")
+	if label := r.notes.links[n]; label != "" {
+		if r.out.plain {
+			r.out.raw("[" + label + "]")
 		} else {
-			r.d.raw("[^" + label + "]")
+			r.out.raw("[^" + label + "]")
 		}
 		return true
 	}
-	id, leads := strings.CutPrefix(attr(n, "href"), "#")
-	return leads && r.notes.backs[id]
+	id, isInternal := strings.CutPrefix(attr(n, "href"), "#")
+	return isInternal && r.notes.backlinks[id]
 }

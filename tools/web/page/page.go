@@ -1,19 +1,24 @@
-// Package page turns the HTML of a web page into what a model reads: Markdown,
-// plain text or cleaned HTML of its main part, with its title, author and dates.
+// Package page converts the HTML of a web page to Markdown, plain text or cleaned
+// HTML of its main part, together with its title, author and dates.
 //
-// It knows how pages are encoded and built, what of them a person at a screen
-// would not see, and what is not what the page is about. It knows nothing of the
-// network: it is given bytes and fetches nothing. Pages are written by strangers,
-// so input, tree, styles and output are bounded, and time is linear in the size;
-// what comes back is clean of invisible characters, but still a stranger's text
-// that whoever passes it on has to quote.
+// It knows how pages are encoded and structured, which parts a person at a screen
+// would not see, and which parts are navigation or advertising. It knows nothing
+// of the network: it is given bytes and fetches nothing. Pages are untrusted, so
+// the input, the tree, the style sheets and the output are bounded, and the time
+// is linear in the size of the page. The result contains no invisible characters,
+// but it is still untrusted text that the caller has to quote.
 //
-// Begin with [Read]. A page goes through charset.go, tame.go (before the parser),
-// style.go and visible.go (what is hidden), meta.go, content.go (what is the
-// main part) and render.go, which makes a draft of it: a small, flat tree of what
-// there is to read (draft.go). That is what html-to-markdown makes text of, with
-// renderers of ours for what it has no form for (convert.go, escape.go).
-// goquery selects, here and for callers (selector.go).
+// Begin with [Read]. A page goes through
+//   - charset.go: decode the bytes,
+//   - parse.go: filter the tokens and build the tree,
+//   - hidden.go, css.go: remove what is hidden,
+//   - meta.go: read title, author and dates,
+//   - content.go: find the main part,
+//   - render.go, inline.go, table.go, math.go, notes.go: write it as a small
+//     tree of blocks and text (output.go),
+//   - markdown.go: convert that tree with html-to-markdown.
+//
+// cleanhtml.go writes HTML instead; selector.go finds what a CSS selector matches.
 package page
 
 import (
@@ -28,57 +33,57 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Format is what a page becomes.
+// A Format is what a page is converted to.
 type Format string
 
 // The formats; "" is Markdown.
 const (
 	Markdown Format = "markdown"
 	Text     Format = "text"
-	HTML     Format = "html" // without scripts, styles, events and what is hidden
+	HTML     Format = "html" // without scripts, styles, event handlers and hidden parts
 )
 
-// Options say what is wanted of a page. The zero value is its main part in
-// Markdown, with the links as they stand.
+// Options for reading a page. The zero value returns the main part as Markdown and
+// leaves relative links as they are.
 type Options struct {
-	URL         *url.URL // the page came from in the end; without it relative links stay
-	ContentType string   // as the server said it; its charset is believed unless the bytes say otherwise
+	URL         *url.URL // address of the page after redirects; resolves relative links
+	ContentType string   // Content-Type header; its charset is used unless the bytes contradict it
 	Format      Format
-	Selector    string // CSS; only what it matches, in the page's order
-	Links       bool   // list the links of the text, too
-	Whole       bool   // the whole body; without it the main part, if there is one
+	Selector    string // CSS selector; return only what it matches, in document order
+	Links       bool   // fill Page.Links
+	Whole       bool   // return the whole body instead of the main part
 }
 
-// A Page is what was read. Nothing in it was hidden.
+// A Page is the result of Read. It contains nothing that was hidden.
 type Page struct {
 	Meta
 	Text   string
-	Links  []Link // only if wanted; no address twice
+	Links  []Link // if Options.Links is set; each address once
 	Hidden Hidden
-	Main   bool // Text is the main part, not the whole body or what a selector matched
-	Script bool // there is hardly any text, and scripts that would bring it
-	Cut    bool // the page is larger than what is read of one
+	Main   bool // Text is the main part, not the whole body or the match of a selector
+	Script bool // the page has hardly any text, but scripts that probably load it
+	Cut    bool // the page exceeds a limit, and its end is missing
 }
 
-// A Link is one that the text has. Its address is absolute if the page's is.
+// A Link is a link in the text. URL is absolute if Options.URL is set.
 type Link struct{ Text, URL string }
 
-// Hidden is what was taken away because nobody would see it.
+// Hidden counts what was removed because it is not visible.
 type Hidden struct {
-	Elements   int // with text in them, and comments
-	Characters int // of them
-	Invisible  int `json:",omitempty"` // characters that nobody sees wherever they are, but for hyphens where words may break
+	Elements   int // elements with text, and comments
+	Characters int // in these elements
+	Invisible  int `json:",omitempty"` // invisible characters in visible text, except soft hyphens
 }
 
-// Limits of one page. What is beyond them is not read, and the page is Cut.
+// Limits of one page. What exceeds them is not read, and Page.Cut is set.
 const (
 	maxInput  = 10 << 20 // bytes
 	maxNodes  = 400_000
-	maxOutput = 16 << 20 // bytes, and 4 times the input
+	maxOutput = 16 << 20 // bytes; at most 4 times the input
 )
 
-// Read reads a page. Every input is one; only a selector can be wrong or match
-// nothing, and a context end.
+// Read reads a page. It accepts any input; errors are an invalid selector, a
+// selector without a match, nesting that is too deep, and the end of ctx.
 func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 	match, err := parseSelector(o.Selector)
 	if err != nil {
@@ -94,14 +99,14 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 		return Page{}, err
 	}
 	base := baseURL(doc.base, o.URL)
-	eye := &viewer{ctx: ctx, sheet: doc.sheet, plainWhite: !doc.linksStyle}
-	if err := eye.view(doc.root); err != nil {
+	remover := &hiddenRemover{ctx: ctx, sheet: doc.sheet, onWhite: !doc.linksStyle}
+	if err := remover.run(doc.root); err != nil {
 		return Page{}, err
 	}
-	p.Hidden.Elements = eye.elements + doc.comments
-	p.Hidden.Characters = eye.characters + doc.commentChars
-	p.Hidden.Invisible = eye.invisible
-	p.Cut = p.Cut || doc.cut || eye.tired
+	p.Hidden.Elements = remover.elements + doc.comments
+	p.Hidden.Characters = remover.characters + doc.commentChars
+	p.Hidden.Invisible = remover.invisible
+	p.Cut = p.Cut || doc.cut || remover.exhausted
 	p.Meta = readMeta(doc, base)
 
 	r := &renderer{ctx: ctx, base: base, format: o.Format, wantLinks: o.Links}
@@ -111,25 +116,26 @@ func Read(ctx context.Context, body []byte, o Options) (Page, error) {
 		return Page{}, err
 	}
 	r.skip = skip
-	p.Text, err = r.render(roots)
-	if err != nil {
+	if p.Text, err = r.render(roots); err != nil {
 		return Page{}, err
 	}
-	p.Script = letters(p.Text) < 200 && doc.scripts > 0 && match == nil
-	if letters(p.Text) < 20 && doc.noscript.Len() > 0 && match == nil {
-		return p.withoutScript(ctx, doc.noscript.String(), o)
+	p.Script = characters(p.Text) < 200 && doc.scripts > 0 && match == nil
+	if characters(p.Text) < 20 && doc.noscript.Len() > 0 && match == nil {
+		return p.readNoscript(ctx, doc.noscript.String(), o)
 	}
 	p.Links, p.Cut = r.links, p.Cut || r.full
 	return p, nil
 }
 
-// choose finds what of a page is to be written, and what in it is not.
-func (p *Page) choose(ctx context.Context, doc document, match *selector, o Options) ([]*html.Node, nodeSet, error) {
+// choose returns the elements to render and those within them to leave out.
+func (p *Page) choose(
+	ctx context.Context, doc document, match *selector, o Options,
+) (roots []*html.Node, skip nodeSet, err error) {
 	if match != nil {
 		roots, err := match.find(ctx, doc.root)
 		if err == nil && len(roots) == 0 {
-			err = tool.Errorf(tool.NotFound, "nothing on the page matches %q", o.Selector).
-				Try("leave the selector out, or take a simpler one")
+			err = tool.Errorf(tool.NotFound, "nothing on the page matches the selector %q", o.Selector).
+				Try("omit selector, or use a simpler one")
 		}
 		return roots, nil, err
 	}
@@ -142,9 +148,9 @@ func (p *Page) choose(ctx context.Context, doc document, match *selector, o Opti
 	return []*html.Node{main}, skip, nil
 }
 
-// withoutScript reads what a page has for those who run no scripts. It is only
-// asked for pages that are empty otherwise.
-func (p *Page) withoutScript(ctx context.Context, noscript string, o Options) (Page, error) {
+// readNoscript reads the content of noscript elements, for pages that are empty
+// otherwise.
+func (p *Page) readNoscript(ctx context.Context, noscript string, o Options) (Page, error) {
 	o.ContentType, o.Whole = "text/html; charset=utf-8", true
 	inner, err := Read(ctx, []byte("<body>"+noscript), o)
 	if err != nil {
@@ -157,9 +163,9 @@ func (p *Page) withoutScript(ctx context.Context, noscript string, o Options) (P
 	return *p, nil
 }
 
-func letters(text string) int { return utf8.RuneCountInString(strings.TrimSpace(text)) }
+func characters(text string) int { return utf8.RuneCountInString(strings.TrimSpace(text)) }
 
-// bodyOf is the body, or the frames in its place.
+// bodyOf returns the body element, the frameset in its place, or else root.
 func bodyOf(root *html.Node) *html.Node {
 	body := goquery.NewDocumentFromNode(root).FindMatcher(goquery.Single("html > body, html > frameset"))
 	if body.Length() == 0 {

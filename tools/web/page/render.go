@@ -3,13 +3,15 @@ package page
 import (
 	"context"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
 	"golang.org/x/net/html"
 )
 
-// renderer writes a tree as text.
+// renderer writes elements of a page to an output.
 type renderer struct {
 	ctx       context.Context
 	base      *url.URL
@@ -18,39 +20,39 @@ type renderer struct {
 	limit     int
 	wantLinks bool
 
-	d        *draft
-	notes    footnotes
-	explains map[string]bool // abbreviations that were explained
-	inLink   bool
-	worded   bool // the link has text in it
-	drawn    bool // what is written was drawn from no formula that can be told
-	links    []Link
-	linked   map[string]bool
-	nodes    int
-	full     bool
-	err      error
+	out       *output
+	notes     footnotes
+	explained map[string]bool // abbreviations whose meaning was written
+	inLink    bool
+	linkText  bool // the current link contains text, not only images
+	inFormula bool // in the drawing of a formula without TeX
+	links     []Link
+	linked    map[string]bool
+	nodes     int
+	full      bool
+	err       error
 }
 
-// maxLinks is how many links are listed.
+// maxLinks limits the links that are listed.
 const maxLinks = 1000
 
-// render writes some elements one below the other.
+// render returns elements one below the other.
 func (r *renderer) render(roots []*html.Node) (string, error) {
 	if r.format == HTML {
-		return r.markup(roots)
+		return r.cleanHTML(roots)
 	}
-	r.d = newDraft(r.limit, r.format == Text)
-	r.linked, r.explains = map[string]bool{}, map[string]bool{}
-	r.notes = readNotes(roots, r.skip)
+	r.out = newOutput(r.limit, r.format == Text)
+	r.linked, r.explained = map[string]bool{}, map[string]bool{}
+	r.notes = findNotes(roots, r.skip)
 	for _, root := range roots {
-		r.d.end(2)
+		r.out.endBlock(2)
 		r.node(root)
 	}
 	if r.err != nil {
 		return "", r.err
 	}
-	text, err := r.d.convert(r.ctx, r.limit)
-	r.full = r.d.full
+	text, err := r.out.convert(r.ctx, r.limit)
+	r.full = r.out.full
 	return text, err
 }
 
@@ -60,12 +62,12 @@ func (r *renderer) children(n *html.Node) {
 	}
 }
 
-// node writes one node with all that is in it.
+// node writes a node with its descendants.
 func (r *renderer) node(n *html.Node) {
 	if r.nodes++; r.nodes%512 == 0 && r.err == nil {
 		r.err = r.ctx.Err()
 	}
-	if r.err != nil || r.d.full || r.skip[n] {
+	if r.err != nil || r.out.full || r.skip[n] {
 		return
 	}
 	switch n.Type {
@@ -75,51 +77,81 @@ func (r *renderer) node(n *html.Node) {
 		if n.Namespace == "" && r.note(n) || n.Data == "head" || n.Data == "meta" {
 			return
 		}
-		if !r.inline(n) && !r.structure(n) && !r.field(n) {
-			r.plainBlock(n)
+		if !r.inline(n) && !r.block(n) && !r.field(n) {
+			r.other(n)
 		}
 	case html.DocumentNode:
 		r.children(n)
 	}
 }
 
-// plainBlock writes an element that is known for nothing but its place.
-func (r *renderer) plainBlock(n *html.Node) {
-	if inlineTags[n.Data] || strings.Contains(n.Data, "-") && !hasBlocks(n) || n.Data == "label" || n.Data == "picture" || n.Data == "ruby" || n.Data == "rb" || n.Data == "bdi" || n.Data == "bdo" || n.Data == "output" || n.Data == "data" || n.Data == "slot" {
+// separated writes the content of an element as blocks of its own.
+func (r *renderer) separated(n *html.Node, gap int) {
+	r.out.endBlock(gap)
+	r.children(n)
+	r.out.endBlock(gap)
+}
+
+// emphasized writes the content of an element as emphasis: strong, em or s.
+func (r *renderer) emphasized(n *html.Node, name string) {
+	r.out.openInline(name, "")
+	r.children(n)
+	r.out.closeInline()
+}
+
+// other writes an element without a form of its own.
+func (r *renderer) other(n *html.Node) {
+	switch n.Data {
+	case "label", "picture", "ruby", "rb", "bdi", "bdo", "output", "data", "slot":
 		r.children(n)
 		return
 	}
-	r.d.end(1)
-	r.children(n)
-	r.d.end(1)
+	if inlineTags[n.Data] || strings.Contains(n.Data, "-") && !containsBlocks(n) {
+		r.children(n)
+		return
+	}
+	r.separated(n, 1)
 }
 
-// structure writes the elements that give a text its form.
-func (r *renderer) structure(n *html.Node) bool {
+// containsBlocks reports whether a custom element contains blocks, judged by its
+// first 100 descendants.
+func containsBlocks(root *html.Node) bool {
+	visited := 0
+	for n := range root.Descendants() {
+		if visited++; visited > 100 {
+			break
+		}
+		if n.Type == html.ElementNode && !inlineTags[n.Data] && !strings.Contains(n.Data, "-") {
+			return true
+		}
+	}
+	return false
+}
+
+// block writes a block element; false if it is not one.
+func (r *renderer) block(n *html.Node) bool {
 	switch n.Data {
 	case "h1", "h2", "h3", "h4", "h5", "h6":
-		if container(n) {
+		if isUnclosedHeading(n) {
 			return false
 		}
 		r.heading(n)
 	case "p", "address", "hgroup", "fieldset", "form":
-		r.d.end(2)
 		if strings.Contains(attr(n, "class"), "admonition-title") {
-			r.marked(n, "strong")
-		} else {
-			r.children(n)
+			r.out.endBlock(2)
+			r.emphasized(n, "strong")
+			r.out.endBlock(2)
+			return true
 		}
-		r.d.end(2)
+		r.separated(n, 2)
+	case "dl", "figure", "details", "section", "article", "main":
+		r.separated(n, 2)
 	case "ul", "ol", "menu", "dir":
 		r.list(n)
 	case "li": // without a list
-		r.d.item("ul", "", likeBefore(n, "li"))
+		r.out.openItem("ul", "", follows(n, "li"))
 		r.item(n)
-		r.d.leaveItem()
-	case "dl":
-		r.d.end(2)
-		r.children(n)
-		r.d.end(2)
+		r.out.closeItem()
 	case "dt", "dd":
 		r.definition(n)
 	case "pre", "listing":
@@ -129,15 +161,17 @@ func (r *renderer) structure(n *html.Node) bool {
 	case "table":
 		r.table(n)
 	case "hr":
-		if !r.d.plain && !r.d.cell {
-			r.d.leaf("hr")
+		if !r.out.plain && !r.out.cell {
+			r.out.addBlock("hr")
 		}
-	case "figcaption", "caption", "legend", "summary":
-		r.caption(n)
-	case "figure", "details", "section", "article", "main":
-		r.d.end(2)
-		r.children(n)
-		r.d.end(2)
+	case "figcaption":
+		r.out.endBlock(2)
+		r.emphasized(n, "em")
+		r.out.endBlock(2)
+	case "caption", "legend", "summary":
+		r.out.endBlock(2)
+		r.emphasized(n, "strong")
+		r.out.endBlock(2)
 	case "embed", "frame":
 		r.frame(n)
 	case "video", "audio":
@@ -148,55 +182,166 @@ func (r *renderer) structure(n *html.Node) bool {
 	return true
 }
 
-// blocks finds what is in no heading.
-var blocks = goquery.Single("p, ul, ol, table, blockquote")
+// notInHeadings are blocks that no heading contains.
+var notInHeadings = goquery.Single("p, ul, ol, table, blockquote")
 
-// container reports whether a heading was never closed, and what follows it is
-// in it.
-func container(n *html.Node) bool {
-	return goquery.NewDocumentFromNode(n).ChildrenMatcher(blocks).Length() > 1
+// isUnclosedHeading reports whether a heading contains the blocks that follow it,
+// because its end tag is missing.
+func isUnclosedHeading(n *html.Node) bool {
+	return goquery.NewDocumentFromNode(n).ChildrenMatcher(notInHeadings).Length() > 1
 }
 
 func (r *renderer) heading(n *html.Node) {
 	switch {
-	case r.d.cell:
-		r.d.end(1)
-		r.marked(n, "strong")
-		r.d.end(1)
-	case r.d.inHeading():
+	case r.out.cell:
+		r.out.endBlock(1)
+		r.emphasized(n, "strong")
+		r.out.endBlock(1)
+	case r.out.inHeading():
 		r.children(n)
 	default:
-		r.d.heading(n.Data)
+		r.out.heading(n.Data)
 		r.children(n)
-		r.d.end(2)
-		r.d.name = ""
+		r.endHeading()
 	}
 }
 
-// caption writes the words that stand over or under something.
-func (r *renderer) caption(n *html.Node) {
-	mark := "em"
-	if n.Data == "legend" || n.Data == "summary" || n.Data == "caption" {
-		mark = "strong"
-	}
-	r.d.end(2)
-	r.marked(n, mark)
-	r.d.end(2)
+func (r *renderer) endHeading() {
+	r.out.endBlock(2)
+	r.out.nextBlock = ""
 }
 
 func (r *renderer) quote(n *html.Node) {
-	sign := "> "
-	if r.d.plain {
-		sign = "  "
+	prefix := "> "
+	if r.out.plain {
+		prefix = "  "
 	}
-	r.d.nest("blockquote", sign)
+	r.out.openContainer("blockquote", prefix)
 	r.children(n)
-	r.d.leave()
-	r.d.end(2)
+	r.out.closeContainer()
+	r.out.endBlock(2)
 }
 
-// frame writes a frame as a link to what is in it: films, and the parts of a
-// page made of frames.
+// list writes a list with the numbers that the page shows.
+func (r *renderer) list(n *html.Node) {
+	name := "ul"
+	if n.Data == "ol" {
+		name = "ol"
+	}
+	number, step := 1, 1
+	if start, ok := parseInt(attr(n, "start")); ok && start >= 0 && start < 1e8 {
+		number = start
+	}
+	if hasAttr(n, "reversed") && hasAttr(n, "start") {
+		step = -1
+	}
+	r.out.openContainer(name, "")
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		switch {
+		case c.Type != html.ElementNode || c.Data != "li":
+			r.node(c)
+		case r.skip[c]:
+		case r.notes.labels[c] != "":
+			r.out.closeContainer()
+			r.note(c)
+			r.out.openContainer(name, "")
+		default:
+			prefix := ""
+			if value, ok := parseInt(attr(c, "value")); ok && value >= 0 && value < 1e8 {
+				number = value
+			}
+			if name == "ol" {
+				prefix = strconv.Itoa(max(number, 0)) + ". "
+				number += step
+			}
+			r.out.openContainer("li", prefix)
+			r.item(c)
+			r.out.closeContainer()
+		}
+	}
+	r.out.closeContainer()
+	r.out.endBlock(2)
+}
+
+func parseInt(text string) (int, bool) {
+	if text == "" {
+		return 0, false
+	}
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}
+
+func (r *renderer) item(n *html.Node) {
+	if r.out.cell && n.PrevSibling != nil {
+		r.out.separate()
+	}
+	if box := takeCheckbox(n); box != "" {
+		r.out.raw(box)
+		r.out.space = true
+	}
+	r.children(n)
+}
+
+// takeCheckbox removes the checkbox that a task in a list begins with, and returns
+// it as Markdown.
+func takeCheckbox(n *html.Node) string {
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode && strings.TrimSpace(c.Data) == "" {
+			continue
+		}
+		if c.Data == "label" || c.Data == "p" {
+			return takeCheckbox(c)
+		}
+		if c.Data != "input" || !strings.EqualFold(attr(c, "type"), "checkbox") || !isIn(c, "li") {
+			return ""
+		}
+		n.RemoveChild(c)
+		return checkbox(c)
+	}
+	return ""
+}
+
+func checkbox(input *html.Node) string {
+	if hasAttr(input, "checked") {
+		return "[x]"
+	}
+	return "[ ]"
+}
+
+// definition writes a term or its definition as an item.
+func (r *renderer) definition(n *html.Node) {
+	if n.Data == "dt" {
+		r.out.openItem("ol", "", follows(n, "dt"))
+		r.emphasized(n, "strong")
+	} else {
+		prefix := ": "
+		if r.out.plain {
+			prefix = "  "
+		}
+		r.out.openItem("ol", prefix, follows(n, "dt", "dd"))
+		r.children(n)
+	}
+	r.out.closeItem()
+}
+
+// isIn reports whether an element is in another one, within the same table cell.
+func isIn(n *html.Node, name string) bool {
+	for n = n.Parent; n != nil && n.Data != "td" && n.Data != "th"; n = n.Parent {
+		if n.Data == name {
+			return true
+		}
+	}
+	return false
+}
+
+// follows reports whether the element before n has one of the names.
+func follows(n *html.Node, names ...string) bool {
+	for n = n.PrevSibling; n != nil && n.Type == html.TextNode; n = n.PrevSibling {
+	}
+	return n != nil && slices.Contains(names, n.Data)
+}
+
+// frame writes a frame as a link: videos, and the parts of a frameset.
 func (r *renderer) frame(n *html.Node) {
 	src := address(r.base, attr(n, "src"))
 	name := first(100, attr(n, "title"), attr(n, "name"))
@@ -204,52 +349,258 @@ func (r *renderer) frame(n *html.Node) {
 		return
 	}
 	if n.Data == "embed" {
-		if !film(src) {
+		if !isVideo(src) {
 			return
 		}
 		name = strings.TrimSpace("Video: " + strings.TrimPrefix(name, "Video: "))
 	}
-	r.d.end(2)
-	name = first(100, name, "Frame")
-	r.link(name, func() { r.d.text(name) }, src)
-	r.d.end(2)
+	r.namedLink(first(100, name, "Frame"), src, 2)
 }
 
-// film reports whether an address is one at which films are shown in frames.
-func film(src string) bool {
+func (r *renderer) media(n *html.Node) {
+	source := goquery.NewDocumentFromNode(n).Find("source[src]").AttrOr("src", "")
+	if src := address(r.base, first(maxURL, attr(n, "src"), source)); src != "" {
+		r.namedLink(first(100, attr(n, "title"), attr(n, "aria-label"), n.Data), src, 1)
+	}
+}
+
+func (r *renderer) namedLink(name, src string, gap int) {
+	r.out.endBlock(gap)
+	r.link(name, func() { r.out.text(name) }, src)
+	r.out.endBlock(gap)
+}
+
+// isVideo reports whether a frame with this address shows a video.
+func isVideo(src string) bool {
 	u, err := url.Parse(src)
 	if err != nil {
 		return false
 	}
-	host := strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
-	switch host {
-	case "youtube.com", "youtube-nocookie.com", "youtu.be", "player.vimeo.com", "vimeo.com", "dailymotion.com", "player.twitch.tv", "ted.com", "embed.ted.com", "loom.com", "player.bilibili.com":
+	switch strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.") {
+	case "youtube.com", "youtube-nocookie.com", "youtu.be", "player.vimeo.com", "vimeo.com", "dailymotion.com",
+		"player.twitch.tv", "ted.com", "embed.ted.com", "loom.com", "player.bilibili.com":
 		return true
 	}
 	return strings.HasPrefix(u.Path, "/videos/embed/")
 }
 
-func (r *renderer) media(n *html.Node) {
-	src := first(maxURL, attr(n, "src"), goquery.NewDocumentFromNode(n).Find("source[src]").AttrOr("src", ""))
-	if src = address(r.base, src); src != "" {
-		r.d.end(1)
-		name := first(100, attr(n, "title"), attr(n, "aria-label"), n.Data)
-		r.link(name, func() { r.d.text(name) }, src)
-		r.d.end(1)
+// code writes a block of code with its white space.
+func (r *renderer) code(n *html.Node) {
+	if r.out.cell {
+		r.inlineCode(n)
+		return
+	}
+	var b strings.Builder
+	appendCode(&b, n)
+	text := strings.TrimRight(b.String(), " \n\t")
+	for strings.HasPrefix(text, "\n") || strings.HasPrefix(text, " \n") {
+		text = text[strings.IndexByte(text, '\n')+1:]
+	}
+	if text == "" {
+		return
+	}
+	if pre := r.out.addBlock("pre"); pre != nil {
+		if language := codeLanguage(n); language != "" {
+			pre.Attr = []html.Attribute{{Key: "class", Val: "language-" + language}}
+		}
+		appendText(pre, text)
+		r.out.size += len(text)
 	}
 }
 
-// hasBlocks reports whether there are blocks within an element, as far as its
-// beginning shows.
-func hasBlocks(root *html.Node) bool {
-	seen := 0
-	for n := range root.Descendants() {
-		if seen++; seen > 100 {
-			break
+// appendCode appends the text of code, without line numbers and buttons. Block
+// elements in it are lines.
+func appendCode(b *strings.Builder, n *html.Node) {
+	endLine := func() {
+		if text := b.String(); text != "" && text[len(text)-1] != '\n' {
+			b.WriteByte('\n')
 		}
-		if n.Type == html.ElementNode && !inlineTags[n.Data] && !strings.Contains(n.Data, "-") {
+	}
+	for c := n.FirstChild; c != nil; c = c.NextSibling {
+		if c.Type == html.TextNode {
+			b.WriteString(c.Data)
+			continue
+		}
+		if c.Type != html.ElementNode || c.Data == "button" || isLineNumber(c) {
+			continue
+		}
+		switch c.Data {
+		case "br":
+			b.WriteByte('\n')
+		case "div", "p", "li", "tr":
+			endLine()
+			appendCode(b, c)
+			endLine()
+		default:
+			appendCode(b, c)
+		}
+	}
+}
+
+// besideCode are the class names of line numbers and copy buttons.
+var besideCode = setOf("lineno linenos linenumber linenumbers line-number line-numbers line-numbers-rows gutter " +
+	"rouge-gutter blob-num lnt ln hljs-ln-numbers copy copybtn")
+
+func isLineNumber(n *html.Node) bool {
+	for class := range strings.FieldsSeq(attr(n, "class")) {
+		if besideCode[strings.ToLower(class)] {
 			return true
 		}
 	}
 	return false
+}
+
+// codeInTable returns the code of a table that only puts line numbers beside it, or nil.
+func codeInTable(n *html.Node) *html.Node {
+	class := strings.ToLower(attr(n, "class"))
+	isCode := func(word string) bool { return strings.Contains(class, word) }
+	if !slices.ContainsFunc([]string{"highlight", "rouge", "lntable", "hljs", "code"}, isCode) {
+		return nil
+	}
+	var best *html.Node
+	longest := 0
+	for _, pre := range goquery.NewDocumentFromNode(n).Find("pre").Nodes {
+		if length := len(textOf(pre, 2000)); length > longest && !isLineNumber(pre) && !isLineNumber(pre.Parent) {
+			best, longest = pre, length
+		}
+	}
+	return best
+}
+
+// codeLanguage returns the language declared for code, or "".
+func codeLanguage(pre *html.Node) string {
+	var candidates []*html.Node
+	if code := pre.FirstChild; code != nil && code.Type == html.ElementNode {
+		candidates = append(candidates, code)
+	}
+	for n, i := pre, 0; n != nil && i < 7; n, i = n.Parent, i+1 {
+		if i > 2 && !slices.Contains([]string{"div", "figure", "td", "tr", "tbody", "table"}, n.Data) {
+			break
+		}
+		candidates = append(candidates, n)
+	}
+	for _, n := range candidates {
+		for _, key := range []string{"data-lang", "data-language"} {
+			if name := languageName(attr(n, key)); name != "" {
+				return name
+			}
+		}
+		class := strings.ToLower(attr(n, "class"))
+		if _, brush, ok := strings.Cut(class, "brush:"); ok {
+			name, _, _ := strings.Cut(strings.TrimSpace(brush), ";")
+			return languageName(name)
+		}
+		for one := range strings.FieldsSeq(class) {
+			for _, prefix := range []string{
+				"language-", "lang-", "highlight-source-", "highlight-text-", "sourcecode-", "highlight-",
+			} {
+				if name, ok := strings.CutPrefix(one, prefix); ok {
+					if name = languageName(name); name != "" {
+						return name
+					}
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// notLanguages are names in the place of a language that are none.
+var notLanguages = setOf("none plaintext plain text nohighlight default wrapper container block nofold auto undefined")
+
+// languageName returns a name in lower case if it can be that of a language.
+func languageName(name string) string {
+	name = strings.ToLower(strings.TrimSpace(name))
+	other := strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789+#._-")
+	if len(name) > 20 || other != "" || notLanguages[name] {
+		return ""
+	}
+	return name
+}
+
+// maxOptions limits the options of a select element that are shown.
+const maxOptions = 8
+
+// field writes an element of a form; false if it is not one.
+func (r *renderer) field(n *html.Node) bool {
+	switch n.Data {
+	case "input":
+		r.input(n)
+	case "select":
+		r.options(n)
+	case "button":
+		if text := textOf(n, 80); text != "" && !r.inLink {
+			r.boxed(text)
+		} else {
+			r.children(n)
+		}
+	case "option", "optgroup":
+	case "label":
+		r.out.space = true
+		r.children(n)
+		r.out.space = true
+	case "meter", "progress":
+		r.out.text(textOf(n, 40))
+	default:
+		return false
+	}
+	return true
+}
+
+func (r *renderer) input(n *html.Node) {
+	value := first(80, attr(n, "value"))
+	switch kind := strings.ToLower(attr(n, "type")); kind {
+	case "checkbox", "radio":
+		r.out.space = true
+		r.out.raw(checkbox(n))
+		r.out.space = true
+	case "submit", "button", "reset":
+		if value == "" && kind == "submit" {
+			value = "Submit"
+		}
+		r.boxed(value)
+	case "image":
+		r.boxed(first(80, attr(n, "alt"), "Submit"))
+	case "password":
+		r.boxed(first(80, attr(n, "placeholder"), "…"))
+	default:
+		r.boxed(first(80, value, attr(n, "placeholder"), "…"))
+	}
+}
+
+// boxed writes the text of a button or a field in brackets.
+func (r *renderer) boxed(text string) {
+	if text == "" {
+		return
+	}
+	if !r.out.plain {
+		text = labelEscaper.Replace(text)
+	}
+	r.out.space = true
+	r.out.raw("[" + text + "]")
+	r.out.space = true
+}
+
+// options writes the options of a select element, selected ones first.
+func (r *renderer) options(n *html.Node) {
+	var selected, others []string
+	more := ""
+	for c := range n.Descendants() {
+		if c.Data != "option" || c.Type != html.ElementNode {
+			continue
+		}
+		text := first(60, textOf(c, 60), attr(c, "label"))
+		switch {
+		case text == "":
+		case hasAttr(c, "selected") && len(selected) < maxOptions:
+			selected = append(selected, text)
+		case len(others) < maxOptions:
+			others = append(others, text)
+		default:
+			more = " / …"
+		}
+	}
+	if all := append(selected, others...); len(all) > 0 {
+		r.boxed(strings.Join(all, " / ") + more)
+	}
 }

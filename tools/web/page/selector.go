@@ -12,82 +12,97 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A selector is a CSS selector that finds what it matches in time linear in the
-// size of the page. What goquery searches with goes back and forth for each
-// element, and a page can be built so that it never ends; here it only judges
-// one element at a time.
+// A selector is a CSS selector that finds its matches in time linear in the size of
+// the page. Cascadia walks back and forth for each element, which takes forever on
+// a page made for it; so it only matches single elements here.
 type selector struct {
-	groups [][]step
+	groups [][]step // of a list with commas
 }
 
-// step is one compound of a selector, and how it stands to the one before it.
+// A step is a compound of a selector, and how it relates to the one before it.
 type step struct {
-	match cascadia.Sel
-	join  byte // space, >, + or ~; 0 for the first
+	text     string
+	match    cascadia.Sel
+	relation byte // space, >, + or ~; 0 for the first
 }
 
 const (
-	maxSelector = 500
+	maxSelector = 500 // bytes
 	maxSteps    = 16
 )
 
-// parseSelector reads a selector; "" is none.
+// parseSelector parses a selector; nil for "".
 func parseSelector(text string) (*selector, error) {
 	text = strings.TrimSpace(text)
 	if text == "" {
 		return nil, nil
 	}
-	wrong := tool.Errorf(tool.Invalid, "%q is no CSS selector that is understood here", cutText(text, 100)).
-		Try("use tags, #id, .class, [attribute=value], :first-child, :last-child and :not() with blanks, >, + or ~ between them")
-	if len(text) > maxSelector {
-		return nil, wrong
-	}
-	var s selector
-	var steps []step
-	for part, join := range compounds(text) {
-		if join == ',' {
-			if len(steps) == 0 {
-				return nil, wrong
-			}
-			s.groups, steps, join = append(s.groups, steps), nil, 0
+	if len(text) <= maxSelector {
+		if groups := parseSteps(text); groups != nil {
+			return &selector{groups}, nil
 		}
-		match, err := cascadia.Parse(part)
-		if err != nil || len(steps) == maxSteps || costly(part) {
-			return nil, wrong
-		}
-		steps = append(steps, step{match, join})
 	}
-	if len(steps) == 0 || len(s.groups) > maxSteps {
-		return nil, wrong
-	}
-	s.groups = append(s.groups, steps)
-	return &s, nil
+	return nil, tool.Errorf(tool.Invalid, "%q is not a supported CSS selector", cutText(text, 100)).
+		Try("use tags, #id, .class, [attribute=value], :first-child, :last-child and :not(), " +
+			"combined with blanks, >, + or ~")
 }
 
-// costly reports whether a compound looks at more than the element, its
-// attributes and its nearest neighbours.
-func costly(part string) bool {
-	for _, pseudo := range []string{":has", ":contains", ":matches", ":haschild", ":nth", ":only", "-of-type", ":input", ":lang", ":empty"} {
-		if strings.Contains(strings.ToLower(part), pseudo) {
+// parseSteps parses a list of selectors; nil if it is invalid or not supported.
+func parseSteps(text string) [][]step {
+	var groups [][]step
+	var steps []step
+	for part, relation := range compounds(text) {
+		if relation == ',' {
+			if len(steps) == 0 {
+				return nil
+			}
+			groups, steps, relation = append(groups, steps), nil, 0
+		}
+		match, err := cascadia.Parse(part)
+		if err != nil || len(steps) == maxSteps || isCostly(part) {
+			return nil
+		}
+		steps = append(steps, step{part, match, relation})
+	}
+	if len(steps) == 0 || len(groups) > maxSteps {
+		return nil
+	}
+	return append(groups, steps)
+}
+
+// isCostly reports whether matching a compound may look at more than the element,
+// its attributes and its nearest siblings.
+func isCostly(part string) bool {
+	if strings.Contains(part, "#=") { // a regular expression
+		return true
+	}
+	if strings.IndexByte(part, ':') < 0 {
+		return false
+	}
+	part = strings.ToLower(part)
+	for _, pseudo := range []string{
+		":has", ":contains", ":matches", ":haschild", ":nth", ":only", "-of-type", ":input", ":lang", ":empty",
+	} {
+		if strings.Contains(part, pseudo) {
 			return true
 		}
 	}
-	return strings.Count(part, ":not") > 2 || strings.Contains(part, "#=") ||
+	return strings.Count(part, ":not") > 2 ||
 		strings.Contains(part, ":not(") && strings.ContainsAny(part, " >+\t\n")
 }
 
-// compounds yields the compounds of a selector with what joins each to the one
-// before; a comma begins another selector.
+// compounds yields the compounds of a selector, each with its relation to the one
+// before it; after a comma the relation is a comma.
 func compounds(text string) func(yield func(string, byte) bool) {
 	return func(yield func(string, byte) bool) {
-		join, from, depth := byte(0), 0, 0
+		relation, from, depth := byte(0), 0, 0
 		quote := byte(0)
 		emit := func(to int) bool {
 			if from == to {
 				return true
 			}
-			ok := yield(text[from:to], join)
-			join = ' '
+			ok := yield(text[from:to], relation)
+			relation = ' '
 			return ok
 		}
 		for i := 0; i < len(text); i++ {
@@ -105,12 +120,12 @@ func compounds(text string) func(yield func(string, byte) bool) {
 				depth++
 			case c == ']' || c == ')':
 				depth--
-			case depth == 0 && (blankByte(c) || strings.IndexByte(">+~,", c) >= 0):
+			case depth == 0 && (isBlank(c) || strings.IndexByte(">+~,", c) >= 0):
 				if !emit(i) {
 					return
 				}
-				if from = i + 1; !blankByte(c) {
-					join = c
+				if from = i + 1; !isBlank(c) {
+					relation = c
 				}
 			}
 		}
@@ -118,17 +133,14 @@ func compounds(text string) func(yield func(string, byte) bool) {
 	}
 }
 
-// places are the steps of one selector that something matches, as bits.
-type places uint32
-
-// find returns what a selector matches, in the order of the page, without what
-// is within another match.
+// find returns what a selector matches, in document order, without matches within
+// other matches.
 func (s *selector) find(ctx context.Context, root *html.Node) ([]*html.Node, error) {
 	f := &finder{selector: s, ctx: ctx}
 	return goquery.NewDocumentFromNode(root).FindMatcher(f).Nodes, f.err
 }
 
-// finder is one search. It is a [goquery.Matcher].
+// finder is one search. It implements [goquery.Matcher].
 type finder struct {
 	*selector
 	ctx     context.Context
@@ -137,29 +149,32 @@ type finder struct {
 	err     error
 }
 
-// MatchAll returns what is matched of an element and what is in it.
+// matchedSteps are the steps of one group that an element matches, as bits.
+type matchedSteps uint32
+
+// MatchAll returns the matches in an element and its descendants.
 func (f *finder) MatchAll(n *html.Node) []*html.Node {
-	none := make([]places, len(f.groups))
+	none := make([]matchedSteps, len(f.groups))
 	f.found = nil
 	f.siblings(n, n.NextSibling, none, none)
 	return f.found
 }
 
-// Match reports whether an element is matched, whatever it is in.
+// Match reports whether an element matches, regardless of its ancestors.
 func (f *finder) Match(n *html.Node) bool { return slices.Contains(f.MatchAll(n), n) }
 
-// Filter returns those of some elements that are matched.
+// Filter returns the elements that match.
 func (f *finder) Filter(all []*html.Node) []*html.Node {
 	return slices.DeleteFunc(slices.Clone(all), func(n *html.Node) bool { return !f.Match(n) })
 }
 
-// siblings looks at elements that follow each other, up to an end. above is what
-// the elements around them match, parent what the nearest of these does.
-func (f *finder) siblings(first, end *html.Node, above, parent []places) {
-	before := make([]places, len(f.groups)) // what any sibling before matches
-	last := make([]places, len(f.groups))   // what the one right before matches
-	own := make([]places, len(f.groups))
-	around := make([]places, len(f.groups))
+// siblings matches consecutive elements from first to before end. ancestors are the
+// steps that any ancestor matches, parent those that the parent matches.
+func (f *finder) siblings(first, end *html.Node, ancestors, parent []matchedSteps) {
+	before := make([]matchedSteps, len(f.groups))   // of any earlier sibling
+	previous := make([]matchedSteps, len(f.groups)) // of the sibling right before
+	own := make([]matchedSteps, len(f.groups))
+	around := make([]matchedSteps, len(f.groups))
 	for c := first; c != end && f.err == nil; c = c.NextSibling {
 		if c.Type != html.ElementNode {
 			continue
@@ -171,26 +186,26 @@ func (f *finder) siblings(first, end *html.Node, above, parent []places) {
 		for g, steps := range f.groups {
 			own[g] = 0
 			for i, step := range steps {
-				var prior places
-				switch step.join {
+				var related matchedSteps
+				switch step.relation {
 				case ' ':
-					prior = above[g]
+					related = ancestors[g]
 				case '>':
-					prior = parent[g]
+					related = parent[g]
 				case '+':
-					prior = last[g]
+					related = previous[g]
 				case '~':
-					prior = before[g]
+					related = before[g]
 				}
-				if (i == 0 || prior&(1<<(i-1)) != 0) && step.match.Match(c) {
+				if (i == 0 || related&(1<<(i-1)) != 0) && step.match.Match(c) {
 					own[g] |= 1 << i
 					hit = hit || i == len(steps)-1
 				}
 			}
 			before[g] |= own[g]
-			around[g] = above[g] | own[g]
+			around[g] = ancestors[g] | own[g]
 		}
-		copy(last, own)
+		copy(previous, own)
 		if hit {
 			f.found = append(f.found, c)
 		} else if c.FirstChild != nil {

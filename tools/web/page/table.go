@@ -1,6 +1,7 @@
 package page
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/PuerkitoBio/goquery"
@@ -9,78 +10,75 @@ import (
 
 // Limits of tables.
 const (
-	maxColumns  = 200
-	repeatShort = 80 // bytes of a cell that is written again in each row it spans
+	maxColumns   = 200
+	maxRepeat    = 80  // bytes of a cell that is repeated in each row that it spans
+	maxInspected = 500 // cells that are inspected to recognise layout
 )
 
-// table writes a table as one, or what is in it if it only lays out the page.
+// table writes a table, or the content of its cells if it is only layout.
 func (r *renderer) table(n *html.Node) {
-	if pre := codeTable(n); pre != nil {
+	if pre := codeInTable(n); pre != nil {
 		r.code(pre)
 		return
 	}
 	rows, captions := rowsOf(n)
-	if r.d.cell {
-		for _, row := range rows {
-			r.d.end(1)
-			for _, cell := range row {
-				r.d.end(1)
-				r.children(cell)
-			}
-		}
+	if r.out.cell {
+		r.cells(rows, 1)
 		return
 	}
-	r.d.end(2)
+	r.out.endBlock(2)
 	for _, caption := range captions {
 		r.node(caption)
 	}
-	if layout(n, rows) {
-		for _, row := range rows {
-			for _, cell := range row {
-				if r.skip[cell] {
-					continue
-				}
-				r.d.end(2)
-				r.children(cell)
-			}
-		}
-		r.d.end(2)
+	if isLayout(n, rows) {
+		r.cells(rows, 2)
+		r.out.endBlock(2)
 		return
 	}
-	for len(rows) > 1 && len(rows[0]) == 1 && len(rows[1]) > 0 { // the name of the table
-		r.d.end(2)
+	for len(rows) > 1 && len(rows[0]) == 1 && len(rows[1]) > 0 { // a title in the first row
+		r.out.endBlock(2)
 		if textOf(rows[0][0], 10) != "" {
-			r.marked(rows[0][0], "strong")
+			r.emphasized(rows[0][0], "strong")
 		} else {
 			r.children(rows[0][0])
 		}
-		r.d.end(2)
+		r.out.endBlock(2)
 		rows = rows[1:]
 	}
 	r.rows(rows)
-	r.d.end(2)
+	r.out.endBlock(2)
 }
 
-// row is the cells of one row.
-type row []*html.Node
+// cells writes cells one below the other.
+func (r *renderer) cells(rows [][]*html.Node, gap int) {
+	for _, row := range rows {
+		for _, cell := range row {
+			if !r.skip[cell] {
+				r.out.endBlock(gap)
+				r.children(cell)
+			}
+		}
+	}
+}
 
 var (
-	rowGroups  = goquery.Single("thead, tbody, tfoot")
-	tableRows  = goquery.Single("tr")
-	tableCells = goquery.Single("td, th")
-	tableNames = goquery.Single("caption")
+	rowGroups     = goquery.Single("thead, tbody, tfoot")
+	tableRows     = goquery.Single("tr")
+	tableCells    = goquery.Single("td, th")
+	tableCaptions = goquery.Single("caption")
 )
 
-func rowsOf(n *html.Node) (rows []row, captions []*html.Node) {
+// rowsOf returns the cells of a table by row, and its captions.
+func rowsOf(n *html.Node) (rows [][]*html.Node, captions []*html.Node) {
 	table := goquery.NewDocumentFromNode(n)
 	table.ChildrenMatcher(rowGroups).ChildrenMatcher(tableRows).Each(func(_ int, tr *goquery.Selection) {
 		rows = append(rows, tr.ChildrenMatcher(tableCells).Nodes)
 	})
-	return rows, table.ChildrenMatcher(tableNames).Nodes
+	return rows, table.ChildrenMatcher(tableCaptions).Nodes
 }
 
-// layout tells a table that places things on a page from one that says something.
-func layout(n *html.Node, rows []row) bool {
+// isLayout reports whether a table only arranges content on the page.
+func isLayout(n *html.Node, rows [][]*html.Node) bool {
 	switch attr(n, "role") {
 	case "presentation", "none":
 		return true
@@ -88,60 +86,55 @@ func layout(n *html.Node, rows []row) bool {
 		return false
 	}
 	columns, cells, long, heads := 0, 0, 0, 0
-	for _, one := range rows {
-		columns = max(columns, len(one))
-		for _, cell := range one {
+	for _, row := range rows {
+		columns = max(columns, len(row))
+		for _, cell := range row {
 			cells++
 			if cell.Data == "th" {
 				heads++
 			}
-			if cells <= 500 {
-				if bulky(cell) {
-					return true
-				}
-				if len(textOf(cell, 420)) > 400 {
-					long++
-				}
+			if cells > maxInspected {
+				continue
+			}
+			if containsLayout(cell) {
+				return true
+			}
+			if len(textOf(cell, 420)) > 400 {
+				long++
 			}
 		}
 	}
 	if columns < 2 || len(rows) < 2 && heads == 0 {
 		return true
 	}
-	return heads == 0 && long*4 > min(cells, 500)
+	return heads == 0 && long*4 > min(cells, maxInspected)
 }
 
-// bulky reports whether there is more in a cell than a line of text.
-func bulky(cell *html.Node) bool {
+var layoutBlocks = []string{"table", "h1", "h2", "h3", "form", "pre", "blockquote", "article"}
+
+// containsLayout reports whether a cell contains more than data: a block of layout or
+// more than three paragraphs.
+func containsLayout(cell *html.Node) bool {
 	paragraphs := 0
 	for c := cell.FirstChild; c != nil; c = c.NextSibling {
-		switch c.Data {
-		case "table", "h1", "h2", "h3", "form", "pre", "blockquote", "article":
-			if c.Type == html.ElementNode {
-				return true
-			}
-		case "p":
+		if c.Type == html.ElementNode && slices.Contains(layoutBlocks, c.Data) {
+			return true
+		}
+		if c.Data == "p" {
 			if paragraphs++; paragraphs > 3 {
 				return true
 			}
 		}
-		if bulky(c) {
+		if containsLayout(c) {
 			return true
 		}
 	}
 	return false
 }
 
-// span is a cell that reaches into rows below its own.
-type span struct {
-	cell *html.Node // is written again in each of them
-	size int
-	left int
-}
-
-// rows takes the rows of a table. Columns in which no cell begins are left out,
-// and so are empty rows.
-func (r *renderer) rows(rows []row) {
+// rows writes the rows of a table. Empty rows, and columns in which no cell begins,
+// are left out.
+func (r *renderer) rows(rows [][]*html.Node) {
 	grid, used := r.grid(rows)
 	columns := 0
 	for _, begins := range used {
@@ -150,39 +143,39 @@ func (r *renderer) rows(rows []row) {
 		}
 	}
 	name := "table"
-	if r.d.plain {
+	if r.out.plain {
 		name = "p"
 	}
-	table := r.d.leaf(name)
+	table := r.out.addBlock(name)
 	for _, line := range grid {
-		if r.d.size += nodeSize * (columns - len(line)); table == nil || r.d.size > r.d.limit {
-			r.d.full = true
+		if r.out.size += nodeSize * (columns - len(line)); table == nil || r.out.size > r.out.limit {
+			r.out.full = true
 			return
 		}
 		into := table
-		if !r.d.plain {
-			into = r.d.add(table, "tr")
+		if !r.out.plain {
+			into = r.out.add(table, "tr")
 		} else if table.FirstChild != nil {
-			r.d.add(table, "br")
+			r.out.add(table, "br")
 		}
 		for i, cell := range line {
 			if used[i] {
-				r.place(cell, into)
+				r.addCell(cell, into)
 			}
 		}
 	}
 }
 
-// place puts a cell into a row, which may not be the first one that has it.
-func (r *renderer) place(cell, into *html.Node) {
-	name := "td"
-	if into == into.Parent.FirstChild { // the converter's sign of a head
-		name = "th"
-	}
-	if r.d.plain && into.FirstChild != nil && into.LastChild.Data != "br" {
-		r.d.add(into, asIs, html.Attribute{Key: "text", Val: " | "})
-	} else if !r.d.plain {
-		into = r.d.add(into, name)
+// addCell moves the content of a rendered cell into a row.
+func (r *renderer) addCell(cell, row *html.Node) {
+	into := row
+	switch {
+	case !r.out.plain && row == row.Parent.FirstChild:
+		into = r.out.add(row, "th") // the converter makes it the head
+	case !r.out.plain:
+		into = r.out.add(row, "td")
+	case row.FirstChild != nil && row.LastChild.Data != "br":
+		r.out.add(row, rawElement, html.Attribute{Key: "text", Val: " | "})
 	}
 	for cell != nil && cell.FirstChild != nil {
 		c := cell.FirstChild
@@ -191,20 +184,28 @@ func (r *renderer) place(cell, into *html.Node) {
 	}
 }
 
-// grid places cells in columns, and says which of these any cell begins in.
-func (r *renderer) grid(rows []row) (grid []row, used [maxColumns]bool) {
-	var spans [maxColumns]span
-	size, again := 0, 0 // what was written, and what of it twice
-	for y, one := range rows {
-		if r.skip[parentOf(one)] {
+// rowSpan is a cell that spans rows below its own.
+type rowSpan struct {
+	cell *html.Node // repeated in each of them; nil leaves them empty
+	size int
+	left int // rows
+}
+
+// grid renders cells and puts them into columns. used tells in which columns a cell
+// begins.
+func (r *renderer) grid(rows [][]*html.Node) (grid [][]*html.Node, used [maxColumns]bool) {
+	var spans [maxColumns]rowSpan
+	size, repeated := 0, 0
+	for y, row := range rows {
+		if len(row) > 0 && r.skip[row[0].Parent] {
 			continue
 		}
-		var line row
+		var line []*html.Node
 		x := 0
-		fill := func() {
+		fillSpans := func() {
 			for x < maxColumns && spans[x].left > 0 {
 				cell := spans[x].cell
-				if again += spans[x].size; again > size+4096 {
+				if repeated += spans[x].size; repeated > size+4096 {
 					cell = nil
 				} else if cell != nil {
 					cell = goquery.NewDocumentFromNode(cell).Clone().Nodes[0]
@@ -214,30 +215,30 @@ func (r *renderer) grid(rows []row) (grid []row, used [maxColumns]bool) {
 				x++
 			}
 		}
-		for _, td := range one {
-			fill()
+		for _, td := range row {
+			fillSpans()
 			if x >= maxColumns || r.err != nil {
 				break
 			}
 			cell, length := r.cell(td)
 			size += length + nodeSize
 			used[x] = true
-			wide := between(attr(td, "colspan"), maxColumns-x)
-			down := between(attr(td, "rowspan"), len(rows)-y) - 1
+			columns := spanOf(attr(td, "colspan"), maxColumns-x)
+			below := spanOf(attr(td, "rowspan"), len(rows)-y) - 1
 			if attr(td, "rowspan") == "0" {
-				down = len(rows) - y - 1
+				below = len(rows) - y - 1
 			}
-			for i := range wide {
-				spans[x] = span{left: down, size: nodeSize}
+			for i := range columns {
+				spans[x] = rowSpan{left: below, size: nodeSize}
 				if i > 0 {
 					line = append(line, nil)
-				} else if line = append(line, cell); length <= repeatShort {
+				} else if line = append(line, cell); length <= maxRepeat {
 					spans[x].cell, spans[x].size = cell, length+nodeSize
 				}
 				x++
 			}
 		}
-		fill()
+		fillSpans()
 		for len(line) > 0 && line[len(line)-1] == nil {
 			line = line[:len(line)-1]
 		}
@@ -248,39 +249,30 @@ func (r *renderer) grid(rows []row) (grid []row, used [maxColumns]bool) {
 	return grid, used
 }
 
-func parentOf(one row) *html.Node {
-	if len(one) == 0 {
-		return nil
-	}
-	return one[0].Parent
-}
-
-// between reads a count of at least one.
-func between(text string, most int) int {
-	n, ok := numberIn(strings.TrimSpace(text))
+// spanOf parses colspan or rowspan: at least 1, at most limit.
+func spanOf(text string, limit int) int {
+	n, ok := parseInt(strings.TrimSpace(text))
 	if !ok || n < 1 {
 		n = 1
 	}
-	return min(n, max(most, 1))
+	return min(n, max(limit, 1))
 }
 
-// cell is a cell of a draft, all in one line, and how long it is; nil is an empty
-// one.
+// cell renders a cell on one line, and returns its size; nil if it is empty.
 func (r *renderer) cell(n *html.Node) (*html.Node, int) {
 	if r.skip[n] {
 		return nil, 0
 	}
-	outer := r.d
-	td := &html.Node{Type: html.ElementNode, Data: "td"}
-	r.d = &draft{root: td, homes: []*html.Node{td}, block: td, cell: true, plain: outer.plain, limit: outer.limit - outer.size}
+	outer := r.out
+	r.out = outer.newCell()
 	r.children(n)
-	r.d.flush()
-	size := r.d.size
-	outer.full = outer.full || r.d.full
-	outer.size += size
-	r.d = outer
-	if td.FirstChild == nil {
+	r.out.flush()
+	inner := r.out
+	r.out = outer
+	outer.full = outer.full || inner.full
+	outer.size += inner.size
+	if inner.root.FirstChild == nil {
 		return nil, 0
 	}
-	return td, size
+	return inner.root, inner.size
 }

@@ -1,0 +1,684 @@
+package page
+
+import (
+	"bytes"
+	"context"
+	"regexp"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// document is a parsed page, with what the filter took out of its source.
+type document struct {
+	root *html.Node
+	*filtered
+	sheet *sheet
+}
+
+// filtered is the result of a filter: source for the parser without anything that
+// is not content or that makes parsing cost more than linear time.
+type filtered struct {
+	html         []byte
+	title        string
+	styles       []string // style elements for screens
+	linksStyle   bool     // the page has external style sheets, which are not read
+	base         string   // href of the first base element
+	hasBase      bool
+	jsonLD       []string
+	tags         int // start tags
+	noscript     strings.Builder
+	styleSize    int
+	jsonLDSize   int
+	scripts      int
+	comments     int
+	commentChars int
+	cut          bool
+}
+
+// Limits of what is kept of a page besides its content.
+const (
+	maxStyles         = 1 << 20
+	maxJSONLD         = 256 << 10
+	maxNoscript       = 128 << 10
+	maxAttrs          = 32
+	maxAttr           = 4096 // bytes of a value
+	maxOpenFormatting = 8    // formatting elements that the parser may reopen in each block
+)
+
+// parse builds the tree of a page. The parser refuses deep nesting. Such a page is
+// parsed again with a maximum depth: of elements beyond it, the tags of those that
+// cannot hide anything are dropped, and the others are dropped with their content.
+func parse(ctx context.Context, source string) (document, error) {
+	doc := document{}
+	for _, maxDepth := range []int{0, 200, 20} {
+		f := filter{ctx: ctx, maxDepth: maxDepth, sheet: doc.sheet}
+		f.run(source)
+		if err := ctx.Err(); err != nil {
+			return doc, err
+		}
+		doc.filtered = &f.filtered
+		if doc.sheet == nil {
+			doc.sheet = readSheet(f.styles, f.linksStyle)
+		}
+		root, err := html.Parse(&contextReader{ctx, bytes.NewReader(f.html)})
+		if err == nil {
+			doc.root = root
+			if f.formatting.renamed {
+				restoreNames(root)
+			}
+			return doc, nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return doc, err
+	}
+	return doc, tool.Errorf(tool.Invalid, "the elements of the page are nested too deep to parse").
+		Try("use http_request with raw to see the source")
+}
+
+// contextReader returns the error of ctx once it ends.
+type contextReader struct {
+	ctx context.Context
+	*bytes.Reader
+}
+
+func (r *contextReader) Read(b []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.Reader.Read(b)
+}
+
+// filter copies the tokens of a page and leaves out what is not content.
+type filter struct {
+	filtered
+	ctx      context.Context
+	z        *html.Tokenizer
+	maxDepth int    // 0 is unlimited
+	sheet    *sheet // decides what is hidden beyond maxDepth
+
+	raw        []byte // the current tag
+	nodes      int    // about how many nodes the tree will have
+	formatting formatting
+	mathDepth  int          // open math elements
+	open       openElements // only if maxDepth is set
+}
+
+func (f *filter) run(source string) {
+	f.z = html.NewTokenizer(strings.NewReader(source))
+	f.html = make([]byte, 0, len(source)+64)
+	for i := 0; ; i++ {
+		if i%1024 == 0 && f.ctx.Err() != nil {
+			return
+		}
+		kind := f.z.Next()
+		if kind == html.ErrorToken {
+			return
+		}
+		if f.nodes > maxNodes {
+			f.cut = true
+			return
+		}
+		switch kind {
+		case html.TextToken:
+			f.nodes++
+			f.html = append(f.html, f.z.Raw()...)
+		case html.CommentToken:
+			if text := strings.TrimSpace(string(f.z.Text())); text != "" {
+				f.comments++
+				f.commentChars += utf8.RuneCountInString(text)
+			}
+		case html.DoctypeToken:
+			f.html = append(f.html, f.z.Raw()[:min(len(f.z.Raw()), 300)]...)
+			if f.html[len(f.html)-1] != '>' {
+				f.html = append(f.html, '>')
+			}
+		case html.StartTagToken, html.SelfClosingTagToken:
+			f.start(kind)
+		case html.EndTagToken:
+			f.end(currentTag(f.z))
+		}
+	}
+}
+
+// start handles a start tag. Elements with raw text never reach the parser, so
+// tokenizer and parser cannot disagree about where the raw text ends.
+func (f *filter) start(kind html.TokenType) {
+	raw := f.z.Raw()
+	short := len(raw) < 300
+	if short {
+		f.raw = append(f.raw[:0], raw...)
+		raw = f.raw
+	}
+	tag := currentTag(f.z)
+	name := tag.name
+	if len(name) > 60 {
+		return
+	}
+	if f.mathDepth > 0 && tag.has(isRaw) {
+		f.z.NextIsNotRawText()
+		return
+	}
+	if tag.has(isRaw) {
+		f.rawText(name, f.attrs())
+		return
+	}
+	switch name {
+	case "svg":
+		if kind == html.StartTagToken {
+			f.skipSVG()
+		}
+		return
+	case "math":
+		if kind == html.StartTagToken {
+			f.mathDepth++
+		}
+	}
+	var attrs []html.Attribute
+	if !short || f.maxDepth > 0 || name == "link" || name == "base" {
+		attrs = f.attrs()
+		f.noteHeader(name, attrs)
+	}
+	if f.maxDepth > 0 && kind == html.StartTagToken && !f.descend(name, attrs) {
+		return
+	}
+	if tag.has(endsForeign) {
+		f.mathDepth = 0
+	}
+	f.nodes++
+	f.tags++
+	if !tag.has(isInline) {
+		f.nodes += f.formatting.open
+	}
+	writeAs := f.formatting.start(tag)
+	if short && writeAs == name {
+		f.html = append(f.html, raw...)
+		return
+	}
+	if attrs == nil {
+		attrs = f.attrs()
+	}
+	f.write(writeAs, attrs, kind == html.SelfClosingTagToken)
+}
+
+// noteHeader notes external style sheets and the base address.
+func (f *filter) noteHeader(name string, attrs []html.Attribute) {
+	switch name {
+	case "link":
+		if strings.Contains(strings.ToLower(valueOf(attrs, "rel")), "stylesheet") {
+			f.linksStyle = true
+		}
+	case "base":
+		for _, a := range attrs {
+			if a.Key == "href" && !f.hasBase {
+				f.base, f.hasBase = a.Val, true
+			}
+		}
+	}
+}
+
+func (f *filter) end(tag tag) {
+	name := tag.name
+	if tag.has(isRaw) || name == "svg" || len(name) > 60 {
+		return
+	}
+	if name == "math" && f.mathDepth > 0 {
+		f.mathDepth--
+	}
+	if f.maxDepth > 0 && !f.ascend(name) {
+		return
+	}
+	if !tag.has(isInline) {
+		f.nodes += 1 + f.formatting.open
+	}
+	if writeAs := f.formatting.end(tag); writeAs != "" {
+		f.html = append(append(append(f.html, "</"...), writeAs...), '>')
+	}
+}
+
+// attrs reads the attributes of the current tag, within the limits.
+func (f *filter) attrs() []html.Attribute {
+	attrs := []html.Attribute{}
+	for len(attrs) < maxAttrs {
+		key, value, _ := f.z.TagAttr()
+		if key == nil {
+			break
+		}
+		if len(key) > 60 || len(value) > maxAttr && string(key) != "style" && string(key) != "class" {
+			continue
+		}
+		value = value[:min(len(value), 16*maxAttr)]
+		attrs = append(attrs, html.Attribute{Key: string(key), Val: string(value)})
+	}
+	return attrs
+}
+
+func (f *filter) write(name string, attrs []html.Attribute, selfClosing bool) {
+	f.html = append(append(f.html, '<'), name...)
+	for _, a := range attrs {
+		if strings.ContainsAny(a.Key, "\"'<>=` \t\n\f\r/") || a.Key == "" {
+			continue
+		}
+		f.html = append(append(append(f.html, ' '), a.Key...), `="`...)
+		f.html = append(append(f.html, html.EscapeString(a.Val)...), '"')
+	}
+	if selfClosing {
+		f.html = append(f.html, '/')
+	}
+	f.html = append(f.html, '>')
+}
+
+// rawText handles an element with raw text after its start tag.
+func (f *filter) rawText(name string, attrs []html.Attribute) {
+	text := ""
+	if f.z.Next() == html.TextToken {
+		text = string(f.z.Text())
+	}
+	switch name {
+	case "title":
+		if f.title == "" {
+			f.title = cutText(text, 1000)
+		}
+	case "style":
+		f.style(text, valueOf(attrs, "media"))
+	case "script":
+		f.script(text, strings.ToLower(valueOf(attrs, "type")))
+	case "noscript", "noframes":
+		if f.noscript.Len()+len(text) <= maxNoscript {
+			f.noscript.WriteString(text)
+		}
+	case "textarea":
+		f.nodes++
+		value := cutText(strings.TrimSpace(text), 200)
+		attrs = append(attrs, html.Attribute{Key: "type", Val: "textarea"}, html.Attribute{Key: "value", Val: value})
+		f.write("input", attrs, false)
+	case "iframe":
+		f.nodes++
+		f.write("embed", attrs, false)
+	case "xmp", "plaintext":
+		f.nodes += 2
+		f.write("pre", attrs, false)
+		f.html = append(append(f.html, html.EscapeString(text)...), "</pre>"...)
+	}
+}
+
+func (f *filter) style(text, media string) {
+	if !forScreen(media) {
+		return
+	}
+	if f.styleSize += len(text) + 16; f.styleSize > maxStyles {
+		f.cut = true
+		return
+	}
+	f.styles = append(f.styles, text)
+}
+
+// Elements that the filter writes for formulas in script elements.
+const (
+	texInline  = "our-tex"
+	texDisplay = "our-tex-block"
+)
+
+// script keeps scripts that are content: metadata and formulas.
+func (f *filter) script(text, kind string) {
+	switch {
+	case kind == "application/ld+json":
+		if f.jsonLDSize += len(text) + 16; f.jsonLDSize <= maxJSONLD {
+			f.jsonLD = append(f.jsonLD, text)
+		}
+	case strings.HasPrefix(kind, "math/tex"):
+		if isTeX(text) {
+			f.nodes += 2
+			name := texInline
+			if strings.Contains(kind, "display") {
+				name = texDisplay
+			}
+			f.html = append(f.html, "<"+name+">"+html.EscapeString(text)+"</"+name+">"...)
+		}
+	case kind == "" || strings.Contains(kind, "javascript") || kind == "module":
+		f.scripts++
+	}
+}
+
+// skipSVG skips a drawing, up to its end or to the HTML tag that ends it, exactly
+// as the parser would.
+func (f *filter) skipSVG() {
+	depth, htmlDepth := 1, 0
+	for i := 0; depth > 0; i++ {
+		if i%1024 == 0 && f.ctx.Err() != nil {
+			return
+		}
+		kind := f.z.Next()
+		if kind == html.ErrorToken {
+			return
+		}
+		if kind != html.StartTagToken && kind != html.EndTagToken && kind != html.SelfClosingTagToken {
+			continue
+		}
+		raw, _ := f.z.TagName()
+		name := string(raw)
+		containsHTML := name == "foreignobject" || name == "desc" || name == "title"
+		switch {
+		case kind == html.StartTagToken && htmlDepth == 0 && foreignEnders[name]:
+			f.reopen(name)
+			return
+		case kind == html.StartTagToken && rawTextTags[name] && (htmlDepth == 0 || containsHTML):
+			f.z.NextIsNotRawText()
+		}
+		switch {
+		case kind == html.StartTagToken && name == "svg":
+			depth++
+		case kind == html.EndTagToken && name == "svg":
+			depth, htmlDepth = depth-1, 0
+		case kind == html.StartTagToken && containsHTML:
+			htmlDepth++
+		case kind == html.EndTagToken && containsHTML && htmlDepth > 0:
+			htmlDepth--
+		}
+	}
+}
+
+// reopen writes the start tag that ended a drawing.
+func (f *filter) reopen(name string) {
+	attrs := f.attrs()
+	f.nodes++
+	if f.maxDepth > 0 && !f.descend(name, attrs) {
+		return
+	}
+	f.write(f.formatting.start(tagNamed([]byte(name))), attrs, false)
+}
+
+// formatting tracks the open formatting elements. The parser reopens them in every
+// block that follows a missing end tag, and with many of them a small page becomes
+// a huge tree. So the elements beyond maxOpenFormatting get another name until the
+// tree is built; restoreNames undoes this.
+type formatting struct {
+	stacks  map[string][]openFormatting
+	open    int // elements that the parser knows as formatting
+	scopes  map[string]int
+	scope   int
+	renamed bool // at least one element was renamed
+}
+
+type openFormatting struct {
+	scope   int
+	renamed bool
+}
+
+// renamePrefix is put before the names of surplus formatting elements.
+const renamePrefix = "our-"
+
+// start notes a start tag and returns the name to write.
+func (f *formatting) start(tag tag) string {
+	name := tag.name
+	if tag.has(isScope) {
+		if f.scopes == nil {
+			f.scopes = map[string]int{}
+		}
+		f.scopes[name]++
+		f.scope++
+	}
+	if !tag.has(isFormatting) {
+		return name
+	}
+	if f.stacks == nil {
+		f.stacks = map[string][]openFormatting{}
+	}
+	renamed := f.open >= maxOpenFormatting
+	f.stacks[name] = append(f.stacks[name], openFormatting{f.scope, renamed})
+	if renamed {
+		f.renamed = true
+		return renamePrefix + name
+	}
+	f.open++
+	return name
+}
+
+// end notes an end tag and returns the name to write; "" to leave it out.
+func (f *formatting) end(tag tag) string {
+	name := tag.name
+	if tag.has(isScope) && f.scopes[name] > 0 {
+		f.scopes[name]--
+		f.scope--
+		if name == "table" && f.scopes["table"] == 0 { // it also ends cells that are still open
+			f.scope -= f.scopes["td"] + f.scopes["th"] + f.scopes["caption"]
+			f.scopes["td"], f.scopes["th"], f.scopes["caption"] = 0, 0, 0
+		}
+	}
+	if !tag.has(isFormatting) {
+		return name
+	}
+	stack := f.stacks[name]
+	if len(stack) == 0 || stack[len(stack)-1].scope < f.scope {
+		return ""
+	}
+	last := stack[len(stack)-1]
+	f.stacks[name] = stack[:len(stack)-1]
+	if last.renamed {
+		return renamePrefix + name
+	}
+	f.open--
+	return name
+}
+
+// restoreNames gives renamed elements their original names.
+func restoreNames(root *html.Node) {
+	for n := range root.Descendants() {
+		name, ok := strings.CutPrefix(n.Data, renamePrefix)
+		if ok && n.Type == html.ElementNode && formattingTags[name] {
+			n.Data = name
+		}
+	}
+}
+
+// openElements are the open elements of a page that is flattened. Elements whose
+// tags are dropped count too; else their end tags would close other elements.
+type openElements struct {
+	names  []string
+	counts map[string]int
+}
+
+func (o *openElements) push(name string) {
+	if o.counts == nil {
+		o.counts = map[string]int{}
+	}
+	o.names = append(o.names, name)
+	o.counts[name]++
+}
+
+// pop closes the innermost element of a name and returns how many remain open.
+func (o *openElements) pop(name string) int {
+	for {
+		last := len(o.names) - 1
+		popped := o.names[last]
+		o.names = o.names[:last]
+		o.counts[popped]--
+		if popped == name {
+			return last
+		}
+	}
+}
+
+// descend notes a start tag of a page that is flattened and reports whether to
+// write it.
+func (f *filter) descend(name string, attrs []html.Attribute) bool {
+	if voidTags[name] {
+		return true
+	}
+	for implied := range strings.FieldsSeq(impliedEnds[name]) {
+		if last := len(f.open.names) - 1; last >= 0 && f.open.names[last] == implied {
+			f.open.pop(implied)
+		}
+	}
+	if len(f.open.names) < f.maxDepth {
+		f.open.push(name)
+		return true
+	}
+	n := &html.Node{Type: html.ElementNode, Data: name, Attr: attrs}
+	if !flattenable[name] || f.sheet.hidesAlone(n) {
+		f.skip(name)
+	} else {
+		f.open.push(name)
+	}
+	return false
+}
+
+// ascend notes an end tag of a page that is flattened and reports whether to write it.
+func (f *filter) ascend(name string) bool {
+	if f.open.counts[name] == 0 {
+		return name == "p" || name == "br"
+	}
+	return f.open.pop(name) < f.maxDepth
+}
+
+// skip skips an element up to its end tag.
+func (f *filter) skip(name string) {
+	for depth := 1; depth > 0; {
+		switch f.z.Next() {
+		case html.ErrorToken:
+			return
+		case html.StartTagToken:
+			if got, _ := f.z.TagName(); string(got) == name {
+				depth++
+			}
+		case html.EndTagToken:
+			if got, _ := f.z.TagName(); string(got) == name {
+				depth--
+			}
+		}
+	}
+}
+
+// traits are facts about an element that the filter needs before there is a tree.
+type traits uint8
+
+const (
+	isRaw        traits = 1 << iota // its content is raw text
+	endsForeign                     // it ends math and svg elements
+	isInline                        // the parser reopens no formatting elements in it
+	isFormatting                    // it is a formatting element
+	isScope                         // end tags in it do not close elements outside
+)
+
+func (t traits) has(one traits) bool { return t&one != 0 }
+
+var (
+	rawTextTags   = setOf("iframe noembed noframes noscript plaintext script style textarea title xmp")
+	foreignEnders = setOf("b big blockquote body br center code dd div dl dt em embed h1 h2 h3 h4 h5 h6 head hr i " +
+		"img li listing menu meta nobr ol p pre ruby s small span strong strike sub sup table tt u ul var")
+	inlineTags = setOf("a b big code em font i nobr s small strike strong tt u span br wbr img input sub sup abbr " +
+		"kbd samp var time mark q cite label del ins")
+	formattingTags = setOf("a b big code em font i nobr s small strike strong tt u")
+	scopeTags      = setOf("table td th caption object applet marquee")
+	voidTags       = setOf("area base br col embed frame hr img input link meta param source track wbr keygen " +
+		"basefont bgsound")
+	// impliedEnds are the open elements that a start tag closes.
+	impliedEnds = map[string]string{
+		"li": "li", "p": "p", "td": "td th", "th": "td th", "tr": "tr td th", "dt": "dt dd", "dd": "dt dd",
+		"option": "option",
+	}
+	flattenable = setOf("html body div span p ul ol li table tbody thead tfoot tr td th blockquote section article " +
+		"main center font b i u em strong a h1 h2 h3 h4 h5 h6 small big s tt code")
+)
+
+func setOf(names string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(names) {
+		set[name] = true
+	}
+	return set
+}
+
+// A tag is the name of an element with its traits.
+type tag struct {
+	name string
+	traits
+}
+
+// knownTags are the tags that have traits. A lookup also returns the name as a
+// string without a copy: a page has thousands of tags.
+var knownTags = sync.OnceValue(func() map[string]tag {
+	all := map[string]tag{}
+	for trait, names := range map[traits]map[string]bool{
+		isRaw: rawTextTags, endsForeign: foreignEnders, isInline: inlineTags, isFormatting: formattingTags,
+		isScope: scopeTags,
+	} {
+		for name := range names {
+			all[name] = tag{name, all[name].traits | trait}
+		}
+	}
+	return all
+})
+
+// currentTag returns the tag that a tokenizer is at. Names in lower case are read
+// from the source, without the copy that the tokenizer makes.
+func currentTag(z *html.Tokenizer) tag {
+	raw := bytes.TrimPrefix(z.Raw()[1:], []byte("/"))
+	for i, c := range raw {
+		switch {
+		case c >= 'a' && c <= 'z' || c >= '0' && c <= '9':
+			continue
+		case c == '>' || c == ' ' || c == '/' || c == '\n':
+			return tagNamed(raw[:i])
+		}
+		break
+	}
+	name, _ := z.TagName()
+	return tagNamed(name)
+}
+
+func tagNamed(name []byte) tag {
+	if known, ok := knownTags()[string(name)]; ok {
+		return known
+	}
+	return tag{name: string(name)}
+}
+
+// pattern returns a function that compiles a regular expression on first use, to
+// keep the start of the program fast.
+func pattern(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
+func attr(n *html.Node, key string) string { return valueOf(n.Attr, key) }
+
+func valueOf(attrs []html.Attribute, key string) string {
+	for _, a := range attrs {
+		if a.Key == key {
+			return a.Val
+		}
+	}
+	return ""
+}
+
+func hasAttr(n *html.Node, key string) bool {
+	for _, a := range n.Attr {
+		if a.Key == key {
+			return true
+		}
+	}
+	return false
+}
+
+func isBlank(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' || c == '\f' }
+
+// hasWord reports whether a list of words separated by blanks contains a word.
+func hasWord(list, word string) bool {
+	for rest := list; word != ""; {
+		i := strings.Index(rest, word)
+		if i < 0 {
+			return false
+		}
+		end := i + len(word)
+		if (i == 0 || isBlank(rest[i-1])) && (end == len(rest) || isBlank(rest[end])) {
+			return true
+		}
+		rest = rest[i+1:]
+	}
+	return false
+}
