@@ -329,8 +329,8 @@ var namingWords = func() map[string]naming {
 	all := map[string]naming{}
 	for words, kind := range map[string]naming{
 		"cookie cookies cookiebanner cookieconsent consent gdpr ccpa onetrust newsletter subscribe subscription " +
-			"signup optin breadcrumb breadcrumbs ad advert adverts advertisement advertising ads adsense adslot sponsor " +
-			"sponsored promo promoted promotion outbrain taboola popup modal lightbox share shares sharing sharebar " +
+			"signup optin breadcrumb breadcrumbs ad advert adverts advertisement advertising ads adsense " +
+			"adslot sponsor sponsored promo promoted promotion outbrain taboola popup modal lightbox share shares sharing sharebar " +
 			"social sharethis addthis socials related recommended recommendations recirculation navbar navbox " +
 			"navigation skiplink skiplinks editsection printfooter catlinks toolbar paywall pagination pager " +
 			"interstitial colophon copyright masthead morelikethis trending mostread jumplinks noprint": clutter,

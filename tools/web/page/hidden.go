@@ -156,8 +156,8 @@ func (s *sheet) hidesAlone(n *html.Node) bool {
 // hidingClasses are class names that common frameworks use for elements that are
 // hidden or only for screen readers. Their style sheets are usually external.
 var hidingClasses = setOf("hidden invisible collapse sr-only d-none visually-hidden is-hidden is-invisible " +
-	"is-sr-only hide show-for-sr uk-hidden uk-invisible d-hide d-invisible text-hide text-assistive clip dn vis-hidden " +
-	"screen-reader-text cdk-visually-hidden offscreen clip-hide visuallyhidden element-invisible " +
+	"is-sr-only hide show-for-sr uk-hidden uk-invisible d-hide d-invisible text-hide text-assistive clip " +
+	"dn vis-hidden screen-reader-text cdk-visually-hidden offscreen clip-hide visuallyhidden element-invisible " +
 	"sr-only-focusable screenreader-only a11y-hidden u-hidden assistive-text")
 
 // hiddenByAttributes reports whether attributes or class names hide an element.
