@@ -10,6 +10,9 @@ GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w
 # several times as long as its work, but in all that uses it.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
+# The packages whose tests use internal/golden.
+GOLDEN = $(shell grep -rl --include=*_test.go mcp-tools/internal/golden . | xargs -n1 dirname | sort -u)
+
 .PHONY: help run build test check bench golden fuzz
 
 help: ## show what can be made
@@ -38,7 +41,7 @@ bench: ## measure, against a bare mcp-go server, fork and exec, docker run, ripg
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -p 1 ./...
 
 golden: ## write the golden files again; look at the diff
-	$(GO) test ./cmd/mcp-tools ./index ./internal/config ./internal/markdown ./policy ./tools/exec ./tools/web/page -update
+	$(GO) test $(GOLDEN) -run '^TestGolden' -update
 
 FUZZTIME ?= 20s
 fuzz: ## run every fuzz target for FUZZTIME

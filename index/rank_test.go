@@ -2,7 +2,6 @@ package index
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"math"
 	"os"
@@ -15,9 +14,9 @@ import (
 	"github.com/blevesearch/bleve/v2"
 	"github.com/blevesearch/bleve/v2/analysis/lang/en"
 	api "github.com/blevesearch/bleve_index_api"
-)
 
-var update = flag.Bool("update", false, "write the golden files again")
+	"github.com/mcp-tools/mcp-tools/internal/golden"
+)
 
 // collection is what lies in testdata/rank.
 type collection struct {
@@ -112,7 +111,7 @@ type ranker struct {
 	rank func(text string) []string
 }
 
-func TestRanking(t *testing.T) {
+func TestGoldenRanking(t *testing.T) {
 	c := readCollection(t)
 	x := opened(t)
 	apply(t, x, Batch{Put: c.documents})
@@ -125,19 +124,7 @@ func TestRanking(t *testing.T) {
 		bleveRanker(t, c, "Bleve's tf-idf", api.TFIDFScoring),
 	}
 	got := summary(c, rankers)
-	golden := filepath.Join(rankDir, "summary.md")
-	if *update {
-		if err := os.WriteFile(golden, got, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("the ranking has changed; look at what -update changes in %s. Now:\n%s", golden, got)
-	}
+	golden.Check(t, filepath.Join(rankDir, "summary.md"), got)
 }
 
 // plainRanker is the formula over words that are only put in lower case.
@@ -228,7 +215,7 @@ func summary(c collection, rankers []ranker) []byte {
 			}
 		}
 	}
-	fmt.Fprintf(&out, "# How well the index ranks\n\nnDCG@10 over %d documents and %d questions, all documents in one scope. Written by the tests with -update.\n\n", len(c.documents), len(c.questions))
+	fmt.Fprintf(&out, "# How well the index ranks\n\nnDCG@10 over %d documents and %d questions, all documents in one scope. Written by make golden.\n\n", len(c.documents), len(c.questions))
 	out.WriteString("| part | questions |")
 	for _, r := range rankers {
 		out.WriteString(" " + r.name + " |")

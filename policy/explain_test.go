@@ -2,38 +2,16 @@ package policy
 
 import (
 	"encoding/json"
-	"flag"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-// golden compares got with a file of testdata.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (go test -update writes it anew):\n%s", file, diff)
-	}
-}
-
-// TestBuiltinProfiles shows what each profile gives under supervision.
-func TestBuiltinProfiles(t *testing.T) {
+// TestGoldenProfiles shows what each profile gives under supervision.
+func TestGoldenProfiles(t *testing.T) {
 	p := compile(t, Rules{})
 	var b strings.Builder
 	for _, profile := range p.Profiles() {
@@ -44,7 +22,7 @@ func TestBuiltinProfiles(t *testing.T) {
 		}
 		b.WriteByte('\n')
 	}
-	golden(t, "profiles.golden", b.String())
+	golden.Check(t, filepath.Join("testdata", "profiles.golden"), []byte(b.String()))
 }
 
 // explained are rules that make every step speak.
@@ -70,7 +48,7 @@ func explained() (Rules, Subject) {
 		}
 }
 
-func TestExplain(t *testing.T) {
+func TestGoldenExplain(t *testing.T) {
 	rules, busy := explained()
 	p := compile(t, rules)
 	var b strings.Builder
@@ -86,7 +64,7 @@ func TestExplain(t *testing.T) {
 	show("capped by the profile", Subject{Profile: "readonly"}, "exec")
 	show("no such profile", Subject{Profile: "codign"}, "read_file")
 	fmt.Fprintf(&b, "# no such tool\n%s", p.Explain(Subject{}, "gone"))
-	golden(t, "explain.golden", b.String())
+	golden.Check(t, filepath.Join("testdata", "explain.golden"), []byte(b.String()))
 }
 
 func TestDecisionAsJSON(t *testing.T) {

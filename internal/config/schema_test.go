@@ -2,36 +2,21 @@ package config
 
 import (
 	"bytes"
-	"flag"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
-
-func TestGolden(t *testing.T) {
+func TestGoldenReference(t *testing.T) {
 	for name, text := range map[string][]byte{"configuration.md": reference(), "config.schema.json": Schema()} {
-		path := filepath.Join("..", "..", "docs", name)
-		if *update {
-			if err := os.WriteFile(path, text, 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-		want, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), string(text)); diff != "" {
-			t.Errorf("docs/%s is not what the declarations say (-update writes it): %s", name, diff)
-		}
+		golden.Check(t, filepath.Join("..", "..", "docs", name), text)
 	}
 }
 

@@ -1,7 +1,6 @@
 package markdown
 
 import (
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,11 +10,11 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
-var update = flag.Bool("update", false, "write the golden files again")
-
-func TestGolden(t *testing.T) {
+func TestGoldenChunks(t *testing.T) {
 	files, err := filepath.Glob("testdata/*.md")
 	if err != nil || len(files) < 2 {
 		t.Fatal("the documents are missing", err)
@@ -40,20 +39,7 @@ func TestGolden(t *testing.T) {
 			fmt.Fprintf(&b, "\n%s\n", c.Text)
 		}
 		fmt.Fprintf(&b, "\n== plain\n%s\n", Plain(string(text)))
-		golden := strings.TrimSuffix(file, ".md") + ".txt"
-		if *update {
-			if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			continue
-		}
-		want, err := os.ReadFile(golden)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(string(want), b.String()); diff != "" {
-			t.Errorf("%s (-want +got, -update writes it):\n%s", golden, diff)
-		}
+		golden.Check(t, strings.TrimSuffix(file, ".md")+".txt", []byte(b.String()))
 	}
 }
 

@@ -2,7 +2,6 @@ package exec
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,12 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-tools/mcp-tools/internal/golden"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 // A scene is a command, what it does, and what is asked about it.
 type scene struct {
@@ -131,29 +127,15 @@ func behindScenes() []scene {
 	}
 }
 
-// TestAnswers compares what a model reads with testdata/answers.txt.
-func TestAnswers(t *testing.T) {
+// TestGoldenAnswers compares what a model reads with testdata/answers.txt.
+func TestGoldenAnswers(t *testing.T) {
 	var b strings.Builder
 	for _, s := range scenes() {
 		fmt.Fprintf(&b, "=== %s\n\n", s.name)
 		synctest.Test(t, func(t *testing.T) { play(t, s, &b) })
 	}
 	path := filepath.Join("testdata", "answers.txt")
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
+	golden.Check(t, path, []byte(b.String()))
 }
 
 func play(t *testing.T, s scene, b *strings.Builder) {

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"flag"
 	"fmt"
 	"net/url"
 	"os"
@@ -9,17 +8,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/mcp-tools/mcp-tools/internal/golden"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
-var update = flag.Bool("update", false, "write the golden file again")
-
 const pages = "../../testdata/pages"
 
-// TestHowPagesBegin shows what stands above each page, and how its text begins.
-func TestHowPagesBegin(t *testing.T) {
+// TestGoldenTitles shows what stands above each page, and how its text begins.
+func TestGoldenTitles(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(pages, "*.html"))
 	if err != nil || len(files) < 22 {
 		t.Fatal("pages are missing", len(files), err)
@@ -38,19 +34,7 @@ func TestHowPagesBegin(t *testing.T) {
 		first, _, _ := strings.Cut(p.Text, "\n")
 		fmt.Fprintf(&b, "%s: %q\n%s%s\n\n", filepath.Base(file), p.Title, titled(p, "markdown", from), short(first, 80))
 	}
-	golden := filepath.Join(pages, "tops.txt")
-	if *update {
-		if err := os.WriteFile(golden, []byte(b.String()), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("%s (-want +got, -update writes it):\n%s", golden, diff)
-	}
+	golden.Check(t, filepath.Join(pages, "tops.txt"), []byte(b.String()))
 }
 
 func TestTitlesAreToldOnce(t *testing.T) {

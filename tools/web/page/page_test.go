@@ -2,17 +2,14 @@ package page
 
 import (
 	"encoding/json"
-	"flag"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
-
-var update = flag.Bool("update", false, "write the golden files again")
 
 const pages = "../../../testdata/pages"
 
@@ -39,25 +36,6 @@ func read(t testing.TB, source string, o Options) Page {
 	return p
 }
 
-// golden holds what came out against a file.
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	file := filepath.Join(pages, name)
-	if *update {
-		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got, -update writes it):\n%s", name, diff)
-	}
-}
-
 func TestGoldenPages(t *testing.T) {
 	files, err := filepath.Glob(pages + "/*.html")
 	if err != nil || len(files) < 22 {
@@ -74,13 +52,13 @@ func TestGoldenPages(t *testing.T) {
 			if strings.Contains(p.Text, "CANARY") || strings.Contains(p.Description, "CANARY") {
 				t.Error("hidden text is shown")
 			}
-			golden(t, name+".md", p.Text+"\n")
+			golden.Check(t, filepath.Join(pages, name+".md"), []byte(p.Text+"\n"))
 			said := map[string]any{"meta": p.Meta, "hidden": p.Hidden, "main": p.Main, "script": p.Script, "cut": p.Cut}
 			text, err := json.MarshalIndent(said, "", "  ")
 			if err != nil {
 				t.Fatal(err)
 			}
-			golden(t, name+".json", string(text)+"\n")
+			golden.Check(t, filepath.Join(pages, name+".json"), []byte(string(text)+"\n"))
 		})
 	}
 }
