@@ -1,24 +1,23 @@
 package index
 
-// What an analysis is bounded by, whatever it is given.
+// Limits of an analysis.
 const (
-	mostText  = 1 << 20 // bytes of one field that are looked at
-	mostTerm  = 64      // bytes of one term
-	mostTerms = 100_000 // of one field
+	maxText  = 1 << 20 // analyzed bytes of one field
+	maxTerm  = 64      // bytes of one term
+	maxTerms = 100_000 // terms of one field
 )
 
-// Token is a term and the place in a text that it stands for: the bytes from
-// From up to To. Several tokens can stand for one place, or for places that
-// overlap: readConfig is readconfig, read, and config.
+// A Token is a term and the bytes of the text that it stands for, from From up
+// to To. Tokens can overlap: readConfig gives readconfig, read and config.
 type Token struct {
 	Term     string
 	From, To int
 }
 
-// Analyze turns text into the terms that it is found by: in lower case, without
-// accents, words reduced to their stems, names of code both whole and in parts,
-// scripts without spaces as pairs of characters. lang is a code such as "en";
-// "" has it guessed from the text.
+// Analyze returns the terms by which text is found: lower case, without accents,
+// words reduced to their stems, identifiers as a whole and in parts, scripts
+// without spaces as pairs of characters. lang is a code such as "en"; if it is
+// empty, the language is guessed from the text.
 func Analyze(text, lang string) []Token {
 	a := newAnalyzer()
 	if lang == "" {
@@ -29,16 +28,15 @@ func Analyze(text, lang string) []Token {
 	return tokens
 }
 
-// An analyzer keeps what it has worked out about words, because words come
-// again. It is for one goroutine.
+// An analyzer caches the stems of words. It is for one goroutine.
 type analyzer struct {
 	stems map[stemKey]string
 }
 
 type stemKey struct{ lang, word string }
 
-// mostStems is how many words an analyzer keeps before it begins anew.
-const mostStems = 1 << 15
+// maxStems is the number of cached words after which the cache is cleared.
+const maxStems = 1 << 15
 
 func newAnalyzer() *analyzer {
 	return &analyzer{stems: map[stemKey]string{}}
@@ -47,14 +45,14 @@ func newAnalyzer() *analyzer {
 // tokens calls yield with the tokens of text, in order.
 func (a *analyzer) tokens(text, lang string, yield func(Token)) {
 	n := 0
-	split(text, whole, func(p piece) bool {
+	split(text, forIndex, func(p piece) bool {
 		yield(Token{Term: a.term(p, lang), From: p.from, To: p.to})
 		n++
-		return n < mostTerms
+		return n < maxTerms
 	})
 }
 
-// term is what a piece is found by in a text of the language lang.
+// term returns the term of a piece in a text of the language lang.
 func (a *analyzer) term(p piece, lang string) string {
 	if !p.word {
 		return p.text
@@ -63,14 +61,14 @@ func (a *analyzer) term(p piece, lang string) string {
 	if known, ok := a.stems[key]; ok {
 		return known
 	}
-	if len(a.stems) >= mostStems {
+	if len(a.stems) >= maxStems {
 		clear(a.stems)
 	}
-	// What is kept must not keep the text alive that it was cut from.
+	// A copy, so that the cache does not keep the whole text in memory.
 	key.word = string([]byte(key.word))
-	term := cut(fold(stem(key.word, key.lang)), mostTerm)
-	if term == "" { // nothing but accents
-		term = cut(key.word, mostTerm)
+	term := cut(fold(stem(key.word, key.lang)), maxTerm)
+	if term == "" { // the word consists of accents
+		term = cut(key.word, maxTerm)
 	}
 	a.stems[key] = term
 	return term

@@ -44,12 +44,12 @@ func TestAnalyze(t *testing.T) {
 	}
 }
 
-func TestAnalysisIsBounded(t *testing.T) {
+func TestAnalysisLimits(t *testing.T) {
 	long := strings.Repeat("a", 1<<20)
-	if tokens := Analyze(long, "en"); len(tokens) != 1 || len(tokens[0].Term) != mostTerm {
+	if tokens := Analyze(long, "en"); len(tokens) != 1 || len(tokens[0].Term) != maxTerm {
 		t.Errorf("%d tokens of one long word", len(tokens))
 	}
-	if tokens := Analyze(strings.Repeat("ab ", 1<<20), "en"); len(tokens) != mostTerms {
+	if tokens := Analyze(strings.Repeat("ab ", 1<<20), "en"); len(tokens) != maxTerms {
 		t.Errorf("%d tokens of a long text", len(tokens))
 	}
 	if tokens := Analyze(strings.Repeat("1.", 1<<19), "en"); len(tokens) > 10 {
@@ -99,7 +99,7 @@ func FuzzAnalyze(f *testing.F) {
 			if tok.From < 0 || tok.From >= tok.To || tok.To > len(text) {
 				t.Fatalf("%q: the token %+v is out of the text", text, tok)
 			}
-			if tok.Term == "" || len(tok.Term) > mostTerm || !utf8.ValidString(tok.Term) {
+			if tok.Term == "" || len(tok.Term) > maxTerm || !utf8.ValidString(tok.Term) {
 				t.Fatalf("%q: the term %q", text, tok.Term)
 			}
 		}
@@ -127,8 +127,8 @@ func FuzzAnalyze(f *testing.F) {
 	})
 }
 
-// FuzzQuery looks whether any text finds what is not in its scope, or what the
-// filter excludes.
+// FuzzQuery checks that no text finds a document outside its scopes or one that
+// the filter excludes.
 func FuzzQuery(f *testing.F) {
 	x := opened(f)
 	secret := keyOf("theirs")
@@ -150,8 +150,8 @@ func FuzzQuery(f *testing.F) {
 			if hit.ID != scope {
 				t.Fatalf("%q finds %s in %q", text, hit.ID, scope)
 			}
-			if !(hit.Score > 0 && hit.Score < r.Most) || len(hit.Terms) == 0 {
-				t.Fatalf("%q: %+v of at most %v", text, hit, r.Most)
+			if !(hit.Score > 0 && hit.Score < r.MaxScore) || len(hit.Terms) == 0 {
+				t.Fatalf("%q: %+v of at most %v", text, hit, r.MaxScore)
 			}
 		}
 	})

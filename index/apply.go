@@ -8,21 +8,21 @@ import (
 	"sync"
 )
 
-// mostTogether is how many documents are written at once.
-const mostTogether = 1000
+// maxStep is the number of documents that are written at once.
+const maxStep = 1000
 
-// Batch is what changes in one step: first the deletions, then the documents,
-// each of which replaces the one of its ID. Cursor, where it is not "", is what
-// Cursor answers from then on.
+// A Batch is a list of changes: deletions come first, then each document
+// replaces the one of the same ID. Cursor, if it is not empty, is returned by
+// Index.Cursor from then on.
 type Batch struct {
 	Put    []Document
 	Delete []string
 	Cursor string
 }
 
-// Apply does what the batch says, and returns when it is on disk. A large batch
-// is written in several steps, the cursor in the last: after a crash in between
-// some documents are there, and the cursor is the old one.
+// Apply makes the changes and returns when they are on disk. A large batch is
+// written in several steps, the cursor with the last one: after a crash in
+// between, some documents are there and the cursor is the old one.
 func (x *Index) Apply(ctx context.Context, b Batch) error {
 	for i := range b.Put {
 		if b.Put[i].ID == "" {
@@ -32,8 +32,8 @@ func (x *Index) Apply(ctx context.Context, b Batch) error {
 	x.apply.Lock()
 	defer x.apply.Unlock()
 	for {
-		step := Batch{Delete: first(&b.Delete, mostTogether)}
-		step.Put = first(&b.Put, mostTogether-len(step.Delete))
+		step := Batch{Delete: takeFirst(&b.Delete, maxStep)}
+		step.Put = takeFirst(&b.Put, maxStep-len(step.Delete))
 		last := len(b.Put)+len(b.Delete) == 0
 		if last {
 			step.Cursor = b.Cursor
@@ -47,8 +47,8 @@ func (x *Index) Apply(ctx context.Context, b Batch) error {
 	}
 }
 
-// first takes at most n from the front of list.
-func first[T any](list *[]T, n int) []T {
+// takeFirst removes at most n items from the front of list and returns them.
+func takeFirst[T any](list *[]T, n int) []T {
 	n = min(n, len(*list))
 	taken := (*list)[:n]
 	*list = (*list)[n:]
@@ -56,7 +56,7 @@ func first[T any](list *[]T, n int) []T {
 }
 
 func (x *Index) step(ctx context.Context, b Batch) (err error) {
-	defer guard(&err)()
+	defer catchFaults(&err)()
 	records := analyzeAll(ctx, b.Put)
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -89,8 +89,8 @@ func (x *Index) step(ctx context.Context, b Batch) (err error) {
 	return x.store.apply(c)
 }
 
-// analyzeAll makes records of documents, on all processors. Of two with one ID
-// the later stays.
+// analyzeAll makes records of documents on all processors. If two documents
+// have the same ID, the later one wins.
 func analyzeAll(ctx context.Context, documents []Document) map[string]record {
 	last := map[string]int{}
 	for i, d := range documents {
@@ -117,7 +117,7 @@ func analyzeAll(ctx context.Context, documents []Document) map[string]record {
 	return records
 }
 
-// recount adds to a write what it changes in the counts of the scopes.
+// recount adds the new counts of the affected scopes to the change.
 func recount(view *snapshot, c *change, records map[string]record) error {
 	changed := map[scopeKey]counts{}
 	count := func(r record, by int) error {
@@ -128,11 +128,11 @@ func recount(view *snapshot, c *change, records map[string]record) error {
 				return err
 			}
 		}
-		c.change(r, by)
+		c.add(r, by)
 		changed[r.scope] = c
 		return nil
 	}
-	err := eachKept(view, c.ids(), func(r record) error { return count(r, -1) })
+	err := eachRecord(view, c.ids(), func(r record) error { return count(r, -1) })
 	if err != nil {
 		return err
 	}
@@ -142,7 +142,7 @@ func recount(view *snapshot, c *change, records map[string]record) error {
 		}
 	}
 	for key, of := range changed {
-		text, err := of.kept()
+		text, err := of.encode()
 		if err != nil {
 			return err
 		}
@@ -151,8 +151,8 @@ func recount(view *snapshot, c *change, records map[string]record) error {
 	return nil
 }
 
-// eachKept calls do with what is kept of the documents with these IDs.
-func eachKept(view *snapshot, ids []string, do func(record) error) error {
+// eachRecord calls do with the record of each document with one of the IDs.
+func eachRecord(view *snapshot, ids []string, do func(record) error) error {
 	for _, p := range view.parts {
 		numbers, err := p.file.DocNumbers(ids)
 		if err != nil {
@@ -162,7 +162,7 @@ func eachKept(view *snapshot, ids []string, do func(record) error) error {
 			numbers.AndNot(p.deleted)
 		}
 		for it := numbers.Iterator(); it.HasNext(); {
-			r, err := keptRecord(p, uint64(it.Next()))
+			r, err := storedRecord(p, uint64(it.Next()))
 			if err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func eachKept(view *snapshot, ids []string, do func(record) error) error {
 	return nil
 }
 
-func keptRecord(p *part, number uint64) (r record, err error) {
+func storedRecord(p *part, number uint64) (r record, err error) {
 	err = errRecord
 	visited := p.file.VisitStoredFields(number, func(name string, _ byte, value []byte, _ []uint64) bool {
 		if name == fieldRecord {

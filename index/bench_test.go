@@ -29,7 +29,7 @@ func fill(tb testing.TB, dir string, n int) *Index {
 	return x
 }
 
-// chunks is how many the benchmarks search among.
+// chunks returns how many chunks the benchmarks search.
 func chunks(tb testing.TB) int {
 	if text := os.Getenv("INDEX_CHUNKS"); text != "" {
 		n, err := strconv.Atoi(text)

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestDamageWhileOpen takes the files away from under an open index: a search
-// says so, and after Reset all is well.
+// TestDamageWhileOpen damages the files of an open index: a search reports it,
+// and Reset repairs it.
 func TestDamageWhileOpen(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("open files cannot be damaged here")
@@ -37,7 +37,8 @@ func TestDamageWhileOpen(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := x.Search(t.Context(), Query{Text: "number", Scopes: []string{"s"}}); name == "cut" && !errors.Is(err, ErrDamaged) {
+			_, err = x.Search(t.Context(), Query{Text: "number", Scopes: []string{"s"}})
+			if name == "cut" && !errors.Is(err, ErrDamaged) {
 				t.Errorf("%v", err)
 			}
 			if _, err := x.IDs("1"); name == "cut" && !errors.Is(err, ErrDamaged) {
@@ -66,7 +67,7 @@ func TestResetIsTriedAgain(t *testing.T) {
 	dir := x.slot.dir
 	x.slot.dir = filepath.Join(dir, "\x00") // where nothing can be
 	if err := x.Reset(); err == nil {
-		t.Fatal("a place that cannot be was emptied")
+		t.Fatal("Reset emptied a directory that cannot exist")
 	}
 	x.slot.dir = dir
 	if err := x.Reset(); err != nil {

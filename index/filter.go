@@ -8,7 +8,7 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// filter is what a search is narrowed to beyond its scopes.
+// A filter narrows a search beyond its scopes.
 type filter struct {
 	scopes       []scopeKey
 	kinds        []string
@@ -28,13 +28,13 @@ func newFilter(q Query, scopes map[scopeKey]counts) filter {
 	return f
 }
 
-// allowed are the documents of a segment that the filter leaves; nil is all.
+// allowed returns the documents of a segment that pass the filter; nil means all.
 func (f filter) allowed(p *part) (*roaring.Bitmap, error) {
 	dictionary, err := p.file.Dictionary(fieldTraits)
 	if err != nil {
 		return nil, err
 	}
-	t := traitReader{dictionary: dictionary, gone: p.deleted}
+	t := traitReader{dictionary: dictionary, deleted: p.deleted}
 	var left *roaring.Bitmap
 	narrow := func(to *roaring.Bitmap) {
 		if left == nil {
@@ -44,13 +44,13 @@ func (f filter) allowed(p *part) (*roaring.Bitmap, error) {
 		}
 	}
 	if len(f.kinds) > 0 {
-		narrow(t.exactly(f.scopes, traitKind, f.kinds...))
+		narrow(t.matching(f.scopes, traitKind, f.kinds...))
 	}
 	for _, tag := range f.tags {
-		narrow(t.exactly(f.scopes, traitTag, tag))
+		narrow(t.matching(f.scopes, traitTag, tag))
 	}
 	if f.path != "" {
-		narrow(t.beginning(f.scopes, f.path))
+		narrow(t.withPrefix(f.scopes, f.path))
 	}
 	if f.since != math.MinInt64 || f.until != math.MaxInt64 {
 		narrow(t.between(p, f.scopes, f.since, f.until))
@@ -58,11 +58,11 @@ func (f filter) allowed(p *part) (*roaring.Bitmap, error) {
 	return left, t.err
 }
 
-// traitReader collects the documents that have a trait. It keeps the first
+// A traitReader collects the documents that have a trait. It keeps the first
 // error.
 type traitReader struct {
 	dictionary segment.TermDictionary
-	gone       *roaring.Bitmap
+	deleted    *roaring.Bitmap
 	err        error
 }
 
@@ -71,7 +71,7 @@ func (t *traitReader) add(to *roaring.Bitmap, term []byte) {
 	if t.err != nil {
 		return
 	}
-	list, err := t.dictionary.PostingsList(term, t.gone, nil)
+	list, err := t.dictionary.PostingsList(term, t.deleted, nil)
 	if err != nil {
 		t.err = err
 		return
@@ -87,7 +87,7 @@ func (t *traitReader) add(to *roaring.Bitmap, term []byte) {
 	}
 }
 
-func (t *traitReader) exactly(scopes []scopeKey, kind byte, texts ...string) *roaring.Bitmap {
+func (t *traitReader) matching(scopes []scopeKey, kind byte, texts ...string) *roaring.Bitmap {
 	set := roaring.New()
 	for _, scope := range scopes {
 		for _, text := range texts {
@@ -97,19 +97,19 @@ func (t *traitReader) exactly(scopes []scopeKey, kind byte, texts ...string) *ro
 	return set
 }
 
-func (t *traitReader) beginning(scopes []scopeKey, prefix string) *roaring.Bitmap {
+func (t *traitReader) withPrefix(scopes []scopeKey, prefix string) *roaring.Bitmap {
 	set := roaring.New()
 	for _, scope := range scopes {
 		from := scope.term(traitPath, prefix)
-		for _, term := range t.terms(from, after(from)) {
+		for _, term := range t.terms(from, prefixEnd(from)) {
 			t.add(set, term)
 		}
 	}
 	return set
 }
 
-// after is the first term that does not begin with prefix.
-func after(prefix []byte) []byte {
+// prefixEnd returns the smallest term after all terms that begin with prefix.
+func prefixEnd(prefix []byte) []byte {
 	end := append([]byte(nil), prefix...)
 	for len(end) > 0 {
 		if last := len(end) - 1; end[last] < 0xff {
@@ -121,8 +121,8 @@ func after(prefix []byte) []byte {
 	return nil
 }
 
-// between takes whole days as they are, and looks at each document of the days
-// at both ends.
+// between adds the documents of whole days, and checks the time of each document
+// of the first and the last day.
 func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *roaring.Bitmap {
 	set, ends := roaring.New(), roaring.New()
 	if since >= until {
@@ -142,7 +142,7 @@ func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *r
 	}
 	for it := ends.Iterator(); it.HasNext() && t.err == nil; {
 		number := it.Next()
-		r, err := keptRecord(p, uint64(number))
+		r, err := storedRecord(p, uint64(number))
 		if err != nil {
 			t.err = err
 		} else if since <= r.time && r.time < until {
@@ -152,7 +152,7 @@ func (t *traitReader) between(p *part, scopes []scopeKey, since, until int64) *r
 	return set
 }
 
-// terms are those from one up to another.
+// terms returns the terms from from up to to.
 func (t *traitReader) terms(from, to []byte) [][]byte {
 	if t.err != nil {
 		return nil

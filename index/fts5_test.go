@@ -11,8 +11,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// BenchmarkAgainstFTS5 asks the index and SQLite's FTS5 (Porter's stems, its own
-// bm25) the same questions about the same chunks, by turns.
+// BenchmarkAgainstFTS5 sends the same queries over the same chunks to the index
+// and to SQLite's FTS5 (Porter stemmer, its own bm25), alternating.
 func BenchmarkAgainstFTS5(b *testing.B) {
 	const n = 20_000
 	x := fill(b, b.TempDir(), n)

@@ -6,14 +6,14 @@ import (
 	"runtime/debug"
 )
 
-// ErrDamaged is what an index answers whose files are not what was written. It
-// is of use again after Reset.
+// ErrDamaged is returned when the files of an index are not what was written.
+// The index can be used again after Reset.
 var ErrDamaged = errors.New("the index is damaged")
 
-// guard makes an error of what damaged files do to whoever reads them, which may
-// be anything: they are mapped into memory, and where a file was cut, or the
-// disk fails, reading it is a fault. Use it as in defer guard(&err)().
-func guard(err *error) func() {
+// catchFaults turns a panic into an error. Segments are mapped into memory: if a
+// file is truncated or the disk fails, reading it is a fault, and damaged
+// content may cause any other panic. Use it as in defer catchFaults(&err)().
+func catchFaults(err *error) func() {
 	before := debug.SetPanicOnFault(true)
 	return func() {
 		debug.SetPanicOnFault(before)

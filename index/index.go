@@ -1,17 +1,15 @@
-// Package index finds documents by their words. It ranks by BM25, computed from
-// the formula over exact counts, and is confined to the scopes that a search
-// names: every term is kept together with the scope of its document, so a
-// search never touches the words, the counts, or the lengths of another scope.
-// Beneath it lies Scorch, the storage engine of Bleve, which keeps terms and
-// postings in files that a crash cannot tear.
+// Package index finds documents by their words. It ranks by BM25 over exact
+// counts and is confined to the scopes that a search names: every term is
+// prefixed with the scope of its document, so a search never reads the words,
+// the counts or the lengths of another scope. Documents are kept in Bleve's
+// segment files, which a crash cannot tear.
 //
 // It knows documents, terms and scores. It does not know who may see which
-// scope, nor where documents come from: whoever feeds it keeps the truth, and
-// an index that is lost costs only the time to feed it again. The cursor says
-// how far it has been fed, and is kept in the same write as the documents.
+// scope, nor where documents come from: the caller keeps the originals, and a
+// lost index costs only the time to fill it again. The cursor, written together
+// with the documents, says how far the index has been filled.
 //
-// Begin with Open, Index.Apply and Index.Search; Analyze is what makes words
-// into terms.
+// Begin with Open, Index.Apply and Index.Search; Analyze turns words into terms.
 package index
 
 import (
@@ -23,32 +21,32 @@ import (
 	"sync"
 )
 
-// Document is one thing to be found. ID names it among all scopes; Scope is
-// whose it is. Kind, Path, Tags and Time are what searches can be narrowed by;
-// Title, Headings, Tags and Body are what it is found by.
+// A Document can be found. ID is unique among all scopes; Scope is its owner.
+// Searches are narrowed by Kind, Path, Tags and Time, and match Title, Headings,
+// Tags and Body.
 type Document struct {
 	ID, Scope, Kind, Path string
 	Title, Headings, Body string
 	Tags                  []string
-	Time                  int64  // in milliseconds since 1970
-	Lang                  string // "en"; "" has it guessed
+	Time                  int64  // milliseconds since 1970
+	Lang                  string // such as "en"; guessed if empty
 }
 
-// ErrClosed is what a closed index answers.
+// ErrClosed is returned by the methods of a closed index.
 var ErrClosed = errors.New("the index is closed")
 
-// Index is open until Close. Its methods may be used at the same time.
+// An Index is open until Close. Its methods may be called concurrently.
 type Index struct {
 	slot *slot
 
-	apply sync.Mutex   // one batch at a time: the counts depend on what is there
-	open  sync.RWMutex // held while store is used, and to replace it
+	apply sync.Mutex   // one batch at a time: the new counts depend on the old ones
+	open  sync.RWMutex // held for reading while store is used, for writing to replace it
 	store *store
 }
 
-// Open opens an index beneath dir: the first of index-0, index-1, and so on that
-// no other process has. One that is damaged, or that another version of the
-// program has left, begins empty.
+// Open opens an index below dir: the first of index-0, index-1, and so on that
+// no other process uses. An index that is damaged, or was written by another
+// version of the program, is emptied.
 func Open(dir string) (*Index, error) {
 	s, err := takeSlot(dir)
 	if err != nil {
@@ -61,8 +59,8 @@ func Open(dir string) (*Index, error) {
 	return x, nil
 }
 
-// start opens what the slot holds, and where that cannot be used, empties it.
-// The slot is ours alone, so nobody else's index is emptied.
+// start opens the store of the slot. A store that cannot be opened is emptied;
+// the slot belongs to this process, so no other index is affected.
 func (x *Index) start() error {
 	err := x.load()
 	if err == nil {
@@ -77,10 +75,10 @@ func (x *Index) start() error {
 	return nil
 }
 
-// load opens the store, and checks that it was written by a program that makes
-// the same terms from the same words.
+// load opens the store and checks that it was written by a program that makes
+// the same terms of the same words.
 func (x *Index) load() (err error) {
-	defer guard(&err)()
+	defer catchFaults(&err)()
 	if x.store, err = openStore(x.slot.store()); err != nil {
 		return err
 	}
@@ -115,8 +113,8 @@ func (x *Index) unload() error {
 	return err
 }
 
-// view is the index as it is now, whatever is written meanwhile. The caller
-// closes it, and holds open.
+// view returns the current content, which does not change. The caller holds
+// open, and closes the view.
 func (x *Index) view() (*snapshot, error) {
 	if x.store == nil {
 		return nil, ErrClosed
@@ -124,10 +122,10 @@ func (x *Index) view() (*snapshot, error) {
 	return x.store.view()
 }
 
-// Cursor is what the last batch that had one said; "" where none did, so that
-// everything has to be fed.
+// Cursor returns the cursor of the last batch that had one, or "" if the index
+// must be filled from the beginning.
 func (x *Index) Cursor() (place string, err error) {
-	defer guard(&err)()
+	defer catchFaults(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
 	view, err := x.view()
@@ -138,8 +136,8 @@ func (x *Index) Cursor() (place string, err error) {
 	return string(view.value(keyCursor)), nil
 }
 
-// Reset empties the index, its cursor included. One that failed, as the disk was
-// full, may be tried again.
+// Reset empties the index and its cursor. It may be tried again after an error,
+// such as a full disk.
 func (x *Index) Reset() error {
 	x.apply.Lock()
 	defer x.apply.Unlock()
@@ -148,14 +146,14 @@ func (x *Index) Reset() error {
 	if x.slot == nil {
 		return ErrClosed
 	}
-	_ = x.unload() // what does not end well is removed anyway
+	_ = x.unload() // the files are removed in any case
 	if err := os.RemoveAll(x.slot.store()); err != nil {
 		return err
 	}
 	return x.start()
 }
 
-// Close ends what goes on in the background and gives the slot to others.
+// Close stops background work and releases the slot.
 func (x *Index) Close() error {
 	x.apply.Lock()
 	defer x.apply.Unlock()
@@ -169,14 +167,14 @@ func (x *Index) Close() error {
 	return err
 }
 
-// Stats is what an index holds.
+// Stats describes the content of an index.
 type Stats struct {
 	Documents int
 	Bytes     int64  // on disk
-	Slot      string // its directory
+	Slot      string // the directory
 }
 
-// Stats counts what is there.
+// Stats returns the size of the index.
 func (x *Index) Stats(ctx context.Context) (Stats, error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -188,14 +186,14 @@ func (x *Index) Stats(ctx context.Context) (Stats, error) {
 	s := Stats{Documents: view.count(), Slot: x.slot.dir}
 	files, err := os.ReadDir(x.slot.store())
 	for _, f := range files {
-		if info, err := f.Info(); err == nil { // gone since: merged into another
+		if info, err := f.Info(); err == nil { // else merged and removed since ReadDir
 			s.Bytes += info.Size()
 		}
 	}
 	return s, errors.Join(err, ctx.Err())
 }
 
-// Count is how many documents a scope has.
+// Count returns the number of documents in a scope.
 func (x *Index) Count(scope string) (int, error) {
 	x.open.RLock()
 	defer x.open.RUnlock()
@@ -208,5 +206,5 @@ func (x *Index) Count(scope string) (int, error) {
 	return c.Documents, err
 }
 
-// store is the directory of what the slot holds; the lock lies beside it.
+// store returns the directory of the store; the lock file is beside it.
 func (s *slot) store() string { return filepath.Join(s.dir, "store") }

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock of a file if nobody has it. Closing the file, or the
-// death of the process, releases it.
+// tryLock locks a file if no other process has it locked. Closing the file, or
+// the end of the process, releases the lock.
 func tryLock(file *os.File) (taken bool, err error) {
 	err = unix.EINTR
 	for errors.Is(err, unix.EINTR) {

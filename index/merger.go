@@ -9,16 +9,18 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// mergeOptions decide which segments are merged. Sizes are in documents.
+// mergeOptions returns the rules for which segments are merged. Sizes are in documents.
 // Segments smaller than the floor count as that large: it bounds how often the
 // same few documents are written again when documents come one by one.
-var mergeOptions = mergeplan.MergePlanOptions{
-	MaxSegmentsPerTier:   10,
-	MaxSegmentSize:       1_000_000,
-	TierGrowth:           10,
-	SegmentsPerMergeTask: 10,
-	FloorSegmentSize:     200,
-	ReclaimDeletesWeight: 2,
+func mergeOptions() *mergeplan.MergePlanOptions {
+	return &mergeplan.MergePlanOptions{
+		MaxSegmentsPerTier:   10,
+		MaxSegmentSize:       1_000_000,
+		TierGrowth:           10,
+		SegmentsPerMergeTask: 10,
+		FloorSegmentSize:     200,
+		ReclaimDeletesWeight: 2,
+	}
 }
 
 // mergeAll merges segments until the store is closed. A merge that fails, as
@@ -42,7 +44,7 @@ func (s *store) mergeAll() {
 // mergeSome merges the segments of one task of the plan, and reports whether
 // there was one.
 func (s *store) mergeSome() (merged bool, err error) {
-	defer guard(&err)()
+	defer catchFaults(&err)()
 	view, err := s.view()
 	if err != nil {
 		return false, err
@@ -76,7 +78,7 @@ func planMerge(view *snapshot) ([]*part, error) {
 	for i, p := range view.parts {
 		sizes = append(sizes, partSize{i, p})
 	}
-	plan, err := mergeplan.Plan(sizes, &mergeOptions)
+	plan, err := mergeplan.Plan(sizes, mergeOptions())
 	if err != nil || plan == nil {
 		return nil, err
 	}

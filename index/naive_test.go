@@ -6,8 +6,7 @@ import (
 	"slices"
 )
 
-// naive is BM25 as it is written in books, over the same terms: slow, and
-// nothing but the formula.
+// naive is the formula of BM25 over the same terms, slow and simple.
 type naive struct {
 	k1, b  float64
 	ids    []string

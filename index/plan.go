@@ -10,44 +10,43 @@ import (
 	segment "github.com/blevesearch/scorch_segment_api/v2"
 )
 
-// The two numbers of BM25: how soon the repetition of a word says nothing new,
-// and how much the length of a document counts against it. Both were measured
-// on manual pages in four languages, long questions, single sentences, sections
-// of Markdown, and functions; near these values nothing changes much.
+// The parameters of BM25: k1 bounds what repetitions of a word add, b is the
+// influence of a document's length. They were measured on manual pages in four
+// languages, long questions, single sentences, sections of Markdown, and
+// functions; values nearby give nearly the same results.
 const (
 	bm25K1 = 0.9
 	bm25B  = 0.75
 )
 
-// lightly is what a word that only holds the question together counts: among
-// few documents such a word can be rare, and must not decide. A document that
-// has no other words of the query is not found at all.
-const lightly = 0.1
+// stopWordWeight is the weight of a stop word: among few documents a stop word
+// can be rare, and must not decide. A document that has only the stop words of a
+// query is not found.
+const stopWordWeight = 0.1
 
-// plan is a query made ready for the index as it is now: its words, and what
-// each of them weighs among all documents of the scopes together.
+// A plan is a query prepared for one view of the index: its words and their
+// weights among all documents of the scopes together.
 type plan struct {
 	words  []word
 	filter filter
 
-	// A word that a document of length l has f times is worth
-	// weight * f / (f + still + perTerm*l).
-	still, perTerm float64
+	// A word adds weight * f / (f + base + perTerm*l) to the score of a document
+	// of length l that has it f times.
+	base, perTerm float64
 }
 
-// word is one word of a query.
+// A word is one word of a query.
 type word struct {
-	alternatives []string // what it is in the languages of the scopes
-	times        float64  // in the query
-	small        bool     // and holds it together rather than being what it is about
-	documents    int      // that have it
+	alternatives []string // its terms in the languages of the scopes
+	times        float64  // in the query, reduced for stop words
+	stopWord     bool
+	documents    int // that have the word
 	weight       float64
 
-	lists [][]segment.PostingsList // of each segment: one of each alternative and scope
+	postings [][]segment.PostingsList // by segment: one list for each alternative and scope
 }
 
-// prepare reads what the query needs to know. A plan without words finds
-// nothing.
+// prepare makes the plan of a query. A plan without words finds nothing.
 func prepare(view *snapshot, q Query) (*plan, error) {
 	scopes := map[scopeKey]counts{}
 	all := counts{Languages: map[string]int{}}
@@ -74,9 +73,9 @@ func prepare(view *snapshot, q Query) (*plan, error) {
 	if all.Length == 0 {
 		return p, nil
 	}
-	p.still = bm25K1 * (1 - bm25B)
+	p.base = bm25K1 * (1 - bm25B)
 	p.perTerm = bm25K1 * bm25B * float64(all.Documents) / float64(all.Length)
-	words := askedWords(q.Text, all.Languages)
+	words := queryWords(q.Text, all.Languages)
 	if err := lookUp(view, words, scopes); err != nil {
 		return nil, err
 	}
@@ -88,14 +87,14 @@ func prepare(view *snapshot, q Query) (*plan, error) {
 		}
 	}
 	slices.SortStableFunc(p.words, heavierFirst)
-	p.words = p.words[:min(len(p.words), mostWords)]
+	p.words = p.words[:min(len(p.words), maxWords)]
 	return p, nil
 }
 
-// heavierFirst puts the small words last, whatever they weigh.
+// heavierFirst orders words by weight, stop words last.
 func heavierFirst(a, b word) int {
-	if a.small != b.small {
-		if b.small {
+	if a.stopWord != b.stopWord {
+		if b.stopWord {
 			return -1
 		}
 		return 1
@@ -103,22 +102,22 @@ func heavierFirst(a, b word) int {
 	return cmp.Compare(b.weight, a.weight)
 }
 
-// idf is what it says about a document to have a word that n of all have.
+// idf returns the inverse document frequency of a word that n of all documents have.
 func idf(all, n int) float64 {
 	return math.Log(1 + (float64(all-n)+0.5)/(float64(n)+0.5))
 }
 
-// askedWords are the words of a query, each as what it is in every language
-// that the scopes have documents in: a document is found by the word as it
-// stands there, whatever language the query was taken for.
-func askedWords(text string, languages map[string]int) []word {
+// queryWords returns the words of a query, each with its terms in every language
+// of the scopes, so that documents are found whatever language the query seems
+// to be in.
+func queryWords(text string, languages map[string]int) []word {
 	sorted := slices.Sorted(maps.Keys(languages))
 	lang := languageAmong(text, languages)
 	a := newAnalyzer()
 	var words []word
 	known := map[string]int{}
-	split(text, asked, func(p piece) bool {
-		w := word{times: 1, small: isSmall(p.text, lang)}
+	split(text, forQuery, func(p piece) bool {
+		w := word{times: 1, stopWord: isStopWord(p.text, lang)}
 		for _, l := range sorted {
 			w.alternatives = append(w.alternatives, a.term(p, l))
 		}
@@ -127,36 +126,35 @@ func askedWords(text string, languages map[string]int) []word {
 		key := strings.Join(w.alternatives, "\x00")
 		if i, again := known[key]; again {
 			words[i].times++
-			words[i].small = words[i].small && w.small
+			words[i].stopWord = words[i].stopWord && w.stopWord
 		} else {
 			known[key] = len(words)
 			words = append(words, w)
 		}
-		return len(words) < 4*mostWords
+		return len(words) < 4*maxWords
 	})
-	weighSmall(words)
+	lowerStopWords(words)
 	return words
 }
 
-// weighSmall makes little of the small words. Where there are no others, they
-// are what the query is about.
-func weighSmall(words []word) {
-	isContent := func(w word) bool { return !w.small }
+// lowerStopWords reduces the weight of stop words, unless the query has no others.
+func lowerStopWords(words []word) {
+	isContent := func(w word) bool { return !w.stopWord }
 	alone := !slices.ContainsFunc(words, isContent)
 	for i := range words {
-		if words[i].small {
-			words[i].small = !alone
+		if words[i].stopWord {
+			words[i].stopWord = !alone
 			if !alone {
-				words[i].times *= lightly
+				words[i].times *= stopWordWeight
 			}
 		}
 	}
 }
 
-// lookUp finds the postings of the words, and counts the documents.
+// lookUp finds the postings of the words and counts the documents.
 func lookUp(view *snapshot, words []word, scopes map[scopeKey]counts) error {
 	for i := range words {
-		words[i].lists = make([][]segment.PostingsList, len(view.parts))
+		words[i].postings = make([][]segment.PostingsList, len(view.parts))
 	}
 	for n, p := range view.parts {
 		dictionary, err := p.file.Dictionary(fieldWords)
@@ -173,7 +171,7 @@ func lookUp(view *snapshot, words []word, scopes map[scopeKey]counts) error {
 					}
 					if count := list.Count(); count > 0 {
 						w.documents += int(count)
-						w.lists[n] = append(w.lists[n], list)
+						w.postings[n] = append(w.postings[n], list)
 					}
 				}
 			}

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/golden"
 )
 
-// collection is what lies in testdata/rank.
+// A collection is one file of testdata/rank.
 type collection struct {
 	documents []Document
 	questions []question
@@ -26,7 +26,7 @@ type collection struct {
 
 type question struct {
 	part, text string
-	gain       map[string]float64 // by ID
+	gain       map[string]float64 // count ID
 }
 
 const rankDir = "../testdata/rank"
@@ -45,7 +45,8 @@ func readCollection(t *testing.T) collection {
 				continue
 			}
 			names := strings.Split(head, "|")
-			d := Document{ID: strings.TrimSpace(names[0]), Scope: "rank", Kind: part, Body: body, Title: strings.TrimSpace(names[1])}
+			d := Document{Scope: "rank", Kind: part, Body: body}
+			d.ID, d.Title = strings.TrimSpace(names[0]), strings.TrimSpace(names[1])
 			for tag := range strings.SplitSeq(names[2], ",") {
 				if tag = strings.TrimSpace(tag); tag != "" {
 					d.Tags = append(d.Tags, tag)
@@ -73,7 +74,8 @@ func readQuestions(t *testing.T) []question {
 			continue
 		}
 		columns := strings.Split(line, "|")
-		q := question{part: strings.TrimSpace(columns[0]), text: strings.TrimSpace(columns[1]), gain: map[string]float64{}}
+		q := question{gain: map[string]float64{}}
+		q.part, q.text = strings.TrimSpace(columns[0]), strings.TrimSpace(columns[1])
 		for judged := range strings.FieldsSeq(columns[2]) {
 			id, gain, _ := strings.Cut(judged, "=")
 			if q.gain[id], err = strconv.ParseFloat(gain, 64); err != nil {
@@ -85,7 +87,7 @@ func readQuestions(t *testing.T) []question {
 	return all
 }
 
-// ndcg is how good the first ten are, from 0 to 1.
+// ndcg rates the first ten hits from 0 to 1.
 func (q question) ndcg(found []string) float64 {
 	sum := func(gains []float64) (total float64) {
 		for i, gain := range gains[:min(len(gains), 10)] {
@@ -105,7 +107,7 @@ func (q question) ndcg(found []string) float64 {
 	return sum(got) / sum(ideal)
 }
 
-// A ranker answers a question with IDs, the best first.
+// A ranker answers a query with IDs, the best first.
 type ranker struct {
 	name string
 	rank func(text string) []string
@@ -127,7 +129,7 @@ func TestGoldenRanking(t *testing.T) {
 	golden.Check(t, filepath.Join(rankDir, "summary.md"), got)
 }
 
-// plainRanker is the formula over words that are only put in lower case.
+// plainRanker applies the formula to words in lower case, without stemming.
 func plainRanker(c collection) ranker {
 	n := naive{k1: 1.2, b: 0.75}
 	for _, d := range c.documents {
@@ -192,7 +194,7 @@ func bleveRanker(t *testing.T, c collection, name, scoring string) ranker {
 	}}
 }
 
-// summary is what a reviewer reads.
+// summary is the part for reviewers.
 func summary(c collection, rankers []ranker) []byte {
 	var out, misses bytes.Buffer
 	sums := map[string][]float64{}

@@ -9,15 +9,15 @@ import (
 	api "github.com/blevesearch/bleve_index_api"
 )
 
-// The fields of a record: its words, what searches are narrowed by, and what
-// has to be known to count it out again.
+// The fields of a record: its words, the traits that searches are narrowed by,
+// and the data to subtract it from the counts when it is deleted.
 const (
 	fieldWords  = "w"
 	fieldTraits = "t"
 	fieldRecord = "r"
 )
 
-// The kinds of traits, each the first byte after the scope.
+// The kinds of traits, the first byte after the scope.
 const (
 	traitAny  = 'a' // every document
 	traitKind = 'k'
@@ -26,8 +26,8 @@ const (
 	traitDay  = 'd'
 )
 
-// How much more a word says in a title than in a body. A document that has only
-// a body is ranked by BM25 as it is written in books.
+// The weight of a word in each part of a document. A document that has only a
+// body is ranked by plain BM25.
 const (
 	weightTitle    = 3
 	weightHeadings = 2
@@ -35,21 +35,21 @@ const (
 	weightBody     = 1
 )
 
-// record is a document as the index keeps it.
+// A record is the indexed form of a document.
 type record struct {
 	id     string
 	scope  scopeKey
 	lang   string
-	length int // in terms, those of the title counted as often as they weigh
+	length int // in terms, multiplied by the weights
 	time   int64
 	fields []api.Field
 }
 
-// record makes a document into what is kept of it.
+// record makes the record of a document.
 func (a *analyzer) record(d Document) record {
 	r := record{id: d.ID, scope: keyOf(d.Scope), lang: d.Lang, time: d.Time}
 	if r.lang == "" {
-		r.lang = Language(d.Title + "\n" + d.Headings + "\n" + cut(d.Body, mostText))
+		r.lang = Language(d.Title + "\n" + d.Headings + "\n" + cut(d.Body, maxText))
 	}
 	r.lang = cut(r.lang, 8)
 	words := terms{}
@@ -85,7 +85,7 @@ func traits(scope scopeKey, d Document) terms {
 	return t
 }
 
-// day is the day of a time, in bytes that sort as days do.
+// day returns the day of a time as bytes that sort like days.
 func day(ms int64) string {
 	const perDay = int64(24 * time.Hour / time.Millisecond)
 	n := ms / perDay
@@ -104,7 +104,7 @@ func (r record) bytes() []byte {
 
 var errRecord = errors.New("a record of the index cannot be read")
 
-// readRecord is the inverse of bytes.
+// readRecord decodes what bytes encodes.
 func readRecord(b []byte) (r record, err error) {
 	if len(b) < len(r.scope) {
 		return r, errRecord
@@ -136,3 +136,75 @@ func (t terms) add(term []byte, times int) {
 }
 
 func (t terms) all() api.TokenFrequencies { return api.TokenFrequencies(t) }
+
+// An entry is a record in the form that zapx takes. Its terms are already
+// analyzed.
+type entry struct {
+	id     string
+	fields []api.Field
+}
+
+func (e *entry) ID() string { return e.id }
+
+func (e *entry) Size() int { return len(e.id) }
+
+func (e *entry) VisitFields(visit api.FieldVisitor) {
+	for _, f := range e.fields {
+		visit(f)
+	}
+}
+
+func (e *entry) VisitComposite(api.CompositeFieldVisitor) {}
+
+func (e *entry) HasComposite() bool { return false }
+
+func (e *entry) NumPlainTextBytes() uint64 { return 0 }
+
+func (e *entry) StoredFieldsBytes() uint64 { return 0 }
+
+func (e *entry) Indexed() bool { return true }
+
+// AddIDField adds the field by which a document is found to be replaced.
+func (e *entry) AddIDField() {
+	id := []byte(e.id)
+	e.fields = append(e.fields, &field{
+		name:    "_id",
+		options: api.IndexField | api.StoreField,
+		length:  1,
+		value:   id,
+		terms:   api.TokenFrequencies{e.id: once(id)},
+	})
+}
+
+func once(term []byte) *api.TokenFreq {
+	freq := &api.TokenFreq{Term: term}
+	freq.SetFrequency(1)
+	return freq
+}
+
+// A field is one field of an entry.
+type field struct {
+	name    string
+	options api.FieldIndexingOptions
+	length  int
+	value   []byte
+	terms   api.TokenFrequencies
+}
+
+func (f *field) Name() string { return f.name }
+
+func (f *field) Value() []byte { return f.value }
+
+func (f *field) ArrayPositions() []uint64 { return nil }
+
+func (f *field) EncodedFieldType() byte { return 't' }
+
+func (f *field) Analyze() {}
+
+func (f *field) Options() api.FieldIndexingOptions { return f.options }
+
+func (f *field) AnalyzedLength() int { return f.length }
+
+func (f *field) AnalyzedTokenFrequencies() api.TokenFrequencies { return f.terms }
+
+func (f *field) NumPlainTextBytes() uint64 { return 0 }

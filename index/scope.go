@@ -7,17 +7,17 @@ import (
 	"fmt"
 )
 
-// What is kept beside the documents. format changes whenever the same text
-// would make other terms, or a document other fields.
+// The keys of values beside the documents. format changes whenever the same text
+// would give other terms, or documents have other fields.
 const (
 	format    = "2"
 	keyFormat = "format"
 	keyCursor = "cursor"
-	keyCounts = "scope:" // and the key of the scope
+	keyCounts = "scope:" // followed by the scope's key in hexadecimal
 )
 
-// scopeKey stands in front of every term of a scope's documents. All are of one
-// length, so no term of one scope can be read as one of another.
+// A scopeKey is the prefix of every term of a scope's documents. All keys have
+// the same length, so that no term can be read as one of another scope.
 type scopeKey [12]byte
 
 func keyOf(scope string) scopeKey {
@@ -34,14 +34,14 @@ func (k scopeKey) term(kind byte, text string) []byte {
 // counts returns the key of the value that holds the scope's counts.
 func (k scopeKey) counts() string { return keyCounts + hex.EncodeToString(k[:]) }
 
-// counts is what BM25 needs to know about all documents of a scope.
+// counts has what BM25 needs to know about all documents of a scope.
 type counts struct {
 	Documents int            `json:"n"`
-	Length    int            `json:"l"` // of all, in terms
-	Languages map[string]int `json:"g"` // documents in each
+	Length    int            `json:"l"` // of all documents, in terms
+	Languages map[string]int `json:"g"` // documents in each language
 }
 
-// countsOf reads the counts of a scope; one without documents has none.
+// countsOf reads the counts of a scope, which are zero if it has no documents.
 func countsOf(view *snapshot, key scopeKey) (counts, error) {
 	c := counts{Languages: map[string]int{}}
 	text := view.value(key.counts())
@@ -54,8 +54,8 @@ func countsOf(view *snapshot, key scopeKey) (counts, error) {
 	return c, nil
 }
 
-// change counts a document in, or with by -1 out.
-func (c *counts) change(r record, by int) {
+// add adds a document to the counts, or subtracts it if by is -1.
+func (c *counts) add(r record, by int) {
 	c.Documents += by
 	c.Length += by * r.length
 	c.Languages[r.lang] += by
@@ -64,8 +64,8 @@ func (c *counts) change(r record, by int) {
 	}
 }
 
-// kept is what is written of the counts; nothing for a scope without documents.
-func (c counts) kept() ([]byte, error) {
+// encode returns the stored form of the counts, nil if there are no documents.
+func (c counts) encode() ([]byte, error) {
 	if c.Documents <= 0 {
 		return nil, nil
 	}

@@ -5,19 +5,19 @@ import (
 	"math"
 )
 
-// What a search is bounded by.
+// Limits of a search.
 const (
-	mostQuery  = 16 << 10 // bytes of its text that are looked at
-	mostWords  = 64       // words of it that are searched for: the rarest
-	mostHits   = 1000     // Offset and Limit together
-	mostScopes = 64
-	usualLimit = 10
+	maxQueryBytes = 16 << 10 // bytes of its text that are used
+	maxWords      = 64       // words that are searched for: the rarest
+	maxHits       = 1000     // Offset and Limit together
+	maxScopes     = 64
+	defaultLimit  = 10
 )
 
-// Query says what to find, in Text, and where. Text is text: nothing in it is an
-// operator. No scopes, no hits. Kinds narrows to documents of one of them, Tags
-// to those that have all of them, Since and Until to a time: the first
-// millisecond, and the one after the last; 0 is no bound.
+// A Query is plain text without operators, and the scopes to search in; without
+// scopes nothing is found. Documents must have one of the Kinds and all of the
+// Tags. Since is the first and Until the first excluded millisecond; 0 means no
+// bound.
 type Query struct {
 	Text         string
 	Scopes       []string
@@ -25,31 +25,30 @@ type Query struct {
 	PathPrefix   string
 	Tags         []string
 	Since, Until int64
-	Limit        int // 0 is 10
+	Limit        int // 0 means 10
 	Offset       int
-	MinScore     float64 // in the measure of Hit.Score
+	MinScore     float64 // compared with Hit.Score
 }
 
-// Hit is a document that was found.
+// A Hit is a document that was found.
 type Hit struct {
 	ID    string
 	Score float64
-	Terms []string // those of the query that it has, for Snippet
+	Terms []string // the terms of the query that the document has, for Snippet
 }
 
-// Result is what a search has found, the best first; of equals, in the order of
-// their IDs.
+// A Result lists hits, the best first; equal ones are ordered by ID.
 type Result struct {
 	Hits []Hit
-	More bool // there are others after these
-	// Most is what no document can reach: a score divided by it says how much of
-	// the query a document is about, from 0 to 1.
-	Most float64
+	More bool // more hits follow
+	// MaxScore is above the score of any document: a score divided by it says
+	// from 0 to 1 how much of the query a document is about.
+	MaxScore float64
 }
 
 // Search finds the documents of some scopes that have words of the query.
 func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
-	defer guard(&err)()
+	defer catchFaults(&err)()
 	x.open.RLock()
 	defer x.open.RUnlock()
 	view, err := x.view()
@@ -59,7 +58,7 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 	defer view.Close()
 	q = q.bounded()
 	p, err := prepare(view, q)
-	if err != nil || len(p.words) == 0 || q.Offset >= mostHits {
+	if err != nil || len(p.words) == 0 || q.Offset >= maxHits {
 		return Result{}, err
 	}
 	wanted := newBest(q.Offset+q.Limit+1, q.MinScore)
@@ -75,14 +74,14 @@ func (x *Index) Search(ctx context.Context, q Query) (found Result, err error) {
 }
 
 func (q Query) bounded() Query {
-	q.Text = cut(q.Text, mostQuery)
+	q.Text = cut(q.Text, maxQueryBytes)
 	if q.Limit <= 0 {
-		q.Limit = usualLimit
+		q.Limit = defaultLimit
 	}
 	q.Offset = max(q.Offset, 0)
-	q.Limit = min(q.Limit, max(mostHits-q.Offset, 0))
-	if len(q.Scopes) > mostScopes {
-		q.Scopes = q.Scopes[:mostScopes]
+	q.Limit = min(q.Limit, max(maxHits-q.Offset, 0))
+	if len(q.Scopes) > maxScopes {
+		q.Scopes = q.Scopes[:maxScopes]
 	}
 	if q.Until == 0 {
 		q.Until = math.MaxInt64
@@ -96,7 +95,7 @@ func (q Query) bounded() Query {
 func (p *plan) result(found []candidate, q Query) Result {
 	r := Result{}
 	for _, w := range p.words {
-		r.Most += w.weight
+		r.MaxScore += w.weight
 	}
 	if len(found) > q.Offset+q.Limit {
 		r.More = true
@@ -127,6 +126,47 @@ func (p *plan) search(ctx context.Context, part *part, number int, wanted *best)
 	if allowed != nil && allowed.IsEmpty() {
 		return nil
 	}
-	m := merge{plan: p, part: part, streams: streams, allowed: allowed, wanted: wanted}
+	m := ranking{plan: p, part: part, streams: streams, allowed: allowed, best: wanted}
 	return m.run(ctx)
+}
+
+// IDs returns the IDs that begin with one of the prefixes, in no order.
+func (x *Index) IDs(prefixes ...string) (ids []string, err error) {
+	defer catchFaults(&err)()
+	x.open.RLock()
+	defer x.open.RUnlock()
+	view, err := x.view()
+	if err != nil {
+		return nil, err
+	}
+	defer view.Close()
+	for _, p := range view.parts {
+		dictionary, err := p.file.Dictionary("_id")
+		if err != nil {
+			return nil, err
+		}
+		t := traitReader{dictionary: dictionary, deleted: p.deleted}
+		for _, prefix := range prefixes {
+			from := []byte(prefix)
+			for _, id := range t.terms(from, prefixEnd(from)) {
+				if t.live(id) {
+					ids = append(ids, string(id))
+				}
+			}
+		}
+		if t.err != nil {
+			return nil, t.err
+		}
+	}
+	return ids, nil
+}
+
+// live reports whether any document that has the term is not deleted.
+func (t *traitReader) live(term []byte) bool {
+	list, err := t.dictionary.PostingsList(term, t.deleted, nil)
+	if err != nil {
+		t.err = err
+		return false
+	}
+	return list.Count() > 0
 }

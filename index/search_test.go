@@ -49,10 +49,10 @@ func ids(r Result) []string {
 	return all
 }
 
-// TestScoresAreThoseOfTheFormula feeds, replaces and deletes in several batches,
-// so that there are several segments with gaps, and compares each score with
+// TestScoresMatchFormula adds, replaces and deletes documents in several batches,
+// so that there are several segments with deletions, and compares each score with
 // the formula.
-func TestScoresAreThoseOfTheFormula(t *testing.T) {
+func TestScoresMatchFormula(t *testing.T) {
 	x := opened(t)
 	z := newZipf(3)
 	documents := map[string]Document{}
@@ -89,7 +89,7 @@ func TestScoresAreThoseOfTheFormula(t *testing.T) {
 	}
 	for range 300 {
 		q := Query{Text: z.text(1 + z.random.IntN(6)), Scopes: []string{"owner"}, Limit: 1 + z.random.IntN(30)}
-		want := n.search(askedWords(q.Text, map[string]int{"en": 1, "de": 1}))
+		want := n.search(queryWords(q.Text, map[string]int{"en": 1, "de": 1}))
 		got := search(t, x, q)
 		if len(got.Hits) != min(len(want), q.Limit) || got.More != (len(want) > q.Limit) {
 			t.Fatalf("%q: %d hits of %d, more: %v", q.Text, len(got.Hits), len(want), got.More)
@@ -98,16 +98,16 @@ func TestScoresAreThoseOfTheFormula(t *testing.T) {
 			if math.Abs(hit.Score-want[i].score) > 1e-6 {
 				t.Fatalf("%q: hit %d is %s with %v, want %s with %v", q.Text, i, hit.ID, hit.Score, want[i].id, want[i].score)
 			}
-			if hit.Score >= got.Most {
-				t.Fatalf("%q: %v is more than the most, %v", q.Text, hit.Score, got.Most)
+			if hit.Score >= got.MaxScore {
+				t.Fatalf("%q: %v is more than the most, %v", q.Text, hit.Score, got.MaxScore)
 			}
 		}
 	}
 }
 
-// TestScopesDoNotTouch compares an index that many share with one that a scope
-// has for itself: whatever the others do, not a digit is different.
-func TestScopesDoNotTouch(t *testing.T) {
+// TestScopesAreIndependent compares an index that many scopes share with one of
+// a single scope: scores are equal to the last digit.
+func TestScopesAreIndependent(t *testing.T) {
 	shared, alone := opened(t), opened(t)
 	z := newZipf(5)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -131,13 +131,13 @@ func TestScopesDoNotTouch(t *testing.T) {
 		}
 	}
 	for _, q := range []Query{{Text: z.text(5)}, {Text: z.text(5), Scopes: []string{"c"}}} {
-		if r := search(t, shared, q); len(r.Hits) > 0 || r.Most != 0 {
+		if r := search(t, shared, q); len(r.Hits) > 0 || r.MaxScore != 0 {
 			t.Errorf("%q finds %v", q.Scopes, r)
 		}
 	}
 }
 
-func TestDocumentsMoveBetweenScopes(t *testing.T) {
+func TestDocumentMovesToAnotherScope(t *testing.T) {
 	x := opened(t)
 	for _, step := range []struct {
 		batch Batch
@@ -208,7 +208,7 @@ func TestFilters(t *testing.T) {
 	}
 }
 
-func TestQueriesAreText(t *testing.T) {
+func TestQueryHasNoOperators(t *testing.T) {
 	x := opened(t)
 	apply(t, x, Batch{Put: []Document{
 		{ID: "1", Scope: "s", Body: "The cat sat on the mat, and readConfig failed in version 2.6.1."},
@@ -243,7 +243,7 @@ func TestQueriesAreText(t *testing.T) {
 	}
 }
 
-func TestSearchEndsWithItsContext(t *testing.T) {
+func TestSearchCancelled(t *testing.T) {
 	x := opened(t)
 	apply(t, x, Batch{Put: []Document{{ID: "1", Scope: "s", Body: "word"}}})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -256,8 +256,8 @@ func TestSearchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-// TestManyAtOnce searches while others write, reset and close.
-func TestManyAtOnce(t *testing.T) {
+// TestConcurrentUse searches while other goroutines write, reset and close.
+func TestConcurrentUse(t *testing.T) {
 	x := opened(t)
 	z := newZipf(8)
 	var batches []Batch

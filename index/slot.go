@@ -8,28 +8,28 @@ import (
 	"strconv"
 )
 
-// mostSlots is how many processes can have an index beneath one directory.
-const mostSlots = 256
+// maxSlots is the number of processes that can have an index below one directory.
+const maxSlots = 256
 
-// slot is a directory that this process alone uses, while its lock is open.
+// A slot is a directory that this process alone uses, while its lock is open.
 type slot struct {
 	dir  string
-	lock *os.File // what is not reachable is closed, and closing it unlocks
+	lock *os.File // kept reachable: the garbage collector closes files, which unlocks them
 }
 
-// takeSlot takes the first slot that nobody has. It never waits.
+// takeSlot takes the first free slot. It does not wait.
 func takeSlot(dir string) (*slot, error) {
-	for n := range mostSlots {
+	for n := range maxSlots {
 		path := filepath.Join(dir, "index-"+strconv.Itoa(n))
 		s, err := trySlot(path)
 		if s != nil || err != nil {
 			return s, err
 		}
 	}
-	return nil, fmt.Errorf("%d processes have an index beneath %s; end some of them", mostSlots, dir)
+	return nil, fmt.Errorf("%d processes have an index beneath %s; end some of them", maxSlots, dir)
 }
 
-// trySlot is nil where another process has the slot.
+// trySlot returns nil if another process has the slot.
 func trySlot(dir string) (*slot, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

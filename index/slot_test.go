@@ -24,8 +24,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// feed writes documents from where the cursor stands until it is killed or all
-// are there, and tells after each batch.
+// feed writes documents from the cursor's position on until it is killed or all
+// are there, and prints a line after each batch.
 func feed(dir string) {
 	x, err := Open(dir)
 	if err != nil {
@@ -39,7 +39,7 @@ func feed(dir string) {
 		fmt.Println("at", at+feedStep)
 	}
 	fmt.Println("end", err)
-	bufio.NewReader(os.Stdin).ReadString('\n') // keeps the slot until told to end
+	bufio.NewReader(os.Stdin).ReadString('\n') // keeps the slot until stdin is closed
 	x.Close()
 }
 
@@ -61,7 +61,7 @@ func position(x *Index) (int, error) {
 	return strconv.Atoi(cursor)
 }
 
-// feeder starts a process that feeds the index beneath dir.
+// feeder starts a process that feeds the index below dir.
 func feeder(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner, func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
@@ -85,7 +85,7 @@ func feeder(t *testing.T, dir string) (*exec.Cmd, *bufio.Scanner, func()) {
 	}
 }
 
-// checkFed compares an index with what its cursor says.
+// checkFed compares an index with its cursor.
 func checkFed(t *testing.T, x *Index) int {
 	t.Helper()
 	at, err := position(x)
@@ -109,9 +109,9 @@ func checkFed(t *testing.T, x *Index) int {
 	return at
 }
 
-// TestKilledWhileItIsFed kills a process at a random moment, again and again:
-// the first moments are those in which the index is made.
-func TestKilledWhileItIsFed(t *testing.T) {
+// TestKilledWhileFeeding kills a process at random moments, the first of them
+// while the index is created.
+func TestKilledWhileFeeding(t *testing.T) {
 	dir := t.TempDir()
 	random := rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))
 	for round := range 20 {
@@ -133,7 +133,7 @@ func TestKilledWhileItIsFed(t *testing.T) {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		if got := filepath.Base(x.slot.dir); got != "index-0" {
-			t.Fatalf("round %d: the slot of the dead is not used again, but %s", round, got)
+			t.Fatalf("round %d: the slot of the killed process was not reused: %s", round, got)
 		}
 		checkFed(t, x)
 		if err := x.Close(); err != nil {
@@ -151,18 +151,18 @@ func TestKilledWhileItIsFed(t *testing.T) {
 	}
 	defer x.Close()
 	if at := checkFed(t, x); at != feedEnd {
-		t.Errorf("after all the last one came to %d of %d", at, feedEnd)
+		t.Errorf("the last process fed %d of %d", at, feedEnd)
 	}
 }
 
-func TestEachProcessHasItsSlot(t *testing.T) {
+func TestSlotPerProcess(t *testing.T) {
 	dir := t.TempDir()
 	_, lines, end := feeder(t, dir)
 	defer end()
 	if !lines.Scan() || lines.Text() != "slot index-0" {
 		t.Fatalf("the first process: %q", lines.Text())
 	}
-	runtime.GC() // must not close the lock of what is still in use
+	runtime.GC() // must not close the lock of an open index
 	runtime.GC()
 	x, y := openedIn(t, dir), openedIn(t, dir)
 	if x.slot.dir != filepath.Join(dir, "index-1") || y.slot.dir != filepath.Join(dir, "index-2") {
@@ -185,7 +185,7 @@ func openedIn(t *testing.T, dir string) *Index {
 	return x
 }
 
-// TestDamage opens what was torn, and expects an empty index that works.
+// TestDamage opens damaged files, and expects an empty index that works.
 func TestDamage(t *testing.T) {
 	for name, damage := range map[string]func(t *testing.T, store string){
 		"empty root": func(t *testing.T, store string) { write(t, filepath.Join(store, "manifest.json"), "") },
@@ -245,7 +245,7 @@ func segmentFiles(t *testing.T, store string) []string {
 	return files
 }
 
-func TestAnotherFormatBeginsEmpty(t *testing.T) {
+func TestOtherFormatIsEmptied(t *testing.T) {
 	dir := t.TempDir()
 	x := openedIn(t, dir)
 	apply(t, x, feedBatch(0))

@@ -6,35 +6,33 @@ import (
 	"unicode/utf8"
 )
 
-// Mark is a place in a snippet that has a term of the query: the bytes from From
-// up to To.
+// A Mark is the place of a query's term in a snippet: the bytes from From up to To.
 type Mark struct{ From, To int }
 
-// cutMark stands where text was left out.
+// cutMark replaces omitted text.
 const cutMark = "… "
 
-// Snippet returns the part of text, of at most so many bytes and what marks the
-// cuts, that has the most of terms, which are those of a Hit, and where in it
-// they are. lang is the document's language, "" has it guessed. Blanks and line
-// ends become single blanks. A text without any of the terms is shown from its
-// beginning.
-func Snippet(text, lang string, terms []string, most int) (string, []Mark) {
-	text = strings.ToValidUTF8(cut(text, mostText), "\uFFFD")
-	most = max(most, 16)
-	places := find(text, lang, terms)
-	w := window(places, most)
-	from, to := widen(text, w, most)
-	return show(text, from, to, places)
+// Snippet returns the part of text with the most of the terms, at most max bytes
+// and the marks of omitted text, and the places of the terms in it. terms are
+// those of a Hit. lang is the document's language, guessed if empty. White space
+// becomes single blanks. Without any of the terms the beginning is returned.
+func Snippet(text, lang string, terms []string, limit int) (string, []Mark) {
+	text = strings.ToValidUTF8(cut(text, maxText), "\uFFFD")
+	limit = max(limit, 16)
+	places := findTerms(text, lang, terms)
+	w := bestWindow(places, limit)
+	from, to := expand(text, w, limit)
+	return render(text, from, to, places)
 }
 
-// place is where a term stands in a text.
-type place struct {
+// An occurrence is a place where a term stands in a text.
+type occurrence struct {
 	span
 	term string
 }
 
-// find looks for terms in a text, in all ways in which they can have come about.
-func find(text, lang string, terms []string) []place {
+// findTerms finds all places of the terms in a text.
+func findTerms(text, lang string, terms []string) []occurrence {
 	wanted := map[string]bool{}
 	for _, t := range terms {
 		wanted[t] = true
@@ -43,8 +41,8 @@ func find(text, lang string, terms []string) []place {
 		lang = Language(text)
 	}
 	a := newAnalyzer()
-	var places []place
-	split(text, whole, func(p piece) bool {
+	var places []occurrence
+	split(text, forIndex, func(p piece) bool {
 		term := a.term(p, lang)
 		if !wanted[term] && p.word {
 			term = a.term(p, "en")
@@ -52,26 +50,26 @@ func find(text, lang string, terms []string) []place {
 		last := len(places) - 1
 		switch {
 		case !wanted[term]:
-		case last >= 0 && p.from < places[last].to: // a part of what is marked
+		case last >= 0 && p.from < places[last].to: // a part of the last occurrence
 			places[last].to = max(places[last].to, p.to)
 		default:
-			places = append(places, place{span{p.from, p.to}, term})
+			places = append(places, occurrence{span{p.from, p.to}, term})
 		}
-		return len(places) < mostTerms
+		return len(places) < maxTerms
 	})
 	return places
 }
 
-// window is the range of places, at most so many bytes apart, with the most
-// different terms, and of such, with the most places.
-func window(places []place, most int) span {
+// bestWindow returns the range of at most so many bytes with the most different
+// terms, and among equals the most places.
+func bestWindow(places []occurrence, limit int) span {
 	var best span
 	bestTerms, bestPlaces := 0, 0
 	count := map[string]int{}
 	first := 0
 	for i, p := range places {
 		count[p.term]++
-		for first < i && p.to-places[first].from > most {
+		for first < i && p.to-places[first].from > limit {
 			if count[places[first].term]--; count[places[first].term] == 0 {
 				delete(count, places[first].term)
 			}
@@ -84,13 +82,12 @@ func window(places []place, most int) span {
 	return best
 }
 
-// widen adds what is around a window, up to so many bytes, and ends at borders
-// of words where there are any.
-func widen(text string, w span, most int) (from, to int) {
-	spare := max(most-(w.to-w.from), 0)
+// expand widens a window to at most so many bytes, up to word boundaries.
+func expand(text string, w span, limit int) (from, to int) {
+	spare := max(limit-(w.to-w.from), 0)
 	from = max(w.from-spare/3, 0)
-	to = min(from+most, len(text))
-	from = max(min(from, to-most), 0)
+	to = min(from+limit, len(text))
+	from = max(min(from, to-limit), 0)
 	for from > 0 && !utf8.RuneStart(text[from]) {
 		from++
 	}
@@ -115,8 +112,8 @@ func blankBefore(text string, at int) bool {
 	return unicode.IsSpace(r)
 }
 
-// show copies a range of text with single blanks, and moves the marks along.
-func show(text string, from, to int, places []place) (string, []Mark) {
+// render copies a range of text with single blanks and adjusts the marks.
+func render(text string, from, to int, places []occurrence) (string, []Mark) {
 	var out strings.Builder
 	var marks []Mark
 	if strings.TrimSpace(text[:from]) != "" {

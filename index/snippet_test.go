@@ -36,7 +36,7 @@ func TestSnippet(t *testing.T) {
 		{"Die Häuser sind neu.", "Haus", 100, "Die [Häuser] sind neu."},
 	} {
 		var terms []string
-		for _, w := range askedWords(test.query, map[string]int{"en": 1, "de": 1}) {
+		for _, w := range queryWords(test.query, map[string]int{"en": 1, "de": 1}) {
 			terms = append(terms, w.alternatives...)
 		}
 		if got := marked(Snippet(test.text, "", terms, test.most)); got != test.want {

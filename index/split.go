@@ -6,34 +6,33 @@ import (
 	"unicode/utf8"
 )
 
-// piece is a word or a part of one, in lower case, with its accents and its
-// ending.
+// A piece is a word or a part of one, in lower case, with accents and endings.
 type piece struct {
 	text     string
 	from, to int
-	word     bool // has an ending that can be taken off
+	word     bool // has an ending that stem may remove
 }
 
-// form says for what a text is split.
-type form int
+// A splitMode says what a text is split for.
+type splitMode int
 
 const (
-	whole form = iota // for the index: everything that it may be found by
-	asked             // for a query: single characters only where there is no pair
+	forIndex splitMode = iota // all forms by which the text may be found
+	forQuery                  // single characters only where there is no pair
 )
 
 // split calls yield with the pieces of text until it returns false.
-func split(text string, f form, yield func(piece) bool) {
-	text = cut(text, mostText)
+func split(text string, f splitMode, yield func(piece) bool) {
+	text = cut(text, maxText)
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		if !wordRune(r) {
 			at += size
 			continue
 		}
-		end := at + runLength(text[at:], scriptOf(r).paired())
+		end := at + runLength(text[at:], scriptOf(r).spaceless())
 		s := splitter{text: text[at:end], at: at, yield: yield}
-		if scriptOf(r).paired() {
+		if scriptOf(r).spaceless() {
 			s.pairs(f)
 		} else {
 			s.run()
@@ -52,8 +51,8 @@ func wordRune(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r))
 }
 
-// joins tells what holds a name together when it stands between letters.
-func joins(r rune) bool {
+// isJoiner reports whether r, between letters, joins them to one name.
+func isJoiner(r rune) bool {
 	switch r {
 	case '_', '-', '.', '\'', '’', '‐', '‑', '\u00ad', '\u200d', '\u200c':
 		return true
@@ -61,25 +60,24 @@ func joins(r rune) bool {
 	return false
 }
 
-// runLength is the number of bytes that text begins with and that belong
-// together.
+// runLength returns the length of the word or name at the beginning of text.
 func runLength(text string, paired bool) int {
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
 		next := at + size
-		if !paired && joins(r) {
+		if !paired && isJoiner(r) {
 			r, _ = utf8.DecodeRuneInString(text[next:])
 		}
-		if !wordRune(r) || !unicode.IsMark(r) && scriptOf(r).paired() != paired {
-			return at + special(text[:at], text[at:])
+		if !wordRune(r) || !unicode.IsMark(r) && scriptOf(r).spaceless() != paired {
+			return at + suffixLength(text[:at], text[at:])
 		}
 		at = next
 	}
 	return len(text)
 }
 
-// special is the length of what ends the names of some languages: C++, C#.
-func special(name, rest string) int {
+// suffixLength returns the length of the signs that end names such as C++ and C#.
+func suffixLength(name, rest string) int {
 	if len(name) != 1 || name[0] < 'A' || name[0] > 'z' {
 		return 0
 	}
@@ -93,10 +91,10 @@ func special(name, rest string) int {
 	return 0
 }
 
-// splitter splits one run of characters that belong together.
+// A splitter splits one run of characters that belong together.
 type splitter struct {
 	text  string
-	at    int // where it begins
+	at    int // its position in the text
 	yield func(piece) bool
 	done  bool
 }
@@ -106,13 +104,13 @@ func (s *splitter) emit(text string, from, to int, word bool) {
 		return
 	}
 	if !word {
-		text = cut(text, mostTerm)
+		text = cut(text, maxTerm)
 	}
 	s.done = !s.yield(piece{text: text, from: s.at + from, to: s.at + to, word: word})
 }
 
-// pairs yields each two neighbours, and alone the characters that can be words.
-func (s *splitter) pairs(f form) {
+// pairs yields each two adjacent characters, and single ones that can be words.
+func (s *splitter) pairs(f splitMode) {
 	var starts []int // of each character with its marks
 	for i, r := range s.text {
 		if !unicode.IsMark(r) || len(starts) == 0 {
@@ -125,7 +123,7 @@ func (s *splitter) pairs(f form) {
 		from, to := starts[i], starts[i+1]
 		r, _ := utf8.DecodeRuneInString(s.text[from:])
 		script := scriptOf(r)
-		if n == 1 || f == whole && (script == han || script == hangul) {
+		if n == 1 || f == forIndex && (script == han || script == hangul) {
 			s.emit(lower(s.text[from:to]), from, to, false)
 		}
 		if i+1 < n {
@@ -139,7 +137,7 @@ func (s *splitter) run() {
 	if s.number() {
 		return
 	}
-	from, to := s.bare()
+	from, to := s.trimClitics()
 	parts := parts(s.text[from:to])
 	for i := range parts {
 		parts[i].from += from
@@ -147,17 +145,17 @@ func (s *splitter) run() {
 	}
 	if len(parts) == 1 {
 		p := parts[0]
-		s.emit(joined(lower(s.text[p.from:p.to])), p.from, p.to, true)
+		s.emit(withoutJoiners(lower(s.text[p.from:p.to])), p.from, p.to, true)
 		return
 	}
-	s.emit(joined(lower(s.text[from:to])), from, to, true)
+	s.emit(withoutJoiners(lower(s.text[from:to])), from, to, true)
 	for _, p := range parts {
-		s.emit(joined(lower(s.text[p.from:p.to])), p.from, p.to, true)
+		s.emit(withoutJoiners(lower(s.text[p.from:p.to])), p.from, p.to, true)
 	}
 }
 
-// number yields a number, a version or a date, and what it begins with; it is
-// false where the run is none of these.
+// number yields a number, a version or a date, and its beginnings; it returns
+// false if the run is none of these.
 func (s *splitter) number() bool {
 	from := 0
 	if c := s.text[0]; (c == 'v' || c == 'V') && len(s.text) > 1 && isDigit(s.text[1]) {
@@ -172,7 +170,7 @@ func (s *splitter) number() bool {
 		}
 	}
 	if from == 1 && ends == 0 {
-		return false // v2 is a name of its own
+		return false // v2 is a name
 	}
 	s.emit(s.text[from:], from, len(s.text), false)
 	for i := len(s.text) - 1; i > from && ends <= 4; i-- {
@@ -185,9 +183,9 @@ func (s *splitter) number() bool {
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
-// bare leaves out what hangs on a word by an apostrophe: the owner's s, and the
-// article of French and Italian.
-func (s *splitter) bare() (from, to int) {
+// trimClitics returns the run without what an apostrophe attaches: the 's of
+// English, and the articles of French and Italian.
+func (s *splitter) trimClitics() (from, to int) {
 	to = len(s.text)
 	for _, sign := range []string{"'", "’"} {
 		i := strings.LastIndex(s.text, sign)
@@ -204,13 +202,65 @@ func (s *splitter) bare() (from, to int) {
 	return from, to
 }
 
-// joined is a name without the signs that hold it together. Dots stay: 1.2 is
-// not 12, and main.go is a name as it is.
-func joined(name string) string {
+// withoutJoiners removes the joiners of a name except dots: 1.2 is not 12, and
+// main.go is found as it is.
+func withoutJoiners(name string) string {
 	return strings.Map(func(r rune) rune {
-		if joins(r) && r != '.' {
+		if isJoiner(r) && r != '.' {
 			return -1
 		}
 		return r
 	}, name)
+}
+
+// A span is a range of bytes.
+type span struct{ from, to int }
+
+// parts returns the words of a name: separated by signs, as in read_config and
+// main.go, or by capitals, as in readConfig and HTTPServer. An apostrophe does
+// not separate.
+func parts(name string) []span {
+	var all []span
+	from := -1
+	end := func(at int) {
+		if from >= 0 && at > from {
+			all = append(all, span{from, at})
+		}
+		from = -1
+	}
+	var before, now rune
+	for at, next := range name {
+		switch {
+		case isSeparator(next):
+			end(at)
+			before, now = 0, 0
+			continue
+		case from < 0:
+			from = at
+		case unicode.IsUpper(next) && (unicode.IsLower(now) || unicode.IsDigit(now)):
+			end(at)
+			from = at
+		case unicode.IsLower(next) && unicode.IsUpper(now) && unicode.IsUpper(before) && !isPluralS(name[at:]):
+			last := at - utf8.RuneLen(now) // HTTPServer: S begins the next part
+			end(last)
+			from = last
+		}
+		before, now = now, next
+	}
+	end(len(name))
+	if len(all) == 0 {
+		return []span{{0, len(name)}}
+	}
+	return all
+}
+
+// isPluralS reports whether rest begins with a plural s, as in URLs.
+func isPluralS(rest string) bool {
+	after, ok := strings.CutPrefix(rest, "s")
+	r, _ := utf8.DecodeRuneInString(after)
+	return ok && !unicode.IsLower(r)
+}
+
+func isSeparator(r rune) bool {
+	return isJoiner(r) && r != '\'' && r != '’' && r != '\u00ad' && r != '\u200d' && r != '\u200c'
 }

@@ -23,16 +23,16 @@ import (
 	"github.com/blevesearch/snowballstem/swedish"
 	"github.com/blevesearch/snowballstem/tamil"
 	"github.com/blevesearch/snowballstem/turkish"
+	"golang.org/x/text/unicode/norm"
 )
 
-// longestWord is the length in bytes from which on something is no word that
-// has endings.
-const longestWord = 48
+// maxWord is the length in bytes above which a word is not stemmed.
+const maxWord = 48
 
-// stem takes the ending from a word in lower case.
+// stem removes the ending of a word in lower case.
 func stem(word, lang string) string {
 	reduce := stemmer(lang)
-	if reduce == nil || len(word) < 3 || len(word) > longestWord {
+	if reduce == nil || len(word) < 3 || len(word) > maxWord {
 		return word
 	}
 	for _, r := range word {
@@ -41,7 +41,7 @@ func stem(word, lang string) string {
 		}
 	}
 	if lang == "ru" {
-		word = strings.ReplaceAll(word, "ё", "е") // a vowel that the rules do not know
+		word = strings.ReplaceAll(word, "ё", "е") // the Russian rules do not know ё
 	}
 	env := snowball.NewEnv(word)
 	reduce(env)
@@ -91,13 +91,104 @@ func stemmer(lang string) func(*snowball.Env) bool {
 	return nil
 }
 
-// stemmerFor is the language whose endings a word has: that of its text, or,
-// where the word is in another script, the one that is likely there.
+// stemmerFor returns the language of the rules for a word: that of its text, or
+// the default of the word's script if that is another one.
 func stemmerFor(word, lang string) string {
 	first, _ := utf8.DecodeRuneInString(word)
 	script := scriptOf(first)
 	if script == scriptOfLanguage(lang) {
 		return lang
 	}
-	return usual(script)
+	return defaultLanguage(script)
+}
+
+// lower returns text in lower case and in Unicode normalization form KC.
+func lower(text string) string {
+	for i := range len(text) {
+		if text[i] >= utf8.RuneSelf {
+			return strings.ToLower(norm.NFKC.String(text))
+		}
+	}
+	return strings.ToLower(text)
+}
+
+// fold removes accents that people omit when they type. Vowel marks, as in Hindi,
+// and marks that make another letter, as in the Russian short i, stay.
+func fold(word string) string {
+	plain := true
+	for i := 0; i < len(word) && plain; i++ {
+		plain = word[i] < utf8.RuneSelf
+	}
+	if plain {
+		return word
+	}
+	var b strings.Builder
+	base := rune(0)
+	for _, r := range norm.NFD.String(word) {
+		if s := plainLetter(r); s != "" {
+			b.WriteString(s)
+			base = 'a'
+			continue
+		}
+		if unicode.Is(unicode.Mn, r) {
+			if isOptionalMark(base, r) {
+				continue
+			}
+		} else {
+			base = r
+		}
+		b.WriteRune(r)
+	}
+	return norm.NFC.String(b.String())
+}
+
+// plainLetter returns how a letter is typed without its key.
+func plainLetter(r rune) string {
+	switch r {
+	case 'ß':
+		return "ss"
+	case 'æ':
+		return "ae"
+	case 'œ':
+		return "oe"
+	case 'ø':
+		return "o"
+	case 'ł':
+		return "l"
+	case 'đ', 'ð':
+		return "d"
+	case 'þ':
+		return "th"
+	case 'ı':
+		return "i"
+	case 'ς':
+		return "σ"
+	case 'أ', 'إ', 'آ', 'ٱ':
+		return "ا"
+	case 'ى':
+		return "ي"
+	}
+	return ""
+}
+
+// isOptionalMark reports whether a mark is often omitted on a base letter.
+func isOptionalMark(base, mark rune) bool {
+	switch {
+	case base < 0x250, unicode.Is(unicode.Latin, base), unicode.Is(unicode.Greek, base):
+		return true
+	case unicode.Is(unicode.Cyrillic, base):
+		return mark == 0x308 && (base == 'е' || base == 'Е') || mark == 0x301
+	}
+	return unicode.In(base, unicode.Arabic, unicode.Hebrew)
+}
+
+// cut shortens a term to at most so many bytes, at a character boundary.
+func cut(term string, limit int) string {
+	if len(term) <= limit {
+		return term
+	}
+	for limit > 0 && !utf8.RuneStart(term[limit]) {
+		limit--
+	}
+	return term[:limit]
 }

@@ -38,7 +38,7 @@ type store struct {
 	now    *snapshot  // nil after close
 	number uint64     // of the latest segment
 
-	wake    chan struct{} // tells merger that segments have changed
+	wake    chan struct{} // segments have changed
 	closing chan struct{}
 	merger  sync.WaitGroup
 }
@@ -54,7 +54,7 @@ type manifestSegment struct {
 	Deleted []byte `json:"deleted,omitempty"` // a roaring bitmap
 }
 
-// A change is what one call of apply does: Deletes and the IDs of Documents
+// A add is what one call of apply does: Deletes and the IDs of Documents
 // are removed first, then Documents are added. A nil value removes its key.
 type change struct {
 	documents map[string]*entry

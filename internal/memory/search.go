@@ -143,7 +143,7 @@ func (s *searching) candidates(ctx context.Context, result index.Result, meant N
 			s.torn = true
 			continue
 		}
-		c := candidate{Hit: h, piece: p, doc: d, about: h.Score / max(result.Most, math.SmallestNonzeroFloat64)}
+		c := candidate{Hit: h, piece: p, doc: d, about: h.Score / max(result.MaxScore, math.SmallestNonzeroFloat64)}
 		c.rank = c.about * s.weight(d)
 		words = append(words, c)
 	}

@@ -3,21 +3,129 @@ package index
 import (
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
-// latinLanguages are those that small words tell apart, the more widespread
-// first: a tie goes to the first.
+// maxVotes is the number of words from which a language is guessed.
+const maxVotes = 300
+
+// Language guesses the language of a text: by its script, and for the Latin
+// script by stop words. The default is "en", which is right for code too.
+func Language(text string) string { return languageAmong(text, nil) }
+
+// languageAmong is like Language with a choice of languages; nil means all.
+func languageAmong(text string, choice map[string]int) string {
+	v := votes{count: map[string]int{}, distinct: map[string]int{}, scripts: map[script]int{}}
+	seen := map[string]bool{}
+	split(text, forQuery, func(p piece) bool {
+		first, _ := utf8.DecodeRuneInString(p.text)
+		v.scripts[scriptOf(first)]++
+		for _, lang := range stopWords()[p.text] {
+			if _, ok := choice[lang]; len(p.text) > 1 && (ok || choice == nil) {
+				v.count[lang]++
+				if !seen[p.text] {
+					v.distinct[lang]++
+				}
+			}
+		}
+		seen[p.text] = true
+		v.words++
+		return v.words < maxVotes
+	})
+	if s := v.script(); s != latin {
+		return languageOfScript(s, text, v.scripts)
+	}
+	return v.latin()
+}
+
+// votes counts what the words of a text suggest about its language.
+type votes struct {
+	words    int
+	count    map[string]int // stop words of each language
+	distinct map[string]int
+	scripts  map[script]int // words in each script
+}
+
+func (v votes) script() script {
+	most := latin
+	for s, count := range v.scripts {
+		if count > v.scripts[most] || count == v.scripts[most] && s < most {
+			most = s
+		}
+	}
+	return most
+}
+
+// latin returns the language with the most votes. A language other than English
+// needs several different stop words that are frequent: identifiers in code are
+// often stop words of some language.
+func (v votes) latin() string {
+	best := "en"
+	for _, lang := range latinLanguages {
+		if v.count[lang] <= v.count[best] || 10*v.count[lang] < v.words {
+			continue
+		}
+		if v.words > 12 && v.distinct[lang] < 3 {
+			continue
+		}
+		best = lang
+	}
+	return best
+}
+
+func languageOfScript(s script, text string, scripts map[script]int) string {
+	switch s {
+	case cyrillic:
+		if strings.ContainsAny(text, "іїєґІЇЄҐ") {
+			return "uk"
+		}
+		return "ru"
+	case arabicScript:
+		if strings.ContainsAny(text, "پچژگکیےں") {
+			return "fa"
+		}
+		return "ar"
+	case tamilScript:
+		return "ta"
+	case kana:
+		return "ja"
+	case han:
+		if scripts[kana] > 0 {
+			return "ja"
+		}
+		return "zh"
+	case hangul:
+		return "ko"
+	case southeastAsian:
+		return "th"
+	}
+	return "el" // and all languages whose words are not changed
+}
+
+// isStopWord reports whether a word is a stop word in a language.
+func isStopWord(word, lang string) bool {
+	for _, of := range stopWords()[word] {
+		if of == lang {
+			return true
+		}
+	}
+	return false
+}
+
+// latinLanguages lists the languages that stop words distinguish, the more
+// widespread first: the first wins a tie.
 var latinLanguages = []string{
 	"en", "de", "fr", "es", "it", "pt", "nl", "pl", "sv", "no", "da", "fi", "cs", "hu", "ro", "tr", "id", "vi",
 }
 
-// smallWords says in which languages a word is a small one: articles, pronouns,
-// prepositions, auxiliary verbs, and words that ask. It is made when it is first
-// needed.
-var smallWords = sync.OnceValue(func() map[string][]string { return bySmallWord(smallWordLists) })
+// stopWords maps a word to the languages in which it is a stop word: an article,
+// pronoun, preposition, auxiliary verb or question word. It is made at the first
+// use, to keep the start of the program fast.
+var stopWords = sync.OnceValue(func() map[string][]string { return byStopWord(stopWordLists) })
 
-// smallWordLists are the small words of each language.
-var smallWordLists = map[string]string{
+// stopWordLists has the stop words of each language.
+var stopWordLists = map[string]string{
 	"en": `a an the and or but if of in on at to for from by with about into onto over under between through during
 		before after as than then so not no nor is are was were be been being am do does did doing done have has had
 		having will would shall should can could may might must i me my mine myself we us our ours you your yours he
@@ -77,7 +185,7 @@ var smallWordLists = map[string]string{
 		sao như cũng đã sẽ đang vì nhưng hay`,
 }
 
-func bySmallWord(lists map[string]string) map[string][]string {
+func byStopWord(lists map[string]string) map[string][]string {
 	by := map[string][]string{}
 	for _, lang := range latinLanguages {
 		for word := range strings.FieldsSeq(lists[lang]) {
@@ -85,4 +193,79 @@ func bySmallWord(lists map[string]string) map[string][]string {
 		}
 	}
 	return by
+}
+
+// A script is a writing system, as far as it matters for finding words.
+type script int
+
+const (
+	other script = iota
+	latin
+	cyrillic
+	arabicScript
+	tamilScript
+	han
+	kana
+	hangul
+	southeastAsian // Thai and its neighbours, written without spaces
+)
+
+func scriptOf(r rune) script {
+	switch {
+	case r < 0x250:
+		return latin
+	case r < 0x370:
+		return other
+	case unicode.Is(unicode.Cyrillic, r):
+		return cyrillic
+	case unicode.Is(unicode.Arabic, r):
+		return arabicScript
+	case unicode.Is(unicode.Tamil, r):
+		return tamilScript
+	case unicode.Is(unicode.Han, r):
+		return han
+	case r == 'ー' || r == 'ｰ' || unicode.In(r, unicode.Hiragana, unicode.Katakana):
+		return kana
+	case unicode.Is(unicode.Hangul, r):
+		return hangul
+	case unicode.In(r, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		return southeastAsian
+	case unicode.Is(unicode.Latin, r):
+		return latin
+	}
+	return other
+}
+
+// spaceless reports whether spaces do not separate the words of a script, or
+// particles are attached to them: such text is found by pairs of characters.
+func (s script) spaceless() bool { return s >= han }
+
+func scriptOfLanguage(lang string) script {
+	switch lang {
+	case "ru", "uk", "bg", "sr":
+		return cyrillic
+	case "ar", "fa", "ur":
+		return arabicScript
+	case "ta":
+		return tamilScript
+	case "zh", "ja", "ko", "th", "el", "he", "hi":
+		return other
+	}
+	return latin
+}
+
+// defaultLanguage returns the language assumed for words of a script in a text of
+// another script.
+func defaultLanguage(s script) string {
+	switch s {
+	case latin:
+		return "en"
+	case cyrillic:
+		return "ru"
+	case arabicScript:
+		return "ar"
+	case tamilScript:
+		return "ta"
+	}
+	return ""
 }
