@@ -28,7 +28,7 @@ type World struct {
 	Memory  memory.Memory
 	Graph   *knowledge.Graph
 	Skills  skills.Skills
-	Results results.Store
+	Results *results.Store
 	Status  func(context.Context) sessions.Status
 }
 

@@ -21,13 +21,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/results"
 )
 
 // launch is a tool about which a person is asked.
@@ -82,7 +82,7 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	table := tokens.New(tokens.Options{DB: rows})
 	d := app.Desk{Store: approvals.New(approvals.Options{DB: rows}), Log: audit.NewDB(rows)}
 	s, err := server.New(server.Config{
-		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: app.Journal{Log: record}, Keeper: app.Keeper{Store: kept}, Desk: d,
+		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: app.Journal{Log: record}, Keeper: kept, Desk: d,
 		Log: slog.New(slog.DiscardHandler),
 		Settings: server.Settings{Policy: rules, ApprovalTimeout: hang, ApprovalWait: wait, Limits: server.Limits{
 			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: hang,

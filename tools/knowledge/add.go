@@ -26,7 +26,8 @@ func (add) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "knowledge_graph_add", Group: group, Title: "Add knowledge",
 		Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
-		Doc: `Stores entities and typed relations between them, all or none. A known one is merged: the more certain value is kept.
+		Doc: `Stores entities and typed relations between them, all or none.
+Those already known are merged: the more certain value is kept.
 Returns what was created or updated, and a change number for undo. For free-text notes use memory_store.`,
 		Also:     []string{"create_entities", "create_relations"},
 		Keywords: "graph entity relation remember fact learn store upsert",

@@ -104,8 +104,9 @@ func fill(b *testing.B, w *world) {
 		}
 		for i := range manyRelations {
 			r := graph.Relation{
-				ID: store.NewID(), Owner: o, Source: fmt.Sprintf("thing-%d", random.IntN(manyEntities)), Type: fmt.Sprintf("t%d", i),
-				Target: fmt.Sprintf("thing-%d", random.IntN(manyEntities)*min(i%10, 1)), Confidence: random.Float64(), Valid: graph.Always(),
+				ID: store.NewID(), Owner: o, Type: fmt.Sprintf("t%d", i), Confidence: random.Float64(), Valid: graph.Always(),
+				Source: fmt.Sprintf("thing-%d", random.IntN(manyEntities)),
+				Target: fmt.Sprintf("thing-%d", random.IntN(manyEntities)*min(i%10, 1)),
 			}
 			if err := c.setRelation(nil, &r); err != nil {
 				return "", err

@@ -43,7 +43,9 @@ func (c checker) name(name string) {
 	}
 }
 
-func (c checker) common(kind string, properties map[string]string, confidence float64, valid graph.Span, p graph.Provenance) {
+func (c checker) common(
+	kind string, properties map[string]string, confidence float64, valid graph.Span, p graph.Provenance,
+) {
 	if graph.TypeName(kind) != kind || !(confidence >= 0 && confidence <= 1) || graph.CleanLine(p.Source) != p.Source {
 		c.t.Errorf("accepted type %q, confidence %v, source %q", kind, confidence, p.Source)
 	}
@@ -156,7 +158,8 @@ func TestManyNewEntitiesAreCounted(t *testing.T) {
 	for i := range 2 * maxListedNew {
 		a.Entities = append(a.Entities, Outcome{Subject: fmt.Sprint("e", i), Action: "created"})
 	}
-	a.Entities = append(a.Entities, Outcome{Subject: "known", Action: "unchanged"}, Outcome{Subject: "other", Action: "updated"}, Outcome{Subject: "both", Action: "created", SharedToo: true})
+	a.Entities = append(a.Entities, Outcome{Subject: "known", Action: "unchanged"},
+		Outcome{Subject: "other", Action: "updated"}, Outcome{Subject: "both", Action: "created", SharedToo: true})
 	a.Change = 7
 	got := formatAdded(a, nil)
 	want := "updated other\ncreated both, your own version of a shared entity\ncreated 12 more\n1 already known\nchange 7; to undo it use knowledge_graph_remove with undo 7"

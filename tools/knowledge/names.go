@@ -16,8 +16,8 @@ type unknownName string
 
 func (n unknownName) Error() string { return "no entity has the slug of " + string(n) }
 
-// resolve finds the entity that a name means: the one with its slug, or the only one that has it as an alias. If there
-// is none the error has an [unknownName] as its cause, which suggest completes.
+// resolve finds the entity that a name means: the one with its slug, or the only one that has it as an alias. The
+// error about an unknown name has an [unknownName] as its cause, which suggest completes.
 func (r rows) resolve(o tool.Owner, name string) (e graph.Entity, err error) {
 	slug := graph.Slug(name)
 	named, err := r.byName(o, []string{slug})
@@ -70,7 +70,7 @@ func (g *Graph) suggest(ctx context.Context, o tool.Owner, err error) error {
 }
 
 const (
-	maxSimilarRead = 64 // entities whose names are compared with one
+	maxSimilarRead = 64 // entities of which the names are compared with one
 	maxSimilar     = 3  // returned
 )
 
@@ -81,7 +81,9 @@ type similarOptions struct {
 
 // similar returns entities that a name may mean, other than the one with its slug: those with a similar name and,
 // unless strict is set, those with some of its words. Fresh is false if the index was not up to date.
-func (g *Graph) similar(ctx context.Context, o tool.Owner, name string, options similarOptions) (list []graph.Entity, fresh bool, err error) {
+func (g *Graph) similar(
+	ctx context.Context, o tool.Owner, name string, options similarOptions,
+) (list []graph.Entity, fresh bool, err error) {
 	slug := graph.Slug(name)
 	if slug == "" {
 		return nil, true, nil

@@ -34,7 +34,8 @@ func TestUndoAllInReverse(t *testing.T) {
 				_, err = w.RemoveRelation(as(t, "u"), graph.Key{Source: name(), Type: "t", Target: name()})
 			default:
 				var added Added
-				a, b := graph.Entity{Name: name(), Description: name(), Confidence: random.Float64()}, graph.Entity{Name: name()}
+				a := graph.Entity{Name: name(), Description: name(), Confidence: random.Float64()}
+				b := graph.Entity{Name: name()}
 				link := graph.Relation{Source: a.Name, Type: "t", Target: b.Name, Confidence: random.Float64()}
 				added, err = w.Add(as(t, "u"), []graph.Entity{a, b}, []graph.Relation{link})
 				if err == nil && added.Change == 0 {
@@ -74,7 +75,10 @@ func TestWalkSeesWhatTheOwnerSees(t *testing.T) {
 			var relations []graph.Relation
 			for range 2 * nodes {
 				a, b := random.IntN(nodes), random.IntN(nodes)
-				r := graph.Relation{Source: fmt.Sprintf("n%d", a), Type: "t", Target: fmt.Sprintf("n%d", b), Confidence: float64(1+random.IntN(99)) / 100}
+				r := graph.Relation{
+					Source: fmt.Sprintf("n%d", a), Type: "t", Target: fmt.Sprintf("n%d", b),
+					Confidence: float64(1+random.IntN(99)) / 100,
+				}
 				if a != b && sees[user][r.Key()] == 0 {
 					relations = append(relations, r)
 					sees[user][r.Key()] = r.Confidence
@@ -109,7 +113,9 @@ func TestWalkSeesWhatTheOwnerSees(t *testing.T) {
 	})
 }
 
-func everyPath(links map[graph.Key]float64, at string, left int, strength float64, on []string, best map[string]float64) {
+func everyPath(
+	links map[graph.Key]float64, at string, left int, strength float64, on []string, best map[string]float64,
+) {
 	if left == 0 {
 		return
 	}

@@ -25,7 +25,7 @@ type removeArgs struct {
 func (remove) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "knowledge_graph_remove", Group: group, Title: "Remove knowledge", Risk: tool.Writes,
-		Doc: `Removes one of your entities or relations, merges a duplicate entity into another, or undoes an earlier change.
+		Doc: `Removes one of your entities or relations, merges a duplicate entity into another, or undoes a change.
 Takes one of entity, relation and undo. Returns the number of the change, which can be undone too.`,
 		Also:     []string{"knowledge_graph_merge"},
 		Keywords: "graph entity relation forget delete duplicate undo",
@@ -168,7 +168,7 @@ func (g *Graph) RemoveRelation(ctx context.Context, key graph.Key) (Removed, err
 		}
 		if len(own) == 0 {
 			return tool.Errorf(tool.NotFound, "you have no relation %s", key).
-				Try("list yours with knowledge_graph_search and from %q; shared relations cannot be removed", key.Source)
+				Try("list yours with knowledge_graph_search and from %q; shared ones cannot be removed", key.Source)
 		}
 		done.Summary = "removed " + key.String()
 		return c.setRelation(&own[0], nil)

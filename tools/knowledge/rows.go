@@ -15,8 +15,8 @@ import (
 // the owner's agent shares with all users.
 type rows struct{ *store.Tx }
 
-const entityColumns = `e.id, e.agent, e.usr, e.slug, e.name, e.aliases, e.type, e.description, e.properties, e.confidence,
-	e.valid_from, e.valid_to, e.origin, e.author, e.session, e.created, e.updated, e.version`
+const entityColumns = `e.id, e.agent, e.usr, e.slug, e.name, e.aliases, e.type, e.description, e.properties,
+	e.confidence, e.valid_from, e.valid_to, e.origin, e.author, e.session, e.created, e.updated, e.version`
 
 func scanEntity(scan store.Scan) (e graph.Entity, err error) {
 	var aliases, properties string
@@ -91,7 +91,8 @@ func scanRelation(scan store.Scan, before ...any) (r graph.Relation, err error) 
 	var properties string
 	p := &r.Provenance
 	err = scan(append(before, &r.ID, &r.Owner.Agent, &r.Owner.User, &r.Source, &r.Type, &r.Target, &properties,
-		&r.Confidence, &r.Valid.From, &r.Valid.To, &p.Source, &p.Author, &p.Session, &p.Created, &p.Updated, &r.Version)...)
+		&r.Confidence, &r.Valid.From, &r.Valid.To, &p.Source, &p.Author, &p.Session, &p.Created, &p.Updated,
+		&r.Version)...)
 	if err == nil {
 		err = store.FromJSON(properties, &r.Properties)
 	}
@@ -101,7 +102,9 @@ func scanRelation(scan store.Scan, before ...any) (r graph.Relation, err error) 
 // relationsAt returns the relations that begin or end at one of at most [graph.MaxBatch] entities and are valid at a
 // moment: of each entity, in each direction, of the owner and of the shared ones, the limit most certain. It leaves
 // out shared relations of which the owner has its own version. More reports whether there are others.
-func (r rows) relationsAt(o tool.Owner, slugs []string, limit int, at int64) (list []graph.Relation, more bool, err error) {
+func (r rows) relationsAt(
+	o tool.Owner, slugs []string, limit int, at int64,
+) (list []graph.Relation, more bool, err error) {
 	args := []any{o.Agent, o.User, at}
 	params := strings.Split(store.In(&args, slugs), ", ")
 	counts, positions := map[int]int{}, map[graph.Key]int{}
@@ -125,8 +128,8 @@ func (r rows) relationsAt(o tool.Owner, slugs []string, limit int, at int64) (li
 	return list, more, err
 }
 
-// relationsStatement selects the relations of each entity and direction in a part of its own, because only then does
-// an index end the search after a few rows, however many relations an entity has. The limit is part of the text:
+// relationsStatement selects the relations of each entity and direction in a separate part, because only then does an
+// index end the search after a few rows, however many relations an entity has. The limit is part of the text:
 // SQLite plans a statement again whenever a limit that is a parameter changes, which takes longer than the search.
 func relationsStatement(params []string, limit int) string {
 	var parts []string

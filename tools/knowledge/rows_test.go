@@ -25,7 +25,8 @@ func entity(o tool.Owner, name string) graph.Entity {
 func relation(o tool.Owner, source, kind, target string, confidence float64) graph.Relation {
 	return graph.Relation{
 		ID: store.NewID(), Owner: o, Source: source, Type: kind, Target: target, Properties: map[string]string{"k": "v"},
-		Confidence: confidence, Valid: graph.Span{From: 10, To: 20}, Provenance: graph.Provenance{Author: "a/u", Created: 1, Updated: 2},
+		Confidence: confidence, Valid: graph.Span{From: 10, To: 20},
+		Provenance: graph.Provenance{Author: "a/u", Created: 1, Updated: 2},
 	}
 }
 
@@ -49,7 +50,9 @@ func TestRowsRoundTrip(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		own := tool.Owner{Agent: "a", User: "u"}
 		e, r := entity(own, "Ada"), relation(own, "ada", "knows", "bob", 0.5)
-		bare := graph.Entity{ID: store.NewID(), Owner: own, Slug: "bob", Name: "Bob", Type: "person", Confidence: 1, Valid: graph.Always()}
+		bare := graph.Entity{
+			ID: store.NewID(), Owner: own, Slug: "bob", Name: "Bob", Type: "person", Confidence: 1, Valid: graph.Always(),
+		}
 		w.write(own, func(c *change) error {
 			return errors.Join(c.writeEntity(nil, &e), c.writeEntity(nil, &bare), c.writeRelation(nil, &r))
 		})
@@ -83,7 +86,8 @@ func TestRowsRoundTrip(t *testing.T) {
 
 func TestRowsOfOtherOwnersAreInvisible(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
-		own, other, foreign := tool.Owner{Agent: "a", User: "u"}, tool.Owner{Agent: "a", User: "v"}, tool.Owner{Agent: "b", User: "u"}
+		own, other := tool.Owner{Agent: "a", User: "u"}, tool.Owner{Agent: "a", User: "v"}
+		foreign := tool.Owner{Agent: "b", User: "u"}
 		ids := map[tool.Owner]string{}
 		var links []string
 		for _, o := range []tool.Owner{own, other, foreign, own.Shared(), foreign.Shared()} {

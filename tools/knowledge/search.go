@@ -29,7 +29,8 @@ func (search) Spec() tool.Spec {
 		Name: "knowledge_graph_search", Group: group, Title: "Search knowledge",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
 		Doc: `Finds entities by name or by words about them, each with its most certain relations.
-With from it lists what is connected to one entity, the strongest connection first. For free-text notes use memory_search.`,
+With from it lists what is connected to one entity, the strongest connection first.
+For free-text notes use memory_search.`,
 		Also:     []string{"search_nodes", "read_graph"},
 		Keywords: "graph entity relation who knows works connected neighbours facts",
 	}
@@ -316,7 +317,9 @@ func (v visible) withRelations(ctx context.Context, list []graph.Entity) ([]Hit,
 		if err != nil {
 			return nil, err
 		}
-		slices.SortStableFunc(relations, func(a, b graph.Relation) int { return cmp.Compare(b.Confidence, a.Confidence) })
+		slices.SortStableFunc(relations, func(a, b graph.Relation) int {
+			return cmp.Compare(b.Confidence, a.Confidence)
+		})
 		for _, e := range chunk {
 			hit := Hit{Entity: e, More: more && len(chunk) == 1}
 			for _, r := range relations {

@@ -10,25 +10,26 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// readResult pages through a result that was cut.
+// readResult is the tool that reads parts of a long result.
 type readResult struct {
-	store Store
+	store *Store
 	marks tool.Marks
 }
 
 type readResultArgs struct {
-	ID     string `json:"id" jsonschema:"handle, r_..." alias:"handle,result_id"`
-	Offset int64  `json:"offset,omitempty" jsonschema:"first byte"`
-	Limit  int    `json:"limit,omitempty" jsonschema:"bytes" min:"100" max:"60000" default:"16000"`
-	Tail   int    `json:"tail,omitempty" jsonschema:"last N lines"`
-	Grep   string `json:"grep,omitempty" jsonschema:"lines matching this RE2" alias:"pattern,query"`
-	Around int    `json:"around,omitempty" jsonschema:"lines around matches" alias:"context"`
+	ID     string `json:"id" jsonschema:"handle of the result, like r_..." alias:"handle,result_id"`
+	Offset int64  `json:"offset,omitempty" jsonschema:"byte to begin at, default 0"`
+	Limit  int    `json:"limit,omitempty" jsonschema:"bytes to return" min:"100" max:"60000" default:"16000"`
+	Tail   int    `json:"tail,omitempty" jsonschema:"return this many lines from the end instead"`
+	Grep   string `json:"grep,omitempty" jsonschema:"return only lines that match this RE2 pattern" alias:"pattern,query"`
+	Around int    `json:"around,omitempty" jsonschema:"with grep: lines to show before and after each match" alias:"context"`
 }
 
 func (readResult) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "read_result", Group: group, Title: "Read result", Risk: tool.Reads, Core: true,
-		Doc:     "Reads on in a cut result: by byte, tail or matching lines.",
+		Doc: `Reads more of a tool result that was too long to show whole.
+Returns a range of bytes, the last lines, or the lines that match a pattern. The shortened result shows the handle.`,
 		Repeats: true,
 	}
 }
@@ -45,7 +46,7 @@ func (t readResult) Do(ctx context.Context, a readResultArgs) (tool.Result, erro
 		if err != nil {
 			return tool.Result{}, explain(err, a)
 		}
-		return tool.Text(quote(list(found, a.Grep, a.Limit))), nil
+		return tool.Text(quote(formatFound(found, a.Grep, a.Limit))), nil
 	case a.Tail > 0:
 		page, err := t.store.Tail(owner, a.ID, a.Tail, a.Limit)
 		if err != nil {
@@ -57,32 +58,31 @@ func (t readResult) Do(ctx context.Context, a readResultArgs) (tool.Result, erro
 	if err != nil {
 		return tool.Result{}, explain(err, a)
 	}
-	goOn := "the end"
+	next := "the end"
 	if page.Next < page.Size {
-		goOn = fmt.Sprintf("go on with offset %d", page.Next)
+		next = fmt.Sprintf("continue with offset %d", page.Next)
 	}
-	return tool.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, goOn, quote(page.Text)), nil
+	return tool.Textf("[bytes %d to %d of %d; %s]\n%s", page.Offset, page.Next, page.Size, next, quote(page.Text)), nil
 }
 
-// beginning is where a result that quotes strangers has its first mark.
-const beginning = 8 << 10
+// quotedHead is how many bytes at the beginning of a result are searched for a mark of quoted text.
+const quotedHead = 8 << 10
 
-// quote puts parts of a result between marks when the whole was: what a stranger
-// wrote is no less strange in the middle.
+// quote returns a function that puts untrusted text between marks. It does so if the whole result had such marks: the
+// parts of untrusted text are untrusted too.
 func (t readResult) quote(owner, id string) (func(text string) string, error) {
-	first, err := t.store.Page(owner, id, 0, beginning)
+	first, err := t.store.Page(owner, id, 0, quotedHead)
 	if err != nil || !tool.Quoted(first.Text) {
 		return func(text string) string { return text }, err
 	}
 	return func(text string) string { return t.marks.Quote("result "+id, text) }, nil
 }
 
-// maxLines bounds the matches of one answer.
+// maxLines is the maximum number of matches that one call returns.
 const maxLines = 200
 
-// list writes what was found the way grep -n does: a colon marks a match, a
-// dash its surroundings.
-func list(found Found, pattern string, limit int) string {
+// formatFound writes lines like grep -n: with a colon after the number of a match, and a dash after others.
+func formatFound(found Found, pattern string, limit int) string {
 	if found.Matches == 0 {
 		return fmt.Sprintf("no line matches %q", pattern)
 	}
@@ -102,8 +102,8 @@ func list(found Found, pattern string, limit int) string {
 		}
 		fmt.Fprintf(&b, "%d%s%s\n", line.Number, mark, line.Text)
 	}
-	if !found.All || shown < found.Matches {
-		fmt.Fprintf(&b, "[the first %d matches; there are more: make the pattern narrower]\n", shown)
+	if found.Next < found.Size || shown < found.Matches {
+		fmt.Fprintf(&b, "[the first %d matches; there are more: use a narrower pattern]\n", shown)
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }
@@ -111,11 +111,11 @@ func list(found Found, pattern string, limit int) string {
 func explain(err error, a readResultArgs) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return tool.Errorf(tool.NotFound, "there is no result %q of yours, or it has expired", a.ID).
+		return tool.Errorf(tool.NotFound, "you have no result %q, or it has expired", a.ID).
 			Try("call the tool that made it again")
 	case errors.Is(err, ErrPattern):
 		return tool.Errorf(tool.Invalid, "grep %q: %w", a.Grep, err).
-			Try(`escape what is meant literally, as in \( or \.`)
+			Try(`write literal characters like \( or \.`)
 	}
 	return err
 }

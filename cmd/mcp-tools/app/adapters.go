@@ -3,21 +3,18 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
 	"github.com/mcp-tools/mcp-tools/server"
-	toolresults "github.com/mcp-tools/mcp-tools/tools/results"
+	"github.com/mcp-tools/mcp-tools/tools/results"
 )
 
 // This file holds what stands between two parts that do not know each other:
@@ -41,13 +38,6 @@ func (j Journal) Append(ctx context.Context, e server.Entry) error {
 	})
 }
 
-// Keeper keeps long results in the data directory.
-type Keeper struct{ Store *results.Store }
-
-func (k Keeper) Keep(owner, text string) (string, error) {
-	return k.Store.Put(owner, strings.NewReader(text))
-}
-
 // outputs keeps what commands write, scrubbed on the way.
 type outputs struct {
 	store *results.Store
@@ -63,31 +53,6 @@ func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
 	}()
 	defer clean.Close() // so that the writer ends, also when there is no room
 	return o.store.Put(tool.CallerFrom(ctx).Principal(), clean)
-}
-
-// pages gives long results back to the tool that pages through them.
-type pages struct{ store *results.Store }
-
-func (p pages) Page(owner, id string, offset int64, limit int) (toolresults.Page, error) {
-	page, err := p.store.Page(owner, id, offset, limit)
-	return toolresults.Page(page), err
-}
-
-func (p pages) Tail(owner, id string, lines, limit int) (toolresults.Page, error) {
-	page, err := p.store.Tail(owner, id, lines, limit)
-	return toolresults.Page(page), err
-}
-
-func (p pages) Grep(ctx context.Context, owner, id, pattern string, around, limit int) (toolresults.Found, error) {
-	found, err := p.store.Grep(ctx, owner, id, pattern, around, limit)
-	if errors.Is(err, results.ErrPattern) {
-		err = fmt.Errorf("%w: %w", toolresults.ErrPattern, err)
-	}
-	out := toolresults.Found{Matches: found.Matches, All: found.Next == found.Size}
-	for _, line := range found.Lines {
-		out.Lines = append(out.Lines, toolresults.Line{Number: line.Number, Text: line.Text, Match: line.Match})
-	}
-	return out, err
 }
 
 // meter counts an identity's calls in the store.

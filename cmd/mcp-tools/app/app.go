@@ -28,7 +28,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
-	"github.com/mcp-tools/mcp-tools/internal/results"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store"
@@ -40,6 +39,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
 )
 
@@ -215,7 +215,7 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.All(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
-		Skills: a.skills, Results: pages{a.results}, Status: sessionStatus,
+		Skills: a.skills, Results: a.results, Status: sessionStatus,
 	})
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (a *App) openServer(context.Context) (err error) {
 	}
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
-		Tools: a.set, Scrub: a.scrub, Journal: Journal{a.audit}, Keeper: Keeper{a.results}, Desk: a.desk,
+		Tools: a.set, Scrub: a.scrub, Journal: Journal{a.audit}, Keeper: a.results, Desk: a.desk,
 		Watcher: watcher{a.calls}, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
 		Ended:    func(c tool.Caller) { a.commands.EndSession(c.Session) }, Stopping: a.commands.Stop,

@@ -105,9 +105,18 @@ func TestMerge(t *testing.T) {
 }
 
 func TestResolveCompletesOwnWithShared(t *testing.T) {
-	own := Entity{Owner: tool.Owner{Agent: "a", User: "u"}, Slug: "x", Name: "X", Properties: map[string]string{"a": "own"}, Aliases: []string{"Eks"}}
-	shared := Entity{Owner: tool.Owner{Agent: "a"}, Slug: "x", Name: "X", Description: "all", Properties: map[string]string{"a": "all", "b": "all"}, Aliases: []string{"eks", "Ix"}}
-	want := Entity{Owner: own.Owner, Slug: "x", Name: "X", Description: "all", Properties: map[string]string{"a": "own", "b": "all"}, Aliases: []string{"Eks", "Ix"}}
+	own := Entity{
+		Owner: tool.Owner{Agent: "a", User: "u"}, Slug: "x", Name: "X",
+		Properties: map[string]string{"a": "own"}, Aliases: []string{"Eks"},
+	}
+	shared := Entity{
+		Owner: own.Owner.Shared(), Slug: "x", Name: "X", Description: "all",
+		Properties: map[string]string{"a": "all", "b": "all"}, Aliases: []string{"eks", "Ix"},
+	}
+	want := Entity{
+		Owner: own.Owner, Slug: "x", Name: "X", Description: "all",
+		Properties: map[string]string{"a": "own", "b": "all"}, Aliases: []string{"Eks", "Ix"},
+	}
 	for _, rows := range [][]Entity{{own, shared}, {shared, own}} {
 		if diff := cmp.Diff(map[string]Entity{"x": want}, Resolve(rows)); diff != "" {
 			t.Errorf("-want +got:\n%s", diff)

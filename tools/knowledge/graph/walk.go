@@ -15,7 +15,7 @@ const (
 	MaxDepth         = 5
 	MaxNodes         = 500  // entities reached
 	MaxRelations     = 50   // of one entity in each direction; where the walk begins, MaxNodes
-	MaxBatch         = 16   // entities whose relations are read together
+	MaxBatch         = 16   // entities of which the relations are read together
 	maxLookup        = 200  // entities that are looked up together
 	maxReadRelations = 5000 // relations read by one walk
 )
@@ -70,8 +70,8 @@ func compareRelations(a, b Relation) int {
 type walk struct {
 	reader    Reader
 	from      string
-	relations map[string][]Relation // by slug, of entities whose relations were read
-	entities  map[string]Entity     // by slug; the zero Entity where there is none
+	relations map[string][]Relation // by slug of the entities that were read
+	entities  map[string]Entity     // by slug; the zero Entity if it does not exist
 	reached   map[string]Node
 	read      int // relations read so far
 	truncated bool

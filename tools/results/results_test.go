@@ -32,7 +32,7 @@ func put(t testing.TB, s *Store, owner, text string) string {
 	return id
 }
 
-// age makes a result older than it is.
+// age changes the time of a result, so that it looks older.
 func age(t *testing.T, s *Store, owner, id string, by time.Duration) {
 	t.Helper()
 	then := time.Now().Add(-by)
@@ -62,7 +62,8 @@ func TestKeptResults(t *testing.T) {
 	}
 	defer item.Close()
 	part := make([]byte, 5)
-	if _, err := item.ReadAt(part, 7); err != nil || string(part) != "world" || item.Size() != 12 || time.Since(item.Made) > time.Minute {
+	_, err = item.ReadAt(part, 7)
+	if err != nil || string(part) != "world" || item.Size() != 12 || time.Since(item.Made) > time.Minute {
 		t.Errorf("%q of %d bytes, made %v: %v", part, item.Size(), item.Made, err)
 	}
 	if !validID(id) || id == put(t, s, "me", "hello, world") {
@@ -76,14 +77,14 @@ func TestKeptResults(t *testing.T) {
 	}
 }
 
-func TestUnknownExpiredAndOthersAreTheSame(t *testing.T) {
+func TestUnknownExpiredAndForeignResultsAreTheSame(t *testing.T) {
 	s := open(t, t.TempDir(), Limits{Age: time.Hour})
 	mine, old := put(t, s, "me", "x"), put(t, s, "me", "x")
 	age(t, s, "me", old, 2*time.Hour)
 	tests := map[string][2]string{
 		"unknown":          {"me", idPrefix + strings.Repeat("a", 26)},
 		"of another owner": {"you", mine},
-		"of nobody":        {"", mine},
+		"without an owner": {"", mine},
 		"expired":          {"me", old},
 		"empty":            {"me", ""},
 		"short":            {"me", mine[:20]},
@@ -104,7 +105,7 @@ func TestUnknownExpiredAndOthersAreTheSame(t *testing.T) {
 		}
 	}
 	if !there(t, s, "me", mine) {
-		t.Error("my own is gone")
+		t.Error("an own result was removed")
 	}
 }
 
@@ -154,8 +155,8 @@ func TestEviction(t *testing.T) {
 	}
 }
 
-// Whoever keeps most makes room, whoever comes.
-func TestNobodyPushesOutOthersWhoKeepLess(t *testing.T) {
+// The owner that keeps most loses results first, whichever owner adds one.
+func TestOwnersThatKeepLessLoseNothing(t *testing.T) {
 	for name, test := range map[string]struct {
 		limits Limits
 		size   int
@@ -181,7 +182,7 @@ func TestNobodyPushesOutOthersWhoKeepLess(t *testing.T) {
 			}
 			for i, id := range loud {
 				if got, want := there(t, s, "loud", id), i >= len(loud)-4; got != want {
-					t.Errorf("number %d of the loud one is there: %t, want %t", i, got, want)
+					t.Errorf("result %d of the large owner is kept: %t, want %t", i, got, want)
 				}
 			}
 			for range 2 {
@@ -194,7 +195,7 @@ func TestNobodyPushesOutOthersWhoKeepLess(t *testing.T) {
 				}
 			}
 			if kept != 3 || !there(t, s, "quiet", quiet[3]) {
-				t.Errorf("of four the quiet one has %d, want its half", kept)
+				t.Errorf("of four results the small owner has %d, want half", kept)
 			}
 		})
 	}
@@ -207,28 +208,30 @@ func TestOpenAppliesItsLimits(t *testing.T) {
 	age(t, s, "me", old, time.Hour)
 	open(t, dir, Limits{Count: 1})
 	if there(t, s, "me", old) || !there(t, s, "me", young) {
-		t.Error("the wrong one was kept")
+		t.Error("the older result was kept")
 	}
 }
 
-func TestALinkInThePlaceOfTheStoreIsRefused(t *testing.T) {
+func TestLinkInsteadOfDirectoryIsRefused(t *testing.T) {
 	dir, elsewhere := t.TempDir(), t.TempDir()
 	mine := filepath.Join(elsewhere, idPrefix+strings.Repeat("a", 26)+".x")
 	if err := os.WriteFile(mine, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Chtimes(mine, time.Unix(0, 0), time.Unix(0, 0)), os.Symlink(elsewhere, filepath.Join(dir, "results"))); err != nil {
+	err := errors.Join(os.Chtimes(mine, time.Unix(0, 0), time.Unix(0, 0)),
+		os.Symlink(elsewhere, filepath.Join(dir, "results")))
+	if err != nil {
 		t.Skip("no links here: ", err)
 	}
 	if _, err := Open(dir, Limits{}); err == nil || !strings.Contains(err.Error(), "move it away") {
-		t.Errorf("it was followed: %v", err)
+		t.Errorf("Open followed the link: %v", err)
 	}
 	if _, err := os.Stat(mine); err != nil {
-		t.Errorf("and something was removed there: %v", err)
+		t.Errorf("a file behind the link was removed: %v", err)
 	}
 }
 
-func TestCrashLeftoversAreSwept(t *testing.T) {
+func TestFilesLeftByCrashesAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir, Limits{})
 	for name, by := range map[string]time.Duration{"old": 2 * time.Minute, "young": 10 * time.Second} {
@@ -245,7 +248,7 @@ func TestCrashLeftoversAreSwept(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeKeptLeavesNothing(t *testing.T) {
+func TestFailedPutLeavesNothing(t *testing.T) {
 	s := open(t, t.TempDir(), Limits{ItemBytes: 10})
 	broken := errors.New("broken")
 	for want, r := range map[error]io.Reader{
@@ -262,7 +265,7 @@ func TestWhatCannotBeKeptLeavesNothing(t *testing.T) {
 	}
 }
 
-func TestBadLimitsAreRefused(t *testing.T) {
+func TestInvalidLimits(t *testing.T) {
 	for _, l := range []Limits{{Count: -1}, {Bytes: 10, ItemBytes: 11}, {Age: -1}} {
 		if _, err := Open(t.TempDir(), l); err == nil {
 			t.Errorf("%+v was accepted", l)
@@ -270,8 +273,8 @@ func TestBadLimitsAreRefused(t *testing.T) {
 	}
 }
 
-// Several stores on one directory are what several processes are.
-func TestManyStoresShareADirectory(t *testing.T) {
+// Several stores on one directory behave like several processes.
+func TestStoresShareADirectory(t *testing.T) {
 	const stores, each, count = 4, 30, 50
 	dir := t.TempDir()
 	var wg sync.WaitGroup
@@ -282,7 +285,7 @@ func TestManyStoresShareADirectory(t *testing.T) {
 				owner, text := fmt.Sprint("owner", p), fmt.Sprint("text", p, "-", i)
 				id := put(t, s, owner, text)
 				if p, err := s.Page(owner, id, 0, 0); err != nil || p.Text != text {
-					t.Errorf("just put, and read as %q: %v", p.Text, err)
+					t.Errorf("a result that was just put reads as %q: %v", p.Text, err)
 				}
 			}
 		})
@@ -290,11 +293,11 @@ func TestManyStoresShareADirectory(t *testing.T) {
 	wg.Wait()
 	entries, err := os.ReadDir(filepath.Join(dir, "results"))
 	if err != nil || len(entries) != count {
-		t.Errorf("%d files, want %d: neither one too many removed nor too few (%v)", len(entries), count, err)
+		t.Errorf("%d files, want %d (%v)", len(entries), count, err)
 	}
 }
 
-func TestAnEvictedResultStaysReadableToWhoReadsIt(t *testing.T) {
+func TestOpenItemStaysReadableAfterEviction(t *testing.T) {
 	s := open(t, t.TempDir(), Limits{Count: 1})
 	item, err := s.Get("me", put(t, s, "me", "still here"))
 	if err != nil {

@@ -8,43 +8,42 @@ import (
 	"unicode/utf8"
 )
 
-// MaxPage is the most that one answer returns, in bytes.
+// MaxPage is the maximum length of a page, in bytes.
 const MaxPage = 1 << 20
 
-// A Page is a piece of a result. It never begins or ends inside a rune.
+// A Page is a part of a result. It never begins or ends inside a rune.
 type Page struct {
 	Text   string
 	Offset int64 // where it begins, in bytes
-	Next   int64 // where to go on; Size at the end
+	Next   int64 // where the next page begins; Size at the end
 	Size   int64 // of the whole result
 }
 
-// Page returns at most limit bytes from offset on. An offset inside a rune
-// means that rune, and one that is out of range its nearest end. A limit that
-// is out of range means MaxPage, and one that is smaller than the first rune
-// that rune.
+// Page returns at most limit bytes from offset on. It moves an offset inside a rune to the beginning of the rune, and
+// one that is out of range to the nearest end of the result. A limit out of range means MaxPage. The page has at least
+// one rune, also if that is longer than limit.
 func (s *Store) Page(owner, id string, offset int64, limit int) (Page, error) {
 	item, err := s.Get(owner, id)
 	if err != nil {
 		return Page{}, err
 	}
 	p, err := page(item, offset, pageLimit(limit))
-	return p, closing(item, err)
+	return p, closeItem(item, err)
 }
 
-// Tail returns the last lines, at most limit bytes of them; of more, the end.
-// A newline at the very end does not count as a line.
+// Tail returns the last lines, or as much of their end as limit bytes hold. A newline at the very end does not count as
+// a line.
 func (s *Store) Tail(owner, id string, lines, limit int) (Page, error) {
 	item, err := s.Get(owner, id)
 	if err != nil {
 		return Page{}, err
 	}
 	p, err := tail(item, lines, pageLimit(limit))
-	return p, closing(item, err)
+	return p, closeItem(item, err)
 }
 
-// closing closes what was read, after which err is what went wrong.
-func closing(item *Item, err error) error {
+// closeItem closes an item and joins the error of reading it.
+func closeItem(item *Item, err error) error {
 	if err = errors.Join(err, item.Close()); err != nil {
 		return fmt.Errorf("reading a kept result: %w", err)
 	}
@@ -61,7 +60,7 @@ func pageLimit(limit int) int64 {
 func page(item *Item, offset, limit int64) (Page, error) {
 	size := item.Size()
 	offset = min(max(offset, 0), size)
-	// Read what may belong to the first rune, and what may to the last.
+	// Read the bytes before and after that may belong to the first and the last rune.
 	from := max(offset-utf8.UTFMax+1, 0)
 	text, err := readAt(item, from, min(offset+limit+utf8.UTFMax, size))
 	if err != nil {
@@ -92,7 +91,7 @@ func tail(item *Item, lines int, limit int64) (Page, error) {
 	return Page{Text: string(text[start:]), Offset: before + int64(start), Next: size, Size: size}, nil
 }
 
-// lastLines is where the last n lines of text begin.
+// lastLines returns where the last n lines of text begin.
 func lastLines(text []byte, n int) int {
 	end := len(bytes.TrimSuffix(text, []byte("\n")))
 	for ; n > 0; n-- {
@@ -112,8 +111,7 @@ func readAt(r io.ReaderAt, from, to int64) ([]byte, error) {
 	return text[:n], err
 }
 
-// runeStart moves at back to where the rune begins that it is inside of. Bytes
-// that are no rune are each on their own.
+// runeStart returns where the rune that contains position at begins. An invalid byte counts as a rune.
 func runeStart(text []byte, at int) int {
 	for i := at - 1; i >= 0 && i > at-utf8.UTFMax; i-- {
 		if utf8.RuneStart(text[i]) {
@@ -126,7 +124,7 @@ func runeStart(text []byte, at int) int {
 	return at
 }
 
-// runeEnd moves at on to where the rune ends that it is inside of.
+// runeEnd returns where the rune that contains position at ends; at itself if a rune begins there.
 func runeEnd(text []byte, at int) int {
 	start := runeStart(text, at)
 	if start == at {

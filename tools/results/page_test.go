@@ -117,7 +117,8 @@ func FuzzPage(f *testing.F) {
 		if err != nil || text[p.Offset:p.Next] != p.Text {
 			t.Fatalf("%+v: %v", p, err)
 		}
-		if p, err = s.Tail("me", id, limit&7, step); err != nil || !strings.HasSuffix(text, p.Text) || text[p.Offset:] != p.Text {
+		p, err = s.Tail("me", id, limit&7, step)
+		if err != nil || !strings.HasSuffix(text, p.Text) || text[p.Offset:] != p.Text {
 			t.Fatalf("%+v: %v", p, err)
 		}
 	})

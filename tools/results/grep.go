@@ -11,23 +11,23 @@ import (
 	"unicode/utf8"
 )
 
-// ErrPattern is why a pattern was refused; it comes with the reason.
-var ErrPattern = errors.New("the pattern cannot be used")
+// ErrPattern is the error about an invalid pattern; it is wrapped with the reason.
+var ErrPattern = errors.New("invalid pattern")
 
 const (
 	maxPattern = 1000      // characters
 	maxAround  = 20        // lines of context on each side
-	maxMatches = 1000      // that one answer shows
-	maxShown   = 1000      // bytes of a line that are shown
-	longLine   = 64 << 10  // from here on a line is not held in memory
-	maxFound   = 256 << 10 // bytes of one answer
+	maxMatches = 1000      // returned by one call
+	maxShown   = 1000      // bytes of a line that are returned
+	longLine   = 64 << 10  // longer lines are not held in memory
+	maxFound   = 256 << 10 // bytes returned by one call
 )
 
-// Found is what Grep found.
+// Found is the result of Grep.
 type Found struct {
-	Lines   []Line // matches and their surroundings, in their order, none twice
+	Lines   []Line // matches and the lines around them, in order, each once
 	Matches int    // among them
-	Next    int64  // how far was searched; Size when all was
+	Next    int64  // how far Grep searched; Size if it searched everything
 	Size    int64  // of the whole result
 }
 
@@ -37,16 +37,15 @@ type Line struct {
 	Offset int64 // of Text
 	Text   string
 	Match  bool
-	Cut    bool // Text is a part of the line, in a match the part where it is
+	Cut    bool // Text is a part of the line, of a match the part that matches
 }
 
-// Grep returns the first limit lines that match the RE2 pattern, each with
-// around lines before and after it. Numbers that are out of range mean the
-// nearest that is not. Time is linear in the size of the result, and ctx ends
-// it also inside a line, however long that is.
+// Grep returns the first limit lines that match the RE2 pattern, each with around lines before and after it. Numbers
+// out of range mean the nearest valid one. The time is linear in the size of the result; ctx ends the search also
+// inside a long line.
 func (s *Store) Grep(ctx context.Context, owner, id, pattern string, around, limit int) (Found, error) {
 	if n := utf8.RuneCountInString(pattern); n > maxPattern {
-		return Found{}, fmt.Errorf("%w: it has %d characters, and the most is %d", ErrPattern, n, maxPattern)
+		return Found{}, fmt.Errorf("%w: it has %d characters, the maximum is %d", ErrPattern, n, maxPattern)
 	}
 	re, err := regexp.Compile(pattern)
 	if err != nil {
@@ -60,19 +59,19 @@ func (s *Store) Grep(ctx context.Context, owner, id, pattern string, around, lim
 		re: re, item: item, around: min(max(around, 0), maxAround), limit: min(max(limit, 1), maxMatches),
 		found: Found{Size: item.Size()},
 	}
-	err = closing(item, g.run(ctx))
+	err = closeItem(item, g.run(ctx))
 	return g.found, err
 }
 
-// A grep is a search at work.
+// A grep is a running search.
 type grep struct {
 	re            *regexp.Regexp
 	item          *Item
 	around, limit int
 
-	before []Line // the last lines that did not match
-	after  int    // lines that are still to be shown after a match
-	bytes  int    // shown
+	before []Line // the last lines that did not match, as many as around
+	after  int    // lines that still belong to the last match
+	bytes  int    // in found
 	found  Found
 }
 
@@ -91,15 +90,15 @@ func (g *grep) run(ctx context.Context) error {
 			return nil
 		}
 		l.number, g.found.Next = number, l.next
-		if err := g.take(l); err != nil {
+		if err := g.add(l); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// take shows l, or remembers it in case the next one matches.
-func (g *grep) take(l rawLine) error {
+// add adds l to the result, or remembers it in case one of the next lines matches.
+func (g *grep) add(l rawLine) error {
 	if l.match == nil && g.after == 0 && g.around == 0 {
 		return nil
 	}
@@ -109,13 +108,13 @@ func (g *grep) take(l rawLine) error {
 	}
 	switch {
 	case line.Match:
-		g.show(g.before...)
-		g.show(line)
+		g.append(g.before...)
+		g.append(line)
 		g.before = g.before[:0]
 		g.found.Matches++
 		g.after = g.around
 	case g.after > 0:
-		g.show(line)
+		g.append(line)
 		g.after--
 	default:
 		if len(g.before) == g.around {
@@ -126,29 +125,29 @@ func (g *grep) take(l rawLine) error {
 	return nil
 }
 
-func (g *grep) show(lines ...Line) {
+func (g *grep) append(lines ...Line) {
 	for _, l := range lines {
 		g.found.Lines = append(g.found.Lines, l)
 		g.bytes += len(l.Text)
 	}
 }
 
-// A rawLine is a line as it was found.
+// A rawLine is a line of the file.
 type rawLine struct {
 	number     int
 	start, end int64  // without the newline
 	next       int64  // after the newline
-	text       []byte // nil when it is too long to be held
-	match      []int  // nil when there is none; from start
+	text       []byte // nil if it is too long to hold in memory
+	match      []int  // positions from start; nil for no match
 }
 
-// line reads the line at g.found.Next and looks for a match.
+// line reads the line at g.found.Next and matches it.
 func (g *grep) line(ctx context.Context, r *bufio.Reader) (rawLine, error) {
 	l := rawLine{start: g.found.Next}
 	text, err := r.ReadSlice('\n')
 	l.next = l.start + int64(len(text))
 	long := false
-	for errors.Is(err, bufio.ErrBufferFull) { // on to the end of the line
+	for errors.Is(err, bufio.ErrBufferFull) { // skip to the end of the line
 		long = true
 		text, err = r.ReadSlice('\n')
 		l.next += int64(len(text))
@@ -159,25 +158,25 @@ func (g *grep) line(ctx context.Context, r *bufio.Reader) (rawLine, error) {
 	body := bytes.TrimSuffix(text, []byte("\n"))
 	l.end = l.next - int64(len(text)-len(body))
 	if long {
-		return g.long(ctx, l)
+		return g.matchLong(ctx, l)
 	}
 	l.text = body
 	if len(l.text) > maxShown {
 		l.match = g.re.FindIndex(l.text)
 	} else if g.re.Match(l.text) {
-		l.match = []int{0, 0} // all of it is shown, so it does not matter where
+		l.match = []int{0, 0} // the whole line is returned, so the position does not matter
 	}
 	return l, nil
 }
 
-// long looks for a match in a line that stays in its file.
-func (g *grep) long(ctx context.Context, l rawLine) (rawLine, error) {
+// matchLong matches a line that is not held in memory.
+func (g *grep) matchLong(ctx context.Context, l rawLine) (rawLine, error) {
 	runes := &runeReader{ctx: ctx, r: bufio.NewReader(io.NewSectionReader(g.item, l.start, l.end-l.start))}
 	l.match = g.re.FindReaderIndex(runes)
 	return l, ctx.Err()
 }
 
-// excerpt is what is shown of l: all of it, or what is around its match.
+// excerpt returns the whole of l, or the part around its match if it is long.
 func (g *grep) excerpt(l rawLine) (Line, error) {
 	line := Line{Number: l.number, Offset: l.start, Match: l.match != nil}
 	if l.end-l.start <= maxShown {
@@ -186,7 +185,7 @@ func (g *grep) excerpt(l rawLine) (Line, error) {
 	}
 	offset := l.start
 	if line.Match {
-		last := l.end - maxShown + utf8.UTFMax // the page may begin a rune earlier
+		last := l.end - maxShown + utf8.UTFMax // the page may begin up to a rune earlier
 		offset = max(offset, min(l.start+int64(l.match[0])-maxShown/4, last))
 	}
 	p, err := page(g.item, offset, maxShown)
@@ -197,8 +196,7 @@ func (g *grep) excerpt(l rawLine) (Line, error) {
 	return line, nil
 }
 
-// A runeReader ends with its context, so that a search in a very long line
-// does.
+// A runeReader reads runes until its context ends, so that matching a very long line ends too.
 type runeReader struct {
 	ctx   context.Context
 	r     *bufio.Reader
