@@ -25,7 +25,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec"
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
-	"github.com/mcp-tools/mcp-tools/tools/results"
 )
 
 // RunChild is the program when it has started itself again, to run commands or
