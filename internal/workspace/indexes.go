@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex"
 )
 
 // What makes an index worth its while, and how many there are at most.
@@ -36,7 +36,7 @@ type indexes struct {
 }
 
 type indexed struct {
-	*warm.Index
+	*searchindex.Index
 	used int64
 }
 
@@ -49,7 +49,7 @@ func newIndexes(w *Workspace) *indexes {
 }
 
 // of returns the index of a mount, or nil when there is none.
-func (x *indexes) of(m *mount) *warm.Index {
+func (x *indexes) of(m *mount) *searchindex.Index {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	found := x.open[inode{m.id.Dev, m.id.Ino}]
@@ -75,7 +75,7 @@ func (x *indexes) consider(m *mount, files int, took time.Duration) {
 	if len(x.open) >= maxIndexes {
 		x.dropOldest()
 	}
-	index := warm.New(warm.Options{
+	index := searchindex.New(searchindex.Options{
 		Root: m.root, Store: x.store, Memory: x.memory / maxIndexes * 2, Log: x.log, Rules: x.rules,
 		Skip: func(name string, _ bool) bool { return x.denied(m, name) },
 	})

@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"cmp"
@@ -6,7 +6,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 // A change is what an event says of a directory.

@@ -1,4 +1,4 @@
-// Package warm knows, for a root that is searched again and again, which of
+// Package searchindex knows, for a root that is searched again and again, which of
 // its files may match a pattern, so that a search reads only those.
 //
 // What it returns holds every file that a walk would find and that matches, at
@@ -18,7 +18,7 @@
 // (package segment), or which names are seen (package tree). Begin with [New]
 // and query.go; a [view] is the tree in memory, run.go what goes on in the
 // background.
-package warm
+package searchindex
 
 import (
 	"cmp"
@@ -33,7 +33,7 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 // Options say what to index and where to keep the index.

@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 // Write makes the segment of these files, which are in the order of their

@@ -8,7 +8,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 // A run is a file of lists, written when memory was full: for each trigram

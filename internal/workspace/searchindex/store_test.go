@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 func (w *world) segments() []string {

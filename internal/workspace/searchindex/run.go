@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"cmp"
@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 const (

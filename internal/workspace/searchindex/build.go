@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"bytes"
@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 const (

@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"context"
@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 // Candidates returns the files beneath dir that may have a match of re, in the

@@ -1,12 +1,12 @@
 //go:build !linux
 
-package warm
+package searchindex
 
 import (
 	"path"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 // A watcher is nothing here: there are no events.

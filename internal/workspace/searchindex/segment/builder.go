@@ -6,7 +6,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 // A Builder gathers trigrams of files and writes a segment. It is for one

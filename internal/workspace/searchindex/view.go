@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"errors"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 // A view is the tree as it is now: which files of the segment are still as

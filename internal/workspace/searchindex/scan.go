@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"cmp"
@@ -12,7 +12,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 // errTooBig says that a tree does not fit into the memory that it may take.

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 // Eval returns the files from lo to before hi that may match, in order. Which

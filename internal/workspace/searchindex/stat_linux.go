@@ -1,10 +1,10 @@
-package warm
+package searchindex
 
 import (
 	"golang.org/x/sys/unix"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
 // stated is what is known of a file without reading it; ok says that it is a

@@ -1,4 +1,4 @@
-package warm
+package searchindex
 
 import (
 	"os"
@@ -7,8 +7,8 @@ import (
 	"testing"
 	"unicode/utf16"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/segment"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/warm/trigram"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
 func TestRead(t *testing.T) {
