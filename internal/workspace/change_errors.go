@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-func oneFileError(a, b string) error {
+func sameFileError(a, b string) error {
 	return tool.Errorf(tool.Invalid, "%q and %q are one file", a, b).Try("name it once, with all that is to be done to it")
 }
 
@@ -27,8 +27,8 @@ func changeError(err error, shown string) error {
 	case errors.Is(err, history.ErrTooLarge):
 		return tool.Errorf(tool.TooLarge, "%q is too large to be changed together with others on its file system; nothing was changed", shown).
 			Try("change it in a call of its own").Because(err)
-	case full(err):
-		return fullError(err)
+	case isDiskFull(err):
+		return diskFullError(err)
 	case errors.Is(err, syscall.EROFS):
 		return tool.Errorf(tool.Refused, "%q is on a file system that can only be read", shown).
 			Try("write to another place, or ask the person").Because(err)
@@ -39,29 +39,29 @@ func changeError(err error, shown string) error {
 		return tool.Errorf(tool.Invalid, "%q cannot be written: a directory and a file of one name are in the way", shown).
 			Try("call list_files to see what is there").Because(err)
 	}
-	return said(err, shown)
+	return fileError(err, shown)
 }
 
-func full(err error) bool {
+func isDiskFull(err error) bool {
 	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
-func fullError(err error) error {
+func diskFullError(err error) error {
 	return tool.Errorf(tool.Unavailable, "the disk is full; nothing was changed").
 		Try("free some space, or ask the person to").Because(err)
 }
 
-// keepingError says why changes cannot be written down, without which none is
+// historyError says why changes cannot be written down, without which none is
 // made.
-func keepingError(err error) error {
+func historyError(err error) error {
 	var known *tool.Error
 	switch {
 	case errors.As(err, &known), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case full(err):
-		return fullError(err)
+	case isDiskFull(err):
+		return diskFullError(err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return said(err, "")
+		return fileError(err, "")
 	}
 	return tool.Errorf(tool.Unavailable, "the server cannot keep track of changes, so it makes none").
 		Try("do without changing files; the operator finds the cause in the log").Because(err)

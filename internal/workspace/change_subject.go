@@ -15,22 +15,22 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// maxAway bounds a file that is not on the disk: it is in memory as a whole.
-const maxAway = 64 << 20
+// maxServedFile bounds a file that is not on the disk: it is in memory as a whole.
+const maxServedFile = 64 << 20
 
-// A subject is one file of a change.
-type subject struct {
-	place
-	given   string
-	file    *File
-	disk    *os.File // nil when there is no file on the disk
-	others  []string // its further names in the mount
-	strays  int      // names that are out of reach
-	content []byte   // of a file that is not on the disk; nil when there is none
-	after   []byte   // likewise, when it is changed
+// A pendingFile is one file of a change.
+type pendingFile struct {
+	location
+	given        string
+	file         *File
+	disk         *os.File // nil when there is no file on the disk
+	links        []string // its further names in the mount
+	outsideLinks int      // linkNames that are out of reach
+	before       []byte   // get a file that is not on the disk; nil when there is none
+	after        []byte   // likewise, when it is changed
 }
 
-func (s *subject) close() {
+func (s *pendingFile) close() {
 	if s.disk != nil {
 		_ = s.disk.Close()
 		s.disk = nil
@@ -38,8 +38,8 @@ func (s *subject) close() {
 }
 
 // open opens the file, or finds that there is none.
-func (s *subject) open(ctx context.Context, w *Workspace) error {
-	s.file = &File{Name: s.shown, ReaderAt: bytes.NewReader(nil), Closer: nothing{}}
+func (s *pendingFile) open(ctx context.Context, w *Workspace) error {
+	s.file = &File{Name: s.shown, ReaderAt: bytes.NewReader(nil), Closer: nopCloser{}}
 	if s.source != nil {
 		return s.read(ctx)
 	}
@@ -48,25 +48,25 @@ func (s *subject) open(ctx context.Context, w *Workspace) error {
 		return nil
 	}
 	if err == nil {
-		s.disk, s.info, err = w.open(ctx, s.place)
+		s.disk, s.info, err = w.open(ctx, s.location)
 	}
 	if notDir(err) {
 		return root.ErrLink
 	}
 	if err != nil {
-		return said(err, s.shown)
+		return fileError(err, s.shown)
 	}
 	s.file = &File{Name: s.shown, Exists: true, Size: s.info.Size, Modified: s.info.Modified, Mode: s.info.Mode.Perm(),
-		Stamp: stamp(s.info), ReaderAt: s.disk, Closer: nothing{}}
+		Stamp: stamp(s.info), ReaderAt: s.disk, Closer: nopCloser{}}
 	if s.info.Links > 1 {
-		return s.findOthers(ctx, w)
+		return s.findLinks(ctx, w)
 	}
 	return nil
 }
 
-// findOthers finds the further names of a file, which are to change with it.
-func (s *subject) findOthers(ctx context.Context, w *Workspace) error {
-	names, _, err := w.names(ctx, s.place, s.info)
+// findLinks finds the further names of a file, which are to change with it.
+func (s *pendingFile) findLinks(ctx context.Context, w *Workspace) error {
+	names, _, err := w.linkNames(ctx, s.location, s.info)
 	if err != nil {
 		return err
 	}
@@ -78,69 +78,69 @@ func (s *subject) findOthers(ctx context.Context, w *Workspace) error {
 		case w.protected(s.mount, name):
 			return protectedError(s.given)
 		default:
-			s.others = append(s.others, name)
+			s.links = append(s.links, name)
 		}
 	}
-	s.strays = int(s.info.Links) - 1 - len(s.others)
+	s.outsideLinks = int(s.info.Links) - 1 - len(s.links)
 	return nil
 }
 
 // read reads a file that is not on the disk.
-func (s *subject) read(ctx context.Context) error {
+func (s *pendingFile) read(ctx context.Context) error {
 	content, modified, err := s.source.Read(ctx, s.name)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return said(err, s.shown)
+		return fileError(err, s.shown)
 	}
-	s.content = append([]byte{}, content...) // not nil, and nobody else's
-	s.file = awayFile(s.shown, s.content, modified)
+	s.before = append([]byte{}, content...) // exceptions nil, and nobody else's
+	s.file = newServedFile(s.shown, s.before, modified)
 	return nil
 }
 
-func awayFile(shown string, content []byte, modified time.Time) *File {
+func newServedFile(shown string, content []byte, modified time.Time) *File {
 	return &File{Name: shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
-		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nothing{}}
+		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nopCloser{}}
 }
 
 // stage prepares what is to become of the file.
-func (s *subject) stage(ctx context.Context, c *history.Change, change Change) (history.Result, error) {
-	t := history.Target{Root: s.mount.root, Dir: s.mount.real, Name: s.name, Others: s.others, Shown: s.shown, File: s.disk, Info: s.info}
+func (s *pendingFile) stage(ctx context.Context, c *history.Change, change Change) (history.Result, error) {
+	t := history.Target{Root: s.mount.root, Dir: s.mount.realPath, Name: s.name, Others: s.links, Shown: s.shown, File: s.disk, Info: s.info}
 	switch {
 	case change.Remove && !s.file.Exists:
 		return history.Result{}, tool.Errorf(tool.NotFound, "no file %q to remove", s.shown).Try("call list_files to see what there is")
 	case s.source != nil:
-		return s.stageAway(ctx, c, t, change)
+		return s.stageServed(ctx, c, t, change)
 	case change.Remove:
 		return c.Remove(ctx, t)
 	}
 	return c.Write(ctx, t, change.Content, change.Mode)
 }
 
-// stageAway prepares a file that is not on the disk.
-func (s *subject) stageAway(ctx context.Context, c *history.Change, t history.Target, change Change) (history.Result, error) {
+// stageServed prepares a file that is not on the disk.
+func (s *pendingFile) stageServed(ctx context.Context, c *history.Change, t history.Target, change Change) (history.Result, error) {
 	if !change.Remove {
 		s.after = []byte{}
 	}
 	if !change.Remove && change.Content != nil {
 		var err error
-		if s.after, err = io.ReadAll(io.LimitReader(change.Content, maxAway+1)); err != nil {
+		if s.after, err = io.ReadAll(io.LimitReader(change.Content, maxServedFile+1)); err != nil {
 			return history.Result{}, err
 		}
-		if len(s.after) > maxAway {
-			return history.Result{}, tool.Errorf(tool.TooLarge, "the content for %q has more than %d bytes", s.shown, maxAway).Try("write less")
+		if len(s.after) > maxServedFile {
+			return history.Result{}, tool.Errorf(tool.TooLarge, "the content for %q has more than %d bytes", s.shown, maxServedFile).Try("write less")
 		}
 	}
 	// What was begun is brought to an end, also when the caller has gone.
 	ctx = context.WithoutCancel(ctx)
-	return c.Elsewhere(t, s.content, s.after,
-		func() error { return s.put(ctx, s.after) },
-		func() error { return s.put(ctx, s.content) })
+	return c.WriteExternal(t, s.before, s.after,
+		func() error { return s.writeSource(ctx, s.after) },
+		func() error { return s.writeSource(ctx, s.before) })
 }
 
-// put writes to the source; nil removes.
-func (s *subject) put(ctx context.Context, content []byte) error {
+// writeSource writes to the source; nil removes.
+func (s *pendingFile) writeSource(ctx context.Context, content []byte) error {
 	if content != nil {
 		return s.source.Write(ctx, s.name, content)
 	}
@@ -150,8 +150,8 @@ func (s *subject) put(ctx context.Context, content []byte) error {
 	return nil
 }
 
-// tell tells what becomes of the file.
-func (s *subject) tell(change Change, r history.Result) Changed {
+// describe tells what becomes of the file.
+func (s *pendingFile) report(change Change, r history.Result) Changed {
 	out := Changed{Name: s.shown, Created: !s.file.Exists, Removed: change.Remove, Size: r.Size}
 	switch {
 	case r.Same:
@@ -159,8 +159,8 @@ func (s *subject) tell(change Change, r history.Result) Changed {
 		return out
 	case change.Remove && s.info.Links > 1:
 		out.Notes = append(out.Notes, "it has further names (hard links), which keep the content")
-	case s.strays > 0:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d further names (hard links) of it are out of reach and keep the old content", s.strays))
+	case s.outsideLinks > 0:
+		out.Notes = append(out.Notes, fmt.Sprintf("%d further names (hard links) of it are out of reach and keep the old content", s.outsideLinks))
 	}
 	if r.Lost {
 		out.Notes = append(out.Notes, "the old content was too large to keep, so this cannot be undone")
@@ -168,8 +168,8 @@ func (s *subject) tell(change Change, r history.Result) Changed {
 	return out
 }
 
-// stampNow is the stamp of the file as the change left it.
-func (s *subject) stampNow(c Changed) string {
+// newStamp is the stamp of the file as the change left it.
+func (s *pendingFile) newStamp(c Changed) string {
 	switch {
 	case c.Removed:
 		return ""

@@ -30,7 +30,7 @@ func newPatterns(list []string, home string) (patterns, error) {
 		}
 		if body == "~" || strings.HasPrefix(body, "~/") {
 			if home != "" {
-				paths = append(paths, sign+literal(filepath.ToSlash(home))+body[1:])
+				paths = append(paths, sign+escapePattern(filepath.ToSlash(home))+body[1:])
 			}
 			continue
 		}
@@ -47,13 +47,13 @@ func newPatterns(list []string, home string) (patterns, error) {
 	return p, err
 }
 
-// at keeps the paths that can be in a root. A pattern that covers the root
+// forMount keeps the paths that can be in a root. A pattern that covers the root
 // itself can only have meant a name in it.
-func (p patterns) at(m *mount) *ignore.Names {
+func (p patterns) forMount(m *mount) *ignore.Names {
 	var inside []string
 	for _, pattern := range p.paths {
 		alone, err := ignore.NewNames([]string{pattern})
-		if err == nil && !alone.Covers(rooted(filepath.ToSlash(m.path))) && !alone.Covers(rooted(m.real)) {
+		if err == nil && !alone.Covers(withoutSlash(filepath.ToSlash(m.path))) && !alone.Covers(withoutSlash(m.realPath)) {
 			inside = append(inside, pattern)
 		}
 	}
@@ -67,29 +67,29 @@ func (p patterns) at(m *mount) *ignore.Names {
 	return names
 }
 
-// rooted is an absolute path as a name beneath the top of the machine.
-func rooted(path string) string { return strings.TrimPrefix(path, "/") }
+// withoutSlash is an absolute path as a name beneath the top of the machine.
+func withoutSlash(path string) string { return strings.TrimPrefix(path, "/") }
 
-// literal makes a pattern that matches text itself.
-func literal(text string) string {
+// escapePattern makes a pattern that matches text itself.
+func escapePattern(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(strings.TrimSuffix(text, "/"))
 }
 
 // coversPath reports whether patterns for paths name a file.
 func (m *mount) coversPath(paths *ignore.Names, name string) bool {
-	return paths != nil && (paths.Covers(rooted(path.Join(filepath.ToSlash(m.path), name))) || paths.Covers(rooted(path.Join(m.real, name))))
+	return paths != nil && (paths.Covers(withoutSlash(path.Join(filepath.ToSlash(m.path), name))) || paths.Covers(withoutSlash(path.Join(m.realPath, name))))
 }
 
 // denied reports whether callers must not see a file, because of its name or a
 // directory that it is in. What a change needs on its way is nobody's.
 func (w *Workspace) denied(m *mount, name string) bool {
-	return w.isData(m, name) || history.Temporary(path.Base(name)) || w.deny.names.Covers(name) || m.coversPath(m.deny, name)
+	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.Covers(name) || m.coversPath(m.deny, name)
 }
 
-// deniedLast is denied for a name in a directory that is not denied. It is what
+// deniedInDir is denied for a name in a directory that is not denied. It is what
 // to ask on the way down a tree.
-func (w *Workspace) deniedLast(m *mount, name string) bool {
-	return w.isData(m, name) || history.Temporary(path.Base(name)) || w.deny.names.CoversLast(name) || m.coversPath(m.deny, name)
+func (w *Workspace) deniedInDir(m *mount, name string) bool {
+	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.CoversInDir(name) || m.coversPath(m.deny, name)
 }
 
 // protected reports whether callers must not change a file.
@@ -97,14 +97,14 @@ func (w *Workspace) protected(m *mount, name string) bool {
 	return w.protect.names.Covers(name) || m.coversPath(m.protect, name)
 }
 
-// isData reports whether a name is in the data directory.
-func (w *Workspace) isData(m *mount, name string) bool {
-	if m.whole {
+// inDataDir reports whether a name is in the data directory.
+func (w *Workspace) inDataDir(m *mount, name string) bool {
+	if m.forbidden {
 		return true
 	}
-	if m.data == "" || len(name) < len(m.data) {
+	if m.dataName == "" || len(name) < len(m.dataName) {
 		return false
 	}
-	_, ok := within(m.data, name)
-	return ok || strings.EqualFold(name[:len(m.data)], m.data) && (len(name) == len(m.data) || name[len(m.data)] == '/')
+	_, ok := within(m.dataName, name)
+	return ok || strings.EqualFold(name[:len(m.dataName)], m.dataName) && (len(name) == len(m.dataName) || name[len(m.dataName)] == '/')
 }

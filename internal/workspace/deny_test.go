@@ -52,12 +52,12 @@ func TestDeny(t *testing.T) {
 			t.Errorf("%q: %q, %v; want it refused", path, got, err)
 		}
 	}
-	_, there := w.find(ctx, ".env", toRead)
-	_, none := w.find(ctx, "sub/.env", toRead)
+	_, there := w.resolve(ctx, ".env", toRead)
+	_, none := w.resolve(ctx, "sub/.env", toRead)
 	if strings.ReplaceAll(none.Error(), "sub/.env", ".env") != there.Error() {
 		t.Errorf("the answers tell what exists: %v, %v", there, none)
 	}
-	if _, err := w.find(ctx, ".enw", toRead); kindOf(err) != tool.NotFound || strings.Contains(err.Error(), `".env"`) {
+	if _, err := w.resolve(ctx, ".enw", toRead); kindOf(err) != tool.NotFound || strings.Contains(err.Error(), `".env"`) {
 		t.Errorf("a denied name is suggested: %v", err)
 	}
 }
@@ -73,7 +73,7 @@ func TestProtect(t *testing.T) {
 		"config": tool.Refused, ".vscode/settings.json": tool.Refused, ".bashrc": tool.Refused, ".mcp.json": tool.Refused, ".zshrc": tool.Refused,
 		"other/settings.json": "", ".github/workflows/ci.yml": "", ".gitignore": "",
 	} {
-		_, err := w.find(ctx, path, toWrite)
+		_, err := w.resolve(ctx, path, toWrite)
 		if kindOf(err) != want || err != nil && !strings.Contains(err.Error(), "keeps") {
 			t.Errorf("writing %q: %v, want %q", path, err, want)
 		}
@@ -100,7 +100,7 @@ func TestDataIsNeverReached(t *testing.T) {
 		"state/Data/files/cache/other/u/x", "file_cache_dir/../../other/u/x",
 	} {
 		for _, in := range []intent{toRead, toWrite, toList} {
-			if p, err := w.find(ctx, path, in); kindOf(err) != tool.Refused {
+			if p, err := w.resolve(ctx, path, in); kindOf(err) != tool.Refused {
 				t.Errorf("%q: %+v, %v; want it refused", path, p, err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestDataIsNeverReached(t *testing.T) {
 			t.Errorf("%q: %q, %v", path, got, err)
 		}
 	}
-	if _, err := w.find(ctx, "data/changes.jsonl", toRead); kindOf(err) != tool.NotFound && kindOf(err) != tool.Refused {
+	if _, err := w.resolve(ctx, "data/changes.jsonl", toRead); kindOf(err) != tool.NotFound && kindOf(err) != tool.Refused {
 		t.Errorf("a root that is the data directory: %v", err)
 	}
 }

@@ -15,9 +15,9 @@ import (
 // maxNeighbours bounds the names that are looked at to suggest one.
 const maxNeighbours = 5000
 
-// outside is the one answer for everything out of reach: that it exists, does
+// outsideError is the one answer for everything out of reach: that it exists, does
 // not, or that a link leads there.
-func (s *space) outside(given string) error {
+func (s *callerView) outsideError(given string) error {
 	reach := []string{"the workspace (" + display(s.caller.Workspace) + ")"}
 	if s.home.root == nil || s.w.o.PerCaller != "" && s.w.o.PerCaller != None {
 		reach[0] = "the workspace"
@@ -56,12 +56,12 @@ func linkedError(shown string) error {
 		Try("copy it to a new file by other means and use that; the operator can set workspace.hard_links to allow")
 }
 
-func changingError(given string) error {
+func unstableError(given string) error {
 	return tool.Errorf(tool.Conflict, "%q keeps changing while it is looked up", given).Try("call again when nothing else moves it").Because(root.ErrLink)
 }
 
-// said puts what the system answered about a file into words for the caller.
-func said(err error, shown string) error {
+// fileError puts what the system answered about a file into words for the caller.
+func fileError(err error, shown string) error {
 	var known *tool.Error
 	switch {
 	case err == nil || errors.As(err, &known):
@@ -74,7 +74,7 @@ func said(err error, shown string) error {
 		return tool.Errorf(tool.Refused, "the system does not let this server reach %q", shown).
 			Try("ask the person to change the file's permissions").Because(err)
 	case errors.Is(err, root.ErrLink):
-		return changingError(shown)
+		return unstableError(shown)
 	case errors.Is(err, root.ErrSpecial):
 		return specialError(shown)
 	case errors.Is(err, root.ErrName):
@@ -87,34 +87,34 @@ func said(err error, shown string) error {
 	return err
 }
 
-// missing says that there is no such file, how far the path leads, and what
+// missingError says that there is no such file, how far the path leads, and what
 // was probably meant.
-func (s *space) missing(given string, k *walk) error {
+func (s *callerView) missingError(given string, k *walk) error {
 	what := "file"
-	if k.in == toList {
+	if k.intent == toList {
 		what = "file or directory"
 	}
-	if k.blocked != "" {
-		return tool.Errorf(tool.NotFound, "no %s %q: %q is a file and not a directory", what, given, s.show(k.m, k.blocked)).
+	if k.blockedBy != "" {
+		return tool.Errorf(tool.NotFound, "no %s %q: %q is a file and not a directory", what, given, s.shownPath(k.mount, k.blockedBy)).
 			Try("mend the path")
 	}
-	dir := path.Dir(k.gap)
-	shown := s.show(k.m, dir)
+	dir := path.Dir(k.firstMissing)
+	shown := s.shownPath(k.mount, dir)
 	err := tool.Errorf(tool.NotFound, "no %s %q", what, given)
-	if k.gap != k.at {
-		err = tool.Errorf(tool.NotFound, "no %s %q: there is no directory %q", what, given, s.show(k.m, k.gap))
+	if k.firstMissing != k.name {
+		err = tool.Errorf(tool.NotFound, "no %s %q: there is no directory %q", what, given, s.shownPath(k.mount, k.firstMissing))
 	}
-	if near := tool.Nearest(path.Base(k.gap), s.neighbours(k.m, dir)); near != "" {
-		return err.Try("did you mean %q? or call list_files on %q", s.show(k.m, path.Join(dir, near)), shown)
+	if near := tool.Nearest(path.Base(k.firstMissing), s.siblings(k.mount, dir)); near != "" {
+		return err.Try("did you mean %q? or call list_files on %q", s.shownPath(k.mount, path.Join(dir, near)), shown)
 	}
-	if name := path.Base(k.at); k.in == toRead && !strings.ContainsAny(name, `*?[{\`) {
+	if name := path.Base(k.name); k.intent == toRead && !strings.ContainsAny(name, `*?[{\`) {
 		return err.Try("call glob with %q to look for it everywhere, or list_files on %q", "**/"+name, shown)
 	}
 	return err.Try("call list_files on %q to see what is there", shown)
 }
 
-// neighbours are the names in a directory that may be suggested.
-func (s *space) neighbours(m *mount, dir string) []string {
+// siblings are the names in a directory that may be suggested.
+func (s *callerView) siblings(m *mount, dir string) []string {
 	if m.root == nil || s.w.denied(m, dir) {
 		return nil
 	}
@@ -128,11 +128,11 @@ func (s *space) neighbours(m *mount, dir string) []string {
 	var names []string
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if s.w.deniedLast(m, name) || m.anySays(around, name, s.w.denied) {
+		if s.w.deniedInDir(m, name) || m.anyOverlap(around, name, s.w.denied) {
 			continue
 		}
 		if e.IsDir() {
-			if info, err := m.root.Lstat(name); err != nil || s.isData(info) {
+			if info, err := m.root.Lstat(name); err != nil || s.isDataDir(info) {
 				continue
 			}
 		}

@@ -5,10 +5,10 @@ import "context"
 // Settle waits until the index of the caller's workspace is ready, and returns
 // whether there is one.
 func (w *Workspace) Settle(ctx context.Context) bool {
-	p, err := w.find(ctx, ".", toList)
+	p, err := w.resolve(ctx, ".", toList)
 	if err != nil {
 		return false
 	}
-	index := w.indexes.of(p.mount)
+	index := w.indexes.get(p.mount)
 	return index != nil && index.Settle(ctx)
 }

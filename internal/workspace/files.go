@@ -111,7 +111,7 @@ type Entry struct {
 	Mode     iofs.FileMode
 	Size     int64
 	Modified time.Time
-	Target   string // of a link
+	Target   string // get a link
 }
 
 // A SearchQuery asks for text in files.

@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	maxPath  = 4096 // bytes of what a model writes
-	attempts = 5    // when what a path leads through moves meanwhile
+	maxPath     = 4096 // bytes of what a model writes
+	maxAttempts = 5    // when what a path leads through moves meanwhile
 )
 
-// find leads a path to its place. Whatever the form of the path, the same
+// resolve leads a path to its place. Whatever the form of the path, the same
 // checks follow, and what it returns was reached through them step by step.
-func (w *Workspace) find(ctx context.Context, given string, in intent) (place, error) {
+func (w *Workspace) resolve(ctx context.Context, given string, in intent) (location, error) {
 	if err := checkText(given, in); err != nil {
-		return place{}, err
+		return location{}, err
 	}
-	for range attempts {
-		s, err := w.space(ctx)
+	for range maxAttempts {
+		s, err := w.viewFor(ctx)
 		if err != nil {
-			return place{}, err
+			return location{}, err
 		}
-		p, err := s.find(ctx, given, in)
+		p, err := s.resolve(ctx, given, in)
 		if !errors.Is(err, root.ErrLink) {
-			return p, said(err, given)
+			return p, fileError(err, given)
 		}
 	}
-	return place{}, changingError(given)
+	return location{}, unstableError(given)
 }
 
 func checkText(given string, in intent) error {
@@ -50,16 +50,16 @@ func checkText(given string, in intent) error {
 	return nil
 }
 
-// find tries what the caller wrote, and when nothing is there, what the caller
+// resolve tries what the caller wrote, and when nothing is there, what the caller
 // may have meant by it.
-func (s *space) find(ctx context.Context, given string, in intent) (place, error) {
-	p, k, err := s.lead(ctx, given, given, in)
+func (s *callerView) resolve(ctx context.Context, given string, in intent) (location, error) {
+	p, k, err := s.follow(ctx, given, given, in)
 	if err != nil || p.exists || p.source != nil {
 		return p, err
 	}
 	if plain, ok := unescaped(given); ok {
-		other, better, err := s.lead(ctx, plain, given, in)
-		if err == nil && (other.exists || better != nil && better.gap == better.at && k.gap != k.at) {
+		other, better, err := s.follow(ctx, plain, given, in)
+		if err == nil && (other.exists || better != nil && better.firstMissing == better.name && k.firstMissing != k.name) {
 			p, k = other, better
 		}
 	}
@@ -67,55 +67,55 @@ func (s *space) find(ctx context.Context, given string, in intent) (place, error
 		return p, nil
 	}
 	if in == toList {
-		if p, ok := s.virtualDir(ctx, p); ok {
+		if p, ok := s.servedDir(ctx, p); ok {
 			return p, nil
 		}
 	}
 	if in != toWrite {
-		return place{}, s.missing(given, k)
+		return location{}, s.missingError(given, k)
 	}
-	if k.blocked != "" {
-		return place{}, tool.Errorf(tool.Invalid, "%q cannot be made: %q is a file and not a directory", given, s.show(k.m, k.blocked)).
+	if k.blockedBy != "" {
+		return location{}, tool.Errorf(tool.Invalid, "%q cannot be made: %q is a file and not a directory", given, s.shownPath(k.mount, k.blockedBy)).
 			Try("choose another path")
 	}
 	return p, nil
 }
 
-// lead follows path, which may have any form. given is what errors call it.
+// follow follows path, which may have any form. given is what errors call it.
 // What is not there is a place that does not exist, and no error.
-func (s *space) lead(ctx context.Context, path, given string, in intent) (place, *walk, error) {
-	m, name, err := s.start(path, given, in)
+func (s *callerView) follow(ctx context.Context, path, given string, in intent) (location, *walk, error) {
+	m, name, err := s.parsePath(path, given, in)
 	if err != nil {
-		return place{}, nil, err
+		return location{}, nil, err
 	}
-	if p, ok, err := s.lexical(ctx, m, name, given, in); ok || err != nil {
+	if p, ok, err := s.resolveServed(ctx, m, name, given, in); ok || err != nil {
 		return p, nil, err
 	}
 	if m.root == nil {
-		return place{}, nil, s.outside(given)
+		return location{}, nil, s.outsideError(given)
 	}
-	k := s.from(ctx, m, name, given, in)
+	k := s.newWalk(ctx, m, name, given, in)
 	if err := k.run(); err != nil {
-		return place{}, nil, err
+		return location{}, nil, err
 	}
-	p := place{mount: k.m, name: k.at, shown: s.show(k.m, k.at), in: in, exists: k.exists, info: k.info}
-	if p.source = s.route(ctx, k.m, k.at); p.source != nil && k.kept {
+	p := location{mount: k.mount, name: k.name, shown: s.shownPath(k.mount, k.name), intent: in, exists: k.exists, info: k.info}
+	if p.source = s.sourceFor(ctx, k.mount, k.name); p.source != nil && k.protected {
 		err = protectedError(given)
 	}
 	if p.source == nil {
-		err = k.judge(p.shown)
+		err = k.checkIntent(p.shown)
 	}
 	return p, k, err
 }
 
-// judge says whether a file is fit for what it is wanted for.
-func (k *walk) judge(shown string) error {
+// checkIntent says whether a file is fit for what it is wanted for.
+func (k *walk) checkIntent(shown string) error {
 	switch {
-	case k.in == toWrite && k.kept:
+	case k.intent == toWrite && k.protected:
 		return protectedError(k.given)
-	case k.in == toWrite && !k.m.write:
+	case k.intent == toWrite && !k.mount.write:
 		return tool.Errorf(tool.Refused, "%q is in a directory that can only be read", k.given).Try("write to a file in the workspace")
-	case !k.exists || k.in == toList:
+	case !k.exists || k.intent == toList:
 		return nil
 	case k.info.Dir():
 		return directoryError(shown)
@@ -125,68 +125,68 @@ func (k *walk) judge(shown string) error {
 	return nil
 }
 
-// lexical finds what is served without looking at the disk: it settles names by
+// resolveServed finds what is served without looking at the disk: it settles names by
 // their letters, for there are no links in a Source.
-func (s *space) lexical(ctx context.Context, m *mount, name, given string, in intent) (place, bool, error) {
+func (s *callerView) resolveServed(ctx context.Context, m *mount, name, given string, in intent) (location, bool, error) {
 	if m != s.home {
-		return place{}, false, nil
+		return location{}, false, nil
 	}
 	clean := path.Clean(name)
 	if clean == ".." || strings.HasPrefix(clean, "../") {
-		return place{}, false, nil
+		return location{}, false, nil
 	}
 	if s.w.denied(m, clean) {
-		return place{}, false, deniedError(given)
+		return location{}, false, deniedError(given)
 	}
-	source := s.route(ctx, m, clean)
+	source := s.sourceFor(ctx, m, clean)
 	if source == nil {
 		source = m.source
 	}
 	if source != nil && in == toWrite && s.w.protected(m, clean) {
-		return place{}, false, protectedError(given)
+		return location{}, false, protectedError(given)
 	}
-	return place{mount: m, name: clean, shown: s.show(m, clean), in: in, source: source}, source != nil, nil
+	return location{mount: m, name: clean, shown: s.shownPath(m, clean), intent: in, source: source}, source != nil, nil
 }
 
-// start reads the form of a path: where it begins, and the way from there.
-func (s *space) start(text, given string, in intent) (*mount, string, error) {
+// parsePath reads the form of a path: where it begins, and the way from there.
+func (s *callerView) parsePath(text, given string, in intent) (*mount, string, error) {
 	if runtime.GOOS == "windows" {
 		text = strings.ReplaceAll(text, `\`, "/")
 	}
 	first, rest, _ := strings.Cut(text, "/")
-	if strings.HasPrefix(first, "@") && !s.has(first) {
+	if strings.HasPrefix(first, "@") && !s.hasEntry(first) {
 		text = text[1:] // how some clients mark a file in a message
 		first, rest, _ = strings.Cut(text, "/")
 	}
-	abs, err := s.absolute(text, given)
+	abs, err := s.absolutePath(text, given)
 	if err != nil {
 		return nil, "", err
 	}
 	if abs != "" {
-		if m, name, ok := s.reach(abs, true); ok {
+		if m, name, ok := s.mountFor(abs, true); ok {
 			return m, name, nil
 		}
-		if m, name, ok := s.inContainer(abs); ok {
+		if m, name, ok := s.fromContainerPath(abs); ok {
 			return m, name, nil
 		}
-		return nil, "", s.outside(given)
+		return nil, "", s.outsideError(given)
 	}
-	if m, err := s.named(first, in); m != nil || err != nil {
+	if m, err := s.mountByName(first, in); m != nil || err != nil {
 		return m, rest, err
 	}
 	return s.home, text, nil
 }
 
-// absolute returns a path that does not begin in the workspace as an absolute
+// absolutePath returns a path that does not begin in the workspace as an absolute
 // one, and "" for one that does.
-func (s *space) absolute(text, given string) (string, error) {
+func (s *callerView) absolutePath(text, given string) (string, error) {
 	first, rest, _ := strings.Cut(text, "/")
 	switch {
 	case first == "~" && s.w.o.Home == "":
-		return "", s.outside(given)
+		return "", s.outsideError(given)
 	case first == "~":
 		return filepath.ToSlash(s.w.o.Home) + "/" + rest, nil
-	case strings.HasPrefix(first, "~") && !s.has(first):
+	case strings.HasPrefix(first, "~") && !s.hasEntry(first):
 		return "", tool.Errorf(tool.Refused, "%q begins with the home of another user", given).
 			Try("use a path relative to the workspace; for a name that begins with ~ write ./ before it")
 	case strings.HasPrefix(text, "file://"):
@@ -197,25 +197,25 @@ func (s *space) absolute(text, given string) (string, error) {
 	return "", nil
 }
 
-// inContainer reads a path as a command in a container sees it. Where any of the
+// fromContainerPath reads a path as a command in a container sees it. Where any of the
 // caller's directories is really there, it is no such path.
-func (s *space) inContainer(abs string) (*mount, string, bool) {
+func (s *callerView) fromContainerPath(abs string) (*mount, string, bool) {
 	for _, m := range s.mounts() {
 		for _, top := range []string{containerHome, containerRoots} {
 			_, here := within(top, filepath.ToSlash(m.path))
-			if _, real := within(top, m.real); here || real {
+			if _, real := within(top, m.realPath); here || real {
 				return nil, "", false
 			}
 		}
 	}
-	abs = tidy(abs)
+	abs = cleanSlashes(abs)
 	if name, ok := within(containerHome, abs); ok {
 		return s.home, name, true
 	}
 	if below, ok := within(containerRoots, abs); ok {
 		first, rest, _ := strings.Cut(below, "/")
 		for _, m := range s.mounts() {
-			if m != s.home && s.groundName(m) == first {
+			if m != s.home && s.sandboxName(m) == first {
 				return m, rest, true
 			}
 		}
@@ -237,9 +237,9 @@ func fromURL(text, given string) (string, error) {
 	return "/" + name, nil
 }
 
-// strange tells steps that Windows takes for another name: of a stream, without
+// isWindowsAlias tells steps that Windows takes for another name: of a stream, without
 // what is at the end, or the short form of a long name.
-func strange(step string) bool {
+func isWindowsAlias(step string) bool {
 	if runtime.GOOS != "windows" {
 		return false
 	}

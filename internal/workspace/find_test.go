@@ -138,7 +138,7 @@ func TestPaths(t *testing.T) {
 	}
 	for _, test := range tests {
 		want := strings.ReplaceAll(test.shown, "%q", quoted(test.path))
-		p, err := w.find(ctx, test.path, test.in)
+		p, err := w.resolve(ctx, test.path, test.in)
 		got := p.shown
 		if err != nil {
 			got = err.Error()
@@ -150,13 +150,13 @@ func TestPaths(t *testing.T) {
 			t.Errorf("find(%q) tells %s", test.path, got)
 		}
 		if err == nil && test.in == toRead {
-			again, err := w.find(ctx, p.shown, test.in)
+			again, err := w.resolve(ctx, p.shown, test.in)
 			if err != nil || again.name != p.name || again.mount != p.mount {
 				t.Errorf("find(%q) is shown as %q, which leads to %q, %v", test.path, p.shown, again.name, err)
 			}
 		}
 	}
-	if p, err := w.find(ctx, `d\xff/new.txt`, toWrite); p.name != "d\xff/new.txt" || err != nil {
+	if p, err := w.resolve(ctx, `d\xff/new.txt`, toWrite); p.name != "d\xff/new.txt" || err != nil {
 		t.Errorf("a new file in a directory that is no text: %q, %v", p.name, err)
 	}
 	for path, want := range map[string]string{"esc\\x41": "literal", `name\xff.txt`: "latin", "@file": "at", "src/y.txt": "y", "to-docs": "docs"} {
@@ -175,7 +175,7 @@ func TestOutsideIsOneAnswer(t *testing.T) {
 	plant(t, filepath.Dir(ws), map[string]string{"x": "there"})
 	plant(t, ws, map[string]string{"y": "-> ../x", "z": "-> ../none"})
 	answer := func(path string) string {
-		_, err := w.find(ctx, path, toRead)
+		_, err := w.resolve(ctx, path, toRead)
 		if kindOf(err) != tool.Refused {
 			t.Fatalf("%q: %v", path, err)
 		}
@@ -208,7 +208,7 @@ func TestRemovedAndMadeAgain(t *testing.T) {
 		if err := os.RemoveAll(ws); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.find(ctx, "a", toList); kindOf(err) != tool.Unavailable {
+		if _, err := w.resolve(ctx, "a", toList); kindOf(err) != tool.Unavailable {
 			t.Errorf("without a directory: %v", err)
 		}
 		plant(t, ws, map[string]string{"a": text})
@@ -222,7 +222,7 @@ func TestRemovedAndMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if _, err := w.find(callFor(t.Context(), dir), "a", toList); kindOf(err) != tool.Unavailable {
+		if _, err := w.resolve(callFor(t.Context(), dir), "a", toList); kindOf(err) != tool.Unavailable {
 			t.Errorf("workspace %q: %v", dir, err)
 		}
 	}

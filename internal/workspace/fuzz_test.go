@@ -34,7 +34,7 @@ func FuzzFind(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, path string, n int) {
 		in := intent(uint(n) % 3)
-		p, err := w.find(ctx, path, in)
+		p, err := w.resolve(ctx, path, in)
 		if err != nil {
 			if kind := kindOf(err); kind == "" || kind == "internal" {
 				t.Fatalf("%q: %v", path, err)
@@ -65,7 +65,7 @@ func FuzzFind(f *testing.F) {
 		if !inside {
 			t.Fatalf("%q leads out, to %q", path, past)
 		}
-		if info, err := root.Look(past); in != toWrite && (err != nil || !sameFile(info, p.info)) {
+		if info, err := root.StatPath(past); in != toWrite && (err != nil || !sameFile(info, p.info)) {
 			t.Fatalf("%q: %+v is not %+v, %v", path, info, p.info, err)
 		}
 	})
@@ -94,7 +94,7 @@ func FuzzDirName(f *testing.F) {
 	f.Add("a", "A")
 	f.Add("..", "")
 	f.Fuzz(func(t *testing.T, a, b string) {
-		x, y := dirName(a), dirName(b)
+		x, y := callerDirName(a), callerDirName(b)
 		if !filepath.IsLocal(x) || strings.ContainsAny(x, "/\\.") || len(x) > 80 {
 			t.Fatalf("%q becomes %q", a, x)
 		}

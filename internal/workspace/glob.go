@@ -18,7 +18,7 @@ func (w *Workspace) Glob(ctx context.Context, q GlobQuery) (Listing, error) {
 		return Listing{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("write **/*.go for all Go files")
 	}
 	dir, pattern := splitGlob(q.Path, q.Pattern)
-	a, err := w.area(ctx, dir)
+	a, err := w.subtree(ctx, dir)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -28,14 +28,14 @@ func (w *Workspace) Glob(ctx context.Context, q GlobQuery) (Listing, error) {
 	}
 	found, unread, err := a.matching(ctx, q, glob)
 	if err != nil {
-		return Listing{}, a.unlistable(err)
+		return Listing{}, a.listError(err)
 	}
-	l := Listing{Dir: a.shown, More: max(0, len(found)-q.Limit), Unlisted: a.calls(unread)}
+	l := Listing{Dir: a.shown, More: max(0, len(found)-q.Limit), Unlisted: a.shownPaths(unread)}
 	if q.Newest {
 		a.newestFirst(ctx, found)
 	}
 	for _, f := range found[:min(q.Limit, len(found))] {
-		l.Entries = append(l.Entries, Entry{Name: a.call(f.name)})
+		l.Entries = append(l.Entries, Entry{Name: a.shownPath(f.name)})
 	}
 	return l, nil
 }
@@ -61,32 +61,32 @@ func splitGlob(dir, pattern string) (in, rest string) {
 }
 
 // matching returns the files of the area that match, by name.
-func (a *area) matching(ctx context.Context, q GlobQuery, glob *ignore.Glob) (found []candidate, unread []string, err error) {
+func (a *subtree) matching(ctx context.Context, q GlobQuery, glob *ignore.Glob) (found []candidate, unread []string, err error) {
 	keep := func(name string) bool { return glob.Match(a.relative(name)) }
 	var names []string
 	if a.onDisk() {
-		names, unread, err = a.names(ctx, tree.Options{
-			Hidden: q.Hidden || asksForHidden(q.Pattern), Ignored: q.Ignored,
+		names, unread, err = a.files(ctx, tree.Options{
+			Hidden: q.Hidden || hasHiddenStep(q.Pattern), Ignored: q.Ignored,
 			Enter: func(dir string) bool { return dir == a.name || glob.MayContain(a.relative(dir)) },
 		}, nil, keep)
 		if err != nil {
 			return nil, nil, err
 		}
 	}
-	names = a.withVirtual(names, q.Hidden || asksForHidden(q.Pattern), keep)
+	names = a.withServed(names, q.Hidden || hasHiddenStep(q.Pattern), keep)
 	found = make([]candidate, len(names))
 	for i, name := range names {
-		found[i] = candidate{name: name, virtual: a.virtual[name]}
+		found[i] = candidate{name: name, served: a.served[name]}
 	}
 	return found, unread, nil
 }
 
-// asksForHidden reports whether a pattern names something that begins with a dot.
-func asksForHidden(pattern string) bool {
+// hasHiddenStep reports whether a pattern names something that begins with a dot.
+func hasHiddenStep(pattern string) bool {
 	return strings.Contains("/"+strings.TrimPrefix(pattern, "./"), "/.")
 }
 
-func (a *area) newestFirst(ctx context.Context, found []candidate) {
+func (a *subtree) newestFirst(ctx context.Context, found []candidate) {
 	type dated struct {
 		candidate
 		root.Info

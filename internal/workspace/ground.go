@@ -14,51 +14,51 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 )
 
-// maxGround bounds the names that a Ground lists: each costs something every
+// maxLayout bounds the names that a Ground lists: each costs something every
 // time that a sandbox is made.
-const maxGround = 4000
+const maxLayout = 4000
 
-// A Ground is what of the disk the commands of a caller are about. All paths
+// A Layout is what of the disk the commands of a caller are about. All paths
 // are absolute and lead through no link.
-type Ground struct {
+type Layout struct {
 	Dir    string // the workspace
-	Roots  []GroundRoot
+	Roots  []LayoutRoot
 	Hidden []string // files and directories in them that commands must not see
 	Locked []string // likewise: must not change. What is hidden in them is in Hidden
 }
 
-// A GroundRoot is a directory beside the workspace. No two have the same name.
-type GroundRoot struct {
+// A LayoutRoot is a directory beside the workspace. No two have the same name.
+type LayoutRoot struct {
 	Name  string
 	Path  string
 	Write bool
 }
 
-// Ground looks through all that the caller sees. Links are not listed: a
+// Layout looks through all that the caller sees. Links are not listed: a
 // command that follows one meets what is said of the name that it leads to.
-func (w *Workspace) Ground(ctx context.Context) (Ground, error) {
-	s, err := w.space(ctx)
+func (w *Workspace) Layout(ctx context.Context) (Layout, error) {
+	s, err := w.viewFor(ctx)
 	if err != nil {
-		return Ground{}, err
+		return Layout{}, err
 	}
 	if s.home.root == nil {
-		return Ground{}, notOnDisk()
+		return Layout{}, notOnDisk()
 	}
-	y := &survey{s: s, ctx: ctx}
+	y := &survey{view: s, ctx: ctx}
 	for _, m := range s.mounts() {
-		if err := y.look(m); err != nil {
-			return Ground{}, said(err, s.show(m, "."))
+		if err := y.scan(m); err != nil {
+			return Layout{}, fileError(err, s.shownPath(m, "."))
 		}
 	}
 	if err := y.addHardLinks(); err != nil {
-		return Ground{}, err
+		return Layout{}, err
 	}
 	hidden := outermost(paths(y.hidden))
-	g := Ground{Dir: filepath.FromSlash(s.home.real), Hidden: hidden}
+	g := Layout{Dir: filepath.FromSlash(s.home.realPath), Hidden: hidden}
 	g.Locked = slices.DeleteFunc(outermost(paths(y.locked)), func(p string) bool { return beneathAny(p, hidden) })
 	for _, m := range s.mounts() {
-		if m != s.home && !beneathAny(filepath.FromSlash(m.real), hidden) {
-			g.Roots = append(g.Roots, GroundRoot{s.groundName(m), filepath.FromSlash(m.real), m.write})
+		if m != s.home && !beneathAny(filepath.FromSlash(m.realPath), hidden) {
+			g.Roots = append(g.Roots, LayoutRoot{s.sandboxName(m), filepath.FromSlash(m.realPath), m.write})
 		}
 	}
 	return g, nil
@@ -67,7 +67,7 @@ func (w *Workspace) Ground(ctx context.Context) (Ground, error) {
 // Dir finds a directory that a model wrote, "" for the workspace. identity
 // tells it from another that is put in its place.
 func (w *Workspace) Dir(ctx context.Context, given string) (dir, identity string, err error) {
-	p, err := w.find(ctx, given, toList)
+	p, err := w.resolve(ctx, given, toList)
 	switch {
 	case err != nil:
 		return "", "", err
@@ -78,7 +78,7 @@ func (w *Workspace) Dir(ctx context.Context, given string) (dir, identity string
 			Try("name the directory to run in, such as %q", path.Dir(p.shown))
 	}
 	identity = strconv.FormatUint(p.info.Dev, 10) + ":" + strconv.FormatUint(p.info.Ino, 10)
-	return filepath.FromSlash(path.Join(p.mount.real, p.name)), identity, nil
+	return filepath.FromSlash(path.Join(p.mount.realPath, p.name)), identity, nil
 }
 
 func notOnDisk() error {
@@ -86,12 +86,12 @@ func notOnDisk() error {
 		Try("use the file tools")
 }
 
-// groundName is what tells a root from others where it is not known by its path.
-func (s *space) groundName(m *mount) string {
+// sandboxName is what tells a root from others where it is not known by its path.
+func (s *callerView) sandboxName(m *mount) string {
 	if !strings.HasPrefix(m.label, "/") && !filepath.IsAbs(m.label) {
 		return m.label
 	}
-	base := path.Base(m.real)
+	base := path.Base(m.realPath)
 	if strings.ContainsAny(base, `/\:`) {
 		base = "root"
 	}
@@ -104,7 +104,7 @@ func (s *space) groundName(m *mount) string {
 			break
 		}
 		if filepath.IsAbs(filepath.FromSlash(o.label)) {
-			taken[s.groundName(o)] = true
+			taken[s.sandboxName(o)] = true
 		}
 	}
 	name := base
@@ -114,16 +114,16 @@ func (s *space) groundName(m *mount) string {
 	return name
 }
 
-// A spot is a name in a mount.
-type spot struct {
-	m    *mount
-	name string
-	mode iofs.FileMode
+// A mountedFile is a name in a mount.
+type mountedFile struct {
+	mount *mount
+	name  string
+	mode  iofs.FileMode
 }
 
-func (p spot) path() string { return filepath.FromSlash(path.Join(p.m.real, p.name)) }
+func (p mountedFile) path() string { return filepath.FromSlash(path.Join(p.mount.realPath, p.name)) }
 
-func paths(spots []spot) []string {
+func paths(spots []mountedFile) []string {
 	out := make([]string, 0, len(spots))
 	for _, p := range spots {
 		out = append(out, p.path())
@@ -154,9 +154,9 @@ func beneathAny(p string, dirs []string) bool {
 
 // tooMany says which pattern is to blame.
 func (y *survey) tooMany() error {
-	list, of, setting := y.s.w.o.Deny, y.hidden, "deny"
+	list, of, setting := y.view.w.o.Deny, y.hidden, "deny"
 	if len(y.locked) > len(y.hidden) {
-		list, of, setting = y.s.w.o.Protect, y.locked, "protect"
+		list, of, setting = y.view.w.o.Protect, y.locked, "protect"
 	}
 	worst, most := "", 0
 	for _, pattern := range list {
@@ -166,7 +166,7 @@ func (y *survey) tooMany() error {
 		}
 		hits := 0
 		for _, p := range of {
-			if names.Covers(p.name) || y.m.coversPath(names, p.name) {
+			if names.Covers(p.name) || y.mount.coversPath(names, p.name) {
 				hits++
 			}
 		}
@@ -178,6 +178,6 @@ func (y *survey) tooMany() error {
 	if worst != "" {
 		blame = fmt.Sprintf("the pattern %q of %s", worst, blame)
 	}
-	return tool.Errorf(tool.TooLarge, "more than %d files have to be kept from commands, most because of %s", maxGround, blame).
+	return tool.Errorf(tool.TooLarge, "more than %d files have to be kept from commands, most because of %s", maxLayout, blame).
 		Try("ask the operator to name the directories that they are in instead, with a slash at the end, or to make an exception with !")
 }

@@ -9,47 +9,47 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// locks are what of the files that callers do not change is kept from commands.
+// commandLocks are what of the files that callers do not change is kept from commands.
 // They have to work with git, so in place of ".git" stand the files in it by
 // which git is made to start other programs.
-type locks struct {
-	all patterns
-	git bool     // ".git" is among the protected
-	not patterns // exceptions from that
+type commandLocks struct {
+	patterns   patterns
+	protectGit bool     // ".git" is among the protected
+	exceptions patterns // exceptions from that
 }
 
-func newLocks(protect []string, home string) (l locks, err error) {
+func newCommandLocks(protect []string, home string) (l commandLocks, err error) {
 	var all, not []string
 	for _, pattern := range protect {
 		if body, is := strings.CutPrefix(pattern, "!"); is {
 			not = append(not, body)
 		}
 		if pattern == ".git" {
-			l.git = true
+			l.protectGit = true
 			continue
 		}
 		all = append(all, pattern)
 	}
-	if l.all, err = newPatterns(all, home); err == nil {
-		l.not, err = newPatterns(not, home)
+	if l.patterns, err = newPatterns(all, home); err == nil {
+		l.exceptions, err = newPatterns(not, home)
 	}
 	return l, err
 }
 
 // locked reports whether commands must not change a file, leaving git aside.
 func (w *Workspace) locked(m *mount, name string) bool {
-	return w.locks.all.names.Covers(name) || m.coversPath(m.locks, name)
+	return w.locks.patterns.names.Covers(name) || m.coversPath(m.locked, name)
 }
 
 // excepted reports whether the operator lets commands change a file of git's.
 func (y *survey) excepted(name string) bool {
-	return y.s.w.locks.not.names.Covers(name) || y.m.coversPath(y.m.free, name)
+	return y.view.w.locks.exceptions.names.Covers(name) || y.mount.coversPath(y.mount.gitExceptions, name)
 }
 
 // gitNames tells which entries of a directory make git start programs: the
 // settings of a repository, or a .git that is no directory and leads to one.
 func (y *survey) gitNames(d tree.Dir) (names []string) {
-	if !y.s.w.locks.git {
+	if !y.view.w.locks.protectGit {
 		return nil
 	}
 	repository := isRepository(d)
@@ -96,16 +96,16 @@ func isRepository(d tree.Dir) bool {
 
 const maxGitFile = 4 << 10
 
-// followGit locks what a .git that is no directory, or a link among the settings
+// lockGitTarget locks what a .git that is no directory, or a link among the settings
 // of a repository, leads to, where that is in the caller's directories.
-func (y *survey) followGit(lead spot) error {
+func (y *survey) lockGitTarget(lead mountedFile) error {
 	at := lead.path()
 	if !isGit(path.Base(lead.name)) {
 		y.lockAt(at)
 		return y.ctx.Err()
 	}
 	if lead.mode.IsRegular() {
-		if at = gitDir(lead); at == "" {
+		if at = gitDirOf(lead); at == "" {
 			return y.ctx.Err()
 		}
 	}
@@ -115,9 +115,9 @@ func (y *survey) followGit(lead spot) error {
 	return y.ctx.Err()
 }
 
-// gitDir is where a file .git leads, or "" when git would make nothing of it.
-func gitDir(p spot) string {
-	file, _, err := p.m.root.OpenRegular(p.name)
+// gitDirOf is where a file .git leads, or "" when git would make nothing of it.
+func gitDirOf(p mountedFile) string {
+	file, _, err := p.mount.root.OpenRegular(p.name)
 	if err != nil {
 		return ""
 	}
@@ -140,11 +140,11 @@ func (y *survey) lockAt(abs string) {
 	if err != nil {
 		return
 	}
-	m, name, ok := y.s.reach(filepath.ToSlash(past), false)
-	if !ok || name == "." || !m.write || y.s.w.denied(m, name) || y.s.w.locks.not.names.Covers(name) || m.coversPath(m.free, name) {
+	m, name, ok := y.view.mountFor(filepath.ToSlash(past), false)
+	if !ok || name == "." || !m.write || y.view.w.denied(m, name) || y.view.w.locks.exceptions.names.Covers(name) || m.coversPath(m.gitExceptions, name) {
 		return
 	}
 	if info, err := m.root.Lstat(name); err == nil && !info.Link() {
-		y.locked = append(y.locked, spot{m, name, info.Mode})
+		y.locked = append(y.locked, mountedFile{m, name, info.Mode})
 	}
 }

@@ -12,35 +12,35 @@ import (
 
 // A survey looks through mounts for what commands must not see or change.
 type survey struct {
-	s      *space
-	ctx    context.Context
-	m      *mount
-	around []*mount
+	view        *callerView
+	ctx         context.Context
+	mount       *mount
+	overlapping []*mount
 
-	mu     sync.Mutex
-	hidden []spot
-	locked []spot
-	leads  []spot // files and links that lead git to where it has its settings
+	mu       sync.Mutex
+	hidden   []mountedFile
+	locked   []mountedFile
+	gitLinks []mountedFile // files and links that lead git to where it has its settings
 }
 
-// look goes through a mount. Commands may be another program's idea of who they
+// scan goes through a mount. Commands may be another program's idea of who they
 // are, so what the server cannot read is hidden too.
-func (y *survey) look(m *mount) error {
-	y.m, y.around = m, y.s.overlaps(m)
+func (y *survey) scan(m *mount) error {
+	y.mount, y.overlapping = m, y.view.overlaps(m)
 	unread, err := tree.Walk(y.ctx, m.root, tree.Options{Hidden: true, Ignored: true, Enter: y.enter}, y.visit)
 	if err != nil {
 		return err
 	}
 	for _, dir := range unread {
-		y.hidden = append(y.hidden, spot{m, dir, iofs.ModeDir})
+		y.hidden = append(y.hidden, mountedFile{m, dir, iofs.ModeDir})
 	}
-	for _, lead := range y.leads {
-		if err := y.followGit(lead); err != nil {
+	for _, lead := range y.gitLinks {
+		if err := y.lockGitTarget(lead); err != nil {
 			return err
 		}
 	}
-	y.leads = nil
-	if len(y.hidden)+len(y.locked) > maxGround {
+	y.gitLinks = nil
+	if len(y.hidden)+len(y.locked) > maxLayout {
 		return y.tooMany()
 	}
 	return nil
@@ -51,21 +51,21 @@ func (y *survey) enter(dir string) bool {
 	if y.denied(dir) {
 		return false
 	}
-	if info, err := y.m.root.Lstat(dir); err == nil && y.s.isData(info) {
+	if info, err := y.mount.root.Lstat(dir); err == nil && y.view.isDataDir(info) {
 		y.mu.Lock()
 		defer y.mu.Unlock()
-		y.hidden = append(y.hidden, spot{y.m, dir, iofs.ModeDir})
+		y.hidden = append(y.hidden, mountedFile{y.mount, dir, iofs.ModeDir})
 		return false
 	}
 	return true
 }
 
 func (y *survey) visit(d tree.Dir) error {
-	var hidden, locked, leads []spot
-	whole := !y.m.write || y.protectedDir(d.Name)
+	var hidden, locked, leads []mountedFile
+	whole := !y.mount.write || y.protectedDir(d.Name)
 	git := y.gitNames(d)
 	for _, e := range d.Entries {
-		p := spot{y.m, path.Join(d.Name, e.Name), e.Mode}
+		p := mountedFile{y.mount, path.Join(d.Name, e.Name), e.Mode}
 		link := e.Mode&iofs.ModeSymlink != 0
 		switch {
 		case !link && y.denied(p.name):
@@ -84,72 +84,72 @@ func (y *survey) visit(d tree.Dir) error {
 	}
 	y.mu.Lock()
 	defer y.mu.Unlock()
-	y.hidden, y.locked, y.leads = append(y.hidden, hidden...), append(y.locked, locked...), append(y.leads, leads...)
-	if len(y.hidden)+len(y.locked)+len(y.leads) > maxGround {
+	y.hidden, y.locked, y.gitLinks = append(y.hidden, hidden...), append(y.locked, locked...), append(y.gitLinks, leads...)
+	if len(y.hidden)+len(y.locked)+len(y.gitLinks) > maxLayout {
 		return y.tooMany()
 	}
 	return nil
 }
 
 func (y *survey) denied(name string) bool {
-	return y.s.w.deniedLast(y.m, name) || y.m.anySays(y.around, name, y.s.w.denied)
+	return y.view.w.deniedInDir(y.mount, name) || y.mount.anyOverlap(y.overlapping, name, y.view.w.denied)
 }
 
 // protected is about a name in a directory that is not protected.
 func (y *survey) protected(name string) bool {
-	locks := y.s.w.locks
-	return locks.all.names.CoversLast(name) || y.m.coversPath(y.m.locks, name) || y.m.anySays(y.around, name, y.s.w.locked)
+	locks := y.view.w.locks
+	return locks.patterns.names.CoversInDir(name) || y.mount.coversPath(y.mount.locked, name) || y.mount.anyOverlap(y.overlapping, name, y.view.w.locked)
 }
 
 func (y *survey) protectedDir(dir string) bool {
-	return y.s.w.locked(y.m, dir) || y.m.anySays(y.around, dir, y.s.w.locked)
+	return y.view.w.locked(y.mount, dir) || y.mount.anyOverlap(y.overlapping, dir, y.view.w.locked)
 }
 
 // addHardLinks adds the other names of the files that were found.
 func (y *survey) addHardLinks() error {
-	hidden, locked := several(y.hidden), several(y.locked)
-	if y.s.w.o.HardLinks == Allow {
+	hidden, locked := hardLinked(y.hidden), hardLinked(y.locked)
+	if y.view.w.o.HardLinks == Allow {
 		hidden = nil // callers see them
 	}
 	if len(hidden)+len(locked) == 0 {
 		return nil
 	}
-	for _, m := range y.s.mounts() {
-		files, err := y.s.w.linkedFiles(y.ctx, m)
+	for _, m := range y.view.mounts() {
+		files, err := y.view.w.linkedFiles(y.ctx, m)
 		if err != nil {
 			return err
 		}
 		for id := range hidden {
-			y.hidden = append(y.hidden, files[id].spots(m)...)
+			y.hidden = append(y.hidden, files[id].inMount(m)...)
 		}
 		for id := range locked {
-			y.locked = append(y.locked, files[id].spots(m)...)
+			y.locked = append(y.locked, files[id].inMount(m)...)
 		}
-		if y.m = m; len(y.hidden)+len(y.locked) > maxGround {
+		if y.mount = m; len(y.hidden)+len(y.locked) > maxLayout {
 			return y.tooMany()
 		}
 	}
 	return nil
 }
 
-// several are the files among spots that have more names than one.
-func several(spots []spot) map[inode]bool {
+// hardLinked are the files among spots that have more names than one.
+func hardLinked(spots []mountedFile) map[inode]bool {
 	files := map[inode]bool{}
 	for _, p := range spots {
 		if !p.mode.IsRegular() {
 			continue
 		}
-		if info, err := p.m.root.Lstat(p.name); err == nil && info.Links > 1 {
+		if info, err := p.mount.root.Lstat(p.name); err == nil && info.Links > 1 {
 			files[inode{info.Dev, info.Ino}] = true
 		}
 	}
 	return files
 }
 
-func (l *linked) spots(m *mount) (all []spot) {
+func (l *linkedFile) inMount(m *mount) (all []mountedFile) {
 	if l != nil {
 		for _, name := range l.names {
-			all = append(all, spot{m: m, name: name})
+			all = append(all, mountedFile{mount: m, name: name})
 		}
 	}
 	return all

@@ -61,7 +61,7 @@ func TestGround(t *testing.T) {
 		"keep.txt": "", "locked/a/b": "", "locked/.env": "", "src/locked/a": "", ".vscode/x": "", ".husky": "-> sub", "plain": "-> .env", ".env.link": "-> keep.log",
 		"out": "-> ../outside", ".mcp-tools-0123456789.tmp": "",
 	})
-	g, err := w.Ground(ctx)
+	g, err := w.Layout(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,23 +81,23 @@ func TestGround(t *testing.T) {
 func TestGroundOfEachCaller(t *testing.T) {
 	w, ctx, ws := testHouse(t, func(o *Options) { o.PerCaller = User })
 	for range 2 {
-		g, err := w.Ground(ctx)
+		g, err := w.Layout(ctx)
 		if err != nil || g.Dir != filepath.Join(ws, "a", "u") || len(g.Roots) > 1 {
 			t.Fatalf("%+v, %v", g, err)
 		}
-		if p, err := w.find(ctx, "file_cache_dir/x", toWrite); err != nil || len(g.Roots) == 1 && (g.Roots[0].Path != p.mount.real || !g.Roots[0].Write) {
+		if p, err := w.resolve(ctx, "file_cache_dir/x", toWrite); err != nil || len(g.Roots) == 1 && (g.Roots[0].Path != p.mount.realPath || !g.Roots[0].Write) {
 			t.Errorf("%+v, %v", g.Roots, err)
 		}
 	}
-	if g, err := w.Ground(ctx); err != nil || len(g.Roots) != 1 || g.Roots[0].Name != "file_cache_dir" {
+	if g, err := w.Layout(ctx); err != nil || len(g.Roots) != 1 || g.Roots[0].Name != "file_cache_dir" {
 		t.Errorf("%+v, %v", g.Roots, err)
 	}
-	if _, err := w.Ground(callFor(t.Context(), "")); kindOf(err) != tool.Unavailable {
+	if _, err := w.Layout(callFor(t.Context(), "")); kindOf(err) != tool.Unavailable {
 		t.Errorf("without a workspace: %v", err)
 	}
 	ended, end := context.WithCancel(ctx)
 	end()
-	if _, err := w.Ground(ended); kindOf(err) != tool.Cancelled {
+	if _, err := w.Layout(ended); kindOf(err) != tool.Cancelled {
 		t.Errorf("of an ended call: %v", err)
 	}
 }
@@ -105,7 +105,7 @@ func TestGroundOfEachCaller(t *testing.T) {
 const repository = `HEAD config hooks/pre-commit objects/ab/c refs/heads/config refs/heads/main index logs/refs/heads/config config.worktree commondir`
 
 func TestGroundOfGit(t *testing.T) {
-	needGit := func(change ...string) Ground {
+	needGit := func(change ...string) Layout {
 		w, ctx, ws := testHouse(t, func(o *Options) { o.Protect = append(o.Protect, change...) })
 		for _, dir := range []string{".git", "sub/.git", ".git/modules/libs/m", "bare", "elsewhere/gd", "linked", "not"} {
 			for _, f := range strings.Fields(repository) {
@@ -123,7 +123,7 @@ func TestGroundOfGit(t *testing.T) {
 		if err := os.Link(filepath.Join(ws, "sub/.git/config"), filepath.Join(ws, "other-name")); err != nil {
 			t.Fatal(err)
 		}
-		g, err := w.Ground(ctx)
+		g, err := w.Layout(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +168,7 @@ func TestGroundLetsGitWork(t *testing.T) {
 		}
 	}
 	git("init", "-q")
-	before, err := w.Ground(ctx)
+	before, err := w.Layout(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func TestGroundLetsGitWork(t *testing.T) {
 	if now := text(); now != was {
 		t.Errorf("ordinary work changes what is locked:\n%s\n%s", was, now)
 	}
-	after, err := w.Ground(ctx)
+	after, err := w.Layout(ctx)
 	if err != nil || !slices.Equal(before.Locked, after.Locked) {
 		t.Errorf("%q, %v; before %q", after.Locked, err, before.Locked)
 	}
@@ -206,7 +206,7 @@ func TestGroundHidesOtherNames(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		g, err := w.Ground(ctx)
+		g, err := w.Layout(ctx)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,12 +221,12 @@ func TestGroundHidesOtherNames(t *testing.T) {
 
 func TestGroundIsBounded(t *testing.T) {
 	w, ctx, ws := testHouse(t)
-	for i := range maxGround/100 + 1 {
+	for i := range maxLayout/100 + 1 {
 		for k := range 100 {
 			plant(t, ws, map[string]string{fmt.Sprintf("d%d/k%d.key", i, k): ""})
 		}
 	}
-	_, err := w.Ground(ctx)
+	_, err := w.Layout(ctx)
 	if kindOf(err) != tool.TooLarge || !strings.Contains(err.Error(), `"*.key" of workspace.deny`) {
 		t.Errorf("%v", err)
 	}
@@ -283,21 +283,21 @@ func TestPathsOfContainers(t *testing.T) {
 			t.Errorf("%q: %q, %v; want %q", given, got, err, want)
 		}
 	}
-	if p, err := w.find(ctx, "/workspace/new/file", toWrite); err != nil || p.shown != "new/file" {
+	if p, err := w.resolve(ctx, "/workspace/new/file", toWrite); err != nil || p.shown != "new/file" {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if _, err := w.find(ctx, "/roots/docs/new", toWrite); kindOf(err) != tool.Refused {
+	if _, err := w.resolve(ctx, "/roots/docs/new", toWrite); kindOf(err) != tool.Refused {
 		t.Errorf("a root that is read only: %v", err)
 	}
 }
 
 // TestNoPathsOfContainers: what is really there is meant.
 func TestNoPathsOfContainers(t *testing.T) {
-	s := &space{w: &Workspace{}, looked: true}
-	s.home = &mount{home: true, path: "/workspace/one", real: "/workspace/one"}
-	s.others = []*mount{s.home}
+	s := &callerView{w: &Workspace{}, mountsOpened: true}
+	s.home = &mount{home: true, path: "/workspace/one", realPath: "/workspace/one"}
+	s.mountList = []*mount{s.home}
 	for _, given := range []string{"/workspace/a", "/workspace", "/roots/x"} {
-		if m, name, ok := s.inContainer(given); ok {
+		if m, name, ok := s.fromContainerPath(given); ok {
 			t.Errorf("%q is %q in %q", given, name, m.path)
 		}
 	}
@@ -318,7 +318,7 @@ func BenchmarkGround(b *testing.B) {
 		plant(b, dir, map[string]string{".env": ""})
 	}
 	for b.Loop() {
-		if g, err := w.Ground(ctx); err != nil || len(g.Hidden) != 1000 {
+		if g, err := w.Layout(ctx); err != nil || len(g.Hidden) != 1000 {
 			b.Fatal(len(g.Hidden), err)
 		}
 	}

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	maxEntries = 200_000 // of a mount that are looked at for further names
+	maxEntries = 200_000 // get a mount that are looked at for further names
 	dirChunk   = 512
 )
 
-// settled is how long ago a file must have changed for its time of change to
+// settleTime is how long ago a file must have changed for its time of change to
 // tell whether it does so again: systems count in steps of some milliseconds.
-const settled = 50 * time.Millisecond
+const settleTime = 50 * time.Millisecond
 
 // inode tells one file of a system from all others.
 type inode struct{ dev, ino uint64 }
@@ -28,38 +28,38 @@ type inode struct{ dev, ino uint64 }
 // file counts while the system says that nothing was done to the file since:
 // another name, or one less, is such a thing.
 type linkCache struct {
-	turn  chan struct{} // holds one token; who has it may use files
-	files map[inode]*linked
+	sem   chan struct{} // isCurrent one token; who has it may use files
+	files map[inode]*linkedFile
 }
 
-type linked struct {
-	names   map[entry]string
-	changed time.Time
-	links   uint64
-	moved   bool // something was done to it between two looks
+type linkedFile struct {
+	names    map[linkName]string
+	changed  time.Time
+	links    uint64
+	unstable bool // something was done to it between two looks
 }
 
-// An entry is one name of a file. It stays the same when a directory above is
+// An linkName is one name of a file. It stays the same when a directory above is
 // renamed, so that looking twice does not make two of it.
-type entry struct {
+type linkName struct {
 	dir  inode
 	base string
 }
 
-// holds reports whether what is known of a file is still so.
-func (l *linked) holds(now root.Info) bool {
-	return l != nil && !l.moved && !now.Changed.IsZero() && l.changed.Equal(now.Changed)
+// isCurrent reports whether what is known of a file is still so.
+func (l *linkedFile) isCurrent(now root.Info) bool {
+	return l != nil && !l.unstable && !now.Changed.IsZero() && l.changed.Equal(now.Changed)
 }
 
-func newLinkCache() *linkCache { return &linkCache{turn: make(chan struct{}, 1)} }
+func newLinkCache() *linkCache { return &linkCache{sem: make(chan struct{}, 1)} }
 
 // checkLinks refuses a file that has a name where the caller cannot go, or one
 // that is protected when it is to be changed.
-func (w *Workspace) checkLinks(ctx context.Context, p place, info root.Info) error {
-	if info.Links <= 1 || w.o.HardLinks == Allow && p.in != toWrite {
+func (w *Workspace) checkLinks(ctx context.Context, p location, info root.Info) error {
+	if info.Links <= 1 || w.o.HardLinks == Allow && p.intent != toWrite {
 		return nil
 	}
-	names, all, err := w.names(ctx, p, info)
+	names, all, err := w.linkNames(ctx, p, info)
 	if err != nil {
 		return err
 	}
@@ -68,10 +68,10 @@ func (w *Workspace) checkLinks(ctx context.Context, p place, info root.Info) err
 		return err
 	}
 	hidden := slices.ContainsFunc(names, func(name string) bool {
-		return !history.Temporary(path.Base(name)) && (w.denied(p.mount, name) || p.mount.anySays(around, name, w.denied))
+		return !history.Temporary(path.Base(name)) && (w.denied(p.mount, name) || p.mount.anyOverlap(around, name, w.denied))
 	})
-	kept := p.in == toWrite && slices.ContainsFunc(names, func(name string) bool {
-		return w.protected(p.mount, name) || p.mount.anySays(around, name, w.protected)
+	kept := p.intent == toWrite && slices.ContainsFunc(names, func(name string) bool {
+		return w.protected(p.mount, name) || p.mount.anyOverlap(around, name, w.protected)
 	})
 	switch {
 	case kept:
@@ -80,27 +80,27 @@ func (w *Workspace) checkLinks(ctx context.Context, p place, info root.Info) err
 		return nil
 	}
 	if now, err := p.mount.root.Lstat(p.name); err != nil || !sameFile(now, info) || !now.Changed.Equal(info.Changed) {
-		return changingError(p.shown) // what was found is of another moment
+		return unstableError(p.shown) // what was found is of another moment
 	}
 	return linkedError(p.shown)
 }
 
-// names finds the names of a file beneath its mount, and whether those are all
+// linkNames finds the names of a file beneath its mount, and whether those are all
 // that it has.
-func (w *Workspace) names(ctx context.Context, p place, info root.Info) (inside []string, all bool, err error) {
+func (w *Workspace) linkNames(ctx context.Context, p location, info root.Info) (inside []string, all bool, err error) {
 	if info.Links <= 1 {
 		return []string{p.name}, true, nil
 	}
-	cache := p.mount.links
+	cache := p.mount.linkCache
 	select {
-	case cache.turn <- struct{}{}:
-		defer func() { <-cache.turn }()
+	case cache.sem <- struct{}{}:
+		defer func() { <-cache.sem }()
 	case <-ctx.Done():
 		return nil, false, ctx.Err()
 	}
 	id := inode{info.Dev, info.Ino}
 	found := cache.files[id]
-	if !found.holds(info) {
+	if !found.isCurrent(info) {
 		if err := waitUntilSettled(ctx, info.Changed); err != nil {
 			return nil, false, err
 		}
@@ -109,7 +109,7 @@ func (w *Workspace) names(ctx context.Context, p place, info root.Info) (inside 
 		}
 		found = cache.files[id]
 	}
-	if !found.holds(info) {
+	if !found.isCurrent(info) {
 		return []string{p.name}, false, nil
 	}
 	return slices.Sorted(maps.Values(found.names)), uint64(len(found.names)) >= found.links, nil
@@ -118,8 +118,8 @@ func (w *Workspace) names(ctx context.Context, p place, info root.Info) (inside 
 // waitUntilSettled waits until a change of a file is long enough ago. One that
 // is said to happen later is not waited for: nothing can be told then.
 func waitUntilSettled(ctx context.Context, changed time.Time) error {
-	wait := settled - time.Since(changed)
-	if wait <= 0 || wait > settled {
+	wait := settleTime - time.Since(changed)
+	if wait <= 0 || wait > settleTime {
 		return nil
 	}
 	select {
@@ -131,8 +131,8 @@ func waitUntilSettled(ctx context.Context, changed time.Time) error {
 }
 
 // linkedFiles looks through a mount for files with several names.
-func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linked, error) {
-	files := map[inode]*linked{}
+func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linkedFile, error) {
+	files := map[inode]*linkedFile{}
 	began := time.Now()
 	left := maxEntries
 	todo := []string{"."}
@@ -141,14 +141,14 @@ func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linke
 		todo = todo[:len(todo)-1]
 		// What cannot be read has no names that count.
 		_ = eachEntry(ctx, m.root, dir, &left, func(in inode, name string, mode os.FileMode) {
-			if mode.IsDir() && !w.isData(m, name) {
+			if mode.IsDir() && !w.inDataDir(m, name) {
 				todo = append(todo, name)
 			}
 			if !mode.IsRegular() {
 				return
 			}
 			if info, err := m.root.Lstat(name); err == nil && info.Regular() && info.Links > 1 {
-				note(files, entry{in, path.Base(name)}, name, info, began)
+				addLink(files, linkName{in, path.Base(name)}, name, info, began)
 			}
 		})
 		if err := ctx.Err(); err != nil {
@@ -158,16 +158,16 @@ func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linke
 	return files, nil
 }
 
-// note adds a name. A file that was renamed meanwhile may be seen twice: its
+// addLink adds a name. A file that was renamed meanwhile may be seen twice: its
 // time of change tells, when that was long enough before the look began.
-func note(files map[inode]*linked, at entry, name string, info root.Info, began time.Time) {
+func addLink(files map[inode]*linkedFile, at linkName, name string, info root.Info, began time.Time) {
 	id := inode{info.Dev, info.Ino}
 	f := files[id]
 	if f == nil {
-		f = &linked{names: map[entry]string{}, changed: info.Changed, links: info.Links, moved: began.Sub(info.Changed) < settled}
+		f = &linkedFile{names: map[linkName]string{}, changed: info.Changed, links: info.Links, unstable: began.Sub(info.Changed) < settleTime}
 		files[id] = f
 	}
-	f.moved = f.moved || !f.changed.Equal(info.Changed)
+	f.unstable = f.unstable || !f.changed.Equal(info.Changed)
 	f.names[at] = name
 }
 

@@ -56,19 +56,19 @@ func TestHardLinks(t *testing.T) {
 	}
 	served("out", "evil")
 
-	p, err := w.find(ctx, "a", toWrite)
+	p, err := w.resolve(ctx, "a", toWrite)
 	if err != nil {
 		t.Fatal(err)
 	}
-	names, all, err := w.names(ctx, p, p.info)
+	names, all, err := w.linkNames(ctx, p, p.info)
 	slices.Sort(names)
 	if !slices.Equal(names, []string{".env", "a", "dir/b"}) || !all || err != nil {
 		t.Errorf("names: %q, %v, %v", names, all, err)
 	}
 	ended, end := context.WithCancel(ctx)
 	end()
-	p.mount.links.files = nil
-	if _, _, err := w.names(ended, p, p.info); err != context.Canceled {
+	p.mount.linkCache.files = nil
+	if _, _, err := w.linkNames(ended, p, p.info); err != context.Canceled {
 		t.Errorf("after the end: %v", err)
 	}
 }
@@ -89,7 +89,7 @@ func TestHardLinksOfProtectedFiles(t *testing.T) {
 		link(t, filepath.Join(ws, ".git", "config"), filepath.Join(ws, "b"))
 		link(t, filepath.Join(ws, "a"), filepath.Join(ws, "c"))
 		for path, want := range map[string]tool.Kind{"b": tool.Refused, "c": ""} {
-			p, err := w.find(ctx, path, toWrite)
+			p, err := w.resolve(ctx, path, toWrite)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,26 +113,26 @@ func TestNamesSeenTwice(t *testing.T) {
 	old := began.Add(-time.Hour)
 	dir, other := inode{1, 10}, inode{1, 11}
 	for name, test := range map[string]struct {
-		first, second entry
+		first, second linkName
 		changed       time.Time // when it was seen again
 		began         time.Time
 		holds         bool
 		names         int
 	}{
-		"two":           {entry{dir, "a"}, entry{dir, "b"}, old, began, true, 2},
-		"renamed above": {entry{dir, "a"}, entry{dir, "a"}, old, began, true, 1},
-		"renamed":       {entry{dir, "a"}, entry{other, "a"}, began, began, false, 2},
-		"just changed":  {entry{dir, "a"}, entry{dir, "b"}, old, old.Add(settled / 2), false, 2},
+		"two":           {linkName{dir, "a"}, linkName{dir, "b"}, old, began, true, 2},
+		"renamed above": {linkName{dir, "a"}, linkName{dir, "a"}, old, began, true, 1},
+		"renamed":       {linkName{dir, "a"}, linkName{other, "a"}, began, began, false, 2},
+		"just changed":  {linkName{dir, "a"}, linkName{dir, "b"}, old, old.Add(settleTime / 2), false, 2},
 	} {
-		files := map[inode]*linked{}
+		files := map[inode]*linkedFile{}
 		info := root.Info{Dev: 1, Ino: 2, Links: 2, Changed: old}
-		note(files, test.first, "x", info, test.began)
+		addLink(files, test.first, "x", info, test.began)
 		again := info
 		again.Changed = test.changed
-		note(files, test.second, "y", again, test.began)
+		addLink(files, test.second, "y", again, test.began)
 		found := files[inode{1, 2}]
-		if found.holds(info) != test.holds || len(found.names) != test.names {
-			t.Errorf("%s: %v with %d names, want %v with %d", name, found.holds(info), len(found.names), test.holds, test.names)
+		if found.isCurrent(info) != test.holds || len(found.names) != test.names {
+			t.Errorf("%s: %v with %d names, want %v with %d", name, found.isCurrent(info), len(found.names), test.holds, test.names)
 		}
 	}
 }

@@ -64,7 +64,7 @@ func plant(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// content reads a file as a caller does.
+// before reads a file as a caller does.
 func content(ctx context.Context, w *Workspace, path string) (string, error) {
 	f, err := w.Open(ctx, path)
 	if err != nil {

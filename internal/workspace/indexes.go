@@ -15,27 +15,27 @@ import (
 
 // What makes an index worth its while, and how many there are at most.
 const (
-	manyFiles  = 2_000
-	longWalk   = 100 * time.Millisecond
+	minFiles   = 2_000
+	minWalk    = 100 * time.Millisecond
 	maxIndexes = 8
 )
 
 // indexes are the warm indexes of the directories that are searched.
 type indexes struct {
-	memory int64  // of all together; 0 for none
+	memory int64  // get all together; 0 for none
 	store  string // where they are kept
-	rules  string // names what is denied
+	rules  string // linkNames what is denied
 	denied func(m *mount, name string) bool
 	log    *slog.Logger
 
-	mu     sync.Mutex
-	open   map[inode]*indexed
-	clock  int64
-	ending sync.WaitGroup // of those that others took the place of
-	closed bool
+	mu      sync.Mutex
+	open    map[inode]*openIndex
+	clock   int64
+	closing sync.WaitGroup // get those that others took the place of
+	closed  bool
 }
 
-type indexed struct {
+type openIndex struct {
 	*searchindex.Index
 	used int64
 }
@@ -44,12 +44,12 @@ func newIndexes(w *Workspace) *indexes {
 	sum := sha256.Sum256([]byte(strings.Join(w.o.Deny, "\n") + "\x00" + w.o.Data + "\x00" + w.o.Home))
 	return &indexes{
 		memory: w.o.IndexMemory, store: filepath.Join(w.o.Data, "files", "index"), rules: hex.EncodeToString(sum[:]),
-		denied: w.deniedLast, log: w.o.Log, open: map[inode]*indexed{},
+		denied: w.deniedInDir, log: w.o.Log, open: map[inode]*openIndex{},
 	}
 }
 
-// of returns the index of a mount, or nil when there is none.
-func (x *indexes) of(m *mount) *searchindex.Index {
+// get returns the index of a mount, or nil when there is none.
+func (x *indexes) get(m *mount) *searchindex.Index {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	found := x.open[inode{m.id.Dev, m.id.Ino}]
@@ -61,9 +61,9 @@ func (x *indexes) of(m *mount) *searchindex.Index {
 	return found.Index
 }
 
-// consider begins an index for a mount when walking it takes long.
-func (x *indexes) consider(m *mount, files int, took time.Duration) {
-	if x.memory == 0 || m.id.Ino == 0 || files < manyFiles && took < longWalk {
+// maybeStart begins an index for a mount when walking it takes long.
+func (x *indexes) maybeStart(m *mount, files int, took time.Duration) {
+	if x.memory == 0 || m.id.Ino == 0 || files < minFiles && took < minWalk {
 		return
 	}
 	x.mu.Lock()
@@ -80,8 +80,8 @@ func (x *indexes) consider(m *mount, files int, took time.Duration) {
 		Skip: func(name string, _ bool) bool { return x.denied(m, name) },
 	})
 	x.clock++
-	x.open[key] = &indexed{index, x.clock}
-	index.Warm()
+	x.open[key] = &openIndex{index, x.clock}
+	index.Start()
 }
 
 func (x *indexes) dropOldest() {
@@ -94,7 +94,7 @@ func (x *indexes) dropOldest() {
 	}
 	gone := x.open[oldest]
 	delete(x.open, oldest)
-	x.ending.Go(func() {
+	x.closing.Go(func() {
 		if err := gone.Close(); err != nil {
 			x.log.Debug("closing an index", "err", err)
 		}
@@ -111,6 +111,6 @@ func (x *indexes) close() error {
 	for _, i := range open {
 		errs = append(errs, i.Close())
 	}
-	x.ending.Wait()
+	x.closing.Wait()
 	return errors.Join(errs...)
 }

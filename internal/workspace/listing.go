@@ -15,7 +15,7 @@ import (
 
 // List lists a directory, with what is in it up to a depth, ordered by name.
 func (w *Workspace) List(ctx context.Context, q ListQuery) (Listing, error) {
-	a, err := w.area(ctx, q.Path)
+	a, err := w.subtree(ctx, q.Path)
 	if err != nil {
 		return Listing{}, err
 	}
@@ -23,20 +23,20 @@ func (w *Workspace) List(ctx context.Context, q ListQuery) (Listing, error) {
 	if err != nil {
 		return Listing{}, err
 	}
-	c := &collector{area: a, keep: keep}
-	c.addVirtual(q)
+	c := &collector{tree: a, keep: keep}
+	c.addServed(q)
 	var unread []string
 	switch {
 	case a.onDisk():
 		o := a.options(ctx, tree.Options{Depth: q.Depth, Hidden: q.Hidden, Ignored: q.Ignored, Enter: worthListing})
 		if unread, err = tree.Walk(ctx, a.mount.root, o, c.visit); err != nil {
-			return Listing{}, a.unlistable(err)
+			return Listing{}, a.listError(err)
 		}
 	case a.source == nil:
 		c.found = append(c.found, candidate{name: a.name, mode: a.info.Mode})
 	}
-	l := c.listing(ctx, q.Limit)
-	l.Unlisted = a.calls(unread)
+	l := c.result(ctx, q.Limit)
+	l.Unlisted = a.shownPaths(unread)
 	return l, nil
 }
 
@@ -58,14 +58,14 @@ func listPattern(pattern string) (func(name string) bool, error) {
 
 // A candidate is an entry that was found, by its name from the mount's root.
 type candidate struct {
-	name    string
-	mode    iofs.FileMode
-	virtual *virtualFile // nil: it is on the disk
+	name   string
+	mode   iofs.FileMode
+	served *servedFile // nil: it is on the disk
 }
 
 // A collector gathers the entries of a listing from many goroutines.
 type collector struct {
-	area  *area
+	tree  *subtree
 	keep  func(name string) bool
 	mu    sync.Mutex
 	found []candidate
@@ -75,7 +75,7 @@ func (c *collector) visit(d tree.Dir) error {
 	taken := make([]candidate, 0, len(d.Entries))
 	for _, e := range d.Entries {
 		name := path.Join(d.Name, e.Name)
-		if c.keep(c.area.relative(name)) {
+		if c.keep(c.tree.relative(name)) {
 			taken = append(taken, candidate{name: name, mode: e.Mode})
 		}
 	}
@@ -88,11 +88,11 @@ func (c *collector) visit(d tree.Dir) error {
 	return nil
 }
 
-// addVirtual adds what Sources serve, and the directories that only they have.
-func (c *collector) addVirtual(q ListQuery) {
+// addServed adds what Sources serve, and the directories that only they have.
+func (c *collector) addServed(q ListQuery) {
 	dirs := map[string]bool{}
-	for name, v := range c.area.virtual {
-		steps := strings.Split(c.area.relative(name), "/")
+	for name, v := range c.tree.served {
+		steps := strings.Split(c.tree.relative(name), "/")
 		if !q.Hidden && slices.ContainsFunc(steps, func(s string) bool { return strings.HasPrefix(s, ".") }) {
 			continue
 		}
@@ -100,35 +100,35 @@ func (c *collector) addVirtual(q ListQuery) {
 			dirs[strings.Join(steps[:n], "/")] = true
 		}
 		if len(steps) <= q.Depth && c.keep(strings.Join(steps, "/")) {
-			c.found = append(c.found, candidate{name: name, virtual: v})
+			c.found = append(c.found, candidate{name: name, served: v})
 		}
 	}
 	for dir := range dirs {
-		name := path.Join(c.area.name, dir)
-		if _, err := c.area.stat(name); err != nil && c.keep(dir) { // else the walk finds it
+		name := path.Join(c.tree.name, dir)
+		if _, err := c.tree.stat(name); err != nil && c.keep(dir) { // else the walk finds it
 			c.found = append(c.found, candidate{name: name, mode: iofs.ModeDir})
 		}
 	}
 }
 
 // stat looks at a name of the disk.
-func (a *area) stat(name string) (root.Info, error) {
+func (a *subtree) stat(name string) (root.Info, error) {
 	if a.source != nil {
 		return root.Info{}, iofs.ErrNotExist
 	}
 	return a.mount.root.Lstat(name)
 }
 
-// listing orders what was found, and looks closer at what is to be shown.
-func (c *collector) listing(ctx context.Context, limit int) Listing {
+// result orders what was found, and looks closer at what is to be shown.
+func (c *collector) result(ctx context.Context, limit int) Listing {
 	slices.SortFunc(c.found, func(a, b candidate) int { return compareSteps(a.name, b.name) })
 	shown := c.found[:min(limit, len(c.found))]
-	l := Listing{Dir: c.area.shown, More: len(c.found) - len(shown)}
-	infos := c.area.infos(ctx, shown)
+	l := Listing{Dir: c.tree.shown, More: len(c.found) - len(shown)}
+	infos := c.tree.infos(ctx, shown)
 	for i, f := range shown {
-		e := Entry{Name: display(c.area.relative(f.name)), Mode: f.mode, Size: infos[i].Size, Modified: infos[i].Modified}
+		e := Entry{Name: display(c.tree.relative(f.name)), Mode: f.mode, Size: infos[i].Size, Modified: infos[i].Modified}
 		if e.Mode&iofs.ModeSymlink != 0 {
-			e.Target = c.area.target(ctx, f.name)
+			e.Target = c.tree.target(ctx, f.name)
 		}
 		l.Entries = append(l.Entries, e)
 	}
@@ -136,10 +136,10 @@ func (c *collector) listing(ctx context.Context, limit int) Listing {
 }
 
 // infos tells of many candidates at once.
-func (a *area) infos(ctx context.Context, of []candidate) []root.Info {
+func (a *subtree) infos(ctx context.Context, of []candidate) []root.Info {
 	var names []string
 	for _, f := range of {
-		if f.virtual == nil {
+		if f.served == nil {
 			names = append(names, f.name)
 		}
 	}
@@ -150,8 +150,8 @@ func (a *area) infos(ctx context.Context, of []candidate) []root.Info {
 	out := make([]root.Info, len(of))
 	for i, f := range of {
 		switch {
-		case f.virtual != nil:
-			out[i] = f.virtual.info()
+		case f.served != nil:
+			out[i] = f.served.info()
 		case len(known) > 0:
 			out[i], known = known[0], known[1:]
 		}
@@ -161,8 +161,8 @@ func (a *area) infos(ctx context.Context, of []candidate) []root.Info {
 
 // target says where a link leads, in the caller's words. Where it may not go
 // is not told.
-func (a *area) target(ctx context.Context, name string) string {
-	p, err := a.w.find(ctx, a.call(name), toList)
+func (a *subtree) target(ctx context.Context, name string) string {
+	p, err := a.w.resolve(ctx, a.shownPath(name), toList)
 	if err != nil {
 		return "(nowhere that can be reached)"
 	}

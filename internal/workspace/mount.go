@@ -17,23 +17,23 @@ const maxMounts = 256
 // A mount is a directory that paths may lead into. One that is no longer used
 // closes its handle when it is collected, so a running call keeps what it has.
 type mount struct {
-	root    *root.Root // nil when a Source serves all of it
-	source  Source     // which does
-	path    string     // absolute, as it was given
-	real    string     // past all links, with slashes
-	label   string     // what callers write before a name; "" for the workspace
-	home    bool       // it is the workspace of a caller
-	write   bool
-	ours    bool          // a directory of ours within the data directory
-	data    string        // where the data directory is beneath it; "" when it is not
-	whole   bool          // it is the data directory, or a part that is no caller's
-	deny    *ignore.Names // paths of this machine; nil when none is in it
-	protect *ignore.Names
-	locks   *ignore.Names // likewise, for commands
-	free    *ignore.Names // exceptions from those of git
-	id      root.Info
-	used    int64
-	links   *linkCache
+	root          *root.Root // nil when a Source serves all of it
+	source        Source     // which does
+	path          string     // absolutePath, as it was given
+	realPath      string     // history all links, with slashes
+	label         string     // what callers write before a name; "" for the workspace
+	home          bool       // it is the workspace of a caller
+	write         bool
+	callerDir     bool          // a directory of ours within the data directory
+	dataName      string        // where the data directory is beneath it; "" when it is not
+	forbidden     bool          // it is the data directory, or a part that is no caller's
+	deny          *ignore.Names // paths of this machine; nil when none is in it
+	protect       *ignore.Names
+	locked        *ignore.Names // likewise, for commands
+	gitExceptions *ignore.Names // exceptions from those of git
+	id            root.Info
+	used          int64
+	linkCache     *linkCache
 }
 
 type mountKey struct {
@@ -41,29 +41,29 @@ type mountKey struct {
 	write       bool
 }
 
-// mountOf returns the mount for a directory, which id tells of as it is now.
+// openMount returns the mount for a directory, which id tells of as it is now.
 // open is called when it is not held open, or is another one by now.
-func (w *Workspace) mountOf(key mountKey, id root.Info, open func() (*root.Root, error)) (*mount, error) {
-	if m, err := w.held(key, id); m != nil || err != nil {
+func (w *Workspace) openMount(key mountKey, id root.Info, open func() (*root.Root, error)) (*mount, error) {
+	if m, err := w.cachedMount(key, id); m != nil || err != nil {
 		return m, err
 	}
 	r, err := open()
 	if err != nil {
 		return nil, err
 	}
-	m := &mount{root: r, path: key.path, label: key.label, home: key.label == "", write: key.write, links: newLinkCache()}
+	m := &mount{root: r, path: key.path, label: key.label, home: key.label == "", write: key.write, linkCache: newLinkCache()}
 	if m.id, err = r.Info(); err != nil {
 		_ = r.Close()
 		return nil, err
 	}
-	m.real = realPath(key.path, m.id)
-	m.deny, m.protect = w.deny.at(m), w.protect.at(m)
-	m.locks, m.free = w.locks.all.at(m), w.locks.not.at(m)
-	w.placeData(m)
-	return m, w.hold(key, m)
+	m.realPath = realPath(key.path, m.id)
+	m.deny, m.protect = w.deny.forMount(m), w.protect.forMount(m)
+	m.locked, m.gitExceptions = w.locks.patterns.forMount(m), w.locks.exceptions.forMount(m)
+	w.locateData(m)
+	return m, w.cacheMount(key, m)
 }
 
-func (w *Workspace) held(key mountKey, id root.Info) (*mount, error) {
+func (w *Workspace) cachedMount(key mountKey, id root.Info) (*mount, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -78,7 +78,7 @@ func (w *Workspace) held(key mountKey, id root.Info) (*mount, error) {
 	return m, nil
 }
 
-func (w *Workspace) hold(key mountKey, m *mount) error {
+func (w *Workspace) cacheMount(key mountKey, m *mount) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
@@ -101,22 +101,22 @@ func (w *Workspace) hold(key mountKey, m *mount) error {
 	return nil
 }
 
-// placeData finds out how the data directory and m lie to each other.
-func (w *Workspace) placeData(m *mount) {
+// locateData finds out how the data directory and m lie to each other.
+func (w *Workspace) locateData(m *mount) {
 	data := filepath.ToSlash(w.o.Data)
 	if past, err := filepath.EvalSymlinks(w.o.Data); err == nil {
 		data = filepath.ToSlash(past)
 	}
-	if below, ok := within(m.real, data); ok {
-		m.data = below
+	if below, ok := within(m.realPath, data); ok {
+		m.dataName = below
 	}
-	if id, err := root.Look(w.o.Data); m.data == "." || err == nil && id.Ino != 0 && sameFile(id, m.id) {
-		m.whole = true
+	if id, err := root.StatPath(w.o.Data); m.dataName == "." || err == nil && id.Ino != 0 && sameFile(id, m.id) {
+		m.forbidden = true
 	}
-	if below, ok := within(path.Join(data, "files"), m.real); ok {
+	if below, ok := within(path.Join(data, "files"), m.realPath); ok {
 		first, rest, _ := strings.Cut(below, "/")
-		m.ours = (first == "cache" || first == "state") && rest != ""
-		m.whole = !m.ours
+		m.callerDir = (first == "cache" || first == "state") && rest != ""
+		m.forbidden = !m.callerDir
 	}
 }
 
@@ -125,7 +125,7 @@ func (w *Workspace) placeData(m *mount) {
 func realPath(dir string, id root.Info) string {
 	past, err := filepath.EvalSymlinks(dir)
 	if err == nil {
-		if found, err := root.Look(past); err == nil && sameFile(found, id) {
+		if found, err := root.StatPath(past); err == nil && sameFile(found, id) {
 			return filepath.ToSlash(past)
 		}
 	}
@@ -149,26 +149,26 @@ func within(dir, name string) (below string, ok bool) {
 	return strings.CutPrefix(below, "/")
 }
 
-// below tells where an absolute path is beneath m.
-func (m *mount) below(abs string) (string, bool) {
+// relative tells where an absolute path is beneath m.
+func (m *mount) relative(abs string) (string, bool) {
 	if name, ok := within(filepath.ToSlash(m.path), abs); ok {
 		return name, true
 	}
-	return within(m.real, abs)
+	return within(m.realPath, abs)
 }
 
 // openDir opens a directory that the operator chose.
 func (w *Workspace) openDir(key mountKey) (*mount, error) {
-	id, err := root.Look(key.path)
+	id, err := root.StatPath(key.path)
 	if err != nil {
 		return nil, err
 	}
-	return w.mountOf(key, id, func() (*root.Root, error) { return root.Open(key.path) })
+	return w.openMount(key, id, func() (*root.Root, error) { return root.Open(key.path) })
 }
 
-// openBeneath opens a directory beneath another mount, and makes it when there
+// openUnder opens a directory beneath another mount, and makes it when there
 // is none. Links on the way are not followed.
-func (w *Workspace) openBeneath(base *mount, steps ...string) (*mount, error) {
+func (w *Workspace) openUnder(base *mount, steps ...string) (*mount, error) {
 	name := "."
 	var id root.Info
 	for _, step := range steps {
@@ -184,5 +184,5 @@ func (w *Workspace) openBeneath(base *mount, steps ...string) (*mount, error) {
 		}
 	}
 	key := mountKey{filepath.Join(base.path, filepath.FromSlash(name)), base.label, base.write}
-	return w.mountOf(key, id, func() (*root.Root, error) { return base.root.OpenRoot(name) })
+	return w.openMount(key, id, func() (*root.Root, error) { return base.root.OpenRoot(name) })
 }

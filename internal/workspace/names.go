@@ -10,30 +10,30 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// names lists the files of the disk that keep takes, by name. Where there is
+// linkNames lists the files of the disk that keep takes, by name. Where there is
 // an index it tells which; re, if it is not nil, leaves out files in which it
 // cannot match.
-func (a *area) names(ctx context.Context, o tree.Options, re *syntax.Regexp, keep func(name string) bool) (names, unread []string, err error) {
+func (a *subtree) files(ctx context.Context, o tree.Options, re *syntax.Regexp, keep func(name string) bool) (files, unread []string, err error) {
 	indexed := !o.Hidden && !o.Ignored
 	if indexed {
-		if names, unread, ok := a.indexed(ctx, re, keep); ok {
-			a.fewer = re != nil
+		if names, unread, ok := a.indexedFiles(ctx, re, keep); ok {
+			a.filtered = re != nil
 			return names, unread, nil
 		}
 	}
 	begun := time.Now()
-	names, unread, err = tree.Files(ctx, a.mount.root, a.options(ctx, o), keep)
-	if err == nil && len(names) > maxListed {
+	files, unread, err = tree.Files(ctx, a.mount.root, a.options(ctx, o), keep)
+	if err == nil && len(files) > maxListed {
 		err = errTooMany
 	}
 	if err == nil && indexed {
-		a.w.indexes.consider(a.mount, len(names), time.Since(begun))
+		a.w.indexes.maybeStart(a.mount, len(files), time.Since(begun))
 	}
-	return names, unread, err
+	return files, unread, err
 }
 
-func (a *area) indexed(ctx context.Context, re *syntax.Regexp, keep func(name string) bool) (names, unread []string, ok bool) {
-	x := a.w.indexes.of(a.mount)
+func (a *subtree) indexedFiles(ctx context.Context, re *syntax.Regexp, keep func(name string) bool) (names, unread []string, ok bool) {
+	x := a.w.indexes.get(a.mount)
 	if x == nil {
 		return nil, nil, false
 	}
@@ -47,19 +47,19 @@ func (a *area) indexed(ctx context.Context, re *syntax.Regexp, keep func(name st
 		return nil, nil, false
 	}
 	for _, name := range all {
-		if keep(name) && !a.deniedAround(name) && !a.served(ctx, name) {
+		if keep(name) && !a.deniedByOverlap(name) && !a.hiddenByRoute(ctx, name) {
 			names = append(names, name)
 		}
 	}
-	unread = slices.DeleteFunc(slices.Clone(x.Unread(a.name)), a.deniedAround)
+	unread = slices.DeleteFunc(slices.Clone(x.Unread(a.name)), a.deniedByOverlap)
 	return names, unread, true
 }
 
-// withVirtual adds the files that Sources serve to those of the disk.
-func (a *area) withVirtual(names []string, hidden bool, keep func(name string) bool) []string {
+// withServed adds the files that Sources serve to those of the disk.
+func (a *subtree) withServed(names []string, hidden bool, keep func(name string) bool) []string {
 	n := len(names)
-	for name := range a.virtual {
-		if keep(name) && (hidden || !asksForHidden(a.relative(name))) {
+	for name := range a.served {
+		if keep(name) && (hidden || !hasHiddenStep(a.relative(name))) {
 			names = append(names, name)
 		}
 	}

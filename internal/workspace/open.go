@@ -14,13 +14,13 @@ import (
 
 // Open opens one regular file for reading.
 func (w *Workspace) Open(ctx context.Context, path string) (*File, error) {
-	for range attempts {
-		p, err := w.find(ctx, path, toRead)
+	for range maxAttempts {
+		p, err := w.resolve(ctx, path, toRead)
 		if err != nil {
 			return nil, err
 		}
 		if p.source != nil {
-			return virtualOpen(ctx, p)
+			return openServed(ctx, p)
 		}
 		file, info, err := w.open(ctx, p)
 		if err == nil {
@@ -31,12 +31,12 @@ func (w *Workspace) Open(ctx context.Context, path string) (*File, error) {
 			return nil, err
 		}
 	}
-	return nil, changingError(path)
+	return nil, unstableError(path)
 }
 
 // open opens what is on the disk at a place. When the way there has changed
 // since it was found, the error wraps root.ErrLink: then find it again.
-func (w *Workspace) open(ctx context.Context, p place) (*os.File, root.Info, error) {
+func (w *Workspace) open(ctx context.Context, p location) (*os.File, root.Info, error) {
 	file, info, err := p.mount.root.OpenRegular(p.name)
 	if notDir(err) {
 		err = root.ErrLink
@@ -45,7 +45,7 @@ func (w *Workspace) open(ctx context.Context, p place) (*os.File, root.Info, err
 		if info.Dir() {
 			err = directoryError(p.shown)
 		}
-		return nil, info, said(err, p.shown)
+		return nil, info, fileError(err, p.shown)
 	}
 	if err := w.checkLinks(ctx, p, info); err != nil {
 		_ = file.Close()
@@ -54,19 +54,19 @@ func (w *Workspace) open(ctx context.Context, p place) (*os.File, root.Info, err
 	return file, info, nil
 }
 
-// virtualOpen reads a file of a Source.
-func virtualOpen(ctx context.Context, p place) (*File, error) {
+// openServed reads a file of a Source.
+func openServed(ctx context.Context, p location) (*File, error) {
 	content, modified, err := p.source.Read(ctx, p.name)
 	if err != nil {
-		return nil, said(err, p.shown)
+		return nil, fileError(err, p.shown)
 	}
 	return &File{Name: p.shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
-		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nothing{}}, nil
+		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nopCloser{}}, nil
 }
 
-type nothing struct{}
+type nopCloser struct{}
 
-func (nothing) Close() error { return nil }
+func (nopCloser) Close() error { return nil }
 
 // stamp differs when a file was written to or replaced.
 func stamp(info root.Info) string {

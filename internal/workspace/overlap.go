@@ -14,31 +14,31 @@ func (w *Workspace) overlaps(ctx context.Context, m *mount) ([]*mount, error) {
 	if len(w.o.Roots) == 0 || m.root == nil {
 		return nil, nil
 	}
-	s, err := w.space(ctx)
+	s, err := w.viewFor(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return s.overlaps(m), nil
 }
 
-func (s *space) overlaps(m *mount) (others []*mount) {
-	if len(s.w.o.Roots) == 0 || m.ours {
+func (s *callerView) overlaps(m *mount) (others []*mount) {
+	if len(s.w.o.Roots) == 0 || m.callerDir {
 		return nil
 	}
 	for _, o := range s.mounts() {
-		_, in := within(o.real, m.real)
-		_, holds := within(m.real, o.real)
-		if o != m && o.root != nil && !o.ours && (in || holds) {
+		_, in := within(o.realPath, m.realPath)
+		_, holds := within(m.realPath, o.realPath)
+		if o != m && o.root != nil && !o.callerDir && (in || holds) {
 			others = append(others, o)
 		}
 	}
 	return others
 }
 
-// anySays reports whether one of the mounts around m says so of a name in m.
-func (m *mount) anySays(others []*mount, name string, says func(m *mount, name string) bool) bool {
+// anyOverlap reports whether one of the mounts around m says so of a name in m.
+func (m *mount) anyOverlap(others []*mount, name string, says func(m *mount, name string) bool) bool {
 	for _, o := range others {
-		if below, ok := within(o.real, path.Join(m.real, name)); ok && says(o, below) {
+		if below, ok := within(o.realPath, path.Join(m.realPath, name)); ok && says(o, below) {
 			return true
 		}
 	}

@@ -20,29 +20,29 @@ const (
 	toList                // a directory or a file that exists
 )
 
-// A place is where a path leads, past all links.
-type place struct {
+// A location is where a path leads, past all links.
+type location struct {
 	mount  *mount
 	name   string    // beneath mount.root, never through a link
 	shown  string    // what the caller should call it
-	in     intent    // what it was looked for
-	source Source    // not nil: it is served from here and not from the disk
+	intent intent    // what it was looked for
+	source Source    // exceptions nil: it is served from here and not from the disk
 	exists bool      // on the disk, when it was looked for; a Source was not asked
-	info   root.Info // of what is on the disk
+	info   root.Info // get what is on the disk
 }
 
-// show tells what the caller should call a file. It is a path that leads there
+// shownPath tells what the caller should call a file. It is a path that leads there
 // when it comes back.
-func (s *space) show(m *mount, name string) string {
+func (s *callerView) shownPath(m *mount, name string) string {
 	if m.label == "" {
-		if first, _, _ := strings.Cut(name, "/"); s.special(first) {
+		if first, _, _ := strings.Cut(name, "/"); s.isReserved(first) {
 			name = "./" + name
 		}
 		return display(name)
 	}
 	dir := m.label
-	if !m.ours && !strings.HasPrefix(dir, "/") && s.has(dir) {
-		dir = m.real // what is in the workspace comes before the root of that name
+	if !m.callerDir && !strings.HasPrefix(dir, "/") && s.hasEntry(dir) {
+		dir = m.realPath // what is in the workspace comes before the root of that name
 	}
 	if name == "." {
 		return display(dir)
@@ -50,8 +50,8 @@ func (s *space) show(m *mount, name string) string {
 	return display(strings.TrimSuffix(dir, "/") + "/" + name)
 }
 
-// special tells first steps that mean something else than a name.
-func (s *space) special(first string) bool {
+// isReserved tells first steps that mean something else than a name.
+func (s *callerView) isReserved(first string) bool {
 	switch first {
 	case workspaceAlias, cacheAlias, stateAlias:
 		return true

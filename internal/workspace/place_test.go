@@ -25,9 +25,9 @@ func TestDisplayHidesNothing(t *testing.T) {
 
 // What is a directory when it is found can be a link or a file when it is read.
 func TestWhatMovedIsNoFailureOfOurs(t *testing.T) {
-	a := &area{place: place{shown: "d"}}
+	a := &subtree{location: location{shown: "d"}}
 	for _, cause := range []error{root.ErrLink, syscall.ENOTDIR} {
-		if err := a.unlistable(&fs.PathError{Op: "open", Path: "d", Err: cause}); kindOf(err) != tool.Conflict {
+		if err := a.listError(&fs.PathError{Op: "open", Path: "d", Err: cause}); kindOf(err) != tool.Conflict {
 			t.Errorf("%v: %v", cause, err)
 		}
 	}

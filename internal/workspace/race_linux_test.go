@@ -47,7 +47,7 @@ func TestSwaps(t *testing.T) {
 						t.Errorf("%s leads out", path)
 						return
 					}
-					p, err := w.find(ctx, path, toWrite)
+					p, err := w.resolve(ctx, path, toWrite)
 					if err != nil {
 						continue
 					}
@@ -123,11 +123,11 @@ func TestBindMount(t *testing.T) {
 		}
 	})
 	for _, path := range []string{"alias", "alias/changes.jsonl", "alias/none"} {
-		if p, err := w.find(ctx, path, toList); err == nil {
+		if p, err := w.resolve(ctx, path, toList); err == nil {
 			t.Errorf("%q leads to %q", path, p.name)
 		}
 	}
-	if _, err := w.find(callFor(t.Context(), alias), ".", toList); err == nil {
+	if _, err := w.resolve(callFor(t.Context(), alias), ".", toList); err == nil {
 		t.Error("a workspace that is the data directory")
 	}
 }

@@ -22,57 +22,57 @@ func (w *Workspace) Search(ctx context.Context, q SearchQuery) (search.Found, er
 	if err != nil {
 		return search.Found{}, err
 	}
-	a, err := w.area(ctx, q.Path)
+	a, err := w.subtree(ctx, q.Path)
 	if err != nil {
 		return search.Found{}, err
 	}
 	names, unread, err := a.toSearch(ctx, q, m, filter)
 	if err != nil {
-		return search.Found{}, a.unlistable(err)
+		return search.Found{}, a.listError(err)
 	}
 	found, err := m.Search(ctx, a.contents(ctx), names)
 	if err != nil {
 		return search.Found{}, err
 	}
-	if a.fewer && len(found.Files) == 0 {
-		all, _, _ := a.indexed(ctx, nil, func(name string) bool { return filter.Keep(a.relative(name)) })
+	if a.filtered && len(found.Files) == 0 {
+		all, _, _ := a.indexedFiles(ctx, nil, func(name string) bool { return filter.Keep(a.relative(name)) })
 		found.Searched = max(found.Searched, len(all))
 	}
 	for i := range found.Files {
-		found.Files[i].Name = a.call(found.Files[i].Name)
+		found.Files[i].Name = a.shownPath(found.Files[i].Name)
 	}
-	found.Unlisted = a.calls(unread)
+	found.Unlisted = a.shownPaths(unread)
 	return found, nil
 }
 
 // toSearch are the files that a search has to look at. One that was asked for
 // by its name is looked at whatever globs and ignore files say.
-func (a *area) toSearch(ctx context.Context, q SearchQuery, m *search.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
+func (a *subtree) toSearch(ctx context.Context, q SearchQuery, m *search.Matcher, filter *ignore.Filter) (names, unread []string, err error) {
 	keep := func(name string) bool { return filter.Keep(a.relative(name)) }
 	if a.onDisk() {
-		names, unread, err = a.names(ctx, tree.Options{
+		names, unread, err = a.files(ctx, tree.Options{
 			Hidden: q.Hidden, Ignored: q.Ignored,
 			Enter: func(dir string) bool { return dir == a.name || filter.Enter(a.relative(dir)) },
 		}, m.Regexp(), keep)
-		return a.withVirtual(names, q.Hidden, keep), unread, err
+		return a.withServed(names, q.Hidden, keep), unread, err
 	}
-	if a.source != nil && a.virtual[a.name] == nil {
-		return a.withVirtual(nil, q.Hidden, keep), nil, nil
+	if a.source != nil && a.served[a.name] == nil {
+		return a.withServed(nil, q.Hidden, keep), nil, nil
 	}
 	if a.source == nil && !a.info.Regular() {
-		return nil, nil, said(root.ErrSpecial, a.shown)
+		return nil, nil, fileError(root.ErrSpecial, a.shown)
 	}
 	return []string{a.name}, nil, nil
 }
 
 // contents is where the files of the area are read from.
-func (a *area) contents(ctx context.Context) search.Source {
-	s := search.Source{Root: a.mount.root, Gate: func(name string, info root.Info) bool {
-		return a.w.checkLinks(ctx, place{mount: a.mount, name: name, shown: a.call(name)}, info) == nil
+func (a *subtree) contents(ctx context.Context) search.Source {
+	s := search.Source{Root: a.mount.root, CheckLinks: func(name string, info root.Info) bool {
+		return a.w.checkLinks(ctx, location{mount: a.mount, name: name, shown: a.shownPath(name)}, info) == nil
 	}}
-	if len(a.virtual) > 0 {
+	if len(a.served) > 0 {
 		s.Virtual = func(name string) ([]byte, bool) {
-			v := a.virtual[name]
+			v := a.served[name]
 			if v == nil {
 				return nil, false
 			}

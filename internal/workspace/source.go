@@ -34,8 +34,8 @@ type Route struct {
 	Source Source
 }
 
-// route is the Source of a name, or nil. Only the workspace has routes.
-func (s *space) route(ctx context.Context, m *mount, name string) Source {
+// sourceFor is the Source of a name, or nil. Only the workspace has routes.
+func (s *callerView) sourceFor(ctx context.Context, m *mount, name string) Source {
 	if m == s.home {
 		for _, r := range s.w.o.Routes {
 			if r.Serves(ctx, name) {
@@ -46,8 +46,8 @@ func (s *space) route(ctx context.Context, m *mount, name string) Source {
 	return nil
 }
 
-// virtualDir finds a directory that only a Source has files in.
-func (s *space) virtualDir(ctx context.Context, p place) (place, bool) {
+// servedDir finds a directory that only a Source has files in.
+func (s *callerView) servedDir(ctx context.Context, p location) (location, bool) {
 	if !p.mount.home {
 		return p, false
 	}

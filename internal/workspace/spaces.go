@@ -28,25 +28,25 @@ const (
 	containerRoots = "/roots"
 )
 
-// A space is what one caller sees, for the length of one call.
-type space struct {
-	w      *Workspace
-	caller tool.Caller
-	home   *mount // the workspace
-	others []*mount
-	looked bool      // others is filled
-	data   root.Info // of the data directory; zero when there is none yet
+// A callerView is what one caller sees, for the length of one call.
+type callerView struct {
+	w            *Workspace
+	caller       tool.Caller
+	home         *mount // the workspace
+	mountList    []*mount
+	mountsOpened bool      // links is filled
+	dataInfo     root.Info // get the data directory; zero when there is none yet
 }
 
-func (w *Workspace) space(ctx context.Context) (*space, error) {
-	s := &space{w: w, caller: tool.CallerFrom(ctx)}
-	s.data, _ = root.Look(w.o.Data)
+func (w *Workspace) viewFor(ctx context.Context) (*callerView, error) {
+	s := &callerView{w: w, caller: tool.CallerFrom(ctx)}
+	s.dataInfo, _ = root.StatPath(w.o.Data)
 	dir := s.caller.Workspace
 	if w.o.Elsewhere != nil {
 		if source := w.o.Elsewhere(ctx, s.caller); source != nil {
 			dir = filepath.Join(string(filepath.Separator), dir)
-			s.home = &mount{home: true, source: source, path: dir, real: filepath.ToSlash(dir), write: true}
-			s.home.deny, s.home.protect = w.deny.at(s.home), w.protect.at(s.home)
+			s.home = &mount{home: true, source: source, path: dir, realPath: filepath.ToSlash(dir), write: true}
+			s.home.deny, s.home.protect = w.deny.forMount(s.home), w.protect.forMount(s.home)
 			return s, nil
 		}
 	}
@@ -55,7 +55,7 @@ func (w *Workspace) space(ctx context.Context) (*space, error) {
 			Try("do without files, or have the server started with --workspace DIR")
 	}
 	var err error
-	if s.home, err = s.openHome(filepath.Clean(dir)); err == nil && s.home.whole {
+	if s.home, err = s.openHome(filepath.Clean(dir)); err == nil && s.home.forbidden {
 		err = errors.New("the workspace is a part of the data directory")
 	}
 	if err != nil {
@@ -69,56 +69,56 @@ func (w *Workspace) space(ctx context.Context) (*space, error) {
 	return s, nil
 }
 
-func (s *space) openHome(dir string) (*mount, error) {
+func (s *callerView) openHome(dir string) (*mount, error) {
 	m, err := s.w.openDir(mountKey{path: dir, write: true})
 	if err != nil {
 		return nil, err
 	}
 	switch s.w.o.PerCaller {
 	case Agent:
-		return s.w.openBeneath(m, dirName(s.caller.Agent))
+		return s.w.openUnder(m, callerDirName(s.caller.Agent))
 	case User:
-		return s.w.openBeneath(m, dirName(s.caller.Agent), dirName(s.caller.User))
+		return s.w.openUnder(m, callerDirName(s.caller.Agent), callerDirName(s.caller.User))
 	}
 	return m, nil
 }
 
 // mounts are all directories of the caller that are there.
-func (s *space) mounts() []*mount {
-	if s.looked {
-		return s.others
+func (s *callerView) mounts() []*mount {
+	if s.mountsOpened {
+		return s.mountList
 	}
-	s.looked = true
-	s.others = append(s.others, s.home)
+	s.mountsOpened = true
+	s.mountList = append(s.mountList, s.home)
 	for _, r := range s.w.o.Roots {
-		m, err := s.w.openDir(mountKey{filepath.Clean(r.Path), label(r), r.Write})
+		m, err := s.w.openDir(mountKey{filepath.Clean(r.Path), rootLabel(r), r.Write})
 		if err != nil {
 			s.w.o.Log.Debug("a root of the workspace cannot be opened", "path", r.Path, "error", err)
-		} else if !m.whole {
-			s.others = append(s.others, m)
+		} else if !m.forbidden {
+			s.mountList = append(s.mountList, m)
 		}
 	}
 	for _, alias := range []string{cacheAlias, stateAlias} {
-		if m, err := s.ownDir(alias, false); err == nil {
-			s.others = append(s.others, m)
+		if m, err := s.callerDir(alias, false); err == nil {
+			s.mountList = append(s.mountList, m)
 		}
 	}
-	return s.others
+	return s.mountList
 }
 
-// label is what callers write before a name in r.
-func label(r ExtraRoot) string {
+// rootLabel is what callers write before a name in r.
+func rootLabel(r ExtraRoot) string {
 	if r.Name == "" {
 		return filepath.ToSlash(filepath.Clean(r.Path))
 	}
 	return r.Name
 }
 
-// ownDir is the caller's directory for caches or for state. It is made when
+// callerDir is the caller's directory for caches or for state. It is made when
 // something is to be written.
-func (s *space) ownDir(alias string, make bool) (*mount, error) {
+func (s *callerView) callerDir(alias string, make bool) (*mount, error) {
 	kind := map[string]string{cacheAlias: "cache", stateAlias: "state"}[alias]
-	dir := filepath.Join(s.w.o.Data, "files", kind, dirName(s.caller.Agent), dirName(s.caller.User))
+	dir := filepath.Join(s.w.o.Data, "files", kind, callerDirName(s.caller.Agent), callerDirName(s.caller.User))
 	key := mountKey{dir, alias, true}
 	m, err := s.w.openDir(key)
 	if errors.Is(err, fs.ErrNotExist) && make {
@@ -130,21 +130,21 @@ func (s *space) ownDir(alias string, make bool) (*mount, error) {
 	return m, err
 }
 
-// named is the mount that callers know by a name, or nil. The workspace comes
+// mountByName is the mount that callers know by a name, or nil. The workspace comes
 // before the operator's roots: what is in it stays in reach.
-func (s *space) named(first string, in intent) (*mount, error) {
+func (s *callerView) mountByName(first string, in intent) (*mount, error) {
 	switch first {
 	case workspaceAlias:
 		return s.home, nil
 	case cacheAlias, stateAlias:
-		m, err := s.ownDir(first, in == toWrite)
+		m, err := s.callerDir(first, in == toWrite)
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, tool.Errorf(tool.NotFound, "nothing is in %s yet", first).Try("write a file to it first")
 		}
 		return m, err
 	}
 	for _, r := range s.w.o.Roots {
-		if r.Name != first || s.has(first) {
+		if r.Name != first || s.hasEntry(first) {
 			continue
 		}
 		for _, m := range s.mounts() {
@@ -156,8 +156,8 @@ func (s *space) named(first string, in intent) (*mount, error) {
 	return nil, nil
 }
 
-// has reports whether the workspace on the disk has an entry.
-func (s *space) has(first string) bool {
+// hasEntry reports whether the workspace on the disk has an entry.
+func (s *callerView) hasEntry(first string) bool {
 	if s.home.root == nil {
 		return false
 	}
@@ -165,9 +165,9 @@ func (s *space) has(first string) bool {
 	return err == nil
 }
 
-// dirName is a name for a directory of a caller. No two callers share one, nor
+// callerDirName is a name for a directory of a caller. No two callers share one, nor
 // on systems where upper and lower case are the same.
-func dirName(name string) string {
+func callerDirName(name string) string {
 	var plain strings.Builder
 	for i := 0; i < len(name) && i < 40; i++ {
 		c := name[i]
@@ -177,15 +177,15 @@ func dirName(name string) string {
 			plain.WriteByte('_')
 		}
 	}
-	if plain.String() == name && name != "" && !reserved(name) {
+	if plain.String() == name && name != "" && !isWindowsDevice(name) {
 		return name
 	}
 	sum := sha256.Sum256([]byte(name))
 	return plain.String() + "~" + hex.EncodeToString(sum[:16])
 }
 
-// reserved tells the names that Windows keeps for devices.
-func reserved(name string) bool {
+// isWindowsDevice tells the names that Windows keeps for devices.
+func isWindowsDevice(name string) bool {
 	switch name {
 	case "con", "prn", "aux", "nul":
 		return true

@@ -17,7 +17,7 @@ func TestPerCaller(t *testing.T) {
 			for _, user := range []string{"u", "U", "../x", ""} {
 				c := tool.Caller{Agent: agent, User: user, Workspace: ws}
 				ctx := tool.With(t.Context(), &tool.Running{Caller: c})
-				p, err := w.find(ctx, "file", toWrite)
+				p, err := w.resolve(ctx, "file", toWrite)
 				if err != nil {
 					t.Fatalf("%q/%q: %v", agent, user, err)
 				}
@@ -33,7 +33,7 @@ func TestPerCaller(t *testing.T) {
 				}
 				where[dir] = c
 				for _, path := range []string{"..", "../", "../a", "../../a", filepath.Join(ws, "a"), ws} {
-					if p, err := w.find(ctx, path, toList); err == nil && p.mount.path != filepath.Join(ws, dir) {
+					if p, err := w.resolve(ctx, path, toList); err == nil && p.mount.path != filepath.Join(ws, dir) {
 						t.Errorf("%q/%q reaches %q by %q", agent, user, p.mount.path, path)
 					}
 				}
@@ -52,7 +52,7 @@ func TestPerCallerRefusesLinks(t *testing.T) {
 
 func TestOwnDirectories(t *testing.T) {
 	w, ctx, ws := testHouse(t)
-	p, err := w.find(ctx, "file_state_dir/sub/x", toWrite)
+	p, err := w.resolve(ctx, "file_state_dir/sub/x", toWrite)
 	if err != nil || p.shown != "file_state_dir/sub/x" || p.mount.path != filepath.Join(w.o.Data, "files", "state", "a", "u") {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -81,7 +81,7 @@ func TestOwnDirectories(t *testing.T) {
 func TestManyWorkspaces(t *testing.T) {
 	w, ctx, ws := testHouse(t)
 	plant(t, ws, map[string]string{"f": "mine"})
-	p, err := w.find(ctx, "f", toRead)
+	p, err := w.resolve(ctx, "f", toRead)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +103,7 @@ func TestManyWorkspaces(t *testing.T) {
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}
-	if _, err := w.find(ctx, "f", toRead); kindOf(err) != tool.Unavailable {
+	if _, err := w.resolve(ctx, "f", toRead); kindOf(err) != tool.Unavailable {
 		t.Errorf("after Close: %v", err)
 	}
 }
@@ -121,12 +121,12 @@ func TestRootsInRoots(t *testing.T) {
 		ws + "/third/vendor/v.txt": tool.Refused, "all/ws/third/vendor/v.txt": tool.Refused, "all/x": tool.Refused,
 		"a.txt": "", "third/x": "", "all/ws/a.txt": "", "third/vendor/../x": "",
 	} {
-		if p, err := w.find(ctx, path, toWrite); kindOf(err) != want {
+		if p, err := w.resolve(ctx, path, toWrite); kindOf(err) != want {
 			t.Errorf("writing %q: %q, %v; want %q", path, p.shown, err, want)
 		}
 	}
-	one, err := w.find(ctx, "all/ws/third/../a.txt", toRead)
-	two, err2 := w.find(ctx, "a.txt", toRead)
+	one, err := w.resolve(ctx, "all/ws/third/../a.txt", toRead)
+	two, err2 := w.resolve(ctx, "a.txt", toRead)
 	if one != two || err != nil || err2 != nil {
 		t.Errorf("one file is in two places: %+v and %+v, %v, %v", one, two, err, err2)
 	}

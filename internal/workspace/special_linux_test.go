@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// special makes files that are none.
+// isReserved makes files that are none.
 func special(t *testing.T, dir string) {
 	t.Helper()
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {

@@ -12,22 +12,22 @@ import (
 
 // Undo takes a change back, if all its files are as it left them.
 func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
-	past, ok, err := w.past.Find(ctx, id)
+	past, ok, err := w.history.Find(ctx, id)
 	if err != nil {
 		return Receipt{}, err
 	}
-	v, err := w.viewer(ctx)
+	v, err := w.historyView(ctx)
 	if err != nil {
 		return Receipt{}, err
 	}
-	if !ok || len(past.Files) == 0 || !v.seesAll(past.Record) {
+	if !ok || len(past.Files) == 0 || !v.canSeeAll(past.Record) {
 		return Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
 	}
 	if past.Undone != "" {
 		return Receipt{}, tool.Errorf(tool.Conflict, "change %q was undone before, by %q", id, past.Undone).
 			Try("undo %q to have it again", past.Undone)
 	}
-	u := &undoing{w: w, ctx: ctx, past: past.Record}
+	u := &undo{w: w, ctx: ctx, past: past.Record}
 	defer u.close()
 	paths := make([]string, len(past.Files))
 	for i, f := range past.Files {
@@ -35,20 +35,20 @@ func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 	}
 	receipt, err := w.change(ctx, paths, id, u.plan)
 	if err == nil {
-		v.tidy(past.Record)
+		v.removeEmptyDirs(past.Record)
 	}
 	return receipt, err
 }
 
-// undoing is one change that is taken back.
-type undoing struct {
+// undo is one change that is taken back.
+type undo struct {
 	w      *Workspace
 	ctx    context.Context
 	past   history.Record
 	opened []io.Closer
 }
 
-func (u *undoing) close() {
+func (u *undo) close() {
 	for _, c := range u.opened {
 		_ = c.Close()
 	}
@@ -56,7 +56,7 @@ func (u *undoing) close() {
 
 // plan checks that nothing has happened since, and then has each file become
 // what it was.
-func (u *undoing) plan(files []*File) ([]Change, error) {
+func (u *undo) plan(files []*File) ([]Change, error) {
 	for i, f := range u.past.Files {
 		if err := u.check(files[i], f); err != nil {
 			return nil, err
@@ -78,10 +78,10 @@ func (u *undoing) plan(files []*File) ([]Change, error) {
 }
 
 // check refuses when a file is not as the change left it.
-func (u *undoing) check(now *File, f history.FileRecord) error {
+func (u *undo) check(now *File, f history.FileRecord) error {
 	what, after := "", f.After
 	switch {
-	case f.Away && !now.Exists && after != nil && after.Size == 0:
+	case f.External && !now.Exists && after != nil && after.Size == 0:
 		// there are stores in which an empty file is none
 	case after == nil && now.Exists:
 		what = "was made again"
@@ -90,7 +90,7 @@ func (u *undoing) check(now *File, f history.FileRecord) error {
 	case after != nil && now.Size != after.Size:
 		what = "was changed"
 	case after != nil:
-		digest, err := u.w.past.Digest(u.ctx, now, now.Size)
+		digest, err := u.w.history.Digest(u.ctx, now, now.Size)
 		if err != nil {
 			return err
 		}
@@ -106,11 +106,11 @@ func (u *undoing) check(now *File, f history.FileRecord) error {
 }
 
 // open opens a copy of what a file was.
-func (u *undoing) open(name string, before *history.Content) (io.Reader, error) {
+func (u *undo) open(name string, before *history.Content) (io.Reader, error) {
 	if !before.Kept {
 		return nil, lostError(name, nil)
 	}
-	copied, err := u.w.past.OpenCopy(before)
+	copied, err := u.w.history.OpenCopy(before)
 	if errors.Is(err, iofs.ErrNotExist) {
 		return nil, lostError(name, err)
 	}

@@ -14,58 +14,58 @@ import (
 )
 
 const (
-	maxHops  = 40   // links on one way, as the system has it
-	maxSteps = 5000 // names, those in links included
+	maxHops  = 40   // linkCache on one way, as the system has it
+	maxSteps = 5000 // linkNames, those in links included
 )
 
 // A walk goes down a path step by step. It asks at each step whether the caller
 // may take it, before it looks whether there is anything.
 type walk struct {
-	s     *space
-	ctx   context.Context
-	given string // for errors
-	in    intent
+	view   *callerView
+	ctx    context.Context
+	given  string // for errors
+	intent intent
 
-	m      *mount
-	at     string    // where it is, beneath m
-	todo   []string  // the steps to take, the next one last
-	info   root.Info // of at
+	mount  *mount
+	name   string    // where it is, beneath m
+	steps  []string  // the steps to take, the next one last
+	info   root.Info // get at
 	exists bool
 
-	gap     string // the first step that is not there; "" when all are
-	blocked string // a file where a directory should be
-	kept    bool   // a step is protected
-	hops    int
-	taken   int
+	firstMissing string // the first step that is not there; "" when all are
+	blockedBy    string // a file where a directory should be
+	protected    bool   // a step is protected
+	links        int
+	count        int
 }
 
-// from begins a walk at a mount.
-func (s *space) from(ctx context.Context, m *mount, name, given string, in intent) *walk {
-	k := &walk{s: s, ctx: ctx, given: given, in: in}
+// newWalk begins a walk at a mount.
+func (s *callerView) newWalk(ctx context.Context, m *mount, name, given string, in intent) *walk {
+	k := &walk{view: s, ctx: ctx, given: given, intent: in}
 	k.enter(m, name)
 	return k
 }
 
 // enter goes on from the top of m.
 func (k *walk) enter(m *mount, name string) {
-	k.m, k.at, k.info, k.exists, k.gap, k.blocked = m, ".", m.id, true, "", ""
+	k.mount, k.name, k.info, k.exists, k.firstMissing, k.blockedBy = m, ".", m.id, true, "", ""
 	k.push(name)
 }
 
 func (k *walk) push(name string) {
 	steps := strings.Split(name, "/")
 	slices.Reverse(steps)
-	k.todo = append(k.todo, steps...)
+	k.steps = append(k.steps, steps...)
 }
 
 // run takes all steps. The error is root.ErrLink when something moved.
 func (k *walk) run() error {
-	for len(k.todo) > 0 {
+	for len(k.steps) > 0 {
 		if err := k.ctx.Err(); err != nil {
 			return err
 		}
-		step := k.todo[len(k.todo)-1]
-		k.todo = k.todo[:len(k.todo)-1]
+		step := k.steps[len(k.steps)-1]
+		k.steps = k.steps[:len(k.steps)-1]
 		var err error
 		switch step {
 		case "", ".":
@@ -78,31 +78,31 @@ func (k *walk) run() error {
 		if err != nil {
 			return err
 		}
-		if k.taken++; k.taken > maxSteps {
+		if k.count++; k.count > maxSteps {
 			return tool.Errorf(tool.Invalid, "%q leads on for more than %d steps", k.given, maxSteps).Try("use a shorter path")
 		}
 	}
-	return k.settle()
+	return k.checkOverlaps()
 }
 
 // up goes to the directory above, which may be in another mount.
 func (k *walk) up() error {
-	if k.at == "." {
-		slices.Reverse(k.todo)
-		rest := strings.Join(k.todo, "/")
-		k.todo = nil
-		return k.jump(path.Dir(k.m.real) + "/" + rest)
+	if k.name == "." {
+		slices.Reverse(k.steps)
+		rest := strings.Join(k.steps, "/")
+		k.steps = nil
+		return k.jump(path.Dir(k.mount.realPath) + "/" + rest)
 	}
-	k.at = path.Dir(k.at)
-	if k.gap != "" {
-		if _, still := within(k.gap, k.at); still {
+	k.name = path.Dir(k.name)
+	if k.firstMissing != "" {
+		if _, still := within(k.firstMissing, k.name); still {
 			return nil
 		}
 	}
-	k.gap, k.blocked = "", ""
-	info, err := k.m.root.Lstat(k.at)
+	k.firstMissing, k.blockedBy = "", ""
+	info, err := k.mount.root.Lstat(k.name)
 	if err != nil {
-		return moved(err)
+		return movedError(err)
 	}
 	k.info, k.exists = info, true
 	return nil
@@ -110,51 +110,51 @@ func (k *walk) up() error {
 
 // down takes one step, and follows it when it is a link.
 func (k *walk) down(step string) error {
-	name := path.Join(k.at, step)
-	if k.s.w.deniedLast(k.m, name) {
+	name := path.Join(k.name, step)
+	if k.view.w.deniedInDir(k.mount, name) {
 		return deniedError(k.given)
 	}
-	k.kept = k.kept || k.in == toWrite && k.s.w.protected(k.m, name)
-	if strange(step) {
-		return said(root.ErrName, k.given)
+	k.protected = k.protected || k.intent == toWrite && k.view.w.protected(k.mount, name)
+	if isWindowsAlias(step) {
+		return fileError(root.ErrName, k.given)
 	}
 	if k.exists && !k.info.Dir() {
-		k.blocked = k.at
+		k.blockedBy = k.name
 	}
-	if !k.exists || k.blocked != "" {
-		k.miss(name)
+	if !k.exists || k.blockedBy != "" {
+		k.markMissing(name)
 		return nil
 	}
-	info, err := k.m.root.Lstat(name)
+	info, err := k.mount.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		k.miss(name)
+		k.markMissing(name)
 		return nil
 	case err != nil:
-		return moved(err)
+		return movedError(err)
 	case info.Link():
 		return k.follow(name)
-	case info.Dir() && k.s.isData(info):
+	case info.Dir() && k.view.isDataDir(info):
 		return deniedError(k.given)
 	}
-	k.at, k.info = name, info
+	k.name, k.info = name, info
 	return nil
 }
 
-func (k *walk) miss(name string) {
-	if k.gap == "" {
-		k.gap = name
+func (k *walk) markMissing(name string) {
+	if k.firstMissing == "" {
+		k.firstMissing = name
 	}
-	k.at, k.info, k.exists = name, root.Info{}, false
+	k.name, k.info, k.exists = name, root.Info{}, false
 }
 
 // follow goes where a link leads, as far as the caller may.
 func (k *walk) follow(link string) error {
-	if k.hops++; k.hops > maxHops {
+	if k.links++; k.links > maxHops {
 		return tool.Errorf(tool.Refused, "%q leads through more than %d links", k.given, maxHops).
 			Try("its links go in a circle; use a file that is no link")
 	}
-	target, err := k.m.root.Readlink(link)
+	target, err := k.mount.root.Readlink(link)
 	if err != nil {
 		return root.ErrLink // it was one a moment ago
 	}
@@ -167,20 +167,20 @@ func (k *walk) follow(link string) error {
 
 // jump goes on from an absolute path.
 func (k *walk) jump(abs string) error {
-	if m, name, ok := k.s.reach(abs, false); ok {
+	if m, name, ok := k.view.mountFor(abs, false); ok {
 		k.enter(m, name)
 		return nil
 	}
-	return k.s.outside(k.given)
+	return k.view.outsideError(k.given)
 }
 
-// reach finds the mount that an absolute path is in: the innermost, when one
+// mountFor finds the mount that an absolute path is in: the innermost, when one
 // is in another. Links of the disk lead to the disk only; what the caller wrote,
 // which is lexical, may mean files that are elsewhere.
-func (s *space) reach(abs string, lexical bool) (best *mount, name string, ok bool) {
-	for _, try := range []string{tidy(abs), path.Clean(abs)} {
+func (s *callerView) mountFor(abs string, lexical bool) (best *mount, name string, ok bool) {
+	for _, try := range []string{cleanSlashes(abs), path.Clean(abs)} {
 		for _, m := range s.mounts() {
-			if below, in := m.below(try); in && (m.root != nil || lexical) && (best == nil || len(m.real) > len(best.real)) {
+			if below, in := m.relative(try); in && (m.root != nil || lexical) && (best == nil || len(m.realPath) > len(best.realPath)) {
 				best, name = m, below
 			}
 		}
@@ -191,9 +191,9 @@ func (s *space) reach(abs string, lexical bool) (best *mount, name string, ok bo
 	return nil, "", false
 }
 
-// tidy takes out of a path what says nothing. What ".." means is known only
+// removeEmptyDirs takes out of a path what says nothing. What ".." means is known only
 // where the links are.
-func tidy(abs string) string {
+func cleanSlashes(abs string) string {
 	var steps []string
 	for _, step := range strings.Split(abs, "/") {
 		if step != "" && step != "." {
@@ -206,51 +206,51 @@ func tidy(abs string) string {
 	return strings.Join(steps, "/")
 }
 
-// settle gives a file to the innermost mount that it is in, and asks once more
+// checkOverlaps gives a file to the innermost mount that it is in, and asks once more
 // whether the caller may see it: each mount has its say about the whole name.
-func (k *walk) settle() error {
-	if len(k.s.w.o.Roots) == 0 || k.m.ours {
+func (k *walk) checkOverlaps() error {
+	if len(k.view.w.o.Roots) == 0 || k.mount.callerDir {
 		return nil
 	}
-	abs := path.Join(k.m.real, k.at)
-	best, name := k.m, k.at
-	for _, m := range k.s.mounts() {
-		below, ok := within(m.real, abs)
+	abs := path.Join(k.mount.realPath, k.name)
+	best, name := k.mount, k.name
+	for _, m := range k.view.mounts() {
+		below, ok := within(m.realPath, abs)
 		if !ok || m.root == nil {
 			continue
 		}
-		if k.s.w.denied(m, below) {
+		if k.view.w.denied(m, below) {
 			return deniedError(k.given)
 		}
-		k.kept = k.kept || k.in == toWrite && k.s.w.protected(m, below)
-		if len(m.real) > len(best.real) {
+		k.protected = k.protected || k.intent == toWrite && k.view.w.protected(m, below)
+		if len(m.realPath) > len(best.realPath) {
 			best, name = m, below
 		}
 	}
-	if best == k.m {
+	if best == k.mount {
 		return nil
 	}
-	for _, gone := range []*string{&k.gap, &k.blocked} {
+	for _, gone := range []*string{&k.firstMissing, &k.blockedBy} {
 		if *gone == "" {
 			continue
 		}
-		below, ok := within(best.real, path.Join(k.m.real, *gone))
+		below, ok := within(best.realPath, path.Join(k.mount.realPath, *gone))
 		if !ok {
 			below = "." // the mount itself went away while we looked
 		}
 		*gone = below
 	}
-	k.m, k.at = best, name
+	k.mount, k.name = best, name
 	return nil
 }
 
-// isData reports whether a directory is the data directory under any name.
-func (s *space) isData(info root.Info) bool {
-	return s.data.Ino != 0 && info.Dir() && sameFile(info, s.data)
+// inDataDir reports whether a directory is the data directory under any name.
+func (s *callerView) isDataDir(info root.Info) bool {
+	return s.dataInfo.Ino != 0 && info.Dir() && sameFile(info, s.dataInfo)
 }
 
-// moved is the error for a step that was a directory when it was taken.
-func moved(err error) error {
+// unstable is the error for a step that was a directory when it was taken.
+func movedError(err error) error {
 	if errors.Is(err, root.ErrLink) || notDir(err) {
 		return root.ErrLink
 	}

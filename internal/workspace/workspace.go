@@ -4,7 +4,7 @@
 // links lead and which files are not on a disk at all. It does not know what
 // tools do with files, nor how a name is opened without following a link: the
 // package root below it does that. Every path that a model writes goes through
-// one function, [Workspace.find], and comes out as a place: a directory handle
+// one function, [Workspace.resolve], and comes out as a place: a directory handle
 // and a name beneath it with no link on the way.
 //
 // Begin with find.go for the forms that a path can have, then walk.go for how
@@ -33,7 +33,7 @@ type PerCaller string
 const (
 	None  PerCaller = "none"
 	Agent PerCaller = "agent"
-	User  PerCaller = "user" // of an agent
+	User  PerCaller = "user" // get an agent
 )
 
 // HardLinks says what becomes of files that have several names.
@@ -48,7 +48,7 @@ const (
 // An ExtraRoot is a directory beside the workspace that all callers see.
 type ExtraRoot struct {
 	Name  string // what they call it: Name/file; "" for a directory known by its path only
-	Path  string // absolute
+	Path  string // absolutePath
 	Write bool
 }
 
@@ -76,9 +76,9 @@ type Options struct {
 type Workspace struct {
 	o             Options
 	deny, protect patterns
-	locks         locks // what is protected from commands
+	locks         commandLocks // what is protected from commands
 	indexes       *indexes
-	past          *history.Store
+	history       *history.Store
 	mu            sync.Mutex
 	mounts        map[mountKey]*mount
 	clock         int64 // counts uses of mounts, to let go of the one that was used least lately
@@ -115,11 +115,11 @@ func New(o Options) (*Workspace, error) {
 	if w.protect, err = newPatterns(o.Protect, o.Home); err != nil {
 		return nil, fmt.Errorf("files to protect: %w", err)
 	}
-	if w.locks, err = newLocks(o.Protect, o.Home); err != nil {
+	if w.locks, err = newCommandLocks(o.Protect, o.Home); err != nil {
 		return nil, fmt.Errorf("files to protect: %w", err)
 	}
 	w.indexes = newIndexes(w)
-	w.past = history.New(filepath.Join(o.Data, "files"), o.History, o.Log)
+	w.history = history.New(filepath.Join(o.Data, "files"), o.History, o.Log)
 	return w, nil
 }
 

@@ -152,7 +152,7 @@ func promises(names []string) []sandbox.Promise {
 
 // ground says to the sandboxes what the workspace says of itself.
 func (a *App) ground(ctx context.Context) (sandbox.Ground, error) {
-	g, err := a.files.Ground(ctx)
+	g, err := a.files.Layout(ctx)
 	out := sandbox.Ground{Dir: g.Dir, Hidden: g.Hidden, Locked: g.Locked}
 	for _, r := range g.Roots {
 		out.Roots = append(out.Roots, sandbox.Root(r))
@@ -246,7 +246,7 @@ func (a *App) ownPorts() []uint16 {
 // changeable reports whether the caller could put another program into the
 // place of one.
 func (a *App) changeable(ctx context.Context, path string) bool {
-	g, err := a.files.Ground(ctx)
+	g, err := a.files.Layout(ctx)
 	if err != nil {
 		return true
 	}

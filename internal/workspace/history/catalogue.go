@@ -10,19 +10,19 @@ import (
 )
 
 const (
-	chunk       = 128 << 10
-	longestLine = 64 << 20
+	blockSize = 128 << 10
+	maxLine   = 64 << 20
 )
 
-// A Past is a record with what became of the change.
-type Past struct {
+// A Each is a record with what became of the change.
+type LoggedChange struct {
 	Record
 	Undone string // the change that took it back and is still in force
 }
 
-// add writes one record in one piece. The catalogue is locked. The caller
+// appendRecord writes one record in one piece. The catalogue is locked. The caller
 // syncs and closes the file.
-func (s *Store) add(r Record) (*os.File, error) {
+func (s *Store) appendRecord(r Record) (*os.File, error) {
 	line, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
@@ -50,16 +50,16 @@ func (s *Store) add(r Record) (*os.File, error) {
 	return book, nil
 }
 
-// Past calls each with all records, the latest first, until it returns false.
+// Each calls each with all records, the latest first, until it returns false.
 // When hint is not "", records in which no name and no id ends in hint may be
 // left out.
-func (s *Store) Past(ctx context.Context, hint string, each func(Past) bool) error {
+func (s *Store) Each(ctx context.Context, hint string, each func(LoggedChange) bool) error {
 	var needle []byte
 	if quoted, err := json.Marshal(hint); err == nil && hint != "" {
 		needle = quoted[1:] // with the quote at its end
 	}
 	undone := map[string]string{}
-	return s.backward(ctx, func(line []byte) bool {
+	return s.eachLineBackward(ctx, func(line []byte) bool {
 		if needle != nil && !bytes.Contains(line, needle) && !bytes.Contains(line, []byte(`"undoes":`)) {
 			return true
 		}
@@ -67,7 +67,7 @@ func (s *Store) Past(ctx context.Context, hint string, each func(Past) bool) err
 		if json.Unmarshal(line, &r) != nil || r.ID == "" {
 			return true
 		}
-		p := Past{Record: r, Undone: undone[r.ID]}
+		p := LoggedChange{Record: r, Undone: undone[r.ID]}
 		if r.Undoes != "" && p.Undone == "" {
 			undone[r.Undoes] = r.ID
 		}
@@ -76,8 +76,8 @@ func (s *Store) Past(ctx context.Context, hint string, each func(Past) bool) err
 }
 
 // Find returns the record of a change. It is not ok when there is none.
-func (s *Store) Find(ctx context.Context, id string) (found Past, ok bool, err error) {
-	err = s.Past(ctx, id, func(p Past) bool {
+func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
+	err = s.Each(ctx, id, func(p LoggedChange) bool {
 		if p.ID == id {
 			found, ok = p, true
 		}
@@ -86,10 +86,10 @@ func (s *Store) Find(ctx context.Context, id string) (found Past, ok bool, err e
 	return found, ok, err
 }
 
-// backward calls each with all lines of the catalogue, the last one first.
-func (s *Store) backward(ctx context.Context, each func(line []byte) bool) error {
+// eachLineBackward calls each with all lines of the catalogue, the last one first.
+func (s *Store) eachLineBackward(ctx context.Context, each func(line []byte) bool) error {
 	book, err := os.Open(s.path(catalogueName))
-	if gone(err) {
+	if notExist(err) {
 		return nil
 	}
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *Store) backward(ctx context.Context, each func(line []byte) bool) error
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		n := min(end, max(chunk, int64(len(rest)))) // twice as much for a long line
+		n := min(end, max(blockSize, int64(len(rest)))) // twice as much for a long line
 		block := make([]byte, n, n+int64(len(rest)))
 		if _, err := book.ReadAt(block, end-n); err != nil && err != io.EOF {
 			return err
@@ -122,7 +122,7 @@ func (s *Store) backward(ctx context.Context, each func(line []byte) bool) error
 			}
 			block = block[:i]
 		}
-		if rest = block; len(rest) > longestLine {
+		if rest = block; len(rest) > maxLine {
 			return errors.New("the history of files holds a line without an end")
 		}
 	}

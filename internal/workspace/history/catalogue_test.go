@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-func ids(all []Past) (out []string) {
+func ids(all []LoggedChange) (out []string) {
 	for _, p := range all {
 		out = append(out, p.ID)
 	}
@@ -24,7 +24,7 @@ func (b *bench) fill(recs ...Record) {
 		b.t.Fatal(err)
 	}
 	for _, r := range recs {
-		book, err := b.s.add(r)
+		book, err := b.s.appendRecord(r)
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func FuzzCatalogue(f *testing.F) {
 			t.Fatal(err)
 		}
 		n := 0
-		if err := b.s.Past(t.Context(), "", func(p Past) bool {
+		if err := b.s.Each(t.Context(), "", func(p LoggedChange) bool {
 			n++
 			for _, f := range p.Files {
 				if b.s.Kept(f.Before) {

@@ -15,22 +15,22 @@ import (
 // with Write, Remove or Elsewhere, then Commit; call Abort in any case. After
 // an error of staging there is only Abort. It is for one goroutine.
 type Change struct {
-	s       *Store
-	journal *journal
-	copies  *root.Root
-	device  uint64 // that the copies are on; 0 when that cannot be told
-	steps   []*step
-	parts   []part
-	applied int // of parts
-	files   []FileRecord
-	made    int // copies
-	roots   map[string]*root.Root
-	dirs    map[string]*root.Root // of steps; ours to close
-	marked  bool
+	s         *Store
+	journal   *journal
+	copies    *root.Root
+	device    uint64 // that the copies are on; 0 when that cannot be told
+	steps     []*step
+	external  []externalFile
+	applied   int // of parts
+	files     []FileRecord
+	copyCount int // copies
+	roots     map[string]*root.Root
+	dirs      map[string]*root.Root // of steps; ours to close
+	prepared  bool
 }
 
-// A part is a file that is not on the disk.
-type part struct{ apply, revert func() error }
+// A externalFile is a file that is not on the disk.
+type externalFile struct{ apply, revert func() error }
 
 // Begin begins a change of files that l locks.
 func (s *Store) Begin(l *Lock) (*Change, error) {
@@ -56,15 +56,15 @@ func (c *Change) Abort() error {
 	if c.journal == nil {
 		return nil
 	}
-	err := c.back()
-	c.end(err == nil)
+	err := c.rollBack()
+	c.close(err == nil)
 	return err
 }
 
-// Changes tells how many files would change.
-func (c *Change) Changes() int { return len(c.files) }
+// Len tells how many files would change.
+func (c *Change) Len() int { return len(c.files) }
 
-func (c *Change) end(remove bool) {
+func (c *Change) close(remove bool) {
 	c.journal.close(remove)
 	c.journal = nil
 	for _, dir := range c.dirs {
@@ -78,7 +78,7 @@ func (c *Change) end(remove bool) {
 // returns one, nothing has changed, unless that failed, too.
 func (c *Change) Commit(ctx context.Context, r Record) (Record, error) {
 	r.ID, r.Files = c.journal.id, c.files
-	if err := c.check(); err != nil {
+	if err := c.checkRevertible(); err != nil {
 		return r, errors.Join(err, c.Abort())
 	}
 	finished, err := c.commit(ctx, r)
@@ -86,15 +86,15 @@ func (c *Change) Commit(ctx context.Context, r Record) (Record, error) {
 		return r, errors.Join(err, c.Abort())
 	}
 	err = finished()
-	c.end(true)
-	c.s.tend(ctx, r)
+	c.close(true)
+	c.s.pruneIfDue(ctx, r)
 	return r, err
 }
 
-// check refuses what could not be taken back half way.
-func (c *Change) check() error {
+// checkRevertible refuses what could not be taken back half way.
+func (c *Change) checkRevertible() error {
 	for _, s := range c.steps {
-		if len(c.steps)+len(c.parts) > 1 && s.Old != nil && !s.Remove && !s.Swap && s.Copy == "" {
+		if len(c.steps)+len(c.external) > 1 && s.Old != nil && !s.Remove && !s.Swap && s.Copy == "" {
 			return fmt.Errorf("%s: %w", s.Base, ErrTooLarge)
 		}
 	}
@@ -103,10 +103,10 @@ func (c *Change) check() error {
 
 // commit returns what is left to do when there is no way back any more.
 func (c *Change) commit(ctx context.Context, r Record) (finished func() error, err error) {
-	if err := c.journal.write(entry{Mark: &mark{c.steps, r}}); err != nil {
+	if err := c.journal.write(entry{Mark: &prepared{c.steps, r}}); err != nil {
 		return nil, err
 	}
-	c.marked = true
+	c.prepared = true
 	if len(c.steps) > 1 {
 		if err := c.s.syncPending(c.journal); err != nil {
 			return nil, err
@@ -117,29 +117,29 @@ func (c *Change) commit(ctx context.Context, r Record) (finished func() error, e
 			return nil, err
 		}
 	}
-	for _, p := range c.parts {
+	for _, p := range c.external {
 		if err := p.apply(); err != nil {
 			return nil, err
 		}
 		c.applied++
 	}
-	if len(c.parts) > 0 {
+	if len(c.external) > 0 {
 		if err := c.journal.write(entry{Done: true}); err != nil {
 			return nil, err
 		}
 	}
-	return c.enter(ctx, r)
+	return c.record(ctx, r)
 }
 
-// enter puts the change on record. The old files are put away while nobody
+// record puts the change on record. The old files are put away while nobody
 // else adds or removes copies.
-func (c *Change) enter(ctx context.Context, r Record) (finished func() error, err error) {
+func (c *Change) record(ctx context.Context, r Record) (finished func() error, err error) {
 	unlock, err := c.s.lockCatalogue(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	book, err := c.s.add(r)
+	book, err := c.s.appendRecord(r)
 	if err != nil {
 		return nil, err
 	}
@@ -169,22 +169,22 @@ func (s *Store) finish(id string, steps []*step, files []FileRecord, copies *roo
 		if f.Before == nil || !f.Before.Kept {
 			continue
 		}
-		if err := ignoreGone(copies.Rename(copyName(id, i), f.Before.Digest)); err != nil {
+		if err := ignoreNotExist(copies.Rename(copyName(id, i), f.Before.Digest)); err != nil {
 			s.log.Warn("an old file could not be kept", "name", string(f.Name), "error", err)
 		}
 	}
 }
 
-// back takes everything back.
-func (c *Change) back() error {
+// rollBack takes everything back.
+func (c *Change) rollBack() error {
 	var errs []error
-	if c.marked {
+	if c.prepared {
 		_ = c.journal.write(entry{Back: true}) // a full disk cannot be told, and shows in the files
 	}
-	for _, p := range slices.Backward(c.parts[:c.applied]) {
+	for _, p := range slices.Backward(c.external[:c.applied]) {
 		errs = append(errs, p.revert())
 	}
-	errs = append(errs, revert(c.steps, c.roots, c.copies, c.marked), dropCopies(c.copies, c.journal.id, c.made))
+	errs = append(errs, revert(c.steps, c.roots, c.copies, c.prepared), dropCopies(c.copies, c.journal.id, c.copyCount))
 	return errors.Join(errs...)
 }
 
@@ -209,7 +209,7 @@ func copyName(id string, n int) string { return fmt.Sprintf(".%s-%d", id, n) }
 func dropCopies(copies *root.Root, id string, n int) error {
 	var errs []error
 	for i := range n {
-		errs = append(errs, ignoreGone(copies.Remove(copyName(id, i))))
+		errs = append(errs, ignoreNotExist(copies.Remove(copyName(id, i))))
 	}
 	return errors.Join(errs...)
 }
@@ -218,7 +218,7 @@ func dropCopies(copies *root.Root, id string, n int) error {
 func (c *Change) syncDirs() error {
 	var errs []error
 	add := func(err error) {
-		if !unsynced(err) {
+		if !syncUnsupported(err) {
 			errs = append(errs, err)
 		}
 	}
@@ -243,7 +243,7 @@ func (s *Store) syncPending(j *journal) error {
 	if err := j.file.Sync(); err != nil {
 		return err
 	}
-	if err := pending.SyncDir("."); !unsynced(err) {
+	if err := pending.SyncDir("."); !syncUnsupported(err) {
 		return err
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 
 // copyTo writes content under a name in r, over what is there.
 func copyTo(r *root.Root, name string, from io.Reader, mode fs.FileMode) error {
-	if err := ignoreGone(r.Remove(name)); err != nil {
+	if err := ignoreNotExist(r.Remove(name)); err != nil {
 		return err
 	}
 	to, err := r.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -34,9 +34,9 @@ func copyTo(r *root.Root, name string, from io.Reader, mode fs.FileMode) error {
 	return err
 }
 
-// pump copies while it computes a digest, and looks at ctx now and then. to
+// copyDigest copies while it computes a digest, and looks at ctx now and then. to
 // may be nil.
-func (s *Store) pump(ctx context.Context, to io.Writer, from io.Reader) (digest string, n int64, err error) {
+func (s *Store) copyDigest(ctx context.Context, to io.Writer, from io.Reader) (digest string, n int64, err error) {
 	buffer := s.buffers.Get().(*[bufferSize]byte)
 	defer s.buffers.Put(buffer)
 	sum := sha256.New()
@@ -64,7 +64,7 @@ func (s *Store) pump(ctx context.Context, to io.Writer, from io.Reader) (digest 
 
 // Digest returns the digest of the first n bytes of content.
 func (s *Store) Digest(ctx context.Context, content io.ReaderAt, n int64) (string, error) {
-	digest, got, err := s.pump(ctx, nil, io.NewSectionReader(content, 0, n))
+	digest, got, err := s.copyDigest(ctx, nil, io.NewSectionReader(content, 0, n))
 	if err == nil && got != n {
 		err = io.ErrUnexpectedEOF
 	}
@@ -109,18 +109,18 @@ func (s *Store) OpenCopy(c *Content) (io.ReadCloser, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &checked{file: file, left: c.Size, sum: sha256.New(), want: c.Digest}, nil
+	return &checkedCopy{file: file, left: c.Size, sum: sha256.New(), want: c.Digest}, nil
 }
 
-// checked reads a copy and compares it with its digest at the end.
-type checked struct {
+// checkedCopy reads a copy and compares it with its digest at the end.
+type checkedCopy struct {
 	file *os.File
 	left int64
 	sum  hash.Hash
 	want string
 }
 
-func (c *checked) Read(b []byte) (int, error) {
+func (c *checkedCopy) Read(b []byte) (int, error) {
 	n, err := c.file.Read(b)
 	_, _ = c.sum.Write(b[:n])
 	c.left -= int64(n)
@@ -130,4 +130,4 @@ func (c *checked) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (c *checked) Close() error { return c.file.Close() }
+func (c *checkedCopy) Close() error { return c.file.Close() }

@@ -105,7 +105,7 @@ func (b *bench) target(name string) Target {
 	b.t.Helper()
 	t := Target{Root: b.root, Dir: b.dir, Name: name, Shown: name}
 	file, info, err := b.root.OpenRegular(name)
-	if gone(err) {
+	if notExist(err) {
 		return t
 	}
 	if err != nil {
@@ -161,10 +161,10 @@ func (b *bench) change(name, text string, at time.Time) Record {
 	return r
 }
 
-func (b *bench) past(hint string) []Past {
+func (b *bench) past(hint string) []LoggedChange {
 	b.t.Helper()
-	var all []Past
-	if err := b.s.Past(b.t.Context(), hint, func(p Past) bool { all = append(all, p); return true }); err != nil {
+	var all []LoggedChange
+	if err := b.s.Each(b.t.Context(), hint, func(p LoggedChange) bool { all = append(all, p); return true }); err != nil {
 		b.t.Fatal(err)
 	}
 	return all

@@ -74,7 +74,7 @@ type Store struct {
 	buffers sync.Pool
 
 	mu    sync.Mutex
-	mine  map[string]bool // pending changes of this process
+	own   map[string]bool // pending changes of this process
 	swaps map[uint64]bool // by device: whether two names can be exchanged
 	count int             // changes since the last look at the limits
 	added int64           // bytes kept since then
@@ -91,7 +91,7 @@ func New(dir string, l Limits, log *slog.Logger) *Store {
 	if l.Records <= 0 {
 		l.Records = defaultRecords
 	}
-	s := &Store{dir: dir, limits: l, log: log, mine: map[string]bool{}, swaps: map[uint64]bool{}}
+	s := &Store{dir: dir, limits: l, log: log, own: map[string]bool{}, swaps: map[uint64]bool{}}
 	for i := range s.shards {
 		s.shards[i] = make(chan struct{}, 1)
 	}
@@ -107,7 +107,7 @@ func (s *Store) path(steps ...string) string {
 func (s *Store) prepare() error {
 	for _, dir := range []string{copiesDir, pendingDir, locksDir} {
 		err := os.Mkdir(s.path(dir), 0o700)
-		if gone(err) {
+		if notExist(err) {
 			err = os.MkdirAll(s.path(dir), 0o700)
 		}
 		if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -120,22 +120,22 @@ func (s *Store) prepare() error {
 // copies opens the directory of what files were.
 func (s *Store) copies() (*root.Root, error) { return root.Open(s.path(copiesDir)) }
 
-func (s *Store) isMine(id string) bool {
+func (s *Store) isOwn(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.mine[id]
+	return s.own[id]
 }
 
 func (s *Store) claim(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mine[id] = true
+	s.own[id] = true
 }
 
 func (s *Store) release(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.mine, id)
+	delete(s.own, id)
 }
 
 // token makes n random letters and digits, five bits each.
@@ -149,17 +149,17 @@ func token(n int) string {
 }
 
 const (
-	tempBefore = ".mcp-tools-"
-	tempAfter  = ".tmp"
-	tempLength = len(tempBefore) + 10 + len(tempAfter)
+	tempPrefix = ".mcp-tools-"
+	tempSuffix = ".tmp"
+	tempLength = len(tempPrefix) + 10 + len(tempSuffix)
 )
 
-func tempName() string { return tempBefore + token(10) + tempAfter }
+func tempName() string { return tempPrefix + token(10) + tempSuffix }
 
 // Temporary reports whether a name is one that a change uses on its way. Such
 // files come and go, and are nobody's.
 func Temporary(base string) bool {
-	return len(base) == tempLength && strings.HasPrefix(base, tempBefore) && strings.HasSuffix(base, tempAfter)
+	return len(base) == tempLength && strings.HasPrefix(base, tempPrefix) && strings.HasSuffix(base, tempSuffix)
 }
 
 // pause waits a little, and longer each time.
@@ -175,4 +175,4 @@ func pause(ctx context.Context, wait *time.Duration) error {
 	}
 }
 
-func gone(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

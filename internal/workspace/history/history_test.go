@@ -18,8 +18,8 @@ func TestUnchangedContentIsNoChange(t *testing.T) {
 	c, l := b.begin("a")
 	defer l.Unlock()
 	result, err := c.Write(t.Context(), b.target("a"), strings.NewReader("text"), 0)
-	if err != nil || !result.Same || c.Changes() != 0 {
-		t.Errorf("%+v, %v, %d changes", result, err, c.Changes())
+	if err != nil || !result.Same || c.Len() != 0 {
+		t.Errorf("%+v, %v, %d changes", result, err, c.Len())
 	}
 	if err := c.Abort(); err != nil {
 		t.Fatal(err)

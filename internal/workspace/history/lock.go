@@ -35,14 +35,14 @@ func (s *Store) Lock(ctx context.Context, keys []string) (*Lock, error) {
 	slices.Sort(l.shards) // all take them in one order, so nobody waits in a circle
 	l.shards = slices.Compact(l.shards)
 	for _, shard := range l.shards {
-		file, err := s.take(ctx, shard)
+		file, err := s.lockShard(ctx, shard)
 		if err != nil {
 			l.Unlock()
 			return nil, err
 		}
 		l.files = append(l.files, file)
 	}
-	if err := s.settle(ctx, l.shards); err != nil {
+	if err := s.waitForPending(ctx, l.shards); err != nil {
 		l.Unlock()
 		return nil, err
 	}
@@ -52,32 +52,32 @@ func (s *Store) Lock(ctx context.Context, keys []string) (*Lock, error) {
 // Unlock lets others go on. It may be called twice.
 func (l *Lock) Unlock() {
 	for i, file := range slices.Backward(l.files) {
-		l.s.leave(l.shards[i], file)
+		l.s.unlockShard(l.shards[i], file)
 	}
 	l.files = nil
 }
 
-// take waits for one lock: first for this process, in which a channel wakes
+// lockShard waits for one lock: first for this process, in which a channel wakes
 // whoever is next, then for others.
-func (s *Store) take(ctx context.Context, shard int) (*os.File, error) {
+func (s *Store) lockShard(ctx context.Context, shard int) (*os.File, error) {
 	select {
 	case s.shards[shard] <- struct{}{}:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	file, err := s.takeFile(ctx, s.path(locksDir, fmt.Sprintf("%02x", shard)))
+	file, err := s.lockFile(ctx, s.path(locksDir, fmt.Sprintf("%02x", shard)))
 	if err != nil {
 		<-s.shards[shard]
 	}
 	return file, err
 }
 
-func (s *Store) leave(shard int, file *os.File) {
+func (s *Store) unlockShard(shard int, file *os.File) {
 	_ = file.Close() // this unlocks, and nothing was written
 	<-s.shards[shard]
 }
 
-func (s *Store) takeFile(ctx context.Context, path string) (*os.File, error) {
+func (s *Store) lockFile(ctx context.Context, path string) (*os.File, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, err
@@ -97,18 +97,18 @@ func (s *Store) takeFile(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// lockPatience bounds the wait for the catalogue: who holds it is done soon,
+// catalogueTimeout bounds the wait for the catalogue: who holds it is done soon,
 // or is stopped.
-const lockPatience = 30 * time.Second
+const catalogueTimeout = 30 * time.Second
 
 // lockCatalogue keeps others from writing to the catalogue, and from adding or
 // removing copies. A change that is half done does not give up with its call.
 func (s *Store) lockCatalogue(ctx context.Context) (unlock func(), err error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lockPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogueTimeout)
 	defer cancel()
-	file, err := s.take(ctx, shardCount)
+	file, err := s.lockShard(ctx, shardCount)
 	if err != nil {
 		return nil, fmt.Errorf("waiting for the history of files: %w", err)
 	}
-	return func() { s.leave(shardCount, file) }, nil
+	return func() { s.unlockShard(shardCount, file) }, nil
 }

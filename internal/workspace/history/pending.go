@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	attempts   = 8        // to find a name that nobody has
-	mostOfPlan = 64 << 20 // bytes of a pending file that are read
+	maxAttempts = 8        // to find a name that nobody has
+	maxJournal  = 64 << 20 // bytes of a pending file that are read
 )
 
 // A journal is the file that tells what a change is about to do, for whoever
@@ -25,22 +25,22 @@ type journal struct {
 
 // An entry is a line of a journal; one of its parts is set.
 type entry struct {
-	Shards []int `json:"shards,omitempty"` // the locks of all files; the first line
-	Step   *step `json:"step,omitempty"`   // what will be staged next
-	Copies int   `json:"copies,omitempty"` // how many copies are made, with the next one
-	Mark   *mark `json:"mark,omitempty"`   // all is staged: from here on it goes forward
-	Done   bool  `json:"done,omitempty"`   // the files that are not on the disk are changed, too
-	Back   bool  `json:"back,omitempty"`   // it goes back after all
+	Shards []int     `json:"shards,omitempty"` // the locks of all files; the first line
+	Step   *step     `json:"step,omitempty"`   // what will be staged next
+	Copies int       `json:"copies,omitempty"` // how many copies are made, with the next one
+	Mark   *prepared `json:"mark,omitempty"`   // all is staged: from here on it goes forward
+	Done   bool      `json:"done,omitempty"`   // the files that are not on the disk are changed, too
+	Back   bool      `json:"back,omitempty"`   // it goes back after all
 }
 
-type mark struct {
+type prepared struct {
 	Steps  []*step `json:"steps"`
 	Record Record  `json:"record"`
 }
 
 // newJournal begins a journal under a name of its own.
 func (s *Store) newJournal(shards []int) (*journal, error) {
-	for range attempts {
+	for range maxAttempts {
 		j := &journal{s: s, id: token(8)}
 		s.claim(j.id)
 		ok, err := j.create()
@@ -66,7 +66,7 @@ func (j *journal) create() (ok bool, err error) {
 		return false, err
 	}
 	taken, err := tryLock(j.file)
-	return taken && err == nil && linked(j.file, j.path()), err
+	return taken && err == nil && isLinked(j.file, j.path()), err
 }
 
 func (j *journal) path() string { return j.s.path(pendingDir, j.id) }
@@ -94,8 +94,8 @@ func (j *journal) close(remove bool) {
 	j.s.release(j.id)
 }
 
-// linked reports whether path still leads to file.
-func linked(file *os.File, path string) bool {
+// isLinked reports whether path still leads to file.
+func isLinked(file *os.File, path string) bool {
 	there, err := os.Stat(path)
 	if err != nil {
 		return false
@@ -106,18 +106,18 @@ func linked(file *os.File, path string) bool {
 
 // A plan is what a journal says.
 type plan struct {
-	shards []int
-	steps  []*step
-	copies int
-	marked bool
-	record Record
-	done   bool
-	back   bool
+	shards   []int
+	steps    []*step
+	copies   int
+	prepared bool
+	record   Record
+	done     bool
+	back     bool
 }
 
 func readPlan(file *os.File) (plan, error) {
 	var p plan
-	lines := bufio.NewReader(io.NewSectionReader(file, 0, mostOfPlan))
+	lines := bufio.NewReader(io.NewSectionReader(file, 0, maxJournal))
 	for {
 		line, err := lines.ReadBytes('\n')
 		if err != nil {
@@ -141,17 +141,17 @@ func (p *plan) add(e entry) {
 	}
 	if e.Mark != nil {
 		p.steps = slices.DeleteFunc(e.Mark.Steps, func(s *step) bool { return s == nil })
-		p.record, p.marked = e.Mark.Record, true
+		p.record, p.prepared = e.Mark.Record, true
 	}
 	p.copies = max(p.copies, e.Copies)
 	p.done = p.done || e.Done
 	p.back = p.back || e.Back
 }
 
-// forward reports whether the change is to be finished rather than taken back.
-func (p *plan) forward() bool {
-	away := slices.ContainsFunc(p.record.Files, func(f FileRecord) bool { return f.Away })
-	return p.marked && !p.back && (p.done || !away)
+// shouldFinish reports whether the change is to be finished rather than taken back.
+func (p *plan) shouldFinish() bool {
+	away := slices.ContainsFunc(p.record.Files, func(f FileRecord) bool { return f.External })
+	return p.prepared && !p.back && (p.done || !away)
 }
 
 func (p *plan) touches(shards []int) bool {

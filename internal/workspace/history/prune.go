@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	tendEvery  = 1000      // changes between two looks at the limits
-	tendShare  = 16        // or when this part of all bytes was added
-	pruneEvery = time.Hour // at starts
-	wasteShare = 10        // the catalogue is rewritten when one record in so many is to go
+	pruneEveryChanges = 1000      // changes between two looks at the limits
+	pruneShare        = 16        // or when this part of all bytes was added
+	pruneEvery        = time.Hour // at starts
+	rewriteShare      = 10        // the catalogue is rewritten when one record in so many is to go
 )
 
-// tend looks at the limits now and then.
-func (s *Store) tend(ctx context.Context, r Record) {
+// pruneIfDue looks at the limits now and then.
+func (s *Store) pruneIfDue(ctx context.Context, r Record) {
 	s.mu.Lock()
 	s.count++
 	for _, f := range r.Files {
@@ -27,7 +27,7 @@ func (s *Store) tend(ctx context.Context, r Record) {
 			s.added += f.Before.Size
 		}
 	}
-	due := s.count >= tendEvery || s.added > s.limits.Bytes/tendShare
+	due := s.count >= pruneEveryChanges || s.added > s.limits.Bytes/pruneShare
 	if due {
 		s.count, s.added = 0, 0
 	}
@@ -45,7 +45,7 @@ func (s *Store) pruneNow(ctx context.Context) error {
 	if info, err := os.Stat(s.path(prunedName)); err == nil && time.Since(info.ModTime()) < pruneEvery {
 		return nil
 	}
-	if _, err := os.Stat(s.path(catalogueName)); gone(err) {
+	if _, err := os.Stat(s.path(catalogueName)); notExist(err) {
 		return nil
 	}
 	return s.prune(ctx, time.Now())
@@ -70,15 +70,15 @@ func (s *Store) prune(ctx context.Context, now time.Time) error {
 	for first < len(recs) && now.Sub(recs[first].Time) > s.limits.Age {
 		first++
 	}
-	if err := s.dropCopiesBut(needed(recs[first:], s.limits.Bytes)); err != nil {
+	if err := s.removeCopiesExcept(needed(recs[first:], s.limits.Bytes)); err != nil {
 		return err
 	}
-	if first > 0 && first*wasteShare >= len(recs) {
+	if first > 0 && first*rewriteShare >= len(recs) {
 		from := size
 		if first < len(recs) {
 			from = recs[first].at
 		}
-		if err := s.cut(from); err != nil {
+		if err := s.trimCatalogue(from); err != nil {
 			return err
 		}
 	}
@@ -95,7 +95,7 @@ type summary struct {
 // summaries reads the whole catalogue.
 func (s *Store) summaries() (recs []summary, size int64, err error) {
 	book, err := os.Open(s.path(catalogueName))
-	if gone(err) {
+	if notExist(err) {
 		return nil, 0, nil
 	}
 	if err != nil {
@@ -136,9 +136,9 @@ func needed(recs []summary, most int64) map[string]bool {
 	return stay
 }
 
-// dropCopiesBut removes all other copies, and those that a change made and
+// removeCopiesExcept removes all other copies, and those that a change made and
 // never put on record.
-func (s *Store) dropCopiesBut(stay map[string]bool) error {
+func (s *Store) removeCopiesExcept(stay map[string]bool) error {
 	dir, err := os.Open(s.path(copiesDir))
 	if err != nil {
 		return err
@@ -156,14 +156,14 @@ func (s *Store) dropCopiesBut(stay map[string]bool) error {
 			}
 		}
 		if !stay[name] {
-			errs = append(errs, ignoreGone(os.Remove(s.path(copiesDir, name))))
+			errs = append(errs, ignoreNotExist(os.Remove(s.path(copiesDir, name))))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// cut removes what is before an offset from the catalogue.
-func (s *Store) cut(from int64) error {
+// trimCatalogue removes what is before an offset from the catalogue.
+func (s *Store) trimCatalogue(from int64) error {
 	book, err := os.Open(s.path(catalogueName))
 	if err != nil {
 		return err

@@ -21,13 +21,13 @@ type Record struct {
 
 // A FileRecord tells what a change did to one file.
 type FileRecord struct {
-	Root   Text     `json:"root"` // a directory, past all links
-	Name   Text     `json:"name"` // beneath it
-	Shown  Text     `json:"shown"`
-	Made   []Text   `json:"made,omitempty"`   // directories that were made for it, beneath the root, outermost first
-	Away   bool     `json:"away,omitempty"`   // it is not on the disk, but served to By
-	Before *Content `json:"before,omitempty"` // nil: there was no file
-	After  *Content `json:"after,omitempty"`  // nil: there is none
+	Root     Text     `json:"root"` // a directory, past all links
+	Name     Text     `json:"name"` // beneath it
+	Shown    Text     `json:"shown"`
+	Made     []Text   `json:"made,omitempty"`   // directories that were made for it, beneath the root, outermost first
+	External bool     `json:"away,omitempty"`   // it is not on the disk, but served to By
+	Before   *Content `json:"before,omitempty"` // nil: there was no file
+	After    *Content `json:"after,omitempty"`  // nil: there is none
 }
 
 // Path is the whole path of the file, past all links.

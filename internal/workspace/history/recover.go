@@ -15,16 +15,16 @@ import (
 // begun to take effect are finished, others are taken back. Then it lets go of
 // what is too old. It costs nothing when there is nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
-	_, err := s.attend(ctx, nil)
+	_, err := s.recoverPending(ctx, nil)
 	return errors.Join(err, s.pruneNow(ctx))
 }
 
-// settle returns when no pending change of others touches the files of a lock
+// waitForPending returns when no pending change of others touches the files of a lock
 // that is held. Whoever did this change is dead, or the lock would not be ours.
 // Either we clear up after it, or we wait for the one who does.
-func (s *Store) settle(ctx context.Context, shards []int) error {
+func (s *Store) waitForPending(ctx context.Context, shards []int) error {
 	for wait := time.Duration(0); ; {
-		busy, err := s.attend(ctx, shards)
+		busy, err := s.recoverPending(ctx, shards)
 		if err != nil || !busy {
 			return err
 		}
@@ -34,12 +34,12 @@ func (s *Store) settle(ctx context.Context, shards []int) error {
 	}
 }
 
-// attend clears up after the dead. It is busy when somebody else is at one
+// recoverPending clears up after the dead. It is busy when somebody else is at one
 // that concerns the files of these shards. What cannot be cleared up stops
 // only those whom it concerns.
-func (s *Store) attend(ctx context.Context, shards []int) (busy bool, err error) {
+func (s *Store) recoverPending(ctx context.Context, shards []int) (busy bool, err error) {
 	dir, err := os.Open(s.path(pendingDir))
-	if gone(err) {
+	if notExist(err) {
 		return false, nil
 	}
 	if err != nil {
@@ -51,13 +51,13 @@ func (s *Store) attend(ctx context.Context, shards []int) (busy bool, err error)
 		return false, err
 	}
 	for _, id := range ids {
-		if s.isMine(id) {
+		if s.isOwn(id) {
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return false, err
 		}
-		touches, done, err := s.look(ctx, id, shards)
+		touches, done, err := s.recoverOne(ctx, id, shards)
 		if err != nil {
 			s.log.Warn("an interrupted change could not be cleared up", "id", id, "error", err)
 			if touches || shards == nil {
@@ -69,12 +69,12 @@ func (s *Store) attend(ctx context.Context, shards []int) (busy bool, err error)
 	return busy, nil
 }
 
-// look looks at one pending change, and clears it up when nobody has it. It is
+// recoverOne looks at one pending change, and clears it up when nobody has it. It is
 // done when it is gone.
-func (s *Store) look(ctx context.Context, id string, shards []int) (touches, done bool, err error) {
+func (s *Store) recoverOne(ctx context.Context, id string, shards []int) (touches, done bool, err error) {
 	name := s.path(pendingDir, id)
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
-	if gone(err) {
+	if notExist(err) {
 		return false, true, nil
 	}
 	if err != nil {
@@ -82,13 +82,13 @@ func (s *Store) look(ctx context.Context, id string, shards []int) (touches, don
 	}
 	j := &journal{s: s, id: id, file: file}
 	dead, err := tryLock(file)
-	if err != nil || !linked(file, name) {
+	if err != nil || !isLinked(file, name) {
 		return false, true, errors.Join(err, file.Close())
 	}
 	p, err := readPlan(file)
 	touches = p.touches(shards)
 	if dead && err == nil {
-		err = s.clearUp(ctx, j, p)
+		err = s.finishOrRevert(ctx, j, p)
 	}
 	if dead && err == nil {
 		j.close(true)
@@ -97,8 +97,8 @@ func (s *Store) look(ctx context.Context, id string, shards []int) (touches, don
 	return touches, false, errors.Join(err, file.Close())
 }
 
-// clearUp finishes a change, or takes it back.
-func (s *Store) clearUp(ctx context.Context, j *journal, p plan) error {
+// finishOrRevert finishes a change, or takes it back.
+func (s *Store) finishOrRevert(ctx context.Context, j *journal, p plan) error {
 	copies, err := s.copies()
 	if err != nil {
 		return err
@@ -113,13 +113,13 @@ func (s *Store) clearUp(ctx context.Context, j *journal, p plan) error {
 			return err
 		}
 	}
-	if p.forward() && forward(p.steps) {
-		return s.enterAgain(ctx, p, copies)
+	if p.shouldFinish() && rollForward(p.steps) {
+		return s.recordAgain(ctx, p, copies)
 	}
-	if p.marked && !p.back {
+	if p.prepared && !p.back {
 		_ = j.write(entry{Back: true}) // a full disk cannot be told, and shows in the files
 	}
-	return errors.Join(revert(p.steps, roots, copies, p.marked), dropCopies(copies, j.id, p.copies))
+	return errors.Join(revert(p.steps, roots, copies, p.prepared), dropCopies(copies, j.id, p.copies))
 }
 
 func closeAll(roots map[string]*root.Root) {
@@ -136,7 +136,7 @@ func (s *step) reopen(roots, dirs map[string]*root.Root) error {
 	r, known := roots[string(s.Root)]
 	if !known {
 		var err error
-		if r, err = root.Open(string(s.Root)); err != nil && !gone(err) {
+		if r, err = root.Open(string(s.Root)); err != nil && !notExist(err) {
 			return err
 		}
 		if r != nil {
@@ -155,7 +155,7 @@ func (s *step) reopen(roots, dirs map[string]*root.Root) error {
 		return nil
 	}
 	dir, err := r.OpenRoot(string(s.Dir))
-	if err != nil && !gone(err) && !errors.Is(err, root.ErrLink) && !errors.Is(err, syscall.ENOTDIR) {
+	if err != nil && !notExist(err) && !errors.Is(err, root.ErrLink) && !errors.Is(err, syscall.ENOTDIR) {
 		return err
 	}
 	if err != nil {
@@ -165,19 +165,19 @@ func (s *step) reopen(roots, dirs map[string]*root.Root) error {
 	return nil
 }
 
-// forward applies what is not applied yet. It reports false when somebody has
+// shouldFinish applies what is not applied yet. It reports false when somebody has
 // changed a file since: then the change must be taken back as a whole.
-func forward(steps []*step) bool {
+func rollForward(steps []*step) bool {
 	var todo []*step
 	for _, s := range steps {
 		if s.dir == nil {
 			continue
 		}
 		at := s.progress()
-		if at == lost && s.ready() {
+		if at == overwritten && s.canApply() {
 			return false // somebody had begun to take it back
 		}
-		if at == staged && !s.ready() {
+		if at == staged && !s.canApply() {
 			return false
 		}
 		if at == staged {
@@ -192,8 +192,8 @@ func forward(steps []*step) bool {
 	return true
 }
 
-// enterAgain puts a finished change on record, unless it is already.
-func (s *Store) enterAgain(ctx context.Context, p plan, copies *root.Root) error {
+// recordAgain puts a finished change on record, unless it is already.
+func (s *Store) recordAgain(ctx context.Context, p plan, copies *root.Root) error {
 	unlock, err := s.lockCatalogue(ctx)
 	if err != nil {
 		return err
@@ -204,7 +204,7 @@ func (s *Store) enterAgain(ctx context.Context, p plan, copies *root.Root) error
 		return err
 	}
 	if !known {
-		book, err := s.add(p.record)
+		book, err := s.appendRecord(p.record)
 		if err != nil {
 			return err
 		}
@@ -218,7 +218,7 @@ func (s *Store) enterAgain(ctx context.Context, p plan, copies *root.Root) error
 		if st.dir == nil {
 			continue
 		}
-		if err := st.dir.SyncDir("."); !unsynced(err) {
+		if err := st.dir.SyncDir("."); !syncUnsupported(err) {
 			errs = append(errs, err)
 		}
 	}

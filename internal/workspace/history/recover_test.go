@@ -76,7 +76,7 @@ func TestDeathAtEveryPoint(t *testing.T) {
 				b.has(p.want)
 				b.tidy()
 			}
-			known := slices.ContainsFunc(b.past(""), func(p Past) bool { return p.ID == id })
+			known := slices.ContainsFunc(b.past(""), func(p LoggedChange) bool { return p.ID == id })
 			if want := p.want["new"] != ""; known != want || len(b.past("")) > 1 {
 				t.Errorf("on record: %v, want %v", b.past(""), want)
 			}
@@ -94,10 +94,10 @@ func TestDeathAtEveryPoint(t *testing.T) {
 func markAndApply(t *testing.T, c *Change, n int) {
 	t.Helper()
 	r := Record{ID: c.journal.id, Time: time.Now(), Files: c.files}
-	if err := c.journal.write(entry{Mark: &mark{c.steps, r}}); err != nil {
+	if err := c.journal.write(entry{Mark: &prepared{c.steps, r}}); err != nil {
 		t.Fatal(err)
 	}
-	c.marked = true
+	c.prepared = true
 	for _, s := range c.steps[:n] {
 		if err := s.apply(); err != nil {
 			t.Fatal(err)
@@ -114,7 +114,7 @@ func halfMark(t *testing.T, c *Change) {
 
 func record(t *testing.T, c *Change) {
 	t.Helper()
-	book, err := c.s.add(Record{ID: c.journal.id, Time: time.Now(), Files: c.files})
+	book, err := c.s.appendRecord(Record{ID: c.journal.id, Time: time.Now(), Files: c.files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func putAway(c *Change) { c.s.finish(c.journal.id, c.steps, c.files, c.copies) }
 
 func takeBack(t *testing.T, c *Change) {
 	t.Helper()
-	if err := c.back(); err != nil {
+	if err := c.rollBack(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	mostCopied = 64 << 20 // bytes of an old file that are kept when they must be copied
-	moveShare  = 4        // an old file is kept when it takes no more than this part of all bytes
-	alone      = 1 << 20  // up to this size reading twice at once is not worth a goroutine
-	newMode    = 0o644
-	dirMode    = 0o755
+	maxCopied = 64 << 20 // bytes of an old file that are kept when they must be copied
+	maxShare  = 4        // an old file is kept when it takes no more than this part of all bytes
+	maxSerial = 1 << 20  // up to this size reading twice at once is not worth a goroutine
+	newMode   = 0o644
+	dirMode   = 0o755
 )
 
 // A Target is a file that is to change.
@@ -66,15 +66,15 @@ func (c *Change) Write(ctx context.Context, t Target, content io.Reader, mode fs
 	}
 	after.Mode = perm
 	if before != nil && before.Digest == after.Digest && before.Size == after.Size && before.Mode == perm {
-		return Result{Same: true, Size: after.Size}, c.drop(st)
+		return Result{Same: true, Size: after.Size}, c.dropStep(st)
 	}
-	if err := st.seal(temp); err != nil {
+	if err := st.syncNew(temp); err != nil {
 		return Result{}, err
 	}
 	if err := c.linkOthers(t, st); err != nil {
 		return Result{}, err
 	}
-	c.note(t, st, before, after)
+	c.addRecord(t, st, before, after)
 	return Result{Size: after.Size, Lost: before != nil && !before.Kept}, nil
 }
 
@@ -85,23 +85,23 @@ func (c *Change) Remove(ctx context.Context, t Target) (Result, error) {
 		return Result{}, err
 	}
 	st.Remove = true
-	before, err := c.keep(ctx, t, st)
+	before, err := c.keepOld(ctx, t, st)
 	if err != nil {
 		return Result{}, err
 	}
-	c.note(t, st, before, nil)
+	c.addRecord(t, st, before, nil)
 	return Result{Lost: !before.Kept}, nil
 }
 
-// Elsewhere stages a file that is not on the disk, from one content to
+// WriteExternal stages a file that is not on the disk, from one content to
 // another; nil stands for none. apply makes the change, after those on the
 // disk, and revert takes it back.
-func (c *Change) Elsewhere(t Target, before, after []byte, apply, revert func() error) (Result, error) {
+func (c *Change) WriteExternal(t Target, before, after []byte, apply, revert func() error) (Result, error) {
 	if (before == nil) == (after == nil) && bytes.Equal(before, after) {
 		return Result{Same: true, Size: int64(len(after))}, nil
 	}
-	f := FileRecord{Root: Text(t.Dir), Name: Text(t.Name), Shown: Text(t.Shown), Away: true, Before: contentOf(before), After: contentOf(after)}
-	if before != nil && len(before) <= mostCopied {
+	f := FileRecord{Root: Text(t.Dir), Name: Text(t.Name), Shown: Text(t.Shown), External: true, Before: contentOf(before), After: contentOf(after)}
+	if before != nil && len(before) <= maxCopied {
 		name, err := c.nextCopy()
 		if err == nil {
 			err = copyTo(c.copies, name, bytes.NewReader(before), 0o600)
@@ -112,7 +112,7 @@ func (c *Change) Elsewhere(t Target, before, after []byte, apply, revert func() 
 		f.Before.Kept = true
 	}
 	c.files = append(c.files, f)
-	c.parts = append(c.parts, part{apply, revert})
+	c.external = append(c.external, externalFile{apply, revert})
 	return Result{Size: int64(len(after)), Lost: before != nil && !f.Before.Kept}, nil
 }
 
@@ -133,7 +133,7 @@ func (c *Change) begin(t Target) (*step, error) {
 	if err != nil {
 		return nil, err
 	}
-	made, err := missing(t.Root, path.Dir(t.Name))
+	made, err := missingDirs(t.Root, path.Dir(t.Name))
 	if err != nil {
 		return nil, err
 	}
@@ -155,8 +155,8 @@ func (c *Change) begin(t Target) (*step, error) {
 	return st, err
 }
 
-// missing lists the directories that have to be made for dir, outermost first.
-func missing(r *root.Root, dir string) ([]Text, error) {
+// missingDirs lists the directories that have to be made for dir, outermost first.
+func missingDirs(r *root.Root, dir string) ([]Text, error) {
 	var made []Text
 	for ; dir != "."; dir = path.Dir(dir) {
 		info, err := r.Lstat(dir)
@@ -167,7 +167,7 @@ func missing(r *root.Root, dir string) ([]Text, error) {
 			return nil, syscall.ENOTDIR
 		case err == nil:
 			return made, nil
-		case !gone(err):
+		case !notExist(err):
 			return nil, err
 		}
 		made = append([]Text{Text(dir)}, made...)
@@ -198,8 +198,8 @@ func (s *step) create(t Target, perm fs.FileMode) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	own(temp, t.Info.UID, t.Info.GID)
-	attributes(t.File, temp)
+	copyOwner(temp, t.Info.UID, t.Info.GID)
+	copyAttributes(t.File, temp)
 	if err := temp.Chmod(perm); err != nil {
 		return nil, errors.Join(err, temp.Close())
 	}
@@ -242,10 +242,10 @@ func (c *Change) copyBoth(ctx context.Context, t Target, st *step, temp *os.File
 	look := func() {
 		defer close(old)
 		if t.File != nil {
-			before, oldErr = c.keep(ctx, t, st)
+			before, oldErr = c.keepOld(ctx, t, st)
 		}
 	}
-	if t.Info.Size > alone {
+	if t.Info.Size > maxSerial {
 		go look()
 	} else {
 		look()
@@ -253,7 +253,7 @@ func (c *Change) copyBoth(ctx context.Context, t Target, st *step, temp *os.File
 	if content == nil {
 		content = bytes.NewReader(nil)
 	}
-	after.Digest, after.Size, err = c.s.pump(ctx, temp, content)
+	after.Digest, after.Size, err = c.s.copyDigest(ctx, temp, content)
 	<-old
 	if err = errors.Join(err, oldErr); err != nil {
 		return nil, nil, err
@@ -264,15 +264,15 @@ func (c *Change) copyBoth(ctx context.Context, t Target, st *step, temp *os.File
 	return after, before, err
 }
 
-// keep looks at the old content, and decides how it is kept.
-func (c *Change) keep(ctx context.Context, t Target, st *step) (*Content, error) {
+// keepOld looks at the old content, and decides how it is kept.
+func (c *Change) keepOld(ctx context.Context, t Target, st *step) (*Content, error) {
 	before := &Content{Size: t.Info.Size, Mode: t.Info.Mode.Perm()}
 	move := t.Info.Dev != 0 && t.Info.Dev == c.device && t.Info.Links == 1 && (st.Swap || st.Remove)
-	most := int64(mostCopied)
+	most := int64(maxCopied)
 	if move {
 		most = c.s.limits.Bytes
 	}
-	if before.Size > min(most, c.s.limits.Bytes/moveShare) {
+	if before.Size > min(most, c.s.limits.Bytes/maxShare) {
 		return before, nil
 	}
 	var err error
@@ -291,8 +291,8 @@ func (c *Change) keep(ctx context.Context, t Target, st *step) (*Content, error)
 // nextCopy writes down that there will be one more copy, and names it.
 func (c *Change) nextCopy() (string, error) {
 	name := copyName(c.journal.id, len(c.files))
-	c.made = max(c.made, len(c.files)+1)
-	return name, c.journal.write(entry{Copies: c.made})
+	c.copyCount = max(c.copyCount, len(c.files)+1)
+	return name, c.journal.write(entry{Copies: c.copyCount})
 }
 
 func (c *Change) copyOld(ctx context.Context, t Target) (name, digest string, err error) {
@@ -303,15 +303,15 @@ func (c *Change) copyOld(ctx context.Context, t Target) (name, digest string, er
 	if err != nil {
 		return "", "", err
 	}
-	digest, n, err := c.s.pump(ctx, to, io.NewSectionReader(t.File, 0, t.Info.Size))
+	digest, n, err := c.s.copyDigest(ctx, to, io.NewSectionReader(t.File, 0, t.Info.Size))
 	if err == nil && n != t.Info.Size {
 		err = ErrChanged
 	}
 	return name, digest, errors.Join(err, to.Close())
 }
 
-// seal makes the new content last, and remembers which file it is in.
-func (s *step) seal(temp *os.File) error {
+// syncNew makes the new content last, and remembers which file it is in.
+func (s *step) syncNew(temp *os.File) error {
 	if err := temp.Sync(); err != nil {
 		return err
 	}
@@ -337,8 +337,8 @@ func (c *Change) linkOthers(t Target, first *step) error {
 	return nil
 }
 
-// drop forgets a step that turned out to change nothing.
-func (c *Change) drop(st *step) error {
+// dropStep forgets a step that turned out to change nothing.
+func (c *Change) dropStep(st *step) error {
 	c.steps = c.steps[:len(c.steps)-1]
 	err := st.dir.Remove(st.temp())
 	if st.Copy != "" {
@@ -347,6 +347,6 @@ func (c *Change) drop(st *step) error {
 	return err
 }
 
-func (c *Change) note(t Target, st *step, before, after *Content) {
+func (c *Change) addRecord(t Target, st *step, before, after *Content) {
 	c.files = append(c.files, FileRecord{Root: Text(t.Dir), Name: Text(t.Name), Shown: Text(t.Shown), Made: st.Made, Before: before, After: after})
 }

@@ -52,7 +52,7 @@ func (s *step) base() string { return string(s.Base) }
 func (s *step) temp() string { return string(s.Temp) }
 
 // probe is the name that is used to find out whether names can be exchanged.
-func (s *step) probe() string { return s.temp()[:len(s.temp())-len(tempAfter)-1] + "_" + tempAfter }
+func (s *step) probe() string { return s.temp()[:len(s.temp())-len(tempSuffix)-1] + "_" + tempSuffix }
 
 // apply gives the new content its name. ErrChanged says that the file is not
 // the old one any more; then nothing has happened.
@@ -62,7 +62,7 @@ func (s *step) apply() error {
 		if err := s.dir.Rename(s.base(), s.temp()); err != nil {
 			return changedIf(err, fs.ErrNotExist)
 		}
-		if !s.displaced() {
+		if !s.oldDisplaced() {
 			return cmp.Or(s.dir.RenameNew(s.temp(), s.base()), ErrChanged)
 		}
 		return nil
@@ -72,7 +72,7 @@ func (s *step) apply() error {
 		if err := s.dir.Exchange(s.temp(), s.base()); err != nil {
 			return changedIf(err, fs.ErrNotExist)
 		}
-		if !s.displaced() {
+		if !s.oldDisplaced() {
 			return cmp.Or(s.dir.Exchange(s.temp(), s.base()), ErrChanged)
 		}
 		return nil
@@ -90,10 +90,10 @@ func changedIf(err, expected error) error {
 	return err
 }
 
-// displaced reports whether the old file is the one under the temporary name.
+// oldDisplaced reports whether the old file is the one under the temporary name.
 // Some file systems give a file another number when it is touched: there the
 // content decides.
-func (s *step) displaced() bool {
+func (s *step) oldDisplaced() bool {
 	info, err := s.dir.Lstat(s.temp())
 	if err != nil || s.Old.is(info) {
 		return err == nil
@@ -114,34 +114,34 @@ func (s *step) displaced() bool {
 type progress int
 
 const (
-	staged  progress = iota // all is as before
-	applied                 // the new content has its name
-	lost                    // somebody else has put something in its place
+	staged      progress = iota // all is as before
+	applied                     // the new content has its name
+	overwritten                 // somebody else has put something in its place
 )
 
 func (s *step) progress() progress {
 	temp, tempErr := s.dir.Lstat(s.temp())
 	base, baseErr := s.dir.Lstat(s.base())
 	switch {
-	case s.Remove && tempErr == nil, s.Remove && gone(baseErr):
+	case s.Remove && tempErr == nil, s.Remove && notExist(baseErr):
 		return applied
 	case s.Remove && baseErr == nil && s.Old.is(base):
 		return staged
 	case s.Remove:
-		return lost
+		return overwritten
 	case tempErr == nil && temp.Ino == s.New:
 		return staged
 	case baseErr == nil && base.Ino == s.New:
 		return applied
 	}
-	return lost
+	return overwritten
 }
 
-// ready reports whether a step that was staged can still be applied.
-func (s *step) ready() bool {
+// canApply reports whether a step that was staged can still be applied.
+func (s *step) canApply() bool {
 	info, err := s.dir.Lstat(s.base())
 	if s.Old == nil {
-		return gone(err)
+		return notExist(err)
 	}
 	return err == nil && s.Old.is(info)
 }
@@ -155,14 +155,14 @@ func (s *step) revert(copies *root.Root, marked bool) error {
 	switch {
 	case s.Remove && at == applied:
 		err := s.dir.RenameNew(s.temp(), s.base())
-		if err == nil || gone(err) {
+		if err == nil || notExist(err) {
 			return nil
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return err
 		} // somebody made a new one: theirs stays
 	case at == applied && s.Old == nil:
-		return ignoreGone(s.dir.Remove(s.base()))
+		return ignoreNotExist(s.dir.Remove(s.base()))
 	case at == applied && s.Swap:
 		if err := s.dir.Exchange(s.temp(), s.base()); err != nil {
 			return err
@@ -191,17 +191,17 @@ func (s *step) restore(copies *root.Root) error {
 // finish puts away the old file once the change is on record.
 func (s *step) finish(copies *root.Root) error {
 	if !s.Move {
-		return ignoreGone(s.dir.Remove(s.temp()))
+		return ignoreNotExist(s.dir.Remove(s.temp()))
 	}
 	err := s.dir.Move(s.temp(), copies, s.Before)
-	if err == nil || gone(err) {
+	if err == nil || notExist(err) {
 		return nil
 	}
 	if from, _, openErr := s.dir.OpenRegular(s.temp()); openErr == nil {
 		err = copyTo(copies, s.Before, from, 0o600) // one device by its number, and yet two
 		_ = from.Close()
 	}
-	return errors.Join(err, ignoreGone(s.dir.Remove(s.temp())))
+	return errors.Join(err, ignoreNotExist(s.dir.Remove(s.temp())))
 }
 
 // RemoveEmpty removes directories that a change made, outermost first, as far
@@ -216,14 +216,14 @@ func RemoveEmpty(r *root.Root, made []Text) {
 
 // removeIfThere looks first: where nothing can be written, nothing is there.
 func removeIfThere(r *root.Root, name string) error {
-	if _, err := r.Lstat(name); gone(err) {
+	if _, err := r.Lstat(name); notExist(err) {
 		return nil
 	}
-	return ignoreGone(r.Remove(name))
+	return ignoreNotExist(r.Remove(name))
 }
 
-func ignoreGone(err error) error {
-	if gone(err) {
+func ignoreNotExist(err error) error {
+	if notExist(err) {
 		return nil
 	}
 	return err

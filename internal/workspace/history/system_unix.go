@@ -28,14 +28,14 @@ func tryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// unsynced reports whether err only says that there is nothing to make last.
-func unsynced(err error) bool {
+// syncUnsupported reports whether err only says that there is nothing to make last.
+func syncUnsupported(err error) bool {
 	return err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS)
 }
 
-// own gives a new file the owner of the one that it replaces, as far as the
+// copyOwner gives a new file the owner of the one that it replaces, as far as the
 // system allows.
-func own(file *os.File, uid, gid int) {
+func copyOwner(file *os.File, uid, gid int) {
 	if uid < 0 || os.Geteuid() != 0 {
 		uid = -1
 	}

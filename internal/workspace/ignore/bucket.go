@@ -6,29 +6,29 @@ import "slices"
 // name must be, begin with or end in. Places are of the latest rule that
 // matches.
 type bucket struct {
-	exact  map[string]places
+	exact  map[string]positions
 	prefix affixes
 	suffix affixes
-	every  places
-	rest   []rule // the latest first
+	every  positions
+	others []rule // the latest first
 }
 
-// places are those of the latest rule that matches anything, and of the latest
+// positions are those of the latest rule that matches anything, and of the latest
 // that matches directories; 0 for none.
-type places struct{ any, dir int }
+type positions struct{ any, dir int }
 
-func (p places) of(dir bool) int {
+func (p positions) of(dir bool) int {
 	if dir {
 		return max(p.any, p.dir)
 	}
 	return p.any
 }
 
-func (p places) with(r rule) places {
+func (p positions) with(r rule) positions {
 	if r.dirs {
-		p.dir = r.place
+		p.dir = r.position
 	} else {
-		p.any = r.place
+		p.any = r.position
 	}
 	return p
 }
@@ -36,12 +36,12 @@ func (p places) with(r rule) places {
 // affixes are the rules for beginnings, or for ends, of names.
 type affixes struct {
 	lengths []int // that there are, in order
-	of      map[string]places
+	of      map[string]positions
 }
 
 func (a *affixes) add(text string, r rule) {
 	if a.of == nil {
-		a.of = map[string]places{}
+		a.of = map[string]positions{}
 	}
 	a.of[text] = a.of[text].with(r)
 	if i, found := slices.BinarySearch(a.lengths, len(text)); !found {
@@ -53,7 +53,7 @@ func (b *bucket) add(r rule) {
 	switch r.last.kind {
 	case exact:
 		if b.exact == nil {
-			b.exact = map[string]places{}
+			b.exact = map[string]positions{}
 		}
 		b.exact[r.last.text] = b.exact[r.last.text].with(r)
 	case prefix:
@@ -63,11 +63,11 @@ func (b *bucket) add(r rule) {
 	case every:
 		b.every = b.every.with(r)
 	default:
-		b.rest = append(b.rest, r)
+		b.others = append(b.others, r)
 	}
 }
 
-func (b *bucket) done() { backwards(b.rest) }
+func (b *bucket) finish() { backwards(b.others) }
 
 // match returns the place of the latest rule that matches a name, or last when
 // that is later.
@@ -88,18 +88,18 @@ func (b *bucket) match(base string, dir bool, last int) int {
 		}
 		last = max(last, b.prefix.of[base[:n]].of(dir))
 	}
-	return latest(b.rest, base, dir, last)
+	return latest(b.others, base, dir, last)
 }
 
 // latest tries rules, the latest first, that come after last.
 func latest(rules []rule, base string, dir bool, last int) int {
 	for i := range rules {
 		r := &rules[i]
-		if r.place <= last {
+		if r.position <= last {
 			break
 		}
 		if (dir || !r.dirs) && r.last.match(base) {
-			return r.place
+			return r.position
 		}
 	}
 	return last

@@ -7,29 +7,29 @@ import (
 
 // A class is what stands in brackets: [a-z], [!a], [[:digit:]].
 type class struct {
-	not  bool
-	fold bool
-	in   []span
+	negated bool
+	fold    bool
+	spans   []span
 }
 
 type span struct{ lo, hi rune }
 
-func (c *class) has(r rune) bool {
-	if c.holds(r) {
-		return !c.not
+func (c *class) contains(r rune) bool {
+	if c.containsExact(r) {
+		return !c.negated
 	}
 	if c.fold && r >= 0 {
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
-			if c.holds(other) {
-				return !c.not
+			if c.containsExact(other) {
+				return !c.negated
 			}
 		}
 	}
-	return c.not
+	return c.negated
 }
 
-func (c *class) holds(r rune) bool {
-	for _, s := range c.in {
+func (c *class) containsExact(r rune) bool {
+	for _, s := range c.spans {
 		if s.lo <= r && r <= s.hi {
 			return true
 		}
@@ -42,10 +42,10 @@ func parseClass(pattern string, d dialect) (*class, int, error) {
 	set := &class{fold: d.fold}
 	i := 1
 	if i < len(pattern) && (pattern[i] == '!' || pattern[i] == '^') {
-		set.not = true
+		set.negated = true
 		i++
 	}
-	before := rune(-1) // what a range may begin with
+	before := rune(-1) // kind a range may begin with
 	for first := true; ; first = false {
 		if i >= len(pattern) {
 			return nil, 0, errClass
@@ -55,36 +55,36 @@ func parseClass(pattern string, d dialect) (*class, int, error) {
 		case rest[0] == ']' && !first:
 			return set, i + 1, nil
 		case rest[0] == '-' && before > 0 && len(rest) > 1 && rest[1] != ']':
-			hi, size, err := member(rest[1:], d)
+			hi, size, err := classChar(rest[1:], d)
 			if err != nil {
 				return nil, 0, err
 			}
-			set.in = append(set.in, span{before, hi})
+			set.spans = append(set.spans, span{before, hi})
 			i, before = i+1+size, -1
 		case strings.HasPrefix(rest, "[:"):
-			spans, size, err := named(rest)
+			spans, size, err := namedClass(rest)
 			if err != nil {
 				return nil, 0, err
 			}
-			set.in = append(set.in, spans...)
+			set.spans = append(set.spans, spans...)
 			i, before = i+size, -1
 			if spans == nil { // only a bracket
-				set.in = append(set.in, span{'[', '['})
+				set.spans = append(set.spans, span{'[', '['})
 				before = '['
 			}
 		default:
-			c, size, err := member(rest, d)
+			c, size, err := classChar(rest, d)
 			if err != nil {
 				return nil, 0, err
 			}
-			set.in = append(set.in, span{c, c})
+			set.spans = append(set.spans, span{c, c})
 			i, before = i+size, c
 		}
 	}
 }
 
-// member reads one character of a class, escaped or not.
-func member(rest string, d dialect) (rune, int, error) {
+// classChar reads one character of a class, escaped or not.
+func classChar(rest string, d dialect) (rune, int, error) {
 	escaped := 0
 	if rest[0] == '\\' {
 		escaped = 1
@@ -92,13 +92,13 @@ func member(rest string, d dialect) (rune, int, error) {
 			return 0, 0, errClass
 		}
 	}
-	c, size := next(rest[escaped:], d)
+	c, size := nextChar(rest[escaped:], d)
 	return c, size + escaped, nil
 }
 
-// named reads [:name:]. Without the colon at the end it is nothing but a
+// namedClass reads [:name:]. Without the colon at the end it is nothing but a
 // bracket: no spans, and one byte long.
-func named(rest string) ([]span, int, error) {
+func namedClass(rest string) ([]span, int, error) {
 	end := strings.IndexByte(rest, ']')
 	if end < 0 {
 		return nil, 0, errClass
@@ -107,14 +107,14 @@ func named(rest string) ([]span, int, error) {
 	if !ok {
 		return nil, 1, nil
 	}
-	spans := spansOf(name)
+	spans := posixClass(name)
 	if spans == nil {
 		return nil, 0, errClass
 	}
 	return spans, end + 1, nil
 }
 
-func spansOf(name string) []span {
+func posixClass(name string) []span {
 	switch name {
 	case "alnum":
 		return []span{{'0', '9'}, {'A', 'Z'}, {'a', 'z'}}

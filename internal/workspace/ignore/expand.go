@@ -12,7 +12,7 @@ var errBraces = errors.New("a { has no matching }")
 func expand(pattern string) ([]string, error) {
 	done := []string{""}
 	for from := 0; from < len(pattern); {
-		open, err := find(pattern, from, "{")
+		open, err := indexUnescaped(pattern, from, "{")
 		if err != nil {
 			return nil, err
 		}
@@ -39,7 +39,7 @@ func alternatives(pattern string, from int) ([]string, int, error) {
 	var all []string
 	for start, at, depth := from, from, 0; ; at++ {
 		var err error
-		if at, err = find(pattern, at, "{,}"); err != nil {
+		if at, err = indexUnescaped(pattern, at, "{,}"); err != nil {
 			return nil, 0, err
 		}
 		if at == len(pattern) {
@@ -69,8 +69,8 @@ func alternatives(pattern string, from int) ([]string, int, error) {
 	}
 }
 
-// find is where one of the characters stands, neither escaped nor in a class.
-func find(pattern string, from int, chars string) (int, error) {
+// indexUnescaped is where one of the characters stands, neither escaped nor in a class.
+func indexUnescaped(pattern string, from int, chars string) (int, error) {
 	for i := from; i < len(pattern); i++ {
 		switch pattern[i] {
 		case '\\':

@@ -9,10 +9,10 @@ import (
 // A Filter chooses the files of a search: by globs, of which the last one that
 // matches decides, and by types. The nil Filter takes all.
 type Filter struct {
-	list    *List
-	wanted  []rule // the globs without "!"
-	refuses bool   // there are globs with "!"
-	types   *Glob
+	list     *List
+	wanted   []rule // the globs without "!"
+	excludes bool   // there are globs with "!"
+	types    *Glob
 }
 
 // NewFilter reads globs and the names of types. Without a slash a glob is about
@@ -31,7 +31,7 @@ func NewFilter(globs, types []string) (*Filter, error) {
 	if f.list.slow > maxSlow {
 		return nil, tooMany(globs)
 	}
-	f.list.done()
+	f.list.finish()
 	var err error
 	f.types, err = typesGlob(types)
 	return f, err
@@ -52,7 +52,7 @@ func (f *Filter) add(glob string) error {
 		f.list.add(r)
 	}
 	if not {
-		f.refuses = true
+		f.excludes = true
 	} else {
 		f.wanted = append(f.wanted, rules...)
 	}
@@ -99,9 +99,9 @@ func (f *Filter) Keep(name string) bool {
 	if !decided {
 		wanted = len(f.wanted) == 0
 	}
-	if wanted && f.refuses {
+	if wanted && f.excludes {
 		for i := range len(name) {
-			if name[i] == '/' && f.refused(name[:i]) {
+			if name[i] == '/' && f.excluded(name[:i]) {
 				return false
 			}
 		}
@@ -114,18 +114,18 @@ func (f *Filter) Enter(dir string) bool {
 	if f == nil || dir == "." {
 		return true
 	}
-	if f.refuses && f.refused(dir) {
+	if f.excludes && f.excluded(dir) {
 		return false
 	}
 	for i := range f.wanted {
-		if f.wanted[i].leads(dir) {
+		if f.wanted[i].mayContain(dir) {
 			return true
 		}
 	}
 	return len(f.wanted) == 0
 }
 
-func (f *Filter) refused(dir string) bool {
+func (f *Filter) excluded(dir string) bool {
 	wanted, decided := f.list.Match(dir, true)
 	return decided && !wanted
 }

@@ -68,7 +68,7 @@ func slow(pattern string, rooted bool, d dialect) *regexp.Regexp {
 // slowClass takes the slash out: no class matches it.
 func slowClass(set *class) string {
 	re := ""
-	for _, s := range set.in {
+	for _, s := range set.spans {
 		for _, part := range []span{{s.lo, min(s.hi, '/'-1)}, {max(s.lo, '/'+1), s.hi}} {
 			if part.lo <= part.hi {
 				re += fmt.Sprintf(`\x{%x}-\x{%x}`, part.lo, part.hi)
@@ -76,7 +76,7 @@ func slowClass(set *class) string {
 		}
 	}
 	switch {
-	case set.not:
+	case set.negated:
 		return `[^/` + re + `]`
 	case re == "":
 		return `[^\x{0}-\x{10ffff}]`
@@ -131,7 +131,7 @@ func FuzzIgnore(f *testing.F) {
 
 func slowList(text, name string, dir bool) (ignored, decided bool) {
 	for line := range strings.SplitSeq(text, "\n") {
-		line, not := strings.CutPrefix(clean(line), "!")
+		line, not := strings.CutPrefix(trimLine(line), "!")
 		line, dirs := strings.CutSuffix(line, "/")
 		if line == "" || dirs && !dir {
 			continue

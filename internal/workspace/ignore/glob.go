@@ -48,7 +48,7 @@ func compileGlob(patterns []string, rooted bool) (*Glob, error) {
 	if g.list.slow > maxSlow {
 		return nil, tooMany(patterns)
 	}
-	g.list.done()
+	g.list.finish()
 	return g, nil
 }
 
@@ -111,7 +111,7 @@ func (g *Glob) MayContain(dir string) bool {
 		dir = ""
 	}
 	for i := range g.rules {
-		if g.rules[i].leads(dir) {
+		if g.rules[i].mayContain(dir) {
 			return true
 		}
 	}

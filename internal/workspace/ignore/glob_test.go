@@ -168,7 +168,7 @@ func TestTypes(t *testing.T) {
 	if len(names) < 80 || !slices.IsSorted(names) {
 		t.Errorf("%d types", len(names))
 	}
-	for other, usual := range otherNames {
+	for other, usual := range typeAliases {
 		if _, both := fileTypes[other]; both || fileTypes[usual] == "" {
 			t.Errorf("%s for %s", other, usual)
 		}

@@ -27,11 +27,11 @@ const (
 // A List is the patterns of one ignore file. The zero List, and nil, decide
 // nothing. It may be used by many goroutines.
 type List struct {
-	keep  []bool             // by the place of a rule: it began with "!"
-	base  bucket             // rules about names in any directory
-	heads map[string]*bucket // rules about names in one directory
-	wild  []rule             // rules about names in directories that match, the latest first
-	slow  int
+	keep      []bool             // by the place of a rule: it began with "!"
+	base      bucket             // rules about names in any directory
+	byDir     map[string]*bucket // rules about names in one directory
+	wildcards []rule             // rules about names in directories that match, the latest first
+	slow      int
 }
 
 // Parse reads an ignore file as git does. Lines that git can make nothing of
@@ -43,19 +43,19 @@ func Parse(text []byte) *List {
 	for more := true; more && len(l.keep) < maxRules; {
 		var line string
 		line, rest, more = strings.Cut(rest, "\n")
-		if line = clean(line); line != "" && len(line) <= maxLine {
+		if line = trimLine(line); line != "" && len(line) <= maxLine {
 			if r, err := parseRule(line, dialect{}); err == nil {
 				l.add(r)
 			}
 		}
 	}
-	l.done()
+	l.finish()
 	return l
 }
 
-// clean takes from a line what is not pattern: a comment, the end of the line,
+// trimLine takes from a line what is not pattern: a comment, the end of the line,
 // blanks before it that are not escaped.
-func clean(line string) string {
+func trimLine(line string) string {
 	if strings.HasPrefix(line, "#") {
 		return ""
 	}
@@ -88,21 +88,21 @@ func (l *List) Match(name string, dir bool) (ignored, decided bool) {
 	}
 	in, base := split(name)
 	last := l.base.match(base, dir, 0)
-	if here := l.heads[in]; here != nil {
+	if here := l.byDir[in]; here != nil {
 		last = here.match(base, dir, last)
 	}
-	for i := range l.wild {
-		r := &l.wild[i]
-		if r.place > last && (dir || !r.dirs) && r.last.match(base) && r.within(in) {
-			last = r.place
+	for i := range l.wildcards {
+		r := &l.wildcards[i]
+		if r.position > last && (dir || !r.dirs) && r.last.match(base) && r.within(in) {
+			last = r.position
 			break
 		}
 	}
-	return l.says(last)
+	return l.decision(last)
 }
 
-// says turns the place of the rule that decides into what it decides.
-func (l *List) says(place int) (ignored, decided bool) {
+// decision turns the place of the rule that decides into what it decides.
+func (l *List) decision(place int) (ignored, decided bool) {
 	if place == 0 {
 		return false, false
 	}
@@ -111,9 +111,9 @@ func (l *List) says(place int) (ignored, decided bool) {
 
 // A Scope is what a list says of the names in one directory.
 type Scope struct {
-	list *List
-	here *bucket
-	wild []rule
+	list      *List
+	here      *bucket
+	wildcards []rule
 }
 
 // In prepares a list for the names in one directory.
@@ -124,10 +124,10 @@ func (l *List) In(dir string) Scope {
 	if dir == "." {
 		dir = ""
 	}
-	s := Scope{list: l, here: l.heads[dir]}
-	for i := range l.wild {
-		if l.wild[i].within(dir) {
-			s.wild = append(s.wild, l.wild[i])
+	s := Scope{list: l, here: l.byDir[dir]}
+	for i := range l.wildcards {
+		if l.wildcards[i].within(dir) {
+			s.wildcards = append(s.wildcards, l.wildcards[i])
 		}
 	}
 	return s
@@ -142,7 +142,7 @@ func (s Scope) Match(base string, dir bool) (ignored, decided bool) {
 	if s.here != nil {
 		last = s.here.match(base, dir, last)
 	}
-	return s.list.says(latest(s.wild, base, dir, last))
+	return s.list.decision(latest(s.wildcards, base, dir, last))
 }
 
 // add appends a rule. Rules that no index helps with are bounded.
@@ -153,29 +153,29 @@ func (l *List) add(r rule) {
 		}
 	}
 	l.keep = append(l.keep, r.keep)
-	r.place = len(l.keep)
+	r.position = len(l.keep)
 	switch head, literal := r.literalHead(); {
 	case r.anywhere():
 		l.base.add(r)
 	case literal:
-		if l.heads == nil {
-			l.heads = map[string]*bucket{}
+		if l.byDir == nil {
+			l.byDir = map[string]*bucket{}
 		}
-		if l.heads[head] == nil {
-			l.heads[head] = &bucket{}
+		if l.byDir[head] == nil {
+			l.byDir[head] = &bucket{}
 		}
-		l.heads[head].add(r)
+		l.byDir[head].add(r)
 	default:
-		l.wild = append(l.wild, r)
+		l.wildcards = append(l.wildcards, r)
 	}
 }
 
-// done ends the adding.
-func (l *List) done() {
-	backwards(l.wild)
-	l.base.done()
-	for _, b := range l.heads {
-		b.done()
+// finish ends the adding.
+func (l *List) finish() {
+	backwards(l.wildcards)
+	l.base.finish()
+	for _, b := range l.byDir {
+		b.finish()
 	}
 }
 

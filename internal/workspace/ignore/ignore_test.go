@@ -55,8 +55,8 @@ func TestBounds(t *testing.T) {
 		t.Error("the first rules do not count")
 	}
 	l = Parse([]byte(strings.Repeat("*a*b*\n", maxSlow+10) + "last\n"))
-	if len(l.base.rest) != maxSlow {
-		t.Errorf("%d slow rules", len(l.base.rest))
+	if len(l.base.others) != maxSlow {
+		t.Errorf("%d slow rules", len(l.base.others))
 	}
 	if ignored, _ := l.Match("last", false); !ignored {
 		t.Error("quick rules after slow ones do not count")
@@ -102,7 +102,7 @@ func BenchmarkCovers(b *testing.B) {
 	})
 	b.Run("last", func(b *testing.B) {
 		for b.Loop() {
-			n.CoversLast("internal/workspace/ignore/ignore_test.go")
+			n.CoversInDir("internal/workspace/ignore/ignore_test.go")
 		}
 	})
 }

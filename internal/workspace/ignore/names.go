@@ -16,9 +16,9 @@ const maxNames = 10_000
 // the same: on some systems they are the same file. The nil Names cover none.
 type Names struct {
 	list *List
-	// reopens says that there is an exception for directories only, so that a
+	// hasDirException says that there is an exception for directories only, so that a
 	// file may be covered where a directory of its name is not.
-	reopens bool
+	hasDirException bool
 }
 
 // NewNames reads patterns, one each. A pattern that could never match is an
@@ -34,12 +34,12 @@ func NewNames(patterns []string) (*Names, error) {
 			return nil, fmt.Errorf("pattern %q: %w", pattern, err)
 		}
 		n.list.add(r)
-		n.reopens = n.reopens || r.keep && r.dirs
+		n.hasDirException = n.hasDirException || r.keep && r.dirs
 	}
 	if n.list.slow > maxSlow {
 		return nil, fmt.Errorf("more than %d patterns with wildcards in the middle", maxSlow)
 	}
-	n.list.done()
+	n.list.finish()
 	return n, nil
 }
 
@@ -53,7 +53,7 @@ func nameRule(pattern string) (rule, error) {
 	if strings.ContainsAny(pattern, "\x00\n") {
 		return rule{}, fmt.Errorf("it is more than one line, or holds a NUL")
 	}
-	return parseRule(clean(pattern), dialect{runes: true, fold: true})
+	return parseRule(trimLine(pattern), dialect{runes: true, fold: true})
 }
 
 // Covers reports whether the patterns name a file, or a directory that it is
@@ -72,14 +72,14 @@ func (n *Names) Covers(name string) bool {
 	return n.covers(name)
 }
 
-// CoversLast is Covers for a name in a directory that is known not to be
+// CoversInDir is Covers for a name in a directory that is known not to be
 // covered. It is what to ask on the way down a tree.
-func (n *Names) CoversLast(name string) bool {
+func (n *Names) CoversInDir(name string) bool {
 	return n != nil && !n.list.Empty() && name != "." && n.covers(fold(name))
 }
 
 func (n *Names) covers(folded string) bool {
-	return n.matches(folded, true) || n.reopens && n.matches(folded, false)
+	return n.matches(folded, true) || n.hasDirException && n.matches(folded, false)
 }
 
 func (n *Names) matches(folded string, dir bool) bool {

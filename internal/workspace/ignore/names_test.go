@@ -21,7 +21,7 @@ func TestNamesCover(t *testing.T) {
 		".Env.Local":          true,
 		".env.example":        false,
 		".env/x":              true,
-		".env/.env.example":   true, // what is in a covered directory stays covered
+		".env/.env.example":   true, // kind is in a covered directory stays covered
 		"k.pem":               true,
 		"K.PEM":               true,
 		"k.pem.txt":           false,
@@ -67,7 +67,7 @@ func TestCoversLast(t *testing.T) {
 		step, down := "", false
 		for part := range strings.SplitSeq(name, "/") {
 			step = strings.TrimPrefix(step+"/"+part, "/")
-			if down = names.CoversLast(step); down {
+			if down = names.CoversInDir(step); down {
 				break
 			}
 		}
@@ -91,7 +91,7 @@ func TestNamesRefuse(t *testing.T) {
 func TestNoNames(t *testing.T) {
 	var none *Names
 	empty, err := NewNames(nil)
-	if err != nil || none.Covers("x") || empty.Covers("x") || none.CoversLast("x") {
+	if err != nil || none.Covers("x") || empty.Covers("x") || none.CoversInDir("x") {
 		t.Errorf("no patterns cover something, or %v", err)
 	}
 }

@@ -21,11 +21,11 @@ type dialect struct {
 
 // A rule is one pattern of a list.
 type rule struct {
-	place int       // in the list, from 1
-	keep  bool      // it began with "!"
-	dirs  bool      // it is about directories only
-	head  []segment // the directory that the name is in; a segment may stand for any number
-	last  segment   // the name
+	position int       // spans the list, from 1
+	keep     bool      // it began with "!"
+	dirs     bool      // it is about directories only
+	head     []segment // the directory that the name is in; a segment may stand for any number
+	last     segment   // the name
 }
 
 // parseRule reads a pattern in the syntax of ignore files.
@@ -167,8 +167,8 @@ func (r *rule) within(dir string) bool {
 	}
 }
 
-// leads reports whether the rule may be about names somewhere beneath dir.
-func (r *rule) leads(dir string) bool {
+// mayContain reports whether the rule may be about names somewhere beneath dir.
+func (r *rule) mayContain(dir string) bool {
 	for i := 0; dir != ""; i++ {
 		var step string
 		if i < len(r.head) && r.head[i].kind == anyDirs {

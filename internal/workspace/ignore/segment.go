@@ -7,37 +7,37 @@ import (
 
 // A segment is the pattern for one step of a name.
 type segment struct {
-	kind kind
-	text string  // of exact, prefix and suffix
-	toks []token // of general
-	d    dialect
+	kind    segmentKind
+	text    string  // of exact, prefix and suffix
+	tokens  []token // of general
+	dialect dialect
 }
 
-type kind uint8
+type segmentKind uint8
 
 const (
-	exact   kind = iota // text
-	prefix              // text*
-	suffix              // *text
-	every               // *
-	general             // anything else
-	anyDirs             // any number of steps
+	exact   segmentKind = iota // text
+	prefix                     // text*
+	suffix                     // *text
+	every                      // *
+	general                    // anything else
+	anyDirs                    // any number of steps
 )
 
 // A token is a part of a segment.
 type token struct {
-	what part
+	kind tokenKind
 	text string
 	set  *class
 }
 
-type part uint8
+type tokenKind uint8
 
 const (
-	literal part = iota
+	literal tokenKind = iota
 	star
-	one
-	oneOf
+	anyChar
+	charClass
 )
 
 // parseSegment reads the pattern for one step.
@@ -46,15 +46,15 @@ func parseSegment(pattern string, d dialect) (segment, error) {
 	if err != nil {
 		return segment{}, err
 	}
-	seg := segment{kind: general, toks: toks, d: d}
+	seg := segment{kind: general, tokens: toks, dialect: d}
 	switch {
-	case len(toks) == 1 && toks[0].what == literal:
+	case len(toks) == 1 && toks[0].kind == literal:
 		seg = segment{kind: exact, text: toks[0].text}
-	case len(toks) == 1 && toks[0].what == star:
+	case len(toks) == 1 && toks[0].kind == star:
 		seg = segment{kind: every}
-	case len(toks) == 2 && toks[0].what == star && toks[1].what == literal:
+	case len(toks) == 2 && toks[0].kind == star && toks[1].kind == literal:
 		seg = segment{kind: suffix, text: toks[1].text}
-	case len(toks) == 2 && toks[0].what == literal && toks[1].what == star:
+	case len(toks) == 2 && toks[0].kind == literal && toks[1].kind == star:
 		seg = segment{kind: prefix, text: toks[0].text}
 	}
 	return seg, nil
@@ -69,7 +69,7 @@ func tokens(pattern string, d dialect) ([]token, error) {
 			if d.fold {
 				word = fold(word)
 			}
-			toks = append(toks, token{what: literal, text: word})
+			toks = append(toks, token{kind: literal, text: word})
 			text = text[:0]
 		}
 	}
@@ -77,19 +77,19 @@ func tokens(pattern string, d dialect) ([]token, error) {
 		switch c := pattern[i]; c {
 		case '*':
 			flush()
-			if len(toks) == 0 || toks[len(toks)-1].what != star {
-				toks = append(toks, token{what: star})
+			if len(toks) == 0 || toks[len(toks)-1].kind != star {
+				toks = append(toks, token{kind: star})
 			}
 		case '?':
 			flush()
-			toks = append(toks, token{what: one})
+			toks = append(toks, token{kind: anyChar})
 		case '[':
 			flush()
 			set, size, err := parseClass(pattern[i:], d)
 			if err != nil {
 				return nil, err
 			}
-			toks = append(toks, token{what: oneOf, set: set})
+			toks = append(toks, token{kind: charClass, set: set})
 			i += size - 1
 		case '\\':
 			if i++; i == len(pattern) {
@@ -116,26 +116,26 @@ func (s *segment) match(name string) bool {
 	case every:
 		return true
 	case general:
-		return s.try(name)
+		return s.matchTokens(name)
 	}
 	return false
 }
 
-// try matches token by token. Only the last star is ever tried again: what
+// matchTokens matches token by token. Only the last star is ever tried again: what
 // stands before it matched as early as it could.
-func (s *segment) try(name string) bool {
-	if last := s.toks[len(s.toks)-1]; last.what == literal && !strings.HasSuffix(name, last.text) {
+func (s *segment) matchTokens(name string) bool {
+	if last := s.tokens[len(s.tokens)-1]; last.kind == literal && !strings.HasSuffix(name, last.text) {
 		return false
 	}
 	again, from := -1, 0 // the token after the last star, and where it was tried
-	for i, at := 0, 0; i < len(s.toks) || at < len(name); {
-		if i < len(s.toks) && s.toks[i].what == star {
+	for i, at := 0, 0; i < len(s.tokens) || at < len(name); {
+		if i < len(s.tokens) && s.tokens[i].kind == star {
 			i++
 			again, from = i, at
 			continue
 		}
-		if i < len(s.toks) {
-			if size := s.toks[i].size(name[at:], s.d); size > 0 {
+		if i < len(s.tokens) {
+			if size := s.tokens[i].size(name[at:], s.dialect); size > 0 {
 				i, at = i+1, at+size
 				continue
 			}
@@ -143,10 +143,10 @@ func (s *segment) try(name string) bool {
 		if again < 0 || from >= len(name) {
 			return false
 		}
-		_, size := next(name[from:], s.d)
+		_, size := nextChar(name[from:], s.dialect)
 		from += size
-		if again < len(s.toks) && s.toks[again].what == literal {
-			skip := strings.Index(name[from:], s.toks[again].text)
+		if again < len(s.tokens) && s.tokens[again].kind == literal {
+			skip := strings.Index(name[from:], s.tokens[again].text)
 			if skip < 0 {
 				return false
 			}
@@ -159,7 +159,7 @@ func (s *segment) try(name string) bool {
 
 // size is how much of the beginning of name the token matches, 0 for none.
 func (t *token) size(name string, d dialect) int {
-	if t.what == literal {
+	if t.kind == literal {
 		if strings.HasPrefix(name, t.text) {
 			return len(t.text)
 		}
@@ -168,16 +168,16 @@ func (t *token) size(name string, d dialect) int {
 	if name == "" {
 		return 0
 	}
-	c, size := next(name, d)
-	if t.what == oneOf && !t.set.has(c) {
+	c, size := nextChar(name, d)
+	if t.kind == charClass && !t.set.contains(c) {
 		return 0
 	}
 	return size
 }
 
-// next is the first character of a name. A byte that is not UTF-8 counts as a
+// nextChar is the first character of a name. A byte that is not UTF-8 counts as a
 // character that is in no range.
-func next(name string, d dialect) (rune, int) {
+func nextChar(name string, d dialect) (rune, int) {
 	if !d.runes || name[0] < utf8.RuneSelf {
 		return rune(name[0]), 1
 	}

@@ -9,7 +9,7 @@ import (
 // TypeGlobs are the globs of a file type, for names at any depth.
 func TypeGlobs(name string) ([]string, bool) {
 	name = strings.ToLower(name)
-	if usual, ok := otherNames[name]; ok {
+	if usual, ok := typeAliases[name]; ok {
 		name = usual
 	}
 	globs, ok := fileTypes[name]
@@ -34,7 +34,7 @@ func compileTypes(globs []string) (*Glob, error) {
 		}
 		g.rules = append(g.rules, rules...)
 	}
-	g.list.done()
+	g.list.finish()
 	return g, nil
 }
 
@@ -141,8 +141,8 @@ var fileTypes = map[string]string{
 	"zsh":        "*.zsh .zshrc .zshenv .zprofile .zlogin .zlogout",
 }
 
-// otherNames are what else people call the types.
-var otherNames = map[string]string{
+// typeAliases are what else people call the types.
+var typeAliases = map[string]string{
 	"bash": "sh", "c#": "csharp", "c++": "cpp", "cc": "cpp", "cs": "csharp", "dockerfile": "docker", "golang": "go",
 	"gql": "graphql", "hpp": "cpp", "htm": "html", "javascript": "js", "jsx": "js", "kt": "kotlin", "makefile": "make",
 	"md": "markdown", "mjs": "js", "proto": "protobuf", "ps": "powershell", "ps1": "powershell", "python": "py", "rb": "ruby",

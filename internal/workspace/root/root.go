@@ -67,7 +67,7 @@ func valid(name string) bool {
 		name != ".." && !strings.HasPrefix(name, "../") && !strings.ContainsRune(name, 0)
 }
 
-func refuse(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
+func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
 // split takes the last step off a name.
 func split(name string) (dir, base string) {

@@ -23,16 +23,16 @@ type Root struct {
 func Open(path string) (*Root, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, refuse("open", path, err)
+		return nil, pathError("open", path, err)
 	}
 	return &Root{dir: os.NewFile(uintptr(fd), path), path: path}, nil
 }
 
-// Look tells of what a path leads to, links followed.
-func Look(path string) (Info, error) {
+// StatPath tells of what a path leads to, links followed.
+func StatPath(path string) (Info, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
-		return Info{}, refuse("stat", path, err)
+		return Info{}, pathError("stat", path, err)
 	}
 	return infoFrom(&st), nil
 }
@@ -64,18 +64,18 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 		return nil, info, err
 	}
 	if info.Link() {
-		return nil, info, refuse("open", name, ErrLink)
+		return nil, info, pathError("open", name, ErrLink)
 	}
 	if !info.Regular() {
-		return nil, info, refuse("open", name, ErrSpecial)
+		return nil, info, pathError("open", name, ErrSpecial)
 	}
 	file, err := r.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
 		return nil, info, err
 	}
 	info, err = Stat(file)
-	if err == nil && (!info.Regular() || madeUp(file)) {
-		err = refuse("open", name, ErrSpecial)
+	if err == nil && (!info.Regular() || isPseudo(file)) {
+		err = pathError("open", name, ErrSpecial)
 	}
 	if err != nil {
 		return nil, info, errors.Join(err, file.Close())
@@ -83,8 +83,8 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	return file, info, nil
 }
 
-// madeUp reports whether the file system of file is the kernel talking.
-func madeUp(file *os.File) bool {
+// isPseudo reports whether the file system of file is the kernel talking.
+func isPseudo(file *os.File) bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(int(file.Fd()), &st) != nil {
 		return false
@@ -122,7 +122,7 @@ func (r *Root) Lstat(name string) (Info, error) {
 		err := unix.Fstatat(r.FD(), name, &st, unix.AT_SYMLINK_NOFOLLOW)
 		runtime.KeepAlive(r)
 		if err != nil {
-			return Info{}, named("stat", name, err)
+			return Info{}, translate("stat", name, err)
 		}
 		return infoFrom(&st), nil
 	}
@@ -144,37 +144,37 @@ func (r *Root) Readlink(name string) (string, error) {
 	buf := make([]byte, unix.PathMax)
 	n, err := unix.Readlinkat(fd, "", buf)
 	if err != nil {
-		return "", refuse("readlink", name, err)
+		return "", pathError("readlink", name, err)
 	}
 	return string(buf[:n]), nil
 }
 
 // Mkdir makes one directory.
 func (r *Root) Mkdir(name string, perm fs.FileMode) error {
-	return r.at("mkdir", name, func(fd int, base string) error { return unix.Mkdirat(fd, base, uint32(perm.Perm())) })
+	return r.inParent("mkdir", name, func(fd int, base string) error { return unix.Mkdirat(fd, base, uint32(perm.Perm())) })
 }
 
 // Remove removes a file or a link.
 func (r *Root) Remove(name string) error {
-	return r.at("remove", name, func(fd int, base string) error { return unix.Unlinkat(fd, base, 0) })
+	return r.inParent("remove", name, func(fd int, base string) error { return unix.Unlinkat(fd, base, 0) })
 }
 
 // RemoveDir removes an empty directory.
 func (r *Root) RemoveDir(name string) error {
-	return r.at("remove", name, func(fd int, base string) error { return unix.Unlinkat(fd, base, unix.AT_REMOVEDIR) })
+	return r.inParent("remove", name, func(fd int, base string) error { return unix.Unlinkat(fd, base, unix.AT_REMOVEDIR) })
 }
 
 // Rename gives a file another name. What has that name already goes.
 func (r *Root) Rename(from, to string) error {
-	return r.at("rename", from, func(fd int, base string) error {
-		return r.at("rename", to, func(toFD int, toBase string) error { return unix.Renameat(fd, base, toFD, toBase) })
+	return r.inParent("rename", from, func(fd int, base string) error {
+		return r.inParent("rename", to, func(toFD int, toBase string) error { return unix.Renameat(fd, base, toFD, toBase) })
 	})
 }
 
 // Link gives a file a second name, which must be free.
 func (r *Root) Link(from string, to *Root, name string) error {
-	return r.at("link", from, func(fd int, base string) error {
-		return to.at("link", name, func(toFD int, toBase string) error { return unix.Linkat(fd, base, toFD, toBase, 0) })
+	return r.inParent("link", from, func(fd int, base string) error {
+		return to.inParent("link", name, func(toFD int, toBase string) error { return unix.Linkat(fd, base, toFD, toBase, 0) })
 	})
 }
 
@@ -187,15 +187,15 @@ func (r *Root) SyncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// at does something with the last step of a name in the directory before it.
-func (r *Root) at(op, name string, do func(fd int, base string) error) error {
+// inParent does something with the last step of a name in the directory before it.
+func (r *Root) inParent(op, name string, do func(fd int, base string) error) error {
 	dir, base := split(name)
 	if base == "." {
-		return refuse(op, name, ErrName)
+		return pathError(op, name, ErrName)
 	}
 	if dir == "." { // no handle more than there is: to clear up must be possible when there are none left
 		if !valid(name) {
-			return refuse(op, name, ErrName)
+			return pathError(op, name, ErrName)
 		}
 		defer runtime.KeepAlive(r)
 		return namedIf(op, name, do(r.FD(), base))
@@ -212,17 +212,17 @@ func namedIf(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return named(op, name, err)
+	return translate(op, name, err)
 }
 
 func (r *Root) open(name string, flag int, perm uint32) (int, error) {
 	if !valid(name) {
-		return -1, refuse("open", name, ErrName)
+		return -1, pathError("open", name, ErrName)
 	}
 	fd, err := openBeneath(r.FD(), name, flag|unix.O_CLOEXEC, perm)
 	runtime.KeepAlive(r) // an abandoned root closes its handle when it is collected
 	if err != nil {
-		return -1, named("open", name, err)
+		return -1, translate("open", name, err)
 	}
 	return fd, nil
 }
@@ -274,8 +274,8 @@ func isLink(dir int, name string) bool {
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// named puts our words in place of the kernel's.
-func named(op, name string, err error) error {
+// translate puts our words in place of the kernel's.
+func translate(op, name string, err error) error {
 	var known *fs.PathError
 	if errors.As(err, &known) {
 		return err
@@ -288,7 +288,7 @@ func named(op, name string, err error) error {
 	case unix.ENXIO: // a pipe without a reader, a socket
 		err = ErrSpecial
 	}
-	return refuse(op, name, err)
+	return pathError(op, name, err)
 }
 
 // Stat tells of an open file.
@@ -297,7 +297,7 @@ func Stat(file *os.File) (Info, error) { return stat(int(file.Fd()), file.Name()
 func stat(fd int, name string) (Info, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(fd, &st); err != nil {
-		return Info{}, refuse("stat", name, err)
+		return Info{}, pathError("stat", name, err)
 	}
 	return infoFrom(&st), nil
 }

@@ -138,10 +138,10 @@ func TestLook(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info, err := Look(link); err != nil || !info.Dir() || info.Dev != own.Dev || info.Ino != own.Ino {
+	if info, err := StatPath(link); err != nil || !info.Dir() || info.Dev != own.Dev || info.Ino != own.Ino {
 		t.Errorf("%+v, %v; want %+v", info, err, own)
 	}
-	if _, err := Look(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := StatPath(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("what is not there: %v", err)
 	}
 }

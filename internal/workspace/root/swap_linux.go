@@ -18,7 +18,7 @@ func (r *Root) RenameNew(from, to string) error {
 		return err
 	}
 	if _, err := r.Lstat(to); err == nil {
-		return refuse("rename", to, fs.ErrExist)
+		return pathError("rename", to, fs.ErrExist)
 	}
 	return r.Rename(from, to)
 }
@@ -30,8 +30,8 @@ func (r *Root) Move(from string, to *Root, name string) error {
 }
 
 func (r *Root) renameFlags(from string, other *Root, to string, flags uint) error {
-	return r.at("rename", from, func(fd int, base string) error {
-		return other.at("rename", to, func(toFD int, toBase string) error {
+	return r.inParent("rename", from, func(fd int, base string) error {
+		return other.inParent("rename", to, func(toFD int, toBase string) error {
 			err := unix.Renameat2(fd, base, toFD, toBase, flags)
 			if flags != 0 && (err == unix.EINVAL || err == unix.ENOSYS || err == unix.ENOTSUP) {
 				return errors.ErrUnsupported

@@ -4,18 +4,18 @@ import (
 	"context"
 )
 
-// answer makes the answer of what the chunks hold.
-func (s *search) answer(ctx context.Context, w *worker) (Found, error) {
-	a := &answer{s: s, w: w, skip: s.m.q.Offset, left: s.m.q.Limit, room: pageRoom}
-	for _, c := range s.chunks[:s.first] {
+// resultBuilder makes the answer of what the chunks hold.
+func (s *run) result(ctx context.Context, w *worker) (Found, error) {
+	a := &resultBuilder{run: s, w: w, skip: s.m.q.Offset, left: s.m.q.Limit, budget: maxHeldBytes}
+	for _, c := range s.chunks[:s.doneChunks] {
 		a.found.Searched += c.searched
 		a.found.Unread += c.unread
 		for i := range c.hits {
 			a.found.Matches += c.hits[i].matches
 			if s.m.q.Mode == Content {
-				a.lines(ctx, &c.hits[i])
+				a.addLines(ctx, &c.hits[i])
 			} else {
-				a.file(&c.hits[i])
+				a.addFile(&c.hits[i])
 			}
 		}
 		if err := ctx.Err(); err != nil {
@@ -25,17 +25,17 @@ func (s *search) answer(ctx context.Context, w *worker) (Found, error) {
 	return a.found, nil
 }
 
-// An answer is a fs.Found in the making.
-type answer struct {
-	s          *search
+// An resultBuilder is a fs.Found in the making.
+type resultBuilder struct {
+	run        *run
 	w          *worker
 	skip, left int // matching lines, or files
-	room       int // bytes of lines
+	budget     int // emitBytes of lines
 	found      Found
 }
 
-// file adds a hit, unless it is before or after the page.
-func (a *answer) file(h *hit) {
+// fileSource adds a hit, unless it is before or after the page.
+func (a *resultBuilder) addFile(h *hit) {
 	switch {
 	case a.skip > 0:
 		a.skip--
@@ -47,8 +47,8 @@ func (a *answer) file(h *hit) {
 	}
 }
 
-// lines adds those lines of a hit that are on the page.
-func (a *answer) lines(ctx context.Context, h *hit) {
+// addLines adds those lines of a hit that are on the page.
+func (a *resultBuilder) addLines(ctx context.Context, h *hit) {
 	if a.skip >= h.matches {
 		a.skip -= h.matches
 		return
@@ -62,11 +62,11 @@ func (a *answer) lines(ctx context.Context, h *hit) {
 		return
 	}
 	lines := h.lines
-	if lines == nil || skip > 0 || take < min(h.matches, a.s.m.q.Limit) {
-		lines = a.again(ctx, h, skip, take)
+	if lines == nil || skip > 0 || take < min(h.matches, a.run.m.q.Limit) {
+		lines = a.reread(ctx, h, skip, take)
 	}
 	for _, line := range lines {
-		a.room -= len(line.Text) + lineSize
+		a.budget -= len(line.Text) + lineOverhead
 	}
 	if a.left -= take; len(lines) == 0 {
 		return
@@ -74,15 +74,15 @@ func (a *answer) lines(ctx context.Context, h *hit) {
 	a.found.Files = append(a.found.Files, FileMatches{Name: h.name, Matches: h.matches, Binary: h.binary, Lines: lines})
 }
 
-// again reads the lines of a hit that were not kept. What was changed since
+// reread reads the lines of a hit that were not kept. What was changed since
 // then is as it is now.
-func (a *answer) again(ctx context.Context, h *hit, skip, take int) []Line {
-	p := a.s.m.pageOf(skip, take, a.room)
+func (a *resultBuilder) reread(ctx context.Context, h *hit, skip, take int) []Line {
+	p := a.run.m.newPage(skip, take, a.budget)
 	if p == nil {
 		a.found.More, a.left = true, take
 		return nil
 	}
-	if _, err := a.s.file(ctx, a.w, h.name, skip+take+1, p); err != nil {
+	if _, err := a.run.file(ctx, a.w, h.name, skip+take+1, p); err != nil {
 		return nil
 	}
 	if p.full {

@@ -16,13 +16,13 @@ type dfa struct {
 	memory int
 	first  uint32 // the state at the start of a line, or of the text
 
-	since  int // bytes that were looked at since the states were forgotten
-	resets int
-	failed bool // states were forgotten too often
+	scanned int // emitBytes that were looked at since the states were forgotten
+	resets  int
+	failed  bool // states were forgotten too often
 
-	now, then *sparse // of instructions
-	stack     []int32
-	key       []byte
+	current, following *sparseSet // of instructions
+	stack              []int32
+	key                []byte
 }
 
 // Values of next below a whole row: not states.
@@ -34,28 +34,28 @@ const (
 	specials
 )
 
-const maxStates = 1 << 20 // bytes
+const maxStates = 1 << 20 // emitBytes
 
 // A state is what can happen next, after all that needs no further byte was
 // done.
 type state struct {
 	insts []int32 // sorted
-	prev  before
+	prev  prevContext
 }
 
-// before is what a state knows of the bytes before it.
-type before struct {
+// prevContext is what a state knows of the bytes before it.
+type prevContext struct {
 	word      bool
 	lineStart bool
 	textStart bool
 	cr        bool // the last byte was a "\r" that may belong to the line's end,
-	crMatch   bool // before which there was a match, if it does
+	crMatch   bool // prevContext which there was a match, if it does
 }
 
 func newDFA(p *program) *dfa {
 	d := &dfa{p: p, index: map[string]uint32{}}
 	d.width = max(uint32(len(p.sample)+1), specials)
-	d.now, d.then = newSparse(len(p.insts)), newSparse(len(p.insts))
+	d.current, d.following = newSparseSet(len(p.insts)), newSparseSet(len(p.insts))
 	d.reset()
 	return d
 }
@@ -64,10 +64,10 @@ func (d *dfa) reset() {
 	d.next = append(d.next[:0], make([]uint32, d.width)...) // row 0 is for the specials
 	d.states = append(d.states[:0], state{})
 	clear(d.index)
-	d.memory, d.since = 0, 0
-	begin := before{lineStart: true, textStart: true}
-	d.then.clear()
-	d.follow(d.p.start, begin)
+	d.memory, d.scanned = 0, 0
+	begin := prevContext{lineStart: true, textStart: true}
+	d.following.clear()
+	d.addClosure(d.p.start, begin)
 	d.first = d.intern(begin)
 }
 
@@ -85,7 +85,7 @@ func (d *dfa) find(buf []byte, from int) int {
 			continue
 		}
 		if n == unknown {
-			d.since += i - mark
+			d.scanned += i - mark
 			mark = i
 			if n, s = d.step(s, int(class[buf[i]])); d.failed {
 				return -1
@@ -96,7 +96,7 @@ func (d *dfa) find(buf []byte, from int) int {
 		case n >= width:
 			s = n
 		case n == matched:
-			d.since += i - mark
+			d.scanned += i - mark
 			return i
 		case n == dead:
 			end := bytes.IndexByte(buf[i:], '\n')
@@ -107,7 +107,7 @@ func (d *dfa) find(buf []byte, from int) int {
 			s = d.first
 		}
 	}
-	d.since += len(buf) - mark
+	d.scanned += len(buf) - mark
 	if !d.p.options.multiline && (from >= len(buf) || buf[len(buf)-1] == '\n') {
 		return -1
 	}
@@ -121,10 +121,10 @@ func (d *dfa) find(buf []byte, from int) int {
 	return -1
 }
 
-// line reports whether a line without its end matches.
-func (d *dfa) line(line []byte) bool {
-	if len(line) > 0 {
-		return d.find(line, 0) >= 0
+// formatLine reports whether a line without its end matches.
+func (d *dfa) matchesLine(matchesLine []byte) bool {
+	if len(matchesLine) > 0 {
+		return d.find(matchesLine, 0) >= 0
 	}
 	n := d.next[d.first+d.width-1]
 	if n == unknown {
@@ -139,38 +139,38 @@ func (d *dfa) line(line []byte) bool {
 func (d *dfa) step(s uint32, c int) (n, same uint32) {
 	at := d.states[s/d.width]
 	if d.memory > maxStates {
-		if d.resets++; d.resets > 16 && d.since < 64*len(d.states) {
+		if d.resets++; d.resets > 16 && d.scanned < 64*len(d.states) {
 			d.failed = true
 			return dead, s
 		}
 		d.reset()
-		d.then.clear()
+		d.following.clear()
 		for _, i := range at.insts {
-			d.then.add(i)
+			d.following.add(i)
 		}
 		s = d.intern(at.prev)
 		at = d.states[s/d.width]
 	}
-	n = d.follows(at, c)
+	n = d.transition(at, c)
 	d.next[s+uint32(c)] = n
 	return n, s
 }
 
-// follows is what comes after a state on a byte of class c.
-func (d *dfa) follows(at state, c int) uint32 {
+// transition is what comes after a state on a byte of class c.
+func (d *dfa) transition(at state, c int) uint32 {
 	end := c == int(d.width)-1
 	var b byte
 	if !end {
 		b = d.p.sample[c]
 	}
 	lines := !d.p.options.multiline
-	prev := before{word: d.p.words && !end && isWord(b), lineStart: b == '\n'}
+	prev := prevContext{word: d.p.hasWordBoundary && !end && isWord(b), lineStart: b == '\n'}
 	if b == '\r' && lines && !d.p.options.keepCR {
 		prev.cr = true
-		prev.crMatch = d.matches(at, after{lineEnd: true, textEnd: true})
+		prev.crMatch = d.expand(at, nextContext{lineEnd: true, textEnd: true})
 	}
 	lineEnd := end || b == '\n'
-	ends := d.matches(at, after{word: prev.word, lineEnd: lineEnd, textEnd: end || lines && lineEnd})
+	ends := d.expand(at, nextContext{word: prev.word, lineEnd: lineEnd, textEnd: end || lines && lineEnd})
 	if at.prev.cr && lineEnd {
 		ends = at.prev.crMatch
 	}

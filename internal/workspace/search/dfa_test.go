@@ -72,15 +72,15 @@ func TestNeedles(t *testing.T) {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, n := range m.finds.needles {
+		for _, n := range m.prefilter.needles {
 			text := string(n.text)
 			if n.fold {
-				text = strings.ToLower(string(n.ahead) + string(rune(n.byte)) + string(n.behind))
+				text = strings.ToLower(string(n.before) + string(rune(n.rareByte)) + string(n.after))
 			}
 			got = append(got, text)
 		}
-		if text := strings.Join(got, " "); text != c.want || m.finds.sure != c.sure {
-			t.Errorf("%s: %q sure %v, want %q sure %v", c.pattern, text, m.finds.sure, c.want, c.sure)
+		if text := strings.Join(got, " "); text != c.want || m.prefilter.certain != c.sure {
+			t.Errorf("%s: %q sure %v, want %q sure %v", c.pattern, text, m.prefilter.certain, c.want, c.sure)
 		}
 	}
 }
@@ -95,8 +95,8 @@ func TestLoose(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.prog.loose != loose {
-			t.Errorf("%s: %v", pattern, m.prog.loose)
+		if m.prog.approximate != loose {
+			t.Errorf("%s: %v", pattern, m.prog.approximate)
 		}
 	}
 }

@@ -8,16 +8,16 @@ import (
 
 // exact is the pattern as package regexp understands it: slow, and right.
 type exact struct {
-	first *regexp.Regexp
-	next  *regexp.Regexp // the same after a rune that it takes too; when matches may span lines
-	group int            // of the match itself
-	most  int            // bytes of a line that are looked at, lest it take seconds
+	first    *regexp.Regexp
+	next     *regexp.Regexp // the same after a rune that it takes too; when matches may span lines
+	group    int            // of the match itself
+	maxBytes int            // emitBytes of a line that are looked at, lest it take seconds
 }
 
 const noWordRune = `[^\pL\pM\pN\p{Pc}]`
 
 func newExact(pattern string, q Query, insts int) (e exact, err error) {
-	e.most = maxSteps / insts
+	e.maxBytes = maxSteps / insts
 	first, rest := pattern, `(?s:.)(`+pattern+`)`
 	if q.Word {
 		rest = noWordRune + `(` + pattern + `)(?:` + noWordRune + `|\z)`
@@ -31,12 +31,14 @@ func newExact(pattern string, q Query, insts int) (e exact, err error) {
 	return e, err
 }
 
-// match reports whether a line has a match.
-func (e *exact) match(line []byte) bool { return e.first.Match(line[:min(len(line), e.most)]) }
+// addMatch reports whether a line has a match.
+func (e *exact) matchesLine(line []byte) bool {
+	return e.first.Match(line[:min(len(line), e.maxBytes)])
+}
 
 // locate returns where the first match of a line or a whole text is.
 func (e *exact) locate(text []byte) (start, end int, ok bool) {
-	text = text[:min(len(text), e.most)]
+	text = text[:min(len(text), e.maxBytes)]
 	if e.group == 0 {
 		loc := e.first.FindIndex(text)
 		if loc == nil {
@@ -51,8 +53,8 @@ func (e *exact) locate(text []byte) (start, end int, ok bool) {
 	return loc[2], loc[3], true
 }
 
-// after returns where the first match of a text at or after from is.
-func (e *exact) after(text []byte, from int) (start, end int, ok bool) {
+// findAfter returns where the first match of a text at or after from is.
+func (e *exact) findAfter(text []byte, from int) (start, end int, ok bool) {
 	if from == 0 {
 		return e.locate(text)
 	}

@@ -28,7 +28,7 @@ import (
 )
 
 const (
-	maxPattern = 4 << 10 // bytes
+	maxPattern = 4 << 10 // emitBytes
 	maxPage    = 1 << 29 // of Limit, and of Offset
 	// maxProgram bounds what a pattern may become when its repetitions are
 	// written out.
@@ -50,29 +50,29 @@ type Query struct {
 	Literal    bool
 	IgnoreCase bool
 	Word       bool // no letter, digit or underscore just before or after a match
-	Multiline  bool // matches may span lines, and . matches line ends
+	Multiline  bool // lineMatches may span lines, and . matches line ends
 	Mode       Mode
-	Context    int   // lines around a match
+	Context    int   // addLines around a match
 	Limit      int   // matching lines, or files when Mode is not fs.Content; 100 when 0
 	Offset     int   // how many of those to leave out first
-	MaxLine    int   // bytes of a line that are shown; 300 when 0
+	MaxLine    int   // emitBytes of a line that are shown; 300 when 0
 	MaxFile    int64 // larger files count as unread; 0: none, or 16 MiB when Multiline
 }
 
 // A Matcher is a Query made ready. It may be used from many goroutines.
 type Matcher struct {
-	q     Query
-	tree  *syntax.Regexp
-	keep  bool // "\r" before "\n" is part of the line
-	finds finds
-	prog  *program
-	exact exact
+	q         Query
+	tree      *syntax.Regexp
+	keepCR    bool // "\r" before "\n" is part of the line
+	prefilter prefilter
+	prog      *program
+	exact     exact
 }
 
-// finds is the way to the lines that match.
-type finds struct {
+// prefilter is the way to the lines that match.
+type prefilter struct {
 	needles []needle // every match holds one of them; empty: nothing is known
-	sure    bool     // and each of them is a match
+	certain bool     // and each of them is a match
 }
 
 // Compile makes a query ready. Its errors are for whoever wrote the pattern.
@@ -91,12 +91,12 @@ func Compile(q Query) (*Matcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Matcher{q: q, tree: p.tree, keep: p.namesCR}
+	m := &Matcher{q: q, tree: p.tree, keepCR: p.namesCR}
 	least := p.tree
 	if !q.Word {
 		least = trim(p.tree)
 	}
-	m.prog = compile(least, options{multiline: q.Multiline, word: q.Word, keepCR: m.keep})
+	m.prog = compile(least, options{multiline: q.Multiline, word: q.Word, keepCR: m.keepCR})
 	if len(m.prog.insts) > maxProgram {
 		return nil, tooLarge()
 	}
@@ -106,9 +106,9 @@ func Compile(q Query) (*Matcher, error) {
 	if m.exact, err = newExact(p.text, q, len(m.prog.insts)); err != nil {
 		return nil, tooLarge().Because(err)
 	}
-	m.finds = findsOf(least, q.Multiline || m.keep)
-	if q.Word && len(m.finds.needles) > 1 {
-		m.finds.sure = false // at one place one of them may be a word and another not
+	m.prefilter = prefilterFor(least, q.Multiline || m.keepCR)
+	if q.Word && len(m.prefilter.needles) > 1 {
+		m.prefilter.certain = false // offset one place one of them may be a word and another not
 	}
 	return m, nil
 }
@@ -121,8 +121,8 @@ func (m *Matcher) Regexp() *syntax.Regexp { return m.tree }
 // Bytes searches content as a file with that name. At most Offset+Limit+1
 // matching lines are returned in mode fs.Content; ok is false when none matches.
 func (m *Matcher) Bytes(name string, content []byte) (FileMatches, bool) {
-	w, p := newWorker(m), m.pageOf(0, m.enough(), pageRoom)
-	got, err := w.text(context.Background(), &memory{text: content}, m.enough(), p)
+	w, p := newWorker(m), m.newPage(0, m.maxMatches(), maxHeldBytes)
+	got, err := w.text(context.Background(), &memorySource{text: content}, m.maxMatches(), p)
 	if err != nil || got.matches == 0 {
 		return FileMatches{}, false
 	}
@@ -133,8 +133,8 @@ func (m *Matcher) Bytes(name string, content []byte) (FileMatches, bool) {
 	return found, true
 }
 
-// enough is how many matching lines of one file there is a use for.
-func (m *Matcher) enough() int {
+// maxMatches is how many matching lines of one file there is a use for.
+func (m *Matcher) maxMatches() int {
 	switch m.q.Mode {
 	case Names:
 		return 1
@@ -176,12 +176,12 @@ func parse(q Query) (parsed, error) {
 	if err != nil {
 		return parsed{}, badPattern(err)
 	}
-	if size(tree) > maxProgram {
+	if instCount(tree) > maxProgram {
 		return parsed{}, tooLarge()
 	}
-	p := parsed{namesCR: names(tree, '\r')}
+	p := parsed{namesCR: mentions(tree, '\r')}
 	switch {
-	case !q.Multiline && names(tree, '\n'):
+	case !q.Multiline && mentions(tree, '\n'):
 		return parsed{}, tool.Errorf(tool.Invalid, "the pattern holds a line break, and lines are searched one by one").
 			Try("set multiline, or look for one of the lines")
 	case q.Multiline && !p.namesCR:

@@ -5,7 +5,7 @@ type Mode string
 
 // The modes.
 const (
-	Content Mode = "content" // lines
+	Content Mode = "content" // addLines
 	Names   Mode = "files"   // files with a match
 	Count   Mode = "count"   // files with their number of matches
 )
@@ -36,5 +36,5 @@ type Line struct {
 	Text   string
 	Match  bool
 	Column int // where Text begins if a long line was cut at its start; 0 otherwise
-	Cut    int // bytes of the line that are not shown
+	Cut    int // emitBytes of the line that are not shown
 }

@@ -6,14 +6,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// lineAt is a line of a window to show. Lines of a private key say nothing of
+// showLine is a line of a window to show. Lines of a private key say nothing of
 // what they are once they stand alone, so here is the place to hide them.
-func (m *Matcher) lineAt(window []byte, start, end, number int, match bool) Line {
+func (m *Matcher) showLine(window []byte, start, end, number int, match bool) Line {
 	text := window[start:end]
 	if body := keyBody(text); len(body) >= shortBody && inKey(window, start) {
 		return Line{Number: number, Match: match, Text: strings.Replace(string(text), body, scrub.Mask, 1)}
 	}
-	return m.line(text, number, match)
+	return m.formatLine(text, number, match)
 }
 
 // shortBody is what may be a word of a program that mentions keys, or the last

@@ -9,44 +9,44 @@ import (
 )
 
 const (
-	mostTexts = 16
-	// dearest is what a byte may cost to be passed over by needles before the
+	maxTexts = 16
+	// maxCost is what a byte may cost to be passed over by needles before the
 	// automaton is the better way.
-	dearest = 1.3
-	longest = 256 // bytes of a text that is put together
+	maxCost = 1.3
+	maxText = 256 // emitBytes of a text that is put together
 )
 
-// texts are a set of which one must be there.
-type texts struct {
+// textSet are a set of which one must be there.
+type textSet struct {
 	list []string
 	fold bool // in whatever case
 }
 
-// A part is what is known of a part of a pattern.
-type part struct {
-	all  *texts // all it can match, when that is a few texts
-	sure bool   // all is that exactly: no condition, no case mixed up
-	need *texts // texts of which every match holds one; nil when nothing is known
+// A patternInfo is what is known of a part of a pattern.
+type patternInfo struct {
+	all     *textSet // all it can match, when that is a few texts
+	certain bool     // all is that exactly: no condition, no case mixed up
+	need    *textSet // textSet of which every match holds one; nil when nothing is known
 }
 
-// findsOf says how to look for a pattern that was trimmed. Line ends are bytes
+// prefilterFor says how to look for a pattern that was trimmed. Line ends are bytes
 // like others only when ends says so.
-func findsOf(re *syntax.Regexp, ends bool) finds {
-	p := partOf(re)
-	sure := p.sure && p.all != nil && (ends || !slices.ContainsFunc(p.all.list, func(text string) bool { return strings.ContainsAny(text, "\r\n") }))
-	if needles, cost := needlesOf(p.all); sure && needles != nil && cost <= dearest {
-		return finds{needles: needles, sure: true}
+func prefilterFor(re *syntax.Regexp, ends bool) prefilter {
+	p := infoOfPattern(re)
+	sure := p.certain && p.all != nil && (ends || !slices.ContainsFunc(p.all.list, func(text string) bool { return strings.ContainsAny(text, "\r\n") }))
+	if needles, cost := needlesOf(p.all); sure && needles != nil && cost <= maxCost {
+		return prefilter{needles: needles, certain: true}
 	}
-	if needles, cost := needlesOf(p.best()); needles != nil && cost <= dearest {
-		return finds{needles: needles}
+	if needles, cost := needlesOf(p.cheapest()); needles != nil && cost <= maxCost {
+		return prefilter{needles: needles}
 	}
-	return finds{}
+	return prefilter{}
 }
 
-// best is the cheapest set to look for.
-func (p part) best() *texts { return cheaper(p.all, p.need) }
+// cheapest is the cheapest set to look for.
+func (p patternInfo) cheapest() *textSet { return cheaper(p.all, p.need) }
 
-func cheaper(a, b *texts) *texts {
+func cheaper(a, b *textSet) *textSet {
 	_, costA := needlesOf(a)
 	_, costB := needlesOf(b)
 	switch {
@@ -62,7 +62,7 @@ func cheaper(a, b *texts) *texts {
 }
 
 // needlesOf makes needles of a set; the cost is negative when there are none.
-func needlesOf(t *texts) (needles []needle, cost float64) {
+func needlesOf(t *textSet) (needles []needle, cost float64) {
 	if t == nil || len(t.list) == 0 {
 		return nil, -1
 	}
@@ -81,73 +81,73 @@ func needlesOf(t *texts) (needles []needle, cost float64) {
 	return needles, cost
 }
 
-func partOf(re *syntax.Regexp) part {
-	nothing := &texts{list: []string{""}}
+func infoOfPattern(re *syntax.Regexp) patternInfo {
+	nothing := &textSet{list: []string{""}}
 	switch re.Op {
 	case syntax.OpCapture:
-		return partOf(re.Sub[0])
+		return infoOfPattern(re.Sub[0])
 	case syntax.OpEmptyMatch:
-		return part{all: nothing, sure: true}
+		return patternInfo{all: nothing, certain: true}
 	case syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return part{all: nothing}
+		return patternInfo{all: nothing}
 	case syntax.OpLiteral:
-		return literalPart(re)
+		return literalInfo(re)
 	case syntax.OpCharClass:
-		if runes, ok := few(re.Rune, 8); ok && len(runes) > 0 && !slices.Contains(runes, utf8.RuneError) {
-			t := &texts{}
+		if runes, ok := expandRunes(re.Rune, 8); ok && len(runes) > 0 && !slices.Contains(runes, utf8.RuneError) {
+			t := &textSet{}
 			for _, r := range runes {
 				t.list = append(t.list, string(r))
 			}
-			return part{all: t, sure: true}
+			return patternInfo{all: t, certain: true}
 		}
 	case syntax.OpQuest:
-		p := partOf(re.Sub[0])
-		return part{all: union(p.all, nothing), sure: p.sure}
+		p := infoOfPattern(re.Sub[0])
+		return patternInfo{all: union(p.all, nothing), certain: p.certain}
 	case syntax.OpPlus:
-		return part{need: partOf(re.Sub[0]).best()}
+		return patternInfo{need: infoOfPattern(re.Sub[0]).cheapest()}
 	case syntax.OpAlternate:
 		return alternatives(re.Sub)
 	case syntax.OpConcat:
 		return sequence(re.Sub)
 	}
-	return part{}
+	return patternInfo{}
 }
 
-func literalPart(re *syntax.Regexp) part {
+func literalInfo(re *syntax.Regexp) patternInfo {
 	if slices.Contains(re.Rune, utf8.RuneError) { // which is in no file, but bad bytes are
-		return part{}
+		return patternInfo{}
 	}
-	t := &texts{list: []string{string(re.Rune)}}
+	t := &textSet{list: []string{string(re.Rune)}}
 	if re.Flags&syntax.FoldCase != 0 {
 		t.fold = slices.ContainsFunc(re.Rune, func(r rune) bool { return unicode.SimpleFold(r) != r })
 	}
-	return part{all: t, sure: true}
+	return patternInfo{all: t, certain: true}
 }
 
-func alternatives(subs []*syntax.Regexp) part {
-	out := part{sure: true}
+func alternatives(subs []*syntax.Regexp) patternInfo {
+	out := patternInfo{certain: true}
 	for i, sub := range subs {
-		p := partOf(sub)
+		p := infoOfPattern(sub)
 		if i == 0 {
-			out.all, out.sure, out.need = p.all, p.sure, p.best()
+			out.all, out.certain, out.need = p.all, p.certain, p.cheapest()
 			continue
 		}
-		out.sure = out.sure && p.sure && out.all != nil && p.all != nil && out.all.fold == p.all.fold
-		out.all, out.need = union(out.all, p.all), union(out.need, p.best())
+		out.certain = out.certain && p.certain && out.all != nil && p.all != nil && out.all.fold == p.all.fold
+		out.all, out.need = union(out.all, p.all), union(out.need, p.cheapest())
 	}
 	return out
 }
 
-// sequence joins the texts of parts that stand side by side as long as they
+// emitSequence joins the texts of parts that stand side by side as long as they
 // are few, and keeps the best that is found on the way.
-func sequence(subs []*syntax.Regexp) part {
-	empty := &texts{list: []string{""}}
+func sequence(subs []*syntax.Regexp) patternInfo {
+	empty := &textSet{list: []string{""}}
 	run, sure, whole := empty, true, true
-	var need *texts
+	var need *textSet
 	for _, sub := range subs {
-		p := partOf(sub)
+		p := infoOfPattern(sub)
 		if joined := product(run, p.all); joined != nil {
-			sure = sure && p.sure && (run.fold == p.all.fold || plain(run, p.all))
+			sure = sure && p.certain && (run.fold == p.all.fold || caseless(run, p.all))
 			run = joined
 			continue
 		}
@@ -159,14 +159,14 @@ func sequence(subs []*syntax.Regexp) part {
 		}
 	}
 	if whole {
-		return part{all: run, sure: sure, need: need}
+		return patternInfo{all: run, certain: sure, need: need}
 	}
-	return part{need: cheaper(need, run)}
+	return patternInfo{need: cheaper(need, run)}
 }
 
-// plain reports whether ignoring case for both sets makes no difference to the
+// caseless reports whether ignoring case for both sets makes no difference to the
 // one that does not.
-func plain(sets ...*texts) bool {
+func caseless(sets ...*textSet) bool {
 	for _, t := range sets {
 		for _, text := range t.list {
 			if !t.fold && strings.ContainsFunc(text, func(r rune) bool { return unicode.SimpleFold(r) != r }) {
@@ -177,11 +177,11 @@ func plain(sets ...*texts) bool {
 	return true
 }
 
-func union(a, b *texts) *texts {
-	if a == nil || b == nil || len(a.list)+len(b.list) > mostTexts {
+func union(a, b *textSet) *textSet {
+	if a == nil || b == nil || len(a.list)+len(b.list) > maxTexts {
 		return nil
 	}
-	out := &texts{fold: a.fold || b.fold, list: slices.Clone(a.list)}
+	out := &textSet{fold: a.fold || b.fold, list: slices.Clone(a.list)}
 	for _, text := range b.list {
 		if !slices.Contains(out.list, text) {
 			out.list = append(out.list, text)
@@ -190,14 +190,14 @@ func union(a, b *texts) *texts {
 	return out
 }
 
-func product(a, b *texts) *texts {
-	if a == nil || b == nil || len(a.list)*len(b.list) > mostTexts {
+func product(a, b *textSet) *textSet {
+	if a == nil || b == nil || len(a.list)*len(b.list) > maxTexts {
 		return nil
 	}
-	out := &texts{fold: a.fold || b.fold}
+	out := &textSet{fold: a.fold || b.fold}
 	for _, first := range a.list {
 		for _, second := range b.list {
-			if first != "" && len(first)+len(second) > longest {
+			if first != "" && len(first)+len(second) > maxText {
 				return nil
 			}
 			out.list = append(out.list, first+second)

@@ -9,28 +9,28 @@ import (
 
 // A needle is a text to be looked for, by one of its bytes: the rarest.
 type needle struct {
-	text []byte
-	at   int // of the byte that is looked for
-	byte byte
-	next byte // what follows it in text, when it is not the last
+	text     []byte
+	offset   int // of the byte that is looked for
+	rareByte byte
+	nextByte byte // what follows it in text, when it is not the last
 
 	// What follows is for ignoring case: text is then not used, and byte is one
 	// of the two cases of a letter between two lists of runes.
 	fold          bool
-	other         byte // the other case, or byte again
-	ahead, behind []rune
+	otherCase     byte // the other case, or byte again
+	before, after []rune
 }
 
 func newNeedle(text string) needle {
 	n := needle{text: []byte(text)}
 	for i := range n.text {
-		if share(n.text[i]) < share(n.text[n.at]) {
-			n.at = i
+		if byteShare(n.text[i]) < byteShare(n.text[n.offset]) {
+			n.offset = i
 		}
 	}
-	n.byte = n.text[n.at]
-	if n.at+1 < len(n.text) {
-		n.next = n.text[n.at+1]
+	n.rareByte = n.text[n.offset]
+	if n.offset+1 < len(n.text) {
+		n.nextByte = n.text[n.offset+1]
 	}
 	return n
 }
@@ -41,24 +41,24 @@ func newFolded(text string) (n needle, ok bool) {
 	runes, best := []rune(text), math.Inf(1)
 	for i, r := range runes {
 		var all float64
-		for _, c := range orbit(r, true) {
+		for _, c := range caseVariants(r, true) {
 			if c >= utf8.RuneSelf {
 				all = math.Inf(1)
 				break
 			}
-			all += share(byte(c))
+			all += byteShare(byte(c))
 		}
 		if all < best {
-			best, n.at = all, i
+			best, n.offset = all, i
 		}
 	}
 	if math.IsInf(best, 1) {
 		return n, false
 	}
 	n.fold = true
-	n.byte = byte(runes[n.at])
-	n.other = byte(unicode.SimpleFold(runes[n.at]))
-	n.ahead, n.behind = runes[:n.at], runes[n.at+1:]
+	n.rareByte = byte(runes[n.offset])
+	n.otherCase = byte(unicode.SimpleFold(runes[n.offset]))
+	n.before, n.after = runes[:n.offset], runes[n.offset+1:]
 	return n, true
 }
 
@@ -70,18 +70,18 @@ func (n *needle) cost() float64 {
 		verify = 100  // for a line in which the text is
 	)
 	if n.fold {
-		looked := share(n.byte)
+		looked := byteShare(n.rareByte)
 		chance := looked
 		streams := 1.0
-		if n.other != n.byte {
+		if n.otherCase != n.rareByte {
 			streams = 2
-			looked += share(n.other)
+			looked += byteShare(n.otherCase)
 			chance = looked
 		}
-		chance *= math.Pow(0.15, float64(len(n.ahead)+len(n.behind)))
+		chance *= math.Pow(0.15, float64(len(n.before)+len(n.after)))
 		return streams*skip + looked*stop*2 + chance*verify
 	}
-	looked := share(n.byte)
+	looked := byteShare(n.rareByte)
 	return skip + looked*stop + looked*math.Pow(0.15, float64(len(n.text)-1))*verify
 }
 
@@ -90,8 +90,8 @@ func (n *needle) find(buf []byte, b byte, from int) (start, end int, ok bool) {
 	if n.fold {
 		return n.findFolded(buf, b, from)
 	}
-	rest := len(n.text) - n.at // from the byte that is looked for
-	for i := from + n.at; i < len(buf); i++ {
+	rest := len(n.text) - n.offset // from the byte that is looked for
+	for i := from + n.offset; i < len(buf); i++ {
 		k := bytes.IndexByte(buf[i:], b)
 		if k < 0 {
 			break
@@ -100,10 +100,10 @@ func (n *needle) find(buf []byte, b byte, from int) (start, end int, ok bool) {
 		if i+rest > len(buf) {
 			break
 		}
-		if rest > 1 && buf[i+1] != n.next {
+		if rest > 1 && buf[i+1] != n.nextByte {
 			continue
 		}
-		if at := i - n.at; string(buf[at:at+len(n.text)]) == string(n.text) {
+		if at := i - n.offset; string(buf[at:at+len(n.text)]) == string(n.text) {
 			return at, at + len(n.text), true
 		}
 	}
@@ -117,19 +117,19 @@ func (n *needle) findFolded(buf []byte, b byte, from int) (start, end int, ok bo
 			break
 		}
 		i += k
-		start, ok := backOver(buf[from:i], n.ahead)
+		start, ok := matchBackward(buf[from:i], n.before)
 		if !ok {
 			continue
 		}
-		if length, ok := over(buf[i+1:], n.behind); ok {
+		if length, ok := matchForward(buf[i+1:], n.after); ok {
 			return from + start, i + 1 + length, true
 		}
 	}
 	return 0, 0, false
 }
 
-// over returns how many bytes of text are runes, whatever their case.
-func over(text []byte, runes []rune) (length int, ok bool) {
+// matchForward returns how many bytes of text are runes, whatever their case.
+func matchForward(text []byte, runes []rune) (length int, ok bool) {
 	for _, want := range runes {
 		if length == len(text) {
 			return 0, false
@@ -146,8 +146,8 @@ func over(text []byte, runes []rune) (length int, ok bool) {
 	return length, true
 }
 
-// backOver returns where the runes begin that text ends with, whatever their case.
-func backOver(text []byte, runes []rune) (start int, ok bool) {
+// matchBackward returns where the runes begin that text ends with, whatever their case.
+func matchBackward(text []byte, runes []rune) (start int, ok bool) {
 	start = len(text)
 	for i := len(runes) - 1; i >= 0; i-- {
 		if start == 0 {
@@ -198,9 +198,9 @@ func newFinder(needles []needle) *finder {
 	f := &finder{needles: needles}
 	for i := range needles {
 		n := &needles[i]
-		f.streams = append(f.streams, stream{n: n, b: n.byte})
-		if n.fold && n.other != n.byte {
-			f.streams = append(f.streams, stream{n: n, b: n.other})
+		f.streams = append(f.streams, stream{n: n, b: n.rareByte})
+		if n.fold && n.otherCase != n.rareByte {
+			f.streams = append(f.streams, stream{n: n, b: n.otherCase})
 		}
 	}
 	return f
@@ -214,7 +214,7 @@ func (f *finder) reset(buf []byte) {
 	}
 }
 
-// next returns the first place at or after from where a needle is. From one
+// nextByte returns the first place at or after from where a needle is. From one
 // call to the next, from grows.
 func (f *finder) next(from int) (start, end int, ok bool) {
 	start = len(f.buf)

@@ -37,21 +37,23 @@ func (h handle) close() {
 // An opener opens the files of a root with as few system calls as can be: there
 // are tens of thousands. It is for one goroutine.
 type opener struct {
-	root *root.Root
-	gate Gate
-	dir  int // the root's handle
+	root       *root.Root
+	checkLinks LinkCheck
+	dir        int // the root's handle
 	// The last file system that was met, and whether it keeps files.
-	dev   uint64
-	keeps bool
+	dev    uint64
+	realFS bool
 }
 
-func newOpener(r *root.Root, gate Gate) *opener { return &opener{root: r, gate: gate, dir: r.FD()} }
+func newOpener(r *root.Root, gate LinkCheck) *opener {
+	return &opener{root: r, checkLinks: gate, dir: r.FD()}
+}
 
 // open opens a regular file that may be read, and tells its size. Other files
-// are errNotOurs.
+// are errSkip.
 func (o *opener) open(name string) (h handle, size int64, err error) {
 	if path.Clean(name) != name {
-		return o.slow(name)
+		return o.openSlow(name)
 	}
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_NOFOLLOW | unix.O_NONBLOCK | unix.O_NOCTTY | unix.O_CLOEXEC,
@@ -61,13 +63,13 @@ func (o *opener) open(name string) (h handle, size int64, err error) {
 	switch err {
 	case nil:
 	case unix.ELOOP, unix.EXDEV, unix.ENXIO: // it became a link, or something special
-		return h, 0, errNotOurs
+		return h, 0, errSkip
 	case unix.ENOENT, unix.ENOTDIR:
 		return h, 0, fs.ErrNotExist
 	case unix.EACCES:
 		return h, 0, err
 	default: // a kernel that does not know the call, something renamed meanwhile
-		return o.slow(name)
+		return o.openSlow(name)
 	}
 	h = handle{fd: fd}
 	var st unix.Stat_t
@@ -75,26 +77,26 @@ func (o *opener) open(name string) (h handle, size int64, err error) {
 		h.close()
 		return h, 0, err
 	}
-	if st.Mode&unix.S_IFMT != unix.S_IFREG || !o.keepsFiles(fd, st.Dev) || st.Nlink > 1 && o.gate != nil && !o.gate(name, infoOf(&st)) {
+	if st.Mode&unix.S_IFMT != unix.S_IFREG || !o.isRealFS(fd, st.Dev) || st.Nlink > 1 && o.checkLinks != nil && !o.checkLinks(name, infoOf(&st)) {
 		h.close()
-		return h, 0, errNotOurs
+		return h, 0, errSkip
 	}
 	return h, st.Size, nil
 }
 
-// slow is open with more system calls.
-func (o *opener) slow(name string) (h handle, size int64, err error) {
-	f, size, err := o.regular(name)
+// openSlow is open with more system calls.
+func (o *opener) openSlow(name string) (h handle, size int64, err error) {
+	f, size, err := o.openRegular(name)
 	if err != nil {
 		return h, 0, err
 	}
 	return handle{fd: int(f.Fd()), file: f}, size, nil
 }
 
-// keepsFiles reports whether a file system keeps files, and does not make them
+// isRealFS reports whether a file system keeps files, and does not make them
 // up while they are read.
-func (o *opener) keepsFiles(fd int, dev uint64) bool {
-	if dev == o.dev && o.keeps {
+func (o *opener) isRealFS(fd int, dev uint64) bool {
+	if dev == o.dev && o.realFS {
 		return true
 	}
 	var st unix.Statfs_t
@@ -106,7 +108,7 @@ func (o *opener) keepsFiles(fd int, dev uint64) bool {
 		unix.CGROUP_SUPER_MAGIC, unix.CGROUP2_SUPER_MAGIC, unix.BPF_FS_MAGIC, unix.DEVPTS_SUPER_MAGIC:
 		return false
 	}
-	o.dev, o.keeps = dev, true
+	o.dev, o.realFS = dev, true
 	return true
 }
 

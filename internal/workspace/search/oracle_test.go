@@ -69,10 +69,10 @@ func check(t testing.TB, q Query, text []byte) {
 	if err != nil {
 		return
 	}
-	want := oracle(t, q, m.keep, text)
+	want := oracle(t, q, m.keepCR, text)
 	found, ok := m.Bytes("x", text)
 	if got := numbersOf(found); !slices.Equal(got, want) || ok != (len(want) > 0) || found.Matches != len(want) {
-		t.Fatalf("%+v\nin %q\nfinds %v, want %v\nneedles %v sure %v", q, text, got, want, m.finds.needles, m.finds.sure)
+		t.Fatalf("%+v\nin %q\nfinds %v, want %v\nneedles %v sure %v", q, text, got, want, m.prefilter.needles, m.prefilter.certain)
 	}
 	for _, line := range found.Lines {
 		if !utf8.ValidString(line.Text) {
@@ -93,7 +93,7 @@ func FuzzMatcher(f *testing.F) {
 		f.Add(p, texts[(i+5)%len(texts)], uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, flags uint8) {
-		if len(text) > 7<<10 || bytes.IndexByte([]byte(text), 0) >= 0 || len(pattern) > 60 || decoderOf([]byte(text), nil) != nil {
+		if len(text) > 7<<10 || bytes.IndexByte([]byte(text), 0) >= 0 || len(pattern) > 60 || utf16DecoderFor([]byte(text), nil) != nil {
 			return
 		}
 		q := Query{Pattern: pattern, IgnoreCase: flags&1 != 0, Word: flags&2 != 0, Literal: flags&4 != 0}
@@ -125,7 +125,7 @@ func FuzzMultiline(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {
-		if len(text) > 7<<10 || strings.ContainsAny(text, "\r\x00\uFEFF") || decoderOf([]byte(text), nil) != nil || len(pattern) > 60 {
+		if len(text) > 7<<10 || strings.ContainsAny(text, "\r\x00\uFEFF") || utf16DecoderFor([]byte(text), nil) != nil || len(pattern) > 60 {
 			return
 		}
 		m, err := Compile(Query{Pattern: pattern, Multiline: true, Limit: 1 << 20})

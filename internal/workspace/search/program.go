@@ -10,12 +10,12 @@ import (
 // pattern takes, and the same when loose is false or a line is all ASCII: a
 // rune of a large class is any one to four bytes beyond ASCII.
 type program struct {
-	insts   []inst
-	sets    []byteSet
-	start   int32
-	loose   bool
-	words   bool // it asks for word boundaries
-	options options
+	insts           []inst
+	sets            []byteSet
+	start           int32
+	approximate     bool
+	hasWordBoundary bool // it asks for word boundaries
+	options         options
 
 	class  [256]uint8
 	sample []byte // a byte of each class
@@ -38,7 +38,7 @@ const (
 
 type inst struct {
 	op         op
-	when       condition
+	cond       condition
 	set        int32
 	out, other int32
 }
@@ -73,12 +73,12 @@ func compile(re *syntax.Regexp, o options) *program {
 	p := &program{options: o, insts: []inst{{op: opMatch}}}
 	end := int32(0)
 	if o.word {
-		p.words, p.loose = true, true // letters beyond ASCII are left to exact
-		end = p.add(inst{op: opAssert, when: noWordAfter, out: end})
+		p.hasWordBoundary, p.approximate = true, true // letters beyond ASCII are left to exact
+		end = p.add(inst{op: opAssert, cond: noWordAfter, out: end})
 	}
-	p.start = p.node(re, end)
+	p.start = p.emit(re, end)
 	if o.word {
-		p.start = p.add(inst{op: opAssert, when: noWordBefore, out: p.start})
+		p.start = p.add(inst{op: opAssert, cond: noWordBefore, out: p.start})
 	}
 	if len(p.insts) <= maxProgram {
 		p.classify()
@@ -91,65 +91,65 @@ func (p *program) add(i inst) int32 {
 	return int32(len(p.insts) - 1)
 }
 
-// node adds what takes re and goes on at next; it returns where that begins.
-func (p *program) node(re *syntax.Regexp, next int32) int32 {
+// emit adds what takes re and goes on at next; it returns where that begins.
+func (p *program) emit(re *syntax.Regexp, next int32) int32 {
 	if len(p.insts) > maxProgram {
 		return next
 	}
-	if pairs, ok := ranges(re); ok {
-		return p.rune(pairs, next)
+	if pairs, ok := singleRune(re); ok {
+		return p.emitRunes(pairs, next)
 	}
 	switch re.Op {
 	case syntax.OpNoMatch:
-		return p.bytes(byteSet{}, next)
+		return p.emitBytes(byteSet{}, next)
 	case syntax.OpCapture:
-		return p.node(re.Sub[0], next)
+		return p.emit(re.Sub[0], next)
 	case syntax.OpLiteral:
 		for _, r := range slices.Backward(re.Rune) {
-			next = p.rune(pairsOf(orbit(r, re.Flags&syntax.FoldCase != 0)), next)
+			next = p.emitRunes(pairsOf(caseVariants(r, re.Flags&syntax.FoldCase != 0)), next)
 		}
 	case syntax.OpConcat:
 		for _, sub := range slices.Backward(re.Sub) {
-			next = p.node(sub, next)
+			next = p.emit(sub, next)
 		}
 	case syntax.OpAlternate:
-		at := p.node(re.Sub[len(re.Sub)-1], next)
+		at := p.emit(re.Sub[len(re.Sub)-1], next)
 		for i := len(re.Sub) - 2; i >= 0; i-- {
-			at = p.add(inst{op: opSplit, out: p.node(re.Sub[i], next), other: at})
+			at = p.add(inst{op: opSplit, out: p.emit(re.Sub[i], next), other: at})
 		}
 		return at
 	case syntax.OpQuest:
-		return p.add(inst{op: opSplit, out: p.node(re.Sub[0], next), other: next})
+		return p.add(inst{op: opSplit, out: p.emit(re.Sub[0], next), other: next})
 	case syntax.OpStar:
-		return p.loop(re.Sub[0], next)
+		return p.emitLoop(re.Sub[0], next)
 	case syntax.OpPlus:
-		at := p.loop(re.Sub[0], next)
+		at := p.emitLoop(re.Sub[0], next)
 		return p.insts[at].out
 	default:
 		if when, ok := conditionOf(re.Op); ok {
-			p.words = p.words || when == atBoundary || when == noBoundary
-			return p.add(inst{op: opAssert, when: when, out: next})
+			p.hasWordBoundary = p.hasWordBoundary || when == atBoundary || when == noBoundary
+			return p.add(inst{op: opAssert, cond: when, out: next})
 		}
 	}
 	return next
 }
 
-// loop adds what takes re any number of times. Its out takes it once at least.
-func (p *program) loop(re *syntax.Regexp, next int32) int32 {
+// emitLoop adds what takes re any number of times. Its out takes it once at least.
+func (p *program) emitLoop(re *syntax.Regexp, next int32) int32 {
 	at := p.add(inst{op: opSplit, other: next})
-	if pairs, ok := ranges(re); ok && allHigh(pairs) {
+	if pairs, ok := singleRune(re); ok && coversNonASCII(pairs) {
 		// Any number of any runes beyond ASCII is any number of bytes.
-		set := ascii(pairs)
+		set := asciiSet(pairs)
 		set.add(utf8.RuneSelf, 0xFF)
-		p.insts[at].out = p.bytes(set, at)
+		p.insts[at].out = p.emitBytes(set, at)
 		return at
 	}
-	body := p.node(re, at)
+	body := p.emit(re, at)
 	p.insts[at].out = body
 	return at
 }
 
-func (p *program) bytes(set byteSet, next int32) int32 {
+func (p *program) emitBytes(set byteSet, next int32) int32 {
 	at := slices.Index(p.sets, set)
 	if at < 0 {
 		at = len(p.sets)
@@ -158,7 +158,7 @@ func (p *program) bytes(set byteSet, next int32) int32 {
 	return p.add(inst{op: opByte, set: int32(at), out: next})
 }
 
-func ascii(pairs []rune) byteSet {
+func asciiSet(pairs []rune) byteSet {
 	var set byteSet
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i] < utf8.RuneSelf {
@@ -168,9 +168,9 @@ func ascii(pairs []rune) byteSet {
 	return set
 }
 
-// rune adds what takes one of the runes in pairs.
-func (p *program) rune(pairs []rune, next int32) int32 {
-	set := ascii(pairs)
+// emitRunes adds what takes one of the runes in pairs.
+func (p *program) emitRunes(pairs []rune, next int32) int32 {
+	set := asciiSet(pairs)
 	var high []rune // pairs
 	for i := 0; i < len(pairs); i += 2 {
 		if pairs[i+1] >= utf8.RuneSelf {
@@ -178,20 +178,20 @@ func (p *program) rune(pairs []rune, next int32) int32 {
 		}
 	}
 	if len(high) == 0 {
-		return p.bytes(set, next)
+		return p.emitBytes(set, next)
 	}
 	const most = 16
-	runes, ok := few(high, most)
+	runes, ok := expandRunes(high, most)
 	if !ok || slices.Contains(runes, utf8.RuneError) { // which bad bytes are as well
-		p.loose = true
-		return p.highBytes(set, next)
+		p.approximate = true
+		return p.emitHighBytes(set, next)
 	}
 	at := int32(-1)
 	if set != (byteSet{}) {
-		at = p.bytes(set, next)
+		at = p.emitBytes(set, next)
 	}
 	for _, r := range runes {
-		seq := p.sequence(r, next)
+		seq := p.emitSequence(r, next)
 		if at >= 0 {
 			seq = p.add(inst{op: opSplit, out: seq, other: at})
 		}
@@ -200,29 +200,29 @@ func (p *program) rune(pairs []rune, next int32) int32 {
 	return at
 }
 
-// sequence adds what takes the bytes of r.
-func (p *program) sequence(r rune, next int32) int32 {
+// emitSequence adds what takes the bytes of r.
+func (p *program) emitSequence(r rune, next int32) int32 {
 	for _, b := range slices.Backward(utf8.AppendRune(nil, r)) {
 		var set byteSet
 		set.add(b, b)
-		next = p.bytes(set, next)
+		next = p.emitBytes(set, next)
 	}
 	return next
 }
 
-// highBytes adds what takes a byte of set, or one to four beyond ASCII.
-func (p *program) highBytes(set byteSet, next int32) int32 {
+// emitHighBytes adds what takes a byte of set, or one to four beyond ASCII.
+func (p *program) emitHighBytes(set byteSet, next int32) int32 {
 	var high byteSet
 	high.add(utf8.RuneSelf, 0xFF)
 	at := next
 	for range utf8.UTFMax - 1 {
-		at = p.add(inst{op: opSplit, out: next, other: p.bytes(high, at)})
+		at = p.add(inst{op: opSplit, out: next, other: p.emitBytes(high, at)})
 	}
-	at = p.bytes(high, at)
+	at = p.emitBytes(high, at)
 	if set == (byteSet{}) {
 		return at
 	}
-	return p.add(inst{op: opSplit, out: p.bytes(set, next), other: at})
+	return p.add(inst{op: opSplit, out: p.emitBytes(set, next), other: at})
 }
 
 func conditionOf(o syntax.Op) (condition, bool) {
@@ -248,18 +248,18 @@ func (p *program) classify() {
 	var ends, returns, words byteSet
 	ends.add('\n', '\n')
 	returns.add('\r', '\r')
-	p.split(ends)
-	p.split(returns)
-	if p.words {
+	p.splitClasses(ends)
+	p.splitClasses(returns)
+	if p.hasWordBoundary {
 		for b := range 256 {
 			if isWord(byte(b)) {
 				words.add(byte(b), byte(b))
 			}
 		}
-		p.split(words)
+		p.splitClasses(words)
 	}
 	for _, set := range p.sets {
-		p.split(set)
+		p.splitClasses(set)
 	}
 	for b := range 256 {
 		if int(p.class[b]) == len(p.sample) { // classes are numbered as they come
@@ -268,8 +268,8 @@ func (p *program) classify() {
 	}
 }
 
-// split makes two classes of each that has bytes within set and others.
-func (p *program) split(set byteSet) {
+// splitClasses makes two classes of each that has bytes within set and others.
+func (p *program) splitClasses(set byteSet) {
 	var number [512]int16 // of a new class, by the old one and set; 0 for none
 	next := int16(1)
 	for b := range 256 {

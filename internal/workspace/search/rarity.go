@@ -1,8 +1,8 @@
 package search
 
-// shares says how often a byte is met in source code and documents, of 10,000.
+// byteShares says how often a byte is met in source code and documents, of 10,000.
 // Where the guess is wrong a search is slower, nothing else.
-var shares = [128]uint16{
+var byteShares = [128]uint16{
 	1, 1, 1, 1, 1, 1, 1, 1, 1, 211, 279, 1, 1, 20, 1, 1,
 	1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
 	1649, 9, 146, 16, 4, 8, 8, 54, 99, 99, 22, 11, 217, 47, 133, 100,
@@ -13,10 +13,10 @@ var shares = [128]uint16{
 	149, 10, 377, 353, 463, 151, 50, 50, 128, 67, 9, 50, 11, 50, 2, 1,
 }
 
-// share is how many of all bytes are b.
-func share(b byte) float64 {
+// byteShare is how many of all bytes are b.
+func byteShare(b byte) float64 {
 	if b >= 128 {
 		return 0.003
 	}
-	return float64(shares[b]) / 10_000
+	return float64(byteShares[b]) / 10_000
 }

@@ -14,13 +14,13 @@ type scanner struct {
 	// these are many, it is better without needles.
 	passed, wasted int
 	dense          bool
-	spans          spans
+	spans          multilineState
 }
 
 func newScanner(m *Matcher) *scanner {
 	s := &scanner{m: m}
-	if len(m.finds.needles) > 0 {
-		s.finder = newFinder(m.finds.needles)
+	if len(m.prefilter.needles) > 0 {
+		s.finder = newFinder(m.prefilter.needles)
 	}
 	return s
 }
@@ -32,28 +32,28 @@ func (s *scanner) reset(buf []byte) {
 		s.finder.reset(buf)
 	}
 	if s.m.q.Multiline {
-		s.spans = spans{done: !s.may()}
+		s.spans = multilineState{done: !s.mayMatch()}
 	}
 }
 
-// next returns the first line that matches at or after from, the start of a
+// nextByte returns the first line that matches at or after from, the start of a
 // line; end is where its line end is, or the end of the text.
 func (s *scanner) next(from int) (start, end int, ok bool) {
 	switch {
 	case from >= len(s.buf):
 		return 0, 0, false
 	case s.m.q.Multiline:
-		return s.nextTouched(from)
-	case s.m.finds.sure:
-		return s.nextSure(from)
+		return s.nextMultiline(from)
+	case s.m.prefilter.certain:
+		return s.nextCertain(from)
 	case s.finder != nil && !s.dense:
-		return s.nextNeedle(from)
+		return s.nextPrefiltered(from)
 	}
-	return s.nextRun(from)
+	return s.nextByDFA(from)
 }
 
-// nextSure is next when every needle is a match.
-func (s *scanner) nextSure(from int) (start, end int, ok bool) {
+// nextCertain is next when every needle is a match.
+func (s *scanner) nextCertain(from int) (start, end int, ok bool) {
 	at := from
 	for {
 		hit, hitEnd, ok := s.finder.next(at)
@@ -69,8 +69,8 @@ func (s *scanner) nextSure(from int) (start, end int, ok bool) {
 	}
 }
 
-// nextNeedle is next when needles say which lines may match.
-func (s *scanner) nextNeedle(from int) (start, end int, ok bool) {
+// nextPrefiltered is next when needles say which lines may match.
+func (s *scanner) nextPrefiltered(from int) (start, end int, ok bool) {
 	for from < len(s.buf) {
 		hit, _, ok := s.finder.next(from)
 		if !ok {
@@ -78,21 +78,21 @@ func (s *scanner) nextNeedle(from int) (start, end int, ok bool) {
 		}
 		start, end = s.lineAt(from, hit)
 		s.passed += end - from
-		if s.matches(s.buf[start:end]) {
+		if s.lineMatches(s.buf[start:end]) {
 			return start, end, true
 		}
 		from = end + 1
 		s.wasted += end - start
 		if s.wasted > 4<<10 && s.wasted > s.passed/3 {
 			s.dense = true
-			return s.nextRun(from)
+			return s.nextByDFA(from)
 		}
 	}
 	return 0, 0, false
 }
 
-// nextRun is next by running over everything.
-func (s *scanner) nextRun(from int) (start, end int, ok bool) {
+// nextByDFA is next by running over everything.
+func (s *scanner) nextByDFA(from int) (start, end int, ok bool) {
 	d := s.automaton()
 	for from < len(s.buf) && !d.failed {
 		hit := d.find(s.buf, from)
@@ -103,14 +103,14 @@ func (s *scanner) nextRun(from int) (start, end int, ok bool) {
 			return 0, 0, false
 		}
 		start, end = s.lineAt(from, hit)
-		if s.certain(s.buf[start:end]) {
+		if s.confirm(s.buf[start:end]) {
 			return start, end, true
 		}
 		from = end + 1
 	}
 	for from < len(s.buf) {
 		start, end = s.lineAt(from, from)
-		if s.m.exact.match(s.m.bare(s.buf[start:end])) {
+		if s.m.exact.matchesLine(s.m.trimCR(s.buf[start:end])) {
 			return start, end, true
 		}
 		from = end + 1
@@ -118,24 +118,24 @@ func (s *scanner) nextRun(from int) (start, end int, ok bool) {
 	return 0, 0, false
 }
 
-// matches reports whether a line does.
-func (s *scanner) matches(line []byte) bool {
+// lineMatches reports whether a line does.
+func (s *scanner) lineMatches(line []byte) bool {
 	d := s.automaton()
 	if !d.failed {
-		if found := d.line(line); !d.failed {
-			return found && s.certain(line)
+		if found := d.matchesLine(line); !d.failed {
+			return found && s.confirm(line)
 		}
 	}
-	return s.m.exact.match(s.m.bare(line))
+	return s.m.exact.matchesLine(s.m.trimCR(line))
 }
 
-// certain reports whether a line matches that the automaton takes.
-func (s *scanner) certain(line []byte) bool {
-	return !s.m.prog.loose || isASCII(line) || s.m.exact.match(s.m.bare(line))
+// confirm reports whether a line matches that the automaton takes.
+func (s *scanner) confirm(line []byte) bool {
+	return !s.m.prog.approximate || isASCII(line) || s.m.exact.matchesLine(s.m.trimCR(line))
 }
 
-// may reports whether the whole text may hold a match.
-func (s *scanner) may() bool {
+// mayMatch reports whether the whole text may hold a match.
+func (s *scanner) mayMatch() bool {
 	if s.finder != nil {
 		if _, _, ok := s.finder.next(0); !ok {
 			return false
@@ -152,7 +152,7 @@ func (s *scanner) automaton() *dfa {
 	return s.dfa
 }
 
-// lineAt returns the line that holds a place; from is the start of that line
+// showLine returns the line that holds a place; from is the start of that line
 // or of one before it.
 func (s *scanner) lineAt(from, place int) (start, end int) {
 	start = from + bytes.LastIndexByte(s.buf[from:place], '\n') + 1
@@ -162,9 +162,9 @@ func (s *scanner) lineAt(from, place int) (start, end int) {
 	return start, len(s.buf)
 }
 
-// bare is a line without the "\r" of its end.
-func (m *Matcher) bare(line []byte) []byte {
-	if n := len(line); n > 0 && line[n-1] == '\r' && !m.keep {
+// trimCR is a line without the "\r" of its end.
+func (m *Matcher) trimCR(line []byte) []byte {
+	if n := len(line); n > 0 && line[n-1] == '\r' && !m.keepCR {
 		return line[:n-1]
 	}
 	return line

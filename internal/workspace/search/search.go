@@ -13,32 +13,32 @@ import (
 )
 
 const (
-	chunkSize   = 8 // files that are taken at once
-	mostWorkers = 8
-	pageRoom    = 32 << 20 // bytes of lines that are held at most
-	fileRoom    = 1 << 20  // of one file, before it is known whether they are wanted
+	chunkSize      = 8 // files that are taken at once
+	maxWorkers     = 8
+	maxHeldBytes   = 32 << 20 // emitBytes of lines that are held at most
+	maxHeldPerFile = 1 << 20  // of one file, before it is known whether they are wanted
 )
 
-// errNotOurs says that there is something that is not to be searched: no
+// errSkip says that there is something that is not to be searched: no
 // regular file, or one that the gate refuses.
-var errNotOurs = errors.New("not a file to search")
+var errSkip = errors.New("not a file to search")
 
-// A Gate says whether a file with more than one hard link may be read. It is
+// A CheckLinks says whether a file with more than one hard link may be read. It is
 // called from several goroutines.
-type Gate func(name string, info root.Info) bool
+type LinkCheck func(name string, info root.Info) bool
 
 // A Source is where files are.
 type Source struct {
-	Root *root.Root
-	Gate Gate // nil refuses nothing
+	Root       *root.Root
+	CheckLinks LinkCheck // nil refuses nothing
 	// Virtual gives the content of files that are not on disk, or nil. It is
 	// called for every name, from several goroutines.
 	Virtual func(name string) (content []byte, ok bool)
 }
 
 // Files searches files of r; see Search.
-func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open Gate) (Found, error) {
-	return m.Search(ctx, Source{Root: r, Gate: open}, names)
+func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open LinkCheck) (Found, error) {
+	return m.Search(ctx, Source{Root: r, CheckLinks: open}, names)
 }
 
 // Search searches files in the order of names and returns what Limit and
@@ -49,12 +49,12 @@ func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open 
 func (m *Matcher) Search(ctx context.Context, src Source, names []string) (Found, error) {
 	inner, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s := &search{
+	s := &run{
 		m: m, src: src, names: names, ctx: inner, cancel: cancel,
 		chunks: make([]chunk, (len(names)+chunkSize-1)/chunkSize), enough: m.q.Offset + m.q.Limit + 1,
 	}
-	s.room.Store(pageRoom)
-	workers := min(runtime.GOMAXPROCS(0), mostWorkers, len(s.chunks))
+	s.lineBudget.Store(maxHeldBytes)
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(s.chunks))
 	var wait sync.WaitGroup
 	for range workers - 1 {
 		wait.Go(func() { s.work() })
@@ -67,26 +67,26 @@ func (m *Matcher) Search(ctx context.Context, src Source, names []string) (Found
 	if s.failed != nil {
 		return Found{}, s.failed
 	}
-	return s.answer(ctx, last)
+	return s.result(ctx, last)
 }
 
-// A search is one call of Search.
-type search struct {
-	m      *Matcher
-	src    Source
-	names  []string
-	ctx    context.Context
-	cancel func() // called when there is enough
-	chunks []chunk
-	taken  atomic.Int64 // chunks
-	room   atomic.Int64 // for lines
-	large  sync.Mutex   // see worker
+// A run is one call of Search.
+type run struct {
+	m           *Matcher
+	src         Source
+	names       []string
+	ctx         context.Context
+	cancel      func() // called when there is enough
+	chunks      []chunk
+	nextChunk   atomic.Int64 // chunks
+	lineBudget  atomic.Int64 // for lines
+	largeBuffer sync.Mutex   // see worker
 
-	mu     sync.Mutex
-	enough int // matching lines or files
-	have   int // in the first chunks
-	first  int // chunks that are done without a gap
-	failed error
+	mu         sync.Mutex
+	enough     int // matching lines or files
+	found      int // in the first chunks
+	doneChunks int // chunks that are done without a gap
+	failed     error
 }
 
 // A chunk is what was found in some files that follow each other.
@@ -100,19 +100,19 @@ type chunk struct {
 // A hit is a file that matches.
 type hit struct {
 	name string
-	result
+	textResult
 	lines []Line // of its first matches; nil when they were not kept
 }
 
 // work takes chunks until there are no more. The worker that did it is returned.
-func (s *search) work() *worker {
+func (s *run) work() *worker {
 	w := newWorker(s.m)
-	w.large = &s.large
+	w.largeBuffer = &s.largeBuffer
 	if s.src.Root != nil {
-		w.opener = newOpener(s.src.Root, s.src.Gate)
+		w.opener = newOpener(s.src.Root, s.src.CheckLinks)
 	}
 	for {
-		i := int(s.taken.Add(1)) - 1
+		i := int(s.nextChunk.Add(1)) - 1
 		if i >= len(s.chunks) || s.ctx.Err() != nil {
 			return w
 		}
@@ -123,7 +123,7 @@ func (s *search) work() *worker {
 	}
 }
 
-func (s *search) stop(err error) {
+func (s *run) stop(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failed == nil && s.ctx.Err() == nil {
@@ -133,7 +133,7 @@ func (s *search) stop(err error) {
 }
 
 // chunk searches the files of a chunk.
-func (s *search) chunk(w *worker, i int) (err error) {
+func (s *run) chunk(w *worker, i int) (err error) {
 	defer func() {
 		if p := recover(); p != nil { // nobody else can: this may be a goroutine of its own
 			err = fmt.Errorf("searching files for %q: %v", s.m.q.Pattern, p)
@@ -143,13 +143,13 @@ func (s *search) chunk(w *worker, i int) (err error) {
 	for _, name := range s.names[i*chunkSize : min((i+1)*chunkSize, len(s.names))] {
 		var p *page
 		if s.m.q.Offset == 0 {
-			p = s.m.pageOf(0, s.m.q.Limit, int(min(s.room.Load(), fileRoom)))
+			p = s.m.newPage(0, s.m.q.Limit, int(min(s.lineBudget.Load(), maxHeldPerFile)))
 		}
-		got, err := s.file(s.ctx, w, name, s.m.enough(), p)
+		got, err := s.file(s.ctx, w, name, s.m.maxMatches(), p)
 		switch {
 		case s.ctx.Err() != nil:
 			return s.ctx.Err()
-		case errors.Is(err, errNotOurs), errors.Is(err, iofs.ErrNotExist):
+		case errors.Is(err, errSkip), errors.Is(err, iofs.ErrNotExist):
 			continue
 		case err != nil:
 			c.unread++
@@ -159,10 +159,10 @@ func (s *search) chunk(w *worker, i int) (err error) {
 		if got.matches == 0 {
 			continue
 		}
-		h := hit{name: name, result: got}
+		h := hit{name: name, textResult: got}
 		if p != nil && !p.full {
 			h.lines = p.lines
-			s.room.Add(-int64(p.used))
+			s.lineBudget.Add(-int64(p.used))
 		}
 		c.hits = append(c.hits, h)
 	}
@@ -171,42 +171,42 @@ func (s *search) chunk(w *worker, i int) (err error) {
 }
 
 // done counts a chunk in, and ends the search when there is enough.
-func (s *search) done(c *chunk) {
+func (s *run) done(c *chunk) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c.done = true
-	for s.have < s.enough && s.first < len(s.chunks) && s.chunks[s.first].done {
-		for _, h := range s.chunks[s.first].hits {
+	for s.found < s.enough && s.doneChunks < len(s.chunks) && s.chunks[s.doneChunks].done {
+		for _, h := range s.chunks[s.doneChunks].hits {
 			if s.m.q.Mode == Content {
-				s.have += h.matches
+				s.found += h.matches
 			} else {
-				s.have++
+				s.found++
 			}
 		}
-		s.first++
+		s.doneChunks++
 	}
-	if s.have >= s.enough {
+	if s.found >= s.enough {
 		s.cancel()
 	}
 }
 
-// file searches one file.
-func (s *search) file(ctx context.Context, w *worker, name string, enough int, p *page) (result, error) {
+// fileSource searches one file.
+func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *page) (textResult, error) {
 	if s.src.Virtual != nil {
 		if content, ok := s.src.Virtual(name); ok {
-			return w.text(ctx, &memory{text: content}, enough, p)
+			return w.text(ctx, &memorySource{text: content}, enough, p)
 		}
 	}
 	if w.opener == nil {
-		return result{}, errNotOurs
+		return textResult{}, errSkip
 	}
 	h, size, err := w.opener.open(name)
 	if err != nil {
-		return result{}, err
+		return textResult{}, err
 	}
 	defer h.close()
 	if most := s.m.q.MaxFile; most > 0 && size > most {
-		return result{}, errLarge
+		return textResult{}, errLarge
 	}
-	return w.text(ctx, &file{handle: h, length: size}, enough, p)
+	return w.text(ctx, &fileSource{handle: h, length: size}, enough, p)
 }

@@ -6,29 +6,29 @@ import (
 	"unicode/utf8"
 )
 
-// A memory is a text that is there already.
-type memory struct {
+// A memorySource is a text that is there already.
+type memorySource struct {
 	text []byte
 	at   int
 }
 
-func (m *memory) size() int64 { return int64(len(m.text)) }
+func (m *memorySource) size() int64 { return int64(len(m.text)) }
 
-func (m *memory) read(p []byte) (n int, end bool, err error) {
+func (m *memorySource) read(p []byte) (n int, end bool, err error) {
 	n = copy(p, m.text[m.at:])
 	m.at += n
 	return n, m.at == len(m.text), nil
 }
 
-// A file is the content of a file, as long as it was when it was opened.
-type file struct {
+// A fileSource is the content of a file, as long as it was when it was opened.
+type fileSource struct {
 	handle
 	length, at int64
 }
 
-func (f *file) size() int64 { return f.length }
+func (f *fileSource) size() int64 { return f.length }
 
-func (f *file) read(p []byte) (n int, end bool, err error) {
+func (f *fileSource) read(p []byte) (n int, end bool, err error) {
 	p = p[:min(int64(len(p)), f.length-f.at)]
 	for n < len(p) {
 		got, err := f.readAt(p[n:], f.at)
@@ -45,8 +45,8 @@ func (f *file) read(p []byte) (n int, end bool, err error) {
 	return n, f.at == f.length, nil
 }
 
-// A decoder makes UTF-8 of UTF-16.
-type decoder struct {
+// A utf16Decoder makes UTF-8 of UTF-16.
+type utf16Decoder struct {
 	src   source
 	order binary.ByteOrder
 	raw   []byte // read and not yet decoded
@@ -54,24 +54,24 @@ type decoder struct {
 	begun bool
 }
 
-// decoderOf returns what decodes a text that begins with head, if that is
+// utf16DecoderFor returns what decodes a text that begins with head, if that is
 // needed. A mark of UTF-32 is none of UTF-16.
-func decoderOf(head []byte, src source) *decoder {
-	if _, is := src.(*decoder); is || len(head) < 2 {
+func utf16DecoderFor(head []byte, src source) *utf16Decoder {
+	if _, is := src.(*utf16Decoder); is || len(head) < 2 {
 		return nil
 	}
 	switch {
 	case head[0] == 0xFE && head[1] == 0xFF:
-		return &decoder{src: src, order: binary.BigEndian}
+		return &utf16Decoder{src: src, order: binary.BigEndian}
 	case head[0] == 0xFF && head[1] == 0xFE && (len(head) < 4 || head[2] != 0 || head[3] != 0):
-		return &decoder{src: src, order: binary.LittleEndian}
+		return &utf16Decoder{src: src, order: binary.LittleEndian}
 	}
 	return nil
 }
 
-func (d *decoder) size() int64 { return d.src.size()/2*3 + utf8.UTFMax }
+func (d *utf16Decoder) size() int64 { return d.src.size()/2*3 + utf8.UTFMax }
 
-func (d *decoder) read(p []byte) (n int, end bool, err error) {
+func (d *utf16Decoder) read(p []byte) (n int, end bool, err error) {
 	if !d.begun {
 		d.raw, d.begun = d.raw[2:], true
 	}
@@ -93,14 +93,14 @@ func (d *decoder) read(p []byte) (n int, end bool, err error) {
 	return n, false, nil
 }
 
-func (d *decoder) unit() rune {
+func (d *utf16Decoder) unit() rune {
 	u := d.order.Uint16(d.raw)
 	d.raw = d.raw[2:]
 	return rune(u)
 }
 
 // pair takes the second half of a rune, if it is there.
-func (d *decoder) pair(first rune) rune {
+func (d *utf16Decoder) pair(first rune) rune {
 	if len(d.raw) < 2 {
 		return utf8.RuneError
 	}
@@ -111,7 +111,7 @@ func (d *decoder) pair(first rune) rune {
 	return r
 }
 
-func (d *decoder) fill() error {
+func (d *utf16Decoder) fill() error {
 	const chunk = 64 << 10
 	next := make([]byte, len(d.raw)+chunk)
 	kept := copy(next, d.raw)

@@ -2,17 +2,17 @@ package search
 
 import "unicode/utf8"
 
-// spans goes through matches that may span lines.
-type spans struct {
+// multilineState goes through matches that may span lines.
+type multilineState struct {
 	at         int // where the next match may begin
 	start, end int // the last match
 	found      bool
 	done       bool
 }
 
-// nextTouched is next when matches may span lines: the first line at or after
+// nextMultiline is next when matches may span lines: the first line at or after
 // from that a match touches.
-func (s *scanner) nextTouched(from int) (start, end int, ok bool) {
+func (s *scanner) nextMultiline(from int) (start, end int, ok bool) {
 	p := &s.spans
 	for {
 		if p.found && p.end > from {
@@ -22,7 +22,7 @@ func (s *scanner) nextTouched(from int) (start, end int, ok bool) {
 		if p.done {
 			return 0, 0, false
 		}
-		p.start, p.end, p.found = s.m.exact.after(s.buf, p.at)
+		p.start, p.end, p.found = s.m.exact.findAfter(s.buf, p.at)
 		if !p.found {
 			p.done = true
 			continue

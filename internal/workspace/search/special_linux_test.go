@@ -35,7 +35,7 @@ func TestSlowOpen(t *testing.T) {
 	o := newOpener(openRoot(t, dir), nil)
 	for _, name := range []string{"a", "none", "fifo", ".", "a/b"} {
 		fast, size, fastErr := o.open(name)
-		slow, slowSize, slowErr := o.slow(name)
+		slow, slowSize, slowErr := o.openSlow(name)
 		if (fastErr == nil) != (slowErr == nil) || size != slowSize {
 			t.Errorf("%s: %v, slow %v", name, fastErr, slowErr)
 		}

@@ -5,43 +5,43 @@ import (
 	"slices"
 )
 
-// after is what is known of the byte to come.
-type after struct {
+// findAfter is what is known of the byte to come.
+type nextContext struct {
 	word    bool
 	lineEnd bool
 	textEnd bool
 }
 
-// follow adds to d.then what can happen at an instruction before the next byte
+// addClosure adds to d.then what can happen at an instruction before the next byte
 // is known.
-func (d *dfa) follow(at int32, prev before) {
+func (d *dfa) addClosure(at int32, prev prevContext) {
 	d.stack = append(d.stack[:0], at)
 	for len(d.stack) > 0 {
 		at := d.stack[len(d.stack)-1]
 		d.stack = d.stack[:len(d.stack)-1]
-		if !d.then.add(at) {
+		if !d.following.add(at) {
 			continue
 		}
 		switch i := &d.p.insts[at]; i.op {
 		case opSplit:
 			d.stack = append(d.stack, i.other, i.out)
 		case opAssert:
-			if looksBack(i.when) && holds(i.when, prev, after{}) {
+			if looksBack(i.cond) && holds(i.cond, prev, nextContext{}) {
 				d.stack = append(d.stack, i.out)
 			}
 		}
 	}
 }
 
-// matches puts into d.now what can take the next byte, and reports whether the
+// lineMatches puts into d.now what can take the next byte, and reports whether the
 // pattern matches before it.
-func (d *dfa) matches(s state, a after) bool {
-	d.now.clear()
+func (d *dfa) expand(s state, a nextContext) bool {
+	d.current.clear()
 	d.stack = append(d.stack[:0], s.insts...)
 	for len(d.stack) > 0 {
 		at := d.stack[len(d.stack)-1]
 		d.stack = d.stack[:len(d.stack)-1]
-		if !d.now.add(at) {
+		if !d.current.add(at) {
 			continue
 		}
 		switch i := &d.p.insts[at]; i.op {
@@ -50,7 +50,7 @@ func (d *dfa) matches(s state, a after) bool {
 		case opSplit:
 			d.stack = append(d.stack, i.other, i.out)
 		case opAssert:
-			if holds(i.when, s.prev, a) {
+			if holds(i.cond, s.prev, a) {
 				d.stack = append(d.stack, i.out)
 			}
 		}
@@ -60,23 +60,23 @@ func (d *dfa) matches(s state, a after) bool {
 
 // advance fills d.then with what follows d.now on b; everywhere a match may
 // begin anew.
-func (d *dfa) advance(b byte, prev before) {
-	d.then.clear()
-	for _, at := range d.now.dense {
+func (d *dfa) advance(b byte, prev prevContext) {
+	d.following.clear()
+	for _, at := range d.current.dense {
 		if i := &d.p.insts[at]; i.op == opByte && d.p.sets[i.set].has(b) {
-			d.follow(i.out, prev)
+			d.addClosure(i.out, prev)
 		}
 	}
-	d.follow(d.p.start, prev)
+	d.addClosure(d.p.start, prev)
 }
 
 // intern returns the number of the state that d.then is, times d.width, or dead.
-func (d *dfa) intern(prev before) uint32 {
-	insts := slices.DeleteFunc(d.then.dense, func(at int32) bool {
+func (d *dfa) intern(prev prevContext) uint32 {
+	insts := slices.DeleteFunc(d.following.dense, func(at int32) bool {
 		i := &d.p.insts[at]
-		return i.op == opSplit || i.op == opAssert && looksBack(i.when)
+		return i.op == opSplit || i.op == opAssert && looksBack(i.cond)
 	})
-	d.then.dense = insts
+	d.following.dense = insts
 	if slices.Contains(insts, 0) { // the match: nothing else makes a difference
 		insts = append(insts[:0], 0)
 	}
@@ -114,7 +114,7 @@ func looksBack(c condition) bool {
 	return c == atLineStart || c == atTextStart || c == noWordBefore
 }
 
-func holds(c condition, prev before, a after) bool {
+func holds(c condition, prev prevContext, a nextContext) bool {
 	switch c {
 	case atLineStart:
 		return prev.lineStart
@@ -136,24 +136,24 @@ func holds(c condition, prev before, a after) bool {
 	return false
 }
 
-// A sparse is a set of small numbers that is emptied in no time.
-type sparse struct {
-	dense []int32
-	place []int32
+// A sparseSet is a set of small numbers that is emptied in no time.
+type sparseSet struct {
+	dense    []int32
+	position []int32
 }
 
-func newSparse(size int) *sparse {
-	return &sparse{dense: make([]int32, 0, size), place: make([]int32, size)}
+func newSparseSet(size int) *sparseSet {
+	return &sparseSet{dense: make([]int32, 0, size), position: make([]int32, size)}
 }
 
-func (s *sparse) clear() { s.dense = s.dense[:0] }
+func (s *sparseSet) clear() { s.dense = s.dense[:0] }
 
 // add reports whether n is new to the set.
-func (s *sparse) add(n int32) bool {
-	if at := s.place[n]; int(at) < len(s.dense) && s.dense[at] == n {
+func (s *sparseSet) add(n int32) bool {
+	if at := s.position[n]; int(at) < len(s.dense) && s.dense[at] == n {
 		return false
 	}
-	s.place[n] = int32(len(s.dense))
+	s.position[n] = int32(len(s.dense))
 	s.dense = append(s.dense, n)
 	return true
 }

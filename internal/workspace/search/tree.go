@@ -7,24 +7,24 @@ import (
 	"unicode/utf8"
 )
 
-// size is about how many instructions a tree becomes.
-func size(re *syntax.Regexp) int {
+// instCount is about how many instructions a tree becomes.
+func instCount(re *syntax.Regexp) int {
 	total := 1
 	switch re.Op {
 	case syntax.OpLiteral:
 		return len(re.Rune) + 1
 	case syntax.OpRepeat:
-		return min(max(re.Min, re.Max, 1)*size(re.Sub[0]), maxProgram+1)
+		return min(max(re.Min, re.Max, 1)*instCount(re.Sub[0]), maxProgram+1)
 	}
 	for _, sub := range re.Sub {
-		total = min(total+size(sub), maxProgram+1)
+		total = min(total+instCount(sub), maxProgram+1)
 	}
 	return total
 }
 
-// names reports whether the pattern asks for r, by itself or in a class of
+// mentions reports whether the pattern asks for r, by itself or in a class of
 // nothing but line ends; \s and [^x], which take it too, do not count.
-func names(re *syntax.Regexp, r rune) bool {
+func mentions(re *syntax.Regexp, r rune) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
 		return slices.Contains(re.Rune, r)
@@ -40,7 +40,7 @@ func names(re *syntax.Regexp, r rune) bool {
 		}
 		return takes
 	}
-	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return names(sub, r) })
+	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return mentions(sub, r) })
 }
 
 // eitherLineEnd lets "\r\n" be where the pattern has a line end.
@@ -131,12 +131,12 @@ func trimEnd(re *syntax.Regexp, front bool) *syntax.Regexp {
 	return re
 }
 
-// ranges are the runes of a node that takes exactly one, in pairs; ok is false
+// singleRune are the runes of a node that takes exactly one, in pairs; ok is false
 // for other nodes.
-func ranges(re *syntax.Regexp) (pairs []rune, ok bool) {
+func singleRune(re *syntax.Regexp) (pairs []rune, ok bool) {
 	switch re.Op {
 	case syntax.OpCapture:
-		return ranges(re.Sub[0])
+		return singleRune(re.Sub[0])
 	case syntax.OpCharClass:
 		return re.Rune, true
 	case syntax.OpAnyChar:
@@ -145,7 +145,7 @@ func ranges(re *syntax.Regexp) (pairs []rune, ok bool) {
 		return []rune{0, '\n' - 1, '\n' + 1, unicode.MaxRune}, true
 	case syntax.OpLiteral:
 		if len(re.Rune) == 1 {
-			return pairsOf(orbit(re.Rune[0], re.Flags&syntax.FoldCase != 0)), true
+			return pairsOf(caseVariants(re.Rune[0], re.Flags&syntax.FoldCase != 0)), true
 		}
 	}
 	return nil, false
@@ -159,8 +159,8 @@ func pairsOf(runes []rune) []rune {
 	return pairs
 }
 
-// orbit are the runes that count as r.
-func orbit(r rune, fold bool) []rune {
+// caseVariants are the runes that count as r.
+func caseVariants(r rune, fold bool) []rune {
 	all := []rune{r}
 	if fold {
 		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
@@ -170,8 +170,8 @@ func orbit(r rune, fold bool) []rune {
 	return all
 }
 
-// few lists the runes of pairs, unless they are more than most.
-func few(pairs []rune, most int) (runes []rune, ok bool) {
+// expandRunes lists the runes of pairs, unless they are more than most.
+func expandRunes(pairs []rune, most int) (runes []rune, ok bool) {
 	for i := 0; i < len(pairs); i += 2 {
 		for r := pairs[i]; r <= pairs[i+1]; r++ {
 			if len(runes) == most {
@@ -183,8 +183,8 @@ func few(pairs []rune, most int) (runes []rune, ok bool) {
 	return runes, true
 }
 
-// allHigh reports whether pairs hold every rune beyond ASCII.
-func allHigh(pairs []rune) bool {
+// coversNonASCII reports whether pairs hold every rune beyond ASCII.
+func coversNonASCII(pairs []rune) bool {
 	n := len(pairs)
 	return n > 0 && pairs[n-2] <= utf8.RuneSelf && pairs[n-1] == unicode.MaxRune
 }

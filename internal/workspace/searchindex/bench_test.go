@@ -87,7 +87,7 @@ func BenchmarkFiles(b *testing.B) {
 // BenchmarkSweep answers without events.
 func BenchmarkSweep(b *testing.B) {
 	w := benchTree(b)
-	w.start(func(x *Index) { x.sweep = true })
+	w.start(func(x *Index) { x.statAll = true })
 	re, err := syntax.Parse("gcmarknewobject", syntax.Perl)
 	w.do(err)
 	for b.Loop() {

@@ -17,19 +17,19 @@ import (
 )
 
 const (
-	largest = 16 << 20 // bytes of a file that is looked into
-	sniffed = 8 << 10  // bytes in which a NUL makes a file binary
-	// settling is how long ago the last change must be for a stamp to prove
+	maxFile  = 16 << 20 // bytes of a file that is looked into
+	headSize = 8 << 10  // bytes in which a NUL makes a file binary
+	// racyAge is how long ago the last change must be for a stamp to prove
 	// that there was none since: clocks of file systems tick slowly.
-	settling    = 2 * time.Second
+	racyAge     = 2 * time.Second
 	buildMemory = 24 << 20
 )
 
 // A plan is what a new segment is to hold.
 type plan struct {
-	old   *segment.Segment
-	mark  uint64 // what becomes fresh from now on has a later one
-	items []item // in the order of names
+	old     *segment.Segment
+	version uint64 // what becomes fresh from now on has a later one
+	items   []item // in the order of names
 }
 
 // An item is a file that the old segment knows, or one that must be read.
@@ -40,10 +40,10 @@ type item struct {
 
 // plan says what a segment of the view as it is holds.
 func (v *view) plan() plan {
-	p := plan{old: v.seg, mark: v.now, items: make([]item, 0, v.live+v.count)}
-	v.now++
+	p := plan{old: v.seg, version: v.version, items: make([]item, 0, v.liveCount+v.freshCount)}
+	v.version++
 	fresh := v.freshNames(".")
-	old := v.every(".", nil)
+	old := v.liveFiles(".", nil)
 	var name []byte
 	for len(old) > 0 {
 		name = v.seg.AppendName(name[:0], old[0])
@@ -64,9 +64,9 @@ func (p plan) write(ctx context.Context, r *root.Root, path string, made segment
 	defer func() { err = errors.Join(err, b.Close()) }()
 	in := reader{root: r, buf: make([]byte, 64<<10)}
 	files := make([]segment.File, len(p.items))
-	var older *segment.Older
+	var older *segment.Previous
 	if p.old != nil {
-		older = &segment.Older{Segment: p.old, Now: make([]uint32, p.old.Len())}
+		older = &segment.Previous{Segment: p.old, Renumber: make([]uint32, p.old.Len())}
 	}
 	for i, it := range p.items {
 		if err := ctx.Err(); err != nil {
@@ -74,7 +74,7 @@ func (p plan) write(ctx context.Context, r *root.Root, path string, made segment
 		}
 		if it.name == "" {
 			files[i] = segment.File{Name: string(p.old.AppendName(nil, it.old)), Stamp: p.old.Stamp(it.old), Flags: p.old.Flags(it.old)}
-			older.Now[it.old] = uint32(i) + 1
+			older.Renumber[it.old] = uint32(i) + 1
 			continue
 		}
 		found := in.read(it.name, &files[i])
@@ -92,7 +92,7 @@ type reader struct {
 	buf  []byte
 }
 
-// read returns the trigrams of a file. One that cannot be read may hold
+// interpret returns the trigrams of a file. One that cannot be read may hold
 // anything.
 func (r *reader) read(name string, f *segment.File) []trigram.T {
 	*f = segment.File{Name: name, Flags: segment.Always | segment.Racy}
@@ -102,7 +102,7 @@ func (r *reader) read(name string, f *segment.File) []trigram.T {
 		return nil
 	}
 	defer file.Close()
-	if before.Size > largest {
+	if before.Size > maxFile {
 		f.Flags, f.Stamp = segment.Always, stampOf(before)
 		return nil
 	}
@@ -115,7 +115,7 @@ func (r *reader) read(name string, f *segment.File) []trigram.T {
 		return nil
 	}
 	f.Flags, f.Stamp = 0, stampOf(before)
-	if latest := max(f.Modified, f.Changed); begun.Add(-settling).UnixNano() < latest {
+	if latest := max(f.Modified, f.Changed); begun.Add(-racyAge).UnixNano() < latest {
 		f.Flags |= segment.Racy
 	}
 	if before.Links > 1 {
@@ -136,7 +136,7 @@ func (r *reader) read(name string, f *segment.File) []trigram.T {
 // fill reads a file, and a byte more than largest if there is one.
 func (r *reader) fill(file io.Reader) ([]byte, error) {
 	n := 0
-	for n <= largest {
+	for n <= maxFile {
 		if n == len(r.buf) {
 			r.buf = append(r.buf, make([]byte, len(r.buf))...)
 		}
@@ -161,7 +161,7 @@ func decoded(content []byte) ([]byte, bool) {
 	case bytes.HasPrefix(content, []byte{0xfe, 0xff}):
 		return fromUTF16(content[2:], binary.BigEndian), true
 	}
-	return content, bytes.IndexByte(content[:min(len(content), sniffed)], 0) < 0
+	return content, bytes.IndexByte(content[:min(len(content), headSize)], 0) < 0
 }
 
 func fromUTF16(content []byte, order binary.ByteOrder) []byte {
@@ -183,24 +183,24 @@ func stampOf(i root.Info) segment.Stamp {
 	return segment.Stamp{Size: i.Size, Modified: i.Modified.UnixNano(), Changed: i.Changed.UnixNano(), Ino: i.Ino}
 }
 
-// adopt returns the view with a new segment, which was made by the plan. v is
+// withSegment returns the view with a new segment, which was made by the plan. v is
 // of no use any more.
-func (v *view) adopt(seg *segment.Segment, p plan) *view {
+func (v *view) withSegment(seg *segment.Segment, p plan) *view {
 	next := newView(v.o, seg)
-	next.w, next.m, next.own = v.w, v.m, v.own
-	next.dirs, next.unread, next.relist, next.now, next.lost = v.dirs, v.unread, v.relist, v.now, v.lost
-	next.fresh, next.count, next.arrived = v.fresh, v.count, v.arrived
-	next.shape, next.stain = v.shape+1, v.stain+1
+	next.watcher, next.mounts, next.inRepo = v.watcher, v.mounts, v.inRepo
+	next.dirs, next.unread, next.relist, next.version, next.lost = v.dirs, v.unread, v.relist, v.version, v.lost
+	next.fresh, next.freshCount, next.newNames = v.fresh, v.freshCount, v.newNames
+	next.namesVersion, next.freshVersion = v.namesVersion+1, v.freshVersion+1
 	for i, it := range p.items {
 		n := uint32(i)
 		if it.name != "" {
 			dir, base := split(it.name)
 			mark, ok := v.fresh[dir][base]
-			if !ok || mark > p.mark || seg.Flags(n)&(segment.Linked|segment.Racy) == segment.Linked|segment.Racy {
+			if !ok || mark > p.version || seg.Flags(n)&(segment.Linked|segment.Racy) == segment.Linked|segment.Racy {
 				continue
 			}
-			next.clean(dir, base)
-		} else if !v.lives(it.old) {
+			next.removeFresh(dir, base)
+		} else if !v.alive(it.old) {
 			continue
 		}
 		next.revive(n)

@@ -22,13 +22,13 @@ func TestRead(t *testing.T) {
 		{"text", "some Text here", 0, "tex"},
 		{"empty", "", 0, ""},
 		{"a NUL", "some\x00text", segment.Binary, ""},
-		{"a late NUL", strings.Repeat("x", sniffed) + "\x00text", 0, "tex"},
+		{"a late NUL", strings.Repeat("x", headSize) + "\x00text", 0, "tex"},
 		{"UTF-16", "\xff\xfeT\x00e\x00x\x00t\x00", 0, "tex"},
 		{"UTF-16, the other end first", "\xfe\xff\x00T\x00e\x00x\x00t", 0, "tex"},
 		{"a mark alone", "\xff\xfe", 0, ""},
 		{"half of a unit", "\xff\xfeT\x00e\x00x\x00t", 0, "tex"[:0]},
 		{"odd", "te\u017ft", segment.Always, ""},
-		{"large", strings.Repeat("large ", largest/6+1), segment.Always, ""},
+		{"large", strings.Repeat("large ", maxFile/6+1), segment.Always, ""},
 	} {
 		w.write("f", c.text)
 		var f segment.File

@@ -5,52 +5,54 @@ import (
 	"sync"
 )
 
-// A desk takes requests to the background to look what is to do, and knows
+// A requestQueue takes requests to the background to look what is to do, and knows
 // which were served.
-type desk struct {
+type requestQueue struct {
 	wake chan struct{} // holds something when there are new requests
 
-	count sync.Mutex
-	asked uint64        // requests so far
-	ready uint64        // of those, the ones that were served
-	news  chan struct{} // closed when ready grows
+	mu      sync.Mutex
+	asked   uint64        // requests so far
+	ready   uint64        // of those, the ones that were served
+	changed chan struct{} // closed when ready grows
 }
 
-func newDesk() desk { return desk{wake: make(chan struct{}, 1), news: make(chan struct{})} }
+func newRequestQueue() requestQueue {
+	return requestQueue{wake: make(chan struct{}, 1), changed: make(chan struct{})}
+}
 
-// later asks the background to look what is to do.
-func (d *desk) later() {
-	d.count.Lock()
+// request asks the background to look what is to do.
+func (d *requestQueue) request() {
+	d.mu.Lock()
 	d.asked++
-	d.count.Unlock()
+	d.mu.Unlock()
 	select {
 	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// open returns the requests so far; they are served when serve is given it.
-func (d *desk) open() uint64 {
-	d.count.Lock()
-	defer d.count.Unlock()
+// requested returns the requests so far; they are served when serve is given it.
+func (d *requestQueue) requested() uint64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	return d.asked
 }
 
-func (d *desk) serve(requests uint64) {
-	d.count.Lock()
-	defer d.count.Unlock()
+func (d *requestQueue) markServed(requests uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.ready = requests
-	close(d.news)
-	d.news = make(chan struct{})
+	close(d.changed)
+	d.changed = make(chan struct{})
 }
 
-// served waits until all requests are served. It returns false when ctx or the
+// waitServed waits until all requests are served. It returns false when ctx or the
 // background ends before.
-func (d *desk) served(ctx context.Context, done <-chan struct{}) bool {
+func (d *requestQueue) waitServed(ctx context.Context, done <-chan struct{}) bool {
 	for {
-		d.count.Lock()
-		ready, news := d.ready >= d.asked, d.news
-		d.count.Unlock()
+		d.mu.Lock()
+		ready, news := d.ready >= d.asked, d.changed
+		d.mu.Unlock()
 		if ready {
 			return true
 		}

@@ -110,7 +110,7 @@ func (m *model) run(steps int) {
 }
 
 // hasty makes a new segment whenever one file changed.
-func hasty(x *Index) { x.pace.build, x.pace.worn, x.pace.verify = 1, 0, 1 }
+func hasty(x *Index) { x.intervals.build, x.intervals.maxStale, x.intervals.verify = 1, 0, 1 }
 
 func TestModel(t *testing.T) {
 	for seed := range uint64(8) {
@@ -124,7 +124,7 @@ func TestModelWithoutEvents(t *testing.T) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			runModel(t, seed+100, func(x *Index) {
 				hasty(x)
-				x.sweep = true
+				x.statAll = true
 			})
 		})
 	}

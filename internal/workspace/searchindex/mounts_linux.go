@@ -16,28 +16,28 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// mounts are the file systems that a root has files on. That they change is no
+// mountTable are the file systems that a root has files on. That they change is no
 // event of a directory.
-type mounts struct {
+type mountTable struct {
 	file *os.File // the kernel's list, which can be asked whether it changed
 	root string
-	all  []mounted
+	all  []mountPoint
 }
 
-// A mounted is one file system.
-type mounted struct {
+// A mountPoint is one file system.
+type mountPoint struct {
 	dir   string // from the root
 	id    string // of the device
 	trust trust
 }
 
 // readMounts reads what is mounted beneath a root.
-func readMounts(r *root.Root) (*mounts, error) {
+func readMounts(r *root.Root) (*mountTable, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
 		return nil, errors.Join(errNoTrust, err)
 	}
-	m := &mounts{file: file, root: placeOf(r)}
+	m := &mountTable{file: file, root: rootPath(r)}
 	text, err := m.read()
 	if err == nil {
 		m.all = parseMounts(text, m.root)
@@ -48,9 +48,9 @@ func readMounts(r *root.Root) (*mounts, error) {
 	return m, nil
 }
 
-func (m *mounts) close() error { return m.file.Close() }
+func (m *mountTable) close() error { return m.file.Close() }
 
-func (m *mounts) read() ([]byte, error) {
+func (m *mountTable) read() ([]byte, error) {
 	const most = 16 << 20
 	if _, err := m.file.Seek(0, io.SeekStart); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ func (m *mounts) read() ([]byte, error) {
 }
 
 // changed reports whether something else is mounted than was read.
-func (m *mounts) changed() bool {
+func (m *mountTable) changed() bool {
 	if m == nil {
 		return false
 	}
@@ -76,12 +76,12 @@ func (m *mounts) changed() bool {
 }
 
 // trust is what can be relied upon in what v sees.
-func (m *mounts) trust(v *view) trust {
+func (m *mountTable) trust(v *view) trust {
 	least := trustEvents
 	for _, on := range m.all {
-		if v.sees(on.dir) {
+		if v.hasDir(on.dir) {
 			least = min(least, on.trust)
-		} else if v.knows(split(on.dir)) { // the events of one file go to where it really is
+		} else if v.hasFile(split(on.dir)) { // the events of one file go to where it really is
 			least = min(least, on.trust, trustStamps)
 		}
 	}
@@ -89,9 +89,9 @@ func (m *mounts) trust(v *view) trust {
 }
 
 // parseMounts keeps the file system that top is on, and those beneath it.
-func parseMounts(text []byte, top string) []mounted {
-	on, longest := mounted{dir: "."}, -1
-	var all []mounted
+func parseMounts(text []byte, top string) []mountPoint {
+	on, longest := mountPoint{dir: "."}, -1
+	var all []mountPoint
 	for line := range bytes.Lines(text) {
 		// id, parent, device, root, mount point, options, ..., "-", type, ...
 		before, after, ok := strings.Cut(string(line), " - ")
@@ -100,7 +100,7 @@ func parseMounts(text []byte, top string) []mounted {
 			continue
 		}
 		kind, _, _ := strings.Cut(after, " ")
-		at, next := unescape(fields[4]), mounted{id: fields[2] + fields[3], trust: trustOf(kind)}
+		at, next := unescape(fields[4]), mountPoint{id: fields[2] + fields[3], trust: trustOf(kind)}
 		switch {
 		case at != top && strings.HasPrefix(at, strings.TrimSuffix(top, "/")+"/"):
 			next.dir = at[len(strings.TrimSuffix(top, "/"))+1:]
@@ -113,10 +113,10 @@ func parseMounts(text []byte, top string) []mounted {
 	if longest < 0 {
 		return nil
 	}
-	slices.SortFunc(all, func(a, b mounted) int {
+	slices.SortFunc(all, func(a, b mountPoint) int {
 		return cmp.Or(strings.Compare(a.dir, b.dir), strings.Compare(a.id, b.id))
 	})
-	return append([]mounted{on}, all...)
+	return append([]mountPoint{on}, all...)
 }
 
 // unescape undoes how the kernel writes blanks and backslashes.
@@ -148,8 +148,8 @@ func trustOf(kind string) trust {
 	return trustNothing
 }
 
-// placeOf is where a root is, without links.
-func placeOf(r *root.Root) string {
+// rootPath is where a root is, without links.
+func rootPath(r *root.Root) string {
 	if place, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(r.FD())); err == nil {
 		return place
 	}

@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lowly does something at a low priority: on a thread of its own, which ends
+// atLowPriority does something at a low priority: on a thread of its own, which ends
 // with it.
-func lowly(do func()) {
+func atLowPriority(do func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)

@@ -48,20 +48,20 @@ func (x *Index) answer(ctx context.Context, dir string, get func(*view) []string
 		if !x.refresh(ctx) {
 			return nil, false
 		}
-		if names, ok, again := x.ask(ctx, dir, get); !again {
+		if names, ok, again := x.query(ctx, dir, get); !again {
 			return names, ok
 		}
 	}
 	return nil, false
 }
 
-// ask asks the view as it is; again says that there is something to look at
+// query asks the view as it is; again says that there is something to look at
 // first.
-func (x *Index) ask(ctx context.Context, dir string, get func(*view) []string) (names []string, ok, again bool) {
+func (x *Index) query(ctx context.Context, dir string, get func(*view) []string) (names []string, ok, again bool) {
 	x.mu.RLock()
 	defer x.mu.RUnlock()
 	v, err := x.view, error(nil)
-	if v == nil && x.sweep && x.seg != nil {
+	if v == nil && x.statAll && x.seg != nil {
 		v, err = x.load(ctx, nil)
 	}
 	switch {
@@ -69,15 +69,15 @@ func (x *Index) ask(ctx context.Context, dir string, get func(*view) []string) (
 		return nil, false, false
 	case v.lost || len(v.relist) > 0:
 		return nil, false, true
-	case !v.sees(dir):
+	case !v.hasDir(dir):
 		return nil, false, false
 	}
 	if err := segment.Guard(func() { names = get(v) }); err != nil {
-		x.later()
+		x.request()
 		return nil, false, false
 	}
-	if x.stale.Store(int64(v.count)); x.worn(v.count) {
-		x.later()
+	if x.stale.Store(int64(v.freshCount)); x.tooStale(v.freshCount) {
+		x.request()
 	}
 	return names, true, false
 }
@@ -87,10 +87,10 @@ func (x *Index) refresh(ctx context.Context) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	switch {
-	case x.view == nil && x.sweep && x.seg != nil:
+	case x.view == nil && x.statAll && x.seg != nil:
 		return true
 	case x.view == nil:
-		x.later()
+		x.request()
 		return false
 	}
 	err := x.view.refresh(ctx)
@@ -101,8 +101,8 @@ func (x *Index) refresh(ctx context.Context) bool {
 		return false
 	}
 	x.log.Debug("the index of files is not up to date", "cause", err)
-	_ = x.release()
-	x.later()
+	_ = x.closeView()
+	x.request()
 	return false
 }
 
@@ -115,10 +115,10 @@ func (v *view) candidates(dir string, q trigram.Query) []string {
 	lo, hi := v.seg.Range(dir)
 	files, some := v.seg.Eval(q, lo, hi)
 	if some {
-		files = v.seg.With(files, lo, hi)
+		files = v.seg.AddAlways(files, lo, hi)
 	} else {
-		files = v.every(dir, nil)
+		files = v.liveFiles(dir, nil)
 	}
-	files = slices.DeleteFunc(files, func(n uint32) bool { return !v.lives(n) || v.seg.Flags(n)&segment.Binary != 0 })
-	return merged(v.spell(files), fresh)
+	files = slices.DeleteFunc(files, func(n uint32) bool { return !v.alive(n) || v.seg.Flags(n)&segment.Binary != 0 })
+	return mergeSorted(v.namesOf(files), fresh)
 }

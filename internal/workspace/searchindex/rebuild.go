@@ -11,17 +11,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
-// fetch takes the segment from the store.
-func (b *background) fetch() error {
+// openSegment takes the segment from the store.
+func (b *background) openSegment() error {
 	store := filepath.Dir(b.path)
 	if err := os.MkdirAll(store, 0o700); err != nil {
 		return err
 	}
-	if !b.tidied {
-		tidy(store)
-		b.tidied = true
+	if !b.storeCleaned {
+		cleanStore(store)
+		b.storeCleaned = true
 	}
-	seg, err := segment.Open(b.path, b.made)
+	seg, err := segment.Open(b.path, b.key)
 	if err != nil {
 		return err
 	}
@@ -33,26 +33,26 @@ func (b *background) fetch() error {
 	return nil
 }
 
-// outdated reports whether a new segment pays.
-func (b *background) outdated() bool {
+// needsRebuild reports whether a new segment pays.
+func (b *background) needsRebuild() bool {
 	b.mu.RLock()
 	defer b.mu.RUnlock()
 	count := int(b.stale.Load())
 	if b.view != nil {
-		count = b.view.count
+		count = b.view.freshCount
 	}
-	return b.worn(count)
+	return b.tooStale(count)
 }
 
-// worn reports whether so many files changed that a new segment pays. Some
+// maxStale reports whether so many files changed that a new segment pays. Some
 // count as changed even in a new one.
-func (x *Index) worn(count int) bool {
-	return x.seg == nil || count > x.floor+x.pace.worn+x.seg.Len()/100
+func (x *Index) tooStale(count int) bool {
+	return x.seg == nil || count > x.staleFloor+x.intervals.maxStale+x.seg.Len()/100
 }
 
 // rebuild makes a new segment, unless another process already did.
 func (b *background) rebuild(ctx context.Context) error {
-	if newer, err := b.newer(ctx); newer || err != nil {
+	if newer, err := b.adoptNewer(ctx); newer || err != nil {
 		return err
 	}
 	begun := time.Now()
@@ -61,8 +61,8 @@ func (b *background) rebuild(ctx context.Context) error {
 		return err
 	}
 	var seg *segment.Segment
-	lowly(func() {
-		if fault := segment.Guard(func() { seg, err = p.write(ctx, b.o.Root, b.path, b.made) }); fault != nil {
+	atLowPriority(func() {
+		if fault := segment.Guard(func() { seg, err = p.write(ctx, b.o.Root, b.path, b.key) }); fault != nil {
 			err = fault
 		}
 	})
@@ -73,26 +73,26 @@ func (b *background) rebuild(ctx context.Context) error {
 	return b.replace(ctx, seg, p)
 }
 
-// newer takes over the segment of another process, and reports whether that is
+// adoptNewer takes over the segment of another process, and reports whether that is
 // good enough.
-func (b *background) newer(ctx context.Context) (bool, error) {
+func (b *background) adoptNewer(ctx context.Context) (bool, error) {
 	info, err := os.Stat(b.path)
 	if err != nil || b.seg != nil && b.seg.Same(info) {
 		return false, nil
 	}
 	b.mu.Lock()
-	err = errors.Join(b.release(), b.forget())
-	b.sweep = false
+	err = errors.Join(b.closeView(), b.closeSegment())
+	b.statAll = false
 	b.mu.Unlock()
 	if err != nil {
 		return false, err
 	}
-	err = b.bring(ctx)
+	err = b.ensureView(ctx)
 	if errors.Is(err, segment.ErrDamaged) { // then ours replaces it
 		_ = os.Remove(b.path)
-		err = b.bring(ctx)
+		err = b.ensureView(ctx)
 	}
-	return err == nil && !b.outdated(), err
+	return err == nil && !b.needsRebuild(), err
 }
 
 // plan says what the new segment is to hold.
@@ -103,13 +103,13 @@ func (b *background) plan(ctx context.Context) (p plan, err error) {
 	switch {
 	case v != nil:
 		err = v.refresh(ctx)
-	case b.sweep:
+	case b.statAll:
 		v, err = b.load(ctx, nil)
 	default:
 		err = errLost
 	}
 	if err != nil {
-		return plan{}, errors.Join(err, b.release())
+		return plan{}, errors.Join(err, b.closeView())
 	}
 	fault := segment.Guard(func() { p = v.plan() })
 	return p, fault
@@ -124,22 +124,22 @@ func (b *background) replace(ctx context.Context, seg *segment.Segment, p plan) 
 	if b.view != nil {
 		err := b.view.drain()
 		if err == nil {
-			err = segment.Guard(func() { b.view = b.view.adopt(seg, p) })
+			err = segment.Guard(func() { b.view = b.view.withSegment(seg, p) })
 		}
 		if err != nil {
-			_ = b.release()
-			b.later()
+			_ = b.closeView()
+			b.request()
 		} else {
-			b.floor = b.view.count
+			b.staleFloor = b.view.freshCount
 		}
 	}
-	if b.sweep {
+	if b.statAll {
 		v, err := b.load(ctx, nil)
 		if err != nil {
 			return err
 		}
-		b.floor = v.count
-		b.stale.Store(int64(v.count))
+		b.staleFloor = v.freshCount
+		b.stale.Store(int64(v.freshCount))
 	}
 	if old != nil {
 		return old.Close()
@@ -166,22 +166,22 @@ func (b *background) verify(ctx context.Context) error {
 		return nil
 	}
 	if err := v.refresh(ctx); err != nil {
-		return errors.Join(err, b.release())
+		return errors.Join(err, b.closeView())
 	}
-	return segment.Guard(func() { v.follow(now) })
+	return segment.Guard(func() { v.catchUp(now) })
 }
 
-// follow makes up for what v missed and now, which is another view of the same
+// catchUp makes up for what v missed and now, which is another view of the same
 // segment, knows.
-func (v *view) follow(now *view) {
+func (v *view) catchUp(now *view) {
 	if v.seg != nil {
 		for n := range uint32(v.seg.Len()) {
-			if v.lives(n) && !now.lives(n) && v.seg.Flags(n)&segment.Racy == 0 {
-				v.touchFile(n)
+			if v.alive(n) && !now.alive(n) && v.seg.Flags(n)&segment.Racy == 0 {
+				v.markFileChanged(n)
 			}
 		}
 	}
 	if !slices.Equal(v.names("."), now.names(".")) {
-		v.drop(".")
+		v.relistDir(".")
 	}
 }

@@ -20,11 +20,11 @@ type change struct {
 type changeKind byte
 
 const (
-	written changeKind = iota // or its permissions are others
-	gone                      // the name is free
-	come                      // the name has another file
-	rules                     // what is seen beneath dir may be something else
-	lost                      // unknown what
+	contentChanged changeKind = iota // or its permissions are others
+	nameRemoved                      // the name is free
+	nameCreated                      // the name has another file
+	rulesChanged                     // what is seen beneath dir may be something else
+	eventsLost                       // unknown what
 )
 
 // ruleFiles change what is seen. A repository that begins or ends does, too.
@@ -33,52 +33,52 @@ func ruleFile(base string) bool { return base == ".gitignore" || base == ".ignor
 // apply takes note of a change. It looks at nothing.
 func (v *view) apply(c change) {
 	switch {
-	case c.kind == lost:
+	case c.kind == eventsLost:
 		v.lost = true
-	case !v.sees(c.dir):
+	case !v.hasDir(c.dir):
 		// not any more: what is there now was listed later
 	case c.base == "":
 		if c.dir == "." {
-			v.drop(".")
+			v.relistDir(".")
 		}
-	case c.kind == rules || ruleFile(c.base) || c.base == ".git" && c.kind != written:
-		v.drop(c.dir)
+	case c.kind == rulesChanged || ruleFile(c.base) || c.base == ".git" && c.kind != contentChanged:
+		v.relistDir(c.dir)
 	case c.sub:
-		v.drop(join(c.dir, c.base))
+		v.relistDir(join(c.dir, c.base))
 		v.relist[c.dir] = true
-	case c.kind == written:
-		v.touch(c.dir, c.base)
+	case c.kind == contentChanged:
+		v.markChanged(c.dir, c.base)
 	default:
-		if v.sees(join(c.dir, c.base)) { // a directory made place for a file
-			v.drop(join(c.dir, c.base))
+		if v.hasDir(join(c.dir, c.base)) { // a directory made place for a file
+			v.relistDir(join(c.dir, c.base))
 		}
-		v.remove(c.dir, c.base)
-		if c.kind == come {
+		v.removeFile(c.dir, c.base)
+		if c.kind == nameCreated {
 			v.relist[c.dir] = true
-			v.arrive(c.dir, c.base)
+			v.noteNew(c.dir, c.base)
 		}
 	}
 }
 
-// arrive remembers a new name, seen or not: it may be another one of a file
+// noteNew remembers a new name, seen or not: it may be another one of a file
 // that we know.
-func (v *view) arrive(dir, base string) {
+func (v *view) noteNew(dir, base string) {
 	const most = 20_000
-	if len(v.arrived) == most {
+	if len(v.newNames) == most {
 		v.lost = true
 		return
 	}
-	v.arrived[join(dir, base)] = true
+	v.newNames[join(dir, base)] = true
 }
 
-// meet finds out which files the new names are of.
-func (v *view) meet(inodes map[uint64]bool) {
+// checkNewLinks finds out which files the new names are of.
+func (v *view) checkNewLinks(inodes map[uint64]bool) {
 	in := map[string][]string{}
-	for name := range v.arrived {
+	for name := range v.newNames {
 		dir, base := split(name)
 		in[dir] = append(in[dir], base)
 	}
-	clear(v.arrived)
+	clear(v.newNames)
 	for dir, bases := range in {
 		for _, st := range v.stat(dir, bases) {
 			if st.links > 1 {
@@ -90,11 +90,11 @@ func (v *view) meet(inodes map[uint64]bool) {
 
 // drain applies all events that wait, and looks at nothing.
 func (v *view) drain() error {
-	if v.w == nil {
+	if v.watcher == nil {
 		return nil
 	}
 	var failed error
-	if err := segment.Guard(func() { failed = v.w.drain(v.apply) }); err != nil {
+	if err := segment.Guard(func() { failed = v.watcher.drain(v.apply) }); err != nil {
 		return err
 	}
 	return failed
@@ -106,12 +106,12 @@ func (v *view) refresh(ctx context.Context) error {
 	if err := v.drain(); err != nil || v.lost {
 		return cmp.Or(err, errLost)
 	}
-	if v.m.changed() || beneathRepo(v.o.Root.Path()) != v.own {
+	if v.mounts.changed() || beneathRepo(v.o.Root.Path()) != v.inRepo {
 		v.lost = true
 		return errLost
 	}
 	var failed error
-	if err := segment.Guard(func() { failed = v.look(ctx) }); err != nil {
+	if err := segment.Guard(func() { failed = v.update(ctx) }); err != nil {
 		return err
 	}
 	if failed == nil && v.size() > v.o.Memory {
@@ -120,46 +120,46 @@ func (v *view) refresh(ctx context.Context) error {
 	return failed
 }
 
-// mostRounds is how often a directory is listed again because it changed while
+// maxRounds is how often a directory is listed again because it changed while
 // it was listed.
-const mostRounds = 16
+const maxRounds = 16
 
-// look reads what has to be read again.
-func (v *view) look(ctx context.Context) error {
+// compareDir reads what has to be read again.
+func (v *view) update(ctx context.Context) error {
 	for name := range v.unread {
 		delete(v.unread, name)
-		if v.sees(name) {
-			v.drop(name)
-		} else if dir, _ := split(name); v.sees(dir) {
+		if v.hasDir(name) {
+			v.relistDir(name)
+		} else if dir, _ := split(name); v.hasDir(dir) {
 			v.relist[dir] = true
 		}
 	}
 	inodes := map[uint64]bool{}
 	for rounds := 0; len(v.relist) > 0; rounds++ {
-		if rounds == mostRounds {
+		if rounds == maxRounds {
 			return errLost
 		}
 		for _, dir := range slices.SortedFunc(maps.Keys(v.relist), func(a, b string) int { return len(a) - len(b) }) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if v.sees(dir) {
-				if err := v.list(ctx, dir, inodes); err != nil {
+			if v.hasDir(dir) {
+				if err := v.listDir(ctx, dir, inodes); err != nil {
 					return err
 				}
 			}
 			delete(v.relist, dir)
 		}
 	}
-	v.meet(inodes)
-	v.suspect(inodes)
-	return v.relink(ctx)
+	v.checkNewLinks(inodes)
+	v.markInodes(inodes)
+	return v.checkLinked(ctx)
 }
 
-// relink looks at the files that can change unseen.
-func (v *view) relink(ctx context.Context) error {
-	v.linked = slices.DeleteFunc(v.linked, func(n uint32) bool { return !v.lives(n) })
-	return v.compare(ctx, v.linked, v.touchFile)
+// checkLinked looks at the files that can change unseen.
+func (v *view) checkLinked(ctx context.Context) error {
+	v.linked = slices.DeleteFunc(v.linked, func(n uint32) bool { return !v.alive(n) })
+	return v.compare(ctx, v.linked, v.markFileChanged)
 }
 
 // compare calls changed for the files of the segment that are not as it knows
@@ -190,9 +190,9 @@ func (v *view) compare(ctx context.Context, files []uint32, changed func(n uint3
 	return nil
 }
 
-func (v *view) stat(dir string, bases []string) []stated {
+func (v *view) stat(dir string, bases []string) []fileStat {
 	if len(bases) == 0 {
 		return nil
 	}
-	return statDir(v.o.Root, dir, bases, v.w == nil)
+	return statDir(v.o.Root, dir, bases, v.watcher == nil)
 }

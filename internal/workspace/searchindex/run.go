@@ -18,36 +18,36 @@ const (
 	forever   = 24 * time.Hour
 )
 
-// A pace says how often the background does what costs something.
-type pace struct {
-	idle   time.Duration // without a question all is given back
-	verify time.Duration // between looks at all stamps, for what no event shows
-	retry  time.Duration // after a failure
-	build  time.Duration // between two segments, and more for large ones
-	worn   int           // changed files, and one in a hundred, that a segment may have
+// A intervals says how often the background does what costs something.
+type intervals struct {
+	idle     time.Duration // without a question all is given back
+	verify   time.Duration // between looks at all stamps, for what no event shows
+	retry    time.Duration // after a failure
+	build    time.Duration // between two segments, and more for large ones
+	maxStale int           // changed files, and one in a hundred, that a segment may have
 }
 
-func usualPace() pace {
-	return pace{idle: 30 * time.Minute, verify: 5 * time.Minute, retry: 30 * time.Second, build: 5 * time.Second, worn: 64}
+func defaultIntervals() intervals {
+	return intervals{idle: 30 * time.Minute, verify: 5 * time.Minute, retry: 30 * time.Second, build: 5 * time.Second, maxStale: 64}
 }
 
 // A background is what goes on in the background of an index, in one goroutine.
 type background struct {
 	*Index
-	retry    time.Time // not before
-	build    time.Time // not before
-	verified time.Time
-	tidied   bool
-	never    bool // this root cannot be indexed
+	retry        time.Time // not before
+	build        time.Time // not before
+	verified     time.Time
+	storeCleaned bool
+	disabled     bool // this root cannot be indexed
 }
 
 func (x *Index) run(ctx context.Context) {
 	defer close(x.done)
 	b := background{Index: x}
 	for ctx.Err() == nil {
-		requests := x.open()
+		requests := x.requested()
 		timer := time.NewTimer(max(b.step(ctx), time.Millisecond))
-		x.serve(requests)
+		x.markServed(requests)
 		select {
 		case <-ctx.Done():
 		case <-x.wake:
@@ -61,67 +61,67 @@ func (x *Index) run(ctx context.Context) {
 func (b *background) step(ctx context.Context) time.Duration {
 	now := time.Now()
 	switch used := time.Unix(0, b.used.Load()); {
-	case b.never:
+	case b.disabled:
 		return forever
-	case now.Sub(used) > b.pace.idle:
-		b.sleep()
+	case now.Sub(used) > b.intervals.idle:
+		b.releaseAll()
 		return forever
 	case now.Before(b.retry):
 		return b.retry.Sub(now)
 	}
-	err := b.bring(ctx)
-	if err == nil && now.Sub(b.verified) > b.pace.verify {
+	err := b.ensureView(ctx)
+	if err == nil && now.Sub(b.verified) > b.intervals.verify {
 		err = b.verify(ctx)
 	}
-	if err == nil && b.outdated() {
+	if err == nil && b.needsRebuild() {
 		if now.Before(b.build) {
 			return b.build.Sub(now)
 		}
 		err = b.rebuild(ctx)
-		b.build = time.Now().Add(max(b.pace.build, min(20*time.Since(now), 100*b.pace.build)))
+		b.build = time.Now().Add(max(b.intervals.build, min(20*time.Since(now), 100*b.intervals.build)))
 	}
-	b.judge(ctx, err)
-	return min(b.pace.verify, b.pace.idle)
+	b.handleError(ctx, err)
+	return min(b.intervals.verify, b.intervals.idle)
 }
 
-// judge decides what an error means for the time to come.
-func (b *background) judge(ctx context.Context, err error) {
+// classify decides what an error means for the time to come.
+func (b *background) handleError(ctx context.Context, err error) {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return
 	case errors.Is(err, errNoTrust) || errors.Is(err, errTooBig):
-		b.never = true
-		b.sleep()
+		b.disabled = true
+		b.releaseAll()
 		b.log.Info("this workspace is searched without an index", "cause", err)
 		return
 	case errors.Is(err, segment.ErrDamaged):
 		b.log.Warn("the index of files is damaged and is made again", "cause", err)
-		b.sleep()
+		b.releaseAll()
 		_ = os.Remove(b.path)
-		b.later()
+		b.request()
 		return
 	case errors.Is(err, errLost):
-		b.later()
+		b.request()
 		return
 	}
-	b.retry = time.Now().Add(b.pace.retry)
+	b.retry = time.Now().Add(b.intervals.retry)
 	b.log.Warn("the index of files is not available", "cause", err)
 }
 
-// sleep gives everything back.
-func (b *background) sleep() {
+// releaseAll gives everything back.
+func (b *background) releaseAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	_ = errors.Join(b.release(), b.forget())
+	_ = errors.Join(b.closeView(), b.closeSegment())
 }
 
-// bring makes a view if there is none.
-func (b *background) bring(ctx context.Context) error {
+// ensureView makes a view if there is none.
+func (b *background) ensureView(ctx context.Context) error {
 	b.mu.RLock()
-	there, seg := b.view != nil || b.sweep, b.seg
+	there, seg := b.view != nil || b.statAll, b.seg
 	b.mu.RUnlock()
 	if seg == nil {
-		if err := b.fetch(); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := b.openSegment(); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 	}
@@ -142,8 +142,8 @@ func (b *background) bring(ctx context.Context) error {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.sweep = true
-	b.stale.Store(int64(v.count))
+	b.statAll = true
+	b.stale.Store(int64(v.freshCount))
 	return nil
 }
 
@@ -159,9 +159,9 @@ func (b *background) watch(ctx context.Context, w *watcher) error {
 		return v.close()
 	}
 	b.view = v
-	b.stale.Store(int64(v.count))
+	b.stale.Store(int64(v.freshCount))
 	b.verified = time.Now()
-	b.pumps.Go(func() { b.pump(ctx, w) })
+	b.readers.Go(func() { b.readEvents(ctx, w) })
 	return nil
 }
 
@@ -172,13 +172,13 @@ func (x *Index) load(ctx context.Context, w *watcher) (*view, error) {
 		return nil, err
 	}
 	v := newView(&x.o, x.seg)
-	v.w, v.m, v.own = w, m, beneathRepo(x.o.Root.Path())
-	if err := v.walk(ctx, ".", false); err != nil {
+	v.watcher, v.mounts, v.inRepo = w, m, beneathRepo(x.o.Root.Path())
+	if err := v.scanTree(ctx, ".", false); err != nil {
 		return nil, errors.Join(err, m.close())
 	}
 	trust := m.trust(v)
 	if w == nil {
-		v.m, err = nil, m.close()
+		v.mounts, err = nil, m.close()
 	}
 	switch {
 	case trust == trustNothing:
@@ -196,11 +196,11 @@ func (x *Index) load(ctx context.Context, w *watcher) (*view, error) {
 	return nil, err
 }
 
-// pump reads events now and then, so that the queue of the kernel does not
+// readEvents reads events now and then, so that the queue of the kernel does not
 // overflow between two questions.
-func (x *Index) pump(ctx context.Context, w *watcher) {
+func (x *Index) readEvents(ctx context.Context, w *watcher) {
 	const pause = 20 * time.Millisecond // for more events to come
-	for w.wait() && x.pumped(w) {
+	for w.wait() && x.drainEvents(w) {
 		select {
 		case <-ctx.Done():
 			return
@@ -209,13 +209,13 @@ func (x *Index) pump(ctx context.Context, w *watcher) {
 	}
 }
 
-// pumped reads the events that wait, and returns false when w is no longer
+// drainEvents reads the events that wait, and returns false when w is no longer
 // ours.
-func (x *Index) pumped(w *watcher) bool {
+func (x *Index) drainEvents(w *watcher) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	v := x.view
-	if v == nil || v.w != w {
+	if v == nil || v.watcher != w {
 		return false
 	}
 	err := v.drain()
@@ -223,21 +223,21 @@ func (x *Index) pumped(w *watcher) bool {
 		return true
 	}
 	x.log.Debug("the index of files is not up to date", "cause", cmp.Or(err, errLost))
-	_ = x.release()
-	x.later()
+	_ = x.closeView()
+	x.request()
 	return false
 }
 
-// tidy removes what other roots and dead processes left in the store.
-func tidy(store string) {
-	discard(store, "*"+extension, func(_ string, age time.Duration) bool { return age > oldIndex })
-	discard(store, segment.TempPattern, func(name string, age time.Duration) bool {
-		return age > oldTemp || age > settling && segment.Abandoned(name)
+// cleanStore removes what other roots and dead processes left in the store.
+func cleanStore(store string) {
+	removeFiles(store, "*"+extension, func(_ string, age time.Duration) bool { return age > oldIndex })
+	removeFiles(store, segment.TempPattern, func(name string, age time.Duration) bool {
+		return age > oldTemp || age > racyAge && segment.Abandoned(name)
 	})
 }
 
-// discard removes the files of a kind that are of no use any more.
-func discard(store, pattern string, useless func(name string, age time.Duration) bool) {
+// removeFiles removes the files of a kind that are of no use any more.
+func removeFiles(store, pattern string, useless func(name string, age time.Duration) bool) {
 	names, _ := filepath.Glob(filepath.Join(store, pattern))
 	for _, name := range names {
 		if info, err := os.Lstat(name); err == nil && info.Mode().IsRegular() && useless(name, time.Since(info.ModTime())) {

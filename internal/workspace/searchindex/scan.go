@@ -11,8 +11,8 @@ import (
 	"syscall"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
-	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
 // errTooBig says that a tree does not fit into the memory that it may take.
@@ -21,50 +21,50 @@ var errTooBig = errors.New("the tree is too big to be indexed")
 // A scan looks at directories and at the stamps of files.
 type scan struct {
 	v *view
-	// news says to look at the stamps of files, too, that the segment does not
+	// statNew says to look at the stamps of files, too, that the segment does not
 	// know: one that has other names makes those suspect.
-	news bool
+	statNew bool
 
-	mu    sync.Mutex
-	found []listing
-	total int64
-	err   error
+	mu     sync.Mutex
+	found  []listing
+	memory int64
+	err    error
 }
 
 // A listing is what a scan found out about a directory.
 type listing struct {
-	name   string
-	kids   []string
-	live   []uint32 // files of the segment that are as they were
-	linked []uint32 // of those, the ones with other names
-	fresh  []string
-	inodes []uint64 // of fresh ones with other names
+	name    string
+	subdirs []string
+	live    []uint32 // files of the segment that are as they were
+	linked  []uint32 // of those, the ones with other names
+	fresh   []string
+	inodes  []uint64 // of fresh ones with other names
 }
 
-// walk looks at dir and all beneath, and makes it part of the view.
-func (v *view) walk(ctx context.Context, dir string, news bool) error {
-	s := scan{v: v, news: news}
-	if err := v.w.add(v.o.Root, dir); err != nil {
+// scanTree looks at dir and all beneath, and makes it part of the view.
+func (v *view) scanTree(ctx context.Context, dir string, news bool) error {
+	s := scan{v: v, statNew: news}
+	if err := v.watcher.add(v.o.Root, dir); err != nil {
 		return err
 	}
 	unread, err := tree.Walk(ctx, v.o.Root, tree.Options{Dir: dir, Skip: v.o.Skip, Enter: s.enter}, s.visit)
 	if err = cmp.Or(s.err, err); err != nil {
-		return v.unlisted(ctx, dir, err)
+		return v.walkError(ctx, dir, err)
 	}
 	for _, name := range unread {
 		v.unread[name] = true
 	}
 	inodes := map[uint64]bool{}
 	for i := range s.found {
-		v.take(&s.found[i], inodes)
+		v.merge(&s.found[i], inodes)
 	}
-	v.suspect(inodes)
+	v.markInodes(inodes)
 	return nil
 }
 
-// unlisted decides what it means that a directory could not be walked: that it
+// walkError decides what it means that a directory could not be walked: that it
 // is not there, or is not ours to read, is no error.
-func (v *view) unlisted(ctx context.Context, dir string, err error) error {
+func (v *view) walkError(ctx context.Context, dir string, err error) error {
 	var known *fs.PathError
 	switch {
 	case ctx.Err() != nil || dir == "." || !errors.As(err, &known):
@@ -79,7 +79,7 @@ func (v *view) unlisted(ctx context.Context, dir string, err error) error {
 // enter begins to watch a directory before it is listed, so that what comes
 // after the listing is an event.
 func (s *scan) enter(dir string) bool {
-	if err := s.v.w.add(s.v.o.Root, dir); err != nil {
+	if err := s.v.watcher.add(s.v.o.Root, dir); err != nil {
 		s.fail(err)
 	}
 	return true
@@ -94,25 +94,25 @@ func (s *scan) fail(err error) {
 // visit is called from many goroutines.
 func (s *scan) visit(d tree.Dir) error {
 	l := listing{name: d.Name}
-	if err := segment.Guard(func() { s.look(d, &l) }); err != nil {
+	if err := segment.Guard(func() { s.compareDir(d, &l) }); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.found = append(s.found, l)
-	s.total += 400 + 100*int64(len(d.Entries))
-	if s.total > s.v.o.Memory {
+	s.memory += 400 + 100*int64(len(d.Entries))
+	if s.memory > s.v.o.Memory {
 		return errTooBig
 	}
 	return s.err
 }
 
-// look compares the files of a directory with the segment.
-func (s *scan) look(d tree.Dir, l *listing) {
-	var known matcher
+// compareDir compares the files of a directory with the segment.
+func (s *scan) compareDir(d tree.Dir, l *listing) {
+	var known childMatcher
 	if seg := s.v.seg; seg != nil {
 		if dir, ok := seg.Dir(d.Name); ok {
-			known = matcher{seg: seg, dir: dir, count: seg.Children(dir)}
+			known = childMatcher{seg: seg, dir: dir, count: seg.Children(dir)}
 		}
 	}
 	var bases []string // whose stamps are wanted
@@ -120,10 +120,10 @@ func (s *scan) look(d tree.Dir, l *listing) {
 	for _, e := range d.Entries {
 		switch {
 		case e.Mode.IsDir():
-			l.kids = append(l.kids, e.Name)
+			l.subdirs = append(l.subdirs, e.Name)
 		case e.Mode.IsRegular():
 			n, ok := known.match(e.Name)
-			if !ok && !s.news {
+			if !ok && !s.statNew {
 				l.fresh = append(l.fresh, e.Name)
 				continue
 			}
@@ -134,12 +134,12 @@ func (s *scan) look(d tree.Dir, l *listing) {
 		}
 	}
 	for i, st := range s.v.stat(d.Name, bases) {
-		l.judge(s.v.seg, bases[i], files[i], st)
+		l.classify(s.v.seg, bases[i], files[i], st)
 	}
 }
 
-// judge says whether a file is as the segment knows it.
-func (l *listing) judge(seg *segment.Segment, base string, file uint32, st stated) {
+// classify says whether a file is as the segment knows it.
+func (l *listing) classify(seg *segment.Segment, base string, file uint32, st fileStat) {
 	if file > 0 && st.ok {
 		if n := file - 1; seg.Stamp(n) == st.Stamp && seg.Flags(n)&segment.Racy == 0 {
 			l.live = append(l.live, n)
@@ -155,13 +155,13 @@ func (l *listing) judge(seg *segment.Segment, base string, file uint32, st state
 	}
 }
 
-// A matcher finds names of a directory, asked for in order, in a segment.
-type matcher struct {
+// A childMatcher finds names of a directory, asked for in order, in a segment.
+type childMatcher struct {
 	seg            *segment.Segment
 	dir, at, count int
 }
 
-func (m *matcher) match(base string) (uint32, bool) {
+func (m *childMatcher) match(base string) (uint32, bool) {
 	for ; m.at < m.count; m.at++ {
 		n := m.seg.Child(m.dir, m.at)
 		switch c := strings.Compare(string(m.seg.Base(n)), base); {
@@ -174,73 +174,73 @@ func (m *matcher) match(base string) (uint32, bool) {
 	return 0, false
 }
 
-// take makes what was found about a directory part of the view.
-func (v *view) take(l *listing, inodes map[uint64]bool) {
-	v.dirs[l.name] = l.kids
-	v.shape++
+// merge makes what was found about a directory part of the view.
+func (v *view) merge(l *listing, inodes map[uint64]bool) {
+	v.dirs[l.name] = l.subdirs
+	v.namesVersion++
 	for _, n := range l.live {
 		v.revive(n)
 	}
 	v.linked = append(v.linked, l.linked...)
 	for _, base := range l.fresh {
-		v.add(l.name, base)
+		v.addFresh(l.name, base)
 	}
 	for _, ino := range l.inodes {
 		inodes[ino] = true
 	}
 }
 
-// suspect says that the files with these inodes may have changed.
-func (v *view) suspect(inodes map[uint64]bool) {
+// markInodes says that the files with these inodes may have changed.
+func (v *view) markInodes(inodes map[uint64]bool) {
 	if len(inodes) == 0 {
 		return
 	}
 	for _, in := range v.fresh { // they may be read just now for a new segment
 		for base := range in {
-			in[base] = v.now
+			in[base] = v.version
 		}
 	}
 	if v.seg == nil {
 		return
 	}
 	for n := range uint32(v.seg.Len()) {
-		if v.lives(n) && inodes[v.seg.Stamp(n).Ino] {
-			v.touchFile(n)
+		if v.alive(n) && inodes[v.seg.Stamp(n).Ino] {
+			v.markFileChanged(n)
 		}
 	}
 }
 
-// touchFile is touch for a file of the segment.
-func (v *view) touchFile(n uint32) {
-	v.touch(split(string(v.seg.AppendName(nil, n))))
+// markFileChanged is touch for a file of the segment.
+func (v *view) markFileChanged(n uint32) {
+	v.markChanged(split(string(v.seg.AppendName(nil, n))))
 }
 
-// list compares one directory with what the view knows of it.
-func (v *view) list(ctx context.Context, dir string, inodes map[uint64]bool) error {
+// listDir compares one directory with what the view knows of it.
+func (v *view) listDir(ctx context.Context, dir string, inodes map[uint64]bool) error {
 	var got tree.Dir
 	_, err := tree.Walk(ctx, v.o.Root, tree.Options{Dir: dir, Depth: 1, Skip: v.o.Skip, Workers: 1}, func(d tree.Dir) error {
 		got = d
 		return nil
 	})
 	if err != nil {
-		v.drop(dir)
-		return v.unlisted(ctx, dir, err)
+		v.relistDir(dir)
+		return v.walkError(ctx, dir, err)
 	}
 	for _, kid := range v.dirs[dir] {
 		if mode, ok := entry(got, kid); !ok || !mode.IsDir() {
-			v.cut(join(dir, kid))
+			v.forget(join(dir, kid))
 		}
 	}
-	v.vanished(got)
+	v.removeMissing(got)
 	got.Entries = slices.DeleteFunc(got.Entries, func(e root.Entry) bool {
-		return e.Mode.IsRegular() && v.knows(dir, e.Name)
+		return e.Mode.IsRegular() && v.hasFile(dir, e.Name)
 	})
-	s, l := scan{v: v, news: true}, listing{name: dir}
-	s.look(got, &l)
-	v.take(&l, inodes)
-	for _, kid := range l.kids {
-		if name := join(dir, kid); !v.sees(name) {
-			if err := v.walk(ctx, name, true); err != nil {
+	s, l := scan{v: v, statNew: true}, listing{name: dir}
+	s.compareDir(got, &l)
+	v.merge(&l, inodes)
+	for _, kid := range l.subdirs {
+		if name := join(dir, kid); !v.hasDir(name) {
+			if err := v.scanTree(ctx, name, true); err != nil {
 				return err
 			}
 		}
@@ -248,15 +248,15 @@ func (v *view) list(ctx context.Context, dir string, inodes map[uint64]bool) err
 	return nil
 }
 
-// vanished removes the files of a directory that are not there any more.
-func (v *view) vanished(d tree.Dir) {
+// removeMissing removes the files of a directory that are not there any more.
+func (v *view) removeMissing(d tree.Dir) {
 	there := func(base string) bool {
 		mode, ok := entry(d, base)
 		return ok && mode.IsRegular()
 	}
 	for base := range v.fresh[d.Name] {
 		if !there(base) {
-			v.remove(d.Name, base)
+			v.removeFile(d.Name, base)
 		}
 	}
 	if v.seg == nil {
@@ -264,9 +264,9 @@ func (v *view) vanished(d tree.Dir) {
 	}
 	dir, ok := v.seg.Dir(d.Name)
 	for i := 0; ok && i < v.seg.Children(dir); i++ {
-		if n := v.seg.Child(dir, i); v.lives(n) && !there(string(v.seg.Base(n))) {
+		if n := v.seg.Child(dir, i); v.alive(n) && !there(string(v.seg.Base(n))) {
 			v.kill(n)
-			v.shape++
+			v.namesVersion++
 		}
 	}
 }

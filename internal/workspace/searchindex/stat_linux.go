@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
-// stated is what is known of a file without reading it; ok says that it is a
+// fileStat is what is known of a file without reading it; ok says that it is a
 // regular file.
-type stated struct {
+type fileStat struct {
 	segment.Stamp
 	links uint32
 	ok    bool
@@ -17,8 +17,8 @@ type stated struct {
 
 // statDir tells of files of one directory. far asks the server that keeps them,
 // if one does, instead of what was heard from it lately.
-func statDir(r *root.Root, dir string, bases []string, far bool) []stated {
-	out := make([]stated, len(bases))
+func statDir(r *root.Root, dir string, bases []string, far bool) []fileStat {
+	out := make([]fileStat, len(bases))
 	if len(bases) == 0 {
 		return out
 	}
@@ -37,7 +37,7 @@ func statDir(r *root.Root, dir string, bases []string, far bool) []stated {
 		if unix.Statx(fd, base, flags, wanted, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFREG || st.Mask&wanted != wanted {
 			continue
 		}
-		out[i] = stated{segment.Stamp{Size: int64(st.Size), Modified: nano(st.Mtime), Changed: nano(st.Ctime), Ino: st.Ino}, st.Nlink, true}
+		out[i] = fileStat{segment.Stamp{Size: int64(st.Size), Modified: nano(st.Mtime), Changed: nano(st.Ctime), Ino: st.Ino}, st.Nlink, true}
 	}
 	return out
 }

@@ -29,7 +29,7 @@ func (w *world) segments() []string {
 func (w *world) known() int {
 	w.x.mu.RLock()
 	defer w.x.mu.RUnlock()
-	return w.x.view.live
+	return w.x.view.liveCount
 }
 
 func TestFromDisk(t *testing.T) {
@@ -151,7 +151,7 @@ func TestTidy(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tidy(store)
+	cleanStore(store)
 	left, _ := filepath.Glob(filepath.Join(store, "*"))
 	for i := range left {
 		left[i] = filepath.Base(left[i])
@@ -171,7 +171,7 @@ func TestTooBig(t *testing.T) {
 	plain(w, 100)
 	var log strings.Builder
 	x := New(Options{Root: w.root, Store: w.store, Memory: 5000, Log: slog.New(slog.NewTextHandler(&log, nil))})
-	x.Warm()
+	x.Start()
 	if x.Settle(t.Context()) {
 		t.Error("it fits")
 	}

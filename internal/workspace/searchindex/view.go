@@ -12,51 +12,51 @@ import (
 // A view is the tree as it is now: which files of the segment are still as
 // they were, and which others there are.
 type view struct {
-	o   *Options
-	seg *segment.Segment // nil for none
-	w   *watcher         // nil where stamps are compared instead
-	m   *mounts          // nil where w is
-	own bool             // the root is in a repository that begins above it
+	o       *Options
+	seg     *segment.Segment // nil for none
+	watcher *watcher         // nil where stamps are compared instead
+	mounts  *mountTable      // nil where w is
+	inRepo  bool             // the root is in a repository that begins above it
 
-	gone  []uint64            // a bit for each file of seg that does not count any more
-	live  int                 // files of seg that count
-	dirs  map[string][]string // the directories that are seen, with the last steps of those in them
-	fresh map[string]names    // files that seg does not know as they are, by directory
-	count int                 // of them
+	dead       []uint64              // a bit for each file of seg that does not count any more
+	liveCount  int                   // files of seg that count
+	dirs       map[string][]string   // the directories that are seen, with the last steps of those in them
+	fresh      map[string]freshFiles // files that seg does not know as they are, by directory
+	freshCount int                   // of them
 	// linked are files of seg with other names, by which they can change
 	// unseen.
 	linked []uint32
 	// unread are directories that could not be listed.
 	unread map[string]bool
 
-	now     uint64          // marks what becomes fresh
-	relist  map[string]bool // directories with other entries than we know
-	arrived map[string]bool // new names since the last answer, seen or not
-	lost    bool            // events were lost
+	version  uint64          // marks what becomes fresh
+	relist   map[string]bool // directories with other entries than we know
+	newNames map[string]bool // new names since the last answer, seen or not
+	lost     bool            // events were lost
 
-	shape, stain uint64 // grow when names, and fresh names, become others
+	namesVersion, freshVersion uint64 // grow when names, and fresh names, become others
 
-	cache sync.Mutex
-	all   sorted // of all names
-	dirty sorted // of fresh names
+	cache     sync.Mutex
+	allNames  cachedList // of all names
+	freshList cachedList // of fresh names
 }
 
-// names are last steps, with the mark of when they became fresh.
-type names map[string]uint64
+// freshFiles are last steps, with the mark of when they became fresh.
+type freshFiles map[string]uint64
 
-// sorted is a list that was made when a counter stood at.
-type sorted struct {
+// cachedList is a list that was made when a counter stood at.
+type cachedList struct {
 	names []string
 	made  bool
 	at    uint64
 }
 
 func newView(o *Options, seg *segment.Segment) *view {
-	v := &view{o: o, seg: seg, dirs: map[string][]string{}, fresh: map[string]names{}, unread: map[string]bool{}, relist: map[string]bool{}, arrived: map[string]bool{}}
+	v := &view{o: o, seg: seg, dirs: map[string][]string{}, fresh: map[string]freshFiles{}, unread: map[string]bool{}, relist: map[string]bool{}, newNames: map[string]bool{}}
 	if seg != nil {
-		v.gone = make([]uint64, seg.Len()/64+1)
-		for i := range v.gone {
-			v.gone[i] = ^uint64(0)
+		v.dead = make([]uint64, seg.Len()/64+1)
+		for i := range v.dead {
+			v.dead[i] = ^uint64(0)
 		}
 	}
 	return v
@@ -64,10 +64,10 @@ func newView(o *Options, seg *segment.Segment) *view {
 
 // close stops watching.
 func (v *view) close() error {
-	if v.w == nil {
+	if v.watcher == nil {
 		return nil
 	}
-	return errors.Join(v.w.close(), v.m.close())
+	return errors.Join(v.watcher.close(), v.mounts.close())
 }
 
 func join(dir, base string) string {
@@ -77,24 +77,24 @@ func join(dir, base string) string {
 	return dir + "/" + base
 }
 
-func (v *view) lives(n uint32) bool { return v.gone[n/64]&(1<<(n%64)) == 0 }
+func (v *view) alive(n uint32) bool { return v.dead[n/64]&(1<<(n%64)) == 0 }
 
 func (v *view) kill(n uint32) {
-	if v.lives(n) {
-		v.gone[n/64] |= 1 << (n % 64)
-		v.live--
+	if v.alive(n) {
+		v.dead[n/64] |= 1 << (n % 64)
+		v.liveCount--
 	}
 }
 
 func (v *view) revive(n uint32) {
-	if !v.lives(n) {
-		v.gone[n/64] &^= 1 << (n % 64)
-		v.live++
+	if !v.alive(n) {
+		v.dead[n/64] &^= 1 << (n % 64)
+		v.liveCount++
 	}
 }
 
-// find returns the file of the segment with that name, if it counts.
-func (v *view) find(dir, base string) (uint32, bool) {
+// findFile returns the file of the segment with that name, if it counts.
+func (v *view) findFile(dir, base string) (uint32, bool) {
 	if v.seg == nil {
 		return 0, false
 	}
@@ -103,53 +103,53 @@ func (v *view) find(dir, base string) (uint32, bool) {
 		return 0, false
 	}
 	n, ok := v.seg.Find(d, base)
-	return n, ok && v.lives(n)
+	return n, ok && v.alive(n)
 }
 
-// knows reports whether there is a file of that name.
-func (v *view) knows(dir, base string) bool {
+// hasFile reports whether there is a file of that name.
+func (v *view) hasFile(dir, base string) bool {
 	if _, ok := v.fresh[dir][base]; ok {
 		return true
 	}
-	_, ok := v.find(dir, base)
+	_, ok := v.findFile(dir, base)
 	return ok
 }
 
-// add makes a file one of those that the segment does not know as they are.
-func (v *view) add(dir, base string) {
+// addFresh makes a file one of those that the segment does not know as they are.
+func (v *view) addFresh(dir, base string) {
 	in := v.fresh[dir]
 	if in == nil {
-		in = names{}
+		in = freshFiles{}
 		v.fresh[dir] = in
 	}
 	if _, ok := in[base]; !ok {
-		v.count++
-		v.stain++
+		v.freshCount++
+		v.freshVersion++
 	}
-	in[base] = v.now
+	in[base] = v.version
 }
 
-// touch says that a file has another content.
-func (v *view) touch(dir, base string) {
-	if n, ok := v.find(dir, base); ok {
+// markChanged says that a file has another content.
+func (v *view) markChanged(dir, base string) {
+	if n, ok := v.findFile(dir, base); ok {
 		v.kill(n)
-		v.add(dir, base)
+		v.addFresh(dir, base)
 	} else if _, ok := v.fresh[dir][base]; ok {
-		v.add(dir, base)
+		v.addFresh(dir, base)
 	}
 }
 
-// remove says that there is no file of that name.
-func (v *view) remove(dir, base string) {
-	if n, ok := v.find(dir, base); ok {
+// removeFile says that there is no file of that name.
+func (v *view) removeFile(dir, base string) {
+	if n, ok := v.findFile(dir, base); ok {
 		v.kill(n)
 	}
-	v.clean(dir, base)
-	v.shape++
+	v.removeFresh(dir, base)
+	v.namesVersion++
 }
 
-// clean takes a file from those that the segment does not know.
-func (v *view) clean(dir, base string) {
+// removeFresh takes a file from those that the segment does not know.
+func (v *view) removeFresh(dir, base string) {
 	in := v.fresh[dir]
 	if _, ok := in[base]; !ok {
 		return
@@ -158,26 +158,26 @@ func (v *view) clean(dir, base string) {
 	if len(in) == 0 {
 		delete(v.fresh, dir)
 	}
-	v.count--
-	v.stain++
+	v.freshCount--
+	v.freshVersion++
 }
 
-// sees reports whether a directory is part of the tree.
-func (v *view) sees(dir string) bool {
+// hasDir reports whether a directory is part of the tree.
+func (v *view) hasDir(dir string) bool {
 	_, ok := v.dirs[dir]
 	return ok
 }
 
-// drop forgets all that is beneath a directory, and looks at it anew before the
+// relistDir forgets all that is beneath a directory, and looks at it anew before the
 // next answer. Of the root, the directory itself stays.
-func (v *view) drop(dir string) {
-	if !v.sees(dir) {
+func (v *view) relistDir(dir string) {
+	if !v.hasDir(dir) {
 		return
 	}
-	if dir == "." && v.relist["."] && v.live+v.count+len(v.dirs["."]) == 0 {
+	if dir == "." && v.relist["."] && v.liveCount+v.freshCount+len(v.dirs["."]) == 0 {
 		return // already
 	}
-	v.cut(dir)
+	v.forget(dir)
 	if dir == "." {
 		v.dirs["."] = nil
 		v.relist["."] = true
@@ -190,17 +190,17 @@ func (v *view) drop(dir string) {
 	v.relist[above] = true
 }
 
-// cut forgets all that is beneath a directory.
-func (v *view) cut(dir string) {
-	v.shape++
-	v.stain++
+// forget forgets all that is beneath a directory.
+func (v *view) forget(dir string) {
+	v.namesVersion++
+	v.freshVersion++
 	if v.seg != nil {
 		lo, hi := v.seg.Range(dir)
 		for n := lo; n < hi; n++ {
 			v.kill(n)
 		}
 	}
-	v.prune(dir)
+	v.forgetDirs(dir)
 }
 
 // split takes the last step off a name.
@@ -211,24 +211,24 @@ func split(name string) (dir, base string) {
 	return ".", name
 }
 
-// prune forgets the directories, and the files that the segment does not know.
-func (v *view) prune(dir string) {
+// forgetDirs forgets the directories, and the files that the segment does not know.
+func (v *view) forgetDirs(dir string) {
 	for _, kid := range v.dirs[dir] {
-		v.prune(join(dir, kid))
+		v.forgetDirs(join(dir, kid))
 	}
-	v.count -= len(v.fresh[dir])
+	v.freshCount -= len(v.fresh[dir])
 	delete(v.fresh, dir)
 	delete(v.relist, dir)
 	if dir != "." {
 		delete(v.dirs, dir)
-		v.w.remove(dir)
+		v.watcher.remove(dir)
 	}
 }
 
 // size estimates what the view takes in memory.
 func (v *view) size() int64 {
 	const dir, file, name = 400, 150, 90
-	return int64(len(v.dirs))*dir + int64(v.count)*file + int64(v.live)*name
+	return int64(len(v.dirs))*dir + int64(v.freshCount)*file + int64(v.liveCount)*name
 }
 
 // freshNames are the files beneath dir that the segment does not know as they
@@ -236,46 +236,46 @@ func (v *view) size() int64 {
 func (v *view) freshNames(dir string) []string {
 	v.cache.Lock()
 	defer v.cache.Unlock()
-	if !v.dirty.made || v.dirty.at != v.stain {
-		out := make([]string, 0, v.count)
+	if !v.freshList.made || v.freshList.at != v.freshVersion {
+		out := make([]string, 0, v.freshCount)
 		for in, bases := range v.fresh {
 			for base := range bases {
 				out = append(out, join(in, base))
 			}
 		}
 		slices.Sort(out)
-		v.dirty = sorted{out, true, v.stain}
+		v.freshList = cachedList{out, true, v.freshVersion}
 	}
-	return beneath(v.dirty.names, dir)
+	return beneath(v.freshList.names, dir)
 }
 
-// names are all files beneath dir, in order.
+// freshFiles are all files beneath dir, in order.
 func (v *view) names(dir string) []string {
 	fresh := v.freshNames(".")
 	v.cache.Lock()
 	defer v.cache.Unlock()
-	if !v.all.made || v.all.at != v.shape {
-		v.all = sorted{merged(v.spell(v.every(".", nil)), fresh), true, v.shape}
+	if !v.allNames.made || v.allNames.at != v.namesVersion {
+		v.allNames = cachedList{mergeSorted(v.namesOf(v.liveFiles(".", nil)), fresh), true, v.namesVersion}
 	}
-	return beneath(v.all.names, dir)
+	return beneath(v.allNames.names, dir)
 }
 
-// every appends the files of the segment beneath dir that count.
-func (v *view) every(dir string, to []uint32) []uint32 {
+// liveFiles appends the files of the segment beneath dir that count.
+func (v *view) liveFiles(dir string, to []uint32) []uint32 {
 	if v.seg == nil {
 		return to
 	}
 	lo, hi := v.seg.Range(dir)
 	for n := lo; n < hi; n++ {
-		if v.lives(n) {
+		if v.alive(n) {
 			to = append(to, n)
 		}
 	}
 	return to
 }
 
-// spell returns the names of files of the segment.
-func (v *view) spell(files []uint32) []string {
+// namesOf returns the names of files of the segment.
+func (v *view) namesOf(files []uint32) []string {
 	ends, text := make([]int, len(files)), make([]byte, 0, 64*len(files))
 	for i, n := range files {
 		text = v.seg.AppendName(text, n)
@@ -299,8 +299,8 @@ func beneath(list []string, dir string) []string {
 	return list[lo:hi:hi]
 }
 
-// merged joins two sorted lists.
-func merged(a, b []string) []string {
+// mergeSorted joins two sorted lists.
+func mergeSorted(a, b []string) []string {
 	if len(b) == 0 {
 		return a
 	}

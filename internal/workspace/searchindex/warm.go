@@ -56,25 +56,25 @@ type Options struct {
 // An Index answers for one root. Its methods may be called from many
 // goroutines.
 type Index struct {
-	o     Options
-	log   *slog.Logger
-	path  string // of the segment
-	made  segment.Digest
-	pace  pace
-	used  atomic.Int64 // when it was asked last, Unix nanoseconds
-	stale atomic.Int64 // changed files, as far as the last answer knew
+	o         Options
+	log       *slog.Logger
+	path      string // of the segment
+	key       segment.Digest
+	intervals intervals
+	used      atomic.Int64 // when it was asked last, Unix nanoseconds
+	stale     atomic.Int64 // changed files, as far as the last answer knew
 
-	mu     sync.RWMutex
-	seg    *segment.Segment // nil: nothing is known of what is in files
-	view   *view            // nil: not known to be up to date
-	sweep  bool             // there is no view; each answer looks at everything
-	floor  int              // changed files just after seg was made
-	pumps  sync.WaitGroup   // goroutines that read events
-	begun  bool
-	closed bool
-	cancel context.CancelFunc
-	done   chan struct{} // closed when the background ended
-	desk
+	mu         sync.RWMutex
+	seg        *segment.Segment // nil: nothing is known of what is in files
+	view       *view            // nil: not known to be up to date
+	statAll    bool             // there is no view; each answer looks at everything
+	staleFloor int              // changed files just after seg was made
+	readers    sync.WaitGroup   // goroutines that read events
+	started    bool
+	closed     bool
+	cancel     context.CancelFunc
+	done       chan struct{} // closed when the background ended
+	requestQueue
 }
 
 const defaultMemory = 128 << 20
@@ -82,32 +82,32 @@ const defaultMemory = 128 << 20
 // New returns an index that does nothing until Warm is called.
 func New(o Options) *Index {
 	o.Memory = cmp.Or(o.Memory, defaultMemory)
-	x := &Index{o: o, log: o.Log, pace: usualPace(), desk: newDesk()}
+	x := &Index{o: o, log: o.Log, intervals: defaultIntervals(), requestQueue: newRequestQueue()}
 	if x.log == nil {
 		x.log = slog.New(slog.DiscardHandler)
 	}
-	x.made = sha256.Sum256([]byte("1\x00" + placeOf(o.Root) + "\x00" + o.Rules))
-	x.path = filepath.Join(o.Store, hex.EncodeToString(x.made[:12])+extension)
+	x.key = sha256.Sum256([]byte("1\x00" + rootPath(o.Root) + "\x00" + o.Rules))
+	x.path = filepath.Join(o.Store, hex.EncodeToString(x.key[:12])+extension)
 	return x
 }
 
-// Warm asks to load the index, or to build it, in the background. It returns
+// Start asks to load the index, or to build it, in the background. It returns
 // at once.
-func (x *Index) Warm() {
+func (x *Index) Start() {
 	x.used.Store(time.Now().UnixNano())
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.closed || x.o.Store == "" {
 		return
 	}
-	if !x.begun || x.view == nil && !x.sweep {
-		x.later()
+	if !x.started || x.view == nil && !x.statAll {
+		x.request()
 	}
-	if x.begun {
+	if x.started {
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	x.begun, x.cancel, x.done = true, cancel, make(chan struct{})
+	x.started, x.cancel, x.done = true, cancel, make(chan struct{})
 	go x.run(ctx)
 }
 
@@ -117,7 +117,7 @@ func (x *Index) Close() error {
 	x.mu.Lock()
 	already := x.closed
 	x.closed = true
-	begun := x.begun
+	begun := x.started
 	if begun {
 		x.cancel()
 	}
@@ -129,9 +129,9 @@ func (x *Index) Close() error {
 		<-x.done
 	}
 	x.mu.Lock()
-	err := errors.Join(x.release(), x.forget())
+	err := errors.Join(x.closeView(), x.closeSegment())
 	x.mu.Unlock()
-	x.pumps.Wait()
+	x.readers.Wait()
 	return err
 }
 
@@ -141,16 +141,16 @@ func (x *Index) Settle(ctx context.Context) bool {
 	x.mu.RLock()
 	done := x.done
 	x.mu.RUnlock()
-	if done == nil || !x.served(ctx, done) {
+	if done == nil || !x.waitServed(ctx, done) {
 		return false
 	}
 	x.mu.RLock()
 	defer x.mu.RUnlock()
-	return x.view != nil || x.sweep && x.seg != nil
+	return x.view != nil || x.statAll && x.seg != nil
 }
 
-// release gives up the view. The caller holds the lock.
-func (x *Index) release() error {
+// closeView gives up the view. The caller holds the lock.
+func (x *Index) closeView() error {
 	v := x.view
 	x.view = nil
 	if v == nil {
@@ -159,8 +159,8 @@ func (x *Index) release() error {
 	return v.close()
 }
 
-// forget gives up the segment. The caller holds the lock.
-func (x *Index) forget() error {
+// closeSegment gives up the segment. The caller holds the lock.
+func (x *Index) closeSegment() error {
 	s := x.seg
 	x.seg = nil
 	if s == nil {

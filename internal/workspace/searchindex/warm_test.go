@@ -45,7 +45,7 @@ func (w *world) start(change ...func(*Index)) {
 	for _, change := range change {
 		change(x)
 	}
-	x.Warm()
+	x.Start()
 	if !x.Settle(w.t.Context()) {
 		w.t.Fatal("there is no index")
 	}
@@ -274,13 +274,13 @@ func TestNotWarm(t *testing.T) {
 		t.Error("settled before Warm")
 	}
 	w.do(x.Close())
-	x.Warm()
+	x.Start()
 	if _, ok := x.Files(t.Context(), "."); ok || x.Settle(t.Context()) {
 		t.Error("an answer after Close")
 	}
 	w.do(x.Close())
 	none := New(Options{Root: w.root})
-	none.Warm()
+	none.Start()
 	if none.Settle(t.Context()) {
 		t.Error("an index without a store")
 	}

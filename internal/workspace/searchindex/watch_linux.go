@@ -21,28 +21,28 @@ import (
 // before the call that made the change returns, so whoever drains the queue
 // knows of every change until then.
 type watcher struct {
-	fd   int
-	file *os.File // the same, to wait for events with
-	buf  []byte
-	most int // watches; others need some, too
+	fd         int
+	file       *os.File // the same, to wait for events with
+	buf        []byte
+	maxWatches int // watches; others need some, too
 
-	mu     sync.Mutex
-	places map[int32][]place // one directory can be seen at two places
-	at     map[place]int32
+	mu      sync.Mutex
+	reasons map[int32][]watchReason // one directory can be seen at two places
+	ids     map[watchReason]int32
 }
 
-// A place is why a directory is watched.
-type place struct {
+// A watchReason is why a directory is watched.
+type watchReason struct {
 	dir  string
-	part part
+	part watchedPart
 }
 
-type part byte
+type watchedPart byte
 
 const (
-	itself  part = iota
-	gitDir       // its .git, for info to appear
-	gitInfo      // its .git/info, for exclude to change
+	itself  watchedPart = iota
+	gitDir              // its .git, for info to appear
+	gitInfo             // its .git/info, for exclude to change
 )
 
 const (
@@ -66,14 +66,14 @@ func newWatcher() (*watcher, error) {
 		return nil, errors.Join(errNoEvents, err)
 	}
 	return &watcher{
-		fd: fd, file: os.NewFile(uintptr(fd), "inotify"), buf: make([]byte, 64<<10), most: most / 2,
-		places: map[int32][]place{}, at: map[place]int32{},
+		fd: fd, file: os.NewFile(uintptr(fd), "inotify"), buf: make([]byte, 64<<10), maxWatches: most / 2,
+		reasons: map[int32][]watchReason{}, ids: map[watchReason]int32{},
 	}, nil
 }
 
 func (w *watcher) close() error { return w.file.Close() }
 
-// add watches a directory, and what in it makes rules. That it is not there, or
+// addFresh watches a directory, and what in it makes rules. That it is not there, or
 // not ours to read, is no error: then there is nothing to see, until an event
 // of the directory above tells.
 func (w *watcher) add(r *root.Root, dir string) error {
@@ -82,10 +82,10 @@ func (w *watcher) add(r *root.Root, dir string) error {
 	}
 	fd, err := openDir(r, dir)
 	if err != nil {
-		return refused(err)
+		return ignoreUnreadable(err)
 	}
 	defer unix.Close(fd)
-	if err := w.watch(fd, place{dir, itself}, moves|writes); err != nil {
+	if err := w.watch(fd, watchReason{dir, itself}, moves|writes); err != nil {
 		return err
 	}
 	git, err := openIn(fd, ".git")
@@ -93,7 +93,7 @@ func (w *watcher) add(r *root.Root, dir string) error {
 		return nil
 	}
 	defer unix.Close(git)
-	if err := w.watch(git, place{dir, gitDir}, moves); err != nil {
+	if err := w.watch(git, watchReason{dir, gitDir}, moves); err != nil {
 		return err
 	}
 	info, err := openIn(git, "info")
@@ -101,7 +101,7 @@ func (w *watcher) add(r *root.Root, dir string) error {
 		return nil
 	}
 	defer unix.Close(info)
-	return w.watch(info, place{dir, gitInfo}, moves|writes)
+	return w.watch(info, watchReason{dir, gitInfo}, moves|writes)
 }
 
 // openDir returns a handle of a directory, reached without following links.
@@ -125,8 +125,8 @@ func openIn(dir int, base string) (int, error) {
 	return unix.Openat(dir, base, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// refused tells a directory that is not ours to watch from a failure.
-func refused(err error) error {
+// ignoreUnreadable tells a directory that is not ours to watch from a failure.
+func ignoreUnreadable(err error) error {
 	for _, known := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.EPERM, unix.ENAMETOOLONG, unix.ESTALE, root.ErrLink, fs.ErrNotExist} {
 		if errors.Is(err, known) {
 			return nil
@@ -135,10 +135,10 @@ func refused(err error) error {
 	return fmt.Errorf("watching a directory: %w", err)
 }
 
-func (w *watcher) watch(fd int, p place, mask uint32) error {
+func (w *watcher) watch(fd int, p watchReason, mask uint32) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.places) >= w.most {
+	if len(w.reasons) >= w.maxWatches {
 		return errNoEvents
 	}
 	// One directory can have two parts, and the last mask counts.
@@ -147,38 +147,38 @@ func (w *watcher) watch(fd int, p place, mask uint32) error {
 		return errors.Join(errNoEvents, err) // no watch is left, or there is no /proc
 	}
 	if err != nil {
-		return refused(err)
+		return ignoreUnreadable(err)
 	}
 	n := int32(wd)
-	if old, ok := w.at[p]; ok && old != n {
-		w.leave(p, old)
+	if old, ok := w.ids[p]; ok && old != n {
+		w.unwatch(p, old)
 	}
-	if w.at[p] = n; !slices.Contains(w.places[n], p) {
-		w.places[n] = append(w.places[n], p)
+	if w.ids[p] = n; !slices.Contains(w.reasons[n], p) {
+		w.reasons[n] = append(w.reasons[n], p)
 	}
 	return nil
 }
 
-// remove ends watching a directory.
+// removeFile ends watching a directory.
 func (w *watcher) remove(dir string) {
 	if w == nil {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, part := range []part{itself, gitDir, gitInfo} {
-		p := place{dir, part}
-		if wd, ok := w.at[p]; ok {
-			w.leave(p, wd)
-			delete(w.at, p)
+	for _, part := range []watchedPart{itself, gitDir, gitInfo} {
+		p := watchReason{dir, part}
+		if wd, ok := w.ids[p]; ok {
+			w.unwatch(p, wd)
+			delete(w.ids, p)
 		}
 	}
 }
 
-func (w *watcher) leave(p place, wd int32) {
-	left := slices.DeleteFunc(w.places[wd], func(q place) bool { return q == p })
-	if w.places[wd] = left; len(left) == 0 {
-		delete(w.places, wd)
+func (w *watcher) unwatch(p watchReason, wd int32) {
+	left := slices.DeleteFunc(w.reasons[wd], func(q watchReason) bool { return q == p })
+	if w.reasons[wd] = left; len(left) == 0 {
+		delete(w.reasons, wd)
 		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // it may be gone with its directory
 	}
 }
@@ -213,43 +213,43 @@ func (w *watcher) events(buf []byte, apply func(change)) {
 		name, _, _ := bytes.Cut(buf[unix.SizeofInotifyEvent:end], []byte{0})
 		buf = buf[end:]
 		if e.Mask&(unix.IN_Q_OVERFLOW|unix.IN_UNMOUNT) != 0 {
-			apply(change{kind: lost})
+			apply(change{kind: eventsLost})
 			continue
 		}
 		w.mu.Lock()
-		places := slices.Clone(w.places[e.Wd])
+		places := slices.Clone(w.reasons[e.Wd])
 		if e.Mask&unix.IN_IGNORED != 0 { // the directory is no more
 			for _, p := range places {
-				delete(w.at, p)
+				delete(w.ids, p)
 			}
-			delete(w.places, e.Wd)
+			delete(w.reasons, e.Wd)
 		}
 		w.mu.Unlock()
 		if e.Mask&unix.IN_IGNORED != 0 {
 			continue
 		}
 		for _, p := range places {
-			if c, ok := p.read(e.Mask, string(name)); ok {
+			if c, ok := p.interpret(e.Mask, string(name)); ok {
 				apply(c)
 			}
 		}
 	}
 }
 
-// read says what an event at a place means.
-func (p place) read(mask uint32, name string) (change, bool) {
+// interpret says what an event at a place means.
+func (p watchReason) interpret(mask uint32, name string) (change, bool) {
 	switch p.part {
 	case gitDir:
-		return change{dir: p.dir, kind: rules, base: name}, name == "info"
+		return change{dir: p.dir, kind: rulesChanged, base: name}, name == "info"
 	case gitInfo:
-		return change{dir: p.dir, kind: rules, base: name}, name == "exclude"
+		return change{dir: p.dir, kind: rulesChanged, base: name}, name == "exclude"
 	}
 	c := change{dir: p.dir, base: name, sub: mask&unix.IN_ISDIR != 0}
 	switch {
 	case mask&(unix.IN_CREATE|unix.IN_MOVED_TO) != 0:
-		c.kind = come
+		c.kind = nameCreated
 	case mask&(unix.IN_DELETE|unix.IN_MOVED_FROM) != 0:
-		c.kind = gone
+		c.kind = nameRemoved
 	}
 	return c, true
 }

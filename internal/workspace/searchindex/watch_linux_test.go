@@ -76,7 +76,7 @@ func TestFewWatches(t *testing.T) {
 	plain(w, 50)
 	few, err := newWatcher()
 	w.do(err)
-	few.most = 3
+	few.maxWatches = 3
 	b := background{Index: New(Options{Root: w.root, Store: w.store})}
 	if err := b.watch(t.Context(), few); !errors.Is(err, errNoEvents) {
 		t.Errorf("with few watches: %v", err)
@@ -149,7 +149,7 @@ func TestParseMounts(t *testing.T) {
 broken line
 `
 	got := parseMounts([]byte(text), "/srv/a b")
-	want := []mounted{{".", "0:40/", trustEvents}, {"far", "0:41/", trustStamps}, {"fuse/x", "0:42/", trustNothing}}
+	want := []mountPoint{{".", "0:40/", trustEvents}, {"far", "0:41/", trustStamps}, {"fuse/x", "0:42/", trustNothing}}
 	if !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -162,7 +162,7 @@ broken line
 	if got := parseMounts([]byte("nothing"), "/"); got != nil {
 		t.Errorf("of nothing: %+v", got)
 	}
-	m := mounts{all: got}
+	m := mountTable{all: got}
 	v := newView(&Options{}, nil)
 	v.dirs["."] = nil
 	for _, c := range []struct {
@@ -170,7 +170,7 @@ broken line
 		want trust
 	}{
 		{func() {}, trustEvents},
-		{func() { v.add(".", "far") }, trustStamps}, // mounted on a file
+		{func() { v.addFresh(".", "far") }, trustStamps}, // mountPoint on a file
 		{func() { v.dirs["fuse/x"] = nil }, trustNothing},
 	} {
 		if c.see(); m.trust(v) != c.want {

@@ -19,17 +19,17 @@ const (
 	gitExclude = ".git/info/exclude"
 )
 
-// marks say which names that mean something a directory has.
-type marks uint8
+// markers say which names that mean something a directory has.
+type markers uint8
 
 const (
-	isRepo     marks = 1 << iota // .git
-	hasExclude                   // .git is a directory
-	hasGit                       // .gitignore
-	hasOwn                       // .ignore
+	isRepo       markers = 1 << iota // .git
+	hasExclude                       // .git is a directory
+	hasGitignore                     // .gitignore
+	hasIgnore                        // .ignore
 )
 
-func markOf(name []byte, mode fs.FileMode) marks {
+func markerOf(name []byte, mode fs.FileMode) markers {
 	if len(name) < len(gitDir) || name[0] != '.' {
 		return 0
 	}
@@ -40,9 +40,9 @@ func markOf(name []byte, mode fs.FileMode) marks {
 		}
 		return isRepo
 	case gitIgnore:
-		return hasGit
+		return hasGitignore
 	case ownIgnore:
-		return hasOwn
+		return hasIgnore
 	}
 	return 0
 }
@@ -53,18 +53,18 @@ type rules struct {
 	repo bool // the directory is in a repository, so .gitignore counts
 	// Each from the deepest directory upwards; .ignore overrules .gitignore, and
 	// that .git/info/exclude.
-	own, git, exclude []source
+	dotIgnore, gitignore, exclude []ignoreFile
 }
 
-// A source is one ignore file.
-type source struct {
+// A ignoreFile is one ignore file.
+type ignoreFile struct {
 	dir  string // "" for the root, else it ends with a slash
 	list *ignore.List
 }
 
 // relative is dir as seen from the directory of the file, which is above it or
 // the same.
-func (s *source) relative(dir string) string {
+func (s *ignoreFile) relative(dir string) string {
 	if len(dir) < len(s.dir) {
 		return "."
 	}
@@ -73,7 +73,7 @@ func (s *source) relative(dir string) string {
 
 // rulesAbove are the rules that the directories above dir make.
 func rulesAbove(r *root.Root, dir string) *rules {
-	all := &rules{repo: inRepo(r.Path())}
+	all := &rules{repo: InRepo(r.Path())}
 	if dir == "." {
 		return all
 	}
@@ -85,18 +85,18 @@ func rulesAbove(r *root.Root, dir string) *rules {
 		if i >= 0 {
 			above = dir[:i]
 		}
-		seen := hasGit | hasOwn
+		seen := hasGitignore | hasIgnore
 		if info, err := r.Lstat(path.Join(above, gitDir)); err == nil {
-			seen |= markOf([]byte(gitDir), info.Mode)
+			seen |= markerOf([]byte(gitDir), info.Mode)
 		}
-		all = all.with(r, above, seen)
+		all = all.extend(r, above, seen)
 	}
 	return all
 }
 
-// inRepo reports whether a directory is beneath a repository, outside the root.
+// InRepo reports whether a directory is beneath a repository, outside the root.
 // Nothing there is read.
-func inRepo(dir string) bool {
+func InRepo(dir string) bool {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return false
@@ -110,46 +110,46 @@ func inRepo(dir string) bool {
 	return false
 }
 
-// with adds what a directory brings. It leaves the rules as they are.
-func (a *rules) with(r *root.Root, dir string, seen marks) *rules {
+// extend adds what a directory brings. It leaves the rules as they are.
+func (a *rules) extend(r *root.Root, dir string, seen markers) *rules {
 	if !a.repo && seen&isRepo == 0 {
-		seen &^= hasGit | hasExclude
+		seen &^= hasGitignore | hasExclude
 	}
 	if seen == 0 {
 		return a
 	}
 	more := *a
 	if seen&isRepo != 0 { // another repository begins
-		more.repo, more.git, more.exclude = true, nil, nil
+		more.repo, more.gitignore, more.exclude = true, nil, nil
 	}
 	at := ""
 	if dir != "." {
 		at = dir + "/"
 	}
-	if seen&hasOwn != 0 {
-		more.own = under(r, at, ownIgnore, more.own)
+	if seen&hasIgnore != 0 {
+		more.dotIgnore = prepend(r, at, ownIgnore, more.dotIgnore)
 	}
-	if seen&hasGit != 0 {
-		more.git = under(r, at, gitIgnore, more.git)
+	if seen&hasGitignore != 0 {
+		more.gitignore = prepend(r, at, gitIgnore, more.gitignore)
 	}
 	if seen&hasExclude != 0 {
-		more.exclude = under(r, at, gitExclude, more.exclude)
+		more.exclude = prepend(r, at, gitExclude, more.exclude)
 	}
 	return &more
 }
 
-// under puts an ignore file before those of the directories above.
-func under(r *root.Root, dir, name string, above []source) []source {
-	list := load(r, dir+name)
+// prepend puts an ignore file before those of the directories above.
+func prepend(r *root.Root, dir, name string, above []ignoreFile) []ignoreFile {
+	list := loadIgnoreFile(r, dir+name)
 	if list.Empty() {
 		return above
 	}
-	return append([]source{{dir, list}}, above...)
+	return append([]ignoreFile{{dir, list}}, above...)
 }
 
-// load reads an ignore file. One that cannot be read ignores nothing; a link is
+// loadIgnoreFile reads an ignore file. One that cannot be read ignores nothing; a link is
 // not followed, as git does not.
-func load(r *root.Root, name string) *ignore.List {
+func loadIgnoreFile(r *root.Root, name string) *ignore.List {
 	file, _, err := r.OpenRegular(name)
 	if err != nil {
 		return nil
@@ -161,15 +161,15 @@ func load(r *root.Root, name string) *ignore.List {
 	return ignore.Parse(text)
 }
 
-// A view is what the rules say in one directory; the first that decides counts.
-type view []ignore.Scope
+// A scopes is what the rules say in one directory; the first that decides counts.
+type scopes []ignore.Scope
 
-// in prepares the rules for the names in a directory.
-func (a *rules) in(dir string, global *ignore.List, to view) view {
+// scopes prepares the rules for the names in a directory.
+func (a *rules) scopes(dir string, global *ignore.List, to scopes) scopes {
 	if a == nil {
 		return to
 	}
-	for _, sources := range [...][]source{a.own, a.git, a.exclude} {
+	for _, sources := range [...][]ignoreFile{a.dotIgnore, a.gitignore, a.exclude} {
 		for _, s := range sources {
 			to = append(to, s.list.In(s.relative(dir)))
 		}
@@ -180,9 +180,9 @@ func (a *rules) in(dir string, global *ignore.List, to view) view {
 	return to
 }
 
-// shows reports whether a name is seen: not ignored, and not hidden unless a
+// visible reports whether a name is seen: not ignored, and not hidden unless a
 // rule wants it.
-func (v view) shows(base string, dir, hidden bool) bool {
+func (v scopes) visible(base string, dir, hidden bool) bool {
 	for i := range v {
 		if ignored, decided := v[i].Match(base, dir); decided {
 			return !ignored

@@ -51,7 +51,7 @@ type Dir struct {
 // and the first error of visit, which ends it. That Dir cannot be read is an
 // error. A directory that is removed meanwhile is left out.
 func Walk(ctx context.Context, r *root.Root, o Options, visit func(Dir) error) (unread []string, err error) {
-	return walk(ctx, r, o, nil, func(j *job, found []found) error {
+	return walk(ctx, r, o, nil, func(j *job, found []candidate) error {
 		dir := Dir{Name: j.dir, Entries: make([]root.Entry, len(found))}
 		for i, f := range found {
 			dir.Entries[i] = root.Entry{Name: f.base(), Mode: f.mode}
@@ -67,7 +67,7 @@ func Walk(ctx context.Context, r *root.Root, o Options, visit func(Dir) error) (
 // not be read.
 func Files(ctx context.Context, r *root.Root, o Options, keep func(name string) bool) (names, unread []string, err error) {
 	top := &node{}
-	unread, err = walk(ctx, r, o, top, func(j *job, all []found) error {
+	unread, err = walk(ctx, r, o, top, func(j *job, all []candidate) error {
 		for i := range all {
 			f := &all[i]
 			switch {
@@ -87,8 +87,8 @@ func Files(ctx context.Context, r *root.Root, o Options, keep func(name string) 
 	return top.names(nil), unread, nil
 }
 
-// A found is an entry of a directory that passed.
-type found struct {
+// A candidate is an entry of a directory that passed.
+type candidate struct {
 	name  string // from the root
 	at    int    // where its last step begins
 	mode  fs.FileMode
@@ -96,7 +96,7 @@ type found struct {
 	node  *node // what to put its files into
 }
 
-func (f *found) base() string { return f.name[f.at:] }
+func (f *candidate) base() string { return f.name[f.at:] }
 
 // A node is what is wanted of one directory.
 type node struct{ items []item }
@@ -108,7 +108,7 @@ type item struct {
 	node *node
 }
 
-func (n *node) add(f found) { n.items = append(n.items, item{f.name, f.at, f.node}) }
+func (n *node) add(f candidate) { n.items = append(n.items, item{f.name, f.at, f.node}) }
 
 // sort orders items by the bytes of the names of all files in them: those of a
 // directory go on with a slash.

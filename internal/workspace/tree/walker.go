@@ -31,26 +31,26 @@ type walker struct {
 	ctx     context.Context
 	root    *root.Root
 	o       Options
-	take    func(*job, []found) error
+	visit   func(*job, []candidate) error
 	entries atomic.Int64
 
-	mu     sync.Mutex
-	more   sync.Cond // a job was added, or there will be none
-	jobs   []job     // the last is done first
-	open   int       // jobs that were added and are not done
-	unread []string
-	err    error
+	mu      sync.Mutex
+	wake    sync.Cond // a job was added, or there will be none
+	jobs    []job     // the last is done first
+	pending int       // jobs that were added and are not done
+	unread  []string
+	err     error
 }
 
-func walk(ctx context.Context, r *root.Root, o Options, top *node, take func(*job, []found) error) ([]string, error) {
+func walk(ctx context.Context, r *root.Root, o Options, top *node, take func(*job, []candidate) error) ([]string, error) {
 	if o.Dir == "" {
 		o.Dir = "."
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &walker{ctx: ctx, root: r, o: o, take: take}
-	w.more.L = &w.mu
+	w := &walker{ctx: ctx, root: r, o: o, visit: take}
+	w.wake.L = &w.mu
 	first := job{dir: o.Dir, depth: 1, node: top}
 	if !o.Ignored {
 		first.rules = rulesAbove(r, o.Dir)
@@ -72,12 +72,12 @@ func (w *walker) add(jobs []job) {
 	}
 	w.mu.Lock()
 	w.jobs = append(w.jobs, jobs...)
-	w.open += len(jobs)
+	w.pending += len(jobs)
 	w.mu.Unlock()
 	if len(jobs) == 1 {
-		w.more.Signal()
+		w.wake.Signal()
 	} else {
-		w.more.Broadcast()
+		w.wake.Broadcast()
 	}
 }
 
@@ -85,8 +85,8 @@ func (w *walker) add(jobs []job) {
 func (w *walker) next() (job, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for len(w.jobs) == 0 && w.open > 0 && w.err == nil {
-		w.more.Wait()
+	for len(w.jobs) == 0 && w.pending > 0 && w.err == nil {
+		w.wake.Wait()
 	}
 	if w.err != nil || len(w.jobs) == 0 {
 		return job{}, false
@@ -102,19 +102,19 @@ func (w *walker) next() (job, bool) {
 func (w *walker) done(j *job, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.open--
+	w.pending--
 	var unread *unreadError
 	switch {
 	case err == nil:
 	case errors.As(err, &unread) && j.depth > 1:
-		if !unread.gone() {
+		if !unread.vanished() {
 			w.unread = append(w.unread, j.dir)
 		}
 	case w.err == nil:
 		w.err = err
 	}
-	if w.open == 0 || w.err != nil {
-		w.more.Broadcast()
+	if w.pending == 0 || w.err != nil {
+		w.wake.Broadcast()
 	}
 }
 
@@ -127,24 +127,24 @@ func (w *walker) work() {
 		}
 		err := w.ctx.Err()
 		if err == nil {
-			err = w.guard(&s, &j)
+			err = w.walkDirSafely(&s, &j)
 		}
 		w.done(&j, err)
 	}
 }
 
-// guard turns a panic into an error: in a goroutine it would end the program.
-func (w *walker) guard(s *scanner, j *job) (err error) {
+// walkDirSafely turns a panic into an error: in a goroutine it would end the program.
+func (w *walker) walkDirSafely(s *scanner, j *job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic in a walk: %v\n%s", p, debug.Stack())
 		}
 	}()
-	return w.one(s, j)
+	return w.walkDir(s, j)
 }
 
-// one does one directory.
-func (w *walker) one(s *scanner, j *job) error {
+// walkDir does one directory.
+func (w *walker) walkDir(s *scanner, j *job) error {
 	err := s.scan(w, j.dir)
 	var unread *unreadError
 	if err != nil && (!errors.As(err, &unread) || len(s.ends) == 0) {
@@ -152,10 +152,10 @@ func (w *walker) one(s *scanner, j *job) error {
 	}
 	rules := j.rules
 	if !w.o.Ignored {
-		rules = rules.with(w.root, j.dir, s.marks)
+		rules = rules.extend(w.root, j.dir, s.markers)
 	}
-	all := w.pass(s, j, rules)
-	if err := w.take(j, all); err != nil {
+	all := w.filter(s, j, rules)
+	if err := w.visit(j, all); err != nil {
 		return err
 	}
 	var jobs []job
@@ -168,17 +168,17 @@ func (w *walker) one(s *scanner, j *job) error {
 	return err
 }
 
-// pass leaves out what is hidden, ignored or skipped.
-func (w *walker) pass(s *scanner, j *job, rules *rules) []found {
+// filter leaves out what is hidden, ignored or skipped.
+func (w *walker) filter(s *scanner, j *job, rules *rules) []candidate {
 	text, at, from := string(s.text), s.base, 0
-	view := rules.in(j.dir, w.o.Global, s.scopes[:0])
+	view := rules.scopes(j.dir, w.o.Global, s.scopes[:0])
 	s.scopes, s.found = view, s.found[:0]
 	deeper := w.o.Depth == 0 || j.depth < w.o.Depth
 	for i, end := range s.ends {
-		f := found{name: text[from:end], at: at, mode: s.modes[i]}
+		f := candidate{name: text[from:end], at: at, mode: s.modes[i]}
 		from = end
 		dir := f.mode.IsDir()
-		if base := f.base(); !view.shows(base, dir, w.o.Hidden) || w.o.Skip != nil && w.o.Skip(f.name, dir) {
+		if base := f.base(); !view.visible(base, dir, w.o.Hidden) || w.o.Skip != nil && w.o.Skip(f.name, dir) {
 			continue
 		}
 		f.enter = dir && deeper && (w.o.Enter == nil || w.o.Enter(f.name))
@@ -193,22 +193,22 @@ type unreadError struct{ cause error }
 func (e *unreadError) Error() string { return e.cause.Error() }
 func (e *unreadError) Unwrap() error { return e.cause }
 
-// gone reports whether somebody took the directory away while we walked.
-func (e *unreadError) gone() bool {
+// vanished reports whether somebody took the directory away while we walked.
+func (e *unreadError) vanished() bool {
 	return errors.Is(e.cause, fs.ErrNotExist) || errors.Is(e.cause, root.ErrLink) || notDirectory(e.cause)
 }
 
 // A scanner reads directories. Each worker has one.
 type scanner struct {
 	reader
-	base  int // where the last steps of the names begin
-	text  []byte
-	ends  []int // of the names in text
-	modes []fs.FileMode
-	marks marks
+	base    int // where the last steps of the names begin
+	text    []byte
+	ends    []int // of the names in text
+	modes   []fs.FileMode
+	markers markers
 
-	scopes view
-	found  []found
+	scopes scopes
+	found  []candidate
 }
 
 // scan reads the entries of a directory. With an error there may be some.
@@ -217,7 +217,7 @@ func (s *scanner) scan(w *walker, dir string) error {
 	if dir != "." {
 		prefix = dir + "/"
 	}
-	s.base, s.text, s.ends, s.modes, s.marks = len(prefix), s.text[:0], s.ends[:0], s.modes[:0], 0
+	s.base, s.text, s.ends, s.modes, s.markers = len(prefix), s.text[:0], s.ends[:0], s.modes[:0], 0
 	counted := 0
 	count := func() error {
 		n := int64(len(s.ends) - counted)
@@ -232,7 +232,7 @@ func (s *scanner) scan(w *walker, dir string) error {
 		s.text = append(append(s.text, prefix...), name...)
 		s.ends = append(s.ends, len(s.text))
 		s.modes = append(s.modes, mode)
-		s.marks |= markOf(name, mode)
+		s.markers |= markerOf(name, mode)
 	})
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func (b *Builder) Add(file uint32, found []trigram.T) error {
 		b.table, b.blocks = make([]slot, 1<<14), make([]block, 1, 1<<14)
 	}
 	for _, t := range found {
-		b.put(uint32(t)+1, file)
+		b.addOne(uint32(t)+1, file)
 	}
 	if len(b.table)*slotBytes+len(b.blocks)*blockBytes > b.memory {
 		return b.spill()
@@ -58,7 +58,7 @@ func (b *Builder) Add(file uint32, found []trigram.T) error {
 	return nil
 }
 
-func (b *Builder) put(key, file uint32) {
+func (b *Builder) addOne(key, file uint32) {
 	s := b.slot(key)
 	if s.key == 0 {
 		if b.used++; b.used > len(b.table)*3/4 {
@@ -121,16 +121,16 @@ type source interface {
 	numbers(to []uint32) []uint32
 }
 
-// A memory is the source of what a builder holds itself.
-type memory struct {
+// A memorySource is the source of what a builder holds itself.
+type memorySource struct {
 	b     *Builder
 	slots []slot
 	at    *slot
 	raw   []byte
 }
 
-func (b *Builder) held() *memory {
-	m := &memory{b: b}
+func (b *Builder) memorySource() *memorySource {
+	m := &memorySource{b: b}
 	for _, s := range b.table {
 		if s.key != 0 {
 			m.slots = append(m.slots, s)
@@ -140,7 +140,7 @@ func (b *Builder) held() *memory {
 	return m
 }
 
-func (m *memory) next() (trigram.T, error) {
+func (m *memorySource) next() (trigram.T, error) {
 	if len(m.slots) == 0 {
 		return 0, io.EOF
 	}
@@ -155,7 +155,7 @@ func (m *memory) next() (trigram.T, error) {
 	}
 }
 
-func (m *memory) numbers(to []uint32) []uint32 { return appendNumbers(to, m.raw) }
+func (m *memorySource) numbers(to []uint32) []uint32 { return appendNumbers(to, m.raw) }
 
 func appendNumbers(to []uint32, raw []byte) []uint32 {
 	list{data: raw}.each(func(n uint32) bool {
@@ -165,16 +165,16 @@ func appendNumbers(to []uint32, raw []byte) []uint32 {
 	return to
 }
 
-// An Older segment passes on its lists: Now[n] is the new number of its file n
+// An Previous segment passes on its lists: Now[n] is the new number of its file n
 // and 1, or 0 for a file that is left out. The order stays.
-type Older struct {
+type Previous struct {
 	*Segment
-	Now []uint32
+	Renumber []uint32
 
 	term int
 }
 
-func (o *Older) next() (trigram.T, error) {
+func (o *Previous) next() (trigram.T, error) {
 	if o.term == o.terms {
 		return 0, io.EOF
 	}
@@ -182,9 +182,9 @@ func (o *Older) next() (trigram.T, error) {
 	return trigram.T(binary.LittleEndian.Uint32(o.dict[(o.term-1)*dictSize:])), nil
 }
 
-func (o *Older) numbers(to []uint32) []uint32 {
+func (o *Previous) numbers(to []uint32) []uint32 {
 	o.Segment.term(o.term - 1).each(func(n uint32) bool {
-		if now := o.Now[n]; now != 0 {
+		if now := o.Renumber[n]; now != 0 {
 			to = append(to, now-1)
 		}
 		return true

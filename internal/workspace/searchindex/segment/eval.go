@@ -18,8 +18,8 @@ func (s *Segment) Eval(q trigram.Query, lo, hi uint32) ([]uint32, bool) {
 	return e.eval(q, nil, true), true
 }
 
-// With adds to files the Always ones from lo to before hi, in order.
-func (s *Segment) With(files []uint32, lo, hi uint32) []uint32 {
+// AddAlways adds to files the Always ones from lo to before hi, in order.
+func (s *Segment) AddAlways(files []uint32, lo, hi uint32) []uint32 {
 	before := len(files)
 	for _, n := range s.always {
 		if n >= lo && n < hi {
@@ -62,8 +62,8 @@ func (e *evaluation) every(within []uint32, all bool) []uint32 {
 }
 
 func (e *evaluation) and(q trigram.Query, within []uint32, all bool) []uint32 {
-	lists := make([]list, len(q.Have))
-	for i, t := range q.Have {
+	lists := make([]list, len(q.Trigrams))
+	for i, t := range q.Trigrams {
 		if lists[i] = e.list(t); lists[i].count == 0 {
 			return nil
 		}
@@ -91,7 +91,7 @@ func (e *evaluation) or(q trigram.Query, within []uint32, all bool) []uint32 {
 			found[n/64] |= 1 << (n % 64)
 		}
 	}
-	for _, t := range q.Have {
+	for _, t := range q.Trigrams {
 		add(e.filter(e.list(t), within, all))
 	}
 	for _, sub := range q.Sub {

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lock takes the lock of a file if nobody has it, and reports whether it did.
-func lock(file *os.File) bool {
+// tryLock takes the lock of a file if nobody has it, and reports whether it did.
+func tryLock(file *os.File) bool {
 	for {
 		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 		if !errors.Is(err, unix.EINTR) {

@@ -8,9 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mapped maps a file into memory: its pages are the system's, and several
+// mapFile maps a file into memory: its pages are the system's, and several
 // processes share them.
-func mapped(file *os.File, size int) ([]byte, func() error, error) {
+func mapFile(file *os.File, size int) ([]byte, func() error, error) {
 	data, err := unix.Mmap(int(file.Fd()), 0, size, unix.PROT_READ, unix.MAP_SHARED)
 	if err != nil {
 		return nil, nil, &os.PathError{Op: "mmap", Path: file.Name(), Err: err}

@@ -21,13 +21,13 @@ type run struct {
 
 // spill writes what the builder holds to a file and begins anew.
 func (b *Builder) spill() (err error) {
-	file, err := temp(b.dir)
+	file, err := createTemp(b.dir)
 	if err != nil {
 		return err
 	}
 	b.runs = append(b.runs, &run{file: file})
 	out := bufio.NewWriterSize(file, 256<<10)
-	for m := b.held(); ; {
+	for m := b.memorySource(); ; {
 		t, err := m.next()
 		if errors.Is(err, io.EOF) {
 			break

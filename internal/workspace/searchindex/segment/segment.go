@@ -90,7 +90,7 @@ func Open(path string, made Digest) (*Segment, error) {
 	if !info.Mode().IsRegular() || info.Size() < trailerLen || info.Size() != int64(int(info.Size())) {
 		return nil, ErrDamaged
 	}
-	data, unmap, err := mapped(file, int(info.Size()))
+	data, unmap, err := mapFile(file, int(info.Size()))
 	if err != nil {
 		return nil, err
 	}

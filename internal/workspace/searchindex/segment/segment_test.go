@@ -50,7 +50,7 @@ func randomCorpus(r *rand.Rand, n int) corpus {
 }
 
 // write makes a segment; where kept says so, a file comes from the older one.
-func (c corpus) write(t testing.TB, path string, memory int, older *Older, kept func(i int) bool) *Segment {
+func (c corpus) write(t testing.TB, path string, memory int, older *Previous, kept func(i int) bool) *Segment {
 	t.Helper()
 	b := NewBuilder(filepath.Dir(path), memory)
 	defer func() {
@@ -96,7 +96,7 @@ func (c corpus) check(t *testing.T, s *Segment) {
 		if got := (File{string(s.AppendName(nil, n)), s.Stamp(n), s.Flags(n)}); got != f {
 			t.Fatalf("file %d: %+v, want %+v", i, got, f)
 		}
-		dir, base := cut(f.Name)
+		dir, base := splitName(f.Name)
 		d, ok := s.Dir(dir)
 		if !ok {
 			t.Fatalf("no directory %q", dir)
@@ -186,7 +186,7 @@ func TestOlder(t *testing.T) {
 				now[n] = uint32(i) + 1
 			}
 		}
-		s := next.write(t, filepath.Join(dir, "y"), 1<<30, &Older{Segment: old, Now: now}, func(i int) bool { return slices.Contains(now, uint32(i)+1) })
+		s := next.write(t, filepath.Join(dir, "y"), 1<<30, &Previous{Segment: old, Renumber: now}, func(i int) bool { return slices.Contains(now, uint32(i)+1) })
 		next.check(t, s)
 		if c = next; t.Failed() {
 			t.Fatalf("round %d", round)
@@ -328,7 +328,7 @@ func FuzzSegment(f *testing.F) {
 				}
 			},
 			func() {
-				older := &Older{Segment: s, Now: make([]uint32, s.Len())}
+				older := &Previous{Segment: s, Renumber: make([]uint32, s.Len())}
 				for {
 					if _, err := older.next(); err != nil {
 						return

@@ -5,12 +5,12 @@ import "os"
 // TempPattern is what files are called that are not finished.
 const TempPattern = "*.tmp"
 
-// temp makes a file for what is not finished. Its lock tells others that
+// createTemp makes a file for what is not finished. Its lock tells others that
 // somebody is at it; it ends with the process, whatever that dies of.
-func temp(dir string) (*os.File, error) {
+func createTemp(dir string) (*os.File, error) {
 	file, err := os.CreateTemp(dir, TempPattern)
 	if err == nil {
-		lock(file)
+		tryLock(file)
 	}
 	return file, err
 }
@@ -23,5 +23,5 @@ func Abandoned(name string) bool {
 		return false
 	}
 	defer file.Close()
-	return lock(file)
+	return tryLock(file)
 }

@@ -20,8 +20,8 @@ import (
 // Write makes the segment of these files, which are in the order of their
 // names, from what was added, and from an older segment unless it is nil. It
 // appears at path when it is finished, in place of what was there.
-func (b *Builder) Write(ctx context.Context, path string, made Digest, files []File, older *Older) (*Segment, error) {
-	file, err := temp(filepath.Dir(path))
+func (b *Builder) Write(ctx context.Context, path string, made Digest, files []File, older *Previous) (*Segment, error) {
+	file, err := createTemp(filepath.Dir(path))
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (b *Builder) Write(ctx context.Context, path string, made Digest, files []F
 	return s, nil
 }
 
-func (b *Builder) fill(ctx context.Context, file *os.File, made Digest, files []File, older *Older) error {
+func (b *Builder) fill(ctx context.Context, file *os.File, made Digest, files []File, older *Previous) error {
 	w := &writer{sum: crc32.New(crc32.MakeTable(crc32.Castagnoli))}
 	w.out = bufio.NewWriterSize(io.MultiWriter(file, w.sum), 256<<10)
 	if err := b.lists(ctx, w, len(files), older); err != nil {
@@ -64,8 +64,8 @@ type writer struct {
 }
 
 // lists merges all sources and writes their lists.
-func (b *Builder) lists(ctx context.Context, w *writer, files int, older *Older) error {
-	all := []source{b.held()}
+func (b *Builder) lists(ctx context.Context, w *writer, files int, older *Previous) error {
+	all := []source{b.memorySource()}
 	for _, r := range b.runs {
 		if err := r.rewind(); err != nil {
 			return err
@@ -89,7 +89,7 @@ func (b *Builder) lists(ctx context.Context, w *writer, files int, older *Older)
 		if t == end {
 			return nil
 		}
-		if numbers, err = m.take(t, numbers[:0]); err != nil {
+		if numbers, err = m.collect(t, numbers[:0]); err != nil {
 			return err
 		}
 		if len(numbers) == 0 {
@@ -133,9 +133,9 @@ func (m *merge) advance(i int) error {
 	return err
 }
 
-// take appends the numbers that all sources together have for t. Each file is
+// collect appends the numbers that all sources together have for t. Each file is
 // in one source only.
-func (m *merge) take(t trigram.T, to []uint32) ([]uint32, error) {
+func (m *merge) collect(t trigram.T, to []uint32) ([]uint32, error) {
 	sorted := true
 	for i, head := range m.heads {
 		if head != t {
@@ -190,7 +190,7 @@ func tableOf(files []File) table {
 	var t table
 	in := map[string][]uint32{}
 	for i, f := range files {
-		dir, _ := cut(f.Name)
+		dir, _ := splitName(f.Name)
 		in[dir] = append(in[dir], uint32(i))
 	}
 	dirs := make([]string, 0, len(in))
@@ -205,7 +205,7 @@ func tableOf(files []File) table {
 		slices.SortFunc(in[dir], func(a, b uint32) int { return strings.Compare(files[a].Name, files[b].Name) })
 		for _, n := range in[dir] {
 			t.numbers = binary.LittleEndian.AppendUint32(t.numbers, n)
-			_, base := cut(files[n].Name)
+			_, base := splitName(files[n].Name)
 			t.record(int(n), d, files[n], len(base))
 			t.names = append(t.names, base...)
 		}
@@ -231,8 +231,8 @@ func (t *table) record(n, dir int, f File, length int) {
 	}
 }
 
-// cut takes the last step off a name.
-func cut(name string) (dir, base string) {
+// splitName takes the last step off a name.
+func splitName(name string) (dir, base string) {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		return name[:i], name[i+1:]
 	}

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A part is what is known of the texts that a piece of an expression matches.
-type part struct {
+// A textInfo is what is known of the texts that a piece of an expression matches.
+type textInfo struct {
 	// exact, when known, are all of them.
 	known bool
 	exact []string
@@ -21,45 +21,45 @@ type part struct {
 
 // Limits of the sets of strings.
 const (
-	mostExact = 48   // strings
-	mostBytes = 4096 // of the strings of one set together
-	mostEnds  = 128  // beginnings or ends
-	mostPairs = 512  // ends times beginnings
-	mostRunes = 48   // of a class
+	maxExact = 48   // strings
+	maxBytes = 4096 // of the strings of one set together
+	maxEnds  = 128  // beginnings or ends
+	maxPairs = 512  // cutEnds times beginnings
+	maxRunes = 48   // of a class
 )
 
-func exactly(set ...string) part { return part{known: true, exact: set} }
+func exactSet(set ...string) textInfo { return textInfo{known: true, exact: set} }
 
 // unknown is a part that can match anything, also nothing.
-func unknown() part { return part{head: []string{""}, tail: []string{""}} }
+func unknown() textInfo { return textInfo{head: []string{""}, tail: []string{""}} }
 
 // query is what a text must have that contains p.
-func (p part) query() Query {
+func (p textInfo) query() Query {
 	if p.known {
 		return oneOf(p.exact)
 	}
 	return p.need
 }
 
-// open gives up knowing all the texts.
-func (p part) open() part {
+// loosen gives up knowing all the texts.
+func (p textInfo) loosen() textInfo {
 	if !p.known {
 		return p
 	}
-	return part{head: ends(p.exact, first), tail: ends(p.exact, last), need: oneOf(p.exact)}
+	return textInfo{head: cutEnds(p.exact, first), tail: cutEnds(p.exact, last), need: oneOf(p.exact)}
 }
 
 func first(s string) string { return s[:min(2, len(s))] }
 func last(s string) string  { return s[max(0, len(s)-2):] }
 
-// ends cuts strings to two bytes.
-func ends(set []string, cut func(string) string) []string {
-	out := make([]string, 0, min(len(set), mostEnds))
+// cutEnds cuts strings to two bytes.
+func cutEnds(set []string, cut func(string) string) []string {
+	out := make([]string, 0, min(len(set), maxEnds))
 	for _, s := range set {
 		out = append(out, cut(s))
 	}
 	slices.Sort(out)
-	if out = slices.Compact(out); len(out) > mostEnds {
+	if out = slices.Compact(out); len(out) > maxEnds {
 		return []string{""}
 	}
 	return out
@@ -68,38 +68,38 @@ func ends(set []string, cut func(string) string) []string {
 // An analyzer looks at so many nodes of an expression and no more.
 type analyzer struct{ left int }
 
-func (a *analyzer) part(re *syntax.Regexp) part {
+func (a *analyzer) part(re *syntax.Regexp) textInfo {
 	if a.left--; a.left < 0 {
 		return unknown()
 	}
 	switch re.Op {
 	case syntax.OpNoMatch:
-		return exactly()
+		return exactSet()
 	case syntax.OpEmptyMatch, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpBeginText, syntax.OpEndText,
 		syntax.OpWordBoundary, syntax.OpNoWordBoundary:
-		return exactly("")
+		return exactSet("")
 	case syntax.OpLiteral:
 		return literal(re.Rune, re.Flags&syntax.FoldCase != 0)
 	case syntax.OpCharClass:
-		return class(re.Rune)
+		return charClass(re.Rune)
 	case syntax.OpCapture:
 		return a.part(re.Sub[0])
 	case syntax.OpConcat:
-		p := exactly("")
+		p := exactSet("")
 		for _, sub := range re.Sub {
-			p = then(p, a.part(sub))
+			p = concat(p, a.part(sub))
 		}
 		return p
 	case syntax.OpAlternate:
-		p := exactly()
+		p := exactSet()
 		for _, sub := range re.Sub {
-			p = either(p, a.part(sub))
+			p = alternate(p, a.part(sub))
 		}
 		return p
 	case syntax.OpQuest:
-		return either(a.part(re.Sub[0]), exactly(""))
+		return alternate(a.part(re.Sub[0]), exactSet(""))
 	case syntax.OpPlus:
-		return a.part(re.Sub[0]).open()
+		return a.part(re.Sub[0]).loosen()
 	case syntax.OpRepeat:
 		return a.repeat(re)
 	}
@@ -107,7 +107,7 @@ func (a *analyzer) part(re *syntax.Regexp) part {
 }
 
 // repeat looks at the first few times: what repeats begins and ends with them.
-func (a *analyzer) repeat(re *syntax.Regexp) part {
+func (a *analyzer) repeat(re *syntax.Regexp) textInfo {
 	const few = 4
 	if re.Min == 0 {
 		return unknown()
@@ -115,35 +115,35 @@ func (a *analyzer) repeat(re *syntax.Regexp) part {
 	once := a.part(re.Sub[0])
 	p := once
 	for range min(re.Min, few) - 1 {
-		p = then(p, once)
+		p = concat(p, once)
 	}
 	if re.Max != re.Min || re.Min > few {
-		return p.open()
+		return p.loosen()
 	}
 	return p
 }
 
 // literal keeps to the letters of ASCII when case does not matter: of others
 // nothing is assumed.
-func literal(runes []rune, fold bool) part {
-	p := exactly("")
+func literal(runes []rune, fold bool) textInfo {
+	p := exactSet("")
 	var b strings.Builder
 	for _, r := range runes {
-		switch c, ok := asByte(r, fold); {
+		switch c, ok := indexedByte(r, fold); {
 		case ok:
 			b.WriteByte(c)
-		case !readable(r) || fold && unicode.SimpleFold(r) != r:
-			p = then(then(p, exactly(b.String())), unknown())
+		case !indexable(r) || fold && unicode.SimpleFold(r) != r:
+			p = concat(concat(p, exactSet(b.String())), unknown())
 			b.Reset()
 		default:
 			b.WriteRune(r)
 		}
 	}
-	return then(p, exactly(b.String()))
+	return concat(p, exactSet(b.String()))
 }
 
-// asByte is what a letter of ASCII counts as in an index.
-func asByte(r rune, fold bool) (byte, bool) {
+// indexedByte is what a letter of ASCII counts as in an index.
+func indexedByte(r rune, fold bool) (byte, bool) {
 	if fold {
 		for next := unicode.SimpleFold(r); r >= utf8.RuneSelf && next != r; next = unicode.SimpleFold(next) {
 			if next < utf8.RuneSelf {
@@ -151,88 +151,88 @@ func asByte(r rune, fold bool) (byte, bool) {
 			}
 		}
 	}
-	return folded(byte(r)), r < utf8.RuneSelf && readable(r)
+	return lower(byte(r)), r < utf8.RuneSelf && indexable(r)
 }
 
-// readable excludes what trigrams say nothing of: ends of lines, and the rune
+// indexable excludes what trigrams say nothing of: ends of lines, and the rune
 // that stands for bytes that are not UTF-8.
-func readable(r rune) bool {
+func indexable(r rune) bool {
 	return r != '\n' && r != '\r' && r != utf8.RuneError && utf8.ValidRune(r)
 }
 
-func class(ranges []rune) part {
+func charClass(ranges []rune) textInfo {
 	n := 0
 	for i := 0; i < len(ranges); i += 2 {
-		if n += int(ranges[i+1]-ranges[i]) + 1; n > mostRunes {
+		if n += int(ranges[i+1]-ranges[i]) + 1; n > maxRunes {
 			return unknown()
 		}
 	}
 	set := make([]string, 0, n)
 	for i := 0; i < len(ranges); i += 2 {
 		for r := ranges[i]; r <= ranges[i+1]; r++ {
-			if !readable(r) {
+			if !indexable(r) {
 				return unknown()
 			}
 			set = append(set, strings.Map(func(r rune) rune {
 				if r < utf8.RuneSelf {
-					return rune(folded(byte(r)))
+					return rune(lower(byte(r)))
 				}
 				return r
 			}, string(r)))
 		}
 	}
 	slices.Sort(set)
-	return exactly(slices.Compact(set)...)
+	return exactSet(slices.Compact(set)...)
 }
 
-// either is what is known of a text that is one of both.
-func either(a, b part) part {
+// alternate is what is known of a text that is one of both.
+func alternate(a, b textInfo) textInfo {
 	if a.known && b.known {
 		set := slices.Concat(a.exact, b.exact)
 		slices.Sort(set)
-		if set = slices.Compact(set); len(set) <= mostExact && size(set) <= mostBytes {
-			return exactly(set...)
+		if set = slices.Compact(set); len(set) <= maxExact && size(set) <= maxBytes {
+			return exactSet(set...)
 		}
 	}
-	a, b = a.open(), b.open()
-	return part{
-		head: ends(slices.Concat(a.head, b.head), first),
-		tail: ends(slices.Concat(a.tail, b.tail), last),
+	a, b = a.loosen(), b.loosen()
+	return textInfo{
+		head: cutEnds(slices.Concat(a.head, b.head), first),
+		tail: cutEnds(slices.Concat(a.tail, b.tail), last),
 		need: a.need.or(b.need),
 	}
 }
 
-// then is what is known of a text of a with one of b behind it.
-func then(a, b part) part {
-	if a.known && b.known && len(a.exact)*len(b.exact) <= mostExact &&
-		size(a.exact)*len(b.exact)+size(b.exact)*len(a.exact) <= mostBytes {
-		return exactly(pairs(a.exact, b.exact)...)
+// concat is what is known of a text of a with one of b behind it.
+func concat(a, b textInfo) textInfo {
+	if a.known && b.known && len(a.exact)*len(b.exact) <= maxExact &&
+		size(a.exact)*len(b.exact)+size(b.exact)*len(a.exact) <= maxBytes {
+		return exactSet(products(a.exact, b.exact)...)
 	}
-	wide, out := a.open(), part{}
-	far := b.open()
+	wide, out := a.loosen(), textInfo{}
+	far := b.loosen()
 	out.need = wide.need.and(far.need)
-	if len(wide.tail)*len(far.head) <= mostPairs {
-		out.need = out.need.and(oneOf(pairs(wide.tail, far.head)))
+	if len(wide.tail)*len(far.head) <= maxPairs {
+		out.need = out.need.and(oneOf(products(wide.tail, far.head)))
 	}
 	out.head, out.tail = wide.head, far.tail
 	if a.known {
-		out.head = grown(wide.head, far.head, first)
+		out.head = joinEnds(wide.head, far.head, first)
 	}
 	if b.known {
-		out.tail = grown(wide.tail, far.tail, last)
+		out.tail = joinEnds(wide.tail, far.tail, last)
 	}
 	return out
 }
 
-// grown joins the ends of two neighbours.
-func grown(a, b []string, cut func(string) string) []string {
-	if len(a)*len(b) > mostEnds*mostEnds/4 {
+// joinEnds joins the ends of two neighbours.
+func joinEnds(a, b []string, cut func(string) string) []string {
+	if len(a)*len(b) > maxEnds*maxEnds/4 {
 		return []string{""}
 	}
-	return ends(pairs(a, b), cut)
+	return cutEnds(products(a, b), cut)
 }
 
-func pairs(a, b []string) []string {
+func products(a, b []string) []string {
 	out := make([]string, 0, len(a)*len(b))
 	for _, x := range a {
 		for _, y := range b {

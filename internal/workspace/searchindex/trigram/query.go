@@ -18,30 +18,30 @@ const (
 
 // A Query asks for texts by their trigrams.
 type Query struct {
-	Op   Op
-	Have []T // sorted
-	Sub  []Query
+	Op       Op
+	Trigrams []T // sorted
+	Sub      []Query
 }
 
 // Limits of a query. What goes beyond is left out, and more texts may match.
 const (
-	mostNodes = 2000 // of an expression
-	mostParts = 256  // of an Or
-	mostConds = 128  // of an And
-	mostSize  = 4096 // trigrams in all
+	maxNodes = 2000 // of an expression
+	maxParts = 256  // of an Or
+	maxConds = 128  // of an And
+	maxSize  = 4096 // trigrams in all
 )
 
 // Of returns what a text must have for re to match somewhere in it.
 func Of(re *syntax.Regexp) Query {
-	a := analyzer{left: mostNodes}
+	a := analyzer{left: maxNodes}
 	q := a.part(re).query()
 	if q.Op == And {
 		slices.SortStableFunc(q.Sub, func(a, b Query) int { return a.size() - b.size() })
-		for len(q.Sub) > 0 && q.size() > mostSize {
+		for len(q.Sub) > 0 && q.size() > maxSize {
 			q.Sub = q.Sub[:len(q.Sub)-1]
 		}
 	}
-	if q.size() > mostSize || q.Op == And && len(q.Have)+len(q.Sub) == 0 {
+	if q.size() > maxSize || q.Op == And && len(q.Trigrams)+len(q.Sub) == 0 {
 		return Query{}
 	}
 	return q
@@ -53,17 +53,17 @@ func (q Query) Eval(has func(T) bool) bool {
 	case All:
 		return true
 	case And:
-		return !slices.ContainsFunc(q.Have, func(t T) bool { return !has(t) }) &&
+		return !slices.ContainsFunc(q.Trigrams, func(t T) bool { return !has(t) }) &&
 			!slices.ContainsFunc(q.Sub, func(s Query) bool { return !s.Eval(has) })
 	case Or:
-		return slices.ContainsFunc(q.Have, has) ||
+		return slices.ContainsFunc(q.Trigrams, has) ||
 			slices.ContainsFunc(q.Sub, func(s Query) bool { return s.Eval(has) })
 	}
 	return false
 }
 
 func (q Query) size() int {
-	n := len(q.Have)
+	n := len(q.Trigrams)
 	for _, s := range q.Sub {
 		n += s.size()
 	}
@@ -71,7 +71,7 @@ func (q Query) size() int {
 }
 
 func (q Query) equal(p Query) bool {
-	return q.Op == p.Op && slices.Equal(q.Have, p.Have) && slices.EqualFunc(q.Sub, p.Sub, Query.equal)
+	return q.Op == p.Op && slices.Equal(q.Trigrams, p.Trigrams) && slices.EqualFunc(q.Sub, p.Sub, Query.equal)
 }
 
 // and asks for both.
@@ -96,44 +96,44 @@ func join(op Op, q, p Query) Query {
 	}
 	out := Query{Op: op}
 	for _, part := range []Query{q, p} {
-		if part.Op != op && len(part.Have)+len(part.Sub) > 1 {
+		if part.Op != op && len(part.Trigrams)+len(part.Sub) > 1 {
 			part = Query{Sub: []Query{part}}
 		}
-		out.Have = append(out.Have, part.Have...)
+		out.Trigrams = append(out.Trigrams, part.Trigrams...)
 		for _, sub := range part.Sub {
 			if !slices.ContainsFunc(out.Sub, sub.equal) {
 				out.Sub = append(out.Sub, sub)
 			}
 		}
 	}
-	return out.cut()
+	return out.limit()
 }
 
-// cut keeps a query within its limits.
-func (q Query) cut() Query {
-	slices.Sort(q.Have)
-	q.Have = slices.Compact(q.Have)
-	if q.Op == Or && len(q.Have)+len(q.Sub) > mostParts {
+// limit keeps a query within its limits.
+func (q Query) limit() Query {
+	slices.Sort(q.Trigrams)
+	q.Trigrams = slices.Compact(q.Trigrams)
+	if q.Op == Or && len(q.Trigrams)+len(q.Sub) > maxParts {
 		return Query{}
 	}
 	if q.Op == And {
-		q.Have = q.Have[:min(len(q.Have), mostConds)]
-		q.Sub = q.Sub[:min(len(q.Sub), mostConds)]
+		q.Trigrams = q.Trigrams[:min(len(q.Trigrams), maxConds)]
+		q.Sub = q.Sub[:min(len(q.Sub), maxConds)]
 	}
 	return q
 }
 
-// whole asks for texts that contain s. Most of a long s is as good as all.
-func whole(s string) Query {
+// allOf asks for texts that contain s. Most of a long s is as good as all.
+func allOf(s string) Query {
 	q := Query{Op: And}
-	for i := 0; i+3 <= len(s) && len(q.Have) < mostConds; i++ {
-		q.Have = append(q.Have, T(s[i])<<16|T(s[i+1])<<8|T(s[i+2]))
+	for i := 0; i+3 <= len(s) && len(q.Trigrams) < maxConds; i++ {
+		q.Trigrams = append(q.Trigrams, T(s[i])<<16|T(s[i+1])<<8|T(s[i+2]))
 	}
-	if len(q.Have) == 0 {
+	if len(q.Trigrams) == 0 {
 		return Query{}
 	}
-	slices.Sort(q.Have)
-	q.Have = slices.Compact(q.Have)
+	slices.Sort(q.Trigrams)
+	q.Trigrams = slices.Compact(q.Trigrams)
 	return q
 }
 
@@ -143,18 +143,18 @@ func oneOf(set []string) Query {
 	case 0:
 		return Query{Op: None}
 	case 1:
-		return whole(set[0])
+		return allOf(set[0])
 	}
 	q := Query{Op: Or}
 	for _, s := range set {
-		switch p := whole(s); {
+		switch p := allOf(s); {
 		case p.Op == All:
 			return p
-		case len(p.Have) == 1:
-			q.Have = append(q.Have, p.Have[0])
+		case len(p.Trigrams) == 1:
+			q.Trigrams = append(q.Trigrams, p.Trigrams[0])
 		default:
 			q.Sub = append(q.Sub, p)
 		}
 	}
-	return q.cut()
+	return q.limit()
 }

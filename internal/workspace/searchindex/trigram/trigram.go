@@ -15,8 +15,8 @@ type T uint32
 
 const tSpace = 1 << 24
 
-// folded turns a byte into what it counts as.
-func folded(c byte) byte {
+// lower turns a byte into what it counts as.
+func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
 	}
@@ -30,9 +30,9 @@ type Bag struct {
 	found []T
 }
 
-// Most is the number of different trigrams from which on Add gives up: such a
+// MaxTrigrams is the number of different trigrams from which on Add gives up: such a
 // text is not worth the room.
-const Most = 1 << 17
+const MaxTrigrams = 1 << 17
 
 // Add returns the different trigrams of text, in no order; they are valid until
 // the next call. The answer is odd for texts that an index cannot judge: those
@@ -42,7 +42,7 @@ func (b *Bag) Add(text []byte) (found []T, odd bool) {
 	if b.seen == nil {
 		b.seen = make([]uint64, tSpace/64)
 		for c := range b.fold {
-			b.fold[c] = folded(byte(c))
+			b.fold[c] = lower(byte(c))
 		}
 	}
 	for _, t := range b.found {
@@ -55,7 +55,7 @@ func (b *Bag) Add(text []byte) (found []T, odd bool) {
 	for len(text) > 0 {
 		n := min(len(text), 1<<16)
 		b.collect(text[:n])
-		if len(b.found) > Most {
+		if len(b.found) > MaxTrigrams {
 			return nil, true
 		}
 		if n == len(text) {

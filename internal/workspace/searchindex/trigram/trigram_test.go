@@ -12,7 +12,7 @@ import (
 // show writes a query as text.
 func show(q Query) string {
 	var parts []string
-	for _, t := range q.Have {
+	for _, t := range q.Trigrams {
 		parts = append(parts, string([]byte{byte(t >> 16), byte(t >> 8), byte(t)}))
 	}
 	for _, s := range q.Sub {
@@ -164,7 +164,7 @@ func TestLargePatterns(t *testing.T) {
 		strings.Repeat("(", 900) + "a" + strings.Repeat(")", 900), "(((a{10}){10}){10})",
 	} {
 		for _, re := range []*syntax.Regexp{parse(t, pattern), parse(t, pattern).Simplify()} {
-			if q := Of(re); q.size() > mostSize {
+			if q := Of(re); q.size() > maxSize {
 				t.Errorf("%.20s...: %d trigrams", pattern, q.size())
 			}
 		}
@@ -186,7 +186,7 @@ func TestBag(t *testing.T) {
 	} {
 		found, odd := b.Add([]byte(c.text))
 		slices.Sort(found)
-		if got := strings.TrimSuffix(show(Query{Op: And, Have: found}), "all"); got != c.want || odd != c.odd {
+		if got := strings.TrimSuffix(show(Query{Op: And, Trigrams: found}), "all"); got != c.want || odd != c.odd {
 			t.Errorf("%q: %q %v, want %q %v", c.text, got, odd, c.want, c.odd)
 		}
 	}
