@@ -103,7 +103,7 @@ func nothingPending(t testing.TB, data string) {
 	}
 }
 
-func TestFileSystemThatCanOnlyBeRead(t *testing.T) {
+func TestReadOnlyFileSystem(t *testing.T) {
 	dir := disk(t, "size=256k")
 	write(t, filepath.Join(dir, "a"), "a")
 	data := workspacetest.Dir(t)
@@ -113,7 +113,7 @@ func TestFileSystemThatCanOnlyBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, files := range []map[string]string{{"a": "new"}, {"new": "new"}, {"a": removed}, {"far/new": "new", "a": "new"}} {
-		if r, err := putAll(ctx, w, files); kind(err) != tool.Refused || !strings.Contains(err.Error(), "can only be read") {
+		if r, err := putAll(ctx, w, files); kind(err) != tool.Refused || !strings.Contains(err.Error(), "read-only file system") {
 			t.Errorf("%v: %+v, %v", files, r, err)
 		}
 	}

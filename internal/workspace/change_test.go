@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	iofs "io/fs"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -56,7 +56,7 @@ func putAll(ctx context.Context, w *workspace.Workspace, files map[string]string
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, d iofs.DirEntry, err error) error {
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		name, _ := filepath.Rel(dir, path)
 		switch {
 		case err != nil || path == dir:
@@ -66,7 +66,7 @@ func tree(t testing.TB, dir string) map[string]string {
 				got[name+"/"] = ""
 			}
 			return nil
-		case d.Type()&iofs.ModeSymlink != 0:
+		case d.Type()&fs.ModeSymlink != 0:
 			target, err := os.Readlink(path)
 			got[name] = "-> " + target
 			return err
@@ -145,7 +145,7 @@ func TestHistoryIsPrivate(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustPut(t, ctx, w, "f", "with a directory less")
-	err := filepath.WalkDir(filepath.Join(data, "files"), func(path string, d iofs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(data, "files"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -322,7 +322,7 @@ func TestHardLinksChangeTogether(t *testing.T) {
 		}
 	}
 	r := mustPut(t, ctx, w, "b", "new")
-	if len(r.Files[0].Notes) != 1 || !strings.HasPrefix(r.Files[0].Notes[0], "1 further names") {
+	if len(r.Files[0].Notes) != 1 || !strings.HasPrefix(r.Files[0].Notes[0], "1 other hard links") {
 		t.Errorf("notes: %q", r.Files[0].Notes)
 	}
 	mustBe(t, dir, map[string]string{"a": "new", "b": "new", "c": "new"})

@@ -10,8 +10,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 )
 
-// patterns are names that the operator denies or protects. Those that begin
-// with a slash or ~ mean paths of this machine as well as names in each root.
+// patterns are the names that the operator denies or protects. A pattern that
+// begins with a slash or ~ means an absolute path as well as a name in each
+// root.
 type patterns struct {
 	names *ignore.Names
 	paths []string
@@ -24,7 +25,7 @@ func newPatterns(list []string, home string) (patterns, error) {
 		sign := pattern[:len(pattern)-len(body)]
 		switch {
 		case not && body == "" || pattern == "":
-			return patterns{}, fmt.Errorf("pattern %q names nothing", pattern)
+			return patterns{}, fmt.Errorf("pattern %q is empty", pattern)
 		case not:
 			sign = "!"
 		}
@@ -47,8 +48,9 @@ func newPatterns(list []string, home string) (patterns, error) {
 	return p, err
 }
 
-// forMount keeps the paths that can be in a root. A pattern that covers the root
-// itself can only have meant a name in it.
+// forMount returns the patterns for absolute paths that can match within a
+// mount, or nil. A pattern that covers the mount itself is left out: the
+// operator can only have meant a name within it.
 func (p patterns) forMount(m *mount) *ignore.Names {
 	var inside []string
 	for _, pattern := range p.paths {
@@ -62,34 +64,37 @@ func (p patterns) forMount(m *mount) *ignore.Names {
 	}
 	names, err := ignore.NewNames(inside)
 	if err != nil {
-		return nil // newPatterns has tried them all
+		return nil // cannot happen: newPatterns compiles all of them
 	}
 	return names
 }
 
-// withoutSlash is an absolute path as a name beneath the top of the machine.
+// withoutSlash turns an absolute path into a name relative to the root directory.
 func withoutSlash(path string) string { return strings.TrimPrefix(path, "/") }
 
-// escapePattern makes a pattern that matches text itself.
+// escapePattern returns a pattern that matches only the text itself.
 func escapePattern(text string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(strings.TrimSuffix(text, "/"))
 }
 
-// coversPath reports whether patterns for paths name a file.
+// coversPath reports whether patterns for absolute paths cover a file.
 func (m *mount) coversPath(paths *ignore.Names, name string) bool {
-	return paths != nil && (paths.Covers(withoutSlash(path.Join(filepath.ToSlash(m.path), name))) || paths.Covers(withoutSlash(path.Join(m.realPath, name))))
+	return paths != nil && (paths.Covers(withoutSlash(path.Join(filepath.ToSlash(m.path), name))) ||
+		paths.Covers(withoutSlash(path.Join(m.realPath, name))))
 }
 
-// denied reports whether callers must not see a file, because of its name or a
-// directory that it is in. What a change needs on its way is nobody's.
+// denied reports whether callers must not see a file, because of its name or of
+// a directory that contains it. Temporary files of changes are always denied.
 func (w *Workspace) denied(m *mount, name string) bool {
-	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.Covers(name) || m.coversPath(m.deny, name)
+	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.Covers(name) ||
+		m.coversPath(m.deny, name)
 }
 
-// deniedInDir is denied for a name in a directory that is not denied. It is what
-// to ask on the way down a tree.
+// deniedInDir is like denied for a name in a directory that is known not to be
+// denied. Walks of a tree use it.
 func (w *Workspace) deniedInDir(m *mount, name string) bool {
-	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.CoversInDir(name) || m.coversPath(m.deny, name)
+	return w.inDataDir(m, name) || history.Temporary(path.Base(name)) || w.deny.names.CoversInDir(name) ||
+		m.coversPath(m.deny, name)
 }
 
 // protected reports whether callers must not change a file.
@@ -107,4 +112,29 @@ func (w *Workspace) inDataDir(m *mount, name string) bool {
 	}
 	_, ok := within(m.dataName, name)
 	return ok || strings.EqualFold(name[:len(m.dataName)], m.dataName) && (len(name) == len(m.dataName) || name[len(m.dataName)] == '/')
+}
+
+// DefaultDeny returns the default patterns of files that tools must not see:
+// files that usually hold secrets.
+func DefaultDeny() []string {
+	return []string{
+		".env", ".env.*", "!.env.example", "!.env.sample", "!.env.template", "!.env.dist", "!.env.defaults",
+		"*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+		"id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "!*.pub",
+		".ssh/", ".gnupg/", ".aws/", ".azure/", ".kube/", ".config/gcloud/", ".config/gh/", ".password-store/",
+		".docker/config.json", ".cargo/credentials", ".cargo/credentials.toml", ".terraform.d/credentials.tfrc.json",
+		".netrc", "_netrc", ".pgpass", ".my.cnf", ".git-credentials", ".npmrc", ".pypirc", ".htpasswd", ".vault-token",
+	}
+}
+
+// DefaultProtect returns the default patterns of files that tools may read but
+// not change: files that make other programs run code.
+func DefaultProtect() []string {
+	return []string{
+		".git", ".gitmodules", ".gitconfig", ".husky/", ".hg/hgrc",
+		".mcp.json", ".vscode/", ".idea/", ".cursor/", ".claude/", ".devcontainer/",
+		".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile",
+		".zshrc", ".zprofile", ".zshenv", ".zlogin", ".zlogout", ".envrc", ".direnvrc",
+		".config/fish/", ".config/autostart/", ".config/systemd/",
+	}
 }

@@ -44,9 +44,9 @@ func TestDeny(t *testing.T) {
 			}
 			continue
 		}
-		text := quoted(path) + " is kept from tools"
+		text := quoted(path) + " is denied to tools"
 		if want == "linked" {
-			text = "has further names"
+			text = "has other hard links"
 		}
 		if kindOf(err) != tool.Refused || !strings.Contains(err.Error(), text) {
 			t.Errorf("%q: %q, %v; want it refused", path, got, err)
@@ -55,7 +55,7 @@ func TestDeny(t *testing.T) {
 	_, there := w.resolve(ctx, ".env", toRead)
 	_, none := w.resolve(ctx, "sub/.env", toRead)
 	if strings.ReplaceAll(none.Error(), "sub/.env", ".env") != there.Error() {
-		t.Errorf("the answers tell what exists: %v, %v", there, none)
+		t.Errorf("the answers reveal what exists: %v, %v", there, none)
 	}
 	if _, err := w.resolve(ctx, ".enw", toRead); kindOf(err) != tool.NotFound || strings.Contains(err.Error(), `".env"`) {
 		t.Errorf("a denied name is suggested: %v", err)
@@ -74,7 +74,7 @@ func TestProtect(t *testing.T) {
 		"other/settings.json": "", ".github/workflows/ci.yml": "", ".gitignore": "",
 	} {
 		_, err := w.resolve(ctx, path, toWrite)
-		if kindOf(err) != want || err != nil && !strings.Contains(err.Error(), "keeps") {
+		if kindOf(err) != want || err != nil && !strings.Contains(err.Error(), "does not allow tools to change") {
 			t.Errorf("writing %q: %v, want %q", path, err, want)
 		}
 	}

@@ -3,7 +3,7 @@ package workspace
 import (
 	"context"
 	"io"
-	iofs "io/fs"
+	"io/fs"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
@@ -44,7 +44,7 @@ type File struct {
 	Exists   bool
 	Size     int64
 	Modified time.Time
-	Mode     iofs.FileMode // the permissions
+	Mode     fs.FileMode // the permissions
 	// Stamp changes when the file is written to or replaced, as far as this
 	// shows without reading the file.
 	Stamp string
@@ -54,10 +54,10 @@ type File struct {
 
 // A Change is the new state of one file. A nil Content writes an empty file.
 type Change struct {
-	Path    string        // one of the paths given to Files.Change
-	Content io.Reader     // the whole new content; it may read from the File itself
-	Remove  bool          // remove the file instead of writing it
-	Mode    iofs.FileMode // permissions; 0 keeps them, or takes the default for a new file
+	Path    string      // one of the paths given to Files.Change
+	Content io.Reader   // the whole new content; it may read from the File itself
+	Remove  bool        // remove the file instead of writing it
+	Mode    fs.FileMode // permissions; 0 keeps them, or takes the default for a new file
 }
 
 // A Receipt describes a change that was made. When Change returns one, the
@@ -108,7 +108,7 @@ type Listing struct {
 // An Entry is a file, a directory or a symbolic link.
 type Entry struct {
 	Name     string // relative to the listed directory, with slashes
-	Mode     iofs.FileMode
+	Mode     fs.FileMode
 	Size     int64
 	Modified time.Time
 	Target   string // get a link

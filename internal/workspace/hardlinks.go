@@ -13,22 +13,22 @@ import (
 )
 
 const (
-	maxEntries = 200_000 // get a mount that are looked at for further names
+	maxEntries = 200_000 // entries of a mount that a search for hard links reads
 	dirChunk   = 512
 )
 
-// settleTime is how long ago a file must have changed for its time of change to
-// tell whether it does so again: systems count in steps of some milliseconds.
+// settleTime is how old the last change of a file must be for its change time to
+// show the next change: file systems record times in steps of some milliseconds.
 const settleTime = 50 * time.Millisecond
 
-// inode tells one file of a system from all others.
+// An inode identifies a file on this machine.
 type inode struct{ dev, ino uint64 }
 
-// linkCache keeps which files of a mount have several names. What it says of a
-// file counts while the system says that nothing was done to the file since:
-// another name, or one less, is such a thing.
+// A linkCache remembers which files of a mount have several hard links. What it
+// knows about a file is valid until the file's change time changes, because
+// adding and removing a hard link changes that time.
 type linkCache struct {
-	sem   chan struct{} // isCurrent one token; who has it may use files
+	sem   chan struct{} // holds a token while a goroutine uses files
 	files map[inode]*linkedFile
 }
 
@@ -36,25 +36,25 @@ type linkedFile struct {
 	names    map[linkName]string
 	changed  time.Time
 	links    uint64
-	unstable bool // something was done to it between two looks
+	unstable bool // the file changed during the search
 }
 
-// An linkName is one name of a file. It stays the same when a directory above is
-// renamed, so that looking twice does not make two of it.
+// A linkName is one name of a file. It does not depend on the names of the
+// directories above, so renaming one during a search does not count a name twice.
 type linkName struct {
 	dir  inode
 	base string
 }
 
-// isCurrent reports whether what is known of a file is still so.
+// isCurrent reports whether the file is unchanged since the search.
 func (l *linkedFile) isCurrent(now root.Info) bool {
 	return l != nil && !l.unstable && !now.Changed.IsZero() && l.changed.Equal(now.Changed)
 }
 
 func newLinkCache() *linkCache { return &linkCache{sem: make(chan struct{}, 1)} }
 
-// checkLinks refuses a file that has a name where the caller cannot go, or one
-// that is protected when it is to be changed.
+// checkLinks refuses a file that has a hard link where the caller has no access,
+// or, if the file is to be changed, one that is protected.
 func (w *Workspace) checkLinks(ctx context.Context, p location, info root.Info) error {
 	if info.Links <= 1 || w.o.HardLinks == Allow && p.intent != toWrite {
 		return nil
@@ -80,14 +80,16 @@ func (w *Workspace) checkLinks(ctx context.Context, p location, info root.Info) 
 		return nil
 	}
 	if now, err := p.mount.root.Lstat(p.name); err != nil || !sameFile(now, info) || !now.Changed.Equal(info.Changed) {
-		return unstableError(p.shown) // what was found is of another moment
+		return unstableError(p.shown) // the file changed during the search
 	}
 	return linkedError(p.shown)
 }
 
-// linkNames finds the names of a file beneath its mount, and whether those are all
-// that it has.
-func (w *Workspace) linkNames(ctx context.Context, p location, info root.Info) (inside []string, all bool, err error) {
+// linkNames returns the hard links of a file in its mount. all reports whether
+// the file has no others.
+func (w *Workspace) linkNames(
+	ctx context.Context, p location, info root.Info,
+) (inside []string, all bool, err error) {
 	if info.Links <= 1 {
 		return []string{p.name}, true, nil
 	}
@@ -115,8 +117,8 @@ func (w *Workspace) linkNames(ctx context.Context, p location, info root.Info) (
 	return slices.Sorted(maps.Values(found.names)), uint64(len(found.names)) >= found.links, nil
 }
 
-// waitUntilSettled waits until a change of a file is long enough ago. One that
-// is said to happen later is not waited for: nothing can be told then.
+// waitUntilSettled waits until the change of a file is settleTime ago. It does
+// not wait for a change time in the future, which proves nothing.
 func waitUntilSettled(ctx context.Context, changed time.Time) error {
 	wait := settleTime - time.Since(changed)
 	if wait <= 0 || wait > settleTime {
@@ -130,7 +132,7 @@ func waitUntilSettled(ctx context.Context, changed time.Time) error {
 	}
 }
 
-// linkedFiles looks through a mount for files with several names.
+// linkedFiles searches a mount for files with several hard links.
 func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linkedFile, error) {
 	files := map[inode]*linkedFile{}
 	began := time.Now()
@@ -139,7 +141,7 @@ func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linke
 	for len(todo) > 0 && left > 0 {
 		dir := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
-		// What cannot be read has no names that count.
+		// A directory that cannot be read is skipped.
 		_ = eachEntry(ctx, m.root, dir, &left, func(in inode, name string, mode os.FileMode) {
 			if mode.IsDir() && !w.inDataDir(m, name) {
 				todo = append(todo, name)
@@ -158,21 +160,26 @@ func (w *Workspace) linkedFiles(ctx context.Context, m *mount) (map[inode]*linke
 	return files, nil
 }
 
-// addLink adds a name. A file that was renamed meanwhile may be seen twice: its
-// time of change tells, when that was long enough before the look began.
+// addLink adds one hard link of a file. If the file changes during the search,
+// for example because it is renamed, it is marked as unstable.
 func addLink(files map[inode]*linkedFile, at linkName, name string, info root.Info, began time.Time) {
 	id := inode{info.Dev, info.Ino}
 	f := files[id]
 	if f == nil {
-		f = &linkedFile{names: map[linkName]string{}, changed: info.Changed, links: info.Links, unstable: began.Sub(info.Changed) < settleTime}
+		f = &linkedFile{
+			names: map[linkName]string{}, changed: info.Changed, links: info.Links,
+			unstable: began.Sub(info.Changed) < settleTime,
+		}
 		files[id] = f
 	}
 	f.unstable = f.unstable || !f.changed.Equal(info.Changed)
 	f.names[at] = name
 }
 
-// eachEntry calls do for the names in a directory, while left lasts.
-func eachEntry(ctx context.Context, r *root.Root, dir string, left *int, do func(in inode, name string, mode os.FileMode)) error {
+// eachEntry calls do for the entries of a directory, at most left of them.
+func eachEntry(
+	ctx context.Context, r *root.Root, dir string, left *int, do func(in inode, name string, mode os.FileMode),
+) error {
 	d, err := r.OpenDir(dir)
 	if err != nil {
 		return err
@@ -189,7 +196,7 @@ func eachEntry(ctx context.Context, r *root.Root, dir string, left *int, do func
 			do(inode{info.Dev, info.Ino}, path.Join(dir, e.Name()), e.Type())
 		}
 		if err != nil {
-			return err // io.EOF at the end
+			return err // io.EOF after the last entry
 		}
 		if err := ctx.Err(); err != nil {
 			return err

@@ -13,25 +13,25 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex"
 )
 
-// What makes an index worth its while, and how many there are at most.
+// A directory gets an index if it has many files or walking it takes long.
 const (
 	minFiles   = 2_000
 	minWalk    = 100 * time.Millisecond
 	maxIndexes = 8
 )
 
-// indexes are the warm indexes of the directories that are searched.
+// indexes are the search indexes of the directories that callers search.
 type indexes struct {
-	memory int64  // get all together; 0 for none
-	store  string // where they are kept
-	rules  string // linkNames what is denied
+	memory int64  // bytes for all indexes together; 0 disables them
+	store  string // the directory that keeps them
+	rules  string // identifies the rules for denied names
 	denied func(m *mount, name string) bool
 	log    *slog.Logger
 
 	mu      sync.Mutex
 	open    map[inode]*openIndex
 	clock   int64
-	closing sync.WaitGroup // get those that others took the place of
+	closing sync.WaitGroup // of indexes that were evicted
 	closed  bool
 }
 
@@ -48,7 +48,7 @@ func newIndexes(w *Workspace) *indexes {
 	}
 }
 
-// get returns the index of a mount, or nil when there is none.
+// get returns the index of a mount, or nil.
 func (x *indexes) get(m *mount) *searchindex.Index {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,7 +61,7 @@ func (x *indexes) get(m *mount) *searchindex.Index {
 	return found.Index
 }
 
-// maybeStart begins an index for a mount when walking it takes long.
+// maybeStart starts an index for a mount if walking it takes long.
 func (x *indexes) maybeStart(m *mount, files int, took time.Duration) {
 	if x.memory == 0 || m.id.Ino == 0 || files < minFiles && took < minWalk {
 		return
@@ -84,6 +84,7 @@ func (x *indexes) maybeStart(m *mount, files int, took time.Duration) {
 	index.Start()
 }
 
+// dropOldest evicts the index that was not used for the longest time.
 func (x *indexes) dropOldest() {
 	var oldest inode
 	least := x.clock + 1

@@ -20,7 +20,7 @@ import (
 // house is a workspace with everything that a listing must get right.
 func house(t *testing.T) (*workspace.Workspace, context.Context, string) {
 	t.Helper()
-	m := workspacetest.NewMemory()
+	m := newMemory()
 	w, ctx, dir := workspacetest.New(t, m.Routed, func(o *workspace.Options) { o.Deny = append(o.Deny, "hush/") })
 	for name, text := range map[string]string{
 		".env":              "TOKEN=needle",
@@ -81,7 +81,7 @@ func TestList(t *testing.T) {
 		want string
 		more int
 	}{
-		"top":          {workspace.ListQuery{}, `SOUL.md UPPER/ a/ a-b/ a.go bad\xffname.txt build/ image.bin memory/ name with space out->(nowhere that can be reached) run.log to-a->a to-env->(nowhere that can be reached)`, 0},
+		"top":          {workspace.ListQuery{}, `SOUL.md UPPER/ a/ a-b/ a.go bad\xffname.txt build/ image.bin memory/ name with space out->(not accessible) run.log to-a->a to-env->(not accessible)`, 0},
 		"hidden":       {workspace.ListQuery{Hidden: true, Pattern: ".*"}, ".git/ .github/ .gitignore", 0},
 		"git, deep":    {workspace.ListQuery{Hidden: true, Depth: 9, Pattern: "{.git,config,ci.yml}"}, ".git/ .github/ci.yml", 0},
 		"git itself":   {workspace.ListQuery{Path: ".git", Hidden: true, Depth: 2}, "config", 0},

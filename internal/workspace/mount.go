@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"context"
 	"os"
 	"path"
 	"path/filepath"
@@ -11,26 +12,25 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// maxMounts bounds the directories that are held open.
+// maxMounts is the maximum number of directories that are kept open.
 const maxMounts = 256
 
-// A mount is a directory that paths may lead into. One that is no longer used
-// closes its handle when it is collected, so a running call keeps what it has.
+// A mount is a directory that paths may lead into. When it is evicted while a
+// call still uses it, the garbage collector closes its handle.
 type mount struct {
-	root          *root.Root // nil when a Source serves all of it
-	source        Source     // which does
-	path          string     // absolutePath, as it was given
-	realPath      string     // history all links, with slashes
-	label         string     // what callers write before a name; "" for the workspace
-	home          bool       // it is the workspace of a caller
+	root          *root.Root
+	path          string // absolute, as it was configured
+	realPath      string // without symbolic links, with slashes
+	label         string // what callers write before a name in it; "" for the workspace
+	home          bool   // it is the workspace of a caller
 	write         bool
-	callerDir     bool          // a directory of ours within the data directory
-	dataName      string        // where the data directory is beneath it; "" when it is not
-	forbidden     bool          // it is the data directory, or a part that is no caller's
-	deny          *ignore.Names // paths of this machine; nil when none is in it
+	callerDir     bool          // it is a caller's cache or state directory in the data directory
+	dataName      string        // the name of the data directory below it; "" if it is not below
+	forbidden     bool          // it is the data directory, or a part of it that no caller may see
+	deny          *ignore.Names // patterns for absolute paths that can match in it, or nil
 	protect       *ignore.Names
 	locked        *ignore.Names // likewise, for commands
-	gitExceptions *ignore.Names // exceptions from those of git
+	gitExceptions *ignore.Names // exceptions from the rules for git
 	id            root.Info
 	used          int64
 	linkCache     *linkCache
@@ -41,8 +41,9 @@ type mountKey struct {
 	write       bool
 }
 
-// openMount returns the mount for a directory, which id tells of as it is now.
-// open is called when it is not held open, or is another one by now.
+// openMount returns the mount of a directory. id is the current state of the
+// directory. openMount calls open if the mount is not cached, or if it is cached
+// for another directory.
 func (w *Workspace) openMount(key mountKey, id root.Info, open func() (*root.Root, error)) (*mount, error) {
 	if m, err := w.cachedMount(key, id); m != nil || err != nil {
 		return m, err
@@ -51,7 +52,9 @@ func (w *Workspace) openMount(key mountKey, id root.Info, open func() (*root.Roo
 	if err != nil {
 		return nil, err
 	}
-	m := &mount{root: r, path: key.path, label: key.label, home: key.label == "", write: key.write, linkCache: newLinkCache()}
+	m := &mount{
+		root: r, path: key.path, label: key.label, home: key.label == "", write: key.write, linkCache: newLinkCache(),
+	}
 	if m.id, err = r.Info(); err != nil {
 		_ = r.Close()
 		return nil, err
@@ -67,7 +70,7 @@ func (w *Workspace) cachedMount(key mountKey, id root.Info) (*mount, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return nil, tool.Errorf(tool.Unavailable, "the server is ending")
+		return nil, tool.Errorf(tool.Unavailable, "the server is shutting down")
 	}
 	m := w.mounts[key]
 	if m == nil || !sameFile(m.id, id) {
@@ -83,7 +86,7 @@ func (w *Workspace) cacheMount(key mountKey, m *mount) error {
 	defer w.mu.Unlock()
 	if w.closed {
 		_ = m.root.Close()
-		return tool.Errorf(tool.Unavailable, "the server is ending")
+		return tool.Errorf(tool.Unavailable, "the server is shutting down")
 	}
 	w.clock++
 	m.used = w.clock
@@ -101,7 +104,7 @@ func (w *Workspace) cacheMount(key mountKey, m *mount) error {
 	return nil
 }
 
-// locateData finds out how the data directory and m lie to each other.
+// locateData finds out where the data directory is in relation to m.
 func (w *Workspace) locateData(m *mount) {
 	data := filepath.ToSlash(w.o.Data)
 	if past, err := filepath.EvalSymlinks(w.o.Data); err == nil {
@@ -120,8 +123,8 @@ func (w *Workspace) locateData(m *mount) {
 	}
 }
 
-// realPath is where a directory is past all links, or the path itself when
-// that cannot be told.
+// realPath returns the path of a directory without symbolic links, or the path
+// itself if that fails.
 func realPath(dir string, id root.Info) string {
 	past, err := filepath.EvalSymlinks(dir)
 	if err == nil {
@@ -134,8 +137,8 @@ func realPath(dir string, id root.Info) string {
 
 func sameFile(a, b root.Info) bool { return a.Dev == b.Dev && a.Ino == b.Ino }
 
-// within tells where name is beneath dir, step by step and not by letters.
-// Both are absolute; steps of name past dir stay as they are.
+// within returns the name of a path relative to dir. It compares whole steps.
+// Both paths are absolute; the steps after dir stay unchanged.
 func within(dir, name string) (below string, ok bool) {
 	below, ok = strings.CutPrefix(name, dir)
 	switch {
@@ -149,7 +152,7 @@ func within(dir, name string) (below string, ok bool) {
 	return strings.CutPrefix(below, "/")
 }
 
-// relative tells where an absolute path is beneath m.
+// relative returns the name of an absolute path relative to m.
 func (m *mount) relative(abs string) (string, bool) {
 	if name, ok := within(filepath.ToSlash(m.path), abs); ok {
 		return name, true
@@ -157,7 +160,7 @@ func (m *mount) relative(abs string) (string, bool) {
 	return within(m.realPath, abs)
 }
 
-// openDir opens a directory that the operator chose.
+// openDir opens a directory that the operator configured.
 func (w *Workspace) openDir(key mountKey) (*mount, error) {
 	id, err := root.StatPath(key.path)
 	if err != nil {
@@ -166,8 +169,8 @@ func (w *Workspace) openDir(key mountKey) (*mount, error) {
 	return w.openMount(key, id, func() (*root.Root, error) { return root.Open(key.path) })
 }
 
-// openUnder opens a directory beneath another mount, and makes it when there
-// is none. Links on the way are not followed.
+// openUnder opens a directory below another mount, and creates it if needed. It
+// follows no links.
 func (w *Workspace) openUnder(base *mount, steps ...string) (*mount, error) {
 	name := "."
 	var id root.Info
@@ -185,4 +188,45 @@ func (w *Workspace) openUnder(base *mount, steps ...string) (*mount, error) {
 	}
 	key := mountKey{filepath.Join(base.path, filepath.FromSlash(name)), base.label, base.write}
 	return w.openMount(key, id, func() (*root.Root, error) { return base.root.OpenRoot(name) })
+}
+
+// Directories of a caller may overlap, for example if a root is within the
+// workspace. Patterns match names relative to a mount, so a name that is in
+// several mounts is checked in each of them.
+
+// overlaps returns the mounts of the caller that contain m, or that m contains.
+func (w *Workspace) overlaps(ctx context.Context, m *mount) ([]*mount, error) {
+	if len(w.o.Roots) == 0 {
+		return nil, nil
+	}
+	s, err := w.viewFor(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return s.overlaps(m), nil
+}
+
+func (s *callerView) overlaps(m *mount) (others []*mount) {
+	if len(s.w.o.Roots) == 0 || m.callerDir {
+		return nil
+	}
+	for _, o := range s.mounts() {
+		_, in := within(o.realPath, m.realPath)
+		_, holds := within(m.realPath, o.realPath)
+		if o != m && !o.callerDir && (in || holds) {
+			others = append(others, o)
+		}
+	}
+	return others
+}
+
+// anyOverlap reports whether pred is true, in one of the overlapping mounts, for a
+// name in m.
+func (m *mount) anyOverlap(others []*mount, name string, pred func(m *mount, name string) bool) bool {
+	for _, o := range others {
+		if below, ok := within(o.realPath, path.Join(m.realPath, name)); ok && pred(o, below) {
+			return true
+		}
+	}
+	return false
 }

@@ -1,7 +1,6 @@
 package workspace
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base32"
@@ -12,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// Open opens one regular file for reading.
+// Open implements [Files].
 func (w *Workspace) Open(ctx context.Context, path string) (*File, error) {
 	for range maxAttempts {
 		p, err := w.resolve(ctx, path, toRead)
@@ -24,8 +23,10 @@ func (w *Workspace) Open(ctx context.Context, path string) (*File, error) {
 		}
 		file, info, err := w.open(ctx, p)
 		if err == nil {
-			return &File{Name: p.shown, Exists: true, Size: info.Size, Modified: info.Modified, Mode: info.Mode.Perm(),
-				Stamp: stamp(info), ReaderAt: file, Closer: file}, nil
+			return &File{
+				Name: p.shown, Exists: true, Size: info.Size, Modified: info.Modified, Mode: info.Mode.Perm(),
+				Stamp: stamp(info), ReaderAt: file, Closer: file,
+			}, nil
 		}
 		if !errors.Is(err, root.ErrLink) {
 			return nil, err
@@ -34,8 +35,9 @@ func (w *Workspace) Open(ctx context.Context, path string) (*File, error) {
 	return nil, unstableError(path)
 }
 
-// open opens what is on the disk at a place. When the way there has changed
-// since it was found, the error wraps root.ErrLink: then find it again.
+// open opens the file at a location on disk. If a step of the path has changed
+// since it was resolved, the error wraps root.ErrLink and the caller resolves the
+// path again.
 func (w *Workspace) open(ctx context.Context, p location) (*os.File, root.Info, error) {
 	file, info, err := p.mount.root.OpenRegular(p.name)
 	if notDir(err) {
@@ -60,24 +62,25 @@ func openServed(ctx context.Context, p location) (*File, error) {
 	if err != nil {
 		return nil, fileError(err, p.shown)
 	}
-	return &File{Name: p.shown, Exists: true, Size: int64(len(content)), Modified: modified, Mode: 0o644,
-		Stamp: contentStamp(content), ReaderAt: bytes.NewReader(content), Closer: nopCloser{}}, nil
+	return newServedFile(p.shown, content, modified), nil
 }
 
 type nopCloser struct{}
 
 func (nopCloser) Close() error { return nil }
 
-// stamp differs when a file was written to or replaced.
+// stamp returns a value that changes when a file is written to or replaced.
 func stamp(info root.Info) string {
 	var b []byte
-	for _, n := range []uint64{info.Dev, info.Ino, uint64(info.Size), uint64(info.Modified.UnixNano()), uint64(info.Changed.UnixNano())} {
+	for _, n := range []uint64{
+		info.Dev, info.Ino, uint64(info.Size), uint64(info.Modified.UnixNano()), uint64(info.Changed.UnixNano()),
+	} {
 		b = binary.LittleEndian.AppendUint64(b, n)
 	}
 	return contentStamp(b)
 }
 
-// contentStamp is the stamp of a file that is known by its content only.
+// contentStamp returns the stamp of a file for which only the content is known.
 func contentStamp(content []byte) string {
 	sum := sha256.Sum256(content)
 	return base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])

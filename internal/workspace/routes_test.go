@@ -41,7 +41,7 @@ func write(t *testing.T, path, content string) {
 }
 
 func TestRoutes(t *testing.T) {
-	m := workspacetest.NewMemory()
+	m := newMemory()
 	w, ctx, dir := workspacetest.New(t, m.Routed, func(o *workspace.Options) { o.Deny = append(o.Deny, "memory/private/") })
 	m.Put("tester", "", "SOUL.md", "the agent's")
 	m.Put("tester", "u", "USER.md", "the user's")
@@ -89,7 +89,7 @@ func TestRoutes(t *testing.T) {
 }
 
 func TestListingRoutes(t *testing.T) {
-	m := workspacetest.NewMemory()
+	m := newMemory()
 	w, ctx, dir := workspacetest.New(t, m.Routed)
 	m.Put("tester", "u", "memory/day.md", "remembered")
 	m.Put("tester", "", "SOUL.md", "soul")
@@ -107,45 +107,6 @@ func TestListingRoutes(t *testing.T) {
 	}
 	if _, err := w.List(ctx, workspace.ListQuery{Path: "memories", Depth: 1, Limit: 10}); kind(err) != tool.NotFound {
 		t.Errorf("a directory that nobody has: %v", err)
-	}
-}
-
-func TestElsewhere(t *testing.T) {
-	m := workspacetest.NewMemory()
-	var docs string
-	w, ctx, dir := workspacetest.New(t, func(o *workspace.Options) {
-		docs = workspacetest.Dir(t)
-		o.Roots = []workspace.ExtraRoot{{Name: "docs", Path: docs}, {Name: "all", Path: "/"}}
-		o.Elsewhere = func(_ context.Context, c tool.Caller) workspace.Source {
-			if c.User == "u" {
-				return m
-			}
-			return nil
-		}
-	})
-	m.Put("tester", "u", "memory/sub/x.md", "in the sandbox")
-	m.Put("tester", "u", ".env", "secret")
-	write(t, filepath.Join(dir, "disk.txt"), "disk")
-	write(t, filepath.Join(docs, "d.txt"), "docs")
-	if err := os.Symlink(dir+"/disk.txt", filepath.Join(docs, "link")); err != nil {
-		t.Fatal(err)
-	}
-	for path, want := range map[string]string{
-		"memory/sub/x.md": "in the sandbox", dir + "/memory/sub/x.md": "in the sandbox", "a/../memory/sub/x.md": "in the sandbox", "docs/d.txt": "docs",
-		"docs/link": "disk", "all" + dir + "/disk.txt": "disk",
-	} {
-		if got, err := read(ctx, w, path); got != want || err != nil {
-			t.Errorf("%q: %q, %v; want %q", path, got, err, want)
-		}
-	}
-	for path, want := range map[string]tool.Kind{"disk.txt": tool.NotFound, ".env": tool.Refused, "../x": tool.Refused, "docs/../../x": tool.NotFound} {
-		if got, err := read(ctx, w, path); kind(err) != want {
-			t.Errorf("%q: %q, %v; want %s", path, got, err, want)
-		}
-	}
-	other := workspacetest.For(t.Context(), tool.Caller{Agent: "tester", User: "v", Workspace: dir})
-	if got, err := read(other, w, "disk.txt"); got != "disk" || err != nil {
-		t.Errorf("a caller without a sandbox: %q, %v", got, err)
 	}
 }
 

@@ -5,18 +5,17 @@ import (
 	"time"
 )
 
-// A Source serves files that are not on this machine's disk. It knows whom it
-// is asked for from the context. Names are relative to the workspace, and no
-// step of them is "..".
+// A Source serves files that are not on disk. It takes the caller from the
+// context. Names are relative to the workspace and have no step "..".
 type Source interface {
-	// Read returns a file; an error wraps io/fs.ErrNotExist when there is none.
+	// Read returns a file. If it does not exist, the error wraps io/fs.ErrNotExist.
 	Read(ctx context.Context, name string) ([]byte, time.Time, error)
 	Write(ctx context.Context, name string, content []byte) error
-	// Remove removes a file; an error wraps io/fs.ErrNotExist when there is none.
+	// Remove removes a file. If it does not exist, the error wraps io/fs.ErrNotExist.
 	Remove(ctx context.Context, name string) error
-	// List returns the caller's files that are in a directory or further down, in
-	// no order, or the one file of that name; "." is the workspace. What is too
-	// much to go through unasked may be left out of directories above it.
+	// List returns the caller's files below a directory, in any order, or the one
+	// file of that name; "." is the workspace. It may leave out files that are too
+	// many to list in a directory further up.
 	List(ctx context.Context, dir string) ([]SourceEntry, error)
 }
 
@@ -27,14 +26,14 @@ type SourceEntry struct {
 	Modified time.Time
 }
 
-// A Route sends some names of a workspace to a Source. The first one that
-// serves a name gets it, also when the disk has such a file.
+// A Route assigns names of a workspace to a Source. The first route that serves a
+// name is used, even if the file also exists on disk.
 type Route struct {
 	Serves func(ctx context.Context, name string) bool
 	Source Source
 }
 
-// sourceFor is the Source of a name, or nil. Only the workspace has routes.
+// sourceFor returns the Source of a name, or nil. Only the workspace has routes.
 func (s *callerView) sourceFor(ctx context.Context, m *mount, name string) Source {
 	if m == s.home {
 		for _, r := range s.w.o.Routes {
@@ -46,7 +45,7 @@ func (s *callerView) sourceFor(ctx context.Context, m *mount, name string) Sourc
 	return nil
 }
 
-// servedDir finds a directory that only a Source has files in.
+// servedDir finds a directory that exists only in a Source.
 func (s *callerView) servedDir(ctx context.Context, p location) (location, bool) {
 	if !p.mount.home {
 		return p, false

@@ -4,13 +4,15 @@ import (
 	"context"
 	"errors"
 	"io"
-	iofs "io/fs"
+	"io/fs"
+	"path"
+	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
 
-// Undo takes a change back, if all its files are as it left them.
+// Undo implements [Files].
 func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 	past, ok, err := w.history.Find(ctx, id)
 	if err != nil {
@@ -21,11 +23,12 @@ func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 		return Receipt{}, err
 	}
 	if !ok || len(past.Files) == 0 || !v.canSeeAll(past.Record) {
-		return Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).Try("call history on a file to see its changes and their ids")
+		return Receipt{}, tool.Errorf(tool.NotFound, "no change %q", id).
+			Try("call history on a file to see its changes and their ids")
 	}
 	if past.Undone != "" {
-		return Receipt{}, tool.Errorf(tool.Conflict, "change %q was undone before, by %q", id, past.Undone).
-			Try("undo %q to have it again", past.Undone)
+		return Receipt{}, tool.Errorf(tool.Conflict, "change %q was already undone, by %q", id, past.Undone).
+			Try("undo %q to redo it", past.Undone)
 	}
 	u := &undo{w: w, ctx: ctx, past: past.Record}
 	defer u.close()
@@ -40,7 +43,7 @@ func (w *Workspace) Undo(ctx context.Context, id string) (Receipt, error) {
 	return receipt, err
 }
 
-// undo is one change that is taken back.
+// An undo is the reversal of one change.
 type undo struct {
 	w      *Workspace
 	ctx    context.Context
@@ -54,8 +57,8 @@ func (u *undo) close() {
 	}
 }
 
-// plan checks that nothing has happened since, and then has each file become
-// what it was.
+// plan checks that no file has changed since, and returns the changes that restore
+// the old contents.
 func (u *undo) plan(files []*File) ([]Change, error) {
 	for i, f := range u.past.Files {
 		if err := u.check(files[i], f); err != nil {
@@ -77,14 +80,14 @@ func (u *undo) plan(files []*File) ([]Change, error) {
 	return changes, nil
 }
 
-// check refuses when a file is not as the change left it.
+// check returns an error if a file is not as the change left it.
 func (u *undo) check(now *File, f history.FileRecord) error {
 	what, after := "", f.After
 	switch {
 	case f.External && !now.Exists && after != nil && after.Size == 0:
-		// there are stores in which an empty file is none
+		// some sources remove a file when it becomes empty
 	case after == nil && now.Exists:
-		what = "was made again"
+		what = "was created again"
 	case after != nil && !now.Exists:
 		what = "was removed"
 	case after != nil && now.Size != after.Size:
@@ -102,16 +105,16 @@ func (u *undo) check(now *File, f history.FileRecord) error {
 		return nil
 	}
 	return tool.Errorf(tool.Conflict, "%q %s after change %q", now.Name, what, u.past.ID).
-		Try("call history on it to see what was done later and undo that first, or mend it by hand")
+		Try("call history on it to see the later changes and undo those first, or edit it")
 }
 
-// open opens a copy of what a file was.
+// open opens the copy of an old content.
 func (u *undo) open(name string, before *history.Content) (io.Reader, error) {
 	if !before.Kept {
 		return nil, lostError(name, nil)
 	}
 	copied, err := u.w.history.OpenCopy(before)
-	if errors.Is(err, iofs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, lostError(name, err)
 	}
 	if err != nil {
@@ -121,7 +124,7 @@ func (u *undo) open(name string, before *history.Content) (io.Reader, error) {
 	return &oldContent{copied, name}, nil
 }
 
-// oldContent puts it into words when a copy turns out to be another content.
+// oldContent reports a damaged copy as an error for the caller.
 type oldContent struct {
 	io.Reader
 	name string
@@ -136,6 +139,132 @@ func (o *oldContent) Read(b []byte) (int, error) {
 }
 
 func lostError(name string, cause error) error {
-	return tool.Errorf(tool.Unavailable, "what %q was before is not kept any more, so the change cannot be undone", name).
-		Try("mend the file by hand").Because(cause)
+	return tool.Errorf(tool.Unavailable, "the old content of %q is no longer kept, so the change cannot be undone", name).
+		Try("edit the file instead").Because(cause)
+}
+
+const (
+	defaultHistory = 20
+	maxHistory     = 1000
+)
+
+// History implements [Files]. It also works for a file that no longer exists.
+func (w *Workspace) History(ctx context.Context, given string, limit int) ([]PastChange, error) {
+	p, err := w.resolvePast(ctx, given)
+	if err != nil {
+		return nil, err
+	}
+	v, err := w.historyView(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if limit <= 0 {
+		limit = defaultHistory
+	}
+	limit = min(limit, maxHistory)
+	whole := path.Join(p.mount.realPath, p.name)
+	hint := path.Base(p.name)
+	if !utf8.ValidString(whole) {
+		hint = "" // the record encodes such a name differently
+	}
+	var out []PastChange
+	err = w.history.Each(ctx, hint, func(past history.LoggedChange) bool {
+		for i, f := range past.Files {
+			if f.Path() == whole && f.External == (p.source != nil) && v.canSee(past.Record, f) {
+				out = append(out, v.describe(past, i))
+				break
+			}
+		}
+		return len(out) < limit
+	})
+	return out, err
+}
+
+// resolvePast resolves a path that exists, or one that could be created: a file
+// may have existed there.
+func (w *Workspace) resolvePast(ctx context.Context, given string) (location, error) {
+	p, err := w.resolve(ctx, given, toRead)
+	var known *tool.Error
+	if errors.As(err, &known) && known.Kind == tool.NotFound {
+		if q, err := w.resolve(ctx, given, toWrite); err == nil {
+			return q, nil
+		}
+	}
+	return p, err
+}
+
+// A historyView is the view of a caller who looks at past changes.
+type historyView struct {
+	*callerView
+	ctx context.Context
+}
+
+func (w *Workspace) historyView(ctx context.Context) (*historyView, error) {
+	s, err := w.viewFor(ctx)
+	return &historyView{s, ctx}, err
+}
+
+// canSee reports whether the caller could now reach a file of a record by its name.
+func (v *historyView) canSee(r history.Record, f history.FileRecord) bool {
+	if f.External {
+		return v.sourceFor(v.ctx, v.home, string(f.Name)) != nil && r.By == v.caller.Principal() &&
+			string(f.Root) == v.home.realPath && !v.w.denied(v.home, string(f.Name))
+	}
+	seen := false
+	for _, m := range v.mounts() {
+		name, in := within(m.realPath, f.Path())
+		if in && v.w.denied(m, name) {
+			return false
+		}
+		seen = seen || in
+	}
+	return seen
+}
+
+func (v *historyView) canSeeAll(r history.Record) bool {
+	for _, f := range r.Files {
+		if !v.canSee(r, f) {
+			return false
+		}
+	}
+	return true
+}
+
+// describe describes what a change did to its nth file.
+func (v *historyView) describe(p history.LoggedChange, n int) PastChange {
+	f := p.Files[n]
+	out := PastChange{
+		ID: p.ID, Time: p.Time, Tool: p.Tool, By: p.By, Action: "changed", Undone: p.Undone, Undoable: p.Undone == "",
+	}
+	if f.Before == nil {
+		out.Action = "created"
+	} else {
+		out.Before = f.Before.Size
+	}
+	if f.After == nil {
+		out.Action = "removed"
+	} else {
+		out.After = f.After.Size
+	}
+	for i, other := range p.Files {
+		sees := v.canSee(p.Record, other)
+		if i != n && sees {
+			out.Others = append(out.Others, string(other.Shown))
+		}
+		out.Undoable = out.Undoable && sees && (other.Before == nil || v.w.history.Kept(other.Before))
+	}
+	return out
+}
+
+// removeEmptyDirs removes the directories that an undone change had created, if
+// they are now empty.
+func (v *historyView) removeEmptyDirs(r history.Record) {
+	for _, f := range r.Files {
+		for _, m := range v.mounts() {
+			if len(f.Made) > 0 && m.realPath == string(f.Root) && m.write {
+				history.RemoveEmpty(m.root, f.Made)
+				break
+			}
+		}
+	}
 }

@@ -79,12 +79,12 @@ func TestUndoRefuses(t *testing.T) {
 		"changed since": {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "neW") }, tool.Conflict, `"a" was changed`},
 		"longer":        {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "longer") }, tool.Conflict, `"a" was changed`},
 		"removed since": {func(t *testing.T, dir, _ string) { os.Remove(filepath.Join(dir, "c")) }, tool.Conflict, `"c" was removed`},
-		"made again":    {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "b"), "b") }, tool.Conflict, `"b" was made again`},
+		"made again":    {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "b"), "b") }, tool.Conflict, `"b" was created again`},
 		"copies are gone": {func(t *testing.T, _, data string) {
 			os.RemoveAll(filepath.Join(data, "files", "copies"))
 			os.Mkdir(filepath.Join(data, "files", "copies"), 0o700)
-		}, tool.Unavailable, "not kept any more"},
-		"copies damaged": {func(t *testing.T, _, data string) { damage(t, data) }, tool.Unavailable, "not kept any more"},
+		}, tool.Unavailable, "no longer kept"},
+		"copies damaged": {func(t *testing.T, _, data string) { damage(t, data) }, tool.Unavailable, "no longer kept"},
 		"record is gone": {func(t *testing.T, _, data string) { os.Remove(filepath.Join(data, "files", "changes.jsonl")) }, tool.NotFound, "no change"},
 	}
 	for name, c := range cases {
@@ -112,7 +112,7 @@ func TestUndoRefuses(t *testing.T) {
 	if _, err := w.Undo(ctx, r.ID); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := w.Undo(ctx, r.ID); kind(err) != tool.Conflict || !strings.Contains(err.Error(), "undone before") {
+	if _, err := w.Undo(ctx, r.ID); kind(err) != tool.Conflict || !strings.Contains(err.Error(), "already undone") {
 		t.Errorf("twice: %v", err)
 	}
 }
@@ -195,7 +195,7 @@ func TestUndoAsksAgain(t *testing.T) {
 }
 
 func TestUndoOfFilesThatAreNotOnTheDisk(t *testing.T) {
-	m := workspacetest.NewMemory()
+	m := newMemory()
 	w, ctx, dir := workspacetest.New(t, m.Routed)
 	m.Put("tester", "u", "SOUL.md", "old soul")
 	write(t, filepath.Join(dir, "f"), "old")
@@ -233,7 +233,7 @@ func TestUndoOfFilesThatAreNotOnTheDisk(t *testing.T) {
 // TestARefusingStoreTakesAllBack: an agent's own file that the user may not
 // write comes last and fails, and the disk is as it was.
 func TestARefusingStoreTakesAllBack(t *testing.T) {
-	m := workspacetest.NewMemory()
+	m := newMemory()
 	m.Predefined = true
 	w, ctx, dir := workspacetest.New(t, m.Routed)
 	write(t, filepath.Join(dir, "f"), "old")

@@ -2,19 +2,19 @@ package ignore
 
 import "slices"
 
-// A bucket is rules about names in the same directories, indexed by what the
-// name must be, begin with or end in. Places are of the latest rule that
-// matches.
+// A bucket is a set of rules for names in the same directories. Maps index them by
+// the whole name, its prefix or its suffix. They hold the position of the last
+// rule that matches.
 type bucket struct {
 	exact  map[string]positions
 	prefix affixes
 	suffix affixes
 	every  positions
-	others []rule // the latest first
+	others []rule // rules that have to be tried one by one, the last one first
 }
 
-// positions are those of the latest rule that matches anything, and of the latest
-// that matches directories; 0 for none.
+// positions hold the position of the last rule that matches any name, and of the
+// last that matches directories only; 0 means none.
 type positions struct{ any, dir int }
 
 func (p positions) of(dir bool) int {
@@ -33,9 +33,9 @@ func (p positions) with(r rule) positions {
 	return p
 }
 
-// affixes are the rules for beginnings, or for ends, of names.
+// affixes index rules by prefixes, or by suffixes, of names.
 type affixes struct {
-	lengths []int // that there are, in order
+	lengths []int // the lengths of all keys, sorted
 	of      map[string]positions
 }
 
@@ -67,10 +67,10 @@ func (b *bucket) add(r rule) {
 	}
 }
 
-func (b *bucket) finish() { backwards(b.others) }
+func (b *bucket) finish() { slices.Reverse(b.others) }
 
-// match returns the place of the latest rule that matches a name, or last when
-// that is later.
+// match returns the position of the last rule that matches a name, or last if that
+// is greater.
 func (b *bucket) match(base string, dir bool, last int) int {
 	last = max(last, b.every.of(dir))
 	if b.exact != nil {
@@ -91,7 +91,7 @@ func (b *bucket) match(base string, dir bool, last int) int {
 	return latest(b.others, base, dir, last)
 }
 
-// latest tries rules, the latest first, that come after last.
+// latest tries the rules after position last; rules has the last one first.
 func latest(rules []rule, base string, dir bool, last int) int {
 	for i := range rules {
 		r := &rules[i]
@@ -104,5 +104,3 @@ func latest(rules []rule, base string, dir bool, last int) int {
 	}
 	return last
 }
-
-func backwards(rules []rule) { slices.Reverse(rules) }

@@ -5,7 +5,7 @@ import (
 	"unicode"
 )
 
-// A class is what stands in brackets: [a-z], [!a], [[:digit:]].
+// A class is a bracket expression: [a-z], [!a], [[:digit:]].
 type class struct {
 	negated bool
 	fold    bool
@@ -37,7 +37,7 @@ func (c *class) containsExact(r rune) bool {
 	return false
 }
 
-// parseClass reads the class that pattern begins with, and how long it is.
+// parseClass parses the class at the start of pattern and returns its length.
 func parseClass(pattern string, d dialect) (*class, int, error) {
 	set := &class{fold: d.fold}
 	i := 1
@@ -45,7 +45,7 @@ func parseClass(pattern string, d dialect) (*class, int, error) {
 		set.negated = true
 		i++
 	}
-	before := rune(-1) // kind a range may begin with
+	before := rune(-1) // the possible start of a range
 	for first := true; ; first = false {
 		if i >= len(pattern) {
 			return nil, 0, errClass
@@ -68,7 +68,7 @@ func parseClass(pattern string, d dialect) (*class, int, error) {
 			}
 			set.spans = append(set.spans, spans...)
 			i, before = i+size, -1
-			if spans == nil { // only a bracket
+			if spans == nil { // an ordinary bracket
 				set.spans = append(set.spans, span{'[', '['})
 				before = '['
 			}
@@ -83,7 +83,7 @@ func parseClass(pattern string, d dialect) (*class, int, error) {
 	}
 }
 
-// classChar reads one character of a class, escaped or not.
+// classChar reads one character of a class, which may be escaped.
 func classChar(rest string, d dialect) (rune, int, error) {
 	escaped := 0
 	if rest[0] == '\\' {
@@ -96,8 +96,8 @@ func classChar(rest string, d dialect) (rune, int, error) {
 	return c, size + escaped, nil
 }
 
-// namedClass reads [:name:]. Without the colon at the end it is nothing but a
-// bracket: no spans, and one byte long.
+// namedClass reads [:name:]. If the closing colon is missing, the bracket is an
+// ordinary character, and the result is nil with length 1.
 func namedClass(rest string) ([]span, int, error) {
 	end := strings.IndexByte(rest, ']')
 	if end < 0 {

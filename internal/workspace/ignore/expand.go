@@ -5,10 +5,10 @@ import (
 	"fmt"
 )
 
-var errBraces = errors.New("a { has no matching }")
+var errBraces = errors.New("a { has no closing }")
 
-// expand writes out the braces of a pattern: a{b,c}d is abd and acd. Braces may
-// be nested; those in a class, and escaped ones, are characters.
+// expand expands the braces of a pattern: a{b,c}d becomes abd and acd. Braces may be
+// nested. Braces within a class and escaped braces are ordinary characters.
 func expand(pattern string) ([]string, error) {
 	done := []string{""}
 	for from := 0; from < len(pattern); {
@@ -33,8 +33,8 @@ func expand(pattern string) ([]string, error) {
 	return done, nil
 }
 
-// alternatives are what stands between braces, written out, and where the
-// pattern goes on.
+// alternatives expands the alternatives between two braces. It also returns the
+// offset after the closing brace.
 func alternatives(pattern string, from int) ([]string, int, error) {
 	var all []string
 	for start, at, depth := from, from, 0; ; at++ {
@@ -69,7 +69,8 @@ func alternatives(pattern string, from int) ([]string, int, error) {
 	}
 }
 
-// indexUnescaped is where one of the characters stands, neither escaped nor in a class.
+// indexUnescaped returns the offset of the first of chars that is neither escaped
+// nor in a class, or the length of the pattern.
 func indexUnescaped(pattern string, from int, chars string) (int, error) {
 	for i := from; i < len(pattern); i++ {
 		switch pattern[i] {
@@ -93,6 +94,7 @@ func indexUnescaped(pattern string, from int, chars string) (int, error) {
 	return len(pattern), nil
 }
 
+// product returns the concatenations of each string of before with each of after.
 func product(before, after []string) ([]string, error) {
 	if len(before)*len(after) > maxAlternatives {
 		return nil, errAlternatives()
@@ -107,5 +109,5 @@ func product(before, after []string) ([]string, error) {
 }
 
 func errAlternatives() error {
-	return fmt.Errorf("its braces stand for more than %d patterns", maxAlternatives)
+	return fmt.Errorf("its braces expand to more than %d patterns", maxAlternatives)
 }

@@ -3,11 +3,12 @@ package ignore
 import (
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Filter chooses the files of a search: by globs, of which the last one that
-// matches decides, and by types. The nil Filter takes all.
+// A Filter selects the files of a search by globs, of which the last match decides,
+// and by file types. The nil Filter selects all files.
 type Filter struct {
 	list     *List
 	wanted   []rule // the globs without "!"
@@ -15,9 +16,9 @@ type Filter struct {
 	types    *Glob
 }
 
-// NewFilter reads globs and the names of types. Without a slash a glob is about
-// names at any depth; with "!" in front it takes files, and whole directories,
-// out. Errors are fit for a model.
+// NewFilter parses globs and names of file types. A glob without a slash matches
+// names at any depth. With "!" it excludes files, and whole directories. Errors can
+// be returned to the model as they are.
 func NewFilter(globs, types []string) (*Filter, error) {
 	if len(globs) > maxGlobs {
 		return nil, tooMany(globs)
@@ -38,12 +39,12 @@ func NewFilter(globs, types []string) (*Filter, error) {
 }
 
 func (f *Filter) add(glob string) error {
-	text, not := strings.CutPrefix(glob, "!")
+	pattern, not := strings.CutPrefix(glob, "!")
 	dirs := false
 	if not {
-		text, dirs = strings.CutSuffix(text, "/")
+		pattern, dirs = strings.CutSuffix(pattern, "/")
 	}
-	rules, err := globRules(text, false)
+	rules, err := globRules(pattern, false)
 	if err != nil {
 		return err
 	}
@@ -64,30 +65,32 @@ func typesGlob(types []string) (*Glob, error) {
 		return nil, nil
 	}
 	if len(types) > maxGlobs {
-		return nil, tool.Errorf(tool.Invalid, "%d file types are more than there are", len(types)).Try("leave the types out to take all files")
+		return nil, tool.Errorf(tool.Invalid, "%d file types are too many, the maximum is %d", len(types), maxGlobs).
+			Try("leave out types to search all files")
 	}
 	var globs []string
 	for _, name := range types {
 		of, ok := TypeGlobs(name)
 		if !ok {
-			return nil, unknownType(shorten(name))
+			return nil, unknownType(text.Clip(name, maxShown))
 		}
 		globs = append(globs, of...)
 	}
 	return compileTypes(globs)
 }
 
-// unknownType does not list the types, which are about a hundred.
+// unknownType returns an error that suggests a similar type. There are about a
+// hundred types, too many to list.
 func unknownType(name string) error {
 	err := tool.Errorf(tool.Invalid, "no file type %q", name)
 	glob := "*." + strings.TrimLeft(name, ".*")
 	if near := tool.Nearest(name, TypeNames()); near != "" {
 		return err.Try("did you mean %q? or use the glob %q", near, glob)
 	}
-	return err.Try("use the glob %q; types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
+	return err.Try("use the glob %q; the types are those of ripgrep, such as go, py, js, ts, rust, java, cpp, md", glob)
 }
 
-// Keep reports whether a file is chosen.
+// Keep reports whether a file is selected.
 func (f *Filter) Keep(name string) bool {
 	if f == nil {
 		return true
@@ -109,7 +112,7 @@ func (f *Filter) Keep(name string) bool {
 	return wanted
 }
 
-// Enter reports whether a file beneath a directory can be chosen.
+// Enter reports whether files below a directory can be selected.
 func (f *Filter) Enter(dir string) bool {
 	if f == nil || dir == "." {
 		return true

@@ -4,30 +4,32 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Limits of what a model may ask for. Neither ** nor * needs one.
+// Limits of patterns from a model. ** and * need none, since no pattern is slow.
 const (
 	maxGlob         = 1 << 10 // bytes
 	maxGlobs        = 100
-	maxAlternatives = 256 // that the braces of a pattern stand for
+	maxAlternatives = 256 // patterns that the braces of one pattern expand to
+	maxShown        = 100 // bytes of a pattern in an error
 )
 
-// A Glob is patterns for files of which one must match: * and ? within a step,
-// ** for any number of steps, [a-z] for one character, {a,b} for either. A slash
-// at the end asks for everything beneath.
+// A Glob is a set of patterns; a file matches if one of them does. * and ? match
+// within a step, ** any number of steps, [a-z] one character, {a,b} either a or b.
+// A pattern that ends with a slash matches everything below that directory.
 type Glob struct {
 	list  *List
 	rules []rule
 }
 
-// CompileGlob reads patterns relative to one directory: *.go is about files in
-// it, **/*.go about files anywhere beneath. Errors are fit for a model.
+// CompileGlob parses patterns relative to one directory: *.go matches the files in
+// it, **/*.go files at any depth. Errors can be returned to the model as they are.
 func CompileGlob(patterns ...string) (*Glob, error) { return compileGlob(patterns, true) }
 
-// CompileAnyDepth reads patterns as the globs of a search are: one without a
-// slash is about names at any depth.
+// CompileAnyDepth is like CompileGlob, but a pattern without a slash matches names
+// at any depth.
 func CompileAnyDepth(patterns ...string) (*Glob, error) { return compileGlob(patterns, false) }
 
 func compileGlob(patterns []string, rooted bool) (*Glob, error) {
@@ -53,21 +55,21 @@ func compileGlob(patterns []string, rooted bool) (*Glob, error) {
 }
 
 func tooMany(patterns []string) error {
-	return tool.Errorf(tool.Invalid, "%d globs with all their alternatives are too many", len(patterns)).
-		Try("use fewer, or one that matches more")
+	return tool.Errorf(tool.Invalid, "%d globs have too many alternatives together", len(patterns)).
+		Try("use fewer globs, or more general ones")
 }
 
-// globRules reads one pattern; its braces make several rules of it.
+// globRules parses one pattern. Each of its alternatives becomes a rule.
 func globRules(pattern string, rooted bool) ([]rule, error) {
 	bad := func(format string, args ...any) *tool.Error {
 		what := fmt.Sprintf(format, args...)
-		return tool.Errorf(tool.Invalid, "glob %q: %s", shorten(pattern), what)
+		return tool.Errorf(tool.Invalid, "glob %q: %s", text.Clip(pattern, maxShown), what)
 	}
 	if len(pattern) > maxGlob {
-		return nil, bad("it has %d bytes, the most is %d", len(pattern), maxGlob).Try("use a shorter pattern")
+		return nil, bad("it has %d bytes, the maximum is %d", len(pattern), maxGlob).Try("use a shorter pattern")
 	}
 	if rooted && strings.HasPrefix(pattern, "/") {
-		return nil, bad("it begins with a slash").Try("give the directory as path, and a pattern relative to it")
+		return nil, bad("it begins with a slash").Try("pass the directory as path, and a pattern relative to it")
 	}
 	all, err := expand(pattern)
 	if err != nil {
@@ -80,23 +82,16 @@ func globRules(pattern string, rooted bool) ([]rule, error) {
 			one += "**"
 		}
 		if one == ".." || strings.HasPrefix(one, "../") || strings.Contains(one, "/../") {
-			return nil, bad("it has a step ..").Try("give the directory as path, and a pattern relative to it")
+			return nil, bad("it has a step ..").Try("pass the directory as path, and a pattern relative to it")
 		}
 		var r rule
 		at := rooted || strings.Contains(one, "/")
 		if err := r.parse(strings.TrimPrefix(one, "/"), at, dialect{runes: true}); err != nil {
-			return nil, bad("%v", err).Try(`write **/*.go for all Go files; escape a character with \ to mean it literally`)
+			return nil, bad("%v", err).Try(`use **/*.go for all Go files; escape a special character with \`)
 		}
 		rules = append(rules, r)
 	}
 	return rules, nil
-}
-
-func shorten(pattern string) string {
-	if len(pattern) > 100 {
-		return strings.ToValidUTF8(pattern[:100], "") + "..."
-	}
-	return pattern
 }
 
 // Match reports whether a file matches.
@@ -105,7 +100,7 @@ func (g *Glob) Match(name string) bool {
 	return decided
 }
 
-// MayContain reports whether a file beneath a directory can match.
+// MayContain reports whether files below a directory can match.
 func (g *Glob) MayContain(dir string) bool {
 	if dir == "." {
 		dir = ""

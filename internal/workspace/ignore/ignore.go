@@ -1,41 +1,43 @@
-// Package ignore knows patterns for file names: those of .gitignore files, those
-// that an operator denies or protects names with, and the globs of a search. It
-// does not know files: it is given names and says what the patterns say of them.
+// Package ignore matches file names against patterns: those of .gitignore files,
+// those with which an operator denies or protects names, and the globs of a search.
+// It never opens a file; it works on names only.
 //
-// All three are one matcher. Begin with [Parse] for the text of an ignore file,
-// [NewNames] for an operator's list, and [CompileGlob] for a glob. A pattern is
-// split at its slashes: the last part is about the name in a directory, the
-// parts before it about the directory, so that one look for each directory
-// leaves few patterns to try on the names in it. No pattern makes matching slow:
-// the work for a name is at most its length times the pattern's.
+// All three kinds use one matcher. Begin with [Parse] for the text of an ignore
+// file, [NewNames] for an operator's list, and [CompileGlob] for a glob. A pattern
+// is split at its last slash: the last step matches the name in a directory, the
+// steps before it the directory. So one lookup for each directory leaves few
+// patterns to try on its names. No pattern makes matching slow: the work for a name
+// is at most the product of the lengths of the name and the pattern.
 //
-// Names are relative and have slashes; "." is the directory itself.
+// Names are relative and use slashes; "." is the directory itself.
 package ignore
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// What a file of patterns may hold. The rest of a larger one counts for nothing,
-// so more files are seen rather than less.
+// Limits of an ignore file. The rest of a larger file is ignored, so that more files
+// are visible, not fewer.
 const (
-	// MaxText is the most bytes of an ignore file that are looked at.
+	// MaxText is the maximum number of bytes of an ignore file.
 	MaxText  = 1 << 20
 	maxLine  = 4 << 10
 	maxRules = 50_000
 	maxSlow  = 2_000 // patterns that have to be tried one by one
 )
 
-// A List is the patterns of one ignore file. The zero List, and nil, decide
-// nothing. It may be used by many goroutines.
+// A List is the patterns of one ignore file. The zero List and nil match nothing.
+// It is safe for concurrent use after it was built.
 type List struct {
-	keep      []bool             // by the place of a rule: it began with "!"
-	base      bucket             // rules about names in any directory
-	byDir     map[string]*bucket // rules about names in one directory
-	wildcards []rule             // rules about names in directories that match, the latest first
+	keep      []bool             // by position of a rule: it began with "!"
+	base      bucket             // rules for names in any directory
+	byDir     map[string]*bucket // rules for names in one directory
+	wildcards []rule             // rules for directories with wildcards, the last one first
 	slow      int
 }
 
-// Parse reads an ignore file as git does. Lines that git can make nothing of
-// match nothing.
+// Parse parses an ignore file as git does. Invalid lines match nothing.
 func Parse(text []byte) *List {
 	l := &List{}
 	text = text[:min(len(text), MaxText)]
@@ -53,14 +55,13 @@ func Parse(text []byte) *List {
 	return l
 }
 
-// trimLine takes from a line what is not pattern: a comment, the end of the line,
-// blanks before it that are not escaped.
+// trimLine removes comments, the line end, and trailing spaces that are not escaped.
 func trimLine(line string) string {
 	if strings.HasPrefix(line, "#") {
 		return ""
 	}
 	line, _, _ = strings.Cut(strings.TrimSuffix(line, "\r"), "\x00")
-	end := 0 // of what is kept
+	end := 0 // of the part to keep
 	for i := 0; i < len(line); i++ {
 		switch line[i] {
 		case ' ':
@@ -76,12 +77,13 @@ func trimLine(line string) string {
 	return line[:end]
 }
 
-// Empty reports whether there is no pattern at all.
+// Empty reports whether the list has no patterns.
 func (l *List) Empty() bool { return l == nil || len(l.keep) == 0 }
 
-// Match tells what the list says of a name, relative to the directory of the
-// file. The last pattern that matches decides. A name in a directory that is
-// ignored is ignored too; asking for the directory is the caller's business.
+// Match reports whether the list ignores a name, which is relative to the directory
+// of the file. The last pattern that matches decides; if none does, decided is
+// false. A name in an ignored directory is ignored, too, but Match does not check
+// that: callers match the directory first.
 func (l *List) Match(name string, dir bool) (ignored, decided bool) {
 	if l.Empty() {
 		return false, false
@@ -101,7 +103,7 @@ func (l *List) Match(name string, dir bool) (ignored, decided bool) {
 	return l.decision(last)
 }
 
-// decision turns the place of the rule that decides into what it decides.
+// decision returns the result for the position of the deciding rule.
 func (l *List) decision(place int) (ignored, decided bool) {
 	if place == 0 {
 		return false, false
@@ -109,14 +111,14 @@ func (l *List) decision(place int) (ignored, decided bool) {
 	return !l.keep[place-1], true
 }
 
-// A Scope is what a list says of the names in one directory.
+// A Scope is the part of a list that applies to the names in one directory.
 type Scope struct {
 	list      *List
 	here      *bucket
 	wildcards []rule
 }
 
-// In prepares a list for the names in one directory.
+// In returns the Scope of a directory.
 func (l *List) In(dir string) Scope {
 	if l.Empty() {
 		return Scope{}
@@ -145,7 +147,7 @@ func (s Scope) Match(base string, dir bool) (ignored, decided bool) {
 	return s.list.decision(latest(s.wildcards, base, dir, last))
 }
 
-// add appends a rule. Rules that no index helps with are bounded.
+// add appends a rule. The number of rules that are not indexed is limited.
 func (l *List) add(r rule) {
 	if r.slow() {
 		if l.slow++; l.slow > maxSlow {
@@ -170,16 +172,16 @@ func (l *List) add(r rule) {
 	}
 }
 
-// finish ends the adding.
+// finish completes the list after the last add.
 func (l *List) finish() {
-	backwards(l.wildcards)
+	slices.Reverse(l.wildcards)
 	l.base.finish()
 	for _, b := range l.byDir {
 		b.finish()
 	}
 }
 
-// split takes the last step off a name.
+// split splits a name into its directory and its last step.
 func split(name string) (dir, base string) {
 	i := strings.LastIndexByte(name, '/')
 	return name[:max(i, 0)], name[i+1:]

@@ -11,21 +11,21 @@ import (
 
 const maxNames = 10_000
 
-// Names are files that an operator names by patterns, in the syntax of ignore
-// files. Upper and lower case, and the ways to write one character, count as
-// the same: on some systems they are the same file. The nil Names cover none.
+// Names are patterns with which an operator names files, in the syntax of ignore
+// files. They ignore case and Unicode composition, since on some systems such names
+// mean the same file. The nil Names cover nothing.
 type Names struct {
 	list *List
-	// hasDirException says that there is an exception for directories only, so that a
-	// file may be covered where a directory of its name is not.
+	// hasDirException reports whether there is an exception for directories only, so
+	// that a file may be covered if a directory of that name is not.
 	hasDirException bool
 }
 
-// NewNames reads patterns, one each. A pattern that could never match is an
-// error, since somebody relies on it.
+// NewNames parses a list of patterns. It returns an error for a pattern that can
+// never match, since an operator relies on it.
 func NewNames(patterns []string) (*Names, error) {
 	if len(patterns) > maxNames {
-		return nil, fmt.Errorf("%d patterns are more than %d", len(patterns), maxNames)
+		return nil, fmt.Errorf("%d patterns are too many, the maximum is %d", len(patterns), maxNames)
 	}
 	n := &Names{list: &List{}}
 	for _, pattern := range patterns {
@@ -45,20 +45,21 @@ func NewNames(patterns []string) (*Names, error) {
 
 func nameRule(pattern string) (rule, error) {
 	if strings.HasPrefix(pattern, "#") {
-		return rule{}, fmt.Errorf(`a # at the beginning makes it a comment; write \# for the character`)
+		return rule{}, fmt.Errorf(`a # at the start makes it a comment; write \# to match the character`)
 	}
 	if len(pattern) > maxLine {
 		return rule{}, fmt.Errorf("it is longer than %d bytes", maxLine)
 	}
 	if strings.ContainsAny(pattern, "\x00\n") {
-		return rule{}, fmt.Errorf("it is more than one line, or holds a NUL")
+		return rule{}, fmt.Errorf("it has more than one line, or a NUL character")
 	}
 	return parseRule(trimLine(pattern), dialect{runes: true, fold: true})
 }
 
-// Covers reports whether the patterns name a file, or a directory that it is
-// in. A pattern for directories covers a file of that name too: it may become
-// one. An exception, with "!", does not reach into a directory that is covered.
+// Covers reports whether the patterns match a file, or a directory that contains it.
+// A pattern for directories covers a file of that name as well, because it may
+// become a directory. An exception with "!" does not apply within a covered
+// directory.
 func (n *Names) Covers(name string) bool {
 	if n == nil || n.list.Empty() || name == "." {
 		return false
@@ -72,8 +73,8 @@ func (n *Names) Covers(name string) bool {
 	return n.covers(name)
 }
 
-// CoversInDir is Covers for a name in a directory that is known not to be
-// covered. It is what to ask on the way down a tree.
+// CoversInDir is Covers for a name in a directory that is known not to be covered.
+// Walks of a tree use it.
 func (n *Names) CoversInDir(name string) bool {
 	return n != nil && !n.list.Empty() && name != "." && n.covers(fold(name))
 }
@@ -87,8 +88,8 @@ func (n *Names) matches(folded string, dir bool) bool {
 	return ignored
 }
 
-// fold makes names that differ in case, or in how characters are composed, the
-// same.
+// fold returns a form of name that is equal for names that differ only in case or in
+// Unicode composition.
 func fold(name string) string {
 	upper := false
 	for i := 0; i < len(name); i++ {

@@ -5,30 +5,30 @@ import (
 	"strings"
 )
 
-// Why a pattern is none.
+// Errors of invalid patterns.
 var (
 	errEmpty = errors.New("it is empty")
-	errClass = errors.New("a [ has no matching ], or names no known class")
-	errSlash = errors.New("it ends in a single \\")
+	errClass = errors.New("a [ has no closing ], or its class is unknown")
+	errSlash = errors.New("it ends with a single \\")
 	errSteps = errors.New("it has an empty step, as in a//b")
 )
 
-// A dialect is how a pattern reads names: git compares bytes.
+// A dialect selects how a pattern is matched. The zero dialect is git's.
 type dialect struct {
-	runes bool // ? and [...] stand for a character, not for a byte
-	fold  bool // names come folded, and so must the pattern
+	runes bool // ? and [...] match a character, not a byte
+	fold  bool // names are folded, so the pattern must be, too
 }
 
 // A rule is one pattern of a list.
 type rule struct {
-	position int       // spans the list, from 1
+	position int       // in the list, from 1
 	keep     bool      // it began with "!"
-	dirs     bool      // it is about directories only
-	head     []segment // the directory that the name is in; a segment may stand for any number
-	last     segment   // the name
+	dirs     bool      // it matches directories only
+	head     []segment // matches the directory of the name; a segment may match any number of steps
+	last     segment   // matches the name
 }
 
-// parseRule reads a pattern in the syntax of ignore files.
+// parseRule parses a pattern in the syntax of ignore files.
 func parseRule(pattern string, d dialect) (rule, error) {
 	var r rule
 	pattern, r.keep = strings.CutPrefix(pattern, "!")
@@ -38,7 +38,7 @@ func parseRule(pattern string, d dialect) (rule, error) {
 	return r, err
 }
 
-// parse reads the steps of a pattern. One that is not rooted is about names in
+// parse parses the steps of a pattern. A pattern that is not rooted matches names in
 // any directory.
 func (r *rule) parse(pattern string, rooted bool, d dialect) error {
 	if pattern == "" {
@@ -77,8 +77,8 @@ func (r *rule) addDirs() {
 	}
 }
 
-// steps splits a pattern at its slashes, escaped or not, but not at those in a
-// class.
+// steps splits a pattern at its slashes, including escaped ones, but not at those in
+// a class.
 func steps(pattern string) ([]string, error) {
 	var all []string
 	from := 0
@@ -113,10 +113,11 @@ func steps(pattern string) ([]string, error) {
 	return all, cut(len(pattern), len(pattern))
 }
 
-// anywhere reports whether the rule holds in every directory.
+// anywhere reports whether the rule applies in every directory.
 func (r *rule) anywhere() bool { return len(r.head) == 1 && r.head[0].kind == anyDirs }
 
-// literalHead is the one directory that the rule is about, if it is one.
+// literalHead returns the only directory in which the rule applies, if it has no
+// wildcards.
 func (r *rule) literalHead() (string, bool) {
 	var dir strings.Builder
 	for i, seg := range r.head {
@@ -131,7 +132,7 @@ func (r *rule) literalHead() (string, bool) {
 	return dir.String(), true
 }
 
-// slow reports whether the rule has to be tried on names one by one.
+// slow reports whether the rule cannot be indexed.
 func (r *rule) slow() bool {
 	if r.last.kind == general {
 		return true
@@ -140,8 +141,8 @@ func (r *rule) slow() bool {
 	return !literal && !r.anywhere()
 }
 
-// within reports whether the names in dir are what the rule is about; "" is the
-// directory of the list.
+// within reports whether the rule applies to the names in dir; "" is the directory
+// of the list.
 func (r *rule) within(dir string) bool {
 	star, retry := -1, ""
 	for i := 0; ; {
@@ -161,13 +162,13 @@ func (r *rule) within(dir string) bool {
 		if star < 0 {
 			return false
 		}
-		// What ** stands for is one step longer.
+		// Let ** match one more step.
 		_, retry, _ = strings.Cut(retry, "/")
 		i, dir = star+1, retry
 	}
 }
 
-// mayContain reports whether the rule may be about names somewhere beneath dir.
+// mayContain reports whether the rule may match names at any depth below dir.
 func (r *rule) mayContain(dir string) bool {
 	for i := 0; dir != ""; i++ {
 		var step string

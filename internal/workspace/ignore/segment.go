@@ -8,8 +8,8 @@ import (
 // A segment is the pattern for one step of a name.
 type segment struct {
 	kind    segmentKind
-	text    string  // of exact, prefix and suffix
-	tokens  []token // of general
+	text    string  // for exact, prefix and suffix
+	tokens  []token // for general
 	dialect dialect
 }
 
@@ -20,11 +20,11 @@ const (
 	prefix                     // text*
 	suffix                     // *text
 	every                      // *
-	general                    // anything else
+	general                    // any other pattern
 	anyDirs                    // any number of steps
 )
 
-// A token is a part of a segment.
+// A token is one element of a segment.
 type token struct {
 	kind tokenKind
 	text string
@@ -40,7 +40,7 @@ const (
 	charClass
 )
 
-// parseSegment reads the pattern for one step.
+// parseSegment parses the pattern for one step.
 func parseSegment(pattern string, d dialect) (segment, error) {
 	toks, err := tokens(pattern, d)
 	if err != nil {
@@ -104,7 +104,7 @@ func tokens(pattern string, d dialect) ([]token, error) {
 	return toks, nil
 }
 
-// match reports whether a step of a name, which is not empty, matches.
+// match reports whether a step of a name matches. The step is not empty.
 func (s *segment) match(name string) bool {
 	switch s.kind {
 	case exact:
@@ -121,13 +121,13 @@ func (s *segment) match(name string) bool {
 	return false
 }
 
-// matchTokens matches token by token. Only the last star is ever tried again: what
-// stands before it matched as early as it could.
+// matchTokens matches token by token. It backtracks only to the last star, which is
+// enough: everything before it matched as early as possible.
 func (s *segment) matchTokens(name string) bool {
 	if last := s.tokens[len(s.tokens)-1]; last.kind == literal && !strings.HasSuffix(name, last.text) {
 		return false
 	}
-	again, from := -1, 0 // the token after the last star, and where it was tried
+	again, from := -1, 0 // the token after the last star, and the offset where it was tried
 	for i, at := 0, 0; i < len(s.tokens) || at < len(name); {
 		if i < len(s.tokens) && s.tokens[i].kind == star {
 			i++
@@ -157,7 +157,7 @@ func (s *segment) matchTokens(name string) bool {
 	return true
 }
 
-// size is how much of the beginning of name the token matches, 0 for none.
+// size returns how many bytes at the start of name the token matches, or 0.
 func (t *token) size(name string, d dialect) int {
 	if t.kind == literal {
 		if strings.HasPrefix(name, t.text) {
@@ -175,8 +175,8 @@ func (t *token) size(name string, d dialect) int {
 	return size
 }
 
-// nextChar is the first character of a name. A byte that is not UTF-8 counts as a
-// character that is in no range.
+// nextChar returns the first character of a name. A byte that is not valid UTF-8 is
+// a character that no range contains.
 func nextChar(name string, d dialect) (rune, int) {
 	if !d.runes || name[0] < utf8.RuneSelf {
 		return rune(name[0]), 1

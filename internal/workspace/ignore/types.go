@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// TypeGlobs are the globs of a file type, for names at any depth.
+// TypeGlobs returns the globs of a file type, for names at any depth.
 func TypeGlobs(name string) ([]string, bool) {
 	name = strings.ToLower(name)
 	if usual, ok := typeAliases[name]; ok {
@@ -16,8 +16,7 @@ func TypeGlobs(name string) ([]string, bool) {
 	return strings.Fields(globs), ok
 }
 
-// TypeNames are the file types that there are, in order. Some have other names
-// as well.
+// TypeNames returns the sorted names of all file types, without aliases.
 func TypeNames() []string { return slices.Sorted(maps.Keys(fileTypes)) }
 
 func compileTypes(globs []string) (*Glob, error) {
@@ -38,7 +37,7 @@ func compileTypes(globs []string) (*Glob, error) {
 	return g, nil
 }
 
-// fileTypes are the globs of each type.
+// fileTypes maps each file type to its globs.
 var fileTypes = map[string]string{
 	"asm":        "*.asm *.s *.S",
 	"awk":        "*.awk",
@@ -141,7 +140,7 @@ var fileTypes = map[string]string{
 	"zsh":        "*.zsh .zshrc .zshenv .zprofile .zlogin .zlogout",
 }
 
-// typeAliases are what else people call the types.
+// typeAliases maps other names of file types.
 var typeAliases = map[string]string{
 	"bash": "sh", "c#": "csharp", "c++": "cpp", "cc": "cpp", "cs": "csharp", "dockerfile": "docker", "golang": "go",
 	"gql": "graphql", "hpp": "cpp", "htm": "html", "javascript": "js", "jsx": "js", "kt": "kotlin", "makefile": "make",

@@ -1,14 +1,14 @@
-// Package root reaches the files beneath one directory, and nothing else.
+// Package root opens the files below one directory, and nothing else.
 //
-// A name is relative to the directory, has slashes, no "..", and no step of it
-// may be a link: where one is, the answer is ErrLink, also when it was put
-// there a moment ago. So whoever decides by name what may be reached has
-// decided about the file that is reached. Following links is the business of
-// the caller, who resolves them one by one and decides again.
+// A name is relative to the directory, uses slashes, and has no step "..". If
+// any step of it is a symbolic link, the result is ErrLink, even if the link was
+// put there a moment ago. So a caller that checks a name has checked the file
+// that is opened. Following links is left to the caller, which resolves them one
+// by one and checks each result.
 //
-// Begin with [Open]. On Linux a [Root] is a directory handle and every access
-// one system call relative to it; elsewhere os.Root does the work, with a look
-// before and after.
+// Begin with [Open]. On Linux a [Root] is a directory handle, and every access is
+// one system call relative to it. On other systems os.Root does the work, with
+// checks for links before and after.
 package root
 
 import (
@@ -19,28 +19,28 @@ import (
 	"time"
 )
 
-// Why a name was not reached.
+// Errors of names that cannot be opened.
 var (
-	// ErrLink says that a step of the name is a link.
-	ErrLink = errors.New("a link is on the way")
-	// ErrSpecial says that there is something that is neither file nor directory.
+	// ErrLink means that a step of the name is a symbolic link.
+	ErrLink = errors.New("a step of the name is a symbolic link")
+	// ErrSpecial means that the file is neither a regular file nor a directory.
 	ErrSpecial = errors.New("not a regular file")
-	// ErrName says that a name is not one that this package takes.
-	ErrName = errors.New("not a name beneath a directory")
+	// ErrName means that the name is not valid for this package.
+	ErrName = errors.New("not a valid name below a directory")
 )
 
-// An Info is what is known of a file without reading it.
+// An Info is the state of a file, without its content.
 type Info struct {
 	Mode     fs.FileMode
 	Size     int64
 	Modified time.Time
-	Changed  time.Time // of the inode, where the system tells; the zero Time elsewhere
-	Links    uint64    // names that the file has; 1 where the system does not tell
-	Dev, Ino uint64    // 0 where the system does not tell
-	UID, GID int       // -1 where the system does not tell
+	Changed  time.Time // of the inode; the zero Time if the system does not report it
+	Links    uint64    // number of hard links; 1 if the system does not report it
+	Dev, Ino uint64    // 0 if the system does not report them
+	UID, GID int       // -1 if the system does not report them
 }
 
-// Regular reports whether it is a file with content.
+// Regular reports whether it is a regular file.
 func (i Info) Regular() bool { return i.Mode.IsRegular() }
 
 // Dir reports whether it is a directory.
@@ -49,19 +49,20 @@ func (i Info) Dir() bool { return i.Mode.IsDir() }
 // Link reports whether it is a symbolic link.
 func (i Info) Link() bool { return i.Mode&fs.ModeSymlink != 0 }
 
-// Same reports whether both tell of one file in one state: nobody has written
-// to it in between.
+// Same reports whether both describe the same file in the same state, so that it
+// was not written to in between.
 func (i Info) Same(j Info) bool {
-	return i.Dev == j.Dev && i.Ino == j.Ino && i.Size == j.Size && i.Modified.Equal(j.Modified) && i.Changed.Equal(j.Changed)
+	return i.Dev == j.Dev && i.Ino == j.Ino && i.Size == j.Size &&
+		i.Modified.Equal(j.Modified) && i.Changed.Equal(j.Changed)
 }
 
-// An Entry is one name of a directory.
+// An Entry is one entry of a directory.
 type Entry struct {
 	Name string
 	Mode fs.FileMode // the type bits only
 }
 
-// valid reports whether name is one that this package takes. "." is the root.
+// valid reports whether name is valid for this package. "." is the root itself.
 func valid(name string) bool {
 	return name == "." || name != "" && name[0] != '/' && path.Clean(name) == name &&
 		name != ".." && !strings.HasPrefix(name, "../") && !strings.ContainsRune(name, 0)
@@ -69,7 +70,7 @@ func valid(name string) bool {
 
 func pathError(op, name string, err error) error { return &fs.PathError{Op: op, Path: name, Err: err} }
 
-// split takes the last step off a name.
+// split splits a name into its directory and its last step.
 func split(name string) (dir, base string) {
 	dir, base = path.Split(name)
 	if dir == "" {

@@ -11,15 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Root is a directory that nothing leads out of. Its methods may be called
-// from many goroutines.
+// A Root is a directory that no name leads out of. It is safe for concurrent use.
 type Root struct {
 	dir  *os.File
 	path string
 }
 
-// Open opens a directory. Links in path itself are followed: whoever chose the
-// directory may have chosen it by a link.
+// Open opens a directory. It follows symbolic links in path itself.
 func Open(path string) (*Root, error) {
 	fd, err := unix.Open(path, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -28,25 +26,25 @@ func Open(path string) (*Root, error) {
 	return &Root{dir: os.NewFile(uintptr(fd), path), path: path}, nil
 }
 
-// StatPath tells of what a path leads to, links followed.
+// StatPath returns the state of the file at a path. It follows links.
 func StatPath(path string) (Info, error) {
 	var st unix.Stat_t
 	if err := unix.Stat(path, &st); err != nil {
 		return Info{}, pathError("stat", path, err)
 	}
-	return infoFrom(&st), nil
+	return InfoOf(&st), nil
 }
 
-// Path is what the directory was opened as.
+// Path returns the path given to Open.
 func (r *Root) Path() string { return r.path }
 
-// Close lets go of the directory.
+// Close closes the handle of the directory.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Info tells of the directory itself.
+// Info returns the state of the directory itself.
 func (r *Root) Info() (Info, error) { return Stat(r.dir) }
 
-// OpenFile opens a file. It never waits for the other end of a pipe.
+// OpenFile opens a file. It does not block on a pipe.
 func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, error) {
 	fd, err := r.open(name, flag|unix.O_NONBLOCK|unix.O_NOCTTY, uint32(perm.Perm()))
 	if err != nil {
@@ -55,9 +53,9 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, erro
 	return os.NewFile(uintptr(fd), name), nil
 }
 
-// OpenRegular opens a regular file for reading and tells what it is. Anything
-// else, such as a pipe or a device, is ErrSpecial and is not touched; so is
-// what the kernel makes up, as in /proc.
+// OpenRegular opens a regular file for reading and returns its state. For
+// anything else, such as a pipe or a device, it returns ErrSpecial without opening
+// it. Files that the kernel generates, as in /proc, are ErrSpecial, too.
 func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	info, err := r.Lstat(name)
 	if err != nil {
@@ -74,7 +72,7 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 		return nil, info, err
 	}
 	info, err = Stat(file)
-	if err == nil && (!info.Regular() || isPseudo(file)) {
+	if err == nil && (!info.Regular() || IsPseudo(int(file.Fd()))) {
 		err = pathError("open", name, ErrSpecial)
 	}
 	if err != nil {
@@ -83,10 +81,11 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	return file, info, nil
 }
 
-// isPseudo reports whether the file system of file is the kernel talking.
-func isPseudo(file *os.File) bool {
+// IsPseudo reports whether an open file is on a file system whose files the kernel
+// generates when they are read, such as /proc.
+func IsPseudo(fd int) bool {
 	var st unix.Statfs_t
-	if unix.Fstatfs(int(file.Fd()), &st) != nil {
+	if unix.Fstatfs(fd, &st) != nil {
 		return false
 	}
 	switch st.Type {
@@ -97,7 +96,7 @@ func isPseudo(file *os.File) bool {
 	return false
 }
 
-// OpenRoot opens a directory beneath r as a root of its own.
+// OpenRoot opens a directory below r as a separate root.
 func (r *Root) OpenRoot(name string) (*Root, error) {
 	fd, err := r.open(name, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
@@ -111,11 +110,11 @@ func (r *Root) OpenDir(name string) (*os.File, error) {
 	return r.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 }
 
-// FD is the handle itself, for system calls that this package does not have.
-// It lives as long as r does: whoever uses it ends with runtime.KeepAlive(r).
+// FD returns the directory handle, for system calls that this package does not
+// have. It is valid as long as r: the caller ends with runtime.KeepAlive(r).
 func (r *Root) FD() int { return int(r.dir.Fd()) }
 
-// Lstat tells what name is, and does not follow it.
+// Lstat returns the state of a name. It does not follow a link.
 func (r *Root) Lstat(name string) (Info, error) {
 	if !strings.Contains(name, "/") && valid(name) {
 		var st unix.Stat_t
@@ -124,7 +123,7 @@ func (r *Root) Lstat(name string) (Info, error) {
 		if err != nil {
 			return Info{}, translate("stat", name, err)
 		}
-		return infoFrom(&st), nil
+		return InfoOf(&st), nil
 	}
 	fd, err := r.open(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -134,7 +133,7 @@ func (r *Root) Lstat(name string) (Info, error) {
 	return stat(fd, name)
 }
 
-// Readlink returns what a link says.
+// Readlink returns the target of a link.
 func (r *Root) Readlink(name string) (string, error) {
 	fd, err := r.open(name, unix.O_PATH|unix.O_NOFOLLOW, 0)
 	if err != nil {
@@ -149,7 +148,7 @@ func (r *Root) Readlink(name string) (string, error) {
 	return string(buf[:n]), nil
 }
 
-// Mkdir makes one directory.
+// Mkdir creates one directory.
 func (r *Root) Mkdir(name string, perm fs.FileMode) error {
 	return r.inParent("mkdir", name, func(fd int, base string) error { return unix.Mkdirat(fd, base, uint32(perm.Perm())) })
 }
@@ -164,21 +163,21 @@ func (r *Root) RemoveDir(name string) error {
 	return r.inParent("remove", name, func(fd int, base string) error { return unix.Unlinkat(fd, base, unix.AT_REMOVEDIR) })
 }
 
-// Rename gives a file another name. What has that name already goes.
+// Rename renames a file. It replaces a file that has the new name.
 func (r *Root) Rename(from, to string) error {
 	return r.inParent("rename", from, func(fd int, base string) error {
 		return r.inParent("rename", to, func(toFD int, toBase string) error { return unix.Renameat(fd, base, toFD, toBase) })
 	})
 }
 
-// Link gives a file a second name, which must be free.
+// Link adds a hard link to a file. The new name must not exist.
 func (r *Root) Link(from string, to *Root, name string) error {
 	return r.inParent("link", from, func(fd int, base string) error {
 		return to.inParent("link", name, func(toFD int, toBase string) error { return unix.Linkat(fd, base, toFD, toBase, 0) })
 	})
 }
 
-// SyncDir makes the names in a directory survive a loss of power.
+// SyncDir makes changes of the entries in a directory survive a loss of power.
 func (r *Root) SyncDir(name string) error {
 	dir, err := r.OpenDir(name)
 	if err != nil {
@@ -187,32 +186,25 @@ func (r *Root) SyncDir(name string) error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// inParent does something with the last step of a name in the directory before it.
+// inParent calls do with the directory of a name and the last step of the name.
 func (r *Root) inParent(op, name string, do func(fd int, base string) error) error {
 	dir, base := split(name)
 	if base == "." {
 		return pathError(op, name, ErrName)
 	}
-	if dir == "." { // no handle more than there is: to clear up must be possible when there are none left
+	if dir == "." { // use no other file descriptor: recovery must work even if none is left
 		if !valid(name) {
 			return pathError(op, name, ErrName)
 		}
 		defer runtime.KeepAlive(r)
-		return namedIf(op, name, do(r.FD(), base))
+		return translate(op, name, do(r.FD(), base))
 	}
 	fd, err := r.open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return err
 	}
 	defer unix.Close(fd)
-	return namedIf(op, name, do(fd, base))
-}
-
-func namedIf(op, name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return translate(op, name, err)
+	return translate(op, name, do(fd, base))
 }
 
 func (r *Root) open(name string, flag int, perm uint32) (int, error) {
@@ -220,33 +212,36 @@ func (r *Root) open(name string, flag int, perm uint32) (int, error) {
 		return -1, pathError("open", name, ErrName)
 	}
 	fd, err := openBeneath(r.FD(), name, flag|unix.O_CLOEXEC, perm)
-	runtime.KeepAlive(r) // an abandoned root closes its handle when it is collected
+	runtime.KeepAlive(r) // otherwise the garbage collector may close the handle
 	if err != nil {
 		return -1, translate("open", name, err)
 	}
 	return fd, nil
 }
 
-// openBeneath opens name relative to a directory and follows no link. Asked
-// for O_PATH|O_NOFOLLOW it opens a link itself.
+// openBeneath opens name relative to a directory and follows no link. With
+// O_PATH|O_NOFOLLOW it opens a link itself.
 func openBeneath(dir int, name string, flag int, perm uint32) (int, error) {
-	how := unix.OpenHow{Flags: uint64(flag), Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS}
+	how := unix.OpenHow{
+		Flags:   uint64(flag),
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS | unix.RESOLVE_NO_SYMLINKS,
+	}
 	if flag&unix.O_CREAT != 0 {
 		how.Mode = uint64(perm)
 	}
 	for {
 		fd, err := unix.Openat2(dir, name, &how)
 		switch err {
-		case unix.EINTR, unix.EAGAIN: // something was renamed while the kernel looked
+		case unix.EINTR, unix.EAGAIN: // a directory was renamed during the lookup
 			continue
-		case unix.ENOSYS, unix.EPERM: // an old kernel, or a container that does not know the call
+		case unix.ENOSYS, unix.EPERM: // an old kernel, or a container that blocks the call
 			return openBySteps(dir, name, flag, perm)
 		}
 		return fd, err
 	}
 }
 
-// openBySteps is openBeneath in one system call for each step.
+// openBySteps is openBeneath with one system call for each step.
 func openBySteps(dir int, name string, flag int, perm uint32) (int, error) {
 	at := dir
 	for {
@@ -274,10 +269,10 @@ func isLink(dir int, name string) bool {
 	return unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFLNK
 }
 
-// translate puts our words in place of the kernel's.
+// translate turns an error of the kernel into one of this package; nil stays nil.
 func translate(op, name string, err error) error {
 	var known *fs.PathError
-	if errors.As(err, &known) {
+	if err == nil || errors.As(err, &known) {
 		return err
 	}
 	switch err {
@@ -285,13 +280,13 @@ func translate(op, name string, err error) error {
 		if op == "open" {
 			err = ErrLink
 		}
-	case unix.ENXIO: // a pipe without a reader, a socket
+	case unix.ENXIO: // a pipe without a reader, or a socket
 		err = ErrSpecial
 	}
 	return pathError(op, name, err)
 }
 
-// Stat tells of an open file.
+// Stat returns the state of an open file.
 func Stat(file *os.File) (Info, error) { return stat(int(file.Fd()), file.Name()) }
 
 func stat(fd int, name string) (Info, error) {
@@ -299,10 +294,11 @@ func stat(fd int, name string) (Info, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return Info{}, pathError("stat", name, err)
 	}
-	return infoFrom(&st), nil
+	return InfoOf(&st), nil
 }
 
-func infoFrom(st *unix.Stat_t) Info {
+// InfoOf converts the result of a stat system call.
+func InfoOf(st *unix.Stat_t) Info {
 	return Info{
 		Mode: modeOf(st.Mode), Size: st.Size, Links: uint64(st.Nlink), Dev: uint64(st.Dev), Ino: st.Ino,
 		Modified: time.Unix(st.Mtim.Unix()), Changed: time.Unix(st.Ctim.Unix()), UID: int(st.Uid), GID: int(st.Gid),

@@ -10,15 +10,13 @@ import (
 	"path/filepath"
 )
 
-// A Root is a directory that nothing leads out of. Its methods may be called
-// from many goroutines.
+// A Root is a directory that no name leads out of. It is safe for concurrent use.
 type Root struct {
 	dir  *os.Root
 	path string
 }
 
-// Open opens a directory. Links in path itself are followed: whoever chose the
-// directory may have chosen it by a link.
+// Open opens a directory. It follows symbolic links in path itself.
 func Open(path string) (*Root, error) {
 	dir, err := os.OpenRoot(path)
 	if err != nil {
@@ -27,8 +25,8 @@ func Open(path string) (*Root, error) {
 	return &Root{dir: dir, path: path}, nil
 }
 
-// Look tells of what a path leads to, links followed.
-func Look(path string) (Info, error) {
+// StatPath returns the state of the file at a path. It follows links.
+func StatPath(path string) (Info, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return Info{}, err
@@ -36,19 +34,19 @@ func Look(path string) (Info, error) {
 	return infoOf(info), nil
 }
 
-// Path is what the directory was opened as.
+// Path returns the path given to Open.
 func (r *Root) Path() string { return r.path }
 
-// Close lets go of the directory.
+// Close closes the handle of the directory.
 func (r *Root) Close() error { return r.dir.Close() }
 
-// Info tells of the directory itself.
+// Info returns the state of the directory itself.
 func (r *Root) Info() (Info, error) { return r.Lstat(".") }
 
-// steps refuses a name with a link on the way to its last step.
+// steps returns an error if a step of a name before the last one is a link.
 func (r *Root) steps(op, name string) error {
 	if !valid(name) {
-		return refuse(op, name, ErrName)
+		return pathError(op, name, ErrName)
 	}
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		info, err := r.dir.Lstat(dir)
@@ -56,7 +54,7 @@ func (r *Root) steps(op, name string) error {
 			return err
 		}
 		if info.Mode()&fs.ModeSymlink != 0 {
-			return refuse(op, name, ErrLink)
+			return pathError(op, name, ErrLink)
 		}
 	}
 	return nil
@@ -69,10 +67,10 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, erro
 	}
 	before, err := r.dir.Lstat(name)
 	if err == nil && before.Mode()&fs.ModeSymlink != 0 {
-		return nil, refuse("open", name, ErrLink)
+		return nil, pathError("open", name, ErrLink)
 	}
 	if err == nil && !before.Mode().IsRegular() && !before.IsDir() {
-		return nil, refuse("open", name, ErrSpecial)
+		return nil, pathError("open", name, ErrSpecial)
 	}
 	file, openErr := r.dir.OpenFile(name, flag, perm.Perm())
 	if openErr != nil || err != nil {
@@ -80,7 +78,7 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, erro
 	}
 	after, err := file.Stat()
 	if err == nil && !os.SameFile(before, after) {
-		err = refuse("open", name, ErrLink) // swapped in between
+		err = pathError("open", name, ErrLink) // replaced in between
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())
@@ -88,8 +86,9 @@ func (r *Root) OpenFile(name string, flag int, perm fs.FileMode) (*os.File, erro
 	return file, nil
 }
 
-// OpenRegular opens a regular file for reading and tells what it is. Anything
-// else, such as a pipe or a device, is ErrSpecial and is not touched.
+// OpenRegular opens a regular file for reading and returns its state. For
+// anything else, such as a pipe or a device, it returns ErrSpecial without opening
+// it.
 func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	file, err := r.OpenFile(name, os.O_RDONLY, 0)
 	if err != nil {
@@ -97,7 +96,7 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	}
 	info, err := Stat(file)
 	if err == nil && !info.Regular() {
-		err = refuse("open", name, ErrSpecial)
+		err = pathError("open", name, ErrSpecial)
 	}
 	if err != nil {
 		return nil, info, errors.Join(err, file.Close())
@@ -105,7 +104,7 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	return file, info, nil
 }
 
-// OpenRoot opens a directory beneath r as a root of its own.
+// OpenRoot opens a directory below r as a separate root.
 func (r *Root) OpenRoot(name string) (*Root, error) {
 	if err := r.steps("open", path.Join(name, "x")); err != nil {
 		return nil, err
@@ -120,7 +119,7 @@ func (r *Root) OpenRoot(name string) (*Root, error) {
 // OpenDir opens a directory to list it; see [os.File.ReadDir].
 func (r *Root) OpenDir(name string) (*os.File, error) { return r.OpenFile(name, os.O_RDONLY, 0) }
 
-// Lstat tells what name is, and does not follow it.
+// Lstat returns the state of a name. It does not follow a link.
 func (r *Root) Lstat(name string) (Info, error) {
 	if err := r.steps("stat", name); err != nil {
 		return Info{}, err
@@ -132,7 +131,7 @@ func (r *Root) Lstat(name string) (Info, error) {
 	return infoOf(info), nil
 }
 
-// Readlink returns what a link says.
+// Readlink returns the target of a link.
 func (r *Root) Readlink(name string) (string, error) {
 	if err := r.steps("readlink", name); err != nil {
 		return "", err
@@ -140,7 +139,7 @@ func (r *Root) Readlink(name string) (string, error) {
 	return r.dir.Readlink(name)
 }
 
-// Mkdir makes one directory.
+// Mkdir creates one directory.
 func (r *Root) Mkdir(name string, perm fs.FileMode) error {
 	if err := r.steps("mkdir", name); err != nil {
 		return err
@@ -159,7 +158,7 @@ func (r *Root) Remove(name string) error {
 // RemoveDir removes an empty directory.
 func (r *Root) RemoveDir(name string) error { return r.Remove(name) }
 
-// Rename gives a file another name. What has that name already goes.
+// Rename renames a file. It replaces a file that has the new name.
 func (r *Root) Rename(from, to string) error {
 	if err := errors.Join(r.steps("rename", from), r.steps("rename", to)); err != nil {
 		return err
@@ -167,20 +166,20 @@ func (r *Root) Rename(from, to string) error {
 	return r.dir.Rename(from, to)
 }
 
-// Link gives a file a second name, which must be free. Between two roots it is
-// not possible here.
+// Link adds a hard link to a file. The new name must not exist. Here it works
+// only within one root.
 func (r *Root) Link(from string, to *Root, name string) error {
 	if err := errors.Join(r.steps("link", from), r.steps("link", name)); err != nil {
 		return err
 	}
 	if to != r {
-		return refuse("link", name, errors.ErrUnsupported)
+		return pathError("link", name, errors.ErrUnsupported)
 	}
 	return r.dir.Link(from, name)
 }
 
-// SyncDir makes the names in a directory survive a loss of power, where the
-// system can be asked to.
+// SyncDir makes changes of the entries in a directory survive a loss of power, on
+// systems that support it.
 func (r *Root) SyncDir(name string) error {
 	dir, err := r.OpenDir(name)
 	if err != nil {
@@ -190,7 +189,7 @@ func (r *Root) SyncDir(name string) error {
 	return dir.Close()
 }
 
-// Stat tells of an open file.
+// Stat returns the state of an open file.
 func Stat(file *os.File) (Info, error) {
 	info, err := file.Stat()
 	if err != nil {

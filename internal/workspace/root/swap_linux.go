@@ -7,11 +7,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Exchange gives each of two files the name of the other, in one step. It is
-// errors.ErrUnsupported where the file system cannot do it.
+// Exchange exchanges the names of two files in one step. The error is
+// errors.ErrUnsupported if the file system cannot do it.
 func (r *Root) Exchange(a, b string) error { return r.renameFlags(a, r, b, unix.RENAME_EXCHANGE) }
 
-// RenameNew gives a file another name, which must be free.
+// RenameNew renames a file. The new name must not exist.
 func (r *Root) RenameNew(from, to string) error {
 	err := r.renameFlags(from, r, to, unix.RENAME_NOREPLACE)
 	if !errors.Is(err, errors.ErrUnsupported) {
@@ -23,8 +23,8 @@ func (r *Root) RenameNew(from, to string) error {
 	return r.Rename(from, to)
 }
 
-// Move gives a file a name beneath another root. What has that name already
-// goes.
+// Move renames a file to a name below another root. It replaces a file that has
+// the new name.
 func (r *Root) Move(from string, to *Root, name string) error {
 	return r.renameFlags(from, to, name, 0)
 }

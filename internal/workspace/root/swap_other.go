@@ -7,23 +7,23 @@ import (
 	"io/fs"
 )
 
-// Exchange gives each of two files the name of the other, in one step. It is
-// errors.ErrUnsupported where the system cannot do it.
-func (r *Root) Exchange(a, b string) error { return refuse("rename", a, errors.ErrUnsupported) }
+// Exchange exchanges the names of two files in one step. Here the error is always
+// errors.ErrUnsupported.
+func (r *Root) Exchange(a, b string) error { return pathError("rename", a, errors.ErrUnsupported) }
 
-// RenameNew gives a file another name, which must be free.
+// RenameNew renames a file. The new name must not exist.
 func (r *Root) RenameNew(from, to string) error {
 	if _, err := r.Lstat(to); err == nil {
-		return refuse("rename", to, fs.ErrExist)
+		return pathError("rename", to, fs.ErrExist)
 	}
 	return r.Rename(from, to)
 }
 
-// Move gives a file a name beneath another root. What has that name already
-// goes. Between two roots it is not possible here.
+// Move renames a file to a name below another root. It replaces a file that has
+// the new name. Here it works only within one root.
 func (r *Root) Move(from string, to *Root, name string) error {
 	if to != r {
-		return refuse("rename", name, errors.ErrUnsupported)
+		return pathError("rename", name, errors.ErrUnsupported)
 	}
 	return r.Rename(from, name)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	iofs "io/fs"
+	"io/fs"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -149,7 +149,7 @@ func (s *run) chunk(w *worker, i int) (err error) {
 		switch {
 		case s.ctx.Err() != nil:
 			return s.ctx.Err()
-		case errors.Is(err, errSkip), errors.Is(err, iofs.ErrNotExist):
+		case errors.Is(err, errSkip), errors.Is(err, fs.ErrNotExist):
 			continue
 		case err != nil:
 			c.unread++

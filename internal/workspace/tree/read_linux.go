@@ -12,12 +12,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// A reader reads directories by the system's own calls: os.File would stat and
-// allocate for each name.
+// A reader reads directories with system calls. os.File would allocate for each
+// name, and stat it.
 type reader struct{ buf []byte }
 
-// read calls add for the entries of a directory, and between batches of them
-// pause, whose error ends it. What add is given is overwritten afterwards.
+// read calls add for each entry of a directory. The name is valid only during the
+// call. Between batches read calls pause, and stops if pause returns an error.
 func (d *reader) read(r *root.Root, name string, pause func() error, add func([]byte, fs.FileMode)) error {
 	if d.buf == nil {
 		d.buf = make([]byte, 64<<10)
@@ -49,8 +49,8 @@ func (d *reader) read(r *root.Root, name string, pause func() error, add func([]
 	}
 }
 
-// openDir opens a directory through no link. Where the quick call is missing,
-// root knows another way, which gives a file.
+// openDir opens a directory without following links. If openat2 is not available,
+// it returns a file of package root as well, which owns the descriptor.
 func openDir(r *root.Root, name string) (int, *os.File, error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_RDONLY | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -66,7 +66,7 @@ func openDir(r *root.Root, name string) (int, *os.File, error) {
 	return int(file.Fd()), file, nil
 }
 
-// entries takes apart what the kernel wrote: inode, offset, length, type, name.
+// entries parses the kernel's records: inode, offset, length, type, name.
 func entries(fd int, buf []byte, add func([]byte, fs.FileMode)) {
 	const lengthAt, typeAt, nameAt = 16, 18, 19
 	for len(buf) > nameAt {
@@ -82,7 +82,7 @@ func entries(fd int, buf []byte, add func([]byte, fs.FileMode)) {
 		if len(name) == 0 || name[0] == '.' && (len(name) == 1 || len(name) == 2 && name[1] == '.') {
 			continue
 		}
-		if kind == unix.DT_UNKNOWN { // some file systems do not say
+		if kind == unix.DT_UNKNOWN { // some file systems do not report it
 			var st unix.Stat_t
 			if unix.Fstatat(fd, string(name), &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 				continue

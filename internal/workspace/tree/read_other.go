@@ -14,8 +14,8 @@ import (
 // A reader reads directories.
 type reader struct{}
 
-// read calls add for the entries of a directory, and between batches of them
-// pause, whose error ends it.
+// read calls add for each entry of a directory. Between batches it calls pause, and
+// stops if pause returns an error.
 func (*reader) read(r *root.Root, name string, pause func() error, add func([]byte, fs.FileMode)) error {
 	dir, err := r.OpenDir(name)
 	if err != nil {

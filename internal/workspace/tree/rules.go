@@ -19,7 +19,7 @@ const (
 	gitExclude = ".git/info/exclude"
 )
 
-// markers say which names that mean something a directory has.
+// markers record which special names a directory contains.
 type markers uint8
 
 const (
@@ -47,23 +47,23 @@ func markerOf(name []byte, mode fs.FileMode) markers {
 	return 0
 }
 
-// rules are the ignore files that count in a directory. Directories without
-// files of their own share those of their parent. nil are none.
+// rules are the ignore files that apply in a directory. Directories without ignore
+// files share the rules of their parent. nil means no rules.
 type rules struct {
-	repo bool // the directory is in a repository, so .gitignore counts
-	// Each from the deepest directory upwards; .ignore overrules .gitignore, and
-	// that .git/info/exclude.
+	repo bool // the directory is in a repository, so .gitignore applies
+	// Each list is ordered from the deepest directory upwards. .ignore takes
+	// precedence over .gitignore, and .gitignore over .git/info/exclude.
 	dotIgnore, gitignore, exclude []ignoreFile
 }
 
-// A ignoreFile is one ignore file.
+// An ignoreFile is one parsed ignore file.
 type ignoreFile struct {
-	dir  string // "" for the root, else it ends with a slash
+	dir  string // "" for the root, otherwise it ends with a slash
 	list *ignore.List
 }
 
-// relative is dir as seen from the directory of the file, which is above it or
-// the same.
+// relative returns dir relative to the directory of the file, which contains dir or
+// is dir.
 func (s *ignoreFile) relative(dir string) string {
 	if len(dir) < len(s.dir) {
 		return "."
@@ -71,7 +71,7 @@ func (s *ignoreFile) relative(dir string) string {
 	return dir[len(s.dir):]
 }
 
-// rulesAbove are the rules that the directories above dir make.
+// rulesAbove returns the rules from the directories above dir.
 func rulesAbove(r *root.Root, dir string) *rules {
 	all := &rules{repo: InRepo(r.Path())}
 	if dir == "." {
@@ -94,8 +94,7 @@ func rulesAbove(r *root.Root, dir string) *rules {
 	return all
 }
 
-// InRepo reports whether a directory is beneath a repository, outside the root.
-// Nothing there is read.
+// InRepo reports whether a directory above dir contains .git. It reads no files.
 func InRepo(dir string) bool {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
@@ -110,7 +109,7 @@ func InRepo(dir string) bool {
 	return false
 }
 
-// extend adds what a directory brings. It leaves the rules as they are.
+// extend returns the rules with the ignore files of a directory added.
 func (a *rules) extend(r *root.Root, dir string, seen markers) *rules {
 	if !a.repo && seen&isRepo == 0 {
 		seen &^= hasGitignore | hasExclude
@@ -119,7 +118,7 @@ func (a *rules) extend(r *root.Root, dir string, seen markers) *rules {
 		return a
 	}
 	more := *a
-	if seen&isRepo != 0 { // another repository begins
+	if seen&isRepo != 0 { // another repository begins here
 		more.repo, more.gitignore, more.exclude = true, nil, nil
 	}
 	at := ""
@@ -147,8 +146,8 @@ func prepend(r *root.Root, dir, name string, above []ignoreFile) []ignoreFile {
 	return append([]ignoreFile{{dir, list}}, above...)
 }
 
-// loadIgnoreFile reads an ignore file. One that cannot be read ignores nothing; a link is
-// not followed, as git does not.
+// loadIgnoreFile reads an ignore file. It returns nil if the file cannot be read,
+// or is a link, which git does not follow either.
 func loadIgnoreFile(r *root.Root, name string) *ignore.List {
 	file, _, err := r.OpenRegular(name)
 	if err != nil {
@@ -161,10 +160,10 @@ func loadIgnoreFile(r *root.Root, name string) *ignore.List {
 	return ignore.Parse(text)
 }
 
-// A scopes is what the rules say in one directory; the first that decides counts.
+// scopes are the rules for one directory. The first that decides is used.
 type scopes []ignore.Scope
 
-// scopes prepares the rules for the names in a directory.
+// scopes appends the rules for the names in a directory to to.
 func (a *rules) scopes(dir string, global *ignore.List, to scopes) scopes {
 	if a == nil {
 		return to
@@ -180,8 +179,8 @@ func (a *rules) scopes(dir string, global *ignore.List, to scopes) scopes {
 	return to
 }
 
-// visible reports whether a name is seen: not ignored, and not hidden unless a
-// rule wants it.
+// visible reports whether a name is visited: not ignored, and not hidden unless a
+// rule includes it.
 func (v scopes) visible(base string, dir, hidden bool) bool {
 	for i := range v {
 		if ignored, decided := v[i].Match(base, dir); decided {

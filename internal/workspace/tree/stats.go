@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// Stats tells of files, several at a time, in the order of names. What is gone,
-// or cannot be reached, or was not looked at because ctx ended, has the zero
-// Info. 0 workers are as many as there are processors.
+// Stats returns the state of files, in the order of names. It reads several at a
+// time. A file that does not exist or cannot be read has the zero Info, and so
+// have the remaining files when ctx ends. 0 workers means one for each processor.
 func Stats(ctx context.Context, r *root.Root, names []string, workers int) []root.Info {
 	const batch = 64
 	infos := make([]root.Info, len(names))

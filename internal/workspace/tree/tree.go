@@ -1,12 +1,12 @@
-// Package tree walks the directories beneath a root, many at a time.
+// Package tree walks the directories below a root, several at a time.
 //
-// It knows which names a search sees: those that no ignore file takes out, by
-// the rules that ripgrep has, and that are not hidden. It never follows a link
-// and opens nothing but directories and ignore files. It does not know what is
-// in files, who may see them (Options.Skip says it) or what is wanted of them.
+// It knows which names a search visits: those that are not hidden and that no
+// ignore file excludes, by the rules of ripgrep. It never follows a link, and
+// opens only directories and ignore files. It does not know what is in the files,
+// or who may see them; Options.Skip decides that.
 //
-// Begin with [Walk] for directories one by one and [Files] for the names of all
-// files in order.
+// Begin with [Walk], which visits directories, and [Files], which returns the
+// names of all files in order.
 package tree
 
 import (
@@ -20,36 +20,36 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// Options say what to walk. The zero Options walk all of a root, and leave out
-// what is hidden or ignored.
+// Options configure a walk. The zero Options visit the whole root without hidden
+// and ignored files.
 type Options struct {
-	// Dir is where to begin; "" and "." are the root. That it is hidden or
-	// ignored itself does not matter.
+	// Dir is the directory to begin with; "" and "." are the root. It is walked even
+	// if it is hidden or ignored itself.
 	Dir   string
-	Depth int // directories deep, 1 for the entries of Dir only; 0 for no bound
-	// Hidden takes names that begin with a dot, too. Without it such a name is
-	// taken only where an ignore file asks for it with "!".
+	Depth int // levels of directories, 1 for the entries of Dir only; 0 for no limit
+	// Hidden includes names that begin with a dot. Without it such a name is
+	// visited only if an ignore file includes it with "!".
 	Hidden  bool
-	Ignored bool // takes what .gitignore, .ignore and .git/info/exclude take out
-	// Skip takes names out whatever else holds. It is called concurrently.
+	Ignored bool // includes what .gitignore, .ignore and .git/info/exclude exclude
+	// Skip excludes names regardless of other rules. It is called concurrently.
 	Skip func(name string, dir bool) bool
-	// Enter tells whether a directory can hold what is wanted; nil enters all.
-	// It is called concurrently.
+	// Enter reports whether to walk a directory; nil enters all. It is called
+	// concurrently.
 	Enter   func(dir string) bool
-	Workers int          // 0 for as many as there are processors
-	Global  *ignore.List // rules that any other rule overrules; relative to the root
+	Workers int          // 0 for one for each processor
+	Global  *ignore.List // rules with the lowest precedence, relative to the root
 }
 
-// A Dir is one directory: its name beneath the root, and its entries by name.
+// A Dir is one directory: its name relative to the root, and its sorted entries.
 type Dir struct {
 	Name    string
 	Entries []root.Entry
 }
 
-// Walk visits directories, each once, in no order, several at a time. What it
-// gives to visit may be kept. It returns the directories that could not be read,
-// and the first error of visit, which ends it. That Dir cannot be read is an
-// error. A directory that is removed meanwhile is left out.
+// Walk visits each directory once, in any order, several at a time. visit may keep
+// its argument. Walk returns the directories that could not be read. It stops at
+// the first error of visit and returns it. It also returns an error if Dir itself
+// cannot be read. A directory that is removed during the walk is left out.
 func Walk(ctx context.Context, r *root.Root, o Options, visit func(Dir) error) (unread []string, err error) {
 	return walk(ctx, r, o, nil, func(j *job, found []candidate) error {
 		dir := Dir{Name: j.dir, Entries: make([]root.Entry, len(found))}
@@ -61,10 +61,10 @@ func Walk(ctx context.Context, r *root.Root, o Options, visit func(Dir) error) (
 	})
 }
 
-// Files returns the names of the regular files that keep, if it is not nil,
-// takes; keep is called concurrently. Links are left out. Names are from the
-// root and in the order of their bytes, and so are the directories that could
-// not be read.
+// Files returns the names of the regular files that keep accepts; a nil keep
+// accepts all. It is called concurrently. Links are left out. Names are relative
+// to the root and in byte order, and so are the directories that could not be
+// read.
 func Files(ctx context.Context, r *root.Root, o Options, keep func(name string) bool) (names, unread []string, err error) {
 	top := &node{}
 	unread, err = walk(ctx, r, o, top, func(j *job, all []candidate) error {
@@ -87,21 +87,21 @@ func Files(ctx context.Context, r *root.Root, o Options, keep func(name string) 
 	return top.names(nil), unread, nil
 }
 
-// A candidate is an entry of a directory that passed.
+// A candidate is an entry of a directory that passed the rules.
 type candidate struct {
-	name  string // from the root
+	name  string // relative to the root
 	at    int    // where its last step begins
 	mode  fs.FileMode
-	enter bool  // it is a directory, and will be walked
-	node  *node // what to put its files into
+	enter bool  // it is a directory that will be walked
+	node  *node // the node for its files
 }
 
 func (f *candidate) base() string { return f.name[f.at:] }
 
-// A node is what is wanted of one directory.
+// A node collects the wanted entries of one directory.
 type node struct{ items []item }
 
-// An item is a file or, if it has a node, a directory.
+// An item is a file, or a directory if it has a node.
 type item struct {
 	name string
 	at   int
@@ -110,8 +110,8 @@ type item struct {
 
 func (n *node) add(f candidate) { n.items = append(n.items, item{f.name, f.at, f.node}) }
 
-// sort orders items by the bytes of the names of all files in them: those of a
-// directory go on with a slash.
+// sort orders items by the full names of the files in them: a directory sorts as
+// its name with a slash.
 func (n *node) sort() {
 	slices.SortFunc(n.items, func(a, b item) int {
 		first, second := a.name[a.at:], b.name[b.at:]
@@ -125,8 +125,8 @@ func (n *node) sort() {
 	})
 }
 
-// names appends the names of all files. A path has fewer steps than bytes, so
-// the depth is bounded.
+// names appends the names of all files. The recursion is bounded, because a path
+// has fewer steps than bytes.
 func (n *node) names(to []string) []string {
 	for _, it := range n.items {
 		if it.node == nil {

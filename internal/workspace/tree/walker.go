@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// maxEntries bounds what one walk holds in memory.
+// maxEntries is the maximum number of entries that one walk reads.
 const maxEntries = 8 << 20
 
 // A job is a directory to walk.
@@ -26,7 +26,7 @@ type job struct {
 	node  *node
 }
 
-// A walker hands jobs to workers.
+// A walker distributes jobs to workers.
 type walker struct {
 	ctx     context.Context
 	root    *root.Root
@@ -35,8 +35,8 @@ type walker struct {
 	entries atomic.Int64
 
 	mu      sync.Mutex
-	wake    sync.Cond // a job was added, or there will be none
-	jobs    []job     // the last is done first
+	wake    sync.Cond // signalled when a job was added, and at the end
+	jobs    []job     // a stack
 	pending int       // jobs that were added and are not done
 	unread  []string
 	err     error
@@ -81,8 +81,8 @@ func (w *walker) add(jobs []job) {
 	}
 }
 
-// next waits for a job; false says that there will be none.
-func (w *walker) next() (job, bool) {
+// next waits for a job. ok is false at the end of the walk.
+func (w *walker) next() (j job, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.jobs) == 0 && w.pending > 0 && w.err == nil {
@@ -92,13 +92,13 @@ func (w *walker) next() (job, bool) {
 		return job{}, false
 	}
 	last := len(w.jobs) - 1
-	j := w.jobs[last]
+	j = w.jobs[last]
 	w.jobs[last] = job{}
 	w.jobs = w.jobs[:last]
 	return j, true
 }
 
-// done ends a job. The first error ends all.
+// done completes a job. The first error ends the walk.
 func (w *walker) done(j *job, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -133,7 +133,7 @@ func (w *walker) work() {
 	}
 }
 
-// walkDirSafely turns a panic into an error: in a goroutine it would end the program.
+// walkDirSafely turns a panic into an error, since it runs in its own goroutine.
 func (w *walker) walkDirSafely(s *scanner, j *job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -143,7 +143,7 @@ func (w *walker) walkDirSafely(s *scanner, j *job) (err error) {
 	return w.walkDir(s, j)
 }
 
-// walkDir does one directory.
+// walkDir reads one directory, and adds jobs for its subdirectories.
 func (w *walker) walkDir(s *scanner, j *job) error {
 	err := s.scan(w, j.dir)
 	var unread *unreadError
@@ -168,7 +168,7 @@ func (w *walker) walkDir(s *scanner, j *job) error {
 	return err
 }
 
-// filter leaves out what is hidden, ignored or skipped.
+// filter removes the entries that are hidden, ignored or skipped.
 func (w *walker) filter(s *scanner, j *job, rules *rules) []candidate {
 	text, at, from := string(s.text), s.base, 0
 	view := rules.scopes(j.dir, w.o.Global, s.scopes[:0])
@@ -187,23 +187,23 @@ func (w *walker) filter(s *scanner, j *job, rules *rules) []candidate {
 	return s.found
 }
 
-// An unreadError says that a directory could not be read.
+// An unreadError means that a directory could not be read.
 type unreadError struct{ cause error }
 
 func (e *unreadError) Error() string { return e.cause.Error() }
 func (e *unreadError) Unwrap() error { return e.cause }
 
-// vanished reports whether somebody took the directory away while we walked.
+// vanished reports whether the directory was removed during the walk.
 func (e *unreadError) vanished() bool {
 	return errors.Is(e.cause, fs.ErrNotExist) || errors.Is(e.cause, root.ErrLink) || notDirectory(e.cause)
 }
 
-// A scanner reads directories. Each worker has one.
+// A scanner reads directories into reusable buffers. Each worker has one.
 type scanner struct {
 	reader
 	base    int // where the last steps of the names begin
 	text    []byte
-	ends    []int // of the names in text
+	ends    []int // where each name in text ends
 	modes   []fs.FileMode
 	markers markers
 
@@ -211,7 +211,7 @@ type scanner struct {
 	found  []candidate
 }
 
-// scan reads the entries of a directory. With an error there may be some.
+// scan reads the entries of a directory. With an error, it may have read some.
 func (s *scanner) scan(w *walker, dir string) error {
 	prefix := ""
 	if dir != "." {
@@ -223,8 +223,8 @@ func (s *scanner) scan(w *walker, dir string) error {
 		n := int64(len(s.ends) - counted)
 		counted = len(s.ends)
 		if w.entries.Add(n) > maxEntries {
-			return tool.Errorf(tool.TooLarge, "there are more than %d files beneath %q", maxEntries, path.Clean(w.o.Dir)).
-				Try("begin in one of the directories beneath it")
+			return tool.Errorf(tool.TooLarge, "there are more than %d files below %q", maxEntries, path.Clean(w.o.Dir)).
+				Try("begin in one of its subdirectories")
 		}
 		return w.ctx.Err()
 	}

@@ -257,7 +257,7 @@ func TestDir(t *testing.T) {
 		}
 	}
 	_, _, err := w.Dir(ctx, "sub/deep/f.txt")
-	if want := `invalid: "sub/deep/f.txt" is a file and not a directory; name the directory to run in, such as "sub/deep"`; err.Error() != want {
+	if want := `invalid: "sub/deep/f.txt" is a file, not a directory; name the directory to run in, such as "sub/deep"`; err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -14,49 +14,41 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// What callers write before names in directories that are not the workspace.
+// Aliases that callers write before a name to select a directory.
 const (
 	workspaceAlias = "workspace_dir"
 	cacheAlias     = "file_cache_dir"
 	stateAlias     = "file_state_dir"
 )
 
-// Where commands in a container see the workspace, and the other directories
-// by their names.
+// Paths of the workspace and of the other directories in a container.
 const (
 	containerHome  = "/workspace"
 	containerRoots = "/roots"
 )
 
-// A callerView is what one caller sees, for the length of one call.
+// A callerView is what one caller can reach, during one call.
 type callerView struct {
 	w            *Workspace
 	caller       tool.Caller
 	home         *mount // the workspace
 	mountList    []*mount
-	mountsOpened bool      // links is filled
-	dataInfo     root.Info // get the data directory; zero when there is none yet
+	mountsOpened bool      // mountList is complete
+	dataInfo     root.Info // of the data directory; zero if it does not exist yet
 }
 
+// viewFor returns the view of the caller in ctx. It opens the caller's workspace.
 func (w *Workspace) viewFor(ctx context.Context) (*callerView, error) {
 	s := &callerView{w: w, caller: tool.CallerFrom(ctx)}
 	s.dataInfo, _ = root.StatPath(w.o.Data)
 	dir := s.caller.Workspace
-	if w.o.Elsewhere != nil {
-		if source := w.o.Elsewhere(ctx, s.caller); source != nil {
-			dir = filepath.Join(string(filepath.Separator), dir)
-			s.home = &mount{home: true, source: source, path: dir, realPath: filepath.ToSlash(dir), write: true}
-			s.home.deny, s.home.protect = w.deny.forMount(s.home), w.protect.forMount(s.home)
-			return s, nil
-		}
-	}
 	if !filepath.IsAbs(dir) {
-		return nil, tool.Errorf(tool.Unavailable, "this caller has no workspace, so there are no files").
-			Try("do without files, or have the server started with --workspace DIR")
+		return nil, tool.Errorf(tool.Unavailable, "this caller has no workspace, so it has no files").
+			Try("continue without files, or start the server with --workspace DIR")
 	}
 	var err error
 	if s.home, err = s.openHome(filepath.Clean(dir)); err == nil && s.home.forbidden {
-		err = errors.New("the workspace is a part of the data directory")
+		err = errors.New("the workspace is part of the data directory")
 	}
 	if err != nil {
 		var known *tool.Error
@@ -64,7 +56,7 @@ func (w *Workspace) viewFor(ctx context.Context) (*callerView, error) {
 			return nil, err
 		}
 		return nil, tool.Errorf(tool.Unavailable, "the workspace of this caller cannot be opened").
-			Try("do without files, or ask the operator to look at its directory").Because(err)
+			Try("continue without files, or ask the operator to check its directory").Because(err)
 	}
 	return s, nil
 }
@@ -83,7 +75,7 @@ func (s *callerView) openHome(dir string) (*mount, error) {
 	return m, nil
 }
 
-// mounts are all directories of the caller that are there.
+// mounts returns all directories of the caller that exist.
 func (s *callerView) mounts() []*mount {
 	if s.mountsOpened {
 		return s.mountList
@@ -93,7 +85,7 @@ func (s *callerView) mounts() []*mount {
 	for _, r := range s.w.o.Roots {
 		m, err := s.w.openDir(mountKey{filepath.Clean(r.Path), rootLabel(r), r.Write})
 		if err != nil {
-			s.w.o.Log.Debug("a root of the workspace cannot be opened", "path", r.Path, "error", err)
+			s.w.o.Log.Debug("cannot open a root of the workspace", "path", r.Path, "error", err)
 		} else if !m.forbidden {
 			s.mountList = append(s.mountList, m)
 		}
@@ -106,7 +98,7 @@ func (s *callerView) mounts() []*mount {
 	return s.mountList
 }
 
-// rootLabel is what callers write before a name in r.
+// rootLabel returns what callers write before a name in r.
 func rootLabel(r ExtraRoot) string {
 	if r.Name == "" {
 		return filepath.ToSlash(filepath.Clean(r.Path))
@@ -114,14 +106,14 @@ func rootLabel(r ExtraRoot) string {
 	return r.Name
 }
 
-// callerDir is the caller's directory for caches or for state. It is made when
-// something is to be written.
-func (s *callerView) callerDir(alias string, make bool) (*mount, error) {
+// callerDir returns the caller's directory for caches or for state. If create is
+// true, it creates a missing one.
+func (s *callerView) callerDir(alias string, create bool) (*mount, error) {
 	kind := map[string]string{cacheAlias: "cache", stateAlias: "state"}[alias]
 	dir := filepath.Join(s.w.o.Data, "files", kind, callerDirName(s.caller.Agent), callerDirName(s.caller.User))
 	key := mountKey{dir, alias, true}
 	m, err := s.w.openDir(key)
-	if errors.Is(err, fs.ErrNotExist) && make {
+	if errors.Is(err, fs.ErrNotExist) && create {
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			return nil, err
 		}
@@ -130,8 +122,8 @@ func (s *callerView) callerDir(alias string, make bool) (*mount, error) {
 	return m, err
 }
 
-// mountByName is the mount that callers know by a name, or nil. The workspace comes
-// before the operator's roots: what is in it stays in reach.
+// mountByName returns the mount with a name, or nil. An entry of the workspace
+// takes precedence over a root of the same name.
 func (s *callerView) mountByName(first string, in intent) (*mount, error) {
 	switch first {
 	case workspaceAlias:
@@ -139,7 +131,7 @@ func (s *callerView) mountByName(first string, in intent) (*mount, error) {
 	case cacheAlias, stateAlias:
 		m, err := s.callerDir(first, in == toWrite)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, tool.Errorf(tool.NotFound, "nothing is in %s yet", first).Try("write a file to it first")
+			return nil, tool.Errorf(tool.NotFound, "%s is empty", first).Try("write a file to it first")
 		}
 		return m, err
 	}
@@ -156,17 +148,14 @@ func (s *callerView) mountByName(first string, in intent) (*mount, error) {
 	return nil, nil
 }
 
-// hasEntry reports whether the workspace on the disk has an entry.
+// hasEntry reports whether the workspace has an entry on disk.
 func (s *callerView) hasEntry(first string) bool {
-	if s.home.root == nil {
-		return false
-	}
 	_, err := s.home.root.Lstat(first)
 	return err == nil
 }
 
-// callerDirName is a name for a directory of a caller. No two callers share one, nor
-// on systems where upper and lower case are the same.
+// callerDirName returns a directory name for a caller. It is unique, even on
+// systems that ignore case.
 func callerDirName(name string) string {
 	var plain strings.Builder
 	for i := 0; i < len(name) && i < 40; i++ {
@@ -184,7 +173,7 @@ func callerDirName(name string) string {
 	return plain.String() + "~" + hex.EncodeToString(sum[:16])
 }
 
-// isWindowsDevice tells the names that Windows keeps for devices.
+// isWindowsDevice reports whether Windows reserves a name for a device.
 func isWindowsDevice(name string) bool {
 	switch name {
 	case "con", "prn", "aux", "nul":

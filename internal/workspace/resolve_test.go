@@ -122,7 +122,7 @@ func TestPaths(t *testing.T) {
 		{"/etc/passwd", toRead, outside},
 		{"/none/such", toWrite, outside},
 		{"a.txt/x", toRead, `not_found: no file "a.txt/x": "a.txt" is a file`},
-		{"a.txt/x/y", toWrite, `invalid: "a.txt/x/y" cannot be made: "a.txt" is a file`},
+		{"a.txt/x/y", toWrite, `invalid: "a.txt/x/y" cannot be created: "a.txt" is a file`},
 		{"new/deep/file", toWrite, "new/deep/file"},
 		{"dir/bb.txt", toRead, `not_found: no file "dir/bb.txt"; did you mean "dir/b.txt"?`},
 		{"dir/other.go", toRead, `not_found: no file "dir/other.go"; call glob with "**/other.go" to look for it everywhere, or list_files on "dir"`},
