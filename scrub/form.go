@@ -7,16 +7,12 @@ type form struct {
 	folded  bool  // hexadecimal, in small or capital letters
 	bounded bool  // an address: 10.0.0.1 is not part of 10.0.0.12
 	edges   class // up to three of these on either side belong to it
-	apart   bool  // pairs of hexadecimal digits with signs between, see apart.go
 }
 
 // triggers are two windows of the form that do not overlap: a line break can
 // cut only one. Of a short form every window that a break leaves whole is
 // taken, and those that end in the break.
 func (f form) triggers() []trigger {
-	if f.apart {
-		return f.triggersApart()
-	}
 	if len(f.text) >= 8 {
 		first, second := rarestTwo(f.text[:min(len(f.text), farWindow)])
 		return []trigger{f.at(first, f.text[first:]), f.at(second, f.text[second:])}

@@ -1,7 +1,6 @@
 package scrub
 
 import (
-	b32 "encoding/base32"
 	b64 "encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -137,15 +136,8 @@ func formsOf(v, mask string) []form {
 	for _, s := range base64Forms(v) {
 		add(s, form{edges: base64 | token})
 	}
-	for _, s := range base32Forms(v) {
-		add(s, form{folded: true, edges: alnum})
-	}
-	code := hex.EncodeToString([]byte(v))
-	add(code, form{folded: true})
-	if back := reversed(v); !address && worth(back) == nil {
-		add(back, form{})
-	}
-	return append(out, form{text: code, mask: mask, apart: true})
+	add(hex.EncodeToString([]byte(v)), form{folded: true})
+	return out
 }
 
 // jsonForms are the ways to write s in a string of JSON: as little escaped as
@@ -201,28 +193,6 @@ func lowerEscapes(s string) string {
 		}
 	}
 	return string(b)
-}
-
-// reversed is s read from its end.
-func reversed(s string) string {
-	if !utf8.ValidString(s) {
-		return ""
-	}
-	runes := []rune(s)
-	slices.Reverse(runes)
-	return string(runes)
-}
-
-// base32Forms are the digits that s certainly has in base32, in small letters,
-// whichever of the five places in a group it begins at.
-func base32Forms(s string) []string {
-	var out []string
-	for skip := range 5 {
-		bits := 8 * (skip + len(s))
-		code := b32.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", skip) + s + "\x00"))
-		out = append(out, strings.ToLower(code[(8*skip+4)/5:bits/5]))
-	}
-	return out
 }
 
 // base64Forms are the digits that s certainly has in base64, whichever of
