@@ -13,17 +13,11 @@ func (l *Loaded) check() Problems {
 	if c.Server.Metrics != "" && c.Server.Metrics == c.Server.HTTP {
 		add("server.metrics", "this is the address of server.http; metrics need one of their own")
 	}
-	if c.Limits.RepeatStop < c.Limits.RepeatWarn {
-		add("limits.repeat_stop", "%d comes before the advice, at repeat_warn: %d; it cannot be less", c.Limits.RepeatStop, c.Limits.RepeatWarn)
+	if stop, warn := c.Limits.RepeatStop, c.Limits.RepeatWarn; stop > 0 && stop < warn {
+		add("limits.repeat_stop", "%d is less than repeat_warn: %d; the advice comes first", stop, warn)
 	}
-	if c.Limits.ResultHard < c.Limits.Result {
-		add("limits.result_hard", "%s is less than result: %s; it cannot be", c.Limits.ResultHard, c.Limits.Result)
-	}
-	if c.Results.Bytes < c.Limits.ResultHard {
-		add("results.bytes", "%s has no room for one result of limits.result_hard: %s", c.Results.Bytes, c.Limits.ResultHard)
-	}
-	if c.Exec.MaxTimeout < max(c.Exec.Timeout, c.Exec.SandboxTimeout) {
-		add("exec.max_timeout", "%s is less than what commands get when nobody says; it cannot be", c.Exec.MaxTimeout)
+	if c.Exec.MaxTimeout < c.Exec.Timeout {
+		add("exec.max_timeout", "%s is less than exec.timeout: %s", c.Exec.MaxTimeout, c.Exec.Timeout)
 	}
 	if c.Sandbox.Mode == "docker" && c.Sandbox.Docker.Image == "" {
 		add("sandbox.docker.image", "name the image that containers are made of; mode docker needs one")
@@ -47,8 +41,6 @@ func (o OAuth) check(publicURL string, add func(path, format string, args ...any
 		add("connections.oauth.audience", "set audience or server.public_url; without one, tokens meant for others would count here")
 	case len(o.Scopes) == 0:
 		add("connections.oauth.scopes", "set scopes; without any, no token opens anything")
-	case len(o.Algorithms) == 0:
-		add("connections.oauth.algorithms", "without any, no token counts; remove the line to use the default")
 	}
 }
 

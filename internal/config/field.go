@@ -14,7 +14,7 @@ import (
 // A field is one declaration of a section, with what its tags say:
 //
 //	yaml      its name in the file
-//	doc       what it is for
+//	doc       what it is for; if absent, that is in docs.txt
 //	default   its value when nobody sets it; of lists, separated by commas
 //	flag      its flag on the command line
 //	flags     of a section declared elsewhere, the names in it that are flags too
@@ -47,6 +47,9 @@ func fields(section reflect.Type) []field {
 		declared := section.Field(i)
 		f := field{index: i, typ: declared.Type}
 		f.read(string(declared.Tag))
+		if f.doc == "" {
+			f.doc = docs()[section.Name()+"."+f.name]
+		}
 		if f.name != "" && f.name != "-" {
 			list = append(list, f)
 		}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"maps"
 	"reflect"
 	"regexp"
 	"strings"
@@ -91,5 +92,26 @@ func TestUnknownVariables(t *testing.T) {
 	want := "MCP_TOOLS_AUTONOM: warning: no setting has this name; did you mean MCP_TOOLS_AUTONOMY?"
 	if len(got) != 2 || got[0] != want || !strings.HasPrefix(got[1], "MCP_TOOLS_PORT_80_TCP_ADDR: warning: ") {
 		t.Errorf("got %q", got)
+	}
+}
+
+// TestDocsNameSettings fails for a text in docs.txt that belongs to no setting.
+func TestDocsNameSettings(t *testing.T) {
+	unused := maps.Clone(docs())
+	var visit func(section reflect.Type)
+	visit = func(section reflect.Type) {
+		for _, f := range fields(section) {
+			delete(unused, section.Name()+"."+f.name)
+			for kindOf(f.typ) == isList || kindOf(f.typ) == isMap {
+				f = f.item()
+			}
+			if kindOf(f.typ) == isSection {
+				visit(f.typ)
+			}
+		}
+	}
+	visit(reflect.TypeFor[Config]())
+	for name := range unused {
+		t.Errorf("%s is in docs.txt, and no setting has that name", name)
 	}
 }

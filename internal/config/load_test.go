@@ -42,8 +42,8 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 		t.Error(diff)
 	}
 	c := l.Config
-	if c.Limits.Timeout != Duration(30*time.Second) || c.Limits.Result != 100<<10 || c.Server.MaxSessions != 1000 ||
-		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" || c.Telemetry.Sample != 1 || len(c.Connections.OAuth.Algorithms) != 4 {
+	if c.Limits.Timeout != Duration(30*time.Second) || c.Limits.Result != 100<<10 || c.Limits.Running != 10 ||
+		!c.Scrub.ServerAddresses || c.Policy.Autonomy != "supervised" || c.Telemetry.Sample != 1 || len(c.Web.Methods) != 7 {
 		t.Errorf("the defaults are not what is declared: %+v", c)
 	}
 	if c.Policy.Allow != nil {
@@ -82,8 +82,8 @@ func TestProblems(t *testing.T) {
 		{"octal", "limits:\n  burst: 0o17", `2: limits.burst: "0o17" is not a whole number; accepted: a whole number from 1 to 1000000`},
 		{"too small", "limits:\n  burst: 0", "2: limits.burst: 0 is out of bounds; accepted: a whole number from 1 to 1000000"},
 		{"too large", "limits:\n  timeout: 2d", "2: limits.timeout: 2d is out of bounds; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d"},
-		{"negative", "limits:\n  text: -1", `2: limits.text: "-1": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 256MiB`},
-		{"decimal unit", "limits:\n  text: 5MB", `2: limits.text: "5MB": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 256MiB`},
+		{"negative", "limits:\n  result: -1", `2: limits.result: "-1": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
+		{"decimal unit", "limits:\n  result: 5MB", `2: limits.result: "5MB": not a size; accepted: a size such as 512B, 100KiB or 5MiB from 1KiB to 10MiB`},
 		{"no unit", "limits:\n  timeout: 30", `2: limits.timeout: "30": not a duration; accepted: a duration such as 30s, 5m or 1d12h from 1ms to 1d`},
 		{"share above one", "telemetry:\n  sample: 1.5", "2: telemetry.sample: 1.5 is out of bounds; accepted: a number from 0 to 1"},
 		{"not a number", "telemetry:\n  sample: .nan", `2: telemetry.sample: ".nan" is not a number; accepted: a number from 0 to 1`},
@@ -126,14 +126,10 @@ func TestProblems(t *testing.T) {
 		{"bad header", "telemetry:\n  otlp_headers: {'a b': 'env:X'}", `2: telemetry.otlp_headers: "a b" is not the name of a header`},
 		{"certificate alone", "server:\n  tls_cert: a.pem", "2: server.tls_cert: a certificate and its key go together; set both tls_cert and tls_key, or neither"},
 		{"one address for two", "server:\n  http: :80\n  metrics: :80", "3: server.metrics: this is the address of server.http; metrics need one of their own"},
-		{"stop before advice", "limits:\n  repeat_stop: 2", "2: limits.repeat_stop: 2 comes before the advice, at repeat_warn: 3; it cannot be less"},
-		{"hard limit below soft", "limits:\n  result_hard: 10KiB", "2: limits.result_hard: 10KiB is less than result: 100KiB; it cannot be"},
-		{"no room for results", "results:\n  bytes: 5MiB", "2: results.bytes: 5MiB has no room for one result of limits.result_hard: 10MiB"},
+		{"stop before advice", "limits:\n  repeat_stop: 2", "2: limits.repeat_stop: 2 is less than repeat_warn: 3; the advice comes first"},
 		{"scopes without an issuer", "connections:\n  oauth:\n    scopes: {a: [b]}", "2: connections.oauth: without an issuer the rest has no meaning; set issuer, or remove the section"},
 		{"issuer without an audience", "connections:\n  oauth: {issuer: https://a.example, scopes: {a: [b]}}", "2: connections.oauth.audience: set audience or server.public_url; without one, tokens meant for others would count here"},
 		{"issuer without scopes", "connections:\n  oauth: {issuer: https://a.example, audience: x}", "2: connections.oauth.scopes: set scopes; without any, no token opens anything"},
-		{"no algorithm", "connections:\n  oauth: {issuer: https://a.example, audience: x, scopes: {a: [b]}, algorithms: []}", "2: connections.oauth.algorithms: without any, no token counts; remove the line to use the default"},
-		{"weak algorithm", "connections:\n  oauth: {algorithms: [none]}", `2: connections.oauth.algorithms[0]: "none" is unknown; accepted: one of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA`},
 		{"tab", "limits:\n\tburst: 3", "2: a tab indents this line; YAML wants spaces"},
 		{"open bracket", "limits:\n  burst: [", "2: not YAML, here or below: did not find expected node content"},
 		{"unknown anchor", "\nlimits: *x", `2: nothing above is marked with "&x"`},

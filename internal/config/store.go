@@ -10,8 +10,8 @@ import (
 
 // Store says where everything is kept that lasts.
 type Store struct {
-	DSN  string `yaml:"dsn" form:"store" flag:"store" doc:"Where the store is: postgres://user@host/database, or a directory for SQLite. A URL with a password is a secret, such as secret:store or env:STORE_URL. Empty: the data directory."`
-	Sync string `yaml:"sync" default:"normal" enum:"normal,full" doc:"When SQLite's commits and the record of calls reach the disk: soon, so that a power cut may take the last ones, or before they are answered. PostgreSQL has settings of its own."`
+	DSN  string `yaml:"dsn" form:"store" flag:"store"`
+	Sync string `yaml:"sync" default:"normal" enum:"normal,full"`
 }
 
 // storeForm accepts places of a store, but no password: settings are no place

@@ -199,12 +199,12 @@ func TestRefusedSettingsAreNotInForce(t *testing.T) {
 		put(t, b.path, "limits: {burst: 2}")
 		b.nudge()
 		b.refuse = nil
-		put(t, b.path, "limits: {burst: 2, queued: 3}")
+		put(t, b.path, "limits: {burst: 2, running: 3}")
 		b.nudge()
 		if len(b.reports) != 2 || b.reports[0] == nil || b.reports[1] != nil {
 			t.Fatalf("reported %v", b.reports)
 		}
-		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.burst limits.queued]"`) {
+		if log := b.log.take(); !strings.Contains(log, "no such profile") || !strings.Contains(log, `changed="[limits.burst limits.running]"`) {
 			t.Errorf("the log says %s", log)
 		}
 	})

@@ -203,8 +203,7 @@ func (a *App) openAudit(context.Context) (err error) {
 func (a *App) openResults(context.Context) (err error) {
 	c := a.loaded.Config.Results
 	a.results, err = results.Open(a.data, results.Limits{
-		Count: c.Count, Bytes: int64(c.Bytes), Age: time.Duration(c.Age),
-		ItemBytes: int64(c.Bytes), // the server cuts at limits.result_hard, which may change while it runs
+		Count: maxResults, Bytes: int64(c.Bytes), Age: resultAge, ItemBytes: int64(c.Bytes), // the server cuts before
 	})
 	if err != nil {
 		return fmt.Errorf("%w; choose another directory with --data", err)
@@ -258,9 +257,9 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout), ApprovalWait: approvalWait(c.Approvals.Wait),
 		AuditArgs: c.Audit.Arguments == "shape",
 		Limits: server.Limits{
-			PerMinute: l.CallsPerMinute, Burst: l.Burst, Running: l.Running, Queued: l.Queued, TotalRunning: l.TotalRunning,
-			Timeout: time.Duration(l.Timeout), Result: int(l.Result), ResultHard: int(l.ResultHard),
-			Args: tool.Limits{Params: l.Params, Text: int(l.Text), Items: l.Items, Depth: l.Depth},
+			PerMinute: l.CallsPerMinute, Burst: l.Burst, Running: l.Running, Queued: maxQueued, TotalRunning: l.TotalRunning,
+			Timeout: time.Duration(l.Timeout), Result: int(l.Result), ResultHard: maxResult,
+			Args: tool.DefaultLimits(),
 			Warn: l.RepeatWarn, Stop: l.RepeatStop,
 		},
 	}

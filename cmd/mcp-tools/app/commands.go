@@ -79,15 +79,15 @@ func (a *App) openCommands(context.Context) error {
 		Ground: a.ground, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
-			Memory: int64(c.Sandbox.Memory), Processes: c.Sandbox.Processes, FileSize: int64(c.Sandbox.FileSize),
-			Temp: int64(c.Sandbox.Temp), CPUs: c.Sandbox.CPUs, CPUTime: time.Duration(c.Sandbox.CPUTime),
+			Memory: int64(c.Sandbox.Memory), Processes: c.Sandbox.Processes, FileSize: maxFileSize,
+			Temp: int64(c.Sandbox.Temp),
 		},
 		Limit: commands.Limit{
-			Host: time.Duration(c.Exec.Timeout), Sandbox: time.Duration(c.Exec.SandboxTimeout), Most: time.Duration(c.Exec.MaxTimeout),
+			Host: time.Duration(c.Exec.Timeout), Sandbox: min(commandTimeout, time.Duration(c.Exec.MaxTimeout)), Most: time.Duration(c.Exec.MaxTimeout),
 		},
-		Scope: commands.Scope(c.Sandbox.Scope), Idle: time.Duration(c.Sandbox.Idle), Age: time.Duration(c.Sandbox.Age),
+		Scope: commands.Scope(c.Sandbox.Scope), Idle: sandboxIdle, Age: sandboxAge,
 		Background: commands.Background{
-			Count: c.Exec.Background, Age: time.Duration(c.Exec.FinishedAge), Output: int64(c.Exec.Output),
+			Count: maxBackground, Age: finishedAge, Output: maxOutput,
 		},
 	})
 	if err != nil {
@@ -117,7 +117,7 @@ func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launc
 	var all []sandbox.Launcher
 	if c.Docker.Image != "" {
 		containers, err := docker.New(docker.Options{
-			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: c.Docker.Agent, CPUs: c.CPUs, Data: data,
+			Image: c.Docker.Image, Hosts: c.Docker.Hosts, Agent: c.Docker.Agent, Data: data,
 			Mounts: filepath.Join(data, "mounts"), Log: log,
 		})
 		if err != nil {

@@ -30,7 +30,7 @@ func (a *App) openFiles(context.Context) error {
 		o.Roots = append(o.Roots, workspace.ExtraRoot{Name: r.Name, Path: r.Path, Write: r.Write})
 	}
 	if c.Index == "auto" {
-		o.IndexMemory = int64(c.IndexMemory)
+		o.IndexMemory = maxIndexMemory
 	}
 	a.skillDirs = a.findSkillDirs(home)
 	o.Roots = append(o.Roots, skillRoots(a.skillDirs)...)

@@ -92,7 +92,7 @@ func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error
 			return nil, "", fmt.Errorf("memory.embeddings.key: %w", err)
 		}
 	}
-	encoder, err := embed.New(embed.Options{URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: c.Batch})
+	encoder, err := embed.New(embed.Options{URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: maxEmbeddings})
 	if err != nil {
 		return nil, "", fmt.Errorf("memory.embeddings: %w", err)
 	}

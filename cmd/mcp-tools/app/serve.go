@@ -53,7 +53,7 @@ func (a *App) serveStdio(ctx context.Context) error {
 	}
 	c := a.loaded.Config.Server
 	return server.Stdio{
-		Server: a.Server, Access: access, MaxMessage: int(c.MaxMessage), Grace: time.Duration(c.Grace),
+		Server: a.Server, Access: access, MaxMessage: maxMessage, Grace: time.Duration(c.Grace),
 	}.Serve(ctx, a.env.In, a.env.Out)
 }
 
@@ -89,8 +89,8 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	a.log.Info("serving", "url", endpoint)
 	return (&server.HTTP{
 		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate, Approvals: a.desk.ServeApprovals,
-		MaxMessage: int64(c.MaxMessage), MaxSessions: c.MaxSessions, SessionIdle: time.Duration(c.SessionIdle),
-		ReadHeaderTimeout: time.Duration(c.ReadHeaderTimeout), Grace: time.Duration(c.Grace),
+		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
+		ReadHeaderTimeout: readHeaderTimeout, Grace: time.Duration(c.Grace),
 		AllowedHosts: hosts, AllowedOrigins: c.AllowedOrigins,
 	}).Serve(ctx, listener)
 }
@@ -163,7 +163,7 @@ func newVerifier(c config.OAuth, endpoint string) (*oauth.Verifier, error) {
 		audience = endpoint
 	}
 	v, err := oauth.New(oauth.Config{
-		Issuer: c.Issuer, Audiences: []string{audience}, JWKSURL: c.JWKSURL, Algorithms: c.Algorithms, ScopeProfiles: c.Scopes,
+		Issuer: c.Issuer, Audiences: []string{audience}, JWKSURL: c.JWKSURL, Algorithms: signatureAlgorithms(), ScopeProfiles: c.Scopes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connections.oauth: %w", err)

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -14,7 +13,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
@@ -103,7 +101,7 @@ func (a *App) openWeb(context.Context) error {
 	if err != nil {
 		return err
 	}
-	agent := cmp.Or(c.Agent, "mcp-tools/"+Version())
+	agent := "mcp-tools/" + Version()
 	o.client, err = egress.NewClient(egress.ClientOptions{Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent})
 	if err != nil {
 		return err
@@ -119,7 +117,7 @@ func (a *App) openWeb(context.Context) error {
 	}
 	o.options = toolweb.Options{
 		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{a.files}, NoBrowser: true,
-		Cache: webcache.New(webcache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: int64(c.CacheBytes), Log: a.log}),
+		Cache: webcache.New(webcache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: maxPageCache, Log: a.log}),
 		Spool: webcache.NewSpool(filepath.Join(a.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text,
 	}
@@ -156,7 +154,7 @@ func (o *webAccess) scope(ctx context.Context) string {
 func (o *webAccess) limits() toolweb.Limits {
 	rules := o.rules.load().web
 	return toolweb.Limits{
-		Page: int64(rules.MaxBytes), Download: int64(rules.Downloads), Robots: rules.Robots,
+		Page: maxPage, Download: maxDownload, Robots: rules.Robots,
 		Methods: func(ctx context.Context) []string { return rules.methods(o.profile(ctx)) },
 	}
 }
@@ -180,7 +178,7 @@ func (a *App) openSearch(agent string, public outbound.Client) (*websearch.Searc
 }
 
 func newSearcher(c config.WebSearch, engines []websearch.Engine, public, trusted outbound.Client) (*websearch.Searcher, error) {
-	return websearch.New(websearch.Options{Client: public, Trusted: trusted, Engines: engines, Age: time.Duration(c.Age)})
+	return websearch.New(websearch.Options{Client: public, Trusted: trusted, Engines: engines, Age: searchAge})
 }
 
 // fetchSecret reads a secret when it is needed, and has it masked from then on.
@@ -212,7 +210,7 @@ func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers
 	c := a.loaded.Config.Web
 	b, err := browser.New(browser.Options{
 		Path: c.Browser.Path, Files: files{a.files}, Weak: c.Browser.Insecure,
-		Sessions: c.Browser.Sessions, Idle: time.Duration(c.Browser.Idle), MaxDownload: int64(c.Downloads), Log: a.log,
+		Sessions: c.Browser.Sessions, Idle: browserIdle, MaxDownload: maxDownload, Log: a.log,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := access.reach(access.profile(ctx))
 			if err != nil {

@@ -1,0 +1,32 @@
+package config
+
+import (
+	_ "embed"
+	"strings"
+	"sync"
+)
+
+//go:embed docs.txt
+var docsText string
+
+// docs returns what each setting is for, by the name of its section's type and
+// its own name, as in "Server.http". The texts are in a file of their own, since
+// they are too long for tags.
+var docs = sync.OnceValue(func() map[string]string {
+	all := make(map[string]string)
+	section, key := "", ""
+	for line := range strings.Lines(docsText) {
+		line = strings.TrimRight(line, "\r\n")
+		switch name, text, found := strings.Cut(line, ": "); {
+		case strings.HasPrefix(line, "# "):
+			section, key = line[2:], ""
+		case section == "" || line == "":
+		case strings.HasPrefix(line, "  "):
+			all[key] += " " + strings.TrimSpace(line)
+		case found:
+			key = section + "." + name
+			all[key] = text
+		}
+	}
+	return all
+})
