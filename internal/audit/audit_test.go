@@ -104,7 +104,7 @@ func TestRecordsThatComeTogetherAreStoredTogether(t *testing.T) {
 		if got := w.calls(t); len(got) > 0 {
 			t.Errorf("the store has %q already", got)
 		}
-		time.Sleep(2 * carryAfter)
+		time.Sleep(2 * uploadDelay)
 		synctest.Wait()
 		if got, taken := strings.Join(w.calls(t), " "), rows.transactions(); got != "a b c" || taken != 2 { // the chain, and its records
 			t.Errorf("rows %q after %d transactions", got, taken)
@@ -175,7 +175,7 @@ func TestHeadsAreNotedEveryMinute(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return b.reached[chainName(l.tip.chain.ID)].Seq
+			return b.reached[chainName(l.current.chain.ID)].Seq
 		}
 		add(t, l, "a")
 		if got := len(w.heads(t)); got != 2 || reached() != 0 {
@@ -201,8 +201,8 @@ func TestAChainThatWasIdleIsAtItsEnd(t *testing.T) {
 	add(t, l, "a")
 	now = now.Add(-time.Hour) // a clock that goes back: the record does not
 	add(t, l, "b")
-	now = now.Add(2*time.Hour + idle)
-	if err := l.rest(); err != nil {
+	now = now.Add(2*time.Hour + idleAfter)
+	if err := l.endIdleChain(); err != nil {
 		t.Fatal(err)
 	}
 	add(t, l, "c")

@@ -184,7 +184,7 @@ func TestADatabaseThatIsAway(t *testing.T) {
 	for i := range 1000 {
 		acknowledge(t, l, fmt.Sprint(i))
 	}
-	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.trouble != nil })
+	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.uploadErr != nil })
 	acknowledge(t, l, "meanwhile")
 	server.Start(t)
 	add(t, l, "after")
@@ -222,13 +222,13 @@ func TestTooManyRecordsThatWaitAreRefused(t *testing.T) {
 	for ; err == nil; written++ {
 		err = l.Append(t.Context(), large)
 	}
-	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 500 || written > mostJournal/len(large.Error) {
+	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 500 || written > maxJournal/len(large.Error) {
 		t.Errorf("%d records, then %v", written, err)
 	}
 	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), large), syscall.EIO) })
 	rows.fail(nil, nil)
 	add(t, l, "again")
-	if size := l.tip.journal.size.Load(); size > 2*mostCarried {
+	if size := l.current.journal.size.Load(); size > 2*maxStoredPrefix {
 		t.Errorf("the journal has %d bytes still", size)
 	}
 	end(t, l)
@@ -250,19 +250,19 @@ func TestAJournalBeginsAnew(t *testing.T) {
 		}
 		wg.Wait()
 		stored(t, l)
-		if n := len(w.journals(t)); n != 1 || l.tip.journal.size.Load() > 2*mostCarried {
-			t.Errorf("%d journals, of %d bytes", n, l.tip.journal.size.Load())
+		if n := len(w.journals(t)); n != 1 || l.current.journal.size.Load() > 2*maxStoredPrefix {
+			t.Errorf("%d journals, of %d bytes", n, l.current.journal.size.Load())
 		}
 		kill(t, l)
 		if r := w.green(t, 3200); len(r.Notes) > 0 || Waiting(w.dir) {
 			t.Errorf("notes %v", r.Notes)
 		}
-		var heads headBook
+		var heads headIndex
 		k, err := loadKey(w.dir)
 		if err == nil {
 			heads, err = readHeads(t.Context(), w.rows, k.id(), newSealer(k), func(_ int64, kind Kind, _ string) { t.Error(kind) })
 		}
-		if at := heads.reached[chainName(l.tip.chain.ID)]; err != nil || !at.End || at.Bytes != w.verify(t).Bytes {
+		if at := heads.reached[chainName(l.current.chain.ID)]; err != nil || !at.End || at.Bytes != w.verify(t).Bytes {
 			t.Errorf("heads have %+v, %v", at, err)
 		}
 	})

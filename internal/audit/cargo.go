@@ -10,9 +10,9 @@ import (
 // for long to write.
 const maxBatch = 256
 
-// A cargo is a chain on its way from a journal to the store. What is in the
+// A chain_ is a chain on its way from a journal to the store. What is in the
 // journal and not yet in the store, or not known to be, is handed to carry.
-type cargo struct {
+type upload struct {
 	rows  rowStore
 	key   key
 	chain chainRow // as far as it is known to be in the store
@@ -22,30 +22,30 @@ type cargo struct {
 }
 
 // point is how far the store has the chain.
-func (c *cargo) point() point {
+func (c *upload) point() point {
 	return point{Chain: chainName(c.chain.ID), Key: c.chain.Key, Seq: uint64(c.chain.Seq), Mark: c.chain.Hash, Bytes: c.bytes}
 }
 
-// errOvertaken is why nothing was added although the chain was as it should be a
+// errNotAsExpected is why nothing was added although the chain was as it should be a
 // moment ago: a write that was given up came through after all, or somebody
 // else was there. A look tells.
-var errOvertaken = errors.New("the chain was added to meanwhile")
+var errNotAsExpected = errors.New("the chain was added to meanwhile")
 
-// carry brings some of the records that follow what the store has, and says how
+// upload_ brings some of the records that follow what the store has, and says how
 // many of them it has afterwards. Records are numbered without a gap. When it is
 // not known how a write ended, it asks the store first.
-func (c *cargo) carry(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
+func (c *upload) carry(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
 	for range 3 {
 		var more int
 		more, err = c.try(ctx, list[n:], seen)
-		if n += more; !errors.Is(err, errOvertaken) {
+		if n += more; !errors.Is(err, errNotAsExpected) {
 			break
 		}
 	}
 	return n, err
 }
 
-func (c *cargo) try(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
+func (c *upload) try(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
 	if !c.sure {
 		if n, err = c.look(ctx, list); err != nil {
 			return n, err
@@ -69,7 +69,7 @@ func (c *cargo) try(ctx context.Context, list []recordRow, seen int64) (n int, e
 	}
 	switch err := c.rows.Append(ctx, c.chain, to, batch); {
 	case errors.Is(err, errMoved):
-		return n, errOvertaken
+		return n, errNotAsExpected
 	case err != nil:
 		return n, err
 	}
@@ -80,21 +80,21 @@ func (c *cargo) try(ctx context.Context, list []recordRow, seen int64) (n int, e
 }
 
 // begin adds the chain to the store, and to the heads.
-func (c *cargo) begin(ctx context.Context) error {
+func (c *upload) begin(ctx context.Context) error {
 	err := c.rows.Begin(ctx, c.chain, sealHeads(c.key, head{Kind: headReached, Chains: []point{c.point()}}))
 	c.begun = err == nil
 	return err
 }
 
 // end notes in the heads that the chain ends where the store has it.
-func (c *cargo) end(ctx context.Context) error {
+func (c *upload) end(ctx context.Context) error {
 	at := c.point()
 	at.End = true
 	return c.rows.Note(ctx, c.key.id(), c.chain.ID, sealHeads(c.key, head{Kind: headReached, Chains: []point{at}}))
 }
 
 // advance takes down that the store has some records more.
-func (c *cargo) advance(list []recordRow) {
+func (c *upload) advance(list []recordRow) {
 	for _, r := range list {
 		c.bytes += int64(len(r.Line))
 	}
@@ -103,11 +103,11 @@ func (c *cargo) advance(list []recordRow) {
 	}
 }
 
-// look finds out how many of the records the store has. A chain that is none of
+// observe finds out how many of the records the store has. A chain that is none of
 // what it was meant to become was changed by somebody else, and is not added to
 // until it is as it was: whoever can remove records would get a clean record for
 // it.
-func (c *cargo) look(ctx context.Context, list []recordRow) (n int, err error) {
+func (c *upload) look(ctx context.Context, list []recordRow) (n int, err error) {
 	got, found, err := c.rows.Chain(ctx, c.chain.ID)
 	switch {
 	case err != nil:
@@ -123,28 +123,28 @@ func (c *cargo) look(ctx context.Context, list []recordRow) (n int, err error) {
 	return n, nil
 }
 
-// follow advances to where the chain is elsewhere, if that is one of the records.
-func (c *cargo) follow(list []recordRow, seq int64, hash string) (n int, err error) {
+// advanceTo advances to where the chain is elsewhere, if that is one of the records.
+func (c *upload) follow(list []recordRow, seq int64, hash string) (n int, err error) {
 	ahead := seq - c.chain.Seq
 	if ahead < 0 || ahead > int64(len(list)) {
-		return 0, moved(c.chain.ID)
+		return 0, chainMoved(c.chain.ID)
 	}
 	link := c.chain.Hash
 	if ahead > 0 {
 		link = linkOf([]byte(list[ahead-1].Line)).String()
 	}
 	if link != hash {
-		return 0, moved(c.chain.ID)
+		return 0, chainMoved(c.chain.ID)
 	}
 	c.advance(list[:ahead])
 	return int(ahead), nil
 }
 
-// resume is for a chain that the store does not have. Retention may have removed
+// resumePruned is for a chain that the store does not have. Retention may have removed
 // it, as it does where nobody was seen adding to it for days; the heads say so
 // then, and it is begun again where it was cut off. Otherwise it has to be one
 // that was not begun before.
-func (c *cargo) resume(ctx context.Context, list []recordRow) (n int, err error) {
+func (c *upload) resume(ctx context.Context, list []recordRow) (n int, err error) {
 	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
 	if err != nil {
 		return 0, err
@@ -153,14 +153,14 @@ func (c *cargo) resume(ctx context.Context, list []recordRow) (n int, err error)
 		return c.follow(list, int64(at.Seq), at.Mark)
 	}
 	if c.begun {
-		return 0, moved(c.chain.ID)
+		return 0, chainMoved(c.chain.ID)
 	}
 	return 0, nil
 }
 
-// had says whether the store has a record of the chain, or had it until retention
+// contains says whether the store has a record of the chain, or had it until retention
 // removed it.
-func (c *cargo) had(ctx context.Context, r recordRow) (bool, error) {
+func (c *upload) had(ctx context.Context, r recordRow) (bool, error) {
 	list, err := c.rows.Records(ctx, r.Chain, r.Seq-1, 1)
 	if err != nil || len(list) > 0 && list[0].Line == r.Line {
 		return err == nil, err
@@ -169,6 +169,6 @@ func (c *cargo) had(ctx context.Context, r recordRow) (bool, error) {
 	return book.pruned[chainName(r.Chain)].Seq >= uint64(r.Seq), err
 }
 
-func moved(id int64) error {
+func chainMoved(id int64) error {
 	return fmt.Errorf("%w: the chain %s was removed or changed in the store; put it back, or start again", errMoved, chainName(id))
 }

@@ -7,19 +7,19 @@ import (
 )
 
 const (
-	// carryAfter is how long a record waits for others to go to the store with.
-	carryAfter = 20 * time.Millisecond
-	// carryAgain is how long the carrier waits at most when that has failed.
-	carryAgain = time.Second
-	// patience is how long a transaction may take.
-	patience = 15 * time.Second
-	// farewell is how long the store has at the end: whoever stops us has not
+	// uploadDelay is how long a record waits for others to go to the store with.
+	uploadDelay = 20 * time.Millisecond
+	// retryDelay is how long the carrier waits at most when that has failed.
+	retryDelay = time.Second
+	// txTimeout is how long a transaction may take.
+	txTimeout = 15 * time.Second
+	// closeTimeout is how long the store has at the end: whoever stops us has not
 	// much patience, and the next process has what is in the journal.
-	farewell = 5 * time.Second
-	// mostAhead is how much may wait for a store that takes records until those
+	closeTimeout = 5 * time.Second
+	// throttleBytes is how much may wait for a store that takes records until those
 	// who write more wait too, each for no longer than slowdown.
-	mostAhead = 16 << 20
-	slowdown  = time.Second
+	throttleBytes = 16 << 20
+	throttleMax  = time.Second
 	// seenEvery is how often the store is told that a chain is added to.
 	seenEvery = 10 * time.Second
 )
@@ -27,10 +27,10 @@ const (
 // errSlow is what a person is told whom a context would tell nothing.
 var errSlow = errors.New("the store has taken nothing for some seconds; another process may have locked it")
 
-// carry is the carrier: it takes to the store what waits in the journal, as long
+// upload_ is the carrier: it takes to the store what waits in the journal, as long
 // as there is something, and sleeps when there is nothing.
-func (l *Log) carry() {
-	for wait := carryAfter; ; {
+func (l *Log) runUploader() {
+	for wait := uploadDelay; ; {
 		select {
 		case <-l.wake:
 		case <-l.ctx.Done():
@@ -41,17 +41,17 @@ func (l *Log) carry() {
 		case <-l.ctx.Done():
 			return
 		}
-		if wait = carryAfter; l.unload(l.ctx) != nil {
-			wait = carryAgain
+		if wait = uploadDelay; l.uploadPending(l.ctx) != nil {
+			wait = retryDelay
 		}
 	}
 }
 
-// unload carries the records that wait now. Those that come meanwhile have time.
+// uploadPending carries the records that wait now. Those that come meanwhile have time.
 // A ctx that ends interrupts no transaction, whose outcome nobody would know.
-func (l *Log) unload(ctx context.Context) (err error) {
+func (l *Log) uploadPending(ctx context.Context) (err error) {
 	l.mu.Lock()
-	t := l.tip
+	t := l.current
 	var list []recordRow
 	if t != nil {
 		list = t.left
@@ -61,7 +61,7 @@ func (l *Log) unload(ctx context.Context) (err error) {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		one, cancel := context.WithTimeoutCause(l.storing, patience, errSlow)
+		one, cancel := context.WithTimeoutCause(l.storeCtx, txTimeout, errSlow)
 		var n int
 		n, err = t.cargo.carry(one, list, time.Now().UnixMilli())
 		if err != nil && errors.Is(err, one.Err()) {
@@ -69,50 +69,50 @@ func (l *Log) unload(ctx context.Context) (err error) {
 		}
 		cancel()
 		list = list[n:]
-		l.carried(t, n, err)
+		l.uploaded(t, n, err)
 	}
 	return err
 }
 
-// carried takes down that the store has so many records more, and what kept it
+// uploaded takes down that the store has so many records more, and what kept it
 // from having all.
-func (l *Log) carried(t *tip, n int, err error) {
+func (l *Log) uploaded(t *openChain, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tell(err)
+	l.setUploadErr(err)
 	for _, r := range t.left[:n] {
 		t.size -= int64(len(r.Line)) + 1
 	}
 	clear(t.left[:n]) // lines that nobody needs any more
 	if t.left = t.left[n:]; len(t.left) > 0 {
-		l.rouse()
+		l.wakeUploader()
 	} else {
 		t.left = nil // it may have been many
 	}
 	if t.cargo.begun {
 		t.reached = t.cargo.point()
-		_ = l.tidy(t) // what fails is tried again after the next batch
+		_ = l.trimJournal(t) // what fails is tried again after the next batch
 	}
-	l.weigh()
-	close(l.taken)
-	l.taken = make(chan struct{})
+	l.updateBackpressure()
+	close(l.progress)
+	l.progress = make(chan struct{})
 }
 
-// weigh says whether so much waits for a store that takes records that there is
+// measure says whether so much waits for a store that takes records that there is
 // no end to it: then the journal would be full in a minute, and calls refused.
-func (l *Log) weigh() {
-	l.ahead.Store(l.trouble == nil && l.tip != nil && l.tip.size >= mostAhead)
+func (l *Log) updateBackpressure() {
+	l.throttled.Store(l.uploadErr == nil && l.current != nil && l.current.size >= throttleBytes)
 }
 
-// letCatchUp waits until less waits, or the store is away, but not for long.
-func (l *Log) letCatchUp(ctx context.Context) {
-	late := time.NewTimer(slowdown)
+// waitForStore waits until less waits, or the store is away, but not for long.
+func (l *Log) waitForStore(ctx context.Context) {
+	late := time.NewTimer(throttleMax)
 	defer late.Stop()
 	for {
 		l.mu.Lock()
-		taken := l.taken
+		taken := l.progress
 		l.mu.Unlock()
-		if !l.ahead.Load() {
+		if !l.throttled.Load() {
 			return
 		}
 		select {
@@ -127,30 +127,30 @@ func (l *Log) letCatchUp(ctx context.Context) {
 	}
 }
 
-// tell tells a person when records begin to wait, and when they do not any more.
-func (l *Log) tell(err error) {
+// report tells a person when records begin to wait, and when they do not any more.
+func (l *Log) setUploadErr(err error) {
 	switch changed := errors.Is(err, errMoved); {
-	case changed && !errors.Is(l.trouble, errMoved):
+	case changed && !errors.Is(l.uploadErr, errMoved):
 		l.opts.Logger.Error("calls are refused, because somebody else changed their record", "err", err)
-	case err != nil && l.trouble == nil:
+	case err != nil && l.uploadErr == nil:
 		l.opts.Logger.Warn("the record of calls waits in the data directory until the store takes it", "err", err)
-	case err == nil && l.trouble != nil:
+	case err == nil && l.uploadErr != nil:
 		l.opts.Logger.Info("the store takes the record of calls again")
 	}
-	l.trouble = err
+	l.uploadErr = err
 }
 
-// tidy has the journal say that the store has the chain, and keeps it short.
-func (l *Log) tidy(t *tip) error {
-	if !t.journal.marked {
-		err := t.journal.add(markLine(l.seal, t.reached))
-		t.journal.marked = err == nil
+// trimJournal has the journal say that the store has the chain, and keeps it short.
+func (l *Log) trimJournal(t *openChain) error {
+	if !t.journal.hasCheckpoint {
+		err := t.journal.add(checkpointLine(l.seal, t.reached))
+		t.journal.hasCheckpoint = err == nil
 		return err
 	}
-	if carried := t.journal.size.Load() - t.size; carried < max(mostCarried, t.size) {
+	if carried := t.journal.size.Load() - t.size; carried < max(maxStoredPrefix, t.size) {
 		return nil
 	}
-	next, err := newJournal(l.opts.Dir, t.chain, markLine(l.seal, t.reached), t.left, l.opts.Full)
+	next, err := newJournal(l.opts.Dir, t.chain, checkpointLine(l.seal, t.reached), t.left, l.opts.Full)
 	if err != nil {
 		return err
 	}
@@ -159,16 +159,16 @@ func (l *Log) tidy(t *tip) error {
 	return before.remove()
 }
 
-// finish ends a chain that is in the store as a whole. When that fails, its
+// endChain ends a chain that is in the store as a whole. When that fails, its
 // journal is that of a dead process, of which the next one sees to it.
-func (l *Log) finish(t *tip) error {
+func (l *Log) endChain(t *openChain) error {
 	if !t.cargo.begun { // a full disk took its beginning, and no record
 		return t.journal.remove()
 	}
-	ctx, cancel := context.WithTimeout(l.storing, patience)
+	ctx, cancel := context.WithTimeout(l.storeCtx, txTimeout)
 	defer cancel()
 	if err := t.cargo.end(ctx); err != nil {
-		return errors.Join(err, t.journal.leave())
+		return errors.Join(err, t.journal.close())
 	}
 	return t.journal.remove()
 }

@@ -55,8 +55,8 @@ type beginning struct {
 
 // parseBeginning reads how a chain begins; nothing here says that it is
 // authentic.
-func parseBeginning(line []byte) (f frame, b beginning, ok bool) {
-	f, ok = split(line)
+func parseBeginning(line []byte) (f sealedLine, b beginning, ok bool) {
+	f, ok = parseLine(line)
 	ok = ok && f.counter == firstLine && json.Unmarshal(f.line, &b) == nil
 	return f, b, ok
 }

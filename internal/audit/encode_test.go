@@ -126,7 +126,7 @@ func FuzzLine(f *testing.F) {
 	f.Add("")
 	f.Fuzz(func(t *testing.T, line string) {
 		s := newSealer(key{1})
-		frame, ok := split([]byte(line))
+		frame, ok := parseLine([]byte(line))
 		row, isRow := parseRow(1, line)
 		if isRow && !ok {
 			t.Fatal("a row without a frame")
@@ -137,7 +137,7 @@ func FuzzLine(f *testing.F) {
 		if isRow && (row.Seq != frame.number || row.Hash != frame.hash.String() || row.Prev != frame.prev.String()) && s.authentic(frame) {
 			t.Fatalf("frame %+v and row %+v differ", frame, row)
 		}
-		again, link := s.seal(append([]byte(nil), frame.covered[:len(frame.covered)-len(prevName)-markLen]...), frame.prev)
+		again, link := s.seal(append([]byte(nil), frame.covered[:len(frame.covered)-len(prevName)-digestLen_]...), frame.prev)
 		if authentic := s.authentic(frame); authentic != (string(again) == line) || authentic && link != linkOf([]byte(line)) {
 			t.Fatal("what is authentic is not what we would have written")
 		}
@@ -158,13 +158,13 @@ func FuzzHeads(f *testing.F) {
 		if keyed {
 			w.seal = newSealer(key{1})
 		}
-		b := headBook{reached: map[string]point{}, pruned: map[string]point{}}
+		b := headIndex{reached: map[string]point{}, pruned: map[string]point{}}
 		problems := 0
 		for i, line := range []string{first, second} {
 			b.read(&w, headRow{Key: "k", Number: int64(i) + 1, Line: line}, func(int64, Kind, string) { problems++ })
 		}
 		if keyed && problems == 0 && (first != lines[0].Line || second != lines[1].Line) {
-			if f, ok := split([]byte(second)); !ok || !w.seal.authentic(f) {
+			if f, ok := parseLine([]byte(second)); !ok || !w.seal.authentic(f) {
 				t.Fatal("what is not authentic was taken")
 			}
 		}

@@ -41,11 +41,11 @@ func (db *DB) Export(ctx context.Context, w io.Writer, as Format, since, until t
 		at.Chain = math.MaxInt64
 	}
 	for more := db != nil; more; {
-		list, err := db.rows.After(ctx, at, pageOf)
+		list, err := db.rows.After(ctx, at, pageSize)
 		if err != nil {
 			return done, fmt.Errorf("reading the audit log: %w", err)
 		}
-		more = len(list) == pageOf
+		more = len(list) == pageSize
 		for _, r := range list {
 			if at = r.position(); !until.IsZero() && at.At >= until.UnixMicro() {
 				more = false
@@ -102,13 +102,13 @@ func csvRow(r *Row) []string {
 		strconv.FormatFloat(r.Duration, 'f', -1, 64), r.Error, r.Trace, r.Prev, r.Hash,
 	}
 	for i, cell := range cells {
-		cells[i] = harmless(cell)
+		cells[i] = escapeFormula(cell)
 	}
 	return cells
 }
 
-// harmless keeps a spreadsheet from taking a stranger's words for a formula.
-func harmless(cell string) string {
+// escapeFormula keeps a spreadsheet from taking a stranger's words for a formula.
+func escapeFormula(cell string) string {
 	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
 		return "'" + cell
 	}

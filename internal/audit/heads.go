@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	headsEnough = 2000 // heads from which on they are rewritten
-	mostPoints  = 500  // of a head
-	pageOf      = 500  // rows that are read at once
+	rewriteHeadsAt = 2000 // heads from which on they are rewritten
+	maxPoints  = 500  // of a head
+	pageSize      = 500  // rows that are read at once
 )
 
 // A headKind says what a head reports.
@@ -67,27 +67,27 @@ func sealHeads(k key, heads ...head) headsFunc {
 	}
 }
 
-// A headBook is what the heads of a key say about the chains.
-type headBook struct {
+// A headIndex is what the heads of a key say about the chains.
+type headIndex struct {
 	reached map[string]point
 	pruned  map[string]point
 	count   int   // of heads
 	number  int64 // of the last
 }
 
-// gone says whether retention removed the whole of a chain that the heads know.
-func (b headBook) gone(chain string) bool {
+// removed says whether retention removed the whole of a chain that the heads know.
+func (b headIndex) gone(chain string) bool {
 	p, ok := b.pruned[chain]
 	return ok && p.End && p.Seq >= b.reached[chain].Seq
 }
 
 // readHeads reads the heads of a key and hands what is wrong with them to
 // problem. Without a sealer only their links are checked.
-func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, problem func(number int64, kind Kind, detail string)) (headBook, error) {
-	b := headBook{reached: map[string]point{}, pruned: map[string]point{}}
+func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, problem func(number int64, kind Kind, detail string)) (headIndex, error) {
+	b := headIndex{reached: map[string]point{}, pruned: map[string]point{}}
 	w := walker{counter: headLine, seal: s, last: origin()}
 	for after := int64(math.MinInt64); ; {
-		list, err := rows.Heads(ctx, key, after, pageOf)
+		list, err := rows.Heads(ctx, key, after, pageSize)
 		if err != nil {
 			return b, fmt.Errorf("reading the heads of the audit log: %w", err)
 		}
@@ -95,16 +95,16 @@ func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, proble
 			after, b.number = row.Number, row.Number
 			b.read(&w, row, problem)
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			return b, nil
 		}
 	}
 }
 
-// read judges a head and takes down what it says.
-func (b *headBook) read(w *walker, row headRow, problem func(number int64, kind Kind, detail string)) {
+// readLine judges a head and takes down what it says.
+func (b *headIndex) read(w *walker, row headRow, problem func(number int64, kind Kind, detail string)) {
 	var h head
-	f, ok := split([]byte(row.Line))
+	f, ok := parseLine([]byte(row.Line))
 	ok = ok && json.Unmarshal(f.line, &h) == nil
 	if b.count++; b.count == 1 && ok && h.Kind != headBegun {
 		if w.adopt = true; h.Kind != headRewritten {
@@ -124,20 +124,20 @@ func (b *headBook) read(w *walker, row headRow, problem func(number int64, kind 
 	b.note(h)
 }
 
-func (b headBook) note(h head) {
+func (b headIndex) note(h head) {
 	for _, p := range h.Chains {
 		switch h.Kind {
 		case headReached:
-			further(b.reached, p)
+			keepFurthest(b.reached, p)
 		case headPruned:
-			further(b.pruned, p)
+			keepFurthest(b.pruned, p)
 		case headBegun, headRewritten:
 		}
 	}
 }
 
-// further keeps the point of a chain that is furthest, whoever was faster.
-func further(points map[string]point, p point) {
+// keepFurthest keeps the point of a chain that is furthest, whoever was faster.
+func keepFurthest(points map[string]point, p point) {
 	if known, ok := points[p.Chain]; !ok || p.Seq > known.Seq || p.Seq == known.Seq && p.End {
 		points[p.Chain] = p
 	}
@@ -145,7 +145,7 @@ func further(points map[string]point, p point) {
 
 // rewritten are heads that say what is still of use of a book: all but chains
 // that retention removed, and but the last of each.
-func (b headBook) rewritten() []head {
+func (b headIndex) rewritten() []head {
 	heads := []head{{Kind: headRewritten}}
 	for kind, points := range map[headKind]map[string]point{headReached: b.reached, headPruned: b.pruned} {
 		var left []point
@@ -154,7 +154,7 @@ func (b headBook) rewritten() []head {
 				left = append(left, points[chain])
 			}
 		}
-		for some := range slices.Chunk(left, mostPoints) {
+		for some := range slices.Chunk(left, maxPoints) {
 			heads = append(heads, head{Kind: kind, Chains: some})
 		}
 	}

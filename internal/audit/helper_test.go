@@ -117,7 +117,7 @@ func stored(t testing.TB, l *Log) {
 	eventually(t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.tip == nil || len(l.tip.left) == 0
+		return l.current == nil || len(l.current.left) == 0
 	})
 }
 
@@ -131,11 +131,11 @@ func eventually(t testing.TB, is func() bool) {
 	}
 }
 
-// reached is how far the store has the chain.
+// stored is how far the store has the chain.
 func reached(l *Log) point {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.tip.reached
+	return l.current.reached
 }
 
 // kill leaves a log as a process does that was killed.
@@ -146,7 +146,7 @@ func kill(t testing.TB, l *Log) {
 	l.mu.Unlock()
 	l.stop()
 	l.work.Wait()
-	if err := l.tip.journal.leave(); err != nil {
+	if err := l.current.journal.close(); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -206,14 +206,14 @@ func (w *world) calls(t testing.TB) []string {
 	return names
 }
 
-// mark is a line that says how far the store has a chain.
+// readCheckpoint is a line that says how far the store has a chain.
 func (w *world) mark(t testing.TB, at point) string {
 	t.Helper()
 	k, err := loadKey(w.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(markLine(newSealer(k), at))
+	return string(checkpointLine(newSealer(k), at))
 }
 
 // journals are the paths of those in the data directory.

@@ -16,12 +16,12 @@ import (
 const (
 	journalDir = "audit" // in the data directory
 	journalExt = ".journal"
-	// mostJournal is how much a journal may have. It is what waits when the
+	// maxJournal is how much a journal may have. It is what waits when the
 	// store is away: some hundred thousand records.
-	mostJournal = 64 << 20
-	// mostCarried is how much of it may be in the store already until a
+	maxJournal = 64 << 20
+	// maxStoredPrefix is how much of it may be in the store already until a
 	// journal begins anew without that.
-	mostCarried = 4 << 20
+	maxStoredPrefix = 4 << 20
 )
 
 var errJournalFull = errors.New("too many records wait for the store")
@@ -39,7 +39,7 @@ type journal struct {
 	file   *os.File
 	path   string
 	size   atomic.Int64 // where the next line goes
-	marked bool         // it says that the store has the chain
+	hasCheckpoint bool         // it says that the store has the chain
 
 	syncing sync.Mutex
 	synced  int64 // up to there it is on the disk
@@ -56,7 +56,7 @@ func newJournal(dir string, c chainRow, mark []byte, list []recordRow, full bool
 	if err != nil {
 		return nil, err
 	}
-	j.marked = mark != nil
+	j.hasCheckpoint = mark != nil
 	err = j.add(text)
 	if err == nil && full {
 		err = errors.Join(j.sync(j.size.Load()), private.SyncDir(filepath.Dir(j.path)))
@@ -85,7 +85,7 @@ func createJournal(dir, chain string) (*journal, error) {
 		if err != nil {
 			return nil, fmt.Errorf("making a journal: %w", err)
 		}
-		ours, err := holds(file, path)
+		ours, err := lockIfNamed(file, path)
 		switch {
 		case err != nil:
 			return nil, errors.Join(fmt.Errorf("locking a journal: %w", err), discard(file, path))
@@ -96,9 +96,9 @@ func createJournal(dir, chain string) (*journal, error) {
 	}
 }
 
-// holds takes the lock of a file, and says whether it has it, and the file its
+// lockIfNamed takes the lock of a file, and says whether it has it, and the file its
 // name.
-func holds(file *os.File, path string) (bool, error) {
+func lockIfNamed(file *os.File, path string) (bool, error) {
 	if taken, err := private.TryLock(file); err != nil || !taken {
 		return false, err
 	}
@@ -113,12 +113,12 @@ func holds(file *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(open, named), err
 }
 
-// markStart is how marks begin, and no line of the log.
-const markStart = `{"chain":`
+// checkpointStart is how marks begin, and no line of the log.
+const checkpointStart = `{"chain":`
 
-// markLine is a mark. It is sealed, because heads will repeat what it says, and
+// checkpointLine is a mark. It is sealed, because heads will repeat what it says, and
 // follows nothing.
-func markLine(s *sealer, at point) []byte {
+func checkpointLine(s *sealer, at point) []byte {
 	text, _, _ := s.sealJSON(at, origin()) // of texts and numbers: cannot fail
 	return append([]byte(text), '\n')
 }
@@ -127,7 +127,7 @@ func markLine(s *sealer, at point) []byte {
 // and the next ones are written in its place.
 func (j *journal) add(lines []byte) error {
 	size := j.size.Load()
-	if size+int64(len(lines)) > mostJournal {
+	if size+int64(len(lines)) > maxJournal {
 		return errJournalFull
 	}
 	if _, err := j.file.WriteAt(lines, size); err != nil {
@@ -161,8 +161,8 @@ func (j *journal) remove() error {
 	return discard(j.file, j.path)
 }
 
-// leave lets others have what is in it.
-func (j *journal) leave() error { return j.file.Close() }
+// skip lets others have what is in it.
+func (j *journal) close() error { return j.file.Close() }
 
 // discard removes the file of a journal, before anybody else can have its lock.
 // Not every system removes a file that is open.

@@ -29,7 +29,7 @@ func TestAJournalThatTheStoreIsBeyond(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
 		add(t, l, "a", "b", "c")
-		path := l.tip.journal.path
+		path := l.current.journal.path
 		text := mustRead(t, path)
 		add(t, l, "d", "e")
 		end(t, l)
@@ -79,7 +79,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	add(t, l, "a")
 	w.exec(t, "UPDATE audit_chain SET seen = 1")
 	l.mu.Lock()
-	l.tip.cargo.chain.Seen += time.Hour.Milliseconds() // when it was set right
+	l.current.cargo.chain.Seen += time.Hour.Milliseconds() // when it was set right
 	l.mu.Unlock()
 	add(t, l, "b")
 	if w.chains(t)[0].Seen == 1 {
@@ -130,7 +130,7 @@ func TestAJournalThatIsRemovedUnderALog(t *testing.T) {
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
 	l := w.open(t, Options{DB: &DB{rows}})
 	acknowledge(t, l, "a")
-	if err := os.Remove(l.tip.journal.path); err != nil {
+	if err := os.Remove(l.current.journal.path); err != nil {
 		t.Skip("it cannot be removed here: ", err)
 	}
 	acknowledge(t, l, "b")
@@ -156,7 +156,7 @@ func TestAStoreThatIsLockedAtTheEnd(t *testing.T) {
 type lockedRows struct{ rowStore }
 
 func (r lockedRows) Begin(ctx context.Context, _ chainRow, _ headsFunc) error {
-	late, cancel := context.WithTimeout(ctx, patience-time.Second)
+	late, cancel := context.WithTimeout(ctx, txTimeout-time.Second)
 	defer cancel()
 	<-late.Done()
 	if ctx.Err() == nil {
@@ -198,7 +198,7 @@ func (r slowRows) Append(ctx context.Context, from, to chainRow, records []recor
 	for before, size := int64(-1), int64(0); before < size; {
 		time.Sleep(20 * time.Millisecond)
 		r.log.mu.Lock()
-		before, size = size, r.log.tip.size
+		before, size = size, r.log.current.size
 		r.log.mu.Unlock()
 	}
 	return r.rowStore.Append(ctx, from, to, records)

@@ -11,22 +11,22 @@ const (
 	sweepEvery = time.Hour
 )
 
-// keep is the keeper: it writes heads, carries what other processes have left,
+// runMaintenance is the keeper: it writes heads, carries what other processes have left,
 // and applies retention, so that no caller waits for that.
-func (l *Log) keep() {
+func (l *Log) runMaintenance() {
 	heads := time.NewTicker(l.opts.HeadEvery)
 	defer heads.Stop()
 	sweep := time.NewTimer(firstSweep)
 	defer sweep.Stop()
 	var noted point
-	var witness witness
+	var witness chainObserver
 	for {
 		select {
 		case <-l.ctx.Done():
 			return
 		case <-heads.C:
 			noted = l.noteHeads(&witness, noted)
-			l.report("ending a chain of the audit log that is idle", l.rest())
+			l.report("ending a chain of the audit log that is idle", l.endIdleChain())
 		case <-sweep.C:
 			l.Recover(l.ctx)
 			l.report("applying the retention of the audit log", l.prune(l.ctx, l.key, l.now()))
@@ -37,11 +37,11 @@ func (l *Log) keep() {
 
 // noteHeads writes to the heads how far the store has the chain, and returns
 // what they say.
-func (l *Log) noteHeads(w *witness, noted point) point {
+func (l *Log) noteHeads(w *chainObserver, noted point) point {
 	l.mu.Lock()
 	at := point{}
-	if l.tip != nil {
-		at = l.tip.reached
+	if l.current != nil {
+		at = l.current.reached
 	}
 	l.mu.Unlock()
 	id, stored := chainID(at.Chain)
@@ -58,23 +58,23 @@ func (l *Log) noteHeads(w *witness, noted point) point {
 	return at
 }
 
-// note writes to the heads how far chains have come.
+// add writes to the heads how far chains have come.
 func (l *Log) note(ctx context.Context, k key, at []point) error {
 	return l.rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
 }
 
-// rest ends a chain to which nothing was added for long, if all of it is in the
+// endIdleChain ends a chain to which nothing was added for long, if all of it is in the
 // store. The next record begins another.
-func (l *Log) rest() error {
+func (l *Log) endIdleChain() error {
 	l.mu.Lock()
-	t := l.tip
-	if t == nil || len(t.left) > 0 || l.now().Sub(t.at) < idle {
+	t := l.current
+	if t == nil || len(t.left) > 0 || l.now().Sub(t.at) < idleAfter {
 		l.mu.Unlock()
 		return nil
 	}
-	l.tip = nil
+	l.current = nil
 	l.mu.Unlock()
-	return l.finish(t)
+	return l.endChain(t)
 }
 
 // report tells the log what failed, unless we end.
@@ -84,20 +84,20 @@ func (l *Log) report(doing string, err error) {
 	}
 }
 
-// A witness looks how far the chains of other keys have come. What our key says
+// A chainObserver looks how far the chains of other keys have come. What our key says
 // of them can be checked here, also when theirs is not.
-type witness struct {
+type chainObserver struct {
 	since int64           // by the clock of the store
 	seen  map[int64]int64 // chains since then, and how far they had come
 }
 
-// slack is longer than a transaction takes, and seenEvery: what was added to a
+// clockSlack is longer than a transaction takes, and seenEvery: what was added to a
 // chain is seen when that is through, and says when it was not.
-const slack = time.Minute
+const clockSlack = time.Minute
 
-// look says it of those that were added to since it looked last, or since our
+// observe says it of those that were added to since it looked last, or since our
 // chain was.
-func (w *witness) look(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
+func (w *chainObserver) look(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
 	if w.since == 0 {
 		c, _, err := rows.Chain(ctx, chain)
 		if err != nil {
@@ -106,10 +106,10 @@ func (w *witness) look(ctx context.Context, rows rowStore, own string, chain int
 		w.since = c.Seen
 	}
 	since := min(w.since, time.Now().UnixMilli()) // a clock that is set back puts it into the future
-	before, from := w.seen, chainRow{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
+	before, from := w.seen, chainRow{Seen: since - clockSlack.Milliseconds(), ID: math.MinInt64}
 	w.seen = map[int64]int64{}
-	for len(at) < mostPoints-1 {
-		list, err := rows.Seen(ctx, from.Seen, from.ID, pageOf)
+	for len(at) < maxPoints-1 {
+		list, err := rows.Seen(ctx, from.Seen, from.ID, pageSize)
 		if err != nil {
 			return nil, err
 		}
@@ -119,7 +119,7 @@ func (w *witness) look(ctx context.Context, rows rowStore, own string, chain int
 				at = append(at, point{Chain: chainName(c.ID), Key: c.Key, Seq: uint64(c.Seq), Mark: c.Hash})
 			}
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			break
 		}
 	}

@@ -24,23 +24,23 @@ const (
 	prevName = `,"prev":"`
 	hashName = `","hash":"`
 	lineEnd  = `"}`
-	markLen  = 2 * sha256.Size
-	tailLen  = len(prevName) + markLen + len(hashName) + markLen + len(lineEnd)
+	digestLen_  = 2 * sha256.Size
+	tailLen  = len(prevName) + digestLen_ + len(hashName) + digestLen_ + len(lineEnd)
 	maxLine  = 1 << 20 // more than 20 texts of nothing but escapes
 )
 
-// A mark is a hash, in hex.
-type mark [markLen]byte
+// A readCheckpoint is a hash, in hex.
+type digest [digestLen_]byte
 
 // origin is what the first line of a chain names as the line before it.
-func origin() mark {
-	return mark(bytes.Repeat([]byte{'0'}, markLen))
+func origin() digest {
+	return digest(bytes.Repeat([]byte{'0'}, digestLen_))
 }
 
-func (m mark) String() string { return string(m[:]) }
+func (m digest) String() string { return string(m[:]) }
 
 // linkOf is what the line after this one names as the line before it.
-func linkOf(line []byte) (m mark) {
+func linkOf(line []byte) (m digest) {
 	sum := sha256.Sum256(line)
 	hex.Encode(m[:], sum[:])
 	return m
@@ -56,8 +56,8 @@ func newSealer(k key) *sealer {
 	return &sealer{mac: hmac.New(sha256.New, k[:])}
 }
 
-// mark is the hash of covered under the key.
-func (s *sealer) mark(covered []byte) (m mark) {
+// readCheckpoint is the hash of covered under the key.
+func (s *sealer) mac_(covered []byte) (m digest) {
 	s.mac.Reset()
 	s.mac.Write(covered)
 	hex.Encode(m[:], s.mac.Sum(s.sum[:0]))
@@ -66,10 +66,10 @@ func (s *sealer) mark(covered []byte) (m mark) {
 
 // seal ends the line b, which lacks its links and its closing brace, and
 // returns its own link as well.
-func (s *sealer) seal(b []byte, prev mark) ([]byte, mark) {
+func (s *sealer) seal(b []byte, prev digest) ([]byte, digest) {
 	b = append(b, prevName...)
 	b = append(b, prev[:]...)
-	m := s.mark(b)
+	m := s.mac_(b)
 	b = append(b, hashName...)
 	b = append(b, m[:]...)
 	b = append(b, lineEnd...)
@@ -77,7 +77,7 @@ func (s *sealer) seal(b []byte, prev mark) ([]byte, mark) {
 }
 
 // sealJSON makes a line of v, a struct whose first field is a counter.
-func (s *sealer) sealJSON(v any, prev mark) (line string, link mark, err error) {
+func (s *sealer) sealJSON(v any, prev digest) (line string, link digest, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return "", prev, fmt.Errorf("encoding a line of the audit log: %w", err)
@@ -87,39 +87,39 @@ func (s *sealer) sealJSON(v any, prev mark) (line string, link mark, err error) 
 }
 
 // authentic says whether f was sealed under this key.
-func (s *sealer) authentic(f frame) bool {
-	m := s.mark(f.covered)
+func (s *sealer) authentic(f sealedLine) bool {
+	m := s.mac_(f.covered)
 	return hmac.Equal(m[:], f.hash[:])
 }
 
-// A frame is what a line says about its place.
-type frame struct {
+// A sealedLine is what a line says about its place.
+type sealedLine struct {
 	counter string // rowLine, firstLine or headLine
 	number  uint64
 	line    []byte
 	covered []byte // by the hash; part of the line
-	prev    mark
-	hash    mark
+	prev    digest
+	hash    digest
 }
 
-// links takes the end of a line apart. It is for strangers' input: false means
+// parseLinks takes the end of a line apart. It is for strangers' input: false means
 // that this is no line of ours.
-func links(line []byte) (f frame, ok bool) {
+func parseLinks(line []byte) (f sealedLine, ok bool) {
 	if len(line) < tailLen || len(line) > maxLine {
-		return frame{}, false
+		return sealedLine{}, false
 	}
 	tail := line[len(line)-tailLen:]
-	if !cutMark(&tail, prevName, &f.prev) || !cutMark(&tail, hashName, &f.hash) || string(tail) != lineEnd {
-		return frame{}, false
+	if !cutDigest(&tail, prevName, &f.prev) || !cutDigest(&tail, hashName, &f.hash) || string(tail) != lineEnd {
+		return sealedLine{}, false
 	}
-	f.line, f.covered = line, line[:len(line)-markLen-len(hashName)-len(lineEnd)]
+	f.line, f.covered = line, line[:len(line)-digestLen_-len(hashName)-len(lineEnd)]
 	return f, true
 }
 
-// split takes a whole line apart, as links does its end.
-func split(line []byte) (f frame, ok bool) {
-	if f, ok = links(line); !ok {
-		return frame{}, false
+// parseLine takes a whole line apart, as links does its end.
+func parseLine(line []byte) (f sealedLine, ok bool) {
+	if f, ok = parseLinks(line); !ok {
+		return sealedLine{}, false
 	}
 	for _, counter := range [...]string{rowLine, firstLine, headLine} {
 		rest, found := bytes.CutPrefix(line, []byte(`{"`+counter+`":`))
@@ -131,23 +131,23 @@ func split(line []byte) (f frame, ok bool) {
 		f.counter, f.number = counter, number
 		return f, err == nil
 	}
-	return frame{}, false
+	return sealedLine{}, false
 }
 
-// cutMark takes name and the mark after it off the front of b.
-func cutMark(b *[]byte, name string, m *mark) bool {
+// cutDigest takes name and the mark after it off the front of b.
+func cutDigest(b *[]byte, name string, m *digest) bool {
 	rest, ok := bytes.CutPrefix(*b, []byte(name))
-	if !ok || len(rest) < markLen {
+	if !ok || len(rest) < digestLen_ {
 		return false
 	}
-	got, ok := parseMark(string(rest[:markLen]))
-	*m, *b = got, rest[markLen:]
+	got, ok := parseDigest(string(rest[:digestLen_]))
+	*m, *b = got, rest[digestLen_:]
 	return ok
 }
 
-// parseMark reads a mark that stands alone.
-func parseMark(text string) (m mark, ok bool) {
-	if len(text) != markLen {
+// parseDigest reads a mark that stands alone.
+func parseDigest(text string) (m digest, ok bool) {
+	if len(text) != digestLen_ {
 		return m, false
 	}
 	copy(m[:], text)
@@ -162,7 +162,7 @@ func parseMark(text string) (m mark, ok bool) {
 // parseRow reads a record. Other lines, and those that are none of ours, are
 // not rows; nothing here says that a row is authentic.
 func parseRow(chain int64, line string) (Row, bool) {
-	f, ok := split([]byte(line))
+	f, ok := parseLine([]byte(line))
 	if !ok || f.counter != rowLine {
 		return Row{}, false
 	}

@@ -23,7 +23,7 @@ type Options struct {
 	Dir       string        // where the key and the journals are
 	Full      bool          // a record is on the disk before it is acknowledged
 	Version   string        // of the program, for the beginning of the chain
-	HeadEvery time.Duration // at most this long until heads cover a record; a minute unless told
+	HeadEvery time.Duration // lastTime most this long until heads cover a record; a minute unless told
 	MaxAge    time.Duration // records that are older are removed; 0 keeps them
 	MaxBytes  int64         // while all records are larger, the oldest are removed; 0 keeps them
 	Logger    *slog.Logger  // told of what fails in the background; nil for nobody
@@ -61,42 +61,42 @@ type Log struct {
 	closed  bool
 	seal    *sealer // nil until there is a key
 	key     key     // known when seal is there
-	tip     *tip    // nil before the first record, and after a long silence
-	trouble error   // why the last attempt to carry failed
+	current     *openChain    // nil before the first record, and after a long silence
+	uploadErr error   // why the last attempt to carry failed
 
-	ahead atomic.Bool   // of a store that takes records, by more than it should
-	taken chan struct{} // closed when the store has taken something; behind mu
+	throttled atomic.Bool   // of a store that takes records, by more than it should
+	progress chan struct{} // closed when the store has taken something; behind mu
 
 	start   sync.Once
 	wake    chan struct{} // for the carrier: there is something again
 	work    sync.WaitGroup
 	ctx     context.Context // of the carrier and the keeper
 	stop    context.CancelFunc
-	storing context.Context // of transactions that nobody interrupts before it is time
-	giveUp  context.CancelCauseFunc
+	storeCtx context.Context // of transactions that nobody interrupts before it is time
+	cancelStore  context.CancelCauseFunc
 }
 
-// A tip is the writing end of a chain.
-type tip struct {
+// A current is the writing end of a chain.
+type openChain struct {
 	chain   chainRow // as it began
 	journal *journal
 	seq     int64 // of the last record
-	last    mark  // the link of its line
+	last    digest  // the link of its line
 	at      time.Time
 	buf     []byte
 
 	left    []recordRow // of the journal, not known to be in the store
 	size    int64       // of their lines in the journal
 	reached point       // how far the store has the chain; zero before it has it
-	cargo   cargo       // the carrier's alone
+	cargo   upload       // the carrier's alone
 }
 
 const (
-	// idle is how long a chain may go without a record until it is at its end:
+	// idleAfter is how long a chain may go without a record until it is at its end:
 	// the next record begins another. What was silent for longer by far is
 	// nobody's, and retention may remove it to the last record.
-	idle   = 12 * time.Hour
-	silent = 3 * 24 * time.Hour
+	idleAfter   = 12 * time.Hour
+	abandonedAfter = 3 * 24 * time.Hour
 )
 
 // Open prepares a chain of its own. Nothing is read or written before the first
@@ -107,9 +107,9 @@ func Open(o Options) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, taken: make(chan struct{}), wake: make(chan struct{}, 1)}
+	l := &Log{opts: o, rows: o.DB.rows, now: time.Now, progress: make(chan struct{}), wake: make(chan struct{}, 1)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
-	l.storing, l.giveUp = context.WithCancelCause(context.Background())
+	l.storeCtx, l.cancelStore = context.WithCancelCause(context.Background())
 	l.drafts.New = func() any { return new([]byte) }
 	return l, nil
 }
@@ -122,9 +122,9 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 	draft := l.drafts.Get().(*[]byte)
 	defer l.drafts.Put(draft)
 	*draft = appendFields((*draft)[:0], &r)
-	who, what := asked(&r)
-	if l.ahead.Load() {
-		l.letCatchUp(ctx)
+	who, what := lookupKey(&r)
+	if l.throttled.Load() {
+		l.waitForStore(ctx)
 	}
 	j, upTo, err := l.add(ctx, *draft, who, what)
 	if err == nil && l.opts.Full {
@@ -144,31 +144,31 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 		return nil, 0, ctx.Err()
 	case l.closed:
 		return nil, 0, ErrClosed
-	case errors.Is(l.trouble, errMoved):
-		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, l.trouble)
+	case errors.Is(l.uploadErr, errMoved):
+		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, l.uploadErr)
 	}
 	now := l.now().UTC().Truncate(time.Microsecond)
-	if l.tip == nil {
+	if l.current == nil {
 		err = l.begin(ctx, now)
 	}
 	if err == nil {
-		err = l.tip.add(l.seal, now, fields, who, what)
+		err = l.current.add(l.seal, now, fields, who, what)
 	}
-	if errors.Is(err, errJournalFull) && l.trouble != nil {
-		err = fmt.Errorf("%w: %w", err, l.trouble)
+	if errors.Is(err, errJournalFull) && l.uploadErr != nil {
+		err = fmt.Errorf("%w: %w", err, l.uploadErr)
 	}
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if len(l.tip.left) == 1 {
-		l.rouse()
+	if len(l.current.left) == 1 {
+		l.wakeUploader()
 	}
-	l.weigh()
-	return l.tip.journal, l.tip.journal.size.Load(), nil
+	l.updateBackpressure()
+	return l.current.journal, l.current.journal.size.Load(), nil
 }
 
-// rouse wakes the carrier, if it is not awake.
-func (l *Log) rouse() {
+// wakeUploader wakes the carrier, if it is not awake.
+func (l *Log) wakeUploader() {
 	select {
 	case l.wake <- struct{}{}:
 	default:
@@ -192,17 +192,17 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.tip = &tip{chain: c, journal: j, at: now, cargo: cargo{rows: l.rows, key: l.key, chain: c, sure: true}}
-	l.tip.last, _ = parseMark(c.Hash)
+	l.current = &openChain{chain: c, journal: j, at: now, cargo: upload{rows: l.rows, key: l.key, chain: c, sure: true}}
+	l.current.last, _ = parseDigest(c.Hash)
 	l.start.Do(func() {
-		l.work.Go(l.carry)
-		l.work.Go(l.keep)
+		l.work.Go(l.runUploader)
+		l.work.Go(l.runMaintenance)
 	})
 	return nil
 }
 
 // add seals a record and writes it.
-func (t *tip) add(s *sealer, now time.Time, fields []byte, who int64, what string) error {
+func (t *openChain) add(s *sealer, now time.Time, fields []byte, who int64, what string) error {
 	if now.Before(t.at) {
 		now = t.at
 	}
@@ -231,15 +231,15 @@ func (l *Log) Close() error {
 		return nil
 	}
 	l.stop()
-	late := time.AfterFunc(farewell, func() { l.giveUp(errSlow) })
-	defer func() { late.Stop(); l.giveUp(nil) }()
+	late := time.AfterFunc(closeTimeout, func() { l.cancelStore(errSlow) })
+	defer func() { late.Stop(); l.cancelStore(nil) }()
 	l.work.Wait()
-	if l.tip == nil {
+	if l.current == nil {
 		return nil
 	}
-	if err := l.unload(l.storing); err != nil {
-		_ = l.tip.journal.leave() // which has them already
-		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.tip.left), l.tip.journal.path, err)
+	if err := l.uploadPending(l.storeCtx); err != nil {
+		_ = l.current.journal.close() // which has them already
+		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.current.left), l.current.journal.path, err)
 	}
-	return l.finish(l.tip)
+	return l.endChain(l.current)
 }

@@ -39,7 +39,7 @@ func TestVerifyWhileOthersGoOn(t *testing.T) {
 func (w *world) rewrite(t testing.TB) {
 	t.Helper()
 	k, err := loadKey(w.dir)
-	p := &pruning{rows: w.rows, key: k, seal: newSealer(k)}
+	p := &pruner{rows: w.rows, key: k, seal: newSealer(k)}
 	if err == nil {
 		err = p.read(t.Context())
 	}

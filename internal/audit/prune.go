@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// abandoned is how long nobody has added to a chain of another key until we may
+// foreignAbandonedAfter is how long nobody has added to a chain of another key until we may
 // remove what is too old in it: its machine is gone, or would do so itself.
-const abandoned = 30 * 24 * time.Hour
+const foreignAbandonedAfter = 30 * 24 * time.Hour
 
 // prune applies the retention, and rewrites the heads when they have grown.
 func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
-	p := &pruning{rows: l.rows, key: k, seal: newSealer(k), now: now, tell: l.report}
+	p := &pruner{rows: l.rows, key: k, seal: newSealer(k), now: now, tell: l.report}
 	if err := p.read(ctx); err != nil {
 		return err
 	}
@@ -31,21 +31,21 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	if err := p.removeEmpty(ctx); err != nil {
 		return err
 	}
-	if err := p.read(ctx); err != nil || !p.sound || p.book.count < headsEnough {
+	if err := p.read(ctx); err != nil || !p.sound || p.book.count < rewriteHeadsAt {
 		return err // evidence stays as it is
 	}
 	return p.rewrite(ctx)
 }
 
-// A pruning is the retention at work. What does not verify is not removed: it
+// A pruner is the retention at work. What does not verify is not removed: it
 // is evidence.
-type pruning struct {
+type pruner struct {
 	rows  rowStore
 	key   key
 	seal  *sealer
 	now   time.Time
 	tell  func(doing string, err error)
-	book  headBook
+	book  headIndex
 	sound bool // the heads
 
 	old    time.Time // what is older goes
@@ -53,16 +53,16 @@ type pruning struct {
 	early  time.Time // where they are when the oldest go
 }
 
-func (p *pruning) read(ctx context.Context) (err error) {
+func (p *pruner) read(ctx context.Context) (err error) {
 	p.sound = true
 	p.book, err = readHeads(ctx, p.rows, p.key.id(), p.seal, func(int64, Kind, string) { p.sound = false })
 	return err
 }
 
-// weigh finds out how much there is too much of, and how far that reaches. What
+// measure finds out how much there is too much of, and how far that reaches. What
 // there is, the heads say under the key, so that nobody has their traces removed
 // by making others look large.
-func (p *pruning) weigh(ctx context.Context, most int64) error {
+func (p *pruner) weigh(ctx context.Context, most int64) error {
 	if most == 0 {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (p *pruning) weigh(ctx context.Context, most int64) error {
 	p.excess -= most
 	at, found := position{}, int64(0)
 	for found < p.excess {
-		list, err := p.rows.After(ctx, at, pageOf)
+		list, err := p.rows.After(ctx, at, pageSize)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,7 @@ func (p *pruning) weigh(ctx context.Context, most int64) error {
 				break
 			}
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			break
 		}
 	}
@@ -97,7 +97,7 @@ func (p *pruning) weigh(ctx context.Context, most int64) error {
 }
 
 // remove goes through the chains that have something to remove.
-func (p *pruning) remove(ctx context.Context) error {
+func (p *pruner) remove(ctx context.Context) error {
 	before := p.old
 	if p.early.After(before) {
 		before = p.early
@@ -114,7 +114,7 @@ func (p *pruning) remove(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !found || c.Key != p.key.id() && p.now.Sub(time.UnixMilli(c.Seen)) < abandoned {
+		if !found || c.Key != p.key.id() && p.now.Sub(time.UnixMilli(c.Seen)) < foreignAbandonedAfter {
 			continue
 		}
 		if err := p.shorten(ctx, c); err != nil {
@@ -124,17 +124,17 @@ func (p *pruning) remove(ctx context.Context) error {
 	return nil
 }
 
-// goes says whether a record goes. Its line says how old it is, not a column.
-func (p *pruning) goes(c chainRow, written time.Time) bool {
+// expired says whether a record goes. Its line says how old it is, not a column.
+func (p *pruner) goes(c chainRow, written time.Time) bool {
 	return written.Before(p.old) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.early)
 }
 
-// shorten removes the beginning of a chain, a page at a time, as far as its
+// pruneChain removes the beginning of a chain, a page at a time, as far as its
 // records are to go.
-func (p *pruning) shorten(ctx context.Context, c chainRow) error {
+func (p *pruner) shorten(ctx context.Context, c chainRow) error {
 	w, at, ok := p.begin(c)
 	for more := ok; more; {
-		list, err := p.rows.Records(ctx, c.ID, int64(at.Seq), pageOf)
+		list, err := p.rows.Records(ctx, c.ID, int64(at.Seq), pageSize)
 		if err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (p *pruning) shorten(ctx context.Context, c chainRow) error {
 				p.excess -= int64(len(r.Line))
 			}
 		}
-		last := more && len(list) < pageOf
+		last := more && len(list) < pageSize
 		upTo.End = last && p.over(c) && int64(upTo.Seq) == c.Seq
 		if upTo == at {
 			return nil
@@ -167,7 +167,7 @@ func (p *pruning) shorten(ctx context.Context, c chainRow) error {
 }
 
 // begin sets a walker to where the records of a chain begin.
-func (p *pruning) begin(c chainRow) (w walker, at point, ok bool) {
+func (p *pruner) begin(c chainRow) (w walker, at point, ok bool) {
 	w = walker{counter: rowLine, last: origin()}
 	if c.Key == p.key.id() {
 		w.seal = p.seal
@@ -177,20 +177,20 @@ func (p *pruning) begin(c chainRow) (w walker, at point, ok bool) {
 		at.End = false // a journal may have gone on with a chain that was removed
 		return w, at, true
 	}
-	f, ok := split([]byte(c.Line))
+	f, ok := parseLine([]byte(c.Line))
 	if ok = ok && f.counter == firstLine && (w.seal == nil || w.seal.authentic(f)); ok {
-		w.accept(frame{line: f.line})
+		w.accept(sealedLine{line: f.line})
 	}
 	return w, point{Chain: chainName(c.ID), Key: c.Key, Mark: w.last.String()}, ok
 }
 
-// over says whether nobody adds to a chain any more.
-func (p *pruning) over(c chainRow) bool {
-	return c.Ended || p.now.Sub(time.UnixMilli(c.Seen)) > silent
+// ended says whether nobody adds to a chain any more.
+func (p *pruner) over(c chainRow) bool {
+	return c.Ended || p.now.Sub(time.UnixMilli(c.Seen)) > abandonedAfter
 }
 
-// cut removes the beginning of a chain, and all of it when it ends there.
-func (p *pruning) cut(ctx context.Context, c chainRow, upTo point) error {
+// removeUpTo removes the beginning of a chain, and all of it when it ends there.
+func (p *pruner) cut(ctx context.Context, c chainRow, upTo point) error {
 	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
 	if errors.Is(err, errMoved) {
 		return nil // somebody else was faster
@@ -201,9 +201,9 @@ func (p *pruning) cut(ctx context.Context, c chainRow, upTo point) error {
 	return err
 }
 
-// leave leaves a chain as it is that does not verify behind a point, unless
+// skip leaves a chain as it is that does not verify behind a point, unless
 // somebody else removes the same at the same time.
-func (p *pruning) leave(ctx context.Context, at point) error {
+func (p *pruner) leave(ctx context.Context, at point) error {
 	if err := p.read(ctx); err != nil {
 		return err
 	}
@@ -215,7 +215,7 @@ func (p *pruning) leave(ctx context.Context, at point) error {
 
 // removeEmpty removes chains that are over and have lost their last record
 // before that.
-func (p *pruning) removeEmpty(ctx context.Context) error {
+func (p *pruner) removeEmpty(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.book.pruned)) {
 		at := p.book.pruned[name]
 		id, ok := chainID(name)
@@ -239,7 +239,7 @@ func (p *pruning) removeEmpty(ctx context.Context) error {
 
 // rewrite drops the heads that are of no use any more, unless others have added
 // some since they were read.
-func (p *pruning) rewrite(ctx context.Context) error {
+func (p *pruner) rewrite(ctx context.Context) error {
 	heads := p.book.rewritten()
 	if len(heads) > p.book.count/2 {
 		return nil

@@ -166,7 +166,7 @@ func TestChainsOfMachinesThatAreGone(t *testing.T) {
 	end(t, there.past(t, 48*time.Hour, 10))
 	w.prune(t, Options{MaxAge: time.Hour})
 	w.green(t, 10)
-	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", abandoned.Milliseconds())
+	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", foreignAbandonedAfter.Milliseconds())
 	w.prune(t, Options{MaxBytes: 1}) // which is not about others
 	w.green(t, 10)
 	w.prune(t, Options{MaxAge: time.Hour})
@@ -180,7 +180,7 @@ func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
 		l := w.open(t, Options{})
 		add(t, l, "a")
 		end(t, w.past(t, 48*time.Hour, 10))
-		for range headsEnough {
+		for range rewriteHeadsAt {
 			if err := l.note(t.Context(), l.key, []point{reached(l)}); err != nil {
 				t.Fatal(err)
 			}
@@ -194,8 +194,8 @@ func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
 		w.chain(t, "b")
 		w.green(t, 2)
 		// What was known before the rewriting is still known.
-		w.exec(t, "DELETE FROM audit_chain WHERE id = $1", l.tip.chain.ID)
-		w.exec(t, "DELETE FROM audit_record WHERE chain = $1", l.tip.chain.ID)
+		w.exec(t, "DELETE FROM audit_chain WHERE id = $1", l.current.chain.ID)
+		w.exec(t, "DELETE FROM audit_record WHERE chain = $1", l.current.chain.ID)
 		w.red(t, Missing)
 	})
 }
@@ -204,7 +204,7 @@ func TestHeadsThatOthersAddToAreNotRewritten(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "a")
-	p := &pruning{rows: w.rows, key: l.key, seal: newSealer(l.key), now: time.Now(), tell: l.report}
+	p := &pruner{rows: w.rows, key: l.key, seal: newSealer(l.key), now: time.Now(), tell: l.report}
 	if err := p.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +225,7 @@ func TestDamagedHeadsAreNotRewritten(t *testing.T) {
 	id := newChainID(time.Now())
 	if err := w.rows.Note(t.Context(), "x", id, func(headRow, bool) (list []headRow, err error) {
 		k, err := loadKey(w.dir)
-		for i := range headsEnough {
+		for i := range rewriteHeadsAt {
 			list = append(list, headRow{Key: k.id(), Number: int64(100 + i), Line: "rubbish"})
 		}
 		return list, err
@@ -234,7 +234,7 @@ func TestDamagedHeadsAreNotRewritten(t *testing.T) {
 	}
 	w.exec(t, "UPDATE audit_head SET key = (SELECT key FROM audit_chain)")
 	w.prune(t, Options{})
-	if n := len(w.heads(t)); n < headsEnough {
+	if n := len(w.heads(t)); n < rewriteHeadsAt {
 		t.Errorf("the evidence is gone, but for %d heads", n)
 	}
 	w.red(t, Foreign)

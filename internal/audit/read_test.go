@@ -66,7 +66,7 @@ func TestTail(t *testing.T) {
 func TestReadersTurnPages(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
-		const n = 2*pageOf + 7
+		const n = 2*pageSize + 7
 		for i := range n {
 			acknowledge(t, l, fmt.Sprint(i))
 		}
@@ -137,7 +137,7 @@ func TestFollow(t *testing.T) {
 		want("d", "e")
 		two := w.open(t, Options{})
 		var many []string
-		for i := range 2*pageOf + 3 {
+		for i := range 2*pageSize + 3 {
 			many = append(many, fmt.Sprint(i))
 		}
 		add(t, two, many...)
@@ -186,7 +186,7 @@ func TestExport(t *testing.T) {
 		var got []string
 		for line := range strings.Lines(out.String()) {
 			var r Row
-			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen || len(r.Hash) != markLen {
+			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen || len(r.Hash) != digestLen_ {
 				t.Errorf("line %s: %v", line, err)
 			}
 			got = append(got, r.Call)
@@ -259,7 +259,7 @@ func TestNamesOfChains(t *testing.T) {
 	}
 }
 
-// The last record seems to be of a time that is still to come.
+// The lastLink record seems to be of a time that is still to come.
 func TestFollowWhenAClockWasSetBack(t *testing.T) {
 	w := newWorld(t, "")
 	w.chain(t, "before")

@@ -58,20 +58,20 @@ type Row struct {
 // digestLen is how many digits of a digest of arguments are compared.
 const digestLen = 32
 
-// asked is what a record is found by when somebody wants to know how often such
+// lookupKey is what a record is found by when somebody wants to know how often such
 // a call was made. What was not done yet, or only asked for, does not count.
-func asked(r *Record) (who int64, what string) {
+func lookupKey(r *Record) (who int64, what string) {
 	if r.Phase == Intent || r.Outcome == "asked" {
 		return 0, ""
 	}
 	if len(r.ArgsDigest) >= digestLen {
 		what = r.ArgsDigest[:digestLen]
 	}
-	return whose(r.Tool, r.Agent, r.User), what
+	return callerKey(r.Tool, r.Agent, r.User), what
 }
 
-// whose stands for a tool and whom it was called for. It is never 0.
-func whose(tool, agent, user string) int64 {
+// callerKey stands for a tool and whom it was called for. It is never 0.
+func callerKey(tool, agent, user string) int64 {
 	sum := sha256.Sum256([]byte(strings.Join([]string{tool, agent, user}, "\x00")))
 	return int64(binary.BigEndian.Uint64(sum[:8]) | 1)
 }

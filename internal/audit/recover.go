@@ -45,7 +45,7 @@ func (db *DB) Recover(ctx context.Context, dir string) (left []Problem, err erro
 		return nil, fmt.Errorf("looking for the journals of processes that were killed: %w", err)
 	}
 	for _, path := range paths {
-		problem, err := recoverOne(ctx, db.rows, dir, path)
+		problem, err := recoverPath(ctx, db.rows, dir, path)
 		if err != nil {
 			return left, fmt.Errorf("carrying the journal %s: %w", path, err)
 		}
@@ -67,7 +67,7 @@ func (l *Log) Recover(ctx context.Context) {
 	}
 }
 
-func recoverOne(ctx context.Context, rows rowStore, dir, path string) (*Problem, error) {
+func recoverPath(ctx context.Context, rows rowStore, dir, path string) (*Problem, error) {
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -75,25 +75,25 @@ func recoverOne(ctx context.Context, rows rowStore, dir, path string) (*Problem,
 	if err != nil {
 		return &Problem{Kind: Foreign, Detail: "this journal cannot be read: " + err.Error()}, nil
 	}
-	dead, err := holds(file, path)
+	dead, err := lockIfNamed(file, path)
 	if err != nil || !dead {
 		return nil, errors.Join(err, file.Close())
 	}
-	problem, err := salvage(ctx, rows, file, dir)
+	problem, err := recoverFile(ctx, rows, file, dir)
 	if err != nil || problem != nil {
 		return problem, errors.Join(err, file.Close())
 	}
 	return nil, discard(file, path)
 }
 
-// salvage carries what is in a journal. Without a problem it is of no use any
+// recoverFile carries what is in a journal. Without a problem it is of no use any
 // more.
-func salvage(ctx context.Context, rows rowStore, file *os.File, dir string) (*Problem, error) {
+func recoverFile(ctx context.Context, rows rowStore, file *os.File, dir string) (*Problem, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
-	if !info.Mode().IsRegular() || info.Size() > mostJournal {
+	if !info.Mode().IsRegular() || info.Size() > maxJournal {
 		return &Problem{Kind: Foreign, Detail: "this is no file, or too large for a journal"}, nil
 	}
 	w, problem, err := readJournal(file, dir)
@@ -104,17 +104,17 @@ func salvage(ctx context.Context, rows rowStore, file *os.File, dir string) (*Pr
 	return w.carry(ctx, problem)
 }
 
-// A wreck is what a dead process has left in its journal.
-type wreck struct {
-	cargo cargo
+// A deadJournal is what a dead process has left in its journal.
+type deadJournal struct {
+	cargo upload
 	list  []recordRow
 }
 
-// carry carries what the store does not have, and ends the chain unless there is
+// upload_ carries what the store does not have, and ends the chain unless there is
 // a problem with the rest of the journal.
-func (w *wreck) carry(ctx context.Context, problem *Problem) (*Problem, error) {
+func (w *deadJournal) carry(ctx context.Context, problem *Problem) (*Problem, error) {
 	for {
-		one, cancel := context.WithTimeout(ctx, patience)
+		one, cancel := context.WithTimeout(ctx, txTimeout)
 		n, err := w.cargo.carry(one, w.list, time.Now().UnixMilli())
 		cancel()
 		w.list = w.list[n:]
@@ -134,9 +134,9 @@ func (w *wreck) carry(ctx context.Context, problem *Problem) (*Problem, error) {
 	return nil, w.cargo.end(ctx)
 }
 
-// lost says what there is that the store has no place for. A copy of a journal,
+// reportLost says what there is that the store has no place for. A copy of a journal,
 // which comes with a copy of the directory, may be behind the store.
-func (w *wreck) lost(ctx context.Context, problem *Problem) (*Problem, error) {
+func (w *deadJournal) lost(ctx context.Context, problem *Problem) (*Problem, error) {
 	if len(w.list) == 0 {
 		return problem, nil
 	}
@@ -151,7 +151,7 @@ func (w *wreck) lost(ctx context.Context, problem *Problem) (*Problem, error) {
 // readJournal reads the journal of a dead process, and checks it as if it were
 // in the store. What is before a problem is as good as ever. Without any whole
 // line there is nothing.
-func readJournal(from io.Reader, dir string) (*wreck, *Problem, error) {
+func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine+1)
 	lines.Split(wholeLines)
@@ -174,8 +174,8 @@ func readJournal(from io.Reader, dir string) (*wreck, *Problem, error) {
 	if !w.seal.authentic(f) {
 		return nil, &Problem{Kind: Changed, Detail: "how the chain begins was changed"}, nil
 	}
-	w.accept(frame{line: f.line})
-	found := &wreck{cargo: cargo{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
+	w.accept(sealedLine{line: f.line})
+	found := &deadJournal{cargo: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
 	for lines.Scan() {
 		if problem := found.read(&w, lines.Bytes()); problem != nil {
 			return found, problem, nil
@@ -198,12 +198,12 @@ func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// read takes down a line that comes after the first: a mark or a record.
-func (w *wreck) read(walk *walker, line []byte) *Problem {
-	if bytes.HasPrefix(line, []byte(markStart)) {
+// readLine takes down a line that comes after the first: a mark or a record.
+func (w *deadJournal) read(walk *walker, line []byte) *Problem {
+	if bytes.HasPrefix(line, []byte(checkpointStart)) {
 		return w.mark(walk, line)
 	}
-	f, ok := split(line)
+	f, ok := parseLine(line)
 	kind, detail := walk.step(f, ok)
 	row, isRow := parseRow(w.cargo.chain.ID, string(line))
 	if kind == "" && !isRow {
@@ -212,18 +212,18 @@ func (w *wreck) read(walk *walker, line []byte) *Problem {
 	if kind != "" {
 		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; it and what follows are not in the log"}
 	}
-	who, what := asked(&row.Record)
+	who, what := lookupKey(&row.Record)
 	w.list = append(w.list, recordRow{
 		Chain: w.cargo.chain.ID, Seq: int64(row.Seq), At: row.Time.UnixMicro(), Who: who, What: what, Line: row.line,
 	})
 	return nil
 }
 
-// mark takes down what a mark says: that the store has the chain, and, where it
+// readCheckpoint takes down what a mark says: that the store has the chain, and, where it
 // stands before all records, what they follow.
-func (w *wreck) mark(walk *walker, line []byte) *Problem {
+func (w *deadJournal) mark(walk *walker, line []byte) *Problem {
 	var at point
-	f, ok := links(line)
+	f, ok := parseLinks(line)
 	if !ok || !walk.seal.authentic(f) || json.Unmarshal(line, &at) != nil || at.Chain != chainName(w.cargo.chain.ID) {
 		return &Problem{Record: walk.number + 1, Kind: Changed, Detail: "a line that says how far the store is was changed, or is of another chain; what follows is not in the log"}
 	}

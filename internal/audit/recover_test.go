@@ -24,7 +24,7 @@ func (w *world) dead(t testing.TB, stored int, calls ...string) string {
 	rows.fail(syscall.EIO, nil)
 	acknowledge(t, l, calls[stored:]...)
 	kill(t, l)
-	return l.tip.journal.path
+	return l.current.journal.path
 }
 
 // edit changes a file.
@@ -65,7 +65,7 @@ func TestTwoJournalsOfOneChain(t *testing.T) {
 	w := newWorld(t, "")
 	path := w.dead(t, 1, "a", "b", "c")
 	chain, list := w.chains(t)[0], w.records(t, w.chains(t)[0].ID)
-	begin, rest, _ := strings.Cut(mustRead(t, path), markStart)
+	begin, rest, _ := strings.Cut(mustRead(t, path), checkpointStart)
 	_, rest, _ = strings.Cut(rest, "\n")
 	first, _, _ := strings.Cut(begin, "\n")
 	mark := w.mark(t, point{Chain: chainName(chain.ID), Seq: 1, Mark: linkOf([]byte(list[0].Line)).String(), Bytes: int64(len(list[0].Line))})
@@ -123,7 +123,7 @@ func TestAJournalThatDoesNotVerify(t *testing.T) {
 		"a line without an end":      {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
 		"a beginning without an end": {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
 		"a head among the records":   {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
-		"a mark that nobody sealed":  {lines(func(l []string) []string { l[0] += string(markLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
+		"a mark that nobody sealed":  {lines(func(l []string) []string { l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
@@ -144,7 +144,7 @@ func TestAJournalThatDoesNotVerify(t *testing.T) {
 
 func TestAFileThatIsTooLargeForAJournal(t *testing.T) {
 	w := newWorld(t, "")
-	if err := os.Truncate(w.dead(t, 0, "a"), mostJournal+1); err != nil {
+	if err := os.Truncate(w.dead(t, 0, "a"), maxJournal+1); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.red(t, Foreign); !strings.Contains(r.Problems[0].Detail, "too large") || !Waiting(w.dir) {
@@ -232,15 +232,15 @@ func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
 			l.mu.Unlock()
 			acknowledge(t, l, "late")
 			kill(t, l)
-			path := l.tip.journal.path
+			path := l.current.journal.path
 			if stored == 2 { // it died before it could write the mark
-				mark := w.mark(t, l.tip.reached)
+				mark := w.mark(t, l.current.reached)
 				edit(t, path, func(text string) string { return strings.Replace(text, mark, "", 1) })
 			}
 			if err := os.Rename(path, path+".away"); err != nil { // its machine is off
 				t.Fatal(err)
 			}
-			w.exec(t, "UPDATE audit_chain SET seen = seen - $1", 2*silent.Milliseconds())
+			w.exec(t, "UPDATE audit_chain SET seen = seen - $1", 2*abandonedAfter.Milliseconds())
 			w.prune(t, Options{MaxAge: time.Hour})
 			if n := len(w.chains(t)); n > 0 {
 				t.Fatalf("%d chains are left", n)
@@ -266,7 +266,7 @@ func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
 func TestAChainThatRetentionHasRemovedUnderALog(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.past(t, 48*time.Hour, 3)
-	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", 2*silent.Milliseconds())
+	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", 2*abandonedAfter.Milliseconds())
 	w.prune(t, Options{MaxAge: time.Hour})
 	if n := len(w.chains(t)); n > 0 {
 		t.Fatalf("%d chains are left", n)
@@ -340,8 +340,8 @@ func FuzzReadJournal(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	t := &tip{chain: chain}
-	t.last, _ = parseMark(chain.Hash)
+	t := &openChain{chain: chain}
+	t.last, _ = parseDigest(chain.Hash)
 	if t.journal, err = newJournal(dir, chain, nil, nil, false); err != nil {
 		f.Fatal(err)
 	}
@@ -357,7 +357,7 @@ func FuzzReadJournal(f *testing.F) {
 	f.Add(text)
 	f.Add(strings.Replace(text, "seq", "qes", 1))
 	f.Add(text[:len(text)-5])
-	f.Add(string(markLine(seal, point{Chain: chainName(chain.ID), Seq: 3, Mark: chain.Hash})))
+	f.Add(string(checkpointLine(seal, point{Chain: chainName(chain.ID), Seq: 3, Mark: chain.Hash})))
 	f.Add("")
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, text := range []string{text, chain.Line + "\n" + text} {

@@ -20,7 +20,7 @@ func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
 	var found []Row
 	at := position{At: math.MaxInt64}
 	for db != nil && len(found) < n {
-		list, err := db.rows.Before(ctx, at, pageOf)
+		list, err := db.rows.Before(ctx, at, pageSize)
 		if err != nil {
 			return nil, fmt.Errorf("reading the audit log: %w", err)
 		}
@@ -30,7 +30,7 @@ func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
 				found = append(found, row)
 			}
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			break
 		}
 	}
@@ -41,7 +41,7 @@ func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
 // Count says how often a tool was called for somebody, and how often with
 // arguments that have a digest. What was not done does not count.
 func (db *DB) Count(ctx context.Context, tool, agent, user, digest string) (same, all int, err error) {
-	return db.rows.Count(ctx, whose(tool, agent, user), digest[:min(digestLen, len(digest))])
+	return db.rows.Count(ctx, callerKey(tool, agent, user), digest[:min(digestLen, len(digest))])
 }
 
 // followEvery is how often Follow looks for new rows. It costs one look into an
@@ -95,7 +95,7 @@ type follower struct {
 // start takes down where the chains are.
 func (f *follower) start(ctx context.Context) error {
 	for after := int64(math.MinInt64); ; {
-		list, err := f.rows.Chains(ctx, after, pageOf)
+		list, err := f.rows.Chains(ctx, after, pageSize)
 		if err != nil {
 			return err
 		}
@@ -104,25 +104,25 @@ func (f *follower) start(ctx context.Context) error {
 			f.at[c.ID] = c.Seq
 			f.since = max(f.since, c.Seen)
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			return nil
 		}
 	}
 }
 
-// look hands on what is new: of each chain no more than a page. What there is
+// observe hands on what is new: of each chain no more than a page. What there is
 // beyond that comes with the next look, and until then none is forgotten.
 func (f *follower) look(ctx context.Context) error {
 	var fresh []Row
 	latest, behind := f.since, false
 	since := min(f.since, time.Now().UnixMilli()) // a clock that is set back puts it into the future
-	from := chainRow{Seen: since - slack.Milliseconds(), ID: math.MinInt64}
+	from := chainRow{Seen: since - clockSlack.Milliseconds(), ID: math.MinInt64}
 	for more := true; more; {
-		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageOf)
+		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageSize)
 		if err != nil {
 			return err
 		}
-		more = len(list) == pageOf
+		more = len(list) == pageSize
 		for _, c := range list {
 			from = c
 			rows, err := f.read(ctx, c)
@@ -146,13 +146,13 @@ func (f *follower) look(ctx context.Context) error {
 	return nil
 }
 
-// read reads what is new in a chain.
+// readLine reads what is new in a chain.
 func (f *follower) read(ctx context.Context, c chainRow) (fresh []Row, err error) {
 	if f.at[c.ID] >= c.Seq {
 		return nil, nil
 	}
-	list, err := f.rows.Records(ctx, c.ID, f.at[c.ID], pageOf)
-	if err == nil && len(list) < pageOf {
+	list, err := f.rows.Records(ctx, c.ID, f.at[c.ID], pageSize)
+	if err == nil && len(list) < pageSize {
 		f.at[c.ID] = c.Seq // also where retention was faster
 	}
 	for _, r := range list {

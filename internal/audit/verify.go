@@ -52,7 +52,7 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	if db == nil {
 		return Report{}, nil
 	}
-	c := &check{rows: db.rows, found: map[string]bool{}, passing: map[string]bool{}, linked: map[string]int{}}
+	c := &verification{rows: db.rows, found: map[string]bool{}, passing: map[string]bool{}, linked: map[string]int{}}
 	k, err := loadKey(dir)
 	switch {
 	case err == nil:
@@ -77,12 +77,12 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	return c.report, nil
 }
 
-// A check is a Verify at work.
-type check struct {
+// A verification is a Verify at work.
+type verification struct {
 	rows    rowStore
 	key     string  // "" when there is none
 	seal    *sealer // nil when there is none
-	books   map[string]headBook
+	books   map[string]headIndex
 	found   map[string]bool // chains
 	passing map[string]bool // chains that came or went meanwhile
 	ends    []chainEnd
@@ -98,7 +98,7 @@ type chainEnd struct {
 	seq  uint64 // of its last record
 }
 
-func (c *check) problem(chain string, record uint64, kind Kind, detail string) {
+func (c *verification) problem(chain string, record uint64, kind Kind, detail string) {
 	if len(c.report.Problems) == maxProblems {
 		c.report.More++
 		return
@@ -106,16 +106,16 @@ func (c *check) problem(chain string, record uint64, kind Kind, detail string) {
 	c.report.Problems = append(c.report.Problems, Problem{chain, record, kind, detail})
 }
 
-func (c *check) note(chain string, kind Kind, detail string) {
+func (c *verification) note(chain string, kind Kind, detail string) {
 	if len(c.report.Notes) == maxProblems {
 		return
 	}
 	c.report.Notes = append(c.report.Notes, Problem{Chain: chain, Kind: kind, Detail: detail})
 }
 
-// readBooks reads what the heads say before the chains are read: chains only
+// readHeads reads what the heads say before the chains are read: chains only
 // grow.
-func (c *check) readBooks(ctx context.Context) (err error) {
+func (c *verification) readBooks(ctx context.Context) (err error) {
 	c.books, err = c.allBooks(ctx, func(key string, number int64, kind Kind, detail string) {
 		name := headsName
 		if key != c.key {
@@ -128,7 +128,7 @@ func (c *check) readBooks(ctx context.Context) (err error) {
 
 // reread reads them again for what was begun or removed meanwhile. What is wrong
 // with them was said before.
-func (c *check) reread(ctx context.Context) error {
+func (c *verification) reread(ctx context.Context) error {
 	later, err := c.allBooks(ctx, func(string, int64, Kind, string) {})
 	for key, book := range later {
 		known := c.books[key]
@@ -140,8 +140,8 @@ func (c *check) reread(ctx context.Context) error {
 	return err
 }
 
-// pass notes the chains of a that are not in b.
-func (c *check) pass(a, b map[string]point) {
+// markTransient notes the chains of a that are not in b.
+func (c *verification) pass(a, b map[string]point) {
 	for chain := range a {
 		if _, ok := b[chain]; !ok {
 			c.passing[chain] = true
@@ -149,12 +149,12 @@ func (c *check) pass(a, b map[string]point) {
 	}
 }
 
-func (c *check) allBooks(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headBook, error) {
+func (c *verification) allBooks(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headIndex, error) {
 	keys, err := c.rows.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
-	books := map[string]headBook{}
+	books := map[string]headIndex{}
 	for _, key := range keys {
 		books[key], err = readHeads(ctx, c.rows, key, c.sealOf(key), func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
 		if err != nil {
@@ -164,21 +164,21 @@ func (c *check) allBooks(ctx context.Context, problem func(string, int64, Kind, 
 	return books, nil
 }
 
-// sealOf is nil for keys that are not here.
-func (c *check) sealOf(key string) *sealer {
+// sealerOf is nil for keys that are not here.
+func (c *verification) sealOf(key string) *sealer {
 	if key == c.key {
 		return c.seal
 	}
 	return nil
 }
 
-// reached is how far heads say that a chain had come: those of its own key, and
+// stored is how far heads say that a chain had come: those of its own key, and
 // those of ours.
-func (c *check) reached(key, chain string) (p point, known bool) {
+func (c *verification) reached(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for _, of := range []string{key, c.key} {
 		if p, ok := c.books[of].reached[chain]; ok {
-			further(points, p)
+			keepFurthest(points, p)
 		}
 	}
 	p, known = points[chain]
@@ -187,20 +187,20 @@ func (c *check) reached(key, chain string) (p point, known bool) {
 
 // pruned is how far retention has removed a chain. Of our own only heads of our
 // key can say so; of others, whoever has seen that their machine was gone.
-func (c *check) pruned(key, chain string) (p point, known bool) {
+func (c *verification) pruned(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for of, book := range c.books {
 		if p, ok := book.pruned[chain]; ok && (of == c.key || key != c.key) {
-			further(points, p)
+			keepFurthest(points, p)
 		}
 	}
 	p, known = points[chain]
 	return p, known
 }
 
-func (c *check) walkAll(ctx context.Context) error {
+func (c *verification) walkAll(ctx context.Context) error {
 	for after := int64(math.MinInt64); ; {
-		list, err := c.rows.Chains(ctx, after, pageOf)
+		list, err := c.rows.Chains(ctx, after, pageSize)
 		if err != nil {
 			return fmt.Errorf("reading the audit log: %w", err)
 		}
@@ -210,14 +210,14 @@ func (c *check) walkAll(ctx context.Context) error {
 				return fmt.Errorf("reading the audit log: %w", err)
 			}
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			return nil
 		}
 	}
 }
 
 // walk walks through the records of one chain.
-func (c *check) walk(ctx context.Context, one chainRow) error {
+func (c *verification) walk(ctx context.Context, one chainRow) error {
 	name := chainName(one.ID)
 	w := &walker{counter: rowLine, seal: c.sealOf(one.Key), last: origin()}
 	c.report.Chains++
@@ -227,7 +227,7 @@ func (c *check) walk(ctx context.Context, one chainRow) error {
 		w.start(p)
 	}
 	for after := int64(math.MinInt64); ; {
-		list, err := c.rows.Records(ctx, one.ID, after, pageOf)
+		list, err := c.rows.Records(ctx, one.ID, after, pageSize)
 		if err == nil && len(list) > 0 && list[0].Seq > int64(w.number)+1 && !w.adopt {
 			err = c.skip(ctx, w, name, one.Key)
 		}
@@ -238,7 +238,7 @@ func (c *check) walk(ctx context.Context, one chainRow) error {
 			after = r.Seq
 			c.record(w, name, one, r)
 		}
-		if len(list) < pageOf {
+		if len(list) < pageSize {
 			break
 		}
 	}
@@ -247,7 +247,7 @@ func (c *check) walk(ctx context.Context, one chainRow) error {
 }
 
 // skip goes on where retention has been faster.
-func (c *check) skip(ctx context.Context, w *walker, name, key string) error {
+func (c *verification) skip(ctx context.Context, w *walker, name, key string) error {
 	if err := c.reread(ctx); err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (c *check) skip(ctx context.Context, w *walker, name, key string) error {
 }
 
 // begin judges the first line of a chain.
-func (c *check) begin(w *walker, name string, one chainRow) {
+func (c *verification) begin(w *walker, name string, one chainRow) {
 	f, b, ok := parseBeginning([]byte(one.Line))
 	p, known := c.reached(one.Key, name)
 	switch {
@@ -271,11 +271,11 @@ func (c *check) begin(w *walker, name string, one chainRow) {
 	case known && p.Seq == 0 && p.Mark != linkOf(f.line).String():
 		c.problem(name, 0, Changed, "heads have another hash of how the chain begins")
 	}
-	w.accept(frame{line: f.line})
+	w.accept(sealedLine{line: f.line})
 }
 
 // record judges a record.
-func (c *check) record(w *walker, name string, one chainRow, r recordRow) {
+func (c *verification) record(w *walker, name string, one chainRow, r recordRow) {
 	c.report.Bytes += int64(len(r.Line))
 	if kind, detail, _ := w.judgeRow(r); kind != "" {
 		c.problem(name, uint64(r.Seq), kind, detail)
@@ -292,8 +292,8 @@ func (c *check) record(w *walker, name string, one chainRow, r recordRow) {
 	}
 }
 
-// strays looks for records that are of no chain.
-func (c *check) strays(ctx context.Context) error {
+// checkOrphans looks for records that are of no chain.
+func (c *verification) strays(ctx context.Context) error {
 	for id := int64(math.MinInt64); ; {
 		next, more, err := c.rows.NextChain(ctx, id)
 		if err != nil || !more {
@@ -312,8 +312,8 @@ func (c *check) strays(ctx context.Context) error {
 	}
 }
 
-// compare holds the ends of the chains against what else says how far they are.
-func (c *check) compare() {
+// checkEnds holds the ends of the chains against what else says how far they are.
+func (c *verification) compare() {
 	for _, end := range c.ends {
 		p, known := c.reached(end.Key, end.name)
 		gone, _ := c.pruned(end.Key, end.name)
@@ -343,8 +343,8 @@ func (c *check) compare() {
 	}
 }
 
-// conclude says what could not be seen.
-func (c *check) conclude() {
+// addNotes says what could not be seen.
+func (c *verification) conclude() {
 	if c.seal == nil && len(c.linked) > 0 {
 		c.problem(keyName, 0, NoKey, "there is none in the data directory, so only links could be checked; copy it from the machine that wrote the log")
 	}

@@ -24,7 +24,7 @@ type walker struct {
 	counter string      // of the lines that count
 	seal    *sealer     // nil when the key is not here: then links have to do
 	number  uint64      // of the last line that fitted
-	last    mark        // the link of that line
+	last    digest        // the link of that line
 	bad     uint64      // lines since, that may stand where others stood
 	gaps    [][2]uint64 // what was missing when we came by
 	adopt   bool        // what comes next cannot be checked against what was before
@@ -32,7 +32,7 @@ type walker struct {
 
 // step judges the next line. What is wrong is said once: afterwards the walker
 // goes on from wherever the line was. The empty kind means that it fits.
-func (w *walker) step(f frame, ok bool) (kind Kind, detail string) {
+func (w *walker) step(f sealedLine, ok bool) (kind Kind, detail string) {
 	switch {
 	case !ok || f.counter != w.counter:
 		w.bad++
@@ -83,14 +83,14 @@ func (w *walker) missing(number uint64) (Kind, string) {
 	return Missing, fmt.Sprintf("the lines %d to %d are missing", from, to)
 }
 
-func (w *walker) accept(f frame) {
+func (w *walker) accept(f sealedLine) {
 	w.number, w.last, w.bad, w.adopt = f.number, linkOf(f.line), 0, false
 }
 
 // start sets the walker behind a line that is known from elsewhere.
 func (w *walker) start(p point) {
 	w.number, w.bad = p.Seq, 0
-	last, ok := parseMark(p.Mark)
+	last, ok := parseDigest(p.Mark)
 	w.last, w.adopt = last, !ok
 }
 
@@ -112,7 +112,7 @@ func (w *walker) stepRow(r recordRow) (row Row, fits bool) {
 
 // judgeRow also says what is wrong. Only of what fits there is a row.
 func (w *walker) judgeRow(r recordRow) (kind Kind, detail string, row Row) {
-	f, ok := split([]byte(r.Line))
+	f, ok := parseLine([]byte(r.Line))
 	if kind, detail = w.step(f, ok); kind != "" {
 		return kind, detail, Row{}
 	}
@@ -120,7 +120,7 @@ func (w *walker) judgeRow(r recordRow) (kind Kind, detail string, row Row) {
 	if !ok {
 		return Foreign, "this is no record", Row{}
 	}
-	who, what := asked(&got.Record)
+	who, what := lookupKey(&got.Record)
 	if r.Seq != int64(f.number) || r.At != got.Time.UnixMicro() || r.Who != who || r.What != what {
 		return Changed, fmt.Sprintf("its columns are not what the line of record %d says", f.number), Row{}
 	}
