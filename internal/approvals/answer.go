@@ -41,18 +41,18 @@ type Decision struct {
 // maxReason bounds what the model reads of a no.
 const maxReason = 1000
 
-// tries is how often a change is tried that others were faster with. Each time
+// maxTries is how often a change is tried that others were faster with. Each time
 // they can be, the question is nearer to its end: it never comes back to a state.
-const tries = 5
+const maxTries = 5
 
-var errRestless = errors.New("the question changes faster than it can be answered; try again")
+var errContended = errors.New("the question changes faster than it can be answered; try again")
 
 // Answer decides a question, if nobody was faster. A no to a call that was
 // allowed and has not been made yet still counts: it takes the yes back.
 func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (Decision, error) {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	for range tries {
+	for range maxTries {
 		q, err := s.Get(ctx, id, by)
 		if err != nil {
 			return Decision{}, err
@@ -65,7 +65,7 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (D
 			return d, err
 		}
 	}
-	return Decision{}, errRestless
+	return Decision{}, errContended
 }
 
 // decide writes an answer down, with the rule that a yes makes, and without the
@@ -87,7 +87,7 @@ func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) 
 			return d, false, err
 		}
 		d.Rule = rule.ID
-		if w.Rule, err = rule.kept(); err != nil {
+		if w.Rule, err = rule.row(); err != nil {
 			return d, false, err
 		}
 	}
@@ -96,9 +96,9 @@ func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) 
 		return d, false, fmt.Errorf("writing an answer: %w", err)
 	}
 	w.Decision = string(text)
-	done, full, err := s.rows.Answer(ctx, w, func(rules int) bool { return rules < mostRules })
+	done, full, err := s.rows.Answer(ctx, w, func(rules int) bool { return rules < maxRules })
 	if full {
-		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", mostRules)
+		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", maxRules)
 	}
 	return d, done, err
 }
@@ -152,9 +152,9 @@ func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 	if s.Unused() {
 		return Decision{}, ErrUnknown
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	for range tries {
+	for range maxTries {
 		q, _, err := s.get(ctx, id)
 		if err != nil {
 			return Decision{}, err
@@ -164,11 +164,11 @@ func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 		}
 		d, done, err := s.take(ctx, &q)
 		if done || err != nil {
-			s.life.over(id)
+			s.heartbeat.untrack(id)
 			return d, err
 		}
 	}
-	return Decision{}, errRestless
+	return Decision{}, errContended
 }
 
 // take takes the word about a question, unless somebody changes it meanwhile.
@@ -183,21 +183,21 @@ func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, e
 	case Denied:
 		return *q.Decision, true, nil
 	case Allowed: // used up before the call is made: a crash in between loses the word
-		done, err = s.rows.Take(ctx, q.ID, s.me, s.wayBack)
+		done, err = s.rows.Take(ctx, q.ID, s.me, s.takeGrace)
 		if err != nil {
 			return d, false, err
 		}
 		if done {
 			return *q.Decision, true, nil
 		}
-		return d, false, s.tooLate(ctx, q.ID)
+		return d, false, s.whyNotTaken(ctx, q.ID)
 	}
 	return d, false, ErrUnknown
 }
 
-// tooLate says why a yes could not be taken: it is still there, and so has come
+// whyNotTaken says why a yes could not be taken: it is still there, and so has come
 // too late; or something has become of it.
-func (s *Store) tooLate(ctx context.Context, id string) error {
+func (s *Store) whyNotTaken(ctx context.Context, id string) error {
 	state, _, found, err := s.rows.State(ctx, id)
 	if err == nil && found && State(state) == Allowed {
 		return ErrExpired
@@ -205,8 +205,8 @@ func (s *Store) tooLate(ctx context.Context, id string) error {
 	return err
 }
 
-// wayBack is how long a yes at the last moment may take to its call.
-const wayBack = 10 * time.Second
+// takeGrace is how long a yes at the last moment may take to its call.
+const takeGrace = 10 * time.Second
 
 // about reports whether the question was put about exactly this call.
 func (q *Question) about(c Call) bool {
@@ -219,9 +219,9 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	if s.Unused() || !isID(id) {
 		return nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	s.life.over(id)
+	s.heartbeat.untrack(id)
 	_, err := s.rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // or it is over in any case
 	return err
 }
@@ -229,15 +229,15 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 // attendedFor is how long somebody who looked at the questions counts as there.
 const attendedFor = 30 * time.Second
 
-// Look notes that somebody who may answer has looked.
-func (s *Store) Look(ctx context.Context) error {
-	ctx, cancel := limited(ctx)
+// MarkAttended notes that somebody who may answer has looked.
+func (s *Store) MarkAttended(ctx context.Context) error {
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	recently, err := s.rows.Looked(ctx, attendedFor/6)
+	recently, err := s.rows.AttendedWithin(ctx, attendedFor/6)
 	if err != nil || recently {
 		return err
 	}
-	return errors.Join(s.rows.Look(ctx), s.Sweep(ctx))
+	return errors.Join(s.rows.MarkAttended(ctx), s.Sweep(ctx))
 }
 
 // Attended reports whether somebody who may answer has looked a moment ago.
@@ -245,9 +245,9 @@ func (s *Store) Attended(ctx context.Context) (bool, error) {
 	if s.Unused() {
 		return false, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
-	return s.rows.Looked(ctx, attendedFor)
+	return s.rows.AttendedWithin(ctx, attendedFor)
 }
 
 func clip(text string, most int) string {

@@ -96,7 +96,7 @@ func testWhatIsGivenUpLeavesNothing(t *testing.T, p place) {
 	if left := closed(); left != 0 {
 		t.Errorf("there are %d", left)
 	}
-	for range mostClosed + 3 {
+	for range maxClosed + 3 {
 		if _, err := s.Answer(t.Context(), ask(), no, ann); err != nil {
 			t.Fatal(err)
 		}
@@ -108,7 +108,7 @@ func testWhatIsGivenUpLeavesNothing(t *testing.T, p place) {
 	if err := s.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if left := closed(); left != mostClosed {
+	if left := closed(); left != maxClosed {
 		t.Errorf("there are %d", left)
 	}
 	if d, err := s.Take(t.Context(), waits, someCall()); err != nil || !d.Allow {
@@ -121,10 +121,10 @@ func testQuestionsAreBoundedInSize(t *testing.T, p place) {
 	s := p.server(t)
 	long := func(who int) func(*Call) {
 		return func(c *Call) {
-			c.Principal, c.Shown = fmt.Sprint("a/", who), strings.Repeat("x", mostTextOfOne/2)
+			c.Principal, c.Shown = fmt.Sprint("a/", who), strings.Repeat("x", maxOpenTextEach/2)
 		}
 	}
-	for who := range mostText / mostTextOfOne {
+	for who := range maxOpenText / maxOpenTextEach {
 		for range 2 {
 			mustAsk(t, s, someCall(long(who)))
 		}

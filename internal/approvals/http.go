@@ -25,16 +25,16 @@ type answerBody struct {
 
 // The words for decisions, in every channel.
 const (
-	SayAllow   = "allow"
-	SaySession = "allow_session"
-	SayAlways  = "allow_always"
-	SayDeny    = "deny"
+	ChoiceAllow   = "allow"
+	ChoiceSession = "allow_session"
+	ChoiceAlways  = "allow_always"
+	ChoiceDeny    = "deny"
 )
 
 // Serve answers GET /approvals, GET /approvals/{id} and POST /approvals/{id}
 // for an approver whom somebody else has let in.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request, who Approver) {
-	if err := s.Look(r.Context()); err != nil {
+	if err := s.MarkAttended(r.Context()); err != nil {
 		reply(w, http.StatusServiceUnavailable, fault("the approvals cannot be read at the moment"))
 		return
 	}
@@ -83,7 +83,7 @@ func (b answerBody) answer() (a Answer, err error) {
 			return a, fmt.Errorf("expires is %q, it must be a moment such as 2026-01-31T09:00:00Z", b.Expires)
 		}
 	}
-	a.Allow, a.Scope, err = Say(b.Decision)
+	a.Allow, a.Scope, err = ParseChoice(b.Decision)
 	switch {
 	case err != nil:
 	case a.Scope != Always && !a.Until.IsZero():
@@ -94,16 +94,16 @@ func (b answerBody) answer() (a Answer, err error) {
 	return a, err
 }
 
-// Say reads one of the words for decisions.
-func Say(word string) (allow bool, scope Scope, err error) {
+// ParseChoice reads one of the words for decisions.
+func ParseChoice(word string) (allow bool, scope Scope, err error) {
 	switch word {
-	case SayAllow:
+	case ChoiceAllow:
 		return true, Once, nil
-	case SaySession:
+	case ChoiceSession:
 		return true, Session, nil
-	case SayAlways:
+	case ChoiceAlways:
 		return true, Always, nil
-	case SayDeny:
+	case ChoiceDeny:
 		return false, "", nil
 	}
 	return false, "", fmt.Errorf("decision is %q, it must be allow, allow_session, allow_always or deny", word)

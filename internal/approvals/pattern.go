@@ -16,7 +16,7 @@ func checkPattern(pattern string) error {
 	switch {
 	case pattern == "" || len(pattern) > maxPattern:
 		return fmt.Errorf("a pattern has 1 to %d bytes", maxPattern)
-	case strings.ContainsFunc(pattern, unclear):
+	case strings.ContainsFunc(pattern, invisible):
 		return fmt.Errorf("the pattern %q has characters that are not seen", pattern)
 	case strings.Contains(pattern, "***"):
 		return fmt.Errorf("the pattern %q has three stars in a row; ** stands for everything", pattern)
@@ -24,14 +24,14 @@ func checkPattern(pattern string) error {
 	return nil
 }
 
-// unclear reports whether c is not seen, or stands for what is no character.
-func unclear(c rune) bool { return c == utf8.RuneError || tool.Hidden(c) }
+// invisible reports whether c is not seen, or stands for what is no character.
+func invisible(c rune) bool { return c == utf8.RuneError || tool.Hidden(c) }
 
-// fits reports whether the whole text is like the pattern: * stands for any
+// matchesPattern reports whether the whole text is like the pattern: * stands for any
 // characters but a slash, ** for any at all, ? for one that is no slash. A text
 // that could mean another place than it says fits nothing.
-func fits(pattern, text string) bool {
-	if strings.ContainsFunc(text, unclear) || strings.Contains(text, `\`) ||
+func matchesPattern(pattern, text string) bool {
+	if strings.ContainsFunc(text, invisible) || strings.Contains(text, `\`) ||
 		slices.Contains(strings.Split(text, "/"), "..") || len(text) > maxText {
 		return false
 	}
@@ -45,7 +45,7 @@ const maxText = 64 << 10
 // longer than its length times that of the pattern.
 func matches(pattern, text string) bool {
 	p := []rune(pattern)
-	reach := through(p, []int{0}) // where in the pattern we may be
+	reach := skipStars(p, []int{0}) // where in the pattern we may be
 	for _, c := range text {
 		var next []int
 		for _, at := range reach {
@@ -57,7 +57,7 @@ func matches(pattern, text string) bool {
 				next = append(next, at+1)
 			}
 		}
-		if reach = through(p, next); len(reach) == 0 {
+		if reach = skipStars(p, next); len(reach) == 0 {
 			return false
 		}
 	}
@@ -73,8 +73,8 @@ func stars(p []rune, at int) int {
 	return n
 }
 
-// through adds the places behind stars, which may stand for nothing.
-func through(p []rune, reach []int) []int {
+// skipStars adds the places behind stars, which may stand for nothing.
+func skipStars(p []rune, reach []int) []int {
 	for i := 0; i < len(reach); i++ {
 		behind := reach[i] + stars(p, reach[i])
 		if behind > reach[i] && !slices.Contains(reach, behind) {

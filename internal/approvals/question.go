@@ -57,7 +57,7 @@ type Question struct {
 	Decision *Decision         `json:"decision,omitzero"`
 }
 
-// over says why the question cannot be answered any more; nil while it can.
+// untrack says why the question cannot be answered any more; nil while it can.
 func (q *Question) over() error {
 	switch q.State {
 	case Open:
@@ -80,49 +80,49 @@ func (a Approver) sees(q *Question) bool {
 	return (a.Agent == "" || a.Agent == q.Agent) && (a.User == "" || a.User == q.User)
 }
 
-// laidOut is what is written down of a call.
-type laidOut struct {
+// storedCall is what is written down of a call.
+type storedCall struct {
 	Call
 	Parts map[string]string `json:"parts"`
 }
 
-// Ask lays a question out until it expires, and returns its id. It belongs to
+// Add lays a question out until it expires, and returns its id. It belongs to
 // this process, and ends with it.
 func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, err error) {
-	parts, err := partsOf(c.Args)
+	parts, err := argDigests(c.Args)
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal(laidOut{c, parts})
+	text, err := json.Marshal(storedCall{c, parts})
 	if err != nil {
 		return "", fmt.Errorf("writing a question: %w", err)
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	if err := s.Sweep(ctx); err != nil {
 		return "", err
 	}
 	q := questionRow{ID: newID(), Owner: s.me, Principal: c.Principal, Size: len(c.Shown), Call: string(text)}
-	laid, err := s.rows.Ask(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
+	laid, err := s.rows.Add(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
 	if err != nil {
 		return "", err
 	}
 	if !laid {
 		return "", ErrTooMany
 	}
-	s.asked(q.ID, expires.Add(s.wayBack))
+	s.track(q.ID, expires.Add(s.takeGrace))
 	return q.ID, nil
 }
 
 // Sweep removes what is over and what those left who are gone. Asking and looking
 // do that too.
-func (s *Store) Sweep(ctx context.Context) error { return s.rows.Sweep(ctx, keepClosed, mostClosed) }
+func (s *Store) Sweep(ctx context.Context) error { return s.rows.Sweep(ctx, keepClosed, maxClosed) }
 
 // room says whether one more question may wait beside the others. Who decides
 // reads all of them, again and again, so their texts are bounded too.
 func room(size int) func(open, own, text, ownText int) bool {
 	return func(open, own, text, ownText int) bool {
-		return open < mostOpen && own < mostOfOne && text+size <= mostText && ownText+size <= mostTextOfOne
+		return open < maxOpen && own < maxOpenEach && text+size <= maxOpenText && ownText+size <= maxOpenTextEach
 	}
 }
 
@@ -131,7 +131,7 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 	if s.Unused() {
 		return nil, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	all, err := s.rows.Open(ctx)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, err
 	if s.Unused() {
 		return Question{}, ErrUnknown
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	q, lives, err := s.get(ctx, id)
 	if err == nil && (!lives || !who.sees(&q)) {
@@ -182,7 +182,7 @@ func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err
 // questionOf reads what was kept. It is strict: a word in it that nobody knows
 // may be one that narrows what is allowed.
 func questionOf(k questionRow) (Question, error) {
-	var c laidOut
+	var c storedCall
 	q := Question{ID: k.ID, State: State(k.State), Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
 	err := jsonv2.Unmarshal([]byte(k.Call), &c, jsonv2.RejectUnknownMembers(true))
 	if err == nil && k.Decision != "" {
@@ -204,8 +204,8 @@ func questionOf(k questionRow) (Question, error) {
 // or an answer to one.
 func (s *Store) Changed() <-chan struct{} { return s.rows.Wait() }
 
-// lookAgain is how soon one who waits asks again when the rows did not answer.
-const lookAgain = 500 * time.Millisecond
+// retryEvery is how soon one who waits asks again when the rows did not answer.
+const retryEvery = 500 * time.Millisecond
 
 // Await returns when the question is open no more, or ctx ends.
 func (s *Store) Await(ctx context.Context, id string) error {
@@ -216,7 +216,7 @@ func (s *Store) Await(ctx context.Context, id string) error {
 			return nil // whoever takes it finds out
 		}
 		if err != nil {
-			left = lookAgain
+			left = retryEvery
 		}
 		late := time.NewTimer(left + time.Millisecond)
 		select {
@@ -232,9 +232,9 @@ func (s *Store) Await(ctx context.Context, id string) error {
 	return nil
 }
 
-// partsOf is the digest of each argument, so that a rule can say which must be
+// argDigests is the digest of each argument, so that a rule can say which must be
 // the same without anybody having to keep their values.
-func partsOf(args json.RawMessage) (map[string]string, error) {
+func argDigests(args json.RawMessage) (map[string]string, error) {
 	values := make(map[string]json.RawMessage)
 	if len(args) > 0 {
 		if err := json.Unmarshal(args, &values); err != nil {

@@ -98,11 +98,11 @@ func testNoAnswerIsNo(t *testing.T, p place) {
 	if _, err := server.Answer(t.Context(), stale, yes, ann); err != nil {
 		t.Fatal(err)
 	}
-	server.wayBack = -2 * time.Hour // it has been long
+	server.takeGrace = -2 * time.Hour // it has been long
 	if _, err := server.Take(t.Context(), stale, someCall()); !errors.Is(err, ErrExpired) {
 		t.Errorf("a yes of long ago is taken: %v", err)
 	}
-	server.wayBack = wayBack
+	server.takeGrace = takeGrace
 	gone := mustAsk(t, server, someCall())
 	if err := server.Withdraw(t.Context(), gone); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func testOneAnswerCounts(t *testing.T, p place) {
 
 func testQuestionsAreBounded(t *testing.T, p place) {
 	server := p.server(t)
-	for range mostOfOne {
+	for range maxOpenEach {
 		mustAsk(t, server, someCall())
 	}
 	if _, err := server.Ask(t.Context(), someCall(), in(time.Hour)); !errors.Is(err, ErrTooMany) {
@@ -333,14 +333,14 @@ func testWhoLooksIsThere(t *testing.T, p place) {
 	if there, err := s.Attended(t.Context()); there || err != nil {
 		t.Errorf("somebody is there who never looked: %v", err)
 	}
-	if err := s.Look(t.Context()); err != nil {
+	if err := s.MarkAttended(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if there, err := p.elsewhere(t).Attended(t.Context()); !there || err != nil {
 		t.Errorf("nobody is there who just looked: %v", err)
 	}
 	until(t, "the look to be over", func() bool {
-		there, err := (rows{p.db}).Looked(t.Context(), 20*time.Millisecond)
+		there, err := (rows{p.db}).AttendedWithin(t.Context(), 20*time.Millisecond)
 		return err == nil && !there
 	})
 }

@@ -50,10 +50,10 @@ func scanApproval(scan func(...any) error) (q questionRow, err error) {
 // [Store.Wait].
 func (s rows) Wait() <-chan struct{} { return s.store.Wait(topic) }
 
-// Ask lays a question out for some time, unless there is no room beside those
+// Add lays a question out for some time, unless there is no room beside those
 // that are open: so many in all and of its principal, with so much to read. Its
 // process is known to live for the length of a lease.
-func (s rows) Ask(ctx context.Context, q questionRow, wait, lease time.Duration, room func(open, own, text, ownText int) bool) (laid bool, err error) {
+func (s rows) Add(ctx context.Context, q questionRow, wait, lease time.Duration, room func(open, own, text, ownText int) bool) (laid bool, err error) {
 	err = s.store.Update(ctx, func(t *store.Tx) error {
 		laid = false
 		if err := t.Lock(topic); err != nil {
@@ -88,8 +88,8 @@ func renewOwner(t *store.Tx, owner string, lease time.Duration) error {
 	return err
 }
 
-// Leave ends everything of a process that ends.
-func (s rows) Leave(ctx context.Context, owner string) error {
+// RemoveOwner ends everything of a process that ends.
+func (s rows) RemoveOwner(ctx context.Context, owner string) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		for _, text := range []string{
 			"DELETE FROM approval_owner WHERE id = $1",
@@ -167,17 +167,17 @@ func (s rows) change(ctx context.Context, id, text string, args ...any) (done bo
 	return done && err == nil, err
 }
 
-// Look notes that somebody who may answer has looked.
-func (s rows) Look(ctx context.Context) error {
+// MarkAttended notes that somebody who may answer has looked.
+func (s rows) MarkAttended(ctx context.Context) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		_, err := t.Exec("INSERT INTO approval_look (one, at) VALUES (1, {{now}}) ON CONFLICT (one) DO UPDATE SET at = excluded.at")
 		return err
 	})
 }
 
-// Looked reports whether somebody has looked within some time. A look in the
+// AttendedWithin reports whether somebody has looked within some time. A look in the
 // future does not count: the clock was set back since.
-func (s rows) Looked(ctx context.Context, within time.Duration) (recently bool, err error) {
+func (s rows) AttendedWithin(ctx context.Context, within time.Duration) (recently bool, err error) {
 	var ago int64
 	err = s.store.Row(ctx, "SELECT {{now}} - at FROM approval_look WHERE one = 1", nil, &ago)
 	if errors.Is(err, store.ErrNotFound) {

@@ -18,7 +18,7 @@ func TestRulesMoveAndQuestionsStay(t *testing.T) {
 	kept := rows{from}
 	for _, id := range []string{"waits", "allowed"} {
 		q := questionRow{ID: id, Owner: "me", Principal: "a/u", Size: 1, Call: "{}"}
-		if laid, err := kept.Ask(t.Context(), q, time.Minute, time.Minute, anyRoom); err != nil || !laid {
+		if laid, err := kept.Add(t.Context(), q, time.Minute, time.Minute, anyRoom); err != nil || !laid {
 			t.Fatal(laid, err)
 		}
 	}
@@ -30,7 +30,7 @@ func TestRulesMoveAndQuestionsStay(t *testing.T) {
 	if done, full, err := kept.Answer(t.Context(), w, func(rules int) bool { return rules == 0 }); !done || full || err != nil {
 		t.Fatal(done, full, err)
 	}
-	if err := kept.Look(t.Context()); err != nil {
+	if err := kept.MarkAttended(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "backup.zip")
@@ -59,7 +59,7 @@ func TestRulesMoveAndQuestionsStay(t *testing.T) {
 				t.Errorf("%s: %s is %s, %v", s.Engine(), id, state, err)
 			}
 		}
-		if there, err := a.Looked(t.Context(), time.Hour); err != nil || there {
+		if there, err := a.AttendedWithin(t.Context(), time.Hour); err != nil || there {
 			t.Errorf("%s: somebody has looked: %v", s.Engine(), err)
 		}
 	}

@@ -51,7 +51,7 @@ const (
 	MaxAge     = 366 * 24 * time.Hour
 	// sessionAge bounds those for a session, which may go on for weeks.
 	sessionAge = 12 * time.Hour
-	mostRules  = 1000
+	maxRules  = 1000
 	maxLike    = 20
 )
 
@@ -73,7 +73,7 @@ func newRule(q *Question, a Answer, by Approver, now time.Time) (*Rule, error) {
 	} else if a.Until.IsZero() {
 		r.Expires = now.Add(DefaultAge)
 	}
-	if err := errors.Join(r.check(q, now), r.restrict(q)); err != nil {
+	if err := errors.Join(r.check(q, now), r.setConditions(q)); err != nil {
 		return nil, RuleError{err}
 	}
 	return r, nil
@@ -91,8 +91,8 @@ func (r *Rule) check(q *Question, now time.Time) error {
 	return nil
 }
 
-// restrict fills in what must be the same as in the call that was asked about.
-func (r *Rule) restrict(q *Question) error {
+// setConditions fills in what must be the same as in the call that was asked about.
+func (r *Rule) setConditions(q *Question) error {
 	if len(r.Match) == 0 && len(r.Any) == 0 {
 		r.Digest = q.Digest
 		return nil
@@ -137,10 +137,10 @@ func (r *Rule) allows(c *Call, me string, now time.Time) bool {
 	return r.fits(c)
 }
 
-// fits compares argument by argument: each must be the same, be like its
+// matchesPattern compares argument by argument: each must be the same, be like its
 // pattern, or be free; and none may be missing that was there.
 func (r *Rule) fits(c *Call) bool {
-	parts, err := partsOf(c.Args)
+	parts, err := argDigests(c.Args)
 	if err != nil {
 		return false
 	}
@@ -155,7 +155,7 @@ func (r *Rule) fits(c *Call) bool {
 	}
 	for name, pattern := range r.Match {
 		var text string
-		if json.Unmarshal(values[name], &text) != nil || !fits(pattern, text) {
+		if json.Unmarshal(values[name], &text) != nil || !matchesPattern(pattern, text) {
 			return false
 		}
 	}
@@ -184,7 +184,7 @@ func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 	if s.Unused() {
 		return Rule{}, false, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	kept, err := s.rows.RulesFor(ctx, c.Principal, c.Tool)
 	if err != nil {
@@ -208,7 +208,7 @@ func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
 	if s.Unused() {
 		return nil, nil
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	kept, err := s.rows.Rules(ctx)
 	if err != nil {
@@ -222,7 +222,7 @@ func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 	if s.Unused() || !isID(id) {
 		return gone, ErrUnknown
 	}
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	kept, found, err := s.rows.Forget(ctx, id)
 	if err != nil {
@@ -237,8 +237,8 @@ func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 	return gone, nil
 }
 
-// kept is the rule as it is kept.
-func (r *Rule) kept() (*ruleRow, error) {
+// row is the rule as it is kept.
+func (r *Rule) row() (*ruleRow, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
 		return nil, fmt.Errorf("writing a rule: %w", err)

@@ -39,19 +39,19 @@ var (
 )
 
 const (
-	// patience is how long the rows may take for anything.
-	patience = 15 * time.Second
+	// rowsTimeout is how long the rows may take for anything.
+	rowsTimeout = 15 * time.Second
 	// keepClosed is how long a question is still there to be shown when it is
 	// over, so that whoever comes late learns who was faster.
 	keepClosed = 10 * time.Minute
-	// mostOpen and mostOfOne bound the open questions of all, and of one caller.
-	mostOpen  = 200
-	mostOfOne = 20
-	// mostText and mostTextOfOne bound what there is to read in them.
-	mostText      = 8 << 20
-	mostTextOfOne = 1 << 20
-	// mostClosed bounds those that are over and still there to be shown.
-	mostClosed = 100
+	// maxOpen and maxOpenEach bound the open questions of all, and of one caller.
+	maxOpen  = 200
+	maxOpenEach = 20
+	// maxOpenText and maxOpenTextEach bound what there is to read in them.
+	maxOpenText      = 8 << 20
+	maxOpenTextEach = 1 << 20
+	// maxClosed bounds those that are over and still there to be shown.
+	maxClosed = 100
 )
 
 const idLen = 12
@@ -71,8 +71,8 @@ type Store struct {
 	Options
 	rows    rows
 	me      string // names this process in its questions
-	wayBack time.Duration
-	life    life
+	takeGrace time.Duration
+	heartbeat    heartbeat
 }
 
 // New returns the approvals. The rows are left alone before they are needed.
@@ -83,25 +83,25 @@ func New(o Options) *Store {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), wayBack: wayBack}
-	s.life.waiting, s.life.nudge = map[string]time.Time{}, make(chan struct{}, 1)
+	s := &Store{Options: o, rows: rows{o.DB}, me: newID(), takeGrace: takeGrace}
+	s.heartbeat.pending, s.heartbeat.asked = map[string]time.Time{}, make(chan struct{}, 1)
 	return s
 }
 
 // Close withdraws what this process still asks. The store must not be used to
 // ask any more.
 func (s *Store) Close() error {
-	if !s.life.end() {
+	if !s.heartbeat.end() {
 		return nil
 	}
-	ctx, cancel := limited(context.Background())
+	ctx, cancel := withTimeout(context.Background())
 	defer cancel()
-	return s.rows.Leave(ctx, s.me)
+	return s.rows.RemoveOwner(ctx, s.me)
 }
 
-// limited bounds how long one is held up by the rows.
-func limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, patience)
+// withTimeout bounds how long one is held up by the rows.
+func withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, rowsTimeout)
 }
 
 // newID makes a random name that can be typed: 60 bits.
@@ -120,55 +120,55 @@ const (
 	longLease, longRenewal = 2 * time.Minute, 30 * time.Second
 )
 
-// A life is how this process says that it lives: from its first question on.
-type life struct {
-	nudge chan struct{} // a question was asked
+// A heartbeat is how this process says that it lives: from its first question on.
+type heartbeat struct {
+	asked chan struct{} // a question was asked
 
 	mu      sync.Mutex
-	waiting map[string]time.Time // questions, until when they may be taken
+	pending map[string]time.Time // questions, until when they may be taken
 	stop    context.CancelFunc   // nil before it has begun
 	ended   bool
 	done    sync.WaitGroup
 }
 
-// asked keeps this process known to live, quickly while the question waits.
-func (s *Store) asked(id string, until time.Time) {
-	l := &s.life
+// track keeps this process known to live, quickly while the question waits.
+func (s *Store) track(id string, until time.Time) {
+	l := &s.heartbeat
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting[id] = until
+	l.pending[id] = until
 	if l.stop == nil && !l.ended {
 		ctx, cancel := context.WithCancel(context.Background())
 		l.stop = cancel
-		l.done.Go(func() { s.live(ctx) })
+		l.done.Go(func() { s.beat(ctx) })
 	}
 	select {
-	case l.nudge <- struct{}{}:
+	case l.asked <- struct{}{}:
 	default:
 	}
 }
 
-// over forgets a question of this process.
-func (l *life) over(id string) {
+// untrack forgets a question of this process.
+func (l *heartbeat) untrack(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.waiting, id)
+	delete(l.pending, id)
 }
 
-// hurried reports whether a question waits.
-func (l *life) hurried(now time.Time) bool {
+// busy reports whether a question waits.
+func (l *heartbeat) busy(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for id, until := range l.waiting {
+	for id, until := range l.pending {
 		if now.After(until) {
-			delete(l.waiting, id)
+			delete(l.pending, id)
 		}
 	}
-	return len(l.waiting) > 0
+	return len(l.pending) > 0
 }
 
 // end stops it, and reports whether it had begun.
-func (l *life) end() bool {
+func (l *heartbeat) end() bool {
 	l.mu.Lock()
 	stop := l.stop
 	l.stop, l.ended = nil, true
@@ -181,19 +181,19 @@ func (l *life) end() bool {
 	return true
 }
 
-// live says again and again that this process lives. Where that fails for
+// beat says again and again that this process lives. Where that fails for
 // longer than a lease, its questions are over, and it hears so when it takes
 // the word.
-func (s *Store) live(ctx context.Context) {
+func (s *Store) beat(ctx context.Context) {
 	for {
 		every := longRenewal
-		if s.life.hurried(time.Now()) {
+		if s.heartbeat.busy(time.Now()) {
 			every = renewal
 		}
 		timer := time.NewTimer(every)
 		select {
 		case <-timer.C:
-		case <-s.life.nudge:
+		case <-s.heartbeat.asked:
 			timer.Stop()
 			continue // the question has said it, and has it be said soon
 		case <-ctx.Done():
@@ -201,7 +201,7 @@ func (s *Store) live(ctx context.Context) {
 			return
 		}
 		long := longLease
-		if s.life.hurried(time.Now()) {
+		if s.heartbeat.busy(time.Now()) {
 			long = lease
 		}
 		if err := s.renew(ctx, long); err != nil && ctx.Err() == nil {
@@ -211,7 +211,7 @@ func (s *Store) live(ctx context.Context) {
 }
 
 func (s *Store) renew(ctx context.Context, long time.Duration) error {
-	ctx, cancel := limited(ctx)
+	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	return s.rows.Renew(ctx, s.me, long)
 }

@@ -18,7 +18,7 @@ type upload struct {
 	chain chainRow // as far as it is known to be in the store
 	bytes int64    // of all its records up to there
 	begun bool     // the store has it
-	sure  bool     // the store has no more of it than we know
+	synced  bool     // the store has no more of it than we know
 }
 
 // point is how far the store has the chain.
@@ -34,10 +34,10 @@ var errNotAsExpected = errors.New("the chain was added to meanwhile")
 // upload_ brings some of the records that follow what the store has, and says how
 // many of them it has afterwards. Records are numbered without a gap. When it is
 // not known how a write ended, it asks the store first.
-func (c *upload) carry(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
+func (c *upload) next(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
 	for range 3 {
 		var more int
-		more, err = c.try(ctx, list[n:], seen)
+		more, err = c.tryNext(ctx, list[n:], seen)
 		if n += more; !errors.Is(err, errNotAsExpected) {
 			break
 		}
@@ -45,9 +45,9 @@ func (c *upload) carry(ctx context.Context, list []recordRow, seen int64) (n int
 	return n, err
 }
 
-func (c *upload) try(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
-	if !c.sure {
-		if n, err = c.look(ctx, list); err != nil {
+func (c *upload) tryNext(ctx context.Context, list []recordRow, seen int64) (n int, err error) {
+	if !c.synced {
+		if n, err = c.sync(ctx, list); err != nil {
 			return n, err
 		}
 	}
@@ -55,7 +55,7 @@ func (c *upload) try(ctx context.Context, list []recordRow, seen int64) (n int, 
 	if len(batch) == 0 {
 		return n, nil
 	}
-	c.sure = false
+	c.synced = false
 	if !c.begun {
 		if err := c.begin(ctx); err != nil {
 			return n, fmt.Errorf("beginning a chain: %w", err)
@@ -73,7 +73,7 @@ func (c *upload) try(ctx context.Context, list []recordRow, seen int64) (n int, 
 	case err != nil:
 		return n, err
 	}
-	c.sure = true
+	c.synced = true
 	c.chain.Seen = to.Seen
 	c.advance(batch)
 	return n + len(batch), nil
@@ -107,24 +107,24 @@ func (c *upload) advance(list []recordRow) {
 // what it was meant to become was changed by somebody else, and is not added to
 // until it is as it was: whoever can remove records would get a clean record for
 // it.
-func (c *upload) look(ctx context.Context, list []recordRow) (n int, err error) {
+func (c *upload) sync(ctx context.Context, list []recordRow) (n int, err error) {
 	got, found, err := c.rows.Chain(ctx, c.chain.ID)
 	switch {
 	case err != nil:
 	case found:
-		n, err = c.follow(list, got.Seq, got.Hash)
+		n, err = c.advanceTo(list, got.Seq, got.Hash)
 	default:
-		n, err = c.resume(ctx, list)
+		n, err = c.resumePruned(ctx, list)
 	}
 	if err != nil {
 		return 0, err
 	}
-	c.begun, c.sure = found, true
+	c.begun, c.synced = found, true
 	return n, nil
 }
 
 // advanceTo advances to where the chain is elsewhere, if that is one of the records.
-func (c *upload) follow(list []recordRow, seq int64, hash string) (n int, err error) {
+func (c *upload) advanceTo(list []recordRow, seq int64, hash string) (n int, err error) {
 	ahead := seq - c.chain.Seq
 	if ahead < 0 || ahead > int64(len(list)) {
 		return 0, chainMoved(c.chain.ID)
@@ -144,13 +144,13 @@ func (c *upload) follow(list []recordRow, seq int64, hash string) (n int, err er
 // it, as it does where nobody was seen adding to it for days; the heads say so
 // then, and it is begun again where it was cut off. Otherwise it has to be one
 // that was not begun before.
-func (c *upload) resume(ctx context.Context, list []recordRow) (n int, err error) {
+func (c *upload) resumePruned(ctx context.Context, list []recordRow) (n int, err error) {
 	book, err := readHeads(ctx, c.rows, c.key.id(), newSealer(c.key), func(int64, Kind, string) {})
 	if err != nil {
 		return 0, err
 	}
 	if at := book.pruned[chainName(c.chain.ID)]; at.End {
-		return c.follow(list, int64(at.Seq), at.Mark)
+		return c.advanceTo(list, int64(at.Seq), at.Mark)
 	}
 	if c.begun {
 		return 0, chainMoved(c.chain.ID)
@@ -160,7 +160,7 @@ func (c *upload) resume(ctx context.Context, list []recordRow) (n int, err error
 
 // contains says whether the store has a record of the chain, or had it until retention
 // removed it.
-func (c *upload) had(ctx context.Context, r recordRow) (bool, error) {
+func (c *upload) contains(ctx context.Context, r recordRow) (bool, error) {
 	list, err := c.rows.Records(ctx, r.Chain, r.Seq-1, 1)
 	if err != nil || len(list) > 0 && list[0].Line == r.Line {
 		return err == nil, err

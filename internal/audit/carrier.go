@@ -54,7 +54,7 @@ func (l *Log) uploadPending(ctx context.Context) (err error) {
 	t := l.current
 	var list []recordRow
 	if t != nil {
-		list = t.left
+		list = t.pending
 	}
 	l.mu.Unlock()
 	for len(list) > 0 && err == nil {
@@ -63,7 +63,7 @@ func (l *Log) uploadPending(ctx context.Context) (err error) {
 		}
 		one, cancel := context.WithTimeoutCause(l.storeCtx, txTimeout, errSlow)
 		var n int
-		n, err = t.cargo.carry(one, list, time.Now().UnixMilli())
+		n, err = t.upload.next(one, list, time.Now().UnixMilli())
 		if err != nil && errors.Is(err, one.Err()) {
 			err = context.Cause(one)
 		}
@@ -80,17 +80,17 @@ func (l *Log) uploaded(t *openChain, n int, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.setUploadErr(err)
-	for _, r := range t.left[:n] {
-		t.size -= int64(len(r.Line)) + 1
+	for _, r := range t.pending[:n] {
+		t.pendingBytes -= int64(len(r.Line)) + 1
 	}
-	clear(t.left[:n]) // lines that nobody needs any more
-	if t.left = t.left[n:]; len(t.left) > 0 {
+	clear(t.pending[:n]) // lines that nobody needs any more
+	if t.pending = t.pending[n:]; len(t.pending) > 0 {
 		l.wakeUploader()
 	} else {
-		t.left = nil // it may have been many
+		t.pending = nil // it may have been many
 	}
-	if t.cargo.begun {
-		t.reached = t.cargo.point()
+	if t.upload.begun {
+		t.stored = t.upload.point()
 		_ = l.trimJournal(t) // what fails is tried again after the next batch
 	}
 	l.updateBackpressure()
@@ -101,7 +101,7 @@ func (l *Log) uploaded(t *openChain, n int, err error) {
 // measure says whether so much waits for a store that takes records that there is
 // no end to it: then the journal would be full in a minute, and calls refused.
 func (l *Log) updateBackpressure() {
-	l.throttled.Store(l.uploadErr == nil && l.current != nil && l.current.size >= throttleBytes)
+	l.throttled.Store(l.uploadErr == nil && l.current != nil && l.current.pendingBytes >= throttleBytes)
 }
 
 // waitForStore waits until less waits, or the store is away, but not for long.
@@ -143,14 +143,14 @@ func (l *Log) setUploadErr(err error) {
 // trimJournal has the journal say that the store has the chain, and keeps it short.
 func (l *Log) trimJournal(t *openChain) error {
 	if !t.journal.hasCheckpoint {
-		err := t.journal.add(checkpointLine(l.seal, t.reached))
+		err := t.journal.add(checkpointLine(l.seal, t.stored))
 		t.journal.hasCheckpoint = err == nil
 		return err
 	}
-	if carried := t.journal.size.Load() - t.size; carried < max(maxStoredPrefix, t.size) {
+	if carried := t.journal.size.Load() - t.pendingBytes; carried < max(maxStoredPrefix, t.pendingBytes) {
 		return nil
 	}
-	next, err := newJournal(l.opts.Dir, t.chain, checkpointLine(l.seal, t.reached), t.left, l.opts.Full)
+	next, err := newJournal(l.opts.Dir, t.chain, checkpointLine(l.seal, t.stored), t.pending, l.opts.Full)
 	if err != nil {
 		return err
 	}
@@ -162,12 +162,12 @@ func (l *Log) trimJournal(t *openChain) error {
 // endChain ends a chain that is in the store as a whole. When that fails, its
 // journal is that of a dead process, of which the next one sees to it.
 func (l *Log) endChain(t *openChain) error {
-	if !t.cargo.begun { // a full disk took its beginning, and no record
+	if !t.upload.begun { // a full disk took its beginning, and no record
 		return t.journal.remove()
 	}
 	ctx, cancel := context.WithTimeout(l.storeCtx, txTimeout)
 	defer cancel()
-	if err := t.cargo.end(ctx); err != nil {
+	if err := t.upload.end(ctx); err != nil {
 		return errors.Join(err, t.journal.close())
 	}
 	return t.journal.remove()

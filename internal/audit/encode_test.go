@@ -137,7 +137,7 @@ func FuzzLine(f *testing.F) {
 		if isRow && (row.Seq != frame.number || row.Hash != frame.hash.String() || row.Prev != frame.prev.String()) && s.authentic(frame) {
 			t.Fatalf("frame %+v and row %+v differ", frame, row)
 		}
-		again, link := s.seal(append([]byte(nil), frame.covered[:len(frame.covered)-len(prevName)-digestLen_]...), frame.prev)
+		again, link := s.seal(append([]byte(nil), frame.covered[:len(frame.covered)-len(prevName)-linkLen]...), frame.prev)
 		if authentic := s.authentic(frame); authentic != (string(again) == line) || authentic && link != linkOf([]byte(line)) {
 			t.Fatal("what is authentic is not what we would have written")
 		}

@@ -76,7 +76,7 @@ type headIndex struct {
 }
 
 // removed says whether retention removed the whole of a chain that the heads know.
-func (b headIndex) gone(chain string) bool {
+func (b headIndex) removed(chain string) bool {
 	p, ok := b.pruned[chain]
 	return ok && p.End && p.Seq >= b.reached[chain].Seq
 }
@@ -121,10 +121,10 @@ func (b *headIndex) read(w *walker, row headRow, problem func(number int64, kind
 			return
 		}
 	}
-	b.note(h)
+	b.add(h)
 }
 
-func (b headIndex) note(h head) {
+func (b headIndex) add(h head) {
 	for _, p := range h.Chains {
 		switch h.Kind {
 		case headReached:
@@ -150,7 +150,7 @@ func (b headIndex) rewritten() []head {
 	for kind, points := range map[headKind]map[string]point{headReached: b.reached, headPruned: b.pruned} {
 		var left []point
 		for _, chain := range slices.Sorted(maps.Keys(points)) {
-			if !b.gone(chain) {
+			if !b.removed(chain) {
 				left = append(left, points[chain])
 			}
 		}

@@ -117,7 +117,7 @@ func stored(t testing.TB, l *Log) {
 	eventually(t, func() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		return l.current == nil || len(l.current.left) == 0
+		return l.current == nil || len(l.current.pending) == 0
 	})
 }
 
@@ -135,7 +135,7 @@ func eventually(t testing.TB, is func() bool) {
 func reached(l *Log) point {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.current.reached
+	return l.current.stored
 }
 
 // kill leaves a log as a process does that was killed.

@@ -79,7 +79,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 	add(t, l, "a")
 	w.exec(t, "UPDATE audit_chain SET seen = 1")
 	l.mu.Lock()
-	l.current.cargo.chain.Seen += time.Hour.Milliseconds() // when it was set right
+	l.current.upload.chain.Seen += time.Hour.Milliseconds() // when it was set right
 	l.mu.Unlock()
 	add(t, l, "b")
 	if w.chains(t)[0].Seen == 1 {
@@ -198,7 +198,7 @@ func (r slowRows) Append(ctx context.Context, from, to chainRow, records []recor
 	for before, size := int64(-1), int64(0); before < size; {
 		time.Sleep(20 * time.Millisecond)
 		r.log.mu.Lock()
-		before, size = size, r.log.current.size
+		before, size = size, r.log.current.pendingBytes
 		r.log.mu.Unlock()
 	}
 	return r.rowStore.Append(ctx, from, to, records)

@@ -41,14 +41,14 @@ func (l *Log) noteHeads(w *chainObserver, noted point) point {
 	l.mu.Lock()
 	at := point{}
 	if l.current != nil {
-		at = l.current.reached
+		at = l.current.stored
 	}
 	l.mu.Unlock()
 	id, stored := chainID(at.Chain)
 	if !stored || at == noted {
 		return noted
 	}
-	others, err := w.look(l.ctx, l.rows, l.key.id(), id)
+	others, err := w.observe(l.ctx, l.rows, l.key.id(), id)
 	if err == nil {
 		err = l.note(l.ctx, l.key, append(others, at))
 	}
@@ -68,7 +68,7 @@ func (l *Log) note(ctx context.Context, k key, at []point) error {
 func (l *Log) endIdleChain() error {
 	l.mu.Lock()
 	t := l.current
-	if t == nil || len(t.left) > 0 || l.now().Sub(t.at) < idleAfter {
+	if t == nil || len(t.pending) > 0 || l.now().Sub(t.lastTime) < idleAfter {
 		l.mu.Unlock()
 		return nil
 	}
@@ -97,7 +97,7 @@ const clockSlack = time.Minute
 
 // observe says it of those that were added to since it looked last, or since our
 // chain was.
-func (w *chainObserver) look(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
+func (w *chainObserver) observe(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
 	if w.since == 0 {
 		c, _, err := rows.Chain(ctx, chain)
 		if err != nil {

@@ -24,23 +24,23 @@ const (
 	prevName = `,"prev":"`
 	hashName = `","hash":"`
 	lineEnd  = `"}`
-	digestLen_  = 2 * sha256.Size
-	tailLen  = len(prevName) + digestLen_ + len(hashName) + digestLen_ + len(lineEnd)
+	linkLen  = 2 * sha256.Size
+	tailLen  = len(prevName) + linkLen + len(hashName) + linkLen + len(lineEnd)
 	maxLine  = 1 << 20 // more than 20 texts of nothing but escapes
 )
 
 // A readCheckpoint is a hash, in hex.
-type digest [digestLen_]byte
+type link [linkLen]byte
 
 // origin is what the first line of a chain names as the line before it.
-func origin() digest {
-	return digest(bytes.Repeat([]byte{'0'}, digestLen_))
+func origin() link {
+	return link(bytes.Repeat([]byte{'0'}, linkLen))
 }
 
-func (m digest) String() string { return string(m[:]) }
+func (m link) String() string { return string(m[:]) }
 
 // linkOf is what the line after this one names as the line before it.
-func linkOf(line []byte) (m digest) {
+func linkOf(line []byte) (m link) {
 	sum := sha256.Sum256(line)
 	hex.Encode(m[:], sum[:])
 	return m
@@ -57,7 +57,7 @@ func newSealer(k key) *sealer {
 }
 
 // readCheckpoint is the hash of covered under the key.
-func (s *sealer) mac_(covered []byte) (m digest) {
+func (s *sealer) sum_(covered []byte) (m link) {
 	s.mac.Reset()
 	s.mac.Write(covered)
 	hex.Encode(m[:], s.mac.Sum(s.sum[:0]))
@@ -66,10 +66,10 @@ func (s *sealer) mac_(covered []byte) (m digest) {
 
 // seal ends the line b, which lacks its links and its closing brace, and
 // returns its own link as well.
-func (s *sealer) seal(b []byte, prev digest) ([]byte, digest) {
+func (s *sealer) seal(b []byte, prev link) ([]byte, link) {
 	b = append(b, prevName...)
 	b = append(b, prev[:]...)
-	m := s.mac_(b)
+	m := s.sum_(b)
 	b = append(b, hashName...)
 	b = append(b, m[:]...)
 	b = append(b, lineEnd...)
@@ -77,7 +77,7 @@ func (s *sealer) seal(b []byte, prev digest) ([]byte, digest) {
 }
 
 // sealJSON makes a line of v, a struct whose first field is a counter.
-func (s *sealer) sealJSON(v any, prev digest) (line string, link digest, err error) {
+func (s *sealer) sealJSON(v any, prev link) (line string, link link, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {
 		return "", prev, fmt.Errorf("encoding a line of the audit log: %w", err)
@@ -88,7 +88,7 @@ func (s *sealer) sealJSON(v any, prev digest) (line string, link digest, err err
 
 // authentic says whether f was sealed under this key.
 func (s *sealer) authentic(f sealedLine) bool {
-	m := s.mac_(f.covered)
+	m := s.sum_(f.covered)
 	return hmac.Equal(m[:], f.hash[:])
 }
 
@@ -98,8 +98,8 @@ type sealedLine struct {
 	number  uint64
 	line    []byte
 	covered []byte // by the hash; part of the line
-	prev    digest
-	hash    digest
+	prev    link
+	hash    link
 }
 
 // parseLinks takes the end of a line apart. It is for strangers' input: false means
@@ -109,10 +109,10 @@ func parseLinks(line []byte) (f sealedLine, ok bool) {
 		return sealedLine{}, false
 	}
 	tail := line[len(line)-tailLen:]
-	if !cutDigest(&tail, prevName, &f.prev) || !cutDigest(&tail, hashName, &f.hash) || string(tail) != lineEnd {
+	if !cutLink(&tail, prevName, &f.prev) || !cutLink(&tail, hashName, &f.hash) || string(tail) != lineEnd {
 		return sealedLine{}, false
 	}
-	f.line, f.covered = line, line[:len(line)-digestLen_-len(hashName)-len(lineEnd)]
+	f.line, f.covered = line, line[:len(line)-linkLen-len(hashName)-len(lineEnd)]
 	return f, true
 }
 
@@ -134,20 +134,20 @@ func parseLine(line []byte) (f sealedLine, ok bool) {
 	return sealedLine{}, false
 }
 
-// cutDigest takes name and the mark after it off the front of b.
-func cutDigest(b *[]byte, name string, m *digest) bool {
+// cutLink takes name and the mark after it off the front of b.
+func cutLink(b *[]byte, name string, m *link) bool {
 	rest, ok := bytes.CutPrefix(*b, []byte(name))
-	if !ok || len(rest) < digestLen_ {
+	if !ok || len(rest) < linkLen {
 		return false
 	}
-	got, ok := parseDigest(string(rest[:digestLen_]))
-	*m, *b = got, rest[digestLen_:]
+	got, ok := parseLink(string(rest[:linkLen]))
+	*m, *b = got, rest[linkLen:]
 	return ok
 }
 
-// parseDigest reads a mark that stands alone.
-func parseDigest(text string) (m digest, ok bool) {
-	if len(text) != digestLen_ {
+// parseLink reads a mark that stands alone.
+func parseLink(text string) (m link, ok bool) {
+	if len(text) != linkLen {
 		return m, false
 	}
 	copy(m[:], text)

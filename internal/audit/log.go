@@ -81,14 +81,14 @@ type openChain struct {
 	chain   chainRow // as it began
 	journal *journal
 	seq     int64 // of the last record
-	last    digest  // the link of its line
-	at      time.Time
+	lastLink    link  // the link of its line
+	lastTime      time.Time
 	buf     []byte
 
-	left    []recordRow // of the journal, not known to be in the store
-	size    int64       // of their lines in the journal
-	reached point       // how far the store has the chain; zero before it has it
-	cargo   upload       // the carrier's alone
+	pending    []recordRow // of the journal, not known to be in the store
+	pendingBytes    int64       // of their lines in the journal
+	stored point       // how far the store has the chain; zero before it has it
+	upload   upload       // the carrier's alone
 }
 
 const (
@@ -160,7 +160,7 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: %w", ErrBroken, err)
 	}
-	if len(l.current.left) == 1 {
+	if len(l.current.pending) == 1 {
 		l.wakeUploader()
 	}
 	l.updateBackpressure()
@@ -192,8 +192,8 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.current = &openChain{chain: c, journal: j, at: now, cargo: upload{rows: l.rows, key: l.key, chain: c, sure: true}}
-	l.current.last, _ = parseDigest(c.Hash)
+	l.current = &openChain{chain: c, journal: j, lastTime: now, upload: upload{rows: l.rows, key: l.key, chain: c, synced: true}}
+	l.current.lastLink, _ = parseLink(c.Hash)
 	l.start.Do(func() {
 		l.work.Go(l.runUploader)
 		l.work.Go(l.runMaintenance)
@@ -203,17 +203,17 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 
 // add seals a record and writes it.
 func (t *openChain) add(s *sealer, now time.Time, fields []byte, who int64, what string) error {
-	if now.Before(t.at) {
-		now = t.at
+	if now.Before(t.lastTime) {
+		now = t.lastTime
 	}
-	line, last := s.seal(appendRow(t.buf[:0], uint64(t.seq)+1, now, fields), t.last)
+	line, last := s.seal(appendRow(t.buf[:0], uint64(t.seq)+1, now, fields), t.lastLink)
 	t.buf = append(line, '\n')
 	if err := t.journal.add(t.buf); err != nil {
 		return err
 	}
-	t.seq, t.last, t.at = t.seq+1, last, now
-	t.size += int64(len(t.buf))
-	t.left = append(t.left, recordRow{
+	t.seq, t.lastLink, t.lastTime = t.seq+1, last, now
+	t.pendingBytes += int64(len(t.buf))
+	t.pending = append(t.pending, recordRow{
 		Chain: t.chain.ID, Seq: t.seq, At: now.UnixMicro(), Who: who, What: what, Line: string(line),
 	})
 	return nil
@@ -239,7 +239,7 @@ func (l *Log) Close() error {
 	}
 	if err := l.uploadPending(l.storeCtx); err != nil {
 		_ = l.current.journal.close() // which has them already
-		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.current.left), l.current.journal.path, err)
+		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.current.pending), l.current.journal.path, err)
 	}
 	return l.endChain(l.current)
 }

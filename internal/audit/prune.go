@@ -15,14 +15,14 @@ const foreignAbandonedAfter = 30 * 24 * time.Hour
 
 // prune applies the retention, and rewrites the heads when they have grown.
 func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
-	p := &pruner{rows: l.rows, key: k, seal: newSealer(k), now: now, tell: l.report}
+	p := &pruner{rows: l.rows, key: k, seal: newSealer(k), now: now, report: l.report}
 	if err := p.read(ctx); err != nil {
 		return err
 	}
 	if l.opts.MaxAge > 0 {
-		p.old = now.Add(-l.opts.MaxAge)
+		p.minTime = now.Add(-l.opts.MaxAge)
 	}
-	if err := p.weigh(ctx, l.opts.MaxBytes); err != nil {
+	if err := p.measure(ctx, l.opts.MaxBytes); err != nil {
 		return err
 	}
 	if err := p.remove(ctx); err != nil {
@@ -31,7 +31,7 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	if err := p.removeEmpty(ctx); err != nil {
 		return err
 	}
-	if err := p.read(ctx); err != nil || !p.sound || p.book.count < rewriteHeadsAt {
+	if err := p.read(ctx); err != nil || !p.sound || p.heads.count < rewriteHeadsAt {
 		return err // evidence stays as it is
 	}
 	return p.rewrite(ctx)
@@ -44,31 +44,31 @@ type pruner struct {
 	key   key
 	seal  *sealer
 	now   time.Time
-	tell  func(doing string, err error)
-	book  headIndex
+	report  func(doing string, err error)
+	heads  headIndex
 	sound bool // the heads
 
-	old    time.Time // what is older goes
+	minTime    time.Time // what is older goes
 	excess int64     // bytes that have to go
-	early  time.Time // where they are when the oldest go
+	sizeTime  time.Time // where they are when the oldest go
 }
 
 func (p *pruner) read(ctx context.Context) (err error) {
 	p.sound = true
-	p.book, err = readHeads(ctx, p.rows, p.key.id(), p.seal, func(int64, Kind, string) { p.sound = false })
+	p.heads, err = readHeads(ctx, p.rows, p.key.id(), p.seal, func(int64, Kind, string) { p.sound = false })
 	return err
 }
 
 // measure finds out how much there is too much of, and how far that reaches. What
 // there is, the heads say under the key, so that nobody has their traces removed
 // by making others look large.
-func (p *pruner) weigh(ctx context.Context, most int64) error {
+func (p *pruner) measure(ctx context.Context, most int64) error {
 	if most == 0 {
 		return nil
 	}
-	for chain, at := range p.book.reached {
-		if !p.book.gone(chain) {
-			p.excess += at.Bytes - p.book.pruned[chain].Bytes
+	for chain, at := range p.heads.reached {
+		if !p.heads.removed(chain) {
+			p.excess += at.Bytes - p.heads.pruned[chain].Bytes
 		}
 	}
 	p.excess -= most
@@ -79,7 +79,7 @@ func (p *pruner) weigh(ctx context.Context, most int64) error {
 			return err
 		}
 		for _, r := range list {
-			if at = r.position(); p.book.reached[chainName(r.Chain)].Key == p.key.id() {
+			if at = r.position(); p.heads.reached[chainName(r.Chain)].Key == p.key.id() {
 				found += int64(len(r.Line))
 			}
 			if found >= p.excess {
@@ -91,16 +91,16 @@ func (p *pruner) weigh(ctx context.Context, most int64) error {
 		}
 	}
 	if p.excess > 0 {
-		p.early = time.UnixMicro(at.At + 1)
+		p.sizeTime = time.UnixMicro(at.At + 1)
 	}
 	return nil
 }
 
 // remove goes through the chains that have something to remove.
 func (p *pruner) remove(ctx context.Context) error {
-	before := p.old
-	if p.early.After(before) {
-		before = p.early
+	before := p.minTime
+	if p.sizeTime.After(before) {
+		before = p.sizeTime
 	}
 	if before.IsZero() {
 		return nil
@@ -117,7 +117,7 @@ func (p *pruner) remove(ctx context.Context) error {
 		if !found || c.Key != p.key.id() && p.now.Sub(time.UnixMilli(c.Seen)) < foreignAbandonedAfter {
 			continue
 		}
-		if err := p.shorten(ctx, c); err != nil {
+		if err := p.pruneChain(ctx, c); err != nil {
 			return err
 		}
 	}
@@ -125,13 +125,13 @@ func (p *pruner) remove(ctx context.Context) error {
 }
 
 // expired says whether a record goes. Its line says how old it is, not a column.
-func (p *pruner) goes(c chainRow, written time.Time) bool {
-	return written.Before(p.old) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.early)
+func (p *pruner) expired(c chainRow, written time.Time) bool {
+	return written.Before(p.minTime) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.sizeTime)
 }
 
 // pruneChain removes the beginning of a chain, a page at a time, as far as its
 // records are to go.
-func (p *pruner) shorten(ctx context.Context, c chainRow) error {
+func (p *pruner) pruneChain(ctx context.Context, c chainRow) error {
 	w, at, ok := p.begin(c)
 	for more := ok; more; {
 		list, err := p.rows.Records(ctx, c.ID, int64(at.Seq), pageSize)
@@ -142,9 +142,9 @@ func (p *pruner) shorten(ctx context.Context, c chainRow) error {
 		for _, r := range list {
 			row, fits := w.stepRow(r)
 			if !fits {
-				return p.leave(ctx, at)
+				return p.skip(ctx, at)
 			}
-			if !p.goes(c, row.Time) {
+			if !p.expired(c, row.Time) {
 				more = false
 				break
 			}
@@ -154,11 +154,11 @@ func (p *pruner) shorten(ctx context.Context, c chainRow) error {
 			}
 		}
 		last := more && len(list) < pageSize
-		upTo.End = last && p.over(c) && int64(upTo.Seq) == c.Seq
+		upTo.End = last && p.ended(c) && int64(upTo.Seq) == c.Seq
 		if upTo == at {
 			return nil
 		}
-		if err := p.cut(ctx, c, upTo); err != nil {
+		if err := p.removeUpTo(ctx, c, upTo); err != nil {
 			return err
 		}
 		at, more = upTo, more && !last
@@ -172,7 +172,7 @@ func (p *pruner) begin(c chainRow) (w walker, at point, ok bool) {
 	if c.Key == p.key.id() {
 		w.seal = p.seal
 	}
-	if at, ok = p.book.pruned[chainName(c.ID)]; ok {
+	if at, ok = p.heads.pruned[chainName(c.ID)]; ok {
 		w.start(at)
 		at.End = false // a journal may have gone on with a chain that was removed
 		return w, at, true
@@ -185,30 +185,30 @@ func (p *pruner) begin(c chainRow) (w walker, at point, ok bool) {
 }
 
 // ended says whether nobody adds to a chain any more.
-func (p *pruner) over(c chainRow) bool {
+func (p *pruner) ended(c chainRow) bool {
 	return c.Ended || p.now.Sub(time.UnixMilli(c.Seen)) > abandonedAfter
 }
 
 // removeUpTo removes the beginning of a chain, and all of it when it ends there.
-func (p *pruner) cut(ctx context.Context, c chainRow, upTo point) error {
+func (p *pruner) removeUpTo(ctx context.Context, c chainRow, upTo point) error {
 	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
 	if errors.Is(err, errMoved) {
 		return nil // somebody else was faster
 	}
 	if err == nil {
-		p.book.pruned[upTo.Chain] = upTo
+		p.heads.pruned[upTo.Chain] = upTo
 	}
 	return err
 }
 
 // skip leaves a chain as it is that does not verify behind a point, unless
 // somebody else removes the same at the same time.
-func (p *pruner) leave(ctx context.Context, at point) error {
+func (p *pruner) skip(ctx context.Context, at point) error {
 	if err := p.read(ctx); err != nil {
 		return err
 	}
-	if p.book.pruned[at.Chain].Seq <= at.Seq {
-		p.tell("old records are left where they are", fmt.Errorf("the chain %s does not verify after record %d; mcp-tools audit verify tells more", at.Chain, at.Seq))
+	if p.heads.pruned[at.Chain].Seq <= at.Seq {
+		p.report("old records are left where they are", fmt.Errorf("the chain %s does not verify after record %d; mcp-tools audit verify tells more", at.Chain, at.Seq))
 	}
 	return nil
 }
@@ -216,8 +216,8 @@ func (p *pruner) leave(ctx context.Context, at point) error {
 // removeEmpty removes chains that are over and have lost their last record
 // before that.
 func (p *pruner) removeEmpty(ctx context.Context) error {
-	for _, name := range slices.Sorted(maps.Keys(p.book.pruned)) {
-		at := p.book.pruned[name]
+	for _, name := range slices.Sorted(maps.Keys(p.heads.pruned)) {
+		at := p.heads.pruned[name]
 		id, ok := chainID(name)
 		if at.End || !ok {
 			continue
@@ -226,11 +226,11 @@ func (p *pruner) removeEmpty(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if !found || !p.over(c) || c.Seq != int64(at.Seq) {
+		if !found || !p.ended(c) || c.Seq != int64(at.Seq) {
 			continue
 		}
 		at.End = true
-		if err := p.cut(ctx, c, at); err != nil {
+		if err := p.removeUpTo(ctx, c, at); err != nil {
 			return err
 		}
 	}
@@ -240,13 +240,13 @@ func (p *pruner) removeEmpty(ctx context.Context) error {
 // rewrite drops the heads that are of no use any more, unless others have added
 // some since they were read.
 func (p *pruner) rewrite(ctx context.Context) error {
-	heads := p.book.rewritten()
-	if len(heads) > p.book.count/2 {
+	heads := p.heads.rewritten()
+	if len(heads) > p.heads.count/2 {
 		return nil
 	}
 	changed := errors.New("heads were added")
 	err := p.rows.Rewrite(ctx, p.key.id(), func(last headRow, chains bool) ([]headRow, error) {
-		if last.Number != p.book.number {
+		if last.Number != p.heads.number {
 			return nil, changed
 		}
 		return sealHeads(p.key, heads...)(last, chains)

@@ -204,13 +204,13 @@ func TestHeadsThatOthersAddToAreNotRewritten(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "a")
-	p := &pruner{rows: w.rows, key: l.key, seal: newSealer(l.key), now: time.Now(), tell: l.report}
+	p := &pruner{rows: w.rows, key: l.key, seal: newSealer(l.key), now: time.Now(), report: l.report}
 	if err := p.read(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	add(t, l, "b")
 	err := l.note(t.Context(), l.key, []point{reached(l)})
-	p.book.count = 1000
+	p.heads.count = 1000
 	if err = errors.Join(err, p.rewrite(t.Context())); err != nil {
 		t.Fatal(err)
 	}

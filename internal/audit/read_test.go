@@ -186,7 +186,7 @@ func TestExport(t *testing.T) {
 		var got []string
 		for line := range strings.Lines(out.String()) {
 			var r Row
-			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen || len(r.Hash) != digestLen_ {
+			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen || len(r.Hash) != linkLen {
 				t.Errorf("line %s: %v", line, err)
 			}
 			got = append(got, r.Call)

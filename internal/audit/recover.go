@@ -100,52 +100,52 @@ func recoverFile(ctx context.Context, rows rowStore, file *os.File, dir string) 
 	if err != nil || w == nil {
 		return problem, err
 	}
-	w.cargo.rows = rows
-	return w.carry(ctx, problem)
+	w.upload.rows = rows
+	return w.store(ctx, problem)
 }
 
 // A deadJournal is what a dead process has left in its journal.
 type deadJournal struct {
-	cargo upload
-	list  []recordRow
+	upload upload
+	records  []recordRow
 }
 
 // upload_ carries what the store does not have, and ends the chain unless there is
 // a problem with the rest of the journal.
-func (w *deadJournal) carry(ctx context.Context, problem *Problem) (*Problem, error) {
+func (w *deadJournal) store(ctx context.Context, problem *Problem) (*Problem, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, txTimeout)
-		n, err := w.cargo.carry(one, w.list, time.Now().UnixMilli())
+		n, err := w.upload.next(one, w.records, time.Now().UnixMilli())
 		cancel()
-		w.list = w.list[n:]
+		w.records = w.records[n:]
 		if errors.Is(err, errMoved) {
-			return w.lost(ctx, problem)
+			return w.reportLost(ctx, problem)
 		}
 		if err != nil {
 			return nil, err
 		}
-		if len(w.list) == 0 {
+		if len(w.records) == 0 {
 			break
 		}
 	}
-	if problem != nil || !w.cargo.begun {
+	if problem != nil || !w.upload.begun {
 		return problem, nil
 	}
-	return nil, w.cargo.end(ctx)
+	return nil, w.upload.end(ctx)
 }
 
 // reportLost says what there is that the store has no place for. A copy of a journal,
 // which comes with a copy of the directory, may be behind the store.
-func (w *deadJournal) lost(ctx context.Context, problem *Problem) (*Problem, error) {
-	if len(w.list) == 0 {
+func (w *deadJournal) reportLost(ctx context.Context, problem *Problem) (*Problem, error) {
+	if len(w.records) == 0 {
 		return problem, nil
 	}
-	if had, err := w.cargo.had(ctx, w.list[len(w.list)-1]); had || err != nil {
+	if had, err := w.upload.contains(ctx, w.records[len(w.records)-1]); had || err != nil {
 		return problem, err
 	}
-	return &Problem{Record: uint64(w.list[0].Seq), Kind: Missing, Detail: fmt.Sprintf(
+	return &Problem{Record: uint64(w.records[0].Seq), Kind: Missing, Detail: fmt.Sprintf(
 		"the store does not have what these %d records of a process that was killed follow: the chain %s was removed or changed there, or lost its end in a power cut, or is in another store",
-		len(w.list), chainName(w.cargo.chain.ID))}, nil
+		len(w.records), chainName(w.upload.chain.ID))}, nil
 }
 
 // readJournal reads the journal of a dead process, and checks it as if it were
@@ -175,9 +175,9 @@ func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 		return nil, &Problem{Kind: Changed, Detail: "how the chain begins was changed"}, nil
 	}
 	w.accept(sealedLine{line: f.line})
-	found := &deadJournal{cargo: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
+	found := &deadJournal{upload: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
 	for lines.Scan() {
-		if problem := found.read(&w, lines.Bytes()); problem != nil {
+		if problem := found.readLine(&w, lines.Bytes()); problem != nil {
 			return found, problem, nil
 		}
 	}
@@ -199,13 +199,13 @@ func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 }
 
 // readLine takes down a line that comes after the first: a mark or a record.
-func (w *deadJournal) read(walk *walker, line []byte) *Problem {
+func (w *deadJournal) readLine(walk *walker, line []byte) *Problem {
 	if bytes.HasPrefix(line, []byte(checkpointStart)) {
-		return w.mark(walk, line)
+		return w.readCheckpoint(walk, line)
 	}
 	f, ok := parseLine(line)
 	kind, detail := walk.step(f, ok)
-	row, isRow := parseRow(w.cargo.chain.ID, string(line))
+	row, isRow := parseRow(w.upload.chain.ID, string(line))
 	if kind == "" && !isRow {
 		kind, detail = Foreign, "this is no record"
 	}
@@ -213,24 +213,24 @@ func (w *deadJournal) read(walk *walker, line []byte) *Problem {
 		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; it and what follows are not in the log"}
 	}
 	who, what := lookupKey(&row.Record)
-	w.list = append(w.list, recordRow{
-		Chain: w.cargo.chain.ID, Seq: int64(row.Seq), At: row.Time.UnixMicro(), Who: who, What: what, Line: row.line,
+	w.records = append(w.records, recordRow{
+		Chain: w.upload.chain.ID, Seq: int64(row.Seq), At: row.Time.UnixMicro(), Who: who, What: what, Line: row.line,
 	})
 	return nil
 }
 
 // readCheckpoint takes down what a mark says: that the store has the chain, and, where it
 // stands before all records, what they follow.
-func (w *deadJournal) mark(walk *walker, line []byte) *Problem {
+func (w *deadJournal) readCheckpoint(walk *walker, line []byte) *Problem {
 	var at point
 	f, ok := parseLinks(line)
-	if !ok || !walk.seal.authentic(f) || json.Unmarshal(line, &at) != nil || at.Chain != chainName(w.cargo.chain.ID) {
+	if !ok || !walk.seal.authentic(f) || json.Unmarshal(line, &at) != nil || at.Chain != chainName(w.upload.chain.ID) {
 		return &Problem{Record: walk.number + 1, Kind: Changed, Detail: "a line that says how far the store is was changed, or is of another chain; what follows is not in the log"}
 	}
-	w.cargo.begun = true
-	if len(w.list) == 0 {
+	w.upload.begun = true
+	if len(w.records) == 0 {
 		walk.start(at)
-		w.cargo.chain.Seq, w.cargo.chain.Hash, w.cargo.bytes = int64(at.Seq), at.Mark, at.Bytes
+		w.upload.chain.Seq, w.upload.chain.Hash, w.upload.bytes = int64(at.Seq), at.Mark, at.Bytes
 	}
 	return nil
 }

@@ -234,7 +234,7 @@ func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
 			kill(t, l)
 			path := l.current.journal.path
 			if stored == 2 { // it died before it could write the mark
-				mark := w.mark(t, l.current.reached)
+				mark := w.mark(t, l.current.stored)
 				edit(t, path, func(text string) string { return strings.Replace(text, mark, "", 1) })
 			}
 			if err := os.Rename(path, path+".away"); err != nil { // its machine is off
@@ -341,7 +341,7 @@ func FuzzReadJournal(f *testing.F) {
 		f.Fatal(err)
 	}
 	t := &openChain{chain: chain}
-	t.last, _ = parseDigest(chain.Hash)
+	t.lastLink, _ = parseLink(chain.Hash)
 	if t.journal, err = newJournal(dir, chain, nil, nil, false); err != nil {
 		f.Fatal(err)
 	}
@@ -365,9 +365,9 @@ func FuzzReadJournal(f *testing.F) {
 			if err != nil {
 				t.Error(err)
 			}
-			for i := 1; found != nil && i < len(found.list); i++ {
-				if found.list[i].Seq != found.list[i-1].Seq+1 {
-					t.Errorf("%d follows %d", found.list[i].Seq, found.list[i-1].Seq)
+			for i := 1; found != nil && i < len(found.records); i++ {
+				if found.records[i].Seq != found.records[i-1].Seq+1 {
+					t.Errorf("%d follows %d", found.records[i].Seq, found.records[i-1].Seq)
 				}
 			}
 		}

@@ -250,14 +250,14 @@ func TestAnotherMachineSeesWhatItCan(t *testing.T) {
 				add(t, mine, "mine")
 				there.chain(t, "a", "b", "c", "d", "e", "f", "g", "h")
 				var witness chainObserver
-				others, err := witness.look(t.Context(), here.rows, mine.key.id(), mine.current.chain.ID)
+				others, err := witness.observe(t.Context(), here.rows, mine.key.id(), mine.current.chain.ID)
 				if err == nil && len(others) == 1 && others[0].Seq == 8 {
 					err = mine.note(t.Context(), mine.key, others)
 				}
 				if err != nil {
 					t.Fatal(others, err)
 				}
-				if again, err := witness.look(t.Context(), here.rows, mine.key.id(), mine.current.chain.ID); err != nil || len(again) > 0 {
+				if again, err := witness.observe(t.Context(), here.rows, mine.key.id(), mine.current.chain.ID); err != nil || len(again) > 0 {
 					t.Errorf("and again %v, %v", again, err)
 				}
 				end(t, mine)

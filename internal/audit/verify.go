@@ -52,7 +52,7 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	if db == nil {
 		return Report{}, nil
 	}
-	c := &verification{rows: db.rows, found: map[string]bool{}, passing: map[string]bool{}, linked: map[string]int{}}
+	c := &verification{rows: db.rows, found: map[string]bool{}, transient: map[string]bool{}, linked: map[string]int{}}
 	k, err := loadKey(dir)
 	switch {
 	case err == nil:
@@ -64,7 +64,7 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	if err != nil {
 		return c.report, err
 	}
-	for _, step := range []func(context.Context) error{c.readBooks, c.walkAll, c.strays, c.reread} {
+	for _, step := range []func(context.Context) error{c.readHeads, c.walkAll, c.checkOrphans, c.reread} {
 		if err := step(ctx); err != nil {
 			return c.report, err
 		}
@@ -72,8 +72,8 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	if _, err := loadKey(dir); c.seal == nil && err == nil {
 		return db.Verify(ctx, dir) // the first process of all has just made it
 	}
-	c.compare()
-	c.conclude()
+	c.checkEnds()
+	c.addNotes()
 	return c.report, nil
 }
 
@@ -82,9 +82,9 @@ type verification struct {
 	rows    rowStore
 	key     string  // "" when there is none
 	seal    *sealer // nil when there is none
-	books   map[string]headIndex
+	heads   map[string]headIndex
 	found   map[string]bool // chains
-	passing map[string]bool // chains that came or went meanwhile
+	transient map[string]bool // chains that came or went meanwhile
 	ends    []chainEnd
 	linked  map[string]int // chains of other keys
 	open    []string       // chains that nobody has ended
@@ -115,8 +115,8 @@ func (c *verification) note(chain string, kind Kind, detail string) {
 
 // readHeads reads what the heads say before the chains are read: chains only
 // grow.
-func (c *verification) readBooks(ctx context.Context) (err error) {
-	c.books, err = c.allBooks(ctx, func(key string, number int64, kind Kind, detail string) {
+func (c *verification) readHeads(ctx context.Context) (err error) {
+	c.heads, err = c.allHeads(ctx, func(key string, number int64, kind Kind, detail string) {
 		name := headsName
 		if key != c.key {
 			name += " of " + key
@@ -129,34 +129,34 @@ func (c *verification) readBooks(ctx context.Context) (err error) {
 // reread reads them again for what was begun or removed meanwhile. What is wrong
 // with them was said before.
 func (c *verification) reread(ctx context.Context) error {
-	later, err := c.allBooks(ctx, func(string, int64, Kind, string) {})
+	later, err := c.allHeads(ctx, func(string, int64, Kind, string) {})
 	for key, book := range later {
-		known := c.books[key]
-		c.pass(book.reached, known.reached) // began
-		c.pass(known.reached, book.reached) // went, with the heads about it
+		known := c.heads[key]
+		c.markTransient(book.reached, known.reached) // began
+		c.markTransient(known.reached, book.reached) // went, with the heads about it
 		known.pruned = book.pruned
-		c.books[key] = known
+		c.heads[key] = known
 	}
 	return err
 }
 
 // markTransient notes the chains of a that are not in b.
-func (c *verification) pass(a, b map[string]point) {
+func (c *verification) markTransient(a, b map[string]point) {
 	for chain := range a {
 		if _, ok := b[chain]; !ok {
-			c.passing[chain] = true
+			c.transient[chain] = true
 		}
 	}
 }
 
-func (c *verification) allBooks(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headIndex, error) {
+func (c *verification) allHeads(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headIndex, error) {
 	keys, err := c.rows.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	books := map[string]headIndex{}
 	for _, key := range keys {
-		books[key], err = readHeads(ctx, c.rows, key, c.sealOf(key), func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
+		books[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key), func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
 		if err != nil {
 			return nil, err
 		}
@@ -165,7 +165,7 @@ func (c *verification) allBooks(ctx context.Context, problem func(string, int64,
 }
 
 // sealerOf is nil for keys that are not here.
-func (c *verification) sealOf(key string) *sealer {
+func (c *verification) sealerOf(key string) *sealer {
 	if key == c.key {
 		return c.seal
 	}
@@ -177,7 +177,7 @@ func (c *verification) sealOf(key string) *sealer {
 func (c *verification) reached(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for _, of := range []string{key, c.key} {
-		if p, ok := c.books[of].reached[chain]; ok {
+		if p, ok := c.heads[of].reached[chain]; ok {
 			keepFurthest(points, p)
 		}
 	}
@@ -189,7 +189,7 @@ func (c *verification) reached(key, chain string) (p point, known bool) {
 // key can say so; of others, whoever has seen that their machine was gone.
 func (c *verification) pruned(key, chain string) (p point, known bool) {
 	points := map[string]point{}
-	for of, book := range c.books {
+	for of, book := range c.heads {
 		if p, ok := book.pruned[chain]; ok && (of == c.key || key != c.key) {
 			keepFurthest(points, p)
 		}
@@ -219,7 +219,7 @@ func (c *verification) walkAll(ctx context.Context) error {
 // walk walks through the records of one chain.
 func (c *verification) walk(ctx context.Context, one chainRow) error {
 	name := chainName(one.ID)
-	w := &walker{counter: rowLine, seal: c.sealOf(one.Key), last: origin()}
+	w := &walker{counter: rowLine, seal: c.sealerOf(one.Key), last: origin()}
 	c.report.Chains++
 	c.found[name] = true
 	c.begin(w, name, one)
@@ -286,14 +286,14 @@ func (c *verification) record(w *walker, name string, one chainRow, r recordRow)
 		c.problem(name, uint64(r.Seq), Changed, "the chain has another hash of this record")
 	}
 	for _, of := range slices.Compact([]string{one.Key, c.key}) {
-		if p := c.books[of].reached[name]; p.Seq == uint64(r.Seq) && p.Mark != w.last.String() {
+		if p := c.heads[of].reached[name]; p.Seq == uint64(r.Seq) && p.Mark != w.last.String() {
 			c.problem(name, uint64(r.Seq), Changed, "heads have another hash of this record")
 		}
 	}
 }
 
 // checkOrphans looks for records that are of no chain.
-func (c *verification) strays(ctx context.Context) error {
+func (c *verification) checkOrphans(ctx context.Context) error {
 	for id := int64(math.MinInt64); ; {
 		next, more, err := c.rows.NextChain(ctx, id)
 		if err != nil || !more {
@@ -313,28 +313,28 @@ func (c *verification) strays(ctx context.Context) error {
 }
 
 // checkEnds holds the ends of the chains against what else says how far they are.
-func (c *verification) compare() {
+func (c *verification) checkEnds() {
 	for _, end := range c.ends {
 		p, known := c.reached(end.Key, end.name)
 		gone, _ := c.pruned(end.Key, end.name)
-		if !known && !c.passing[end.name] {
+		if !known && !c.transient[end.name] {
 			c.problem(end.name, 0, Missing, "heads do not know this chain")
 		}
-		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most && !c.passing[end.name] {
+		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most && !c.transient[end.name] {
 			c.problem(end.name, 0, Missing, fmt.Sprintf("the chain ends with record %d, and had reached %d", end.seq, most))
 		}
 		if !p.End {
 			c.open = append(c.open, end.name)
 		}
-		if c.sealOf(end.Key) == nil {
+		if c.sealerOf(end.Key) == nil {
 			c.linked[end.Key]++
 		}
 	}
 	said := map[string]bool{}
-	for _, key := range slices.Sorted(maps.Keys(c.books)) {
-		for _, name := range slices.Sorted(maps.Keys(c.books[key].reached)) {
-			p := c.books[key].reached[name]
-			if gone, ok := c.pruned(p.Key, name); c.found[name] || c.passing[name] || said[name] || ok && gone.End && gone.Seq >= p.Seq {
+	for _, key := range slices.Sorted(maps.Keys(c.heads)) {
+		for _, name := range slices.Sorted(maps.Keys(c.heads[key].reached)) {
+			p := c.heads[key].reached[name]
+			if gone, ok := c.pruned(p.Key, name); c.found[name] || c.transient[name] || said[name] || ok && gone.End && gone.Seq >= p.Seq {
 				continue
 			}
 			said[name] = true
@@ -344,7 +344,7 @@ func (c *verification) compare() {
 }
 
 // addNotes says what could not be seen.
-func (c *verification) conclude() {
+func (c *verification) addNotes() {
 	if c.seal == nil && len(c.linked) > 0 {
 		c.problem(keyName, 0, NoKey, "there is none in the data directory, so only links could be checked; copy it from the machine that wrote the log")
 	}

@@ -24,7 +24,7 @@ type walker struct {
 	counter string      // of the lines that count
 	seal    *sealer     // nil when the key is not here: then links have to do
 	number  uint64      // of the last line that fitted
-	last    digest        // the link of that line
+	last    link        // the link of that line
 	bad     uint64      // lines since, that may stand where others stood
 	gaps    [][2]uint64 // what was missing when we came by
 	adopt   bool        // what comes next cannot be checked against what was before
@@ -90,7 +90,7 @@ func (w *walker) accept(f sealedLine) {
 // start sets the walker behind a line that is known from elsewhere.
 func (w *walker) start(p point) {
 	w.number, w.bad = p.Seq, 0
-	last, ok := parseDigest(p.Mark)
+	last, ok := parseLink(p.Mark)
 	w.last, w.adopt = last, !ok
 }
 

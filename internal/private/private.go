@@ -1,11 +1,11 @@
-// Package private keeps small files that only their owner may use: keys,
-// tables, whatever several processes share in a data directory. A file is
-// replaced as a whole, so that a reader sees one version or the next, and a
-// crash or a power cut leaves one of the two; changes are made one at a time,
-// under a lock that the system releases when its holder dies.
+// Package private reads and writes small files that only their owner may use:
+// keys, tables, and other files that several processes share in a data
+// directory. A file is replaced as a whole: readers see the old or the new
+// version, and a crash or a power cut leaves one of the two. Writers take turns
+// with a file lock, which the system releases when its holder dies.
 //
-// It knows what private means on each system. It does not know what is in the
-// files, and it decides nothing about a file that is damaged or missing.
+// The package knows what private means on each system. It does not know what is
+// in the files, and it does not repair a file that is damaged or missing.
 //
 // Begin with Replace and Lock.
 package private
@@ -21,8 +21,8 @@ import (
 	"time"
 )
 
-// MakeDir makes a directory for private files, and what it lies in. One that
-// is there already has to be its owner's alone to write to.
+// MakeDir creates a directory for private files, with its parents. It fails if
+// the directory exists and other users may write to it.
 func MakeDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -30,9 +30,9 @@ func MakeDir(dir string) error {
 	return CheckDir(dir)
 }
 
-// MakeSub makes the directory name in dir, and what it lies in, and returns its
-// path. dir may be a link, as its owner likes; a link in the place of name would
-// lead what is written there to where somebody else likes, and is refused.
+// MakeSub creates the directory name in dir, with the parents of dir, and
+// returns its path. dir may be a symbolic link. If name is one, MakeSub fails,
+// because the link would send the files to another directory.
 func MakeSub(dir, name string) (string, error) {
 	path := filepath.Join(dir, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -51,8 +51,8 @@ func MakeSub(dir, name string) (string, error) {
 	return path, nil
 }
 
-// CheckDir is an error where others could put files of their own into dir, or
-// where dir is not there.
+// CheckDir returns an error if other users may write to dir, or if dir does not
+// exist.
 func CheckDir(dir string) error {
 	info, err := os.Stat(dir)
 	if err != nil {
@@ -67,7 +67,7 @@ func CheckDir(dir string) error {
 	return nil
 }
 
-// CheckFile is an error where others could use the file.
+// CheckFile returns an error if other users may use the file.
 func CheckFile(file *os.File) error {
 	info, err := file.Stat()
 	if err != nil {
@@ -79,9 +79,10 @@ func CheckFile(file *os.File) error {
 	return nil
 }
 
-// Read returns what a private file holds. A file that is not private, or is
-// longer than most bytes, is an error; one that is missing is fs.ErrNotExist.
-func Read(path string, most int) ([]byte, error) {
+// Read returns the content of a private file. It fails if other users may use
+// the file or if it is longer than max bytes. If there is no file the error is
+// fs.ErrNotExist.
+func Read(path string, max int) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
 	if err != nil {
 		return nil, err
@@ -97,20 +98,20 @@ func Read(path string, most int) ([]byte, error) {
 	if why := open(info, 0o077, "use", "600"); why != "" {
 		return nil, fmt.Errorf("%s: %s", path, why)
 	}
-	if info.Size() > int64(most) {
-		return nil, fmt.Errorf("%s has %d bytes, the most is %d", path, info.Size(), most)
+	if info.Size() > int64(max) {
+		return nil, fmt.Errorf("%s has %d bytes, the maximum is %d", path, info.Size(), max)
 	}
 	text := make([]byte, info.Size())
-	n, err := io.ReadFull(file, text) // one allocation: nothing is left behind in a smaller one
+	n, err := io.ReadFull(file, text) // one allocation, so that no copy of a secret stays in memory
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	return text[:n], nil
 }
 
-// Replace puts text into the place of the file at path, or makes it. Of two
-// that do so at once, the caller sees to it that one waits: there is one name
-// for the new version, and what a crash left there is removed.
+// Replace writes text to the file at path, which it creates or replaces. Callers
+// must hold a lock: all writers use the same temporary name, and Replace removes
+// what a crash left there.
 func Replace(path string, text []byte) error {
 	next := path + ".new"
 	if err := os.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +122,7 @@ func Replace(path string, text []byte) error {
 		err = os.Rename(next, path)
 	}
 	if err != nil {
-		_ = os.Remove(next) // the first error says more
+		_ = os.Remove(next) // the first error has the cause
 		return err
 	}
 	return SyncDir(filepath.Dir(path))
@@ -136,7 +137,7 @@ func write(path string, text []byte) error {
 	return errors.Join(err, file.Sync(), file.Close())
 }
 
-// Remove removes the file at path for good. One that is missing is no error.
+// Remove removes the file at path. A missing file is not an error.
 func Remove(path string) error {
 	if err := os.Remove(path); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -147,26 +148,26 @@ func Remove(path string) error {
 	return SyncDir(filepath.Dir(path))
 }
 
-// lockEvery is how often a lock that somebody has is tried again.
+// lockEvery is the interval between attempts to take a lock.
 const lockEvery = 2 * time.Millisecond
 
-// Lock takes the lock at path, in this process and among all others. It waits
-// for no longer than patience. A lock file that lies about means nothing, and
-// stays: to remove it would let two hold locks of the same name.
-func Lock(ctx context.Context, path string, patience time.Duration) (unlock func(), err error) {
+// Lock takes the lock file at path, which excludes other goroutines and
+// processes. It waits at most timeout. The file stays when the lock is released:
+// if it were removed, two processes could lock two files of the same name.
+func Lock(ctx context.Context, path string, timeout time.Duration) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|dontWait, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	late := time.NewTimer(patience)
+	late := time.NewTimer(timeout)
 	defer late.Stop()
 	for {
 		taken, err := TryLock(file)
 		if taken {
-			return func() { _ = file.Close() }, nil // closing unlocks, and nothing was written
+			return func() { _ = file.Close() }, nil // closing the file releases the lock
 		}
 		if err == nil {
-			err = pause(ctx, late.C, path, patience)
+			err = waitForLock(ctx, late.C, path, timeout)
 		}
 		if err != nil {
 			return nil, errors.Join(err, file.Close())
@@ -174,16 +175,15 @@ func Lock(ctx context.Context, path string, patience time.Duration) (unlock func
 	}
 }
 
-// pause waits a moment, and is an error when there is nothing to wait for any
-// more.
-func pause(ctx context.Context, late <-chan time.Time, path string, patience time.Duration) error {
+// waitForLock waits lockEvery, and fails when the timeout or ctx ends.
+func waitForLock(ctx context.Context, late <-chan time.Time, path string, timeout time.Duration) error {
 	again := time.NewTimer(lockEvery)
 	defer again.Stop()
 	select {
 	case <-again.C:
 		return nil
 	case <-late:
-		return fmt.Errorf("another process has held %s for %s; end it, or try again", path, patience)
+		return fmt.Errorf("another process has held %s for %s; end it, or try again", path, timeout)
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}

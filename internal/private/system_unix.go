@@ -12,13 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// dontWait keeps a pipe in the place of a file from holding us up.
+// dontWait keeps open from blocking if the path is a pipe.
 const dontWait = unix.O_NONBLOCK | unix.O_NOCTTY
 
-// open says in what way others can use something, or "" when they cannot.
+// open returns a sentence that says how other users can use a file or directory,
+// or "" if they cannot.
 func open(info fs.FileInfo, others fs.FileMode, use, mode string) string {
 	if perm := info.Mode().Perm(); perm&others != 0 {
-		return fmt.Sprintf("its mode is %#o, so others may %s it; run chmod %s on it after a look at what is in it", perm, use, mode)
+		return fmt.Sprintf("its mode is %#o, so other users may %s it; check its content, then run chmod %s on it", perm, use, mode)
 	}
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && int(stat.Uid) != os.Geteuid() {
 		return fmt.Sprintf("it belongs to user %d, and this program runs as user %d; run the program as its owner, or chown it", stat.Uid, os.Geteuid())
@@ -26,8 +27,8 @@ func open(info fs.FileInfo, others fs.FileMode, use, mode string) string {
 	return ""
 }
 
-// TryLock takes the lock of file if nobody has it. Closing the file, or the
-// death of the process, releases it.
+// TryLock takes the lock of file if it is free. The lock is released when the
+// file is closed or the process dies.
 func TryLock(file *os.File) (taken bool, err error) {
 	for {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -41,7 +42,7 @@ func TryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// SyncDir makes the names in dir survive a power cut.
+// SyncDir writes the names in dir to the disk.
 func SyncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

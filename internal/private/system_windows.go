@@ -8,15 +8,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// dontWait has nothing to do: what is opened here is a file.
+// dontWait is not needed: there are no pipes in the file system.
 const dontWait = 0
 
-// open has nothing to go by: who may use a file is not in a mode here, and the
-// user's own directories are private by default.
+// open always returns "". Windows has no modes, and the directories of a user
+// are private by default.
 func open(fs.FileInfo, fs.FileMode, string, string) string { return "" }
 
-// TryLock takes the lock of file if nobody has it. It covers one byte far
-// beyond the end, because a lock here keeps others from reading what it covers.
+// TryLock takes the lock of file if it is free. It locks one byte far beyond the
+// end, because a locked range cannot be read by other processes.
 func TryLock(file *os.File) (taken bool, err error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err = windows.LockFileEx(windows.Handle(file.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
@@ -26,5 +26,5 @@ func TryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// SyncDir has nothing to do: a rename is journalled.
+// SyncDir does nothing, because NTFS journals renames.
 func SyncDir(string) error { return nil }

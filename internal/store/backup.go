@@ -15,7 +15,7 @@ import (
 const (
 	format       = 1
 	manifestName = "manifest.json"
-	mostManifest = 4 << 20
+	maxManifest = 4 << 20
 )
 
 func entryName(table string) string { return table + ".jsonl" }
@@ -24,18 +24,18 @@ func entryName(table string) string { return table + ".jsonl" }
 // others go on writing to the store. The file is private. An earlier backup of
 // that name is replaced when the new one is complete; another file is left alone.
 func (s *Store) Backup(ctx context.Context, path string) (m Manifest, err error) {
-	if err := replaceable(path); err != nil {
+	if err := checkReplaceable(path); err != nil {
 		return m, err
 	}
-	out, err := newPart(path)
+	out, err := newTempFile(path)
 	if err != nil {
 		return m, err
 	}
-	defer out.abandon()
+	defer out.discard()
 	if m, err = s.writeBackup(ctx, out.file); err != nil {
 		return m, err
 	}
-	return m, out.keep()
+	return m, out.commit()
 }
 
 func (s *Store) writeBackup(ctx context.Context, w io.Writer) (m Manifest, err error) {
@@ -69,7 +69,7 @@ func (t *Tx) writeTable(z *zip.Writer, table *Table) error {
 	if err != nil {
 		return err
 	}
-	sum := newTally()
+	sum := newRowDigest()
 	err = t.rows(*table, func(line []byte, _ []any) error {
 		sum.add(line)
 		_, err := w.Write(line)

@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// replaceable is an error when something is at path that is no backup.
-func replaceable(path string) error {
+// checkReplaceable is an error when something is at path that is no backup.
+func checkReplaceable(path string) error {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -30,48 +30,48 @@ func replaceable(path string) error {
 	return fmt.Errorf("%s is there already and is no backup; choose another name, or move it away", path)
 }
 
-// A part is a file that takes its place when it is complete. It is locked as
+// A tempFile is a file that takes its place when it is complete. It is locked as
 // long as somebody writes to it, so that what a crash left can be told from it.
-type part struct {
+type tempFile struct {
 	file *os.File
 	path string
-	kept bool
+	committed bool
 }
 
 const (
 	partSuffix = ".part"
-	// abandoned is how long nobody has written to what a crash left.
-	abandoned = time.Minute
+	// staleAfter is how long nobody has written to what a crash left.
+	staleAfter = time.Minute
 )
 
-func newPart(path string) (*part, error) {
+func newTempFile(path string) (*tempFile, error) {
 	dir, base := filepath.Split(path)
 	if dir == "" {
 		dir = "."
 	}
-	removeAbandoned(dir, "."+base+".")
+	removeStale(dir, "."+base+".")
 	file, err := os.CreateTemp(dir, "."+base+".*"+partSuffix) // with mode 0600
 	if err != nil {
 		return nil, err
 	}
-	p := &part{file: file, path: path}
+	p := &tempFile{file: file, path: path}
 	if taken, err := private.TryLock(file); err != nil || !taken {
-		p.abandon()
+		p.discard()
 		return nil, fmt.Errorf("%s cannot be locked: %w", file.Name(), err)
 	}
 	return p, nil
 }
 
-// removeAbandoned removes what backups that were killed have left. What cannot
+// removeStale removes what backups that were killed have left. What cannot
 // be removed does no harm.
-func removeAbandoned(dir, prefix string) {
+func removeStale(dir, prefix string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return
 	}
 	for _, e := range entries {
 		info, err := e.Info()
-		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < abandoned ||
+		if err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < staleAfter ||
 			!strings.HasPrefix(e.Name(), prefix) || !strings.HasSuffix(e.Name(), partSuffix) {
 			continue
 		}
@@ -90,15 +90,15 @@ func removeAbandoned(dir, prefix string) {
 	}
 }
 
-// keep puts the file into its place, so that it survives a power cut.
-func (p *part) keep() error {
+// commit puts the file into its place, so that it survives a power cut.
+func (p *tempFile) commit() error {
 	if err := errors.Join(p.file.Sync(), p.file.Close()); err != nil {
 		return err
 	}
 	if err := os.Rename(p.file.Name(), p.path); err != nil {
 		return err
 	}
-	p.kept = true
+	p.committed = true
 	if runtime.GOOS == "windows" { // where a rename is journalled
 		return nil
 	}
@@ -109,9 +109,9 @@ func (p *part) keep() error {
 	return errors.Join(dir.Sync(), dir.Close())
 }
 
-// abandon removes a file that was not kept.
-func (p *part) abandon() {
-	if p.kept {
+// discard removes a file that was not kept.
+func (p *tempFile) discard() {
+	if p.committed {
 		return
 	}
 	_ = p.file.Close()

@@ -138,7 +138,7 @@ func TestStatus(t *testing.T) {
 		for _, table := range st.Tables {
 			rows[table.Name] = table.Rows
 		}
-		if rows["job"] != 2 || rows["change"] != 2 || st.Jobs["queued"] != 2 || st.Bytes == 0 || st.Step < 4 || st.Place != s.Place() {
+		if rows["job"] != 2 || rows["change"] != 2 || st.Jobs["queued"] != 2 || st.Bytes == 0 || st.Step < 4 || st.Location != s.Location() {
 			t.Errorf("the status is %+v", st)
 		}
 		if st.Feed.First == st.Feed.Last || st.Feed.Oldest == 0 {
@@ -161,7 +161,7 @@ func TestOthersAreCounted(t *testing.T) {
 	}
 	storetest.Open(t, dsn)
 	after, err := s.Status(t.Context())
-	if err != nil || *after.Others == 0 || strings.Contains(after.Place, "opensesame") {
+	if err != nil || *after.Others == 0 || strings.Contains(after.Location, "opensesame") {
 		t.Errorf("with another: %+v, %v", after, err)
 	}
 }

@@ -15,10 +15,10 @@ type sqlitePoll struct{ store *Store }
 
 const pollEvery = 150 * time.Millisecond
 
-// tell has nothing to do: the others look.
-func (*sqlitePoll) tell(context.Context, []string) error { return nil }
+// send has nothing to do: the others look.
+func (*sqlitePoll) send(context.Context, []string) error { return nil }
 
-func (p *sqlitePoll) hear(ctx context.Context, changed func(...string)) error {
+func (p *sqlitePoll) receive(ctx context.Context, changed func(...string)) error {
 	if err := p.store.open(ctx); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (p *sqlitePoll) hear(ctx context.Context, changed func(...string)) error {
 		if err := conn.QueryRowContext(ctx, "PRAGMA data_version").Scan(&now); err != nil {
 			return err
 		}
-		if now != before || time.Since(last) > glance {
+		if now != before || time.Since(last) > maxStale {
 			before, last = now, time.Now()
 			changed()
 		}
@@ -61,7 +61,7 @@ const (
 	maxPayload = 7000
 )
 
-func (p *pgListen) tell(ctx context.Context, topics []string) error {
+func (p *pgListen) send(ctx context.Context, topics []string) error {
 	payload := strings.Join(topics, "\n")
 	if len(payload) > maxPayload {
 		payload = ""
@@ -70,7 +70,7 @@ func (p *pgListen) tell(ctx context.Context, topics []string) error {
 	return err
 }
 
-func (p *pgListen) hear(ctx context.Context, changed func(...string)) error {
+func (p *pgListen) receive(ctx context.Context, changed func(...string)) error {
 	conn, err := pgx.ConnectConfig(ctx, p.config)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (p *pgListen) hear(ctx context.Context, changed func(...string)) error {
 	}
 	changed() // what came before we listened
 	for {
-		wait, cancel := context.WithTimeout(ctx, glance)
+		wait, cancel := context.WithTimeout(ctx, maxStale)
 		n, err := conn.WaitForNotification(wait)
 		cancel()
 		switch {

@@ -18,17 +18,17 @@ type checkpointer struct {
 	done    sync.WaitGroup
 }
 
-// commitsAtOnce is after how many commits the log is looked after. It has some
+// checkpointEvery is after how many commits the log is looked after. It has some
 // pages of each.
-const commitsAtOnce = 200
+const checkpointEvery = 200
 
-// longLog is how many pages a log has that does not begin anew by itself: as
+// maxLogPages is how many pages a log has that does not begin anew by itself: as
 // many as are kept of its file.
-const longLog = logBytes / 4096
+const maxLogPages = logBytes / 4096
 
 // committed is called after a commit.
 func (c *checkpointer) committed() {
-	if c.commits.Add(1)%commitsAtOnce != 0 {
+	if c.commits.Add(1)%checkpointEvery != 0 {
 		return
 	}
 	c.start.Do(func() {
@@ -49,20 +49,20 @@ func (c *checkpointer) work(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if err := c.takeIn(ctx); err != nil && ctx.Err() == nil {
+		if err := c.checkpointLog(ctx); err != nil && ctx.Err() == nil {
 			c.store.log.Debug("the store's log is taken in later", "err", err)
 		}
 	}
 }
 
-// takeIn takes in what the log has. Where somebody reads or writes at any
+// checkpointLog takes in what the log has. Where somebody reads or writes at any
 // moment the log does not begin anew by itself, however much of it was taken
 // in. When it is long, everybody is made to wait for that moment, unless it
 // would not come: whoever has read for long keeps much of the log from being
 // taken in.
-func (c *checkpointer) takeIn(ctx context.Context) error {
+func (c *checkpointer) checkpointLog(ctx context.Context) error {
 	pages, taken, err := c.checkpoint(ctx, "PASSIVE")
-	if err != nil || pages < longLog || pages-taken > longLog/2 {
+	if err != nil || pages < maxLogPages || pages-taken > maxLogPages/2 {
 		return err
 	}
 	_, _, err = c.checkpoint(ctx, "RESTART")

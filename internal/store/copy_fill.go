@@ -32,20 +32,20 @@ func (m Manifest) Rows() (n int64) {
 // tables hold.
 func (t *Tx) manifest() (m Manifest, err error) {
 	m = Manifest{Format: format, Engine: t.store.Engine()}
-	if err := t.patience(); err != nil {
+	if err := t.disableIdleTimeout(); err != nil {
 		return m, err
 	}
 	if err := t.Row("SELECT coalesce(max(step), 0), {{now}} FROM migration", nil, &m.Step, &m.Made); err != nil {
 		return m, err
 	}
 	tables, err := tablesAt(t.ctx, m.Step)
-	m.Tables = carried(tables)
+	m.Tables = copiedTables(tables)
 	return m, err
 }
 
-// patience keeps PostgreSQL from ending the transaction while it waits for the
+// disableIdleTimeout keeps PostgreSQL from ending the transaction while it waits for the
 // other side of a copy.
-func (t *Tx) patience() error {
+func (t *Tx) disableIdleTimeout() error {
 	if t.store.dialect.name != "postgres" {
 		return nil
 	}
@@ -53,31 +53,31 @@ func (t *Tx) patience() error {
 	return err
 }
 
-// A tally counts rows and sums up their lines.
-type tally struct {
+// A rowDigest counts rows and sums up their lines.
+type rowDigest struct {
 	rows int64
 	hash hash.Hash
 }
 
-func newTally() *tally { return &tally{hash: sha256.New()} }
+func newRowDigest() *rowDigest { return &rowDigest{hash: sha256.New()} }
 
-func (y *tally) add(line []byte) {
+func (y *rowDigest) add(line []byte) {
 	y.rows++
 	y.hash.Write(line)
 }
 
-func (y *tally) sum() string { return hex.EncodeToString(y.hash.Sum(nil)) }
+func (y *rowDigest) sum() string { return hex.EncodeToString(y.hash.Sum(nil)) }
 
-// A giver calls add with every row of a table, as a line and as values.
-type giver func(table Table, add func(line []byte, values []any) error) error
+// A rowSource calls add with every row of a table, as a line and as values.
+type rowSource func(table Table, add func(line []byte, values []any) error) error
 
 // ErrNotEmpty is what a store that has rows answers to those who would fill it.
 var ErrNotEmpty = errors.New("the store is not empty")
 
-// fill replaces all rows by those of a copy, and writes into its manifest how
+// fillFrom replaces all rows by those of a copy, and writes into its manifest how
 // many there were, and their digest. Where these were known they have to be the
 // same. Every table is read again before anything counts.
-func (t *Tx) fill(m *Manifest, force bool, give giver) error {
+func (t *Tx) fillFrom(m *Manifest, force bool, give rowSource) error {
 	now, err := latestStep()
 	if err != nil {
 		return err
@@ -90,22 +90,22 @@ func (t *Tx) fill(m *Manifest, force bool, give giver) error {
 	if err != nil {
 		return err
 	}
-	if err := sameShape(m.Tables, carried(want)); err != nil {
+	if err := sameShape(m.Tables, copiedTables(want)); err != nil {
 		return err
 	}
-	m.Tables, want = carried(want), m.Tables // in the order in which they can be filled
+	m.Tables, want = copiedTables(want), m.Tables // in the order in which they can be filled
 	for i, table := range m.Tables {
 		known := want[slices.IndexFunc(want, func(w Table) bool { return w.Name == table.Name })]
 		m.Tables[i].Rows, m.Tables[i].SHA256 = known.Rows, known.SHA256
 	}
-	if err := t.patience(); err != nil {
+	if err := t.disableIdleTimeout(); err != nil {
 		return err
 	}
-	last, err := t.hold(now, tables, force)
+	last, err := t.lockAndEmpty(now, tables, force)
 	if err != nil {
 		return err
 	}
-	if err := t.remake(m.Step, now, tables); err != nil {
+	if err := t.rebuildTables(m.Step, now, tables); err != nil {
 		return err
 	}
 	for i := range m.Tables {
@@ -113,18 +113,18 @@ func (t *Tx) fill(m *Manifest, force bool, give giver) error {
 			return fmt.Errorf("the table %s: %w", m.Tables[i].Name, err)
 		}
 	}
-	if err := t.take(m.Step, now); err != nil {
+	if err := t.applySteps(m.Step, now); err != nil {
 		return err
 	}
-	if err := t.renew(last); err != nil {
+	if err := t.resetFeed(last); err != nil {
 		return err
 	}
 	return t.sequences(tables)
 }
 
-// hold keeps others from writing until the transaction ends, empties the store,
+// lockAndEmpty keeps others from writing until the transaction ends, empties the store,
 // and returns the last number in its feed.
-func (t *Tx) hold(step int, tables []Table, force bool) (last int64, err error) {
+func (t *Tx) lockAndEmpty(step int, tables []Table, force bool) (last int64, err error) {
 	if t.store.dialect.name == "postgres" {
 		names := make([]string, len(tables))
 		for i, table := range tables {
@@ -142,13 +142,13 @@ func (t *Tx) hold(step int, tables []Table, force bool) (last int64, err error) 
 		return 0, err
 	}
 	if done != step {
-		return 0, fmt.Errorf("the tables of %s are of step %d by now, this mcp-tools knows %d: use a newer one", t.store.place, done, step)
+		return 0, fmt.Errorf("the tables of %s are of step %d by now, this mcp-tools knows %d: use a newer one", t.store.location, done, step)
 	}
 	if err := t.Row("SELECT coalesce(max(seq), 0) FROM change", nil, &last); err != nil {
 		return 0, err
 	}
 	if !force {
-		if err := t.checkEmpty(carried(tables)); err != nil {
+		if err := t.checkEmpty(copiedTables(tables)); err != nil {
 			return 0, err
 		}
 	}
@@ -172,13 +172,13 @@ func (t *Tx) checkEmpty(tables []Table) error {
 		}
 	}
 	if len(taken) > 0 {
-		return fmt.Errorf("%w: %s has rows in %s", ErrNotEmpty, t.store.place, strings.Join(taken, ", "))
+		return fmt.Errorf("%w: %s has rows in %s", ErrNotEmpty, t.store.location, strings.Join(taken, ", "))
 	}
 	return nil
 }
 
-// remake gives the store the tables of an earlier step, for a copy of that time.
-func (t *Tx) remake(step, now int, tables []Table) error {
+// rebuildTables gives the store the tables of an earlier step, for a copy of that time.
+func (t *Tx) rebuildTables(step, now int, tables []Table) error {
 	if step == now {
 		return nil
 	}
@@ -190,11 +190,11 @@ func (t *Tx) remake(step, now int, tables []Table) error {
 	if _, err := t.Exec("DELETE FROM migration"); err != nil {
 		return err
 	}
-	return t.take(0, step)
+	return t.applySteps(0, step)
 }
 
-// take takes the migrations after one, up to another.
-func (t *Tx) take(after, to int) error {
+// applySteps takes the migrations after one, up to another.
+func (t *Tx) applySteps(after, to int) error {
 	list, err := steps()
 	if err != nil {
 		return err
@@ -211,8 +211,8 @@ func (t *Tx) take(after, to int) error {
 }
 
 // fillTable writes a table and reads it again.
-func (t *Tx) fillTable(table *Table, give giver) error {
-	in, given := t.inserter(*table), newTally()
+func (t *Tx) fillTable(table *Table, give rowSource) error {
+	in, given := t.inserter(*table), newRowDigest()
 	err := give(*table, func(line []byte, values []any) error {
 		given.add(line)
 		return in.add(values, len(line))
@@ -227,12 +227,12 @@ func (t *Tx) fillTable(table *Table, give giver) error {
 		return errDamaged
 	}
 	table.Rows, table.SHA256 = given.rows, given.sum()
-	kept := newTally()
+	kept := newRowDigest()
 	if err := t.rows(*table, func(line []byte, _ []any) error { kept.add(line); return nil }); err != nil {
 		return err
 	}
 	if kept.rows != given.rows || kept.sum() != given.sum() {
-		return fmt.Errorf("%s keeps something else than what was written to it; nothing was changed", t.store.place)
+		return fmt.Errorf("%s keeps something else than what was written to it; nothing was changed", t.store.location)
 	}
 	return nil
 }
@@ -243,10 +243,10 @@ var errDamaged = errors.New("its rows are not those that were backed up: the fil
 // the old one to its end sees that something is missing.
 const feedGap = 1000
 
-// renew makes the store another one for whoever keeps a place in its feed: it
+// resetFeed makes the store another one for whoever keeps a place in its feed: it
 // has a new identity, and a feed that begins well after the old one's end, for
 // those who know only the old identity.
-func (t *Tx) renew(last int64) error {
+func (t *Tx) resetFeed(last int64) error {
 	for _, text := range []string{"DELETE FROM store_identity", "DELETE FROM change"} {
 		if _, err := t.Exec(text); err != nil {
 			return err
@@ -304,8 +304,8 @@ func (t *Tx) stamp() (s stamp, err error) {
 // it again there. moved reports whether this store has changed meanwhile: what
 // was written since the copy began is not in it.
 func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, err error) {
-	if s.place == to.place && s.Engine() == "sqlite" && to.Engine() == "sqlite" {
-		return m, false, fmt.Errorf("%s is to be copied to itself; name another place", s.place)
+	if s.location == to.location && s.Engine() == "sqlite" && to.Engine() == "sqlite" {
+		return m, false, fmt.Errorf("%s is to be copied to itself; name another place", s.location)
 	}
 	var before, after stamp
 	err = to.Update(ctx, func(t *Tx) error {
@@ -316,13 +316,13 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, 
 			if m, err = from.manifest(); err != nil {
 				return err
 			}
-			return t.fill(&m, false, from.rows)
+			return t.fillFrom(&m, false, from.rows)
 		})
 	})
 	if err != nil {
 		return m, false, err
 	}
-	to.bus.wake()
+	to.notifier.wake()
 	err = s.View(ctx, func(t *Tx) (err error) { after, err = t.stamp(); return err })
 	return m, before != after, err
 }

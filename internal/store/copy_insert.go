@@ -8,8 +8,8 @@ import (
 const (
 	rowsOverNet = 100     // that are sent to PostgreSQL at a time
 	rowsInside  = 8       // SQLite finds parameters by their names, one after the other
-	mostMarks   = 30000   // parameters of one statement: PostgreSQL takes 65535, SQLite 32766
-	bytesAtOnce = 4 << 20 // of rows that are gathered
+	maxParams   = 30000   // parameters of one statement: PostgreSQL takes 65535, SQLite 32766
+	flushBytes = 4 << 20 // of rows that are gathered
 )
 
 // An inserter writes rows of a table, many at a time.
@@ -30,7 +30,7 @@ func (t *Tx) inserter(table Table) *inserter {
 	if t.store.dialect.name == "postgres" {
 		size = rowsOverNet
 	}
-	n := &inserter{t: t, table: table, size: max(1, min(size, mostMarks/len(table.Columns)))}
+	n := &inserter{t: t, table: table, size: max(1, min(size, maxParams/len(table.Columns)))}
 	n.one, n.many = table.insert(1), table.insert(n.size)
 	return n
 }
@@ -62,7 +62,7 @@ func (n *inserter) add(values []any, bytes int) error {
 		_, err := n.t.Exec(n.many, n.args...)
 		n.rows, n.bytes, n.args = 0, 0, n.args[:0]
 		return err
-	case n.bytes > bytesAtOnce:
+	case n.bytes > flushBytes:
 		return n.flush()
 	}
 	return nil

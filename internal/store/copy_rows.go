@@ -16,18 +16,18 @@ import (
 // A row of a copy is a line with a JSON array. What it looks like is decided by
 // the values alone, so that equal rows of both engines have equal lines: no
 // spaces, texts with as few escapes as JSON allows, blobs in base64. What JSON
-// has no word for is a map with one entry: see oddText and oddFloat.
+// has no word for is a map with one entry: see rawText and specialFloat.
 
-// longestRow bounds what is held in memory.
-const longestRow = 256 << 20
+// maxRow bounds what is held in memory.
+const maxRow = 256 << 20
 
-// oddText is a text that is no UTF-8, which SQLite takes and JSON does not.
-type oddText struct {
+// rawText is a text that is no UTF-8, which SQLite takes and JSON does not.
+type rawText struct {
 	Base64 *string `json:"base64"`
 }
 
-// oddFloat is a number that is none: NaN, +Inf or -Inf.
-type oddFloat struct {
+// specialFloat is a number that is none: NaN, +Inf or -Inf.
+type specialFloat struct {
 	Float *string `json:"float"`
 }
 
@@ -44,8 +44,8 @@ func appendRow(line []byte, columns []Column, values []any) ([]byte, error) {
 		}
 	}
 	line = append(line, ']', '\n')
-	if len(line) > longestRow {
-		return nil, fmt.Errorf("a row has %d bytes, the most is %d", len(line), longestRow)
+	if len(line) > maxRow {
+		return nil, fmt.Errorf("a row has %d bytes, the most is %d", len(line), maxRow)
 	}
 	return line, nil
 }
@@ -156,7 +156,7 @@ func parsed[T any](cell json.RawMessage) (any, error) {
 }
 
 func parseOddText(cell json.RawMessage) (any, error) {
-	var odd oddText
+	var odd rawText
 	if err := json.Unmarshal(cell, &odd); err != nil {
 		return nil, err
 	}
@@ -168,7 +168,7 @@ func parseOddText(cell json.RawMessage) (any, error) {
 }
 
 func parseOddFloat(cell json.RawMessage) (any, error) {
-	var odd oddFloat
+	var odd specialFloat
 	if err := json.Unmarshal(cell, &odd); err != nil {
 		return nil, err
 	}

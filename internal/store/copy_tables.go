@@ -62,10 +62,10 @@ const (
 	identityTable = "store_identity"
 )
 
-// carried are the tables whose rows mean the same in every store. A question that
+// copiedTables are the tables whose rows mean the same in every store. A question that
 // waits does not: whoever asked waits for the word in the store where it asked,
 // and in a copy of former days a yes would be one that was taken long ago.
-func carried(tables []Table) []Table {
+func copiedTables(tables []Table) []Table {
 	staying := []string{feedTable, identityTable, latchTable, "approval", "approval_owner", "approval_look"}
 	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return slices.Contains(staying, t.Name) })
 }
@@ -93,7 +93,7 @@ func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 		return nil, err
 	}
 	db.SetMaxOpenConns(1) // each connection would have a database of its own
-	scratch := &Store{dialect: sqliteDialect(), write: db, place: "in memory"}
+	scratch := &Store{dialect: sqliteDialect(), write: db, location: "in memory"}
 	defer func() { err = errors.Join(err, scratch.Close()) }()
 	_, err = scratch.update(ctx, func(t *Tx) error {
 		for i, text := range list[:step] {

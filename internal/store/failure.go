@@ -41,7 +41,7 @@ func (f *failure) Unwrap() error { return f.err }
 // As makes the error of it that models read.
 func (f *failure) As(target any) bool {
 	known, ok := target.(**tool.Error)
-	if !ok || f.ours() {
+	if !ok || f.notOutage() {
 		return false
 	}
 	*known = tool.Errorf(tool.Unavailable, "the store cannot be used now").
@@ -49,9 +49,9 @@ func (f *failure) As(target any) bool {
 	return true
 }
 
-// ours reports whether the database is well: the call was ended, or a statement
+// notOutage reports whether the database is well: the call was ended, or a statement
 // was wrong.
-func (f *failure) ours() bool {
+func (f *failure) notOutage() bool {
 	if errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded) {
 		return true
 	}
@@ -69,11 +69,11 @@ func (f *failure) ours() bool {
 	return false
 }
 
-// tell writes down that the store could not be used, which models are not told
+// send writes down that the store could not be used, which models are not told
 // more of.
-func (s *Store) tell(err error) error {
+func (s *Store) logFailure(err error) error {
 	var f *failure
-	if errors.As(err, &f) && !f.ours() {
+	if errors.As(err, &f) && !f.notOutage() {
 		s.log.Warn("the store cannot be used at present", "err", err)
 	}
 	return err

@@ -24,7 +24,7 @@ func TestWhatModelsAreToldOfAFailure(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s, err := store.Later(store.Options{DSN: filepath.Join(file, "below")})
+	s, err := store.OpenLazy(store.Options{DSN: filepath.Join(file, "below")})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -70,9 +70,9 @@ func (s *Store) Changes(ctx context.Context, since Cursor, limit int, topics ...
 	return list, err
 }
 
-// Ends returns the first and the last place that the feed has now. A reader
+// FeedEnds returns the first and the last place that the feed has now. A reader
 // whose cursor is before the first has missed changes and begins anew.
-func (s *Store) Ends(ctx context.Context) (first, last Cursor, err error) {
+func (s *Store) FeedEnds(ctx context.Context) (first, last Cursor, err error) {
 	err = s.View(ctx, func(t *Tx) error {
 		for order, c := range map[string]*Cursor{"": &first, " DESC": &last} {
 			text := "SELECT xid, seq FROM change WHERE {{settled}} ORDER BY xid" + order + ", seq" + order + " LIMIT 1"
@@ -91,9 +91,9 @@ func (c Cursor) Before(other Cursor) bool {
 	return c.XID < other.XID || c.XID == other.XID && c.Seq < other.Seq
 }
 
-// Prune forgets changes older than age. The latest one stays, so that readers
+// PruneChanges forgets changes older than age. The latest one stays, so that readers
 // can tell an old feed from an empty one.
-func (s *Store) Prune(ctx context.Context, age time.Duration) (n int64, err error) {
+func (s *Store) PruneChanges(ctx context.Context, age time.Duration) (n int64, err error) {
 	err = s.Update(ctx, func(t *Tx) (err error) {
 		n, err = t.Exec("DELETE FROM change WHERE at < {{now}} - $1 AND seq < (SELECT max(seq) FROM change)", age.Milliseconds())
 		return err

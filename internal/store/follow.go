@@ -32,7 +32,7 @@ func (s *Feed) Follow(ctx context.Context, from string, limit int, topics []stri
 		if err := t.end(&newest, "TRUE", "DESC"); err != nil {
 			return err
 		}
-		if newest == (Cursor{}) || from == placeOf(id, newest) {
+		if newest == (Cursor{}) || from == formatPosition(id, newest) {
 			return nil
 		}
 		return errors.Join(t.end(&settled, "{{settled}}", "DESC"), t.end(&first, "{{settled}}", "ASC"))
@@ -40,12 +40,12 @@ func (s *Feed) Follow(ctx context.Context, from string, limit int, topics []stri
 	if err != nil {
 		return "", false, false, err
 	}
-	if from == placeOf(id, newest) {
+	if from == formatPosition(id, newest) {
 		return from, false, false, nil
 	}
-	at, known := placeIn(id, from)
+	at, known := parsePosition(id, from)
 	if !known || settled.Before(at) || at.Before(first) && first.Seq > at.Seq+1 {
-		return placeOf(id, settled), true, settled != newest, nil
+		return formatPosition(id, settled), true, settled != newest, nil
 	}
 	list, err := s.Changes(ctx, at, limit, topics...)
 	if err != nil {
@@ -55,12 +55,12 @@ func (s *Feed) Follow(ctx context.Context, from string, limit int, topics []stri
 		each(c.Topic, c.Key)
 	}
 	if len(list) == limit {
-		return placeOf(id, list[limit-1].Cursor), false, true, nil
+		return formatPosition(id, list[limit-1].Cursor), false, true, nil
 	}
 	if len(list) > 0 && settled.Before(list[len(list)-1].Cursor) {
 		settled = list[len(list)-1].Cursor
 	}
-	return placeOf(id, settled), false, settled.Before(newest), nil
+	return formatPosition(id, settled), false, settled.Before(newest), nil
 }
 
 // end reads one end of the feed; that of an empty one is the zero Cursor.
@@ -72,9 +72,9 @@ func (t *Tx) end(c *Cursor, which, order string) error {
 	return err
 }
 
-func placeOf(id string, c Cursor) string { return id + ":" + c.String() }
+func formatPosition(id string, c Cursor) string { return id + ":" + c.String() }
 
-func placeIn(id, place string) (Cursor, bool) {
+func parsePosition(id, place string) (Cursor, bool) {
 	of, text, ok := strings.Cut(place, ":")
 	if !ok || of != id {
 		return Cursor{}, false

@@ -83,13 +83,13 @@ func (s *Store) Acquire(ctx context.Context, kind, holder string, lease time.Dur
 // Renew holds a job for another lease, and says whether it should stop.
 func (s *Store) Renew(ctx context.Context, j Job, lease time.Duration) (cancel bool, err error) {
 	err = s.Update(ctx, func(t *Tx) error {
-		return lost(t.Row(`UPDATE job SET run_at = {{now}} + $3 WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING cancel`,
+		return asLost(t.Row(`UPDATE job SET run_at = {{now}} + $3 WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING cancel`,
 			[]any{j.ID, j.Attempt, lease.Milliseconds()}, &cancel))
 	})
 	return cancel, err
 }
 
-func lost(err error) error {
+func asLost(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return ErrLost
 	}
@@ -101,7 +101,7 @@ func lost(err error) error {
 func (s *Store) Finish(ctx context.Context, j Job, result string, failure string, again time.Duration) error {
 	return s.Update(ctx, func(t *Tx) error {
 		var state JobState
-		err := lost(t.Row(`UPDATE job SET result = $3, error = $4,
+		err := asLost(t.Row(`UPDATE job SET result = $3, error = $4,
 				state = CASE WHEN $4 = '' THEN 'done' WHEN cancel THEN 'cancelled' WHEN attempt < attempts THEN 'queued' ELSE 'failed' END,
 				ended = CASE WHEN $4 <> '' AND NOT cancel AND attempt < attempts THEN 0 ELSE {{now}} END,
 				run_at = {{now}} + $5
@@ -134,9 +134,9 @@ func (t *Tx) Job(id string) (j Job, err error) {
 	return j, err
 }
 
-// Sweep fails jobs whose last holder is gone, and forgets those that ended
+// SweepJobs fails jobs whose last holder is gone, and forgets those that ended
 // longer ago than age.
-func (s *Store) Sweep(ctx context.Context, age time.Duration) error {
+func (s *Store) SweepJobs(ctx context.Context, age time.Duration) error {
 	return s.Update(ctx, func(t *Tx) error {
 		_, err := t.Exec(`UPDATE job SET state = 'failed', ended = {{now}}, error = 'whoever worked on it is gone'
 			WHERE state = 'running' AND run_at <= {{now}} AND attempt >= attempts`)

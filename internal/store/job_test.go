@@ -99,7 +99,7 @@ func TestALateHolderHasLostItsJob(t *testing.T) {
 		if _, err := s.Acquire(t.Context(), "k", "c", time.Minute); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a third attempt of two: %v", err)
 		}
-		if err := s.Sweep(t.Context(), time.Hour); err != nil {
+		if err := s.SweepJobs(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if j := jobOf(t, s, id); j.State != store.Failed || j.Error == "" {
@@ -126,7 +126,7 @@ func TestAJobIsTriedAgain(t *testing.T) {
 				t.Errorf("%+v", j)
 			}
 		}
-		if err := s.Sweep(t.Context(), -time.Second); err != nil {
+		if err := s.SweepJobs(t.Context(), -time.Second); err != nil {
 			t.Fatal(err)
 		}
 		err := s.View(t.Context(), func(tx *store.Tx) error { _, err := tx.Job(id); return err })
@@ -164,7 +164,7 @@ func TestARateIsKept(t *testing.T) {
 		if wait, err := s.Take(t.Context(), "other", r); err != nil || wait != 0 {
 			t.Errorf("%s, %v", wait, err)
 		}
-		if err := s.ForgetRates(t.Context()); err != nil {
+		if err := s.PruneRates(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if wait, err := s.Take(t.Context(), "k", r); err != nil || wait == 0 {

@@ -14,8 +14,8 @@ type Rate struct {
 	Burst  int
 }
 
-// over is how long it takes to earn some times, in milliseconds.
-func (r Rate) over(times int) int64 {
+// cost is how long it takes to earn some times, in milliseconds.
+func (r Rate) cost(times int) int64 {
 	return max(r.Period.Milliseconds()*int64(times)/int64(r.Times), 1)
 }
 
@@ -26,12 +26,12 @@ func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 	return s.take(ctx, key, r, 1)
 }
 
-// take uses a rate several times at once, or not at all.
+// applySteps uses a rate several times at once, or not at all.
 func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait time.Duration, err error) {
 	if r.Times <= 0 || r.Burst < times || times <= 0 || r.Period <= 0 {
 		return 0, errors.New("store: a rate that allows nothing")
 	}
-	cost, room := r.over(times), r.over(r.Burst)
+	cost, room := r.cost(times), r.cost(r.Burst)
 	err = s.Update(ctx, func(t *Tx) error {
 		wait = 0
 		n, err := t.Exec(`INSERT INTO rate (key, tat) VALUES ($1, {{now}} + $2)
@@ -58,11 +58,11 @@ type Meter struct {
 	store *Store
 
 	mu     sync.Mutex
-	purses map[string]*purse
+	buckets map[string]*bucket
 }
 
-// A purse is what was taken from a rate and not used yet.
-type purse struct {
+// A bucket is what was taken from a rate and not used yet.
+type bucket struct {
 	turn  chan struct{} // held by whoever counts
 	left  int
 	size  int // that was taken last
@@ -70,20 +70,20 @@ type purse struct {
 }
 
 const (
-	mostPurses = 10_000 // strangers can make keys
-	mostAtOnce = 100
-	// purseShare is which part of a burst one process may keep.
-	purseShare = 20
-	// purseRush is how soon after another a taking counts as in a hurry.
-	purseRush = time.Second
+	maxBuckets = 10_000 // strangers can make keys
+	maxTaken = 100
+	// burstShare is which part of a burst one process may keep.
+	burstShare = 20
+	// hurry is how soon after another a taking counts as in a hurry.
+	hurry = time.Second
 )
 
 // Meter makes a Meter.
-func (s *Store) Meter() *Meter { return &Meter{store: s, purses: make(map[string]*purse)} }
+func (s *Store) Meter() *Meter { return &Meter{store: s, buckets: make(map[string]*bucket)} }
 
 // Take uses a rate once, and says how long to wait when it is used up.
 func (m *Meter) Take(ctx context.Context, key string, r Rate) (wait time.Duration, err error) {
-	p := m.purse(key)
+	p := m.bucket(key)
 	select {
 	case p.turn <- struct{}{}:
 		defer func() { <-p.turn }()
@@ -95,8 +95,8 @@ func (m *Meter) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 		return 0, nil
 	}
 	size := 1
-	if time.Since(p.taken) < purseRush {
-		size = max(1, min(2*p.size, r.Burst/purseShare, mostAtOnce))
+	if time.Since(p.taken) < hurry {
+		size = max(1, min(2*p.size, r.Burst/burstShare, maxTaken))
 	}
 	wait, err = m.store.take(ctx, key, r, size)
 	if err == nil && wait > 0 && size > 1 { // one may still be there
@@ -109,22 +109,22 @@ func (m *Meter) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 	return wait, err
 }
 
-func (m *Meter) purse(key string) *purse {
+func (m *Meter) bucket(key string) *bucket {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	p := m.purses[key]
+	p := m.buckets[key]
 	if p == nil {
-		if len(m.purses) >= mostPurses {
-			clear(m.purses) // what is lost was earned again soon
+		if len(m.buckets) >= maxBuckets {
+			clear(m.buckets) // what is lost was earned again soon
 		}
-		p = &purse{turn: make(chan struct{}, 1)}
-		m.purses[key] = p
+		p = &bucket{turn: make(chan struct{}, 1)}
+		m.buckets[key] = p
 	}
 	return p
 }
 
-// ForgetRates removes keys that have earned everything again.
-func (s *Store) ForgetRates(ctx context.Context) error {
+// PruneRates removes keys that have earned everything again.
+func (s *Store) PruneRates(ctx context.Context) error {
 	return s.Update(ctx, func(t *Tx) error {
 		_, err := t.Exec("DELETE FROM rate WHERE tat < {{now}}")
 		return err

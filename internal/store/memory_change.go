@@ -16,12 +16,12 @@ var errMoved = errors.New("the document has changed meanwhile")
 // changeMemory runs a change of a document again as long as others are faster.
 func (s *Store) changeMemory(ctx context.Context, path string, f func(*Tx) error) error {
 	begun := time.Now()
-	for attempt := 0; time.Since(begun) < insist; attempt++ {
+	for attempt := 0; time.Since(begun) < retryFor; attempt++ {
 		err := s.Update(ctx, f)
 		if !errors.Is(err, errMoved) {
 			return err
 		}
-		if err := pause(ctx, attempt); err != nil {
+		if err := backOff(ctx, attempt); err != nil {
 			return err
 		}
 	}

@@ -222,7 +222,7 @@ func TestFollow(t *testing.T) {
 		}
 		change(t, s, "a", "4")
 		change(t, s, "a", "5")
-		if _, err := s.Prune(t.Context(), -time.Hour); err != nil {
+		if _, err := s.PruneChanges(t.Context(), -time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		last, lost, _ := round(place, 2)

@@ -64,7 +64,7 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	if done > len(list) {
-		return fmt.Errorf("the store %s was made by a newer mcp-tools (step %d, this one knows %d): use that one", s.place, done, len(list))
+		return fmt.Errorf("the store %s was made by a newer mcp-tools (step %d, this one knows %d): use that one", s.location, done, len(list))
 	}
 	for i := done; i < len(list); i++ {
 		if _, err := t.Exec(list[i]); err != nil {

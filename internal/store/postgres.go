@@ -22,7 +22,7 @@ func (s *Store) usePostgres(o Options) error {
 	if err != nil {
 		return errors.New("the store's URL cannot be read; it looks like postgres://user:password@host:5432/database")
 	}
-	s.place = shown(o.DSN)
+	s.location = redacted(o.DSN)
 	config.RuntimeParams["application_name"] = "mcp-tools"
 	config.RuntimeParams["idle_in_transaction_session_timeout"] = "30000"
 	config.ConnectTimeout = 10 * time.Second
@@ -37,22 +37,22 @@ func (s *Store) usePostgres(o Options) error {
 		}
 		return nil
 	}
-	s.bus = newBus(&pgListen{config: config, store: s}, s.log)
+	s.notifier = newBus(&pgListen{config: config, store: s}, s.log)
 	return nil
 }
 
-func saidOnce(err error) error {
+func dedupConnectError(err error) error {
 	if refused, ok := errors.AsType[*pgconn.ConnectError](err); ok {
-		return refusal{refused}
+		return connectError{refused}
 	}
 	return err
 }
 
-// A refusal is a connection that could not be made, said once: the driver says for
+// A connectError is a connection that could not be made, said once: the driver says for
 // each way that it tried what is nearly always the same.
-type refusal struct{ err *pgconn.ConnectError }
+type connectError struct{ err *pgconn.ConnectError }
 
-func (r refusal) Error() string {
+func (r connectError) Error() string {
 	var said []string
 	for line := range strings.Lines(r.err.Error()) {
 		_, why, _ := strings.Cut(strings.TrimSpace(line), ": ") // after the address
@@ -66,10 +66,10 @@ func (r refusal) Error() string {
 	return "no connection: " + strings.Join(said, "; ")
 }
 
-func (r refusal) Unwrap() error { return r.err }
+func (r connectError) Unwrap() error { return r.err }
 
-// shown is a URL without its password.
-func shown(dsn string) string {
+// redacted is a URL without its password.
+func redacted(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {
 		return "postgres"

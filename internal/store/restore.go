@@ -23,11 +23,11 @@ func (s *Store) Restore(ctx context.Context, path string, force bool) (m Manifes
 	}
 	err = s.Update(ctx, func(t *Tx) error {
 		m = a.manifest
-		return t.fill(&m, force, func(table Table, add func([]byte, []any) error) error { return a.rows(ctx, table, add) })
+		return t.fillFrom(&m, force, func(table Table, add func([]byte, []any) error) error { return a.rows(ctx, table, add) })
 	})
 	if err != nil {
 		return m, fmt.Errorf("restoring %s: %w", path, err)
 	}
-	s.bus.wake()
+	s.notifier.wake()
 	return m, nil
 }

@@ -72,11 +72,11 @@ func (a *archive) readManifest() error {
 		return err
 	}
 	defer r.Close()
-	text, err := io.ReadAll(io.LimitReader(r, mostManifest+1))
+	text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
 	if err != nil {
 		return err
 	}
-	if len(text) > mostManifest {
+	if len(text) > maxManifest {
 		return fmt.Errorf("%s is too long", manifestName)
 	}
 	return json.Unmarshal(text, &a.manifest)
@@ -122,8 +122,8 @@ func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
 		piece, err := r.ReadSlice('\n')
 		line = append(line, piece...)
 		switch {
-		case len(line) > longestRow:
-			return nil, fmt.Errorf("a row has more than %d bytes", longestRow)
+		case len(line) > maxRow:
+			return nil, fmt.Errorf("a row has more than %d bytes", maxRow)
 		case errors.Is(err, bufio.ErrBufferFull):
 		case errors.Is(err, io.EOF) && len(line) > 0:
 			return nil, io.ErrUnexpectedEOF
@@ -147,7 +147,7 @@ func (a *archive) rows(ctx context.Context, table Table, add func(line []byte, v
 // verify reads everything once and compares it with the manifest.
 func (a *archive) verify(ctx context.Context) error {
 	for _, table := range a.manifest.Tables {
-		sum := newTally()
+		sum := newRowDigest()
 		err := a.lines(ctx, table, func(line []byte) error { sum.add(line); return nil })
 		if err == nil && (sum.rows != table.Rows || sum.sum() != table.SHA256) {
 			err = errDamaged

@@ -220,7 +220,7 @@ func TestAnEarlierVersion(t *testing.T) {
 	})
 	early := u.pack(t)
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		for range 2 { // over an empty store, and over a full one
+		for range 2 { // cost an empty store, and over a full one
 			m, err := s.Restore(t.Context(), early, true)
 			if err != nil || m.Step != 1 || len(m.Tables) != 2 {
 				t.Fatal(m, err)

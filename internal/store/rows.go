@@ -18,7 +18,7 @@ type Scan = func(into ...any) error
 // If there is no row the error is [ErrNotFound].
 func (s *Store) Row(ctx context.Context, text string, args []any, into ...any) error {
 	if err := s.open(ctx); err != nil {
-		return s.tell(err)
+		return s.logFailure(err)
 	}
 	if s.dialect.name == "sqlite" && ctx.Err() == nil {
 		ctx = context.WithoutCancel(ctx) // preparing an interrupt takes longer than the query
@@ -28,7 +28,7 @@ func (s *Store) Row(ctx context.Context, text string, args []any, into ...any) e
 		return ErrNotFound
 	}
 	if err != nil {
-		return s.tell(s.unavailable(err))
+		return s.logFailure(s.unavailable(err))
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (s Skills) Publish(ctx context.Context, d skill.Draft) (row skill.Row, isNe
 	return row, isNew, err
 }
 
-// hold makes others wait who change what the owner has, and says how many
+// lockAndEmpty makes others wait who change what the owner has, and says how many
 // bytes that is.
 func hold(t *Tx, o skill.Owner) (bytes int64, err error) {
 	err = t.Row(`INSERT INTO skill_owner (agent, usr, stamp, bytes) VALUES ($1, $2, 1, 0)

@@ -31,10 +31,10 @@ func (s *Store) useSQLite(o Options) error {
 	if err != nil {
 		return err
 	}
-	s.place = filepath.Join(dir, sqliteFile)
+	s.location = filepath.Join(dir, sqliteFile)
 	s.connect = func(ctx context.Context) error { return s.connectSQLite(ctx, dir, o.Full) }
 	s.checkpoints = &checkpointer{store: s, wake: make(chan struct{}, 1)}
-	s.bus = newBus(&sqlitePoll{store: s}, s.log)
+	s.notifier = newBus(&sqlitePoll{store: s}, s.log)
 	return nil
 }
 
@@ -45,7 +45,7 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 	if err := private.MakeDir(dir); err != nil {
 		return fmt.Errorf("the store's directory: %w", err)
 	}
-	if err := touch(s.place); err != nil {
+	if err := touch(s.location); err != nil {
 		return fmt.Errorf("the store: %w", err)
 	}
 	sync := "NORMAL"
@@ -56,9 +56,9 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 		fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "foreign_keys(1)", "synchronous(" + sync + ")",
 		fmt.Sprintf("journal_size_limit(%d)", logBytes),
 	}
-	s.write = sqliteOpen(s.place, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
+	s.write = sqliteOpen(s.location, true, append(common, "journal_mode(WAL)", "wal_autocheckpoint(8000)"))
 	s.write.SetMaxOpenConns(1)
-	s.read = sqliteOpen(s.place, false, append(common, "query_only(1)"))
+	s.read = sqliteOpen(s.location, false, append(common, "query_only(1)"))
 	s.read.SetMaxOpenConns(4)
 	// The switch to WAL does not wait for others who do the same.
 	unlock, err := private.Lock(ctx, filepath.Join(dir, "store.lock"), 30*time.Second)

@@ -23,7 +23,7 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, errors.Join(errors.New("the driver of SQLite lacks what is needed of it"), opened.Close())
 	}
-	return &remembering{sqliteConn: able, known: map[string]*statement{}}, nil
+	return &cachingConn{sqliteConn: able, statements: map[string]*statement{}}, nil
 }
 
 // Driver is that of SQLite.
@@ -41,39 +41,39 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// remembering is a connection that remembers statements. Like any connection it
+// cachingConn is a connection that remembers statements. Like any connection it
 // is for one goroutine at a time.
-type remembering struct {
+type cachingConn struct {
 	sqliteConn
-	known map[string]*statement
+	statements map[string]*statement
 	uses  int64
 }
 
-// mostRemembered is how many statements a connection remembers.
-const mostRemembered = 150
+// maxStatements is how many statements a connection remembers.
+const maxStatements = 150
 
 // A statement is one that was read. While it is busy, its rows are being read,
 // and it cannot run again.
 type statement struct {
 	driver.Stmt
-	run  driver.StmtExecContext
-	ask  driver.StmtQueryContext
+	exec  driver.StmtExecContext
+	query  driver.StmtQueryContext
 	used int64
 	busy bool
 }
 
 // statement returns a statement that can run now, or none when a text is better
 // left to the connection.
-func (c *remembering) statement(ctx context.Context, text string) (*statement, error) {
+func (c *cachingConn) statement(ctx context.Context, text string) (*statement, error) {
 	c.uses++
-	if s := c.known[text]; s != nil {
+	if s := c.statements[text]; s != nil {
 		if s.busy {
 			return nil, nil
 		}
 		s.used = c.uses
 		return s, nil
 	}
-	if !remembered(text) {
+	if !cacheable(text) {
 		return nil, nil
 	}
 	made, err := c.PrepareContext(ctx, text)
@@ -85,16 +85,16 @@ func (c *remembering) statement(ctx context.Context, text string) (*statement, e
 	if !runs || !asks {
 		return nil, made.Close()
 	}
-	if err := c.makeRoom(); err != nil {
+	if err := c.evict(); err != nil {
 		return nil, errors.Join(err, made.Close())
 	}
-	s := &statement{Stmt: made, run: run, ask: ask, used: c.uses}
-	c.known[text] = s
+	s := &statement{Stmt: made, exec: run, query: ask, used: c.uses}
+	c.statements[text] = s
 	return s, nil
 }
 
-// remembered reports whether a text is one of those that come again.
-func remembered(text string) bool {
+// cacheable reports whether a text is one of those that come again.
+func cacheable(text string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch word {
 	case "SELECT", "INSERT", "UPDATE", "DELETE", "WITH":
@@ -103,27 +103,27 @@ func remembered(text string) bool {
 	return false
 }
 
-// makeRoom forgets the statement that was not used for the longest time.
-func (c *remembering) makeRoom() error {
-	if len(c.known) < mostRemembered {
+// evict forgets the statement that was not used for the longest time.
+func (c *cachingConn) evict() error {
+	if len(c.statements) < maxStatements {
 		return nil
 	}
 	oldest := ""
-	for text, s := range c.known {
-		if !s.busy && (oldest == "" || s.used < c.known[oldest].used) {
+	for text, s := range c.statements {
+		if !s.busy && (oldest == "" || s.used < c.statements[oldest].used) {
 			oldest = text
 		}
 	}
 	if oldest == "" {
 		return nil
 	}
-	s := c.known[oldest]
-	delete(c.known, oldest)
+	s := c.statements[oldest]
+	delete(c.statements, oldest)
 	return s.Close()
 }
 
 // ExecContext runs a statement.
-func (c *remembering) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
+func (c *cachingConn) ExecContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Result, error) {
 	s, err := c.statement(ctx, text)
 	if err != nil {
 		return nil, err
@@ -131,11 +131,11 @@ func (c *remembering) ExecContext(ctx context.Context, text string, args []drive
 	if s == nil {
 		return c.sqliteConn.ExecContext(ctx, text, args)
 	}
-	return s.run.ExecContext(ctx, args)
+	return s.exec.ExecContext(ctx, args)
 }
 
 // QueryContext runs a statement and gives its rows.
-func (c *remembering) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
+func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	s, err := c.statement(ctx, text)
 	if err != nil {
 		return nil, err
@@ -143,7 +143,7 @@ func (c *remembering) QueryContext(ctx context.Context, text string, args []driv
 	if s == nil {
 		return c.sqliteConn.QueryContext(ctx, text, args)
 	}
-	rows, err := s.ask.QueryContext(ctx, args)
+	rows, err := s.query.QueryContext(ctx, args)
 	if err != nil {
 		return nil, err
 	}
@@ -152,12 +152,12 @@ func (c *remembering) QueryContext(ctx context.Context, text string, args []driv
 }
 
 // Close closes the connection and what it remembers.
-func (c *remembering) Close() error {
+func (c *cachingConn) Close() error {
 	var errs []error
-	for _, s := range c.known {
+	for _, s := range c.statements {
 		errs = append(errs, s.Close())
 	}
-	clear(c.known)
+	clear(c.statements)
 	return errors.Join(append(errs, c.sqliteConn.Close())...)
 }
 

@@ -11,7 +11,7 @@ import (
 // A Status is how a store stands.
 type Status struct {
 	Engine string           `json:"engine"`
-	Place  string           `json:"place"`
+	Location  string           `json:"place"`
 	Bytes  int64            `json:"bytes"`               // of the tables and what belongs to them
 	WAL    *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has one for all databases
 	Step   int              `json:"step"`
@@ -45,7 +45,7 @@ func Missing(dsn string) bool {
 
 // Status looks at everything at one moment.
 func (s *Store) Status(ctx context.Context) (st Status, err error) {
-	st = Status{Engine: s.Engine(), Place: s.place, Jobs: map[string]int64{}}
+	st = Status{Engine: s.Engine(), Location: s.location, Jobs: map[string]int64{}}
 	err = s.View(ctx, func(t *Tx) error {
 		m, err := t.manifest()
 		if err != nil {
@@ -93,7 +93,7 @@ func (t *Tx) jobStatus(jobs map[string]int64) error {
 func (t *Tx) sizes(st *Status, tables []Table) error {
 	if t.store.dialect.name == "sqlite" {
 		var wal int64
-		if info, err := os.Stat(t.store.place + "-wal"); err == nil {
+		if info, err := os.Stat(t.store.location + "-wal"); err == nil {
 			wal = info.Size()
 		}
 		st.WAL = &wal

@@ -28,9 +28,9 @@ type Options struct {
 // A Store is a database. Its methods may be called from many goroutines.
 type Store struct {
 	dialect     dialect
-	place       string
+	location       string
 	connect     func(context.Context) error // opens write and read
-	bus         *bus
+	notifier         *notifier
 	checkpoints *checkpointer // of SQLite
 	written     sync.Map      // statements in the engine's words
 	log         *slog.Logger
@@ -55,7 +55,7 @@ var ErrConflict = errors.New("the row was changed by another transaction")
 
 // Open opens the store, makes it if need be, and brings its tables up to date.
 func Open(ctx context.Context, o Options) (*Store, error) {
-	s, err := Later(o)
+	s, err := OpenLazy(o)
 	if err != nil {
 		return nil, err
 	}
@@ -65,9 +65,9 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// Later is Open put off until something is asked of the store, and tried again
+// OpenLazy is Open put off until something is asked of the store, and tried again
 // each time as long as it fails.
-func Later(o Options) (*Store, error) {
+func OpenLazy(o Options) (*Store, error) {
 	if o.DSN == "" {
 		return nil, errors.New("the store has no place: give a directory or a postgres:// URL")
 	}
@@ -113,8 +113,8 @@ func isPostgres(dsn string) bool {
 // Engine is sqlite or postgres.
 func (s *Store) Engine() string { return s.dialect.name }
 
-// Place is where the store is, fit to be shown: without a password.
-func (s *Store) Place() string { return s.place }
+// Location is where the store is, fit to be shown: without a password.
+func (s *Store) Location() string { return s.location }
 
 // InUse reports whether something was asked of the store and it is open.
 func (s *Store) InUse() bool { return s.ready.Load() }
@@ -124,8 +124,8 @@ func (s *Store) Opened() <-chan struct{} { return s.opened }
 
 // Close ends everything that the store has under way.
 func (s *Store) Close() error {
-	if s.bus != nil {
-		s.bus.close()
+	if s.notifier != nil {
+		s.notifier.close()
 	}
 	if s.checkpoints != nil {
 		s.checkpoints.close()
@@ -156,7 +156,7 @@ type Tx struct {
 // View runs f in a transaction that only reads, and sees one moment.
 func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
-		return s.tell(err)
+		return s.logFailure(err)
 	}
 	o := &sql.TxOptions{ReadOnly: true}
 	if s.dialect.name == "postgres" {
@@ -164,15 +164,15 @@ func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
 	}
 	tx, err := s.read.BeginTx(ctx, o)
 	if err != nil {
-		return s.tell(s.unavailable(err))
+		return s.logFailure(s.unavailable(err))
 	}
 	defer func() { _ = tx.Rollback() }() // there is nothing to keep
-	return s.tell(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
+	return s.logFailure(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
 }
 
 // unavailable words errors of the connection.
 func (s *Store) unavailable(err error) error {
-	return &failure{fmt.Errorf("the store %s: %w", s.place, saidOnce(err))}
+	return &failure{fmt.Errorf("the store %s: %w", s.location, dedupConnectError(err))}
 }
 
 // Exec runs a statement and returns how many rows it changed.

@@ -73,14 +73,14 @@ func TestTheFeedLosesNothing(t *testing.T) {
 				t.Errorf("%s was read %d times", key, n)
 			}
 		}
-		first, end, err := s.Ends(t.Context())
+		first, end, err := s.FeedEnds(t.Context())
 		if err != nil || end != cursor || !first.Before(end) {
 			t.Errorf("the feed is from %v to %v, %v, and was read to %v", first, end, err, cursor)
 		}
-		if _, err := s.Prune(t.Context(), -time.Hour); err != nil {
+		if _, err := s.PruneChanges(t.Context(), -time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		if first, _, _ = s.Ends(t.Context()); first != end {
+		if first, _, _ = s.FeedEnds(t.Context()); first != end {
 			t.Errorf("after all is forgotten the feed begins at %v, not at its end %v", first, end)
 		}
 	})
@@ -221,7 +221,7 @@ func TestIDsSortByTime(t *testing.T) {
 
 func TestLater(t *testing.T) {
 	dir := t.TempDir()
-	s, err := store.Later(store.Options{DSN: dir})
+	s, err := store.OpenLazy(store.Options{DSN: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,34 +14,34 @@ import (
 // way, so it must do nothing else.
 func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
 	if err := s.open(ctx); err != nil {
-		return s.tell(err)
+		return s.logFailure(err)
 	}
 	begun := time.Now()
 	for attempt := 0; ; attempt++ {
 		topics, err := s.update(ctx, f)
 		if err == nil {
-			s.bus.changed(topics)
+			s.notifier.changed(topics)
 			if s.checkpoints != nil {
 				s.checkpoints.committed()
 			}
 			return nil
 		}
-		if !s.again(err, attempt, begun) {
-			return s.tell(err)
+		if !s.shouldRetry(err, attempt, begun) {
+			return s.logFailure(err)
 		}
-		if err := pause(ctx, attempt); err != nil {
+		if err := backOff(ctx, attempt); err != nil {
 			return err
 		}
 	}
 }
 
 const (
-	// insist is how long a transaction is tried again that stood in others' way.
+	// retryFor is how long a transaction is tried again that stood in others' way.
 	// One of them always gets on, so that it comes to its turn; each time it
 	// gives way counts for nothing.
-	insist = 30 * time.Second
-	// redials is how often one is tried again that has reached no server.
-	redials = 6
+	retryFor = 30 * time.Second
+	// maxReconnects is how often one is tried again that has reached no server.
+	maxReconnects = 6
 )
 
 func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[string]bool, err error) {
@@ -60,22 +60,22 @@ func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[strin
 	return t.topics, nil
 }
 
-// pause waits before another attempt, the longer the more there were. No two
+// backOff waits before another attempt, the longer the more there were. No two
 // that stood in each other's way wait equally long.
-func pause(ctx context.Context, attempt int) error {
+func backOff(ctx context.Context, attempt int) error {
 	return sleep(ctx, rand.N(10*time.Millisecond<<min(attempt, 6)))
 }
 
-// again reports whether a transaction that failed is tried once more: it stood
+// shouldRetry reports whether a transaction that failed is tried once more: it stood
 // in another's way, or its connection was lost before it could commit.
-func (s *Store) again(err error, attempt int, begun time.Time) bool {
-	if s.inTheWay(err) || errors.Is(err, ErrConflict) {
-		return time.Since(begun) < insist
+func (s *Store) shouldRetry(err error, attempt int, begun time.Time) bool {
+	if s.blocked(err) || errors.Is(err, ErrConflict) {
+		return time.Since(begun) < retryFor
 	}
-	return s.dialect.name == "postgres" && pgconn.SafeToRetry(err) && attempt < redials
+	return s.dialect.name == "postgres" && pgconn.SafeToRetry(err) && attempt < maxReconnects
 }
 
-func (s *Store) inTheWay(err error) bool {
+func (s *Store) blocked(err error) bool {
 	if s.dialect.name == "sqlite" {
 		return sqliteBusy(err)
 	}

@@ -22,7 +22,7 @@ type Vectors struct {
 // Vectors gives access to a space, which has to have a name.
 func (s *Store) Vectors(space string) Vectors { return Vectors{s, space} }
 
-// Place is how far the feed was followed by whoever fills the space. A space
+// Location is how far the feed was followed by whoever fills the space. A space
 // that is new has none; one that is known is seen to be in use.
 func (v Vectors) Place(ctx context.Context) (place string, err error) {
 	stale := false

@@ -10,8 +10,8 @@ import (
 	"unicode"
 )
 
-// maxWord bounds every name in a request, in bytes.
-const maxWord = 256
+// maxName bounds every name in a request, in bytes.
+const maxName = 256
 
 // A Request says what a new token shall stand for.
 type Request struct {
@@ -71,18 +71,18 @@ func (t *Table) Revoke(ctx context.Context, idOrName string) error {
 	if err != nil {
 		return err
 	}
-	i, err := pick(rows, idOrName)
+	i, err := find(rows, idOrName)
 	if err != nil {
 		return err
 	}
 	if err := t.rows.Revoke(ctx, rows[i].ID); err != nil {
 		return fmt.Errorf("writing the table of tokens: %w", err)
 	}
-	return t.recent.pause(ctx) // whoever hears that it is done may rely on it
+	return t.cache.pause(ctx) // whoever hears that it is done may rely on it
 }
 
-// pick returns the index of the row that is meant. An id is exact and wins.
-func pick(rows []Token, idOrName string) (int, error) {
+// find returns the index of the row that is meant. An id is exact and wins.
+func find(rows []Token, idOrName string) (int, error) {
 	var alive, dead []int
 	for i, row := range rows {
 		switch {
@@ -142,7 +142,7 @@ func (r Request) check(now time.Time) error {
 		{"name", r.Name}, {"agent", r.Agent}, {"user", r.User}, {"workspace", r.Workspace},
 	}
 	for _, w := range words {
-		if err := checkWord(w.what, w.word); err != nil {
+		if err := checkText(w.what, w.word); err != nil {
 			return err
 		}
 	}
@@ -150,7 +150,7 @@ func (r Request) check(now time.Time) error {
 		if profile == "" {
 			return errors.New("a profile's name is empty")
 		}
-		if err := checkWord("profile", profile); err != nil {
+		if err := checkText("profile", profile); err != nil {
 			return err
 		}
 	}
@@ -160,10 +160,10 @@ func (r Request) check(now time.Time) error {
 	return nil
 }
 
-func checkWord(what, word string) error {
+func checkText(what, word string) error {
 	switch {
-	case len(word) > maxWord:
-		return fmt.Errorf("the %s is %d bytes long, the most is %d", what, len(word), maxWord)
+	case len(word) > maxName:
+		return fmt.Errorf("the %s is %d bytes long, the most is %d", what, len(word), maxName)
 	case strings.ContainsFunc(word, unicode.IsControl), strings.ToValidUTF8(word, "") != word:
 		return fmt.Errorf("the %s %q has control characters or is not UTF-8", what, word)
 	}

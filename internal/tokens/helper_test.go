@@ -21,7 +21,7 @@ func each(t *testing.T, f func(t *testing.T, db *store.Store)) {
 func open(t testing.TB, db *store.Store) *Table {
 	t.Helper()
 	table := New(Options{DB: db})
-	table.recent.age = 0
+	table.cache.age = 0
 	t.Cleanup(func() {
 		if err := table.Close(); err != nil {
 			t.Error(err)

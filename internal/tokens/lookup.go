@@ -6,39 +6,39 @@ import (
 	"time"
 )
 
-// lookEvery is how old an answer of the table may be: under load, a question for
+// cacheAge is how old an answer of the table may be: under load, a question for
 // every request would cost more than everything else about a token. Revoke waits
 // as long, and a little longer, after the table has been told. So when it returns
 // no process, on whatever machine, believes the token any more; clocks need not
 // agree for that, they only have to go at the same pace.
 const (
-	lookEvery  = 20 * time.Millisecond
-	revokeWait = lookEvery + 5*time.Millisecond
+	cacheAge  = 20 * time.Millisecond
+	revokeWait = cacheAge + 5*time.Millisecond
 )
 
-// mostRecent bounds what is remembered.
-const mostRecent = 1000
+// maxCached bounds what is remembered.
+const maxCached = 1000
 
-// recent are tokens that counted a moment ago. What does not count, or is not
+// cache are tokens that counted a moment ago. What does not count, or is not
 // there, is asked about each time.
-type recent struct {
+type cache struct {
 	age time.Duration
 
 	mu     sync.Mutex
-	looked map[string]look // by hash
+	tokens map[string]cached // by hash
 }
 
-// A look is a token that counts, and when the table was asked about it.
-type look struct {
+// A cached is a token that counts, and when the table was asked about it.
+type cached struct {
 	row Token
 	at  time.Time
 }
 
 // get returns a token that counted a moment ago.
-func (r *recent) get(hash string, now time.Time) (Token, bool) {
+func (r *cache) get(hash string, now time.Time) (Token, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seen, known := r.looked[hash]
+	seen, known := r.tokens[hash]
 	if !known || now.Sub(seen.at) >= r.age {
 		return Token{}, false
 	}
@@ -46,17 +46,17 @@ func (r *recent) get(hash string, now time.Time) (Token, bool) {
 }
 
 // put remembers a token that counts. asked is from before the table was asked.
-func (r *recent) put(hash string, row Token, asked time.Time) {
+func (r *cache) put(hash string, row Token, asked time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.looked) >= mostRecent {
-		clear(r.looked)
+	if len(r.tokens) >= maxCached {
+		clear(r.tokens)
 	}
-	r.looked[hash] = look{row.clone(), asked}
+	r.tokens[hash] = cached{row.clone(), asked}
 }
 
 // pause waits until no answer from before is believed any more.
-func (r *recent) pause(ctx context.Context) error {
+func (r *cache) pause(ctx context.Context) error {
 	wait := time.NewTimer(revokeWait)
 	defer wait.Stop()
 	select {

@@ -50,7 +50,7 @@ type Table struct {
 	rows tokenRows
 
 	useEvery time.Duration
-	recent   recent
+	cache   cache
 	writing  sync.WaitGroup // of the uses
 
 	mu      sync.Mutex
@@ -60,10 +60,10 @@ type Table struct {
 }
 
 // useEvery is how often, at most, a server writes down that tokens were used,
-// and usePatience how long it tries to.
+// and useTimeout how long it tries to.
 const (
 	useEvery    = time.Minute
-	usePatience = 10 * time.Second
+	useTimeout = 10 * time.Second
 )
 
 // New makes a Table. The rows are left alone before somebody asks for one.
@@ -76,7 +76,7 @@ func New(o Options) *Table {
 	}
 	return &Table{
 		Options: o, rows: storeRows{o.DB}, useEvery: useEvery, used: map[string]time.Time{},
-		recent: recent{age: lookEvery, looked: map[string]look{}},
+		cache: cache{age: cacheAge, tokens: map[string]cached{}},
 	}
 }
 
@@ -91,13 +91,13 @@ func (t *Table) Authenticate(ctx context.Context, plain string) (Token, error) {
 		return Token{}, ErrUnknown
 	}
 	now, hash := time.Now(), hashOf(plain)
-	row, known := t.recent.get(hash, now)
+	row, known := t.cache.get(hash, now)
 	if !known {
 		var err error
 		if row, err = t.lookUp(ctx, hash); err != nil {
 			return Token{}, err
 		}
-		t.recent.put(hash, row, now)
+		t.cache.put(hash, row, now)
 	}
 	t.noteUse(row.ID, now)
 	row.LastUsed = now.UTC()
@@ -120,14 +120,14 @@ func (t *Table) lookUp(ctx context.Context, hash string) (Token, error) {
 		return Token{}, fmt.Errorf("token %s: %w", row.ID, ErrRevoked)
 	case row.expired(now):
 		return Token{}, fmt.Errorf("token %s: %w", row.ID, ErrExpired)
-	case !row.sound(): // or it would be good for both
-		return Token{}, fmt.Errorf("token %s: %w", row.ID, errUnsound)
+	case !row.valid(): // or it would be good for both
+		return Token{}, fmt.Errorf("token %s: %w", row.ID, errInvalidRow)
 	}
 	return row, nil
 }
 
-// errUnsound is a row that nobody here has written.
-var errUnsound = errors.New("its row in the table has no profile, or decides about calls and has one")
+// errInvalidRow is a row that nobody here has written.
+var errInvalidRow = errors.New("its row in the table has no profile, or decides about calls and has one")
 
 // List returns all rows, revoked and expired ones too, oldest first.
 func (t *Table) List(ctx context.Context) ([]Token, error) {
@@ -179,7 +179,7 @@ func (t *Table) writeUses() error {
 	if len(ago) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), usePatience)
+	ctx, cancel := context.WithTimeout(context.Background(), useTimeout)
 	defer cancel()
 	return t.rows.Used(ctx, ago)
 }

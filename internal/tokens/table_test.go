@@ -242,7 +242,7 @@ func TestNobodyWaitsForTheWriting(t *testing.T) {
 
 func TestRowsAreCopies(t *testing.T) {
 	table := New(Options{DB: storetest.Open(t, t.TempDir())})
-	table.recent.age = time.Hour
+	table.cache.age = time.Hour
 	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
 	row.Profiles[0] = "full"
 	for range 3 {
@@ -262,10 +262,10 @@ func TestRowsAreCopies(t *testing.T) {
 
 // TestALookGetsOld has no answer believed for longer than a revocation waits.
 func TestALookGetsOld(t *testing.T) {
-	r := recent{age: lookEvery, looked: map[string]look{}}
+	r := cache{age: cacheAge, tokens: map[string]cached{}}
 	asked := time.Now()
 	r.put("h", Token{ID: "x"}, asked)
-	for passed, want := range map[time.Duration]bool{0: true, lookEvery - 1: true, lookEvery: false, revokeWait: false, time.Hour: false} {
+	for passed, want := range map[time.Duration]bool{0: true, cacheAge - 1: true, cacheAge: false, revokeWait: false, time.Hour: false} {
 		if _, got := r.get("h", asked.Add(passed)); got != want {
 			t.Errorf("after %s it is believed: %t", passed, got)
 		}
@@ -273,11 +273,11 @@ func TestALookGetsOld(t *testing.T) {
 	if _, got := r.get("other", asked); got {
 		t.Error("another one is believed")
 	}
-	for i := range 3 * mostRecent {
+	for i := range 3 * maxCached {
 		r.put(fmt.Sprint(i), Token{}, asked)
 	}
-	if len(r.looked) > mostRecent {
-		t.Errorf("%d are remembered", len(r.looked))
+	if len(r.tokens) > maxCached {
+		t.Errorf("%d are remembered", len(r.tokens))
 	}
 }
 

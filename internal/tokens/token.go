@@ -67,5 +67,5 @@ func (r Token) clone() Token {
 	return r
 }
 
-// sound reports whether the token either calls or decides.
-func (r Token) sound() bool { return r.Approve == (len(r.Profiles) == 0) }
+// valid reports whether the token either calls or decides.
+func (r Token) valid() bool { return r.Approve == (len(r.Profiles) == 0) }

@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// errNotForgotten says that everything was done, but an old key lies about.
-var errNotForgotten = errors.New("an old key could not be removed")
+// errNotRemoved means that the change was made, but an old key still exists.
+var errNotRemoved = errors.New("an old key could not be removed")
 
-var errEmpty = errors.New("there is no secret in the vault; mcp-tools secrets set NAME keeps one")
+var errEmpty = errors.New("the vault is empty; mcp-tools secrets set NAME stores a secret")
 
-// Set keeps a secret, in the place of one that has the name. The first makes
-// the vault, and its key. The caller clears the value.
+// Set stores a secret and replaces one of the same name. The first Set creates
+// the vault and its key. The caller should clear the value after use.
 func (v *Vault) Set(ctx context.Context, name string, value []byte) (e Entry, replaced bool, err error) {
 	if err := checkSecret(name, value); err != nil {
 		return Entry{}, false, err
@@ -47,10 +47,10 @@ func (v *Vault) Set(ctx context.Context, name string, value []byte) (e Entry, re
 	return e, replaced, unlessDone(err)
 }
 
-// unlessDone is err, unless that only says that an old key lies about: whoever
-// rotated the vault was told, and Check tells it again.
+// unlessDone returns err, or nil if err is errNotRemoved. Rotate and Check
+// report that one.
 func unlessDone(err error) error {
-	if errors.Is(err, errNotForgotten) {
+	if errors.Is(err, errNotRemoved) {
 		return nil
 	}
 	return err
@@ -62,16 +62,16 @@ func checkSecret(name string, value []byte) error {
 	}
 	switch {
 	case len(value) == 0:
-		return errors.New("the secret is empty; nothing was kept")
+		return errors.New("the secret is empty; nothing was stored")
 	case len(value) > Longest:
 		return fmt.Errorf("the secret is longer than %d bytes; is it the right one?", Longest)
 	case bytes.IndexByte(value, 0) >= 0:
-		return errors.New("the secret has a zero byte, which nothing can be given; keep it in base64")
+		return errors.New("the secret has a zero byte, which cannot be passed to programs; store it in base64")
 	}
 	return nil
 }
 
-// keyFor returns the key to seal with, and sees to it that the vault has one.
+// keyFor returns the key to seal with. It creates one if the vault has none.
 func (v *Vault) keyFor(d *document) (*key, error) {
 	if d.Key != "" {
 		k, err := v.keyOf(d)
@@ -79,7 +79,7 @@ func (v *Vault) keyFor(d *document) (*key, error) {
 			return k, err
 		}
 	}
-	k, err := v.keeper(v.place()).fresh("") // an empty vault opens with any key
+	k, err := v.keeper(v.place()).fresh("") // an empty vault may get any key
 	if err != nil {
 		return nil, err
 	}
@@ -87,13 +87,14 @@ func (v *Vault) keyFor(d *document) (*key, error) {
 	return k, nil
 }
 
-// use makes k the key that everything is sealed with.
+// use records k as the key of all secrets.
 func (d *document) use(k *key) {
 	d.Key = k.id()
 	d.Retired = slices.DeleteFunc(d.Retired, func(old oldKey) bool { return old.Key == d.Key })
 }
 
-// Remove forgets a secret. It needs no key. The error may be ErrUnknown.
+// Remove removes a secret. It does not need the key. If there is no such secret
+// the error is ErrUnknown.
 func (v *Vault) Remove(ctx context.Context, name string) error {
 	if _, err := v.entry(name); err != nil {
 		return err
@@ -113,32 +114,32 @@ func (v *Vault) entry(name string) (Entry, error) {
 	}
 	i, known := d.find(name)
 	if !known {
-		return Entry{}, fmt.Errorf("%q: %w; mcp-tools secrets list shows what there is", name, ErrUnknown)
+		return Entry{}, fmt.Errorf("%q: %w; mcp-tools secrets list prints the names", name, ErrUnknown)
 	}
 	return d.Secrets[i].Entry, nil
 }
 
-// A Rotation is what became of a vault.
+// A Rotation is the result of Rotate.
 type Rotation struct {
-	Secrets int    `json:"secrets"` // sealed anew
+	Secrets int    `json:"secrets"` // sealed with the new key
 	Place   Place  `json:"place"`
-	Key     string `json:"key"` // where the new key is, for people
+	Key     string `json:"key"` // where the new key is, to be shown
 }
 
-// Rotate seals all secrets under a new key and removes the old one. With from,
-// the old key is taken from there: this is how a key moves from one place to
-// another. Whenever the program is killed, the vault opens: the new key lasts
-// before anything is sealed with it, and the old one until nothing is.
+// Rotate seals all secrets with a new key and removes the old one. If from is
+// set, the old key is read from there; this moves a key from one store to
+// another. The program may be killed at any time: the new key is stored before
+// anything is sealed with it, and the old one is removed after nothing is.
 func (v *Vault) Rotate(ctx context.Context, from Place) (Rotation, error) {
 	d, err := v.load()
 	if err != nil {
 		return Rotation{}, err
 	}
 	if len(d.Secrets) == 0 {
-		return Rotation{}, errEmpty // before a lock is made for it
+		return Rotation{}, errEmpty // before change creates a lock file
 	}
 	source, target := cmp.Or(from, v.place()), v.place()
-	if from == Env { // so the variable is set, and does not say where the key goes to
+	if from == Env { // the variable is set, so configuration names the target
 		target = cmp.Or(v.config.Key, File)
 	}
 	r := Rotation{Place: target, Key: v.keeper(target).String()}
@@ -151,11 +152,11 @@ func (v *Vault) Rotate(ctx context.Context, from Place) (Rotation, error) {
 	return r, err
 }
 
-// reseal seals the secrets of d under the next key.
+// reseal seals the secrets of d with a new key of target.
 func (v *Vault) reseal(d *document, source, target Place) error {
 	old, err := v.keeper(source).find(d.Key)
 	if errors.Is(err, errNoKey) {
-		return fmt.Errorf("%w: the vault %s was sealed with one (%s) that is not in %s; say with --from where it is: file, env or keyring",
+		return fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; name its place with --from: file, env or keyring",
 			errNoKey, v.path(), d.Key, v.keeper(source))
 	}
 	if err != nil {
@@ -178,16 +179,16 @@ func (v *Vault) reseal(d *document, source, target Place) error {
 			return err
 		}
 	}
-	if source != Env && len(d.Retired) < mostRetired {
+	if source != Env && len(d.Retired) < maxRetired {
 		d.Retired = append(d.Retired, oldKey{d.Key, source})
 	}
 	d.use(next)
 	return nil
 }
 
-// forgetRetired removes the keys that seal nothing any more, and then their
-// names from the vault.
-func (v *Vault) forgetRetired(d *document) error {
+// removeRetired removes the keys that no secret is sealed with, then their ids
+// from the vault.
+func (v *Vault) removeRetired(d *document) error {
 	if len(d.Retired) == 0 {
 		return nil
 	}

@@ -7,17 +7,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// A Report is how a vault stands.
+// A Report describes the state of a vault.
 type Report struct {
 	Exists  bool
 	Secrets int
 	Place   Place
-	Key     string // where the key is, for people
-	OldKeys int    // keys that seal nothing any more and could not be removed
+	Key     string // where the key is, to be shown
+	OldKeys int    // unused keys that could not be removed
 }
 
-// Check looks at everything: who may use the files, whether the key is there
-// and whether it opens each secret. It changes nothing.
+// Check checks the permissions of the files, that the key exists, and that it
+// opens every secret. It changes nothing.
 func (v *Vault) Check() (Report, error) {
 	p := v.place()
 	r := Report{Place: p, Key: v.keeper(p).String()}
@@ -50,7 +50,7 @@ func (v *Vault) Check() (Report, error) {
 	return r, v.damaged(errors.Join(broken...))
 }
 
-// unlessMissing is err, unless that only says that there is no key yet.
+// unlessMissing returns err, or nil if err is errNoKey.
 func unlessMissing(err error) error {
 	if errors.Is(err, errNoKey) {
 		return nil

@@ -19,42 +19,43 @@ import (
 const (
 	version = 1
 
-	// Longest is the most bytes of one secret.
+	// Longest is the maximum size of a secret in bytes.
 	Longest = 64 << 10
 
-	longestFile = 16 << 20
-	mostRetired = 64
+	maxFile = 16 << 20
+	maxRetired = 64
 )
 
 // A document is the vault's file.
 type document struct {
 	Version int      `json:"version"`
-	Key     string   `json:"key"` // id of the key that everything is sealed with
+	Key     string   `json:"key"` // id of the key that all secrets are sealed with
 	Retired []oldKey `json:"retired,omitempty"`
-	Secrets []sealed `json:"secrets"` // in the order of their names
+	Secrets []sealed `json:"secrets"` // in order of their names
 }
 
-// An oldKey is one that seals nothing any more, and may still lie about.
+// An oldKey names a key that no secret is sealed with and that may still be
+// stored somewhere.
 type oldKey struct {
 	Key   string `json:"key"`
 	Place Place  `json:"place"`
 }
 
-// A sealed secret is one that only the key opens.
+// A sealed secret can only be read with the key.
 type sealed struct {
 	Entry
 	Sealed []byte `json:"sealed"` // nonce, secret and tag
 }
 
-// find returns where the secret is.
+// find returns the index of a secret, or where to insert it.
 func (d *document) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(d.Secrets, name, func(s sealed, name string) int { return cmp.Compare(s.Name, name) })
 }
 
-// load reads the vault. A missing file is a vault without secrets; a file that
-// is there and cannot be understood is an error.
+// load reads the vault. A missing file is an empty vault; a file that cannot be
+// decoded is an error.
 func (v *Vault) load() (*document, error) {
-	text, err := private.Read(v.path(), longestFile)
+	text, err := private.Read(v.path(), maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return &document{Version: version}, nil
 	}
@@ -70,8 +71,8 @@ func (v *Vault) load() (*document, error) {
 
 func (v *Vault) store(d *document) error {
 	text, err := encode(d)
-	if err == nil && len(text) > longestFile {
-		err = fmt.Errorf("it would have %d bytes, the most is %d; remove a secret first", len(text), longestFile)
+	if err == nil && len(text) > maxFile {
+		err = fmt.Errorf("it would have %d bytes, the maximum is %d; remove a secret first", len(text), maxFile)
 	}
 	if err == nil {
 		err = private.Replace(v.path(), text)
@@ -87,8 +88,8 @@ func encode(d *document) ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// decode is strict: what is unknown, missing or twice there was not written by
-// us, and the next change would make it worse.
+// decode reads a vault. It fails on unknown, missing and duplicate fields,
+// because the next change would lose them.
 func decode(text []byte) (*document, error) {
 	if len(bytes.TrimSpace(text)) == 0 {
 		return nil, errors.New("the file is empty")
@@ -104,15 +105,15 @@ func decode(text []byte) (*document, error) {
 }
 
 func (d *document) check() error {
-	if !keyID(d.Key) {
+	if !validKeyID(d.Key) {
 		return errors.New("the file does not name its key")
 	}
-	if len(d.Retired) > mostRetired {
-		return fmt.Errorf("the file names %d old keys, the most is %d", len(d.Retired), mostRetired)
+	if len(d.Retired) > maxRetired {
+		return fmt.Errorf("the file names %d old keys, the maximum is %d", len(d.Retired), maxRetired)
 	}
 	for _, old := range d.Retired {
-		if !keyID(old.Key) || old.Key == d.Key || !slices.Contains(places(), old.Place) {
-			return errors.New("the file names an old key that cannot be one")
+		if !validKeyID(old.Key) || old.Key == d.Key || !slices.Contains(places(), old.Place) {
+			return errors.New("the file names an invalid old key")
 		}
 	}
 	last := ""
@@ -130,22 +131,22 @@ func (d *document) check() error {
 
 func (s sealed) check() error {
 	switch {
-	case !plainName(s.Name):
-		return errors.New("it has no name that a secret can have")
+	case !validName(s.Name):
+		return errors.New("its name is invalid")
 	case !whole(s.Created), !whole(s.Changed):
-		return fmt.Errorf("%q does not say when it was set", s.Name)
+		return fmt.Errorf("%q has no valid date", s.Name)
 	case len(s.Sealed) <= overhead, len(s.Sealed) > overhead+Longest:
-		return fmt.Errorf("%q has %d bytes, which cannot be", s.Name, len(s.Sealed))
+		return fmt.Errorf("%q has an invalid size of %d bytes", s.Name, len(s.Sealed))
 	}
 	return nil
 }
 
-// whole says whether t is a time of the kind that entries have.
+// whole reports whether t has whole seconds and is not zero.
 func whole(t time.Time) bool { return !t.IsZero() && t.Nanosecond() == 0 }
 
-// plainName reports whether a secret may be called so. Settings name them so
-// too. It is no regular expression because compiling one would cost every start.
-func plainName(name string) bool {
+// validName reports whether name may name a secret. It does not use a regular
+// expression, because compiling one would slow down every start.
+func validName(name string) bool {
 	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	return name != "" && len(name) <= 64 && strings.Contains(letters, name[:1]) && only(name, letters+"._@-")
 }
@@ -154,9 +155,9 @@ func only(text, of string) bool {
 	return strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(of, r) }) < 0
 }
 
-// CheckName refuses what a secret cannot be called.
+// CheckName returns an error if name is not a valid name of a secret.
 func CheckName(name string) error {
-	if !plainName(name) {
+	if !validName(name) {
 		return fmt.Errorf("%q cannot be the name of a secret; use up to 64 letters, digits, and . _ - @", name[:min(len(name), 64)])
 	}
 	return nil

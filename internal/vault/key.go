@@ -20,20 +20,20 @@ const (
 	overhead = 12 + 16 // nonce and tag
 )
 
-// A key opens a vault.
+// A key seals and opens the secrets of a vault.
 type key [keySize]byte
 
-// keyID reports whether text has the form of a key's id.
-func keyID(text string) bool { return len(text) == 16 && only(text, "0123456789abcdef") }
+// validKeyID reports whether text has the form of a key's id.
+func validKeyID(text string) bool { return len(text) == 16 && only(text, "0123456789abcdef") }
 
-// id tells keys apart without giving anything of them away.
+// id returns a name for the key that reveals nothing about it.
 func (k *key) id() string {
 	m := hmac.New(sha256.New, k[:])
 	m.Write([]byte("mcp-tools vault key"))
 	return hex.EncodeToString(m.Sum(nil)[:8])
 }
 
-// clear takes the key out of memory, as far as a program can.
+// clear overwrites the key in memory.
 func (k *key) clear() { clear(k[:]) }
 
 func newKey() *key {
@@ -42,10 +42,10 @@ func newKey() *key {
 	return k
 }
 
-var errBadKey = errors.New("it is not a key: 32 bytes in hexadecimal or base64; openssl rand -base64 32 makes one")
+var errBadKey = errors.New("not a key; use 32 bytes in hexadecimal or base64, as openssl rand -base64 32 prints")
 
-// parseKey reads a key as people write one down: 64 hexadecimal digits, or
-// base64 in either alphabet, padded or not. The error does not repeat it.
+// parseKey reads a key of 64 hexadecimal digits or of base64, in either
+// alphabet, padded or not. The error does not contain the text.
 func parseKey(text []byte) (*key, error) {
 	text = bytes.TrimSpace(text)
 	raw := make([]byte, base64.RawStdEncoding.DecodedLen(len(text)))
@@ -68,8 +68,8 @@ func parseKey(text []byte) (*key, error) {
 	return (*key)(raw[:n]), nil
 }
 
-// aead seals with this key. It takes a new nonce from the system each time and
-// puts it before what it seals: 2^32 times before two are likely to be equal.
+// aead returns the cipher of the key. It puts a random nonce before each sealed
+// value; 2^32 values can be sealed before two nonces are likely to be equal.
 func (k *key) aead() (cipher.AEAD, error) {
 	block, err := aes.NewCipher(k[:])
 	if err != nil {
@@ -78,7 +78,7 @@ func (k *key) aead() (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// seal makes a sealed secret of a value.
+// seal encrypts a value.
 func (k *key) seal(e Entry, value []byte) (sealed, error) {
 	a, err := k.aead()
 	if err != nil {
@@ -87,8 +87,7 @@ func (k *key) seal(e Entry, value []byte) (sealed, error) {
 	return sealed{e, a.Seal(nil, nil, value, k.bound(e))}, nil
 }
 
-// open returns the value of a sealed secret, if nothing of the entry was
-// changed since.
+// open returns the value of a sealed secret. It fails if the entry was changed.
 func (k *key) open(s sealed) ([]byte, error) {
 	a, err := k.aead()
 	if err == nil {
@@ -97,11 +96,11 @@ func (k *key) open(s sealed) ([]byte, error) {
 			return value, nil
 		}
 	}
-	return nil, fmt.Errorf("the secret %q does not open", s.Name)
+	return nil, fmt.Errorf("cannot decrypt the secret %q", s.Name)
 }
 
-// bound is what a value is sealed together with. No part of it can hold a zero
-// byte, so no two entries look alike.
+// bound returns the data that is authenticated with a value. Its parts are
+// separated by zero bytes, which none of them can contain.
 func (k *key) bound(e Entry) []byte {
 	return []byte(strings.Join([]string{
 		"mcp-tools vault 1", k.id(), e.Name, e.Created.UTC().Format(time.RFC3339), e.Changed.UTC().Format(time.RFC3339),

@@ -41,7 +41,7 @@ func TestKeysAsPeopleWriteThem(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if k.id() == newKey().id() || !keyID(k.id()) || strings.Contains(hex.EncodeToString(k[:]), k.id()) {
+	if k.id() == newKey().id() || !validKeyID(k.id()) || strings.Contains(hex.EncodeToString(k[:]), k.id()) {
 		t.Errorf("the id of a key is %s", k.id())
 	}
 	k.clear()

@@ -12,22 +12,22 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// ring is the keyring of the system: the Secret Service of a desktop, the
-// Keychain of macOS, the Credential Manager of Windows. Keys are kept by their
-// ids, so those of several vaults do not meet.
+// ring is the system keyring: the Secret Service of a desktop, the Keychain of
+// macOS, the Credential Manager of Windows. Keys are stored under their ids, so
+// that several vaults can share it.
 type ring struct{}
 
 const ringService = "mcp-tools vault"
 
-func (ring) String() string { return "the keyring of the system" }
+func (ring) String() string { return "the system keyring" }
 
-// failed says what can be done when the keyring does not answer.
+// failed returns the error of a keyring that does not answer.
 func (r ring) failed(doing string, err error) error {
-	return fmt.Errorf("%s %s: %w; unlock it, or keep the key in another place (vault.key_from)", doing, r, err)
+	return fmt.Errorf("%s %s: %w; unlock it, or store the key elsewhere (vault.key_from)", doing, r, err)
 }
 
-// reachable is an error where asking would start a session bus that nobody
-// ends, and on which no keyring is.
+// reachable returns an error if there is no session bus. A query would then
+// start one that never ends and has no keyring.
 func (ring) reachable() error {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return nil
@@ -41,7 +41,7 @@ func (ring) reachable() error {
 			return nil
 		}
 	}
-	return errors.New("there is no session bus, so no desktop session either")
+	return errors.New("there is no session bus, so there is no desktop session")
 }
 
 func (r ring) find(id string) (*key, error) {
@@ -54,7 +54,7 @@ func (r ring) find(id string) (*key, error) {
 		return nil, errNoKey
 	}
 	if err != nil {
-		return nil, r.failed("asking", err)
+		return nil, r.failed("reading", err)
 	}
 	k, err := parseKey([]byte(text))
 	if err != nil {
@@ -75,7 +75,7 @@ func (r ring) fresh(string) (*key, error) {
 	return k, nil
 }
 
-func (r ring) forget(id string) error {
+func (r ring) remove(id string) error {
 	err := r.reachable()
 	if err == nil {
 		err = keyring.Delete(ringService, id)

@@ -12,39 +12,39 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// A Place is where the key of a vault lies.
+// A KeyStore is a way to store the key of a vault.
 type Place string
 
-// The places.
+// The key stores.
 const (
-	File    Place = "file"    // beside the vault, for its owner only
-	Env     Place = "env"     // in a variable of the environment
-	Keyring Place = "keyring" // in the keyring of the system
+	File    Place = "file"    // a private file beside the vault
+	Env     Place = "env"     // an environment variable
+	Keyring Place = "keyring" // the system keyring
 )
 
 func places() []Place { return []Place{File, Env, Keyring} }
 
-// errNoKey says that a place does not have the key that is looked for.
+// errNoKey means that a key store does not have the wanted key.
 var errNoKey = errors.New("wrong key")
 
-// A keeper is a place at work.
+// A keeper reads and writes the keys of one key store.
 type keeper interface {
 	// find returns the key with this id, or errNoKey.
 	find(id string) (*key, error)
 
-	// fresh returns a key to seal with from now on, which is not the one with
-	// the id now and outlasts the process. now is "" for a vault without a key.
+	// fresh returns a stored key that is not the one with the id now. now is ""
+	// for a vault without a key.
 	fresh(now string) (*key, error)
 
-	// forget removes a key. One that is not there is no error.
-	forget(id string) error
+	// remove removes a key. A missing key is not an error.
+	remove(id string) error
 
-	// String says where the place is, for people.
+	// String returns the name of the key store, to be shown.
 	String() string
 }
 
-// place is where the key has to be: in the variable if it is set, else where
-// the configuration says.
+// place returns the key store to use: the variable if it is set, else the
+// configured one.
 func (v *Vault) place() Place {
 	switch {
 	case v.config.Getenv(v.config.EnvKey) != "":
@@ -65,8 +65,8 @@ func (v *Vault) keeper(p Place) keeper {
 	return keyFile{filepath.Join(v.config.Dir, keyName)}
 }
 
-// keyOf finds the key of a vault that has one. Where there is only another, the
-// error is errNoKey and says what to do.
+// keyOf returns the key that the document is sealed with. If the key store has
+// only other keys the error is errNoKey, with advice.
 func (v *Vault) keyOf(d *document) (*key, error) {
 	p := v.place()
 	at := v.keeper(p)
@@ -74,27 +74,27 @@ func (v *Vault) keyOf(d *document) (*key, error) {
 	if !errors.Is(err, errNoKey) {
 		return k, err
 	}
-	advice := "bring that back from a backup, or say with vault.key_from where else it is"
+	advice := "restore the key from a backup, or set vault.key_from to where it is"
 	if p == Env {
-		advice = "set that to the right key, or unset it if the key is elsewhere"
+		advice = "set the variable to the right key, or unset it if the key is elsewhere"
 	}
-	return nil, fmt.Errorf("%w: the vault %s was sealed with one (%s) that is not in %s; %s", errNoKey, v.path(), d.Key, at, advice)
+	return nil, fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; %[5]s", errNoKey, v.path(), d.Key, at, advice)
 }
 
-// keyFile is a file with a key in each line: one, except while a vault is
-// being sealed anew.
+// keyFile is a file with a key in each line. It has one key, or two during a
+// rotation.
 type keyFile struct{ path string }
 
 const (
-	longestKeyFile = 64 << 10
+	maxKeyFile = 64 << 10
 	keyFileAdvice  = "restore it from a backup; without it the secrets cannot be read"
 )
 
 func (f keyFile) String() string { return "the file " + f.path }
 
-// keys returns those that are in the file; none when there is no file.
+// keys returns the keys in the file, or none if there is no file.
 func (f keyFile) keys() ([]*key, error) {
-	text, err := private.Read(f.path, longestKeyFile)
+	text, err := private.Read(f.path, maxKeyFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -114,7 +114,7 @@ func (f keyFile) keys() ([]*key, error) {
 		keys = append(keys, k)
 	}
 	if keys == nil {
-		return nil, fmt.Errorf("the key of the vault in %s is gone, the file is empty; %s", f.path, keyFileAdvice)
+		return nil, fmt.Errorf("the key file %s of the vault is empty; %s", f.path, keyFileAdvice)
 	}
 	return keys, nil
 }
@@ -132,8 +132,8 @@ func (f keyFile) find(id string) (*key, error) {
 	return nil, errNoKey
 }
 
-// fresh takes over a key that nothing is sealed with as far as we can see: a
-// vault that is restored from a backup may be.
+// fresh returns an existing key if the vault has none: a vault that is restored
+// from a backup later may need it.
 func (f keyFile) fresh(now string) (*key, error) {
 	keys, err := f.keys()
 	if err != nil {
@@ -142,12 +142,12 @@ func (f keyFile) fresh(now string) (*key, error) {
 	if now == "" && len(keys) > 0 {
 		return keys[0], nil
 	}
-	keys = slices.DeleteFunc(keys, func(k *key) bool { return k.id() != now }) // what a crash has left
+	keys = slices.DeleteFunc(keys, func(k *key) bool { return k.id() != now }) // left by a crash
 	k := newKey()
 	return k, f.write(append(keys, k))
 }
 
-func (f keyFile) forget(id string) error {
+func (f keyFile) remove(id string) error {
 	keys, err := f.keys()
 	if err != nil {
 		return err
@@ -174,12 +174,12 @@ func (f keyFile) write(keys []*key) error {
 	return nil
 }
 
-// variables are the environment's: one for the key, and one for the next.
+// variables are two environment variables: for the key and for the next key.
 type variables struct{ Config }
 
 func (e variables) String() string { return "the variable " + e.EnvKey }
 
-// read returns the key in a variable; errNoKey when it is not set.
+// read returns the key in a variable, or errNoKey if it is not set.
 func (e variables) read(name string) (*key, error) {
 	text := e.Getenv(name)
 	if text == "" {
@@ -205,12 +205,12 @@ func (e variables) find(id string) (*key, error) {
 	return nil, errNoKey
 }
 
-// fresh returns the key in the first variable, unless that is in use: then the
-// one in the second. Nobody but the operator can change either.
+// fresh returns the key in the first variable, or in the second if the first is
+// in use. Only the operator can change them.
 func (e variables) fresh(now string) (*key, error) {
 	k, err := e.read(e.EnvKey)
 	if errors.Is(err, errNoKey) {
-		return nil, fmt.Errorf("the variable %s is not set; set it to a key, as openssl rand -base64 32 makes one", e.EnvKey)
+		return nil, fmt.Errorf("the variable %s is not set; set it to a key, as openssl rand -base64 32 prints", e.EnvKey)
 	}
 	if err != nil {
 		return nil, err
@@ -218,15 +218,15 @@ func (e variables) fresh(now string) (*key, error) {
 	next, err := e.read(e.EnvNext)
 	switch {
 	case err == nil && *next == *k && next.id() == now:
-		return nil, fmt.Errorf("%s and %s hold the same key; set %[2]s to another, as openssl rand -base64 32 makes one", e.EnvKey, e.EnvNext)
+		return nil, fmt.Errorf("%s and %s hold the same key; set %[2]s to another one, as openssl rand -base64 32 prints", e.EnvKey, e.EnvNext)
 	case err == nil && next.id() == now:
-		return nil, fmt.Errorf("the vault is sealed with the key in %[1]s already; put that into %[2]s, and unset %[1]s", e.EnvNext, e.EnvKey)
+		return nil, fmt.Errorf("the vault is already sealed with the key in %[1]s; move it to %[2]s and unset %[1]s", e.EnvNext, e.EnvKey)
 	case k.id() != now:
 		return k, nil
 	case errors.Is(err, errNoKey):
-		return nil, fmt.Errorf("set %s to the next key, as openssl rand -base64 32 makes one", e.EnvNext)
+		return nil, fmt.Errorf("set %s to the next key, as openssl rand -base64 32 prints", e.EnvNext)
 	}
 	return next, err
 }
 
-func (variables) forget(string) error { return nil }
+func (variables) remove(string) error { return nil }

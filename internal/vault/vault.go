@@ -1,17 +1,17 @@
-// Package vault keeps secrets at rest: who has a copy of the data directory
-// without its key has names and dates, and nothing else.
+// Package vault stores secrets encrypted. A copy of the data directory without
+// the key shows only the names and dates of the secrets.
 //
 // All secrets are in one private file, secrets.json in the vault's directory.
-// Each is sealed on its own with AES-256-GCM, together with its name, its
-// dates and the id of the key, so that none can stand in for another. The key
-// lies in one of three places (Place): a file beside the vault, a variable of
-// the environment, or the keyring of the system. Any number of processes may
-// use a vault at once; changes are made under a file lock and replace the whole
-// file. What cannot be read is an error, and never written over.
+// Each one is sealed with AES-256-GCM together with its name, its dates and the
+// id of the key, so that one cannot replace another. The key is stored in one of
+// three ways ([KeyStore]): in a file beside the vault, in an environment
+// variable, or in the system keyring. Any number of processes may use a vault at
+// the same time; changes are made under a file lock and replace the whole file.
+// A file that cannot be read is an error and is never overwritten.
 //
-// It does not know what a secret is for, who may use it, or how it is kept out
-// of results. It protects against a stolen backup or disk, and against a tool
-// that reads files; not against whoever can run code as the server's user.
+// The package does not know what a secret is for, who may use it, or how it is
+// kept out of results. It protects against a stolen backup or disk and against
+// tools that read files, but not against code that runs as the server's user.
 //
 // Begin with Vault.Get, then Vault.change.
 package vault
@@ -31,34 +31,34 @@ const (
 	keyName  = "key"
 	lockName = "lock"
 
-	// lockPatience is how long a change waits for those of other processes,
-	// each of which takes milliseconds.
-	lockPatience = 30 * time.Second
+	// lockTimeout is how long a change waits for other processes. Each of their
+	// changes takes milliseconds.
+	lockTimeout = 30 * time.Second
 )
 
-// ErrUnknown says that the vault has no secret of that name.
-var ErrUnknown = errors.New("there is no such secret in the vault")
+// ErrUnknown means that the vault has no secret of that name.
+var ErrUnknown = errors.New("the vault has no such secret")
 
-// A Config says where a vault is, and where its key.
+// A Config describes where a vault and its key are.
 type Config struct {
-	Dir string // of the vault; need not exist
-	Key Place  // where the key is while the variable is not set; "" is File
+	Dir string // directory of the vault; need not exist
+	Key Place  // where the key is if EnvKey is not set; "" means File
 
-	// The variable that holds the key, and the one that holds the next when
-	// the key is to be replaced. A vault that may not ask has no Getenv.
+	// EnvKey is the name of the variable with the key, and EnvNext of the one
+	// with the next key for a rotation. Without Getenv no variable is read.
 	EnvKey, EnvNext string
 	Getenv          func(name string) string
 }
 
 // A Vault is the secrets in one directory. It is safe for concurrent use, and
-// so are several Vaults of the same directory. It holds nothing open and no
+// so are several Vaults of the same directory. It keeps no file open and no
 // secret in memory.
 type Vault struct {
 	config Config
 }
 
-// New returns the vault that c describes. It looks at nothing: there may be no
-// vault yet, and there is none until the first secret is set.
+// New returns the vault that c describes. It reads and writes nothing: the
+// vault is created when the first secret is set.
 func New(c Config) *Vault {
 	if c.Getenv == nil {
 		c.Getenv = func(string) string { return "" }
@@ -66,32 +66,32 @@ func New(c Config) *Vault {
 	return &Vault{c}
 }
 
-// An Entry is what may be known of a secret. Times are in UTC, to the second.
+// An Entry describes a secret without its value. Times are in UTC and have
+// whole seconds.
 type Entry struct {
 	Name    string    `json:"name"`
 	Created time.Time `json:"created"`
 	Changed time.Time `json:"changed"`
 }
 
-// tries is how often a secret is looked for when its vault is sealed anew at
-// that very moment.
-const tries = 5
+// maxTries is how often Get reads the vault while rotations replace the key.
+const maxTries = 5
 
-// Get returns a secret. The caller clears it when done. The error is
-// ErrUnknown, or says why the vault does not open.
+// Get returns the value of a secret, which the caller should clear after use.
+// If there is no such secret the error is ErrUnknown.
 func (v *Vault) Get(name string) ([]byte, error) {
 	var sealedWith string
-	for range tries {
+	for range maxTries {
 		d, err := v.load()
 		if err != nil {
 			return nil, err
 		}
 		i, known := d.find(name)
 		if !known {
-			return nil, fmt.Errorf("%q: %w; mcp-tools secrets list shows what there is", name, ErrUnknown)
+			return nil, fmt.Errorf("%q: %w; mcp-tools secrets list prints the names", name, ErrUnknown)
 		}
 		k, err := v.keyOf(d)
-		if errors.Is(err, errNoKey) && d.Key != sealedWith { // removed since we looked: look again
+		if errors.Is(err, errNoKey) && d.Key != sealedWith { // the key was rotated after load: read again
 			sealedWith = d.Key
 			continue
 		}
@@ -102,10 +102,10 @@ func (v *Vault) Get(name string) ([]byte, error) {
 		k.clear()
 		return value, v.damaged(err)
 	}
-	return nil, fmt.Errorf("the vault %s is sealed anew all the time; try again", v.path())
+	return nil, fmt.Errorf("the vault %s is being rotated all the time; try again", v.path())
 }
 
-// List returns the entries in the order of their names. It needs no key.
+// List returns the entries in order of their names. It does not need the key.
 func (v *Vault) List() ([]Entry, error) {
 	d, err := v.load()
 	if err != nil {
@@ -118,7 +118,7 @@ func (v *Vault) List() ([]Entry, error) {
 	return entries, nil
 }
 
-// damaged adds to an error what can be done about it.
+// damaged adds advice to an error about a damaged vault.
 func (v *Vault) damaged(err error) error {
 	if err == nil {
 		return nil
@@ -128,13 +128,13 @@ func (v *Vault) damaged(err error) error {
 
 func (v *Vault) path() string { return filepath.Join(v.config.Dir, fileName) }
 
-// change changes the vault: do gets it as it is at this moment, and nobody else
-// changes it meanwhile. When do fails, nothing is written.
+// change runs do with the content of the vault, under the lock, and writes the
+// result. If do fails, nothing is written.
 func (v *Vault) change(ctx context.Context, do func(*document) error) error {
 	if err := private.MakeDir(v.config.Dir); err != nil {
-		return fmt.Errorf("making the vault: %w", err)
+		return fmt.Errorf("creating the vault: %w", err)
 	}
-	unlock, err := private.Lock(ctx, filepath.Join(v.config.Dir, lockName), lockPatience)
+	unlock, err := private.Lock(ctx, filepath.Join(v.config.Dir, lockName), lockTimeout)
 	if err != nil {
 		return fmt.Errorf("locking the vault: %w", err)
 	}
@@ -149,8 +149,8 @@ func (v *Vault) change(ctx context.Context, do func(*document) error) error {
 	if err := v.store(d); err != nil {
 		return err
 	}
-	if err := v.forgetRetired(d); err != nil {
-		return fmt.Errorf("%w: %w; whatever changes the vault next tries again", errNotForgotten, err)
+	if err := v.removeRetired(d); err != nil {
+		return fmt.Errorf("%w: %w; the next change of the vault tries again", errNotRemoved, err)
 	}
 	return nil
 }

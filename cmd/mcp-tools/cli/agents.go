@@ -100,7 +100,7 @@ func (a *CLI) onAgents(use func(context.Context, agentsCall) error) func(*cobra.
 		if err != nil {
 			return err
 		}
-		s, err := store.Later(o)
+		s, err := store.OpenLazy(o)
 		if err != nil {
 			return err
 		}

@@ -54,7 +54,7 @@ func (a *CLI) approvalsListCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
 				open, err := store.List(cmd.Context(), who)
-				if err := errors.Join(err, store.Look(cmd.Context())); err != nil {
+				if err := errors.Join(err, store.MarkAttended(cmd.Context())); err != nil {
 					return err
 				}
 				return a.show(append([]approvals.Question{}, open...), func(w io.Writer) error { return a.printQuestions(w, open) })
@@ -101,7 +101,7 @@ func (a *CLI) approvalsShowCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
 				q, err := store.Get(cmd.Context(), args[0], who)
-				if err := errors.Join(err, store.Look(cmd.Context())); err != nil {
+				if err := errors.Join(err, store.MarkAttended(cmd.Context())); err != nil {
 					return err
 				}
 				return a.show(q, func(w io.Writer) error {
@@ -260,7 +260,7 @@ func (a *CLI) pastText(ctx context.Context, c approvals.Call, rule approvals.Rul
 // decide gives the answer and says what became of it.
 func (a *CLI) decide(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver) error {
 	d, err := store.Answer(ctx, id, answer, who)
-	if err := errors.Join(err, store.Look(ctx)); err != nil {
+	if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
 		return mistake(err)
 	}
 	return a.show(struct {

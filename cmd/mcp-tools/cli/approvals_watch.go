@@ -106,7 +106,7 @@ func (w *watch) run(ctx context.Context) error {
 // Examine shows what is new. One question at a time is put; it is over when
 // somebody else has answered it.
 func (w *watch) look(ctx context.Context) error {
-	if err := w.store.Look(ctx); err != nil {
+	if err := w.store.MarkAttended(ctx); err != nil {
 		return err
 	}
 	open, err := w.store.List(ctx, w.who)
