@@ -57,7 +57,7 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (D
 		if err != nil {
 			return Decision{}, err
 		}
-		if err := q.over(); err != nil && (a.Allow || q.State != Allowed) {
+		if err := q.closedErr(); err != nil && (a.Allow || q.State != Allowed) {
 			return Decision{}, answeredBy(err, &q)
 		}
 		d, done, err := s.decide(ctx, &q, a, by)
@@ -135,7 +135,7 @@ func (s *Store) Preview(ctx context.Context, id string, a Answer, by Approver) (
 	if err != nil {
 		return Rule{}, err
 	}
-	if err := q.over(); err != nil {
+	if err := q.closedErr(); err != nil {
 		return Rule{}, answeredBy(err, &q)
 	}
 	rule, err := newRule(&q, a, by, time.Now().UTC())

@@ -58,7 +58,7 @@ type Question struct {
 }
 
 // untrack says why the question cannot be answered any more; nil while it can.
-func (q *Question) over() error {
+func (q *Question) closedErr() error {
 	switch q.State {
 	case Open:
 		return nil

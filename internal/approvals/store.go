@@ -167,7 +167,7 @@ func (l *heartbeat) busy(now time.Time) bool {
 	return len(l.pending) > 0
 }
 
-// end stops it, and reports whether it had begun.
+// stop stops it, and reports whether it had begun.
 func (l *heartbeat) end() bool {
 	l.mu.Lock()
 	stop := l.stop

@@ -11,22 +11,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// A Code says in one word why a token did not open the door. The first two
-// are those of RFC 6750.
+// A Code is the kind of an [Error]. The first two are from RFC 6750.
 type Code string
 
 const (
-	InvalidToken      Code = "invalid_token"      // bring another token
-	InsufficientScope Code = "insufficient_scope" // bring a token with one of the scopes
-	Unavailable       Code = "unavailable"        // the token may be good; the issuer's keys cannot be had
+	InvalidToken      Code = "invalid_token"      // the client needs another token
+	InsufficientScope Code = "insufficient_scope" // the client needs a token with one of the scopes
+	Unavailable       Code = "unavailable"        // the token may be valid, but the issuer's keys cannot be fetched
 )
 
-// An Error says why a token did not open the door. Its text has no part of
-// the token.
+// An Error is the reason why a token was refused. Its text has no part of the
+// token.
 type Error struct {
 	Code   Code
-	Why    string   // a fixed sentence that anybody may read
-	Scopes []string // what to ask the issuer for
+	Why    string   // a fixed sentence, safe to send to clients
+	Scopes []string // the scopes to request
 	cause  error    // for the log
 }
 
@@ -42,17 +41,17 @@ func (e *Error) Unwrap() error { return e.cause }
 func invalid(why string) *Error { return &Error{Code: InvalidToken, Why: why} }
 
 func unavailable(cause error) *Error {
-	return &Error{Code: Unavailable, Why: "the issuer's keys cannot be had now", cause: cause}
+	return &Error{Code: Unavailable, Why: "the issuer's keys cannot be fetched now", cause: cause}
 }
 
-// NeedProfile is the error for a good token that does not open profile. It
-// asks for the scope that opens it and the least besides. A profile that no
-// scope opens is one that tokens cannot reach, so it asks for nothing.
+// NeedProfile returns the error for a valid token that does not grant profile.
+// It names the scope that grants the profile and the fewest others, or no scope
+// if none grants it.
 func (v *Verifier) NeedProfile(profile string) *Error {
-	e := &Error{Code: InsufficientScope, Why: "the token does not open this profile"}
+	e := &Error{Code: InsufficientScope, Why: "the token does not grant this profile"}
 	least := 0
 	for _, scope := range slices.Sorted(maps.Keys(v.profiles)) {
-		n := breadth(v.profiles[scope], profile)
+		n := profileCount(v.profiles[scope], profile)
 		if n > 0 && (least == 0 || n < least) {
 			least = n
 			e.Scopes = []string{scope}
@@ -61,9 +60,9 @@ func (v *Verifier) NeedProfile(profile string) *Error {
 	return e
 }
 
-// breadth says how much is opened by profiles that open the one: 0 if they
-// do not.
-func breadth(profiles []string, one string) int {
+// profileCount returns how many profiles a scope grants, or 0 if profile one is
+// not among them.
+func profileCount(profiles []string, one string) int {
 	switch {
 	case slices.Contains(profiles, policy.AnyProfile):
 		return math.MaxInt
@@ -73,14 +72,14 @@ func breadth(profiles []string, one string) int {
 	return 0
 }
 
-// Challenge returns how HTTP answers a request that err kept outside: the
-// status, and the value of WWW-Authenticate, which may be empty. A nil err
-// is a request without any token; an error of another origin is a token that
-// does not count. The URL is where Metadata is served; it is left out when
-// it has no place in a header.
+// Challenge returns the HTTP response to a request that was refused with err:
+// the status, and the value of WWW-Authenticate, which may be empty. A nil err
+// means a request without a token; an err that is not an *Error means an
+// invalid token. resourceMetadata is the URL of the metadata; it is left out if
+// a header cannot contain it.
 //
-// When the issuer's keys cannot be had the answer is 503 and no challenge:
-// 401 would make clients throw good tokens away.
+// If the issuer's keys cannot be fetched the status is 503 without a challenge,
+// because a 401 makes clients discard valid tokens.
 func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, header string) {
 	var e *Error
 	switch {
@@ -98,7 +97,7 @@ func (v *Verifier) Challenge(err error, resourceMetadata string) (status int, he
 	return http.StatusUnauthorized, challenge(&Error{Code: InvalidToken, Why: e.Why, Scopes: v.basic}, resourceMetadata)
 }
 
-// challenge writes the header of RFC 6750 and RFC 9728.
+// challenge returns the header of RFC 6750 and RFC 9728.
 func challenge(e *Error, resourceMetadata string) string {
 	parameters := []struct{ name, value string }{
 		{"error", string(e.Code)},
@@ -115,15 +114,15 @@ func challenge(e *Error, resourceMetadata string) string {
 	return strings.TrimSuffix("Bearer "+strings.Join(parts, ", "), " ")
 }
 
-// isQuotable says whether text can stand between quotes as it is.
+// isQuotable reports whether text needs no escapes in a quoted string.
 func isQuotable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool {
 		return r < ' ' || r > '~' || r == '"' || r == '\\'
 	})
 }
 
-// ResourceMetadata tells clients where to get a token for a resource, as RFC
-// 9728 wants it. It is to be served as JSON.
+// ResourceMetadata describes where clients get a token for a resource, as RFC
+// 9728 defines it. It is served as JSON.
 type ResourceMetadata struct {
 	Resource             string   `json:"resource"`
 	AuthorizationServers []string `json:"authorization_servers"`
@@ -131,8 +130,8 @@ type ResourceMetadata struct {
 	BearerMethods        []string `json:"bearer_methods_supported"`
 }
 
-// Metadata describes the resource with the given URL. Of the scopes it names
-// the basic ones; challenges ask for others when they are needed.
+// Metadata returns the metadata of the resource with the given URL. It names the
+// basic scopes; challenges name others when they are needed.
 func (v *Verifier) Metadata(resource string) ResourceMetadata {
 	return ResourceMetadata{
 		Resource:             resource,

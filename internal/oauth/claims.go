@@ -10,10 +10,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxWord bounds names in a token, in bytes: they go to logs and file names.
-const maxWord = 256
+// maxName is the maximum length of names in a token, in bytes. They are used in
+// logs and file names.
+const maxName = 256
 
-// claims are what a token says, as far as it matters here.
+// claims are the claims of a token that this package uses.
 type claims struct {
 	Issuer    string         `json:"iss"`
 	Subject   string         `json:"sub"`
@@ -23,18 +24,18 @@ type claims struct {
 	IssuedAt  *date          `json:"iat"`
 	ID        string         `json:"jti"`
 	ClientID  string         `json:"client_id"`
-	Party     string         `json:"azp"`   // what OpenID Connect calls the client
+	Party     string         `json:"azp"`   // the client in OpenID Connect
 	Scope     oneOrMany      `json:"scope"` // one string with spaces, as in RFC 9068
-	Scp       oneOrMany      `json:"scp"`   // the same for other issuers, or a list
+	Scp       oneOrMany      `json:"scp"`   // used by other issuers; may be a list
 	Confirm   jsontext.Value `json:"cnf"`
 }
 
-// parseClaims is strict where two readers could differ: names are
-// case-sensitive, and none may come twice.
+// parseClaims decodes claims. Names are case-sensitive, and duplicates are an
+// error, so that no two programs read a token differently.
 func parseClaims(payload []byte) (claims, error) {
 	var c claims
 	if err := json.Unmarshal(payload, &c); err != nil {
-		return claims{}, invalid("the claims cannot be understood") // the cause may quote them
+		return claims{}, invalid("the claims cannot be decoded") // the cause may quote them
 	}
 	return c, nil
 }
@@ -55,8 +56,7 @@ func (c claims) scopes() []string {
 	return all
 }
 
-// checkClaims says whether the token is the issuer's, for us, for now, and
-// somebody's.
+// checkClaims checks the issuer, the audience, the dates and the subject.
 func (v *Verifier) checkClaims(c claims) error {
 	isOurs := func(audience string) bool { return slices.Contains(v.audiences, audience) }
 	switch {
@@ -65,11 +65,11 @@ func (v *Verifier) checkClaims(c claims) error {
 	case !slices.ContainsFunc(c.Audience, isOurs):
 		return invalid("the token is for another audience")
 	case len(c.Confirm) > 0:
-		// Bound to a key whose possession a bearer cannot show.
+		// The token is bound to a key, which a bearer cannot prove to have.
 		return invalid("the token is not a bearer token")
 	case c.Subject == "" && c.client() == "":
 		return invalid("the token names neither a subject nor a client")
-	case !isWord(c.Subject) || !isWord(c.client()) || !isWord(c.ID):
+	case !isName(c.Subject) || !isName(c.client()) || !isName(c.ID):
 		return invalid("the token has a name that is too long or has control characters")
 	}
 	return v.checkTimes(c)
@@ -77,8 +77,8 @@ func (v *Verifier) checkClaims(c claims) error {
 
 func (v *Verifier) checkTimes(c claims) error {
 	for _, d := range []*date{c.Expires, c.NotBefore, c.IssuedAt} {
-		if d != nil && !d.sane() {
-			return invalid("the token has a date that is none")
+		if d != nil && !d.valid() {
+			return invalid("the token has an invalid date")
 		}
 	}
 	now := v.now()
@@ -91,7 +91,7 @@ func (v *Verifier) checkTimes(c claims) error {
 	case c.NotBefore != nil && soon.Before(c.NotBefore.time()):
 		return invalid("the token is not valid yet")
 	case c.IssuedAt != nil && soon.Before(c.IssuedAt.time()):
-		return invalid("the token comes from the future")
+		return invalid("the token was issued in the future")
 	case c.IssuedAt != nil && c.Expires.time().Before(c.IssuedAt.time()):
 		return invalid("the token expired before it was issued")
 	}
@@ -101,8 +101,8 @@ func (v *Verifier) checkTimes(c claims) error {
 // A date is a NumericDate: seconds since 1970.
 type date float64
 
-// sane says whether the date lies between 1970 and 9999.
-func (d date) sane() bool { return d >= 0 && d < 253402300800 }
+// valid reports whether the date is between 1970 and 9999.
+func (d date) valid() bool { return d >= 0 && d < 253402300800 }
 
 func (d date) time() time.Time { return time.Unix(int64(d), 0) }
 
@@ -117,7 +117,7 @@ func (o *oneOrMany) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, &(*o)[0])
 }
 
-// isWord says whether text can be somebody's name. It may be empty.
-func isWord(text string) bool {
-	return len(text) <= maxWord && !strings.ContainsFunc(text, unicode.IsControl)
+// isName reports whether text is a valid name. It may be empty.
+func isName(text string) bool {
+	return len(text) <= maxName && !strings.ContainsFunc(text, unicode.IsControl)
 }

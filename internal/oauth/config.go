@@ -3,18 +3,19 @@ package oauth
 import (
 	"errors"
 	"fmt"
-	"net"
 	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 )
 
-// accepted returns the signatures that may be configured: those whose
-// verification needs only what is public. With an HMAC, whoever can verify
-// can sign, and an attacker may present the public key as the secret.
-func accepted() []jose.SignatureAlgorithm {
+// acceptedAlgorithms returns the algorithms that may be configured: those with a
+// public key for verification. With an HMAC every verifier can sign, and an
+// attacker could use a public key as the secret.
+func acceptedAlgorithms() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
 		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
 		jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
@@ -28,8 +29,8 @@ func (c Config) algorithms() ([]jose.SignatureAlgorithm, error) {
 	algorithms := make([]jose.SignatureAlgorithm, len(c.Algorithms))
 	for i, name := range c.Algorithms {
 		algorithms[i] = jose.SignatureAlgorithm(name)
-		if !slices.Contains(accepted(), algorithms[i]) {
-			return nil, fmt.Errorf("algorithm %q cannot be accepted; choose from %q", name, accepted())
+		if !slices.Contains(acceptedAlgorithms(), algorithms[i]) {
+			return nil, fmt.Errorf("algorithm %q cannot be accepted; choose from %q", name, acceptedAlgorithms())
 		}
 	}
 	return algorithms, nil
@@ -51,9 +52,9 @@ func (c Config) checkURLs() error {
 	return nil
 }
 
-// parseURL takes a URL that keys, or the way to them, may come from. That is
-// https, since whoever changes a key on its way may sign as the issuer; only
-// an issuer on this machine may do without, and only on this machine.
+// parseURL parses a URL of keys or metadata. It must use https, because an
+// attacker who replaces a key can sign as the issuer. Plain http is allowed only
+// for a loopback address, and only if the issuer has one too.
 func (c Config) parseURL(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
@@ -63,26 +64,21 @@ func (c Config) parseURL(text string) (*url.URL, error) {
 		return nil, errors.New("want https://host/path, without a user and a fragment")
 	case u.Scheme == "https":
 		return u, nil
-	case u.Scheme == "http" && isLoopback(u) && c.local():
+	case u.Scheme == "http" && netaddr.IsLoopback(u.Hostname()) && c.issuerIsLocal():
 		return u, nil
 	}
 	return nil, errors.New("want https; plain http is for an issuer on this machine")
 }
 
-// local says whether the issuer is on this machine.
-func (c Config) local() bool {
+// issuerIsLocal reports whether the issuer is on this machine.
+func (c Config) issuerIsLocal() bool {
 	u, err := url.Parse(c.Issuer)
-	return err == nil && isLoopback(u)
-}
-
-func isLoopback(u *url.URL) bool {
-	ip := net.ParseIP(u.Hostname())
-	return u.Hostname() == "localhost" || ip != nil && ip.IsLoopback()
+	return err == nil && netaddr.IsLoopback(u.Hostname())
 }
 
 func (c Config) checkAudiences() error {
 	if len(c.Audiences) == 0 {
-		return errors.New("no audience: without one, tokens meant for others would count here")
+		return errors.New("no audience is set, so tokens for other servers would be accepted")
 	}
 	for _, audience := range c.Audiences {
 		if strings.TrimSpace(audience) != audience || audience == "" {
@@ -94,21 +90,21 @@ func (c Config) checkAudiences() error {
 
 func (c Config) checkScopes() error {
 	if len(c.ScopeProfiles) == 0 {
-		return errors.New("no scope opens a profile, so no token would be good for anything")
+		return errors.New("no scope grants a profile, so every token would be refused")
 	}
 	for scope, profiles := range c.ScopeProfiles {
 		switch {
 		case !isScope(scope):
 			return fmt.Errorf("scope %q is empty or has characters that a scope cannot have", scope)
 		case scope == "offline_access":
-			return errors.New(`scope "offline_access" is between client and issuer and cannot open a profile`)
+			return errors.New(`scope "offline_access" is between client and issuer and cannot grant a profile`)
 		case len(profiles) == 0 || slices.Contains(profiles, ""):
-			return fmt.Errorf("scope %q opens no profile, or one without a name", scope)
+			return fmt.Errorf("scope %q grants no profile, or one without a name", scope)
 		}
 	}
 	for _, scope := range c.BasicScopes {
 		if _, known := c.ScopeProfiles[scope]; !known {
-			return fmt.Errorf("basic scope %q opens no profile", scope)
+			return fmt.Errorf("basic scope %q grants no profile", scope)
 		}
 	}
 	return nil
@@ -116,12 +112,12 @@ func (c Config) checkScopes() error {
 
 func (c Config) checkLeeway() error {
 	if c.Leeway < 0 || c.Leeway > maxLeeway {
-		return fmt.Errorf("leeway is %s, want 0 to %s; set the clock rather than more", c.Leeway, maxLeeway)
+		return fmt.Errorf("leeway is %s, want 0 to %s; correct the clock instead", c.Leeway, maxLeeway)
 	}
 	return nil
 }
 
-// isScope says whether text is a scope-token of RFC 6749.
+// isScope reports whether text is a scope-token of RFC 6749.
 func isScope(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		return r <= ' ' || r > '~' || r == '"' || r == '\\'

@@ -13,34 +13,34 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// How long keys count, and how often the issuer is asked.
+// The age of keys, and how often they are fetched.
 const (
-	// freshFor is how long a key that the issuer has withdrawn still counts.
-	freshFor = 10 * time.Minute
-	// keepFor is how long keys count while the issuer cannot be reached.
-	keepFor = 6 * time.Hour
-	// askEvery bounds what tokens with invented key ids can make us do, and
-	// with it how long a key that was just added may have to wait.
-	askEvery = 10 * time.Second
-	// askTimeout bounds one attempt, with all requests it takes.
-	askTimeout = 5 * time.Second
+	// maxAge is how long a key that the issuer has withdrawn is still used.
+	maxAge = 10 * time.Minute
+	// maxStaleAge is how long keys are used while the issuer cannot be reached.
+	maxStaleAge = 6 * time.Hour
+	// fetchInterval is the minimum time between fetches, because anybody can
+	// send tokens with invented key ids. A new key may have to wait that long.
+	fetchInterval = 10 * time.Second
+	// fetchTimeout limits one fetch with all its requests.
+	fetchTimeout = 5 * time.Second
 )
 
-// A keyring holds the issuer's keys, and fetches them anew when they are old
-// or a token names one that it lacks.
+// A keyring has the issuer's keys, and fetches them again when they are old or a
+// token names an unknown one.
 type keyring struct {
 	source *source
 	now    func() time.Time
-	ctx    context.Context // ends with the keyring: fetches serve many requests, so none of theirs would do
+	ctx    context.Context // ends with the keyring: a fetch serves many requests
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu      sync.Mutex
-	keys    []jose.JSONWebKey
-	fetched time.Time     // when keys came; zero for never
-	asked   time.Time     // when the last attempt began
-	failed  error         // why the last attempt brought nothing; nil if it did
-	flight  chan struct{} // closed when the attempt under way ends; nil if there is none
+	mu        sync.Mutex
+	keys      []jose.JSONWebKey
+	fetched   time.Time     // when the keys were fetched; zero means never
+	attempted time.Time     // when the last fetch began
+	failed    error         // the error of the last fetch
+	fetching  chan struct{} // closed when the running fetch ends; nil if none runs
 }
 
 func newKeyring(from *source, now func() time.Time) *keyring {
@@ -48,19 +48,19 @@ func newKeyring(from *source, now func() time.Time) *keyring {
 	return &keyring{source: from, now: now, ctx: ctx, cancel: cancel}
 }
 
-// close stops an attempt under way and waits for its end.
+// close stops a running fetch and waits for its end.
 func (k *keyring) close() {
 	k.mu.Lock()
-	k.cancel() // under the lock, so that no attempt begins after
+	k.cancel() // under the lock, so that no fetch begins afterwards
 	k.mu.Unlock()
 	k.work.Wait()
 	k.source.close()
 }
 
-// find returns the keys that may have made a signature. When it takes a
-// fetch to know, find waits for it, or for ctx.
+// find returns the keys that may have made a signature. It waits for a fetch if
+// one is needed.
 func (k *keyring) find(ctx context.Context, kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
-	keys, flight, err := k.look(kid, alg)
+	keys, flight, err := k.lookup(kid, alg)
 	if flight == nil {
 		return keys, err
 	}
@@ -71,30 +71,30 @@ func (k *keyring) find(ctx context.Context, kid string, alg jose.SignatureAlgori
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.settle(kid, alg)
+	return k.cached(kid, alg)
 }
 
-// look answers at once, or returns the attempt that is worth waiting for.
-func (k *keyring) look(kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, <-chan struct{}, error) {
+// lookup returns the keys, or a running fetch to wait for.
+func (k *keyring) lookup(kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, <-chan struct{}, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	found := k.have(kid, alg)
-	if len(found) > 0 && k.now().Sub(k.fetched) < freshFor {
+	found := k.matching(kid, alg)
+	if len(found) > 0 && k.now().Sub(k.fetched) < maxAge {
 		return found, nil, nil
 	}
-	flight := k.ask()
+	flight := k.startFetch()
 	if down := k.failed != nil && len(found) > 0; flight != nil && !down {
 		return nil, flight, nil
 	}
-	// Too early to ask again; or the issuer was down when last asked, and
-	// nobody who has an old key needs to wait until it is up.
-	keys, err := k.settle(kid, alg)
+	// It is too early to fetch again, or the last fetch failed and an old key
+	// can be used.
+	keys, err := k.cached(kid, alg)
 	return keys, nil, err
 }
 
-// settle answers with the keys there are.
-func (k *keyring) settle(kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
-	found := k.have(kid, alg)
+// cached returns the keys at hand, or an error.
+func (k *keyring) cached(kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWebKey, error) {
+	found := k.matching(kid, alg)
 	switch {
 	case len(found) > 0:
 		return found, nil
@@ -104,38 +104,38 @@ func (k *keyring) settle(kid string, alg jose.SignatureAlgorithm) ([]jose.JSONWe
 	return nil, invalid("the token is signed with a key that the issuer does not have")
 }
 
-// have returns the keys at hand that may have made a signature.
-func (k *keyring) have(kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
+// matching returns the keys at hand that may have made a signature.
+func (k *keyring) matching(kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	if k.outdated() {
 		return nil
 	}
-	return pick(k.keys, kid, alg)
+	return matchKeys(k.keys, kid, alg)
 }
 
-// outdated says whether the keys, if there are any, are too old to count.
+// outdated reports whether there are no keys or they are too old.
 func (k *keyring) outdated() bool {
-	return k.fetched.IsZero() || k.now().Sub(k.fetched) >= keepFor
+	return k.fetched.IsZero() || k.now().Sub(k.fetched) >= maxStaleAge
 }
 
-// ask joins the attempt under way or begins one. It returns nil if it is too
-// early for another, or too late for any.
-func (k *keyring) ask() <-chan struct{} {
-	if k.flight != nil {
-		return k.flight
+// startFetch returns the running fetch or begins one. It returns nil if it is too
+// early for another one, or if the keyring is closed.
+func (k *keyring) startFetch() <-chan struct{} {
+	if k.fetching != nil {
+		return k.fetching
 	}
 	now := k.now()
-	if since := now.Sub(k.asked); k.ctx.Err() != nil || !k.asked.IsZero() && since >= 0 && since < askEvery {
+	if since := now.Sub(k.attempted); k.ctx.Err() != nil || !k.attempted.IsZero() && since >= 0 && since < fetchInterval {
 		return nil
 	}
-	k.asked = now
-	k.flight = make(chan struct{})
+	k.attempted = now
+	k.fetching = make(chan struct{})
 	k.work.Go(k.fetch)
-	return k.flight
+	return k.fetching
 }
 
-// fetch is the attempt.
+// fetch fetches the keys.
 func (k *keyring) fetch() {
-	ctx, cancel := context.WithTimeout(k.ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(k.ctx, fetchTimeout)
 	defer cancel()
 	keys, err := k.source.keys(ctx)
 	k.mu.Lock()
@@ -144,16 +144,16 @@ func (k *keyring) fetch() {
 		k.keys, k.fetched = keys, k.now()
 	}
 	k.failed = err
-	close(k.flight)
-	k.flight = nil
+	close(k.fetching)
+	k.fetching = nil
 }
 
-// pick returns the keys with the id that fit the algorithm. A token that
-// names no key can be of the only one that fits, but of no other.
-func pick(keys []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
+// matchKeys returns the keys with an id that fit the algorithm. A token without
+// a key id matches only if a single key fits.
+func matchKeys(keys []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) []jose.JSONWebKey {
 	var fit []jose.JSONWebKey
 	for _, key := range keys {
-		if (kid == "" || key.KeyID == kid) && fits(key, alg) {
+		if (kid == "" || key.KeyID == kid) && keyFits(key, alg) {
 			fit = append(fit, key)
 		}
 	}
@@ -163,9 +163,9 @@ func pick(keys []jose.JSONWebKey, kid string, alg jose.SignatureAlgorithm) []jos
 	return fit
 }
 
-// fits says whether the key may make such signatures. A key that says what
-// it is for is for nothing else.
-func fits(key jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
+// keyFits reports whether the key can verify signatures of the algorithm. A key
+// that names an algorithm is used for no other.
+func keyFits(key jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	if key.Algorithm != "" && key.Algorithm != string(alg) {
 		return false
 	}
@@ -180,12 +180,12 @@ func fits(key jose.JSONWebKey, alg jose.SignatureAlgorithm) bool {
 	return false
 }
 
-// minRSA is the smallest RSA key that is still safe, in bits.
+// minRSA is the minimum size of RSA keys in bits.
 const minRSA = 2048
 
-// usable says whether a published key can be trusted with a signature.
-// Symmetric and private keys are out: once published, they are everybody's.
-func usable(key jose.JSONWebKey) bool {
+// canVerify reports whether a published key may be used. Symmetric and private
+// keys may not: they are no longer secret.
+func canVerify(key jose.JSONWebKey) bool {
 	if !key.Valid() || key.Use != "" && key.Use != "sig" {
 		return false
 	}
@@ -193,5 +193,5 @@ func usable(key jose.JSONWebKey) bool {
 	if public, ok := key.Key.(*rsa.PublicKey); ok {
 		small = public.N.BitLen() < minRSA
 	}
-	return !small && slices.ContainsFunc(accepted(), func(alg jose.SignatureAlgorithm) bool { return fits(key, alg) })
+	return !small && slices.ContainsFunc(acceptedAlgorithms(), func(alg jose.SignatureAlgorithm) bool { return keyFits(key, alg) })
 }

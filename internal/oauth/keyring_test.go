@@ -36,13 +36,13 @@ func TestKeysRotate(t *testing.T) {
 	}
 
 	is.publish(old.public(), next.public())
-	now.move(askEvery)
+	now.move(fetchInterval)
 	if got := code(t, v, nextToken); got != "" {
 		t.Errorf("a new key is not found: %s", got)
 	}
 
 	is.publish(next.public())
-	now.move(freshFor)
+	now.move(maxAge)
 	if got := code(t, v, oldToken); got != InvalidToken {
 		t.Errorf("a key that was withdrawn still counts: %q", got)
 	}
@@ -61,7 +61,7 @@ func TestAWithdrawnSetIsEmpty(t *testing.T) {
 		t.Fatal(got)
 	}
 	is.publish([]jose.JSONWebKey{}...) // a list, though an empty one
-	now.move(freshFor)
+	now.move(maxAge)
 	if got := code(t, v, token); got != InvalidToken {
 		t.Errorf("got %q, want %s", got, InvalidToken)
 	}
@@ -95,7 +95,7 @@ func TestUnknownKeysDoNotFloodTheIssuer(t *testing.T) {
 		if n := is.requests(); n != round+1 {
 			t.Fatalf("after %d storms the issuer was asked %d times", round+1, n)
 		}
-		now.move(askEvery)
+		now.move(fetchInterval)
 	}
 }
 
@@ -146,14 +146,14 @@ func TestTheIssuerIsDown(t *testing.T) {
 	if got := code(t, v, token(key)); got != Unavailable {
 		t.Fatalf("asked again at once: %q", got)
 	}
-	now.move(askEvery)
+	now.move(fetchInterval)
 	if got := code(t, v, token(key)); got != "" {
 		t.Fatalf("up again: %q", got)
 	}
 
 	is.setDown(true)
 	for range 5 {
-		now.move(keepFor / 6)
+		now.move(maxStaleAge / 6)
 		if got := code(t, v, token(key)); got != "" {
 			t.Fatalf("while it is down: %q", got)
 		}
@@ -161,12 +161,12 @@ func TestTheIssuerIsDown(t *testing.T) {
 	if got := code(t, v, token(newEC(t, "new"))); got != Unavailable {
 		t.Errorf("an unknown key while it is down: %q", got)
 	}
-	now.move(keepFor / 6)
+	now.move(maxStaleAge / 6)
 	if got := code(t, v, token(key)); got != Unavailable {
 		t.Errorf("too long down: %q", got)
 	}
 	is.setDown(false)
-	now.move(askEvery)
+	now.move(fetchInterval)
 	if got := code(t, v, token(key)); got != "" {
 		t.Errorf("up again: %q", got)
 	}
@@ -182,7 +182,7 @@ func TestAHangingIssuerHoldsNobodyUp(t *testing.T) {
 		t.Fatal(got)
 	}
 	is.setDown(true)
-	now.move(freshFor)
+	now.move(maxAge)
 	if got := code(t, v, key.sign(t, nil, is.claims(now, nil))); got != "" {
 		t.Fatal(got)
 	}
@@ -191,7 +191,7 @@ func TestAHangingIssuerHoldsNobodyUp(t *testing.T) {
 	is.mu.Lock()
 	is.hold = hold
 	is.mu.Unlock()
-	now.move(askEvery)
+	now.move(fetchInterval)
 	if got := code(t, v, key.sign(t, nil, is.claims(now, nil))); got != "" {
 		t.Fatal(got)
 	}
@@ -235,7 +235,7 @@ func TestClose(t *testing.T) {
 func (k *keyring) busy() bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.flight != nil
+	return k.fetching != nil
 }
 
 func TestWhichKeysCount(t *testing.T) {

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	maxBody      = 1 << 20 // of an answer, in bytes
+	maxBody      = 1 << 20 // of a response, in bytes
 	maxKeys      = 100     // in a key set
 	maxRedirects = 3
 )
 
-// A source fetches the issuer's keys, one attempt at a time.
+// A source fetches the issuer's keys. It is used by one goroutine at a time.
 type source struct {
-	config Config
-	client *http.Client
-	own    bool   // whether the client is ours alone
-	found  string // where discovery last found the keys
+	config     Config
+	client     *http.Client
+	own        bool   // the client was made by newSource
+	discovered string // the URL of the keys that discovery returned
 }
 
 func newSource(c Config) *source {
@@ -51,15 +51,14 @@ func newSource(c Config) *source {
 	return &source{config: c, client: &client, own: c.HTTP == nil}
 }
 
-// close gives up connections that are kept for later.
+// close closes idle connections.
 func (s *source) close() {
 	if s.own {
 		s.client.CloseIdleConnections()
 	}
 }
 
-// keys returns the keys that the issuer publishes for signatures now. There
-// may be none: an issuer can withdraw them all.
+// keys fetches the issuer's keys for signatures. An issuer may have none.
 func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	address := s.config.JWKSURL
 	if address == "" {
@@ -70,7 +69,7 @@ func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	}
 	body, err := s.get(ctx, address)
 	if err != nil {
-		s.found = "" // they may have moved
+		s.discovered = "" // the keys may have moved
 		return nil, fmt.Errorf("fetching the issuer's keys: %w", err)
 	}
 	keys, err := parseKeys(body)
@@ -80,16 +79,16 @@ func (s *source) keys(ctx context.Context) ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// locate asks the issuer where its keys are, unless it is known.
+// locate returns the URL of the issuer's keys, by discovery if necessary.
 func (s *source) locate(ctx context.Context) (string, error) {
-	if s.found != "" {
-		return s.found, nil
+	if s.discovered != "" {
+		return s.discovered, nil
 	}
 	var failures []error
 	for _, address := range wellKnown(s.config.Issuer) {
 		keys, err := s.discover(ctx, address)
 		if err == nil {
-			s.found = keys
+			s.discovered = keys
 			return keys, nil
 		}
 		failures = append(failures, fmt.Errorf("%s: %w", address, err))
@@ -97,7 +96,7 @@ func (s *source) locate(ctx context.Context) (string, error) {
 	return "", fmt.Errorf("discovering the issuer: %w", errors.Join(failures...))
 }
 
-// discover returns what the issuer's metadata at address say about its keys.
+// discover returns the URL of the keys in the issuer's metadata at address.
 func (s *source) discover(ctx context.Context, address string) (string, error) {
 	body, err := s.get(ctx, address)
 	if err != nil {
@@ -111,7 +110,7 @@ func (s *source) discover(ctx context.Context, address string) (string, error) {
 		return "", fmt.Errorf("reading the metadata: %w", err)
 	}
 	if metadata.Issuer != s.config.Issuer {
-		return "", fmt.Errorf("the metadata are of issuer %q, not of %q", metadata.Issuer, s.config.Issuer)
+		return "", fmt.Errorf("the metadata is of issuer %q, not of %q", metadata.Issuer, s.config.Issuer)
 	}
 	if _, err := s.config.parseURL(metadata.JWKSURI); err != nil {
 		return "", fmt.Errorf("jwks_uri %q: %w", metadata.JWKSURI, err)
@@ -119,9 +118,9 @@ func (s *source) discover(ctx context.Context, address string) (string, error) {
 	return metadata.JWKSURI, nil
 }
 
-// wellKnown returns where an issuer's metadata may be, in the order in which
-// MCP clients look for them. RFC 8414 puts the well-known part between host
-// and path, OpenID Connect at the end.
+// wellKnown returns the possible URLs of an issuer's metadata, in the order in
+// which MCP clients try them. RFC 8414 puts the well-known part between host and
+// path, OpenID Connect puts it at the end.
 func wellKnown(issuer string) []string {
 	u, err := url.Parse(issuer)
 	if err != nil {
@@ -152,20 +151,20 @@ func (s *source) get(ctx context.Context, address string) ([]byte, error) {
 	}
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer is %q", res.Status)
+		return nil, fmt.Errorf("the response is %q", res.Status)
 	}
 	body, err := io.ReadAll(io.LimitReader(res.Body, maxBody+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(body) > maxBody {
-		return nil, fmt.Errorf("the answer has more than %d bytes", maxBody)
+		return nil, fmt.Errorf("the response has more than %d bytes", maxBody)
 	}
 	return body, nil
 }
 
-// parseKeys returns the keys of a set that may verify signatures. Others are
-// left out one by one: issuers publish keys for many purposes.
+// parseKeys returns the keys of a set that can verify signatures. It skips
+// others: issuers publish keys for many purposes.
 func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 	var set struct {
 		Keys []jsontext.Value `json:"keys"`
@@ -177,12 +176,12 @@ func parseKeys(body []byte) ([]jose.JSONWebKey, error) {
 		return nil, errors.New(`the key set has no list of "keys"`)
 	}
 	if len(set.Keys) > maxKeys {
-		return nil, fmt.Errorf("the key set has %d keys, the most is %d", len(set.Keys), maxKeys)
+		return nil, fmt.Errorf("the key set has %d keys, the maximum is %d", len(set.Keys), maxKeys)
 	}
 	var keys []jose.JSONWebKey
 	for _, text := range set.Keys {
 		var key jose.JSONWebKey
-		if err := key.UnmarshalJSON(text); err == nil && usable(key) {
+		if err := key.UnmarshalJSON(text); err == nil && canVerify(key) {
 			keys = append(keys, key)
 		}
 	}

@@ -247,7 +247,7 @@ func TestKeysOverTLS(t *testing.T) {
 func TestSmallRSAKeysAreRefused(t *testing.T) {
 	for bits, want := range map[uint]bool{1024: false, minRSA - 1: false, minRSA: true, 4096: true} {
 		key := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), bits-1), E: 65537}
-		if got := usable(jose.JSONWebKey{Key: key}); got != want {
+		if got := canVerify(jose.JSONWebKey{Key: key}); got != want {
 			t.Errorf("%d bits: usable is %t", bits, got)
 		}
 	}

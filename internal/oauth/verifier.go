@@ -1,12 +1,11 @@
-// Package oauth lets callers in who bring an access token of an OAuth issuer.
-// It is the resource server's half of OAuth 2.1 as the MCP authorization
-// specification wants it: it verifies tokens, tells clients where to get one,
-// and says which scope was missing.
+// Package oauth authenticates callers by access tokens of an OAuth issuer. It
+// implements the resource server of OAuth 2.1 as the MCP authorization
+// specification requires: it verifies tokens, publishes where clients get one,
+// and names the scope that a token lacks.
 //
-// It knows JWTs, the issuer's published keys and how to find them, and which
-// scopes open which profiles. It does not know what a profile allows, it
-// issues nothing, it never passes a token on, and it never puts a token or a
-// part of one into an error.
+// The package knows JWTs, how to find the issuer's keys, and which scopes grant
+// which profiles. It does not know what a profile allows. It issues no tokens,
+// passes none on, and puts no part of a token into an error.
 //
 // Begin with Verifier.Verify; where the keys come from is in keyring.find.
 package oauth
@@ -25,55 +24,55 @@ import (
 )
 
 const (
-	// maxToken bounds a token before anything looks at it, in bytes. The
-	// tokens of large issuers have 1 to 4 KB.
+	// maxToken is the maximum size of a token in bytes. The tokens of large
+	// issuers have 1 to 4 KB.
 	maxToken = 16 << 10
 
 	defaultLeeway = 30 * time.Second
 	maxLeeway     = 5 * time.Minute
 )
 
-// Config says whose tokens count, and for what.
+// Config describes which tokens are valid and what they grant.
 type Config struct {
 	// Issuer is the issuer's URL, exactly as its tokens spell it.
 	Issuer string
-	// Audiences are the names under which tokens may be meant for us: the
-	// canonical URL of the endpoint, or what the issuer uses in its place.
+	// Audiences are the audiences that this server accepts: the canonical URL
+	// of the endpoint, or the name that the issuer uses for it.
 	Audiences []string
-	// JWKSURL is where the issuer's keys are. Empty asks the issuer.
+	// JWKSURL is the URL of the issuer's keys. Empty means to discover it.
 	JWKSURL string
-	// Algorithms are the signatures that count. Empty means RS256, PS256,
-	// ES256 and EdDSA.
+	// Algorithms are the accepted signature algorithms. Empty means RS256,
+	// PS256, ES256 and EdDSA.
 	Algorithms []string
-	// ScopeProfiles says which profiles a scope opens, or policy.AnyProfile. A token
-	// none of whose scopes is here opens nothing.
+	// ScopeProfiles maps scopes to the profiles that they grant, or to
+	// policy.AnyProfile. A token without such a scope is refused.
 	ScopeProfiles map[string][]string
-	// BasicScopes are what a client is told to ask for at first. Empty means
-	// every scope that opens a profile.
+	// BasicScopes are the scopes that clients should request first. Empty
+	// means every scope that grants a profile.
 	BasicScopes []string
-	// Leeway is by how much the issuer's clock may differ from ours. Zero
-	// means 30 seconds.
+	// Leeway is the allowed difference between the issuer's clock and ours.
+	// Zero means 30 seconds.
 	Leeway time.Duration
-	// HTTP fetches the keys; nil means a client of our own. Redirects to
-	// other origins are refused whatever it says.
+	// HTTP fetches the keys; nil means a new client. Redirects to other
+	// origins are always refused.
 	HTTP *http.Client
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
-// A Grant is what a proven credential stands for.
+// A Grant is the identity and the rights of a verified token.
 type Grant struct {
-	Subject   string   // its holder, never the same for two ways to prove oneself
+	Subject   string   // the holder; unique over all authentication methods
 	ID        string   // the token's own id, for logs; may be empty
 	Agent     string   // the client that was authorized; may be empty
-	User      string   // the person behind it; empty when a client acts for itself and says so
+	User      string   // the person; empty if a client acts for itself
 	Workspace string   // always empty: tokens do not choose directories
-	Profiles  []string // those it may use, the first by default; policy.AnyProfile for all
-	Scopes    []string // those that opened a profile, in order of name
+	Profiles  []string // allowed profiles, the first is the default; policy.AnyProfile for all
+	Scopes    []string // the scopes that granted a profile, sorted
 	ExpiresAt time.Time
 }
 
-// A Verifier decides which tokens count. It is safe for concurrent use.
+// A Verifier verifies tokens. It is safe for concurrent use.
 type Verifier struct {
 	issuer     string
 	audiences  []string
@@ -85,8 +84,8 @@ type Verifier struct {
 	keys       *keyring
 }
 
-// New checks the configuration, and reports all that is wrong with it at
-// once. It asks the issuer for nothing yet. Close the Verifier when done.
+// New checks the configuration and reports all mistakes at once. It sends no
+// request yet. Close the Verifier when done.
 func New(c Config) (*Verifier, error) {
 	algorithms, err := c.algorithms()
 	if err := errors.Join(err, c.checkURLs(), c.checkAudiences(), c.checkScopes(), c.checkLeeway()); err != nil {
@@ -114,11 +113,10 @@ func New(c Config) (*Verifier, error) {
 	return v, nil
 }
 
-// Close ends what the Verifier has under way. It accepts nothing new after.
+// Close ends running requests. Afterwards the Verifier fetches no more keys.
 func (v *Verifier) Close() { v.keys.close() }
 
-// Verify returns what a token stands for. The error is an *Error, for
-// Challenge to answer.
+// Verify returns the grant of a token. The error is an *Error; see Challenge.
 func (v *Verifier) Verify(ctx context.Context, bearer string) (Grant, error) {
 	if len(bearer) > maxToken {
 		return Grant{}, invalid("the token is too long")
@@ -142,11 +140,11 @@ func (v *Verifier) Verify(ctx context.Context, bearer string) (Grant, error) {
 	return v.grant(c)
 }
 
-// open returns the payload if a key of the issuer has signed it. Keys that
-// the token itself brings along or points to are ignored.
+// open returns the payload if it is signed with a key of the issuer. Keys that
+// the token contains or names by URL are ignored.
 func (v *Verifier) open(ctx context.Context, signed *jose.JSONWebSignature) ([]byte, error) {
 	header := signed.Signatures[0].Protected
-	if !acceptedType(header) {
+	if !isAccessToken(header) {
 		return nil, invalid("the token is not an access token")
 	}
 	alg := jose.SignatureAlgorithm(header.Algorithm)
@@ -162,11 +160,10 @@ func (v *Verifier) open(ctx context.Context, signed *jose.JSONWebSignature) ([]b
 	return nil, invalid("the signature is wrong")
 }
 
-// acceptedType says whether the header may be an access token's. RFC 9068
-// names at+jwt; many issuers say JWT, some nothing. What says to be anything
-// else, such as a logout token, is not for us, nor is what demands that we
-// understand an extension.
-func acceptedType(h jose.Header) bool {
+// isAccessToken reports whether the header may be that of an access token. RFC
+// 9068 requires the type at+jwt; many issuers write JWT, some nothing. Other
+// types, such as logout tokens, and critical extensions are refused.
+func isAccessToken(h jose.Header) bool {
 	if _, critical := h.ExtraHeaders["crit"]; critical {
 		return false
 	}
@@ -179,7 +176,7 @@ func acceptedType(h jose.Header) bool {
 	return text == "at+jwt" || text == "jwt"
 }
 
-// grant says what verified claims stand for.
+// grant returns the grant of verified claims.
 func (v *Verifier) grant(c claims) (Grant, error) {
 	g := Grant{
 		Subject:   "oauth:user:" + c.Subject,
@@ -191,16 +188,16 @@ func (v *Verifier) grant(c claims) (Grant, error) {
 	if c.Subject == "" {
 		g.Subject = "oauth:client:" + c.client()
 	}
-	g.Scopes, g.Profiles = v.opened(c.scopes())
+	g.Scopes, g.Profiles = v.grantedProfiles(c.scopes())
 	if len(g.Profiles) == 0 {
-		return Grant{}, &Error{Code: InsufficientScope, Why: "no scope of the token opens anything here", Scopes: v.basic}
+		return Grant{}, &Error{Code: InsufficientScope, Why: "no scope of the token grants a profile", Scopes: v.basic}
 	}
 	return g, nil
 }
 
-// opened returns which of the scopes open profiles, in order of name, and
-// the profiles, in the order that the configuration gives each scope's.
-func (v *Verifier) opened(scopes []string) (used, profiles []string) {
+// grantedProfiles returns the scopes that grant profiles, sorted, and the
+// profiles, in the order of the configuration.
+func (v *Verifier) grantedProfiles(scopes []string) (used, profiles []string) {
 	slices.Sort(scopes)
 	for _, scope := range slices.Compact(scopes) {
 		if len(v.profiles[scope]) == 0 {

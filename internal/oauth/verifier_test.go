@@ -51,7 +51,7 @@ func TestWhatATokenSays(t *testing.T) {
 	config.Audiences = append(config.Audiences, "api://second")
 	v := verifier(t, config)
 	at := func(d time.Duration) int64 { return now.Now().Add(d).Unix() }
-	long := strings.Repeat("a", maxWord+1)
+	long := strings.Repeat("a", maxName+1)
 	const good Code = ""
 	cases := []struct {
 		name   string

@@ -63,8 +63,8 @@ func checkSecret(name string, value []byte) error {
 	switch {
 	case len(value) == 0:
 		return errors.New("the secret is empty; nothing was stored")
-	case len(value) > Longest:
-		return fmt.Errorf("the secret is longer than %d bytes; is it the right one?", Longest)
+	case len(value) > MaxSecret:
+		return fmt.Errorf("the secret is longer than %d bytes; is it the right one?", MaxSecret)
 	case bytes.IndexByte(value, 0) >= 0:
 		return errors.New("the secret has a zero byte, which cannot be passed to programs; store it in base64")
 	}
@@ -79,7 +79,7 @@ func (v *Vault) keyFor(d *document) (*key, error) {
 			return k, err
 		}
 	}
-	k, err := v.keeper(v.place()).fresh("") // an empty vault may get any key
+	k, err := v.keeper(v.keyStore()).fresh("") // an empty vault may get any key
 	if err != nil {
 		return nil, err
 	}
@@ -121,16 +121,16 @@ func (v *Vault) entry(name string) (Entry, error) {
 
 // A Rotation is the result of Rotate.
 type Rotation struct {
-	Secrets int    `json:"secrets"` // sealed with the new key
-	Place   Place  `json:"place"`
-	Key     string `json:"key"` // where the new key is, to be shown
+	Secrets  int      `json:"secrets"` // sealed with the new key
+	KeyStore KeyStore `json:"place"`
+	Key      string   `json:"key"` // where the new key is, to be shown
 }
 
 // Rotate seals all secrets with a new key and removes the old one. If from is
 // set, the old key is read from there; this moves a key from one store to
 // another. The program may be killed at any time: the new key is stored before
 // anything is sealed with it, and the old one is removed after nothing is.
-func (v *Vault) Rotate(ctx context.Context, from Place) (Rotation, error) {
+func (v *Vault) Rotate(ctx context.Context, from KeyStore) (Rotation, error) {
 	d, err := v.load()
 	if err != nil {
 		return Rotation{}, err
@@ -138,11 +138,11 @@ func (v *Vault) Rotate(ctx context.Context, from Place) (Rotation, error) {
 	if len(d.Secrets) == 0 {
 		return Rotation{}, errEmpty // before change creates a lock file
 	}
-	source, target := cmp.Or(from, v.place()), v.place()
+	source, target := cmp.Or(from, v.keyStore()), v.keyStore()
 	if from == Env { // the variable is set, so configuration names the target
 		target = cmp.Or(v.config.Key, File)
 	}
-	r := Rotation{Place: target, Key: v.keeper(target).String()}
+	r := Rotation{KeyStore: target, Key: v.keeper(target).String()}
 	err = v.change(ctx, func(d *document) error {
 		if r.Secrets = len(d.Secrets); r.Secrets == 0 {
 			return errEmpty
@@ -153,7 +153,7 @@ func (v *Vault) Rotate(ctx context.Context, from Place) (Rotation, error) {
 }
 
 // reseal seals the secrets of d with a new key of target.
-func (v *Vault) reseal(d *document, source, target Place) error {
+func (v *Vault) reseal(d *document, source, target KeyStore) error {
 	old, err := v.keeper(source).find(d.Key)
 	if errors.Is(err, errNoKey) {
 		return fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; name its place with --from: file, env or keyring",
@@ -193,7 +193,7 @@ func (v *Vault) removeRetired(d *document) error {
 		return nil
 	}
 	for _, old := range d.Retired {
-		if err := v.keeper(old.Place).forget(old.Key); err != nil {
+		if err := v.keeper(old.KeyStore).remove(old.Key); err != nil {
 			return err
 		}
 	}

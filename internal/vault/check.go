@@ -9,18 +9,18 @@ import (
 
 // A Report describes the state of a vault.
 type Report struct {
-	Exists  bool
-	Secrets int
-	Place   Place
-	Key     string // where the key is, to be shown
-	OldKeys int    // unused keys that could not be removed
+	Exists   bool
+	Secrets  int
+	KeyStore KeyStore
+	Key      string // where the key is, to be shown
+	OldKeys  int    // unused keys that could not be removed
 }
 
 // Check checks the permissions of the files, that the key exists, and that it
 // opens every secret. It changes nothing.
 func (v *Vault) Check() (Report, error) {
-	p := v.place()
-	r := Report{Place: p, Key: v.keeper(p).String()}
+	p := v.keyStore()
+	r := Report{KeyStore: p, Key: v.keeper(p).String()}
 	if err := private.CheckDir(v.config.Dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return r, err
 	}
@@ -30,7 +30,7 @@ func (v *Vault) Check() (Report, error) {
 	}
 	r.Exists, r.Secrets, r.OldKeys = d.Key != "", len(d.Secrets), len(d.Retired)
 	if !r.Exists && p == Env {
-		_, err := variables{v.config}.read(v.config.EnvKey)
+		_, err := envKeys{v.config}.read(v.config.EnvKey)
 		return r, unlessMissing(err)
 	}
 	if len(d.Secrets) == 0 {

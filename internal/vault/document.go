@@ -19,10 +19,10 @@ import (
 const (
 	version = 1
 
-	// Longest is the maximum size of a secret in bytes.
-	Longest = 64 << 10
+	// MaxSecret is the maximum size of a secret in bytes.
+	MaxSecret = 64 << 10
 
-	maxFile = 16 << 20
+	maxFile    = 16 << 20
 	maxRetired = 64
 )
 
@@ -37,8 +37,8 @@ type document struct {
 // An oldKey names a key that no secret is sealed with and that may still be
 // stored somewhere.
 type oldKey struct {
-	Key   string `json:"key"`
-	Place Place  `json:"place"`
+	Key      string   `json:"key"`
+	KeyStore KeyStore `json:"place"`
 }
 
 // A sealed secret can only be read with the key.
@@ -112,7 +112,7 @@ func (d *document) check() error {
 		return fmt.Errorf("the file names %d old keys, the maximum is %d", len(d.Retired), maxRetired)
 	}
 	for _, old := range d.Retired {
-		if !validKeyID(old.Key) || old.Key == d.Key || !slices.Contains(places(), old.Place) {
+		if !validKeyID(old.Key) || old.Key == d.Key || !slices.Contains(keyStores(), old.KeyStore) {
 			return errors.New("the file names an invalid old key")
 		}
 	}
@@ -135,7 +135,7 @@ func (s sealed) check() error {
 		return errors.New("its name is invalid")
 	case !whole(s.Created), !whole(s.Changed):
 		return fmt.Errorf("%q has no valid date", s.Name)
-	case len(s.Sealed) <= overhead, len(s.Sealed) > overhead+Longest:
+	case len(s.Sealed) <= overhead, len(s.Sealed) > overhead+MaxSecret:
 		return fmt.Errorf("%q has an invalid size of %d bytes", s.Name, len(s.Sealed))
 	}
 	return nil

@@ -12,23 +12,23 @@ import (
 	"github.com/zalando/go-keyring"
 )
 
-// ring is the system keyring: the Secret Service of a desktop, the Keychain of
+// systemKeyring is the system keyring: the Secret Service of a desktop, the Keychain of
 // macOS, the Credential Manager of Windows. Keys are stored under their ids, so
 // that several vaults can share it.
-type ring struct{}
+type systemKeyring struct{}
 
 const ringService = "mcp-tools vault"
 
-func (ring) String() string { return "the system keyring" }
+func (systemKeyring) String() string { return "the system keyring" }
 
 // failed returns the error of a keyring that does not answer.
-func (r ring) failed(doing string, err error) error {
+func (r systemKeyring) failed(doing string, err error) error {
 	return fmt.Errorf("%s %s: %w; unlock it, or store the key elsewhere (vault.key_from)", doing, r, err)
 }
 
 // reachable returns an error if there is no session bus. A query would then
 // start one that never ends and has no keyring.
-func (ring) reachable() error {
+func (systemKeyring) reachable() error {
 	if runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return nil
 	}
@@ -44,7 +44,7 @@ func (ring) reachable() error {
 	return errors.New("there is no session bus, so there is no desktop session")
 }
 
-func (r ring) find(id string) (*key, error) {
+func (r systemKeyring) find(id string) (*key, error) {
 	err := r.reachable()
 	var text string
 	if err == nil {
@@ -63,7 +63,7 @@ func (r ring) find(id string) (*key, error) {
 	return k, nil
 }
 
-func (r ring) fresh(string) (*key, error) {
+func (r systemKeyring) fresh(string) (*key, error) {
 	k := newKey()
 	err := r.reachable()
 	if err == nil {
@@ -75,7 +75,7 @@ func (r ring) fresh(string) (*key, error) {
 	return k, nil
 }
 
-func (r ring) remove(id string) error {
+func (r systemKeyring) remove(id string) error {
 	err := r.reachable()
 	if err == nil {
 		err = keyring.Delete(ringService, id)

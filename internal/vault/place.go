@@ -13,16 +13,16 @@ import (
 )
 
 // A KeyStore is a way to store the key of a vault.
-type Place string
+type KeyStore string
 
 // The key stores.
 const (
-	File    Place = "file"    // a private file beside the vault
-	Env     Place = "env"     // an environment variable
-	Keyring Place = "keyring" // the system keyring
+	File    KeyStore = "file"    // a private file beside the vault
+	Env     KeyStore = "env"     // an environment variable
+	Keyring KeyStore = "keyring" // the system keyring
 )
 
-func places() []Place { return []Place{File, Env, Keyring} }
+func keyStores() []KeyStore { return []KeyStore{File, Env, Keyring} }
 
 // errNoKey means that a key store does not have the wanted key.
 var errNoKey = errors.New("wrong key")
@@ -43,9 +43,9 @@ type keeper interface {
 	String() string
 }
 
-// place returns the key store to use: the variable if it is set, else the
+// keyStore returns the key store to use: the variable if it is set, else the
 // configured one.
-func (v *Vault) place() Place {
+func (v *Vault) keyStore() KeyStore {
 	switch {
 	case v.config.Getenv(v.config.EnvKey) != "":
 		return Env
@@ -55,12 +55,12 @@ func (v *Vault) place() Place {
 	return v.config.Key
 }
 
-func (v *Vault) keeper(p Place) keeper {
+func (v *Vault) keeper(p KeyStore) keeper {
 	switch p {
 	case Env:
-		return variables{v.config}
+		return envKeys{v.config}
 	case Keyring:
-		return ring{}
+		return systemKeyring{}
 	}
 	return keyFile{filepath.Join(v.config.Dir, keyName)}
 }
@@ -68,7 +68,7 @@ func (v *Vault) keeper(p Place) keeper {
 // keyOf returns the key that the document is sealed with. If the key store has
 // only other keys the error is errNoKey, with advice.
 func (v *Vault) keyOf(d *document) (*key, error) {
-	p := v.place()
+	p := v.keyStore()
 	at := v.keeper(p)
 	k, err := at.find(d.Key)
 	if !errors.Is(err, errNoKey) {
@@ -86,8 +86,8 @@ func (v *Vault) keyOf(d *document) (*key, error) {
 type keyFile struct{ path string }
 
 const (
-	maxKeyFile = 64 << 10
-	keyFileAdvice  = "restore it from a backup; without it the secrets cannot be read"
+	maxKeyFile    = 64 << 10
+	keyFileAdvice = "restore it from a backup; without it the secrets cannot be read"
 )
 
 func (f keyFile) String() string { return "the file " + f.path }
@@ -174,13 +174,13 @@ func (f keyFile) write(keys []*key) error {
 	return nil
 }
 
-// variables are two environment variables: for the key and for the next key.
-type variables struct{ Config }
+// envKeys are two environment variables: for the key and for the next key.
+type envKeys struct{ Config }
 
-func (e variables) String() string { return "the variable " + e.EnvKey }
+func (e envKeys) String() string { return "the variable " + e.EnvKey }
 
 // read returns the key in a variable, or errNoKey if it is not set.
-func (e variables) read(name string) (*key, error) {
+func (e envKeys) read(name string) (*key, error) {
 	text := e.Getenv(name)
 	if text == "" {
 		return nil, errNoKey
@@ -192,7 +192,7 @@ func (e variables) read(name string) (*key, error) {
 	return k, nil
 }
 
-func (e variables) find(id string) (*key, error) {
+func (e envKeys) find(id string) (*key, error) {
 	for _, name := range []string{e.EnvKey, e.EnvNext} {
 		k, err := e.read(name)
 		if err != nil && !errors.Is(err, errNoKey) {
@@ -207,7 +207,7 @@ func (e variables) find(id string) (*key, error) {
 
 // fresh returns the key in the first variable, or in the second if the first is
 // in use. Only the operator can change them.
-func (e variables) fresh(now string) (*key, error) {
+func (e envKeys) fresh(now string) (*key, error) {
 	k, err := e.read(e.EnvKey)
 	if errors.Is(err, errNoKey) {
 		return nil, fmt.Errorf("the variable %s is not set; set it to a key, as openssl rand -base64 32 prints", e.EnvKey)
@@ -229,4 +229,4 @@ func (e variables) fresh(now string) (*key, error) {
 	return next, err
 }
 
-func (variables) remove(string) error { return nil }
+func (envKeys) remove(string) error { return nil }

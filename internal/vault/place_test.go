@@ -158,7 +158,7 @@ func TestRotation(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		if r, err := v.Rotate(t.Context(), ""); err != nil || r.Secrets != 2 || r.Place != File {
+		if r, err := v.Rotate(t.Context(), ""); err != nil || r.Secrets != 2 || r.KeyStore != File {
 			t.Fatalf("%+v, %v", r, err)
 		}
 		holds(t, v, "a", "one", "b", "two")
@@ -208,7 +208,7 @@ func TestKeysMove(t *testing.T) {
 	variable := hexKey()
 	set(t, at(dir, File), "a", "value")
 	for _, step := range []struct {
-		from Place
+		from KeyStore
 		to   *Vault
 	}{
 		{File, at(dir, Keyring)},
@@ -233,14 +233,14 @@ func TestKeysMove(t *testing.T) {
 		}
 		holds(t, step.to, "a", "value")
 		r, err := step.to.Check()
-		if err != nil || !r.Exists || r.Secrets != 1 || r.OldKeys != 0 || r.Key != done.Key || r.Place != done.Place {
+		if err != nil || !r.Exists || r.Secrets != 1 || r.OldKeys != 0 || r.Key != done.Key || r.KeyStore != done.KeyStore {
 			t.Errorf("%+v, %v", r, err)
 		}
-		if _, err := (ring{}).find(old.Key); !errors.Is(err, errNoKey) {
+		if _, err := (systemKeyring{}).find(old.Key); !errors.Is(err, errNoKey) {
 			t.Errorf("the old key is still in the keyring: %v", err)
 		}
-		if _, err := os.Stat(filepath.Join(dir, keyName)); (err == nil) != (r.Place == File) {
-			t.Errorf("the key is in %s, and its file: %v", r.Place, err)
+		if _, err := os.Stat(filepath.Join(dir, keyName)); (err == nil) != (r.KeyStore == File) {
+			t.Errorf("the key is in %s, and its file: %v", r.KeyStore, err)
 		}
 	}
 	_, err := at(dir, File).Rotate(t.Context(), Keyring)
@@ -333,7 +333,7 @@ func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
 		t.Setenv("DBUS_SESSION_BUS_ADDRESS", address)
 		_, getting := v.Get("a")
 		_, _, making := at(filepath.Join(t.TempDir(), "vault"), Keyring).Set(t.Context(), "a", []byte("x"))
-		for _, err := range []error{getting, making, (ring{}).forget("0123456789abcdef")} {
+		for _, err := range []error{getting, making, (systemKeyring{}).remove("0123456789abcdef")} {
 			says(t, err, "there is no session bus", "unlock it, or keep the key in another place")
 		}
 	}

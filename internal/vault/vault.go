@@ -41,8 +41,8 @@ var ErrUnknown = errors.New("the vault has no such secret")
 
 // A Config describes where a vault and its key are.
 type Config struct {
-	Dir string // directory of the vault; need not exist
-	Key Place  // where the key is if EnvKey is not set; "" means File
+	Dir string   // directory of the vault; need not exist
+	Key KeyStore // where the key is if EnvKey is not set; "" means File
 
 	// EnvKey is the name of the variable with the key, and EnvNext of the one
 	// with the next key for a rotation. Without Getenv no variable is read.

@@ -20,7 +20,7 @@ const (
 )
 
 // at returns a vault in dir. The pairs are its environment.
-func at(dir string, place Place, pairs ...string) *Vault {
+func at(dir string, place KeyStore, pairs ...string) *Vault {
 	return New(Config{Dir: dir, Key: place, EnvKey: envKey, EnvNext: envNext, Getenv: func(name string) string {
 		for i := 0; i < len(pairs); i += 2 {
 			if pairs[i] == name {
@@ -92,7 +92,7 @@ func TestSecretsComeBack(t *testing.T) {
 	if _, err := os.Stat(v.config.Dir); err == nil {
 		t.Error("looking has made a vault")
 	}
-	long := strings.Repeat("x", Longest)
+	long := strings.Repeat("x", MaxSecret)
 	set(t, v, "b", "second", "a", "first\nof two lines", "C.d_e-f@g", long)
 	holds(t, v, "a", "first\nof two lines", "b", "second", "C.d_e-f@g", long)
 	list, err := v.List()
@@ -159,7 +159,7 @@ func TestSetRefuses(t *testing.T) {
 		"dot first":    {".a", "value", "cannot be the name"},
 		"empty":        {"a", "", "the secret is empty"},
 		"zero byte":    {"a", "hunter2\x00", "zero byte"},
-		"long value":   {"a", strings.Repeat("x", Longest+1), "longer than 65536 bytes"},
+		"long value":   {"a", strings.Repeat("x", MaxSecret+1), "longer than 65536 bytes"},
 		"foreign name": {"ä", "value", "cannot be the name"},
 	} {
 		v := fresh(t)
@@ -286,8 +286,8 @@ func TestABrokenVaultIsAnErrorEverywhere(t *testing.T) {
 		"not base64":       {file("", strings.Replace(entry("a"), seal, "%%%", 1)), "damaged"},
 		"old key in use":   {file(`"retired":[{"key":"0123456789abcdef","place":"file"}],`), "old key"},
 		"old key nowhere":  {file(`"retired":[{"key":"0123456789abcdee","place":"moon"}],`), "old key"},
-		"too many old":     {file(`"retired":[` + strings.Repeat(`{},`, mostRetired) + `{}],`), "old keys"},
-		"too long":         {strings.Repeat(" ", longestFile+1), "the most is"},
+		"too many old":     {file(`"retired":[` + strings.Repeat(`{},`, maxRetired) + `{}],`), "old keys"},
+		"too long":         {strings.Repeat(" ", maxFile+1), "the most is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := fresh(t)
@@ -320,8 +320,8 @@ func TestAVaultDoesNotGrowWithoutBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	big := d.Secrets[0]
-	big.Sealed = make([]byte, overhead+Longest)
-	for i := range longestFile / Longest {
+	big.Sealed = make([]byte, overhead+MaxSecret)
+	for i := range maxFile / MaxSecret {
 		big.Name = "b" + strings.Repeat("0", 4) + string(rune('a'+i/26)) + string(rune('a'+i%26))
 		d.Secrets = append(d.Secrets, big)
 	}
