@@ -13,12 +13,12 @@ const maxBatch = 256
 // A chain_ is a chain on its way from a journal to the store. What is in the
 // journal and not yet in the store, or not known to be, is handed to carry.
 type upload struct {
-	rows  rowStore
-	key   key
-	chain chainRow // as far as it is known to be in the store
-	bytes int64    // of all its records up to there
-	begun bool     // the store has it
-	synced  bool     // the store has no more of it than we know
+	rows   rowStore
+	key    key
+	chain  chainRow // as far as it is known to be in the store
+	bytes  int64    // of all its records up to there
+	begun  bool     // the store has it
+	synced bool     // the store has no more of it than we know
 }
 
 // point is how far the store has the chain.

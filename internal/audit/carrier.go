@@ -19,7 +19,7 @@ const (
 	// throttleBytes is how much may wait for a store that takes records until those
 	// who write more wait too, each for no longer than slowdown.
 	throttleBytes = 16 << 20
-	throttleMax  = time.Second
+	throttleMax   = time.Second
 	// seenEvery is how often the store is told that a chain is added to.
 	seenEvery = 10 * time.Second
 )

@@ -1,44 +1,41 @@
-// Package audit is the record of calls: append-only, chained by hashes, and
-// shared by every process that has the same store.
+// Package audit is the audit log of calls: append-only, chained by hashes, and
+// shared by all processes that use the same store.
 //
-// It knows how a record becomes a line, how lines become a chain, how they get
-// to the store, and how to say where a chain was tampered with. It does not know
-// what a call is, who may make one, what must be scrubbed, or how rows are kept:
-// what is handed to it is written. Begin with [Log.Append], then the carrier
-// (carrier.go, cargo.go) and [Verify].
+// It encodes records as lines, links the lines to chains, copies them to the
+// store, and reports where a chain was tampered with. It does not know what a
+// call is, who may make one, or what must be scrubbed. Begin with [Log.Append],
+// then the uploader (upload.go) and [DB.Verify].
 //
-// # On the way to the store
+// # From a record to the store
 //
-// A record is acknowledged when its line, sealed and in its chain, is in the
-// journal: a file of the process in DIR/audit, whose lock it has for as long as
-// it lives. Moments later a goroutine carries what has gathered to the store, in
-// transactions of many records. So a call waits for one write to a file, and
-// goes on when the store is away: until 32 MB to 64 MB wait, when records are
-// refused. Of a store that is there, but slower than the calls, 16 MB may wait
-// until they are slowed down. A journal of which all is in the store is removed when its process
-// ends, and begins anew without what is there when it has grown.
+// A record is acknowledged when its line is in the journal: a file in DIR/audit
+// that belongs to one process, which holds its lock. Moments later a goroutine
+// uploads the new records to the store, many in one transaction. So a call waits
+// for one write to a file, and it succeeds while the store is not available,
+// until 32 to 64 MB wait; then records are refused. If the store is available
+// but slower than the calls, calls are slowed down from 16 MB on. A journal is
+// removed when its process ends and the store has all of it. A large one is
+// replaced by a new one without the records that the store has.
 //
-// The lock of a journal can be had when its process is dead. Whoever comes next,
-// a server or somebody who reads the record, checks its lines as Verify does,
-// carries those that the store lacks, ends the chain in the heads, and removes
-// the file. What does not verify, is sealed with a key that is not here, or
-// follows what the store does not have, stays there, and Verify names it. One
-// that is behind the store, as copies of a directory are, is removed. A last
-// line without an end was never acknowledged.
+// The lock of a journal is free when its process is dead. The next process, a
+// server or a command that reads the log, checks the lines of such a journal as
+// Verify does, uploads the records that the store does not have, ends the chain,
+// and removes the file. Lines stay there, and Verify reports them, if they do not
+// verify, are sealed with another key, or follow a record that the store does not
+// have. A journal that is behind the store, for example one in a copy of the
+// directory, is removed. A last line without a line break was never acknowledged.
 //
-// When it is not known how a transaction ended, the chain's row tells: it is as
-// it was, or as it would be after some of the records that are on their way.
+// If the result of a transaction is unknown, the row of the chain shows it.
 //
 // # Rows
 //
-// Each opened Log is a chain of its own, so processes never wait for one
-// another's hashes. A chain has a row, whose line says who began it and when,
-// and a row for each record. Every line names the link of the line before it, a
-// plain hash, and ends with its own hash, an HMAC-SHA-256 under the key in
-// DIR/audit.key. Columns repeat what rows are found by; they have to say what
-// the line says. Heads are chained in the same way, those of each key by
-// themselves: when a chain begins, every minute, and when it is closed, a Log
-// writes there how far it has come.
+// Each Log that writes is a chain of its own, so processes never wait for each
+// other's hashes. A chain has one row, with a line that names the process and the
+// time, and one row for each record. Each line contains a plain hash of the line
+// before it, and ends with an HMAC-SHA-256 under the key in DIR/audit.key.
+// Columns repeat fields of the line and must be equal to them. Heads are lines
+// too, one chain of them for each key: a Log adds a head when its chain begins,
+// every minute, and when it is closed, and states there how far the chain is.
 //
 // # What Verify detects
 //
@@ -46,39 +43,38 @@
 //
 //   - a changed, inserted, duplicated or moved row, in a chain or in heads;
 //   - a missing record that has a successor;
-//   - a removed end of a chain, up to its last head, and a removed chain. What
-//     came after that head, at most a minute of a process that runs or whose
-//     journal was lost, can be cut off without a trace by someone who changes the
-//     chain's row too;
-//   - records that retention removed: those are expected, because heads say so
-//     under the key.
+//   - a missing chain, and missing records at the end of one, up to its last
+//     head. Records after that head (at most one minute of a running process, or
+//     of one whose journal is lost) can be removed without a trace by someone who
+//     changes the row of the chain too;
+//   - records that retention removed are expected to be missing, because heads
+//     that are sealed with the key list them.
 //
-// Not detected: the last heads removed together with the ends of the chains
-// that they spoke of, which includes a store put back to an earlier state or
-// emptied; and anything done by someone who can read the key, which is
-// everybody who can run code as this user.
+// Not detected: the last heads removed together with the ends of their chains,
+// which includes a store that is restored to an earlier state or emptied; and
+// anything done by someone who can read the key, which is everyone who can run
+// code as this user.
 //
-// Machines that share a store may share a key, and then each of them sees all of
-// that. If not, a machine checks of the others' chains the links, and that they
-// are still what they were when it wrote its own heads last, where it notes how
-// far the others' had come. A report names the chains of which that is all.
-// Retention is each key's own business, except for chains that nobody has added
-// to for a month: what is too old in them is removed by whoever is there.
+// Machines that share a store may share a key; then each can check everything.
+// Otherwise a machine checks only the links of chains with other keys, and that
+// they still contain the records that its own heads mention. A report names the
+// chains with such limited checks. Each key has its own retention; a chain of
+// another key is pruned only if nothing was added to it for a month.
 //
 // # What survives
 //
-// When Append returns nil the record is in a file, and survives the death of the
-// process. A power cut may take the last ones, of the journal as of a store that
-// does not wait for the disk, unless Full says that both wait. It may leave a
-// journal that begins behind the end of its chain, when it was written anew in
-// the last half minute; that is reported as what it looks like, missing records.
+// When Append returns nil the record is in a file and survives the death of the
+// process. A power cut may lose the last records, in the journal and in a store
+// that does not wait for the disk, unless Full is set. It may also leave a
+// journal that begins after the end of its chain, if the journal was replaced in
+// the last half minute; that is reported as missing records.
 //
-// A chain whose process was killed has no end until its journal is found, which
-// is no sign of tampering; a report says how many there are. A journal that is
-// lost with its disk takes with it what was not carried yet. A process that finds
-// its chain other than it left it refuses records until it is as it was, or until
-// it is started again: it finds that out when it carries the next one, which was
-// acknowledged then, and is reported as having no place. A chain that retention
-// has removed although its journal was still to come, because nobody was seen
-// adding to it for days, is begun again where it was cut off.
+// The chain of a killed process has no end until its journal is recovered; that
+// is not a sign of tampering, and a report counts such chains. If a journal is
+// lost, its records that were not uploaded are lost. A process that finds its
+// chain changed in the store refuses records until the chain is as it was, or
+// until a restart. It notices with the next upload; the records acknowledged
+// before that are reported as missing their predecessor. If retention removed a
+// chain because nothing was added for days, and its journal is recovered later,
+// the chain continues where it was cut off.
 package audit

@@ -12,8 +12,8 @@ import (
 
 const (
 	rewriteHeadsAt = 2000 // heads from which on they are rewritten
-	maxPoints  = 500  // of a head
-	pageSize      = 500  // rows that are read at once
+	maxPoints      = 500  // of a head
+	pageSize       = 500  // rows that are read at once
 )
 
 // A headKind says what a head reports.

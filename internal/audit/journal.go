@@ -36,9 +36,9 @@ var errJournalFull = errors.New("too many records wait for the store")
 // line break was being written when the process died, and was never
 // acknowledged.
 type journal struct {
-	file   *os.File
-	path   string
-	size   atomic.Int64 // where the next line goes
+	file          *os.File
+	path          string
+	size          atomic.Int64 // where the next line goes
 	hasCheckpoint bool         // it says that the store has the chain
 
 	syncing sync.Mutex

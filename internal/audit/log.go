@@ -11,22 +11,22 @@ import (
 )
 
 var (
-	// ErrBroken is why a record was not written; it comes with the cause. Each
-	// later Append tries again.
+	// ErrBroken wraps the cause when a record was not written. The next Append
+	// tries again.
 	ErrBroken = errors.New("the audit log cannot be written")
 	ErrClosed = errors.New("the audit log is closed")
 )
 
-// Options of a Log. Without limits it keeps everything.
+// Options configure a Log. Without limits it keeps all records.
 type Options struct {
 	DB        *DB
-	Dir       string        // where the key and the journals are
-	Full      bool          // a record is on the disk before it is acknowledged
-	Version   string        // of the program, for the beginning of the chain
+	Dir       string        // data directory, with the key and the journals
+	Full      bool          // sync the journal before a record is acknowledged
+	Version   string        // of the program; written to the first line of the chain
 	HeadEvery time.Duration // lastTime most this long until heads cover a record; a minute unless told
-	MaxAge    time.Duration // records that are older are removed; 0 keeps them
-	MaxBytes  int64         // while all records are larger, the oldest are removed; 0 keeps them
-	Logger    *slog.Logger  // told of what fails in the background; nil for nobody
+	MaxAge    time.Duration // remove older records; 0 keeps all
+	MaxBytes  int64         // remove the oldest records above this size; 0 keeps all
+	Logger    *slog.Logger  // for failures in the background; nil discards them
 }
 
 func (o Options) complete() (Options, error) {
@@ -48,60 +48,60 @@ func (o Options) complete() (Options, error) {
 // A Log is one chain, open for appending. Its methods may be called from many
 // goroutines.
 //
-// Whoever appends writes a line to the journal and is done. A goroutine, the
-// carrier, takes what has gathered to the store; another, the keeper, writes
-// heads and applies retention. Both begin with the first record.
+// Append writes a line to the journal. One goroutine, the uploader, copies the
+// lines to the store; another writes heads and applies retention. Both are
+// started by the first record.
 type Log struct {
 	opts   Options
 	rows   rowStore
 	now    func() time.Time
 	drafts sync.Pool // of *[]byte: fields of records
 
-	mu      sync.Mutex
-	closed  bool
-	seal    *sealer // nil until there is a key
-	key     key     // known when seal is there
-	current     *openChain    // nil before the first record, and after a long silence
-	uploadErr error   // why the last attempt to carry failed
+	mu        sync.Mutex
+	closed    bool
+	seal      *sealer    // nil before the first record
+	key       key        // valid if seal is not nil
+	current   *openChain // nil before the first record and when idle
+	uploadErr error      // the error of the last upload
 
-	throttled atomic.Bool   // of a store that takes records, by more than it should
-	progress chan struct{} // closed when the store has taken something; behind mu
+	throttled atomic.Bool   // too much waits for a store that is available
+	progress  chan struct{} // closed after each upload; guarded by mu
 
-	start   sync.Once
-	wake    chan struct{} // for the carrier: there is something again
-	work    sync.WaitGroup
-	ctx     context.Context // of the carrier and the keeper
-	stop    context.CancelFunc
-	storeCtx context.Context // of transactions that nobody interrupts before it is time
-	cancelStore  context.CancelCauseFunc
+	start       sync.Once
+	wake        chan struct{} // wakes the uploader
+	work        sync.WaitGroup
+	ctx         context.Context // of both goroutines
+	stop        context.CancelFunc
+	storeCtx    context.Context // of transactions, which end only with Close
+	cancelStore context.CancelCauseFunc
 }
 
-// A current is the writing end of a chain.
+// An openChain is the chain that the Log appends to.
 type openChain struct {
-	chain   chainRow // as it began
-	journal *journal
-	seq     int64 // of the last record
-	lastLink    link  // the link of its line
-	lastTime      time.Time
-	buf     []byte
+	chain    chainRow // as it was created
+	journal  *journal
+	seq      int64 // of the last record
+	lastLink link  // the link of the last line
+	lastTime time.Time
+	buf      []byte
 
-	pending    []recordRow // of the journal, not known to be in the store
-	pendingBytes    int64       // of their lines in the journal
-	stored point       // how far the store has the chain; zero before it has it
-	upload   upload       // the carrier's alone
+	pending      []recordRow // in the journal, perhaps not in the store
+	pendingBytes int64       // size of their lines
+	stored       point       // how far the store has the chain; zero if it does not have it
+	upload       upload      // used only by the uploader
 }
 
 const (
-	// idleAfter is how long a chain may go without a record until it is at its end:
-	// the next record begins another. What was silent for longer by far is
-	// nobody's, and retention may remove it to the last record.
-	idleAfter   = 12 * time.Hour
+	// idleAfter is the time after which a chain without new records is ended; the
+	// next record begins another chain. A chain without an end may be removed by
+	// retention when nothing was added for abandonedAfter.
+	idleAfter      = 12 * time.Hour
 	abandonedAfter = 3 * 24 * time.Hour
 )
 
-// Open prepares a chain of its own. Nothing is read or written before the first
-// record, so a process that records nothing leaves nothing. Close the Log when
-// done, before the rows are.
+// Open returns a Log that will write a chain of its own. It reads and writes
+// nothing before the first record, so that a process without records leaves no
+// trace. Close the Log before the store.
 func Open(o Options) (*Log, error) {
 	o, err := o.complete()
 	if err != nil {
@@ -114,10 +114,10 @@ func Open(o Options) (*Log, error) {
 	return l, nil
 }
 
-// Append writes r at the end of the chain. After nil it is in the journal, and
-// will be in the store; after an error it is not in the log, except when Full
-// was asked for and the disk could not say. A ctx that ends takes back a record
-// whose writing has not begun.
+// Append writes r at the end of the chain. If it returns nil the record is in
+// the journal and will be in the store. If it returns an error the record is not
+// in the log, except when Full is set and the sync failed. If ctx has ended
+// before r is written, Append returns its error.
 func (l *Log) Append(ctx context.Context, r Record) error {
 	draft := l.drafts.Get().(*[]byte)
 	defer l.drafts.Put(draft)
@@ -135,7 +135,7 @@ func (l *Log) Append(ctx context.Context, r Record) error {
 	return err
 }
 
-// add writes a line to the journal, and says where that ends.
+// add writes a line to the journal and returns the offset of its end.
 func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j *journal, upTo int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +167,7 @@ func (l *Log) add(ctx context.Context, fields []byte, who int64, what string) (j
 	return l.current.journal, l.current.journal.size.Load(), nil
 }
 
-// wakeUploader wakes the carrier, if it is not awake.
+// wakeUploader wakes the uploader if it waits.
 func (l *Log) wakeUploader() {
 	select {
 	case l.wake <- struct{}{}:
@@ -175,7 +175,7 @@ func (l *Log) wakeUploader() {
 	}
 }
 
-// begin makes a chain and its journal.
+// begin creates a chain and its journal.
 func (l *Log) begin(ctx context.Context, now time.Time) error {
 	if l.seal == nil {
 		k, err := ensureKey(ctx, l.opts.Dir)
@@ -201,7 +201,7 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	return nil
 }
 
-// add seals a record and writes it.
+// add seals a record and writes it to the journal.
 func (t *openChain) add(s *sealer, now time.Time, fields []byte, who int64, what string) error {
 	if now.Before(t.lastTime) {
 		now = t.lastTime
@@ -219,9 +219,9 @@ func (t *openChain) add(s *sealer, now time.Time, fields []byte, who int64, what
 	return nil
 }
 
-// Close carries what is left to the store, notes in the heads that the chain
-// ends here, and ends all that belongs to the Log. What the store does not take
-// within some seconds stays in the journal, for the next process.
+// Close uploads the remaining records, writes a head that ends the chain, and
+// stops the goroutines. Records that the store does not take within some seconds
+// stay in the journal for the next process.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	again := l.closed
@@ -238,8 +238,8 @@ func (l *Log) Close() error {
 		return nil
 	}
 	if err := l.uploadPending(l.storeCtx); err != nil {
-		_ = l.current.journal.close() // which has them already
-		return fmt.Errorf("%d records wait in %s for the next process: %w", len(l.current.pending), l.current.journal.path, err)
+		_ = l.current.journal.close() // the journal has the records
+		return fmt.Errorf("%d records remain in %s for the next process: %w", len(l.current.pending), l.current.journal.path, err)
 	}
 	return l.endChain(l.current)
 }

@@ -40,17 +40,17 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 // A pruner is the retention at work. What does not verify is not removed: it
 // is evidence.
 type pruner struct {
-	rows  rowStore
-	key   key
-	seal  *sealer
-	now   time.Time
-	report  func(doing string, err error)
+	rows   rowStore
+	key    key
+	seal   *sealer
+	now    time.Time
+	report func(doing string, err error)
 	heads  headIndex
-	sound bool // the heads
+	sound  bool // the heads
 
-	minTime    time.Time // what is older goes
-	excess int64     // bytes that have to go
-	sizeTime  time.Time // where they are when the oldest go
+	minTime  time.Time // what is older goes
+	excess   int64     // bytes that have to go
+	sizeTime time.Time // where they are when the oldest go
 }
 
 func (p *pruner) read(ctx context.Context) (err error) {

@@ -106,8 +106,8 @@ func recoverFile(ctx context.Context, rows rowStore, file *os.File, dir string) 
 
 // A deadJournal is what a dead process has left in its journal.
 type deadJournal struct {
-	upload upload
-	records  []recordRow
+	upload  upload
+	records []recordRow
 }
 
 // upload_ carries what the store does not have, and ends the chain unless there is

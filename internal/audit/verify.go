@@ -79,16 +79,16 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 
 // A verification is a Verify at work.
 type verification struct {
-	rows    rowStore
-	key     string  // "" when there is none
-	seal    *sealer // nil when there is none
-	heads   map[string]headIndex
-	found   map[string]bool // chains
+	rows      rowStore
+	key       string  // "" when there is none
+	seal      *sealer // nil when there is none
+	heads     map[string]headIndex
+	found     map[string]bool // chains
 	transient map[string]bool // chains that came or went meanwhile
-	ends    []chainEnd
-	linked  map[string]int // chains of other keys
-	open    []string       // chains that nobody has ended
-	report  Report
+	ends      []chainEnd
+	linked    map[string]int // chains of other keys
+	open      []string       // chains that nobody has ended
+	report    Report
 }
 
 // A chainEnd is what the heads have to agree with.

@@ -64,7 +64,7 @@ func (c Config) parseURL(text string) (*url.URL, error) {
 		return nil, errors.New("want https://host/path, without a user and a fragment")
 	case u.Scheme == "https":
 		return u, nil
-	case u.Scheme == "http" && netaddr.IsLoopback(u.Hostname()) && c.issuerIsLocal():
+	case u.Scheme == "http" && isLoopback(u) && c.issuerIsLocal():
 		return u, nil
 	}
 	return nil, errors.New("want https; plain http is for an issuer on this machine")
@@ -73,7 +73,13 @@ func (c Config) parseURL(text string) (*url.URL, error) {
 // issuerIsLocal reports whether the issuer is on this machine.
 func (c Config) issuerIsLocal() bool {
 	u, err := url.Parse(c.Issuer)
-	return err == nil && netaddr.IsLoopback(u.Hostname())
+	return err == nil && isLoopback(u)
+}
+
+// isLoopback reports whether the host of u is localhost or a loopback address.
+// Names below localhost are not accepted: DNS may resolve them to other hosts.
+func isLoopback(u *url.URL) bool {
+	return netaddr.IsLoopback(u.Hostname()) && !strings.HasSuffix(u.Hostname(), ".localhost")
 }
 
 func (c Config) checkAudiences() error {

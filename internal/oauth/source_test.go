@@ -110,7 +110,7 @@ func TestFetchingKeys(t *testing.T) {
 		{"nothing", func(_, _ *site) {}, "404"},
 		{"metadata of another issuer", func(s, _ *site) {
 			s.answers[oauthPath] = metadata(s.URL+path+"/", s.URL+"/keys")
-		}, "are of issuer"},
+		}, "is of issuer"},
 		{"metadata without keys", func(s, _ *site) {
 			s.answers[oauthPath] = metadata(s.URL+path, "")
 		}, "jwks_uri"},

@@ -65,7 +65,7 @@ func TestWhatATokenSays(t *testing.T) {
 		{"audience with a slash", nil, set{"aud": audience + "/"}, InvalidToken, "audience"},
 		{"no audience", nil, set{"aud": nil}, InvalidToken, "audience"},
 		{"empty audiences", nil, set{"aud": []string{}}, InvalidToken, "audience"},
-		{"audience is a number", nil, set{"aud": 7}, InvalidToken, "understood"},
+		{"audience is a number", nil, set{"aud": 7}, InvalidToken, "decoded"},
 		{"wrong issuer", nil, set{"iss": "https://else.example.com"}, InvalidToken, "issuer"},
 		{"issuer with a slash", nil, set{"iss": is.URL + "/"}, InvalidToken, "issuer"},
 		{"no issuer", nil, set{"iss": nil}, InvalidToken, "issuer"},
@@ -74,7 +74,7 @@ func TestWhatATokenSays(t *testing.T) {
 		{"expired", nil, set{"iat": at(-time.Hour), "exp": at(-30 * time.Second)}, InvalidToken, "expired"},
 		{"no exp", nil, set{"exp": nil}, InvalidToken, "when it expires"},
 		{"exp zero", nil, set{"exp": 0, "iat": nil}, InvalidToken, "expired"},
-		{"exp a string", nil, set{"exp": fmt.Sprint(at(time.Hour))}, InvalidToken, "understood"},
+		{"exp a string", nil, set{"exp": fmt.Sprint(at(time.Hour))}, InvalidToken, "decoded"},
 		{"exp beyond all years", nil, set{"exp": 1e300}, InvalidToken, "date"},
 		{"exp negative", nil, set{"exp": -1}, InvalidToken, "date"},
 		{"exp with a fraction", nil, set{"exp": float64(at(time.Hour)) + 0.5}, good, ""},
@@ -107,14 +107,14 @@ func TestWhatATokenSays(t *testing.T) {
 		{"scope as a list", nil, set{"scope": []string{"mcp:work"}}, good, ""},
 		{"scp as a list", nil, set{"scope": nil, "scp": []string{"mcp:read"}}, good, ""},
 		{"scp as a string", nil, set{"scope": nil, "scp": "a mcp:read"}, good, ""},
-		{"scope is a number", nil, set{"scope": 1}, InvalidToken, "understood"},
+		{"scope is a number", nil, set{"scope": 1}, InvalidToken, "decoded"},
 
-		{"claim twice", nil, `{"iss":"a","iss":"` + is.URL + `"}`, InvalidToken, "understood"},
+		{"claim twice", nil, `{"iss":"a","iss":"` + is.URL + `"}`, InvalidToken, "decoded"},
 		{"claims in capitals", nil, `{"ISS":"` + is.URL + `"}`, InvalidToken, "issuer"},
-		{"claims are a list", nil, `[]`, InvalidToken, "understood"},
+		{"claims are a list", nil, `[]`, InvalidToken, "decoded"},
 		{"claims are null", nil, `null`, InvalidToken, "issuer"},
-		{"claims are no JSON", nil, `hello`, InvalidToken, "understood"},
-		{"deep claims", nil, `{"x":` + strings.Repeat("[", 11000), InvalidToken, "understood"},
+		{"claims are no JSON", nil, `hello`, InvalidToken, "decoded"},
+		{"deep claims", nil, `{"x":` + strings.Repeat("[", 11000), InvalidToken, "decoded"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

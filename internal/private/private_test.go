@@ -42,7 +42,7 @@ func TestReplaceAndRead(t *testing.T) {
 			t.Errorf("read %q, %v; want %q", got, err, text)
 		}
 	}
-	if _, err := Read(path, 9); err == nil || !strings.Contains(err.Error(), "the most is 9") {
+	if _, err := Read(path, 9); err == nil || !strings.Contains(err.Error(), "the maximum is 9") {
 		t.Errorf("a file that is too long: %v", err)
 	}
 	if _, err := os.Stat(path + ".new"); !errors.Is(err, fs.ErrNotExist) {

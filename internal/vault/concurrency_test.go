@@ -105,7 +105,7 @@ func TestAPlaceThatCannotBeWrittenIsAnError(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	write(t, dir, nil)
 	_, _, err := at(dir, File).Set(t.Context(), "a", []byte("value"))
-	says(t, err, "making the vault", dir)
+	says(t, err, "creating the vault", dir)
 	v := fresh(t)
 	if err := os.MkdirAll(filepath.Join(v.config.Dir, keyName+".new", "x"), 0o700); err != nil {
 		t.Fatal(err)

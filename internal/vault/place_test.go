@@ -33,9 +33,9 @@ func TestTheVariableWinsOverThePlace(t *testing.T) {
 		v    *Vault
 		want []string
 	}{
-		"another": {at(dir, File, envKey, two), []string{"wrong key", "the variable " + envKey, "set that to the right key, or unset it"}},
+		"another": {at(dir, File, envKey, two), []string{"wrong key", "the variable " + envKey, "set the variable to the right key, or unset it"}},
 		"unset":   {at(dir, File), []string{"wrong key", "the file " + filepath.Join(dir, keyName), "from a backup", "vault.key_from"}},
-		"no key":  {at(dir, File, envKey, "hunter2hunter2"), []string{envKey, "it is not a key", "openssl rand -base64 32"}},
+		"no key":  {at(dir, File, envKey, "hunter2hunter2"), []string{envKey, "not a key", "openssl rand -base64 32"}},
 		"none":    {at(dir, Env), []string{"wrong key", "the variable " + envKey}},
 	} {
 		_, getting := c.v.Get("a")
@@ -66,7 +66,7 @@ func TestAKeyThatIsGoneIsNotMadeAnew(t *testing.T) {
 		want  string
 	}{
 		"gone":    {func() error { return os.Remove(path) }, "wrong key"},
-		"empty":   {func() error { return os.WriteFile(path, nil, 0o600) }, "the file is empty"},
+		"empty":   {func() error { return os.WriteFile(path, nil, 0o600) }, "is empty"},
 		"damaged": {func() error { return os.WriteFile(path, good[:20], 0o600) }, "is damaged"},
 		"another": {func() error { return os.WriteFile(path, []byte(hexKey()), 0o600) }, "wrong key"},
 	} {
@@ -147,7 +147,7 @@ func TestAKeyThatOthersMayReadIsRefused(t *testing.T) {
 func TestRotation(t *testing.T) {
 	v := fresh(t)
 	_, err := v.Rotate(t.Context(), "")
-	says(t, err, "no secret in the vault")
+	says(t, err, "the vault is empty")
 	if _, err := os.Stat(v.config.Dir); err == nil {
 		t.Error("a vault was made")
 	}
@@ -183,7 +183,7 @@ func TestRotationOfTheVariable(t *testing.T) {
 	_, err := v.Rotate(t.Context(), "")
 	says(t, err, "set "+envNext, "openssl rand")
 	_, err = at(dir, File, envKey, one, envNext, "nonsense").Rotate(t.Context(), "")
-	says(t, err, envNext, "it is not a key")
+	says(t, err, envNext, "not a key")
 	_, err = at(dir, File, envKey, one, envNext, one).Rotate(t.Context(), "")
 	says(t, err, "hold the same key", "set "+envNext+" to another")
 	both := at(dir, File, envKey, one, envNext, two)
@@ -192,7 +192,7 @@ func TestRotationOfTheVariable(t *testing.T) {
 	}
 	holds(t, both, "a", "value")
 	_, err = both.Rotate(t.Context(), "")
-	says(t, err, "sealed with the key in "+envNext+" already", "put that into "+envKey)
+	says(t, err, "already sealed with the key in "+envNext+"", "move it to "+envKey)
 	holds(t, at(dir, File, envKey, two), "a", "value")
 	_, err = v.Get("a")
 	says(t, err, "wrong key")
@@ -244,7 +244,7 @@ func TestKeysMove(t *testing.T) {
 		}
 	}
 	_, err := at(dir, File).Rotate(t.Context(), Keyring)
-	says(t, err, "wrong key", "not in the keyring", "--from")
+	says(t, err, "wrong key", "not in the system keyring", "--from")
 	holds(t, at(dir, File), "a", "value")
 }
 
@@ -264,17 +264,17 @@ func TestTheKeyring(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = v.Get("a")
-	says(t, err, "the keyring of the system", "it is not a key")
+	says(t, err, "the system keyring", "not a key")
 	keyring.MockInitWithError(errors.New("no such bus"))
 	_, getting := v.Get("a")
 	_, _, setting := v.Set(t.Context(), "a", []byte("x"))
 	_, checking := v.Check()
 	_, moving := at(v.config.Dir, File).Rotate(t.Context(), Keyring)
 	for _, err := range []error{getting, setting, checking, moving} {
-		says(t, err, "the keyring of the system: no such bus", "unlock it, or keep the key in another place")
+		says(t, err, "the system keyring: no such bus", "unlock it, or store the key elsewhere")
 	}
 	_, _, making := at(filepath.Join(t.TempDir(), "vault"), Keyring).Set(t.Context(), "a", []byte("x"))
-	says(t, making, "writing to the keyring of the system: no such bus")
+	says(t, making, "writing to the system keyring: no such bus")
 }
 
 // An old key that cannot be removed is told of, and tried again.
@@ -334,7 +334,7 @@ func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
 		_, getting := v.Get("a")
 		_, _, making := at(filepath.Join(t.TempDir(), "vault"), Keyring).Set(t.Context(), "a", []byte("x"))
 		for _, err := range []error{getting, making, (systemKeyring{}).remove("0123456789abcdef")} {
-			says(t, err, "there is no session bus", "unlock it, or keep the key in another place")
+			says(t, err, "there is no session bus", "unlock it, or store the key elsewhere")
 		}
 	}
 }
@@ -348,7 +348,7 @@ func TestCheckOfNothing(t *testing.T) {
 		"none":         {at(dir, ""), ""},
 		"variable":     {at(dir, File, envKey, hexKey()), ""},
 		"not set":      {at(dir, Env), ""},
-		"bad variable": {at(dir, File, envKey, "nonsense"), "it is not a key"},
+		"bad variable": {at(dir, File, envKey, "nonsense"), "not a key"},
 	} {
 		r, err := c.v.Check()
 		if r.Exists || r.Secrets != 0 || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {

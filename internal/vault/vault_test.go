@@ -243,11 +243,11 @@ func TestEntriesCannotBeExchanged(t *testing.T) {
 			}
 			forged := read(t, v.path())
 			_, err = v.Get(d.Secrets[0].Name)
-			says(t, err, `"`+d.Secrets[0].Name+`" does not open`, v.path(), "restore it from a backup")
+			says(t, err, `decrypt the secret "`+d.Secrets[0].Name+`"`, v.path(), "restore it from a backup")
 			_, err = v.Check()
-			says(t, err, "does not open", v.path())
+			says(t, err, "cannot decrypt", v.path())
 			_, err = v.Rotate(t.Context(), "")
-			says(t, err, "does not open")
+			says(t, err, "cannot decrypt")
 			if !bytes.Equal(read(t, v.path()), forged) {
 				t.Error("the file was written over")
 			}
@@ -280,14 +280,14 @@ func TestABrokenVaultIsAnErrorEverywhere(t *testing.T) {
 		"disorder":         {file("", entry("b"), entry("a")), "not in order"},
 		"no name":          {file("", entry("")), "secret 1 of 1"},
 		"bad name":         {file("", entry("a/b")), "name"},
-		"no date":          {file("", strings.Replace(entry("a"), `"created":"2026-01-02T03:04:05Z",`, "", 1)), "when it was set"},
-		"odd date":         {file("", strings.Replace(entry("a"), `05Z`, "05.5Z", 1)), "when it was set"},
+		"no date":          {file("", strings.Replace(entry("a"), `"created":"2026-01-02T03:04:05Z",`, "", 1)), "no valid date"},
+		"odd date":         {file("", strings.Replace(entry("a"), `05Z`, "05.5Z", 1)), "no valid date"},
 		"sealed nothing":   {file("", strings.Replace(entry("a"), seal, "", 1)), "0 bytes"},
 		"not base64":       {file("", strings.Replace(entry("a"), seal, "%%%", 1)), "damaged"},
 		"old key in use":   {file(`"retired":[{"key":"0123456789abcdef","place":"file"}],`), "old key"},
 		"old key nowhere":  {file(`"retired":[{"key":"0123456789abcdee","place":"moon"}],`), "old key"},
 		"too many old":     {file(`"retired":[` + strings.Repeat(`{},`, maxRetired) + `{}],`), "old keys"},
-		"too long":         {strings.Repeat(" ", maxFile+1), "the most is"},
+		"too long":         {strings.Repeat(" ", maxFile+1), "the maximum is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := fresh(t)
