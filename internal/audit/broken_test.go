@@ -164,7 +164,7 @@ func TestWhatWasTakenAwayIsMissedAfterwards(t *testing.T) {
 	w.clear(t)
 	acknowledge(t, l, "into the void")
 	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), Record{}), errMoved) })
-	if err := l.Close(); !errors.Is(err, errMoved) || !strings.Contains(err.Error(), "wait in") {
+	if err := l.Close(); !errors.Is(err, errMoved) || !strings.Contains(err.Error(), "remain in") {
 		t.Errorf("closing says %v", err)
 	}
 	w.chain(t, "another")
@@ -203,7 +203,7 @@ func TestADatabaseThatIsAwayAtTheEnd(t *testing.T) {
 	add(t, l, "before")
 	server.Stop(t, "immediate")
 	acknowledge(t, l, "last")
-	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "1 records wait in") {
+	if err := l.Close(); err == nil || !strings.Contains(err.Error(), "1 records remain in") {
 		t.Errorf("closing says %v", err)
 	}
 	server.Start(t)

@@ -11,24 +11,24 @@ import (
 )
 
 const (
-	rewriteHeadsAt = 2000 // heads from which on they are rewritten
-	maxPoints      = 500  // of a head
-	pageSize       = 500  // rows that are read at once
+	rewriteHeadsAt = 2000 // number of heads at which they are rewritten
+	maxPoints      = 500  // maximum in one head
+	pageSize       = 500  // rows of one read
 )
 
-// A headKind says what a head reports.
+// A headKind is what a head reports.
 type headKind string
 
 const (
-	headBegun     headKind = "begun"     // the first of all
-	headReached   headKind = "reached"   // chains had come so far
-	headPruned    headKind = "pruned"    // retention removed chains so far
-	headRewritten headKind = "rewritten" // what follows is what was still of use of the heads before
+	headBegun     headKind = "begun"     // the first head
+	headReached   headKind = "reached"   // the last records of chains
+	headPruned    headKind = "pruned"    // the last records that retention removed
+	headRewritten headKind = "rewritten" // the next heads summarize removed ones
 )
 
-// A head is a line of its own chain, which has no other lines.
+// A head is a line of the chain of heads of a key.
 type head struct {
-	Head   uint64    `json:"head"` // counts the heads of a key, also across a rewriting
+	Head   uint64    `json:"head"` // number of the head; rewriting does not reset it
 	Time   time.Time `json:"ts"`
 	Kind   headKind  `json:"kind"`
 	Chains []point   `json:"chains,omitempty"`
@@ -37,16 +37,16 @@ type head struct {
 // A point is a place in a chain.
 type point struct {
 	Chain string `json:"chain"`
-	Key   string `json:"key"` // which key seals the chain
+	Key   string `json:"key"` // id of the key of the chain
 	Seq   uint64 `json:"seq"`
-	Mark  string `json:"mark"`            // the link of the line there
-	Bytes int64  `json:"bytes,omitempty"` // of all records up to there
+	Mark  string `json:"mark"`            // the hash of that line
+	Bytes int64  `json:"bytes,omitempty"` // size of all records up to there
 	End   bool   `json:"end,omitempty"`   // the chain ends there
 }
 
-// sealHeads makes lines of heads. The first of all is preceded by one that says
-// so, unless there are chains: then somebody removed the heads, and Verify must
-// see that.
+// sealHeads returns a function that makes lines of heads. It adds a first head
+// if there is none, unless there are chains: then the heads were removed, which
+// Verify must detect.
 func sealHeads(k key, heads ...head) headsFunc {
 	return func(last headRow, chains bool) (lines []headRow, err error) {
 		s, prev, now := newSealer(k), origin(), time.Now().UTC()
@@ -67,22 +67,22 @@ func sealHeads(k key, heads ...head) headsFunc {
 	}
 }
 
-// A headIndex is what the heads of a key say about the chains.
+// A headIndex is what the heads of a key say about chains.
 type headIndex struct {
 	reached map[string]point
 	pruned  map[string]point
-	count   int   // of heads
-	number  int64 // of the last
+	count   int   // number of heads
+	number  int64 // of the last head
 }
 
-// removed says whether retention removed the whole of a chain that the heads know.
+// removed reports whether retention removed the whole chain.
 func (b headIndex) removed(chain string) bool {
 	p, ok := b.pruned[chain]
 	return ok && p.End && p.Seq >= b.reached[chain].Seq
 }
 
-// readHeads reads the heads of a key and hands what is wrong with them to
-// problem. Without a sealer only their links are checked.
+// readHeads reads the heads of a key and calls problem for each mistake. Without
+// a sealer it checks only the links.
 func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, problem func(number int64, kind Kind, detail string)) (headIndex, error) {
 	b := headIndex{reached: map[string]point{}, pruned: map[string]point{}}
 	w := walker{counter: headLine, seal: s, last: origin()}
@@ -101,7 +101,7 @@ func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, proble
 	}
 }
 
-// readLine judges a head and takes down what it says.
+// read checks a head and adds its points.
 func (b *headIndex) read(w *walker, row headRow, problem func(number int64, kind Kind, detail string)) {
 	var h head
 	f, ok := parseLine([]byte(row.Line))
@@ -113,7 +113,7 @@ func (b *headIndex) read(w *walker, row headRow, problem func(number int64, kind
 	}
 	kind, detail := w.step(f, ok)
 	if kind == "" && f.number != uint64(row.Number) {
-		kind, detail = Changed, fmt.Sprintf("head %d stands in its place", f.number)
+		kind, detail = Changed, fmt.Sprintf("head %d is in its place", f.number)
 	}
 	if kind != "" {
 		problem(row.Number, kind, detail)
@@ -136,15 +136,16 @@ func (b headIndex) add(h head) {
 	}
 }
 
-// keepFurthest keeps the point of a chain that is furthest, whoever was faster.
+// keepFurthest stores p unless a later point of the chain is known. Heads of
+// concurrent writers may be out of order.
 func keepFurthest(points map[string]point, p point) {
 	if known, ok := points[p.Chain]; !ok || p.Seq > known.Seq || p.Seq == known.Seq && p.End {
 		points[p.Chain] = p
 	}
 }
 
-// rewritten are heads that say what is still of use of a book: all but chains
-// that retention removed, and but the last of each.
+// rewritten returns heads that replace all heads: the last points of chains that
+// retention has not removed.
 func (b headIndex) rewritten() []head {
 	heads := []head{{Kind: headRewritten}}
 	for kind, points := range map[headKind]map[string]point{headReached: b.reached, headPruned: b.pruned} {
@@ -159,4 +160,124 @@ func (b headIndex) rewritten() []head {
 		}
 	}
 	return heads
+}
+
+const (
+	firstSweep = 10 * time.Second // delay after the first record
+	sweepEvery = time.Hour
+)
+
+// runMaintenance writes heads, recovers the journals of dead processes, and
+// applies retention, until the Log is closed.
+func (l *Log) runMaintenance() {
+	heads := time.NewTicker(l.opts.HeadEvery)
+	defer heads.Stop()
+	sweep := time.NewTimer(firstSweep)
+	defer sweep.Stop()
+	var noted point
+	var witness chainObserver
+	for {
+		select {
+		case <-l.ctx.Done():
+			return
+		case <-heads.C:
+			noted = l.noteHeads(&witness, noted)
+			l.report("ending an idle chain of the audit log", l.endIdleChain())
+		case <-sweep.C:
+			l.Recover(l.ctx)
+			l.report("applying the retention of the audit log", l.prune(l.ctx, l.key, l.now()))
+			sweep.Reset(sweepEvery)
+		}
+	}
+}
+
+// noteHeads writes a head that says how far the store has the chain, and returns
+// that point.
+func (l *Log) noteHeads(w *chainObserver, noted point) point {
+	l.mu.Lock()
+	at := point{}
+	if l.current != nil {
+		at = l.current.stored
+	}
+	l.mu.Unlock()
+	id, stored := chainID(at.Chain)
+	if !stored || at == noted {
+		return noted
+	}
+	others, err := w.observe(l.ctx, l.rows, l.key.id(), id)
+	if err == nil {
+		err = l.note(l.ctx, l.key, append(others, at))
+	}
+	if l.report("writing a head of the audit log", err); err != nil {
+		return noted
+	}
+	return at
+}
+
+// note writes a head with points of chains.
+func (l *Log) note(ctx context.Context, k key, at []point) error {
+	return l.rows.Note(ctx, k.id(), 0, sealHeads(k, head{Kind: headReached, Chains: at}))
+}
+
+// endIdleChain ends a chain that was idle for long, if all of it is in the
+// store. The next record begins another one.
+func (l *Log) endIdleChain() error {
+	l.mu.Lock()
+	t := l.current
+	if t == nil || len(t.pending) > 0 || l.now().Sub(t.lastTime) < idleAfter {
+		l.mu.Unlock()
+		return nil
+	}
+	l.current = nil
+	l.mu.Unlock()
+	return l.endChain(t)
+}
+
+// report logs an error, unless the Log is being closed.
+func (l *Log) report(doing string, err error) {
+	if err != nil && l.ctx.Err() == nil {
+		l.opts.Logger.Warn(doing, "err", err)
+	}
+}
+
+// A chainObserver reads how far chains of other keys are. Heads of our key
+// repeat it, so that it can be checked without the other keys.
+type chainObserver struct {
+	since int64           // the latest seen, by the clock of the store
+	seen  map[int64]int64 // the last records of chains at that time
+}
+
+// clockSlack is longer than a transaction and than seenEvery: a chain is visible
+// after the commit, with the time before it.
+const clockSlack = time.Minute
+
+// observe returns points of the chains that were changed since the last call, or
+// since our chain was begun.
+func (w *chainObserver) observe(ctx context.Context, rows rowStore, own string, chain int64) (at []point, err error) {
+	if w.since == 0 {
+		c, _, err := rows.Chain(ctx, chain)
+		if err != nil {
+			return nil, err
+		}
+		w.since = c.Seen
+	}
+	since := min(w.since, time.Now().UnixMilli()) // it may be in the future if a clock was set back
+	before, from := w.seen, chainRow{Seen: since - clockSlack.Milliseconds(), ID: math.MinInt64}
+	w.seen = map[int64]int64{}
+	for len(at) < maxPoints-1 {
+		list, err := rows.Seen(ctx, from.Seen, from.ID, pageSize)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range list {
+			from, w.since, w.seen[c.ID] = c, max(w.since, c.Seen), c.Seq
+			if c.Key != own && c.Seq > before[c.ID] {
+				at = append(at, point{Chain: chainName(c.ID), Key: c.Key, Seq: uint64(c.Seq), Mark: c.Hash})
+			}
+		}
+		if len(list) < pageSize {
+			break
+		}
+	}
+	return at, nil
 }

@@ -16,37 +16,36 @@ import (
 const (
 	journalDir = "audit" // in the data directory
 	journalExt = ".journal"
-	// maxJournal is how much a journal may have. It is what waits when the
-	// store is away: some hundred thousand records.
+	// maxJournal is the maximum size of a journal, and so limits what can wait
+	// for a store that is not available: some hundred thousand records.
 	maxJournal = 64 << 20
-	// maxStoredPrefix is how much of it may be in the store already until a
-	// journal begins anew without that.
+	// maxStoredPrefix is the size of uploaded records at which the journal is
+	// replaced by one without them.
 	maxStoredPrefix = 4 << 20
 )
 
 var errJournalFull = errors.New("too many records wait for the store")
 
-// A journal is a file that has the lines of a chain until they are in the
-// store. Its process holds the lock of the file: who gets it has found the
-// journal of a process that is dead.
+// A journal is a file with the lines of a chain until they are in the store. Its
+// process holds the lock of the file, so a file that can be locked is the
+// journal of a dead process.
 //
-// Its first line is how the chain begins. The others are records, and marks,
-// each a point that the store has reached. A journal that begins anew is another
-// file of the same chain, which takes up after a mark. Whatever follows the last
-// line break was being written when the process died, and was never
-// acknowledged.
+// The first line is the first line of the chain. The others are records and
+// checkpoints, which say how far the store has the chain. A journal that replaces
+// another one begins with a checkpoint. Bytes after the last line break were
+// being written when the process died and were never acknowledged.
 type journal struct {
 	file          *os.File
 	path          string
-	size          atomic.Int64 // where the next line goes
-	hasCheckpoint bool         // it says that the store has the chain
+	size          atomic.Int64 // offset of the next line
+	hasCheckpoint bool         // a line says that the store has the chain
 
 	syncing sync.Mutex
-	synced  int64 // up to there it is on the disk
+	synced  int64 // size that was synced to the disk
 }
 
-// newJournal makes the journal of a chain, with records that follow a mark if
-// there are any. A full one waits for the disk.
+// newJournal creates the journal of a chain, with a checkpoint and the records
+// after it if there are any. If full is set it syncs the file.
 func newJournal(dir string, c chainRow, mark []byte, list []recordRow, full bool) (*journal, error) {
 	text := append(append([]byte(c.Line), '\n'), mark...)
 	for _, r := range list {
@@ -67,14 +66,14 @@ func newJournal(dir string, c chainRow, mark []byte, list []recordRow, full bool
 	return j, nil
 }
 
-// createJournal makes an empty file that is ours.
+// createJournal creates and locks an empty file.
 func createJournal(dir, chain string) (*journal, error) {
 	dir, err := private.MakeSub(dir, journalDir)
 	if err == nil {
 		err = private.CheckDir(dir)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the directory of journals: %w", err)
+		return nil, fmt.Errorf("the directory of the audit journals: %w", err)
 	}
 	for n := 1; ; n++ {
 		path := filepath.Join(dir, fmt.Sprintf("%s-%d%s", chain, n, journalExt))
@@ -83,21 +82,21 @@ func createJournal(dir, chain string) (*journal, error) {
 			continue
 		}
 		if err != nil {
-			return nil, fmt.Errorf("making a journal: %w", err)
+			return nil, fmt.Errorf("creating an audit journal: %w", err)
 		}
 		ours, err := lockIfNamed(file, path)
 		switch {
 		case err != nil:
-			return nil, errors.Join(fmt.Errorf("locking a journal: %w", err), discard(file, path))
+			return nil, errors.Join(fmt.Errorf("locking an audit journal: %w", err), discard(file, path))
 		case ours:
 			return &journal{file: file, path: path}, nil
 		}
-		_ = file.Close() // who looks for journals of the dead was faster, and removes it
+		_ = file.Close() // recovery by another process has locked it, and removes it
 	}
 }
 
-// lockIfNamed takes the lock of a file, and says whether it has it, and the file its
-// name.
+// lockIfNamed takes the lock of a file. It reports whether it got the lock and
+// the file still has its name.
 func lockIfNamed(file *os.File, path string) (bool, error) {
 	if taken, err := private.TryLock(file); err != nil || !taken {
 		return false, err
@@ -113,18 +112,17 @@ func lockIfNamed(file *os.File, path string) (bool, error) {
 	return err == nil && os.SameFile(open, named), err
 }
 
-// checkpointStart is how marks begin, and no line of the log.
+// checkpointStart is the beginning of checkpoints. No other line begins with it.
 const checkpointStart = `{"chain":`
 
-// checkpointLine is a mark. It is sealed, because heads will repeat what it says, and
-// follows nothing.
+// checkpointLine returns the line that says how far the store has the chain. It
+// is sealed, because heads will repeat it, and has no predecessor.
 func checkpointLine(s *sealer, at point) []byte {
 	text, _, _ := s.sealJSON(at, origin()) // of texts and numbers: cannot fail
 	return append([]byte(text), '\n')
 }
 
-// add writes whole lines. Of what cannot be written as a whole no line is left,
-// and the next ones are written in its place.
+// add writes whole lines. If it fails it leaves no part of a line.
 func (j *journal) add(lines []byte) error {
 	size := j.size.Load()
 	if size+int64(len(lines)) > maxJournal {
@@ -137,8 +135,8 @@ func (j *journal) add(lines []byte) error {
 	return nil
 }
 
-// sync returns when what was written up to a place is on the disk. Those who
-// come while somebody waits for the disk are served by the next one's waiting.
+// sync returns when the file is on the disk up to an offset. Concurrent callers
+// share one sync.
 func (j *journal) sync(upTo int64) error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
@@ -153,7 +151,7 @@ func (j *journal) sync(upTo int64) error {
 	return nil
 }
 
-// remove is for when all is in the store, or in another journal.
+// remove removes a journal whose records are in the store or in another journal.
 func (j *journal) remove() error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
@@ -161,11 +159,11 @@ func (j *journal) remove() error {
 	return discard(j.file, j.path)
 }
 
-// skip lets others have what is in it.
+// close closes the file, so that another process can recover it.
 func (j *journal) close() error { return j.file.Close() }
 
-// discard removes the file of a journal, before anybody else can have its lock.
-// Not every system removes a file that is open.
+// discard removes the file of a journal while it is locked, or right after if
+// the system cannot remove open files.
 func discard(file *os.File, path string) error {
 	if os.Remove(path) == nil {
 		return file.Close()

@@ -146,7 +146,7 @@ func TestAStoreThatIsLockedAtTheEnd(t *testing.T) {
 	l := w.open(t, Options{DB: &DB{lockedRows{w.rows}}})
 	acknowledge(t, l, "a", "b")
 	err := l.Close()
-	if !errors.Is(err, errSlow) || !strings.Contains(err.Error(), "2 records wait in") {
+	if !errors.Is(err, errSlow) || !strings.Contains(err.Error(), "2 records remain in") {
 		t.Errorf("closing says %v", err)
 	}
 	w.green(t, 2)

@@ -23,7 +23,7 @@ type Options struct {
 	Dir       string        // data directory, with the key and the journals
 	Full      bool          // sync the journal before a record is acknowledged
 	Version   string        // of the program; written to the first line of the chain
-	HeadEvery time.Duration // lastTime most this long until heads cover a record; a minute unless told
+	HeadEvery time.Duration // interval of heads; 0 means a minute
 	MaxAge    time.Duration // remove older records; 0 keeps all
 	MaxBytes  int64         // remove the oldest records above this size; 0 keeps all
 	Logger    *slog.Logger  // for failures in the background; nil discards them

@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// foreignAbandonedAfter is how long nobody has added to a chain of another key until we may
-// remove what is too old in it: its machine is gone, or would do so itself.
+// foreignAbandonedAfter is the time without new records after which a chain of
+// another key may be pruned. A running machine would do that itself.
 const foreignAbandonedAfter = 30 * 24 * time.Hour
 
-// prune applies the retention, and rewrites the heads when they have grown.
+// prune applies the retention, and rewrites the heads when there are many.
 func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 	p := &pruner{rows: l.rows, key: k, seal: newSealer(k), now: now, report: l.report}
 	if err := p.read(ctx); err != nil {
@@ -32,13 +32,13 @@ func (l *Log) prune(ctx context.Context, k key, now time.Time) error {
 		return err
 	}
 	if err := p.read(ctx); err != nil || !p.sound || p.heads.count < rewriteHeadsAt {
-		return err // evidence stays as it is
+		return err // keep the evidence
 	}
 	return p.rewrite(ctx)
 }
 
-// A pruner is the retention at work. What does not verify is not removed: it
-// is evidence.
+// A pruner applies the retention once. It removes nothing that does not verify,
+// because that is evidence.
 type pruner struct {
 	rows   rowStore
 	key    key
@@ -46,11 +46,11 @@ type pruner struct {
 	now    time.Time
 	report func(doing string, err error)
 	heads  headIndex
-	sound  bool // the heads
+	sound  bool // the heads verify
 
-	minTime  time.Time // what is older goes
-	excess   int64     // bytes that have to go
-	sizeTime time.Time // where they are when the oldest go
+	minTime  time.Time // older records are removed
+	excess   int64     // bytes to remove because of the size limit
+	sizeTime time.Time // older records make up that size
 }
 
 func (p *pruner) read(ctx context.Context) (err error) {
@@ -59,9 +59,9 @@ func (p *pruner) read(ctx context.Context) (err error) {
 	return err
 }
 
-// measure finds out how much there is too much of, and how far that reaches. What
-// there is, the heads say under the key, so that nobody has their traces removed
-// by making others look large.
+// measure computes how much exceeds the size limit and up to which time. It
+// takes the sizes from heads, which are sealed, so that nobody can make records
+// disappear by adding rows.
 func (p *pruner) measure(ctx context.Context, most int64) error {
 	if most == 0 {
 		return nil
@@ -96,7 +96,7 @@ func (p *pruner) measure(ctx context.Context, most int64) error {
 	return nil
 }
 
-// remove goes through the chains that have something to remove.
+// remove prunes the chains that have old records.
 func (p *pruner) remove(ctx context.Context) error {
 	before := p.minTime
 	if p.sizeTime.After(before) {
@@ -124,13 +124,14 @@ func (p *pruner) remove(ctx context.Context) error {
 	return nil
 }
 
-// expired says whether a record goes. Its line says how old it is, not a column.
+// expired reports whether a record is to be removed. The time is that of its
+// line, not of a column.
 func (p *pruner) expired(c chainRow, written time.Time) bool {
 	return written.Before(p.minTime) || p.excess > 0 && c.Key == p.key.id() && written.Before(p.sizeTime)
 }
 
-// pruneChain removes the beginning of a chain, a page at a time, as far as its
-// records are to go.
+// pruneChain removes the old records at the beginning of a chain, one page at a
+// time.
 func (p *pruner) pruneChain(ctx context.Context, c chainRow) error {
 	w, at, ok := p.begin(c)
 	for more := ok; more; {
@@ -166,7 +167,7 @@ func (p *pruner) pruneChain(ctx context.Context, c chainRow) error {
 	return nil
 }
 
-// begin sets a walker to where the records of a chain begin.
+// begin returns a walker at the first record of a chain.
 func (p *pruner) begin(c chainRow) (w walker, at point, ok bool) {
 	w = walker{counter: rowLine, last: origin()}
 	if c.Key == p.key.id() {
@@ -174,7 +175,7 @@ func (p *pruner) begin(c chainRow) (w walker, at point, ok bool) {
 	}
 	if at, ok = p.heads.pruned[chainName(c.ID)]; ok {
 		w.start(at)
-		at.End = false // a journal may have gone on with a chain that was removed
+		at.End = false // a recovered journal may have continued a removed chain
 		return w, at, true
 	}
 	f, ok := parseLine([]byte(c.Line))
@@ -184,16 +185,16 @@ func (p *pruner) begin(c chainRow) (w walker, at point, ok bool) {
 	return w, point{Chain: chainName(c.ID), Key: c.Key, Mark: w.last.String()}, ok
 }
 
-// ended says whether nobody adds to a chain any more.
+// ended reports whether no process adds to a chain.
 func (p *pruner) ended(c chainRow) bool {
 	return c.Ended || p.now.Sub(time.UnixMilli(c.Seen)) > abandonedAfter
 }
 
-// removeUpTo removes the beginning of a chain, and all of it when it ends there.
+// removeUpTo removes the beginning of a chain, or all of it if it ends there.
 func (p *pruner) removeUpTo(ctx context.Context, c chainRow, upTo point) error {
 	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
 	if errors.Is(err, errMoved) {
-		return nil // somebody else was faster
+		return nil // another process was faster
 	}
 	if err == nil {
 		p.heads.pruned[upTo.Chain] = upTo
@@ -201,20 +202,19 @@ func (p *pruner) removeUpTo(ctx context.Context, c chainRow, upTo point) error {
 	return err
 }
 
-// skip leaves a chain as it is that does not verify behind a point, unless
-// somebody else removes the same at the same time.
+// skip keeps a chain that does not verify after a point, and logs that unless
+// another process has removed the records at the same time.
 func (p *pruner) skip(ctx context.Context, at point) error {
 	if err := p.read(ctx); err != nil {
 		return err
 	}
 	if p.heads.pruned[at.Chain].Seq <= at.Seq {
-		p.report("old records are left where they are", fmt.Errorf("the chain %s does not verify after record %d; mcp-tools audit verify tells more", at.Chain, at.Seq))
+		p.report("old audit records are kept", fmt.Errorf("the chain %s does not verify after record %d; run mcp-tools audit verify", at.Chain, at.Seq))
 	}
 	return nil
 }
 
-// removeEmpty removes chains that are over and have lost their last record
-// before that.
+// removeEmpty removes ended chains without records.
 func (p *pruner) removeEmpty(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(p.heads.pruned)) {
 		at := p.heads.pruned[name]
@@ -237,8 +237,8 @@ func (p *pruner) removeEmpty(ctx context.Context) error {
 	return nil
 }
 
-// rewrite drops the heads that are of no use any more, unless others have added
-// some since they were read.
+// rewrite replaces the heads by a summary, unless other processes have added
+// heads since they were read.
 func (p *pruner) rewrite(ctx context.Context) error {
 	heads := p.heads.rewritten()
 	if len(heads) > p.heads.count/2 {

@@ -14,14 +14,14 @@ import (
 	"time"
 )
 
-// Waiting says whether there are journals in a data directory: of processes
-// that run, or of some that were killed.
+// Waiting reports whether a data directory has journals, of running or of killed
+// processes.
 func Waiting(dir string) bool {
 	paths, err := journals(dir)
-	return err != nil || len(paths) > 0 // Recover says what is wrong
+	return err != nil || len(paths) > 0 // Recover returns the error
 }
 
-// journals are the paths of all there are.
+// journals returns the paths of all journals.
 func journals(dir string) (paths []string, err error) {
 	dir = filepath.Join(dir, journalDir)
 	entries, err := os.ReadDir(dir)
@@ -36,18 +36,18 @@ func journals(dir string) (paths []string, err error) {
 	return paths, err
 }
 
-// Recover carries to the store what processes that are dead have left in the
-// journals of a data directory, and ends their chains. It returns what cannot
-// be carried, where it stays. Of several who recover at once one has the lock.
+// Recover uploads the journals that dead processes have left in a data directory
+// and ends their chains. It returns the journals that cannot be uploaded and
+// stay there. Of several concurrent calls one gets the lock of a journal.
 func (db *DB) Recover(ctx context.Context, dir string) (left []Problem, err error) {
 	paths, err := journals(dir)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the journals of processes that were killed: %w", err)
+		return nil, fmt.Errorf("listing the audit journals: %w", err)
 	}
 	for _, path := range paths {
 		problem, err := recoverPath(ctx, db.rows, dir, path)
 		if err != nil {
-			return left, fmt.Errorf("carrying the journal %s: %w", path, err)
+			return left, fmt.Errorf("recovering the audit journal %s: %w", path, err)
 		}
 		if problem != nil {
 			problem.Chain = filepath.Join(journalDir, filepath.Base(path))
@@ -57,13 +57,13 @@ func (db *DB) Recover(ctx context.Context, dir string) (left []Problem, err erro
 	return left, nil
 }
 
-// Recover is [DB.Recover] for the directory of the log. What cannot be carried it
-// reports to the logger.
+// Recover calls [DB.Recover] for the directory of the Log, and logs journals
+// that cannot be uploaded.
 func (l *Log) Recover(ctx context.Context) {
 	left, err := l.opts.DB.Recover(ctx, l.opts.Dir)
-	l.report("carrying the journals of processes that were killed", err)
+	l.report("recovering audit journals", err)
 	for _, problem := range left {
-		l.report("the journal of a process that was killed cannot be carried", errors.New(problem.String()))
+		l.report("the audit journal of a killed process cannot be recovered", errors.New(problem.String()))
 	}
 }
 
@@ -86,15 +86,15 @@ func recoverPath(ctx context.Context, rows rowStore, dir, path string) (*Problem
 	return nil, discard(file, path)
 }
 
-// recoverFile carries what is in a journal. Without a problem it is of no use any
-// more.
+// recoverFile uploads the records of a journal. If it returns no problem the
+// journal can be removed.
 func recoverFile(ctx context.Context, rows rowStore, file *os.File, dir string) (*Problem, error) {
 	info, err := file.Stat()
 	if err != nil {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxJournal {
-		return &Problem{Kind: Foreign, Detail: "this is no file, or too large for a journal"}, nil
+		return &Problem{Kind: Foreign, Detail: "not a regular file, or too large for a journal"}, nil
 	}
 	w, problem, err := readJournal(file, dir)
 	if err != nil || w == nil {
@@ -104,14 +104,14 @@ func recoverFile(ctx context.Context, rows rowStore, file *os.File, dir string) 
 	return w.store(ctx, problem)
 }
 
-// A deadJournal is what a dead process has left in its journal.
+// A deadJournal is the content of the journal of a dead process.
 type deadJournal struct {
 	upload  upload
 	records []recordRow
 }
 
-// upload_ carries what the store does not have, and ends the chain unless there is
-// a problem with the rest of the journal.
+// store uploads the records that the store does not have, and ends the chain
+// unless there was a problem.
 func (w *deadJournal) store(ctx context.Context, problem *Problem) (*Problem, error) {
 	for {
 		one, cancel := context.WithTimeout(ctx, txTimeout)
@@ -134,8 +134,8 @@ func (w *deadJournal) store(ctx context.Context, problem *Problem) (*Problem, er
 	return nil, w.upload.end(ctx)
 }
 
-// reportLost says what there is that the store has no place for. A copy of a journal,
-// which comes with a copy of the directory, may be behind the store.
+// reportLost returns the problem of records that cannot be added to the store. A
+// journal that is behind the store, in a copy of a directory, is no problem.
 func (w *deadJournal) reportLost(ctx context.Context, problem *Problem) (*Problem, error) {
 	if len(w.records) == 0 {
 		return problem, nil
@@ -144,13 +144,13 @@ func (w *deadJournal) reportLost(ctx context.Context, problem *Problem) (*Proble
 		return problem, err
 	}
 	return &Problem{Record: uint64(w.records[0].Seq), Kind: Missing, Detail: fmt.Sprintf(
-		"the store does not have what these %d records of a process that was killed follow: the chain %s was removed or changed there, or lost its end in a power cut, or is in another store",
+		"%d records of a killed process cannot be added: in the store the chain %s is missing or changed, "+
+			"or it lost its end in a power cut, or it is in another store",
 		len(w.records), chainName(w.upload.chain.ID))}, nil
 }
 
-// readJournal reads the journal of a dead process, and checks it as if it were
-// in the store. What is before a problem is as good as ever. Without any whole
-// line there is nothing.
+// readJournal reads and checks the journal of a dead process. Lines before a
+// problem are valid. It returns nil if there is no whole line.
 func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine+1)
@@ -161,18 +161,18 @@ func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 	f, b, ok := parseBeginning(lines.Bytes())
 	id, named := chainID(b.Chain)
 	if !ok || !named {
-		return nil, &Problem{Kind: Foreign, Detail: "this is no journal of the audit log"}, nil
+		return nil, &Problem{Kind: Foreign, Detail: "not a journal of the audit log"}, nil
 	}
 	k, err := loadKey(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, err
 	}
 	if err != nil || k.id() != b.Key {
-		return nil, &Problem{Kind: OtherKey, Detail: fmt.Sprintf("records of a process that was killed are not in the log, because they are sealed with the key %s, which is not here; put it back", b.Key)}, nil
+		return nil, &Problem{Kind: OtherKey, Detail: fmt.Sprintf("records of a killed process cannot be added: they are sealed with the key %s, which is missing; restore it", b.Key)}, nil
 	}
 	w := walker{counter: rowLine, seal: newSealer(k), last: origin()}
 	if !w.seal.authentic(f) {
-		return nil, &Problem{Kind: Changed, Detail: "how the chain begins was changed"}, nil
+		return nil, &Problem{Kind: Changed, Detail: "the first line was changed"}, nil
 	}
 	w.accept(sealedLine{line: f.line})
 	found := &deadJournal{upload: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
@@ -182,12 +182,12 @@ func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return found, &Problem{Record: w.number + 1, Kind: Foreign, Detail: "from here on this cannot be read: " + err.Error()}, nil
+		return found, &Problem{Record: w.number + 1, Kind: Foreign, Detail: "the rest cannot be read: " + err.Error()}, nil
 	}
 	return found, nil, nil
 }
 
-// wholeLines splits at line breaks. What follows the last of them is nothing.
+// wholeLines is a bufio.SplitFunc that drops bytes after the last line break.
 func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil
@@ -198,7 +198,7 @@ func wholeLines(data []byte, atEOF bool) (advance int, line []byte, err error) {
 	return 0, nil, nil
 }
 
-// readLine takes down a line that comes after the first: a mark or a record.
+// readLine reads a checkpoint or a record.
 func (w *deadJournal) readLine(walk *walker, line []byte) *Problem {
 	if bytes.HasPrefix(line, []byte(checkpointStart)) {
 		return w.readCheckpoint(walk, line)
@@ -207,10 +207,10 @@ func (w *deadJournal) readLine(walk *walker, line []byte) *Problem {
 	kind, detail := walk.step(f, ok)
 	row, isRow := parseRow(w.upload.chain.ID, string(line))
 	if kind == "" && !isRow {
-		kind, detail = Foreign, "this is no record"
+		kind, detail = Foreign, "not a record"
 	}
 	if kind != "" {
-		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; it and what follows are not in the log"}
+		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; this and the following records are not in the log"}
 	}
 	who, what := lookupKey(&row.Record)
 	w.records = append(w.records, recordRow{
@@ -219,13 +219,13 @@ func (w *deadJournal) readLine(walk *walker, line []byte) *Problem {
 	return nil
 }
 
-// readCheckpoint takes down what a mark says: that the store has the chain, and, where it
-// stands before all records, what they follow.
+// readCheckpoint reads a checkpoint. The first one says which record the next
+// ones follow.
 func (w *deadJournal) readCheckpoint(walk *walker, line []byte) *Problem {
 	var at point
 	f, ok := parseLinks(line)
 	if !ok || !walk.seal.authentic(f) || json.Unmarshal(line, &at) != nil || at.Chain != chainName(w.upload.chain.ID) {
-		return &Problem{Record: walk.number + 1, Kind: Changed, Detail: "a line that says how far the store is was changed, or is of another chain; what follows is not in the log"}
+		return &Problem{Record: walk.number + 1, Kind: Changed, Detail: "a checkpoint was changed or is of another chain; the following records are not in the log"}
 	}
 	w.upload.begun = true
 	if len(w.records) == 0 {

@@ -91,7 +91,7 @@ func TestATornLineWasNeverAcknowledged(t *testing.T) {
 		left, err := w.db().Recover(t.Context(), w.dir)
 		lines := strings.Count(text[:cut], "\n") // the beginning, a record, a mark, two records
 		if lines >= 3 {                          // the mark says that the store has the chain, which is not so
-			if err != nil || len(left) != 1 || left[0].Kind != Missing || !strings.Contains(left[0].Detail, fmt.Sprintf("these %d records", lines-2)) {
+			if err != nil || len(left) != 1 || left[0].Kind != Missing || !strings.Contains(left[0].Detail, fmt.Sprintf("%d records of a killed process", lines-2)) {
 				t.Fatalf("cut to %d: %v, %v", cut, left, err)
 			}
 			continue

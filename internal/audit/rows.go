@@ -22,46 +22,46 @@ func NewDB(s *store.Store) *DB {
 	return &DB{rows}
 }
 
-// A chainRow is the record of one process since one start.
+// A chainRow is one chain: the records of one process since its start.
 type chainRow struct {
-	ID    int64  // sorts by the time of its start
-	Key   string // names the key that seals it
-	Line  string // how it begins: a sealed line
-	Seq   int64  // of its last record
-	Hash  string // of the line of that record
-	Seen  int64  // about when it was last added to, in milliseconds by the store's clock
-	Ended bool   // its process has ended it
+	ID    int64  // sorts by the time of the start
+	Key   string // id of the key
+	Line  string // its first line
+	Seq   int64  // of the last record
+	Hash  string // link of that record
+	Seen  int64  // when about it was last changed, in milliseconds
+	Ended bool   // ended by its process
 }
 
-// A recordRow is a line of a chain, and the columns by which it is found.
+// A recordRow is a record: its line, and columns to find it.
 type recordRow struct {
 	Chain, Seq int64
-	At         int64  // when it was written, in microseconds by the writer's clock
-	Who        int64  // stands for a tool and whom it was called for; 0 where nobody will ask
-	What       string // the digest of the arguments, where who is not 0
+	At         int64  // in microseconds, by the clock of the writer
+	Who        int64  // hash of tool and caller; 0 if not counted
+	What       string // digest of the arguments
 	Line       string
 }
 
 // position returns where a record stands in the order of time.
 func (r recordRow) position() position { return position{r.At, r.Chain, r.Seq} }
 
-// A position is one in the order of time, in which records of all chains are read.
+// A position is a place in the order of all records by time.
 type position struct{ At, Chain, Seq int64 }
 
-// A headRow is a line that says of chains how far they have come. Those of a key
-// are a chain themselves, which all processes that have the key write to.
+// A headRow is a head: a line that says how far chains are. All processes with
+// the same key add to one chain of heads.
 type headRow struct {
 	Key    string
 	Number int64
 	Line   string
 }
 
-// A headsFunc makes the lines that come after the last head of a key, which is zero
-// when there is none. It is called while nobody else adds heads of that key.
+// A headsFunc returns the next heads of a key. last is zero if there are none.
+// It is called under a lock.
 type headsFunc func(last headRow, chains bool) ([]headRow, error)
 
-// errMoved is why nothing was added to a chain: it is not as it was left.
-var errMoved = errors.New("the chain is not as it was left")
+// errMoved means that a chain is not as expected, and nothing was added.
+var errMoved = errors.New("the chain is not as expected")
 
 // rowStore reads and writes the rows of the log. Each call is a transaction of
 // its own. Tests make it fail.
@@ -91,7 +91,7 @@ type storeRows struct {
 	inserts  sync.Map // statements by power
 }
 
-// Begin adds a chain that has no records yet, and the heads that say so.
+// Begin adds a chain without records, and heads.
 func (s *storeRows) Begin(ctx context.Context, c chainRow, seal headsFunc) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		if err := addHeads(t, c.Key, seal); err != nil {
@@ -103,15 +103,14 @@ func (s *storeRows) Begin(ctx context.Context, c chainRow, seal headsFunc) error
 	})
 }
 
-// To say that a chain was seen costs a page of an index more.
+// Updating seen writes one more page of an index.
 const (
 	advance     = "UPDATE audit_chain SET seq = $1, hash = $2 WHERE id = $3 AND seq = $4 AND hash = $5"
 	advanceSeen = "UPDATE audit_chain SET seq = $1, hash = $2, seen = {{now}} WHERE id = $3 AND seq = $4 AND hash = $5"
 )
 
-// Append adds records to a chain that was left at from, so that it is as to
-// says, and was seen now if that differs. Without such a chain it adds nothing, and the error is
-// [errMoved].
+// Append adds records to the chain from, which becomes to, and sets seen if it
+// differs. If the chain in the store is not equal to from the error is errMoved.
 func (s *storeRows) Append(ctx context.Context, from, to chainRow, records []recordRow) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		text := advance
@@ -166,7 +165,7 @@ func (s *storeRows) insertText(power int) string {
 	return text.(func() string)()
 }
 
-// Note adds heads of a key. A chain that is named with it has ended.
+// Note adds heads, and marks a chain as ended unless ended is 0.
 func (s *storeRows) Note(ctx context.Context, key string, ended int64, seal headsFunc) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		if err := addHeads(t, key, seal); err != nil || ended == 0 {
@@ -177,8 +176,8 @@ func (s *storeRows) Note(ctx context.Context, key string, ended int64, seal head
 	})
 }
 
-// Prune removes the records of a chain up to one, and the chain itself when
-// that was its last and it is to go, once the heads that say so are there.
+// Prune adds heads and removes the records of a chain up to last. If whole is
+// set it removes the chain too; if that has other records the error is errMoved.
 func (s *storeRows) Prune(ctx context.Context, key string, chain, last int64, whole bool, seal headsFunc) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		if err := addHeads(t, key, seal); err != nil {
@@ -198,28 +197,31 @@ func (s *storeRows) Prune(ctx context.Context, key string, chain, last int64, wh
 	})
 }
 
-// Rewrite adds heads and removes those before them.
+// Rewrite adds heads and removes all heads before them.
 func (s *storeRows) Rewrite(ctx context.Context, key string, seal headsFunc) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
-		before, err := lastHead(t, key)
-		if err == nil {
-			err = addHeads(t, key, seal)
-		}
+		var first int64
+		err := addHeads(t, key, func(last headRow, chains bool) ([]headRow, error) {
+			first = last.Number
+			return seal(last, chains)
+		})
 		if err != nil {
 			return err
 		}
-		_, err = t.Exec("DELETE FROM audit_head WHERE key = $1 AND number <= $2", key, before.Number)
+		_, err = t.Exec("DELETE FROM audit_head WHERE key = $1 AND number <= $2", key, first)
 		return err
 	})
 }
 
-// addHeads makes others wait who add heads, and adds those that seal makes.
+// addHeads adds the heads that seal returns, under the lock of heads.
 func addHeads(t *store.Tx, key string, seal headsFunc) error {
 	if err := t.Lock("audit heads"); err != nil {
 		return err
 	}
-	last, err := lastHead(t, key)
-	if err != nil {
+	var last headRow
+	err := t.Row("SELECT key, number, line FROM audit_head WHERE key = $1 ORDER BY number DESC LIMIT 1", []any{key},
+		&last.Key, &last.Number, &last.Line)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err
 	}
 	var chains bool
@@ -238,151 +240,111 @@ func addHeads(t *store.Tx, key string, seal headsFunc) error {
 	return nil
 }
 
-func lastHead(t *store.Tx, key string) (h headRow, err error) {
-	err = t.Row("SELECT key, number, line FROM audit_head WHERE key = $1 ORDER BY number DESC LIMIT 1", []any{key}, &h.Key, &h.Number, &h.Line)
-	if errors.Is(err, store.ErrNotFound) {
-		err = nil
-	}
-	return h, err
+// list returns all rows of a query.
+func list[T any](ctx context.Context, s *storeRows, scan func(store.Scan) (T, error), text string, args ...any) (rows []T, err error) {
+	err = s.store.View(ctx, func(t *store.Tx) error {
+		rows, err = store.List(t, text, args, scan)
+		return err
+	})
+	return rows, err
+}
+
+func scanChain(scan store.Scan) (c chainRow, err error) {
+	err = scan(&c.ID, &c.Key, &c.Line, &c.Seq, &c.Hash, &c.Seen, &c.Ended)
+	return c, err
 }
 
 const selectChains = "SELECT id, key, line, seq, hash, seen, ended FROM audit_chain "
 
-// Chain is one chain, or [store.ErrNotFound].
+// Chain returns one chain.
 func (s *storeRows) Chain(ctx context.Context, id int64) (c chainRow, found bool, err error) {
-	list, err := s.chains(ctx, "WHERE id = $1", id)
-	if len(list) == 1 {
-		return list[0], true, err
+	rows, err := list(ctx, s, scanChain, selectChains+"WHERE id = $1", id)
+	if len(rows) == 1 {
+		return rows[0], true, err
 	}
 	return c, false, err
 }
 
-// Chains are those after one, in the order of their start.
+// Chains returns the chains after one, in the order of their start.
 func (s *storeRows) Chains(ctx context.Context, after int64, limit int) ([]chainRow, error) {
-	return s.chains(ctx, "WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
+	return list(ctx, s, scanChain, selectChains+"WHERE id > $1 ORDER BY id LIMIT $2", after, limit)
 }
 
-// Seen are the chains that were added to since a moment, the earliest first, of
-// those of that very moment only those after one.
+// Seen returns the chains after (since, after) in the order of (seen, id).
 func (s *storeRows) Seen(ctx context.Context, since, after int64, limit int) ([]chainRow, error) {
-	return s.chains(ctx, "WHERE (seen, id) > ($1, $2) ORDER BY seen, id LIMIT $3", since, after, limit)
+	return list(ctx, s, scanChain, selectChains+"WHERE (seen, id) > ($1, $2) ORDER BY seen, id LIMIT $3", since, after, limit)
 }
 
-func (s *storeRows) chains(ctx context.Context, which string, args ...any) (list []chainRow, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		return t.Each(selectChains+which, args, func(scan func(...any) error) error {
-			var c chainRow
-			if err := scan(&c.ID, &c.Key, &c.Line, &c.Seq, &c.Hash, &c.Seen, &c.Ended); err != nil {
-				return err
-			}
-			list = append(list, c)
-			return nil
-		})
-	})
-	return list, err
-}
-
-// NextChain is the next number under which there are records, whether there is
-// such a chain or not.
+// NextChain returns the next number that records have, even if there is no such
+// chain.
 func (s *storeRows) NextChain(ctx context.Context, after int64) (id int64, found bool, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		return t.Row("SELECT chain FROM audit_record WHERE chain > $1 ORDER BY chain LIMIT 1", []any{after}, &id)
-	})
+	err = s.store.Row(ctx, "SELECT chain FROM audit_record WHERE chain > $1 ORDER BY chain LIMIT 1", []any{after}, &id)
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, false, nil
 	}
 	return id, err == nil, err
 }
 
+func scanRecord(scan store.Scan) (r recordRow, err error) {
+	err = scan(&r.Chain, &r.Seq, &r.At, &r.Who, &r.What, &r.Line)
+	return r, err
+}
+
 const selectRecords = "SELECT chain, seq, at, who, what, line FROM audit_record "
 
-// Records are those of a chain after one, in their order.
+// Records returns the records of a chain after one.
 func (s *storeRows) Records(ctx context.Context, chain, after int64, limit int) ([]recordRow, error) {
-	return s.records(ctx, "WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT $3", chain, after, limit)
+	return list(ctx, s, scanRecord, selectRecords+"WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT $3", chain, after, limit)
 }
 
-// After are the records of all chains after a place, by time.
+// After returns the records of all chains after a position.
 func (s *storeRows) After(ctx context.Context, p position, limit int) ([]recordRow, error) {
-	return s.records(ctx, "WHERE (at, chain, seq) > ($1, $2, $3) ORDER BY at, chain, seq LIMIT $4", p.At, p.Chain, p.Seq, limit)
+	const where = "WHERE (at, chain, seq) > ($1, $2, $3) ORDER BY at, chain, seq LIMIT $4"
+	return list(ctx, s, scanRecord, selectRecords+where, p.At, p.Chain, p.Seq, limit)
 }
 
-// Before are the records of all chains before a place, the latest first.
+// Before returns the records of all chains before a position, the latest first.
 func (s *storeRows) Before(ctx context.Context, p position, limit int) ([]recordRow, error) {
-	return s.records(ctx, "WHERE (at, chain, seq) < ($1, $2, $3) ORDER BY at DESC, chain DESC, seq DESC LIMIT $4", p.At, p.Chain, p.Seq, limit)
+	const where = "WHERE (at, chain, seq) < ($1, $2, $3) ORDER BY at DESC, chain DESC, seq DESC LIMIT $4"
+	return list(ctx, s, scanRecord, selectRecords+where, p.At, p.Chain, p.Seq, limit)
 }
 
-func (s *storeRows) records(ctx context.Context, which string, args ...any) (list []recordRow, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		return t.Each(selectRecords+which, args, func(scan func(...any) error) error {
-			var r recordRow
-			if err := scan(&r.Chain, &r.Seq, &r.At, &r.Who, &r.What, &r.Line); err != nil {
-				return err
-			}
-			list = append(list, r)
-			return nil
-		})
-	})
-	return list, err
-}
-
-// The sum keeps SQLite from reading all records in the order of chains: by time
-// it reads those only that are early enough, of an index that has all it needs.
+// The sum keeps SQLite from grouping by the primary key, which reads all records.
+// Instead it reads the early ones in the index by time.
 const earliest = "SELECT chain, min(at) FROM audit_record WHERE at < $1 GROUP BY chain + 0, chain ORDER BY 2, 1"
 
-// Earliest is the first record of a chain in each chain that has one before a
-// moment: the numbers of these chains, those first that begin first.
+// Earliest returns the chains with records before a time, sorted by the time of
+// their first record.
 func (s *storeRows) Earliest(ctx context.Context, before int64) (chains []int64, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		return t.Each(earliest, []any{before}, func(scan func(...any) error) error {
-			var chain, at int64
-			if err := scan(&chain, &at); err != nil {
-				return err
-			}
-			chains = append(chains, chain)
-			return nil
-		})
-	})
-	return chains, err
+	return list(ctx, s, func(scan store.Scan) (chain int64, err error) {
+		var at int64
+		err = scan(&chain, &at)
+		return chain, err
+	}, earliest, before)
 }
 
-// Count says how many records there are of a tool and whom it was called for,
-// and how many of them had the same arguments.
+// Count returns the number of records of a tool and caller, and how many of them
+// have the arguments.
 func (s *storeRows) Count(ctx context.Context, who int64, what string) (same, all int, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		const text = "SELECT count(*), coalesce(sum(CASE WHEN what = $2 THEN 1 ELSE 0 END), 0) FROM audit_record WHERE who = $1 AND who <> 0"
-		return t.Row(text, []any{who, what}, &all, &same)
-	})
+	const text = `SELECT count(*), coalesce(sum(CASE WHEN what = $2 THEN 1 ELSE 0 END), 0)
+		FROM audit_record WHERE who = $1 AND who <> 0`
+	err = s.store.Row(ctx, text, []any{who, what}, &all, &same)
 	return same, all, err
 }
 
-// Keys are the names of all keys that have heads.
-func (s *storeRows) Keys(ctx context.Context) (keys []string, err error) {
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		return t.Each("SELECT DISTINCT key FROM audit_head", nil, func(scan func(...any) error) error {
-			var key string
-			if err := scan(&key); err != nil {
-				return err
-			}
-			keys = append(keys, key)
-			return nil
-		})
-	})
+// Keys returns the ids of all keys that have heads, sorted.
+func (s *storeRows) Keys(ctx context.Context) ([]string, error) {
+	keys, err := list(ctx, s, store.One[string], "SELECT DISTINCT key FROM audit_head")
 	slices.Sort(keys)
 	return keys, err
 }
 
-// Heads are the heads of a key after one, in their order.
-func (s *storeRows) Heads(ctx context.Context, key string, after int64, limit int) (list []headRow, err error) {
+// Heads returns the heads of a key after one.
+func (s *storeRows) Heads(ctx context.Context, key string, after int64, limit int) ([]headRow, error) {
 	const text = "SELECT number, line FROM audit_head WHERE key = $1 AND number > $2 ORDER BY number LIMIT $3"
-	err = s.store.View(ctx, func(t *store.Tx) error {
-		return t.Each(text, []any{key, after, limit}, func(scan func(...any) error) error {
-			h := headRow{Key: key}
-			if err := scan(&h.Number, &h.Line); err != nil {
-				return err
-			}
-			list = append(list, h)
-			return nil
-		})
-	})
-	return list, err
+	return list(ctx, s, func(scan store.Scan) (headRow, error) {
+		h := headRow{Key: key}
+		err := scan(&h.Number, &h.Line)
+		return h, err
+	}, text, key, after, limit)
 }

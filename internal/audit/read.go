@@ -1,0 +1,272 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// A Filter selects rows; nil selects all.
+type Filter func(*Row) bool
+
+func (f Filter) shows(r *Row) bool { return f == nil || f(r) }
+
+// Tail returns the last n rows that filter selects, of all chains, sorted by
+// time. It skips lines that are not records and verifies nothing.
+func (db *DB) Tail(ctx context.Context, n int, filter Filter) ([]Row, error) {
+	var found []Row
+	at := position{At: math.MaxInt64}
+	for db != nil && len(found) < n {
+		list, err := db.rows.Before(ctx, at, pageSize)
+		if err != nil {
+			return nil, fmt.Errorf("reading the audit log: %w", err)
+		}
+		for _, r := range list {
+			at = r.position()
+			if row, ok := parseRow(r.Chain, r.Line); ok && filter.shows(&row) && len(found) < n {
+				found = append(found, row)
+			}
+		}
+		if len(list) < pageSize {
+			break
+		}
+	}
+	slices.Reverse(found)
+	return found, nil
+}
+
+// Count returns how often a tool was called for a caller, and how often with the
+// arguments of a digest. Calls that did not run are not counted.
+func (db *DB) Count(ctx context.Context, tool, agent, user, digest string) (same, all int, err error) {
+	return db.rows.Count(ctx, callerKey(tool, agent, user), digest[:min(digestLen, len(digest))])
+}
+
+// followEvery is the interval at which Follow looks for new rows, with one read
+// of an index.
+const followEvery = 250 * time.Millisecond
+
+// Follow calls each with the last n rows and then with new ones of all
+// processes, until ctx ends or each returns an error, which it returns. Rows
+// that are read together are sorted by time.
+func (db *DB) Follow(ctx context.Context, n int, filter Filter, each func(Row) error) error {
+	f := &follower{rows: db.rows, filter: filter, each: each, at: map[int64]int64{}}
+	if err := f.start(ctx); err != nil {
+		return err
+	}
+	last, err := db.Tail(ctx, n, func(r *Row) bool {
+		id, _ := chainID(r.Chain)
+		return filter.shows(r) && int64(r.Seq) <= f.at[id]
+	})
+	if err != nil {
+		return err
+	}
+	for _, row := range last {
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-tick.C:
+		}
+		if err := f.look(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+// A follower knows how far it has read each chain. It does not use the times of
+// records, which are committed in another order.
+type follower struct {
+	rows   rowStore
+	filter Filter
+	each   func(Row) error
+	at     map[int64]int64 // last record by chain
+	since  int64           // the latest seen of all chains
+}
+
+// start reads how far the chains are.
+func (f *follower) start(ctx context.Context) error {
+	for after := int64(math.MinInt64); ; {
+		list, err := f.rows.Chains(ctx, after, pageSize)
+		if err != nil {
+			return err
+		}
+		for _, c := range list {
+			after = c.ID
+			f.at[c.ID] = c.Seq
+			f.since = max(f.since, c.Seen)
+		}
+		if len(list) < pageSize {
+			return nil
+		}
+	}
+}
+
+// look passes on new rows, at most a page of each chain. The next call continues
+// there.
+func (f *follower) look(ctx context.Context) error {
+	var fresh []Row
+	latest, behind := f.since, false
+	since := min(f.since, time.Now().UnixMilli()) // it may be in the future if a clock was set back
+	from := chainRow{Seen: since - clockSlack.Milliseconds(), ID: math.MinInt64}
+	for more := true; more; {
+		list, err := f.rows.Seen(ctx, from.Seen, from.ID, pageSize)
+		if err != nil {
+			return err
+		}
+		more = len(list) == pageSize
+		for _, c := range list {
+			from = c
+			rows, err := f.read(ctx, c)
+			if err != nil {
+				return err
+			}
+			fresh = append(fresh, rows...)
+			latest = max(latest, c.Seen)
+			behind = behind || f.at[c.ID] < c.Seq
+		}
+	}
+	if !behind {
+		f.since = latest
+	}
+	slices.SortStableFunc(fresh, func(a, b Row) int { return a.Time.Compare(b.Time) })
+	for _, row := range fresh {
+		if err := f.each(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read returns the new rows of a chain.
+func (f *follower) read(ctx context.Context, c chainRow) (fresh []Row, err error) {
+	if f.at[c.ID] >= c.Seq {
+		return nil, nil
+	}
+	list, err := f.rows.Records(ctx, c.ID, f.at[c.ID], pageSize)
+	if err == nil && len(list) < pageSize {
+		f.at[c.ID] = c.Seq // even if retention removed some
+	}
+	for _, r := range list {
+		f.at[c.ID] = max(f.at[c.ID], r.Seq)
+		if row, ok := parseRow(r.Chain, r.Line); ok && f.filter.shows(&row) {
+			fresh = append(fresh, row)
+		}
+	}
+	return fresh, err
+}
+
+// A Format is an output format of Export.
+type Format string
+
+const (
+	JSONL Format = "jsonl" // the lines of the log, with the chain added
+	CSV   Format = "csv"   // with a header; cells that look like formulas begin with '
+)
+
+// Exported is the result of Export.
+type Exported struct {
+	Rows    int
+	Skipped int // lines that are not records; Verify reports them
+}
+
+// Export writes the rows of all chains in [since, until) to w, sorted by time. A
+// zero time is no limit. It needs memory for some hundred rows, and verifies
+// nothing.
+func (db *DB) Export(ctx context.Context, w io.Writer, as Format, since, until time.Time) (done Exported, err error) {
+	out := bufio.NewWriterSize(w, 64<<10)
+	write, flush, err := exporter(out, as)
+	if err != nil {
+		return done, err
+	}
+	at := position{At: math.MinInt64}
+	if !since.IsZero() {
+		at.At = since.UnixMicro() - 1
+		at.Chain = math.MaxInt64
+	}
+	for more := db != nil; more; {
+		list, err := db.rows.After(ctx, at, pageSize)
+		if err != nil {
+			return done, fmt.Errorf("reading the audit log: %w", err)
+		}
+		more = len(list) == pageSize
+		for _, r := range list {
+			if at = r.position(); !until.IsZero() && at.At >= until.UnixMicro() {
+				more = false
+				break
+			}
+			row, ok := parseRow(r.Chain, r.Line)
+			if !ok {
+				done.Skipped++
+				continue
+			}
+			if err := write(&row); err != nil {
+				return done, fmt.Errorf("writing the export: %w", err)
+			}
+			done.Rows++
+		}
+	}
+	if err := flush(); err != nil {
+		return done, fmt.Errorf("writing the export: %w", err)
+	}
+	return done, nil
+}
+
+func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func() error, err error) {
+	switch as {
+	case JSONL:
+		return func(r *Row) error {
+			_, err := fmt.Fprintf(out, "{\"chain\":%q,%s\n", r.Chain, r.line[1:])
+			return err
+		}, out.Flush, nil
+	case CSV:
+		cells := csv.NewWriter(out)
+		flush = func() error {
+			cells.Flush()
+			return cells.Error() // of out as well: the writer flushes it
+		}
+		return func(r *Row) error { return cells.Write(csvRow(r)) }, flush, cells.Write(csvNames())
+	}
+	return nil, nil, fmt.Errorf("export format %q is not known; use %q or %q", as, JSONL, CSV)
+}
+
+func csvNames() []string {
+	return []string{
+		"chain", "seq", "ts", "phase", "call", "parent", "kind", "tool", "alias", "agent", "user", "session", "transport",
+		"profile", "risk", "verdict", "approval", "outcome", "args_digest", "result_digest", "args",
+		"bytes", "redactions", "duration_ms", "error", "trace", "prev", "hash",
+	}
+}
+
+func csvRow(r *Row) []string {
+	cells := []string{
+		r.Chain, strconv.FormatUint(r.Seq, 10), r.Time.Format(timeFormat), string(r.Phase), r.Call, r.Parent, r.Kind, r.Tool, r.Alias,
+		r.Agent, r.User, r.Session, r.Transport, r.Profile, r.Risk, r.Verdict, r.Approval, r.Outcome,
+		r.ArgsDigest, r.ResultDigest, r.ArgsShape, strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Redactions),
+		strconv.FormatFloat(r.Duration, 'f', -1, 64), r.Error, r.Trace, r.Prev, r.Hash,
+	}
+	for i, cell := range cells {
+		cells[i] = escapeFormula(cell)
+	}
+	return cells
+}
+
+// escapeFormula keeps a spreadsheet from evaluating a cell.
+func escapeFormula(cell string) string {
+	if cell != "" && strings.ContainsRune("=+-@\t\r", rune(cell[0])) {
+		return "'" + cell
+	}
+	return cell
+}
