@@ -34,7 +34,7 @@ func (a *App) openMemory(context.Context) error {
 			}
 		}
 	}
-	if a.store, err = store.Later(o); err != nil {
+	if a.store, err = store.OpenLazy(o); err != nil {
 		return err
 	}
 	a.onClose(a.store.Close)
@@ -193,8 +193,8 @@ func (a *App) sweepStore(ctx context.Context) {
 		}
 		_, expired := a.store.SweepMemory(ctx)
 		undone := a.graph.Sweep(ctx)
-		_, changes := a.store.Prune(ctx, feedAge)
-		rates, asked := a.store.ForgetRates(ctx), a.desk.Store.Sweep(ctx)
+		_, changes := a.store.PruneChanges(ctx, feedAge)
+		rates, asked := a.store.PruneRates(ctx), a.desk.Store.Sweep(ctx)
 		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
 			a.log.Warn("what is too old in the store could not be removed", "err", err)
 		}

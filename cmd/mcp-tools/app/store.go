@@ -56,7 +56,7 @@ func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) erro
 	if err != nil {
 		return err
 	}
-	s, err := store.Later(o)
+	s, err := store.OpenLazy(o)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) erro
 // StorePlace is where the store is, fit to be shown.
 func (e *Env) StorePlace() (place string, err error) {
 	err = e.WithStore(func(s *store.Store, _ func() bool) error {
-		place = s.Place()
+		place = s.Location()
 		return nil
 	})
 	return place, err

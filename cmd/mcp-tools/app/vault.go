@@ -31,7 +31,7 @@ func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
 		return nil, fmt.Errorf("%s is a link or a file, and has to be a directory; move it away, or say with vault.dir where the vault is", dir)
 	}
 	return vault.New(vault.Config{
-		Dir: dir, Key: vault.Place(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext, Getenv: e.Getenv,
+		Dir: dir, Key: vault.KeyStore(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext, Getenv: e.Getenv,
 	}), nil
 }
 

@@ -168,11 +168,11 @@ settings say (vault.key_from): so a key is moved.`,
 				}
 			}
 			return a.WithVault(func(v *vault.Vault) error {
-				r, err := v.Rotate(cmd.Context(), vault.Place(from))
+				r, err := v.Rotate(cmd.Context(), vault.KeyStore(from))
 				if err != nil {
 					return err
 				}
-				return a.show(r, func(w io.Writer) error { return a.printRotation(w, r, vault.Place(from)) })
+				return a.show(r, func(w io.Writer) error { return a.printRotation(w, r, vault.KeyStore(from)) })
 			})
 		},
 	}
@@ -181,7 +181,7 @@ settings say (vault.key_from): so a key is moved.`,
 	return cmd
 }
 
-func (a *CLI) printRotation(w io.Writer, r vault.Rotation, from vault.Place) error {
+func (a *CLI) printRotation(w io.Writer, r vault.Rotation, from vault.KeyStore) error {
 	sealed := "secret is sealed with a new key"
 	if r.Secrets != 1 {
 		sealed = "secrets are sealed with a new key"
@@ -249,7 +249,7 @@ func fileSecret(path string) ([]byte, error) {
 // readSecret reads a secret and a line break, and of what is too long enough
 // to notice.
 func readSecret(r io.Reader) ([]byte, error) {
-	value := make([]byte, vault.Longest+3) // at once: no copies are left behind
+	value := make([]byte, vault.MaxSecret+3) // at once: no copies are left behind
 	n, err := io.ReadFull(r, value)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil

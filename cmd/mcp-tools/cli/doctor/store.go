@@ -34,7 +34,7 @@ func (c *checkup) checkStore() (usable bool) {
 		c.fail(check, "see to what it says; what is kept in it was not looked at", "%v", err)
 		return false
 	}
-	c.ok(check, "%s at %s, %s", map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}[st.Engine], st.Place, terminal.FileSize(st.Bytes))
+	c.ok(check, "%s at %s, %s", map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}[st.Engine], st.Location, terminal.FileSize(st.Bytes))
 	return true
 }
 
