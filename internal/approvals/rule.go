@@ -51,7 +51,7 @@ const (
 	MaxAge     = 366 * 24 * time.Hour
 	// sessionAge bounds those for a session, which may go on for weeks.
 	sessionAge = 12 * time.Hour
-	maxRules  = 1000
+	maxRules   = 1000
 	maxLike    = 20
 )
 

@@ -45,10 +45,10 @@ const (
 	// over, so that whoever comes late learns who was faster.
 	keepClosed = 10 * time.Minute
 	// maxOpen and maxOpenEach bound the open questions of all, and of one caller.
-	maxOpen  = 200
+	maxOpen     = 200
 	maxOpenEach = 20
 	// maxOpenText and maxOpenTextEach bound what there is to read in them.
-	maxOpenText      = 8 << 20
+	maxOpenText     = 8 << 20
 	maxOpenTextEach = 1 << 20
 	// maxClosed bounds those that are over and still there to be shown.
 	maxClosed = 100
@@ -69,10 +69,10 @@ type Options struct {
 // use, and so are any number of them with the same rows.
 type Store struct {
 	Options
-	rows    rows
-	me      string // names this process in its questions
+	rows      rows
+	me        string // names this process in its questions
 	takeGrace time.Duration
-	heartbeat    heartbeat
+	heartbeat heartbeat
 }
 
 // New returns the approvals. The rows are left alone before they are needed.

@@ -15,7 +15,7 @@ import (
 const (
 	format       = 1
 	manifestName = "manifest.json"
-	maxManifest = 4 << 20
+	maxManifest  = 4 << 20
 )
 
 func entryName(table string) string { return table + ".jsonl" }

@@ -33,8 +33,8 @@ func checkReplaceable(path string) error {
 // A tempFile is a file that takes its place when it is complete. It is locked as
 // long as somebody writes to it, so that what a crash left can be told from it.
 type tempFile struct {
-	file *os.File
-	path string
+	file      *os.File
+	path      string
 	committed bool
 }
 

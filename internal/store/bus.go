@@ -21,12 +21,12 @@ type signaler interface {
 // this process, soon for those of others, and every few seconds in any case.
 type notifier struct {
 	signaler signaler
-	log     *slog.Logger
-	stop    context.CancelFunc
-	done    sync.WaitGroup
-	start   sync.Once
-	ctx     context.Context
-	unsent  chan struct{} // something is in pending
+	log      *slog.Logger
+	stop     context.CancelFunc
+	done     sync.WaitGroup
+	start    sync.Once
+	ctx      context.Context
+	unsent   chan struct{} // something is in pending
 
 	mu      sync.Mutex
 	waiters map[string]chan struct{} // closed at the next change
@@ -34,8 +34,8 @@ type notifier struct {
 }
 
 const (
-	batchDelay  = 2 * time.Millisecond // how long topics are gathered before they are told
-	maxStale  = 2 * time.Second      // how long a hint that was lost can matter
+	batchDelay     = 2 * time.Millisecond // how long topics are gathered before they are told
+	maxStale       = 2 * time.Second      // how long a hint that was lost can matter
 	reconnectDelay = 500 * time.Millisecond
 )
 

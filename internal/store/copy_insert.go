@@ -9,7 +9,7 @@ const (
 	rowsOverNet = 100     // that are sent to PostgreSQL at a time
 	rowsInside  = 8       // SQLite finds parameters by their names, one after the other
 	maxParams   = 30000   // parameters of one statement: PostgreSQL takes 65535, SQLite 32766
-	flushBytes = 4 << 20 // of rows that are gathered
+	flushBytes  = 4 << 20 // of rows that are gathered
 )
 
 // An inserter writes rows of a table, many at a time.

@@ -57,7 +57,7 @@ func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait t
 type Meter struct {
 	store *Store
 
-	mu     sync.Mutex
+	mu      sync.Mutex
 	buckets map[string]*bucket
 }
 
@@ -71,7 +71,7 @@ type bucket struct {
 
 const (
 	maxBuckets = 10_000 // strangers can make keys
-	maxTaken = 100
+	maxTaken   = 100
 	// burstShare is which part of a burst one process may keep.
 	burstShare = 20
 	// hurry is how soon after another a taking counts as in a hurry.

@@ -46,7 +46,7 @@ type sqliteConn interface {
 type cachingConn struct {
 	sqliteConn
 	statements map[string]*statement
-	uses  int64
+	uses       int64
 }
 
 // maxStatements is how many statements a connection remembers.
@@ -57,9 +57,9 @@ const maxStatements = 150
 type statement struct {
 	driver.Stmt
 	exec  driver.StmtExecContext
-	query  driver.StmtQueryContext
-	used int64
-	busy bool
+	query driver.StmtQueryContext
+	used  int64
+	busy  bool
 }
 
 // statement returns a statement that can run now, or none when a text is better

@@ -10,15 +10,15 @@ import (
 
 // A Status is how a store stands.
 type Status struct {
-	Engine string           `json:"engine"`
-	Location  string           `json:"place"`
-	Bytes  int64            `json:"bytes"`               // of the tables and what belongs to them
-	WAL    *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has one for all databases
-	Step   int              `json:"step"`
-	Tables []TableStatus    `json:"tables"`
-	Feed   FeedStatus       `json:"feed"`
-	Jobs   map[string]int64 `json:"jobs"`             // by state
-	Others *int64           `json:"others,omitempty"` // connections of others to PostgreSQL; SQLite does not know
+	Engine   string           `json:"engine"`
+	Location string           `json:"place"`
+	Bytes    int64            `json:"bytes"`               // of the tables and what belongs to them
+	WAL      *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has one for all databases
+	Step     int              `json:"step"`
+	Tables   []TableStatus    `json:"tables"`
+	Feed     FeedStatus       `json:"feed"`
+	Jobs     map[string]int64 `json:"jobs"`             // by state
+	Others   *int64           `json:"others,omitempty"` // connections of others to PostgreSQL; SQLite does not know
 }
 
 // A TableStatus is how many rows a table has.

@@ -28,9 +28,9 @@ type Options struct {
 // A Store is a database. Its methods may be called from many goroutines.
 type Store struct {
 	dialect     dialect
-	location       string
+	location    string
 	connect     func(context.Context) error // opens write and read
-	notifier         *notifier
+	notifier    *notifier
 	checkpoints *checkpointer // of SQLite
 	written     sync.Map      // statements in the engine's words
 	log         *slog.Logger

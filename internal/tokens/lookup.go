@@ -12,7 +12,7 @@ import (
 // no process, on whatever machine, believes the token any more; clocks need not
 // agree for that, they only have to go at the same pace.
 const (
-	cacheAge  = 20 * time.Millisecond
+	cacheAge   = 20 * time.Millisecond
 	revokeWait = cacheAge + 5*time.Millisecond
 )
 

@@ -50,7 +50,7 @@ type Table struct {
 	rows tokenRows
 
 	useEvery time.Duration
-	cache   cache
+	cache    cache
 	writing  sync.WaitGroup // of the uses
 
 	mu      sync.Mutex
@@ -62,7 +62,7 @@ type Table struct {
 // useEvery is how often, at most, a server writes down that tokens were used,
 // and useTimeout how long it tries to.
 const (
-	useEvery    = time.Minute
+	useEvery   = time.Minute
 	useTimeout = 10 * time.Second
 )
 

@@ -188,10 +188,10 @@ func (a *CLI) printRotation(w io.Writer, r vault.Rotation, from vault.KeyStore) 
 	}
 	key, next := r.Key, ""
 	switch {
-	case r.Place == vault.Env && (from == "" || from == vault.Env):
+	case r.KeyStore == vault.Env && (from == "" || from == vault.Env):
 		key = "the variable " + config.EnvVaultKeyNext
 		next = fmt.Sprintf("Put it into %s now, and unset %s.\n", config.EnvVaultKey, config.EnvVaultKeyNext)
-	case from == vault.Env && r.Place != vault.Env:
+	case from == vault.Env && r.KeyStore != vault.Env:
 		next = fmt.Sprintf("Unset %s now: it would be taken for the key.\n", config.EnvVaultKey)
 	}
 	_, err := fmt.Fprintf(w, "%d %s, which is in %s.\n%s", r.Secrets, sealed, key, next)

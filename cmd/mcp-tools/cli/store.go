@@ -57,7 +57,7 @@ func (a *CLI) storeStatusCommand() *cobra.Command {
 func (a *CLI) printStore(w io.Writer, st store.Status) error {
 	rows := [][]string{
 		{"engine", st.Engine},
-		{"place", st.Place},
+		{"location", st.Location},
 		{"size", terminal.FileSize(st.Bytes)},
 	}
 	if st.WAL != nil {
@@ -134,7 +134,7 @@ directory. Calls that wait for approval are not in it.`,
 			if err != nil {
 				return err
 			}
-			return a.show(storeCopy{Manifest: m, From: s.Place(), To: path, Bytes: info.Size()}, func(w io.Writer) error {
+			return a.show(storeCopy{Manifest: m, From: s.Location(), To: path, Bytes: info.Size()}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s of %s (%s).\n",
 					args[0], text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), terminal.FileSize(info.Size()))
 				return err
@@ -172,9 +172,9 @@ machine that is new.`,
 			if err != nil {
 				return err
 			}
-			return a.show(storeCopy{Manifest: m, From: args[0], To: s.Place()}, func(w io.Writer) error {
+			return a.show(storeCopy{Manifest: m, From: args[0], To: s.Location()}, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "%s has %s of %s, as they were on %s. Search indexes are filled anew.\n",
-					s.Place(), text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), terminal.Date(time.UnixMilli(m.Made)))
+					s.Location(), text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), terminal.Date(time.UnixMilli(m.Made)))
 				return err
 			})
 		},
@@ -228,11 +228,11 @@ func (a *CLI) migrateStore(ctx context.Context, from *store.Store, o store.Optio
 		return err
 	}
 	if moved {
-		fmt.Fprintf(a.Err, "%s has changed since the copy began, and the copy does not have that: stop the servers, empty the copy, and copy again.\n", from.Place())
+		fmt.Fprintf(a.Err, "%s has changed since the copy began, and the copy does not have that: stop the servers, empty the copy, and copy again.\n", from.Location())
 	}
-	return a.show(storeCopy{Manifest: m, From: from.Place(), To: to.Place(), Moved: moved}, func(w io.Writer) error {
+	return a.show(storeCopy{Manifest: m, From: from.Location(), To: to.Location(), Moved: moved}, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s has %s of %s; each was read again and is the same.\nSet store.dsn to %s now, or start servers with --store %[4]s. %s is as it was.\n",
-			to.Place(), text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), place, from.Place())
+			to.Location(), text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), place, from.Location())
 		return err
 	})
 }
