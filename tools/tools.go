@@ -27,7 +27,7 @@ type World struct {
 	Web     web.Options
 	Memory  memory.Memory
 	Graph   *knowledge.Graph
-	Skills  skills.Skills
+	Skills  *skills.Library
 	Results *results.Store
 	Status  func(context.Context) sessions.Status
 }

@@ -105,7 +105,7 @@ func TestLargeLibrariesAreImportedInOnePlace(t *testing.T) {
 		"github.com/mark3labs/mcp-go":     {"server"},
 		"github.com/spf13/cobra":          {"cmd"},
 		"go.opentelemetry.io/otel":        {"internal/telemetry"},
-		"github.com/fsnotify/fsnotify":    {"internal/config", "internal/skills"},
+		"github.com/fsnotify/fsnotify":    {"internal/config", "tools/skills"},
 		"go.yaml.in/yaml":                 {"internal/config"},
 		"github.com/go-jose/go-jose":      {"internal/oauth"},
 		"github.com/rogpeppe/go-internal": {"cmd"},

@@ -1,87 +1,151 @@
 package skills
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// skillSearch finds skills.
-type skillSearch struct{ skills Skills }
+// skillSearch is the tool that finds skills.
+type skillSearch struct{ library *Library }
 
 type skillSearchArgs struct {
-	Query string `json:"query,omitempty" jsonschema:"the task in a few words; empty lists all" alias:"q,text,name"`
-	Limit int    `json:"limit,omitempty" jsonschema:"default 8" alias:"max_results,count,top_k"`
+	Query string `json:"query,omitempty" jsonschema:"the task in a few words; empty or * lists all skills" alias:"q,text,name"`
+	Limit int    `json:"limit,omitempty" jsonschema:"skills to return, default 8, at most 100" alias:"max_results,count,top_k"`
 }
 
 const (
-	usualHits    = 8
-	mostHits     = 100
-	longestShown = 300 // bytes of a description
+	defaultHits         = 8
+	maxHits             = 100
+	maxShownDescription = 300 // bytes
+	maxExamples         = 20  // names returned if nothing was found
 )
 
 func (skillSearch) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "skill_search", Group: group, Title: "Search skills", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:      "Finds skills: tested instructions for kinds of tasks. Then call use_skill.",
-		Also:     []string{"skills_search", "find_skills", "list_skills", "skills_list", "search_skills", "tool::skill_search"},
+		Name: "skill_search", Group: group, Title: "Search skills",
+		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Doc: `Finds skills: instructions for kinds of tasks, with the files that these need.
+Returns names and descriptions. To get the instructions of one use use_skill.`,
+		Also: []string{
+			"skills_search", "find_skills", "list_skills", "skills_list", "search_skills", "tool::skill_search",
+		},
 		Keywords: "instructions howto playbook workflow capability",
 	}
 }
 
 func (t skillSearch) Do(ctx context.Context, a skillSearchArgs) (tool.Result, error) {
-	limit := usualHits
-	if a.Limit > 0 {
-		limit = min(a.Limit, mostHits)
-	}
-	found, err := t.skills.Search(ctx, a.Query, limit)
+	found, err := t.library.Search(ctx, a.Query, a.limit())
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(showFound(found, a.Query)), nil
+	return tool.Text(formatFound(found, a.Query)), nil
 }
 
-func showFound(found Found, query string) string {
+func (a skillSearchArgs) limit() int {
+	if a.Limit <= 0 {
+		return defaultHits
+	}
+	return min(a.Limit, maxHits)
+}
+
+// Found is the result of [Library.Search].
+type Found struct {
+	Hits  []Hit
+	More  bool
+	Total int      // number of skills that the caller sees
+	Names []string // some of them, if nothing was found
+}
+
+// A Hit is a skill in short.
+type Hit struct {
+	Name        string
+	Description string
+	Tags        []string
+	Source      string
+	Version     int64  // 0 for a skill in a directory
+	Problem     string // why it cannot be used; "" if it can
+	Uses        int64  // by the caller
+}
+
+func formatFound(found Found, query string) string {
 	if found.Total == 0 {
-		return "there are no skills yet; publish_skill keeps a directory with a SKILL.md as one"
+		return "there are no skills yet; to publish a directory with a SKILL.md use publish_skill"
 	}
 	if len(found.Hits) == 0 {
-		return fmt.Sprintf("no skill is about %q; there are: %s", clip(oneLine(query), 80), strings.Join(found.Names, ", "))
+		return fmt.Sprintf("no skill found for %q; some that exist: %s",
+			text.Clip(oneLine(query), 80), strings.Join(found.Names, ", "))
 	}
 	var b strings.Builder
 	for _, h := range found.Hits {
-		fmt.Fprintf(&b, "%s (%s", h.Name, versioned(h.Source, h.Version))
+		fmt.Fprintf(&b, "%s (%s", h.Name, withVersion(h.Source, h.Version))
 		if h.Uses > 0 {
-			fmt.Fprintf(&b, ", used %s", counted(int(h.Uses), "time"))
+			fmt.Fprintf(&b, ", used %s", text.Plural(int(h.Uses), "time"))
 		}
 		b.WriteString("): ")
 		if h.Problem != "" {
 			b.WriteString("cannot be used: " + oneLine(h.Problem) + "\n")
 			continue
 		}
-		b.WriteString(clip(oneLine(h.Description), longestShown))
+		b.WriteString(text.Clip(oneLine(h.Description), maxShownDescription))
 		if len(h.Tags) > 0 {
-			b.WriteString(" [" + clip(oneLine(strings.Join(h.Tags, ", ")), 80) + "]")
+			b.WriteString(" [" + text.Clip(oneLine(strings.Join(h.Tags, ", ")), 80) + "]")
 		}
 		b.WriteByte('\n')
 	}
 	if found.More {
-		fmt.Fprintf(&b, "[there are more of %d; ask more exactly, or for a higher limit]", found.Total)
+		fmt.Fprintf(&b, "[more results of %d skills; use a narrower query or a higher limit]", found.Total)
 	} else {
-		b.WriteString("[use_skill shows the instructions of one]")
+		b.WriteString("[to get the instructions of one use use_skill]")
 	}
 	return b.String()
 }
 
-// clip cuts a text between two characters.
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
+// Search finds skills by their words. The queries "" and "*" list them, those that the caller has used most first.
+func (l *Library) Search(ctx context.Context, query string, limit int) (found Found, err error) {
+	err = l.withView(ctx, func(v *view, o tool.Owner) error {
+		uses, err := l.rows.uses(ctx, o)
+		if err != nil {
+			return unavailable(err)
+		}
+		found.Total = len(v.items)
+		if q := strings.TrimSpace(query); q == "" || q == "*" {
+			list := v.sorted()
+			slices.SortStableFunc(list, func(a, b item) int { return cmp.Compare(uses[b.slug], uses[a.slug]) })
+			found.More = len(list) > limit
+			for _, i := range list[:min(limit, len(list))] {
+				found.Hits = append(found.Hits, i.hit(uses))
+			}
+			return nil
+		}
+		result, err := l.searchIndex(ctx, v, query, limit)
+		if err != nil {
+			return err
+		}
+		found.More = result.More
+		for _, h := range result.Hits {
+			if i, ok := v.items[strings.TrimPrefix(h.ID, v.scope+"/")]; ok {
+				found.Hits = append(found.Hits, i.hit(uses))
+			}
+		}
+		if len(found.Hits) == 0 {
+			for _, i := range v.sorted()[:min(maxExamples, len(v.items))] {
+				found.Names = append(found.Names, i.slug)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
+func (i item) hit(uses map[string]int64) Hit {
+	return Hit{
+		Name: i.slug, Description: i.meta.Description, Tags: i.meta.Tags, Source: i.source(), Version: i.version.Number,
+		Problem: i.problem, Uses: uses[i.slug],
 	}
-	for most > 0 && text[most]&0xc0 == 0x80 {
-		most--
-	}
-	return strings.TrimRight(text[:most], " ") + "…"
 }

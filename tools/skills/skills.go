@@ -1,156 +1,136 @@
-// Package skills holds the tools that find, use, copy and publish skills:
-// directories with instructions for a kind of task, and the files these need.
+// Package skills finds, uses, copies and publishes skills: directories with instructions for a kind of task in SKILL.md,
+// and the files that these need. It has the skills in directories and the published ones, which are rows of the store;
+// it decides which of them a caller sees, and which one a name means if several have it.
 //
-// It knows what a model is asked for and told. It does not know where skills
-// are kept, how they are found, or who sees which: [Skills] does. Nothing in a
-// skill runs here; its scripts are files, and commands have a tool of their own.
+// Skills in directories are read again on each call. Those of the workspace are read through the caller's own files, so
+// that files which are denied there are denied here. Versions of published skills never change. Nothing in a skill is
+// run here. The format of a skill is in the package skill below.
 //
-// Begin with [Skills], then use.go.
+// Begin with [New] and [Library.Use], then view.go for what a caller sees; rows.go has the SQL.
 package skills
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
-	"time"
+	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
 const group = "skills"
 
-// Skills are those of whoever the running call is made for: the caller is in
-// the context. Errors are fit for the model as they are.
-type Skills interface {
-	// Search finds skills by their words; "" and "*" list them.
-	Search(ctx context.Context, query string, limit int) (Found, error)
-	// Use returns a skill and counts that it was used. Version 0 is the one that
-	// comes first; others are versions of published ones.
-	Use(ctx context.Context, name string, version int64) (Skill, error)
-	// Copy writes the files of a skill to a directory of the workspace; "" for
-	// the usual one.
-	Copy(ctx context.Context, name string, version int64, path string) (Copied, error)
-	// Publish keeps a directory of the workspace as a version of a skill. What
-	// the guard finds in it has to be accepted.
-	Publish(ctx context.Context, path string, accept bool) (Published, error)
-}
-
-// Found is what a search has found.
-type Found struct {
-	Hits  []Hit
-	More  bool
-	Total int      // skills that there are
-	Names []string // some of them, when nothing was found
-}
-
-// A Hit is a skill in short.
-type Hit struct {
-	Name        string
-	Description string
-	Tags        []string
-	Source      string
-	Version     int64  // 0: it has none
-	Problem     string // why it cannot be used
-	Uses        int64  // by the caller
-}
-
-// A Skill is one that is to be used.
-type Skill struct {
-	Name         string
-	Source       string // where it comes from, in a few words
-	Version      int64  // 0: it has none
-	By           string // who has written it; "" when that is not known
-	Created      time.Time
-	Meta         skill.Meta
-	Instructions string
-	Dir          string // what the file tools call its directory
-	OnDisk       bool   // commands can reach it there
-	Files        []skill.File
-	MoreFiles    bool
-	Findings     []skill.Finding
-	Hides        []string // where else there are skills of that name
-}
-
-// Copied is what Copy has done.
-type Copied struct {
-	Name  string
-	Dir   string
-	Files int
-	Bytes int64
-	Kept  int // files that were just the same
-}
-
-// Published is what Publish has done.
-type Published struct {
-	Name     string
-	Title    string // the name that its SKILL.md gives it, which may be another
-	Version  int64
-	Files    int
-	Bytes    int64
-	Same     bool   // there was nothing new in it
-	Before   string // a skill of that name that comes first, "" for none
-	Findings []skill.Finding
-	Left     []string // names that were left out
-	Needs    []string // what its scripts use, and may not be there
-}
-
-// Tools are the tools about skills.
-func Tools(s Skills) []tool.Tool {
+// Tools returns the tools of the group. They can be described without a library.
+func Tools(l *Library) []tool.Tool {
 	return []tool.Tool{
-		tool.New(skillSearch{s}),
-		tool.New(useSkill{s}),
-		tool.New(copySkill{s}),
-		tool.New(publishSkill{s}),
+		tool.New(skillSearch{l}),
+		tool.New(useSkill{l}),
+		tool.New(copySkill{l}),
+		tool.New(publishSkill{l}),
 	}
 }
 
-// oneLine shows a stranger's text in a line.
-func oneLine(text string) string {
-	return tool.Visible(strings.Join(strings.Fields(text), " "))
+// A Dir is a directory of skills that the operator has configured.
+type Dir struct {
+	Path string
+	Name string // its name for the callers' file tools; "" for its path
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// Options are what a library is made of.
+type Options struct {
+	Store *store.Store
+	// Unused reports whether nothing was ever stored, so that listing skills need not create a store. Nil means never.
+	Unused func() bool
+	Files  workspace.Files // of the callers; nil if they have none
+	Dirs   []Dir           // searched after the workspace, in this order
+	Index  string          // directory for the search index; it is created by the first search
+	Log    *slog.Logger    // nil: discard
+}
+
+// A Library has all skills. Its methods may be called concurrently.
+type Library struct {
+	o     Options
+	rows  rows
+	guard func() *skill.Guard // compiled at the first use
+	index searchIndex
+
+	mu     sync.Mutex
+	views  map[viewer]*view
+	clock  int64 // counts uses of views
+	scopes int64 // counts views that were made
+}
+
+// New returns a library that has opened nothing yet.
+func New(o Options) *Library {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	if o.Unused == nil {
+		o.Unused = func() bool { return false }
+	}
+	return &Library{
+		o: o, rows: rows{o.Store, o.Unused}, guard: sync.OnceValue(skill.NewGuard),
+		index: searchIndex{dir: o.Index, log: o.Log}, views: map[viewer]*view{},
+	}
 }
 
-func size(n int64) string {
+// Close closes the index. No call may be running.
+func (l *Library) Close() error { return l.index.close() }
+
+// unavailable makes an error of the store readable for models.
+func unavailable(err error) error {
+	var known *tool.Error
+	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	return tool.Errorf(tool.Unavailable, "published skills cannot be read at present").Try("try again later").Because(err)
+}
+
+// oneLine returns untrusted text in one line, with invisible characters written out.
+func oneLine(s string) string {
+	return tool.Visible(strings.Join(strings.Fields(s), " "))
+}
+
+func formatSize(n int64) string {
 	switch {
 	case n >= 1<<20:
 		return fmt.Sprintf("%.1f MB", float64(n)/(1<<20))
 	case n >= 1<<10:
 		return fmt.Sprintf("%.1f KB", float64(n)/(1<<10))
 	}
-	return counted(int(n), "byte")
+	return text.Plural(int(n), "byte")
 }
 
-func versioned(source string, version int64) string {
+// withVersion returns "published, version 2", or the source alone if there is no version.
+func withVersion(source string, version int64) string {
 	if version > 0 {
 		return fmt.Sprintf("%s, version %d", source, version)
 	}
 	return source
 }
 
-// name reads the ways in which models name a skill, or its file.
-func name(given string) string {
+// skillName returns the name in what a model sends: a name, a path of a skill or its file, "plugin:name" or "$name".
+func skillName(given string) string {
 	given = strings.Trim(strings.TrimSpace(given), "/")
 	given = strings.TrimSuffix(strings.TrimSuffix(given, skill.Main), "/")
 	return strings.TrimPrefix(given[strings.LastIndexAny(given, "/:")+1:], "$")
 }
 
-// findings are a list of what the guard has found.
-func findings(list []skill.Finding) string {
-	const most = 12
+func formatFindings(list []skill.Finding) string {
+	const maxShown = 12
 	var b strings.Builder
 	for i, f := range list {
-		if i == most {
-			fmt.Fprintf(&b, "- and %d more\n", len(list)-most)
+		if i == maxShown {
+			fmt.Fprintf(&b, "- and %d more\n", len(list)-maxShown)
 			break
 		}
 		fmt.Fprintf(&b, "- %s\n", oneLine(f.String()))
 	}
-	return b.String()
+	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -29,7 +29,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
-	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -41,6 +40,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/sessions"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
 // instructions are the text about the server that every client's model gets.

@@ -10,10 +10,10 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/memory"
-	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
 // library shows memories, skills and what an agent is told to clients that read
@@ -101,7 +101,7 @@ func (l library) Resources(ctx context.Context, _ tool.Caller, cursor string) (p
 func (l library) skillResources(ctx context.Context, after string, page []server.Resource) (_ []server.Resource, next string, err error) {
 	list, more, err := l.skills.Resources(ctx, after, pageOfMany)
 	for _, r := range list {
-		page = append(page, server.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown", Size: r.Size})
+		page = append(page, server.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown"})
 	}
 	if more {
 		next = "/" + list[len(list)-1].Name

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/skills"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
 const (
@@ -26,9 +26,9 @@ func (a *App) tellNews(ctx context.Context) {
 	}
 	feed, place := a.store.Feed(), ""
 	for ctx.Err() == nil {
-		memories, told, published := a.store.Wait(store.MemoryTopic), a.store.Wait(store.ContextTopic), a.store.Wait(store.SkillTopic)
+		memories, told, published := a.store.Wait(store.MemoryTopic), a.store.Wait(store.ContextTopic), a.store.Wait(skills.Topic)
 		var changed []func(context.Context) []server.Change
-		topics := []string{store.MemoryTopic, store.ContextTopic, store.SkillTopic}
+		topics := []string{store.MemoryTopic, store.ContextTopic, skills.Topic}
 		next, lost, more, err := feed.Follow(ctx, place, newsAtOnce, topics, func(topic, key string) {
 			switch topic {
 			case store.MemoryTopic:
@@ -102,7 +102,7 @@ func (a *App) memoryNews(id string, uri func(path string) string) func(context.C
 
 func (a *App) skillNews(id string) func(context.Context) []server.Change {
 	return func(ctx context.Context) []server.Change {
-		o, slug, err := a.store.Skills().Owner(ctx, id)
+		o, slug, err := a.skills.Owner(ctx, id)
 		if err != nil {
 			return nil
 		}

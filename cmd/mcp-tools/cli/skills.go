@@ -10,8 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-tools/mcp-tools/internal/skills"
-	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
 func (a *CLI) skillsCommand() *cobra.Command {
@@ -32,7 +32,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 			Example: `  mcp-tools skills list --agent helper --user ann`,
 			Args:    takes(),
 			RunE: func(cmd *cobra.Command, _ []string) error {
-				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o skill.Owner) error { return a.listSkills(ctx, l, o) })
+				return a.withSkills(cmd.Context(), a.listSkills)
 			},
 		},
 		&cobra.Command{
@@ -41,7 +41,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 			Example: `  mcp-tools skills share pdf-forms --agent helper --user ann`,
 			Args:    takes("NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o skill.Owner) error {
+				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
 					row, err := l.Share(ctx, o, args[0])
 					if err != nil {
 						return err
@@ -57,7 +57,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 			Example: `  mcp-tools skills remove pdf-forms --agent helper --user ann`,
 			Args:    takes("NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
-				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o skill.Owner) error {
+				return a.withSkills(cmd.Context(), func(ctx context.Context, l *skills.Library, o tool.Owner) error {
 					if err := l.Remove(ctx, o, args[0]); err != nil {
 						return err
 					}
@@ -69,12 +69,12 @@ func (a *CLI) skillsCommand() *cobra.Command {
 	return cmd
 }
 
-func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o skill.Owner) error {
+func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o tool.Owner) error {
 	list, err := l.List(ctx, o)
 	if err != nil {
 		return err
 	}
-	return a.show(append([]skill.Row{}, list...), func(w io.Writer) error {
+	return a.show(append([]skills.Version{}, list...), func(w io.Writer) error {
 		if len(list) == 0 {
 			_, err := fmt.Fprintf(w, "User %q of agent %q sees no published skills.\n", o.User, o.Agent)
 			return err
@@ -94,7 +94,7 @@ func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o skill.Owner) 
 
 // withSkills opens the published skills of the agent and the user that the
 // settings name.
-func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.Library, skill.Owner) error) error {
+func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.Library, tool.Owner) error) error {
 	loaded, err := a.Load()
 	if err != nil {
 		return err
@@ -104,8 +104,8 @@ func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.
 		return err
 	}
 	defer s.Close()
-	l := skills.New(skills.Options{Rows: s.Skills()})
+	l := skills.New(skills.Options{Store: s})
 	defer l.Close()
 	caller := app.Owner(loaded.Config.Connections.Stdio)
-	return use(ctx, l, skill.Owner{Agent: caller.Agent, User: caller.User})
+	return use(ctx, l, tool.Owner{Agent: caller.Agent, User: caller.User})
 }

@@ -1,49 +1,50 @@
 package skill
 
 import (
+	"cmp"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/markdown"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// MostMain is how long SKILL.md may be, in bytes.
-const MostMain = 256 << 10
+// MaxMain is the maximum size of SKILL.md in bytes.
+const MaxMain = 256 << 10
 
 const (
-	mostDescription = 1024
-	mostWord        = 64 // bytes of a tag, or the name of a tool or an argument
-	mostWords       = 32
-	mostHeadings    = 60
+	maxDescription = 1024 // bytes
+	maxWord        = 64   // bytes of a tag, or of the name of a tool or an argument
+	maxWords       = 32   // tags, tools or arguments
+	maxHeadings    = 60
 )
 
-// Parse reads SKILL.md. What is longer than it should be is cut; body are the
-// instructions. The error is written for the model and says which line is
-// wrong; body is right also with one.
-func Parse(text string) (m Meta, body string, err error) {
-	if !utf8.ValidString(text) {
+// Parse parses SKILL.md; body are the instructions. It shortens values that are too long. The error names the line and is
+// written for the model; body is valid also with an error.
+func Parse(main string) (m Meta, body string, err error) {
+	if !utf8.ValidString(main) {
 		return Meta{}, "", refuse("it is not valid UTF-8").Try("save it as UTF-8")
 	}
-	text = strings.ReplaceAll(text, "\r\n", "\n")
-	front, body, _, err := markdown.FrontMatter(text)
+	main = strings.ReplaceAll(main, "\r\n", "\n")
+	front, body, _, err := markdown.FrontMatter(main)
 	if err != nil {
-		return Meta{}, body, refuse("%w", err).Try("mend its front matter")
+		return Meta{}, body, refuse("%w", err).Try("correct its front matter")
 	}
 	if len(front) == 0 {
-		return Meta{}, body, refuse("it has no front matter").Try("begin it with a line ---, name: and description:, and another line ---")
+		return Meta{}, body, refuse("it has no front matter").Try("begin it with a line ---, then name: and description:, then another line ---")
 	}
 	more := fields(front, "metadata")
 	m = Meta{
-		Name:        line(front.Text("name"), mostWord),
-		Description: line(front.Text("description"), mostDescription),
-		Version:     line(first(front.Text("version"), more.Text("version")), mostWord),
+		Name:        line(front.Text("name"), maxWord),
+		Description: line(front.Text("description"), maxDescription),
+		Version:     line(cmp.Or(front.Text("version"), more.Text("version")), maxWord),
 		Tags:        words(front, more, "tags", "keywords"),
 		Tools:       words(front, more, "tools", "allowed-tools"),
 		Arguments:   arguments(front),
 	}
 	for _, h := range markdown.Outline(body) {
-		if len(m.Headings) == mostHeadings {
+		if len(m.Headings) == maxHeadings {
 			break
 		}
 		m.Headings = append(m.Headings, h.Title)
@@ -57,35 +58,18 @@ func fields(front markdown.Fields, key string) markdown.Fields {
 	return inner
 }
 
-func first(texts ...string) string {
-	for _, text := range texts {
-		if text != "" {
-			return text
-		}
-	}
-	return ""
-}
-
-// line is a text in one line and without characters that are not seen, at most
-// so many bytes of it.
-func line(text string, most int) string {
-	text = strings.Join(strings.Fields(text), " ")
-	text = strings.Map(func(r rune) rune {
+// line returns a text as one line without invisible characters, shortened to max bytes.
+func line(s string, max int) string {
+	s = strings.Map(func(r rune) rune {
 		if tool.Hidden(r) {
 			return -1
 		}
 		return r
-	}, text)
-	if len(text) <= most {
-		return text
-	}
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most]
+	}, strings.Join(strings.Fields(s), " "))
+	return text.Clip(s, max)
 }
 
-// words are a list, or a text with commas or blanks between its words.
+// words returns the words of the first of some fields that exists: a list, or a text separated by commas or spaces.
 func words(front, more markdown.Fields, keys ...string) (list []string) {
 	for _, f := range []markdown.Fields{front, more} {
 		for _, key := range keys {
@@ -99,18 +83,19 @@ func words(front, more markdown.Fields, keys ...string) (list []string) {
 
 func wordsOf(f markdown.Fields, key string) (list []string) {
 	all := f.Texts(key)
-	if text := f.Text(key); text != "" {
-		all = strings.FieldsFunc(text, func(r rune) bool { return r == ',' || !strings.Contains(text, ",") && r == ' ' })
+	if given := f.Text(key); given != "" {
+		hasCommas := strings.Contains(given, ",")
+		all = strings.FieldsFunc(given, func(r rune) bool { return r == ',' || !hasCommas && r == ' ' })
 	}
 	for _, word := range all {
-		if word = line(word, mostWord); word != "" && len(list) < mostWords {
+		if word = line(word, maxWord); word != "" && len(list) < maxWords {
 			list = append(list, word)
 		}
 	}
 	return list
 }
 
-// arguments are a list of names, or of maps with a name, or a hint in one line.
+// arguments returns the arguments from a list of names, a list of maps with a name, or a hint in one line.
 func arguments(front markdown.Fields) (list []Argument) {
 	value, _ := front.Get("arguments")
 	all, _ := value.([]any)
@@ -118,16 +103,16 @@ func arguments(front markdown.Fields) (list []Argument) {
 		var a Argument
 		switch one := one.(type) {
 		case string:
-			a.Name = line(one, mostWord)
+			a.Name = line(one, maxWord)
 		case markdown.Fields:
-			a.Name, a.Description = line(one.Text("name"), mostWord), line(one.Text("description"), mostDescription)
+			a.Name, a.Description = line(one.Text("name"), maxWord), line(one.Text("description"), maxDescription)
 			a.Required = one.Text("required") == "true"
 		}
-		if a.Name != "" && len(list) < mostWords {
+		if a.Name != "" && len(list) < maxWords {
 			list = append(list, a)
 		}
 	}
-	if hint := line(front.Text("argument-hint"), mostDescription); len(list) == 0 && hint != "" {
+	if hint := line(front.Text("argument-hint"), maxDescription); len(list) == 0 && hint != "" {
 		list = []Argument{{Name: "args", Description: hint}}
 	}
 	return list

@@ -1,43 +1,34 @@
-// Package skill says what a skill is: a directory with instructions in a file
-// SKILL.md, what that file says about itself, which files may go with it, and
-// what in them a person would want to hear of before it is used.
+// Package skill defines the format of skills: a directory with a file SKILL.md, which has front matter and instructions,
+// and other files. It parses SKILL.md, checks which files a skill may have, and finds content that a person should know
+// of before the skill is used.
 //
-// It knows texts and names, and decides nothing: not where skills are kept, who
-// sees which, nor whether one is to be trusted. Nothing in a skill is run here.
-//
-// Begin with [Parse] for SKILL.md, then [Pack] for a whole directory.
+// It does not know where skills are stored or who sees them, and it does not decide whether to trust one. Nothing in a
+// skill is run here. Begin with [Parse] for SKILL.md, then [Pack] for a directory.
 package skill
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"slices"
 	"strconv"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // Main is the file that makes a directory a skill.
 const Main = "SKILL.md"
 
-// An Owner is whose a published skill is. Those without a user are shared by
-// all users of the agent.
-type Owner struct{ Agent, User string }
-
-// Shared is the owner of what all users of the agent share.
-func (o Owner) Shared() Owner { return Owner{Agent: o.Agent} }
-
-// Meta is what a skill says about itself.
+// Meta is the front matter of a skill, and the headings of its instructions.
 type Meta struct {
 	Name        string     `json:"name"`
 	Description string     `json:"description"`
-	Version     string     `json:"version,omitempty"` // as its author counts
+	Version     string     `json:"version,omitempty"` // in the words of its author
 	Tags        []string   `json:"tags,omitempty"`
-	Tools       []string   `json:"tools,omitempty"` // that it was written for
+	Tools       []string   `json:"tools,omitempty"` // for which it was written
 	Arguments   []Argument `json:"arguments,omitempty"`
-	Headings    []string   `json:"headings,omitempty"` // of its instructions
+	Headings    []string   `json:"headings,omitempty"`
 }
 
-// An Argument is something that a skill wants to be told when it is used.
+// An Argument is a value that a skill asks for when it is used.
 type Argument struct {
 	Name        string `json:"name"`
 	Description string `json:"description,omitempty"`
@@ -51,23 +42,23 @@ type File struct {
 	Size   int64  `json:"size"`
 }
 
-// A Content is a File with what is in it.
+// A Content is a File with its content.
 type Content struct {
 	File
 	Data []byte
 }
 
-// A Draft is what is to become a version of a skill.
+// A Draft is the next version of a skill before it is stored.
 type Draft struct {
-	Owner           Owner
+	Owner           tool.Owner
 	Slug            string
 	Meta            Meta
-	Files           []Content // by their paths
+	Files           []Content // sorted by path
 	Findings        []Finding
 	Author, Session string
 }
 
-// Digest is that of all files and their names.
+// Digest returns a digest of all files and their names.
 func (d Draft) Digest() string {
 	sum := sha256.New()
 	for _, f := range d.Files {
@@ -76,7 +67,7 @@ func (d Draft) Digest() string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Size is how many bytes all files have.
+// Size returns the number of bytes of all files.
 func (d Draft) Size() (n int64) {
 	for _, f := range d.Files {
 		n += f.Size
@@ -84,43 +75,7 @@ func (d Draft) Size() (n int64) {
 	return n
 }
 
-// A Row is a version of a published skill.
-type Row struct {
-	ID              string // of the skill, whatever its version
-	Owner           Owner
-	Slug            string
-	Number          int64 // of the version: 1, 2, ...
-	Latest          bool
-	Digest          string
-	Meta            Meta
-	Files           []File
-	Findings        []Finding
-	Size            int64
-	Author, Session string
-	Created         int64 // in milliseconds since 1970
-}
-
-// A Use says that a skill was used.
-type Use struct {
-	Owner   Owner // who used it
-	Slug    string
-	Source  string // where it was found
-	Number  int64  // its version; 0 for none
-	Session string
-}
-
-// Uses are how often somebody has used a skill, wherever it was found.
-type Uses struct {
-	Slug   string
-	Count  int64
-	Latest int64 // in milliseconds since 1970
-}
-
 func digest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
-}
-
-func byPath(files []Content) {
-	slices.SortFunc(files, func(a, b Content) int { return cmp.Compare(a.Path, b.Path) })
 }

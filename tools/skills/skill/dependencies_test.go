@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestNeeds(t *testing.T) {
+func TestDependencies(t *testing.T) {
 	for name, c := range map[string]struct{ path, text, want string }{
 		"python":            {"scripts/a.py", "#!/usr/bin/env python3\nimport os, requests as r, yaml.loader\nfrom bs4.element import Tag\nfrom . import x\nfrom helper import y\n", "program python3, python module bs4, python module requests, python module yaml"},
 		"within a function": {"scripts/a.py", "def f():\n    import numpy\n", "python module numpy"},
@@ -17,18 +17,18 @@ func TestNeeds(t *testing.T) {
 		"binary":            {"scripts/a.py", "import requests\x00", ""},
 	} {
 		files := []Content{content("scripts/helper.py", ""), content(c.path, c.text)}
-		if got := strings.Join(Needs(files), ", "); got != c.want {
+		if got := strings.Join(Dependencies(files), ", "); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-func FuzzNeeds(f *testing.F) {
+func FuzzDependencies(f *testing.F) {
 	f.Add("scripts/a.py", "import a, b\nfrom c import d")
 	f.Add("scripts/a.js", "import 'x'; require(\"y\")")
 	f.Fuzz(func(t *testing.T, name, text string) {
-		list := Needs([]Content{content(name, text)})
-		if len(list) > mostNeeds {
+		list := Dependencies([]Content{content(name, text)})
+		if len(list) > maxDependencies {
 			t.Errorf("%d", len(list))
 		}
 		for _, need := range list {

@@ -1,4 +1,4 @@
-package skills_test
+package skills
 
 import (
 	"context"
@@ -31,15 +31,15 @@ func (b bench) names(t *testing.T, ctx context.Context, query string) (list []st
 	return list
 }
 
-func TestPlacesComeInOrder(t *testing.T) {
+func TestPrecedenceOfDirectories(t *testing.T) {
 	each(t, func(t *testing.T, b bench) {
 		for i, dir := range []string{b.ws + "/skills", b.ws + "/.agents/skills", b.dirs[0], b.dirs[1], b.ws + "/drafts"} {
 			for _, name := range []string{"s0", "s1", "s2", "s3", "s4"}[i:] {
-				put(t, filepath.Join(dir, name, skill.Main), text(name, "about apples", fmt.Sprint("place ", i)))
+				put(t, filepath.Join(dir, name, skill.Main), mainFile(name, "about apples", fmt.Sprint("directory ", i)))
 			}
 		}
 		for i := range 5 {
-			put(t, b.ws+"/again/"+skill.Main, text(fmt.Sprint("s", i), "about pears", "place 4"))
+			put(t, b.ws+"/again/"+skill.Main, mainFile(fmt.Sprint("s", i), "about pears", "directory 4"))
 			if _, err := b.Publish(b.ctx, "again", false); err != nil {
 				t.Fatal(err)
 			}
@@ -51,19 +51,19 @@ func TestPlacesComeInOrder(t *testing.T) {
 		}
 		for i, dir := range []string{b.ws + "/skills", b.ws + "/.agents/skills", b.dirs[0], b.dirs[1]} {
 			s, err := b.Use(b.ctx, "s4", 0)
-			if err != nil || strings.TrimSpace(s.Instructions) != fmt.Sprint("place ", i) || len(s.Hides) != 4-i || !s.OnDisk {
-				t.Errorf("place %d: %+v, %v", i, s, err)
+			if err != nil || strings.TrimSpace(s.Instructions) != fmt.Sprint("directory ", i) || len(s.Hidden) != 4-i || !s.OnDisk {
+				t.Errorf("directory %d: %+v, %v", i, s, err)
 			}
 			if err := os.RemoveAll(filepath.Join(dir, "s4")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		s, err := b.Use(b.ctx, "s4", 0)
-		if err != nil || s.Source != "published" || s.Dir != "skills/s4@1" || s.OnDisk || s.By != "tester/u" {
+		if err != nil || s.Source != "published" || s.Dir != "skills/s4@1" || s.OnDisk || s.Author != "tester/u" {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if s, err = b.Use(b.ctx, "s0", 1); err != nil || s.Source != "published" || strings.TrimSpace(s.Instructions) != "place 4" {
-			t.Errorf("a version goes past what comes first: %+v, %v", s, err)
+		if s, err = b.Use(b.ctx, "s0", 1); err != nil || s.Source != "published" || strings.TrimSpace(s.Instructions) != "directory 4" {
+			t.Errorf("a version has precedence: %+v, %v", s, err)
 		}
 		if _, err = b.Use(b.ctx, "s0", 2); kind(err) != tool.NotFound {
 			t.Errorf("version 2: %v", err)
@@ -76,15 +76,15 @@ func TestChangesAreNoticed(t *testing.T) {
 	for _, dir := range []string{b.ws + "/skills", b.dirs[0]} {
 		file := filepath.Join(dir, "fruit", skill.Main)
 		if got := b.names(t, b.ctx, "apples"); got != nil {
-			t.Errorf("there is %q before", got)
+			t.Errorf("before it exists: found %q", got)
 		}
-		put(t, file, text("fruit", "about apples", "x"))
+		put(t, file, mainFile("fruit", "about apples", "x"))
 		if got := b.names(t, b.ctx, "apples"); len(got) != 1 {
-			t.Errorf("what is new is not found: %q", got)
+			t.Errorf("a new skill: found %q", got)
 		}
-		put(t, file, text("fruit", "about oranges", "x"))
+		put(t, file, mainFile("fruit", "about oranges", "x"))
 		if got := b.names(t, b.ctx, "oranges"); len(got) != 1 {
-			t.Errorf("what was changed is not found: %q", got)
+			t.Errorf("a changed skill: found %q", got)
 		}
 		put(t, file, "---\nname: [\n---\n")
 		found, err := b.Search(b.ctx, "*", 5)
@@ -92,7 +92,7 @@ func TestChangesAreNoticed(t *testing.T) {
 			t.Errorf("%+v, %v", found, err)
 		}
 		if got := b.names(t, b.ctx, "oranges"); got != nil {
-			t.Errorf("what cannot be read is found: %q", got)
+			t.Errorf("an invalid skill: found %q", got)
 		}
 		if _, err := b.Use(b.ctx, "fruit", 0); kind(err) != tool.Invalid || !strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%v", err)
@@ -107,21 +107,21 @@ func TestChangesAreNoticed(t *testing.T) {
 	}
 }
 
-// TestDamagedIndex cuts the file of an index. There is only one: where there are
-// several, Bleve may be joining them just then, and would take the test with it.
+// TestDamagedIndex truncates the file of an index. It has only one: with several, the index may be merging them at that
+// moment, and the test would fail.
 func TestDamagedIndex(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("open files cannot be damaged here")
 	}
 	b := sqlite(t)
-	put(t, filepath.Join(b.dirs[0], "fruit", skill.Main), text("fruit", "about apples", "x"))
+	put(t, filepath.Join(b.dirs[0], "fruit", skill.Main), mainFile("fruit", "about apples", "x"))
 	for round := range 2 {
 		if got := b.names(t, b.ctx, "apples"); len(got) != 1 {
 			t.Errorf("round %d: %q", round, got)
 		}
 		files, _ := filepath.Glob(filepath.Join(b.index, "*", "store", "*.zap"))
 		if len(files) == 0 {
-			t.Fatal("there are no files to damage")
+			t.Fatal("the index has no files")
 		}
 		for _, file := range files {
 			if err := os.Truncate(file, 0); err != nil {
@@ -130,20 +130,20 @@ func TestDamagedIndex(t *testing.T) {
 		}
 	}
 	if got := b.names(t, b.ctx, "apples"); len(got) != 1 {
-		t.Errorf("at the end: %q", got)
+		t.Errorf("at the end: found %q", got)
 	}
 }
 
 func TestUseAndFiles(t *testing.T) {
 	each(t, func(t *testing.T, b bench) {
-		put(t, b.ws+"/draft/"+skill.Main, text("forms", "fills forms", "run {baseDir}/scripts/fill.py"))
+		put(t, b.ws+"/draft/"+skill.Main, mainFile("forms", "fills forms", "run {baseDir}/scripts/fill.py"))
 		put(t, b.ws+"/draft/scripts/fill.py", "print(1)")
 		put(t, b.ws+"/draft/references/deep/x.md", "more")
 		put(t, b.ws+"/draft/.env", "SECRET=1")
 		put(t, b.ws+"/draft/x.deny", "denied")
 		put(t, b.ws+"/draft/__pycache__/x.pyc", "junk")
 		p, err := b.Publish(b.ctx, "draft/SKILL.md", false)
-		if err != nil || p.Version != 1 || p.Files != 3 || p.Same || p.Before != "" || !cmp.Equal(p.Left, []string{"__pycache__"}) {
+		if err != nil || p.Version != 1 || p.Files != 3 || p.Same || p.Preceding != "" || !cmp.Equal(p.LeftOut, []string{"__pycache__"}) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		s, err := b.Use(b.ctx, "Forms", 0)
@@ -151,7 +151,7 @@ func TestUseAndFiles(t *testing.T) {
 			t.Fatalf("%+v, %v", s, err)
 		}
 		if got := readAs(t, b, b.ctx, s.Dir+"/scripts/fill.py"); got != "print(1)" {
-			t.Errorf("read_file would give %q", got)
+			t.Errorf("read_file returns %q", got)
 		}
 		for path, want := range map[string]tool.Kind{
 			"skills/forms@2/SKILL.md": tool.NotFound, "skills/forms@1/../../draft/.env": tool.Refused, "skills/forms@1/none": tool.NotFound,
@@ -169,16 +169,16 @@ func TestUseAndFiles(t *testing.T) {
 		}
 		for _, ctx := range []context.Context{b.as("tester", "v"), b.as("other", "u")} {
 			if _, err := b.files.Open(ctx, s.Dir+"/SKILL.md"); kind(err) != tool.NotFound {
-				t.Errorf("somebody else: %v", err)
+				t.Errorf("another caller: %v", err)
 			}
 			if _, err := b.Use(ctx, "forms", 0); kind(err) != tool.NotFound || strings.Contains(err.Error(), "did you mean") {
-				t.Errorf("somebody else: %v", err)
+				t.Errorf("another caller: %v", err)
 			}
 			if got := b.names(t, ctx, "forms"); got != nil {
-				t.Errorf("somebody else finds %q", got)
+				t.Errorf("another caller finds %q", got)
 			}
 			if found, err := b.Search(ctx, "*", 5); found.Total != 0 || err != nil {
-				t.Errorf("somebody else sees %+v, %v", found, err)
+				t.Errorf("another caller sees %+v, %v", found, err)
 			}
 		}
 		if found, _ := b.Search(b.ctx, "forms", 5); len(found.Hits) != 1 || found.Hits[0].Uses != 1 {
@@ -187,16 +187,16 @@ func TestUseAndFiles(t *testing.T) {
 	})
 }
 
-func TestLinksInPlacesLeadNowhere(t *testing.T) {
+func TestLinksAreNotFollowed(t *testing.T) {
 	b := sqlite(t)
-	put(t, b.ws+"/elsewhere/real/"+skill.Main, text("real", "x", "y"))
-	put(t, b.dirs[0]+"/good/"+skill.Main, text("good", "x", "y"))
+	put(t, b.ws+"/elsewhere/real/"+skill.Main, mainFile("real", "x", "y"))
+	put(t, b.dirs[0]+"/good/"+skill.Main, mainFile("good", "x", "y"))
 	put(t, b.dirs[0]+"/evil/other", "x")
 	put(t, b.dirs[0]+"/good/scripts/a.sh", "x")
 	secret := filepath.Join(workspacetest.Dir(t), "secret")
-	put(t, secret, text("evil", "x", "the secret"))
+	put(t, secret, mainFile("evil", "x", "the secret"))
 	put(t, b.ws+"/skills/x/y", "")
-	put(t, b.ws+"/skills/hush/"+skill.Main, text("hush", "denied", "y"))
+	put(t, b.ws+"/skills/hush/"+skill.Main, mainFile("hush", "denied", "y"))
 	for link, target := range map[string]string{
 		b.dirs[0] + "/evil/SKILL.md": secret, b.dirs[0] + "/good/leak": secret, b.dirs[0] + "/good/dir": filepath.Dir(secret),
 		b.ws + "/skills/linked": b.ws + "/elsewhere/real", b.ws + "/skills/x/SKILL.md": secret,
@@ -227,7 +227,7 @@ func TestLinksInPlacesLeadNowhere(t *testing.T) {
 func TestPrompts(t *testing.T) {
 	b := sqlite(t)
 	for i := range 7 {
-		put(t, fmt.Sprintf("%s/skills/p%d/SKILL.md", b.ws, i), text("x", "about", "do $it"))
+		put(t, fmt.Sprintf("%s/skills/p%d/SKILL.md", b.ws, i), mainFile("x", "about", "do $it"))
 	}
 	put(t, b.ws+"/skills/args/SKILL.md", "---\nname: args\ndescription: d\narguments: [{name: file, required: true}, mode]\n---\nbody\n")
 	put(t, b.ws+"/skills/broken/SKILL.md", "none")
@@ -261,10 +261,10 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
-// TestManyCallers has more callers than are remembered, at once.
+// TestManyCallers has more concurrent callers than views are cached.
 func TestManyCallers(t *testing.T) {
 	b := sqlite(t)
-	put(t, b.ws+"/skills/forms/SKILL.md", text("x", "about apples", "y"))
+	put(t, b.ws+"/skills/forms/SKILL.md", mainFile("x", "about apples", "y"))
 	var all sync.WaitGroup
 	for w := range 4 {
 		all.Go(func() {

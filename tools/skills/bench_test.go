@@ -1,4 +1,4 @@
-package skills_test
+package skills
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
@@ -25,10 +25,10 @@ func BenchmarkSearch(b *testing.B) {
 			bench := sqlite(b)
 			for i := range many {
 				name := fmt.Sprintf("skill-%d", i)
-				main := text(name, "Handles "+words(i)+" for people who need "+words(i*5), "# "+words(i*11)+"\n\ntext")
+				main := mainFile(name, "Handles "+words(i)+" for people who need "+words(i*5), "# "+words(i*11)+"\n\ntext")
 				switch where {
 				case "published":
-					publish(b, bench.rows, name, main)
+					publishMain(b, bench.rows, main)
 				case "home":
 					put(b, filepath.Join(bench.dirs[0], name, skill.Main), main)
 				default:
@@ -58,14 +58,14 @@ func BenchmarkSearch(b *testing.B) {
 	}
 }
 
-func publish(b *testing.B, rows skills.Rows, name, main string) {
+func publishMain(b *testing.B, r rows, main string) {
 	b.Helper()
 	d, err := skill.Pack(b.Context(), []skill.Content{{File: skill.File{Path: skill.Main}, Data: []byte(main)}}, skill.NewGuard())
 	if err != nil {
 		b.Fatal(err)
 	}
-	d.Owner = skill.Owner{Agent: "tester", User: "u"}
-	if _, _, err := rows.Publish(b.Context(), d); err != nil {
+	d.Owner = tool.Owner{Agent: "tester", User: "u"}
+	if _, _, err := r.publish(b.Context(), d); err != nil {
 		b.Fatal(err)
 	}
 }
@@ -79,7 +79,7 @@ func BenchmarkPublish(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		put(b, bench.ws+"/draft/"+skill.Main, text("forms", "x", fmt.Sprint(n)))
+		put(b, bench.ws+"/draft/"+skill.Main, mainFile("forms", "x", fmt.Sprint(n)))
 		if _, err := bench.Publish(bench.ctx, "draft", false); err != nil {
 			b.Fatal(err)
 		}

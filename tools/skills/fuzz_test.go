@@ -1,4 +1,4 @@
-package skills_test
+package skills
 
 import (
 	"os"
@@ -9,18 +9,17 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
-const canary = "the canary sings"
+const canary = "canary text"
 
-// FuzzPaths publishes, copies and reads whatever path somebody names: what lies
-// outside of the workspace, and what is denied in it, never comes back, and
-// nothing is written outside.
+// FuzzPaths publishes, copies and reads any path. Files outside of the workspace and denied ones must never be returned,
+// and nothing must be written outside.
 func FuzzPaths(f *testing.F) {
 	b := sqlite(f)
 	outside := filepath.Dir(b.ws)
-	put(f, b.ws+"/draft/"+skill.Main, text("forms", "x", "fine"))
+	put(f, b.ws+"/draft/"+skill.Main, mainFile("forms", "x", "fine"))
 	put(f, b.ws+"/draft/a/b.txt", "fine")
 	for _, dir := range []string{outside + "/beside", b.ws + "/skills/hush", b.dirs[1] + "/theirs"} {
-		put(f, dir+"/"+skill.Main, text("canary", "x", canary))
+		put(f, dir+"/"+skill.Main, mainFile("canary", "x", canary))
 	}
 	for link, target := range map[string]string{"up": "..", "theirs": b.dirs[1], "draft/link": outside + "/beside/" + skill.Main, "skills/linked": outside + "/beside"} {
 		if err := os.Symlink(target, filepath.Join(b.ws, link)); err != nil {
@@ -62,7 +61,7 @@ func FuzzPaths(f *testing.F) {
 			t.Errorf("%q was used", path)
 		}
 		if now, err := os.ReadDir(outside); err != nil || len(now) != len(before) {
-			t.Fatalf("%q: there is more outside: %v, %v", path, now, err)
+			t.Fatalf("%q: files were written outside: %v, %v", path, now, err)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package skills_test
+package skills
 
 import (
 	"context"
@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/skills"
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
@@ -16,24 +16,30 @@ import (
 
 // A bench is a library over a real workspace and a real store.
 type bench struct {
-	*skills.Library
+	*Library
 	ctx    context.Context // of user u of agent tester
-	ws     string
+	ws     string          // directory of the workspace
 	files  workspace.Files
-	served skills.Served
-	rows   skills.Rows
+	served Served
+	db     *store.Store
 	dirs   []string // the operator's
 	index  string
 }
 
 func newBench(t testing.TB, dsn string) bench {
 	t.Helper()
-	b := bench{dirs: []string{workspacetest.Dir(t), workspacetest.Dir(t)}, rows: storetest.Open(t, dsn).Skills(), index: filepath.Join(workspacetest.Dir(t), "index")}
-	b.served = skills.NewServed(b.rows)
-	b.files, b.ctx, b.ws = workspacetest.New(t, workspacetest.Serving(b.served, "skills/hush/", "*.deny"))
-	b.Library = skills.New(skills.Options{
-		Rows: b.rows, Files: b.files, Index: b.index,
-		Dirs: []skills.Dir{{Path: b.dirs[0], Name: "home-skills"}, {Path: b.dirs[1]}, {Path: "/nowhere"}},
+	b := bench{
+		dirs: []string{workspacetest.Dir(t), workspacetest.Dir(t)}, db: storetest.Open(t, dsn),
+		index: filepath.Join(workspacetest.Dir(t), "index"),
+	}
+	b.served = NewServed(b.db)
+	b.files, b.ctx, b.ws = workspacetest.New(t, func(o *workspace.Options) {
+		o.Deny = append(o.Deny, "skills/hush/", "*.deny")
+		o.Routes = append(o.Routes, workspace.Route{Serves: b.served.Serves, Source: b.served})
+	})
+	b.Library = New(Options{
+		Store: b.db, Files: b.files, Index: b.index,
+		Dirs: []Dir{{Path: b.dirs[0], Name: "home-skills"}, {Path: b.dirs[1]}, {Path: "/nowhere"}},
 	})
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
@@ -43,7 +49,7 @@ func newBench(t testing.TB, dsn string) bench {
 	return b
 }
 
-// as is the context of another caller of the same workspace.
+// as returns the context of another caller of the same workspace.
 func (b bench) as(agent, user string) context.Context {
 	return workspacetest.For(context.Background(), tool.Caller{Agent: agent, User: user, Session: "s2", Workspace: b.ws})
 }
@@ -66,7 +72,7 @@ func put(t testing.TB, path, content string) {
 	}
 }
 
-func text(name, description, body string) string {
+func mainFile(name, description, body string) string {
 	return fmt.Sprintf("---\nname: %s\ndescription: %s\n---\n\n%s\n", name, description, body)
 }
 

@@ -1,4 +1,4 @@
-package skills_test
+package skills
 
 import (
 	"context"
@@ -30,15 +30,15 @@ func readAs(t *testing.T, b bench, ctx context.Context, path string) string {
 
 func TestPublishRefuses(t *testing.T) {
 	b := sqlite(t)
-	main := text("ab", "x", "y")
+	main := mainFile("ab", "x", "y")
 	put(t, b.ws+"/plain/"+skill.Main, main)
 	put(t, b.ws+"/outside-link/"+skill.Main, main)
-	put(t, b.ws+"/bad/"+skill.Main, text("ab", "x", "curl x | sh"))
+	put(t, b.ws+"/bad/"+skill.Main, mainFile("ab", "x", "curl x | sh"))
 	put(t, b.ws+"/scripted/"+skill.Main, main)
 	put(t, b.ws+"/scripted/run.sh", "#!/bin/sh\nrm -rf /\n")
 	put(t, b.ws+"/skills/hush/"+skill.Main, main)
 	put(t, b.ws+"/long/"+skill.Main, main)
-	put(t, b.ws+"/long/a", strings.Repeat("x", skill.MostFile+1))
+	put(t, b.ws+"/long/a", strings.Repeat("x", skill.MaxFile+1))
 	put(t, b.ws+"/many/"+skill.Main, main)
 	for i := range 300 {
 		put(t, fmt.Sprintf("%s/many/%d", b.ws, i), "x")
@@ -59,7 +59,7 @@ func TestPublishRefuses(t *testing.T) {
 		}
 	}
 	if p, err := b.Publish(b.ctx, "plain-link", false); err != nil || p.Version != 1 {
-		t.Errorf("a directory by a link in the workspace: %+v, %v", p, err)
+		t.Errorf("through a link in the workspace: %+v, %v", p, err)
 	}
 	p, err := b.Publish(b.ctx, "scripted", true)
 	if err != nil || len(p.Findings) != 1 || p.Version != 2 {
@@ -75,33 +75,33 @@ func TestPublishRefuses(t *testing.T) {
 		t.Errorf("outside a call: %v", err)
 	}
 	if got := b.names(t, b.as("tester", ""), "*"); !slices.Equal(got, []string{"elsewhere of home-skills"}) {
-		t.Errorf("%q is seen", got)
+		t.Errorf("a call without a user sees %q", got)
 	}
 }
 
 func TestCopy(t *testing.T) {
 	b := sqlite(t)
-	put(t, b.ws+"/draft/"+skill.Main, text("forms", "x", "one"))
+	put(t, b.ws+"/draft/"+skill.Main, mainFile("forms", "x", "one"))
 	put(t, b.ws+"/draft/scripts/a.sh", "echo")
-	put(t, b.dirs[0]+"/home/"+skill.Main, text("home", "x", "one"))
+	put(t, b.dirs[0]+"/home/"+skill.Main, mainFile("home", "x", "one"))
 	put(t, b.dirs[0]+"/home/a", "b")
 	if _, err := b.Publish(b.ctx, "draft", false); err != nil {
 		t.Fatal(err)
 	}
 	c, err := b.Copy(b.ctx, "forms", 0, "")
-	if err != nil || c.Files != 2 || c.Dir != "skills/forms" || c.Kept != 0 {
+	if err != nil || c.Files != 2 || c.Dir != "skills/forms" || c.Same != 0 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	s, err := b.Use(b.ctx, "forms", 0)
-	if err != nil || s.Source != "workspace" || !s.OnDisk || len(s.Hides) != 1 {
+	if err != nil || s.Source != "workspace" || !s.OnDisk || len(s.Hidden) != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
-	if c, err = b.Copy(b.ctx, "forms", 1, "skills/forms"); err != nil || c.Kept != 2 {
+	if c, err = b.Copy(b.ctx, "forms", 1, "skills/forms"); err != nil || c.Same != 2 {
 		t.Errorf("again: %+v, %v", c, err)
 	}
 	put(t, b.ws+"/skills/forms/scripts/a.sh", "changed")
 	if _, err = b.Copy(b.ctx, "forms", 1, ""); kind(err) != tool.Conflict {
-		t.Errorf("over what differs: %v", err)
+		t.Errorf("over a different file: %v", err)
 	}
 	if c, err = b.Copy(b.ctx, "home", 0, "sub/home"); err != nil || c.Files != 2 || readAs(t, b, b.ctx, "sub/home/a") != "b" {
 		t.Errorf("%+v, %v", c, err)
@@ -112,43 +112,43 @@ func TestCopy(t *testing.T) {
 		}
 	}
 	p, err := b.Publish(b.ctx, "skills/forms", false)
-	if err != nil || p.Version != 2 || p.Before != "workspace" {
+	if err != nil || p.Version != 2 || p.Preceding != "workspace" {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestShare(t *testing.T) {
 	each(t, func(t *testing.T, b bench) {
-		own := skill.Owner{Agent: "tester", User: "u"}
-		put(t, b.ws+"/draft/"+skill.Main, text("forms", "about apples", "one"))
+		own := tool.Owner{Agent: "tester", User: "u"}
+		put(t, b.ws+"/draft/"+skill.Main, mainFile("forms", "about apples", "one"))
 		put(t, b.ws+"/draft/a", "b")
 		if _, err := b.Publish(b.ctx, "draft", false); err != nil {
 			t.Fatal(err)
 		}
-		if row, err := b.Share(b.ctx, own, "forms"); err != nil || row.Owner != own.Shared() || row.Number != 1 {
-			t.Fatalf("%+v, %v", row, err)
+		if v, err := b.Share(b.ctx, own, "forms"); err != nil || v.Owner != own.Shared() || v.Number != 1 {
+			t.Fatalf("%+v, %v", v, err)
 		}
 		other := b.as("tester", "v")
 		if got := b.names(t, other, "apples"); !slices.Equal(got, []string{"forms of shared"}) {
 			t.Errorf("%q", got)
 		}
 		s, err := b.Use(other, "forms", 0)
-		if err != nil || readAs(t, b, other, s.Dir+"/a") != "b" || s.By != "tester/u" {
+		if err != nil || readAs(t, b, other, s.Dir+"/a") != "b" || s.Author != "tester/u" {
 			t.Errorf("%+v, %v", s, err)
 		}
-		put(t, b.ws+"/draft/"+skill.Main, text("forms", "about apples", "two"))
+		put(t, b.ws+"/draft/"+skill.Main, mainFile("forms", "about apples", "two"))
 		if _, err := b.Publish(b.ctx, "draft", false); err != nil {
 			t.Fatal(err)
 		}
 		if s, err := b.Use(other, "forms", 0); err != nil || strings.TrimSpace(s.Instructions) != "one" {
-			t.Errorf("a user changes what is shared: %+v, %v", s, err)
+			t.Errorf("a user changed the shared skill: %+v, %v", s, err)
 		}
 		if got := b.names(t, b.as("else", "v"), "apples"); got != nil {
 			t.Errorf("another agent finds %q", got)
 		}
-		for _, o := range []skill.Owner{{Agent: "tester", User: "w"}, {Agent: "x", User: "u"}} {
+		for _, o := range []tool.Owner{{Agent: "tester", User: "w"}, {Agent: "x", User: "u"}} {
 			if _, err := b.Share(b.ctx, o, "forms"); kind(err) != tool.NotFound {
-				t.Errorf("%v has none to share: %v", o, err)
+				t.Errorf("sharing a skill of %v: %v", o, err)
 			}
 		}
 		if err := b.Remove(b.ctx, own.Shared(), "forms"); err != nil {

@@ -1,4 +1,4 @@
-package skills_test
+package skills
 
 import (
 	"context"
@@ -9,11 +9,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// TestServedFilesAreListed has the file tools go through a version: skills in it
-// that others have are nowhere to be seen, nor is any version unless named.
+// TestServedFilesAreListed lists, finds and searches the files of a version with the file tools. They see no other
+// caller's skills, and no version that is not named.
 func TestServedFilesAreListed(t *testing.T) {
 	each(t, func(t *testing.T, b bench) {
-		put(t, b.ws+"/draft/SKILL.md", text("D\u00e9ploy", "how to deploy", "Say needle."))
+		put(t, b.ws+"/draft/SKILL.md", mainFile("D\u00e9ploy", "how to deploy", "Say needle."))
 		put(t, b.ws+"/draft/scripts/run.sh", "echo needle\n")
 		p, err := b.Publish(b.ctx, "draft", true)
 		if err != nil || p.Name != "deploy" || p.Title != "D\u00e9ploy" {

@@ -8,20 +8,19 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/skills"
 	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
 )
 
-// A Prompt is a skill as something that a person chooses in a client.
+// A Prompt is a skill that a person can select in a client.
 type Prompt struct {
 	Name        string
 	Description string
 	Arguments   []skill.Argument
 }
 
-// Prompts lists the skills that the caller sees, by their names, after one.
+// Prompts lists the skills that the caller sees, by name, beginning after one.
 func (l *Library) Prompts(ctx context.Context, after string, limit int) (list []Prompt, more bool, err error) {
-	err = l.look(ctx, func(v *view, _ skill.Owner) error {
+	err = l.withView(ctx, func(v *view, _ tool.Owner) error {
 		for _, i := range v.sorted() {
 			switch {
 			case i.slug <= after || i.problem != "":
@@ -37,7 +36,7 @@ func (l *Library) Prompts(ctx context.Context, after string, limit int) (list []
 	return list, more, err
 }
 
-// promptArguments are what the skill says, or one that takes anything.
+// promptArguments returns the arguments that a skill declares, or one for any text.
 func promptArguments(m skill.Meta) []skill.Argument {
 	if len(m.Arguments) > 0 {
 		return m.Arguments
@@ -45,8 +44,10 @@ func promptArguments(m skill.Meta) []skill.Argument {
 	return []skill.Argument{{Name: "args", Description: "what to work on"}}
 }
 
-// Prompt returns what a model is told when a person has chosen a skill.
-func (l *Library) Prompt(ctx context.Context, name string, args map[string]string) (text, description string, err error) {
+// Prompt returns the text for a model after a person has selected a skill.
+func (l *Library) Prompt(
+	ctx context.Context, name string, args map[string]string,
+) (prompt, description string, err error) {
 	i, err := l.find(ctx, name, 0)
 	if err != nil {
 		return "", "", err
@@ -66,21 +67,20 @@ func (l *Library) Prompt(ctx context.Context, name string, args map[string]strin
 			given.WriteString(a.Name + ": " + value + "\n")
 		}
 	}
-	return skills.Show(s, strings.TrimSpace(given.String())), s.Meta.Description, nil
+	return s.format(strings.TrimSpace(given.String())), s.Meta.Description, nil
 }
 
-// A Resource is a file of a skill.
+// A Resource is a SKILL.md.
 type Resource struct {
-	URI         string // skill://NAME/PATH
+	URI         string // skill://NAME/SKILL.md
 	Name        string
 	Description string
-	Size        int64 // 0 when it is not known
 }
 
 const scheme = "skill://"
 
-// Resources lists SKILL.md of the skills that the caller sees, by their names,
-// after one. Their other files are read by the template skill://{name}/{+path}.
+// Resources lists SKILL.md of the skills that the caller sees, by name, beginning after one. Other files are read by
+// the template skill://{name}/{+path}.
 func (l *Library) Resources(ctx context.Context, after string, limit int) (list []Resource, more bool, err error) {
 	prompts, more, err := l.Prompts(ctx, after, limit)
 	for _, p := range prompts {
@@ -89,42 +89,42 @@ func (l *Library) Resources(ctx context.Context, after string, limit int) (list 
 	return list, more, err
 }
 
-// mostResource is how large a file is that is sent at once; the file tools read
-// larger ones.
-const mostResource = 1 << 20
+// maxResource is the size of the largest file that is sent as a resource. The file tools read larger ones.
+const maxResource = 1 << 20
 
-// Resource returns a file of a skill by its URI, and whether it is text. To
-// read a file is not to use the skill, and is not counted.
-func (l *Library) Resource(ctx context.Context, uri string) (data []byte, text bool, err error) {
+// Resource returns a file of a skill by its URI, and whether it is text. Reading a file does not count as a use.
+func (l *Library) Resource(ctx context.Context, uri string) (data []byte, isText bool, err error) {
 	rest, ok := strings.CutPrefix(uri, scheme)
 	name, file, hasFile := strings.Cut(rest, "/")
-	file, bad := url.PathUnescape(file)
-	if !ok || !hasFile || bad != nil || !skill.ValidSlug(name) || !clean(file) || skill.Junk(file) {
-		return nil, false, tool.Errorf(tool.NotFound, "%.200q is no file of a skill", uri).Try("send a URI such as skill://pdf-forms/%s", skill.Main)
+	file, err = url.PathUnescape(file)
+	if !ok || !hasFile || err != nil || !skill.ValidSlug(name) || !isLocal(file) || skill.IsJunk(file) {
+		return nil, false, tool.Errorf(tool.NotFound, "%.200q is not a file of a skill", uri).
+			Try("send a URI such as skill://pdf-forms/%s", skill.Main)
 	}
 	i, err := l.find(ctx, name, 0)
 	if err != nil {
 		return nil, false, err
 	}
-	data, err = l.read(ctx, i, file, mostResource)
+	data, err = l.read(ctx, i, file, maxResource)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil, false, context.Cause(ctx)
 		}
-		return nil, false, tool.Errorf(tool.NotFound, "skill %s has no file %q that can be read", name, file).Because(err).Try("use_skill lists its files")
+		return nil, false, tool.Errorf(tool.NotFound, "skill %s has no readable file %q", name, file).Because(err).
+			Try("use_skill lists its files")
 	}
 	return data, skill.IsText(data), nil
 }
 
-// clean reports whether a path stays where it is, on every system.
-func clean(file string) bool {
+// isLocal reports whether a path stays in its directory, on every system.
+func isLocal(file string) bool {
 	return file != "" && utf8.ValidString(file) && !path.IsAbs(file) && path.Clean(file) == file && file != ".." &&
 		!strings.HasPrefix(file, "../") && !strings.ContainsAny(file, "\\:\x00")
 }
 
-// Complete lists names of skills that begin with a text.
+// Complete lists names of skills that begin with a prefix.
 func (l *Library) Complete(ctx context.Context, prefix string, limit int) (list []string, err error) {
-	err = l.look(ctx, func(v *view, _ skill.Owner) error {
+	err = l.withView(ctx, func(v *view, _ tool.Owner) error {
 		for _, i := range v.sorted() {
 			if strings.HasPrefix(i.slug, prefix) && len(list) < limit {
 				list = append(list, i.slug)

@@ -1,0 +1,115 @@
+package skills
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+
+	"github.com/mcp-tools/mcp-tools/tools/skills/skill"
+)
+
+const (
+	// settleTime is how long nothing must happen before the directories are read: programs write a skill file by file.
+	settleTime = 300 * time.Millisecond
+	// maxWatched is how many skills of one directory are watched: each is another watch for the operating system.
+	maxWatched = 500
+)
+
+// Watch calls changed for skills that are added, removed or changed in directories of this machine, until ctx ends. A
+// directory need not exist yet.
+func Watch(ctx context.Context, dirs []string, changed func(slug string)) error {
+	notify, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	defer notify.Close()
+	w := watcher{notify: notify, dirs: dirs, known: make([]map[string]string, len(dirs))}
+	w.rescan(ctx, func(string) {})
+	settled := time.NewTimer(settleTime)
+	settled.Stop()
+	defer settled.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case e := <-notify.Events:
+			if w.concerns(e.Name) {
+				settled.Reset(settleTime)
+			}
+		case <-notify.Errors: // events were lost
+			settled.Reset(settleTime)
+		case <-settled.C:
+			w.rescan(ctx, changed)
+		}
+	}
+}
+
+type watcher struct {
+	notify *fsnotify.Watcher
+	dirs   []string
+	known  []map[string]string // fingerprints by directory, then by slug
+}
+
+// concerns reports whether a path is in one of the directories, or above one, which may not exist yet.
+func (w *watcher) concerns(path string) bool {
+	return slices.ContainsFunc(w.dirs, func(dir string) bool {
+		below, err := filepath.Rel(dir, path)
+		if err == nil && filepath.IsLocal(below) {
+			return true
+		}
+		above, err := filepath.Rel(path, dir)
+		return err == nil && filepath.IsLocal(above)
+	})
+}
+
+// rescan reads the directories, watches what is new in them, and calls changed for what differs.
+func (w *watcher) rescan(ctx context.Context, changed func(slug string)) {
+	for i, dir := range w.dirs {
+		w.watch(dir) // before the scan, so that no later change is missed
+		now, err := diskDir{Dir{Path: dir}}.scan(ctx)
+		if err != nil {
+			return // ctx has ended
+		}
+		before := w.known[i]
+		w.known[i] = now
+		for slug := range now {
+			if now[slug] != before[slug] {
+				changed(slug)
+			}
+		}
+		for slug := range before {
+			if _, exists := now[slug]; !exists {
+				changed(slug)
+			}
+		}
+	}
+}
+
+// watch watches a directory and those in it. If the directory does not exist it watches the nearest one above. It
+// ignores errors: what cannot be watched is read when something else changes.
+func (w *watcher) watch(dir string) {
+	for at := dir; ; at = filepath.Dir(at) {
+		if info, err := os.Stat(at); err == nil && info.IsDir() {
+			_ = w.notify.Add(at)
+			break
+		}
+		if at == filepath.Dir(at) {
+			break
+		}
+	}
+	opened, err := os.Open(dir)
+	if err != nil {
+		return
+	}
+	defer opened.Close()
+	names, _ := opened.Readdirnames(maxWatched)
+	for _, slug := range names {
+		if skill.ValidSlug(slug) {
+			_ = w.notify.Add(filepath.Join(dir, slug))
+		}
+	}
+}
