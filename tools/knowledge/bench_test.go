@@ -80,7 +80,7 @@ func benchKnowledge(b *testing.B, w *world) {
 	})
 }
 
-// still is a Searcher whose index is up to date.
+// still is a Searcher with an index that is up to date.
 type still struct{ index *index.Index }
 
 func (s still) Search(ctx context.Context, q index.Query) (index.Result, bool, error) {
@@ -104,9 +104,10 @@ func fill(b *testing.B, w *world) {
 		}
 		for i := range manyRelations {
 			r := graph.Relation{
-				ID: store.NewID(), Owner: o, Type: fmt.Sprintf("t%d", i), Confidence: random.Float64(), Valid: graph.Always(),
-				Source: fmt.Sprintf("thing-%d", random.IntN(manyEntities)),
-				Target: fmt.Sprintf("thing-%d", random.IntN(manyEntities)*min(i%10, 1)),
+				ID: store.NewID(), Owner: o, Type: fmt.Sprintf("t%d", i), Valid: graph.Always(),
+				Confidence: random.Float64(),
+				Source:     fmt.Sprintf("thing-%d", random.IntN(manyEntities)),
+				Target:     fmt.Sprintf("thing-%d", random.IntN(manyEntities)*min(i%10, 1)),
 			}
 			if err := c.setRelation(nil, &r); err != nil {
 				return "", err

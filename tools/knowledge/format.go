@@ -28,7 +28,7 @@ func formatFound(f Found, q Query) string {
 	switch {
 	case len(f.Hits) > 0:
 	case q.Offset > 0:
-		b.WriteString("no more results\n")
+		b.WriteString("no results left\n")
 	case len(f.OtherTimes) > 0:
 		b.WriteString("nothing found is true at that time; to see these, use at:\n")
 		for _, e := range f.OtherTimes {
@@ -131,7 +131,7 @@ func formatWalked(w Walked, q Query) string {
 	case w.Total == 0:
 		b.WriteString(": nothing" + ofType(q))
 	case len(w.Nodes) == 0:
-		b.WriteString(": no more results")
+		b.WriteString(": no results left")
 	}
 	b.WriteByte('\n')
 	for _, n := range w.Nodes {

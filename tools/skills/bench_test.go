@@ -36,7 +36,8 @@ func BenchmarkSearch(b *testing.B) {
 				}
 			}
 			start := time.Now()
-			if found, err := bench.Search(bench.ctx, "deploy a database", 8); err != nil || len(found.Hits) != 8 || found.Total != many {
+			found, err := bench.Search(bench.ctx, "deploy a database", 8)
+			if err != nil || len(found.Hits) != 8 || found.Total != many {
 				b.Fatal(found, err)
 			}
 			first := time.Since(start)

@@ -115,7 +115,8 @@ func (l *Library) contents(ctx context.Context, i item) (files []skill.Content, 
 			return nil, unusable(i.slug, err)
 		}
 		if more {
-			return nil, tool.Errorf(tool.TooLarge, "skill %s has more than %d files", i.slug, skill.MaxFiles).Try(advice)
+			return nil, tool.Errorf(tool.TooLarge, "skill %s has more than %d files", i.slug, skill.MaxFiles).
+				Try(advice)
 		}
 		list = append([]skill.File{{Path: skill.Main}}, list...)
 	}
@@ -130,7 +131,8 @@ func (l *Library) contents(ctx context.Context, i item) (files []skill.Content, 
 				Try(advice)
 		}
 		if total += int64(len(data)); total > skill.MaxBytes {
-			return nil, tool.Errorf(tool.TooLarge, "skill %s has more than %d bytes", i.slug, skill.MaxBytes).Try(advice)
+			return nil, tool.Errorf(tool.TooLarge, "skill %s has more than %d bytes", i.slug, skill.MaxBytes).
+				Try(advice)
 		}
 		f.Size = int64(len(data))
 		files = append(files, skill.Content{File: f, Data: data})

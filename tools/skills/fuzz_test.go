@@ -11,8 +11,8 @@ import (
 
 const canary = "canary text"
 
-// FuzzPaths publishes, copies and reads any path. Files outside of the workspace and denied ones must never be returned,
-// and nothing must be written outside.
+// FuzzPaths publishes, copies and reads any path. Files outside of the workspace and denied ones must never be
+// returned, and nothing must be written outside.
 func FuzzPaths(f *testing.F) {
 	b := sqlite(f)
 	outside := filepath.Dir(b.ws)
@@ -21,7 +21,9 @@ func FuzzPaths(f *testing.F) {
 	for _, dir := range []string{outside + "/beside", b.ws + "/skills/hush", b.dirs[1] + "/theirs"} {
 		put(f, dir+"/"+skill.Main, mainFile("canary", "x", canary))
 	}
-	for link, target := range map[string]string{"up": "..", "theirs": b.dirs[1], "draft/link": outside + "/beside/" + skill.Main, "skills/linked": outside + "/beside"} {
+	for link, target := range map[string]string{
+		"up": "..", "theirs": b.dirs[1], "draft/link": outside + "/beside/" + skill.Main, "skills/linked": outside + "/beside",
+	} {
 		if err := os.Symlink(target, filepath.Join(b.ws, link)); err != nil {
 			f.Fatal(err)
 		}
@@ -46,18 +48,24 @@ func FuzzPaths(f *testing.F) {
 		if p, err := b.Publish(b.ctx, path, true); err == nil && p.Name != "forms" {
 			t.Errorf("%q: %+v was published", path, p)
 		}
-		if c, err := b.Copy(b.ctx, "forms", 1, path); err == nil && (c.Dir == ".." || strings.HasPrefix(c.Dir, "../") || filepath.IsAbs(c.Dir) && !strings.HasPrefix(c.Dir, b.ws)) {
-			t.Errorf("%q: copied to %s", path, c.Dir)
+		if c, err := b.Copy(b.ctx, "forms", 1, path); err == nil {
+			above := c.Dir == ".." || strings.HasPrefix(c.Dir, "../")
+			if above || filepath.IsAbs(c.Dir) && !strings.HasPrefix(c.Dir, b.ws) {
+				t.Errorf("%q: copied to %s", path, c.Dir)
+			}
 		}
 		for _, uri := range []string{path, "skill://forms/" + path, "skill://" + path} {
-			if data, _, err := b.Resource(b.ctx, uri); err == nil && strings.Contains(string(data), canary) && !strings.HasPrefix(uri, "skill://theirs/") {
+			data, _, err := b.Resource(b.ctx, uri)
+			allowed := strings.HasPrefix(uri, "skill://theirs/")
+			if err == nil && strings.Contains(string(data), canary) && !allowed {
 				t.Errorf("%q: %q", uri, data)
 			}
 		}
 		if data, _, err := b.served.Read(b.ctx, path); err == nil && strings.Contains(string(data), canary) {
 			t.Errorf("%q: %q", path, data)
 		}
-		if _, err := b.Use(b.ctx, path, 0); err == nil && strings.ContainsAny(path, "/\\.") && !skill.ValidSlug(skill.Slug(path)) {
+		_, err := b.Use(b.ctx, path, 0)
+		if err == nil && strings.ContainsAny(path, "/\\.") && !skill.ValidSlug(skill.Slug(path)) {
 			t.Errorf("%q was used", path)
 		}
 		if now, err := os.ReadDir(outside); err != nil || len(now) != len(before) {

@@ -51,7 +51,8 @@ func TestPrecedenceOfDirectories(t *testing.T) {
 		}
 		for i, dir := range []string{b.ws + "/skills", b.ws + "/.agents/skills", b.dirs[0], b.dirs[1]} {
 			s, err := b.Use(b.ctx, "s4", 0)
-			if err != nil || strings.TrimSpace(s.Instructions) != fmt.Sprint("directory ", i) || len(s.Hidden) != 4-i || !s.OnDisk {
+			body := strings.TrimSpace(s.Instructions)
+			if err != nil || body != fmt.Sprint("directory ", i) || len(s.Hidden) != 4-i || !s.OnDisk {
 				t.Errorf("directory %d: %+v, %v", i, s, err)
 			}
 			if err := os.RemoveAll(filepath.Join(dir, "s4")); err != nil {
@@ -143,7 +144,8 @@ func TestUseAndFiles(t *testing.T) {
 		put(t, b.ws+"/draft/x.deny", "denied")
 		put(t, b.ws+"/draft/__pycache__/x.pyc", "junk")
 		p, err := b.Publish(b.ctx, "draft/SKILL.md", false)
-		if err != nil || p.Version != 1 || p.Files != 3 || p.Same || p.Preceding != "" || !cmp.Equal(p.LeftOut, []string{"__pycache__"}) {
+		whole := p.Version == 1 && p.Files == 3 && !p.Same && p.Preceding == ""
+		if err != nil || !whole || !cmp.Equal(p.LeftOut, []string{"__pycache__"}) {
 			t.Fatalf("%+v, %v", p, err)
 		}
 		s, err := b.Use(b.ctx, "Forms", 0)
@@ -249,7 +251,8 @@ func TestPrompts(t *testing.T) {
 		t.Errorf("without a required argument: %v", err)
 	}
 	got, about, err := b.Prompt(b.ctx, "args", map[string]string{"file": "a.pdf", "strange": "y"})
-	if err != nil || about != "d" || !strings.Contains(got, "file: a.pdf") || strings.Contains(got, "strange") || !strings.Contains(got, "body") {
+	complete := strings.Contains(got, "file: a.pdf") && strings.Contains(got, "body")
+	if err != nil || about != "d" || !complete || strings.Contains(got, "strange") {
 		t.Errorf("%q %q, %v", got, about, err)
 	}
 	resources, more, err := b.Resources(b.ctx, "p4", 5)

@@ -26,7 +26,7 @@ func (publishSkill) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "publish_skill", Group: group, Title: "Publish skill",
 		Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
-		Doc: `Stores a workspace directory as a new version of a skill, which you and your user can use in any workspace.
+		Doc: `Stores a workspace directory as a new version of a skill, which this user can use in any workspace.
 Checks its files for dangerous content, and returns the version, warnings, and programs its scripts need.`,
 		Also:     []string{"skill_publish", "save_skill", "tool::publish_skill"},
 		Keywords: "save share version SKILL.md create",
@@ -156,14 +156,16 @@ func (l *Library) gather(ctx context.Context, dir string) (files []skill.Content
 		dir = path.Dir(dir)
 	}
 	if dir == "" {
-		return nil, nil, tool.Errorf(tool.Invalid, "path is empty").Try("send the path of a directory with a %s", skill.Main)
+		return nil, nil, tool.Errorf(tool.Invalid, "path is empty").
+			Try("send the path of a directory with a %s", skill.Main)
 	}
-	list, err := l.o.Files.List(ctx, workspace.ListQuery{Path: dir, Depth: 10, Limit: 5 * skill.MaxFiles, Ignored: true})
+	q := workspace.ListQuery{Path: dir, Depth: 10, Limit: 5 * skill.MaxFiles, Ignored: true}
+	list, err := l.o.Files.List(ctx, q)
 	if err != nil {
 		return nil, nil, err
 	}
 	if list.More > 0 {
-		return nil, nil, tool.Errorf(tool.TooLarge, "%q has far more files than the %d of a skill", dir, skill.MaxFiles).
+		return nil, nil, tool.Errorf(tool.TooLarge, "%q has many more than %d files", dir, skill.MaxFiles).
 			Try("send the path of a directory that has only the skill")
 	}
 	if len(list.Unlisted) > 0 {

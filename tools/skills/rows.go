@@ -190,7 +190,8 @@ func addVersion(t *store.Tx, id string, number int64, d skill.Draft, digest stri
 			return v, err
 		}
 	}
-	_, err = t.Exec(`INSERT INTO skill_version (skill, number, digest, meta, files, findings, size, author, session, created)
+	_, err = t.Exec(`INSERT INTO skill_version
+			(skill, number, digest, meta, files, findings, size, author, session, created)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, {{now}})`,
 		id, number, digest, encoded[0], encoded[1], encoded[2], d.Size(), d.Author, d.Session)
 	if err != nil {
@@ -311,7 +312,8 @@ func (r rows) uses(ctx context.Context, o tool.Owner) (uses map[string]int64, er
 	}
 	err = r.store.View(ctx, func(t *store.Tx) error {
 		uses = map[string]int64{}
-		return t.Each(`SELECT slug, CAST(sum(uses) AS BIGINT) FROM skill_use WHERE agent = $1 AND usr = $2 GROUP BY slug`,
+		return t.Each(`SELECT slug, CAST(sum(uses) AS BIGINT) FROM skill_use
+			WHERE agent = $1 AND usr = $2 GROUP BY slug`,
 			[]any{o.Agent, o.User}, func(scan store.Scan) error {
 				var slug string
 				var count int64

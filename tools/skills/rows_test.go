@@ -46,8 +46,9 @@ func TestVersionsRoundTrip(t *testing.T) {
 		d := draft(t, own, "forms", "one")
 		row := publish(t, r, d)
 		want := Version{
-			ID: row.ID, Owner: own, Slug: "forms", Number: 1, Latest: true, Digest: d.Digest(), Meta: d.Meta, Findings: d.Findings,
-			Files: []skill.File{d.Files[0].File, d.Files[1].File, d.Files[2].File}, Size: d.Size(), Author: "a/u", Session: "s", Created: row.Created,
+			ID: row.ID, Owner: own, Slug: "forms", Number: 1, Latest: true, Digest: d.Digest(), Meta: d.Meta,
+			Files:    []skill.File{d.Files[0].File, d.Files[1].File, d.Files[2].File},
+			Findings: d.Findings, Size: d.Size(), Author: "a/u", Session: "s", Created: row.Created,
 		}
 		if diff := cmp.Diff(want, row); diff != "" || row.Created == 0 || len(row.Findings) != 1 {
 			t.Errorf("-want +got:\n%s", diff)
@@ -175,7 +176,7 @@ func TestMaximumSizeOfSkills(t *testing.T) {
 	own := tool.Owner{Agent: "a", User: "u"}
 	d := draft(t, own, "forms", "x")
 	for i := range d.Files {
-		d.Files[i].Size = 1 << 30 
+		d.Files[i].Size = 1 << 30
 	}
 	if _, _, err := r.publish(t.Context(), d); !errors.Is(err, errTooMany) || !strings.Contains(err.Error(), "bytes") {
 		t.Errorf("%v", err)

@@ -29,13 +29,18 @@ func TestServedFilesAreListed(t *testing.T) {
 			return all
 		}
 		for path, want := range map[string][]string{
-			"skills/deploy@1": {"SKILL.md", "scripts", "scripts/run.sh"}, "skills/deploy@1/scripts": {"run.sh"}, ".": {"draft", "draft/SKILL.md", "draft/scripts", "draft/scripts/run.sh"},
+			"skills/deploy@1":         {"SKILL.md", "scripts", "scripts/run.sh"},
+			"skills/deploy@1/scripts": {"run.sh"},
+			".":                       {"draft", "draft/SKILL.md", "draft/scripts", "draft/scripts/run.sh"},
 		} {
-			if got := names(b.files.List(b.ctx, workspace.ListQuery{Path: path, Depth: 3, Limit: 20})); !slices.Equal(got, want) {
+			got := names(b.files.List(b.ctx, workspace.ListQuery{Path: path, Depth: 3, Limit: 20}))
+			if !slices.Equal(got, want) {
 				t.Errorf("%s: %q", path, got)
 			}
 		}
-		if got := names(b.files.Glob(b.ctx, workspace.GlobQuery{Path: "skills/deploy@1", Pattern: "**/*.sh", Limit: 9})); !slices.Equal(got, []string{"skills/deploy@1/scripts/run.sh"}) {
+		glob := workspace.GlobQuery{Path: "skills/deploy@1", Pattern: "**/*.sh", Limit: 9}
+		got := names(b.files.Glob(b.ctx, glob))
+		if !slices.Equal(got, []string{"skills/deploy@1/scripts/run.sh"}) {
 			t.Errorf("%q", got)
 		}
 		found, err := b.files.Search(b.ctx, workspace.SearchQuery{Path: "skills/deploy@1", Pattern: "needle", Limit: 9})
@@ -47,7 +52,8 @@ func TestServedFilesAreListed(t *testing.T) {
 			if ctx == b.ctx {
 				path = "skills/deploy@2"
 			}
-			if l, err := b.files.List(ctx, workspace.ListQuery{Path: path, Depth: 3, Limit: 20}); kind(err) != tool.NotFound {
+			l, err := b.files.List(ctx, workspace.ListQuery{Path: path, Depth: 3, Limit: 20})
+			if kind(err) != tool.NotFound {
 				t.Errorf("%s: %+v, %v", path, l, err)
 			}
 		}

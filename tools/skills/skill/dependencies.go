@@ -59,7 +59,8 @@ var (
 		`["']([^"'\s]{1,200})["']`)
 	shebang = pattern(`^#!\s*/usr/bin/env[ \t]+(?:-S[ \t]+)?([\w.+-]+)`)
 
-	pythonHas = named(`__future__ abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
+	pythonHas = named(`
+		__future__ abc aifc argparse array ast asynchat asyncio asyncore atexit audioop base64 bdb binascii
 		bisect builtins bz2 cProfile calendar cgi cgitb chunk cmath cmd code codecs codeop collections colorsys
 		compileall compression concurrent configparser contextlib contextvars copy copyreg crypt csv ctypes
 		curses dataclasses datetime dbm decimal difflib dis distutils doctest email encodings ensurepip enum
@@ -74,7 +75,8 @@ var (
 		threading time timeit tkinter token tokenize tomllib trace traceback tracemalloc tty turtle types typing
 		unicodedata unittest urllib uu uuid venv warnings wave weakref webbrowser winreg winsound wsgiref xdrlib
 		xml xmlrpc zipapp zipfile zipimport zlib zoneinfo`)
-	nodeHas = named(`assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns
+	nodeHas = named(`
+		assert async_hooks buffer child_process cluster console constants crypto dgram diagnostics_channel dns
 		domain events fs http http2 https inspector module net os path perf_hooks process punycode querystring
 		readline repl stream string_decoder sys test timers tls trace_events tty url util v8 vm wasi
 		worker_threads zlib`)

@@ -38,12 +38,13 @@ func newRule(what, pattern string, words ...string) rule {
 	return rule{what, words, regexp.MustCompile(`(?i)` + pattern)}
 }
 
-// rules returns the rules for all texts of a skill. Each matches what honest skills seldom need and malicious ones often
-// do.
+// rules returns the rules for all texts of a skill. Each matches what honest skills seldom need, and malicious ones
+// often do.
 func rules() []rule {
 	const (
 		fetch  = `\b(curl|wget|fetch|iwr|invoke-webrequest)\b`
-		secret = `(\$\{?\w*(key|secret|token|pass)\w*|\$\{?home\b|\$\(\s*(env|printenv|whoami)|os\.environ|process\.env)`
+		secret = `(\$\{?\w*(key|secret|token|pass)\w*|\$\{?home\b|\$\(\s*(env|printenv|whoami)|` +
+			`os\.environ|process\.env)`
 	)
 	return []rule{
 		newRule("removes everything", `\brm\s+(-\w+\s+)*-\w*(r\w*f|f\w*r)\w*\s+(-\S+\s+)*["']?`+
@@ -52,11 +53,13 @@ func rules() []rule {
 		newRule("overwrites a device", `\bdd\b.*\bof=/dev/|>\s*/dev/(sd|nvme|hd|vd|disk|mem)`, "/dev/"),
 		newRule("formats or shreds a disk", `\b(mkfs(\.\w+)?|shred|wipefs)\s+\S`, "mkfs", "shred", "wipefs"),
 		newRule("runs what it has downloaded", fetch+`[^|;&]*[|]\s*(sudo\s+)?(\S*/)?(ba|z|da|k|fi)?sh\b|`+
-			fetch+`[^|;&]*[|]\s*(sudo\s+)?(python|perl|ruby|node|iex)`, "curl", "wget", "fetch", "iwr", "invoke-webrequest"),
+			fetch+`[^|;&]*[|]\s*(sudo\s+)?(python|perl|ruby|node|iex)`,
+			"curl", "wget", "fetch", "iwr", "invoke-webrequest"),
 		newRule("runs what it has downloaded", `\b(ba|z)?sh\s+(-c\s+["']?\$\(|<\(\s*)(curl|wget)\b|`+
 			`\beval\b.{0,20}\b(curl|wget)\b|\biex\b.{0,80}(downloadstring|iwr\b)`, "curl", "wget", "iex"),
-		newRule("runs what it has decoded", `base64\s+(-d|--decode|-D)\b.*\|\s*(sudo\s+)?\S*(sh|python\S*|perl|node)\b|`+
-			`\b(eval|exec)\s*\(?\s*.{0,40}(base64|b64decode|atob|fromhex)`, "base64", "b64decode", "atob", "fromhex"),
+		newRule("runs what it has decoded",
+			`base64\s+(-d|--decode|-D)\b.*\|\s*(sudo\s+)?\S*(sh|python\S*|perl|node)\b|`+
+				`\b(eval|exec)\s*\(?\s*.{0,40}(base64|b64decode|atob|fromhex)`, "base64", "b64decode", "atob", "fromhex"),
 		newRule("hides which module it loads", `__import__\s*\(\s*['"](os|subprocess|pty|ctypes|socket)`, "__import__"),
 		newRule("opens a shell to the network", `/dev/tcp/\S|\b(nc|ncat|netcat)\b.*\s-\w*[ec]\b`,
 			"/dev/tcp/", "nc ", "ncat", "netcat"),
@@ -66,11 +69,14 @@ func rules() []rule {
 			".ssh", ".aws", ".gnupg", ".kube", ".docker", ".netrc", ".npmrc", "keychain"),
 		newRule("sends environment variables", `\b(curl|wget|nc|http\.post|requests\.post|fetch)\b.*`+secret,
 			"curl", "wget", "nc ", "post", "fetch"),
-		newRule("names secrets of the server", `\b(aws_secret_access_key|github_token|openai_api_key|anthropic_api_key)\b`,
+		newRule("names secrets of the server",
+			`\b(aws_secret_access_key|github_token|openai_api_key|anthropic_api_key)\b`,
 			"aws_secret", "github_token", "openai_api", "anthropic_api"),
-		newRule("becomes an administrator", `(^|[\s;&|(`+"`"+`"'])(sudo|doas)\s+\S|\bchown\s+(-\w+\s+)*root\b|\bsetcap\b`,
+		newRule("becomes an administrator",
+			`(^|[\s;&|(`+"`"+`"'])(sudo|doas)\s+\S|\bchown\s+(-\w+\s+)*root\b|\bsetcap\b`,
 			"sudo", "doas", "chown", "setcap"),
-		newRule("lets all users write", `\bchmod\s+(-\w+\s+)*([0-7]?[0-7]{2}[2367]|[auo]*o[auo]*\+\w*w|a\+\w*w)\b`, "chmod"),
+		newRule("lets all users write",
+			`\bchmod\s+(-\w+\s+)*([0-7]?[0-7]{2}[2367]|[auo]*o[auo]*\+\w*w|a\+\w*w)\b`, "chmod"),
 		newRule("leaves its directory", `\.\.[/\\]\.\.[/\\]\.\.[/\\]`, "../../../", `..\..\..\`),
 		newRule("drops tables", `\b(drop|truncate)\s+(table|database|schema)\b`, "drop", "truncate"),
 		newRule("asks to ignore instructions", `\b(ignore|disregard|forget)\b.{0,30}`+

@@ -23,8 +23,8 @@ const (
 	MaxBytes = 20 << 20 // bytes of all files
 )
 
-// Pack checks the files of a directory and returns a draft of them. Its errors are written for the model and name what to
-// correct. Findings of the guard are not errors.
+// Pack checks the files of a directory and returns a draft of them. Its errors are written for the model and name what
+// to correct. Findings of the guard are not errors.
 func Pack(ctx context.Context, files []Content, g *Guard) (d Draft, err error) {
 	d.Files = files
 	slices.SortFunc(d.Files, func(a, b Content) int { return cmp.Compare(a.Path, b.Path) })
@@ -43,7 +43,7 @@ func Pack(ctx context.Context, files []Content, g *Guard) (d Draft, err error) {
 		}
 		text := IsText(f.Data)
 		if !text && (f.Path == Main || !knownBinary(f.Data)) {
-			return Draft{}, refuse("%q is neither UTF-8 text nor an image, font, sound, video, PDF or zip file", f.Path).
+			return Draft{}, refuse("%q is not UTF-8 text, an image, font, sound, video, PDF or zip", f.Path).
 				Try("remove it, or convert it")
 		}
 		if text && len(d.Findings) < maxFindings {
@@ -77,7 +77,8 @@ func checkFiles(files []Content) error {
 			return refuse("the file name %q %s", f.Path, why).Try("rename the file")
 		}
 		if len(f.Data) > MaxFile {
-			return tool.Errorf(tool.TooLarge, "%q has more than %d bytes", f.Path, MaxFile).Try("remove it, or split it")
+			return tool.Errorf(tool.TooLarge, "%q has more than %d bytes", f.Path, MaxFile).
+				Try("remove it, or split it")
 		}
 		low := strings.ToLower(f.Path)
 		if other, twice := folded[low]; twice {

@@ -20,8 +20,8 @@ const (
 	maxHeadings    = 60
 )
 
-// Parse parses SKILL.md; body are the instructions. It shortens values that are too long. The error names the line and is
-// written for the model; body is valid also with an error.
+// Parse parses SKILL.md; body are the instructions. It shortens values that are too long. The error names the line and
+// is written for the model; body is valid also with an error.
 func Parse(main string) (m Meta, body string, err error) {
 	if !utf8.ValidString(main) {
 		return Meta{}, "", refuse("it is not valid UTF-8").Try("save it as UTF-8")
@@ -32,7 +32,8 @@ func Parse(main string) (m Meta, body string, err error) {
 		return Meta{}, body, refuse("%w", err).Try("correct its front matter")
 	}
 	if len(front) == 0 {
-		return Meta{}, body, refuse("it has no front matter").Try("begin it with a line ---, then name: and description:, then another line ---")
+		return Meta{}, body, refuse("it has no front matter").
+			Try("begin it with a line ---, then name: and description:, then another line ---")
 	}
 	more := fields(front, "metadata")
 	m = Meta{

@@ -1,5 +1,5 @@
-// Package skill defines the format of skills: a directory with a file SKILL.md, which has front matter and instructions,
-// and other files. It parses SKILL.md, checks which files a skill may have, and finds content that a person should know
+// Package skill defines the format of skills: a directory with a file SKILL.md of front matter and instructions, and
+// other files. It parses SKILL.md, checks which files a skill may have, and finds content that a person should know
 // of before the skill is used.
 //
 // It does not know where skills are stored or who sees them, and it does not decide whether to trust one. Nothing in a

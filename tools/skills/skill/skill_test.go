@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -26,7 +27,10 @@ func TestSlug(t *testing.T) {
 			t.Errorf("Slug(%q) = %q, want %q", name, got, want)
 		}
 	}
-	for slug, want := range map[string]bool{"ab": true, "a": false, "-a": false, "a-": false, "A-b": false, "a/b": false, "a@1": false, "..": false, strings.Repeat("x", 65): false} {
+	for slug, want := range map[string]bool{
+		"ab": true, "a": false, "-a": false, "a-": false, "A-b": false, "a/b": false, "a@1": false, "..": false,
+		strings.Repeat("x", 65): false,
+	} {
 		if ValidSlug(slug) != want {
 			t.Errorf("%q: %v", slug, !want)
 		}
@@ -38,14 +42,16 @@ func TestParse(t *testing.T) {
 		"arguments:\r\n  - name: file\r\n    description: which\r\n    required: true\r\n  - pages\r\n---\r\n# One\r\n\r\n## Two\r\ntext\r\n"
 	m, body, err := Parse(text)
 	want := Meta{
-		Name: "forms", Description: "Fills in forms.", Version: "1.10", Tags: []string{"pdf", "forms"}, Tools: []string{"Read", "Bash(git *)"},
+		Name: "forms", Description: "Fills in forms.", Version: "1.10", Tags: []string{"pdf", "forms"},
+		Tools:     []string{"Read", "Bash(git *)"},
 		Arguments: []Argument{{"file", "which", true}, {Name: "pages"}}, Headings: []string{"One", "Two"},
 	}
 	if diff := cmp.Diff(want, m); diff != "" || err != nil || body != "# One\n\n## Two\ntext\n" {
 		t.Errorf("%v, body %q, -want +got:\n%s", err, body, diff)
 	}
 	m, _, err = Parse("---\nname: a b\nargument-hint: \"[file] [pages]\"\ntags: x y\n---\nb")
-	if err != nil || !cmp.Equal(m.Arguments, []Argument{{Name: "args", Description: "[file] [pages]"}}) || !cmp.Equal(m.Tags, []string{"x", "y"}) {
+	hint := []Argument{{Name: "args", Description: "[file] [pages]"}}
+	if err != nil || !cmp.Equal(m.Arguments, hint) || !cmp.Equal(m.Tags, []string{"x", "y"}) {
 		t.Errorf("%+v, %v", m, err)
 	}
 	for text, want := range map[string]string{
@@ -60,11 +66,16 @@ func TestParse(t *testing.T) {
 func TestPack(t *testing.T) {
 	g := NewGuard()
 	png := "\x89PNG\r\n\x1a\n\x00\x00\x00\x0d"
-	d, err := Pack(t.Context(), []Content{content("scripts/a.py", "print(1)"), content(Main, good), content("assets/x.png", png), content("empty", "")}, g)
-	if err != nil || d.Slug != "pdf-forms" || len(d.Files) != 4 || d.Files[0].Path != Main || d.Size() != int64(len(good)+8+len(png)) {
+	files := []Content{
+		content("scripts/a.py", "print(1)"), content(Main, good), content("assets/x.png", png), content("empty", ""),
+	}
+	d, err := Pack(t.Context(), slices.Clone(files), g)
+	size := int64(len(good) + 8 + len(png))
+	if err != nil || d.Slug != "pdf-forms" || len(d.Files) != 4 || d.Files[0].Path != Main || d.Size() != size {
 		t.Fatalf("%+v, %v", d, err)
 	}
-	again, err := Pack(t.Context(), []Content{content("empty", ""), content("assets/x.png", png), content("scripts/a.py", "print(1)"), content(Main, good)}, g)
+	slices.Reverse(files)
+	again, err := Pack(t.Context(), files, g)
 	if err != nil || again.Digest() != d.Digest() {
 		t.Errorf("the digest depends on the order of files: %v", err)
 	}
@@ -77,23 +88,23 @@ func TestPack(t *testing.T) {
 		large = append(large, content(fmt.Sprint("f", i), strings.Repeat("x", MaxFile)))
 	}
 	for want, files := range map[string][]Content{
-		"no SKILL.md":        {content("a", "x")},
-		"at most 200 files":  many,
-		"at most 20971520":   large,
-		"more than 8388608":  {content(Main, good), content("a", strings.Repeat("x", MaxFile+1))},
-		"neither UTF-8":       {content(Main, good), content("a", "\x7fELF\x02\x01\x01\x00")},
-		"no description":     {content(Main, "---\nname: ab\n---\nbody")},
-		"no instructions":    {content(Main, "---\nname: ab\ndescription: x\n---\n \n")},
-		"no letters":      {content(Main, "---\nname: 日本\ndescription: x\n---\nbody")},
-		"cannot be read":     {content(Main, "hello")},
-		"the same name on some":   {content(Main, good), content("A", "x"), content("a", "x")},
-		"outside of the skill":          {content(Main, good), content("../a", "x")},
-		"a device name":   {content(Main, good), content("x/con.txt", "x")},
-		"has one of the":     {content(Main, good), content(`a\b`, "x")},
-		"invisible":           {content(Main, good), content("a\u202eb", "x")},
-		"too deep":           {content(Main, good), content("1/2/3/4/5/6/7/8/9", "x")},
-		"space or a dot":     {content(Main, good), content("a/b. ", "x")},
-		"SKILL.md:8 has the": {content("A", strings.Repeat("sudo x\n", 99)), content(Main, good[:len(good)-2]+"\u200b\n")},
+		"no SKILL.md":           {content("a", "x")},
+		"at most 200 files":     many,
+		"at most 20971520":      large,
+		"more than 8388608":     {content(Main, good), content("a", strings.Repeat("x", MaxFile+1))},
+		"is not UTF-8 text":     {content(Main, good), content("a", "\x7fELF\x02\x01\x01\x00")},
+		"no description":        {content(Main, "---\nname: ab\n---\nbody")},
+		"no instructions":       {content(Main, "---\nname: ab\ndescription: x\n---\n \n")},
+		"no letters":            {content(Main, "---\nname: 日本\ndescription: x\n---\nbody")},
+		"cannot be read":        {content(Main, "hello")},
+		"the same name on some": {content(Main, good), content("A", "x"), content("a", "x")},
+		"outside of the skill":  {content(Main, good), content("../a", "x")},
+		"a device name":         {content(Main, good), content("x/con.txt", "x")},
+		"has one of the":        {content(Main, good), content(`a\b`, "x")},
+		"invisible":             {content(Main, good), content("a\u202eb", "x")},
+		"too deep":              {content(Main, good), content("1/2/3/4/5/6/7/8/9", "x")},
+		"space or a dot":        {content(Main, good), content("a/b. ", "x")},
+		"SKILL.md:8 has the":    {content("A", strings.Repeat("sudo x\n", 99)), content(Main, good[:len(good)-2]+"\u200b\n")},
 	} {
 		if _, err := Pack(t.Context(), files, g); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", want, err)
@@ -144,7 +155,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil && tool.AsError(err).Kind != tool.Invalid {
 			t.Errorf("%v", err)
 		}
-		if len(body) > len(text) || len(m.Name) > maxWord || len(m.Description) > maxDescription || len(m.Tags)+len(m.Tools) > 2*maxWords {
+		tooLong := len(m.Name) > maxWord || len(m.Description) > maxDescription || len(m.Tags)+len(m.Tools) > 2*maxWords
+		if len(body) > len(text) || tooLong {
 			t.Errorf("%+v, %q", m, body)
 		}
 		for _, s := range append([]string{m.Name, m.Description, m.Version}, append(m.Tags, m.Tools...)...) {
