@@ -7,8 +7,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// openRegular opens a regular file that may be read by way of package root, and
-// tells its size. Other files are errSkip.
+// openRegular opens a regular file through package root and returns its size. Other
+// files are errSkip.
 func (o *opener) openRegular(name string) (*os.File, int64, error) {
 	f, info, err := o.root.OpenRegular(name)
 	switch {

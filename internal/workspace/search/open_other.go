@@ -31,8 +31,8 @@ type opener struct {
 
 func newOpener(r *root.Root, gate Gate) *opener { return &opener{root: r, gate: gate} }
 
-// open opens a regular file that may be read, and tells its size. Other files
-// are errNotOurs.
+// open opens a regular file that may be read and returns its size. Other files are
+// errSkip.
 func (o *opener) open(name string) (h handle, size int64, err error) {
 	f, size, err := o.regular(name)
 	return handle{file: f}, size, err

@@ -9,22 +9,22 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// A page collects lines to show of one text: some of those that match, and
-// what is around them. The text comes in windows, one after the other.
+// A page collects the lines to show of one text: matching lines on the page, and their
+// context. It receives the text as consecutive windows.
 type page struct {
 	m            *Matcher
-	skip, take   int  // matching lines
-	budget, used int  // emitBytes of lines
-	full         bool // no more came for want of room
+	skip, take   int  // matching lines still to skip and to add
+	budget, used int  // bytes of lines
+	full         bool // the budget is used up
 	lines        []Line
 
-	offset   int    // in the window: the start of the first line that was not dealt with
+	offset   int    // start of the first line in the window that was not processed
 	number   int    // of that line
-	pending  int    // addLines after a match that are still to come
-	previous []Line // the last lines of the window before, as far as not shown
+	pending  int    // lines of context after a match still to add
+	previous []Line // the last lines of the previous window that were not added
 }
 
-// newPage is a page with room for so many bytes; nil when no lines are wanted.
+// newPage returns a page with a budget in bytes, or nil if no lines are wanted.
 func (m *Matcher) newPage(skip, take, room int) *page {
 	if m.q.Mode != Content || room <= 0 {
 		return nil
@@ -32,8 +32,8 @@ func (m *Matcher) newPage(skip, take, room int) *page {
 	return &page{m: m, skip: skip, take: take, budget: room, number: 1}
 }
 
-// addMatch takes in the next line that matches. The lines of context stop at
-// lines that match and are not on this page.
+// addMatch adds the next matching line. Context lines end at a matching line that is
+// not on this page.
 func (p *page) addMatch(window []byte, start, end int) {
 	p.addAfter(window, start)
 	shown := p.skip <= 0 && p.take > 0 && !p.full
@@ -54,7 +54,7 @@ func (p *page) addMatch(window []byte, start, end int) {
 	p.number++
 }
 
-// addBefore adds the lines before a match.
+// addBefore adds the context before a match.
 func (p *page) addBefore(window []byte, start int) {
 	first, missing := start, p.m.q.Context
 	for missing > 0 && first > p.offset {
@@ -73,7 +73,7 @@ func (p *page) addBefore(window []byte, start int) {
 	}
 }
 
-// addAfter adds the lines after a match, up to a place in the window.
+// addAfter adds the context after a match, up to an offset in the window.
 func (p *page) addAfter(window []byte, until int) {
 	for p.pending > 0 && p.offset < until && !p.full {
 		p.add(p.takeLine(window))
@@ -81,7 +81,8 @@ func (p *page) addAfter(window []byte, until int) {
 	}
 }
 
-// endWindow is called at the end of a window.
+// endWindow is called at the end of a window. It keeps lines that may be context of a
+// match in the next window.
 func (p *page) endWindow(window []byte) {
 	p.addAfter(window, len(window))
 	dealt := p.offset == len(window) || p.m.q.Context > 0
@@ -104,12 +105,12 @@ func (p *page) endWindow(window []byte) {
 		p.previous = slices.Delete(p.previous, 0, extra)
 	}
 	if n := len(window); dealt && n > 0 && window[n-1] != '\n' {
-		p.number-- // the line goes on in the next window
+		p.number-- // the line continues in the next window
 	}
 	p.offset = 0
 }
 
-// formatLine takes the next line of the window.
+// takeLine returns the next line of the window.
 func (p *page) takeLine(window []byte) Line {
 	end := len(window)
 	if n := bytes.IndexByte(window[p.offset:], '\n'); n >= 0 {
@@ -130,10 +131,10 @@ func (p *page) add(line Line) {
 	p.lines = append(p.lines, line)
 }
 
-// lineOverhead is what a line takes beside its text.
+// lineOverhead is the memory of a line without its text, in bytes.
 const lineOverhead = 64
 
-// formatLine is a line to show: cut to a window when it is long.
+// formatLine returns a line to show. A long line is cut to a window.
 func (m *Matcher) formatLine(text []byte, number int, match bool) Line {
 	if n := len(text); n > 0 && text[n-1] == '\r' {
 		text = text[:n-1]
@@ -166,8 +167,8 @@ func (m *Matcher) formatLine(text []byte, number int, match bool) Line {
 	return line
 }
 
-// windowStart is where the window of a long line begins so that it holds the match,
-// or the beginning of it, and something before.
+// windowStart returns where the window of a long line begins, so that it contains the
+// match, or the start of it, and some text before it.
 func (m *Matcher) windowStart(text []byte, start, end int) int {
 	lead := m.q.MaxLine / 3
 	if end-start < m.q.MaxLine {
@@ -188,3 +189,31 @@ func (m *Matcher) windowStart(text []byte, start, end int) int {
 func validUTF8(text []byte) string { return strings.ToValidUTF8(string(text), "\uFFFD") }
 
 func countLines(text []byte) int { return bytes.Count(text, []byte{'\n'}) }
+
+// showLine returns a line of a window. It masks a line of a private key here, because
+// the line cannot be recognized as such once it is separated from the others.
+func (m *Matcher) showLine(window []byte, start, end, number int, match bool) Line {
+	text := window[start:end]
+	if body := keyBody(text); len(body) >= shortBody && inKey(window, start) {
+		return Line{Number: number, Match: match, Text: strings.Replace(string(text), body, scrub.Mask, 1)}
+	}
+	return m.formatLine(text, number, match)
+}
+
+// shortBody is the length up to which key material is not masked. Shorter texts are
+// usually words, or the last characters of a key, which reveal nothing.
+const shortBody = 16
+
+// keyBody returns the key material of a line. No line of a key is long.
+func keyBody(line []byte) string {
+	const longest = 500
+	if len(line) > longest {
+		return ""
+	}
+	return scrub.KeyBody(string(line))
+}
+
+// inKey reports whether a private key begins before an offset and does not end there.
+func inKey(text []byte, at int) bool {
+	return scrub.OpenKey(text[max(0, at-scrub.LongestKey):at])
+}

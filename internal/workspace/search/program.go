@@ -6,15 +6,15 @@ import (
 	"unicode/utf8"
 )
 
-// A program is a pattern over bytes. What it takes is a superset of what the
-// pattern takes, and the same when loose is false or a line is all ASCII: a
-// rune of a large class is any one to four bytes beyond ASCII.
+// A program is a pattern compiled to instructions over bytes. It matches everything
+// that the pattern matches. If approximate is set, it may match more in lines that are
+// not ASCII, because it treats large classes of runes as any one to four bytes.
 type program struct {
 	insts           []inst
 	sets            []byteSet
 	start           int32
 	approximate     bool
-	hasWordBoundary bool // it asks for word boundaries
+	hasWordBoundary bool // it has word-boundary conditions
 	options         options
 
 	class  [256]uint8
@@ -22,18 +22,18 @@ type program struct {
 }
 
 type options struct {
-	multiline bool // "\n" is a byte like others
-	word      bool // the match must be whole words
-	keepCR    bool // "\r" before "\n" is a byte like others
+	multiline bool // "\n" is an ordinary byte
+	word      bool // matches must be whole words
+	keepCR    bool // "\r" before "\n" is an ordinary byte
 }
 
 type op uint8
 
 const (
 	opMatch  op = iota
-	opByte      // take a byte of set
-	opSplit     // go on at out and other
-	opAssert    // go on at out if when holds
+	opByte      // consume a byte of set
+	opSplit     // continue at out and other
+	opAssert    // continue at out if cond holds
 )
 
 type inst struct {
@@ -43,7 +43,7 @@ type inst struct {
 	out, other int32
 }
 
-// A condition is about the place between two bytes.
+// A condition is about the position between two bytes.
 type condition uint8
 
 const (
@@ -67,13 +67,13 @@ func (s *byteSet) add(lo, hi byte) {
 
 func (s *byteSet) has(b byte) bool { return s[b>>6]&(1<<(b&63)) != 0 }
 
-// compile makes a program from simplified patterns. It stops early when the
-// program grows beyond maxProgram.
+// compile compiles a simplified pattern. It stops when the program has more than
+// maxProgram instructions.
 func compile(re *syntax.Regexp, o options) *program {
 	p := &program{options: o, insts: []inst{{op: opMatch}}}
 	end := int32(0)
 	if o.word {
-		p.hasWordBoundary, p.approximate = true, true // letters beyond ASCII are left to exact
+		p.hasWordBoundary, p.approximate = true, true // exact decides lines that are not ASCII
 		end = p.add(inst{op: opAssert, cond: noWordAfter, out: end})
 	}
 	p.start = p.emit(re, end)
@@ -91,7 +91,7 @@ func (p *program) add(i inst) int32 {
 	return int32(len(p.insts) - 1)
 }
 
-// emit adds what takes re and goes on at next; it returns where that begins.
+// emit adds instructions that match re and continue at next. It returns their start.
 func (p *program) emit(re *syntax.Regexp, next int32) int32 {
 	if len(p.insts) > maxProgram {
 		return next
@@ -134,11 +134,12 @@ func (p *program) emit(re *syntax.Regexp, next int32) int32 {
 	return next
 }
 
-// emitLoop adds what takes re any number of times. Its out takes it once at least.
+// emitLoop adds instructions that match re any number of times. Field out of the
+// result matches it at least once.
 func (p *program) emitLoop(re *syntax.Regexp, next int32) int32 {
 	at := p.add(inst{op: opSplit, other: next})
 	if pairs, ok := singleRune(re); ok && coversNonASCII(pairs) {
-		// Any number of any runes beyond ASCII is any number of bytes.
+		// Any number of runes that are not ASCII is any number of such bytes.
 		set := asciiSet(pairs)
 		set.add(utf8.RuneSelf, 0xFF)
 		p.insts[at].out = p.emitBytes(set, at)
@@ -168,7 +169,7 @@ func asciiSet(pairs []rune) byteSet {
 	return set
 }
 
-// emitRunes adds what takes one of the runes in pairs.
+// emitRunes adds instructions that match one of the runes in pairs.
 func (p *program) emitRunes(pairs []rune, next int32) int32 {
 	set := asciiSet(pairs)
 	var high []rune // pairs
@@ -182,7 +183,7 @@ func (p *program) emitRunes(pairs []rune, next int32) int32 {
 	}
 	const most = 16
 	runes, ok := expandRunes(high, most)
-	if !ok || slices.Contains(runes, utf8.RuneError) { // which bad bytes are as well
+	if !ok || slices.Contains(runes, utf8.RuneError) { // RuneError matches invalid bytes, too
 		p.approximate = true
 		return p.emitHighBytes(set, next)
 	}
@@ -200,7 +201,7 @@ func (p *program) emitRunes(pairs []rune, next int32) int32 {
 	return at
 }
 
-// emitSequence adds what takes the bytes of r.
+// emitSequence adds instructions that match the bytes of r.
 func (p *program) emitSequence(r rune, next int32) int32 {
 	for _, b := range slices.Backward(utf8.AppendRune(nil, r)) {
 		var set byteSet
@@ -210,7 +211,8 @@ func (p *program) emitSequence(r rune, next int32) int32 {
 	return next
 }
 
-// emitHighBytes adds what takes a byte of set, or one to four beyond ASCII.
+// emitHighBytes adds instructions that match a byte of set, or one to four bytes that
+// are not ASCII.
 func (p *program) emitHighBytes(set byteSet, next int32) int32 {
 	var high byteSet
 	high.add(utf8.RuneSelf, 0xFF)
@@ -243,7 +245,7 @@ func conditionOf(o syntax.Op) (condition, bool) {
 	return 0, false
 }
 
-// classify groups bytes that the program cannot tell apart.
+// classify groups the bytes that the program does not distinguish into classes.
 func (p *program) classify() {
 	var ends, returns, words byteSet
 	ends.add('\n', '\n')
@@ -262,15 +264,15 @@ func (p *program) classify() {
 		p.splitClasses(set)
 	}
 	for b := range 256 {
-		if int(p.class[b]) == len(p.sample) { // classes are numbered as they come
+		if int(p.class[b]) == len(p.sample) { // classes are numbered in order of their first byte
 			p.sample = append(p.sample, byte(b))
 		}
 	}
 }
 
-// splitClasses makes two classes of each that has bytes within set and others.
+// splitClasses splits each class that has bytes inside and outside of set.
 func (p *program) splitClasses(set byteSet) {
-	var number [512]int16 // of a new class, by the old one and set; 0 for none
+	var number [512]int16 // of a new class, by the old one and membership in set; 0 means none
 	next := int16(1)
 	for b := range 256 {
 		old := 2 * int(p.class[b])
@@ -285,7 +287,7 @@ func (p *program) splitClasses(set byteSet) {
 	}
 }
 
-// isWord reports whether b is a byte that \w takes.
+// isWord reports whether \w matches b.
 func isWord(b byte) bool {
 	return b == '_' || b-'0' < 10 || b|0x20 >= 'a' && b|0x20 <= 'z'
 }

@@ -1,212 +1,238 @@
+// Package search searches files for lines: which of a list of files have lines
+// that match a pattern, which lines, and what is around them.
+//
+// It is fast because it reads few bytes more than once. It extracts from a pattern a
+// set of literals of which every match contains one, and finds those by their rarest
+// byte (prefilter.go). The lines with a literal, or all lines if there are none, are
+// matched by a lazily built DFA over bytes (program.go, dfa.go). Package regexp
+// defines the meaning of a pattern, and decides the few lines that the DFA cannot
+// decide (lines.go). The idea of the DFA is that of
+// github.com/google/codesearch, package regexp, by Russ Cox; the code is our own. This
+// package does not know which files exist or who may see them, and keeps nothing
+// between calls.
+//
+// A line ends with "\n". A "\r" before it belongs to the line end, unless the pattern
+// contains "\r". A file with a NUL in its first 8 KiB is not searched; another file
+// is searched up to the line of its first NUL.
+//
+// Begin with [Compile] and [Matcher.Search].
 package search
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"runtime"
-	"sync"
-	"sync/atomic"
+	"cmp"
+	"regexp"
+	"regexp/syntax"
+	"strings"
+	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const (
-	chunkSize      = 8 // files that are taken at once
-	maxWorkers     = 8
-	maxHeldBytes   = 32 << 20 // emitBytes of lines that are held at most
-	maxHeldPerFile = 1 << 20  // of one file, before it is known whether they are wanted
+	maxPattern = 4 << 10 // emitBytes
+	maxPage    = 1 << 29 // maximum Limit and Offset
+	// maxProgram is the maximum number of instructions of a pattern after its
+	// repetitions are expanded.
+	maxProgram = 5_000
+	// maxSteps limits the time of package regexp for one text, which cannot be
+	// interrupted: the length of the program times that of the text.
+	maxSteps = 1<<31 - 1
+
+	defaultLimit   = 100
+	defaultMaxLine = 300
+	// wholeFile is the maximum number of bytes of a file to hold, if matches may span
+	// lines or a line is that long. A longer line is split.
+	wholeFile = 16 << 20
 )
 
-// errSkip says that there is something that is not to be searched: no
-// regular file, or one that the gate refuses.
-var errSkip = errors.New("not a file to search")
-
-// A CheckLinks says whether a file with more than one hard link may be read. It is
-// called from several goroutines.
-type LinkCheck func(name string, info root.Info) bool
-
-// A Source is where files are.
-type Source struct {
-	Root       *root.Root
-	CheckLinks LinkCheck // nil refuses nothing
-	// Virtual gives the content of files that are not on disk, or nil. It is
-	// called for every name, from several goroutines.
-	Virtual func(name string) (content []byte, ok bool)
+// A Query selects what to search for and how much of it to return.
+type Query struct {
+	Pattern    string // RE2, or plain text when Literal
+	Literal    bool
+	IgnoreCase bool
+	Word       bool // the match must not be next to a letter, digit or underscore
+	Multiline  bool // matches may span lines, and . matches line ends
+	Mode       Mode
+	Context    int   // lines to return around a match
+	Limit      int   // maximum number of matching lines, or of files if Mode is not Content; default 100
+	Offset     int   // number of those to skip
+	MaxLine    int   // bytes to return of a line; default 300
+	MaxFile    int64 // larger files count as unread; 0 means no limit, or 16 MiB if Multiline
 }
 
-// Files searches files of r; see Search.
-func (m *Matcher) Files(ctx context.Context, r *root.Root, names []string, open LinkCheck) (Found, error) {
-	return m.Search(ctx, Source{Root: r, CheckLinks: open}, names)
+// A Matcher is a compiled Query. It is safe for concurrent use.
+type Matcher struct {
+	q         Query
+	tree      *syntax.Regexp
+	keepCR    bool // "\r" before "\n" is part of the line
+	prefilter prefilter
+	prog      *program
+	exact     exact
 }
 
-// Search searches files in the order of names and returns what Limit and
-// Offset ask for. It reads several at once, and stops when nothing that is
-// read could change the answer. Files that are gone or must not be read do not
-// count; those that cannot be read are in Unread. What Found tells depends on
-// the files alone, not on which was read first.
-func (m *Matcher) Search(ctx context.Context, src Source, names []string) (Found, error) {
-	inner, cancel := context.WithCancel(ctx)
-	defer cancel()
-	s := &run{
-		m: m, src: src, names: names, ctx: inner, cancel: cancel,
-		chunks: make([]chunk, (len(names)+chunkSize-1)/chunkSize), enough: m.q.Offset + m.q.Limit + 1,
-	}
-	s.lineBudget.Store(maxHeldBytes)
-	workers := min(runtime.GOMAXPROCS(0), maxWorkers, len(s.chunks))
-	var wait sync.WaitGroup
-	for range workers - 1 {
-		wait.Go(func() { s.work() })
-	}
-	last := s.work()
-	wait.Wait()
-	if err := ctx.Err(); err != nil {
-		return Found{}, err
-	}
-	if s.failed != nil {
-		return Found{}, s.failed
-	}
-	return s.result(ctx, last)
+// A prefilter finds the lines that may match.
+type prefilter struct {
+	needles []needle // every match contains one of them; empty if nothing is known
+	certain bool     // and each of them is a match
 }
 
-// A run is one call of Search.
-type run struct {
-	m           *Matcher
-	src         Source
-	names       []string
-	ctx         context.Context
-	cancel      func() // called when there is enough
-	chunks      []chunk
-	nextChunk   atomic.Int64 // chunks
-	lineBudget  atomic.Int64 // for lines
-	largeBuffer sync.Mutex   // see worker
-
-	mu         sync.Mutex
-	enough     int // matching lines or files
-	found      int // in the first chunks
-	doneChunks int // chunks that are done without a gap
-	failed     error
-}
-
-// A chunk is what was found in some files that follow each other.
-type chunk struct {
-	done     bool
-	hits     []hit
-	searched int
-	unread   int
-}
-
-// A hit is a file that matches.
-type hit struct {
-	name string
-	textResult
-	lines []Line // of its first matches; nil when they were not kept
-}
-
-// work takes chunks until there are no more. The worker that did it is returned.
-func (s *run) work() *worker {
-	w := newWorker(s.m)
-	w.largeBuffer = &s.largeBuffer
-	if s.src.Root != nil {
-		w.opener = newOpener(s.src.Root, s.src.CheckLinks)
+// Compile compiles a query. Its errors can be returned to the author of the pattern.
+func Compile(q Query) (*Matcher, error) {
+	q.Mode = cmp.Or(q.Mode, Content)
+	q.Limit = min(cmp.Or(max(q.Limit, 0), defaultLimit), maxPage)
+	q.MaxLine = cmp.Or(max(q.MaxLine, 0), defaultMaxLine)
+	q.Offset, q.Context = min(max(q.Offset, 0), maxPage), max(q.Context, 0)
+	if q.Multiline && (q.MaxFile <= 0 || q.MaxFile > wholeFile) {
+		q.MaxFile = wholeFile
 	}
-	for {
-		i := int(s.nextChunk.Add(1)) - 1
-		if i >= len(s.chunks) || s.ctx.Err() != nil {
-			return w
-		}
-		if err := s.chunk(w, i); err != nil {
-			s.stop(err)
-			return w
-		}
+	if q.Mode != Content && q.Mode != Names && q.Mode != Count {
+		return nil, tool.Errorf(tool.Invalid, "no mode %q", q.Mode).Try("use %s, %s or %s", Content, Names, Count)
 	}
-}
-
-func (s *run) stop(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.failed == nil && s.ctx.Err() == nil {
-		s.failed = err
-	}
-	s.cancel()
-}
-
-// chunk searches the files of a chunk.
-func (s *run) chunk(w *worker, i int) (err error) {
-	defer func() {
-		if p := recover(); p != nil { // nobody else can: this may be a goroutine of its own
-			err = fmt.Errorf("searching files for %q: %v", s.m.q.Pattern, p)
-		}
-	}()
-	c := &s.chunks[i]
-	for _, name := range s.names[i*chunkSize : min((i+1)*chunkSize, len(s.names))] {
-		var p *page
-		if s.m.q.Offset == 0 {
-			p = s.m.newPage(0, s.m.q.Limit, int(min(s.lineBudget.Load(), maxHeldPerFile)))
-		}
-		got, err := s.file(s.ctx, w, name, s.m.maxMatches(), p)
-		switch {
-		case s.ctx.Err() != nil:
-			return s.ctx.Err()
-		case errors.Is(err, errSkip), errors.Is(err, fs.ErrNotExist):
-			continue
-		case err != nil:
-			c.unread++
-			continue
-		}
-		c.searched++
-		if got.matches == 0 {
-			continue
-		}
-		h := hit{name: name, textResult: got}
-		if p != nil && !p.full {
-			h.lines = p.lines
-			s.lineBudget.Add(-int64(p.used))
-		}
-		c.hits = append(c.hits, h)
-	}
-	s.done(c)
-	return nil
-}
-
-// done counts a chunk in, and ends the search when there is enough.
-func (s *run) done(c *chunk) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c.done = true
-	for s.found < s.enough && s.doneChunks < len(s.chunks) && s.chunks[s.doneChunks].done {
-		for _, h := range s.chunks[s.doneChunks].hits {
-			if s.m.q.Mode == Content {
-				s.found += h.matches
-			} else {
-				s.found++
-			}
-		}
-		s.doneChunks++
-	}
-	if s.found >= s.enough {
-		s.cancel()
-	}
-}
-
-// fileSource searches one file.
-func (s *run) file(ctx context.Context, w *worker, name string, enough int, p *page) (textResult, error) {
-	if s.src.Virtual != nil {
-		if content, ok := s.src.Virtual(name); ok {
-			return w.text(ctx, &memorySource{text: content}, enough, p)
-		}
-	}
-	if w.opener == nil {
-		return textResult{}, errSkip
-	}
-	h, size, err := w.opener.open(name)
+	p, err := parse(q)
 	if err != nil {
-		return textResult{}, err
+		return nil, err
 	}
-	defer h.close()
-	if most := s.m.q.MaxFile; most > 0 && size > most {
-		return textResult{}, errLarge
+	m := &Matcher{q: q, tree: p.tree, keepCR: p.namesCR}
+	least := p.tree
+	if !q.Word {
+		least = trim(p.tree)
 	}
-	return w.text(ctx, &fileSource{handle: h, length: size}, enough, p)
+	m.prog = compile(least, options{multiline: q.Multiline, word: q.Word, keepCR: m.keepCR})
+	if len(m.prog.insts) > maxProgram {
+		return nil, tooLarge()
+	}
+	if q.Multiline {
+		m.q.MaxFile = min(q.MaxFile, int64(maxSteps/len(m.prog.insts)))
+	}
+	if m.exact, err = newExact(p.text, q, len(m.prog.insts)); err != nil {
+		return nil, tooLarge().Because(err)
+	}
+	m.prefilter = prefilterFor(least, q.Multiline || m.keepCR)
+	if q.Word && len(m.prefilter.needles) > 1 {
+		m.prefilter.certain = false // at one position, one needle may be a whole word and another not
+	}
+	return m, nil
+}
+
+// Regexp returns the simplified pattern. Every match of the Matcher is within a match
+// of it. Callers must not change it.
+func (m *Matcher) Regexp() *syntax.Regexp { return m.tree }
+
+// maxMatches returns how many matching lines of one file are needed.
+func (m *Matcher) maxMatches() int {
+	switch m.q.Mode {
+	case Names:
+		return 1
+	case Count:
+		return int(^uint(0) >> 1)
+	}
+	return m.q.Offset + m.q.Limit + 1
+}
+
+// parsed is a parsed pattern.
+type parsed struct {
+	tree    *syntax.Regexp // simplified
+	text    string         // for package regexp
+	namesCR bool           // the pattern contains "\r"
+}
+
+func parse(q Query) (parsed, error) {
+	switch {
+	case q.Pattern == "":
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("give the text to search for")
+	case len(q.Pattern) > maxPattern:
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has %d bytes, the maximum is %d", len(q.Pattern), maxPattern).
+			Try("search for a part of it")
+	case strings.ContainsRune(q.Pattern, 0):
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has a NUL character, and binary files are not searched").
+			Try("remove it")
+	case !utf8.ValidString(q.Pattern):
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern is not valid UTF-8").Try("write it in UTF-8")
+	}
+	text, flags := q.Pattern, syntax.Perl
+	if q.Literal {
+		text = regexp.QuoteMeta(text)
+	}
+	if q.IgnoreCase {
+		flags |= syntax.FoldCase
+	}
+	if q.Multiline {
+		flags = flags&^syntax.OneLine | syntax.DotNL
+	}
+	tree, err := syntax.Parse(text, flags)
+	if err != nil {
+		return parsed{}, badPattern(err)
+	}
+	if instCount(tree) > maxProgram {
+		return parsed{}, tooLarge()
+	}
+	p := parsed{namesCR: mentions(tree, '\r')}
+	switch {
+	case !q.Multiline && mentions(tree, '\n'):
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has a line break, but lines are searched one by one").
+			Try("set multiline, or search for one of the lines")
+	case q.Multiline && !p.namesCR:
+		tree = eitherLineEnd(tree)
+	}
+	p.tree, p.text = tree.Simplify(), tree.String()
+	return p, nil
+}
+
+func tooLarge() *tool.Error {
+	return tool.Errorf(tool.Invalid, "the pattern is too large after its repetitions are expanded").
+		Try("use fewer repetitions, or * and +")
+}
+
+func badPattern(err error) error {
+	what := err.Error()
+	if known, ok := err.(*syntax.Error); ok {
+		what = known.Code.String()
+		if known.Expr != "" {
+			what += ": " + known.Expr
+		}
+	}
+	if len(what) > 200 {
+		what = strings.ToValidUTF8(what[:200], "") + "..."
+	}
+	return tool.Errorf(tool.Invalid, "the pattern is not a valid RE2 regular expression (%s)", what).
+		Try("correct it, or set literal to search for it as plain text")
+}
+
+// A Mode selects what a search returns.
+type Mode string
+
+// The modes.
+const (
+	Content Mode = "content" // addLines
+	Names   Mode = "files"   // files with a match
+	Count   Mode = "count"   // files with their number of matches
+)
+
+// Found is the result of a search. Its files are ordered by name.
+type Found struct {
+	Files   []FileMatches
+	Matches int // matching lines in the files that were read
+	// More reports that there are more results than were returned. The search
+	// stops when it has enough.
+	More     bool
+	Unread   int      // files that could not be read
+	Searched int      // files that were searched, or known not to match
+	Unlisted []string // directories that could not be read
+}
+
+// FileMatches are the matches in one file.
+type FileMatches struct {
+	Name    string
+	Matches int    // matching lines
+	Lines   []Line // in mode Content
+	Binary  bool   // the file has a match and is not text
+}
+
+// A Line is a matching line, or a line of its context.
+type Line struct {
+	Number int
+	Text   string
+	Match  bool
+	Column int // where Text begins if a long line was cut at its start; 0 otherwise
+	Cut    int // emitBytes of the line that are not shown
 }

@@ -44,7 +44,7 @@ func BenchmarkSearch(b *testing.B) {
 				if !ok {
 					b.Fatal("no answer")
 				}
-				if _, err := m.Files(b.Context(), w.root, names, nil); err != nil {
+				if _, err := m.Search(b.Context(), search.Source{Root: w.root}, names); err != nil {
 					b.Fatal(err)
 				}
 				ours = append(ours, time.Since(begun))

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// instCount is about how many instructions a tree becomes.
+// instCount estimates the number of instructions of a pattern.
 func instCount(re *syntax.Regexp) int {
 	total := 1
 	switch re.Op {
@@ -22,8 +22,8 @@ func instCount(re *syntax.Regexp) int {
 	return total
 }
 
-// mentions reports whether the pattern asks for r, by itself or in a class of
-// nothing but line ends; \s and [^x], which take it too, do not count.
+// mentions reports whether the pattern contains r itself, or a class of line ends only
+// with r. \s and [^x], which also match r, do not count.
 func mentions(re *syntax.Regexp, r rune) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
@@ -43,7 +43,7 @@ func mentions(re *syntax.Regexp, r rune) bool {
 	return slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return mentions(sub, r) })
 }
 
-// eitherLineEnd lets "\r\n" be where the pattern has a line end.
+// eitherLineEnd makes line ends of the pattern match "\r\n" as well as "\n".
 func eitherLineEnd(re *syntax.Regexp) *syntax.Regexp {
 	cr := &syntax.Regexp{Op: syntax.OpQuest, Sub: []*syntax.Regexp{literal([]rune{'\r'}, 0)}}
 	switch re.Op {
@@ -90,8 +90,8 @@ func concat(parts ...*syntax.Regexp) *syntax.Regexp {
 	return &syntax.Regexp{Op: syntax.OpConcat, Sub: parts}
 }
 
-// trim takes from both ends of a pattern what makes no difference to whether
-// there is a match: x* and x? go, x+ becomes x.
+// trim removes from both ends of a pattern what makes no difference to whether it
+// matches: x* and x? are removed, x+ becomes x.
 func trim(re *syntax.Regexp) *syntax.Regexp { return trimEnd(trimEnd(re, true), false) }
 
 func trimEnd(re *syntax.Regexp, front bool) *syntax.Regexp {
@@ -131,8 +131,8 @@ func trimEnd(re *syntax.Regexp, front bool) *syntax.Regexp {
 	return re
 }
 
-// singleRune are the runes of a node that takes exactly one, in pairs; ok is false
-// for other nodes.
+// singleRune returns the runes of a node that matches exactly one rune, as pairs of
+// first and last. ok is false for other nodes.
 func singleRune(re *syntax.Regexp) (pairs []rune, ok bool) {
 	switch re.Op {
 	case syntax.OpCapture:
@@ -159,7 +159,7 @@ func pairsOf(runes []rune) []rune {
 	return pairs
 }
 
-// caseVariants are the runes that count as r.
+// caseVariants returns the runes that match r.
 func caseVariants(r rune, fold bool) []rune {
 	all := []rune{r}
 	if fold {
@@ -170,7 +170,7 @@ func caseVariants(r rune, fold bool) []rune {
 	return all
 }
 
-// expandRunes lists the runes of pairs, unless they are more than most.
+// expandRunes lists the runes of pairs. ok is false if there are more than most.
 func expandRunes(pairs []rune, most int) (runes []rune, ok bool) {
 	for i := 0; i < len(pairs); i += 2 {
 		for r := pairs[i]; r <= pairs[i+1]; r++ {
@@ -183,7 +183,7 @@ func expandRunes(pairs []rune, most int) (runes []rune, ok bool) {
 	return runes, true
 }
 
-// coversNonASCII reports whether pairs hold every rune beyond ASCII.
+// coversNonASCII reports whether pairs contain every rune that is not ASCII.
 func coversNonASCII(pairs []rune) bool {
 	n := len(pairs)
 	return n > 0 && pairs[n-2] <= utf8.RuneSelf && pairs[n-1] == unicode.MaxRune
