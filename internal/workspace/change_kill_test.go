@@ -50,7 +50,7 @@ func TestKilledChild(t *testing.T) {
 			r, err = put(ctx, w, fmt.Sprintf("single%d", rand.IntN(3)), signed(n, size))
 		case 1: // and edited
 			r, err = w.Change(ctx, []string{"edited"}, appending(signed(n, 10)+"\n"))
-		case 2, 3: // hardLinked change together, one comes and goes
+		case 2, 3: // several files change together, one is created and removed
 			r, err = changeGroup(ctx, w, n)
 		case 4:
 			if last != "" {

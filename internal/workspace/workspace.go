@@ -46,7 +46,7 @@ const (
 // An ExtraRoot is a directory beside the workspace that all callers see.
 type ExtraRoot struct {
 	Name  string // callers write Name/file; "" for a directory that is known by its path only
-	Path  string // absolutePath
+	Path  string // absolute
 	Write bool
 }
 

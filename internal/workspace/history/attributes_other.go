@@ -4,6 +4,6 @@ package history
 
 import "os"
 
-// attributes has nothing to do: what is beside a file's content and its
-// permissions cannot be read here through a handle.
-func attributes(*os.File, *os.File) {}
+// copyAttributes does nothing: on this system extended attributes cannot be read
+// through a handle.
+func copyAttributes(*os.File, *os.File) {}

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// copyTo writes content under a name in r, over what is there.
+// copyTo writes content to a name in r. It replaces an existing file.
 func copyTo(r *root.Root, name string, from io.Reader, mode fs.FileMode) error {
 	if err := ignoreNotExist(r.Remove(name)); err != nil {
 		return err
@@ -34,8 +34,8 @@ func copyTo(r *root.Root, name string, from io.Reader, mode fs.FileMode) error {
 	return err
 }
 
-// copyDigest copies while it computes a digest, and looks at ctx now and then. to
-// may be nil.
+// copyDigest copies a content and computes its digest. It checks ctx regularly. to may
+// be nil.
 func (s *Store) copyDigest(ctx context.Context, to io.Writer, from io.Reader) (digest string, n int64, err error) {
 	buffer := s.buffers.Get().(*[bufferSize]byte)
 	defer s.buffers.Put(buffer)
@@ -79,7 +79,7 @@ func digestOf(content io.ReaderAt, n int64) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// Kept reports whether the copy of c is still there.
+// Kept reports whether the copy of c exists.
 func (s *Store) Kept(c *Content) bool {
 	if c == nil || !c.Kept || !isDigest(c.Digest) {
 		return false
@@ -93,9 +93,9 @@ func isDigest(name string) bool {
 	return err == nil && len(name) == hex.EncodedLen(sha256.Size)
 }
 
-// OpenCopy opens the copy of a content. Reading it to the end fails with
-// ErrDamaged when it is not what was kept; the error is [fs.ErrNotExist] when
-// it is gone.
+// OpenCopy opens the copy of a content. Reading it to the end fails with ErrDamaged if
+// it has changed since it was kept. The error is [fs.ErrNotExist] if the copy was
+// removed.
 func (s *Store) OpenCopy(c *Content) (io.ReadCloser, error) {
 	if !isDigest(c.Digest) {
 		return nil, fs.ErrNotExist
@@ -112,7 +112,7 @@ func (s *Store) OpenCopy(c *Content) (io.ReadCloser, error) {
 	return &checkedCopy{file: file, left: c.Size, sum: sha256.New(), want: c.Digest}, nil
 }
 
-// checkedCopy reads a copy and compares it with its digest at the end.
+// A checkedCopy reads a copy and compares its digest at the end.
 type checkedCopy struct {
 	file *os.File
 	left int64

@@ -1,19 +1,19 @@
-// Package history changes files all or none, and keeps what they were before.
+// Package history changes several files together, all or none, and keeps their old
+// contents.
 //
-// It knows directory handles, names beneath them and bytes: how new content
-// comes to be under a name in one step, how several names change together,
-// what a process that was killed in between leaves behind, and where old
-// content is kept, found again and let go of. It does not know who may change
-// what, nor how a path was resolved. Files in the data directory:
+// It knows how new content gets its name in one step, how several names change
+// together, how to recover after a process was killed in between, and how old contents
+// are kept, found and removed. It works on directory handles, names and bytes. It does
+// not know who may change which file, nor how a path was resolved. Files in the data
+// directory:
 //
-//	changes.jsonl   what was done, a record a line, the latest last
-//	copies/<sha256> what files were before
-//	pending/<id>    changes on their way; a leftover tells what to clear up
-//	locks/          who changes what, across goroutines and processes
+//	changes.jsonl   one record for each change, in order
+//	copies/<sha256> old contents
+//	pending/<id>    journals of unfinished changes, for recovery
+//	locks/          locks of files, for goroutines and processes
 //
-// Begin with [Store.Lock] and [Store.Begin], which give a [Change]; its life is
-// told in change.go, what happens to each name in step.go, and what is done
-// about the dead in recover.go.
+// Begin with [Store.Lock] and [Store.Begin], which returns a [Change]. change.go has its
+// life cycle, step.go what happens to each name, and recover.go the recovery.
 package history
 
 import (
@@ -46,26 +46,26 @@ const (
 	letters    = "abcdefghijklmnopqrstuvwxyz234567"
 )
 
-// Limits bound what is kept. Zero stands for the usual.
+// Limits limit what is kept. Zero selects the default.
 type Limits struct {
-	Age     time.Duration // how long a change can be taken back; 30 days
-	Bytes   int64         // of old contents; 1 GiB
-	Records int           // changes that are remembered; 100,000
+	Age     time.Duration // how long a change can be undone; default 30 days
+	Bytes   int64         // bytes of old contents; default 1 GiB
+	Records int           // number of records; default 100,000
 }
 
-// Why a change was not made.
+// Errors of changes and copies.
 var (
-	// ErrChanged says that a file is not the one that the change was made for.
-	ErrChanged = errors.New("the file was changed meanwhile")
-	// ErrTooLarge says that one of several files is too large to be put back
-	// if another fails, on a file system that cannot exchange names.
-	ErrTooLarge = errors.New("too large to be changed together with others")
-	// ErrDamaged says that a copy is not what it was when it was kept.
+	// ErrChanged means that another program has changed the file.
+	ErrChanged = errors.New("the file was changed by another program")
+	// ErrTooLarge means that one of several files is too large to be copied, which is
+	// necessary on a file system that cannot exchange names.
+	ErrTooLarge = errors.New("too large to be changed together with other files")
+	// ErrDamaged means that a copy has changed since it was kept.
 	ErrDamaged = errors.New("the copy is damaged")
 )
 
-// A Store is a directory with the history of many files. Several processes may
-// use it at a time. It holds nothing open, so there is nothing to close.
+// A Store is a directory with the history of many files. Several processes may use it
+// at the same time. It keeps no file open, so there is no Close.
 type Store struct {
 	dir     string
 	limits  Limits
@@ -76,11 +76,11 @@ type Store struct {
 	mu    sync.Mutex
 	own   map[string]bool // pending changes of this process
 	swaps map[uint64]bool // by device: whether two names can be exchanged
-	count int             // changes since the last look at the limits
+	count int             // changes since the limits were last checked
 	added int64           // bytes kept since then
 }
 
-// New returns the store in a directory, and does not look at it yet.
+// New returns the store in a directory. It does not access the directory yet.
 func New(dir string, l Limits, log *slog.Logger) *Store {
 	if l.Age <= 0 {
 		l.Age = defaultAge
@@ -103,7 +103,7 @@ func (s *Store) path(steps ...string) string {
 	return filepath.Join(append([]string{s.dir}, steps...)...)
 }
 
-// prepare makes the directories, also when somebody has removed them.
+// prepare creates the directories if they do not exist.
 func (s *Store) prepare() error {
 	for _, dir := range []string{copiesDir, pendingDir, locksDir} {
 		err := os.Mkdir(s.path(dir), 0o700)
@@ -117,7 +117,7 @@ func (s *Store) prepare() error {
 	return nil
 }
 
-// copies opens the directory of what files were.
+// copies opens the directory of old contents.
 func (s *Store) copies() (*root.Root, error) { return root.Open(s.path(copiesDir)) }
 
 func (s *Store) isOwn(id string) bool {
@@ -138,7 +138,7 @@ func (s *Store) release(id string) {
 	delete(s.own, id)
 }
 
-// token makes n random letters and digits, five bits each.
+// token returns n random letters and digits with five bits each.
 func token(n int) string {
 	b := make([]byte, n)
 	_, _ = rand.Read(b) // it never fails
@@ -156,8 +156,8 @@ const (
 
 func tempName() string { return tempPrefix + token(10) + tempSuffix }
 
-// Temporary reports whether a name is one that a change uses on its way. Such
-// files come and go, and are nobody's.
+// Temporary reports whether a name is a temporary file of a change. Callers must not
+// see such files.
 func Temporary(base string) bool {
 	return len(base) == tempLength && strings.HasPrefix(base, tempPrefix) && strings.HasSuffix(base, tempSuffix)
 }

@@ -9,19 +9,19 @@ import (
 	"time"
 )
 
-// shardCount is how many locks all files share.
+// shardCount is the number of locks, which all files share.
 const shardCount = 256
 
-// A Lock keeps everybody else from changing some files through a store in the
-// same directory, in this process and in others.
+// A Lock is a lock of some files. It excludes other goroutines and other processes that
+// use a store in the same directory.
 type Lock struct {
 	s      *Store
 	shards []int
-	files  []*os.File // as many as are locked
+	files  []*os.File // of the shards that are locked
 }
 
-// Lock waits until nobody else changes the files with these keys, and until
-// what a killed process did to them half is cleared up.
+// Lock waits until no other change locks the files with these keys. Then it recovers
+// the unfinished changes of these files that killed processes left.
 func (s *Store) Lock(ctx context.Context, keys []string) (*Lock, error) {
 	if err := s.prepare(); err != nil {
 		return nil, err
@@ -32,7 +32,7 @@ func (s *Store) Lock(ctx context.Context, keys []string) (*Lock, error) {
 		_, _ = h.Write([]byte(key))
 		l.shards = append(l.shards, int(h.Sum32()%shardCount))
 	}
-	slices.Sort(l.shards) // all take them in one order, so nobody waits in a circle
+	slices.Sort(l.shards) // one order for all, so that no deadlock is possible
 	l.shards = slices.Compact(l.shards)
 	for _, shard := range l.shards {
 		file, err := s.lockShard(ctx, shard)
@@ -49,7 +49,7 @@ func (s *Store) Lock(ctx context.Context, keys []string) (*Lock, error) {
 	return l, nil
 }
 
-// Unlock lets others go on. It may be called twice.
+// Unlock releases the lock. It may be called twice.
 func (l *Lock) Unlock() {
 	for i, file := range slices.Backward(l.files) {
 		l.s.unlockShard(l.shards[i], file)
@@ -57,8 +57,8 @@ func (l *Lock) Unlock() {
 	l.files = nil
 }
 
-// lockShard waits for one lock: first for this process, in which a channel wakes
-// whoever is next, then for others.
+// lockShard waits for one lock: first in this process, where a channel queues
+// goroutines, then for other processes.
 func (s *Store) lockShard(ctx context.Context, shard int) (*os.File, error) {
 	select {
 	case s.shards[shard] <- struct{}{}:
@@ -73,7 +73,7 @@ func (s *Store) lockShard(ctx context.Context, shard int) (*os.File, error) {
 }
 
 func (s *Store) unlockShard(shard int, file *os.File) {
-	_ = file.Close() // this unlocks, and nothing was written
+	_ = file.Close() // releases the lock
 	<-s.shards[shard]
 }
 
@@ -97,12 +97,12 @@ func (s *Store) lockFile(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// catalogueTimeout bounds the wait for the catalogue: who holds it is done soon,
-// or is stopped.
+// catalogueTimeout is how long to wait for the catalogue. Its lock is held only for a
+// short time, unless the process is stopped.
 const catalogueTimeout = 30 * time.Second
 
-// lockCatalogue keeps others from writing to the catalogue, and from adding or
-// removing copies. A change that is half done does not give up with its call.
+// lockCatalogue locks the catalogue and the directory of copies. It ignores the end of
+// ctx, because a change must not stop half way.
 func (s *Store) lockCatalogue(ctx context.Context) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), catalogueTimeout)
 	defer cancel()

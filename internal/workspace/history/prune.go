@@ -12,13 +12,13 @@ import (
 )
 
 const (
-	pruneEveryChanges = 1000      // changes between two looks at the limits
-	pruneShare        = 16        // or when this part of all bytes was added
-	pruneEvery        = time.Hour // at starts
-	rewriteShare      = 10        // the catalogue is rewritten when one record in so many is to go
+	pruneEveryChanges = 1000      // changes between two checks of the limits
+	pruneShare        = 16        // the limits are also checked after adding this part of Limits.Bytes
+	pruneEvery        = time.Hour // between checks at start
+	rewriteShare      = 10        // the catalogue is rewritten if this part of its records is too old
 )
 
-// pruneIfDue looks at the limits now and then.
+// pruneIfDue checks the limits from time to time.
 func (s *Store) pruneIfDue(ctx context.Context, r Record) {
 	s.mu.Lock()
 	s.count++
@@ -40,7 +40,7 @@ func (s *Store) pruneIfDue(ctx context.Context, r Record) {
 	}
 }
 
-// pruneNow looks at the limits, unless somebody did a short while ago.
+// pruneNow checks the limits, unless a process did so within the last hour.
 func (s *Store) pruneNow(ctx context.Context) error {
 	if info, err := os.Stat(s.path(prunedName)); err == nil && time.Since(info.ModTime()) < pruneEvery {
 		return nil
@@ -51,8 +51,8 @@ func (s *Store) pruneNow(ctx context.Context) error {
 	return s.prune(ctx, time.Now())
 }
 
-// prune forgets records that are too old or too many, and removes copies that
-// no record needs or that are beyond the limit, the oldest first.
+// prune removes records that are too old or too many. It also removes copies that no
+// record needs, and the oldest copies beyond the limit.
 func (s *Store) prune(ctx context.Context, now time.Time) error {
 	if err := s.prepare(); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Store) prune(ctx context.Context, now time.Time) error {
 	return os.WriteFile(s.path(prunedName), nil, 0o600)
 }
 
-// A summary is what matters of a record when something must go.
+// A summary is the part of a record that prune needs.
 type summary struct {
 	at    int64 // where its line begins
 	Time  time.Time
@@ -118,8 +118,8 @@ func (s *Store) summaries() (recs []summary, size int64, err error) {
 	}
 }
 
-// needed are the digests of copies that stay: the latest, up to a number of bytes.
-func needed(recs []summary, most int64) map[string]bool {
+// needed returns the digests of the copies to keep: the latest, up to max bytes.
+func needed(recs []summary, max int64) map[string]bool {
 	stay := map[string]bool{}
 	var total int64
 	for i := len(recs) - 1; i >= 0; i-- {
@@ -127,7 +127,7 @@ func needed(recs []summary, most int64) map[string]bool {
 			if f.Before == nil || !f.Before.Kept || stay[f.Before.Digest] {
 				continue
 			}
-			if total += f.Before.Size; total > most {
+			if total += f.Before.Size; total > max {
 				return stay
 			}
 			stay[f.Before.Digest] = true
@@ -136,8 +136,8 @@ func needed(recs []summary, most int64) map[string]bool {
 	return stay
 }
 
-// removeCopiesExcept removes all other copies, and those that a change made and
-// never put on record.
+// removeCopiesExcept removes all other copies, including those of changes that were
+// never recorded.
 func (s *Store) removeCopiesExcept(stay map[string]bool) error {
 	dir, err := os.Open(s.path(copiesDir))
 	if err != nil {
@@ -162,7 +162,7 @@ func (s *Store) removeCopiesExcept(stay map[string]bool) error {
 	return errors.Join(errs...)
 }
 
-// trimCatalogue removes what is before an offset from the catalogue.
+// trimCatalogue removes the part of the catalogue before an offset.
 func (s *Store) trimCatalogue(from int64) error {
 	book, err := os.Open(s.path(catalogueName))
 	if err != nil {
@@ -182,7 +182,7 @@ func (s *Store) trimCatalogue(from int64) error {
 		err = out.Sync()
 	}
 	if err = errors.Join(err, out.Close()); err == nil {
-		_ = book.Close() // some systems do not replace what is open
+		_ = book.Close() // Windows cannot replace an open file
 		return os.Rename(next, s.path(catalogueName))
 	}
 	return errors.Join(err, os.Remove(next))

@@ -1,54 +1,59 @@
 package history
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"path"
 	"time"
 	"unicode/utf8"
 )
 
-// A Record tells of one change.
+// A Record describes one change.
 type Record struct {
 	ID     string       `json:"id"`
 	Time   time.Time    `json:"time"`
-	By     string       `json:"by,omitempty"` // on whose behalf
+	By     string       `json:"by,omitempty"` // the caller
 	Tool   string       `json:"tool,omitempty"`
 	Call   string       `json:"call,omitempty"`
-	Undoes string       `json:"undoes,omitempty"` // the change that this one takes back
+	Undoes string       `json:"undoes,omitempty"` // the change that this one reverts
 	Files  []FileRecord `json:"files"`
 }
 
-// A FileRecord tells what a change did to one file.
+// A FileRecord describes the change of one file.
 type FileRecord struct {
-	Root     Text     `json:"root"` // a directory, past all links
-	Name     Text     `json:"name"` // beneath it
+	Root     Text     `json:"root"` // the path of a directory, without links
+	Name     Text     `json:"name"` // relative to Root
 	Shown    Text     `json:"shown"`
-	Made     []Text   `json:"made,omitempty"`   // directories that were made for it, beneath the root, outermost first
-	External bool     `json:"away,omitempty"`   // it is not on the disk, but served to By
-	Before   *Content `json:"before,omitempty"` // nil: there was no file
-	After    *Content `json:"after,omitempty"`  // nil: there is none
+	Made     []Text   `json:"made,omitempty"`   // directories created for the file, outermost first
+	External bool     `json:"away,omitempty"`   // the file is not on disk, but served to By
+	Before   *Content `json:"before,omitempty"` // nil if the file did not exist
+	After    *Content `json:"after,omitempty"`  // nil if the file was removed
 }
 
-// Path is the whole path of the file, past all links.
+// Path returns the path of the file, without links.
 func (f FileRecord) Path() string { return path.Join(string(f.Root), string(f.Name)) }
 
-// Content is what a file holds, and its permissions.
+// Content describes the content of a file, and its permissions.
 type Content struct {
-	Digest string      `json:"sha256,omitempty"` // "" when it was too large to look at
+	Digest string      `json:"sha256,omitempty"` // "" if the content was too large
 	Size   int64       `json:"size"`
 	Mode   fs.FileMode `json:"mode"`
-	Kept   bool        `json:"kept,omitempty"` // a copy was kept
+	Kept   bool        `json:"kept,omitempty"` // there is a copy
 }
 
-// Text is a name. It may hold any bytes, and survives JSON.
+// Text is a file name. It may contain any bytes, which its JSON form preserves.
 type Text string
 
 type rawText struct {
 	Bytes []byte `json:"base64"`
 }
 
-// MarshalJSON writes a string, or an object for what is no text.
+// MarshalJSON returns a string, or an object if the name is not valid UTF-8.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if utf8.ValidString(string(t)) {
 		return json.Marshal(string(t))
@@ -56,7 +61,7 @@ func (t Text) MarshalJSON() ([]byte, error) {
 	return json.Marshal(rawText{[]byte(t)})
 }
 
-// UnmarshalJSON reads what MarshalJSON writes.
+// UnmarshalJSON parses the result of MarshalJSON.
 func (t *Text) UnmarshalJSON(b []byte) error {
 	if len(b) > 0 && b[0] == '{' {
 		var raw rawText
@@ -65,4 +70,126 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	return json.Unmarshal(b, (*string)(t))
+}
+
+const (
+	blockSize = 128 << 10
+	maxLine   = 64 << 20
+)
+
+// A LoggedChange is a record from the catalogue.
+type LoggedChange struct {
+	Record
+	Undone string // the id of the change that reverted this one and is not reverted itself
+}
+
+// appendRecord writes one record with one write. The caller holds the lock of the
+// catalogue, and syncs and closes the file that appendRecord returns.
+func (s *Store) appendRecord(r Record) (*os.File, error) {
+	line, err := json.Marshal(r)
+	if err != nil {
+		return nil, err
+	}
+	book, err := os.OpenFile(s.path(catalogueName), os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	info, err := book.Stat()
+	if err != nil {
+		return nil, errors.Join(err, book.Close())
+	}
+	if size := info.Size(); size > 0 {
+		var last [1]byte
+		if _, err := book.ReadAt(last[:], size-1); err != nil {
+			return nil, errors.Join(err, book.Close())
+		}
+		if last[0] != '\n' {
+			line = append([]byte{'\n'}, line...) // a process was killed while writing
+		}
+	}
+	if _, err := book.Write(append(line, '\n')); err != nil {
+		return nil, errors.Join(err, book.Truncate(info.Size()), book.Close())
+	}
+	return book, nil
+}
+
+// Each calls yield with all records, the latest first, until it returns false. If hint
+// is not "", Each may leave out records in which no name and no id ends with hint.
+func (s *Store) Each(ctx context.Context, hint string, yield func(LoggedChange) bool) error {
+	var needle []byte
+	if quoted, err := json.Marshal(hint); err == nil && hint != "" {
+		needle = quoted[1:] // with the closing quote
+	}
+	undone := map[string]string{}
+	return s.eachLineBackward(ctx, func(line []byte) bool {
+		if needle != nil && !bytes.Contains(line, needle) && !bytes.Contains(line, []byte(`"undoes":`)) {
+			return true
+		}
+		var r Record
+		if json.Unmarshal(line, &r) != nil || r.ID == "" {
+			return true
+		}
+		p := LoggedChange{Record: r, Undone: undone[r.ID]}
+		if r.Undoes != "" && p.Undone == "" {
+			undone[r.Undoes] = r.ID
+		}
+		return yield(p)
+	})
+}
+
+// Find returns the record of a change. ok is false if there is none.
+func (s *Store) Find(ctx context.Context, id string) (found LoggedChange, ok bool, err error) {
+	err = s.Each(ctx, id, func(p LoggedChange) bool {
+		if p.ID == id {
+			found, ok = p, true
+		}
+		return !ok
+	})
+	return found, ok, err
+}
+
+// eachLineBackward calls yield with the lines of the catalogue, the last one first.
+func (s *Store) eachLineBackward(ctx context.Context, yield func(line []byte) bool) error {
+	book, err := os.Open(s.path(catalogueName))
+	if notExist(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer book.Close()
+	end, err := book.Seek(0, io.SeekEnd)
+	if err != nil {
+		return err
+	}
+	var rest []byte // the end of a line that begins in an earlier block
+	for end > 0 {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := min(end, max(blockSize, int64(len(rest)))) // doubles for a long line
+		block := make([]byte, n, n+int64(len(rest)))
+		if _, err := book.ReadAt(block, end-n); err != nil && err != io.EOF {
+			return err
+		}
+		end -= n
+		block = append(block, rest...)
+		for {
+			i := bytes.LastIndexByte(block, '\n')
+			if i < 0 {
+				break
+			}
+			if line := block[i+1:]; len(line) > 0 && !yield(line) {
+				return nil
+			}
+			block = block[:i]
+		}
+		if rest = block; len(rest) > maxLine {
+			return errors.New("the history of files has a line without an end")
+		}
+	}
+	if len(rest) > 0 {
+		yield(rest)
+	}
+	return nil
 }

@@ -11,17 +11,18 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// Recover clears up what killed processes left half done: changes that had
-// begun to take effect are finished, others are taken back. Then it lets go of
-// what is too old. It costs nothing when there is nothing to do.
+// Recover recovers the unfinished changes of killed processes: it completes those that
+// were prepared, and reverts the others. Then it removes old history. It is cheap if
+// there is nothing to do.
 func (s *Store) Recover(ctx context.Context) error {
 	_, err := s.recoverPending(ctx, nil)
 	return errors.Join(err, s.pruneNow(ctx))
 }
 
-// waitForPending returns when no pending change of others touches the files of a lock
-// that is held. Whoever did this change is dead, or the lock would not be ours.
-// Either we clear up after it, or we wait for the one who does.
+// waitForPending returns when no unfinished change of another process touches the
+// shards, which the caller has locked. The process of such a change was killed, or
+// the lock would not be free. Either this process recovers the change, or it waits for
+// the one that does.
 func (s *Store) waitForPending(ctx context.Context, shards []int) error {
 	for wait := time.Duration(0); ; {
 		busy, err := s.recoverPending(ctx, shards)
@@ -34,9 +35,9 @@ func (s *Store) waitForPending(ctx context.Context, shards []int) error {
 	}
 }
 
-// recoverPending clears up after the dead. It is busy when somebody else is at one
-// that concerns the files of these shards. What cannot be cleared up stops
-// only those whom it concerns.
+// recoverPending recovers the changes of killed processes. busy reports whether another
+// process is recovering a change that touches the shards. An error is returned only if
+// it concerns the shards; nil shards mean all.
 func (s *Store) recoverPending(ctx context.Context, shards []int) (busy bool, err error) {
 	dir, err := os.Open(s.path(pendingDir))
 	if notExist(err) {
@@ -59,7 +60,7 @@ func (s *Store) recoverPending(ctx context.Context, shards []int) (busy bool, er
 		}
 		touches, done, err := s.recoverOne(ctx, id, shards)
 		if err != nil {
-			s.log.Warn("an interrupted change could not be cleared up", "id", id, "error", err)
+			s.log.Warn("an interrupted change could not be recovered", "id", id, "error", err)
 			if touches || shards == nil {
 				return false, err
 			}
@@ -69,8 +70,8 @@ func (s *Store) recoverPending(ctx context.Context, shards []int) (busy bool, er
 	return busy, nil
 }
 
-// recoverOne looks at one pending change, and clears it up when nobody has it. It is
-// done when it is gone.
+// recoverOne recovers one pending change if its process was killed. done reports
+// whether the change is no longer pending.
 func (s *Store) recoverOne(ctx context.Context, id string, shards []int) (touches, done bool, err error) {
 	name := s.path(pendingDir, id)
 	file, err := os.OpenFile(name, os.O_RDWR|os.O_APPEND, 0)
@@ -97,7 +98,7 @@ func (s *Store) recoverOne(ctx context.Context, id string, shards []int) (touche
 	return touches, false, errors.Join(err, file.Close())
 }
 
-// finishOrRevert finishes a change, or takes it back.
+// finishOrRevert completes a change, or reverts it.
 func (s *Store) finishOrRevert(ctx context.Context, j *journal, p plan) error {
 	copies, err := s.copies()
 	if err != nil {
@@ -117,7 +118,7 @@ func (s *Store) finishOrRevert(ctx context.Context, j *journal, p plan) error {
 		return s.recordAgain(ctx, p, copies)
 	}
 	if p.prepared && !p.back {
-		_ = j.write(entry{Back: true}) // a full disk cannot be told, and shows in the files
+		_ = j.write(entry{Back: true}) // on a full disk this fails; then the state of the files decides
 	}
 	return errors.Join(revert(p.steps, roots, copies, p.prepared), dropCopies(copies, j.id, p.copies))
 }
@@ -130,8 +131,8 @@ func closeAll(roots map[string]*root.Root) {
 	}
 }
 
-// reopen finds the directory of a step again. It has none when that is not
-// there any more, or another one: then nothing is left to be done in it.
+// reopen opens the directory of a step again. If the directory does not exist or was
+// replaced, s.dir stays nil: then there is nothing to do in it.
 func (s *step) reopen(roots, dirs map[string]*root.Root) error {
 	r, known := roots[string(s.Root)]
 	if !known {
@@ -165,8 +166,8 @@ func (s *step) reopen(roots, dirs map[string]*root.Root) error {
 	return nil
 }
 
-// shouldFinish applies what is not applied yet. It reports false when somebody has
-// changed a file since: then the change must be taken back as a whole.
+// rollForward applies the steps that were not applied yet. It returns false if a file
+// was changed since, so that the whole change must be reverted.
 func rollForward(steps []*step) bool {
 	var todo []*step
 	for _, s := range steps {
@@ -175,7 +176,7 @@ func rollForward(steps []*step) bool {
 		}
 		at := s.progress()
 		if at == overwritten && s.canApply() {
-			return false // somebody had begun to take it back
+			return false // another process had begun to revert it
 		}
 		if at == staged && !s.canApply() {
 			return false
@@ -192,7 +193,7 @@ func rollForward(steps []*step) bool {
 	return true
 }
 
-// recordAgain puts a finished change on record, unless it is already.
+// recordAgain adds a completed change to the catalogue, unless it is already there.
 func (s *Store) recordAgain(ctx context.Context, p plan, copies *root.Root) error {
 	unlock, err := s.lockCatalogue(ctx)
 	if err != nil {

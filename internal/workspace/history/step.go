@@ -10,21 +10,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// A step is what happens to one name. New content waits under a temporary name
-// in the same directory. Where names can be exchanged the old file is under
-// the temporary name afterwards, so that there is always one name for each
-// file, and going back is the same step again.
+// A step is the change of one name. The new content is first written to a temporary
+// name in the same directory. If names can be exchanged, the old file has the temporary
+// name afterwards, so that each of the files always has exactly one name, and the
+// reverse of a step is the same step.
 type step struct {
 	Root    Text   `json:"root"`
-	RootIno uint64 `json:"rootino,omitempty"` // of the root, to know it again
-	Dir     Text   `json:"dir"`               // beneath it
+	RootIno uint64 `json:"rootino,omitempty"` // inode of the root, to recognize it
+	Dir     Text   `json:"dir"`               // relative to the root
 	Base    Text   `json:"base"`              // the name in that directory
 	Temp    Text   `json:"temp"`
-	Made    []Text `json:"made,omitempty"` // directories made for it, outermost first
+	Made    []Text `json:"made,omitempty"` // directories created for it, outermost first
 	Remove  bool   `json:"remove,omitempty"`
 	Swap    bool   `json:"swap,omitempty"` // names can be exchanged
 	New     uint64 `json:"new,omitempty"`  // the inode of the new content
-	Old     *state `json:"old,omitempty"`  // nil: there was no file
+	Old     *state `json:"old,omitempty"`  // nil if the file did not exist
 	Before  string `json:"before,omitempty"`
 	Copy    string `json:"copy,omitempty"` // a copy of the old content
 	Move    bool   `json:"move,omitempty"` // the old file itself becomes the copy
@@ -32,7 +32,7 @@ type step struct {
 	dir *root.Root
 }
 
-// A state is a file at some time, as far as a restart leaves it recognisable.
+// A state identifies a file in one state, even after a restart.
 type state struct {
 	Ino      uint64      `json:"ino"`
 	Size     int64       `json:"size"`
@@ -51,11 +51,11 @@ func (s *state) is(i root.Info) bool {
 func (s *step) base() string { return string(s.Base) }
 func (s *step) temp() string { return string(s.Temp) }
 
-// probe is the name that is used to find out whether names can be exchanged.
+// probe returns the name for testing whether names can be exchanged.
 func (s *step) probe() string { return s.temp()[:len(s.temp())-len(tempSuffix)-1] + "_" + tempSuffix }
 
-// apply gives the new content its name. ErrChanged says that the file is not
-// the old one any more; then nothing has happened.
+// apply gives the new content its name. If the error is ErrChanged, the file is no
+// longer the old one and nothing has happened.
 func (s *step) apply() error {
 	switch {
 	case s.Remove:
@@ -90,9 +90,8 @@ func changedIf(err, expected error) error {
 	return err
 }
 
-// oldDisplaced reports whether the old file is the one under the temporary name.
-// Some file systems give a file another number when it is touched: there the
-// content decides.
+// oldDisplaced reports whether the old file now has the temporary name. Some file systems
+// change the inode number of a file; then its content decides.
 func (s *step) oldDisplaced() bool {
 	info, err := s.dir.Lstat(s.temp())
 	if err != nil || s.Old.is(info) {
@@ -110,13 +109,13 @@ func (s *step) oldDisplaced() bool {
 	return err == nil && sum == s.Before
 }
 
-// Where a step is.
+// progress is the progress of a step.
 type progress int
 
 const (
-	staged      progress = iota // all is as before
+	staged      progress = iota // the old file has its name
 	applied                     // the new content has its name
-	overwritten                 // somebody else has put something in its place
+	overwritten                 // another program has put a file in its place
 )
 
 func (s *step) progress() progress {
@@ -137,7 +136,7 @@ func (s *step) progress() progress {
 	return overwritten
 }
 
-// canApply reports whether a step that was staged can still be applied.
+// canApply reports whether a staged step can still be applied.
 func (s *step) canApply() bool {
 	info, err := s.dir.Lstat(s.base())
 	if s.Old == nil {
@@ -146,7 +145,7 @@ func (s *step) canApply() bool {
 	return err == nil && s.Old.is(info)
 }
 
-// revert makes all as it was before the step, wherever it was interrupted.
+// revert restores the state before the step, wherever it was interrupted.
 func (s *step) revert(copies *root.Root, marked bool) error {
 	at := staged
 	if marked {
@@ -160,7 +159,7 @@ func (s *step) revert(copies *root.Root, marked bool) error {
 		}
 		if !errors.Is(err, fs.ErrExist) {
 			return err
-		} // somebody made a new one: theirs stays
+		} // another program has created a new file, which is kept
 	case at == applied && s.Old == nil:
 		return ignoreNotExist(s.dir.Remove(s.base()))
 	case at == applied && s.Swap:
@@ -175,7 +174,7 @@ func (s *step) revert(copies *root.Root, marked bool) error {
 	return errors.Join(removeIfThere(s.dir, s.temp()), removeIfThere(s.dir, s.probe()))
 }
 
-// restore writes the copy of the old content over the new.
+// restore replaces the new content by the copy of the old one.
 func (s *step) restore(copies *root.Root) error {
 	from, _, err := copies.OpenRegular(s.Copy)
 	if err != nil {
@@ -188,7 +187,7 @@ func (s *step) restore(copies *root.Root) error {
 	return s.dir.Rename(s.temp(), s.base())
 }
 
-// finish puts away the old file once the change is on record.
+// finish moves the old file to the copies after the change was recorded.
 func (s *step) finish(copies *root.Root) error {
 	if !s.Move {
 		return ignoreNotExist(s.dir.Remove(s.temp()))
@@ -198,13 +197,13 @@ func (s *step) finish(copies *root.Root) error {
 		return nil
 	}
 	if from, _, openErr := s.dir.OpenRegular(s.temp()); openErr == nil {
-		err = copyTo(copies, s.Before, from, 0o600) // one device by its number, and yet two
+		err = copyTo(copies, s.Before, from, 0o600) // two file systems with the same device number
 		_ = from.Close()
 	}
 	return errors.Join(err, ignoreNotExist(s.dir.Remove(s.temp())))
 }
 
-// RemoveEmpty removes directories that a change made, outermost first, as far
+// RemoveEmpty removes directories that a change created, given outermost first, as far
 // as they are empty.
 func RemoveEmpty(r *root.Root, made []Text) {
 	for _, dir := range slices.Backward(made) {
@@ -214,7 +213,7 @@ func RemoveEmpty(r *root.Root, made []Text) {
 	}
 }
 
-// removeIfThere looks first: where nothing can be written, nothing is there.
+// removeIfThere checks first, so that it succeeds on a read-only file system.
 func removeIfThere(r *root.Root, name string) error {
 	if _, err := r.Lstat(name); notExist(err) {
 		return nil

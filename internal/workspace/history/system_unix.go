@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tryLock takes the lock of file if nobody has it. Closing the file, or the
-// death of the process, releases it. Where files cannot be locked it says that
-// it has it: then goroutines exclude each other, and processes do not.
+// tryLock locks file if no process has locked it. Closing the file releases the lock, and
+// so does the end of the process. If the file system does not support locks, tryLock
+// returns true: then only goroutines exclude each other.
 func tryLock(file *os.File) (taken bool, err error) {
 	for {
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -28,13 +28,13 @@ func tryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// syncUnsupported reports whether err only says that there is nothing to make last.
+// syncUnsupported reports whether err is nil or means that sync is not supported.
 func syncUnsupported(err error) bool {
 	return err == nil || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOTSUP) || errors.Is(err, unix.ENOSYS)
 }
 
-// copyOwner gives a new file the owner of the one that it replaces, as far as the
-// system allows.
+// copyOwner gives a new file the owner of the one that it replaces, as far as the system
+// allows.
 func copyOwner(file *os.File, uid, gid int) {
 	if uid < 0 || os.Geteuid() != 0 {
 		uid = -1

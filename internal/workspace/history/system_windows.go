@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// tryLock takes the lock of file if nobody has it. It covers one byte far
-// beyond the end, because a lock here keeps others from reading what it covers.
+// tryLock locks file if no process has locked it. The lock covers one byte far beyond the
+// end, because on Windows a lock prevents others from reading.
 func tryLock(file *os.File) (taken bool, err error) {
 	const flags = windows.LOCKFILE_EXCLUSIVE_LOCK | windows.LOCKFILE_FAIL_IMMEDIATELY
 	err = windows.LockFileEx(windows.Handle(file.Fd()), flags, 0, 1, 0, &windows.Overlapped{OffsetHigh: 1 << 30})
@@ -18,8 +18,8 @@ func tryLock(file *os.File) (taken bool, err error) {
 	return err == nil, err
 }
 
-// unsynced reports whether err only says that there is nothing to make last.
-func unsynced(err error) bool { return err == nil }
+// syncUnsupported reports whether err is nil.
+func syncUnsupported(err error) bool { return err == nil }
 
-// own has nothing to do: a new file inherits what its directory says.
-func own(*os.File, int, int) {}
+// copyOwner does nothing: a new file inherits the access list of its directory.
+func copyOwner(*os.File, int, int) {}

@@ -25,15 +25,17 @@ func (h handle) close() { _ = h.file.Close() }
 
 // An opener opens the files of a root.
 type opener struct {
-	root *root.Root
-	gate Gate
+	root       *root.Root
+	checkLinks LinkCheck
 }
 
-func newOpener(r *root.Root, gate Gate) *opener { return &opener{root: r, gate: gate} }
+func newOpener(r *root.Root, checkLinks LinkCheck) *opener {
+	return &opener{root: r, checkLinks: checkLinks}
+}
 
 // open opens a regular file that may be read and returns its size. Other files are
 // errSkip.
 func (o *opener) open(name string) (h handle, size int64, err error) {
-	f, size, err := o.regular(name)
+	f, size, err := o.openRegular(name)
 	return handle{file: f}, size, err
 }

@@ -29,7 +29,7 @@ import (
 )
 
 const (
-	maxPattern = 4 << 10 // emitBytes
+	maxPattern = 4 << 10 // bytes
 	maxPage    = 1 << 29 // maximum Limit and Offset
 	// maxProgram is the maximum number of instructions of a pattern after its
 	// repetitions are expanded.
@@ -203,7 +203,7 @@ type Mode string
 
 // The modes.
 const (
-	Content Mode = "content" // addLines
+	Content Mode = "content" // lines
 	Names   Mode = "files"   // files with a match
 	Count   Mode = "count"   // files with their number of matches
 )
@@ -234,5 +234,5 @@ type Line struct {
 	Text   string
 	Match  bool
 	Column int // where Text begins if a long line was cut at its start; 0 otherwise
-	Cut    int // emitBytes of the line that are not shown
+	Cut    int // bytes of the line that are not shown
 }

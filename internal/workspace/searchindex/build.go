@@ -17,28 +17,28 @@ import (
 )
 
 const (
-	maxFile  = 16 << 20 // bytes of a file that is looked into
-	headSize = 8 << 10  // bytes in which a NUL makes a file binary
-	// racyAge is how long ago the last change must be for a stamp to prove
-	// that there was none since: clocks of file systems tick slowly.
+	maxFile  = 16 << 20 // larger files are not indexed; they always count as candidates
+	headSize = 8 << 10  // a file with a NUL in its head is binary
+	// racyAge is how old the last change of a file must be for its stamp to show the
+	// next change, because file systems record times in coarse steps.
 	racyAge     = 2 * time.Second
 	buildMemory = 24 << 20
 )
 
-// A plan is what a new segment is to hold.
+// A plan lists the files of a new segment.
 type plan struct {
 	old     *segment.Segment
-	version uint64 // what becomes fresh from now on has a later one
-	items   []item // in the order of names
+	version uint64 // files that become fresh later have a greater version
+	items   []item // ordered by name
 }
 
-// An item is a file that the old segment knows, or one that must be read.
+// An item is a file of the old segment, or a file to read.
 type item struct {
 	old  uint32
 	name string // "" for a file of the old segment
 }
 
-// plan says what a segment of the view as it is holds.
+// plan returns the plan for a segment of the current view.
 func (v *view) plan() plan {
 	p := plan{old: v.seg, version: v.version, items: make([]item, 0, v.liveCount+v.freshCount)}
 	v.version++
@@ -58,8 +58,10 @@ func (v *view) plan() plan {
 	return p
 }
 
-// write makes the segment.
-func (p plan) write(ctx context.Context, r *root.Root, path string, made segment.Digest) (seg *segment.Segment, err error) {
+// write writes the segment.
+func (p plan) write(
+	ctx context.Context, r *root.Root, path string, made segment.Digest,
+) (seg *segment.Segment, err error) {
 	b := segment.NewBuilder(filepath.Dir(path), buildMemory)
 	defer func() { err = errors.Join(err, b.Close()) }()
 	in := reader{root: r, buf: make([]byte, 64<<10)}
@@ -73,7 +75,9 @@ func (p plan) write(ctx context.Context, r *root.Root, path string, made segment
 			return nil, err
 		}
 		if it.name == "" {
-			files[i] = segment.File{Name: string(p.old.AppendName(nil, it.old)), Stamp: p.old.Stamp(it.old), Flags: p.old.Flags(it.old)}
+			files[i] = segment.File{
+				Name: string(p.old.AppendName(nil, it.old)), Stamp: p.old.Stamp(it.old), Flags: p.old.Flags(it.old),
+			}
 			older.Renumber[it.old] = uint32(i) + 1
 			continue
 		}
@@ -85,15 +89,15 @@ func (p plan) write(ctx context.Context, r *root.Root, path string, made segment
 	return b.Write(ctx, path, made, files, older)
 }
 
-// A reader reads files to index them.
+// A reader reads files and collects their trigrams.
 type reader struct {
 	root *root.Root
 	bag  trigram.Bag
 	buf  []byte
 }
 
-// interpret returns the trigrams of a file. One that cannot be read may hold
-// anything.
+// read returns the trigrams of a file. A file that cannot be read always counts as a
+// candidate.
 func (r *reader) read(name string, f *segment.File) []trigram.T {
 	*f = segment.File{Name: name, Flags: segment.Always | segment.Racy}
 	begun := time.Now()
@@ -133,7 +137,7 @@ func (r *reader) read(name string, f *segment.File) []trigram.T {
 	return found
 }
 
-// fill reads a file, and a byte more than largest if there is one.
+// fill reads a file, up to one byte more than maxFile.
 func (r *reader) fill(file io.Reader) ([]byte, error) {
 	n := 0
 	for n <= maxFile {
@@ -152,9 +156,8 @@ func (r *reader) fill(file io.Reader) ([]byte, error) {
 	return r.buf[:n], nil
 }
 
-// decoded returns the text of a file as it is searched, or false for a binary
-// one.
-func decoded(content []byte) ([]byte, bool) {
+// decoded returns the text of a file as it is searched. ok is false for a binary file.
+func decoded(content []byte) (text []byte, ok bool) {
 	switch {
 	case bytes.HasPrefix(content, []byte{0xff, 0xfe}):
 		return fromUTF16(content[2:], binary.LittleEndian), true
@@ -183,8 +186,8 @@ func stampOf(i root.Info) segment.Stamp {
 	return segment.Stamp{Size: i.Size, Modified: i.Modified.UnixNano(), Changed: i.Changed.UnixNano(), Ino: i.Ino}
 }
 
-// withSegment returns the view with a new segment, which was made by the plan. v is
-// of no use any more.
+// withSegment returns a view with a new segment, which was built by the plan. v must not
+// be used afterwards.
 func (v *view) withSegment(seg *segment.Segment, p plan) *view {
 	next := newView(v.o, seg)
 	next.watcher, next.mounts, next.inRepo = v.watcher, v.mounts, v.inRepo

@@ -16,22 +16,22 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// mountTable are the file systems that a root has files on. That they change is no
-// event of a directory.
+// A mountTable lists the file systems below a root. Mounting causes no event of a
+// directory, so the table must be checked.
 type mountTable struct {
-	file *os.File // the kernel's list, which can be asked whether it changed
+	file *os.File // /proc/self/mountinfo, which can be polled for changes
 	root string
 	all  []mountPoint
 }
 
-// A mountPoint is one file system.
+// A mountPoint is one mounted file system.
 type mountPoint struct {
-	dir   string // from the root
+	dir   string // relative to the root
 	id    string // of the device
 	trust trust
 }
 
-// readMounts reads what is mounted beneath a root.
+// readMounts reads the mounts below a root.
 func readMounts(r *root.Root) (*mountTable, error) {
 	file, err := os.Open("/proc/self/mountinfo")
 	if err != nil {
@@ -57,12 +57,12 @@ func (m *mountTable) read() ([]byte, error) {
 	}
 	text, err := io.ReadAll(io.LimitReader(m.file, most))
 	if err == nil && len(text) == most {
-		err = fmt.Errorf("the list of file systems is longer than %d bytes", most)
+		err = fmt.Errorf("the list of mounts has more than %d bytes", most)
 	}
 	return text, err
 }
 
-// changed reports whether something else is mounted than was read.
+// changed reports whether the mounts have changed since they were read.
 func (m *mountTable) changed() bool {
 	if m == nil {
 		return false
@@ -75,20 +75,20 @@ func (m *mountTable) changed() bool {
 	return err != nil || !slices.Equal(parseMounts(text, m.root), m.all)
 }
 
-// trust is what can be relied upon in what v sees.
+// trust returns what can be relied on for everything in v.
 func (m *mountTable) trust(v *view) trust {
 	least := trustEvents
 	for _, on := range m.all {
 		if v.hasDir(on.dir) {
 			least = min(least, on.trust)
-		} else if v.hasFile(split(on.dir)) { // the events of one file go to where it really is
+		} else if v.hasFile(split(on.dir)) { // a mount on a file: its events go to its real directory
 			least = min(least, on.trust, trustStamps)
 		}
 	}
 	return least
 }
 
-// parseMounts keeps the file system that top is on, and those beneath it.
+// parseMounts returns the mount that contains top, and the mounts below top.
 func parseMounts(text []byte, top string) []mountPoint {
 	on, longest := mountPoint{dir: "."}, -1
 	var all []mountPoint
@@ -119,7 +119,7 @@ func parseMounts(text []byte, top string) []mountPoint {
 	return append([]mountPoint{on}, all...)
 }
 
-// unescape undoes how the kernel writes blanks and backslashes.
+// unescape reverses the kernel's octal escapes.
 func unescape(s string) string {
 	var b strings.Builder
 	for {
@@ -135,8 +135,9 @@ func unescape(s string) string {
 	}
 }
 
-// trustOf says what a kind of file system is good for. On one that others
-// change, too, events tell only half; one that makes times up proves nothing.
+// trustOf returns what a type of file system can be relied on for. A network file system
+// reports no events for changes by other machines. Other types may report times that
+// prove nothing.
 func trustOf(kind string) trust {
 	switch kind {
 	case "ext2", "ext3", "ext4", "xfs", "btrfs", "bcachefs", "f2fs", "zfs", "jfs", "nilfs2", "tmpfs", "overlay",
@@ -148,7 +149,7 @@ func trustOf(kind string) trust {
 	return trustNothing
 }
 
-// rootPath is where a root is, without links.
+// rootPath returns the path of a root without links.
 func rootPath(r *root.Root) string {
 	if place, err := os.Readlink("/proc/self/fd/" + strconv.Itoa(r.FD())); err == nil {
 		return place

@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 )
 
-// A watcher is nothing here: there are no events.
+// A watcher is not available on this system.
 type watcher struct{}
 
 func newWatcher() (*watcher, error)                 { return nil, errNoEvents }
@@ -18,37 +18,36 @@ func (*watcher) add(r *root.Root, dir string) error { return nil }
 func (*watcher) remove(dir string)                  {}
 func (*watcher) drain(apply func(change)) error     { return nil }
 func (*watcher) wait() bool                         { return false }
-func placeOf(r *root.Root) string                   { return absolute(r.Path()) }
-func lowly(do func())                               { do() }
-func (*mounts) close() error                        { return nil }
-func (*mounts) changed() bool                       { return false }
-func (m *mounts) trust(v *view) trust               { return m.all }
+func rootPath(r *root.Root) string                  { return absolute(r.Path()) }
+func atLowPriority(do func())                       { do() }
+func (*mountTable) close() error                    { return nil }
+func (*mountTable) changed() bool                   { return false }
+func (m *mountTable) trust(v *view) trust           { return m.all }
 
-// mounts tells only of the root.
-type mounts struct{ all trust }
+// A mountTable has only the root.
+type mountTable struct{ all trust }
 
-// readMounts trusts stamps where the system tells when an inode changed.
-func readMounts(r *root.Root) (*mounts, error) {
+// readMounts trusts stamps if the system reports the change time of an inode.
+func readMounts(r *root.Root) (*mountTable, error) {
 	info, err := r.Info()
 	if err != nil || info.Changed.IsZero() {
 		return nil, errNoTrust
 	}
-	return &mounts{trustStamps}, nil
+	return &mountTable{trustStamps}, nil
 }
 
-// stated is what is known of a file without reading it; ok says that it is a
-// regular file.
-type stated struct {
+// A fileStat is the state of a file. ok reports whether it is a regular file.
+type fileStat struct {
 	segment.Stamp
 	links uint32
 	ok    bool
 }
 
-func statDir(r *root.Root, dir string, bases []string, far bool) []stated {
-	out := make([]stated, len(bases))
+func statDir(r *root.Root, dir string, bases []string, far bool) []fileStat {
+	out := make([]fileStat, len(bases))
 	for i, base := range bases {
 		if info, err := r.Lstat(path.Join(dir, base)); err == nil && info.Regular() {
-			out[i] = stated{stampOf(info), uint32(info.Links), true}
+			out[i] = fileStat{stampOf(info), uint32(info.Links), true}
 		}
 	}
 	return out

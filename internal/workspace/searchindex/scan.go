@@ -15,14 +15,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// errTooBig says that a tree does not fit into the memory that it may take.
+// errTooBig means that the view of the tree exceeds Options.Memory.
 var errTooBig = errors.New("the tree is too big to be indexed")
 
-// A scan looks at directories and at the stamps of files.
+// A scan reads directories and the stamps of their files.
 type scan struct {
 	v *view
-	// statNew says to look at the stamps of files, too, that the segment does not
-	// know: one that has other names makes those suspect.
+	// statNew also reads the stamps of files that are not in the segment. One with
+	// several hard links means that the others may have changed.
 	statNew bool
 
 	mu     sync.Mutex
@@ -31,17 +31,17 @@ type scan struct {
 	err    error
 }
 
-// A listing is what a scan found out about a directory.
+// A listing is the result of a scan for one directory.
 type listing struct {
 	name    string
 	subdirs []string
-	live    []uint32 // files of the segment that are as they were
-	linked  []uint32 // of those, the ones with other names
+	live    []uint32 // files of the segment that are unchanged
+	linked  []uint32 // those of them with several hard links
 	fresh   []string
-	inodes  []uint64 // of fresh ones with other names
+	inodes  []uint64 // of fresh files with several hard links
 }
 
-// scanTree looks at dir and all beneath, and makes it part of the view.
+// scanTree reads dir and everything below it, and adds it to the view.
 func (v *view) scanTree(ctx context.Context, dir string, news bool) error {
 	s := scan{v: v, statNew: news}
 	if err := v.watcher.add(v.o.Root, dir); err != nil {
@@ -62,22 +62,22 @@ func (v *view) scanTree(ctx context.Context, dir string, news bool) error {
 	return nil
 }
 
-// walkError decides what it means that a directory could not be walked: that it
-// is not there, or is not ours to read, is no error.
+// walkError handles the error of a walk. It is not an error if the directory no longer
+// exists or cannot be read.
 func (v *view) walkError(ctx context.Context, dir string, err error) error {
 	var known *fs.PathError
 	switch {
 	case ctx.Err() != nil || dir == "." || !errors.As(err, &known):
 		return err
 	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, root.ErrLink) || notDirectory(err):
-		return nil // the event that says so comes, or was there
+		return nil // an event reports it
 	}
 	v.unread[dir] = true
 	return nil
 }
 
-// enter begins to watch a directory before it is listed, so that what comes
-// after the listing is an event.
+// enter starts to watch a directory before it is listed, so that every later change is
+// an event.
 func (s *scan) enter(dir string) bool {
 	if err := s.v.watcher.add(s.v.o.Root, dir); err != nil {
 		s.fail(err)
@@ -91,7 +91,7 @@ func (s *scan) fail(err error) {
 	s.err = cmp.Or(s.err, err)
 }
 
-// visit is called from many goroutines.
+// visit is called concurrently.
 func (s *scan) visit(d tree.Dir) error {
 	l := listing{name: d.Name}
 	if err := segment.Guard(func() { s.compareDir(d, &l) }); err != nil {
@@ -115,8 +115,8 @@ func (s *scan) compareDir(d tree.Dir, l *listing) {
 			known = childMatcher{seg: seg, dir: dir, count: seg.Children(dir)}
 		}
 	}
-	var bases []string // whose stamps are wanted
-	var files []uint32 // the same, in the segment, and 1; 0 for none
+	var bases []string // the files to stat
+	var files []uint32 // their numbers in the segment plus 1; 0 for none
 	for _, e := range d.Entries {
 		switch {
 		case e.Mode.IsDir():
@@ -138,7 +138,7 @@ func (s *scan) compareDir(d tree.Dir, l *listing) {
 	}
 }
 
-// classify says whether a file is as the segment knows it.
+// classify records whether a file is as the segment has it.
 func (l *listing) classify(seg *segment.Segment, base string, file uint32, st fileStat) {
 	if file > 0 && st.ok {
 		if n := file - 1; seg.Stamp(n) == st.Stamp && seg.Flags(n)&segment.Racy == 0 {
@@ -155,7 +155,7 @@ func (l *listing) classify(seg *segment.Segment, base string, file uint32, st fi
 	}
 }
 
-// A childMatcher finds names of a directory, asked for in order, in a segment.
+// A childMatcher finds names of a directory in a segment. The names must be in order.
 type childMatcher struct {
 	seg            *segment.Segment
 	dir, at, count int
@@ -174,7 +174,7 @@ func (m *childMatcher) match(base string) (uint32, bool) {
 	return 0, false
 }
 
-// merge makes what was found about a directory part of the view.
+// merge adds a listing to the view.
 func (v *view) merge(l *listing, inodes map[uint64]bool) {
 	v.dirs[l.name] = l.subdirs
 	v.namesVersion++
@@ -190,12 +190,12 @@ func (v *view) merge(l *listing, inodes map[uint64]bool) {
 	}
 }
 
-// markInodes says that the files with these inodes may have changed.
+// markInodes marks the files with these inodes as changed.
 func (v *view) markInodes(inodes map[uint64]bool) {
 	if len(inodes) == 0 {
 		return
 	}
-	for _, in := range v.fresh { // they may be read just now for a new segment
+	for _, in := range v.fresh { // they may be read for a new segment at the moment
 		for base := range in {
 			in[base] = v.version
 		}
@@ -210,15 +210,16 @@ func (v *view) markInodes(inodes map[uint64]bool) {
 	}
 }
 
-// markFileChanged is touch for a file of the segment.
+// markFileChanged is markChanged for a file of the segment.
 func (v *view) markFileChanged(n uint32) {
 	v.markChanged(split(string(v.seg.AppendName(nil, n))))
 }
 
-// listDir compares one directory with what the view knows of it.
+// listDir compares one directory with the view.
 func (v *view) listDir(ctx context.Context, dir string, inodes map[uint64]bool) error {
 	var got tree.Dir
-	_, err := tree.Walk(ctx, v.o.Root, tree.Options{Dir: dir, Depth: 1, Skip: v.o.Skip, Workers: 1}, func(d tree.Dir) error {
+	o := tree.Options{Dir: dir, Depth: 1, Skip: v.o.Skip, Workers: 1}
+	_, err := tree.Walk(ctx, v.o.Root, o, func(d tree.Dir) error {
 		got = d
 		return nil
 	})
@@ -248,7 +249,7 @@ func (v *view) listDir(ctx context.Context, dir string, inodes map[uint64]bool) 
 	return nil
 }
 
-// removeMissing removes the files of a directory that are not there any more.
+// removeMissing removes the files of a directory that no longer exist.
 func (v *view) removeMissing(d tree.Dir) {
 	there := func(base string) bool {
 		mode, ok := entry(d, base)
@@ -271,9 +272,11 @@ func (v *view) removeMissing(d tree.Dir) {
 	}
 }
 
-// entry finds a name in a directory.
+// entry returns the type of a name in a directory.
 func entry(d tree.Dir, base string) (fs.FileMode, bool) {
-	i, ok := slices.BinarySearchFunc(d.Entries, base, func(e root.Entry, base string) int { return strings.Compare(e.Name, base) })
+	i, ok := slices.BinarySearchFunc(d.Entries, base, func(e root.Entry, base string) int {
+		return strings.Compare(e.Name, base)
+	})
 	if !ok {
 		return 0, false
 	}

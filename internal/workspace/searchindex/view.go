@@ -1,50 +1,53 @@
 package searchindex
 
 import (
+	"cmp"
+	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// A view is the tree as it is now: which files of the segment are still as
-// they were, and which others there are.
+// A view is the current state of the tree: which files of the segment are unchanged, and
+// which other files exist.
 type view struct {
 	o       *Options
-	seg     *segment.Segment // nil for none
-	watcher *watcher         // nil where stamps are compared instead
-	mounts  *mountTable      // nil where w is
+	seg     *segment.Segment // may be nil
+	watcher *watcher         // nil if stamps are compared instead
+	mounts  *mountTable      // nil if watcher is nil
 	inRepo  bool             // the root is in a repository that begins above it
 
-	dead       []uint64              // a bit for each file of seg that does not count any more
-	liveCount  int                   // files of seg that count
-	dirs       map[string][]string   // the directories that are seen, with the last steps of those in them
-	fresh      map[string]freshFiles // files that seg does not know as they are, by directory
-	freshCount int                   // of them
-	// linked are files of seg with other names, by which they can change
-	// unseen.
+	dead       []uint64              // a bit for each file of seg that changed or was removed
+	liveCount  int                   // files of seg that are unchanged
+	dirs       map[string][]string   // the names of the subdirectories of each visited directory
+	fresh      map[string]freshFiles // files that are not in seg, or have changed, by directory
+	freshCount int                   // number of fresh files
+	// linked are files of seg with several hard links. They can change without an event.
 	linked []uint32
 	// unread are directories that could not be listed.
 	unread map[string]bool
 
-	version  uint64          // marks what becomes fresh
-	relist   map[string]bool // directories with other entries than we know
-	newNames map[string]bool // new names since the last answer, seen or not
+	version  uint64          // recorded with files that become fresh
+	relist   map[string]bool // directories to list again
+	newNames map[string]bool // names created since the last answer, visited or not
 	lost     bool            // events were lost
 
-	namesVersion, freshVersion uint64 // grow when names, and fresh names, become others
+	namesVersion, freshVersion uint64 // incremented when the names, or the fresh names, change
 
 	cache     sync.Mutex
-	allNames  cachedList // of all names
-	freshList cachedList // of fresh names
+	allNames  cachedList
+	freshList cachedList
 }
 
-// freshFiles are last steps, with the mark of when they became fresh.
+// freshFiles maps last steps to the version at which they became fresh.
 type freshFiles map[string]uint64
 
-// cachedList is a list that was made when a counter stood at.
+// A cachedList is a list of names for one version.
 type cachedList struct {
 	names []string
 	made  bool
@@ -52,7 +55,10 @@ type cachedList struct {
 }
 
 func newView(o *Options, seg *segment.Segment) *view {
-	v := &view{o: o, seg: seg, dirs: map[string][]string{}, fresh: map[string]freshFiles{}, unread: map[string]bool{}, relist: map[string]bool{}, newNames: map[string]bool{}}
+	v := &view{
+		o: o, seg: seg, dirs: map[string][]string{}, fresh: map[string]freshFiles{}, unread: map[string]bool{},
+		relist: map[string]bool{}, newNames: map[string]bool{},
+	}
 	if seg != nil {
 		v.dead = make([]uint64, seg.Len()/64+1)
 		for i := range v.dead {
@@ -93,7 +99,7 @@ func (v *view) revive(n uint32) {
 	}
 }
 
-// findFile returns the file of the segment with that name, if it counts.
+// findFile returns the file of the segment with that name, if it is unchanged.
 func (v *view) findFile(dir, base string) (uint32, bool) {
 	if v.seg == nil {
 		return 0, false
@@ -115,7 +121,7 @@ func (v *view) hasFile(dir, base string) bool {
 	return ok
 }
 
-// addFresh makes a file one of those that the segment does not know as they are.
+// addFresh adds a file that is not in the segment, or has changed.
 func (v *view) addFresh(dir, base string) {
 	in := v.fresh[dir]
 	if in == nil {
@@ -129,7 +135,7 @@ func (v *view) addFresh(dir, base string) {
 	in[base] = v.version
 }
 
-// markChanged says that a file has another content.
+// markChanged records that a file may have another content.
 func (v *view) markChanged(dir, base string) {
 	if n, ok := v.findFile(dir, base); ok {
 		v.kill(n)
@@ -139,7 +145,7 @@ func (v *view) markChanged(dir, base string) {
 	}
 }
 
-// removeFile says that there is no file of that name.
+// removeFile records that a name no longer exists.
 func (v *view) removeFile(dir, base string) {
 	if n, ok := v.findFile(dir, base); ok {
 		v.kill(n)
@@ -148,7 +154,7 @@ func (v *view) removeFile(dir, base string) {
 	v.namesVersion++
 }
 
-// removeFresh takes a file from those that the segment does not know.
+// removeFresh removes a file from the fresh files.
 func (v *view) removeFresh(dir, base string) {
 	in := v.fresh[dir]
 	if _, ok := in[base]; !ok {
@@ -162,20 +168,20 @@ func (v *view) removeFresh(dir, base string) {
 	v.freshVersion++
 }
 
-// hasDir reports whether a directory is part of the tree.
+// hasDir reports whether a directory is part of the view.
 func (v *view) hasDir(dir string) bool {
 	_, ok := v.dirs[dir]
 	return ok
 }
 
-// relistDir forgets all that is beneath a directory, and looks at it anew before the
-// next answer. Of the root, the directory itself stays.
+// relistDir forgets everything below a directory, and has it listed again before the next
+// answer. The root directory itself is kept.
 func (v *view) relistDir(dir string) {
 	if !v.hasDir(dir) {
 		return
 	}
 	if dir == "." && v.relist["."] && v.liveCount+v.freshCount+len(v.dirs["."]) == 0 {
-		return // already
+		return // already done
 	}
 	v.forget(dir)
 	if dir == "." {
@@ -190,7 +196,7 @@ func (v *view) relistDir(dir string) {
 	v.relist[above] = true
 }
 
-// forget forgets all that is beneath a directory.
+// forget forgets everything below a directory.
 func (v *view) forget(dir string) {
 	v.namesVersion++
 	v.freshVersion++
@@ -203,7 +209,7 @@ func (v *view) forget(dir string) {
 	v.forgetDirs(dir)
 }
 
-// split takes the last step off a name.
+// split splits a name into its directory and its last step.
 func split(name string) (dir, base string) {
 	if i := strings.LastIndexByte(name, '/'); i >= 0 {
 		return name[:i], name[i+1:]
@@ -211,7 +217,7 @@ func split(name string) (dir, base string) {
 	return ".", name
 }
 
-// forgetDirs forgets the directories, and the files that the segment does not know.
+// forgetDirs forgets the directories and the fresh files.
 func (v *view) forgetDirs(dir string) {
 	for _, kid := range v.dirs[dir] {
 		v.forgetDirs(join(dir, kid))
@@ -225,14 +231,13 @@ func (v *view) forgetDirs(dir string) {
 	}
 }
 
-// size estimates what the view takes in memory.
+// size estimates the memory of the view in bytes.
 func (v *view) size() int64 {
 	const dir, file, name = 400, 150, 90
 	return int64(len(v.dirs))*dir + int64(v.freshCount)*file + int64(v.liveCount)*name
 }
 
-// freshNames are the files beneath dir that the segment does not know as they
-// are, in order.
+// freshNames returns the fresh files below dir, in order.
 func (v *view) freshNames(dir string) []string {
 	v.cache.Lock()
 	defer v.cache.Unlock()
@@ -249,7 +254,7 @@ func (v *view) freshNames(dir string) []string {
 	return beneath(v.freshList.names, dir)
 }
 
-// freshFiles are all files beneath dir, in order.
+// names returns all files below dir, in order.
 func (v *view) names(dir string) []string {
 	fresh := v.freshNames(".")
 	v.cache.Lock()
@@ -260,7 +265,7 @@ func (v *view) names(dir string) []string {
 	return beneath(v.allNames.names, dir)
 }
 
-// liveFiles appends the files of the segment beneath dir that count.
+// liveFiles appends the unchanged files of the segment below dir.
 func (v *view) liveFiles(dir string, to []uint32) []uint32 {
 	if v.seg == nil {
 		return to
@@ -289,7 +294,7 @@ func (v *view) namesOf(files []uint32) []string {
 	return out
 }
 
-// beneath is the part of a sorted list that is beneath a directory.
+// beneath returns the part of a sorted list that is below a directory.
 func beneath(list []string, dir string) []string {
 	if dir == "." {
 		return list[:len(list):len(list)]
@@ -299,7 +304,7 @@ func beneath(list []string, dir string) []string {
 	return list[lo:hi:hi]
 }
 
-// mergeSorted joins two sorted lists.
+// mergeSorted merges two sorted lists.
 func mergeSorted(a, b []string) []string {
 	if len(b) == 0 {
 		return a
@@ -313,4 +318,191 @@ func mergeSorted(a, b []string) []string {
 		}
 	}
 	return append(append(out, a...), b...)
+}
+
+// A change is a change of a directory that an event reports.
+type change struct {
+	dir  string
+	base string // "" for the directory itself
+	kind changeKind
+	sub  bool // base is a directory
+}
+
+type changeKind byte
+
+const (
+	contentChanged changeKind = iota // or the permissions
+	nameRemoved
+	nameCreated  // or replaced
+	rulesChanged // files below dir may now be ignored, or no longer be ignored
+	eventsLost   // anything may have changed
+)
+
+// ruleFile reports whether a file is an ignore file. .git has such an effect as well.
+func ruleFile(base string) bool { return base == ".gitignore" || base == ".ignore" }
+
+// apply records a change. It reads nothing from disk.
+func (v *view) apply(c change) {
+	switch {
+	case c.kind == eventsLost:
+		v.lost = true
+	case !v.hasDir(c.dir):
+		// a removed directory; what is there now was listed later
+	case c.base == "":
+		if c.dir == "." {
+			v.relistDir(".")
+		}
+	case c.kind == rulesChanged || ruleFile(c.base) || c.base == ".git" && c.kind != contentChanged:
+		v.relistDir(c.dir)
+	case c.sub:
+		v.relistDir(join(c.dir, c.base))
+		v.relist[c.dir] = true
+	case c.kind == contentChanged:
+		v.markChanged(c.dir, c.base)
+	default:
+		if v.hasDir(join(c.dir, c.base)) { // a file replaced a directory
+			v.relistDir(join(c.dir, c.base))
+		}
+		v.removeFile(c.dir, c.base)
+		if c.kind == nameCreated {
+			v.relist[c.dir] = true
+			v.noteNew(c.dir, c.base)
+		}
+	}
+}
+
+// noteNew remembers a new name, also of a file that is not visited: it may be a new hard
+// link of a known file.
+func (v *view) noteNew(dir, base string) {
+	const most = 20_000
+	if len(v.newNames) == most {
+		v.lost = true
+		return
+	}
+	v.newNames[join(dir, base)] = true
+}
+
+// checkNewLinks collects the inodes of the new names that are hard links.
+func (v *view) checkNewLinks(inodes map[uint64]bool) {
+	in := map[string][]string{}
+	for name := range v.newNames {
+		dir, base := split(name)
+		in[dir] = append(in[dir], base)
+	}
+	clear(v.newNames)
+	for dir, bases := range in {
+		for _, st := range v.stat(dir, bases) {
+			if st.links > 1 {
+				inodes[st.Ino] = true
+			}
+		}
+	}
+}
+
+// drain applies all waiting events. It reads nothing else from disk.
+func (v *view) drain() error {
+	if v.watcher == nil {
+		return nil
+	}
+	var failed error
+	if err := segment.Guard(func() { failed = v.watcher.drain(v.apply) }); err != nil {
+		return err
+	}
+	return failed
+}
+
+// refresh updates the view to the time of the call. After an error the view must not be
+// used.
+func (v *view) refresh(ctx context.Context) error {
+	if err := v.drain(); err != nil || v.lost {
+		return cmp.Or(err, errLost)
+	}
+	if v.mounts.changed() || tree.InRepo(v.o.Root.Path()) != v.inRepo {
+		v.lost = true
+		return errLost
+	}
+	var failed error
+	if err := segment.Guard(func() { failed = v.update(ctx) }); err != nil {
+		return err
+	}
+	if failed == nil && v.size() > v.o.Memory {
+		return errTooBig
+	}
+	return failed
+}
+
+// maxRounds is how often a directory is listed again because it changed during the
+// listing.
+const maxRounds = 16
+
+// update reads the directories that have changed.
+func (v *view) update(ctx context.Context) error {
+	for name := range v.unread {
+		delete(v.unread, name)
+		if v.hasDir(name) {
+			v.relistDir(name)
+		} else if dir, _ := split(name); v.hasDir(dir) {
+			v.relist[dir] = true
+		}
+	}
+	inodes := map[uint64]bool{}
+	for rounds := 0; len(v.relist) > 0; rounds++ {
+		if rounds == maxRounds {
+			return errLost
+		}
+		for _, dir := range slices.SortedFunc(maps.Keys(v.relist), func(a, b string) int { return len(a) - len(b) }) {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if v.hasDir(dir) {
+				if err := v.listDir(ctx, dir, inodes); err != nil {
+					return err
+				}
+			}
+			delete(v.relist, dir)
+		}
+	}
+	v.checkNewLinks(inodes)
+	v.markInodes(inodes)
+	return v.checkLinked(ctx)
+}
+
+// checkLinked checks the files with several hard links, which can change without an event.
+func (v *view) checkLinked(ctx context.Context) error {
+	v.linked = slices.DeleteFunc(v.linked, func(n uint32) bool { return !v.alive(n) })
+	return v.compare(ctx, v.linked, v.markFileChanged)
+}
+
+// compare calls changed for the files of the segment whose stamp has changed.
+func (v *view) compare(ctx context.Context, files []uint32, changed func(n uint32)) error {
+	var bases []string
+	for from := 0; from < len(files); {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		dir, base := split(string(v.seg.AppendName(nil, files[from])))
+		to := from + 1
+		for bases = append(bases[:0], base); to < len(files) && len(bases) < 1000; to++ {
+			name := string(v.seg.AppendName(nil, files[to]))
+			in, base := split(name)
+			if in != dir {
+				break
+			}
+			bases = append(bases, base)
+		}
+		for i, st := range v.stat(dir, bases) {
+			if n := files[from+i]; !st.ok || st.Stamp != v.seg.Stamp(n) {
+				changed(n)
+			}
+		}
+		from = to
+	}
+	return nil
+}
+
+func (v *view) stat(dir string, bases []string) []fileStat {
+	if len(bases) == 0 {
+		return nil
+	}
+	return statDir(v.o.Root, dir, bases, v.watcher == nil)
 }

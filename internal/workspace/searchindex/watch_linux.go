@@ -17,21 +17,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// A watcher tells what changed in directories. The kernel queues an event
-// before the call that made the change returns, so whoever drains the queue
-// knows of every change until then.
+// A watcher reports changes in directories. The kernel queues an event before the system
+// call that makes the change returns, so after draining the queue the watcher has
+// reported every earlier change.
 type watcher struct {
 	fd         int
-	file       *os.File // the same, to wait for events with
+	file       *os.File // the same descriptor, to wait for events
 	buf        []byte
-	maxWatches int // watches; others need some, too
+	maxWatches int // leaves watches for other programs
 
 	mu      sync.Mutex
-	reasons map[int32][]watchReason // one directory can be seen at two places
+	reasons map[int32][]watchReason // one directory may have two reasons
 	ids     map[watchReason]int32
 }
 
-// A watchReason is why a directory is watched.
+// A watchReason is the reason for watching a directory.
 type watchReason struct {
 	dir  string
 	part watchedPart
@@ -41,14 +41,14 @@ type watchedPart byte
 
 const (
 	itself  watchedPart = iota
-	gitDir              // its .git, for info to appear
-	gitInfo             // its .git/info, for exclude to change
+	gitDir              // its .git, where info may be created
+	gitInfo             // its .git/info, where exclude may change
 )
 
 const (
 	moves = unix.IN_CREATE | unix.IN_DELETE | unix.IN_MOVED_FROM | unix.IN_MOVED_TO
 	flags = unix.IN_ONLYDIR | unix.IN_EXCL_UNLINK
-	// A file that was written through a mapping shows it when it is closed.
+	// A file that is written through a mapping causes an event when it is closed.
 	writes = unix.IN_MODIFY | unix.IN_CLOSE_WRITE | unix.IN_ATTRIB
 )
 
@@ -73,9 +73,9 @@ func newWatcher() (*watcher, error) {
 
 func (w *watcher) close() error { return w.file.Close() }
 
-// addFresh watches a directory, and what in it makes rules. That it is not there, or
-// not ours to read, is no error: then there is nothing to see, until an event
-// of the directory above tells.
+// add watches a directory, and the files in it that change ignore rules. It is not an error
+// if the directory does not exist or cannot be read: then an event of its parent reports
+// a change.
 func (w *watcher) add(r *root.Root, dir string) error {
 	if w == nil {
 		return nil
@@ -104,7 +104,7 @@ func (w *watcher) add(r *root.Root, dir string) error {
 	return w.watch(info, watchReason{dir, gitInfo}, moves|writes)
 }
 
-// openDir returns a handle of a directory, reached without following links.
+// openDir returns a handle of a directory. It follows no links.
 func openDir(r *root.Root, dir string) (int, error) {
 	how := unix.OpenHow{
 		Flags:   unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC,
@@ -125,9 +125,12 @@ func openIn(dir int, base string) (int, error) {
 	return unix.Openat(dir, base, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 }
 
-// ignoreUnreadable tells a directory that is not ours to watch from a failure.
+// ignoreUnreadable returns nil if a directory cannot be read, or does not exist.
 func ignoreUnreadable(err error) error {
-	for _, known := range []error{unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.EPERM, unix.ENAMETOOLONG, unix.ESTALE, root.ErrLink, fs.ErrNotExist} {
+	for _, known := range []error{
+		unix.ENOENT, unix.ENOTDIR, unix.ELOOP, unix.EACCES, unix.EPERM, unix.ENAMETOOLONG, unix.ESTALE,
+		root.ErrLink, fs.ErrNotExist,
+	} {
 		if errors.Is(err, known) {
 			return nil
 		}
@@ -141,10 +144,10 @@ func (w *watcher) watch(fd int, p watchReason, mask uint32) error {
 	if len(w.reasons) >= w.maxWatches {
 		return errNoEvents
 	}
-	// One directory can have two parts, and the last mask counts.
+	// One directory may be watched for two reasons. Without IN_MASK_ADD the last mask would win.
 	wd, err := unix.InotifyAddWatch(w.fd, "/proc/self/fd/"+strconv.Itoa(fd), mask|flags|unix.IN_MASK_ADD)
 	if errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.ENOENT) {
-		return errors.Join(errNoEvents, err) // no watch is left, or there is no /proc
+		return errors.Join(errNoEvents, err) // no watches are left, or /proc is not mounted
 	}
 	if err != nil {
 		return ignoreUnreadable(err)
@@ -159,7 +162,7 @@ func (w *watcher) watch(fd int, p watchReason, mask uint32) error {
 	return nil
 }
 
-// removeFile ends watching a directory.
+// remove stops watching a directory.
 func (w *watcher) remove(dir string) {
 	if w == nil {
 		return
@@ -179,12 +182,11 @@ func (w *watcher) unwatch(p watchReason, wd int32) {
 	left := slices.DeleteFunc(w.reasons[wd], func(q watchReason) bool { return q == p })
 	if w.reasons[wd] = left; len(left) == 0 {
 		delete(w.reasons, wd)
-		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // it may be gone with its directory
+		_, _ = unix.InotifyRmWatch(w.fd, uint32(wd)) // fails if the directory was removed
 	}
 }
 
-// drain reads the events that wait and returns when it has seen those that
-// waited at the time of the call.
+// drain applies the events that are queued at the time of the call.
 func (w *watcher) drain(apply func(change)) error {
 	waiting, err := unix.IoctlGetInt(w.fd, unix.TIOCINQ)
 	if err != nil {
@@ -218,7 +220,7 @@ func (w *watcher) events(buf []byte, apply func(change)) {
 		}
 		w.mu.Lock()
 		places := slices.Clone(w.reasons[e.Wd])
-		if e.Mask&unix.IN_IGNORED != 0 { // the directory is no more
+		if e.Mask&unix.IN_IGNORED != 0 { // the directory was removed
 			for _, p := range places {
 				delete(w.ids, p)
 			}
@@ -236,7 +238,7 @@ func (w *watcher) events(buf []byte, apply func(change)) {
 	}
 }
 
-// interpret says what an event at a place means.
+// interpret returns the change that an event means.
 func (p watchReason) interpret(mask uint32, name string) (change, bool) {
 	switch p.part {
 	case gitDir:
@@ -254,7 +256,7 @@ func (p watchReason) interpret(mask uint32, name string) (change, bool) {
 	return c, true
 }
 
-// wait returns true when events wait, and false when w was closed.
+// wait waits for events. It returns false if the watcher was closed.
 func (w *watcher) wait() bool {
 	conn, err := w.file.SyscallConn()
 	if err != nil {

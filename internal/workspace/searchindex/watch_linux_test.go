@@ -170,7 +170,7 @@ broken line
 		want trust
 	}{
 		{func() {}, trustEvents},
-		{func() { v.addFresh(".", "far") }, trustStamps}, // mountPoint on a file
+		{func() { v.addFresh(".", "far") }, trustStamps}, // a mount point on a file
 		{func() { v.dirs["fuse/x"] = nil }, trustNothing},
 	} {
 		if c.see(); m.trust(v) != c.want {

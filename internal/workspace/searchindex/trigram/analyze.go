@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// A textInfo is what is known of the texts that a piece of an expression matches.
+// A textInfo describes the texts that a part of an expression matches.
 type textInfo struct {
-	// exact, when known, are all of them.
+	// If known is set, exact is the set of all these texts.
 	known bool
 	exact []string
-	// Otherwise each begins with one of head, ends with one of tail, and has
-	// what need asks for. The strings are cut to what a trigram can use.
+	// Otherwise each text begins with one of head, ends with one of tail, and satisfies
+	// need. head and tail are cut to the two bytes that a trigram can use.
 	head, tail []string
 	need       Query
 }
@@ -24,16 +24,16 @@ const (
 	maxExact = 48   // strings
 	maxBytes = 4096 // of the strings of one set together
 	maxEnds  = 128  // beginnings or ends
-	maxPairs = 512  // cutEnds times beginnings
+	maxPairs = 512  // ends times beginnings
 	maxRunes = 48   // of a class
 )
 
 func exactSet(set ...string) textInfo { return textInfo{known: true, exact: set} }
 
-// unknown is a part that can match anything, also nothing.
+// unknown describes any text, including the empty one.
 func unknown() textInfo { return textInfo{head: []string{""}, tail: []string{""}} }
 
-// query is what a text must have that contains p.
+// query returns the query for texts that contain a text described by p.
 func (p textInfo) query() Query {
 	if p.known {
 		return oneOf(p.exact)
@@ -41,7 +41,7 @@ func (p textInfo) query() Query {
 	return p.need
 }
 
-// loosen gives up knowing all the texts.
+// loosen converts p to a form where exact is not known.
 func (p textInfo) loosen() textInfo {
 	if !p.known {
 		return p
@@ -65,7 +65,7 @@ func cutEnds(set []string, cut func(string) string) []string {
 	return out
 }
 
-// An analyzer looks at so many nodes of an expression and no more.
+// An analyzer analyzes an expression, up to a number of nodes.
 type analyzer struct{ left int }
 
 func (a *analyzer) part(re *syntax.Regexp) textInfo {
@@ -103,10 +103,10 @@ func (a *analyzer) part(re *syntax.Regexp) textInfo {
 	case syntax.OpRepeat:
 		return a.repeat(re)
 	}
-	return unknown() // any character, a star
+	return unknown() // any character, or a star
 }
 
-// repeat looks at the first few times: what repeats begins and ends with them.
+// repeat analyzes the first repetitions, which determine the beginning and the end.
 func (a *analyzer) repeat(re *syntax.Regexp) textInfo {
 	const few = 4
 	if re.Min == 0 {
@@ -123,8 +123,7 @@ func (a *analyzer) repeat(re *syntax.Regexp) textInfo {
 	return p
 }
 
-// literal keeps to the letters of ASCII when case does not matter: of others
-// nothing is assumed.
+// literal returns the info of a literal. Without case, only ASCII letters are used.
 func literal(runes []rune, fold bool) textInfo {
 	p := exactSet("")
 	var b strings.Builder
@@ -142,7 +141,7 @@ func literal(runes []rune, fold bool) textInfo {
 	return concat(p, exactSet(b.String()))
 }
 
-// indexedByte is what a letter of ASCII counts as in an index.
+// indexedByte returns the byte under which an ASCII letter is indexed.
 func indexedByte(r rune, fold bool) (byte, bool) {
 	if fold {
 		for next := unicode.SimpleFold(r); r >= utf8.RuneSelf && next != r; next = unicode.SimpleFold(next) {
@@ -154,8 +153,8 @@ func indexedByte(r rune, fold bool) (byte, bool) {
 	return lower(byte(r)), r < utf8.RuneSelf && indexable(r)
 }
 
-// indexable excludes what trigrams say nothing of: ends of lines, and the rune
-// that stands for bytes that are not UTF-8.
+// indexable reports whether trigrams contain r. They do not contain line ends, nor the
+// rune that represents invalid UTF-8.
 func indexable(r rune) bool {
 	return r != '\n' && r != '\r' && r != utf8.RuneError && utf8.ValidRune(r)
 }
@@ -185,7 +184,7 @@ func charClass(ranges []rune) textInfo {
 	return exactSet(slices.Compact(set)...)
 }
 
-// alternate is what is known of a text that is one of both.
+// alternate returns the info of texts that are described by a or by b.
 func alternate(a, b textInfo) textInfo {
 	if a.known && b.known {
 		set := slices.Concat(a.exact, b.exact)
@@ -202,7 +201,7 @@ func alternate(a, b textInfo) textInfo {
 	}
 }
 
-// concat is what is known of a text of a with one of b behind it.
+// concat returns the info of a text of a followed by one of b.
 func concat(a, b textInfo) textInfo {
 	if a.known && b.known && len(a.exact)*len(b.exact) <= maxExact &&
 		size(a.exact)*len(b.exact)+size(b.exact)*len(a.exact) <= maxBytes {
@@ -224,7 +223,7 @@ func concat(a, b textInfo) textInfo {
 	return out
 }
 
-// joinEnds joins the ends of two neighbours.
+// joinEnds returns the ends of a text that consists of two adjacent parts.
 func joinEnds(a, b []string, cut func(string) string) []string {
 	if len(a)*len(b) > maxEnds*maxEnds/4 {
 		return []string{""}

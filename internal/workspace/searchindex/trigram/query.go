@@ -5,25 +5,25 @@ import (
 	"slices"
 )
 
-// Op says how the parts of a query belong together.
+// Op is how the parts of a query are combined.
 type Op byte
 
-// The operations. The zero query asks for nothing: every text may match.
+// The operations. The zero query matches every text.
 const (
 	All  Op = iota // every text
 	None           // no text
-	And            // texts with all parts
+	And            // texts with all of the parts
 	Or             // texts with one of the parts
 )
 
-// A Query asks for texts by their trigrams.
+// A Query selects texts by their trigrams.
 type Query struct {
 	Op       Op
 	Trigrams []T // sorted
 	Sub      []Query
 }
 
-// Limits of a query. What goes beyond is left out, and more texts may match.
+// Limits of a query. Parts beyond the limits are left out, so that more texts may match.
 const (
 	maxNodes = 2000 // of an expression
 	maxParts = 256  // of an Or
@@ -31,7 +31,7 @@ const (
 	maxSize  = 4096 // trigrams in all
 )
 
-// Of returns what a text must have for re to match somewhere in it.
+// Of returns the query for texts in which re may match.
 func Of(re *syntax.Regexp) Query {
 	a := analyzer{left: maxNodes}
 	q := a.part(re).query()
@@ -47,21 +47,6 @@ func Of(re *syntax.Regexp) Query {
 	return q
 }
 
-// Eval reports whether a text may match that has just the trigrams has says.
-func (q Query) Eval(has func(T) bool) bool {
-	switch q.Op {
-	case All:
-		return true
-	case And:
-		return !slices.ContainsFunc(q.Trigrams, func(t T) bool { return !has(t) }) &&
-			!slices.ContainsFunc(q.Sub, func(s Query) bool { return !s.Eval(has) })
-	case Or:
-		return slices.ContainsFunc(q.Trigrams, has) ||
-			slices.ContainsFunc(q.Sub, func(s Query) bool { return s.Eval(has) })
-	}
-	return false
-}
-
 func (q Query) size() int {
 	n := len(q.Trigrams)
 	for _, s := range q.Sub {
@@ -74,15 +59,15 @@ func (q Query) equal(p Query) bool {
 	return q.Op == p.Op && slices.Equal(q.Trigrams, p.Trigrams) && slices.EqualFunc(q.Sub, p.Sub, Query.equal)
 }
 
-// and asks for both.
+// and returns the query for texts that match both.
 func (q Query) and(p Query) Query { return join(And, q, p) }
 
-// or asks for one of both.
+// or returns the query for texts that match one of both.
 func (q Query) or(p Query) Query { return join(Or, q, p) }
 
-// join makes one query of two, flat where that is possible.
+// join combines two queries, and flattens the result if possible.
 func join(op Op, q, p Query) Query {
-	empty, full := All, None // what changes nothing, what decides alone
+	empty, full := All, None // the neutral element, and the absorbing one
 	if op == Or {
 		empty, full = None, All
 	}
@@ -123,7 +108,7 @@ func (q Query) limit() Query {
 	return q
 }
 
-// allOf asks for texts that contain s. Most of a long s is as good as all.
+// allOf returns the query for texts that contain s. Some trigrams of a long s are enough.
 func allOf(s string) Query {
 	q := Query{Op: And}
 	for i := 0; i+3 <= len(s) && len(q.Trigrams) < maxConds; i++ {
@@ -137,7 +122,7 @@ func allOf(s string) Query {
 	return q
 }
 
-// oneOf asks for texts that contain one of the strings.
+// oneOf returns the query for texts that contain one of the strings.
 func oneOf(set []string) Query {
 	switch len(set) {
 	case 0:

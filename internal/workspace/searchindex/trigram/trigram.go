@@ -1,21 +1,22 @@
-// Package trigram says which runs of three bytes a text has, and which of them
-// a text must have for a regular expression to match in it.
+// Package trigram determines the trigrams of a text, and which trigrams a text must have
+// for a regular expression to match in it.
 //
-// Letters count as their lower case, so that one index answers both kinds of
-// question, and no run spans the end of a line. It knows nothing of files and
-// of how the runs are kept: see package segment. What it says is never too
-// much: a text that matches always has what [Of] asks for, unless [Bag.Add]
-// called the text odd. Begin with [Of] and [Query.Eval].
+// The idea and the analysis of expressions come from Russ Cox's google/codesearch (see
+// https://swtch.com/~rsc/regexp/regexp4.html); the code is our own. Letters count as lower
+// case, so that one index serves searches with and without case. No trigram spans a line
+// end. The package does not know files, nor how trigrams are stored (see package
+// segment). A text that matches always satisfies the query of [Of], unless [Bag.Add]
+// reports the text as odd. Begin with [Of].
 package trigram
 
 import "bytes"
 
-// A T is three bytes, the first in the highest place.
+// A T is a trigram: three bytes, the first one in the highest bits.
 type T uint32
 
 const tSpace = 1 << 24
 
-// lower turns a byte into what it counts as.
+// lower returns the byte under which c is indexed.
 func lower(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c + 'a' - 'A'
@@ -23,21 +24,20 @@ func lower(c byte) byte {
 	return c
 }
 
-// A Bag collects the trigrams of one text after another. The zero Bag is ready.
+// A Bag collects the trigrams of one text after another. The zero Bag is ready to use.
 type Bag struct {
 	seen  []uint64 // a bit for each T
 	fold  [256]byte
 	found []T
 }
 
-// MaxTrigrams is the number of different trigrams from which on Add gives up: such a
-// text is not worth the room.
+// MaxTrigrams is the maximum number of different trigrams of a text. A text with more is
+// not worth indexing.
 const MaxTrigrams = 1 << 17
 
-// Add returns the different trigrams of text, in no order; they are valid until
-// the next call. The answer is odd for texts that an index cannot judge: those
-// with too many trigrams, and those with one of the two letters outside ASCII
-// that count as ASCII letters when case does not matter.
+// Add returns the different trigrams of text, in any order. They are valid until the next
+// call. odd reports that the text cannot be indexed: it has too many trigrams, or it has
+// one of the two letters outside ASCII that match ASCII letters when case is ignored.
 func (b *Bag) Add(text []byte) (found []T, odd bool) {
 	if b.seen == nil {
 		b.seen = make([]uint64, tSpace/64)
@@ -61,7 +61,7 @@ func (b *Bag) Add(text []byte) (found []T, odd bool) {
 		if n == len(text) {
 			break
 		}
-		text = text[n-2:] // what spans both parts
+		text = text[n-2:] // trigrams that span both parts
 	}
 	return b.found, false
 }

@@ -8,14 +8,13 @@ import (
 )
 
 const (
-	maxAttributeNames = 64 << 10 // the names of all
-	maxAttribute      = 64 << 10 // the value of one
+	maxAttributeNames = 64 << 10 // bytes of all names
+	maxAttribute      = 64 << 10 // bytes of one value
 )
 
-// copyAttributes gives a new file the labels and access lists of the one that it
-// replaces. What the system does not allow is left out, and so are rights
-// that a program would have: the system takes those from a file that is
-// written to.
+// copyAttributes copies the extended attributes of a file, such as labels and access
+// lists, to the new file that replaces it. It leaves out those that the system does
+// not allow, and capabilities, which the system removes from a file that is written.
 func copyAttributes(from, to *os.File) {
 	names := make([]byte, maxAttributeNames)
 	n, err := unix.Flistxattr(int(from.Fd()), names)

@@ -10,27 +10,27 @@ import (
 )
 
 const (
-	maxAttempts = 8        // to find a name that nobody has
-	maxJournal  = 64 << 20 // bytes of a pending file that are read
+	maxAttempts = 8        // to find an unused name
+	maxJournal  = 64 << 20 // bytes of a journal to read
 )
 
-// A journal is the file that tells what a change is about to do, for whoever
-// has to clear up after a death. It is locked as long as somebody lives who
-// does so. A line that was not finished does not count.
+// A journal is a file that describes the next steps of a change, for recovery if the
+// process is killed. It is locked as long as a process works on the change. An
+// incomplete line at its end is ignored.
 type journal struct {
 	s    *Store
 	id   string
 	file *os.File
 }
 
-// An entry is a line of a journal; one of its parts is set.
+// An entry is a line of a journal. One of its fields is set.
 type entry struct {
 	Shards []int     `json:"shards,omitempty"` // the locks of all files; the first line
-	Step   *step     `json:"step,omitempty"`   // what will be staged next
-	Copies int       `json:"copies,omitempty"` // how many copies are made, with the next one
-	Mark   *prepared `json:"mark,omitempty"`   // all is staged: from here on it goes forward
-	Done   bool      `json:"done,omitempty"`   // the files that are not on the disk are changed, too
-	Back   bool      `json:"back,omitempty"`   // it goes back after all
+	Step   *step     `json:"step,omitempty"`   // the step to stage next
+	Copies int       `json:"copies,omitempty"` // the number of copies, including the next one
+	Mark   *prepared `json:"mark,omitempty"`   // all steps are staged: recovery completes the change
+	Done   bool      `json:"done,omitempty"`   // the external files are changed
+	Back   bool      `json:"back,omitempty"`   // the change is reverted
 }
 
 type prepared struct {
@@ -38,7 +38,7 @@ type prepared struct {
 	Record Record  `json:"record"`
 }
 
-// newJournal begins a journal under a name of its own.
+// newJournal creates a journal with a new name.
 func (s *Store) newJournal(shards []int) (*journal, error) {
 	for range maxAttempts {
 		j := &journal{s: s, id: token(8)}
@@ -58,8 +58,8 @@ func (s *Store) newJournal(shards []int) (*journal, error) {
 	return nil, errors.New("no name for a pending change is free")
 }
 
-// create makes the file. It is not ok when somebody else, who clears up, was
-// faster to lock it.
+// create creates the file. ok is false if another process, which recovers, has locked
+// it first.
 func (j *journal) create() (ok bool, err error) {
 	j.file, err = os.OpenFile(j.path(), os.O_RDWR|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
 	if err != nil {
@@ -80,7 +80,7 @@ func (j *journal) write(e entry) error {
 	return err
 }
 
-// close ends the journal. What is not removed is left for others to act on.
+// close closes the journal. If it is not removed, another process recovers the change.
 func (j *journal) close(remove bool) {
 	if remove {
 		remove = os.Remove(j.path()) != nil
@@ -89,12 +89,12 @@ func (j *journal) close(remove bool) {
 		_ = j.file.Close()
 	}
 	if remove {
-		_ = os.Remove(j.path()) // some systems keep what is open
+		_ = os.Remove(j.path()) // Windows cannot remove an open file
 	}
 	j.s.release(j.id)
 }
 
-// isLinked reports whether path still leads to file.
+// isLinked reports whether path still names file.
 func isLinked(file *os.File, path string) bool {
 	there, err := os.Stat(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func isLinked(file *os.File, path string) bool {
 	return err == nil && os.SameFile(here, there)
 }
 
-// A plan is what a journal says.
+// A plan is the content of a journal.
 type plan struct {
 	shards   []int
 	steps    []*step
@@ -128,7 +128,7 @@ func readPlan(file *os.File) (plan, error) {
 		}
 		var e entry
 		if json.Unmarshal(line, &e) != nil {
-			continue // it was cut short by a full disk, and nothing was done about it
+			continue // an incomplete line, after which nothing was done
 		}
 		p.add(e)
 	}
@@ -148,7 +148,7 @@ func (p *plan) add(e entry) {
 	p.back = p.back || e.Back
 }
 
-// shouldFinish reports whether the change is to be finished rather than taken back.
+// shouldFinish reports whether to complete the change instead of reverting it.
 func (p *plan) shouldFinish() bool {
 	away := slices.ContainsFunc(p.record.Files, func(f FileRecord) bool { return f.External })
 	return p.prepared && !p.back && (p.done || !away)
