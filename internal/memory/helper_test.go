@@ -19,7 +19,7 @@ import (
 func open(t testing.TB, dsn, dir string) (*memory.Memory, memory.Rows) {
 	t.Helper()
 	s := storetest.Open(t, dsn)
-	finder := indexertest.Open(t, dir, s.Feed(), memory.NewShelf(s))
+	finder := indexertest.Open(t, dir, s, memory.NewShelf(s))
 	return memory.New(memory.Options{Rows: s, Finder: finder}), s
 }
 

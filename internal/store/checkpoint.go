@@ -6,9 +6,9 @@ import (
 	"sync/atomic"
 )
 
-// A checkpointer takes what commits have written to SQLite's log into the
-// database, beside those who write. Left to SQLite, a commit in every two
-// hundred would do it, and wait for the disk.
+// A checkpointer copies SQLite's log to the database in the background. SQLite
+// itself would do it in every two hundredth commit, which then waits for the
+// disk.
 type checkpointer struct {
 	store   *Store
 	commits atomic.Int64
@@ -18,12 +18,11 @@ type checkpointer struct {
 	done    sync.WaitGroup
 }
 
-// checkpointEvery is after how many commits the log is looked after. It has some
-// pages of each.
+// checkpointEvery is the number of commits between checkpoints. Each commit
+// writes some pages to the log.
 const checkpointEvery = 200
 
-// maxLogPages is how many pages a log has that does not begin anew by itself: as
-// many as are kept of its file.
+// maxLogPages is the length of a log that does not restart by itself.
 const maxLogPages = logBytes / 4096
 
 // committed is called after a commit.
@@ -38,7 +37,7 @@ func (c *checkpointer) committed() {
 	})
 	select {
 	case c.wake <- struct{}{}:
-	default: // it is about to look
+	default: // a checkpoint is already due
 	}
 }
 
@@ -50,16 +49,15 @@ func (c *checkpointer) work(ctx context.Context) {
 			return
 		}
 		if err := c.checkpointLog(ctx); err != nil && ctx.Err() == nil {
-			c.store.log.Debug("the store's log is taken in later", "err", err)
+			c.store.log.Debug("the checkpoint of the store failed; it will be retried", "err", err)
 		}
 	}
 }
 
-// checkpointLog takes in what the log has. Where somebody reads or writes at any
-// moment the log does not begin anew by itself, however much of it was taken
-// in. When it is long, everybody is made to wait for that moment, unless it
-// would not come: whoever has read for long keeps much of the log from being
-// taken in.
+// checkpointLog copies the log to the database. Under constant load the log never
+// restarts from the beginning and grows. If it is long, checkpointLog blocks
+// writers and readers until it restarts, except while a long read keeps most of
+// it from being copied.
 func (c *checkpointer) checkpointLog(ctx context.Context) error {
 	pages, taken, err := c.checkpoint(ctx, "PASSIVE")
 	if err != nil || pages < maxLogPages || pages-taken > maxLogPages/2 {
@@ -69,15 +67,16 @@ func (c *checkpointer) checkpointLog(ctx context.Context) error {
 	return err
 }
 
-// checkpoint says how many pages the log has, and how many of them are taken
-// in. Where others do the same it does nothing, and the log seems to have none.
+// checkpoint runs a checkpoint, and returns how many pages the log has and how
+// many of them are copied. During a checkpoint of another process it does nothing
+// and returns 0 or less.
 func (c *checkpointer) checkpoint(ctx context.Context, mode string) (pages, taken int, err error) {
 	var busy int
 	err = c.store.read.QueryRowContext(ctx, "PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &pages, &taken)
 	return pages, taken, err
 }
 
-// close is for when nobody commits any more.
+// close stops the checkpointer. There must be no commits afterwards.
 func (c *checkpointer) close() {
 	c.start.Do(func() {})
 	if c.stop != nil {

@@ -13,25 +13,24 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// A row of a copy is a line with a JSON array. What it looks like is decided by
-// the values alone, so that equal rows of both engines have equal lines: no
-// spaces, texts with as few escapes as JSON allows, blobs in base64. What JSON
-// has no word for is a map with one entry: see rawText and specialFloat.
+// A row of a copy is a line with a JSON array. Equal rows of both engines have
+// equal lines: no spaces, the fewest possible escapes, blobs in base64. Values
+// that JSON cannot represent are objects: see rawText and specialFloat.
 
-// maxRow bounds what is held in memory.
+// maxRow is the maximum size of a row in bytes.
 const maxRow = 256 << 20
 
-// rawText is a text that is no UTF-8, which SQLite takes and JSON does not.
+// rawText is a text that is not valid UTF-8, which SQLite allows.
 type rawText struct {
 	Base64 *string `json:"base64"`
 }
 
-// specialFloat is a number that is none: NaN, +Inf or -Inf.
+// specialFloat is NaN, +Inf or -Inf.
 type specialFloat struct {
 	Float *string `json:"float"`
 }
 
-// appendRow adds a row as a line.
+// appendRow appends a row as a line.
 func appendRow(line []byte, columns []Column, values []any) ([]byte, error) {
 	line = append(line, '[')
 	for i, c := range columns {
@@ -45,7 +44,7 @@ func appendRow(line []byte, columns []Column, values []any) ([]byte, error) {
 	}
 	line = append(line, ']', '\n')
 	if len(line) > maxRow {
-		return nil, fmt.Errorf("a row has %d bytes, the most is %d", len(line), maxRow)
+		return nil, fmt.Errorf("a row has %d bytes, the maximum is %d", len(line), maxRow)
 	}
 	return line, nil
 }
@@ -66,7 +65,7 @@ func appendValue(line []byte, kind Kind, value any) ([]byte, error) {
 		if kind == Int {
 			return strconv.AppendInt(line, v, 10), nil
 		}
-		if kind == Bool && (v == 0 || v == 1) { // SQLite has no others
+		if kind == Bool && (v == 0 || v == 1) { // SQLite stores booleans as integers
 			return strconv.AppendBool(line, v == 1), nil
 		}
 	case bool:
@@ -82,7 +81,7 @@ func appendValue(line []byte, kind Kind, value any) ([]byte, error) {
 			return append(base64.StdEncoding.AppendEncode(append(line, '"'), v), '"'), nil
 		}
 	}
-	return nil, fmt.Errorf("a %T is no %s", value, kind)
+	return nil, fmt.Errorf("a %T is not a %s", value, kind)
 }
 
 func appendFloat(line []byte, v float64) []byte {
@@ -96,7 +95,7 @@ func appendFloat(line []byte, v float64) []byte {
 	return strconv.AppendFloat(line, v, 'g', -1, 64)
 }
 
-// parseRow reads what appendRow wrote.
+// parseRow parses the result of appendRow.
 func parseRow(line []byte, columns []Column) ([]any, error) {
 	var cells []json.RawMessage
 	if err := json.Unmarshal(line, &cells); err != nil {
@@ -144,7 +143,7 @@ func parseValue(cell json.RawMessage, kind Kind) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return append([]byte{}, blob...), nil // an empty one is not NULL
+		return append([]byte{}, blob...), nil // not nil, which is NULL
 	}
 	return nil, fmt.Errorf("the kind %.40q is unknown", kind)
 }
@@ -161,7 +160,7 @@ func parseOddText(cell json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if odd.Base64 == nil {
-		return nil, fmt.Errorf("%.40s is no text", cell)
+		return nil, fmt.Errorf("%.40s is not a text", cell)
 	}
 	text, err := base64.StdEncoding.Strict().DecodeString(*odd.Base64)
 	return string(text), err
@@ -173,19 +172,19 @@ func parseOddFloat(cell json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if odd.Float == nil {
-		return nil, fmt.Errorf("%.40s is no number", cell)
+		return nil, fmt.Errorf("%.40s is not a number", cell)
 	}
 	return strconv.ParseFloat(*odd.Float, 64)
 }
 
-// rows calls each with every row of a table, in the order of its key: as it is
-// and as a line, which is good until each returns.
+// rows calls each with every row of a table in the order of its key, as values
+// and as a line, which is valid until each returns.
 func (t *Tx) rows(table Table, each func(line []byte, values []any) error) error {
 	key := make([]string, len(table.Key))
 	for i, name := range table.Key {
 		key[i] = quoted(name)
 		if t.store.dialect.name == "postgres" && table.kind(name) == Text {
-			key[i] += ` COLLATE "C"` // as SQLite orders, whatever the database speaks
+			key[i] += ` COLLATE "C"` // the order of SQLite
 		}
 	}
 	text := "SELECT " + table.columnList() + " FROM " + quoted(table.Name) + " ORDER BY " + strings.Join(key, ", ")
@@ -201,7 +200,7 @@ func (t *Tx) rows(table Table, each func(line []byte, values []any) error) error
 		}
 		for i, c := range table.Columns {
 			if n, is := values[i].(int64); is && c.Kind == Bool && (n == 0 || n == 1) {
-				values[i] = n == 1 // SQLite has no others, and PostgreSQL takes no numbers
+				values[i] = n == 1 // SQLite has integers instead of booleans
 			}
 		}
 		if line, err = appendRow(line[:0], table.Columns, values); err != nil {
@@ -228,5 +227,5 @@ func (t Table) columnList() string {
 	return strings.Join(names, ", ")
 }
 
-// quoted is a name as both engines take it literally.
+// quoted returns a quoted identifier.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }

@@ -249,9 +249,9 @@ func TestFollowersAreLost(t *testing.T) {
 		for i := range 5 {
 			change(t, s, "x", fmt.Sprint(i))
 		}
-		feeds := []*store.Feed{s.Feed(), other.Feed()}
+		feeds := []*store.Store{s, other}
 		places := make([]string, len(feeds))
-		follow := func(f *store.Feed, from string) (string, bool, int) {
+		follow := func(f *store.Store, from string) (string, bool, int) {
 			n := 0
 			place, lost, more, err := f.Follow(t.Context(), from, 100, []string{"x"}, func(string, string) { n++ })
 			if err != nil || more {
@@ -268,7 +268,7 @@ func TestFollowersAreLost(t *testing.T) {
 			if _, err := s.Restore(t.Context(), file, true); err != nil {
 				t.Fatal(err)
 			}
-			for i, f := range append(feeds, s.Feed(), other.Feed()) {
+			for i, f := range append(feeds, s, other) {
 				place, lost, _ := follow(f, places[i%2])
 				if !lost {
 					t.Errorf("reader %d found its place", i)

@@ -2,7 +2,7 @@ package store
 
 import "strings"
 
-// A dialect is what an engine calls the words in double braces.
+// A dialect maps words in double braces to the SQL of an engine.
 type dialect struct {
 	name  string
 	words *strings.Replacer
@@ -12,9 +12,9 @@ func sqliteDialect() dialect {
 	return dialect{"sqlite", strings.NewReplacer(
 		"{{now}}", "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		"{{skip}}", "",
-		"{{lock}}", "", // who may write holds the whole file
+		"{{lock}}", "", // a writer holds the whole file
 		"{{max}}", "max",
-		"{{fail}}", "OR FAIL ", // leaves what it has done: else SQLite copies every page that it changes
+		"{{fail}}", "OR FAIL ", // else SQLite copies every page it changes, to undo the statement
 		"{{blob}}", "BLOB",
 		"{{feed}}", "seq INTEGER PRIMARY KEY AUTOINCREMENT, xid BIGINT NOT NULL DEFAULT 0",
 		"{{settled}}", "TRUE",
@@ -36,12 +36,12 @@ func postgresDialect() dialect {
 	)}
 }
 
-// sql writes a statement in the engine's words.
+// sql returns a statement in the dialect of the engine.
 func (s *Store) sql(text string) string {
 	if known, ok := s.written.Load(text); ok {
 		return known.(string)
 	}
 	written := s.dialect.words.Replace(text)
-	s.written.Store(text, written) // texts are constants: there are only so many
+	s.written.Store(text, written) // texts are constants, so the cache is bounded
 	return written
 }

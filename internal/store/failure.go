@@ -12,12 +12,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A failure is an error of the database. It tells operators what it is, and
-// models only that the store cannot be used.
+// A failure is an error of the database. Its text is for operators; as a
+// *tool.Error it says only that the store is not available.
 type failure struct{ err error }
 
 func (f *failure) Error() string {
-	var inner *failure // has said it
+	var inner *failure // has the advice already
 	var lite *sqlite.Error
 	if !errors.As(f.err, &inner) && errors.As(f.err, &lite) {
 		return f.err.Error() + advice(lite.Code()&0xff)
@@ -25,32 +25,32 @@ func (f *failure) Error() string {
 	return f.err.Error()
 }
 
-// advice is what operators can do about an error of SQLite that does not say so.
+// advice returns what operators can do about an error code of SQLite.
 func advice(code int) string {
 	switch code {
 	case sqlite3.SQLITE_IOERR:
-		return "; see whether its disk is full, or fails"
+		return "; check whether the disk is full or broken"
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
-		return "; it is damaged: stop the servers, move it away, and run mcp-tools store restore with a backup"
+		return "; the file is damaged: stop the servers, move it away, and run mcp-tools store restore with a backup"
 	}
 	return ""
 }
 
 func (f *failure) Unwrap() error { return f.err }
 
-// As makes the error of it that models read.
+// As converts the failure to a *tool.Error, unless the database works.
 func (f *failure) As(target any) bool {
 	known, ok := target.(**tool.Error)
 	if !ok || f.notOutage() {
 		return false
 	}
-	*known = tool.Errorf(tool.Unavailable, "the store cannot be used now").
+	*known = tool.Errorf(tool.Unavailable, "the store is not available").
 		Try("try again later; the operator finds the cause in the log").Because(f.err)
 	return true
 }
 
-// notOutage reports whether the database is well: the call was ended, or a statement
-// was wrong.
+// notOutage reports whether the database works: the call was cancelled, or a
+// statement was wrong.
 func (f *failure) notOutage() bool {
 	if errors.Is(f.err, context.Canceled) || errors.Is(f.err, context.DeadlineExceeded) {
 		return true
@@ -74,7 +74,7 @@ func (f *failure) notOutage() bool {
 func (s *Store) logFailure(err error) error {
 	var f *failure
 	if errors.As(err, &f) && !f.notOutage() {
-		s.log.Warn("the store cannot be used at present", "err", err)
+		s.log.Warn("the store is not available", "err", err)
 	}
 	return err
 }

@@ -6,21 +6,21 @@ import (
 	"time"
 )
 
-// A Job is work that somebody does some time, at least once: a holder that
-// does not say in time that it goes on loses the job to the next one.
+// A Job is work that is done at least once. Its holder must renew the lease in
+// time, or another holder gets the job.
 type Job struct {
 	ID       string
 	Kind     string
 	Payload  string
 	State    JobState
 	Attempt  int
-	Attempts int // how many there may be
+	Attempts int // maximum
 	Result   string
 	Error    string
-	Cancel   bool // somebody wants it to stop
+	Cancel   bool // the holder should stop
 }
 
-// A JobState is how far a job is.
+// A JobState is the state of a job.
 type JobState string
 
 // The states.
@@ -32,23 +32,23 @@ const (
 	Cancelled JobState = "cancelled"
 )
 
-// JobTopic is the topic of changes of jobs of a kind.
+// JobTopic returns the feed topic of the jobs of a kind.
 func JobTopic(kind string) string { return "job." + kind }
 
-// A NewJob is a job to be done.
+// A NewJob describes a job for [Tx.Enqueue].
 type NewJob struct {
 	Kind     string
 	Payload  string
-	Dedupe   string        // there is one job with it at most, ever; "" for none
-	After    time.Duration // not before
-	Attempts int           // 0: one
+	Dedupe   string        // at most one job has this key; "" for none
+	After    time.Duration // delay of the start
+	Attempts int           // maximum; 0 means 1
 }
 
-// ErrLost means that a job belongs to somebody else by now, or is over.
-var ErrLost = errors.New("the job is somebody else's by now")
+// ErrLost means that a lease has expired: another holder has the job, or it has
+// ended.
+var ErrLost = errors.New("the lease has expired")
 
-// Enqueue adds a job. Of several with the same Dedupe the first counts, and
-// added is false for the others.
+// Enqueue adds a job. If there is one with the same Dedupe, added is false.
 func (t *Tx) Enqueue(j NewJob) (id string, added bool, err error) {
 	id = NewID()
 	var dedupe any
@@ -64,8 +64,8 @@ func (t *Tx) Enqueue(j NewJob) (id string, added bool, err error) {
 	return id, true, t.Changed(JobTopic(j.Kind), id)
 }
 
-// Acquire takes the job of a kind that is due first and holds it for a lease.
-// Without one the error is [ErrNotFound].
+// Acquire takes the job of a kind that is due first, for the time of a lease. If
+// none is due the error is [ErrNotFound].
 func (s *Store) Acquire(ctx context.Context, kind, holder string, lease time.Duration) (j Job, err error) {
 	err = s.Update(ctx, func(t *Tx) error {
 		return t.Row(`WITH due AS MATERIALIZED (
@@ -80,7 +80,7 @@ func (s *Store) Acquire(ctx context.Context, kind, holder string, lease time.Dur
 	return j, err
 }
 
-// Renew holds a job for another lease, and says whether it should stop.
+// Renew extends the lease of a job, and reports whether the job should stop.
 func (s *Store) Renew(ctx context.Context, j Job, lease time.Duration) (cancel bool, err error) {
 	err = s.Update(ctx, func(t *Tx) error {
 		return asLost(t.Row(`UPDATE job SET run_at = {{now}} + $3 WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING cancel`,
@@ -96,8 +96,8 @@ func asLost(err error) error {
 	return err
 }
 
-// Finish ends a job that is held. A failure is tried again after a while, as
-// long as there may be attempts.
+// Finish ends a job. If failure is not empty and attempts are left, the job runs
+// again after a delay.
 func (s *Store) Finish(ctx context.Context, j Job, result string, failure string, again time.Duration) error {
 	return s.Update(ctx, func(t *Tx) error {
 		var state JobState
@@ -114,7 +114,7 @@ func (s *Store) Finish(ctx context.Context, j Job, result string, failure string
 	})
 }
 
-// Cancel ends a job that waits, and tells the holder of one that runs.
+// Cancel ends a queued job, and asks the holder of a running one to stop.
 func (t *Tx) Cancel(id string) error {
 	var kind string
 	err := t.Row(`UPDATE job SET cancel = TRUE,
@@ -127,18 +127,18 @@ func (t *Tx) Cancel(id string) error {
 	return t.Changed(JobTopic(kind), id)
 }
 
-// Job returns a job.
+// Job reads a job.
 func (t *Tx) Job(id string) (j Job, err error) {
 	err = t.Row("SELECT id, kind, payload, state, attempt, attempts, result, error, cancel FROM job WHERE id = $1", []any{id},
 		&j.ID, &j.Kind, &j.Payload, &j.State, &j.Attempt, &j.Attempts, &j.Result, &j.Error, &j.Cancel)
 	return j, err
 }
 
-// SweepJobs fails jobs whose last holder is gone, and forgets those that ended
+// SweepJobs fails jobs whose last lease has expired, and removes jobs that ended
 // longer ago than age.
 func (s *Store) SweepJobs(ctx context.Context, age time.Duration) error {
 	return s.Update(ctx, func(t *Tx) error {
-		_, err := t.Exec(`UPDATE job SET state = 'failed', ended = {{now}}, error = 'whoever worked on it is gone'
+		_, err := t.Exec(`UPDATE job SET state = 'failed', ended = {{now}}, error = 'the process that ran the job has died'
 			WHERE state = 'running' AND run_at <= {{now}} AND attempt >= attempts`)
 		if err != nil {
 			return err

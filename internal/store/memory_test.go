@@ -190,7 +190,7 @@ func TestWritersAtOnce(t *testing.T) {
 
 func TestFollow(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
-		feed := s.Feed()
+		feed := s
 		var keys []string
 		round := func(from string, limit int) (string, bool, bool) {
 			t.Helper()
@@ -245,7 +245,7 @@ func TestFollow(t *testing.T) {
 // began is not settled, and Follow says that there is more.
 func TestFollowSeesWhatIsOpen(t *testing.T) {
 	s := storetest.Open(t, storetest.Database(t))
-	feed := s.Feed()
+	feed := s
 	begin, _, _, err := feed.Follow(t.Context(), "", 10, []string{"a"}, func(string, string) {})
 	if err != nil {
 		t.Fatal(err)

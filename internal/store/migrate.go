@@ -9,14 +9,13 @@ import (
 	"slices"
 )
 
-// migrations are the steps from an empty database to the tables of today, one
-// file each, in the order of their names. A step that was published is never
-// changed: a new one follows it.
+// migrations create the tables in steps, one file for each step, in the order of
+// their names. A published file must not be changed; add a new one.
 //
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// steps are the statements of every migration, in order.
+// steps returns the statements of all migrations in order.
 func steps() ([]string, error) {
 	names, err := fs.Glob(migrations, "migrations/*.sql")
 	if err != nil {
@@ -37,9 +36,8 @@ func steps() ([]string, error) {
 	return list, nil
 }
 
-// migrate takes the steps that the database has not seen. Both engines do and
-// undo changes of tables in transactions, so there are no half steps; others
-// who start at the same time wait.
+// migrate applies new migrations in one transaction. Other processes that start
+// at the same time wait.
 func (s *Store) migrate(ctx context.Context) error {
 	list, err := steps()
 	if err != nil {
@@ -49,7 +47,7 @@ func (s *Store) migrate(ctx context.Context) error {
 	if err != nil {
 		return s.unavailable(err)
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // no effect after a commit
 	t := &Tx{store: s, tx: tx, ctx: ctx}
 	if s.dialect.name == "postgres" {
 		if _, err := t.Exec("SELECT pg_advisory_xact_lock(7143201988)"); err != nil {
@@ -64,11 +62,11 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	if done > len(list) {
-		return fmt.Errorf("the store %s was made by a newer mcp-tools (step %d, this one knows %d): use that one", s.location, done, len(list))
+		return fmt.Errorf("the store %s was made by a newer mcp-tools (migration %d, this one has %d); use that version", s.location, done, len(list))
 	}
 	for i := done; i < len(list); i++ {
 		if _, err := t.Exec(list[i]); err != nil {
-			return fmt.Errorf("step %d of the store's tables: %w", i+1, err)
+			return fmt.Errorf("migration %d of the store: %w", i+1, err)
 		}
 		if _, err := t.Exec("INSERT INTO migration (step, at) VALUES ($1, {{now}})", i+1); err != nil {
 			return err

@@ -14,13 +14,13 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 )
 
-// usePostgres makes s a store on a server. A transaction that somebody forgot
-// would hold up the feed for all, so the server ends it.
+// usePostgres configures s for PostgreSQL. The server ends idle transactions,
+// which would block the change feed.
 func (s *Store) usePostgres(o Options) error {
 	s.dialect = postgresDialect()
 	config, err := pgx.ParseConfig(o.DSN)
 	if err != nil {
-		return errors.New("the store's URL cannot be read; it looks like postgres://user:password@host:5432/database")
+		return errors.New("the store's URL is invalid; use postgres://user:password@host:5432/database")
 	}
 	s.location = redacted(o.DSN)
 	config.RuntimeParams["application_name"] = "mcp-tools"
@@ -37,10 +37,11 @@ func (s *Store) usePostgres(o Options) error {
 		}
 		return nil
 	}
-	s.notifier = newBus(&pgListen{config: config, store: s}, s.log)
+	s.notifier = newNotifier(&pgListen{config: config, store: s}, s.log)
 	return nil
 }
 
+// dedupConnectError wraps the error of a failed connection in a connectError.
 func dedupConnectError(err error) error {
 	if refused, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return connectError{refused}
@@ -48,8 +49,8 @@ func dedupConnectError(err error) error {
 	return err
 }
 
-// A connectError is a connection that could not be made, said once: the driver says for
-// each way that it tried what is nearly always the same.
+// A connectError shortens the error of a failed connection: the driver repeats
+// nearly the same message for each address.
 type connectError struct{ err *pgconn.ConnectError }
 
 func (r connectError) Error() string {
@@ -68,7 +69,7 @@ func (r connectError) Error() string {
 
 func (r connectError) Unwrap() error { return r.err }
 
-// redacted is a URL without its password.
+// redacted returns a URL without user and password.
 func redacted(dsn string) string {
 	u, err := url.Parse(dsn)
 	if err != nil {

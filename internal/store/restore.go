@@ -1,24 +1,29 @@
 package store
 
 import (
+	"archive/zip"
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"os"
 )
 
-// Restore fills the store from a backup, in one transaction: with what the
-// backup holds, or, on any error, not at all. A store that has rows is left
-// alone unless force is set. A backup of an earlier version gets the tables of
-// its time, which are then brought up to date.
+// Restore replaces the content of the store by that of a backup, in one
+// transaction. If the store has rows it fails, unless force is set. A backup of an
+// earlier version is restored to the tables of its time, which are then migrated.
 //
-// Others cannot write meanwhile. Afterwards nobody finds a place in the feed
-// that was kept before, so that everything that was derived is derived anew.
+// Other processes cannot write during a restore. All positions in the change feed
+// become invalid, so that indexes are built again.
 func (s *Store) Restore(ctx context.Context, path string, force bool) (m Manifest, err error) {
 	a, err := openArchive(path)
 	if err != nil {
 		return m, err
 	}
 	defer a.file.Close()
-	if err := a.verify(ctx); err != nil { // before anybody has to wait
+	if err := a.verify(ctx); err != nil { // before the store is locked
 		return m, err
 	}
 	err = s.Update(ctx, func(t *Tx) error {
@@ -28,6 +33,155 @@ func (s *Store) Restore(ctx context.Context, path string, force bool) (m Manifes
 	if err != nil {
 		return m, fmt.Errorf("restoring %s: %w", path, err)
 	}
+	s.id.Store(nil) // resetFeed has changed it
 	s.notifier.wake()
 	return m, nil
+}
+
+// An archive is an open backup.
+type archive struct {
+	file     *os.File
+	path     string
+	entries  map[string]*zip.File
+	manifest Manifest
+}
+
+// openArchive opens a backup and reads its manifest.
+func openArchive(path string) (a *archive, err error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is not a file", path)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	a = &archive{file: file, path: path, entries: map[string]*zip.File{}}
+	if err := a.open(info.Size()); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s is not a backup of a store, or is damaged: %w", path, err), file.Close())
+	}
+	return a, nil
+}
+
+func (a *archive) open(size int64) error {
+	z, err := zip.NewReader(a.file, size)
+	if err != nil {
+		return err
+	}
+	for _, f := range z.File {
+		if a.entries[f.Name] != nil {
+			return fmt.Errorf("%.80q is in it twice", f.Name)
+		}
+		a.entries[f.Name] = f
+	}
+	if err := a.readManifest(); err != nil {
+		return err
+	}
+	if a.manifest.Format != format {
+		return fmt.Errorf("its format is %d, this mcp-tools supports %d", a.manifest.Format, format)
+	}
+	latest, err := latestStep()
+	if err != nil {
+		return err
+	}
+	if step := a.manifest.Step; step < 1 || step > latest {
+		return fmt.Errorf("its migration is %d, this mcp-tools has %d: use the version that made it, or a newer one", step, latest)
+	}
+	return nil
+}
+
+func (a *archive) readManifest() error {
+	r, err := a.entry(manifestName)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	text, err := io.ReadAll(io.LimitReader(r, maxManifest+1))
+	if err != nil {
+		return err
+	}
+	if len(text) > maxManifest {
+		return fmt.Errorf("%s is too long", manifestName)
+	}
+	return json.Unmarshal(text, &a.manifest)
+}
+
+func (a *archive) entry(name string) (io.ReadCloser, error) {
+	f := a.entries[name]
+	if f == nil {
+		return nil, fmt.Errorf("%.80q is missing", name)
+	}
+	return f.Open()
+}
+
+// lines calls each with every line of a table, which is valid until each returns.
+func (a *archive) lines(ctx context.Context, table Table, each func(line []byte) error) error {
+	file, err := a.entry(entryName(table.Name))
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	r := bufio.NewReaderSize(file, 64<<10)
+	var line []byte
+	for {
+		if err := context.Cause(ctx); err != nil {
+			return err
+		}
+		line, err = readLine(r, line[:0])
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = each(line)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// readLine appends the next line to line.
+func readLine(r *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		piece, err := r.ReadSlice('\n')
+		line = append(line, piece...)
+		switch {
+		case len(line) > maxRow:
+			return nil, fmt.Errorf("a row has more than %d bytes", maxRow)
+		case errors.Is(err, bufio.ErrBufferFull):
+		case errors.Is(err, io.EOF) && len(line) > 0:
+			return nil, io.ErrUnexpectedEOF
+		default:
+			return line, err
+		}
+	}
+}
+
+// rows calls add with the rows of a table.
+func (a *archive) rows(ctx context.Context, table Table, add func(line []byte, values []any) error) error {
+	return a.lines(ctx, table, func(line []byte) error {
+		values, err := parseRow(line, table.Columns)
+		if err != nil {
+			return err
+		}
+		return add(line, values)
+	})
+}
+
+// verify reads all rows once and compares them with the manifest.
+func (a *archive) verify(ctx context.Context) error {
+	for _, table := range a.manifest.Tables {
+		sum := newRowDigest()
+		err := a.lines(ctx, table, func(line []byte) error { sum.add(line); return nil })
+		if err == nil && (sum.rows != table.Rows || sum.sum() != table.SHA256) {
+			err = errDamaged
+		}
+		if err != nil {
+			return fmt.Errorf("%s: the table %.80s: %w", a.path, table.Name, err)
+		}
+	}
+	return nil
 }

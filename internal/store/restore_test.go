@@ -173,7 +173,7 @@ func TestWhatIsNoBackupChangesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		mine := backup(t, s, filepath.Join(t.TempDir(), "mine.zip"))
-		place, _, _, err := s.Feed().Follow(t.Context(), "", 100, []string{"job.k"}, func(string, string) {})
+		place, _, _, err := s.Follow(t.Context(), "", 100, []string{"job.k"}, func(string, string) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestWhatIsNoBackupChangesNothing(t *testing.T) {
 			t.Errorf("what was there was replaced unasked: %v", err)
 		}
 		same(t, mine, s)
-		if _, lost, _, err := s.Feed().Follow(t.Context(), place, 100, []string{"job.k"}, func(string, string) {}); lost || err != nil {
+		if _, lost, _, err := s.Follow(t.Context(), place, 100, []string{"job.k"}, func(string, string) {}); lost || err != nil {
 			t.Errorf("who follows the feed is lost, though nothing happened: %v", err)
 		}
 		m, err := s.Restore(t.Context(), good, true)

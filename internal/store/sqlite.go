@@ -21,10 +21,10 @@ const sqliteFile = "store.db"
 
 const (
 	busyTimeout = 5 * time.Second
-	logBytes    = 16 << 20 // of the log's file that are kept for what comes
+	logBytes    = 16 << 20 // size to which the log file is truncated
 )
 
-// useSQLite makes s the database of a directory.
+// useSQLite configures s for SQLite in a directory.
 func (s *Store) useSQLite(o Options) error {
 	s.dialect = sqliteDialect()
 	dir, err := filepath.Abs(o.DSN)
@@ -34,13 +34,13 @@ func (s *Store) useSQLite(o Options) error {
 	s.location = filepath.Join(dir, sqliteFile)
 	s.connect = func(ctx context.Context) error { return s.connectSQLite(ctx, dir, o.Full) }
 	s.checkpoints = &checkpointer{store: s, wake: make(chan struct{}, 1)}
-	s.notifier = newBus(&sqlitePoll{store: s}, s.log)
+	s.notifier = newNotifier(&sqlitePoll{store: s}, s.log)
 	return nil
 }
 
-// connectSQLite opens the database. One connection writes: waiting in its queue
-// is fair, and SQLite's own waiting is not. Every transaction that may write
-// says so when it begins, since one that has read before cannot wait.
+// connectSQLite opens the database. It writes with one connection, whose queue is
+// fair, unlike the lock of SQLite. Writing transactions begin with BEGIN
+// IMMEDIATE, because one that has read before cannot wait for the lock.
 func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err error) {
 	if err := private.MakeDir(dir); err != nil {
 		return fmt.Errorf("the store's directory: %w", err)
@@ -60,7 +60,7 @@ func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err e
 	s.write.SetMaxOpenConns(1)
 	s.read = sqliteOpen(s.location, false, append(common, "query_only(1)"))
 	s.read.SetMaxOpenConns(4)
-	// The switch to WAL does not wait for others who do the same.
+	// Two processes cannot switch to WAL at the same time.
 	unlock, err := private.Lock(ctx, filepath.Join(dir, "store.lock"), 30*time.Second)
 	if err != nil {
 		return s.unavailable(err)
@@ -81,9 +81,8 @@ func sqliteOpen(path string, immediate bool, pragmas []string) *sql.DB {
 	return sql.OpenDB(connector{u.String()})
 }
 
-// touch makes the file private before SQLite makes it readable to others, and
-// does not trust one that others may read or, worse, extend: it says who is let
-// in, and what was allowed.
+// touch creates the file with private permissions before SQLite does. It fails if
+// other users may read or write it, because the store has tokens and approvals.
 func touch(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -92,7 +91,7 @@ func touch(path string) error {
 	return errors.Join(private.CheckFile(f), f.Close())
 }
 
-// sqliteBusy reports whether a transaction failed because of others.
+// sqliteBusy reports whether a transaction was blocked by another process.
 func sqliteBusy(err error) bool {
 	var e *sqlite.Error
 	return errors.As(err, &e) && e.Code()&0xff == sqlite3.SQLITE_BUSY

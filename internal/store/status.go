@@ -8,33 +8,33 @@ import (
 	"path/filepath"
 )
 
-// A Status is how a store stands.
+// A Status describes a store.
 type Status struct {
 	Engine   string           `json:"engine"`
 	Location string           `json:"place"`
-	Bytes    int64            `json:"bytes"`               // of the tables and what belongs to them
-	WAL      *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has one for all databases
+	Bytes    int64            `json:"bytes"`               // of the tables and indexes
+	WAL      *int64           `json:"wal_bytes,omitempty"` // of SQLite's log; PostgreSQL has none for a single database
 	Step     int              `json:"step"`
 	Tables   []TableStatus    `json:"tables"`
 	Feed     FeedStatus       `json:"feed"`
 	Jobs     map[string]int64 `json:"jobs"`             // by state
-	Others   *int64           `json:"others,omitempty"` // connections of others to PostgreSQL; SQLite does not know
+	Others   *int64           `json:"others,omitempty"` // other connections to PostgreSQL; unknown for SQLite
 }
 
-// A TableStatus is how many rows a table has.
+// A TableStatus is the size of a table.
 type TableStatus struct {
 	Name string `json:"name"`
 	Rows int64  `json:"rows"`
 }
 
-// A FeedStatus is from where to where the feed of changes reaches.
+// A FeedStatus describes the change feed.
 type FeedStatus struct {
 	First  string `json:"first"`
 	Last   string `json:"last"`
-	Oldest int64  `json:"oldest"` // when the first change was, in milliseconds; 0 without one
+	Oldest int64  `json:"oldest"` // time of the first change in milliseconds, or 0
 }
 
-// Missing reports whether there is certainly no store yet at a place.
+// Missing reports whether there is certainly no store at a DSN.
 func Missing(dsn string) bool {
 	if isPostgres(dsn) {
 		return false
@@ -43,7 +43,7 @@ func Missing(dsn string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// Status looks at everything at one moment.
+// Status returns the status of the store in one snapshot.
 func (s *Store) Status(ctx context.Context) (st Status, err error) {
 	st = Status{Engine: s.Engine(), Location: s.location, Jobs: map[string]int64{}}
 	err = s.View(ctx, func(t *Tx) error {
@@ -89,7 +89,7 @@ func (t *Tx) jobStatus(jobs map[string]int64) error {
 	})
 }
 
-// sizes reads what each engine knows of itself.
+// sizes reads the sizes that the engine reports.
 func (t *Tx) sizes(st *Status, tables []Table) error {
 	if t.store.dialect.name == "sqlite" {
 		var wal int64

@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -14,12 +13,12 @@ import (
 	"time"
 )
 
-// Options say where the store is.
+// Options configure a store.
 type Options struct {
 	// DSN is a directory for SQLite, or a postgres:// URL.
 	DSN string
-	// Full makes every commit wait for the disk. Without it a crash of the
-	// machine, though not of a program, may take the last commits of SQLite.
+	// Full makes every commit of SQLite wait for the disk. Without it a power
+	// cut, but not the crash of a program, may lose the last commits.
 	Full   bool
 	Memory MemoryLimits
 	Log    *slog.Logger // nil: silent
@@ -29,16 +28,17 @@ type Options struct {
 type Store struct {
 	dialect     dialect
 	location    string
-	connect     func(context.Context) error // opens write and read
+	connect     func(context.Context) error // sets write and read
 	notifier    *notifier
-	checkpoints *checkpointer // of SQLite
-	written     sync.Map      // statements in the engine's words
+	checkpoints *checkpointer // only with SQLite
+	written     sync.Map      // statements of the engine, by text
 	log         *slog.Logger
 
 	memoryLimits MemoryLimits
 
+	id      atomic.Pointer[string] // of the feed; see identity
 	ready   atomic.Bool
-	opened  chan struct{} // closed when it is ready
+	opened  chan struct{} // closed when ready is set
 	opening sync.Mutex
 	closed  bool
 	write   *sql.DB
@@ -53,7 +53,7 @@ var ErrNotFound = errors.New("not found")
 // on for half a minute Update returns it.
 var ErrConflict = errors.New("the row was changed by another transaction")
 
-// Open opens the store, makes it if need be, and brings its tables up to date.
+// Open opens the store, creates it if necessary, and applies migrations.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	s, err := OpenLazy(o)
 	if err != nil {
@@ -65,11 +65,11 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// OpenLazy is Open put off until something is asked of the store, and tried again
-// each time as long as it fails.
+// OpenLazy returns a store that is opened by its first use. If that fails, each
+// further use tries again.
 func OpenLazy(o Options) (*Store, error) {
 	if o.DSN == "" {
-		return nil, errors.New("the store has no place: give a directory or a postgres:// URL")
+		return nil, errors.New("the store has no DSN; set a directory or a postgres:// URL")
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -81,7 +81,7 @@ func OpenLazy(o Options) (*Store, error) {
 	return s, s.useSQLite(o)
 }
 
-// open opens the store unless it is open.
+// open opens the store if it is not open.
 func (s *Store) open(ctx context.Context) error {
 	if s.ready.Load() {
 		return nil
@@ -110,19 +110,19 @@ func isPostgres(dsn string) bool {
 	return strings.HasPrefix(dsn, "postgres://") || strings.HasPrefix(dsn, "postgresql://")
 }
 
-// Engine is sqlite or postgres.
+// Engine returns "sqlite" or "postgres".
 func (s *Store) Engine() string { return s.dialect.name }
 
-// Location is where the store is, fit to be shown: without a password.
+// Location returns the file or the URL of the store, without a password.
 func (s *Store) Location() string { return s.location }
 
-// InUse reports whether something was asked of the store and it is open.
+// InUse reports whether the store is open.
 func (s *Store) InUse() bool { return s.ready.Load() }
 
-// Opened is closed when the store is open.
+// Opened returns a channel that is closed when the store is open.
 func (s *Store) Opened() <-chan struct{} { return s.opened }
 
-// Close ends everything that the store has under way.
+// Close closes the store and stops its goroutines.
 func (s *Store) Close() error {
 	if s.notifier != nil {
 		s.notifier.close()
@@ -145,81 +145,7 @@ func (s *Store) disconnect() (err error) {
 	return err
 }
 
-// A Tx is a transaction.
-type Tx struct {
-	store  *Store
-	tx     *sql.Tx
-	ctx    context.Context
-	topics map[string]bool
-}
-
-// View runs f in a transaction that only reads, and sees one moment.
-func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
-	if err := s.open(ctx); err != nil {
-		return s.logFailure(err)
-	}
-	o := &sql.TxOptions{ReadOnly: true}
-	if s.dialect.name == "postgres" {
-		o.Isolation = sql.LevelRepeatableRead
-	}
-	tx, err := s.read.BeginTx(ctx, o)
-	if err != nil {
-		return s.logFailure(s.unavailable(err))
-	}
-	defer func() { _ = tx.Rollback() }() // there is nothing to keep
-	return s.logFailure(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
-}
-
-// unavailable words errors of the connection.
-func (s *Store) unavailable(err error) error {
-	return &failure{fmt.Errorf("the store %s: %w", s.location, dedupConnectError(err))}
-}
-
-// Exec runs a statement and returns how many rows it changed.
-func (t *Tx) Exec(text string, args ...any) (int64, error) {
-	result, err := t.tx.ExecContext(t.ctx, t.store.sql(text), args...)
-	if err != nil {
-		return 0, &failure{fmt.Errorf("store: %w", err)}
-	}
-	n, err := result.RowsAffected()
-	if err != nil {
-		return 0, &failure{fmt.Errorf("store: %w", err)}
-	}
-	return n, nil
-}
-
-// Row reads one row. Without one the error is [ErrNotFound].
-func (t *Tx) Row(text string, args []any, into ...any) error {
-	err := t.tx.QueryRowContext(t.ctx, t.store.sql(text), args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ErrNotFound
-	}
-	if err != nil {
-		return &failure{fmt.Errorf("store: %w", err)}
-	}
-	return nil
-}
-
-// Each reads rows, one after the other, until there are no more or f has had
-// enough and returns an error.
-func (t *Tx) Each(text string, args []any, f func(Scan) error) error {
-	rows, err := t.tx.QueryContext(t.ctx, t.store.sql(text), args...)
-	if err != nil {
-		return &failure{fmt.Errorf("store: %w", err)}
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := f(rows.Scan); err != nil {
-			return err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return &failure{fmt.Errorf("store: %w", err)}
-	}
-	return nil
-}
-
-// NewID makes an id that sorts by the time it was made (UUIDv7).
+// NewID returns a new UUIDv7, which sorts by its time.
 func NewID() string {
 	var b [16]byte
 	ms := time.Now().UnixMilli()

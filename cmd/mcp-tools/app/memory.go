@@ -38,7 +38,7 @@ func (a *App) openMemory(context.Context) error {
 		return err
 	}
 	a.onClose(a.store.Close)
-	a.follower = indexer.NewFollower(a.store.Feed(), a.log)
+	a.follower = indexer.NewFollower(a.store, a.log)
 	a.onClose(a.follower.Close)
 	a.index = indexer.Open(indexer.Options{
 		Dir: filepath.Join(a.data, "index"), Follower: a.follower, Log: a.log, Patience: a.env.IndexPatience,
@@ -78,7 +78,7 @@ func (a *App) openMeaning() error {
 	a.onClose(encoder.Close)
 	a.meaning = meaning.New(meaning.Options{
 		Encoder: encoder, Space: encoder.Space(), Rows: a.store.Vectors(encoder.Space()),
-		Shelf: memory.NewShelf(a.store), Feed: a.store.Feed(), Scrub: a.scrub.Text, Log: a.log,
+		Shelf: memory.NewShelf(a.store), Feed: a.store, Scrub: a.scrub.Text, Log: a.log,
 	})
 	a.onClose(a.meaning.Close)
 	return nil

@@ -24,7 +24,7 @@ func (a *App) tellNews(ctx context.Context) {
 	case <-ctx.Done():
 		return
 	}
-	feed, place := a.store.Feed(), ""
+	feed, place := a.store, ""
 	for ctx.Err() == nil {
 		memories, told, published := a.store.Wait(store.MemoryTopic), a.store.Wait(store.ContextTopic), a.store.Wait(skills.Topic)
 		var changed []func(context.Context) []server.Change

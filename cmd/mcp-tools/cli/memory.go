@@ -180,7 +180,7 @@ func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.
 		return err
 	}
 	defer s.Close()
-	finder := indexer.Open(indexer.Options{Follower: indexer.NewFollower(s.Feed(), nil)}) // which nothing searches
+	finder := indexer.Open(indexer.Options{Follower: indexer.NewFollower(s, nil)}) // which nothing searches
 	defer finder.Close()
 	caller := app.Owner(loaded.Config.Connections.Stdio)
 	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))

@@ -47,11 +47,11 @@ func newWorld(t testing.TB, dsn, dir string, endpoint *embedtest.Server) *world 
 func newWorldWith(t testing.TB, dsn, dir string, encoder meaning.Encoder, space string) *world {
 	t.Helper()
 	s := storetest.Open(t, dsn)
-	o := memory.Options{Rows: s, Finder: indexertest.Open(t, dir, s.Feed(), memory.NewShelf(s))}
+	o := memory.Options{Rows: s, Finder: indexertest.Open(t, dir, s, memory.NewShelf(s))}
 	w := &world{store: s, rows: s.Vectors(space)}
 	if encoder != nil {
 		w.meaning = meaning.New(meaning.Options{
-			Encoder: encoder, Space: space, Rows: w.rows, Shelf: memory.NewShelf(s), Feed: s.Feed(),
+			Encoder: encoder, Space: space, Rows: w.rows, Shelf: memory.NewShelf(s), Feed: s,
 		})
 		t.Cleanup(func() {
 			if err := w.meaning.Close(); err != nil {

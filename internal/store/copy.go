@@ -11,16 +11,16 @@ import (
 	"strings"
 )
 
-// A Manifest says what a copy of a store holds: a backup, or another store.
+// A Manifest describes a copy of a store: a backup, or another store.
 type Manifest struct {
 	Format int     `json:"format"`
 	Engine string  `json:"engine"`
-	Step   int     `json:"step"` // the migration that its tables are of
-	Made   int64   `json:"made"` // milliseconds, by the clock of the store
+	Step   int     `json:"step"` // last migration of the tables
+	Made   int64   `json:"made"` // in milliseconds by the clock of the store
 	Tables []Table `json:"tables"`
 }
 
-// Rows is how many rows all tables have.
+// Rows returns the number of rows of all tables.
 func (m Manifest) Rows() (n int64) {
 	for _, t := range m.Tables {
 		n += t.Rows
@@ -28,8 +28,7 @@ func (m Manifest) Rows() (n int64) {
 	return n
 }
 
-// manifest describes the store as the transaction sees it, but for what its
-// tables hold.
+// manifest returns a manifest without the rows of the tables.
 func (t *Tx) manifest() (m Manifest, err error) {
 	m = Manifest{Format: format, Engine: t.store.Engine()}
 	if err := t.disableIdleTimeout(); err != nil {
@@ -43,8 +42,8 @@ func (t *Tx) manifest() (m Manifest, err error) {
 	return m, err
 }
 
-// disableIdleTimeout keeps PostgreSQL from ending the transaction while it waits for the
-// other side of a copy.
+// disableIdleTimeout keeps PostgreSQL from ending the transaction while it waits
+// for the other side of a copy.
 func (t *Tx) disableIdleTimeout() error {
 	if t.store.dialect.name != "postgres" {
 		return nil
@@ -53,7 +52,7 @@ func (t *Tx) disableIdleTimeout() error {
 	return err
 }
 
-// A rowDigest counts rows and sums up their lines.
+// A rowDigest counts rows and hashes their lines.
 type rowDigest struct {
 	rows int64
 	hash hash.Hash
@@ -71,7 +70,7 @@ func (y *rowDigest) sum() string { return hex.EncodeToString(y.hash.Sum(nil)) }
 // A rowSource calls add with every row of a table, as a line and as values.
 type rowSource func(table Table, add func(line []byte, values []any) error) error
 
-// ErrNotEmpty is what a store that has rows answers to those who would fill it.
+// ErrNotEmpty means that a store to be filled has rows.
 var ErrNotEmpty = errors.New("the store is not empty")
 
 // fillFrom replaces all rows by those of a copy, and writes into its manifest how
@@ -93,7 +92,7 @@ func (t *Tx) fillFrom(m *Manifest, force bool, give rowSource) error {
 	if err := sameShape(m.Tables, copiedTables(want)); err != nil {
 		return err
 	}
-	m.Tables, want = copiedTables(want), m.Tables // in the order in which they can be filled
+	m.Tables, want = copiedTables(want), m.Tables // in the order of foreign keys
 	for i, table := range m.Tables {
 		known := want[slices.IndexFunc(want, func(w Table) bool { return w.Name == table.Name })]
 		m.Tables[i].Rows, m.Tables[i].SHA256 = known.Rows, known.SHA256
@@ -122,15 +121,15 @@ func (t *Tx) fillFrom(m *Manifest, force bool, give rowSource) error {
 	return t.sequences(tables)
 }
 
-// lockAndEmpty keeps others from writing until the transaction ends, empties the store,
-// and returns the last number in its feed.
+// lockAndEmpty locks all tables, deletes their rows, and returns the last number
+// of the change feed.
 func (t *Tx) lockAndEmpty(step int, tables []Table, force bool) (last int64, err error) {
 	if t.store.dialect.name == "postgres" {
 		names := make([]string, len(tables))
 		for i, table := range tables {
 			names[i] = quoted(table.Name)
 		}
-		if _, err := t.Exec("SELECT pg_advisory_xact_lock(7143201988)"); err != nil { // nobody migrates
+		if _, err := t.Exec("SELECT pg_advisory_xact_lock(7143201988)"); err != nil { // excludes migrations
 			return 0, err
 		}
 		if _, err := t.Exec("LOCK TABLE " + strings.Join(names, ", ") + " IN EXCLUSIVE MODE"); err != nil {
@@ -142,7 +141,7 @@ func (t *Tx) lockAndEmpty(step int, tables []Table, force bool) (last int64, err
 		return 0, err
 	}
 	if done != step {
-		return 0, fmt.Errorf("the tables of %s are of step %d by now, this mcp-tools knows %d: use a newer one", t.store.location, done, step)
+		return 0, fmt.Errorf("%s has migration %d, this mcp-tools has %d: use a newer one", t.store.location, done, step)
 	}
 	if err := t.Row("SELECT coalesce(max(seq), 0) FROM change", nil, &last); err != nil {
 		return 0, err
@@ -177,7 +176,7 @@ func (t *Tx) checkEmpty(tables []Table) error {
 	return nil
 }
 
-// rebuildTables gives the store the tables of an earlier step, for a copy of that time.
+// rebuildTables creates the tables of an earlier migration, for an older copy.
 func (t *Tx) rebuildTables(step, now int, tables []Table) error {
 	if step == now {
 		return nil
@@ -193,7 +192,7 @@ func (t *Tx) rebuildTables(step, now int, tables []Table) error {
 	return t.applySteps(0, step)
 }
 
-// applySteps takes the migrations after one, up to another.
+// applySteps applies the migrations after one, up to another.
 func (t *Tx) applySteps(after, to int) error {
 	list, err := steps()
 	if err != nil {
@@ -201,7 +200,7 @@ func (t *Tx) applySteps(after, to int) error {
 	}
 	for i := after; i < to; i++ {
 		if _, err := t.Exec(list[i]); err != nil {
-			return fmt.Errorf("step %d of the store's tables: %w", i+1, err)
+			return fmt.Errorf("migration %d of the store: %w", i+1, err)
 		}
 		if _, err := t.Exec("INSERT INTO migration (step, at) VALUES ($1, {{now}})", i+1); err != nil {
 			return err
@@ -210,7 +209,7 @@ func (t *Tx) applySteps(after, to int) error {
 	return nil
 }
 
-// fillTable writes a table and reads it again.
+// fillTable writes the rows of a table and verifies them by reading them.
 func (t *Tx) fillTable(table *Table, give rowSource) error {
 	in, given := t.inserter(*table), newRowDigest()
 	err := give(*table, func(line []byte, values []any) error {
@@ -232,20 +231,19 @@ func (t *Tx) fillTable(table *Table, give rowSource) error {
 		return err
 	}
 	if kept.rows != given.rows || kept.sum() != given.sum() {
-		return fmt.Errorf("%s keeps something else than what was written to it; nothing was changed", t.store.location)
+		return fmt.Errorf("%s returned other rows than were written; nothing was changed", t.store.location)
 	}
 	return nil
 }
 
-var errDamaged = errors.New("its rows are not those that were backed up: the file is damaged")
+var errDamaged = errors.New("the rows differ from the manifest: the file is damaged")
 
-// feedGap is how many numbers a new feed leaves out, so that whoever followed
-// the old one to its end sees that something is missing.
+// feedGap is the number of changes that a new feed skips, so that a follower of
+// the old feed detects missing changes.
 const feedGap = 1000
 
-// resetFeed makes the store another one for whoever keeps a place in its feed: it
-// has a new identity, and a feed that begins well after the old one's end, for
-// those who know only the old identity.
+// resetFeed makes all positions in the old feed invalid: it gives the store a new
+// id, and a feed that begins well after the end of the old one.
 func (t *Tx) resetFeed(last int64) error {
 	for _, text := range []string{"DELETE FROM store_identity", "DELETE FROM change"} {
 		if _, err := t.Exec(text); err != nil {
@@ -259,8 +257,8 @@ func (t *Tx) resetFeed(last int64) error {
 	return err
 }
 
-// sequences lets the numbers that PostgreSQL gives go on after those that are
-// there. SQLite sees to that itself.
+// sequences sets the sequences of PostgreSQL to the largest values. SQLite does
+// that itself.
 func (t *Tx) sequences(tables []Table) error {
 	if t.store.dialect.name != "postgres" {
 		return nil
@@ -271,13 +269,15 @@ func (t *Tx) sequences(tables []Table) error {
 				continue
 			}
 			var name string
-			if err := t.Row("SELECT coalesce(pg_get_serial_sequence($1, $2), '')", []any{quoted(table.Name), c.Name}, &name); err != nil {
+			err := t.Row("SELECT coalesce(pg_get_serial_sequence($1, $2), '')", []any{quoted(table.Name), c.Name}, &name)
+			if err != nil {
 				return err
 			}
 			if name == "" {
 				continue
 			}
-			_, err := t.Exec("SELECT setval($1::text::regclass, greatest((SELECT last_value FROM "+name+"), (SELECT max("+quoted(c.Name)+") FROM "+quoted(table.Name)+")))", name)
+			_, err = t.Exec("SELECT setval($1::text::regclass, greatest((SELECT last_value FROM "+name+"), "+
+				"(SELECT max("+quoted(c.Name)+") FROM "+quoted(table.Name)+")))", name)
 			if err != nil {
 				return err
 			}
@@ -286,8 +286,8 @@ func (t *Tx) sequences(tables []Table) error {
 	return nil
 }
 
-// A stamp changes with what a store holds: the end of the feed, and when a
-// call was recorded last.
+// A stamp changes when a store changes: the end of the change feed, and the time
+// of the last audit record.
 type stamp struct {
 	feed Cursor
 	seen int64
@@ -300,12 +300,12 @@ func (t *Tx) stamp() (s stamp, err error) {
 	return s, t.Row("SELECT coalesce(max(seen), 0) FROM audit_chain", nil, &s.seen)
 }
 
-// CopyTo copies everything to another store, which has to be empty, and reads
-// it again there. moved reports whether this store has changed meanwhile: what
-// was written since the copy began is not in it.
+// CopyTo copies all rows to another store, which must be empty, and verifies
+// them. moved reports whether this store has changed since the copy began; the
+// copy does not have those changes.
 func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, err error) {
 	if s.location == to.location && s.Engine() == "sqlite" && to.Engine() == "sqlite" {
-		return m, false, fmt.Errorf("%s is to be copied to itself; name another place", s.location)
+		return m, false, fmt.Errorf("%s cannot be copied to itself; name another store", s.location)
 	}
 	var before, after stamp
 	err = to.Update(ctx, func(t *Tx) error {
@@ -322,7 +322,83 @@ func (s *Store) CopyTo(ctx context.Context, to *Store) (m Manifest, moved bool, 
 	if err != nil {
 		return m, false, err
 	}
+	to.id.Store(nil) // resetFeed has changed it
 	to.notifier.wake()
 	err = s.View(ctx, func(t *Tx) (err error) { after, err = t.stamp(); return err })
 	return m, before != after, err
+}
+
+const (
+	rowsOverNet = 100     // of one INSERT to PostgreSQL
+	rowsInside  = 8       // to SQLite, which looks parameters up one by one
+	maxParams   = 30000   // parameters of one statement: PostgreSQL takes 65535, SQLite 32766
+	flushBytes  = 4 << 20 // of rows in memory
+)
+
+// An inserter inserts rows of a table, several with one statement.
+type inserter struct {
+	t     *Tx
+	table Table
+	size  int // rows of one statement
+	one   string
+	many  string
+
+	rows  int
+	bytes int
+	args  []any
+}
+
+func (t *Tx) inserter(table Table) *inserter {
+	size := rowsInside
+	if t.store.dialect.name == "postgres" {
+		size = rowsOverNet
+	}
+	n := &inserter{t: t, table: table, size: max(1, min(size, maxParams/len(table.Columns)))}
+	n.one, n.many = table.insert(1), table.insert(n.size)
+	return n
+}
+
+// insert returns a statement that inserts some rows. If it fails the transaction
+// must be rolled back.
+func (t Table) insert(rows int) string {
+	var b strings.Builder
+	b.WriteString("INSERT {{fail}}INTO " + quoted(t.Name) + " (" + t.columnList() + ") VALUES ")
+	for row := range rows {
+		marks := make([]string, len(t.Columns))
+		for i := range marks {
+			marks[i] = fmt.Sprintf("$%d", row*len(marks)+i+1)
+		}
+		if row > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("(" + strings.Join(marks, ", ") + ")")
+	}
+	return b.String()
+}
+
+func (n *inserter) add(values []any, bytes int) error {
+	n.args = append(n.args, values...)
+	n.rows++
+	n.bytes += bytes
+	switch {
+	case n.rows == n.size:
+		_, err := n.t.Exec(n.many, n.args...)
+		n.rows, n.bytes, n.args = 0, 0, n.args[:0]
+		return err
+	case n.bytes > flushBytes:
+		return n.flush()
+	}
+	return nil
+}
+
+// flush inserts the rows in memory.
+func (n *inserter) flush() error {
+	width := len(n.table.Columns)
+	for row := range n.rows {
+		if _, err := n.t.Exec(n.one, n.args[row*width:(row+1)*width]...); err != nil {
+			return err
+		}
+	}
+	n.rows, n.bytes, n.args = 0, 0, n.args[:0]
+	return nil
 }

@@ -7,21 +7,21 @@ import (
 	"time"
 )
 
-// A Rate is so many times per period in the long run, with so many at once.
+// A Rate allows Times per Period on average, and Burst at once.
 type Rate struct {
 	Times  int
 	Period time.Duration
 	Burst  int
 }
 
-// cost is how long it takes to earn some times, in milliseconds.
+// cost returns how long it takes to regain some times, in milliseconds.
 func (r Rate) cost(times int) int64 {
 	return max(r.Period.Milliseconds()*int64(times)/int64(r.Times), 1)
 }
 
-// Take uses a rate once, for all processes together, and says how long to wait
-// when it is used up. Of a key only one number is kept: when everything that
-// was taken so far will have been earned again.
+// Take uses a rate once. It returns 0, or how long to wait if the rate is used
+// up. All processes share the rate of a key. One number is stored for each key:
+// the time at which everything taken is regained (GCRA).
 func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duration, err error) {
 	return s.take(ctx, key, r, 1)
 }
@@ -29,7 +29,7 @@ func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 // applySteps uses a rate several times at once, or not at all.
 func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait time.Duration, err error) {
 	if r.Times <= 0 || r.Burst < times || times <= 0 || r.Period <= 0 {
-		return 0, errors.New("store: a rate that allows nothing")
+		return 0, errors.New("store: the rate allows nothing")
 	}
 	cost, room := r.cost(times), r.cost(r.Burst)
 	err = s.Update(ctx, func(t *Tx) error {
@@ -50,10 +50,9 @@ func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait t
 	return wait, err
 }
 
-// A Meter takes from rates as [Store.Take] does, for callers in a hurry: who
-// takes often gets several at a time, and pays the next ones out of its purse. A
-// process that stops then keeps what is in it, so that all processes together
-// allow a little less in the long run, or that much more after a pause.
+// A Meter is a faster [Store.Take] for frequent calls: it takes several times at
+// once and keeps the rest in memory. What a process keeps when it stops is lost,
+// so all processes together allow a little less than the rate.
 type Meter struct {
 	store *Store
 
@@ -61,27 +60,27 @@ type Meter struct {
 	buckets map[string]*bucket
 }
 
-// A bucket is what was taken from a rate and not used yet.
+// A bucket is what was taken from the rate of a key but not used yet.
 type bucket struct {
-	turn  chan struct{} // held by whoever counts
+	turn  chan struct{} // a lock that can be waited for
 	left  int
-	size  int // that was taken last
+	size  int // of the last taking
 	taken time.Time
 }
 
 const (
-	maxBuckets = 10_000 // strangers can make keys
+	maxBuckets = 10_000 // callers can create keys
 	maxTaken   = 100
-	// burstShare is which part of a burst one process may keep.
+	// A process may keep 1/burstShare of a burst.
 	burstShare = 20
-	// hurry is how soon after another a taking counts as in a hurry.
+	// hurry is the interval below which takings count as frequent.
 	hurry = time.Second
 )
 
-// Meter makes a Meter.
+// Meter returns a new Meter.
 func (s *Store) Meter() *Meter { return &Meter{store: s, buckets: make(map[string]*bucket)} }
 
-// Take uses a rate once, and says how long to wait when it is used up.
+// Take uses a rate once. It returns 0, or how long to wait.
 func (m *Meter) Take(ctx context.Context, key string, r Rate) (wait time.Duration, err error) {
 	p := m.bucket(key)
 	select {
@@ -99,7 +98,7 @@ func (m *Meter) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 		size = max(1, min(2*p.size, r.Burst/burstShare, maxTaken))
 	}
 	wait, err = m.store.take(ctx, key, r, size)
-	if err == nil && wait > 0 && size > 1 { // one may still be there
+	if err == nil && wait > 0 && size > 1 { // one may be available
 		size = 1
 		wait, err = m.store.take(ctx, key, r, size)
 	}
@@ -115,7 +114,7 @@ func (m *Meter) bucket(key string) *bucket {
 	p := m.buckets[key]
 	if p == nil {
 		if len(m.buckets) >= maxBuckets {
-			clear(m.buckets) // what is lost was earned again soon
+			clear(m.buckets) // the loss is regained soon
 		}
 		p = &bucket{turn: make(chan struct{}, 1)}
 		m.buckets[key] = p
@@ -123,7 +122,7 @@ func (m *Meter) bucket(key string) *bucket {
 	return p
 }
 
-// PruneRates removes keys that have earned everything again.
+// PruneRates removes keys that have regained everything.
 func (s *Store) PruneRates(ctx context.Context) error {
 	return s.Update(ctx, func(t *Tx) error {
 		_, err := t.Exec("DELETE FROM rate WHERE tat < {{now}}")

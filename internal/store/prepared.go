@@ -9,8 +9,8 @@ import (
 	"modernc.org/sqlite"
 )
 
-// A connector opens connections of SQLite that remember statements. To read a
-// long statement takes SQLite longer than to run it.
+// A connector opens connections of SQLite that cache prepared statements.
+// Parsing a long statement takes SQLite longer than running it.
 type connector struct{ dsn string }
 
 // Connect opens a connection.
@@ -21,15 +21,15 @@ func (c connector) Connect(context.Context) (driver.Conn, error) {
 	}
 	able, ok := opened.(sqliteConn)
 	if !ok {
-		return nil, errors.Join(errors.New("the driver of SQLite lacks what is needed of it"), opened.Close())
+		return nil, errors.Join(errors.New("the SQLite driver lacks a needed interface"), opened.Close())
 	}
 	return &cachingConn{sqliteConn: able, statements: map[string]*statement{}}, nil
 }
 
-// Driver is that of SQLite.
+// Driver returns the driver of SQLite.
 func (connector) Driver() driver.Driver { return &sqlite.Driver{} }
 
-// A sqliteConn is what the driver's connections can do.
+// A sqliteConn is a connection of the driver.
 type sqliteConn interface {
 	driver.Conn
 	driver.ConnBeginTx
@@ -41,19 +41,19 @@ type sqliteConn interface {
 	driver.Validator
 }
 
-// cachingConn is a connection that remembers statements. Like any connection it
-// is for one goroutine at a time.
+// A cachingConn is a connection that caches prepared statements. It is used by
+// one goroutine at a time.
 type cachingConn struct {
 	sqliteConn
 	statements map[string]*statement
 	uses       int64
 }
 
-// maxStatements is how many statements a connection remembers.
+// maxStatements is the size of the cache of a connection.
 const maxStatements = 150
 
-// A statement is one that was read. While it is busy, its rows are being read,
-// and it cannot run again.
+// A statement is a prepared statement. It is busy while its rows are read, and
+// cannot run again then.
 type statement struct {
 	driver.Stmt
 	exec  driver.StmtExecContext
@@ -62,8 +62,8 @@ type statement struct {
 	busy  bool
 }
 
-// statement returns a statement that can run now, or none when a text is better
-// left to the connection.
+// statement returns a prepared statement, or nil if the text must be run without
+// one.
 func (c *cachingConn) statement(ctx context.Context, text string) (*statement, error) {
 	c.uses++
 	if s := c.statements[text]; s != nil {
@@ -93,7 +93,7 @@ func (c *cachingConn) statement(ctx context.Context, text string) (*statement, e
 	return s, nil
 }
 
-// cacheable reports whether a text is one of those that come again.
+// cacheable reports whether a statement is likely to be repeated.
 func cacheable(text string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	switch word {
@@ -103,7 +103,7 @@ func cacheable(text string) bool {
 	return false
 }
 
-// evict forgets the statement that was not used for the longest time.
+// evict closes the least recently used statement if the cache is full.
 func (c *cachingConn) evict() error {
 	if len(c.statements) < maxStatements {
 		return nil
@@ -134,7 +134,7 @@ func (c *cachingConn) ExecContext(ctx context.Context, text string, args []drive
 	return s.exec.ExecContext(ctx, args)
 }
 
-// QueryContext runs a statement and gives its rows.
+// QueryContext runs a query.
 func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driver.NamedValue) (driver.Rows, error) {
 	s, err := c.statement(ctx, text)
 	if err != nil {
@@ -151,7 +151,7 @@ func (c *cachingConn) QueryContext(ctx context.Context, text string, args []driv
 	return &statementRows{rows, s}, nil
 }
 
-// Close closes the connection and what it remembers.
+// Close closes the connection and its statements.
 func (c *cachingConn) Close() error {
 	var errs []error
 	for _, s := range c.statements {
@@ -167,7 +167,7 @@ type statementRows struct {
 	of *statement
 }
 
-// Close gives the statement back.
+// Close releases the statement.
 func (r *statementRows) Close() error {
 	r.of.busy = false
 	return r.Rows.Close()

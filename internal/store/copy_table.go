@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A Table is one of the store's tables, and what a copy of it has.
+// A Table describes a table of the store in a [Manifest].
 type Table struct {
 	Name    string   `json:"name"`
 	Columns []Column `json:"columns"`
-	Key     []string `json:"key"` // the columns by which rows are ordered
+	Key     []string `json:"key"` // the primary key, which orders the rows
 	Rows    int64    `json:"rows"`
-	SHA256  string   `json:"sha256"` // of its rows as lines
+	SHA256  string   `json:"sha256"` // of the rows as lines
 
-	needs []string // the tables that its rows refer to
+	needs []string // tables with foreign keys of its rows
 }
 
 // A Column is one column of a table.
@@ -26,10 +26,10 @@ type Column struct {
 	Kind Kind   `json:"kind"`
 }
 
-// A Kind is what a column holds, whatever an engine calls it.
+// A Kind is the type of a column in both engines.
 type Kind string
 
-// The kinds.
+// The kinds of columns.
 const (
 	Text  Kind = "text"
 	Int   Kind = "int"
@@ -38,7 +38,7 @@ const (
 	Blob  Kind = "blob"
 )
 
-// kindOf knows the words for types that migrations may use.
+// kindOf returns the kind of a type that migrations may use.
 func kindOf(declared string) (Kind, bool) {
 	switch strings.ToUpper(declared) {
 	case "TEXT":
@@ -55,50 +55,49 @@ func kindOf(declared string) (Kind, bool) {
 	return "", false
 }
 
-// feedTable and identityTable mean something in one store only: who follows
-// the feed of another one must not find its place in it.
+// feedTable and identityTable belong to one store: positions in its feed must not
+// be valid in a copy.
 const (
 	feedTable     = "change"
 	identityTable = "store_identity"
 )
 
-// copiedTables are the tables whose rows mean the same in every store. A question that
-// waits does not: whoever asked waits for the word in the store where it asked,
-// and in a copy of former days a yes would be one that was taken long ago.
+// copiedTables returns the tables that a copy contains. Open approval questions
+// are not copied: their process waits for the answer in the old store, and an old
+// copy could contain approvals that were used since.
 func copiedTables(tables []Table) []Table {
 	staying := []string{feedTable, identityTable, latchTable, "approval", "approval_owner", "approval_look"}
 	return slices.DeleteFunc(slices.Clone(tables), func(t Table) bool { return slices.Contains(staying, t.Name) })
 }
 
-// latestStep is the migration that this program knows last.
+// latestStep returns the number of the last migration.
 func latestStep() (int, error) {
 	list, err := steps()
 	return len(list), err
 }
 
-// tablesAt returns the tables that there are after a migration, each after
-// those that its rows refer to. They are those of a database in memory, on which
-// the migrations are run: a store in PostgreSQL may share its schema with tables
-// of others, which are none of our business.
+// tablesAt returns the tables after a migration, ordered by foreign keys. It runs
+// the migrations in an SQLite database in memory, because the schema of a
+// PostgreSQL database may have tables of other programs.
 func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 	list, err := steps()
 	if err != nil {
 		return nil, err
 	}
 	if step < 1 || step > len(list) {
-		return nil, fmt.Errorf("step %d of the store's tables is unknown; this mcp-tools knows %d", step, len(list))
+		return nil, fmt.Errorf("migration %d of the store is unknown; this mcp-tools has %d", step, len(list))
 	}
 	db, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
 	}
-	db.SetMaxOpenConns(1) // each connection would have a database of its own
+	db.SetMaxOpenConns(1) // each connection would have another database
 	scratch := &Store{dialect: sqliteDialect(), write: db, location: "in memory"}
 	defer func() { err = errors.Join(err, scratch.Close()) }()
 	_, err = scratch.update(ctx, func(t *Tx) error {
 		for i, text := range list[:step] {
 			if _, err := t.Exec(text); err != nil {
-				return fmt.Errorf("step %d of the store's tables: %w", i+1, err)
+				return fmt.Errorf("migration %d of the store: %w", i+1, err)
 			}
 		}
 		tables, err = t.declared()
@@ -110,7 +109,7 @@ func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 	return inOrder(tables)
 }
 
-// declared reads the tables from SQLite's catalogue.
+// declared reads the tables of an SQLite database.
 func (t *Tx) declared() (tables []Table, err error) {
 	keys := map[string]map[int]string{}
 	err = t.Each(`SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c
@@ -122,7 +121,7 @@ func (t *Tx) declared() (tables []Table, err error) {
 		}
 		kind, known := kindOf(declared)
 		if !known {
-			return fmt.Errorf("%s.%s is a %s, which copies of the store do not know", name, column, declared)
+			return fmt.Errorf("%s.%s has type %s, which copies of the store do not support", name, column, declared)
 		}
 		if len(tables) == 0 || tables[len(tables)-1].Name != name {
 			tables = append(tables, Table{Name: name})
@@ -146,10 +145,10 @@ func (t *Tx) declared() (tables []Table, err error) {
 	return tables, nil
 }
 
-// complete adds to a table what its rows are ordered by and refer to.
+// complete sets the primary key and the foreign keys of a table.
 func (t *Tx) complete(table *Table, key map[int]string) error {
 	if len(key) == 0 {
-		return fmt.Errorf("the table %s has no primary key, by which its rows could be ordered", table.Name)
+		return fmt.Errorf("the table %s has no primary key", table.Name)
 	}
 	for part := range len(key) {
 		table.Key = append(table.Key, key[part+1])
@@ -164,7 +163,7 @@ func (t *Tx) complete(table *Table, key map[int]string) error {
 	})
 }
 
-// inOrder puts every table after those that its rows refer to.
+// inOrder sorts tables by their foreign keys.
 func inOrder(tables []Table) (ordered []Table, err error) {
 	there := map[string]bool{}
 	for len(ordered) < len(tables) {
@@ -177,13 +176,13 @@ func inOrder(tables []Table) (ordered []Table, err error) {
 			ordered = append(ordered, t)
 		}
 		if len(ordered) == before {
-			return nil, errors.New("rows of the store's tables refer to each other in a circle: there is no order in which they can be copied")
+			return nil, errors.New("the foreign keys of the store's tables form a circle")
 		}
 	}
 	return ordered, nil
 }
 
-// sameShape compares the tables of a copy with those that are to be filled.
+// sameShape returns an error if the tables of a copy are not the wanted ones.
 func sameShape(have, want []Table) error {
 	byName := map[string]Table{}
 	for _, t := range have {
@@ -195,11 +194,11 @@ func sameShape(have, want []Table) error {
 		case !there:
 			return fmt.Errorf("the table %s is missing", t.Name)
 		case !slices.Equal(other.Columns, t.Columns) || !slices.Equal(other.Key, t.Key):
-			return fmt.Errorf("the table %s has other columns than it had in the store of its time", t.Name)
+			return fmt.Errorf("the table %s does not have the columns of its migration", t.Name)
 		}
 	}
 	if len(have) != len(want) {
-		return fmt.Errorf("there are %d tables, and %d in a store of its time", len(have), len(want))
+		return fmt.Errorf("there are %d tables, want %d", len(have), len(want))
 	}
 	return nil
 }

@@ -1,0 +1,160 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+)
+
+// A Tx is a transaction.
+type Tx struct {
+	store  *Store
+	tx     *sql.Tx
+	ctx    context.Context
+	topics map[string]bool
+}
+
+// View runs f in a transaction that only reads, with a consistent snapshot.
+func (s *Store) View(ctx context.Context, f func(*Tx) error) error {
+	if err := s.open(ctx); err != nil {
+		return s.logFailure(err)
+	}
+	o := &sql.TxOptions{ReadOnly: true}
+	if s.dialect.name == "postgres" {
+		o.Isolation = sql.LevelRepeatableRead
+	}
+	tx, err := s.read.BeginTx(ctx, o)
+	if err != nil {
+		return s.logFailure(s.unavailable(err))
+	}
+	defer func() { _ = tx.Rollback() }() // there is nothing to commit
+	return s.logFailure(f(&Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}))
+}
+
+// unavailable wraps an error of the connection.
+func (s *Store) unavailable(err error) error {
+	return &failure{fmt.Errorf("the store %s: %w", s.location, dedupConnectError(err))}
+}
+
+// Exec runs a statement and returns the number of changed rows.
+func (t *Tx) Exec(text string, args ...any) (int64, error) {
+	result, err := t.tx.ExecContext(t.ctx, t.store.sql(text), args...)
+	if err != nil {
+		return 0, &failure{fmt.Errorf("store: %w", err)}
+	}
+	n, err := result.RowsAffected()
+	if err != nil {
+		return 0, &failure{fmt.Errorf("store: %w", err)}
+	}
+	return n, nil
+}
+
+// Row reads one row. If there is none the error is [ErrNotFound].
+func (t *Tx) Row(text string, args []any, into ...any) error {
+	err := t.tx.QueryRowContext(t.ctx, t.store.sql(text), args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	if err != nil {
+		return &failure{fmt.Errorf("store: %w", err)}
+	}
+	return nil
+}
+
+// Each calls f for each row of a query, until f returns an error.
+func (t *Tx) Each(text string, args []any, f func(Scan) error) error {
+	rows, err := t.tx.QueryContext(t.ctx, t.store.sql(text), args...)
+	if err != nil {
+		return &failure{fmt.Errorf("store: %w", err)}
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := f(rows.Scan); err != nil {
+			return err
+		}
+	}
+	if err := rows.Err(); err != nil {
+		return &failure{fmt.Errorf("store: %w", err)}
+	}
+	return nil
+}
+
+// Update runs f in a transaction that may write. If f returns an error nothing
+// is written. f runs again when transactions have blocked each other, or when it
+// returns [ErrConflict], so it must have no other effects.
+func (s *Store) Update(ctx context.Context, f func(*Tx) error) error {
+	if err := s.open(ctx); err != nil {
+		return s.logFailure(err)
+	}
+	begun := time.Now()
+	for attempt := 0; ; attempt++ {
+		topics, err := s.update(ctx, f)
+		if err == nil {
+			s.notifier.changed(topics)
+			if s.checkpoints != nil {
+				s.checkpoints.committed()
+			}
+			return nil
+		}
+		if !s.shouldRetry(err, attempt, begun) {
+			return s.logFailure(err)
+		}
+		if err := backOff(ctx, attempt); err != nil {
+			return err
+		}
+	}
+}
+
+const (
+	// retryFor limits the retries of a transaction that was blocked by others.
+	// One of them always succeeds, so that all make progress.
+	retryFor = 30 * time.Second
+	// maxReconnects is how often a transaction is retried if there is no server.
+	maxReconnects = 6
+)
+
+func (s *Store) update(ctx context.Context, f func(*Tx) error) (topics map[string]bool, err error) {
+	tx, err := s.write.BeginTx(ctx, nil)
+	if err != nil {
+		return nil, s.unavailable(err)
+	}
+	t := &Tx{store: s, tx: tx, ctx: ctx, topics: map[string]bool{}}
+	if err := f(t); err != nil {
+		_ = tx.Rollback() // the first error has the cause
+		return nil, err
+	}
+	if err := tx.Commit(); err != nil {
+		return nil, s.unavailable(err)
+	}
+	return t.topics, nil
+}
+
+// backOff waits a random time before another attempt, up to a limit that grows
+// with the number of attempts.
+func backOff(ctx context.Context, attempt int) error {
+	return clock.Sleep(ctx, rand.N(10*time.Millisecond<<min(attempt, 6)))
+}
+
+// shouldRetry reports whether a failed transaction is retried: it was blocked by
+// another one, or its connection was lost before the commit.
+func (s *Store) shouldRetry(err error, attempt int, begun time.Time) bool {
+	if s.blocked(err) || errors.Is(err, ErrConflict) {
+		return time.Since(begun) < retryFor
+	}
+	return s.dialect.name == "postgres" && pgconn.SafeToRetry(err) && attempt < maxReconnects
+}
+
+func (s *Store) blocked(err error) bool {
+	if s.dialect.name == "sqlite" {
+		return sqliteBusy(err)
+	}
+	var e *pgconn.PgError
+	return errors.As(err, &e) && (e.Code == "40001" || e.Code == "40P01") // serialization, deadlock
+}
