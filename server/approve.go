@@ -11,15 +11,57 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Ask is a call that cannot go on without answers. It is made again with them,
-// and with State, which says what they are good for.
+// Approvals keeps the questions that people can answer elsewhere than at the
+// client, and the rules that people have made. Of several answers to a question
+// the first counts. *[approvals.Store] implements it.
+type Approvals interface {
+	// Allowed returns the rule under which the call may be made without a question.
+	Allowed(ctx context.Context, c approvals.Call) (rule approvals.Rule, ok bool, err error)
+	// Attended reports whether a person is there who may answer.
+	Attended(ctx context.Context) (bool, error)
+	// Ask stores a question and returns its id, or [approvals.ErrTooMany].
+	Ask(ctx context.Context, c approvals.Call, expires time.Time) (id string, err error)
+	// Await returns nil when the question is no longer open, or the cause of the end of ctx.
+	Await(ctx context.Context, id string) error
+	// Answer decides a question, unless it was answered before.
+	Answer(ctx context.Context, id string, a approvals.Answer, by approvals.Approver) (approvals.Decision, error)
+	// Take uses up the decision about exactly this call. [approvals.ErrExpired] and
+	// [approvals.ErrUnknown] mean that there is none, and that none will count later.
+	Take(ctx context.Context, id string, c approvals.Call) (approvals.Decision, error)
+	// Withdraw ends a question whose caller no longer waits for an answer.
+	Withdraw(ctx context.Context, id string) error
+}
+
+// A Wait says whether calls wait for an answer from elsewhere when the client
+// cannot ask a person.
+type Wait string
+
+// The ways to wait. The zero Wait is not to wait.
+const (
+	WaitAttended Wait = "attended" // while a person is there who may answer
+	WaitAlways   Wait = "always"
+)
+
+// mayWait reports whether it makes sense to wait for an answer from elsewhere.
+func (s *Server) mayWait(ctx context.Context, now *settings) bool {
+	if s.Approvals == nil || now.ApprovalWait != WaitAttended {
+		return s.Approvals != nil && now.ApprovalWait == WaitAlways
+	}
+	attended, err := s.Approvals.Attended(ctx)
+	return err == nil && attended // a store that cannot be read cannot take an answer either
+}
+
+// An Ask is a call that cannot continue without answers. It is made again with
+// them, and with State, which binds them to this call.
 type Ask struct {
 	Questions map[string]tool.Question // to the client
 	State     string
-	Waiting   string // the question's id on the desk, when it lies there
+	Waiting   string // id of the question that can be answered elsewhere, or ""
 }
 
 // forClient reports whether there is anything to ask the client.
@@ -32,262 +74,312 @@ type Reply struct {
 }
 
 const (
-	// approvalKey names our own question among those of a call.
+	// approvalKey names the server's own question among those of a call.
 	approvalKey = "approval"
-	// maxShown bounds what a person is asked to read in a dialog, maxRead what
-	// at all. What is longer is refused: nobody can approve what is not shown.
+	// maxShown bounds what a person is asked to read in a dialog, maxRead what a
+	// person is asked to read at all. Longer calls are refused: a person cannot
+	// approve what is not shown.
 	maxShown = 8 << 10
 	maxRead  = 256 << 10
-	// wayBack is how long an answer may take from the person to us, so that one
-	// at the last moment counts, and none at all is told from a stale state.
-	wayBack = 10 * time.Second
+	// replyTime is how long an answer may take from the person to the server, so
+	// that one at the last moment counts, and no answer is not taken for a stale
+	// state.
+	replyTime = 10 * time.Second
 )
 
-// resume reads what a call that is made again brought along. A state that was
-// not made for exactly this call is the client's mistake, or an attack.
-func (p *passage) resume() error {
-	if p.Reply == nil {
-		return nil
+// A proposal is a call that a person may be asked about.
+type proposal struct {
+	tool   tool.Tool
+	args   json.RawMessage
+	digest digest // of the tool and its arguments
+	plan   tool.Plan
+}
+
+// An approval is what has become of the need for a person's approval. The zero
+// approval is that of a call that needs none.
+type approval struct {
+	granted  bool
+	asking   bool   // a question has to be asked now
+	how      string // for the audit log
+	question string // id of the question that can be answered elsewhere, or ""
+	basis    string // digest of the facts that the approval depends on
+}
+
+// resume opens the state that a call brings with it when it is made again. A
+// state that was not made for exactly this call is the client's mistake, or an
+// attack.
+func (c *call) resume(a attempt) (ticket, error) {
+	if c.Reply == nil {
+		return ticket{}, nil
 	}
-	got, err := p.server.seal.open(p.Reply.State, p.start)
-	if err == nil && got.For != p.stub() {
+	got, err := c.server.seal.open(c.Reply.State, c.start)
+	if err == nil && got.For != c.stub(a) {
 		err = errors.New("the request state belongs to another call")
 	}
 	if err != nil {
-		p.code = mcp.INVALID_PARAMS
-		return tool.Errorf(tool.Refused, "%w", err).Try("call %s again without it", p.tool.Spec.Name)
+		refused := tool.Errorf(tool.Refused, "%w", err).Try("call %s again without it", a.tool.Spec.Name)
+		return ticket{}, &protocolError{shown: refused, code: mcp.INVALID_PARAMS}
 	}
-	p.ticket = got
-	return nil
+	return got, nil
 }
 
 // stub is what a ticket is good for: this caller, this call.
-func (p *passage) stub() stub {
+func (c *call) stub(a attempt) stub {
 	return stub{
-		Principal: p.Caller.Principal(), Profile: p.Caller.Profile, Session: p.Caller.Session,
-		Tool: p.tool.Spec.Name, Call: p.callSum,
+		Principal: c.Caller.Principal(), Profile: c.Caller.Profile, Session: c.Caller.Session,
+		Tool: a.tool.Spec.Name, Call: a.args,
 	}
 }
 
 // ask turns a need for answers into questions with a sealed state, unless the
-// client has said that it cannot answer them.
-func (p *passage) ask(need *tool.Asking) (*Ask, error) {
+// client has declared that it cannot answer them.
+func (c *call) ask(need *tool.Asking, a attempt) (*Ask, error) {
 	questions := make(map[string]tool.Question, len(need.Questions)) // the tool may keep its own
 	for name, q := range need.Questions {
-		questions[name] = tool.Question{To: q.To, Params: p.server.scrub.Value(q.Params)}
-		if p.Can == nil || !p.Can(q.To) {
-			p.code, p.missing = mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, q.To
-			return nil, tool.Errorf(tool.Unavailable, "%s needs a client with the capability %q", p.tool.Spec.Name, q.To).
+		questions[name] = tool.Question{To: q.To, Params: c.server.scrub.Value(q.Params)}
+		if c.Can == nil || !c.Can(q.To) {
+			refused := tool.Errorf(tool.Unavailable, "%s needs a client with the capability %q", a.tool.Spec.Name, q.To).
 				Try("do it another way")
+			return nil, &protocolError{refused, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, q.To}
 		}
 	}
-	patience := time.Duration(max(len(questions), 1))*p.now.ApprovalTimeout + wayBack // they may be put one after the other
-	state, err := p.server.seal.close(ticket{
-		For: p.stub(), Approval: p.asking, Approved: p.approved, How: p.approval, Question: p.question, Basis: p.basis,
-		Risk: uint8(p.risk), State: need.State, Expires: time.Now().Add(patience),
+	patience := time.Duration(max(len(questions), 1))*c.now.ApprovalTimeout + replyTime // they may be asked in turn
+	state, err := c.server.seal.close(ticket{
+		For: c.stub(a), Approval: a.approval.asking, Approved: a.approval.granted, How: a.approval.how,
+		Question: a.approval.question, Basis: a.approval.basis, Risk: uint8(a.risk), State: need.State,
+		Expires: time.Now().Add(patience),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("sealing a question: %w", err)
 	}
-	return &Ask{Questions: questions, State: state, Waiting: p.question}, nil
+	return &Ask{Questions: questions, State: state, Waiting: a.approval.question}, nil
 }
 
-// approve gets a person's word for the call: by a rule that one has made, by a
-// question now, or by the answer to one before. Nothing in the arguments can.
-func (p *passage) approve(ctx context.Context) error {
-	petition, err := p.petition(ctx)
-	if err != nil { // refused whatever a person says
-		p.withdraw()
-		return err
+// approve gets a person's approval for a call: from a rule that a person has
+// made, by a question now, or from the answer to one before. Nothing in the
+// arguments can approve it.
+func (c *call) approve(ctx context.Context, p proposal, sealed ticket) (approval, error) {
+	question, err := c.questionAbout(ctx, p)
+	if err != nil { // no answer could make the call run
+		c.withdraw(ctx, sealed)
+		return approval{}, err
 	}
-	if p.ticket.Approved || p.ticket.Approval {
-		return p.resumed(ctx, petition)
+	a := approval{basis: question.Basis}
+	if sealed.Approved || sealed.Approval {
+		return c.resumed(ctx, p, question, sealed, a)
 	}
-	if p.standing(ctx, petition) {
-		return nil
+	if rule, ok := c.standing(ctx, question); ok {
+		a.granted, a.how = true, "rule "+rule.ID
+		return a, nil
 	}
-	return p.putQuestion(ctx, petition)
+	return c.putQuestion(ctx, p, question, a)
 }
 
-// petition is the call as a person is asked about it. What the word will rest
-// on is found out anew each time, so also right before the call runs.
-func (p *passage) petition(ctx context.Context) (Petition, error) {
-	var known tool.Facts
+// questionAbout returns the call as a person is asked about it. What the
+// approval depends on is found out each time, so also right before the call runs.
+func (c *call) questionAbout(ctx context.Context, p proposal) (approvals.Call, error) {
+	var facts tool.Facts
 	if p.plan.Facts != nil {
 		var err error
-		if known, err = p.plan.Facts(ctx); err != nil {
-			return Petition{}, err
+		if facts, err = p.plan.Facts(ctx); err != nil {
+			return approvals.Call{}, err
 		}
 	}
-	p.basis = known.Basis()
-	raw := p.call.JSON()
-	shown, hidden := p.shown(raw)
-	facts := make(map[string]string, len(known)+1)
-	for name, value := range known {
-		facts[name] = tool.Visible(p.server.scrub.Text(value))
+	scrub := c.server.scrub
+	shown, hidden := argumentsShown(scrub, p.args)
+	visible := make(map[string]string, len(facts)+1)
+	for name, value := range facts {
+		visible[name] = tool.Visible(scrub.Text(value))
 	}
 	if hidden != "" {
-		facts[notShown] = hidden
+		visible[notShown] = hidden
 	}
-	caller := p.Caller
-	return Petition{
-		Call: p.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title, Risk: p.risk, Why: tool.Visible(p.server.scrub.Text(p.why)),
-		Caller: caller, Profile: p.now.Policy.ProfileOf(p.subject()), Shown: shown,
-		Facts: facts, Basis: p.basis, Digest: hex.EncodeToString(p.callSum[:]), Once: p.plan.Once, Args: raw,
-		Expires: time.Now().Add(p.now.ApprovalTimeout),
+	who := c.Caller
+	return approvals.Call{
+		Call: c.id, Tool: p.tool.Spec.Name, Title: p.tool.Spec.Title,
+		Risk: p.plan.Risk.String(), Why: tool.Visible(scrub.Text(p.plan.Why)),
+		Principal: who.Principal(), Agent: who.Agent, User: who.User, Session: who.Session,
+		Profile: c.now.Policy.ProfileOf(c.subject()), Workspace: who.Workspace, Shown: shown,
+		Facts: visible, Basis: facts.Basis(), Digest: hex.EncodeToString(p.digest[:]), Once: p.plan.Once, Args: p.args,
 	}, nil
 }
 
-// resumed goes on with a call about which a person was asked.
-func (p *passage) resumed(ctx context.Context, petition Petition) error {
-	if p.ticket.Basis != p.basis || uint8(p.risk) > p.ticket.Risk {
-		p.withdraw()
-		p.approval = "changed"
-		return tool.Errorf(tool.Conflict, "what a person was asked about this call of %s has changed since", p.tool.Spec.Name).
+// resumed continues a call about which a person was asked. The approval counts
+// for the facts that were shown and the risk at that time.
+func (c *call) resumed(ctx context.Context, p proposal, q approvals.Call, sealed ticket, a approval) (approval, error) {
+	if sealed.Basis != a.basis || uint8(p.plan.Risk) > sealed.Risk {
+		c.withdraw(ctx, sealed)
+		a.how = "changed"
+		return a, tool.Errorf(tool.Conflict, "what a person was asked about this call of %s has changed since", q.Tool).
 			Try("call it again, so that a person can look at it as it is now")
 	}
-	if p.ticket.Approved {
-		p.approved, p.approval = true, p.ticket.How
-		return nil
+	if sealed.Approved {
+		a.granted, a.how = true, sealed.How
+		return a, nil
 	}
-	return p.judge(ctx, petition)
+	return c.readAnswer(ctx, q, sealed, a)
 }
 
-func (p *passage) withdraw() {
-	if p.ticket.Question != "" && p.server.Desk != nil {
-		p.server.Desk.Withdraw(p.ticket.Question)
+// withdraw ends the question that a call brought back, if there is one. A
+// question that cannot be withdrawn expires.
+func (c *call) withdraw(ctx context.Context, sealed ticket) {
+	if sealed.Question != "" && c.server.Approvals != nil {
+		_ = c.server.Approvals.Withdraw(context.WithoutCancel(ctx), sealed.Question)
 	}
 }
 
-// standing reports whether a rule allows the call. Rules that cannot be read
+// standing returns the rule that allows the call. Rules that cannot be read
 // allow nothing.
-func (p *passage) standing(ctx context.Context, petition Petition) bool {
-	if p.server.Desk == nil {
-		return false
+func (c *call) standing(ctx context.Context, q approvals.Call) (approvals.Rule, bool) {
+	if c.server.Approvals == nil {
+		return approvals.Rule{}, false
 	}
-	rule, ok, err := p.server.Desk.Allowed(ctx, petition)
+	rule, ok, err := c.server.Approvals.Allowed(ctx, q)
 	if err != nil {
-		p.server.log.Error("the rules of approvals cannot be read", "err", err)
-		return false
+		c.server.log.Error("the rules of approvals cannot be read", "err", err)
+		return approvals.Rule{}, false
 	}
-	if ok {
-		p.approved, p.approval = true, "rule "+rule
-	}
-	return ok
+	return rule, ok
 }
 
-// putQuestion asks wherever somebody may be who can answer.
-func (p *passage) putQuestion(ctx context.Context, petition Petition) error {
-	name, size := p.tool.Spec.Name, len(petition.Shown)
-	asks := p.Can != nil && p.Can(tool.Person)
-	waits := !p.atTerminal() && p.server.mayWait(ctx, p.now)
-	switch {
+// putQuestion asks at the client and wherever else a person may answer. The
+// question to the client is the error, a *tool.Asking.
+func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a approval) (approval, error) {
+	asks := c.Can != nil && c.Can(tool.Person)
+	waits := !c.atTerminal() && c.server.mayWait(ctx, c.now)
+	switch size := len(q.Shown); {
 	case !asks && !waits:
-		return p.nobody()
+		return a, c.nobodyToAsk(p)
 	case size > maxRead || size > maxShown && !waits:
-		return tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve", name, size).
+		return a, tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve", q.Tool, size).
 			Try("make several smaller calls")
+	default:
+		asks = asks && size <= maxShown
 	}
-	asks = asks && size <= maxShown
-	if err := p.layOut(ctx, petition); err != nil && !asks {
-		return err
+	id, err := c.storeQuestion(ctx, q)
+	if err != nil && !asks {
+		return a, err
 	}
-	p.asking = true
+	a.asking = true
+	if id != "" {
+		a.question, a.how = id, "question "+id
+	}
 	need := &tool.Asking{}
 	if asks {
-		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Person, Params: p.dialog(ctx, petition)}}
+		need.Questions = map[string]tool.Question{approvalKey: {To: tool.Person, Params: c.dialog(ctx, q, id)}}
 	}
-	return need
+	return a, need
 }
 
-// atTerminal reports whether whoever makes the call sits in front of us: then
-// nobody else is asked.
-func (p *passage) atTerminal() bool { return p.Transport == "cli" }
+// atTerminal reports whether the caller is a person at the command line: then
+// no other person is asked.
+func (c *call) atTerminal() bool { return c.Transport == "cli" }
 
-// nobody refuses a call about which nobody can be asked, and says how to change
-// that.
-func (p *passage) nobody() error {
-	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it", p.tool.Spec.Name, cmp.Or(p.why, p.risk.String()))
-	if p.server.Desk == nil || p.now.ApprovalWait != WaitAttended {
-		return refusal.Try("do it another way, or tell the user: a client that supports elicitation can ask them, and the operator can allow it in the policy")
+// nobodyToAsk refuses a call about which no person can be asked, and says how to
+// change that.
+func (c *call) nobodyToAsk(p proposal) error {
+	refusal := tool.Errorf(tool.Refused, "%s (%s) needs a person's approval, and this client cannot ask for it",
+		p.tool.Spec.Name, cmp.Or(p.plan.Why, p.plan.Risk.String()))
+	if c.server.Approvals == nil || c.now.ApprovalWait != WaitAttended {
+		return refusal.Try("do it another way, or ask the user for help: a client that supports elicitation can ask them, " +
+			"and the operator can allow it in the policy")
 	}
 	return refusal.Try("ask the user to run `mcp-tools approvals watch` on the server's machine and to leave it running, " +
 		"then call it again: it will wait there for an answer; or use a client that supports elicitation")
 }
 
-// layOut puts the question on the desk, if there is one.
-func (p *passage) layOut(ctx context.Context, petition Petition) error {
-	if p.server.Desk == nil || p.atTerminal() {
-		return nil
+// storeQuestion puts the question where people can answer it. It returns "" if
+// there is no such place.
+func (c *call) storeQuestion(ctx context.Context, q approvals.Call) (id string, err error) {
+	if c.server.Approvals == nil || c.atTerminal() {
+		return "", nil
 	}
-	id, err := p.server.Desk.Ask(ctx, petition)
+	id, err = c.server.Approvals.Ask(ctx, q, time.Now().Add(c.now.ApprovalTimeout))
 	switch {
 	case err == nil:
-		p.question, p.approval = id, "question "+id
-		return nil
-	case errors.Is(err, ErrDeskFull):
-		return tool.Errorf(tool.Busy, "%w for a person's approval", err).Try("wait until some have been answered, then call again")
+		return id, nil
+	case errors.Is(err, approvals.ErrTooMany):
+		return "", tool.Errorf(tool.Busy, "too many questions are waiting for a person's approval").
+			Try("wait until some have been answered, then call again")
 	}
-	p.server.log.Error("a question could not be laid out", "err", err)
-	return tool.Errorf(tool.Unavailable, "nobody can be asked for an approval at the moment").
+	c.server.log.Error("a question could not be stored", "err", err)
+	return "", tool.Errorf(tool.Unavailable, "no person can be asked for an approval at the moment").
 		Because(err).Try("tell the operator; the server's log has the cause")
 }
 
-// judge reads the answer: a person's at the client, or whatever was said first.
-func (p *passage) judge(ctx context.Context, petition Petition) error {
-	word, said := wordIn(p.Reply.Answers[approvalKey])
-	if p.ticket.Question != "" {
-		word, said = p.fromDesk(ctx, petition, word, said)
-	} else if word.Allow && word.Scope != Once { // it was not offered
-		word.Allow = false
+// readAnswer reads the decision: a person's at the client, or an earlier one
+// from elsewhere.
+func (c *call) readAnswer(ctx context.Context, q approvals.Call, sealed ticket, a approval) (approval, error) {
+	d, answered := decisionIn(c.Reply.Answers[approvalKey])
+	if sealed.Question != "" {
+		d, answered = c.takeDecision(ctx, q, sealed.Question, d, answered)
+	} else if d.Allow && d.Scope != approvals.Once { // it was not offered
+		d.Allow = false
 	}
 	switch {
-	case said && word.Allow:
-		p.approved, p.approval = true, word.String()
-		return nil
-	case said:
-		p.approval = word.String()
-		refusal := tool.Errorf(tool.Refused, "a person said no to this call of %s", p.tool.Spec.Name)
-		if reason := word.Reason; reason != "" {
-			refusal = tool.Errorf(tool.Refused, "a person said no to this call of %s: %q", p.tool.Spec.Name, clip(reason, 500))
+	case answered && d.Allow:
+		a.granted, a.how = true, recorded(d)
+		return a, nil
+	case answered:
+		a.how = recorded(d)
+		refusal := tool.Errorf(tool.Refused, "a person denied this call of %s", q.Tool)
+		if d.Reason != "" {
+			refusal = tool.Errorf(tool.Refused, "a person denied this call of %s: %q", q.Tool, text.Clip(d.Reason, 500))
 		}
-		return refusal.Try("do not try it again in another way; ask the user how to go on")
+		return a, refusal.Try("do not try it again in another way; ask the user how to continue")
 	}
-	p.approval = "unanswered"
-	return p.unanswered()
+	a.how = "unanswered"
+	return a, c.unanswered(q, sealed)
 }
 
-// unanswered refuses a call about which nobody said yes or no, and says how one
-// who would can be found.
-func (p *passage) unanswered() error {
-	name := p.tool.Spec.Name
+// unanswered refuses a call about which no person decided, and says how to get
+// a decision.
+func (c *call) unanswered(q approvals.Call, sealed ticket) error {
 	switch {
-	case p.Reply.Answers[approvalKey] != nil:
-		return tool.Errorf(tool.Refused, "the question whether %s may do this was closed without an answer", name).
-			Try("ask the user how to go on before you call it again")
-	case p.ticket.Question != "":
-		return tool.Errorf(tool.Refused, "nobody approved this call of %s in time", name).
-			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; or go on without it")
+	case c.Reply.Answers[approvalKey] != nil:
+		return tool.Errorf(tool.Refused, "the question whether to allow %s was closed without an answer", q.Tool).
+			Try("ask the user how to continue before you call it again")
+	case sealed.Question != "":
+		return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
+			Try("ask the user to run `mcp-tools approvals watch` on the server's machine, then call it again; or continue without it")
 	}
-	return tool.Errorf(tool.Refused, "nobody approved this call of %s in time", name).
-		Try("ask the user to be there for the question, then call it again; or go on without it")
+	return tool.Errorf(tool.Refused, "no person approved this call of %s in time", q.Tool).
+		Try("ask the user to be there for the question, then call it again; or continue without it")
 }
 
-// fromDesk adds what the client said to what lies on the desk, and takes the
-// word that counts.
-func (p *passage) fromDesk(ctx context.Context, petition Petition, word Word, said bool) (Word, bool) {
-	desk, id := p.server.Desk, p.ticket.Question
-	if said {
-		if err := desk.Answer(ctx, id, word); err != nil {
-			p.server.log.Info("the client's answer does not count", "id", id, "err", err)
+// takeDecision adds the client's decision to the stored question, and takes the
+// one that counts.
+func (c *call) takeDecision(
+	ctx context.Context, q approvals.Call, id string, client approvals.Decision, answered bool,
+) (approvals.Decision, bool) {
+	store := c.server.Approvals
+	if answered {
+		answer := approvals.Answer{Allow: client.Allow, Scope: client.Scope, Reason: client.Reason}
+		if _, err := store.Answer(ctx, id, answer, approvals.Approver{Channel: client.Channel}); err != nil {
+			c.server.log.Info("the client's answer does not count", "id", id, "err", err)
 		}
 	}
-	taken, err := desk.Take(ctx, id, petition)
+	taken, err := store.Take(ctx, id, q)
 	if err == nil {
 		return taken, true
 	}
-	if !errors.Is(err, ErrUnanswered) {
-		p.server.log.Error("an approval cannot be used", "id", id, "err", err)
+	if !errors.Is(err, approvals.ErrExpired) && !errors.Is(err, approvals.ErrUnknown) {
+		c.server.log.Error("an approval cannot be used", "id", id, "err", err)
 	}
-	return word, said && !word.Allow // a no counts in any case
+	return client, answered && !client.Allow // a denial counts in any case
+}
+
+// recorded is a decision as the audit log has it.
+func recorded(d approvals.Decision) string {
+	by := d.Channel
+	if d.By != "" {
+		by += ":" + d.By
+	}
+	switch {
+	case !d.Allow:
+		return "denied " + by
+	case d.Scope != "" && d.Scope != approvals.Once:
+		return by + " " + string(d.Scope)
+	}
+	return by
 }

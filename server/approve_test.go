@@ -70,17 +70,17 @@ func forApproval(a *Ask) bool {
 // made up for by an answer.
 func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 	b, m := newMoves(t)
-	where := call(t, b, "moves", `{}`, answering(""))
+	where := callTool(t, b, "moves", `{}`, answering(""))
 	m.worse.Store(true)
-	approval := call(t, b, "moves", `{}`, answering(where.Ask.State))
+	approval := callTool(t, b, "moves", `{}`, answering(where.Ask.State))
 	if approval.Ask == nil || !forApproval(approval.Ask) {
 		t.Fatalf("an answer to another question approved it: %+v", approval)
 	}
-	again := call(t, b, "moves", `{}`, answering(approval.Ask.State))
+	again := callTool(t, b, "moves", `{}`, answering(approval.Ask.State))
 	if again.Ask == nil || forApproval(again.Ask) || m.done.Load() != 0 {
 		t.Fatalf("the tool heard an answer that it had not asked for: %+v", again)
 	}
-	if last := call(t, b, "moves", `{}`, answering(again.Ask.State)); last.Result.Text() != "done" {
+	if last := callTool(t, b, "moves", `{}`, answering(again.Ask.State)); last.Result.Text() != "done" {
 		t.Errorf("approved and answered, and got %+v", last)
 	}
 }
@@ -105,12 +105,12 @@ func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
 				Name: "grows", Group: "test", Title: "grows", Doc: "It grows.", Risk: tool.Destroys,
 			}}}}
 			b := newTestServer(t, withTool(t, tool.Prepared(g)))
-			ask := call(t, b, "grows", `{}`, answering("")).Ask
+			ask := callTool(t, b, "grows", `{}`, answering("")).Ask
 			if answered {
-				ask = call(t, b, "grows", `{}`, answering(ask.State)).Ask
+				ask = callTool(t, b, "grows", `{}`, answering(ask.State)).Ask
 			}
 			g.worse.Store(worse)
-			last := call(t, b, "grows", `{}`, answering(ask.State))
+			last := callTool(t, b, "grows", `{}`, answering(ask.State))
 			if changed := last.Result.Kind == tool.Conflict; changed != worse {
 				t.Errorf("answered %t, worse %t: %+v", answered, worse, last)
 			}
@@ -121,12 +121,12 @@ func TestAWordIsNotGoodForMoreRisk(t *testing.T) {
 func TestTwoUsesOfOneApprovalAtOnce(t *testing.T) {
 	for range 50 {
 		b := newTestServer(t)
-		state := call(t, b, "launch", `{}`, answering("")).Ask.State
+		state := callTool(t, b, "launch", `{}`, answering("")).Ask.State
 		var ran atomic.Int64
 		var all sync.WaitGroup
 		for range 4 { // more refusals than that count as a loop
 			all.Go(func() {
-				if a := call(t, b, "launch", `{}`, answering(state)); !a.Result.Failed && a.Ask == nil {
+				if a := callTool(t, b, "launch", `{}`, answering(state)); !a.Result.Failed && a.Ask == nil {
 					ran.Add(1)
 				}
 			})

@@ -10,237 +10,252 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// A Request is one call of a tool, whichever way it came in.
+// A Request is one call of a tool, from any transport.
 type Request struct {
 	Access
 	Tool   string
 	Args   []byte                 // JSON
-	Report tool.Reporter          // nil: nobody waits for progress
-	Can    func(tool.Medium) bool // whom the client can ask; nil: nobody
+	Report tool.Reporter          // receives progress; nil for none
+	Can    func(tool.Medium) bool // what the client can be asked for; nil for nothing
 	Reply  *Reply                 // the answers, when the call is made again
 	Parent string                 // the call that made this one
-	Trace  map[string]string      // traceparent and its companions
+	Trace  map[string]string      // traceparent, tracestate, baggage
 }
 
-// An Answer is what a call comes to: a result, or a question that must be
+// An Answer is what a call returns: a result, or questions that must be
 // answered before the same request is sent again.
 type Answer struct {
 	Result  tool.Result
 	Ask     *Ask
-	Code    int         // of JSON-RPC, when the mistake is the client's program's
-	Missing tool.Medium // what the client would have to be capable of
+	Code    int         // JSON-RPC error code, when the client's program made a mistake
+	Missing tool.Medium // capability that the client would need
 }
 
-// Call runs one tool for one caller. It is the only way to a tool: whatever
-// the transport, every call is limited, decided, checked, approved, scrubbed,
-// bounded and written down here, and refusals leave by the same door.
+// A protocolError is a mistake of the client's program rather than of the model.
+type protocolError struct {
+	shown   *tool.Error
+	code    int
+	missing tool.Medium
+}
+
+func (e *protocolError) Error() string { return e.shown.Error() }
+func (e *protocolError) Unwrap() error { return e.shown }
+
+// Call runs one tool for one caller. It is the only way to a tool: whatever the
+// transport, every call is limited, decided, checked, approved, scrubbed,
+// bounded and recorded here, and refusals take the same path as results.
 func (s *Server) Call(ctx context.Context, req Request) Answer {
-	p := &passage{Request: req, server: s, now: s.settings(), id: rand.Text(), start: time.Now()}
-	ctx, p.seen = s.Watcher.Start(ctx, p.begin())
-	res, err := p.try(ctx)
+	c := s.newCall(req, "")
+	ctx, observe := s.Observer.Start(ctx, c.begin(req.Tool))
+	a, res, err := c.try(ctx)
 	if need := (*tool.Asking)(nil); errors.As(err, &need) {
 		var ask *Ask
-		if ask, err = p.ask(need); err == nil {
-			return p.record(ctx, Answer{Ask: ask}, nil)
+		if ask, err = c.ask(need, a); err == nil {
+			failed := c.record(ctx, observe, outcome{attempt: a, word: "asked"})
+			return answerOr(failed, Answer{Ask: ask})
 		}
+	}
+	answer := Answer{}
+	if wrong := (*protocolError)(nil); errors.As(err, &wrong) {
+		answer.Code, answer.Missing = wrong.code, wrong.missing
 	}
 	if err != nil {
 		res = tool.Failure(err)
 	}
-	res = p.scrub(res)
-	res = p.cut(res) // after scrubbing: half a key matches no pattern
-	res = p.advise(res)
-	return p.record(ctx, Answer{Result: res, Code: p.code, Missing: p.missing}, err)
+	res, removed := s.scrubResult(res)
+	res = c.cut(res, a.tool) // after scrubbing: half a key matches no pattern
+	end := outcome{attempt: a, word: wordOf(res), kind: res.Kind, removed: removed, err: err}
+	if a.found && answer.Code == 0 && !a.repeated {
+		end.digest, end.repeats = c.note(a, res)
+		res = advise(res, end.repeats)
+	}
+	end.size = res.Size()
+	answer.Result = res
+	return answerOr(c.record(ctx, observe, end), answer)
 }
 
-// A passage is one call on its way through the house.
-type passage struct {
+// answerOr returns a, unless the call could not be recorded: then it returns
+// nothing but that.
+func answerOr(failed *tool.Error, a Answer) Answer {
+	if failed != nil {
+		return Answer{Result: tool.Failure(failed)}
+	}
+	return a
+}
+
+// A call is a request that is being processed. It does not change.
+type call struct {
 	Request
 	server *Server
-	now    *settings
+	now    *settings // of the moment when it began
 	id     string
 	start  time.Time
-	seen   func(End)
-	kind   string // of what it consults the library about; "" for a call
-
-	tool      tool.Tool
-	known     bool // the tool was found and may be seen
-	call      tool.Call
-	plan      tool.Plan
-	risk      tool.Risk
-	ran       bool   // the tool was started
-	why       string // the tool's reason for its rating
-	looping   bool   // refused as a loop
-	verdict   policy.Verdict
-	asking    bool   // for approval, now
-	question  string // its id on the desk
-	basis     string // what a person's word rests on
-	approved  bool
-	approval  string // how
-	ticket    ticket // that the call came with
-	code      int
-	missing   tool.Medium
-	waited    time.Duration
-	redacted  map[string]int // secrets taken out, by kind
-	callSum   digest
-	resultSum digest
+	kind   string // for the audit log: "" for a call of a tool, or what is read from the library
 }
 
-// try takes the call from the door to the tool.
-func (p *passage) try(ctx context.Context) (res tool.Result, err error) {
-	leave, err := p.enter(ctx)
+func (s *Server) newCall(req Request, kind string) *call {
+	return &call{Request: req, server: s, now: s.settings(), id: rand.Text(), start: time.Now(), kind: kind}
+}
+
+// An attempt is what is known of a call when it ends. It is filled in from top
+// to bottom, as far as the call comes.
+type attempt struct {
+	waited   time.Duration // for a slot
+	tool     tool.Tool
+	found    bool // the tool exists, and the caller may see it
+	args     digest
+	verdict  policy.Verdict
+	risk     tool.Risk // of this call; zero until it was prepared
+	approval approval
+	repeated bool // refused because it was repeated
+	started  bool // the tool ran
+}
+
+// try takes a call from the transport to the tool.
+func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) {
+	release, err := c.admit(ctx)
+	a.waited = time.Since(c.start)
 	if err != nil {
-		return res, err
+		return a, res, err
 	}
-	defer leave()
-	defer p.rescue(&res, &err)
-	if ctx.Err() != nil { // given up while it waited
-		return res, context.Cause(ctx)
+	defer release()
+	defer func() {
+		if r := recover(); r != nil {
+			res, err = tool.Result{}, c.server.panicked(a.tool.Spec.Name, r)
+		}
+	}()
+	if ctx.Err() != nil { // cancelled while it waited
+		return a, res, context.Cause(ctx)
 	}
-	if err := p.find(); err != nil {
-		return res, err
+	a.tool, a.verdict, a.found = c.find()
+	if !a.found {
+		return a, res, c.noSuchTool()
 	}
-	p.call, err = p.tool.Bind(p.Args, p.now.Limits.Args)
+	bound, err := a.tool.Bind(c.Args, c.now.Limits.Args)
 	if err != nil {
-		return res, err
+		return a, res, err
 	}
-	p.callSum = sum(p.tool.Spec.Name, p.call.JSON())
-	if err := p.resume(); err != nil {
-		return res, err
+	args := bound.JSON()
+	a.args = sum(a.tool.Spec.Name, args)
+	sealed, err := c.resume(a)
+	if err != nil {
+		return a, res, err
 	}
-	if err := p.decide(ctx); err != nil {
-		return res, err
-	}
-	if err := p.server.loops.check(p); err != nil {
-		return res, err
-	}
-	if p.risk != tool.Reads {
-		if err := p.recordIntent(ctx); err != nil {
-			return res, err
+	ctx = tool.With(ctx, &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id})
+	plan, refused := bound.Prepare(ctx)
+	a.risk, a.verdict = plan.Risk, c.decide(a.verdict, a.tool, plan.Risk)
+	switch {
+	case a.verdict == policy.Deny: // the error of Prepare is for those who may make the call
+		return a, res, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s", a.tool.Spec.Name, a.risk).
+			Try("do it another way, or ask the operator to allow it")
+	case refused != nil:
+		c.withdraw(ctx, sealed)
+		return a, res, refused
+	case a.verdict == policy.Ask:
+		if a.approval, err = c.approve(ctx, proposal{a.tool, args, a.args, plan}, sealed); err != nil {
+			return a, res, err
 		}
 	}
-	p.ran = true
-	return p.run(ctx)
+	if err := c.checkRepeats(a); err != nil {
+		a.repeated = true
+		return a, res, err
+	}
+	if a.risk != tool.Reads {
+		if err := c.recordIntent(ctx, a); err != nil {
+			return a, res, err
+		}
+	}
+	a.started = true
+	res, err = c.run(ctx, a.tool, plan, sealed)
+	return a, res, err
 }
 
-// enter takes a token from the session's bucket and a slot to run in.
-func (p *passage) enter(ctx context.Context) (leave func(), err error) {
-	if wait := p.server.takeAll(ctx, p.Access, p.now.Limits, p.start); wait > 0 {
-		p.server.Watcher.Limited("rate")
-		return nil, tool.Errorf(tool.Busy, "more than %d calls a minute", p.now.Limits.PerMinute).
+// admit takes a token from the session's bucket, and waits for a slot to run in.
+func (c *call) admit(ctx context.Context) (release func(), err error) {
+	if wait := c.server.takeAll(ctx, c.Access, c.now.Limits, c.start); wait > 0 {
+		c.server.Observer.Limited("rate")
+		return nil, tool.Errorf(tool.Busy, "more than %d calls a minute", c.now.Limits.PerMinute).
 			Try("wait %s, then call again", max(wait.Round(time.Millisecond), time.Millisecond))
 	}
-	leave, err = p.server.gate.enter(ctx, p.lane())
-	p.waited = time.Since(p.start)
-	return leave, err
+	return c.server.queue.enter(ctx, c.queueKey())
 }
 
-// find looks the tool up. A name that does not exist and a name that the
-// policy hides are answered alike.
-func (p *passage) find() error {
-	tool, ok := p.server.Config.Tools.Lookup(p.Tool)
-	if ok {
-		p.verdict = p.now.Policy.Verdict(p.subject(), tool.Spec.Name)
+// find looks the tool up. It does not find a tool that the policy hides.
+func (c *call) find() (t tool.Tool, verdict policy.Verdict, found bool) {
+	t, ok := c.server.Config.Tools.Lookup(c.Tool)
+	if !ok {
+		return tool.Tool{}, policy.Deny, false
 	}
-	if !ok || p.verdict == policy.Deny {
-		p.code = mcp.INVALID_PARAMS
-		return p.noSuchTool()
+	if verdict = c.now.Policy.Verdict(c.subject(), t.Spec.Name); verdict == policy.Deny {
+		return tool.Tool{}, policy.Deny, false
 	}
-	p.tool, p.known = tool, true
-	return nil
+	return t, verdict, true
 }
 
-func (p *passage) noSuchTool() error {
+func (c *call) noSuchTool() error {
 	var names []string
-	for _, t := range p.server.Tools(p.Access) {
+	for _, t := range c.server.Tools(c.Access) {
 		names = append(names, t.Spec.Name)
 	}
-	name := p.toolName()
+	name := c.toolName()
 	err := tool.Errorf(tool.NotFound, "there is no tool %q here", name)
 	if nearest := tool.Nearest(name, names); nearest != "" {
-		return err.Try("did you mean %q?", nearest)
+		err = err.Try("did you mean %q?", nearest)
+	} else {
+		err = err.Try("call tools/list to see the tools")
 	}
-	return err.Try("call tools/list to see what there is")
+	return &protocolError{shown: err, code: mcp.INVALID_PARAMS}
 }
 
 // toolName is what the client called the tool, fit to be repeated: scrubbed
 // before it is cut, because half a key matches no pattern.
-func (p *passage) toolName() string { return clip(p.server.scrub.Text(p.Tool), 80) }
+func (c *call) toolName() string { return text.Clip(c.server.scrub.Text(c.Tool), 80) }
 
-// decide combines the policy's word with how risky this very call is, and
-// gets an approval where the two want one.
-func (p *passage) decide(ctx context.Context) error {
-	ctx = tool.With(ctx, &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id})
-	plan, refused := p.call.Prepare(ctx)
-	p.plan, p.risk, p.why = plan, plan.Risk, plan.Why
-	if p.risk != p.tool.Spec.Risk {
-		p.verdict = p.now.Policy.For(p.subject(), p.tool.Spec.Name, p.risk)
+// decide is the policy's verdict on a call of t with this risk. usual is the
+// verdict on the tool.
+func (c *call) decide(usual policy.Verdict, t tool.Tool, risk tool.Risk) policy.Verdict {
+	if risk == t.Spec.Risk {
+		return usual
 	}
-	switch {
-	case p.verdict == policy.Deny: // whatever else is wrong with it
-	case refused != nil:
-		p.withdraw()
-		return refused
-	case p.verdict == policy.Allow:
-		return nil
-	case p.verdict == policy.Ask:
-		return p.approve(ctx)
-	}
-	return tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s", p.tool.Spec.Name, p.risk).
-		Try("do it another way, or ask the operator to allow it")
+	return c.now.Policy.For(c.subject(), t.Spec.Name, risk)
 }
 
-// run lets the tool work. Whatever ends the call ends the tool's context.
-func (p *passage) run(ctx context.Context) (res tool.Result, err error) {
-	limit := p.tool.Spec.Timeout
+// run executes the plan. The context of the tool ends with the call, and at the
+// latest after the timeout.
+func (c *call) run(ctx context.Context, t tool.Tool, plan tool.Plan, sealed ticket) (tool.Result, error) {
+	limit := t.Spec.Timeout
 	if limit == 0 {
-		limit = p.now.Limits.Timeout
+		limit = c.now.Limits.Timeout
 	}
-	running := &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id, Report: p.Report}
-	if p.Reply != nil && !p.ticket.Approval { // the tool hears what it asked, and nothing else
-		running.Answers = tool.Answers{ByName: p.Reply.Answers, State: p.ticket.State}
+	running := &tool.Running{Caller: c.Caller, Tool: t.Spec.Name, Call: c.id, Report: c.Report, Status: c.status}
+	if c.Reply != nil && !sealed.Approval { // a tool gets the answers to its own questions only
+		running.Answers = tool.Answers{ByName: c.Reply.Answers, State: sealed.State}
 	}
-	ctx = context.WithValue(tool.With(ctx, running), statusKey{}, sessionOf{p.server, &p.Access})
+	ctx = tool.With(ctx, running)
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, errOvertime)
 	defer cancel()
-	res, err = p.plan.Run(ctx)
+	res, err := plan.Run(ctx)
 	if err == nil || ctx.Err() == nil {
 		return res, err
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, errOvertime) {
 		return res, cause
 	}
-	return res, tool.Errorf(tool.Timeout, "%s took longer than %s and was stopped", p.tool.Spec.Name, limit).
+	return res, tool.Errorf(tool.Timeout, "%s took longer than %s and was stopped", t.Spec.Name, limit).
 		Try("ask for less, or for part of it")
 }
 
-// rescue makes an error of a panic of the tool, be it while it checks its
-// arguments, rates the call or works.
-func (p *passage) rescue(res *tool.Result, err *error) {
-	r := recover()
-	if r == nil {
-		return
-	}
-	*res, *err = tool.Result{}, p.server.panicked(p.tool.Spec.Name, r)
-}
-
-// panicked is the error of whatever broke in the middle of its work.
-func (s *Server) panicked(who string, r any) *tool.Error {
-	s.log.Error("a tool panicked", "tool", who, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
-	return tool.Errorf(tool.Internal, "%s failed unexpectedly", who).
+// panicked logs a panic and returns the error for the caller.
+func (s *Server) panicked(what string, r any) *tool.Error {
+	s.log.Error("a tool panicked", "tool", what, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+	return tool.Errorf(tool.Internal, "%s failed unexpectedly", what).
 		Because(fmt.Errorf("panic: %v", r)).Try("try something else; the operator finds the cause in the log")
 }
 
 // errOvertime ends the context of a call that takes too long.
 var errOvertime = errors.New("the call took too long")
-
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return text[:runeStart(text, most)] + "..."
-}

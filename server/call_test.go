@@ -7,11 +7,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-func call(tb testing.TB, b *testServer, name, args string, change ...func(*Request)) Answer {
+func callTool(tb testing.TB, b *testServer, name, args string, change ...func(*Request)) Answer {
 	tb.Helper()
 	r := Request{Access: testAccess(), Tool: name, Args: []byte(args)}
 	for _, f := range change {
@@ -36,7 +37,7 @@ func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newTestServer(t)
-			a := call(t, b, test.tool, test.args)
+			a := callTool(t, b, test.tool, test.args)
 			if a.Result.Kind != test.kind || !strings.Contains(a.Result.Text(), test.want) {
 				t.Errorf("got %s %q, want %s %q", a.Result.Kind, a.Result.Text(), test.kind, test.want)
 			}
@@ -45,18 +46,18 @@ func TestEveryCallLeavesByTheSameDoor(t *testing.T) {
 					t.Errorf("the model reads %q", a.Result.Text())
 				}
 			}
-			entries := b.journal.all()
+			entries := b.audit.all()
 			if len(entries) != 1 {
 				t.Fatalf("the journal has %d entries", len(entries))
 			}
-			if got := entries[0]; got.Verdict != test.verdict || got.Outcome != outcome(test.kind) || got.Call == "" {
+			if got := entries[0]; got.Verdict != test.verdict || got.Outcome != outcomeOf(test.kind) || got.Call == "" {
 				t.Errorf("the journal says %+v", got)
 			}
 		})
 	}
 }
 
-func outcome(k tool.Kind) string {
+func outcomeOf(k tool.Kind) string {
 	if k == "" {
 		return "ok"
 	}
@@ -65,7 +66,7 @@ func outcome(k tool.Kind) string {
 
 func TestResultsAreScrubbedBeforeTheyAreCut(t *testing.T) {
 	b := newTestServer(t)
-	a := call(t, b, "leaks", `{}`)
+	a := callTool(t, b, "leaks", `{}`)
 	whole, err := json.Marshal(a.Result)
 	if err != nil {
 		t.Fatal(err)
@@ -73,18 +74,18 @@ func TestResultsAreScrubbedBeforeTheyAreCut(t *testing.T) {
 	if strings.Contains(string(whole), plantedKey()) || !strings.Contains(a.Result.Text(), "[REDACTED]") {
 		t.Errorf("the result is %s", whole)
 	}
-	if got := b.journal.all()[0].Redactions; got == 0 {
+	if got := b.audit.all()[0].Redactions; got == 0 {
 		t.Error("the journal knows of no redaction")
 	}
 }
 
 func TestErrorsAndNamesAreScrubbedToo(t *testing.T) {
 	b := newTestServer(t)
-	a := call(t, b, plantedKey(), `{"text":"`+plantedKey()+`"}`)
+	a := callTool(t, b, plantedKey(), `{"text":"`+plantedKey()+`"}`)
 	if strings.Contains(a.Result.Text(), plantedKey()) {
 		t.Errorf("the answer repeats the secret: %q", a.Result.Text())
 	}
-	if e := b.journal.all()[0]; strings.Contains(e.Tool+e.Args+e.Error, plantedKey()) {
+	if e := b.audit.all()[0]; strings.Contains(e.Tool+e.ArgsShape+e.Error, plantedKey()) {
 		t.Errorf("the journal has the secret: %+v", e)
 	}
 }
@@ -97,16 +98,16 @@ func TestNotEvenHalfASecretGetsOut(t *testing.T) {
 		before := strings.Repeat("x", at) + " "
 		b := newTestServer(t)
 		for _, a := range []Answer{
-			call(t, b, before+plantedKey(), `{}`),
-			call(t, b, "echo", `{"n":"`+before+plantedKey()+`"}`),
-			call(t, b, "echo", `{"`+before+plantedKey()+`":1}`),
-			call(t, b, "echo", `{}`, func(r *Request) { r.Trace = map[string]string{"traceparent": before + plantedKey()} }),
+			callTool(t, b, before+plantedKey(), `{}`),
+			callTool(t, b, "echo", `{"n":"`+before+plantedKey()+`"}`),
+			callTool(t, b, "echo", `{"`+before+plantedKey()+`":1}`),
+			callTool(t, b, "echo", `{}`, func(r *Request) { r.Trace = map[string]string{"traceparent": before + plantedKey()} }),
 		} {
 			if strings.Contains(a.Result.Text(), half) {
 				t.Errorf("the answer has half of it: %q", a.Result.Text())
 			}
 		}
-		for _, e := range b.journal.all() {
+		for _, e := range b.audit.all() {
 			if strings.Contains(e.Tool+e.Error+e.Trace, half) {
 				t.Errorf("the journal has half of it: %+v", e)
 			}
@@ -130,7 +131,7 @@ func TestAPanicInPrepareIsAnError(t *testing.T) {
 		c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
 	})
 	for range 2 { // the second finds the slot of the first free
-		if a := call(t, b, "moody", `{}`); a.Result.Kind != tool.Internal || strings.Contains(a.Result.Text(), "oh no") {
+		if a := callTool(t, b, "moody", `{}`); a.Result.Kind != tool.Internal || strings.Contains(a.Result.Text(), "oh no") {
 			t.Errorf("got %s %q", a.Result.Kind, a.Result.Text())
 		}
 	}
@@ -138,7 +139,7 @@ func TestAPanicInPrepareIsAnError(t *testing.T) {
 
 func TestLongResultsAreCutAndKept(t *testing.T) {
 	b := newTestServer(t)
-	a := call(t, b, "long", `{"n":500}`)
+	a := callTool(t, b, "long", `{"n":500}`)
 	text := a.Result.Text()
 	if len(text) > 1400 || !strings.HasPrefix(text, "0123456789\n") || !strings.HasSuffix(text, "0123456789\n") {
 		t.Errorf("cut to %d bytes: %q", len(text), text)
@@ -146,14 +147,14 @@ func TestLongResultsAreCutAndKept(t *testing.T) {
 	if !strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) {
 		t.Errorf("no way to go on: %q", text)
 	}
-	if len(b.keeper.text) != 5500 || b.keeper.owner != "a/u" {
-		t.Errorf("kept %d bytes for %q", len(b.keeper.text), b.keeper.owner)
+	if len(b.results.text) != 5500 || b.results.owner != "a/u" {
+		t.Errorf("kept %d bytes for %q", len(b.results.text), b.results.owner)
 	}
-	a = call(t, b, "long", `{"n":5000}`)
-	if len(b.keeper.text) > 10_000 || !strings.Contains(a.Result.Text(), "are kept") {
-		t.Errorf("kept %d bytes, said %q", len(b.keeper.text), a.Result.Text())
+	a = callTool(t, b, "long", `{"n":5000}`)
+	if len(b.results.text) > 10_000 || !strings.Contains(a.Result.Text(), "are stored") {
+		t.Errorf("kept %d bytes, said %q", len(b.results.text), a.Result.Text())
 	}
-	a = call(t, b, "long", `{"n":500}`, func(r *Request) { r.Narrow.Exclude = []string{ReadResult} })
+	a = callTool(t, b, "long", `{"n":500}`, func(r *Request) { r.Narrow.Exclude = []string{ReadResult} })
 	if strings.Contains(a.Result.Text(), "r_handle") {
 		t.Error("a caller without read_result got a handle")
 	}
@@ -171,33 +172,33 @@ func TestAToolCanShowLess(t *testing.T) {
 			}
 			c.Tools, c.Settings = set, testSettings(t, set, policy.Rules{})
 		})
-		a := call(t, b, "long", `{"n":500}`)
-		if text := a.Result.Text(); len(text) > want || len(text) < want/2 || !strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) || len(b.keeper.text) != 5500 {
-			t.Errorf("with at most %d: %d bytes are shown, %d kept: %q", most, len(text), len(b.keeper.text), text)
+		a := callTool(t, b, "long", `{"n":500}`)
+		if text := a.Result.Text(); len(text) > want || len(text) < want/2 || !strings.Contains(text, `call read_result with {"id":"r_handle","offset":`) || len(b.results.text) != 5500 {
+			t.Errorf("with at most %d: %d bytes are shown, %d kept: %q", most, len(text), len(b.results.text), text)
 		}
 	}
 }
 
 func TestWhatChangesSomethingIsOnRecordBefore(t *testing.T) {
 	b := newTestServer(t)
-	call(t, b, "change", `{"text":"x"}`)
-	entries := b.journal.all()
-	if len(entries) != 2 || !entries[0].Intent || entries[1].Intent || entries[0].Call != entries[1].Call {
+	callTool(t, b, "change", `{"text":"x"}`)
+	entries := b.audit.all()
+	if len(entries) != 2 || entries[0].Phase != audit.Intent || entries[1].Phase == audit.Intent || entries[0].Call != entries[1].Call {
 		t.Fatalf("the journal says %+v", entries)
 	}
 }
 
 func TestWithoutAJournalNothingHappens(t *testing.T) {
 	b := newTestServer(t)
-	b.journal.breakWith(errors.New("no space left"))
+	b.audit.breakWith(errors.New("no space left"))
 	for name, told := range map[string]string{"echo": "the result is withheld", "change": "so nothing was done"} {
-		a := call(t, b, name, `{"text":"secretly"}`)
+		a := callTool(t, b, name, `{"text":"secretly"}`)
 		if a.Result.Kind != tool.Unavailable || !strings.Contains(a.Result.Text(), told) || strings.Contains(a.Result.Text(), "has changed") || strings.Contains(a.Result.Text(), "secretly") || strings.Contains(a.Result.Text(), "space") {
 			t.Errorf("%s: %q", name, a.Result.Text())
 		}
 	}
-	b.journal.breakWith(nil)
-	if a := call(t, b, "echo", `{"text":"again"}`); a.Result.Failed {
+	b.audit.breakWith(nil)
+	if a := callTool(t, b, "echo", `{"text":"again"}`); a.Result.Failed {
 		t.Errorf("it did not recover: %q", a.Result.Text())
 	}
 }
@@ -205,7 +206,7 @@ func TestWithoutAJournalNothingHappens(t *testing.T) {
 func TestHiddenAndUnknownToolsLookAlike(t *testing.T) {
 	b := newTestServer(t)
 	narrow := func(r *Request) { r.Narrow.Tools = []string{"echo"} }
-	hidden, unknown := call(t, b, "change", `{}`, narrow), call(t, b, "chonge", `{}`, narrow)
+	hidden, unknown := callTool(t, b, "change", `{}`, narrow), callTool(t, b, "chonge", `{}`, narrow)
 	if hidden.Code == 0 || unknown.Code == 0 {
 		t.Fatal("one of them was found")
 	}
@@ -214,38 +215,77 @@ func TestHiddenAndUnknownToolsLookAlike(t *testing.T) {
 	}
 }
 
-func TestLoopsGetAdvice(t *testing.T) {
-	b := newTestServer(t)
-	var texts []string
-	for range 6 {
-		texts = append(texts, call(t, b, "echo", `{"text":"same"}`).Result.Text())
+// withRepeats sets the limits of repeated calls.
+func withRepeats(warn, stop int) func(*Config) {
+	return func(c *Config) { c.Settings.Limits.RepeatWarn, c.Settings.Limits.RepeatStop = warn, stop }
+}
+
+func TestRepeatedResultsGetAdvice(t *testing.T) {
+	b := newTestServer(t, withRepeats(3, 10))
+	for i := 1; i < 10; i++ {
+		got := callTool(t, b, "echo", `{"text":"same"}`).Result.Text()
+		if !strings.HasPrefix(got, "same0") || strings.Contains(got, "had the same result") != (i >= 3) {
+			t.Errorf("call %d: %q", i, got)
+		}
 	}
-	if texts[1] != "same0" || !strings.Contains(texts[2], "3 times") || !strings.HasPrefix(texts[2], "same0") {
-		t.Errorf("early: %q", texts)
+	entries := b.audit.all()
+	if entries[1].Repeats != 0 || entries[2].Repeats != 3 || entries[8].Repeats != 9 {
+		t.Errorf("the audit log has %+v", entries)
 	}
-	if strings.Contains(texts[5], "same0") || !strings.Contains(texts[5], "To get on") {
-		t.Errorf("late: %q", texts[5])
+	for range 3 { // a cycle of two calls
+		callTool(t, b, "echo", `{"n":1}`)
+		callTool(t, b, "change", `{"n":1}`)
 	}
-	call(t, b, "echo", `{"n":1}`)
-	call(t, b, "echo", `{"n":2}`)
-	call(t, b, "echo", `{"n":3}`)
-	if got := call(t, b, "echo", `{"text":"same"}`).Result.Text(); got != "same0" {
-		t.Errorf("after other work: %q", got)
+	if entries = b.audit.all(); entries[len(entries)-1].Repeats != 3 {
+		t.Errorf("a cycle of two calls got no advice: %+v", entries[len(entries)-1])
 	}
 }
 
-func TestLoopsThatChangeSomethingAreStopped(t *testing.T) {
-	b := newTestServer(t)
-	for range 5 {
-		call(t, b, "change", `{"text":"x"}`)
+func TestReadsAreRefusedWhenTheyAreRepeatedInARow(t *testing.T) {
+	b := newTestServer(t, withRepeats(3, 10))
+	for range 9 {
+		callTool(t, b, "echo", `{"text":"same"}`)
 	}
 	for range 2 {
-		if a := call(t, b, "change", `{"text":"x"}`); a.Result.Kind != tool.Refused || !strings.Contains(a.Result.Text(), "5 times") {
+		a := callTool(t, b, "echo", `{"text":"same"}`)
+		if a.Result.Kind != tool.Refused || !strings.Contains(a.Result.Text(), "9 times in a row") {
 			t.Errorf("got %q", a.Result.Text())
 		}
 	}
-	if a := call(t, b, "change", `{"text":"y"}`); a.Result.Failed {
-		t.Errorf("another call was refused: %q", a.Result.Text())
+	entries := b.audit.all()
+	if last := entries[len(entries)-1]; last.Outcome != "refused" || !strings.Contains(last.Error, "in a row") {
+		t.Errorf("the audit log has %+v", last)
+	}
+	callTool(t, b, "change", `{"text":"x"}`)
+	if got := callTool(t, b, "echo", `{"text":"same"}`).Result.Text(); !strings.HasPrefix(got, "same0") {
+		t.Errorf("after another call: %q", got)
+	}
+}
+
+func TestCallsThatMayChangeSomethingAreNeverRefusedForRepeating(t *testing.T) {
+	reads := commands{act[none]{spec: tool.Spec{Name: "run", Group: "test", Title: "run", Doc: "It runs.", Risk: tool.Runs}}}
+	b := newTestServer(t, withTool(t, tool.Prepared(reads)), withRepeats(3, 5))
+	for range 30 {
+		if a := callTool(t, b, "run", `{}`); a.Result.Failed || !strings.HasPrefix(a.Result.Text(), "printed") {
+			t.Fatalf("got %+v", a)
+		}
+	}
+}
+
+// commands is a tool that runs commands, of which this one reads.
+type commands struct{ act[none] }
+
+func (commands) Prepare(context.Context, none) (tool.Plan, error) {
+	run := func(context.Context) (tool.Result, error) { return tool.Text("printed"), nil }
+	return tool.Plan{Risk: tool.Reads, Run: run}, nil
+}
+
+func TestZeroSwitchesLoopProtectionOff(t *testing.T) {
+	b := newTestServer(t, withRepeats(0, 0))
+	for range 30 {
+		if got := callTool(t, b, "echo", `{"text":"same"}`).Result.Text(); got != "same0" {
+			t.Fatalf("got %q", got)
+		}
 	}
 }
 
@@ -254,7 +294,7 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	can := func(r *Request) { r.Can = func(tool.Medium) bool { return true } }
 	ask := func(t *testing.T, args string) *Ask {
 		t.Helper()
-		a := call(t, b, "launch", args, can)
+		a := callTool(t, b, "launch", args, can)
 		if a.Ask == nil {
 			t.Fatalf("nobody was asked: %q", a.Result.Text())
 		}
@@ -275,25 +315,25 @@ func TestApprovalIsGoodForOneCall(t *testing.T) {
 	if text, _ := params["message"].(string); !strings.Contains(text, "\n  text: x\n") || strings.Contains(q.State, "launch") {
 		t.Errorf("the question is %+v", q)
 	}
-	if a := call(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")); a.Result.Text() != "launched x" {
+	if a := callTool(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")); a.Result.Text() != "launched x" {
 		t.Errorf("approved, and got %q", a.Result.Text())
 	}
 	for name, a := range map[string]Answer{
-		"used twice":       call(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")),
-		"other arguments":  call(t, b, "launch", `{"text":"y"}`, with(ask(t, `{"text":"x"}`).State, "allow")),
-		"another user":     call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.User = "v" })),
-		"another session":  call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.Session = "t" })),
-		"a changed state":  call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State+"A", "allow")),
-		"a made-up state":  call(t, b, "launch", `{"text":"x"}`, with("bm9uc2Vuc2U", "allow")),
-		"denied":           call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "deny")),
-		"an odd decision":  call(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow everything")),
-		"said by argument": call(t, b, "launch", `{"text":"x","approved":true}`, can),
+		"used twice":       callTool(t, b, "launch", `{"text":"x"}`, with(q.State, "allow")),
+		"other arguments":  callTool(t, b, "launch", `{"text":"y"}`, with(ask(t, `{"text":"x"}`).State, "allow")),
+		"another user":     callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.User = "v" })),
+		"another session":  callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow", func(r *Request) { r.Caller.Session = "t" })),
+		"a changed state":  callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State+"A", "allow")),
+		"a made-up state":  callTool(t, b, "launch", `{"text":"x"}`, with("bm9uc2Vuc2U", "allow")),
+		"denied":           callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "deny")),
+		"an odd decision":  callTool(t, b, "launch", `{"text":"x"}`, with(ask(t, `{"text":"x"}`).State, "allow everything")),
+		"said by argument": callTool(t, b, "launch", `{"text":"x","approved":true}`, can),
 	} {
 		if a.Ask != nil || !a.Result.Failed {
 			t.Errorf("%s: %+v", name, a)
 		}
 	}
-	for _, e := range b.journal.all() {
+	for _, e := range b.audit.all() {
 		if e.Outcome == "ok" && e.Approval != "elicitation" {
 			t.Errorf("ran without approval: %+v", e)
 		}
@@ -304,13 +344,13 @@ func TestRatesAndQueuesAnswerBusy(t *testing.T) {
 	b := newTestServer(t, func(c *Config) {
 		c.Settings.Limits.PerMinute, c.Settings.Limits.Burst = 60, 2
 	})
-	call(t, b, "echo", `{"n":1}`)
-	call(t, b, "echo", `{"n":2}`)
-	if a := call(t, b, "echo", `{"n":3}`); a.Result.Kind != tool.Busy || !strings.Contains(a.Result.Text(), "wait") {
+	callTool(t, b, "echo", `{"n":1}`)
+	callTool(t, b, "echo", `{"n":2}`)
+	if a := callTool(t, b, "echo", `{"n":3}`); a.Result.Kind != tool.Busy || !strings.Contains(a.Result.Text(), "wait") {
 		t.Errorf("the third call got %q", a.Result.Text())
 	}
 	other := func(r *Request) { r.Caller.Session = "other" }
-	if a := call(t, b, "echo", `{"n":3}`, other); a.Result.Failed {
+	if a := callTool(t, b, "echo", `{"n":3}`, other); a.Result.Failed {
 		t.Errorf("another session got %q", a.Result.Text())
 	}
 }
@@ -321,7 +361,7 @@ func TestSettingsAreSwappedWhole(t *testing.T) {
 	if err := b.Apply(next); err != nil {
 		t.Fatal(err)
 	}
-	if a := call(t, b, "echo", `{}`); a.Code == 0 {
+	if a := callTool(t, b, "echo", `{}`); a.Code == 0 {
 		t.Errorf("echo is still there: %q", a.Result.Text())
 	}
 	if strings.Contains(string(b.ToolsList(testAccess())), `"echo"`) {
@@ -335,7 +375,7 @@ func TestSettingsAreSwappedWhole(t *testing.T) {
 
 func TestCallsRunInTheirTime(t *testing.T) {
 	b := newTestServer(t, func(c *Config) { c.Settings.Limits.Timeout = 1 })
-	if a := call(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tool.Timeout || !strings.Contains(a.Result.Text(), "took longer than 1ns") {
+	if a := callTool(t, b, "slow", `{"text":"x"}`); a.Result.Kind != tool.Timeout || !strings.Contains(a.Result.Text(), "took longer than 1ns") {
 		t.Errorf("got %q", a.Result.Text())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -347,11 +387,11 @@ func TestCallsRunInTheirTime(t *testing.T) {
 
 func TestModelsReadWhatOnlyProgramsGot(t *testing.T) {
 	b := newTestServer(t)
-	p := &passage{server: b.Server, now: b.settings()}
-	if got := p.cut(tool.Result{Data: map[string]any{"n": 1}}).Text(); got != `{"n":1}` {
+	c := b.newCall(Request{Access: testAccess()}, "")
+	if got := c.cut(tool.Result{Data: map[string]any{"n": 1}}, tool.Tool{}).Text(); got != `{"n":1}` {
 		t.Errorf("the text is %q", got)
 	}
-	if got := p.cut(tool.Text("one").With(map[string]any{"n": 1})).Text(); got != "one" {
+	if got := c.cut(tool.Text("one").With(map[string]any{"n": 1}), tool.Tool{}).Text(); got != "one" {
 		t.Errorf("a second copy: %q", got)
 	}
 }

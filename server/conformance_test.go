@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // TestConformance lets the protocol's own conformance suite judge our server.
@@ -152,7 +154,7 @@ func judge(t *testing.T, found map[string][]check, least map[string]int) {
 			case "SUCCESS":
 				passed++
 			case "FAILURE":
-				t.Errorf("%s: %s: %s\n%s", scenario, c.ID, c.ErrorMessage, clip(string(c.Details), 2000))
+				t.Errorf("%s: %s: %s\n%s", scenario, c.ID, c.ErrorMessage, text.Clip(string(c.Details), 2000))
 			case "WARNING":
 				t.Logf("%s: %s: warning: %s", scenario, c.ID, c.ErrorMessage)
 			}

@@ -133,7 +133,7 @@ func (c *conn) slot() *fault {
 		c.running.Add(1)
 		return nil
 	default:
-		c.session.server.Watcher.Limited("connection")
+		c.session.server.Observer.Limited("connection")
 		return faultf(codeBusy, "busy: %d requests are waiting; wait for some of them to finish, then try again", cap(c.slots))
 	}
 }

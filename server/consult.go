@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"strings"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
@@ -46,26 +46,24 @@ type Finding struct {
 //
 // An error is a *[tool.Error], scrubbed.
 func (s *Server) Consult(ctx context.Context, q Inquiry) (Finding, error) {
-	p := &passage{
-		Request: Request{Access: q.Access, Tool: string(q.Method), Args: q.arguments(), Trace: q.Trace},
-		server:  s, now: s.settings(), id: rand.Text(), start: time.Now(), kind: q.kind(),
-	}
-	begin := Begin{Caller: p.Caller, Transport: p.Transport, Trace: p.Trace}
+	c := s.newCall(Request{Access: q.Access, Tool: string(q.Method), Args: q.arguments(), Trace: q.Trace}, q.kind())
+	governor := ""
 	if t, ok := s.governor(q.Ref); ok {
-		begin.Tool = t.Spec.Name
+		governor = t.Spec.Name
 	}
-	ctx, p.seen = s.Watcher.Start(ctx, begin)
-	found, err := p.look(ctx, q)
+	ctx, observe := s.Observer.Start(ctx, c.begin(governor))
+	a, found, err := c.lookUp(ctx, q)
 	if err == nil {
-		found = p.bound(p.redact(found)) // in this order: half a key matches no pattern
-		p.resultSum = found.digest()
-		if failed := p.conclude(ctx, "ok", "", found.size(), nil); failed != nil {
+		found, removed := s.scrubFinding(found)
+		found = c.bound(found) // after scrubbing: half a key matches no pattern
+		end := outcome{attempt: a, word: "ok", size: found.size(), digest: found.digest(), removed: removed}
+		if failed := c.record(ctx, observe, end); failed != nil {
 			return Finding{}, failed
 		}
 		return found, nil
 	}
-	known := lapse(err)
-	if failed := p.conclude(ctx, string(known.Kind), known.Kind, 0, known); failed != nil {
+	known := libraryError(err)
+	if failed := c.record(ctx, observe, outcome{attempt: a, word: string(known.Kind), kind: known.Kind, err: known}); failed != nil {
 		known = failed
 	}
 	shown := *known
@@ -73,8 +71,8 @@ func (s *Server) Consult(ctx context.Context, q Inquiry) (Finding, error) {
 	return Finding{}, &shown
 }
 
-// lapse is err in words that are not about tools.
-func lapse(err error) *tool.Error {
+// libraryError is err in words that are not about tools.
+func libraryError(err error) *tool.Error {
 	if known := (*tool.Error)(nil); errors.As(err, &known) {
 		return known
 	}
@@ -86,63 +84,64 @@ func lapse(err error) *tool.Error {
 	return known
 }
 
-// look takes an inquiry from the door to the library.
-func (p *passage) look(ctx context.Context, q Inquiry) (found Finding, err error) {
-	leave, err := p.enter(ctx)
+// lookUp takes an inquiry from the transport to the library.
+func (c *call) lookUp(ctx context.Context, q Inquiry) (a attempt, found Finding, err error) {
+	release, err := c.admit(ctx)
+	a.waited = time.Since(c.start)
 	if err != nil {
-		return found, err
+		return a, found, err
 	}
-	defer leave()
+	defer release()
 	defer func() {
 		if r := recover(); r != nil {
-			found, err = Finding{}, p.server.panicked("the library", r)
+			found, err = Finding{}, c.server.panicked("the library", r)
 		}
 	}()
-	if ctx.Err() != nil { // given up while it waited
-		return found, context.Cause(ctx)
+	if ctx.Err() != nil { // cancelled while it waited
+		return a, found, context.Cause(ctx)
 	}
-	p.callSum = sum(p.Tool, p.Args)
-	if err := q.check(p.now.Limits.Args); err != nil {
-		return found, err
+	a.args = sum(c.Tool, c.Args)
+	if err := q.check(c.now.Limits.Args); err != nil {
+		return a, found, err
 	}
-	if err := p.permit(q); err != nil {
-		return found, err
+	if a.tool, a.verdict, a.found, err = c.permit(q); err != nil {
+		return a, found, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, p.now.Limits.Timeout, errOvertime)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.now.Limits.Timeout, errOvertime)
 	defer cancel()
-	running := &tool.Running{Caller: p.Caller, Tool: p.tool.Spec.Name, Call: p.id}
-	found, err = p.answer(tool.With(ctx, running), q)
+	running := &tool.Running{Caller: c.Caller, Tool: a.tool.Spec.Name, Call: c.id}
+	found, err = c.consult(tool.With(ctx, running), q)
 	switch known := (*tool.Error)(nil); {
 	case err == nil:
-		return found, nil
+		return a, found, nil
 	case errors.As(err, &known) && known.Kind == tool.NotFound:
-		return found, p.noSuch(q) // in the words for what is forbidden
+		return a, found, c.notThere(q) // in the same words as for what is forbidden
 	case ctx.Err() == nil:
-		return found, err
+		return a, found, err
 	case !errors.Is(context.Cause(ctx), errOvertime):
-		return found, context.Cause(ctx)
+		return a, found, context.Cause(ctx)
 	}
-	return found, tool.Errorf(tool.Timeout, "it took longer than %s to look up", p.now.Limits.Timeout).Try("try again later, or ask for less")
+	return a, found, tool.Errorf(tool.Timeout, "it took longer than %s to look up", c.now.Limits.Timeout).
+		Try("try again later, or ask for less")
 }
 
-// permit decides by the policy of the tool in charge. A list is open to
-// everybody: it shows what its reader may see.
-func (p *passage) permit(q Inquiry) error {
-	if p.server.Library == nil {
-		return tool.Errorf(tool.Unavailable, "there are no resources and no prompts here").Try("use tools")
+// permit decides by the policy of the tool that governs what is asked for. Every
+// caller may list: a list holds what its reader may see.
+func (c *call) permit(q Inquiry) (governor tool.Tool, verdict policy.Verdict, found bool, err error) {
+	if c.server.Library == nil {
+		return governor, policy.Deny, false,
+			tool.Errorf(tool.Unavailable, "there are no resources and no prompts here").Try("use tools")
 	}
 	if q.Ref == (Ref{}) {
-		p.verdict = policy.Allow
-		return nil
+		return governor, policy.Allow, false, nil
 	}
-	if t, ok := p.server.governor(q.Ref); ok {
-		p.verdict = p.now.Policy.Verdict(p.subject(), t.Spec.Name)
-		p.tool, p.known = t, p.verdict == policy.Allow
+	if t, ok := c.server.governor(q.Ref); ok {
+		governor, verdict = t, c.now.Policy.Verdict(c.subject(), t.Spec.Name)
 	}
-	if !p.known {
-		return p.noSuch(q)
+	if verdict != policy.Allow {
+		return governor, verdict, false, c.notThere(q)
 	}
-	return nil
+	return governor, verdict, true, nil
 }
 
 // mayRead reports whether a caller may see what ref names.
@@ -151,11 +150,11 @@ func (s *Server) mayRead(now *settings, subject policy.Subject, ref Ref) bool {
 	return ok && now.Policy.Verdict(subject, t.Spec.Name) == policy.Allow
 }
 
-func (p *passage) sees(ref Ref) bool { return p.server.mayRead(p.now, p.subject(), ref) }
+func (c *call) sees(ref Ref) bool { return c.server.mayRead(c.now, c.subject(), ref) }
 
-// noSuch is the answer about what is not there, or not for this caller.
-func (p *passage) noSuch(q Inquiry) error {
-	quoted := func(text string) string { return clip(p.server.scrub.Text(text), maxQuoted) }
+// notThere is the error about what does not exist, or is hidden from this caller.
+func (c *call) notThere(q Inquiry) error {
+	quoted := func(s string) string { return text.Clip(c.server.scrub.Text(s), maxQuoted) }
 	switch {
 	case q.Ref.Prompt != "":
 		return tool.Errorf(tool.NotFound, "there is no prompt %q here", quoted(q.Ref.Prompt)).
@@ -218,7 +217,7 @@ func (q Inquiry) check(l tool.Limits) error {
 		}
 		for name, value := range given {
 			if len(name) > maxQuoted || len(value) > l.Text {
-				return tool.Errorf(tool.Invalid, "the argument %q is too long", clip(name, maxQuoted)).
+				return tool.Errorf(tool.Invalid, "the argument %q is too long", text.Clip(name, maxQuoted)).
 					Try("its name may have %d bytes and its value %d", maxQuoted, l.Text)
 			}
 		}

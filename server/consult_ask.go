@@ -14,31 +14,31 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// answer asks the library what an inquiry wants to know, and leaves out what
+// consult asks the library what an inquiry wants to know, and leaves out what
 // the caller may not see.
-func (p *passage) answer(ctx context.Context, q Inquiry) (found Finding, err error) {
-	lib := p.server.Library
+func (c *call) consult(ctx context.Context, q Inquiry) (found Finding, err error) {
+	lib := c.server.Library
 	switch q.Method {
 	case mcp.MethodResourcesList:
-		return p.listResources(ctx, q)
+		return c.listResources(ctx, q)
 	case mcp.MethodResourcesTemplatesList:
 		if q.Cursor != "" {
 			return found, badCursor(q)
 		}
-		found.Templates = among(lib.Templates(), func(t Template) bool { return p.sees(Ref{URI: t.URI}) })
+		found.Templates = among(lib.Templates(), func(t Template) bool { return c.sees(Ref{URI: t.URI}) })
 	case mcp.MethodResourcesRead:
-		found.Parts, err = lib.Read(ctx, p.Caller, q.Ref.URI)
+		found.Parts, err = lib.Read(ctx, c.Caller, q.Ref.URI)
 	case mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		err = q.Keep()
 	case mcp.MethodPromptsList:
-		return p.listPrompts(ctx, q)
+		return c.listPrompts(ctx, q)
 	case mcp.MethodPromptsGet:
-		found.Filled, err = lib.Prompt(ctx, p.Caller, q.Ref.Prompt, q.Args)
+		found.Filled, err = lib.Prompt(ctx, c.Caller, q.Ref.Prompt, q.Args)
 	case mcp.MethodCompletionComplete:
 		if q.Ref.Prompt == "" && !slices.ContainsFunc(lib.Templates(), func(t Template) bool { return t.URI == q.Ref.URI }) {
-			return found, p.noSuch(q)
+			return found, c.notThere(q)
 		}
-		found.Values, found.More, err = lib.Complete(ctx, p.Caller, q.Blank)
+		found.Values, found.More, err = lib.Complete(ctx, c.Caller, q.Blank)
 	default:
 		return found, fmt.Errorf("nobody can consult the library with %s", q.Method)
 	}
@@ -46,18 +46,18 @@ func (p *passage) answer(ctx context.Context, q Inquiry) (found Finding, err err
 }
 
 // listResources finds a page with something on it, or the end.
-func (p *passage) listResources(ctx context.Context, q Inquiry) (found Finding, err error) {
+func (c *call) listResources(ctx context.Context, q Inquiry) (found Finding, err error) {
 	place, err := placeIn(q)
 	if err != nil {
 		return found, err
 	}
 	for range maxSkipped {
-		page, next, err := p.server.Library.Resources(ctx, p.Caller, place)
+		page, next, err := c.server.Library.Resources(ctx, c.Caller, place)
 		if err != nil {
 			return found, err
 		}
-		found.Resources = among(page, func(r Resource) bool { return soundURI(r.URI) && p.sees(Ref{URI: r.URI}) })
-		found.Next, err = p.cursor(q, next)
+		found.Resources = among(page, func(r Resource) bool { return soundURI(r.URI) && c.sees(Ref{URI: r.URI}) })
+		found.Next, err = c.cursor(q, next)
 		if err != nil || next == "" || len(found.Resources) > 0 {
 			return found, err
 		}
@@ -67,7 +67,7 @@ func (p *passage) listResources(ctx context.Context, q Inquiry) (found Finding, 
 }
 
 // listPrompts finds a page of prompts. Its place in the list is a number.
-func (p *passage) listPrompts(ctx context.Context, q Inquiry) (found Finding, err error) {
+func (c *call) listPrompts(ctx context.Context, q Inquiry) (found Finding, err error) {
 	place, err := placeIn(q)
 	if err != nil {
 		return found, err
@@ -78,24 +78,24 @@ func (p *passage) listPrompts(ctx context.Context, q Inquiry) (found Finding, er
 			return found, badCursor(q)
 		}
 	}
-	all, err := p.server.Library.Prompts(ctx, p.Caller)
+	all, err := c.server.Library.Prompts(ctx, c.Caller)
 	if err != nil {
 		return found, err
 	}
 	seen := among(all, func(one Prompt) bool {
-		return one.Name != "" && len(one.Name) <= maxURI && p.sees(Ref{Prompt: one.Name})
+		return one.Name != "" && len(one.Name) <= maxURI && c.sees(Ref{Prompt: one.Name})
 	})
 	from = min(from, len(seen))
-	to := p.pageEnd(seen, from)
+	to := c.pageEnd(seen, from)
 	if found.Prompts = seen[from:to]; to < len(seen) {
-		found.Next, err = p.cursor(q, strconv.Itoa(to))
+		found.Next, err = c.cursor(q, strconv.Itoa(to))
 	}
 	return found, err
 }
 
 // pageEnd is where a page of prompts is full.
-func (p *passage) pageEnd(all []Prompt, from int) int {
-	room := p.now.Limits.ResultHard / 2 // scrubbing may make a text longer
+func (c *call) pageEnd(all []Prompt, from int) int {
+	room := c.now.Limits.ResultHard / 2 // scrubbing may make a text longer
 	for to := from; to < len(all); to++ {
 		written, err := marshal(all[to])
 		if room -= len(written); to > from && (err != nil || to-from == maxPage || room < 0) {
@@ -118,11 +118,11 @@ func among[T any](list []T, ok func(T) bool) []T {
 
 // cursor is a place in a list as the client gets it. It depends on no process,
 // because the next page may be another's to find.
-func (p *passage) cursor(q Inquiry, place string) (string, error) {
+func (c *call) cursor(q Inquiry, place string) (string, error) {
 	if place == "" {
 		return "", nil
 	}
-	if len(place) > MaxCursor || p.server.scrub.Text(place) != place { // encoded, nobody would scrub it any more
+	if len(place) > MaxCursor || c.server.scrub.Text(place) != place { // encoded, nobody would scrub it any more
 		return "", fmt.Errorf("the library's cursor is longer than %d bytes, or has a secret in it", MaxCursor)
 	}
 	return base64.RawURLEncoding.EncodeToString([]byte(string(q.Method) + " " + place)), nil

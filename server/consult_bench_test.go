@@ -29,14 +29,14 @@ func BenchmarkConsult(b *testing.B) {
 				if _, err := s.Consult(b.Context(), q); err != nil {
 					b.Fatal(err)
 				}
-				s.journal.entries, lib.heard = s.journal.entries[:0], lib.heard[:0]
+				s.audit.entries, lib.heard = s.audit.entries[:0], lib.heard[:0]
 			}
 		})
 	}
 	b.Run("call", func(b *testing.B) {
 		for b.Loop() {
 			s.Call(b.Context(), Request{Access: testAccess(), Tool: "echo", Args: []byte(`{}`)})
-			s.journal.entries = s.journal.entries[:0]
+			s.audit.entries = s.audit.entries[:0]
 		}
 	})
 	b.Run("change heard by 1 of 1000", func(b *testing.B) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -14,55 +15,56 @@ const (
 	maxDocShown  = 1000
 )
 
-// redact takes credentials out of everything that a reader could see.
-func (p *passage) redact(f Finding) Finding {
+// scrubFinding returns f without credentials, and how many were removed.
+func (s *Server) scrubFinding(f Finding) (clean Finding, removed map[string]int) {
+	r := redactor{scrub: s.scrub}
 	f.Resources, f.Templates, f.Prompts = slices.Clone(f.Resources), slices.Clone(f.Templates), slices.Clone(f.Prompts)
 	f.Values, f.Filled.Messages = slices.Clone(f.Values), slices.Clone(f.Filled.Messages)
 	for i := range f.Resources {
-		r := &f.Resources[i]
-		p.cleanAll(&r.URI, &r.Name, &r.Title, &r.Description, &r.MIME)
+		one := &f.Resources[i]
+		r.texts(&one.URI, &one.Name, &one.Title, &one.Description, &one.MIME)
 	}
 	for i := range f.Templates {
-		t := &f.Templates[i]
-		p.cleanAll(&t.URI, &t.Name, &t.Title, &t.Description, &t.MIME)
+		one := &f.Templates[i]
+		r.texts(&one.URI, &one.Name, &one.Title, &one.Description, &one.MIME)
 	}
 	for i := range f.Prompts {
 		one := &f.Prompts[i]
-		p.cleanAll(&one.Name, &one.Title, &one.Description)
+		r.texts(&one.Name, &one.Title, &one.Description)
 		one.Arguments = slices.Clone(one.Arguments)
 		for k := range one.Arguments {
 			a := &one.Arguments[k]
-			p.cleanAll(&a.Name, &a.Title, &a.Description)
+			r.texts(&a.Name, &a.Title, &a.Description)
 		}
 	}
 	for i := range f.Values {
-		p.cleanAll(&f.Values[i])
+		r.texts(&f.Values[i])
 	}
-	p.cleanAll(&f.Filled.Description)
-	f.Parts = p.redactParts(f.Parts)
+	r.texts(&f.Filled.Description)
+	f.Parts = r.parts(f.Parts)
 	for i, m := range f.Filled.Messages {
-		f.Filled.Messages[i].Part = p.redactParts([]tool.Part{m.Part})[0]
+		f.Filled.Messages[i].Part = r.parts([]tool.Part{m.Part})[0]
 	}
-	return f
+	return f, r.removed
 }
 
-func (p *passage) cleanAll(texts ...*string) {
-	for _, text := range texts {
-		*text = p.clean(*text)
+func (r *redactor) texts(texts ...*string) {
+	for _, one := range texts {
+		*one = r.text(*one)
 	}
 }
 
-func (p *passage) redactParts(parts []tool.Part) []tool.Part {
-	parts = p.scrub(tool.Result{Parts: parts}).Parts
+func (r *redactor) parts(parts []tool.Part) []tool.Part {
+	parts = r.result(tool.Result{Parts: parts}).Parts
 	for i := range parts {
-		parts[i].MIME = p.clean(parts[i].MIME)
+		parts[i].MIME = r.text(parts[i].MIME)
 	}
 	return parts
 }
 
 // bound shortens what is too long for anybody. Names of prompts and of their
 // arguments, and URIs, are never shortened: half of one names something else.
-func (p *passage) bound(f Finding) Finding {
+func (c *call) bound(f Finding) Finding {
 	for i := range f.Resources {
 		r := &f.Resources[i]
 		abridge(&r.Description, &r.Name, &r.Title)
@@ -79,11 +81,11 @@ func (p *passage) bound(f Finding) Finding {
 			abridge(&a.Description, &a.Title)
 		}
 	}
-	room := p.now.Limits.ResultHard
-	f.Resources = fitting(p, &room, f.Resources)
-	f.Templates = fitting(p, &room, f.Templates)
-	f.Prompts = fitting(p, &room, f.Prompts)
-	f.Filled.Description = clip(f.Filled.Description, maxDocShown)
+	room := c.now.Limits.ResultHard
+	f.Resources = fitting(c, &room, f.Resources)
+	f.Templates = fitting(c, &room, f.Templates)
+	f.Prompts = fitting(c, &room, f.Prompts)
+	f.Filled.Description = text.Clip(f.Filled.Description, maxDocShown)
 	for i := range f.Parts {
 		f.Parts[i] = fit(f.Parts[i], &room)
 	}
@@ -100,18 +102,18 @@ func (p *passage) bound(f Finding) Finding {
 
 // abridge bounds what is only there to be looked at.
 func abridge(doc *string, names ...*string) {
-	*doc = clip(*doc, maxDocShown)
+	*doc = text.Clip(*doc, maxDocShown)
 	for _, name := range names {
-		*name = clip(*name, maxNameShown)
+		*name = text.Clip(*name, maxNameShown)
 	}
 }
 
 // fitting is as much of a list as there is room for.
-func fitting[T any](p *passage, room *int, list []T) []T {
+func fitting[T any](c *call, room *int, list []T) []T {
 	for i, one := range list {
 		written, err := json.Marshal(one)
 		if *room -= len(written); err != nil || *room < 0 {
-			p.server.log.Error("the library lists more than there is room for", "left out", len(list)-i)
+			c.server.log.Error("the library lists more than there is room for", "left out", len(list)-i)
 			return list[:i]
 		}
 	}

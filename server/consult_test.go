@@ -11,6 +11,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -43,7 +44,7 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 			t.Errorf("%s: %v", method, err)
 			continue
 		}
-		all := b.journal.all()
+		all := b.audit.all()
 		e := all[len(all)-1]
 		tool, kind := "echo", "resource"
 		switch {
@@ -58,10 +59,10 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 			kind = "completion"
 		}
 		if e.Kind != kind || e.Tool != tool || tool == "echo" && e.Alias != string(method) || e.Verdict != "allow" || e.Outcome != "ok" ||
-			e.Caller.User != "u" || e.Transport != "test" || e.ArgsDigest == "" || e.Digest == "" || e.Intent || !strings.Contains(e.Args, q.Ref.URI) {
+			e.User != "u" || e.Transport != "test" || e.ArgsDigest == "" || e.ResultDigest == "" || e.Phase == audit.Intent || !strings.Contains(e.ArgsShape, q.Ref.URI) {
 			t.Errorf("%s is written down as %+v", method, e)
 		}
-		if want := found.size(); e.Bytes != want || want == 0 {
+		if want := found.size(); e.Bytes != int64(want) || want == 0 {
 			t.Errorf("%s: %d bytes are written down, there are %d", method, e.Bytes, want)
 		}
 	}
@@ -69,11 +70,11 @@ func TestEveryInquiryIsWrittenDown(t *testing.T) {
 	if _, err := b.Consult(t.Context(), refused); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("a secret: %v", err)
 	}
-	all := b.journal.all()
+	all := b.audit.all()
 	if e := all[len(all)-1]; e.Outcome != "not_found" || e.Verdict != "ask" || !strings.Contains(e.Error, "secret:///plan") || e.Kind != "resource" {
 		t.Errorf("what was refused is written down as %+v", e)
 	}
-	b.journal.breakWith(errors.New("the disk is full"))
+	b.audit.breakWith(errors.New("the disk is full"))
 	for method, q := range questions() {
 		found, err := b.Consult(t.Context(), q)
 		if tool.AsError(err) == nil || tool.AsError(err).Kind != tool.Unavailable || len(found.Parts)+len(found.Values)+len(found.Resources) > 0 {
@@ -118,7 +119,7 @@ func TestNothingOfTheLibraryGetsPastTheScrubber(t *testing.T) {
 		}
 	}
 	redactions := 0
-	for _, e := range b.journal.all() {
+	for _, e := range b.audit.all() {
 		if strings.Contains(fmt.Sprintf("%+v", e), key) {
 			t.Errorf("it is written down: %+v", e)
 		}

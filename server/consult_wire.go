@@ -8,6 +8,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -67,7 +68,7 @@ func (q *Inquiry) take(params []byte) *fault {
 			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 				field += "." + wrong.Field
 			}
-			return faultf(mcp.INVALID_PARAMS, "%s has the wrong type for %s", clip(field, maxQuoted), q.Method)
+			return faultf(mcp.INVALID_PARAMS, "%s has the wrong type for %s", text.Clip(field, maxQuoted), q.Method)
 		}
 	}
 	switch q.Method {
@@ -100,7 +101,7 @@ func (q Inquiry) fault(err *tool.Error, modern bool) *fault {
 		if q.Ref.URI == "" || q.Method == mcp.MethodCompletionComplete {
 			break
 		}
-		f.Data = map[string]string{"uri": clip(q.Ref.URI, maxURI)} // which one, for clients that read several
+		f.Data = map[string]string{"uri": text.Clip(q.Ref.URI, maxURI)} // which one, for clients that read several
 		if !modern {
 			f.Code = mcp.RESOURCE_NOT_FOUND
 		}

@@ -9,6 +9,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // handle answers one request of s. out carries what must reach the client
@@ -64,7 +66,7 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 }
 
 func noBatches(version string) *fault {
-	return faultf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time", clip(version, maxQuoted))
+	return faultf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time", text.Clip(version, maxQuoted))
 }
 
 // maxBatch bounds a batch: its messages are answered one after the other.
@@ -134,7 +136,7 @@ func (x *exchange) listen(ctx context.Context) []byte {
 	}
 	leave, ok := x.session.server.listeners.enter(x.access.owner())
 	if !ok {
-		x.session.server.Watcher.Limited("connection")
+		x.session.server.Observer.Limited("connection")
 		return failure(x.msg.id, faultf(codeBusy, "busy: %d subscriptions are open already; end one of them, then try again", maxListening))
 	}
 	defer leave()

@@ -19,7 +19,7 @@ func TestWhatTheClientCancelsIsCancelled(t *testing.T) {
 	<-b.stopped
 	w.in.Close()
 	<-w.ended
-	if entries := b.journal.all(); len(entries) != 1 || entries[0].Outcome != string(tool.Cancelled) {
+	if entries := b.audit.all(); len(entries) != 1 || entries[0].Outcome != string(tool.Cancelled) {
 		t.Errorf("the journal says %+v", entries)
 	}
 }
@@ -33,7 +33,7 @@ func TestNobodyAnswers(t *testing.T) {
 		w.next()
 		w.send(callLine("1", "launch", `{"text":"x"}`))
 		w.next() // the question
-		if r := read(t, w.next()); r.Error != nil || !strings.Contains(r.text(), "nobody approved this call of launch in time") {
+		if r := read(t, w.next()); r.Error != nil || !strings.Contains(r.text(), "no person approved this call of launch in time") {
 			t.Errorf("got %+v, %q", r, r.text())
 		}
 		w.in.Close()
@@ -44,9 +44,9 @@ func TestNobodyAnswers(t *testing.T) {
 // TestTooMuchStructuredContent is left out, and the result says so.
 func TestTooMuchStructuredContent(t *testing.T) {
 	b := newTestServer(t)
-	p := &passage{Request: Request{Access: testAccess()}, server: b.Server, now: b.settings()}
-	res := p.cut(tool.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}))
-	if res.Data != nil || !strings.Contains(res.Text(), "structured content left out: the most is 10000 bytes") {
+	c := b.newCall(Request{Access: testAccess()}, "")
+	res := c.cut(tool.Text("see the data").With(map[string]any{"big": strings.Repeat("x", 10_000)}), tool.Tool{})
+	if res.Data != nil || !strings.Contains(res.Text(), "structured content left out: the maximum is 10000 bytes") {
 		t.Errorf("got %q with %d members", res.Text(), len(res.Data))
 	}
 }

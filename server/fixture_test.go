@@ -49,7 +49,7 @@ func newAskingFixture(tb testing.TB) *testServer {
 func shippedLimits() Limits {
 	return Limits{
 		PerMinute: 1200, Burst: 200, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
-		Args: tool.DefaultLimits(), Result: 100 << 10, ResultHard: 10 << 20, Warn: 3, Stop: 5,
+		Args: tool.DefaultLimits(), Result: 100 << 10, ResultHard: 10 << 20, RepeatWarn: 3,
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -45,8 +46,8 @@ type textArgs struct {
 // look behind it.
 type testServer struct {
 	*Server
-	journal *memoryJournal
-	keeper  *memoryKeeper
+	audit   *memoryAuditLog
+	results *memoryResults
 	// started gets a value when a slow call begins, release lets one go on.
 	started chan string
 	release chan struct{}
@@ -103,7 +104,7 @@ func plantedKey() string { return "ghp" + "_" + strings.Repeat("A1b2", 9) }
 func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 	tb.Helper()
 	b := &testServer{
-		journal: &memoryJournal{}, keeper: &memoryKeeper{},
+		audit: &memoryAuditLog{}, results: &memoryResults{},
 		started: make(chan string, 1000), release: make(chan struct{}), stopped: make(chan string, 1000),
 		over: make(chan string, 1000),
 	}
@@ -117,7 +118,7 @@ func newTestServer(tb testing.TB, change ...func(*Config)) *testServer {
 	}
 	c := Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: "test", Tools: set, Scrub: scrubber,
-		Journal: b.journal, Keeper: b.keeper, Log: slog.New(slog.DiscardHandler),
+		AuditLog: b.audit, Results: b.results, Log: slog.New(slog.DiscardHandler),
 		Settings: testSettings(tb, set, policy.Rules{}),
 		Ended: func(c tool.Caller) {
 			select {
@@ -147,7 +148,7 @@ func testSettings(tb testing.TB, set *tool.Set, rules policy.Rules) Settings {
 		Policy: compiled, ApprovalTimeout: time.Minute,
 		Limits: Limits{
 			PerMinute: 1_000_000, Burst: 100_000, Running: 10, Queued: 100, TotalRunning: 64, Timeout: 30 * time.Second,
-			Args: tool.DefaultLimits(), Result: 1000, ResultHard: 10_000, Warn: 3, Stop: 5,
+			Args: tool.DefaultLimits(), Result: 1000, ResultHard: 10_000, RepeatWarn: 3,
 		},
 	}
 }
@@ -156,45 +157,46 @@ func testAccess() Access {
 	return Access{Transport: "test", Caller: tool.Caller{Agent: "a", User: "u", Session: "s", Profile: "full"}}
 }
 
-// memoryJournal is a Journal that tests can read, and break.
-type memoryJournal struct {
+// memoryAuditLog is an AuditLog that tests can read, and break.
+type memoryAuditLog struct {
 	mu      sync.Mutex
-	entries []Entry
+	entries []audit.Record
 	broken  error
 }
 
-func (j *memoryJournal) Append(_ context.Context, e Entry) error {
+func (j *memoryAuditLog) Append(_ context.Context, r audit.Record) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.broken == nil {
-		j.entries = append(j.entries, e)
+		j.entries = append(j.entries, r)
 	}
 	return j.broken
 }
 
-func (j *memoryJournal) all() []Entry {
+func (j *memoryAuditLog) all() []audit.Record {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return append([]Entry(nil), j.entries...)
+	return append([]audit.Record(nil), j.entries...)
 }
 
-func (j *memoryJournal) breakWith(err error) {
+func (j *memoryAuditLog) breakWith(err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.broken = err
 }
 
-// memoryKeeper is a Keeper of the last result.
-type memoryKeeper struct {
+// memoryResults stores the last result.
+type memoryResults struct {
 	mu          sync.Mutex
 	owner, text string
 }
 
-func (k *memoryKeeper) Keep(owner, text string) (string, error) {
+func (k *memoryResults) Put(owner string, r io.Reader) (string, error) {
+	text, err := io.ReadAll(r)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.owner, k.text = owner, text
-	return "r_handle", nil
+	k.owner, k.text = owner, string(text)
+	return "r_handle", err
 }
 
 // wire is a client at the other end of a Stdio: it writes lines as they are

@@ -97,7 +97,7 @@ func TestQuestionsEndWithTheInput(t *testing.T) {
 	w.send(callLine("1", "launch", `{}`))
 	w.next()
 	got := w.rest()
-	if len(got) != 1 || !strings.Contains(got[0], "nobody approved") {
+	if len(got) != 1 || !strings.Contains(got[0], "no person approved") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -108,10 +108,10 @@ func TestThePersonAtTheDeskMayTakeTime(t *testing.T) {
 	for name, secure := range map[string]bool{"HTTP/1.1": false, "HTTP/2": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				d := newMemoryDesk()
+				d := newMemoryApprovals()
 				certificate, pool := selfSigned(t)
 				s, p, shut := stillSite(t, func(h *HTTP) {
-					h.Server.Desk = d
+					h.Server.Approvals = d
 					next := h.Server.settings().Settings
 					next.ApprovalWait, next.ApprovalTimeout = WaitAlways, 10*writeLimit
 					if err := h.Server.Apply(next); err != nil {
@@ -136,7 +136,7 @@ func TestThePersonAtTheDeskMayTakeTime(t *testing.T) {
 				go func() { got <- v.post(line) }()
 				id := d.next(t)
 				<-time.After(3 * (writeLimit + bodyLimit))
-				if err := d.Answer(t.Context(), id, cli(true, "")); err != nil {
+				if err := d.decide(t.Context(), id, cli(true, "")); err != nil {
 					t.Fatal(err)
 				}
 				if a := <-got; !strings.Contains(a.body, "launched x") {

@@ -223,7 +223,7 @@ func TestACallForAClientThatDoesNotRead(t *testing.T) {
 			"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: chatty\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 		begun := time.Now()
 		synctest.Wait()
-		for len(s.journal.all()) == 0 {
+		for len(s.audit.all()) == 0 {
 			if time.Since(begun) > 2*writeLimit {
 				t.Fatal("the call never ended")
 			}

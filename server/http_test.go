@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const evil = "https://evil.example"
@@ -86,7 +88,7 @@ func TestTheDoorOfHTTP(t *testing.T) {
 			}
 			a := v.do(t.Context(), test.method, test.body)
 			if a.err != nil || a.status != test.status || !strings.Contains(a.body, test.says) {
-				t.Fatalf("got %d %q %v, want %d with %q", a.status, clip(a.body, 500), a.err, test.status, test.says)
+				t.Fatalf("got %d %q %v, want %d with %q", a.status, text.Clip(a.body, 500), a.err, test.status, test.says)
 			}
 			if challenged := a.header.Get("WWW-Authenticate") != ""; challenged != (a.status == 401 || a.status == 403 && strings.Contains(a.body, "token")) {
 				t.Errorf("WWW-Authenticate is %q", a.header.Get("WWW-Authenticate"))

@@ -2,29 +2,30 @@ package server
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// loops remembers the last calls of each session, to notice an agent that
-// goes round in circles: the same calls with the same results, one after the
-// other or in turns.
+// loops remembers the last calls of each session, to notice an agent that makes
+// the same calls again and again and gets the same results.
 type loops struct {
 	mu       sync.Mutex
 	sessions map[string]*history
 }
 
+// A history holds the last calls of a session, and counts all of them.
 type history struct {
-	last   []lap
+	last   []pastCall
 	since  time.Time
 	used   time.Time
 	calls  int
 	failed int
 }
 
-type lap struct {
+type pastCall struct {
 	call, result digest
 	at           time.Time
 }
@@ -32,71 +33,95 @@ type lap struct {
 const (
 	historyLength = 30
 	historyAge    = 10 * time.Minute
-	// maxCircle is the longest circle that counts as one: A, B, C, A, B, C.
-	maxCircle    = 3
+	// maxCycle is the longest cycle of calls that counts as a repetition: A, B,
+	// C, A, B, C.
+	maxCycle     = 3
 	maxHistories = 10_000
-	// pollRoom is how much more often a tool made for asking again may be asked.
-	pollRoom = 3
+	// pollFactor is how much more often a tool that is made for polling may be
+	// called.
+	pollFactor = 3
 )
 
 func newLoops() *loops { return &loops{sessions: make(map[string]*history)} }
 
-// check refuses a call that changes something when it has just been made
-// again and again to no other effect. Reading again does no harm: it runs,
-// and advise answers.
-func (l *loops) check(p *passage) error {
-	if p.risk == tool.Reads {
+const loopAdvice = "change the arguments, use another tool, or tell the user what stops you"
+
+// checkRepeats refuses a call of a reading tool that was made many times in a
+// row with equal results and without any other call in between. Other calls are
+// never refused for this: they may have changed something, or print something
+// else this time.
+func (c *call) checkRepeats(a attempt) error {
+	limit := patience(c.now.Limits.RepeatStop, a.tool)
+	if limit == 0 || a.tool.Spec.Risk != tool.Reads {
 		return nil
 	}
-	l.mu.Lock()
-	h := l.sessions[p.Caller.Session]
-	n := 0
-	if h != nil {
-		n = h.repeats(p.callSum, nil, p.start)
-	}
-	l.mu.Unlock()
-	if n < p.patience(p.now.Limits.Stop) {
+	n := c.server.loops.inARow(c.Caller.Session, a.args, c.start)
+	if n < limit-1 {
 		return nil
 	}
-	p.looping = true
-	return tool.Errorf(tool.Refused, "this call was made %d times with the same result, so it was not run again", n).
+	c.server.Observer.Limited("repeat_refused")
+	return tool.Errorf(tool.Refused, "this call was made %d times in a row with the same result; it was not run again", n).
 		Try("%s", loopAdvice)
 }
 
-const loopAdvice = "change the arguments, use another tool, or tell the user what is in the way"
-
-// advise adds a word to a result that came back unchanged, and in the end
-// replaces it: the model has it already, several times.
-func (p *passage) advise(res tool.Result) tool.Result {
-	if !p.known || p.looping || p.code != 0 { // what is no call of the model's is no lap
-		return res
+// note adds a call to the history of its session. It returns a digest of the
+// result, and how many equal results this call had in a row if they are enough
+// for advice, else 0.
+func (c *call) note(a attempt, res tool.Result) (result digest, repeats int) {
+	result = sum(res.Text())
+	n := c.server.loops.note(c.Caller.Session, pastCall{a.args, result, c.start}, res.Failed)
+	if limit := patience(c.now.Limits.RepeatWarn, a.tool); limit == 0 || n < limit {
+		return result, 0
 	}
-	p.resultSum = sum(res.Text())
-	n := p.server.loops.note(p.Caller.Session, lap{p.callSum, p.resultSum, p.start}, res.Failed)
-	switch {
-	case n >= p.patience(p.now.Limits.Stop) && !res.Failed:
-		return tool.Textf("The same as the last %d times; not repeated here. To get on: %s.", n-1, loopAdvice)
-	case n >= p.patience(p.now.Limits.Warn):
-		return res.Add(tool.Part{Text: fmt.Sprintf("(This call has now had the same result %d times. To get on: %s.)", n, loopAdvice)})
-	}
-	return res
+	c.server.Observer.Limited("repeat_advised")
+	return result, n
 }
 
-func (p *passage) patience(limit int) int {
-	if p.tool.Spec.Repeats {
-		return limit * pollRoom
+// advise adds advice to the result of a call that was repeated.
+func advise(res tool.Result, repeats int) tool.Result {
+	if repeats == 0 {
+		return res
+	}
+	advice := fmt.Sprintf("(This call has now had the same result %d times. To get on: %s.)", repeats, loopAdvice)
+	return res.Add(tool.Part{Text: advice})
+}
+
+// patience is the limit for a tool, 0 for none.
+func patience(limit int, t tool.Tool) int {
+	if t.Spec.Repeats {
+		return limit * pollFactor
 	}
 	return limit
 }
 
-// note remembers a call and counts how often it was made lately.
-func (l *loops) note(session string, one lap, failed bool) int {
+// inARow counts the last calls of a session, as long as all of them are call
+// and had the same result.
+func (l *loops) inARow(session string, call digest, now time.Time) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	h := l.sessions[session]
+	if h == nil {
+		return 0
+	}
+	n := 0
+	for _, one := range slices.Backward(h.last) {
+		last := h.last[len(h.last)-1]
+		if one.call != call || one.result != last.result || now.Sub(one.at) > historyAge {
+			break
+		}
+		n++
+	}
+	return n
+}
+
+// note adds a call and counts how often it had this result in a row.
+func (l *loops) note(session string, one pastCall, failed bool) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	h, ok := l.sessions[session]
 	if !ok {
 		l.makeRoom(one.at)
-		h = &history{last: make([]lap, 0, historyLength), since: one.at}
+		h = &history{last: make([]pastCall, 0, historyLength), since: one.at}
 		l.sessions[session] = h
 	}
 	if len(h.last) == historyLength {
@@ -109,32 +134,28 @@ func (l *loops) note(session string, one lap, failed bool) int {
 	if failed {
 		h.failed++
 	}
-	return h.repeats(one.call, &one.result, one.at)
+	return h.repeats(one)
 }
 
-// repeats counts how often call came to the same result within the circle
-// that the session is in. A nil result means: the result of its last time.
-func (h *history) repeats(call digest, result *digest, now time.Time) int {
-	circle := make([]digest, 0, maxCircle)
+// repeats counts how often in a row one had the same result, within the cycle
+// of calls that the session is in.
+func (h *history) repeats(one pastCall) int {
+	cycle := make([]digest, 0, maxCycle)
 	count := 0
-	for i := len(h.last) - 1; i >= 0; i-- {
-		one := &h.last[i] // not a copy: result may point into it
-		if now.Sub(one.at) > historyAge {
+	for _, past := range slices.Backward(h.last) {
+		if one.at.Sub(past.at) > historyAge {
 			break
 		}
-		if !contains(circle, one.call) {
-			if len(circle) == maxCircle {
+		if !slices.Contains(cycle, past.call) {
+			if len(cycle) == maxCycle {
 				break
 			}
-			circle = append(circle, one.call)
+			cycle = append(cycle, past.call)
 		}
-		if one.call != call {
+		if past.call != one.call {
 			continue
 		}
-		if result == nil {
-			result = &one.result
-		}
-		if one.result != *result {
+		if past.result != one.result {
 			break
 		}
 		count++
@@ -142,15 +163,8 @@ func (h *history) repeats(call digest, result *digest, now time.Time) int {
 	return count
 }
 
-func contains(circle []digest, d digest) bool {
-	for _, one := range circle {
-		if one == d {
-			return true
-		}
-	}
-	return false
-}
-
+// makeRoom drops histories that are old, and then any, until there is room for
+// one more.
 func (l *loops) makeRoom(now time.Time) {
 	if len(l.sessions) < maxHistories {
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -88,11 +89,11 @@ func parse(raw []byte) (*message, *fault) {
 	err := members(d, topNames(), func(name string) error {
 		switch name {
 		case "jsonrpc":
-			return text(d, &version)
+			return readText(d, &version)
 		case "id":
 			return value(d, &m.id)
 		case "method":
-			return text(d, &m.method)
+			return readText(d, &m.method)
 		case "params":
 			from := d.InputOffset()
 			err := m.readParams(d)
@@ -117,7 +118,7 @@ func parse(raw []byte) (*message, *fault) {
 	if shape := (*shapeError)(nil); errors.As(err, &shape) {
 		return m, faultf(mcp.INVALID_REQUEST, "%s", shape.what)
 	}
-	return m, faultf(mcp.PARSE_ERROR, "the message is not JSON: %s", clip(strings.TrimPrefix(err.Error(), "jsontext: "), maxQuoted))
+	return m, faultf(mcp.PARSE_ERROR, "the message is not JSON: %s", text.Clip(strings.TrimPrefix(err.Error(), "jsontext: "), maxQuoted))
 }
 
 // decoders are used again: a new one for every message was 4 % of a call. What
@@ -264,7 +265,7 @@ func members(d *jsontext.Decoder, known []string, each func(name string) error) 
 	return err
 }
 
-func text(d *jsontext.Decoder, into *string) error {
+func readText(d *jsontext.Decoder, into *string) error {
 	token, err := d.ReadToken()
 	if err != nil {
 		return err
@@ -281,7 +282,7 @@ func optionalText(d *jsontext.Decoder, into *string) error {
 	if d.PeekKind() != '"' {
 		return d.SkipValue()
 	}
-	return text(d, into)
+	return readText(d, into)
 }
 
 func value(d *jsontext.Decoder, into *jsontext.Value) error {

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
@@ -46,14 +47,14 @@ func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Answer) {
 	if text := a.Result.Text(); a.Ask != nil || a.Result.Kind != tool.Refused || !strings.HasSuffix(text, "; make another") || strings.Contains(text, plantedKey()) {
 		t.Errorf("got %+v", a)
 	}
-	entries := b.journal.all()
+	entries := b.audit.all()
 	last := entries[len(entries)-1]
 	if last.Verdict != "ask" || last.Outcome != "refused" || last.Risk != "runs" || last.ArgsDigest == "" || last.Approval != "" ||
 		!strings.HasPrefix(last.Error, "refused: no call of that [REDACTED]") {
 		t.Errorf("the record says %+v", last)
 	}
 	for _, e := range entries {
-		if e.Intent || e.Outcome == "ok" {
+		if e.Phase == audit.Intent || e.Outcome == "ok" {
 			t.Errorf("it ran: %+v", e)
 		}
 	}
@@ -65,11 +66,11 @@ func (f fussy) mustBeRefused(t *testing.T, b *testServer, a Answer) {
 func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 	for name, rule := range map[string]string{"without a rule": "", "with a rule that allows it": "r1"} {
 		t.Run(name, func(t *testing.T) {
-			f, d := newFussy(), newMemoryDesk()
+			f, d := newFussy(), newMemoryApprovals()
 			d.rule = rule
-			b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(f)))
-			f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"never"}`, answering("")))
-			if len(d.laid) != 0 {
+			b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(f)))
+			f.mustBeRefused(t, b, callTool(t, b, "fussy", `{"text":"never"}`, answering("")))
+			if len(d.questions) != 0 {
 				t.Error("somebody was asked")
 			}
 		})
@@ -80,7 +81,7 @@ func TestNobodyIsAskedAboutWhatIsRefused(t *testing.T) {
 func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 	f := newFussy()
 	b := newTestServer(t, withTool(t, tool.Prepared(f)))
-	if a := call(t, b, "fussy", `{"text":"x"}`, answering("")); a.Ask == nil || !forApproval(a.Ask) || f.ran.Load() != 0 {
+	if a := callTool(t, b, "fussy", `{"text":"x"}`, answering("")); a.Ask == nil || !forApproval(a.Ask) || f.ran.Load() != 0 {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -88,12 +89,12 @@ func TestWhatIsNotRefusedIsStillAsked(t *testing.T) {
 // TestWhatIsRefusedLaterIsAskedAboutNoMore changes the world between the
 // question and the answer, which is a yes.
 func TestWhatIsRefusedLaterIsAskedAboutNoMore(t *testing.T) {
-	f, d := newFussy(), newMemoryDesk()
-	b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(f)))
-	ask := call(t, b, "fussy", `{"text":"x"}`, answering("")).Ask
+	f, d := newFussy(), newMemoryApprovals()
+	b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(f)))
+	ask := callTool(t, b, "fussy", `{"text":"x"}`, answering("")).Ask
 	f.never.Store(true)
-	f.mustBeRefused(t, b, call(t, b, "fussy", `{"text":"x"}`, answering(ask.State)))
-	if q := d.get(ask.Waiting); !q.over {
+	f.mustBeRefused(t, b, callTool(t, b, "fussy", `{"text":"x"}`, answering(ask.State)))
+	if q := d.get(ask.Waiting); !q.closed {
 		t.Error("the question is still open")
 	}
 }
@@ -113,7 +114,7 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 	} {
 		f := newFussy()
 		b := newTestServer(t, withTool(t, tool.Prepared(f)), func(c *Config) { c.Settings = testSettings(t, c.Tools, test.rules) })
-		if a := call(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want || f.asked.Load() != 0 {
+		if a := callTool(t, b, "fussy", `{"text":"never"}`, answering(""), test.change); a.Result.Kind != test.want || f.asked.Load() != 0 {
 			t.Errorf("%s: %+v, and the tool was asked %d times", name, a, f.asked.Load())
 		}
 	}
@@ -123,8 +124,8 @@ func TestWhoMayNotCallLearnsNothing(t *testing.T) {
 func TestEveryNoSaysHowToGoOn(t *testing.T) {
 	replied := func(answer string) func(*testing.T, *testServer) Answer {
 		return func(t *testing.T, b *testServer) Answer {
-			ask := call(t, b, "launch", `{}`, answering("")).Ask
-			return call(t, b, "launch", `{}`, answering(ask.State), func(r *Request) {
+			ask := callTool(t, b, "launch", `{}`, answering("")).Ask
+			return callTool(t, b, "launch", `{}`, answering(ask.State), func(r *Request) {
 				r.Reply.Answers = nil
 				if answer != "" {
 					r.Reply.Answers = map[string]json.RawMessage{approvalKey: json.RawMessage(answer)}
@@ -132,25 +133,25 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 			})
 		}
 	}
-	alone := func(t *testing.T, b *testServer) Answer { return call(t, b, "launch", `{}`) }
-	empty := newMemoryDesk()
+	alone := func(t *testing.T, b *testServer) Answer { return callTool(t, b, "launch", `{}`) }
+	empty := newMemoryApprovals()
 	empty.attended = false
 	for name, test := range map[string]struct {
-		desk       *memoryDesk
+		desk       *memoryApprovals
 		call       func(*testing.T, *testServer) Answer
 		what, next string
 	}{
-		"said no":             {nil, replied(`{"action":"decline"}`), "a person said no to this call of launch", "ask the user how to go on"},
-		"said no, with words": {nil, replied(`{"action":"accept","content":{"decision":"deny","reason":"x"}}`), `launch: "x"`, "ask the user how to go on"},
-		"closed":              {nil, replied(`{"action":"cancel"}`), "was closed without an answer", "ask the user how to go on before you call it again"},
-		"no answer":           {nil, replied(""), "nobody approved this call of launch in time", "ask the user to be there for the question"},
-		"no answer, desk":     {newMemoryDesk(), replied(""), "nobody approved this call of launch in time", "mcp-tools approvals watch"},
+		"said no":             {nil, replied(`{"action":"decline"}`), "a person denied this call of launch", "ask the user how to continue"},
+		"said no, with words": {nil, replied(`{"action":"accept","content":{"decision":"deny","reason":"x"}}`), `launch: "x"`, "ask the user how to continue"},
+		"closed":              {nil, replied(`{"action":"cancel"}`), "was closed without an answer", "ask the user how to continue before you call it again"},
+		"no answer":           {nil, replied(""), "no person approved this call of launch in time", "ask the user to be there for the question"},
+		"no answer, desk":     {newMemoryApprovals(), replied(""), "no person approved this call of launch in time", "mcp-tools approvals watch"},
 		"nobody to ask":       {nil, alone, "launch (runs) needs a person's approval", "do it another way"},
 		"an empty desk":       {empty, alone, "launch (runs) needs a person's approval", "mcp-tools approvals watch"},
 	} {
 		change := []func(*Config){}
 		if test.desk != nil {
-			change = append(change, withDesk(test.desk))
+			change = append(change, withApprovals(test.desk))
 		}
 		a := test.call(t, newTestServer(t, change...))
 		what, next, both := strings.Cut(a.Result.Text(), "; ")
@@ -165,14 +166,14 @@ func TestEveryNoSaysHowToGoOn(t *testing.T) {
 func TestACallIsPreparedOnceForEachAttempt(t *testing.T) {
 	s := newSettles(false)
 	b := newTestServer(t, withTool(t, tool.Prepared(s)))
-	ask := call(t, b, "settles", `{}`, answering("")).Ask
-	if got := call(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled" || *s.prepared != 2 {
+	ask := callTool(t, b, "settles", `{}`, answering("")).Ask
+	if got := callTool(t, b, "settles", `{}`, answering(ask.State)).Result.Text(); got != "settled" || *s.prepared != 2 {
 		t.Errorf("approved, it was prepared %d times: %q", *s.prepared, got)
 	}
 	s = newSettles(false)
 	full := func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: policy.Full}) }
 	b = newTestServer(t, withTool(t, tool.Prepared(s)), full)
-	if got := call(t, b, "settles", `{}`).Result.Text(); got != "settled" || *s.prepared != 1 {
+	if got := callTool(t, b, "settles", `{}`).Result.Text(); got != "settled" || *s.prepared != 1 {
 		t.Errorf("without a question, it was prepared %d times: %q", *s.prepared, got)
 	}
 }
@@ -202,7 +203,7 @@ func TestWhyACallCannotBePreparedIsForThoseWhoMayMakeIt(t *testing.T) {
 	} {
 		one := broken{act[none]{spec: tool.Spec{Name: "broken", Group: "test", Title: "broken", Doc: "It is broken.", Risk: tool.Reads}}, test.risk}
 		b := newTestServer(t, withTool(t, tool.Prepared(one)), func(c *Config) { c.Settings = testSettings(t, c.Tools, policy.Rules{Autonomy: test.autonomy}) })
-		a := call(t, b, "broken", `{}`, answering(""))
+		a := callTool(t, b, "broken", `{}`, answering(""))
 		if a.Ask != nil || a.Result.Kind != test.want {
 			t.Errorf("%s, %s: %+v", test.autonomy, test.risk, a)
 		}

@@ -32,12 +32,12 @@ func TestDataThatIsTextIsScrubbed(t *testing.T) {
 		b := withTools(t, newTool("blob", tool.Reads, func(context.Context, none) (tool.Result, error) {
 			return tool.Result{Parts: []tool.Part{{Data: given, MIME: mime, URI: "test://blob"}}}, nil
 		}))
-		a := call(t, b, "blob", `{}`)
+		a := callTool(t, b, "blob", `{}`)
 		got := a.Result.Parts[0].Data
 		if bytes.Contains(got, []byte(plantedKey())) == masked {
 			t.Errorf("%q: %s", mime, got)
 		}
-		if n := b.journal.all()[0].Redactions; (n == 1) != masked {
+		if n := b.audit.all()[0].Redactions; (n == 1) != masked {
 			t.Errorf("%q: the journal counts %d", mime, n)
 		}
 		if !bytes.Equal(given, data) {

@@ -20,6 +20,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 	mcpserver "github.com/mark3labs/mcp-go/server"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
@@ -32,17 +33,22 @@ type Config struct {
 	Instructions         string
 	Tools                *tool.Set
 	Scrub                *scrub.Scrubber
-	Journal              Journal
-	Keeper               Keeper
-	Desk                 Desk              // nil: only the client itself can be asked
+	AuditLog             AuditLog
+	Results              ResultStore
+	Approvals            Approvals         // nil: only the client can be asked
+	PastCalls            PastCalls         // nil: a question does not say how often its call was made before
 	Library              Library           // nil: there are only tools
-	Watcher              Watcher           // nil watches nothing
+	Observer             Observer          // nil measures nothing
 	Meter                Meter             // nil: identities are counted by this process alone
 	Ended                func(tool.Caller) // told of conversations that are over; may be nil
 	Stopping             func()            // told that the end has begun, before calls in flight finish; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
 }
+
+// PastCalls counts how often the very same call was made before. complete is
+// false if there was no time to read the whole audit log.
+type PastCalls func(ctx context.Context, c approvals.Call) (n int, complete bool)
 
 // A Meter takes one call from what an identity may make in all processes
 // together: so many a minute in the long run, with so many at once. It says how
@@ -68,18 +74,23 @@ type Limits struct {
 	Args             tool.Limits
 	Result           int // bytes of text to the model
 	ResultHard       int // bytes of anything, ever
-	Warn, Stop       int // equal calls with equal results
+	// RepeatWarn is after how many equal results in a row a call gets advice, and
+	// RepeatStop which equal call in a row is refused. 0 switches them off.
+	RepeatWarn, RepeatStop int
 }
 
 func (l Limits) check() error {
 	for name, n := range map[string]int{
 		"calls per minute": l.PerMinute, "burst": l.Burst, "running": l.Running, "queued": l.Queued,
 		"total running": l.TotalRunning, "timeout": int(l.Timeout), "params": l.Args.Params, "text": l.Args.Text, "items": l.Args.Items,
-		"depth": l.Args.Depth, "result": l.Result, "hard result": l.ResultHard, "repeat warning": l.Warn, "repeat stop": l.Stop,
+		"depth": l.Args.Depth, "result": l.Result, "hard result": l.ResultHard,
 	} {
 		if n <= 0 {
 			return fmt.Errorf("the limit on %s is %d, it must be positive", name, n)
 		}
+	}
+	if l.RepeatWarn < 0 || l.RepeatStop < 0 {
+		return errors.New("the limits on repeated calls are negative")
 	}
 	if l.ResultHard < l.Result {
 		return fmt.Errorf("the hard limit on results is %d, below that for the model, %d", l.ResultHard, l.Result)
@@ -105,7 +116,7 @@ type Server struct {
 	readStamp   []byte            // ends a resource
 	resultStamp []byte            // ends a result
 	current     atomic.Pointer[settings]
-	gate        *gate
+	queue       *queue
 	rates       *rates
 	loops       *loops
 	listeners   *listeners
@@ -127,14 +138,14 @@ const listTTL = time.Minute
 
 // New makes a server. It starts nothing: the transports do.
 func New(c Config) (*Server, error) {
-	if c.Tools == nil || c.Journal == nil || c.Keeper == nil || c.Log == nil || c.Settings.Policy == nil {
-		return nil, errors.New("a server needs tools, a policy, a journal, a keeper of results and a log")
+	if c.Tools == nil || c.AuditLog == nil || c.Results == nil || c.Log == nil || c.Settings.Policy == nil {
+		return nil, errors.New("a server needs tools, a policy, an audit log, a store for results and a log")
 	}
 	if err := c.Settings.Limits.check(); err != nil {
 		return nil, err
 	}
-	if c.Watcher == nil {
-		c.Watcher = blind{}
+	if c.Observer == nil {
+		c.Observer = noObserver{}
 	}
 	seal, err := newSeal()
 	if err != nil {
@@ -142,7 +153,7 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, log: c.Log, scrub: c.Scrub, listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c), seal: seal,
-		gate:      newGate(c.Settings.Limits, c.Watcher),
+		queue:     newQueue(c.Settings.Limits, c.Observer),
 		rates:     newRates(),
 		loops:     newLoops(),
 		listeners: newListeners(),
@@ -196,7 +207,7 @@ func (s *Server) Apply(next Settings) error {
 	}
 	now := s.generation(next)
 	s.current.Store(now)
-	s.gate.resize(next.Limits)
+	s.queue.resize(next.Limits)
 	for i, one := range listening {
 		subject := one.access.subject()
 		changed := news{tools: !bytes.Equal(s.listFor(one.access).legacy, lists[i].legacy)}
@@ -242,4 +253,4 @@ func (s *Server) unhear(one *session) {
 }
 
 // count tells the watcher how many conversations are open.
-func (s *Server) count(change int64) { s.Watcher.Sessions(int(s.open.Add(change))) }
+func (s *Server) count(change int64) { s.Observer.Sessions(int(s.open.Add(change))) }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 // A session is one conversation with one client: the life of a stdio process,
@@ -74,7 +76,7 @@ func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context
 		return nil, nil, faultf(mcp.INVALID_REQUEST, "the session has ended")
 	}
 	if _, taken := s.inflight[string(id)]; taken {
-		return nil, nil, faultf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", clip(string(id), maxQuoted))
+		return nil, nil, faultf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", text.Clip(string(id), maxQuoted))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &flight{cancel: cancel}

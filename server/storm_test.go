@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -146,7 +147,7 @@ func TestWhatWasCancelledWhileItWaitedIsNotRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	a := b.Call(ctx, Request{Access: testAccess(), Tool: "change", Args: []byte(`{}`)})
-	if entries := b.journal.all(); !a.Result.Failed || len(entries) != 1 || entries[0].Intent || entries[0].Outcome != "cancelled" {
+	if entries := b.audit.all(); !a.Result.Failed || len(entries) != 1 || entries[0].Phase == audit.Intent || entries[0].Outcome != "cancelled" {
 		t.Errorf("got %q, the journal says %+v", a.Result.Text(), entries)
 	}
 }
@@ -233,7 +234,7 @@ func TestAClientThatNeverReads(t *testing.T) {
 			t.Errorf("it took all %d requests of a client that reads no answers", most)
 		default:
 		}
-		if a := call(t, b, "echo", `{"text":"others"}`, func(r *Request) { r.Caller.Session = "other" }); a.Result.Text() != "others0" {
+		if a := callTool(t, b, "echo", `{"text":"others"}`, func(r *Request) { r.Caller.Session = "other" }); a.Result.Text() != "others0" {
 			t.Errorf("another client got %+v", a)
 		}
 		begun := time.Now()

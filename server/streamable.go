@@ -12,6 +12,7 @@ import (
 
 	"github.com/mark3labs/mcp-go/mcp"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -166,7 +167,7 @@ func (s *Server) checkMirrored(header http.Header, m *message, a Access) *fault 
 // names it.
 func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message, handle func(context.Context, *session, *stream) []byte) {
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
-		h.refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "protocol version %q is not known here", clip(version, 40)))
+		h.refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "protocol version %q is not known here", text.Clip(version, 40)))
 		return
 	}
 	var s *session

@@ -34,7 +34,8 @@ func (x *exchange) collect(ctx context.Context, ask *Ask) map[string]json.RawMes
 		x.await(ctx, ask.Waiting)
 	}
 	if ctx.Err() != nil && answers[approvalKey] == nil {
-		s.Desk.Withdraw(ask.Waiting) // a word that comes now comes too late
+		// An answer that comes now comes too late. A question that cannot be withdrawn expires.
+		_ = s.Approvals.Withdraw(context.WithoutCancel(ctx), ask.Waiting)
 	}
 	return answers
 }
@@ -46,7 +47,7 @@ func (x *exchange) race(ctx context.Context, ask *Ask) map[string]json.RawMessag
 	watching, done := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
 	watcher.Go(func() {
-		if x.session.server.Desk.Await(watching, ask.Waiting) == nil {
+		if x.session.server.Approvals.Await(watching, ask.Waiting) == nil {
 			answered(errAnsweredElsewhere)
 		}
 	})
@@ -73,7 +74,7 @@ func (x *exchange) await(ctx context.Context, id string) {
 			}
 		}
 	})
-	if err := x.session.server.Desk.Await(ctx, id); err != nil {
+	if err := x.session.server.Approvals.Await(ctx, id); err != nil {
 		x.session.server.log.Info("nobody answered a question on the desk", "id", id, "err", err)
 	}
 	close(done)

@@ -10,13 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
 // silent is a client that cannot ask anybody.
-func silent(t *testing.T, d *memoryDesk) (*testServer, *wire) {
-	b := newTestServer(t, withDesk(d))
+func silent(t *testing.T, d *memoryApprovals) (*testServer, *wire) {
+	b := newTestServer(t, withApprovals(d))
 	w := dial(t, b)
 	w.send(handshake("2025-11-25", `{}`)...)
 	w.next()
@@ -25,29 +27,29 @@ func silent(t *testing.T, d *memoryDesk) (*testServer, *wire) {
 
 func TestACallWaitsForTheDesk(t *testing.T) {
 	for name, test := range map[string]struct {
-		word     Word
+		word     approvals.Decision
 		want     string
 		approval string
 	}{
 		"allowed": {cli(true, ""), "launched x", "cli:ann"},
-		"denied":  {cli(false, "use staging"), `refused: a person said no to this call of launch: "use staging"`, "denied cli:ann"},
+		"denied":  {cli(false, "use staging"), `refused: a person denied this call of launch: "use staging"`, "denied cli:ann"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noLeaks(t)
-			d := newMemoryDesk()
+			d := newMemoryApprovals()
 			b, w := silent(t, d)
 			w.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"launch","arguments":{"text":"x"},"_meta":{"progressToken":"p"}}}`)
 			id := d.next(t)
 			if note := w.next(); !strings.Contains(note, "notifications/progress") || !strings.Contains(note, "mcp-tools approvals allow "+id) {
 				t.Errorf("while it waits the client hears %s", note)
 			}
-			if err := d.Answer(t.Context(), id, test.word); err != nil {
+			if err := d.decide(t.Context(), id, test.word); err != nil {
 				t.Fatal(err)
 			}
 			if got := read(t, w.next()); !strings.HasPrefix(got.text(), test.want) {
 				t.Errorf("the call got %q", got.text())
 			}
-			entries := b.journal.all()
+			entries := b.audit.all()
 			if last := entries[len(entries)-1]; last.Approval != test.approval {
 				t.Errorf("the record says %q", last.Approval)
 			}
@@ -56,21 +58,21 @@ func TestACallWaitsForTheDesk(t *testing.T) {
 }
 
 func TestNobodyIsWaitedForWhereNobodyLooks(t *testing.T) {
-	d := newMemoryDesk()
+	d := newMemoryApprovals()
 	d.attended = false
 	_, w := silent(t, d)
 	w.send(callLine("1", "launch", `{}`))
 	if got := read(t, w.next()); !strings.Contains(got.text(), "mcp-tools approvals watch") || !got.Result.IsError {
 		t.Errorf("got %+v", got)
 	}
-	if len(d.laid) != 0 {
-		t.Error("a question was laid out for nobody")
+	if len(d.questions) != 0 {
+		t.Error("a question was stored although no person looks")
 	}
 }
 
 // TestWaitingTakesNobodysPlace lets more calls wait than may run.
 func TestWaitingTakesNobodysPlace(t *testing.T) {
-	d := newMemoryDesk()
+	d := newMemoryApprovals()
 	_, w := silent(t, d)
 	const calls = 40
 	for i := range calls {
@@ -85,7 +87,7 @@ func TestWaitingTakesNobodysPlace(t *testing.T) {
 		t.Fatalf("the server said %+v", got)
 	}
 	for _, id := range ids {
-		if err := d.Answer(t.Context(), id, cli(true, "")); err != nil {
+		if err := d.decide(t.Context(), id, cli(true, "")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -97,7 +99,7 @@ func TestWaitingTakesNobodysPlace(t *testing.T) {
 }
 
 func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
-	d := newMemoryDesk()
+	d := newMemoryApprovals()
 	b, w := silent(t, d)
 	w.send(callLine("1", "launch", `{}`))
 	id := d.next(t)
@@ -105,14 +107,14 @@ func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
 	w.next()
 	w.in.Close()
 	<-w.ended
-	if q := d.get(id); !q.over {
+	if q := d.get(id); !q.closed {
 		t.Error("the question is still open")
 	}
-	if d.Answer(t.Context(), id, cli(true, "")) == nil {
+	if d.decide(t.Context(), id, cli(true, "")) == nil {
 		t.Error("an answer still counts")
 	}
-	for _, e := range b.journal.all() {
-		if e.Outcome == "ok" || e.Intent {
+	for _, e := range b.audit.all() {
+		if e.Outcome == "ok" || e.Phase == audit.Intent {
 			t.Errorf("it ran: %+v", e)
 		}
 	}
@@ -121,13 +123,13 @@ func TestWhoGivesUpWithdrawsTheQuestion(t *testing.T) {
 // TestTheDeskIsFaster takes the question at the client back.
 func TestTheDeskIsFaster(t *testing.T) {
 	noLeaks(t)
-	d := newMemoryDesk()
-	w := dial(t, newTestServer(t, withDesk(d)))
+	d := newMemoryApprovals()
+	w := dial(t, newTestServer(t, withApprovals(d)))
 	w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
 	w.next()
 	w.send(callLine("1", "launch", `{"text":"x"}`))
 	question := read(t, w.next())
-	if err := d.Answer(t.Context(), d.next(t), cli(true, "")); err != nil {
+	if err := d.decide(t.Context(), d.next(t), cli(true, "")); err != nil {
 		t.Fatal(err)
 	}
 	cancelled := read(t, w.next())
@@ -145,14 +147,14 @@ func TestTheDeskIsFaster(t *testing.T) {
 }
 
 func TestTheClientIsFaster(t *testing.T) {
-	d := newMemoryDesk()
-	w := dial(t, newTestServer(t, withDesk(d)))
+	d := newMemoryApprovals()
+	w := dial(t, newTestServer(t, withApprovals(d)))
 	w.send(handshake("2025-11-25", `{"elicitation":{}}`)...)
 	w.next()
-	for decision, want := range map[string]Word{
-		"allow":         {Allow: true, Scope: Once, Channel: "elicitation"},
-		"allow_session": {Allow: true, Scope: ForSession, Channel: "elicitation"},
-		"allow_always":  {Allow: true, Scope: AlwaysScope, Channel: "elicitation"},
+	for decision, want := range map[string]approvals.Decision{
+		"allow":         {Allow: true, Scope: approvals.Once, Channel: "elicitation"},
+		"allow_session": {Allow: true, Scope: approvals.Session, Channel: "elicitation"},
+		"allow_always":  {Allow: true, Scope: approvals.Always, Channel: "elicitation"},
 		"deny":          {Reason: "why", Channel: "elicitation"},
 	} {
 		w.send(callLine("1", "launch", `{"text":"`+decision+`"}`))
@@ -168,10 +170,10 @@ func TestTheClientIsFaster(t *testing.T) {
 		if got := read(t, w.next()); got.Result.IsError == want.Allow {
 			t.Errorf("%s: got %+v", decision, got)
 		}
-		if diff := cmp.Diff(&want, d.get(id).word); diff != "" {
+		if diff := cmp.Diff(&want, d.get(id).decision); diff != "" {
 			t.Errorf("%s: %s", decision, diff)
 		}
-		if d.Answer(t.Context(), id, cli(true, "")) == nil {
+		if d.decide(t.Context(), id, cli(true, "")) == nil {
 			t.Errorf("%s: a second answer counts", decision)
 		}
 	}
@@ -179,15 +181,15 @@ func TestTheClientIsFaster(t *testing.T) {
 
 // TestANoAfterAYesCounts is about clients whose dialog cannot be taken back.
 func TestANoAfterAYesCounts(t *testing.T) {
-	d := newMemoryDesk()
-	b := newTestServer(t, withDesk(d))
+	d := newMemoryApprovals()
+	b := newTestServer(t, withApprovals(d))
 	for decision, runs := range map[string]bool{"allow": true, "deny": false} {
 		args := `{"text":"` + decision + `"}`
-		ask := call(t, b, "launch", args, answering("")).Ask
+		ask := callTool(t, b, "launch", args, answering("")).Ask
 		if ask == nil || ask.Waiting == "" {
 			t.Fatalf("nothing was asked: %+v", ask)
 		}
-		if err := d.Answer(t.Context(), ask.Waiting, cli(true, "")); err != nil {
+		if err := d.decide(t.Context(), ask.Waiting, cli(true, "")); err != nil {
 			t.Fatal(err)
 		}
 		said := json.RawMessage(`{"action":"accept","content":{"decision":"` + decision + `"}}`)
@@ -195,10 +197,10 @@ func TestANoAfterAYesCounts(t *testing.T) {
 			answering("")(r)
 			r.Reply = &Reply{State: ask.State, Answers: map[string]json.RawMessage{approvalKey: said}}
 		}
-		if got := call(t, b, "launch", args, back); got.Result.Failed == runs {
+		if got := callTool(t, b, "launch", args, back); got.Result.Failed == runs {
 			t.Errorf("%s: %+v", decision, got)
 		}
-		if got := call(t, b, "launch", args, back); !got.Result.Failed {
+		if got := callTool(t, b, "launch", args, back); !got.Result.Failed {
 			t.Errorf("%s: used twice: %+v", decision, got)
 		}
 	}
@@ -207,20 +209,20 @@ func TestANoAfterAYesCounts(t *testing.T) {
 // TestWhatWasApprovedMustNotChange changes what the word rests on.
 func TestWhatWasApprovedMustNotChange(t *testing.T) {
 	for _, changed := range []bool{false, true} {
-		d, s := newMemoryDesk(), newSettles(false)
-		b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(s)))
-		ask := call(t, b, "settles", `{}`, answering("")).Ask
-		if got := d.get(ask.Waiting).petition.Facts["Binary"]; got != "/bin/one" {
+		d, s := newMemoryApprovals(), newSettles(false)
+		b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(s)))
+		ask := callTool(t, b, "settles", `{}`, answering("")).Ask
+		if got := d.get(ask.Waiting).call.Facts["Binary"]; got != "/bin/one" {
 			t.Errorf("the person sees %q", got)
 		}
 		if changed {
 			s.change("/bin/two")
 		}
-		got := call(t, b, "settles", `{}`, answering(ask.State))
+		got := callTool(t, b, "settles", `{}`, answering(ask.State))
 		if got.Result.Failed != changed || *s.runs == 1 == changed {
 			t.Errorf("changed %t: %+v, ran %d times", changed, got, *s.runs)
 		}
-		if changed && (got.Result.Kind != tool.Conflict || !d.get(ask.Waiting).over) {
+		if changed && (got.Result.Kind != tool.Conflict || !d.get(ask.Waiting).closed) {
 			t.Errorf("it got %+v", got)
 		}
 	}
@@ -228,75 +230,75 @@ func TestWhatWasApprovedMustNotChange(t *testing.T) {
 
 func TestWhatMayOnlyBeAllowedOnce(t *testing.T) {
 	for once, want := range map[bool][]string{true: {"allow", "deny"}, false: {"allow", "allow_session", "allow_always", "deny"}} {
-		d := newMemoryDesk()
-		b := newTestServer(t, withDesk(d), withTool(t, tool.Prepared(newSettles(once))))
-		ask := call(t, b, "settles", `{}`, answering("")).Ask
-		if got := enumOf(t, ask); !slices.Equal(got, want) || d.get(ask.Waiting).petition.Once != once {
+		d := newMemoryApprovals()
+		b := newTestServer(t, withApprovals(d), withTool(t, tool.Prepared(newSettles(once))))
+		ask := callTool(t, b, "settles", `{}`, answering("")).Ask
+		if got := enumOf(t, ask); !slices.Equal(got, want) || d.get(ask.Waiting).call.Once != once {
 			t.Errorf("a person can choose from %v", got)
 		}
 	}
 	plain := newTestServer(t) // without a desk there is nothing that could last
-	ask := call(t, plain, "launch", `{}`, answering("")).Ask
+	ask := callTool(t, plain, "launch", `{}`, answering("")).Ask
 	if got := enumOf(t, ask); !slices.Equal(got, []string{"allow", "deny"}) {
 		t.Errorf("a person can choose from %v", got)
 	}
 	said := json.RawMessage(`{"action":"accept","content":{"decision":"allow_always"}}`)
-	got := call(t, plain, "launch", `{}`, answering(ask.State), func(r *Request) { r.Reply.Answers[approvalKey] = said })
+	got := callTool(t, plain, "launch", `{}`, answering(ask.State), func(r *Request) { r.Reply.Answers[approvalKey] = said })
 	if !got.Result.Failed {
 		t.Error("what was not offered was taken")
 	}
 }
 
 func TestARuleAllows(t *testing.T) {
-	d := newMemoryDesk()
+	d := newMemoryApprovals()
 	d.rule = "r1"
-	b := newTestServer(t, withDesk(d))
-	if got := call(t, b, "launch", `{"text":"x"}`); got.Result.Text() != "launched x" {
+	b := newTestServer(t, withApprovals(d))
+	if got := callTool(t, b, "launch", `{"text":"x"}`); got.Result.Text() != "launched x" {
 		t.Errorf("got %+v", got)
 	}
-	if entries := b.journal.all(); entries[len(entries)-1].Approval != "rule r1" {
+	if entries := b.audit.all(); entries[len(entries)-1].Approval != "rule r1" {
 		t.Errorf("the record says %+v", entries)
 	}
 }
 
 // TestLongArgumentsGoToTheDeskOnly shows a dialog only what fits into one.
 func TestLongArgumentsGoToTheDeskOnly(t *testing.T) {
-	d := newMemoryDesk()
-	b := newTestServer(t, withDesk(d))
+	d := newMemoryApprovals()
+	b := newTestServer(t, withApprovals(d))
 	args := func(n int) string { return `{"text":"` + strings.Repeat("x", n) + `"}` }
-	ask := call(t, b, "launch", args(maxShown+1), answering("")).Ask
-	if ask == nil || ask.forClient() || len(d.get(ask.Waiting).petition.Shown) < maxShown {
+	ask := callTool(t, b, "launch", args(maxShown+1), answering("")).Ask
+	if ask == nil || ask.forClient() || len(d.get(ask.Waiting).call.Shown) < maxShown {
 		t.Fatalf("asked %+v", ask)
 	}
 	d.attended = false
-	if got := call(t, b, "launch", args(maxShown+2), answering("")); !strings.Contains(got.Result.Text(), "too long for a person") {
+	if got := callTool(t, b, "launch", args(maxShown+2), answering("")); !strings.Contains(got.Result.Text(), "too long for a person") {
 		t.Errorf("got %+v", got)
 	}
 }
 
 func TestWhatIsShownIsVisibleAndScrubbed(t *testing.T) {
-	d := newMemoryDesk()
-	b := newTestServer(t, withDesk(d))
+	d := newMemoryApprovals()
+	b := newTestServer(t, withApprovals(d))
 	raw, err := json.Marshal(map[string]string{"text": "\u202e\u200b " + plantedKey()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := d.get(call(t, b, "launch", string(raw), answering("")).Ask.Waiting).petition.Shown
+	shown := d.get(callTool(t, b, "launch", string(raw), answering("")).Ask.Waiting).call.Shown
 	if strings.Contains(shown, plantedKey()) || !strings.Contains(shown, "<U+202E><U+200B>") {
 		t.Errorf("a person is shown %q", shown)
 	}
 }
 
 func TestModernClientsWaitToo(t *testing.T) {
-	d := newMemoryDesk()
-	w := dial(t, newTestServer(t, withDesk(d)))
+	d := newMemoryApprovals()
+	w := dial(t, newTestServer(t, withApprovals(d)))
 	line := strings.Replace(modernLine("1", "tools/call", `"name":"launch","arguments":{"text":"x"}`), `{"elicitation":{}}`, `{}`, 1)
 	w.send(line)
 	id := d.next(t)
 	if note := w.next(); !strings.Contains(note, id) {
 		t.Errorf("while it waits the client hears %s", note)
 	}
-	if err := d.Answer(t.Context(), id, cli(true, "")); err != nil {
+	if err := d.decide(t.Context(), id, cli(true, "")); err != nil {
 		t.Fatal(err)
 	}
 	if got := read(t, w.next()); got.text() != "launched x" {

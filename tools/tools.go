@@ -3,7 +3,6 @@
 package tools
 
 import (
-	"context"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -29,7 +28,6 @@ type World struct {
 	Graph   *knowledge.Graph
 	Skills  *skills.Library
 	Results *results.Store
-	Status  func(context.Context) sessions.Status
 }
 
 // All returns the tools of all groups. A new group is one line here.
@@ -42,7 +40,7 @@ func All(w World) (*tool.Set, error) {
 		memory.Tools(w.Memory),
 		knowledge.Tools(w.Graph),
 		skills.Tools(w.Skills),
-		sessions.Tools(w.Status),
+		sessions.Tools(),
 		automation.Tools(time.Now),
 		results.Tools(w.Results, w.Web.Marks),
 	} {

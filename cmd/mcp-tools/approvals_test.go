@@ -80,13 +80,13 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 		t.Fatal(err)
 	}
 	table := tokens.New(tokens.Options{DB: rows})
-	d := app.Desk{Store: approvals.New(approvals.Options{DB: rows}), Log: audit.NewDB(rows)}
+	d := approvals.New(approvals.Options{DB: rows})
 	s, err := server.New(server.Config{
-		Name: "test", Version: "test", Tools: set, Scrub: mask, Journal: app.Journal{Log: record}, Keeper: kept, Desk: d,
+		Name: "test", Version: "test", Tools: set, Scrub: mask, AuditLog: record, Results: kept, Approvals: d,
 		Log: slog.New(slog.DiscardHandler),
 		Settings: server.Settings{Policy: rules, ApprovalTimeout: hang, ApprovalWait: wait, Limits: server.Limits{
 			PerMinute: 10_000, Burst: 10_000, Running: 10, Queued: 10, TotalRunning: 10, Timeout: hang,
-			Args: tool.DefaultLimits(), Result: 10_000, ResultHard: 10_000, Warn: 100, Stop: 100,
+			Args: tool.DefaultLimits(), Result: 10_000, ResultHard: 10_000, RepeatWarn: 100, RepeatStop: 100,
 		}},
 	})
 	if err != nil {
@@ -95,14 +95,14 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	ids := &app.Identities{Table: table}
 	ids.Listed.Store(new([]config.Token))
 	web := httptest.NewServer((&server.HTTP{
-		Server: s, Identities: ids, Approvals: d.ServeApprovals, Base: server.Access{Caller: tool.Caller{Workspace: p.dir}},
+		Server: s, Identities: ids, Approvals: app.ServeApprovals(d), Base: server.Access{Caller: tool.Caller{Workspace: p.dir}},
 		MaxMessage: 1 << 20, MaxSessions: 10, SessionIdle: time.Hour,
 	}).Handler())
 	p.url = web.URL + "/mcp"
 	t.Cleanup(func() {
 		s.Close()
 		web.Close()
-		if err := errors.Join(d.Store.Close(), table.Close(), record.Close(), rows.Close()); err != nil {
+		if err := errors.Join(d.Close(), table.Close(), record.Close(), rows.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -170,7 +170,7 @@ func TestApprovedOnTheCommandLine(t *testing.T) {
 
 	got = p.launch(agent, "src/a.go", "x")
 	wantText(t, p.approvals("deny", p.waiting(), "--reason", "use the other one"), ": denied.")
-	wantText(t, <-got, `a person said no to this call of launch: \"use the other one\"`)
+	wantText(t, <-got, `a person denied this call of launch: \"use the other one\"`)
 	if p.runs.Load() != 1 {
 		t.Errorf("it ran %d times", p.runs.Load())
 	}

@@ -42,6 +42,7 @@ type Record struct {
 	ArgsShape    string  `json:"args,omitempty"`
 	Bytes        int64   `json:"bytes,omitempty"` // of the result
 	Redactions   int     `json:"redactions,omitempty"`
+	Repeats      int     `json:"repeats,omitempty"`     // equal results in a row, if the model was advised
 	Duration     float64 `json:"duration_ms,omitempty"` // with a resolution of a microsecond
 	Error        string  `json:"error,omitempty"`
 	Trace        string  `json:"trace,omitempty"`
@@ -118,6 +119,7 @@ func appendFields(b []byte, r *Record) []byte {
 	b = appendText(b, "args", r.ArgsShape)
 	b = appendCount(b, "bytes", r.Bytes)
 	b = appendCount(b, "redactions", int64(r.Redactions))
+	b = appendCount(b, "repeats", int64(r.Repeats))
 	b = appendMillis(b, "duration_ms", r.Duration)
 	b = appendText(b, "error", r.Error)
 	return appendText(b, "trace", r.Trace)

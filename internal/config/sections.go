@@ -35,8 +35,8 @@ type Limits struct {
 	TotalRunning   int      `yaml:"total_running" default:"64" min:"1" max:"10000"`
 	Timeout        Duration `yaml:"timeout" default:"30s" min:"1ms" max:"1d"`
 	Result         Size     `yaml:"result" default:"100KiB" min:"1KiB" max:"10MiB"`
-	RepeatWarn     int      `yaml:"repeat_warn" default:"3" min:"1" max:"1000"`
-	RepeatStop     int      `yaml:"repeat_stop" default:"5" min:"1" max:"1000"`
+	RepeatWarn     int      `yaml:"repeat_warn" default:"3" min:"0" max:"1000"`
+	RepeatStop     int      `yaml:"repeat_stop" default:"10" min:"0" max:"1000"`
 }
 
 // Results bound what is kept of results that were too long for the model.

@@ -3,6 +3,7 @@ package tool
 import (
 	"context"
 	"strings"
+	"time"
 )
 
 // A Caller is who a call is made for. Its identity comes from the transport
@@ -45,6 +46,19 @@ type Running struct {
 	Call    string   // the id that the audit log knows it by
 	Report  Reporter // nil: nobody waits
 	Answers Answers  // to what the tool asked before
+	// Status returns the status of the caller's session; nil outside of a server.
+	Status func() SessionStatus
+}
+
+// A SessionStatus is what the server knows of a caller's session.
+type SessionStatus struct {
+	Since         time.Time // of its first call
+	Calls, Failed int
+	Tools         int // that the caller sees
+	Left          int // calls that may be made at once, now
+	Profile       string
+	Autonomy      string
+	Version       string // of the server
 }
 
 type runningKey struct{}

@@ -9,10 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// sessionStatus tells an agent who it is here and what it may do.
-type sessionStatus struct {
-	status func(context.Context) Status
-}
+// sessionStatus shows an agent its identity here and what it may do.
+type sessionStatus struct{}
 
 type sessionStatusArgs struct{}
 
@@ -24,9 +22,12 @@ func (sessionStatus) Spec() tool.Spec {
 	}
 }
 
-func (t sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, error) {
-	c := tool.CallerFrom(ctx)
-	s := t.status(ctx)
+func (sessionStatus) Do(ctx context.Context, _ sessionStatusArgs) (tool.Result, error) {
+	running := tool.RunningFrom(ctx)
+	if running.Status == nil {
+		return tool.Result{}, tool.Errorf(tool.Unavailable, "this call belongs to no session")
+	}
+	c, s := running.Caller, running.Status()
 	var b strings.Builder
 	line := func(name, value string) {
 		if value != "" {

@@ -1,7 +1,6 @@
 package sessions
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -12,14 +11,14 @@ import (
 
 func TestSessionStatus(t *testing.T) {
 	caller := tool.Caller{Agent: "coder", User: "ada", Channel: "stdio", Session: "s1", Depth: 1}
-	ctx := tool.With(t.Context(), &tool.Running{Caller: caller})
-	status := sessionStatus{func(ctx context.Context) Status {
-		if c := tool.CallerFrom(ctx); c != caller {
-			t.Errorf("asked for %+v", c)
+	status := func() tool.SessionStatus {
+		return tool.SessionStatus{
+			Since: time.Unix(1769862600, 0), Calls: 7, Failed: 2, Tools: 3,
+			Profile: "coding", Autonomy: "supervised", Left: 193, Version: "v1",
 		}
-		return Status{Since: time.Unix(1769862600, 0), Calls: 7, Failed: 2, Tools: 3, Profile: "coding", Autonomy: "supervised", Left: 193, Version: "v1"}
-	}}
-	res, err := status.Do(ctx, sessionStatusArgs{})
+	}
+	ctx := tool.With(t.Context(), &tool.Running{Caller: caller, Status: status})
+	res, err := sessionStatus{}.Do(ctx, sessionStatusArgs{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 	"github.com/mcp-tools/mcp-tools/tools/results"
-	"github.com/mcp-tools/mcp-tools/tools/sessions"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
@@ -75,7 +74,7 @@ type App struct {
 	commands  *commands.Commands
 	web       *webAccess
 	results   *results.Store
-	desk      Desk
+	approvals *approvals.Store
 	set       *tool.Set
 
 	closers []func() error // in the order of opening
@@ -214,7 +213,7 @@ func (a *App) openResults(context.Context) (err error) {
 func (a *App) openTools(context.Context) (err error) {
 	a.set, err = tools.All(tools.World{
 		Files: a.files, Exec: a.execOptions(), Web: a.web.options, Memory: a.memory, Graph: a.graph,
-		Skills: a.skills, Results: a.results, Status: sessionStatus,
+		Skills: a.skills, Results: a.results,
 	})
 	if err != nil {
 		return err
@@ -223,26 +222,18 @@ func (a *App) openTools(context.Context) (err error) {
 	return nil
 }
 
-// sessionStatus returns what the server knows of the session of a call.
-func sessionStatus(ctx context.Context) sessions.Status {
-	s := server.StatusFrom(ctx)
-	return sessions.Status{
-		Since: s.Since, Calls: s.Calls, Failed: s.Failed, Tools: s.Tools, Profile: s.Profile,
-		Autonomy: s.Autonomy, Left: s.Left, Version: Version(),
-	}
-}
-
 func (a *App) openServer(context.Context) (err error) {
-	a.desk = NewDesk(approvals.Options{DB: a.store, Unused: a.unused, Log: a.log}, audit.NewDB(a.store))
-	a.onClose(a.desk.Close)
+	a.approvals = approvals.New(approvals.Options{DB: a.store, Unused: a.unused, Log: a.log})
+	a.onClose(a.approvals.Close) // withdraws the questions of this process
 	text := instructions
 	if more := a.loaded.Config.Server.Instructions; more != "" {
 		text += "\n\n" + more
 	}
 	a.Server, err = server.New(server.Config{
 		Name: "mcp-tools", Title: "MCP Tools", Version: Version(), Instructions: text,
-		Tools: a.set, Scrub: a.scrub, Journal: Journal{a.audit}, Keeper: a.results, Desk: a.desk,
-		Watcher: watcher{a.calls}, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
+		Tools: a.set, Scrub: a.scrub, AuditLog: a.audit, Results: a.results,
+		Approvals: a.approvals, PastCalls: pastCalls(audit.NewDB(a.store)),
+		Observer: a.calls, Meter: meter(a.store.Meter()), Log: a.log, Library: a.library(),
 		Settings: serverSettings(a.loaded.Config, a.rules.load().policy),
 		Ended:    func(c tool.Caller) { a.commands.EndSession(c.Session) }, Stopping: a.commands.Stop,
 	})
@@ -259,8 +250,8 @@ func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 		Limits: server.Limits{
 			PerMinute: l.CallsPerMinute, Burst: l.Burst, Running: l.Running, Queued: maxQueued, TotalRunning: l.TotalRunning,
 			Timeout: time.Duration(l.Timeout), Result: int(l.Result), ResultHard: maxResult,
-			Args: tool.DefaultLimits(),
-			Warn: l.RepeatWarn, Stop: l.RepeatStop,
+			Args:       tool.DefaultLimits(),
+			RepeatWarn: l.RepeatWarn, RepeatStop: l.RepeatStop,
 		},
 	}
 }

@@ -194,7 +194,7 @@ func (a *App) sweepStore(ctx context.Context) {
 		_, expired := a.store.SweepMemory(ctx)
 		undone := a.graph.Sweep(ctx)
 		_, changes := a.store.PruneChanges(ctx, feedAge)
-		rates, asked := a.store.PruneRates(ctx), a.desk.Store.Sweep(ctx)
+		rates, asked := a.store.PruneRates(ctx), a.approvals.Sweep(ctx)
 		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
 			a.log.Warn("what is too old in the store could not be removed", "err", err)
 		}

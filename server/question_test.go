@@ -5,18 +5,19 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // askedAbout makes launch ask about a text, and returns what a person is shown.
-func askedAbout(t *testing.T, text string) (Petition, string) {
+func askedAbout(t *testing.T, text string) (approvals.Call, string) {
 	t.Helper()
 	raw, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := newMemoryDesk()
-	ask := call(t, newTestServer(t, withDesk(d)), "launch", string(raw), answering("")).Ask
+	d := newMemoryApprovals()
+	ask := callTool(t, newTestServer(t, withApprovals(d)), "launch", string(raw), answering("")).Ask
 	if ask == nil {
 		t.Fatal("nobody is asked")
 	}
@@ -28,7 +29,7 @@ func askedAbout(t *testing.T, text string) (Petition, string) {
 	if err := json.Unmarshal(dialog, &form); err != nil {
 		t.Fatal(err)
 	}
-	return d.get(ask.Waiting).petition, form.Message
+	return d.get(ask.Waiting).call, form.Message
 }
 
 func TestCommandsAreReadAsTheyAre(t *testing.T) {
@@ -71,8 +72,8 @@ func TestHowMuchIsMasked(t *testing.T) {
 
 // TestADialogCannotBeForged has a tool repeat text of an agent.
 func TestADialogCannotBeForged(t *testing.T) {
-	text := questionText(Petition{
-		Tool: "launch", Title: "Launch", Risk: tool.Runs, Why: "replaces x\n\nArguments: {}", Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
+	text := questionText(approvals.Call{
+		Principal: "/", Tool: "launch", Title: "Launch", Risk: tool.Runs.String(), Why: "replaces x\n\nArguments: {}", Shown: `{"command":"ls\nProfile: full\n\n\u001b[2J","n":3}`,
 		Facts: map[string]string{"Binary": "/bin/x\nArguments: {}"},
 	})
 	want := `Allow Launch (launch)? Why it asks: replaces x<U+000A><U+000A>Arguments: {}.

@@ -75,9 +75,9 @@ func (r *rates) alone(until time.Time) {
 	r.resume = until
 }
 
-// lane is where the calls of a session wait. Names that a client makes up for
+// queueKey names the line in which the calls of a session wait. Names that a client makes up for
 // its conversations share one: otherwise more names would be more turns.
-func (a Access) lane() string {
+func (a Access) queueKey() string {
 	if a.Identity != "" && strings.HasPrefix(a.Caller.Session, a.Identity+"/") {
 		return a.Identity
 	}

@@ -17,7 +17,7 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 	})
 	ok := 0
 	for i := range 100 {
-		a := call(t, b, "echo", fmt.Sprintf(`{"n":%d}`, i), func(r *Request) {
+		a := callTool(t, b, "echo", fmt.Sprintf(`{"n":%d}`, i), func(r *Request) {
 			r.Identity = "id-1"
 			r.Caller.Session = fmt.Sprintf("id-1/%d", i)
 		})
@@ -29,7 +29,7 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 		t.Errorf("%d calls got through, at most %d should", ok, most)
 	}
 	for session, want := range map[string]string{"id-1/x": "id-1", "http-2": "http-2"} {
-		if got := (Access{Identity: "id-1", Caller: tool.Caller{Session: session}}).lane(); got != want {
+		if got := (Access{Identity: "id-1", Caller: tool.Caller{Session: session}}).queueKey(); got != want {
 			t.Errorf("%s waits in lane %s, want %s", session, got, want)
 		}
 	}
@@ -40,9 +40,9 @@ func TestManySessionsAreOneIdentity(t *testing.T) {
 func TestReplaysAreNoLaps(t *testing.T) {
 	b := newTestServer(t)
 	for range 10 {
-		call(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Reply = &Reply{State: "made-up"} })
+		callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Reply = &Reply{State: "made-up"} })
 	}
-	q := call(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Can = func(tool.Medium) bool { return true } })
+	q := callTool(t, b, "launch", `{"text":"x"}`, func(r *Request) { r.Can = func(tool.Medium) bool { return true } })
 	if q.Ask == nil {
 		t.Errorf("the honest call got %q", q.Result.Text())
 	}
@@ -61,7 +61,7 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 		}
 	})
 	busy := func(session string) bool {
-		a := call(t, b, "echo", `{}`, func(r *Request) { r.Identity, r.Caller.Session = "id-1", session })
+		a := callTool(t, b, "echo", `{}`, func(r *Request) { r.Identity, r.Caller.Session = "id-1", session })
 		return a.Result.Kind == tool.Busy
 	}
 	if busy("id-1/a") || len(asked) != 1 || asked[0] != fmt.Sprint("id-1", 60*identityShare, 2*identityShare) {
@@ -92,7 +92,7 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 		t.Errorf("what does not answer was asked %d times", n)
 	}
 	// A call from the command line has no identity.
-	call(t, b, "echo", `{}`)
+	callTool(t, b, "echo", `{}`)
 	if n := len(asked) - before; n != 1 {
 		t.Errorf("asked about nobody")
 	}

@@ -1,0 +1,215 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/mcp-tools/mcp-tools/internal/approvals"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/scrub"
+)
+
+// This file is about what a person reads and answers at the client.
+
+// notShown names the fact that a person is not shown all of a call.
+const notShown = "Not shown"
+
+// argumentsShown returns the arguments as a person reads them, and which parts
+// are hidden as secrets: those may be anything, and the person has to know.
+func argumentsShown(s *scrub.Scrubber, raw json.RawMessage) (text, hidden string) {
+	clean := s.JSON(raw)
+	return tool.Visible(plainJSON(clean)), maskedParts(raw, clean)
+}
+
+// plainJSON writes JSON without the escapes that only a web page needs: a
+// person who reads a && b as a \u0026\u0026 b does not see what it does.
+func plainJSON(raw []byte) string {
+	plain, err := jsontext.AppendFormat(nil, raw)
+	if err != nil {
+		return string(raw)
+	}
+	return string(plain)
+}
+
+// maskedParts lists the arguments that differ from what is shown, and how much
+// of each is hidden at most. It returns "" if none differs.
+func maskedParts(raw, clean []byte) string {
+	if bytes.Equal(raw, clean) {
+		return ""
+	}
+	var before, after map[string]json.RawMessage
+	if json.Unmarshal(raw, &before) != nil || json.Unmarshal(clean, &after) != nil {
+		return "parts of the arguments, which look like secrets and may be anything"
+	}
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(before)) {
+		if n := differing(before[name], after[name]); n > 0 {
+			parts = append(parts, fmt.Sprintf("up to %d of the %d bytes of %s", n, len(before[name]), tool.Visible(name)))
+		}
+	}
+	return strings.Join(parts, ", ") + ", which look like secrets and may be anything"
+}
+
+// differing returns how many bytes of a lie between the beginning and the end
+// that a and b have in common.
+func differing(a, b []byte) int {
+	if bytes.Equal(a, b) {
+		return 0
+	}
+	begin, end := 0, 0
+	for begin < min(len(a), len(b)) && a[begin] == b[begin] {
+		begin++
+	}
+	for end < min(len(a), len(b))-begin && a[len(a)-1-end] == b[len(b)-1-end] {
+		end++
+	}
+	return max(len(a)-begin-end, 1)
+}
+
+// dialog returns the question as a client shows it. id is that of the stored
+// question: only a stored question can become a rule.
+func (c *call) dialog(ctx context.Context, q approvals.Call, id string) map[string]any {
+	choices := []string{approvals.ChoiceAllow, approvals.ChoiceDeny}
+	message := questionText(q)
+	if id != "" && !q.Once {
+		choices = []string{approvals.ChoiceAllow, approvals.ChoiceSession, approvals.ChoiceAlways, approvals.ChoiceDeny}
+		message += c.scopeText(ctx, q)
+	}
+	return map[string]any{"message": message, "requestedSchema": decisionForm(choices)}
+}
+
+// questionText writes the question so that a person sees all of the call and
+// can tell the server's words from the agent's.
+func questionText(q approvals.Call) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "Allow %s (%s)? %s", q.Title, q.Tool, whatItDoes(q))
+	b.WriteString("\n\n" + argumentLines(q.Shown))
+	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
+		fmt.Fprintf(&b, "\n%s: %s", oneLine(name), oneLine(q.Facts[name]))
+	}
+	fmt.Fprintf(&b, "\nAgent: %s\nProfile: %s", oneLine(q.Principal), q.Profile)
+	return b.String()
+}
+
+// whatItDoes says why a person is asked.
+func whatItDoes(q approvals.Call) string {
+	if q.Why != "" {
+		return "Why it asks: " + oneLine(q.Why) + "."
+	}
+	switch q.Risk {
+	case tool.Reads.String():
+		return "It only reads."
+	case tool.Writes.String():
+		return "It changes something, and the change can be reverted."
+	case tool.Destroys.String():
+		return "It removes or overwrites something permanently."
+	}
+	return "It runs code, or acts in your name."
+}
+
+// argumentLines writes the arguments, each on a line of its own. A text of
+// several lines, or a long one, follows its name in lines that begin with a bar,
+// so that none can pass for a line of the server's.
+func argumentLines(shown string) string {
+	d := jsontext.NewDecoder(strings.NewReader(shown))
+	if token, err := d.ReadToken(); err != nil || token.Kind() != '{' {
+		return "Arguments: " + oneLine(shown)
+	}
+	lines := []string{"Arguments:"}
+	for d.PeekKind() == '"' {
+		name, err := d.ReadToken()
+		if err != nil {
+			return "Arguments: " + oneLine(shown)
+		}
+		key := oneLine(name.String())
+		value, err := d.ReadValue()
+		if err != nil {
+			return "Arguments: " + oneLine(shown)
+		}
+		lines = append(lines, argument(key, value)...)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func argument(name string, value jsontext.Value) []string {
+	var text string
+	if json.Unmarshal(value, &text) != nil {
+		return []string{"  " + name + ": " + oneLine(string(value))}
+	}
+	if len(text) <= shortArgument && !strings.Contains(text, "\n") && name != "command" {
+		return []string{"  " + name + ": " + oneLine(text)}
+	}
+	lines := []string{"  " + name + ":"}
+	for line := range strings.SplitSeq(text, "\n") {
+		lines = append(lines, "  | "+oneLine(line))
+	}
+	return lines
+}
+
+// shortArgument is the longest value that is written on the line of its name.
+const shortArgument = 100
+
+// oneLine keeps text on its line, where more lines could pass for the server's.
+func oneLine(text string) string {
+	return strings.NewReplacer("\n", "<U+000A>", "\t", "<U+0009>").Replace(tool.Visible(text))
+}
+
+// alwaysFor is how long a rule from a dialog counts.
+const alwaysFor = 30 * 24 * time.Hour
+
+// scopeText explains the wider answers before one is given.
+func (c *call) scopeText(ctx context.Context, q approvals.Call) string {
+	before := ""
+	if c.server.PastCalls != nil {
+		n, complete := c.server.PastCalls(ctx, q)
+		before = fmt.Sprintf("; so far such a call was made %d times", n)
+		if !complete {
+			before = fmt.Sprintf("; so far such a call was made at least %d times", n)
+		}
+	}
+	return fmt.Sprintf("\n\n%s: this call, once.\n%s: calls with exactly these arguments, until this session ends.\n"+
+		"%s: calls with exactly these arguments, of this agent, in this profile and workspace, until %s%s.",
+		approvals.ChoiceAllow, approvals.ChoiceSession, approvals.ChoiceAlways,
+		time.Now().Add(alwaysFor).UTC().Format(time.DateOnly), before)
+}
+
+func decisionForm(choices []string) map[string]any {
+	return map[string]any{
+		"type": "object",
+		"properties": map[string]any{
+			"decision": map[string]any{"type": "string", "enum": choices, "title": "Decision"},
+			"reason":   map[string]any{"type": "string", "title": "Reason, which the agent will read"},
+		},
+		"required": []string{"decision"},
+	}
+}
+
+// decisionIn reads a person's answer at the client. answered is false if the
+// person gave none; an answer that is not understood is a denial.
+func decisionIn(raw json.RawMessage) (d approvals.Decision, answered bool) {
+	var answer struct {
+		Action  string `json:"action"`
+		Content struct {
+			Decision string `json:"decision"`
+			Reason   string `json:"reason"`
+		} `json:"content"`
+	}
+	d.Channel = "elicitation"
+	if json.Unmarshal(raw, &answer) != nil {
+		return d, false
+	}
+	d.Reason = answer.Content.Reason
+	if answer.Action != "accept" {
+		return d, answer.Action == "decline"
+	}
+	d.Allow, d.Scope, _ = approvals.ParseChoice(answer.Content.Decision) // an unknown word is a denial
+	return d, true
+}
