@@ -39,18 +39,12 @@ func twoHundred(b testing.TB) string {
 	return all.String()
 }
 
-// forgetful is a cache that keeps nothing, so that every fetch is one.
-type forgetful struct{}
-
-func (forgetful) Get(string) (Kept, bool) { return Kept{}, false }
-func (forgetful) Put(string, Kept)        {}
-
 // BenchmarkFetch reports what web_fetch takes more than a bare GET of the same
 // page from the same server.
 func BenchmarkFetch(b *testing.B) {
 	body := twoHundred(b)
 	n := newNet(b, typed("text/html; charset=utf-8", body))
-	n.Cache = forgetful{}
+	n.Cache = nil
 	one := webFetch{newFetcher(n.Options)}
 	ctx := caller(b, "ann")
 	bare := httptest.NewServer(typed("text/html; charset=utf-8", body))
@@ -59,7 +53,7 @@ func BenchmarkFetch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		began := time.Now()
-		if _, err := one.Do(ctx, fetchArgs{URL: "https://docs.example.com/", Format: "markdown", MaxChars: mostChars}); err != nil {
+		if _, err := one.Do(ctx, fetchArgs{URL: "https://docs.example.com/", Format: "markdown", MaxChars: maxFetch}); err != nil {
 			b.Fatal(err)
 		}
 		middle := time.Now()
@@ -92,7 +86,7 @@ func BenchmarkFetchMany(b *testing.B) {
 
 func fetchMany(b *testing.B, body string) {
 	n := newNet(b, nil)
-	n.Cache = forgetful{}
+	n.Cache = nil
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		_, _ = io.WriteString(w, body) // without a copy for each
@@ -114,7 +108,7 @@ func fetchMany(b *testing.B, body string) {
 		for i := range 64 {
 			all.Go(func() {
 				ctx := tool.With(context.Background(), &tool.Running{Caller: tool.Caller{User: fmt.Sprint(i)}})
-				_, err := one.Do(ctx, fetchArgs{URL: fmt.Sprintf("https://host%d.example.com/", i), Format: "markdown", MaxChars: usualChars})
+				_, err := one.Do(ctx, fetchArgs{URL: fmt.Sprintf("https://host%d.example.com/", i), Format: "markdown", MaxChars: defaultChars})
 				if err != nil && tool.AsError(err).Kind == tool.Busy {
 					busy.Add(1)
 				} else if err != nil {

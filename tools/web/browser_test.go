@@ -46,7 +46,7 @@ func TestBrowserArguments(t *testing.T) {
 		`{"action":"press","text":"Enter"}`:                                                              {Deed: Press, Key: "Enter", Text: "Enter"},
 		`{"action":"select","ref":"e1","values":"One"}`:                                                  {Deed: Select, Ref: "e1", Values: []string{"One"}},
 		`{"action":"screenshot","fullPage":true}`:                                                        {Deed: Screenshot, Whole: true},
-		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:               {Deed: Snapshot, MaxChars: 100},
+		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:            {Deed: Snapshot, MaxChars: 100},
 		`{"action":"scroll"}`:                               {Deed: Scroll},
 		`{"action":"scroll","text":" Bottom"}`:              {Deed: Scroll, Text: " Bottom", Way: "bottom"},
 		`{"action":"scroll","direction":"up"}`:              {Deed: Scroll, Way: "up"},
@@ -147,7 +147,7 @@ func TestBrowserActsAtTheApprovedSiteOnly(t *testing.T) {
 	b := &played{site: "https://a.example"}
 	for _, asked := range []bool{false, true} {
 		want := ""
-		plan, err := browserTool{b, tool.NewMarks()}.Prepare(t.Context(), browserArgs{browserAsk: browserAsk{Action: "evaluate", Text: "1"}})
+		plan, err := browserTool{b, tool.NewMarks()}.Prepare(t.Context(), browserArgs{actionArgs: actionArgs{Action: "evaluate", Text: "1"}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,29 +9,33 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mcp-tools/mcp-tools/internal/picture"
+	plural "github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
-// content is what is worth reading of an answer.
+// content is the readable part of a response.
 type content struct {
-	kind  string // what it was, in a word or two
+	kind  string // what the response was, in a few words
 	text  string
 	links []page.Link
 	notes []string
 	image *tool.Part
 }
 
-// read makes content of a body, by its type. Secrets are taken out before any
-// of it is cut: half of one would not be known for what it is.
-func (f fetcher) read(ctx context.Context, p *place, got Kept, a fetchArgs) (content, error) {
-	if err := p.turn(ctx); err != nil {
+// read converts a body to text, by its type. Secrets are masked before the text is
+// cut, because parts of secrets would not be recognised.
+func (f fetcher) read(ctx context.Context, admitted *admission, got cache.Entry, a fetchArgs) (content, error) {
+	if err := admitted.admitReader(ctx); err != nil {
 		return content{}, err
 	}
-	defer p.leave()
+	defer admitted.release()
 	kind := mediaType(got)
 	c, err := f.readAs(ctx, kind, got, a)
 	if !isHTML(kind) {
@@ -41,7 +45,7 @@ func (f fetcher) read(ctx context.Context, p *place, got Kept, a fetchArgs) (con
 	return c, err
 }
 
-func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs) (content, error) {
+func (f fetcher) readAs(ctx context.Context, kind string, got cache.Entry, a fetchArgs) (content, error) {
 	if a.Selector == "" && isFeed(kind, got.Body) {
 		if c, ok := readFeed(ctx, got, a.Format); ok {
 			return c, nil
@@ -51,7 +55,8 @@ func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs)
 	case isHTML(kind):
 		return readHTML(ctx, got, a)
 	case a.Selector != "":
-		return content{}, tool.Errorf(tool.Invalid, "a selector finds parts of HTML, and %q is %s", short(got.URL, 300), typeName(kind)).Try("leave the selector out")
+		return content{}, tool.Errorf(tool.Invalid, "selector needs an HTML page, but %q is %s", short(got.URL, 300), typeName(kind)).
+			Try("omit selector")
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return f.readImage(ctx, got, kind)
 	case kind == "application/json", strings.HasSuffix(kind, "+json"):
@@ -60,12 +65,12 @@ func (f fetcher) readAs(ctx context.Context, kind string, got Kept, a fetchArgs)
 	if isText(kind, got.Body) {
 		return content{kind: typeName(kind), text: page.Decode(got.Body, got.Header["Content-Type"])}, nil
 	}
-	return content{}, notText(got, kind)
+	return content{}, notReadable(got, kind)
 }
 
-// mediaType is what a body is: what its server says, unless that is no type, or
-// one that servers say of everything.
-func mediaType(got Kept) string {
+// mediaType returns the type of a body: as the server declares it, or as its content
+// looks if the declaration is invalid or one that servers use for everything.
+func mediaType(got cache.Entry) string {
 	kind, _, err := mime.ParseMediaType(got.Header["Content-Type"])
 	kind = strings.ToLower(kind)
 	if err == nil && kind != "application/octet-stream" && kind != "text/plain" && kind != "binary/octet-stream" {
@@ -73,7 +78,7 @@ func mediaType(got Kept) string {
 	}
 	sniffed, _, _ := mime.ParseMediaType(http.DetectContentType(got.Body))
 	if kind == "text/plain" && (sniffed == "text/html" || sniffed == "text/xml") {
-		return kind // source code that somebody wants to read as it is
+		return kind // source code
 	}
 	if sniffed == "text/plain" && json.Valid(got.Body) {
 		return "application/json"
@@ -89,87 +94,89 @@ func isText(kind string, body []byte) bool {
 		return true
 	}
 	switch kind {
-	case "application/xml", "application/javascript", "application/x-javascript", "application/ecmascript", "application/yaml", "application/x-yaml",
-		"application/toml", "application/sql", "application/x-sh", "application/x-ndjson", "application/jsonl", "application/graphql", "application/x-www-form-urlencoded":
+	case "application/xml", "application/javascript", "application/x-javascript", "application/ecmascript",
+		"application/yaml", "application/x-yaml", "application/toml", "application/sql", "application/x-sh",
+		"application/x-ndjson", "application/jsonl", "application/graphql", "application/x-www-form-urlencoded":
 		return true
 	}
 	return len(body) == 0
 }
 
-func readHTML(ctx context.Context, got Kept, a fetchArgs) (content, error) {
+func readHTML(ctx context.Context, got cache.Entry, a fetchArgs) (content, error) {
 	u, err := url.Parse(got.URL)
 	if err != nil {
 		return content{}, err
 	}
 	p, err := page.Read(ctx, got.Body, page.Options{
-		URL: u, ContentType: got.Header["Content-Type"], Format: page.Format(a.Format), Selector: a.Selector, Links: a.Links,
+		URL: u, ContentType: got.Header["Content-Type"], Format: page.Format(a.Format), Selector: a.Selector,
+		Links: a.Links,
 	})
 	if err != nil {
 		return content{}, err
 	}
-	c := content{text: p.Text, links: p.Links, kind: kindOf(p)}
+	c := content{text: p.Text, links: p.Links, kind: languageOf(p)}
 	if a.Format != "html" && a.Selector == "" {
-		c.text = titled(p, a.Format, u) + p.Text
+		c.text = titleLines(p, a.Format, u) + p.Text
 	}
-	if note := takenOut(p.Hidden); note != "" {
+	if note := removedNote(p.Hidden); note != "" {
 		c.notes = append(c.notes, note)
 	}
 	if p.Script {
-		c.notes = append(c.notes, "hardly any text without JavaScript: try browser")
+		c.notes = append(c.notes, "there is hardly any text without JavaScript: try browser")
 	}
 	if p.Cut {
-		c.notes = append(c.notes, "it is longer than what is read of a page: the rest is missing")
+		c.notes = append(c.notes, "the page is too long: its end is missing")
 	}
 	return c, nil
 }
 
-// takenOut says what of a page nobody would have seen, "" for nothing.
-func takenOut(h page.Hidden) string {
+// removedNote says how much hidden content was removed; "" for nothing.
+func removedNote(h page.Hidden) string {
 	var what []string
 	if h.Elements > 0 {
-		what = append(what, fmt.Sprintf("%s with %s", counted(h.Elements, "hidden element"), counted(h.Characters, "character")))
+		what = append(what,
+			plural.Plural(h.Elements, "hidden element")+" with "+plural.Plural(h.Characters, "character"))
 	}
 	if h.Invisible > 0 {
-		what = append(what, counted(h.Invisible, "invisible character"))
+		what = append(what, plural.Plural(h.Invisible, "invisible character"))
 	}
 	if len(what) == 0 {
 		return ""
 	}
-	return strings.Join(what, " and ") + " taken out"
+	return strings.Join(what, " and ") + " removed"
 }
 
-// clean takes out what nobody sees, and notes it. Of HTML, that was done where it
-// was read.
+// clean removes invisible characters. Package page has done that for HTML.
 func (c *content) clean() {
 	text, removed := tool.Clean(c.text)
-	if note := takenOut(page.Hidden{Invisible: removed}); note != "" {
+	if note := removedNote(page.Hidden{Invisible: removed}); note != "" {
 		c.text, c.notes = text, append(c.notes, note)
 	}
 }
 
-// kindOf says of a page what is not as it usually is.
-func kindOf(p page.Page) string {
+// languageOf returns the language of a page that is not English.
+func languageOf(p page.Page) string {
 	if p.Language != "" && !strings.HasPrefix(strings.ToLower(p.Language), "en") {
 		return "language " + line(p.Language, 20)
 	}
 	return ""
 }
 
-// mostJSON is how much JSON is made pretty; more is shown as it is.
-const mostJSON = 8 << 20
+// maxJSON is the maximum size of JSON that is indented, in bytes.
+const maxJSON = 8 << 20
 
 func readJSON(body []byte) content {
 	body = bytes.TrimPrefix(body, []byte("\xef\xbb\xbf"))
 	var out bytes.Buffer
-	if len(body) > mostJSON || prettySize(body) > 4*mostJSON || json.Indent(&out, body, "", "  ") != nil {
-		return content{kind: "JSON, as it came", text: strings.ToValidUTF8(string(body), "\ufffd")}
+	if len(body) > maxJSON || indentedSize(body) > 4*maxJSON || json.Indent(&out, body, "", "  ") != nil {
+		return content{kind: "JSON, not indented", text: strings.ToValidUTF8(string(body), "\ufffd")}
 	}
 	return content{kind: "JSON", text: strings.ToValidUTF8(out.String(), "\ufffd")}
 }
 
-// prettySize is about how many bytes JSON has when it is made pretty. What is
-// nested a thousand deep has a thousand times its length.
-func prettySize(body []byte) (size int) {
+// indentedSize returns the approximate size of JSON after indentation, which is large
+// for deep nesting.
+func indentedSize(body []byte) (size int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(body); i++ {
 		size++
@@ -195,39 +202,42 @@ func prettySize(body []byte) (size int) {
 	return size
 }
 
-func (f fetcher) readImage(ctx context.Context, got Kept, kind string) (content, error) {
+func (f fetcher) readImage(ctx context.Context, got cache.Entry, kind string) (content, error) {
 	select {
-	case f.room.images <- struct{}{}:
+	case f.images <- struct{}{}:
 	case <-ctx.Done():
 		return content{}, ctx.Err()
 	}
-	defer func() { <-f.room.images }()
+	defer func() { <-f.images }()
 	p, err := picture.Load(ctx, bytes.NewReader(got.Body), int64(len(got.Body)))
 	switch {
 	case err == nil:
-		return content{kind: fmt.Sprintf("%s image, %dx%d", p.FromFormat, p.FromWidth, p.FromHeight), image: &tool.Part{Data: p.Data, MIME: p.MIME}}, nil
+		name := fmt.Sprintf("%s image, %dx%d", p.FromFormat, p.FromWidth, p.FromHeight)
+		return content{kind: name, image: &tool.Part{Data: p.Data, MIME: p.MIME}}, nil
 	case errors.Is(err, picture.ErrTooLarge):
-		return content{}, tool.Errorf(tool.TooLarge, "the image at %q cannot be shown: %v", short(got.URL, 300), err).Try("save it with http_request and download_path")
+		return content{}, tool.Errorf(tool.TooLarge, "the image at %q cannot be shown: %v", short(got.URL, 300), err).
+			Try("save it with http_request and download_path")
 	case ctx.Err() != nil:
 		return content{}, ctx.Err()
 	}
-	return content{}, notText(got, kind)
+	return content{}, notReadable(got, kind)
 }
 
-// notText says what a body is that nobody can read as text.
-func notText(got Kept, kind string) error {
-	return tool.Errorf(tool.Unavailable, "%q is %s of %s, which web_fetch does not read", short(got.URL, 300), typeName(kind), amount(int64(len(got.Body)))).
-		Try("save it with http_request and download_path, and open the file with a command; or look for an HTML version")
+// notReadable returns the error for a body that is not text.
+func notReadable(got cache.Entry, kind string) error {
+	return tool.Errorf(tool.Unavailable, "%q is %s of %s, which web_fetch cannot read",
+		short(got.URL, 300), typeName(kind), formatBytes(int64(len(got.Body)))).
+		Try("save it with http_request and download_path and open the file with a command, or look for an HTML version")
 }
 
-// typeName says in our words what a type is: those of a server could say
-// anything.
+// typeName returns a name for a type. The type itself is untrusted text.
 func typeName(kind string) string {
 	for _, known := range []struct{ ending, name string }{
 		{"/pdf", "a PDF document"}, {"msword", "a Word document"}, {"wordprocessingml.document", "a Word document"},
 		{"ms-excel", "a spreadsheet"}, {"spreadsheetml.sheet", "a spreadsheet"}, {"opendocument.text", "an OpenDocument text"},
-		{"presentationml.presentation", "a presentation"}, {"ms-powerpoint", "a presentation"}, {"epub+zip", "an e-book"}, {"zip", "an archive"},
-		{"text/plain", "plain text"}, {"text/css", "CSS"}, {"text/csv", "CSV"}, {"text/markdown", "Markdown"}, {"javascript", "JavaScript"},
+		{"presentationml.presentation", "a presentation"}, {"ms-powerpoint", "a presentation"},
+		{"epub+zip", "an e-book"}, {"zip", "an archive"}, {"text/plain", "plain text"}, {"text/css", "CSS"},
+		{"text/csv", "CSV"}, {"text/markdown", "Markdown"}, {"javascript", "JavaScript"},
 		{"svg+xml", "SVG"}, {"xml", "XML"}, {"json", "JSON"}, {"yaml", "YAML"}, {"text/html", "HTML"},
 	} {
 		if strings.HasSuffix(kind, known.ending) {
@@ -241,4 +251,113 @@ func typeName(kind string) string {
 		return class + " data"
 	}
 	return "binary data"
+}
+
+// titleLines returns the lines above the text: the title, unless the text begins with
+// it, then author, date, site, and the canonical address if it differs.
+func titleLines(p page.Page, format string, from *url.URL) string {
+	title, site := line(p.Title, 300), line(p.Site, 200)
+	if rest, found := beginsWithTitle(p.Text, title, format); found {
+		title = ""
+		if !strings.EqualFold(rest, site) {
+			site = strings.TrimPrefix(site+" · "+rest, " · ")
+		}
+	}
+	var b strings.Builder
+	if title != "" {
+		if format == "markdown" {
+			b.WriteString("# ")
+		}
+		b.WriteString(title + "\n\n")
+	}
+	about := []string{
+		line(p.Author, 200), line(p.Published, 200), strings.TrimSuffix(site, " · "), canonical(p.Canonical, from),
+	}
+	if about = slices.DeleteFunc(about, func(fact string) bool { return fact == "" }); len(about) > 0 {
+		b.WriteString(strings.Join(about, " · ") + "\n\n")
+	}
+	return b.String()
+}
+
+// canonical returns a note about the canonical address of a page, if it differs.
+func canonical(address string, from *url.URL) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return ""
+	}
+	if samePage(u, from) {
+		return ""
+	}
+	return "canonical " + line(address, 500)
+}
+
+// samePage reports whether two addresses lead to the same page.
+func samePage(a, b *url.URL) bool {
+	return strings.EqualFold(a.Host, b.Host) && a.RawQuery == b.RawQuery &&
+		strings.TrimSuffix(a.EscapedPath(), "/") == strings.TrimSuffix(b.EscapedPath(), "/")
+}
+
+// titleLimit is the number of lines that are searched for the title.
+const titleLimit = 6
+
+// beginsWithTitle reports whether a text begins with a title, and returns the rest of
+// the title: many consist of a heading and the name of the site.
+func beginsWithTitle(text, title, format string) (rest string, found bool) {
+	for seen := 0; seen < titleLimit && text != ""; {
+		var one string
+		one, text, _ = strings.Cut(text, "\n")
+		letters := lettersOf(one)
+		switch {
+		case letters == "":
+			continue
+		case letters == lettersOf(title) && !strings.HasPrefix(one, "!"): // not the description of an image
+			return "", true
+		}
+		if strings.HasPrefix(one, "#") || format != "markdown" && seen == 0 {
+			if rest, found = restOfTitle(title, letters); found {
+				return rest, true
+			}
+		}
+		seen++
+	}
+	return "", false
+}
+
+// restOfTitle returns what a title contains besides a heading.
+func restOfTitle(title, heading string) (rest string, found bool) {
+	for _, mark := range []string{" | ", " - ", " – ", " — ", " · ", " • ", " » ", " :: "} {
+		for at := 0; ; at += len(mark) {
+			next := strings.Index(title[at:], mark)
+			if next < 0 {
+				break
+			}
+			at += next
+			before, after := title[:at], title[at+len(mark):]
+			switch heading {
+			case lettersOf(before):
+				return after, true
+			case lettersOf(after):
+				return before, true
+			}
+		}
+	}
+	return "", false
+}
+
+// lettersOf returns the letters and digits of a line of Markdown, without the addresses
+// of links.
+func lettersOf(line string) string {
+	var b strings.Builder
+	for line != "" {
+		before, after, found := strings.Cut(line, "](")
+		for _, c := range before {
+			if unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsMark(c) {
+				b.WriteRune(unicode.ToLower(c))
+			}
+		}
+		if _, line, _ = strings.Cut(after, ")"); !found {
+			break
+		}
+	}
+	return b.String()
 }

@@ -13,65 +13,64 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// mostResumes is how often a download that is cut goes on within one call.
-const mostResumes = 4
+// maxResumes is how often an interrupted download is continued within one call.
+const maxResumes = 4
 
-// A download brings a file into the workspace.
+// A download fetches a file.
 type download struct {
-	client  outbound.Client
-	request outbound.Request
-	part    Part
-	most    int64
-	limit   int64 // of the operator
-	total   int64 // of the file, -1 when nobody said
-	status  int   // of an answer that is no file, with its beginning
-	said    Kept
+	client        outbound.Client
+	request       outbound.Request
+	part          *cache.Part
+	limit         int64 // of the call
+	operatorLimit int64
+	total         int64        // size of the file; -1 if unknown
+	failed        *cache.Entry // the beginning of an error page
 }
 
-// download saves what a request is answered with. What came before it was cut
-// is kept, and asked for no more.
+// download saves the body of the response. An interrupted download is kept, and
+// continued by the next call.
 func (t httpRequest) download(ctx context.Context, r outbound.Request, a requestArgs) (tool.Result, error) {
 	if err := t.files.Check(ctx, a.Path); err != nil {
 		return tool.Result{}, err
 	}
-	part, err := t.spool.Open(ctx, fmt.Sprintf("%q %q %q %q %q %q %q", t.scope(ctx), r.Method, r.URL, r.Header, r.Body, a.Auth, a.Path))
+	key := fmt.Sprintf("%q %q %q %q %q %q %q", t.scope(ctx), r.Method, r.URL, r.Header, r.Body, a.Auth, a.Path)
+	part, err := t.spool.Open(ctx, key)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	defer part.Close()
 	if r.Timeout == 0 {
-		r.Timeout = downloadTime
+		r.Timeout = downloadTimeout
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.Timeout)
 	defer cancel()
-	d := download{client: t.client, request: r, part: part, limit: t.limits().Download, total: -1}
-	d.most = d.limit
+	d := download{client: t.client, request: r, part: part, operatorLimit: t.limits().Download, total: -1}
+	d.limit = d.operatorLimit
 	if a.MaxBytes > 0 {
-		d.most = min(d.limit, a.MaxBytes)
+		d.limit = min(d.operatorLimit, a.MaxBytes)
 	}
 	if err := d.run(ctx); err != nil {
-		return tool.Result{}, d.cut(err)
+		return tool.Result{}, d.interrupted(err)
 	}
-	if d.status != 0 {
-		failure := statusError(d.status, d.said.URL, d.said.Header["Retry-After"])
-		text, _, err := t.bodyText(ctx, t.room.patient(), d.said, r.Method, a.Raw)
+	if d.failed != nil {
+		text, _, err := t.bodyText(ctx, t.patient(), *d.failed, r.Method, a.Raw)
 		if err != nil {
 			return tool.Result{}, err
 		}
-		part, _, _ := window(t.mask(text), 0, failedChars)
-		return tool.Failure(failure).Add(tool.Part{Text: t.marks.Quote(d.said.URL, part)}), nil
+		return t.failure(*d.failed, t.mask(text)), nil
 	}
-	if err := d.silent(a.Auth); err != nil {
+	if err := d.checkSecret(a.Auth); err != nil {
 		return tool.Result{}, err
 	}
 	return t.save(ctx, &d, a.Path)
 }
 
-// silent refuses a file that has the credential in it that was sent for it: in
-// a file, nobody would mask it.
-func (d *download) silent(name string) error {
+// checkSecret refuses a file that contains the credential sent with the request,
+// because files are not masked.
+func (d *download) checkSecret(name string) error {
 	secret, ok := d.request.Secret.(Credential)
 	if !ok {
 		return nil
@@ -80,49 +79,50 @@ func (d *download) silent(name string) error {
 	if err != nil {
 		return err
 	}
-	repeats, err := secret.Within(content)
-	if err != nil || !repeats {
+	contains, err := secret.Within(content)
+	if err != nil || !contains {
 		return err
 	}
-	return errors.Join(tool.Errorf(tool.Refused, "the answer repeats the credential %q, so it is not saved", name).
-		Try("send the request without download_path, and it is shown without it"), d.part.Begin(""))
+	return errors.Join(tool.Errorf(tool.Refused, "the response contains the credential %q, so it was not saved", name).
+		Try("send the request without download_path; the credential is masked in the result"), d.part.Begin(""))
 }
 
-// cut says what can be done about a download that did not come to its end.
-func (d *download) cut(err error) error {
-	if d.part.Tag() == "" || d.part.Size() == 0 || errors.Is(err, outbound.ErrTooLong) {
-		next := "ask for more with max_bytes, or leave it out"
-		if d.most == d.limit {
-			next = "the operator allows no longer file"
+// interrupted adds to an error how the download can be continued.
+func (d *download) interrupted(err error) error {
+	if d.part.Version() == "" || d.part.Size() == 0 || errors.Is(err, outbound.ErrTooLong) {
+		next := "increase or omit max_bytes"
+		if d.limit == d.operatorLimit {
+			next = "do not download it: the operator does not allow larger files"
 		}
-		return tooLong(err, d.request.URL, d.most, next)
+		return tooLarge(err, d.request.URL, d.limit, next)
 	}
 	known := *tool.AsError(err)
-	return (&known).Try("%s have come and are kept: send the same request again, and it goes on from there", amount(d.part.Size()))
+	return (&known).Try("send the same request again: it continues after the %s received so far", formatBytes(d.part.Size()))
 }
 
-// run asks until all of the file is there. An error after some of it came is
-// worth another try, if the server knows which version it was.
+// run fetches until the file is complete. After an error it continues, if the attempt
+// received something and the server identifies the version of the file.
 func (d *download) run(ctx context.Context) error {
 	for try := 0; ; try++ {
-		before, version := d.part.Size(), d.part.Tag()
-		err := d.once(ctx)
-		resumes := d.part.Tag() != "" && (d.part.Size() > before || d.part.Tag() != version) && !errors.Is(err, outbound.ErrTooLong)
-		if err == nil || ctx.Err() != nil || !resumes || try == mostResumes {
+		size, version := d.part.Size(), d.part.Version()
+		err := d.attempt(ctx)
+		progressed := d.part.Size() > size || d.part.Version() != version
+		canResume := d.part.Version() != "" && progressed && !errors.Is(err, outbound.ErrTooLong)
+		if err == nil || ctx.Err() != nil || !canResume || try == maxResumes {
 			return err
 		}
 	}
 }
 
-func (d *download) once(ctx context.Context) error {
+func (d *download) attempt(ctx context.Context) error {
 	r := d.request
 	r.Header = r.Header.Clone()
 	r.Raw = true
-	r.MaxBytes = d.most
+	r.MaxBytes = d.limit
 	have := d.part.Size()
-	if tag := d.part.Tag(); tag != "" && have > 0 {
+	if version := d.part.Version(); version != "" && have > 0 {
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", have))
-		r.Header.Set("If-Range", tag)
+		r.Header.Set("If-Range", version)
 		r.MaxBytes -= have
 	}
 	answer, err := d.client.Do(ctx, r)
@@ -132,46 +132,48 @@ func (d *download) once(ctx context.Context) error {
 	defer answer.Body.Close()
 	switch {
 	case answer.Status == http.StatusPartialContent:
-		total, ok := continues(answer.Header.Get("Content-Range"), have)
-		if !ok || d.total >= 0 && total != d.total || !sameVersion(answer.Header, d.part.Tag()) {
-			return errors.Join(tool.Errorf(tool.Unavailable, "the server did not send the part that was asked for").Try("try again"), d.part.Begin(""))
+		total, ok := parseContentRange(answer.Header.Get("Content-Range"), have)
+		if !ok || d.total >= 0 && total != d.total || !sameVersion(answer.Header, d.part.Version()) {
+			return errors.Join(tool.Errorf(tool.Unavailable, "the server sent another part than requested").
+				Try("send the request again"), d.part.Begin(""))
 		}
 		d.total = total
 	case answer.Status == http.StatusRequestedRangeNotSatisfiable && have > 0:
-		if total, ok := strings.CutPrefix(answer.Header.Get("Content-Range"), "bytes */"); ok && total == strconv.FormatInt(have, 10) {
+		total, ok := strings.CutPrefix(answer.Header.Get("Content-Range"), "bytes */")
+		if ok && total == strconv.FormatInt(have, 10) {
 			d.total = have
 			return nil // it was complete before
 		}
-		return errors.Join(tool.Errorf(tool.Unavailable, "the file is shorter than what came of it").Try("send the request again"), d.part.Begin(""))
+		return errors.Join(tool.Errorf(tool.Unavailable, "the file is shorter than the part received so far").
+			Try("send the request again"), d.part.Begin(""))
 	case answer.Status != http.StatusOK:
-		return d.refused(answer)
+		return d.readError(answer)
 	default:
 		d.total = answer.Length
-		if err := d.part.Begin(version(answer.Header)); err != nil {
+		if err := d.part.Begin(versionOf(answer.Header)); err != nil {
 			return err
 		}
 	}
-	if d.total > d.most {
+	if d.total > d.limit {
 		return outbound.ErrTooLong
 	}
 	return d.copy(ctx, answer.Body)
 }
 
-// refused keeps what an answer says that is no file.
-func (d *download) refused(answer *outbound.Answer) error {
+// readError reads the beginning of an error page.
+func (d *download) readError(answer *outbound.Answer) error {
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 64<<10))
 	if err != nil {
 		return err
 	}
-	d.status = answer.Status
-	d.said = Kept{URL: withoutUser(answer.URL), Status: answer.Status, Body: text}
-	d.said.renew(answer.Header)
+	page := newEntry(answer, text)
+	d.failed = &page
 	return nil
 }
 
-// version is what a server calls this version of a file, if it can be asked
-// for more of the same.
-func version(h http.Header) string {
+// versionOf returns the identifier of the version of a file; "" if the download cannot
+// be continued.
+func versionOf(h http.Header) string {
 	if h.Get("Accept-Ranges") == "none" {
 		return ""
 	}
@@ -181,19 +183,18 @@ func version(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// sameVersion reports whether a part is of the version that was asked for, as
-// far as its server says.
-func sameVersion(h http.Header, tag string) bool {
+// sameVersion reports whether a response has a version, as far as its headers tell.
+func sameVersion(h http.Header, version string) bool {
 	name := "Last-Modified"
-	if strings.HasPrefix(tag, `"`) {
+	if strings.HasPrefix(version, `"`) {
 		name = "Etag"
 	}
-	said := h.Get(name)
-	return said == "" || said == tag
+	got := h.Get(name)
+	return got == "" || got == version
 }
 
-// continues reads bytes FROM-TO/TOTAL.
-func continues(text string, from int64) (total int64, ok bool) {
+// parseContentRange parses "bytes FROM-TO/TOTAL"; total is -1 if it is unknown.
+func parseContentRange(text string, from int64) (total int64, ok bool) {
 	span, size, found := strings.Cut(strings.TrimPrefix(text, "bytes "), "/")
 	begin, _, dashed := strings.Cut(span, "-")
 	if !found || !dashed || begin != strconv.FormatInt(from, 10) {
@@ -206,7 +207,7 @@ func continues(text string, from int64) (total int64, ok bool) {
 	return total, err == nil && total > from
 }
 
-// copy appends a body to the part, and reports how far it is.
+// copy appends a body to the part and reports the progress.
 func (d *download) copy(ctx context.Context, body io.Reader) error {
 	buf := make([]byte, 128<<10)
 	for {
@@ -215,10 +216,10 @@ func (d *download) copy(ctx context.Context, body io.Reader) error {
 			if _, err := d.part.Write(buf[:n]); err != nil {
 				return err
 			}
-			tool.Progress(ctx, float64(d.part.Size()), float64(max(d.total, 0)), amount(d.part.Size()))
+			tool.Progress(ctx, float64(d.part.Size()), float64(max(d.total, 0)), formatBytes(d.part.Size()))
 		}
 		if errors.Is(err, io.EOF) {
-			return d.whole()
+			return d.checkSize()
 		}
 		if err != nil {
 			return err
@@ -226,14 +227,15 @@ func (d *download) copy(ctx context.Context, body io.Reader) error {
 	}
 }
 
-func (d *download) whole() error {
+func (d *download) checkSize() error {
 	if d.total >= 0 && d.part.Size() != d.total {
-		return tool.Errorf(tool.Unavailable, "only %d of %d bytes came", d.part.Size(), d.total)
+		return tool.Errorf(tool.Unavailable, "the response ended after %d of %d bytes", d.part.Size(), d.total).
+			Try("send the request again")
 	}
 	return nil
 }
 
-// save puts what has come into its place.
+// save writes the download to its path.
 func (t httpRequest) save(ctx context.Context, d *download, path string) (tool.Result, error) {
 	content, err := d.part.Content()
 	if err != nil {

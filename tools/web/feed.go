@@ -14,10 +14,12 @@ import (
 
 	"golang.org/x/net/html/charset"
 
+	plural "github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
-// A feed is what RSS, Atom, RDF and JSON feeds have in common.
+// A feed is the common content of RSS, Atom, RDF and JSON feeds.
 type feed struct {
 	Title, About string
 	Entries      []feedEntry
@@ -26,44 +28,42 @@ type feed struct {
 type feedEntry struct{ Title, Link, Date, By, Text string }
 
 const (
-	mostEntries = 500
-	entryChars  = 600
-	// mostFeed is how much of a feed is read, and mostDepth how deep.
-	mostFeed  = 4 << 20
-	mostDepth = 64
-	mostPlain = 32 << 10 // bytes of an entry that are looked at
+	maxEntries   = 500
+	maxFeed      = 4 << 20 // bytes
+	maxDepth     = 64
+	maxElement   = 256 << 10 // bytes of the text of one element
+	maxEntryHTML = 32 << 10  // bytes of an entry that are converted
+	entryChars   = 600
 )
 
-// isFeed reports whether a body may be a feed. HTML that says it is HTML never is.
+// isFeed reports whether a body may be a feed.
 func isFeed(kind string, body []byte) bool {
 	switch kind {
 	case "application/rss+xml", "application/atom+xml", "application/rdf+xml", "application/feed+json":
 		return true
 	case "application/xml", "text/xml":
 		start := body[:min(len(body), 2048)]
-		return bytes.Contains(start, []byte("<rss")) || bytes.Contains(start, []byte("<feed")) || bytes.Contains(start, []byte("<rdf:RDF"))
+		return bytes.Contains(start, []byte("<rss")) || bytes.Contains(start, []byte("<feed")) ||
+			bytes.Contains(start, []byte("<rdf:RDF"))
 	case "application/json":
 		return bytes.Contains(body[:min(len(body), 2048)], []byte("jsonfeed.org/version"))
 	}
 	return false
 }
 
-// readFeed lists the entries of a feed.
-func readFeed(ctx context.Context, got Kept, format string) (content, bool) {
+// readFeed lists the entries of a feed; false if it is not a feed.
+func readFeed(ctx context.Context, got cache.Entry, format string) (content, bool) {
 	parse := xmlFeed
 	if strings.HasPrefix(strings.TrimSpace(string(got.Body[:min(len(got.Body), 16)])), "{") {
 		parse = jsonFeed
 	}
-	f, err := parse(got.Body[:min(len(got.Body), mostFeed)], got.Header["Content-Type"])
+	f, err := parse(got.Body[:min(len(got.Body), maxFeed)], got.Header["Content-Type"])
 	if err != nil && len(f.Entries) == 0 {
 		return content{}, false
 	}
 	base, _ := url.Parse(got.URL)
 	var b strings.Builder
-	c := content{kind: fmt.Sprintf("feed of %d entries", len(f.Entries))}
-	if len(f.Entries) == 1 {
-		c.kind = "feed of 1 entry"
-	}
+	c := content{kind: "feed of " + plural.Plural(len(f.Entries), "entry", "entries")}
 	if title := line(f.Title, 300); title != "" {
 		b.WriteString("# " + title + "\n\n")
 	}
@@ -95,18 +95,20 @@ func readFeed(ctx context.Context, got Kept, format string) (content, bool) {
 	}
 	c.text = b.String()
 	if err != nil {
-		c.notes = append(c.notes, "it ends in the middle or is broken there")
+		c.notes = append(c.notes, "the feed is cut or broken after the last entry")
 	}
 	return c, true
 }
 
-// plain is a text that may be HTML, without its tags and hidden parts.
+// plain returns a text that may be HTML without tags and hidden parts.
 func plain(ctx context.Context, text string) string {
-	text = text[:min(len(text), mostPlain)]
+	text = text[:min(len(text), maxEntryHTML)]
 	if !strings.ContainsAny(text, "<&") {
 		return text
 	}
-	p, err := page.Read(ctx, []byte(text), page.Options{ContentType: "text/html; charset=utf-8", Format: page.Text, Whole: true})
+	p, err := page.Read(ctx, []byte(text), page.Options{
+		ContentType: "text/html; charset=utf-8", Format: page.Text, Whole: true,
+	})
 	if err != nil {
 		return ""
 	}
@@ -128,8 +130,7 @@ func absolute(base *url.URL, ref string) string {
 	return u.String()
 }
 
-// xmlFeed goes through the tokens of a feed: it needs no more memory than one
-// entry, however deep somebody nests.
+// xmlFeed reads a feed token by token, so that nesting needs no memory.
 func xmlFeed(body []byte, contentType string) (f feed, err error) {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.Strict = false
@@ -147,7 +148,7 @@ func xmlFeed(body []byte, contentType string) (f feed, err error) {
 		switch t := token.(type) {
 		case xml.StartElement:
 			if t.Name.Local == "item" || t.Name.Local == "entry" {
-				if len(f.Entries) == mostEntries {
+				if len(f.Entries) == maxEntries {
 					return f, nil
 				}
 				f.Entries = append(f.Entries, feedEntry{})
@@ -155,7 +156,7 @@ func xmlFeed(body []byte, contentType string) (f feed, err error) {
 				depth++
 				continue
 			}
-			if to := f.place(entry, t); to != nil {
+			if to := f.field(entry, t); to != nil {
 				text, err := innerText(d, t)
 				if *to == "" {
 					*to = text
@@ -165,8 +166,8 @@ func xmlFeed(body []byte, contentType string) (f feed, err error) {
 				}
 				continue
 			}
-			if depth++; depth > mostDepth {
-				return f, errDeep
+			if depth++; depth > maxDepth {
+				return f, errTooDeep
 			}
 		case xml.EndElement:
 			if depth--; t.Name.Local == "item" || t.Name.Local == "entry" {
@@ -176,8 +177,8 @@ func xmlFeed(body []byte, contentType string) (f feed, err error) {
 	}
 }
 
-// place is where the text of an element belongs, or nil.
-func (f *feed) place(entry *feedEntry, t xml.StartElement) *string {
+// field returns the field for the text of an element, or nil.
+func (f *feed) field(entry *feedEntry, t xml.StartElement) *string {
 	name := t.Name.Local
 	if entry == nil {
 		switch name {
@@ -228,12 +229,9 @@ func attribute(t xml.StartElement, name string) string {
 	return ""
 }
 
-var errDeep = errors.New("too deep")
+var errTooDeep = errors.New("the feed is nested too deep")
 
-// mostInner bounds the text of one element of a feed.
-const mostInner = 256 << 10
-
-// innerText is the text in an element and in those within it, up to its end.
+// innerText returns the text of an element and its descendants.
 func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
 	var b strings.Builder
 	for depth := 1; depth > 0; {
@@ -243,8 +241,8 @@ func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
 		}
 		switch t := token.(type) {
 		case xml.StartElement:
-			if depth++; depth > mostDepth {
-				return strings.TrimSpace(b.String()), errDeep
+			if depth++; depth > maxDepth {
+				return strings.TrimSpace(b.String()), errTooDeep
 			}
 			if start.Name.Local == "author" && (t.Name.Local == "email" || t.Name.Local == "uri") {
 				if err := d.Skip(); err != nil {
@@ -255,7 +253,7 @@ func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
 		case xml.EndElement:
 			depth--
 		case xml.CharData:
-			if b.Len() < mostInner {
+			if b.Len() < maxElement {
 				b.Write(t)
 			}
 		}
@@ -263,7 +261,7 @@ func innerText(d *xml.Decoder, start xml.StartElement) (string, error) {
 	return strings.TrimSpace(b.String()), nil
 }
 
-// jsonItem is an entry as JSON Feed has it.
+// jsonItem is an entry of a JSON feed.
 type jsonItem struct {
 	Title   string `json:"title"`
 	URL     string `json:"url"`
@@ -284,8 +282,7 @@ func (i jsonItem) entry() feedEntry {
 	return e
 }
 
-// jsonFeed goes through a feed an entry at a time, and no further than it is
-// shown.
+// jsonFeed reads a feed entry by entry, up to maxEntries.
 func jsonFeed(body []byte, _ string) (f feed, err error) {
 	d := json.NewDecoder(bytes.NewReader(body))
 	if _, err := d.Token(); err != nil {
@@ -306,7 +303,7 @@ func jsonFeed(body []byte, _ string) (f feed, err error) {
 		default:
 			err = d.Decode(new(json.RawMessage))
 		}
-		if err != nil || len(f.Entries) == mostEntries {
+		if err != nil || len(f.Entries) == maxEntries {
 			return f, err
 		}
 	}
@@ -318,7 +315,7 @@ func (f *feed) items(d *json.Decoder) error {
 		return err
 	}
 	for d.More() {
-		if len(f.Entries) == mostEntries {
+		if len(f.Entries) == maxEntries {
 			return nil
 		}
 		var item jsonItem

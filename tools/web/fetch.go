@@ -2,44 +2,49 @@ package web
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
-// webFetch shows what a URL has, as a model reads it.
+// webFetch returns the content of a URL as text.
 type webFetch struct{ fetcher }
 
 type fetchArgs struct {
-	URL      string `json:"url" jsonschema:"http or https" alias:"uri,link,href" maxlen:"8192"`
-	Format   string `json:"format,omitempty" jsonschema:"markdown, text or html" alias:"extractMode,extract_mode,mode" default:"markdown" enum:"markdown,text,html"`
-	MaxChars int    `json:"max_chars,omitempty" jsonschema:"default 16000" alias:"maxChars,max_length,max_bytes,maxSize,max_size"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip, to read on" alias:"start,start_index"`
-	Selector string `json:"selector,omitempty" jsonschema:"CSS: only what matches" alias:"css,css_selector" maxlen:"1024"`
-	Links    bool   `json:"links,omitempty" jsonschema:"list its links too" alias:"include_links"`
-	Fresh    bool   `json:"fresh,omitempty" jsonschema:"not from the cache" hidden:"true" alias:"no_cache"`
+	URL      string `json:"url" jsonschema:"http or https URL of the page" alias:"uri,link,href" maxlen:"8192"`
+	Format   string `json:"format,omitempty" jsonschema:"format of the returned text" alias:"extractMode,extract_mode,mode" default:"markdown" enum:"markdown,text,html"`
+	MaxChars int    `json:"max_chars,omitempty" jsonschema:"characters to return, default 16000" alias:"maxChars,max_length,max_bytes,maxSize,max_size"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"characters to skip, to continue reading a long page" alias:"start,start_index"`
+	Selector string `json:"selector,omitempty" jsonschema:"CSS selector; return only the matching parts of the page" alias:"css,css_selector" maxlen:"1024"`
+	Links    bool   `json:"links,omitempty" jsonschema:"also list the links of the page" alias:"include_links"`
+	Fresh    bool   `json:"fresh,omitempty" jsonschema:"do not use the cache" hidden:"true" alias:"no_cache"`
 }
 
 const (
-	usualChars = 16_000
-	mostChars  = 80_000
-	leastChars = 100
-	// failedChars is what is shown of an answer that tells of a failure.
-	failedChars = 2_000
+	defaultChars = 16_000
+	minChars     = 100
+	maxFetch     = 80_000
+	// errorChars is how much of the text of an error page is returned.
+	errorChars = 2_000
+	maxLinks   = 200
 )
 
 func (webFetch) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads, Timeout: fetchTime + 10*time.Second, Core: true,
+		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads,
+		Timeout: fetchTimeout + 10*time.Second, Core: true,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc: `Returns the main content of a page as Markdown; JSON and feeds readable, images to look at.
-To send data or headers, or to save a file, use http_request; when a page needs JavaScript or a login, browser.`,
+		Doc: `Fetches a URL and returns the main content of the page as Markdown. JSON and feeds are returned as readable text, images as images.
+To send data or headers, or to save a file, use http_request; for pages that need JavaScript or a login use browser.`,
 		Also:     []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
 		Keywords: "http url page article read download website",
 	}
@@ -49,47 +54,49 @@ func (t webFetch) Do(ctx context.Context, a fetchArgs) (tool.Result, error) {
 	if err := a.check(); err != nil {
 		return tool.Result{}, err
 	}
-	p := &place{room: t.room}
-	defer p.leave()
-	got, err := t.get(ctx, p, address(a.URL), a.Offset > 0, a.Fresh)
+	admitted := &admission{semaphores: t.semaphores}
+	defer admitted.release()
+	got, err := t.get(ctx, admitted, completeURL(a.URL), a.Offset > 0, a.Fresh)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	c, err := t.read(ctx, p, got, a)
+	c, err := t.read(ctx, admitted, got, a)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if got.Status >= http.StatusBadRequest {
-		return t.failed(got, c), nil
+		return t.failure(got, c.text), nil
 	}
 	if c.image != nil {
-		return tool.Text(t.head(got, c)).Add(*c.image), nil
+		return tool.Text(header(got, c)).Add(*c.image), nil
 	}
 	return t.show(got, c, a)
 }
 
-// check sets what is usual, and refuses what cannot be done.
+// check sets defaults and checks limits.
 func (a *fetchArgs) check() error {
 	if a.MaxChars == 0 {
-		a.MaxChars = usualChars
+		a.MaxChars = defaultChars
 	}
-	if a.MaxChars < leastChars || a.MaxChars > mostChars {
-		return tool.Errorf(tool.Invalid, "max_chars is %d, it must be from %d to %d", a.MaxChars, leastChars, mostChars).
-			Try("leave it out, and read on with offset")
+	if a.MaxChars < minChars || a.MaxChars > maxFetch {
+		return tool.Errorf(tool.Invalid, "max_chars is %d, it must be from %d to %d", a.MaxChars, minChars, maxFetch).
+			Try("omit max_chars, and continue reading with offset")
 	}
 	if a.Offset < 0 {
-		return tool.Errorf(tool.Invalid, "offset is %d, it counts characters from 0", a.Offset)
+		return tool.Errorf(tool.Invalid, "offset is %d, but it must not be negative", a.Offset).
+			Try("omit offset to read from the beginning")
 	}
 	return nil
 }
 
-// address adds what people leave out of a URL.
-func address(text string) string {
+// completeURL adds the scheme to a URL if it is missing.
+func completeURL(text string) string {
 	text = strings.TrimSpace(text)
 	scheme, rest, found := strings.Cut(text, ":")
 	port, _, _ := strings.Cut(rest, "/")
-	_, err := strconv.ParseUint(port, 10, 16) // of a host without a dot
-	if found && err != nil && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
+	_, err := strconv.ParseUint(port, 10, 16) // "localhost:8080" has no scheme
+	isPort := err == nil
+	if found && !isPort && strings.Trim(scheme, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" {
 		return text
 	}
 	if strings.HasPrefix(text, "//") {
@@ -98,8 +105,8 @@ func address(text string) string {
 	return "https://" + text
 }
 
-// head says what came back, in a line or two that are ours.
-func (t webFetch) head(got Kept, c content) string {
+// header describes a response in one line.
+func header(got cache.Entry, c content) string {
 	var b strings.Builder
 	b.WriteString("[" + line(got.URL, 500))
 	if len(got.Via) > 0 {
@@ -111,7 +118,7 @@ func (t webFetch) head(got Kept, c content) string {
 	if c.kind != "" {
 		b.WriteString(", " + c.kind)
 	}
-	if age := time.Since(got.Asked); age >= time.Minute { // in minutes: equal answers are to look equal
+	if age := time.Since(got.Asked); age >= time.Minute { // in minutes, so that equal results look equal
 		fmt.Fprintf(&b, ", from the cache, %d min old", int(age.Minutes()))
 	}
 	for _, note := range c.notes {
@@ -121,39 +128,36 @@ func (t webFetch) head(got Kept, c content) string {
 	return b.String()
 }
 
-// show shows a part of the text.
-func (t webFetch) show(got Kept, c content, a fetchArgs) (tool.Result, error) {
+// show returns the requested part of the text.
+func (t webFetch) show(got cache.Entry, c content, a fetchArgs) (tool.Result, error) {
 	part, end, total := window(c.text, a.Offset, a.MaxChars)
 	if a.Offset > 0 && a.Offset >= total {
-		return tool.Result{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", a.Offset, total).
-			Try("the end was reached before")
+		return tool.Result{}, tool.Errorf(tool.Invalid, "offset is %d, but the page has %d characters", a.Offset, total).
+			Try("do not continue: the end of the page was reached")
 	}
 	if strings.TrimSpace(part) == "" && total == 0 {
 		part = "(no text)"
 	}
-	text := t.head(got, c) + "\n" + t.marks.Quote(got.URL, part)
+	text := header(got, c) + "\n" + t.marks.Quote(got.URL, part)
 	if end < total {
-		text += fmt.Sprintf("\n[characters %d to %d of %d; go on with offset %d", a.Offset, end, total, end)
+		text += fmt.Sprintf("\n[characters %d to %d of %d; continue with offset %d", a.Offset, end, total, end)
 		if a.Links && len(c.links) > 0 {
-			text += "; the links come with the last part"
+			text += "; the links are listed after the last part"
 		}
 		text += "]"
 	}
 	if a.Links && end >= total {
-		if list := linkList(c.links); list != "" {
+		if list := listLinks(c.links); list != "" {
 			text += "\nLinks:\n" + t.marks.Quote("links of "+got.URL, list)
 		}
 	}
 	return tool.Text(text), nil
 }
 
-const mostLinks = 200
-
-// linkList is the links of a page, one a line.
-func linkList(links []page.Link) string {
+func listLinks(links []page.Link) string {
 	var b strings.Builder
 	for i, l := range links {
-		if i == mostLinks {
+		if i == maxLinks {
 			fmt.Fprintf(&b, "and %d more", len(links)-i)
 			break
 		}
@@ -162,41 +166,159 @@ func linkList(links []page.Link) string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// failed tells of an answer that says that there is nothing, and of its text as
-// much as may explain it.
-func (t webFetch) failed(got Kept, c content) tool.Result {
-	err := statusError(got.Status, got.URL, got.Header["Retry-After"])
-	r := tool.Failure(err)
-	part, _, _ := window(c.text, 0, failedChars)
+// failure returns the error for a status, and the beginning of the error page.
+func (f fetcher) failure(got cache.Entry, text string) tool.Result {
+	r := tool.Failure(statusError(got.Status, got.URL, got.Header["Retry-After"]))
+	part, _, _ := window(text, 0, errorChars)
 	if strings.TrimSpace(part) != "" {
-		r = r.Add(tool.Part{Text: t.marks.Quote(got.URL, part)})
+		r = r.Add(tool.Part{Text: f.marks.Quote(got.URL, part)})
 	}
 	return r
 }
 
-// statusError says what a status means for who asked.
-func statusError(status int, url, after string) *tool.Error {
-	said := func(kind tool.Kind) *tool.Error {
-		return tool.Errorf(kind, "%q answered %s", short(url, 500), strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status))))
+// statusError returns the error for a status of at least 400.
+func statusError(status int, url, retryAfter string) *tool.Error {
+	fail := func(kind tool.Kind) *tool.Error {
+		name := strings.TrimSpace(fmt.Sprintf("%d %s", status, http.StatusText(status)))
+		return tool.Errorf(kind, "%q responded with %s", short(url, 500), name)
 	}
 	switch status {
 	case http.StatusNotFound, http.StatusGone:
-		return said(tool.NotFound).Try("check the address, or find another with web_search")
+		return fail(tool.NotFound).Try("check the URL, or find another one with web_search")
 	case http.StatusUnauthorized, http.StatusProxyAuthRequired:
-		return said(tool.Refused).Try("it wants a login; http_request can send an auth_profile, if the operator has set one up for that host")
+		return fail(tool.Refused).Try("the page needs a login: use http_request with auth_profile, " +
+			"if the operator has configured a credential for that host")
 	case http.StatusForbidden, http.StatusUnavailableForLegalReasons:
-		return said(tool.Refused).Try("the site turns away programs, or you; find the content elsewhere, or try browser")
+		return fail(tool.Refused).Try("the site does not allow this request: find the content elsewhere, or try browser")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		wait := "wait a minute before you ask that host again"
-		if asked, _ := outbound.RetryAfter(after, time.Now()); asked > 0 {
-			wait = fmt.Sprintf("it asks you to wait %d s", (asked+time.Second-1)/time.Second)
+		next := "wait a minute before the next request to that host"
+		if wait, _ := outbound.RetryAfter(retryAfter, time.Now()); wait > 0 {
+			next = fmt.Sprintf("wait %d s, as the host requests", (wait+time.Second-1)/time.Second)
 		}
-		return said(tool.Busy).Try("%s", wait)
+		return fail(tool.Busy).Try("%s", next)
 	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return said(tool.Timeout).Try("try again later")
+		return fail(tool.Timeout).Try("try again later")
 	}
 	if status >= http.StatusInternalServerError {
-		return said(tool.Unavailable).Try("the fault is on that side; try again later")
+		return fail(tool.Unavailable).Try("the host has an internal error: try again later")
 	}
-	return said(tool.Invalid).Try("see what it says, and change the request")
+	return fail(tool.Invalid).Try("read the response, and change the request")
+}
+
+// fetcher fetches URLs through the cache.
+type fetcher struct {
+	client outbound.Client
+	cache  *cache.Cache
+	marks  tool.Marks
+	scope  func(context.Context) string
+	limits func() Limits
+	mask   func(string) string
+	semaphores
+}
+
+func newFetcher(o Options) fetcher {
+	if o.Mask == nil {
+		o.Mask = func(text string) string { return text }
+	}
+	return fetcher{
+		client: o.Client, cache: o.Cache, marks: o.Marks, scope: o.Scope, limits: o.Limits, mask: o.Mask,
+		semaphores: newSemaphores(),
+	}
+}
+
+const (
+	fetchTimeout = 30 * time.Second
+	maxRedirects = 5
+	// continueTime is how long a page stays the same for a caller who continues reading.
+	continueTime = 15 * time.Minute
+	acceptText   = "text/markdown, text/html;q=0.9, application/xhtml+xml;q=0.9, application/json;q=0.8, " +
+		"text/plain;q=0.8, */*;q=0.5"
+)
+
+// get fetches a URL, or returns it from the cache if it is fresh. continues is set for
+// a page that was read before in part.
+func (f fetcher) get(ctx context.Context, a *admission, address string, continues, fresh bool) (cache.Entry, error) {
+	address, _, _ = strings.Cut(address, "#")
+	key := f.scope(ctx) + "\n" + address
+	cached, found, err := f.fromCache(ctx, a, key)
+	if err != nil {
+		return cache.Entry{}, err
+	}
+	age := time.Since(cached.Asked)
+	if found && !fresh && (age < cached.Lifetime() || continues && age < continueTime) {
+		return cached, nil
+	}
+	header := http.Header{"Accept": {acceptText}, "Accept-Language": {"en, *;q=0.5"}}
+	if found && !fresh {
+		for condition, from := range map[string]string{"If-None-Match": "Etag", "If-Modified-Since": "Last-Modified"} {
+			if value := cached.Header[from]; value != "" {
+				header.Set(condition, value)
+			}
+		}
+	}
+	limits := f.limits()
+	answer, err := f.client.Do(ctx, outbound.Request{
+		URL: address, Header: header, Redirects: maxRedirects, MaxBytes: limits.Page, Timeout: fetchTimeout,
+		Robots: limits.Robots, Polite: true,
+	})
+	if err != nil {
+		return cache.Entry{}, err
+	}
+	defer answer.Body.Close()
+	if answer.Status == http.StatusNotModified && found {
+		cached.Asked = time.Now()
+		answer.Header.Del("Content-Type") // the cached type is the right one
+		cached.Update(answer.Header)
+		f.cache.Put(key, cached)
+		return cached, nil
+	}
+	body, err := a.readBody(ctx, answer)
+	if err != nil {
+		return cache.Entry{}, tooLarge(err, address, limits.Page,
+			"save it with http_request and download_path, and read parts of the file")
+	}
+	got := newEntry(answer, body)
+	if got.Status == http.StatusOK {
+		f.cache.Put(key, got)
+	}
+	return got, nil
+}
+
+// fromCache returns a cached entry. A large one is read again once it is admitted, so
+// that its first copy is not held in memory while it waits.
+func (f fetcher) fromCache(ctx context.Context, a *admission, key string) (cache.Entry, bool, error) {
+	entry, found := f.cache.Get(key)
+	if len(entry.Body) < largeBody {
+		return entry, found, nil
+	}
+	entry = cache.Entry{}
+	if err := a.admitLarge(ctx); err != nil {
+		return entry, false, err
+	}
+	entry, found = f.cache.Get(key)
+	return entry, found, nil
+}
+
+func newEntry(a *outbound.Answer, body []byte) cache.Entry {
+	e := cache.Entry{URL: withoutUser(a.URL), Via: a.Via, Status: a.Status, Body: body, Asked: time.Now()}
+	e.Update(a.Header)
+	return e
+}
+
+// tooLarge replaces the error for a body beyond a limit by one with the next step.
+func tooLarge(err error, address string, limit int64, next string) error {
+	if errors.Is(err, outbound.ErrTooLong) {
+		return tool.Errorf(tool.TooLarge, "%q has more than %s", short(address, 500), formatBytes(limit)).Try("%s", next)
+	}
+	return err
+}
+
+// withoutUser removes user name and password from a URL.
+func withoutUser(text string) string {
+	u, err := url.Parse(text)
+	if err != nil || u.User == nil {
+		return text
+	}
+	u.User = nil
+	return u.String()
 }

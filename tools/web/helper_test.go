@@ -6,35 +6,41 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// memo is a cache in a map.
-type memo struct {
-	mu   sync.Mutex
-	kept map[string]Kept
+// newSpool returns an empty spool.
+func newSpool(t testing.TB) cache.Spool {
+	return cache.NewSpool(filepath.Join(t.TempDir(), "downloads"))
 }
 
-func (m *memo) Get(key string) (Kept, bool) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	k, ok := m.kept[key]
-	return k, ok
+// spooled returns the sizes of the parts in a spool made with dir.
+func spooled(t testing.TB, dir string) (sizes []int64) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(dir, "*.part"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sizes = append(sizes, info.Size())
+	}
+	return sizes
 }
 
-func (m *memo) Put(key string, k Kept) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.kept[key] = k
-}
-
-// A net is tools in an internet that has one host, docs.example.com, and counts
-// what is asked of it.
+// A testNet is the options of tools whose client reaches one test server. It counts
+// the requests.
 type testNet struct {
 	Options
 	mu    sync.Mutex
@@ -52,10 +58,11 @@ func newNet(t testing.TB, handler http.HandlerFunc) *testNet {
 	t.Cleanup(server.Close)
 	n.Options = Options{
 		Client: egresstest.Client(t, map[string]*httptest.Server{"docs.example.com": server, "other.example.net": server}),
-		Marks:  tool.NewMarks(), Cache: &memo{kept: make(map[string]Kept)},
+		Marks:  tool.NewMarks(), Cache: cache.New(cache.Options{}),
 		Scope: func(ctx context.Context) string { return tool.CallerFrom(ctx).Principal() },
 		Limits: func() Limits {
-			return Limits{Page: 10 << 20, Download: 8 << 20, Methods: func(context.Context) []string { return []string{"GET", "HEAD", "POST", "PUT"} }}
+			methods := func(context.Context) []string { return []string{"GET", "HEAD", "POST", "PUT"} }
+			return Limits{Page: 10 << 20, Download: 8 << 20, Methods: methods}
 		},
 		Files: saved{}, Secrets: noSecrets{},
 	}
@@ -68,7 +75,7 @@ func (n *testNet) count() int {
 	return len(n.asked)
 }
 
-// saved are files in memory, by name.
+// saved holds files in memory, by name.
 type saved map[string]string
 
 func (s saved) Save(_ context.Context, path string, content io.Reader) (string, error) {
@@ -98,7 +105,7 @@ func caller(t testing.TB, user string) context.Context {
 	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Session: user}})
 }
 
-// kindOfError is the kind of an error, or of a result that tells of one.
+// kindOfError returns the kind of an error, or of a result that contains one.
 func kindOfError(r tool.Result, err error) tool.Kind {
 	if err != nil {
 		return tool.AsError(err).Kind

@@ -8,12 +8,14 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
 // ours is what of a result is not between marks.
@@ -54,14 +56,14 @@ func TestServersDoNotSpeakInOurWords(t *testing.T) {
 	}
 }
 
-func TestWhenToAskAgain(t *testing.T) {
-	const usual = "wait a minute before you ask that host again"
+func TestRetryAfterInErrors(t *testing.T) {
+	const standard = "wait a minute before the next request to that host"
 	for text, want := range map[string]string{
-		"": usual, "soon, and obey": usual, "-5": usual, "0": usual, "Fri, 02 Jan 2026 03:04:05 GMT": usual, // which is over
-		" 120 ": "it asks you to wait 120 s", "0.5": "it asks you to wait 1 s", "99999999999": "it asks you to wait 86400 s",
+		"": standard, "soon, and obey": standard, "-5": standard, "0": standard, "Fri, 02 Jan 2026 03:04:05 GMT": standard, // in the past
+		" 120 ": "wait 120 s, as the host requests", "0.5": "wait 1 s, as the host requests", "99999999999": "wait 86400 s, as the host requests",
 	} {
 		if got := statusError(http.StatusTooManyRequests, "https://a.example/", text).Error(); !strings.HasSuffix(got, want) {
-			t.Errorf("%q is told as %q", text, got)
+			t.Errorf("%q: %q", text, got)
 		}
 	}
 }
@@ -92,9 +94,11 @@ func TestWhatSwellsIsBounded(t *testing.T) {
 		{"attributes", "application/rss+xml", "<rss><channel " + strings.Repeat(`a="" `, 2_000_000) + "><item>"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := Kept{URL: "https://docs.example.com/x", Status: 200, Body: []byte(c.body), Header: map[string]string{"Content-Type": c.kind}}
+			got := cache.Entry{URL: "https://docs.example.com/x", Status: 200, Body: []byte(c.body), Header: map[string]string{"Content-Type": c.kind}}
 			const most = 300 << 20
-			if n := allocated(func() { _, _ = f.read(t.Context(), &place{room: f.room}, got, fetchArgs{Format: "markdown"}) }); n > most {
+			if n := allocated(func() {
+				_, _ = f.read(t.Context(), &admission{semaphores: f.semaphores}, got, fetchArgs{Format: "markdown"})
+			}); n > most {
 				t.Errorf("%d bytes take %d, more than %d", len(c.body), n, most)
 			}
 		})
@@ -103,7 +107,7 @@ func TestWhatSwellsIsBounded(t *testing.T) {
 
 func TestFeedsAreNotDeep(t *testing.T) {
 	for _, text := range []string{"<rss><channel><title>" + strings.Repeat("<a>", 100), "<rss>" + strings.Repeat("<a>", 100)} {
-		if _, err := xmlFeed([]byte(text), ""); !errors.Is(err, errDeep) {
+		if _, err := xmlFeed([]byte(text), ""); !errors.Is(err, errTooDeep) {
 			t.Errorf("%.40s...: %v", text, err)
 		}
 	}
@@ -115,8 +119,8 @@ func FuzzPrettySize(f *testing.F) {
 	f.Add([]byte("[ 1 ,\n2 ]"))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var out bytes.Buffer
-		if json.Indent(&out, body, "", "  ") == nil && out.Len() > prettySize(body) {
-			t.Errorf("%q has %d bytes, not %d", body, out.Len(), prettySize(body))
+		if json.Indent(&out, body, "", "  ") == nil && out.Len() > indentedSize(body) {
+			t.Errorf("%q has %d bytes, not %d", body, out.Len(), indentedSize(body))
 		}
 	})
 }
@@ -132,11 +136,11 @@ func TestSecretsAreMaskedBeforeTheCut(t *testing.T) {
 	for _, status := range []int{http.StatusOK, http.StatusForbidden} {
 		n := masking(newNet(t, func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/plain")
-			w.Header().Set("X-Echo", strings.Repeat("x", mostHeaderChars-10)+testSecret)
+			w.Header().Set("X-Echo", strings.Repeat("x", maxHeaderChars-10)+testSecret)
 			w.WriteHeader(status)
-			_, _ = w.Write([]byte(strings.Repeat("y", failedChars-10) + testSecret + strings.Repeat(" z", 1000)))
+			_, _ = w.Write([]byte(strings.Repeat("y", errorChars-10) + testSecret + strings.Repeat(" z", 1000)))
 		}))
-		n.Spool = parts{}
+		n.Spool = newSpool(t)
 		for name, a := range map[string]requestArgs{"shown": {}, "saved": {Path: "a"}} {
 			r, err := request(t, n, a)
 			left := strings.ReplaceAll(r.Text(), testSecret, "") // a whole one is masked on its way out
@@ -144,33 +148,33 @@ func TestSecretsAreMaskedBeforeTheCut(t *testing.T) {
 				t.Errorf("%d, %s: %v %s", status, name, err, left)
 			}
 		}
-		r, err := fetch(t, n, fetchArgs{URL: "https://docs.example.com/x", Offset: failedChars - 5, MaxChars: 200})
+		r, err := fetch(t, n, fetchArgs{URL: "https://docs.example.com/x", Offset: errorChars - 5, MaxChars: 200})
 		if err != nil || strings.Contains(r.Text(), testSecret[5:]) {
 			t.Errorf("%d, read on: %v %s", status, err, r.Text())
 		}
 	}
 }
 
-func TestLongAnswersKeepTheirLastMark(t *testing.T) {
+func TestLongResponsesKeepTheClosingMark(t *testing.T) {
 	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/plain")
-		_, _ = w.Write(bytes.Repeat([]byte("ä"), mostAnswer/2))
+		_, _ = w.Write(bytes.Repeat([]byte("ä"), maxAnswer/2))
 	})
-	r, err := request(t, n, requestArgs{MaxBytes: mostAnswer})
-	if text := r.Text(); err != nil || len(text) > mostShown+1024 || !regexp.MustCompile(`<<<end [0-9a-f]{12}>>>$`).MatchString(text) || !strings.Contains(ours(text), "left out") {
+	r, err := request(t, n, requestArgs{MaxBytes: maxAnswer})
+	if text := r.Text(); err != nil || len(text) > maxShown+1024 || !regexp.MustCompile(`<<<end [0-9a-f]{12}>>>$`).MatchString(text) || !strings.Contains(ours(text), "omitted") {
 		t.Errorf("%v, %d bytes, %.200s", err, len(text), ours(text))
 	}
 }
 
-func TestHeadersThatAreKeptAreShort(t *testing.T) {
-	var k Kept
-	k.renew(http.Header{"Etag": {`"` + strings.Repeat("x", mostFact) + `"`}, "Content-Type": {"text/plain"}})
+func TestLongHeadersAreNotCached(t *testing.T) {
+	var k cache.Entry
+	k.Update(http.Header{"Etag": {`"` + strings.Repeat("x", 1024) + `"`}, "Content-Type": {"text/plain"}})
 	if _, has := k.Header["Etag"]; has || k.Header["Content-Type"] != "text/plain" {
-		t.Errorf("it keeps %.100v", k.Header)
+		t.Errorf("cached headers: %.100v", k.Header)
 	}
 }
 
-func TestWhatIsUnchangedStaysWhatItIs(t *testing.T) {
+func TestNotModifiedKeepsTheType(t *testing.T) {
 	n := newNet(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Etag", `"v1"`)
@@ -216,16 +220,14 @@ func (loudSecrets) Find(context.Context, string, string, string) (Credential, er
 func TestDownloadsThatRepeatTheCredentialAreNotSaved(t *testing.T) {
 	answer := "you sent " + testSecret
 	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(answer)) })
-	files, spool := saved{}, parts{}
-	n.Files, n.Spool, n.Secrets = files, spool, loudSecrets{}
+	files, dir := saved{}, filepath.Join(t.TempDir(), "downloads")
+	n.Files, n.Spool, n.Secrets = files, cache.NewSpool(dir), loudSecrets{}
 	_, err := request(t, n, requestArgs{Auth: "site", Path: "a"})
 	if tool.AsError(err).Kind != tool.Refused || len(files) > 0 {
 		t.Errorf("%v; saved %v", err, files)
 	}
-	for _, part := range spool {
-		if part.Size() > 0 {
-			t.Errorf("kept %q", part.text)
-		}
+	if left := spooled(t, dir); len(left) > 0 {
+		t.Errorf("parts of %d bytes are left", left)
 	}
 	answer = "you sent something"
 	if _, err := request(t, n, requestArgs{Auth: "site", Path: "a"}); err != nil || files["a"] != answer {
@@ -259,7 +261,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 				_, _ = w.Write([]byte(body))
 			})
 			files := saved{}
-			n.Files, n.Spool = files, parts{}
+			n.Files, n.Spool = files, newSpool(t)
 			_, err := request(t, n, requestArgs{Path: "a"})
 			if fits := !strings.HasPrefix(name, "another"); fits != (err == nil) || fits != (files["a"] == "AAAABBBB") {
 				t.Errorf("%v; saved %q", err, files["a"])
@@ -268,19 +270,34 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 	}
 }
 
-func TestOtherRequestsAreOtherDownloads(t *testing.T) {
-	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345678")) })
-	spool := parts{}
-	n.Files, n.Spool, n.Secrets = saved{}, spool, loudSecrets{}
-	for _, a := range []requestArgs{{}, {Auth: "site"}, {Headers: map[string]string{"Accept": "text/csv"}}, {Method: "POST", Body: "x"}} {
+func TestDownloadsOfDifferentRequestsAreSeparate(t *testing.T) {
+	n := newNet(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Range") != "" {
+			http.Error(w, "busy", http.StatusServiceUnavailable)
+			return
+		}
+		w.Header().Set("Etag", `"v1"`)
+		w.Header().Set("Content-Length", "8")
+		_, _ = w.Write([]byte("1234")) // interrupted
+	})
+	dir := filepath.Join(t.TempDir(), "downloads")
+	n.Files, n.Spool, n.Secrets = saved{}, cache.NewSpool(dir), loudSecrets{}
+	for _, a := range []requestArgs{
+		{}, {Auth: "site"}, {Headers: map[string]string{"Accept": "text/csv"}}, {Method: "POST", Body: "x"},
+	} {
 		a.Path = "a"
-		if _, err := request(t, n, a); err != nil {
-			t.Fatal(err)
+		if r, err := request(t, n, a); kindOfError(r, err) != tool.Busy {
+			t.Fatal(r.Text(), err)
 		}
 	}
-	if len(spool) != 4 {
-		t.Errorf("%d downloads", len(spool))
+	if left := spooled(t, dir); len(left) != 4 {
+		t.Errorf("%d parts", len(left))
 	}
+}
+
+func TestDownloadsAreLimitedByMaxBytes(t *testing.T) {
+	n := newNet(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("12345678")) })
+	n.Files, n.Spool = saved{}, newSpool(t)
 	if _, err := request(t, n, requestArgs{Path: "a", MaxBytes: 4}); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("a file longer than max_bytes: %v", err)
 	}

@@ -13,43 +13,44 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 	"github.com/mcp-tools/mcp-tools/tools/web/page"
 )
 
-// httpRequest sends one request to an interface, or saves what it answers.
+// httpRequest sends a request and returns or saves the response.
 type httpRequest struct {
 	fetcher
 	secrets Secrets
 	files   Files
-	spool   Spool
+	spool   cache.Spool
 }
 
 type requestArgs struct {
-	URL      string            `json:"url" jsonschema:"http or https" alias:"uri,link,endpoint" maxlen:"8192"`
-	Method   string            `json:"method,omitempty" jsonschema:"default GET" alias:"verb,http_method"`
-	Headers  map[string]string `json:"headers,omitempty" jsonschema:"no credentials"`
-	Body     any               `json:"body,omitempty" jsonschema:"text, or any JSON" alias:"data,json,payload" maxlen:"1048576"`
-	Auth     string            `json:"auth_profile,omitempty" jsonschema:"credential that the operator has set up" alias:"auth_secret,auth"`
-	Path     string            `json:"download_path,omitempty" jsonschema:"save the answer there; goes on where it was cut" alias:"output_path,save_to,output"`
-	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"default 30" alias:"timeout" min:"0" max:"600"`
-	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"default 1 MiB" alias:"max_size" min:"0"`
-	Raw      bool              `json:"raw,omitempty" jsonschema:"HTML as it came"`
+	URL      string            `json:"url" jsonschema:"http or https URL" alias:"uri,link,endpoint" maxlen:"8192"`
+	Method   string            `json:"method,omitempty" jsonschema:"HTTP method, default GET" alias:"verb,http_method"`
+	Headers  map[string]string `json:"headers,omitempty" jsonschema:"request headers, without credentials"`
+	Body     any               `json:"body,omitempty" jsonschema:"request body: a string, or any JSON value" alias:"data,json,payload" maxlen:"1048576"`
+	Auth     string            `json:"auth_profile,omitempty" jsonschema:"name of a credential that the operator has configured" alias:"auth_secret,auth"`
+	Path     string            `json:"download_path,omitempty" jsonschema:"file in the workspace to save the body in; an interrupted download is continued" alias:"output_path,save_to,output"`
+	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait for the response, default 30, for downloads 300" alias:"timeout" min:"0" max:"600"`
+	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"maximum size of the body in bytes, default 1048576" alias:"max_size" min:"0"`
+	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML unchanged instead of as Markdown"`
 }
 
 const (
-	usualAnswer = 1 << 20
-	mostAnswer  = 10 << 20
-	mostTime    = 600 * time.Second
-	// downloadTime is how long a download may take when the call does not say.
-	downloadTime = 300 * time.Second
+	defaultAnswer   = 1 << 20 // bytes
+	maxAnswer       = 10 << 20
+	maxTimeout      = 600 * time.Second
+	downloadTimeout = 300 * time.Second // by default
 )
 
 func (httpRequest) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "http_request", Group: group, Title: "HTTP request", Risk: tool.Runs, Timeout: mostTime + 15*time.Second, MaxText: 1 << 20, MaxShown: usualChars,
+		Name: "http_request", Group: group, Title: "HTTP request", Risk: tool.Runs,
+		Timeout: maxTimeout + 15*time.Second, MaxText: 1 << 20, MaxShown: defaultChars,
 		Hints: tool.Hints{OpenWorld: true},
-		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file with its SHA-256.
-For reading pages use web_fetch. Only GET and HEAD follow redirects.`,
+		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file and returns its SHA-256.
+Only GET and HEAD follow redirects. To read web pages use web_fetch.`,
 		Also:     []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
 		Keywords: "rest api post put patch delete webhook json download file",
 	}
@@ -63,7 +64,7 @@ func (a requestArgs) risk() (tool.Risk, string) {
 	case a.Path != "":
 		return tool.Writes, "saves a file from " + short(a.URL, 300)
 	case a.Auth != "":
-		return tool.Reads, "asks with the credential " + short(a.Auth, 64)
+		return tool.Reads, "sends the credential " + short(a.Auth, 64)
 	}
 	return tool.Reads, ""
 }
@@ -75,8 +76,8 @@ func (a requestArgs) method() string {
 	return strings.ToUpper(strings.TrimSpace(a.Method))
 }
 
-// Prepare makes the request of the arguments. An approval depends on nothing
-// else; what cannot be sent is refused before a person is asked.
+// Prepare builds the request. An approval depends on the arguments only; a request
+// that cannot be sent is refused before a person is asked.
 func (t httpRequest) Prepare(ctx context.Context, a requestArgs) (tool.Plan, error) {
 	var plan tool.Plan
 	plan.Risk, plan.Why = a.risk()
@@ -103,27 +104,28 @@ func (t httpRequest) send(ctx context.Context, a requestArgs, r outbound.Request
 		return tool.Result{}, err
 	}
 	defer answer.Body.Close()
-	return t.tell(ctx, r, answer, a.Raw)
+	return t.show(ctx, r, answer, a.Raw)
 }
 
-// request makes of the arguments what is sent.
+// request returns the request for the arguments.
 func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Request, error) {
 	r := outbound.Request{
-		Method: a.method(), URL: address(a.URL), Header: make(http.Header), MaxBytes: a.MaxBytes,
+		Method: a.method(), URL: completeURL(a.URL), Header: make(http.Header), MaxBytes: a.MaxBytes,
 		Timeout: time.Duration(a.Timeout) * time.Second, Polite: true,
 	}
 	if allowed := t.limits().Methods(ctx); !slices.Contains(allowed, r.Method) {
 		return r, tool.Errorf(tool.Refused, "the operator does not allow the method %q", short(r.Method, 20)).
-			Try("use one of these, or ask the person to have the operator allow it: %s", strings.Join(allowed, ", "))
+			Try("use one of %s, or ask the user to have the operator allow it", strings.Join(allowed, ", "))
 	}
 	if a.Path != "" && r.Method != http.MethodGet && r.Method != http.MethodPost {
-		return r, tool.Errorf(tool.Invalid, "%s requests bring no file", r.Method).Try("use GET with download_path")
+		return r, tool.Errorf(tool.Invalid, "a %s request cannot save a file", r.Method).Try("use GET with download_path")
 	}
 	if r.MaxBytes == 0 {
-		r.MaxBytes = usualAnswer
+		r.MaxBytes = defaultAnswer
 	}
-	if r.MaxBytes > mostAnswer && a.Path == "" {
-		return r, tool.Errorf(tool.Invalid, "max_bytes is %d, the most is %d", r.MaxBytes, mostAnswer).Try("save it with download_path")
+	if r.MaxBytes > maxAnswer && a.Path == "" {
+		return r, tool.Errorf(tool.Invalid, "max_bytes is %d, the maximum is %d", r.MaxBytes, maxAnswer).
+			Try("save the body with download_path")
 	}
 	err := checkHeaders(a.Headers)
 	if err != nil {
@@ -136,7 +138,8 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		return r, err
 	}
 	if r.Body != nil && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		return r, tool.Errorf(tool.Invalid, "%s requests have no body", r.Method).Try("use POST, or put it into the query of the URL")
+		return r, tool.Errorf(tool.Invalid, "a %s request has no body", r.Method).
+			Try("use POST, or put the values into the query of the URL")
 	}
 	follows := r.Method == http.MethodGet || r.Method == http.MethodHead
 	if a.Auth != "" {
@@ -147,17 +150,17 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 		r.Secret, follows = credential, follows && credential.Redirects()
 	}
 	if follows {
-		r.Redirects = mostHops
+		r.Redirects = maxRedirects
 	}
 	return r, nil
 }
 
-// body is what is sent, and of which type, unless a header says.
+// body returns the encoded body, and sets its type if it is missing.
 func (a requestArgs) body(header http.Header) ([]byte, error) {
 	kind := header.Get("Content-Type")
-	set := func(usual string) {
+	set := func(value string) {
 		if kind == "" {
-			header.Set("Content-Type", usual)
+			header.Set("Content-Type", value)
 		}
 	}
 	switch v := a.Body.(type) {
@@ -180,7 +183,7 @@ func (a requestArgs) body(header http.Header) ([]byte, error) {
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(a.Body); err != nil {
-		return nil, tool.Errorf(tool.Invalid, "the body is no JSON").Try("send a text or a JSON value")
+		return nil, tool.Errorf(tool.Invalid, "body cannot be encoded as JSON").Try("send a string or a JSON value")
 	}
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
 }
@@ -190,7 +193,8 @@ func formBody(fields map[string]any) ([]byte, error) {
 	for name, value := range fields {
 		switch v := value.(type) {
 		case map[string]any:
-			return nil, tool.Errorf(tool.Invalid, "the field %q of a form is an object", short(name, 60)).Try("send texts, numbers, or lists of them")
+			return nil, tool.Errorf(tool.Invalid, "the form field %q is an object", short(name, 60)).
+				Try("send strings, numbers, or lists of these")
 		case []any:
 			for _, each := range v {
 				form.Add(name, fmt.Sprint(each))
@@ -203,28 +207,32 @@ func formBody(fields map[string]any) ([]byte, error) {
 	return []byte(form.Encode()), nil
 }
 
-// tell shows an answer.
-func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool) (tool.Result, error) {
-	p := t.room.patient()
-	defer p.leave()
-	body, err := p.whole(ctx, answer)
+// show returns the response as text.
+func (t httpRequest) show(
+	ctx context.Context, r outbound.Request, answer *outbound.Answer, raw bool,
+) (tool.Result, error) {
+	admitted := t.patient()
+	defer admitted.release()
+	body, err := admitted.readBody(ctx, answer)
 	if err != nil {
-		return tool.Result{}, tooLong(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
+		return tool.Result{}, tooLarge(err, r.URL, r.MaxBytes, "save it with download_path, and read parts of the file")
 	}
-	got := Kept{URL: withoutUser(answer.URL), Via: answer.Via, Status: answer.Status, Body: body, Header: make(map[string]string)}
-	got.renew(answer.Header)
+	got := newEntry(answer, body)
 	text := t.headerLines(answer.Header)
-	shown, note, err := t.bodyText(ctx, p, got, r.Method, raw)
+	shown, note, err := t.bodyText(ctx, admitted, got, r.Method, raw)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if shown != "" {
 		text += "\n" + shown
 	}
-	if len(text) > mostShown { // or its end would go, with the mark there
-		text, note = cutShown(t.mask(text)), strings.TrimPrefix(note+"; the rest is left out: save it with download_path", "; ")
+	if len(text) > maxShown { // or the closing mark would be cut
+		text = t.mask(text)
+		text = strings.ToValidUTF8(text[:min(len(text), maxShown)], "")
+		note = strings.TrimPrefix(note+"; the rest is omitted: save it with download_path", "; ")
 	}
-	head := fmt.Sprintf("[%s %s: %d %s, %s", r.Method, line(got.URL, 500), got.Status, http.StatusText(got.Status), amount(int64(len(body))))
+	head := fmt.Sprintf("[%s %s: %d %s, %s",
+		r.Method, line(got.URL, 500), got.Status, http.StatusText(got.Status), formatBytes(int64(len(body))))
 	if len(got.Via) > 0 {
 		head += ", redirected from " + line(got.Via[0], 300)
 	}
@@ -239,50 +247,49 @@ func (t httpRequest) tell(ctx context.Context, r outbound.Request, answer *outbo
 	return result, nil
 }
 
-// mostShown is the longest text of an answer, in bytes.
-const mostShown = 6 << 20
+// maxShown is the maximum size of the text of a response in bytes.
+const maxShown = 6 << 20
 
-func cutShown(text string) string {
-	return strings.ToValidUTF8(text[:min(len(text), mostShown)], "")
-}
-
-// bodyText is a body as text: HTML as Markdown, unless it is wanted raw, and
-// nothing of what is no text.
-func (t httpRequest) bodyText(ctx context.Context, p *place, got Kept, method string, raw bool) (text, note string, err error) {
+// bodyText returns a body as text: HTML as Markdown unless raw is set, and only a note
+// for a body that is not text.
+func (t httpRequest) bodyText(
+	ctx context.Context, admitted *admission, got cache.Entry, method string, raw bool,
+) (text, note string, err error) {
 	if len(got.Body) == 0 || method == http.MethodHead {
 		return "", "", nil
 	}
-	if err := p.turn(ctx); err != nil {
+	if err := admitted.admitReader(ctx); err != nil {
 		return "", "", err
 	}
-	defer p.leave()
+	defer admitted.release()
 	kind := mediaType(got)
 	switch {
 	case isHTML(kind) && !raw:
 		if c, err := readHTML(ctx, got, fetchArgs{Format: "markdown"}); err == nil {
-			return c.text, strings.Join(append([]string{"HTML, shown as Markdown"}, c.notes...), "; "), nil
+			return c.text, strings.Join(append([]string{"HTML as Markdown"}, c.notes...), "; "), nil
 		}
 	case kind == "application/json" || strings.HasSuffix(kind, "+json") || isText(kind, got.Body):
 		c := content{text: page.Decode(got.Body, got.Header["Content-Type"])}
 		c.clean()
 		return c.text, strings.Join(c.notes, "; "), nil
 	}
-	return "", "the body is " + typeName(kind) + " and not shown; save it with download_path", ctx.Err()
+	return "", "the body is " + typeName(kind) + " and cannot be shown; save it with download_path", ctx.Err()
 }
 
 const (
-	mostHeaders     = 40
-	mostHeaderChars = 300
+	maxHeaders     = 40
+	maxHeaderChars = 300
 )
 
-// headerLines are the headers of an answer that may matter to who asked.
+// headerLines returns the headers of a response, without those about the connection
+// and for browsers.
 func (t httpRequest) headerLines(h http.Header) string {
 	var names []string
 	for name := range h {
 		if !slices.Contains([]string{
-			"Alt-Svc", "Nel", "Report-To", "Strict-Transport-Security", "Content-Security-Policy", "Content-Security-Policy-Report-Only",
-			"Permissions-Policy", "X-Content-Type-Options", "X-Frame-Options", "X-Xss-Protection", "Referrer-Policy", "Server-Timing",
-			"Connection", "Keep-Alive", "Transfer-Encoding", "Accept-Ranges", "Vary", "Date",
+			"Alt-Svc", "Nel", "Report-To", "Strict-Transport-Security", "Content-Security-Policy",
+			"Content-Security-Policy-Report-Only", "Permissions-Policy", "X-Content-Type-Options", "X-Frame-Options",
+			"X-Xss-Protection", "Referrer-Policy", "Server-Timing", "Connection", "Keep-Alive", "Transfer-Encoding", "Accept-Ranges", "Vary", "Date",
 		}, name) {
 			names = append(names, name)
 		}
@@ -290,17 +297,51 @@ func (t httpRequest) headerLines(h http.Header) string {
 	slices.Sort(names)
 	var b strings.Builder
 	for i, name := range names {
-		if i == mostHeaders {
+		if i == maxHeaders {
 			fmt.Fprintf(&b, "and %d more headers\n", len(names)-i)
 			break
 		}
 		for _, value := range h[name] {
-			if name == "Set-Cookie" { // it opens a door, and cannot be sent back
+			if name == "Set-Cookie" { // its value is a credential
 				value, _, _ = strings.Cut(value, "=")
 				value += "=..."
 			}
-			fmt.Fprintf(&b, "%s: %s\n", line(name, 100), line(t.mask(value), mostHeaderChars))
+			fmt.Fprintf(&b, "%s: %s\n", line(name, 100), line(t.mask(value), maxHeaderChars))
 		}
 	}
 	return b.String()
+}
+
+// checkHeaders refuses headers with names of credentials: the model should not know
+// credentials, and its conversation would reveal them to others.
+func checkHeaders(headers map[string]string) error {
+	for name := range headers {
+		if isCredential(name) {
+			return tool.Errorf(tool.Refused, "the header %q is for credentials", short(name, 60)).
+				Try("omit it, and set auth_profile to a credential that the operator has configured")
+		}
+	}
+	return nil
+}
+
+// credentialWords occur in the names of headers with credentials.
+var credentialWords = []string{
+	"apikey", "accesskey", "subscriptionkey", "token", "secret", "auth", "session", "cookie", "password", "credential",
+}
+
+// withoutHarmless removes what looks like one of these words but is not a credential.
+// Tokens against request forgery are useless without a session. Atlassian's token
+// disables the check for such tokens.
+var withoutHarmless = strings.NewReplacer("csrftoken", "", "xsrftoken", "", "atlassiantoken", "",
+	"authoriz", "auth", "authoris", "auth", "author", "")
+
+// isCredential reports whether the name of a header is that of a credential.
+func isCredential(name string) bool {
+	name = withoutHarmless.Replace(strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(name)))
+	for _, word := range credentialWords {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,39 +2,17 @@ package web
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"io"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
-
-// parts are the beginnings of downloads, in memory.
-type parts map[string]*memoryPart
-
-func (p parts) Open(_ context.Context, key string) (Part, error) {
-	if p[key] == nil {
-		p[key] = &memoryPart{}
-	}
-	return p[key], nil
-}
-
-type memoryPart struct {
-	tag  string
-	text []byte
-}
-
-func (p *memoryPart) Tag() string                 { return p.tag }
-func (p *memoryPart) Size() int64                 { return int64(len(p.text)) }
-func (p *memoryPart) Begin(tag string) error      { p.tag, p.text = tag, nil; return nil }
-func (p *memoryPart) Write(b []byte) (int, error) { p.text = append(p.text, b...); return len(b), nil }
-func (p *memoryPart) Content() (io.Reader, error) { return bytes.NewReader(p.text), nil }
-func (p *memoryPart) Close() error                { return nil }
-func (p *memoryPart) Done() error                 { p.tag, p.text = "", nil; return nil }
 
 func request(t *testing.T, n *testNet, a requestArgs) (tool.Result, error) {
 	t.Helper()
@@ -137,7 +115,7 @@ func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
 		if !strings.Contains(raw, `"url"`) {
 			raw = strings.Replace(raw, "{", `{"url":"https://docs.example.com/api",`, 1)
 		}
-		call, err := tool.Prepared(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: parts{}}).Bind([]byte(raw), tool.DefaultLimits())
+		call, err := tool.Prepared(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: newSpool(t)}).Bind([]byte(raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -194,11 +172,11 @@ func TestRequestShowsHTML(t *testing.T) {
 		if err != nil || strings.Contains(text, "<article>") != raw || strings.Contains(text, "# On tides") == raw || raw && !strings.Contains(text, "<p>invisible Paragraph 0") {
 			t.Errorf("raw is %t: %v\n%s", raw, err, text)
 		}
-		if !strings.Contains(text, "1 invisible character taken out") {
-			t.Errorf("raw is %t, and what was taken out is not told:\n%s", raw, text)
+		if !strings.Contains(text, "1 invisible character removed") {
+			t.Errorf("raw is %t, and what was removed is not told:\n%s", raw, text)
 		}
 	}
-	if most := (httpRequest{}).Spec().MaxShown; most != usualChars {
+	if most := (httpRequest{}).Spec().MaxShown; most != defaultChars {
 		t.Errorf("%d bytes are shown at once", most)
 	}
 }
@@ -314,8 +292,8 @@ func TestDownloadsGoOn(t *testing.T) {
 				}
 				_, _ = w.Write(body[from:])
 			})
-			files, spool := saved{}, parts{}
-			n.Files, n.Spool = files, spool
+			files, dir := saved{}, filepath.Join(t.TempDir(), "downloads")
+			n.Files, n.Spool = files, cache.NewSpool(dir)
 			var r tool.Result
 			var err error
 			for call := 1; call <= c.calls; call++ {
@@ -333,10 +311,8 @@ func TestDownloadsGoOn(t *testing.T) {
 			if !strings.Contains(r.Text(), "sha256") || !strings.Contains(r.Text(), "300000 bytes") {
 				t.Error(r.Text())
 			}
-			for _, p := range spool {
-				if p.Size() > 0 {
-					t.Error("what had come is still kept")
-				}
+			if left := spooled(t, dir); len(left) > 0 {
+				t.Errorf("parts of %d bytes are left", left)
 			}
 		})
 	}
@@ -357,13 +333,13 @@ func TestDownloadsAreBounded(t *testing.T) {
 		},
 	} {
 		n := newNet(t, handler)
-		n.Spool, n.Files = parts{}, saved{}
+		n.Spool, n.Files = newSpool(t), saved{}
 		if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tool.TooLarge {
 			t.Errorf("a file %s: %v", name, err)
 		}
 	}
 	n := newNet(t, echo)
-	n.Spool, n.Files = parts{}, saved{}
+	n.Spool, n.Files = newSpool(t), saved{}
 	for most, next := range map[int64]string{4: "max_bytes", 0: "operator"} {
 		limits := n.Limits()
 		limits.Download = 8
@@ -373,12 +349,12 @@ func TestDownloadsAreBounded(t *testing.T) {
 		}
 	}
 	n = newNet(t, echo)
-	n.Spool = parts{}
+	n.Spool = newSpool(t)
 	if _, err := request(t, n, requestArgs{Path: "../x"}); tool.AsError(err).Kind != tool.Refused || n.count() > 0 {
 		t.Errorf("a path outside: %v, asked %d times", err, n.count())
 	}
 	n = newNet(t, http.NotFound)
-	n.Spool, n.Files = parts{}, saved{}
+	n.Spool, n.Files = newSpool(t), saved{}
 	if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tool.NotFound || len(n.Files.(saved)) > 0 {
 		t.Errorf("an error page is saved: %v", err)
 	}

@@ -1,55 +1,80 @@
-// Package web holds the tools that reach the web: fetching a page as a model
-// reads it, searching, asking an interface, and driving a browser.
+// Package web holds the tools for the web: fetching a page as Markdown, searching,
+// sending HTTP requests, and driving a browser.
 //
-// It knows what a model is asked for and told, what of an answer is content, and
-// that all of it was written by strangers: whatever comes from a page is cleaned
-// and quoted. It does not know which hosts may be reached or how: that is
-// [outbound.Client]'s part, and there is no other way out. Nor does it know how
-// the engines of a search or a browser are spoken to.
+// It knows the arguments and results of these tools, and which part of a response is
+// content. Everything from the web is untrusted: it is cleaned and quoted. The package
+// does not know which hosts may be reached or how: all requests go through
+// [outbound.Client]. Package page converts HTML to text, package search queries search
+// engines, package cache keeps responses and interrupted downloads.
 //
-// Begin with fetch.go; package page turns HTML into text.
+// Begin with fetch.go.
 package web
 
 import (
 	"context"
+	"io"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
+	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
 const group = "web"
 
-// Options are what the tools need. Without them they can be listed only.
+// Options are what the tools need to run. Without them the tools can only be listed.
 type Options struct {
 	Client   outbound.Client
 	Marks    tool.Marks
-	Cache    Cache
+	Cache    *cache.Cache
 	Searcher Searcher
 	Secrets  Secrets
 	Files    Files
 	Browser  Browser
-	// NoBrowser leaves the browser out of the list: the operator wants none.
+	// NoBrowser removes the browser from the list of tools.
 	NoBrowser bool
-	Spool     Spool
-	// Mask takes secrets out of a text. What leaves is masked anyway, but what is
-	// cut before has to be masked whole. nil: there are none.
+	Spool     cache.Spool
+	// Mask removes secrets from a text. Results are masked later as well, but text that
+	// is cut has to be masked before, when secrets are complete. nil removes nothing.
 	Mask func(string) string
-	// Scope names the caller and the rules it is under: what one scope fetched,
-	// no other is shown.
+	// Scope names the caller and the rules that apply to it. Pages fetched in one scope
+	// are not returned in another.
 	Scope  func(context.Context) string
 	Limits func() Limits
 }
 
 // Limits may change while the server runs.
 type Limits struct {
-	Page     int64 // bytes of one that is fetched
-	Download int64 // bytes of a file that is saved
-	Robots   bool  // whether robots.txt is heeded when a page is fetched
-	// Methods are those that the caller of ctx may use with http_request.
+	Page     int64 // bytes of a page
+	Download int64 // bytes of a download
+	Robots   bool  // web_fetch obeys robots.txt
+	// Methods returns the methods that the caller in ctx may use with http_request.
 	Methods func(context.Context) []string
 }
 
-// Tools lists the group.
+// A Searcher searches the web. Its errors may be shown to a model.
+type Searcher interface {
+	Search(ctx context.Context, q search.Query) (search.Response, error)
+}
+
+// Secrets are the credentials that requests may be sent with. The model only knows
+// their names.
+type Secrets interface {
+	// Find returns a credential, if the caller in ctx may send it with this method to
+	// this URL. The credential itself checks the URLs of redirects.
+	Find(ctx context.Context, name, method, url string) (Credential, error)
+}
+
+// A Credential is sent with a request.
+type Credential interface {
+	outbound.Secret
+	// Redirects reports whether redirects may be followed with the credential.
+	Redirects() bool
+	// Within reports whether content contains the secret, as it is or in a common encoding.
+	Within(content io.Reader) (bool, error)
+}
+
+// Tools returns the tools of the group.
 func Tools(o Options) []tool.Tool {
 	f := newFetcher(o)
 	all := []tool.Tool{

@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -20,10 +18,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress/credential"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/internal/webcache"
-	"github.com/mcp-tools/mcp-tools/internal/websearch"
-	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	toolweb "github.com/mcp-tools/mcp-tools/tools/web"
+	"github.com/mcp-tools/mcp-tools/tools/web/cache"
+	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
 // A webAccess is how the web tools reach the web, under the rules in force.
@@ -116,9 +113,10 @@ func (a *App) openWeb(context.Context) error {
 		return err
 	}
 	o.options = toolweb.Options{
-		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet, Files: files{a.files}, NoBrowser: true,
-		Cache: webcache.New(webcache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: maxPageCache, Log: a.log}),
-		Spool: webcache.NewSpool(filepath.Join(a.data, "downloads")),
+		Client: o.client, Marks: tool.NewMarks(), Searcher: searcher, Secrets: wallet,
+		Files: toolweb.WorkspaceFiles{Workspace: a.files}, NoBrowser: true,
+		Cache: cache.New(cache.Options{Dir: filepath.Join(a.data, "pages"), Bytes: maxPageCache, Log: a.log}),
+		Spool: cache.NewSpool(filepath.Join(a.data, "downloads")),
 		Scope: o.scope, Limits: o.limits, Mask: a.scrub.Text,
 	}
 	if c.Browser.Sessions == 0 {
@@ -161,9 +159,9 @@ func (o *webAccess) limits() toolweb.Limits {
 
 // openSearch makes the search engines. Those that the operator has put on a
 // private network are reached by a client that may reach their addresses only.
-func (a *App) openSearch(agent string, public outbound.Client) (*websearch.Searcher, error) {
+func (a *App) openSearch(agent string, public outbound.Client) (*search.Searcher, error) {
 	c := a.loaded.Config.Web.Search
-	engines, private, err := SearchEngines(c, a.fetchSecret)
+	engines, private, err := search.Configured(c, a.fetchSecret)
 	if err != nil {
 		return nil, err
 	}
@@ -174,11 +172,11 @@ func (a *App) openSearch(agent string, public outbound.Client) (*websearch.Searc
 		return nil, err
 	}
 	a.onClose(trusted.Close)
-	return newSearcher(c, engines, public, trusted)
+	return newSearcher(engines, public, trusted)
 }
 
-func newSearcher(c config.WebSearch, engines []websearch.Engine, public, trusted outbound.Client) (*websearch.Searcher, error) {
-	return websearch.New(websearch.Options{Client: public, Trusted: trusted, Engines: engines, Age: searchAge})
+func newSearcher(engines []search.Engine, public, trusted outbound.Client) (*search.Searcher, error) {
+	return search.New(search.Options{Client: public, Trusted: trusted, Engines: engines, Age: searchAge})
 }
 
 // fetchSecret reads a secret when it is needed, and has it masked from then on.
@@ -209,7 +207,7 @@ func newWallet(c config.Web, profile func(context.Context) string, mask func(str
 func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers, error) {
 	c := a.loaded.Config.Web
 	b, err := browser.New(browser.Options{
-		Path: c.Browser.Path, Files: files{a.files}, Weak: c.Browser.Insecure,
+		Path: c.Browser.Path, Files: toolweb.WorkspaceFiles{Workspace: a.files}, Weak: c.Browser.Insecure,
 		Sessions: c.Browser.Sessions, Idle: browserIdle, MaxDownload: maxDownload, Log: a.log,
 		Proxy: func(ctx context.Context, refused func(string, error)) (browser.Proxy, error) {
 			rules, err := access.reach(access.profile(ctx))
@@ -235,73 +233,19 @@ func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers
 	return b, nil
 }
 
-// files puts what was downloaded among the files of the caller.
-type files struct{ workspace.Files }
-
-var errOnlyLooked = errors.New("only looked")
-
-// Check says what Save would refuse.
-func (f files) Check(ctx context.Context, path string) error {
-	_, err := f.Change(ctx, []string{path}, func([]*workspace.File) ([]workspace.Change, error) { return nil, errOnlyLooked })
-	if errors.Is(err, errOnlyLooked) {
-		return nil
-	}
-	return err
-}
-
-// Save writes a file as the file tools do: all of it or nothing, and it can be
-// undone.
-func (f files) Save(ctx context.Context, path string, content io.Reader) (string, error) {
-	return f.save(ctx, path, content, true)
-}
-
-// mostNumbered is how many files of one name there can be.
-const mostNumbered = 1000
-
-// Add writes a file beside those that are there.
-func (f files) Add(ctx context.Context, path string, content io.Reader) (string, error) {
-	ending := filepath.Ext(path)
-	stem := strings.TrimSuffix(path, ending)
-	for n := 2; ; n++ {
-		name, err := f.save(ctx, path, content, false)
-		if !errors.Is(err, errTaken) {
-			return name, err
-		}
-		if n > mostNumbered {
-			return "", tool.Errorf(tool.Conflict, "%d files are called like %q", mostNumbered, path).Try("move some of them away")
-		}
-		path = fmt.Sprintf("%s-%d%s", stem, n, ending)
-	}
-}
-
-var errTaken = errors.New("there is a file of that name")
-
-func (f files) save(ctx context.Context, path string, content io.Reader, replace bool) (string, error) {
-	r, err := f.Change(ctx, []string{path}, func(there []*workspace.File) ([]workspace.Change, error) {
-		if !replace && there[0].Exists {
-			return nil, errTaken
-		}
-		return []workspace.Change{{Path: path, Content: content}}, nil
-	})
-	if err != nil || len(r.Files) == 0 {
-		return path, err
-	}
-	return r.Files[0].Name, nil
-}
-
 // checkWebSettings finds the mistakes that only show when the settings of the web
 // are put to use.
 func checkWebSettings(c config.Web) error {
 	if _, err := newWebRules(c); err != nil {
 		return err
 	}
-	engines, _, err := SearchEngines(c.Search, func(string, config.Secret) func() (string, error) {
+	engines, _, err := search.Configured(c.Search, func(string, config.Secret) func() (string, error) {
 		return func() (string, error) { return "", nil }
 	})
 	if err != nil {
 		return err
 	}
-	if _, err := newSearcher(c.Search, engines, nil, nil); err != nil {
+	if _, err := newSearcher(engines, nil, nil); err != nil {
 		return fmt.Errorf("web.search: %w", err)
 	}
 	_, err = newWallet(c, nil, nil, config.Sources{})

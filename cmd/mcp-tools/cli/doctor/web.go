@@ -4,13 +4,13 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/app"
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
 // checkWeb looks for the browser, and at what the web tools need of secrets. It
@@ -28,7 +28,7 @@ func (c *checkup) checkWeb() {
 		c.ok("browser", "%s at %s", terminal.OneLine(version), path)
 		c.checkBrowserWalls(w.Browser)
 	}
-	engines, _, err := app.SearchEngines(w.Search, func(string, config.Secret) func() (string, error) { return nil })
+	engines, _, err := search.Configured(w.Search, func(string, config.Secret) func() (string, error) { return nil })
 	if err != nil {
 		c.fail("search", "mend web.search", "%v", err)
 		return

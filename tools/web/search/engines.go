@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"errors"
@@ -6,8 +6,37 @@ import (
 	"strings"
 )
 
-// describe returns the description of an engine, which the caller may keep.
-func (e Engine) describe() (*Endpoint, error) {
+// The kinds of engines.
+const (
+	Brave      = "brave"
+	DuckDuckGo = "duckduckgo" // needs no key
+	Tavily     = "tavily"
+	SearXNG    = "searxng" // an instance of the operator
+	Exa        = "exa"
+	Jina       = "jina"
+	JSON       = "json" // any engine that responds with JSON, as described by its Endpoint
+)
+
+// An Engine is the configuration of one engine.
+type Engine struct {
+	Kind string
+	Name string // "" is the kind
+	URL  string // of a SearXNG instance, without /search
+	// Key returns the key. It is called for each request; nil is no key. The key is
+	// sent in a header, and only to the engine's own host.
+	Key      func() (string, error)
+	Endpoint Endpoint // of JSON
+}
+
+func (e Engine) name() string {
+	if e.Name != "" {
+		return e.Name
+	}
+	return e.Kind
+}
+
+// endpoint returns the description of an engine that responds with JSON.
+func (e Engine) endpoint() (*Endpoint, error) {
 	var d Endpoint
 	switch e.Kind {
 	case Brave:
@@ -26,24 +55,27 @@ func (e Engine) describe() (*Endpoint, error) {
 	case JSON:
 		d = e.Endpoint
 	default:
-		return nil, fmt.Errorf("there is no kind %q; there are %s", e.Kind, strings.Join([]string{Brave, DuckDuckGo, Tavily, SearXNG, Exa, Jina, JSON}, ", "))
+		all := []string{Brave, DuckDuckGo, Tavily, SearXNG, Exa, Jina, JSON}
+		return nil, fmt.Errorf("unknown kind %q; the kinds are %s", e.Kind, strings.Join(all, ", "))
 	}
 	return &d, nil
 }
 
 func brave() Endpoint {
-	languages := same("ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru sr sk sl es sv ta te th tr uk vi")
+	languages := same(
+		"ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru sr sk sl es sv ta te th tr uk vi")
 	languages["ja"], languages["pt"], languages["zh"], languages["no"] = "jp", "pt-br", "zh-hans", "nb"
 	return Endpoint{
 		URL: "https://api.search.brave.com/res/v1/web/search?q={query}&count={count}&country={country}" +
 			"&search_lang={language}&freshness={freshness}&text_decorations=false&result_filter=web",
 		Header: map[string]string{"X-Subscription-Token": "{key}"},
-		List:   "web.results", Sign: "type",
+		List:   "web.results", Marker: "type",
 		Title: "title", Link: "url", Snippet: "description", Date: "page_age|age",
 		Freshness: map[string]string{"day": "pd", "week": "pw", "month": "pm", "year": "py", "range": "{from}to{to}"},
-		Country:   same("AR AU AT BE BR CA CL CN DK FI FR DE GR HK IN ID IT JP KR MY MX NL NZ NO PH PL PT RU SA ZA ES SE CH TW TR GB US"),
-		Language:  languages,
-		longest:   400,
+		Country: same(
+			"AR AU AT BE BR CA CL CN DK FI FR DE GR HK IN ID IT JP KR MY MX NL NZ NO PH PL PT RU SA ZA ES SE CH TW TR GB US"),
+		Language: languages,
+		maxQuery: 400,
 	}
 }
 
@@ -52,8 +84,8 @@ func tavily() Endpoint {
 		URL:    "https://api.tavily.com/search",
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		Body: map[string]any{
-			"query": "{query}", "max_results": "{count}", "search_depth": "basic", "include_answer": false, "include_raw_content": false,
-			"time_range": "{freshness}", "start_date": "{from}", "end_date": "{to}", "country": "{country}",
+			"query": "{query}", "max_results": "{count}", "search_depth": "basic",
+			"include_answer": false, "include_raw_content": false, "time_range": "{freshness}", "start_date": "{from}", "end_date": "{to}", "country": "{country}",
 		},
 		List: "results", Title: "title", Link: "url", Snippet: "content", Date: "published_date",
 		Country: map[string]string{
@@ -66,7 +98,7 @@ func tavily() Endpoint {
 			"ES": "spain", "SE": "sweden", "CH": "switzerland", "TW": "taiwan", "TH": "thailand", "TR": "turkey", "UA": "ukraine",
 			"AE": "united arab emirates", "GB": "united kingdom", "US": "united states", "VN": "vietnam",
 		},
-		longest: 400,
+		maxQuery: 400,
 	}
 }
 
@@ -75,8 +107,9 @@ func searxng(base string) Endpoint {
 		URL:    base + "/search?q={query}&format=json&pageno=1&language={language}&time_range={freshness}",
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		List:   "results", Title: "title", Link: "url", Snippet: "content", Date: "publishedDate",
-		forbidden: "gives no JSON (403); the operator has to add json to search.formats in its settings.yml, or let us past its limiter",
-		idle:      "unresponsive_engines",
+		forbidden: "does not allow JSON (403); the operator has to add json to search.formats in its settings.yml, " +
+			"or exempt this server from its limiter",
+		unresponsive: "unresponsive_engines",
 	}
 }
 
@@ -85,8 +118,9 @@ func exa() Endpoint {
 		URL:    "https://api.exa.ai/search",
 		Header: map[string]string{"X-Api-Key": "{key}"},
 		Body: map[string]any{
-			"query": "{query}", "type": "auto", "numResults": "{count}", "startPublishedDate": "{from}", "endPublishedDate": "{to}",
-			"contents": map[string]any{"text": map[string]any{"maxCharacters": longestSnippet}},
+			"query": "{query}", "type": "auto", "numResults": "{count}",
+			"startPublishedDate": "{from}", "endPublishedDate": "{to}",
+			"contents": map[string]any{"text": map[string]any{"maxCharacters": maxSnippet}},
 		},
 		List: "results", Title: "title", Link: "url", Snippet: "text", Date: "publishedDate",
 	}
@@ -101,7 +135,7 @@ func jina() Endpoint {
 	}
 }
 
-// same is a table of words that are called what they are.
+// same returns a table that maps words to themselves.
 func same(words string) map[string]string {
 	table := make(map[string]string)
 	for word := range strings.FieldsSeq(words) {

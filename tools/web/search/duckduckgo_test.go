@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"strings"
@@ -7,7 +7,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 func TestTargets(t *testing.T) {
@@ -43,30 +42,30 @@ func TestRegions(t *testing.T) {
 	}
 }
 
-func TestSearchesStayAtDuckDuckGo(t *testing.T) {
+func TestBangsAreQuoted(t *testing.T) {
 	for text, want := range map[string]string{
 		"!g tides": `"!g" tides`, `\ tides`: "tides", "tides !": "tides !", "wow! tides": "wow! tides", `a !"b" c`: `a "!b" c`, "a != b": `a "!=" b`,
 	} {
-		if got := unbanged(text); got != want {
+		if got := withoutBangs(text); got != want {
 			t.Errorf("%q is asked as %q, want %q", text, got, want)
 		}
 	}
 }
 
-// TestWordsAreNoSigns has results that are about block pages and empty ones.
-func TestWordsAreNoSigns(t *testing.T) {
+// TestTextIsNotMarkup has results that are about block pages and empty ones.
+func TestTextIsNotMarkup(t *testing.T) {
 	body := strings.NewReplacer("Direct link", "challenge-form, anomaly-modal and no-results", "How <b>", "anomaly.js result--no-result How <b>").Replace(page(t, "duck_results.html"))
-	hits, why := duck{}.read(answer{status: 200, body: []byte(body)})
+	hits, why := duckDuckGo{}.read(rawResponse{status: 200, body: []byte(body)})
 	if why != nil || len(hits) != 4 {
 		t.Errorf("%d hits, %v", len(hits), why)
 	}
 	sold := `<div class="result"><a class="result__a" href="https://a.example/">x</a></div><div class="result result--ad"><a class="result__a" href="https://ads.example/">y</a></div>`
-	if hits, why := (duck{}).read(answer{status: 200, body: []byte(sold)}); why != nil || len(hits) != 1 {
+	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(sold)}); why != nil || len(hits) != 1 {
 		t.Errorf("%+v, %v", hits, why)
 	}
 	ads := page(t, "duck_results.html")
 	ads = ads[:strings.Index(ads, "web-result")] + `"></div>`
-	if hits, why := (duck{}).read(answer{status: 200, body: []byte(ads)}); why == nil || len(hits) != 0 {
+	if hits, why := (duckDuckGo{}).read(rawResponse{status: 200, body: []byte(ads)}); why == nil || len(hits) != 0 {
 		t.Errorf("advertising alone: %d hits, %v", len(hits), why)
 	}
 }
@@ -79,7 +78,7 @@ func FuzzDuckPage(f *testing.F) {
 	f.Add(`<div class="result result--ad"><div class="result"><a class=result__a href="//duckduckgo.com/l/?uddg=http://u:p@a.example">`)
 	f.Add(strings.Repeat(`<a class="result__a result__snippet" href="http://a.example/">`, 50))
 	f.Fuzz(func(t *testing.T, body string) {
-		hits, why := duck{}.read(answer{status: 200, body: []byte(body)})
+		hits, why := duckDuckGo{}.read(rawResponse{status: 200, body: []byte(body)})
 		if why != nil {
 			if len(hits) > 0 {
 				t.Errorf("%v with %d hits", why, len(hits))
@@ -91,9 +90,9 @@ func FuzzDuckPage(f *testing.F) {
 }
 
 // checkTidy checks what is promised of results, whatever they were made of.
-func checkTidy(t *testing.T, found []web.Hit) {
+func checkTidy(t *testing.T, found []Result) {
 	t.Helper()
-	if len(found) > mostItems {
+	if len(found) > maxItems {
 		t.Errorf("%d hits", len(found))
 	}
 	seen := make(map[string]bool)
@@ -103,7 +102,7 @@ func checkTidy(t *testing.T, found []web.Hit) {
 		} else {
 			seen[same] = true
 		}
-		if len(h.Title) > longestTitle || len(h.Snippet) > longestSnippet || len(h.Date) > longestDate || len(h.URL) > longestURL {
+		if len(h.Title) > maxTitle || len(h.Snippet) > maxSnippet || len(h.Date) > maxDate || len(h.URL) > maxURL {
 			t.Errorf("%+v is too long", h)
 		}
 		for _, text := range []string{h.Title, h.Snippet, h.Date, h.URL} {
@@ -117,17 +116,17 @@ func checkTidy(t *testing.T, found []web.Hit) {
 	}
 }
 
-// TestLongPagesAreReadInTime is about pages that make readers slow.
-func TestLongPagesAreReadInTime(t *testing.T) {
+// TestLongPagesTakeLinearTime is about pages that make readers slow.
+func TestLongPagesTakeLinearTime(t *testing.T) {
 	for name, piece := range map[string]string{
 		"tags": "<div>", "results": `<div class="result"><a class="result__a" href="//duckduckgo.com/l/?uddg=http%3A%2F%2Fa.example">t`, "attributes": ` class="result__a"`,
 		"open": "<", "entities": "&amp;", "comment": "<!--", "formatting": "<b><i><a class=result__a href=http://a.example>",
 	} {
-		body := []byte("<a " + strings.Repeat(piece, mostBody/len(piece)))
+		body := []byte("<a " + strings.Repeat(piece, maxBody/len(piece)))
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			hits, _ := duck{}.read(answer{status: 200, body: body})
+			hits, _ := duckDuckGo{}.read(rawResponse{status: 200, body: body})
 			tidy(hits, 20)
 		}()
 		select {

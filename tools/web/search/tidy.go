@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"net/url"
@@ -11,42 +11,44 @@ import (
 	"golang.org/x/net/html/atom"
 	"golang.org/x/net/idna"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
-	longestTitle   = 200 // bytes, as all of these
-	longestSnippet = 500
-	longestDate    = 40
-	longestURL     = 2000
-	longestText    = 20 << 10 // as an engine wrote it
+	maxTitle   = 200 // bytes, as all of these
+	maxSnippet = 500
+	maxDate    = 40
+	maxURL     = 2000
+	maxText    = 20 << 10 // as an engine wrote it
 )
 
-// tidy brings results into one form: each page once, at most count of them.
-func tidy(found []web.Hit, count int) []web.Hit {
-	var hits []web.Hit
+// tidy returns at most count results in one form, each page once.
+func tidy(found []Result, count int) []Result {
+	var results []Result
 	seen := make(map[string]bool)
-	for _, h := range found {
-		link, same, ok := tidyURL(h.URL)
-		if !ok || seen[same] || len(hits) >= count {
+	for _, r := range found {
+		link, page, ok := tidyURL(r.URL)
+		if !ok || seen[page] || len(results) >= count {
 			continue
 		}
-		seen[same] = true
-		date := plain(h.Date, longestDate)
+		seen[page] = true
+		date := plain(r.Date, maxDate)
 		if day := dateIn(date); day != "" {
 			date = day
 		}
-		hits = append(hits, web.Hit{URL: link, Title: plain(h.Title, longestTitle), Snippet: plain(h.Snippet, longestSnippet), Date: date})
+		results = append(results, Result{
+			URL: link, Title: plain(r.Title, maxTitle), Snippet: plain(r.Snippet, maxSnippet), Date: date,
+		})
 	}
-	return hits
+	return results
 }
 
-// tidyURL returns a link without what tracks who follows it, and what is the
-// same for all links to the page. It is not ok when no person should follow it.
-func tidyURL(text string) (link, same string, ok bool) {
+// tidyURL returns a link without tracking parameters, and a key that is the same for
+// all links to the page. It reports false for links that should not be followed.
+func tidyURL(text string) (link, page string, ok bool) {
 	text = strings.TrimSpace(text)
-	if len(text) > longestURL || strings.ContainsRune(text, utf8.RuneError) {
+	if len(text) > maxURL || strings.ContainsRune(text, utf8.RuneError) {
 		return "", "", false
 	}
 	u, err := url.Parse(text)
@@ -55,7 +57,7 @@ func tidyURL(text string) (link, same string, ok bool) {
 	}
 	host := strings.ToLower(u.Hostname())
 	if strings.Trim(host, "abcdefghijklmnopqrstuvwxyz0123456789-._:[]") != "" {
-		if host, err = idna.Lookup.ToASCII(host); err != nil { // so that look-alikes are seen
+		if host, err = idna.Lookup.ToASCII(host); err != nil { // shows look-alike characters
 			return "", "", false
 		}
 	}
@@ -75,14 +77,14 @@ func tidyURL(text string) (link, same string, ok bool) {
 	if strings.HasPrefix(u.Fragment, ":~:") {
 		u.Fragment, u.RawFragment = "", ""
 	}
-	if link = u.String(); len(link) > longestURL {
+	if link = u.String(); len(link) > maxURL {
 		return "", "", false
 	}
-	same = strings.TrimPrefix(u.Host, "www.") + strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
-	return link, same, true
+	page = strings.TrimPrefix(u.Host, "www.") + strings.TrimSuffix(u.EscapedPath(), "/") + "?" + u.RawQuery
+	return link, page, true
 }
 
-// untracked takes from a query what names the way by which somebody came.
+// untracked removes tracking parameters from a query.
 func untracked(query string) string {
 	var kept []string
 	for pair := range strings.SplitSeq(query, "&") {
@@ -94,7 +96,7 @@ func untracked(query string) string {
 	return escaped(strings.Join(kept, "&"))
 }
 
-// escaped encodes what no URL may hold, and leaves the rest as it is.
+// escaped encodes the characters that are not allowed in a URL.
 func escaped(text string) string {
 	const hex = "0123456789ABCDEF"
 	var b strings.Builder
@@ -116,39 +118,39 @@ func tracks(name string) bool {
 	}, name)
 }
 
-// plain is a text in one line, without the tags that make letters bold and the
-// like. What only looks like a tag, as in vector<int>, is kept.
-func plain(text string, most int) string {
-	if len(text) > longestText {
-		text = text[:longestText]
+// plain returns a text on one line without HTML tags. What only looks like a tag, as
+// in vector<int>, stays.
+func plain(s string, limit int) string {
+	if len(s) > maxText {
+		s = s[:maxText]
 	}
-	text = strings.ToValidUTF8(text, "")
-	if strings.ContainsAny(text, "<&") {
-		text = withoutTags(text)
+	s = strings.ToValidUTF8(s, "")
+	if strings.ContainsAny(s, "<&") {
+		s = withoutTags(s)
 	}
-	text, _ = tool.Clean(text)
-	return cut(strings.Join(strings.Fields(text), " "), most)
+	s, _ = tool.Clean(s)
+	return text.Clip(strings.Join(strings.Fields(s), " "), limit)
 }
 
 func withoutTags(text string) string {
 	var b strings.Builder
-	var unread atom.Atom // whose text nobody reads
+	var skipped atom.Atom // element whose text is not shown
 	z := html.NewTokenizer(strings.NewReader(text))
 	for {
 		switch kind := z.Next(); kind {
 		case html.ErrorToken:
 			return b.String()
 		case html.TextToken:
-			if unread == 0 {
+			if skipped == 0 {
 				b.Write(z.Text())
 			}
 		case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
 			raw := string(z.Raw())
 			name, _ := z.TagName()
 			known := atom.Lookup(name)
-			switch unread = 0; {
+			switch skipped = 0; {
 			case kind == html.StartTagToken && (known == atom.Script || known == atom.Style):
-				unread = known
+				skipped = known
 			case known == 0:
 				b.WriteString(raw)
 			case known == atom.Br || known == atom.P || known == atom.Li || known == atom.Div || known == atom.Td:
@@ -160,22 +162,10 @@ func withoutTags(text string) string {
 
 var day = regexp.MustCompile(`\b(\d{4}-\d{2}-\d{2})(T[0-9:.]+(Z|[+-]\d{2}:?\d{2})?)?(\s|$)`)
 
-// dateIn finds the day in a text such as 2026-01-31T09:00:00.0000000.
+// dateIn returns the day in a text such as 2026-01-31T09:00:00.0000000.
 func dateIn(text string) string {
 	if found := day.FindStringSubmatch(text); found != nil {
 		return found[1]
 	}
 	return ""
-}
-
-// cut shortens a text between two characters.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	most -= len("…")
-	for most > 0 && !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return strings.TrimRight(text[:most], " ") + "…"
 }

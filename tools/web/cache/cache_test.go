@@ -1,4 +1,4 @@
-package webcache
+package cache
 
 import (
 	"bytes"
@@ -15,7 +15,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 func open(t *testing.T, dir string, bytes int64) *Cache {
@@ -23,15 +22,19 @@ func open(t *testing.T, dir string, bytes int64) *Cache {
 	return New(Options{Dir: filepath.Join(dir, "pages"), Bytes: bytes, Log: slog.New(slog.DiscardHandler)})
 }
 
-func kept(text string) web.Kept {
-	return web.Kept{URL: "https://example.com/", Via: []string{"http://example.com/"}, Status: 200, Header: map[string]string{"Etag": `"1"`}, Body: []byte(text), Asked: time.Now()}
+func entry(text string) Entry {
+	return Entry{
+		URL: "https://example.com/", Via: []string{"http://example.com/"}, Status: 200,
+		Header: map[string]string{"Etag": `"1"`}, Body: []byte(text), Asked: time.Now(),
+	}
 }
 
-func TestKeptForAnotherServer(t *testing.T) {
+func TestEntriesAreSharedThroughTheDisk(t *testing.T) {
 	dir := t.TempDir()
-	open(t, dir, 1<<20).Put("ann\nhttps://example.com/", kept("line\n\x00\xff"))
+	open(t, dir, 1<<20).Put("ann\nhttps://example.com/", entry("line\n\x00\xff"))
 	got, ok := open(t, dir, 1<<20).Get("ann\nhttps://example.com/")
-	if !ok || string(got.Body) != "line\n\x00\xff" || got.Header["Etag"] != `"1"` || got.Via[0] != "http://example.com/" || got.Status != 200 {
+	if !ok || string(got.Body) != "line\n\x00\xff" || got.Header["Etag"] != `"1"` ||
+		got.Via[0] != "http://example.com/" || got.Status != 200 {
 		t.Errorf("got %+v, %v", got, ok)
 	}
 	if _, ok := open(t, dir, 1<<20).Get("bob\nhttps://example.com/"); ok {
@@ -46,36 +49,36 @@ func TestKeptForAnotherServer(t *testing.T) {
 	}
 }
 
-func TestNotKept(t *testing.T) {
+func TestEntriesThatAreNotStored(t *testing.T) {
 	dir := t.TempDir()
-	passing := kept("secret")
-	passing.Passing = true
-	old := kept("old")
+	noStore := entry("secret")
+	noStore.NoStore = true
+	old := entry("old")
 	old.Asked = time.Now().Add(-25 * time.Hour)
 	c := open(t, dir, 1<<20)
-	c.Put("passing", passing)
+	c.Put("no-store", noStore)
 	c.Put("old", old)
-	c.Put("large", kept(strings.Repeat("x", mostItem+1)))
-	if _, ok := c.Get("passing"); !ok {
-		t.Error("what is passing is not kept in memory")
+	c.Put("large", entry(strings.Repeat("x", maxEntry+1)))
+	if _, ok := c.Get("no-store"); !ok {
+		t.Error("a no-store entry is not in memory")
 	}
 	for _, key := range []string{"old", "large"} {
 		if _, ok := c.Get(key); ok {
-			t.Errorf("%s is kept", key)
+			t.Errorf("the entry %s is stored", key)
 		}
 	}
-	if _, ok := open(t, dir, 1<<20).Get("passing"); ok {
-		t.Error("what is passing is on the disk")
+	if _, ok := open(t, dir, 1<<20).Get("no-store"); ok {
+		t.Error("a no-store entry is on the disk")
 	}
-	open(t, dir, 0).Put("none", kept("x"))
+	open(t, dir, 0).Put("none", entry("x"))
 	if _, ok := open(t, dir, 0).Get("none"); ok {
-		t.Error("kept on the disk though nothing may be")
+		t.Error("stored on the disk although the limit is 0")
 	}
 }
 
-func TestDamagedFilesAreNoPages(t *testing.T) {
+func TestDamagedFilesAreIgnored(t *testing.T) {
 	dir := t.TempDir()
-	open(t, dir, 1<<20).Put("k", kept("all of it"))
+	open(t, dir, 1<<20).Put("k", entry("all of it"))
 	names, err := filepath.Glob(filepath.Join(dir, "pages", "*"))
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
@@ -84,22 +87,24 @@ func TestDamagedFilesAreNoPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range [][]byte{nil, []byte("{"), []byte("{}\nx"), whole[:len(whole)-1], append(bytes.Clone(whole), 'x'), []byte("\n")} {
+	for _, text := range [][]byte{
+		nil, []byte("{"), []byte("{}\nx"), whole[:len(whole)-1], append(bytes.Clone(whole), 'x'), []byte("\n"),
+	} {
 		if err := os.WriteFile(names[0], text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if got, ok := open(t, dir, 1<<20).Get("k"); ok {
-			t.Errorf("%q is taken for a page: %+v", text, got)
+			t.Errorf("%q is read as an entry: %+v", text, got)
 		}
 	}
 }
 
-func TestTheOldestGo(t *testing.T) {
+func TestOldestFilesAreEvicted(t *testing.T) {
 	dir := t.TempDir()
-	const each, most = 10_000, 200_000
+	const each, limit = 10_000, 200_000
 	for i := range 100 {
-		c := open(t, dir, most) // each server writes one, and sweeps
-		c.Put(fmt.Sprint(i), kept(strings.Repeat("x", each)))
+		c := open(t, dir, limit) // each server writes one entry and sweeps
+		c.Put(fmt.Sprint(i), entry(strings.Repeat("x", each)))
 	}
 	var total int64
 	names, err := os.ReadDir(filepath.Join(dir, "pages"))
@@ -113,11 +118,11 @@ func TestTheOldestGo(t *testing.T) {
 		}
 		total += info.Size()
 	}
-	if total > most || total < most/2 {
-		t.Errorf("%d bytes are kept, of at most %d", total, most)
+	if total > limit || total < limit/2 {
+		t.Errorf("%d bytes are stored, the limit is %d", total, limit)
 	}
-	if _, ok := open(t, dir, most).Get("99"); !ok {
-		t.Error("the newest is gone")
+	if _, ok := open(t, dir, limit).Get("99"); !ok {
+		t.Error("the newest entry was evicted")
 	}
 }
 
@@ -127,7 +132,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	for i := range 16 {
 		all.Go(func() {
 			for j := range 10 {
-				c.Put(fmt.Sprint(i, j), kept(strings.Repeat("x", 1<<20)))
+				c.Put(fmt.Sprint(i, j), entry(strings.Repeat("x", 1<<20)))
 				c.Get(fmt.Sprint(i, j-1))
 			}
 		})
@@ -141,42 +146,42 @@ func TestMemoryIsBounded(t *testing.T) {
 			}
 		}
 	}
-	if n == 0 || n*(1<<20) > mostMemory {
+	if n == 0 || n*(1<<20) > maxMemory {
 		t.Errorf("%d pages of a megabyte", n)
 	}
 }
 
-func TestWhatHeadersTakeCounts(t *testing.T) {
-	k := kept("")
+func TestHeadersCountAsMemory(t *testing.T) {
+	k := entry("")
 	k.Header = map[string]string{"Etag": strings.Repeat("x", 1<<16)}
 	k.Via = []string{strings.Repeat("y", 1<<16)}
 	c := New(Options{})
-	for i := range mostMemory >> 16 {
+	for i := range maxMemory >> 16 {
 		c.Put(fmt.Sprint(i), k)
 	}
 	n := 0
-	for i := range mostMemory >> 16 {
+	for i := range maxMemory >> 16 {
 		if _, ok := c.Get(fmt.Sprint(i)); ok {
 			n++
 		}
 	}
-	if n == 0 || n > mostMemory>>17 {
+	if n == 0 || n > maxMemory>>17 {
 		t.Errorf("%d pages with 128 KiB of headers each", n)
 	}
 }
 
-func TestSmallFilesTakeABlock(t *testing.T) {
+func TestSmallFilesCountAsABlock(t *testing.T) {
 	dir := t.TempDir()
 	c := open(t, dir, 1<<20)
 	for i := range 2000 {
-		c.Put(fmt.Sprint(i), kept(""))
+		c.Put(fmt.Sprint(i), entry(""))
 	}
 	if files, err := os.ReadDir(filepath.Join(dir, "pages")); err != nil || len(files) > 1<<20/4096+100 {
 		t.Errorf("%d files, %v", len(files), err)
 	}
 }
 
-func TestPartsOutliveTheirServer(t *testing.T) {
+func TestPartsAreKeptBetweenServers(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "downloads")
 	write := func(key, tag, text string) {
 		t.Helper()
@@ -197,11 +202,11 @@ func TestPartsOutliveTheirServer(t *testing.T) {
 	write("a", `"v1"`, "begin")
 	write("untagged", "", "begin")
 	p, err := NewSpool(dir).Open(t.Context(), "a")
-	if err != nil || p.Tag() != `"v1"` || p.Size() != 5 {
+	if err != nil || p.Version() != `"v1"` || p.Size() != 5 {
 		t.Fatalf("got %+v, %v", p, err)
 	}
 	if _, err := NewSpool(dir).Open(t.Context(), "a"); tool.AsError(err).Kind != tool.Busy {
-		t.Errorf("two have the same part: %v", err)
+		t.Errorf("a locked part was opened again: %v", err)
 	}
 	if _, err := p.Write([]byte(" and end")); err != nil {
 		t.Fatal(err)
@@ -221,7 +226,7 @@ func TestPartsOutliveTheirServer(t *testing.T) {
 	}
 	for _, key := range []string{"a", "untagged"} {
 		p, err := NewSpool(dir).Open(t.Context(), key)
-		if err != nil || p.Tag() != "" || p.Size() != 0 {
+		if err != nil || p.Version() != "" || p.Size() != 0 {
 			t.Errorf("%s: %+v, %v", key, p, err)
 			continue
 		}
@@ -234,27 +239,27 @@ func TestPartsOutliveTheirServer(t *testing.T) {
 	}
 }
 
-func TestAPartIsTheFileThatIsThere(t *testing.T) {
+func TestLockedFileIsTheOneAtItsPath(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "a")
-	file, err := lock(path)
+	file, err := lockFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer file.Close()
 	if err := os.Remove(path); err != nil || isAt(file, path) {
-		t.Errorf("a file that is gone is there: %v", err)
+		t.Errorf("a removed file is still at its path: %v", err)
 	}
-	again, err := lock(path)
+	again, err := lockFile(path)
 	if err != nil || !isAt(again, path) || isAt(file, path) {
-		t.Fatalf("another in its place: %v", err)
+		t.Fatalf("a new file at the same path: %v", err)
 	}
 	defer again.Close()
 	outside := filepath.Join(dir, "outside")
 	if err := errors.Join(os.WriteFile(outside, nil, 0o600), os.Symlink(outside, path+"-link")); err != nil {
 		needtest.Lacking(t, "symbolic links", err.Error())
 	}
-	if _, err := lock(path + "-link"); err == nil {
-		t.Error("a link is taken for a part")
+	if _, err := lockFile(path + "-link"); err == nil {
+		t.Error("a link was opened as a part")
 	}
 }

@@ -1,4 +1,4 @@
-package app
+package web
 
 import (
 	"context"
@@ -11,13 +11,15 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// A drawer has files by name, of which only changes are asked for.
-type drawer struct {
+// memoryFiles are files in memory, of which only Change is used.
+type memoryFiles struct {
 	workspace.Files
 	texts map[string]string
 }
 
-func (d drawer) Change(_ context.Context, paths []string, plan func([]*workspace.File) ([]workspace.Change, error)) (workspace.Receipt, error) {
+func (d memoryFiles) Change(
+	_ context.Context, paths []string, plan func([]*workspace.File) ([]workspace.Change, error),
+) (workspace.Receipt, error) {
 	_, exists := d.texts[paths[0]]
 	changes, err := plan([]*workspace.File{{Name: paths[0], Exists: exists}})
 	if err != nil {
@@ -28,9 +30,9 @@ func (d drawer) Change(_ context.Context, paths []string, plan func([]*workspace
 	return workspace.Receipt{Files: []workspace.Changed{{Name: changes[0].Path}}}, err
 }
 
-func TestDownloadsTakeNoOthersName(t *testing.T) {
-	d := drawer{texts: map[string]string{}}
-	f := files{d}
+func TestAddNumbersNames(t *testing.T) {
+	d := memoryFiles{texts: map[string]string{}}
+	f := WorkspaceFiles{Workspace: d}
 	var names []string
 	for _, path := range []string{"a/file.bin", "a/file.bin", "a/file.bin", "b/post", "b/post"} {
 		name, err := f.Add(t.Context(), path, strings.NewReader("text"))
@@ -40,17 +42,17 @@ func TestDownloadsTakeNoOthersName(t *testing.T) {
 		names = append(names, name)
 	}
 	if want := []string{"a/file.bin", "a/file-2.bin", "a/file-3.bin", "b/post", "b/post-2"}; !slices.Equal(names, want) {
-		t.Errorf("they are called %q", names)
+		t.Errorf("the names are %q", names)
 	}
 	if name, err := f.Save(t.Context(), "a/file.bin", strings.NewReader("new")); err != nil || name != "a/file.bin" || d.texts[name] != "new" {
-		t.Errorf("saved is %q: %v", name, err)
+		t.Errorf("saved %q: %v", name, err)
 	}
-	for range mostNumbered - 3 {
+	for range maxNumbered - 3 {
 		if _, err := f.Add(t.Context(), "a/file.bin", strings.NewReader("")); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if _, err := f.Add(t.Context(), "a/file.bin", strings.NewReader("")); tool.AsError(err).Kind != tool.Conflict {
-		t.Errorf("one more than there may be: %v", err)
+		t.Errorf("one more than the maximum: %v", err)
 	}
 }

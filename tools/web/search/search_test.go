@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"context"
@@ -7,15 +7,12 @@ import (
 	"io"
 	"net/http"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // client is a client without a network, so that its time can be made up.
@@ -42,14 +39,14 @@ func as(ctx context.Context, user, profile string) context.Context {
 	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "a", User: user, Profile: profile}})
 }
 
-func TestTheNextEngineIsAsked(t *testing.T) {
+func TestNextEngineIsQueried(t *testing.T) {
 	l := newLocal(t, hosts(map[string]http.HandlerFunc{
 		"api.search.brave.com": reply(429, ``, "Retry-After", "40"), "html.duckduckgo.com": reply(202, page(t, "duck_challenge.html")),
 		"api.tavily.com": reply(200, one),
 	}))
 	s := searcher(t, l, each()[Brave], each()[DuckDuckGo], each()[Tavily])
 	got, err := s.Search(t.Context(), query("tides"))
-	if err != nil || got.Provider != Tavily || len(got.Notes) != 2 || !strings.HasPrefix(got.Notes[0], "brave is asked too often") || !strings.Contains(got.Notes[1], "robot") {
+	if err != nil || got.Provider != Tavily || len(got.Notes) != 2 || !strings.HasPrefix(got.Notes[0], "brave received too many requests") || !strings.Contains(got.Notes[1], "robot") {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if got, err = s.Search(t.Context(), query("more tides")); err != nil || len(got.Notes) != 2 {
@@ -59,25 +56,25 @@ func TestTheNextEngineIsAsked(t *testing.T) {
 		t.Errorf("%d requests, want 4: two engines rest", l.count())
 	}
 	// Who names an engine asks it, and no other.
-	_, err = s.Search(t.Context(), web.Query{Text: "tides", Count: 5, Provider: "Brave"})
+	_, err = s.Search(t.Context(), Query{Text: "tides", Count: 5, Provider: "Brave"})
 	if tool.AsError(err).Kind != tool.Busy || !strings.Contains(err.Error(), "leave provider out") || l.count() != 5 {
 		t.Errorf("%v after %d requests", err, l.count())
 	}
-	_, err = s.Search(t.Context(), web.Query{Text: "tides", Count: 5, Provider: "altavista"})
+	_, err = s.Search(t.Context(), Query{Text: "tides", Count: 5, Provider: "altavista"})
 	if tool.AsError(err).Kind != tool.Invalid || !strings.Contains(err.Error(), "brave, duckduckgo, tavily") {
 		t.Error(err)
 	}
 }
 
-func TestNothingFoundIsAnAnswer(t *testing.T) {
+func TestEmptyResponseEndsTheSearch(t *testing.T) {
 	l := newLocal(t, hosts(map[string]http.HandlerFunc{"html.duckduckgo.com": reply(200, page(t, "duck_none.html")), "api.tavily.com": reply(200, one)}))
 	got, err := searcher(t, l, each()[DuckDuckGo], each()[Tavily]).Search(t.Context(), query("tides"))
-	if err != nil || got.Provider != DuckDuckGo || len(got.Hits) != 0 || l.count() != 1 {
+	if err != nil || got.Provider != DuckDuckGo || len(got.Results) != 0 || l.count() != 1 {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
 
-func TestEnginesComeBack(t *testing.T) {
+func TestPauseEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken, times := true, 0
 		s := searcher(t, client(func(context.Context, outbound.Request) (*outbound.Answer, error) {
@@ -105,8 +102,8 @@ func TestEnginesComeBack(t *testing.T) {
 	})
 }
 
-// TestNobodyElseRests has failures that are not the engine's.
-func TestNobodyElseRests(t *testing.T) {
+// TestFailuresOfTheCallerDoNotPauseEngines has failures that are not the engine's.
+func TestFailuresOfTheCallerDoNotPauseEngines(t *testing.T) {
 	for name, fail := range map[string]client{
 		"refused": func(context.Context, outbound.Request) (*outbound.Answer, error) {
 			return nil, tool.Errorf(tool.Refused, "%q is not on the public internet", "10.0.0.1")
@@ -119,7 +116,7 @@ func TestNobodyElseRests(t *testing.T) {
 			return fail(ctx, r)
 		}), each()[Tavily])
 		for range 2 {
-			if _, err := s.Search(t.Context(), query("tides")); err == nil || strings.Contains(err.Error(), "10.0.0.1") || strings.Contains(err.Error(), "rests") {
+			if _, err := s.Search(t.Context(), query("tides")); err == nil || strings.Contains(err.Error(), "10.0.0.1") || strings.Contains(err.Error(), "paused") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -130,16 +127,16 @@ func TestNobodyElseRests(t *testing.T) {
 	s := searcher(t, client(func(ctx context.Context, _ outbound.Request) (*outbound.Answer, error) { return nil, ctx.Err() }), each()[Tavily])
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := s.Search(ctx, query("tides")); !errors.Is(err, context.Canceled) || s.rests.of(Tavily) != nil {
-		t.Errorf("%v, rests: %v", err, s.rests.of(Tavily))
+	if _, err := s.Search(ctx, query("tides")); !errors.Is(err, context.Canceled) || s.pauses.of(Tavily) != nil {
+		t.Errorf("%v, paused: %v", err, s.pauses.of(Tavily))
 	}
 }
 
-func TestLongSearches(t *testing.T) {
+func TestLongQueries(t *testing.T) {
 	l := newLocal(t, reply(200, page(t, "bocha.json")))
 	s := searcher(t, l, each()[Brave], each()["bocha"])
 	got, err := s.Search(t.Context(), query(strings.Repeat("é", 401)))
-	if err != nil || got.Provider != "bocha" || len(got.Notes) != 1 || got.Notes[0] != "brave takes at most 400 characters" {
+	if err != nil || got.Provider != "bocha" || len(got.Notes) != 1 || got.Notes[0] != "brave accepts at most 400 characters" {
 		t.Errorf("%+v, %v", got, err)
 	}
 }
@@ -167,23 +164,23 @@ func TestSlowEngines(t *testing.T) {
 		}), each()[Brave], each()[Exa], each()[Tavily])
 		start := time.Now()
 		got, err := s.Search(t.Context(), query("tides"))
-		if err != nil || len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "has not answered in time") || !strings.Contains(got.Notes[1], "has not answered in time") {
+		if err != nil || len(got.Notes) != 2 || !strings.Contains(got.Notes[0], "did not respond in time") || !strings.Contains(got.Notes[1], "did not respond in time") {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if took := time.Since(start); took != 2*longest {
+		if took := time.Since(start); took != 2*engineTimeout {
 			t.Errorf("it took %s", took)
 		}
 		// A call that has less time than an engine ends with it.
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err = s.Search(ctx, web.Query{Text: "tides", Count: 5, Provider: Brave})
+		_, err = s.Search(ctx, Query{Text: "tides", Count: 5, Provider: Brave})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Error(err)
 		}
 	})
 }
 
-func TestAnswersAreKept(t *testing.T) {
+func TestResponsesAreCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		times := 0
 		s, err := New(Options{Client: client(func(_ context.Context, r outbound.Request) (*outbound.Answer, error) {
@@ -196,7 +193,7 @@ func TestAnswersAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ask := func(ctx context.Context, q web.Query) web.Hits {
+		ask := func(ctx context.Context, q Query) Response {
 			t.Helper()
 			got, err := s.Search(ctx, q)
 			if err != nil {
@@ -210,21 +207,21 @@ func TestAnswersAreKept(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		got := ask(me, query("Tides"))
-		if got.Age != 5*time.Minute || len(got.Notes) != 0 || len(got.Hits) != 1 || times != 2 {
+		if got.Age != 5*time.Minute || len(got.Notes) != 0 || len(got.Results) != 1 || times != 2 {
 			t.Errorf("%+v after %d requests", got, times)
 		}
-		got.Hits[0].Title = "changed by who asked"
-		if again := ask(me, query("Tides")); again.Hits[0].Title != "T" {
+		got.Results[0].Title = "changed by who asked"
+		if again := ask(me, query("Tides")); again.Results[0].Title != "T" {
 			t.Error("what is kept can be changed")
 		}
 		// Nobody and nothing else gets the same.
 		for i, other := range []struct {
 			ctx context.Context
-			q   web.Query
+			q   Query
 		}{
-			{me, query("tides")}, {me, web.Query{Text: "Tides", Count: 6}}, {me, web.Query{Text: "Tides", Count: 5, Country: "DE"}},
-			{me, web.Query{Text: "Tides", Count: 5, Language: "de"}}, {me, web.Query{Text: "Tides", Count: 5, Freshness: "day"}},
-			{me, web.Query{Text: "Tides", Count: 5, Provider: Tavily}}, {as(t.Context(), "you", "p"), query("Tides")}, {as(t.Context(), "me", "q"), query("Tides")},
+			{me, query("tides")}, {me, Query{Text: "Tides", Count: 6}}, {me, Query{Text: "Tides", Count: 5, Country: "DE"}},
+			{me, Query{Text: "Tides", Count: 5, Language: "de"}}, {me, Query{Text: "Tides", Count: 5, Freshness: "day"}},
+			{me, Query{Text: "Tides", Count: 5, Provider: Tavily}}, {as(t.Context(), "you", "p"), query("Tides")}, {as(t.Context(), "me", "q"), query("Tides")},
 		} {
 			before := times
 			if got := ask(other.ctx, other.q); got.Age != 0 || times == before {
@@ -239,8 +236,7 @@ func TestAnswersAreKept(t *testing.T) {
 	})
 }
 
-// TestNothingIsKeptWhenNothingMayBe has no age.
-func TestNothingIsKeptWhenNothingMayBe(t *testing.T) {
+func TestCacheCanBeDisabled(t *testing.T) {
 	asked := 0
 	s, err := New(Options{
 		Client:  client(func(context.Context, outbound.Request) (*outbound.Answer, error) { asked++; return answered(200, one) }),
@@ -250,7 +246,7 @@ func TestNothingIsKeptWhenNothingMayBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if got, err := s.Search(t.Context(), query("Tides")); err != nil || len(got.Hits) != 1 {
+		if got, err := s.Search(t.Context(), query("Tides")); err != nil || len(got.Results) != 1 {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
@@ -259,77 +255,33 @@ func TestNothingIsKeptWhenNothingMayBe(t *testing.T) {
 	}
 }
 
-func TestTheCacheIsBounded(t *testing.T) {
-	c := newCache(time.Hour)
+func TestCacheIsBounded(t *testing.T) {
+	c := newResponseCache(time.Hour)
 	small := func() (n int) {
-		for i := range 3 * mostKept {
+		for i := range 3 * maxCached {
 			if _, ok := c.get(fmt.Sprint(i)); ok {
 				n++
 			}
 		}
 		return n
 	}
-	for i := range 3 * mostKept {
-		c.put(fmt.Sprint(i), web.Hits{Hits: []web.Hit{{Title: "x"}}})
+	for i := range 3 * maxCached {
+		c.put(fmt.Sprint(i), Response{Results: []Result{{Title: "x"}}})
 	}
-	if _, ok := c.get("0"); ok || small() != mostKept {
+	if _, ok := c.get("0"); ok || small() != maxCached {
 		t.Errorf("%d are kept, the first of them: %v", small(), ok)
 	}
-	c.put("big", web.Hits{Hits: []web.Hit{{Snippet: strings.Repeat("x", mostBytes-10)}}})
+	c.put("big", Response{Results: []Result{{Snippet: strings.Repeat("x", maxCachedBytes-10)}}})
 	if _, ok := c.get("big"); !ok || small() != 0 {
 		t.Errorf("%t, and %d small ones", ok, small())
 	}
-	c.put("bigger", web.Hits{Hits: []web.Hit{{Snippet: strings.Repeat("x", mostBytes)}}})
+	c.put("bigger", Response{Results: []Result{{Snippet: strings.Repeat("x", maxCachedBytes)}}})
 	if _, ok := c.get("bigger"); ok {
 		t.Error("more is kept than may be")
 	}
 }
 
-func TestEqualSearchesAreOne(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var times atomic.Int32
-		s := searcher(t, client(func(ctx context.Context, _ outbound.Request) (*outbound.Answer, error) {
-			times.Add(1)
-			select {
-			case <-ctx.Done():
-				return nil, ctx.Err()
-			case <-time.After(3 * time.Second):
-				return answered(200, one)
-			}
-		}), each()[Tavily])
-		// The first gives up; another of the same asks on. Somebody else asks alone.
-		first, giveUp := context.WithCancel(as(t.Context(), "me", ""))
-		var all sync.WaitGroup
-		all.Go(func() {
-			if _, err := s.Search(first, query("tides")); !errors.Is(err, context.Canceled) {
-				t.Error(err)
-			}
-		})
-		synctest.Wait()
-		for _, user := range []string{"me", "me", "me", "you"} {
-			all.Go(func() {
-				got, err := s.Search(as(t.Context(), user, ""), query("tides"))
-				if err != nil || len(got.Hits) != 1 {
-					t.Errorf("%+v, %v", got, err)
-				}
-			})
-		}
-		synctest.Wait()
-		if n := times.Load(); n != 2 {
-			t.Errorf("%d requests before the first gives up, want 2", n)
-		}
-		giveUp()
-		all.Wait()
-		if n := times.Load(); n != 3 {
-			t.Errorf("%d requests, want 3", n)
-		}
-		if len(s.flights.running) != 0 {
-			t.Error("a flight has not landed")
-		}
-	})
-}
-
-func TestOperatorsEnginesAreTrusted(t *testing.T) {
+func TestConfiguredEnginesUseTheTrustedClient(t *testing.T) {
 	var public, trusted []string
 	s, err := New(Options{
 		Client: client(func(_ context.Context, r outbound.Request) (*outbound.Answer, error) {
@@ -363,8 +315,8 @@ func TestUnreachableEngines(t *testing.T) {
 	}
 }
 
-// TestKeysAreAskedForEachTime so that one that was changed is used at once.
-func TestKeysAreAskedForEachTime(t *testing.T) {
+// TestKeysAreReadForEachQuery so that one that was changed is used at once.
+func TestKeysAreReadForEachQuery(t *testing.T) {
 	l := newLocal(t, reply(200, one))
 	n := 0
 	s := searcher(t, l, Engine{Kind: Tavily, Key: func() (string, error) { n++; return fmt.Sprintf("k%d\n", n), nil }})
@@ -378,15 +330,15 @@ func TestKeysAreAskedForEachTime(t *testing.T) {
 	}
 }
 
-// TestRestsAreKept by failures that say nothing of the engine.
-func TestRestsAreKept(t *testing.T) {
-	r := newRests()
-	r.after("e", failed("busy", time.Hour, "is asked too often"))
-	r.after("e", failed("invalid", 0, "does not understand this search"))
-	if why := r.of("e"); why == nil || why.what != "is asked too often" {
+// TestPauses by failures that say nothing of the engine.
+func TestPauses(t *testing.T) {
+	r := &pauses{until: make(map[string]pause)}
+	r.update("e", fail("busy", time.Hour, "received too many requests"))
+	r.update("e", fail("invalid", 0, "does not accept this query"))
+	if why := r.of("e"); why == nil || why.what != "received too many requests" {
 		t.Errorf("%v", why)
 	}
-	if r.after("e", nil); r.of("e") != nil {
+	if r.update("e", nil); r.of("e") != nil {
 		t.Error("an engine that has answered rests")
 	}
 }

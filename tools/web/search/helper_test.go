@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"errors"
@@ -13,24 +13,22 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
-// local is a real client in an internet where every engine is one server of the
-// test.
+// local is a client that reaches a test server under the names of all engines.
 type local struct {
 	outbound.Client
 	mu    sync.Mutex
 	asked []asked
 }
 
-// asked is a request as an engine has got it.
+// asked is a request that an engine received.
 type asked struct {
 	Method, URL, Body string
 	Header            http.Header
 }
 
-// newLocal answers for all engines with h.
+// newLocal returns a client whose engines respond with h.
 func newLocal(t testing.TB, h http.HandlerFunc) *local {
 	t.Helper()
 	l := &local{}
@@ -46,14 +44,17 @@ func newLocal(t testing.TB, h http.HandlerFunc) *local {
 	}))
 	t.Cleanup(server.Close)
 	hosts := make(map[string]*httptest.Server)
-	for _, name := range []string{"api.search.brave.com", "html.duckduckgo.com", "api.tavily.com", "api.exa.ai", "s.jina.ai", "searx.example:8888", "api.bocha.example"} {
+	for _, name := range []string{
+		"api.search.brave.com", "html.duckduckgo.com", "api.tavily.com", "api.exa.ai", "s.jina.ai", "searx.example:8888",
+		"api.bocha.example",
+	} {
 		hosts[name] = server
 	}
 	l.Client = egresstest.Client(t, hosts)
 	return l
 }
 
-// last is what was asked last.
+// last returns the last request.
 func (l *local) last(t *testing.T) asked {
 	t.Helper()
 	l.mu.Lock()
@@ -133,12 +134,12 @@ func bocha() Engine {
 	}}
 }
 
-func query(text string) web.Query { return web.Query{Text: text, Count: 5} }
+func query(text string) Query { return Query{Text: text, Count: 5} }
 
-// told is all that a model may see of an outcome.
-func told(h web.Hits, err error) string {
+// visibleText returns everything that a model can see of a response.
+func visibleText(h Response, err error) string {
 	text := strings.Join(h.Notes, "\n")
-	for _, hit := range h.Hits {
+	for _, hit := range h.Results {
 		text += "\n" + hit.Title + "\n" + hit.URL + "\n" + hit.Snippet
 	}
 	if err != nil {

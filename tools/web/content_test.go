@@ -32,7 +32,7 @@ func TestGoldenTitles(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, _, _ := strings.Cut(p.Text, "\n")
-		fmt.Fprintf(&b, "%s: %q\n%s%s\n\n", filepath.Base(file), p.Title, titled(p, "markdown", from), short(first, 80))
+		fmt.Fprintf(&b, "%s: %q\n%s%s\n\n", filepath.Base(file), p.Title, titleLines(p, "markdown", from), short(first, 80))
 	}
 	golden.Check(t, filepath.Join(pages, "tops.txt"), []byte(b.String()))
 }
@@ -57,7 +57,7 @@ func TestTitlesAreToldOnce(t *testing.T) {
 		{"", "", "text", "markdown", ""},
 		{" | a", "", "# ![](x)", "markdown", "# | a\n\n"},
 	} {
-		if got := titled(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text}, test.format, &url.URL{}); got != test.want {
+		if got := titleLines(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text}, test.format, &url.URL{}); got != test.want {
 			t.Errorf("%q above %q: %q, not %q", test.title, test.text, got, test.want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestTheCanonicalAddress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := titled(page.Page{Meta: page.Meta{Canonical: c.own}}, "markdown", from); got != c.want {
+		if got := titleLines(page.Page{Meta: page.Meta{Canonical: c.own}}, "markdown", from); got != c.want {
 			t.Errorf("%s read from %s: %q", c.own, c.from, got)
 		}
 	}
@@ -88,7 +88,7 @@ func FuzzTitles(f *testing.F) {
 	f.Add("On tides | The Coast", "# [On tides](x)")
 	f.Add(" - ", "](](")
 	f.Fuzz(func(t *testing.T, title, text string) {
-		top := titled(page.Page{Meta: page.Meta{Title: title}, Text: text}, "markdown", &url.URL{})
+		top := titleLines(page.Page{Meta: page.Meta{Title: title}, Text: text}, "markdown", &url.URL{})
 		if strings.Count(top, "\n") > 2 {
 			t.Errorf("%q has more lines than one", top)
 		}

@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"encoding/json"
@@ -10,36 +10,35 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 func TestResultsOfEachEngine(t *testing.T) {
 	for _, test := range []struct {
 		engine, body string
-		want         []web.Hit
+		want         []Result
 	}{
-		{Brave, page(t, "brave.json"), []web.Hit{
+		{Brave, page(t, "brave.json"), []Result{
 			{Title: "Tides & moons", URL: "https://www.tides.example/a?id=1", Snippet: "Why the sea rises, and vector<int> does not", Date: "2026-01-31"},
 			{Title: "Old tides", URL: "https://old.example/", Snippet: "long ago", Date: "3 weeks ago"},
 		}},
-		{DuckDuckGo, page(t, "duck_results.html"), []web.Hit{
+		{DuckDuckGo, page(t, "duck_results.html"), []Result{
 			{Title: "Tidal power & the moon: what <b> means", URL: "https://www.tides.example/Power?id=7&lang=en", Snippet: "How tidal power works — and AT&T's part in it.", Date: "2026-03-02"},
 			{Title: "Direct link over two lines", URL: "https://sea.example/a%20b?x=1#part"},
 			{Title: "About DuckDuckGo", URL: "https://duckduckgo.com/about", Snippet: "A page of theirs that is a result."},
 		}},
-		{Tavily, page(t, "tavily.json"), []web.Hit{
+		{Tavily, page(t, "tavily.json"), []Result{
 			{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day, if a < b & so on"},
 			{Title: "News of tides", URL: "https://news.example/t", Snippet: "Higher than ever", Date: "Sat, 31 Jan 2026 09:30:00 GMT"},
 		}},
-		{SearXNG, page(t, "searxng.json"), []web.Hit{
+		{SearXNG, page(t, "searxng.json"), []Result{
 			{Title: "Tides", URL: "https://tides.example/", Snippet: "The sea, twice a day", Date: "2026-01-31"},
 			{Title: "Sea", URL: "https://sea.example/"},
 		}},
 		{Exa, `{"results":[{"title":"Tides","url":"https://tides.example/","publishedDate":"2026-01-31T00:00:00.000Z","text":"Twice\n\na day"}]}`,
-			[]web.Hit{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
+			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day", Date: "2026-01-31"}}},
 		{Jina, `{"code":200,"data":[{"title":"Tides","url":"https://tides.example/","description":"Twice a day","content":""}]}`,
-			[]web.Hit{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day"}}},
-		{"bocha", page(t, "bocha.json"), []web.Hit{
+			[]Result{{Title: "Tides", URL: "https://tides.example/", Snippet: "Twice a day"}}},
+		{"bocha", page(t, "bocha.json"), []Result{
 			{Title: "潮汐", URL: "https://tides.example/zh", Snippet: "海水每天涨落两次", Date: "2026-01-31"},
 			{Title: "月亮", URL: "https://moon.example/", Snippet: "月球引力"},
 		}},
@@ -50,7 +49,7 @@ func TestResultsOfEachEngine(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := web.Hits{Provider: test.engine, Hits: test.want}
+			want := Response{Provider: test.engine, Results: test.want}
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Error(diff)
 			}
@@ -69,7 +68,7 @@ func TestNothingFound(t *testing.T) {
 	} {
 		s := searcher(t, newLocal(t, reply(200, body)), each()[engine])
 		got, err := s.Search(t.Context(), query("qq"))
-		if err != nil || len(got.Hits) > 0 || got.Provider != engine {
+		if err != nil || len(got.Results) > 0 || got.Provider != engine {
 			t.Errorf("%s: %+v, %v", engine, got, err)
 		}
 	}
@@ -77,7 +76,7 @@ func TestNothingFound(t *testing.T) {
 
 // TestFailures has what engines answer when they do not answer.
 func TestFailures(t *testing.T) {
-	long := `{"results":[{"url":"https://a.example/","title":"` + strings.Repeat("x", mostBody) + `"}]}`
+	long := `{"results":[{"url":"https://a.example/","title":"` + strings.Repeat("x", maxBody) + `"}]}`
 	for _, test := range []struct {
 		name, engine string
 		answer       http.HandlerFunc
@@ -86,36 +85,36 @@ func TestFailures(t *testing.T) {
 	}{
 		{"wrong key", Brave, reply(401, `{"type":"ErrorResponse","error":{"code":"SUBSCRIPTION_TOKEN_INVALID"}}`), tool.Unavailable, "does not accept its key (401)"},
 		{"not allowed", Brave, reply(403, `{}`), tool.Unavailable, "does not accept its key (403)"},
-		{"not understood", Brave, reply(422, `{"type":"ErrorResponse"}`), tool.Invalid, "does not understand this search (422)"},
-		{"too often", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 1000", "X-RateLimit-Reset", "1, 1419704"), tool.Busy, "is asked too often (429), and rests for 1 s"},
-		{"month is over", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 0", "X-RateLimit-Reset", "1, 1419704"), tool.Busy, "has no searches left for now (429), and rests for 60 minutes"},
-		{"wait", Tavily, reply(429, `{"detail":{"error":"slow down"}}`, "Retry-After", "17"), tool.Busy, "is asked too often (429), and rests for 17 s"},
-		{"wait for ever", Tavily, reply(429, ``, "Retry-After", "99999999999999999999"), tool.Busy, "rests for 60 minutes"},
-		{"wait for nothing", Tavily, reply(429, ``, "Retry-After", "0"), tool.Busy, "rests for 1 s"},
-		{"wait for nonsense", Tavily, reply(429, ``, "Retry-After", "-5"), tool.Busy, "rests for 60 s"},
+		{"not understood", Brave, reply(422, `{"type":"ErrorResponse"}`), tool.Invalid, "does not accept this query (422)"},
+		{"too often", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 1000", "X-RateLimit-Reset", "1, 1419704"), tool.Busy, "received too many requests (429); it is paused for 1 s"},
+		{"month is over", Brave, reply(429, `{}`, "X-RateLimit-Remaining", "0, 0", "X-RateLimit-Reset", "1, 1419704"), tool.Busy, "has no searches left for now (429); it is paused for 60 minutes"},
+		{"wait", Tavily, reply(429, `{"detail":{"error":"slow down"}}`, "Retry-After", "17"), tool.Busy, "received too many requests (429); it is paused for 17 s"},
+		{"wait for ever", Tavily, reply(429, ``, "Retry-After", "99999999999999999999"), tool.Busy, "it is paused for 60 minutes"},
+		{"wait for nothing", Tavily, reply(429, ``, "Retry-After", "0"), tool.Busy, "it is paused for 1 s"},
+		{"wait for nonsense", Tavily, reply(429, ``, "Retry-After", "-5"), tool.Busy, "it is paused for 60 s"},
 		{"plan is used up", Tavily, reply(432, `{"detail":{"error":"`+theKey+`"}}`), tool.Unavailable, "has no searches left (432)"},
 		{"unpaid", Exa, reply(402, ``), tool.Unavailable, "has no searches left (402)"},
-		{"out of order", Tavily, reply(503, `oops`), tool.Unavailable, "is out of order (503)"},
+		{"out of order", Tavily, reply(503, `oops`), tool.Unavailable, "has an internal error (503)"},
 		{"moved", Tavily, reply(302, ``, "Location", "https://elsewhere.example/"), tool.Unavailable, "has moved (302)"},
-		{"gone", "bocha", reply(404, ``), tool.Unavailable, "answers with status 404"},
-		{"broken", Brave, reply(200, `{"web":{"results":[`), tool.Unavailable, "broken JSON"},
-		{"empty", Tavily, reply(200, ``), tool.Unavailable, "broken JSON"},
-		{"deep", Tavily, reply(200, strings.Repeat(`[`, 100000)), tool.Unavailable, "broken JSON"},
-		{"a page", Tavily, reply(200, `<!doctype html><p>Sign in to the hotel`, "Content-Type", "text/html"), tool.Unavailable, "a web page in place of JSON"},
-		{"another shape", Tavily, reply(200, `{"data":[]}`), tool.Unavailable, "no list of results"},
-		{"no object", Brave, reply(200, `"type"`), tool.Unavailable, "no list of results"},
-		{"an error that is none", "bocha", reply(200, `{"code":429,"msg":"limit"}`), tool.Unavailable, "no list of results"},
-		{"wrong paths", Tavily, reply(200, `{"results":[{"link":"https://a.example/"}]}`), tool.Unavailable, "none of its results leads to a page"},
+		{"gone", "bocha", reply(404, ``), tool.Unavailable, "responded with status 404"},
+		{"broken", Brave, reply(200, `{"web":{"results":[`), tool.Unavailable, "not valid JSON"},
+		{"empty", Tavily, reply(200, ``), tool.Unavailable, "not valid JSON"},
+		{"deep", Tavily, reply(200, strings.Repeat(`[`, 100000)), tool.Unavailable, "not valid JSON"},
+		{"a page", Tavily, reply(200, `<!doctype html><p>Sign in to the hotel`, "Content-Type", "text/html"), tool.Unavailable, "a web page instead of JSON"},
+		{"another shape", Tavily, reply(200, `{"data":[]}`), tool.Unavailable, "the list of results is missing"},
+		{"no object", Brave, reply(200, `"type"`), tool.Unavailable, "the list of results is missing"},
+		{"an error that is none", "bocha", reply(200, `{"code":429,"msg":"limit"}`), tool.Unavailable, "the list of results is missing"},
+		{"wrong paths", Tavily, reply(200, `{"results":[{"link":"https://a.example/"}]}`), tool.Unavailable, "no result has a valid address"},
 		{"no JSON there", SearXNG, reply(403, `<h1>Forbidden</h1>`), tool.Unavailable, "search.formats"},
-		{"a page of SearXNG", SearXNG, reply(200, `<!DOCTYPE html>`), tool.Unavailable, "a web page in place of JSON"},
-		{"silent engines", SearXNG, reply(200, `{"results":[],"unresponsive_engines":[["a","CAPTCHA"]]}`), tool.Unavailable, "not all engines behind it have answered"},
+		{"a page of SearXNG", SearXNG, reply(200, `<!DOCTYPE html>`), tool.Unavailable, "a web page instead of JSON"},
+		{"silent engines", SearXNG, reply(200, `{"results":[],"unresponsive_engines":[["a","CAPTCHA"]]}`), tool.Unavailable, "some of the engines behind it did not respond"},
 		{"huge", Tavily, reply(200, long), tool.Unavailable, "more than 2 MiB"},
-		{"huge page", DuckDuckGo, reply(200, strings.Repeat("<p>", mostBody)), tool.Unavailable, "more than 2 MiB"},
-		{"huge failure", Tavily, reply(500, long), tool.Unavailable, "is out of order (500)"},
-		{"captcha 202", DuckDuckGo, reply(202, page(t, "duck_challenge.html")), tool.Unavailable, "takes us for a robot and blocks the search (202), and rests for 10 minutes"},
-		{"captcha 200", DuckDuckGo, reply(200, page(t, "duck_challenge.html")), tool.Unavailable, "takes us for a robot"},
-		{"refused", DuckDuckGo, reply(403, ``), tool.Unavailable, "takes us for a robot and blocks the search (403)"},
-		{"another page", DuckDuckGo, reply(200, page(t, "duck_changed.html")), tool.Unavailable, "neither results nor a word that there are none"},
+		{"huge page", DuckDuckGo, reply(200, strings.Repeat("<p>", maxBody)), tool.Unavailable, "more than 2 MiB"},
+		{"huge failure", Tavily, reply(500, long), tool.Unavailable, "has an internal error (500)"},
+		{"captcha 202", DuckDuckGo, reply(202, page(t, "duck_challenge.html")), tool.Unavailable, "blocks automated searches (202); it is paused for 10 minutes"},
+		{"captcha 200", DuckDuckGo, reply(200, page(t, "duck_challenge.html")), tool.Unavailable, "blocks automated searches"},
+		{"refused", DuckDuckGo, reply(403, ``), tool.Unavailable, "blocks automated searches (403)"},
+		{"another page", DuckDuckGo, reply(200, page(t, "duck_changed.html")), tool.Unavailable, "neither results nor a message that nothing was found"},
 		{"empty page", DuckDuckGo, reply(200, ``), tool.Unavailable, "neither results nor"},
 		{"elsewhere", DuckDuckGo, reply(303, ``, "Location", "https://other.example/?q=x"), tool.Unavailable, "has moved (303)"},
 	} {
@@ -123,44 +122,44 @@ func TestFailures(t *testing.T) {
 			s := searcher(t, newLocal(t, test.answer), each()[test.engine])
 			got, err := s.Search(t.Context(), query("tides"))
 			if err == nil {
-				t.Fatalf("it answers %+v", got)
+				t.Fatalf("no error, but %+v", got)
 			}
 			known := tool.AsError(err)
 			if known.Kind != test.kind || !strings.Contains(known.What, test.engine+" ") || !strings.Contains(known.What, test.says) {
 				t.Errorf("%v, want %s: %s", err, test.kind, test.says)
 			}
 			if strings.Contains(err.Error(), theKey) || strings.Contains(err.Error(), "http") {
-				t.Errorf("it tells too much: %v", err)
+				t.Errorf("the error reveals too much: %v", err)
 			}
 		})
 	}
 }
 
-func TestWhatIsAsked(t *testing.T) {
-	full := web.Query{Text: `a&b="c" {count} é`, Count: 7, Freshness: "week", Country: "DE", Language: "de"}
-	ranged := web.Query{Text: "tides", Count: 3, Freshness: "2026-01-01..2026-01-31", Country: "JP", Language: "ja"}
-	odd := web.Query{Text: "tides", Count: 3, Country: "ZZ", Language: "xx"}
+func TestRequestsOfEachEngine(t *testing.T) {
+	full := Query{Text: `a&b="c" {count} é`, Count: 7, Freshness: "week", Country: "DE", Language: "de"}
+	ranged := Query{Text: "tides", Count: 3, Freshness: "2026-01-01..2026-01-31", Country: "JP", Language: "ja"}
+	odd := Query{Text: "tides", Count: 3, Country: "ZZ", Language: "xx"}
 	for _, test := range []struct {
 		engine string
-		q      web.Query
+		q      Query
 		values map[string]string // of the URL, or of the body as JSON
 		body   string
 		note   string
 	}{
 		{Brave, full, map[string]string{"q": full.Text, "count": "7", "freshness": "pw", "country": "DE", "search_lang": "de", "text_decorations": "false", "result_filter": "web"}, "", ""},
 		{Brave, ranged, map[string]string{"q": "tides", "count": "3", "freshness": "2026-01-01to2026-01-31", "country": "JP", "search_lang": "jp", "text_decorations": "false", "result_filter": "web"}, "", ""},
-		{Brave, odd, map[string]string{"q": "tides", "count": "3", "text_decorations": "false", "result_filter": "web"}, "", "brave cannot filter by country or language: the results are of any"},
+		{Brave, odd, map[string]string{"q": "tides", "count": "3", "text_decorations": "false", "result_filter": "web"}, "", "brave cannot filter by country or language: this filter was ignored"},
 		{DuckDuckGo, full, map[string]string{"q": full.Text, "df": "w", "kl": "de-de"}, "", ""},
 		{DuckDuckGo, ranged, map[string]string{"q": "tides", "df": "2026-01-01..2026-01-31", "kl": "jp-jp"}, "", ""},
-		{DuckDuckGo, odd, map[string]string{"q": "tides"}, "", "duckduckgo cannot filter by country or language: the results are of any"},
-		{SearXNG, full, map[string]string{"q": full.Text, "format": "json", "pageno": "1", "language": "de", "time_range": "week"}, "", "searxng cannot filter by country: the results are of any"},
-		{SearXNG, ranged, map[string]string{"q": "tides", "format": "json", "pageno": "1", "language": "ja"}, "", "searxng cannot filter by freshness or country: the results are of any"},
+		{DuckDuckGo, odd, map[string]string{"q": "tides"}, "", "duckduckgo cannot filter by country or language: this filter was ignored"},
+		{SearXNG, full, map[string]string{"q": full.Text, "format": "json", "pageno": "1", "language": "de", "time_range": "week"}, "", "searxng cannot filter by country: this filter was ignored"},
+		{SearXNG, ranged, map[string]string{"q": "tides", "format": "json", "pageno": "1", "language": "ja"}, "", "searxng cannot filter by freshness or country: this filter was ignored"},
 		{Tavily, full, nil, `{"query":"a&b=\"c\" {count} é","max_results":7,"search_depth":"basic","include_answer":false,"include_raw_content":false,"time_range":"week","country":"germany"}`,
-			"tavily cannot filter by language: the results are of any"},
+			"tavily cannot filter by language: this filter was ignored"},
 		{Tavily, ranged, nil, `{"query":"tides","max_results":3,"search_depth":"basic","include_answer":false,"include_raw_content":false,"start_date":"2026-01-01","end_date":"2026-01-31","country":"japan"}`,
-			"tavily cannot filter by language: the results are of any"},
-		{Jina, full, nil, `{"q":"a&b=\"c\" {count} é","num":7,"gl":"DE","hl":"de"}`, "jina cannot filter by freshness: the results are of any"},
-		{"bocha", ranged, nil, `{"query":"tides","count":3,"summary":true,"freshness":"2026-01-01..2026-01-31"}`, "bocha cannot filter by country or language: the results are of any"},
+			"tavily cannot filter by language: this filter was ignored"},
+		{Jina, full, nil, `{"q":"a&b=\"c\" {count} é","num":7,"gl":"DE","hl":"de"}`, "jina cannot filter by freshness: this filter was ignored"},
+		{"bocha", ranged, nil, `{"query":"tides","count":3,"summary":true,"freshness":"2026-01-01..2026-01-31"}`, "bocha cannot filter by country or language: this filter was ignored"},
 	} {
 		l := newLocal(t, reply(200, map[string]string{DuckDuckGo: page(t, "duck_results.html"), Jina: `{"data":[]}`, "bocha": page(t, "bocha.json"), Brave: page(t, "brave.json")}[test.engine]+""))
 		if test.engine == Tavily || test.engine == SearXNG {
@@ -202,8 +201,8 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-// TestKeysAreInHeadersOnly looks for them wherever else they could be.
-func TestKeysAreInHeadersOnly(t *testing.T) {
+// TestKeysAreSentInHeadersOnly looks for them wherever else they could be.
+func TestKeysAreSentInHeadersOnly(t *testing.T) {
 	for name, e := range each() {
 		if e.Key == nil {
 			continue
@@ -211,7 +210,7 @@ func TestKeysAreInHeadersOnly(t *testing.T) {
 		l := newLocal(t, reply(500, theKey))
 		got, err := searcher(t, l, e).Search(t.Context(), query("tides"))
 		r := l.last(t)
-		if strings.Contains(r.URL+r.Body+told(got, err), theKey) {
+		if strings.Contains(r.URL+r.Body+visibleText(got, err), theKey) {
 			t.Errorf("%s: the key is in %q %q %v", name, r.URL, r.Body, err)
 		}
 		var where []string
@@ -226,8 +225,8 @@ func TestKeysAreInHeadersOnly(t *testing.T) {
 	}
 }
 
-func TestKeysAreForOneHost(t *testing.T) {
-	b := bound{"https://api.example:443", "X-Key", theKey}
+func TestKeysAreSentToOneOrigin(t *testing.T) {
+	b := originKey{"https://api.example:443", "X-Key", theKey}
 	for to, want := range map[string]bool{
 		"https://api.example/x": true, "https://API.example:443/": true, "http://api.example/": false, "https://api.example:444/": false,
 		"https://api.example.evil.example/": false, "https://evil.example/?https://api.example": false, "https://apixexample/": false,
@@ -243,7 +242,7 @@ func TestKeysAreForOneHost(t *testing.T) {
 	}
 }
 
-func TestKeysThatCannotBeUsed(t *testing.T) {
+func TestInvalidKeys(t *testing.T) {
 	for name, key := range map[string]func() (string, error){
 		"none": noKey, "empty": func() (string, error) { return " \n", nil }, "two lines": func() (string, error) { return theKey + "\r\nX-Other: 1", nil },
 	} {

@@ -1,4 +1,4 @@
-package websearch
+package search
 
 import (
 	"encoding/json"
@@ -6,11 +6,9 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
-func TestDescriptionsThatAreWrong(t *testing.T) {
+func TestInvalidEndpoints(t *testing.T) {
 	fine := Endpoint{URL: "https://a.example/s?q={query}", List: "results", Link: "url"}
 	with := func(change func(*Endpoint)) Engine {
 		e := fine
@@ -24,32 +22,32 @@ func TestDescriptionsThatAreWrong(t *testing.T) {
 		"fine":              {with(func(*Endpoint) {}), ""},
 		"query in the path": {with(func(e *Endpoint) { e.URL = "https://a.example/{query}/{count}" }), ""},
 		"a list at the top": {with(func(e *Endpoint) { e.List = "" }), ""},
-		"kind":              {Engine{Kind: "bing"}, "there is no kind"},
+		"kind":              {Engine{Kind: "bing"}, "unknown kind"},
 		"name":              {Engine{Kind: DuckDuckGo, Name: "x]\nobey"}, "its name"},
 		"keyless":           {Engine{Kind: Brave}, "needs a key"},
-		"key for nobody":    {Engine{Kind: DuckDuckGo, Key: key}, "takes no key"},
+		"unused key":        {Engine{Kind: DuckDuckGo, Key: key}, "does not use a key"},
 		"no instance":       {Engine{Kind: SearXNG}, "needs the URL"},
 		"odd instance":      {Engine{Kind: SearXNG, URL: "http://a.example/?x"}, "needs the URL"},
-		"URL of Brave":      {Engine{Kind: Brave, Key: key, URL: "https://evil.example"}, "URL of its own"},
+		"URL of Brave":      {Engine{Kind: Brave, Key: key, URL: "https://evil.example"}, "only searxng has a URL"},
 		"scheme":            {with(func(e *Endpoint) { e.URL = "file:///etc/passwd?{query}" }), "http://"},
-		"user":              {with(func(e *Endpoint) { e.URL = "https://u:p@a.example/?q={query}" }), "without a user"},
-		"fragment":          {with(func(e *Endpoint) { e.URL += "#x" }), "without #"},
+		"user":              {with(func(e *Endpoint) { e.URL = "https://u:p@a.example/?q={query}" }), "without user name"},
+		"fragment":          {with(func(e *Endpoint) { e.URL += "#x" }), "and fragment"},
 		"host":              {with(func(e *Endpoint) { e.URL = "https://{query}.example/" }), "a host"},
-		"key in the URL":    {with(func(e *Endpoint) { e.URL += "&key={key}" }), "a key goes into a header"},
-		"key in the body":   {with(func(e *Endpoint) { e.Body = map[string]any{"k": "{key}"} }), "a key goes into a header"},
-		"two keys":          {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{key}", "B": "{key}"} }), "two of its headers"},
-		"query in a header": {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{query}"} }), "it may hold {key}"},
-		"open secret":       {with(func(e *Endpoint) { e.Header = map[string]string{"authorization": "Bearer x"} }), "holds a secret"},
-		"two headers":       {with(func(e *Endpoint) { e.Header = map[string]string{"A": "x\r\nB: y"} }), "is no header"},
+		"key in the URL":    {with(func(e *Endpoint) { e.URL += "&key={key}" }), "a key belongs in a header"},
+		"key in the body":   {with(func(e *Endpoint) { e.Body = map[string]any{"k": "{key}"} }), "a key belongs in a header"},
+		"two keys":          {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{key}", "B": "{key}"} }), "only one of its headers"},
+		"query in a header": {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{query}"} }), "allowed are {key}"},
+		"open secret":       {with(func(e *Endpoint) { e.Header = map[string]string{"authorization": "Bearer x"} }), "contains a secret"},
+		"two headers":       {with(func(e *Endpoint) { e.Header = map[string]string{"A": "x\r\nB: y"} }), "is not valid"},
 		"key without place": {Engine{Kind: JSON, Key: key, Endpoint: fine}, "would not be sent"},
 		"place without key": {with(func(e *Endpoint) { e.Header = map[string]string{"A": "{key}"} }), "needs a key"},
 		"typing error":      {with(func(e *Endpoint) { e.URL += "&l={langauge}" }), "{langauge}"},
-		"country in a path": {with(func(e *Endpoint) { e.URL = "https://a.example/{country}/?q={query}" }), "its URL's path holds {country}"},
+		"country in a path": {with(func(e *Endpoint) { e.URL = "https://a.example/{country}/?q={query}" }), "its URL's path contains {country}"},
 		"no query":          {with(func(e *Endpoint) { e.URL = "https://a.example/" }), "neither its URL nor its body"},
 		"method":            {with(func(e *Endpoint) { e.Method = "DELETE" }), "GET or POST"},
 		"body of a GET":     {with(func(e *Endpoint) { e.Method, e.Body = "GET", "{query}" }), "must be POST"},
-		"no link":           {with(func(e *Endpoint) { e.Link = "" }), "where in a result"},
-		"body":              {with(func(e *Endpoint) { e.Body = func() {} }), "is no JSON"},
+		"no link":           {with(func(e *Endpoint) { e.Link = "" }), "the path to the URL of a result"},
+		"body":              {with(func(e *Endpoint) { e.Body = func() {} }), "is not JSON"},
 	} {
 		_, err := New(Options{Engines: []Engine{test.engine}})
 		if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
@@ -64,8 +62,8 @@ func TestDescriptionsThatAreWrong(t *testing.T) {
 	}
 }
 
-// TestSearchesStayWhereTheyArePut has texts that would like to be elsewhere.
-func TestSearchesStayWhereTheyArePut(t *testing.T) {
+// TestValuesAreEncoded has texts that would like to be elsewhere.
+func TestValuesAreEncoded(t *testing.T) {
 	e := &Endpoint{
 		URL:  "https://a.example/find/{query}/all?q={query}&n={count}&lr=lang_{language}&fixed=1",
 		Body: map[string]any{"q": "{query}", "list": []any{"x {query}", "{language}"}, "n": "{count}", "lang": map[string]any{"is": "{language}"}},
@@ -74,7 +72,7 @@ func TestSearchesStayWhereTheyArePut(t *testing.T) {
 	for _, text := range []string{
 		"tides", "../../admin", "..", ".", "a/b", "%2e%2e", "a&fixed=2", "a#b", "a?b", "a b+c", `"}, "n": 99, {"x":"`, "{language}{query}{key}", "\r\nX: y", "\x00", "é 潮 \u202e", `\`,
 	} {
-		r, _, err := e.request(web.Query{Text: text, Count: 4})
+		r, _, err := e.request(Query{Text: text, Count: 4})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,12 +100,12 @@ func TestSearchesStayWhereTheyArePut(t *testing.T) {
 	}
 }
 
-// TestDaysForWords is for engines that know dates and no words.
-func TestDaysForWords(t *testing.T) {
+// TestFreshnessAsDates is for engines that know dates and no words.
+func TestFreshnessAsDates(t *testing.T) {
 	now := time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 	e := exa()
 	for word, from := range map[string]string{"day": "2026-03-30", "week": "2026-03-24", "month": "2026-03-03", "year": "2025-03-31"} {
-		v := e.values(web.Query{Freshness: word}, now)
+		v := e.values(Query{Freshness: word}, now)
 		if v["from"] != from || v["to"] != "2026-03-31" {
 			t.Errorf("%s is from %s to %s", word, v["from"], v["to"])
 		}
@@ -122,7 +120,7 @@ func TestPaths(t *testing.T) {
 	for path, want := range map[string]string{
 		"a.b.0.c": "x", "a.b.1.c": "", "a.b.1.c|a.b.0.c": "x", "a.b.2.c": "", "a.b.-1.c": "", "a.b": "", "n": "", "n.x": "", "|": "", ".e": "y", "zz|.e": "y", "": "",
 	} {
-		if got := text(value, path); got != want {
+		if got := textAt(value, path); got != want {
 			t.Errorf("%q leads to %q, want %q", path, got, want)
 		}
 	}
@@ -135,8 +133,8 @@ func FuzzPaths(f *testing.F) {
 	f.Add(`<html>`, "a", "b", "c")
 	f.Add(`{"r":[[["https://x.example"]]]}`, "r.0", "0", "0|0.0")
 	f.Fuzz(func(t *testing.T, body, list, title, link string) {
-		e := &Endpoint{List: list, Title: title, Link: link, Snippet: title, Date: link, Sign: title, idle: link}
-		hits, why := e.read(answer{status: 200, body: []byte(body)})
+		e := &Endpoint{List: list, Title: title, Link: link, Snippet: title, Date: link, Marker: title, unresponsive: link}
+		hits, why := e.read(rawResponse{status: 200, body: []byte(body)})
 		if why != nil {
 			if len(hits) > 0 || why.what == "" {
 				t.Errorf("%v with %d hits", why, len(hits))

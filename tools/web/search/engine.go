@@ -1,0 +1,300 @@
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// maxBody is the maximum size of the response of an engine.
+const maxBody = 2 << 20
+
+// An engine is one that can be queried.
+type engine struct {
+	name      string
+	client    outbound.Client
+	protocol  protocol
+	maxQuery  int // characters; 0 is unlimited
+	origin    string
+	key       func() (string, error)
+	keyHeader string
+	keyFormat string // of the header's value, with {key}
+}
+
+// A protocol builds the requests and reads the responses of an engine.
+type protocol interface {
+	// request returns the request for a query, and the filters that the engine ignores.
+	request(q Query) (r outbound.Request, ignored []string, err error)
+	// read returns the results as the engine wrote them.
+	read(r rawResponse) ([]Result, *failure)
+}
+
+type rawResponse struct {
+	status int
+	header http.Header
+	body   []byte
+	hasKey bool // the request had a key
+}
+
+func newEngine(one Engine, o Options) (*engine, error) {
+	e := &engine{name: one.name(), client: o.Client, key: one.Key}
+	other := strings.Trim(strings.ToLower(e.name), "abcdefghijklmnopqrstuvwxyz0123456789_.-")
+	if e.name == "" || len(e.name) > 40 || other != "" {
+		return nil, errors.New("its name must consist of letters, digits, dots and dashes")
+	}
+	if one.URL != "" && one.Kind != SearXNG {
+		return nil, fmt.Errorf("only %s has a URL here; for %s it is in the endpoint", SearXNG, JSON)
+	}
+	if one.Kind == DuckDuckGo {
+		if one.Key != nil {
+			return nil, errors.New("it does not use a key")
+		}
+		e.protocol, e.maxQuery = duckDuckGo{}, 499
+		return e, nil
+	}
+	endpoint, err := one.endpoint()
+	if err != nil {
+		return nil, err
+	}
+	if one.Kind == SearXNG || one.Kind == JSON {
+		e.client = o.Trusted
+	}
+	at, err := endpoint.check()
+	if err != nil {
+		return nil, err
+	}
+	e.origin, e.maxQuery, e.protocol = originOf(at), endpoint.maxQuery, endpoint
+	e.keyHeader, e.keyFormat = endpoint.keyHeader()
+	switch {
+	case e.key != nil && e.keyHeader == "":
+		return nil, errors.New("no header of its endpoint contains {key}, so its key would not be sent")
+	case e.key == nil && one.Kind == SearXNG: // the key is optional
+		e.keyHeader = ""
+	case e.key == nil && e.keyHeader != "":
+		return nil, errors.New("it needs a key")
+	}
+	return e, nil
+}
+
+func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
+	if e.maxQuery > 0 && utf8.RuneCountInString(q.Text) > e.maxQuery {
+		return Response{}, fail(tool.Invalid, 0, "accepts at most %d characters", e.maxQuery)
+	}
+	r, ignored, err := e.protocol.request(q)
+	if err != nil {
+		return Response{}, fail(tool.Invalid, 0, "cannot express this query")
+	}
+	if r.Secret, err = e.secret(); err != nil {
+		f := fail(tool.Unavailable, keyPause, "has no usable key; the operator has to check it")
+		f.cause = err
+		return Response{}, f
+	}
+	r.MaxBytes, r.Timeout = maxBody, engineTimeout
+	ctx, cancel := context.WithTimeout(ctx, engineTimeout)
+	defer cancel()
+	raw, f := send(ctx, e.client, r)
+	if f != nil {
+		return Response{}, f
+	}
+	found, f := e.protocol.read(raw)
+	if f != nil {
+		return Response{}, f
+	}
+	response := Response{Provider: e.name, Results: tidy(found, q.Count)}
+	if len(found) > 0 && len(response.Results) == 0 {
+		return Response{}, unreadable("no result has a valid address")
+	}
+	if len(ignored) > 0 {
+		response.Notes = []string{fmt.Sprintf("%s cannot filter by %s: this filter was ignored", e.name, strings.Join(ignored, " or "))}
+	}
+	return response, nil
+}
+
+// send sends a request and reads the response.
+func send(ctx context.Context, client outbound.Client, r outbound.Request) (rawResponse, *failure) {
+	got, err := client.Do(ctx, r)
+	if err != nil {
+		return rawResponse{}, sendFailure(err)
+	}
+	defer got.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(got.Body, maxBody+1))
+	if err == nil && len(body) > maxBody {
+		err = outbound.ErrTooLong
+	}
+	if err != nil && got.Status == http.StatusOK { // for other statuses the body does not matter
+		if ctx.Err() != nil {
+			err = ctx.Err()
+		}
+		return rawResponse{}, sendFailure(err)
+	}
+	return rawResponse{got.Status, got.Header, body, r.Secret != nil}, nil
+}
+
+// secret returns the key as it is sent; nil without a key.
+func (e *engine) secret() (outbound.Secret, error) {
+	if e.key == nil {
+		return nil, nil
+	}
+	key, err := e.key()
+	if err != nil {
+		return nil, err
+	}
+	key = strings.TrimSpace(key)
+	if key == "" || strings.ContainsFunc(key, unicode.IsControl) {
+		return nil, errors.New("the key is empty or has more than one line")
+	}
+	return originKey{e.origin, e.keyHeader, strings.ReplaceAll(e.keyFormat, "{key}", key)}, nil
+}
+
+// originKey is a key that is sent to one origin only.
+type originKey struct{ origin, header, value string }
+
+// Attach adds the key to requests to the engine itself.
+func (k originKey) Attach(_ context.Context, r *http.Request) (bool, error) {
+	if originOf(r.URL) != k.origin {
+		return false, nil
+	}
+	r.Header.Set(k.header, k.value)
+	return true, nil
+}
+
+// String keeps the key out of logs.
+func (k originKey) String() string { return "a key for " + k.origin }
+
+// GoString keeps the key out of %#v as well.
+func (k originKey) GoString() string { return k.String() }
+
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(u.Scheme)]
+	}
+	return strings.ToLower(u.Scheme + "://" + u.Hostname() + ":" + port)
+}
+
+// A failure is why an engine did not respond. The text is ours: a message of an
+// engine may contain anything, also the key, so it is not repeated.
+type failure struct {
+	kind  tool.Kind
+	what  string        // continues a sentence that begins with the engine's name
+	pause time.Duration // how long the engine will not be queried; 0 is not paused
+	cause error         // for the log; may be nil
+}
+
+// How long engines are paused after a failure.
+const (
+	shortPause = 30 * time.Second // it may be temporary
+	keyPause   = time.Minute      // the operator has to act
+	blockPause = 10 * time.Minute // further requests make it worse
+	quotaPause = 15 * time.Minute
+	maxPause   = time.Hour
+)
+
+// String returns the failure for a model.
+func (f *failure) String() string {
+	if f.pause > 0 {
+		return fmt.Sprintf("%s; it is paused for %s", f.what, formatPause(f.pause))
+	}
+	return f.what
+}
+
+// formatPause returns a duration in seconds or minutes, rounded up.
+func formatPause(d time.Duration) string {
+	if d > 2*time.Minute {
+		return fmt.Sprintf("%d minutes", (d+time.Minute-1)/time.Minute)
+	}
+	return fmt.Sprintf("%d s", max(1, (d+time.Second-1)/time.Second))
+}
+
+func fail(kind tool.Kind, pause time.Duration, format string, args ...any) *failure {
+	return &failure{kind: kind, pause: pause, what: fmt.Sprintf(format, args...)}
+}
+
+func unreadable(format string, args ...any) *failure {
+	return fail(tool.Unavailable, shortPause, "sent a response that cannot be read: "+format, args...)
+}
+
+func blocked(status int) *failure {
+	return fail(tool.Unavailable, blockPause, "blocks automated searches (%d)", status)
+}
+
+// sendFailure returns the failure for a request without a complete response. The
+// error may name hosts of the operator, so it goes to the log only.
+func sendFailure(err error) *failure {
+	f := fail(tool.Unavailable, shortPause, "cannot be reached")
+	switch known := tool.AsError(err); {
+	case errors.Is(err, outbound.ErrTooLong) || known.Kind == tool.TooLarge:
+		f = unreadable("it has more than %d MiB", maxBody>>20)
+	case known.Kind == tool.Timeout || errors.Is(err, context.DeadlineExceeded):
+		f = fail(tool.Timeout, shortPause, "did not respond in time")
+	case known.Kind == tool.Refused: // for this caller; others may reach it
+		f = fail(tool.Refused, 0, "may not be reached by this profile")
+	case known.Kind == tool.Busy:
+		f = fail(tool.Busy, shortPause, "received too many requests")
+	}
+	f.cause = err
+	return f
+}
+
+// statusFailure returns the failure for a status other than 200.
+func statusFailure(status int, header http.Header, hasKey bool) *failure {
+	switch {
+	case status == http.StatusTooManyRequests:
+		pause := pauseAfter(header)
+		if pause >= maxPause {
+			return fail(tool.Busy, maxPause, "has no searches left for now (429)")
+		}
+		return fail(tool.Busy, pause, "received too many requests (429)")
+	case status == http.StatusPaymentRequired, status == 432, status == 433: // the last two are Tavily's
+		return fail(tool.Unavailable, quotaPause, "has no searches left (%d)", status)
+	case status == http.StatusUnauthorized, status == http.StatusForbidden && hasKey:
+		return fail(tool.Unavailable, keyPause, "does not accept its key (%d); the operator has to check it", status)
+	case status == http.StatusForbidden:
+		return fail(tool.Unavailable, keyPause, "refused to respond (403)")
+	case status == http.StatusBadRequest, status == http.StatusUnprocessableEntity:
+		return fail(tool.Invalid, 0, "does not accept this query (%d)", status)
+	case status >= 300 && status < 400:
+		return fail(tool.Unavailable, keyPause, "has moved (%d); the operator has to check its URL", status)
+	case status >= 500 && header.Get("Retry-After") != "":
+		return fail(tool.Unavailable, pauseAfter(header), "has an internal error (%d)", status)
+	case status >= 500:
+		return fail(tool.Unavailable, shortPause, "has an internal error (%d)", status)
+	}
+	return fail(tool.Unavailable, shortPause, "responded with status %d", status)
+}
+
+// pauseAfter returns how long an engine asks to be left alone, at most maxPause: as
+// Retry-After says, or until the last exhausted rate limit is reset.
+func pauseAfter(header http.Header) time.Duration {
+	pause := time.Minute
+	if wait, ok := outbound.RetryAfter(header.Get("Retry-After"), time.Now()); ok {
+		pause = wait
+	} else {
+		remaining := strings.Split(header.Get("X-RateLimit-Remaining"), ",")
+		for i, reset := range strings.Split(header.Get("X-RateLimit-Reset"), ",") {
+			seconds, err := strconv.ParseFloat(strings.TrimSpace(reset), 64)
+			if err != nil || i >= len(remaining) || strings.TrimSpace(remaining[i]) != "0" {
+				continue
+			}
+			wait := maxPause
+			if seconds < maxPause.Seconds() { // false for NaN
+				wait = time.Duration(max(seconds, 0) * float64(time.Second))
+			}
+			if i == 0 || wait > pause {
+				pause = wait
+			}
+		}
+	}
+	return min(max(pause, time.Second), maxPause)
+}

@@ -1,0 +1,284 @@
+// Package search queries web search engines, one after the other until one responds,
+// and returns their results in one form.
+//
+// It knows how to query each engine and how to read its response, how to distinguish
+// a block page from an empty one, which engine has to be left alone for a while, and
+// what in a result is advertising or tracking. It does not know which hosts may be
+// reached or how ([outbound.Client]), where keys are stored, or how the results are
+// shown to a model.
+//
+// Begin with [New] and [Searcher.Search]. engines.go describes the engines,
+// endpoint.go is for those that respond with JSON, duckduckgo.go for the one that
+// responds with HTML.
+package search
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/lru"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// A Query is what to search for. Empty fields mean the default of the engine.
+type Query struct {
+	Text      string
+	Count     int    // results, 1 to 20
+	Provider  string // use only this engine
+	Freshness string // day, week, month, year, or 2026-01-31..2026-02-28
+	Country   string // two letters
+	Language  string // two letters
+}
+
+// A Response is what an engine found.
+type Response struct {
+	Provider string // the engine
+	Results  []Result
+	Notes    []string // for the model: engines that failed, filters that were ignored
+	Age      time.Duration
+}
+
+// A Result is one page that was found. All fields are untrusted.
+type Result struct {
+	Title, URL, Snippet string
+	Date                string // as the engine writes it, or ""
+}
+
+// Options for New.
+type Options struct {
+	// Client reaches the well-known engines.
+	Client outbound.Client
+	// Trusted reaches the engines whose address the operator has configured, also on
+	// private networks; nil is Client.
+	Trusted outbound.Client
+	// Engines are queried in this order.
+	Engines []Engine
+	// Age is how long responses are cached; 0 disables the cache.
+	Age time.Duration
+}
+
+// A Searcher queries engines. It is safe for concurrent use.
+type Searcher struct {
+	engines []*engine
+	pauses  pauses
+	cache   *responseCache
+}
+
+// engineTimeout limits the time of one engine.
+const engineTimeout = 10 * time.Second
+
+// New checks the engines. It does not read their keys.
+func New(o Options) (*Searcher, error) {
+	if len(o.Engines) == 0 {
+		return nil, errors.New("there is no search engine")
+	}
+	if o.Trusted == nil {
+		o.Trusted = o.Client
+	}
+	s := &Searcher{pauses: pauses{until: make(map[string]pause)}, cache: newResponseCache(o.Age)}
+	var problems []error
+	for _, one := range o.Engines {
+		e, err := newEngine(one, o)
+		switch {
+		case err != nil:
+			problems = append(problems, fmt.Errorf("search engine %q: %w", one.name(), err))
+		case s.engine(e.name) != nil:
+			problems = append(problems, fmt.Errorf("two search engines have the name %q; change one name", e.name))
+		default:
+			s.engines = append(s.engines, e)
+		}
+	}
+	return s, errors.Join(problems...)
+}
+
+// Names returns the names of the engines in the order in which they are queried.
+func (s *Searcher) Names() []string {
+	var names []string
+	for _, e := range s.engines {
+		names = append(names, e.name)
+	}
+	return names
+}
+
+func (s *Searcher) engine(name string) *engine {
+	i := slices.IndexFunc(s.engines, func(e *engine) bool { return strings.EqualFold(e.name, name) })
+	if i < 0 {
+		return nil
+	}
+	return s.engines[i]
+}
+
+// Search queries the engines in order until one responds, or only the one that q
+// names. Cached responses are not shared between callers: what a caller has searched
+// for is private, and profiles may reach different hosts.
+func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
+	engines := s.engines
+	if q.Provider != "" {
+		e := s.engine(q.Provider)
+		if e == nil {
+			return Response{}, tool.Errorf(tool.Invalid, "unknown provider %q", tool.Visible(text.Clip(q.Provider, 40))).
+				Try("omit provider, or use one of %s", strings.Join(s.Names(), ", "))
+		}
+		q.Provider, engines = e.name, []*engine{e}
+	}
+	caller := tool.CallerFrom(ctx)
+	key := fmt.Sprintf("%q %q %q %d %q %q %q %q",
+		caller.Principal(), caller.Profile, q.Text, q.Count, q.Provider, q.Freshness, q.Country, q.Language)
+	if r, ok := s.cache.get(key); ok {
+		return r, nil
+	}
+	r, failed, err := s.query(ctx, engines, q)
+	if err != nil {
+		return Response{}, err
+	}
+	s.cache.put(key, r)
+	r.Notes = append(failed, r.Notes...)
+	return r, nil
+}
+
+// query returns the response of the first engine that responds, and notes about
+// those that failed before it.
+func (s *Searcher) query(ctx context.Context, engines []*engine, q Query) (Response, []string, error) {
+	var failures []*failure
+	var notes []string
+	for _, e := range engines {
+		f := s.pauses.of(e.name)
+		if f == nil || q.Provider != "" {
+			var r Response
+			r, f = e.query(ctx, q)
+			if ctx.Err() != nil {
+				return r, nil, ctx.Err()
+			}
+			s.pauses.update(e.name, f)
+			if f == nil {
+				return r, notes, nil
+			}
+		}
+		failures = append(failures, f)
+		notes = append(notes, e.name+" "+f.String())
+	}
+	return Response{}, nil, s.allFailed(q, failures, notes)
+}
+
+func (s *Searcher) allFailed(q Query, failures []*failure, notes []string) error {
+	kind, soonest := failures[0].kind, time.Duration(0)
+	var causes []error
+	for _, f := range failures {
+		if f.kind != kind {
+			kind = tool.Unavailable
+		}
+		if f.pause > 0 && (soonest == 0 || f.pause < soonest) {
+			soonest = f.pause
+		}
+		causes = append(causes, f.cause)
+	}
+	err := tool.Errorf(kind, "no search engine responded: %s", strings.Join(notes, "; ")).Because(errors.Join(causes...))
+	switch {
+	case q.Provider != "" && len(s.engines) > 1:
+		return err.Try("omit provider to use the other engines")
+	case kind == tool.Invalid:
+		return err.Try("use a shorter and simpler query")
+	case soonest > 0:
+		return err.Try("search again in %s, or use web_fetch on a page that you know", formatPause(soonest))
+	}
+	return err.Try("continue without a search, or use web_fetch on a page that you know")
+}
+
+// pauses are the engines that are not queried for a while.
+type pauses struct {
+	mu    sync.Mutex
+	until map[string]pause
+}
+
+type pause struct {
+	end    time.Time
+	reason failure
+}
+
+// of returns why an engine is paused and for how long, or nil.
+func (p *pauses) of(name string) *failure {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one, ok := p.until[name]
+	if !ok {
+		return nil
+	}
+	left := time.Until(one.end)
+	if left <= 0 {
+		delete(p.until, name)
+		return nil
+	}
+	f := one.reason
+	f.pause = left
+	return &f
+}
+
+// update notes the result of a query. A response ends the pause of an engine; a
+// failure that is not the engine's fault does not change it.
+func (p *pauses) update(name string, f *failure) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case f == nil:
+		delete(p.until, name)
+	case f.pause > 0:
+		p.until[name] = pause{time.Now().Add(f.pause), *f}
+	}
+}
+
+const (
+	maxCached      = 512     // responses
+	maxCachedBytes = 4 << 20 // of all responses
+)
+
+// responseCache keeps the responses that were used last.
+type responseCache struct {
+	age   time.Duration
+	byKey *lru.Cache[string, cachedResponse]
+}
+
+type cachedResponse struct {
+	response Response
+	at       time.Time
+	bytes    int64
+}
+
+// newResponseCache returns a cache. Small responses count as maxCachedBytes/maxCached.
+func newResponseCache(age time.Duration) *responseCache {
+	size := func(c cachedResponse) int64 { return max(c.bytes, maxCachedBytes/maxCached) }
+	return &responseCache{age, lru.New[string](maxCachedBytes, size)}
+}
+
+func (c *responseCache) get(key string) (Response, bool) {
+	cached, ok := c.byKey.Get(key)
+	age := time.Since(cached.at)
+	if !ok || age >= c.age {
+		return Response{}, false
+	}
+	r := cached.response.clone()
+	r.Age = age
+	return r, true
+}
+
+func (c *responseCache) put(key string, r Response) {
+	if c.age <= 0 {
+		return
+	}
+	cached := cachedResponse{response: r.clone(), at: time.Now(), bytes: int64(len(key))}
+	for _, one := range r.Results {
+		cached.bytes += int64(len(one.Title) + len(one.URL) + len(one.Snippet) + len(one.Date))
+	}
+	c.byKey.Put(key, cached)
+}
+
+func (r Response) clone() Response {
+	r.Results, r.Notes = slices.Clone(r.Results), slices.Clone(r.Notes)
+	return r
+}
