@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
 
-// full takes all there is of something in a room.
+// full acquires a semaphore completely.
 func full(t *testing.T, r semaphores, of chan struct{}) *admission {
 	t.Helper()
 	p := &admission{semaphores: r}

@@ -46,7 +46,7 @@ func TestBrowserArguments(t *testing.T) {
 		`{"action":"press","text":"Enter"}`:                                                              {Deed: Press, Key: "Enter", Text: "Enter"},
 		`{"action":"select","ref":"e1","values":"One"}`:                                                  {Deed: Select, Ref: "e1", Values: []string{"One"}},
 		`{"action":"screenshot","fullPage":true}`:                                                        {Deed: Screenshot, Whole: true},
-		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:            {Deed: Snapshot, MaxChars: 100},
+		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:               {Deed: Snapshot, MaxChars: 100},
 		`{"action":"scroll"}`:                               {Deed: Scroll},
 		`{"action":"scroll","text":" Bottom"}`:              {Deed: Scroll, Text: " Bottom", Way: "bottom"},
 		`{"action":"scroll","direction":"up"}`:              {Deed: Scroll, Way: "up"},
