@@ -46,14 +46,14 @@ func TestNextEngineIsQueried(t *testing.T) {
 	}))
 	s := searcher(t, l, each()[Brave], each()[DuckDuckGo], each()[Tavily])
 	got, err := s.Search(t.Context(), query("tides"))
-	if err != nil || got.Provider != Tavily || len(got.Notes) != 2 || !strings.HasPrefix(got.Notes[0], "brave received too many requests") || !strings.Contains(got.Notes[1], "robot") {
+	if err != nil || got.Provider != Tavily || len(got.Notes) != 2 || !strings.HasPrefix(got.Notes[0], "brave received too many requests") || !strings.Contains(got.Notes[1], "blocks automated") {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if got, err = s.Search(t.Context(), query("more tides")); err != nil || len(got.Notes) != 2 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if l.count() != 4 {
-		t.Errorf("%d requests, want 4: two engines rest", l.count())
+		t.Errorf("%d requests, want 4: two engines are paused", l.count())
 	}
 	// Who names an engine asks it, and no other.
 	_, err = s.Search(t.Context(), Query{Text: "tides", Count: 5, Provider: "Brave"})
@@ -339,6 +339,6 @@ func TestPauses(t *testing.T) {
 		t.Errorf("%v", why)
 	}
 	if r.update("e", nil); r.of("e") != nil {
-		t.Error("an engine that has answered rests")
+		t.Error("an engine that responded is paused")
 	}
 }
