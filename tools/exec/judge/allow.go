@@ -100,22 +100,15 @@ func fits(word string, roots []string) bool {
 	return false
 }
 
-const startersOfOthers = " env command builtin exec nohup nice ionice chrt taskset stdbuf setsid time timeout gtimeout flock script xargs gxargs parallel watch hyperfine" +
-	" sudo doas pkexec runuser gosu su-exec setpriv su chroot unshare nsenter systemd-run machinectl capsh bwrap firejail busybox toybox npx pnpx bunx uvx pipx tmux screen expect unbuffer" +
-	" sh bash dash zsh ksh ash mksh rbash fish yash pdksh hush eval . source python python2 python3 pypy pypy3 ipython node nodejs perl ruby jruby irb php lua luajit texlua R Rscript julia elixir" +
-	" iex groovy scala kotlin clojure clj erl escript racket guile sbcl scheme swipl tclsh wish janet jshell csi ocaml runghc ghci octave gnuplot bc dc m4 jsc qjs osascript java pwsh powershell cmd" +
-	" vim vi nvim view emacs nano gdb lldb sqlite3 psql mysql mongo mongosh find fd fdfind awk gawk mawk nawk sed gsed tar bsdtar gtar rsync ssh mosh autossh sshpass scp sftp" +
-	" strace ltrace valgrind xvfb-run numactl caffeinate less more man zip docker podman nerdctl direnv mise asdf dotenv ed ex deno bun trap alias crontab at batch mcp-tools "
-
 // StartsOthers reports whether a program can be told to start another, so that
 // it can be allowed with exact arguments only, and never for good.
 func StartsOthers(program string) bool {
-	name := strings.TrimSuffix(path.Base(program), ".exe")
-	if among(startersOfOthers, name) {
+	t, name := tables(), strings.TrimSuffix(path.Base(program), ".exe")
+	if t.inList("programs that start others", name) {
 		return true
 	}
 	short := strings.TrimRight(name, "0123456789.-")
-	return short != name && among(startersOfOthers, short)
+	return short != name && t.inList("programs that start others", short)
 }
 
 // allowed reports whether the allow list has the argv. What starts others by an

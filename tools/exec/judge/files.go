@@ -1,135 +1,68 @@
 package judge
 
 import (
-	"path"
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// remove judges rm, rmdir, unlink, shred and their like.
-func remove(j *judge, s *scope, c call) stream {
-	opts, targets := flags(c.rest())
-	for _, o := range opts {
-		if o.is("--no-preserve-root") {
-			j.hit(removeTree, o.text)
+// remove judges rm, rmdir, unlink, shred and similar programs.
+func remove(j *judge, s *scope, _ *program, c call, in arguments) stream {
+	tree := in.matchesAny("-r", "-R")
+	for _, o := range in.opts {
+		if o.name == "--no-preserve-root" {
+			j.hit("remove_tree", o.name)
 		}
+		tree = tree || strings.HasPrefix(o.name, "--r")
 	}
-	tree := hasLetter(opts, "r") || hasLetter(opts, "R") || strings.HasPrefix(abbreviated(opts, "--r"), "--r")
-	if c.name() == "rmdir" || c.name() == "del" {
-		tree = false
+	tree = tree && c.name() != "rmdir" && c.name() != "del"
+	for _, a := range in.all {
+		tree = tree || strings.HasPrefix(a.text, "-") && !a.static()
 	}
-	for _, o := range opts {
-		tree = tree || !o.static()
-	}
-	for _, t := range targets {
+	for _, t := range in.operands {
 		j.removes(s, t, tree)
 	}
-	if len(targets) == 0 && len(opts) > 0 {
-		j.raise(tool.Reads, "")
-	}
 	return silent()
 }
 
-// abbreviated finds an option by its beginning.
-func abbreviated(opts []arg, prefix string) string {
-	for _, o := range opts {
-		if strings.HasPrefix(o.text, prefix) {
-			return o.text
-		}
-	}
-	return ""
-}
-
-// removes judges removing one target, with all below it or not.
-func (j *judge) removes(s *scope, t arg, tree bool) {
-	what := "removes " + t.shown() + " for good"
-	switch where := j.place(s, t); where {
-	case insidePlace:
-		if j.req.Sealed && generated(t.shown()) {
-			j.raise(tool.Writes, what)
-		} else {
-			j.raise(tool.Destroys, what)
-		}
-	case globPlace, rootPlace, abovePlace:
-		if tree {
-			j.hit(removeTree, t.shown())
-		}
-		j.raise(tool.Destroys, what)
-	case tempPlace:
-		if j.req.Sealed {
-			j.raise(tool.Writes, what)
-		} else {
-			j.raise(tool.Destroys, what)
-		}
-	case topPlace, systemPlace, devicePlace, kernelPlace, environPlace, enginePlace:
-		j.raise(tool.Destroys, what)
-		j.hit(removeTree, t.shown())
-	case ourPlace:
-		j.raise(tool.Destroys, what)
-		j.hit(ourselves, t.shown())
-	case unknownPlace:
-		j.raise(tool.Destroys, "cannot be told before it runs: what it removes ("+t.shown()+")")
-		if tree {
-			j.hit(removeAny, t.shown())
-		}
-	case harmlessPlace:
-		j.raise(tool.Destroys, what)
-	default:
-		j.raise(tool.Destroys, what)
-		if tree {
-			j.hit(removeTree, t.shown()+" is outside the workspace")
-		}
-	}
-}
-
-// generated reports whether a path names what tools make and can make again.
-func generated(name string) bool {
-	switch base := path.Base(strings.TrimSuffix(name, "/")); base {
-	case "node_modules", "dist", "build", "out", "target", ".venv", "venv", "__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".tox",
-		".next", ".nuxt", ".turbo", ".parcel-cache", "coverage", ".coverage", ".nyc_output", ".gradle", ".cache", ".eslintcache":
-		return true
-	default:
-		return strings.HasSuffix(base, ".egg-info") || strings.HasSuffix(base, ".pyc") || strings.HasSuffix(base, ".o")
-	}
-}
-
-// move judges mv: the sources go away from where they are.
-func move(j *judge, s *scope, c call) stream {
-	p := options{short: "bfinTuvZS:t:", long: "backup? force interactive no-clobber no-target-directory update? verbose suffix= target-directory= strip-trailing-slashes help version exchange no-copy debug"}.parse(c.rest())
-	from, to := j.sourcesAndTarget(p)
+// move judges mv, which removes its sources.
+func move(j *judge, s *scope, _ *program, _ call, in arguments) stream {
+	from, to := sourcesAndTarget(in)
 	for _, f := range from {
-		if where := j.place(s, f); where != insidePlace && where != tempPlace {
+		if where := j.locate(s, f); where != insidePath && where != tempPath {
 			j.removes(s, f, true)
 		}
-		j.carryOver(s, f, to)
+		j.keepContents(s, f, to)
 	}
-	j.copiesTo(s, to)
+	for _, t := range to {
+		j.writeInto(s, t)
+	}
 	return silent()
 }
 
-// copyTo judges cp and install.
-func copyTo(j *judge, s *scope, c call) stream {
-	p := options{short: "abdfiHlLnPprRsS:t:TuvxZDCm:o:g:c", long: "archive attributes-only backup? copy-contents no-dereference force interactive link dereference no-clobber preserve? no-preserve= parents recursive reflink? remove-destination sparse= strip-trailing-slashes symbolic-link suffix= target-directory= no-target-directory update? verbose one-file-system mode= owner= group= directory compare strip help version debug keep-directory-symlink"}.parse(c.rest())
-	from, to := j.sourcesAndTarget(p)
-	if p.has("d", "directory") && c.name() == "install" {
-		from, to = nil, p.operands
+// copyFiles judges cp and install.
+func copyFiles(j *judge, s *scope, _ *program, c call, in arguments) stream {
+	from, to := sourcesAndTarget(in)
+	if c.name() == "install" && in.hasFlag("-d", "--directory") {
+		from, to = nil, in.operands
 	}
 	for _, f := range from {
 		j.read(s, f)
-		j.carryOver(s, f, to)
+		j.keepContents(s, f, to)
 	}
-	for _, m := range p.values("m", "mode") {
+	for _, m := range in.values("-m", "--mode") {
 		if c.name() == "install" && len(m.text) > 3 && m.text[0] != '0' {
-			j.hit(rights, "mode "+m.shown())
+			j.hit("rights", "mode "+m.shown())
 		}
 	}
-	j.copiesTo(s, to)
+	for _, t := range to {
+		j.writeInto(s, t)
+	}
 	return silent()
 }
 
-// carryOver keeps what is known of a file when it gets another name.
-func (j *judge) carryOver(s *scope, from arg, to []arg) {
+// keepContents remembers that files now have the contents of another.
+func (j *judge) keepContents(s *scope, from arg, to []arg) {
 	for _, f := range s.resolve(from.text) {
 		for _, content := range j.files[f] {
 			for _, t := range to {
@@ -139,133 +72,83 @@ func (j *judge) carryOver(s *scope, from arg, to []arg) {
 	}
 }
 
-func (j *judge) sourcesAndTarget(p parsed) (from, to []arg) {
-	if p.unknown != "" {
-		j.opaque("option " + p.unknown)
+func sourcesAndTarget(in arguments) (from, to []arg) {
+	if to = in.values("-t", "--target-directory"); len(to) > 0 {
+		return in.operands, to
 	}
-	if to = p.values("t", "target-directory"); len(to) > 0 {
-		return p.operands, to
-	}
-	if n := len(p.operands); n > 0 {
-		return p.operands[:n-1], p.operands[n-1:]
+	if n := len(in.operands); n > 0 {
+		return in.operands[:n-1], in.operands[n-1:]
 	}
 	return nil, nil
 }
 
-// copiesTo judges putting something where to says.
-func (j *judge) copiesTo(s *scope, to []arg) {
-	for _, t := range to {
-		if where := j.place(s, t); where == rootPlace || where == globPlace {
-			j.raise(tool.Writes, "puts files into "+t.shown())
-			continue
-		}
-		j.write(s, t, "puts files at")
-	}
-}
-
-// link judges ln: the link is written, and may lead elsewhere later.
-func link(j *judge, s *scope, c call) stream {
-	p := options{short: "bdFfiLnPrsS:t:Tv", long: "backup? directory force interactive logical no-dereference physical relative symbolic suffix= target-directory= no-target-directory verbose help version"}.parse(c.rest())
-	from, to := j.sourcesAndTarget(p)
+// link judges ln: what is written through a link later is written elsewhere.
+func link(j *judge, s *scope, _ *program, _ call, in arguments) stream {
+	from, to := sourcesAndTarget(in)
 	for _, f := range from {
-		switch j.place(s, f) {
-		case insidePlace, globPlace, tempPlace, harmlessPlace:
+		switch j.locate(s, f) {
+		case insidePath, globPath, tempPath, harmlessPath:
 		default:
 			j.raise(tool.Destroys, "makes a link that leads out of the workspace: "+f.shown())
 		}
 	}
-	j.copiesTo(s, to)
+	for _, t := range to {
+		j.writeInto(s, t)
+	}
 	return silent()
 }
 
-// change judges chmod, chown and chgrp.
-func change(j *judge, s *scope, c call) stream {
-	args := c.rest()
+// chmod judges chmod, chown and chgrp.
+func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	var operands []arg
-	for _, a := range args {
-		if strings.HasPrefix(a.text, "--") || strings.HasPrefix(a.text, "-") && strings.Trim(a.text, "-RcfvhHLPd") == "" {
-			continue
+	for _, a := range c.rest() {
+		if !strings.HasPrefix(a.text, "-") || !strings.HasPrefix(a.text, "--") && strings.Trim(a.text, "-RcfvhHLPd") != "" {
+			operands = append(operands, a) // a mode may begin with a dash
 		}
-		operands = append(operands, a)
 	}
 	if len(operands) == 0 {
 		return silent()
 	}
-	mode := operands[0]
-	special := c.name() == "chmod" && (strings.Contains(mode.text, "s") || len(mode.text) == 4 && mode.text[0] > '0' && mode.text[0] <= '7')
-	if special {
-		j.hit(rights, c.name()+" "+mode.shown())
+	mode, files := operands[0], c.name() == "chmod"
+	if files && (strings.Contains(mode.text, "s") || len(mode.text) == 4 && mode.text[0] > '0' && mode.text[0] <= '7') {
+		j.hit("rights", c.name()+" "+mode.shown())
 	}
 	if !mode.static() {
 		j.opaque("which mode it sets")
 	}
 	for _, t := range operands[1:] {
-		switch j.place(s, t) {
-		case insidePlace, globPlace, rootPlace:
-			j.raise(tool.Writes, "changes rights of "+t.shown())
-		case tempPlace:
-			j.raise(tool.Writes, "changes rights of "+t.shown())
-			if c.name() == "chmod" && (strings.Contains(mode.text, "x") || strings.ContainsAny(mode.text, "1357")) && !j.wroteIt(s, t) {
-				j.hit(openMode, t.shown())
+		what := "changes rights of " + t.shown()
+		switch j.locate(s, t) {
+		case insidePath, globPath, rootPath:
+			j.raise(tool.Writes, what)
+		case tempPath:
+			j.raise(tool.Writes, what)
+			if files && strings.ContainsAny(mode.text, "x1357") && !j.onlyWroteKnown(s, t) {
+				j.hit("program_in_temp", t.shown())
 			}
-		case topPlace, systemPlace, devicePlace, kernelPlace, environPlace, startPlace, enginePlace:
-			j.hit(systemPath, c.name()+" "+t.shown())
-		case unknownPlace:
-			j.raise(tool.Destroys, "cannot be told before it runs: whose rights it changes ("+t.shown()+")")
+		case topPath, systemPath, devicePath, kernelPath, environPath, startPath, enginePath:
+			j.hit("system_path", c.name()+" "+t.shown())
+		case unknownPath:
+			j.raise(tool.Destroys, "cannot be known before it runs: whose rights it changes ("+t.shown()+")")
 		default:
-			j.raise(tool.Destroys, "changes rights outside the workspace: "+t.shown())
+			j.raise(tool.Destroys, what+", outside the workspace")
 		}
 	}
 	return silent()
 }
 
-// wroteIt reports whether the text itself wrote a file, so that what is in it
-// was judged.
-func (j *judge) wroteIt(s *scope, t arg) bool {
-	for _, p := range s.resolve(t.text) {
-		for _, content := range j.files[p] {
-			if content.from != exactly || content.taint != 0 {
-				return false
-			}
-		}
-		if len(j.files[p]) > 0 {
-			return true
+// tee judges what the table leaves out: its files have the contents of stdin.
+func tee(j *judge, s *scope, _ *program, c call, in arguments) stream {
+	for _, f := range in.operands {
+		if !f.is("-") && c.name() == "tee" {
+			j.wrote(s, f, s.in)
 		}
 	}
-	return false
+	return s.in
 }
 
-// writesOperands judges touch, mkdir, tee, truncate and their like.
-func writesOperands(destroys bool, o options) program {
-	return func(j *judge, s *scope, c call) stream {
-		p := o.parse(c.rest())
-		if p.unknown != "" {
-			j.opaque("option " + p.unknown + " of " + c.name())
-		}
-		for _, f := range p.operands {
-			if f.is("-") {
-				continue
-			}
-			if where := j.place(s, f); where == rootPlace && c.name() != "truncate" {
-				continue
-			}
-			j.write(s, f, c.name()+" writes")
-			if destroys {
-				j.raise(tool.Destroys, "empties "+f.shown())
-			}
-			if c.name() == "tee" {
-				j.wrote(s, f, s.in)
-			}
-		}
-		if c.name() == "tee" {
-			return s.in
-		}
-		return silent()
-	}
-}
-
-// makeTemp judges mktemp; where it writes is known well enough.
-func makeTemp(j *judge, s *scope, c call) stream {
+// mktemp judges mktemp; it is known well enough where it writes.
+func mktemp(j *judge, _ *scope, _ *program, c call, _ arguments) stream {
 	j.raise(tool.Writes, "makes a temporary file")
 	if len(c.rest()) == 0 || len(c.rest()) == 1 && c.rest()[0].is("-d") {
 		return stream{from: exactly, text: "/tmp/tmp.XXXXXXXXXX\n"}
@@ -273,8 +156,7 @@ func makeTemp(j *judge, s *scope, c call) stream {
 	return stream{}
 }
 
-// dd judges reading and writing by dd.
-func dd(j *judge, s *scope, c call) stream {
+func dd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	for _, a := range c.rest() {
 		name, file, _ := strings.Cut(a.text, "=")
 		target := a
@@ -284,12 +166,237 @@ func dd(j *judge, s *scope, c call) stream {
 			j.read(s, target)
 		case name == "of":
 			j.write(s, target, "writes over")
-			if j.place(s, target) != harmlessPlace {
+			if j.locate(s, target) != harmlessPath {
 				j.raise(tool.Destroys, "writes over "+target.shown())
 			}
 		case strings.Contains(name, unknown):
-			j.raise(tool.Destroys, "cannot be told before it runs: what dd does")
+			j.raise(tool.Destroys, "cannot be known before it runs: what dd does")
 		}
 	}
 	return stream{}
+}
+
+// rsync judges copying trees, on this machine or to others.
+func rsync(j *judge, s *scope, _ *program, c call, in arguments) stream {
+	if in.matchesAny("-e", "--rsh", "--rsync-path") {
+		j.hit("helper_program", c.shown())
+	}
+	for _, f := range in.operands {
+		if strings.Contains(f.text, ":") {
+			j.hit("remote_login", f.shown())
+		}
+	}
+	if len(in.operands) == 0 {
+		return stream{}
+	}
+	last := in.operands[len(in.operands)-1]
+	if in.matches("--del*") || in.hasFlag("--remove-source-files") {
+		j.removes(s, last, true)
+	}
+	for _, f := range in.operands[:len(in.operands)-1] {
+		j.read(s, f)
+	}
+	if !strings.Contains(last.text, ":") {
+		j.writeInto(s, last)
+	}
+	return stream{}
+}
+
+// find judges find: its actions, with what it finds in place of {}.
+func find(j *judge, s *scope, _ *program, c call, in arguments) stream {
+	args := c.rest()
+	var starts []arg
+	i := 0
+	for ; i < len(args); i++ {
+		a := args[i]
+		if strings.HasPrefix(a.text, unknown) {
+			j.opaque("arguments of find: " + a.shown())
+			continue
+		}
+		if a.is("-H") || a.is("-L") || a.is("-P") {
+			continue
+		}
+		if a.text == "" || strings.ContainsAny(a.text[:1], "-(!") {
+			break
+		}
+		starts = append(starts, a)
+		j.read(s, a)
+	}
+	if len(starts) == 0 {
+		starts = []arg{literal(".")}
+	}
+	narrow := in.hasFlag("-name", "-iname", "-path", "-ipath", "-wholename", "-regex", "-iregex", "-newer", "-mtime",
+		"-mmin", "-size", "-empty", "-ctime", "-maxdepth", "-user", "-lname")
+	for ; i < len(args); i++ {
+		switch a := args[i]; a.text {
+		case "-exec", "-execdir", "-ok", "-okdir":
+			end := i + 1
+			for end < len(args) && !args[end].is(";") && !(args[end].is("+") && args[end-1].is("{}")) {
+				end++
+			}
+			j.findExec(s, args[i+1:min(end, len(args))], starts, narrow)
+			i = end
+		case "-delete":
+			j.always = false
+			for _, start := range starts {
+				if narrow && j.locate(s, start) == rootPath {
+					j.raise(tool.Destroys, "removes what it finds in "+start.shown())
+				} else {
+					j.removes(s, start, true)
+				}
+			}
+		case "-fprint", "-fprintf", "-fls", "-fprint0":
+			if i+1 < len(args) {
+				j.write(s, args[i+1], "writes to")
+			}
+		case "-name", "-path", "-iname", "-type", "-regex", "-newer", "-mtime", "-size", "-maxdepth", "-mindepth",
+			"-perm", "-user":
+			i++ // its value, which may be anything
+		default:
+			if strings.HasPrefix(a.text, unknown) {
+				j.opaque("arguments of find: " + a.shown())
+			}
+		}
+	}
+	return stream{from: anyText}
+}
+
+// findExec judges the command that find starts for what it finds.
+func (j *judge) findExec(s *scope, args, starts []arg, narrow bool) {
+	if len(args) == 0 {
+		return
+	}
+	for _, start := range starts {
+		found := start
+		found.text = strings.TrimSuffix(start.text, "/") + "/found-by-name"
+		if !narrow {
+			found = start
+			if j.locate(s, start) == rootPath {
+				found.text, found.glob = strings.TrimSuffix(start.text, "/")+"/*", true
+			}
+		}
+		j.inner(s.clone(), replaceIn(args, "{}", found))
+	}
+}
+
+// fd judges fd, which can start a command for what it finds.
+func fd(j *judge, s *scope, _ *program, c call, _ arguments) stream {
+	args := c.rest()
+	for i, a := range args {
+		switch {
+		case a.is("-x") || a.is("-X") || a.is("--exec") || a.is("--exec-batch"):
+			return j.inner(s, append(args[i+1:len(args):len(args)], arg{text: unknown, wild: true}))
+		case strings.HasPrefix(a.text, "-x"), strings.HasPrefix(a.text, "-X"), strings.HasPrefix(a.text, "--exec"),
+			strings.HasPrefix(a.text, unknown):
+			j.opaque("arguments of fd: " + a.shown())
+		}
+		if _, file, ok := strings.Cut(a.text, "="); ok {
+			a.text = file
+		}
+		if !strings.HasPrefix(a.text, "-") {
+			j.read(s, a)
+		}
+	}
+	return stream{from: anyText, taint: s.in.taint}
+}
+
+// sed judges the script of sed, which can write files and start commands.
+func sed(j *judge, s *scope, _ *program, _ call, in arguments) stream {
+	scripts, files := in.values("-e", "--expression"), in.operands
+	scriptFiles := in.values("-f", "--file")
+	if len(scripts) == 0 && len(scriptFiles) == 0 && len(files) > 0 {
+		scripts, files = files[:1], files[1:]
+	}
+	for _, f := range scriptFiles {
+		j.runsCode(s, f)
+	}
+	for _, text := range scripts {
+		switch {
+		case sedRuns(text.text):
+			j.always = false
+			j.hit("helper_program", "sed "+text.shown())
+			j.raise(tool.Runs, "sed starts commands")
+			j.glimpse(strings.TrimLeft(text.text, "0123456789$,/ e"))
+		case strings.HasPrefix(text.text, unknown):
+			j.opaque("the script of sed: " + text.shown())
+		}
+	}
+	for _, f := range files {
+		if in.hasFlag("-i", "--in-place") {
+			j.write(s, f, "edits")
+			j.raise(tool.Writes, "edits "+f.shown())
+		} else {
+			j.read(s, f)
+		}
+	}
+	return stream{}
+}
+
+// sedRuns reports whether a script may start commands or write files. In doubt
+// it reports true.
+func sedRuns(text string) bool {
+	for command := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune(";\n{}", r) }) {
+		rest := strings.TrimLeft(strings.TrimSpace(command), "0123456789$,!~+ ")
+		if strings.HasPrefix(rest, "/") || strings.HasPrefix(rest, "\\") { // an address
+			if end := strings.LastIndexByte(rest, '/'); end > 0 {
+				rest = strings.TrimLeft(rest[end+1:], "0123456789$,!I ")
+			}
+		}
+		if strings.HasPrefix(rest, "e") || strings.HasPrefix(rest, "w ") || strings.HasPrefix(rest, "W ") ||
+			strings.HasPrefix(rest, "r ") && strings.Contains(rest, "/proc/") {
+			return true
+		}
+		if len(rest) > 2 && (rest[0] == 's' || rest[0] == 'y') {
+			end := strings.LastIndexByte(rest, rest[1])
+			if flags, _, _ := strings.Cut(rest[end+1:], " "); end > 1 && strings.ContainsAny(flags, "ew") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// awk judges the program of awk: system, pipes and redirections.
+func awk(j *judge, s *scope, _ *program, _ call, in arguments) stream {
+	codes, files := in.values("--source"), in.operands
+	codeFiles := in.values("-f", "--file", "-E", "--exec", "-l", "--load", "-i", "--include")
+	for _, f := range codeFiles {
+		j.runsCode(s, f)
+	}
+	if len(codeFiles) == 0 && len(codes) == 0 && len(files) > 0 {
+		codes, files = files[:1], files[1:]
+	}
+	for _, code := range codes {
+		text := code.text
+		if strings.Contains(text, "/inet") {
+			j.hit("reverse_shell", "awk "+code.shown())
+		}
+		switch {
+		case containsAny(text, "/inet", "system", "getline", "|&", "@load", "@include"),
+			strings.Contains(strings.ReplaceAll(text, "||", ""), "|"), awkWrites(text):
+			j.inlineCode("awk", code)
+		case strings.HasPrefix(text, unknown):
+			j.opaque("the program of awk: " + code.shown())
+		}
+	}
+	for _, f := range files {
+		if !strings.Contains(f.text, "=") {
+			j.read(s, f)
+		}
+	}
+	return stream{}
+}
+
+// awkWrites reports whether a program writes to files: print > "file".
+func awkWrites(text string) bool {
+	_, after, ok := strings.Cut(text, "print")
+	for ok {
+		statement, _, _ := strings.Cut(after, ";")
+		if at := strings.IndexByte(statement, '>'); at >= 0 && strings.ContainsAny(statement[at:], "\"$") &&
+			!strings.Contains(statement, "\"/dev/stderr\"") {
+			return true
+		}
+		_, after, ok = strings.Cut(after, "print")
+	}
+	return false
 }

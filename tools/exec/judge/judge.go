@@ -1,16 +1,15 @@
-// Package judge says what a command would do before it runs: how risky it is,
-// why, and whether one of the deny groups refuses it.
+// Package judge finds out what a command would do before it runs: how risky it
+// is, why, and whether one of the deny groups refuses it.
 //
 // It parses the text as a shell would, works out every word that can be known
-// beforehand, and judges every simple command in it on its own, through
-// wrappers, substitutions, here-documents and encodings. What it cannot tell
-// beforehand, it counts as running code. It knows no files, no processes, no
-// walls and no people: it is a guard against accidents, and the walls that a
-// command runs behind are the boundary.
+// beforehand, and judges every simple command in it, through wrappers,
+// substitutions, here-documents and encodings. What cannot be known beforehand
+// counts as running code. The package looks at no files and no processes. It is
+// a guard against accidents; the sandbox of a command is the security boundary.
 //
-// Begin with [Judge]; walk.go goes through the text, expand.go works out words,
-// simple.go judges one command by the tables in programs.go, wrappers.go and
-// the files beside them, and groups.go has everything that is refused.
+// Begin with [Judge]. shell.go walks the text, words.go expands words, call.go
+// and program.go judge one command by the table in programs.txt, and rules.go
+// has everything that is refused.
 package judge
 
 import (
@@ -21,45 +20,45 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Request is a command that somebody wants to run.
+// A Request is a command to judge.
 type Request struct {
 	Command string   // shell text; or
-	Argv    []string // what never meets a shell
+	Argv    []string // words that no shell reads
 	Dir     string   // working directory, absolute, as the command sees it
-	Roots   []string // directories that commands may change, the workspace first, as they see them
+	Roots   []string // directories that commands may change, the workspace first, as the command sees them
 	Home    string   // as the command sees it; "" when it has none
 	Env     []string // names of variables that the model sets
 	Stdin   string   // what the command can read
-	Open    bool     // more than Stdin may follow: nobody knows what
-	Sealed  bool     // there are walls: nothing but the roots can be changed
-	Network bool     // the command can reach others
+	Open    bool     // more than Stdin may follow, and it is not known
+	Sealed  bool     // the command runs in a sandbox: it can change nothing but the roots
+	Network bool     // the command can reach other machines
 }
 
-// Mode says what is asked about beside what is risky.
+// Mode chooses what needs approval beside what is risky.
 type Mode uint8
 
 // The modes.
 const (
 	Risky   Mode = iota // only what destroys or runs code
-	Unknown             // everything that the allow list does not name, or that only reads
+	Unknown             // everything that the allow list does not name, except what only reads
 	Always              // everything
 )
 
-// Rules are what the operator wants.
+// Rules are the operator's settings.
 type Rules struct {
-	Groups map[string]Action // a missing one has its default
+	Groups map[string]Action // by deny group; a missing one has its defaults
 	Allow  []Pattern
 	Mode   Mode
 }
 
-// A Simple is a simple command that was found, wrappers looked through.
+// A Simple is a simple command that was found, with wrappers removed.
 type Simple struct {
-	Argv    []string // words that are not static have … where nothing is known
-	Static  bool     // all of Argv is what the program will get
-	Program string   // what is started, as it is called
+	Argv    []string // words; … stands for the parts of a word that are not known
+	Static  bool     // Argv is exactly what the program will get
+	Program string   // as it is called
 }
 
-// A Denial says why a command is refused, and what to do instead.
+// A Denial describes why a command is refused, and what to do instead.
 type Denial struct {
 	Group   string
 	Rule    string
@@ -67,31 +66,31 @@ type Denial struct {
 	Instead string
 }
 
-// A Verdict is what became of a command.
+// A Verdict is the result of judging a command.
 type Verdict struct {
-	Risk   tool.Risk // what the pipeline goes by
-	Why    string    // for the person who is asked: what makes it so risky
-	Denied *Denial   // refused at every autonomy; nil when it is not
-	Simple []Simple  // all that was found
-	Always bool      // a person may allow it for good
+	Risk   tool.Risk
+	Why    string   // what makes it so risky, for the person who approves
+	Denied *Denial  // why it is refused at every autonomy; nil when it is not
+	Simple []Simple // all simple commands that were found
+	Always bool     // a person may allow it for all times
 }
 
-// What a text may be at most, so that judging it stays quick.
+// Limits that keep judging fast.
 const (
-	maxText    = 100 << 10
-	maxParsed  = 1 << 20 // of all texts within it
-	maxDepth   = 40      // of substitutions, functions and shells in shells
-	maxLevel   = 2000    // of the grammar, where a && b && c counts as two
-	maxNesting = 500     // of brackets
-	maxSteps   = 20000   // simple commands and words that are judged
-	maxSimple  = 200     // simple commands that are told
+	maxText    = 100 << 10 // bytes of one text
+	maxParsed  = 1 << 20   // bytes of all texts within it
+	maxDepth   = 40        // of substitutions, functions and shells in shells
+	maxLevel   = 2000      // of the grammar, where a && b && c counts as two
+	maxNesting = 500       // of brackets
+	maxSteps   = 20000     // simple commands and words that are judged
+	maxSimple  = 200       // simple commands in a verdict
 )
 
-// Judge says what a command would do.
+// Judge finds out what a command would do.
 func Judge(r Request, rules Rules) Verdict {
-	j := &judge{req: r, rules: rules, programs: programs(), always: true}
+	j := &judge{req: r, rules: rules, table: tables(), handlers: handlers(), always: true}
 	for _, name := range r.Env {
-		j.requestEnv(name)
+		j.requestVariable(name)
 	}
 	s := j.newScope()
 	switch {
@@ -104,15 +103,16 @@ func Judge(r Request, rules Rules) Verdict {
 	case strings.TrimSpace(r.Command) != "":
 		j.text(s, r.Command)
 	}
-	j.idle(s)
+	j.uncalledFunctions(s)
 	return j.verdict()
 }
 
-// judge is one judgement.
+// judge is the state of one judgement.
 type judge struct {
+	*table
+	handlers map[string]handler
 	req      Request
 	rules    Rules
-	programs map[string]program
 
 	risk   tool.Risk
 	why    string
@@ -126,23 +126,23 @@ type judge struct {
 	level    int // of the grammar
 	declared []*function
 	files    map[string][]stream // what the text itself may have written, by absolute path
-	// own collects what the running simple command itself was found to be, so
-	// that a pattern of the allow list can speak for it alone.
-	own *finding
+	// current collects the risk of the running simple command itself, so that
+	// a pattern of the allow list counts for that command alone.
+	current *finding
 }
 
-// A finding is how risky one simple command is, without what it starts.
+// A finding is the risk of one simple command, without what it starts.
 type finding struct {
 	risk   tool.Risk
 	why    string
-	starts bool // it was told to start another program
+	starts bool // an option makes it start another program
 }
 
-// raise notes that something is at least so risky.
+// raise records that the command has at least this risk.
 func (j *judge) raise(risk tool.Risk, why string) {
-	if j.own != nil {
-		if risk > j.own.risk {
-			j.own.risk, j.own.why = risk, why
+	if j.current != nil {
+		if risk > j.current.risk {
+			j.current.risk, j.current.why = risk, why
 		}
 		return
 	}
@@ -151,38 +151,57 @@ func (j *judge) raise(risk tool.Risk, why string) {
 	}
 }
 
-// opaque notes something that cannot be told beforehand.
+// opaque records something that cannot be known before the command runs.
 func (j *judge) opaque(what string) {
 	j.always = false
-	j.raise(tool.Runs, "cannot be told before it runs: "+what)
+	j.raise(tool.Runs, "cannot be known before it runs: "+what)
 }
 
-// hit notes that a rule of the deny groups applies.
-func (j *judge) hit(r rule, what string) {
-	action, ok := j.rules.Groups[r.group]
+// runsWorkspace records that code of the workspace runs, which a sandbox contains.
+func (j *judge) runsWorkspace(what string) {
+	if j.req.Sealed {
+		j.raise(tool.Writes, what)
+		return
+	}
+	j.raise(tool.Runs, what+", without a sandbox")
+}
+
+// reachesOthers records that the command works with other machines.
+func (j *judge) reachesOthers(what string) {
+	if j.req.Sealed && !j.req.Network {
+		j.raise(tool.Writes, what)
+		return
+	}
+	j.raise(tool.Runs, what)
+}
+
+// hit records that a rule of the deny groups applies.
+func (j *judge) hit(name, what string) {
+	group, r := ruleNamed(name)
+	action, ok := j.rules.Groups[group]
 	if !ok {
-		action = r.action
+		action = r.Default
 	}
 	j.always = j.always && action == Off
-	reason := r.reason
+	reason := r.Reason
 	if what != "" {
 		reason += ": " + shorten(what)
 	}
 	switch action {
 	case Deny:
 		if j.denied == nil {
-			j.denied = &Denial{Group: r.group, Rule: r.name, Reason: reason, Instead: r.instead}
+			j.denied = &Denial{Group: group, Rule: r.Name, Reason: reason, Instead: r.Instead}
 		}
 		fallthrough
 	case Ask:
 		j.raise(tool.Runs, reason)
-		if j.own != nil && r == helper {
-			j.own.starts = true
+		if j.current != nil && name == "helper_program" {
+			j.current.starts = true
 		}
 	}
 }
 
-// step counts work, and says whether there may be more.
+// step counts work, and reports whether more of it may be done.
 func (j *judge) step() bool {
 	if j.steps++; j.steps > maxSteps {
 		j.opaque("there is too much of it")
@@ -202,11 +221,11 @@ func (j *judge) deeper(f func()) {
 	j.depth--
 }
 
-// verdict sums up.
+// verdict returns what was found.
 func (j *judge) verdict() Verdict {
 	v := Verdict{Risk: max(j.risk, tool.Reads), Why: j.why, Denied: j.denied, Simple: j.found}
 	if j.rules.Mode == Always && v.Risk < tool.Runs {
-		v.Risk, v.Why = tool.Runs, "everything is asked about"
+		v.Risk, v.Why = tool.Runs, "every command needs approval"
 	}
 	if v.Denied != nil {
 		v.Risk, v.Why = tool.Runs, v.Denied.Reason
@@ -218,9 +237,8 @@ func (j *judge) verdict() Verdict {
 	return v
 }
 
-// text judges shell text and returns what it writes. The text may meet bash or
-// a plain POSIX shell, and they disagree on some of it: where it holds such a
-// thing both are asked.
+// text judges shell text and returns what it writes. Either bash or a plain
+// POSIX shell may run it: where they may disagree, both readings are judged.
 func (j *judge) text(s *scope, text string) (out stream) {
 	out.from = anyText
 	if j.parsed += len(text); len(text) > maxText || j.parsed > maxParsed || nesting(text) > maxNesting {
@@ -228,7 +246,7 @@ func (j *judge) text(s *scope, text string) (out stream) {
 		return out
 	}
 	if strings.ContainsRune(text, 0) {
-		j.opaque("there is a NUL in it")
+		j.opaque("it contains a NUL")
 		return out
 	}
 	j.deeper(func() {
@@ -238,12 +256,12 @@ func (j *judge) text(s *scope, text string) (out stream) {
 			j.opaque("the shell cannot parse it: " + parseProblem(err))
 		}
 		if file != nil {
-			if doubtful(text, file) {
+			if doubtfulComment(text, file) {
 				j.opaque("a # that shells may not take for a comment")
 			}
 			out = j.stmts(s, file.Stmts)
 		}
-		if err != nil || disputed(text) {
+		if err != nil || containsAny(text, "((", "&>", "$'", "[[", "|&", "function", "select", "coproc") {
 			posix, err := parse(text, syntax.LangPOSIX)
 			if err == nil {
 				j.stmts(outer, posix.Stmts)
@@ -258,10 +276,10 @@ func parse(text string, variant syntax.LangVariant) (*syntax.File, error) {
 	return syntax.NewParser(syntax.Variant(variant), comments).Parse(strings.NewReader(text), "")
 }
 
-// doubtful reports whether the parser took something for a comment that shells
-// take for the rest of a word: then what follows on the line does run. The
-// parser is known to do so after $x within brackets.
-func doubtful(text string, file *syntax.File) (found bool) {
+// doubtfulComment reports whether the parser took something for a comment that
+// shells take for the rest of a word, so that the rest of the line does run. The
+// parser does so after $x within brackets.
+func doubtfulComment(text string, file *syntax.File) (found bool) {
 	if !strings.Contains(text, "#") {
 		return false
 	}
@@ -283,19 +301,9 @@ func doubtful(text string, file *syntax.File) (found bool) {
 	return found
 }
 
-// disputed reports whether shells may read the text differently.
-func disputed(text string) bool {
-	for _, mark := range []string{"((", "&>", "$'", "[[", "|&", "function", "select", "coproc"} {
-		if strings.Contains(text, mark) {
-			return true
-		}
-	}
-	return false
-}
-
-// nesting is how deep brackets may go at most, quotes not looked at.
+// nesting returns how deep brackets may be nested, ignoring quotes.
 func nesting(text string) int {
-	deep, most := 0, 0
+	deep, deepest := 0, 0
 	for i := range len(text) {
 		switch text[i] {
 		case '(', '{', '[', '`':
@@ -304,15 +312,15 @@ func nesting(text string) int {
 			deep = max(deep-1, 0)
 		case '\n':
 			if deep > 0 && i > 0 && text[i-1] == '\n' {
-				deep-- // text with stray brackets is no nesting
+				deep-- // text with stray brackets is not nested
 			}
 		}
-		most = max(most, deep)
+		deepest = max(deepest, deep)
 	}
-	return most
+	return deepest
 }
 
-// parseProblem is what a parser has to say, without where.
+// parseProblem returns a parser's message without its position.
 func parseProblem(err error) string {
 	text := err.Error()
 	if _, after, ok := strings.Cut(text, ": "); ok {
@@ -329,4 +337,13 @@ func shorten(text string) string {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
 	return text
+}
+
+func containsAny(text string, parts ...string) bool {
+	for _, p := range parts {
+		if strings.Contains(text, p) {
+			return true
+		}
+	}
+	return false
 }

@@ -2,6 +2,9 @@ package judge
 
 import (
 	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +47,7 @@ func TestNothingDangerousRunsUnasked(t *testing.T) {
 				t.Errorf("%s sealed %v: %q is only %s (%s)", group, sealed, command, v.Risk, v.Why)
 			}
 			if v.Why == "" {
-				t.Errorf("%s: %q is %s, and nobody says why", group, command, v.Risk)
+				t.Errorf("%s: %q is %s without a reason", group, command, v.Risk)
 			}
 		}
 	})
@@ -58,4 +61,50 @@ func TestNothingOrdinaryIsDenied(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Every line of the table means something: its handlers, actions, rules and lists exist.
+func TestTable(t *testing.T) {
+	verbs := strings.Fields(`reads writes destroys runs code remote opaque rule helper glimpse dumps decodes read local
+		write create empty into pack shell download url address method send compressor setting`)
+	keywords := strings.Fields(`as alone begins options letters stop operands first command assignments shelltext values
+		flags reads writes code destroys installs remote runs lists shows unlisted bare output language inline harmless
+		long plain module`)
+	for name, p := range tables().programs {
+		if p.handler != "" && handlers()[p.handler] == nil {
+			t.Errorf("%s: no handler %q", name, p.handler)
+		}
+		for keyword := range p.words {
+			if !slices.Contains(keywords, keyword) {
+				t.Errorf("%s: no keyword %q", name, keyword)
+			}
+		}
+		for _, r := range p.rules {
+			if !slices.Contains(verbs, r.action[0]) {
+				t.Errorf("%s: no action %q", name, r.action[0])
+			}
+			if r.action[0] == "rule" {
+				if group, _ := ruleNamed(r.action[1]); group == "" {
+					t.Errorf("%s: no rule %q", name, r.action[1])
+				}
+			}
+		}
+	}
+	sources, _ := filepath.Glob("*.go")
+	for _, file := range sources {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(`j\.hit\("(\w+)"`).FindAllStringSubmatch(string(text), -1) {
+			if group, _ := ruleNamed(m[1]); group == "" {
+				t.Errorf("%s: no rule %q", file, m[1])
+			}
+		}
+		for _, m := range regexp.MustCompile(`in(?:List|Paths)\("([^"]+)"`).FindAllStringSubmatch(string(text), -1) {
+			if tables().lists[m[1]] == nil {
+				t.Errorf("%s: no list %q", file, m[1])
+			}
+		}
+	}
 }

@@ -1,20 +1,17 @@
 package judge
 
 import (
-	"encoding/base32"
 	"encoding/base64"
-	"encoding/hex"
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// What programs write is worked out where it is text that they were given:
-// otherwise a command could hide in it.
+// What programs write is worked out where it is text that the command itself
+// holds: otherwise a command could hide in it. Where that would be much work,
+// the text counts as scrambled, and no program may get it.
 
-func echo(j *judge, s *scope, c call) stream {
+func echo(_ *judge, _ *scope, _ *program, c call, _ arguments) stream {
 	args, escapes, end := c.rest(), false, "\n"
 	for len(args) > 0 && len(args[0].text) > 1 && args[0].text[0] == '-' && strings.Trim(args[0].text[1:], "neE") == "" {
 		escapes = escapes || strings.Contains(args[0].text, "e")
@@ -31,22 +28,7 @@ func echo(j *judge, s *scope, c call) stream {
 	return streamOf(all)
 }
 
-func joinArgs(args []arg) arg {
-	var all arg
-	for i, a := range args {
-		if i > 0 {
-			all.text += " "
-		}
-		all.text += a.text
-		all.taint |= a.taint
-		if a.glob {
-			all.text += unknown
-		}
-	}
-	return all
-}
-
-func printf(j *judge, s *scope, c call) stream {
+func printf(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
 	args := c.rest()
 	if len(args) > 1 && args[0].text == "-v" {
 		s.set(args[1].text, value{texts: []string{unknown}})
@@ -63,13 +45,16 @@ func printf(j *judge, s *scope, c call) stream {
 		return stream{from: anyText, taint: all.taint}
 	}
 	text, ok := format(args[0].text, args[1:])
-	if !ok {
-		return stream{from: anyText, taint: all.taint}
+	switch {
+	case ok:
+		return stream{from: exactly, text: text, taint: all.taint}
+	case containsAny(args[0].text, "%x", "%X", "%o"):
+		all.taint |= scrambled
 	}
-	return stream{from: exactly, text: text, taint: all.taint}
+	return stream{from: anyText, taint: all.taint}
 }
 
-// format is what printf makes of a format and its arguments.
+// format returns what printf writes, or false when that is not worked out.
 func format(layout string, args []arg) (string, bool) {
 	var out strings.Builder
 	for {
@@ -92,18 +77,10 @@ func format(layout string, args []arg) (string, bool) {
 					value, args, used = args[0].text, args[1:], true
 				}
 				switch verb {
-				case 's':
+				case 's', 'd':
 					out.WriteString(value)
 				case 'b':
 					out.WriteString(unescape(value))
-				case 'd':
-					out.WriteString(value)
-				case 'x', 'o', 'X':
-					n, err := strconv.ParseInt(value, 0, 64)
-					if err != nil {
-						return "", false
-					}
-					out.WriteString(strconv.FormatInt(n, map[byte]int{'x': 16, 'X': 16, 'o': 8}[verb]))
 				default:
 					return "", false
 				}
@@ -120,7 +97,7 @@ func format(layout string, args []arg) (string, bool) {
 	}
 }
 
-// escapeLength is how long the escape at the beginning of text is.
+// escapeLength returns the length of the escape at the beginning of text.
 func escapeLength(text string) int {
 	if len(text) < 2 {
 		return len(text)
@@ -147,7 +124,7 @@ func escapeLength(text string) int {
 	return length
 }
 
-// unescape resolves escapes as in $'…', echo -e and printf.
+// unescape resolves escapes as in $'...', echo -e and printf.
 func unescape(text string) string {
 	var out strings.Builder
 	for i := 0; i < len(text); i++ {
@@ -185,99 +162,86 @@ func escape(e string) string {
 	return e
 }
 
-// cat writes what it reads.
-func cat(j *judge, s *scope, c call) stream {
-	opts, files := flags(c.rest())
+// cat returns what it reads.
+func cat(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 	var out stream
-	for _, f := range files {
+	for _, f := range in.operands {
 		if f.text == "-" {
 			out = out.and(s.in)
 		} else {
 			out = out.and(j.input(s, f))
 		}
 	}
-	if len(files) == 0 {
+	if len(in.operands) == 0 {
 		out = s.in
 	}
-	if out.from == aFile || len(opts) > 0 && out.from == exactly {
+	if out.from == aFile || len(in.opts) > 0 && out.from == exactly {
 		out = stream{from: anyText, taint: out.taint}
 	}
 	return out
 }
 
-// filter judges a program that writes what becomes of its stdin.
-func filter(change func(args []arg, text string) (string, bool), decodes func(args []arg) bool) program {
-	return func(j *judge, s *scope, c call) stream {
-		opts, files := flags(c.rest())
-		in := s.in
-		if len(files) == 1 && files[0].static() && c.name() != "tr" {
-			in = j.input(s, files[0])
+// filterInput returns what a filter reads: stdin, or its only file.
+func filterInput(j *judge, s *scope, in arguments) stream {
+	if len(in.operands) == 1 && in.operands[0].static() {
+		return j.input(s, in.operands[0])
+	}
+	return s.in
+}
+
+// filter judges programs that encode or turn around what they read.
+func filter(j *judge, s *scope, _ *program, c call, in arguments) stream {
+	from := filterInput(j, s, in)
+	out := stream{from: anyText, taint: from.taint}
+	if c.name() == "rev" || in.matchesAny("--decode", "-d", "-D", "-r") {
+		out.taint |= fromDecoder
+	}
+	if from.from == exactly && from.text != "" {
+		out.taint |= scrambled
+	}
+	return out
+}
+
+func base64Filter(j *judge, s *scope, p *program, c call, in arguments) stream {
+	from := filterInput(j, s, in)
+	if from.from != exactly {
+		return filter(j, s, p, c, in)
+	}
+	out := stream{from: exactly, taint: from.taint}
+	if !in.matchesAny("--decode", "-d", "-D", "-r") {
+		out.text = base64.StdEncoding.EncodeToString([]byte(from.text)) + "\n"
+		return out
+	}
+	text := strings.TrimRight(strings.Join(strings.Fields(from.text), ""), "=")
+	decoded, err := base64.RawStdEncoding.DecodeString(text)
+	if err != nil || len(decoded) > maxText {
+		return stream{from: anyText, taint: from.taint | fromDecoder}
+	}
+	out.text = string(decoded)
+	return out
+}
+
+func tr(_ *judge, s *scope, _ *program, c call, _ arguments) stream {
+	if s.in.from == exactly {
+		if text, ok := translate(c.rest(), s.in.text); ok {
+			return stream{from: exactly, text: text, taint: s.in.taint}
 		}
-		j.raise(tool.Reads, "")
-		if in.from == exactly {
-			if text, ok := change(c.rest(), in.text); ok && len(text) <= maxText {
-				return stream{from: exactly, text: text, taint: in.taint}
-			}
+	}
+	return stream{from: anyText, taint: s.in.taint}
+}
+
+// translate returns what tr makes of a text, or false when that is not worked out.
+func translate(args []arg, text string) (string, bool) {
+	remove := len(args) > 0 && args[0].text == "-d"
+	if remove {
+		args = args[1:]
+	}
+	for _, a := range args {
+		if !a.static() || strings.Contains(a.text, "[:") {
+			return "", false
 		}
-		t := in.taint
-		if decodes(opts) {
-			t |= fromDecoder
-		}
-		return stream{from: anyText, taint: t}
 	}
-}
-
-func always([]arg) bool { return true }
-
-func decodesFlag(args []arg) bool {
-	return hasFlag(args, "--decode", "--dec", "--d") || hasLetter(args, "d") || hasLetter(args, "D") || hasLetter(args, "r")
-}
-
-func base64Text(args []arg, text string) (string, bool) {
-	if !decodesFlag(args) {
-		return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
-	}
-	text = strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
-	out, err := base64.RawStdEncoding.DecodeString(text)
-	return string(out), err == nil
-}
-
-func base32Text(args []arg, text string) (string, bool) {
-	if !decodesFlag(args) {
-		return "", false
-	}
-	text = strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
-	out, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(text)
-	return string(out), err == nil
-}
-
-func hexText(args []arg, text string) (string, bool) {
-	if !hasLetter(args, "r") || !hasLetter(args, "p") {
-		return "", false
-	}
-	out, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
-	return string(out), err == nil
-}
-
-func reversed(_ []arg, text string) (string, bool) {
-	lines := strings.Split(text, "\n")
-	for i, line := range lines {
-		r := []rune(line)
-		for a, b := 0, len(r)-1; a < b; a, b = a+1, b-1 {
-			r[a], r[b] = r[b], r[a]
-		}
-		lines[i] = string(r)
-	}
-	return strings.Join(lines, "\n"), true
-}
-
-// translated is what tr makes of a text.
-func translated(args []arg, text string) (string, bool) {
-	remove := false
-	if len(args) > 0 && args[0].text == "-d" {
-		remove, args = true, args[1:]
-	}
-	if len(args) == 0 || !args[0].static() || strings.HasPrefix(args[0].text, "-") || strings.Contains(args[0].text, "[:") {
+	if len(args) == 0 || strings.HasPrefix(args[0].text, "-") || !remove && len(args) != 2 {
 		return "", false
 	}
 	from := ranges(args[0].text)
@@ -288,9 +252,6 @@ func translated(args []arg, text string) (string, bool) {
 			}
 			return r
 		}, text), true
-	}
-	if len(args) != 2 || !args[1].static() || strings.Contains(args[1].text, "[:") {
-		return "", false
 	}
 	to := ranges(args[1].text)
 	if to == "" {
@@ -305,7 +266,7 @@ func translated(args []arg, text string) (string, bool) {
 	return string(out), true
 }
 
-// ranges writes a-d out.
+// ranges writes out ranges such as a-d.
 func ranges(set string) string {
 	set = unescape(set)
 	var out strings.Builder
@@ -320,20 +281,4 @@ func ranges(set string) string {
 		out.WriteByte(set[i])
 	}
 	return out.String()
-}
-
-// decoder judges a program that unpacks what it reads.
-func decoder(decodes func([]arg) bool) program {
-	return func(j *judge, s *scope, c call) stream {
-		opts, files := flags(c.rest())
-		for _, f := range files {
-			j.read(s, f)
-		}
-		out := stream{from: anyText, taint: s.in.taint}
-		if decodes(opts) {
-			out.taint |= fromDecoder
-			j.raise(tool.Writes, "unpacks "+joinArgs(files).shown())
-		}
-		return out
-	}
 }

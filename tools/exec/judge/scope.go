@@ -9,27 +9,29 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// taint is where a text comes from that is not known.
+// taint describes the origin of a text that is not known.
 type taint uint8
 
 const (
 	fromNetwork taint = 1 << iota
-	fromDecoder
+	fromDecoder       // it was packed or encoded before
+	scrambled         // the command itself holds it, in another form
 )
 
-// unknown stands in a text for what is not known. No argument can hold it.
+// unknown stands for the parts of a text that are not known. Arguments cannot
+// contain it.
 const unknown = "\x00"
 
-// A value is what a variable holds: one text or, for an array, several.
+// A value is the value of a variable: one text or, for an array, several.
 type value struct {
-	texts []string // what is not known in them is unknown
+	texts []string // with unknown for each part that is not known
 	taint taint
-	glob  bool // a pattern that file names will have taken the place of
+	glob  bool // a pattern, which the shell will have replaced by file names
 }
 
 func known(text string) value { return value{texts: []string{text}} }
 
-// first is what the plain name of the variable gives.
+// first returns what the plain name of the variable gives.
 func (v value) first() string {
 	if len(v.texts) == 0 {
 		return ""
@@ -39,44 +41,67 @@ func (v value) first() string {
 
 func (v value) equal(w value) bool { return v.taint == w.taint && slices.Equal(v.texts, w.texts) }
 
-// A stream is what a command can read from its stdin.
+// A stream is what a command reads from stdin, or writes to stdout.
 type stream struct {
-	from  source
+	from  streamKind
 	text  string
 	taint taint
 }
 
-// source says what is known of a stream.
-type source uint8
+// streamKind tells how much of a stream is known.
+type streamKind uint8
 
 const (
-	nothing source = iota // not redirected: commands get no stdin
-	exactly               // text
-	anyText
-	aFile // of the workspace or elsewhere: text is its path
+	nothing streamKind = iota // not redirected: commands get no stdin
+	exactly                   // its text
+	anyText                   // only its taint
+	aFile                     // the path of a file, in text
 )
 
-// A scope is what is known of the shell at one point of the text.
+func silent() stream { return stream{from: exactly} }
+
+// streamOf returns what reading a text gives.
+func streamOf(a arg) stream {
+	if a.static() {
+		return stream{from: exactly, text: a.text, taint: a.taint}
+	}
+	return stream{from: anyText, taint: a.taint}
+}
+
+// and returns what is read when one stream follows another.
+func (a stream) and(b stream) stream {
+	switch {
+	case a.from == nothing:
+		return b
+	case b.from == nothing:
+		return a
+	case a.from == exactly && b.from == exactly && len(a.text)+len(b.text) <= maxText:
+		return stream{from: exactly, text: a.text + b.text, taint: a.taint | b.taint}
+	}
+	return stream{from: anyText, taint: a.taint | b.taint}
+}
+
+// A scope is the state of the shell at one point of the text, as far as it is
+// known.
 type scope struct {
 	vars    map[string]value
 	aliases map[string]string
 	funcs   map[string]*function
 	zero    string   // $0
-	params  []string // $1 and on; a text that is not known holds unknown
-	dirs    []string // where the shell may be; none when it is not known
+	params  []string // $1 and on
+	dirs    []string // directories where the shell may be; none when they are not known
 	before  []string // where cd - goes
 	in      stream
 }
 
-// A function is one that the text declares.
+// A function is a function that the text declares.
 type function struct {
 	body *syntax.Stmt
 	used bool
 	busy int
 }
 
-// A branch counts in how many places a directory may be at most.
-const maxDirs = 4
+const maxDirs = 4 // directories where the shell may be after branches
 
 func (j *judge) newScope() *scope {
 	s := &scope{
@@ -108,7 +133,7 @@ func (s *scope) clone() *scope {
 	return &c
 }
 
-// merge makes s what it is when either s or other has happened.
+// merge makes s the state after either s or other has happened.
 func (s *scope) merge(other *scope) {
 	for name, v := range other.vars {
 		if mine, ok := s.vars[name]; !ok || !mine.equal(v) {
@@ -138,7 +163,7 @@ func (s *scope) merge(other *scope) {
 	s.dirs = dirs
 }
 
-// get is the value of a variable; what was never assigned is not known.
+// get returns the value of a variable, which is unknown if it was never assigned.
 func (s *scope) get(name string) value {
 	if v, ok := s.vars[name]; ok {
 		return v
@@ -149,7 +174,7 @@ func (s *scope) get(name string) value {
 	return value{texts: []string{unknown}}
 }
 
-// set keeps values small, so that doubling them does not end badly.
+// set sets a variable. Values stay small, so that doubling them ends.
 func (s *scope) set(name string, v value) {
 	size := 0
 	for _, t := range v.texts {
@@ -192,7 +217,7 @@ func (s *scope) forget(nodes []*syntax.Stmt) {
 	}
 }
 
-// cd goes to where a cd with these operands may go.
+// cd changes to where a cd with this operand may go.
 func (s *scope) cd(to arg) {
 	old := s.dirs
 	switch {
@@ -206,7 +231,8 @@ func (s *scope) cd(to arg) {
 	s.before = old
 }
 
-// resolve is where a path may lead; none when that is not known.
+// resolve returns the absolute paths that a path may stand for; none when that
+// is not known.
 func (s *scope) resolve(p string) []string {
 	if strings.HasPrefix(p, "/") {
 		return []string{path.Clean(p)}

@@ -1,0 +1,493 @@
+package judge
+
+import (
+	_ "embed" // the tables
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+var (
+	//go:embed programs.txt
+	programsText string
+	//go:embed names.txt
+	namesText string
+)
+
+// A table holds what is known of programs, and lists of names. It is read at
+// the first judgement.
+type table struct {
+	programs map[string]*program
+	lists    map[string]map[string]bool
+	prefixes map[string][]string // of lists: what stood before a *, or paths
+}
+
+var tables = sync.OnceValue(func() *table {
+	t := &table{
+		programs: map[string]*program{}, lists: map[string]map[string]bool{},
+		prefixes: map[string][]string{},
+	}
+	blocks(programsText, func(header string, lines []string) {
+		for name := range strings.FieldsSeq(header) {
+			p := t.programs[name]
+			if p == nil {
+				p = &program{name: name, words: map[string][]string{}}
+				t.programs[name] = p
+			}
+			for _, l := range lines {
+				p.add(l)
+			}
+		}
+	})
+	for name, p := range t.programs {
+		if as := p.words["as"]; as != nil {
+			t.programs[name] = t.programs[as[0]]
+		}
+	}
+	blocks(namesText, func(name string, lines []string) {
+		set := map[string]bool{}
+		for word := range strings.FieldsSeq(strings.Join(lines, " ")) {
+			set[word] = true
+			if prefix, ok := strings.CutSuffix(word, "*"); ok {
+				t.prefixes[name] = append(t.prefixes[name], prefix)
+			} else if len(word) > 1 && (word[0] == '~' || word[0] == '/' && word[len(word)-1] == '/') {
+				t.prefixes[name] = append(t.prefixes[name], word)
+			}
+		}
+		t.lists[name] = set
+	})
+	return t
+})
+
+// blocks calls f for each block of a table: its headers, joined by blanks, and
+// its indented lines.
+func blocks(text string, f func(header string, lines []string)) {
+	header, lines := "", []string(nil)
+	for line := range strings.Lines(text + "\n") {
+		line = strings.TrimRight(line, "\n")
+		switch {
+		case line == "" || line[0] == '#':
+		case line[0] == '\t':
+			lines = append(lines, line[1:])
+		default:
+			if len(lines) > 0 {
+				f(header, lines)
+				header, lines = "", nil
+			}
+			header = strings.TrimSpace(header + " " + line)
+		}
+	}
+	f(header, lines)
+}
+
+// inList reports whether a list of names.txt has a name.
+func (t *table) inList(list, name string) bool {
+	set, ok := t.lists[list]
+	if !ok {
+		panic("judge: no list " + strconv.Quote(list))
+	}
+	return set[name] || slices.ContainsFunc(t.prefixes[list], func(p string) bool { return strings.HasPrefix(name, p) })
+}
+
+// inPaths reports whether a list of paths has an absolute clean path.
+func (t *table) inPaths(list, p string) bool {
+	set := t.lists[list]
+	if set[p] || set[path.Base(p)] {
+		return true
+	}
+	return slices.ContainsFunc(t.prefixes[list], func(entry string) bool {
+		switch rest, part := strings.CutPrefix(entry, "~"); {
+		case !part:
+			return below(p, strings.TrimSuffix(entry, "/"))
+		case strings.HasSuffix(rest, "/"):
+			return strings.Contains(p+"/", rest)
+		default:
+			return strings.HasSuffix(p, rest)
+		}
+	})
+}
+
+// A program is what the table says about one program.
+type program struct {
+	name    string
+	words   map[string][]string // by the first word of their lines
+	rules   []rule
+	handler string // the Go function that judges the rest, or ""
+}
+
+// A rule is a line with an action.
+type rule struct {
+	keyword  string // if, unless, value, before, does
+	patterns []string
+	action   []string
+}
+
+// add adds a line of the table.
+func (p *program) add(line string) {
+	keyword, rest, _ := strings.Cut(line, " ")
+	switch keyword {
+	case "if", "unless", "value", "before":
+		patterns, action, ok := strings.Cut(rest, ": ")
+		if !ok {
+			panic("judge: a line without an action: " + line)
+		}
+		p.rules = append(p.rules, rule{keyword, strings.Fields(patterns), strings.Fields(action)})
+	case "does":
+		p.rules = append(p.rules, rule{keyword: keyword, action: strings.Fields(rest)})
+	case "go":
+		p.handler = rest
+	default:
+		p.words[keyword] = append(p.words[keyword], strings.Fields(rest)...)
+	}
+}
+
+func (p *program) has(keyword, word string) bool { return slices.Contains(p.words[keyword], word) }
+
+// number returns the number that a line with this keyword begins with, and the
+// words after it. It is -1 when there is no such line.
+func (p *program) number(keyword string) (int, []string) {
+	words, ok := p.words[keyword]
+	if !ok {
+		return -1, nil
+	}
+	if n, err := strconv.Atoi(words[0]); err == nil {
+		return n, words[1:]
+	}
+	return 0, words
+}
+
+// run judges a call by the table, and returns what the program writes.
+func (j *judge) run(s *scope, p *program, c call) stream {
+	args := c.rest()
+	if len(args) == 1 && p.has("alone", args[0].text) || len(args) > 0 && p.has("begins", args[0].text) ||
+		len(args) == 0 && p.has("begins", "none") {
+		j.always = false
+		return stream{}
+	}
+	in := p.parse(args)
+	out := stream{}
+	if in.unknown != "" {
+		j.opaque("option " + in.unknown + " of " + c.name())
+	}
+	if p.applyRules(j, s, c, in) {
+		out.taint |= fromDecoder
+	}
+	if in.matchesAny(p.words["stop"]...) {
+		return out
+	}
+	switch n, actions := p.number("operands"); {
+	case n < 0:
+	default:
+		j.operands(s, c, in, n, actions)
+	}
+	if h := j.handlers[p.handler]; h != nil {
+		return h(j, s, p, c, in)
+	}
+	if n, _ := p.number("command"); n >= 0 {
+		return j.wrapped(s, p, in, n)
+	}
+	if n, _ := p.number("shelltext"); n >= 0 && len(in.operands) > n {
+		j.runText(s, joinArgs(in.operands[n:]))
+	}
+	if p.hasSubcommands() {
+		out = out.or(j.subcommand(s, p, c))
+	}
+	if p.has("output", "none") {
+		return silent()
+	}
+	if p.has("output", "network") {
+		return stream{from: anyText, taint: fromNetwork}
+	}
+	if len(in.operands) > 0 && p.words["operands"] != nil {
+		out.taint |= joinArgs(in.operands).taint
+	}
+	return out
+}
+
+// or returns one of two streams of which at most one is known.
+func (a stream) or(b stream) stream {
+	b.taint |= a.taint
+	return b
+}
+
+// wrapped judges the command in the operands of a program.
+func (j *judge) wrapped(s *scope, p *program, in arguments, skip int) stream {
+	j.always = false
+	if in.unknown != "" {
+		j.inner(s, in.operands)
+		return stream{}
+	}
+	if len(in.operands) <= skip {
+		return stream{}
+	}
+	args := in.operands[skip:]
+	_, assignments := p.words["assignments"]
+	for assignments && len(args) > 1 && args[0].static() && strings.Contains(args[0].text, "=") {
+		args = args[1:]
+	}
+	return j.inner(s, args)
+}
+
+// applyRules applies the lines with an action. It reports whether the program
+// decodes what it reads.
+func (p *program) applyRules(j *judge, s *scope, c call, in arguments) (decodes bool) {
+	for _, r := range p.rules {
+		switch r.keyword {
+		case "value":
+			for _, o := range in.opts {
+				if o.hasValue && slices.ContainsFunc(r.patterns, o.matches) {
+					j.act(s, c, in, r.action, o.value)
+				}
+			}
+			continue
+		case "before":
+			continue
+		case "if", "unless":
+			if r.applies(in) != (r.keyword == "if") {
+				continue
+			}
+		}
+		if r.action[0] == "decodes" {
+			j.raise(tool.Writes, "unpacks "+joinArgs(in.operands).shown())
+			decodes = true
+			continue
+		}
+		j.act(s, c, in, r.action, arg{})
+	}
+	return decodes
+}
+
+// applies reports whether a pattern of the rule matches, and none behind the
+// word unless does.
+func (r rule) applies(in arguments) bool {
+	patterns, except := r.patterns, []string(nil)
+	if at := slices.Index(patterns, "unless"); at >= 0 {
+		patterns, except = patterns[:at], patterns[at+1:]
+	}
+	return in.matchesAny(patterns...) && !in.matchesAny(except...)
+}
+
+// operands applies actions to operands. skip of them are left out, unless a
+// pattern behind the word unless matches.
+func (j *judge) operands(s *scope, c call, in arguments, skip int, actions []string) {
+	if at := slices.Index(actions, "unless"); at >= 0 {
+		if in.matchesAny(actions[at:]...) {
+			skip = 0
+		}
+		actions = actions[:at]
+	}
+	for i, o := range in.operands[min(skip, len(in.operands)):] {
+		j.act(s, c, in, actions[min(i, len(actions)-1):][:1], o)
+	}
+	if !in.strict && actions[0] == "read" {
+		for _, o := range in.opts {
+			if o.given {
+				j.read(s, o.value)
+			}
+		}
+	}
+}
+
+// act applies an action to a value or an operand, or to the whole call.
+func (j *judge) act(s *scope, c call, in arguments, action []string, a arg) {
+	switch verb := action[0]; verb {
+	case "reads":
+	case "writes":
+		j.raise(tool.Writes, c.name()+" changes files")
+	case "destroys":
+		j.raise(tool.Destroys, shorten(c.shown())+" cannot be undone")
+	case "runs":
+		j.raise(tool.Runs, "runs "+shorten(c.shown()))
+	case "code":
+		j.runsWorkspace("runs code: " + shorten(c.shown()))
+	case "remote":
+		j.reachesOthers(shorten(c.shown()) + " works with other machines")
+	case "opaque":
+		j.opaque(shorten(c.shown()))
+	case "rule":
+		j.hit(action[1], c.shown())
+	case "helper":
+		j.always = false
+		j.hit("helper_program", c.shown())
+		j.glimpseAll(in, c.rest())
+	case "glimpse":
+		j.glimpseAll(in, c.rest())
+	case "dumps":
+		j.dumps(c.name())
+	case "read":
+		j.read(s, a)
+	case "local":
+		if !strings.Contains(a.text, ":") {
+			j.read(s, a)
+		}
+	case "write":
+		j.write(s, a, c.name()+" writes")
+	case "create", "empty":
+		if verb == "empty" {
+			j.raise(tool.Destroys, "empties "+a.shown())
+		} else if a.is("-") || j.locate(s, a) == rootPath {
+			return
+		}
+		j.write(s, a, c.name()+" writes")
+	case "into":
+		j.writeInto(s, a)
+	case "pack":
+		switch j.locate(s, a) {
+		case insidePath, globPath, rootPath, tempPath, harmlessPath, unknownPath:
+		default:
+			j.writeInto(s, a)
+		}
+	case "shell":
+		j.runText(s, a)
+	default:
+		j.actNetwork(s, c, in, verb, a)
+	}
+}
+
+// hasSubcommands reports whether the table says something about subcommands.
+func (p *program) hasSubcommands() bool {
+	for _, k := range []string{"unlisted", "bare", "flags", "values", "reads", "writes", "code", "destroys", "installs",
+		"remote", "runs"} {
+		if _, ok := p.words[k]; ok {
+			return true
+		}
+	}
+	return false
+}
+
+// subcommand judges a program by its subcommand.
+func (j *judge) subcommand(s *scope, p *program, c call) stream {
+	if _, unlisted := p.words["unlisted"]; unlisted &&
+		(len(c.args) < 2 || j.programs[p.name+"/"+c.args[1].text] == nil) {
+		j.raise(tool.Runs, "runs "+shorten(c.shown()))
+		return stream{}
+	}
+	args, ok := j.globalOptions(s, p, c)
+	if !ok {
+		return stream{}
+	}
+	if len(args) == 0 {
+		if bare := p.words["bare"]; bare != nil {
+			j.act(s, c, arguments{}, bare, arg{})
+		}
+		return stream{}
+	}
+	sub := args[0]
+	if !sub.static() || sub.glob {
+		j.opaque(c.name() + " " + sub.shown())
+		return stream{}
+	}
+	in := parseLoose(args[1:], "")
+	name, rest := sub.text, args[1:]
+	child := j.programs[p.name+"/"+name]
+	if len(in.operands) > 0 {
+		two := name + "/" + in.operands[0].text
+		if grandchild := j.programs[p.name+"/"+two]; grandchild != nil && (child == nil || !child.hasSubcommands()) {
+			name, child, rest = two, grandchild, argsAfter(rest, in.operands[0].text)
+		} else if p.risk(two) != "" {
+			name = two
+		}
+	}
+	if p.words["shows"] == nil && in.hasFlag("--help") && !p.has("code", sub.text) &&
+		!strings.Contains(sub.text, "run") && !(child != nil && child.judgesAll()) {
+		return stream{}
+	}
+	risk := p.risk(name)
+	what := call{args: append([]arg{literal(c.name() + " " + strings.ReplaceAll(name, "/", " "))}, rest...)}
+	switch {
+	case child == nil:
+	case child.hasSubcommands():
+		return j.run(s, child, what)
+	case child.destroys(in):
+		risk = "reads" // nothing worse than what its own lines say
+	case in.matchesAny(child.words["lists"]...):
+		risk = "reads"
+	case risk == "" && child.judgesAll() && len(args) == len(c.args)-1:
+		risk = "reads"
+	}
+	switch risk {
+	case "installs":
+		j.always = false
+		j.hit("install", what.shown())
+	case "":
+		j.raise(tool.Runs, "runs "+shorten(what.shown()))
+	default:
+		j.act(s, what, in, []string{risk}, arg{})
+	}
+	if child != nil {
+		return j.run(s, child, what)
+	}
+	return stream{}
+}
+
+// judgesAll reports whether the lines of a subcommand say all about it.
+func (p *program) judgesAll() bool { return p.handler != "" || p.words["command"] != nil }
+
+// destroys reports whether a line of the program says that a call destroys.
+func (p *program) destroys(in arguments) bool {
+	return slices.ContainsFunc(p.rules, func(r rule) bool {
+		return r.action[0] == "destroys" && r.applies(in) == (r.keyword == "if")
+	})
+}
+
+// risk returns the list that a subcommand is in, or "".
+func (p *program) risk(name string) string {
+	for _, list := range []string{"reads", "writes", "code", "destroys", "installs", "remote", "runs"} {
+		if p.has(list, name) {
+			return list
+		}
+	}
+	return ""
+}
+
+// globalOptions judges the options before a subcommand, and returns what
+// follows them. It returns false when the program only shows something.
+func (j *judge) globalOptions(s *scope, p *program, c call) ([]arg, bool) {
+	args := c.rest()
+	shows := p.words["shows"]
+	if shows == nil {
+		shows = []string{"--version", "--help", "-h", "-V"}
+		if len(args) == 1 {
+			shows = append(shows, "-v")
+		}
+	}
+	for len(args) > 0 {
+		a := args[0]
+		name, text, given := strings.Cut(a.text, "=")
+		value := arg{text: text, taint: a.taint}
+		switch {
+		case !strings.HasPrefix(a.text, "-") && !strings.HasPrefix(a.text, "+"):
+			return args, true
+		case slices.Contains(shows, a.text):
+			return nil, false
+		case p.has("values", name):
+			if !given && len(args) > 1 {
+				args = args[1:]
+				value = args[0]
+			}
+		case !p.has("flags", name):
+			j.opaque("option " + a.shown() + " of " + c.name())
+		}
+		for _, r := range p.rules {
+			if r.keyword == "before" && slices.Contains(r.patterns, name) {
+				j.act(s, c, arguments{}, r.action, value)
+			}
+		}
+		args = args[1:]
+	}
+	return nil, true
+}
+
+// argsAfter returns the arguments after a word.
+func argsAfter(args []arg, word string) []arg {
+	for i, a := range args {
+		if a.is(word) {
+			return args[i+1:]
+		}
+	}
+	return nil
+}
