@@ -137,7 +137,8 @@ func (c Client) Disconnect(env Env, name string) (Change, error) {
 		return ch, err
 	}
 	if ch.After != "" {
-		return ch, fmt.Errorf("%s: the entry %q could not be taken out; nothing was changed, remove it by hand", ch.Path, name)
+		return ch, fmt.Errorf("%s: the entry %q could not be taken out; nothing was changed, remove it by hand",
+			ch.Path, name)
 	}
 	ch.Backup, err = file.replace(after, c.shared, env.now())
 	return ch, err
@@ -179,11 +180,17 @@ func (c Client) verify(before, after []byte, name string) (string, error) {
 	}
 	has, err := c.syntax.rest(after, name)
 	if err != nil {
-		return "", fmt.Errorf("the edit would break the file (%w); nothing was changed, paste what `mcp-tools print-config %s` prints", err, c.Name)
+		return "", fmt.Errorf(
+			"the edit would break the file (%w); nothing was changed, paste what `mcp-tools print-config %s` prints",
+			err, c.Name,
+		)
 	}
 	for i := range max(len(had), len(has)) {
 		if i >= len(had) || i >= len(has) || had[i] != has[i] {
-			return "", fmt.Errorf("the edit would change more than the entry %q; nothing was changed, paste what `mcp-tools print-config %s` prints", name, c.Name)
+			return "", fmt.Errorf(
+				"the edit would change more than the entry %q; nothing was changed, paste what `mcp-tools print-config %s` prints",
+				name, c.Name,
+			)
 		}
 	}
 	return c.syntax.entry(after, name)

@@ -155,7 +155,9 @@ func (d *jsonDoc) add(object *jsonNode, member field) []byte {
 	if len(object.members) == 0 {
 		at := d.contentEnd(object.end - 1)
 		w.indent = outer + w.unit
-		return splice(d.src, edit{span{at, object.end - 1}, w.newline + w.indent + w.member(member) + w.newline + outer})
+		return splice(d.src, edit{
+			span{at, object.end - 1}, w.newline + w.indent + w.member(member) + w.newline + outer,
+		})
 	}
 	last := object.members[len(object.members)-1]
 	tail, comma := last.value.end, ","

@@ -228,7 +228,8 @@ func (s *tomlScanner) value(depth int) (any, error) {
 		s.pos++
 	}
 	// A date and a time may have a space between them.
-	if s.pos-start == len("2006-01-02") && s.pos+1 < len(s.src) && s.peek() == ' ' && '0' <= s.src[s.pos+1] && s.src[s.pos+1] <= '9' {
+	if s.pos-start == len("2006-01-02") && s.pos+1 < len(s.src) && s.peek() == ' ' && '0' <= s.src[s.pos+1] &&
+		s.src[s.pos+1] <= '9' {
 		for s.pos++; isAlnum(s.peek()) || strings.IndexByte("+-.:", s.peek()) >= 0; {
 			s.pos++
 		}

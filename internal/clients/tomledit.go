@@ -46,7 +46,8 @@ func (f tomlFile) find(d *tomlDoc, name string) (tomlEntry, error) {
 			table := tomlTable{span: d.wholeLines(st.span), path: st.path[2:]}
 			if len(table.path) == 0 {
 				if e.main >= 0 {
-					return e, syntaxError(d.src, st.start, "the table %q stands here a second time; keep one", strings.Join(st.path, "."))
+					return e, syntaxError(d.src, st.start, "the table %q stands here a second time; keep one",
+						strings.Join(st.path, "."))
 				}
 				e.main = len(e.tables)
 			}
@@ -70,9 +71,11 @@ func (f tomlFile) editable(d *tomlDoc, st tomlStatement, name string) error {
 	case st.header:
 		return nil
 	case len(st.path) == 1 && st.path[0] == f.container:
-		return syntaxError(d.src, st.start, "%q is written as one value; write [%s.NAME] tables instead", f.container, f.container)
+		return syntaxError(d.src, st.start, "%q is written as one value; write [%s.NAME] tables instead", f.container,
+			f.container)
 	case prefixed(st.path, f.container, name) && !prefixed(st.table, f.container, name):
-		return syntaxError(d.src, st.start, "the server %q is not written as a table of its own; remove these lines", name)
+		return syntaxError(d.src, st.start, "the server %q is not written as a table of its own; remove these lines",
+			name)
 	}
 	return nil
 }

@@ -38,7 +38,8 @@ func (o OAuth) check(publicURL string, add func(path, format string, args ...any
 		add("connections.oauth", "without an issuer the rest has no meaning; set issuer, or remove the section")
 	case o.Issuer == "":
 	case o.Audience == "" && publicURL == "":
-		add("connections.oauth.audience", "set audience or server.public_url; without one, tokens meant for others would count here")
+		add("connections.oauth.audience",
+			"set audience or server.public_url; without one, tokens meant for others would count here")
 	case len(o.Scopes) == 0:
 		add("connections.oauth.scopes", "set scopes; without any, no token opens anything")
 	}

@@ -46,7 +46,9 @@ func (d *decoder) complain(s spot, format string, args ...any) {
 	if s.node != nil {
 		line = s.node.Line
 	}
-	d.problems = append(d.problems, Problem{Source: d.source, Line: line, Key: printable(s.path), Text: printable(fmt.Sprintf(format, args...))})
+	d.problems = append(d.problems, Problem{
+		Source: d.source, Line: line, Key: printable(s.path), Text: printable(fmt.Sprintf(format, args...)),
+	})
 }
 
 // value reads one value into v as f declares it.

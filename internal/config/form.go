@@ -37,7 +37,10 @@ func formNamed(name string) form {
 		return form{words: "an address such as 127.0.0.1:8080, or :8080 for all interfaces",
 			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]*):[0-9]{1,5}`, check: checkAddress}
 	case "url":
-		return form{words: "a URL such as https://host/path, without a password", hide: true, pattern: `https?://[^\s/?#@]+[^\s#@]*`, check: checkURL}
+		return form{
+			words: "a URL such as https://host/path, without a password", hide: true,
+			pattern: `https?://[^\s/?#@]+[^\s#@]*`, check: checkURL,
+		}
 	case "proxy":
 		return form{words: "a URL such as http://host:3128 or socks5://host:1080, without a password", hide: true,
 			pattern: `(https?|socks5h?)://[^\s/?#@]+/?`, check: checkURL}
@@ -48,7 +51,10 @@ func formNamed(name string) form {
 		return form{words: "a host name such as mcp.example.com, with or without a port",
 			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
 	case "hostport":
-		return form{words: "a host with its port, such as wiki.corp:8080", pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}`}
+		return form{
+			words:   "a host with its port, such as wiki.corp:8080",
+			pattern: `(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):[0-9]{1,5}`,
+		}
 	case "hosts":
 		return form{words: "a host such as example.org, *.example.org for all beneath it, or *, with or without a port",
 			pattern: `(\*|\[[0-9A-Fa-f:.]+\]|(\*\.)?[A-Za-z0-9._-]+)(:[0-9]{1,5})?`}
@@ -58,7 +64,10 @@ func formNamed(name string) form {
 		return form{words: "the SHA-256 of the token: 64 hexadecimal digits", hide: true, pattern: `[0-9a-fA-F]{64}`,
 			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
 	case "secret":
-		return form{words: "a reference to a secret: secret:NAME, env:NAME or file:PATH", hide: true, pattern: secretPattern, settle: settleSecret}
+		return form{
+			words: "a reference to a secret: secret:NAME, env:NAME or file:PATH", hide: true, pattern: secretPattern,
+			settle: settleSecret,
+		}
 	case "store":
 		return storeForm()
 	case "pattern":
@@ -68,7 +77,9 @@ func formNamed(name string) form {
 	case "exception":
 		return form{words: "text, or a regular expression (RE2) after re:", pattern: anyText, check: checkException}
 	case "name":
-		return form{words: "a name of up to 64 letters, digits, and . _ - @", pattern: `[A-Za-z0-9][A-Za-z0-9._@-]{0,63}`}
+		return form{
+			words: "a name of up to 64 letters, digits, and . _ - @", pattern: `[A-Za-z0-9][A-Za-z0-9._@-]{0,63}`,
+		}
 	case "label":
 		return form{words: "up to 256 characters on one line", pattern: `[^\x00-\x1f\x7f]{1,256}`}
 	case "scope":
@@ -81,7 +92,10 @@ func formNamed(name string) form {
 		return form{words: "a SHA-256: 64 hexadecimal digits", pattern: `[0-9a-fA-F]{64}`,
 			settle: func(text string, _ origin) (string, error) { return strings.ToLower(text), nil }}
 	case "engine":
-		return form{words: "an engine such as unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host", pattern: `(unix|tcp|ssh|npipe)://[^\s]+`}
+		return form{
+			words:   "an engine such as unix:///var/run/docker.sock, tcp://host:2376 or ssh://user@host",
+			pattern: `(unix|tcp|ssh|npipe)://[^\s]+`,
+		}
 	case "header":
 		return form{words: "the name of a header", pattern: "[A-Za-z0-9!#$%&'*+.^_`|~-]+"}
 	}

@@ -19,7 +19,8 @@ import (
 
 // LoadOptions say where settings come from.
 type LoadOptions struct {
-	Path      string                   // the file that was asked for; empty: the environment's, else the usual one if it is there
+	// the file that was asked for; empty: the environment's, else the usual one if it is there
+	Path      string
 	Getenv    func(name string) string // the environment; nil: nothing is set
 	Overrides map[string]string        // values of flags, by key
 }
@@ -27,8 +28,9 @@ type LoadOptions struct {
 // Loaded is what Load found.
 type Loaded struct {
 	Config Config
-	Path   string            // the file that was read; empty when there was none
-	Source map[string]string // where each setting's value comes from, by key: FILE:LINE, a variable, a flag, or "default"
+	Path   string // the file that was read; empty when there was none
+	// where each setting's value comes from, by key: FILE:LINE, a variable, a flag, or "default"
+	Source map[string]string
 
 	options LoadOptions
 	place   string // where the file is, or would be
@@ -208,7 +210,9 @@ func (d *decoder) overlay(f field, key, text string, v reflect.Value) {
 	case k == isList && kindOf(f.typ.Elem()) == isText && !strings.HasPrefix(text, "["):
 		node = &yaml.Node{Kind: yaml.SequenceNode}
 		for word := range strings.SplitSeq(text, ",") {
-			node.Content = append(node.Content, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(word)})
+			node.Content = append(node.Content, &yaml.Node{
+				Kind: yaml.ScalarNode, Tag: "!!str", Value: strings.TrimSpace(word),
+			})
 		}
 	case k == isList, k == isMap:
 		parsed, problem := parse([]byte(text), d.source)

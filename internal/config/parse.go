@@ -86,7 +86,9 @@ func brokenText(text []byte) int {
 // a text that is not YAML, that is the likely reason.
 func tabbedLine(text []byte) int {
 	for i, line := range strings.Split(string(text), "\n") {
-		if blank := line[:len(line)-len(strings.TrimLeft(line, " \t"))]; strings.Contains(blank, "\t") && len(blank) < len(line) {
+		if blank := line[:len(line)-len(
+			strings.TrimLeft(line, " \t"),
+		)]; strings.Contains(blank, "\t") && len(blank) < len(line) {
 			return i + 1
 		}
 	}

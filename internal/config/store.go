@@ -74,7 +74,9 @@ func settleStore(text string, at origin) (string, error) {
 // StorePlace reads a place of a store as the setting has it, from a command
 // line: relative to dir, and home for what begins with a tilde.
 func StorePlace(text, dir, home string) (Store, error) {
-	if text == "" || strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r == 0x7f }) || checkStore(text) != nil {
+	if text == "" || strings.ContainsFunc(
+		text, func(r rune) bool { return r < ' ' || r == 0x7f },
+	) || checkStore(text) != nil {
 		return Store{}, errors.New("what is accepted: " + storeForm().words) // and what was given may be a secret
 	}
 	place, err := settleStore(text, origin{dir, home})
@@ -92,7 +94,9 @@ func (s Store) Place(from Sources) (string, error) {
 		return "", err
 	}
 	if place = strings.TrimSpace(place); !postgresURL(place) && !filepath.IsAbs(place) {
-		return "", errors.New("store.dsn: what the secret holds is neither a postgres:// URL nor the whole path of a directory")
+		return "", errors.New(
+			"store.dsn: what the secret holds is neither a postgres:// URL nor the whole path of a directory",
+		)
 	}
 	return place, nil
 }

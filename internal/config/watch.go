@@ -47,9 +47,11 @@ func (w Watcher) Watch(ctx context.Context, running *Loaded) {
 		switch err := watchFile(ctx, running.place, nudges); {
 		case err == nil:
 		case running.Path == "": // there is no file, and not even its directory
-			w.Log.Debug("a configuration file that is made later is not noticed; send SIGHUP then", "file", running.place, "error", err)
+			w.Log.Debug("a configuration file that is made later is not noticed; send SIGHUP then", "file",
+				running.place, "error", err)
 		default:
-			w.Log.Warn("changes of the configuration are not noticed; send SIGHUP after a change", "file", running.place, "error", err)
+			w.Log.Warn("changes of the configuration are not noticed; send SIGHUP after a change", "file",
+				running.place, "error", err)
 		}
 	}()
 	w.follow(ctx, running, nudges)

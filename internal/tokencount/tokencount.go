@@ -9,17 +9,16 @@ import (
 	"unicode/utf8"
 )
 
-// Text guesses how many tokens the encoding o200k_base makes of a
-// text, without its vocabulary of 200,000 pieces.
+// Text estimates the number of tokens of a text in the encoding o200k_base,
+// without its vocabulary of 200,000 pieces.
 //
-// It cuts the text where that encoding cuts it before it looks anything up:
-// words, each with the space or mark before it and a new one at a capital
-// letter; digits in threes; runs of marks; line breaks; other white space.
-// What the vocabulary does to a piece is the guess. A word of Latin letters
-// that is not unusually long is one token, and so is a run of up to four
-// marks, which JSON is full of. Ideographs and kana count one each, letters of
-// other scripts four to a token. For prose and JSON in English that is within
-// a tenth or so; rare words and random strings really take more.
+// It cuts the text as that encoding does before it looks up pieces: words, each
+// with the space or punctuation before it and a new one at a capital letter; digits
+// in groups of three; runs of punctuation; line breaks; other white space. The
+// number of tokens of a piece is an estimate. A Latin word of usual length is one
+// token, and so is a run of up to four punctuation characters. Ideographs and kana
+// count one each, letters of other scripts four to a token. For English prose and
+// JSON the result is within a tenth; rare words and random strings take more.
 func Text(text string) int {
 	n := 0
 	for text != "" {
@@ -30,8 +29,9 @@ func Text(text string) int {
 	return n
 }
 
-// Tool is what a tool costs its model: clients hand over its name, its
-// description and its schema, and keep title, annotations and _meta.
+// Tool estimates the tokens of a tool for a model, from its description in
+// tools/list: clients pass on its name, description and schema, and keep title,
+// annotations and _meta.
 func Tool(described []byte) int {
 	var read struct {
 		Name        string          `json:"name"`
@@ -48,8 +48,8 @@ func Tool(described []byte) int {
 	return Text(string(text))
 }
 
-// piece measures the first piece of text, which is not empty: its length in
-// bytes, and its tokens.
+// piece returns the length in bytes and the tokens of the first piece of text,
+// which must not be empty.
 func piece(text string) (size, tokens int) {
 	first, width := utf8.DecodeRuneInString(text)
 	switch {
@@ -71,14 +71,14 @@ func piece(text string) (size, tokens int) {
 	return size, (marks + 3) / 4
 }
 
-// startsMarks reports whether text is a space that belongs to marks after it.
+// startsMarks reports whether text is a space followed by punctuation.
 func startsMarks(text string) bool {
 	next, _ := utf8.DecodeRuneInString(text[1:])
 	return text[0] == ' ' && len(text) > 1 && isMark(next)
 }
 
-// blank is the length of the white space that text begins with, less the last
-// character when that belongs to a word.
+// blank returns the length of the white space at the start of text, without the
+// last character if it belongs to a word.
 func blank(text string) int {
 	size := span(text, len(text), unicode.IsSpace)
 	if last := strings.LastIndexAny(text[:size], "\r\n"); last >= 0 {
@@ -90,11 +90,13 @@ func blank(text string) int {
 	return size
 }
 
-// Word is the length of the word that text begins with: capitals, then small
-// letters, then perhaps the end of a contraction. It is 0 for no word.
+// word returns the length of the word at the start of text: capitals, then small
+// letters, then perhaps the end of a contraction. It returns 0 if there is none.
 func word(text string) int {
 	size := span(text, len(text), func(r rune) bool { return isLetter(r) && !unicode.IsLower(r) })
-	size += span(text[size:], len(text), func(r rune) bool { return isLetter(r) && !unicode.IsUpper(r) && !unicode.IsTitle(r) })
+	size += span(text[size:], len(text), func(r rune) bool {
+		return isLetter(r) && !unicode.IsUpper(r) && !unicode.IsTitle(r)
+	})
 	if size == 0 {
 		return 0
 	}
@@ -106,7 +108,7 @@ func word(text string) int {
 	return size
 }
 
-// A Word is one token up to usualWord bytes, then one more for every few.
+// A word is one token up to usualWord bytes, then one more for every few.
 const (
 	usualWord = 13
 	fewMore   = 3
@@ -134,7 +136,7 @@ func wordTokens(text string) int {
 	return tokens
 }
 
-// span is the length in bytes of at most most characters that fit.
+// span returns the length in bytes of the first characters that fit, at most most.
 func span(text string, most int, fits func(rune) bool) int {
 	n := 0
 	for i, r := range text {

@@ -16,10 +16,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/results"
 )
 
-// This file holds what stands between two parts that do not know each other:
-// nothing but renaming happens here.
+// This file adapts parts of the program to the interfaces of others.
 
-// outputs keeps what commands write, scrubbed on the way.
+// outputs keeps the output of commands, scrubbed.
 type outputs struct {
 	store *results.Store
 	scrub *scrub.Scrubber
@@ -32,18 +31,18 @@ func (o outputs) Keep(ctx context.Context, r io.Reader) (string, error) {
 		_, err := io.Copy(w, r)
 		dirty.CloseWithError(errors.Join(err, w.Close()))
 	}()
-	defer clean.Close() // so that the writer ends, also when there is no room
+	defer clean.Close() // ends the writer, also when the store is full
 	return o.store.Put(tool.CallerFrom(ctx).Principal(), clean)
 }
 
-// meter counts an identity's calls in the store.
+// meter counts the calls of an identity in the store.
 func meter(m *store.Meter) server.Meter {
 	return func(ctx context.Context, identity string, perMinute, burst int) (time.Duration, error) {
 		return m.Take(ctx, "calls "+identity, store.Rate{Times: perMinute, Period: time.Minute, Burst: burst})
 	}
 }
 
-// metricWords are the values that metrics may have: everything that the parts say.
+// metricWords returns all values that labels of metrics may have.
 func metricWords() telemetry.Words {
 	outcomes := []string{"ok", "asked"}
 	for _, kind := range tool.Kinds() {
@@ -57,8 +56,8 @@ func metricWords() telemetry.Words {
 	}
 }
 
-// NewScrubber makes the scrubber that the settings describe, and gives it the
-// secrets that it must know by value.
+// NewScrubber returns the scrubber that the settings describe. It masks the
+// secrets that the settings refer to.
 func NewScrubber(c config.Scrub, from config.Sources) (*scrub.Scrubber, error) {
 	rules := make([]scrub.Rule, 0, len(c.Rules))
 	for _, r := range c.Rules {

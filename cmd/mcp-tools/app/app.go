@@ -127,7 +127,8 @@ func checkPrivate(dir string) error {
 	if err != nil || !UnixModes() || info.Mode().Perm()&0o002 == 0 {
 		return nil
 	}
-	return Usagef("all users may write to the data directory %s; run chmod o-w on it, or choose another with --data", dir)
+	return Usagef("all users may write to the data directory %s; run chmod o-w on it, or choose another with --data",
+		dir)
 }
 
 // UnixModes reports whether the permissions of files say who may use them.
@@ -245,10 +246,12 @@ func (a *App) openServer(context.Context) (err error) {
 func serverSettings(c config.Config, compiled *policy.Policy) server.Settings {
 	l := c.Limits
 	return server.Settings{
-		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout), ApprovalWait: approvalWait(c.Approvals.Wait),
-		AuditArgs: c.Audit.Arguments == "shape",
+		Policy: compiled, ApprovalTimeout: time.Duration(c.Approvals.Timeout),
+		ApprovalWait: approvalWait(c.Approvals.Wait),
+		AuditArgs:    c.Audit.Arguments == "shape",
 		Limits: server.Limits{
-			PerMinute: l.CallsPerMinute, Burst: l.Burst, Running: l.Running, Queued: maxQueued, TotalRunning: l.TotalRunning,
+			PerMinute: l.CallsPerMinute, Burst: l.Burst,
+			Running: l.Running, Queued: maxQueued, TotalRunning: l.TotalRunning,
 			Timeout: time.Duration(l.Timeout), Result: int(l.Result), ResultHard: maxResult,
 			Args:       tool.DefaultLimits(),
 			RepeatWarn: l.RepeatWarn, RepeatStop: l.RepeatStop,
@@ -271,8 +274,8 @@ func (a *App) LocalCaller(transport string) (server.Access, error) {
 	}}, nil
 }
 
-// Owner returns the agent and the user whose memories and skills the settings
-// name.
+// Owner returns the agent and the user of the settings, whose memories and skills
+// a command works on.
 func Owner(c config.Stdio) tool.Caller {
 	return tool.Caller{Agent: c.Agent, User: userNamed(c.User), Channel: "cli"}
 }

@@ -41,7 +41,7 @@ func ServeApprovals(s *approvals.Store) func(http.ResponseWriter, *http.Request,
 	}
 }
 
-// approvalWait translates the setting.
+// approvalWait converts the setting approvals.wait.
 func approvalWait(setting string) server.Wait {
 	switch setting {
 	case "always":

@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// WithAuditLog opens the record for one use, with what processes that were killed
-// have not carried to the store. Where there is no store yet and nothing to carry,
-// there is no record, and none is made.
+// WithAuditLog opens the audit log for use, after copying what killed processes
+// have left in their journals to the store. If there is no store yet and nothing
+// to copy, use gets nil and no store is made.
 func (e *Env) WithAuditLog(ctx context.Context, use func(*audit.DB) error) error {
 	o, err := e.LoadStoreOptions()
 	if err != nil {
@@ -37,8 +37,9 @@ func (e *Env) WithAuditLog(ctx context.Context, use func(*audit.DB) error) error
 	return errors.Join(err, s.Close())
 }
 
-// RecoverAuditLog carries what killed processes have left to the store, and says
-// so when something has to stay. What the store has is of use without it.
+// RecoverAuditLog copies the journals of killed processes to the store. If that
+// fails it prints a message and returns nil: the records in the store can still
+// be read.
 func (e *Env) RecoverAuditLog(ctx context.Context, s *store.Store) error {
 	dir, err := e.DataDir()
 	if err != nil {
@@ -46,10 +47,11 @@ func (e *Env) RecoverAuditLog(ctx context.Context, s *store.Store) error {
 	}
 	left, err := audit.NewDB(s).Recover(ctx, dir)
 	if len(left) > 0 {
-		fmt.Fprintf(e.Err, "%s of killed processes cannot be carried to the store; mcp-tools audit verify tells why.\n", text.Plural(len(left), "journal"))
+		fmt.Fprintf(e.Err, "%s of killed processes cannot be copied to the store; mcp-tools audit verify shows why.\n",
+			text.Plural(len(left), "journal"))
 	}
 	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(e.Err, "What killed processes have left is not in the store yet: %v.\n", err)
+		fmt.Fprintf(e.Err, "The journals of killed processes are not in the store yet: %v.\n", err)
 		return nil
 	}
 	return err

@@ -27,9 +27,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
-// RunChild is the program when it has started itself again, to run commands or
-// a browser.
-// child is false when somebody else has started it.
+// RunChild runs this process as a child that the program has started to run
+// commands or a browser, and returns its exit code. It returns child false if
+// this is no such process.
 func RunChild(args []string) (code int, child bool) {
 	if len(args) < 2 {
 		return 0, false
@@ -47,7 +47,7 @@ func RunChild(args []string) (code int, child bool) {
 	return 0, false
 }
 
-// openCommands joins sandboxes to the workspace. Nothing is started yet.
+// openCommands joins the sandboxes to the workspace. No sandbox is started yet.
 func (a *App) openCommands(context.Context) error {
 	c := a.loaded.Config
 	launchers, err := Launchers(c.Sandbox, a.data, a.log)
@@ -83,7 +83,8 @@ func (a *App) openCommands(context.Context) error {
 			Temp: int64(c.Sandbox.Temp),
 		},
 		Limit: commands.Limit{
-			Host: time.Duration(c.Exec.Timeout), Sandbox: min(commandTimeout, time.Duration(c.Exec.MaxTimeout)), Most: time.Duration(c.Exec.MaxTimeout),
+			Host: time.Duration(c.Exec.Timeout), Most: time.Duration(c.Exec.MaxTimeout),
+			Sandbox: min(commandTimeout, time.Duration(c.Exec.MaxTimeout)),
 		},
 		Scope: commands.Scope(c.Sandbox.Scope), Idle: sandboxIdle, Age: sandboxAge,
 		Background: commands.Background{
@@ -97,14 +98,15 @@ func (a *App) openCommands(context.Context) error {
 	return nil
 }
 
-// extra are the directories of the operator's list that are there, without
-// links. What is missing must not keep commands from running.
+// extra returns those of the operator's directories that exist, with links
+// resolved. A missing directory is logged; commands run without it.
 func (a *App) extra(paths []string) []string {
 	var there []string
 	for _, path := range paths {
 		real, err := filepath.EvalSymlinks(path)
 		if err != nil {
-			a.log.Warn("commands do not see a directory of sandbox.read or sandbox.write; make it and start again", "err", err)
+			a.log.Warn("commands cannot see a directory of sandbox.read or sandbox.write; create it and restart",
+				"err", err)
 			continue
 		}
 		there = append(there, real)
@@ -112,7 +114,7 @@ func (a *App) extra(paths []string) []string {
 	return there
 }
 
-// Launchers are the sandboxes that the settings allow, the strongest first.
+// Launchers returns the sandboxes that the settings allow, the strongest first.
 func Launchers(c config.Sandbox, data string, log *slog.Logger) ([]sandbox.Launcher, error) {
 	var all []sandbox.Launcher
 	if c.Docker.Image != "" {
@@ -136,7 +138,7 @@ func SandboxPolicy(c config.Sandbox, own config.SandboxProfile) commands.Policy 
 	if own.Network != "" {
 		p.Network = own.Network == "on"
 	}
-	if own.Require != nil || p.Mode == commands.Host { // whoever chooses the host wants no walls
+	if own.Require != nil || p.Mode == commands.Host { // the host cannot isolate anything
 		p.Require = promises(own.Require)
 	}
 	return p
@@ -150,7 +152,7 @@ func promises(names []string) []sandbox.Promise {
 	return all
 }
 
-// ground says to the sandboxes what the workspace says of itself.
+// ground returns the directories that sandboxes mount or hide.
 func (a *App) ground(ctx context.Context) (sandbox.Ground, error) {
 	g, err := a.files.Layout(ctx)
 	out := sandbox.Ground{Dir: g.Dir, Hidden: g.Hidden, Locked: g.Locked}
@@ -160,7 +162,7 @@ func (a *App) ground(ctx context.Context) (sandbox.Ground, error) {
 	return out, err
 }
 
-// Environ is what the operator gives to every command.
+// environ returns the variables of the settings for every command.
 func (a *App) environ() []string {
 	c := a.loaded.Config.Exec
 	var all []string
@@ -176,7 +178,7 @@ func (a *App) environ() []string {
 	return all
 }
 
-// proxy opens a way out for the commands of one sandbox.
+// proxy starts the proxy through which the commands of one sandbox reach hosts.
 func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket string, stop func(), err error) {
 	dialer, err := egress.NewDialer(egress.Rules{AllowPrivate: hosts, Own: a.ownPorts()}, net.DefaultResolver)
 	if err != nil {
@@ -187,32 +189,35 @@ func (a *App) proxy(ctx context.Context, c tool.Caller, hosts []string) (socket 
 		return "", nil, err
 	}
 	p := egress.NewProxy(egress.ProxyOptions{Dialer: dialer, Log: a.log, Note: func(v egress.Visit) {
-		a.log.Debug("a command reached out", "agent", c.Agent, "to", v.Target.String(), "err", v.Err, "sent", v.Sent, "received", v.Received)
+		a.log.Debug("a command connected", "agent", c.Agent, "to", v.Target.String(), "err", v.Err, "sent", v.Sent,
+			"received", v.Received)
 	}})
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		if err := p.Serve(serving, listener); err != nil {
-			a.log.Error("the way out of a sandbox is closed", "err", err)
+			a.log.Error("the proxy of a sandbox has stopped", "err", err)
 		}
 	}()
 	return socket, func() { cancel(); <-done }, nil
 }
 
-// execOptions are what the tools need that run commands.
+// execOptions returns what the tools that run commands need.
 func (a *App) execOptions() exec.Options {
 	c := a.loaded.Config.Exec
 	return exec.Options{
-		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Rules: func() judge.Rules { return a.rules.load().commands }, Most: time.Duration(c.MaxTimeout),
+		Commands: a.commands, Keeper: outputs{a.results, a.scrub}, Most: time.Duration(c.MaxTimeout),
+		Rules: func() judge.Rules { return a.rules.load().commands },
 		Scrub: func(w io.Writer) io.WriteCloser { return a.scrub.NewWriter(w) },
 		Programs: cli.Options{
-			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable, Private: a.private(),
+			Programs: Programs(c.Programs), Secret: a.secret, Mask: a.scrub.Set, Changeable: a.changeable,
+			Private: a.private(),
 		},
 	}
 }
 
-// private are the directories whose files no program is to send away.
+// private returns the directories whose files no program may send.
 func (a *App) private() []string {
 	dirs := []string{a.data}
 	if real, err := filepath.EvalSymlinks(a.data); err == nil && real != a.data {
@@ -221,7 +226,7 @@ func (a *App) private() []string {
 	return dirs
 }
 
-// secret reads one from the vault.
+// secret reads a secret from the vault.
 func (a *App) secret(name string) ([]byte, error) {
 	v, err := a.env.Vault(a.loaded.Config.Vault)
 	if err != nil {
@@ -230,8 +235,8 @@ func (a *App) secret(name string) ([]byte, error) {
 	return v.Get(name)
 }
 
-// ownPorts are where the server itself listens: nothing that commands do over
-// the network may come from within.
+// ownPorts returns the ports of this server, which commands and web tools must
+// not reach.
 func (a *App) ownPorts() []uint16 {
 	var ports []uint16
 	for _, address := range []string{a.loaded.Config.Server.HTTP, a.loaded.Config.Server.Metrics} {
@@ -243,8 +248,7 @@ func (a *App) ownPorts() []uint16 {
 	return ports
 }
 
-// changeable reports whether the caller could put another program into the
-// place of one.
+// changeable reports whether the caller could replace the program at path.
 func (a *App) changeable(ctx context.Context, path string) bool {
 	g, err := a.files.Layout(ctx)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-// Agents are the agents of the settings.
+// Agents returns the agents of the settings.
 func Agents(list []config.Agent) []briefing.Agent {
 	agents := make([]briefing.Agent, len(list))
 	for i, a := range list {
@@ -25,25 +25,26 @@ func Agents(list []config.Agent) []briefing.Agent {
 	return agents
 }
 
-// openBriefing makes what agents are told, and looks whether the operator's part
-// of it can be read: who is told nothing would not know why.
+// openBriefing opens the context files of agents. It logs directories of the
+// operator that cannot be read.
 func (a *App) openBriefing() {
 	agents := Agents(a.loaded.Config.Agents)
 	a.briefing = NewBriefing(a.store, a.unused, agents)
 	for _, agent := range agents {
 		if _, err := a.briefing.Directory(agent.Name); err != nil {
-			a.log.Warn("what an agent is told cannot be read", "agent", agent.Name, "dir", agent.Dir, "err", err)
+			a.log.Warn("the context files of an agent cannot be read",
+				"agent", agent.Name, "dir", agent.Dir, "err", err)
 		}
 	}
 }
 
-// NewBriefing returns the context files of a store and of agents. It asks nothing
-// of a store that is unused.
+// NewBriefing returns the context files of a store and of agents. It does not open
+// a store that is unused.
 func NewBriefing(s *store.Store, unused func() bool, agents []briefing.Agent) *briefing.Briefing {
 	return briefing.New(contextRows{s, unused}, agents)
 }
 
-// contextRows are there from the first time that somebody keeps something.
+// contextRows returns nothing while the store is unused, without opening it.
 type contextRows struct {
 	*store.Store
 	unused func() bool
@@ -63,70 +64,81 @@ func (c contextRows) AgentContext(ctx context.Context, agent string, limit int) 
 	return c.Store.AgentContext(ctx, agent, limit)
 }
 
-// contextRoute shows what an agent is told as files of the workspace, where it
-// has none of these names itself.
+// contextRoute shows context files in the workspace, except where the workspace
+// has files of these names.
 func (a *App) contextRoute() workspace.Route {
 	return workspace.Route{Serves: a.unlessOnDisk(a.briefing.Serves), Source: contextFiles{a.briefing}}
 }
 
-// contextFiles are these documents as the workspace has files.
+// contextFiles adapts context files to the workspace.
 type contextFiles struct{ *briefing.Briefing }
 
 func (c contextFiles) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
 	list, err := c.Briefing.List(ctx, dir)
 	if ctx.Err() == nil {
-		err = nil // the files of the disk are there still, and the store has told its log why
+		err = nil // the files on disk can still be listed, and the store has logged the error
 	}
 	return entries(list), err
 }
 
 const (
 	contextScheme = "context:///"
-	// contextPrompt hands out all documents. No skill can have this name.
+	// contextPrompt returns all context files. No skill can have this name.
 	contextPrompt = "agent_context"
-	readsContext  = "read_file" // the tool whose policy decides
+	readsContext  = "read_file" // the tool whose policy applies
 )
 
 func contextURI(name string) string { return contextScheme + name }
 
-// contextResources are the documents that the caller's agent is told.
+// contextResources returns the context files of the caller's agent.
 func (l library) contextResources(ctx context.Context) ([]server.Resource, error) {
-	list, err := l.told.List(ctx, ".")
+	list, err := l.context.List(ctx, ".")
 	var all []server.Resource
 	for _, f := range list {
-		all = append(all, server.Resource{URI: contextURI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified})
+		all = append(all, server.Resource{
+			URI: contextURI(f.Name), Name: f.Name, MIME: "text/markdown", Size: f.Size, Modified: f.Modified,
+		})
 	}
 	return all, err
 }
 
 func (l library) readContext(ctx context.Context, uri string) ([]tool.Part, error) {
-	missing := tool.Errorf(tool.NotFound, "%.200q names no context file", uri).Try("send a URI such as %s", contextURI(briefing.Soul))
+	missing := tool.Errorf(tool.NotFound, "no context file %.200q", uri).
+		Try("send a URI such as %s", contextURI(briefing.Soul))
 	name, err := url.PathUnescape(strings.TrimPrefix(uri, contextScheme))
 	if err != nil || tool.CallerFrom(ctx).Agent == "" {
 		return nil, missing
 	}
-	d, err := l.told.Get(ctx, name)
+	d, err := l.context.Get(ctx, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, missing
 	}
 	return []tool.Part{{URI: uri, Text: d.Text, MIME: "text/markdown"}}, err
 }
 
-// contextPrompts is the one prompt that there is for callers with an agent.
+// contextPrompts returns the prompt with all context files, for callers with an
+// agent.
 func contextPrompts(c tool.Caller) []server.Prompt {
 	if c.Agent == "" {
 		return nil
 	}
-	return []server.Prompt{{Name: contextPrompt, Title: "What the agent is told", Description: "Who the agent is, how it works and whom for, to begin a conversation with"}}
+	return []server.Prompt{
+		{
+			Name: contextPrompt, Title: "Agent context",
+			Description: "Who the agent is, how it works and for whom; to start a conversation with",
+		},
+	}
 }
 
 func (l library) fillContext(ctx context.Context, c tool.Caller) (server.Filled, error) {
 	if c.Agent == "" {
 		return server.Filled{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
 	}
-	text, err := l.told.Together(ctx)
+	text, err := l.context.Together(ctx)
 	if text == "" {
-		text = "Nothing is laid down about you and your user yet."
+		text = "There are no context files for you and your user yet."
 	}
-	return server.Filled{Description: contextPrompts(c)[0].Description, Messages: []server.Message{{Part: tool.Part{Text: text}}}}, err
+	return server.Filled{
+		Description: contextPrompts(c)[0].Description, Messages: []server.Message{{Part: tool.Part{Text: text}}},
+	}, err
 }

@@ -15,8 +15,8 @@ import (
 	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-// openHouse builds everything over an empty data directory, and says who calls.
-func openHouse(t *testing.T) (h *App, as func(agent, user string) context.Context) {
+// openApp opens everything on an empty data directory; as makes contexts of callers.
+func openApp(t *testing.T) (h *App, as func(agent, user string) context.Context) {
 	t.Helper()
 	e := &Env{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }, Data: t.TempDir()}
 	h, err := e.Open(t.Context())
@@ -41,10 +41,10 @@ func writeFile(t *testing.T, ctx context.Context, files workspace.Files, path, t
 	return r
 }
 
-// TestContextFilesAreUndone takes changes of context files back, which nobody
-// else can.
+// TestContextFilesAreUndone undoes changes of context files, which only their
+// owner can do.
 func TestContextFilesAreUndone(t *testing.T) {
-	h, as := openHouse(t)
+	h, as := openApp(t)
 	ann, bob := as("helper", "ann"), as("helper", "bob")
 	first := writeFile(t, ann, h.files, briefing.Soul, "one")
 	second := writeFile(t, ann, h.files, briefing.Soul, "two")
@@ -77,10 +77,10 @@ func TestContextFilesAreUndone(t *testing.T) {
 	}
 }
 
-// TestRemovalsAreNews looks for what clients hear when memories and context
-// files come, change and go: whose it is, also when it is gone.
+// TestRemovalsAreNews checks that notifications have the owner of memories and
+// context files, also when these were removed.
 func TestRemovalsAreNews(t *testing.T) {
-	h, as := openHouse(t)
+	h, as := openApp(t)
 	ann := as("helper", "ann")
 	if _, err := h.memory.Store(ann, toolmemory.Write{Key: "deploy", Text: "on Fridays"}); err != nil {
 		t.Fatal(err)
@@ -114,22 +114,22 @@ func TestRemovalsAreNews(t *testing.T) {
 	}
 }
 
-// TestTheLibraryShowsEverybodyTheirOwn reads what agents are told as clients do.
-func TestTheLibraryShowsEverybodyTheirOwn(t *testing.T) {
-	h, as := openHouse(t)
+// TestTheLibraryShowsOwnContextFiles reads context files as clients do.
+func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
+	h, as := openApp(t)
 	lib := h.library()
 	ann := as("helper", "ann")
 	if err := h.briefing.Write(ann, briefing.Soul, []byte("heron")); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
-		ctx        context.Context
-		uris       int
-		text, told string
-		prompts    int
+		ctx          context.Context
+		uris         int
+		text, prompt string
+		prompts      int
 	}{
 		{ann, 1, "heron", "# SOUL.md\n\nheron", 1},
-		{as("helper", "bob"), 0, "", "Nothing is laid down about you and your user yet.", 1},
+		{as("helper", "bob"), 0, "", "There are no context files for you and your user yet.", 1},
 		{as("", "ann"), 0, "", "", 0},
 	} {
 		caller := tool.CallerFrom(c.ctx)
@@ -142,7 +142,7 @@ func TestTheLibraryShowsEverybodyTheirOwn(t *testing.T) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), parts, err)
 		}
 		filled, _ := lib.Prompt(c.ctx, caller, contextPrompt, nil)
-		if c.told != "" && filled.Messages[0].Part.Text != c.told || c.told == "" && len(filled.Messages) != 0 {
+		if c.prompt != "" && filled.Messages[0].Part.Text != c.prompt || c.prompt == "" && len(filled.Messages) != 0 {
 			t.Errorf("%s: %+v", caller.Principal(), filled)
 		}
 		if all, err := lib.Prompts(c.ctx, caller); err != nil || len(all) != c.prompts {

@@ -53,7 +53,7 @@ func (e *Env) loadOptions() config.LoadOptions {
 // not exist.
 func explainMissing(err error) error {
 	if missing := (*fs.PathError)(nil); errors.Is(err, fs.ErrNotExist) && errors.As(err, &missing) {
-		return Usagef("there is no settings file %s; mcp-tools config example prints one to begin with", missing.Path)
+		return Usagef("there is no settings file %s; mcp-tools config example prints one to start with", missing.Path)
 	}
 	return err
 }

@@ -7,8 +7,8 @@ import (
 	"path/filepath"
 )
 
-// Executable is the path of this program by which it was started, so that an
-// entry survives an upgrade that changes where a link points.
+// Executable returns the path by which this program was started, so that an entry
+// in a client's settings survives an upgrade that changes the target of a link.
 func Executable() (string, error) {
 	real, err := os.Executable()
 	if err != nil {

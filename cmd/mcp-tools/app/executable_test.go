@@ -16,6 +16,6 @@ func TestSameFileFollowsLinks(t *testing.T) {
 		t.Skip("no links here:", err)
 	}
 	if !sameFile(link, real) || sameFile(real, dir) || sameFile(real, filepath.Join(dir, "gone")) {
-		t.Error("links are not told from other files")
+		t.Error("links are not followed")
 	}
 }

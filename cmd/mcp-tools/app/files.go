@@ -10,20 +10,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 )
 
-// openFiles makes the workspace, which opens nothing until it is asked for a
-// file.
+// openFiles opens the workspace. No file is opened yet.
 func (a *App) openFiles(context.Context) error {
 	c := a.loaded.Config.Workspace
 	home, err := os.UserHomeDir()
 	if err != nil {
-		home = "" // then ~ means nothing
+		home = "" // then ~ is not expanded
 	}
 	o := workspace.Options{
-		Data: a.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller), HardLinks: workspace.HardLinks(c.HardLinks),
-		Deny: append(workspace.DefaultDeny(), c.Deny...), Protect: append(workspace.DefaultProtect(), c.Protect...),
-		History: history.Limits{Age: time.Duration(c.HistoryAge), Bytes: int64(c.HistoryBytes)}, Log: a.log,
+		Data: a.data, Home: home, PerCaller: workspace.PerCaller(c.PerCaller),
+		HardLinks: workspace.HardLinks(c.HardLinks),
+		Deny:      append(workspace.DefaultDeny(), c.Deny...),
+		Protect:   append(workspace.DefaultProtect(), c.Protect...),
+		History:   history.Limits{Age: time.Duration(c.HistoryAge), Bytes: int64(c.HistoryBytes)}, Log: a.log,
 	}
-	if dir := a.loaded.Config.Vault.Dir; dir != "" { // else it is in the data directory, which nobody sees
+	if dir := a.loaded.Config.Vault.Dir; dir != "" { // otherwise it is in the data directory, which is hidden
 		o.Deny = append(o.Deny, strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(dir))
 	}
 	for _, r := range c.Roots {

@@ -20,8 +20,8 @@ import (
 
 var errNoToken = errors.New("the request has no bearer token")
 
-// Identities proves bearer tokens: our own from the table, those whose hashes
-// the settings list, and those of an OAuth issuer.
+// Identities authenticates bearer tokens: those of the token table, those listed
+// in the settings, and those of an OAuth issuer.
 type Identities struct {
 	Table    *tokens.Table
 	Listed   atomic.Pointer[[]config.Token] // changes with the settings
@@ -30,16 +30,18 @@ type Identities struct {
 	metadata string                         // URL of its metadata
 }
 
-// Identify asks whoever must have made the token.
+// Identify authenticates a token with the source that can have issued it.
 func (i *Identities) Identify(ctx context.Context, token string) (server.Identity, error) {
 	if tokens.Check(token) == nil {
 		row, err := i.Table.Authenticate(ctx, token)
 		if err == nil {
 			g := row.Grant()
-			if g.Approve { // an agent and a user say whose calls it decides about, and none all
+			if g.Approve { // agent and user limit whose calls it decides about; empty means all
 				return server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Approves: true}, nil
 			}
-			return named(server.Identity{ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles}), nil
+			return named(server.Identity{
+				ID: g.Subject, Agent: g.Agent, User: g.User, Workspace: g.Workspace, Profiles: g.Profiles,
+			}), nil
 		}
 		return server.Identity{}, i.refusal(err)
 	}
@@ -53,8 +55,8 @@ func (i *Identities) Identify(ctx context.Context, token string) (server.Identit
 	if err != nil {
 		return server.Identity{}, i.challenge(err)
 	}
-	// Whom an issuer calls ada is not whom the operator calls ada: neither may
-	// find what the other left, nor get the rules for the other's agent.
+	// The issuer's user ada is not the operator's user ada: they must not share
+	// memories, files or the rules for an agent.
 	who := server.Identity{ID: g.Subject, User: g.Subject, Workspace: g.Workspace, Profiles: g.Profiles}
 	if g.Agent != "" {
 		who.Agent = "oauth:" + g.Agent
@@ -62,8 +64,8 @@ func (i *Identities) Identify(ctx context.Context, token string) (server.Identit
 	return who, nil
 }
 
-// named gives an identity without a name that of its token: what two such
-// callers leave behind is not each other's.
+// named gives an identity without agent and user the name of its token, so that
+// two of them do not share data.
 func named(who server.Identity) server.Identity {
 	if who.Agent == "" && who.User == "" {
 		who.User = who.ID
@@ -71,8 +73,8 @@ func named(who server.Identity) server.Identity {
 	return who
 }
 
-// refusal tells a token that does not count from a table that cannot be read:
-// the first is the caller's affair, the second is ours.
+// refusal distinguishes a token that is not valid, which is the caller's problem,
+// from a token table that cannot be read, which is ours.
 func (i *Identities) refusal(err error) error {
 	for _, known := range []error{tokens.ErrMalformed, tokens.ErrUnknown, tokens.ErrRevoked, tokens.ErrExpired} {
 		if errors.Is(err, known) {
@@ -82,8 +84,8 @@ func (i *Identities) refusal(err error) error {
 	return err
 }
 
-// fromSettings compares with every listed hash, so that the time it takes
-// tells nothing about which one was near.
+// fromSettings compares the token with every listed hash, so that the time does
+// not depend on which one matches.
 func (i *Identities) fromSettings(token string, now time.Time) (server.Identity, bool) {
 	sum := sha256.Sum256([]byte(token))
 	digest := []byte(hex.EncodeToString(sum[:]))
@@ -98,18 +100,19 @@ func (i *Identities) fromSettings(token string, now time.Time) (server.Identity,
 		return server.Identity{}, false
 	}
 	return named(server.Identity{
-		ID: "settings:" + found.Name, Agent: found.Agent, User: found.User, Workspace: found.Workspace, Profiles: found.Profiles,
+		ID: "settings:" + found.Name, Agent: found.Agent, User: found.User, Workspace: found.Workspace,
+		Profiles: found.Profiles,
 	}), true
 }
 
-// Challenge is the answer to a request without a token.
+// Challenge returns the response to a request without a token.
 func (i *Identities) Challenge() *server.Challenge {
 	c := i.challenge(nil)
 	c.Cause = errNoToken
 	return c
 }
 
-// Forbidden is the answer to a good token that does not open profile.
+// Forbidden returns the response to a valid token that may not use a profile.
 func (i *Identities) Forbidden(profile string) *server.Challenge {
 	if i.oauth == nil {
 		return &server.Challenge{Status: http.StatusForbidden, Reason: "this token may not use that profile"}
@@ -126,10 +129,13 @@ func (i *Identities) challenge(err error) *server.Challenge {
 	if err != nil {
 		header += `, error="invalid_token"`
 	}
-	return &server.Challenge{Status: http.StatusUnauthorized, Header: header, Reason: reason(http.StatusUnauthorized), Cause: err}
+	return &server.Challenge{
+		Status: http.StatusUnauthorized, Header: header, Reason: reason(http.StatusUnauthorized), Cause: err,
+	}
 }
 
-// reason is what the client reads: the same for every token that is not good.
+// reason returns the message to the client, which is the same for every invalid
+// token.
 func reason(status int) string {
 	switch status {
 	case http.StatusForbidden:
@@ -140,13 +146,13 @@ func reason(status int) string {
 	return "send a valid token as Authorization: Bearer; the operator makes one with mcp-tools token create"
 }
 
-// Metadata is the OAuth protected-resource document, nil without OAuth.
+// Metadata returns the OAuth protected-resource document, nil without OAuth.
 func (i *Identities) Metadata() []byte {
 	if i.oauth == nil {
 		return nil
 	}
 	doc, err := json.Marshal(i.oauth.Metadata(i.resource))
-	if err != nil { // strings and lists of them
+	if err != nil { // impossible: it has only strings and lists of strings
 		return nil
 	}
 	return doc

@@ -16,14 +16,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
-// library shows memories, skills and what an agent is told to clients that read
-// without a tool: all as resources, skills as prompts too, and a prompt for all
-// that the agent is told.
+// A library shows memories, skills and context files to clients that read without
+// a tool: all of them as resources, skills also as prompts, and one prompt with
+// all context files.
 type library struct {
-	memory *memory.Memory
-	files  memoryFiles
-	skills *skills.Library
-	told   contextFiles
+	memory  *memory.Memory
+	files   memoryFiles
+	skills  *skills.Library
+	context contextFiles
 }
 
 func (a *App) library() library {
@@ -36,7 +36,7 @@ const (
 	pageOfMany   = 100
 )
 
-// The Tools whose policy decides.
+// The tools whose policy applies.
 const (
 	readsMemory = "memory_get"
 	usesSkill   = "use_skill"
@@ -58,16 +58,28 @@ func (library) Tool(ref server.Ref) string {
 
 func (library) Templates() []server.Template {
 	return []server.Template{
-		{URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory", Description: "what was remembered, such as MEMORY.md"},
-		{URI: contextScheme + "{name}", Name: "context", Title: "What an agent is told", Description: "SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md", MIME: "text/markdown"},
-		{URI: skillScheme + "{name}/{+path}", Name: "skill", Title: "File of a skill", Description: "SKILL.md is the skill itself"},
+		{
+			URI: memoryScheme + "{+path}", Name: "memory", Title: "Memory",
+			Description: "A memory, such as MEMORY.md",
+		},
+		{
+			URI: contextScheme + "{name}", Name: "context", Title: "Context file",
+			Description: "SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md or BOOTSTRAP.md",
+			MIME:        "text/markdown",
+		},
+		{
+			URI: skillScheme + "{name}/{+path}", Name: "skill", Title: "File of a skill",
+			Description: "A file of a skill; SKILL.md is the skill itself",
+		},
 	}
 }
 
-// Resources lists what the agent is told, memories, then skills. A cursor is a digest of the last memory
-// that was listed, whose path may be nobody else's business, or the last skill
-// behind a slash.
-func (l library) Resources(ctx context.Context, _ tool.Caller, cursor string) (page []server.Resource, next string, err error) {
+// Resources lists context files, then memories, then skills. The cursor is a
+// digest of the path of the last memory of the page, since paths can be private,
+// or a slash and the name of the last skill.
+func (l library) Resources(
+	ctx context.Context, _ tool.Caller, cursor string,
+) (page []server.Resource, next string, err error) {
 	if after, among := strings.CutPrefix(cursor, "/"); among {
 		return l.skillResources(ctx, after, nil)
 	}
@@ -84,7 +96,8 @@ func (l library) Resources(ctx context.Context, _ tool.Caller, cursor string) (p
 	if cursor != "" {
 		last := slices.IndexFunc(list, func(f workspace.SourceEntry) bool { return placeIn(f.Name) == cursor })
 		if last < 0 {
-			return nil, "", tool.Errorf(tool.Invalid, "the list has changed where it was to go on").Try("begin it anew, without a cursor")
+			return nil, "", tool.Errorf(tool.Invalid, "the list has changed since the cursor was made").
+				Try("start again without a cursor")
 		}
 		list = list[last+1:]
 	}
@@ -92,16 +105,22 @@ func (l library) Resources(ctx context.Context, _ tool.Caller, cursor string) (p
 		if i == pageOfMany {
 			return page, placeIn(list[i-1].Name), nil
 		}
-		page = append(page, server.Resource{URI: memoryURI(f.Name), Name: f.Name, MIME: textMIME(f.Name), Size: f.Size, Modified: f.Modified})
+		page = append(page, server.Resource{
+			URI: memoryURI(f.Name), Name: f.Name, MIME: textMIME(f.Name), Size: f.Size, Modified: f.Modified,
+		})
 	}
 	return l.skillResources(ctx, "", page)
 }
 
-// skillResources adds the skills after one to a page.
-func (l library) skillResources(ctx context.Context, after string, page []server.Resource) (_ []server.Resource, next string, err error) {
+// skillResources appends the skills after one to a page.
+func (l library) skillResources(
+	ctx context.Context, after string, page []server.Resource,
+) (_ []server.Resource, next string, err error) {
 	list, more, err := l.skills.Resources(ctx, after, pageOfMany)
 	for _, r := range list {
-		page = append(page, server.Resource{URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown"})
+		page = append(page, server.Resource{
+			URI: r.URI, Name: r.Name, Description: r.Description, MIME: "text/markdown",
+		})
 	}
 	if more {
 		next = "/" + list[len(list)-1].Name
@@ -109,13 +128,13 @@ func (l library) skillResources(ctx context.Context, after string, page []server
 	return page, next, err
 }
 
-// placeIn says where in the list of memories one is, and not which it is.
+// placeIn returns the cursor after a memory, which does not reveal its name.
 func placeIn(name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return hex.EncodeToString(sum[:12])
 }
 
-// textMIME is what a memory is, by its name.
+// textMIME returns the type of a memory, by the extension of its name.
 func textMIME(name string) string {
 	switch path.Ext(name) {
 	case ".md", ".markdown":
@@ -135,7 +154,8 @@ func (l library) Read(ctx context.Context, _ tool.Caller, uri string) ([]tool.Pa
 	if escaped, ok := strings.CutPrefix(uri, memoryScheme); ok {
 		name, err := url.PathUnescape(escaped)
 		if err != nil {
-			return nil, tool.Errorf(tool.NotFound, "%.200q names no memory", uri).Try("send a URI such as %sMEMORY.md", memoryScheme)
+			return nil, tool.Errorf(tool.NotFound, "no memory %.200q", uri).
+				Try("send a URI such as %sMEMORY.md", memoryScheme)
 		}
 		d, err := l.memory.Get(ctx, name)
 		return []tool.Part{{URI: uri, Text: d.Text, MIME: textMIME(d.Path)}}, err
@@ -157,7 +177,9 @@ func (l library) Prompts(ctx context.Context, c tool.Caller) (all []server.Promp
 		for _, p := range list {
 			prompt := server.Prompt{Name: p.Name, Description: p.Description}
 			for _, a := range p.Arguments {
-				prompt.Arguments = append(prompt.Arguments, server.Argument{Name: a.Name, Description: a.Description, Required: a.Required})
+				prompt.Arguments = append(prompt.Arguments, server.Argument{
+					Name: a.Name, Description: a.Description, Required: a.Required,
+				})
 			}
 			all = append(all, prompt)
 		}
@@ -166,7 +188,9 @@ func (l library) Prompts(ctx context.Context, c tool.Caller) (all []server.Promp
 	return all, err
 }
 
-func (l library) Prompt(ctx context.Context, c tool.Caller, name string, args map[string]string) (server.Filled, error) {
+func (l library) Prompt(
+	ctx context.Context, c tool.Caller, name string, args map[string]string,
+) (server.Filled, error) {
 	if name == contextPrompt {
 		return l.fillContext(ctx, c)
 	}
@@ -174,11 +198,11 @@ func (l library) Prompt(ctx context.Context, c tool.Caller, name string, args ma
 	return server.Filled{Description: description, Messages: []server.Message{{Part: tool.Part{Text: text}}}}, err
 }
 
-// Complete proposes what an agent is told, paths of memories and names of skills.
+// Complete proposes names of context files, paths of memories and names of skills.
 func (l library) Complete(ctx context.Context, _ tool.Caller, b server.Blank) (values []string, more bool, err error) {
 	switch {
 	case b.Of.URI == contextURI("{name}") && b.Name == "name":
-		list, err := l.told.List(ctx, ".")
+		list, err := l.context.List(ctx, ".")
 		for _, f := range list {
 			if strings.HasPrefix(f.Name, b.Value) {
 				values = append(values, f.Name)

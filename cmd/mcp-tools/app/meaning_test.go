@@ -91,11 +91,11 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	if found := find("vehicle"); !found.Forming {
-		t.Errorf("nobody says that there are no vectors of the last one yet: %+v", found)
+		t.Errorf("the result does not say that the last memory has no vector yet: %+v", found)
 	}
 	other := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "bob", Session: "s"}})
 	if found, err := h.memory.Search(other, memory.Query{Text: "vehicle", Limit: 3}); err != nil || found.Forming {
-		t.Errorf("bob hears that ada stores something: %+v, %v", found, err)
+		t.Errorf("bob sees that ada has a memory: %+v, %v", found, err)
 	}
 	for text := range endpoint.Texts() {
 		if strings.Contains(text, secret) || strings.Contains(text, key) {
@@ -106,7 +106,7 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 	defer mu.Unlock()
 	for _, got := range keys {
 		if got != "Bearer "+key {
-			t.Errorf("the endpoint was told %q", got)
+			t.Errorf("the endpoint got %q", got)
 		}
 	}
 	if strings.Contains(log.String(), key) || h.scrub.Text(key) == key {
@@ -120,7 +120,7 @@ func TestWithoutAnEndpointThereIsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if h.meaning != nil {
-		t.Error("there is a search by meaning that nobody asked for")
+		t.Error("there is a search by meaning without an endpoint")
 	}
 	for settings, want := range map[string]string{
 		"memory: {embeddings: {url: 'http://127.0.0.1:1/v1'}}": "set both url and model",
@@ -132,7 +132,7 @@ func TestWithoutAnEndpointThereIsNothing(t *testing.T) {
 	}
 }
 
-// TestAKeyThatIsMissing keeps nobody from starting: words find memories as well.
+// TestAKeyThatIsMissing starts without the key: memories are found by words.
 func TestAKeyThatIsMissing(t *testing.T) {
 	h, log, err := buildWith(t, "memory: {embeddings: {url: http://127.0.0.1:1, model: m, key: env:NO_SUCH_KEY}}\n", nil)
 	if err != nil || h.meaning != nil || !strings.Contains(log.String(), "NO_SUCH_KEY") {

@@ -20,8 +20,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
 )
 
-// openMemory joins what agents remember to the store and to the index. Neither
-// is opened before somebody asks for it.
+// openMemory joins the memory to the store and to the index. Neither is opened
+// before it is needed.
 func (a *App) openMemory(context.Context) error {
 	o, err := a.env.StoreOptions(a.loaded.Config, a.log)
 	if err != nil {
@@ -30,7 +30,7 @@ func (a *App) openMemory(context.Context) error {
 	if u, err := url.Parse(o.DSN); err == nil {
 		if password, has := u.User.Password(); has {
 			if err := a.scrub.Set("store.dsn", password); err != nil {
-				a.log.Warn("the password of the store is not masked: choose a longer one", "err", err)
+				a.log.Warn("the password of the store is not masked; choose a longer one", "err", err)
 			}
 		}
 	}
@@ -59,20 +59,20 @@ func (a *App) openMemory(context.Context) error {
 	return nil
 }
 
-// openMeaning has memories found by what they mean, when there is an endpoint
-// that can tell. What it is sent is scrubbed like everything that leaves.
+// openMeaning opens the search of memories by meaning, if the settings have an
+// embeddings endpoint. What is sent to it is scrubbed.
 func (a *App) openMeaning() error {
 	if a.loaded.Config.Memory.Embeddings.URL == "" {
 		return nil
 	}
 	encoder, key, err := a.env.Encoder(a.loaded.Config)
-	if err != nil { // the memory works without, and so does everything else
-		a.log.Warn("memories are found by words alone, until this is mended and the server starts again", "err", err)
+	if err != nil { // everything else works without
+		a.log.Warn("memories are found by words only, until this is fixed and the server restarted", "err", err)
 		return nil
 	}
 	if key != "" {
 		if err := a.scrub.Set("memory.embeddings.key", key); err != nil {
-			a.log.Warn("the key of the embeddings endpoint is not masked: choose a longer one", "err", err)
+			a.log.Warn("the key of the embeddings endpoint is not masked; choose a longer one", "err", err)
 		}
 	}
 	a.onClose(encoder.Close)
@@ -84,7 +84,7 @@ func (a *App) openMeaning() error {
 	return nil
 }
 
-// Encoder reaches the endpoint of the settings, with the key that it returns.
+// Encoder returns the client of the embeddings endpoint, and the endpoint's key.
 func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error) {
 	c := all.Memory.Embeddings
 	if c.Key != "" {
@@ -92,15 +92,17 @@ func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error
 			return nil, "", fmt.Errorf("memory.embeddings.key: %w", err)
 		}
 	}
-	encoder, err := embed.New(embed.Options{URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: maxEmbeddings})
+	encoder, err := embed.New(embed.Options{
+		URL: c.URL, Model: c.Model, Key: key, Dimensions: c.Dimensions, Batch: maxEmbeddings,
+	})
 	if err != nil {
 		return nil, "", fmt.Errorf("memory.embeddings: %w", err)
 	}
 	return encoder, key, nil
 }
 
-// workOnMeaning makes what is remembered ready to be found by what it means. A
-// store that nobody has ever used is not made for that.
+// workOnMeaning computes embeddings of memories until ctx ends. It waits until the
+// store is used by a process, so that it does not create one.
 func (a *App) workOnMeaning(ctx context.Context) {
 	select {
 	case <-time.After(startFirst):
@@ -117,14 +119,14 @@ func (a *App) workOnMeaning(ctx context.Context) {
 	a.meaning.Work(ctx)
 }
 
-// memoryRoute shows memories as files of the workspace, where it has none of
-// these names itself.
+// memoryRoute shows memories in the workspace, except where the workspace has
+// files of these names.
 func (a *App) memoryRoute() workspace.Route {
 	files := a.memory.Files()
 	return workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: memoryFiles{files, a.unused}}
 }
 
-// unlessOnDisk leaves names to the workspace's disk where it has them itself.
+// unlessOnDisk excludes names that exist in the workspace on disk.
 func (a *App) unlessOnDisk(serves func(context.Context, string) bool) func(context.Context, string) bool {
 	return func(ctx context.Context, name string) bool {
 		if !serves(ctx, name) {
@@ -140,7 +142,7 @@ func (a *App) unlessOnDisk(serves func(context.Context, string) bool) func(conte
 	}
 }
 
-// entries are files of a source of ours in the workspace's words.
+// entries converts a list of files to the workspace's type.
 func entries[E interface {
 	~struct {
 		Name     string
@@ -155,10 +157,10 @@ func entries[E interface {
 	return out
 }
 
-// memoryFiles are memories as the workspace has files.
+// memoryFiles adapts memories to the workspace.
 type memoryFiles struct {
 	memory.Files
-	unused func() bool // NoUser has ever remembered anything
+	unused func() bool // no process has ever stored a memory
 }
 
 func (m memoryFiles) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
@@ -167,18 +169,18 @@ func (m memoryFiles) List(ctx context.Context, dir string) ([]workspace.SourceEn
 	}
 	list, err := m.Files.List(ctx, dir)
 	if ctx.Err() == nil {
-		err = nil // the files of the disk are there still, and the store has told its log why
+		err = nil // the files on disk can still be listed, and the store has logged the error
 	}
 	return entries(list), err
 }
 
-// How long is kept what was changed, so that it can be undone or caught up with.
+// How long changes are kept, and how often old ones are removed.
 const (
 	feedAge    = 7 * 24 * time.Hour
 	sweepEvery = time.Hour
 )
 
-// sweepStore forgets what is too old, once an hour, in a store that is in use.
+// sweepStore removes what has expired once an hour, if the store is in use.
 func (a *App) sweepStore(ctx context.Context) {
 	ticker := time.NewTicker(sweepEvery)
 	defer ticker.Stop()
@@ -196,7 +198,7 @@ func (a *App) sweepStore(ctx context.Context) {
 		_, changes := a.store.PruneChanges(ctx, feedAge)
 		rates, asked := a.store.PruneRates(ctx), a.approvals.Sweep(ctx)
 		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
-			a.log.Warn("what is too old in the store could not be removed", "err", err)
+			a.log.Warn("expired rows of the store could not be removed", "err", err)
 		}
 	}
 }

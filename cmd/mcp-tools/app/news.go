@@ -12,12 +12,11 @@ import (
 
 const (
 	newsAtOnce = 200
-	newsAgain  = 5 * time.Second // after the store could not be asked
+	newsAgain  = 5 * time.Second // after an error of the store
 )
 
-// tellNews lets clients know which of their memories and skills have changed, and
-// what their agents are told,
-// whoever changed them, from the time on that the store is used.
+// tellNews notifies clients of changes to their memories, skills and context
+// files, by any process, from the time the store is first used.
 func (a *App) tellNews(ctx context.Context) {
 	select {
 	case <-a.store.Opened():
@@ -26,7 +25,8 @@ func (a *App) tellNews(ctx context.Context) {
 	}
 	feed, place := a.store, ""
 	for ctx.Err() == nil {
-		memories, told, published := a.store.Wait(store.MemoryTopic), a.store.Wait(store.ContextTopic), a.store.Wait(skills.Topic)
+		memories, contexts := a.store.Wait(store.MemoryTopic), a.store.Wait(store.ContextTopic)
+		published := a.store.Wait(skills.Topic)
 		var changed []func(context.Context) []server.Change
 		topics := []string{store.MemoryTopic, store.ContextTopic, skills.Topic}
 		next, lost, more, err := feed.Follow(ctx, place, newsAtOnce, topics, func(topic, key string) {
@@ -40,14 +40,14 @@ func (a *App) tellNews(ctx context.Context) {
 			}
 		})
 		if err != nil {
-			a.log.Debug("clients do not hear of changes at the moment", "err", err)
+			a.log.Debug("clients get no notifications of changes at the moment", "err", err)
 			select {
 			case <-time.After(newsAgain):
 			case <-ctx.Done():
 			}
 			continue
 		}
-		if lost && place != "" { // the store was restored, or we slept for days
+		if lost && place != "" { // the store was restored, or this machine was suspended for days
 			a.Server.Changed(server.Change{})
 		}
 		for _, find := range changed {
@@ -61,16 +61,16 @@ func (a *App) tellNews(ctx context.Context) {
 		}
 		select {
 		case <-memories:
-		case <-told:
+		case <-contexts:
 		case <-published:
 		case <-ctx.Done():
 		}
 	}
 }
 
-// watchSkills lets clients know of skills in directories: those of the operator,
-// and of the workspace of whoever started us. Workspaces of remote callers are
-// not watched: there are too many of them.
+// watchSkills notifies clients of skills in directories: those of the settings and
+// of the local caller's workspace. The workspaces of remote callers are not
+// watched, since there can be too many.
 func (a *App) watchSkills(ctx context.Context) {
 	var dirs []string
 	for _, d := range a.skillDirs {
@@ -84,12 +84,12 @@ func (a *App) watchSkills(ctx context.Context) {
 		a.Server.Changed(server.Change{Ref: server.Ref{URI: skillScheme + slug + "/SKILL.md"}, Listed: true})
 	})
 	if err != nil {
-		a.log.Debug("clients do not hear of new skills in directories", "err", err)
+		a.log.Debug("clients get no notifications of skills in directories", "err", err)
 	}
 }
 
-// memoryNews and skillNews find out whose it is that has changed, or was: nobody
-// else hears that anything has.
+// memoryNews and skillNews return the notification of a change, addressed to the
+// owner of what has changed.
 func (a *App) memoryNews(id string, uri func(path string) string) func(context.Context) []server.Change {
 	return func(ctx context.Context) []server.Change {
 		o, path, found, err := a.store.MemoryPlace(ctx, id)

@@ -19,8 +19,8 @@ import (
 	"context"
 )
 
-// rules are what the settings say about who may do what. A reload replaces them
-// as a whole.
+// rules is the part of the settings that decides who may do what. A reload
+// replaces it as a whole.
 type rules struct {
 	policy   *policy.Policy
 	commands judge.Rules
@@ -94,8 +94,8 @@ func compilePolicy(l *config.Loaded, catalogue policy.Catalogue, log *slog.Logge
 	return compiled, nil
 }
 
-// commandRules translates how commands are judged. Mistakes have their place in
-// the settings.
+// commandRules converts the settings for commands. Errors have the line in the
+// file.
 func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, error) {
 	c := l.Config.Exec
 	rules := judge.Rules{Groups: make(map[string]judge.Action), Mode: map[string]judge.Mode{
@@ -104,7 +104,8 @@ func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, err
 	var wrong config.Problems
 	for name, action := range c.Groups {
 		if !judge.KnownGroup(name) {
-			wrong = append(wrong, l.Problem("exec.groups."+name, "there is no such group of commands; docs/commands.md lists them"))
+			wrong = append(wrong,
+				l.Problem("exec.groups."+name, "there is no such group of commands; docs/commands.md lists them"))
 		}
 		rules.Groups[name] = judge.Action(action)
 	}
@@ -117,7 +118,8 @@ func commandRules(l *config.Loaded, profiles []policy.Profile) (judge.Rules, err
 	}
 	for i, p := range l.Config.Sandbox.Profiles {
 		if !slices.ContainsFunc(profiles, func(known policy.Profile) bool { return known.Name == p.Profile }) {
-			wrong = append(wrong, l.Problem(fmt.Sprintf("sandbox.profiles[%d].profile", i), "the policy has no profile %q", p.Profile))
+			wrong = append(wrong,
+				l.Problem(fmt.Sprintf("sandbox.profiles[%d].profile", i), "the policy has no profile %q", p.Profile))
 		}
 	}
 	for i := range c.Programs {

@@ -7,8 +7,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// setSecrets tells the scrubber what it must know by value: the secrets that
-// the settings name, the key of the vault if it is in the environment, and by which addresses this machine can be reached.
+// setSecrets sets the values that the scrubber masks: the secrets that the settings
+// refer to, the vault's key if it is in the environment, and the addresses of
+// this machine.
 func setSecrets(s *scrub.Scrubber, c config.Scrub, from config.Sources) error {
 	values := make([]string, 0, len(c.Values))
 	for n, secret := range c.Values {

@@ -25,11 +25,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 )
 
-// stdioOnTerminal is for a person who started us by hand, and would otherwise
-// look at an empty screen.
+// stdioOnTerminal is the message to a person who has started the server by hand.
 const stdioOnTerminal = `Waiting for an MCP client to speak on stdin. Clients start this program by themselves:
-  mcp-tools connect CLIENT    tells one how
-  mcp-tools --help            says what else there is; Ctrl-D ends this`
+  mcp-tools connect CLIENT    sets one up
+  mcp-tools --help            lists all commands; Ctrl-D ends this`
 
 // Serve serves until ctx ends: HTTP if the settings name an address and stdio is
 // false, else the client on stdin and stdout.
@@ -95,21 +94,25 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	}).Serve(ctx, listener)
 }
 
-// warnExposed says what a server that others can reach is probably lacking.
+// warnExposed logs what a server that can be reached from other machines lacks.
 func (a *App) warnExposed(addr net.Addr) {
 	c := a.loaded.Config.Server
 	if netaddr.IsLoopbackAddress(addr.String()) {
 		return
 	}
 	if c.PublicURL == "" && len(c.AllowedHosts) == 0 {
-		a.log.Warn("clients on other machines will be refused: name the host that they use in server.public_url or server.allowed_hosts")
+		a.log.Warn(
+			"clients on other machines will be refused; set server.public_url or server.allowed_hosts",
+		)
 	}
 	if c.TLSCert == "" && !strings.HasPrefix(c.PublicURL, "https://") {
-		a.log.Warn("tokens cross the network in plain text: use --tls-cert and --tls-key, or a proxy with TLS and server.public_url")
+		a.log.Warn(
+			"tokens are sent in plain text; use --tls-cert and --tls-key, or a proxy with TLS and server.public_url",
+		)
 	}
 }
 
-// endpoint is the URL under which clients know us.
+// endpoint returns the URL under which clients reach the server.
 func (a *App) endpoint(addr net.Addr) string {
 	c := a.loaded.Config.Server
 	if c.PublicURL != "" {
@@ -128,8 +131,8 @@ func hostOf(endpoint string) string {
 	return host
 }
 
-// Identities opens everything that can prove a token. Where nothing can, a
-// first token is made and shown, once.
+// identities opens all sources of tokens. If there is none, it makes a first token
+// and prints it.
 func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, err error) {
 	c := a.loaded.Config.Connections
 	table := tokens.New(tokens.Options{DB: a.store, Unused: a.unused, Log: a.log})
@@ -147,12 +150,16 @@ func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, e
 	if len(c.Tokens) > 0 || ids.oauth != nil {
 		return ids, nil
 	}
-	first, created, err := table.EnsureFirst(ctx, tokens.Request{Name: "first", Profiles: []string{policy.AnyProfile}, User: SystemUser()})
+	first, created, err := table.EnsureFirst(ctx, tokens.Request{
+		Name: "first", Profiles: []string{policy.AnyProfile}, User: SystemUser(),
+	})
 	if err != nil {
 		return nil, err
 	}
 	if created {
-		fmt.Fprintf(a.env.Err, "This is the first start: a token was made. It is shown this once.\n  URL:   %s\n  Token: %s\n", endpoint, first.Reveal())
+		fmt.Fprintf(a.env.Err,
+			"First start: created a token. It is shown only once.\n  URL:   %s\n  Token: %s\n",
+			endpoint, first.Reveal())
 	}
 	return ids, nil
 }
@@ -163,7 +170,8 @@ func newVerifier(c config.OAuth, endpoint string) (*oauth.Verifier, error) {
 		audience = endpoint
 	}
 	v, err := oauth.New(oauth.Config{
-		Issuer: c.Issuer, Audiences: []string{audience}, JWKSURL: c.JWKSURL, Algorithms: signatureAlgorithms(), ScopeProfiles: c.Scopes,
+		Issuer: c.Issuer, Audiences: []string{audience}, JWKSURL: c.JWKSURL,
+		Algorithms: signatureAlgorithms(), ScopeProfiles: c.Scopes,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("connections.oauth: %w", err)
@@ -183,7 +191,7 @@ func (a *App) certificate() (*tls.Config, error) {
 	return &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12}, nil
 }
 
-// serveMetrics opens the listener for Prometheus, if there is to be one.
+// serveMetrics opens the listener for Prometheus, if the settings have one.
 func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
 	c := a.loaded.Config.Server
 	if c.Metrics == "" {
@@ -195,9 +203,11 @@ func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.calls.Handler())
-	// Prometheus comes by address as often as by name.
+	// Prometheus connects by address as often as by name.
 	guard := server.Guard{Hosts: hosts, Origins: c.AllowedOrigins, Addresses: true}
-	srv := &http.Server{Handler: guard.Handler(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second}
+	srv := &http.Server{
+		Handler: guard.Handler(mux), ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second,
+	}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(listener) }()
 	a.log.Info("serving metrics", "url", "http://"+listener.Addr().String()+"/metrics")
@@ -212,8 +222,8 @@ func (a *App) serveMetrics(hosts []string) (stop func(), err error) {
 	}, nil
 }
 
-// watch reads the settings again when their file changes or SIGHUP comes. A
-// file that is wrong changes nothing, and the log says what is wrong with it.
+// watch reloads the settings when their file changes or on SIGHUP. A file with
+// mistakes changes nothing; the log has the mistakes.
 func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()) {
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
@@ -240,8 +250,8 @@ func (a *App) watch(ctx context.Context, more func(*config.Loaded)) (stop func()
 		}.Watch(ctx, a.loaded)
 	})
 	return func() {
-		// Hangups still go to the channel: one that came while we close would
-		// otherwise end the process before the last calls are on record.
+		// SIGHUP still goes to the channel: while the parts are closed it must not end
+		// the process before the last calls are recorded.
 		cancel()
 		both.Wait()
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/headstart"
 )
 
-// A client that starts us waits for the first answer. What can wait, waits
-// until it has that.
+// startFirst is how long work that can wait is put off, so that the client that
+// started the program gets its first response sooner.
 const startFirst = time.Second
 
 // startBackground starts the work that lasts as long as the server, and what the
@@ -40,7 +40,7 @@ func (a *App) startBackground(ctx context.Context) (stop func()) {
 		a.commands.Sweep()
 		a.web.sweep()
 		if err := a.files.Recover(ctx); err != nil && !errors.Is(err, context.Canceled) {
-			a.log.Warn("changes to files that a crash interrupted could not all be settled", "err", err)
+			a.log.Warn("some file changes that a crash interrupted could not be finished or reverted", "err", err)
 		}
 		a.audit.Recover(ctx)
 		a.sweepStore(ctx)

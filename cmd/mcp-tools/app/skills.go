@@ -10,8 +10,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
-// findSkillDirs returns the directories of skills that the operator has configured, or else the one that agents on this
-// machine share, as far as they exist. The file tools refer to them by short names.
+// findSkillDirs returns the directories of skills that exist: those of the
+// settings, or else the one that agents on this machine share. Each has the name
+// under which the file tools see it.
 func (a *App) findSkillDirs(home string) []skills.Dir {
 	paths := a.loaded.Config.Skills.Dirs
 	if paths == nil && home != "" {

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
-// StoreOptions say where the store is that the settings describe.
+// StoreOptions returns the location and the limits of the store of the settings.
 func (e *Env) StoreOptions(c config.Config, log *slog.Logger) (store.Options, error) {
 	dsn, err := c.Store.Place(e.Sources(c.Vault))
 	if err != nil {
@@ -31,7 +31,7 @@ func (e *Env) StoreOptions(c config.Config, log *slog.Logger) (store.Options, er
 	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Memory: most, Log: log}, nil
 }
 
-// OpenStore opens the store that the settings describe, and makes it if need be.
+// OpenStore opens the store of the settings, and makes it if it does not exist.
 func (e *Env) OpenStore(ctx context.Context) (*store.Store, error) {
 	o, err := e.LoadStoreOptions()
 	if err != nil {
@@ -48,9 +48,8 @@ func (e *Env) LoadStoreOptions() (store.Options, error) {
 	return e.StoreOptions(loaded.Config, nil)
 }
 
-// WithStore gives the store that the settings describe for one use. It is not
-// opened before it is asked for something. unused reports that it certainly has
-// nothing yet, since there is none.
+// WithStore passes the store of the settings to use, and closes it. It is opened
+// when it is first needed. unused reports that the store does not exist yet.
 func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) error {
 	o, err := e.LoadStoreOptions()
 	if err != nil {
@@ -63,7 +62,7 @@ func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) erro
 	return errors.Join(use(s, neverUsed(s, o)), s.Close())
 }
 
-// StorePlace is where the store is, fit to be shown.
+// StorePlace returns the location of the store, without a password.
 func (e *Env) StorePlace() (place string, err error) {
 	err = e.WithStore(func(s *store.Store, _ func() bool) error {
 		place = s.Location()
@@ -72,25 +71,25 @@ func (e *Env) StorePlace() (place string, err error) {
 	return place, err
 }
 
-// neverUsed reports whether nobody has ever asked anything of a store.
+// neverUsed returns a function that reports whether no process has used a store.
 func neverUsed(s *store.Store, o store.Options) func() bool {
 	return func() bool { return !s.InUse() && store.Missing(o.DSN) }
 }
 
-// OpenExistingStore opens the store that the settings describe, if it is there.
+// OpenExistingStore opens the store of the settings; if there is none it fails.
 func (e *Env) OpenExistingStore(ctx context.Context) (*store.Store, error) {
 	o, err := e.LoadStoreOptions()
 	if err != nil {
 		return nil, err
 	}
 	if store.Missing(o.DSN) {
-		return nil, fmt.Errorf("there is no store in %s yet; a server makes it, or mcp-tools store restore", o.DSN)
+		return nil, fmt.Errorf("there is no store in %s yet; a server or mcp-tools store restore creates it", o.DSN)
 	}
 	return store.Open(ctx, o)
 }
 
-// StoreOptionsAt says where a store is that an argument names, in the way of
-// the setting.
+// StoreOptionsAt returns the options of the store that text names, in the form of
+// the setting store.dsn.
 func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
 	loaded, err := e.Load()
 	if err != nil {
@@ -103,14 +102,14 @@ func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
 	c := loaded.Config
 	place, err := config.StorePlace(text, dir, cmp.Or(e.Getenv("HOME"), e.Getenv("USERPROFILE")))
 	if err != nil {
-		return store.Options{}, Usagef("that is no place for a store; %w", err)
+		return store.Options{}, Usagef("this is not the location of a store; %w", err)
 	}
 	c.Store.DSN = place.DSN
 	return e.StoreOptions(c, nil)
 }
 
-// WithTokens opens the table for one use. A table that nobody has made yet is
-// made by the first token only.
+// WithTokens passes the token table to use, and closes it. Only creating a token
+// creates a store.
 func (e *Env) WithTokens(use func(*tokens.Table) error) error {
 	return e.WithStore(func(s *store.Store, unused func() bool) error {
 		table := tokens.New(tokens.Options{DB: s, Unused: unused})

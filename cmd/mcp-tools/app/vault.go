@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/vault"
 )
 
-// VaultDir is where the vault is, or will be.
+// VaultDir returns the directory of the vault, which need not exist.
 func (e *Env) VaultDir(c config.Vault) (string, error) {
 	if c.Dir != "" {
 		return c.Dir, nil
@@ -18,7 +18,7 @@ func (e *Env) VaultDir(c config.Vault) (string, error) {
 	return filepath.Join(data, "vault"), err
 }
 
-// Vault is the one that the settings describe. Nothing of it is read yet.
+// Vault returns the vault of the settings. Nothing is read yet.
 func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
 	dir, err := e.VaultDir(c)
 	if err != nil {
@@ -28,15 +28,16 @@ func (e *Env) Vault(c config.Vault) (*vault.Vault, error) {
 		return nil, err
 	}
 	if info, err := os.Lstat(dir); c.Dir == "" && err == nil && !info.IsDir() {
-		return nil, fmt.Errorf("%s is a link or a file, and has to be a directory; move it away, or say with vault.dir where the vault is", dir)
+		return nil, fmt.Errorf("%s is a link or a file, and must be a directory; move it away, or set vault.dir", dir)
 	}
 	return vault.New(vault.Config{
-		Dir: dir, Key: vault.KeyStore(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext, Getenv: e.Getenv,
+		Dir: dir, Key: vault.KeyStore(c.KeyFrom), EnvKey: config.EnvVaultKey, EnvNext: config.EnvVaultKeyNext,
+		Getenv: e.Getenv,
 	}), nil
 }
 
-// Sources are where the settings' references to secrets lead. The vault is
-// opened when one leads there.
+// Sources resolves the settings' references to secrets. The vault is opened when a
+// reference leads there.
 func (e *Env) Sources(c config.Vault) config.Sources {
 	return config.Sources{
 		Env: func(name string) (string, bool) {
@@ -55,7 +56,7 @@ func (e *Env) Sources(c config.Vault) config.Sources {
 	}
 }
 
-// WithVault loads the settings and opens the vault for one use.
+// WithVault loads the settings and passes the vault to use.
 func (e *Env) WithVault(use func(*vault.Vault) error) error {
 	loaded, err := e.Load()
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"runtime/debug"
 )
 
-// development is the version of a binary that knows none.
+// development is the version of a binary without version information.
 const development = "dev"
 
-// Version is that of the module, as the Go tool wrote it into the binary: a
-// release, or the revision that was built.
+// Version returns the version of the module that the Go tool wrote into the
+// binary: a release, or the revision that was built.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -30,8 +30,8 @@ func versionOf(info *debug.BuildInfo) string {
 	return development
 }
 
-// Commit is the revision that was built, "" when the binary does not know. A
-// revision with changes that were not committed ends in "-dirty".
+// Commit returns the revision that was built, "" if unknown. It ends in "-dirty"
+// if there were uncommitted changes.
 func Commit() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -56,7 +56,7 @@ func commitOf(info *debug.BuildInfo) string {
 	return revision + dirty
 }
 
-// A Release says which program this is.
+// A Release describes the program.
 type Release struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit,omitempty"`
@@ -70,5 +70,6 @@ func ThisRelease() Release {
 }
 
 func (r Release) String() string {
-	return fmt.Sprintf("mcp-tools %s (commit %s, %s, %s/%s)", r.Version, cmp.Or(r.Commit, "unknown"), r.Go, r.OS, r.Arch)
+	return fmt.Sprintf("mcp-tools %s (commit %s, %s, %s/%s)", r.Version, cmp.Or(r.Commit, "unknown"), r.Go, r.OS,
+		r.Arch)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// A View is what can be known without starting anything: the settings, the
-// tools, and who may use which of them.
+// A View is what can be found out without starting a server: the settings, the
+// tools, and who may use them.
 type View struct {
 	Loaded   *config.Loaded
 	Tools    *tool.Set
@@ -18,7 +18,7 @@ type View struct {
 	Warnings config.Problems // rules without effect
 }
 
-// Examine reads the settings. Mistakes in them are the error, as config.Problems.
+// Examine reads and checks the settings. It returns mistakes as config.Problems.
 func (e *Env) Examine() (*View, error) {
 	set, err := tools.All(tools.World{})
 	if err != nil {
@@ -42,14 +42,14 @@ func (e *Env) Examine() (*View, error) {
 	return &View{loaded, set, rules, warnings}, nil
 }
 
-// Subject is the caller that the flags and settings describe: the one that
-// serve would serve over stdio.
+// Subject returns the caller that the flags and settings describe, which is the
+// caller on stdio.
 func (v *View) Subject() policy.Subject {
 	c := v.Loaded.Config.Connections.Stdio
 	return policy.Subject{Profile: c.Profile, Agent: c.Agent, Provider: c.Provider}
 }
 
-// Find looks a tool up by any of its names.
+// Find returns the tool with a name or an alias.
 func (v *View) Find(name string) (tool.Tool, error) {
 	if t, ok := v.Tools.Lookup(name); ok {
 		return t, nil
@@ -61,10 +61,10 @@ func (v *View) Find(name string) (tool.Tool, error) {
 	if near := tool.Nearest(name, names); near != "" {
 		return tool.Tool{}, Usagef("there is no tool %q; did you mean %q?", name, near)
 	}
-	return tool.Tool{}, Usagef("there is no tool %q; mcp-tools tools list shows what there is", name)
+	return tool.Tool{}, Usagef("there is no tool %q; mcp-tools tools list shows all", name)
 }
 
-// Visible are the tools that a subject gets to see.
+// Visible returns the tools that a subject can see.
 func (v *View) Visible(s policy.Subject) []tool.Tool {
 	return slices.DeleteFunc(slices.Collect(v.Tools.All()), func(t tool.Tool) bool {
 		return v.Policy.Verdict(s, t.Spec.Name) == policy.Deny

@@ -32,10 +32,10 @@ type webAccess struct {
 	sweep   func() // removes what browsers of killed servers left
 }
 
-// webRules are the settings of the web that may change while the server runs.
+// webRules is the part of the web settings that may change while the server runs.
 type webRules struct {
 	config.Web
-	digest string // of what may be reached
+	digest string // identifies the hosts and addresses that may be reached
 }
 
 func newWebRules(c config.Web) (*webRules, error) {
@@ -62,7 +62,7 @@ func profileNames(c config.Web) (names []string) {
 	return names
 }
 
-// of is what callers with a profile may reach.
+// of returns what callers with a profile may reach.
 func (w *webRules) of(profile string) egress.Rules {
 	r := egress.Rules{Allow: w.Allow, Deny: w.Deny, AllowPrivate: w.Private, Benchmark: w.Benchmark}
 	for _, p := range w.Profiles {
@@ -78,7 +78,7 @@ func (w *webRules) of(profile string) egress.Rules {
 	return r
 }
 
-// methods are those that callers with a profile may use.
+// methods returns the methods that callers with a profile may use.
 func (w *webRules) methods(profile string) []string {
 	for _, p := range w.Profiles {
 		if p.Profile == profile && p.Methods != nil {
@@ -99,7 +99,9 @@ func (a *App) openWeb(context.Context) error {
 		return err
 	}
 	agent := "mcp-tools/" + Version()
-	o.client, err = egress.NewClient(egress.ClientOptions{Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent})
+	o.client, err = egress.NewClient(egress.ClientOptions{
+		Profile: o.profile, Rules: o.reach, Proxy: proxy, Agent: agent,
+	})
 	if err != nil {
 		return err
 	}
@@ -179,7 +181,7 @@ func newSearcher(engines []search.Engine, public, trusted outbound.Client) (*sea
 	return search.New(search.Options{Client: public, Trusted: trusted, Engines: engines, Age: searchAge})
 }
 
-// fetchSecret reads a secret when it is needed, and has it masked from then on.
+// fetchSecret returns a function that reads a secret and has it masked.
 func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 	return func() (string, error) {
 		value, err := s.Fetch(a.env.Sources(a.loaded.Config.Vault))
@@ -190,11 +192,14 @@ func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 	}
 }
 
-func newWallet(c config.Web, profile func(context.Context) string, mask func(string, ...string) error, from config.Sources) (*credential.Wallet, error) {
+func newWallet(
+	c config.Web, profile func(context.Context) string, mask func(string, ...string) error, from config.Sources,
+) (*credential.Wallet, error) {
 	o := credential.Options{Private: c.Private, Profile: profile, Mask: mask}
 	for _, each := range c.Credentials {
 		o.Credentials = append(o.Credentials, credential.Credential{
-			Name: each.Name, Hosts: each.Hosts, Paths: each.Paths, As: each.As, Header: each.Header, Methods: each.Methods,
+			Name: each.Name, Hosts: each.Hosts, Paths: each.Paths, As: each.As, Header: each.Header,
+			Methods:  each.Methods,
 			Profiles: each.Profiles, Agents: each.Agents, Redirects: each.Redirects,
 			Fetch: func() (string, error) { return each.Secret.Fetch(from) },
 		})
@@ -233,8 +238,7 @@ func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers
 	return b, nil
 }
 
-// checkWebSettings finds the mistakes that only show when the settings of the web
-// are put to use.
+// checkWebSettings finds mistakes that only show when the web settings are used.
 func checkWebSettings(c config.Web) error {
 	if _, err := newWebRules(c); err != nil {
 		return err

@@ -25,18 +25,18 @@ import (
 func (a *CLI) agentsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "agents",
-		Short: "Look after what agents are told about themselves and their users",
-		Long: `agents is about SOUL.md, AGENTS.md, IDENTITY.md, USER.md, USER_PREDEFINED.md and
-BOOTSTRAP.md. What it writes counts for all users of an agent, as far as they
-have no copies of their own; with --user it is about the copies of one user.`,
+		Short: "Manage the context files of agents",
+		Long: `agents manages the context files of agents: SOUL.md, AGENTS.md, IDENTITY.md,
+		USER.md, USER_PREDEFINED.md and BOOTSTRAP.md. Changes apply to all users of an
+		agent who have no copies of their own; with --user, to the copies of that user.`,
 	}
 	return group(cmd,
 		&cobra.Command{
-			Use: "list", Short: "List the agents that something is kept for, or said about",
+			Use: "list", Short: "List the agents that have context files or settings",
 			Args: takes(), RunE: a.onAgents(a.listAgents),
 		},
 		&cobra.Command{
-			Use: "show AGENT [NAME]", Short: "List the copies of an agent and its users, or print the one that counts",
+			Use: "show AGENT [NAME]", Short: "List the context files of an agent, or print one",
 			Example: `  mcp-tools agents show helper
   mcp-tools agents show helper USER.md --user ann`,
 			Args: func(cmd *cobra.Command, args []string) error {
@@ -48,20 +48,20 @@ have no copies of their own; with --user it is about the copies of one user.`,
 			RunE: a.onAgents(a.showAgent),
 		},
 		&cobra.Command{
-			Use: "set AGENT NAME FILE", Short: "Write a document from a file, or from stdin for -",
+			Use: "set AGENT NAME FILE", Short: "Set a context file to the content of FILE, or of stdin for -",
 			Example: `  mcp-tools agents set helper SOUL.md soul.md`,
 			Args:    takes("AGENT", "NAME", "FILE"), RunE: a.onAgents(a.setAgent),
 		},
 		&cobra.Command{
-			Use: "remove AGENT NAME", Short: "Remove a copy of a document",
+			Use: "remove AGENT NAME", Short: "Remove a copy of a context file",
 			Args: takes("AGENT", "NAME"), RunE: a.onAgents(a.removeAgent),
 		},
 		&cobra.Command{
-			Use: "undo AGENT NAME", Short: "Make the former version of a copy the present one",
+			Use: "undo AGENT NAME", Short: "Restore the previous version of a context file",
 			Args: takes("AGENT", "NAME"), RunE: a.onAgents(a.undoAgent),
 		},
 		&cobra.Command{
-			Use: "import AGENT DIR", Short: "Write the documents that lie in a directory",
+			Use: "import AGENT DIR", Short: "Set the context files that a directory contains",
 			Args: takes("AGENT", "DIR"), RunE: a.onAgents(a.importAgent),
 		},
 		a.exportAgentCommand())
@@ -70,15 +70,15 @@ have no copies of their own; with --user it is about the copies of one user.`,
 func (a *CLI) exportAgentCommand() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
-		Use: "export AGENT DIR", Short: "Write copies of documents into a directory",
+		Use: "export AGENT DIR", Short: "Write the context files of an agent to a directory",
 		Args: takes("AGENT", "DIR"),
 		RunE: a.onAgents(func(ctx context.Context, c agentsCall) error { return a.exportAgent(ctx, c, force) }),
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace files that say something else")
+	cmd.Flags().BoolVar(&force, "force", false, "replace files with different content")
 	return cmd
 }
 
-// An agentsCall is one of these commands under way.
+// An agentsCall is one call of a subcommand of agents.
 type agentsCall struct {
 	*briefing.Briefing
 	agents []briefing.Agent
@@ -88,8 +88,8 @@ type agentsCall struct {
 	by     memory.Hand
 }
 
-// onAgents opens what agents are told. A user is one that the command line
-// names: whom the settings serve is another matter.
+// onAgents opens the context files. The user is the one of --user only, not the
+// user of the settings.
 func (a *CLI) onAgents(use func(context.Context, agentsCall) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		loaded, err := a.Load()
@@ -154,7 +154,7 @@ func (a *CLI) listAgents(ctx context.Context, c agentsCall) error {
 	}
 	return a.show(append([]*line{}, lines...), func(w io.Writer) error {
 		if len(lines) == 0 {
-			_, err := fmt.Fprintln(w, "Nothing is kept for any agent; mcp-tools agents set begins.")
+			_, err := fmt.Fprintln(w, "No agent has context files; mcp-tools agents set creates one.")
 			return err
 		}
 		rows := [][]string{{"AGENT", "KIND", "DOCUMENTS", "USERS"}}
@@ -171,7 +171,7 @@ func (a *CLI) showAgent(ctx context.Context, c agentsCall) error {
 	}
 	d, err := c.Get(tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: c.args[0], User: c.user}}), c.args[1])
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("agent %q has no %s", c.args[0], c.args[1])
+		return fmt.Errorf("agent %q has no context file %s", c.args[0], c.args[1])
 	}
 	if err != nil {
 		return err
@@ -182,7 +182,7 @@ func (a *CLI) showAgent(ctx context.Context, c agentsCall) error {
 	})
 }
 
-// A copyLine is one copy of a document in a list.
+// A copyLine is one copy of a context file in a list.
 type copyLine struct {
 	Name, Level, User string
 	Bytes             int64
@@ -237,29 +237,30 @@ func (a *CLI) setAgent(ctx context.Context, c agentsCall) error {
 	if err := c.Set(ctx, c.owner, c.by, c.args[1], string(text)); err != nil {
 		return err
 	}
-	return a.say("%s is written", c.args[1])
+	return a.say("%s was written", c.args[1])
 }
 
 func (a *CLI) removeAgent(ctx context.Context, c agentsCall) error {
 	found, err := c.Drop(ctx, c.owner, c.by, c.args[1])
 	if err == nil && !found {
-		err = fmt.Errorf("the store has no such copy of %s; mcp-tools agents show %s lists what there is", c.args[1], c.args[0])
+		err = fmt.Errorf("the store has no copy of %s; mcp-tools agents show %s lists the context files", c.args[1],
+			c.args[0])
 	}
 	if err != nil {
 		return err
 	}
-	return a.say("%s is removed; mcp-tools agents undo brings it back", c.args[1])
+	return a.say("%s was removed; mcp-tools agents undo restores it", c.args[1])
 }
 
 func (a *CLI) undoAgent(ctx context.Context, c agentsCall) error {
 	found, err := c.Undo(ctx, c.owner, c.by, c.args[1])
 	if err == nil && !found {
-		err = fmt.Errorf("no former version of %s is kept", c.args[1])
+		err = fmt.Errorf("there is no previous version of %s", c.args[1])
 	}
 	if err != nil {
 		return err
 	}
-	return a.say("%s is what it was before", c.args[1])
+	return a.say("the previous version of %s was restored", c.args[1])
 }
 
 func (a *CLI) importAgent(ctx context.Context, c agentsCall) error {
@@ -273,7 +274,7 @@ func (a *CLI) importAgent(ctx context.Context, c agentsCall) error {
 			return err
 		}
 	}
-	return a.say("%s written", text.Plural(len(list), "document"))
+	return a.say("%s written", text.Plural(len(list), "context file"))
 }
 
 func (a *CLI) exportAgent(ctx context.Context, c agentsCall, force bool) error {
@@ -290,21 +291,26 @@ func (a *CLI) exportAgent(ctx context.Context, c agentsCall, force bool) error {
 		if err != nil {
 			return err
 		}
-		if !found { // gone meanwhile
+		if !found { // removed since it was listed
 			continue
 		}
-		if err := (exportDir{dir: c.args[1], force: force}).Write(filepath.FromSlash(e.Path), []byte(text), e.Updated); err != nil {
+		if err := (exportDir{dir: c.args[1], force: force}).Write(
+			filepath.FromSlash(e.Path), []byte(text), e.Updated,
+		); err != nil {
 			return err
 		}
 		n++
 	}
 	if own, err := c.Directory(c.args[0]); n == 0 && err == nil && len(own) > 0 {
-		return a.say("no document written: the store has none; what %s is told lies in the directory that the settings name", c.args[0])
+		return a.say(
+			"no context file written: the store has none; those of %s are in the directory that the settings name",
+			c.args[0],
+		)
 	}
-	return a.say("%s written to %s", text.Plural(n, "document"), c.args[1])
+	return a.say("%s written to %s", text.Plural(n, "context file"), c.args[1])
 }
 
-// say tells a person what was done.
+// say prints a message about what was done.
 func (a *CLI) say(format string, args ...any) error {
 	_, err := fmt.Fprintf(a.Out, format+"\n", args...)
 	return err

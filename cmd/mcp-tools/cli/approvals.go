@@ -18,14 +18,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// withApprovals opens the approvals for one use on the command line.
+// withApprovals passes the store of approvals to use.
 func (a *CLI) withApprovals(use func(*approvals.Store, approvals.Approver) error) error {
 	return a.WithStore(func(s *store.Store, unused func() bool) error {
-		return use(approvals.New(approvals.Options{DB: s, Unused: unused}), approvals.Approver{Name: app.SystemUser(), Channel: "cli"})
+		return use(approvals.New(approvals.Options{DB: s, Unused: unused}), approvals.Approver{
+			Name: app.SystemUser(), Channel: "cli",
+		})
 	})
 }
 
-// mistake makes what a person said wrongly a mistake in the command line.
+// mistake returns a usage error for a rule that cannot be made.
 func mistake(err error) error {
 	if wrong := (approvals.RuleError{}); errors.As(err, &wrong) {
 		return app.UsageError{Err: wrong}
@@ -36,11 +38,11 @@ func mistake(err error) error {
 func (a *CLI) approvalsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "approvals",
-		Short: "Decide about calls that wait for a person",
-		Long: `approvals shows the calls that wait for a person's word, of all servers with the
-same store, and takes that word. Where a client can ask too, the first
-answer counts. Whoever has not been answered in time (approvals.timeout) is
-refused.`,
+		Short: "Decide about calls that need an approval",
+		Long: `approvals lists calls that wait for an approval, on all servers with the same
+		store, and approves or denies them. If the client can ask a person too, the first
+		decision counts. Calls that are not decided in time (approvals.timeout) are
+		refused.`,
 	}, a.approvalsListCommand(), a.approvalsShowCommand(), a.approvalsAllowCommand(), a.approvalsDenyCommand(),
 		a.approvalsWatchCommand(), a.approvalsRulesCommand(), a.approvalsForgetCommand())
 }
@@ -48,7 +50,7 @@ refused.`,
 func (a *CLI) approvalsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
-		Short:   "List the calls that wait",
+		Short:   "List the calls that wait for an approval",
 		Example: "  mcp-tools approvals list\n  mcp-tools approvals list --output json",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -57,7 +59,8 @@ func (a *CLI) approvalsListCommand() *cobra.Command {
 				if err := errors.Join(err, store.MarkAttended(cmd.Context())); err != nil {
 					return err
 				}
-				return a.show(append([]approvals.Question{}, open...), func(w io.Writer) error { return a.printQuestions(w, open) })
+				return a.show(append([]approvals.Question{}, open...),
+					func(w io.Writer) error { return a.printQuestions(w, open) })
 			})
 		},
 	}
@@ -69,9 +72,9 @@ func (a *CLI) printQuestions(w io.Writer, open []approvals.Question) error {
 		if err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(w, "No call waits for approval, of servers with the store %s.\n"+
-			"Calls of clients that cannot ask you wait only while somebody looks: for 30 seconds from now, or as long as mcp-tools approvals watch runs\n"+
-			"(approvals.wait can say otherwise).\n", place)
+		_, err = fmt.Fprintf(w, "No call waits for an approval on servers with the store %s.\n"+
+			"Calls of clients that cannot ask a person only wait while an operator watches: 30 seconds after this\n"+
+			"command, or while mcp-tools approvals watch runs (unless the setting approvals.wait differs).\n", place)
 		return err
 	}
 	rows := [][]string{{"ID", "TOOL", "RISK", "CALLER", "PROFILE", "LEFT", "ARGUMENTS"}}
@@ -81,10 +84,10 @@ func (a *CLI) printQuestions(w io.Writer, open []approvals.Question) error {
 	return a.painter(w).Columns(w, rows)
 }
 
-// left is how much time there is to answer.
+// left returns the time left to decide.
 func left(q approvals.Question) string { return time.Until(q.Expires).Round(time.Second).String() }
 
-// short is the beginning of a text, for a table.
+// short returns the beginning of a text, for a table.
 func short(text string, most int) string {
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "..."
@@ -95,7 +98,7 @@ func short(text string, most int) string {
 func (a *CLI) approvalsShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "show ID",
-		Short:   "Show all of one call",
+		Short:   "Show the details of a call",
 		Example: "  mcp-tools approvals show abcd2345efgh",
 		Args:    takes("the ID of a call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -115,7 +118,7 @@ func (a *CLI) approvalsShowCommand() *cobra.Command {
 	return cmd
 }
 
-// grantFlags say how far a yes reaches.
+// grantFlags are the flags for the scope of an approval.
 type grantFlags struct {
 	session, always, yes bool
 	expires              string
@@ -126,17 +129,17 @@ func (a *CLI) approvalsAllowCommand() *cobra.Command {
 	var g grantFlags
 	cmd := &cobra.Command{
 		Use:   "allow ID [--session | --always]",
-		Short: "Let a call run",
-		Long: `allow lets the call run, once. With --session calls like it need no other word
-while the session and its server last, with --always until the rule expires.
-Like it are calls of the same caller with exactly the same arguments. --match
-and --any widen that: --match path='src/*' for a text that fits a pattern (* is
-anything within a directory, ** anything), --any content for an argument that
-may be anything.
+		Short: "Approve a call",
+		Long: `allow approves one call. With --session, equal calls need no approval until the
+		session or its server ends; with --always, until the rule expires. Equal calls are
+		calls of the same caller with exactly the same arguments. --match and --any
+		include more calls: --match path='src/*' for arguments that match a pattern (*
+		matches within a directory, ** across directories), --any content for an argument
+		with any value.
 
-The rule is shown before it is made, with how often such calls were made so far,
-and you are asked; --yes answers that, and must be given where there is no
-terminal.`,
+		Before a rule is made, it is shown with the number of such calls in the past, and
+		you are asked to confirm it; --yes confirms it, and is required if there is no
+		terminal.`,
 		Example: `  mcp-tools approvals allow abcd2345efgh
   mcp-tools approvals allow abcd2345efgh --session --yes
   mcp-tools approvals allow abcd2345efgh --always --expires 30d --match path='src/**' --any content`,
@@ -157,12 +160,14 @@ terminal.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&g.session, "session", false, "allow calls like it for the rest of the session")
-	flags.BoolVar(&g.always, "always", false, "allow calls like it from now on")
-	flags.StringVar(&g.expires, "expires", "", "when the rule of --always ends: a date, a moment, or 30d from now (default 30d, at most a year)")
-	flags.StringArrayVar(&g.match, "match", nil, "NAME=PATTERN: an argument that must fit a pattern instead of being the same")
-	flags.StringArrayVar(&g.any, "any", nil, "NAME of an argument that may be anything")
-	flags.BoolVar(&g.yes, "yes", false, "make the rule without asking")
+	flags.BoolVar(&g.session, "session", false, "approve equal calls for the rest of the session")
+	flags.BoolVar(&g.always, "always", false, "approve equal calls from now on")
+	flags.StringVar(&g.expires, "expires", "",
+		"when the rule of --always expires: a date, a time, or a duration such as 30d (default 30d, max 1 year)")
+	flags.StringArrayVar(&g.match, "match", nil,
+		"NAME=PATTERN: an argument that must match a pattern instead of being equal")
+	flags.StringArrayVar(&g.any, "any", nil, "NAME of an argument that may have any value")
+	flags.BoolVar(&g.yes, "yes", false, "make the rule without asking for confirmation")
 	cmd.ValidArgsFunction = a.completeQuestions
 	return cmd
 }
@@ -177,11 +182,11 @@ func (g grantFlags) answer(now time.Time) (a approvals.Answer, err error) {
 	case g.always:
 		a.Scope = approvals.Always
 	case g.expires != "" || g.match != nil || g.any != nil:
-		return a, app.Usagef("--expires, --match and --any say what a rule allows; add --session or --always")
+		return a, app.Usagef("--expires, --match and --any describe a rule; add --session or --always")
 	}
 	if g.expires != "" {
 		if !g.always {
-			return a, app.Usagef("--expires is for --always; what is allowed for a session ends with it")
+			return a, app.Usagef("--expires needs --always; with --session a rule ends with the session")
 		}
 		if a.Until, err = moment("expires", g.expires, now.Add); err != nil {
 			return a, err
@@ -200,9 +205,10 @@ func (g grantFlags) answer(now time.Time) (a approvals.Answer, err error) {
 	return a, nil
 }
 
-// confirmRule shows the rule that an answer would make, and asks whether it is
-// meant.
-func (a *CLI) confirmRule(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver, yes bool) (bool, error) {
+// confirmRule shows the rule that an answer would make, and asks to confirm it.
+func (a *CLI) confirmRule(
+	ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver, yes bool,
+) (bool, error) {
 	rule, err := store.Preview(ctx, id, answer, who)
 	if err != nil {
 		return false, mistake(err)
@@ -216,7 +222,7 @@ func (a *CLI) confirmRule(ctx context.Context, store *approvals.Store, id string
 		return true, nil
 	}
 	if !terminal.IsTerminal(a.In) {
-		return false, app.Usagef("nothing was decided; look at the rule, and add --yes to make it")
+		return false, app.Usagef("nothing was decided; check the rule, and add --yes to make it")
 	}
 	fmt.Fprint(a.Err, "\nMake this rule? [y/N] ")
 	line, err := person{in: bufio.NewReader(a.In), out: a.Err}.line(ctx)
@@ -235,7 +241,7 @@ func isYes(line string) bool {
 	return word == "y" || word == "yes"
 }
 
-// pastText says how often such calls were made.
+// pastText returns how often such calls were made.
 func (a *CLI) pastText(ctx context.Context, c approvals.Call, rule approvals.Rule) string {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -253,12 +259,14 @@ func (a *CLI) pastText(ctx context.Context, c approvals.Call, rule approvals.Rul
 	if rule.Digest != "" {
 		return fmt.Sprintf("Past calls: %s%d with exactly these arguments\n", least, n.Equal)
 	}
-	return fmt.Sprintf("Past calls: %s%d with exactly these arguments, %d of the tool in all; how many of those fit is not known\n",
+	return fmt.Sprintf("Past calls: %s%d with exactly these arguments, %d of the tool; how many match is unknown\n",
 		least, n.Equal, n.OfTool)
 }
 
-// decide gives the answer and says what became of it.
-func (a *CLI) decide(ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver) error {
+// decide records the answer and prints the result.
+func (a *CLI) decide(
+	ctx context.Context, store *approvals.Store, id string, answer approvals.Answer, who approvals.Approver,
+) error {
 	d, err := store.Answer(ctx, id, answer, who)
 	if err := errors.Join(err, store.MarkAttended(ctx)); err != nil {
 		return mistake(err)
@@ -272,7 +280,7 @@ func (a *CLI) decide(ctx context.Context, store *approvals.Store, id string, ans
 			text = "allowed"
 		}
 		if d.Rule != "" {
-			text += ", and so are calls like it; mcp-tools approvals forget " + d.Rule + " ends that"
+			text += ", and equal calls too; mcp-tools approvals forget " + d.Rule + " removes the rule"
 		}
 		_, err := fmt.Fprintf(w, "%s: %s.\n", id, text)
 		return err
@@ -283,9 +291,9 @@ func (a *CLI) approvalsDenyCommand() *cobra.Command {
 	var reason string
 	cmd := &cobra.Command{
 		Use:   "deny ID",
-		Short: "Refuse a call",
-		Long: `deny refuses the call. The agent reads the reason. A call that was allowed and
-has not run yet is refused too.`,
+		Short: "Deny a call",
+		Long: `deny refuses a call. The agent gets the reason. A call that was approved but has
+		not started yet is refused too.`,
 		Example: "  mcp-tools approvals deny abcd2345efgh --reason 'use the staging database'",
 		Args:    takes("the ID of a call"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -294,13 +302,15 @@ has not run yet is refused too.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, or what to do instead; for the agent to read")
+	cmd.Flags().StringVar(&reason, "reason", "", "reason, or what to do instead, for the agent")
 	cmd.ValidArgsFunction = a.completeQuestions
 	return cmd
 }
 
-// completeQuestions offers the ids of the calls that wait.
-func (a *CLI) completeQuestions(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeQuestions completes the IDs of waiting calls.
+func (a *CLI) completeQuestions(cmd *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective,
+) {
 	var ids []string
 	err := a.withApprovals(func(store *approvals.Store, who approvals.Approver) error {
 		open, err := store.List(cmd.Context(), who)

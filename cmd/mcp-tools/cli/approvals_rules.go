@@ -21,7 +21,7 @@ import (
 func (a *CLI) approvalsRulesCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "rules",
-		Short:   "List what was allowed for a session, or always",
+		Short:   "List the rules that approve calls for a session, or always",
 		Example: "  mcp-tools approvals rules\n  mcp-tools approvals rules --output json",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -30,7 +30,8 @@ func (a *CLI) approvalsRulesCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.show(append([]approvals.Rule{}, rules...), func(w io.Writer) error { return a.printRules(w, rules) })
+				return a.show(append([]approvals.Rule{}, rules...),
+					func(w io.Writer) error { return a.printRules(w, rules) })
 			})
 		},
 	}
@@ -44,7 +45,8 @@ func (a *CLI) printRules(w io.Writer, rules []approvals.Rule) error {
 	rows := [][]string{{"RULE", "SCOPE", "TOOL", "CALLER", "PROFILE", "EXPIRES", "BY", "ALLOWS"}}
 	for _, r := range rules {
 		rows = append(rows, []string{
-			r.ID, string(r.Scope), r.Tool, r.Principal, r.Profile, terminal.Date(r.Expires), dash(r.By), short(likeText(r), 80),
+			r.ID, string(r.Scope), r.Tool, r.Principal, r.Profile, terminal.Date(r.Expires), dash(r.By),
+			short(likeText(r), 80),
 		})
 	}
 	return a.painter(w).Columns(w, rows)
@@ -53,9 +55,9 @@ func (a *CLI) printRules(w io.Writer, rules []approvals.Rule) error {
 func (a *CLI) approvalsForgetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "forget RULE",
-		Short:   "End what was allowed for a session, or always",
+		Short:   "Remove a rule that approves calls",
 		Example: "  mcp-tools approvals forget abcd2345efgh",
-		Args:    takes("the id of a RULE"),
+		Args:    takes("the ID of a RULE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withApprovals(func(store *approvals.Store, _ approvals.Approver) error {
 				rule, err := store.Forget(cmd.Context(), args[0])
@@ -66,7 +68,8 @@ func (a *CLI) approvalsForgetCommand() *cobra.Command {
 					return err
 				}
 				return a.show(rule, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "Rule %s is gone; calls of %s are asked about again.\n", rule.ID, rule.Tool)
+					_, err := fmt.Fprintf(w, "Rule %s was removed; calls of %s need an approval again.\n", rule.ID,
+						rule.Tool)
 					return err
 				})
 			})
@@ -74,7 +77,7 @@ func (a *CLI) approvalsForgetCommand() *cobra.Command {
 	}
 }
 
-// questionSheet is a call as a person reads it before a decision: all of it.
+// questionSheet returns all details of a call that needs an approval.
 func questionSheet(q approvals.Question) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s  %s, %s\n\n", q.ID, q.State, q.Expires.Local().Format("until "+time.DateTime))
@@ -83,13 +86,14 @@ func questionSheet(q approvals.Question) string {
 		fmt.Fprintf(&b, "Reason:    %s\n", terminal.OneLine(q.Why))
 	}
 	fmt.Fprintf(&b, "Caller:    %s\nSession:   %s\nProfile:   %s\nWorkspace: %s\nDigest:    %s\n",
-		terminal.OneLine(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile), terminal.OneLine(q.Workspace), q.Digest)
+		terminal.OneLine(q.Principal), terminal.OneLine(q.Session), terminal.OneLine(q.Profile),
+		terminal.OneLine(q.Workspace), q.Digest)
 	for _, name := range slices.Sorted(maps.Keys(q.Facts)) {
 		fmt.Fprintf(&b, "%s: %s\n", terminal.OneLine(name), terminal.OneLine(q.Facts[name]))
 	}
 	fmt.Fprintf(&b, "Arguments: %s\n", folded(tool.Visible(q.Shown)))
 	if q.Once {
-		b.WriteString("Calls like this one can only be allowed once.\n")
+		b.WriteString("Only this call can be approved, not calls like it.\n")
 	}
 	if d := q.Decision; d != nil {
 		word := "denied"
@@ -101,12 +105,13 @@ func questionSheet(q approvals.Question) string {
 	return b.String()
 }
 
-// sheetWidth is how many cells of a line long texts take: fewer than terminals
-// have, or their lines would break where whoever wrote the text wants them to.
+// sheetWidth is the width of long texts in cells. It is less than the width of
+// terminals, so that the terminal does not break lines where the author of a text
+// chooses.
 const sheetWidth = 72
 
-// folded is text in lines of its own, each marked, so that none passes for one
-// of the sheet. What fits beside its name stays there.
+// folded breaks text into lines and marks each, so that none of them looks like a
+// line of the sheet. Text that fits beside its name stays there.
 func folded(text string) string {
 	lines := foldLines(text)
 	if len(lines) == 1 && utf8.RuneCountInString(text) <= sheetWidth-len("Arguments: ") {
@@ -121,7 +126,7 @@ func foldLines(text string) []string {
 	cells := 0
 	for _, r := range text {
 		width := 1
-		if r >= 0x1100 { // from here on characters may take two cells
+		if r >= 0x1100 { // the first character that may need two cells
 			width = 2
 		}
 		if r == '\n' || cells+width > sheetWidth {
@@ -141,22 +146,24 @@ func foldLines(text string) []string {
 	return append(lines, line.String())
 }
 
-// ruleSheet is a rule as a person reads it before it is made.
+// ruleSheet returns all details of a rule.
 func ruleSheet(r approvals.Rule) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", terminal.OneLine(r.Tool), r.Risk, folded(tool.Visible(likeText(r))))
-	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", terminal.OneLine(r.Principal), terminal.OneLine(r.Profile), terminal.OneLine(r.Workspace))
+	fmt.Fprintf(&b, "Allows:     %s, as long as it %s at most\nArguments:  %s\n", terminal.OneLine(r.Tool), r.Risk,
+		folded(tool.Visible(likeText(r))))
+	fmt.Fprintf(&b, "Caller:     %s\nProfile:    %s\nWorkspace:  %s\n", terminal.OneLine(r.Principal),
+		terminal.OneLine(r.Profile), terminal.OneLine(r.Workspace))
 	if r.Scope == approvals.Session {
-		fmt.Fprintf(&b, "Session:    %s, and only while its server runs\n", terminal.OneLine(r.Session))
+		fmt.Fprintf(&b, "Session:    %s, until its server ends\n", terminal.OneLine(r.Session))
 	}
 	if r.Basis != "" {
-		b.WriteString("Facts:      the same as now\n")
+		b.WriteString("Facts:      must be the same as now\n")
 	}
 	fmt.Fprintf(&b, "Expires:    %s\n", r.Expires.Local().Format(time.DateTime))
 	return b.String()
 }
 
-// likeText says which arguments a rule allows.
+// likeText describes the arguments that a rule allows.
 func likeText(r approvals.Rule) string {
 	if r.Digest != "" {
 		return "exactly " + r.Shown

@@ -39,7 +39,7 @@ func TestASheetCannotBeForged(t *testing.T) {
 			t.Errorf("%s: not all of it is shown: %s", name, arguments)
 		}
 		if n := strings.Count(sheet, "\nTool:"); n != 1 {
-			t.Errorf("%s: it tells %d tools: %s", name, n, sheet)
+			t.Errorf("%s: it has %d tool lines: %s", name, n, sheet)
 		}
 	}
 }

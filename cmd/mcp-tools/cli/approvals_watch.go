@@ -17,23 +17,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 )
 
-// watchEvery is how often watch looks at the questions, when nobody tells it that
-// there is a new one.
+// watchEvery is how often watch polls the store, in addition to notifications.
 const watchEvery = time.Second
 
 func (a *CLI) approvalsWatchCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "watch",
-		Short: "Show calls as they begin to wait, and ask you about each",
-		Long: `watch shows each call that waits for approval as it comes, until interrupted. On
-a terminal it asks: y lets the call run, s lets calls exactly like it run for the
-rest of the session too, n refuses, with a reason if one follows (n use the test
-database), and an empty line leaves it to others.
+		Short: "Show calls that need an approval, and ask about each",
+		Long: `watch shows each call that needs an approval, until interrupted. On a terminal it
+		asks: y approves the call, s also approves equal calls for the rest of the
+		session, n denies it, with a reason if one follows (n use the test database), and
+		an empty line leaves it open.
 
-While it runs, calls of clients that cannot ask a person wait for you; without
-it they are refused at once, unless the setting approvals.wait says otherwise.
-With --output json each call is an object on a line of its own, and nothing is
-asked.`,
+		While it runs, calls of clients that cannot ask a person wait for a decision;
+		otherwise they are refused at once, unless the setting approvals.wait differs.
+		With --output json each call is an object on one line, and nothing is asked.`,
 		Example: "  mcp-tools approvals watch\n  mcp-tools approvals watch --output json",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -59,18 +57,18 @@ type watch struct {
 	who    approvals.Approver
 	asJSON bool
 	seen   map[string]bool
-	lines  <-chan string // what is typed; nil where nobody can
-	asking string        // the question that the next line answers
+	lines  <-chan string // typed lines; nil without a terminal
+	asking string        // ID of the question that the next line answers
 	since  time.Time     // when it was shown
-	taken  time.Time     // when the last one went while it was asked
+	taken  time.Time     // when a question was last withdrawn while it was shown
 }
 
 const (
-	// readingTime is how long nobody can have read a question. What comes sooner
-	// was typed for another one.
+	// readingTime is the min time to read a question. A line that comes sooner was
+	// typed for another question.
 	readingTime = 300 * time.Millisecond
-	// noticeTime is how long it takes to notice that a question has gone and
-	// another stands in its place: an agent can do that on purpose.
+	// noticeTime is how long it takes to notice that another question has replaced
+	// the one shown, which an agent can do on purpose.
 	noticeTime = 2 * time.Second
 )
 
@@ -80,7 +78,8 @@ func (w *watch) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(w.app.Err, "Waiting for calls that need approval, of servers with the store %s; Ctrl-C ends this.\n", place)
+		fmt.Fprintf(w.app.Err,
+			"Waiting for calls that need an approval on servers with the store %s; Ctrl-C ends this.\n", place)
 	}
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
@@ -103,8 +102,8 @@ func (w *watch) run(ctx context.Context) error {
 	}
 }
 
-// Examine shows what is new. One question at a time is put; it is over when
-// somebody else has answered it.
+// look shows new questions, one at a time. A question ends when it is answered
+// elsewhere.
 func (w *watch) look(ctx context.Context) error {
 	if err := w.store.MarkAttended(ctx); err != nil {
 		return err
@@ -118,7 +117,7 @@ func (w *watch) look(ctx context.Context) error {
 		still[q.ID] = true
 	}
 	if w.asking != "" && !still[w.asking] {
-		fmt.Fprintf(w.app.Err, "\n%s was answered elsewhere, or is over.\n", w.asking)
+		fmt.Fprintf(w.app.Err, "\n%s was answered elsewhere, or has expired.\n", w.asking)
 		w.asking, w.taken = "", time.Now()
 	}
 	for id := range w.seen {
@@ -156,18 +155,19 @@ func (w *watch) show(q approvals.Question) error {
 	if q.Once {
 		session = ""
 	}
-	_, err := fmt.Fprintf(w.app.Err, "Let %s run for %s? [y once%s, n no, Enter to leave it] ", terminal.OneLine(q.Tool), terminal.OneLine(q.Principal), session)
+	_, err := fmt.Fprintf(w.app.Err, "Let %s run for %s? [y once%s, n no, Enter to leave it open] ",
+		terminal.OneLine(q.Tool), terminal.OneLine(q.Principal), session)
 	return err
 }
 
-// take reads a line as the answer to the question that was put last.
+// take handles a line as the answer to the question shown last.
 func (w *watch) take(ctx context.Context, line string) {
 	id := w.asking
 	if id == "" {
 		return
 	}
 	if time.Since(w.since) < readingTime || time.Since(w.taken) < noticeTime {
-		fmt.Fprintf(w.app.Err, "That was typed before %s could be read; what is your answer? ", id)
+		fmt.Fprintf(w.app.Err, "This was typed before %s could be read; please answer again: ", id)
 		return
 	}
 	w.asking = ""
@@ -181,7 +181,7 @@ func (w *watch) take(ctx context.Context, line string) {
 	case "n", "no":
 		answer.Reason = strings.TrimSpace(reason)
 	default:
-		fmt.Fprintf(w.app.Err, "Left as it is; mcp-tools approvals allow %s can still answer.\n", id)
+		fmt.Fprintf(w.app.Err, "Left open; mcp-tools approvals allow %s can still answer.\n", id)
 		return
 	}
 	if err := w.app.decide(ctx, w.store, id, answer, w.who); err != nil {
@@ -189,8 +189,8 @@ func (w *watch) take(ctx context.Context, line string) {
 	}
 }
 
-// typedLines reads what is typed. A terminal cannot be told to stop reading, so
-// the reader is left behind when ctx ends; the program ends then too.
+// typedLines reads lines from a terminal. Reading cannot be interrupted, so the
+// goroutine stays when ctx ends; the program ends then too.
 func typedLines(ctx context.Context, in io.Reader) <-chan string {
 	lines := make(chan string)
 	go func() {

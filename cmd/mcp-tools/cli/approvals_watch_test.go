@@ -44,7 +44,7 @@ func TestWatching(t *testing.T) {
 		show()
 		wantText(t, out.String(), id)
 		if w.since.IsZero() {
-			t.Error("nobody knows since when it is shown")
+			t.Error("the time when it was shown is not set")
 		}
 		w.since = time.Now().Add(time.Hour)
 		w.take(t.Context(), typed) // before anybody can have read it
@@ -71,13 +71,13 @@ func TestWatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	show()
-	wantText(t, said.String(), id+" was answered elsewhere, or is over")
+	wantText(t, said.String(), id+" was answered elsewhere, or has expired")
 	w.take(t.Context(), "y\n") // to nothing
 	if w.asking != "" {
 		t.Error("it still asks")
 	}
 	if w.taken.IsZero() {
-		t.Error("nobody knows since when it is gone")
+		t.Error("the time when it was withdrawn is not set")
 	}
 	id = ask() // In the place of the one that has gone just now
 	show()

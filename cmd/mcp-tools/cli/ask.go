@@ -15,26 +15,31 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 )
 
-// An asker puts questions to a person and brings the answers back, by the
-// names of the questions.
+// An asker asks a person questions and returns the answers by the names of the
+// questions.
 type asker func(context.Context, map[string]tool.Question) (map[string]json.RawMessage, error)
 
-// isPerson: people are all that a command line can put questions to.
+// isPerson reports whether m is a person, the only medium of a command line.
 func isPerson(m tool.Medium) bool { return m == tool.Person }
 
-// mostRounds bounds how often one call may ask before it is done.
+// mostRounds is the max number of times that one call may ask.
 const mostRounds = 10
 
-// converse makes a call, and makes it again with a person's answers for as
-// long as it wants some. who is nil where there is nobody to ask.
-func converse(ctx context.Context, call func(context.Context, server.Request) server.Answer, req server.Request, who asker) (tool.Result, error) {
+// converse makes a call, and repeats it with a person's answers while it asks for
+// some. who is nil if there is no one to ask.
+func converse(
+	ctx context.Context, call func(context.Context, server.Request) server.Answer, req server.Request, who asker,
+) (tool.Result, error) {
 	answer := call(ctx, req)
 	for range mostRounds {
 		if answer.Ask == nil {
 			return answer.Result, nil
 		}
 		if who == nil {
-			return tool.Result{}, fmt.Errorf("%s wants a person's approval, and there is no terminal to ask on; call it from one, or allow it with --autonomy full", req.Tool)
+			return tool.Result{}, fmt.Errorf(
+				"%s needs an approval, and there is no terminal to ask on; call it from one, or use --autonomy full",
+				req.Tool,
+			)
 		}
 		answers, err := who(ctx, answer.Ask.Questions)
 		if err != nil {
@@ -49,21 +54,21 @@ func converse(ctx context.Context, call func(context.Context, server.Request) se
 	return tool.Result{}, fmt.Errorf("%s asked more than %d times", req.Tool, mostRounds)
 }
 
-// A person answers questions on a terminal.
+// A person asks on a terminal.
 type person struct {
 	in  *bufio.Reader
 	out io.Writer
 }
 
-// What a person says, in MCP's words for an elicitation.
+// Answers of a person, in the form of an MCP elicitation.
 const (
 	yes = `{"action":"accept","content":{"decision":"allow"}}`
 	no  = `{"action":"decline"}`
 )
 
-// answer takes y or yes for a yes to an approval, and everything else for a
-// no. Other questions than approvals stay without an answer, and so does one
-// at which the terminal was closed.
+// answer takes y or yes as an approval, and everything else as a denial. Questions
+// other than approvals get no answer, and neither does one at which the terminal
+// was closed.
 func (p person) answer(ctx context.Context, questions map[string]tool.Question) (map[string]json.RawMessage, error) {
 	answers := make(map[string]json.RawMessage)
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
@@ -90,7 +95,7 @@ func (p person) answer(ctx context.Context, questions map[string]tool.Question) 
 	return answers, nil
 }
 
-// approvalText is what the question asks, if it wants a decision.
+// approvalText returns the text of a question that asks for a decision.
 func approvalText(q tool.Question) (string, bool) {
 	raw, err := json.Marshal(q.Params)
 	if err != nil {
@@ -107,8 +112,8 @@ func approvalText(q tool.Question) (string, bool) {
 	return form.Message, decides
 }
 
-// line reads what is typed, "" for nothing any more. A terminal cannot be told to stop reading, so when
-// ctx ends the reader is left behind; the program ends then too.
+// line reads a line, or returns "" at the end of the input. Reading cannot be
+// interrupted, so the goroutine stays when ctx ends; the program ends then too.
 func (p person) line(ctx context.Context) (string, error) {
 	typed := make(chan string, 1)
 	failed := make(chan error, 1)

@@ -62,7 +62,7 @@ func TestAQuestionEndsWithItsContext(t *testing.T) {
 	cancel()
 	_, err := person{bufio.NewReader(reader), io.Discard}.answer(ctx, map[string]tool.Question{"a": approval("well?")})
 	if err == nil {
-		t.Error("the question was answered by nobody")
+		t.Error("there is an answer without a person")
 	}
 }
 
@@ -92,7 +92,7 @@ func TestConverse(t *testing.T) {
 		{"asked and answered", 1, agree, 2, ""},
 		{"asked as often as may be", mostRounds, agree, mostRounds + 1, ""},
 		{"asked too often", mostRounds + 1, agree, mostRounds + 1, "asked more than 10 times"},
-		{"nobody to ask", 1, nil, 1, "there is no terminal to ask on"},
+		{"no person to ask", 1, nil, 1, "there is no terminal to ask on"},
 		{"asking fails", 1, person{bufio.NewReader(strings.NewReader("y\n")), mute{}}.answer, 1, "asking: "},
 	} {
 		t.Run(c.name, func(t *testing.T) {

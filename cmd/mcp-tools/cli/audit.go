@@ -21,14 +21,14 @@ import (
 func (a *CLI) auditCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "audit",
-		Short: "Read and verify the record of all calls",
-		Long: `audit reads the record of calls in the store. Every process that has the same
-store writes there, and reading disturbs none of them. What processes that were
-killed have left in the data directory is carried to the store first.`,
+		Short: "Read and verify the audit log",
+		Long: `audit reads the audit log of all calls in the store, to which all processes with
+		this store write. Records that killed processes have left in the data directory are
+		copied to the store first.`,
 	}, a.auditTailCommand(), a.auditVerifyCommand(), a.auditExportCommand())
 }
 
-// A selection says which rows of the record to show.
+// A selection filters records.
 type selection struct {
 	tool, agent, outcome string
 }
@@ -46,9 +46,9 @@ func (a *CLI) auditTailCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "tail",
 		Short: "Show the last calls",
-		Long: `tail prints the last calls of all processes, the latest last. What changes
-something is there twice: as intent before it ran, and with its outcome.
-With --output json each call is an object on a line of its own.`,
+		Long: `tail prints the last calls of all processes, the latest last. A call that changes
+		something has two records: its intent before it ran, and its outcome. With
+		--output json each record is an object on one line.`,
 		Example: `  mcp-tools audit tail
   mcp-tools audit tail -n 100 --outcome refused
   mcp-tools audit tail -f --tool datetime --output json`,
@@ -74,16 +74,16 @@ With --output json each call is an object on a line of its own.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.IntVarP(&count, "lines", "n", 20, "how many calls")
-	flags.BoolVarP(&follow, "follow", "f", false, "go on with new calls as they are made, until interrupted")
+	flags.IntVarP(&count, "lines", "n", 20, "number of calls")
+	flags.BoolVarP(&follow, "follow", "f", false, "print new calls as they are made, until interrupted")
 	flags.StringVar(&only.tool, "tool", "", "only calls of this tool")
-	flags.StringVar(&only.agent, "agent", "", "only calls made for this agent")
-	flags.StringVar(&only.outcome, "outcome", "", "only calls that ended so: ok, asked, refused, invalid, ...")
+	flags.StringVar(&only.agent, "agent", "", "only calls of this agent")
+	flags.StringVar(&only.outcome, "outcome", "", "only calls with this outcome: ok, asked, refused, invalid, ...")
 	offer(cmd, "tool", a.completeTools)
 	return cmd
 }
 
-// follow waits for a store first.
+// follow waits until there is a store, and prints records as they come.
 func (a *CLI) follow(ctx context.Context, count int, only audit.Filter, each func(audit.Row) error) error {
 	const lookEvery = 250 * time.Millisecond
 	for {
@@ -105,7 +105,8 @@ func (a *CLI) follow(ctx context.Context, count int, only audit.Filter, each fun
 	}
 }
 
-// ended makes a success of what went on until somebody interrupted it.
+// ended returns nil if err is the cancellation of ctx: an interrupt is not a
+// failure.
 func ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil
@@ -128,7 +129,7 @@ func (a *CLI) rowPrinter() (func(audit.Row) error, error) {
 	}, err
 }
 
-// rowLine is a row for a person: when, how it ended, what, and for whom.
+// rowLine formats a record for a person: time, outcome, tool and caller.
 func rowLine(r audit.Row, paint terminal.Painter) string {
 	outcome := r.Outcome
 	if r.Phase == audit.Intent {
@@ -152,13 +153,12 @@ func rowLine(r audit.Row, paint terminal.Painter) string {
 func (a *CLI) auditVerifyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "verify",
-		Short: "Check that nobody has changed the record",
-		Long: `verify reads the whole record and checks its chains of hashes. It finds records
-that were changed, inserted, moved or removed by anybody who does not have the
-key, which is audit.key in the data directory, and journals that could not be
-carried to the store. Of chains that another machine has sealed with a key of its
-own only the links are checked, and notes say so. The exit code is 1 when something
-is wrong.`,
+		Short: "Check that the audit log was not changed",
+		Long: `verify reads the whole audit log and checks its hash chains. It finds records that
+		were changed, inserted, moved or removed without the key (audit.key in the data
+		directory), and journals that could not be copied to the store. Chains that another
+		machine has sealed with its own key are checked without the key, and noted. The exit
+		code is 1 if there are problems.`,
 		Example: `  mcp-tools audit verify
   mcp-tools audit verify --output json`,
 		Args: takes(),
@@ -175,7 +175,7 @@ is wrong.`,
 			if err != nil {
 				return err
 			}
-			// In JSON, none is an empty list: whoever reads it goes through both.
+			// In JSON these are empty lists, not null.
 			report.Problems = append([]audit.Problem{}, report.Problems...)
 			report.Notes = append([]audit.Problem{}, report.Notes...)
 			if err := a.show(report, func(w io.Writer) error { return a.printReport(w, report) }); err != nil {
@@ -214,9 +214,9 @@ func (a *CLI) auditExportCommand() *cobra.Command {
 	var format, since, until string
 	cmd := &cobra.Command{
 		Use:   "export",
-		Short: "Write the record out, for another program",
-		Long: `export prints all calls by time, as one JSON object on each line or as CSV. A
-time is a date, a moment (RFC 3339), or how long ago: 90m, 7d.`,
+		Short: "Export the audit log",
+		Long: `export prints all records by time, as one JSON object on each line or as CSV. A
+		time is a date, a time (RFC 3339), or a duration before now: 90m, 7d.`,
 		Example: `  mcp-tools audit export > calls.jsonl
   mcp-tools audit export --format csv --since 7d > week.csv
   mcp-tools audit export --since 2026-01-01 --until 2026-02-01`,
@@ -237,20 +237,22 @@ time is a date, a moment (RFC 3339), or how long ago: 90m, 7d.`,
 			return a.WithAuditLog(cmd.Context(), func(record *audit.DB) error {
 				done, err := record.Export(cmd.Context(), a.Out, audit.Format(format), from, to)
 				if err == nil && done.Skipped > 0 {
-					fmt.Fprintf(a.Err, "%s left out, because they are no records; mcp-tools audit verify tells which.\n", text.Plural(done.Skipped, "row"))
+					fmt.Fprintf(a.Err,
+						"%s skipped, because they are not valid records; mcp-tools audit verify lists them.\n",
+						text.Plural(done.Skipped, "row"))
 				}
 				return err
 			})
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", string(audit.JSONL), "jsonl or csv")
-	cmd.Flags().StringVar(&since, "since", "", "only calls from then on")
-	cmd.Flags().StringVar(&until, "until", "", "only calls before then")
+	cmd.Flags().StringVar(&since, "since", "", "only calls since this time")
+	cmd.Flags().StringVar(&until, "until", "", "only calls before this time")
 	offer(cmd, "format", completeWords(string(audit.JSONL), string(audit.CSV)))
 	return cmd
 }
 
-// ago reads a time in the past. Nothing is the zero time.
+// ago parses a time in the past. The empty text is the zero time.
 func ago(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
@@ -258,7 +260,7 @@ func ago(flag, text string, now time.Time) (time.Time, error) {
 	return moment(flag, text, func(d time.Duration) time.Time { return now.Add(-d) })
 }
 
-// moment reads a date, a moment, or a duration from now.
+// moment parses a date, a time, or a duration from now.
 func moment(flag, text string, from func(time.Duration) time.Time) (time.Time, error) {
 	var at config.Time
 	if err := at.UnmarshalText([]byte(text)); err == nil {
@@ -266,7 +268,10 @@ func moment(flag, text string, from func(time.Duration) time.Time) (time.Time, e
 	}
 	var d config.Duration
 	if err := d.UnmarshalText([]byte(text)); err != nil {
-		return time.Time{}, app.Usagef("--%s is %q, it must be a date (2026-01-31), a moment (2026-01-31T09:00:00Z) or a duration (12h, 30d)", flag, text)
+		return time.Time{}, app.Usagef(
+			"--%s is %q, it must be a date (2026-01-31), a time (2026-01-31T09:00:00Z) or a duration (12h, 30d)",
+			flag, text,
+		)
 	}
 	return from(time.Duration(d)), nil
 }

@@ -23,23 +23,22 @@ func (a *CLI) callCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "call NAME [key=value ... | --json OBJECT]",
 		Short: "Call one tool, as an agent would",
-		Long: `call runs one tool and prints its result. The call goes the way of every call:
-it is limited, decided by the policy, checked, scrubbed and recorded. Who makes
-it, the flags and settings of serve say: --profile, --agent, --workspace.
+		Long: `call runs one tool and prints its result. The call is handled like every other:
+		rate limits, policy, checks of the arguments, scrubbing and the audit log apply.
+		The caller is that of the settings: --profile, --agent, --workspace.
 
-key=value sets an argument to a text, which is read as a number, a list or
-whatever the tool wants. key:=JSON sets it to exactly that. A key that comes
-more than once makes a list. Where the policy wants a person's approval, you
-are asked, if there is a terminal.
+		key=value sets an argument to a text, which is converted to the type that the tool
+		expects. key:=JSON sets it to a JSON value. A key that is given more than once makes
+		a list. If the policy requires an approval, you are asked, if there is a terminal.
 
-The exit code is 1 when the tool failed; its reason goes to stderr.`,
+		The exit code is 1 if the tool fails; the error goes to stderr.`,
 		Example: `  mcp-tools call datetime timezone=Asia/Tokyo
   mcp-tools call datetime --json '{"at": "2026-01-31", "add": "1mo"}'
   echo '{}' | mcp-tools call session_status --json -
   mcp-tools call datetime --output json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return app.Usagef("call wants the NAME of a tool; mcp-tools tools list shows what there is")
+				return app.Usagef("call needs the NAME of a tool; mcp-tools tools list shows all")
 			}
 			return nil
 		},
@@ -56,11 +55,11 @@ The exit code is 1 when the tool failed; its reason goes to stderr.`,
 	return cmd
 }
 
-// callArguments makes JSON of what stands on the command line.
+// callArguments returns the arguments of the command line as JSON.
 func (a *CLI) callArguments(pairs []string, object string, isJSON bool) ([]byte, error) {
 	switch {
 	case isJSON && len(pairs) > 0:
-		return nil, app.Usagef("arguments come as key=value or with --json, not both")
+		return nil, app.Usagef("give arguments as key=value or with --json, not both")
 	case isJSON && object == "-":
 		raw, err := io.ReadAll(a.In)
 		if err != nil {
@@ -107,11 +106,11 @@ func splitPair(pair string) (key string, value json.RawMessage, err error) {
 	return key, json.RawMessage(text), nil
 }
 
-// patienceOfPeople is how long a person waits for an index to be filled, who
-// asks once: the next call would find it as it is.
+// patienceOfPeople is how long a search on the command line waits for the index,
+// since a person does not repeat it.
 const patienceOfPeople = 20 * time.Second
 
-// call makes the call and prints what comes of it.
+// call makes the call and prints its result.
 func (a *CLI) call(ctx context.Context, name string, args []byte) error {
 	a.IndexPatience = patienceOfPeople
 	h, err := a.Open(ctx)
@@ -140,8 +139,7 @@ func (a *CLI) call(ctx context.Context, name string, args []byte) error {
 	return nil
 }
 
-// printResult prints a result for reading: what failed to stderr, everything
-// else to w.
+// printResult prints a result: a failure to stderr, everything else to w.
 func (a *CLI) printResult(w io.Writer, res tool.Result) error {
 	if res.Failed {
 		w = a.Err
@@ -159,15 +157,15 @@ func (a *CLI) printResult(w io.Writer, res tool.Result) error {
 	return nil
 }
 
-// partText is one part, on lines of its own. Of what a terminal cannot show it
-// says what it is.
+// partText returns the text of one part, or a description of what a terminal
+// cannot show.
 func partText(p tool.Part) string {
 	text := p.Text
 	if p.URI != "" {
 		text += fmt.Sprintf("[link to %s %s]", p.Name, p.URI)
 	}
 	if p.Data != nil {
-		text += fmt.Sprintf("[%s, %d bytes; --output json has them in base64]", p.MIME, len(p.Data))
+		text += fmt.Sprintf("[%s, %d bytes; --output json prints them in base64]", p.MIME, len(p.Data))
 	}
 	if text == "" || strings.HasSuffix(text, "\n") {
 		return text

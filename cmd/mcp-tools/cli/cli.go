@@ -47,7 +47,7 @@ func Run(ctx context.Context, env app.Env, args []string) int {
 // painter returns the painter for what is written to w.
 func (a *CLI) painter(w io.Writer) terminal.Painter { return terminal.NewPainter(w, a.Getenv) }
 
-// A failed command has said everything already.
+// failed is the error of a command that has printed everything already.
 type failed struct{}
 
 func (failed) Error() string { return "" }
@@ -61,7 +61,7 @@ func exitCode(err error) int {
 	return 1
 }
 
-// Command is the whole command line.
+// Command returns the whole command line.
 func (a *CLI) Command() *cobra.Command {
 	serve := a.serveCommand()
 	root := &cobra.Command{
@@ -70,12 +70,12 @@ func (a *CLI) Command() *cobra.Command {
 		Long: `mcp-tools serves a suite of tools for agents over the Model Context Protocol.
 
 Without a command it serves one client over stdio, which is how Claude Desktop,
-VS Code, Cursor and others start it:  mcp-tools connect CLIENT  tells them how.
-With --http it serves many, each with a token:  mcp-tools token create.`,
+VS Code, Cursor and others start it; mcp-tools connect CLIENT sets them up.
+With --http it serves many clients, each with a token; see mcp-tools token create.`,
 		Example: `  mcp-tools                                  serve the client that started it
   mcp-tools --http 127.0.0.1:8080            serve over HTTP
-  mcp-tools connect claude-desktop           add it to a client
-  mcp-tools tools list --profile coding      see what an agent would see
+  mcp-tools connect claude-desktop           add it to the settings of a client
+  mcp-tools tools list --profile coding      list the tools that an agent sees
   mcp-tools call datetime timezone=Asia/Tokyo
   mcp-tools doctor                           find out what does not work, and why`,
 		Version:       app.Version(),
@@ -87,14 +87,16 @@ With --http it serves many, each with a token:  mcp-tools token create.`,
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.PersistentPreRunE = func(*cobra.Command, []string) error {
-		_, err := a.asJSON() // before anything is done whose result could not be shown
+		_, err := a.asJSON() // before the command does anything
 		return err
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return app.UsageError{Err: err} })
 	a.globalFlags(root.PersistentFlags())
 	root.Flags().AddFlagSet(serve.Flags())
-	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(), a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(), a.skillsCommand(), a.agentsCommand(),
-		a.configCommand(), a.connectCommand(), a.disconnectCommand(), a.printConfigCommand(), a.doctorCommand(), a.versionCommand())
+	root.AddCommand(serve, a.toolsCommand(), a.callCommand(), a.policyCommand(), a.auditCommand(),
+		a.approvalsCommand(), a.tokenCommand(), a.secretsCommand(), a.storeCommand(), a.memoryCommand(),
+		a.skillsCommand(), a.agentsCommand(), a.configCommand(), a.connectCommand(), a.disconnectCommand(),
+		a.printConfigCommand(), a.doctorCommand(), a.versionCommand())
 	a.completion(root)
 	return root
 }
@@ -108,15 +110,17 @@ func noCommand(cmd *cobra.Command, args []string) error {
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		return app.Usagef("%s; did you mean %q?", text, near[0])
 	}
-	return app.Usagef("%s; %s -h lists them", text, cmd.CommandPath())
+	return app.Usagef("%s; %s -h lists all commands", text, cmd.CommandPath())
 }
 
-// globalFlags are the ones that every command takes: where things are, and
-// every setting that has a flag.
+// globalFlags adds the flags of every command: locations, output, and the
+// settings that have flags.
 func (a *CLI) globalFlags(flags *pflag.FlagSet) {
-	flags.StringVar(&a.ConfigFile, "config", "", "settings file (default: config.yaml in the user's configuration directory, if there)")
-	flags.StringVar(&a.Data, "data", "", "directory for everything that lasts (default: mcp-tools in the user's data directory)")
-	flags.StringVarP(&a.output, "output", "o", "text", "how results are printed: text or json")
+	flags.StringVar(&a.ConfigFile, "config", "",
+		"settings file (default: config.yaml in the user's configuration directory, if it exists)")
+	flags.StringVar(&a.Data, "data", "",
+		"data directory (default: mcp-tools in the user's data directory)")
+	flags.StringVarP(&a.output, "output", "o", "text", "output format: text or json")
 	a.Overrides = make(map[string]string)
 	for _, s := range config.Settings() {
 		if s.Flag == "" {
@@ -129,12 +133,12 @@ func (a *CLI) globalFlags(flags *pflag.FlagSet) {
 	}
 }
 
-// asFlagText writes a setting's description the way those of flags are written.
+// asFlagText returns a setting's description in the style of flags.
 func asFlagText(doc string) string {
 	return strings.ToLower(doc[:1]) + strings.TrimSuffix(doc[1:], ".")
 }
 
-// An override is a flag for a setting. What it accepts is config's business.
+// An override is a flag for a setting. Package config checks its value.
 type override struct {
 	values map[string]string
 	key    string
@@ -155,7 +159,7 @@ func (o override) Type() string {
 	return "value"
 }
 
-// asJSON reports whether results are wanted as JSON, and refuses other words.
+// asJSON reports whether results are printed as JSON; other formats are an error.
 func (a *CLI) asJSON() (bool, error) {
 	if !slices.Contains([]string{"text", "json"}, a.output) {
 		return false, app.Usagef("--output is %q, it must be text or json", a.output)
@@ -163,7 +167,7 @@ func (a *CLI) asJSON() (bool, error) {
 	return a.output == "json", nil
 }
 
-// show prints a result: v as JSON when that is wanted, else whatever text does.
+// show prints a result: v as JSON, or with text.
 func (a *CLI) show(v any, text func(w io.Writer) error) error {
 	wanted, err := a.asJSON()
 	if err != nil {
@@ -178,20 +182,22 @@ func (a *CLI) show(v any, text func(w io.Writer) error) error {
 	return e.Encode(v)
 }
 
-// takes checks that a command gets exactly the arguments that it names.
+// takes returns a check that a command gets exactly these arguments.
 func takes(names ...string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(args) < len(names):
-			return app.Usagef("%s wants %s; %s -h tells more", cmd.CommandPath(), strings.Join(names[len(args):], " and "), cmd.CommandPath())
+			return app.Usagef("%s needs %s; see %s -h", cmd.CommandPath(),
+				strings.Join(names[len(args):], " and "), cmd.CommandPath())
 		case len(args) > len(names):
-			return app.Usagef("%s does not know what to do with %q; %s -h tells more", cmd.CommandPath(), args[len(names)], cmd.CommandPath())
+			return app.Usagef("%s takes no argument %q; see %s -h", cmd.CommandPath(),
+				args[len(names)], cmd.CommandPath())
 		}
 		return nil
 	}
 }
 
-// group makes a command that only has commands below it.
+// group makes a command that has only subcommands.
 func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 	cmd.AddCommand(below...)
 	cmd.Args = noCommand
@@ -200,12 +206,13 @@ func group(cmd *cobra.Command, below ...*cobra.Command) *cobra.Command {
 		for _, sub := range below {
 			names = append(names, sub.Name())
 		}
-		return app.Usagef("%s wants one of %s; %s -h tells more", cmd.CommandPath(), strings.Join(names, ", "), cmd.CommandPath())
+		return app.Usagef("%s needs one of %s; see %s -h", cmd.CommandPath(), strings.Join(names, ", "),
+			cmd.CommandPath())
 	}
 	return cmd
 }
 
-// oneOf checks the value of a flag that knows a few words.
+// oneOf checks the value of a flag.
 func oneOf(flag, value string, words ...string) error {
 	for _, word := range words {
 		if value == word {

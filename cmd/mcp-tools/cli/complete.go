@@ -13,16 +13,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools"
 )
 
-// This file tells the shell what can follow. What cannot be found out, such as
-// the profiles of settings that are wrong, is left out: the command itself
-// will say what is the matter.
+// This file completes arguments and flags in the shell. What cannot be found out,
+// such as the profiles of settings with mistakes, is not completed: the command
+// itself reports the mistake.
 
-// choices offers words, with what each means behind a tab.
+// choices returns words, each with a description after a tab.
 func choices(words []string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	return words, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeTools offers the names of tools for one argument.
+// completeTools completes the name of a tool.
 func (a *CLI) completeTools(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	set, err := tools.All(tools.World{})
 	if err != nil || len(args) > 0 {
@@ -35,8 +35,10 @@ func (a *CLI) completeTools(_ *cobra.Command, args []string, _ string) ([]cobra.
 	return choices(names)
 }
 
-// completeCall offers the names of tools, then those of the tool's arguments.
-func (a *CLI) completeCall(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeCall completes the name of a tool, then the names of its arguments.
+func (a *CLI) completeCall(
+	cmd *cobra.Command, args []string, typed string,
+) ([]cobra.Completion, cobra.ShellCompDirective) {
 	if len(args) == 0 {
 		return a.completeTools(cmd, args, typed)
 	}
@@ -63,7 +65,7 @@ func (a *CLI) completeCall(cmd *cobra.Command, args []string, typed string) ([]c
 	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 }
 
-// completeProfiles offers the names of profiles, for a flag.
+// completeProfiles completes the name of a profile.
 func (a *CLI) completeProfiles(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	v, err := a.Examine()
 	if err != nil {
@@ -76,8 +78,10 @@ func (a *CLI) completeProfiles(*cobra.Command, []string, string) ([]cobra.Comple
 	return choices(names)
 }
 
-// completeClients offers the names of clients for one argument.
-func (a *CLI) completeClients(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeClients completes the name of a client.
+func (a *CLI) completeClients(_ *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective,
+) {
 	if len(args) > 0 {
 		return choices(nil)
 	}
@@ -88,8 +92,10 @@ func (a *CLI) completeClients(_ *cobra.Command, args []string, _ string) ([]cobr
 	return choices(names)
 }
 
-// completeTokens offers the ids of the tokens that can be revoked.
-func (a *CLI) completeTokens(cmd *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeTokens completes the ID of a token that can be revoked.
+func (a *CLI) completeTokens(cmd *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective,
+) {
 	var ids []string
 	err := a.WithTokens(func(table *tokens.Table) error {
 		rows, err := table.List(cmd.Context())
@@ -106,20 +112,20 @@ func (a *CLI) completeTokens(cmd *cobra.Command, args []string, _ string) ([]cob
 	return choices(ids)
 }
 
-// completeWords offers the words that a flag knows.
+// completeWords completes one of some words.
 func completeWords(words ...string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		return choices(words)
 	}
 }
 
-// offer tells the shell what follows a flag. A flag that does not exist is a
-// mistake of ours, which every run of the program would show.
+// offer sets the completion of a flag. A flag that does not exist is a bug, which
+// every run of the program shows.
 func offer(cmd *cobra.Command, flag string, complete cobra.CompletionFunc) {
 	cobra.CheckErr(cmd.RegisterFlagCompletionFunc(flag, complete))
 }
 
-// completion tells the shell what follows the flags of all commands.
+// completion sets the completion of the flags of all commands.
 func (a *CLI) completion(root *cobra.Command) {
 	offer(root, "profile", a.completeProfiles)
 	offer(root, "output", completeWords("text", "json"))

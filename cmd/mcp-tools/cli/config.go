@@ -19,18 +19,19 @@ func (a *CLI) configCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "config",
 		Short: "Check and describe the settings",
-		Long: `config is about the settings file, which nobody needs: every setting has a
-default, and many have a flag. mcp-tools config example is a file to begin with.`,
-	}, a.configCheckCommand(), a.configPathCommand(), a.printer("schema", "Print a JSON Schema of the settings file, for editors",
-		`schema prints a JSON Schema (2020-12). Save it beside the settings file and begin
-that with
+		Long: `config is about the settings file. It is optional: every setting has a default,
+		and many have a flag. mcp-tools config example prints a file to start with.`,
+	}, a.configCheckCommand(), a.configPathCommand(),
+		a.printer("schema", "Print a JSON Schema of the settings file, for editors",
+			`schema prints a JSON Schema (2020-12). Save it beside the settings file and begin
+		that file with
 
-  # yaml-language-server: $schema=config.schema.json`, config.Schema),
-		a.printer("example", "Print a settings file to begin with",
+		  # yaml-language-server: $schema=config.schema.json`, config.Schema),
+		a.printer("example", "Print an example of a settings file",
 			"example prints a settings file in which every line is optional and explained.", config.Example))
 }
 
-// printer is a command that prints a text that never changes.
+// printer returns a command that prints a constant text.
 func (a *CLI) printer(name, short, long string, text func() []byte) *cobra.Command {
 	return &cobra.Command{
 		Use:     name,
@@ -48,10 +49,10 @@ func (a *CLI) printer(name, short, long string, text func() []byte) *cobra.Comma
 func (a *CLI) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Find everything that is wrong with the settings",
-		Long: `check reads the settings as serve would, file, environment and flags, and reports
-everything that is wrong with them at once, each with its place. The exit code
-is 2 when serve would not start.`,
+		Short: "Find mistakes in the settings",
+		Long: `check reads the settings from file, environment and flags, as serve does, and
+		reports all mistakes, each with its place. The exit code is 2 if serve would not
+		start.`,
 		Example: `  mcp-tools config check
   mcp-tools config check --config new.yaml`,
 		Args: takes(),
@@ -68,14 +69,15 @@ is 2 when serve would not start.`,
 				if err := a.printProblems(w, problems); err != nil {
 					return err
 				}
-				_, err := fmt.Fprintf(w, "%s: no mistakes, %s\n", a.settingsName(v.Loaded), text.Plural(len(problems), "warning"))
+				_, err := fmt.Fprintf(w, "%s: no mistakes, %s\n", a.settingsName(v.Loaded),
+					text.Plural(len(problems), "warning"))
 				return err
 			})
 		},
 	}
 }
 
-// settingsName is what to call the settings when speaking of them as a whole.
+// settingsName returns a name for the settings as a whole.
 func (a *CLI) settingsName(l *config.Loaded) string {
 	if l.Path == "" {
 		return "no settings file"
@@ -83,8 +85,8 @@ func (a *CLI) settingsName(l *config.Loaded) string {
 	return l.Path
 }
 
-// showProblems prints what is wrong with the settings for a program, if one
-// asked, and leaves it to the caller to say so to a person.
+// showProblems prints mistakes in the settings as JSON, if that is wanted, and
+// returns err, which is printed for people.
 func (a *CLI) showProblems(err error) error {
 	var problems config.Problems
 	if !errors.As(err, &problems) {
@@ -94,7 +96,7 @@ func (a *CLI) showProblems(err error) error {
 	return errors.Join(a.show(problemRows(problems), nothing), err)
 }
 
-// A settingsPath says where the settings file and the data are.
+// A settingsPath is the location of the settings file and of the data.
 type settingsPath struct {
 	File   string `json:"file"`
 	Exists bool   `json:"exists"`
@@ -104,9 +106,9 @@ type settingsPath struct {
 func (a *CLI) configPathCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "path",
-		Short: "Print where the settings file is",
-		Long: `path prints which settings file is read, or where one would be if there were
-one; then it says so on stderr.`,
+		Short: "Print the path of the settings file",
+		Long: `path prints which settings file is read, or where it would be; then a message on
+		stderr says that it does not exist.`,
 		Example: `  mcp-tools config path
   $EDITOR "$(mcp-tools config path)"`,
 		Args: takes(),
@@ -126,7 +128,8 @@ one; then it says so on stderr.`,
 			found := settingsPath{file, err == nil, data}
 			return a.show(found, func(w io.Writer) error {
 				if !found.Exists {
-					fmt.Fprintln(a.Err, "There is no such file; defaults apply. mcp-tools config example prints one to begin with.")
+					fmt.Fprintln(a.Err,
+						"The file does not exist; defaults apply. mcp-tools config example prints one to start with.")
 				}
 				_, err := fmt.Fprintln(w, file)
 				return err

@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
-// An entry says which client is told what about us.
+// An entry describes our entry in the settings file of a client.
 type entry struct {
 	project       bool
 	name          string
@@ -25,17 +25,20 @@ type entry struct {
 }
 
 func (e *entry) nameFlags(flags *pflag.FlagSet) {
-	flags.BoolVar(&e.project, "project", false, "the settings file of the project in this directory, instead of your own")
+	flags.BoolVar(&e.project, "project", false,
+		"use the settings file of the project in this directory, instead of your own")
 	flags.StringVar(&e.name, "name", clients.EntryName, "name of the entry")
 }
 
 func (e *entry) allFlags(flags *pflag.FlagSet) {
 	e.nameFlags(flags)
-	flags.StringVar(&e.url, "url", "", "address of a server that runs elsewhere, such as https://host/mcp; without it the client starts its own")
-	flags.StringVar(&e.tokenEnv, "token-env", "", "variable of the environment in which the client finds the token for --url")
+	flags.StringVar(&e.url, "url", "",
+		"address of a running server, such as https://host/mcp; without it the client starts its own server")
+	flags.StringVar(&e.tokenEnv, "token-env", "",
+		"environment variable from which the client takes the token for --url")
 }
 
-// client finds the client and the machine whose files are meant.
+// client returns the client and the machine whose files are edited.
 func (e *entry) client(name string) (clients.Client, clients.Env, error) {
 	env, err := clients.HostEnv()
 	if err != nil {
@@ -57,10 +60,10 @@ func (a *CLI) connectCommand() *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Add this server to a client's settings",
 		Long: `connect adds this server to the settings file of a client: ` + clientNames() + `.
-Nothing else in the file changes, and a copy of it is kept beside it.
+		Nothing else in the file changes, and the old file is kept as a backup.
 
-Flags and settings of serve that you give, such as --profile and --workspace,
-become arguments of the entry. Connecting again brings the entry up to date.`,
+		Flags of serve, such as --profile and --workspace, become arguments of the entry.
+		If there is an entry already, it is updated.`,
 		Example: `  mcp-tools connect claude-desktop --workspace ~/src
   mcp-tools connect vscode --project --profile coding
   mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
@@ -79,7 +82,7 @@ become arguments of the entry. Connecting again brings the entry up to date.`,
 			if err != nil {
 				return err
 			}
-			return a.showChange(c, change, c.Title+" is connected already; %s is as it should be.\n")
+			return a.showChange(c, change, c.Title+" is already connected; %s is up to date.\n")
 		},
 	}
 	e.allFlags(cmd.Flags())
@@ -90,9 +93,9 @@ func (a *CLI) disconnectCommand() *cobra.Command {
 	var e entry
 	cmd := &cobra.Command{
 		Use:   "disconnect CLIENT",
-		Short: "Take this server out of a client's settings",
-		Long: `disconnect takes our entry out of the settings file of a client. When nothing
-else has changed since connect, the file is as it was before, byte for byte.`,
+		Short: "Remove this server from a client's settings",
+		Long: `disconnect removes our entry from the settings file of a client. If nothing else
+		has changed since connect, the file is restored byte for byte.`,
 		Example: `  mcp-tools disconnect claude-desktop
   mcp-tools disconnect vscode --project`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
@@ -118,8 +121,8 @@ func (a *CLI) printConfigCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "print-config CLIENT",
 		Short: "Print what connect would add to a client's settings",
-		Long: `print-config prints our entry as the client wants it, to be pasted by hand, and
-on stderr the file that it goes into. It takes the same flags as connect.`,
+		Long: `print-config prints our entry in the client's format, to be pasted by hand, and
+		on stderr the file that it belongs to. It takes the same flags as connect.`,
 		Example: `  mcp-tools print-config zed
   mcp-tools print-config codex --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
@@ -137,7 +140,7 @@ on stderr the file that it goes into. It takes the same flags as connect.`,
 			if err != nil {
 				return err
 			}
-			fmt.Fprintf(a.Err, "This goes into %s\n", c.Path(env))
+			fmt.Fprintf(a.Err, "Add this to %s\n", c.Path(env))
 			_, err = a.Out.Write(text)
 			return err
 		},
@@ -154,7 +157,7 @@ func clientNames() string {
 	return strings.Join(names, ", ")
 }
 
-// entryServer is what the client is told about us.
+// entryServer returns what the client's settings say about this server.
 func (a *CLI) entryServer(flags *pflag.FlagSet, e entry) (clients.Server, error) {
 	s := clients.Server{Name: e.name, URL: e.url, TokenEnv: e.tokenEnv}
 	passed, err := a.passedOn(flags)
@@ -163,11 +166,15 @@ func (a *CLI) entryServer(flags *pflag.FlagSet, e entry) (clients.Server, error)
 	}
 	if e.url != "" {
 		if len(passed) > 0 {
-			return s, app.Usagef("%s is for a server that the client starts; the one at %s has settings of its own (a profile can be chosen by the end of the address: /mcp/PROFILE)", passed[0], e.url)
+			return s, app.Usagef(
+				"%s is for a server that the client starts; the one at %s has its own settings "+
+					"(the end of the address can choose a profile: /mcp/PROFILE)",
+				passed[0], e.url,
+			)
 		}
 		return s, checked(s)
 	}
-	if _, err := a.Examine(); err != nil { // or the client would find out
+	if _, err := a.Examine(); err != nil { // otherwise the client would be the first to see it
 		return s, err
 	}
 	s.Args = passed
@@ -185,8 +192,9 @@ func checked(s clients.Server) error {
 	return nil
 }
 
-// passedOn are the flags of the server that were given here, as the client
-// shall give them. It has another working directory, so paths are absolute.
+// passedOn returns the flags of serve that were given to this command, as
+// arguments for the client. Clients have other working directories, so paths are
+// absolute.
 func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
 	known := map[string]bool{"config": true, "data": true}
 	for _, s := range config.Settings() {
@@ -201,7 +209,11 @@ func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
 		value := f.Value.String()
 		switch f.Name {
 		case "http", "sse", "tls-cert", "tls-key", "metrics":
-			problems = append(problems, app.Usagef("--%s is for a server that runs by itself, and clients start theirs over stdio; for one that runs, use --url", f.Name))
+			problems = append(problems,
+				app.Usagef(
+					"--%s is for servers that run by themselves; clients start theirs over stdio; or use --url",
+					f.Name,
+				))
 		case "config", "data", "workspace":
 			var err error
 			if value, err = filepath.Abs(value); err != nil {
@@ -214,8 +226,8 @@ func (a *CLI) passedOn(flags *pflag.FlagSet) ([]string, error) {
 	return args, errors.Join(problems...)
 }
 
-// A clientChange is what was done to a client's file, for programs. What the
-// entry says is left out: it may hold a token.
+// A clientChange is the result of connect and disconnect as JSON. It leaves out
+// the entry, which may contain a token.
 type clientChange struct {
 	Client string `json:"client"`
 	File   string `json:"file"`
@@ -236,21 +248,21 @@ func changeOf(ch clients.Change) clientChange {
 	return out
 }
 
-// showChange prints what was done. idle is what to say if it was nothing.
+// showChange prints what was done; idle if nothing was.
 func (a *CLI) showChange(c clients.Client, ch clients.Change, idle string) error {
 	out := changeOf(ch)
 	text := map[string]string{
 		"none":    idle,
 		"added":   "Added an entry to %s.\n",
 		"updated": "Updated the entry in %s.\n",
-		"removed": "Took the entry out of %s.\n",
+		"removed": "Removed the entry from %s.\n",
 	}[out.Change]
 	if ch.Removed {
-		text = "Removed %s, in which nothing else was.\n"
+		text = "Removed %s, which had only this entry.\n"
 	}
 	text = fmt.Sprintf(text, ch.Path)
 	if ch.Backup != "" {
-		text += fmt.Sprintf("The file as it was is %s.\n", ch.Backup)
+		text += fmt.Sprintf("Backup of the file: %s\n", ch.Backup)
 	}
 	if out.Change != "none" {
 		text += c.Check + "\n"

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// A diagnosis is everything that was found, for programs.
+// A diagnosis is the result of all checks as JSON.
 type diagnosis struct {
 	OK     bool             `json:"ok"`
 	Checks []doctor.Finding `json:"checks"`
@@ -19,11 +19,11 @@ func (a *CLI) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Find out what does not work, and what to do about it",
-		Long: `doctor looks at everything that mcp-tools needs: settings, data directory, store,
-audit log, policy, tokens, sandboxes, addresses, certificates and clients, and starts a server
-once, on a data directory of its own. It changes nothing, but that the record of
-calls which killed processes have left is carried to the store. The exit code is
-1 when something does not work.`,
+		Long: `doctor checks everything that mcp-tools needs: settings, data directory, store,
+		audit log, policy, tokens, sandboxes, addresses, certificates and clients. It also
+		starts a server once, with a temporary data directory. It changes nothing, except
+		that records of killed processes are copied to the store. The exit code is 1 if
+		something does not work.`,
 		Example: `  mcp-tools doctor
   mcp-tools doctor --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
   mcp-tools doctor --output json`,

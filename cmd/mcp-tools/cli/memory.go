@@ -27,10 +27,10 @@ import (
 func (a *CLI) memoryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "memory",
-		Short: "List memories, bring them in from a directory, or out to one",
+		Short: "List, import and export memories",
 		Args:  noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("%s wants one of list, import, export", cmd.CommandPath())
+			return app.Usagef("%s needs one of list, import, export", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(a.memoryListCommand(), a.memoryImportCommand(), a.memoryExportCommand())
@@ -41,8 +41,9 @@ func (a *CLI) memoryListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the memories of one agent and one user, the latest first",
-		Long: `list shows what one agent remembers of one user, and what all its users share.
-mcp-tools call memory_get, memory_search and memory_forget work on it.`,
+		Long: `list prints what an agent remembers about a user, and what all users of the agent
+		share. To read, search or delete memories use mcp-tools call with memory_get,
+		memory_search and memory_forget.`,
 		Example: `  mcp-tools memory list
   mcp-tools memory list --agent helper --user ann`,
 		Args: takes(),
@@ -60,7 +61,7 @@ mcp-tools call memory_get, memory_search and memory_forget work on it.`,
 
 func (a *CLI) printMemories(w io.Writer, list []memory.Listed) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "Nothing is remembered.")
+		_, err := fmt.Fprintln(w, "There are no memories.")
 		return err
 	}
 	rows := [][]string{{"PATH", "SIZE", "UPDATED", "CATEGORY", "TAGS", ""}}
@@ -69,7 +70,10 @@ func (a *CLI) printMemories(w io.Writer, list []memory.Listed) error {
 		if d.Shared {
 			shared = "shared"
 		}
-		rows = append(rows, []string{terminal.OneLine(d.Path), terminal.FileSize(d.Size), terminal.Date(d.Updated), d.Category, terminal.OneLine(strings.Join(d.Tags, " ")), shared})
+		rows = append(rows, []string{
+			terminal.OneLine(d.Path), terminal.FileSize(d.Size), terminal.Date(d.Updated), d.Category,
+			terminal.OneLine(strings.Join(d.Tags, " ")), shared,
+		})
 	}
 	return a.painter(w).Columns(w, rows)
 }
@@ -77,11 +81,11 @@ func (a *CLI) printMemories(w io.Writer, list []memory.Listed) error {
 func (a *CLI) memoryImportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "import DIR",
-		Short: "Remember what the files of a directory say",
+		Short: "Store the files of a directory as memories",
 		Long: `import stores the files of a directory as memories of one agent and one user:
-MEMORY.md, memory.md and what lies beneath memory/, or else every Markdown file as
-memory/FILE. What is the same already stays as it is; what differs becomes a new
-version, and the former one can be had back.`,
+		MEMORY.md, memory.md and the files in memory/, or else every Markdown file as
+		memory/FILE. Equal memories are not changed; different ones get a new version, and
+		the old version can be restored.`,
 		Example: `  mcp-tools memory import notes
   mcp-tools memory import backup --agent helper --user ann
   mcp-tools memory import handbook --agent helper --user -    for all its users`,
@@ -99,7 +103,7 @@ version, and the former one can be had back.`,
 					for _, s := range r.Skipped {
 						fmt.Fprintln(w, "left out:", s)
 					}
-					_, err := fmt.Fprintf(w, "%d stored, %d as they were\n", r.Written, r.Unchanged)
+					_, err := fmt.Fprintf(w, "%d stored, %d unchanged\n", r.Written, r.Unchanged)
 					return err
 				})
 			})
@@ -112,10 +116,9 @@ func (a *CLI) memoryExportCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export DIR",
 		Short: "Write memories as Markdown files",
-		Long: `export writes the memories of one agent and one user into a directory, one file
-each. Category, tags and expiry stand at the head of the file, so that import
-brings back the same. What an earlier export has written is replaced; other files
-of the same name are not, unless you say --force.`,
+		Long: `export writes the memories of one agent and one user to a directory, one file
+		each. Category, tags and expiry are in the front matter, so that import restores
+		them. Files of an earlier export are replaced; other files only with --force.`,
 		Example: `  mcp-tools memory export backup`,
 		Args:    takes("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -131,21 +134,22 @@ of the same name are not, unless you say --force.`,
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace files that are no export")
+	cmd.Flags().BoolVar(&force, "force", false, "replace files that are not from an earlier export")
 	return cmd
 }
 
-// An exportDir takes files.
+// An exportDir writes files to a directory.
 type exportDir struct {
 	dir      string
-	force    bool                                   // replace also what is not ours
-	exported func(path string, content []byte) bool // nil: nothing is known to be ours
+	force    bool                                   // replace any file
+	exported func(path string, content []byte) bool // whether a file is an earlier export; nil: none is
 }
 
 func (d exportDir) Write(name string, content []byte, modified time.Time) error {
 	path := filepath.Join(d.dir, filepath.FromSlash(name))
 	if !d.force && !d.free(path, content) {
-		return app.Usagef("%s is there already and says something else; choose an empty directory, or add --force", path)
+		return app.Usagef("%s exists and has different content; choose an empty directory, or add --force",
+			path)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err
@@ -156,20 +160,20 @@ func (d exportDir) Write(name string, content []byte, modified time.Time) error 
 	return os.Chtimes(path, modified, modified)
 }
 
-// free reports whether nothing of anybody else's is lost when a file is written.
+// free reports whether writing a file loses nothing that is not an export.
 func (d exportDir) free(path string, content []byte) bool {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return true
 	}
-	if err != nil || !info.Mode().IsRegular() { // a pipe would be waited for
+	if err != nil || !info.Mode().IsRegular() { // reading a pipe would block
 		return false
 	}
 	there, err := os.ReadFile(path)
 	return err == nil && (bytes.Equal(there, content) || d.exported != nil && d.exported(path, there))
 }
 
-// withMemory opens the memory of the agent and the user that the settings name.
+// withMemory opens the memory of the agent and the user of the settings.
 func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.Memory) error) error {
 	loaded, err := a.Load()
 	if err != nil {
@@ -183,5 +187,7 @@ func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.
 	finder := indexer.Open(indexer.Options{Follower: indexer.NewFollower(s, nil)}) // which nothing searches
 	defer finder.Close()
 	caller := app.Owner(loaded.Config.Connections.Stdio)
-	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{Rows: s, Finder: finder}))
+	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{
+		Rows: s, Finder: finder,
+	}))
 }

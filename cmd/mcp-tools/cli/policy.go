@@ -20,7 +20,7 @@ func (a *CLI) policyCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "policy",
 		Short: "Find out who may use which tool, and why",
-		Long:  "policy answers questions about the policy section of the settings, without serving anybody.",
+		Long:  "policy answers questions about the policy section of the settings.",
 	}, a.policyExplainCommand(), a.policyTableCommand(), a.policyCheckCommand())
 }
 
@@ -28,12 +28,11 @@ func (a *CLI) policyExplainCommand() *cobra.Command {
 	var subject policy.Subject
 	cmd := &cobra.Command{
 		Use:   "explain TOOL",
-		Short: "Show step by step why a caller may or may not use a tool",
-		Long: `explain prints the verdict for one tool and one caller, and every step that led
-to it, in the order in which they are taken. The verdict is on the riskiest call
-of a tool; where the tool rates its calls one by one, what the others need is
-told, too. For whom, --profile, --agent,
---provider, --chat, --depth and --leaf say.`,
+		Short: "Explain why a caller may or may not use a tool",
+		Long: `explain prints the verdict for one tool and one caller, and every step that led to
+		it. The verdict is for the riskiest call of the tool; if calls of the tool have
+		different risks, the verdict for the others is printed too. The caller is given by
+		--profile, --agent, --provider, --chat, --depth and --leaf.`,
 		Example: `  mcp-tools policy explain datetime
   mcp-tools policy explain datetime --profile minimal
   mcp-tools policy explain session_status --depth 1 --agent ann`,
@@ -41,7 +40,8 @@ told, too. For whom, --profile, --agent,
 		ValidArgsFunction: a.completeTools,
 		RunE: func(_ *cobra.Command, args []string) error {
 			if subject.Depth < 0 {
-				return app.Usagef("--depth is %d, it must be 0 for an agent, or 1 and more for its subagents", subject.Depth)
+				return app.Usagef("--depth is %d, it must be 0 for an agent, or 1 and more for its subagents",
+					subject.Depth)
 			}
 			v, err := a.Examine()
 			if err != nil {
@@ -57,19 +57,20 @@ told, too. For whom, --profile, --agent,
 			return a.show(d, func(w io.Writer) error { return a.printExplained(w, d) })
 		},
 	}
-	cmd.Flags().StringVar(&subject.Group, "chat", "", "id of the group chat that the caller is in")
-	cmd.Flags().IntVar(&subject.Depth, "depth", 0, "0 for an agent, 1 and more for its subagents")
-	cmd.Flags().BoolVar(&subject.Leaf, "leaf", false, "a subagent that may not start others")
+	cmd.Flags().StringVar(&subject.Group, "chat", "", "ID of the caller's group chat")
+	cmd.Flags().IntVar(&subject.Depth, "depth", 0, "0 for an agent, 1 or more for its subagents")
+	cmd.Flags().BoolVar(&subject.Leaf, "leaf", false, "the caller is a subagent that may not start others")
 	return cmd
 }
 
-// explained is a decision on a tool, and on its calls where they differ.
+// explained is the verdict for a tool, and for calls with less risk.
 type explained struct {
 	policy.Decision
 	Calls map[string]policy.Verdict `json:"calls,omitempty"` // by what they do: reads, writes, ...
 }
 
-// explain tells of a tool that rates its calls what each risk would come to.
+// explain adds the verdict for each risk to that of a tool whose calls have
+// different risks.
 func explain(v *app.View, who policy.Subject, t tool.Tool) explained {
 	e := explained{Decision: v.Policy.Explain(who, t.Spec.Name)}
 	if !t.Rates {
@@ -82,7 +83,7 @@ func explain(v *app.View, who policy.Subject, t tool.Tool) explained {
 	return e
 }
 
-// milder are the verbs of the calls that are allowed although the tool is not.
+// milder returns the verbs of the risks that are allowed, if the tool is not.
 func (e explained) milder() (verbs []string) {
 	for risk := tool.Reads; risk <= tool.Runs && e.Verdict != policy.Allow; risk++ {
 		if e.Calls[risk.String()] == policy.Allow {
@@ -98,7 +99,9 @@ func (a *CLI) printExplained(w io.Writer, d explained) error {
 		return err
 	}
 	if verbs := d.milder(); len(verbs) > 0 {
-		if _, err := fmt.Fprintf(w, "calls of it that only %s: %s\n", strings.Join(verbs, " or "), paint.Word(policy.Allow.String())); err != nil {
+		if _, err := fmt.Fprintf(
+			w, "calls of it that only %s: %s\n", strings.Join(verbs, " or "), paint.Word(policy.Allow.String()),
+		); err != nil {
 			return err
 		}
 	}
@@ -109,7 +112,7 @@ func (a *CLI) printExplained(w io.Writer, d explained) error {
 	return paint.Columns(w, rows)
 }
 
-// A tableRow says what each profile makes of a tool.
+// A tableRow has the verdict of each profile for a tool.
 type tableRow struct {
 	Tool     string                    `json:"tool"`
 	Risk     tool.Risk                 `json:"risk"`
@@ -120,9 +123,9 @@ func (a *CLI) policyTableCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "table",
 		Short: "Show all tools and profiles at a glance",
-		Long: `table prints what each profile makes of each tool: allow, ask (a person has to
-approve) or - (denied, and not shown). Rules for an agent and a provider count
-when --agent and --provider name one.`,
+		Long: `table prints the verdict of each profile for each tool: allow, ask (an approval is
+		required) or - (denied, and not visible). Rules for an agent or a provider apply if
+		--agent or --provider names it.`,
 		Example: `  mcp-tools policy table
   mcp-tools policy table --autonomy readonly --agent ann`,
 		Args: takes(),
@@ -174,9 +177,9 @@ func (a *CLI) policyCheckCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
 		Short: "Find mistakes and rules without effect",
-		Long: `check reads the settings and reports names that do not exist and rules that
-change nothing for anybody, each with its line. Mistakes make the exit code 2,
-rules without effect do not.`,
+		Long: `check reads the settings and reports names that do not exist and rules without
+		effect, each with its line. The exit code is 2 if there are mistakes; rules without
+		effect are only warnings.`,
 		Example: `  mcp-tools policy check
   mcp-tools policy check --config new.yaml --output json`,
 		Args: takes(),
@@ -190,14 +193,15 @@ rules without effect do not.`,
 					return err
 				}
 				_, err := fmt.Fprintf(w, "%s, %s, no mistakes, %s without effect\n",
-					text.Plural(len(v.Policy.Names()), "profile"), text.Plural(v.Tools.Len(), "tool"), text.Plural(len(v.Warnings), "rule"))
+					text.Plural(len(v.Policy.Names()),
+						"profile"), text.Plural(v.Tools.Len(), "tool"), text.Plural(len(v.Warnings), "rule"))
 				return err
 			})
 		},
 	}
 }
 
-// A problemRow is a config.Problem for programs.
+// A problemRow is a config.Problem as JSON.
 type problemRow struct {
 	Source   string `json:"source"`
 	Line     int    `json:"line,omitempty"`

@@ -21,10 +21,10 @@ import (
 func (a *CLI) secretsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "secrets",
-		Short: "Keep secrets that settings and commands may use, and nobody sees",
-		Long: `secrets manages the vault, in which secrets are kept encrypted. Settings refer to
-one as secret:NAME. None is ever shown: who has forgotten a secret sets it anew.
-docs/secrets.md tells where the key is, and how to move it.`,
+		Short: "Manage the vault of secrets for settings and commands",
+		Long: `secrets manages the vault, which stores secrets encrypted. Settings refer to them
+		as secret:NAME. Secrets are never shown; a forgotten secret has to be set again.
+		docs/secrets.md describes where the key is, and how to move it.`,
 	}, a.secretsSetCommand(), a.secretsListCommand(), a.secretsRemoveCommand(), a.secretsRotateCommand())
 }
 
@@ -32,11 +32,11 @@ func (a *CLI) secretsSetCommand() *cobra.Command {
 	file := ""
 	cmd := &cobra.Command{
 		Use:   "set NAME",
-		Short: "Keep a secret, or change it",
-		Long: `set keeps a secret under a name. It is asked for on the terminal, without showing
-what is typed, or read from stdin or a file. It is no argument, because others
-could see it there. A line break at its end is not part of it. The first secret
-makes the vault and its key.`,
+		Short: "Store or change a secret",
+		Long: `set stores a secret under a name. It asks for the secret on the terminal, without
+		showing what is typed, or reads it from stdin or a file; as an argument, other users
+		could see it. A line break at the end is removed. The first secret creates the vault
+		and its key.`,
 		Example: `  mcp-tools secrets set deploy-key
   gh auth token | mcp-tools secrets set github
   mcp-tools secrets set tls-key --from-file key.pem`,
@@ -49,21 +49,21 @@ makes the vault and its key.`,
 			return a.WithVault(func(v *vault.Vault) error { return a.setSecret(cmd.Context(), v, args[0], file) })
 		},
 	}
-	cmd.Flags().StringVar(&file, "from-file", "", "file that holds the secret and nothing else")
+	cmd.Flags().StringVar(&file, "from-file", "", "file that contains only the secret")
 	return cmd
 }
 
-// nameOfSecret takes one argument. A second one is most likely the secret, so it
-// is not repeated.
+// nameOfSecret checks that there is one argument. A second one is probably the
+// secret, so the error does not repeat it.
 func nameOfSecret(cmd *cobra.Command, args []string) error {
 	if len(args) > 1 {
-		return app.Usagef("%s takes the NAME of a secret and nothing else: the secret itself is asked for, or comes through a pipe or with --from-file; "+
-			"what stood on the command line others may have seen, and the shell may keep it", cmd.CommandPath())
+		return app.Usagef("%s takes only the NAME of a secret: type the secret when asked, or use a pipe or "+
+			"--from-file; arguments can be seen by other users and are kept by the shell", cmd.CommandPath())
 	}
 	return takes("the NAME of a secret")(cmd, args)
 }
 
-// A keptSecret is an entry with what became of it.
+// A keptSecret is a stored secret, as JSON.
 type keptSecret struct {
 	vault.Entry
 	Replaced bool `json:"replaced"`
@@ -80,14 +80,14 @@ func (a *CLI) setSecret(ctx context.Context, v *vault.Vault, name, file string) 
 		return err
 	}
 	if err := new(scrub.Scrubber).Set(name, string(value)); err != nil {
-		fmt.Fprintf(a.Err, "Where it appears in a result it will be seen: %v\n", err)
+		fmt.Fprintf(a.Err, "This secret will not be masked in results: %v\n", err)
 	}
 	return a.show(keptSecret{e, replaced}, func(w io.Writer) error {
-		what := "kept"
+		what := "stored"
 		if replaced {
 			what = "changed"
 		}
-		_, err := fmt.Fprintf(w, "The secret %[1]s is %[2]s. Settings refer to it as secret:%[1]s\n", name, what)
+		_, err := fmt.Fprintf(w, "The secret %[1]s was %[2]s. Settings refer to it as secret:%[1]s\n", name, what)
 		return err
 	})
 }
@@ -114,7 +114,7 @@ func (a *CLI) secretsListCommand() *cobra.Command {
 
 func (a *CLI) printSecrets(w io.Writer, list []vault.Entry) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintln(w, "There are no secrets; mcp-tools secrets set NAME keeps one.")
+		_, err := fmt.Fprintln(w, "There are no secrets; mcp-tools secrets set NAME stores one.")
 		return err
 	}
 	rows := [][]string{{"NAME", "FIRST SET", "CHANGED"}}
@@ -127,8 +127,8 @@ func (a *CLI) printSecrets(w io.Writer, list []vault.Entry) error {
 func (a *CLI) secretsRemoveCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:     "remove NAME",
-		Short:   "Forget a secret",
-		Long:    `remove takes a secret out of the vault. It needs no key.`,
+		Short:   "Delete a secret",
+		Long:    `remove deletes a secret from the vault. It needs no key.`,
 		Example: `  mcp-tools secrets remove deploy-key`,
 		Args:    takes("the NAME of a secret"),
 
@@ -139,7 +139,7 @@ func (a *CLI) secretsRemoveCommand() *cobra.Command {
 					return err
 				}
 				return a.show(map[string]string{"removed": args[0]}, func(w io.Writer) error {
-					_, err := fmt.Fprintf(w, "The secret %s is removed.\n", args[0])
+					_, err := fmt.Fprintf(w, "The secret %s was removed.\n", args[0])
 					return err
 				})
 			})
@@ -151,13 +151,13 @@ func (a *CLI) secretsRotateCommand() *cobra.Command {
 	from := ""
 	cmd := &cobra.Command{
 		Use:   "rotate",
-		Short: "Seal all secrets under a new key",
-		Long: `rotate makes a new key, seals all secrets with it and removes the old one. The
-secrets stay as they are. Where the key is in the variable MCP_TOOLS_VAULT_KEY,
-put the new one into MCP_TOOLS_VAULT_KEY_NEXT first.
+		Short: "Encrypt all secrets with a new key",
+		Long: `rotate creates a new key, encrypts all secrets with it and removes the old key. If
+the key is in the variable MCP_TOOLS_VAULT_KEY, first set MCP_TOOLS_VAULT_KEY_NEXT to
+the new one.
 
-With --from the old key is taken from there, while the new one goes to where the
-settings say (vault.key_from): so a key is moved.`,
+With --from, the old key is read from there, and the new one is stored where the
+setting vault.key_from says. This moves the key.`,
 		Example: `  mcp-tools secrets rotate
   MCP_TOOLS_VAULT_KEY_FROM=keyring mcp-tools secrets rotate --from file`,
 		Args: takes(),
@@ -176,30 +176,33 @@ settings say (vault.key_from): so a key is moved.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&from, "from", "", "where the old key is: file, env or keyring (default: where the settings say)")
+	cmd.Flags().StringVar(&from, "from", "",
+		"location of the old key: file, env or keyring (default: that of the settings)")
 	offer(cmd, "from", completeWords("file", "env", "keyring"))
 	return cmd
 }
 
 func (a *CLI) printRotation(w io.Writer, r vault.Rotation, from vault.KeyStore) error {
-	sealed := "secret is sealed with a new key"
+	sealed := "secret was encrypted with a new key"
 	if r.Secrets != 1 {
-		sealed = "secrets are sealed with a new key"
+		sealed = "secrets were encrypted with a new key"
 	}
 	key, next := r.Key, ""
 	switch {
 	case r.KeyStore == vault.Env && (from == "" || from == vault.Env):
 		key = "the variable " + config.EnvVaultKeyNext
-		next = fmt.Sprintf("Put it into %s now, and unset %s.\n", config.EnvVaultKey, config.EnvVaultKeyNext)
+		next = fmt.Sprintf("Now set %s to it, and unset %s.\n", config.EnvVaultKey, config.EnvVaultKeyNext)
 	case from == vault.Env && r.KeyStore != vault.Env:
-		next = fmt.Sprintf("Unset %s now: it would be taken for the key.\n", config.EnvVaultKey)
+		next = fmt.Sprintf("Now unset %s, or it will be used as the key.\n", config.EnvVaultKey)
 	}
 	_, err := fmt.Fprintf(w, "%d %s, which is in %s.\n%s", r.Secrets, sealed, key, next)
 	return err
 }
 
-// completeSecrets offers the names of secrets, for one argument.
-func (a *CLI) completeSecrets(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeSecrets completes the name of a secret.
+func (a *CLI) completeSecrets(_ *cobra.Command, args []string, _ string) (
+	[]cobra.Completion, cobra.ShellCompDirective,
+) {
 	var names []string
 	if len(args) > 0 {
 		return choices(nil)
@@ -217,9 +220,8 @@ func (a *CLI) completeSecrets(_ *cobra.Command, args []string, _ string) ([]cobr
 	return choices(names)
 }
 
-// secretValue gets the secret to keep: from a file if one is named, from a
-// person if there is one at the terminal, else from stdin. A line break at the
-// end is not part of it.
+// secretValue reads a secret: from a file if one is given, from the terminal if
+// there is one, else from stdin. A line break at the end is removed.
 func (a *CLI) secretValue(ctx context.Context, name, file string) ([]byte, error) {
 	var value []byte
 	var err error
@@ -246,10 +248,10 @@ func fileSecret(path string) ([]byte, error) {
 	return readSecret(file)
 }
 
-// readSecret reads a secret and a line break, and of what is too long enough
-// to notice.
+// readSecret reads a secret with a line break, up to one byte more than allowed, so
+// that Set refuses longer ones.
 func readSecret(r io.Reader) ([]byte, error) {
-	value := make([]byte, vault.MaxSecret+3) // at once: no copies are left behind
+	value := make([]byte, vault.MaxSecret+3) // allocated once, so that no copies are left in memory
 	n, err := io.ReadFull(r, value)
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		err = nil
@@ -257,7 +259,7 @@ func readSecret(r io.Reader) ([]byte, error) {
 	return value[:n], err
 }
 
-// typedSecret asks a person, and shows nothing of the answer.
+// typedSecret reads a secret from the terminal without showing it.
 func (a *CLI) typedSecret(ctx context.Context, name string) (value []byte, err error) {
 	show, err := terminal.HideTyping(a.In)
 	if err != nil {
@@ -272,7 +274,8 @@ func (a *CLI) typedSecret(ctx context.Context, name string) (value []byte, err e
 		return nil, err
 	}
 	if len(line) > terminal.MaxTyped {
-		return nil, fmt.Errorf("a terminal passes on no more than %d bytes of a line; use a pipe or --from-file", terminal.MaxTyped)
+		return nil, fmt.Errorf("a terminal accepts at most %d bytes in a line; use a pipe or --from-file",
+			terminal.MaxTyped)
 	}
 	return []byte(line), nil
 }

@@ -98,7 +98,7 @@ func TestASecretIsTyped(t *testing.T) {
 		"some":     {"opensesame-77", "opensesame-77", ""},
 		"blanks":   {" open sesame ", " open sesame ", ""},
 		"nothing":  {"", "", ""},
-		"too long": {strings.Repeat("x", 5000), "", "no more than 4094 bytes of a line; use a pipe or --from-file"},
+		"too long": {strings.Repeat("x", 5000), "", "at most 4094 bytes in a line; use a pipe or --from-file"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tty, person := pseudoTerminal(t)

@@ -13,8 +13,8 @@ func (a *CLI) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve tools over stdio (the default) or HTTP",
-		Long: `serve answers MCP requests: those of the one client that started it over
-stdio, or with --http those of many clients, each with a token.`,
+		Long: `serve answers MCP requests: of the client that started it over stdio, or with
+		--http of many clients, each with a token.`,
 		Example: `  mcp-tools serve --profile coding --workspace ~/src/project
   mcp-tools serve --http 127.0.0.1:8080
   mcp-tools serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --sse`,
@@ -29,12 +29,12 @@ stdio, or with --http those of many clients, each with a token.`,
 			return program.Serve(cmd.Context(), stdio)
 		},
 	}
-	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve stdio although the settings name an HTTP address")
+	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve stdio even if the settings have an HTTP address")
 	return cmd
 }
 
-// survivePipes lets a write to a pipe that nobody reads fail. Go's default is
-// to die of it, in the middle of whatever runs: for lack of a reader of the log.
+// survivePipes makes writing to a closed pipe an error. By default it would end
+// the process, for example when the client closes stderr.
 func survivePipes() (stop func()) {
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE)

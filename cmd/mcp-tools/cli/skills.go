@@ -17,12 +17,12 @@ import (
 func (a *CLI) skillsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "skills",
-		Short: "Look after the skills that agents have published",
-		Long: `skills is about published skills of one agent and one user, whom --agent and
---user name. Skills in directories are files, and no business of this command.`,
+		Short: "Manage published skills",
+		Long: `skills manages the published skills of one agent and one user, given by --agent and
+		--user. Skills in directories are files and not affected.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return app.Usagef("%s wants one of list, share, remove", cmd.CommandPath())
+			return app.Usagef("%s needs one of list, share, remove", cmd.CommandPath())
 		},
 	}
 	cmd.AddCommand(
@@ -37,7 +37,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 		},
 		&cobra.Command{
 			Use:     "share NAME",
-			Short:   "Let all users of the agent see a skill, as it is now",
+			Short:   "Share the current version of a skill with all users of the agent",
 			Example: `  mcp-tools skills share pdf-forms --agent helper --user ann`,
 			Args:    takes("NAME"),
 			RunE: func(cmd *cobra.Command, args []string) error {
@@ -46,7 +46,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					fmt.Fprintf(a.Out, "%s is shared as version %d\n", row.Slug, row.Number)
+					fmt.Fprintf(a.Out, "%s was shared as version %d\n", row.Slug, row.Number)
 					return nil
 				})
 			},
@@ -61,7 +61,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 					if err := l.Remove(ctx, o, args[0]); err != nil {
 						return err
 					}
-					fmt.Fprintf(a.Out, "%s is removed\n", args[0])
+					fmt.Fprintf(a.Out, "%s was removed\n", args[0])
 					return nil
 				})
 			},
@@ -92,8 +92,7 @@ func (a *CLI) listSkills(ctx context.Context, l *skills.Library, o tool.Owner) e
 	})
 }
 
-// withSkills opens the published skills of the agent and the user that the
-// settings name.
+// withSkills opens the published skills of the agent and the user of the settings.
 func (a *CLI) withSkills(ctx context.Context, use func(context.Context, *skills.Library, tool.Owner) error) error {
 	loaded, err := a.Load()
 	if err != nil {

@@ -23,19 +23,18 @@ import (
 func (a *CLI) storeCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "store",
-		Short: "Look at the store, back it up, restore it, move it",
-		Long: `store is for whoever looks after what mcp-tools keeps: memories, knowledge,
-skills, tokens, rules of approvals, jobs, the record of calls. It is in SQLite in the data directory,
-or where store.dsn says.
-docs/store.md tells more.`,
+		Short: "Inspect, back up, restore and move the store",
+		Long: `store manages the store, with memories, knowledge, skills, tokens, rules for
+		approvals, jobs and the audit log. It is SQLite in the data directory, or the
+		database of store.dsn. See docs/store.md.`,
 	}, a.storeStatusCommand(), a.storeBackupCommand(), a.storeRestoreCommand(), a.storeMigrateCommand())
 }
 
 func (a *CLI) storeStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show where the store is, and what is in it",
-		Long:  `status shows where the store is, its size, its tables, its feed of changes and its jobs.`,
+		Short: "Show the location and the content of the store",
+		Long:  `status shows the location of the store, its size, tables, change feed and jobs.`,
 		Example: `  mcp-tools store status
   mcp-tools store status --output json`,
 		Args: takes(),
@@ -66,7 +65,8 @@ func (a *CLI) printStore(w io.Writer, st store.Status) error {
 	rows = append(rows, []string{"step", fmt.Sprint(st.Step)})
 	feed := "empty"
 	if st.Feed.Oldest > 0 {
-		feed = fmt.Sprintf("%s to %s, since %s", st.Feed.First, st.Feed.Last, terminal.Date(time.UnixMilli(st.Feed.Oldest)))
+		feed = fmt.Sprintf("%s to %s, since %s", st.Feed.First, st.Feed.Last,
+			terminal.Date(time.UnixMilli(st.Feed.Oldest)))
 	}
 	rows = append(rows, []string{"feed", feed})
 	jobs := []string{}
@@ -91,7 +91,7 @@ func (a *CLI) printStore(w io.Writer, st store.Status) error {
 	return p.Columns(w, tables)
 }
 
-// A storeCopy is what a command that copies a store prints.
+// A storeCopy is the result of a command that copies a store.
 type storeCopy struct {
 	store.Manifest
 	From  string `json:"from"`
@@ -100,17 +100,21 @@ type storeCopy struct {
 	Moved bool   `json:"moved,omitempty"`
 }
 
+// size returns the number of rows and tables.
+func (c storeCopy) size() string {
+	return text.Plural(int(c.Rows()), "row") + " of " + text.Plural(len(c.Tables), "table")
+}
+
 func (a *CLI) storeBackupCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "backup FILE",
-		Short: "Write everything in the store to a file",
-		Long: `backup writes what the store holds at one moment to a file, while servers go on
-working, with what killed ones have left here of the record of calls. The file is
-for both engines: a backup of SQLite can be restored into PostgreSQL, and the other
-way round. An earlier backup of that name is replaced when the new one is complete.
-The file is private, and not encrypted: it holds everything that agents remember,
-and the record of calls, but not the key of that record, audit.key in the data
-directory. Calls that wait for approval are not in it.`,
+		Short: "Back up the store to a file",
+		Long: `backup writes a consistent copy of the store to a file, while servers keep running.
+		Audit records that killed processes have left on this machine are included. A backup
+		can be restored into SQLite and PostgreSQL. An earlier backup of the same name is
+		replaced when the new one is complete. The file is private, but not encrypted: it
+		contains all memories and the audit log, but not the key of the audit log (audit.key
+		in the data directory), and no open approvals.`,
 		Example: `  mcp-tools store backup /backup/mcp-tools-$(date +%F).zip`,
 		Args:    takes("the FILE to write"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -134,9 +138,9 @@ directory. Calls that wait for approval are not in it.`,
 			if err != nil {
 				return err
 			}
-			return a.show(storeCopy{Manifest: m, From: s.Location(), To: path, Bytes: info.Size()}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s has %s of %s (%s).\n",
-					args[0], text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), terminal.FileSize(info.Size()))
+			done := storeCopy{Manifest: m, From: s.Location(), To: path, Bytes: info.Size()}
+			return a.show(done, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s has %s (%s).\n", args[0], done.size(), terminal.FileSize(info.Size()))
 				return err
 			})
 		},
@@ -147,15 +151,14 @@ func (a *CLI) storeRestoreCommand() *cobra.Command {
 	force := false
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
-		Short: "Fill the store from a backup",
-		Long: `restore fills the store with what a backup holds, and makes the store if there is
-none. It happens as a whole or not at all, and everything is compared with the
-digests in the backup before it counts. A store that has rows is left alone,
-unless --force says that the backup replaces them. Servers that run on the store
-cannot write meanwhile, and have to be started again afterwards; search indexes
-are filled anew. Tokens that were revoked since the backup count again. The key of
-the record of calls is not in a backup: copy audit.key into the data directory of a
-machine that is new.`,
+		Short: "Restore the store from a backup",
+		Long: `restore replaces the content of the store with a backup, and creates the store if
+		there is none. It succeeds completely or changes nothing; all data is checked against
+		the digests in the backup. A store with rows is only replaced with --force. Running
+		servers cannot write during the restore and must be restarted afterwards; search
+		indexes are rebuilt. Tokens that were revoked after the backup are valid again. The
+		key of the audit log is not in the backup: copy audit.key to the data directory of a
+		new machine.`,
 		Example: `  mcp-tools store restore /backup/mcp-tools-2027-01-31.zip
   mcp-tools store restore --force /backup/mcp-tools-2027-01-31.zip`,
 		Args: takes("the FILE of a backup"),
@@ -167,31 +170,31 @@ machine that is new.`,
 			defer func() { err = errors.Join(err, s.Close()) }()
 			m, err := s.Restore(cmd.Context(), args[0], force)
 			if errors.Is(err, store.ErrNotEmpty) {
-				return fmt.Errorf("%w; --force replaces everything there", err)
+				return fmt.Errorf("%w; --force replaces its content", err)
 			}
 			if err != nil {
 				return err
 			}
-			return a.show(storeCopy{Manifest: m, From: args[0], To: s.Location()}, func(w io.Writer) error {
-				_, err := fmt.Fprintf(w, "%s has %s of %s, as they were on %s. Search indexes are filled anew.\n",
-					s.Location(), text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), terminal.Date(time.UnixMilli(m.Made)))
+			done := storeCopy{Manifest: m, From: args[0], To: s.Location()}
+			return a.show(done, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "%s has %s, as of %s. Search indexes will be rebuilt.\n",
+					s.Location(), done.size(), terminal.Date(time.UnixMilli(m.Made)))
 				return err
 			})
 		},
 	}
-	cmd.Flags().BoolVar(&force, "force", false, "replace everything that the store holds now")
+	cmd.Flags().BoolVar(&force, "force", false, "replace the content of the store")
 	return cmd
 }
 
 func (a *CLI) storeMigrateCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "migrate-to PLACE",
-		Short: "Copy the store to another place or engine",
-		Long: `migrate-to copies everything to another store, which has to be empty: a
-postgres:// URL, a directory for SQLite, or secret:NAME, env:NAME or file:PATH
-where a URL with a password is. Every table is read again there and compared.
-This store is not changed. Stop the servers first: what they write after the copy
-began stays here.`,
+		Short: "Copy the store to another location or engine",
+		Long: `migrate-to copies everything to another store, which must be empty: a postgres://
+		URL, a directory for SQLite, or secret:NAME, env:NAME or file:PATH for a URL with a
+		password. The copy is read again and compared. This store is not changed. Stop the
+		servers first: changes made after the copy has started are not copied.`,
 		Example: `  mcp-tools store migrate-to postgres://mcp@db.example.com/mcp
   mcp-tools store migrate-to secret:store-url
   mcp-tools store migrate-to /srv/mcp-tools`,
@@ -222,17 +225,20 @@ func (a *CLI) migrateStore(ctx context.Context, from *store.Store, o store.Optio
 	defer func() { err = errors.Join(err, to.Close()) }()
 	m, moved, err := from.CopyTo(ctx, to)
 	if errors.Is(err, store.ErrNotEmpty) {
-		return fmt.Errorf("%w; a store is copied to an empty one only", err)
+		return fmt.Errorf("%w; migrate-to needs an empty store", err)
 	}
 	if err != nil {
 		return err
 	}
 	if moved {
-		fmt.Fprintf(a.Err, "%s has changed since the copy began, and the copy does not have that: stop the servers, empty the copy, and copy again.\n", from.Location())
+		fmt.Fprintf(a.Err, "%s has changed since the copy started, so the copy is incomplete: "+
+			"stop the servers, empty the copy, and try again.\n", from.Location())
 	}
-	return a.show(storeCopy{Manifest: m, From: from.Location(), To: to.Location(), Moved: moved}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%s has %s of %s; each was read again and is the same.\nSet store.dsn to %s now, or start servers with --store %[4]s. %s is as it was.\n",
-			to.Location(), text.Plural(int(m.Rows()), "row"), text.Plural(len(m.Tables), "table"), place, from.Location())
+	done := storeCopy{Manifest: m, From: from.Location(), To: to.Location(), Moved: moved}
+	return a.show(done, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s has %s; all were compared and are equal.\n"+
+			"Now set store.dsn to %s, or start servers with --store %[3]s. %s was not changed.\n",
+			to.Location(), done.size(), place, from.Location())
 		return err
 	})
 }

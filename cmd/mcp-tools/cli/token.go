@@ -21,10 +21,9 @@ import (
 func (a *CLI) tokenCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "token",
-		Short: "Make, list and revoke tokens for HTTP clients",
-		Long: `token manages who may connect over HTTP. Servers that run on the same store
-see every change at once. Only hashes are kept: a token is shown when
-it is made, and never again.`,
+		Short: "Create, list and revoke tokens for HTTP clients",
+		Long: `token manages who may connect over HTTP. Servers with the same store apply changes
+		at once. Only hashes are stored: a token is shown once, when it is created.`,
 	}, a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
 }
 
@@ -33,10 +32,10 @@ func (a *CLI) tokenCreateCommand() *cobra.Command {
 	var expires string
 	cmd := &cobra.Command{
 		Use:   "create",
-		Short: "Make a token, and show it once",
-		Long: `create makes a token. It goes to stdout, where a script can catch it; everything
-else goes to stderr. What the token may do, its profiles say: the first is used
-unless the client asks for another of them, and * stands for all.`,
+		Short: "Create a token, and show it once",
+		Long: `create creates a token and prints it to stdout, for scripts; messages go to stderr.
+		The token may use the profiles given: the first by default, others if the client asks
+		for them. * stands for all profiles.`,
 		Example: `  mcp-tools token create --name laptop --profile coding
   mcp-tools token create --name ci --profile readonly --profile lean --expires 30d
   mcp-tools token create --name console --approve
@@ -56,18 +55,21 @@ unless the client asks for another of them, and * stands for all.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&req.Name, "name", "", "what to call it in lists and logs")
-	flags.StringArrayVar(&req.Profiles, "profile", nil, "profile that it may use; may be repeated, * for all (default: that of the settings)")
-	flags.BoolVar(&req.Approve, "approve", false, "it decides about calls that wait for approval, and makes none; --agent and --user say about whose")
-	flags.StringVar(&req.Agent, "agent", "", "agent that its calls are made for")
-	flags.StringVar(&req.User, "user", "", "person that its calls are made for")
-	flags.StringVar(&req.Workspace, "workspace", "", "directory to work in (default: the server's own)")
-	flags.StringVar(&expires, "expires", "", "when it ends to count: a date, a moment, or 30d from now (default: never)")
+	flags.StringVar(&req.Name, "name", "", "name in lists and logs")
+	flags.StringArrayVar(&req.Profiles, "profile", nil,
+		"profile that the token may use; can be repeated, * for all (default: that of the settings)")
+	flags.BoolVar(&req.Approve, "approve", false,
+		"the token approves calls, and cannot make calls; --agent and --user limit which")
+	flags.StringVar(&req.Agent, "agent", "", "agent that makes the calls")
+	flags.StringVar(&req.User, "user", "", "user on whose behalf the calls are made")
+	flags.StringVar(&req.Workspace, "workspace", "", "working directory (default: that of the server)")
+	flags.StringVar(&expires, "expires", "",
+		"when the token expires: a date, a time, or a duration such as 30d (default: never)")
 	offer(cmd, "profile", a.completeProfiles)
 	return cmd
 }
 
-// fillRequest checks what only the settings and the file system can tell.
+// fillRequest completes and checks a request with the settings.
 func (a *CLI) fillRequest(req *tokens.Request, expires string, now time.Time) error {
 	v, err := a.Examine()
 	if err != nil {
@@ -88,7 +90,7 @@ func (a *CLI) fillRequest(req *tokens.Request, expires string, now time.Time) er
 			continue
 		}
 		if name == "" {
-			return app.Usagef("--profile is empty; name one, or leave the flag out")
+			return app.Usagef("--profile is empty; give a name, or omit the flag")
 		}
 		if _, err := v.Policy.ResolveProfile(name); err != nil {
 			return app.UsageError{Err: err}
@@ -105,7 +107,7 @@ func (a *CLI) fillRequest(req *tokens.Request, expires string, now time.Time) er
 	return err
 }
 
-// A newToken is a token for a program, with its row.
+// A newToken is a created token, as JSON.
 type newToken struct {
 	Plain string `json:"token"`
 	tokens.Token
@@ -121,22 +123,24 @@ func (a *CLI) printNewToken(plain string, row tokens.Token) error {
 			end = "expires " + row.Expires.Local().Format(time.DateTime)
 		}
 		if row.Approve {
-			_, err := fmt.Fprintf(a.Err, "This is token %s (%s), for /approvals; it %s. It is not shown again.\n", row.ID, row.Name, end)
+			_, err := fmt.Fprintf(a.Err, "Token %s (%s) approves calls at /approvals; it %s. It is not shown again.\n",
+				row.ID, row.Name, end)
 			return err
 		}
-		_, err := fmt.Fprintf(a.Err, `This is token %s (%s), profile %s; it %s. It is not shown again.
-Put it into the environment of the client, and tell the client:
+		_, err := fmt.Fprintf(a.Err, `Token %s (%s), profile %s; it %s. It is not shown again.
+		Set it in the environment of the client, and connect the client:
   export %[5]s=...
   mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env %[5]s
 `, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken)
 		if err == nil && row.User == "" {
-			_, err = fmt.Fprintln(a.Err, "Its calls are made for no person in particular: all such tokens share one memory. --user gives it one of its own.")
+			_, err = fmt.Fprintln(a.Err,
+				"It has no user: tokens without a user share their memories; --user gives it separate ones.")
 		}
 		return err
 	})
 }
 
-// A tokenRow is a row with its state.
+// A tokenRow is a token with its state, as JSON.
 type tokenRow struct {
 	tokens.Token
 	State string `json:"state"`
@@ -145,9 +149,9 @@ type tokenRow struct {
 func (a *CLI) tokenListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List all tokens, also those that count no longer",
-		Long: `list prints the tokens that were made with token create or at the first start.
-Those that the settings file lists (connections.tokens) are not among them.`,
+		Short: "List all tokens, including revoked and expired ones",
+		Long: `list prints the tokens created with token create or at the first start, but not
+		those in the settings file (connections.tokens).`,
 		Example: `  mcp-tools token list
   mcp-tools token list --output json`,
 		Args: takes(),
@@ -175,13 +179,14 @@ func (a *CLI) printTokens(w io.Writer, list []tokenRow) error {
 	rows := [][]string{{"ID", "STATE", "NAME", "PROFILES", "AGENT", "USER", "EXPIRES", "LAST USED"}}
 	for _, t := range list {
 		rows = append(rows, []string{
-			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), terminal.Date(t.Expires), terminal.Date(t.LastUsed),
+			t.ID, t.State, t.Name, mayDo(t.Token), dash(t.Agent), dash(t.User), terminal.Date(t.Expires),
+			terminal.Date(t.LastUsed),
 		})
 	}
 	return a.painter(w).Columns(w, rows)
 }
 
-// mayDo is what a token is good for.
+// mayDo returns what a token may be used for.
 func mayDo(row tokens.Token) string {
 	if row.Approve {
 		return "(approvals)"
@@ -199,9 +204,9 @@ func dash(text string) string {
 func (a *CLI) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID|NAME",
-		Short: "End a token for good",
-		Long: `revoke ends a token. Servers that run refuse it from the next request on, and its
-row stays in the list. A name will do where only one token has it.`,
+		Short: "Revoke a token",
+		Long: `revoke revokes a token. Running servers refuse it from the next request on. It stays
+		in the list. A name can be used if only one token has it.`,
 		Example: `  mcp-tools token revoke 3FxPq0aZ
   mcp-tools token revoke laptop`,
 		Args:              takes("the ID or NAME of a token"),
@@ -217,8 +222,8 @@ row stays in the list. A name will do where only one token has it.`,
 	}
 }
 
-// printRevoked shows the row that was meant: the latest to be revoked of those
-// that go by the name.
+// printRevoked prints the token that was revoked: the latest one, if several have
+// the name.
 func (a *CLI) printRevoked(ctx context.Context, table *tokens.Table, idOrName string) error {
 	rows, err := table.List(ctx)
 	if err != nil {
@@ -228,11 +233,11 @@ func (a *CLI) printRevoked(ctx context.Context, table *tokens.Table, idOrName st
 		return r.Revoked.IsZero() || r.ID != idOrName && r.Name != idOrName
 	})
 	if len(rows) == 0 {
-		return fmt.Errorf("%q was revoked, and has gone from the table since", idOrName)
+		return fmt.Errorf("%q was revoked, and has been deleted since", idOrName)
 	}
 	row := slices.MaxFunc(rows, func(x, y tokens.Token) int { return x.Revoked.Compare(y.Revoked) })
 	return a.show(tokenRow{row, row.State(time.Now())}, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "Token %s (%s) is revoked.\n", row.ID, row.Name)
+		_, err := fmt.Fprintf(w, "Token %s (%s) was revoked.\n", row.ID, row.Name)
 		return err
 	})
 }

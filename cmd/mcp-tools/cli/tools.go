@@ -21,13 +21,13 @@ import (
 func (a *CLI) toolsCommand() *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "tools",
-		Short: "Show the tools, as a caller sees them",
-		Long: `tools shows what a caller sees. Who the caller is, the flags and settings of
-serve say: --profile, --agent, --provider, --autonomy.`,
+		Short: "Show the tools that a caller sees",
+		Long: `tools shows what a caller sees. The caller is given by the flags and settings of
+		serve: --profile, --agent, --provider, --autonomy.`,
 	}, a.toolsListCommand(), a.toolsDescribeCommand(), a.toolsTokensCommand())
 }
 
-// A toolRow is a tool in short.
+// A toolRow is a tool in a list.
 type toolRow struct {
 	Name        string         `json:"name"`
 	Group       string         `json:"group"`
@@ -40,9 +40,9 @@ func (a *CLI) toolsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the tools that a caller sees",
-		Long: `list prints the tools that a caller sees, what harm each can do, and whether
-a person is asked before it runs. Tools that the policy denies are not there:
-mcp-tools policy table has them all.`,
+		Long: `list prints the tools that a caller sees, their risk, and whether calls need an
+		approval. Tools that the policy denies are not listed; mcp-tools policy table lists
+		all tools.`,
 		Example: `  mcp-tools tools list
   mcp-tools tools list --profile coding --agent ann`,
 		Args: takes(),
@@ -55,7 +55,8 @@ mcp-tools policy table has them all.`,
 			list := []toolRow{}
 			for _, t := range v.Visible(caller) {
 				list = append(list, toolRow{
-					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.Policy.Verdict(caller, t.Spec.Name), firstSentence(t.Spec.Doc),
+					t.Spec.Name, t.Spec.Group, t.Spec.Risk, v.Policy.Verdict(caller, t.Spec.Name),
+					firstSentence(t.Spec.Doc),
 				})
 			}
 			return a.show(list, func(w io.Writer) error { return a.printTools(w, list, v.Policy.ProfileOf(caller)) })
@@ -65,7 +66,8 @@ mcp-tools policy table has them all.`,
 
 func (a *CLI) printTools(w io.Writer, list []toolRow, profile string) error {
 	if len(list) == 0 {
-		_, err := fmt.Fprintf(w, "profile %q shows no tools; mcp-tools policy table tells which show some\n", profile)
+		_, err := fmt.Fprintf(w, "profile %q has no tools; mcp-tools policy table shows those of all profiles\n",
+			profile)
 		return err
 	}
 	rows := [][]string{{"TOOL", "RISK", "VERDICT", "DESCRIPTION"}}
@@ -75,7 +77,7 @@ func (a *CLI) printTools(w io.Writer, list []toolRow, profile string) error {
 	return a.painter(w).Columns(w, rows)
 }
 
-// firstSentence is what a description begins with.
+// firstSentence returns the first sentence of a description.
 func firstSentence(doc string) string {
 	doc = strings.Join(strings.Fields(doc), " ")
 	if sentence, _, more := strings.Cut(doc, ". "); more {
@@ -84,7 +86,7 @@ func firstSentence(doc string) string {
 	return doc
 }
 
-// A description is everything about one tool.
+// A description has everything about one tool.
 type description struct {
 	Tool    json.RawMessage `json:"tool"` // as the model sees it
 	Group   string          `json:"group"`
@@ -100,9 +102,8 @@ func (a *CLI) toolsDescribeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "describe NAME",
 		Short: "Show everything that the model sees of a tool",
-		Long: `describe prints a tool as the model sees it, and what the model does not see:
-its group and risk, what the policy makes of it for the caller, and the names
-that it also answers to.`,
+		Long: `describe prints a tool as the model sees it, and its group, risk, policy verdict and
+		aliases, which the model does not see.`,
 		Example: `  mcp-tools tools describe datetime
   mcp-tools tools describe datetime --output json --profile minimal`,
 		Args:              takes("NAME"),
@@ -155,14 +156,14 @@ the model sees:
 	return err
 }
 
-// A weight is what a tool costs its caller in every conversation.
+// A weight is the size of a tool in tools/list.
 type weight struct {
 	Name   string `json:"name"`
 	Bytes  int    `json:"bytes"`
 	Tokens int    `json:"estimated_tokens"`
 }
 
-// weights are those of the tools of one profile.
+// weights are the sizes of the tools of one profile.
 type weights struct {
 	Profile string   `json:"profile"`
 	Tools   []weight `json:"tools"`
@@ -173,10 +174,10 @@ type weights struct {
 func (a *CLI) toolsTokensCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "tokens",
-		Short: "Count what the list of tools costs a model",
-		Long: `tokens prints how long the answer to tools/list is, for each tool and in all.
-The tokens are an estimate of the encoding o200k_base; other models count
-differently, but the proportions are much the same.`,
+		Short: "Count the tokens of the list of tools",
+		Long: `tokens prints the size of the answer to tools/list, for each tool and in total. Tokens
+		are an estimate for the encoding o200k_base; other encodings give different numbers
+		in about the same proportions.`,
 		Example: `  mcp-tools tools tokens
   mcp-tools tools tokens --profile lean`,
 		Args: takes(),
@@ -221,6 +222,7 @@ func (s weights) print(w io.Writer, paint terminal.Painter) error {
 	if err := paint.Columns(w, rows); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(w, "Bytes are those of tools/list. Tokens are an estimate (o200k_base) of what clients hand to the model: names, descriptions and schemas.")
+	_, err := fmt.Fprintln(w,
+		"Bytes are those of tools/list. Tokens (estimate for o200k_base) are those that clients pass to the model.")
 	return err
 }

@@ -12,8 +12,8 @@ import (
 func (a *CLI) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
-		Short: "Print which version this is",
-		Long:  "version prints the version, the revision it was built from, and for which system.",
+		Short: "Print the version",
+		Long:  "version prints the version, the revision and the system that the program was built for.",
 		Example: `  mcp-tools version
   mcp-tools version --output json`,
 		Args: takes(),

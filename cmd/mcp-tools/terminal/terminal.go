@@ -15,8 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Painter colours words where a person looks at them. The zero painter
-// leaves everything as it is.
+// A Painter colours words on a terminal. The zero Painter uses no colours.
 type Painter struct{ on bool }
 
 // NewPainter returns the painter for what is written to w.
@@ -27,7 +26,7 @@ func NewPainter(w io.Writer, getenv func(string) string) Painter {
 // On reports whether the painter uses colours.
 func (p Painter) On() bool { return p.on }
 
-// hues are the words that have a colour of their own, as SGR parameters.
+// hues are the words with a colour, as SGR parameters.
 var hues = map[string]string{
 	"ok": "32", "allow": "32", "active": "32",
 	"warn": "33", "ask": "33", "asked": "33", "expired": "33",
@@ -42,8 +41,8 @@ func (p Painter) Word(text string) string {
 	return "\x1b[" + hue + "m" + text + "\x1b[0m"
 }
 
-// Columns writes rows with their columns aligned. Every cell stays on its line,
-// whoever wrote its text.
+// Columns writes rows with aligned columns. Every cell is on one line, whatever
+// its text contains.
 func (p Painter) Columns(w io.Writer, rows [][]string) error {
 	var widths []int
 	for i := range rows {
@@ -69,13 +68,13 @@ func (p Painter) Columns(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// OneLine shows text on one line.
+// OneLine returns text on one line, with control characters made visible.
 func OneLine(text string) string {
 	return tool.Visible(strings.NewReplacer("\r\n", " ", "\n", " ", "\t", " ").Replace(text))
 }
 
-// ForReader is text as it may be written to w: a program gets every byte, a
-// terminal nothing that it would obey.
+// ForReader returns text as it may be written to w: unchanged for a program, and
+// without control characters for a terminal.
 func ForReader(w io.Writer, text string) string {
 	if IsTerminal(w) {
 		return tool.Visible(text)
@@ -83,7 +82,7 @@ func ForReader(w io.Writer, text string) string {
 	return text
 }
 
-// IsTerminal reports whether f is a person's terminal.
+// IsTerminal reports whether f is a terminal.
 func IsTerminal(f any) bool {
 	file, ok := f.(*os.File)
 	if !ok {
@@ -93,11 +92,11 @@ func IsTerminal(f any) bool {
 	if err != nil || info.Mode()&os.ModeCharDevice == 0 {
 		return false
 	}
-	null, err := os.Stat(os.DevNull) // the one character device that nobody looks at
+	null, err := os.Stat(os.DevNull) // a character device too
 	return err != nil || !os.SameFile(info, null)
 }
 
-// FileSize writes a number of bytes for people.
+// FileSize formats a number of bytes.
 func FileSize(n int64) string {
 	switch {
 	case n < 10<<10:

@@ -9,5 +9,5 @@ import (
 
 const MaxTyped = 1022
 
-// HideTyping does not know this system's terminals.
+// HideTyping is not supported on this system.
 func HideTyping(*os.File) (show func() error, err error) { return nil, errors.ErrUnsupported }

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HideTyping keeps a terminal from showing what is typed, but for the line
-// break, until show is called.
+// HideTyping stops a terminal from showing what is typed, except for line breaks,
+// until show is called.
 func HideTyping(terminal *os.File) (show func() error, err error) {
 	fd := int(terminal.Fd())
 	before, err := unix.IoctlGetTermios(fd, getTermios)

@@ -17,16 +17,16 @@ import (
 
 const checkOfCommands = "commands"
 
-// checkCommands tries every sandbox, and says where commands of each profile
-// would run.
+// checkCommands probes every sandbox, and finds out where the commands of each
+// profile run.
 func (c *checkup) checkCommands() {
 	data, err := c.env.DataDir()
 	if err != nil {
-		return // its own check says why
+		return // checkData reports it
 	}
 	walls, err := app.Launchers(c.settings.Config.Sandbox, data, nil)
 	if err != nil {
-		c.fail(checkOfCommands, "mend sandbox.docker", "%v", err)
+		c.fail(checkOfCommands, "fix sandbox.docker", "%v", err)
 		return
 	}
 	found := make(map[commands.Mode]sandbox.Finding)
@@ -45,7 +45,8 @@ func (c *checkup) checkCommands() {
 	s := c.settings.Config.Sandbox
 	for _, path := range slices.Concat(s.Read, s.Write) {
 		if _, err := os.Stat(path); err != nil {
-			c.warn("sandbox", "make it, or mend sandbox.read and sandbox.write", "commands are to see %s: %v", path, errors.Unwrap(err))
+			c.warn("sandbox", "create it, or fix sandbox.read and sandbox.write", "commands need %s: %v", path,
+				errors.Unwrap(err))
 		}
 	}
 	c.checkMode("", app.SandboxPolicy(s, config.SandboxProfile{}), order, found)
@@ -55,10 +56,12 @@ func (c *checkup) checkCommands() {
 	c.checkPrograms()
 }
 
-// checkMode says where commands run under a policy.
-func (c *checkup) checkMode(whose string, p commands.Policy, order []commands.Mode, found map[commands.Mode]sandbox.Finding) {
+// checkMode finds out where commands run under a policy.
+func (c *checkup) checkMode(
+	whose string, p commands.Policy, order []commands.Mode, found map[commands.Mode]sandbox.Finding,
+) {
 	if p.Mode == commands.Off {
-		c.ok(checkOfCommands, "commands%s are switched off", whose)
+		c.ok(checkOfCommands, "commands%s are disabled", whose)
 		return
 	}
 	candidates := []commands.Mode{p.Mode}
@@ -71,21 +74,21 @@ func (c *checkup) checkMode(whose string, p commands.Policy, order []commands.Mo
 			return
 		}
 	}
-	c.warn(checkOfCommands, "mend the sandbox above, or choose another with sandbox.mode; host is without walls",
-		"commands%s are refused: no sandbox (%s) keeps %s", whose, p.Mode, promised(p.Require))
+	c.warn(checkOfCommands, "fix the sandbox above, or choose another with sandbox.mode; host has no isolation",
+		"commands%s are refused: no sandbox (%s) isolates %s", whose, p.Mode, promised(p.Require))
 }
 
 func (c *checkup) runsIn(whose string, m commands.Mode, p commands.Policy, f sandbox.Finding) {
 	if m == commands.Host {
-		c.warn(checkOfCommands, "use a sandbox for agents that read what strangers write",
-			"commands%s run on the host without walls: as this user, with its files and network", whose)
+		c.warn(checkOfCommands, "use a sandbox for agents that read untrusted content",
+			"commands%s run on the host without isolation: as this user, with its files and network", whose)
 		return
 	}
 	network := "no network"
 	if p.Network {
 		network = "public hosts through a proxy"
 	}
-	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it keeps %s; %s", whose, m, promised(f.Holds), network)
+	c.ok(checkOfCommands, "commands%s run in the sandbox %s: it isolates %s; %s", whose, m, promised(f.Holds), network)
 }
 
 func promised(list []sandbox.Promise) string {
@@ -99,16 +102,16 @@ func promised(list []sandbox.Promise) string {
 	return strings.Join(words, ", ")
 }
 
-// checkPrograms looks at the programs with credentials.
+// checkPrograms checks the programs with credentials.
 func (c *checkup) checkPrograms() {
 	list := c.settings.Config.Exec.Programs
 	v, err := c.env.Vault(c.settings.Config.Vault)
 	if err != nil {
-		return // the vault's own check says so
+		return // checkVault reports it
 	}
 	for _, p := range app.Programs(list) {
 		if err := cli.Inspect(c.ctx, p); err != nil {
-			c.warn("programs", "mend exec.programs, or the file", "%s: %v", p.Name, err)
+			c.warn("programs", "fix exec.programs, or the file", "%s: %v", p.Name, err)
 			continue
 		}
 		for _, name := range secretsOf(p) {

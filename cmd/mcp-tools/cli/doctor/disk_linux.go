@@ -2,9 +2,9 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// networkOf names a network file system by its magic number.
+// networkOf returns the type of a network file system, "" for a local one.
 func networkOf(s *unix.Statfs_t) string {
-	switch uint32(s.Type) { // the numbers have 32 bits, whatever the field has
+	switch uint32(s.Type) { // magic numbers have 32 bits; the field has more on some systems
 	case unix.NFS_SUPER_MAGIC:
 		return "nfs"
 	case unix.SMB_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC:

@@ -4,5 +4,5 @@ package doctor
 
 import "errors"
 
-// diskOf is not known here: the systems differ too much.
+// diskOf is not supported on this system.
 func diskOf(string) (disk, error) { return disk{}, errors.ErrUnsupported }

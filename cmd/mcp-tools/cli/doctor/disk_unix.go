@@ -4,7 +4,7 @@ package doctor
 
 import "golang.org/x/sys/unix"
 
-// diskOf asks the system about the disk that dir is on.
+// diskOf returns what the system knows about the disk of dir.
 func diskOf(dir string) (disk, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -60,8 +60,7 @@ func (c *checkup) fail(check, advice, format string, args ...any) {
 	c.findings = append(c.findings, Finding{check, Broken, fmt.Sprintf(format, args...), advice})
 }
 
-// examine goes through all checks. Those that need the settings are left out
-// when the settings are wrong.
+// examine runs all checks, in the order of the report.
 func (c *checkup) examine() {
 	c.ok("version", "%s", app.ThisRelease())
 	c.checkTerminal()
@@ -91,7 +90,8 @@ func (c *checkup) examine() {
 
 func (c *checkup) checkTerminal() {
 	if terminal.NewPainter(c.env.Out, c.env.Getenv).On() {
-		c.ok("terminal", "a terminal (%s), with colours; NO_COLOR=1 turns them off", terminal.OneLine(c.env.Getenv("TERM")))
+		c.ok("terminal", "a terminal (%s), with colours; NO_COLOR=1 turns them off",
+			terminal.OneLine(c.env.Getenv("TERM")))
 		return
 	}
 	c.ok("terminal", "no colours")

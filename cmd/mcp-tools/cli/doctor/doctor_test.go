@@ -82,7 +82,7 @@ func TestDoctorTriesAddresses(t *testing.T) {
 	for address, want := range map[string]State{
 		taken.Addr().String(): Warning,
 		"127.0.0.1:0":         Fine,
-		"203.0.113.1:1":       Broken, // an address of nobody's
+		"203.0.113.1:1":       Broken, // no address of this machine
 	} {
 		doctor := &checkup{}
 		doctor.checkAddress("http", address, "--http")

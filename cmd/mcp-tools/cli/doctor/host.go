@@ -17,20 +17,20 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
-// checkSettings reads the settings, and looks at who may change their file.
+// checkSettings reads the settings, and checks who may change the file.
 func (c *checkup) checkSettings() {
 	const check = "settings"
 	for _, p := range config.UnknownVariables(c.env.Environ()) {
-		c.warn(check, "unset it, or mend its name", "%s: %s", p.Source, p.Text)
+		c.warn(check, "unset it, or correct its name", "%s: %s", p.Source, p.Text)
 	}
 	loaded, err := c.env.Load()
 	if err != nil {
-		c.failEach(check, "mend it; mcp-tools config example shows how a file looks", err)
+		c.failEach(check, "correct it; mcp-tools config example prints a valid file", err)
 		return
 	}
 	c.settings = loaded
 	if _, err := app.NewScrubber(loaded.Config.Scrub, c.env.Sources(loaded.Config.Vault)); err != nil {
-		c.fail(check, "mend the setting, or make the secret that it refers to", "%v", err)
+		c.fail(check, "correct the setting, or set the secret that it refers to", "%v", err)
 	}
 	if loaded.Path == "" {
 		c.ok(check, "no file, so defaults, environment and flags apply")
@@ -41,7 +41,7 @@ func (c *checkup) checkSettings() {
 	case err != nil:
 		c.fail(check, "run doctor again", "%s: %v", loaded.Path, err)
 	case app.UnixModes() && info.Mode().Perm()&0o022 != 0:
-		c.warn(check, "run chmod go-w on it", "others may change %s, and with it who may do what", loaded.Path)
+		c.warn(check, "run chmod go-w on it", "other users may change %s, and with it the policy", loaded.Path)
 	default:
 		c.ok(check, "%s", loaded.Path)
 	}
@@ -66,16 +66,16 @@ func (c *checkup) failEach(check, advice string, err error) {
 // warnOf reports a rule without effect.
 func (c *checkup) warnOf(check string, p config.Problem) {
 	p.Warning = false // the finding says so
-	c.warn(check, "remove the rule, or mend it", "%s", p)
+	c.warn(check, "remove or correct the rule", "%s", p)
 }
 
-// Less than this is too little room to write, or soon will be.
+// Limits of the free space on the disk: too little to work, and little.
 const (
 	noRoom     = 16 << 20
 	littleRoom = 256 << 20
 )
 
-// checkData looks at the data directory, or at where it will be made.
+// checkData checks the data directory, or the place where it will be created.
 func (c *checkup) checkData() {
 	const check, elsewhere = "data", "choose another directory with --data"
 	dir, err := c.env.DataDir()
@@ -88,10 +88,10 @@ func (c *checkup) checkData() {
 	case errors.Is(err, fs.ErrNotExist):
 		parent := existing(dir)
 		if err := writable(parent); err != nil {
-			c.fail(check, elsewhere, "%s cannot be made: %v", dir, err)
+			c.fail(check, elsewhere, "%s cannot be created: %v", dir, err)
 			return
 		}
-		c.ok(check, "%s is not there yet; it will be made at the first start", dir)
+		c.ok(check, "%s does not exist yet; the first start creates it", dir)
 		c.checkDisk(parent)
 		return
 	case err != nil:
@@ -103,22 +103,22 @@ func (c *checkup) checkData() {
 	}
 	c.data = dir
 	if err := writable(dir); err != nil {
-		advice := "mend its owner and mode, or " + elsewhere
+		advice := "correct its owner and permissions, or " + elsewhere
 		if errors.Is(err, syscall.ENOSPC) {
-			advice = "make room there, or " + elsewhere
+			advice = "free some space, or " + elsewhere
 		}
 		c.fail(check, advice, "%s cannot be written: %v", dir, err)
 		return
 	}
 	if perm := info.Mode().Perm(); app.UnixModes() && perm&0o077 != 0 {
-		c.warn(check, "run chmod 700 on it", "%s has mode %#o, so others may look into it", dir, perm)
+		c.warn(check, "run chmod 700 on it", "%s has mode %#o, so other users can read it", dir, perm)
 	} else {
 		c.ok(check, "%s", dir)
 	}
 	c.checkDisk(dir)
 }
 
-// existing is dir, or the nearest directory above that is there.
+// existing returns dir, or the nearest parent directory that exists.
 func existing(dir string) string {
 	for {
 		if _, err := os.Stat(dir); err == nil || dir == filepath.Dir(dir) {
@@ -128,7 +128,7 @@ func existing(dir string) string {
 	}
 }
 
-// writable tries to write into dir, and leaves nothing there.
+// writable checks that dir can be written to. It leaves no file there.
 func writable(dir string) error {
 	probe, err := os.CreateTemp(dir, ".mcp-tools-doctor-*")
 	if err != nil {
@@ -145,13 +145,14 @@ func (c *checkup) checkDisk(dir string) {
 	case errors.Is(err, errors.ErrUnsupported):
 		return
 	case err != nil:
-		c.warn(check, "", "its free space cannot be found out: %v", err)
+		c.warn(check, "", "its free space is unknown: %v", err)
 	case d.free < noRoom:
-		c.fail(check, "make room, or choose another directory with --data", "only %s free", megabytes(d.free))
+		c.fail(check, "free some space, or choose another directory with --data", "only %s free", megabytes(d.free))
 	case d.free < littleRoom:
-		c.warn(check, "make room", "only %s free", megabytes(d.free))
+		c.warn(check, "free some space", "only %s free", megabytes(d.free))
 	case d.network != "":
-		c.warn(check, "choose a local directory with --data", "the data is on a network file system (%s), where locks may not hold", d.network)
+		c.warn(check, "choose a local directory with --data",
+			"the data is on a network file system (%s), where locks may not work", d.network)
 	default:
 		c.ok(check, "%s free", megabytes(d.free))
 	}
@@ -159,9 +160,9 @@ func (c *checkup) checkDisk(dir string) {
 
 func megabytes(n uint64) string { return fmt.Sprintf("%d MiB", n>>20) }
 
-// A disk is what holds a directory.
+// A disk is the disk of a directory.
 type disk struct {
-	free    uint64 // bytes that we may use
+	free    uint64 // bytes available to this user
 	network string // kind of the network file system, "" for a local one
 }
 
@@ -177,21 +178,22 @@ func (c *checkup) checkAudit() {
 	})
 	switch {
 	case err != nil:
-		c.fail(check, "mend the store or the key, or choose another directory with --data or another store with --store", "%v", err)
+		c.fail(check,
+			"fix the store or the key, or choose another with --data or --store", "%v", err)
 	case !report.OK():
-		c.fail(check, "mcp-tools audit verify shows them all; keep a copy, and find out who did it",
+		c.fail(check, "mcp-tools audit verify shows all; keep a copy, and find out who did it",
 			"%s; the first: %s", text.Plural(len(report.Problems)+report.More, "problem"), report.Problems[0])
 	default:
 		c.ok(check, "%s, unchanged", text.Plural(report.Records, "record"))
 	}
 }
 
-// checkPolicy looks for mistakes, and at what a caller sees who chose nothing.
+// checkPolicy checks the policy, and what the caller of the settings can see.
 func (c *checkup) checkPolicy() {
 	const check = "policy"
 	v, err := c.env.Examine()
 	if err != nil {
-		c.failEach(check, "mend it; mcp-tools policy check shows everything", err)
+		c.failEach(check, "correct it; mcp-tools policy check shows all problems", err)
 		return
 	}
 	c.view = v
@@ -201,14 +203,14 @@ func (c *checkup) checkPolicy() {
 	caller := v.Subject()
 	seen, profile := v.Visible(caller), v.Policy.ProfileOf(caller)
 	if len(seen) == 0 {
-		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q shows no tools", profile)
+		c.warn(check, "mcp-tools policy table shows which profiles have some", "profile %q has no tools", profile)
 		return
 	}
 	var names []string
 	for _, t := range seen {
 		names = append(names, t.Spec.Name)
 	}
-	c.ok(check, "profile %q shows %s: %s", profile, text.Plural(len(seen), "tool"), strings.Join(names, ", "))
+	c.ok(check, "profile %q has %s: %s", profile, text.Plural(len(seen), "tool"), strings.Join(names, ", "))
 }
 
 func (c *checkup) checkWorkspace() {
@@ -219,17 +221,18 @@ func (c *checkup) checkWorkspace() {
 		return
 	}
 	if dir == "" {
-		c.warn(check, "choose one with --workspace", "none: this is the root directory, so the file tools have nothing to work on")
+		c.warn(check, "choose one with --workspace",
+			"none: this is the root directory, so the file tools have no workspace")
 		return
 	}
 	if _, err := os.ReadDir(dir); err != nil {
-		c.fail(check, "mend its mode, or choose another with --workspace", "%s cannot be read: %v", dir, err)
+		c.fail(check, "correct its permissions, or choose another with --workspace", "%s cannot be read: %v", dir, err)
 		return
 	}
 	c.ok(check, "%s", dir)
 }
 
-// checkAgents reads what the operator has laid down for agents in directories.
+// checkAgents reads the context files in the directories of the settings.
 func (c *checkup) checkAgents() {
 	const check = "agents"
 	agents := app.Agents(c.settings.Config.Agents)
@@ -238,9 +241,9 @@ func (c *checkup) checkAgents() {
 			continue
 		}
 		if list, err := briefing.New(nil, agents).Directory(a.Name); err != nil {
-			c.fail(check, "mend the file, or agents.files", "%s in %s: %v", a.Name, a.Dir, err)
+			c.fail(check, "correct the file, or agents.files", "%s in %s: %v", a.Name, a.Dir, err)
 		} else {
-			c.ok(check, "%s is told %s of %s", a.Name, text.Plural(len(list), "document"), a.Dir)
+			c.ok(check, "%s has %s in %s", a.Name, text.Plural(len(list), "context file"), a.Dir)
 		}
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tokens"
 )
 
-// soon is how long before its end a token or certificate is worth a word.
+// soon is how long before the expiry of a token or certificate there is a warning.
 const soon = 14 * 24 * time.Hour
 
 func (c *checkup) checkTokens() {
@@ -29,11 +29,11 @@ func (c *checkup) checkTokens() {
 		return err
 	})
 	if err != nil {
-		c.fail(check, "mend the store, or the settings that say where it is", "%v", err)
+		c.fail(check, "fix the store, or the setting store.dsn", "%v", err)
 		return
 	}
 	if len(rows) == 0 && len(c.settings.Config.Connections.Tokens) == 0 {
-		c.ok(check, "none yet; serve --http makes the first")
+		c.ok(check, "none yet; serve --http creates the first")
 		return
 	}
 	now, active := time.Now(), 0
@@ -43,22 +43,24 @@ func (c *checkup) checkTokens() {
 		}
 		active++
 		if !row.Expires.IsZero() && row.Expires.Sub(now) < soon {
-			c.warn(check, "mcp-tools token create makes another", "token %s (%s) expires on %s", row.ID, terminal.OneLine(row.Name), terminal.Date(row.Expires))
+			c.warn(check, "create another with mcp-tools token create", "token %s (%s) expires on %s", row.ID,
+				terminal.OneLine(row.Name), terminal.Date(row.Expires))
 		}
 	}
-	c.ok(check, "%d of %d in the table count, and %d in the settings", active, len(rows), len(c.settings.Config.Connections.Tokens))
+	c.ok(check, "%d of %d in the store are valid, and %d in the settings", active, len(rows),
+		len(c.settings.Config.Connections.Tokens))
 }
 
-// checkHTTP tries the addresses that the settings name.
+// checkHTTP checks the addresses of the settings.
 func (c *checkup) checkHTTP() {
 	s := c.settings.Config.Server
 	if s.HTTP == "" {
-		c.ok("http", "off: clients start the server, or --http ADDR serves many")
+		c.ok("http", "off: clients start the server; use --http ADDR to serve many")
 	} else {
 		c.checkAddress("http", s.HTTP, "--http")
 		if s.TLSCert == "" && !netaddr.IsLoopbackAddress(s.HTTP) {
-			c.warn("http", "set --tls-cert and --tls-key, or let a proxy do it and listen on 127.0.0.1",
-				"%s can be reached from elsewhere without TLS, so tokens can be read on the way", s.HTTP)
+			c.warn("http", "set --tls-cert and --tls-key, or use a proxy with TLS and listen on 127.0.0.1",
+				"%s can be reached from other machines without TLS, so tokens are sent in plain text", s.HTTP)
 		}
 	}
 	if s.Metrics != "" {
@@ -70,7 +72,8 @@ func (c *checkup) checkAddress(check, address, flag string) {
 	listener, err := net.Listen("tcp", address)
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		c.warn(check, "if no server of yours runs there, choose another with "+flag, "%s is in use, by a server that runs or another program", address)
+		c.warn(check, "if it is not your server, choose another with "+flag,
+			"%s is in use by a running server or another program", address)
 		return
 	case err != nil:
 		c.fail(check, "choose another address with "+flag, "%v", err)
@@ -100,15 +103,15 @@ func (c *checkup) checkTLS() {
 	}
 	pair, err := tls.LoadX509KeyPair(s.TLSCert, s.TLSKey)
 	if err != nil {
-		c.fail(check, "mend --tls-cert and --tls-key", "%v", err)
+		c.fail(check, "correct --tls-cert and --tls-key", "%v", err)
 		return
 	}
 	if info, err := os.Stat(s.TLSKey); err == nil && app.UnixModes() && info.Mode().Perm()&0o077 != 0 {
-		c.warn(check, "run chmod 600 on it", "others may read the key %s", s.TLSKey)
+		c.warn(check, "run chmod 600 on it", "other users can read the key %s", s.TLSKey)
 	}
 	leaf, err := x509.ParseCertificate(pair.Certificate[0])
 	if err != nil {
-		c.fail(check, "mend --tls-cert", "%v", err)
+		c.fail(check, "correct --tls-cert", "%v", err)
 		return
 	}
 	c.checkValidity(check, leaf, time.Now())
@@ -117,17 +120,17 @@ func (c *checkup) checkTLS() {
 func (c *checkup) checkValidity(check string, leaf *x509.Certificate, now time.Time) {
 	switch left := leaf.NotAfter.Sub(now); {
 	case now.Before(leaf.NotBefore):
-		c.fail(check, "wait, or mend the clock", "the certificate counts from %s on", terminal.Date(leaf.NotBefore))
+		c.fail(check, "wait, or set the clock", "the certificate is not valid before %s", terminal.Date(leaf.NotBefore))
 	case left < 0:
 		c.fail(check, "renew it", "the certificate expired on %s", terminal.Date(leaf.NotAfter))
 	case left < soon:
 		c.warn(check, "renew it", "the certificate expires on %s", terminal.Date(leaf.NotAfter))
 	default:
-		c.ok(check, "the certificate counts until %s", terminal.Date(leaf.NotAfter))
+		c.ok(check, "the certificate is valid until %s", terminal.Date(leaf.NotAfter))
 	}
 }
 
-// checkClients finds out which clients know us.
+// checkClients finds out which clients have an entry for this server.
 func (c *checkup) checkClients() {
 	const check = "clients"
 	env, err := clients.HostEnv()
@@ -152,7 +155,7 @@ func (c *checkup) checkClients() {
 		}
 	}
 	if len(connected) == 0 {
-		c.ok(check, "none is connected; mcp-tools connect CLIENT does it")
+		c.ok(check, "none is connected; use mcp-tools connect CLIENT")
 		return
 	}
 	c.ok(check, "connected: %s", strings.Join(connected, ", "))

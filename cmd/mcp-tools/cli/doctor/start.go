@@ -20,19 +20,19 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/config"
 )
 
-// A start should take slowStart at most, and is given up after longestStart.
+// slowStart is the time after which a start is slow, longestStart the limit.
 const (
 	slowStart    = 2 * time.Second
 	longestStart = 20 * time.Second
 )
 
-// checkStart starts a server with the settings at hand, as a client would, and
-// asks it for its tools.
+// checkStart starts a server with these settings, as a client would, and asks it
+// for its tools.
 func (c *checkup) checkStart() {
 	const check = "start"
 	data, err := os.MkdirTemp("", "mcp-tools-doctor-")
 	if err != nil {
-		c.fail(check, "mend the directory for temporary files", "%v", err)
+		c.fail(check, "fix the directory for temporary files", "%v", err)
 		return
 	}
 	ctx, cancel := context.WithTimeout(c.ctx, longestStart)
@@ -41,22 +41,24 @@ func (c *checkup) checkStart() {
 	err = errors.Join(err, os.RemoveAll(data))
 	switch {
 	case err != nil:
-		c.fail(check, "run mcp-tools serve --stdio and look at what it says", "%v", err)
+		c.fail(check, "run mcp-tools serve --stdio and read its messages", "%v", err)
 	case took > slowStart:
-		c.warn(check, "look for a slow disk or a busy machine", "%s until tools/list answered", took.Round(time.Millisecond))
+		c.warn(check, "check for a slow disk or a busy machine", "%s until tools/list answered",
+			took.Round(time.Millisecond))
 	default:
 		c.ok(check, "%s until tools/list answered with %s", took.Round(time.Millisecond), text.Plural(count, "tool"))
 	}
 }
 
-// hello is what a client says until it has the list of tools.
-const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"mcp-tools doctor","version":"1"}}}
+// hello is what a client sends to get the list of tools.
+const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-06-18",` +
+	`"capabilities":{},"clientInfo":{"name":"mcp-tools doctor","version":"1"}}}
 {"jsonrpc":"2.0","method":"notifications/initialized"}
 {"jsonrpc":"2.0","id":2,"method":"tools/list"}
 `
 
-// tryStart runs a server until it has listed its tools, and says how many
-// there are and how long that took.
+// tryStart runs a server until it has listed its tools, and returns their number
+// and the time that took.
 func tryStart(ctx context.Context, env *app.Env, data string) (count int, took time.Duration, err error) {
 	program, err := app.Executable()
 	if err != nil {
@@ -90,8 +92,8 @@ func tryStart(ctx context.Context, env *app.Env, data string) (count int, took t
 	return count, took, err
 }
 
-// Listed reads answers up to that to tools/list. written is how sending the
-// questions went: a server that did not start shows there first.
+// listed reads responses until that to tools/list. written is the result of sending
+// the requests: if the server did not start, it is an error.
 func listed(out io.Reader, written error) (int, error) {
 	if written != nil {
 		return 0, fmt.Errorf("talking to the server: %w", written)
@@ -119,7 +121,7 @@ func listed(out io.Reader, written error) (int, error) {
 	}
 }
 
-// serveArgs start a server with the flags of this run, on data.
+// serveArgs returns the arguments of a server with the flags of this run, on data.
 func serveArgs(env *app.Env, data string) []string {
 	args := []string{"serve", "--stdio", "--data", data}
 	if env.ConfigFile != "" {

@@ -11,34 +11,35 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// checkStore looks whether the store can be used. What is kept in it is not
-// looked at when it cannot.
+// checkStore reports whether the store can be used. If not, its content is not
+// checked.
 func (c *checkup) checkStore() (usable bool) {
 	const check = "store"
 	o, err := c.env.StoreOptions(c.settings.Config, nil)
 	if err != nil {
-		c.fail(check, "mend store.dsn, or make the secret that it refers to", "%v", err)
+		c.fail(check, "correct store.dsn, or set the secret that it refers to", "%v", err)
 		return false
 	}
 	if store.Missing(o.DSN) {
-		c.ok(check, "SQLite; it will be made when something is to be kept")
+		c.ok(check, "SQLite; it is created when data is first stored")
 		return true
 	}
 	s, err := store.Open(c.ctx, o)
 	if err != nil {
-		c.fail(check, "see that it runs and that store.dsn is right; what is kept in it was not looked at", "%v", err)
+		c.fail(check, "check that it runs and that store.dsn is right; its content was not checked", "%v", err)
 		return false
 	}
 	st, err := s.Status(c.ctx)
 	if err = errors.Join(err, s.Close()); err != nil {
-		c.fail(check, "see to what it says; what is kept in it was not looked at", "%v", err)
+		c.fail(check, "fix the cause; its content was not checked", "%v", err)
 		return false
 	}
-	c.ok(check, "%s at %s, %s", map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}[st.Engine], st.Location, terminal.FileSize(st.Bytes))
+	engine := map[string]string{"sqlite": "SQLite", "postgres": "PostgreSQL"}[st.Engine]
+	c.ok(check, "%s at %s, %s", engine, st.Location, terminal.FileSize(st.Bytes))
 	return true
 }
 
-// checkEmbeddings asks the endpoint, where there is one, what a word means.
+// checkEmbeddings asks the embeddings endpoint for a vector, if there is one.
 func (c *checkup) checkEmbeddings() {
 	const check = "embeddings"
 	if c.settings.Config.Memory.Embeddings.URL == "" {
@@ -46,7 +47,7 @@ func (c *checkup) checkEmbeddings() {
 	}
 	encoder, _, err := c.env.Encoder(c.settings.Config)
 	if err != nil {
-		c.fail(check, "mend the setting, or make the secret that it refers to", "%v", err)
+		c.fail(check, "correct the setting, or set the secret that it refers to", "%v", err)
 		return
 	}
 	defer encoder.Close()
@@ -54,8 +55,10 @@ func (c *checkup) checkEmbeddings() {
 	defer cancel()
 	numbers, err := encoder.Query(ctx, "hello")
 	if err != nil {
-		c.warn(check, "see that memory.embeddings is right and the endpoint runs; until then memory is searched by words alone", "%v", err)
+		c.warn(check,
+			"check memory.embeddings and the endpoint; until then memories are found by words only", "%v", err)
 		return
 	}
-	c.ok(check, "%s answers with %s", c.settings.Config.Memory.Embeddings.URL, text.Plural(len(numbers), "number"))
+	c.ok(check, "%s answers with vectors of %s",
+		c.settings.Config.Memory.Embeddings.URL, text.Plural(len(numbers), "number"))
 }

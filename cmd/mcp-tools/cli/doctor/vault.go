@@ -6,7 +6,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// checkVault looks at who may use the vault, and tries its key on everything.
+// checkVault checks who may read the vault, and decrypts all secrets.
 func (c *checkup) checkVault() {
 	const check = "vault"
 	v, err := c.env.Vault(c.settings.Config.Vault)
@@ -19,20 +19,21 @@ func (c *checkup) checkVault() {
 	case err != nil:
 		c.fail(check, "", "%v", err)
 	case !r.Exists:
-		c.ok(check, "none yet; mcp-tools secrets set NAME makes it")
+		c.ok(check, "none yet; mcp-tools secrets set NAME creates it")
 	case r.OldKeys > 0:
-		c.warn(check, "mcp-tools secrets rotate tries again", "%s could not be removed", text.Plural(r.OldKeys, "old key"))
+		c.warn(check, "mcp-tools secrets rotate tries again", "%s could not be removed",
+			text.Plural(r.OldKeys, "old key"))
 	default:
 		c.ok(check, "%s; the key is in %s", text.Plural(r.Secrets, "secret"), r.Key)
 	}
 }
 
-// vaultVariable tells a server that is started on a data directory of its own
-// where the secrets are that the settings refer to.
+// vaultVariable returns the variable that sets the vault's directory for a server
+// with another data directory.
 func vaultVariable(env *app.Env) []string {
 	loaded, err := env.Load()
 	if err != nil {
-		return nil // the server will say so
+		return nil // the server reports it
 	}
 	dir, err := env.VaultDir(loaded.Config.Vault)
 	if err != nil {

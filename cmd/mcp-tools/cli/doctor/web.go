@@ -13,24 +13,28 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/web/search"
 )
 
-// checkWeb looks for the browser, and at what the web tools need of secrets. It
-// asks nobody on the web.
+// checkWeb looks for the browser, and for the secrets of the web tools. It makes no
+// request.
 func (c *checkup) checkWeb() {
 	w := c.settings.Config.Web
 	switch path, version, err := browser.Find(c.ctx, w.Browser.Path); {
 	case w.Browser.Sessions == 0:
 		c.ok("browser", "switched off")
 	case err != nil && path == "" && w.Browser.Path != "":
-		c.warn("browser", "mend web.browser.path, or leave it out for the one that is found; the other tools work without", "there is no program %s", w.Browser.Path)
+		c.warn("browser",
+			"correct web.browser.path, or remove it to use the browser that is found; the other tools work without",
+			"there is no program %s", w.Browser.Path)
 	case err != nil:
-		c.warn("browser", "install Chromium (apt-get install chromium), or say with web.browser.path where it is; the other tools work without", "%s", tool.AsError(err).What)
+		c.warn("browser",
+			"install Chromium (apt-get install chromium), or set web.browser.path; the other tools work without",
+			"%s", tool.AsError(err).What)
 	default:
 		c.ok("browser", "%s at %s", terminal.OneLine(version), path)
 		c.checkBrowserWalls(w.Browser)
 	}
 	engines, _, err := search.Configured(w.Search, func(string, config.Secret) func() (string, error) { return nil })
 	if err != nil {
-		c.fail("search", "mend web.search", "%v", err)
+		c.fail("search", "correct web.search", "%v", err)
 		return
 	}
 	var names []string
@@ -41,7 +45,7 @@ func (c *checkup) checkWeb() {
 	c.checkWebSecrets(w)
 }
 
-// checkBrowserWalls tries whether a browser can be kept apart.
+// checkBrowserWalls checks whether a browser can be isolated.
 func (c *checkup) checkBrowserWalls(b config.Browser) {
 	err := browser.Apart(c.ctx)
 	if err == nil {
@@ -49,24 +53,28 @@ func (c *checkup) checkBrowserWalls(b config.Browser) {
 	}
 	var known *tool.Error
 	if !errors.As(err, &known) {
-		c.warn("browser", "see to what it says; the other tools work without", "whether a browser can be kept apart is not known: %v", err)
+		c.warn("browser", "fix the cause; the other tools work without",
+			"it is unknown whether a browser can be isolated: %v", err)
 		return
 	}
-	advice := known.Next + "; or set web.browser.without_sandbox, for pages that can be trusted"
+	advice := known.Next + "; or set web.browser.without_sandbox, for trusted pages"
 	if b.Insecure {
-		c.warn("browser", known.Next, "%s; it is started all the same, as web.browser.without_sandbox says", known.What)
+		c.warn("browser", known.Next, "%s; it is started without, because of web.browser.without_sandbox", known.What)
 		return
 	}
-	c.warn("browser", advice, "%s; none is started", known.What)
+	c.warn("browser", advice, "%s; no browser is started", known.What)
 }
 
-// checkWebSecrets looks whether each secret is where the settings say.
+// checkWebSecrets checks whether each secret of the web tools exists.
 func (c *checkup) checkWebSecrets(w config.Web) {
 	type use struct {
 		what string
 		from config.Secret
 	}
-	uses := []use{{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}, {"web.search.exa", w.Search.Exa}, {"web.search.jina", w.Search.Jina}}
+	uses := []use{
+		{"web.search.brave", w.Search.Brave}, {"web.search.tavily", w.Search.Tavily}, {"web.search.exa", w.Search.Exa},
+		{"web.search.jina", w.Search.Jina},
+	}
 	for _, e := range w.Search.Custom {
 		uses = append(uses, use{"web.search.custom: " + e.Name, e.Key})
 	}
@@ -79,7 +87,7 @@ func (c *checkup) checkWebSecrets(w config.Web) {
 			continue
 		}
 		if _, err := u.from.Fetch(c.env.Sources(c.settings.Config.Vault)); err != nil {
-			c.warn("web", "put it there, with mcp-tools secrets set or as the reference says", "%s: %v", u.what, err)
+			c.warn("web", "store it with mcp-tools secrets set, or as the reference says", "%s: %v", u.what, err)
 			continue
 		}
 		found++
