@@ -25,14 +25,14 @@ type browserArgs struct {
 }
 
 type actionArgs struct {
-	Action   string `json:"action,omitempty" jsonschema:"one of open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
+	Action   string `json:"action,omitempty" jsonschema:"open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs, close" alias:"command"`
 	URL      string `json:"url,omitempty" jsonschema:"URL to open" maxlen:"8192" alias:"target_url"`
-	Ref      string `json:"ref,omitempty" jsonschema:"element to act on: a ref from a snapshot such as e5, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
-	Text     string `json:"text,omitempty" jsonschema:"text to type, option to select, text to wait for, key to press such as Control+a, direction to scroll (down, up, top, bottom), or JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
+	Ref      string `json:"ref,omitempty" jsonschema:"element: a ref such as e5, or a CSS selector" maxlen:"1000" alias:"selector,element,input_ref,uid"`
+	Text     string `json:"text,omitempty" jsonschema:"text to type, select or wait for; key to press (Control+a); direction to scroll (down, up, top, bottom); JavaScript to evaluate" alias:"fn,script,expression,code,function,value,fill_value"`
 	Submit   bool   `json:"submit,omitempty" jsonschema:"press Enter after typing"`
-	Tab      string `json:"tab,omitempty" jsonschema:"tab to use such as t2, or new; default is the current tab" maxlen:"64" alias:"target_id,tab_id,page_id"`
-	FullPage bool   `json:"full_page,omitempty" jsonschema:"make a screenshot of the whole page instead of the visible part"`
-	Offset   int    `json:"offset,omitempty" jsonschema:"characters of the snapshot to skip, to continue reading it"`
+	Tab      string `json:"tab,omitempty" jsonschema:"tab such as t2, or new; default the current one" maxlen:"64" alias:"target_id,tab_id,page_id"`
+	FullPage bool   `json:"full_page,omitempty" jsonschema:"screenshot of the whole page"`
+	Offset   int    `json:"offset,omitempty" jsonschema:"characters of the snapshot to skip"`
 
 	Key       string   `json:"key,omitempty" jsonschema:"key to press" maxlen:"40" hidden:"true" alias:"keys"`
 	Values    []string `json:"values,omitempty" jsonschema:"options to select" maxitems:"50" hidden:"true" alias:"options"`
@@ -52,7 +52,7 @@ type actionArgs struct {
 func (browserTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
-		Doc: `Controls a real browser with tabs, logins and JavaScript. Each action returns a snapshot of the page in which elements have refs such as e5, to use in the next action. Begin with open.
+		Doc: `Controls a real browser. Each action returns a snapshot of the page, with refs such as e5 for the next action.
 To only read a page web_fetch is faster.`,
 		Hints:    tool.Hints{OpenWorld: true},
 		Keywords: "web page navigate click form login screenshot javascript chromium chrome playwright puppeteer",

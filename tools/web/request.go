@@ -30,10 +30,10 @@ type requestArgs struct {
 	Method   string            `json:"method,omitempty" jsonschema:"HTTP method, default GET" alias:"verb,http_method"`
 	Headers  map[string]string `json:"headers,omitempty" jsonschema:"request headers, without credentials"`
 	Body     any               `json:"body,omitempty" jsonschema:"request body: a string, or any JSON value" alias:"data,json,payload" maxlen:"1048576"`
-	Auth     string            `json:"auth_profile,omitempty" jsonschema:"name of a credential that the operator has configured" alias:"auth_secret,auth"`
-	Path     string            `json:"download_path,omitempty" jsonschema:"file in the workspace to save the body in; an interrupted download is continued" alias:"output_path,save_to,output"`
-	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait for the response, default 30, for downloads 300" alias:"timeout" min:"0" max:"600"`
-	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"maximum size of the body in bytes, default 1048576" alias:"max_size" min:"0"`
+	Auth     string            `json:"auth_profile,omitempty" jsonschema:"name of a credential configured by the operator" alias:"auth_secret,auth"`
+	Path     string            `json:"download_path,omitempty" jsonschema:"file to save the body in; continues an interrupted download" alias:"output_path,save_to,output"`
+	Timeout  int               `json:"timeout_seconds,omitempty" jsonschema:"seconds, default 30, for downloads 300" alias:"timeout" min:"0" max:"600"`
+	MaxBytes int64             `json:"max_bytes,omitempty" jsonschema:"maximum body size, default 1 MiB" alias:"max_size" min:"0"`
 	Raw      bool              `json:"raw,omitempty" jsonschema:"return HTML unchanged instead of as Markdown"`
 }
 

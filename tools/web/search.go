@@ -19,8 +19,8 @@ type webSearch struct {
 type webSearchArgs struct {
 	Query     string   `json:"query" jsonschema:"search query" alias:"q,search_query" maxlen:"1000"`
 	Count     int      `json:"count,omitempty" jsonschema:"number of results" alias:"max_results,num_results,limit" min:"1" max:"20" default:"5"`
-	Provider  string   `json:"provider,omitempty" jsonschema:"use only the search engine with this name" alias:"engine" maxlen:"40"`
-	Freshness string   `json:"freshness,omitempty" jsonschema:"only pages of the last day, week, month or year, or of a range such as 2026-01-31..2026-02-28" alias:"time_range,recency" maxlen:"40"`
+	Provider  string   `json:"provider,omitempty" jsonschema:"use only this search engine" alias:"engine" maxlen:"40"`
+	Freshness string   `json:"freshness,omitempty" jsonschema:"age of pages: day, week, month, year, or a range such as 2026-01-31..2026-02-28" alias:"time_range,recency" maxlen:"40"`
 	Country   string   `json:"country,omitempty" jsonschema:"country code, such as DE" maxlen:"20"`
 	Language  string   `json:"language,omitempty" jsonschema:"language code, such as de" alias:"search_lang,lang" maxlen:"20"`
 	UILang    string   `json:"ui_lang,omitempty" jsonschema:"language code, if language is missing" maxlen:"20" hidden:"true"`

@@ -55,9 +55,9 @@ func TestNextEngineIsQueried(t *testing.T) {
 	if l.count() != 4 {
 		t.Errorf("%d requests, want 4: two engines are paused", l.count())
 	}
-	// Who names an engine asks it, and no other.
+	// A query with a provider uses only that engine.
 	_, err = s.Search(t.Context(), Query{Text: "tides", Count: 5, Provider: "Brave"})
-	if tool.AsError(err).Kind != tool.Busy || !strings.Contains(err.Error(), "leave provider out") || l.count() != 5 {
+	if tool.AsError(err).Kind != tool.Busy || !strings.Contains(err.Error(), "omit provider") || l.count() != 5 {
 		t.Errorf("%v after %d requests", err, l.count())
 	}
 	_, err = s.Search(t.Context(), Query{Text: "tides", Count: 5, Provider: "altavista"})
