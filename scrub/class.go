@@ -1,7 +1,7 @@
 package scrub
 
-// A class is a set of kinds of bytes. Every byte is of one kind at most, so
-// an alphabet is an OR of kinds and membership is one load and one AND.
+// A class is a set of kinds of bytes. Every byte has at most one kind, so a class
+// is an OR of kinds, and a membership test is one load and one AND.
 type class uint32
 
 const (
@@ -21,7 +21,7 @@ const (
 	quote // " ' `
 	percent
 	colon
-	slosh // \
+	backslash // \
 	dollar
 	comma
 	atSign // @
@@ -40,7 +40,7 @@ const (
 	white  = blank | eol
 )
 
-// kinds gives every byte its kind.
+// kinds maps every byte to its kind.
 var kinds = tableOfKinds()
 
 func tableOfKinds() (t [256]class) {
@@ -56,7 +56,7 @@ func tableOfKinds() (t [256]class) {
 	span('G', 'Z', up)
 	for c, members := range map[class]string{
 		under: "_", dash: "-", dot: ".", plus: "+/", equal: "=", tilde: "~", blank: " \t",
-		eol: "\r\n", quote: "\"'`", percent: "%", colon: ":", slosh: `\`, dollar: "$", comma: ",", atSign: "@",
+		eol: "\r\n", quote: "\"'`", percent: "%", colon: ":", backslash: `\`, dollar: "$", comma: ",", atSign: "@",
 	} {
 		for _, b := range []byte(members) {
 			t[b] = c
@@ -67,7 +67,7 @@ func tableOfKinds() (t [256]class) {
 
 func (c class) has(b byte) bool { return kinds[b]&c != 0 }
 
-// all says that s is made of c only.
+// all reports whether all bytes of s are in c.
 func (c class) all(s string) bool {
 	for i := range len(s) {
 		if !c.has(s[i]) {
@@ -77,7 +77,7 @@ func (c class) all(s string) bool {
 	return true
 }
 
-// any says that s has a byte of c.
+// any reports whether a byte of s is in c.
 func (c class) any(s string) bool {
 	for i := range len(s) {
 		if c.has(s[i]) {
@@ -94,7 +94,7 @@ func fold(b byte) byte {
 	return b
 }
 
-// hasFold says that s begins with prefix, which is lower case, in any case.
+// hasFold reports whether s begins with prefix, which is lower case, in any case.
 func hasFold(s, prefix string) bool {
 	if len(s) < len(prefix) {
 		return false
@@ -107,7 +107,7 @@ func hasFold(s, prefix string) bool {
 	return true
 }
 
-// inFold says that s holds part, which is lower case, in any case.
+// inFold reports whether s holds part, which is lower case, in any case.
 func inFold(s, part string) bool {
 	for i := 0; i+len(part) <= len(s); i++ {
 		if hasFold(s[i:], part) {

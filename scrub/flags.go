@@ -2,8 +2,8 @@ package scrub
 
 import "strings"
 
-// flagTriggers are for short flags, which mean a password with some commands
-// only.
+// flagTriggers returns the triggers of short flags, which take a password with
+// some commands only.
 func flagTriggers() []trigger {
 	var all []trigger
 	for _, f := range []struct {
@@ -41,7 +41,7 @@ func flagFinder(flag string, glued, pair bool, commands []string) finder {
 		if b := t.at(i); glued && white.has(b) || !glued && flag[len(flag)-1] != ' ' && b != '=' && b != ' ' {
 			return span{}, false // -p alone asks for the password; --username is another flag
 		}
-		v, ok := t.opening(place{}, t.run(i, blank|equal))
+		v, ok := t.opening(valueSite{}, t.run(i, blank|equal))
 		if !ok {
 			return span{}, false
 		}
@@ -50,7 +50,7 @@ func flagFinder(flag string, glued, pair bool, commands []string) finder {
 }
 
 // flagValue hides the value of a flag, or the password of user:password.
-func (t *text) flagValue(v place, pair bool) (span, bool) {
+func (t *text) flagValue(v valueSite, pair bool) (span, bool) {
 	from, to := v.from, v.end(t, true)
 	value := t.s[from:to]
 	if pair {
@@ -65,7 +65,7 @@ func (t *text) flagValue(v place, pair bool) (span, bool) {
 	return span{from: from, to: to, kind: "password", tail: ^(white | quote)}, ok
 }
 
-// runs says that one of the commands stands before at on its line.
+// runs reports whether one of the commands is before at on its line.
 func (t *text) runs(at int, commands []string) bool {
 	line := t.line(at)
 	for _, c := range commands {

@@ -6,22 +6,21 @@ import (
 	"strings"
 )
 
-// headerTriggers are for credentials that follow a scheme rather than a name.
+// headerTriggers returns the triggers of credentials that follow a scheme.
 func headerTriggers() []trigger {
 	return slices.Concat(on(bearer, 1, "eare"), on(assignment, 0, "eare"), on(basic, 1, "asic"), on(cookie, 1, "ooki"))
 }
 
-// credentialEnd is the end of a credential: what may follow it in a header,
-// in code and in JSON begins there.
+// credentialEnd returns the end of a credential in a header, in code or in JSON.
 func (t *text) credentialEnd(i int) int {
 	end := t.end()
-	for i < end && !(white | quote | slosh | comma).has(t.s[i]) && strings.IndexByte("<>;(){}[]$", t.s[i]) < 0 {
+	for i < end && !(white | quote | backslash | comma).has(t.s[i]) && strings.IndexByte("<>;(){}[]$", t.s[i]) < 0 {
 		i++
 	}
-	return t.reached(i)
+	return t.noteEnd(i)
 }
 
-// credential hides what follows Authorization: and keeps the scheme.
+// credential finds what follows Authorization: after the scheme.
 func (t *text) credential(from int, quoted bool) (span, bool) {
 	if quoted && t.at(from) == ' ' {
 		return span{}, false
@@ -29,7 +28,7 @@ func (t *text) credential(from int, quoted bool) (span, bool) {
 	end := t.run(from, token)
 	scheme := t.s[from:end]
 	if end-from > 24 || t.at(end) != ' ' {
-		return t.lone(from)
+		return t.withoutScheme(from)
 	}
 	from = t.run(end, blank)
 	if parameters.has(scheme) {
@@ -38,11 +37,11 @@ func (t *text) credential(from int, quoted bool) (span, bool) {
 	}
 	end = t.credentialEnd(from)
 	v := t.s[from:end]
-	ok := !placeholder(v) && !named(v) && len(v) >= 6 && (digit.any(v) || len(v) >= 12 && !compound(v)) && schemeLike(scheme)
+	ok := !placeholder(v) && !onlyNameWords(v) && len(v) >= 6 && (digit.any(v) || len(v) >= 12 && !joinedWords(v)) && schemeLike(scheme)
 	return span{from: from, to: end, kind: "authorization", tail: ^(white | quote)}, ok
 }
 
-// listEnd is the end of a list such as username="x", nonce="y".
+// listEnd returns the end of a list such as username="x", nonce="y".
 func (t *text) listEnd(i int) int {
 	inside := false
 	for ; i < t.end(); i++ {
@@ -56,14 +55,14 @@ func (t *text) listEnd(i int) int {
 			inside = !inside
 		}
 	}
-	return t.reached(i)
+	return t.noteEnd(i)
 }
 
-// lone judges a credential without a scheme.
-func (t *text) lone(from int) (span, bool) {
+// withoutScheme finds a credential without a scheme.
+func (t *text) withoutScheme(from int) (span, bool) {
 	end := t.credentialEnd(from)
 	v := t.s[from:end]
-	if b := t.at(end); placeholder(v) || named(v) || b == '(' || b == '[' || callLike(v) || len(v) < 8 || !digit.any(v) || numbered(v) {
+	if b := t.at(end); placeholder(v) || onlyNameWords(v) || b == '(' || b == '[' || callLike(v) || len(v) < 8 || !digit.any(v) || nameWithDigits(v) {
 		return span{}, false
 	}
 	return span{from: from, to: end, kind: "authorization", tail: ^(white | quote)}, true
@@ -73,22 +72,22 @@ func schemeLike(s string) bool {
 	return schemes.has(s) || upper.has(s[0]) && letter.all(s)
 }
 
-// bearer finds tokens behind the word wherever it stands.
+// bearer finds tokens after the word anywhere in a text.
 func bearer(t *text, at int) (span, bool) {
 	if !t.hasFold(at, "bearer") || !t.edge(at) {
 		return span{}, false
 	}
-	from := t.run(at+6, blank|colon|equal|quote|slosh)
+	from := t.run(at+6, blank|colon|equal|quote|backslash)
 	if from == at+6 {
 		return span{}, false
 	}
 	end := t.credentialEnd(from)
 	v := t.s[from:end]
-	ok := len(v) >= 16 && !placeholder(v) && (random(v) || digit.any(v) && len(v) >= 20 && !callLike(v) && !numbered(v))
+	ok := len(v) >= 16 && !placeholder(v) && (random(v) || digit.any(v) && len(v) >= 20 && !callLike(v) && !nameWithDigits(v))
 	return span{from: from, to: end, kind: "bearer_token", tail: token | dot | plus | equal}, ok
 }
 
-// basic finds base64 of user:password behind the word.
+// basic finds the base64 of user:password after the word.
 func basic(t *text, at int) (span, bool) {
 	if !t.hasFold(at, "basic") || !t.edge(at) || t.at(at+5) != ' ' {
 		return span{}, false
@@ -98,7 +97,7 @@ func basic(t *text, at int) (span, bool) {
 	return span{from: from, to: end, kind: "basic_auth", tail: base64 | equal}, end-from >= 8 && mixedCase(t.s[from:end]) && isPair(t.s[from:end])
 }
 
-// isPair says that s is the base64 of user:password.
+// isPair reports whether s is the base64 of user:password.
 func isPair(s string) bool {
 	s = strings.TrimRight(s, "=")
 	plain, err := b64.RawStdEncoding.DecodeString(s)
@@ -116,8 +115,8 @@ func isPair(s string) bool {
 	return true
 }
 
-// cookie finds what Cookie: and Set-Cookie: carry. Of the latter only the
-// value is hidden, its attributes stay.
+// cookie finds the values of Cookie: and Set-Cookie:. The attributes of the
+// latter stay.
 func cookie(t *text, at int) (span, bool) {
 	if !t.hasFold(at, "cookie") {
 		return span{}, false
@@ -126,15 +125,15 @@ func cookie(t *text, at int) (span, bool) {
 	if sep := t.at(i); sep != ':' && (sep != ',' || !inQuotes) {
 		return span{}, false
 	}
-	v, ok := t.opening(place{}, i+1)
+	v, ok := t.opening(valueSite{}, i+1)
 	if !ok || inQuotes && v.quote == 0 {
 		return span{}, false
 	}
 	end := v.from
-	for end < t.end() && !(eol | slosh).has(t.s[end]) && t.s[end] != '"' && t.s[end] != '\'' {
+	for end < t.end() && !(eol | backslash).has(t.s[end]) && t.s[end] != '"' && t.s[end] != '\'' {
 		end++
 	}
-	t.reached(end)
+	t.noteEnd(end)
 	value := t.s[v.from:end]
 	eq := strings.IndexByte(value, '=')
 	if eq <= 0 || !(token | dot).all(value[:eq]) || placeholder(value[eq+1:]) {
@@ -151,5 +150,5 @@ func cookie(t *text, at int) (span, bool) {
 	return span{from: from, to: end, kind: "cookie", tail: ^eol}, len(hidden) >= 8 && (digit.any(hidden) || len(hidden) >= 32)
 }
 
-// parameters are the schemes that are followed by a list.
+// parameters has the schemes that are followed by a list.
 var parameters = newWordSet("digest", "oauth", "hawk", "signature", "aws4-hmac-sha256", "goog4-rsa-sha256", "sharedkey", "acs3-hmac-sha256")

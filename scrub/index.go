@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// A finder is called where a trigger was seen. at is where the trigger's
-// word begins.
+// A finder returns the secret at a trigger, if there is one. at is the start of
+// the trigger's word.
 type finder func(t *text, at int) (span, bool)
 
-// A trigger is four bytes, in any case, that a secret cannot do without.
+// A trigger is four bytes, in any case, that every secret of a kind contains.
 type trigger struct {
-	windows []uint32 // any of these
+	windows []uint32 // alternatives
 	back    int      // from the start of the word to the window
 	find    finder
 }
@@ -22,8 +22,8 @@ const (
 	mixing   = 0x2E60BD37 // chosen so that source and logs collide with few triggers
 )
 
-// An index finds the triggers of a text. The filter answers "no" for nearly
-// every position in a few instructions; the slots answer exactly.
+// An index finds the triggers of a text. The filter rejects nearly every position
+// in a few instructions; the slots are exact.
 type index struct {
 	filter [1 << (hashBits - 6)]uint64
 	slots  []slot // open addressing, a power of two
@@ -51,8 +51,8 @@ func newIndex(triggers []trigger) *index {
 	return x
 }
 
-// with is x with more triggers, which come before its own; all are those that
-// x was made of.
+// with returns x with more triggers, which come before its own. all are the
+// triggers of x.
 func (x *index) with(more, all []trigger) *index {
 	n := len(x.chain)
 	for _, t := range more {
@@ -66,7 +66,7 @@ func (x *index) with(more, all []trigger) *index {
 	return y
 }
 
-// add puts triggers before those that are there.
+// add inserts triggers before the existing ones.
 func (x *index) add(triggers []trigger) {
 	for _, t := range slices.Backward(triggers) { // each becomes the head: keep their order
 		for _, window := range t.windows {
@@ -80,19 +80,19 @@ func (x *index) add(triggers []trigger) {
 	}
 }
 
-// bitOf is where the filter has the bit of a window: the word by all four
-// bytes, the bit by the second, which costs nothing to come by.
+// bitOf returns the position of a window's bit in the filter: the word depends on
+// all four bytes, the bit on the second, which needs no computation.
 func bitOf(window uint32) (word uint32, bit uint64) {
 	return window * mixing >> (32 - hashBits + 6), 1 << (window >> 8 & 63)
 }
 
-// known is false when the window is certainly no trigger.
+// known reports whether the window may be a trigger.
 func (x *index) known(window uint32) bool {
 	word, bit := bitOf(window)
 	return x.filter[word]&bit != 0
 }
 
-// slot is where window is or belongs.
+// slot returns the slot of a window, or the free one for it.
 func (x *index) slot(window uint32) *slot {
 	last := uint32(len(x.slots) - 1)
 	for i := window * mixing >> 7 & last; ; i = (i + 1) & last {
@@ -153,7 +153,7 @@ func onPrefix(find finder, prefix, wild string) []trigger {
 	return on(find, 0, prefix[:4])
 }
 
-// first is the first link for the window at i, counted from 1, or 0.
+// first returns the first link for the window at i, counted from 1, or 0.
 func (x *index) first(s string, i int) int32 {
 	if i+4 > len(s) {
 		return 0

@@ -1,13 +1,14 @@
 package scrub
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 )
 
-// JSON is raw with its secrets hidden: in strings as they read once decoded,
-// in keys, and whole values under keys such as password. Everything else
-// keeps its bytes. What is not JSON is scrubbed as text.
+// JSON masks the secrets of a document: in decoded strings, in keys, and whole
+// values under keys such as password. All other bytes stay. Text that is not JSON
+// is scrubbed as text.
 func (s *Scrubber) JSON(raw []byte) []byte {
 	p := s.program()
 	if out, ok := p.document(raw); ok {
@@ -19,8 +20,8 @@ func (s *Scrubber) JSON(raw []byte) []byte {
 	return raw
 }
 
-// document is raw with its secrets hidden, unless raw is no JSON. It is raw
-// itself when there is none.
+// document returns raw with its secrets masked, or false if raw is not JSON. It
+// returns raw itself if there is no secret.
 func (p *program) document(raw []byte) ([]byte, bool) {
 	w := walker{p: p, raw: string(raw)}
 	if !w.walk() {
@@ -32,27 +33,27 @@ func (p *program) document(raw []byte) ([]byte, bool) {
 	return append(w.out, w.raw[w.copied:]...), true
 }
 
-// A walker passes over a document of JSON, string by string. It does not
-// recurse: the depth of the document is a stranger's choice.
+// A walker iterates over the strings of a JSON document. It does not recurse,
+// because the depth of the document is not trusted.
 type walker struct {
 	p      *program
 	raw    string
-	out    []byte // nil until something is hidden
+	out    []byte // nil until something is masked
 	copied int    // how much of raw is in out
 	open   []frame
 }
 
-// A frame is an object or a list that the walker is in.
+// A frame is an open object or list.
 type frame struct {
 	object bool
 	value  bool   // the next string is a value, not a key
-	field  string // the key in force
+	field  string // the current key
 	sibling
 }
 
-// A sibling is what a neighbour said about the next value: the name in
-// {"name": ..., "value": ...}, the flag in ["--token", ...].
-type sibling struct{ said string }
+// A sibling is a string that names the next value, as in {"name": ..., "value":
+// ...} and ["--token", ...].
+type sibling struct{ name string }
 
 func (w *walker) walk() bool {
 	for i := 0; i < len(w.raw); i++ {
@@ -87,7 +88,7 @@ func (w *walker) push(object bool) {
 	w.open = append(w.open, f)
 }
 
-// stringEnd is behind the quote that ends the string which begins at i.
+// stringEnd returns the position after the string that begins at i, or -1.
 func stringEnd(s string, i int) int {
 	for i++; i < len(s); i++ {
 		switch s[i] {
@@ -119,7 +120,7 @@ func (w *walker) string(from, to int) bool {
 	return true
 }
 
-// decoded is the text of a string in quotes.
+// decoded returns the text of a string in quotes.
 func decoded(code string) (string, bool) {
 	if strings.IndexByte(code, '\\') < 0 {
 		return code[1 : len(code)-1], true
@@ -138,42 +139,42 @@ func (w *walker) clean(plain string) string {
 		f.field = plain
 		return w.p.text(plain)
 	}
-	clean := w.p.under(f.field, f.about(f.field, f.object), plain)
-	f.hear(f.field, plain, f.object)
+	clean := w.p.valueUnder(f.field, f.nameFor(f.field, f.object), plain)
+	f.note(f.field, plain, f.object)
 	return clean
 }
 
-// hear notes what a value says about the next one.
-func (s *sibling) hear(key, value string, object bool) {
+// note remembers a value that may name the next one.
+func (s *sibling) note(key, value string, object bool) {
 	switch {
 	case !object:
-		s.said = ""
+		s.name = ""
 		if strings.HasPrefix(value, "--") || (&text{s: value}).headerName(0) {
-			s.said = strings.TrimLeft(value, "-")
+			s.name = strings.TrimLeft(value, "-")
 		}
 	case key == "name" || key == "key" || key == "Name" || key == "Key" || key == "header":
-		s.said = value
+		s.name = value
 	}
 }
 
-// about is what was said, if it is about this key.
-func (s *sibling) about(key string, object bool) string {
+// nameFor returns the remembered name, if it applies to this key.
+func (s *sibling) nameFor(key string, object bool) string {
 	if object && key != "value" && key != "Value" {
 		return ""
 	}
-	return s.said
+	return s.name
 }
 
-// text is s with its secrets hidden.
+// text returns s with its secrets masked.
 func (p *program) text(s string) string { return p.render(s, 0, p.find(s)) }
 
-// under is a string value as it may be shown under a key.
-func (p *program) under(key, said, value string) string {
-	w := weigh(key)
-	if w == silent && said != "" {
-		key, w = said, weigh(said)
+// valueUnder returns the scrubbed form of a string value under a key.
+func (p *program) valueUnder(key, said, value string) string {
+	w := weightOfName(key)
+	if w == none && said != "" {
+		key, w = said, weightOfName(said)
 	}
-	if !p.whole(w, value) {
+	if !p.hidesWhole(w, value) {
 		return p.text(value)
 	}
 	mask := p.mask(span{kind: kindOf(w, key)})
@@ -183,16 +184,98 @@ func (p *program) under(key, said, value string) string {
 	return mask
 }
 
-// whole says that a value under a key of this weight is hidden as a whole.
-func (p *program) whole(w weight, value string) bool {
-	if w == silent || len(value) < 4 || placeholder(value) || p.allow.has(value) {
+// hidesWhole reports whether a value under a key of this weight is masked as a whole.
+func (p *program) hidesWhole(w weight, value string) bool {
+	if w == none || len(value) < 4 || placeholder(value) || p.allow.has(value) {
 		return false
 	}
 	switch w {
 	case weak:
 		return setting{weight: w, value: value, quoted: true}.secret()
-	case entirely:
+	case always:
 		return !strings.Contains(value, "://") && !pathLike(value)
 	}
-	return !named(value) && !pathLike(value)
+	return !onlyNameWords(value) && !pathLike(value)
+}
+
+// Value masks the secrets of a decoded JSON value: in its strings, whole strings
+// under keys such as password, and keys that are secrets. Maps and lists are
+// copied. Values of other types are converted to JSON first; those that cannot be
+// become nil.
+func (s *Scrubber) Value(v any) any { return s.program().value("", "", v) }
+
+// value scrubs the value of a key, which a sibling may have named.
+func (p *program) value(key, said string, v any) any {
+	switch v := v.(type) {
+	case nil, bool, float64, float32, int, int64, int32, uint, uint64, uint32, json.Number:
+		return v
+	case string:
+		return p.valueUnder(key, said, v)
+	case map[string]any:
+		return p.object(v)
+	case []any:
+		return p.list(key, v)
+	case json.RawMessage:
+		return p.raw(v)
+	}
+	return p.other(key, v)
+}
+
+func (p *program) object(m map[string]any) map[string]any {
+	if m == nil {
+		return nil
+	}
+	var said sibling
+	for key, v := range m {
+		if name, ok := v.(string); ok {
+			said.note(key, name, true)
+		}
+	}
+	out := make(map[string]any, len(m))
+	for key, v := range m {
+		out[p.text(key)] = p.value(key, said.nameFor(key, true), v)
+	}
+	return out
+}
+
+func (p *program) list(key string, l []any) []any {
+	if l == nil {
+		return nil
+	}
+	var said sibling
+	out := make([]any, len(l))
+	for i, v := range l {
+		out[i] = p.value(key, said.nameFor(key, false), v)
+		if word, ok := v.(string); ok {
+			said.note(key, word, false)
+		}
+	}
+	return out
+}
+
+// raw scrubs a document. One that is not JSON becomes a string.
+func (p *program) raw(doc json.RawMessage) json.RawMessage {
+	if out, ok := p.document(doc); ok {
+		return out
+	}
+	code, err := json.Marshal(p.text(string(doc)))
+	if err != nil {
+		return json.RawMessage("null")
+	}
+	return code
+}
+
+// other scrubs the JSON form of a value.
+func (p *program) other(key string, v any) any {
+	code, err := json.Marshal(v)
+	if err != nil {
+		return nil
+	}
+	var plain any
+	d := json.NewDecoder(bytes.NewReader(code))
+	d.UseNumber()
+	if d.Decode(&plain) != nil {
+		return nil
+	}
+	return p.value(key, "", plain)
 }

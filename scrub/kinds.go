@@ -1,7 +1,6 @@
 package scrub
 
-// Kinds lists the kinds of secret that are known without further rules, as
-// masks and counters name them.
+// Kinds returns the built-in kinds of secrets, as masks and counters name them.
 func Kinds() []string {
 	return []string{
 		"adobe_secret", "age_key", "airtable_token", "alibaba_key", "anthropic_key", "api_key", "api_token",

@@ -177,10 +177,10 @@ func TestGOROOTBehindLeads(t *testing.T) {
 		}
 		files++
 		text := strings.ReplaceAll(string(raw), "\r", "")
-		was := len(builtin.find(text))
+		was := len(builtin().find(text))
 		plain += was
 		for _, name := range []string{"match", "around", "anchor", "added", "removed", "place"} {
-			is := builtin.find(behind(leads[name], text))
+			is := builtin().find(behind(leads[name], text))
 			if led += len(is); len(is) > was {
 				t.Logf("%s %s: %d, not %d", path, name, len(is), was)
 			}

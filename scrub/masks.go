@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// Mask is what stands in the place of a secret.
+// Mask replaces a secret.
 const Mask = "[REDACTED]"
 
-// ServerIP is the usual mask of the addresses of this machine.
+// ServerIP is the default mask of the addresses of this machine.
 const ServerIP = "[SERVER_IP]"
 
 const (
 	maskHead   = "[REDACTED"
 	serverHead = "[SERVER_"
-	maskMost   = 80
-	inMask     = token | dot | atSign // of what a mask tells
+	maxMask    = 80
+	inMask     = token | dot | atSign // of the kind in a mask
 )
 
-// maskAt is the length of the mask that s begins with: [REDACTED],
+// maskAt returns the length of the mask that s begins with: [REDACTED],
 // [REDACTED:some_kind] or [SERVER_SOMETHING].
 func maskAt(s string) int {
 	i := 0
@@ -33,7 +33,7 @@ func maskAt(s string) int {
 		return 0
 	}
 	from := i
-	for i < len(s) && i < maskMost && inMask.has(s[i]) {
+	for i < len(s) && i < maxMask && inMask.has(s[i]) {
 		i++
 	}
 	if i == from || i == len(s) || s[i] != ']' {
@@ -61,17 +61,16 @@ func countMasks(s string) (n int) {
 
 func hasMask(s string) bool { return countMasks(s) > 0 }
 
-// HasMask says that s holds a mask of any kind. Text that holds one was
-// scrubbed on its way to whoever sends it back.
+// HasMask reports whether s has a mask of any kind, so that it was probably
+// scrubbed before.
 func HasMask(s string) bool { return hasMask(s) }
 
-// NewMasks says that after holds more masks than before: writing it would
-// put a mask where there was a secret. A file that speaks of masks can still
-// be edited.
+// NewMasks reports whether after has more masks than before: writing it would
+// replace a secret by a mask. A file that mentions masks can still be edited.
 func NewMasks(before, after string) bool { return countMasks(after) > countMasks(before) }
 
-// CheckNoMask is an error when writing after in the place of before would
-// destroy a secret. A new file has an empty before.
+// CheckNoMask returns an error if replacing before by after would destroy a
+// secret. For a new file, before is empty.
 func CheckNoMask(before, after string) error {
 	if !NewMasks(before, after) {
 		return nil

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// A weight says how much a name tells about its value.
+// A weight says how likely the value of a name is a secret.
 type weight byte
 
 const (
-	silent   weight = iota // nothing
-	weak                   // the value is a secret if it looks drawn by lot
-	strong                 // the value is a secret unless it is clearly something else
-	password               // so too, and people choose it: it need not look like much
+	none     weight = iota // not at all
+	weak                   // if the value looks random
+	strong                 // unless the value is clearly something else
+	password               // the same, and the value need not look random
 	header                 // a scheme and a credential: Authorization
-	entirely               // the operator asked for it: VIRTUAL_*, DATABASE_URL
+	always                 // configured by convention: VIRTUAL_*, DATABASE_URL
 )
 
-// A name is an identifier taken to pieces: serverAPIKey is server, api, key.
+// A name is an identifier split into words: serverAPIKey is server, api, key.
 type name struct {
 	words [8][2]int // the last eight words, first to last
 	n     int
 	s     string
-	loud  bool // in capitals, as environment variables are
+	upper bool // in capitals, as environment variables are
 }
 
-// parseName takes s to pieces. Only what stands after the last dot counts.
+// parseName splits s into words. Only the part after the last dot counts.
 func parseName(s string) name {
-	n := name{s: s, loud: !lower.any(s) && upper.any(s)}
+	n := name{s: s, upper: !lower.any(s) && upper.any(s)}
 	from := -1
 	for i := 0; i <= len(s); i++ {
 		ends := i == len(s) || !alnum.has(s[i])
@@ -56,7 +56,7 @@ func (n *name) push(from, to int) {
 	n.n++
 }
 
-// word is the i-th word from the end; "" beyond the first.
+// word returns the i-th word from the end, or "".
 func (n *name) word(i int) string {
 	if i >= n.n {
 		return ""
@@ -65,11 +65,11 @@ func (n *name) word(i int) string {
 	return n.s[w[0]:w[1]]
 }
 
-// weigh says what a value of this name is worth hiding for.
-func weigh(s string) weight {
+// weightOfName returns the weight of a name.
+func weightOfName(s string) weight {
 	n := parseName(s)
-	if n.loud && (len(s) > 8 && s[:8] == "VIRTUAL_" || isAddress(s)) {
-		return entirely
+	if n.upper && (len(s) > 8 && s[:8] == "VIRTUAL_" || isAddress(s)) {
+		return always
 	}
 	last := n.word(0)
 	at := 0
@@ -77,16 +77,16 @@ func weigh(s string) weight {
 		at++
 		last = n.word(at)
 	}
-	if w := weightOf(last); w != silent {
+	if w := weightOfWord(last); w != none {
 		return n.context(w, last, at)
 	}
-	if n.loud && !harmless.has(last) {
+	if n.upper && !harmless.has(last) {
 		return n.anywhere()
 	}
-	return silent
+	return none
 }
 
-// isAddress says that a variable holds the address of a database.
+// isAddress reports whether a variable is for the URL of a database.
 func isAddress(s string) bool {
 	for _, end := range []string{"DSN", "DATABASE_URL", "REDIS_URL", "MONGO_URI", "MONGODB_URI", "MONGO_URL", "DB_URL"} {
 		if len(s) >= len(end) && s[len(s)-len(end):] == end {
@@ -96,8 +96,8 @@ func isAddress(s string) bool {
 	return false
 }
 
-// weightOf weighs a name by its last word.
-func weightOf(w string) weight {
+// weightOfWord returns the weight of the last word of a name.
+func weightOfWord(w string) weight {
 	switch {
 	case passwords.has(w) || passwordEnds.ends(w):
 		return password
@@ -108,40 +108,40 @@ func weightOf(w string) weight {
 	case len(w) == len("authorization") && hasFold(w, "authorization"):
 		return header
 	}
-	return silent
+	return none
 }
 
-// context corrects a weight by the words around the one that has it.
+// context corrects a weight by the words around the decisive one.
 func (n *name) context(w weight, last string, at int) weight {
 	before := n.word(at + 1)
 	switch {
 	case w == strong && hasFold(last, "token") && counted.has(before):
-		return silent
+		return none
 	case hasFold(last, "key") && publicKeys.has(before):
-		if n.loud && !unsecretKeys.has(before) {
+		if n.upper && !unsecretKeys.has(before) {
 			return weak
 		}
-		return silent
+		return none
 	case hasFold(last, "key") && secretKeys.has(before), hasFold(last, "auth") && before == "" && n.s[0] == '_':
 		return strong
-	case w == weak && n.loud:
+	case w == weak && n.upper:
 		return strong
 	}
 	return w
 }
 
-// anywhere weighs an environment variable by the words before its last one:
-// SECRET_VALUE, KEY_OF_THE_HOUSE.
+// anywhere returns the weight of an environment variable by the words before its
+// last one: SECRET_VALUE, KEY_OF_THE_HOUSE.
 func (n *name) anywhere() weight {
 	for i := range n.n {
-		if loudWords.has(n.word(i)) {
+		if secretWords.has(n.word(i)) {
 			return strong
 		}
 	}
-	return silent
+	return none
 }
 
-// A wordSet is a sorted list of words in small letters.
+// A wordSet is a sorted list of words in lower case.
 type wordSet []string
 
 func newWordSet(words ...string) wordSet {
@@ -149,13 +149,13 @@ func newWordSet(words ...string) wordSet {
 	return words
 }
 
-// has says that s is a word of the list, in any case.
+// has reports whether s is in the list, in any case.
 func (w wordSet) has(s string) bool {
 	_, ok := slices.BinarySearchFunc(w, s, compareFold)
 	return ok
 }
 
-// ends says that s ends in a word of the list, in any case.
+// ends reports whether s ends with a word of the list, in any case.
 func (w wordSet) ends(s string) bool {
 	for _, end := range w {
 		if len(s) > len(end) && hasFold(s[len(s)-len(end):], end) {
@@ -165,7 +165,7 @@ func (w wordSet) ends(s string) bool {
 	return false
 }
 
-// compareFold compares a, which is in small letters, with b in any case.
+// compareFold compares a, which is in lower case, with b in any case.
 func compareFold(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if c := cmp.Compare(a[i], fold(b[i])); c != 0 {
@@ -182,18 +182,18 @@ var (
 	secrets      = newWordSet("secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "accountkey", "bearer")
 	secretEnds   = newWordSet("secret", "token", "apikey", "accesskey", "secretkey", "privatekey", "accountkey", "signingkey",
 		"encryptionkey")
-	hints     = newWordSet("key", "auth", "credential", "credentials", "signature", "pat", "sig")
-	loudWords = newWordSet("key", "keys", "secret", "secrets", "credential", "credentials", "private", "tokens", "passwords")
-	// qualifiers may stand behind the word that counts: SECRET_KEY_BASE.
+	hints       = newWordSet("key", "auth", "credential", "credentials", "signature", "pat", "sig")
+	secretWords = newWordSet("key", "keys", "secret", "secrets", "credential", "credentials", "private", "tokens", "passwords")
+	// qualifiers may follow the decisive word: SECRET_KEY_BASE.
 	qualifiers = newWordSet("prod", "production", "dev", "development", "staging", "test", "live", "base", "value", "data", "b64",
 		"base64", "raw", "plain", "plaintext", "text", "new", "old", "current", "primary", "secondary", "default", "backup",
 		"main", "1", "2", "3", "v1", "v2", "v3", "string", "rw", "ro", "root", "admin", "confirm", "confirmation")
-	// harmless is the last word of a variable that only tells about a secret.
+	// harmless words end variables that only describe a secret.
 	harmless = newWordSet("id", "ids", "name", "names", "file", "files", "path", "paths", "dir", "url", "uri", "urls", "type",
 		"types", "ttl", "expiry", "expires", "size", "len", "length", "count", "algorithm", "alg", "host", "port", "endpoint",
 		"region", "enabled", "public", "prefix", "suffix", "header", "field", "arn", "version", "mode", "format", "ref",
 		"policy", "manager", "store", "timeout", "min", "max", "bits", "usage", "provider", "backend", "env", "var", "ring")
-	// counted stands before a token that is no credential.
+	// counted words precede a token that is not a credential.
 	counted = newWordSet("next", "page", "progress", "continuation", "sync", "max", "min", "num", "total", "input", "output",
 		"prompt", "completion", "count", "stop", "eos", "bos", "pad", "unk", "mask", "start", "end", "special",
 		"cancellation", "cancel", "prev", "previous", "last", "peek", "pagination", "cursor", "resume", "parser", "syntax",

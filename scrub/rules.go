@@ -8,19 +8,18 @@ import (
 	"strings"
 )
 
-// ruleMost is how much of a line the operator's rules see.
-const ruleMost = 16 << 10
+// maxRuleLine is the length of a line that the operator's rules see, in bytes.
+const maxRuleLine = 16 << 10
 
-// rules finds what the operator's own rules match from at on, line by line: their cost
-// is the operator's choice, but a stream must know where to stop.
+// rules finds the matches of the operator's rules from at on, line by line.
 func (p *program) rules(s string, at int) (spans []span) {
 	for at < len(s) {
 		end := strings.IndexByte(s[at:], '\n')
 		if end < 0 {
 			end = len(s) - at
 		}
-		line := s[at : at+min(end, ruleMost)]
-		lead := (&text{s: line}).lead(0)
+		line := s[at : at+min(end, maxRuleLine)]
+		lead := (&text{s: line}).skipLineMarks(0)
 		for _, r := range p.extra {
 			for _, m := range r.re.FindAllStringSubmatchIndex(line, -1) {
 				spans = p.matched(spans, r.Name, s, at, m)
@@ -43,15 +42,14 @@ func (p *program) matched(spans []span, kind, s string, at int, m []int) []span 
 		from, to = m[2], m[3]
 	}
 	t := text{s: s}
-	from, to = t.whole(at+from, at+to)
+	from, to = t.wholeEscapes(at+from, at+to)
 	if from >= to || hasMask(s[from:to]) || p.allow.has(s[from:to]) {
 		return spans
 	}
 	return append(spans, span{from: from, to: to, kind: kind})
 }
 
-// merge puts two lists of spans in order; where they overlap one mask is
-// enough.
+// merge merges two lists of spans in order. Spans that overlap become one.
 func merge(a, b []span) []span {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(x, y span) int { return cmp.Compare(x.from, y.from) })
@@ -66,7 +64,7 @@ func merge(a, b []span) []span {
 	return out
 }
 
-// An allow list knows what only looks like a secret.
+// An allow list has the values that only look like secrets.
 type allow struct {
 	values   map[string]bool
 	patterns []*regexp.Regexp

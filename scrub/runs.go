@@ -2,21 +2,21 @@ package scrub
 
 import "strings"
 
-// Hex says which runs of 64 and more hexadecimal digits are secrets.
+// Hex selects which runs of 64 and more hexadecimal digits are secrets.
 type Hex string
 
 const (
-	HexLines  Hex = "lines"  // those on lines that speak of keys; the default
+	HexLines  Hex = "lines"  // those after a word for a key on the line; the default
 	HexStrict Hex = "strict" // all
 	HexOff    Hex = "off"    // none
 )
 
-// runFinder is for secrets that show by their length only.
+// runFinder returns the finder of secrets that are only recognised by their length.
 func runFinder(h Hex) finder {
 	return func(t *text, at int) (span, bool) {
 		from := t.back(at, inRun, block)
 		if from > t.done && inRun.has(t.s[from-1]) {
-			return span{}, false // the block before has seen this run
+			return span{}, false // found from the block before
 		}
 		from = t.start(from)
 		if !inRun.has(t.at(from+57)) || !inRun.has(t.at(from+44)) {
@@ -32,13 +32,13 @@ func runFinder(h Hex) finder {
 	}
 }
 
-// dotted finds Discord's bot tokens, 24 to 28 . 6 . 27 to 40, and Airtable's,
-// pat and 14 . 64 hex digits.
+// dotted finds Discord's bot tokens, of 24 to 28 . 6 . 27 to 40 characters, and
+// Airtable's, of pat and 14 characters . 64 hexadecimal digits.
 func dotted(t *text, from int) (span, bool) {
 	if t.startsLine(from) {
-		from = t.lead(from)
+		from = t.skipLineMarks(from)
 	}
-	first := t.runMost(from, token, 40)
+	first := t.runMax(from, token, 40)
 	if t.at(first) != '.' {
 		return span{}, false
 	}
@@ -54,7 +54,7 @@ func dotted(t *text, from int) (span, bool) {
 	return span{from: from, to: end, kind: "discord_token", tail: token}, ok
 }
 
-// hexRun finds 64 hexadecimal digits and more in the run that begins at from.
+// hexRun finds 64 and more hexadecimal digits in the run that begins at from.
 func hexRun(t *text, from int, h Hex) (span, bool) {
 	to := from
 	for {
@@ -80,8 +80,7 @@ func hexRun(t *text, from int, h Hex) (span, bool) {
 	return found, keyLine(t.line(from), t.at(from-1))
 }
 
-// keyLine says that the text before a run of digits speaks of a key, and not
-// of a digest.
+// keyLine reports whether the text before a run of digits names a key and no digest.
 func keyLine(before string, last byte) bool {
 	before = before[max(0, len(before)-64):]
 	if last == '~' {

@@ -5,27 +5,27 @@ import (
 	"sync"
 )
 
-// A program is everything that a search needs. It never changes.
+// A program is everything that a search needs. It does not change.
 type program struct {
-	triggers []trigger // what the index was made of
+	triggers []trigger // the triggers in index
 	index    *index
-	run      finder // asked about long runs of letters, digits, _ - and .
+	run      finder // for long runs of letters, digits, _ - and .
 	extra    []Rule
 	allow    allow
-	kinds    bool       // masks tell them
-	texts    *sync.Pool // of *text, so that a search allocates nothing
-	reach    int        // the farthest that a dynamic value begins before its trigger; 0 when there is none
+	kinds    bool       // whether masks name the kind
+	textPool *sync.Pool // of *text, so that a search does not allocate
+	reach    int        // the most that a known value begins before its trigger; 0 if there is none
 }
 
 const (
-	block  = 32 // bytes looked at in one go
-	sample = 26 // from the first to the last byte that isRun looks at
+	block  = 32 // bytes examined at once
+	sample = 26 // from the first to the last byte that isRun examines
 	inRun  = token | dot
 )
 
-// scan appends the spans of t from its floor on, in order and apart from each other.
-// It stops at the place from which on more text is needed to decide, which
-// is len(t.s) when nothing is missing.
+// scan appends the spans of t from its floor on, in order and without overlaps. It
+// returns the position from which more text is needed to decide: len(t.s) if none
+// is.
 func (p *program) scan(t *text, spans []span) ([]span, int) {
 	i := max(t.floor, t.done)
 	for base := i &^ (block - 1); base < len(t.s); base += block {
@@ -47,12 +47,12 @@ func (p *program) scan(t *text, spans []span) ([]span, int) {
 			}
 			isLong := long && at == base
 			if !isLong && p.index.first(t.s, at) == 0 {
-				continue // the filter was wrong
+				continue // a false positive of the filter
 			}
 			t.touched = false
 			found, ok := p.look(t, at, isLong)
 			if t.touched && t.more {
-				return spans, max(t.floor, t.done, min(at-leftReach, at-p.reach))
+				return spans, max(t.floor, t.done, min(at-spanLookBack, at-p.reach))
 			}
 			if ok {
 				spans = append(spans, found)
@@ -66,21 +66,21 @@ func (p *program) scan(t *text, spans []span) ([]span, int) {
 	return spans, t.hold(p.reach)
 }
 
-// hold is the place from which on triggers may still become complete: the
-// start of the last word when more is to come.
+// hold returns the position from which triggers may still become complete: the
+// start of the last word if more text may follow.
 func (t *text) hold(reach int) int {
 	if !t.more {
 		return len(t.s)
 	}
 	i := len(t.s)
-	for i > 0 && i > len(t.s)-leftReach && !white.has(t.s[i-1]) {
+	for i > 0 && i > len(t.s)-spanLookBack && !white.has(t.s[i-1]) {
 		i--
 	}
 	return max(t.floor, t.done, min(i, len(t.s)-reach))
 }
 
-// look asks the finders whose trigger is at i. A long run that holds a secret
-// may be part of a longer one, whose trigger comes first.
+// look calls the finders whose trigger is at i. A long run with a secret may be
+// part of a longer secret, whose trigger comes first.
 func (p *program) look(t *text, i int, long bool) (span, bool) {
 	if found, ok := p.triggered(t, i); ok || !long {
 		return found, ok
@@ -97,7 +97,7 @@ func (p *program) look(t *text, i int, long bool) (span, bool) {
 	return found, true
 }
 
-// triggered asks the finders of the window at i.
+// triggered calls the finders of the window at i.
 func (p *program) triggered(t *text, i int) (span, bool) {
 	for l := p.index.first(t.s, i); l != 0; {
 		link := &p.index.chain[l-1]
@@ -111,19 +111,19 @@ func (p *program) triggered(t *text, i int) (span, bool) {
 	return span{}, false
 }
 
-// accept asks one finder, and takes its answer unless it is allowed, shown
-// already or empty.
+// accept calls one finder. It ignores a span that is allowed, written already, or
+// empty.
 func (p *program) accept(t *text, find finder, at int) (span, bool) {
-	t.limit, t.clipped = at+ahead, false
+	t.limit, t.clipped = at+lookAhead, false
 	found, ok := find(t, at)
-	if ok && t.clipped { // a long one: now that it is certain, see where it ends
+	if ok && t.clipped { // certain now, so find the end of the long span
 		t.limit = len(t.s)
 		found, ok = find(t, at)
 	}
 	if !ok {
 		return found, false
 	}
-	found.from, found.to = t.whole(found.from, found.to)
+	found.from, found.to = t.wholeEscapes(found.from, found.to)
 	found.from = max(found.from, t.done, t.floor)
 	if found.from >= found.to {
 		return found, false
@@ -131,8 +131,8 @@ func (p *program) accept(t *text, find finder, at int) (span, bool) {
 	return found, !p.allow.has(t.s[found.from:found.to])
 }
 
-// next is the first block from base on where something may begin: a window
-// that the filter knows (one bit for each position) or a long run.
+// next returns the first block from base on with a window that the filter accepts
+// (one bit for each position) or a long run.
 func (x *index) next(s string, base int) (int, uint32, bool) {
 	for ; base+block+8 <= len(s); base += block {
 		b := s[base : base+block+8]
@@ -149,7 +149,7 @@ func (x *index) next(s string, base int) (int, uint32, bool) {
 	return base, 0, false
 }
 
-// lastHits is hits of fewer than 40 bytes.
+// lastHits is hits for fewer than 40 bytes.
 func (x *index) lastHits(b string) (hits uint32) {
 	for i := 0; i < block && i+4 <= len(b); i++ {
 		if x.known(windowOf(b[i:])) {
@@ -159,8 +159,8 @@ func (x *index) lastHits(b string) (hits uint32) {
 	return hits
 }
 
-// hits has a bit for each of the first 32 positions of b where the filter
-// says that a trigger may be. b has 40 bytes at least.
+// hits returns a bit for each of the first 32 positions of b where the filter
+// accepts the window. b has at least 40 bytes.
 func (x *index) hits(b string) (hits uint32) {
 	const shift = 32 - hashBits + 6
 	for g := 0; g < block; g += 4 {
@@ -188,16 +188,15 @@ func load(b string, i int) uint64 {
 		uint64(b[4])<<32 | uint64(b[5])<<40 | uint64(b[6])<<48 | uint64(b[7])<<56
 }
 
-// isRun samples every other byte: cheaper than reading all, and a run of 58
-// shows in one block or the next.
+// isRun examines every other byte: a run of 58 is found in one block or the next.
 func isRun(b string) bool {
 	_ = b[sample]
-	return runs[b[0]]&runs[b[2]]&runs[b[4]]&runs[b[6]]&runs[b[8]]&runs[b[10]]&runs[b[12]]&
-		runs[b[14]]&runs[b[16]]&runs[b[18]]&runs[b[20]]&runs[b[22]]&runs[b[24]]&runs[b[26]] != 0
+	return inRunTable[b[0]]&inRunTable[b[2]]&inRunTable[b[4]]&inRunTable[b[6]]&inRunTable[b[8]]&inRunTable[b[10]]&inRunTable[b[12]]&
+		inRunTable[b[14]]&inRunTable[b[16]]&inRunTable[b[18]]&inRunTable[b[20]]&inRunTable[b[22]]&inRunTable[b[24]]&inRunTable[b[26]] != 0
 }
 
-// runs is 1 for what a long run is made of.
-var runs = func() (t [256]uint8) {
+// inRunTable is 1 for the bytes of long runs.
+var inRunTable = func() (t [256]uint8) {
 	for b := range t {
 		if inRun.has(byte(b)) {
 			t[b] = 1

@@ -1,16 +1,16 @@
-// Package scrub takes credentials out of text.
+// Package scrub masks credentials in text.
 //
-// It knows what credentials look like: the token formats of many services,
-// private keys, passwords in addresses, headers and settings; and it can be
-// told values that must never be seen. It does not know where a text comes
-// from or goes to, reads no files, and keeps nothing of what it sees.
+// It knows what credentials look like: the token formats of many services, private
+// keys, passwords in URLs, headers and settings. Callers can add values that must
+// never be shown. It does not know where a text comes from or goes to, reads no
+// files, and keeps nothing of the text.
 //
-// A search is one pass. Every secret has four bytes that it cannot do without,
-// its trigger; a filter of all triggers passes over ordinary text at a few
-// cycles a byte, and only at a trigger does a finder look closer. Finders read
-// a bounded piece of text and never start over, so time is linear.
+// A search is one pass. Every secret contains four bytes that identify its kind, the
+// trigger. A filter of all triggers rejects ordinary text at a few cycles a byte, and
+// only at a trigger a finder examines the text. Finders read a bounded piece of text
+// and never start over, so time is linear.
 //
-// Begin with Scrubber.Text in this file, then scan.go for the search,
+// Begin with Scrubber.Text in this file, then read scan.go for the search,
 // families.go for the list of token formats and assign.go for name=value.
 package scrub
 
@@ -23,35 +23,33 @@ import (
 	"sync/atomic"
 )
 
-// Options say how to scrub. The zero value is the default.
+// Options configure a Scrubber. The zero value is the default.
 type Options struct {
-	Hex   Hex      // "" is HexLines
-	Kinds bool     // masks say what they hide: [REDACTED:github_token]
-	Allow []string // values never hidden; those that begin with re: are RE2 patterns of whole values
-	Extra []Rule   // further secrets
+	Hex   Hex      // "" means HexLines
+	Kinds bool     // masks name the kind: [REDACTED:github_token]
+	Allow []string // values that are not masked; with the prefix re: RE2 patterns of whole values
+	Extra []Rule   // more secrets
 }
 
-// A Rule hides what its pattern matches, or what the first group of it does.
-// Rules see one line at a time, at most 16 KiB of it; ^ is also where a line
-// begins behind the number or the sign that a tool shows it with.
+// A Rule masks what its pattern matches, or its first group. It sees one line at a
+// time, at most 16 KiB of it; ^ also matches after the line marks of tools.
 type Rule struct {
 	Name    string
 	Pattern string // RE2
 	re      *regexp.Regexp
 }
 
-// A Scrubber hides secrets. It may be used by many goroutines at once, while
-// values are set and removed. The zero Scrubber and a nil one hide what the
-// default options hide.
+// A Scrubber masks secrets. It may be used concurrently, also while values are set
+// and removed. The zero Scrubber and a nil one use the default options.
 type Scrubber struct {
 	now   atomic.Pointer[program]
-	fixed *program // without dynamic values
+	fixed *program // without known values
 
 	mu     sync.Mutex
-	values map[string][]writing
+	values map[string][]valueForm
 }
 
-// New is an error when an option makes no sense.
+// New returns a Scrubber, or an error if an option is invalid.
 func New(o Options) (*Scrubber, error) {
 	fixed, err := compile(o)
 	if err != nil {
@@ -62,14 +60,14 @@ func New(o Options) (*Scrubber, error) {
 	return s, nil
 }
 
-// builtin is the program of the default options.
-var builtin = newProgram(HexLines)
+// builtin returns the program of the default options.
+var builtin = sync.OnceValue(func() *program { return newProgram(HexLines) })
 
-// newProgram looks for all secrets known by their look.
+// newProgram returns a program for all built-in kinds of secrets.
 func newProgram(h Hex) *program {
 	triggers := staticTriggers()
 	return &program{
-		triggers: triggers, index: newIndex(triggers), run: runFinder(h), texts: &sync.Pool{New: func() any { return new(text) }},
+		triggers: triggers, index: newIndex(triggers), run: runFinder(h), textPool: &sync.Pool{New: func() any { return new(text) }},
 	}
 }
 
@@ -78,7 +76,7 @@ func compile(o Options) (*program, error) {
 		return nil, fmt.Errorf("hex is %q; use %q, %q or %q", o.Hex, HexLines, HexStrict, HexOff)
 	}
 	p := new(program)
-	*p = *builtin
+	*p = *builtin()
 	p.run, p.kinds = runFinder(o.Hex), o.Kinds
 	for _, r := range o.Extra {
 		re, err := regexp.Compile(r.Pattern)
@@ -98,7 +96,7 @@ func compile(o Options) (*program, error) {
 	return p, err
 }
 
-// staticTriggers are those of all secrets known by their look.
+// staticTriggers returns the triggers of all built-in kinds.
 func staticTriggers() []trigger {
 	var all []trigger
 	for _, f := range families() {
@@ -113,23 +111,23 @@ func (s *Scrubber) program() *program {
 			return p
 		}
 	}
-	return builtin
+	return builtin()
 }
 
-// Text is s with its secrets hidden, or s itself when there is none.
+// Text returns s with its secrets masked, or s itself if there is none.
 func (s *Scrubber) Text(text string) string {
 	out, _ := s.Count(text)
 	return out
 }
 
-// Count is Text, and how many secrets were hidden.
+// Count is like Text, and returns the number of masked secrets.
 func (s *Scrubber) Count(text string) (string, int) {
 	p := s.program()
 	spans := p.find(text)
 	return p.render(text, 0, spans), len(spans)
 }
 
-// Report is Text, and how many secrets of each kind were hidden; nil for none.
+// Report is like Text, and returns the number of secrets by kind, or nil.
 func (s *Scrubber) Report(text string) (string, map[string]int) {
 	p := s.program()
 	spans := p.find(text)
@@ -143,8 +141,8 @@ func (s *Scrubber) Report(text string) (string, map[string]int) {
 	return p.render(text, 0, spans), found
 }
 
-// Error is err with its secrets hidden. Its causes can no longer be reached:
-// their texts are not scrubbed. It is err itself when there is none.
+// Error returns err with its secrets masked, or err itself if there is none. A masked
+// error does not wrap its causes, because their texts are not scrubbed.
 func (s *Scrubber) Error(err error) error {
 	if err == nil {
 		return nil
@@ -161,13 +159,13 @@ type cleanError string
 
 func (e cleanError) Error() string { return string(e) }
 
-// find is every secret of s, in order and apart from each other.
+// find returns the secrets of s, in order and without overlaps.
 func (p *program) find(s string) []span {
 	spans, _ := p.search(s, 0, 0, false)
 	return spans
 }
 
-// render is s from at on with masks in the place of spans.
+// render returns s from at on with masks in place of the spans.
 func (p *program) render(s string, at int, spans []span) string {
 	if len(spans) == 0 {
 		return s[at:]

@@ -87,7 +87,7 @@ func TestGOROOT(t *testing.T) {
 		t.Skip("reads the sources of Go")
 	}
 	files, touched := 0, 0
-	p := builtin
+	p := builtin()
 	err := filepath.WalkDir(filepath.Join(runtime.GOROOT(), "src"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err

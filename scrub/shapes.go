@@ -2,7 +2,7 @@ package scrub
 
 import "strings"
 
-// shapeTriggers are for secrets known by their build rather than a prefix.
+// shapeTriggers returns the triggers of secrets without a fixed prefix.
 func shapeTriggers() []trigger {
 	var all []trigger
 	for _, group := range [][]trigger{
@@ -36,42 +36,42 @@ func jwt(t *text, at int) (span, bool) {
 	}
 	second := t.run(first+1, token|equal)
 	if t.at(second) != '.' && (!t.has(first+1, "eyJ") || second-first < 16) {
-		return span{}, false // a third part may be cut off, if the second is what it should be
+		return span{}, false // a third part may be truncated if the second one is valid
 	}
-	end := t.sentence(second, t.run(second, token|equal|dot))
+	end := t.withoutStops(second, t.run(second, token|equal|dot))
 	return span{from: at, to: end, kind: "jwt", tail: token | equal | dot}, true
 }
 
 const (
-	pemBegin    = "-----BEGIN "
-	pemMost     = 1 << 20
-	headersMost = 2 << 10
-	pemBody     = base64 | equal | white | slosh | dash | colon | dot
+	pemBegin   = "-----BEGIN "
+	maxPEM     = 1 << 20
+	maxHeaders = 2 << 10
+	pemBody    = base64 | equal | white | backslash | dash | colon | dot
 )
 
-// pem finds private keys from BEGIN to END. One without an END is hidden as
-// far as it looks like a key.
+// pem finds private keys from BEGIN to END. A key without END is masked as far as
+// it looks like one.
 func pem(t *text, at int) (span, bool) {
 	if !t.has(at, pemBegin) {
 		return span{}, false
 	}
-	label := t.runMost(at+len(pemBegin), upper|digit|blank, 60)
+	label := t.runMax(at+len(pemBegin), upper|digit|blank, 60)
 	if !t.has(label, "-----") || !strings.Contains(t.s[at:label], "PRIVATE KEY") {
 		return span{}, false
 	}
 	found := span{from: at, kind: "private_key", tail: pemBody}
 	const end = "-----END "
-	rest := t.s[label:min(len(t.s), label+pemMost)]
-	next := strings.Index(rest, pemBegin) // no key has another one in it
+	rest := t.s[label:min(len(t.s), label+maxPEM)]
+	next := strings.Index(rest, pemBegin) // a key does not contain another one
 	if next >= 0 {
 		rest = rest[:next]
 	}
 	if i := strings.Index(rest, end); i >= 0 {
-		foot := t.runMost(label+i+len(end), upper|digit|blank, 60)
+		foot := t.runMax(label+i+len(end), upper|digit|blank, 60)
 		found.to = t.run(foot, dash)
 		return found, true
 	}
-	if next < 0 && len(rest) < pemMost {
+	if next < 0 && len(rest) < maxPEM {
 		t.touched = true
 	}
 	found.to = t.keyBody(label+5, label+len(rest))
@@ -81,22 +81,21 @@ func pem(t *text, at int) (span, bool) {
 	return found, longest(t.s[label+5:found.to], base64) >= 20
 }
 
-// keyBody is the end of the lines of a key that begin at i, no farther than
-// stop: what keys are made of, the marks that tools put before lines, and the
-// headers that some keys begin with.
+// keyBody returns the end of the lines of a key that begin at i, at most stop: key
+// material, the marks that tools put before lines, and headers of the key.
 func (t *text) keyBody(i, stop int) int {
 	first := i
 	for {
-		end := t.runMost(i, pemBody, stop-i)
+		end := t.runMax(i, pemBody, stop-i)
 		line := end
-		for line > first && !eol.has(t.s[line-1]) && line > end-pathMost {
+		for line > first && !eol.has(t.s[line-1]) && line > end-maxPath {
 			line--
 		}
 		if end >= stop || line == first || !eol.has(t.s[line-1]) {
 			return end
 		}
-		i = t.runMost(t.lead(line), blank, 40)
-		if name := t.runMost(i, letter|dash, 24); line < first+headersMost && name > i && t.at(name) == ':' && longest(t.s[first:line], base64) < 20 {
+		i = t.runMax(t.skipLineMarks(line), blank, 40)
+		if name := t.runMax(i, letter|dash, 24); line < first+maxHeaders && name > i && t.at(name) == ':' && longest(t.s[first:line], base64) < 20 {
 			for i = end; i < stop && !eol.has(t.s[i]); i++ {
 			}
 		}
@@ -118,19 +117,18 @@ func putty(t *text, at int) (span, bool) {
 		t.touched = t.touched || len(t.s) < at+headMost
 		return span{}, false
 	}
-	from := t.over(t.run(at+i+len(head), blank|digit|slosh))
-	to := t.keyBody(from, min(len(t.s), from+pemMost))
+	from := t.skipLines(t.run(at+i+len(head), blank|digit|backslash))
+	to := t.keyBody(from, min(len(t.s), from+maxPEM))
 	if mac := strings.Index(t.s[from:to], "Private-MAC"); mac >= 0 {
 		to = from + mac
 	}
-	for to > from && (white | slosh).has(t.s[to-1]) {
+	for to > from && (white | backslash).has(t.s[to-1]) {
 		to--
 	}
 	return span{from: from, to: to, kind: "private_key", tail: base64 | equal | white}, true
 }
 
-// telegram finds bot tokens: digits, a colon, and 35 that begin with AA as
-// long as there have been bots.
+// telegram finds bot tokens: digits, a colon, and 35 characters that begin with AA.
 func telegram(t *text, at int) (span, bool) {
 	from := t.start(t.back(at, digit, 14))
 	if at-from < 6 || !t.edge(from) || t.at(at) != ':' {
@@ -143,7 +141,7 @@ func telegram(t *text, at int) (span, bool) {
 
 // telegramBot finds the token in the path of a call: /bot123456:...
 func telegramBot(t *text, at int) (span, bool) {
-	mid := t.runMost(at+3, digit, 14)
+	mid := t.runMax(at+3, digit, 14)
 	if !t.hasFold(at, "bot") || mid-at-3 < 6 || t.at(mid) != ':' {
 		return span{}, false
 	}
@@ -156,7 +154,7 @@ func crypt(t *text, at int) (span, bool) {
 	if at > 0 && (word | dollar).has(t.s[at-1]) && !t.edge(at) {
 		return span{}, false
 	}
-	end := t.sentence(at, t.run(at, alnum|plus|dot|dollar|equal|comma))
+	end := t.withoutStops(at, t.run(at, alnum|plus|dot|dollar|equal|comma))
 	hash := t.s[at:end]
 	last := hash[strings.LastIndexByte(hash, '$')+1:]
 	if strings.Count(hash, "$") < 3 || len(hash) < 30 {
@@ -178,7 +176,7 @@ func mailchimp(t *text, at int) (span, bool) {
 // azureSecret finds client secrets of Entra ID: abc8Q~ and 31 or more.
 func azureSecret(t *text, at int) (span, bool) {
 	const chars = token | dot | tilde
-	end := t.sentence(at, t.run(at, chars))
+	end := t.withoutStops(at, t.run(at, chars))
 	if !t.has(at+4, "Q~") || end-at < 36 || end-at > 42 || !t.edge(at) {
 		return span{}, false
 	}

@@ -6,34 +6,33 @@ import "strings"
 type span struct {
 	from, to int
 	kind     string
-	mask     string // what to show instead; "" is the usual mask
-	tail     class  // what a cut-off secret goes on with, see Writer
+	mask     string // what to show instead; "" means the default mask
+	tail     class  // bytes of the rest of a truncated secret, see Writer
 }
 
-// A text is something being searched. Finders read it through the methods
-// below, so that a search of the first half of a stream knows when an answer
-// hangs on the half that has not arrived.
+// A text is a text being searched. Finders read it through the methods below,
+// which record whether a result depends on input that has not arrived yet.
 type text struct {
 	s       string
 	more    bool // something may follow s
-	touched bool // a finder looked past the end of s since this was cleared
-	floor   int  // what stands before is shown already, and only there to be looked back at
-	done    int  // where the last span ends
-	limit   int  // finders read no farther for now
-	clipped bool // a finder came to the limit since this was cleared
+	touched bool // a finder read past the end of s
+	floor   int  // text before this is already written and only context
+	done    int  // the end of the last span
+	limit   int  // finders do not read further for now
+	clipped bool // a finder reached the limit
 }
 
 const (
-	leftReach = 80      // the farthest that a span begins before its trigger
-	context   = 256     // the farthest that a finder looks back
-	ahead     = 2 << 10 // the farthest that a finder looks forward before it is sure of a secret
+	spanLookBack = 80      // the most that a span begins before its trigger
+	lookBack     = 256     // the most that a finder looks back
+	lookAhead    = 2 << 10 // the most that a finder looks ahead before it is certain
 )
 
-// end is how far a finder may read.
+// end returns how far a finder may read.
 func (t *text) end() int { return min(len(t.s), t.limit) }
 
-// reached notes that a finder read up to i.
-func (t *text) reached(i int) int {
+// noteEnd notes that a finder read up to i.
+func (t *text) noteEnd(i int) int {
 	if i >= len(t.s) {
 		t.touched = true
 	} else if i >= t.limit {
@@ -42,21 +41,21 @@ func (t *text) reached(i int) int {
 	return i
 }
 
-// run is the end of the bytes of c that begin at i.
+// run returns the end of the bytes of c that begin at i.
 func (t *text) run(i int, c class) int {
 	end := t.end()
 	for i < end && kinds[t.s[i]]&c != 0 {
 		i++
 	}
 	if i >= end {
-		t.reached(i)
+		t.noteEnd(i)
 	}
 	return i
 }
 
-// runMost is run, but goes no farther than most bytes.
-func (t *text) runMost(i int, c class, most int) int {
-	end := min(len(t.s), i+most)
+// runMax is like run for at most limit bytes.
+func (t *text) runMax(i int, c class, limit int) int {
+	end := min(len(t.s), i+limit)
 	for i < end && kinds[t.s[i]]&c != 0 {
 		i++
 	}
@@ -66,25 +65,25 @@ func (t *text) runMost(i int, c class, most int) int {
 	return i
 }
 
-// back is the start of the bytes of c that end at i, at most most of them. It
-// does not reach into what is hidden: there a mask will stand.
-func (t *text) back(i int, c class, most int) int {
-	stop := max(t.done, i-most)
+// back returns the start of the bytes of c that end at i, at most limit of
+// them. It stops at the last span, which becomes a mask.
+func (t *text) back(i int, c class, limit int) int {
+	stop := max(t.done, i-limit)
 	for i > stop && kinds[t.s[i-1]]&c != 0 {
 		i--
 	}
 	return i
 }
 
-// ends says that there is no byte at i.
-func (t *text) ends(i int) bool {
+// atEnd reports whether there is no byte at i.
+func (t *text) atEnd(i int) bool {
 	if i >= len(t.s) {
 		t.touched = true
 	}
 	return i >= len(t.s)
 }
 
-// at is the byte at i, or 0 outside.
+// at returns the byte at i, or 0 outside.
 func (t *text) at(i int) byte {
 	if i >= len(t.s) {
 		t.touched = true
@@ -96,7 +95,7 @@ func (t *text) at(i int) byte {
 	return t.s[i]
 }
 
-// has says that want begins at i.
+// has reports whether want begins at i.
 func (t *text) has(i int, want string) bool {
 	if i < 0 || i > len(t.s) {
 		return false
@@ -111,7 +110,7 @@ func (t *text) has(i int, want string) bool {
 	return false
 }
 
-// hasFold says that want, which is lower case, begins at i in any case.
+// hasFold reports whether want, which is lower case, begins at i in any case.
 func (t *text) hasFold(i int, want string) bool {
 	if i < 0 || i > len(t.s) {
 		return false
@@ -133,10 +132,10 @@ func lowered(s string) string {
 	return string(b)
 }
 
-// line is the text of the line that i is in, up to i and not farther back
-// than the context.
+// line returns the text of the line that i is in, up to i, at most
+// lookBack bytes.
 func (t *text) line(i int) string {
-	stop := max(0, i-context)
+	stop := max(0, i-lookBack)
 	for from := i; from > stop; from-- {
 		if t.s[from-1] == '\n' || from-2 >= stop && t.s[from-1] == 'n' && t.s[from-2] == '\\' {
 			return t.s[from:i]
@@ -145,8 +144,8 @@ func (t *text) line(i int) string {
 	return t.s[stop:i]
 }
 
-// edge says that a word may begin at i: what stands before is no letter and
-// no digit, or is the end of an escape such as \n, = or %3D.
+// edge reports whether a word may begin at i: after anything but a letter or digit,
+// or after an escape such as \n or %3D.
 func (t *text) edge(i int) bool {
 	if i <= t.done || !alnum.has(t.s[i-1]) {
 		return true
@@ -160,52 +159,52 @@ func (t *text) edge(i int) bool {
 	return i >= 6 && t.s[i-6] == '\\' && t.s[i-5] == 'u' && anyHex.all(t.s[i-4:i])
 }
 
-// start is where a word that seems to begin at i begins: behind the n of \n,
-// the 3D of %3D and the like.
+// start returns the actual start of a word that seems to begin at i: after the n of
+// \n, after the 3D of %3D.
 func (t *text) start(i int) int {
 	switch {
 	case i == 0 || i >= len(t.s):
 	case t.s[i-1] == '%' && i+2 <= len(t.s) && anyHex.all(t.s[i:i+2]):
 		return i + 2
-	case t.s[i-1] == '\\' && t.sloshes(i)%2 == 1:
+	case t.s[i-1] == '\\' && t.backslashes(i)%2 == 1:
 		return i - 1 + escapeLength(t.s[i-1:])
 	}
 	return i
 }
 
-// sentence moves the end of a span before the stops that end a sentence.
-func (t *text) sentence(from, to int) int {
+// withoutStops moves the end of a span before trailing dots.
+func (t *text) withoutStops(from, to int) int {
 	for to > from && t.s[to-1] == '.' {
 		to--
 	}
 	return to
 }
 
-// whole moves the ends of a span out of escapes such as \n, é and \\, so
-// that JSON stays JSON: half an escape is never hidden.
-func (t *text) whole(from, to int) (int, int) {
+// wholeEscapes moves the ends of a span out of escapes such as \n, é and \\, so
+// that JSON stays JSON: half an escape is never masked.
+func (t *text) wholeEscapes(from, to int) (int, int) {
 	for d := 1; d <= 5 && d <= from; d++ {
 		if t.s[from-d] != '\\' {
 			continue
 		}
-		if t.sloshes(from-d+1)%2 == 1 {
+		if t.backslashes(from-d+1)%2 == 1 {
 			from = from - d + max(d, escapeLength(t.s[from-d:]))
 		}
 		break
 	}
-	if to > 0 && to < len(t.s) && from < to && t.s[to-1] == '\\' && t.sloshes(to)%2 == 1 && escaped(t.s[to]) {
+	if to > 0 && to < len(t.s) && from < to && t.s[to-1] == '\\' && t.backslashes(to)%2 == 1 && escaped(t.s[to]) {
 		to = min(len(t.s), to-1+escapeLength(t.s[to-1:]))
 	}
 	return from, to
 }
 
-// sloshes counts the backslashes that end at i.
-func (t *text) sloshes(i int) int { return i - t.back(i, slosh, context) }
+// backslashes counts the backslashes that end at i.
+func (t *text) backslashes(i int) int { return i - t.back(i, backslash, lookBack) }
 
-// escaped says that b may stand behind a backslash in JSON.
+// escaped reports whether b may follow a backslash in JSON.
 func escaped(b byte) bool { return strings.IndexByte(`"\/bfnrtu`, b) >= 0 }
 
-// escapeLength is the length of the escape that s begins with.
+// escapeLength returns the length of the escape that s begins with.
 func escapeLength(s string) int {
 	switch {
 	case len(s) >= 6 && s[1] == 'u' && anyHex.all(s[2:6]):

@@ -2,12 +2,12 @@ package scrub
 
 import "strings"
 
-// urlTriggers are for passwords in addresses.
+// urlTriggers returns the triggers of passwords in URLs.
 func urlTriggers() []trigger {
 	return append(on(userinfo, 0, "?://", `?:\/`), on(dataSource, 0, "@tcp", "@uni")...)
 }
 
-// userinfo hides the password of scheme://user:password@host, and a user
+// userinfo finds the password of scheme://user:password@host, and a user
 // that is a token.
 func userinfo(t *text, at int) (span, bool) {
 	from := at + 4
@@ -27,15 +27,15 @@ func userinfo(t *text, at int) (span, bool) {
 		return span{from: from, to: host, kind: "url_password"}, len(user) >= 16 && alnum.any(user) && !placeholder(user) && random(user)
 	}
 	v := user[i+1:]
-	if v == "" || placeholder(v) || webSchemes.has(scheme) && named(v) && named(user[:i]) { // user:password is how one explains it
+	if v == "" || placeholder(v) || webSchemes.has(scheme) && onlyNameWords(v) && onlyNameWords(user[:i]) { // user:password is how one explains it
 		return span{}, false
 	}
 	return span{from: from + i + 1, to: host, kind: "url_password"}, true
 }
 
-// hostAt is where the @ stands that ends the user of an address which begins
-// at from, or -1. People forget to escape / ? # and @ in passwords; where the
-// scheme is a database's the last @ of the word counts.
+// hostAt returns the position of the @ that ends the user of a URL at from, or -1.
+// Passwords often contain / ? # and @ without escapes: for schemes of databases,
+// the last @ of the word counts.
 func (t *text) hostAt(from int, scheme string) int {
 	const most = 1024
 	web := webSchemes.has(scheme)
@@ -72,13 +72,13 @@ func (t *text) hostAt(from int, scheme string) int {
 	return at
 }
 
-// dataSource hides the password of user:password@tcp(host)/database.
+// dataSource finds the password of user:password@tcp(host)/database.
 func dataSource(t *text, at int) (span, bool) {
 	if !t.has(at, "@tcp(") && !t.has(at, "@unix(") {
 		return span{}, false
 	}
 	from := at
-	for from > 0 && at-from < leftReach-16 && !(white | quote | equal | slosh | colon).has(t.s[from-1]) {
+	for from > 0 && at-from < spanLookBack-16 && !(white | quote | equal | backslash | colon).has(t.s[from-1]) {
 		from--
 	}
 	if from == 0 || t.s[from-1] != ':' || from == at || placeholder(t.s[from:at]) {
@@ -87,5 +87,5 @@ func dataSource(t *text, at int) (span, bool) {
 	return span{from: from, to: at, kind: "url_password"}, true
 }
 
-// webSchemes are those of addresses in which @ is common behind the host.
+// webSchemes are schemes of URLs that often have an @ after the host.
 var webSchemes = newWordSet("http", "https", "ws", "wss", "file", "git", "ssh", "git+ssh", "git+https", "ftp", "sftp")

@@ -1,39 +1,334 @@
 package scrub
 
-import "strings"
+import (
+	"strings"
+)
+
+// A valueSite describes where the value of a name is.
+type valueSite struct {
+	name        int // where the name begins
+	from        int // where the value begins, after its quote
+	quote       byte
+	backslashes int  // backslashes before the quote
+	tightEqual  bool // = with no blank
+	inList      bool // after a comma, or compared
+	notCode     bool // a header or a flag
+	flag        bool // after a flag and a blank
+	query       bool // in the query of a URL, or in a form
+	member      bool // the name is in double quotes, as in JSON
+	sameQuotes  bool // in the same quotes as the name: "token: abc"
+	sep         byte
+	tag         bool // between <name> and </name>
+	yamlBlock   bool // in the line after a YAML | or >
+}
+
+// separator reads the text between a name and its value.
+func (t *text) separator(from, to int) (valueSite, bool) {
+	v := valueSite{name: from}
+	before := t.at(from - 1)
+	v.query = before == '?' || before == '&' || before == ';'
+	i, inQuotes := t.closing(to)
+	v.sameQuotes = !inQuotes && quote.has(before)
+	v.member = inQuotes && before == '"'
+	j := t.run(i, blank)
+	v.sep = t.at(j)
+	switch v.sep {
+	case '=':
+		return t.afterEqual(v, i, j)
+	case ':':
+		if t.at(j+1) == ':' {
+			return v, false
+		}
+		if t.at(j+1) == '=' {
+			j++
+		}
+		v.notCode = !inQuotes && t.headerLine(from, i, j)
+		if typed, ok := t.afterType(v, j+1); ok {
+			return typed, true
+		}
+		return t.opening(v, j+1)
+	case '!', '+', '?', '|':
+		k := j + 1
+		if t.has(j, "||=") {
+			k++
+		}
+		v.inList = v.sep == '!'
+		if t.at(k) != '=' {
+			return v, false
+		}
+		return t.opening(v, t.run(k, equal))
+	case ',':
+		v.inList = true
+		return t.listed(v, j+1, inQuotes)
+	case '>':
+		v.tag, v.sameQuotes = before == '<', before == '<'
+		return t.opening(v, j+1)
+	case '\n', '\r', '\\':
+		return t.paired(v, j)
+	}
+	if j > i && !inQuotes {
+		return t.afterBlank(v, j)
+	}
+	return v, false
+}
+
+// closing skips the quote and the bracket that end a name such as ["x"].
+func (t *text) closing(i int) (int, bool) {
+	j := t.runMax(i, backslash, 7)
+	if !quote.has(t.at(j)) {
+		return i, false
+	}
+	j++
+	if t.at(j) == ']' {
+		j++
+	}
+	return j, true
+}
+
+func (t *text) afterEqual(v valueSite, i, j int) (valueSite, bool) {
+	switch {
+	case t.at(j+1) == '=': // == and ===
+		v.inList = true
+		return t.opening(v, t.run(j, equal))
+	case t.at(j+1) == '>': // a hash of Ruby or PHP
+		return t.opening(v, j+2)
+	case t.at(j+1) == '~':
+		return v, false
+	}
+	v.tightEqual = i == j && !white.has(t.at(j+1))
+	return t.opening(v, j+1)
+}
+
+// opening reads the blanks and the quote before a value.
+func (t *text) opening(v valueSite, i int) (valueSite, bool) {
+	i = t.run(i, blank)
+	if b := t.at(i); b == '|' || b == '>' { // a YAML block
+		if k := t.run(t.runMax(i+1, dash|plus|digit, 3), blank); eol.has(t.at(k)) {
+			i, v.yamlBlock = t.skipLines(k), true
+		}
+	}
+	j := i
+	if letter.has(t.at(i)) && quote.has(t.at(i+1)) || t.at(i) == '@' && t.at(i+1) == '"' || t.at(i) == '$' && t.at(i+1) == '\'' {
+		j = i + 1 // b"...", f'...', @"..."
+	}
+	k := t.runMax(j, backslash, 7)
+	v.from = i
+	if quote.has(t.at(k)) {
+		v.from, v.quote, v.backslashes = k+1, t.s[k], k-j
+		for k-j == 0 && t.at(k+1) == v.quote && t.at(k+2) == v.quote { // """..."""
+			return v, false
+		}
+	}
+	return v, v.from < len(t.s)
+}
+
+// afterType reads "name: type = value" of typed languages.
+func (t *text) afterType(v valueSite, i int) (valueSite, bool) {
+	i = t.run(i, blank)
+	if t.at(i) == '&' {
+		i++
+	}
+	j := t.runMax(i, word|dot, 24)
+	if t.at(j) == '?' || t.at(j) == '>' {
+		j++
+	}
+	if k := t.run(j, blank); j > i && k > j && t.at(k) == '=' && t.at(k+1) != '=' {
+		v.tightEqual = false
+		return t.opening(v, k+1)
+	}
+	return v, false
+}
+
+// listed reads "name", "value". The value must be in quotes as the name is.
+func (t *text) listed(v valueSite, i int, inQuotes bool) (valueSite, bool) {
+	if !inQuotes {
+		return v, false
+	}
+	v, ok := t.opening(v, t.skipLines(i))
+	if head := t.s[v.name:min(len(t.s), v.name+2)]; head == "--" || t.headerName(v.name) {
+		v.inList, v.notCode = false, true
+	}
+	if t.has(v.from, "value") && v.quote != 0 { // {"name": "X", "value": "Y"}
+		if k, ok := t.closing(v.from + len("value")); ok && t.at(t.run(k, blank)) == ':' {
+			v.inList = false
+			return t.opening(v, t.run(k, blank)+1)
+		}
+	}
+	return v, ok && v.quote != 0
+}
+
+// paired reads the line "value: ..." that follows "name: X" in YAML.
+func (t *text) paired(v valueSite, i int) (valueSite, bool) {
+	k := t.skipLines(i)
+	if k == i || !t.has(k, "value:") {
+		return v, false
+	}
+	v.sameQuotes = true
+	return t.opening(v, k+len("value:"))
+}
+
+// afterBlank reads a value after blanks: of a flag, in a netrc file, in SQL, or
+// after a type.
+func (t *text) afterBlank(v valueSite, i int) (valueSite, bool) {
+	if name := t.skipDiffMark(v.name); name > v.name && (t.inNetrc(name) || isDirective(t.s[name:])) {
+		v.notCode = true
+		return t.opening(v, i)
+	}
+	if t.has(v.name, "--") || t.has(v.name, "-") && v.name > 0 && white.has(t.at(v.name-1)) {
+		v.notCode, v.flag = true, true
+		v, ok := t.opening(v, i)
+		return v, ok && t.at(v.from) != '-'
+	}
+	if t.at(i) == '\'' && hasFold(t.s[v.name:], "password") { // SQL
+		return t.opening(v, i)
+	}
+	if t.inNetrc(v.name) {
+		v.notCode = true
+		return t.opening(v, i)
+	}
+	j := t.runMax(i, word|dot, 24)
+	if k := t.run(j, blank); j > i && k > j && t.at(k) == '=' && t.at(k+1) != '=' {
+		return t.opening(v, k+1)
+	}
+	if isDirective(t.s[v.name:]) {
+		v.notCode = true
+		return t.opening(v, i)
+	}
+	return v, false
+}
+
+// isDirective reports whether s begins with a Redis setting, whose value follows a
+// blank.
+func isDirective(s string) bool { return hasFold(s, "requirepass") || hasFold(s, "masterauth") }
+
+// end returns the end of the value. The value of an environment variable (loud)
+// ends at the next blank.
+func (v valueSite) end(t *text, loud bool) int {
+	if v.quote != 0 {
+		return v.endQuoted(t)
+	}
+	if v.tag {
+		i := v.from
+		for i < t.end() && t.s[i] != '<' && !(white | quote).has(t.s[i]) {
+			i++
+		}
+		return t.noteEnd(i)
+	}
+	return t.bare(v.from, loud, v.query)
+}
+
+// endQuoted returns the end of a value in quotes: the next quote of the same kind
+// with no more backslashes before it than the first one had. A " that closes
+// a string of JSON ends every value, so that JSON stays JSON.
+func (v valueSite) endQuoted(t *text) int {
+	for i := v.from; i < t.end(); i++ {
+		switch b := t.s[i]; {
+		case b == v.quote:
+			n := t.backslashes(i)
+			if n <= v.backslashes || n%2 == 0 && v.backslashes == 0 {
+				return max(v.from, i-min(n, v.backslashes))
+			}
+		case b == '\n' && v.quote != '`':
+			return v.from // not a quote, but an apostrophe
+		case b == '"' && t.backslashes(i)%2 == 0 && t.closes(i):
+			return i
+		}
+	}
+	return t.noteEnd(max(v.from, t.end()))
+}
+
+// closes reports whether the quote at i ends a JSON string, by what follows.
+func (t *text) closes(i int) bool {
+	b := t.at(t.run(i+1, white))
+	return b == 0 || b == ',' || b == ':' || b == ']' || b == '}'
+}
+
+// bare returns the end of a value without quotes. A blank, a quote or an escaped
+// line break ends it; outside environment variables, also , ; ) and &.
+func (t *text) bare(i int, loud, query bool) int {
+	from := i
+	for i < t.end() {
+		switch b := t.s[i]; {
+		case white.has(b), quote.has(b), b == '<', b == '>', b == 0:
+			return t.trim(from, i)
+		case b == '\\':
+			if n := t.at(i + 1); n == 0 || strings.IndexByte("nrt\"'`\\", n) >= 0 {
+				return t.trim(from, i)
+			}
+			i += escapeLength(t.s[i:])
+			continue
+		case b == '&', b == '#' && query, !loud && (b == ',' || b == ';'), !loud && !query && (b == ')' || b == '}'):
+			return t.trim(from, i)
+		}
+		i++
+	}
+	return t.trim(from, min(t.noteEnd(i), len(t.s)))
+}
+
+// trim removes signs that end a sentence or an expression.
+func (t *text) trim(from, i int) int {
+	for i > from && strings.IndexByte(".,;:)]}|", t.s[i-1]) >= 0 {
+		if open := strings.IndexByte(")]}", t.s[i-1]); open >= 0 && strings.IndexByte(t.s[from:i], "([{"[open]) >= 0 {
+			break
+		}
+		i--
+	}
+	return i
+}
+
+// headerLine reports whether a name and its colon look like an HTTP header's.
+func (t *text) headerLine(from, to, colonAt int) bool {
+	return to == colonAt && (t.at(to+1) == ' ' || letter.has(t.at(to+1)) || digit.has(t.at(to+1))) && t.headerName(from)
+}
+
+// headerName reports whether the name at i looks like an HTTP header's: X-Api-Key.
+func (t *text) headerName(i int) bool {
+	for i < len(t.s) && !word.has(t.s[i]) {
+		i++
+	}
+	end := t.runMax(i, token, maxName)
+	name := t.s[min(i, end):end]
+	return strings.Contains(name, "-") && !strings.Contains(name, "_") && (upper.has(name[0]) || hasFold(name, "x-"))
+}
+
+// inNetrc reports whether login is shortly before i.
+func (t *text) inNetrc(i int) bool {
+	near := t.s[max(0, i-100):max(0, i)]
+	return strings.Contains(near, "login ") && hasFold(t.s[i:], "password")
+}
 
 // A setting is a value with a name, found in text.
 type setting struct {
-	weight   weight
-	loud     bool // the name is in capitals
-	value    string
-	quoted   bool
-	tight    bool // an = with no blank on either side
-	config   bool // stands alone on its line, as in a configuration file
-	code     bool // ends as an expression does: , ; ) or a call
-	inList   bool // the name is an element of a list before the value, or compared with it
-	escorted bool // an HTTP header, or a flag of a command: never code
+	weight     weight
+	upperName  bool // the name is in capitals
+	value      string
+	quoted     bool
+	tightEqual bool // an = with no blank on either side
+	config     bool // alone on its line, as in a configuration file
+	code       bool // ends like an expression: with , ; ) or a call
+	inList     bool // the name is an element of a list before the value, or compared with it
+	notCode    bool // an HTTP header, or a flag of a command: never code
 }
 
-// secret says whether the value is to be hidden.
+// secret reports whether the value is masked.
 func (s setting) secret() bool {
 	v := s.value
-	if s.weight == silent || placeholder(v) {
+	if s.weight == none || placeholder(v) {
 		return false
 	}
-	if s.weight == entirely {
+	if s.weight == always {
 		return len(v) >= 4 && !pathLike(v)
 	}
 	if isNumber(v) {
 		return digit.all(v) && (s.weight == password && len(v) >= 6 || len(v) >= 20 && s.weight != weak)
 	}
 	if s.inList || s.weight == weak {
-		return s.likely()
+		return s.looksRandom()
 	}
 	if len(v) < 6 || s.weight != password && len(v) < 8 {
 		return false
 	}
-	if pathLike(v) || strings.HasPrefix(v, "sha256:") || named(v) {
+	if pathLike(v) || strings.HasPrefix(v, "sha256:") || onlyNameWords(v) {
 		return false
 	}
 	if s.quoted {
@@ -42,17 +337,17 @@ func (s setting) secret() bool {
 	return s.bareSecret()
 }
 
-// likely is for names that are no proof: the value must look drawn by lot,
-// and not be the digest or the number that such names hold as well.
-func (s setting) likely() bool {
+// looksRandom decides for names that often have harmless values: the value must look
+// random, and must not be a digest or a number.
+func (s setting) looksRandom() bool {
 	v := strings.TrimRight(s.value, "=")
 	if len(v) < 16 || isUUID(v) || anyHex.all(v) || strings.HasPrefix(v, "sha") {
-		return len(v) >= 16 && anyHex.all(v) && len(v) < 40 && s.loud && s.tight
+		return len(v) >= 16 && anyHex.all(v) && len(v) < 40 && s.upperName && s.tightEqual
 	}
 	return (base64 | token | dot | percent).all(v) && random(v)
 }
 
-// quotedSecret judges what stands in quotes.
+// quotedSecret decides for a value in quotes.
 func (s setting) quotedSecret() bool {
 	v := s.value
 	if i := strings.IndexByte(v, ' '); i >= 0 {
@@ -61,16 +356,16 @@ func (s setting) quotedSecret() bool {
 	if !ascii(v) && !digit.any(v) {
 		return false // a word of another language
 	}
-	if (letter | under | dash | dot | colon).all(v) { // letters only: a name more often than a secret
-		return !compound(v) && (s.weight == password || s.loud || len(v) >= 14)
+	if (letter | under | dash | dot | colon).all(v) { // letters only: more often a name than a secret
+		return !joinedWords(v) && (s.weight == password || s.upperName || len(v) >= 14)
 	}
-	return digit.any(v) || s.weight == password || s.loud || mixedCase(v)
+	return digit.any(v) || s.weight == password || s.upperName || mixedCase(v)
 }
 
-// bareSecret judges what stands without quotes, where code stands too.
+// bareSecret decides for a value without quotes, which may be code.
 func (s setting) bareSecret() bool {
 	v := s.value
-	if s.escorted {
+	if s.notCode {
 		return true
 	}
 	if callLike(v) || strings.HasPrefix(v, "!") || strings.HasPrefix(v, "*") || strings.HasPrefix(v, "&") {
@@ -79,28 +374,28 @@ func (s setting) bareSecret() bool {
 	names := (word | dot | dash).all(v)
 	switch {
 	case names && !digit.any(v): // letters: a variable, a type, a word of prose
-		return s.letters()
-	case names && numbered(v): // token2, sha256, process.env.KEY1
-		return !s.code && (s.loud && (s.tight || s.config) || s.weight == password && (s.tight || s.config) && !strings.ContainsAny(v, "._"))
-	case s.loud && s.tight, s.tight && !s.code, s.config && s.weight == password:
+		return s.lettersSecret()
+	case names && nameWithDigits(v): // token2, sha256, process.env.KEY1
+		return !s.code && (s.upperName && (s.tightEqual || s.config) || s.weight == password && (s.tightEqual || s.config) && !strings.ContainsAny(v, "._"))
+	case s.upperName && s.tightEqual, s.tightEqual && !s.code, s.config && s.weight == password:
 		return true
 	}
 	return digit.any(v) && (random(v) || !names && !s.code || s.config || len(v) >= 16 && !s.code)
 }
 
-// letters judges a value of letters without quotes.
-func (s setting) letters() bool {
+// lettersSecret decides for a value of letters without quotes.
+func (s setting) lettersSecret() bool {
 	v := s.value
 	if len(v) >= 20 && random(v) {
 		return true
 	}
-	if s.code || !s.loud && (compound(v) || mixedCase(v)) {
+	if s.code || !s.upperName && (joinedWords(v) || mixedCase(v)) {
 		return false
 	}
-	return s.tight || s.config && (s.weight == password && !compound(v) || len(v) >= 16 && !compound(v))
+	return s.tightEqual || s.config && (s.weight == password && !joinedWords(v) || len(v) >= 16 && !joinedWords(v))
 }
 
-// passphrase judges words with blanks between: prose says so.
+// passphrase decides for words with blanks between, which may be prose.
 func (s setting) passphrase() bool {
 	v := s.value
 	for _, scheme := range []string{"bearer ", "basic ", "token ", "bot "} {
@@ -109,19 +404,19 @@ func (s setting) passphrase() bool {
 			return len(rest) >= 8 && !strings.Contains(rest, " ") && !placeholder(rest) && digit.any(rest)
 		}
 	}
-	if s.weight != password && !s.loud || !ascii(v) || len(v) < 12 {
+	if s.weight != password && !s.upperName || !ascii(v) || len(v) < 12 {
 		return false
 	}
 	words := strings.Fields(v)
 	for _, w := range words {
-		if prose.has(strings.Trim(w, ".,:;!?")) || named(w) || upper.has(w[0]) {
+		if prose.has(strings.Trim(w, ".,:;!?")) || onlyNameWords(w) || upper.has(w[0]) {
 			return false
 		}
 	}
-	return len(words) >= 3 || s.loud
+	return len(words) >= 3 || s.upperName
 }
 
-// placeholder says that v stands for a secret and is none.
+// placeholder reports whether v is a placeholder for a secret.
 func placeholder(v string) bool {
 	if v = strings.TrimSpace(v); v == "" {
 		return true
@@ -142,11 +437,11 @@ func placeholder(v string) bool {
 	if stopWords.has(strings.Trim(v, ".,:;!?")) {
 		return true
 	}
-	return strings.Contains(v, "${") || strings.Contains(v, "{{") || strings.Contains(v, "$(") || stand(v)
+	return strings.Contains(v, "${") || strings.Contains(v, "{{") || strings.Contains(v, "$(") || isExample(v)
 }
 
-// stand says that v says of itself that it is an example.
-func stand(v string) bool {
+// isExample reports whether v is named as an example.
+func isExample(v string) bool {
 	for _, head := range []string{"your", "example", "placeholder", "changeme", "change-me", "change_me", "replace", "insert", "enter",
 		"<", "todo", "fixme", "dummy", "redacted", "process.env", "os.environ", "os.getenv", "env."} {
 		if hasFold(v, head) && (len(head) > 6 || len(v) == len(head) || !alnum.has(v[len(head)]) || upper.has(v[len(head)])) {
@@ -156,7 +451,7 @@ func stand(v string) bool {
 	return false
 }
 
-// pathLike says that v is the path of a file or a plain address.
+// pathLike reports whether v is a file path or a URL.
 func pathLike(v string) bool {
 	for _, head := range []string{"./", "../", "~/", "http://", "https://", "file:", "arn:", "projects/", "vault:", "ssm:", "op://", "secret:"} {
 		if strings.HasPrefix(v, head) {
@@ -169,9 +464,9 @@ func pathLike(v string) bool {
 	return false
 }
 
-// named says that v is made of words that name secrets: access_token,
+// onlyNameWords reports whether v is made of words that name secrets: access_token,
 // user-password, secretKey.
-func named(v string) bool {
+func onlyNameWords(v string) bool {
 	rest := v
 	for rest != "" {
 		cut := 0
@@ -188,14 +483,13 @@ func named(v string) bool {
 	return true
 }
 
-// compound says that v is words joined by signs: not-found, user.name. Words
-// of a passphrase come in threes and more, but so do names.
-func compound(v string) bool {
+// joinedWords reports whether v is words joined by signs: not-found, user.name.
+func joinedWords(v string) bool {
 	return strings.ContainsAny(strings.Trim(v, "_-.:"), "_.:") || strings.Count(v, "-") == 1
 }
 
-// numbered says that v is a name with few figures: token2, sha256sum.
-func numbered(v string) bool {
+// nameWithDigits reports whether v is a name with few digits: token2, sha256sum.
+func nameWithDigits(v string) bool {
 	if random(v) {
 		return false
 	}
@@ -208,7 +502,7 @@ func numbered(v string) bool {
 	return 4*figures <= len(v) && !digit.has(v[0])
 }
 
-// isNumber says that v is a number as code or JSON writes it: 0x1f, -12, 1e9.
+// isNumber reports whether v is a number as code or JSON writes it: 0x1f, -12, 1e9.
 func isNumber(v string) bool {
 	v = strings.TrimPrefix(v, "-")
 	if hex, ok := strings.CutPrefix(v, "0x"); ok {
@@ -220,7 +514,7 @@ func isNumber(v string) bool {
 	return (digit | under | dot).all(v) && digit.any(v)
 }
 
-// callLike says that v is an expression: next(), a[i], b->c, x.y.
+// callLike reports whether v is an expression: next(), a[i], b->c, x.y.
 func callLike(v string) bool {
 	if i := strings.IndexAny(v, "(["); i >= 0 {
 		return i == 0 || word.has(v[i-1]) && (word|dot).all(v[:i])
@@ -247,7 +541,7 @@ func ascii(v string) bool {
 	return true
 }
 
-// isUUID says that v has the form 8-4-4-4-12.
+// isUUID reports whether v has the form 8-4-4-4-12.
 func isUUID(v string) bool {
 	if len(v) != 36 || !(anyHex | dash).all(v) {
 		return false

@@ -8,41 +8,40 @@ import (
 )
 
 const (
-	holdMost = 80 << 10    // what a Writer keeps back at most: more than the longest private key
-	keepMost = 2 * context // what it keeps of what it has written, for finders to look back
+	maxHeld = 80 << 10     // the most that a Writer holds back: more than the longest private key
+	maxKept = 2 * lookBack // written text that it keeps for finders to look back
 )
 
-// A Writer scrubs a stream. What is written in pieces comes out as Text would
-// have made it of the whole. It keeps back what may yet turn out to be part of
-// a secret: nothing behind a blank or the end of a line as a rule, never more
-// than 80 KiB. A secret that is longer goes on being hidden for as long as it
-// looks the same. A Writer is used by one goroutine at a time.
+// A Writer scrubs a stream. Its output is that of Text for the whole input. It
+// holds back what may become part of a secret: usually nothing after white space,
+// never more than 80 KiB. A longer secret stays masked as long as its characters
+// are of the same class. A Writer is used by one goroutine at a time.
 type Writer struct {
 	to    io.Writer
 	by    *Scrubber
-	buf   []byte // what was written and is kept to look back at, then what is held
-	start int    // where the latter begins
-	done  int    // where in buf the last secret ends
-	wait  int    // look again when buf is this long
-	tail  class  // a secret too long to hold goes on with these
-	total int    // secrets hidden
+	buf   []byte // written text kept as context, then held text
+	start int    // where the held text begins
+	done  int    // the end of the last secret in buf
+	wait  int    // search again when buf has this length
+	tail  class  // the class of a secret that is too long to hold
+	total int    // secrets masked
 	err   error
 }
 
-// NewWriter is a Writer that passes on to w. Close writes the rest.
+// NewWriter returns a Writer that writes to w. Close writes the rest.
 func (s *Scrubber) NewWriter(w io.Writer) *Writer { return &Writer{to: w, by: s} }
 
-// Hidden is how many secrets were hidden so far.
+// Hidden returns the number of secrets masked so far.
 func (w *Writer) Hidden() int { return w.total }
 
-// Write takes all of b, or fails for good.
+// Write takes all of b, or fails permanently.
 func (w *Writer) Write(b []byte) (int, error) {
 	if w.err != nil {
 		return 0, w.err
 	}
 	n := len(b)
 	for len(b) > 0 && w.err == nil {
-		piece := b[:min(len(b), holdMost)]
+		piece := b[:min(len(b), maxHeld)]
 		b = b[len(piece):]
 		w.buf = append(w.buf, w.rest(piece)...)
 		if len(w.buf) >= w.wait {
@@ -55,7 +54,7 @@ func (w *Writer) Write(b []byte) (int, error) {
 	return n, nil
 }
 
-// Close writes what was held. It does not close the writer below.
+// Close writes the held text. It does not close the underlying writer.
 func (w *Writer) Close() error {
 	if w.err != nil {
 		if errors.Is(w.err, io.ErrClosedPipe) {
@@ -71,7 +70,7 @@ func (w *Writer) Close() error {
 	return nil
 }
 
-// rest is what of b does not go on with a secret that was too long to hold.
+// rest returns b without the continuation of a secret that was too long to hold.
 func (w *Writer) rest(b []byte) []byte {
 	for i, c := range b {
 		if w.tail == 0 || !w.tail.has(c) {
@@ -82,12 +81,12 @@ func (w *Writer) rest(b []byte) []byte {
 	return nil
 }
 
-// pass writes what is decided.
+// pass writes the text that is decided.
 func (w *Writer) pass(more bool) {
 	p := w.by.program()
-	s := unsafe.String(unsafe.SliceData(w.buf), len(w.buf)) // a copy would be most of the garbage; nothing keeps s
+	s := unsafe.String(unsafe.SliceData(w.buf), len(w.buf)) // without a copy: nothing keeps s
 	spans, open := p.search(s, w.start, w.done, more)
-	if more && open < len(s)-holdMost {
+	if more && open < len(s)-maxHeld {
 		if spans, open = p.search(s, w.start, w.done, false); len(spans) > 0 && spans[len(spans)-1].to == len(s) {
 			w.tail = spans[len(spans)-1].tail
 		}
@@ -98,7 +97,7 @@ func (w *Writer) pass(more bool) {
 		return
 	}
 	w.total += len(spans)
-	keep := max(0, open-keepMost)
+	keep := max(0, open-maxKept)
 	w.buf = append(w.buf[:0], s[keep:]...)
 	w.start = open - keep
 	if len(spans) > 0 {
@@ -108,14 +107,14 @@ func (w *Writer) pass(more bool) {
 	w.wait = len(w.buf) + (len(s)-open)/4
 }
 
-// search is the spans of s from start on, and where they end to be certain.
-// The last span before ends at done.
+// search returns the spans of s from start on, and the position up to which they
+// are certain. The last span before start ends at done.
 func (p *program) search(s string, start, done int, more bool) ([]span, int) {
-	t := p.texts.Get().(*text)
+	t := p.textPool.Get().(*text)
 	*t = text{s: s, more: more, floor: start, done: done}
 	spans, open := p.scan(t, nil)
 	*t = text{}
-	p.texts.Put(t)
+	p.textPool.Put(t)
 	if len(p.extra) == 0 {
 		return spans, open
 	}
@@ -128,8 +127,8 @@ func (p *program) search(s string, start, done int, more bool) ([]span, int) {
 	return merge(spans, p.rules(s[:open], start)), open
 }
 
-// wholeLines moves open back to the start of a line that no span crosses: the
-// operator's rules see whole lines.
+// wholeLines moves open back to the start of a line that no span crosses, because
+// the operator's rules see whole lines.
 func wholeLines(s string, start, open int, spans []span) int {
 	open = strings.LastIndexByte(s[:open], '\n') + 1
 	for i := len(spans) - 1; i >= 0; i-- {

@@ -98,7 +98,7 @@ func TestWriterIsBounded(t *testing.T) {
 			if _, err := io.WriteString(w, text[:n]); err != nil {
 				t.Fatal(err)
 			}
-			if cap(w.buf) > 4*holdMost {
+			if cap(w.buf) > 4*maxHeld {
 				t.Fatalf("%s: %d bytes are held", name, cap(w.buf))
 			}
 			text = text[n:]

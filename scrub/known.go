@@ -1,0 +1,408 @@
+package scrub
+
+import (
+	b64 "encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	minValue       = 6
+	maxWindowStart = 32 // the last position in a value for its trigger
+	maxIndent      = 16 // blanks at the beginning of a wrapped line
+	valueLookBack  = 72 // maxWindowStart, the window and a wrap, with room to spare
+)
+
+// A valueForm has the triggers of one form of a value. Longer forms come first,
+// because they may contain others.
+type valueForm struct {
+	length   int
+	triggers []trigger
+}
+
+// Set masks values from now on, in their common encodings, instead of the former
+// values of name. Values that are short or common in ordinary text are refused:
+// the error names their positions, and the others are set.
+func (s *Scrubber) Set(name string, values ...string) error {
+	return s.SetMasked(name, "", values...)
+}
+
+// SetMasked is like Set with a given mask, such as ServerIP.
+func (s *Scrubber) SetMasked(name, mask string, values ...string) error {
+	if mask != "" && maskAt(mask) != len(mask) {
+		return fmt.Errorf("mask %q: use [REDACTED:kind] or [SERVER_SOMETHING]", mask)
+	}
+	var forms []valueForm
+	var refused []error
+	for i, v := range values {
+		v = strings.TrimSpace(v)
+		if err := checkValue(v); err != nil {
+			refused = append(refused, fmt.Errorf("value %d of %q: %w", i+1, name, err))
+			continue
+		}
+		for _, f := range formsOf(v, mask) {
+			forms = append(forms, valueForm{len(f.text), f.triggers()})
+		}
+	}
+	s.swap(name, forms)
+	return errors.Join(refused...)
+}
+
+// Remove stops masking the values of name.
+func (s *Scrubber) Remove(name string) {
+	s.swap(name, nil)
+}
+
+// swap replaces the forms of a name and the program.
+func (s *Scrubber) swap(name string, forms []valueForm) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(forms) == 0 && len(s.values[name]) == 0 {
+		return // nothing changes
+	}
+	if s.values == nil {
+		s.values = make(map[string][]valueForm)
+	}
+	if s.values[name] = forms; len(forms) == 0 {
+		delete(s.values, name)
+	}
+	base := s.fixed
+	if base == nil {
+		base = builtin()
+	}
+	p := *base
+	var all []valueForm
+	for _, name := range slices.Sorted(maps.Keys(s.values)) {
+		all = append(all, s.values[name]...)
+	}
+	if len(all) > 0 {
+		slices.SortStableFunc(all, func(a, b valueForm) int { return b.length - a.length })
+		var triggers []trigger
+		for _, w := range all {
+			triggers = append(triggers, w.triggers...)
+		}
+		p.index = base.index.with(triggers, base.triggers)
+		p.reach = valueLookBack
+	}
+	s.now.Store(&p)
+}
+
+// checkValue returns an error for values that occur in ordinary text.
+func checkValue(v string) error {
+	switch {
+	case len(v) < minValue:
+		return fmt.Errorf("it has %d bytes; at least %d are needed", len(v), minValue)
+	case strings.Trim(v, v[:1]) == "", commonValues.has(v), stopWords.has(v), onlyNameWords(v), hasMask(v):
+		return errors.New("it is too common to be hidden; choose another secret")
+	case lower.all(v) && len(v) < 8:
+		return errors.New("it is a short word; choose another secret")
+	}
+	return nil
+}
+
+// formsOf returns the encodings of v that are searched.
+func formsOf(v, mask string) []form {
+	seen := make(map[string]bool)
+	var out []form
+	add := func(s string, f form) {
+		if len(s) >= minValue && !seen[s] {
+			seen[s] = true
+			f.text, f.mask = s, mask
+			out = append(out, f)
+		}
+	}
+	address := mask != "" && (anyHex | dot | colon | dash).all(v)
+	if utf8.ValidString(v) {
+		add(v, form{bounded: address})
+		for _, s := range jsonForms(v) {
+			add(s, form{})
+			for _, twice := range jsonForms(s) {
+				add(twice, form{})
+			}
+		}
+	}
+	for _, s := range percentForms(v) {
+		add(s, form{})
+	}
+	for _, s := range base64Forms(v) {
+		add(s, form{edges: base64 | token})
+	}
+	add(hex.EncodeToString([]byte(v)), form{folded: true})
+	return out
+}
+
+// jsonForms returns s as JSON string content: with minimal escapes, with & < >
+// escaped, with / escaped, and in ASCII.
+func jsonForms(s string) []string {
+	html, err := json.Marshal(s)
+	if err != nil {
+		return nil
+	}
+	body := string(html[1 : len(html)-1])
+	few := strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(body)
+	var ascii strings.Builder
+	for _, r := range few {
+		switch {
+		case r < 0x80:
+			ascii.WriteRune(r)
+		case r > 0xffff:
+			r -= 0x10000
+			fmt.Fprintf(&ascii, `\u%04x\u%04x`, 0xd800+r>>10, 0xdc00+r&0x3ff)
+		default:
+			fmt.Fprintf(&ascii, `\u%04x`, r)
+		}
+	}
+	return []string{body, few, strings.ReplaceAll(few, "/", `\/`), ascii.String()}
+}
+
+// percentForms returns s percent-encoded, from as few bytes as possible to all.
+func percentForms(s string) []string {
+	var most, all strings.Builder
+	for _, b := range []byte(s) {
+		if alnum.has(b) {
+			most.WriteByte(b)
+		} else {
+			fmt.Fprintf(&most, "%%%02X", b)
+		}
+		fmt.Fprintf(&all, "%%%02X", b)
+	}
+	var out []string
+	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), url.UserPassword("", s).String()[1:], most.String(), all.String()} {
+		out = append(out, f, lowerEscapes(f))
+	}
+	return out
+}
+
+// lowerEscapes writes %2F as %2f.
+func lowerEscapes(s string) string {
+	b := []byte(s)
+	for i := 0; i+2 < len(b); i++ {
+		if b[i] == '%' {
+			b[i+1], b[i+2] = fold(b[i+1]), fold(b[i+2])
+			i += 2
+		}
+	}
+	return string(b)
+}
+
+// base64Forms returns the base64 digits that depend on s alone, for each of its
+// three positions in a group, in both alphabets.
+func base64Forms(s string) []string {
+	var out []string
+	for skip := range 3 {
+		bits := 8 * (skip + len(s))
+		code := b64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", skip) + s + "\x00\x00"))
+		code = code[(8*skip+5)/6 : bits/6]
+		out = append(out, code, strings.NewReplacer("+", "-", "/", "_").Replace(code))
+	}
+	return out
+}
+
+var commonValues = newWordSet("localhost", "127.0.0.1", "0.0.0.0", "example.com", "password1", "letmein", "qwerty", "administrator",
+	"123456", "1234567", "12345678", "123456789", "1234567890", "abcdef", "abc123", "foobar", "changeme", "welcome", "admin123",
+	"secret123", "test1234", "qwerty123", "monkey", "dragon", "master", "server", "client", "system", "postgres", "production",
+	"development", "255.255.255.0", "255.255.255.255", "192.168.0.1", "192.168.1.1")
+
+// A form is one encoding of a known value.
+type form struct {
+	text    string
+	mask    string
+	folded  bool  // hexadecimal, in small or capital letters
+	bounded bool  // an IP address: 10.0.0.1 must not match 10.0.0.12
+	edges   class // up to three of these on both sides are masked too
+}
+
+// triggers returns two windows of the form that do not overlap, since a line break
+// can split only one. For a short form it returns all windows, and those that end
+// with a line break.
+func (f form) triggers() []trigger {
+	if len(f.text) >= 8 {
+		first, second := rarestTwo(f.text[:min(len(f.text), maxWindowStart)])
+		return []trigger{f.at(first, f.text[first:]), f.at(second, f.text[second:])}
+	}
+	var out []trigger
+	for i := 0; i+4 <= len(f.text); i++ {
+		out = append(out, f.at(i, f.text[i:]))
+	}
+	for i := 3; i < len(f.text); i++ {
+		for _, end := range []string{"\n", "\r", `\`} {
+			out = append(out, f.at(i-3, f.text[i-3:i]+end))
+		}
+	}
+	return out
+}
+
+// at returns the trigger for the window at an offset of the form.
+func (f form) at(offset int, window string) trigger {
+	find := func(t *text, at int) (span, bool) { return f.find(t, at, offset) }
+	return trigger{windows: []uint32{windowOf(window)}, find: find}
+}
+
+// find compares the text around at with the form; at is the position of the byte
+// at offset.
+func (f form) find(t *text, at, offset int) (span, bool) {
+	to, ok := f.forward(t, at, offset, false)
+	if !ok {
+		if to, ok = f.forward(t, at, offset, true); !ok {
+			return span{}, false
+		}
+	}
+	from, ok := f.backward(t, at, offset, false)
+	if !ok {
+		if from, ok = f.backward(t, at, offset, true); !ok {
+			return span{}, false
+		}
+	}
+	if f.bounded && (from > 0 && digit.has(t.s[from-1]) || digit.has(t.at(to))) {
+		return span{}, false
+	}
+	if f.edges != 0 {
+		from, to = t.back(from, f.edges, 3), t.runMax(to, f.edges, 3)
+	}
+	return span{from: from, to: to, kind: "value", mask: f.mask}, true
+}
+
+func (f form) same(a, b byte) bool { return a == b || f.folded && fold(a) == b }
+
+// forward returns the end of the form whose byte k is at i. A line break may be
+// part of the form or not; breaks says which to try first.
+func (f form) forward(t *text, i, k int, breaks bool) (int, bool) {
+	for ; k < len(f.text); k++ {
+		if j := t.wrapAfter(i); j > i && k > 0 && (breaks || !f.same(t.s[i], f.text[k])) {
+			switch i = j; {
+			case !blank.has(f.text[k]):
+			case t.s[j-1] == f.text[k]:
+				i-- // one of the blanks belongs to the form
+			default:
+				continue // the line break replaces the blank
+			}
+		}
+		if t.atEnd(i) || !f.same(t.s[i], f.text[k]) {
+			return i, false
+		}
+		i++
+	}
+	return i, true
+}
+
+// backward returns the beginning of the form whose byte k is at i.
+func (f form) backward(t *text, i, k int, breaks bool) (int, bool) {
+	for ; k > 0; k-- {
+		if j := t.wrapBefore(i); j < i && j > 0 && (breaks || !f.same(t.s[i-1], f.text[k-1])) {
+			if f.same(t.s[j-1], f.text[k-1]) {
+				i = j
+			} else if blank.has(f.text[k-1]) && t.s[i-1] != f.text[k-1] {
+				i = j
+				continue
+			}
+		}
+		if i == 0 || !f.same(t.s[i-1], f.text[k-1]) {
+			return i, false
+		}
+		i--
+	}
+	return i, true
+}
+
+// wrapAfter returns the end of the line break at i and the indentation after it,
+// or i if there is none.
+func (t *text) wrapAfter(i int) int {
+	j := i
+	if t.has(j, "\r") {
+		j++
+	} else if t.has(j, `\r`) {
+		j += 2
+	}
+	switch {
+	case t.has(j, "\n"):
+		j++
+	case t.has(j, `\n`):
+		j += 2
+	default:
+		return i
+	}
+	return t.runMax(j, blank, maxIndent)
+}
+
+// wrapBefore returns the start of the line break that ends at i, or i.
+func (t *text) wrapBefore(i int) int {
+	j := t.back(i, blank, maxIndent)
+	switch {
+	case j >= 1 && t.s[j-1] == '\n':
+		j--
+	case j >= 2 && t.s[j-1] == 'n' && t.s[j-2] == '\\':
+		j -= 2
+	default:
+		return i
+	}
+	switch {
+	case j >= 1 && t.s[j-1] == '\r':
+		j--
+	case j >= 2 && t.s[j-1] == 'r' && t.s[j-2] == '\\':
+		j -= 2
+	}
+	return j
+}
+
+// frequencyOrder has the bytes that the filter distinguishes at the second place of
+// a window, in lower case, from the rarest in text to the most frequent.
+const frequencyOrder = "~|\x7fk{gzwfyxvj}bqdcmhulpansoiret`"
+
+// inText and inFilter rate a byte for the rarity of a window: at any place of it,
+// and at its second place, on which the filter depends.
+var inText, inFilter = tablesOfRarity()
+
+func tablesOfRarity() (inText, inFilter [256]int8) {
+	for i := range 256 {
+		switch b := byte(i); {
+		case !alnum.has(b):
+			inText[b] = 4
+		case digit.has(b), strings.IndexByte("jqxz", fold(b)) >= 0:
+			inText[b] = 3
+		case strings.IndexByte("kvwybp", fold(b)) >= 0:
+			inText[b] = 1
+		}
+		inFilter[i] = int8(len(frequencyOrder)-strings.IndexByte(frequencyOrder, byte(i)&0x1f|0x60)) / 2
+	}
+	return inText, inFilter
+}
+
+// rarest returns the position in s of the four bytes that are rarest in text. s may
+// be a word.
+func rarest(s string) (at int) {
+	best := int8(-1)
+	for i := 0; i+4 <= len(s); i++ {
+		if sum := inText[s[i]] + inText[s[i+1]] + inText[s[i+2]] + inText[s[i+3]]; sum > best {
+			best, at = sum, i
+		}
+	}
+	return at
+}
+
+// rarity rates the window at the beginning of s: the higher, the less often the
+// filter accepts text without the window.
+func rarity(s string) int {
+	return int(inText[s[0]] + inText[s[1]] + inText[s[2]] + inText[s[3]] + inFilter[s[1]])
+}
+
+// rarestTwo returns the positions of the two rarest windows in s that do not
+// overlap. s has eight bytes or more.
+func rarestTwo(s string) (first, second int) {
+	best, left := -1, 0
+	for right := 4; right+4 <= len(s); right++ {
+		if rarity(s[right-4:]) > rarity(s[left:]) {
+			left = right - 4
+		}
+		if sum := rarity(s[left:]) + rarity(s[right:]); sum > best {
+			best, first, second = sum, left, right
+		}
+	}
+	return first, second
+}
