@@ -7,7 +7,8 @@ func assignTriggers() []trigger {
 	var all []trigger
 	for _, group := range [][]trigger{
 		on(assignment, 0, "assw", "assp", "oken", "secr", "pike", "cred", "gnat"),
-		on(afterWord("key"), 0, "key=", "key:", `key"`, "key'", "key ", "key_", "key-", "key>", "key\t", "key,", "key\\", "key2", "key1", "keyb"),
+		on(afterWord("key"), 0, "key=", "key:", `key"`, "key'", "key ", "key_", "key-", "key>", "key\t", "key,",
+			"key\\", "key2", "key1", "keyb"),
 		on(afterWord("pwd"), 0, "pwd=", "pwd:", `pwd"`, "pwd'", "pwd ", "pwd_", "pwd>", "pwd\\"),
 		on(afterLetter('p'), 0, "ass=", "ass:", `ass"`, "ass'", "ass>", "ass ", "ass\\", "ass_"),
 		on(afterLetter('a'), 0, "uth=", "uth:", `uth"`, "uth'", "uth ", "uth\\"),
@@ -123,20 +124,23 @@ func (t *text) decide(name string, w weight, v valueSite) (span, bool) {
 	if w == always && strings.Contains(value, "://") {
 		return span{}, false // userinfo finds passwords in URLs
 	}
-	if (name == "PWD" || name == "OLDPWD") && strings.HasPrefix(value, "/") && (word | dash | dot | plus).all(strings.ReplaceAll(value, "/", "")) && !random(value) {
+	if (name == "PWD" || name == "OLDPWD") && strings.HasPrefix(value, "/") &&
+		(word | dash | dot | plus).all(strings.ReplaceAll(value, "/", "")) && !random(value) {
 		return span{}, false // the working directory of a shell
 	}
 	if v.tag && t.at(to) != '<' || v.flag && lower.all(value) && len(value) < 10 { // prose: the --password option
 		return span{}, false
 	}
 	s := setting{
-		weight: w, upperName: loud, value: value, quoted: v.quote != 0, tightEqual: v.tightEqual, inList: v.inList, notCode: v.notCode,
+		weight: w, upperName: loud, value: value, quoted: v.quote != 0, tightEqual: v.tightEqual, inList: v.inList,
+		notCode: v.notCode,
 	}
 	if v.quote == 0 && v.member && isNumber(value) {
 		return span{}, false // a mask in place of a number would break the JSON
 	}
 	if v.quote == 0 {
-		s.code = (t.at(to) != 0 && strings.IndexByte(",;)}]", t.s[to]) >= 0 || t.at(to) == '(' || t.at(to) == '[') && !v.query && !v.sameQuotes
+		s.code = (t.at(to) != 0 && strings.IndexByte(",;)}]", t.s[to]) >= 0 || t.at(to) == '(' || t.at(to) == '[') &&
+			!v.query && !v.sameQuotes
 		s.config = v.sameQuotes && !(v.sep == ':' && letter.all(value)) || t.aloneOnLine(v.name, to)
 	}
 	if !s.secret() {

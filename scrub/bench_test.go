@@ -35,9 +35,11 @@ func goSource(tb testing.TB) string {
 func logLines(r *rand.Rand, n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, "2026-03-04T05:%02d:%02d.%03dZ INFO http request method=GET path=/api/v1/users/%d status=200 bytes=%d took=%dms "+
-			"remote=192.0.2.%d:%d trace=%s agent=\"Mozilla/5.0 (X11; Linux x86_64)\"\n",
-			i/60%60, i%60, i%1000, r.IntN(1e6), r.IntN(1e6), r.IntN(1000), r.IntN(256), r.IntN(65536), draw(r, hexes, 32))
+		fmt.Fprintf(&b,
+			"2026-03-04T05:%02d:%02d.%03dZ INFO http request method=GET path=/api/v1/users/%d status=200 bytes=%d took=%dms "+
+				"remote=192.0.2.%d:%d trace=%s agent=\"Mozilla/5.0 (X11; Linux x86_64)\"\n",
+			i/60%60, i%60, i%1000, r.IntN(1e6), r.IntN(1e6), r.IntN(1000), r.IntN(256), r.IntN(65536),
+			draw(r, hexes, 32))
 	}
 	return b.String()
 }
@@ -59,7 +61,8 @@ func BenchmarkSource(b *testing.B) { benchText(b, mustNew(b, Options{}), goSourc
 func BenchmarkLogs(b *testing.B) { benchText(b, mustNew(b, Options{}), logLines(dice(20), 8000)) }
 
 func BenchmarkSmall(b *testing.B) {
-	benchText(b, mustNew(b, Options{}), "A small answer of a tool: 3 files changed, 12 lines added, 4 removed; all tests pass now.")
+	benchText(b, mustNew(b, Options{}),
+		"A small answer of a tool: 3 files changed, 12 lines added, 4 removed; all tests pass now.")
 }
 
 // BenchmarkValues is source with 100 dynamic values to look for besides.
@@ -131,7 +134,8 @@ func BenchmarkWriter(b *testing.B) {
 
 func BenchmarkJSON(b *testing.B) {
 	s := mustNew(b, Options{})
-	doc := []byte(`{"items":[` + strings.Repeat(`{"id":12,"name":"a name","path":"/home/me/file.go","size":1234,"ok":true},`, 1000) + `{}]}`)
+	doc := []byte(`{"items":[` +
+		strings.Repeat(`{"id":12,"name":"a name","path":"/home/me/file.go","size":1234,"ok":true},`, 1000) + `{}]}`)
 	b.SetBytes(int64(len(doc)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -156,9 +160,12 @@ func TestNothingAllocates(t *testing.T) {
 func TestLinear(t *testing.T) {
 	s := mustNew(t, Options{})
 	for _, piece := range []string{
-		"sk-", "sk-a", "token=", "token=$", `token="`, "token='", "password: ", "-----BEGIN ", "-----BEGIN RSA PRIVATE KEY-----", "eyJa-", "eyJaaaaaaaaaa.",
-		"a://", "a://b:", "Authorization: ", "Authorization: Digest a=", "Cookie: ", "cookie: a=", "ghp_", "SG.", "0123456789abcdef", "aaaa.", " -p", "$6$a", "123456:",
-		"PuTTY-User-Key-File-", "key ", "<password>", `\"password\":\"`, `\`, "Bearer ", "Basic QUFB", "machine login password ", "@tcp(", "_mmk", ".atlasv1.", "%3D", "1Q~a",
+		"sk-", "sk-a", "token=", "token=$", `token="`, "token='", "password: ", "-----BEGIN ",
+		"-----BEGIN RSA PRIVATE KEY-----", "eyJa-", "eyJaaaaaaaaaa.",
+		"a://", "a://b:", "Authorization: ", "Authorization: Digest a=", "Cookie: ", "cookie: a=", "ghp_", "SG.",
+		"0123456789abcdef", "aaaa.", " -p", "$6$a", "123456:",
+		"PuTTY-User-Key-File-", "key ", "<password>", `\"password\":\"`, `\`, "Bearer ", "Basic QUFB",
+		"machine login password ", "@tcp(", "_mmk", ".atlasv1.", "%3D", "1Q~a",
 	} {
 		took := func(n int) time.Duration {
 			text := strings.Repeat(piece, n/len(piece))

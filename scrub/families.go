@@ -27,7 +27,8 @@ const (
 // longer prefix comes before a shorter one that it begins with.
 func families() []family {
 	var all []family
-	for _, group := range [][]family{modelFamilies(), hostFamilies(), cloudFamilies(), serviceFamilies(), paymentFamilies()} {
+	for _, group := range [][]family{modelFamilies(), hostFamilies(), cloudFamilies(), serviceFamilies(),
+		paymentFamilies()} {
 		all = append(all, group...)
 	}
 	return all
@@ -54,7 +55,8 @@ func join(groups ...[]family) (all []family) {
 func modelFamilies() []family {
 	return join(
 		each(family{kind: "anthropic_key", chars: token, minLength: 16, extra: atEdge}, "sk-ant-"),
-		each(family{kind: "openai_key", chars: token, minLength: 16, extra: atEdge}, "sk-proj-", "sk-svcacct-", "sk-admin-", "sk-None-"),
+		each(family{kind: "openai_key", chars: token, minLength: 16, extra: atEdge}, "sk-proj-", "sk-svcacct-",
+			"sk-admin-", "sk-None-"),
 		each(family{kind: "api_key", chars: token, minLength: 20, extra: atEdge}, "sk-or-v1-", "sk-lf-"),
 		each(family{kind: "openai_key", chars: alnum, minLength: 20}, "sk-"),
 		each(family{kind: "openai_key", chars: token, minLength: 20, extra: mixed}, "sk-"),
@@ -65,7 +67,8 @@ func modelFamilies() []family {
 		each(family{kind: "huggingface_token", chars: alnum, minLength: 30, extra: atEdge}, "hf_", "api_org_"),
 		each(family{kind: "fireworks_key", chars: alnum, minLength: 22, extra: mixed}, "fw_"),
 		each(family{kind: "api_key", chars: token, minLength: 24, extra: mixed},
-			"nvapi-", "tgp_v1_", "csk-", "jina_", "tvly-", "lsv2_pt_", "lsv2_sk_", "e2b_", "fc-", "hcaptcha_", "phx_", "rnd_"),
+			"nvapi-", "tgp_v1_", "csk-", "jina_", "tvly-", "lsv2_pt_", "lsv2_sk_", "e2b_", "fc-", "hcaptcha_", "phx_",
+			"rnd_"),
 	)
 }
 
@@ -75,7 +78,8 @@ func hostFamilies() []family {
 		each(family{kind: "github_token", chars: word, minLength: 22}, "github_pat_"),
 		each(family{kind: "github_token", chars: token | dot, minLength: 20}, "ghs_"),
 		each(family{kind: "github_token", chars: alnum, minLength: 20}, "ghp_", "gho_", "ghu_", "ghr_"),
-		each(family{kind: "gitlab_token", chars: token | dot, minLength: 16}, "glpat-", "gldt-", "glrt-", "glrtr-", "glcbt-", "glptt-",
+		each(family{kind: "gitlab_token", chars: token | dot, minLength: 16}, "glpat-", "gldt-", "glrt-", "glrtr-",
+			"glcbt-", "glptt-",
 			"glft-", "glsoat-", "glimt-", "glagent-", "gloas-", "glffct-", "glwt-", "gltok-"),
 		each(family{kind: "gitlab_token", chars: token, minLength: 20}, "GR1348941"),
 		each(family{kind: "bitbucket_token", chars: token | equal, minLength: 24, extra: atEdge}, "ATBB", "ATCTT3xFfG"),
@@ -92,7 +96,8 @@ func hostFamilies() []family {
 		each(family{kind: "sonar_token", chars: anyHex, minLength: 40, extra: atEdge}, "squ_", "sqp_", "sqa_"),
 		each(family{kind: "sourcegraph_token", chars: word, minLength: 40, extra: atEdge}, "sgp_"),
 		each(family{kind: "ci_token", chars: token, minLength: 30, extra: atEdge}, "bkua_", "CCIPAT_", "CCIPRJ_"),
-		each(family{kind: "infrastructure_token", chars: token | dot, minLength: 30, extra: atEdge}, "pul-", "pnu_", "pat.", "sat."),
+		each(family{kind: "infrastructure_token", chars: token | dot, minLength: 30, extra: atEdge}, "pul-", "pnu_",
+			"pat.", "sat."),
 	)
 }
 
@@ -110,13 +115,17 @@ func cloudFamilies() []family {
 		each(family{kind: "digitalocean_token", chars: anyHex, minLength: 40}, "dop_v1_", "doo_v1_", "dor_v1_"),
 		each(family{kind: "heroku_key", chars: token, minLength: 30}, "HRKU-"),
 		each(family{kind: "fly_token", chars: token, minLength: 40, extra: atEdge}, "fo1_"),
-		each(family{kind: "fly_token", chars: base64 | equal | token, minLength: 40, extra: atEdge}, "fm1r_", "fm1a_", "fm2_"),
-		each(family{kind: "netlify_token", chars: alnum, minLength: 30, extra: atEdge}, "nfp_", "nfc_", "nfo_", "nfu_", "nfb_"),
-		each(family{kind: "vercel_token", chars: word, minLength: 24, extra: mixed}, "vcp_", "vci_", "vca_", "vcr_", "vck_", "vercel_blob_rw_"),
+		each(family{kind: "fly_token", chars: base64 | equal | token, minLength: 40, extra: atEdge}, "fm1r_", "fm1a_",
+			"fm2_"),
+		each(family{kind: "netlify_token", chars: alnum, minLength: 30, extra: atEdge}, "nfp_", "nfc_", "nfo_", "nfu_",
+			"nfb_"),
+		each(family{kind: "vercel_token", chars: word, minLength: 24, extra: mixed}, "vcp_", "vci_", "vca_", "vcr_",
+			"vck_", "vercel_blob_rw_"),
 		each(family{kind: "cloudflare_key", chars: lowHex | dash, minLength: 100, extra: atEdge}, "v1.0-"),
 		each(family{kind: "cloudflare_token", chars: token, minLength: 36, extra: atEdge}, "cfut_", "cfat_", "cfk_"),
 		each(family{kind: "databricks_token", chars: lowHex | dash, minLength: 32, extra: atEdge}, "dapi"),
-		each(family{kind: "planetscale_token", chars: token | dot | equal, minLength: 30}, "pscale_tkn_", "pscale_oauth_", "pscale_pw_"),
+		each(family{kind: "planetscale_token", chars: token | dot | equal, minLength: 30}, "pscale_tkn_",
+			"pscale_oauth_", "pscale_pw_"),
 		each(family{kind: "supabase_key", chars: token, minLength: 20, extra: mixed}, "sbp_", "sb_secret_"),
 		each(family{kind: "vault_token", chars: token | dot, minLength: 24, extra: atEdge}, "hvs.", "hvb.", "hvr."),
 		each(family{kind: "doppler_token", chars: alnum | dot, minLength: 40, extra: atEdge},
@@ -140,7 +149,8 @@ func cloudFamilies() []family {
 func serviceFamilies() []family {
 	return join(
 		each(family{kind: "slack_token", chars: alnum | dash, minLength: 10},
-			"xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-", "xwfp-"),
+			"xoxb-", "xoxa-", "xoxp-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxe-", "xoxe.xoxp-", "xoxe.xoxb-", "xapp-",
+			"xwfp-"),
 		each(family{kind: "slack_token", chars: alnum | dash | percent | plus, minLength: 10}, "xoxd-"),
 		each(family{kind: "discord_token", chars: token, minLength: 60, extra: atEdge}, "mfa."),
 		each(family{kind: "twilio_key", chars: lowHex, minLength: 32, extra: exact}, "SK"),
@@ -152,13 +162,18 @@ func serviceFamilies() []family {
 		each(family{kind: "notion_token", chars: alnum, minLength: 43, extra: exact}, "secret_"),
 		each(family{kind: "figma_token", chars: token, minLength: 20}, "figd_", "figu_", "figo_"),
 		each(family{kind: "postman_key", chars: anyHex | dash, minLength: 40}, "PMAK-"),
-		each(family{kind: "newrelic_key", chars: alnum | dash, minLength: 19, extra: atEdge}, "NRAK-", "NRII-", "NRJS-", "NRRA-"),
+		each(family{kind: "newrelic_key", chars: alnum | dash, minLength: 19, extra: atEdge}, "NRAK-", "NRII-", "NRJS-",
+			"NRRA-"),
 		each(family{kind: "grafana_token", chars: base64 | equal | token, minLength: 30}, "glsa_", "glc_"),
 		each(family{kind: "grafana_token", chars: base64 | equal, minLength: 40, extra: atEdge}, "eyJrIjoi"),
-		each(family{kind: "sentry_token", chars: base64 | equal | token, minLength: 40}, "sntrys_", "sntryu_", "sntrya_"),
-		each(family{kind: "dynatrace_token", chars: upper | digit | dot, minLength: 60}, "dt0c01.", "dt0s01.", "dt0s16."),
-		each(family{kind: "hubspot_token", chars: alnum | dash, minLength: 30, extra: atEdge}, "pat-na1-", "pat-na2-", "pat-eu1-"),
-		each(family{kind: "facebook_token", chars: alnum, minLength: 90, extra: atEdge}, "EAAA", "EAAB", "EAAC", "EAAD", "EAAE", "EAAF", "EAAG", "EAAM"),
+		each(family{kind: "sentry_token", chars: base64 | equal | token, minLength: 40}, "sntrys_", "sntryu_",
+			"sntrya_"),
+		each(family{kind: "dynatrace_token", chars: upper | digit | dot, minLength: 60}, "dt0c01.", "dt0s01.",
+			"dt0s16."),
+		each(family{kind: "hubspot_token", chars: alnum | dash, minLength: 30, extra: atEdge}, "pat-na1-", "pat-na2-",
+			"pat-eu1-"),
+		each(family{kind: "facebook_token", chars: alnum, minLength: 90, extra: atEdge}, "EAAA", "EAAB", "EAAC", "EAAD",
+			"EAAE", "EAAF", "EAAG", "EAAM"),
 		each(family{kind: "contentful_token", chars: token, minLength: 40, extra: atEdge}, "CFPAT-"),
 		each(family{kind: "frameio_token", chars: token | equal, minLength: 60}, "fio-u-"),
 		each(family{kind: "readme_key", chars: lower | digit, minLength: 60, extra: atEdge}, "rdme_"),
@@ -180,8 +195,10 @@ func paymentFamilies() []family {
 		each(family{kind: "stripe_secret", chars: base64 | equal, minLength: 24}, "whsec_"),
 		each(family{kind: "square_token", chars: token, minLength: 20}, "sq0atp-", "sq0csp-", "sq0idp-"),
 		each(family{kind: "square_token", chars: token, minLength: 60, extra: exact}, "EAAA"),
-		each(family{kind: "braintree_token", chars: alnum | under | dollar, minLength: 40}, "access_token$production$", "access_token$sandbox$"),
-		each(family{kind: "shopify_token", chars: alnum, minLength: 20}, "shpat_", "shpca_", "shppa_", "shpss_", "shptka_"),
+		each(family{kind: "braintree_token", chars: alnum | under | dollar, minLength: 40}, "access_token$production$",
+			"access_token$sandbox$"),
+		each(family{kind: "shopify_token", chars: alnum, minLength: 20}, "shpat_", "shpca_", "shppa_", "shpss_",
+			"shptka_"),
 		each(family{kind: "duffel_token", chars: token | equal, minLength: 40}, "duffel_live_", "duffel_test_"),
 		each(family{kind: "easypost_key", chars: alnum, minLength: 50, extra: atEdge}, "EZAK", "EZTK"),
 		each(family{kind: "shippo_token", chars: anyHex, minLength: 32}, "shippo_live_", "shippo_test_"),

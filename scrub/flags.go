@@ -13,7 +13,8 @@ func flagTriggers() []trigger {
 		commands []string
 	}{
 		{" -p", true, false, []string{"mysql", "mariadb", "sshpass"}},
-		{" -p ", false, false, []string{"sshpass", "docker login", "podman login", "helm registry login", "buildah login", "skopeo login"}},
+		{" -p ", false, false, []string{"sshpass", "docker login", "podman login", "helm registry login",
+			"buildah login", "skopeo login"}},
 		{" -a ", false, false, []string{"redis-cli"}},
 		{" -u ", false, true, []string{"curl"}},
 		{" -w ", false, false, []string{"ldapsearch", "ldapadd", "ldapmodify"}},

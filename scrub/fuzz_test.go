@@ -10,11 +10,17 @@ import (
 // starts are texts from which the fuzzers start.
 func starts() []string {
 	return []string{
-		"", "x", `{"password": 12345678, "API_KEY": -1.25e+12, "DSN": true}`, `{"password": "hunter22", "a": ["--token", "x1y2z3a4b5"]}`, `password='abc12345`, `{"a":"token=","b":"c12345678"}`,
-		"https://u:p4ss@h/p?token=abc12345&x=1", "Authorization: Digest a=\"b\", c=\"d\"", `"Authorization": "Bearer abcdefgh12345678"`,
-		"-----BEGIN RSA PRIVATE KEY-----\nabc\n", "mysql -u a -pabc123 db", "Cookie: a=b12345678; c=d", "key\nvalue: x1234567", "\\u0070assword=\\u0041bc12345",
-		"[REDACTED] token=[REDACTED]", "password: |\n  abc12345\n", "<password>abc12345</password>", "é\xff\xfetoken=é12345678",
-		"12:password = abc12345\n12-token: |\n13-  abc12345\n+pass", "9#a3|-----BEGIN RSA PRIVATE KEY-----\n10#a3|A: b\n11#a3|abcdefghijklmnopqrstuvwxyz\n",
+		"", "x", `{"password": 12345678, "API_KEY": -1.25e+12, "DSN": true}`,
+		`{"password": "hunter22", "a": ["--token", "x1y2z3a4b5"]}`, `password='abc12345`,
+		`{"a":"token=","b":"c12345678"}`,
+		"https://u:p4ss@h/p?token=abc12345&x=1", "Authorization: Digest a=\"b\", c=\"d\"",
+		`"Authorization": "Bearer abcdefgh12345678"`,
+		"-----BEGIN RSA PRIVATE KEY-----\nabc\n", "mysql -u a -pabc123 db", "Cookie: a=b12345678; c=d",
+		"key\nvalue: x1234567", "\\u0070assword=\\u0041bc12345",
+		"[REDACTED] token=[REDACTED]", "password: |\n  abc12345\n", "<password>abc12345</password>",
+		"é\xff\xfetoken=é12345678",
+		"12:password = abc12345\n12-token: |\n13-  abc12345\n+pass",
+		"9#a3|-----BEGIN RSA PRIVATE KEY-----\n10#a3|A: b\n11#a3|abcdefghijklmnopqrstuvwxyz\n",
 	}
 }
 

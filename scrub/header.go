@@ -33,11 +33,13 @@ func (t *text) credential(from int, quoted bool) (span, bool) {
 	from = t.run(end, blank)
 	if parameters.has(scheme) {
 		end = t.listEnd(from)
-		return span{from: from, to: end, kind: "authorization", tail: ^eol}, end-from > 16 && strings.ContainsRune(t.s[from:end], '=')
+		return span{from: from, to: end, kind: "authorization", tail: ^eol}, end-from > 16 &&
+			strings.ContainsRune(t.s[from:end], '=')
 	}
 	end = t.credentialEnd(from)
 	v := t.s[from:end]
-	ok := !placeholder(v) && !onlyNameWords(v) && len(v) >= 6 && (digit.any(v) || len(v) >= 12 && !joinedWords(v)) && schemeLike(scheme)
+	ok := !placeholder(v) && !onlyNameWords(v) && len(v) >= 6 && (digit.any(v) || len(v) >= 12 && !joinedWords(v)) &&
+		schemeLike(scheme)
 	return span{from: from, to: end, kind: "authorization", tail: ^(white | quote)}, ok
 }
 
@@ -62,7 +64,8 @@ func (t *text) listEnd(i int) int {
 func (t *text) withoutScheme(from int) (span, bool) {
 	end := t.credentialEnd(from)
 	v := t.s[from:end]
-	if b := t.at(end); placeholder(v) || onlyNameWords(v) || b == '(' || b == '[' || callLike(v) || len(v) < 8 || !digit.any(v) || nameWithDigits(v) {
+	if b := t.at(end); placeholder(v) || onlyNameWords(v) || b == '(' || b == '[' || callLike(v) || len(v) < 8 ||
+		!digit.any(v) || nameWithDigits(v) {
 		return span{}, false
 	}
 	return span{from: from, to: end, kind: "authorization", tail: ^(white | quote)}, true
@@ -83,7 +86,8 @@ func bearer(t *text, at int) (span, bool) {
 	}
 	end := t.credentialEnd(from)
 	v := t.s[from:end]
-	ok := len(v) >= 16 && !placeholder(v) && (random(v) || digit.any(v) && len(v) >= 20 && !callLike(v) && !nameWithDigits(v))
+	ok := len(v) >= 16 && !placeholder(v) && (random(v) || digit.any(v) && len(v) >= 20 && !callLike(v) &&
+		!nameWithDigits(v))
 	return span{from: from, to: end, kind: "bearer_token", tail: token | dot | plus | equal}, ok
 }
 
@@ -94,7 +98,8 @@ func basic(t *text, at int) (span, bool) {
 	}
 	from := t.run(at+5, blank)
 	end := t.run(from, base64|token|equal)
-	return span{from: from, to: end, kind: "basic_auth", tail: base64 | equal}, end-from >= 8 && mixedCase(t.s[from:end]) && isPair(t.s[from:end])
+	return span{from: from, to: end, kind: "basic_auth", tail: base64 | equal}, end-from >= 8 &&
+		mixedCase(t.s[from:end]) && isPair(t.s[from:end])
 }
 
 // isPair reports whether s is the base64 of user:password.
@@ -147,8 +152,10 @@ func cookie(t *text, at int) (span, bool) {
 		}
 	}
 	hidden := t.s[from:end]
-	return span{from: from, to: end, kind: "cookie", tail: ^eol}, len(hidden) >= 8 && (digit.any(hidden) || len(hidden) >= 32)
+	return span{from: from, to: end, kind: "cookie", tail: ^eol}, len(hidden) >= 8 &&
+		(digit.any(hidden) || len(hidden) >= 32)
 }
 
 // parameters has the schemes that are followed by a list.
-var parameters = newWordSet("digest", "oauth", "hawk", "signature", "aws4-hmac-sha256", "goog4-rsa-sha256", "sharedkey", "acs3-hmac-sha256")
+var parameters = newWordSet("digest", "oauth", "hawk", "signature", "aws4-hmac-sha256", "goog4-rsa-sha256", "sharedkey",
+	"acs3-hmac-sha256")

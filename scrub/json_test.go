@@ -13,16 +13,19 @@ func TestJSON(t *testing.T) {
 	key := pre("gh", "p_", alnums, 36).draw(dice(8))
 	escaped := strings.Replace(key, "p_", `\u0070_`, 1)
 	for name, c := range map[string][2]string{
-		"nothing":         {`{"a": 1.50, "b": [true, null, "x"]}`, `{"a": 1.50, "b": [true, null, "x"]}`},
-		"token":           {`{"a":  "x ` + key + `"}`, `{"a":  "x [REDACTED]"}`},
-		"escaped":         {`{"a": "` + escaped + `"}`, `{"a": "[REDACTED]"}`},
-		"key":             {`{"` + key + `": 1}`, `{"[REDACTED]": 1}`},
-		"whole value":     {`{"password": "it is a b c", "n": 1e3}`, `{"password": "[REDACTED]", "n": 1e3}`},
-		"placeholder":     {`{"password": "${PW}", "token": "", "secret": "true"}`, `{"password": "${PW}", "token": "", "secret": "true"}`},
-		"no string":       {`{"password": 12, "token": {"type": "string"}}`, `{"password": 12, "token": {"type": "string"}}`},
-		"list under key":  {`{"password": ["hunter22"]}`, `{"password": ["[REDACTED]"]}`},
-		"scheme":          {`{"Authorization": "Bearer abcdef"}`, `{"Authorization": "Bearer [REDACTED]"}`},
-		"pair":            {`[{"name": "DB_PASSWORD", "value": "abcdef"}]`, `[{"name": "DB_PASSWORD", "value": "[REDACTED]"}]`},
+		"nothing":     {`{"a": 1.50, "b": [true, null, "x"]}`, `{"a": 1.50, "b": [true, null, "x"]}`},
+		"token":       {`{"a":  "x ` + key + `"}`, `{"a":  "x [REDACTED]"}`},
+		"escaped":     {`{"a": "` + escaped + `"}`, `{"a": "[REDACTED]"}`},
+		"key":         {`{"` + key + `": 1}`, `{"[REDACTED]": 1}`},
+		"whole value": {`{"password": "it is a b c", "n": 1e3}`, `{"password": "[REDACTED]", "n": 1e3}`},
+		"placeholder": {`{"password": "${PW}", "token": "", "secret": "true"}`,
+			`{"password": "${PW}", "token": "", "secret": "true"}`},
+		"no string": {`{"password": 12, "token": {"type": "string"}}`,
+			`{"password": 12, "token": {"type": "string"}}`},
+		"list under key": {`{"password": ["hunter22"]}`, `{"password": ["[REDACTED]"]}`},
+		"scheme":         {`{"Authorization": "Bearer abcdef"}`, `{"Authorization": "Bearer [REDACTED]"}`},
+		"pair": {`[{"name": "DB_PASSWORD", "value": "abcdef"}]`,
+			`[{"name": "DB_PASSWORD", "value": "[REDACTED]"}]`},
 		"flag":            {`["tool", "--token", "abcdef", "x"]`, `["tool", "--token", "[REDACTED]", "x"]`},
 		"header pair":     {`[["X-Api-Key", "abcdef"]]`, `[["X-Api-Key", "[REDACTED]"]]`},
 		"schema":          {`{"required": ["password", "username"]}`, `{"required": ["password", "username"]}`},
@@ -49,7 +52,8 @@ func TestJSONIsItselfWhenClean(t *testing.T) {
 }
 
 func TestDeepJSON(t *testing.T) {
-	deep := strings.Repeat("[", 1<<20) + `"` + pre("gh", "p_", alnums, 36).draw(dice(9)) + `"` + strings.Repeat("]", 1<<20)
+	deep := strings.Repeat("[", 1<<20) + `"` + pre("gh", "p_", alnums, 36).draw(dice(9)) + `"` +
+		strings.Repeat("]", 1<<20)
 	if got := new(Scrubber).JSON([]byte(deep)); !strings.Contains(string(got), `["[REDACTED]"]`) {
 		t.Error("not scrubbed")
 	}
@@ -62,14 +66,18 @@ func TestValue(t *testing.T) {
 		Password string `json:"password"`
 	}
 	in := map[string]any{
-		"text": "a " + key, key: 1, "list": []any{"x", key, 2.5, nil, true}, "password": "abcd", "n": 12, "names": []string{key},
-		"env": []any{map[string]any{"name": "API_TOKEN", "value": "abcdef"}}, "args": []any{"--password", "abcdef"},
-		"raw": json.RawMessage(`{"token": "abcdef"}`), "struct": pair{"me", "hunter22"}, "map": map[string]string{"secret": "abcdef"},
-		"odd": math.Inf(1), "func": func() {}, "bad": json.RawMessage(`{"token": "abcd`), "nothing": map[string]any(nil),
+		"text": "a " + key, key: 1, "list": []any{"x", key, 2.5, nil, true}, "password": "abcd", "n": 12,
+		"names": []string{key},
+		"env":   []any{map[string]any{"name": "API_TOKEN", "value": "abcdef"}}, "args": []any{"--password", "abcdef"},
+		"raw": json.RawMessage(`{"token": "abcdef"}`), "struct": pair{"me", "hunter22"},
+		"map": map[string]string{"secret": "abcdef"},
+		"odd": math.Inf(1), "func": func() {}, "bad": json.RawMessage(`{"token": "abcd`),
+		"nothing": map[string]any(nil),
 	}
 	want := map[string]any{
-		"text": "a " + Mask, Mask: 1, "list": []any{"x", Mask, 2.5, nil, true}, "password": Mask, "n": 12, "names": []any{Mask},
-		"env": []any{map[string]any{"name": "API_TOKEN", "value": Mask}}, "args": []any{"--password", Mask},
+		"text": "a " + Mask, Mask: 1, "list": []any{"x", Mask, 2.5, nil, true}, "password": Mask, "n": 12,
+		"names": []any{Mask},
+		"env":   []any{map[string]any{"name": "API_TOKEN", "value": Mask}}, "args": []any{"--password", Mask},
 		"raw": json.RawMessage(`{"token": "[REDACTED]"}`), "struct": map[string]any{"user": "me", "password": Mask},
 		"map": map[string]any{"secret": Mask}, "odd": math.Inf(1), "func": nil, "nothing": map[string]any(nil),
 		"bad": json.RawMessage(`"{\"token\": \"abcd"`),

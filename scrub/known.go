@@ -174,7 +174,8 @@ func percentForms(s string) []string {
 		fmt.Fprintf(&all, "%%%02X", b)
 	}
 	var out []string
-	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), url.UserPassword("", s).String()[1:], most.String(), all.String()} {
+	for _, f := range []string{url.QueryEscape(s), url.PathEscape(s), url.UserPassword("", s).String()[1:],
+		most.String(), all.String()} {
 		out = append(out, f, lowerEscapes(f))
 	}
 	return out
@@ -205,9 +206,12 @@ func base64Forms(s string) []string {
 	return out
 }
 
-var commonValues = newWordSet("localhost", "127.0.0.1", "0.0.0.0", "example.com", "password1", "letmein", "qwerty", "administrator",
-	"123456", "1234567", "12345678", "123456789", "1234567890", "abcdef", "abc123", "foobar", "changeme", "welcome", "admin123",
-	"secret123", "test1234", "qwerty123", "monkey", "dragon", "master", "server", "client", "system", "postgres", "production",
+var commonValues = newWordSet("localhost", "127.0.0.1", "0.0.0.0", "example.com", "password1", "letmein", "qwerty",
+	"administrator",
+	"123456", "1234567", "12345678", "123456789", "1234567890", "abcdef", "abc123", "foobar", "changeme", "welcome",
+	"admin123",
+	"secret123", "test1234", "qwerty123", "monkey", "dragon", "master", "server", "client", "system", "postgres",
+	"production",
 	"development", "255.255.255.0", "255.255.255.255", "192.168.0.1", "192.168.1.1")
 
 // A form is one encoding of a known value.

@@ -23,8 +23,10 @@ func writings(t testing.TB, v string) map[string]string {
 		t.Fatal(err)
 	}
 	out := map[string]string{
-		"raw": v, "in a word": "aa" + v + "zz", "JSON": string(code), "JSON in JSON": string(twice), "query": url.QueryEscape(v),
-		"path": url.PathEscape(v), "hex": hex.EncodeToString([]byte(v)), "HEX": strings.ToUpper(hex.EncodeToString([]byte(v))),
+		"raw": v, "in a word": "aa" + v + "zz", "JSON": string(code), "JSON in JSON": string(twice),
+		"query": url.QueryEscape(v),
+		"path":  url.PathEscape(v), "hex": hex.EncodeToString([]byte(v)),
+		"HEX":    strings.ToUpper(hex.EncodeToString([]byte(v))),
 		"broken": v[:len(v)/2] + "\n" + v[len(v)/2:], "broken and indented": v[:len(v)/2] + "\r\n    " + v[len(v)/2:],
 		"broken in JSON": v[:len(v)/2] + `\n` + v[len(v)/2:],
 	}
@@ -34,7 +36,8 @@ func writings(t testing.TB, v string) map[string]string {
 	}
 	out["every byte"] = every.String()
 	for skip, head := range []string{"", "x", "xy", "user:"} {
-		for name, enc := range map[string]*b64.Encoding{"std": b64.StdEncoding, "url": b64.URLEncoding, "raw": b64.RawStdEncoding} {
+		for name, enc := range map[string]*b64.Encoding{"std": b64.StdEncoding, "url": b64.URLEncoding,
+			"raw": b64.RawStdEncoding} {
 			s := enc.EncodeToString([]byte(head + v + "tail"))
 			out[fmt.Sprintf("base64 %s after %d", name, skip)] = s
 			out[fmt.Sprintf("base64 %s after %d, wrapped", name, skip)] = s[:len(s)/2] + "\n" + s[len(s)/2:]
@@ -73,7 +76,8 @@ func leaks(s, v string) bool {
 func TestValueInEveryWriting(t *testing.T) {
 	r := dice(11)
 	for _, v := range []string{
-		"hunter22!", draw(r, alnums, 8), draw(r, alnums, 40), "p@ss w0rd/with=all&of\"them\\", "pässwörd-1", "ab<cd>&12", draw(r, tokens, 200),
+		"hunter22!", draw(r, alnums, 8), draw(r, alnums, 40), "p@ss w0rd/with=all&of\"them\\", "pässwörd-1",
+		"ab<cd>&12", draw(r, tokens, 200),
 		"203.0.113.77", "x=1;y=2", "correct horse battery", "ends-with-\\", "q1w2e3",
 	} {
 		s := new(Scrubber)
@@ -83,7 +87,8 @@ func TestValueInEveryWriting(t *testing.T) {
 		for name, w := range writings(t, v) {
 			in := "before " + w + " after"
 			got := s.Text(in)
-			if leaks(got, v) || !strings.Contains(got, Mask) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
+			if leaks(got, v) || !strings.Contains(got, Mask) || !strings.HasPrefix(got, "before ") ||
+				!strings.HasSuffix(got, " after") {
 				t.Errorf("%q, %s: %q became %q", v, name, in, got)
 			}
 			if again := s.Text(got); again != got {
@@ -114,7 +119,8 @@ func TestServerAddress(t *testing.T) {
 
 func TestRefusedValues(t *testing.T) {
 	s := new(Scrubber)
-	for _, v := range []string{"", "a", "12345", "localhost", "password", "PASSWORD", "aaaaaaaa", "access_token", "true", "hello", " pw ", Mask} {
+	for _, v := range []string{"", "a", "12345", "localhost", "password", "PASSWORD", "aaaaaaaa", "access_token",
+		"true", "hello", " pw ", Mask} {
 		if err := s.Set("x", v); err == nil {
 			t.Errorf("%q was taken", v)
 		} else if len(v) > 5 && strings.Contains(err.Error(), v) {

@@ -68,7 +68,10 @@ func TestLeads(t *testing.T) {
 	}
 	for family, text := range families {
 		for name, lead := range leads {
-			t.Run(family+" "+name, func(t *testing.T) { checkMarked(t, new(Scrubber), []string{behind(lead, text), text}) })
+			t.Run(family+" "+name, func(t *testing.T) {
+				checkMarked(t, new(Scrubber),
+					[]string{behind(lead, text), text})
+			})
 		}
 	}
 }
@@ -94,7 +97,8 @@ var harmlessFiles = []string{
 	"interface Login {\n  password: string;\n  token?: string;\n  apiKey: Key | null\n}\n",
 	"@@ -1,4 +1,4 @@\n func f() {\n-	password = old\n+	password = p.Password\n+	key := \"user:\" + id\n }\n",
 	"--- a/x.go\n+++ b/x.go\n@@ -1 +1 @@\n-	token := lexer.Next()\n+	token := lexer.Peek()\n",
-	"--- PASS: TestThing (0.00s)\nPASS: TestOther\n", "  -password string\n    	the password of the user (default none)\n  -token value\n",
+	"--- PASS: TestThing (0.00s)\nPASS: TestOther\n",
+	"  -password string\n    	the password of the user (default none)\n  -token value\n",
 	"the password: it is secret\nPasswords must have 8 characters.\nYour token has expired.\n",
 	"password=${DB_PASSWORD}\nTOKEN=$TOKEN\nAPI_KEY=your-api-key-here\nKEY_PATH=/etc/ssl/key.pem\nTOKEN_TYPE=bearer\n",
 	"-----BEGIN CERTIFICATE-----\nMIIBszCCAVmgAwIBAgIUQ2hhbmdlIG1lIHBsZWFzZSBJIGFtIGEgdGVzdDAKBggq\n-----END CERTIFICATE-----\n",
@@ -110,10 +114,12 @@ func TestPrivateKeysBehindLeads(t *testing.T) {
 			t.Run(label+" "+name, func(t *testing.T) {
 				shown := behind(lead, "a: 1\n"+key+"\nb: 2\n")
 				checkNoBody(t, shown, key)
-				if got := new(Scrubber).Text(shown); !strings.HasSuffix(got, "\n"+lead(9+15)+"b: 2\n") || strings.Count(got, "\n") > 4 {
+				if got := new(Scrubber).Text(shown); !strings.HasSuffix(got, "\n"+lead(9+15)+"b: 2\n") ||
+					strings.Count(got, "\n") > 4 {
 					t.Errorf("got %q", got)
 				}
-				headed := strings.Replace(key, "-----\n", "-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0011\n\n", 1)
+				headed := strings.Replace(key, "-----\n",
+					"-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0011\n\n", 1)
 				for _, k := range []string{key, headed, strings.ReplaceAll(key, "\n", "\r\n")} {
 					cut := k[:len(k)-90]
 					checkNoBody(t, behind(lead, "a: 1\n"+cut), key)
@@ -126,7 +132,8 @@ func TestPrivateKeysBehindLeads(t *testing.T) {
 
 func TestPuttyKeysBehindLeads(t *testing.T) {
 	r := dice(9)
-	key := "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 2\n" + draw(r, alnums, 64) + "\n" + draw(r, alnums, 64) + "\n"
+	key := "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 2\n" + draw(r, alnums, 64) + "\n" +
+		draw(r, alnums, 64) + "\n"
 	for name, lead := range leads {
 		t.Run(name, func(t *testing.T) { checkNoBody(t, behind(lead, key+"Private-MAC: 00\n"), key) })
 	}

@@ -50,7 +50,8 @@ func dotted(t *text, from int) (span, bool) {
 		return span{}, false
 	}
 	end := t.run(second+1, token)
-	ok := end-second > 25 && end-second < 45 && upper.has(t.s[from]) && varied(t.s[from:first]) && varied(t.s[second+1:end])
+	ok := end-second > 25 && end-second < 45 && upper.has(t.s[from]) && varied(t.s[from:first]) &&
+		varied(t.s[second+1:end])
 	return span{from: from, to: end, kind: "discord_token", tail: token}, ok
 }
 
@@ -102,7 +103,10 @@ func keyLine(before string, last byte) bool {
 }
 
 var (
-	keyWords    = []string{"key", "secret", "token", "password", "passwd", "credential", "private", "seed", "auth", "signature"}
-	digestWords = []string{"sha256", "sha-256", "sha512", "sha1", "blake", "digest", "checksum", "hash", "commit", "integrity",
-		"fingerprint", "md5", "etag", "public", "monkey", "keyid", "key_id", "key-id", "key id", "revision", "keyring", "txid"}
+	keyWords = []string{"key", "secret", "token", "password", "passwd", "credential", "private", "seed", "auth",
+		"signature"}
+	digestWords = []string{"sha256", "sha-256", "sha512", "sha1", "blake", "digest", "checksum", "hash", "commit",
+		"integrity",
+		"fingerprint", "md5", "etag", "public", "monkey", "keyid", "key_id", "key-id", "key id", "revision", "keyring",
+		"txid"}
 )

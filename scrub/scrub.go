@@ -67,7 +67,8 @@ var builtin = sync.OnceValue(func() *program { return newProgram(HexLines) })
 func newProgram(h Hex) *program {
 	triggers := staticTriggers()
 	return &program{
-		triggers: triggers, index: newIndex(triggers), run: runFinder(h), textPool: &sync.Pool{New: func() any { return new(text) }},
+		triggers: triggers, index: newIndex(triggers), run: runFinder(h),
+		textPool: &sync.Pool{New: func() any { return new(text) }},
 	}
 }
 
@@ -84,7 +85,8 @@ func compile(o Options) (*program, error) {
 			return nil, fmt.Errorf("rule %q: %w", r.Name, err)
 		}
 		if re.MatchString("") {
-			return nil, fmt.Errorf("rule %q: pattern %q matches nothing at all; make it match one byte at least", r.Name, r.Pattern)
+			return nil, fmt.Errorf("rule %q: pattern %q matches nothing at all; make it match one byte at least",
+				r.Name, r.Pattern)
 		}
 		if !inMask.all(r.Name) || r.Name == "" || len(r.Name) > 64 {
 			return nil, fmt.Errorf("rule %q: a name has up to 64 letters, digits and . _ - @", r.Name)

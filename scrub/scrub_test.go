@@ -50,7 +50,8 @@ func TestEveryKindEverywhere(t *testing.T) {
 
 func TestPrivateKeys(t *testing.T) {
 	r := dice(2)
-	for _, label := range []string{"RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY", "ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"} {
+	for _, label := range []string{"RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY",
+		"ENCRYPTED PRIVATE KEY", "PGP PRIVATE KEY BLOCK"} {
 		key := drawPEM(r, label, 20)
 		for _, format := range []string{"%s\n", "a\n%s\nb", "key: |\n  %s\nnext: 1", `const k = ` + "`%s`"} {
 			in := fmt.Sprintf(format, key)
@@ -127,10 +128,14 @@ func TestOptions(t *testing.T) {
 		{"allowed by pattern", Options{Allow: []string{"re:ghp_.*"}}, "a " + key, "a " + key},
 		{"a pattern is of the whole", Options{Allow: []string{"re:ghp"}}, "a " + key, "a " + Mask},
 		{"rule", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-\d{4}`}}}, "x badge-1234 y", "x " + Mask + " y"},
-		{"rule of a line", Options{Extra: []Rule{{Name: "badge", Pattern: `^badge \d{4}`}}}, "12:badge 1234\n+badge 1234\na badge 1234", "12:[REDACTED]\n+[REDACTED]\na badge 1234"},
-		{"named", Options{Kinds: true, Extra: []Rule{{Name: "my-badge.v2", Pattern: `badge-\d{4}`}}}, "badge-1234", "[REDACTED:my-badge.v2]"},
-		{"group", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-(\d{4})`}}}, "x badge-1234 y", "x badge-" + Mask + " y"},
-		{"rule and token", Options{Extra: []Rule{{Name: "tail", Pattern: `p_\w+ \w+`}}}, "a " + key + " b c", "a " + Mask + " c"},
+		{"rule of a line", Options{Extra: []Rule{{Name: "badge", Pattern: `^badge \d{4}`}}},
+			"12:badge 1234\n+badge 1234\na badge 1234", "12:[REDACTED]\n+[REDACTED]\na badge 1234"},
+		{"named", Options{Kinds: true, Extra: []Rule{{Name: "my-badge.v2", Pattern: `badge-\d{4}`}}}, "badge-1234",
+			"[REDACTED:my-badge.v2]"},
+		{"group", Options{Extra: []Rule{{Name: "badge", Pattern: `badge-(\d{4})`}}}, "x badge-1234 y", "x badge-" +
+			Mask + " y"},
+		{"rule and token", Options{Extra: []Rule{{Name: "tail", Pattern: `p_\w+ \w+`}}}, "a " + key + " b c", "a " +
+			Mask + " c"},
 		{"hex by line", Options{}, "encryption key is " + hexKey, "encryption key is " + Mask},
 		{"hex of no key", Options{}, "file " + hexKey, "file " + hexKey},
 		{"hex strict", Options{Hex: HexStrict}, "file " + hexKey, "file " + Mask},

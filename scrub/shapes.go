@@ -95,7 +95,8 @@ func (t *text) keyBody(i, stop int) int {
 			return end
 		}
 		i = t.runMax(t.skipLineMarks(line), blank, 40)
-		if name := t.runMax(i, letter|dash, 24); line < first+maxHeaders && name > i && t.at(name) == ':' && longest(t.s[first:line], base64) < 20 {
+		if name := t.runMax(i, letter|dash, 24); line < first+maxHeaders && name > i && t.at(name) == ':' &&
+			longest(t.s[first:line], base64) < 20 {
 			for i = end; i < stop && !eol.has(t.s[i]); i++ {
 			}
 		}

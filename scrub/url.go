@@ -16,7 +16,8 @@ func userinfo(t *text, at int) (span, bool) {
 	} else if !t.has(at+1, "://") {
 		return span{}, false
 	}
-	scheme := strings.TrimLeft(t.s[t.back(at+1, alnum|plus|dash|dot, 20):at+1], "0123456789+-.") // what stands before a line is none of it
+	// what stands before a line is none of it
+	scheme := strings.TrimLeft(t.s[t.back(at+1, alnum|plus|dash|dot, 20):at+1], "0123456789+-.")
 	host := t.hostAt(from, scheme)
 	if host < 0 {
 		return span{}, false
@@ -24,10 +25,12 @@ func userinfo(t *text, at int) (span, bool) {
 	user := t.s[from:host]
 	i := strings.IndexByte(user, ':')
 	if i < 0 {
-		return span{from: from, to: host, kind: "url_password"}, len(user) >= 16 && alnum.any(user) && !placeholder(user) && random(user)
+		return span{from: from, to: host, kind: "url_password"}, len(user) >= 16 && alnum.any(user) &&
+			!placeholder(user) && random(user)
 	}
 	v := user[i+1:]
-	if v == "" || placeholder(v) || webSchemes.has(scheme) && onlyNameWords(v) && onlyNameWords(user[:i]) { // user:password is how one explains it
+	// user:password is how one explains it
+	if v == "" || placeholder(v) || webSchemes.has(scheme) && onlyNameWords(v) && onlyNameWords(user[:i]) {
 		return span{}, false
 	}
 	return span{from: from + i + 1, to: host, kind: "url_password"}, true

@@ -108,7 +108,8 @@ func (t *text) opening(v valueSite, i int) (valueSite, bool) {
 		}
 	}
 	j := i
-	if letter.has(t.at(i)) && quote.has(t.at(i+1)) || t.at(i) == '@' && t.at(i+1) == '"' || t.at(i) == '$' && t.at(i+1) == '\'' {
+	if letter.has(t.at(i)) && quote.has(t.at(i+1)) || t.at(i) == '@' && t.at(i+1) == '"' || t.at(i) == '$' &&
+		t.at(i+1) == '\'' {
 		j = i + 1 // b"...", f'...', @"..."
 	}
 	k := t.runMax(j, backslash, 7)
@@ -376,7 +377,8 @@ func (s setting) bareSecret() bool {
 	case names && !digit.any(v): // letters: a variable, a type, a word of prose
 		return s.lettersSecret()
 	case names && nameWithDigits(v): // token2, sha256, process.env.KEY1
-		return !s.code && (s.upperName && (s.tightEqual || s.config) || s.weight == password && (s.tightEqual || s.config) && !strings.ContainsAny(v, "._"))
+		return !s.code && (s.upperName && (s.tightEqual || s.config) || s.weight == password &&
+			(s.tightEqual || s.config) && !strings.ContainsAny(v, "._"))
 	case s.upperName && s.tightEqual, s.tightEqual && !s.code, s.config && s.weight == password:
 		return true
 	}
@@ -442,9 +444,11 @@ func placeholder(v string) bool {
 
 // isExample reports whether v is named as an example.
 func isExample(v string) bool {
-	for _, head := range []string{"your", "example", "placeholder", "changeme", "change-me", "change_me", "replace", "insert", "enter",
+	for _, head := range []string{"your", "example", "placeholder", "changeme", "change-me", "change_me", "replace",
+		"insert", "enter",
 		"<", "todo", "fixme", "dummy", "redacted", "process.env", "os.environ", "os.getenv", "env."} {
-		if hasFold(v, head) && (len(head) > 6 || len(v) == len(head) || !alnum.has(v[len(head)]) || upper.has(v[len(head)])) {
+		if hasFold(v, head) && (len(head) > 6 || len(v) == len(head) || !alnum.has(v[len(head)]) ||
+			upper.has(v[len(head)])) {
 			return true
 		}
 	}
@@ -453,7 +457,8 @@ func isExample(v string) bool {
 
 // pathLike reports whether v is a file path or a URL.
 func pathLike(v string) bool {
-	for _, head := range []string{"./", "../", "~/", "http://", "https://", "file:", "arn:", "projects/", "vault:", "ssm:", "op://", "secret:"} {
+	for _, head := range []string{"./", "../", "~/", "http://", "https://", "file:", "arn:", "projects/", "vault:",
+		"ssm:", "op://", "secret:"} {
 		if strings.HasPrefix(v, head) {
 			return true
 		}
@@ -550,20 +555,33 @@ func isUUID(v string) bool {
 }
 
 var (
-	nameWords = []string{"password", "passwd", "passphrase", "pass", "secret", "token", "apikey", "key", "keys", "auth", "user", "username",
-		"my", "the", "new", "old", "access", "refresh", "api", "id", "name", "field", "value", "type", "client", "db", "database",
-		"reset", "login", "admin", "service", "account", "private", "public", "bearer", "basic", "session", "csrf", "header", "s",
-		"credential", "credentials", "authorization", "default", "master", "root", "file", "path", "env", "var", "confirm", "hash",
-		"forgot", "change", "update", "current", "wrong", "test", "tokens", "secrets", "passwords", "config", "is", "has", "get", "set"}
-	stopWords = newWordSet("string", "str", "text", "number", "integer", "int", "bool", "boolean", "bytes", "object", "array", "any",
-		"none", "null", "nil", "undefined", "true", "false", "required", "optional", "invalid", "expired", "missing", "incorrect",
+	nameWords = []string{"password", "passwd", "passphrase", "pass", "secret", "token", "apikey", "key", "keys", "auth",
+		"user", "username",
+		"my", "the", "new", "old", "access", "refresh", "api", "id", "name", "field", "value", "type", "client", "db",
+		"database",
+		"reset", "login", "admin", "service", "account", "private", "public", "bearer", "basic", "session", "csrf",
+		"header", "s",
+		"credential", "credentials", "authorization", "default", "master", "root", "file", "path", "env", "var",
+		"confirm", "hash",
+		"forgot", "change", "update", "current", "wrong", "test", "tokens", "secrets", "passwords", "config", "is",
+		"has", "get", "set"}
+	stopWords = newWordSet("string", "str", "text", "number", "integer", "int", "bool", "boolean", "bytes", "object",
+		"array", "any",
+		"none", "null", "nil", "undefined", "true", "false", "required", "optional", "invalid", "expired", "missing",
+		"incorrect",
 		"unknown", "default", "hidden", "masked", "disabled", "enabled", "unauthorized", "forbidden", "include", "omit",
-		"same-origin", "interface", "function", "identifier", "authentication", "authorization", "credentials", "unsupported",
+		"same-origin", "interface", "function", "identifier", "authentication", "authorization", "credentials",
+		"unsupported",
 		"mandatory", "revoked", "rejected", "accepted", "prompt", "generated", "encrypted", "unchanged", "confidential",
-		"sensitive", "unspecified", "anonymous", "automatic", "external", "internal", "readonly", "multiple", "malformed",
+		"sensitive", "unspecified", "anonymous", "automatic", "external", "internal", "readonly", "multiple",
+		"malformed",
 		"parameter", "argument", "attribute", "property", "whatever", "something", "anything", "everything", "nothing",
-		"uint8array", "bytearray", "vec<u8>", "option<string>", "optional[str]", "varchar", "char", "secretstr", "keyboard")
-	prose = newWordSet("the", "a", "an", "is", "it", "your", "you", "please", "enter", "must", "for", "to", "of", "in", "and", "or",
-		"not", "with", "this", "that", "be", "was", "are", "has", "have", "no", "on", "from", "at", "by", "if", "use", "used",
-		"can", "cannot", "could", "should", "will", "when", "which", "invalid", "missing", "wrong", "new", "old", "valid")
+		"uint8array", "bytearray", "vec<u8>", "option<string>", "optional[str]", "varchar", "char", "secretstr",
+		"keyboard")
+	prose = newWordSet("the", "a", "an", "is", "it", "your", "you", "please", "enter", "must", "for", "to", "of", "in",
+		"and", "or",
+		"not", "with", "this", "that", "be", "was", "are", "has", "have", "no", "on", "from", "at", "by", "if", "use",
+		"used",
+		"can", "cannot", "could", "should", "will", "when", "which", "invalid", "missing", "wrong", "new", "old",
+		"valid")
 )

@@ -32,11 +32,13 @@ func mixture(r *rand.Rand) string {
 	var b strings.Builder
 	for _, k := range secretKinds() {
 		secret := k.draw(r)
-		for _, line := range []string{"ordinary words on a line", "token := next()", "value " + secret + " here", `{"password": "hunter2` + secret[:4] + `"}`} {
+		for _, line := range []string{"ordinary words on a line", "token := next()", "value " + secret + " here",
+			`{"password": "hunter2` + secret[:4] + `"}`} {
 			b.WriteString(line + "\n")
 		}
 	}
-	b.WriteString(drawPEM(r, "PRIVATE KEY", 30) + "\nhttps://u:pass12@host/x\nAuthorization: Bearer " + draw(r, alnums, 30) + "\n")
+	b.WriteString(drawPEM(r, "PRIVATE KEY", 30) + "\nhttps://u:pass12@host/x\nAuthorization: Bearer " +
+		draw(r, alnums, 30) + "\n")
 	return b.String()
 }
 
@@ -58,7 +60,8 @@ func TestWriterEqualsText(t *testing.T) {
 					for i < min(len(got), len(want)) && got[i] == want[i] {
 						i++
 					}
-					t.Fatalf("round %d, pieces of %d: at %d got %.120q, want %.120q", round, most, i, got[max(0, i-40):], want[max(0, i-40):])
+					t.Fatalf("round %d, pieces of %d: at %d got %.120q, want %.120q", round, most, i,
+						got[max(0, i-40):], want[max(0, i-40):])
 				}
 			}
 		}
@@ -84,7 +87,8 @@ func TestWriterPassesLinesOn(t *testing.T) {
 func TestWriterIsBounded(t *testing.T) {
 	r := dice(14)
 	for name, head := range map[string]string{
-		"token": "gh" + "p_", "key": "-----BEGIN " + "PRIVATE KEY-----\n", "password": `password = "`, "jwt": "ey" + "JhbGciOiJIUzI1NiJ9.",
+		"token": "gh" + "p_", "key": "-----BEGIN " + "PRIVATE KEY-----\n", "password": `password = "`, "jwt": "ey" +
+			"JhbGciOiJIUzI1NiJ9.",
 	} {
 		body := draw(r, alnums, 100)
 		var out strings.Builder
