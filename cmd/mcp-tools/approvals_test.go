@@ -166,7 +166,7 @@ func TestApprovedOnTheCommandLine(t *testing.T) {
 	wantText(t, p.approvals("list"), id+"  launch  runs  a/u")
 	wantText(t, p.approvals("allow", id), id+": allowed.")
 	wantText(t, <-got, "launched src/a.go")
-	wantText(t, p.approvals("allow", id), "it was answered before")
+	wantText(t, p.approvals("allow", id), "already answered")
 
 	got = p.launch(agent, "src/a.go", "x")
 	wantText(t, p.approvals("deny", p.waiting(), "--reason", "use the other one"), ": denied.")

@@ -6,49 +6,51 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
-// A Scope says how far a yes reaches.
+// A Scope is what an approval applies to.
 type Scope string
 
 // The scopes.
 const (
 	Once    Scope = "once"
-	Session Scope = "session" // calls like it, of the same session, while the server runs
-	Always  Scope = "always"  // calls like it, of the same caller, until the rule expires
+	Session Scope = "session" // similar calls of the same session, while the server runs
+	Always  Scope = "always"  // similar calls of the same caller, until the rule expires
 )
 
-// An Answer is what a person says to a question.
+// An Answer is an approver's answer to a question.
 type Answer struct {
 	Allow  bool
-	Scope  Scope  // of a yes; "" is once
-	Reason string // of a no, which the model reads
-	Like   Like   // which other calls a yes is good for
+	Scope  Scope  // of an approval; "" means once
+	Reason string // of a denial; shown to the model
+	Like   Like   // which other calls the rule allows
 	Until  time.Time
 }
 
-// A Decision is the answer that counts.
+// A Decision is the answer that was recorded.
 type Decision struct {
 	Allow   bool      `json:"allow"`
 	Scope   Scope     `json:"scope,omitzero"`
 	Reason  string    `json:"reason,omitzero"`
 	By      string    `json:"by,omitzero"`
 	Channel string    `json:"channel"`
-	Rule    string    `json:"rule,omitzero"` // that was made of it
+	Rule    string    `json:"rule,omitzero"` // id of the rule that was made
 	At      time.Time `json:"at"`
 }
 
-// maxReason bounds what the model reads of a no.
+// maxReason is the maximum length of a reason in bytes.
 const maxReason = 1000
 
-// maxTries is how often a change is tried that others were faster with. Each time
-// they can be, the question is nearer to its end: it never comes back to a state.
+// maxTries is how often a change is tried when other processes change the
+// question. A question never returns to an earlier state.
 const maxTries = 5
 
-var errContended = errors.New("the question changes faster than it can be answered; try again")
+var errContended = errors.New("the question was changed by other processes at the same time; try again")
 
-// Answer decides a question, if nobody was faster. A no to a call that was
-// allowed and has not been made yet still counts: it takes the yes back.
+// Answer decides an open question. A denial also revokes an approval that was
+// not used yet.
 func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (Decision, error) {
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
@@ -68,15 +70,15 @@ func (s *Store) Answer(ctx context.Context, id string, a Answer, by Approver) (D
 	return Decision{}, errContended
 }
 
-// decide writes an answer down, with the rule that a yes makes, and without the
-// rule of the yes that a no takes back.
+// decide records an answer, adds the rule of an approval, and removes the rule
+// of a revoked one.
 func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) (d Decision, done bool, err error) {
 	d = Decision{Allow: a.Allow, By: by.Name, Channel: by.Channel, At: time.Now().UTC()}
 	w := answerRow{ID: q.ID, From: string(q.State), To: string(Denied)}
 	if a.Allow {
 		w.To, d.Scope = string(Allowed), scopeOf(a)
 	} else {
-		d.Reason = clip(a.Reason, maxReason)
+		d.Reason = text.Clip(a.Reason, maxReason)
 		if before := q.Decision; before != nil {
 			w.Drop = before.Rule
 		}
@@ -91,14 +93,14 @@ func (s *Store) decide(ctx context.Context, q *Question, a Answer, by Approver) 
 			return d, false, err
 		}
 	}
-	text, err := json.Marshal(d)
+	encoded, err := json.Marshal(d)
 	if err != nil {
-		return d, false, fmt.Errorf("writing an answer: %w", err)
+		return d, false, fmt.Errorf("encoding an answer: %w", err)
 	}
-	w.Decision = string(text)
+	w.Decision = string(encoded)
 	done, full, err := s.rows.Answer(ctx, w, func(rules int) bool { return rules < maxRules })
 	if full {
-		err = fmt.Errorf("there are %d rules already; mcp-tools approvals forget removes one", maxRules)
+		err = fmt.Errorf("there are already %d rules; remove one with mcp-tools approvals forget", maxRules)
 	}
 	return d, done, err
 }
@@ -110,16 +112,16 @@ func scopeOf(a Answer) Scope {
 	return a.Scope
 }
 
-// answeredBy says who was faster.
+// answeredBy adds to err who answered the question.
 func answeredBy(err error, q *Question) error {
 	if q.Decision == nil {
 		return err
 	}
-	word := "denied"
+	choice := "denied"
 	if q.Decision.Allow {
-		word = "allowed"
+		choice = "allowed"
 	}
-	return fmt.Errorf("%w: %s by %s at %s", err, word, q.Decision.who(), q.Decision.At.Local().Format(time.TimeOnly))
+	return fmt.Errorf("%w: %s by %s at %s", err, choice, q.Decision.who(), q.Decision.At.Local().Format(time.TimeOnly))
 }
 
 func (d *Decision) who() string {
@@ -129,7 +131,7 @@ func (d *Decision) who() string {
 	return d.By + " (" + d.Channel + ")"
 }
 
-// Preview returns the rule that an answer would make, without making it.
+// Preview returns the rule that an answer would make.
 func (s *Store) Preview(ctx context.Context, id string, a Answer, by Approver) (Rule, error) {
 	q, err := s.Get(ctx, id, by)
 	if err != nil {
@@ -145,9 +147,8 @@ func (s *Store) Preview(ctx context.Context, id string, a Answer, by Approver) (
 	return *rule, nil
 }
 
-// Take uses the word that was given for a call, if it is exactly the one that
-// was asked about and this process asked. A yes is taken once. A question that
-// nobody answered is over with this.
+// Take returns the decision about a call, if this process has asked about exactly
+// that call. An approval can be taken once. An open question is withdrawn.
 func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 	if s.Unused() {
 		return Decision{}, ErrUnknown
@@ -171,7 +172,7 @@ func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
 	return Decision{}, errContended
 }
 
-// take takes the word about a question, unless somebody changes it meanwhile.
+// take takes the decision, unless another process changes the question.
 func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, err error) {
 	switch q.State {
 	case Open, Expired:
@@ -182,7 +183,7 @@ func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, e
 		return d, done, err
 	case Denied:
 		return *q.Decision, true, nil
-	case Allowed: // used up before the call is made: a crash in between loses the word
+	case Allowed: // marked as used before the call: a crash in between loses the approval
 		done, err = s.rows.Take(ctx, q.ID, s.me, s.takeGrace)
 		if err != nil {
 			return d, false, err
@@ -195,8 +196,8 @@ func (s *Store) take(ctx context.Context, q *Question) (d Decision, done bool, e
 	return d, false, ErrUnknown
 }
 
-// whyNotTaken says why a yes could not be taken: it is still there, and so has come
-// too late; or something has become of it.
+// whyNotTaken returns ErrExpired if the approval is still there, so it came too
+// late, or nil if the question has changed.
 func (s *Store) whyNotTaken(ctx context.Context, id string) error {
 	state, _, found, err := s.rows.State(ctx, id)
 	if err == nil && found && State(state) == Allowed {
@@ -205,16 +206,16 @@ func (s *Store) whyNotTaken(ctx context.Context, id string) error {
 	return err
 }
 
-// takeGrace is how long a yes at the last moment may take to its call.
+// takeGrace is how long after its end an approval of a question can be taken.
 const takeGrace = 10 * time.Second
 
-// about reports whether the question was put about exactly this call.
+// about reports whether the question is about exactly this call.
 func (q *Question) about(c Call) bool {
 	return q.Digest != "" && q.Digest == c.Digest && q.Basis == c.Basis && q.Tool == c.Tool && q.Principal == c.Principal &&
 		q.Session == c.Session && q.Profile == c.Profile && q.Workspace == c.Workspace && rank(c.Risk) <= rank(q.Risk)
 }
 
-// Withdraw ends a question of this process for which nobody waits any more.
+// Withdraw removes a question of this process.
 func (s *Store) Withdraw(ctx context.Context, id string) error {
 	if s.Unused() || !isID(id) {
 		return nil
@@ -222,14 +223,14 @@ func (s *Store) Withdraw(ctx context.Context, id string) error {
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	s.heartbeat.untrack(id)
-	_, err := s.rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // or it is over in any case
+	_, err := s.rows.Withdraw(ctx, id, s.me, string(Open), string(Allowed)) // a closed question needs no withdrawal
 	return err
 }
 
-// attendedFor is how long somebody who looked at the questions counts as there.
+// attendedFor is how long an approver counts as present after a look.
 const attendedFor = 30 * time.Second
 
-// MarkAttended notes that somebody who may answer has looked.
+// MarkAttended records that an approver has looked at the questions.
 func (s *Store) MarkAttended(ctx context.Context) error {
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
@@ -240,7 +241,7 @@ func (s *Store) MarkAttended(ctx context.Context) error {
 	return errors.Join(s.rows.MarkAttended(ctx), s.Sweep(ctx))
 }
 
-// Attended reports whether somebody who may answer has looked a moment ago.
+// Attended reports whether an approver has looked at the questions recently.
 func (s *Store) Attended(ctx context.Context) (bool, error) {
 	if s.Unused() {
 		return false, nil
@@ -248,15 +249,4 @@ func (s *Store) Attended(ctx context.Context) (bool, error) {
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
 	return s.rows.AttendedWithin(ctx, attendedFor)
-}
-
-func clip(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	end := most
-	for end > 0 && text[end]&0xC0 == 0x80 {
-		end--
-	}
-	return text[:end] + "..."
 }

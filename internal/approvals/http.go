@@ -11,19 +11,19 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// maxBody bounds an answer that comes over HTTP.
+// maxBody is the maximum size of a request body.
 const maxBody = 64 << 10
 
-// answerBody is what POST /approvals/{id} takes.
+// answerBody is the body of POST /approvals/{id}.
 type answerBody struct {
 	Decision string `json:"decision"` // allow, allow_session, allow_always or deny
 	Reason   string `json:"reason"`
-	Expires  string `json:"expires"` // a moment (RFC 3339), for allow_always
+	Expires  string `json:"expires"` // RFC 3339, for allow_always
 	Like
-	Preview bool `json:"preview"` // show the rule that would be made, and decide nothing
+	Preview bool `json:"preview"` // return the rule without deciding
 }
 
-// The words for decisions, in every channel.
+// The choices of an approver, in every channel.
 const (
 	ChoiceAllow   = "allow"
 	ChoiceSession = "allow_session"
@@ -32,10 +32,10 @@ const (
 )
 
 // Serve answers GET /approvals, GET /approvals/{id} and POST /approvals/{id}
-// for an approver whom somebody else has let in.
+// for an approver that is already authenticated.
 func (s *Store) Serve(w http.ResponseWriter, r *http.Request, who Approver) {
 	if err := s.MarkAttended(r.Context()); err != nil {
-		reply(w, http.StatusServiceUnavailable, fault("the approvals cannot be read at the moment"))
+		reply(w, http.StatusServiceUnavailable, fault("the approvals cannot be read now"))
 		return
 	}
 	id := r.PathValue("id")
@@ -58,7 +58,7 @@ func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, w
 	}
 	var body answerBody
 	if err := jsonv2.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &body, jsonv2.RejectUnknownMembers(true)); err != nil {
-		reply(w, http.StatusBadRequest, fault("the body is no answer: "+err.Error()))
+		reply(w, http.StatusBadRequest, fault("the body is invalid: "+err.Error()))
 		return
 	}
 	a, err := body.answer()
@@ -69,7 +69,7 @@ func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, w
 		rule, err := s.Preview(r.Context(), id, a, who)
 		respond(w, map[string]any{"rule": rule}, err)
 	case body.Preview:
-		reply(w, http.StatusBadRequest, fault("only allow_session and allow_always make a rule that could be shown"))
+		reply(w, http.StatusBadRequest, fault("only allow_session and allow_always make a rule to preview"))
 	default:
 		decision, err := s.Answer(r.Context(), id, a, who)
 		respond(w, map[string]any{"id": id, "decision": decision}, err)
@@ -80,21 +80,21 @@ func (b answerBody) answer() (a Answer, err error) {
 	a = Answer{Reason: b.Reason, Like: b.Like}
 	if b.Expires != "" {
 		if a.Until, err = time.Parse(time.RFC3339, b.Expires); err != nil {
-			return a, fmt.Errorf("expires is %q, it must be a moment such as 2026-01-31T09:00:00Z", b.Expires)
+			return a, fmt.Errorf("expires is %q, it must be a time such as 2026-01-31T09:00:00Z", b.Expires)
 		}
 	}
 	a.Allow, a.Scope, err = ParseChoice(b.Decision)
 	switch {
 	case err != nil:
 	case a.Scope != Always && !a.Until.IsZero():
-		err = errors.New("only what is allowed always expires")
+		err = errors.New("expires is only for allow_always")
 	case a.Allow && a.Scope == Once && len(a.Like.Match)+len(a.Like.Any) > 0:
-		err = errors.New("match and any say what a rule allows; only allow_session and allow_always make one")
+		err = errors.New("match and any are only for allow_session and allow_always")
 	}
 	return a, err
 }
 
-// ParseChoice reads one of the words for decisions.
+// ParseChoice returns the meaning of a choice.
 func ParseChoice(word string) (allow bool, scope Scope, err error) {
 	switch word {
 	case ChoiceAllow:
@@ -109,7 +109,7 @@ func ParseChoice(word string) (allow bool, scope Scope, err error) {
 	return false, "", fmt.Errorf("decision is %q, it must be allow, allow_session, allow_always or deny", word)
 }
 
-// respond sends v, or what is wrong with the status that says so.
+// respond sends v, or err with its status.
 func respond(w http.ResponseWriter, v any, err error) {
 	switch {
 	case err == nil:
@@ -120,8 +120,8 @@ func respond(w http.ResponseWriter, v any, err error) {
 		reply(w, http.StatusConflict, fault(err.Error()))
 	case errors.As(err, new(RuleError)):
 		reply(w, http.StatusBadRequest, fault(err.Error()))
-	default: // what is wrong here is for whoever sits at this machine
-		reply(w, http.StatusInternalServerError, fault("the approvals cannot be read or written at the moment"))
+	default: // the cause is not for clients
+		reply(w, http.StatusInternalServerError, fault("the approvals cannot be read or written now"))
 	}
 }
 
@@ -133,6 +133,6 @@ func reply(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(v); err != nil {
-		return // the client has gone; there is nobody to tell
+		return // the client has disconnected
 	}
 }

@@ -11,25 +11,25 @@ import (
 
 const maxPattern = 1000
 
-// checkPattern refuses patterns that do not say what they mean.
+// checkPattern returns an error if a pattern is invalid or misleading.
 func checkPattern(pattern string) error {
 	switch {
 	case pattern == "" || len(pattern) > maxPattern:
-		return fmt.Errorf("a pattern has 1 to %d bytes", maxPattern)
+		return fmt.Errorf("a pattern must have 1 to %d bytes", maxPattern)
 	case strings.ContainsFunc(pattern, invisible):
-		return fmt.Errorf("the pattern %q has characters that are not seen", pattern)
+		return fmt.Errorf("the pattern %q has invisible characters", pattern)
 	case strings.Contains(pattern, "***"):
-		return fmt.Errorf("the pattern %q has three stars in a row; ** stands for everything", pattern)
+		return fmt.Errorf("the pattern %q has three stars in a row; use ** to match everything", pattern)
 	}
 	return nil
 }
 
-// invisible reports whether c is not seen, or stands for what is no character.
+// invisible reports whether c is invisible or replaces invalid UTF-8.
 func invisible(c rune) bool { return c == utf8.RuneError || tool.Hidden(c) }
 
-// matchesPattern reports whether the whole text is like the pattern: * stands for any
-// characters but a slash, ** for any at all, ? for one that is no slash. A text
-// that could mean another place than it says fits nothing.
+// matchesPattern reports whether the whole text matches: * matches any characters
+// but a slash, ** any characters, ? one character but a slash. A text that may be
+// misread, with .. or a backslash for example, matches nothing.
 func matchesPattern(pattern, text string) bool {
 	if strings.ContainsFunc(text, invisible) || strings.Contains(text, `\`) ||
 		slices.Contains(strings.Split(text, "/"), "..") || len(text) > maxText {
@@ -38,14 +38,14 @@ func matchesPattern(pattern, text string) bool {
 	return matches(pattern, text)
 }
 
-// maxText bounds the time that a comparison takes.
+// maxText limits the time of a comparison.
 const maxText = 64 << 10
 
-// matches follows all ways through the pattern at once, so that no text takes
-// longer than its length times that of the pattern.
+// matches tracks all positions in the pattern at once, so that its time is at most
+// proportional to the lengths of text and pattern.
 func matches(pattern, text string) bool {
 	p := []rune(pattern)
-	reach := skipStars(p, []int{0}) // where in the pattern we may be
+	reach := skipStars(p, []int{0}) // possible positions in the pattern
 	for _, c := range text {
 		var next []int
 		for _, at := range reach {
@@ -64,7 +64,7 @@ func matches(pattern, text string) bool {
 	return slices.Contains(reach, len(p))
 }
 
-// stars is how many stars stand at a place.
+// stars returns the number of stars at a position.
 func stars(p []rune, at int) int {
 	n := 0
 	for at+n < len(p) && p[at+n] == '*' {
@@ -73,7 +73,7 @@ func stars(p []rune, at int) int {
 	return n
 }
 
-// skipStars adds the places behind stars, which may stand for nothing.
+// skipStars adds the positions after stars, which may match nothing.
 func skipStars(p []rune, reach []int) []int {
 	for i := 0; i < len(reach); i++ {
 		behind := reach[i] + stars(p, reach[i])

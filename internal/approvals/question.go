@@ -12,28 +12,28 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 )
 
-// A Call is what a person is asked about.
+// A Call is the call that an approver decides about.
 type Call struct {
-	Call      string            `json:"call"` // as the audit log knows it
+	Call      string            `json:"call"` // id in the audit log
 	Tool      string            `json:"tool"`
 	Title     string            `json:"title"`
 	Risk      string            `json:"risk"`
-	Why       string            `json:"why,omitzero"` // the tool's reason for the risk
+	Why       string            `json:"why,omitzero"` // reason for the risk
 	Principal string            `json:"principal"`
 	Agent     string            `json:"agent,omitzero"`
 	User      string            `json:"user,omitzero"`
 	Session   string            `json:"session"`
 	Profile   string            `json:"profile"`
 	Workspace string            `json:"workspace,omitzero"`
-	Shown     string            `json:"arguments"`      // all of them, as a person may see them
-	Facts     map[string]string `json:"facts,omitzero"` // what else the word rests on, as it may be seen
+	Shown     string            `json:"arguments"`      // all arguments, in the form that may be shown
+	Facts     map[string]string `json:"facts,omitzero"` // other facts to decide on, in the form that may be shown
 	Basis     string            `json:"basis,omitzero"` // digest of the facts
-	Digest    string            `json:"digest"`         // of the tool and its exact arguments
-	Once      bool              `json:"once,omitzero"`  // it can only be allowed once
-	Args      json.RawMessage   `json:"-"`              // exactly; never written down
+	Digest    string            `json:"digest"`         // of the tool and its arguments
+	Once      bool              `json:"once,omitzero"`  // no rule may be made of it
+	Args      json.RawMessage   `json:"-"`              // never stored
 }
 
-// A State says how far a question is.
+// A State is the state of a question.
 type State string
 
 // The states of a question.
@@ -42,15 +42,15 @@ const (
 	Allowed State = "allowed"
 	Denied  State = "denied"
 	Used    State = "used"    // allowed, and the call was made
-	Expired State = "expired" // open past its time
+	Expired State = "expired" // open, but its time is over
 )
 
-// A Question is a call that waits for a person's word.
+// A Question is a call that waits for a decision.
 type Question struct {
 	ID    string `json:"id"`
 	State State  `json:"state"`
 	Call
-	Parts    map[string]string `json:"parts"` // digest of each argument
+	Parts    map[string]string `json:"parts"` // digests of the arguments
 	Owner    string            `json:"owner"` // the process that asks
 	Asked    time.Time         `json:"asked"`
 	Expires  time.Time         `json:"expires"`
@@ -68,26 +68,26 @@ func (q *Question) closedErr() error {
 	return ErrExpired
 }
 
-// An Approver is somebody who answers. The zero Approver sees every question;
-// with an agent or a user it sees only those.
+// An Approver answers questions. The zero Approver sees every question; one with
+// an agent or a user sees only theirs.
 type Approver struct {
 	Agent, User string
-	Name        string // who it is, for the record
-	Channel     string // by which way it answers
+	Name        string // for the audit log
+	Channel     string // for example cli or http
 }
 
 func (a Approver) sees(q *Question) bool {
 	return (a.Agent == "" || a.Agent == q.Agent) && (a.User == "" || a.User == q.User)
 }
 
-// storedCall is what is written down of a call.
+// storedCall is the JSON of a question.
 type storedCall struct {
 	Call
 	Parts map[string]string `json:"parts"`
 }
 
-// Add lays a question out until it expires, and returns its id. It belongs to
-// this process, and ends with it.
+// Ask adds a question until it expires, and returns its id. It ends with this
+// process.
 func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, err error) {
 	parts, err := argDigests(c.Args)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 	}
 	text, err := json.Marshal(storedCall{c, parts})
 	if err != nil {
-		return "", fmt.Errorf("writing a question: %w", err)
+		return "", fmt.Errorf("encoding a question: %w", err)
 	}
 	ctx, cancel := withTimeout(ctx)
 	defer cancel()
@@ -103,30 +103,30 @@ func (s *Store) Ask(ctx context.Context, c Call, expires time.Time) (id string, 
 		return "", err
 	}
 	q := questionRow{ID: newID(), Owner: s.me, Principal: c.Principal, Size: len(c.Shown), Call: string(text)}
-	laid, err := s.rows.Add(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
+	added, err := s.rows.Add(ctx, q, time.Until(expires), lease, room(len(c.Shown)))
 	if err != nil {
 		return "", err
 	}
-	if !laid {
+	if !added {
 		return "", ErrTooMany
 	}
 	s.track(q.ID, expires.Add(s.takeGrace))
 	return q.ID, nil
 }
 
-// Sweep removes what is over and what those left who are gone. Asking and looking
-// do that too.
+// Sweep removes closed questions and the questions of dead processes. Ask and
+// MarkAttended call it too.
 func (s *Store) Sweep(ctx context.Context) error { return s.rows.Sweep(ctx, keepClosed, maxClosed) }
 
-// room says whether one more question may wait beside the others. Who decides
-// reads all of them, again and again, so their texts are bounded too.
+// room returns the condition for one more question. The size of all texts is
+// limited because approvers read them again and again.
 func room(size int) func(open, own, text, ownText int) bool {
 	return func(open, own, text, ownText int) bool {
 		return open < maxOpen && own < maxOpenEach && text+size <= maxOpenText && ownText+size <= maxOpenTextEach
 	}
 }
 
-// List returns the open questions that who sees, the oldest first.
+// List returns the open questions that who may see, the oldest first.
 func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 	if s.Unused() {
 		return nil, nil
@@ -139,14 +139,14 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 	}
 	var open []Question
 	for _, kept := range all {
-		if q, err := questionOf(kept); err == nil && who.sees(&q) { // what cannot be read can be approved by nobody
+		if q, err := questionOf(kept); err == nil && who.sees(&q) { // skip those that cannot be decoded, and so not be approved
 			open = append(open, q)
 		}
 	}
 	return open, nil
 }
 
-// Get returns one question that who sees, also one that is over.
+// Get returns one question that who may see, open or closed.
 func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, error) {
 	if s.Unused() {
 		return Question{}, ErrUnknown
@@ -179,8 +179,8 @@ func (s *Store) get(ctx context.Context, id string) (q Question, lives bool, err
 	return q, lives, err
 }
 
-// questionOf reads what was kept. It is strict: a word in it that nobody knows
-// may be one that narrows what is allowed.
+// questionOf decodes a row. Unknown fields are an error, because they may restrict
+// what is allowed.
 func questionOf(k questionRow) (Question, error) {
 	var c storedCall
 	q := Question{ID: k.ID, State: State(k.State), Owner: k.Owner, Asked: k.Asked.UTC(), Expires: k.Expires.UTC()}
@@ -191,29 +191,29 @@ func questionOf(k questionRow) (Question, error) {
 		q.Decision.At = k.Decided.UTC()
 	}
 	if err == nil && c.Principal != k.Principal {
-		err = errors.New("it is for somebody else")
+		err = errors.New("it has another principal")
 	}
 	if err != nil {
-		return Question{}, fmt.Errorf("question %s cannot be understood: %w", k.ID, err)
+		return Question{}, fmt.Errorf("cannot decode question %s: %w", k.ID, err)
 	}
 	q.Call, q.Parts = c.Call, c.Parts
 	return q, nil
 }
 
-// Changed returns a channel that is closed when there may be another question,
-// or an answer to one.
-func (s *Store) Changed() <-chan struct{} { return s.rows.Wait() }
+// Changed returns a channel that is closed when there may be a new question or
+// a new answer.
+func (s *Store) Changed() <-chan struct{} { return s.DB.Wait(topic) }
 
-// retryEvery is how soon one who waits asks again when the rows did not answer.
+// retryEvery is the delay of Await after an error of the store.
 const retryEvery = 500 * time.Millisecond
 
-// Await returns when the question is open no more, or ctx ends.
+// Await returns when the question is not open or ctx ends.
 func (s *Store) Await(ctx context.Context, id string) error {
 	for isID(id) {
-		changed := s.rows.Wait()
+		changed := s.DB.Wait(topic)
 		state, left, found, err := s.rows.State(ctx, id)
 		if err == nil && (!found || State(state) != Open) {
-			return nil // whoever takes it finds out
+			return nil // Take returns the result
 		}
 		if err != nil {
 			left = retryEvery
@@ -232,13 +232,13 @@ func (s *Store) Await(ctx context.Context, id string) error {
 	return nil
 }
 
-// argDigests is the digest of each argument, so that a rule can say which must be
-// the same without anybody having to keep their values.
+// argDigests returns the digest of each argument. A rule compares them, so that
+// values need not be stored.
 func argDigests(args json.RawMessage) (map[string]string, error) {
 	values := make(map[string]json.RawMessage)
 	if len(args) > 0 {
 		if err := json.Unmarshal(args, &values); err != nil {
-			return nil, fmt.Errorf("the arguments are no object: %w", err)
+			return nil, fmt.Errorf("the arguments are not an object: %w", err)
 		}
 	}
 	parts := make(map[string]string, len(values))

@@ -14,14 +14,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Like says which calls beside the one that was asked about a yes is good for.
-// The zero Like means: only those with exactly the same arguments.
+// Like describes which other calls a rule allows. The zero Like allows only calls
+// with exactly the same arguments.
 type Like struct {
-	Match map[string]string `json:"match,omitzero"` // patterns for arguments that are texts
-	Any   []string          `json:"any,omitzero"`   // arguments that may be anything
+	Match map[string]string `json:"match,omitzero"` // patterns of string arguments
+	Any   []string          `json:"any,omitzero"`   // arguments with any value
 }
 
-// A Rule is a yes that outlives its question.
+// A Rule allows similar calls without a question.
 type Rule struct {
 	ID        string            `json:"id"`
 	Scope     Scope             `json:"scope"`
@@ -31,14 +31,14 @@ type Rule struct {
 	User      string            `json:"user,omitzero"`
 	Profile   string            `json:"profile"`
 	Workspace string            `json:"workspace,omitzero"`
-	Risk      string            `json:"risk"`             // no call of a higher one
+	Risk      string            `json:"risk"`             // the maximum risk
 	Basis     string            `json:"basis,omitzero"`   // digest of the facts
-	Session   string            `json:"session,omitzero"` // of scope session
-	Owner     string            `json:"owner,omitzero"`   // likewise: the server, as long as it lives
-	Digest    string            `json:"digest,omitzero"`  // of the exact call, when nothing in it may differ
-	Same      map[string]string `json:"same,omitzero"`    // digests of arguments that must be the same
+	Session   string            `json:"session,omitzero"` // if the scope is session
+	Owner     string            `json:"owner,omitzero"`   // the server process, if the scope is session
+	Digest    string            `json:"digest,omitzero"`  // of the call, if no argument may differ
+	Same      map[string]string `json:"same,omitzero"`    // digests of arguments that must be equal
 	Like
-	Shown   string    `json:"arguments"` // of the call that was asked about
+	Shown   string    `json:"arguments"` // of the call in the question
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires"`
 	By      string    `json:"by,omitzero"`
@@ -46,22 +46,22 @@ type Rule struct {
 }
 
 const (
-	// DefaultAge and MaxAge bound rules for always.
+	// DefaultAge and MaxAge limit rules of scope always.
 	DefaultAge = 30 * 24 * time.Hour
 	MaxAge     = 366 * 24 * time.Hour
-	// sessionAge bounds those for a session, which may go on for weeks.
+	// sessionAge limits rules of scope session; a session may last for weeks.
 	sessionAge = 12 * time.Hour
 	maxRules   = 1000
 	maxLike    = 20
 )
 
-// A RuleError says why a yes cannot make the rule that it wants to.
+// A RuleError is the reason why a rule cannot be made.
 type RuleError struct{ error }
 
-// Unwrap returns what is wrong.
+// Unwrap returns the reason.
 func (e RuleError) Unwrap() error { return e.error }
 
-// newRule makes a rule of a yes.
+// newRule returns the rule of an approval.
 func newRule(q *Question, a Answer, by Approver, now time.Time) (*Rule, error) {
 	r := &Rule{
 		ID: newID(), Scope: a.Scope, Tool: q.Tool, Principal: q.Principal, Agent: q.Agent, User: q.User,
@@ -84,21 +84,21 @@ func (r *Rule) check(q *Question, now time.Time) error {
 	case q.Once:
 		return ErrOnce
 	case r.Scope != Session && r.Scope != Always:
-		return fmt.Errorf("no rule has the scope %q", r.Scope)
+		return fmt.Errorf("the scope %q cannot have a rule", r.Scope)
 	case !r.Expires.After(now) || r.Expires.After(now.Add(MaxAge)):
-		return fmt.Errorf("a rule ends between now and in a year, not at %s", r.Expires.Format(time.RFC3339))
+		return fmt.Errorf("a rule must expire within a year, not at %s", r.Expires.Format(time.RFC3339))
 	}
 	return nil
 }
 
-// setConditions fills in what must be the same as in the call that was asked about.
+// setConditions sets what must be equal to the call in the question.
 func (r *Rule) setConditions(q *Question) error {
 	if len(r.Match) == 0 && len(r.Any) == 0 {
 		r.Digest = q.Digest
 		return nil
 	}
 	if len(r.Match)+len(r.Any) > maxLike {
-		return fmt.Errorf("a rule has at most %d patterns", maxLike)
+		return fmt.Errorf("a rule can have at most %d patterns", maxLike)
 	}
 	r.Same = maps.Clone(q.Parts)
 	for name, pattern := range r.Match {
@@ -109,7 +109,7 @@ func (r *Rule) setConditions(q *Question) error {
 			return err
 		}
 		if slices.Contains(r.Any, name) {
-			return fmt.Errorf("the argument %q has a pattern, and may be anything: say one of the two", name)
+			return fmt.Errorf("the argument %q is in match and in any; use one of them", name)
 		}
 		delete(r.Same, name)
 	}
@@ -122,7 +122,7 @@ func (r *Rule) setConditions(q *Question) error {
 	return nil
 }
 
-// allows reports whether the rule is good for a call of this process.
+// allows reports whether the rule allows a call of this process.
 func (r *Rule) allows(c *Call, me string, now time.Time) bool {
 	if c.Once || !now.Before(r.Expires) || r.Tool != c.Tool || r.Principal != c.Principal || r.Profile != c.Profile ||
 		r.Workspace != c.Workspace || r.Basis != c.Basis || rank(c.Risk) > rank(r.Risk) {
@@ -137,8 +137,8 @@ func (r *Rule) allows(c *Call, me string, now time.Time) bool {
 	return r.fits(c)
 }
 
-// matchesPattern compares argument by argument: each must be the same, be like its
-// pattern, or be free; and none may be missing that was there.
+// fits compares the arguments: each must be equal, match its pattern, or be in
+// Any; and no argument may be missing.
 func (r *Rule) fits(c *Call) bool {
 	parts, err := argDigests(c.Args)
 	if err != nil {
@@ -169,7 +169,7 @@ func (r *Rule) fits(c *Call) bool {
 	return true
 }
 
-// rank orders risks. One that nobody knows is above all.
+// rank orders risks. An unknown risk is the highest.
 func rank(risk string) int {
 	for r := tool.Reads; r.Valid(); r++ {
 		if r.String() == risk {
@@ -179,7 +179,7 @@ func rank(risk string) int {
 	return int(tool.Runs) + 1
 }
 
-// Allowed returns the rule under which a call may be made, if there is one.
+// Allowed returns the rule that allows a call, if there is one.
 func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 	if s.Unused() {
 		return Rule{}, false, nil
@@ -203,7 +203,7 @@ func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 	return Rule{}, false, nil
 }
 
-// Rules returns all rules that count, the oldest first.
+// Rules returns all valid rules, the oldest first.
 func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
 	if s.Unused() {
 		return nil, nil
@@ -217,7 +217,7 @@ func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
 	return rulesOf(kept)
 }
 
-// Forget ends a rule.
+// Forget removes a rule.
 func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 	if s.Unused() || !isID(id) {
 		return gone, ErrUnknown
@@ -232,16 +232,16 @@ func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
 		return gone, ErrUnknown
 	}
 	if gone, err = ruleOf(kept); err != nil {
-		return Rule{ID: kept.ID, Tool: kept.Tool}, nil // whatever it was
+		return Rule{ID: kept.ID, Tool: kept.Tool}, nil // removed although it cannot be decoded
 	}
 	return gone, nil
 }
 
-// row is the rule as it is kept.
+// row encodes the rule.
 func (r *Rule) row() (*ruleRow, error) {
 	text, err := json.Marshal(r)
 	if err != nil {
-		return nil, fmt.Errorf("writing a rule: %w", err)
+		return nil, fmt.Errorf("encoding a rule: %w", err)
 	}
 	return &ruleRow{
 		ID: r.ID, Scope: string(r.Scope), Owner: r.Owner, Principal: r.Principal, Tool: r.Tool, Rule: string(text),
@@ -249,8 +249,7 @@ func (r *Rule) row() (*ruleRow, error) {
 	}, nil
 }
 
-// rulesOf reads what was kept. One rule that cannot be understood is enough for
-// none of them to count: it may be one that narrows what another allows.
+// rulesOf decodes rows. If one cannot be decoded none is valid.
 func rulesOf(kept []ruleRow) ([]Rule, error) {
 	rules := make([]Rule, len(kept))
 	for i, k := range kept {
@@ -262,15 +261,15 @@ func rulesOf(kept []ruleRow) ([]Rule, error) {
 	return rules, nil
 }
 
-// ruleOf reads one. It is strict: a word in it that nobody knows may be one that
-// narrows what is allowed.
+// ruleOf decodes a row. Unknown fields are an error, because they may restrict
+// what is allowed.
 func ruleOf(k ruleRow) (r Rule, err error) {
 	err = jsonv2.Unmarshal([]byte(k.Rule), &r, jsonv2.RejectUnknownMembers(true))
 	if err == nil && (r.ID != k.ID || string(r.Scope) != k.Scope || r.Principal != k.Principal || r.Tool != k.Tool || r.Owner != k.Owner) {
-		err = errors.New("it is another one")
+		err = errors.New("its columns differ")
 	}
 	if err != nil {
-		return Rule{}, fmt.Errorf("rule %s cannot be understood: %w; mcp-tools approvals forget removes it", k.ID, err)
+		return Rule{}, fmt.Errorf("cannot decode rule %s: %w; remove it with mcp-tools approvals forget", k.ID, err)
 	}
 	return r, nil
 }

@@ -137,14 +137,14 @@ func testRulesThatCannotBe(t *testing.T, p place) {
 		answer Answer
 		want   string
 	}{
-		"past":         {Answer{Allow: true, Scope: Always, Until: in(-time.Hour)}, "between now and in a year"},
-		"too long":     {Answer{Allow: true, Scope: Always, Until: in(400 * 24 * time.Hour)}, "between now and in a year"},
+		"past":         {Answer{Allow: true, Scope: Always, Until: in(-time.Hour)}, "within a year"},
+		"too long":     {Answer{Allow: true, Scope: Always, Until: in(400 * 24 * time.Hour)}, "within a year"},
 		"odd scope":    {Answer{Allow: true, Scope: "forever"}, `"forever"`},
 		"no argument":  {always(Like{Any: []string{"mode"}}), `no argument "mode"`},
 		"no such text": {always(Like{Match: map[string]string{"mode": "*"}}), `no argument "mode"`},
-		"both":         {always(Like{Any: []string{"path"}, Match: map[string]string{"path": "*"}}), "say one of the two"},
+		"both":         {always(Like{Any: []string{"path"}, Match: map[string]string{"path": "*"}}), "use one of them"},
 		"empty":        {always(Like{Match: map[string]string{"path": ""}}), "1 to"},
-		"hidden":       {always(Like{Match: map[string]string{"path": "a\u200b"}}), "not seen"},
+		"hidden":       {always(Like{Match: map[string]string{"path": "a\u200b"}}), "invisible"},
 		"stars":        {always(Like{Match: map[string]string{"path": "a***"}}), "three stars"},
 	} {
 		for what, try := range map[string]func() error{

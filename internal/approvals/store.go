@@ -1,19 +1,18 @@
-// Package approvals knows the questions that wait for a person's word, and the
-// rules that persons have made of their words.
+// Package approvals has the questions that wait for an approver's decision, and
+// the rules that approvers have made.
 //
-// A server asks, and another process, on this machine or another, such as
-// `mcp-tools approvals allow`, can answer. Where both find the question is behind
-// [Rows]: it makes of several answers exactly one the first. A question belongs to
-// the process that asked, which says every few seconds that it lives, and ends
-// with it, however that dies. A word that was given is taken by nobody else, once,
-// for exactly the call that was shown.
+// A server asks, and another process, on this or another machine, answers, for
+// example `mcp-tools approvals allow`. The questions are in the store; of several
+// answers only the first counts. A question belongs to the process that asked. That
+// process renews a lease every few seconds; when it dies, its questions end. An
+// approval can be used once, by that process, for exactly the call that was shown.
 //
-// It does not know what a tool is, when a call must be asked about, how to ask a
-// client, or where rows are kept. Arguments are kept only as they may be shown;
-// of their values there are digests.
+// The package does not know what a tool is, which calls need an approval, or how
+// to ask a client. It stores arguments only in the form that may be shown, and
+// digests of their values.
 //
-// Begin with Store.Ask, Store.Answer and Store.Take: that is the life of a
-// question. What outlives it is in rule.go.
+// Begin with Store.Ask, Store.Answer and Store.Take, the steps of a question.
+// Rules are in rule.go.
 package approvals
 
 import (
@@ -28,54 +27,54 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// What may be wrong with a question.
+// Errors of questions.
 var (
-	ErrUnknown  = errors.New("there is no such question, or it is over")
-	ErrAnswered = errors.New("it was answered before")
-	ErrExpired  = errors.New("it was not answered in time")
+	ErrUnknown  = errors.New("no such question, or it has ended")
+	ErrAnswered = errors.New("the question was already answered")
+	ErrExpired  = errors.New("the question was not answered in time")
 	ErrChanged  = errors.New("the call is not the one that was approved")
-	ErrTooMany  = errors.New("too many questions are waiting")
-	ErrOnce     = errors.New("this call may only be allowed once")
+	ErrTooMany  = errors.New("too many open questions")
+	ErrOnce     = errors.New("this call can only be allowed once")
 )
 
 const (
-	// rowsTimeout is how long the rows may take for anything.
+	// rowsTimeout limits each operation on the store.
 	rowsTimeout = 15 * time.Second
-	// keepClosed is how long a question is still there to be shown when it is
-	// over, so that whoever comes late learns who was faster.
+	// keepClosed is how long closed questions can be shown, so that a late
+	// approver sees who answered.
 	keepClosed = 10 * time.Minute
-	// maxOpen and maxOpenEach bound the open questions of all, and of one caller.
+	// maxOpen and maxOpenEach limit the open questions, in all and of one caller.
 	maxOpen     = 200
 	maxOpenEach = 20
-	// maxOpenText and maxOpenTextEach bound what there is to read in them.
+	// maxOpenText and maxOpenTextEach limit the size of their texts.
 	maxOpenText     = 8 << 20
 	maxOpenTextEach = 1 << 20
-	// maxClosed bounds those that are over and still there to be shown.
+	// maxClosed limits the closed questions that can be shown.
 	maxClosed = 100
 )
 
 const idLen = 12
 
-// Options make a Store.
+// Options configure a Store.
 type Options struct {
 	DB *store.Store
-	// Unused reports that certainly nothing was ever asked, answered or looked
-	// at: then looking for something makes nothing. nil: never.
+	// Unused reports that the store was certainly never used, so that reading
+	// must not create it. nil means it may have been.
 	Unused func() bool
 	Log    *slog.Logger // nil: silent
 }
 
-// A Store is the approvals as one process sees them. It is safe for concurrent
-// use, and so are any number of them with the same rows.
+// A Store is the access of one process to the approvals. It is safe for
+// concurrent use, and so are several Stores with the same database.
 type Store struct {
 	Options
 	rows      rows
-	me        string // names this process in its questions
+	me        string // id of this process
 	takeGrace time.Duration
 	heartbeat heartbeat
 }
 
-// New returns the approvals. The rows are left alone before they are needed.
+// New returns a Store. It does not use the database yet.
 func New(o Options) *Store {
 	if o.Unused == nil {
 		o.Unused = func() bool { return false }
@@ -88,8 +87,8 @@ func New(o Options) *Store {
 	return s
 }
 
-// Close withdraws what this process still asks. The store must not be used to
-// ask any more.
+// Close withdraws the questions of this process. Ask must not be called
+// afterwards.
 func (s *Store) Close() error {
 	if !s.heartbeat.end() {
 		return nil
@@ -99,12 +98,12 @@ func (s *Store) Close() error {
 	return s.rows.RemoveOwner(ctx, s.me)
 }
 
-// withTimeout bounds how long one is held up by the rows.
+// withTimeout limits an operation on the store.
 func withTimeout(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, rowsTimeout)
 }
 
-// newID makes a random name that can be typed: 60 bits.
+// newID returns a random id of 60 bits that is easy to type.
 func newID() string { return strings.ToLower(rand.Text()[:idLen]) }
 
 // isID reports whether text has the form of an id.
@@ -112,26 +111,25 @@ func isID(text string) bool {
 	return len(text) == idLen && strings.Trim(text, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
 
-// How long this process is known to live without saying so again, and how often
-// it does: while a question waits, and while none does, when only what was
-// allowed for a session hangs on it.
+// The duration and the renewal interval of the lease: while a question is open,
+// and otherwise, when only session rules depend on it.
 const (
 	lease, renewal         = 30 * time.Second, 5 * time.Second
 	longLease, longRenewal = 2 * time.Minute, 30 * time.Second
 )
 
-// A heartbeat is how this process says that it lives: from its first question on.
+// A heartbeat renews the lease of this process from its first question on.
 type heartbeat struct {
 	asked chan struct{} // a question was asked
 
 	mu      sync.Mutex
-	pending map[string]time.Time // questions, until when they may be taken
-	stop    context.CancelFunc   // nil before it has begun
+	pending map[string]time.Time // open questions, with the time of their end
+	stop    context.CancelFunc   // nil before the start
 	ended   bool
 	done    sync.WaitGroup
 }
 
-// track keeps this process known to live, quickly while the question waits.
+// track starts the heartbeat, with the short interval until the question ends.
 func (s *Store) track(id string, until time.Time) {
 	l := &s.heartbeat
 	l.mu.Lock()
@@ -148,14 +146,14 @@ func (s *Store) track(id string, until time.Time) {
 	}
 }
 
-// untrack forgets a question of this process.
+// untrack ends the short interval for a question.
 func (l *heartbeat) untrack(id string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	delete(l.pending, id)
 }
 
-// busy reports whether a question waits.
+// busy reports whether a question is open.
 func (l *heartbeat) busy(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -167,7 +165,7 @@ func (l *heartbeat) busy(now time.Time) bool {
 	return len(l.pending) > 0
 }
 
-// stop stops it, and reports whether it had begun.
+// end stops the heartbeat, and reports whether it was started.
 func (l *heartbeat) end() bool {
 	l.mu.Lock()
 	stop := l.stop
@@ -181,9 +179,8 @@ func (l *heartbeat) end() bool {
 	return true
 }
 
-// beat says again and again that this process lives. Where that fails for
-// longer than a lease, its questions are over, and it hears so when it takes
-// the word.
+// beat renews the lease until ctx ends. If that fails for longer than a lease,
+// the questions end, which Take reports.
 func (s *Store) beat(ctx context.Context) {
 	for {
 		every := longRenewal
@@ -195,7 +192,7 @@ func (s *Store) beat(ctx context.Context) {
 		case <-timer.C:
 		case <-s.heartbeat.asked:
 			timer.Stop()
-			continue // the question has said it, and has it be said soon
+			continue // Add has renewed the lease; use the short interval
 		case <-ctx.Done():
 			timer.Stop()
 			return
@@ -205,7 +202,7 @@ func (s *Store) beat(ctx context.Context) {
 			long = lease
 		}
 		if err := s.renew(ctx, long); err != nil && ctx.Err() == nil {
-			s.Log.Warn("open questions may be lost: nobody can be told that this server lives", "err", err)
+			s.Log.Warn("cannot renew the lease of this process; open questions may be lost", "err", err)
 		}
 	}
 }

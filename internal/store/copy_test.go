@@ -265,11 +265,12 @@ func TestFollowersAreLost(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "a.zip")
 		backup(t, s, file)
 		for range 2 {
+			before := slices.Clone(places)
 			if _, err := s.Restore(t.Context(), file, true); err != nil {
 				t.Fatal(err)
 			}
-			for i, f := range append(feeds, s, other) {
-				place, lost, _ := follow(f, places[i%2])
+			for i, f := range append(feeds, storetest.Open(t, dsn)) {
+				place, lost, _ := follow(f, before[i%2])
 				if !lost {
 					t.Errorf("reader %d found its place", i)
 				}

@@ -10,21 +10,21 @@ import (
 	"unicode"
 )
 
-// maxName bounds every name in a request, in bytes.
+// maxName is the maximum length of names in a request, in bytes.
 const maxName = 256
 
-// A Request says what a new token shall stand for.
+// A Request describes a new token.
 type Request struct {
-	Name      string    // for people; the id when empty
-	Profiles  []string  // which profiles it may use, the first by default; policy.AnyProfile for all
-	Approve   bool      // it decides about others' calls, and makes none; then it has no profiles
-	Agent     string    // the agent's key
-	User      string    // the person behind it
-	Workspace string    // the directory that its holder works in; empty for the server's own
+	Name      string    // to be shown; the id if empty
+	Profiles  []string  // allowed profiles, the first is the default; policy.AnyProfile for all
+	Approve   bool      // for approvals of calls; then it has no profiles
+	Agent     string    // key of the agent
+	User      string    // the user
+	Workspace string    // directory of the calls; empty for that of the server
 	Expires   time.Time // zero for never
 }
 
-// Create adds a token and returns it, which is the only time it can be seen.
+// Create adds a token and returns its secret, which cannot be shown again.
 func (t *Table) Create(ctx context.Context, req Request) (Secret, Token, error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, Token{}, err
@@ -35,16 +35,15 @@ func (t *Table) Create(ctx context.Context, req Request) (Secret, Token, error) 
 		if err != nil {
 			return Secret{}, Token{}, fmt.Errorf("writing the table of tokens: %w", err)
 		}
-		if added { // or its id was taken
+		if added { // otherwise the id existed
 			kept.Created = created
 			return plain, kept, nil
 		}
 	}
 }
 
-// EnsureFirst creates a token if the table has never had one. Of all the
-// processes that ask, exactly one is told that it was created. A table whose
-// tokens have been revoked is not empty: somebody wanted it so.
+// EnsureFirst creates a token if the table is empty. Of concurrent calls in all
+// processes exactly one returns created. A table with revoked tokens is not empty.
 func (t *Table) EnsureFirst(ctx context.Context, req Request) (plain Secret, created bool, err error) {
 	if err := req.check(time.Now()); err != nil {
 		return Secret{}, false, err
@@ -57,15 +56,14 @@ func (t *Table) EnsureFirst(ctx context.Context, req Request) (plain Secret, cre
 	if err != nil {
 		return Secret{}, false, fmt.Errorf("writing the table of tokens: %w", err)
 	}
-	if !created { // another process was faster
+	if !created { // another process has created one
 		return Secret{}, false, nil
 	}
 	return plain, true, nil
 }
 
-// Revoke ends a token for good. It is named by its id, or by its name when
-// only one token that is not revoked yet has it. To revoke a token twice is
-// no mistake.
+// Revoke revokes a token by its id, or by its name if only one active token has
+// it. Revoking a token twice is not an error.
 func (t *Table) Revoke(ctx context.Context, idOrName string) error {
 	rows, err := t.List(ctx)
 	if err != nil {
@@ -78,10 +76,10 @@ func (t *Table) Revoke(ctx context.Context, idOrName string) error {
 	if err := t.rows.Revoke(ctx, rows[i].ID); err != nil {
 		return fmt.Errorf("writing the table of tokens: %w", err)
 	}
-	return t.cache.pause(ctx) // whoever hears that it is done may rely on it
+	return t.cache.pause(ctx) // see cacheAge
 }
 
-// find returns the index of the row that is meant. An id is exact and wins.
+// find returns the index of a token by its id, or else by its name.
 func find(rows []Token, idOrName string) (int, error) {
 	var alive, dead []int
 	for i, row := range rows {
@@ -103,14 +101,14 @@ func find(rows []Token, idOrName string) (int, error) {
 		for n, i := range alive {
 			ids[n] = rows[i].ID
 		}
-		return 0, fmt.Errorf("%d tokens are named %q: say which by its id: %s", len(ids), idOrName, strings.Join(ids, ", "))
+		return 0, fmt.Errorf("%d tokens are named %q: use one of their ids: %s", len(ids), idOrName, strings.Join(ids, ", "))
 	case len(dead) > 0:
 		return dead[0], nil
 	}
-	return 0, fmt.Errorf("%q: %w; `mcp-tools token list` shows them all", idOrName, ErrUnknown)
+	return 0, fmt.Errorf("%q: %w; mcp-tools token list prints all tokens", idOrName, ErrUnknown)
 }
 
-// issue makes a token.
+// issue returns a new token with its secret.
 func issue(req Request) (Secret, Token) {
 	plain := generate()
 	kept := Token{
@@ -130,13 +128,13 @@ func issue(req Request) (Secret, Token) {
 	return plain, kept
 }
 
-// check refuses what would make a token useless or a list unreadable.
+// check returns an error if a token would be useless or break the output of lists.
 func (r Request) check(now time.Time) error {
 	switch {
 	case r.Approve && len(r.Profiles) > 0:
-		return errors.New("a token that decides about calls makes none: name no profile")
+		return errors.New("a token for approvals cannot make calls: name no profile")
 	case !r.Approve && len(r.Profiles) == 0:
-		return errors.New("a token without a profile may do nothing: name at least one")
+		return errors.New("a token needs a profile: name at least one")
 	}
 	words := []struct{ what, word string }{
 		{"name", r.Name}, {"agent", r.Agent}, {"user", r.User}, {"workspace", r.Workspace},
@@ -148,14 +146,14 @@ func (r Request) check(now time.Time) error {
 	}
 	for _, profile := range r.Profiles {
 		if profile == "" {
-			return errors.New("a profile's name is empty")
+			return errors.New("the name of a profile is empty")
 		}
 		if err := checkText("profile", profile); err != nil {
 			return err
 		}
 	}
 	if !r.Expires.IsZero() && !r.Expires.After(now) {
-		return fmt.Errorf("the token would expire at %s, which is past", r.Expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the expiry %s is in the past", r.Expires.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -163,7 +161,7 @@ func (r Request) check(now time.Time) error {
 func checkText(what, word string) error {
 	switch {
 	case len(word) > maxName:
-		return fmt.Errorf("the %s is %d bytes long, the most is %d", what, len(word), maxName)
+		return fmt.Errorf("the %s is %d bytes long, the maximum is %d", what, len(word), maxName)
 	case strings.ContainsFunc(word, unicode.IsControl), strings.ToValidUTF8(word, "") != word:
 		return fmt.Errorf("the %s %q has control characters or is not UTF-8", what, word)
 	}

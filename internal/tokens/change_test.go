@@ -28,7 +28,7 @@ func TestCreateRefuses(t *testing.T) {
 		{"control character", Request{Name: "a\x1b[2J", Profiles: []string{"a"}}, "control characters"},
 		{"line break", Request{User: "a\nb", Profiles: []string{"a"}}, "control characters"},
 		{"not UTF-8", Request{Agent: "\xff", Profiles: []string{"a"}}, "not UTF-8"},
-		{"too long", Request{Workspace: strings.Repeat("a", maxName+1), Profiles: []string{"a"}}, "the most is 256"},
+		{"too long", Request{Workspace: strings.Repeat("a", maxName+1), Profiles: []string{"a"}}, "the maximum is 256"},
 		{"profile too long", Request{Profiles: []string{strings.Repeat("a", maxName+1)}}, "profile is 257 bytes"},
 		{"expired", Request{Profiles: []string{"a"}, Expires: time.Now().Add(-time.Second)}, "past"},
 	}

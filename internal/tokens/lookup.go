@@ -6,21 +6,19 @@ import (
 	"time"
 )
 
-// cacheAge is how old an answer of the table may be: under load, a question for
-// every request would cost more than everything else about a token. Revoke waits
-// as long, and a little longer, after the table has been told. So when it returns
-// no process, on whatever machine, believes the token any more; clocks need not
-// agree for that, they only have to go at the same pace.
+// cacheAge is how long a token is cached: a read of the table takes longer than
+// the rest of a check. Revoke waits a little longer than that after the change of
+// the table. So when it returns no process on any machine accepts the token. The
+// clocks of machines need not agree, but must have the same speed.
 const (
 	cacheAge   = 20 * time.Millisecond
 	revokeWait = cacheAge + 5*time.Millisecond
 )
 
-// maxCached bounds what is remembered.
+// maxCached is the maximum number of cached tokens.
 const maxCached = 1000
 
-// cache are tokens that counted a moment ago. What does not count, or is not
-// there, is asked about each time.
+// A cache has tokens that were valid a moment ago. Others are not cached.
 type cache struct {
 	age time.Duration
 
@@ -28,13 +26,13 @@ type cache struct {
 	tokens map[string]cached // by hash
 }
 
-// A cached is a token that counts, and when the table was asked about it.
+// A cached is a valid token, and the time before it was read.
 type cached struct {
 	row Token
 	at  time.Time
 }
 
-// get returns a token that counted a moment ago.
+// get returns a cached token.
 func (r *cache) get(hash string, now time.Time) (Token, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +43,7 @@ func (r *cache) get(hash string, now time.Time) (Token, bool) {
 	return seen.row.clone(), true
 }
 
-// put remembers a token that counts. asked is from before the table was asked.
+// put caches a valid token. asked is the time before it was read.
 func (r *cache) put(hash string, row Token, asked time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -55,7 +53,7 @@ func (r *cache) put(hash string, row Token, asked time.Time) {
 	r.tokens[hash] = cached{row.clone(), asked}
 }
 
-// pause waits until no answer from before is believed any more.
+// pause waits until all earlier cache entries of all processes have expired.
 func (r *cache) pause(ctx context.Context) error {
 	wait := time.NewTimer(revokeWait)
 	defer wait.Stop()

@@ -15,9 +15,9 @@ import (
 //
 //	mcpt_ + 43 of 0-9A-Za-z + 6 of 0-9A-Za-z
 //
-// 43 such characters carry 256 bits. The prefix lets people and scrubbers
-// recognise a token, the checksum tells a typo from an unknown token without
-// a look into the table, and a double click marks the whole of it.
+// 43 characters have 256 bits. People and scrubbers recognise a token by the
+// prefix, the checksum detects typing errors without the table, and a double
+// click selects the whole token.
 const (
 	prefix   = "mcpt_"
 	alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -27,19 +27,18 @@ const (
 	plainLen = len(prefix) + bodyLen + sumLen
 )
 
-// mask is what a Secret shows of itself.
+// mask is what a Secret prints.
 const mask = "[REDACTED]"
 
-// A Secret is a token in plain text. However it is printed, logged or
-// encoded, it shows a mask; only Reveal gives the text. The zero Secret is
-// empty.
+// A Secret is a token in plain text. It prints, logs and encodes as a mask; only
+// Reveal returns the text. The zero Secret is empty.
 type Secret struct {
-	// A pointer, because fmt prints the unexported fields of a struct
-	// without asking their methods: then an address shows and not a token.
+	// A pointer, because fmt prints unexported fields of structs without their
+	// methods; it prints an address then.
 	text *string
 }
 
-// Reveal returns the token, to be handed to its owner.
+// Reveal returns the token.
 func (s Secret) Reveal() string {
 	if s.text == nil {
 		return ""
@@ -53,13 +52,12 @@ func (s Secret) LogValue() slog.Value         { return slog.StringValue(mask) }
 func (s Secret) MarshalText() ([]byte, error) { return []byte(mask), nil }
 func (s Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + mask + `"`), nil }
 
-// Format answers every verb, %x and %d too, with the mask.
+// Format prints the mask for every verb.
 func (s Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
 
-// hashOf is what the table keeps of a token. A plain SHA-256 is right here: slow
-// hashes protect passwords, which can be guessed, and nobody guesses one of
-// 2^256 random values, however fast the hash. It also keeps the cost of a
-// request with a wrong token small.
+// hashOf returns the hash of a token in the table. A slow hash is not needed: it
+// protects passwords, which can be guessed, unlike 256 random bits. A fast one
+// keeps requests with wrong tokens cheap.
 func hashOf(plain string) string {
 	sum := sha256.Sum256([]byte(plain))
 	return hex.EncodeToString(sum[:])
@@ -72,8 +70,8 @@ func generate() Secret {
 	for len(body) < bodyLen {
 		_, _ = rand.Read(random) // never fails
 		for _, b := range random {
-			// 248 is the largest multiple of 62 in a byte: what is above would
-			// make the first letters of the alphabet likelier than the others.
+			// 248 is the largest multiple of 62 in a byte. Larger bytes would make
+			// the first letters of the alphabet more likely.
 			if b < 248 && len(body) < bodyLen {
 				body = append(body, alphabet[int(b)%len(alphabet)])
 			}
@@ -83,8 +81,8 @@ func generate() Secret {
 	return Secret{&text}
 }
 
-// Check says whether text has the form of a token, without asking whether
-// there is such a token. The error never repeats the text.
+// Check returns an error if text does not have the form of a token. The error
+// does not contain the text.
 func Check(text string) error {
 	body, ours := strings.CutPrefix(text, prefix)
 	if !ours || len(text) != plainLen {
@@ -97,7 +95,7 @@ func Check(text string) error {
 	return nil
 }
 
-// checksum returns the CRC-32 of a body in letters and digits.
+// checksum returns the CRC-32 of a body in base 62.
 func checksum(body string) string {
 	sum := crc32.ChecksumIEEE([]byte(body))
 	out := make([]byte, sumLen)
@@ -108,6 +106,6 @@ func checksum(body string) string {
 	return string(out)
 }
 
-// idOf returns the public part of a well-formed token. It is in the table, in
-// lists and in logs, and leaves more than 200 bits unknown.
+// idOf returns the public part of a well-formed token for lists and logs. More
+// than 200 bits remain secret.
 func idOf(plain string) string { return plain[len(prefix):][:idLen] }

@@ -1,15 +1,12 @@
-// Package tokens knows the bearer tokens with which HTTP callers prove who
-// they are.
+// Package tokens has the bearer tokens that authenticate HTTP callers.
 //
-// It knows what a token looks like, which of them exist, whom each stands for
-// and whether it still counts. The table is kept elsewhere, behind [Rows], and
-// is asked before a token is believed: what `mcp-tools token revoke` does in
-// another process, or on another machine, holds from the moment it returns.
-// Where the table cannot be asked, nobody is let in.
+// It creates, lists, revokes and checks tokens. The table of tokens is in the
+// store and is read for each check, so `mcp-tools token revoke` in another process
+// or on another machine is effective when it returns. If the table cannot be read
+// no token is accepted.
 //
-// It does not know HTTP, what a profile allows, where rows are kept, or tokens
-// that somebody else has issued. Tokens themselves are never kept: the table
-// has their hashes.
+// The package does not know HTTP, what a profile allows, or tokens of other
+// issuers. The table has only hashes of tokens.
 //
 // Begin with Table.Authenticate, then Table.Create.
 package tokens
@@ -26,20 +23,20 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// Why a token does not count. To the caller all of them look alike; the log
-// may tell them apart.
+// Reasons why a token is refused. The log has them; callers get one error for
+// all.
 var (
-	ErrMalformed = errors.New("not a token of ours, or mistyped")
-	ErrUnknown   = errors.New("no such token in the table")
+	ErrMalformed = errors.New("not a token of this program, or mistyped")
+	ErrUnknown   = errors.New("no such token")
 	ErrRevoked   = errors.New("the token has been revoked")
 	ErrExpired   = errors.New("the token has expired")
 )
 
-// Options make a Table.
+// Options configure a Table.
 type Options struct {
 	DB *store.Store
-	// Unused reports that there certainly is no table yet: then looking for
-	// tokens does not make one. nil: never.
+	// Unused reports that there is certainly no store yet, so that reading must
+	// not create one. nil means there may be one.
 	Unused func() bool
 	Log    *slog.Logger // nil: silent
 }
@@ -51,22 +48,22 @@ type Table struct {
 
 	useEvery time.Duration
 	cache    cache
-	writing  sync.WaitGroup // of the uses
+	writing  sync.WaitGroup // of writes of uses
 
 	mu      sync.Mutex
-	used    map[string]time.Time // by id: uses that are not in the table yet
+	used    map[string]time.Time // by id: uses that are not written yet
 	written time.Time            // when uses were last written
 	closed  bool
 }
 
-// useEvery is how often, at most, a server writes down that tokens were used,
-// and useTimeout how long it tries to.
+// useEvery is the minimum interval between writes of the last uses, and
+// useTimeout limits a write.
 const (
 	useEvery   = time.Minute
 	useTimeout = 10 * time.Second
 )
 
-// New makes a Table. The rows are left alone before somebody asks for one.
+// New returns a Table. It does not use the store yet.
 func New(o Options) *Table {
 	if o.Unused == nil {
 		o.Unused = func() bool { return false }
@@ -80,9 +77,8 @@ func New(o Options) *Table {
 	}
 }
 
-// Authenticate returns the row of a token that counts right now. Otherwise
-// the error is one of this package's, or says why the table cannot be asked;
-// either way the caller stays outside.
+// Authenticate returns the token of a secret if it is valid now. Otherwise it
+// returns one of the errors of this package, or the error of the store.
 func (t *Table) Authenticate(ctx context.Context, plain string) (Token, error) {
 	if err := Check(plain); err != nil {
 		return Token{}, err
@@ -104,14 +100,14 @@ func (t *Table) Authenticate(ctx context.Context, plain string) (Token, error) {
 	return row, nil
 }
 
-// lookUp asks the table about a token, and returns its row when it counts.
+// lookUp reads a token from the table and checks it.
 func (t *Table) lookUp(ctx context.Context, hash string) (Token, error) {
 	row, now, found, err := t.rows.ByHash(ctx, hash)
 	if err != nil {
-		return Token{}, fmt.Errorf("asking the table of tokens: %w", err)
+		return Token{}, fmt.Errorf("reading the table of tokens: %w", err)
 	}
-	// How long the search takes tells at most how near a hash is, from which
-	// nobody gets to its token. That it is the same is decided in constant time.
+	// The time of the search may reveal a part of a hash, which does not lead to
+	// the token. The comparison takes constant time.
 	if same := subtle.ConstantTimeCompare([]byte(hash), []byte(row.Hash)) == 1; !found || !same {
 		return Token{}, ErrUnknown
 	}
@@ -120,16 +116,16 @@ func (t *Table) lookUp(ctx context.Context, hash string) (Token, error) {
 		return Token{}, fmt.Errorf("token %s: %w", row.ID, ErrRevoked)
 	case row.expired(now):
 		return Token{}, fmt.Errorf("token %s: %w", row.ID, ErrExpired)
-	case !row.valid(): // or it would be good for both
+	case !row.valid(): // it must not be able to both call and decide
 		return Token{}, fmt.Errorf("token %s: %w", row.ID, errInvalidRow)
 	}
 	return row, nil
 }
 
-// errInvalidRow is a row that nobody here has written.
-var errInvalidRow = errors.New("its row in the table has no profile, or decides about calls and has one")
+// errInvalidRow means that a row was changed by another program.
+var errInvalidRow = errors.New("its row has no profile, or has one although it is for approvals")
 
-// List returns all rows, revoked and expired ones too, oldest first.
+// List returns all tokens, also revoked and expired ones, the oldest first.
 func (t *Table) List(ctx context.Context) ([]Token, error) {
 	if t.Unused() {
 		return nil, nil
@@ -141,7 +137,7 @@ func (t *Table) List(ctx context.Context) ([]Token, error) {
 	return list, nil
 }
 
-// Close writes down the last uses. The table needs no other farewell.
+// Close writes the last uses.
 func (t *Table) Close() error {
 	t.mu.Lock()
 	t.closed = true
@@ -150,8 +146,8 @@ func (t *Table) Close() error {
 	return t.writeUses()
 }
 
-// noteUse remembers a use, and once in a while has all of them written down
-// while the caller goes on. A write that fails costs only a time in a list.
+// noteUse records a use in memory, and from time to time starts a write of all
+// uses in the background. If a write fails, List shows older times.
 func (t *Table) noteUse(id string, now time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -162,12 +158,12 @@ func (t *Table) noteUse(id string, now time.Time) {
 	t.written = now
 	t.writing.Go(func() {
 		if err := t.writeUses(); err != nil {
-			t.Log.Warn("when tokens were last used could not be written down", "err", err)
+			t.Log.Warn("cannot write the last uses of tokens", "err", err)
 		}
 	})
 }
 
-// writeUses brings the uses into the table.
+// writeUses writes the uses to the table.
 func (t *Table) writeUses() error {
 	t.mu.Lock()
 	ago := make(map[string]time.Duration, len(t.used))

@@ -12,30 +12,30 @@ type Token struct {
 	ID        string    `json:"id"`
 	Name      string    `json:"name"`
 	Profiles  []string  `json:"profiles,omitzero"`
-	Approve   bool      `json:"approve,omitzero"` // it decides about others' calls, and makes none
+	Approve   bool      `json:"approve,omitzero"` // for approvals of calls; the token cannot make calls
 	Agent     string    `json:"agent,omitzero"`
 	User      string    `json:"user,omitzero"`
 	Workspace string    `json:"workspace,omitzero"`
 	Created   time.Time `json:"created"`
 	Expires   time.Time `json:"expires,omitzero"`
-	LastUsed  time.Time `json:"last_used,omitzero"` // to the minute or so
+	LastUsed  time.Time `json:"last_used,omitzero"` // with a resolution of about a minute
 	Revoked   time.Time `json:"revoked,omitzero"`
 }
 
-// A Grant is what a proven credential stands for.
+// A Grant is the identity and the rights of a token.
 type Grant struct {
-	Subject   string // its holder, never the same for two ways to prove oneself
-	ID        string // the credential, for logs; not secret
+	Subject   string // the holder; unique over all authentication methods
+	ID        string // id of the token, for logs; not secret
 	Agent     string
 	User      string
 	Workspace string    // empty for the server's own
-	Profiles  []string  // those it may use, the first by default; policy.AnyProfile for all
-	Approve   bool      // it decides about others' calls, and makes none
-	Scopes    []string  // always none: our own tokens carry profiles
+	Profiles  []string  // allowed profiles, the first is the default; policy.AnyProfile for all
+	Approve   bool      // for approvals of calls; the token cannot make calls
+	Scopes    []string  // always empty: tokens have profiles
 	ExpiresAt time.Time // zero for never
 }
 
-// Grant says what the token stands for.
+// Grant returns the grant of the token.
 func (r Token) Grant() Grant {
 	return Grant{
 		Subject:   "token:" + r.ID,
@@ -67,5 +67,5 @@ func (r Token) clone() Token {
 	return r
 }
 
-// valid reports whether the token either calls or decides.
+// valid reports whether the token is either for calls or for approvals.
 func (r Token) valid() bool { return r.Approve == (len(r.Profiles) == 0) }
