@@ -114,7 +114,7 @@ func (d *memoryApprovals) Withdraw(_ context.Context, id string) error {
 
 func sevenPastCalls(context.Context, approvals.Call) (int, bool) { return 7, true }
 
-// next returns the id of the next question.
+// Next returns the id of the next question.
 func (d *memoryApprovals) next(t *testing.T) string {
 	t.Helper()
 	select {

@@ -61,7 +61,7 @@ func (s *Server) mayWait(ctx context.Context, now *settings) bool {
 type Ask struct {
 	Questions map[string]tool.Question // to the client
 	State     string
-	Waiting   string // id of the question that can be answered elsewhere, or ""
+	Waiting   string // ID of the question that can be answered elsewhere, or ""
 }
 
 // forClient reports whether there is anything to ask the client.
@@ -101,7 +101,7 @@ type approval struct {
 	granted  bool
 	asking   bool   // a question has to be asked now
 	how      string // for the audit log
-	question string // id of the question that can be answered elsewhere, or ""
+	question string // ID of the question that can be answered elsewhere, or ""
 	basis    string // digest of the facts that the approval depends on
 }
 

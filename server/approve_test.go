@@ -66,7 +66,7 @@ func forApproval(a *Ask) bool {
 	return ok
 }
 
-// An answer counts for the question that was put. That nobody was asked is not
+// An IsResponse counts for the question that was put. That nobody was asked is not
 // made up for by an answer.
 func TestAnswersToWhatWasNotAskedDoNotCount(t *testing.T) {
 	b, m := newMoves(t)

@@ -88,7 +88,7 @@ func answerOr(failed *tool.Error, a Answer) Answer {
 	return a
 }
 
-// A call is a request that is being processed. It does not change.
+// A Call is a request that is being processed. It does not change.
 type call struct {
 	Request
 	server *Server

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A conn is a connection over which one session's messages come one after the
@@ -52,15 +54,15 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 // take deals with one message, which came with access a. Notifications and
 // replies are dealt with on the spot, in order; requests run beside each other.
 func (c *conn) take(raw []byte, a Access) {
-	if items, ok := batch(raw); ok {
-		c.spawn(&message{}, func() []byte { return c.session.batched(c.calls, items, a, c.out) })
+	if items, ok := jsonrpc.Batch(raw); ok {
+		c.spawn(&jsonrpc.Message{}, func() []byte { return c.session.batched(c.calls, items, a, c.out) })
 		return
 	}
-	m, broken := parse(raw)
+	m, broken := jsonrpc.Parse(raw)
 	switch {
 	case broken != nil:
-		c.send(c.session.server.refusal(m.id, broken))
-	case m.answer || m.id == nil:
+		c.send(c.session.server.refusal(m.ID, broken))
+	case m.IsResponse || m.ID == nil:
 		c.session.notice(c.calls, m)
 	default:
 		c.begin(m, a)
@@ -69,28 +71,28 @@ func (c *conn) take(raw []byte, a Access) {
 
 // begin registers a request before the next message is read, so that a
 // cancellation right behind it finds something to cancel.
-func (c *conn) begin(m *message, a Access) {
-	ctx, flight, refused := c.session.begin(c.calls, m.id)
+func (c *conn) begin(m *jsonrpc.Message, a Access) {
+	ctx, flight, refused := c.session.begin(c.calls, m.ID)
 	if refused != nil {
-		c.send(c.session.server.refusal(m.id, refused))
+		c.send(c.session.server.refusal(m.ID, refused))
 		return
 	}
 	carry := func() []byte { return c.session.carry(ctx, flight, m, a, c.out) }
-	if m.method == string(mcp.MethodInitialize) { // what comes right behind it counts on it
+	if m.Method == string(mcp.MethodInitialize) { // what comes right behind it counts on it
 		if reply := carry(); reply != nil {
 			c.send(reply)
 		}
 		return
 	}
 	if !c.spawn(m, carry) {
-		c.session.end(m.id, flight)
+		c.session.end(m.ID, flight)
 	}
 }
 
 // spawn runs one request beside the others, or says why it does not.
-func (c *conn) spawn(m *message, work func() []byte) bool {
+func (c *conn) spawn(m *jsonrpc.Message, work func() []byte) bool {
 	if refused := c.slot(); refused != nil {
-		c.send(c.session.server.refusal(m.id, refused))
+		c.send(c.session.server.refusal(m.ID, refused))
 		return false
 	}
 	job := func() {
@@ -122,11 +124,11 @@ func (c *conn) worker(job func()) {
 }
 
 // slot counts one more request as running.
-func (c *conn) slot() *fault {
+func (c *conn) slot() *jsonrpc.Error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closing {
-		return faultf(codeBusy, "the server is shutting down")
+		return jsonrpc.Errorf(codeBusy, "the server is shutting down")
 	}
 	select {
 	case c.slots <- struct{}{}:
@@ -134,7 +136,7 @@ func (c *conn) slot() *fault {
 		return nil
 	default:
 		c.session.server.Observer.Limited("connection")
-		return faultf(codeBusy, "busy: %d requests are waiting; wait for some of them to finish, then try again", cap(c.slots))
+		return jsonrpc.Errorf(codeBusy, "busy: %d requests are waiting; wait for some of them to finish, then try again", cap(c.slots))
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // An Inquiry is one question to the library, whichever way it came in.
@@ -154,7 +155,7 @@ func (c *call) sees(ref Ref) bool { return c.server.mayRead(c.now, c.subject(), 
 
 // notThere is the error about what does not exist, or is hidden from this caller.
 func (c *call) notThere(q Inquiry) error {
-	quoted := func(s string) string { return text.Clip(c.server.scrub.Text(s), maxQuoted) }
+	quoted := func(s string) string { return text.Clip(c.server.scrub.Text(s), jsonrpc.MaxQuoted) }
 	switch {
 	case q.Ref.Prompt != "":
 		return tool.Errorf(tool.NotFound, "there is no prompt %q here", quoted(q.Ref.Prompt)).
@@ -178,9 +179,9 @@ func (q Inquiry) kind() string {
 	return "resource"
 }
 
-// arguments are what the audit log keeps of it.
+// Arguments are what the audit log keeps of it.
 func (q Inquiry) arguments() []byte {
-	written, err := marshal(struct {
+	written, err := jsonrpc.Marshal(struct {
 		URI      string            `json:"uri,omitempty"`
 		Prompt   string            `json:"prompt,omitempty"`
 		Cursor   string            `json:"cursor,omitempty"`
@@ -216,9 +217,9 @@ func (q Inquiry) check(l tool.Limits) error {
 			return tool.Errorf(tool.Invalid, "there are %d arguments; at most %d are taken", len(given), l.Params).Try("give fewer")
 		}
 		for name, value := range given {
-			if len(name) > maxQuoted || len(value) > l.Text {
-				return tool.Errorf(tool.Invalid, "the argument %q is too long", text.Clip(name, maxQuoted)).
-					Try("its name may have %d bytes and its value %d", maxQuoted, l.Text)
+			if len(name) > jsonrpc.MaxQuoted || len(value) > l.Text {
+				return tool.Errorf(tool.Invalid, "the argument %q is too long", text.Clip(name, jsonrpc.MaxQuoted)).
+					Try("its name may have %d bytes and its value %d", jsonrpc.MaxQuoted, l.Text)
 			}
 		}
 	}

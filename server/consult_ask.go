@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // consult asks the library what an inquiry wants to know, and leaves out what
@@ -97,7 +98,7 @@ func (c *call) listPrompts(ctx context.Context, q Inquiry) (found Finding, err e
 func (c *call) pageEnd(all []Prompt, from int) int {
 	room := c.now.Limits.ResultHard / 2 // scrubbing may make a text longer
 	for to := from; to < len(all); to++ {
-		written, err := marshal(all[to])
+		written, err := jsonrpc.Marshal(all[to])
 		if room -= len(written); to > from && (err != nil || to-from == maxPage || room < 0) {
 			return to
 		}
@@ -116,7 +117,7 @@ func among[T any](list []T, ok func(T) bool) []T {
 	return kept
 }
 
-// cursor is a place in a list as the client gets it. It depends on no process,
+// Cursor is a place in a list as the client gets it. It depends on no process,
 // because the next page may be another's to find.
 func (c *call) cursor(q Inquiry, place string) (string, error) {
 	if place == "" {
@@ -133,7 +134,7 @@ func placeIn(q Inquiry) (string, error) {
 	if q.Cursor == "" {
 		return "", nil
 	}
-	if len(q.Cursor) > 2*(MaxCursor+maxQuoted) {
+	if len(q.Cursor) > 2*(MaxCursor+jsonrpc.MaxQuoted) {
 		return "", badCursor(q)
 	}
 	plain, err := base64.RawURLEncoding.Strict().DecodeString(q.Cursor)

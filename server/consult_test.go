@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 func inquiry(method mcp.MCPMethod, ref Ref) Inquiry {
@@ -323,8 +324,8 @@ func FuzzConsult(f *testing.F) {
 }
 
 func isObject(written []byte) bool {
-	m, broken := parse(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), written...), '}'))
-	return broken == nil && m.answer && m.result.Kind() == '{'
+	m, broken := jsonrpc.Parse(append(append([]byte(`{"jsonrpc":"2.0","id":1,"result":`), written...), '}'))
+	return broken == nil && m.IsResponse && m.Result.Kind() == '{'
 }
 
 // wary complains of what should never reach it.

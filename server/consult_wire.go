@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // libraryParams are the params of all requests about the library.
@@ -36,16 +37,16 @@ type libraryParams struct {
 // leaves it to mcp-go to say that there are none, or none in this era.
 func (x *exchange) consult(ctx context.Context) []byte {
 	m, s := x.msg, x.session.server
-	if s.Library == nil || !m.supported() {
+	if s.Library == nil || !m.Supported() {
 		return nil
 	}
-	q := Inquiry{Access: x.access, Method: mcp.MCPMethod(m.method), Trace: m.meta.trace}
+	q := Inquiry{Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace}
 	subscribing := q.Method == mcp.MethodResourcesSubscribe || q.Method == mcp.MethodResourcesUnsubscribe
-	if subscribing && m.modern() {
+	if subscribing && m.Modern() {
 		return nil
 	}
-	if wrong := q.take(m.params); wrong != nil {
-		return s.refusal(m.id, wrong)
+	if wrong := q.take(m.Params); wrong != nil {
+		return s.refusal(m.ID, wrong)
 	}
 	if subscribing {
 		q.Keep = func() error {
@@ -54,13 +55,13 @@ func (x *exchange) consult(ctx context.Context) []byte {
 	}
 	found, err := s.Consult(ctx, q)
 	if err != nil {
-		return s.refusal(m.id, q.fault(tool.AsError(err), m.modern()))
+		return s.refusal(m.ID, q.fault(tool.AsError(err), m.Modern()))
 	}
-	return respond(m.id, `,"result":`, s.writeFinding(q, found, m.modern()))
+	return jsonrpc.Respond(m.ID, `,"result":`, s.writeFinding(q, found, m.Modern()))
 }
 
 // take reads the params of a request.
-func (q *Inquiry) take(params []byte) *fault {
+func (q *Inquiry) take(params []byte) *jsonrpc.Error {
 	var given libraryParams
 	if len(params) > 0 {
 		if err := json.Unmarshal(params, &given); err != nil {
@@ -68,7 +69,7 @@ func (q *Inquiry) take(params []byte) *fault {
 			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 				field += "." + wrong.Field
 			}
-			return faultf(mcp.INVALID_PARAMS, "%s has the wrong type for %s", text.Clip(field, maxQuoted), q.Method)
+			return jsonrpc.Errorf(mcp.INVALID_PARAMS, "%s has the wrong type for %s", text.Clip(field, jsonrpc.MaxQuoted), q.Method)
 		}
 	}
 	switch q.Method {
@@ -83,7 +84,7 @@ func (q *Inquiry) take(params []byte) *fault {
 		case "ref/resource":
 			q.Ref.URI = given.Ref.URI
 		default:
-			return faultf(mcp.INVALID_PARAMS, `params.ref.type must be "ref/prompt" or "ref/resource"`)
+			return jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.ref.type must be "ref/prompt" or "ref/resource"`)
 		}
 		q.Blank = Blank{Of: q.Ref, Name: given.Argument.Name, Value: given.Argument.Value, Given: given.Context.Arguments}
 	default:
@@ -92,9 +93,9 @@ func (q *Inquiry) take(params []byte) *fault {
 	return nil
 }
 
-// fault is a failure as the protocol words it.
-func (q Inquiry) fault(err *tool.Error, modern bool) *fault {
-	f := faultf(mcp.INTERNAL_ERROR, "%s", err.Error())
+// jsonrpc.Error is a failure as the protocol words it.
+func (q Inquiry) fault(err *tool.Error, modern bool) *jsonrpc.Error {
+	f := jsonrpc.Errorf(mcp.INTERNAL_ERROR, "%s", err.Error())
 	switch err.Kind {
 	case tool.NotFound:
 		f.Code = mcp.INVALID_PARAMS
@@ -148,7 +149,7 @@ func (s *Server) writeFinding(q Inquiry, f Finding, modern bool) []byte {
 	default:
 		body, stamp = struct{}{}, s.resultStamp
 	}
-	written, err := marshal(body)
+	written, err := jsonrpc.Marshal(body)
 	if err != nil { // strings, numbers and what appendPart has written
 		return []byte("{}")
 	}

@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // An exchange is one request on its way: it is what mcp-go sees as the client
@@ -13,7 +15,7 @@ import (
 type exchange struct {
 	session *session
 	access  Access // of the session, narrowed for this request
-	msg     *message
+	msg     *jsonrpc.Message
 	flight  *flight
 	out     func(msg []byte) error // towards the client, before the answer
 
@@ -23,7 +25,7 @@ type exchange struct {
 	notes    chan mcp.JSONRPCNotification
 }
 
-// send passes a message of ours to the client, unless the answer is out or no
+// Send passes a message of ours to the client, unless the answer is out or no
 // longer wanted.
 // Whatever it says is scrubbed here.
 func (x *exchange) send(msg []byte) error {
@@ -44,7 +46,7 @@ func (x *exchange) finish() {
 
 // Progress tells a client that asked for it how far its call is.
 func (x *exchange) Progress(done, total float64, message string) {
-	if x.msg.meta.progress == nil {
+	if x.msg.Meta.Progress == nil {
 		return
 	}
 	params := struct {
@@ -52,8 +54,8 @@ func (x *exchange) Progress(done, total float64, message string) {
 		Done    float64 `json:"progress"`
 		Total   float64 `json:"total,omitempty"`
 		Message string  `json:"message,omitempty"`
-	}{x.msg.meta.progress, done, total, message}
-	if err := x.send(request(nil, "notifications/progress", params)); err != nil {
+	}{x.msg.Meta.Progress, done, total, message}
+	if err := x.send(jsonrpc.Request(nil, "notifications/progress", params)); err != nil {
 		x.session.server.log.Debug("progress was not delivered", "err", err)
 	}
 }
@@ -61,7 +63,7 @@ func (x *exchange) Progress(done, total float64, message string) {
 // facts is what is known of the client: from this request in the stateless
 // era, from the handshake before.
 func (x *exchange) facts() client {
-	if !x.msg.modern() {
+	if !x.msg.Modern() {
 		return x.session.facts()
 	}
 	x.mu.Lock()
@@ -70,7 +72,7 @@ func (x *exchange) facts() client {
 	if x.client != nil {
 		c = *x.client
 	}
-	if json.Unmarshal(x.msg.meta.capabilities, &c.capabilities) != nil {
+	if json.Unmarshal(x.msg.Meta.Capabilities, &c.capabilities) != nil {
 		c.capabilities = mcp.ClientCapabilities{} // said badly is not said
 	}
 	return c
@@ -78,7 +80,7 @@ func (x *exchange) facts() client {
 
 // note changes what is known of the client.
 func (x *exchange) note(change func(*client)) {
-	if x.msg.modern() {
+	if x.msg.Modern() {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		if x.client == nil {

@@ -12,9 +12,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// A fault of the transports that mcp-go comes with is why there are ours. Its
+// A jsonrpc.Error of the transports that mcp-go comes with is why there are ours. Its
 // probe says how it shows, or nil. What shows only now and then is probed
 // several times.
 type probe struct {
@@ -246,10 +247,10 @@ func TestWideMessagesAreRefusedUndecoded(t *testing.T) {
 		"params":    `{"jsonrpc":"2.0","id":1,"method":"ping","params":{"_meta":{"x":[` + wide + `]}}}`,
 		"a batch":   `[` + wide + `]`,
 	} {
-		if _, refused := parse([]byte(raw)); refused == nil || !strings.Contains(refused.Message, "values") {
+		if _, refused := jsonrpc.Parse([]byte(raw)); refused == nil || !strings.Contains(refused.Message, "values") {
 			t.Errorf("%s: got %v", what, refused)
 		}
-		if items, ok := batch([]byte(raw)); ok {
+		if items, ok := jsonrpc.Batch([]byte(raw)); ok {
 			t.Errorf("%s is a batch of %d", what, len(items))
 		}
 	}

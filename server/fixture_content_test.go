@@ -12,6 +12,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // contentTools return every kind of content, and take every kind of schema.
@@ -126,7 +127,7 @@ func logs(name string, lines ...string) tool.Tool {
 		}
 		for _, line := range lines {
 			note := mcp.LoggingMessageNotificationParams{Level: mcp.LoggingLevelInfo, Logger: "fixture", Data: line}
-			if err := x.send(request(nil, "notifications/message", note)); err != nil {
+			if err := x.send(jsonrpc.Request(nil, "notifications/message", note)); err != nil {
 				return tool.Result{}, err
 			}
 		}

@@ -255,7 +255,7 @@ func (w *wire) send(lines ...string) {
 	}
 }
 
-// next returns the next message from the server.
+// Next returns the next message from the server.
 func (w *wire) next() string {
 	w.tb.Helper()
 	select {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // withLibrary makes a server of testTools and a library.
@@ -23,13 +24,13 @@ func withLibrary(tb testing.TB, lib Library, change ...func(*Config)) *testServe
 
 // A reader is a client in one era over one transport. It returns the result or
 // the error of a request, as it came.
-type reader func(method, params string) (result map[string]any, failed *fault)
+type reader func(method, params string) (result map[string]any, failed *jsonrpc.Error)
 
-func unpack(tb testing.TB, line string) (map[string]any, *fault) {
+func unpack(tb testing.TB, line string) (map[string]any, *jsonrpc.Error) {
 	tb.Helper()
 	var r struct {
 		Result map[string]any
-		Error  *fault
+		Error  *jsonrpc.Error
 	}
 	if err := json.Unmarshal([]byte(line), &r); err != nil || (r.Result == nil) == (r.Error == nil) {
 		tb.Fatalf("the server wrote %q: %v", line, err)
@@ -45,19 +46,19 @@ func readers(t *testing.T, b *testServer) map[string]reader {
 		w := dial(t, b)
 		w.send(handshake(version, "{}")...)
 		w.next()
-		all["stdio "+version] = func(method, params string) (map[string]any, *fault) {
+		all["stdio "+version] = func(method, params string) (map[string]any, *jsonrpc.Error) {
 			w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, params))
 			return unpack(t, w.next())
 		}
 	}
 	w := dial(t, b)
-	all["stdio 2026-07-28"] = func(method, params string) (map[string]any, *fault) {
+	all["stdio 2026-07-28"] = func(method, params string) (map[string]any, *jsonrpc.Error) {
 		w.send(modernLine("1", method, params))
 		return unpack(t, w.next())
 	}
 	s := openSiteOf(t, b)
 	v := s.visitor("alice").hello(t, "2025-11-25")
-	all["http 2025-11-25"] = func(method, params string) (map[string]any, *fault) {
+	all["http 2025-11-25"] = func(method, params string) (map[string]any, *jsonrpc.Error) {
 		return unpack(t, v.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, params)).body)
 	}
 	all["http 2026-07-28"] = modernReader(t, s.visitor("alice"))
@@ -65,7 +66,7 @@ func readers(t *testing.T, b *testServer) map[string]reader {
 }
 
 func modernReader(tb testing.TB, v *visitor) reader {
-	return func(method, params string) (map[string]any, *fault) {
+	return func(method, params string) (map[string]any, *jsonrpc.Error) {
 		var given struct{ URI, Name string }
 		if err := json.Unmarshal([]byte("{"+params+"}"), &given); err != nil {
 			tb.Fatal(err)
@@ -76,7 +77,7 @@ func modernReader(tb testing.TB, v *visitor) reader {
 
 func plain(tb testing.TB, v any) string {
 	tb.Helper()
-	b, err := marshal(v)
+	b, err := jsonrpc.Marshal(v)
 	if err != nil {
 		tb.Fatal(err)
 	}

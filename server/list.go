@@ -10,6 +10,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // maxListings bounds the cache of written tool lists. Agents and chats come
@@ -33,17 +34,17 @@ type written struct{ legacy, modern []byte }
 // listTools answers tools/list. nil leaves malformed requests to mcp-go.
 func (x *exchange) listTools() []byte {
 	m := x.msg
-	if !m.supported() {
+	if !m.Supported() {
 		return nil
 	}
-	if m.cursor != "" {
-		return failure(m.id, faultf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
+	if m.Cursor != "" {
+		return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
 	}
 	w := x.session.server.listFor(x.access)
-	if m.modern() {
-		return respond(m.id, `,"result":`, w.modern)
+	if m.Modern() {
+		return jsonrpc.Respond(m.ID, `,"result":`, w.modern)
 	}
-	return respond(m.id, `,"result":`, w.legacy)
+	return jsonrpc.Respond(m.ID, `,"result":`, w.legacy)
 }
 
 // listFor returns the list of a caller, from the cache unless it is narrowed
@@ -103,7 +104,7 @@ func (s *Server) ToolsList(a Access) []byte { return bytes.Clone(s.listFor(a).le
 // cacheStamp is what the stateless era wants behind every list and resource:
 // how long it may be kept, for whom, and who says so.
 func cacheStamp(c Config, ttl time.Duration) []byte {
-	stamp, err := marshal(map[string]any{
+	stamp, err := jsonrpc.Marshal(map[string]any{
 		"resultType": mcp.ResultTypeComplete, "ttlMs": ttl.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
 		"_meta": map[string]any{mcp.MetaKeyServerInfo: map[string]string{"name": c.Name, "title": c.Title, "version": c.Version}},
 	})
@@ -124,7 +125,7 @@ func Describe(t tool.Tool) (json.RawMessage, error) {
 	if spec.Core {
 		meta["anthropic/alwaysLoad"] = true
 	}
-	return marshal(struct {
+	return jsonrpc.Marshal(struct {
 		Name        string          `json:"name"`
 		Title       string          `json:"title"`
 		Description string          `json:"description"`

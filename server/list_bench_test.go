@@ -13,6 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // listArgs are arguments as a tool of ordinary size has them.
@@ -62,7 +63,7 @@ func listers(b *testing.B, n int) (ours, bare func() []byte) {
 	})
 	one := s.newSession(testAccess())
 	ours = func() []byte {
-		m, broken := parse([]byte(listLine))
+		m, broken := jsonrpc.Parse([]byte(listLine))
 		if broken != nil {
 			b.Fatal(broken)
 		}

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
 )
 
 // narrowedList is what tools/list and a call of change come to for a post with
@@ -64,7 +65,7 @@ func TestSSEPostsAreNarrowedByBothRequests(t *testing.T) {
 	}
 }
 
-// A batch is narrowed like a single message.
+// A jsonrpc.Batch is narrowed like a single message.
 func TestSSEBatchesAreNarrowed(t *testing.T) {
 	noLeaks(t)
 	s := openSite(t)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A Change says what is not any more as it was in the library.
@@ -200,11 +201,11 @@ func (s *session) deliver(method, uri string, wanted func(mcp.SubscriptionFilter
 	}
 	var problems []error
 	if push != nil && legacy {
-		problems = append(problems, push(s.server.clean(request(nil, method, params(map[string]any{})))))
+		problems = append(problems, push(s.server.clean(jsonrpc.Request(nil, method, params(map[string]any{})))))
 	}
 	for _, x := range listeners {
-		meta := map[string]any{mcp.MetaKeySubscriptionID: x.msg.id}
-		problems = append(problems, x.send(request(nil, method, params(map[string]any{"_meta": meta}))))
+		meta := map[string]any{mcp.MetaKeySubscriptionID: x.msg.ID}
+		problems = append(problems, x.send(jsonrpc.Request(nil, method, params(map[string]any{"_meta": meta}))))
 	}
 	return errors.Join(problems...)
 }
@@ -245,26 +246,26 @@ func (s *session) subscribe(uri string, begin bool) error {
 
 // narrowListen takes out of a subscriptions/listen the resources that the
 // caller may not see, so that what is acknowledged is what will be heard of.
-func (x *exchange) narrowListen() *fault {
+func (x *exchange) narrowListen() *jsonrpc.Error {
 	var params map[string]json.RawMessage
 	var filter mcp.SubscriptionFilter
 	m, s := x.msg, x.session.server
-	if s.Library == nil || json.Unmarshal(m.params, &params) != nil ||
+	if s.Library == nil || json.Unmarshal(m.Params, &params) != nil ||
 		json.Unmarshal(params["notifications"], &filter) != nil || len(filter.ResourceSubscriptions) == 0 {
 		return nil // there is nothing to take out, or mcp-go says what is wrong
 	}
 	if len(filter.ResourceSubscriptions) > maxSubscribed {
-		return faultf(mcp.INVALID_PARAMS, "at most %d resources can be watched over one stream; name fewer of them", maxSubscribed)
+		return jsonrpc.Errorf(mcp.INVALID_PARAMS, "at most %d resources can be watched over one stream; name fewer of them", maxSubscribed)
 	}
 	now, subject := s.settings(), x.access.subject()
 	filter.ResourceSubscriptions = among(filter.ResourceSubscriptions, func(uri string) bool {
 		return soundURI(uri) && s.mayRead(now, subject, Ref{URI: uri})
 	})
-	narrowed, err := marshal(filter)
+	narrowed, err := jsonrpc.Marshal(filter)
 	if err != nil { // strings
-		return faultf(mcp.INTERNAL_ERROR, "internal error")
+		return jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error")
 	}
 	params["notifications"] = narrowed
-	m.raw = request(m.id, m.method, params)
+	m.Raw = jsonrpc.Request(m.ID, m.Method, params)
 	return nil
 }

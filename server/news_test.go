@@ -9,12 +9,13 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A listener is a client that waits for announcements.
 type listener struct {
 	next func() string // the next of them
-	also func(method, params string) (map[string]any, *fault)
+	also func(method, params string) (map[string]any, *jsonrpc.Error)
 }
 
 const wantsAll = `"toolsListChanged":true,"resourcesListChanged":true,"promptsListChanged":true`
@@ -34,7 +35,7 @@ func listenersOf(t *testing.T, s *site, token string, uris ...string) map[string
 	all["modern"] = &listener{next: next}
 
 	v := s.visitor(token).hello(t, "2025-11-25")
-	ask := func(method, params string) (map[string]any, *fault) {
+	ask := func(method, params string) (map[string]any, *jsonrpc.Error) {
 		return unpack(t, v.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s}}`, method, params)).body)
 	}
 	for _, uri := range uris {

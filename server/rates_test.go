@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A session costs nothing to begin, so beginning many must not lift the limit.
+// A Session costs nothing to begin, so beginning many must not lift the limit.
 func TestManySessionsAreOneIdentity(t *testing.T) {
 	b := newTestServer(t, func(c *Config) {
 		c.Settings.Limits.PerMinute, c.Settings.Limits.Burst = 60, 2
@@ -91,7 +91,7 @@ func TestIdentitiesAreCountedElsewhere(t *testing.T) {
 	if n := len(asked) - before; n != 1 {
 		t.Errorf("what does not answer was asked %d times", n)
 	}
-	// A call from the command line has no identity.
+	// A Call from the command line has no identity.
 	callTool(t, b, "echo", `{}`)
 	if n := len(asked) - before; n != 1 {
 		t.Errorf("asked about nobody")

@@ -10,6 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
 	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // A redactor removes credentials from texts, and counts them by kind.
@@ -29,7 +30,7 @@ func (r *redactor) text(text string) string {
 	return clean
 }
 
-// result removes credentials from everything that a reader could see. Data is
+// Result removes credentials from everything that a reader could see. Data is
 // left alone, unless its type says that it is text.
 func (r *redactor) result(res tool.Result) tool.Result {
 	res = res.Map(r.text, r.scrub.Value)
@@ -92,7 +93,7 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 		}
 	}
 	if res.Data != nil {
-		if text, err := marshal(res.Data); err != nil || len(text) > limits.ResultHard {
+		if text, err := jsonrpc.Marshal(res.Data); err != nil || len(text) > limits.ResultHard {
 			res.Data = nil
 			res = res.Add(tool.Part{Text: fmt.Sprintf("[structured content left out: the maximum is %d bytes]", limits.ResultHard)})
 		}
@@ -117,7 +118,7 @@ func withText(res tool.Result) tool.Result {
 	if len(res.Parts) > 0 || res.Data == nil {
 		return res
 	}
-	text, err := marshal(res.Data)
+	text, err := jsonrpc.Marshal(res.Data)
 	if err != nil {
 		return res
 	}

@@ -14,9 +14,10 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// A session is one conversation with one client: the life of a stdio process,
+// A Session is one conversation with one client: the life of a stdio process,
 // a legacy HTTP session, or, for the stateless era over HTTP, one request.
 // It belongs to one caller and one profile from beginning to end.
 type session struct {
@@ -27,7 +28,7 @@ type session struct {
 	mu         sync.Mutex
 	client     client
 	inflight   map[string]*flight                   // by the request's id as written
-	asked      map[string]chan *message             // questions of ours, by id
+	asked      map[string]chan *jsonrpc.Message     // questions of ours, by id
 	nextID     int                                  // of our questions
 	push       func(msg []byte) error               // for what answers no request; may be nil
 	streams    map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
@@ -69,14 +70,14 @@ func (s *Server) newSession(a Access) *session {
 
 // begin registers a request, so that it can be cancelled and its id is not
 // used twice at once.
-func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context, *flight, *fault) {
+func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context, *flight, *jsonrpc.Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
-		return nil, nil, faultf(mcp.INVALID_REQUEST, "the session has ended")
+		return nil, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the session has ended")
 	}
 	if _, taken := s.inflight[string(id)]; taken {
-		return nil, nil, faultf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", text.Clip(string(id), maxQuoted))
+		return nil, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", text.Clip(string(id), jsonrpc.MaxQuoted))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &flight{cancel: cancel}
@@ -142,7 +143,7 @@ func (s *session) orphan() {
 	defer s.mu.Unlock()
 	for id, waiting := range s.asked {
 		delete(s.asked, id)
-		waiting <- &message{fault: jsontext.Value("null")}
+		waiting <- &jsonrpc.Message{Error: jsontext.Value("null")}
 	}
 }
 
@@ -158,35 +159,35 @@ func (s *session) idleSince() time.Time {
 }
 
 // notice takes a notification or a reply: messages that are not answered.
-func (s *session) notice(ctx context.Context, m *message) {
+func (s *session) notice(ctx context.Context, m *jsonrpc.Message) {
 	switch {
-	case m.answer:
+	case m.IsResponse:
 		s.mu.Lock()
-		waiting := s.asked[string(m.id)]
-		delete(s.asked, string(m.id))
+		waiting := s.asked[string(m.ID)]
+		delete(s.asked, string(m.ID))
 		s.mu.Unlock()
 		if waiting != nil {
 			waiting <- m // has room for one
 		}
-	case m.method == string(mcp.MethodNotificationCancelled):
-		s.cancel(m.requestID)
-	case m.method == "notifications/initialized":
+	case m.Method == string(mcp.MethodNotificationCancelled):
+		s.cancel(m.RequestID)
+	case m.Method == "notifications/initialized":
 		s.mu.Lock()
 		s.client.initialized = true
 		s.mu.Unlock()
 	default:
-		s.server.mcp.HandleMessage(s.server.mcp.WithContext(ctx, &exchange{session: s, msg: m}), m.raw)
+		s.server.mcp.HandleMessage(s.server.mcp.WithContext(ctx, &exchange{session: s, msg: m}), m.Raw)
 	}
 }
 
 // ask sends a question of ours over out and waits for the client's reply.
 func (s *session) ask(ctx context.Context, out func([]byte) error, method string, params any) (json.RawMessage, error) {
-	reply := make(chan *message, 1)
+	reply := make(chan *jsonrpc.Message, 1)
 	s.mu.Lock()
 	s.nextID++
 	id := jsontext.Value(strconv.Itoa(s.nextID))
 	if s.asked == nil {
-		s.asked = make(map[string]chan *message)
+		s.asked = make(map[string]chan *jsonrpc.Message)
 	}
 	s.asked[string(id)] = reply
 	s.mu.Unlock()
@@ -195,21 +196,21 @@ func (s *session) ask(ctx context.Context, out func([]byte) error, method string
 		delete(s.asked, string(id))
 		s.mu.Unlock()
 	}()
-	if err := out(s.server.clean(request(id, method, params))); err != nil {
+	if err := out(s.server.clean(jsonrpc.Request(id, method, params))); err != nil {
 		return nil, err
 	}
 	select {
 	case m := <-reply:
-		if m.fault != nil {
+		if m.Error != nil {
 			return nil, errors.New("the client answered with an error")
 		}
-		return json.RawMessage(m.result), nil
+		return json.RawMessage(m.Result), nil
 	case <-ctx.Done():
 		if cause := context.Cause(ctx); !errors.Is(cause, errAnsweredElsewhere) {
 			return nil, cause
 		}
 		params := map[string]any{"requestId": id, "reason": errAnsweredElsewhere.Error()}
-		return nil, errors.Join(errAnsweredElsewhere, out(request(nil, string(mcp.MethodNotificationCancelled), params)))
+		return nil, errors.Join(errAnsweredElsewhere, out(jsonrpc.Request(nil, string(mcp.MethodNotificationCancelled), params)))
 	}
 }
 

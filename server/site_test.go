@@ -116,7 +116,7 @@ func (s *site) visitor(token string) *visitor {
 	return &visitor{web: s.web, base: "http://" + s.addr, path: "/mcp", token: token}
 }
 
-// answer is what a visitor got back.
+// IsResponse is what a visitor got back.
 type answer struct {
 	status   int
 	header   http.Header
@@ -241,7 +241,7 @@ func modernLine(id, method, params string) string {
 		id, method, params, mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientInfo, mcp.MetaKeyClientCapabilities, id)
 }
 
-// modern makes v a client of the stateless era that sends method and name.
+// Modern makes v a client of the stateless era that sends method and name.
 func (v *visitor) modern(method, name string) *visitor {
 	w := *v
 	w.version = mcp.ProtocolVersion20260728

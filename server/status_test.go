@@ -10,7 +10,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 )
 
-// meta is what a request of the stateless era says of its client; the
+// Meta is what a request of the stateless era says of its client; the
 // arguments are JSON, "" leaves a member out.
 func meta(version, capabilities string) string {
 	members := []string{fmt.Sprintf(`%q:{"name":"t","version":"1"}`, mcp.MetaKeyClientInfo)}
@@ -241,7 +241,7 @@ func TestOnlyLoopbackPagesGetIn(t *testing.T) {
 	}
 }
 
-// A call that asks is made again with the answers and the state, and only so.
+// A Call that asks is made again with the answers and the state, and only so.
 func TestRoundTrips(t *testing.T) {
 	v := caller(t, serveFixture(t, newFixture(t)), "/mcp")
 	call := func(tool, more string) string {
@@ -275,7 +275,7 @@ func TestRoundTrips(t *testing.T) {
 			t.Errorf("%s: got %s", what, got)
 		}
 	}
-	ask(name, `"inputResponses":{"user_name":{"action":"accept","content":{"name":"Ann"}}},`) // answers without a state are to no question
+	ask(name, `"inputResponses":{"user_name":{"action":"accept","content":{"name":"Ann"}}},`) // Answers without a state are to no question
 	ask(name, `"inputResponses":{"user_name":12345},`)
 	ask(name, reply("wrong_key", `{}`, ask(name, "")))
 

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,8 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
+
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // Stdio serves the one client at the other end of two pipes, a message a line.
@@ -24,7 +25,7 @@ type Stdio struct {
 // given up. in is closed.
 func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ended := make(chan error, 2)
-	c := t.Server.newConn(ctx, t.Access, newLineWriter(outlet{out, ended}).send)
+	c := t.Server.newConn(ctx, t.Access, jsonrpc.NewLineWriter(outlet{out, ended}).Send)
 	go func() { ended <- t.read(c, in) }()
 	var err error
 	select {
@@ -39,15 +40,15 @@ func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error
 }
 
 func (t Stdio) read(c *conn, in io.Reader) error {
-	lines := &lineReader{bufio.NewReaderSize(in, 64<<10), t.MaxMessage}
+	lines := jsonrpc.NewLineReader(in, t.MaxMessage)
 	for {
-		line, err := lines.next()
-		long := (*longLine)(nil)
+		line, err := lines.Next()
+		long := (*jsonrpc.LongLine)(nil)
 		switch {
 		case err == nil:
 			c.take(line, t.Access)
 		case errors.As(err, &long):
-			c.send(failure(long.id(), faultf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
+			c.send(jsonrpc.Failure(long.ID(), jsonrpc.Errorf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
@@ -57,7 +58,7 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 }
 
 // An outlet is an output that says when it is broken. A write that fails is
-// the last: see lineWriter.
+// the last: see jsonrpc.LineWriter.
 type outlet struct {
 	io.Writer
 	broken chan<- error // has room for one

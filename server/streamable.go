@@ -14,6 +14,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/policy"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // post takes one message, or a batch, of either era.
@@ -26,17 +27,17 @@ func (h *HTTP) post(w http.ResponseWriter, r *http.Request, a Access) {
 	if !ok {
 		return
 	}
-	if items, ok := batch(raw); ok {
-		h.old(w, r, a, &message{}, func(ctx context.Context, s *session, out *stream) []byte {
+	if items, ok := jsonrpc.Batch(raw); ok {
+		h.old(w, r, a, &jsonrpc.Message{}, func(ctx context.Context, s *session, out *stream) []byte {
 			return s.batched(ctx, items, narrowed(s, a), out.sender())
 		})
 		return
 	}
-	m, broken := parse(raw)
+	m, broken := jsonrpc.Parse(raw)
 	switch {
 	case broken != nil:
 		h.refuse(w, http.StatusBadRequest, m, broken)
-	case m.modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
+	case m.Modern() || mcp.IsModernProtocol(r.Header.Get(mcp.HeaderProtocolVersion)):
 		h.modern(w, r, a, m)
 	default:
 		h.old(w, r, a, m, func(ctx context.Context, s *session, out *stream) []byte {
@@ -59,7 +60,7 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		status = http.StatusRequestEntityTooLarge
 	}
-	h.refuse(w, status, nil, faultf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes", bodyLimit, h.MaxMessage))
+	h.refuse(w, status, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes", bodyLimit, h.MaxMessage))
 	return nil, false
 }
 
@@ -72,8 +73,8 @@ func narrowed(s *session, a Access) Access {
 	return own
 }
 
-// modern serves the stateless era: the request says everything itself.
-func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *message) {
+// Modern serves the stateless era: the request says everything itself.
+func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) {
 	broken := checkModernHeaders(r.Header, m)
 	if broken == nil {
 		broken = h.Server.checkMirrored(r.Header, m, a)
@@ -82,15 +83,15 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *messa
 		h.refuse(w, http.StatusBadRequest, m, broken)
 		return
 	}
-	if m.id == nil || m.answer {
+	if m.ID == nil || m.IsResponse {
 		w.WriteHeader(http.StatusAccepted) // nothing that a stateless server could do with it
 		return
 	}
-	if name := m.meta.session; name != "" {
+	if name := m.Meta.Session; name != "" {
 		a.Caller.Session += "/" + fingerprint(name)
 	}
 	s, out := h.Server.newSession(a), newStream(w, r)
-	if m.method == string(mcp.MethodSubscriptionsListen) {
+	if m.Method == string(mcp.MethodSubscriptionsListen) {
 		out.finish(h.listening(r, s, m, a, out), true)
 		return
 	}
@@ -98,7 +99,7 @@ func (h *HTTP) modern(w http.ResponseWriter, r *http.Request, a Access, m *messa
 }
 
 // listening carries a subscription, which may last for days.
-func (h *HTTP) listening(r *http.Request, s *session, m *message, a Access, out *stream) []byte {
+func (h *HTTP) listening(r *http.Request, s *session, m *jsonrpc.Message, a Access, out *stream) []byte {
 	h.Server.hear(s)
 	defer s.close()
 	defer h.Server.unhear(s)
@@ -116,38 +117,38 @@ func (h *HTTP) listening(r *http.Request, s *session, m *message, a Access, out 
 
 // checkModernHeaders holds the headers of a request against its body: what
 // stands between us and the client decides by the headers.
-func checkModernHeaders(header http.Header, m *message) *fault {
+func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	version := header.Get(mcp.HeaderProtocolVersion)
 	switch {
 	case header.Get(mcp.HeaderLastEventID) != "":
-		return faultf(mcp.HEADER_MISMATCH, "streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
 	case version == "":
-		return faultf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
-	case m.meta.version == "" && m.id == nil:
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
+	case m.Meta.Version == "" && m.ID == nil:
 		return nil // only requests must say it twice; the Go SDK's cancellations do not
-	case m.meta.version == "":
-		return faultf(mcp.INVALID_PARAMS, "params._meta lacks %q", mcp.MetaKeyProtocolVersion)
-	case version != m.meta.version:
-		return faultf(mcp.HEADER_MISMATCH, "the header %s says %q, the body says %q", mcp.HeaderProtocolVersion, version, m.meta.version)
+	case m.Meta.Version == "":
+		return jsonrpc.Errorf(mcp.INVALID_PARAMS, "params._meta lacks %q", mcp.MetaKeyProtocolVersion)
+	case version != m.Meta.Version:
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s says %q, the body says %q", mcp.HeaderProtocolVersion, version, m.Meta.Version)
 	case !mcp.IsValidProtocolVersion(version):
 		wrong := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.ValidProtocolVersions}.JSONRPCError().Error
-		return &fault{Code: wrong.Code, Message: wrong.Message, Data: wrong.Data}
-	case m.id == nil:
+		return &jsonrpc.Error{Code: wrong.Code, Message: wrong.Message, Data: wrong.Data}
+	case m.ID == nil:
 		return nil
 	}
-	if err := mcp.ValidateStandardHeaders(header.Get, version, mcp.MCPMethod(m.method), m.params); err != nil {
-		return faultf(mcp.HEADER_MISMATCH, "%v", err)
+	if err := mcp.ValidateStandardHeaders(header.Get, version, mcp.MCPMethod(m.Method), m.Params); err != nil {
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "%v", err)
 	}
 	return nil
 }
 
 // checkMirrored holds the headers against the arguments that a tool wants in
 // both. A tool that the caller does not see is left to the pipeline.
-func (s *Server) checkMirrored(header http.Header, m *message, a Access) *fault {
-	if m.method != string(mcp.MethodToolsCall) {
+func (s *Server) checkMirrored(header http.Header, m *jsonrpc.Message, a Access) *jsonrpc.Error {
+	if m.Method != string(mcp.MethodToolsCall) {
 		return nil
 	}
-	t, ok := s.Config.Tools.Lookup(m.name)
+	t, ok := s.Config.Tools.Lookup(m.Name)
 	if !ok || !bytes.Contains(t.Schema(), []byte(`"x-mcp-header"`)) ||
 		s.settings().Policy.Verdict(a.subject(), t.Spec.Name) == policy.Deny {
 		return nil
@@ -157,28 +158,28 @@ func (s *Server) checkMirrored(header http.Header, m *message, a Access) *fault 
 		values := header.Values(name)
 		return strings.Join(values, ","), len(values) > 0
 	}
-	if err := mcp.ValidateParamHeadersLookup(lookup, &described, m.params); err != nil {
-		return faultf(mcp.HEADER_MISMATCH, "%v", err)
+	if err := mcp.ValidateParamHeadersLookup(lookup, &described, m.Params); err != nil {
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "%v", err)
 	}
 	return nil
 }
 
 // old serves the eras with sessions: initialize opens one, everything else
 // names it.
-func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message, handle func(context.Context, *session, *stream) []byte) {
+func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message, handle func(context.Context, *session, *stream) []byte) {
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
-		h.refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "protocol version %q is not known here", text.Clip(version, 40)))
+		h.refuse(w, http.StatusBadRequest, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol version %q is not known here", text.Clip(version, 40)))
 		return
 	}
 	var s *session
-	opened := m.method == string(mcp.MethodInitialize) && m.id != nil
+	opened := m.Method == string(mcp.MethodInitialize) && m.ID != nil
 	if opened {
 		s = h.sessions.open(a)
 		w.Header().Set(mcp.HeaderSessionID, s.id)
 	} else if s = h.session(w, r, a, m); s == nil {
 		return
 	}
-	if m.raw != nil && (m.id == nil || m.answer) {
+	if m.Raw != nil && (m.ID == nil || m.IsResponse) {
 		s.notice(r.Context(), m)
 		w.WriteHeader(http.StatusAccepted)
 		return
@@ -192,17 +193,17 @@ func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *message,
 	out.finish(reply, false)
 }
 
-// session finds the session that r names. One that belongs to another caller
+// Session finds the session that r names. One that belongs to another caller
 // or another path does not exist for this one.
-func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *message) *session {
+func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) *session {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
-		h.refuse(w, http.StatusBadRequest, m, faultf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
+		h.refuse(w, http.StatusBadRequest, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
 		return nil
 	}
 	s := h.sessions.find(id, a)
 	if s == nil {
-		h.refuse(w, http.StatusNotFound, m, faultf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
+		h.refuse(w, http.StatusNotFound, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
 	}
 	return s
 }
@@ -249,14 +250,14 @@ func (h *HTTP) delete(w http.ResponseWriter, r *http.Request, a Access) {
 
 // refuse answers on the level of the protocol, with the status that says the
 // same to everything in between.
-func (h *HTTP) refuse(w http.ResponseWriter, status int, m *message, f *fault) {
+func (h *HTTP) refuse(w http.ResponseWriter, status int, m *jsonrpc.Message, f *jsonrpc.Error) {
 	if m == nil {
-		m = &message{}
+		m = &jsonrpc.Message{}
 	}
 	hurry(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	if _, err := w.Write(h.Server.refusal(m.id, f)); err != nil {
+	if _, err := w.Write(h.Server.refusal(m.ID, f)); err != nil {
 		return // the client has gone; there is nobody to tell
 	}
 }

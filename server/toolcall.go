@@ -13,6 +13,7 @@ import (
 	"github.com/mark3labs/mcp-go/mcp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // maxRounds bounds how often one call may ask before it is done.
@@ -24,23 +25,23 @@ const maxRounds = 10
 // than needed, and answer unknown tools before the pipeline sees them.
 func (x *exchange) callTool(ctx context.Context) []byte {
 	m := x.msg
-	if !m.supported() {
+	if !m.Supported() {
 		return nil
 	}
-	if m.name == "" {
-		return failure(m.id, faultf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
+	if m.Name == "" {
+		return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
 	}
 	request := Request{
-		Access: x.access, Tool: m.name, Args: m.call.arguments, Trace: m.meta.trace,
-		Can: x.can, Reply: replyOf(m.call),
+		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
+		Can: x.can, Reply: replyOf(m.Call),
 	}
-	if m.meta.progress != nil {
+	if m.Meta.Progress != nil {
 		request.Report = x
 	}
 	answer := x.session.server.Call(ctx, request)
-	for round := 0; answer.Ask != nil && (!m.modern() || !answer.Ask.forClient()); round++ {
+	for round := 0; answer.Ask != nil && (!m.Modern() || !answer.Ask.forClient()); round++ {
 		if round == maxRounds {
-			return failure(m.id, faultf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
+			return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
 		}
 		request.Reply = &Reply{State: answer.Ask.State, Answers: x.collect(ctx, answer.Ask)}
 		answer = x.session.server.Call(ctx, request)
@@ -79,7 +80,7 @@ func methodFor(to tool.Medium) string {
 // can reports whether the client said that questions to m can be answered.
 // The first revision with elicitation declares it with an empty object.
 func (x *exchange) can(m tool.Medium) bool {
-	if x.out == nil && !x.msg.modern() {
+	if x.out == nil && !x.msg.Modern() {
 		return false // there is no way to put the question
 	}
 	c := x.facts().capabilities
@@ -95,47 +96,47 @@ func (x *exchange) can(m tool.Medium) bool {
 }
 
 // replyOf reads the answers that a call came with, if it was made again.
-func replyOf(c callParams) *Reply {
-	if c.state == "" {
+func replyOf(c jsonrpc.CallParams) *Reply {
+	if c.State == "" {
 		return nil
 	}
-	reply := &Reply{State: c.state}
-	if json.Unmarshal(c.answers, &reply.Answers) != nil {
+	reply := &Reply{State: c.State}
+	if json.Unmarshal(c.Answers, &reply.Answers) != nil {
 		reply.Answers = nil
 	}
 	return reply
 }
 
 // writeAnswer writes what came of a call, for the era of m.
-func (s *Server) writeAnswer(m *message, a Answer) []byte {
+func (s *Server) writeAnswer(m *jsonrpc.Message, a Answer) []byte {
 	if a.Code != 0 {
-		f := faultf(a.Code, "%s", a.Result.Text())
+		f := jsonrpc.Errorf(a.Code, "%s", a.Result.Text())
 		if a.Missing != "" {
 			f.Data = map[string]any{"requiredCapabilities": map[string]any{string(a.Missing): struct{}{}}}
 		}
-		return failure(m.id, f)
+		return jsonrpc.Failure(m.ID, f)
 	}
 	if a.Ask != nil {
-		return success(m.id, inputRequired(a.Ask))
+		return jsonrpc.Success(m.ID, inputRequired(a.Ask))
 	}
 	b := make([]byte, 0, a.Result.Size()+256)
 	b = append(b, `{"content":[`...)
 	b = appendParts(b, a.Result.Parts)
 	b = append(b, ']')
 	if a.Result.Data != nil {
-		if data, err := marshal(a.Result.Data); err == nil {
+		if data, err := jsonrpc.Marshal(a.Result.Data); err == nil {
 			b = append(append(b, `,"structuredContent":`...), data...)
 		}
 	}
 	if a.Result.Failed {
 		b = append(b, `,"isError":true`...)
 	}
-	if m.modern() {
+	if m.Modern() {
 		b = append(b, s.resultStamp...)
 	} else {
 		b = append(b, '}')
 	}
-	return respond(m.id, `,"result":`, b)
+	return jsonrpc.Respond(m.ID, `,"result":`, b)
 }
 
 // inputRequired is the result that asks a client of the stateless era.
@@ -223,7 +224,7 @@ func appendText(b []byte, text string) []byte {
 
 // resultStamp is what the stateless era wants in every result.
 func resultStamp(c Config) []byte {
-	info, err := marshal(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
+	info, err := jsonrpc.Marshal(map[string]string{"name": c.Name, "title": c.Title, "version": c.Version})
 	if err != nil { // strings
 		return []byte{'}'}
 	}

@@ -34,7 +34,7 @@ func (x *exchange) collect(ctx context.Context, ask *Ask) map[string]json.RawMes
 		x.await(ctx, ask.Waiting)
 	}
 	if ctx.Err() != nil && answers[approvalKey] == nil {
-		// An answer that comes now comes too late. A question that cannot be withdrawn expires.
+		// An IsResponse that comes now comes too late. A question that cannot be withdrawn expires.
 		_ = s.Approvals.Withdraw(context.WithoutCancel(ctx), ask.Waiting)
 	}
 	return answers

@@ -1,4 +1,4 @@
-package server
+package jsonrpc
 
 import (
 	"bufio"
@@ -24,16 +24,16 @@ func TestIDOfALongLine(t *testing.T) {
 		big:                                                                            "",
 	} {
 		for _, size := range []int{16, 64 << 10} {
-			reader := &lineReader{bufio.NewReaderSize(strings.NewReader(line+"\n{}\n"), size), 256 << 10}
-			_, err := reader.next()
-			long := (*longLine)(nil)
+			reader := &LineReader{bufio.NewReaderSize(strings.NewReader(line+"\n{}\n"), size), 256 << 10}
+			_, err := reader.Next()
+			long := (*LongLine)(nil)
 			if !errors.As(err, &long) {
 				t.Fatalf("%.80s: %v", line, err)
 			}
-			if got := string(long.id()); got != want {
+			if got := string(long.ID()); got != want {
 				t.Errorf("%.80s: id %s, want %s", line, got, want)
 			}
-			if next, err := reader.next(); err != nil || string(next) != "{}" {
+			if next, err := reader.Next(); err != nil || string(next) != "{}" {
 				t.Errorf("%.80s: then %q, %v", line, next, err)
 			}
 		}
