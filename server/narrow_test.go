@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-
 )
 
 // narrowedList is what tools/list and a call of change come to for a post with
