@@ -24,7 +24,7 @@ type World struct {
 	Files   workspace.Files
 	Exec    exec.Options
 	Web     web.Options
-	Memory  memory.Memory
+	Memory  memory.Memories
 	Graph   *knowledge.Graph
 	Skills  *skills.Library
 	Results *results.Store

@@ -79,6 +79,9 @@ func NewFollower(feed Feed, log *slog.Logger) *Follower {
 	return f
 }
 
+// Feed returns the feed that is followed, for those who read it from a cursor of their own.
+func (f *Follower) Feed() Feed { return f.feed }
+
 // Close ends all subscriptions.
 func (f *Follower) Close() error {
 	f.mu.Lock()

@@ -1,26 +1,30 @@
 package markdown
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 )
 
-// Field is one key of front matter with its value: nil, string, bool,
-// [json.Number], []any or [Fields].
+// Field is one key of front matter with its value: nil, string, bool, []any or [Fields]. Numbers and dates are strings,
+// as they are written.
 type Field struct {
 	Key   string
 	Value any
-	Line  int // of the text, counting from 1; Write does not read it
+	Line  int // of the text, counting from 1
 }
 
-// Fields are the keys of front matter, or of a map in it, in their order. None
-// is there twice.
+// Fields are the keys of front matter, or of a map in it, in their order. No key occurs twice.
 type Fields []Field
 
-// Get finds the value of a key.
+// Get returns the value of a key.
 func (f Fields) Get(key string) (any, bool) {
 	for _, field := range f {
 		if field.Key == key {
@@ -30,15 +34,14 @@ func (f Fields) Get(key string) (any, bool) {
 	return nil, false
 }
 
-// Text is the value of a key as text. It is "" without such a key, and where
-// its value is a list or a map. Numbers keep their spelling: version 1.10.
+// Text returns the value of a key as text. It is "" if there is no such key, and for lists and maps.
 func (f Fields) Text(key string) string {
 	value, _ := f.Get(key)
 	return scalarText(value)
 }
 
-// Texts is the value of a key as a list: of one, if it is no list. Lists and
-// maps in the list, and what is empty, are left out.
+// Texts returns the value of a key as a list; a single value is a list of one. Empty texts, and lists and maps in the
+// list are left out.
 func (f Fields) Texts(key string) []string {
 	value, _ := f.Get(key)
 	list, ok := value.([]any)
@@ -58,41 +61,36 @@ func scalarText(value any) string {
 	switch v := value.(type) {
 	case string:
 		return v
-	case json.Number:
-		return v.String()
 	case bool:
 		return fmt.Sprint(v)
 	}
 	return ""
 }
 
-// SyntaxError says in which line front matter is wrong, and how.
+// SyntaxError reports a line in which front matter is invalid.
 type SyntaxError struct {
 	Line    int // of the text, counting from 1
 	Problem string
 }
 
-// Error is the line and the problem.
+// Error returns the line and the problem.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Problem) }
 
 const (
 	maxMatter = 64 << 10 // bytes of front matter
 	maxDepth  = 10       // maps and lists in each other
+	maxKey    = 200      // bytes
 )
 
-// FrontMatter takes a text apart into what is between the --- lines at its
-// beginning, and the body after them, untouched, with the number of its first
-// line. A text without front matter is all body. So is one that begins with a
-// thematic break: front matter begins with a key, or { of JSON, in the line
-// below ---, and nothing but comments may be between.
+// FrontMatter splits a text into the fields between the --- lines at its beginning, and the body after them with the
+// number of its first line. A text without front matter is all body, and so is one that begins with a thematic break:
+// in front matter a key, or { of JSON, follows in the line below ---, with only comments between.
 //
-// Read is a subset of YAML, which has JSON in it: maps, lists, plain, quoted
-// and block scalars, comments. Numbers are what JSON calls so; everything else
-// is text, dates and yes and 007 too. Refused are keys that are there twice,
-// anchors, aliases, tags, tabs as indentation, and more than 64 KiB. A plain
-// value may have ": " in it, which YAML refuses, as people write that.
+// Front matter is YAML, without anchors, aliases, tags and merge keys, of at most 64 KiB. A plain value may contain ": ",
+// which YAML does not allow, because people write that. A plain true, false or null is not a string; everything else is,
+// yes and 007 too.
 //
-// The error is a [*SyntaxError]; the body is right also with one.
+// The error is a [*SyntaxError]; the body is right in that case too.
 func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error) {
 	clean := strings.TrimPrefix(text, "\ufeff")
 	if !opensMatter(clean) {
@@ -102,21 +100,15 @@ func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error
 	if last == 0 {
 		return nil, text, 1, &SyntaxError{1, unclosed(clean)}
 	}
-	var lines []string
+	lines := []string{""} // for the opening line, so that numbers of lines are those of the text
 	r := read(clean, 0, 1)
-	for ; r.no < last; r.step() {
+	for r.step(); r.no < last; r.step() {
 		lines = append(lines, strings.TrimSuffix(r.line, "\r"))
 	}
 	r.step()
 	body = clean[min(r.at, len(clean)):]
-	y := &yaml{lines: lines, at: 1}
-	if err := y.check(); err != nil {
-		return nil, body, r.no, err
-	}
-	if meta, err = y.root(); err != nil {
-		return nil, body, r.no, err
-	}
-	return meta, body, r.no, nil
+	meta, err = parseMatter(lines)
+	return meta, body, r.no, err
 }
 
 func unclosed(text string) string {
@@ -126,16 +118,15 @@ func unclosed(text string) string {
 	return "the front matter is not closed by a line ---"
 }
 
-func bar(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
+func isBar(line string) bool { return strings.TrimRight(line, " \t\r") == "---" }
 
-// closesMatter reports whether a line stands at the end of front matter.
-func closesMatter(line string) bool { return bar(line) || strings.TrimRight(line, " \t\r") == "..." }
+// closesMatter reports whether a line ends front matter.
+func closesMatter(line string) bool { return isBar(line) || strings.TrimRight(line, " \t\r") == "..." }
 
-// opensMatter reports whether a text without byte order mark begins like front
-// matter.
+// opensMatter reports whether a text without byte order mark begins with front matter.
 func opensMatter(text string) bool {
 	r := read(text, 0, 1)
-	if r.over || !bar(r.line) {
+	if r.over || !isBar(r.line) {
 		return false
 	}
 	for r.step(); strings.HasPrefix(r.line, "#") && r.at < maxMatter; r.step() {
@@ -145,12 +136,11 @@ func opensMatter(text string) bool {
 		return true
 	}
 	first, _ := utf8.DecodeRuneInString(line)
-	_, isKey := keyEnd(line)
-	return isKey && (first == '"' || first == '\'' || first == '_' || unicode.IsLetter(first) || unicode.IsDigit(first))
+	colon := strings.Contains(line, ": ") || strings.Contains(line, ":\t") || strings.HasSuffix(line, ":")
+	return colon && (first == '"' || first == '\'' || first == '_' || unicode.IsLetter(first) || unicode.IsDigit(first))
 }
 
-// closeOfMatter is the number of the line that closes the front matter of a
-// text, 0 if it has none.
+// closeOfMatter returns the number of the line that closes the front matter of a text, 0 if it has none.
 func closeOfMatter(text string) int {
 	if !opensMatter(text) {
 		return 0
@@ -162,4 +152,196 @@ func closeOfMatter(text string) int {
 		}
 	}
 	return 0
+}
+
+// parseMatter reads the lines of front matter.
+func parseMatter(lines []string) (Fields, error) {
+	root, err := parseYAML(lines)
+	if err != nil {
+		var failed error
+		if root, failed = parseYAML(quoteColons(lines)); failed != nil {
+			return nil, err
+		}
+	}
+	if len(root.Content) == 0 {
+		return nil, nil
+	}
+	value, err := valueOf(root.Content[0], 1)
+	if err != nil {
+		return nil, err
+	}
+	fields, ok := value.(Fields)
+	if !ok {
+		return nil, &SyntaxError{root.Content[0].Line, "front matter has to be keys with values, as in name: value"}
+	}
+	return fields, nil
+}
+
+// parseYAML returns the document of some lines. Lines in errors are approximate: the library names the line where the
+// list or map begins that it cannot read.
+func parseYAML(lines []string) (root yaml.Node, err error) {
+	d := yaml.NewDecoder(strings.NewReader(strings.Join(lines, "\n") + "\n"))
+	err = d.Decode(&root)
+	if err == nil && !errors.Is(d.Decode(&yaml.Node{}), io.EOF) {
+		err = errors.New("there is text after the end of the front matter")
+	}
+	if err == nil || errors.Is(err, io.EOF) {
+		return root, nil
+	}
+	problem := strings.TrimPrefix(err.Error(), "yaml: ")
+	line := 1
+	if n, _ := fmt.Sscanf(problem, "line %d:", &line); n == 1 {
+		_, problem, _ = strings.Cut(problem, ": ")
+	}
+	return root, &SyntaxError{min(max(line, 1), len(lines)), problem}
+}
+
+// keyWithColons matches a line with a key and a plain value that contains a colon and a space.
+var keyWithColons = regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" + `].*:(?: .*|))$`)
+
+// blockScalar matches a line that ends with the mark of a block scalar.
+var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
+
+// quoteColons puts plain values that contain ": " into quotes.
+func quoteColons(lines []string) []string {
+	out := slices.Clone(lines)
+	for i := 0; i < len(out); i++ {
+		m := keyWithColons.FindStringSubmatch(out[i])
+		if m == nil && !blockScalar.MatchString(out[i]) {
+			continue
+		}
+		deeper := strings.Repeat(" ", len(out[i])-len(strings.TrimLeft(out[i], " "))+1)
+		last := i // of the lines that belong to the value
+		for n := i + 1; n < len(out) && (strings.TrimSpace(out[n]) == "" || strings.HasPrefix(out[n], deeper)); n++ {
+			if strings.TrimSpace(out[n]) != "" {
+				last = n
+			}
+		}
+		if m != nil {
+			value, _, _ := strings.Cut(m[2], " #")
+			out[i] = m[1] + "'" + strings.ReplaceAll(strings.TrimRight(value, " \t"), "'", "''")
+			for n := i + 1; n <= last; n++ {
+				out[n] = strings.ReplaceAll(out[n], "'", "''")
+			}
+			out[last] += "'"
+		}
+		i = last
+	}
+	return out
+}
+
+// valueOf returns the value of a node.
+func valueOf(n *yaml.Node, depth int) (any, error) {
+	problem := ""
+	switch {
+	case depth > maxDepth:
+		problem = fmt.Sprintf("this is nested more than %d deep", maxDepth)
+	case n.Anchor != "" || n.Kind == yaml.AliasNode:
+		problem = "anchors and aliases are not allowed; put text that begins with & or * in quotes"
+	case n.Style&yaml.TaggedStyle != 0:
+		problem = "tags are not allowed; put text that begins with ! in quotes"
+	case strings.ContainsRune(n.Value, 0):
+		problem = "the character U+0000 is not allowed"
+	}
+	if problem != "" {
+		return nil, &SyntaxError{n.Line, problem}
+	}
+	switch n.Kind {
+	case yaml.MappingNode:
+		return fieldsOf(n, depth)
+	case yaml.SequenceNode:
+		list := make([]any, 0, len(n.Content))
+		for _, item := range n.Content {
+			value, err := valueOf(item, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, value)
+		}
+		return list, nil
+	}
+	if n.Style == 0 {
+		switch n.Value {
+		case "", "~", "null", "Null", "NULL":
+			return nil, nil
+		case "true", "True", "TRUE":
+			return true, nil
+		case "false", "False", "FALSE":
+			return false, nil
+		}
+	}
+	return n.Value, nil
+}
+
+// fieldsOf returns the keys and values of a map.
+func fieldsOf(n *yaml.Node, depth int) (Fields, error) {
+	fields := Fields{}
+	lines := map[string]int{}
+	for i := 0; i < len(n.Content); i += 2 {
+		key, err := valueOf(n.Content[i], depth)
+		if err != nil {
+			return nil, err
+		}
+		name, line := n.Content[i].Value, n.Content[i].Line
+		switch key.(type) {
+		case []any, Fields:
+			return nil, &SyntaxError{line, "a key has to be a text"}
+		}
+		if name == "<<" || len(name) > maxKey {
+			return nil, &SyntaxError{line, fmt.Sprintf("a key has at most %d bytes and is not <<", maxKey)}
+		}
+		if before, twice := lines[name]; twice {
+			return nil, &SyntaxError{line, fmt.Sprintf("the key %q is in line %d already", name, before)}
+		}
+		lines[name] = line
+		value, err := valueOf(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		fields = append(fields, Field{name, value, line})
+	}
+	return fields, nil
+}
+
+// WithFrontMatter puts front matter before a body. [FrontMatter] reads the same fields from the result, and returns the
+// body as it is.
+func WithFrontMatter(meta Fields, body string) (string, error) {
+	var b strings.Builder
+	b.WriteString("---\n")
+	e := yaml.NewEncoder(&b)
+	e.SetIndent(2)
+	if err := errors.Join(e.Encode(nodeOf(meta)), e.Close()); err != nil {
+		return "", err
+	}
+	if b.Len() > maxMatter {
+		return "", errors.New("the front matter is too large")
+	}
+	return b.String() + "---\n" + body, nil
+}
+
+// nodeOf returns the node of a value that a [Field] can have.
+func nodeOf(value any) *yaml.Node {
+	switch v := value.(type) {
+	case Fields:
+		n := &yaml.Node{Kind: yaml.MappingNode}
+		for _, f := range v {
+			n.Content = append(n.Content, nodeOf(f.Key), nodeOf(f.Value))
+		}
+		return n
+	case []any:
+		n := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, item := range v {
+			n.Content = append(n.Content, nodeOf(item))
+		}
+		return n
+	case string:
+		n := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: v}
+		if strings.Contains(v, "\n") { // the library cannot read back all blocks that it writes
+			n.Style = yaml.DoubleQuotedStyle
+		}
+		return n
+	case bool:
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: fmt.Sprint(v)}
+	}
+	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }

@@ -112,3 +112,13 @@ func (t *Tx) sizes(st *Status, tables []Table) error {
 	st.Others = &others
 	return err
 }
+
+// Unused reports whether the store certainly has no rows yet: it is a directory without a database, and no method has
+// used it. Callers that only list things need not create it.
+func (s *Store) Unused() bool {
+	if s.dialect.name != "sqlite" || s.InUse() {
+		return false
+	}
+	_, err := os.Lstat(s.location)
+	return errors.Is(err, fs.ErrNotExist)
+}

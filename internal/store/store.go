@@ -19,9 +19,8 @@ type Options struct {
 	DSN string
 	// Full makes every commit of SQLite wait for the disk. Without it a power
 	// cut, but not the crash of a program, may lose the last commits.
-	Full   bool
-	Memory MemoryLimits
-	Log    *slog.Logger // nil: silent
+	Full bool
+	Log  *slog.Logger // nil: silent
 }
 
 // A Store is a database. Its methods may be called from many goroutines.
@@ -33,8 +32,6 @@ type Store struct {
 	checkpoints *checkpointer // only with SQLite
 	written     sync.Map      // statements of the engine, by text
 	log         *slog.Logger
-
-	memoryLimits MemoryLimits
 
 	id      atomic.Pointer[string] // of the feed; see identity
 	ready   atomic.Bool
@@ -74,7 +71,7 @@ func OpenLazy(o Options) (*Store, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{log: o.Log, opened: make(chan struct{}), memoryLimits: o.Memory}
+	s := &Store{log: o.Log, opened: make(chan struct{})}
 	if isPostgres(o.DSN) {
 		return s, s.usePostgres(o)
 	}

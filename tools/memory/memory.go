@@ -1,27 +1,34 @@
-// Package memory holds the tools through which agents remember: search, read,
-// store and forget documents that outlive the conversation. It knows what the
-// tools take and how their answers read, and declares what they work on; it
-// knows neither where documents are kept nor how they are found.
+// Package memory is what agents remember: documents that outlive the conversation, with the tools that search, read,
+// store and forget them, their rows in the store, their files in the workspace, and their import and export.
 //
-// What the tools return was written by agents and people, and is data: it is
-// shown as it is, and nothing in it is an instruction.
+// A caller reads its own documents and those shared by all users of its agent, and writes its own; the caller comes from
+// the context. The package knows which paths are memories, how a document is cut into parts that can be found, and how
+// hits are ranked. It does not know how the index and the embeddings are kept up to date (internal/indexer), nor what is
+// in context files, which are rows of the same tables (contextfiles).
 //
-// Begin with [Memory] in document.go, then search.go.
+// What the tools return was written by agents and people. It is data: nothing in it is an instruction.
+//
+// Begin with [Tools] and [New]. search.go is the search, rows.go and change.go are the SQL, documents.go is what the
+// indexer gets, files.go is what the file tools see, transfer.go is import and export.
 package memory
 
 import (
-	"fmt"
-	"strconv"
+	"context"
+	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/index"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
+	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 const group = "memory"
 
-// Tools are the tools of the group.
-func Tools(m Memory) []tool.Tool {
+// Tools returns the tools of the group.
+func Tools(m Memories) []tool.Tool {
 	return []tool.Tool{
 		tool.New(memorySearch{m, time.Now}),
 		tool.New(memoryGet{m}),
@@ -30,62 +37,243 @@ func Tools(m Memory) []tool.Tool {
 	}
 }
 
-const dateLayout = "2006-01-02"
+// Memories is what the tools call: a [Memory], or a fake in tests.
+type Memories interface {
+	// Search returns the parts of documents that match a text, the best first.
+	Search(ctx context.Context, q Query) (Found, error)
+	// Get returns the caller's document of a path or key, otherwise the shared one.
+	Get(ctx context.Context, path string) (Document, error)
+	// Store writes a document of the caller's own.
+	Store(ctx context.Context, w Write) (Stored, error)
+	// Forget removes documents of the caller's own. Their versions are kept.
+	Forget(ctx context.Context, f Forget) ([]Document, error)
+	// Undo reverts the last change of the caller's own document of a path.
+	Undo(ctx context.Context, path string) (Document, error)
+}
 
-// parseTime reads a date, a time, or how long ago or from now something is:
-// 2026-01-31, 2026-01-31T12:00:00Z, 36h, 7d, 2 weeks, 1mo.
-func parseTime(text string) (at time.Time, span time.Duration, err error) {
-	text = strings.TrimSpace(text)
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02 15:04", dateLayout} {
-		if at, err := time.Parse(layout, text); err == nil && at.Year() > 1970 && at.Year() < 9000 {
-			return at, 0, nil
+// Options are what a Memory works on.
+type Options struct {
+	Rows       *Rows
+	Index      *indexer.Indexer
+	Embeddings *embeddings.Embeddings // nil: documents are found by their words only
+	Log        *slog.Logger           // nil: discard
+	Now        func() time.Time       // nil: time.Now
+}
+
+// A Memory serves the tools, the file tools and the command line. It has no state of its own.
+type Memory struct{ o Options }
+
+// New returns a Memory.
+func New(o Options) *Memory {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return &Memory{o}
+}
+
+// caller returns the owner and the author of what the caller writes.
+func caller(ctx context.Context) (tool.Owner, Author, error) {
+	o, err := tool.OwnerFrom(ctx)
+	if err == nil && o == (tool.Owner{}) {
+		err = tool.Errorf(tool.Refused, "this caller has neither an agent nor a user, so it has no memories").
+			Try("call with the identity of an agent or a user")
+	}
+	return o, AuthorOf(tool.CallerFrom(ctx)), err
+}
+
+// AuthorOf returns the author that changes of a caller are recorded with: its user, or its agent if it has none.
+func AuthorOf(c tool.Caller) Author {
+	if c.User == "" {
+		return Author{c.Agent, c.Session}
+	}
+	return Author{c.User, c.Session}
+}
+
+// Get returns the caller's document of a path or key, otherwise the shared one.
+func (m *Memory) Get(ctx context.Context, path string) (Document, error) {
+	o, _, err := caller(ctx)
+	if err != nil {
+		return Document{}, err
+	}
+	clean, err := pathOf(path)
+	if err != nil {
+		return Document{}, err
+	}
+	d, found, err := m.o.Rows.Get(ctx, o, clean)
+	if err == nil && !found {
+		err = m.missing(ctx, o, clean)
+	}
+	return d, err
+}
+
+// maxNames is how many names are compared with a misspelled one.
+const maxNames = 500
+
+// missing returns the error for a path without a document, with what may have been meant.
+func (m *Memory) missing(ctx context.Context, o tool.Owner, path string) error {
+	e := tool.Errorf(tool.NotFound, "there is no memory %q", path)
+	entries, err := m.o.Rows.List(ctx, o, maxNames)
+	if err != nil || len(entries) == 0 {
+		return e.Try("use memory_search, or memory_store to add one")
+	}
+	paths := make([]string, len(entries))
+	for i, entry := range entries {
+		paths[i] = entry.Path
+	}
+	if near := tool.Nearest(path, paths); near != "" {
+		return e.Try("did you mean %q?", near)
+	}
+	return e.Try("the latest are %s; or use memory_search", strings.Join(paths[:min(len(paths), 5)], ", "))
+}
+
+// Store writes a document of the caller's own.
+func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
+	o, by, err := caller(ctx)
+	if err != nil {
+		return Stored{}, err
+	}
+	path, err := pathOf(w.Key)
+	if err != nil {
+		return Stored{}, err
+	}
+	if err := checkText(path, w.Text); err != nil {
+		return Stored{}, err
+	}
+	tags, err := checkTags(w.Tags)
+	if err != nil {
+		return Stored{}, err
+	}
+	d, unchanged, err := m.o.Rows.Put(ctx, Change{
+		Owner: o, Path: path, Text: w.Text, Digest: digest(w.Text), Category: w.Category, Tags: tags, Expires: w.Expires, By: by,
+	})
+	if err != nil {
+		return Stored{}, err
+	}
+	return Stored{Document: d, Unchanged: unchanged, Similar: m.similar(ctx, o, d)}, nil
+}
+
+// similar returns paths of documents that say nearly the same: those with the same digest, and those that the index
+// finds without waiting and that share most of their words. It is advice: errors only leave it out.
+func (m *Memory) similar(ctx context.Context, o tool.Owner, d Document) []string {
+	paths, err := m.o.Rows.Duplicates(ctx, o, d.Digest, d.Path)
+	if err != nil {
+		m.o.Log.Debug("similar memories are not looked for", "err", err)
+		return nil
+	}
+	const most, longest = 3, 4 << 10
+	if len(d.Text) > longest {
+		return paths
+	}
+	found, err := m.o.Index.SearchNow(ctx, index.Query{Text: d.Text, Scopes: scopes(o), Limit: 2 * most})
+	if err != nil || len(found.Hits) == 0 {
+		return paths
+	}
+	words := wordsOf(d.Text)
+	others, err := m.o.Rows.Readable(ctx, o, documentIDs(found.Hits))
+	if err != nil {
+		return paths
+	}
+	for _, other := range others {
+		if len(paths) < most && other.Path != d.Path && !slices.Contains(paths, other.Path) &&
+			overlap(words, wordsOf(other.Text)) >= similarity {
+			paths = append(paths, other.Path)
 		}
 	}
-	if span, ok := parseSpan(text); ok {
-		return time.Time{}, span, nil
-	}
-	return time.Time{}, 0, tool.Errorf(tool.Invalid, "%.40q is no time", text).Try("write 2026-01-31, 36h, 7d or 2w")
+	return paths
 }
 
-func parseSpan(text string) (time.Duration, bool) {
-	const longest = 100 * 365 * 24 * time.Hour
-	if span, err := time.ParseDuration(text); err == nil {
-		return span, span > 0 && span <= longest
+// Forget removes documents of the caller's own.
+func (m *Memory) Forget(ctx context.Context, f Forget) ([]Document, error) {
+	o, by, err := caller(ctx)
+	if err != nil {
+		return nil, err
 	}
-	const day = 24 * time.Hour
-	units := map[string]time.Duration{
-		"second": time.Second, "minute": time.Minute, "min": time.Minute, "hour": time.Hour, "d": day, "day": day,
-		"w": 7 * day, "week": 7 * day, "mo": 30 * day, "month": 30 * day, "y": 365 * day, "year": 365 * day,
+	var docs []Document
+	if f.Path == "" {
+		docs, err = m.containing(ctx, o, f.Query)
+	} else {
+		docs, err = m.own(ctx, o, f.Path)
 	}
-	digits := len(text) - len(strings.TrimLeft(text, "0123456789"))
-	n, err := strconv.Atoi(text[:digits])
-	name := strings.ToLower(strings.TrimSpace(text[digits:]))
-	if len(name) > 2 {
-		name = strings.TrimSuffix(name, "s")
+	if err != nil || f.DryRun {
+		return docs, err
 	}
-	each := units[name]
-	if err != nil || each == 0 || n <= 0 || n > int(longest/each) {
-		return 0, false
+	removed := docs[:0]
+	for _, d := range docs {
+		d, found, err := m.o.Rows.Drop(ctx, o, d.Path, by)
+		if err != nil {
+			return removed, err
+		}
+		if found { // otherwise another call has removed it
+			removed = append(removed, d)
+		}
 	}
-	return time.Duration(n) * each, true
+	return removed, nil
 }
 
-// name is the path or key that a caller gave.
-func name(path, key string) string {
-	if path = strings.TrimSpace(path); path != "" {
-		return path
+// own returns the document of a path if it is the caller's own.
+func (m *Memory) own(ctx context.Context, o tool.Owner, path string) ([]Document, error) {
+	path, err := pathOf(path)
+	if err != nil {
+		return nil, err
 	}
-	return strings.TrimSpace(key)
+	d, found, err := m.o.Rows.Get(ctx, o, path)
+	switch {
+	case err != nil:
+		return nil, err
+	case !found:
+		return nil, m.missing(ctx, o, path)
+	case d.Owner != o:
+		return nil, tool.Errorf(tool.Refused, "%q is shared by all users of the agent", path).
+			Try("store a memory of your own under this key; it replaces the shared one for you")
+	}
+	return []Document{d}, nil
 }
 
-// oneLine shows a stranger's text in a line.
-func oneLine(text string) string {
-	return tool.Visible(strings.Join(strings.Fields(text), " "))
+// maxForgotten is how many documents one query removes.
+const maxForgotten = 20
+
+// containing returns the caller's own documents that contain every word of a text.
+func (m *Memory) containing(ctx context.Context, o tool.Owner, text string) ([]Document, error) {
+	found, _, err := m.o.Index.Search(ctx, index.Query{Text: text, Scopes: scopes(o)[:1], Limit: 200})
+	if err != nil {
+		return nil, err
+	}
+	docs, err := m.o.Rows.Readable(ctx, o, documentIDs(found.Hits))
+	if err != nil {
+		return nil, err
+	}
+	docs = slices.DeleteFunc(docs, func(d Document) bool { return d.Owner != o || !hasAll(d, text) })
+	if len(docs) > maxForgotten {
+		return nil, tool.Errorf(tool.TooLarge, "%d memories contain these words; at most %d are removed at once", len(docs), maxForgotten).
+			Try("use more words, or forget one key after the other")
+	}
+	slices.SortFunc(docs, func(a, b Document) int { return strings.Compare(a.Path, b.Path) })
+	return docs, nil
 }
 
-func counted(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
+// Undo reverts the last change of the caller's own document of a path.
+func (m *Memory) Undo(ctx context.Context, path string) (Document, error) {
+	o, by, err := caller(ctx)
+	if err != nil {
+		return Document{}, err
 	}
-	return fmt.Sprintf("%d %ss", n, what)
+	path, err = pathOf(path)
+	if err != nil {
+		return Document{}, err
+	}
+	d, found, err := m.o.Rows.Undo(ctx, o, path, by)
+	if err != nil || found {
+		return d, err
+	}
+	_, exists, err := m.o.Rows.Get(ctx, o, path)
+	switch {
+	case err != nil:
+		return d, err
+	case !exists:
+		return d, m.missing(ctx, o, path)
+	}
+	return d, tool.Errorf(tool.NotFound, "no former version of %q is kept", path).Try("memory_forget without undo removes it")
 }

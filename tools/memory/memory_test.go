@@ -1,195 +1,248 @@
-package memory
+package memory_test
 
 import (
-	"context"
-	"errors"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-// A told is a Memory that answers what it is told to, and notes the question.
-type told struct {
-	found  Found
-	doc    Document
-	stored Stored
-	gone   []Document
-	err    error
-	asked  any
-}
-
-func (m *told) Search(_ context.Context, q Query) (Found, error)  { m.asked = q; return m.found, m.err }
-func (m *told) Get(_ context.Context, p string) (Document, error) { m.asked = p; return m.doc, m.err }
-func (m *told) Store(_ context.Context, w Write) (Stored, error)  { m.asked = w; return m.stored, m.err }
-func (m *told) Forget(_ context.Context, f Forget) ([]Document, error) {
-	m.asked = f
-	return m.gone, m.err
-}
-func (m *told) Undo(_ context.Context, p string) (Document, error) {
-	m.asked = "undo " + p
-	return m.doc, m.err
-}
-
-var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
-
-func document() Document {
-	return Document{
-		Path: "memory/deploy.md", Owner: Owner{"a", "ada"}, Version: 3, Updated: now, Author: "ada", Session: "s1",
-		Content: Content{Text: "# Deploy\n\nmake release\n", Category: Core, Tags: []string{"ops", "make"}},
-	}
-}
-
-// call runs a tool as the pipeline does.
-func call(t *testing.T, m Memory, name, args string) (string, error) {
-	t.Helper()
-	set, err := tool.NewSet(Tools(m)...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, ok := set.Lookup(name)
-	if !ok {
-		t.Fatalf("there is no %s", name)
-	}
-	bound, err := one.Bind([]byte(args), tool.DefaultLimits())
-	if err != nil {
-		return "", err
-	}
-	res, err := bound.Run(t.Context())
-	return res.Text(), err
-}
-
-func TestAnswers(t *testing.T) {
-	hit := Hit{Path: "memory/deploy.md", From: 12, To: 30, Category: Core, Score: 0.618, Headings: []string{"Deploy", "Roll\nback"}, Snippet: "use\u202e `make`\nthen", Updated: now}
-	theirs := Hit{Path: "MEMORY.md", From: 1, To: 1, Shared: true, Category: Daily, Score: 0.2, Snippet: "x", Updated: now}
-	expiring := document()
-	expiring.Expires = now
-	long := document()
-	long.Text = strings.Repeat(strings.Repeat("x", 99)+"\n", 1000)
-	for name, c := range map[string]struct {
-		m    *told
-		tool string
-		args string
-		want string
-	}{
-		"found": {&told{found: Found{Hits: []Hit{hit, theirs}, More: true, Alike: 1, Behind: true}}, "memory_search", `{"query": "deploy"}`,
-			"memory/deploy.md#L12-30  0.62  2026-03-04  Deploy > Roll back\n  use<U+202E> `make` then\nMEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n" +
-				"[left out: 1 place with nearly the same]\n[there are more; send the path of one document, or ask more exactly]\n[still catching up with the latest changes, so some may be missing: search again in a moment]"},
-		"forming": {&told{found: Found{Hits: []Hit{theirs}, Forming: true}}, "memory_search", `{"query": "x"}`,
-			"MEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n[what was stored last is found by its words only, as yet]"},
-		"full": {&told{found: Found{Hits: []Hit{theirs}, More: true}}, "memory_search", `{"query": "x", "limit": 1}`,
-			"MEMORY.md#L1-1  0.20  2026-03-04  shared  daily\n  x\n[there are more; raise limit, or ask more exactly]"},
-		"nothing": {&told{found: Found{Total: 3}}, "memory_recall", `{"query": "deplyo"}`, `nothing is remembered about "deplyo" in 3 documents; try other words`},
-		"too early": {&told{found: Found{Total: 3, Words: []string{"deploy"}, Behind: true}}, "memory_search", `{"query": "deplyo"}`,
-			"nothing is remembered about \"deplyo\" so far\n[still catching up with the latest changes, so some may be missing: search again in a moment]"},
-		"near":     {&told{found: Found{Total: 3, Words: []string{"deploy"}}}, "memory_search", `{"query": "deplyo"}`, `nothing is remembered about "deplyo"; there is deploy`},
-		"empty":    {&told{}, "memory_search", `{"query": "deplyo"}`, `nothing is remembered about "deplyo"; the memory is empty`},
-		"bounds":   {&told{found: Found{Total: 3, Words: []string{"deploy"}}}, "memory_search", `{"query": "deploy", "min_score": 2}`, `nothing is remembered about "deploy"; try without kind, path, since and min_score`},
-		"narrowed": {&told{}, "memory_search", `{"query": "deplyo", "kind": "daily"}`, `nothing is remembered about "deplyo"; try without kind, path, since and min_score`},
-		"get": {&told{doc: document()}, "memory_get", `{"path": "deploy"}`,
-			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make]\n# Deploy\n\nmake release\n"},
-		"get lines": {&told{doc: document()}, "memory_get", `{"path": "deploy", "from": 3, "lines": 5}`,
-			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: lines 3-3 of 3]\nmake release\n"},
-		"get a place": {&told{doc: document()}, "memory_get", `{"path": "memory/deploy.md#L1-2"}`,
-			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: lines 1-2 of 3]\n# Deploy\n\n"},
-		"get CRLF": {&told{doc: Document{Path: "memory/x.md", Version: 1, Updated: now, Content: Content{Text: "a\r\nb\r\n", Category: Core}}}, "memory_get", `{"path": "x"}`,
-			"[memory/x.md, version 1, 2026-03-04 05:06, shared, core]\na\nb\n"},
-		"get past the end": {&told{doc: document()}, "memory_get", `{"path": "deploy", "from": 9}`,
-			"[memory/deploy.md, version 3, 2026-03-04 05:06 by ada in s1, core, tags ops make: it has only 3 lines]"},
-		"stored":       {&told{stored: Stored{Document: expiring, Alike: []string{"memory/x.md"}}}, "memory_store", `{"key": "deploy", "content": "x"}`, "stored memory/deploy.md, version 3, until 2026-03-04 05:06\n[nearly the same is in memory/x.md; if one is enough, forget the other]"},
-		"unchanged":    {&told{stored: Stored{Document: document(), Unchanged: true}}, "memory_store", `{"key": "deploy", "content": "x"}`, "memory/deploy.md says that already, since version 3"},
-		"forgot":       {&told{gone: []Document{document()}}, "memory_forget", `{"key": "deploy"}`, "forgot memory/deploy.md (version 3): # Deploy\n[undo: true with the path brings one back]"},
-		"would forget": {&told{gone: []Document{document()}}, "memory_forget", `{"query": "deploy", "dry_run": true}`, "would forget memory/deploy.md (version 3): # Deploy"},
-		"forgot none":  {&told{}, "memory_forget", `{"query": "deploy"}`, `no memory of yours has all the words of "deploy"`},
-		"undone":       {&told{doc: document()}, "memory_forget", `{"path": "deploy", "undo": true}`, "memory/deploy.md is as it was before, now version 3; a second undo takes this back"},
-	} {
-		got, err := call(t, c.m, c.tool, c.args)
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		} else if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("%s: -want +got:\n%s", name, diff)
+func TestWhatWasStoredIsFound(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
+		ada := as(t, "a", "ada")
+		remember(t, ada, m, "deploy", "# Deploying\n\nRun make release.\n\n## Rollback\n\n"+strings.Repeat("Filler about nothing in particular. ", 40)+
+			"\n\n## Servers\n\nThe blue server is in Oslo; restart it with systemctl.\n")
+		remember(t, ada, m, "user preferences", "Ada likes dark mode.")
+		f := search(t, ada, m, memory.Query{Text: "Where is the blue server?"})
+		if len(f.Hits) == 0 || f.Hits[0].Path != "memory/deploy.md" || f.Hits[0].From < 5 || !strings.Contains(f.Hits[0].Snippet, "Oslo") {
+			t.Fatalf("%+v", f)
 		}
-	}
-	got, err := call(t, &told{doc: long}, "memory_get", `{"path": "deploy"}`)
-	if err != nil || !strings.HasSuffix(got, "[go on with from: 328]") || !strings.Contains(got, "lines 1-327 of 1000]") {
-		t.Errorf("%s ... %s, %v", got[:120], got[len(got)-40:], err)
-	}
-}
-
-func TestQuestions(t *testing.T) {
-	for args, want := range map[string]Query{
-		`{"query": "x"}`: {Text: "x", Limit: 6},
-		`{"q": "x", "max_results": 500, "category": "Daily", "path": "p", "since": "2026-01-31", "min_score": 0.5}`: {Text: "x", Limit: 50, Category: Daily, Path: "p", MinScore: 0.5, Since: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)},
-	} {
-		m := &told{}
-		if _, err := call(t, m, "memory_search", args); err != nil || m.asked != want {
-			t.Errorf("%s: %+v, %v", args, m.asked, err)
+		if h := f.Hits[0]; !slices.Contains(h.Headings, "Servers") || h.Score <= 0 || h.Score > 1 || h.Shared || h.Category != memory.Core {
+			t.Errorf("%+v", h)
 		}
-	}
-	m := &told{}
-	s := memorySearch{m, func() time.Time { return now }}
-	if _, err := s.Do(t.Context(), memorySearchArgs{Query: "x", Since: "2w"}); err != nil || !m.asked.(Query).Since.Equal(now.Add(-14*24*time.Hour)) {
-		t.Errorf("%+v, %v", m.asked, err)
-	}
-	if _, err := s.Do(t.Context(), memorySearchArgs{Query: "x", Until: "2026-01-31"}); err != nil || !m.asked.(Query).Until.Equal(time.Date(2026, 2, 1, 0, 0, 0, 0, time.UTC)) {
-		t.Errorf("%+v, %v", m.asked, err)
-	}
-	if _, err := call(t, m, "memory_store", `{"key": "k", "content": "x", "tags": "a, b c,d"}`); err != nil || !cmp.Equal(m.asked.(Write).Tags, []string{"a", " b c", "d"}) {
-		t.Errorf("%+v, %v", m.asked, err)
-	}
-	w := memoryStore{m, func() time.Time { return now }}
-	for text, want := range map[string]*Expiry{"": nil, "never": {}, "30d": {After: 30 * 24 * time.Hour}, "90m": {After: 90 * time.Minute}, "30 days": {After: 30 * 24 * time.Hour}, "1 hour": {After: time.Hour}, "2 Weeks": {After: 14 * 24 * time.Hour}, "1mo": {After: 30 * 24 * time.Hour}, "2026-04-01": {At: time.Date(2026, 4, 1, 0, 0, 0, 0, time.UTC)}} {
-		if got, err := w.expiry(text); err != nil || !cmp.Equal(got, want) {
-			t.Errorf("%s: %+v, %v", text, got, err)
+		if got := paths(search(t, ada, m, memory.Query{Text: "preferences"})); !slices.Equal(got, []string{"memory/user preferences.md"}) {
+			t.Errorf("by its key: %v", got)
 		}
-	}
-	for _, text := range []string{"2026-03-01", "soon", "-3d", "0d", "3x", "99999999999d", "3 ds", "d", "5", "9999999999999999999 days", "-3 days", "3 days ago", "2026-13-01"} {
-		if got, err := w.expiry(text); err == nil {
-			t.Errorf("%s is %+v", text, got)
+		remember(t, ada, m, "deploy", "Nothing is deployed any more.")
+		if f := search(t, ada, m, memory.Query{Text: "Oslo"}); len(f.Hits) != 0 || f.Total != 2 {
+			t.Errorf("what was replaced is found: %+v", f)
 		}
-	}
-	for _, bad := range [][2]string{
-		{"memory_search", `{"query": " "}`}, {"memory_search", `{"query": "x", "kind": "secret"}`}, {"memory_search", `{"query": "x", "since": "soon"}`},
-		{"memory_store", `{"key": "k", "content": " "}`}, {"memory_store", `{"key": "k", "content": "x", "category": "none"}`},
-		{"memory_forget", `{}`}, {"memory_forget", `{"key": "k", "query": "q"}`}, {"memory_forget", `{"query": "q", "undo": true}`}, {"memory_forget", `{"key": "k", "undo": true, "dry_run": true}`},
-	} {
-		m := &told{}
-		if text, err := call(t, m, bad[0], bad[1]); err == nil || tool.AsError(err).Kind != tool.Invalid || m.asked != nil {
-			t.Errorf("%s%s: %q, %v", bad[0], bad[1], text, err)
+		if _, err := m.Forget(ada, memory.Forget{Path: "deploy"}); err != nil {
+			t.Fatal(err)
 		}
-	}
-	broken := errors.New("broken")
-	for _, one := range []string{"memory_search", "memory_get", "memory_store", "memory_forget"} {
-		args := map[string]string{"memory_search": `{"query": "x"}`, "memory_get": `{"path": "x"}`, "memory_store": `{"key": "k", "content": "x"}`, "memory_forget": `{"key": "k"}`}
-		if _, err := call(t, &told{err: broken}, one, args[one]); !errors.Is(err, broken) {
-			t.Errorf("%s: %v", one, err)
+		if f := search(t, ada, m, memory.Query{Text: "deployed"}); len(f.Hits) != 0 {
+			t.Errorf("what was forgotten is found: %+v", f)
 		}
-	}
-}
-
-func FuzzTime(f *testing.F) {
-	for _, text := range []string{"2026-01-31", "7d", "36h", "2w", "-1d", "1e9d", "9223372036854775807w"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		at, span, err := parseTime(text)
-		if err == nil && (at.IsZero() == (span == 0) || span < 0) {
-			t.Errorf("%q is %v and %v", text, at, span)
+		if d, err := m.Undo(ada, "deploy"); err != nil || d.Version != 3 {
+			t.Fatal(d, err)
+		}
+		if f := search(t, ada, m, memory.Query{Text: "deployed"}); len(f.Hits) != 1 {
+			t.Errorf("what was brought back is not found: %+v", f)
 		}
 	})
 }
 
-func FuzzPlace(f *testing.F) {
-	f.Add("memory/a.md#L3-7")
-	f.Add("#L-1")
-	f.Fuzz(func(t *testing.T, text string) {
-		path, from, to := splitPlace(text)
-		if from < 0 || to < 0 || !strings.HasPrefix(text, path) {
-			t.Errorf("%q is %q, %d, %d", text, path, from, to)
+func TestNobodySeesWhatIsAnothers(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
+		ada, bob, all, other := as(t, "a", "ada"), as(t, "a", "bob"), as(t, "a", ""), as(t, "b", "ada")
+		remember(t, ada, m, "secret", "The canary sings at midnight.")
+		remember(t, all, m, "shared", "The canary is yellow.")
+		remember(t, all, m, "both", "Everybody's robin.")
+		remember(t, ada, m, "both", "Ada's robin.")
+		for _, c := range []struct {
+			who  string
+			got  []string
+			want []string
+		}{
+			{"ada", paths(search(t, ada, m, memory.Query{Text: "canary"})), []string{"memory/secret.md", "memory/shared.md"}},
+			{"bob", paths(search(t, bob, m, memory.Query{Text: "canary"})), []string{"memory/shared.md"}},
+			{"all", paths(search(t, all, m, memory.Query{Text: "canary"})), []string{"memory/shared.md"}},
+			{"another agent", paths(search(t, other, m, memory.Query{Text: "canary"})), nil},
+			{"ada", paths(search(t, ada, m, memory.Query{Text: "robin"})), []string{"memory/both.md"}},
+		} {
+			slices.Sort(c.got)
+			if !slices.Equal(c.got, c.want) {
+				t.Errorf("%s finds %v, not %v", c.who, c.got, c.want)
+			}
 		}
-		showDocument(document(), from, to)
+		if f := search(t, ada, m, memory.Query{Text: "robin"}); !strings.Contains(f.Hits[0].Snippet, "Ada") {
+			t.Errorf("%+v", f)
+		}
+		if f := search(t, bob, m, memory.Query{Text: "midnigt"}); len(f.Suggestions) != 0 || f.Total != 2 {
+			t.Errorf("bob is told of %v and %d documents", f.Suggestions, f.Total)
+		}
+		if f := search(t, ada, m, memory.Query{Text: "midnigt"}); !slices.Contains(f.Suggestions, "midnight") {
+			t.Errorf("ada is told of %v", f.Suggestions)
+		}
+		if _, err := m.Get(bob, "secret"); kind(err) != tool.NotFound || strings.Contains(err.Error(), "secret.md\"?") {
+			t.Errorf("%v", err)
+		}
+		if _, err := m.Forget(bob, memory.Forget{Path: "shared"}); kind(err) != tool.Refused {
+			t.Errorf("bob forgets for all: %v", err)
+		}
+		if s := remember(t, bob, m, "mine", "The canary sings at midnight."); len(s.Similar) != 0 {
+			t.Errorf("bob hears of %v", s.Similar)
+		}
+		for _, err := range []error{
+			func() error { _, err := m.Search(t.Context(), memory.Query{Text: "canary"}); return err }(),
+			func() error { _, err := m.Get(t.Context(), "shared"); return err }(),
+			func() error { _, err := m.Store(t.Context(), memory.Write{Key: "k", Text: "x"}); return err }(),
+		} {
+			if kind(err) != tool.Refused {
+				t.Errorf("nobody: %v", err)
+			}
+		}
+	})
+}
+
+func TestNearDuplicatesAreSaid(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
+		ada := as(t, "a", "ada")
+		remember(t, ada, m, "theme", "The user prefers dark mode in every editor.")
+		if s := remember(t, ada, m, "theme2", "the user prefers DARK mode, in every editor!"); !slices.Equal(s.Similar, []string{"memory/theme.md"}) {
+			t.Errorf("the same in other letters is like %v", s.Similar)
+		}
+		search(t, ada, m, memory.Query{Text: "theme"})
+		if s := remember(t, ada, m, "theme3", "The user prefers the dark mode in every single editor."); len(s.Similar) == 0 {
+			t.Error("nearly the same is like nothing")
+		}
+		if s := remember(t, ada, m, "cat", "The cat is called Mia."); len(s.Similar) != 0 {
+			t.Errorf("a cat is like %v", s.Similar)
+		}
+		if s := remember(t, ada, m, "theme", "The user prefers dark mode in every editor."); !s.Unchanged {
+			t.Error("the same is another version")
+		}
+		if f := search(t, ada, m, memory.Query{Text: "dark mode"}); len(f.Hits) != 1 || f.Duplicates != 2 {
+			t.Errorf("%d hits, %d alike", len(f.Hits), f.Duplicates)
+		}
+	})
+}
+
+func TestSearchesAreNarrowed(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory, rows *memory.Rows) {
+		ada := as(t, "a", "ada")
+		put := func(path, category string, age time.Duration, expires *time.Time) {
+			t.Helper()
+			_, _, err := rows.Put(ada, memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: path, Text: "plum " + strings.Repeat(path[len(path)-4:len(path)-3], 3),
+				Category: category, Updated: time.Now().Add(-age), Expires: expires})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		put("memory/new.md", memory.Core, 0, nil)
+		put("memory/old.md", memory.Daily, 100*day, nil)
+		put("memory/sub/x.md", memory.Custom, 50*day, nil)
+		put("memory/over.md", memory.Core, 0, at(time.UnixMilli(1)))
+		put("MEMORY.md", memory.Core, 400*day, nil)
+		for name, c := range map[string]struct {
+			q    memory.Query
+			want []string
+		}{
+			"all":      {memory.Query{}, []string{"memory/new.md", "memory/sub/x.md", "memory/old.md", "MEMORY.md"}},
+			"category": {memory.Query{Category: memory.Daily}, []string{"memory/old.md"}},
+			"path":     {memory.Query{Path: "sub"}, []string{"memory/sub/x.md"}},
+			"root":     {memory.Query{Path: "MEMORY.md"}, []string{"MEMORY.md"}},
+			"since":    {memory.Query{Since: time.Now().Add(-day)}, []string{"memory/new.md"}},
+			"score":    {memory.Query{MinScore: 0.99}, nil},
+			"until":    {memory.Query{Until: time.Now().Add(-200 * day)}, []string{"MEMORY.md"}},
+			"between":  {memory.Query{Since: time.Now().Add(-60 * day), Until: time.Now().Add(-day)}, []string{"memory/sub/x.md"}},
+			"memory/":  {memory.Query{Path: "memory/", Category: memory.Custom}, []string{"memory/sub/x.md"}},
+			"limit":    {memory.Query{Limit: 1, Path: "memory"}, []string{"memory/new.md"}},
+		} {
+			c.q.Text = "plum"
+			f := search(t, ada, m, c.q)
+			got, want := paths(f), slices.Clone(c.want)
+			if name == "all" {
+				slices.Sort(got)
+				slices.Sort(want)
+			}
+			if !slices.Equal(got, want) || f.More != (name == "limit") {
+				t.Errorf("%s: %v, not %v (more %v)", name, got, want, f.More)
+			}
+		}
+	})
+}
+
+func TestForgetByWords(t *testing.T) {
+	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
+		ada, all := as(t, "a", "ada"), as(t, "a", "")
+		remember(t, ada, m, "x1", "The staging password rotates weekly.")
+		remember(t, ada, m, "x2", "Passwords of staging are short.")
+		remember(t, ada, m, "x3", "Staging is blue.")
+		remember(t, all, m, "x4", "The staging password is shared.")
+		for range 2 {
+			gone, err := m.Forget(ada, memory.Forget{Query: "staging password", DryRun: true})
+			if err != nil || len(gone) != 2 || gone[0].Path != "memory/x1.md" || gone[1].Path != "memory/x2.md" {
+				t.Fatalf("%v, %v", gone, err)
+			}
+		}
+		if gone, err := m.Forget(ada, memory.Forget{Query: "staging password"}); err != nil || len(gone) != 2 {
+			t.Fatalf("%v, %v", gone, err)
+		}
+		if gone, err := m.Forget(ada, memory.Forget{Query: "staging password"}); err != nil || len(gone) != 0 {
+			t.Errorf("%v, %v", gone, err)
+		}
+		if _, err := m.Get(ada, "x3"); err != nil {
+			t.Error(err)
+		}
+		for i := range 25 {
+			remember(t, ada, m, fmt.Sprint("many", i), fmt.Sprint("walnut ", i))
+		}
+		search(t, ada, m, memory.Query{Text: "walnut"})
+		if _, err := m.Forget(ada, memory.Forget{Query: "walnut"}); kind(err) != tool.TooLarge {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+func TestPaths(t *testing.T) {
+	m, _ := open(t, t.TempDir(), t.TempDir())
+	ada := as(t, "a", "ada")
+	for key, want := range map[string]string{
+		"k": "memory/k.md", "MEMORY.md": "MEMORY.md", "memory.md": "memory.md", "./MEMORY.md": "MEMORY.md", "memory/a.md": "memory/a.md",
+		"a/b": "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json", "Memory.md": "memory/Memory.md", "a//b/./c": "memory/a/b/c.md",
+		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md", "memory": "memory/memory.md", "MEMORY": "MEMORY.md",
+	} {
+		if s, err := m.Store(ada, memory.Write{Key: key, Text: "x"}); err != nil || s.Path != want {
+			t.Errorf("%q is %q, %v; want %q", key, s.Path, err, want)
+		}
+	}
+	for _, key := range []string{"", " ", ".", "/", "memory/", "..", "../x", "memory/../x", "memory/../../etc/passwd", "a\x00b", "a\nb", "a\u202eb", `a\b`, "C:x", "a\xff",
+		strings.Repeat("x", 300), strings.Repeat("a/", 20) + "x", "a#L1"} {
+		if s, err := m.Store(ada, memory.Write{Key: key, Text: "x"}); kind(err) != tool.Invalid {
+			t.Errorf("%q is %q, %v", key, s.Path, err)
+		}
+	}
+	for text, want := range map[string]tool.Kind{strings.Repeat("x", 1<<20+1): tool.TooLarge, "a\x00": tool.Invalid, "\xff": tool.Invalid, strings.Repeat("x ", 1<<19): ""} {
+		if _, err := m.Store(ada, memory.Write{Key: "k", Text: text}); kind(err) != want {
+			t.Errorf("%d bytes: %v", len(text), err)
+		}
+	}
+}
+
+func FuzzPath(f *testing.F) {
+	for _, key := range []string{"k", "MEMORY.md", "memory/a.md", "../x", "a//b", "a\x00", "memory/", ".md", "é"} {
+		f.Add(key)
+	}
+	m, _ := open(f, f.TempDir(), f.TempDir())
+	ctx := as(f, "a", "ada")
+	f.Fuzz(func(t *testing.T, key string) {
+		s, err := m.Store(ctx, memory.Write{Key: key, Text: "x"})
+		if err != nil {
+			if k := kind(err); k != tool.Invalid {
+				t.Fatalf("%q: %v", key, err)
+			}
+			return
+		}
+		if !memory.IsPath(s.Path) || strings.Contains(s.Path, "..") && strings.Contains("/"+s.Path+"/", "/../") || len(s.Path) > 1000 {
+			t.Errorf("%q is %q", key, s.Path)
+		}
+		if d, err := m.Get(ctx, s.Path); err != nil || d.Path != s.Path {
+			t.Errorf("%q is not found by its path %q: %v", key, s.Path, err)
+		}
 	})
 }

@@ -23,11 +23,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/cmd/mcp-tools/terminal"
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/audit"
-	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/memory"
-	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
+	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/commands"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/telemetry"
@@ -38,6 +36,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/server"
 	"github.com/mcp-tools/mcp-tools/tools"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/results"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
@@ -50,32 +50,33 @@ const instructions = `Results that are too long are cut and say how to read on. 
 type App struct {
 	Server *server.Server
 
-	env       *Env
-	loaded    *config.Loaded
-	data      string
-	level     *slog.LevelVar
-	log       *slog.Logger
-	scrub     *scrub.Scrubber
-	calls     *telemetry.Calls
-	store     *store.Store
-	unused    func() bool // no process has ever used the store
-	follower  *indexer.Follower
-	index     *indexer.Indexer
-	memory    *memory.Memory
-	meaning   *meaning.Meaning // nil without an embeddings endpoint
-	graph     *knowledge.Graph
-	briefing  *briefing.Briefing
-	audit     *audit.Log
-	skillDirs []skills.Dir
-	files     *workspace.Workspace
-	skills    *skills.Library
-	catalogue policy.Catalogue
-	rules     *liveRules
-	commands  *commands.Commands
-	web       *webAccess
-	results   *results.Store
-	approvals *approvals.Store
-	set       *tool.Set
+	env          *Env
+	loaded       *config.Loaded
+	data         string
+	level        *slog.LevelVar
+	log          *slog.Logger
+	scrub        *scrub.Scrubber
+	calls        *telemetry.Calls
+	store        *store.Store
+	unused       func() bool // no process has ever used the store
+	follower     *indexer.Follower
+	index        *indexer.Indexer
+	memories     *memory.Rows
+	memory       *memory.Memory
+	embeddings   *embeddings.Embeddings // nil without an embeddings endpoint
+	graph        *knowledge.Graph
+	contextFiles *contextfiles.Files
+	audit        *audit.Log
+	skillDirs    []skills.Dir
+	files        *workspace.Workspace
+	skills       *skills.Library
+	catalogue    policy.Catalogue
+	rules        *liveRules
+	commands     *commands.Commands
+	web          *webAccess
+	results      *results.Store
+	approvals    *approvals.Store
+	set          *tool.Set
 
 	closers []func() error // in the order of opening
 }

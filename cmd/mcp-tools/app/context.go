@@ -7,78 +7,36 @@ import (
 	"net/url"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
-	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
-	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
 // Agents returns the agents of the settings.
-func Agents(list []config.Agent) []briefing.Agent {
-	agents := make([]briefing.Agent, len(list))
+func Agents(list []config.Agent) []contextfiles.Agent {
+	agents := make([]contextfiles.Agent, len(list))
 	for i, a := range list {
-		agents[i] = briefing.Agent{Name: a.Name, Predefined: a.Kind == "predefined", Evolves: a.Evolve, Dir: a.Files}
+		agents[i] = contextfiles.Agent{Name: a.Name, Predefined: a.Kind == "predefined", Evolves: a.Evolve, Dir: a.Files}
 	}
 	return agents
 }
 
-// openBriefing opens the context files of agents. It logs directories of the
-// operator that cannot be read.
-func (a *App) openBriefing() {
+// openContextFiles opens the context files of agents. It logs which directories of the operator cannot be read.
+func (a *App) openContextFiles() {
 	agents := Agents(a.loaded.Config.Agents)
-	a.briefing = NewBriefing(a.store, a.unused, agents)
+	a.contextFiles = contextfiles.New(a.memories, agents)
 	for _, agent := range agents {
-		if _, err := a.briefing.Directory(agent.Name); err != nil {
-			a.log.Warn("the context files of an agent cannot be read",
-				"agent", agent.Name, "dir", agent.Dir, "err", err)
+		if _, err := a.contextFiles.Directory(agent.Name); err != nil {
+			a.log.Warn("the context files of an agent cannot be read", "agent", agent.Name, "dir", agent.Dir, "err", err)
 		}
 	}
 }
 
-// NewBriefing returns the context files of a store and of agents. It does not open
-// a store that is unused.
-func NewBriefing(s *store.Store, unused func() bool, agents []briefing.Agent) *briefing.Briefing {
-	return briefing.New(contextRows{s, unused}, agents)
-}
-
-// contextRows returns nothing while the store is unused, without opening it.
-type contextRows struct {
-	*store.Store
-	unused func() bool
-}
-
-func (c contextRows) ContextFiles(ctx context.Context, o memory.Owner, names []string) ([]memory.Document, error) {
-	if c.unused() {
-		return nil, nil
-	}
-	return c.Store.ContextFiles(ctx, o, names)
-}
-
-func (c contextRows) AgentContext(ctx context.Context, agent string, limit int) ([]memory.Entry, error) {
-	if c.unused() {
-		return nil, nil
-	}
-	return c.Store.AgentContext(ctx, agent, limit)
-}
-
-// contextRoute shows context files in the workspace, except where the workspace
-// has files of these names.
+// contextRoute shows context files as files of the workspace, unless it has such files on disk.
 func (a *App) contextRoute() workspace.Route {
-	return workspace.Route{Serves: a.unlessOnDisk(a.briefing.Serves), Source: contextFiles{a.briefing}}
-}
-
-// contextFiles adapts context files to the workspace.
-type contextFiles struct{ *briefing.Briefing }
-
-func (c contextFiles) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
-	list, err := c.Briefing.List(ctx, dir)
-	if ctx.Err() == nil {
-		err = nil // the files on disk can still be listed, and the store has logged the error
-	}
-	return entries(list), err
+	return workspace.Route{Serves: a.unlessOnDisk(a.contextFiles.Serves), Source: a.contextFiles}
 }
 
 const (
@@ -103,8 +61,8 @@ func (l library) contextResources(ctx context.Context) ([]server.Resource, error
 }
 
 func (l library) readContext(ctx context.Context, uri string) ([]tool.Part, error) {
-	missing := tool.Errorf(tool.NotFound, "no context file %.200q", uri).
-		Try("send a URI such as %s", contextURI(briefing.Soul))
+	missing := tool.Errorf(tool.NotFound, "there is no context file %.200q", uri).
+		Try("send a URI such as %s", contextURI(contextfiles.Soul))
 	name, err := url.PathUnescape(strings.TrimPrefix(uri, contextScheme))
 	if err != nil || tool.CallerFrom(ctx).Agent == "" {
 		return nil, missing
@@ -134,7 +92,7 @@ func (l library) fillContext(ctx context.Context, c tool.Caller) (server.Filled,
 	if c.Agent == "" {
 		return server.Filled{}, tool.Errorf(tool.NotFound, "there is no prompt %q", contextPrompt)
 	}
-	text, err := l.context.Together(ctx)
+	text, err := l.context.Combined(ctx)
 	if text == "" {
 		text = "There are no context files for you and your user yet."
 	}

@@ -7,12 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/internal/briefing"
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
-	toolmemory "github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
 // openApp opens everything on an empty data directory; as makes contexts of callers.
@@ -46,13 +47,13 @@ func writeFile(t *testing.T, ctx context.Context, files workspace.Files, path, t
 func TestContextFilesAreUndone(t *testing.T) {
 	h, as := openApp(t)
 	ann, bob := as("helper", "ann"), as("helper", "bob")
-	first := writeFile(t, ann, h.files, briefing.Soul, "one")
-	second := writeFile(t, ann, h.files, briefing.Soul, "two")
+	first := writeFile(t, ann, h.files, contextfiles.Soul, "one")
+	second := writeFile(t, ann, h.files, contextfiles.Soul, "two")
 	for _, ctx := range []context.Context{bob, as("other", "ann"), as("helper", "")} {
 		if _, err := h.files.Undo(ctx, second.ID); tool.AsError(err).Kind != tool.NotFound {
 			t.Errorf("%v", err)
 		}
-		if past, err := h.files.History(ctx, briefing.Soul, 10); err != nil || len(past) != 0 {
+		if past, err := h.files.History(ctx, contextfiles.Soul, 10); err != nil || len(past) != 0 {
 			t.Errorf("%v, %v", past, err)
 		}
 	}
@@ -60,19 +61,19 @@ func TestContextFilesAreUndone(t *testing.T) {
 		if _, err := h.files.Undo(ann, c.id); err != nil {
 			t.Fatal(err)
 		}
-		if text, _, _ := h.briefing.Read(ann, briefing.Soul); string(text) != c.want {
+		if text, _, _ := h.contextFiles.Read(ann, contextfiles.Soul); string(text) != c.want {
 			t.Errorf("%q, not %q", text, c.want)
 		}
 	}
-	writeFile(t, ann, h.files, briefing.Bootstrap, "hello")
-	done := writeFile(t, ann, h.files, briefing.Bootstrap, "")
-	if _, err := h.files.Open(ann, briefing.Bootstrap); tool.AsError(err).Kind != tool.NotFound {
+	writeFile(t, ann, h.files, contextfiles.Bootstrap, "hello")
+	done := writeFile(t, ann, h.files, contextfiles.Bootstrap, "")
+	if _, err := h.files.Open(ann, contextfiles.Bootstrap); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("%v", err)
 	}
 	if _, err := h.files.Undo(ann, done.ID); err != nil {
 		t.Error(err)
 	}
-	if text, _, _ := h.briefing.Read(ann, briefing.Bootstrap); string(text) != "hello" {
+	if text, _, _ := h.contextFiles.Read(ann, contextfiles.Bootstrap); string(text) != "hello" {
 		t.Errorf("%q", text)
 	}
 }
@@ -82,34 +83,34 @@ func TestContextFilesAreUndone(t *testing.T) {
 func TestRemovalsAreNews(t *testing.T) {
 	h, as := openApp(t)
 	ann := as("helper", "ann")
-	if _, err := h.memory.Store(ann, toolmemory.Write{Key: "deploy", Text: "on Fridays"}); err != nil {
+	if _, err := h.memory.Store(ann, memory.Write{Key: "deploy", Text: "on Fridays"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.memory.Forget(ann, toolmemory.Forget{Path: "deploy"}); err != nil {
+	if _, err := h.memory.Forget(ann, memory.Forget{Path: "deploy"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.briefing.Write(ann, briefing.User, []byte("Ann")); err != nil {
+	if err := h.contextFiles.Write(ann, contextfiles.User, []byte("Ann")); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.briefing.Remove(ann, briefing.User); err != nil {
+	if err := h.contextFiles.Remove(ann, contextfiles.User); err != nil {
 		t.Fatal(err)
 	}
 	for topic, want := range map[string]struct {
 		uri  func(string) string
 		path string
-	}{store.MemoryTopic: {memoryURI, "memory/deploy.md"}, store.ContextTopic: {contextURI, briefing.User}} {
+	}{memory.Topic: {memoryURI, "memory/deploy.md"}, memory.ContextTopic: {contextURI, contextfiles.User}} {
 		changes, err := h.store.Changes(t.Context(), store.Cursor{}, 10, topic)
 		if err != nil || len(changes) != 2 {
 			t.Fatalf("%s: %v, %v", topic, changes, err)
 		}
 		for _, c := range changes {
-			got := h.memoryNews(c.Key, want.uri)(t.Context())
+			got := h.changesOf(t.Context(), indexer.Key{Topic: topic, Name: c.Key})
 			if !slices.Equal(got, []server.Change{{Agent: "helper", User: "ann", Ref: server.Ref{URI: want.uri(want.path)}, Listed: true}}) {
 				t.Errorf("%s: %+v", topic, got)
 			}
 		}
 	}
-	if got := h.memoryNews("none", memoryURI)(t.Context()); got != nil {
+	if got := h.changesOf(t.Context(), indexer.Key{Topic: memory.Topic, Name: "none"}); got != nil {
 		t.Errorf("%+v", got)
 	}
 }
@@ -119,7 +120,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 	h, as := openApp(t)
 	lib := h.library()
 	ann := as("helper", "ann")
-	if err := h.briefing.Write(ann, briefing.Soul, []byte("heron")); err != nil {
+	if err := h.contextFiles.Write(ann, contextfiles.Soul, []byte("heron")); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -137,7 +138,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 		if err != nil || len(page) != c.uris {
 			t.Errorf("%s: %+v, %v", caller.Principal(), page, err)
 		}
-		parts, err := lib.Read(c.ctx, caller, contextURI(briefing.Soul))
+		parts, err := lib.Read(c.ctx, caller, contextURI(contextfiles.Soul))
 		if c.text == "" && tool.AsError(err).Kind != tool.NotFound || c.text != "" && (err != nil || parts[0].Text != c.text) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), parts, err)
 		}
@@ -153,7 +154,7 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 			t.Errorf("%s: %q, %v", caller.Principal(), values, err)
 		}
 	}
-	for _, ref := range []server.Ref{{URI: contextURI(briefing.Soul)}, {URI: contextURI("{name}")}, {Prompt: contextPrompt}} {
+	for _, ref := range []server.Ref{{URI: contextURI(contextfiles.Soul)}, {URI: contextURI("{name}")}, {Prompt: contextPrompt}} {
 		if got := lib.Tool(ref); got != readsContext {
 			t.Errorf("%+v is decided by %q", ref, got)
 		}

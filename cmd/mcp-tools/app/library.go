@@ -9,10 +9,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
@@ -21,13 +22,13 @@ import (
 // all context files.
 type library struct {
 	memory  *memory.Memory
-	files   memoryFiles
+	files   memory.Files
 	skills  *skills.Library
-	context contextFiles
+	context *contextfiles.Files
 }
 
 func (a *App) library() library {
-	return library{a.memory, memoryFiles{a.memory.Files(), a.unused}, a.skills, contextFiles{a.briefing}}
+	return library{a.memory, a.memory.Files(), a.skills, a.contextFiles}
 }
 
 const (

@@ -10,14 +10,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/embed"
 	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/memory"
-	"github.com/mcp-tools/mcp-tools/internal/memory/meaning"
+	"github.com/mcp-tools/mcp-tools/internal/indexer/embeddings"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/tools/knowledge"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/vectors"
 )
 
 // openMemory joins the memory to the store and to the index. Neither is opened
@@ -40,34 +42,36 @@ func (a *App) openMemory(context.Context) error {
 	a.onClose(a.store.Close)
 	a.follower = indexer.NewFollower(a.store, a.log)
 	a.onClose(a.follower.Close)
+	a.memories = MemoryRows(a.store, a.loaded.Config)
 	a.index = indexer.Open(indexer.Options{
 		Dir: filepath.Join(a.data, "index"), Follower: a.follower, Log: a.log, Patience: a.env.IndexPatience,
-		Sources: []indexer.Source{memory.NewShelf(a.store), knowledge.NewSource(a.store)},
+		Sources: []indexer.Source{a.memories, knowledge.NewSource(a.store)},
 	})
 	a.onClose(a.index.Close)
-	about := memory.Options{Rows: a.store, Finder: a.index, Log: a.log}
-	if err := a.openMeaning(); err != nil {
+	if err := a.openEmbeddings(); err != nil {
 		return err
 	}
-	if a.meaning != nil {
-		about.Meaning = a.meaning
-	}
-	a.memory = memory.New(about)
+	a.memory = memory.New(memory.Options{Rows: a.memories, Index: a.index, Embeddings: a.embeddings, Log: a.log})
 	a.graph = knowledge.New(a.store, a.index)
-	a.unused = neverUsed(a.store, o)
-	a.openBriefing()
+	a.unused = a.store.Unused
+	a.openContextFiles()
 	return nil
 }
 
-// openMeaning opens the search of memories by meaning, if the settings have an
-// embeddings endpoint. What is sent to it is scrubbed.
-func (a *App) openMeaning() error {
+// MemoryRows returns the memories and context files of a store, with the limits of the settings.
+func MemoryRows(s *store.Store, c config.Config) *memory.Rows {
+	return memory.NewRows(s, memory.Limits{Documents: int64(c.Memory.MaxDocuments), Bytes: int64(c.Memory.MaxBytes)})
+}
+
+// openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for embeddings. What
+// the endpoint gets is scrubbed like everything that leaves.
+func (a *App) openEmbeddings() error {
 	if a.loaded.Config.Memory.Embeddings.URL == "" {
 		return nil
 	}
 	encoder, key, err := a.env.Encoder(a.loaded.Config)
-	if err != nil { // everything else works without
-		a.log.Warn("memories are found by words only, until this is fixed and the server restarted", "err", err)
+	if err != nil { // the memory works without
+		a.log.Warn("memories are found by their words only: correct memory.embeddings and restart the server", "err", err)
 		return nil
 	}
 	if key != "" {
@@ -76,11 +80,11 @@ func (a *App) openMeaning() error {
 		}
 	}
 	a.onClose(encoder.Close)
-	a.meaning = meaning.New(meaning.Options{
-		Encoder: encoder, Space: encoder.Space(), Rows: a.store.Vectors(encoder.Space()),
-		Shelf: memory.NewShelf(a.store), Feed: a.store, Scrub: a.scrub.Text, Log: a.log,
+	a.embeddings = embeddings.New(embeddings.Options{
+		Encoder: encoder, Space: encoder.Space(), Rows: vectors.New(a.store, a.memories, encoder.Space()),
+		Follower: a.follower, Scrub: a.scrub.Text, Log: a.log,
 	})
-	a.onClose(a.meaning.Close)
+	a.onClose(a.embeddings.Close)
 	return nil
 }
 
@@ -101,29 +105,26 @@ func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error
 	return encoder, key, nil
 }
 
-// workOnMeaning computes embeddings of memories until ctx ends. It waits until the
-// store is used by a process, so that it does not create one.
-func (a *App) workOnMeaning(ctx context.Context) {
-	select {
-	case <-time.After(startFirst):
-	case <-ctx.Done():
+// makeEmbeddings makes the embeddings of memories in the background. It does not create a store that nobody has used.
+func (a *App) makeEmbeddings(ctx context.Context) {
+	if clock.Sleep(ctx, startFirst) != nil {
 		return
 	}
-	if a.unused() {
+	if a.store.Unused() {
 		select {
 		case <-a.store.Opened():
 		case <-ctx.Done():
 			return
 		}
 	}
-	a.meaning.Work(ctx)
+	a.embeddings.Work(ctx)
 }
 
 // memoryRoute shows memories in the workspace, except where the workspace has
 // files of these names.
 func (a *App) memoryRoute() workspace.Route {
 	files := a.memory.Files()
-	return workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: memoryFiles{files, a.unused}}
+	return workspace.Route{Serves: a.unlessOnDisk(files.Serves), Source: files}
 }
 
 // unlessOnDisk excludes names that exist in the workspace on disk.
@@ -142,39 +143,7 @@ func (a *App) unlessOnDisk(serves func(context.Context, string) bool) func(conte
 	}
 }
 
-// entries converts a list of files to the workspace's type.
-func entries[E interface {
-	~struct {
-		Name     string
-		Size     int64
-		Modified time.Time
-	}
-}](list []E) []workspace.SourceEntry {
-	out := make([]workspace.SourceEntry, len(list))
-	for i, e := range list {
-		out[i] = workspace.SourceEntry(e)
-	}
-	return out
-}
-
-// memoryFiles adapts memories to the workspace.
-type memoryFiles struct {
-	memory.Files
-	unused func() bool // no process has ever stored a memory
-}
-
-func (m memoryFiles) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
-	if m.unused() {
-		return nil, nil
-	}
-	list, err := m.Files.List(ctx, dir)
-	if ctx.Err() == nil {
-		err = nil // the files on disk can still be listed, and the store has logged the error
-	}
-	return entries(list), err
-}
-
-// How long changes are kept, and how often old ones are removed.
+// How long the change feed goes back, and how often old rows are removed.
 const (
 	feedAge    = 7 * 24 * time.Hour
 	sweepEvery = time.Hour
@@ -193,11 +162,12 @@ func (a *App) sweepStore(ctx context.Context) {
 		if !a.store.InUse() {
 			continue
 		}
-		_, expired := a.store.SweepMemory(ctx)
+		_, expired := a.memories.Sweep(ctx)
+		unneeded := vectors.Sweep(ctx, a.store)
 		undone := a.graph.Sweep(ctx)
 		_, changes := a.store.PruneChanges(ctx, feedAge)
 		rates, asked := a.store.PruneRates(ctx), a.approvals.Sweep(ctx)
-		if err := errors.Join(expired, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
+		if err := errors.Join(expired, unneeded, undone, changes, rates, asked); err != nil && ctx.Err() == nil {
 			a.log.Warn("expired rows of the store could not be removed", "err", err)
 		}
 	}

@@ -19,9 +19,9 @@ const startFirst = time.Second
 func (a *App) startBackground(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var working sync.WaitGroup
-	working.Go(func() { a.tellNews(ctx) })
-	if a.meaning != nil {
-		working.Go(func() { a.workOnMeaning(ctx) })
+	working.Go(func() { a.notifyClients(ctx) })
+	if a.embeddings != nil {
+		working.Go(func() { a.makeEmbeddings(ctx) })
 	}
 	working.Go(func() {
 		select {

@@ -27,8 +27,7 @@ func (e *Env) StoreOptions(c config.Config, log *slog.Logger) (store.Options, er
 			return store.Options{}, err
 		}
 	}
-	most := store.MemoryLimits{Documents: int64(c.Memory.MaxDocuments), Bytes: int64(c.Memory.MaxBytes)}
-	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Memory: most, Log: log}, nil
+	return store.Options{DSN: dsn, Full: c.Store.Sync == "full", Log: log}, nil
 }
 
 // OpenStore opens the store of the settings, and makes it if it does not exist.
@@ -59,7 +58,7 @@ func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(s, neverUsed(s, o)), s.Close())
+	return errors.Join(use(s, s.Unused), s.Close())
 }
 
 // StorePlace returns the location of the store, without a password.
@@ -71,12 +70,7 @@ func (e *Env) StorePlace() (place string, err error) {
 	return place, err
 }
 
-// neverUsed returns a function that reports whether no process has used a store.
-func neverUsed(s *store.Store, o store.Options) func() bool {
-	return func() bool { return !s.InUse() && store.Missing(o.DSN) }
-}
-
-// OpenExistingStore opens the store of the settings; if there is none it fails.
+// OpenExistingStore opens the store that the settings describe, if it is there.
 func (e *Env) OpenExistingStore(ctx context.Context) (*store.Store, error) {
 	o, err := e.LoadStoreOptions()
 	if err != nil {

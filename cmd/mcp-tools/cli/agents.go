@@ -16,10 +16,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
 func (a *CLI) agentsCommand() *cobra.Command {
@@ -80,12 +80,12 @@ func (a *CLI) exportAgentCommand() *cobra.Command {
 
 // An agentsCall is one call of a subcommand of agents.
 type agentsCall struct {
-	*briefing.Briefing
-	agents []briefing.Agent
+	*contextfiles.Files
+	agents []contextfiles.Agent
 	args   []string
-	owner  memory.Owner
+	owner  tool.Owner
 	user   string
-	by     memory.Hand
+	by     memory.Author
 }
 
 // onAgents opens the context files. The user is the one of --user only, not the
@@ -105,7 +105,7 @@ func (a *CLI) onAgents(use func(context.Context, agentsCall) error) func(*cobra.
 			return err
 		}
 		defer s.Close()
-		c := agentsCall{agents: app.Agents(loaded.Config.Agents), args: args, by: memory.Hand{Author: app.SystemUser()}}
+		c := agentsCall{agents: app.Agents(loaded.Config.Agents), args: args, by: memory.Author{Name: app.SystemUser()}}
 		if name := a.Overrides["connections.stdio.user"]; name != app.NoUser {
 			c.user = name
 		}
@@ -113,15 +113,15 @@ func (a *CLI) onAgents(use func(context.Context, agentsCall) error) func(*cobra.
 			if args[0] == "" {
 				return app.Usagef("the name of the agent is empty")
 			}
-			c.owner, _ = memory.Whose(tool.Caller{Agent: args[0], User: c.user})
+			c.owner = tool.Owner{Agent: args[0], User: c.user}
 		}
-		c.Briefing = app.NewBriefing(s, func() bool { return store.Missing(o.DSN) }, c.agents)
+		c.Files = contextfiles.New(app.MemoryRows(s, loaded.Config), c.agents)
 		return use(cmd.Context(), c)
 	}
 }
 
 func (a *CLI) listAgents(ctx context.Context, c agentsCall) error {
-	kept, err := c.Kept(ctx, "")
+	kept, err := c.Stored(ctx, "")
 	if err != nil {
 		return err
 	}
@@ -139,12 +139,11 @@ func (a *CLI) listAgents(ctx context.Context, c agentsCall) error {
 		return byName[name]
 	}
 	for _, agent := range c.agents {
-		o, _ := memory.Whose(tool.Caller{Agent: agent.Name})
-		if at(o.Agent, "open"); agent.Predefined {
-			byName[o.Agent].Kind = "predefined"
+		if at(agent.Name, "open"); agent.Predefined {
+			byName[agent.Name].Kind = "predefined"
 		}
 	}
-	last := memory.Owner{}
+	last := tool.Owner{}
 	for _, e := range kept { // ordered by agent, then by user
 		l := at(e.Owner.Agent, "open")
 		if l.Documents++; e.Owner.User != "" && e.Owner != last {
@@ -190,7 +189,7 @@ type copyLine struct {
 }
 
 func (a *CLI) showCopies(ctx context.Context, c agentsCall) error {
-	kept, err := c.Kept(ctx, c.args[0])
+	kept, err := c.Stored(ctx, c.args[0])
 	if err != nil {
 		return err
 	}
@@ -203,9 +202,9 @@ func (a *CLI) showCopies(ctx context.Context, c agentsCall) error {
 		lines = append(lines, copyLine{d.Name, string(d.Level), "", int64(len(d.Text)), d.Modified})
 	}
 	for _, e := range kept {
-		level := briefing.OfAgent
+		level := contextfiles.AgentLevel
 		if e.Owner.User != "" {
-			level = briefing.OfUser
+			level = contextfiles.UserLevel
 		}
 		if c.user == "" || e.Owner.User == c.owner.User {
 			lines = append(lines, copyLine{e.Path, string(level), e.Owner.User, e.Size, e.Updated})
@@ -230,7 +229,7 @@ func (a *CLI) setAgent(ctx context.Context, c agentsCall) error {
 		defer file.Close()
 		from = file
 	}
-	text, err := io.ReadAll(io.LimitReader(from, 4*briefing.MostText+1))
+	text, err := io.ReadAll(io.LimitReader(from, 4*contextfiles.MaxText+1))
 	if err != nil {
 		return err
 	}
@@ -264,7 +263,7 @@ func (a *CLI) undoAgent(ctx context.Context, c agentsCall) error {
 }
 
 func (a *CLI) importAgent(ctx context.Context, c agentsCall) error {
-	from := briefing.New(nil, []briefing.Agent{{Name: c.args[0], Dir: c.args[1]}})
+	from := contextfiles.New(nil, []contextfiles.Agent{{Name: c.args[0], Dir: c.args[1]}})
 	list, err := from.Directory(c.args[0])
 	if err != nil {
 		return err
@@ -278,7 +277,7 @@ func (a *CLI) importAgent(ctx context.Context, c agentsCall) error {
 }
 
 func (a *CLI) exportAgent(ctx context.Context, c agentsCall, force bool) error {
-	kept, err := c.Kept(ctx, c.args[0])
+	kept, err := c.Stored(ctx, c.args[0])
 	if err != nil {
 		return err
 	}

@@ -18,10 +18,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/mcp-tools/mcp-tools/internal/indexer"
-	"github.com/mcp-tools/mcp-tools/internal/memory"
 	"github.com/mcp-tools/mcp-tools/internal/private"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
 func (a *CLI) memoryCommand() *cobra.Command {
@@ -184,10 +183,7 @@ func (a *CLI) withMemory(ctx context.Context, use func(context.Context, *memory.
 		return err
 	}
 	defer s.Close()
-	finder := indexer.Open(indexer.Options{Follower: indexer.NewFollower(s, nil)}) // which nothing searches
-	defer finder.Close()
 	caller := app.Owner(loaded.Config.Connections.Stdio)
-	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), memory.New(memory.Options{
-		Rows: s, Finder: finder,
-	}))
+	m := memory.New(memory.Options{Rows: app.MemoryRows(s, loaded.Config)}) // without an index: no command searches
+	return use(tool.With(ctx, &tool.Running{Caller: caller, Tool: "memory"}), m)
 }

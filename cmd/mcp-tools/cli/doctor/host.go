@@ -13,8 +13,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/text"
 
 	"github.com/mcp-tools/mcp-tools/internal/audit"
-	"github.com/mcp-tools/mcp-tools/internal/briefing"
 	"github.com/mcp-tools/mcp-tools/internal/config"
+	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
 // checkSettings reads the settings, and checks who may change the file.
@@ -240,7 +240,7 @@ func (c *checkup) checkAgents() {
 		if a.Dir == "" {
 			continue
 		}
-		if list, err := briefing.New(nil, agents).Directory(a.Name); err != nil {
+		if list, err := contextfiles.New(nil, agents).Directory(a.Name); err != nil {
 			c.fail(check, "correct the file, or agents.files", "%s in %s: %v", a.Name, a.Dir, err)
 		} else {
 			c.ok(check, "%s has %s in %s", a.Name, text.Plural(len(list), "context file"), a.Dir)

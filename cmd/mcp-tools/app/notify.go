@@ -1,0 +1,95 @@
+package app
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
+	"github.com/mcp-tools/mcp-tools/server"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+	"github.com/mcp-tools/mcp-tools/tools/skills"
+)
+
+// notifyClients notifies clients of changed memories, skills and context files, whichever process has changed them, until
+// ctx ends. It begins when the store is used.
+func (a *App) notifyClients(ctx context.Context) {
+	select {
+	case <-a.store.Opened():
+	case <-ctx.Done():
+		return
+	}
+	sub := a.follower.Subscribe("notifications of clients", &notifier{app: a})
+	defer sub.Close()
+	<-ctx.Done()
+}
+
+// A notifier is the subscriber that notifies clients.
+type notifier struct {
+	app    *App
+	cursor string
+}
+
+// Topics returns those of which clients are notified.
+func (n *notifier) Topics() []string {
+	return []string{memory.Topic, memory.ContextTopic, skills.Topic}
+}
+
+// Cursor returns how far clients were notified.
+func (n *notifier) Cursor(context.Context) (string, error) { return n.cursor, nil }
+
+// Apply notifies the clients that may see what has changed.
+func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err error) {
+	if c.Lost && n.cursor != "" { // the store was restored, or the process was suspended for days
+		n.app.Server.Changed(server.Change{})
+	}
+	for _, key := range c.Keys {
+		for _, change := range n.app.changesOf(ctx, key) {
+			n.app.Server.Changed(change)
+		}
+	}
+	n.cursor = c.Next
+	return false, nil
+}
+
+// changesOf returns the resources and prompts that changed with a key, for the owner of its row or former row. Changes of
+// unknown rows are not notified.
+func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
+	if k.Topic == skills.Topic {
+		o, slug, err := a.skills.Owner(ctx, k.Name)
+		if err != nil {
+			return nil
+		}
+		prompt := server.Change{Agent: o.Agent, User: o.User, Ref: server.Ref{Prompt: slug}, Listed: true}
+		file := prompt
+		file.Ref = server.Ref{URI: skillScheme + slug + "/SKILL.md"}
+		return []server.Change{prompt, file}
+	}
+	o, path, found, err := a.memories.Locate(ctx, k.Name)
+	if err != nil || !found {
+		return nil
+	}
+	uri := memoryURI(path)
+	if k.Topic == memory.ContextTopic {
+		uri = contextURI(path)
+	}
+	return []server.Change{{Agent: o.Agent, User: o.User, Ref: server.Ref{URI: uri}, Listed: true}}
+}
+
+// watchSkills notifies clients of changed skills in directories: those of the operator, and of the workspace of the stdio
+// client. Workspaces of remote callers are not watched, because there may be very many.
+func (a *App) watchSkills(ctx context.Context) {
+	var dirs []string
+	for _, d := range a.skillDirs {
+		dirs = append(dirs, d.Path)
+	}
+	if dir, err := WorkspaceDir(a.loaded.Config.Connections.Stdio.Workspace); err == nil && dir != "" {
+		dirs = append(dirs, filepath.Join(dir, "skills"), filepath.Join(dir, ".agents", "skills"))
+	}
+	err := skills.Watch(ctx, dirs, func(slug string) {
+		a.Server.Changed(server.Change{Ref: server.Ref{Prompt: slug}, Listed: true})
+		a.Server.Changed(server.Change{Ref: server.Ref{URI: skillScheme + slug + "/SKILL.md"}, Listed: true})
+	})
+	if err != nil {
+		a.log.Debug("clients are not notified of skills in directories", "err", err)
+	}
+}

@@ -1,0 +1,141 @@
+// Package embeddings finds documents by what they mean. A worker has their parts encoded as vectors in the background,
+// and a search compares them with the vector of a query. It keeps the vectors of the scopes that are searched in memory.
+// What a caller may see depends on the scopes that a search names: it compares with nothing else. The package does not
+// know what the documents are, how vectors are stored, nor how hits are joined with those found by words.
+//
+// Embeddings are an addition: a search that cannot have them in time goes without. Storing a document never waits for
+// them.
+//
+// Begin with [New] and [Embeddings.Near]; worker.go makes vectors.
+package embeddings
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/indexer"
+)
+
+// An Encoder turns texts into vectors.
+type Encoder interface {
+	// Query encodes the text of a search. It is quick, or fails.
+	Query(ctx context.Context, text string) ([]float32, error)
+	// Texts encodes parts of documents. A text that cannot be encoded has no vector; an error means that none can be
+	// encoded at present.
+	Texts(ctx context.Context, texts []string) ([][]float32, error)
+}
+
+// Texts are the parts of a version of a document. Without parts there is no such document.
+type Texts struct {
+	Scope   string
+	Version int64
+	Parts   []string
+}
+
+// A Part is a stored part of a document with its vector.
+type Part struct {
+	Document string // its ID
+	Version  int64
+	N        int // the number of the part, from 0
+	Scope    string
+	Path     string
+	Category string
+	Updated  time.Time
+	Expires  time.Time // zero: never
+	Vector   []byte
+}
+
+// A Vector is an encoded text, with the digest of the text.
+type Vector struct {
+	Digest string
+	Data   []byte
+}
+
+// Rows are documents with the vectors of one space: those of one encoder, which can be compared.
+type Rows interface {
+	// Topics returns the topics of the change feed for documents and for their vectors.
+	Topics() (documents, vectors string)
+	Texts(ctx context.Context, id string) (Texts, error)
+
+	// Cursor returns how far in the feed the documents have vectors.
+	Cursor(ctx context.Context) (string, error)
+	// Hold leases the space to a worker. While another holds it, wait is how long.
+	Hold(ctx context.Context, worker string, lease time.Duration) (cursor string, wait time.Duration, err error)
+	// Keep renews the lease, Reach stores the cursor, and Release ends the lease. They fail if the worker has lost it.
+	Keep(ctx context.Context, worker string, lease time.Duration) error
+	Reach(ctx context.Context, worker, cursor string) error
+	Release(ctx context.Context, worker string) error
+
+	// Missing lists documents without vectors, in the order of ids: those of some ids, or all after one.
+	Missing(ctx context.Context, ids []string, after string, limit int) ([]string, error)
+	// Known returns those of some digests that have vectors, and keeps these for a while.
+	Known(ctx context.Context, digests []string) (map[string]bool, error)
+	Add(ctx context.Context, list []Vector) error
+	// Set stores the digests of the parts of a version of a document, if that is still the present one.
+	Set(ctx context.Context, id string, version int64, digests []string) error
+
+	// OfScope reads the parts of a scope, the latest documents first, until each returns false.
+	OfScope(ctx context.Context, scope string, each func(Part) bool) error
+	// OfDocuments reads the parts of those of some documents that are in some scopes.
+	OfDocuments(ctx context.Context, ids, scopes []string) ([]Part, error)
+}
+
+// Options are what Embeddings work on.
+type Options struct {
+	Encoder  Encoder
+	Space    string // the name of the encoder's vectors
+	Rows     Rows   // of that space
+	Follower *indexer.Follower
+	Scrub    func(string) string // is applied to all that the encoder gets; nil: nothing is removed
+	Log      *slog.Logger        // nil: discard
+}
+
+// Embeddings are open until Close. Their methods may be called concurrently.
+type Embeddings struct {
+	o      Options
+	name   string // of the worker, in the store
+	topics []string
+	ctx    context.Context
+	stop   context.CancelFunc
+	done   sync.WaitGroup
+	cursor string // of the caches in the feed; used by the Follower alone
+
+	mu     sync.Mutex
+	caches map[string]*cache // by scope
+	uses   int64             // of caches
+	sub    *indexer.Subscription
+	closed bool
+}
+
+var errClosed = errors.New("the search by embeddings is closed")
+
+// New returns Embeddings that have read nothing yet.
+func New(o Options) *Embeddings {
+	if o.Scrub == nil {
+		o.Scrub = func(text string) string { return text }
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	documents, vectors := o.Rows.Topics()
+	e := &Embeddings{o: o, name: newName(), topics: []string{documents, vectors}, caches: map[string]*cache{}}
+	e.ctx, e.stop = context.WithCancel(context.Background())
+	return e
+}
+
+// Close ends what is in progress.
+func (e *Embeddings) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	sub := e.sub
+	e.mu.Unlock()
+	e.stop()
+	if sub != nil {
+		sub.Close()
+	}
+	e.done.Wait()
+	return nil
+}

@@ -1,0 +1,90 @@
+// Package contextfiles keeps the context files of agents: SOUL.md, AGENTS.md and a few others that say who an agent is,
+// how it works and whom for. There are copies for an agent and for each of its users. The package decides which copy a
+// caller reads and which one it changes, and how much is handed out at once. It does not know the tables that the copies
+// are rows of (package memory), nor how the file tools and the protocol show them.
+//
+// The user's own copy comes first, then the agent's, then the one that the operator keeps in a directory. What an agent
+// may rewrite depends on whether it is predefined. The caller comes from the context; a caller without an agent has no
+// context files. If something cannot be determined, nothing is read and nothing changed.
+//
+// Begin with [New]. levels.go is who reads and changes which copy, files.go is what the file tools see, combined.go what
+// is handed out at once, and operator.go is for the command line.
+package contextfiles
+
+import (
+	"context"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/tools/memory"
+)
+
+// The context files. Names are exact: soul.md is a file like any other.
+const (
+	Soul           = "SOUL.md"            // who the agent is
+	Agents         = "AGENTS.md"          // how it works
+	Identity       = "IDENTITY.md"        // its name and how it presents itself
+	User           = "USER.md"            // whom it works for
+	UserPredefined = "USER_PREDEFINED.md" // what the operator says about its users
+	Bootstrap      = "BOOTSTRAP.md"       // what to do in the first conversation, until it is emptied
+)
+
+// Names returns the names of all context files, in the order in which they are handed out.
+func Names() []string { return []string{Soul, Agents, Identity, User, UserPredefined, Bootstrap} }
+
+// Is reports whether a name is that of a context file.
+func Is(name string) bool {
+	switch name { // faster than Names: a search asks it for every file
+	case Soul, Agents, Identity, User, UserPredefined, Bootstrap:
+		return true
+	}
+	return false
+}
+
+// Limits, in characters.
+const (
+	MaxText     = 20_000 // of one file
+	MaxCombined = 24_000 // of all that are handed out at once
+)
+
+// An Agent is what the settings say about an agent. Other agents are open: users rewrite all their files.
+type Agent struct {
+	Name       string
+	Predefined bool   // its files are the operator's; users have their own USER.md and BOOTSTRAP.md
+	Evolves    bool   // a predefined agent may rewrite its SOUL.md, for all its users
+	Dir        string // the operator's copies; "" for none
+}
+
+// Files are the context files of all agents. They have no state of their own.
+type Files struct {
+	rows   *memory.Rows
+	agents []Agent
+}
+
+// New returns the context files of a store and of agents. Agents that are not listed are open.
+func New(rows *memory.Rows, agents []Agent) *Files { return &Files{rows, agents} }
+
+// agent returns what the settings say about an agent.
+func (f *Files) agent(name string) Agent {
+	for _, a := range f.agents {
+		if a.Name == name {
+			return a
+		}
+	}
+	return Agent{Name: name}
+}
+
+// A reader is a caller with an agent.
+type reader struct {
+	agent  Agent
+	owner  tool.Owner
+	author memory.Author
+}
+
+// reader returns the caller.
+func (f *Files) reader(ctx context.Context) (reader, error) {
+	o, err := tool.OwnerFrom(ctx)
+	if err == nil && o.Agent == "" {
+		err = tool.Errorf(tool.Refused, "without an agent there are no context files").Try("call with the identity of an agent")
+	}
+	return reader{f.agent(o.Agent), o, memory.AuthorOf(tool.CallerFrom(ctx))}, err
+}

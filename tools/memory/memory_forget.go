@@ -1,0 +1,77 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// memoryForget removes documents, and brings them back.
+type memoryForget struct{ memories Memories }
+
+type memoryForgetArgs struct {
+	Key    string `json:"key,omitempty" jsonschema:"key of the memory to remove" alias:"name"`
+	Path   string `json:"path,omitempty" jsonschema:"path of the memory to remove, instead of key" alias:"file,file_path"`
+	Query  string `json:"query,omitempty" jsonschema:"words: remove every memory that contains all of them, max 20, instead of key" alias:"q"`
+	DryRun bool   `json:"dry_run,omitempty" jsonschema:"list what would be removed, and remove nothing"`
+	Undo   bool   `json:"undo,omitempty" jsonschema:"restore the version before the last change of this key or path"`
+}
+
+func (memoryForget) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "memory_forget", Group: group, Title: "Forget", Risk: tool.Writes,
+		Doc: "Removes memories by key or by words, or reverts the last change of one with undo. Returns what was removed. Former " +
+			"versions are kept for 90 days. To correct a memory use memory_store with its key.",
+		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
+		Keywords: "delete remove undo restore",
+	}
+}
+
+func (t memoryForget) Do(ctx context.Context, a memoryForgetArgs) (tool.Result, error) {
+	path := strings.TrimSpace(a.Path)
+	if path == "" {
+		path = strings.TrimSpace(a.Key)
+	}
+	query := strings.TrimSpace(a.Query)
+	switch {
+	case path != "" && query != "":
+		return tool.Result{}, tool.Errorf(tool.Invalid, "both a key and a query were sent").Try("send one of them")
+	case path == "" && (query == "" || a.Undo):
+		return tool.Result{}, tool.Errorf(tool.Invalid, "no memory was named").Try(`send its key or path, as in {"key": "..."}`)
+	case a.Undo && a.DryRun:
+		return tool.Result{}, tool.Errorf(tool.Invalid, "undo has no dry run").
+			Try("send undo without dry_run; a second undo reverts the first")
+	case a.Undo:
+		d, err := t.memories.Undo(ctx, path)
+		if err != nil {
+			return tool.Result{}, err
+		}
+		return tool.Textf("%s is as it was before, now version %d; a second undo reverts this", tool.Visible(d.Path), d.Version), nil
+	}
+	removed, err := t.memories.Forget(ctx, Forget{Path: path, Query: query, DryRun: a.DryRun})
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text(showForgotten(removed, a)), nil
+}
+
+func showForgotten(removed []Document, a memoryForgetArgs) string {
+	if len(removed) == 0 {
+		return fmt.Sprintf("no memory of yours contains all the words of %q", clip(a.Query, " \t\r\n"))
+	}
+	var b strings.Builder
+	verb := "forgot"
+	if a.DryRun {
+		verb = "would forget"
+	}
+	for _, d := range removed {
+		first, _, _ := strings.Cut(strings.TrimSpace(d.Text), "\n")
+		fmt.Fprintf(&b, "%s %s (version %d): %s\n", verb, tool.Visible(d.Path), d.Version, oneLine(clip(first, " \t\r\n")))
+	}
+	if !a.DryRun {
+		b.WriteString("[send undo: true with a path to restore it]\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}

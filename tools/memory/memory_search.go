@@ -1,0 +1,164 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/clock"
+	"github.com/mcp-tools/mcp-tools/internal/text"
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// memorySearch finds parts of memories.
+type memorySearch struct {
+	memories Memories
+	now      func() time.Time
+}
+
+type memorySearchArgs struct {
+	Query    string  `json:"query" jsonschema:"words or a question to search for" alias:"q,text"`
+	Limit    int     `json:"limit,omitempty" jsonschema:"hits to return, default 6, max 50" alias:"max_results,top_k,count"`
+	Kind     string  `json:"kind,omitempty" jsonschema:"only this category: core, daily, conversation or custom" alias:"category"`
+	Path     string  `json:"path,omitempty" jsonschema:"only this document or directory, as in project/" alias:"path_prefix"`
+	Since    string  `json:"since,omitempty" jsonschema:"only changed since: a date such as 2026-01-31, or an age such as 7d or 2mo"`
+	Until    string  `json:"until,omitempty" jsonschema:"only changed until: a date or an age" hidden:"true"`
+	MinScore float64 `json:"min_score,omitempty" jsonschema:"only hits with at least this score, from 0 to 1"`
+	Mode     string  `json:"search_mode,omitempty" jsonschema:"ignored" hidden:"true" alias:"mode"`
+}
+
+const defaultHits = 6
+
+func (memorySearch) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Doc: "Searches what was remembered in earlier conversations. Returns snippets, the best first, each with path, lines, " +
+			"score and date. Read the whole document with memory_get. For facts about entities use knowledge_graph_search.",
+		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
+		Keywords: "remember recall notes earlier past knowledge",
+	}
+}
+
+func (t memorySearch) Do(ctx context.Context, a memorySearchArgs) (tool.Result, error) {
+	if strings.TrimSpace(a.Query) == "" {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "the query is empty").Try("send a few words to search for")
+	}
+	category, err := categoryOf(a.Kind)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if a.Limit <= 0 {
+		a.Limit = defaultHits
+	}
+	q := Query{Text: a.Query, Limit: min(a.Limit, maxHits), Category: category, Path: a.Path, MinScore: a.MinScore}
+	if q.Since, err = t.past(a.Since); err != nil {
+		return tool.Result{}, err
+	}
+	if q.Until, err = t.past(a.Until); err != nil {
+		return tool.Result{}, err
+	}
+	if len(a.Until) == len(time.DateOnly) {
+		q.Until = q.Until.AddDate(0, 0, 1) // the day itself is included
+	}
+	found, err := t.memories.Search(ctx, q)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text(showFound(found, a)), nil
+}
+
+// past reads a time, or an age; "" is the zero time.
+func (t memorySearch) past(when string) (time.Time, error) {
+	if when = strings.TrimSpace(when); when == "" {
+		return time.Time{}, nil
+	}
+	return parseTime(when, t.now(), "-")
+}
+
+// parseTime reads a time, or a duration which sign adds to now or subtracts from it.
+func parseTime(when string, now time.Time, sign string) (time.Time, error) {
+	if at, ok := clock.Parse(when, time.UTC); ok {
+		return at, nil
+	}
+	at, err := clock.Add(now.UTC(), sign+when)
+	if err != nil || at.Equal(now) {
+		return time.Time{}, tool.Errorf(tool.Invalid, "cannot read %.40q as a date or duration", when).
+			Try("write 2026-01-31, 36h, 7d, 2w or 3mo")
+	}
+	return at, nil
+}
+
+// categoryOf reads the category of an argument; "" is none.
+func categoryOf(arg string) (string, error) {
+	category := strings.ToLower(strings.TrimSpace(arg))
+	if category != "" && !slices.Contains(categories(), category) {
+		return "", tool.Errorf(tool.Invalid, "there is no category %.40q", arg).Try("use %s", strings.Join(categories(), ", "))
+	}
+	return category, nil
+}
+
+func showFound(f Found, a memorySearchArgs) string {
+	var b strings.Builder
+	for _, h := range f.Hits {
+		fmt.Fprintf(&b, "%s#L%d-%d  %.2f  %s", tool.Visible(h.Path), h.From, h.To, h.Score, h.Updated.UTC().Format(time.DateOnly))
+		if h.Shared {
+			b.WriteString("  shared")
+		}
+		if h.Category != Core {
+			b.WriteString("  " + h.Category)
+		}
+		if len(h.Headings) > 0 {
+			b.WriteString("  " + oneLine(strings.Join(h.Headings, " > ")))
+		}
+		b.WriteString("\n  " + oneLine(h.Snippet) + "\n")
+	}
+	if len(f.Hits) == 0 {
+		showNothing(&b, f, a)
+	}
+	if f.Duplicates > 0 {
+		fmt.Fprintf(&b, "[left out: %s with nearly the same text]\n", text.Plural(f.Duplicates, "hit"))
+	}
+	switch {
+	case !f.More || len(f.Hits) == 0:
+	case len(f.Hits) == a.Limit && a.Limit < maxHits:
+		b.WriteString("[there are more hits; raise limit, or ask more exactly]\n")
+	default:
+		b.WriteString("[there are more hits; send the path of one document, or ask more exactly]\n")
+	}
+	if f.Behind {
+		b.WriteString("[the latest changes are not indexed yet and may be missing: search again in a moment]\n")
+	}
+	if f.Unembedded {
+		b.WriteString("[what was stored last is found by exact words only for the moment]\n")
+	}
+	if f.WordsOnly {
+		b.WriteString("[searched by words only this time: texts that say the same in other words may be missing]\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// showNothing suggests what to search for instead.
+func showNothing(b *strings.Builder, f Found, a memorySearchArgs) {
+	fmt.Fprintf(b, "no memory matches %q", clip(a.Query, " \t\r\n"))
+	narrowed := a.Kind != "" || a.Path != "" || a.Since != "" || a.Until != "" || a.MinScore > 0
+	switch {
+	case f.Behind:
+		b.WriteString(" so far")
+	case f.Total == 0 && !narrowed:
+		b.WriteString("; the memory is empty")
+	case narrowed:
+		b.WriteString("; try without kind, path, since and min_score")
+	case len(f.Suggestions) > 0:
+		fmt.Fprintf(b, "; similar words that occur: %s", oneLine(strings.Join(f.Suggestions, ", ")))
+	default:
+		fmt.Fprintf(b, " in %s; try other words", text.Plural(f.Total, "document"))
+	}
+	b.WriteByte('\n')
+}
+
+// oneLine returns a stored text as one line without invisible characters.
+func oneLine(stored string) string {
+	return tool.Visible(strings.Join(strings.Fields(stored), " "))
+}
