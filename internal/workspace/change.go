@@ -40,7 +40,8 @@ func (w *Workspace) change(
 		return Receipt{}, tool.Errorf(tool.Invalid, "no file was given").Try("give the path of at least one file")
 	}
 	if len(paths) > maxChangeFiles {
-		return Receipt{}, tool.Errorf(tool.Invalid, "one call changes at most %d files, not %d", maxChangeFiles, len(paths)).
+		return Receipt{}, tool.Errorf(tool.Invalid, "one call changes at most %d files, not %d",
+			maxChangeFiles, len(paths)).
 			Try("change them in several calls")
 	}
 	a := &attempt{w: w, paths: paths, undoes: undoes, plan: plan}
@@ -228,7 +229,8 @@ func (a *attempt) apply(ctx context.Context, c *history.Change, changes []Change
 func (a *attempt) record(ctx context.Context) history.Record {
 	running := tool.RunningFrom(ctx)
 	r := history.Record{
-		Time: time.Now().UTC(), By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call, Undoes: a.undoes,
+		Time: time.Now().UTC(), By: running.Caller.Principal(), Tool: running.Tool, Call: running.Call,
+		Undoes: a.undoes,
 	}
 	if r.Undoes != "" {
 		r.Tool = "undo"
@@ -328,7 +330,8 @@ func newServedFile(shown string, content []byte, modified time.Time) *File {
 // stage prepares the new state of the file.
 func (s *pendingFile) stage(ctx context.Context, c *history.Change, change Change) (history.Result, error) {
 	t := history.Target{
-		Root: s.mount.root, Dir: s.mount.realPath, Name: s.name, Others: s.links, Shown: s.shown, File: s.disk, Info: s.info,
+		Root: s.mount.root, Dir: s.mount.realPath, Name: s.name, Others: s.links, Shown: s.shown,
+		File: s.disk, Info: s.info,
 	}
 	switch {
 	case change.Remove && !s.file.Exists:
@@ -355,8 +358,8 @@ func (s *pendingFile) stageServed(
 			return history.Result{}, err
 		}
 		if len(s.after) > maxServedFile {
-			return history.Result{}, tool.Errorf(tool.TooLarge, "the content for %q has more than %d bytes", s.shown, maxServedFile).
-				Try("write less")
+			return history.Result{}, tool.Errorf(tool.TooLarge, "the content for %q has more than %d bytes",
+				s.shown, maxServedFile).Try("write less")
 		}
 	}
 	// Once begun, the change is completed or reverted even if the caller disconnects.
@@ -387,8 +390,8 @@ func (s *pendingFile) report(change Change, r history.Result) Changed {
 	case change.Remove && s.info.Links > 1:
 		out.Notes = append(out.Notes, "it has other hard links, which keep the content")
 	case s.outsideLinks > 0:
-		out.Notes = append(out.Notes, fmt.Sprintf("%d other hard links of it are outside the workspace and keep the old content",
-			s.outsideLinks))
+		out.Notes = append(out.Notes, fmt.Sprintf(
+			"%d other hard links of it are outside the workspace and keep the old content", s.outsideLinks))
 	}
 	if r.Lost {
 		out.Notes = append(out.Notes, "the old content was too large to keep, so this change cannot be undone")

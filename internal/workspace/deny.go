@@ -55,7 +55,8 @@ func (p patterns) forMount(m *mount) *ignore.Names {
 	var inside []string
 	for _, pattern := range p.paths {
 		alone, err := ignore.NewNames([]string{pattern})
-		if err == nil && !alone.Covers(withoutSlash(filepath.ToSlash(m.path))) && !alone.Covers(withoutSlash(m.realPath)) {
+		if err == nil && !alone.Covers(withoutSlash(filepath.ToSlash(m.path))) &&
+			!alone.Covers(withoutSlash(m.realPath)) {
 			inside = append(inside, pattern)
 		}
 	}
@@ -110,8 +111,9 @@ func (w *Workspace) inDataDir(m *mount, name string) bool {
 	if m.dataName == "" || len(name) < len(m.dataName) {
 		return false
 	}
+	n := len(m.dataName)
 	_, ok := within(m.dataName, name)
-	return ok || strings.EqualFold(name[:len(m.dataName)], m.dataName) && (len(name) == len(m.dataName) || name[len(m.dataName)] == '/')
+	return ok || strings.EqualFold(name[:n], m.dataName) && (len(name) == n || name[n] == '/')
 }
 
 // DefaultDeny returns the default patterns of files that tools must not see:

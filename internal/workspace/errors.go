@@ -99,14 +99,16 @@ func (s *callerView) missingError(given string, k *walk) error {
 		what = "file or directory"
 	}
 	if k.blockedBy != "" {
-		return tool.Errorf(tool.NotFound, "no %s %q: %q is a file, not a directory", what, given, s.shownPath(k.mount, k.blockedBy)).
+		return tool.Errorf(tool.NotFound, "no %s %q: %q is a file, not a directory",
+			what, given, s.shownPath(k.mount, k.blockedBy)).
 			Try("correct the path")
 	}
 	dir := path.Dir(k.firstMissing)
 	shown := s.shownPath(k.mount, dir)
 	err := tool.Errorf(tool.NotFound, "no %s %q", what, given)
 	if k.firstMissing != k.name {
-		err = tool.Errorf(tool.NotFound, "no %s %q: there is no directory %q", what, given, s.shownPath(k.mount, k.firstMissing))
+		first := s.shownPath(k.mount, k.firstMissing)
+		err = tool.Errorf(tool.NotFound, "no %s %q: there is no directory %q", what, given, first)
 	}
 	if near := tool.Nearest(path.Base(k.firstMissing), s.siblings(k.mount, dir)); near != "" {
 		return err.Try("did you mean %q? or call list_files on %q", s.shownPath(k.mount, path.Join(dir, near)), shown)
@@ -156,7 +158,7 @@ func changeError(err error, shown string) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, history.ErrChanged), errors.Is(err, root.ErrLink):
-		return tool.Errorf(tool.Conflict, "%q was changed by another program during this call; nothing was changed", shown).
+		return tool.Errorf(tool.Conflict, "%q was changed by another program meanwhile; nothing was changed", shown).
 			Try("read it again, then repeat the change").Because(err)
 	case errors.Is(err, history.ErrTooLarge):
 		return tool.Errorf(tool.TooLarge, "%q is too large to change together with other files on its file system; "+

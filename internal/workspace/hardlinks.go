@@ -68,7 +68,8 @@ func (w *Workspace) checkLinks(ctx context.Context, p location, info root.Info) 
 		return err
 	}
 	hidden := slices.ContainsFunc(names, func(name string) bool {
-		return !history.Temporary(path.Base(name)) && (w.denied(p.mount, name) || p.mount.anyOverlap(around, name, w.denied))
+		return !history.Temporary(path.Base(name)) &&
+			(w.denied(p.mount, name) || p.mount.anyOverlap(around, name, w.denied))
 	})
 	kept := p.intent == toWrite && slices.ContainsFunc(names, func(name string) bool {
 		return w.protected(p.mount, name) || p.mount.anyOverlap(around, name, w.protected)

@@ -179,7 +179,7 @@ func (y *survey) tooMany() error {
 	}
 	return tool.Errorf(tool.TooLarge, "more than %d files must be kept from commands, most of them because of %s",
 		maxLayout, cause).
-		Try("ask the operator to deny their directories instead, with a slash at the end, or to add an exception with !")
+		Try("ask the operator to list their directories instead, with a slash at the end, or an exception with !")
 }
 
 // A survey collects the files that commands must not see or change.

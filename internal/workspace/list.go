@@ -344,7 +344,9 @@ func (c *collector) result(ctx context.Context, limit int) Listing {
 	l := Listing{Dir: c.tree.shown, More: len(c.found) - len(shown)}
 	infos := c.tree.infos(ctx, shown)
 	for i, f := range shown {
-		e := Entry{Name: display(c.tree.relative(f.name)), Mode: f.mode, Size: infos[i].Size, Modified: infos[i].Modified}
+		e := Entry{
+			Name: display(c.tree.relative(f.name)), Mode: f.mode, Size: infos[i].Size, Modified: infos[i].Modified,
+		}
 		if e.Mode&fs.ModeSymlink != 0 {
 			e.Target = c.tree.target(ctx, f.name)
 		}

@@ -166,7 +166,8 @@ func (s *callerView) resolve(ctx context.Context, given string, in intent) (loca
 	}
 	if plain, ok := unescaped(given); ok {
 		other, better, err := s.follow(ctx, plain, given, in)
-		if err == nil && (other.exists || better != nil && better.firstMissing == better.name && k.firstMissing != k.name) {
+		onlyLastMissing := better != nil && better.firstMissing == better.name && k.firstMissing != k.name
+		if err == nil && (other.exists || onlyLastMissing) {
 			p, k = other, better
 		}
 	}
@@ -220,7 +221,8 @@ func (k *walk) checkIntent(shown string) error {
 	case k.intent == toWrite && k.protected:
 		return protectedError(k.given)
 	case k.intent == toWrite && !k.mount.write:
-		return tool.Errorf(tool.Refused, "%q is in a read-only directory", k.given).Try("write to a file in the workspace")
+		return tool.Errorf(tool.Refused, "%q is in a read-only directory", k.given).
+			Try("write to a file in the workspace")
 	case !k.exists || k.intent == toList:
 		return nil
 	case k.info.Dir():
@@ -233,7 +235,9 @@ func (k *walk) checkIntent(shown string) error {
 
 // resolveServed resolves a path that a Source serves. It looks only at the text
 // of the path, because a Source has no links. ok is false for other paths.
-func (s *callerView) resolveServed(ctx context.Context, m *mount, name, given string, in intent) (location, bool, error) {
+func (s *callerView) resolveServed(
+	ctx context.Context, m *mount, name, given string, in intent,
+) (p location, ok bool, err error) {
 	if m != s.home {
 		return location{}, false, nil
 	}
@@ -335,7 +339,8 @@ func fromURL(text, given string) (string, error) {
 		return "", tool.Errorf(tool.Refused, "%q is a file on another machine", given).
 			Try("use a path relative to the workspace")
 	case err != nil || strings.ContainsRune(name, 0):
-		return "", tool.Errorf(tool.Invalid, "%q is not a valid file URL", given).Try("use a path relative to the workspace")
+		return "", tool.Errorf(tool.Invalid, "%q is not a valid file URL", given).
+			Try("use a path relative to the workspace")
 	case runtime.GOOS == "windows":
 		return name, nil // it begins with a drive letter
 	}

@@ -139,7 +139,7 @@ func (o *oldContent) Read(b []byte) (int, error) {
 }
 
 func lostError(name string, cause error) error {
-	return tool.Errorf(tool.Unavailable, "the old content of %q is no longer kept, so the change cannot be undone", name).
+	return tool.Errorf(tool.Unavailable, "the old content of %q is no longer kept, so it cannot be restored", name).
 		Try("edit the file instead").Because(cause)
 }
 

@@ -150,7 +150,9 @@ func (r *Root) Readlink(name string) (string, error) {
 
 // Mkdir creates one directory.
 func (r *Root) Mkdir(name string, perm fs.FileMode) error {
-	return r.inParent("mkdir", name, func(fd int, base string) error { return unix.Mkdirat(fd, base, uint32(perm.Perm())) })
+	return r.inParent("mkdir", name, func(fd int, base string) error {
+		return unix.Mkdirat(fd, base, uint32(perm.Perm()))
+	})
 }
 
 // Remove removes a file or a link.
@@ -160,20 +162,26 @@ func (r *Root) Remove(name string) error {
 
 // RemoveDir removes an empty directory.
 func (r *Root) RemoveDir(name string) error {
-	return r.inParent("remove", name, func(fd int, base string) error { return unix.Unlinkat(fd, base, unix.AT_REMOVEDIR) })
+	return r.inParent("remove", name, func(fd int, base string) error {
+		return unix.Unlinkat(fd, base, unix.AT_REMOVEDIR)
+	})
 }
 
 // Rename renames a file. It replaces a file that has the new name.
 func (r *Root) Rename(from, to string) error {
 	return r.inParent("rename", from, func(fd int, base string) error {
-		return r.inParent("rename", to, func(toFD int, toBase string) error { return unix.Renameat(fd, base, toFD, toBase) })
+		return r.inParent("rename", to, func(toFD int, toBase string) error {
+			return unix.Renameat(fd, base, toFD, toBase)
+		})
 	})
 }
 
 // Link adds a hard link to a file. The new name must not exist.
 func (r *Root) Link(from string, to *Root, name string) error {
 	return r.inParent("link", from, func(fd int, base string) error {
-		return to.inParent("link", name, func(toFD int, toBase string) error { return unix.Linkat(fd, base, toFD, toBase, 0) })
+		return to.inParent("link", name, func(toFD int, toBase string) error {
+			return unix.Linkat(fd, base, toFD, toBase, 0)
+		})
 	})
 }
 

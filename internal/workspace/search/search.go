@@ -141,10 +141,11 @@ func parse(q Query) (parsed, error) {
 	case q.Pattern == "":
 		return parsed{}, tool.Errorf(tool.Invalid, "the pattern is empty").Try("give the text to search for")
 	case len(q.Pattern) > maxPattern:
-		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has %d bytes, the maximum is %d", len(q.Pattern), maxPattern).
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has %d bytes, the maximum is %d",
+			len(q.Pattern), maxPattern).
 			Try("search for a part of it")
 	case strings.ContainsRune(q.Pattern, 0):
-		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has a NUL character, and binary files are not searched").
+		return parsed{}, tool.Errorf(tool.Invalid, "the pattern has a NUL character; binary files are not searched").
 			Try("remove it")
 	case !utf8.ValidString(q.Pattern):
 		return parsed{}, tool.Errorf(tool.Invalid, "the pattern is not valid UTF-8").Try("write it in UTF-8")

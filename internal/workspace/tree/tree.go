@@ -65,7 +65,9 @@ func Walk(ctx context.Context, r *root.Root, o Options, visit func(Dir) error) (
 // accepts all. It is called concurrently. Links are left out. Names are relative
 // to the root and in byte order, and so are the directories that could not be
 // read.
-func Files(ctx context.Context, r *root.Root, o Options, keep func(name string) bool) (names, unread []string, err error) {
+func Files(
+	ctx context.Context, r *root.Root, o Options, keep func(name string) bool,
+) (names, unread []string, err error) {
 	top := &node{}
 	unread, err = walk(ctx, r, o, top, func(j *job, all []candidate) error {
 		for i := range all {

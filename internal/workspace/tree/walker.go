@@ -42,14 +42,16 @@ type walker struct {
 	err     error
 }
 
-func walk(ctx context.Context, r *root.Root, o Options, top *node, take func(*job, []candidate) error) ([]string, error) {
+func walk(
+	ctx context.Context, r *root.Root, o Options, top *node, visit func(*job, []candidate) error,
+) (unread []string, err error) {
 	if o.Dir == "" {
 		o.Dir = "."
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	w := &walker{ctx: ctx, root: r, o: o, visit: take}
+	w := &walker{ctx: ctx, root: r, o: o, visit: visit}
 	w.wake.L = &w.mu
 	first := job{dir: o.Dir, depth: 1, node: top}
 	if !o.Ignored {
