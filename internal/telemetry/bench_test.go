@@ -11,7 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// taker is a collector that takes everything at once.
+// taker is a collector that accepts everything immediately.
 type taker struct{}
 
 func (taker) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -23,7 +23,7 @@ func BenchmarkCall(b *testing.B) {
 	begin.Caller.Session = "a session"
 	end := End{Verdict: "allow", Outcome: "ok", Duration: 3 * time.Millisecond, BytesOut: 100}
 	run := func(b *testing.B, c *Calls) {
-		c.Know("read_file")
+		c.AddTools("read_file")
 		b.ReportAllocs()
 		b.RunParallel(func(pb *testing.PB) {
 			for pb.Next() {
@@ -40,7 +40,7 @@ func BenchmarkCall(b *testing.B) {
 	})
 }
 
-// BenchmarkExport measures what a full batch costs in the background.
+// BenchmarkExport measures the export of a full batch.
 func BenchmarkExport(b *testing.B) {
 	c := testCalls(b, Config{Traces: Traces{Endpoint: "http://collector.test", Sample: 1}})
 	e := c.tracer.exporter
@@ -62,32 +62,32 @@ func BenchmarkExport(b *testing.B) {
 func BenchmarkNew(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := New(Config{Words: testWords()}); err != nil {
+		if _, err := New(Config{Labels: testWords()}); err != nil {
 			b.Fatal(err)
 		}
 	}
 }
 
-// BenchmarkKnow measures what 60 tools cost at the start.
-func BenchmarkKnow(b *testing.B) {
+// BenchmarkAddTools measures adding 60 tools at the start.
+func BenchmarkAddTools(b *testing.B) {
 	names := make([]string, 60)
 	for i := range names {
 		names[i] = strings.Repeat("x", i)
 	}
-	m := newMetrics(Config{Words: testWords()})
+	m := newMetrics(Config{Labels: testWords()})
 	none := m.tools.Load()
 	b.ReportAllocs()
 	for b.Loop() {
 		m.tools.Store(none)
-		m.know(names)
+		m.addTools(names)
 	}
 }
 
-// BenchmarkScrape measures the page of a server with 60 tools.
+// BenchmarkScrape measures writing the page of a server with 60 tools.
 func BenchmarkScrape(b *testing.B) {
 	c := testCalls(b, Config{})
 	for i := range 60 {
-		c.Know(strings.Repeat("x", i))
+		c.AddTools(strings.Repeat("x", i))
 	}
 	size := 0
 	b.ReportAllocs()

@@ -8,56 +8,55 @@ import (
 	"unicode/utf8"
 )
 
-// counters is a counter with one label, whose values are all known beforehand
-// and thus all shown from the start, at zero.
+// counters are the counters of one metric, one for each value of its label. All
+// values are known in advance, so that all are exported from the start, as zero.
 type counters struct {
-	words  words
-	counts []atomic.Uint64 // by word
+	values labelValues
+	counts []atomic.Uint64 // by value
 }
 
 func newCounters(declared []string) counters {
-	w := newWords(declared)
-	return counters{words: w, counts: make([]atomic.Uint64, len(w))}
+	w := newLabelValues(declared)
+	return counters{values: w, counts: make([]atomic.Uint64, len(w))}
 }
 
-func (c counters) of(word string) *atomic.Uint64 { return &c.counts[c.words.index(word)] }
+func (c counters) of(value string) *atomic.Uint64 { return &c.counts[c.values.index(value)] }
 
-// words are the values that one label may have, sorted.
-type words []string
+// labelValues are the sorted values of one label.
+type labelValues []string
 
-// newWords adds the word for all others to those that are declared.
-func newWords(declared []string, more ...string) words {
-	w := slices.Concat(words{otherWord}, declared, more)
+// newLabelValues returns the declared values, the value for all others, and more.
+func newLabelValues(declared []string, more ...string) labelValues {
+	w := slices.Concat(labelValues{otherLabel}, declared, more)
 	slices.Sort(w)
 	return slices.Compact(w)
 }
 
-// index finds a word, or the one for all others.
-func (w words) index(word string) int {
-	i, found := slices.BinarySearch(w, word)
+// index returns the index of a value, or of the value for all others.
+func (w labelValues) index(value string) int {
+	i, found := slices.BinarySearch(w, value)
 	if !found {
-		i, _ = slices.BinarySearch(w, otherWord)
+		i, _ = slices.BinarySearch(w, otherLabel)
 	}
 	return i
 }
 
-// A histogram counts durations by size. Each is counted in one bucket only,
-// and the buckets are added up when they are read, because calls are many and
-// scrapes are few. A scrape in between may find a duration counted and not yet
-// summed up.
+// A histogram counts durations in buckets. observe increments only one bucket, and
+// reading adds up the shorter ones, because calls are frequent and scrapes are not. A
+// scrape may see a duration counted that is not yet part of the sum.
 type histogram struct {
-	bounds []time.Duration // the longest of each bucket, rising
-	counts []atomic.Uint64 // one more than bounds: the last is for all that is longer
-	sum    atomic.Int64    // in nanoseconds, enough for 292 years
+	bounds []time.Duration // the upper bound of each bucket, ascending
+	counts []atomic.Uint64 // one more than bounds: the last is for longer durations
+	sum    atomic.Int64    // nanoseconds; enough for 292 years
 }
 
 func newHistogram(bounds []time.Duration) *histogram {
 	return &histogram{bounds: bounds, counts: make([]atomic.Uint64, len(bounds)+1)}
 }
 
-// observe counts one duration. Most are short, so it looks from below.
+// observe counts one duration. It searches from the start because most are short.
 func (h *histogram) observe(d time.Duration) {
-	d = max(d, 0) // a sum that went down would look like a restart
+	d = max(d, 0) // a decreasing sum would look like a restart
 	i := 0
 	for i < len(h.bounds) && d > h.bounds[i] {
 		i++
@@ -66,14 +65,14 @@ func (h *histogram) observe(d time.Duration) {
 	h.sum.Add(int64(d))
 }
 
-// The types of metrics, as the format names them.
+// The types of metrics in the exposition format.
 const (
 	counterType   = "counter"
 	gaugeType     = "gauge"
 	histogramType = "histogram"
 )
 
-// A page is the answer to a scrape, in the text format of Prometheus. Samples
+// A page is the response to a scrape, in the text format of Prometheus. Samples
 // belong to the family that was begun last.
 type page struct {
 	text   []byte
@@ -83,13 +82,13 @@ type page struct {
 // pageType is the media type of a page.
 const pageType = "text/plain; version=0.0.4; charset=utf-8"
 
-// begin opens a family of metrics. The help is one line without backslashes.
+// begin begins a family of metrics. help must be one line without backslashes.
 func (p *page) begin(name, kind, help string) {
 	p.family = name
 	p.text = append(p.text, "# HELP "+name+" "+help+"\n# TYPE "+name+" "+kind+"\n"...)
 }
 
-// sample writes one number. The labels are names, each followed by its value.
+// sample writes one number. labels alternates names and values.
 func (p *page) sample(value float64, labels ...string) { p.line("", value, labels) }
 
 // single writes a family of one number without labels.
@@ -101,13 +100,13 @@ func (p *page) single(name, kind, help string, value float64) {
 // counters writes a family with one label.
 func (p *page) counters(name, help, label string, c counters) {
 	p.begin(name, counterType, help)
-	for i, word := range c.words {
-		p.sample(float64(c.counts[i].Load()), label, word)
+	for i, value := range c.values {
+		p.sample(float64(c.counts[i].Load()), label, value)
 	}
 }
 
-// histogram writes the buckets of h, each with all shorter ones in it, and
-// takes the count from them so that the two agree whatever is counted meanwhile.
+// histogram writes the cumulative buckets of h. The count is the sum of the buckets, so
+// that they agree even if calls are counted at the same time.
 func (p *page) histogram(h *histogram, labels ...string) {
 	bucket := slices.Concat(labels, []string{"le", ""})
 	total := uint64(0)
@@ -141,8 +140,8 @@ func (p *page) line(suffix string, value float64, labels []string) {
 	p.text = append(text, '\n')
 }
 
-// appendLabel appends the value of a label as it stands within quotes. Bytes
-// that are no characters would spoil the page and are replaced.
+// appendLabel appends the escaped value of a label. It replaces invalid UTF-8, which
+// would make the page invalid.
 func appendLabel(text []byte, value string) []byte {
 	for _, r := range value {
 		switch r {

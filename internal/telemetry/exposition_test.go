@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// linux is a /proc with a process whose name makes its line hard to read.
+// linux is a /proc with a process that has a name that is hard to parse.
 func linux() fstest.MapFS {
 	return fstest.MapFS{
 		"stat":      {Data: []byte("cpu  1 2 3\nintr 5 btime 6\nbtime 1700000000\nprocesses 7\n")},
@@ -35,10 +35,13 @@ func TestPageIsWellFormed(t *testing.T) {
 	c := testCalls(t, Config{Version: `1.2.3 "quoted"`, Commit: "two\nlines"})
 	c.metrics.proc = linux()
 	names := []string{"read_file", `a "quoted" name`, `back\slash\n`, "two\nlines", "", "é€😀", unknownTool, `{x="y"} 1`}
-	c.Know(names...)
+	c.AddTools(names...)
 	for i, name := range append(names, "a stranger's") {
 		_, end := c.Start(t.Context(), Begin{Tool: name})
-		end(End{Verdict: "allow", Outcome: "ok", Duration: time.Duration(i) * time.Minute, QueueWait: time.Duration(i) * time.Millisecond})
+		end(End{
+			Verdict: "allow", Outcome: "ok",
+			Duration: time.Duration(i) * time.Minute, QueueWait: time.Duration(i) * time.Millisecond,
+		})
 	}
 	got := readPage(t, c)
 
@@ -57,19 +60,21 @@ func TestPageIsWellFormed(t *testing.T) {
 	for _, name := range names {
 		calls := 1.0
 		if name == unknownTool {
-			calls = 2 // that name, sent by a client, and the one nobody knows
+			calls = 2 // that name, sent by a client, and the unknown one
 		}
-		key := seriesKey("tool_calls_total", [2]string{"outcome", "ok"}, [2]string{"tool", name}, [2]string{"verdict", "allow"})
+		key := seriesKey("tool_calls_total",
+			[2]string{"outcome", "ok"}, [2]string{"tool", name}, [2]string{"verdict", "allow"})
 		if got.series[key] != calls {
 			t.Errorf("%s is %v, want %v", key, got.series[key], calls)
 		}
 	}
 }
 
-func TestPagesOfNothingNewAreAlike(t *testing.T) {
+func TestPagesWithoutChangesAreEqual(t *testing.T) {
 	c := testCalls(t, Config{})
-	c.Know("b", "a", "d", "c")
-	first, second := scrape(t, c, "tool_", "redactions_", "calls_", "#"), scrape(t, c, "tool_", "redactions_", "calls_", "#")
+	c.AddTools("b", "a", "d", "c")
+	first := scrape(t, c, "tool_", "redactions_", "calls_", "#")
+	second := scrape(t, c, "tool_", "redactions_", "calls_", "#")
 	if diff := cmp.Diff(first, second); diff != "" {
 		t.Errorf("(-first +second):\n%s", diff)
 	}
@@ -77,7 +82,8 @@ func TestPagesOfNothingNewAreAlike(t *testing.T) {
 
 func TestHistogram(t *testing.T) {
 	h := newHistogram([]time.Duration{2500 * time.Microsecond, time.Second})
-	for _, d := range []time.Duration{-time.Hour, 0, 2500 * time.Microsecond, 2500*time.Microsecond + 1, time.Second, time.Second + 1, time.Hour} {
+	const bound = 2500 * time.Microsecond
+	for _, d := range []time.Duration{-time.Hour, 0, bound, bound + 1, time.Second, time.Second + 1, time.Hour} {
 		h.observe(d)
 	}
 	p := page{family: "h"}
@@ -93,10 +99,11 @@ h_count{tool="x"} 7
 	}
 }
 
-// The numbers of Prometheus are floating ones, but readers should not need to
-// know: large ones are written out.
+// TestNumbers checks that large numbers have no exponent.
 func TestNumbers(t *testing.T) {
-	for want, value := range map[string]float64{"0": 0, "12345678901": 12345678901, "0.001": .001, "1700000000.25": 1700000000.25} {
+	for want, value := range map[string]float64{
+		"0": 0, "12345678901": 12345678901, "0.001": .001, "1700000000.25": 1700000000.25,
+	} {
 		p := page{family: "n"}
 		p.sample(value)
 		if got := string(p.text); got != "n "+want+"\n" {
@@ -105,9 +112,9 @@ func TestNumbers(t *testing.T) {
 	}
 }
 
-func TestWordsAreSortedAndOnce(t *testing.T) {
-	c := newCounters([]string{"z", "a", otherWord, "z"})
-	for _, word := range []string{"z", "a", "a", "", "stranger", otherWord} {
+func TestLabelValuesAreSortedAndUnique(t *testing.T) {
+	c := newCounters([]string{"z", "a", otherLabel, "z"})
+	for _, word := range []string{"z", "a", "a", "", "stranger", otherLabel} {
 		c.of(word).Add(1)
 	}
 	p := page{}
@@ -118,8 +125,8 @@ func TestWordsAreSortedAndOnce(t *testing.T) {
 	}
 }
 
-// Whatever happens in the middle of a scrape, its page is one that Prometheus
-// takes, and no counter goes down from one page to the next.
+// TestScrapesDuringCalls checks that pages are valid, and that no counter decreases, while calls
+// are counted.
 func TestScrapesDuringCalls(t *testing.T) {
 	c := testCalls(t, Config{})
 	done := make(chan struct{})
@@ -128,9 +135,12 @@ func TestScrapesDuringCalls(t *testing.T) {
 		callers.Go(func() {
 			for i := range 300 {
 				name := strings.Repeat("x", i%10)
-				c.Know(name)
+				c.AddTools(name)
 				_, end := c.Start(t.Context(), Begin{Tool: name})
-				end(End{Verdict: "allow", Outcome: "ok", Duration: time.Duration(i) * time.Millisecond, Redactions: map[string]int{"jwt": 1}})
+				end(End{
+					Verdict: "allow", Outcome: "ok",
+					Duration: time.Duration(i) * time.Millisecond, Redactions: map[string]int{"jwt": 1},
+				})
 			}
 		})
 	}
@@ -140,7 +150,7 @@ func TestScrapesDuringCalls(t *testing.T) {
 			for running := true; running; {
 				select {
 				case <-done:
-					running = false // one more page, with everything on it
+					running = false // one more page, with all calls
 				default:
 				}
 				var p page
@@ -169,7 +179,7 @@ func TestScrapesDuringCalls(t *testing.T) {
 
 func TestCallCostsOneAllocation(t *testing.T) {
 	c := testCalls(t, Config{})
-	c.Know("read_file")
+	c.AddTools("read_file")
 	if n := testing.AllocsPerRun(100, func() {
 		_, end := c.Start(t.Context(), Begin{Tool: "read_file"})
 		end(End{Verdict: "allow", Outcome: "ok", Duration: time.Second, BytesOut: 10})
@@ -190,7 +200,7 @@ func FuzzLabel(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q: %v", p.text, err)
 		}
-		want := string([]rune(value)) // each byte that is no character is replaced
+		want := string([]rune(value)) // each invalid byte is replaced
 		if read.series[seriesKey("m", [2]string{"a", want}, [2]string{"b", want})] != 1 || len(read.series) != 1 {
 			t.Errorf("%q is read as %v", value, read.series)
 		}

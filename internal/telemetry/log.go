@@ -12,23 +12,23 @@ import (
 	"unicode/utf8"
 )
 
-// The formats of a log.
+// The formats of the log.
 const (
 	Text = "text" // for people
 	JSON = "json" // for programs
 )
 
-// LogConfig says how the log looks.
+// LogConfig configures the log.
 type LogConfig struct {
-	Level  slog.Leveler        // a *slog.LevelVar can be changed at run time; nil: info
-	Format string              // Text or JSON; empty: Text
-	Colour bool                // only for Text, and only when a person looks at a terminal
-	Scrub  func(string) string // takes credentials out of text; nil: text stays as it is
+	Level  slog.Leveler        // nil means info; a *slog.LevelVar can be changed later
+	Format string              // Text or JSON; "" means Text
+	Colour bool                // for Text on a terminal
+	Scrub  func(string) string // removes credentials from text; nil changes nothing
 }
 
-// NewLogger returns a logger that writes to w, one line with one Write for
-// each record. No line holds a secret that Scrub knows, and what strangers
-// wrote cannot begin a new line or drive a terminal.
+// NewLogger returns a logger that writes each record to w as one line, with one call of
+// Write. No line has a secret that Scrub knows. Text from outside the program cannot begin
+// a new line or control a terminal.
 func NewLogger(w io.Writer, c LogConfig) (*slog.Logger, error) {
 	if c.Level == nil {
 		c.Level = slog.LevelInfo
@@ -41,14 +41,14 @@ func NewLogger(w io.Writer, c LogConfig) (*slog.Logger, error) {
 		return slog.New(scrubber{newTextHandler(w, c.Level, c.Colour), c.Scrub}), nil
 	case JSON:
 		next := slog.NewJSONHandler(w, &slog.HandlerOptions{Level: c.Level})
-		return slog.New(scrubber{next, func(text string) string { return tame(c.Scrub(text)) }}), nil
+		return slog.New(scrubber{next, func(text string) string { return escapeControls(c.Scrub(text)) }}), nil
 	}
-	return nil, fmt.Errorf("there is no log format %q; use %q or %q", c.Format, Text, JSON)
+	return nil, fmt.Errorf("unknown log format %q; use %q or %q", c.Format, Text, JSON)
 }
 
-// tame escapes what JSON leaves as it is and a terminal does not: the control
-// characters beyond ASCII, and those that turn the direction of text.
-func tame(text string) string {
+// escapeControls escapes the characters that JSON does not escape but a terminal
+// interprets: control characters that are not ASCII, and those for text direction.
+func escapeControls(text string) string {
 	harmless := func(r rune) bool { return r < utf8.RuneSelf || strconv.IsPrint(r) }
 	if all(text, harmless) {
 		return text
@@ -56,8 +56,8 @@ func tame(text string) string {
 	return string(appendEscaped(nil, text, harmless))
 }
 
-// A scrubber takes secrets out of records before the next handler writes them.
-// It is the next handler's part to write text so that it stays on its line.
+// A scrubber removes secrets from records before the next handler writes them. The next
+// handler ensures that a record is one line.
 type scrubber struct {
 	next  slog.Handler
 	scrub func(string) string
@@ -92,12 +92,12 @@ func (s scrubber) attrs(attrs []slog.Attr) []slog.Attr {
 	return clean
 }
 
-// attr makes plain text of whatever is not a number, a time or a group, for
-// only text can be searched for secrets.
+// attr turns every value that is not a number, a time or a group into text, because only
+// text can be searched for secrets.
 func (s scrubber) attr(a slog.Attr) slog.Attr {
 	a.Value = a.Value.Resolve()
 	if a.Equal(slog.Attr{}) {
-		return a // an empty attribute is one to leave out
+		return a // handlers ignore empty attributes
 	}
 	a.Key = s.scrub(a.Key)
 	switch a.Value.Kind() {
@@ -106,19 +106,20 @@ func (s scrubber) attr(a slog.Attr) slog.Attr {
 	case slog.KindGroup:
 		a.Value = slog.GroupValue(s.attrs(a.Value.Group())...)
 	case slog.KindAny:
-		a.Value = slog.StringValue(s.scrub(plain(a.Value.Any())))
+		a.Value = slog.StringValue(s.scrub(textOf(a.Value.Any())))
 	}
 	return a
 }
 
-// manyBytes is how fmt writes bytes that are part of something else: a secret
-// written as numbers, which no pattern finds. It is compiled when it is first
-// needed: a start that logs nothing unusual does not pay for it.
-var manyBytes = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\[\d{1,3}( \d{1,3}){7,}\]`) })
+// byteLists matches how fmt writes bytes within another value: as numbers, in which no
+// pattern finds a secret. It is compiled when first needed, to keep the start short.
+var byteLists = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\[\d{1,3}( \d{1,3}){7,}\]`)
+})
 
-// plain is the text of any value. fmt calls Error and String wherever a value
-// or a part of it has them, and survives their panics.
-func plain(v any) string {
+// textOf returns the text of any value. fmt calls Error and String of the value and its
+// parts, and recovers from their panics.
+func textOf(v any) string {
 	switch v.(type) {
 	case error, fmt.Stringer:
 		return fmt.Sprint(v)
@@ -126,5 +127,5 @@ func plain(v any) string {
 	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.Type().Elem().Kind() == reflect.Uint8 {
 		return string(r.Bytes())
 	}
-	return manyBytes().ReplaceAllLiteralString(fmt.Sprintf("%+v", v), "[bytes]")
+	return byteLists().ReplaceAllLiteralString(fmt.Sprintf("%+v", v), "[bytes]")
 }

@@ -50,7 +50,7 @@ func testLogger(t testing.TB, w io.Writer, c LogConfig) *slog.Logger {
 	return log
 }
 
-func TestSecretsStayOutOfTheLog(t *testing.T) {
+func TestLogIsScrubbed(t *testing.T) {
 	tests := map[string]func(log *slog.Logger){
 		"message":         func(log *slog.Logger) { log.Info("it is " + secret()) },
 		"string":          func(log *slog.Logger) { log.Info("m", "k", secret()) },
@@ -85,8 +85,8 @@ func TestSecretsStayOutOfTheLog(t *testing.T) {
 	}
 }
 
-// Bytes within a value would be written as numbers, which hides a secret from
-// the scrubber and from nobody else.
+// TestBytesAreNotWrittenAsNumbers checks bytes within a value: written as numbers, a secret in
+// them would not be found by the scrubber.
 func TestBytesAreNotWrittenAsNumbers(t *testing.T) {
 	key := []byte(secret())
 	for name, value := range map[string]any{
@@ -104,8 +104,11 @@ func TestBytesAreNotWrittenAsNumbers(t *testing.T) {
 	}
 }
 
-// What strangers wrote must not look like a line of ours, nor move the cursor
-// of whoever reads the log.
+// invisible reports whether a character is not printable.
+func invisible(r rune) bool { return !unicode.IsPrint(r) }
+
+// TestOneRecordIsOneLine checks that text from outside cannot look like a line of the log, nor
+// move the cursor of a terminal.
 func TestOneRecordIsOneLine(t *testing.T) {
 	const evil = "a\nb\r\x1b[2J\x00\u202etxt\u2028\x9b\xff\u00ad\t\u0085"
 	records := map[string]func(log *slog.Logger){
@@ -122,11 +125,11 @@ func TestOneRecordIsOneLine(t *testing.T) {
 			write(testLogger(t, &text, LogConfig{Format: Text}))
 			write(testLogger(t, &structured, LogConfig{Format: JSON}))
 			line, ok := strings.CutSuffix(text.String(), "\n")
-			if !ok || !utf8.ValidString(line) || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) {
+			if !ok || !utf8.ValidString(line) || strings.ContainsFunc(line, invisible) {
 				t.Errorf("text: %q", text.String())
 			}
 			line, ok = strings.CutSuffix(structured.String(), "\n")
-			if !ok || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) || !json.Valid([]byte(line)) {
+			if !ok || strings.ContainsFunc(line, invisible) || !json.Valid([]byte(line)) {
 				t.Errorf("JSON: %q", structured.String())
 			}
 		})
@@ -139,7 +142,8 @@ func TestTextForPeople(t *testing.T) {
 	log := testLogger(t, &out, LogConfig{Level: level})
 	log.Debug("not shown")
 	log.Info("listening", "address", "127.0.0.1:80", "sessions", 3, "empty", "", "spaced", "a b", "quoted", `say "x"`)
-	log.With("a", 1).WithGroup("g").With("b", true).Warn("careful", slog.Group("h", "c", 1.5, "d", 2*time.Second), slog.Group("none"))
+	log.With("a", 1).WithGroup("g").With("b", true).
+		Warn("careful", slog.Group("h", "c", 1.5, "d", 2*time.Second), slog.Group("none"))
 	level.Set(slog.LevelDebug)
 	log.Debug("shown now", "at", time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), "nil", nil)
 	log.Error(`a "message" with ü and \`, "", "no key", slog.Attr{}, slog.Group("", "inline", 1), "p", (*panicking)(nil))
@@ -193,14 +197,14 @@ func TestJSONForPrograms(t *testing.T) {
 	}
 }
 
-func TestFormatMustBeKnown(t *testing.T) {
+func TestUnknownFormat(t *testing.T) {
 	_, err := NewLogger(io.Discard, LogConfig{Format: "xml"})
-	if err == nil || !strings.Contains(err.Error(), `no log format "xml"`) {
+	if err == nil || !strings.Contains(err.Error(), `unknown log format "xml"`) {
 		t.Errorf("error is %v", err)
 	}
 }
 
-func TestHandlersKeepTheContract(t *testing.T) {
+func TestHandlersFollowSlogRules(t *testing.T) {
 	for format, parse := range map[string]func(string) map[string]any{
 		JSON: func(line string) (m map[string]any) {
 			if err := json.Unmarshal([]byte(line), &m); err != nil {
@@ -244,7 +248,7 @@ func parseText(line string) map[string]any {
 	return m
 }
 
-func TestManyGoroutinesLog(t *testing.T) {
+func TestConcurrentLogging(t *testing.T) {
 	for format, pattern := range map[string]string{
 		Text: `^[0-9:]{8} INFO  m goroutine=(\d+) n=(\d+) error="a b"\n$`,
 		JSON: `^\{"time":"[^"]+","level":"INFO","msg":"m","goroutine":(\d+),"n":(\d+),"error":"a b"\}\n$`,
@@ -290,7 +294,7 @@ func FuzzPrintable(f *testing.F) {
 		if printable(text) != (got == text) {
 			t.Errorf("%q is printable: %t, but became %q", text, printable(text), got)
 		}
-		if again := tame(tame(text)); again != tame(text) || !utf8.ValidString(again) {
+		if again := escapeControls(escapeControls(text)); again != escapeControls(text) || !utf8.ValidString(again) {
 			t.Errorf("%q is tamed to %q", text, again)
 		}
 		if word := quoted(text); word != text {

@@ -17,19 +17,19 @@ import (
 type textHandler struct {
 	level  slog.Leveler
 	colour bool
-	group  string // the names of the open groups, each with a dot behind it
-	attrs  []byte // written already, each with a space before it
+	group  string // the names of the open groups, each with a dot after it
+	attrs  []byte // formatted attributes, each with a space before it
 	out    *lineWriter
 }
 
-// A lineWriter is shared by all handlers that write to one place.
+// A lineWriter is shared by all handlers that write to the same destination.
 type lineWriter struct {
 	mu   sync.Mutex
 	w    io.Writer
 	line []byte // reused
 }
 
-// maxKeptLine bounds the buffer that is kept for the next line.
+// maxKeptLine is the maximum size of the buffer that is kept for the next line.
 const maxKeptLine = 16 << 10
 
 func newTextHandler(w io.Writer, level slog.Leveler, colour bool) *textHandler {
@@ -84,7 +84,7 @@ func (h *textHandler) Handle(_ context.Context, r slog.Record) error {
 
 func (h *textHandler) appendAttr(line []byte, group string, a slog.Attr) []byte {
 	if a.Value.Kind() == slog.KindGroup {
-		if a.Key != "" { // a group without a name is no group
+		if a.Key != "" { // the members of a group without a name are inlined
 			group += a.Key + "."
 		}
 		for _, member := range a.Value.Group() {
@@ -103,7 +103,7 @@ func (h *textHandler) appendAttr(line []byte, group string, a slog.Attr) []byte 
 	return append(line, quoted(a.Value.String())...)
 }
 
-// The colours of a terminal.
+// Terminal escape sequences for colours.
 const (
 	plainColour = "\x1b[0m"
 	dim         = "\x1b[2m"
@@ -131,7 +131,7 @@ func levelColour(level slog.Level) string {
 	return dim
 }
 
-// padded makes the names of levels equally long, so that messages line up.
+// padded pads the names of levels to the same length, so that messages line up.
 func padded(level string) string {
 	if len(level) == 4 {
 		return level + " "
@@ -139,8 +139,7 @@ func padded(level string) string {
 	return level
 }
 
-// quoted is text that can be told from what surrounds it: as it is when it is
-// one printable word, else in quotes.
+// quoted returns text unchanged if it is one printable word, otherwise in quotes.
 func quoted(text string) string {
 	if text == "" || strings.ContainsAny(text, ` "=\`) || !printable(text) {
 		return strconv.Quote(text)
@@ -150,7 +149,7 @@ func quoted(text string) string {
 
 func printable(text string) bool { return all(text, strconv.IsPrint) }
 
-// all says whether text is valid UTF-8 and each character is fine.
+// all reports whether text is valid UTF-8 and fine returns true for each character.
 func all(text string, fine func(rune) bool) bool {
 	for i, r := range text {
 		if !fine(r) || r == utf8.RuneError && !strings.HasPrefix(text[i:], string(utf8.RuneError)) {
@@ -160,8 +159,8 @@ func all(text string, fine func(rune) bool) bool {
 	return true
 }
 
-// appendPrintable appends text with every character that does not print, such
-// as a line break or the start of a terminal command, written as an escape.
+// appendPrintable appends text. It escapes characters that are not printable, such as line
+// breaks and the start of a terminal command.
 func appendPrintable(line []byte, text string) []byte {
 	if printable(text) {
 		return append(line, text...)
@@ -169,8 +168,7 @@ func appendPrintable(line []byte, text string) []byte {
 	return appendEscaped(line, text, strconv.IsPrint)
 }
 
-// appendEscaped appends text with the characters that are not fine, and the
-// bytes that are no characters, written as escapes.
+// appendEscaped appends text. It escapes characters that are not fine, and invalid UTF-8.
 func appendEscaped(line []byte, text string, fine func(rune) bool) []byte {
 	for len(text) > 0 {
 		r, size := utf8.DecodeRuneInString(text)

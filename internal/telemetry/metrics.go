@@ -11,22 +11,22 @@ import (
 	"unicode/utf8"
 )
 
-// The labels of what has no word. They begin with an underscore so that they
-// cannot be mistaken for the name of a tool.
+// Values of labels for unknown things. They begin with an underscore, so that they cannot
+// be confused with the name of a tool.
 const (
-	unknownTool = "_unknown" // a name that no tool has
-	noWord      = "_none"    // the call did not get that far
-	otherWord   = "_other"   // a word that nobody has declared
+	unknownTool = "_unknown" // no tool has this name
+	noneLabel   = "_none"    // the call was not processed that far
+	otherLabel  = "_other"   // the value was not declared
 )
 
-// maxTools bounds how many tools have a label of their own, because servers
-// that are bridged to bring as many names as they like.
+// maxTools is the maximum number of tools with their own label. Bridged servers may have
+// any number of tools.
 const maxTools = 2000
 
-// metrics holds every number as calls change it; scrapes give it its name.
+// metrics holds all numbers. Calls change them, and scrapes format them.
 type metrics struct {
 	version, commit string
-	proc            fs.FS // what the system says of processes
+	proc            fs.FS // /proc
 
 	running    atomic.Int64
 	queued     atomic.Int64
@@ -38,11 +38,11 @@ type metrics struct {
 	redacted   counters
 	wait       *histogram
 
-	verdicts  words
-	outcomes  words
-	durations []time.Duration // the bounds that the histograms of all tools share
+	verdicts  labelValues
+	outcomes  labelValues
+	durations []time.Duration // the bounds of the histograms of all tools
 
-	mu      sync.Mutex // held to change tools
+	mu      sync.Mutex // held while tools is replaced
 	tools   atomic.Pointer[map[string]*toolMetrics]
 	unknown *toolMetrics
 }
@@ -60,10 +60,10 @@ func newMetrics(c Config) *metrics {
 		version:  c.Version,
 		commit:   c.Commit,
 		proc:     os.DirFS("/proc"),
-		limited:  newCounters(c.Words.Reasons),
-		redacted: newCounters(c.Words.Secrets),
-		verdicts: newWords(c.Words.Verdicts, noWord),
-		outcomes: newWords(c.Words.Outcomes, noWord),
+		limited:  newCounters(c.Labels.Reasons),
+		redacted: newCounters(c.Labels.Secrets),
+		verdicts: newLabelValues(c.Labels.Verdicts, noneLabel),
+		outcomes: newLabelValues(c.Labels.Outcomes, noneLabel),
 		wait: newHistogram([]time.Duration{
 			ms, 10 * ms, 100 * ms, 500 * ms, s, 2500 * ms, 5 * s, 10 * s, 30 * s, 60 * s,
 		}),
@@ -85,21 +85,22 @@ func (m *metrics) newTool(name string) *toolMetrics {
 	}
 }
 
-// know adds tools. The map is replaced, not changed, so that calls read it
+// addTools adds tools. It replaces the map instead of changing it, so that calls can read it
 // without a lock.
-func (m *metrics) know(names []string) {
+func (m *metrics) addTools(names []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	known := maps.Clone(*m.tools.Load())
 	for _, name := range names {
-		if known[name] == nil && name != unknownTool && len(known) < maxTools && utf8.ValidString(name) { // a label must be valid
+		valid := name != unknownTool && utf8.ValidString(name)
+		if known[name] == nil && valid && len(known) < maxTools {
 			known[name] = m.newTool(name)
 		}
 	}
 	m.tools.Store(&known)
 }
 
-// tool returns the numbers for a name that a client sent.
+// tool returns the numbers for a tool name from a client.
 func (m *metrics) tool(name string) *toolMetrics {
 	if t := (*m.tools.Load())[name]; t != nil {
 		return t
@@ -107,13 +108,13 @@ func (m *metrics) tool(name string) *toolMetrics {
 	return m.unknown
 }
 
-// slot is where a tool counts calls with this verdict and outcome.
+// slot returns the index of the counter for a verdict and an outcome.
 func (m *metrics) slot(verdict, outcome int) int { return verdict*len(m.outcomes) + outcome }
 
-// record counts one call that has ended.
+// record counts a call after it has ended.
 func (m *metrics) record(t *toolMetrics, e End) {
-	verdict := m.verdicts.index(cmp.Or(e.Verdict, noWord))
-	outcome := m.outcomes.index(cmp.Or(e.Outcome, noWord))
+	verdict := m.verdicts.index(cmp.Or(e.Verdict, noneLabel))
+	outcome := m.outcomes.index(cmp.Or(e.Outcome, noneLabel))
 	t.calls[m.slot(verdict, outcome)].Add(1)
 	t.duration.observe(e.Duration)
 	m.wait.observe(e.QueueWait)

@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func testWords() Words {
-	return Words{
+func testWords() Labels {
+	return Labels{
 		Verdicts: []string{"allow", "ask", "deny"},
 		Outcomes: []string{"ok", "not_found", "timeout"},
 		Reasons:  []string{"rate", "queue"},
@@ -25,7 +25,7 @@ func testWords() Words {
 
 func testCalls(t testing.TB, c Config) *Calls {
 	t.Helper()
-	c.Words = testWords()
+	c.Labels = testWords()
 	calls, err := New(c)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func scrape(t *testing.T, c *Calls, prefixes ...string) []string {
 
 func TestMetrics(t *testing.T) {
 	c := testCalls(t, Config{Version: "1.2.3", Commit: "abc"})
-	c.Know("read_file", "read_file", "exec")
+	c.AddTools("read_file", "read_file", "exec")
 	call := func(tool string, e End) {
 		ctx, end := c.Start(t.Context(), Begin{Tool: tool})
 		if ctx != t.Context() {
@@ -108,12 +108,14 @@ func TestMetrics(t *testing.T) {
 		`tool_queue_wait_seconds_count 6`,
 	}
 	got := scrape(t, c, "calls_limited", "config_reloads", "redactions", "result_bytes", "sessions ",
-		`tool_call_duration_seconds_bucket{tool="read_file",le="0.005"}`, `tool_call_duration_seconds_bucket{tool="read_file",le="300"}`,
+		`tool_call_duration_seconds_bucket{tool="read_file",le="0.005"}`,
+		`tool_call_duration_seconds_bucket{tool="read_file",le="300"}`,
 		`tool_call_duration_seconds_sum{tool="read_file"}`, "tool_calls_", "tool_queue_wait_seconds_sum", "tool_queue_wait_seconds_count")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("metrics (-want +got):\n%s", diff)
 	}
-	if got := scrape(t, c, "build_info"); len(got) != 1 || !regexp.MustCompile(`^build_info\{commit="abc",goversion="go.+",version="1.2.3"\} 1$`).MatchString(got[0]) {
+	info := regexp.MustCompile(`^build_info\{commit="abc",goversion="go.+",version="1.2.3"\} 1$`)
+	if got := scrape(t, c, "build_info"); len(got) != 1 || !info.MatchString(got[0]) {
 		t.Errorf("build_info is %q", got)
 	}
 	if got := scrape(t, c, "go_goroutines ", "process_start_time_seconds "); len(got) < 1 {
@@ -121,16 +123,16 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// Names come from strangers, so neither calls nor bridged servers may fill the
+// TestLabelsAreBounded checks that names of tools from clients and bridged servers cannot fill the
 // memory with labels.
 func TestLabelsAreBounded(t *testing.T) {
 	c := testCalls(t, Config{})
-	c.Know("bad \xff")
+	c.AddTools("bad \xff")
 	var names []string
 	for i := range maxTools + 100 {
 		names = append(names, fmt.Sprint("tool_", i))
 	}
-	c.Know(names...)
+	c.AddTools(names...)
 	for i := range 5000 {
 		_, end := c.Start(t.Context(), Begin{Tool: fmt.Sprint("made_up_", i)})
 		end(End{Verdict: fmt.Sprint(i), Outcome: fmt.Sprint(i), Redactions: map[string]int{fmt.Sprint(i): 1}})
@@ -150,14 +152,14 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 }
 
-func TestCallsAtOnce(t *testing.T) {
+func TestConcurrentCalls(t *testing.T) {
 	c := testCalls(t, Config{})
 	const goroutines, each = 8, 200
 	var wg sync.WaitGroup
 	for i := range goroutines {
 		wg.Go(func() {
 			for j := range each {
-				c.Know(fmt.Sprint("tool_", j%5))
+				c.AddTools(fmt.Sprint("tool_", j%5))
 				_, end := c.Start(t.Context(), Begin{Tool: "tool_0"})
 				c.Running(i)
 				end(End{Verdict: "allow", Outcome: "ok"})

@@ -18,21 +18,23 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const (
-	requestTimeout = 10 * time.Second // of one request; exportTimeout bounds all that a batch may need
-	firstPause     = time.Second      // before the second attempt, doubled with each further one
-	longestPause   = 10 * time.Second
-	leastPause     = 100 * time.Millisecond // even for a collector that wants us back at once
-	maxReply       = 64 << 10               // bytes read of a collector's answer
+	requestTimeout = 10 * time.Second // of one request; exportTimeout limits all requests of a batch
+	firstPause     = time.Second      // before the second attempt; doubled for each further one
+	maxPause       = 10 * time.Second
+	minPause       = 100 * time.Millisecond // even if the collector asks for less
+	maxReply       = 64 << 10               // bytes of a collector's response to read
 )
 
-// An exporter sends spans to a collector: OTLP over HTTP in its JSON encoding,
-// which every collector takes. The SDK's own exporter brings generated code and
-// gRPC, which make the program 5 MB larger and start 2 ms later, also for those
-// who never trace; it is started by every client that speaks stdio to it.
+// An exporter sends spans to a collector with OTLP over HTTP in its JSON encoding, which
+// every collector supports. The SDK's exporter would link generated code and gRPC: it makes
+// the program 5 MB larger and its start 2 ms longer, even without tracing, and stdio clients
+// start the program often.
 //
 // The batch processor calls ExportSpans from one goroutine at a time.
 type exporter struct {
@@ -43,12 +45,12 @@ type exporter struct {
 	log     *slog.Logger
 	scrub   func(string) string
 
-	life   context.Context // ends with abort, and all attempts with it
+	life   context.Context // canceled by abort, which ends all attempts
 	abort  context.CancelFunc
-	closed chan struct{} // when the processor has handed over its last batch
+	closed chan struct{} // closed after the last batch
 	once   sync.Once
 
-	lost int // spans since the collector last took some
+	lost int // spans lost since the collector last accepted a batch
 }
 
 func newExporter(endpoint *url.URL, c Config) *exporter {
@@ -57,8 +59,10 @@ func newExporter(endpoint *url.URL, c Config) *exporter {
 		host:    endpoint.Host,
 		headers: http.Header{},
 		client: &http.Client{
-			Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute},
-			// A collector has no reason to redirect, and the headers are for it alone.
+			Transport: &http.Transport{
+				Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true, IdleConnTimeout: time.Minute,
+			},
+			// A redirect is not followed, because the headers may hold a key for this collector.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Timeout:       requestTimeout,
 		},
@@ -76,8 +80,8 @@ func newExporter(endpoint *url.URL, c Config) *exporter {
 	return e
 }
 
-// ExportSpans delivers one batch or logs that it could not. It returns no
-// error: the SDK would print it through a global handler, past our scrubber.
+// ExportSpans delivers one batch, or logs that it could not. It returns no error, because the
+// SDK would log it through a global handler without scrubbing.
 func (e *exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -95,8 +99,8 @@ func (e *exporter) Shutdown(context.Context) error {
 	return nil
 }
 
-// report logs when delivery breaks and when it works again, and not each batch
-// in between: a collector that is down must not fill the log.
+// report logs when delivery starts to fail and when it works again, but not each batch in
+// between, so that a broken collector does not fill the log.
 func (e *exporter) report(err error, spans int) {
 	var partial *partialError
 	switch {
@@ -105,7 +109,7 @@ func (e *exporter) report(err error, spans int) {
 		e.lost = 0
 	case err == nil:
 	case errors.As(err, &partial):
-		e.log.Warn("the collector refused some traces", "collector", e.host, "spans", partial.rejected, "error", err)
+		e.log.Warn("the collector rejected some traces", "collector", e.host, "spans", partial.rejected, "error", err)
 	default:
 		if e.lost == 0 {
 			e.log.Warn("traces cannot be delivered", "collector", e.host, "spans", spans, "error", err)
@@ -114,21 +118,21 @@ func (e *exporter) report(err error, spans int) {
 	}
 }
 
-// export encodes a batch once and tries to deliver it until ctx ends.
+// export encodes a batch once, and tries to deliver it until ctx ends.
 func (e *exporter) export(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	body, err := pack(encoder{e.scrub}.request(spans))
 	if err != nil {
 		return err
 	}
-	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+	for pause := firstPause; ; pause = min(2*pause, maxPause) {
 		err := e.post(ctx, body)
-		var again *retryError
-		if !errors.As(err, &again) {
+		var retry *retryError
+		if !errors.As(err, &retry) {
 			return err
 		}
-		wait := pause/2 + rand.N(pause) // so that many clients do not come back at once
-		if again.after >= 0 {
-			wait = max(again.after, leastPause)
+		wait := pause/2 + rand.N(pause) // random, so that clients do not retry at the same time
+		if retry.after >= 0 {
+			wait = max(retry.after, minPause)
 		}
 		if !sleep(ctx, wait) {
 			return err
@@ -136,10 +140,10 @@ func (e *exporter) export(ctx context.Context, spans []sdktrace.ReadOnlySpan) er
 	}
 }
 
-// pack turns a request into compressed JSON.
+// pack encodes a request as compressed JSON.
 func pack(request exportRequest) ([]byte, error) {
 	var body bytes.Buffer
-	z, err := gzip.NewWriterLevel(&body, gzip.BestSpeed) // spans are alike: a better level takes longer and wins little
+	z, err := gzip.NewWriterLevel(&body, gzip.BestSpeed) // spans are similar, so a better level gains little
 	if err != nil {
 		return nil, fmt.Errorf("compressing the spans: %w", err)
 	}
@@ -152,32 +156,24 @@ func pack(request exportRequest) ([]byte, error) {
 	return body.Bytes(), nil
 }
 
-// sleep waits, and reports whether it did. A wait that ctx would cut short is
-// not begun.
+// sleep waits for d, and reports whether it did. It returns at once if ctx ends earlier.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= d {
 		return false
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return ctx.Err() == nil
-	case <-ctx.Done():
-		return false
-	}
+	return clock.Sleep(ctx, d) == nil
 }
 
-// A retryError is a failure that may be gone the next time.
+// A retryError is a failure that may not occur again.
 type retryError struct {
-	after time.Duration // what the collector asked for; negative: it did not say
+	after time.Duration // the Retry-After of the collector; negative if there was none
 	err   error
 }
 
 func (e *retryError) Error() string { return e.err.Error() }
 func (e *retryError) Unwrap() error { return e.err }
 
-// A partialError is a batch that was taken, but not all of it.
+// A partialError means that the collector accepted only a part of a batch.
 type partialError struct {
 	rejected int64
 	message  string
@@ -187,17 +183,17 @@ func (e *partialError) Error() string {
 	return fmt.Sprintf("%d spans were rejected: %q", e.rejected, e.message)
 }
 
-// post makes one attempt.
+// post makes one attempt to deliver a batch.
 func (e *exporter) post(ctx context.Context, body []byte) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
-		return errors.New("the endpoint for traces cannot be requested") // err repeats it
+		return errors.New("the endpoint for traces is not a valid URL") // err may contain a key
 	}
 	req.Header = e.headers.Clone()
 	resp, err := e.client.Do(req)
 	if err != nil {
 		if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
-			err = wrapped.Err // the URL may hold a key
+			err = wrapped.Err // without the URL, which may contain a key
 		}
 		if ctx.Err() != nil {
 			return err
@@ -210,24 +206,25 @@ func (e *exporter) post(ctx context.Context, body []byte) error {
 	case resp.StatusCode >= 300:
 		return e.refusal(resp, reply)
 	case err != nil || resp.StatusCode != http.StatusOK:
-		return nil // taken; whatever is wrong with the answer, sending twice is worse
+		return nil // accepted; sending it again would duplicate the spans
 	}
 	return e.partial(reply)
 }
 
-// refusal says what an answer other than success means.
+// refusal returns the error for a response other than success.
 func (e *exporter) refusal(resp *http.Response, reply []byte) error {
 	var status struct {
 		Message string `json:"message"`
 	}
-	err := fmt.Errorf("the collector answered %d", resp.StatusCode)
+	err := fmt.Errorf("the collector returned status %d", resp.StatusCode)
 	if json.Unmarshal(reply, &status) == nil && status.Message != "" {
-		err = fmt.Errorf("%w: %q", err, cut(e.scrub(status.Message), maxMessage))
+		err = fmt.Errorf("%w: %q", err, text.Clip(e.scrub(status.Message), maxMessage))
 	}
 	switch resp.StatusCode {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		after, said := outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
-		if !said {
+	case http.StatusTooManyRequests, http.StatusBadGateway,
+		http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		after, ok := outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
+		if !ok {
 			after = -1
 		}
 		return &retryError{after: after, err: err}
@@ -235,7 +232,7 @@ func (e *exporter) refusal(resp *http.Response, reply []byte) error {
 	return err
 }
 
-// partial looks for spans that a collector took the rest without.
+// partial returns an error if the collector rejected some of the spans.
 func (e *exporter) partial(reply []byte) error {
 	var answer struct {
 		PartialSuccess struct {
@@ -244,16 +241,16 @@ func (e *exporter) partial(reply []byte) error {
 		} `json:"partialSuccess"`
 	}
 	if json.Unmarshal(reply, &answer) != nil || answer.PartialSuccess.RejectedSpans <= 0 {
-		return nil // an empty answer, or one in protocol buffers, is still a success
+		return nil // an empty response, or one in protocol buffers, is a success
 	}
 	return &partialError{
 		rejected: int64(answer.PartialSuccess.RejectedSpans),
-		message:  cut(e.scrub(answer.PartialSuccess.ErrorMessage), maxMessage),
+		message:  text.Clip(e.scrub(answer.PartialSuccess.ErrorMessage), maxMessage),
 	}
 }
 
-// int64orText reads a 64-bit number, which JSON made from protocol buffers
-// puts in quotes and other JSON does not.
+// int64orText is a 64-bit number that JSON may have as a number or, from protocol buffers, as
+// a string.
 type int64orText int64
 
 func (n *int64orText) UnmarshalJSON(raw []byte) error {

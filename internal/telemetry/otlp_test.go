@@ -24,16 +24,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// A reply is what a collector says to one request.
+// A reply is a collector's response to one request.
 type reply struct {
-	code  int // zero: the connection breaks
+	code  int // 0 breaks the connection
 	after string
 	body  string
 }
 
-// replies is the wire to a collector that says one thing after the other, and
-// the last one for ever. It lives inside a synctest bubble, where a real
-// connection cannot.
+// replies is the connection to a collector that returns a list of responses, and then repeats the
+// last one. It works within a synctest bubble, where a real connection does not.
 type replies struct {
 	list []reply
 	seen int
@@ -76,24 +75,24 @@ func TestDelivery(t *testing.T) {
 	later := func(d time.Duration) string { return time.Now().Add(d).UTC().Format(http.TimeFormat) }
 	tests := []struct {
 		name     string
-		replies  func() []reply // made inside the bubble, whose clock counts
+		replies  func() []reply // called within the bubble, for its clock
 		attempts int
 		least    time.Duration
 		most     time.Duration
-		want     string // in the error; empty: none
+		want     string // part of the error; "" for none
 	}{
 		{"taken", func() []reply { return []reply{{code: 200, body: "{}"}} }, 1, 0, 0, ""},
 		{"taken with an answer that is no JSON", func() []reply { return []reply{{code: 200, body: "\x0a\x00"}} }, 1, 0, 0, ""},
 		{"accepted", func() []reply { return []reply{{code: 202}} }, 1, 0, 0, ""},
 		{"bad request", func() []reply { return []reply{{code: 400, body: `{"code":3,"message":"no ` + secret() + `"}`}} }, 1, 0, 0,
-			`the collector answered 400: "no [REDACTED]"`},
-		{"unauthorised", func() []reply { return []reply{{code: 401, body: "<html>"}} }, 1, 0, 0, "the collector answered 401"},
-		{"server error", func() []reply { return []reply{{code: 500}} }, 1, 0, 0, "the collector answered 500"},
+			`the collector returned status 400: "no [REDACTED]"`},
+		{"unauthorised", func() []reply { return []reply{{code: 401, body: "<html>"}} }, 1, 0, 0, "the collector returned status 401"},
+		{"server error", func() []reply { return []reply{{code: 500}} }, 1, 0, 0, "the collector returned status 500"},
 		{"too many, in seconds", func() []reply { return []reply{{code: 429, after: "7"}, {code: 200}} }, 2, 7 * time.Second, 7 * time.Second, ""},
 		{"unavailable, with a date", func() []reply { return []reply{{code: 503, after: later(9 * time.Second)}, {code: 200}} }, 2,
 			8 * time.Second, 9 * time.Second, ""},
-		{"a date in the past", func() []reply { return []reply{{code: 503, after: later(-time.Hour)}, {code: 200}} }, 2, leastPause, leastPause, ""},
-		{"asked for longer than there is", func() []reply { return []reply{{code: 503, after: "60"}} }, 1, 0, 0, "the collector answered 503"},
+		{"a date in the past", func() []reply { return []reply{{code: 503, after: later(-time.Hour)}, {code: 200}} }, 2, minPause, minPause, ""},
+		{"asked for longer than there is", func() []reply { return []reply{{code: 503, after: "60"}} }, 1, 0, 0, "the collector returned status 503"},
 		{"asked for nonsense", func() []reply { return []reply{{code: 429, after: "-5"}, {code: 200}} }, 2,
 			firstPause / 2, firstPause * 3 / 2, ""},
 		{"twice a bad gateway", func() []reply { return []reply{{code: 502}, {code: 504}, {code: 200}} }, 3,
@@ -133,8 +132,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// However often a collector asks for another attempt, a batch is tried for
-// exportTimeout and no longer, and not in a tight loop.
+// TestDeliveryGivesUp checks that a batch is retried only until exportTimeout, and not in a tight
+// loop.
 func TestDeliveryGivesUp(t *testing.T) {
 	for name, forever := range map[string]reply{"at once": {code: 429, after: "0"}, "whenever": {code: 503}, "down": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -145,7 +144,7 @@ func TestDeliveryGivesUp(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				err := e.export(ctx, oneSpan())
-				if took := time.Since(start); err == nil || took > exportTimeout || wire.seen < 3 || wire.seen > int(exportTimeout/leastPause) {
+				if took := time.Since(start); err == nil || took > exportTimeout || wire.seen < 3 || wire.seen > int(exportTimeout/minPause) {
 					t.Errorf("%d attempts in %v ended with %v", wire.seen, took, err)
 				}
 			})
@@ -169,9 +168,9 @@ func TestBrokenDeliveryIsLoggedOnce(t *testing.T) {
 			got = append(got, strings.TrimSpace(line))
 		}
 		want := []string{
-			`WARN msg="traces cannot be delivered" collector=collector.test spans=1 error="the collector answered 400"`,
+			`WARN msg="traces cannot be delivered" collector=collector.test spans=1 error="the collector returned status 400"`,
 			`INFO msg="traces are delivered again" collector=collector.test lost=2`,
-			`WARN msg="the collector refused some traces" collector=collector.test spans=1 error="1 spans were rejected: \"\""`,
+			`WARN msg="the collector rejected some traces" collector=collector.test spans=1 error="1 spans were rejected: \"\""`,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("log (-want +got):\n%s", diff)
@@ -179,7 +178,7 @@ func TestBrokenDeliveryIsLoggedOnce(t *testing.T) {
 	})
 }
 
-// A silent collector never answers.
+// A silent collector never responds.
 type silent struct{}
 
 func (silent) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -187,8 +186,8 @@ func (silent) RoundTrip(req *http.Request) (*http.Response, error) {
 	return nil, req.Context().Err()
 }
 
-// Shutdown ends with its context even when the collector is silent; synctest
-// fails the test when a goroutine is left.
+// TestShutdownEndsWithItsContext checks Shutdown with a silent collector. synctest fails the test
+// if a goroutine is left.
 func TestShutdownEndsWithItsContext(t *testing.T) {
 	for name, limit := range map[string]time.Duration{"over before it began": 0, "in time": 5 * time.Second} {
 		t.Run(name, func(t *testing.T) {
@@ -257,8 +256,7 @@ func TestEveryTypeOfValue(t *testing.T) {
 	}
 }
 
-// Tools may make spans of their own: all that a span can hold has a place on
-// the wire, and nothing in it leaves unscrubbed.
+// TestRichSpans checks that all fields of a span are exported and scrubbed.
 func TestRichSpans(t *testing.T) {
 	at := time.Unix(1, 5)
 	id := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})

@@ -12,8 +12,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// The types below are the wire format of OTLP 1.x in its JSON encoding: ids in
-// hex, 64-bit numbers as text, enumerations as numbers.
+// The following types are the wire format of OTLP 1.x in its JSON encoding: ids in hex, 64-bit
+// numbers as strings, enumerations as numbers.
 type (
 	exportRequest struct {
 		ResourceSpans []resourceSpans `json:"resourceSpans"`
@@ -71,31 +71,29 @@ type (
 		Key   string    `json:"key"`
 		Value wireValue `json:"value"`
 	}
-	// A wireValue has one entry, named for its type, or none for no value.
+	// A wireValue has one entry, which is named for its type, or none for an empty value.
 	wireValue map[string]any
 )
 
-// nanoseconds is a time as OTLP writes it.
+// nanoseconds is a time in the format of OTLP.
 type nanoseconds time.Time
 
 func (n nanoseconds) MarshalText() ([]byte, error) {
 	return strconv.AppendInt(nil, time.Time(n).UnixNano(), 10), nil
 }
 
-// Flags of a span beyond those of W3C: whether its parent is in another
-// process, and whether that is known at all.
+// Flags of a span in addition to those of W3C: whether it is known where the parent is, and
+// whether it is in another process.
 const (
 	parentKnown  = 0x100
 	parentRemote = 0x200
 )
 
-// An encoder turns spans into their wire format. It is the last door: every
-// text that strangers may have had a hand in goes through the scrubber here,
-// which by now knows secrets that it may not have known when the span ended.
+// An encoder converts spans to their wire format. It scrubs every text that may come from
+// outside. The scrubber may now know secrets that it did not know when the span ended.
 type encoder struct{ scrub func(string) string }
 
-// request encodes a batch. All spans of a batch come from one provider and so
-// have one resource.
+// request encodes a batch. All spans of a batch have the same resource.
 func (e encoder) request(spans []sdktrace.ReadOnlySpan) exportRequest {
 	if len(spans) == 0 {
 		return exportRequest{ResourceSpans: []resourceSpans{}}
@@ -131,7 +129,7 @@ func (e encoder) span(s sdktrace.ReadOnlySpan) wireSpan {
 		TraceState:        e.traceState(id.TraceState()),
 		Flags:             uint32(id.TraceFlags()) | parentKnown,
 		Name:              e.scrub(s.Name()),
-		Kind:              int(s.SpanKind()), // numbered alike
+		Kind:              int(s.SpanKind()), // OTLP uses the same numbers
 		Start:             nanoseconds(s.StartTime()),
 		End:               nanoseconds(s.EndTime()),
 		Attributes:        e.attributes(s.Attributes()),
@@ -147,7 +145,9 @@ func (e encoder) span(s sdktrace.ReadOnlySpan) wireSpan {
 		w.Flags |= parentRemote
 	}
 	for _, event := range s.Events() {
-		w.Events = append(w.Events, wireEvent{nanoseconds(event.Time), e.scrub(event.Name), e.attributes(event.Attributes)})
+		w.Events = append(w.Events, wireEvent{
+			nanoseconds(event.Time), e.scrub(event.Name), e.attributes(event.Attributes),
+		})
 	}
 	for _, link := range s.Links() {
 		w.Links = append(w.Links, wireLink{
@@ -157,8 +157,8 @@ func (e encoder) span(s sdktrace.ReadOnlySpan) wireSpan {
 	return w
 }
 
-// traceState passes on what the client sent, unless it holds a secret: what
-// would be left of it then means nothing to anybody.
+// traceState returns the state that the client sent, or "" if it has a secret: the rest would
+// be meaningless.
 func (e encoder) traceState(state trace.TraceState) string {
 	text := state.String()
 	if e.scrub(text) != text {
@@ -167,7 +167,7 @@ func (e encoder) traceState(state trace.TraceState) string {
 	return text
 }
 
-// status translates: OTLP and the SDK number the codes differently.
+// status converts a status. OTLP and the SDK use different numbers.
 func (e encoder) status(s sdktrace.Status) wireStatus {
 	switch s.Code {
 	case codes.Ok:
@@ -197,7 +197,7 @@ func (e encoder) value(v attribute.Value) wireValue {
 	case attribute.STRING:
 		return wireValue{"stringValue": e.scrub(v.AsString())}
 	case attribute.BYTESLICE:
-		return wireValue{"bytesValue": []byte(e.scrub(string(v.AsByteSlice())))} // JSON makes it base64
+		return wireValue{"bytesValue": []byte(e.scrub(string(v.AsByteSlice())))} // JSON encodes it as base64
 	case attribute.BOOLSLICE:
 		return list(e, v.AsBoolSlice(), attribute.BoolValue)
 	case attribute.INT64SLICE:
@@ -222,8 +222,8 @@ func list[T any](e encoder, items []T, value func(T) attribute.Value) wireValue 
 	return wireValue{"arrayValue": map[string]any{"values": values}}
 }
 
-// double is a number, or the name that protocol buffers give to what JSON has
-// no number for.
+// double returns a number, or the name that protocol buffers use for a value that JSON cannot
+// represent.
 func double(f float64) any {
 	switch {
 	case math.IsNaN(f):

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A parsed page, as a strict reader of the format understands it.
+// A parsed is a page parsed by the strict rules of the format.
 type parsed struct {
 	types  map[string]string  // by family
 	series map[string]float64 // by name and labels, as seriesKey writes them
@@ -31,9 +31,8 @@ var (
 	oneLabel = regexp.MustCompile(`^([a-z]+)="((?:[^"\\]|\\["\\n])*)"(,|$)`)
 )
 
-// parsePage reads a page and complains of everything that is not as it must
-// be: help before type before samples, families sorted, together and once,
-// series once, buckets that rise to the count.
+// parsePage parses a page strictly: help before type before samples, families sorted, contiguous
+// and unique, series unique, buckets ascending to the count.
 func parsePage(page string) (parsed, error) {
 	p := parsed{types: map[string]string{}, series: map[string]float64{}}
 	text, ended := strings.CutSuffix(page, "\n")
@@ -100,7 +99,7 @@ func parseSample(line string) (sample, error) {
 	return s, nil
 }
 
-// checkFamily looks at all samples of one family.
+// checkFamily checks all samples of one family.
 func (p parsed) checkFamily(family string, samples []sample) error {
 	if p.types[family] == "histogram" {
 		return checkHistograms(family, samples)
@@ -113,7 +112,7 @@ func (p parsed) checkFamily(family string, samples []sample) error {
 	return nil
 }
 
-// checkHistograms wants, for each set of labels, the buckets, sum and count.
+// checkHistograms checks that each set of labels has buckets, sum and count.
 func checkHistograms(family string, samples []sample) error {
 	for len(samples) > 0 {
 		end := slices.IndexFunc(samples, func(s sample) bool { return s.name == family+"_count" })

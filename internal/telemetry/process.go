@@ -9,44 +9,43 @@ import (
 	"strings"
 )
 
-// ticksPerSecond is the unit of times in /proc, the same on every Linux that
-// Go runs on.
+// ticksPerSecond is the unit of times in /proc, on every Linux that Go supports.
 const ticksPerSecond = 100
 
-// goRuntime writes what the runtime knows of itself. The package
-// runtime/metrics would not stop the world for an instant as ReadMemStats does,
-// but makes every start of the program longer, and scrapes are few.
+// goRuntime writes metrics of the Go runtime. Package runtime/metrics would not stop the world,
+// but makes every start of the program longer, and scrapes are rare.
 func (p *page) goRuntime() {
 	var memory runtime.MemStats
 	runtime.ReadMemStats(&memory)
-	p.single("go_goroutines", gaugeType, "Goroutines that exist now.", float64(runtime.NumGoroutine()))
-	p.single("go_memstats_heap_alloc_bytes", gaugeType, "Bytes of the heap that are in use.", float64(memory.HeapAlloc))
+	p.single("go_goroutines", gaugeType, "Number of goroutines.", float64(runtime.NumGoroutine()))
+	p.single("go_memstats_heap_alloc_bytes", gaugeType, "Bytes of heap memory in use.", float64(memory.HeapAlloc))
 }
 
-// process writes what the system knows of this process. Where there is no
-// /proc as Linux has it, what cannot be known is left out.
+// process writes metrics of this process. It leaves out what the system does not provide, for
+// example without /proc.
 func (p *page) process(proc fs.FS) {
 	stat, known := readStat(proc)
 	if known {
-		p.single("process_cpu_seconds_total", counterType, "Processor time used, by the user and the system.", stat.cpu)
+		p.single("process_cpu_seconds_total", counterType, "User and system CPU time in seconds.", stat.cpu)
 	}
 	if files, err := fs.ReadDir(proc, "self/fd"); err == nil {
 		// One of them is the directory itself, which is closed again.
-		p.single("process_open_fds", gaugeType, "File descriptors that are open.", float64(len(files)-1))
+		p.single("process_open_fds", gaugeType, "Number of open file descriptors.", float64(len(files)-1))
 	}
 	if !known {
 		return
 	}
-	p.single("process_resident_memory_bytes", gaugeType, "Bytes of memory that the process occupies.", stat.resident)
+	p.single("process_resident_memory_bytes", gaugeType, "Resident memory in bytes.", stat.resident)
 	if booted, ok := readBoot(proc); ok {
-		p.single("process_start_time_seconds", gaugeType, "When the process began, in seconds since 1970.", booted+stat.started)
+		p.single("process_start_time_seconds", gaugeType, "Start time of the process in seconds since 1970.",
+			booted+stat.started)
 	}
 }
 
-// stat is a part of what /proc/self/stat says.
+// stat is a part of /proc/self/stat.
 type stat struct {
 	cpu      float64 // seconds
-	started  float64 // seconds after the system
+	started  float64 // seconds after the start of the system
 	resident float64 // bytes
 }
 
@@ -55,13 +54,13 @@ func readStat(proc fs.FS) (stat, bool) {
 	if err != nil {
 		return stat{}, false
 	}
-	// The name of the program comes second, in parentheses, and may hold anything.
+	// The second field is the name of the program in parentheses, which may have any characters.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 22 {
 		return stat{}, false
 	}
 	var n [4]float64
-	for i, field := range [...]int{11, 12, 19, 21} { // numbered from the state of the process on
+	for i, field := range [...]int{11, 12, 19, 21} { // counted from the field after the name
 		if n[i], err = strconv.ParseFloat(fields[field], 64); err != nil {
 			return stat{}, false
 		}
@@ -73,7 +72,7 @@ func readStat(proc fs.FS) (stat, bool) {
 	}, true
 }
 
-// readBoot returns when the system began, in seconds since 1970.
+// readBoot returns the start time of the system in seconds since 1970.
 func readBoot(proc fs.FS) (seconds float64, ok bool) {
 	text, err := fs.ReadFile(proc, "stat")
 	if err != nil {

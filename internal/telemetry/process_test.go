@@ -66,7 +66,7 @@ func TestThisProcess(t *testing.T) {
 		"process_cpu_seconds_total":     {0, 3600},
 		"process_open_fds":              {3, 1e6},
 		"process_resident_memory_bytes": {1 << 20, 1 << 40},
-		"process_start_time_seconds":    {now - 3600, now + 5}, // the system clock may have been set since
+		"process_start_time_seconds":    {now - 3600, now + 5}, // the system clock may have been changed
 	} {
 		value, there := got[seriesKey(name)]
 		if !there || value < bounds[0] || value > bounds[1] {

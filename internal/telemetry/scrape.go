@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	maxScrapes    = 4                // at once; one Prometheus needs one
-	scrapeTimeout = 10 * time.Second // for a client to take the page, as long as Prometheus waits for it
+	maxScrapes    = 4                // at the same time; one Prometheus server needs one
+	scrapeTimeout = 10 * time.Second // to send the page; Prometheus waits as long
 )
 
-// handler answers scrapes. Each needs memory for a whole page, so those that
-// are too many are sent away.
+// handler answers scrapes. Each needs memory for a whole page, so it limits how many run at the
+// same time.
 func (m *metrics) handler() http.Handler {
 	slots := make(chan struct{}, maxScrapes)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -30,13 +30,13 @@ func (m *metrics) handler() http.Handler {
 		}
 		var p page
 		m.write(&p)
-		// Where there are no deadlines the server has to have its own.
+		// If deadlines are not supported, the server's timeouts apply.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(scrapeTimeout))
 		p.send(w, acceptsGzip(r.Header))
 	})
 }
 
-// send answers with the page. An error means that the client has gone.
+// send sends the page. Errors are ignored: they mean that the client has disconnected.
 func (p *page) send(w http.ResponseWriter, zip bool) {
 	w.Header().Set("Content-Type", pageType)
 	w.Header().Set("Vary", "Accept-Encoding")
@@ -51,7 +51,7 @@ func (p *page) send(w http.ResponseWriter, zip bool) {
 	_ = z.Close()
 }
 
-// acceptsGzip says whether a request asks for gzip by name.
+// acceptsGzip reports whether a request names gzip as an accepted encoding.
 func acceptsGzip(h http.Header) bool {
 	for _, header := range h.Values("Accept-Encoding") {
 		for coding := range strings.SplitSeq(header, ",") {
@@ -67,22 +67,22 @@ func acceptsGzip(h http.Header) bool {
 	return false
 }
 
-// write puts all metrics on a page, sorted by name, and the samples of each by
-// their labels, so that two pages differ only where the numbers do.
+// write writes all metrics, sorted by name and labels, so that two pages differ only in their
+// numbers.
 func (m *metrics) write(p *page) {
-	p.begin("build_info", gaugeType, "Always 1; the labels say what runs.")
+	p.begin("build_info", gaugeType, "Always 1; the labels describe the program.")
 	p.sample(1, "commit", m.commit, "goversion", runtime.Version(), "version", m.version)
-	p.counters("calls_limited_total", "Calls that were held back, by reason.", "reason", m.limited)
-	p.begin("config_reloads_total", counterType, "Attempts to read the configuration again.")
+	p.counters("calls_limited_total", "Calls rejected by a limit, by reason.", "reason", m.limited)
+	p.begin("config_reloads_total", counterType, "Attempts to reload the configuration.")
 	p.sample(float64(m.unreloaded.Load()), "result", "failed")
 	p.sample(float64(m.reloaded.Load()), "result", "ok")
 	p.goRuntime()
 	p.process(m.proc)
-	p.counters("redactions_total", "Secrets taken out of what left, by kind.", "kind", m.redacted)
+	p.counters("redactions_total", "Secrets removed from output, by kind.", "kind", m.redacted)
 	p.single("result_bytes_total", counterType, "Bytes of results sent to clients.", float64(m.bytesOut.Load()))
-	p.single("sessions", gaugeType, "Sessions that are open now.", float64(m.sessions.Load()))
+	p.single("sessions", gaugeType, "Open sessions.", float64(m.sessions.Load()))
 	m.writeTools(p)
-	p.begin("tool_queue_wait_seconds", histogramType, "How long calls waited for a slot to run in.")
+	p.begin("tool_queue_wait_seconds", histogramType, "Time that calls waited for a slot.")
 	p.histogram(m.wait)
 }
 
@@ -91,17 +91,18 @@ func (m *metrics) writeTools(p *page) {
 	tools := append(slices.Collect(maps.Values(known)), m.unknown)
 	slices.SortFunc(tools, func(a, b *toolMetrics) int { return strings.Compare(a.name, b.name) })
 
-	p.begin("tool_call_duration_seconds", histogramType, "How long calls took from arrival to answer, refused ones included.")
+	p.begin("tool_call_duration_seconds", histogramType,
+		"Time from the arrival of a call to its response, including refused calls.")
 	for _, t := range tools {
 		p.histogram(t.duration, "tool", t.name)
 	}
-	p.single("tool_calls_queued", gaugeType, "Calls that wait for a slot now.", float64(m.queued.Load()))
-	p.single("tool_calls_running", gaugeType, "Calls that run now.", float64(m.running.Load()))
+	p.single("tool_calls_queued", gaugeType, "Calls that are waiting for a slot.", float64(m.queued.Load()))
+	p.single("tool_calls_running", gaugeType, "Calls that are running.", float64(m.running.Load()))
 	p.begin("tool_calls_total", counterType, "Calls, by tool, verdict of the policy, and outcome.")
 	for o, outcome := range m.outcomes {
 		for _, t := range tools {
 			for v, verdict := range m.verdicts {
-				// Most combinations never happen and would only make the page long.
+				// Most combinations never occur and would only make the page longer.
 				if n := t.calls[m.slot(v, o)].Load(); n > 0 {
 					p.sample(float64(n), "outcome", outcome, "tool", t.name, "verdict", verdict)
 				}

@@ -45,7 +45,8 @@ func TestScrapeIsCompressedWhenAsked(t *testing.T) {
 			if zipped := resp.Header.Get("Content-Encoding") == "gzip"; zipped != tt.zipped {
 				t.Errorf("compressed: %t, want %t", zipped, tt.zipped)
 			}
-			if got := resp.Header.Get("Content-Type"); got != "text/plain; version=0.0.4; charset=utf-8" || resp.Header.Get("Vary") != "Accept-Encoding" {
+			got, vary := resp.Header.Get("Content-Type"), resp.Header.Get("Vary")
+			if got != "text/plain; version=0.0.4; charset=utf-8" || vary != "Accept-Encoding" {
 				t.Errorf("the headers are %v", resp.Header)
 			}
 			body := io.Reader(resp.Body)
@@ -65,7 +66,7 @@ func TestScrapeIsCompressedWhenAsked(t *testing.T) {
 	}
 }
 
-// A slowReader is a client that takes nothing of its page until it may.
+// A slowReader is a client that reads nothing until it is allowed to.
 type slowReader struct {
 	*httptest.ResponseRecorder
 	arrived, resume chan struct{}
@@ -83,9 +84,9 @@ func (s *slowReader) Write(text []byte) (int, error) {
 	return s.ResponseRecorder.Write(text)
 }
 
-// Slow clients cannot make the program hold any number of pages: more than a
-// few are sent away, and none may take its time.
-func TestScrapesAreFewAndShort(t *testing.T) {
+// TestScrapesAreLimited checks that slow clients cannot make the program hold many pages: only a few
+// are served at the same time, each with a deadline.
+func TestScrapesAreLimited(t *testing.T) {
 	handler := testCalls(t, Config{}).Handler()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil)
 	arrived, resume, ended := make(chan struct{}), make(chan struct{}), make(chan *slowReader)

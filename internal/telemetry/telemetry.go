@@ -1,18 +1,17 @@
-// Package telemetry lets the operator see what the program does: metrics for
-// Prometheus, traces for OpenTelemetry, and the log.
+// Package telemetry shows the operator what the program does: metrics for Prometheus, traces for
+// OpenTelemetry, and the log.
 //
-// It knows how a call is counted and timed, how a span looks on the wire, and
-// how a line of the log is kept clean. It does not know what a verdict, an
-// outcome or a kind of secret is: whoever joins the parts says which words
-// there are, and any other word is counted as "_other", because a label that a
-// stranger can choose is memory that a stranger can take. Nothing it sends or
-// writes holds arguments or results, and all text passes the scrubber first.
+// It knows how calls are counted and timed, the wire format of spans, and the format of log
+// lines. It does not know which verdicts, outcomes and kinds of secrets exist: its caller
+// declares these label values, and any other value is counted as "_other". Otherwise clients
+// could fill the memory with labels. It never sends or logs arguments or results, and it scrubs
+// all text.
 //
-// The metrics are written by us, in the text format of Prometheus. Its library
-// does much more, and for that makes the program 3 MB larger and start a
-// millisecond later; clients that speak stdio start us often and scrape never.
+// It writes metrics in the text format of Prometheus itself. The Prometheus library would make
+// the program 3 MB larger and its start a millisecond longer, and stdio clients start the program
+// often and never scrape.
 //
-// Begin with Calls, which is told of every call, and with NewLogger.
+// Begin with [Calls], which observes every call, and with [NewLogger].
 package telemetry
 
 import (
@@ -24,32 +23,31 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Config says what to count and where traces go.
+// Config configures the metrics and traces.
 type Config struct {
 	Version string // of the program
-	Commit  string // it was built from
-	Words   Words
+	Commit  string // of the program
+	Labels  Labels
 	Traces  Traces
-	Scrub   func(string) string // takes credentials out of text; nil: text stays as it is
-	Log     *slog.Logger        // is told when traces cannot be delivered; nil: nobody is
+	Scrub   func(string) string // removes credentials from text; nil changes nothing
+	Log     *slog.Logger        // for failures to deliver traces; nil discards
 }
 
-// Words are the values that labels may have.
-type Words struct {
-	Verdicts []string // what policy may decide
-	Outcomes []string // how a call may end
-	Reasons  []string // why a call may be held back
-	Secrets  []string // the kinds of what is taken out of text
+// Labels are the values that labels may have.
+type Labels struct {
+	Verdicts []string // decisions of the policy
+	Outcomes []string // how calls end
+	Reasons  []string // why calls are rejected by a limit
+	Secrets  []string // kinds of secrets that are removed from text
 }
 
-// Calls counts, times and traces the calls of tools. Its methods may be used
-// by many goroutines at once.
+// Calls counts, times and traces tool calls. It is safe for concurrent use.
 type Calls struct {
 	metrics *metrics
 	tracer  *tracer // nil when traces are off
 }
 
-// New returns the observer of all calls. What it starts, Shutdown stops.
+// New returns a Calls. The caller ends it with Shutdown.
 func New(c Config) (*Calls, error) {
 	if c.Scrub == nil {
 		c.Scrub = func(text string) string { return text }
@@ -64,32 +62,31 @@ func New(c Config) (*Calls, error) {
 	return &Calls{metrics: newMetrics(c), tracer: tracer}, nil
 }
 
-// Know adds names of tools. Calls of a tool whose name nobody has added are
-// counted as calls of "_unknown".
-func (c *Calls) Know(names ...string) { c.metrics.know(names) }
+// AddTools adds names of tools. Calls of other names are counted for tool "_unknown".
+func (c *Calls) AddTools(names ...string) { c.metrics.addTools(names) }
 
-// Begin is what is known of a call when it comes in.
+// Begin describes a call at its start.
 type Begin struct {
 	Tool      string // as the client named it
 	Caller    tool.Caller
 	Transport string            // "stdio", "http" or "sse"
-	Meta      map[string]string // traceparent and tracestate, as they came
+	Meta      map[string]string // traceparent and tracestate of the request
 }
 
-// End is what is known of a call when it leaves.
+// End describes a call at its end.
 type End struct {
 	Verdict    string
 	Outcome    string
-	Kind       string // of the error; empty when the call went well
+	Kind       string // of the error; "" if there was none
 	Duration   time.Duration
 	QueueWait  time.Duration
 	BytesOut   int
-	Redactions map[string]int // how many secrets of which kind were taken out
+	Redactions map[string]int // number of secrets removed, by kind
 	Err        error
 }
 
-// Start notes that a call begins. The function it returns is to be called
-// once, at the end; the context carries the span, when there is one.
+// Start records the start of a call. The caller calls the returned function once, at the end.
+// The returned context has the span of the call, if there is one.
 func (c *Calls) Start(ctx context.Context, b Begin) (context.Context, func(End)) {
 	tool := c.metrics.tool(b.Tool)
 	if c.tracer == nil {
@@ -102,19 +99,19 @@ func (c *Calls) Start(ctx context.Context, b Begin) (context.Context, func(End))
 	}
 }
 
-// Running says how many calls run now.
+// Running sets the number of running calls.
 func (c *Calls) Running(n int) { c.metrics.running.Store(int64(n)) }
 
-// Queued says how many calls wait now.
+// Queued sets the number of waiting calls.
 func (c *Calls) Queued(n int) { c.metrics.queued.Store(int64(n)) }
 
-// Sessions says how many sessions are open now.
+// Sessions sets the number of open sessions.
 func (c *Calls) Sessions(n int) { c.metrics.sessions.Store(int64(n)) }
 
-// Limited counts a call that was held back.
+// Limited counts a call that was rejected by a limit.
 func (c *Calls) Limited(reason string) { c.metrics.limited.of(reason).Add(1) }
 
-// Reload counts an attempt to read the configuration again.
+// Reload counts an attempt to reload the configuration.
 func (c *Calls) Reload(ok bool) {
 	if ok {
 		c.metrics.reloaded.Add(1)
@@ -123,11 +120,11 @@ func (c *Calls) Reload(ok bool) {
 	}
 }
 
-// Handler answers a scrape of the metrics.
+// Handler returns a handler for scrapes of the metrics.
 func (c *Calls) Handler() http.Handler { return c.metrics.handler() }
 
-// Shutdown delivers the spans that are left and stops. When ctx ends first it
-// gives up what is left; either way nothing runs on after it.
+// Shutdown delivers the remaining spans and stops. If ctx ends first, it discards them. Either
+// way no goroutine is left.
 func (c *Calls) Shutdown(ctx context.Context) error {
 	if c.tracer == nil {
 		return nil

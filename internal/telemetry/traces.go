@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -17,31 +16,35 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
 
 const (
 	serviceName = "mcp-tools"
-	// exportTimeout is how long one batch may be tried for. New spans wait in
-	// a queue of fixed size meanwhile and are dropped when it is full.
+	// exportTimeout is how long the delivery of one batch may take. Meanwhile new spans wait in a
+	// queue of fixed size, and are dropped when it is full.
 	exportTimeout = 30 * time.Second
-	// maxMessage bounds the text of an error in a span, in bytes.
+	// maxMessage is the maximum size of an error message in a span, in bytes.
 	maxMessage = 256
+	// exampleEndpoint is shown in errors.
+	exampleEndpoint = "http://localhost:4318"
 )
 
-// Traces says where spans go. The zero value turns them off.
+// Traces configures where spans are sent. The zero value disables tracing.
 type Traces struct {
-	// Endpoint is the http or https URL of a collector that takes OTLP over
-	// HTTP. The path /v1/traces is added where it is missing.
+	// Endpoint is the http or https URL of an OTLP collector. The path /v1/traces is added if it
+	// is missing.
 	Endpoint string
-	// Headers go with every request. They usually hold a key and are secret.
+	// Headers are sent with every request. They usually have a key and are secret.
 	Headers map[string]string
-	// Sample is the share, from 0 to 1, of calls that are traced. Where the
-	// client says whether it traces its call, we do the same.
+	// Sample is the share of calls to trace, from 0 to 1. If the client decides whether its call
+	// is traced, its decision is used.
 	Sample float64
 }
 
-// A tracer makes spans of calls. The names of attributes follow the semantic
-// conventions of OpenTelemetry for MCP and generative AI where these have one.
+// A tracer creates spans of calls. Names of attributes follow the OpenTelemetry semantic
+// conventions for MCP and generative AI.
 type tracer struct {
 	tracer    trace.Tracer
 	processor sdktrace.SpanProcessor
@@ -49,7 +52,7 @@ type tracer struct {
 	scrub     func(string) string
 }
 
-// newTracer returns nil when traces are off.
+// newTracer returns nil if tracing is disabled.
 func newTracer(c Config) (*tracer, error) {
 	if c.Traces.Endpoint == "" {
 		return nil, nil
@@ -59,11 +62,11 @@ func newTracer(c Config) (*tracer, error) {
 		return nil, err
 	}
 	if !(c.Traces.Sample >= 0 && c.Traces.Sample <= 1) {
-		return nil, fmt.Errorf("the share of calls to trace is %v; give a number from 0 to 1", c.Traces.Sample)
+		return nil, fmt.Errorf("the share of calls to trace is %v, not a number from 0 to 1", c.Traces.Sample)
 	}
 	for name, value := range c.Traces.Headers {
 		if strings.ContainsAny(value, "\r\n\x00") {
-			return nil, fmt.Errorf("the value of the header %q for traces holds a line break; remove it", name)
+			return nil, fmt.Errorf("the value of the header %q for traces has a line break; remove it", name)
 		}
 	}
 	return startTracer(c, newExporter(endpoint, c)), nil
@@ -90,17 +93,17 @@ func startTracer(c Config, e *exporter) *tracer {
 	}
 }
 
-// collectorURL checks an endpoint. Its errors do not repeat the endpoint,
-// which may hold a key.
+// collectorURL parses an endpoint. Its errors do not contain the endpoint, which may have a key.
 func collectorURL(endpoint string) (*url.URL, error) {
 	u, err := url.Parse(endpoint)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the endpoint for traces is not a URL; write it like %q", "http://localhost:4318")
+		return nil, fmt.Errorf("the endpoint for traces is not a URL; use one like %q", exampleEndpoint)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("the endpoint for traces must begin with http:// or https:// and name a host, like %q", "http://localhost:4318")
+		return nil, fmt.Errorf("the endpoint for traces must begin with http:// or https:// and a host, like %q",
+			exampleEndpoint)
 	case u.User != nil:
-		return nil, fmt.Errorf("the endpoint for traces holds a user name or password; put it in a header instead")
+		return nil, fmt.Errorf("the endpoint for traces has a user name or password; use a header instead")
 	}
 	if !strings.HasSuffix(u.Path, "/v1/traces") {
 		u = u.JoinPath("v1", "traces")
@@ -108,8 +111,8 @@ func collectorURL(endpoint string) (*url.URL, error) {
 	return u, nil
 }
 
-// start opens the span of a call. Its parent is the one that the client names,
-// else the span that ctx is in; a traceparent that is malformed counts as none.
+// start starts the span of a call. Its parent is the span that the client sent, or else the span
+// in ctx. An invalid traceparent is ignored.
 func (t *tracer) start(ctx context.Context, tool string, b Begin) (context.Context, trace.Span) {
 	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier(b.Meta))
 	attrs := append(make([]attribute.KeyValue, 0, 8),
@@ -121,7 +124,8 @@ func (t *tracer) start(ctx context.Context, tool string, b Begin) (context.Conte
 	case "stdio":
 		attrs = append(attrs, attribute.String("network.transport", "pipe"))
 	case "http", "sse":
-		attrs = append(attrs, attribute.String("network.transport", "tcp"), attribute.String("network.protocol.name", "http"))
+		attrs = append(attrs,
+			attribute.String("network.transport", "tcp"), attribute.String("network.protocol.name", "http"))
 	}
 	if b.Caller.Session != "" {
 		attrs = append(attrs, attribute.String("mcp.session.id", sessionHash(b.Caller.Session)))
@@ -133,14 +137,14 @@ func (t *tracer) start(ctx context.Context, tool string, b Begin) (context.Conte
 		trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(attrs...))
 }
 
-// sessionHash names a session without giving it away: on HTTP the id is half
-// of what it takes to speak in the session.
+// sessionHash returns an identifier of a session that does not reveal its id, because over HTTP
+// the id is a part of the credentials.
 func sessionHash(id string) string {
 	sum := sha256.Sum256([]byte("mcp session " + id))
 	return hex.EncodeToString(sum[:8])
 }
 
-// end closes the span of a call.
+// end ends the span of a call.
 func (t *tracer) end(span trace.Span, e End) {
 	if !span.IsRecording() {
 		return
@@ -169,27 +173,13 @@ func (t *tracer) end(span trace.Span, e End) {
 	span.End()
 }
 
-// message is the text of an error, without secrets and in this order: half a
-// key matches no pattern. It is cut here and not on the way out because spans
-// wait in a queue.
+// message returns the text of an error without secrets. It is scrubbed before it is cut, because
+// a pattern does not match half a key, and cut before it is queued, to save memory.
 func (t *tracer) message(err error) string {
 	if err == nil {
 		return ""
 	}
-	return cut(t.scrub(err.Error()), maxMessage)
-}
-
-// cut shortens text to at most n bytes without breaking a character.
-func cut(text string, n int) string {
-	if len(text) <= n {
-		return text
-	}
-	const more = "…"
-	n -= len(more)
-	for n > 0 && !utf8.RuneStart(text[n]) {
-		n--
-	}
-	return text[:n] + more
+	return text.Clip(t.scrub(err.Error()), maxMessage)
 }
 
 func (t *tracer) shutdown(ctx context.Context) error {

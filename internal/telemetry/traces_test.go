@@ -26,12 +26,12 @@ const (
 	unsampled = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00"
 )
 
-// secret is made here so that nobody takes it for a real one.
+// secret is composed, so that scanners do not report it as a real one.
 func secret() string { return "gh" + "p_" + strings.Repeat("A1b2", 9) }
 
 func scrubSecret(text string) string { return strings.ReplaceAll(text, secret(), "[REDACTED]") }
 
-// A collector keeps the requests that it was sent.
+// A collector records the requests that it receives.
 type collector struct {
 	*httptest.Server
 	mu      sync.Mutex
@@ -68,7 +68,7 @@ func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "{}")
 }
 
-// spans returns all spans that were sent, decoded.
+// spans returns all received spans, decoded.
 func (c *collector) spans(t *testing.T) []map[string]any {
 	t.Helper()
 	c.mu.Lock()
@@ -95,11 +95,11 @@ func (c *collector) spans(t *testing.T) []map[string]any {
 // observe makes one call against a collector and delivers its span.
 func observe(t *testing.T, traces Traces, b Begin, e End) {
 	t.Helper()
-	calls, err := New(Config{Version: "1.2.3", Words: testWords(), Traces: traces, Scrub: scrubSecret})
+	calls, err := New(Config{Version: "1.2.3", Labels: testWords(), Traces: traces, Scrub: scrubSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
-	calls.Know("read_file")
+	calls.AddTools("read_file")
 	ctx, end := calls.Start(t.Context(), b)
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		t.Error("the context of the call has no span")
@@ -110,8 +110,8 @@ func observe(t *testing.T, traces Traces, b Begin, e End) {
 	}
 }
 
-// wireForm is what a collector gets for one failed call, with what differs
-// from run to run masked.
+// wireForm is what a collector receives for one failed call. Values that differ between runs are
+// masked.
 const wireForm = `{
   "resourceSpans": [{
     "resource": {"attributes": [
@@ -253,9 +253,9 @@ func TestParentOfASpan(t *testing.T) {
 	}
 }
 
-// A tool that does not exist is named by a stranger, in the call and in the
-// error. Neither the name nor a secret in it may leave.
-func TestNothingOfAStrangerInASpan(t *testing.T) {
+// TestUnknownToolNameIsNotExported checks a call of an unknown tool: neither its name nor a secret in
+// it may be exported.
+func TestUnknownToolNameIsNotExported(t *testing.T) {
 	c := newCollector(t)
 	long := errors.New(strings.Repeat("€", 200) + secret())
 	observe(t, Traces{Endpoint: c.URL + "/otel/", Sample: 1},
@@ -277,7 +277,7 @@ func TestNothingOfAStrangerInASpan(t *testing.T) {
 	}
 }
 
-func TestCallsWithinACallAreChildren(t *testing.T) {
+func TestNestedCallsAreChildSpans(t *testing.T) {
 	c := newCollector(t)
 	calls, err := New(Config{Traces: Traces{Endpoint: c.URL + "/v1/traces", Sample: 1}})
 	if err != nil {
@@ -299,7 +299,7 @@ func TestCallsWithinACallAreChildren(t *testing.T) {
 	}
 }
 
-func TestTracesRefused(t *testing.T) {
+func TestInvalidTracesConfig(t *testing.T) {
 	tests := []struct {
 		name   string
 		traces Traces
@@ -308,8 +308,8 @@ func TestTracesRefused(t *testing.T) {
 		{"no URL", Traces{Endpoint: "http://%zz"}, "not a URL"},
 		{"no scheme", Traces{Endpoint: "localhost:4318"}, "must begin with http"},
 		{"other scheme", Traces{Endpoint: "ftp://host"}, "must begin with http"},
-		{"no host", Traces{Endpoint: "http:///v1/traces"}, "name a host"},
-		{"password", Traces{Endpoint: "https://user:" + secret() + "@host"}, "in a header instead"},
+		{"no host", Traces{Endpoint: "http:///v1/traces"}, "and a host"},
+		{"password", Traces{Endpoint: "https://user:" + secret() + "@host"}, "use a header instead"},
 		{"share", Traces{Endpoint: "http://host", Sample: 1.5}, "from 0 to 1"},
 		{"header", Traces{Endpoint: "http://host", Headers: map[string]string{"key": secret() + "\n"}}, "line break"},
 	}
@@ -326,7 +326,7 @@ func TestTracesRefused(t *testing.T) {
 	}
 }
 
-// A redirect is not followed, because the headers are for the collector alone.
+// TestRedirectIsNotFollowed checks that headers are sent only to the collector.
 func TestRedirectIsNotFollowed(t *testing.T) {
 	elsewhere := newCollector(t)
 	redirecting := httptest.NewServer(http.RedirectHandler(elsewhere.URL, http.StatusTemporaryRedirect))
@@ -347,7 +347,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	if len(elsewhere.bodies) != 0 {
 		t.Error("the spans and the headers were sent to another place")
 	}
-	if !strings.Contains(log.String(), "the collector answered 307") || strings.Contains(log.String(), secret()) {
+	if !strings.Contains(log.String(), "the collector returned status 307") || strings.Contains(log.String(), secret()) {
 		t.Errorf("the log is %q", log.String())
 	}
 }

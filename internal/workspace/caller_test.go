@@ -11,7 +11,7 @@ import (
 
 func TestPerCaller(t *testing.T) {
 	for _, per := range []PerCaller{Agent, User} {
-		w, _, ws := testHouse(t, func(o *Options) { o.PerCaller = per })
+		w, _, ws := testWorkspace(t, func(o *Options) { o.PerCaller = per })
 		where := map[string]tool.Caller{}
 		for _, agent := range []string{"a", "A", "..", "", "a/b", "a%2Fb", ".", "con", "a\x00", "\xff"} {
 			for _, user := range []string{"u", "U", "../x", ""} {
@@ -43,15 +43,15 @@ func TestPerCaller(t *testing.T) {
 }
 
 func TestPerCallerRefusesLinks(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) { o.PerCaller = Agent })
+	w, ctx, ws := testWorkspace(t, func(o *Options) { o.PerCaller = Agent })
 	plant(t, filepath.Dir(ws), map[string]string{"ws/a": "-> ../other", "other/x": "evil"})
 	if got, err := content(ctx, w, "x"); err == nil {
 		t.Errorf("a link in place of the directory gives %q", got)
 	}
 }
 
-func TestOwnDirectories(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+func TestCacheAndStateDirectories(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
 	p, err := w.resolve(ctx, "file_state_dir/sub/x", toWrite)
 	if err != nil || p.shown != "file_state_dir/sub/x" || p.mount.path != filepath.Join(w.o.Data, "files", "state", "a", "u") {
 		t.Fatalf("%+v, %v", p, err)
@@ -77,9 +77,9 @@ func TestOwnDirectories(t *testing.T) {
 	}
 }
 
-// TestManyWorkspaces has more of them than are held open, while one stays in use.
+// TestManyWorkspaces uses more workspaces than are kept open, while one is in use.
 func TestManyWorkspaces(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	plant(t, ws, map[string]string{"f": "mine"})
 	p, err := w.resolve(ctx, "f", toRead)
 	if err != nil {
@@ -108,10 +108,10 @@ func TestManyWorkspaces(t *testing.T) {
 	}
 }
 
-// TestRootsInRoots has directories with rights of their own in one another:
-// the innermost decides, whichever way leads there.
+// TestRootsInRoots checks roots within roots: the rights of the innermost one apply,
+// whichever path leads there.
 func TestRootsInRoots(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		top := filepath.Dir(o.Data)
 		o.Roots = []ExtraRoot{{Name: "vendor", Path: filepath.Join(top, "ws", "third", "vendor")}, {Name: "all", Path: top}}
 	})

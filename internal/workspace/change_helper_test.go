@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// readers is all of several files, one after the other.
+// readers returns the contents of several files, one after the other.
 func readers(parts ...any) io.Reader {
 	var all []io.Reader
 	for _, part := range parts {
@@ -22,7 +22,7 @@ func readers(parts ...any) io.Reader {
 	return io.MultiReader(all...)
 }
 
-// appending is a plan that adds text to each file.
+// appending returns a plan that appends text to each file.
 func appending(text string) func([]*workspace.File) ([]workspace.Change, error) {
 	return func(files []*workspace.File) ([]workspace.Change, error) {
 		var changes []workspace.Change
@@ -33,7 +33,7 @@ func appending(text string) func([]*workspace.File) ([]workspace.Change, error) 
 	}
 }
 
-// endless is content that ends its call's context after a while.
+// endless is a content that cancels the context of its call's context after a while.
 type endless struct{ cancel context.CancelFunc }
 
 func (e endless) Read(b []byte) (int, error) {

@@ -25,8 +25,8 @@ const (
 	killData = "MCP_TOOLS_KILL_DATA"
 )
 
-// TestKilledChild is not a test of its own: others run it in a process, where
-// it changes files until it is killed, and says what was acknowledged.
+// TestKilledChild is a helper that other tests run in a separate process. It changes
+// files until it is killed, and prints which changes were acknowledged.
 func TestKilledChild(t *testing.T) {
 	dir, data := os.Getenv(killDir), os.Getenv(killData)
 	if dir == "" {
@@ -69,20 +69,21 @@ func TestKilledChild(t *testing.T) {
 
 const comesAndGoes = "far/odd"
 
-// changeGroup changes files that belong together.
+// changeGroup changes several files in one call.
 func changeGroup(ctx context.Context, w *workspace.Workspace, n int) (workspace.Receipt, error) {
 	paths := []string{"g1", "sub/g2", "sub/g3", "far/g4", comesAndGoes}
 	return w.Change(ctx, paths, func(files []*workspace.File) ([]workspace.Change, error) {
 		var changes []workspace.Change
 		for i, path := range paths {
 			remove := path == comesAndGoes && files[i].Exists
-			changes = append(changes, workspace.Change{Path: path, Remove: remove, Content: strings.NewReader(signed(n, 500))})
+			content := strings.NewReader(signed(n, 500))
+			changes = append(changes, workspace.Change{Path: path, Remove: remove, Content: content})
 		}
 		return changes, nil
 	})
 }
 
-// signed is content that shows when it is not whole.
+// signed returns a content from which a test can see whether it is complete.
 func signed(n, size int) string {
 	body := strconv.Itoa(n) + " " + strings.Repeat("x", size)
 	return fmt.Sprintf("%s %x", body, sha256.Sum256([]byte(body)))
@@ -97,7 +98,7 @@ func whole(text string) (n string, ok bool) {
 	return n, text[i+1:] == fmt.Sprintf("%x", sha256.Sum256([]byte(text[:i])))
 }
 
-// A killed process and what it had acknowledged.
+// A killed is a process that was killed, with what it had acknowledged.
 type victim struct {
 	cmd *exec.Cmd
 	out *bufio.Scanner
@@ -121,7 +122,7 @@ func startVictim(t *testing.T, dir, data string) victim {
 	return v
 }
 
-// kill kills it some time from now, and returns what it acknowledged.
+// kill kills the process after a random time, and returns what it acknowledged.
 func (v victim) kill(t *testing.T, conflicts bool) (acknowledged []string) {
 	t.Helper()
 	timer := time.AfterFunc(time.Millisecond+rand.N(19*time.Millisecond), func() { _ = v.cmd.Process.Kill() })
@@ -168,7 +169,7 @@ func killMany(t *testing.T, kills int, data string) {
 	acknowledged := 0
 	for kill := 0; kill < kills && !t.Failed(); {
 		victims := []victim{startVictim(t, dir, data)}
-		if kill%4 == 0 { // two at once; one lives longer, and clears up after the other
+		if kill%4 == 0 { // two processes; one lives longer, and recovers the changes of the other
 			victims = append(victims, startVictim(t, dir, data))
 		}
 		var ids []string
@@ -192,8 +193,8 @@ func killMany(t *testing.T, kills int, data string) {
 	t.Logf("%d kills, %d changes acknowledged", kills, acknowledged)
 }
 
-// mustBeWhole checks that each file is one that was written, and that files
-// that change together did.
+// mustBeWhole checks that each file has a complete content, and that the files of one
+// call have changed together.
 func mustBeWhole(t *testing.T, dir string) {
 	t.Helper()
 	versions := map[string]int{}

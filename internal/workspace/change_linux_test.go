@@ -77,7 +77,7 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
-// fill writes until nothing fits any more.
+// fill writes until the disk is full.
 func fill(t *testing.T, path string) {
 	t.Helper()
 	f, err := os.Create(path)
@@ -93,7 +93,7 @@ func fill(t *testing.T, path string) {
 	_ = f.Close()
 }
 
-// nothingPending checks that the history has nothing on its way.
+// nothingPending checks that the history has no unfinished changes.
 func nothingPending(t testing.TB, data string) {
 	t.Helper()
 	for _, pattern := range []string{"pending/*", "copies/.*"} {
@@ -121,15 +121,16 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	nothingPending(t, data)
 }
 
-// TestDirectoryWithoutRights acts as somebody who may not write there.
-func TestDirectoryWithoutRights(t *testing.T) {
+// TestDirectoryWithoutWritePermission runs as a user without permission to write.
+func TestDirectoryWithoutWritePermission(t *testing.T) {
 	data, dir := workspacetest.Dir(t), workspacetest.Dir(t)
 	write(t, filepath.Join(dir, "closed", "a"), "a")
 	write(t, filepath.Join(dir, "b"), "b")
 	w, _, _ := workspacetest.New(t, func(o *workspace.Options) { o.Data = data })
 	ctx := workspacetest.For(t.Context(), workspacetest.Caller(dir))
 	if os.Geteuid() == 0 {
-		for _, open := range []string{filepath.Dir(data), filepath.Dir(dir)} { // this test's own; above them is everybody's
+		// The directories of this test; all users can enter those above them.
+		for _, open := range []string{filepath.Dir(data), filepath.Dir(dir)} {
 			if err := os.Chmod(open, 0o755); err != nil {
 				t.Fatal(err)
 			}
@@ -175,10 +176,11 @@ func TestTooManyOpenFiles(t *testing.T) {
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &old); err != nil {
 		t.Fatal(err)
 	}
-	// With each limit it fails at another point, until it does not.
+	// With each limit the change fails at a later point, until it succeeds.
 	failed := 0
 	for more := 5; ; more += 15 {
-		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(len(open) + more), Max: old.Max}); err != nil {
+		limit := unix.Rlimit{Cur: uint64(len(open) + more), Max: old.Max}
+		if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 			t.Fatal(err)
 		}
 		_, err := putAll(ctx, w, want)
@@ -200,8 +202,8 @@ func TestTooManyOpenFiles(t *testing.T) {
 	mustBe(t, dir, want)
 }
 
-// TestSwappedDirectories writes beneath a directory that is a link to
-// somewhere else every other moment.
+// TestSwappedDirectories writes below a directory that another goroutine repeatedly
+// replaces by a link to another directory.
 func TestSwappedDirectories(t *testing.T) {
 	outside, data := workspacetest.Dir(t), workspacetest.Dir(t)
 	w, ctx, dir := workspacetest.New(t, func(o *workspace.Options) { o.Data = data })
@@ -214,7 +216,8 @@ func TestSwappedDirectories(t *testing.T) {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for !stop.Load() {
-			if err := unix.Renameat2(unix.AT_FDCWD, filepath.Join(dir, "d"), unix.AT_FDCWD, filepath.Join(dir, "l"), unix.RENAME_EXCHANGE); err != nil {
+			d, l := filepath.Join(dir, "d"), filepath.Join(dir, "l")
+			if err := unix.Renameat2(unix.AT_FDCWD, d, unix.AT_FDCWD, l, unix.RENAME_EXCHANGE); err != nil {
 				t.Error(err)
 				return
 			}
@@ -246,7 +249,7 @@ func TestSwappedDirectories(t *testing.T) {
 	}
 }
 
-func TestLabelsAreKept(t *testing.T) {
+func TestExtendedAttributesAreKept(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t)
 	path := filepath.Join(dir, "f")
 	write(t, path, "old")

@@ -36,7 +36,7 @@ func mustPut(t *testing.T, ctx context.Context, w *workspace.Workspace, path, co
 
 const removed = "\x00"
 
-// putAll changes several files at once.
+// putAll changes several files in one call.
 func putAll(ctx context.Context, w *workspace.Workspace, files map[string]string) (workspace.Receipt, error) {
 	var paths []string
 	for path := range files {
@@ -46,13 +46,15 @@ func putAll(ctx context.Context, w *workspace.Workspace, files map[string]string
 	return w.Change(ctx, paths, func([]*workspace.File) ([]workspace.Change, error) {
 		var changes []workspace.Change
 		for _, path := range paths {
-			changes = append(changes, workspace.Change{Path: path, Remove: files[path] == removed, Content: strings.NewReader(files[path])})
+			changes = append(changes, workspace.Change{
+				Path: path, Remove: files[path] == removed, Content: strings.NewReader(files[path]),
+			})
 		}
 		return changes, nil
 	})
 }
 
-// tree is all files below dir with what is in them, and empty directories.
+// tree returns all files below dir with their contents, and empty directories.
 func tree(t testing.TB, dir string) map[string]string {
 	t.Helper()
 	got := map[string]string{}
@@ -112,7 +114,8 @@ func TestChange(t *testing.T) {
 	if r = mustPut(t, ctx, w, "deep/er/new.txt", "two!"); r.Files[0].Created || r.Files[0].Size != 4 {
 		t.Errorf("changed: %+v", r)
 	}
-	if r = mustPut(t, ctx, w, "deep/er/new.txt", "two!"); r.ID != "" || !strings.HasPrefix(r.Files[0].Notes[0], "unchanged") || r.Files[0].Stamp == "" {
+	r = mustPut(t, ctx, w, "deep/er/new.txt", "two!")
+	if r.ID != "" || !strings.HasPrefix(r.Files[0].Notes[0], "unchanged") || r.Files[0].Stamp == "" {
 		t.Errorf("the same again: %+v", r)
 	}
 	r, err = putAll(ctx, w, map[string]string{"deep/er/new.txt": removed, "other": "there", "empty": ""})
@@ -127,7 +130,7 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// TestHistoryIsPrivate: nobody but us reads what files were.
+// TestHistoryIsPrivate checks that other users cannot read old contents.
 func TestHistoryIsPrivate(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no such permissions")
@@ -166,7 +169,8 @@ func TestPlan(t *testing.T) {
 	stop := errors.New("stop")
 	_, err := w.Change(ctx, []string{"a", "none"}, func(files []*workspace.File) ([]workspace.Change, error) {
 		text := make([]byte, 4)
-		if _, err := files[0].ReadAt(text, 0); err != nil || string(text) != "text" || !files[0].Exists || files[0].Size != 4 || files[0].Stamp == "" {
+		_, err := files[0].ReadAt(text, 0)
+		if err != nil || string(text) != "text" || !files[0].Exists || files[0].Size != 4 || files[0].Stamp == "" {
 			t.Errorf("%+v holds %q, %v", files[0], text, err)
 		}
 		if files[1].Exists || files[1].Name != "none" || files[1].Close() != nil {
@@ -181,7 +185,7 @@ func TestPlan(t *testing.T) {
 	if err != nil || r.ID != "" || len(r.Files) > 0 {
 		t.Errorf("no change: %+v, %v", r, err)
 	}
-	// New content may come out of the file itself.
+	// New content may be read from the file itself.
 	_, err = w.Change(ctx, []string{"a"}, func(files []*workspace.File) ([]workspace.Change, error) {
 		again := strings.NewReader("+")
 		return []workspace.Change{{Path: "a", Content: readers(files[0], again, files[0])}}, nil
@@ -193,7 +197,8 @@ func TestPlan(t *testing.T) {
 	for name, changes := range map[string][]workspace.Change{
 		"twice": {{Path: "a"}, {Path: "a"}}, "not asked for": {{Path: "b"}},
 	} {
-		if _, err := w.Change(ctx, []string{"a"}, func([]*workspace.File) ([]workspace.Change, error) { return changes, nil }); err == nil {
+		plan := func([]*workspace.File) ([]workspace.Change, error) { return changes, nil }
+		if _, err := w.Change(ctx, []string{"a"}, plan); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
@@ -277,7 +282,7 @@ func TestCancelledChange(t *testing.T) {
 	mustBe(t, dir, map[string]string{"a": "a"})
 }
 
-func TestWhatAFileKeeps(t *testing.T) {
+func TestChangeKeepsPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no such permissions")
 	}
@@ -344,8 +349,8 @@ func TestHardLinksChangeTogether(t *testing.T) {
 	mustBe(t, dir, map[string]string{"b": "old", "c": "old"})
 }
 
-// TestParallelEdits: nobody's edit of one file is lost, whoever makes it, and
-// readers see whole files.
+// TestParallelEdits checks that no concurrent edit of a file is lost, and that readers
+// see complete files.
 func TestParallelEdits(t *testing.T) {
 	const editors, edits = 50, 4
 	data := workspacetest.Dir(t)

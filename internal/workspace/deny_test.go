@@ -10,7 +10,7 @@ import (
 )
 
 func TestDeny(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		top := filepath.Dir(o.Data)
 		o.Home = filepath.Join(top, "ho*me")
 		o.Roots = []ExtraRoot{{Name: "docs", Path: filepath.Join(top, "docs")}, {Name: "inner", Path: filepath.Join(top, "ws", "inner")}}
@@ -63,7 +63,7 @@ func TestDeny(t *testing.T) {
 }
 
 func TestProtect(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	plant(t, ws, map[string]string{
 		".git/config": "ok", ".git/hooks/": "", "sub/.git": "ok", ".vscode": "-> other", "other/settings.json": "ok", ".bashrc": "ok",
 		"config": "-> .git/config", ".mcp.json": "ok", ".github/workflows/ci.yml": "ok", ".gitignore": "ok",
@@ -83,14 +83,16 @@ func TestProtect(t *testing.T) {
 	}
 }
 
-// TestDataIsNeverReached puts the data directory where callers have the right
-// to go.
+// TestDataIsNeverReached puts the data directory within directories of the caller.
 func TestDataIsNeverReached(t *testing.T) {
 	var data string
-	w, ctx, ws := testHouse(t, func(o *Options) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		data = filepath.Join(filepath.Dir(o.Data), "ws", "state", "Data")
 		o.Data = data
-		o.Roots = []ExtraRoot{{Name: "all", Path: filepath.Dir(filepath.Dir(filepath.Dir(data))), Write: true}, {Name: "data", Path: data, Write: true}}
+		o.Roots = []ExtraRoot{
+			{Name: "all", Path: filepath.Dir(filepath.Dir(filepath.Dir(data))), Write: true},
+			{Name: "data", Path: data, Write: true},
+		}
 	})
 	plant(t, ws, map[string]string{"state/Data/changes.jsonl": "x", "state/Data/files/copies/1": "x", "state/ok.txt": "ok", "link": "-> state/Data"})
 	plant(t, ws, map[string]string{"state/Data/files/cache/a/u/mine.txt": "ok"})

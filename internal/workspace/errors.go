@@ -158,7 +158,7 @@ func changeError(err error, shown string) error {
 	case errors.As(err, &known):
 		return err
 	case errors.Is(err, history.ErrChanged), errors.Is(err, root.ErrLink):
-		return tool.Errorf(tool.Conflict, "%q was changed by another program meanwhile; nothing was changed", shown).
+		return tool.Errorf(tool.Conflict, "%q was changed by another program; this call changed nothing", shown).
 			Try("read it again, then repeat the change").Because(err)
 	case errors.Is(err, history.ErrTooLarge):
 		return tool.Errorf(tool.TooLarge, "%q is too large to change together with other files on its file system; "+

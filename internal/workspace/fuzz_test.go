@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// FuzzFind takes any path. Where it leads must be inside, by the word of the
-// standard library, and link-free; and an error must be fit for the model.
-func FuzzFind(f *testing.F) {
+// FuzzResolve resolves any path. The result must be inside the roots, as the standard
+// library resolves it, and have no links; an error must be one for the model.
+func FuzzResolve(f *testing.F) {
 	for _, seed := range []string{
 		"a.txt", "../x", "dir/../../x", "link/../x", "abs/c.txt", "@a.txt", "@../x", "~", "~/ws/a.txt", "~root", "file:///etc/passwd", "file://localhost/%2e%2e",
 		"docs/d.txt", "docs/../x", "workspace_dir/..", "file_cache_dir/x", "loop", "out/x", "dangle", "\\x2e\\x2e/x", "a\xff", "", "/", "//", "././/", "...", "..\\x",
@@ -22,9 +22,12 @@ func FuzzFind(f *testing.F) {
 		f.Add(seed, 1)
 		f.Add(seed, 2)
 	}
-	w, ctx, ws := testHouse(f, func(o *Options) {
+	w, ctx, ws := testWorkspace(f, func(o *Options) {
 		top := filepath.Dir(o.Data)
-		o.Roots = []ExtraRoot{{Name: "docs", Path: filepath.Join(top, "docs")}, {Name: "in", Path: filepath.Join(top, "ws", "dir"), Write: true}}
+		o.Roots = []ExtraRoot{
+			{Name: "docs", Path: filepath.Join(top, "docs")},
+			{Name: "in", Path: filepath.Join(top, "ws", "dir"), Write: true},
+		}
 	})
 	top := filepath.Dir(ws)
 	plant(f, top, map[string]string{"x": "evil", "docs/d.txt": "d", "out/x": "evil", "data/changes.jsonl": "evil"})
@@ -41,7 +44,8 @@ func FuzzFind(f *testing.F) {
 			}
 			return
 		}
-		if strings.Contains("/"+strings.ToLower(p.name)+"/", "/.env/") || p.name != "." && !fs.ValidPath(strings.ToValidUTF8(p.name, "_")) {
+		if strings.Contains("/"+strings.ToLower(p.name)+"/", "/.env/") ||
+			p.name != "." && !fs.ValidPath(strings.ToValidUTF8(p.name, "_")) {
 			t.Fatalf("%q leads to %q", path, p.name)
 		}
 		if in == toWrite && !p.mount.write {
@@ -52,14 +56,17 @@ func FuzzFind(f *testing.F) {
 		for ; errors.Is(err, fs.ErrNotExist) && in == toWrite; past, err = filepath.EvalSymlinks(full) {
 			full = filepath.Dir(full)
 		}
-		if in == toWrite && err != nil { // longer than the system has names
+		if in == toWrite && err != nil { // longer than a file name may be
 			return
 		}
 		if err != nil || past != full {
 			t.Fatalf("%q leads to %q, and that to %q, %v", path, full, past, err)
 		}
 		inside := false
-		for _, dir := range []string{ws, filepath.Join(top, "docs"), filepath.Join(w.o.Data, "files", "cache"), filepath.Join(w.o.Data, "files", "state")} {
+		own := filepath.Join(w.o.Data, "files")
+		for _, dir := range []string{
+			ws, filepath.Join(top, "docs"), filepath.Join(own, "cache"), filepath.Join(own, "state"),
+		} {
 			inside = inside || past == dir || strings.HasPrefix(past, dir+"/")
 		}
 		if !inside {
@@ -71,7 +78,7 @@ func FuzzFind(f *testing.F) {
 	})
 }
 
-// FuzzDisplay checks that a name is text when it is shown, and comes back.
+// FuzzDisplay checks that the displayed form of a name is UTF-8 and can be reversed.
 func FuzzDisplay(f *testing.F) {
 	for _, seed := range []string{"a", "\xff", "a\nb", `\x41`, "\u202e", "caf\u00e9", `\x`, "\x7f"} {
 		f.Add(seed)
@@ -90,7 +97,7 @@ func FuzzDisplay(f *testing.F) {
 	})
 }
 
-func FuzzDirName(f *testing.F) {
+func FuzzCallerDirName(f *testing.F) {
 	f.Add("a", "A")
 	f.Add("..", "")
 	f.Fuzz(func(t *testing.T, a, b string) {

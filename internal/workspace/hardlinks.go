@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/history"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
@@ -125,12 +126,8 @@ func waitUntilSettled(ctx context.Context, changed time.Time) error {
 	if wait <= 0 || wait > settleTime {
 		return nil
 	}
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_ = clock.Sleep(ctx, wait)
+	return ctx.Err()
 }
 
 // linkedFiles searches a mount for files with several hard links.

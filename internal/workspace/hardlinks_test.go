@@ -20,7 +20,7 @@ func link(t *testing.T, from, to string) {
 }
 
 func TestHardLinks(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	outside := filepath.Join(filepath.Dir(ws), "outside.txt")
 	plant(t, filepath.Dir(ws), map[string]string{"outside.txt": "evil"})
 	plant(t, ws, map[string]string{"a": "twice", "dir/": "", "plain": "plain"})
@@ -43,7 +43,7 @@ func TestHardLinks(t *testing.T) {
 	served("dir/b", "twice")
 	refused("out")
 
-	link(t, filepath.Join(ws, "a"), outside+"2") // known a moment ago, and otherwise now
+	link(t, filepath.Join(ws, "a"), outside+"2") // cached before, and changed now
 	refused("a")
 	if err := os.Remove(outside + "2"); err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestHardLinks(t *testing.T) {
 }
 
 func TestHardLinksAllowed(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) { o.HardLinks = Allow })
+	w, ctx, ws := testWorkspace(t, func(o *Options) { o.HardLinks = Allow })
 	plant(t, filepath.Dir(ws), map[string]string{"outside.txt": "fine"})
 	link(t, filepath.Join(filepath.Dir(ws), "outside.txt"), filepath.Join(ws, "out"))
 	if got, err := content(ctx, w, "out"); got != "fine" || err != nil {
@@ -84,7 +84,7 @@ func TestHardLinksAllowed(t *testing.T) {
 
 func TestHardLinksOfProtectedFiles(t *testing.T) {
 	for _, policy := range []HardLinks{Inside, Allow} {
-		w, ctx, ws := testHouse(t, func(o *Options) { o.HardLinks = policy })
+		w, ctx, ws := testWorkspace(t, func(o *Options) { o.HardLinks = policy })
 		plant(t, ws, map[string]string{".git/config": "config", "a": "a"})
 		link(t, filepath.Join(ws, ".git", "config"), filepath.Join(ws, "b"))
 		link(t, filepath.Join(ws, "a"), filepath.Join(ws, "c"))
@@ -107,8 +107,8 @@ func TestHardLinksOfProtectedFiles(t *testing.T) {
 	}
 }
 
-// TestNamesSeenTwice has the names of one file that are no proof of two.
-func TestNamesSeenTwice(t *testing.T) {
+// TestLinkSeenTwice checks that a link that is seen twice counts once.
+func TestLinkSeenTwice(t *testing.T) {
 	began := time.Now()
 	old := began.Add(-time.Hour)
 	dir, other := inode{1, 10}, inode{1, 11}

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// testHouse makes directories for tests: ws, and data elsewhere.
-func testHouse(t testing.TB, change ...func(*Options)) (w *Workspace, ctx context.Context, ws string) {
+// testWorkspace returns a workspace in a temporary directory ws, with its data in another one.
+func testWorkspace(t testing.TB, change ...func(*Options)) (w *Workspace, ctx context.Context, ws string) {
 	t.Helper()
 	top, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -43,7 +43,7 @@ func callFor(ctx context.Context, ws string) context.Context {
 	return tool.With(ctx, &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s", Workspace: ws}})
 }
 
-// plant makes files, directories (with a slash at the end) and links ("-> x").
+// plant creates files, directories (with a slash at the end) and links ("-> x").
 func plant(t testing.TB, dir string, files map[string]string) {
 	t.Helper()
 	for name, content := range files {
@@ -64,7 +64,7 @@ func plant(t testing.TB, dir string, files map[string]string) {
 	}
 }
 
-// before reads a file as a caller does.
+// content reads a file as a caller does.
 func content(ctx context.Context, w *Workspace, path string) (string, error) {
 	f, err := w.Open(ctx, path)
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
 
-// TestSearchWithIndex makes a workspace large enough for an index, and looks
-// whether anything but the time tells that there is one.
+// TestSearchWithIndex creates a workspace that is large enough for an index, and checks
+// that results are the same with and without it.
 func TestSearchWithIndex(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t, func(o *workspace.Options) { o.IndexMemory = 256 << 20 })
 	const many = 2100

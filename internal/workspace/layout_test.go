@@ -14,7 +14,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// relative are paths as seen from a directory.
+// relative returns paths relative to a directory.
 func relative(t *testing.T, top string, all []string) []string {
 	t.Helper()
 	var out []string
@@ -38,13 +38,14 @@ func same(t *testing.T, what string, got []string, want string) {
 	}
 }
 
-func TestGround(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+func TestLayout(t *testing.T) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		top := filepath.Dir(o.Data)
 		o.Data = filepath.Join(top, "ws", "state", "data")
 		o.Roots = []ExtraRoot{
 			{Name: "docs", Path: filepath.Join(top, "docs")}, {Name: "team", Path: filepath.Join(top, "team"), Write: true},
-			{Path: filepath.Join(top, "skills")}, {Path: filepath.Join(top, "more", "skills")}, {Name: "in", Path: filepath.Join(top, "ws", "inner")},
+			{Path: filepath.Join(top, "skills")}, {Path: filepath.Join(top, "more", "skills")},
+			{Name: "in", Path: filepath.Join(top, "ws", "inner")},
 			{Name: "gone", Path: filepath.Join(top, "gone")}, {Name: "lost", Path: filepath.Join(top, "ws", "secret", "root")},
 		}
 		o.Deny = append(o.Deny, "secret/", "inner/hidden.txt", "*.log", "!keep.log", top+"/docs/by-path.txt")
@@ -78,14 +79,15 @@ func TestGround(t *testing.T) {
 	same(t, "locked", relative(t, top, g.Locked), "team/.bashrc ws/inner/.vscode ws/keep.txt ws/locked ws/.vscode")
 }
 
-func TestGroundOfEachCaller(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) { o.PerCaller = User })
+func TestLayoutOfEachCaller(t *testing.T) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) { o.PerCaller = User })
 	for range 2 {
 		g, err := w.Layout(ctx)
 		if err != nil || g.Dir != filepath.Join(ws, "a", "u") || len(g.Roots) > 1 {
 			t.Fatalf("%+v, %v", g, err)
 		}
-		if p, err := w.resolve(ctx, "file_cache_dir/x", toWrite); err != nil || len(g.Roots) == 1 && (g.Roots[0].Path != p.mount.realPath || !g.Roots[0].Write) {
+		p, err := w.resolve(ctx, "file_cache_dir/x", toWrite)
+		if err != nil || len(g.Roots) == 1 && (g.Roots[0].Path != p.mount.realPath || !g.Roots[0].Write) {
 			t.Errorf("%+v, %v", g.Roots, err)
 		}
 	}
@@ -104,9 +106,9 @@ func TestGroundOfEachCaller(t *testing.T) {
 
 const repository = `HEAD config hooks/pre-commit objects/ab/c refs/heads/config refs/heads/main index logs/refs/heads/config config.worktree commondir`
 
-func TestGroundOfGit(t *testing.T) {
+func TestLayoutOfGit(t *testing.T) {
 	needGit := func(change ...string) Layout {
-		w, ctx, ws := testHouse(t, func(o *Options) { o.Protect = append(o.Protect, change...) })
+		w, ctx, ws := testWorkspace(t, func(o *Options) { o.Protect = append(o.Protect, change...) })
 		for _, dir := range []string{".git", "sub/.git", ".git/modules/libs/m", "bare", "elsewhere/gd", "linked", "not"} {
 			for _, f := range strings.Fields(repository) {
 				if dir != "not" || f != "HEAD" {
@@ -153,11 +155,10 @@ func TestGroundOfGit(t *testing.T) {
 	same(t, "nothing", needGit("!.git").Locked, under("bare", "elsewhere/gd", "linked"))
 }
 
-// TestGroundLetsGitWork shows that git's ordinary work leaves alone what is
-// locked.
-func TestGroundLetsGitWork(t *testing.T) {
+// TestLayoutLetsGitWork checks that ordinary git commands do not change locked files.
+func TestLayoutLetsGitWork(t *testing.T) {
 	needtest.Program(t, "git")
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	git := func(args ...string) {
 		t.Helper()
 		c := exec.Command("git", args...)
@@ -197,9 +198,9 @@ func TestGroundLetsGitWork(t *testing.T) {
 	}
 }
 
-func TestGroundHidesOtherNames(t *testing.T) {
+func TestLayoutHidesHardLinks(t *testing.T) {
 	for _, rule := range []HardLinks{Inside, Allow} {
-		w, ctx, ws := testHouse(t, func(o *Options) { o.HardLinks = rule })
+		w, ctx, ws := testWorkspace(t, func(o *Options) { o.HardLinks = rule })
 		plant(t, ws, map[string]string{".env": "", ".bashrc": "", "sub/": ""})
 		for from, to := range map[string]string{".env": "sub/one", ".bashrc": "two"} {
 			if err := os.Link(filepath.Join(ws, from), filepath.Join(ws, to)); err != nil {
@@ -219,8 +220,8 @@ func TestGroundHidesOtherNames(t *testing.T) {
 	}
 }
 
-func TestGroundIsBounded(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+func TestLayoutIsBounded(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
 	for i := range maxLayout/100 + 1 {
 		for k := range 100 {
 			plant(t, ws, map[string]string{fmt.Sprintf("d%d/k%d.key", i, k): ""})
@@ -233,7 +234,7 @@ func TestGroundIsBounded(t *testing.T) {
 }
 
 func TestDir(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		o.Roots = []ExtraRoot{{Name: "docs", Path: filepath.Join(filepath.Dir(o.Data), "docs")}}
 	})
 	plant(t, filepath.Dir(ws), map[string]string{"docs/d/x": "", "out/": ""})
@@ -250,7 +251,8 @@ func TestDir(t *testing.T) {
 		}
 	}
 	for given, want := range map[string]tool.Kind{
-		"sub/deep/f.txt": tool.Invalid, "none": tool.NotFound, "out": tool.Refused, ".ssh": tool.Refused, "..": tool.Refused, "/": tool.Refused, "a\x00": tool.Invalid,
+		"sub/deep/f.txt": tool.Invalid, "none": tool.NotFound, "out": tool.Refused, ".ssh": tool.Refused,
+		"..": tool.Refused, "/": tool.Refused, "a\x00": tool.Invalid,
 	} {
 		if dir, _, err := w.Dir(ctx, given); kindOf(err) != want {
 			t.Errorf("Dir(%q): %q, %v", given, dir, err)
@@ -262,8 +264,8 @@ func TestDir(t *testing.T) {
 	}
 }
 
-func TestPathsOfContainers(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+func TestContainerPaths(t *testing.T) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		top := filepath.Dir(o.Data)
 		o.Roots = []ExtraRoot{{Name: "docs", Path: filepath.Join(top, "docs")}, {Path: filepath.Join(top, "skills")}}
 	})
@@ -291,8 +293,8 @@ func TestPathsOfContainers(t *testing.T) {
 	}
 }
 
-// TestNoPathsOfContainers: what is really there is meant.
-func TestNoPathsOfContainers(t *testing.T) {
+// TestRealPathsLikeContainers checks that a path that really exists takes precedence.
+func TestRealPathsLikeContainers(t *testing.T) {
 	s := &callerView{w: &Workspace{}, mountsOpened: true}
 	s.home = &mount{home: true, path: "/workspace/one", realPath: "/workspace/one"}
 	s.mountList = []*mount{s.home}
@@ -303,8 +305,8 @@ func TestNoPathsOfContainers(t *testing.T) {
 	}
 }
 
-func BenchmarkGround(b *testing.B) {
-	w, ctx, ws := testHouse(b)
+func BenchmarkLayout(b *testing.B) {
+	w, ctx, ws := testWorkspace(b)
 	for i := range 1000 {
 		dir := filepath.Join(ws, fmt.Sprintf("src%d/pkg%d", i%10, i))
 		if err := os.MkdirAll(dir, 0o755); err != nil {

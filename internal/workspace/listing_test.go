@@ -17,7 +17,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
 
-// house is a workspace with everything that a listing must get right.
+// house returns a workspace with all kinds of files for a listing.
 func house(t *testing.T) (*workspace.Workspace, context.Context, string) {
 	t.Helper()
 	m := newMemory()
@@ -204,7 +204,8 @@ func TestSearch(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"hush", ".env", "to-env", "out/passwd", "nowhere"} {
-		if found, err := w.Search(ctx, workspace.SearchQuery{Pattern: ".", Path: path, Mode: search.Content, Limit: 10}); err == nil {
+		q := workspace.SearchQuery{Pattern: ".", Path: path, Mode: search.Content, Limit: 10}
+		if found, err := w.Search(ctx, q); err == nil {
 			t.Errorf("%q was searched: %s", path, lines(found))
 		}
 	}

@@ -53,7 +53,7 @@ func (m *memoryFiles) Put(agent, user, name, content string) {
 	m.put(fileKey{agent, user, name}, content)
 }
 
-// Get returns what is storedFile for a user, or for the agent when user is "".
+// Get returns what is stored for a user, or for the agent when user is "".
 func (m *memoryFiles) Get(agent, user, name string) (content string, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

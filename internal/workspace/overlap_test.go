@@ -10,10 +10,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
-// A name in two directories of a caller is denied when either denies it,
-// whichever way it is come by.
+// TestDenyInRootsThatOverlap checks that a name in two directories of a caller is denied
+// if either denies it, whichever path leads there.
 func TestDenyInRootsThatOverlap(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		o.Deny = append(o.Deny, "/secret.txt", "/lib/private.txt")
 		o.Roots = []ExtraRoot{{Name: "in", Path: filepath.Join(filepath.Dir(o.Data), "ws", "lib"), Write: true}}
 	})
@@ -39,7 +39,9 @@ func TestDenyInRootsThatOverlap(t *testing.T) {
 			}
 			shown++
 		}
-		found, err := w.Search(ctx, SearchQuery{Path: dir, Pattern: "HIDDEN|OPEN", Mode: search.Names, Limit: 100, Hidden: true, Ignored: true})
+		found, err := w.Search(ctx, SearchQuery{
+			Path: dir, Pattern: "HIDDEN|OPEN", Mode: search.Names, Limit: 100, Hidden: true, Ignored: true,
+		})
 		if err != nil || len(found.Files) != 1 || !strings.HasSuffix(found.Files[0].Name, "open.txt") || shown < 4 {
 			t.Errorf("%s: %+v, %v; %d names are listed", dir, found.Files, err, shown)
 		}

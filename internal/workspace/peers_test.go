@@ -18,11 +18,11 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 )
 
-// everything is more than any search finds, so that both sides look at all.
+// everything is more than any search finds, so that both programs read all files.
 const everything = 10_000_000
 
-// BenchmarkSearchAgainstRipgrep searches the Go tree and the module cache. The
-// two take turns; x_of_peer is our time as a multiple of that of an rg process.
+// BenchmarkSearchAgainstRipgrep searches the Go tree and the module cache, alternating
+// with rg. x_of_peer is our time divided by that of an rg process.
 func BenchmarkSearchAgainstRipgrep(b *testing.B) {
 	rg := needtest.Program(b, "rg")
 	for name, dir := range goTrees(b) {
@@ -96,7 +96,7 @@ func goTrees(b *testing.B) map[string]string {
 	return trees
 }
 
-// searched is a workspace over a tree, with an index that is ready, or without.
+// searched returns a workspace of a tree, with or without an index that is ready.
 func searched(b *testing.B, dir string, indexed bool) (*workspace.Workspace, context.Context) {
 	b.Helper()
 	w, _, _ := workspacetest.New(b, func(o *workspace.Options) {
@@ -127,7 +127,7 @@ func run(b *testing.B, dir, name string, args ...string) {
 	}
 }
 
-// against lets two take turns and reports the median of the ratios.
+// against runs two functions alternately and reports the median of the ratios.
 func against(b *testing.B, theirs, ours func()) {
 	b.Helper()
 	ours()

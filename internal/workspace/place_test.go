@@ -9,7 +9,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-func TestDisplayHidesNothing(t *testing.T) {
+func TestDisplayEscapesInvisibleCharacters(t *testing.T) {
 	for name, want := range map[string]string{
 		"a\nb": `a\x0ab`, "a\u202eb": `a\xe2\x80\xaeb`, "a\u2800b": `a\xe2\xa0\x80b`, "a\u3164b": `a\xe3\x85\xa4b`, "a\U000e0141b": `a\xf3\xa0\x85\x81b`,
 		"é 漢 ❤\ufe0f": "é 漢 ❤\ufe0f",
@@ -23,8 +23,9 @@ func TestDisplayHidesNothing(t *testing.T) {
 	}
 }
 
-// What is a directory when it is found can be a link or a file when it is read.
-func TestWhatMovedIsNoFailureOfOurs(t *testing.T) {
+// TestPathChangesBeforeRead checks the error if a directory is replaced by a link or a
+// file after its path was resolved.
+func TestPathChangesBeforeRead(t *testing.T) {
 	a := &subtree{location: location{shown: "d"}}
 	for _, cause := range []error{root.ErrLink, syscall.ENOTDIR} {
 		if err := a.listError(&fs.PathError{Op: "open", Path: "d", Err: cause}); kindOf(err) != tool.Conflict {

@@ -12,10 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestSwaps changes directories and files into links that lead out, and back,
-// while paths through them are used. What is read must always be from inside.
+// TestSwaps replaces directories and files by links to the outside, and back, while it
+// reads paths through them. It must never read a file from outside.
 func TestSwaps(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	top := filepath.Dir(ws)
 	plant(t, top, map[string]string{"out/f": "evil", "out/sub/f": "evil", "secret.txt": "evil"})
 	plant(t, ws, map[string]string{
@@ -30,14 +30,16 @@ func TestSwaps(t *testing.T) {
 	for _, pair := range swaps {
 		swapping.Go(func() {
 			for run.Err() == nil {
-				_ = unix.Renameat2(unix.AT_FDCWD, filepath.Join(ws, pair[0]), unix.AT_FDCWD, filepath.Join(ws, pair[1]), unix.RENAME_EXCHANGE)
+				a, b := filepath.Join(ws, pair[0]), filepath.Join(ws, pair[1])
+				_ = unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 			}
 		})
 	}
 	reads := make([]int, 2)
 	for i := range reads {
 		reading.Go(func() {
-			for took := time.Duration(0); took < 500*time.Millisecond || reads[i] == 0 && took < time.Minute; took = time.Since(begun) {
+			took := func() time.Duration { return time.Since(begun) }
+			for took() < 500*time.Millisecond || reads[i] == 0 && took() < time.Minute {
 				for _, path := range []string{"dir/f", "dir/sub/f", "to-dir/sub/f", "d2/sub/f", "d2/sub/../sub/f", "file", "file2", "dir/../file", "dir/sub/../f"} {
 					got, err := content(ctx, w, path)
 					if err == nil {
@@ -73,10 +75,10 @@ func TestSwaps(t *testing.T) {
 	t.Logf("%d reads succeeded", reads[0]+reads[1])
 }
 
-// TestRenamedHardLink has a name that moves while all names are looked for: it
-// must not count twice.
+// TestRenamedHardLink renames a hard link during the search for links: it must not count
+// twice.
 func TestRenamedHardLink(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	plant(t, filepath.Dir(ws), map[string]string{"out": "evil"})
 	plant(t, ws, map[string]string{"a/": "", "z/": "", "b/": ""})
 	plant(t, filepath.Dir(ws), map[string]string{"out2": "evil"})
@@ -108,9 +110,9 @@ func TestRenamedHardLink(t *testing.T) {
 	all.Wait()
 }
 
-// TestBindMount gives the data directory another path, in the workspace.
+// TestBindMount mounts the data directory at a path in the workspace.
 func TestBindMount(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+	w, ctx, ws := testWorkspace(t)
 	plant(t, w.o.Data, map[string]string{"changes.jsonl": "evil"})
 	plant(t, ws, map[string]string{"alias/": ""})
 	alias := filepath.Join(ws, "alias")

@@ -406,7 +406,7 @@ func (k *walk) push(name string) {
 	k.steps = append(k.steps, steps...)
 }
 
-// run takes all steps. The error is root.ErrLink if a directory changed meanwhile.
+// run takes all steps. The error is root.ErrLink if a directory changes during the walk.
 func (k *walk) run() error {
 	for len(k.steps) > 0 {
 		if err := k.ctx.Err(); err != nil {
@@ -584,7 +584,7 @@ func (k *walk) checkOverlaps() error {
 		}
 		below, ok := within(best.realPath, path.Join(k.mount.realPath, *gone))
 		if !ok {
-			below = "." // the mount itself was removed meanwhile
+			below = "." // the mount itself was removed
 		}
 		*gone = below
 	}

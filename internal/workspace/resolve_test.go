@@ -10,11 +10,12 @@ import (
 )
 
 func TestPaths(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) {
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
 		top := filepath.Dir(o.Data)
 		o.Roots = []ExtraRoot{
 			{Name: "docs", Path: filepath.Join(top, "docs")}, {Name: "team", Path: filepath.Join(top, "team"), Write: true},
-			{Path: filepath.Join(top, "skills")}, {Name: "src", Path: filepath.Join(top, "src2")}, {Name: "gone", Path: filepath.Join(top, "gone")},
+			{Path: filepath.Join(top, "skills")}, {Name: "src", Path: filepath.Join(top, "src2")},
+			{Name: "gone", Path: filepath.Join(top, "gone")},
 		}
 	})
 	top := filepath.Dir(ws)
@@ -35,7 +36,7 @@ func TestPaths(t *testing.T) {
 	tests := []struct {
 		path  string
 		in    intent
-		shown string // or the beginning of the error
+		shown string // or the start of the error
 	}{
 		{"a.txt", toRead, "a.txt"},
 		{"./a.txt", toRead, "a.txt"},
@@ -146,7 +147,8 @@ func TestPaths(t *testing.T) {
 		if err != nil && !strings.HasPrefix(got, want) || err == nil && got != want {
 			t.Errorf("find(%.60q, %d): %s, want %s", test.path, test.in, got, want)
 		}
-		if strings.Contains(got, "\xff") || err != nil && strings.Contains(strings.ReplaceAll(got, ws, ""), top) && !strings.Contains(test.path, top) {
+		leaks := strings.Contains(strings.ReplaceAll(got, ws, ""), top) && !strings.Contains(test.path, top)
+		if strings.Contains(got, "\xff") || err != nil && leaks {
 			t.Errorf("find(%q) tells %s", test.path, got)
 		}
 		if err == nil && test.in == toRead {
@@ -170,8 +172,8 @@ func quoted(path string) string {
 	return strings.TrimPrefix(tool.Errorf("", "%q", path).What, "")
 }
 
-func TestOutsideIsOneAnswer(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+func TestErrorOutsideIsAlwaysTheSame(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
 	plant(t, filepath.Dir(ws), map[string]string{"x": "there"})
 	plant(t, ws, map[string]string{"y": "-> ../x", "z": "-> ../none"})
 	answer := func(path string) string {
@@ -193,7 +195,7 @@ func TestOutsideIsOneAnswer(t *testing.T) {
 }
 
 func TestSpecialFiles(t *testing.T) {
-	w, ctx, ws := testHouse(t, func(o *Options) { o.Roots = []ExtraRoot{{Name: "proc", Path: "/proc"}, {Name: "dev", Path: "/dev"}} })
+	w, ctx, ws := testWorkspace(t, func(o *Options) { o.Roots = []ExtraRoot{{Name: "proc", Path: "/proc"}, {Name: "dev", Path: "/dev"}} })
 	special(t, ws)
 	for _, path := range []string{"fifo", "socket", "dev/zero", "dev/null", "proc/self/environ", "proc/version"} {
 		if _, err := content(ctx, w, path); err == nil || kindOf(err) == tool.Internal {
@@ -202,8 +204,8 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-func TestRemovedAndMadeAgain(t *testing.T) {
-	w, ctx, ws := testHouse(t)
+func TestWorkspaceRemovedAndCreatedAgain(t *testing.T) {
+	w, ctx, ws := testWorkspace(t)
 	for _, text := range []string{"one", "two"} {
 		if err := os.RemoveAll(ws); err != nil {
 			t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// isReserved makes files that are none.
+// special creates a pipe, and other files that are not regular.
 func special(t *testing.T, dir string) {
 	t.Helper()
 	if err := unix.Mkfifo(filepath.Join(dir, "fifo"), 0o600); err != nil {

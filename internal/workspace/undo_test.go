@@ -53,20 +53,21 @@ func TestUndo(t *testing.T) {
 	if len(past) != 4 {
 		t.Fatalf("%d changes: %+v", len(past), past)
 	}
-	// Undone is what is undone for now: undoing the undoing makes a change count.
+	// Undone is the current state: undoing an undo makes the change valid again.
 	for i, want := range []string{"", past[0].ID, "", past[2].ID} {
 		if past[i].Undone != want || past[i].Undoable != (want == "") {
 			t.Errorf("%d: undone by %q (undoable: %v), want %q", i, past[i].Undone, past[i].Undoable, want)
 		}
 	}
-	if p := past[3]; p.Tool != "test" || p.By != "tester/u" || p.Action != "changed" || p.Before != 5 || p.After != 5 || !slices.Equal(p.Others, []string{"b", "far/away/c"}) {
+	if p := past[3]; p.Tool != "test" || p.By != "tester/u" || p.Action != "changed" || p.Before != 5 ||
+		p.After != 5 || !slices.Equal(p.Others, []string{"b", "far/away/c"}) {
 		t.Errorf("%+v", p)
 	}
 	if past[0].Tool != "undo" || !past[0].Undoable {
 		t.Errorf("%+v", past[0])
 	}
 	if p := pastOf(t, ctx, w, "far/away/c"); len(p) != 4 || p[3].Action != "created" || p[2].Action != "removed" {
-		t.Errorf("of a file that is gone: %+v", p)
+		t.Errorf("of a removed file: %+v", p)
 	}
 }
 
@@ -79,7 +80,7 @@ func TestUndoRefuses(t *testing.T) {
 		"changed since": {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "neW") }, tool.Conflict, `"a" was changed`},
 		"longer":        {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "a"), "longer") }, tool.Conflict, `"a" was changed`},
 		"removed since": {func(t *testing.T, dir, _ string) { os.Remove(filepath.Join(dir, "c")) }, tool.Conflict, `"c" was removed`},
-		"made again":    {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "b"), "b") }, tool.Conflict, `"b" was created again`},
+		"created again": {func(t *testing.T, dir, _ string) { write(t, filepath.Join(dir, "b"), "b") }, tool.Conflict, `"b" was created again`},
 		"copies are gone": {func(t *testing.T, _, data string) {
 			os.RemoveAll(filepath.Join(data, "files", "copies"))
 			os.Mkdir(filepath.Join(data, "files", "copies"), 0o700)
@@ -130,8 +131,9 @@ func damage(t *testing.T, data string) {
 	}
 }
 
-// TestUndoOfOthers: one sees the changes of files that one sees, and no others.
-func TestUndoOfOthers(t *testing.T) {
+// TestHistoryOfOtherCallers checks that a caller sees only the changes of files that it
+// can reach.
+func TestHistoryOfOtherCallers(t *testing.T) {
 	team := workspacetest.Dir(t)
 	w, ctx, _ := workspacetest.New(t, func(o *workspace.Options) {
 		o.Roots = []workspace.ExtraRoot{{Name: "team", Path: team, Write: true}}
@@ -171,8 +173,9 @@ func TestUndoOfOthers(t *testing.T) {
 	mustBe(t, team, map[string]string{})
 }
 
-// TestUndoAsksAgain: what one may not change now one cannot undo either.
-func TestUndoAsksAgain(t *testing.T) {
+// TestUndoChecksAccess checks that a caller cannot undo a change of a file that it may no
+// longer change.
+func TestUndoChecksAccess(t *testing.T) {
 	data, team := workspacetest.Dir(t), workspacetest.Dir(t)
 	with := func(write bool, more ...string) func(o *workspace.Options) {
 		return func(o *workspace.Options) {
@@ -194,7 +197,7 @@ func TestUndoAsksAgain(t *testing.T) {
 	mustBe(t, team, map[string]string{"f": "1"})
 }
 
-func TestUndoOfFilesThatAreNotOnTheDisk(t *testing.T) {
+func TestUndoOfServedFiles(t *testing.T) {
 	m := newMemory()
 	w, ctx, dir := workspacetest.New(t, m.Routed)
 	m.Put("tester", "u", "SOUL.md", "old soul")
@@ -230,9 +233,9 @@ func TestUndoOfFilesThatAreNotOnTheDisk(t *testing.T) {
 	}
 }
 
-// TestARefusingStoreTakesAllBack: an agent's own file that the user may not
-// write comes last and fails, and the disk is as it was.
-func TestARefusingStoreTakesAllBack(t *testing.T) {
+// TestFailingSourceRevertsAll changes a served file that the user may not write: it fails
+// last, and the files on disk are restored.
+func TestFailingSourceRevertsAll(t *testing.T) {
 	m := newMemory()
 	m.Predefined = true
 	w, ctx, dir := workspacetest.New(t, m.Routed)
@@ -250,13 +253,14 @@ func TestARefusingStoreTakesAllBack(t *testing.T) {
 	}
 }
 
-// TestUndoKeepsBytes: every byte comes back, and large files do.
+// TestUndoKeepsBytes checks that every byte is restored, also of large files.
 func TestUndoKeepsBytes(t *testing.T) {
 	w, ctx, dir := workspacetest.New(t)
 	old := strings.Repeat("all bytes \x00\xff\r\n", 200_000)
 	write(t, filepath.Join(dir, "big\xff name"), old)
 	_, err := w.Change(ctx, []string{"big\xff name"}, func(files []*workspace.File) ([]workspace.Change, error) {
-		return []workspace.Change{{Path: "big\xff name", Content: io.MultiReader(strings.NewReader("x"), io.NewSectionReader(files[0], 0, files[0].Size))}}, nil
+		content := io.MultiReader(strings.NewReader("x"), io.NewSectionReader(files[0], 0, files[0].Size))
+		return []workspace.Change{{Path: "big\xff name", Content: content}}, nil
 	})
 	if err != nil {
 		t.Fatal(err)

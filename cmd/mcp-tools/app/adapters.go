@@ -42,13 +42,13 @@ func meter(m *store.Meter) server.Meter {
 	}
 }
 
-// metricWords returns all values that labels of metrics may have.
-func metricWords() telemetry.Words {
+// metricLabels returns all values that labels of metrics may have.
+func metricLabels() telemetry.Labels {
 	outcomes := []string{"ok", "asked"}
 	for _, kind := range tool.Kinds() {
 		outcomes = append(outcomes, string(kind))
 	}
-	return telemetry.Words{
+	return telemetry.Labels{
 		Verdicts: []string{policy.Deny.String(), policy.Ask.String(), policy.Allow.String(), "none"},
 		Outcomes: outcomes,
 		Reasons:  []string{"rate", "queue", "connection", "repeat_refused", "repeat_advised"},

@@ -170,7 +170,7 @@ func (a *App) openTelemetry(context.Context) (err error) {
 		a.log.Debug("parts of telemetry.otlp_headers are not masked", "err", err)
 	}
 	a.calls, err = telemetry.New(telemetry.Config{
-		Version: Version(), Commit: Commit(), Words: metricWords(), Scrub: a.scrub.Text, Log: a.log,
+		Version: Version(), Commit: Commit(), Labels: metricLabels(), Scrub: a.scrub.Text, Log: a.log,
 		Traces: telemetry.Traces{Endpoint: t.OTLPEndpoint, Headers: headers, Sample: t.Sample},
 	})
 	if err != nil {
@@ -220,7 +220,7 @@ func (a *App) openTools(context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	a.calls.Know(a.set.Names()...)
+	a.calls.AddTools(a.set.Names()...)
 	return nil
 }
 

@@ -17,7 +17,7 @@ func ids(all []LoggedChange) (out []string) {
 	return out
 }
 
-// fill writes a catalogue as it would be after many changes.
+// fill writes a catalogue like that of many changes.
 func (b *bench) fill(recs ...Record) {
 	b.t.Helper()
 	if err := b.s.prepare(); err != nil {
@@ -32,7 +32,7 @@ func (b *bench) fill(recs ...Record) {
 	}
 }
 
-func TestPastIsReadBackwards(t *testing.T) {
+func TestEachReadsBackwards(t *testing.T) {
 	b := newBench(t, Limits{})
 	var recs []Record
 	var want []string
@@ -70,9 +70,9 @@ func TestUndoneChangesAreMarked(t *testing.T) {
 	}
 }
 
-// TestATornLineCostsOnlyItself: somebody died, or the disk was full, in the
-// middle of a line.
-func TestATornLineCostsOnlyItself(t *testing.T) {
+// TestIncompleteLineIsSkipped has a line that was not written completely, because the
+// process was killed or the disk was full.
+func TestIncompleteLineIsSkipped(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.fill(Record{ID: "one"})
 	book, err := os.OpenFile(b.s.path(catalogueName), os.O_WRONLY|os.O_APPEND, 0)
@@ -92,7 +92,7 @@ func TestATornLineCostsOnlyItself(t *testing.T) {
 	}
 }
 
-// FuzzCatalogue reads whatever a catalogue may hold.
+// FuzzCatalogue reads an arbitrary catalogue.
 func FuzzCatalogue(f *testing.F) {
 	f.Add([]byte("{\"id\":\"a\",\"files\":[{\"name\":\"x\",\"before\":{\"sha256\":\"..\",\"kept\":true}}]}\n{\"id\":\"b\",\"undoes\":\"a\"}\n"))
 	f.Add([]byte("\n\n{}\n[]\nnull\n{\"id\":1}"))
@@ -126,7 +126,7 @@ func FuzzCatalogue(f *testing.F) {
 	})
 }
 
-// FuzzPlan reads whatever a pending file may hold.
+// FuzzPlan reads an arbitrary journal.
 func FuzzPlan(f *testing.F) {
 	f.Add([]byte(`{"shards":[1]}` + "\n" + `{"step":{"root":"/","dir":"..","base":"a/b","temp":"../x"}}` + "\n"))
 	f.Add([]byte(`{"mark":{"steps":[{"root":"/","temp":".mcp-tools-aaaaaaaaaa.tmp","dir":".","base":"x","old":null,"new":0}],"record":{"id":"x"}}}` + "\n"))

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// A bench is a store and a directory whose files it changes.
+// A bench is a store, and a directory with the files to change.
 type bench struct {
 	t    testing.TB
 	s    *Store
@@ -50,7 +50,7 @@ func (b *bench) write(name, text string) {
 	}
 }
 
-// has checks all files of the directory.
+// has checks the contents of all files in the directory.
 func (b *bench) has(want map[string]string) {
 	b.t.Helper()
 	got := map[string]string{}
@@ -84,7 +84,7 @@ func (b *bench) has(want map[string]string) {
 	}
 }
 
-// tidy checks that nothing is on its way.
+// tidy checks that there are no unfinished changes.
 func (b *bench) tidy() {
 	b.t.Helper()
 	for _, dir := range []string{pendingDir, copiesDir} {
@@ -100,7 +100,7 @@ func (b *bench) tidy() {
 	}
 }
 
-// target looks at a file as it is.
+// target returns the Target for the current file.
 func (b *bench) target(name string) Target {
 	b.t.Helper()
 	t := Target{Root: b.root, Dir: b.dir, Name: name, Shown: name}
@@ -116,7 +116,7 @@ func (b *bench) target(name string) Target {
 	return t
 }
 
-// begin locks files and begins to change them.
+// begin locks files and begins a change.
 func (b *bench) begin(names ...string) (*Change, *Lock) {
 	b.t.Helper()
 	l, err := b.s.Lock(b.t.Context(), names)
@@ -132,7 +132,7 @@ func (b *bench) begin(names ...string) (*Change, *Lock) {
 
 const removed = "\x00removed"
 
-// stage stages what is to become of files, in the order of names.
+// stage stages the new contents of files, in the order of names.
 func (b *bench) stage(c *Change, names []string, texts map[string]string) {
 	b.t.Helper()
 	for _, name := range names {
@@ -164,7 +164,8 @@ func (b *bench) change(name, text string, at time.Time) Record {
 func (b *bench) past(hint string) []LoggedChange {
 	b.t.Helper()
 	var all []LoggedChange
-	if err := b.s.Each(b.t.Context(), hint, func(p LoggedChange) bool { all = append(all, p); return true }); err != nil {
+	err := b.s.Each(b.t.Context(), hint, func(p LoggedChange) bool { all = append(all, p); return true })
+	if err != nil {
 		b.t.Fatal(err)
 	}
 	return all

@@ -28,6 +28,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
@@ -165,14 +166,8 @@ func Temporary(base string) bool {
 // pause waits a little, and longer each time.
 func pause(ctx context.Context, wait *time.Duration) error {
 	*wait = min(max(2**wait, 200*time.Microsecond), 10*time.Millisecond)
-	timer := time.NewTimer(*wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	_ = clock.Sleep(ctx, *wait)
+	return ctx.Err()
 }
 
 func notExist(err error) bool { return errors.Is(err, fs.ErrNotExist) }

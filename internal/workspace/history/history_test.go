@@ -28,8 +28,9 @@ func TestUnchangedContentIsNoChange(t *testing.T) {
 	b.tidy()
 }
 
-// TestSomebodyElseWrites: what the change was made for must still be there.
-func TestSomebodyElseWrites(t *testing.T) {
+// TestOtherProgramWrites checks that a change fails if another program has changed the
+// file.
+func TestOtherProgramWrites(t *testing.T) {
 	for name, meddle := range map[string]func(b *bench){
 		"edited in place": func(b *bench) { b.write("b", "someone's") },
 		"replaced": func(b *bench) {
@@ -69,7 +70,7 @@ func TestSomebodyElseWrites(t *testing.T) {
 	b.tidy()
 }
 
-// TestWithoutExchange goes the way of file systems that cannot exchange names.
+// TestWithoutExchange acts as on a file system that cannot exchange names.
 func TestWithoutExchange(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old a")
@@ -112,7 +113,7 @@ func TestWithoutExchange(t *testing.T) {
 	}
 }
 
-func TestADamagedCopyIsNoticed(t *testing.T) {
+func TestDamagedCopyIsDetected(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old")
 	r := b.change("a", "new", time.Now())
@@ -158,7 +159,7 @@ func TestLockWaitsAndGivesUp(t *testing.T) {
 	t.Cleanup(held.Unlock)
 }
 
-func TestNamesThatAreNoText(t *testing.T) {
+func TestNamesThatAreNotUTF8(t *testing.T) {
 	for _, name := range []Text{"plain", "ünï", "bad\xff\xfe", "<&>\u2028\n\"", ""} {
 		line, err := json.Marshal(name)
 		if err != nil {

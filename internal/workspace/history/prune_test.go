@@ -22,7 +22,7 @@ func copiesOf(t *testing.T, s *Store) []string {
 	return names
 }
 
-func TestOldHistoryGoes(t *testing.T) {
+func TestOldHistoryIsRemoved(t *testing.T) {
 	b := newBench(t, Limits{Age: time.Hour})
 	now := time.Now()
 	b.write("a", "0")
@@ -38,7 +38,7 @@ func TestOldHistoryGoes(t *testing.T) {
 	}
 	for _, p := range all {
 		if !b.s.Kept(p.Files[0].Before) {
-			t.Errorf("what was before %s is gone", p.ID)
+			t.Errorf("the old content of %s was removed", p.ID)
 		}
 	}
 	b.has(map[string]string{"a": "4"})
@@ -90,8 +90,9 @@ func TestRecordsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOrphansGo: copies that no change is on record for, or under way for.
-func TestOrphansGo(t *testing.T) {
+// TestOrphanedCopiesAreRemoved has copies of changes that are neither recorded nor
+// pending.
+func TestOrphanedCopiesAreRemoved(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "0")
 	b.write("b", "0b")

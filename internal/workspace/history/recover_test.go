@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// die leaves a change as a killed process would: its locks are free, and all
-// else stays.
+// die leaves a change as a killed process would: its locks are released, and all files
+// stay.
 func die(c *Change, l *Lock) {
 	_ = c.journal.file.Close()
 	c.s.release(c.journal.id)
@@ -38,9 +38,8 @@ func crashBench(t *testing.T) *bench {
 	return b
 }
 
-// TestDeathAtEveryPoint stops a change of five files at every point that its
-// files can be seen at, and clears up.
-func TestDeathAtEveryPoint(t *testing.T) {
+// TestRecoverAtEveryPoint stops a change of five files at every step, and recovers it.
+func TestRecoverAtEveryPoint(t *testing.T) {
 	names := slices.Sorted(maps.Keys(crashTexts))
 	points := map[string]struct {
 		stop func(t *testing.T, c *Change)
@@ -69,7 +68,7 @@ func TestDeathAtEveryPoint(t *testing.T) {
 			p.stop(t, c)
 			id := c.journal.id
 			die(c, l)
-			for range 2 { // clearing up twice is clearing up once
+			for range 2 { // recovering twice must have no further effect
 				if err := b.s.Recover(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -138,7 +137,7 @@ func halfBack(t *testing.T, c *Change) {
 	undo(t, c, 2)
 }
 
-// undo takes the last n steps back, as when the disk was too full to say so.
+// undo reverts the last n steps without a journal entry, as on a full disk.
 func undo(t *testing.T, c *Change, n int) {
 	t.Helper()
 	for i := range n {
@@ -148,9 +147,9 @@ func undo(t *testing.T, c *Change, n int) {
 	}
 }
 
-// TestTheDeadDoNotOverwriteTheLiving changes a file by other means between a
-// death and the clearing up.
-func TestTheDeadDoNotOverwriteTheLiving(t *testing.T) {
+// TestRecoverKeepsLaterChanges changes a file by other means between the end of the
+// process and the recovery.
+func TestRecoverKeepsLaterChanges(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old a")
 	b.write("b", "old b")
@@ -166,8 +165,8 @@ func TestTheDeadDoNotOverwriteTheLiving(t *testing.T) {
 	b.tidy()
 }
 
-// TestLockClearsUpAfterTheDead: whoever comes next finds whole files.
-func TestLockClearsUpAfterTheDead(t *testing.T) {
+// TestLockRecovers checks that the next change finds complete files.
+func TestLockRecovers(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old")
 	c, l := b.begin("a", "b")
@@ -184,8 +183,9 @@ func TestLockClearsUpAfterTheDead(t *testing.T) {
 	b.tidy()
 }
 
-// TestTheLivingAreLeftAlone: a change on its way belongs to who makes it.
-func TestTheLivingAreLeftAlone(t *testing.T) {
+// TestRecoverSkipsRunningChanges checks that changes of a running process are not
+// recovered.
+func TestRecoverSkipsRunningChanges(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old")
 	c, l := b.begin("a")
@@ -207,8 +207,9 @@ func TestTheLivingAreLeftAlone(t *testing.T) {
 	b.tidy()
 }
 
-// TestRecoverInADirectoryThatIsAnotherOne leaves alone what is not ours.
-func TestRecoverInADirectoryThatIsAnotherOne(t *testing.T) {
+// TestRecoverInReplacedDirectory checks that files of another directory with the same
+// path are not changed.
+func TestRecoverInReplacedDirectory(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old")
 	c, l := b.begin("a")

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// TestPlantedNames: whoever guesses a temporary name gains nothing.
-func TestPlantedNames(t *testing.T) {
+// TestPlantedTemporaryNames checks that a program that guesses a temporary name gains
+// nothing.
+func TestPlantedTemporaryNames(t *testing.T) {
 	b := newBench(t, Limits{})
 	b.write("a", "old")
 	outside := filepath.Join(t.TempDir(), "theirs")
@@ -43,8 +44,8 @@ func TestPlantedNames(t *testing.T) {
 	}
 }
 
-// TestOldFilesThatCannotBeMoved: two disks may have one number, as layers of
-// an overlay do. Then the old content is copied after all.
+// TestOldFilesThatCannotBeMoved checks that the old content is copied if two file
+// systems have the same device number, as the layers of an overlay.
 func TestOldFilesThatCannotBeMoved(t *testing.T) {
 	data, err := os.MkdirTemp("/dev/shm", "mcp-tools-test-")
 	if err != nil {
@@ -72,9 +73,9 @@ func TestOldFilesThatCannotBeMoved(t *testing.T) {
 	b.tidy()
 }
 
-// TestFilesWithNumbersThatChange: where a file gets another number when it is
-// touched, its content says that it is the old one.
-func TestFilesWithNumbersThatChange(t *testing.T) {
+// TestChangingInodeNumbers checks that the content identifies the old file on file systems
+// that change its inode number.
+func TestChangingInodeNumbers(t *testing.T) {
 	b := newBench(t, Limits{})
 	for _, c := range []struct{ now, want string }{{"old", "new"}, {"odd", "odd"}} {
 		b.write("a", "old")

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// slow is the obvious way to match: the pattern as a regular expression. It is
-// nil for a pattern that matches nothing.
+// slow returns the pattern as a regular expression. It is nil for a pattern that matches
+// nothing.
 func slow(pattern string, rooted bool, d dialect) *regexp.Regexp {
 	const anySteps = `(?:[^/]+/)*`
 	var re strings.Builder
@@ -65,7 +65,7 @@ func slow(pattern string, rooted bool, d dialect) *regexp.Regexp {
 	return compiled
 }
 
-// slowClass takes the slash out: no class matches it.
+// slowClass removes the slash from a class, because no class matches it.
 func slowClass(set *class) string {
 	re := ""
 	for _, s := range set.spans {
@@ -85,7 +85,8 @@ func slowClass(set *class) string {
 }
 
 func isName(name string) bool {
-	return name != "" && name != "." && name != ".." && name[0] != '/' && path.Clean(name) == name && !strings.HasPrefix(name, "../") && !strings.Contains(name, "\x00")
+	return name != "" && name != "." && name != ".." && name[0] != '/' && path.Clean(name) == name &&
+		!strings.HasPrefix(name, "../") && !strings.Contains(name, "\x00")
 }
 
 func ascii(text string) bool {
@@ -188,7 +189,7 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// beneath checks that the way to a file that matches is open.
+// beneath checks that the directories of a file that matches may contain matches.
 func beneath(t *testing.T, g *Glob, name string) {
 	t.Helper()
 	for dir := path.Dir(name); ; dir = path.Dir(dir) {
@@ -211,7 +212,8 @@ func FuzzNames(f *testing.F) {
 			return
 		}
 		covered := n.Covers(name)
-		if isName(name) && ascii(name) && (covered != n.Covers(strings.ToUpper(name)) || covered != n.Covers(strings.ToLower(name))) {
+		upper, lower := n.Covers(strings.ToUpper(name)), n.Covers(strings.ToLower(name))
+		if isName(name) && ascii(name) && (covered != upper || covered != lower) {
 			t.Fatalf("%q covers %q or not by its case", pattern, name)
 		}
 		if isName(name) && covered && !n.Covers(name+"/x") {

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// A gitTree is a tree of files with git's view of what is ignored in it.
+// A gitTree is a tree of files, with the names that git ignores in it.
 type gitTree struct {
 	dir   string
 	names map[string]bool // by name, whether it is a directory
@@ -84,7 +84,7 @@ func (g *gitTree) ignored(t *testing.T, text string) map[string]string {
 	return by
 }
 
-// covered is what the list says of a name and of the directories above it.
+// covered reports whether the list ignores a name or one of its directories.
 func covered(l *List, name string, dir bool) bool {
 	for i := range len(name) {
 		if name[i] == '/' {
@@ -124,13 +124,15 @@ func TestAsGit(t *testing.T) {
 	}
 }
 
-// TestAsGitAtRandom puts patterns together from parts. What git's shortcuts for
-// the beginning of a pattern make of "x**/" is left out: it differs from what its
-// manual says.
+// TestAsGitAtRandom uses random patterns. It leaves out "x**/", where git differs from its
+// manual.
 func TestAsGitAtRandom(t *testing.T) {
 	g := newGitTree(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	parts := []string{"a", "b", "f", "d", "*", "?", "**/", "/**", "/**/", "/", "[ab]", "[!a]", "*.o", ".o", "\\a", "ab", "fa", "!", " ", "\\ ", "[[:alnum:]]", ".", "x", "[a-f]", "-"}
+	parts := []string{
+		"a", "b", "f", "d", "*", "?", "**/", "/**", "/**/", "/", "[ab]", "[!a]", "*.o", ".o", "\\a", "ab", "fa", "!",
+		" ", "\\ ", "[[:alnum:]]", ".", "x", "[a-f]", "-",
+	}
 	for range 150 {
 		var text strings.Builder
 		for range 1 + random.IntN(4) {

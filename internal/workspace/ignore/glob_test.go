@@ -116,7 +116,7 @@ func TestFilter(t *testing.T) {
 		{"*.go", "", "a.go a/b.go", "a.c", "a", ""},
 		{"!*.go", "", "a.c a/b.c", "a.go a/b.go", "a", ""},
 		{"*.go !*_test.go", "", "a.go", "a_test.go a.c", "a", ""},
-		{"!*_test.go *.go", "", "a_test.go a.go", "a.c", "a", ""}, // the last counts
+		{"!*_test.go *.go", "", "a_test.go a.go", "a.c", "a", ""}, // the last match decides
 		{"!vendor", "", "a/b vendors/a", "vendor vendor/a a/vendor/b/c", "a vendors", "vendor a/vendor"},
 		{"!vendor/", "", "a/b vendor", "vendor/a a/vendor/b/c", "a", "vendor a/vendor"},
 		{"!/vendor/ *.go", "", "a/vendor/x.go", "vendor/x.go vendor/y/x.go a.c", "a a/vendor", "vendor"},
@@ -153,7 +153,8 @@ func TestFilter(t *testing.T) {
 
 func TestBadFilters(t *testing.T) {
 	for _, c := range []struct{ globs, types []string }{
-		{[]string{"[a"}, nil}, {[]string{"!"}, nil}, {nil, []string{"nope"}}, {make([]string, maxGlobs+1), nil}, {nil, make([]string, maxGlobs+1)},
+		{[]string{"[a"}, nil}, {[]string{"!"}, nil}, {nil, []string{"nope"}},
+		{make([]string, maxGlobs+1), nil}, {nil, make([]string, maxGlobs+1)},
 	} {
 		_, err := NewFilter(c.globs, c.types)
 		var told *tool.Error

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestNothing(t *testing.T) {
+func TestEmptyList(t *testing.T) {
 	var none *List
 	for _, l := range []*List{none, {}, Parse(nil), Parse([]byte("# nothing\n\n  \n"))} {
 		ignored, decided := l.Match("a/b", false)
@@ -28,7 +28,7 @@ func TestLastRuleDecides(t *testing.T) {
 		"x/a.o\n!**/a.*":          {false, true},
 		"!**/[a-c].o\nx/*\n":      {true, true},
 		"a.o/":                    {false, false},
-		"*.o\n!a.o/":              {true, true}, // it is no directory
+		"*.o\n!a.o/":              {true, true}, // it is not a directory
 		"?.o\n!*":                 {false, true},
 		"a*\n!*o\n[a]*":           {true, true},
 		"/a.o\ny/a.o\n**/y/**":    {false, false},
@@ -41,7 +41,7 @@ func TestLastRuleDecides(t *testing.T) {
 	}
 }
 
-// TestBounds gives Parse what nobody writes.
+// TestBounds passes very large files to Parse.
 func TestBounds(t *testing.T) {
 	var many strings.Builder
 	for i := range maxRules + 10 {

@@ -21,7 +21,7 @@ func TestNamesCover(t *testing.T) {
 		".Env.Local":          true,
 		".env.example":        false,
 		".env/x":              true,
-		".env/.env.example":   true, // kind is in a covered directory stays covered
+		".env/.env.example":   true, // an exception does not apply in a covered directory
 		"k.pem":               true,
 		"K.PEM":               true,
 		"k.pem.txt":           false,
@@ -57,8 +57,8 @@ func TestNamesCover(t *testing.T) {
 	}
 }
 
-// TestCoversLast compares the way down a tree with the look at a whole name.
-func TestCoversLast(t *testing.T) {
+// TestCoversInDir compares checking each step with checking the whole name.
+func TestCoversInDir(t *testing.T) {
 	names, err := NewNames([]string{"secret", "!secret/open", "a/*/c", "*.key", "!b/ok.key"})
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestNamesRefuse(t *testing.T) {
 	}
 }
 
-func TestNoNames(t *testing.T) {
+func TestNilNames(t *testing.T) {
 	var none *Names
 	empty, err := NewNames(nil)
 	if err != nil || none.Covers("x") || empty.Covers("x") || none.CoversInDir("x") {

@@ -145,5 +145,6 @@ var typeAliases = map[string]string{
 	"bash": "sh", "c#": "csharp", "c++": "cpp", "cc": "cpp", "cs": "csharp", "dockerfile": "docker", "golang": "go",
 	"gql": "graphql", "hpp": "cpp", "htm": "html", "javascript": "js", "jsx": "js", "kt": "kotlin", "makefile": "make",
 	"md": "markdown", "mjs": "js", "proto": "protobuf", "ps": "powershell", "ps1": "powershell", "python": "py",
-	"rb": "ruby", "rs": "rust", "shell": "sh", "tf": "terraform", "tsx": "ts", "txt": "text", "typescript": "ts", "yml": "yaml",
+	"rb": "ruby", "rs": "rust", "shell": "sh", "tf": "terraform", "tsx": "ts", "txt": "text",
+	"typescript": "ts", "yml": "yaml",
 }

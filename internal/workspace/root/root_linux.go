@@ -81,8 +81,8 @@ func (r *Root) OpenRegular(name string) (*os.File, Info, error) {
 	return file, info, nil
 }
 
-// IsPseudo reports whether an open file is on a file system whose files the kernel
-// generates when they are read, such as /proc.
+// IsPseudo reports whether an open file is on a file system such as /proc, where the kernel
+// generates the files when they are read.
 func IsPseudo(fd int) bool {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {

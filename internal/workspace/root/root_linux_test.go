@@ -14,7 +14,7 @@ func makeFIFO(t *testing.T, path string) {
 	}
 }
 
-// TestOldKernels compares the way without openat2 with the way with it.
+// TestOldKernels compares opening files with and without openat2.
 func TestOldKernels(t *testing.T) {
 	dir, r := testRoot(t)
 	for link, target := range map[string]string{"leaf": "a/b/c.txt", "a/dir": "b", "out": "/etc"} {
@@ -23,7 +23,9 @@ func TestOldKernels(t *testing.T) {
 		}
 	}
 	for _, name := range []string{".", "a", "a/b/c.txt", "a/none", "a/b/c.txt/x", "leaf", "a/dir", "a/dir/c.txt", "out/passwd"} {
-		for _, flag := range []int{unix.O_RDONLY, unix.O_PATH | unix.O_NOFOLLOW, unix.O_PATH | unix.O_DIRECTORY, unix.O_RDONLY | unix.O_DIRECTORY} {
+		for _, flag := range []int{
+			unix.O_RDONLY, unix.O_PATH | unix.O_NOFOLLOW, unix.O_PATH | unix.O_DIRECTORY, unix.O_RDONLY | unix.O_DIRECTORY,
+		} {
 			fast, fastErr := openBeneath(r.FD(), name, flag, 0)
 			slow, slowErr := openBySteps(r.FD(), name, flag, 0)
 			if !errors.Is(fastErr, slowErr) && !errors.Is(slowErr, fastErr) {

@@ -60,7 +60,8 @@ func TestNames(t *testing.T) {
 		if err == nil {
 			_ = file.Close()
 		}
-		if _, err := r.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600); want != nil && want != fs.ErrNotExist && !errors.Is(err, want) {
+		_, err = r.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+		if want != nil && want != fs.ErrNotExist && !errors.Is(err, want) {
 			t.Errorf("writing %q: %v, want %v", name, err, want)
 		}
 	}
@@ -95,7 +96,8 @@ func TestSpecialFilesNeverBlock(t *testing.T) {
 		}
 		defer kernel.Close()
 		for _, name := range names {
-			if _, _, err := kernel.OpenRegular(name); !errors.Is(err, ErrSpecial) && !errors.Is(err, ErrLink) && !errors.Is(err, fs.ErrNotExist) {
+			_, _, err := kernel.OpenRegular(name)
+			if !errors.Is(err, ErrSpecial) && !errors.Is(err, ErrLink) && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("%s/%s: %v, want ErrSpecial", path, name, err)
 			}
 		}
@@ -128,7 +130,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-func TestLook(t *testing.T) {
+func TestStatPath(t *testing.T) {
 	dir, r := testRoot(t)
 	link := filepath.Join(t.TempDir(), "link")
 	if err := os.Symlink(dir, link); err != nil {

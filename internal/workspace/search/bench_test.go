@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// benchPatterns are one of each kind; flags are those of rg.
+// benchPatterns has one pattern of each kind; flags are those of rg.
 var benchPatterns = []struct {
 	name  string
 	query Query
@@ -51,8 +51,8 @@ func openTree(tb testing.TB, dir string) (*root.Root, []string) {
 	return r, names
 }
 
-// BenchmarkSearch searches all of GOROOT for every line, the walk included,
-// turn by turn with ripgrep doing the same, and reports medians.
+// BenchmarkSearch searches all of GOROOT, including the walk, alternating with ripgrep,
+// and reports medians.
 func BenchmarkSearch(b *testing.B) { benchTree(b, goEnv(b, "GOROOT")) }
 
 // BenchmarkModules is BenchmarkSearch in the module cache.
@@ -69,7 +69,7 @@ func benchTree(b *testing.B, dir string) {
 				all := timed(func() { searchTree(b, r, p.query) })
 				other := timed(func() {
 					args := append(p.flags, "-n", "--no-heading", "-e", p.query.Pattern, dir)
-					_ = exec.Command("rg", args...).Run() // 1 says that nothing matched
+					_ = exec.Command("rg", args...).Run() // exit code 1 means that nothing matched
 				})
 				p.query.Limit = 100
 				page = append(page, timed(func() { searchTree(b, r, p.query) }))
@@ -127,7 +127,7 @@ func BenchmarkText(b *testing.B) {
 	}
 }
 
-// BenchmarkCompile makes queries ready and searches next to nothing.
+// BenchmarkCompile compiles queries and searches a short text.
 func BenchmarkCompile(b *testing.B) {
 	for _, p := range benchPatterns {
 		b.Run(p.name, func(b *testing.B) {

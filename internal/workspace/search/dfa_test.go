@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestManyStates has patterns with more states than are kept at once, and with
-// so many that the automaton gives up.
+// TestManyStates has patterns with more states than are kept, and with so many that the
+// DFA is not used.
 func TestManyStates(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var b strings.Builder
@@ -46,7 +46,7 @@ func TestNeedles(t *testing.T) {
 	for _, c := range []struct {
 		pattern string
 		fold    bool
-		want    string // what is looked for
+		want    string // the needles
 		sure    bool
 	}{
 		{`foo`, false, "foo", true},
@@ -62,10 +62,10 @@ func TestNeedles(t *testing.T) {
 		{`a|x*`, false, "", false},
 		{`foo|x*`, false, "", false},
 		{`Foo`, true, "foo", true},
-		{`kss`, true, "", false}, // each has a case beyond ASCII
+		{`kss`, true, "", false}, // each has a case that is not ASCII
 		{`skit`, true, "skit", true},
 		{`\x{FFFD}x`, false, "", false},
-		{`12\s`, false, "12\t 12\n 12\f 12\r 12 ", false}, // the line's end may be one
+		{`12\s`, false, "12\t 12\n 12\f 12\r 12 ", false}, // the line end may match
 	} {
 		m, err := Compile(Query{Pattern: c.pattern, IgnoreCase: c.fold})
 		if err != nil {
@@ -85,8 +85,8 @@ func TestNeedles(t *testing.T) {
 	}
 }
 
-// TestLoose shows which patterns need package regexp for lines beyond ASCII.
-func TestLoose(t *testing.T) {
+// TestApproximate checks which patterns need package regexp for lines that are not ASCII.
+func TestApproximate(t *testing.T) {
 	for pattern, loose := range map[string]bool{
 		`foo`: false, `.*`: false, `"[^"]*"`: false, `é+`: false, `[äöü]x`: false, `\w+`: false, `(?i)k`: false, `foo.*bar`: false,
 		`.x`: true, `a.b`: true, `\pL`: true, `[^a]b`: true, `\x{FFFD}`: true,

@@ -8,7 +8,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-func TestLinesOfKeysAreHidden(t *testing.T) {
+func TestLinesOfKeysAreMasked(t *testing.T) {
 	var body []string
 	for i := range 30 {
 		body = append(body, strings.Repeat(fmt.Sprintf("MII%cKey%d/+", 'A'+i%26, i%10), 7)[:64])
@@ -18,7 +18,10 @@ func TestLinesOfKeysAreHidden(t *testing.T) {
 	write(t, dir, "key", "one\n"+head+"\n"+strings.Join(body, "\n")+"\n"+foot+"\nafter\n")
 	write(t, dir, "line", `{"key":"`+head+`\n`+strings.Join(body, `\n`)+`\n`+foot+`\n","name":"needle"}`)
 	write(t, dir, "words", strings.Join(body, "\n"))
-	for _, q := range []Query{{Pattern: "KeyK?[0-9]"}, {Pattern: "MIIHKey7", Context: 3}, {Pattern: "after", Context: 4}, {Pattern: "(?s)MIIC.*MIIF", Multiline: true}} {
+	for _, q := range []Query{
+		{Pattern: "KeyK?[0-9]"}, {Pattern: "MIIHKey7", Context: 3}, {Pattern: "after", Context: 4},
+		{Pattern: "(?s)MIIC.*MIIF", Multiline: true},
+	} {
 		for _, name := range []string{"key", "line"} {
 			if q.Pattern == "after" && name == "line" {
 				continue
@@ -44,11 +47,13 @@ func TestLinesOfKeysAreHidden(t *testing.T) {
 	}
 }
 
-func TestLongLinesAreCutBesideWords(t *testing.T) {
+func TestLongLinesAreCutBetweenWords(t *testing.T) {
 	dir := t.TempDir()
 	token := "ghp_" + strings.Repeat("a1B2c3", 6)
 	for gap := range 60 {
-		write(t, dir, "x", strings.Repeat("q ", 400)+token+strings.Repeat(" ", gap+80)+"needle"+strings.Repeat(" ", gap+120)+token+strings.Repeat(" q", 400))
+		before := strings.Repeat("q ", 400) + token + strings.Repeat(" ", gap+80)
+		after := strings.Repeat(" ", gap+120) + token + strings.Repeat(" q", 400)
+		write(t, dir, "x", before+"needle"+after)
 		text := lookup(t, dir, Query{Pattern: "needle"}, "x").Files[0].Lines[0].Text
 		if strings.Count(text, "a1B2c3")%6 != 0 || strings.Count(text, "ghp_")*6 != strings.Count(text, "a1B2c3") {
 			t.Fatalf("half of a token is shown: %q", text)

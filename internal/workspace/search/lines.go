@@ -195,7 +195,7 @@ type multilineState struct {
 	at         int // where the next match may begin
 	start, end int // the last match
 	found      bool
-	done       bool // there are no more matches
+	done       bool // the last match was found
 }
 
 // nextMultiline is next if matches may span lines. It returns the first line at or

@@ -67,7 +67,7 @@ func (o *opener) open(name string) (h handle, size int64, err error) {
 		return h, 0, fs.ErrNotExist
 	case unix.EACCES:
 		return h, 0, err
-	default: // openat2 is not available, or a directory was renamed meanwhile
+	default: // openat2 is not available, or a directory was renamed
 		return o.openSlow(name)
 	}
 	h = handle{fd: fd}

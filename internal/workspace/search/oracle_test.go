@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// The oracle is slow and obviously right: package regexp, line by line.
+// The oracle is slow but certainly correct: package regexp, line by line.
 
 func splitLines(text []byte) [][]byte {
 	if len(text) == 0 {
@@ -93,7 +93,8 @@ func FuzzMatcher(f *testing.F) {
 		f.Add(p, texts[(i+5)%len(texts)], uint8(1))
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string, flags uint8) {
-		if len(text) > 7<<10 || bytes.IndexByte([]byte(text), 0) >= 0 || len(pattern) > 60 || utf16DecoderFor([]byte(text), nil) != nil {
+		if len(text) > 7<<10 || bytes.IndexByte([]byte(text), 0) >= 0 || len(pattern) > 60 ||
+			utf16DecoderFor([]byte(text), nil) != nil {
 			return
 		}
 		q := Query{Pattern: pattern, IgnoreCase: flags&1 != 0, Word: flags&2 != 0, Literal: flags&4 != 0}
@@ -101,7 +102,7 @@ func FuzzMatcher(f *testing.F) {
 	})
 }
 
-// touched are the lines that matches touch, whole text at once.
+// touched returns the lines that contain a part of a match in the whole text.
 func touched(re *regexp.Regexp, text string) (numbers []int) {
 	for _, loc := range re.FindAllStringIndex(text, -1) {
 		if loc[0] == len(text) && (text == "" || text[len(text)-1] == '\n') {
@@ -125,7 +126,8 @@ func FuzzMultiline(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, pattern, text string) {
-		if len(text) > 7<<10 || strings.ContainsAny(text, "\r\x00\uFEFF") || utf16DecoderFor([]byte(text), nil) != nil || len(pattern) > 60 {
+		if len(text) > 7<<10 || strings.ContainsAny(text, "\r\x00\uFEFF") || len(pattern) > 60 ||
+			utf16DecoderFor([]byte(text), nil) != nil {
 			return
 		}
 		m, err := Compile(Query{Pattern: pattern, Multiline: true, Limit: 1 << 20})
@@ -139,7 +141,7 @@ func FuzzMultiline(f *testing.F) {
 		want := touched(regexp.MustCompile(tree.String()), text)
 		found, _ := m.Bytes("x", []byte(text))
 		got := numbersOf(found)
-		if least(tree) == 0 { // an empty match right behind another is none to package regexp, and one to us
+		if least(tree) == 0 { // package regexp does not report an empty match just after another match
 			got = slices.DeleteFunc(got, func(n int) bool { return !slices.Contains(want, n) })
 		}
 		if !slices.Equal(got, want) {
@@ -148,7 +150,7 @@ func FuzzMultiline(f *testing.F) {
 	})
 }
 
-// least is how many runes a match has at least; or 1 instead of more.
+// least returns the minimum number of runes of a match, at most 1.
 func least(re *syntax.Regexp) int {
 	n := 0
 	switch re.Op {
@@ -189,7 +191,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// TestWordRunes holds the two ways to tell what a word is against each other.
+// TestWordRunes compares the two definitions of a word character.
 func TestWordRunes(t *testing.T) {
 	re := regexp.MustCompile(`^` + noWordRune + `$`)
 	for r := range rune(unicode.MaxRune) {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestPages compares every page with the part of the whole that it is.
+// TestPages compares every page with the same part of the whole result.
 func TestPages(t *testing.T) {
 	dir := t.TempDir()
 	names := corpus(t, dir)
@@ -77,7 +77,7 @@ func TestPagesOfFiles(t *testing.T) {
 	}
 }
 
-// render shows lines in short: number, mark, text.
+// render returns lines in a short form: number, mark, text.
 func render(lines []Line) string {
 	var b strings.Builder
 	for _, line := range lines {
@@ -139,7 +139,8 @@ func TestLongLines(t *testing.T) {
 	}
 	for name, column := range map[string]int{"start": 0, "end": 707, "wide": 401} {
 		line := lookup(t, dir, Query{Pattern: "needle"}, name).Files[0].Lines[0]
-		if line.Column != column || len(line.Text) != 300 || !strings.Contains(line.Text, "needle") || line.Cut != map[string]int{"start": 706, "end": 706, "wide": 706}[name] {
+		cut := map[string]int{"start": 706, "end": 706, "wide": 706}[name]
+		if line.Column != column || len(line.Text) != 300 || !strings.Contains(line.Text, "needle") || line.Cut != cut {
 			t.Errorf("%s: column %d, cut %d: %q", name, line.Column, line.Cut, line.Text)
 		}
 	}

@@ -14,11 +14,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
 )
 
-// corpus writes files of random lines, some with CRLF, some without an end.
+// corpus writes files of random lines, some with CRLF, some without a final line end.
 func corpus(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	words := []string{
-		"foo", "Foo", "FOO", "bar", "foobar", "foo_bar", "x", "12", "345", "func", "(", ")", " ", " ", "\t", "-", "ABC-12", "err", "error", "!=", "nil", "\"q\"", ".", "$", "^", "a", "b", "é", "日本", "",
+		"foo", "Foo", "FOO", "bar", "foobar", "foo_bar", "x", "12", "345", "func", "(", ")", " ", " ", "\t", "-",
+		"ABC-12", "err", "error", "!=", "nil", "\"q\"", ".", "$", "^", "a", "b", "é", "日本", "",
 	}
 	random := rand.New(rand.NewPCG(1, 2))
 	for i := range 70 {
@@ -63,7 +64,7 @@ func openRoot(t testing.TB, dir string) *root.Root {
 	return r
 }
 
-// shown is an answer as rg prints it.
+// shown returns a result in the format of rg.
 func shown(found Found, groups bool) string {
 	var b strings.Builder
 	last := ""
@@ -95,15 +96,18 @@ func TestAgainstRipgrep(t *testing.T) {
 	}
 	for i, p := range patterns {
 		for flags := range 32 {
-			if i%4 != flags%4 && flags > 2 { // a program is started for each
+			if i%4 != flags%4 && flags > 2 { // each of them starts a process
 				continue
 			}
-			q := Query{Pattern: p, IgnoreCase: flags&1 != 0, Word: flags&2 != 0, Literal: flags&4 != 0, Multiline: flags&8 != 0, Context: flags >> 4 * 2, Limit: 1 << 30}
+			q := Query{
+				Pattern: p, IgnoreCase: flags&1 != 0, Word: flags&2 != 0, Literal: flags&4 != 0,
+				Multiline: flags&8 != 0, Context: flags >> 4 * 2, Limit: 1 << 30,
+			}
 			if q.Multiline && (q.Word || q.Literal) || q.Literal && strings.Contains(p, "(?") {
 				continue
 			}
 			if q.Multiline && strings.HasSuffix(p, "*$") || q.Multiline && p == "^$" || q.Word && p == "a*" {
-				continue // rg finds an empty line after the last one, and words around "\r"
+				continue // rg matches an empty line after the last one, and words around "\r"
 			}
 			args := []string{"--sort", "path", "-n", "--no-heading", "--with-filename", "--crlf", "--color=never"}
 			for i, flag := range []string{"-i", "-w", "-F", "-U", "-C2"} {

@@ -74,7 +74,7 @@ func TestLargePatterns(t *testing.T) {
 	}
 }
 
-// TestLargeFiles has lines and what is around them on both sides of windows.
+// TestLargeFiles has matches and context on both sides of window boundaries.
 func TestLargeFiles(t *testing.T) {
 	dir := t.TempDir()
 	var b strings.Builder
@@ -90,7 +90,10 @@ func TestLargeFiles(t *testing.T) {
 	}
 	write(t, dir, "large", b.String())
 	lines := strings.Split(b.String(), "\n")
-	for _, q := range []Query{{Pattern: "needle"}, {Pattern: `^ne+dle\s`}, {Pattern: `needle`, IgnoreCase: true}, {Pattern: `n[e-g]+dle`, Context: 3}, {Pattern: "needle", Context: 50}, {Pattern: `needle \d+$`, Multiline: true}} {
+	for _, q := range []Query{
+		{Pattern: "needle"}, {Pattern: `^ne+dle\s`}, {Pattern: `needle`, IgnoreCase: true},
+		{Pattern: `n[e-g]+dle`, Context: 3}, {Pattern: "needle", Context: 50}, {Pattern: `needle \d+$`, Multiline: true},
+	} {
 		q.Limit = 1 << 20
 		f := lookup(t, dir, q, "large").Files[0]
 		if got := numbersOf(f); !slices.Equal(got, want) {
@@ -296,7 +299,7 @@ func TestCancelled(t *testing.T) {
 		t.Errorf("%v, want that it was cancelled", err)
 	}
 	late := time.Now().Add(time.Minute)
-	for runtime.NumGoroutine() > before && time.Now().Before(late) { // the last one may be about to end
+	for runtime.NumGoroutine() > before && time.Now().Before(late) { // the last one may not have ended yet
 		time.Sleep(time.Millisecond)
 	}
 	if after := runtime.NumGoroutine(); after > before {
@@ -304,7 +307,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestPanic shows that a fault in one goroutine is an error of the call.
+// TestPanic checks that a panic in a goroutine becomes an error of the call.
 func TestPanic(t *testing.T) {
 	m, err := Compile(Query{Pattern: "foo"})
 	if err != nil {

@@ -13,8 +13,8 @@ func special(t *testing.T, path string) {
 	}
 }
 
-// TestMadeUpFiles shows that what the kernel makes up is not read.
-func TestMadeUpFiles(t *testing.T) {
+// TestPseudoFiles checks that files that the kernel generates are not read.
+func TestPseudoFiles(t *testing.T) {
 	m, err := Compile(Query{Pattern: ".", Mode: Names})
 	if err != nil {
 		t.Fatal(err)
@@ -27,8 +27,8 @@ func TestMadeUpFiles(t *testing.T) {
 	}
 }
 
-// TestSlowOpen compares the way through package root with the fast one.
-func TestSlowOpen(t *testing.T) {
+// TestOpenSlow compares opening through package root with the fast way.
+func TestOpenSlow(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "a", "text")
 	special(t, dir+"/fifo")

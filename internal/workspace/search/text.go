@@ -257,7 +257,7 @@ type utf16Decoder struct {
 	src   source
 	order binary.ByteOrder
 	raw   []byte // read and not yet decoded
-	ended bool   // src has no more bytes than raw
+	ended bool   // all bytes of src are in raw
 	begun bool   // the byte order mark was skipped
 }
 

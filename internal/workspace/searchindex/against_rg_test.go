@@ -10,8 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
-// BenchmarkSearch searches with the index, turn by turn with ripgrep, and
-// reports medians.
+// BenchmarkSearch searches with the index, alternating with ripgrep, and reports medians.
 func BenchmarkSearch(b *testing.B) {
 	needtest.Program(b, "rg")
 	w := benchTree(b)

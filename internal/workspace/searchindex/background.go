@@ -169,7 +169,7 @@ func (b *background) watch(ctx context.Context, w *watcher) error {
 	return nil
 }
 
-// load reads the whole tree. No other goroutine closes the segment meanwhile.
+// load reads the whole tree. No other goroutine may close the segment during the call.
 func (x *Index) load(ctx context.Context, w *watcher) (*view, error) {
 	m, err := readMounts(x.o.Root)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// benchTree is what is measured on: the sources of Go, or what WARM_TREE names.
+// benchTree returns the tree to index: GOROOT, or the directory in WARM_TREE.
 func benchTree(b *testing.B) *world {
 	b.Helper()
 	dir := os.Getenv("WARM_TREE")
@@ -28,7 +28,7 @@ func heap() float64 {
 	return float64(m.HeapAlloc) / 1e6
 }
 
-// BenchmarkBuild makes an index from nothing, and then another from disk.
+// BenchmarkBuild builds an index, and then loads it from disk.
 func BenchmarkBuild(b *testing.B) {
 	w := benchTree(b)
 	for b.Loop() {
@@ -84,8 +84,8 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
-// BenchmarkSweep answers without events.
-func BenchmarkSweep(b *testing.B) {
+// BenchmarkStatAll answers queries without events.
+func BenchmarkStatAll(b *testing.B) {
 	w := benchTree(b)
 	w.start(func(x *Index) { x.statAll = true })
 	re, err := syntax.Parse("gcmarknewobject", syntax.Perl)

@@ -36,10 +36,10 @@ func TestRead(t *testing.T) {
 		if c.what == "large" {
 			f.Flags |= segment.Racy
 		}
-		if f.Flags != c.flags|segment.Racy || f.Size != int64(len(c.text)) { // it was written just now
+		if f.Flags != c.flags|segment.Racy || f.Size != int64(len(c.text)) { // it was just written
 			t.Errorf("%s: flags %d, want %d; size %d", c.what, f.Flags, c.flags|segment.Racy, f.Size)
 		}
-		if c.have != "" && !slices.Contains(found, trigram.T(c.have[0])<<16|trigram.T(c.have[1])<<8|trigram.T(c.have[2])) {
+		if h := c.have; h != "" && !slices.Contains(found, trigram.T(h[0])<<16|trigram.T(h[1])<<8|trigram.T(h[2])) {
 			t.Errorf("%s: no %q", c.what, c.have)
 		}
 		if f.Flags&(segment.Always|segment.Binary) != 0 && len(found) > 0 {

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// A world is a directory, an index of it, and the truth.
+// A world is a directory, an index of it, and the expected results.
 type world struct {
 	t     testing.TB
 	dir   string
@@ -38,7 +38,7 @@ func newWorld(t testing.TB, dir string) *world {
 	return w
 }
 
-// start makes an index and waits until it has nothing to do.
+// start creates an index and waits until it is ready.
 func (w *world) start(change ...func(*Index)) {
 	w.t.Helper()
 	x := New(Options{Root: w.root, Skip: w.skip, Store: w.store})
@@ -72,8 +72,8 @@ func (w *world) do(err error) {
 	}
 }
 
-// check compares the index with the truth: the same files, and among the
-// candidates all that match. It reports whether the index answered.
+// check compares the index with the expected results: the same files, and all matching
+// files among the candidates. It reports whether the index answered.
 func (w *world) check(what string, dirs ...string) bool {
 	w.t.Helper()
 	answered := true
@@ -129,10 +129,10 @@ func (w *world) candidates(what, dir, pattern string, files []string) bool {
 	return true
 }
 
-// searched is what a search sees of a file.
+// searched returns the text of a file that a search would search.
 func searched(content []byte) []byte {
 	if units, ok := bytes.CutPrefix(content, []byte("\xff\xfe")); ok {
-		return bytes.ReplaceAll(units, []byte{0}, nil) // of letters of ASCII
+		return bytes.ReplaceAll(units, []byte{0}, nil) // of ASCII letters
 	}
 	if bytes.IndexByte(content, 0) >= 0 {
 		return nil
@@ -140,7 +140,7 @@ func searched(content []byte) []byte {
 	return content
 }
 
-// fewer makes sure that the index is of use.
+// fewer checks that the index excludes files.
 func (w *world) fewer(pattern string, most int) {
 	w.t.Helper()
 	re, err := syntax.Parse(pattern, syntax.Perl)
@@ -150,7 +150,7 @@ func (w *world) fewer(pattern string, most int) {
 	}
 }
 
-// age sets the times of all files back, so that their stamps prove something.
+// age sets the times of all files back, so that their stamps are reliable.
 func (w *world) age() {
 	w.t.Helper()
 	old := time2020()
@@ -263,7 +263,7 @@ func TestChanges(t *testing.T) {
 	change("after many events", func() { w.write("many/last.txt", "needle") })
 }
 
-func TestNotWarm(t *testing.T) {
+func TestNotStarted(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	w.write("a.txt", "x")
 	x := New(Options{Root: w.root, Store: w.store})

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// A model does random things to a world.
+// A model makes random changes to a world.
 type model struct {
 	*world
 	r   *rand.Rand
@@ -34,7 +34,7 @@ func (m *model) name(list []string) string {
 
 func (m *model) text() []byte { return []byte(modelTexts[m.r.IntN(len(modelTexts))]) }
 
-// step does one thing. That it is not possible is no matter.
+// step makes one change, and ignores its errors.
 func (m *model) step() {
 	p := func(list []string) string { return m.path(m.name(list)) }
 	file, dir := p(modelFiles), p(modelDirs)
@@ -95,7 +95,7 @@ func (m *model) run(steps int) {
 		if m.t.Failed() {
 			m.t.Fatalf("what was done:\n%s", strings.Join(m.log[max(0, len(m.log)-20):], "\n"))
 		}
-		if m.r.IntN(40) == 0 { // another start
+		if m.r.IntN(40) == 0 { // a restart
 			if err := m.x.Close(); err != nil {
 				m.t.Fatal(err)
 			}
@@ -109,7 +109,7 @@ func (m *model) run(steps int) {
 	}
 }
 
-// hasty makes a new segment whenever one file changed.
+// hasty builds a new segment after every change.
 func hasty(x *Index) { x.intervals.build, x.intervals.maxStale, x.intervals.verify = 1, 0, 1 }
 
 func TestModel(t *testing.T) {
@@ -118,7 +118,7 @@ func TestModel(t *testing.T) {
 	}
 }
 
-// TestModelWithoutEvents does the same where each answer looks at all stamps.
+// TestModelWithoutEvents does the same if each answer compares all stamps.
 func TestModelWithoutEvents(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

@@ -473,7 +473,7 @@ func (v *view) checkLinked(ctx context.Context) error {
 	return v.compare(ctx, v.linked, v.markFileChanged)
 }
 
-// compare calls changed for the files of the segment whose stamp has changed.
+// compare calls changed for the files of the segment with a changed stamp.
 func (v *view) compare(ctx context.Context, files []uint32, changed func(n uint32)) error {
 	var bases []string
 	for from := 0; from < len(files); {

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestOverflow makes more events than the kernel keeps while nobody reads them.
+// TestOverflow causes more events than the kernel queues while they are not read.
 func TestOverflow(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	plain(w, 50)
@@ -45,7 +45,7 @@ func openFiles(t *testing.T) int {
 	return len(names)
 }
 
-func TestNothingIsLeft(t *testing.T) {
+func TestCloseReleasesEverything(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	plain(w, 50)
 	run := func() {
@@ -60,7 +60,8 @@ func TestNothingIsLeft(t *testing.T) {
 		run()
 	}
 	late := time.Now().Add(time.Minute)
-	for (openFiles(t) > files || runtime.NumGoroutine() > routines) && time.Now().Before(late) { // the last ones may be about to end
+	// The last goroutines may not have ended yet.
+	for (openFiles(t) > files || runtime.NumGoroutine() > routines) && time.Now().Before(late) {
 		time.Sleep(time.Millisecond)
 	}
 	if now := openFiles(t); now > files {
@@ -84,7 +85,7 @@ func TestFewWatches(t *testing.T) {
 	w.do(b.Close())
 }
 
-// TestMapped writes to a file through a mapping: that is seen when it is closed.
+// TestMapped writes to a mapped file: closing the file causes an event.
 func TestMapped(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	plain(w, 5)
@@ -100,8 +101,8 @@ func TestMapped(t *testing.T) {
 	w.check("written through a mapping")
 }
 
-// TestUnseen changes files in ways that are no events, and has them found out.
-func TestUnseen(t *testing.T) {
+// TestVerify changes files without causing events, and checks that verify detects it.
+func TestVerify(t *testing.T) {
 	w := newWorld(t, t.TempDir())
 	plain(w, 30)
 	outside := filepath.Join(filepath.Dir(w.dir), "outside")

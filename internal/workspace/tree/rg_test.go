@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// rgFiles are the files that ripgrep sees beneath a directory.
+// rgFiles returns the files that ripgrep visits below a directory.
 func rgFiles(t testing.TB, dir, sub string, flags ...string) []string {
 	t.Helper()
 	rg := needtest.Program(t, "rg")
@@ -76,7 +76,7 @@ func TestAsRipgrepInGOROOT(t *testing.T) {
 	}
 }
 
-// grow makes a tree at random, with ignore files in it.
+// grow creates a random tree with ignore files.
 func grow(t *testing.T, dir string, random *rand.Rand, deep int) {
 	names := []string{"a", "b", "c", "a.o", "b.o", "x.go", ".h", "a.b", "a-b", "A", "build", ".env", "caf\u00e9"}
 	lines := []string{
@@ -149,7 +149,10 @@ func TestAsRipgrepAtRandom(t *testing.T) {
 		for _, c := range []struct {
 			o     Options
 			flags []string
-		}{{Options{}, nil}, {Options{Hidden: true}, []string{"--hidden"}}, {Options{Ignored: true}, []string{"--no-ignore"}}, {Options{Depth: 2}, []string{"--max-depth=2"}}} {
+		}{
+			{Options{}, nil}, {Options{Hidden: true}, []string{"--hidden"}},
+			{Options{Ignored: true}, []string{"--no-ignore"}}, {Options{Depth: 2}, []string{"--max-depth=2"}},
+		} {
 			got, unread, err := Files(context.Background(), r, c.o, nil)
 			if err != nil || len(unread) > 0 {
 				t.Fatal(err, unread)
@@ -165,8 +168,8 @@ func TestAsRipgrepAtRandom(t *testing.T) {
 	}
 }
 
-// TestAsRipgrepFromBelow begins in a directory: what is above it counts.
-func TestAsRipgrepFromBelow(t *testing.T) {
+// TestAsRipgrepInSubdirectory begins in a subdirectory: the ignore files above it apply.
+func TestAsRipgrepInSubdirectory(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	walked := 0
 	for range 30 {

@@ -29,7 +29,7 @@ func TestSpecialFilesAreNotOpened(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreNotText(t *testing.T) {
+func TestNamesThatAreNotUTF8(t *testing.T) {
 	want := []string{"a\xff\xfe/b\xc3", "new\nline", "tab\t", "\x01", "\xff"}
 	slices.Sort(want)
 	_, r := plant(t, want...)
@@ -39,7 +39,7 @@ func TestNamesThatAreNotText(t *testing.T) {
 	}
 }
 
-// TestTooDeep makes directories whose names are longer than the system takes.
+// TestTooDeep creates directories with paths that are longer than the system allows.
 func TestTooDeep(t *testing.T) {
 	dir, r := plant(t, "a/f")
 	at, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY, 0)
@@ -80,8 +80,7 @@ func TestUnreadable(t *testing.T) {
 	}
 }
 
-// TestEntriesWithoutTypes takes entries apart as some file systems give
-// them.
+// TestEntriesWithoutTypes parses entries without a type, as some file systems return them.
 func TestEntriesWithoutTypes(t *testing.T) {
 	dir, _ := plant(t, "file", "dir/")
 	if err := os.Symlink("file", filepath.Join(dir, "link")); err != nil {

@@ -28,8 +28,7 @@ func openRoot(t testing.TB, dir string) *root.Root {
 	return r
 }
 
-// plant makes a root with empty files, and directories where a name ends in a
-// slash.
+// plant creates a root with empty files, and directories for names that end with a slash.
 func plant(t testing.TB, names ...string) (string, *root.Root) {
 	t.Helper()
 	dir := t.TempDir()
@@ -108,7 +107,10 @@ func TestWalkVisitsEachOnce(t *testing.T) {
 		return nil
 	})
 	want := map[string][]root.Entry{
-		".":   {{Name: "a"}, {Name: "b"}, {Name: "c", Mode: fs.ModeDir}, {Name: "e", Mode: fs.ModeDir}, {Name: "link", Mode: fs.ModeSymlink}},
+		".": {
+			{Name: "a"}, {Name: "b"}, {Name: "c", Mode: fs.ModeDir}, {Name: "e", Mode: fs.ModeDir},
+			{Name: "link", Mode: fs.ModeSymlink},
+		},
 		"c":   {{Name: "d", Mode: fs.ModeDir}, {Name: "x"}},
 		"c/d": {},
 		"e":   {{Name: "f", Mode: fs.ModeDir}},
@@ -124,12 +126,14 @@ func TestWalkVisitsEachOnce(t *testing.T) {
 	}
 }
 
-func TestWhereToBegin(t *testing.T) {
+func TestDir(t *testing.T) {
 	dir, r := plant(t, "a/b", "file")
 	if err := os.Symlink("a", filepath.Join(dir, "link")); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]error{"none": fs.ErrNotExist, "link": root.ErrLink, "a/../..": root.ErrName, "/etc": root.ErrName, "": nil, "a": nil} {
+	for name, want := range map[string]error{
+		"none": fs.ErrNotExist, "link": root.ErrLink, "a/../..": root.ErrName, "/etc": root.ErrName, "": nil, "a": nil,
+	} {
 		if _, _, err := Files(t.Context(), r, Options{Dir: name}, nil); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", name, err, want)
 		}
@@ -139,7 +143,7 @@ func TestWhereToBegin(t *testing.T) {
 	}
 }
 
-func TestVisitEndsTheWalk(t *testing.T) {
+func TestErrorOfVisitEndsWalk(t *testing.T) {
 	var names []string
 	for i := range 200 {
 		names = append(names, fmt.Sprintf("d%d/e/f", i))
@@ -175,7 +179,7 @@ func TestVisitEndsTheWalk(t *testing.T) {
 	}
 }
 
-func TestIgnoreFilesThatAreNone(t *testing.T) {
+func TestInvalidIgnoreFiles(t *testing.T) {
 	dir, r := plant(t, ".git/", "a", "b", "x/.gitignore/y", "x/.ignore/y", "x/a")
 	outside := filepath.Join(t.TempDir(), "rules")
 	if err := os.WriteFile(outside, []byte("*\n"), 0o600); err != nil {
@@ -192,9 +196,9 @@ func TestIgnoreFilesThatAreNone(t *testing.T) {
 	}
 }
 
-// TestBeneathARepository opens a root in a repository: its .gitignore counts,
-// those outside do not.
-func TestBeneathARepository(t *testing.T) {
+// TestRootInRepository opens a root within a repository: .gitignore files in the root
+// apply, those outside do not.
+func TestRootInRepository(t *testing.T) {
 	dir, _ := plant(t, ".git/", "in/a.o", "in/a.c", "in/a.h")
 	for name, text := range map[string]string{".gitignore": "*.c\n", "in/.gitignore": "*.o\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -222,8 +226,8 @@ func TestManyEntries(t *testing.T) {
 	}
 }
 
-// TestRemovedMeanwhile takes directories away under the walk.
-func TestRemovedMeanwhile(t *testing.T) {
+// TestRemovedDuringWalk removes directories during the walk.
+func TestRemovedDuringWalk(t *testing.T) {
 	dir, r := plant(t, "a/b/c/d", "e/f", "g/h")
 	unread, err := Walk(t.Context(), r, Options{Workers: 1}, func(d Dir) error {
 		if d.Name != "." {

@@ -7,8 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// Files are a [workspace.Source] that knows its names and has a word of its own
-// for entries.
+// Files are a [workspace.Source] that knows its names and has another type of entry.
 type Files[E Entry] interface {
 	Serves(ctx context.Context, name string) bool
 	Read(ctx context.Context, name string) ([]byte, time.Time, error)
@@ -17,7 +16,7 @@ type Files[E Entry] interface {
 	List(ctx context.Context, dir string) ([]E, error)
 }
 
-// An Entry is a [workspace.SourceEntry] under another name.
+// An Entry has the fields of [workspace.SourceEntry].
 type Entry interface {
 	~struct {
 		Name     string
@@ -37,8 +36,7 @@ func (s served[E]) List(ctx context.Context, dir string) ([]workspace.SourceEntr
 	return entries, err
 }
 
-// Serving is an option for [New]: such files are part of the workspace, and
-// some names are denied.
+// Serving is an option for [New] that adds files to the workspace and denies names.
 func Serving[E Entry](files Files[E], deny ...string) func(*workspace.Options) {
 	return func(o *workspace.Options) {
 		o.Deny = append(o.Deny, deny...)

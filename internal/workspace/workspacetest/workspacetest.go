@@ -1,10 +1,8 @@
-// Package workspacetest makes workspaces for the tests of everything that
-// works on files, so that no test needs a fake of them.
+// Package workspacetest creates workspaces for tests of code that works on files, so that
+// no test needs a fake.
 //
-// Begin with [New]: it gives a real workspace over an empty directory, and a
-// context whose caller sees it. [Memory] is a store of files that are not on
-// the disk, with the rules of agents' context files. The package knows nothing
-// of how paths are decided; that is tested beside the code that does.
+// Begin with [New], which returns a real workspace in an empty directory, and a context
+// with a caller that can use it.
 package workspacetest
 
 import (
@@ -16,9 +14,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// New makes a workspace over a directory that is empty and gone after the
-// test. It returns a context for the [Caller] and the directory. The data
-// directory is elsewhere; change may set other options.
+// New creates a workspace in an empty directory that is removed after the test. It returns
+// a context for the [Caller], and the directory. The data directory is a separate one;
+// change may set other options.
 func New(t testing.TB, change ...func(*workspace.Options)) (*workspace.Workspace, context.Context, string) {
 	t.Helper()
 	o := workspace.Options{
@@ -40,7 +38,7 @@ func New(t testing.TB, change ...func(*workspace.Options)) (*workspace.Workspace
 	return w, For(t.Context(), Caller(dir)), dir
 }
 
-// Dir makes a directory that is gone after the test. Its path has no links.
+// Dir creates a directory that is removed after the test. Its path has no links.
 func Dir(t testing.TB) string {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
@@ -50,12 +48,12 @@ func Dir(t testing.TB) string {
 	return dir
 }
 
-// Caller is who tests act for, in a directory.
+// Caller returns the caller for tests in a directory.
 func Caller(dir string) tool.Caller {
 	return tool.Caller{Agent: "tester", User: "u", Session: "s1", Workspace: dir}
 }
 
-// For returns a context of a call for c.
+// For returns a context of a call by c.
 func For(ctx context.Context, c tool.Caller) context.Context {
 	return tool.With(ctx, &tool.Running{Caller: c, Tool: "test", Call: "call-1"})
 }

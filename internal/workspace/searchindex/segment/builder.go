@@ -174,7 +174,7 @@ func appendNumbers(to []uint32, raw []byte) []uint32 {
 	return to
 }
 
-// A Previous segment is a source of its own lists. Renumber[n] is the new number of file
+// A Previous segment is the source of the lists that it has. Renumber[n] is the new number of file
 // n plus 1, or 0 if the file is left out. The order of the files does not change.
 type Previous struct {
 	*Segment

@@ -116,7 +116,7 @@ func (s *Segment) Size() int { return len(s.data) }
 func (s *Segment) Same(info os.FileInfo) bool { return os.SameFile(s.info, info) }
 
 // Guard calls do, which reads from segments. It returns an error if the mapped file was
-// truncated or damaged meanwhile.
+// truncated or damaged.
 func Guard(do func()) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -246,7 +246,7 @@ func (s *Segment) Range(dir string) (lo, hi uint32) {
 	return s.lowest(dir + "/"), s.lowest(dir + string('/'+1))
 }
 
-// lowest returns the first file whose name is not less than name.
+// lowest returns the first file with a name that is not less than name.
 func (s *Segment) lowest(name string) uint32 {
 	return uint32(sort.Search(s.files, func(i int) bool { return s.compare(uint32(i), name) >= 0 }))
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
 
-// A corpus is what the tests put into segments.
+// A corpus is a set of files for segments.
 type corpus struct {
 	files []File
 	texts []string
@@ -49,7 +49,7 @@ func randomCorpus(r *rand.Rand, n int) corpus {
 	return c
 }
 
-// write makes a segment; where kept says so, a file comes from the older one.
+// write writes a segment. Files for which kept returns true come from the previous one.
 func (c corpus) write(t testing.TB, path string, memory int, older *Previous, kept func(i int) bool) *Segment {
 	t.Helper()
 	b := NewBuilder(filepath.Dir(path), memory)
@@ -161,20 +161,20 @@ func TestSegments(t *testing.T) {
 	}
 }
 
-// TestSpilling writes after every file.
+// TestSpilling writes a temporary file after every file.
 func TestSpilling(t *testing.T) {
 	c := randomCorpus(rand.New(rand.NewPCG(2, 1)), 50)
 	c.check(t, c.write(t, filepath.Join(t.TempDir(), "x"), 1, nil, nil))
 }
 
-func TestOlder(t *testing.T) {
+func TestPrevious(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 1))
 	dir := t.TempDir()
 	c := randomCorpus(r, 500)
 	for round := range 5 {
 		old := c.write(t, filepath.Join(dir, "x"), 1<<30, nil, nil)
 		next, now, from := randomCorpus(r, 30+r.IntN(200)), make([]uint32, old.Len()), map[string]int{}
-		for i, f := range c.files { // some stay, some change, some go, some come
+		for i, f := range c.files { // some are kept, changed, removed or added
 			if r.IntN(3) > 0 {
 				next.files, next.texts = append(next.files, f), append(next.texts, c.texts[i])
 				if r.IntN(4) > 0 {
@@ -188,7 +188,8 @@ func TestOlder(t *testing.T) {
 				now[n] = uint32(i) + 1
 			}
 		}
-		s := next.write(t, filepath.Join(dir, "y"), 1<<30, &Previous{Segment: old, Renumber: now}, func(i int) bool { return slices.Contains(now, uint32(i)+1) })
+		kept := func(i int) bool { return slices.Contains(now, uint32(i)+1) }
+		s := next.write(t, filepath.Join(dir, "y"), 1<<30, &Previous{Segment: old, Renumber: now}, kept)
 		next.check(t, s)
 		if c = next; t.Failed() {
 			t.Fatalf("round %d", round)
@@ -245,7 +246,7 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestTruncated cuts a segment short under its mapping.
+// TestTruncated truncates a mapped segment.
 func TestTruncated(t *testing.T) {
 	c := randomCorpus(rand.New(rand.NewPCG(5, 1)), 2000)
 	path := filepath.Join(t.TempDir(), "x")
@@ -271,7 +272,8 @@ func TestCancelled(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := b.Write(ctx, filepath.Join(dir, "x"), Digest{}, []File{{Name: "a"}}, nil); !errors.Is(err, context.Canceled) {
+	_, err := b.Write(ctx, filepath.Join(dir, "x"), Digest{}, []File{{Name: "a"}}, nil)
+	if !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
@@ -279,8 +281,8 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// FuzzSegment damages a segment in a way that its sums do not show: whoever
-// reads it in a Guard is safe.
+// FuzzSegment damages a segment without changing its checksums: reading it within Guard
+// must be safe.
 func FuzzSegment(f *testing.F) {
 	c := randomCorpus(rand.New(rand.NewPCG(6, 1)), 60)
 	dir := f.TempDir()

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// show writes a query as text.
+// show returns a query as text.
 func show(q Query) string {
 	var parts []string
 	for _, t := range q.Trigrams {
@@ -76,7 +76,7 @@ func bagOf(b *Bag, text string) (func(T) bool, bool) {
 	return func(t T) bool { return set[t] }, odd
 }
 
-// holds checks the promise: what matches is never left out.
+// holds checks that a text that matches always satisfies the query.
 func holds(t *testing.T, b *Bag, pattern, text string) (matched, accepted bool) {
 	t.Helper()
 	re, err := regexp.Compile(pattern)
@@ -91,7 +91,7 @@ func holds(t *testing.T, b *Bag, pattern, text string) (matched, accepted bool) 
 	return matched, accepted
 }
 
-// randomPattern writes an expression over few letters, so that many match.
+// randomPattern returns an expression with few letters, so that many texts match.
 func randomPattern(r *rand.Rand, depth int) string {
 	atoms := []string{"a", "b", "ab", "abc", "k", "S", "K", "ſ", "\u212a", "é", "É", "ß", ".", "[ab]", "[^a]", "[a-k]", `\d`, `\w`, `\n`, "^", "$", `\b`,
 		"1", "\ufffd", `\x{FFFD}`, "[\u212ax]", "[éè]", "[\na]", "", "cab", "世界", " "}
@@ -121,7 +121,7 @@ func randomText(r *rand.Rand) string {
 	return b.String()
 }
 
-func TestNothingIsLeftOut(t *testing.T) {
+func TestMatchesSatisfyQuery(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var b Bag
 	matches, refused := 0, 0
@@ -155,8 +155,8 @@ func FuzzOf(f *testing.F) {
 	})
 }
 
-// TestLargePatterns keeps the work bounded: each ends at once, or the test
-// runs into its time limit.
+// TestLargePatterns checks that the work for large patterns is bounded; otherwise the test
+// exceeds its time limit.
 func TestLargePatterns(t *testing.T) {
 	for _, pattern := range []string{
 		strings.Repeat("[ab]", 1000), strings.Repeat("(a|b|cd)", 500), "(ab|cd){1000}", strings.Repeat("[0-9]{5}x?", 300),
