@@ -29,13 +29,6 @@ func Check(programs []Program) error {
 	return errors.Join(problems...)
 }
 
-// Presets are the names of the presets.
-func Presets() []string { return slices.Sorted(maps.Keys(presets())) }
-
-func presets() map[string]preset {
-	return map[string]preset{"gh": gh(), "gcloud": gcloud(), "aws": aws(), "kubectl": kubectl(), "terraform": terraform()}
-}
-
 // compile reads what an operator wrote. What is wrong stays with the program
 // too, which then does nothing.
 func compile(p Program) (program, error) {

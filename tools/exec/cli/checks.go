@@ -9,76 +9,37 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// gh is the command line of GitHub. It looks at no repository here, since a
-// repository's own settings run programs, and those would have the token.
-func gh() preset {
-	return preset{
-		grammar: grammar{
-			dashes: true,
-			values: "-R --repo --title -t --body -b --body-file -F --jq -q --template --json --limit -L --label -l --state --assignee --author --search -S" +
-				" --base -B --head -H --reviewer --milestone --notes --notes-file --method -X --field --raw-field --header --input --cache",
-			texts: "--title -t --body -b --notes --template --jq -q --search -S",
-		},
-		reads: `
-			api
-			pr list|view|diff|checks|status
-			issue list|view|status
-			run list|view|watch
-			workflow list|view
-			release list|view
-			repo list|view
-			label list
-			gist list|view
-			cache list
-			variable list|get
-			ruleset list|view|check
-			project list|view|item-list|field-list
-			org list
-			search repos|issues|prs|commits|code
-			status
-			version
-			attestation verify
-			help
-		`,
-		changes: `
-			pr create|edit|comment|merge|close|reopen|ready|review|lock|unlock|update-branch
-			issue create|edit|comment|close|reopen|pin|unpin|lock|unlock|transfer|develop
-			run rerun|cancel|download
-			workflow run|enable|disable
-			release create|edit|upload|download
-			repo create|fork|sync
-			label create|edit|clone
-			gist create|edit|rename
-			variable set
-			project create|edit|close|copy|field-create|item-add|item-create|item-edit|item-archive|link|unlink
-		`,
-		deletes: `
-			release delete|delete-asset
-			run delete
-			label delete
-			issue delete
-			gist delete
-			cache delete
-			variable delete
-			project delete|item-delete|field-delete
-			pr merge|close --delete-branch|-d
-			repo sync --force
-			project create|edit|close --undo
-		`,
-		refused: []refusal{
-			{"that shows or changes how gh logs in", "auth\nconfig\n--show-token"},
-			{"that makes gh run other code", "alias\nextension|extensions|ext\nbrowse\ncompletion\ncopilot|agent-task\npreview"},
-			{"that opens a shell elsewhere", "codespace|cs"},
-			{"keys and secrets are for people to change", "secret\nssh-key\ngpg-key\nrepo deploy-key"},
-			{"that deletes a repository, or changes who has it", "repo delete|archive|unarchive|rename|edit|set-default|gitignore|license|autolink"},
-			{"that sends the token elsewhere, or shows it", "--hostname\n--verbose\n--insecure-storage\n--with-token"},
-			{"settings of a repository run programs here; use git with the tool exec", "pr checkout|co\nrepo clone\ngist clone\n--clone\n--source"},
-		},
-		env: append(everywhere(), "GH_PROMPT_DISABLED=1", "GH_PAGER=cat", "GH_EDITOR=true", "GH_BROWSER=true", "GH_NO_UPDATE_NOTIFIER=1",
-			"GH_NO_EXTENSION_UPDATE_NOTIFIER=1", "GH_TELEMETRY=0", "GIT_DIR=/dev/null"),
-		seconds: 30,
-		check:   checkGH,
+// checkOf returns the Go check of a preset, for what its patterns cannot say: it
+// returns an error, or the effect of a command. nil: there is none.
+func checkOf(preset string) func(line, Program) (effect, error) {
+	switch preset {
+	case "gh":
+		return checkGH
+	case "aws":
+		return checkAWS
+	case "kubectl":
+		return checkKubectl
 	}
+	return nil
+}
+
+// checkAWS refuses addresses of files with variables in them: aws expands them,
+// and says in its error what they held.
+func checkAWS(l line, _ Program) (effect, error) {
+	values := []string{}
+	for _, w := range l.words {
+		values = append(values, w.text)
+	}
+	for _, f := range l.flags {
+		values = append(values, f.values...)
+	}
+	for _, v := range values {
+		low := strings.ToLower(v)
+		if (strings.Contains(low, "file://") || strings.Contains(low, "fileb://")) && strings.ContainsAny(v, "$%~") {
+			return 0, tool.Errorf(tool.Refused, "aws does not run this: it expands variables in the names of files").Try("write a plain path after file://")
+		}
+	}
+	return unlisted, nil
 }
 
 // ghLooks are the commands that look for a repository here unless told.
@@ -221,4 +182,54 @@ func ghGraphQL(l line) (effect, error) {
 		return 0, ghRefuses("the mutation deletes something or changes rights", "use the command that gh has for it, or ask the user to")
 	}
 	return changes, nil
+}
+
+// kubePillars are kinds of things that hold up everything else.
+const kubePillars = "ns namespace namespaces no node nodes pv persistentvolume persistentvolumes crd crds customresourcedefinition customresourcedefinitions" +
+	" clusterrole clusterroles clusterrolebinding clusterrolebindings sc storageclass storageclasses apiservice apiservices all" +
+	" mutatingwebhookconfiguration mutatingwebhookconfigurations validatingwebhookconfiguration validatingwebhookconfigurations" +
+	" priorityclass priorityclasses pc csidriver csidrivers"
+
+func checkKubectl(l line, _ Program) (effect, error) {
+	kinds := kubeKinds(l)
+	among := func(list string) bool { return slices.ContainsFunc(kinds, func(k string) bool { return has(list, k) }) }
+	if l.word(0) == "delete" && among(kubePillars) {
+		return 0, tool.Errorf(tool.Refused, "kubectl does not delete namespaces, nodes and what else holds up a cluster").Try("ask the user to do it")
+	}
+	if l.word(0) == "create" || !l.has("--template") && !kubeShows(l.valuesOf("--output -o")) {
+		return unlisted, nil
+	}
+	if among("secret secrets") {
+		return 0, tool.Errorf(tool.Refused, "kubectl does not show what is in a secret").Try("leave -o out, or use kubectl describe, to see which keys it has")
+	}
+	if l.has("--filename -f --kustomize -k") && l.word(0) != "logs" && l.word(0) != "kustomize" {
+		return 0, tool.Errorf(tool.Refused, "kubectl shows things by the name of a file only in short, since they may be secrets").
+			Try("leave -o out, or name the kind: kubectl get deployment NAME -o yaml")
+	}
+	return unlisted, nil
+}
+
+// kubeShows reports whether an output has more than names and columns.
+func kubeShows(outputs []string) bool {
+	return slices.ContainsFunc(outputs, func(o string) bool { return o != "name" && o != "wide" })
+}
+
+// kubeKinds are the kinds that a command may be about: pods,svc and deploy/web,
+// and after a flag that we do not know, any word.
+func kubeKinds(l line) []string {
+	var kinds []string
+	files := l.valuesOf("-f --filename -k --kustomize")
+	for i, w := range l.words[min(1, len(l.words)):] {
+		if !w.sure && slices.Contains(files, w.text) {
+			continue
+		}
+		for one := range strings.SplitSeq(w.text, ",") {
+			kind, _, named := strings.Cut(one, "/")
+			if i == 0 || named || !w.sure {
+				kind, _, _ = strings.Cut(kind, ".")
+				kinds = append(kinds, strings.ToLower(kind))
+			}
+		}
+	}
+	return kinds
 }
