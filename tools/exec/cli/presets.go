@@ -1,7 +1,7 @@
 package cli
 
 import (
-	_ "embed" // the presets
+	"embed"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,13 +10,17 @@ import (
 )
 
 //go:embed presets.txt
-var presetsText string
+var presetsFile embed.FS
 
 // Presets returns the names of the presets.
 func Presets() []string { return slices.Sorted(maps.Keys(presets())) }
 
 // presets returns the presets of presets.txt by their names.
 var presets = sync.OnceValue(func() map[string]preset {
+	content, err := presetsFile.ReadFile("presets.txt")
+	if err != nil {
+		panic("cli: " + err.Error()) // it is part of this program
+	}
 	all := map[string]preset{}
 	name, p := "", preset{}
 	var patterns *string // where lines indented twice go
@@ -29,7 +33,7 @@ var presets = sync.OnceValue(func() map[string]preset {
 		}
 		p, env = preset{}, ""
 	}
-	for line := range strings.Lines(presetsText) {
+	for line := range strings.Lines(string(content)) {
 		text := strings.TrimSpace(line)
 		keyword, rest, _ := strings.Cut(text, " ")
 		switch {

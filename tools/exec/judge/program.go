@@ -1,7 +1,7 @@
 package judge
 
 import (
-	_ "embed" // the tables
+	"embed"
 	"path"
 	"slices"
 	"strconv"
@@ -11,12 +11,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-var (
-	//go:embed programs.txt
-	programsText string
-	//go:embed names.txt
-	namesText string
-)
+//go:embed programs.txt names.txt
+var tableFiles embed.FS
+
+func tableText(name string) string {
+	text, err := tableFiles.ReadFile(name)
+	if err != nil {
+		panic("judge: " + err.Error()) // it is part of this program
+	}
+	return string(text)
+}
 
 // A table holds what is known of programs, and lists of names. It is read at
 // the first judgement.
@@ -31,7 +35,7 @@ var tables = sync.OnceValue(func() *table {
 		programs: map[string]*program{}, lists: map[string]map[string]bool{},
 		prefixes: map[string][]string{},
 	}
-	blocks(programsText, func(header string, lines []string) {
+	blocks(tableText("programs.txt"), func(header string, lines []string) {
 		for name := range strings.FieldsSeq(header) {
 			p := t.programs[name]
 			if p == nil {
@@ -48,7 +52,7 @@ var tables = sync.OnceValue(func() *table {
 			t.programs[name] = t.programs[as[0]]
 		}
 	}
-	blocks(namesText, func(name string, lines []string) {
+	blocks(tableText("names.txt"), func(name string, lines []string) {
 		set := map[string]bool{}
 		for word := range strings.FieldsSeq(strings.Join(lines, " ")) {
 			set[word] = true
