@@ -66,7 +66,7 @@ func (a answer) ending() ([]string, tool.Kind) {
 		return nil, ""
 	case TimedOut:
 		note := "stopped after " + brief(st.Took) + ", when its time was up"
-		if a.k != nil && !a.k.args.behind() {
+		if a.k != nil && !a.k.args.inBackground() {
 			note += fmt.Sprintf("; timeout_seconds can be %d at most, background has no end", int(a.site.Most.Seconds()))
 		}
 		return []string{note}, tool.Timeout
@@ -95,7 +95,7 @@ func (a answer) running() []string {
 		return []string{"it waited for input"}
 	case a.status.Waiting:
 		return []string{fmt.Sprintf("%s runs and waits for input: process write or send_keys", id)}
-	case a.k != nil && a.k.args.behind():
+	case a.k != nil && a.k.args.inBackground():
 		note := id + " runs; go on with process: wait, poll, log, write, kill"
 		if a.k.args.Keep {
 			note += "; it outlives this session"

@@ -11,19 +11,21 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
-// credentials are the programs that hold some. They run apart from everything
-// else of the caller's, whichever tool they are asked of.
+// credentials prepares programs with credentials, which run isolated from the
+// caller's other commands, in whichever tool they are called.
 type credentials interface {
 	Prepare(ctx context.Context, o cli.Order) (tool.Plan, error)
 }
 
 // holds reports whether a program holds credentials, by its name or its path.
 func (r *runner) holds(program string) bool {
-	return slices.ContainsFunc(r.Programs.Programs, func(p cli.Program) bool { return program == p.Name || program == p.Path })
+	return slices.ContainsFunc(r.Programs.Programs, func(p cli.Program) bool {
+		return program == p.Name || program == p.Path
+	})
 }
 
-// order is the command as one for a program that holds credentials, if it is
-// nothing but that.
+// order returns the command as an order for a program with credentials, if it is
+// a single call of one.
 func (t execTool) order(a execArgs) (cli.Order, bool) {
 	argv := a.Argv
 	if len(argv) == 0 && a.Command != "" && len(t.Programs.Programs) > 0 {
@@ -39,18 +41,18 @@ func (t execTool) order(a execArgs) (cli.Order, bool) {
 	return cli.Order{Argv: argv, Dir: a.Cwd, Timeout: min(a.timeout(Site{Most: t.Most}), t.Most)}, true
 }
 
-// alone refuses what a program that holds credentials is not given.
+// alone refuses arguments that a program with credentials cannot have.
 func (a execArgs) alone(o cli.Order) error {
-	if a.behind() || a.TTY || a.Stdin != "" || len(a.Env) > 0 {
-		return tool.Errorf(tool.Invalid, "%s holds credentials and runs on its own", o.Argv[0]).
+	if a.inBackground() || a.TTY || a.Stdin != "" || len(a.Env) > 0 {
+		return tool.Errorf(tool.Invalid, "%s has credentials and runs isolated", o.Argv[0]).
 			Try("leave out env, stdin, tty and background")
 	}
 	return nil
 }
 
-// bare are the programs that hold credentials and that k runs as others, where
-// they have none.
-func (t execTool) bare(k task) string {
+// withoutCredentials returns a note about programs with credentials that k runs
+// without them.
+func (t execTool) withoutCredentials(k task) string {
 	var names []string
 	for _, c := range k.verdict.Simple {
 		if c.Program != "" && t.holds(c.Program) && !slices.Contains(names, c.Program) {
@@ -60,10 +62,11 @@ func (t execTool) bare(k task) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return strings.Join(names, ", ") + " had no credentials: they are for a command of its own, without pipes, variables and cd (send cwd)"
+	return strings.Join(names, ", ") +
+		" had no credentials: run it as the only command, without pipes, variables and cd (send cwd)"
 }
 
-// launch starts a program that holds credentials.
+// launch runs a program with credentials.
 func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) {
 	site, err := r.site(ctx, l.Dir)
 	if err != nil {
@@ -77,7 +80,7 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) 
 	return r.run(ctx, c, task{args: execArgs{Argv: l.Argv, Timeout: int(c.Timeout / time.Second)}, site: site})
 }
 
-// siteOf is where a program that holds credentials would run.
+// siteOf returns where a program with credentials would run.
 func (r *runner) siteOf(ctx context.Context, dir string) (cli.Site, error) {
 	s, err := r.site(ctx, dir)
 	return cli.Site{Dir: s.Dir, Inode: s.Inode, Where: s.where()}, err

@@ -13,26 +13,26 @@ import (
 
 const group = "runtime"
 
-// Options are what the tools need of the world. The zero Options are enough to
-// list the tools.
+// Options configure the tools. The zero Options are enough to list them.
 type Options struct {
 	Commands Commands
-	// Keeper keeps what is too long for the model. nil: it is gone.
+	// Keeper keeps output that is too long for the model. nil: it is lost.
 	Keeper Keeper
-	// Rules say what is refused and asked about, as of now. nil: the defaults.
+	// Rules returns the current rules for what is refused and what needs approval.
+	// nil: the defaults.
 	Rules func() judge.Rules
-	// Scrub hides secrets in what is written to it, across the borders of its
-	// pieces. Text that is cut must be scrubbed before: half a key looks like
-	// none. nil: nothing is hidden.
+	// Scrub returns a writer that hides secrets in what is written to it, also
+	// where they are divided among writes. Text must be scrubbed before it is cut,
+	// since half a key is not recognised. nil: nothing is hidden.
 	Scrub func(io.Writer) io.WriteCloser
-	// Most is the longest that a command in the foreground may take anywhere.
+	// Most is the max time of a command in the foreground.
 	// 0: an hour.
 	Most time.Duration
-	// Programs are those that hold credentials. Run and Site are filled in here.
+	// Programs are the programs with credentials. Tools sets Run and Site.
 	Programs cli.Options
 }
 
-// Tools are the tools that run commands.
+// Tools returns the tools that run commands.
 func Tools(o Options) []tool.Tool {
 	o.Most = cmp.Or(o.Most, time.Hour)
 	r := &runner{Options: o, places: newPlaces()}
@@ -44,7 +44,7 @@ func Tools(o Options) []tool.Tool {
 	}
 }
 
-// runner is what the tools share.
+// runner is what the tools have in common.
 type runner struct {
 	Options
 	places *places
@@ -57,10 +57,14 @@ func (r *runner) rules() judge.Rules {
 	return r.Rules()
 }
 
-// site is where a command would run, with times that are within ours.
+func errNoCommands() error {
+	return tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("use the file tools, or ask the operator")
+}
+
+// site returns where a command would run, with its times limited to ours.
 func (r *runner) site(ctx context.Context, dir string) (Site, error) {
 	if r.Commands == nil {
-		return Site{}, tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+		return Site{}, errNoCommands()
 	}
 	s, err := r.Commands.Site(ctx, dir)
 	if err != nil {
@@ -78,14 +82,14 @@ func (r *runner) site(ctx context.Context, dir string) (Site, error) {
 	return s, nil
 }
 
-// where is one line about the walls, for the person who approves.
+// where describes the sandbox in one line, for the person who approves.
 func (s Site) where() string {
-	walls, network := "no walls", "no network"
+	limits, network := "not isolated", "no network"
 	if s.Sealed {
-		walls = "changes the workspace only"
+		limits = "changes the workspace only"
 	}
 	if s.Network {
 		network = "with network"
 	}
-	return s.Tier + ", " + walls + ", " + network
+	return s.Tier + ", " + limits + ", " + network
 }

@@ -13,38 +13,38 @@ import (
 )
 
 type execArgs struct {
-	Command    string            `json:"command,omitempty" jsonschema:"for the shell" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
-	Argv       []string          `json:"argv,omitempty" jsonschema:"or words, no shell" alias:"args"`
-	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
-	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"how long at most" alias:"timeout_secs,timeout_sec"`
-	Background bool              `json:"background,omitempty" jsonschema:"go on with process" alias:"run_in_background,is_background"`
-	Keep       bool              `json:"keep,omitempty" jsonschema:"also when the session ends" alias:"detach"`
-	Env        map[string]string `json:"env,omitempty" jsonschema:"variables" alias:"environment"`
-	Stdin      string            `json:"stdin,omitempty" jsonschema:"input" alias:"input"`
-	TTY        bool              `json:"tty,omitempty" jsonschema:"in a terminal" alias:"pty"`
+	Command    string            `json:"command,omitempty" jsonschema:"shell command to run, such as: go test ./... 2>&1 | tail -50" list:"argv" alias:"cmd,script,shell_command,bash,sh,powershell,command_line"`
+	Argv       []string          `json:"argv,omitempty" jsonschema:"the command as a list of words, run without a shell; instead of command" alias:"args"`
+	Cwd        string            `json:"cwd,omitempty" jsonschema:"directory to run in, relative to the workspace; default the workspace" alias:"working_dir,workdir,working_directory,directory,dir,dir_path,cd"`
+	Timeout    int               `json:"timeout_seconds,omitempty" jsonschema:"seconds after which the command is stopped" alias:"timeout_secs,timeout_sec"`
+	Background bool              `json:"background,omitempty" jsonschema:"return at once and let the command run; continue with the process tool" alias:"run_in_background,is_background"`
+	Keep       bool              `json:"keep,omitempty" jsonschema:"with background: keep the command running when the session ends" alias:"detach"`
+	Env        map[string]string `json:"env,omitempty" jsonschema:"environment variables to set for the command" alias:"environment"`
+	Stdin      string            `json:"stdin,omitempty" jsonschema:"text that the command reads from its standard input" alias:"input"`
+	TTY        bool              `json:"tty,omitempty" jsonschema:"run in a terminal, for programs that need one" alias:"pty"`
 
-	Other   int  `json:"timeout,omitempty" jsonschema:"as other systems have it: seconds, or milliseconds from 10000" hidden:"true"`
+	Other   int  `json:"timeout,omitempty" jsonschema:"seconds, or milliseconds from 10000 on" hidden:"true"`
 	Millis  int  `json:"timeout_ms,omitempty" jsonschema:"milliseconds" hidden:"true"`
-	Yield   int  `json:"yield_ms,omitempty" jsonschema:"milliseconds until it goes on in the background" hidden:"true" alias:"yield_time_ms"`
-	IsInput bool `json:"is_input,omitempty" jsonschema:"it answers a command that runs" hidden:"true"`
+	Yield   int  `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait before the command continues in the background" hidden:"true" alias:"yield_time_ms"`
+	IsInput bool `json:"is_input,omitempty" jsonschema:"the command is input for a running command" hidden:"true"`
 	others
 }
 
-// others are arguments that other systems have for people and for their own
-// walls and approvals.
+// others are arguments that other systems have: texts for people, and settings
+// of their own sandboxes and approvals.
 type others struct {
 	About1 unused `json:"description,omitempty,omitzero" jsonschema:"what it is for" hidden:"true"`
 	About2 unused `json:"explanation,omitempty,omitzero" jsonschema:"what it is for" hidden:"true"`
 	About3 unused `json:"justification,omitempty,omitzero" jsonschema:"what it is for" hidden:"true" alias:"goal,thought"`
-	Risky1 unused `json:"requires_approval,omitempty,omitzero" jsonschema:"whether somebody is to be asked" hidden:"true" alias:"require_user_approval,safe_to_auto_run"`
+	Risky1 unused `json:"requires_approval,omitempty,omitzero" jsonschema:"whether to ask for approval" hidden:"true" alias:"require_user_approval,safe_to_auto_run"`
 	Risky2 unused `json:"security_risk,omitempty,omitzero" jsonschema:"how risky it seems" hidden:"true"`
-	Walls1 unused `json:"sandbox_permissions,omitempty,omitzero" jsonschema:"other walls" hidden:"true" alias:"with_escalated_permissions,dangerously_disable_sandbox"`
-	Login1 unused `json:"login,omitempty,omitzero" jsonschema:"a login shell" hidden:"true"`
+	Walls1 unused `json:"sandbox_permissions,omitempty,omitzero" jsonschema:"another sandbox" hidden:"true" alias:"with_escalated_permissions,dangerously_disable_sandbox"`
+	Login1 unused `json:"login,omitempty,omitzero" jsonschema:"run a login shell" hidden:"true"`
 	Most1  unused `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
 }
 
-// unused is an argument that other systems have and that must not matter: no
-// person is shown it, and calls that differ in it only are the same.
+// unused is an argument of other systems that has no effect: it is not shown to
+// the person who approves, and calls that differ only in it are equal.
 type unused string
 
 // IsZero leaves it out of JSON.
@@ -53,47 +53,54 @@ func (unused) IsZero() bool { return true }
 const (
 	maxEnv   = 100
 	maxYield = 2 * time.Minute
-	// milliseconds begin here where the unit is not said. Who means seconds asks
-	// for less, and who means milliseconds and gets seconds only waits longer.
-	milliseconds = 10_000
+	// minMilliseconds is the least number that counts as milliseconds where the
+	// unit is not given. Callers that mean seconds ask for less, and those that
+	// mean milliseconds and get seconds only wait longer.
+	minMilliseconds = 10_000
 )
 
-// check refuses what cannot be meant, before anybody is asked about it.
+// check refuses arguments that make no sense, before anyone has to approve them.
 func (a execArgs) check() error {
 	switch {
 	case a.IsInput:
-		return tool.Errorf(tool.Invalid, "is_input: exec only starts commands").Try("type with process write; process list has the id")
+		return tool.Errorf(tool.Invalid, "is_input: exec only starts commands").
+			Try("write to the running command with the process tool; process list has its id")
 	case strings.TrimSpace(a.Command) == "" && len(a.Argv) == 0:
-		return tool.Errorf(tool.Invalid, "there is no command").Try(`the least is {"command":"..."}`)
+		return tool.Errorf(tool.Invalid, "the command is missing").Try(`send {"command":"..."}`)
 	case strings.TrimSpace(a.Command) != "" && len(a.Argv) > 0:
-		return tool.Errorf(tool.Invalid, "there are both command and argv").Try("send command for the shell, or argv for none")
+		return tool.Errorf(tool.Invalid, "both command and argv are given").
+			Try("send command to use a shell, or argv to use none")
 	case len(a.Argv) > 0 && a.Argv[0] == "":
 		return tool.Errorf(tool.Invalid, "the first word of argv is empty").Try("begin argv with the program")
 	case len(a.Argv) == 1 && strings.ContainsAny(strings.TrimSpace(a.Argv[0]), " \t\n"):
-		return tool.Errorf(tool.Invalid, "argv is one word, %.60q", a.Argv[0]).Try("send it as command, or each word on its own")
-	case a.Keep && !a.behind():
-		return tool.Errorf(tool.Invalid, "keep is for commands in the background").Try("send background: true with it")
+		return tool.Errorf(tool.Invalid, "argv has only one word, %.60q", a.Argv[0]).
+			Try("send the text as command, or each word as its own element")
+	case a.Keep && !a.inBackground():
+		return tool.Errorf(tool.Invalid, "keep needs background").Try("send background: true too")
 	case a.Timeout < 0 || a.Other < 0 || a.Millis < 0 || a.Yield < 0:
-		return tool.Errorf(tool.Invalid, "a time is negative").Try("leave it out for the usual time")
+		return tool.Errorf(tool.Invalid, "a time is negative").Try("leave it out for the default")
 	case len(a.Env) > maxEnv:
-		return tool.Errorf(tool.Invalid, "env has %d variables, the most is %d", len(a.Env), maxEnv).Try("write them to a file and read that")
+		return tool.Errorf(tool.Invalid, "env has %d variables, the max is %d", len(a.Env), maxEnv).
+			Try("write them to a file and read that")
 	}
 	for name, value := range a.Env {
 		if !isVariable(name) || strings.ContainsRune(value, 0) {
-			return tool.Errorf(tool.Invalid, "env: %.40q is no variable that a command can be given", name).Try("use letters, digits and _")
+			return tool.Errorf(tool.Invalid, "env: %.40q is not a valid variable", name).
+				Try("use letters, digits and _ in its name, and no NUL in its value")
 		}
 	}
 	for _, word := range append([]string{a.Command}, a.Argv...) {
 		if strings.ContainsRune(word, 0) {
-			return tool.Errorf(tool.Invalid, "there is a NUL in the command").Try(`write \0 where the program understands it`)
+			return tool.Errorf(tool.Invalid, "the command contains a NUL").
+				Try(`write \0 where the program understands it`)
 		}
 	}
 	return nil
 }
 
-// plain is the same without a shell around the command: some systems send
-// bash -lc with all that is meant for a shell, which runs in one anyway.
-func (a execArgs) plain() execArgs {
+// withoutShell returns the arguments without a shell around the command: some
+// systems send bash -lc with every shell command.
+func (a execArgs) withoutShell() execArgs {
 	if len(a.Argv) != 3 || a.Command != "" || a.Argv[1] != "-c" && a.Argv[1] != "-lc" {
 		return a
 	}
@@ -104,8 +111,8 @@ func (a execArgs) plain() execArgs {
 	return a
 }
 
-// behind reports whether it is for the background, now or in a while.
-func (a execArgs) behind() bool { return a.Background || a.Yield > 0 }
+// inBackground reports whether the command runs in the background, at once or later.
+func (a execArgs) inBackground() bool { return a.Background || a.Yield > 0 }
 
 func isVariable(name string) bool {
 	for i, c := range []byte(name) {
@@ -117,25 +124,25 @@ func isVariable(name string) bool {
 	return name != ""
 }
 
-// timeout is how long it may take: at most what the site allows, unless it is
-// in the background, where nobody waits and 0 is for ever.
+// timeout returns how long the command may take: at most what the site allows,
+// unless it runs in the background, where 0 means no limit.
 func (a execArgs) timeout(s Site) time.Duration {
 	d := cmp.Or(time.Duration(a.Timeout)*time.Second, time.Duration(a.Millis)*time.Millisecond, span(a.Other))
-	if a.behind() {
+	if a.inBackground() {
 		return d
 	}
 	return min(cmp.Or(d, s.Limit), s.Most)
 }
 
-// span is a time whose unit was not said.
+// span returns a time whose unit was not given.
 func span(n int) time.Duration {
-	if n >= milliseconds {
+	if n >= minMilliseconds {
 		return time.Duration(n) * time.Millisecond
 	}
 	return time.Duration(n) * time.Second
 }
 
-// variables are the environment as a command gets it, in order.
+// variables returns the environment as NAME=value, sorted.
 func (a execArgs) variables() []string {
 	var all []string
 	for _, name := range slices.Sorted(maps.Keys(a.Env)) {
@@ -144,7 +151,7 @@ func (a execArgs) variables() []string {
 	return all
 }
 
-// text is the command as it is listed.
+// text returns the command as process list shows it.
 func (a execArgs) text() string {
 	if len(a.Argv) == 0 {
 		return a.Command
@@ -152,7 +159,7 @@ func (a execArgs) text() string {
 	return joined(a.Argv)
 }
 
-// joined writes words so that their borders can be seen.
+// joined quotes words so that their borders can be seen.
 func joined(words []string) string {
 	quoted := make([]string, len(words))
 	for i, word := range words {
@@ -164,8 +171,8 @@ func joined(words []string) string {
 	return strings.Join(quoted, " ")
 }
 
-// argv is what is started. A shell reads no file of its own first, and is no
-// login shell: what it does is in the command.
+// argv returns what is started. A shell is no login shell and reads no start-up
+// file: it does only what is in the command.
 func (a execArgs) argv(s Site) []string {
 	switch {
 	case len(a.Argv) > 0:
@@ -178,21 +185,22 @@ func (a execArgs) argv(s Site) []string {
 			return []string{shell, "-c", a.Command}
 		}
 	}
-	// It cannot be told from here what there is: the command finds out.
-	return []string{"/bin/sh", "-c", `[ -x /bin/bash ] && exec /bin/bash -c "$1"; exec /bin/sh -c "$1"`, "sh", a.Command}
+	// Which shells the sandbox has is not known here: the command finds out.
+	return []string{"/bin/sh", "-c", `[ -x /bin/bash ] && exec /bin/bash -c "$1"; exec /bin/sh -c "$1"`, "sh",
+		a.Command}
 }
 
-// command is the whole of what is started.
+// command returns the command to start.
 func (a execArgs) command(s Site) Command {
 	return Command{
 		Argv: a.argv(s), Text: a.text(), Dir: a.Cwd, At: s, Env: a.variables(), Stdin: []byte(a.Stdin),
-		// A command in the background can be written to, and many end when
-		// their input does.
-		Open: a.TTY || a.behind(), TTY: a.TTY, Merge: a.behind(), Timeout: a.timeout(s),
+		// A command in the background can be written to; many commands end when
+		// their input ends.
+		Open: a.TTY || a.inBackground(), TTY: a.TTY, Merge: a.inBackground(), Timeout: a.timeout(s),
 	}
 }
 
-// brief is a time as people write it.
+// brief writes a duration in one unit.
 func brief(d time.Duration) string {
 	switch {
 	case d < 10*time.Second:

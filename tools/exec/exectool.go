@@ -17,7 +17,8 @@ type execTool struct {
 
 func (t execTool) Spec() tool.Spec {
 	also := []string{
-		"bash", "Bash", "shell", "tool::shell_exec", "shell_exec", "run_command", "execute_command", "run_shell_command",
+		"bash", "Bash", "shell", "tool::shell_exec", "shell_exec", "run_command", "execute_command",
+		"run_shell_command",
 		"run_terminal_cmd", "run_in_terminal", "terminal", "Shell", "local_shell", "exec_command", "execute_bash",
 	}
 	if runtime.GOOS == "windows" {
@@ -25,27 +26,28 @@ func (t execTool) Spec() tool.Spec {
 	}
 	return tool.Spec{
 		Name: "exec", Group: group, Title: "Run a command", Risk: tool.Runs, Core: true,
-		Doc:      "Runs a command in the workspace; returns its output, and its exit code unless 0.",
+		Doc: `Runs a command in a shell, in the workspace. Returns its output, and its exit code unless that is 0.
+Starts long commands and servers with background: true. To read or change files the file tools are better.`,
 		Also:     also,
 		Keywords: "bash sh shell terminal run command script build test git install powershell",
-		// The commands' own time is up before.
+		// The timeout of the command itself ends before.
 		Timeout: t.Most + time.Minute,
 		MaxText: 100 << 10,
 		Hints:   tool.Hints{OpenWorld: true},
 	}
 }
 
-// A task is a command that was checked and judged, and can be started.
+// A task is a command that was checked and judged and can be started.
 type task struct {
 	args    execArgs
 	site    Site
 	verdict judge.Verdict
-	note    string // what the model should know whatever comes of it
+	note    string // for the model, in any case
 }
 
-// look checks the arguments, finds where the command would run, and judges it.
-// It has no side effects.
-func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
+// prepareTask checks the arguments, finds where the command would run, and judges
+// it, without side effects.
+func (t execTool) prepareTask(ctx context.Context, a execArgs) (task, error) {
 	if err := a.check(); err != nil {
 		return task{}, err
 	}
@@ -53,19 +55,20 @@ func (t execTool) look(ctx context.Context, a execArgs) (task, error) {
 	if err != nil {
 		return task{}, err
 	}
-	if d := a.timeout(site); a.behind() && d > site.Most {
-		return task{}, tool.Errorf(tool.Invalid, "timeout_seconds is %d, the most is %d", int(d.Seconds()), int(site.Most.Seconds())).
-			Try("leave it out: in the background a command may take for ever")
+	if d := a.timeout(site); a.inBackground() && d > site.Most {
+		return task{}, tool.Errorf(tool.Invalid, "timeout_seconds is %d, the max is %d",
+			int(d.Seconds()), int(site.Most.Seconds())).
+			Try("leave it out: in the background a command has no limit")
 	}
 	k := task{args: a, site: site, verdict: t.judge(site, a)}
-	k.note = t.bare(k)
+	k.note = t.withoutCredentials(k)
 	return k, nil
 }
 
 // Prepare judges a command once: how risky it is, what an approval depends on
 // and what runs all come from the same verdict.
 func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
-	a = a.plain()
+	a = a.withoutShell()
 	if order, ok := t.order(a); ok {
 		plan, err := t.creds.Prepare(ctx, order)
 		if refused := a.alone(order); refused != nil {
@@ -73,12 +76,12 @@ func (t execTool) Prepare(ctx context.Context, a execArgs) (tool.Plan, error) {
 		}
 		return plan, err
 	}
-	k, err := t.look(ctx, a)
+	k, err := t.prepareTask(ctx, a)
 	if err != nil {
 		return tool.Plan{}, err
 	}
 	run := t.foreground
-	if a.behind() {
+	if a.inBackground() {
 		run = t.background
 	}
 	return tool.Plan{

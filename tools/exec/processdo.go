@@ -52,7 +52,7 @@ const listMost = 100
 
 func (t processTool) list(ctx context.Context) (tool.Result, error) {
 	if t.Commands == nil {
-		return tool.Result{}, tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+		return tool.Result{}, errNoCommands()
 	}
 	all, err := t.Commands.Processes(ctx)
 	if err != nil {

@@ -12,41 +12,44 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/terminal"
 )
 
-// processTool looks after commands that go on in the background.
+// processTool manages commands that run in the background.
 type processTool struct{ *runner }
 
-// What the bounds are is said in errors and not in the schema, which every
-// conversation pays for.
+// Errors name the limits. The schema does not, since every conversation pays for it.
 type processArgs struct {
-	Action  string   `json:"action" jsonschema:"list, poll, wait, log, write, send_keys, kill, remove" alias:"command,operation"`
-	ID      string   `json:"id,omitempty" jsonschema:"p_..." alias:"session_id,handle,process_id,process,shell_id,bash_id,task_id,command_id"`
-	Data    string   `json:"data,omitempty" jsonschema:"to write" alias:"text,input,content,chars"`
-	Keys    []string `json:"keys,omitempty" jsonschema:"C-c, Up, Enter" alias:"key"`
-	Until   string   `json:"until,omitempty" jsonschema:"exit, idle or pattern"`
-	Pattern string   `json:"pattern,omitempty" jsonschema:"RE2, for wait or log" alias:"regex,grep,filter"`
-	Timeout int      `json:"timeout_seconds,omitempty" jsonschema:"default 30"`
-	Offset  *int64   `json:"offset,omitempty" jsonschema:"byte of log"`
+	Action  string   `json:"action" jsonschema:"list all; poll (new output since the last look); wait (until it ends, see until); log (output from offset, or lines that match pattern); write (data to stdin); send_keys; kill; remove (kill and forget)" alias:"command,operation"`
+	ID      string   `json:"id,omitempty" jsonschema:"the command, as p_... from exec or list" alias:"session_id,handle,process_id,process,shell_id,bash_id,task_id,command_id"`
+	Data    string   `json:"data,omitempty" jsonschema:"text to write to its standard input" alias:"text,input,content,chars"`
+	Keys    []string `json:"keys,omitempty" jsonschema:"keys to press in its terminal, such as C-c, Up, Enter" alias:"key"`
+	Until   string   `json:"until,omitempty" jsonschema:"what wait waits for: exit (default), idle (no new output) or pattern"`
+	Pattern string   `json:"pattern,omitempty" jsonschema:"RE2 expression for a line, for wait or log" alias:"regex,grep,filter"`
+	Timeout int      `json:"timeout_seconds,omitempty" jsonschema:"seconds to wait, default 30"`
+	Offset  *int64   `json:"offset,omitempty" jsonschema:"byte of the output to read from"`
 
 	End     bool     `json:"end,omitempty" jsonschema:"close stdin, as C-d does" hidden:"true" alias:"eof"`
 	Tail    int      `json:"tail,omitempty" jsonschema:"lines of log" hidden:"true" alias:"lines"`
 	Limit   int      `json:"limit,omitempty" jsonschema:"bytes of log" hidden:"true"`
 	Hex     []string `json:"hex,omitempty" jsonschema:"bytes in hex" hidden:"true"`
-	Literal string   `json:"literal,omitempty" jsonschema:"as data" hidden:"true"`
+	Literal string   `json:"literal,omitempty" jsonschema:"another name of data" hidden:"true"`
 	Other   int      `json:"timeout,omitempty" jsonschema:"seconds, or milliseconds from 10000" hidden:"true"`
 	Block   *bool    `json:"block,omitempty" jsonschema:"wait for the end" hidden:"true"`
-	Yield   int      `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait for an answer; ours is enough" hidden:"true" alias:"yield_time_ms"`
-	Tokens  unused   `json:"max_output_tokens,omitempty,omitzero" jsonschema:"how much to show" hidden:"true"`
-	Wrapped bool     `json:"bracketed,omitempty" jsonschema:"of paste; it is left to the program" hidden:"true"`
+	Yield   int      `json:"yield_ms,omitempty" jsonschema:"milliseconds to wait for output; it has no effect" hidden:"true" alias:"yield_time_ms"`
+	Tokens  unused   `json:"max_output_tokens,omitempty,omitzero" jsonschema:"max output; it has no effect" hidden:"true"`
+	Wrapped bool     `json:"bracketed,omitempty" jsonschema:"bracketed paste; it has no effect" hidden:"true"`
 }
 
 func (processTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "process", Group: group, Title: "Background commands", Risk: tool.Runs,
-		Doc:  "Looks after commands in the background. poll: what is new.",
-		Also: []string{"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output"},
+		Doc: `Manages background commands started by exec: lists them, reads their output, waits for them,
+writes to them, ends them. Returns the new output and the state of the command.`,
+		Also: []string{
+			"BashOutput", "TaskOutput", "KillShell", "KillBash", "TaskStop", "write_stdin", "get_terminal_output",
+		},
 		Means: map[string]string{
-			"BashOutput": `{"action":"poll","block":false}`, "TaskOutput": `{"action":"poll","block":true}`, "get_terminal_output": `{"action":"poll","block":false}`,
-			"KillShell": `{"action":"kill"}`, "KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
+			"BashOutput": `{"action":"poll","block":false}`, "TaskOutput": `{"action":"poll","block":true}`,
+			"get_terminal_output": `{"action":"poll","block":false}`, "KillShell": `{"action":"kill"}`,
+			"KillBash": `{"action":"kill"}`, "TaskStop": `{"action":"kill"}`, "write_stdin": `{"action":"input"}`,
 		},
 		Keywords: "background job jobs shell session output kill stdin pty wait poll",
 		Timeout:  waitLongest + time.Minute,
@@ -58,29 +61,29 @@ func (processTool) Spec() tool.Spec {
 const (
 	waitUsual   = 30 * time.Second
 	waitLongest = 10 * time.Minute
-	// waitAgain is how long for a line like one that was shown before, when
-	// nobody says: it may be all that was meant.
+	// waitAgain is the default wait for a line that matches one which was shown
+	// before, since that one may be what the caller means.
 	waitAgain = 5 * time.Second
 	keysMost  = 200
-	// waitQuiet is how long there must be nothing new for until: idle.
+	// waitQuiet is how long there must be no new output for until: idle.
 	waitQuiet = 2 * time.Second
-	// echo is how long an answer to what was typed is waited for.
+	// echo is how long to wait for output after typing.
 	echo      = 2 * time.Second
 	echoQuiet = 300 * time.Millisecond
 )
 
-// check refuses what cannot be meant.
+// check refuses arguments that make no sense.
 func (a processArgs) check() error {
 	switch {
 	case len(a.Keys) > keysMost || len(a.Hex) > keysMost:
 		return tool.Errorf(tool.Invalid, "there are more than %d keys", keysMost).Try("send text as data")
 	case a.Timeout < 0 || a.Other < 0 || a.Tail < 0 || a.Limit < 0 || a.Offset != nil && *a.Offset < 0:
-		return tool.Errorf(tool.Invalid, "a number is negative").Try("leave it out for the usual")
+		return tool.Errorf(tool.Invalid, "a number is negative").Try("leave it out for the default")
 	}
 	return nil
 }
 
-// action is what is to be done, by our name for it.
+// action returns the action by its main name.
 func (a processArgs) action() (string, error) {
 	if err := a.check(); err != nil {
 		return "", err
@@ -112,10 +115,11 @@ func (a processArgs) action() (string, error) {
 	case "delete", "rm", "forget":
 		return "remove", nil
 	}
-	return "", tool.Errorf(tool.Invalid, "there is no action %.40q", a.Action).Try("use list, poll, wait, log, write, send_keys, kill or remove")
+	return "", tool.Errorf(tool.Invalid, "there is no action %.40q", a.Action).
+		Try("use list, poll, wait, log, write, send_keys, kill or remove")
 }
 
-// typed is what the arguments type, as a terminal would send it.
+// typed returns what the arguments type, as a terminal would send it.
 func (a processArgs) typed(action string) ([]byte, error) {
 	data := []byte(a.Data + a.Literal)
 	keys := a.Keys
@@ -127,7 +131,8 @@ func (a processArgs) typed(action string) ([]byte, error) {
 	}
 	pressed, err := terminal.Keys(keys)
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "%w", err).Try("use names such as Enter, Tab, Escape, Up, F1, C-c, M-x; text goes into data")
+		return nil, tool.Errorf(tool.Invalid, "%w", err).
+			Try("use names such as Enter, Tab, Escape, Up, F1, C-c, M-x; text goes into data")
 	}
 	data = append(data, pressed...)
 	if len(data) == 0 && !a.End {
@@ -141,9 +146,9 @@ func types(action string) bool {
 	return action == "write" || action == "send_keys" || action == "submit"
 }
 
-// Prepare rates an action: looking changes nothing, and a command of one's own
+// Prepare returns the risk of an action: reading changes nothing, and a command
 // that was ended can be started again. Typing is as risky as what is typed: a
-// command into a shell, code into an interpreter, an answer into anything else.
+// command for a shell, code for an interpreter, or an answer for other programs.
 func (t processTool) Prepare(ctx context.Context, a processArgs) (tool.Plan, error) {
 	action, err := a.action()
 	if err != nil {
@@ -152,7 +157,8 @@ func (t processTool) Prepare(ctx context.Context, a processArgs) (tool.Plan, err
 	if types(action) {
 		return t.prepareTyping(ctx, a, action)
 	}
-	plan := tool.Plan{Risk: tool.Writes, Run: func(ctx context.Context) (tool.Result, error) { return t.act(ctx, a, action) }}
+	run := func(ctx context.Context) (tool.Result, error) { return t.act(ctx, a, action) }
+	plan := tool.Plan{Risk: tool.Writes, Run: run}
 	if action == "list" || action == "poll" || action == "wait" || action == "log" {
 		plan.Risk = tool.Reads
 	}
@@ -191,13 +197,14 @@ func (t processTool) typing(ctx context.Context, st Status, a processArgs, data 
 		return judge.Verdict{}, err
 	}
 	site.Dir, site.Sealed = cmp.Or(st.Dir, site.Dir), site.Sealed && st.Tier != "host"
-	into := typist(judge.Judge(judge.Request{Command: st.Text, Dir: site.Dir, Roots: site.Roots, Sealed: site.Sealed}, t.rules()))
+	running := judge.Request{Command: st.Text, Dir: site.Dir, Roots: site.Roots, Sealed: site.Sealed}
+	into := readerOf(judge.Judge(running, t.rules()))
 	line := strings.TrimRight(string(data), "\r\n")
 	switch {
 	case into == other, harmless(line) && len(line) == len(data):
 		return judge.Verdict{Risk: tool.Writes}, nil
-	case into == shell && len(line) < len(data) && a.lone():
-		// A line that was begun before may be what this ends: only a person knows.
+	case into == shell && len(line) < len(data) && a.typesLine():
+		// It may end a line that was begun before, so a rule for all times is not possible.
 		request := judge.Request{
 			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed, Network: site.Network,
 		}
@@ -212,8 +219,8 @@ func (t processTool) typing(ctx context.Context, st Status, a processArgs, data 
 	return judge.Verdict{Risk: tool.Runs, Why: why}, nil
 }
 
-// lone reports whether all that is typed is text that ends its line.
-func (a processArgs) lone() bool {
+// typesLine reports whether everything that is typed is text that ends its line.
+func (a processArgs) typesLine() bool {
 	for _, key := range a.Keys {
 		if !strings.EqualFold(key, "Enter") && !strings.EqualFold(key, "Return") {
 			return false
@@ -222,14 +229,14 @@ func (a processArgs) lone() bool {
 	return a.Data+a.Literal != "" && len(a.Hex) == 0
 }
 
-// harmless reports whether data is nothing but keys that stop or leave.
+// harmless reports whether data consists of keys that only stop or leave a program.
 func harmless(data string) bool { return strings.Trim(data, "\x03\x04\x1a\x1b\x1c") == "" }
 
-// find is the process that is meant: the only one when none was named and
-// nothing is done to it.
+// find returns the process of the call. Without an id that is the only process
+// there is, for actions that only read.
 func (t processTool) find(ctx context.Context, a processArgs) (Process, error) {
 	if t.Commands == nil {
-		return nil, tool.Errorf(tool.Unavailable, "commands cannot be run here").Try("do it with the file tools, or ask the operator")
+		return nil, errNoCommands()
 	}
 	if a.ID != "" {
 		return t.Commands.Process(ctx, strings.TrimSpace(a.ID))
@@ -253,14 +260,16 @@ func (t processTool) find(ctx context.Context, a processArgs) (Process, error) {
 	return nil, refused.Try("there are %s", strings.Join(ids[:min(len(ids), 20)], ", "))
 }
 
-// expression checks a pattern before anybody waits for it.
+// expression compiles the pattern.
 func (a processArgs) expression() (*regexp.Regexp, error) {
 	if len(a.Pattern) > 1000 {
-		return nil, tool.Errorf(tool.Invalid, "pattern is %d bytes, the most is 1000", len(a.Pattern)).Try("use a part of it")
+		return nil, tool.Errorf(tool.Invalid, "pattern has %d bytes, the max is 1000", len(a.Pattern)).
+			Try("use a part of it")
 	}
 	re, err := regexp.Compile(a.Pattern)
 	if err != nil {
-		return nil, tool.Errorf(tool.Invalid, "pattern %.60q: %w", a.Pattern, err).Try(`escape what is meant literally, as in \( or \.`)
+		return nil, tool.Errorf(tool.Invalid, "pattern %.60q: %w", a.Pattern, err).
+			Try(`escape literal characters, as in \( or \.`)
 	}
 	return re, nil
 }

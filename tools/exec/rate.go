@@ -10,16 +10,18 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
-// judge says what a command would do with what it is given to read. What is
-// typed into it later is judged then, and shown; but not what that goes on with.
+// judge judges a command and its input. What is typed into it later is judged
+// then.
 func (r *runner) judge(s Site, a execArgs) judge.Verdict {
 	return judge.Judge(judge.Request{
-		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home, Env: slices.Sorted(maps.Keys(a.Env)),
-		Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.behind()), Sealed: s.Sealed, Network: s.Network,
+		Command: a.Command, Argv: a.Argv, Dir: s.Dir, Roots: s.Roots, Home: s.Home,
+		Env: slices.Sorted(maps.Keys(a.Env)), Stdin: a.Stdin, Open: a.Stdin != "" && (a.TTY || a.inBackground()),
+		Sealed: s.Sealed, Network: s.Network,
 	}, r.rules())
 }
 
-// refusal is the error for what no autonomy allows.
+// refusal returns the error for a command that is refused at every autonomy; nil if it
+// is not.
 func refusal(v judge.Verdict) error {
 	if v.Denied == nil {
 		return nil
@@ -32,24 +34,24 @@ func refusal(v judge.Verdict) error {
 	return err.Try("%s", d.Instead)
 }
 
-// A kind says what typing into a program means.
+// A kind tells what input means to a program.
 type kind uint8
 
 const (
-	other       kind = iota // words for it
+	other       kind = iota // data
 	interpreter             // code in some language
 	shell                   // commands
 )
 
-// kindOf goes by the name of a program, without its directory and version.
+// kindOf returns the kind of a program by its name, without directory and version.
 func kindOf(program string) kind {
 	name := strings.TrimSuffix(strings.ToLower(path.Base(strings.ReplaceAll(program, `\`, "/"))), ".exe")
 	name = strings.TrimRight(name, "0123456789.")
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "tcsh", "csh", "rbash", "powershell", "pwsh", "cmd":
 		return shell
-	case "python", "pypy", "ipython", "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "r", "rscript",
-		"julia", "ghci", "scala", "groovy", "jshell", "clojure", "iex", "erl", "psql", "mysql", "mariadb", "sqlite", "redis-cli",
+	case "python", "pypy", "ipython", "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "r",
+		"rscript", "julia", "ghci", "scala", "groovy", "jshell", "clojure", "iex", "erl", "psql", "mysql", "mariadb", "sqlite", "redis-cli",
 		"mongosh", "mongo", "gdb", "lldb", "bc", "ed", "vi", "vim", "nvim", "emacs", "nano", "less", "man", "top", "tmux", "screen",
 		"ssh", "telnet", "docker", "podman", "kubectl", "awk", "gawk", "m", "guile", "racket", "sbcl", "tclsh", "expect", "make":
 		return interpreter
@@ -57,10 +59,9 @@ func kindOf(program string) kind {
 	return other
 }
 
-// typist says what typing into a command means: what it does with its input is
-// told by the worst of its programs, and unknown where it cannot be known what
-// those are.
-func typist(v judge.Verdict) kind {
+// readerOf returns what the input of a command means: that of the worst of its
+// programs.
+func readerOf(v judge.Verdict) kind {
 	worst := other
 	for _, c := range v.Simple {
 		of := kindOf(c.Program)
@@ -78,9 +79,8 @@ func typist(v judge.Verdict) kind {
 	return worst
 }
 
-// reads reports whether a shell or interpreter has its code in a file, so that
-// its input is for that: the file comes first, since what an option takes for
-// its value is not known here.
+// reads reports whether a shell or interpreter runs a file, so that its input is
+// data. The file must come first, since the values of options are not known here.
 func reads(c judge.Simple) bool {
 	if len(c.Argv) < 2 {
 		return false

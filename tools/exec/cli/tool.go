@@ -8,16 +8,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// credentialed runs one of the programs, for the model.
+// credentialed is the tool credentialed_exec.
 type credentialed struct {
 	router *Router
 }
 
 type credentialedArgs struct {
-	Command string   `json:"command,omitempty" jsonschema:"one program with its arguments, quoted as for a shell" alias:"cmd,command_line" maxlen:"65536"`
-	Argv    []string `json:"argv,omitempty" jsonschema:"the same as a list, instead of command"`
-	Dir     string   `json:"cwd,omitempty" jsonschema:"directory to run in" alias:"working_dir,workdir,working_directory,dir,directory"`
-	Seconds float64  `json:"timeout_seconds,omitempty" jsonschema:"when to stop it" min:"0" max:"1800" alias:"timeout"`
+	Command string   `json:"command,omitempty" jsonschema:"one program with its arguments, quoted as for a shell, such as: gh pr list -R owner/name" alias:"cmd,command_line" maxlen:"65536"`
+	Argv    []string `json:"argv,omitempty" jsonschema:"the program and its arguments as a list of words; instead of command"`
+	Dir     string   `json:"cwd,omitempty" jsonschema:"directory to run in, relative to the workspace; default the workspace" alias:"working_dir,workdir,working_directory,dir,directory"`
+	Seconds float64  `json:"timeout_seconds,omitempty" jsonschema:"seconds after which the program is stopped; the default depends on the program" min:"0" max:"1800" alias:"timeout"`
 	Binary  string   `json:"binary,omitempty" jsonschema:"the program, with args" hidden:"yes" alias:"program,executable"`
 	Args    []string `json:"args,omitempty" jsonschema:"arguments of binary" hidden:"yes" alias:"arguments"`
 }
@@ -27,21 +27,21 @@ func (credentialed) Spec() tool.Spec {
 		Name: "credentialed_exec", Group: "runtime", Title: "Run with credentials", Risk: tool.Runs,
 		Hints:   tool.Hints{OpenWorld: true},
 		Timeout: longest + time.Minute,
-		Doc: `Runs a program that has the operator's credentials, such as gh, gcloud, aws, kubectl or terraform, where configured. ` +
-			`No shell: no pipes, variables or redirections; filter with the program's own options. Other commands: exec.`,
+		Doc: `Runs a program with the operator's credentials, such as gh, gcloud, aws, kubectl or terraform, if configured.
+There is no shell, so no pipes, variables or redirections; filter with the options of the program.
+Returns its output. For other commands use exec.`,
 		Also:     []string{"credentialed_cli", "secure_cli", "secure_exec"},
 		Keywords: "cli cloud github gh gcloud aws kubectl kubernetes terraform deploy",
 	}
 }
 
-// order reads the arguments as those of a command, in the ways that other
-// systems write them.
+// order returns the command of the arguments, in any of the forms that models send.
 func (a credentialedArgs) order() (Order, error) {
 	o := Order{Dir: a.Dir, Timeout: time.Duration(a.Seconds * float64(time.Second))}
 	command := strings.TrimSpace(a.Command)
 	switch {
 	case command != "" && a.Binary != "" || len(a.Argv) > 0 && (command+a.Binary != "" || len(a.Args) > 0):
-		return o, tool.Errorf(tool.Invalid, "the command is there twice").Try("send command or argv, and nothing else")
+		return o, tool.Errorf(tool.Invalid, "the command is given twice").Try("send only command or only argv")
 	case a.Binary != "":
 		o.Argv = append([]string{a.Binary}, a.Args...)
 	case len(a.Argv) > 0:
@@ -66,7 +66,7 @@ func (t credentialed) Prepare(ctx context.Context, a credentialedArgs) (tool.Pla
 	return t.router.Prepare(ctx, o)
 }
 
-// order says first that there is nothing to run, whatever is wrong with it.
+// order returns the command, and before any other problem that there are no programs.
 func (t credentialed) order(a credentialedArgs) (Order, error) {
 	if len(t.router.programs) == 0 {
 		_, err := t.router.named(Order{})
