@@ -1,6 +1,6 @@
 package config
 
-// check finds values that are right by themselves and wrong together.
+// check finds values that are valid alone, but not together.
 func (l *Loaded) check() Problems {
 	c := &l.Config
 	var problems Problems

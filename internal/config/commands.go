@@ -1,6 +1,6 @@
 package config
 
-// Exec says how commands are judged and run.
+// Exec has the settings of commands.
 type Exec struct {
 	Ask         string            `yaml:"ask" default:"risky" enum:"risky,unknown,always"`
 	Allow       []string          `yaml:"allow" form:"command"`
@@ -28,7 +28,7 @@ type Program struct {
 	Timeout Duration          `yaml:"timeout" min:"0" max:"1d"`
 }
 
-// Sandbox says what stands around commands.
+// Sandbox has the settings of the isolation of commands.
 type Sandbox struct {
 	Mode      string           `yaml:"mode" default:"auto" enum:"auto,docker,kernel,host,off" flag:"sandbox"`
 	Network   bool             `yaml:"network" default:"false"`
@@ -43,8 +43,8 @@ type Sandbox struct {
 	Docker    Docker           `yaml:"docker"`
 }
 
-// A SandboxProfile is for callers with one policy profile. What it does not
-// say is as for all.
+// A SandboxProfile has settings for callers with one profile of the policy. What is
+// not set is as for all callers.
 type SandboxProfile struct {
 	Profile string   `yaml:"profile" form:"label" required:"true"`
 	Mode    string   `yaml:"mode" enum:"auto,docker,kernel,host,off"`
@@ -52,7 +52,7 @@ type SandboxProfile struct {
 	Require []string `yaml:"require" enum:"files,network,processes,memory,calls"`
 }
 
-// Docker says how containers are made.
+// Docker has the settings of containers.
 type Docker struct {
 	Image string   `yaml:"image" form:"label" flag:"sandbox-image"`
 	Hosts []string `yaml:"hosts" form:"engine"`

@@ -1,22 +1,21 @@
 // Package config reads the operator's settings: one optional YAML file, the
 // environment and the command line, over defaults that work without any.
 //
-// It knows what can be set, what is accepted, where each value came from and
-// how to notice a change. It does not know what a setting does: the parts of
-// the program take their values from Config and know nothing of YAML. Secrets
-// never stand in the file; it holds references to them (Secret).
+// It knows which settings there are, which values are valid, where each value
+// came from, and how to notice changes. It does not know what settings do: other
+// packages get their values and know nothing of YAML. The file contains no
+// secrets, only references to them (Secret).
 //
-// A setting is declared once, as a field of a section with its tags. Defaults,
-// checks, names in the environment, flags, the reference and the JSON Schema
-// are all read from that declaration (see field.go), so a new setting is one
-// line here.
+// A setting is declared once, as a field of a section with tags, and described in
+// docs.txt. Defaults, checks, environment variables, flags, the reference and the
+// JSON Schema follow from the declaration (see field.go).
 //
 // Begin with Config, then Load.
 package config
 
 import "github.com/mcp-tools/mcp-tools/policy"
 
-// Config is what an operator can set. Default returns one that is ready to use.
+// Config has all settings. Default returns one that is ready to use.
 type Config struct {
 	Server      Server       `yaml:"server" restart:"true"`
 	Connections Connections  `yaml:"connections"`
@@ -38,7 +37,7 @@ type Config struct {
 	Telemetry   Telemetry    `yaml:"telemetry"`
 }
 
-// Server says how clients reach the server.
+// Server has the settings of transports.
 type Server struct {
 	HTTP           string   `yaml:"http" form:"address" flag:"http"`
 	SSE            bool     `yaml:"sse" default:"false" flag:"sse"`
@@ -52,14 +51,14 @@ type Server struct {
 	Instructions   string   `yaml:"instructions"`
 }
 
-// Connections says who may connect, and as whom.
+// Connections has the settings of callers and their authentication.
 type Connections struct {
 	OAuth  OAuth   `yaml:"oauth" restart:"true"`
 	Tokens []Token `yaml:"tokens"`
 	Stdio  Stdio   `yaml:"stdio" restart:"true"`
 }
 
-// OAuth says whose access tokens count. Without an issuer, nobody's.
+// OAuth has the settings of access tokens. Without an issuer none are accepted.
 type OAuth struct {
 	Issuer   string              `yaml:"issuer" form:"url"`
 	Audience string              `yaml:"audience" form:"label"`

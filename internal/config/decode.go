@@ -11,14 +11,14 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// What a document may make of itself by referring to its own parts.
+// Limits of aliases in a document.
 const (
 	maxNodes = 100_000
 	maxDepth = 16
 )
 
-// A decoder moves values from YAML into a Config. It goes on after a problem,
-// so that one run finds them all; what is wrong keeps its default.
+// A decoder reads YAML values into a Config. It continues after a problem, so that
+// all are found at once; a value with a problem keeps its default.
 type decoder struct {
 	source   string
 	at       origin
@@ -32,7 +32,7 @@ func newDecoder(source string, at origin) *decoder {
 	return &decoder{source: source, at: at, lines: make(map[string]int), patterns: make(map[string]*regexp.Regexp)}
 }
 
-// A spot is what is being read, and where.
+// A spot is a value to read, and its place.
 type spot struct {
 	node  *yaml.Node
 	path  string
@@ -62,7 +62,7 @@ func (d *decoder) value(s spot, v reflect.Value, f field) {
 	}
 	if s.node.Kind == yaml.AliasNode {
 		meant := *s.node.Alias
-		meant.Line = s.node.Line // where it is used, it is wrong
+		meant.Line = s.node.Line // the line of the alias, not of the anchor
 		d.value(s.inner(&meant, s.path), v, f)
 		return
 	}
@@ -81,8 +81,8 @@ func (d *decoder) value(s spot, v reflect.Value, f field) {
 	}
 }
 
-// section reads a map whose names are declared. Nothing at all is an empty
-// section: all its lines may be comments.
+// section reads a map with declared names. A section without a value is empty: all
+// of its lines may be comments.
 func (d *decoder) section(s spot, v reflect.Value) {
 	declared := fields(v.Type())
 	known := make([]string, len(declared))
@@ -108,8 +108,8 @@ func (d *decoder) section(s spot, v reflect.Value) {
 	}
 }
 
-// meant guesses what an unknown name was to be. The guess costs time, so it is
-// made only while somebody will read it.
+// meant suggests a name for an unknown one. That takes time, so it is only called
+// for problems that are shown.
 func (d *decoder) meant(name string, known []string) string {
 	accepted := "accepted: " + strings.Join(known, ", ")
 	if len(d.problems) >= maxShown {
@@ -132,7 +132,7 @@ type pair struct {
 	name, value *yaml.Node
 }
 
-// pairs returns the entries of a map that can be used.
+// pairs returns the entries of a map that have valid names.
 func (d *decoder) pairs(s spot) []pair {
 	if isNull(s.node) {
 		return nil
@@ -162,7 +162,7 @@ func (d *decoder) pairs(s spot) []pair {
 	return list
 }
 
-// list reads a list. One that is there and empty is empty, not absent.
+// list reads a list. An empty list is not the same as an absent one.
 func (d *decoder) list(s spot, v reflect.Value, f field) {
 	if s.node.Kind != yaml.SequenceNode {
 		d.complain(s, "this is %s; accepted: %s", called(s.node), f.accepted())
@@ -179,7 +179,7 @@ func (d *decoder) list(s spot, v reflect.Value, f field) {
 	v.Set(items)
 }
 
-// table reads a map whose names the operator chooses.
+// table reads a map with names that the operator chooses.
 func (d *decoder) table(s spot, v reflect.Value, f field) {
 	if isNull(s.node) {
 		d.complain(s, "this is nothing; accepted: %s", f.accepted())

@@ -22,8 +22,8 @@ func differing(before, after *Config) []Setting {
 	})
 }
 
-// hold gives the settings of next that need a restart the values they have in
-// running, and returns the keys of those that would have changed.
+// hold sets the settings of next that need a restart to their values in running,
+// and returns the keys of those that differ.
 func hold(running, next *Loaded) (waiting []string) {
 	for _, s := range differing(&running.Config, &next.Config) {
 		if s.Restart {

@@ -29,7 +29,7 @@ policy:
   autonomy: supervised # readonly, supervised or full
   profiles:
     clerk:
-      doc: tells the time and how the session stands
+      doc: the time and the status of the session
       allow: [datetime, session_status, read_result]
   # deny_hard: ["group:automation"] # nothing adds these back
 

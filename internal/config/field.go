@@ -11,19 +11,19 @@ import (
 	"sync"
 )
 
-// A field is one declaration of a section, with what its tags say:
+// A field is one declaration of a section, with its tags:
 //
 //	yaml      its name in the file
 //	doc       what it is for; if absent, that is in docs.txt
-//	default   its value when nobody sets it; of lists, separated by commas
+//	default   its default value; of lists, separated by commas, or * for all of enum
 //	flag      its flag on the command line
 //	flags     of a section declared elsewhere, the names in it that are flags too
 //	min, max  bounds of numbers, sizes and durations
 //	enum      the words that are accepted, separated by commas
-//	form      the shape of text, see form.go; of lists and maps, of their values
-//	keys      the shape of a map's keys
-//	required  it must be set, wherever what it is part of is
-//	restart   a change counts only after a restart; of a section, for all in it
+//	form      the form of its text, see form.go; of lists and maps, of their values
+//	keys      the form of a map's keys
+//	required  it must be set if its parent is
+//	restart   a change needs a restart; of a section, for all fields in it
 type field struct {
 	name     string
 	index    int
@@ -40,13 +40,16 @@ type field struct {
 	restart  bool
 }
 
-// fields reads the declarations of a section, in their order.
+// fields returns the declarations of a section, in their order.
 func fields(section reflect.Type) []field {
 	list := make([]field, 0, section.NumField())
 	for i := range section.NumField() {
 		declared := section.Field(i)
 		f := field{index: i, typ: declared.Type}
 		f.read(string(declared.Tag))
+		if f.preset == "*" {
+			f.preset = strings.Join(f.enum, ",")
+		}
 		if f.doc == "" {
 			f.doc = docs()[section.Name()+"."+f.name]
 		}
@@ -57,9 +60,8 @@ func fields(section reflect.Type) []field {
 	return list
 }
 
-// read takes what the tags of a declaration say. It goes through them once:
-// every start reads all, and to look up each by its name takes longer than
-// everything else that is done with the settings.
+// read parses the tags of a declaration in one pass. Every start reads all tags, and
+// looking each up by name would take longer than everything else here.
 func (f *field) read(tags string) {
 	for {
 		key, rest, _ := strings.Cut(strings.TrimLeft(tags, " "), ":")
@@ -112,18 +114,18 @@ func commas(words string) []string {
 	return strings.Split(words, ",")
 }
 
-// item is the declaration of one value in the list or map that f declares.
+// item returns the declaration of one value in the list or map f.
 func (f field) item() field {
 	f.typ, f.preset, f.required = f.typ.Elem(), "", f.typ.Elem().Kind() == reflect.String
 	return f
 }
 
-// A kind is how values of a type are written.
+// A kind is how values of a type are written in YAML.
 type kind int
 
 const (
 	isText    kind = iota
-	isWritten      // text with a meaning: durations, sizes, times
+	isWritten      // text with a syntax: durations, sizes, times
 	isBool
 	isWhole
 	isNumber
@@ -152,7 +154,7 @@ func kindOf(t reflect.Type) kind {
 	return isText
 }
 
-// accepted says in words what f takes.
+// accepted describes the valid values of f.
 func (f field) accepted() string {
 	switch kindOf(f.typ) {
 	case isBool:
@@ -197,13 +199,13 @@ func names(list []field) []string {
 	return all
 }
 
-// A Setting is one thing that can be set: in the file under its key, in the
-// environment under its name, and some on the command line.
+// A Setting is a setting with its key in the file, its environment variable, and
+// its flag, if it has one.
 type Setting struct {
 	Key     string // as in "limits.burst"
 	Env     string // MCP_TOOLS_ and the flag, if there is one, else the key
-	Flag    string // without dashes; empty when there is none
-	Default string // as a flag would have it; empty for nothing
+	Flag    string // without dashes; empty if it has no flag
+	Default string // in the form of a flag; empty if it has no default
 	Doc     string
 	Bool    bool // as a flag it needs no value
 	Restart bool // a change counts only after a restart
@@ -215,12 +217,12 @@ type Setting struct {
 // Settings returns all settings in the order of the reference.
 func Settings() []Setting { return slices.Clone(settings()) }
 
-// settings is the table of all settings, made when it is first needed.
+// settings returns the table of all settings, which is made when first needed.
 var settings = sync.OnceValue(func() []Setting {
 	return appendSettings(make([]Setting, 0, 160), reflect.TypeFor[Config](), Setting{})
 })
 
-// appendSettings adds the settings of a section to others.
+// appendSettings appends the settings of a section.
 func appendSettings(all []Setting, section reflect.Type, parent Setting) []Setting {
 	for _, f := range fields(section) {
 		if slices.Contains(parent.field.flags, f.name) {
@@ -244,13 +246,13 @@ func appendSettings(all []Setting, section reflect.Type, parent Setting) []Setti
 
 const envPrefix = "MCP_TOOLS_"
 
-// envWord makes a key or a flag part of a variable's name.
+// envWord converts a key or a flag to a part of a variable's name.
 var envWord = strings.NewReplacer(".", "_", "-", "_")
 
-// of finds the setting's value in c.
+// of returns the setting's value in c.
 func (s Setting) of(c *Config) reflect.Value { return reflect.ValueOf(c).Elem().FieldByIndex(s.index) }
 
-// join extends a path by a declared name.
+// join appends a declared name to a path.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -260,8 +262,8 @@ func join(path, name string) string {
 
 var plainName = regexp.MustCompile(`^[^\s."\[\]]+$`)
 
-// under extends a path by a name that the operator chose, quoted when it could
-// be mistaken for more of the path.
+// under appends a name that the operator chose to a path, quoted if it could be
+// mistaken for more of the path.
 func under(path, name string) string {
 	if !plainName.MatchString(name) {
 		name = strconv.Quote(name)

@@ -11,17 +11,17 @@ import (
 	"strings"
 )
 
-// A form is a shape that text must have. Its pattern says as much as a regular
-// expression can, so that editors see it too; check says the rest.
+// A form is a constraint on text. The pattern says as much as a regular expression
+// can, so that editors can check it too; check does the rest.
 type form struct {
-	words   string // what is accepted
+	words   string // describes valid text
 	pattern string // matches the whole text; RE2 and ECMAScript read it alike
-	hide    bool   // what was given may be a secret, so errors do not repeat it
+	hide    bool   // an invalid text may be a secret, so errors do not repeat it
 	check   func(text string) error
-	settle  func(text string, at origin) (string, error) // what the text stands for; nil: itself
+	settle  func(text string, at origin) (string, error) // returns the value of the text; nil: the text itself
 }
 
-// An origin is where relative paths begin.
+// An origin is the base of relative paths.
 type origin struct {
 	dir  string // of the file, or the working directory
 	home string
@@ -29,8 +29,8 @@ type origin struct {
 
 const anyText = `[\s\S]+`
 
-// formNamed returns the form of a tag. One that is unknown accepts nothing, so
-// that a misspelt tag does not pass the tests.
+// formNamed returns the form with a name. An unknown form accepts nothing, so that
+// a misspelled tag does not pass the tests.
 func formNamed(name string) form {
 	switch name {
 	case "address":
@@ -102,7 +102,7 @@ func formNamed(name string) form {
 	return form{words: "nothing", pattern: `[^\s\S]`}
 }
 
-// writtenForm returns the form of a type with a way of writing of its own.
+// writtenForm returns the form of a type with its own syntax.
 func writtenForm(t reflect.Type) form {
 	switch t {
 	case reflect.TypeFor[Duration]():
@@ -146,8 +146,8 @@ func checkException(text string) error {
 	return nil
 }
 
-// settlePath makes a path absolute: a file that is moved together with what it
-// names keeps working, wherever the program is started.
+// settlePath makes a path absolute. Relative paths start at the file, wherever the
+// program is started.
 func settlePath(path string, at origin) (string, error) {
 	if path == "~" || strings.HasPrefix(path, "~/") {
 		if at.home == "" {

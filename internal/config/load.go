@@ -17,34 +17,34 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// LoadOptions say where settings come from.
+// LoadOptions are the sources of settings.
 type LoadOptions struct {
-	// the file that was asked for; empty: the environment's, else the usual one if it is there
+	// Path is the file to read; empty: that of the environment, else the usual one if it exists.
 	Path      string
-	Getenv    func(name string) string // the environment; nil: nothing is set
+	Getenv    func(name string) string // the environment; nil: no variables
 	Overrides map[string]string        // values of flags, by key
 }
 
-// Loaded is what Load found.
+// Loaded is the result of Load.
 type Loaded struct {
 	Config Config
-	Path   string // the file that was read; empty when there was none
-	// where each setting's value comes from, by key: FILE:LINE, a variable, a flag, or "default"
+	Path   string // the file that was read; empty if none was
+	// Source has the source of each setting, by key: FILE:LINE, a variable, a flag, or "default".
 	Source map[string]string
 
 	options LoadOptions
-	place   string // where the file is, or would be
+	place   string // path of the file, even if it does not exist
 	lines   map[string]int
 	digest  [sha256.Size]byte // of the file
 }
 
-// Sources that are neither a file, nor a variable, nor a flag with a name.
+// Names of sources other than files, variables and flags.
 const (
 	byDefault   = "default"
 	commandLine = "command line"
 )
 
-// Default returns the settings that hold when nobody sets any.
+// Default returns the default settings.
 func Default() Config {
 	var c Config
 	d := newDecoder(byDefault, origin{})
@@ -54,16 +54,16 @@ func Default() Config {
 	return c
 }
 
-// preset gives v its declared default.
+// preset sets v to its declared default.
 func (d *decoder) preset(f field, v reflect.Value) {
 	if f.preset != "" {
 		d.overlay(f, "", f.preset, v)
 	}
 }
 
-// Load reads the settings. A flag wins over the environment, the environment
-// over the file, the file over the defaults. The error is Problems when the
-// settings are at fault, all of them at once.
+// Load reads the settings. Flags override the environment, the environment
+// overrides the file, and the file overrides defaults. The error is Problems if
+// settings are invalid, with all of them.
 func Load(o LoadOptions) (*Loaded, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -75,8 +75,8 @@ func Load(o LoadOptions) (*Loaded, error) {
 	return l, nil
 }
 
-// load reads the settings, for the first time or after before. Its result
-// knows the file's place and digest even when there is an error.
+// load reads the settings, the first time or after before. Its result has the path
+// and the digest of the file even if there is an error.
 func load(o LoadOptions, before *Loaded) (*Loaded, error) {
 	l := &Loaded{Config: Default(), Source: make(map[string]string), options: o}
 	for _, s := range settings() {
@@ -97,9 +97,9 @@ func load(o LoadOptions, before *Loaded) (*Loaded, error) {
 	return l, nil
 }
 
-// readFile takes what the file says, if there is one. What was lost by
-// accident must not lift any rule: a file that was there before has to be
-// there still, and to say something.
+// readFile reads the settings of the file, if there is one. A file that existed
+// before must still exist and must not be empty, so that losing it by accident
+// lifts no rules.
 func (l *Loaded) readFile(before *Loaded) (Problems, error) {
 	place, asked := l.options.file(runtime.GOOS)
 	if place == "" {
@@ -120,12 +120,13 @@ func (l *Loaded) readFile(before *Loaded) (Problems, error) {
 	}
 	l.Path, l.digest = place, sha256.Sum256(text)
 	if again && len(text) == 0 && l.digest != before.digest {
-		return Problems{{Source: place, Text: "the file has become empty; to return to the defaults, write a comment into it"}}, nil
+		return Problems{{Source: place,
+			Text: "the file has become empty; to return to the defaults, write a comment into it"}}, nil
 	}
 	return l.take(text), nil
 }
 
-// take takes what the text of the file says.
+// take reads the settings in the text of the file.
 func (l *Loaded) take(text []byte) Problems {
 	root, problem := parse(text, l.Path)
 	if problem != nil {
@@ -144,7 +145,7 @@ func (l *Loaded) take(text []byte) Problems {
 	return d.problems
 }
 
-// readAll reads a file, and of one that is too long a byte too many.
+// readAll reads a file, up to one byte more than MaxFile.
 func readAll(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -154,7 +155,7 @@ func readAll(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(file, MaxFile+1))
 }
 
-// readEnvironment takes what variables say. An empty one says nothing.
+// readEnvironment reads the settings in variables. An empty variable is not set.
 func (l *Loaded) readEnvironment() (problems Problems) {
 	for _, s := range settings() {
 		if text := l.options.Getenv(s.Env); text != "" {
@@ -182,7 +183,7 @@ func (l *Loaded) readOverrides() (problems Problems) {
 	return problems
 }
 
-// override replaces the value of a setting by what text from source says.
+// override sets a setting to a text from source.
 func (l *Loaded) override(s Setting, source, text string) Problems {
 	dir, err := os.Getwd()
 	if err != nil {
@@ -198,8 +199,8 @@ func (l *Loaded) override(s Setting, source, text string) Problems {
 	return d.problems
 }
 
-// overlay reads a value from a single text: a word as it is; of words a list
-// with commas between them; everything else as YAML on one line.
+// overlay reads a value from one line of text: a text as it is, a list of texts with
+// commas, anything else as YAML.
 func (d *decoder) overlay(f field, key, text string, v reflect.Value) {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	switch k := kindOf(f.typ); {
@@ -228,9 +229,9 @@ func (d *decoder) overlay(f field, key, text string, v reflect.Value) {
 	d.value(spot{node: node, path: key}, v, f)
 }
 
-// Locate says where a value is written, so that others can name the place of
-// what they find wrong: the path of a setting, or of something in it such as
-// policy.agents.ann.allow[2]. The line is 0 when the source has none to name.
+// Locate returns the place of a value, for errors about it. path is that of a
+// setting or of something in it, such as policy.agents.ann.allow[2]. The line is 0
+// if the source has no lines.
 func (l *Loaded) Locate(path string) (source string, line int) {
 	for key, source := range l.Source {
 		if inside(path, key) && source != byDefault && l.lines[key] == 0 {
@@ -250,7 +251,7 @@ func inside(path, key string) bool {
 	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
 }
 
-// Problem is something wrong with the setting at path.
+// Problem returns a Problem with the setting at path.
 func (l *Loaded) Problem(path, format string, args ...any) Problem {
 	source, line := l.Locate(path)
 	return Problem{Source: source, Line: line, Key: path, Text: fmt.Sprintf(format, args...)}

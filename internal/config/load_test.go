@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// write puts text into a configuration file of its own.
+// write writes text to a new configuration file.
 func write(t *testing.T, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "config.yaml")
@@ -47,7 +47,7 @@ func TestWithoutAFileEverythingHasItsDefault(t *testing.T) {
 		t.Errorf("the defaults are not what is declared: %+v", c)
 	}
 	if c.Policy.Allow != nil {
-		t.Error("an allow list that nobody wrote must be absent, not empty")
+		t.Error("an allow list that is not set must be absent, not empty")
 	}
 	if l.Path != "" || l.Source["limits.burst"] != "default" {
 		t.Errorf("path %q, source %q", l.Path, l.Source["limits.burst"])

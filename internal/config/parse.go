@@ -12,12 +12,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// MaxFile is the longest file that is read.
+// MaxFile is the max size of the file in bytes.
 const MaxFile = 1 << 20
 
-// parse reads the one document of a YAML text. It returns nil when the text
-// says nothing, and at most one problem: after a mistake in the syntax nothing
-// can be trusted.
+// parse reads the one document of a YAML text. It returns nil if the text is empty,
+// and at most one problem, since nothing after a syntax error can be trusted.
 func parse(text []byte, source string) (*yaml.Node, *Problem) {
 	if len(text) > MaxFile {
 		return nil, &Problem{Source: source, Text: "longer than 1 MiB; is it the right file?"}
@@ -36,7 +35,8 @@ func parse(text []byte, source string) (*yaml.Node, *Problem) {
 	}
 	switch err := decoder.Decode(&second); {
 	case err == nil:
-		return nil, &Problem{Source: source, Line: second.Line, Text: "a second document begins here; remove the line with ---"}
+		return nil, &Problem{Source: source, Line: second.Line,
+			Text: "a second document begins here; remove the line with ---"}
 	case !errors.Is(err, io.EOF):
 		return nil, syntaxProblem(err, text, source)
 	}
@@ -52,11 +52,11 @@ var (
 	yamlMissing = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
 )
 
-// syntaxProblem turns the parser's error into a problem with a line. The
-// parser knows where the thing begins that it could not read to its end.
+// syntaxProblem converts the parser's error to a Problem. Its line is where the
+// element begins that could not be parsed.
 func syntaxProblem(err error, text []byte, source string) *Problem {
 	found := yamlLine.FindStringSubmatch(err.Error())
-	line, _ := strconv.Atoi(found[1]) // without a number it is the first line
+	line, _ := strconv.Atoi(found[1]) // no number means the first line
 	p := &Problem{Source: source, Line: max(line, 1), Text: "not YAML, here or below: " + printable(brief(found[2]))}
 	if name := yamlMissing.FindStringSubmatch(found[2]); name != nil {
 		p.Line = lineOf(text, bytes.Index(text, []byte("*"+name[1])))
@@ -67,10 +67,10 @@ func syntaxProblem(err error, text []byte, source string) *Problem {
 	return p
 }
 
-// lineOf is the line of a place in text, counting from 1.
+// lineOf returns the line of an offset, counting from 1.
 func lineOf(text []byte, place int) int { return 1 + bytes.Count(text[:max(place, 0)], []byte("\n")) }
 
-// brokenText finds the first byte that is not UTF-8, or -1.
+// brokenText returns the offset of the first byte that is not UTF-8, or -1.
 func brokenText(text []byte) int {
 	for i := 0; i < len(text); {
 		r, size := utf8.DecodeRune(text[i:])
@@ -82,8 +82,8 @@ func brokenText(text []byte) int {
 	return -1
 }
 
-// tabbedLine finds the first line that begins with a tab, counting from 1. In
-// a text that is not YAML, that is the likely reason.
+// tabbedLine returns the first line that begins with a tab, counting from 1. In text
+// that is not YAML, that is the likely reason.
 func tabbedLine(text []byte) int {
 	for i, line := range strings.Split(string(text), "\n") {
 		if blank := line[:len(line)-len(
@@ -97,7 +97,7 @@ func tabbedLine(text []byte) int {
 
 func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" }
 
-// called says in words what a node is.
+// called describes a node.
 func called(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:

@@ -14,23 +14,23 @@ const (
 	program  = "mcp-tools"
 	fileName = "config.yaml"
 
-	// EnvConfig names the file, EnvData the data directory. Neither can stand
-	// in the file.
+	// EnvConfig is the variable for the path of the file, EnvData that for the data
+	// directory. They are not settings of the file.
 	EnvConfig = envPrefix + "CONFIG"
 	EnvData   = envPrefix + "DATA"
 
-	// EnvVaultKey holds the key of the vault, EnvVaultKeyNext the one that is to
-	// follow it. A key is no setting: it would be in the file then.
+	// EnvVaultKey is the variable for the vault's key, EnvVaultKeyNext that for the
+	// next key. They are not settings, so that keys are not in the file.
 	EnvVaultKey     = envPrefix + "VAULT_KEY"
 	EnvVaultKeyNext = EnvVaultKey + "_NEXT"
 
-	// EnvToken is where clients are advised to keep a token for us. It is no
-	// setting, and nobody who follows the advice is warned of it.
+	// EnvToken is the variable in which clients should keep their token. It is not a
+	// setting, and there is no warning about it.
 	EnvToken = envPrefix + "TOKEN"
 )
 
-// File returns where the settings file is, or would be if there were one: at
-// the place that a flag asks for, else the environment's, else the usual one.
+// File returns the path of the settings file, whether it exists or not: that of a
+// flag, else of the environment, else the usual one.
 func File(flag string, getenv func(string) string) (string, error) {
 	path, _ := LoadOptions{Path: flag, Getenv: getenv}.file(runtime.GOOS)
 	if path == "" {
@@ -39,8 +39,8 @@ func File(flag string, getenv func(string) string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// file returns where the file is, and whether somebody asked for it there. The
-// place is empty when not even the home directory is known.
+// file returns the path of the file, and whether it was chosen. The path is empty if
+// even the home directory is unknown.
 func (o LoadOptions) file(goos string) (path string, asked bool) {
 	if o.Path != "" {
 		return o.Path, true
@@ -63,9 +63,8 @@ func home(getenv func(string) string, goos string) string {
 	return getenv("HOME")
 }
 
-// DataDir returns the directory for what the program keeps: the one that a
-// flag asks for, else the environment's, else the user's usual place. It is
-// absolute, and need not exist.
+// DataDir returns the absolute path of the data directory, which need not exist:
+// that of a flag, else of the environment, else the usual one.
 func DataDir(flag string, getenv func(string) string) (string, error) {
 	return dataDir(flag, getenv, runtime.GOOS)
 }
@@ -83,9 +82,9 @@ func dataDir(flag string, getenv func(string) string, goos string) (string, erro
 	return filepath.Join(dir, program), nil
 }
 
-// userDir returns a directory of the user by the custom of the system, or ""
-// when there is no telling. The XDG variable counts everywhere, but only as an
-// absolute path, as its specification says.
+// userDir returns a directory of the user by the conventions of the system, or "" if
+// it is unknown. The XDG variables apply on all systems, but only with absolute
+// paths, as their specification says.
 func userDir(getenv func(string) string, goos, xdg, windows, unix string) string {
 	if dir := getenv(xdg); filepath.IsAbs(dir) {
 		return dir
@@ -103,9 +102,9 @@ func userDir(getenv func(string) string, goos, xdg, windows, unix string) string
 	return filepath.Join(base, filepath.FromSlash(unix))
 }
 
-// UnknownVariables finds variables that look like settings and are none, as
-// warnings: others may have set them, but a misspelt name would go unnoticed.
-// The environment is as os.Environ returns it.
+// UnknownVariables returns warnings about variables that look like settings but are
+// not: others may have set them, but a misspelled name should be noticed. The
+// environment has the form of os.Environ.
 func UnknownVariables(environment []string) []Problem {
 	known := []string{EnvConfig, EnvData, EnvToken, EnvVaultKey, EnvVaultKeyNext}
 	for _, s := range settings() {

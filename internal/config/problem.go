@@ -7,13 +7,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Problem is something wrong with a setting, and where.
+// A Problem is a mistake in a setting, and its place.
 type Problem struct {
 	Source  string `json:"source"`            // a file, a variable or a flag
-	Line    int    `json:"line,omitempty"`    // in a file; 0 when there is none to name
-	Key     string `json:"key,omitempty"`     // empty when it is about the whole source
-	Text    string `json:"text"`              // what is wrong, and what to do
-	Warning bool   `json:"warning,omitempty"` // the program can work with it
+	Line    int    `json:"line,omitempty"`    // in a file; 0 if unknown
+	Key     string `json:"key,omitempty"`     // empty if it is about the whole source
+	Text    string `json:"text"`              // the mistake, and what to do
+	Warning bool   `json:"warning,omitempty"` // the program can run with it
 }
 
 func (p Problem) String() string {
@@ -33,10 +33,10 @@ func (p Problem) String() string {
 	return text.String()
 }
 
-// Problems are all that is wrong, as an error with one problem a line.
+// Problems is an error with all problems, one a line.
 type Problems []Problem
 
-// maxShown bounds an error that somebody has to read.
+// maxShown is the max number of problems in an error.
 const maxShown = 50
 
 func (ps Problems) Error() string {
@@ -50,7 +50,7 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// brief shortens what somebody wrote to what fits into a message.
+// brief shortens text from the operator for a message.
 func brief(text string) string {
 	const most = 60
 	if runes := []rune(text); len(runes) > most {
@@ -59,7 +59,7 @@ func brief(text string) string {
 	return text
 }
 
-// printable keeps a message on one line, and a terminal out of its reach.
+// printable removes what could break a message into lines or control a terminal.
 func printable(text string) string {
 	return tool.Visible(strings.NewReplacer("\n", " ", "\t", " ").Replace(text))
 }

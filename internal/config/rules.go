@@ -7,9 +7,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// Examine is Load and Policy at once. It finds what is wrong with the rules also
-// where other settings are wrong, so that one run shows all of it. Without
-// mistakes, what it says of the rules are warnings.
+// Examine does Load and Policy. It finds problems of the policy also if other
+// settings have problems, so that one run shows all. Without errors, its problems
+// are warnings.
 func Examine(o LoadOptions, catalogue policy.Catalogue) (*Loaded, *policy.Policy, Problems, error) {
 	if o.Getenv == nil {
 		o.Getenv = func(string) string { return "" }
@@ -31,13 +31,13 @@ func Examine(o LoadOptions, catalogue policy.Catalogue) (*Loaded, *policy.Policy
 	return nil, nil, nil, wrong
 }
 
-// unread reports whether there is a file, and nothing of it could be taken: what
-// is said about the rules then is not about those of the file.
+// unread reports whether there is a file of which nothing could be read. Then
+// problems of the policy are not about the rules in the file.
 func (l *Loaded) unread() bool { return l.Path != "" && l.lines == nil }
 
-// Policy makes the rules ready for the tools of a catalogue, and finds what is
-// wrong with them and with the profiles that are named elsewhere, each with
-// its place. Where a problem is more than a warning there is no Policy.
+// Policy compiles the policy for the tools of a catalogue. It returns problems of
+// the rules, and of the profiles that other settings name, each with its place. If
+// one is more than a warning, the policy is nil.
 func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
 	rules, found := policy.Compile(l.Config.Policy, catalogue)
 	var problems Problems
@@ -60,9 +60,9 @@ func (l *Loaded) Policy(catalogue policy.Catalogue) (*policy.Policy, Problems) {
 	return rules, append(problems, unknown...)
 }
 
-// unknownProfiles finds the callers whose profile does not exist: they would
-// be turned away much later, far from the line that is to blame. What the web
-// keeps from a profile that does not exist would be kept from nobody.
+// unknownProfiles finds profiles that do not exist in settings of callers and web
+// rules. Otherwise the callers would be refused much later, and the web rules would
+// apply to no caller.
 func (l *Loaded) unknownProfiles(rules *policy.Policy) (problems Problems) {
 	check := func(path, name string) {
 		if _, err := rules.ResolveProfile(name); err != nil {

@@ -15,7 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// scalar reads one word.
+// scalar reads a scalar.
 func (d *decoder) scalar(s spot, v reflect.Value, f field) {
 	if !fits(s.node, kindOf(f.typ)) {
 		d.complain(s, "this is %s; accepted: %s", called(s.node), f.accepted())
@@ -29,9 +29,9 @@ func (d *decoder) scalar(s spot, v reflect.Value, f field) {
 	v.Set(next)
 }
 
-// fits says whether a node is the kind of word that k wants. Words that only
-// look like text, such as a bare no or 1.0, are refused: quoting is cheap, and
-// an allow list with a false in it is not.
+// fits reports whether a node is a scalar that k accepts. Scalars that only look like
+// text, such as an unquoted no or 1.0, are refused: quoting them is easy, and an allow
+// list with a false in it is dangerous.
 func fits(n *yaml.Node, k kind) bool {
 	if n.Kind != yaml.ScalarNode {
 		return false
@@ -50,7 +50,7 @@ func fits(n *yaml.Node, k kind) bool {
 	}
 }
 
-// assign sets v to what text says, or returns what is wrong with it.
+// assign sets v to the value of text, or returns what is wrong with it.
 func (d *decoder) assign(text string, v reflect.Value, f field) (why string) {
 	switch kindOf(f.typ) {
 	case isBool:
@@ -84,8 +84,8 @@ func (d *decoder) assign(text string, v reflect.Value, f field) (why string) {
 	return ""
 }
 
-// text sets v to text of the declared shape. Empty text is the same as none,
-// where there may be none.
+// text sets v to text of the declared form. Empty text means unset, unless the
+// setting is required.
 func (d *decoder) text(text string, v reflect.Value, f field) (why string) {
 	if text == "" && f.required {
 		return "this is empty"
@@ -111,7 +111,7 @@ func (d *decoder) text(text string, v reflect.Value, f field) (why string) {
 	return ""
 }
 
-// shape checks text against a form and returns what it stands for.
+// shape checks text against a form and returns its value.
 func (d *decoder) shape(text string, f form) (string, error) {
 	pattern := d.patterns[f.pattern]
 	if pattern == nil {
@@ -132,7 +132,7 @@ func (d *decoder) shape(text string, f form) (string, error) {
 	return text, nil
 }
 
-// within says whether a number keeps the declared bounds.
+// within reports whether a number is within the declared bounds.
 func within(v reflect.Value, f field) bool {
 	if f.min == "" && f.max == "" {
 		return true
@@ -141,8 +141,8 @@ func within(v reflect.Value, f field) bool {
 	return x >= bound(f, f.min, math.Inf(-1)) && x <= bound(f, f.max, math.Inf(1))
 }
 
-// bound is a bound as a number; tests read every declaration, so one that
-// cannot be read is found there.
+// bound returns a bound as a number. The tests read every declaration, so an invalid
+// bound is found there.
 func bound(f field, text string, none float64) float64 {
 	if text == "" {
 		return none

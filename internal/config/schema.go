@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// schema is the part of JSON Schema 2020-12 that the file needs.
+// schema is the part of JSON Schema 2020-12 that is used here.
 type schema struct {
 	Dialect       string            `json:"$schema,omitempty"`
 	Title         string            `json:"title,omitempty"`
@@ -30,9 +30,9 @@ type nameSchema struct {
 	Pattern string `json:"pattern"`
 }
 
-// Schema returns a JSON Schema of the file, for editors. It never refuses what
-// Load takes; what only Load can see, such as two settings that do not go
-// together, it lets pass.
+// Schema returns a JSON Schema of the file, for editors. It accepts everything that
+// Load accepts; it does not check what only Load can check, such as settings that do
+// not go together.
 func Schema() []byte {
 	root := sectionSchema(reflect.TypeFor[Config]())
 	root.Dialect = "https://json-schema.org/draft/2020-12/schema"
@@ -60,7 +60,7 @@ func sectionSchema(section reflect.Type) schema {
 	return s
 }
 
-// schema says what f takes, without saying what it is for.
+// schema returns the schema of f, without its description.
 func (f field) schema() schema {
 	s := schema{Default: f.presetJSON()}
 	switch kindOf(f.typ) {
@@ -94,8 +94,8 @@ func (f field) schema() schema {
 	return s
 }
 
-// writtenSchema: bounds of what is written with a unit cannot be told to an
-// editor, except for bare numbers.
+// writtenSchema sets the schema of a type with its own syntax. Bounds only apply to
+// plain numbers.
 func (f field) writtenSchema(s *schema) {
 	s.Type, s.MinLength, s.Pattern = "string", 1, whole(writtenForm(f.typ).pattern)
 	switch f.typ {
@@ -128,7 +128,7 @@ func (f field) bound(text string) *float64 {
 	return &x
 }
 
-// presetJSON is the default as JSON has it.
+// presetJSON returns the default as JSON.
 func (f field) presetJSON() any {
 	switch k := kindOf(f.typ); {
 	case f.preset == "":

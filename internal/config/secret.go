@@ -8,24 +8,23 @@ import (
 	"strings"
 )
 
-// A Secret says where a secret is, never what it is: secret:NAME for one in the
-// vault, env:NAME for a variable of the environment, file:PATH for a file that
-// holds nothing else.
+// A Secret is a reference to a secret: secret:NAME in the vault, env:NAME for an
+// environment variable, file:PATH for a file that contains only the secret.
 type Secret string
 
 const secretPattern = `secret:[A-Za-z0-9][A-Za-z0-9._@-]{0,63}|env:[A-Za-z_][A-Za-z0-9_]*|file:[\s\S]+`
 
-// longestSecret bounds what is read from a file that may be the wrong one.
+// longestSecret is the max size of a file with a secret.
 const longestSecret = 64 << 10
 
-// Sources are where secrets are found that are in no file of their own.
+// Sources resolve references to secrets in the environment and the vault.
 type Sources struct {
 	Env   func(name string) (value string, set bool)
 	Vault func(name string) (value string, err error)
 }
 
-// Fetch finds the secret. A line break at the end of a file is not part of it;
-// a secret that is missing or empty is an error.
+// Fetch returns the secret. A line break at the end of a file is removed; a missing
+// or empty secret is an error.
 func (s Secret) Fetch(from Sources) (string, error) {
 	where, name, _ := strings.Cut(string(s), ":")
 	var value string
@@ -41,7 +40,8 @@ func (s Secret) Fetch(from Sources) (string, error) {
 	case "file":
 		value, err = readSecret(name)
 	default:
-		return "", errors.New("not a reference to a secret; write secret:NAME, env:NAME or file:PATH") // and it may be one: not quoted
+		// The text may be a secret, so the error does not repeat it.
+		return "", errors.New("not a reference to a secret; write secret:NAME, env:NAME or file:PATH")
 	}
 	if err == nil && value == "" {
 		err = errors.New("it is empty")

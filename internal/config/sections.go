@@ -1,6 +1,6 @@
 package config
 
-// Workspace says which files callers see, and what is kept of changes.
+// Workspace has the settings of files that callers see, and of their history.
 type Workspace struct {
 	PerCaller    string          `yaml:"per_caller" default:"none" enum:"none,agent,user"`
 	Roots        []WorkspaceRoot `yaml:"roots"`
@@ -19,7 +19,7 @@ type WorkspaceRoot struct {
 	Write bool   `yaml:"write"`
 }
 
-// An Agent is one whose SOUL.md, AGENTS.md and so on the operator has a say in.
+// An Agent has the settings of an agent's context files.
 type Agent struct {
 	Name   string `yaml:"name" form:"label" required:"true"`
 	Kind   string `yaml:"kind" enum:"open,predefined"`
@@ -27,7 +27,7 @@ type Agent struct {
 	Files  string `yaml:"files" form:"path"`
 }
 
-// Limits say what one session and the whole process may take.
+// Limits has the limits of one session and of the whole process.
 type Limits struct {
 	CallsPerMinute int      `yaml:"calls_per_minute" default:"1200" min:"1" max:"1000000"`
 	Burst          int      `yaml:"burst" default:"200" min:"1" max:"1000000"`
@@ -39,19 +39,19 @@ type Limits struct {
 	RepeatStop     int      `yaml:"repeat_stop" default:"10" min:"0" max:"1000"`
 }
 
-// Results bound what is kept of results that were too long for the model.
+// Results has the limits of results that are kept for read_result.
 type Results struct {
 	Bytes Size `yaml:"bytes" default:"256MiB" min:"10MiB" max:"1TiB"`
 }
 
-// Audit says how calls are recorded.
+// Audit has the settings of the audit log.
 type Audit struct {
 	MaxAge    Duration `yaml:"max_age" restart:"true" default:"0" min:"0" max:"36500d"`
 	MaxBytes  Size     `yaml:"max_bytes" restart:"true" default:"0" min:"0" max:"16TiB"`
 	Arguments string   `yaml:"arguments" default:"digest" enum:"digest,shape"`
 }
 
-// Scrub says what is taken out of everything that leaves.
+// Scrub has the settings of what is masked in everything that leaves the server.
 type Scrub struct {
 	Hex             string      `yaml:"hex" restart:"true" default:"lines" enum:"lines,strict,off"`
 	Kinds           bool        `yaml:"kinds" restart:"true" default:"false"`
@@ -61,25 +61,25 @@ type Scrub struct {
 	ServerAddresses bool        `yaml:"server_addresses" default:"true"`
 }
 
-// A ScrubRule is a pattern of the operator's own.
+// A ScrubRule is a pattern of the operator.
 type ScrubRule struct {
 	Name    string `yaml:"name" form:"name" required:"true"`
 	Pattern string `yaml:"pattern" form:"pattern" required:"true"`
 }
 
-// Approvals are about calls that a person has to agree to.
+// Approvals has the settings of calls that need an approval.
 type Approvals struct {
 	Timeout Duration `yaml:"timeout" default:"2m" min:"1s" max:"1d"`
 	Wait    string   `yaml:"wait" default:"attended" enum:"attended,always,never"`
 }
 
-// Vault says where secrets are kept.
+// Vault has the settings of the vault of secrets.
 type Vault struct {
 	Dir     string `yaml:"dir" form:"path"`
 	KeyFrom string `yaml:"key_from" default:"file" enum:"file,env,keyring"`
 }
 
-// Telemetry is what the operator sees.
+// Telemetry has the settings of the log, metrics and traces.
 type Telemetry struct {
 	LogLevel     string            `yaml:"log_level" default:"info" enum:"debug,info,warn,error" flag:"log-level"`
 	LogFormat    string            `yaml:"log_format" default:"text" enum:"text,json" flag:"log-format" restart:"true"`
@@ -88,20 +88,21 @@ type Telemetry struct {
 	Sample       float64           `yaml:"sample" default:"1" min:"0" max:"1" restart:"true"`
 }
 
-// Skills says where skills are, beside those of the workspace and those that
-// were published.
+// Skills has the directories of skills, in addition to those of the workspace and
+// published ones.
 type Skills struct {
 	Dirs []string `yaml:"dirs" form:"path"`
 }
 
-// Memory says what is remembered, and how it is found beside its words.
+// Memory has the settings of memories and of the search in them.
 type Memory struct {
 	MaxDocuments int        `yaml:"max_documents" default:"100000" min:"1" max:"100000000"`
 	MaxBytes     Size       `yaml:"max_bytes" default:"1GiB" min:"1MiB" max:"16TiB"`
 	Embeddings   Embeddings `yaml:"embeddings"`
 }
 
-// Embeddings say who turns texts into vectors. Without a URL, nobody does.
+// Embeddings has the endpoint that computes vectors of texts. Without a URL there is
+// none.
 type Embeddings struct {
 	URL        string `yaml:"url" form:"url"`
 	Model      string `yaml:"model" form:"label"`

@@ -8,18 +8,19 @@ import (
 	"strings"
 )
 
-// Store says where everything is kept that lasts.
+// Store has the location and the durability of the store.
 type Store struct {
 	DSN  string `yaml:"dsn" form:"store" flag:"store"`
 	Sync string `yaml:"sync" default:"normal" enum:"normal,full"`
 }
 
-// storeForm accepts places of a store, but no password: settings are no place
-// for one, and a command line even less.
+// storeForm accepts locations of a store without a password, which belongs neither
+// into the file nor on the command line.
 func storeForm() form {
 	return form{
-		words: "a directory, a URL such as postgres://user@host/database without a password, or where such a URL is: secret:NAME, env:NAME or file:PATH",
-		hide:  true, pattern: `[^\x00-\x1f\x7f]+`, check: checkStore, settle: settleStore,
+		words: "a directory, a URL such as postgres://user@host/database without a password, " +
+			"or where such a URL is: secret:NAME, env:NAME or file:PATH",
+		hide: true, pattern: `[^\x00-\x1f\x7f]+`, check: checkStore, settle: settleStore,
 	}
 }
 
@@ -40,7 +41,7 @@ func checkStore(text string) error {
 	if postgresURL(text) {
 		return withoutPassword(text)
 	}
-	if strings.Contains(text, "://") || strings.Contains(text, "password=") { // it may be a DSN of another form
+	if strings.Contains(text, "://") || strings.Contains(text, "password=") { // another kind of DSN
 		return errors.New("not a directory")
 	}
 	return nil
@@ -71,20 +72,21 @@ func settleStore(text string, at origin) (string, error) {
 	return settlePath(text, at)
 }
 
-// StorePlace reads a place of a store as the setting has it, from a command
-// line: relative to dir, and home for what begins with a tilde.
+// StorePlace reads a location of a store from the command line, in the form of the
+// setting. Relative paths start at dir, those with a tilde at home.
 func StorePlace(text, dir, home string) (Store, error) {
 	if text == "" || strings.ContainsFunc(
 		text, func(r rune) bool { return r < ' ' || r == 0x7f },
 	) || checkStore(text) != nil {
-		return Store{}, errors.New("what is accepted: " + storeForm().words) // and what was given may be a secret
+		// The text may be a secret, so the error does not repeat it.
+		return Store{}, errors.New("what is accepted: " + storeForm().words)
 	}
 	place, err := settleStore(text, origin{dir, home})
 	return Store{DSN: place}, err
 }
 
-// Place is where the store is: a directory, or a URL that may have a password.
-// It is empty when nobody said.
+// Place returns the location of the store: a directory, or a URL that may have a
+// password. It is empty if none is set.
 func (s Store) Place(from Sources) (string, error) {
 	if !storeReference(s.DSN) {
 		return s.DSN, nil

@@ -50,7 +50,7 @@ func durationUnits() []durationUnit {
 	}
 }
 
-// cutUnit cuts the number before unit off text, if that unit comes next.
+// cutUnit cuts the number before unit off text, if unit comes next.
 func cutUnit(text, unit string) (digits, rest string, found bool) {
 	end := strings.IndexFunc(text, func(r rune) bool { return r < '0' || r > '9' })
 	if end < 1 {
@@ -135,13 +135,12 @@ func (s Size) String() string {
 	return "0"
 }
 
-// A Time is a moment; the zero Time means never.
+// A Time is a point in time; the zero Time means never.
 type Time struct{ time.Time }
 
 const timePattern = `[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]+)?(Z|[+-][0-9]{2}:[0-9]{2}))?`
 
-// UnmarshalText takes a date, which means its first moment in UTC, or a date
-// with a time and a zone as RFC 3339 has it.
+// UnmarshalText reads a date, which means its first second in UTC, or RFC 3339.
 func (t *Time) UnmarshalText(text []byte) error {
 	layout := time.DateOnly
 	if len(text) > len(layout) {
@@ -155,7 +154,7 @@ func (t *Time) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalText writes the moment as UnmarshalText reads it.
+// MarshalText writes the time as UnmarshalText reads it.
 func (t Time) MarshalText() ([]byte, error) {
 	if t.IsZero() {
 		return nil, nil

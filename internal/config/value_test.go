@@ -113,7 +113,7 @@ func TestSecrets(t *testing.T) {
 			t.Errorf("%s is %q, %v", test.secret, got, err)
 		}
 		if err != nil && strings.Contains(err.Error(), value) {
-			t.Errorf("the error tells the secret: %v", err)
+			t.Errorf("the error contains the secret: %v", err)
 		}
 	}
 }
@@ -151,6 +151,6 @@ func TestPlaces(t *testing.T) {
 		t.Errorf("the file of a flag is %q, %v", file, err)
 	}
 	if file, err := File("", environment()); err == nil {
-		t.Errorf("nobody's file is %q", file)
+		t.Errorf("the file is %q", file)
 	}
 }

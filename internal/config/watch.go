@@ -12,31 +12,31 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// A Watcher keeps the running program's settings up with their file.
+// A Watcher reloads the settings when their file changes.
 type Watcher struct {
-	// Apply takes new settings. What needs a restart has its old value in
-	// them. With an error the old settings stay in force.
+	// Apply applies new settings. Those that need a restart have their old values. If
+	// it fails, the old settings remain in force.
 	Apply func(*Loaded) error
 
-	// Again asks to read the file again, changed or not: a signal. May be nil.
+	// Again requests a reload even if the file has not changed, for SIGHUP. May be nil.
 	Again <-chan struct{}
 
-	// Report is told how each reload ended. May be nil.
+	// Report gets the result of each reload. May be nil.
 	Report func(error)
 
 	Log *slog.Logger
 }
 
-// An editor writes a file in several steps; settings are read when nothing has
-// happened for quiet, but no later than most after the first step.
+// Editors write files in several steps. Settings are read when nothing has happened
+// for quiet, but at most most after the first step.
 const (
 	quiet = 200 * time.Millisecond
 	most  = 2 * time.Second
 )
 
-// Watch applies changes of the file that running was loaded from until ctx
-// ends. A file that is wrong, empty or gone changes nothing. Where the file
-// cannot be watched, Again still works.
+// Watch applies changes of the file that running was loaded from until ctx ends. An
+// invalid, empty or missing file changes nothing. If the file cannot be watched,
+// Again still works.
 func (w Watcher) Watch(ctx context.Context, running *Loaded) {
 	nudges := make(chan struct{})
 	ended := make(chan struct{})
@@ -57,7 +57,7 @@ func (w Watcher) Watch(ctx context.Context, running *Loaded) {
 	w.follow(ctx, running, nudges)
 }
 
-// follow reads the settings again after each nudge, once it is quiet.
+// follow reloads the settings after each event, when it is quiet again.
 func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan struct{}) {
 	seen := running.digest
 	for {
@@ -77,7 +77,7 @@ func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan stru
 			return
 		}
 		if !asked && digestAt(running.place) == seen {
-			continue // a neighbour of the file has changed, or only its time
+			continue // another file has changed, or only the time of this one
 		}
 		next, err := load(running.options, running)
 		seen = next.digest
@@ -91,8 +91,8 @@ func (w Watcher) follow(ctx context.Context, running *Loaded, nudges <-chan stru
 	}
 }
 
-// settle waits until the file is left alone, and says whether somebody asked
-// in the meantime for what is to come anyway.
+// settle waits until there are no more events, and reports whether a reload was
+// requested through Again.
 func (w Watcher) settle(ctx context.Context, nudges <-chan struct{}) (asked bool) {
 	deadline := time.NewTimer(most)
 	defer deadline.Stop()
@@ -136,8 +136,7 @@ func (w Watcher) report(err error) {
 	}
 }
 
-// digestAt is the digest of the file as it is now; the zero digest of one that
-// cannot be read.
+// digestAt returns the digest of the current file, or zero if it cannot be read.
 func digestAt(path string) [sha256.Size]byte {
 	text, err := readAll(path)
 	if err != nil {
@@ -146,9 +145,9 @@ func digestAt(path string) [sha256.Size]byte {
 	return sha256.Sum256(text)
 }
 
-// watchFile sends a nudge whenever something happens in the directories that
-// decide what path holds, until ctx ends. Directories are watched and not the
-// file, because editors and Kubernetes put a new file in the old one's place.
+// watchFile sends an event when something happens in the directories of path, until
+// ctx ends. It watches directories and not the file, because editors and Kubernetes
+// replace the file.
 func watchFile(ctx context.Context, path string, nudges chan<- struct{}) error {
 	if path == "" {
 		return errors.New("there is no file")
@@ -163,7 +162,7 @@ func watchFile(ctx context.Context, path string, nudges chan<- struct{}) error {
 	}
 	for {
 		followLink(notify, path)
-		select { // at first too: the file may have changed since it was loaded
+		select { // first without an event: the file may have changed since it was loaded
 		case nudges <- struct{}{}:
 		case <-ctx.Done():
 			return nil
@@ -175,7 +174,7 @@ func watchFile(ctx context.Context, path string, nudges chan<- struct{}) error {
 			if !open {
 				return errors.New("the watch has ended")
 			}
-		case _, open := <-notify.Errors: // events were lost: look
+		case _, open := <-notify.Errors: // events were lost: reload
 			if !open {
 				return errors.New("the watch has ended")
 			}
@@ -183,11 +182,11 @@ func watchFile(ctx context.Context, path string, nudges chan<- struct{}) error {
 	}
 }
 
-// followLink watches the directory of the file itself too, when path is a link.
+// followLink also watches the directory of the target, if path is a link.
 func followLink(notify *fsnotify.Watcher, path string) {
 	target, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return // gone for now; its directory will say when it is back
+		return // the file is missing; its directory has an event when it is back
 	}
 	if dir := filepath.Dir(target); !slices.Contains(notify.WatchList(), dir) {
 		_ = notify.Add(dir) // a reload by hand still works

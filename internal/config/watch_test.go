@@ -158,7 +158,7 @@ func TestAskingReadsTheFileAnyhow(t *testing.T) {
 		put(t, b.path, "limits: {burst: 2}")
 		b.nudge()
 		if len(b.applied) != 3 {
-			t.Error("nothing happens any more")
+			t.Error("nothing happens after that")
 		}
 	})
 }
@@ -184,7 +184,7 @@ func TestABadFileChangesNothing(t *testing.T) {
 		if len(b.applied) != 0 || len(b.reports) != 4 || !errors.Is(b.reports[3], os.ErrNotExist) {
 			t.Fatalf("applied %+v, reported %v", b.applied, b.reports)
 		}
-		put(t, b.path, "# no rules any more")
+		put(t, b.path, "# no rules")
 		b.nudge()
 		if len(b.applied) != 1 || b.applied[0].Policy.DenyHard != nil {
 			t.Errorf("applied %+v", b.applied)
@@ -283,7 +283,7 @@ func TestWatchSeesHowFilesAreWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	await(t, bursts, 3)
-	if err := os.Rename(path, path+"~"); err != nil { // moved away, written anew
+	if err := os.Rename(path, path+"~"); err != nil { // moved away and written again
 		t.Fatal(err)
 	}
 	if err := os.WriteFile(path, []byte("limits: {burst: 4}"), 0o600); err != nil {

@@ -1,12 +1,12 @@
 package config
 
-// Web says what the tools of the web may reach, and how.
+// Web has the settings of the web tools.
 type Web struct {
 	Allow       []string        `yaml:"allow" form:"hosts"`
 	Deny        []string        `yaml:"deny" form:"hosts"`
 	Private     []string        `yaml:"private" form:"hostport"`
 	Benchmark   bool            `yaml:"benchmark_addresses" default:"false"`
-	Methods     []string        `yaml:"methods" default:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE" enum:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE"`
+	Methods     []string        `yaml:"methods" default:"*" enum:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE"`
 	Profiles    []WebProfile    `yaml:"profiles"`
 	Proxy       string          `yaml:"proxy" restart:"true" form:"proxy"`
 	Robots      bool            `yaml:"robots" default:"false"`
@@ -15,8 +15,8 @@ type Web struct {
 	Browser     Browser         `yaml:"browser" restart:"true"`
 }
 
-// A WebProfile is for callers with one policy profile. What it does not say is
-// as for all.
+// A WebProfile has settings for callers with one profile of the policy. What is not
+// set is as for all callers.
 type WebProfile struct {
 	Profile string   `yaml:"profile" form:"label" required:"true"`
 	Allow   []string `yaml:"allow" form:"hosts"`
@@ -25,7 +25,7 @@ type WebProfile struct {
 	Methods []string `yaml:"methods" enum:"GET,HEAD,OPTIONS,POST,PUT,PATCH,DELETE"`
 }
 
-// WebSearch says which engines are asked, in which order.
+// WebSearch has the search engines.
 type WebSearch struct {
 	Engines []string       `yaml:"engines" form:"name"`
 	Brave   Secret         `yaml:"brave" form:"secret"`
@@ -36,8 +36,8 @@ type WebSearch struct {
 	Custom  []SearchEngine `yaml:"custom"`
 }
 
-// A SearchEngine is one that answers in JSON. In its URL and body stand {query},
-// {count}, {language}, {country} and {freshness}.
+// A SearchEngine is an engine that answers in JSON. Its URL and body may contain
+// {query}, {count}, {language}, {country} and {freshness}.
 type SearchEngine struct {
 	Name      string            `yaml:"name" form:"name" required:"true"`
 	URL       string            `yaml:"url" form:"url" required:"true"`
@@ -52,7 +52,7 @@ type SearchEngine struct {
 	Date      string            `yaml:"date" form:"label"`
 }
 
-// A WebCredential is what requests to certain hosts are sent with.
+// A WebCredential is sent with requests to certain hosts.
 type WebCredential struct {
 	Name      string   `yaml:"name" form:"name" required:"true"`
 	Hosts     []string `yaml:"hosts" form:"hosts" required:"true"`
@@ -66,7 +66,7 @@ type WebCredential struct {
 	Redirects bool     `yaml:"redirects"`
 }
 
-// Browser says which browser is driven, and how many.
+// Browser has the settings of the browser.
 type Browser struct {
 	Path     string `yaml:"path" form:"path"`
 	Sessions int    `yaml:"sessions" default:"8" min:"0" max:"1000"`
