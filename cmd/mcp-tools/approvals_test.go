@@ -202,7 +202,7 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	if text := p.approvals(wide...); !strings.Contains(text, "add --yes") {
 		t.Errorf("a rule was made unasked: %s", text)
 	}
-	if text := p.log.find(t, `(?s)(Allows: .*in all;)`); !strings.Contains(text, `content anything`) || !strings.Contains(text, "Past calls: 0 with") {
+	if text := p.log.find(t, `(?s)(Allows: .*of the tool;)`); !strings.Contains(text, `content anything`) || !strings.Contains(text, "Past calls: 0 with") {
 		t.Errorf("the rule is shown as %s", text)
 	}
 	wantText(t, p.approvals(append(wide, "--yes")...), "so are calls like it")

@@ -1,14 +1,14 @@
 // Package clients knows the settings files of MCP clients: where each lies,
 // how it names a server, and how to add, show and remove ours without
-// disturbing a byte of what the person wrote.
+// changing a byte of what the user wrote.
 //
 // Files are edited by splicing, never by decoding and encoding again, so
 // comments, key order, indentation, line ends and a byte order mark survive.
 // After each splice the result is parsed and compared with what was there: if
 // anything but our entry differs, the file is left alone.
 //
-// It does not know what our server can do, who may call it, or how to start
-// it; it never talks to a client and never runs one.
+// It does not know what our server can do, who may call it, or how to start it; it
+// never connects to a client and never runs one.
 //
 // Begin with [All] and [Client.Connect]. The table of clients is in this file,
 // the places in places.go, the entries in server.go, and the two splicers in
@@ -26,21 +26,21 @@ import (
 const EntryName = "mcp-tools"
 
 // A Client is one program that can use our server, with the settings file it
-// reads. The zero Client is of no use; get one from [All] or [Find].
+// reads. Clients come from [All] and [Find].
 type Client struct {
-	Name  string // what a person types: "cursor"
-	Title string // what the program calls itself: "Cursor"
-	Check string // how to see that the connection works, as a sentence
+	Name  string // on the command line: "cursor"
+	Title string // name of the program: "Cursor"
+	Check string // how to check the connection, as a sentence
 
 	place   func(Env) string
-	project string // path in a workspace, with slashes; "" where there is none
-	shared  bool   // this is the workspace's file, which others may read too
+	project string // path in a workspace, with slashes; "" if it has none
+	shared  bool   // the file belongs to a workspace, which others may read
 	syntax  syntax
 	shape   shape
-	instead string // what to do for a remote server where the file cannot say it
+	instead string // what to do for a remote server if the file does not support them
 }
 
-// All returns every client we know, in the order people should read them.
+// All returns all clients, in the order of the documentation.
 func All() []Client {
 	return []Client{
 		{
@@ -117,8 +117,8 @@ func Find(name string) (Client, error) {
 	return Client{}, fmt.Errorf("no client %q%s (known are %s)", name, hint, strings.Join(names, ", "))
 }
 
-// Project returns the client with the settings file of a workspace in place
-// of the person's own, or an error where the client has no such file.
+// Project returns the client with the settings file of a workspace instead of the
+// user's own, or an error if it has no such file.
 func (c Client) Project() (Client, error) {
 	if c.project == "" {
 		var names []string
@@ -127,7 +127,7 @@ func (c Client) Project() (Client, error) {
 				names = append(names, other.Name)
 			}
 		}
-		return Client{}, fmt.Errorf("%s has no settings file for one project (these have: %s); connect it without asking for a project",
+		return Client{}, fmt.Errorf("%s has no settings file for one project (these have: %s); connect it without --project",
 			c.Title, strings.Join(names, ", "))
 	}
 	c.place = inWorkDir(c.project)
@@ -135,6 +135,6 @@ func (c Client) Project() (Client, error) {
 	return c, nil
 }
 
-// Path is the settings file that the client reads on the machine that env
-// describes. The file need not exist.
+// Path returns the path of the client's settings file on a machine. The file need
+// not exist.
 func (c Client) Path(env Env) string { return c.place(env) }

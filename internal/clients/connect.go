@@ -6,21 +6,21 @@ import (
 	"fmt"
 )
 
-// A syntax edits one kind of settings file. Each method gets the whole file,
-// which may be empty, and leaves it alone: results are new slices. A file
-// that does not parse is a *[SyntaxError].
+// A syntax edits settings files of one format. Each method gets the whole file,
+// which may be empty, and does not change it: results are new slices. The error for
+// a file that does not parse is a *[SyntaxError].
 type syntax interface {
 	// entry returns the text of the named server's entry, "" when it has none.
 	entry(src []byte, name string) (string, error)
-	// set adds the entry or changes the owned keys of the one that is there.
-	// It returns an equal file when there is nothing to change.
+	// set adds the entry, or changes the owned keys of the existing one.
+	// It returns an equal file if there is nothing to change.
 	set(src []byte, name string, want fields, owned func(key string) bool) ([]byte, error)
-	// remove takes the entry out.
+	// remove removes the entry.
 	remove(src []byte, name string) ([]byte, error)
-	// graft adds the entry that from holds, as set would have written it.
+	// graft adds the entry of from, in the form in which set writes it.
 	graft(src, from []byte, name string) ([]byte, error)
-	// rest is everything that is not the entry, comments included, in a form
-	// that is equal for two files if and only if they say the same there.
+	// rest returns everything except the entry, with comments. It is equal for two
+	// files if and only if they have the same content there.
 	rest(src []byte, name string) ([]string, error)
 }
 
@@ -28,28 +28,28 @@ type syntax interface {
 type Change struct {
 	Client string // name of the client
 	Path   string // the settings file, as the client reads it
-	Backup string // copy of the file as it was; "" when there was none to keep
+	Backup string // copy of the old file; "" if there was none
 
-	NothingToDo bool // the file was right already and is untouched
+	NothingToDo bool // the file was up to date and was not changed
 	Created     bool // the file is new
-	Replaced    bool // an entry of the same name said something else
-	Removed     bool // the file was ours alone and is gone
+	Replaced    bool // an entry of the same name was different
+	Removed     bool // the file had only our entry and was removed
 
-	// Before and After are the text of our entry, "" for none. They may hold
-	// a token: do not print them without care.
+	// Before and After are the text of our entry, "" for none. They may contain a
+	// token, so they must not be printed.
 	Before, After string
 }
 
-// A Status is how a client's settings file stands.
+// A Status describes a client's settings file.
 type Status struct {
 	Client    string
 	Path      string
 	Exists    bool   // the file is there
-	Connected bool   // and has an entry with our name
-	Entry     string // its text, which may hold a token
+	Connected bool   // it has an entry with the name
+	Entry     string // text of the entry, which may contain a token
 }
 
-// Render returns what a person would paste into an empty settings file.
+// Render returns the entry in the form of a new settings file.
 func (c Client) Render(s Server) ([]byte, error) {
 	want, err := c.entry(s)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c Client) Render(s Server) ([]byte, error) {
 	return c.syntax.set(nil, s.Name, want, s.owned)
 }
 
-// Status looks for the entry called name.
+// Status finds out whether the settings file has an entry.
 func (c Client) Status(env Env, name string) (Status, error) {
 	st := Status{Client: c.Name, Path: c.Path(env)}
 	file, err := readSettings(st.Path)
@@ -71,9 +71,9 @@ func (c Client) Status(env Env, name string) (Status, error) {
 	return st, c.explain(st.Path, err)
 }
 
-// Connect adds s to the client's settings file, or brings the entry of that
-// name up to date. The file is created when it is missing, and kept beside
-// itself as a backup when it changes. On an error the file is as it was.
+// Connect adds an entry for s to the client's settings file, or updates the one of
+// that name. It creates a missing file, and keeps a backup of one that it changes.
+// On an error the file is not changed.
 func (c Client) Connect(env Env, s Server) (Change, error) {
 	ch := Change{Client: c.Name, Path: c.Path(env)}
 	want, err := c.entry(s)
@@ -103,9 +103,9 @@ func (c Client) Connect(env Env, s Server) (Change, error) {
 	return ch, err
 }
 
-// Disconnect takes the entry called name out of the client's settings file.
-// When nothing else changed since the entry was added, the file gets back the
-// very bytes that it had, and a file that we created goes away.
+// Disconnect removes an entry from the client's settings file. If nothing else has
+// changed since the entry was added, the file is restored byte for byte, and a file
+// that Connect created is removed.
 func (c Client) Disconnect(env Env, name string) (Change, error) {
 	ch := Change{Client: c.Name, Path: c.Path(env)}
 	if err := checkName(name); err != nil {
@@ -137,16 +137,16 @@ func (c Client) Disconnect(env Env, name string) (Change, error) {
 		return ch, err
 	}
 	if ch.After != "" {
-		return ch, fmt.Errorf("%s: the entry %q could not be taken out; nothing was changed, remove it by hand",
+		return ch, fmt.Errorf("%s: the entry %q could not be removed; nothing was changed, remove it by hand",
 			ch.Path, name)
 	}
 	ch.Backup, err = file.replace(after, c.shared, env.now())
 	return ch, err
 }
 
-// original finds the backup that the file was made from: the one which, given
-// our entry, is the file as it stands. That needs no memory of what we did,
-// and it is wrong for a file that was changed in any other way.
+// original returns the backup from which the file was made: the one that is equal
+// to the file after adding our entry. There is none if the file was changed in any
+// other way.
 func (c Client) original(file settings, name string) ([]byte, bool) {
 	for _, path := range file.backups() {
 		old, err := readSettings(path)
@@ -164,15 +164,14 @@ func (c Client) original(file settings, name string) ([]byte, bool) {
 	return nil, false
 }
 
-// ours reports whether the file holds exactly what Connect writes when there
-// is no file.
+// ours reports whether the file is exactly what Connect creates.
 func (c Client) ours(data []byte, name string) bool {
 	made, err := c.syntax.graft(nil, data, name)
 	return err == nil && bytes.Equal(made, data)
 }
 
-// verify is the last look before a file is written: after must parse and say
-// the same as before everywhere but in our entry, whose text it returns.
+// verify checks an edit before the file is written: after must parse, and be equal
+// to before except for our entry. It returns the text of the entry.
 func (c Client) verify(before, after []byte, name string) (string, error) {
 	had, err := c.syntax.rest(before, name)
 	if err != nil {
@@ -180,34 +179,30 @@ func (c Client) verify(before, after []byte, name string) (string, error) {
 	}
 	has, err := c.syntax.rest(after, name)
 	if err != nil {
-		return "", fmt.Errorf(
-			"the edit would break the file (%w); nothing was changed, paste what `mcp-tools print-config %s` prints",
-			err, c.Name,
-		)
+		return "", fmt.Errorf("the edit would break the file (%w); nothing was changed, "+
+			"paste the output of `mcp-tools print-config %s`", err, c.Name)
 	}
 	for i := range max(len(had), len(has)) {
 		if i >= len(had) || i >= len(has) || had[i] != has[i] {
-			return "", fmt.Errorf(
-				"the edit would change more than the entry %q; nothing was changed, paste what `mcp-tools print-config %s` prints",
-				name, c.Name,
-			)
+			return "", fmt.Errorf("the edit would change more than the entry %q; nothing was changed, "+
+				"paste the output of `mcp-tools print-config %s`", name, c.Name)
 		}
 	}
 	return c.syntax.entry(after, name)
 }
 
-// explain tells a person where a file does not parse and what to do.
+// explain adds the path to an error, and what to do if the file does not parse.
 func (c Client) explain(path string, err error) error {
 	if err == nil {
 		return nil
 	}
 	if bad := (*SyntaxError)(nil); errors.As(err, &bad) {
-		return fmt.Errorf("%s: %w; nothing was changed, mend the file there and run this again", path, err)
+		return fmt.Errorf("%s: %w; nothing was changed; correct the file there and try again", path, err)
 	}
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// A SyntaxError is a place in a settings file that is not what it should be.
+// A SyntaxError is an error in a settings file.
 type SyntaxError struct {
 	Line, Column int // counting from 1, columns in characters
 	Message      string
@@ -217,7 +212,7 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message)
 }
 
-// syntaxError makes a SyntaxError at an offset of src.
+// syntaxError returns a SyntaxError at an offset of src.
 func syntaxError(src []byte, offset int, format string, args ...any) *SyntaxError {
 	head := bytes.TrimPrefix(src[:min(max(offset, 0), len(src))], bom)
 	start := bytes.LastIndexByte(head, '\n') + 1

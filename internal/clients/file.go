@@ -22,7 +22,7 @@ const (
 	backupMark = ".mcp-tools-backup-"
 )
 
-// settings is a settings file as it was when we read it.
+// settings is a settings file as it was read.
 type settings struct {
 	path   string // as the client reads it
 	target string // the file itself, when path is a link
@@ -32,7 +32,7 @@ type settings struct {
 	data   []byte
 }
 
-// readSettings reads a settings file. A missing file is an empty one.
+// readSettings reads a settings file. A missing file is empty.
 func readSettings(path string) (settings, error) {
 	s := settings{path: path, target: path}
 	info, err := os.Lstat(path)
@@ -64,9 +64,9 @@ func readSettings(path string) (settings, error) {
 	return s, nil
 }
 
-// replace puts data in the place of the file, whole or not at all, and
-// returns the path of the copy of what was there. A new file is for its owner
-// only, as it may hold a token, unless it is shared with a project.
+// replace replaces the content of the file, completely or not at all, and returns the
+// path of the backup. Only the owner can read a new file, which may contain a token,
+// unless it belongs to a project.
 func (s settings) replace(data []byte, shared bool, now time.Time) (backup string, err error) {
 	dirMode := fs.FileMode(0o700)
 	if !s.exists {
@@ -96,7 +96,7 @@ func (s settings) replace(data []byte, shared bool, now time.Time) (backup strin
 	return backup, syncDir(filepath.Dir(s.target))
 }
 
-// remove deletes the file after making a copy of it.
+// remove deletes the file after making a backup.
 func (s settings) remove(now time.Time) (backup string, err error) {
 	if backup, err = s.backup(now); err != nil {
 		return "", err
@@ -124,8 +124,8 @@ func (s settings) stage(data []byte) (path string, err error) {
 	return f.Name(), nil
 }
 
-// backup copies the file beside the path that the client reads, never over
-// another copy, and returns the copy's path. No file, no copy.
+// backup copies the file to a new name beside it, and returns the path of the copy,
+// or "" if there is no file.
 func (s settings) backup(now time.Time) (string, error) {
 	if !s.exists {
 		return "", nil
@@ -157,7 +157,7 @@ func (s settings) dropBackup(path string) {
 	}
 }
 
-// unchanged guards against a client that writes its file while we edit it.
+// unchanged checks that no other program has written the file since it was read.
 func (s settings) unchanged() error {
 	data, err := os.ReadFile(s.target)
 	if errors.Is(err, fs.ErrNotExist) && !s.exists {
@@ -172,7 +172,7 @@ func (s settings) unchanged() error {
 	return nil
 }
 
-// backups lists our copies of the file, newest first.
+// backups returns the backups of the file, the newest first.
 func (s settings) backups() []string {
 	dir, base := filepath.Split(s.path)
 	entries, err := os.ReadDir(dir)
@@ -188,7 +188,7 @@ func (s settings) backups() []string {
 	return out[:min(len(out), maxBackups)]
 }
 
-// fill writes data to f, makes it durable, and closes f in any case.
+// fill writes data to f, syncs it, and closes f in any case.
 func fill(f *os.File, data []byte, mode fs.FileMode) error {
 	_, err := f.Write(data)
 	if err == nil {

@@ -36,8 +36,7 @@ func TestLinkedFile(t *testing.T) {
 	}
 }
 
-// A link is somebody's arrangement: even when all that is in the file is
-// ours, the file stays.
+// The user has made the link, so the file stays even if it has only our entry.
 func TestLinkedFileIsNotRemoved(t *testing.T) {
 	c, env := mustFind(t, "cursor"), testEnv(t)
 	target := filepath.Join(env.WorkDir, "cursor.json")

@@ -9,22 +9,22 @@ import (
 
 var bom = []byte("\xef\xbb\xbf")
 
-const jsonSpace = " \t\r\n" // all that JSON takes for white space
+const jsonSpace = " \t\r\n" // white space of JSON
 
-// A span is a piece of a file, from the first byte to the one after the last.
+// A span is a part of a file, from the first byte to the one after the last.
 type span struct{ start, end int }
 
 func (s span) of(src []byte) string { return string(src[s.start:s.end]) }
 func (s span) holds(o span) bool    { return s.start <= o.start && o.end <= s.end }
 
-// A jsonDoc is a JSON file with comments and trailing commas, as editors
-// write it, taken apart without losing where anything stands.
+// A jsonDoc is a parsed JSON file with comments and trailing commas, with the
+// offsets of everything.
 type jsonDoc struct {
 	src      []byte
-	plain    []byte      // src with all that strict JSON lacks made blank: same offsets
+	plain    []byte      // src with everything that is not strict JSON made blank: same offsets
 	comments []span      // in order
-	trailing map[int]int // closing bracket -> the superfluous comma before it
-	root     *jsonNode   // nil when there is nothing but white space and comments
+	trailing map[int]int // closing bracket -> the trailing comma before it
+	root     *jsonNode   // nil if there are only white space and comments
 }
 
 // A jsonNode is a value: an object with members, an array with items, or a
@@ -44,9 +44,8 @@ type jsonMember struct {
 	comma int // offset of the comma after it, or -1
 }
 
-// parseJSON takes src apart. encoding/json judges the syntax, so that we
-// accept exactly what others do, plus comments, trailing commas and a byte
-// order mark.
+// parseJSON parses src. encoding/json checks the syntax, so the result is the same
+// as elsewhere, except for comments, trailing commas and a byte order mark.
 func parseJSON(src []byte) (*jsonDoc, error) {
 	d := &jsonDoc{src: src, plain: slices.Clone(src), trailing: map[int]int{}}
 	if err := d.blank(); err != nil {
@@ -73,7 +72,7 @@ func (d *jsonDoc) complain(err error) error {
 		return err
 	}
 	// The offset counts the bytes read, the last of which is the bad one;
-	// at the end of the input there is none.
+	// at the end of the input there is no such byte.
 	at := int(bad.Offset) - 1
 	if bad.Error() == "unexpected end of JSON input" {
 		at = len(d.src)
@@ -105,7 +104,7 @@ func (d *jsonDoc) blank() error {
 			i = end
 			continue
 		case c == '}' || c == ']':
-			// A comma is superfluous after a value, and a mistake elsewhere.
+			// A trailing comma may follow a value, and is an error elsewhere.
 			if last == ',' && !bytes.ContainsRune([]byte("{[,:\x00"), rune(beforeComma)) {
 				d.trailing[i] = lastAt
 				p[lastAt] = ' '
@@ -123,7 +122,7 @@ func (d *jsonDoc) blank() error {
 	return nil
 }
 
-// commentEnd is the offset after the comment that begins at i, or -1.
+// commentEnd returns the offset after the comment that begins at i, or -1.
 func commentEnd(p []byte, i int) int {
 	if p[i+1] == '/' {
 		if n := bytes.IndexAny(p[i:], "\r\n"); n >= 0 {
@@ -137,8 +136,8 @@ func commentEnd(p []byte, i int) int {
 	return -1
 }
 
-// stringEnd is the offset after the string that begins at i, or the end of
-// the line where it is not closed, for encoding/json to complain about.
+// stringEnd returns the offset after the string that begins at i, or the end of the
+// line if it is not closed; encoding/json reports that.
 func stringEnd(p []byte, i int) int {
 	for i++; i < len(p) && p[i] != '\n'; i++ {
 		switch p[i] {
@@ -151,7 +150,7 @@ func stringEnd(p []byte, i int) int {
 	return min(i, len(p))
 }
 
-// wipe keeps line ends, so that lines still count.
+// wipe replaces everything but line ends by spaces.
 func wipe(p []byte) {
 	for i := range p {
 		if p[i] != '\n' && p[i] != '\r' {
@@ -160,8 +159,7 @@ func wipe(p []byte) {
 	}
 }
 
-// A jsonWalker builds nodes from text that is known to be valid, which bounds
-// its depth too.
+// A jsonWalker builds nodes from valid text, whose depth encoding/json has limited.
 type jsonWalker struct {
 	doc *jsonDoc
 	pos int
@@ -224,7 +222,7 @@ func (w *jsonWalker) member() jsonMember {
 	return m
 }
 
-// unquote resolves the escapes of a string that is known to be valid.
+// unquote returns the value of a valid string.
 func unquote(text string) string {
 	var s string
 	if json.Unmarshal([]byte(text), &s) != nil {

@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// jsonFile is a JSON settings file whose servers are the members of one
-// object at the top.
+// jsonFile is the format of JSON settings files with an object of servers at the top
+// level.
 type jsonFile struct{ container string }
 
-// An edit puts text in the place of a span.
+// An edit replaces a span by text.
 type edit struct {
 	span
 	text string
@@ -49,8 +49,8 @@ func (f jsonFile) find(d *jsonDoc, name string) (servers *jsonNode, index int, e
 	return servers, index, err
 }
 
-// only finds the one member with that name. Two of them are an error, as
-// programs differ on which of the two counts.
+// only returns the index of the member with that name, or -1. Two of them are an
+// error, since programs differ on which one they use.
 func (d *jsonDoc) only(object *jsonNode, name string) (int, error) {
 	found := -1
 	for i, m := range object.members {
@@ -58,7 +58,7 @@ func (d *jsonDoc) only(object *jsonNode, name string) (int, error) {
 			continue
 		}
 		if found >= 0 {
-			return -1, syntaxError(d.src, m.key.start, "%q stands here a second time; keep one", name)
+			return -1, syntaxError(d.src, m.key.start, "%q is here a second time; keep one", name)
 		}
 		found = i
 	}
@@ -148,7 +148,7 @@ func (f jsonFile) insert(d *jsonDoc, servers *jsonNode, name string, want fields
 	return append(out, w.text(fields{{f.container, fields{member}}})+w.newline...)
 }
 
-// add puts a member at the end of an object, in the object's own style.
+// add appends a member to an object, in the object's style.
 func (d *jsonDoc) add(object *jsonNode, member field) []byte {
 	w := d.writer()
 	outer, _ := d.indent(object.start)
@@ -177,8 +177,8 @@ func (d *jsonDoc) add(object *jsonNode, member field) []byte {
 	return splice(d.src, append(edits, edit{span{at, at}, w.newline + w.indent + w.member(member) + comma})...)
 }
 
-// contentEnd is where the white space before offset at begins. White space at
-// the end of a comment is part of the comment.
+// contentEnd returns the start of the white space before an offset. White space at
+// the end of a comment belongs to the comment.
 func (d *jsonDoc) contentEnd(at int) int {
 	end := len(bytes.TrimRight(d.src[:at], jsonSpace))
 	for _, c := range d.comments {
@@ -189,8 +189,8 @@ func (d *jsonDoc) contentEnd(at int) int {
 	return end
 }
 
-// lineTail is where a new line can begin after offset at: behind the comments
-// that end on the same line, as they belong to what stands there.
+// lineTail returns where a new line can begin after an offset: after the comments
+// that end on the same line, which belong to it.
 func (d *jsonDoc) lineTail(at int) int {
 	end := at
 	for _, c := range d.comments {
@@ -206,8 +206,8 @@ func (d *jsonDoc) lineTail(at int) int {
 	return end
 }
 
-// indent is the white space before offset at on its line, and whether there
-// is nothing else before it.
+// indent returns the white space before an offset on its line, and whether there is
+// nothing else before it.
 func (d *jsonDoc) indent(at int) (string, bool) {
 	start := bytes.LastIndexByte(d.src[:at], '\n') + 1
 	line := bytes.TrimPrefix(d.src[start:at], bom)
@@ -227,8 +227,8 @@ func (f jsonFile) remove(src []byte, name string) ([]byte, error) {
 	return splice(src, d.cut(servers, i)...), nil
 }
 
-// cut takes one member out with the comma and the line that were its own.
-// Comments around it stay: they may be about something else.
+// cut returns the edits that remove a member with its comma and its line. Comments
+// around it stay, since they may be about something else.
 func (d *jsonDoc) cut(object *jsonNode, i int) []edit {
 	m := object.members[i]
 	gone := span{m.key.start, m.value.end}
@@ -250,7 +250,7 @@ func (d *jsonDoc) cut(object *jsonNode, i int) []edit {
 	return append(edits, edit{span: d.widen(gone)})
 }
 
-// widen adds to a span the white space that would be left over without it.
+// widen extends a span by the white space that would be left over.
 func (d *jsonDoc) widen(s span) span {
 	left, right := s.start, s.end
 	for left > 0 && (d.src[left-1] == ' ' || d.src[left-1] == '\t') {
@@ -312,7 +312,7 @@ func (f jsonFile) rest(src []byte, name string) ([]string, error) {
 	return out, nil
 }
 
-// tokens appends what a value says, without how it is laid out.
+// tokens appends the content of a value without its layout.
 func (d *jsonDoc) tokens(out []string, n jsonNode) []string {
 	switch n.kind {
 	case '{':

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// rawJSON is a scalar as the person wrote it.
+// rawJSON is a scalar as it is in the file.
 type rawJSON string
 
-// decode turns a node into a value that a jsonWriter can write again: fields,
-// a []any, a string or a rawJSON.
+// decode converts a node to a value that a jsonWriter can write: fields, a []any, a
+// string or a rawJSON.
 func (d *jsonDoc) decode(n jsonNode) any {
 	switch n.kind {
 	case '{':
@@ -32,8 +32,8 @@ func (d *jsonDoc) decode(n jsonNode) any {
 	return rawJSON(n.of(d.src))
 }
 
-// simplify makes values comparable: the order of keys does not count, nor
-// whether a list of strings came from us or from a file.
+// simplify makes values comparable: without the order of keys, and with one type
+// for lists of strings.
 func simplify(v any) any {
 	switch v := v.(type) {
 	case fields:
@@ -66,8 +66,8 @@ type jsonWriter struct {
 	inline  bool   // all on one line
 }
 
-// writer learns the style from the file: the line end from its first line,
-// the step from the first member that stands on a line of its own.
+// writer returns a writer with the style of the file: the line end of its first
+// line, and the indentation of the first member on its own line.
 func (d *jsonDoc) writer() jsonWriter {
 	w := jsonWriter{unit: "  ", newline: newlineOf(d.src)}
 	if d.root == nil {
@@ -84,7 +84,7 @@ func (d *jsonDoc) writer() jsonWriter {
 	return w
 }
 
-// newlineOf is how the first line of a file ends.
+// newlineOf returns the line end of the first line of a file.
 func newlineOf(src []byte) string {
 	if n := bytes.IndexByte(src, '\n'); n > 0 && src[n-1] == '\r' {
 		return "\r\n"
@@ -139,7 +139,7 @@ func (w jsonWriter) group(open string, items []string, end string, short bool) s
 	return open + inner + strings.Join(items, ","+inner) + w.newline + w.indent + end
 }
 
-// quote writes a string as people do: "<" and "&" need no escape in a file.
+// quote writes a string without escapes for "<" and "&".
 func quote(s string) string {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)

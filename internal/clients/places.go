@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// Env is the machine and the person whose files we look for.
+// Env describes the machine and the user whose files are edited.
 type Env struct {
-	Home    string                   // the person's home directory, absolute
+	Home    string                   // the user's home directory, absolute
 	WorkDir string                   // the workspace for project files, absolute
 	GOOS    string                   // as in runtime.GOOS
 	Getenv  func(name string) string // the environment; nil means an empty one
 	Now     func() time.Time         // names the backups; nil means the real time
 }
 
-// HostEnv describes the machine that we run on.
+// HostEnv returns the Env of this machine.
 func HostEnv() (Env, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -30,8 +30,8 @@ func HostEnv() (Env, error) {
 	return Env{Home: home, WorkDir: dir, GOOS: runtime.GOOS, Getenv: os.Getenv, Now: time.Now}, nil
 }
 
-// dir is the directory that an environment variable names, or the default.
-// A relative value is ignored, as the XDG rules ask.
+// dir returns the directory that an environment variable names, or the default. A
+// relative value is ignored, as the XDG rules require.
 func (e Env) dir(variable, otherwise string) string {
 	if e.Getenv != nil {
 		if v := e.Getenv(variable); filepath.IsAbs(v) {
@@ -48,7 +48,7 @@ func (e Env) now() time.Time {
 	return e.Now()
 }
 
-// appData is where desktop programs keep their settings.
+// appData returns the directory for the settings of desktop programs.
 func (e Env) appData() string {
 	switch e.GOOS {
 	case "darwin":

@@ -12,8 +12,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Server is what a client needs to know to reach us: either a command to
-// start or the URL of a server that already runs.
+// A Server is what a client needs to reach this server: either a command to start or
+// the URL of a running server.
 type Server struct {
 	Name    string   // the entry's name: letters, digits, "-" and "_"
 	Command string   // a program to start; best absolute, as clients have their own PATH
@@ -34,7 +34,7 @@ var (
 	headerRule = rule("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
-// Check reports what is wrong with s, whatever the client.
+// Check returns what is wrong with s for any client.
 func (s Server) Check() error {
 	if err := checkName(s.Name); err != nil {
 		return err
@@ -47,7 +47,7 @@ func (s Server) Check() error {
 	case s.URL != "":
 		return s.checkRemote()
 	case len(s.Headers) > 0 || s.TokenEnv != "":
-		return errors.New("headers and tokens are for servers with a URL; a command gets its secrets from the environment")
+		return errors.New("headers and tokens are for servers with a URL; commands get secrets from the environment")
 	}
 	for key := range s.Env {
 		if !envRule().MatchString(key) {
@@ -62,8 +62,8 @@ func (s Server) Check() error {
 	return nil
 }
 
-// rule compiles a pattern when it is first needed: every start of the server
-// would pay for it otherwise.
+// rule compiles a pattern when it is first needed, so that it does not delay the
+// start of the server.
 func rule(pattern string) func() *regexp.Regexp {
 	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
 }
@@ -100,7 +100,7 @@ func (s Server) checkRemote() error {
 	return nil
 }
 
-// literalToken reports whether the entry would hold a credential itself.
+// literalToken reports whether the entry contains a credential.
 func (s Server) literalToken() bool {
 	for key := range s.Headers {
 		if strings.EqualFold(key, "Authorization") {
@@ -110,8 +110,8 @@ func (s Server) literalToken() bool {
 	return false
 }
 
-// A field is one setting of an entry. Its value is a string, a []string,
-// nested fields, or whatever the syntax found in the person's own file.
+// A field is one setting of an entry. Its value is a string, a []string, nested
+// fields, or a value that the syntax has read from a file.
 type field struct {
 	key   string
 	value any
@@ -128,7 +128,7 @@ func sortedFields(m map[string]string) fields {
 	return out
 }
 
-// A shape is how one client writes a server down.
+// A shape is the form of an entry for one client.
 type shape struct {
 	stdioType string // value of "type" for a command; "" leaves the key out
 	url       string // key of the address; "" where the file knows commands only
@@ -138,7 +138,7 @@ type shape struct {
 	tokenKey  string // key that takes the name of one instead
 }
 
-// entry is s as the client writes it.
+// entry returns the entry for s in the form of the client.
 func (c Client) entry(s Server) (fields, error) {
 	if err := s.Check(); err != nil {
 		return nil, err
@@ -150,9 +150,11 @@ func (c Client) entry(s Server) (fields, error) {
 	case c.shape.url == "":
 		return nil, fmt.Errorf("the settings file of %s takes no remote servers; %s", c.Title, c.instead)
 	case s.TokenEnv != "" && c.shape.tokenRef == "" && c.shape.tokenKey == "":
-		return nil, fmt.Errorf("%s does not read tokens from environment variables; leave that out, and add the header Authorization to the entry by hand", c.Title)
+		return nil, fmt.Errorf("%s does not read tokens from environment variables; omit the variable, "+
+			"and add the header Authorization to the entry by hand", c.Title)
 	case c.shared && s.literalToken():
-		return nil, fmt.Errorf("a project's file is shared, so no token may stand in it; name an environment variable instead, or connect %s for yourself", c.Title)
+		return nil, fmt.Errorf("the file of a project is shared, so it must not contain a token; "+
+			"name an environment variable instead, or connect %s without --project", c.Title)
 	}
 	return c.shape.http(s), nil
 }
@@ -191,9 +193,9 @@ func (h shape) http(s Server) fields {
 	return out
 }
 
-// owned reports which keys of an entry are ours to change. What a person adds
-// beside them (a timeout, a list of trusted tools, a variable for the
-// environment) stays when we connect again.
+// owned reports whether Connect may change a key of an entry. What a user has added
+// (a timeout, a list of trusted tools, an environment variable) stays when it is
+// updated.
 func (s Server) owned(key string) bool {
 	switch key {
 	case "type", "command", "args", "url", "httpUrl", "serverUrl", "transport":

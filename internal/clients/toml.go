@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// A tomlDoc is a TOML file taken apart into statements: enough to see which
-// belong to a table and where each begins and ends.
+// A tomlDoc is a TOML file split into statements: enough to see which belong to a
+// table and where each begins and ends.
 type tomlDoc struct {
 	src        []byte
 	statements []tomlStatement
@@ -25,20 +25,20 @@ type tomlStatement struct {
 	text   span     // of the value
 }
 
-// rawTOML is a number, a boolean or a time as the person wrote it.
+// rawTOML is a number, a boolean or a time as it is in the file.
 type rawTOML string
 
-// tomlScalar is what may stand bare on the right of a key.
+// tomlScalar matches unquoted values.
 var tomlScalar = rule(`^(true|false|[+-]?(inf|nan)` +
 	`|0x[0-9A-Fa-f_]+|0o[0-7_]+|0b[01_]+` +
 	`|[+-]?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9][0-9_]*)?` +
 	`|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9:]{5,8}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?` +
 	`|[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)$`)
 
-// maxNesting bounds lists within lists, as a stranger's file could have many.
+// maxNesting is the max depth of lists and inline tables.
 const maxNesting = 100
 
-// parseTOML takes src apart.
+// parseTOML splits src into statements.
 func parseTOML(src []byte) (*tomlDoc, error) {
 	for i, size := 0, 0; i < len(src); i += size {
 		var r rune
@@ -80,7 +80,7 @@ func (s *tomlScanner) fail(format string, args ...any) error {
 	return syntaxError(s.src, s.pos, format, args...)
 }
 
-// peek is the next byte, 0 at the end.
+// peek returns the next byte, 0 at the end.
 func (s *tomlScanner) peek() byte {
 	if s.pos < len(s.src) {
 		return s.src[s.pos]
@@ -88,7 +88,7 @@ func (s *tomlScanner) peek() byte {
 	return 0
 }
 
-// take skips text if it comes next.
+// take skips text if it comes next, and reports whether it did.
 func (s *tomlScanner) take(text string) bool {
 	if !bytes.HasPrefix(s.src[s.pos:], []byte(text)) {
 		return false
@@ -165,7 +165,7 @@ func (s *tomlScanner) header(st tomlStatement) (tomlStatement, error) {
 	return st, nil
 }
 
-// key reads a key with its dots.
+// key reads a dotted key.
 func (s *tomlScanner) key() ([]string, error) {
 	var path []string
 	for {
@@ -209,7 +209,7 @@ func isAlnum(c byte) bool {
 
 func (s *tomlScanner) value(depth int) (any, error) {
 	if depth > maxNesting {
-		return nil, s.fail("lists stand more than %d deep in each other", maxNesting)
+		return nil, s.fail("lists are nested more than %d deep", maxNesting)
 	}
 	switch c := s.peek(); {
 	case s.take(`"""`):
@@ -254,7 +254,7 @@ func (s *tomlScanner) array(depth int) (any, error) {
 		}
 		out = append(out, item)
 		if s.blank(true); !s.take(",") && s.peek() != ']' {
-			return nil, s.fail("a list goes on with \",\" or ends with \"]\"")
+			return nil, s.fail("a list continues with \",\" or ends with \"]\"")
 		}
 	}
 }
@@ -279,7 +279,7 @@ func (s *tomlScanner) inlineTable(depth int) (any, error) {
 		}
 		out = append(out, field{strings.Join(key, "."), item})
 		if s.blank(true); !s.take(",") && s.peek() != '}' {
-			return nil, s.fail("an inline table goes on with \",\" or ends with \"}\"")
+			return nil, s.fail("an inline table continues with \",\" or ends with \"}\"")
 		}
 	}
 }

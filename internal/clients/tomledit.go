@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// tomlFile is a TOML settings file whose servers are the tables below one.
+// tomlFile is the format of TOML settings files with a table for each server.
 type tomlFile struct{ container string }
 
-// A tomlEntry is one server: the tables [servers.name] and
-// [servers.name.more], which may stand anywhere in the file.
+// A tomlEntry is one server: the tables [servers.name] and [servers.name.more],
+// which may be anywhere in the file.
 type tomlEntry struct {
 	main   int // index of the table [servers.name], -1 without one
 	tables []tomlTable
@@ -46,7 +46,7 @@ func (f tomlFile) find(d *tomlDoc, name string) (tomlEntry, error) {
 			table := tomlTable{span: d.wholeLines(st.span), path: st.path[2:]}
 			if len(table.path) == 0 {
 				if e.main >= 0 {
-					return e, syntaxError(d.src, st.start, "the table %q stands here a second time; keep one",
+					return e, syntaxError(d.src, st.start, "the table %q is here a second time; keep one",
 						strings.Join(st.path, "."))
 				}
 				e.main = len(e.tables)
@@ -63,7 +63,7 @@ func (f tomlFile) find(d *tomlDoc, name string) (tomlEntry, error) {
 	return e, nil
 }
 
-// editable reports why a statement keeps us from editing by whole tables.
+// editable returns an error if a statement prevents editing by whole tables.
 func (f tomlFile) editable(d *tomlDoc, st tomlStatement, name string) error {
 	switch {
 	case st.list && (len(st.path) == 1 && st.path[0] == f.container || prefixed(st.path, f.container, name)):
@@ -74,7 +74,7 @@ func (f tomlFile) editable(d *tomlDoc, st tomlStatement, name string) error {
 		return syntaxError(d.src, st.start, "%q is written as one value; write [%s.NAME] tables instead", f.container,
 			f.container)
 	case prefixed(st.path, f.container, name) && !prefixed(st.table, f.container, name):
-		return syntaxError(d.src, st.start, "the server %q is not written as a table of its own; remove these lines",
+		return syntaxError(d.src, st.start, "the server %q is not written as a separate table; remove these lines",
 			name)
 	}
 	return nil
@@ -149,8 +149,8 @@ func (f tomlFile) set(src []byte, name string, want fields, owned func(string) b
 	return splice(src, edits...), nil
 }
 
-// flatten lists what a value says as one field for each path, so that
-// [a.b] c=1, [a] b.c=1 and [a] b={c=1} are the same.
+// flatten returns a value as one field for each path, so that [a.b] c=1, [a] b.c=1
+// and [a] b={c=1} are equal.
 func flatten(path []string, v any) fields {
 	switch v := v.(type) {
 	case fields:
@@ -165,7 +165,7 @@ func flatten(path []string, v any) fields {
 	return fields{{strings.Join(path, "."), v}}
 }
 
-// block writes the server's own table.
+// block returns the text of the server's table.
 func (f tomlFile) block(name string, want, kept fields, newline string) string {
 	lines := []string{fmt.Sprintf("[%s.%s]", f.container, name)}
 	for _, w := range want {
@@ -177,8 +177,8 @@ func (f tomlFile) block(name string, want, kept fields, newline string) string {
 	return strings.Join(lines, newline) + newline
 }
 
-// appendTOML adds a table at the end, a blank line apart. A header there
-// begins a new table whatever stands before it.
+// appendTOML appends a table after a blank line. There its header always begins a
+// new table.
 func appendTOML(src []byte, block string) []byte {
 	nl := newlineOf(src)
 	out := slices.Clone(src)
@@ -228,8 +228,8 @@ func (f tomlFile) remove(src []byte, name string) ([]byte, error) {
 	return splice(src, edits...), nil
 }
 
-// widenTOML adds the blank line to a table that would be left over without
-// it: of those before and behind the table one is enough, and none at the top.
+// widenTOML extends the span of a table by a blank line that would be left over: one
+// of those before and after the table, or both at the start of the file.
 func widenTOML(src []byte, s span) span {
 	before, after := src[:s.start], src[s.end:]
 	blank := 0

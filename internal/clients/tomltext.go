@@ -82,7 +82,7 @@ func tomlEscape(rest string) (string, int, error) {
 		}
 	}
 	if trimmed := strings.TrimLeft(rest, " \t\r\n"); len(trimmed) < len(rest) {
-		return "", len(rest) - len(trimmed), nil // the line goes on
+		return "", len(rest) - len(trimmed), nil // the line continues
 	}
 	return "", 0, fmt.Errorf("\\%c is no escape; double the backslash, or use single quotes", rest[0])
 }

@@ -40,9 +40,9 @@ func (a *CLI) approvalsCommand() *cobra.Command {
 		Use:   "approvals",
 		Short: "Decide about calls that need an approval",
 		Long: `approvals lists calls that wait for an approval, on all servers with the same
-		store, and approves or denies them. If the client can ask a person too, the first
-		decision counts. Calls that are not decided in time (approvals.timeout) are
-		refused.`,
+store, and approves or denies them. If the client can ask a person too, the first
+decision counts. Calls that are not decided in time (approvals.timeout) are
+refused.`,
 	}, a.approvalsListCommand(), a.approvalsShowCommand(), a.approvalsAllowCommand(), a.approvalsDenyCommand(),
 		a.approvalsWatchCommand(), a.approvalsRulesCommand(), a.approvalsForgetCommand())
 }
@@ -131,15 +131,15 @@ func (a *CLI) approvalsAllowCommand() *cobra.Command {
 		Use:   "allow ID [--session | --always]",
 		Short: "Approve a call",
 		Long: `allow approves one call. With --session, equal calls need no approval until the
-		session or its server ends; with --always, until the rule expires. Equal calls are
-		calls of the same caller with exactly the same arguments. --match and --any
-		include more calls: --match path='src/*' for arguments that match a pattern (*
-		matches within a directory, ** across directories), --any content for an argument
-		with any value.
+session or its server ends; with --always, until the rule expires. Equal calls are
+calls of the same caller with exactly the same arguments. --match and --any
+include more calls: --match path='src/*' for arguments that match a pattern (*
+matches within a directory, ** across directories), --any content for an argument
+with any value.
 
-		Before a rule is made, it is shown with the number of such calls in the past, and
-		you are asked to confirm it; --yes confirms it, and is required if there is no
-		terminal.`,
+Before a rule is made, it is shown with the number of such calls in the past, and
+you are asked to confirm it; --yes confirms it, and is required if there is no
+terminal.`,
 		Example: `  mcp-tools approvals allow abcd2345efgh
   mcp-tools approvals allow abcd2345efgh --session --yes
   mcp-tools approvals allow abcd2345efgh --always --expires 30d --match path='src/**' --any content`,
@@ -293,7 +293,7 @@ func (a *CLI) approvalsDenyCommand() *cobra.Command {
 		Use:   "deny ID",
 		Short: "Deny a call",
 		Long: `deny refuses a call. The agent gets the reason. A call that was approved but has
-		not started yet is refused too.`,
+not started yet is refused too.`,
 		Example: "  mcp-tools approvals deny abcd2345efgh --reason 'use the staging database'",
 		Args:    takes("the ID of a call"),
 		RunE: func(cmd *cobra.Command, args []string) error {

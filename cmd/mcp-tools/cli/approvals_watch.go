@@ -25,13 +25,13 @@ func (a *CLI) approvalsWatchCommand() *cobra.Command {
 		Use:   "watch",
 		Short: "Show calls that need an approval, and ask about each",
 		Long: `watch shows each call that needs an approval, until interrupted. On a terminal it
-		asks: y approves the call, s also approves equal calls for the rest of the
-		session, n denies it, with a reason if one follows (n use the test database), and
-		an empty line leaves it open.
+asks: y approves the call, s also approves equal calls for the rest of the
+session, n denies it, with a reason if one follows (n use the test database), and
+an empty line leaves it open.
 
-		While it runs, calls of clients that cannot ask a person wait for a decision;
-		otherwise they are refused at once, unless the setting approvals.wait differs.
-		With --output json each call is an object on one line, and nothing is asked.`,
+While it runs, calls of clients that cannot ask a person wait for a decision;
+otherwise they are refused at once, unless the setting approvals.wait differs.
+With --output json each call is an object on one line, and nothing is asked.`,
 		Example: "  mcp-tools approvals watch\n  mcp-tools approvals watch --output json",
 		Args:    takes(),
 		RunE: func(cmd *cobra.Command, _ []string) error {

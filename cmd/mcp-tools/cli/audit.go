@@ -23,8 +23,8 @@ func (a *CLI) auditCommand() *cobra.Command {
 		Use:   "audit",
 		Short: "Read and verify the audit log",
 		Long: `audit reads the audit log of all calls in the store, to which all processes with
-		this store write. Records that killed processes have left in the data directory are
-		copied to the store first.`,
+this store write. Records that killed processes have left in the data directory are
+copied to the store first.`,
 	}, a.auditTailCommand(), a.auditVerifyCommand(), a.auditExportCommand())
 }
 
@@ -47,8 +47,8 @@ func (a *CLI) auditTailCommand() *cobra.Command {
 		Use:   "tail",
 		Short: "Show the last calls",
 		Long: `tail prints the last calls of all processes, the latest last. A call that changes
-		something has two records: its intent before it ran, and its outcome. With
-		--output json each record is an object on one line.`,
+something has two records: its intent before it ran, and its outcome. With
+--output json each record is an object on one line.`,
 		Example: `  mcp-tools audit tail
   mcp-tools audit tail -n 100 --outcome refused
   mcp-tools audit tail -f --tool datetime --output json`,
@@ -155,10 +155,10 @@ func (a *CLI) auditVerifyCommand() *cobra.Command {
 		Use:   "verify",
 		Short: "Check that the audit log was not changed",
 		Long: `verify reads the whole audit log and checks its hash chains. It finds records that
-		were changed, inserted, moved or removed without the key (audit.key in the data
-		directory), and journals that could not be copied to the store. Chains that another
-		machine has sealed with its own key are checked without the key, and noted. The exit
-		code is 1 if there are problems.`,
+were changed, inserted, moved or removed without the key (audit.key in the data
+directory), and journals that could not be copied to the store. Chains that another
+machine has sealed with its own key are checked without the key, and noted. The exit
+code is 1 if there are problems.`,
 		Example: `  mcp-tools audit verify
   mcp-tools audit verify --output json`,
 		Args: takes(),
@@ -216,7 +216,7 @@ func (a *CLI) auditExportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Export the audit log",
 		Long: `export prints all records by time, as one JSON object on each line or as CSV. A
-		time is a date, a time (RFC 3339), or a duration before now: 90m, 7d.`,
+time is a date, a time (RFC 3339), or a duration before now: 90m, 7d.`,
 		Example: `  mcp-tools audit export > calls.jsonl
   mcp-tools audit export --format csv --since 7d > week.csv
   mcp-tools audit export --since 2026-01-01 --until 2026-02-01`,

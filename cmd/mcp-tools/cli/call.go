@@ -24,14 +24,14 @@ func (a *CLI) callCommand() *cobra.Command {
 		Use:   "call NAME [key=value ... | --json OBJECT]",
 		Short: "Call one tool, as an agent would",
 		Long: `call runs one tool and prints its result. The call is handled like every other:
-		rate limits, policy, checks of the arguments, scrubbing and the audit log apply.
-		The caller is that of the settings: --profile, --agent, --workspace.
+rate limits, policy, checks of the arguments, scrubbing and the audit log apply.
+The caller is that of the settings: --profile, --agent, --workspace.
 
-		key=value sets an argument to a text, which is converted to the type that the tool
-		expects. key:=JSON sets it to a JSON value. A key that is given more than once makes
-		a list. If the policy requires an approval, you are asked, if there is a terminal.
+key=value sets an argument to a text, which is converted to the type that the tool
+expects. key:=JSON sets it to a JSON value. A key that is given more than once makes
+a list. If the policy requires an approval, you are asked, if there is a terminal.
 
-		The exit code is 1 if the tool fails; the error goes to stderr.`,
+The exit code is 1 if the tool fails; the error goes to stderr.`,
 		Example: `  mcp-tools call datetime timezone=Asia/Tokyo
   mcp-tools call datetime --json '{"at": "2026-01-31", "add": "1mo"}'
   echo '{}' | mcp-tools call session_status --json -

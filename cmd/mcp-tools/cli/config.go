@@ -20,13 +20,13 @@ func (a *CLI) configCommand() *cobra.Command {
 		Use:   "config",
 		Short: "Check and describe the settings",
 		Long: `config is about the settings file. It is optional: every setting has a default,
-		and many have a flag. mcp-tools config example prints a file to start with.`,
+and many have a flag. mcp-tools config example prints a file to start with.`,
 	}, a.configCheckCommand(), a.configPathCommand(),
 		a.printer("schema", "Print a JSON Schema of the settings file, for editors",
 			`schema prints a JSON Schema (2020-12). Save it beside the settings file and begin
-		that file with
+that file with
 
-		  # yaml-language-server: $schema=config.schema.json`, config.Schema),
+  # yaml-language-server: $schema=config.schema.json`, config.Schema),
 		a.printer("example", "Print an example of a settings file",
 			"example prints a settings file in which every line is optional and explained.", config.Example))
 }
@@ -51,8 +51,8 @@ func (a *CLI) configCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Find mistakes in the settings",
 		Long: `check reads the settings from file, environment and flags, as serve does, and
-		reports all mistakes, each with its place. The exit code is 2 if serve would not
-		start.`,
+reports all mistakes, each with its place. The exit code is 2 if serve would not
+start.`,
 		Example: `  mcp-tools config check
   mcp-tools config check --config new.yaml`,
 		Args: takes(),
@@ -108,7 +108,7 @@ func (a *CLI) configPathCommand() *cobra.Command {
 		Use:   "path",
 		Short: "Print the path of the settings file",
 		Long: `path prints which settings file is read, or where it would be; then a message on
-		stderr says that it does not exist.`,
+stderr says that it does not exist.`,
 		Example: `  mcp-tools config path
   $EDITOR "$(mcp-tools config path)"`,
 		Args: takes(),

@@ -60,10 +60,10 @@ func (a *CLI) connectCommand() *cobra.Command {
 		Use:   "connect CLIENT",
 		Short: "Add this server to a client's settings",
 		Long: `connect adds this server to the settings file of a client: ` + clientNames() + `.
-		Nothing else in the file changes, and the old file is kept as a backup.
+Nothing else in the file changes, and the old file is kept as a backup.
 
-		Flags of serve, such as --profile and --workspace, become arguments of the entry.
-		If there is an entry already, it is updated.`,
+Flags of serve, such as --profile and --workspace, become arguments of the entry.
+If there is an entry already, it is updated.`,
 		Example: `  mcp-tools connect claude-desktop --workspace ~/src
   mcp-tools connect vscode --project --profile coding
   mcp-tools connect cursor --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
@@ -95,7 +95,7 @@ func (a *CLI) disconnectCommand() *cobra.Command {
 		Use:   "disconnect CLIENT",
 		Short: "Remove this server from a client's settings",
 		Long: `disconnect removes our entry from the settings file of a client. If nothing else
-		has changed since connect, the file is restored byte for byte.`,
+has changed since connect, the file is restored byte for byte.`,
 		Example: `  mcp-tools disconnect claude-desktop
   mcp-tools disconnect vscode --project`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),
@@ -122,7 +122,7 @@ func (a *CLI) printConfigCommand() *cobra.Command {
 		Use:   "print-config CLIENT",
 		Short: "Print what connect would add to a client's settings",
 		Long: `print-config prints our entry in the client's format, to be pasted by hand, and
-		on stderr the file that it belongs to. It takes the same flags as connect.`,
+on stderr the file that it belongs to. It takes the same flags as connect.`,
 		Example: `  mcp-tools print-config zed
   mcp-tools print-config codex --url https://host.example.com/mcp --token-env MCP_TOOLS_TOKEN`,
 		Args:              takes("a CLIENT (" + clientNames() + ")"),

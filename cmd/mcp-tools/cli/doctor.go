@@ -20,10 +20,10 @@ func (a *CLI) doctorCommand() *cobra.Command {
 		Use:   "doctor",
 		Short: "Find out what does not work, and what to do about it",
 		Long: `doctor checks everything that mcp-tools needs: settings, data directory, store,
-		audit log, policy, tokens, sandboxes, addresses, certificates and clients. It also
-		starts a server once, with a temporary data directory. It changes nothing, except
-		that records of killed processes are copied to the store. The exit code is 1 if
-		something does not work.`,
+audit log, policy, tokens, sandboxes, addresses, certificates and clients. It also
+starts a server once, with a temporary data directory. It changes nothing, except
+that records of killed processes are copied to the store. The exit code is 1 if
+something does not work.`,
 		Example: `  mcp-tools doctor
   mcp-tools doctor --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem
   mcp-tools doctor --output json`,

@@ -41,8 +41,8 @@ func (a *CLI) memoryListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the memories of one agent and one user, the latest first",
 		Long: `list prints what an agent remembers about a user, and what all users of the agent
-		share. To read, search or delete memories use mcp-tools call with memory_get,
-		memory_search and memory_forget.`,
+share. To read, search or delete memories use mcp-tools call with memory_get,
+memory_search and memory_forget.`,
 		Example: `  mcp-tools memory list
   mcp-tools memory list --agent helper --user ann`,
 		Args: takes(),
@@ -82,9 +82,9 @@ func (a *CLI) memoryImportCommand() *cobra.Command {
 		Use:   "import DIR",
 		Short: "Store the files of a directory as memories",
 		Long: `import stores the files of a directory as memories of one agent and one user:
-		MEMORY.md, memory.md and the files in memory/, or else every Markdown file as
-		memory/FILE. Equal memories are not changed; different ones get a new version, and
-		the old version can be restored.`,
+MEMORY.md, memory.md and the files in memory/, or else every Markdown file as
+memory/FILE. Equal memories are not changed; different ones get a new version, and
+the old version can be restored.`,
 		Example: `  mcp-tools memory import notes
   mcp-tools memory import backup --agent helper --user ann
   mcp-tools memory import handbook --agent helper --user -    for all its users`,
@@ -116,8 +116,8 @@ func (a *CLI) memoryExportCommand() *cobra.Command {
 		Use:   "export DIR",
 		Short: "Write memories as Markdown files",
 		Long: `export writes the memories of one agent and one user to a directory, one file
-		each. Category, tags and expiry are in the front matter, so that import restores
-		them. Files of an earlier export are replaced; other files only with --force.`,
+each. Category, tags and expiry are in the front matter, so that import restores
+them. Files of an earlier export are replaced; other files only with --force.`,
 		Example: `  mcp-tools memory export backup`,
 		Args:    takes("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -30,9 +30,9 @@ func (a *CLI) policyExplainCommand() *cobra.Command {
 		Use:   "explain TOOL",
 		Short: "Explain why a caller may or may not use a tool",
 		Long: `explain prints the verdict for one tool and one caller, and every step that led to
-		it. The verdict is for the riskiest call of the tool; if calls of the tool have
-		different risks, the verdict for the others is printed too. The caller is given by
-		--profile, --agent, --provider, --chat, --depth and --leaf.`,
+it. The verdict is for the riskiest call of the tool; if calls of the tool have
+different risks, the verdict for the others is printed too. The caller is given by
+--profile, --agent, --provider, --chat, --depth and --leaf.`,
 		Example: `  mcp-tools policy explain datetime
   mcp-tools policy explain datetime --profile minimal
   mcp-tools policy explain session_status --depth 1 --agent ann`,
@@ -124,8 +124,8 @@ func (a *CLI) policyTableCommand() *cobra.Command {
 		Use:   "table",
 		Short: "Show all tools and profiles at a glance",
 		Long: `table prints the verdict of each profile for each tool: allow, ask (an approval is
-		required) or - (denied, and not visible). Rules for an agent or a provider apply if
-		--agent or --provider names it.`,
+required) or - (denied, and not visible). Rules for an agent or a provider apply if
+--agent or --provider names it.`,
 		Example: `  mcp-tools policy table
   mcp-tools policy table --autonomy readonly --agent ann`,
 		Args: takes(),
@@ -178,8 +178,8 @@ func (a *CLI) policyCheckCommand() *cobra.Command {
 		Use:   "check",
 		Short: "Find mistakes and rules without effect",
 		Long: `check reads the settings and reports names that do not exist and rules without
-		effect, each with its line. The exit code is 2 if there are mistakes; rules without
-		effect are only warnings.`,
+effect, each with its line. The exit code is 2 if there are mistakes; rules without
+effect are only warnings.`,
 		Example: `  mcp-tools policy check
   mcp-tools policy check --config new.yaml --output json`,
 		Args: takes(),

@@ -23,8 +23,8 @@ func (a *CLI) secretsCommand() *cobra.Command {
 		Use:   "secrets",
 		Short: "Manage the vault of secrets for settings and commands",
 		Long: `secrets manages the vault, which stores secrets encrypted. Settings refer to them
-		as secret:NAME. Secrets are never shown; a forgotten secret has to be set again.
-		docs/secrets.md describes where the key is, and how to move it.`,
+as secret:NAME. Secrets are never shown; a forgotten secret has to be set again.
+docs/secrets.md describes where the key is, and how to move it.`,
 	}, a.secretsSetCommand(), a.secretsListCommand(), a.secretsRemoveCommand(), a.secretsRotateCommand())
 }
 
@@ -34,9 +34,9 @@ func (a *CLI) secretsSetCommand() *cobra.Command {
 		Use:   "set NAME",
 		Short: "Store or change a secret",
 		Long: `set stores a secret under a name. It asks for the secret on the terminal, without
-		showing what is typed, or reads it from stdin or a file; as an argument, other users
-		could see it. A line break at the end is removed. The first secret creates the vault
-		and its key.`,
+showing what is typed, or reads it from stdin or a file; as an argument, other users
+could see it. A line break at the end is removed. The first secret creates the vault
+and its key.`,
 		Example: `  mcp-tools secrets set deploy-key
   gh auth token | mcp-tools secrets set github
   mcp-tools secrets set tls-key --from-file key.pem`,

@@ -14,7 +14,7 @@ func (a *CLI) serveCommand() *cobra.Command {
 		Use:   "serve",
 		Short: "Serve tools over stdio (the default) or HTTP",
 		Long: `serve answers MCP requests: of the client that started it over stdio, or with
-		--http of many clients, each with a token.`,
+--http of many clients, each with a token.`,
 		Example: `  mcp-tools serve --profile coding --workspace ~/src/project
   mcp-tools serve --http 127.0.0.1:8080
   mcp-tools serve --http 0.0.0.0:8443 --tls-cert cert.pem --tls-key key.pem --sse`,

@@ -19,7 +19,7 @@ func (a *CLI) skillsCommand() *cobra.Command {
 		Use:   "skills",
 		Short: "Manage published skills",
 		Long: `skills manages the published skills of one agent and one user, given by --agent and
-		--user. Skills in directories are files and not affected.`,
+--user. Skills in directories are files and not affected.`,
 		Args: noCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return app.Usagef("%s needs one of list, share, remove", cmd.CommandPath())

@@ -25,8 +25,8 @@ func (a *CLI) storeCommand() *cobra.Command {
 		Use:   "store",
 		Short: "Inspect, back up, restore and move the store",
 		Long: `store manages the store, with memories, knowledge, skills, tokens, rules for
-		approvals, jobs and the audit log. It is SQLite in the data directory, or the
-		database of store.dsn. See docs/store.md.`,
+approvals, jobs and the audit log. It is SQLite in the data directory, or the
+database of store.dsn. See docs/store.md.`,
 	}, a.storeStatusCommand(), a.storeBackupCommand(), a.storeRestoreCommand(), a.storeMigrateCommand())
 }
 
@@ -110,11 +110,11 @@ func (a *CLI) storeBackupCommand() *cobra.Command {
 		Use:   "backup FILE",
 		Short: "Back up the store to a file",
 		Long: `backup writes a consistent copy of the store to a file, while servers keep running.
-		Audit records that killed processes have left on this machine are included. A backup
-		can be restored into SQLite and PostgreSQL. An earlier backup of the same name is
-		replaced when the new one is complete. The file is private, but not encrypted: it
-		contains all memories and the audit log, but not the key of the audit log (audit.key
-		in the data directory), and no open approvals.`,
+Audit records that killed processes have left on this machine are included. A backup
+can be restored into SQLite and PostgreSQL. An earlier backup of the same name is
+replaced when the new one is complete. The file is private, but not encrypted: it
+contains all memories and the audit log, but not the key of the audit log (audit.key
+in the data directory), and no open approvals.`,
 		Example: `  mcp-tools store backup /backup/mcp-tools-$(date +%F).zip`,
 		Args:    takes("the FILE to write"),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
@@ -153,12 +153,12 @@ func (a *CLI) storeRestoreCommand() *cobra.Command {
 		Use:   "restore FILE",
 		Short: "Restore the store from a backup",
 		Long: `restore replaces the content of the store with a backup, and creates the store if
-		there is none. It succeeds completely or changes nothing; all data is checked against
-		the digests in the backup. A store with rows is only replaced with --force. Running
-		servers cannot write during the restore and must be restarted afterwards; search
-		indexes are rebuilt. Tokens that were revoked after the backup are valid again. The
-		key of the audit log is not in the backup: copy audit.key to the data directory of a
-		new machine.`,
+there is none. It succeeds completely or changes nothing; all data is checked against
+the digests in the backup. A store with rows is only replaced with --force. Running
+servers cannot write during the restore and must be restarted afterwards; search
+indexes are rebuilt. Tokens that were revoked after the backup are valid again. The
+key of the audit log is not in the backup: copy audit.key to the data directory of a
+new machine.`,
 		Example: `  mcp-tools store restore /backup/mcp-tools-2027-01-31.zip
   mcp-tools store restore --force /backup/mcp-tools-2027-01-31.zip`,
 		Args: takes("the FILE of a backup"),
@@ -192,9 +192,9 @@ func (a *CLI) storeMigrateCommand() *cobra.Command {
 		Use:   "migrate-to PLACE",
 		Short: "Copy the store to another location or engine",
 		Long: `migrate-to copies everything to another store, which must be empty: a postgres://
-		URL, a directory for SQLite, or secret:NAME, env:NAME or file:PATH for a URL with a
-		password. The copy is read again and compared. This store is not changed. Stop the
-		servers first: changes made after the copy has started are not copied.`,
+URL, a directory for SQLite, or secret:NAME, env:NAME or file:PATH for a URL with a
+password. The copy is read again and compared. This store is not changed. Stop the
+servers first: changes made after the copy has started are not copied.`,
 		Example: `  mcp-tools store migrate-to postgres://mcp@db.example.com/mcp
   mcp-tools store migrate-to secret:store-url
   mcp-tools store migrate-to /srv/mcp-tools`,

@@ -23,7 +23,7 @@ func (a *CLI) tokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Create, list and revoke tokens for HTTP clients",
 		Long: `token manages who may connect over HTTP. Servers with the same store apply changes
-		at once. Only hashes are stored: a token is shown once, when it is created.`,
+at once. Only hashes are stored: a token is shown once, when it is created.`,
 	}, a.tokenCreateCommand(), a.tokenListCommand(), a.tokenRevokeCommand())
 }
 
@@ -34,8 +34,8 @@ func (a *CLI) tokenCreateCommand() *cobra.Command {
 		Use:   "create",
 		Short: "Create a token, and show it once",
 		Long: `create creates a token and prints it to stdout, for scripts; messages go to stderr.
-		The token may use the profiles given: the first by default, others if the client asks
-		for them. * stands for all profiles.`,
+The token may use the profiles given: the first by default, others if the client asks
+for them. * stands for all profiles.`,
 		Example: `  mcp-tools token create --name laptop --profile coding
   mcp-tools token create --name ci --profile readonly --profile lean --expires 30d
   mcp-tools token create --name console --approve
@@ -128,7 +128,7 @@ func (a *CLI) printNewToken(plain string, row tokens.Token) error {
 			return err
 		}
 		_, err := fmt.Fprintf(a.Err, `Token %s (%s), profile %s; it %s. It is not shown again.
-		Set it in the environment of the client, and connect the client:
+Set it in the environment of the client, and connect the client:
   export %[5]s=...
   mcp-tools connect CLIENT --url http://HOST:PORT/mcp --token-env %[5]s
 `, row.ID, row.Name, strings.Join(row.Profiles, ", "), end, config.EnvToken)
@@ -151,7 +151,7 @@ func (a *CLI) tokenListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List all tokens, including revoked and expired ones",
 		Long: `list prints the tokens created with token create or at the first start, but not
-		those in the settings file (connections.tokens).`,
+those in the settings file (connections.tokens).`,
 		Example: `  mcp-tools token list
   mcp-tools token list --output json`,
 		Args: takes(),
@@ -206,7 +206,7 @@ func (a *CLI) tokenRevokeCommand() *cobra.Command {
 		Use:   "revoke ID|NAME",
 		Short: "Revoke a token",
 		Long: `revoke revokes a token. Running servers refuse it from the next request on. It stays
-		in the list. A name can be used if only one token has it.`,
+in the list. A name can be used if only one token has it.`,
 		Example: `  mcp-tools token revoke 3FxPq0aZ
   mcp-tools token revoke laptop`,
 		Args:              takes("the ID or NAME of a token"),

@@ -23,7 +23,7 @@ func (a *CLI) toolsCommand() *cobra.Command {
 		Use:   "tools",
 		Short: "Show the tools that a caller sees",
 		Long: `tools shows what a caller sees. The caller is given by the flags and settings of
-		serve: --profile, --agent, --provider, --autonomy.`,
+serve: --profile, --agent, --provider, --autonomy.`,
 	}, a.toolsListCommand(), a.toolsDescribeCommand(), a.toolsTokensCommand())
 }
 
@@ -41,8 +41,8 @@ func (a *CLI) toolsListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List the tools that a caller sees",
 		Long: `list prints the tools that a caller sees, their risk, and whether calls need an
-		approval. Tools that the policy denies are not listed; mcp-tools policy table lists
-		all tools.`,
+approval. Tools that the policy denies are not listed; mcp-tools policy table lists
+all tools.`,
 		Example: `  mcp-tools tools list
   mcp-tools tools list --profile coding --agent ann`,
 		Args: takes(),
@@ -103,7 +103,7 @@ func (a *CLI) toolsDescribeCommand() *cobra.Command {
 		Use:   "describe NAME",
 		Short: "Show everything that the model sees of a tool",
 		Long: `describe prints a tool as the model sees it, and its group, risk, policy verdict and
-		aliases, which the model does not see.`,
+aliases, which the model does not see.`,
 		Example: `  mcp-tools tools describe datetime
   mcp-tools tools describe datetime --output json --profile minimal`,
 		Args:              takes("NAME"),
@@ -176,8 +176,8 @@ func (a *CLI) toolsTokensCommand() *cobra.Command {
 		Use:   "tokens",
 		Short: "Count the tokens of the list of tools",
 		Long: `tokens prints the size of the answer to tools/list, for each tool and in total. Tokens
-		are an estimate for the encoding o200k_base; other encodings give different numbers
-		in about the same proportions.`,
+are an estimate for the encoding o200k_base; other encodings give different numbers
+in about the same proportions.`,
 		Example: `  mcp-tools tools tokens
   mcp-tools tools tokens --profile lean`,
 		Args: takes(),
