@@ -27,7 +27,7 @@ func TestApplyPatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `applied to 5 files; undo with call call1
+	want := `applied to 5 files; to undo it use undo call1
 A docs/new.md (2 lines), version ` + version("# New\ntext\n") + `
 M a.go (+1 -1), version ` + version("one\ntwo\n3\n") + `
   hunk 1: at line 2, not 7
@@ -50,7 +50,7 @@ func TestApplyPatchForOneFile(t *testing.T) {
 	one := tool.New(applyPatch{d, &Seen{}})
 	diff := "@@ -1,2 +1,2 @@\n a\n-b\n+c\n"
 	got, err := call(inSession(t), t, one, map[string]any{"path": "f", "patch": diff, "dry_run": true})
-	if err != nil || got != "the patch fits; nothing was changed\nM f (+1 -1)" || d.changes != 0 {
+	if err != nil || got != "the patch applies; nothing was changed\nM f (+1 -1)" || d.changes != 0 {
 		t.Errorf("%q %v", got, err)
 	}
 	if _, err = call(inSession(t), t, one, map[string]any{"path": "f", "diff": diff}); err != nil || d.files["f"] != "a\nc\n" {
@@ -73,18 +73,18 @@ func TestApplyPatchRefuses(t *testing.T) {
 		kind        tool.Kind
 	}{
 		"no patch":            {"change it", "", "neither", tool.Invalid},
-		"no name":             {"@@ -1 +1 @@\n-one\n+1\n", "", "does not name the file; give its path", tool.Invalid},
+		"no name":             {"@@ -1 +1 @@\n-one\n+1\n", "", "does not name the file; send path", tool.Invalid},
 		"a name for several":  {enveloped("*** Delete File: a\n*** Delete File: b\n"), "a", "for 2 files", tool.Invalid},
 		"add what is there":   {enveloped("*** Add File: a\n+x\n"), "", `"a" exists already; update it`, tool.Conflict},
 		"update nothing":      {enveloped("*** Update File: c\n-x\n+y\n"), "", `no file "c" to update; add it`, tool.NotFound},
 		"delete nothing":      {enveloped("*** Delete File: c\n"), "", `no file "c" to delete`, tool.NotFound},
 		"move onto a file":    {enveloped("*** Update File: a\n*** Move to: b\n"), "", `"b" exists already`, tool.Conflict},
 		"no match":            {enveloped("*** Update File: a\n one\n-2\n+x\n"), "", "conflict: a: hunk 1 does not match", tool.Conflict},
-		"several do not fit":  {enveloped("*** Update File: a\n-2\n+x\n*** Update File: b\n-y\n+x\n*** Delete File: secret\n"), "", "2 files do not fit, and nothing was changed\na: hunk 1", tool.Conflict},
+		"several do not fit":  {enveloped("*** Update File: a\n-2\n+x\n*** Update File: b\n-y\n+x\n*** Delete File: secret\n"), "", "the patch does not apply to 2 files, and nothing was changed\na: hunk 1", tool.Conflict},
 		"a mask in the old":   {enveloped("*** Update File: secret\n-key: [REDACTED]\n-next\n+x\n"), "", "cannot be matched: choose lines around it", tool.Conflict},
 		"a mask in the new":   {enveloped("*** Update File: secret\n-next\n+key: [REDACTED:token]\n"), "", `secret: the text holds the mask "[REDACTED:token]"`, tool.Invalid},
 		"a mask in a new one": {enveloped("*** Add File: n\n+key: [REDACTED]\n"), "", "holds the mask", tool.Invalid},
-		"a large file":        {enveloped("*** Update File: big\n-y\n+x\n"), "", "the most that can be patched", tool.TooLarge},
+		"a large file":        {enveloped("*** Update File: big\n-y\n+x\n"), "", "the maximum for a patch", tool.TooLarge},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(maps.Clone(files))

@@ -80,10 +80,10 @@ func same(t testing.TB, want, got map[string]string) {
 	}
 }
 
-// undoOf finds the id in an answer.
+// undoOf returns the id for undo in a result.
 func undoOf(t testing.TB, answer string) string {
 	t.Helper()
-	found := regexp.MustCompile(`(?:undo|redo) with call (\S+)`).FindStringSubmatch(answer)
+	found := regexp.MustCompile(`to (?:undo|redo) it use undo (\S+)`).FindStringSubmatch(answer)
 	if found == nil {
 		t.Fatalf("no id in %q", answer)
 	}
@@ -117,7 +117,7 @@ func TestPatchOnDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	same(t, before, tree(t, dir))
-	for _, want := range []string{"restored a.go (8 B)", "brought back old (4 B)", "removed docs/new.md", "removed bin/run.sh", "brought back run.sh"} {
+	for _, want := range []string{"restored a.go (8 B)", "recreated old (4 B)", "removed docs/new.md", "removed bin/run.sh", "recreated run.sh"} {
 		if !strings.Contains(undone, want) {
 			t.Errorf("%q is not in\n%s", want, undone)
 		}
@@ -214,7 +214,7 @@ func TestWriteOnDisk(t *testing.T) {
 	}
 	write(map[string]any{"path": "deep/er/notes.txt", "content": "x"}) // what undo left was not read
 	past, err := do("history", map[string]any{"path": "deep/er/notes.txt", "limit": 2})
-	if err != nil || strings.Count(past, "\n") != 3 || !strings.Contains(past, "there are older ones") {
+	if err != nil || strings.Count(past, "\n") != 3 || !strings.Contains(past, "there are older changes") {
 		t.Errorf("%s %v", past, err)
 	}
 	for name, args := range map[string]map[string]any{

@@ -1,25 +1,25 @@
-// Package fs holds the tools that read, change and search files.
+// Package fs has the tools that read, change and search files.
 //
-// It knows how to describe files and their changes to a model. It does not know
-// where files are or how they are kept: [workspace.Files] does, decides which
-// caller sees which files, and never lets a path lead out. The work that has
-// nothing to do with tools is in the packages below this one: text (encodings
-// and lines), edit (finding and replacing), patch (patches) and picture
-// (images).
+// It knows how to describe files and their changes to a model. Where files are, which caller sees which of them, and
+// that no path leaves the workspace is decided by [workspace.Files]. The work that does not concern tools is in the
+// packages below: textfile (encodings and lines), edit (finding and replacing text) and patch (applying patches).
 //
-// Begin with [Tools], the list of the tools, and readfile.go.
+// Begin with [Tools], then readfile.go.
 package fs
 
 import (
 	"cmp"
+	"fmt"
+	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
 const group = "fs"
 
-// Tools are the tools that read, change and search files.
+// Tools returns the tools of the group. They can be described without files.
 func Tools(files workspace.Files) []tool.Tool {
 	seen := &Seen{}
 	return []tool.Tool{
@@ -35,14 +35,71 @@ func Tools(files workspace.Files) []tool.Tool {
 	}
 }
 
-// here is a directory, or the workspace when none was given.
-func here(path string) string { return cmp.Or(path, ".") }
+// dirOrWorkspace returns a path, or the workspace if there is none.
+func dirOrWorkspace(path string) string { return cmp.Or(path, ".") }
 
-// bounded is a number that was asked for, within bounds. To bound it here and
-// not in the schema saves the model from reading the bounds in each turn.
-func bounded(n, usual, most int) int {
+// bounded returns a number within bounds, or the default if it is not positive. Checking it here and not in the schema
+// spares the model the bounds in each turn.
+func bounded(n, fallback, limit int) int {
 	if n <= 0 {
-		return usual
+		return fallback
 	}
-	return min(n, most)
+	return min(n, limit)
+}
+
+// formatSize returns a size such as "1.2 MB".
+func formatSize(n int64) string {
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, unit := float64(n), ""
+	for _, unit = range []string{"kB", "MB", "GB", "TB"} {
+		if value /= 1000; value < 999.5 {
+			break
+		}
+	}
+	if value < 9.95 {
+		return fmt.Sprintf("%.1f %s", value, unit)
+	}
+	return fmt.Sprintf("%.0f %s", value, unit)
+}
+
+// formatUnlisted names directories that could not be read.
+func formatUnlisted(b *strings.Builder, dirs []string) {
+	const maxShown = 5
+	if len(dirs) == 0 {
+		return
+	}
+	shown := dirs[:min(maxShown, len(dirs))]
+	fmt.Fprintf(b, "[could not read %s", strings.Join(shown, ", "))
+	if more := len(dirs) - len(shown); more > 0 {
+		fmt.Fprintf(b, " and %d more", more)
+	}
+	b.WriteString("]\n")
+}
+
+// checkMasks refuses a change that would write a mask in place of a secret.
+func checkMasks(before, after string) error {
+	if err := scrub.CheckNoMask(before, after); err != nil {
+		return tool.Errorf(tool.Invalid, "%w", err)
+	}
+	return nil
+}
+
+// changedFile returns what a receipt says about a file.
+func changedFile(r workspace.Receipt, name string) workspace.Changed {
+	for _, c := range r.Files {
+		if c.Name == name {
+			return c
+		}
+	}
+	return workspace.Changed{Name: name}
+}
+
+// undoHint returns how to undo a change.
+func undoHint(r workspace.Receipt) string {
+	if r.ID == "" {
+		return ""
+	}
+	return "; to undo it use undo " + r.ID
 }

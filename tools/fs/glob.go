@@ -9,23 +9,24 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// globFiles finds files by their names.
+// globFiles is the tool that finds files by name.
 type globFiles struct{ files workspace.Files }
 
 type globArgs struct {
-	Pattern string `json:"pattern" jsonschema:"as in src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
-	Path    string `json:"path,omitempty" jsonschema:"directory" alias:"dir,directory,dir_path"`
-	Sort    string `json:"sort,omitempty" jsonschema:"newest or name"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"default 200" alias:"max_results,head_limit"`
-	All     bool   `json:"all,omitempty" jsonschema:"hidden and ignored too"`
+	Pattern string `json:"pattern" jsonschema:"glob for the path, such as src/**/*.{ts,tsx}" alias:"glob,glob_pattern"`
+	Path    string `json:"path,omitempty" jsonschema:"directory to search, default the workspace" alias:"dir,directory,dir_path"`
+	Sort    string `json:"sort,omitempty" jsonschema:"newest (default) or name"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"files to return, default 200" alias:"max_results,head_limit"`
+	All     bool   `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
 }
 
 const byName = "name"
 
 func (globFiles) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "glob", Group: group, Title: "Find files by name", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:  "Finds files by name; honours .gitignore.",
+		Name: "glob", Group: group, Title: "Find files by name",
+		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Doc:  "Finds files by name, the newest first. Leaves out files that .gitignore excludes. To find text use search.",
 		Also: []string{"Glob", "glob_search", "find", "find_files"}, Keywords: "find files names wildcard",
 	}
 }
@@ -36,18 +37,19 @@ func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 		a.Sort = byName
 	case "", "newest", "mtime", "modified", "time":
 	default:
-		return tool.Result{}, tool.Errorf(tool.Invalid, "there is no order %.40q", a.Sort).Try("sort by newest or %s", byName)
+		return tool.Result{}, tool.Errorf(tool.Invalid, "cannot sort by %.40q", a.Sort).Try("sort by newest or %s", byName)
 	}
 	l, err := t.files.Glob(ctx, workspace.GlobQuery{
-		Pattern: a.Pattern, Path: here(a.Path), Limit: bounded(a.Limit, 200, 5000), Newest: a.Sort != byName, Hidden: a.All, Ignored: a.All,
+		Pattern: a.Pattern, Path: dirOrWorkspace(a.Path), Limit: bounded(a.Limit, 200, 5000),
+		Newest: a.Sort != byName, Hidden: a.All, Ignored: a.All,
 	})
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(showFound(l, a)), nil
+	return tool.Text(formatGlob(l, a)), nil
 }
 
-func showFound(l workspace.Listing, a globArgs) string {
+func formatGlob(l workspace.Listing, a globArgs) string {
 	var b strings.Builder
 	for _, e := range l.Entries {
 		b.WriteString(e.Name)
@@ -57,22 +59,19 @@ func showFound(l workspace.Listing, a globArgs) string {
 	case len(l.Entries) == 0:
 		fmt.Fprintf(&b, "no file below %s matches %q", l.Dir, a.Pattern)
 		if !strings.Contains(a.Pattern, "**") {
-			fmt.Fprintf(&b, "; %q looks in all directories", "**/"+strings.TrimPrefix(a.Pattern, "./"))
+			fmt.Fprintf(&b, "; to search all directories use %q", "**/"+strings.TrimPrefix(a.Pattern, "./"))
 		} else if !a.All {
-			b.WriteString("; all: true looks at hidden and ignored files too")
+			b.WriteString("; to include hidden and ignored files set all to true")
 		}
 		b.WriteByte('\n')
 	case l.More > 0:
+		order := "newest first"
+		if a.Sort == byName {
+			order = "by name"
+		}
 		fmt.Fprintf(&b, "[%d of %d files, %s; raise limit, or narrow the pattern]\n",
-			len(l.Entries), len(l.Entries)+l.More, order(a.Sort))
+			len(l.Entries), len(l.Entries)+l.More, order)
 	}
-	unlisted(&b, l.Unlisted)
+	formatUnlisted(&b, l.Unlisted)
 	return strings.TrimSuffix(b.String(), "\n")
-}
-
-func order(sort string) string {
-	if sort == byName {
-		return "by name"
-	}
-	return "newest first"
 }

@@ -54,8 +54,8 @@ cmd/
 cmd/main.go  999 B  2026-01-02 12:00
 big  3.5 MB  2026-01-02 12:00
 link -> cmd
-pipe  (not a file)
-[7 more; raise limit, or give a pattern or a directory further down]
+pipe  (not a regular file)
+[7 more; raise limit, or use a pattern or a subdirectory]
 [could not read a, b, c, d, e and 1 more]`
 	if diff := cmp.Diff(want, res.Text()); diff != "" {
 		t.Error(diff)
@@ -64,7 +64,7 @@ pipe  (not a file)
 		t.Error(diff)
 	}
 	s.listing = workspace.Listing{Dir: ".", More: 7}
-	const deep = "[.: 7 entries]\n[7 more; gitignore: true leaves ignored files out; or raise limit, or give a pattern or a directory further down]"
+	const deep = "[.: 7 entries]\n[7 more; set gitignore to true to leave out ignored files; or raise limit, or use a pattern or a subdirectory]"
 	if res, err = (listFiles{s}).Do(t.Context(), listFilesArgs{Depth: 2}); err != nil || res.Text() != deep {
 		t.Error(res.Text(), err)
 	}
@@ -78,8 +78,8 @@ func TestGlob(t *testing.T) {
 	}{
 		"some":          {globArgs{Sort: "name"}, workspace.Listing{Entries: []workspace.Entry{{Name: "a.go"}, {Name: "b.go"}}}, "a.go\nb.go"},
 		"more":          {globArgs{Sort: "newest"}, workspace.Listing{Entries: []workspace.Entry{{Name: "a.go"}}, More: 2}, "a.go\n[1 of 3 files, newest first; raise limit, or narrow the pattern]"},
-		"none here":     {globArgs{Pattern: "*.go"}, workspace.Listing{Dir: "."}, `no file below . matches "*.go"; "**/*.go" looks in all directories`},
-		"none anywhere": {globArgs{Pattern: "**/*.go"}, workspace.Listing{Dir: "."}, `no file below . matches "**/*.go"; all: true looks at hidden and ignored files too`},
+		"none here":     {globArgs{Pattern: "*.go"}, workspace.Listing{Dir: "."}, `no file below . matches "*.go"; to search all directories use "**/*.go"`},
+		"none anywhere": {globArgs{Pattern: "**/*.go"}, workspace.Listing{Dir: "."}, `no file below . matches "**/*.go"; to include hidden and ignored files set all to true`},
 		"none at all":   {globArgs{Pattern: "**/*.go", All: true}, workspace.Listing{Dir: "src"}, `no file below src matches "**/*.go"`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,17 +109,17 @@ func TestSearch(t *testing.T) {
 		"a page": {
 			searchArgs{Mode: "content", Offset: 20, Limit: 1},
 			search.Found{More: true, Unread: 1, Files: []search.FileMatches{{Name: "a", Lines: lines[1:2]}}},
-			"a\n2:a match\n[1 matching line from offset 20; there are more: offset 21 goes on, or narrow the pattern, path or glob]\n[1 file could not be read]",
+			"a\n2:a match\n[1 matching line from offset 20; for more use offset 21, or narrow the pattern, path or glob]\n[1 file could not be read]",
 		},
 		"names":      {searchArgs{Mode: "files"}, search.Found{Files: []search.FileMatches{{Name: "a"}, {Name: "b"}}}, "a\nb\n[2 files]"},
-		"more names": {searchArgs{Mode: "files"}, search.Found{More: true, Files: []search.FileMatches{{Name: "a"}}}, "a\n[1 file from offset 0; there are more: offset 1 goes on]"},
+		"more names": {searchArgs{Mode: "files"}, search.Found{More: true, Files: []search.FileMatches{{Name: "a"}}}, "a\n[1 file from offset 0; for more use offset 1]"},
 		"counts":     {searchArgs{Mode: "count"}, search.Found{Files: []search.FileMatches{{Name: "a", Matches: 12}}}, "a: 12\n[1 file]"},
-		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, search.Found{Searched: 3}, `no line matches "f(x)" in 3 files (text in binary files is not searched); to widen: case: false, literal: true, all: true (hidden and ignored files)`},
-		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, search.Found{Searched: 1}, `no line matches "x" in 1 file (text in binary files is not searched)`},
-		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, search.Found{}, `no file to search in "p" fits glob and type; all: true takes hidden and ignored files too`},
+		"none":       {searchArgs{Mode: "content", Pattern: "f(x)", Case: true}, search.Found{Searched: 3}, `no line matches "f(x)" in 3 files (binary files are not searched); to find more try case: false, literal: true, all: true (hidden and ignored files)`},
+		"no wider":   {searchArgs{Mode: "content", Pattern: "x", Literal: true, All: true}, search.Found{Searched: 1}, `no line matches "x" in 1 file (binary files are not searched)`},
+		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, search.Found{}, `no file to search in "p" matches glob and type; to include hidden and ignored files set all to true`},
 		"empty":      {searchArgs{Pattern: "x", All: true}, search.Found{}, `no file to search in "."`},
-		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read]"},
-		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (text in binary files is not searched)\n[1 file could not be read, or too large for multiline]"},
+		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read]"},
+		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read, or too large for multiline]"},
 		"past all":   {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no more after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestGlobOrders(t *testing.T) {
 			t.Errorf("%q: %+v, %v", sort, s.asked, err)
 		}
 	}
-	if _, err := (globFiles{&shelf{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil || err.Error() != `invalid: there is no order "size"; sort by newest or name` {
+	if _, err := (globFiles{&shelf{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil || err.Error() != `invalid: cannot sort by "size"; sort by newest or name` {
 		t.Error(err)
 	}
 }
@@ -180,7 +180,7 @@ func TestSearchByOtherNames(t *testing.T) {
 		if _, err := c.Run(t.Context()); err != nil {
 			t.Errorf("%s: %v", args, err)
 		}
-		want.Pattern, want.Path = "x", here(want.Path)
+		want.Pattern, want.Path = "x", dirOrWorkspace(want.Path)
 		if diff := cmp.Diff(want, s.asked); diff != "" {
 			t.Errorf("%s: %s", args, diff)
 		}
@@ -192,8 +192,8 @@ func TestSearchByOtherNames(t *testing.T) {
 
 func TestSize(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 12_345: "12 kB", 999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
-		if got := size(n); got != want {
-			t.Errorf("size(%d) = %q, want %q", n, got, want)
+		if got := formatSize(n); got != want {
+			t.Errorf("formatSize(%d) = %q, want %q", n, got, want)
 		}
 	}
 }
@@ -203,7 +203,7 @@ func TestListRecursively(t *testing.T) {
 	if _, err := (listFiles{s}).Do(t.Context(), listFilesArgs{Recursive: true}); err != nil {
 		t.Fatal(err)
 	}
-	if q := s.asked.(workspace.ListQuery); q.Depth != deepest {
+	if q := s.asked.(workspace.ListQuery); q.Depth != maxListDepth {
 		t.Errorf("%+v", q)
 	}
 }

@@ -1,20 +1,29 @@
 package fs
 
 import (
+	"bytes"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
+	"strconv"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/picture"
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/scrub"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
-// readFile shows the model what is in files.
+// readFile is the tool that returns text and images of files.
 type readFile struct {
 	files workspace.Files
 	seen  *Seen
-	// images holds a place for each image that may be decoded at a time: one
-	// can take hundreds of megabytes.
+	// images limits how many images are decoded at a time: one can take hundreds of megabytes.
 	images chan struct{}
 }
 
@@ -22,56 +31,59 @@ func newReadFile(files workspace.Files, seen *Seen) readFile {
 	return readFile{files, seen, make(chan struct{}, 1)}
 }
 
-// What the bounds are is said in errors and not in the schema, which every
-// conversation pays for.
+// The limits are in errors and not in the schema, which every conversation pays for.
 type readFileArgs struct {
-	Path     string   `json:"path,omitempty" jsonschema:"file" alias:"file_path,file,filename,absolute_path,target_file"`
-	Paths    []string `json:"paths,omitempty" jsonschema:"or several" alias:"files,file_paths"`
-	Offset   int      `json:"offset,omitempty" jsonschema:"first line; -50: the last 50" alias:"start_line,line"`
-	Limit    int      `json:"limit,omitempty" jsonschema:"lines" alias:"lines,max_lines,head"`
-	End      int      `json:"end_line,omitempty" jsonschema:"last line" hidden:"true"`
-	Tail     int      `json:"tail,omitempty" jsonschema:"lines at the end" hidden:"true"`
-	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"default 16000" alias:"max_size"`
-	Encoding string   `json:"encoding,omitempty" jsonschema:"if not detected; base64: offset, limit in bytes"`
-	Numbers  bool     `json:"numbers,omitempty" jsonschema:"number lines" alias:"line_numbers"`
-	Anchors  bool     `json:"anchors,omitempty" jsonschema:"mark lines for edit"`
+	Path     string   `json:"path,omitempty" jsonschema:"file to read" alias:"file_path,file,filename,absolute_path,target_file"`
+	Paths    []string `json:"paths,omitempty" jsonschema:"several files to read, at most 20" alias:"files,file_paths"`
+	Offset   int      `json:"offset,omitempty" jsonschema:"first line to return, from 1; -50 returns the last 50" alias:"start_line,line"`
+	Limit    int      `json:"limit,omitempty" jsonschema:"lines to return, default 2000" alias:"lines,max_lines,head"`
+	End      int      `json:"end_line,omitempty" jsonschema:"last line to return" hidden:"true"`
+	Tail     int      `json:"tail,omitempty" jsonschema:"lines to return from the end" hidden:"true"`
+	MaxBytes int      `json:"max_bytes,omitempty" jsonschema:"bytes to return, default 16000" alias:"max_size"`
+	Encoding string   `json:"encoding,omitempty" jsonschema:"encoding, if it is detected wrongly; base64 returns bytes, with offset and limit in bytes"`
+	Numbers  bool     `json:"numbers,omitempty" jsonschema:"begin each line with its number" alias:"line_numbers"`
+	Anchors  bool     `json:"anchors,omitempty" jsonschema:"begin each line with an anchor for edit.at"`
 }
 
 func (readFile) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "read_file", Group: group, Title: "Read file", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:  "Shows text or an image; says how to go on when cut.",
-		Also: []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"}, Core: true,
+		Name: "read_file", Group: group, Title: "Read file", Core: true,
+		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Doc: `Returns the text of a file or a range of its lines, or an image, with the file's version.
+Long files come in parts: the result says which offset is next. To find text in files use search.`,
+		Also:     []string{"Read", "read", "file_read", "tool::file_read", "read_text_file", "read_multiple_files"},
 		Keywords: "open view cat head tail show image picture",
 	}
 }
 
-// The bounds of one answer.
+// Limits of one call.
 const (
-	maxReadFiles  = 20
-	maxReadLines  = 2000 // unless more are asked for
-	usualBytes    = 16_000
-	maxReadBytes  = 400_000
-	minReadBytes  = 200     // of each of several files
-	maxReadImages = 4 << 20 // bytes of all images
+	maxReadFiles     = 20
+	defaultReadLines = 2000
+	defaultReadBytes = 16_000
+	maxReadBytes     = 400_000
+	minReadBytes     = 200     // of each of several files
+	maxReadImages    = 4 << 20 // bytes of all images
 )
 
-// bounded refuses what is too much, and fills in what was not said.
-func (a readFileArgs) bounded() (readFileArgs, error) {
+// normalized checks the limits, fills in defaults, and replaces hidden parameters by those that they stand for.
+func (a readFileArgs) normalized() (readFileArgs, error) {
 	switch {
 	case a.Path != "":
 		a.Path, a.Paths = "", append([]string{a.Path}, a.Paths...)
 	case len(a.Paths) == 0:
-		return a, tool.Errorf(tool.Invalid, `read_file: "path" is missing`).Try(`the least is {"path":"..."}`)
+		return a, tool.Errorf(tool.Invalid, `read_file: "path" is missing`).Try(`send at least {"path":"..."}`)
 	}
 	if len(a.Paths) > maxReadFiles {
-		return a, tool.Errorf(tool.Invalid, "there are %d files, the most is %d", len(a.Paths), maxReadFiles).Try("read some of them first")
+		return a, tool.Errorf(tool.Invalid, "there are %d files, the maximum is %d", len(a.Paths), maxReadFiles).
+			Try("read some of them first")
 	}
 	if a.MaxBytes > maxReadBytes {
-		return a, tool.Errorf(tool.Invalid, "max_bytes is %d, the most is %d", a.MaxBytes, maxReadBytes).Try("read on with offset instead")
+		return a, tool.Errorf(tool.Invalid, "max_bytes is %d, the maximum is %d", a.MaxBytes, maxReadBytes).
+			Try("read the file in parts with offset")
 	}
 	if a.MaxBytes <= 0 {
-		a.MaxBytes = usualBytes
+		a.MaxBytes = defaultReadBytes
 	}
 	if a.End > 0 && a.Limit == 0 {
 		a.Limit = max(a.End-max(a.Offset, 1)+1, 1)
@@ -84,25 +96,24 @@ func (a readFileArgs) bounded() (readFileArgs, error) {
 }
 
 func (t readFile) Do(ctx context.Context, a readFileArgs) (tool.Result, error) {
-	a, err := a.bounded()
+	a, err := a.normalized()
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if len(a.Paths) == 1 {
-		return t.one(ctx, a.Paths[0], a)
+		return t.readOne(ctx, a.Paths[0], a)
 	}
-	return t.several(ctx, a)
+	return t.readSeveral(ctx, a)
 }
 
-// several shows files one after the other. What cannot be read does not keep
-// the others from being read, unless none can.
-func (t readFile) several(ctx context.Context, a readFileArgs) (tool.Result, error) {
+// readSeveral returns several files, one after the other. It fails only if none can be read.
+func (t readFile) readSeveral(ctx context.Context, a readFileArgs) (tool.Result, error) {
 	var all tool.Result
-	var failed *tool.Error
-	left, images, good := a.MaxBytes, 0, 0
+	var failed *tool.Error // the first error
+	left, images, succeeded := a.MaxBytes, 0, 0
 	for i, path := range a.Paths {
 		a.MaxBytes = max(left/(len(a.Paths)-i), minReadBytes)
-		res, err := t.one(ctx, path, a)
+		res, err := t.readOne(ctx, path, a)
 		if ctx.Err() != nil {
 			return tool.Result{}, ctx.Err()
 		}
@@ -113,54 +124,411 @@ func (t readFile) several(ctx context.Context, a readFileArgs) (tool.Result, err
 			}
 			res = tool.Textf("[%q: %s]", path, known)
 		} else {
-			good++
+			succeeded++
 		}
 		for _, part := range res.Parts {
 			if images += len(part.Data); images > maxReadImages && part.Data != nil {
-				part = tool.Part{Text: fmt.Sprintf("[the image %s was left out: too many at once; read it alone]", path)}
+				part = tool.Part{Text: fmt.Sprintf("[the image %s was left out: too many images; read it alone]", path)}
 			}
 			left -= len(part.Text)
 			all = all.Add(part)
 		}
 		left = max(left, 0)
 	}
-	if good == 0 {
+	if succeeded == 0 {
 		all.Failed, all.Kind = true, failed.Kind
 	}
 	return all, nil
 }
 
-// one shows one file.
-func (t readFile) one(ctx context.Context, path string, a readFileArgs) (tool.Result, error) {
+func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (tool.Result, error) {
 	f, err := t.files.Open(ctx, path)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	defer f.Close() // it was only read
-	r, err := newReading(ctx, f, a)
+	defer f.Close()
+	r, err := newReader(ctx, f, a)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	caller := tool.CallerFrom(ctx)
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
-	// A tiny file costs less than the word that it is unchanged.
-	if f.Size > minReadBytes && t.seen.again(caller, f.Name, r.version, part) {
-		return tool.Textf("[%s is unchanged since you read this part of it (version %s); ask once more to see it again]", f.Name, r.version), nil
+	// A tiny file costs less than the note that it is unchanged.
+	if f.Size > minReadBytes && t.seen.wasShown(caller, f.Name, r.version, part) {
+		return tool.Textf("[%s is unchanged since you read this part of it (version %s); to see it again call once more]",
+			f.Name, r.version), nil
 	}
-	res, err := t.show(ctx, r)
+	res, err := t.format(ctx, r)
 	if err == nil {
-		t.seen.showed(caller, f.Name, r.version, part)
+		t.seen.noteShown(caller, f.Name, r.version, part)
 	}
 	return res, err
 }
 
-// show shows what is asked for in the way that the kind of file calls for.
-func (t readFile) show(ctx context.Context, r *reading) (tool.Result, error) {
+// format returns what was asked for, in the form that suits the kind of file.
+func (t readFile) format(ctx context.Context, r *reader) (tool.Result, error) {
 	switch {
-	case strings.EqualFold(r.ask.Encoding, "base64"):
-		return r.bytes()
+	case strings.EqualFold(r.args.Encoding, asBase64):
+		return r.formatBytes()
 	case r.kind.Binary():
-		return t.binary(ctx, r)
+		return t.formatBinary(ctx, r)
 	}
-	return r.text(ctx)
+	return r.formatText(ctx)
+}
+
+// A reader reads one file for a call.
+type reader struct {
+	file     *workspace.File
+	args     readFileArgs
+	content  io.ReaderAt
+	head     []byte
+	version  string
+	kind     textfile.Kind
+	encoding string
+}
+
+const (
+	maxReadWhole = 256 << 10 // files up to this size are read at once, so that all parts are of the same moment
+	headSize     = 64 << 10  // enough to detect kind and encoding
+	maxLineBytes = 2000      // bytes shown of a line if there are several
+	maxCounted   = 64 << 20  // in larger files the lines before and after are not counted
+)
+
+// newReader reads the head of a file and detects its version, kind and encoding.
+func newReader(ctx context.Context, f *workspace.File, a readFileArgs) (*reader, error) {
+	r := &reader{file: f, args: a, content: f}
+	whole := f.Size <= maxReadWhole
+	var err error
+	if whole {
+		r.head, err = readUpTo(f, 0, f.Size)
+	} else {
+		r.head, err = readUpTo(f, 0, headSize)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if whole {
+		f.Size = int64(len(r.head))
+		r.content, r.version = bytes.NewReader(r.head), VersionOf(r.head)
+	} else if r.version, err = Version(f, f.Size, f.Stamp); err != nil {
+		return nil, err
+	}
+	r.head = r.head[:min(len(r.head), headSize)]
+	if a.Encoding != "" && !strings.EqualFold(a.Encoding, "auto") {
+		if !strings.EqualFold(a.Encoding, asBase64) {
+			if r.encoding, err = textfile.Name(a.Encoding); err != nil {
+				return nil, tool.Errorf(tool.Invalid, "there is no encoding %q", a.Encoding).
+					Try("use one of %s, base64, or omit it", strings.Join(textfile.Encodings(), ", "))
+			}
+		}
+		return r, ctx.Err()
+	}
+	if r.kind = textfile.Sniff(r.head, f.Name); !r.kind.Binary() {
+		r.encoding = textfile.Detect(r.head, int64(len(r.head)) == f.Size)
+	}
+	return r, ctx.Err()
+}
+
+// readUpTo reads n bytes, or fewer at the end of the file.
+func readUpTo(r io.ReaderAt, at, n int64) ([]byte, error) {
+	data := make([]byte, n)
+	got, err := r.ReadAt(data, at)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("reading a file: %w", err)
+	}
+	return data[:got], nil
+}
+
+// formatText returns lines.
+func (r *reader) formatText(ctx context.Context) (tool.Result, error) {
+	w, err := r.readWindow(ctx)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	ofKey, err := r.keyLinesAmong(ctx, w.Lines)
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if len(w.Lines) == 0 && w.Total > 0 {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%s has only %s", r.file.Name, text.Plural(w.Total, "line")).
+			Try("to get the last 50 lines use offset -50")
+	}
+	var b strings.Builder
+	b.Grow(int(min(2*r.file.Size, int64(r.args.MaxBytes))) + 200)
+	b.WriteString("[" + r.file.Name + ": " + r.describe(w) + "]")
+	long := 0
+	for i := range w.Lines {
+		l := &w.Lines[i]
+		b.WriteByte('\n')
+		r.formatPrefix(&b, l)
+		if ofKey[l.Number] {
+			b.WriteString(scrub.Mask)
+			continue
+		}
+		b.WriteString(l.Text)
+		if l.Cut > 0 {
+			fmt.Fprintf(&b, " [%d more bytes in this line]", l.Cut)
+			long = l.Number
+		}
+	}
+	r.formatNext(&b, w, long)
+	return tool.Text(b.String()), nil
+}
+
+// readWindow reads the lines that were asked for.
+func (r *reader) readWindow(ctx context.Context) (textfile.Window, error) {
+	q := textfile.Query{
+		Encoding: r.encoding, From: r.args.Offset, Lines: min(r.args.Limit, r.args.MaxBytes), Bytes: r.args.MaxBytes,
+		Line: maxLineBytes, Count: maxCounted,
+	}
+	if q.Lines == 0 {
+		q.Lines = defaultReadLines
+	}
+	if q.Lines == 1 || r.file.Size <= int64(r.args.MaxBytes) {
+		q.Line = r.args.MaxBytes
+	}
+	if r.args.Anchors || r.args.Numbers {
+		q.Extra, q.Count = 4, textfile.Unlimited // numbers need a count of all lines before
+	}
+	if r.args.Anchors {
+		q.Extra = 7
+	}
+	w, err := textfile.Read(ctx, r.content, r.file.Size, q)
+	// If the head is ASCII, the encoding shows only in what follows.
+	if err == nil && w.Damaged != nil && r.args.Encoding == "" && isASCII(r.head) {
+		if q.Encoding = textfile.Detect(w.Damaged, true); q.Encoding != r.encoding {
+			r.encoding = q.Encoding
+			return textfile.Read(ctx, r.content, r.file.Size, q)
+		}
+	}
+	return w, err
+}
+
+func isASCII(data []byte) bool {
+	for _, c := range data {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// describe returns the range of lines, the size, the version, and what is unusual about the text.
+func (r *reader) describe(w textfile.Window) string {
+	if len(w.Lines) == 0 {
+		return "empty, version " + r.version
+	}
+	first, last := w.Lines[0], w.Lines[len(w.Lines)-1]
+	lines := text.Plural(w.Total, "line")
+	if first.Number != 1 || !w.End {
+		lines = fmt.Sprintf("line %d", first.Number)
+		if first.Number != last.Number {
+			lines = fmt.Sprintf("lines %d to %d", first.Number, last.Number)
+		}
+		if w.Total >= 0 {
+			lines += fmt.Sprintf(" of %d", w.Total)
+		}
+	}
+	facts := []string{lines, formatSize(r.file.Size), "version " + r.version}
+	switch r.encoding {
+	case textfile.UTF8:
+	case textfile.UTF8BOM:
+		facts = append(facts, "UTF-8 with a byte order mark")
+	default:
+		facts = append(facts, r.encoding)
+	}
+	if w.Damaged != nil {
+		facts = append(facts, "bytes that are not UTF-8 are shown as \uFFFD")
+	}
+	if facts = append(facts, lineEndings(w.Lines)...); w.End && last.Ending == "" {
+		facts = append(facts, "no newline at the end")
+	}
+	return strings.Join(facts, ", ")
+}
+
+// lineEndings returns the line endings if they are not all LF.
+func lineEndings(lines []textfile.Line) []string {
+	lf, crlf := 0, 0
+	for i := range lines {
+		switch lines[i].Ending {
+		case "\n":
+			lf++
+		case "\r\n":
+			crlf++
+		}
+	}
+	switch {
+	case crlf == 0:
+		return nil
+	case lf == 0:
+		return []string{"CRLF"}
+	}
+	return []string{fmt.Sprintf("mixed line endings (%d CRLF, %d LF)", crlf, lf)}
+}
+
+// formatPrefix writes the number or anchor of a line. A line that was shortened has no anchor, since the anchor stands
+// for the whole line.
+func (r *reader) formatPrefix(b *strings.Builder, l *textfile.Line) {
+	if !r.args.Anchors && !r.args.Numbers {
+		return
+	}
+	b.WriteString(strconv.Itoa(l.Number))
+	if r.args.Anchors && l.Cut == 0 {
+		b.WriteByte('#')
+		b.WriteString(textfile.Anchor([]byte(l.Text)))
+	}
+	b.WriteByte('|')
+}
+
+// formatNext writes how to read what was left out. Long is the number of a shortened line, 0 for none.
+func (r *reader) formatNext(b *strings.Builder, w textfile.Window, long int) {
+	if long != 0 {
+		fmt.Fprintf(b, "\n[long lines were shortened; to read one use offset %d, limit 1 and max_bytes up to %d, "+
+			"or find text in it with search]", long, maxReadBytes)
+	}
+	if w.End || len(w.Lines) == 0 {
+		return
+	}
+	last := w.Lines[len(w.Lines)-1].Number
+	more := "more lines follow"
+	switch {
+	case w.Total >= 0:
+		more = text.Plural(w.Total-last, "more line")
+	case last < 0:
+		more = text.Plural(-1-last, "more line")
+	}
+	fmt.Fprintf(b, "\n[%s; continue with offset %d]", more, last+1)
+}
+
+// formatBytes returns bytes of the file in base64.
+func (r *reader) formatBytes() (tool.Result, error) {
+	from := int64(r.args.Offset)
+	if from < 0 {
+		from = max(r.file.Size+from, 0)
+	}
+	if from > 0 && from >= r.file.Size {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%s has only %d bytes", r.file.Name, r.file.Size).
+			Try("with encoding base64 offset is in bytes, from 0")
+	}
+	room := int64(base64.StdEncoding.DecodedLen(r.args.MaxBytes &^ 3))
+	if r.args.Limit > 0 {
+		room = min(room, int64(r.args.Limit))
+	}
+	data, err := readUpTo(r.content, from, min(room, r.file.Size-from))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	if err := r.checkBytes(from, data); err != nil {
+		return tool.Result{}, err
+	}
+	end := from + int64(len(data))
+	header := fmt.Sprintf("[%s: bytes %d to %d of %d, version %s, base64]", r.file.Name, from, end, r.file.Size, r.version)
+	body := base64.StdEncoding.EncodeToString(data)
+	if end < r.file.Size {
+		body += fmt.Sprintf("\n[continue with offset %d]", end)
+	}
+	return tool.Text(header + "\n" + body), nil
+}
+
+// formatBinary returns an image, or a description of another binary file.
+func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, error) {
+	facts := fmt.Sprintf("%s, %s, version %s", r.kind.Name, formatSize(r.file.Size), r.version)
+	if picture.Shows(r.head) {
+		p, err := t.loadPicture(ctx, r)
+		switch {
+		case err == nil:
+			return tool.Textf("[%s: %s]", r.file.Name, r.describePicture(p)).Add(tool.Part{Data: p.Data, MIME: p.MIME}), nil
+		case ctx.Err() != nil:
+			return tool.Result{}, ctx.Err()
+		case errors.Is(err, picture.ErrTooLarge):
+			return tool.Textf("[%s: %s; not shown: %v; scale it down with a command first]", r.file.Name, facts, err), nil
+		}
+		return tool.Textf("[%s: %s; not shown: it could not be decoded; to get its bytes use encoding base64]",
+			r.file.Name, facts), nil
+	}
+	if more := r.binaryFacts(); more != "" {
+		facts += ", " + more
+	}
+	return tool.Textf("[%s: %s; not text: %s]", r.file.Name, facts, r.adviceForBinary()), nil
+}
+
+// loadPicture decodes and scales an image.
+func (t readFile) loadPicture(ctx context.Context, r *reader) (picture.Picture, error) {
+	select {
+	case t.images <- struct{}{}:
+	case <-ctx.Done():
+		return picture.Picture{}, ctx.Err()
+	}
+	defer func() { <-t.images }()
+	return picture.Load(ctx, r.content, r.file.Size)
+}
+
+// describePicture describes the image that the model sees, and how it differs from the file.
+func (r *reader) describePicture(p picture.Picture) string {
+	facts := fmt.Sprintf("%dx%d %s, %s, version %s",
+		p.Width, p.Height, p.Format, formatSize(int64(len(p.Data))), r.version)
+	switch {
+	case p.Width*p.Height != p.FromWidth*p.FromHeight:
+		facts += fmt.Sprintf(", scaled from %dx%d %s, %s",
+			p.FromWidth, p.FromHeight, p.FromFormat, formatSize(r.file.Size))
+	case p.Format != p.FromFormat:
+		facts += fmt.Sprintf(", converted from %s, %s", p.FromFormat, formatSize(r.file.Size))
+	}
+	return facts
+}
+
+// binaryFacts returns the version of a PDF, or the number of entries of a zip archive.
+func (r *reader) binaryFacts() string {
+	switch {
+	case r.kind.MIME == "application/pdf":
+		line, _, _ := bytes.Cut(r.head[:min(len(r.head), 16)], []byte("\n"))
+		number := strings.TrimRight(string(bytes.TrimPrefix(line, []byte("%PDF-"))), "\r ")
+		if len(number) == 3 && number[1] == '.' {
+			return "PDF " + number
+		}
+	case bytes.HasPrefix(r.head, []byte("PK")):
+		if n := r.zipEntries(); n >= 0 {
+			return text.Plural(n, "entry", "entries")
+		}
+	}
+	return ""
+}
+
+// zipEntries returns the number of entries in the end record of a zip archive, or -1.
+func (r *reader) zipEntries() int {
+	const recordSize, maxSize, unknown = 22, 22 + 4096, 0xFFFF // maxSize includes a comment
+	from := max(r.file.Size-maxSize, 0)
+	tail, err := readUpTo(r.content, from, r.file.Size-from)
+	if err != nil {
+		return -1
+	}
+	at := bytes.LastIndex(tail, []byte("PK\x05\x06"))
+	if at < 0 || len(tail)-at < recordSize {
+		return -1
+	}
+	if n := binary.LittleEndian.Uint16(tail[at+10:]); n != unknown {
+		return int(n)
+	}
+	return -1
+}
+
+// adviceForBinary returns how to use a file that is not text.
+func (r *reader) adviceForBinary() string {
+	mime := r.kind.MIME
+	switch {
+	case mime == "application/pdf":
+		return "convert it to text with a command such as pdftotext"
+	case mime == "text/plain":
+		return "convert it to UTF-8 with a command such as iconv"
+	case strings.HasPrefix(mime, "application/vnd.openxmlformats"), strings.HasPrefix(mime, "application/vnd.oasis"),
+		mime == "application/epub+zip", mime == "application/x-ole-storage":
+		return "convert it to text with a command such as pandoc or libreoffice"
+	case bytes.HasPrefix(r.head, []byte("PK")), strings.HasSuffix(r.kind.Name, "archive"):
+		return "list or unpack it with a command"
+	case mime == "application/vnd.sqlite3":
+		return "query it with a command such as sqlite3"
+	case strings.HasPrefix(mime, "image/"):
+		return "convert it to PNG with a command, then read that"
+	}
+	return "to get its bytes use encoding base64"
 }

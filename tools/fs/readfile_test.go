@@ -45,8 +45,8 @@ func inSession(t testing.TB) context.Context {
 	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"}})
 }
 
-// reader is the tool over these files.
-func reader(files map[string]string) readFile { return newReadFile(&drawer{files: files}, &Seen{}) }
+// fakeReader is the tool over these files.
+func fakeReader(files map[string]string) readFile { return newReadFile(&drawer{files: files}, &Seen{}) }
 
 // ask makes the arguments the way a call does.
 func ask(t testing.TB, one readFile, ctx context.Context, raw string) (tool.Result, error) {
@@ -99,26 +99,26 @@ func TestReadFile(t *testing.T) {
 		{`{"path":"damaged.txt"}`, "[damaged.txt: 1 line, 42 B, " + v("damaged.txt") + ", bytes that are not UTF-8 are shown as \uFFFD]\n" + strings.Repeat("ä", 20) + "\uFFFD"},
 		{`{"path":"late.txt","offset":-1}`, "[late.txt: line 20001 of 20001, 120 kB, " + v("late.txt") + ", latin-1]\ncafé"},
 		{`{"path":"many.txt","offset":4998}`, "[many.txt: lines 4998 to 5000 of 5000, 49 kB, " + v("many.txt") + "]\nline 4998\nline 4999\nline 5000"},
-		{`{"path":"many.txt","offset":2,"limit":2,"numbers":true}`, "[many.txt: lines 2 to 3 of 5000, 49 kB, " + v("many.txt") + "]\n2|line 2\n3|line 3\n[4997 more lines; go on with offset 4]"},
-		{`{"path":"many.txt","offset":-2,"limit":1}`, "[many.txt: line 4999 of 5000, 49 kB, " + v("many.txt") + "]\nline 4999\n[1 more line; go on with offset 5000]"},
-		{`{"path":"notes.txt","anchors":true,"limit":2}`, "[notes.txt: lines 1 to 2 of 3, 14 B, " + v("notes.txt") + "]\n1#4j|one\n2#xl|two\n[1 more line; go on with offset 3]"},
+		{`{"path":"many.txt","offset":2,"limit":2,"numbers":true}`, "[many.txt: lines 2 to 3 of 5000, 49 kB, " + v("many.txt") + "]\n2|line 2\n3|line 3\n[4997 more lines; continue with offset 4]"},
+		{`{"path":"many.txt","offset":-2,"limit":1}`, "[many.txt: line 4999 of 5000, 49 kB, " + v("many.txt") + "]\nline 4999\n[1 more line; continue with offset 5000]"},
+		{`{"path":"notes.txt","anchors":true,"limit":2}`, "[notes.txt: lines 1 to 2 of 3, 14 B, " + v("notes.txt") + "]\n1#4j|one\n2#xl|two\n[1 more line; continue with offset 3]"},
 		{`{"path":"long.txt","limit":2}`, "[long.txt: lines 1 to 2 of 11, 30 kB, " + v("long.txt") + "]\na\n" + long[:2000] + " [1000 more bytes in this line]\n" +
-			"[long lines were cut; offset 2, limit 1 and max_bytes up to 400000 show more of one, search finds text in it]\n[9 more lines; go on with offset 3]"},
-		{`{"path":"long.txt","offset":2,"limit":1}`, "[long.txt: line 2 of 11, 30 kB, " + v("long.txt") + "]\n" + long + "\n[9 more lines; go on with offset 3]"},
+			"[long lines were shortened; to read one use offset 2, limit 1 and max_bytes up to 400000, or find text in it with search]\n[9 more lines; continue with offset 3]"},
+		{`{"path":"long.txt","offset":2,"limit":1}`, "[long.txt: line 2 of 11, 30 kB, " + v("long.txt") + "]\n" + long + "\n[9 more lines; continue with offset 3]"},
 		{`{"path":"one.json"}`, "[one.json: 1 line, 3.0 kB, " + v("one.json") + ", no newline at the end]\n" + long},
-		{`{"path":"a.pdf"}`, "[a.pdf: PDF document, 10 B, " + v("a.pdf") + ", PDF 1.7; no text: turn it into text with a command such as pdftotext]"},
-		{`{"path":"a.zip"}`, "[a.zip: zip archive, 29 B, " + v("a.zip") + ", 7 entries; no text: list or unpack it with a command]"},
-		{`{"path":"a.bin"}`, "[a.bin: binary data, 5 B, " + v("a.bin") + "; no text: encoding base64 gives its bytes]"},
+		{`{"path":"a.pdf"}`, "[a.pdf: PDF document, 10 B, " + v("a.pdf") + ", PDF 1.7; not text: convert it to text with a command such as pdftotext]"},
+		{`{"path":"a.zip"}`, "[a.zip: zip archive, 29 B, " + v("a.zip") + ", 7 entries; not text: list or unpack it with a command]"},
+		{`{"path":"a.bin"}`, "[a.bin: binary data, 5 B, " + v("a.bin") + "; not text: to get its bytes use encoding base64]"},
 		{`{"path":"a.bin","encoding":"utf-8"}`, "[a.bin: 1 line, 5 B, " + v("a.bin") + ", no newline at the end]\na\x00b\x01c"},
 		{`{"path":"a.bin","encoding":"base64"}`, "[a.bin: bytes 0 to 5 of 5, " + v("a.bin") + ", base64]\nYQBiAWM="},
-		{`{"path":"a.bin","encoding":"base64","offset":1,"limit":2}`, "[a.bin: bytes 1 to 3 of 5, " + v("a.bin") + ", base64]\nAGI=\n[go on with offset 3]"},
+		{`{"path":"a.bin","encoding":"base64","offset":1,"limit":2}`, "[a.bin: bytes 1 to 3 of 5, " + v("a.bin") + ", base64]\nAGI=\n[continue with offset 3]"},
 		{`{"path":"a.bin","encoding":"base64","offset":-2}`, "[a.bin: bytes 3 to 5 of 5, " + v("a.bin") + ", base64]\nAWM="},
 		{`{"path":"empty","encoding":"base64"}`, "[empty: bytes 0 to 0 of 0, " + v("empty") + ", base64]\n"},
-		{`{"path":"a.psd"}`, "[a.psd: Photoshop image, 6 B, " + v("a.psd") + "; no text: convert it to PNG with a command, then read that]"},
-		{`{"path":"broken.png"}`, "[broken.png: PNG image, 9 B, " + v("broken.png") + "; not shown: it could not be decoded; encoding base64 gives its bytes]"},
+		{`{"path":"a.psd"}`, "[a.psd: Photoshop image, 6 B, " + v("a.psd") + "; not text: convert it to PNG with a command, then read that]"},
+		{`{"path":"broken.png"}`, "[broken.png: PNG image, 9 B, " + v("broken.png") + "; not shown: it could not be decoded; to get its bytes use encoding base64]"},
 		{`{"path":"shot.png"}`, fmt.Sprintf("[shot.png: 30x20 PNG, %d B, ", shot.Len()) + v("shot.png") + "]"},
 	}
-	one := reader(files)
+	one := fakeReader(files)
 	for _, tt := range tests {
 		t.Run(tt.args, func(t *testing.T) {
 			res, err := ask(t, one, t.Context(), tt.args)
@@ -133,7 +133,7 @@ func TestReadFile(t *testing.T) {
 }
 
 func TestReadFileRefusals(t *testing.T) {
-	one := reader(map[string]string{"notes.txt": "one\ntwo\n"})
+	one := fakeReader(map[string]string{"notes.txt": "one\ntwo\n"})
 	for _, tt := range []struct {
 		args string
 		kind tool.Kind
@@ -141,10 +141,10 @@ func TestReadFileRefusals(t *testing.T) {
 	}{
 		{`{}`, tool.Invalid, `"path" is missing`},
 		{`{"paths":[]}`, tool.Invalid, `"path" is missing`},
-		{`{"path":"notes.txt","max_bytes":400001}`, tool.Invalid, "the most is 400000"},
-		{`{"paths":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17","18","19","20","21"]}`, tool.Invalid, "the most is 20"},
+		{`{"path":"notes.txt","max_bytes":400001}`, tool.Invalid, "the maximum is 400000"},
+		{`{"paths":["1","2","3","4","5","6","7","8","9","10","11","12","13","14","15","16","17","18","19","20","21"]}`, tool.Invalid, "the maximum is 20"},
 		{`{"path":"gone"}`, tool.NotFound, "gone"},
-		{`{"path":"notes.txt","offset":3}`, tool.Invalid, "notes.txt has only 2 lines; offset -50"},
+		{`{"path":"notes.txt","offset":3}`, tool.Invalid, "notes.txt has only 2 lines; to get the last 50 lines use offset -50"},
 		{`{"path":"notes.txt","offset":8,"encoding":"base64"}`, tool.Invalid, "only 8 bytes"},
 		{`{"path":"notes.txt","encoding":"klingon"}`, tool.Invalid, "use one of utf-8, utf-8-bom"},
 	} {
@@ -156,7 +156,7 @@ func TestReadFileRefusals(t *testing.T) {
 }
 
 func TestReadFileBoundsItsAnswer(t *testing.T) {
-	one := reader(map[string]string{
+	one := fakeReader(map[string]string{
 		"many.txt": numbered(100_000), "one line": strings.Repeat("é", 5<<20), "newlines": strings.Repeat("\n", 1<<20),
 		"bytes.bin": strings.Repeat("\x00", 1<<20),
 	})
@@ -186,7 +186,7 @@ func TestReadFileBoundsItsAnswer(t *testing.T) {
 
 func TestReadFileAgain(t *testing.T) {
 	files := map[string]string{"a.txt": strings.Repeat("some words\n", 50)}
-	one, ctx := reader(files), inSession(t)
+	one, ctx := fakeReader(files), inSession(t)
 	text := func(args string) string {
 		t.Helper()
 		res, err := ask(t, one, ctx, args)
@@ -197,7 +197,7 @@ func TestReadFileAgain(t *testing.T) {
 	}
 	const all, some = `{"path":"a.txt"}`, `{"path":"a.txt","limit":5}`
 	first := text(all)
-	want := "[a.txt is unchanged since you read this part of it (version " + VersionOf([]byte(files["a.txt"])) + "); ask once more to see it again]"
+	want := "[a.txt is unchanged since you read this part of it (version " + VersionOf([]byte(files["a.txt"])) + "); to see it again call once more]"
 	if got := text(all); got != want {
 		t.Errorf("the second time: %s", got)
 	}
@@ -221,7 +221,7 @@ func TestReadSeveralFiles(t *testing.T) {
 	if err := png.Encode(&shot, image.NewGray(image.Rect(0, 0, 3, 2))); err != nil {
 		t.Fatal(err)
 	}
-	one := reader(map[string]string{"a": "one\n", "b": "two\n", "c.png": shot.String()})
+	one := fakeReader(map[string]string{"a": "one\n", "b": "two\n", "c.png": shot.String()})
 	res, err := ask(t, one, t.Context(), `{"path":"a","paths":["gone","c.png","b"]}`)
 	if err != nil {
 		t.Fatal(err)
@@ -243,7 +243,7 @@ func TestReadSeveralFiles(t *testing.T) {
 }
 
 func TestReadFileEndsWithItsCall(t *testing.T) {
-	one := reader(map[string]string{"a": "one\n"})
+	one := fakeReader(map[string]string{"a": "one\n"})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, args := range []string{`{"path":"a"}`, `{"paths":["a","a"]}`} {
@@ -258,7 +258,7 @@ func TestReadFileScalesImages(t *testing.T) {
 	if err := png.Encode(&shot, image.NewGray(image.Rect(0, 0, 3136, 1000))); err != nil {
 		t.Fatal(err)
 	}
-	res, err := ask(t, reader(map[string]string{"big.png": shot.String()}), t.Context(), `{"path":"big.png"}`)
+	res, err := ask(t, fakeReader(map[string]string{"big.png": shot.String()}), t.Context(), `{"path":"big.png"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func FuzzReadFile(f *testing.F) {
 	f.Add([]byte("%PDF-"), 0, 0, true)
 	f.Add([]byte("\xFF\xFEa"), 5, 9, false)
 	f.Fuzz(func(t *testing.T, data []byte, offset, limit int, anchors bool) {
-		one := reader(map[string]string{"x": string(data)})
+		one := fakeReader(map[string]string{"x": string(data)})
 		for _, encoding := range []string{"", "base64", "gbk"} {
 			a := readFileArgs{Path: "x", Offset: offset, Limit: max(limit, 0), MaxBytes: 300, Encoding: encoding, Anchors: anchors}
 			res, err := one.Do(t.Context(), a)
@@ -346,7 +346,7 @@ func BenchmarkReadLines50MB(b *testing.B) {
 
 // TestReadFileAsOthersAsk has arguments that other systems' tools take.
 func TestReadFileAsOthersAsk(t *testing.T) {
-	one := reader(map[string]string{"n.txt": numbered(9)})
+	one := fakeReader(map[string]string{"n.txt": numbered(9)})
 	for raw, want := range map[string]string{
 		`{"file_path":"n.txt","start_line":3,"end_line":4}`: "\nline 3\nline 4\n",
 		`{"path":"n.txt","tail":2}`:                         "\nline 8\nline 9\n",

@@ -5,40 +5,44 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
-// searchFiles finds text in files.
+// searchFiles is the tool that finds text in files.
 type searchFiles struct{ files workspace.Files }
 
 type searchArgs struct {
-	Pattern   string   `json:"pattern" jsonschema:"RE2" alias:"query,regex,search"`
-	Path      string   `json:"path,omitempty" jsonschema:"directory or file" alias:"dir,directory,dir_path,search_path"`
-	Glob      []string `json:"glob,omitempty" jsonschema:"*.go, !vendor/**" alias:"include,includes,globs,include_pattern,file_pattern"`
-	Type      []string `json:"type,omitempty" jsonschema:"go, py, ..." alias:"types,file_type"`
-	Mode      string   `json:"mode,omitempty" jsonschema:"content, files or count" alias:"output_mode"`
-	Context   int      `json:"context,omitempty" jsonschema:"lines around" alias:"context_lines,-C"`
-	Case      bool     `json:"case,omitempty" jsonschema:"false: ignore case" default:"true" alias:"case_sensitive"`
-	Word      bool     `json:"word,omitempty" jsonschema:"whole words" alias:"-w"`
-	Multiline bool     `json:"multiline,omitempty" jsonschema:"across lines"`
-	Literal   bool     `json:"literal,omitempty" jsonschema:"no regex" alias:"fixed_strings,-F"`
-	All       bool     `json:"all,omitempty" jsonschema:"hidden and ignored too"`
-	Limit     int      `json:"limit,omitempty" jsonschema:"default 100" alias:"max_results,head_limit,max_count"`
-	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip"`
+	Pattern   string   `json:"pattern" jsonschema:"regular expression (RE2) to find" alias:"query,regex,search"`
+	Path      string   `json:"path,omitempty" jsonschema:"directory or file to search, default the workspace" alias:"dir,directory,dir_path,search_path"`
+	Glob      []string `json:"glob,omitempty" jsonschema:"search only paths that match one of these globs; !vendor/** excludes" alias:"include,includes,globs,include_pattern,file_pattern"`
+	Type      []string `json:"type,omitempty" jsonschema:"search only files of these types, such as go or py" alias:"types,file_type"`
+	Mode      string   `json:"mode,omitempty" jsonschema:"what to return: content (lines, default), files or count" alias:"output_mode"`
+	Context   int      `json:"context,omitempty" jsonschema:"lines to show before and after each match" alias:"context_lines,-C"`
+	Case      bool     `json:"case,omitempty" jsonschema:"set to false to ignore case" default:"true" alias:"case_sensitive"`
+	Word      bool     `json:"word,omitempty" jsonschema:"match whole words only" alias:"-w"`
+	Multiline bool     `json:"multiline,omitempty" jsonschema:"let matches span lines"`
+	Literal   bool     `json:"literal,omitempty" jsonschema:"pattern is plain text" alias:"fixed_strings,-F"`
+	All       bool     `json:"all,omitempty" jsonschema:"include hidden and ignored files"`
+	Limit     int      `json:"limit,omitempty" jsonschema:"matches to return, default 100" alias:"max_results,head_limit,max_count"`
+	Offset    int      `json:"offset,omitempty" jsonschema:"matches to skip, for the next page"`
 
-	After      int  `json:"after,omitempty" jsonschema:"as of grep" hidden:"true" alias:"-A,context_after,after_context"`
-	Before     int  `json:"before,omitempty" jsonschema:"as of grep" hidden:"true" alias:"-B,context_before,before_context"`
-	IgnoreCase bool `json:"ignore_case,omitempty" jsonschema:"as of grep" hidden:"true" alias:"-i,case_insensitive"`
-	Numbers    bool `json:"line_numbers,omitempty" jsonschema:"they are always there" hidden:"true" alias:"-n,show_line_numbers"`
+	After      int  `json:"after,omitempty" jsonschema:"lines after a match" hidden:"true" alias:"-A,context_after,after_context"`
+	Before     int  `json:"before,omitempty" jsonschema:"lines before a match" hidden:"true" alias:"-B,context_before,before_context"`
+	IgnoreCase bool `json:"ignore_case,omitempty" jsonschema:"ignore case" hidden:"true" alias:"-i,case_insensitive"`
+	Numbers    bool `json:"line_numbers,omitempty" jsonschema:"always true" hidden:"true" alias:"-n,show_line_numbers"`
 }
 
 func (searchFiles) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "search", Group: group, Title: "Search in files", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true}, Core: true,
-		Doc:  "Finds lines in files, grouped by file; honours .gitignore, skips binary files.",
-		Also: []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"}, Keywords: "grep ripgrep regex text code",
+		Name: "search", Group: group, Title: "Search in files", Core: true,
+		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Doc: `Finds lines in files by a regular expression, grouped by file with line numbers.
+Leaves out binary files and those that .gitignore excludes. To find files by name use glob.`,
+		Also:     []string{"Grep", "grep", "content_search", "search_files", "grep_search", "search_file_content"},
+		Keywords: "grep ripgrep regex text code",
 	}
 }
 
@@ -48,19 +52,19 @@ func (t searchFiles) Do(ctx context.Context, a searchArgs) (tool.Result, error) 
 		return tool.Result{}, err
 	}
 	q := workspace.SearchQuery{
-		Pattern: a.Pattern, Path: here(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode, Context: min(max(a.Context, a.After, a.Before), 50),
-		Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase, Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
+		Pattern: a.Pattern, Path: dirOrWorkspace(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode,
+		Context: min(max(a.Context, a.After, a.Before), 50), Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase,
+		Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
 		Limit: bounded(a.Limit, 100, 2000), Offset: max(a.Offset, 0),
 	}
 	found, err := t.files.Search(ctx, q)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Text(showSearch(found, q)), nil
+	return tool.Text(formatSearch(found, q)), nil
 }
 
-// searchMode reads a mode by its own name or by those of other systems. It is
-// no enum, which would not take them.
+// searchMode returns a mode by its own name or one of other systems, which an enum in the schema would refuse.
 func searchMode(name string) (search.Mode, error) {
 	switch strings.ToLower(name) {
 	case "", string(search.Content), "lines":
@@ -70,10 +74,11 @@ func searchMode(name string) (search.Mode, error) {
 	case string(search.Count), "counts":
 		return search.Count, nil
 	}
-	return "", tool.Errorf(tool.Invalid, "there is no mode %.40q", name).Try("use %s, %s or %s", search.Content, search.Names, search.Count)
+	return "", tool.Errorf(tool.Invalid, "there is no mode %.40q", name).
+		Try("use %s, %s or %s", search.Content, search.Names, search.Count)
 }
 
-func showSearch(found search.Found, q workspace.SearchQuery) string {
+func formatSearch(found search.Found, q workspace.SearchQuery) string {
 	var b strings.Builder
 	shown := 0
 	for i, file := range found.Files {
@@ -88,25 +93,25 @@ func showSearch(found search.Found, q workspace.SearchQuery) string {
 			if i > 0 {
 				b.WriteByte('\n')
 			}
-			shown += showLines(&b, file)
+			shown += formatMatches(&b, file)
 		}
 	}
 	b.WriteString(summary(found, q, shown))
 	b.WriteByte('\n')
 	if found.Unread > 0 {
 		why := "could not be read"
-		if q.Multiline { // which holds a file whole
+		if q.Multiline { // multiline holds a whole file in memory
 			why += ", or too large for multiline"
 		}
-		fmt.Fprintf(&b, "[%s %s]\n", counted(found.Unread, "file", "files"), why)
+		fmt.Fprintf(&b, "[%s %s]\n", text.Plural(found.Unread, "file"), why)
 	}
-	unlisted(&b, found.Unlisted)
+	formatUnlisted(&b, found.Unlisted)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// showLines writes the lines of one file as grep -n does: a colon marks a
-// match, a dash its surroundings. It returns the number of matches.
-func showLines(b *strings.Builder, file search.FileMatches) (shown int) {
+// formatMatches writes the lines of one file like grep -n, with a colon after the number of a match and a dash after
+// that of others. It returns the number of matches.
+func formatMatches(b *strings.Builder, file search.FileMatches) (shown int) {
 	fmt.Fprintln(b, file.Name)
 	if file.Binary && len(file.Lines) == 0 {
 		b.WriteString("(a binary file that matches)\n")
@@ -120,13 +125,13 @@ func showLines(b *strings.Builder, file search.FileMatches) (shown int) {
 			mark = ":"
 			shown++
 		}
-		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, tool.Visible(line.Text), windowed(line))
+		fmt.Fprintf(b, "%d%s%s%s\n", line.Number, mark, tool.Visible(line.Text), formatCut(line))
 	}
 	return shown
 }
 
-// windowed says that a long line is not shown whole.
-func windowed(line search.Line) string {
+// formatCut returns how much of a long line is not shown.
+func formatCut(line search.Line) string {
 	switch {
 	case line.Cut == 0:
 		return ""
@@ -137,23 +142,39 @@ func windowed(line search.Line) string {
 }
 
 func summary(found search.Found, q workspace.SearchQuery, shown int) string {
+	matches := text.Plural(shown, "matching line")
+	if q.Mode != search.Content {
+		matches = text.Plural(shown, "file")
+	}
+	next := q.Offset + shown
 	switch {
-	case shown == 0 && len(found.Files) == 0 && q.Offset > 0:
+	case len(found.Files) == 0 && q.Offset > 0:
 		return fmt.Sprintf("[no more after offset %d]", q.Offset)
 	case len(found.Files) == 0:
-		return nothing(found, q)
+		return adviceForNone(found, q)
 	case found.More && q.Mode == search.Content:
-		return fmt.Sprintf("[%s from offset %d; there are more: offset %d goes on, or narrow the pattern, path or glob]",
-			counted(shown, "matching line", "matching lines"), q.Offset, q.Offset+shown)
+		return fmt.Sprintf("[%s from offset %d; for more use offset %d, or narrow the pattern, path or glob]",
+			matches, q.Offset, next)
 	case found.More:
-		return fmt.Sprintf("[%s from offset %d; there are more: offset %d goes on]", counted(shown, "file", "files"), q.Offset, q.Offset+shown)
+		return fmt.Sprintf("[%s from offset %d; for more use offset %d]", matches, q.Offset, next)
 	case q.Mode == search.Content:
-		return fmt.Sprintf("[%s in %s]", counted(shown, "matching line", "matching lines"), counted(len(found.Files), "file", "files"))
+		return fmt.Sprintf("[%s in %s]", matches, text.Plural(len(found.Files), "file"))
 	}
-	return fmt.Sprintf("[%s]", counted(shown, "file", "files"))
+	return fmt.Sprintf("[%s]", matches)
 }
 
-func nothing(found search.Found, q workspace.SearchQuery) string {
+// adviceForNone returns what was searched without a match, and how to find more.
+func adviceForNone(found search.Found, q workspace.SearchQuery) string {
+	if found.Searched == 0 && found.Unread == 0 && len(found.Unlisted) == 0 {
+		advice := fmt.Sprintf("no file to search in %q", q.Path)
+		if len(q.Globs)+len(q.Types) > 0 {
+			advice += " matches glob and type"
+		}
+		if !q.Hidden {
+			advice += "; to include hidden and ignored files set all to true"
+		}
+		return advice
+	}
 	var tries []string
 	if !q.IgnoreCase {
 		tries = append(tries, "case: false")
@@ -164,25 +185,10 @@ func nothing(found search.Found, q workspace.SearchQuery) string {
 	if !q.Hidden {
 		tries = append(tries, "all: true (hidden and ignored files)")
 	}
-	if found.Searched == 0 && found.Unread == 0 && len(found.Unlisted) == 0 {
-		return noFile(q)
-	}
-	text := fmt.Sprintf("no line matches %q in %s (text in binary files is not searched)", q.Pattern, counted(found.Searched, "file", "files"))
+	advice := fmt.Sprintf("no line matches %q in %s (binary files are not searched)",
+		q.Pattern, text.Plural(found.Searched, "file"))
 	if len(tries) > 0 {
-		text += "; to widen: " + strings.Join(tries, ", ")
+		advice += "; to find more try " + strings.Join(tries, ", ")
 	}
-	return text
-}
-
-// noFile tells of a search that had nothing to look at, which is no answer
-// about the pattern.
-func noFile(q workspace.SearchQuery) string {
-	text := fmt.Sprintf("no file to search in %q", q.Path)
-	if len(q.Globs)+len(q.Types) > 0 {
-		text += " fits glob and type"
-	}
-	if !q.Hidden {
-		text += "; all: true takes hidden and ignored files too"
-	}
-	return text
+	return advice
 }

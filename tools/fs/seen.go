@@ -9,20 +9,19 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// Seen remembers which version of a file each session knows, and which parts of
-// it it was shown. It forgets the oldest when it has too much, which costs its
-// sessions a repeated text or a warning, never a wrong one. The zero Seen is
-// empty and ready; many goroutines may use one.
+// Seen remembers which version of a file each session knows, and which parts of it were returned. It evicts the least
+// recently used files, which makes a session read a text again or miss a warning, but never gives a wrong one. The zero
+// Seen is empty and ready to use. Its methods may be called concurrently.
 type Seen struct {
 	mu       sync.Mutex
 	files    map[seenKey]*list.Element
-	all      list.List             // of *seenFile, the latest first
-	sessions map[string]*list.List // the same, of one session; Values are seenKeys
+	all      list.List             // of *seenFile, the most recently used first
+	sessions map[string]*list.List // the keys of the files of each session, in the same order
 }
 
 const (
-	maxSeen        = 4096 // files of all sessions
-	maxSeenSession = 256  // of one of them
+	maxSeen        = 4096 // files of all sessions together
+	maxSeenSession = 256  // files of one session
 	maxSeenParts   = 16   // parts of one file
 )
 
@@ -30,13 +29,13 @@ type seenKey struct{ session, name string }
 
 type seenFile struct {
 	key     seenKey
-	own     *list.Element // in the list of the session
+	own     *list.Element // element in the list of the session
 	version string
-	parts   []string // what was shown of it, the latest last
+	parts   []string // that were returned, the latest last
 }
 
-// sessionOf tells conversations apart: a subagent does not see what its parent
-// was shown. "" means that nothing is known of the conversation.
+// sessionOf returns a name of the caller's conversation. A subagent has another one than its parent, because it does not
+// see what its parent has read. "" means that the conversation is unknown.
 func sessionOf(c tool.Caller) string {
 	if c.Session == "" {
 		return ""
@@ -44,8 +43,7 @@ func sessionOf(c tool.Caller) string {
 	return c.Principal() + "/" + strconv.Itoa(c.Depth) + "/" + c.Session
 }
 
-// Version is the version of the file that the caller's session last read or
-// wrote.
+// Version returns the version of the file that the caller's session last read or wrote.
 func (s *Seen) Version(c tool.Caller, name string) (version string, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -56,23 +54,22 @@ func (s *Seen) Version(c tool.Caller, name string) (version string, ok bool) {
 	return e.Value.(*seenFile).version, true
 }
 
-// Note remembers that the caller's session knows this version of the file,
-// because it read or wrote it. Without a version it forgets the file.
+// Note records that the caller's session knows this version of the file, because it read or wrote it. An empty version
+// removes the file.
 func (s *Seen) Note(c tool.Caller, name, version string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := seenKey{sessionOf(c), name}
 	if version == "" {
-		s.forget(s.files[key])
+		s.remove(s.files[key])
 		return
 	}
-	s.file(key, version)
+	s.touch(key, version)
 }
 
-// again reports whether this part of this version was just shown: then a word
-// suffices instead. Of two such words in a row the second would not help, so
-// after one the part counts as not shown.
-func (s *Seen) again(c tool.Caller, name, version, part string) bool {
+// wasShown reports whether this part of this version was returned before, so that a note is enough now. After one note
+// the part counts as not returned, so that the next call returns it again.
+func (s *Seen) wasShown(c tool.Caller, name, version, part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := seenKey{sessionOf(c), name}
@@ -80,7 +77,7 @@ func (s *Seen) again(c tool.Caller, name, version, part string) bool {
 	if e == nil || e.Value.(*seenFile).version != version {
 		return false
 	}
-	f := s.file(key, version)
+	f := s.touch(key, version)
 	i := slices.Index(f.parts, part)
 	if i < 0 {
 		return false
@@ -89,11 +86,11 @@ func (s *Seen) again(c tool.Caller, name, version, part string) bool {
 	return true
 }
 
-// showed is [Seen.Note] for a part that was shown.
-func (s *Seen) showed(c tool.Caller, name, version, part string) {
+// noteShown is [Seen.Note] for a part that was returned.
+func (s *Seen) noteShown(c tool.Caller, name, version, part string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f := s.file(seenKey{sessionOf(c), name}, version)
+	f := s.touch(seenKey{sessionOf(c), name}, version)
 	if f == nil {
 		return
 	}
@@ -103,8 +100,8 @@ func (s *Seen) showed(c tool.Caller, name, version, part string) {
 	f.parts = append(f.parts, part)
 }
 
-// file makes the entry the latest one, with this version.
-func (s *Seen) file(key seenKey, version string) *seenFile {
+// touch makes the entry of a file the most recently used one, and sets its version.
+func (s *Seen) touch(key seenKey, version string) *seenFile {
 	if key.session == "" {
 		return nil
 	}
@@ -126,10 +123,10 @@ func (s *Seen) add(key seenKey) *list.Element {
 		s.files, s.sessions = make(map[seenKey]*list.Element), make(map[string]*list.List)
 	}
 	if own := s.sessions[key.session]; own != nil && own.Len() >= maxSeenSession {
-		s.forget(s.files[own.Back().Value.(seenKey)])
+		s.remove(s.files[own.Back().Value.(seenKey)])
 	}
 	if len(s.files) >= maxSeen {
-		s.forget(s.all.Back())
+		s.remove(s.all.Back())
 	}
 	own := s.sessions[key.session]
 	if own == nil {
@@ -141,7 +138,7 @@ func (s *Seen) add(key seenKey) *list.Element {
 	return e
 }
 
-func (s *Seen) forget(e *list.Element) {
+func (s *Seen) remove(e *list.Element) {
 	if e == nil {
 		return
 	}

@@ -18,7 +18,7 @@ func TestSeen(t *testing.T) {
 	if v, ok := s.Version(ann, "x"); ok {
 		t.Errorf("nothing was read, and there is version %q", v)
 	}
-	s.showed(ann, "x", "v1", "all")
+	s.noteShown(ann, "x", "v1", "all")
 	if v, ok := s.Version(ann, "x"); v != "v1" || !ok {
 		t.Errorf("version %q, %t", v, ok)
 	}
@@ -27,18 +27,18 @@ func TestSeen(t *testing.T) {
 			t.Errorf("%+v knows what another session read", other)
 		}
 	}
-	if s.again(ann, "x", "v1", "some") || s.again(ann, "x", "v2", "all") || s.again(bob, "x", "v1", "all") {
+	if s.wasShown(ann, "x", "v1", "some") || s.wasShown(ann, "x", "v2", "all") || s.wasShown(bob, "x", "v1", "all") {
 		t.Error("something else counts as shown")
 	}
-	if !s.again(ann, "x", "v1", "all") {
+	if !s.wasShown(ann, "x", "v1", "all") {
 		t.Error("it does not count as shown")
 	}
-	if s.again(ann, "x", "v1", "all") {
+	if s.wasShown(ann, "x", "v1", "all") {
 		t.Error("asking a second time does not help")
 	}
-	s.showed(ann, "x", "v1", "all")
+	s.noteShown(ann, "x", "v1", "all")
 	s.Note(ann, "x", "v2")
-	if v, _ := s.Version(ann, "x"); v != "v2" || s.again(ann, "x", "v2", "all") {
+	if v, _ := s.Version(ann, "x"); v != "v2" || s.wasShown(ann, "x", "v2", "all") {
 		t.Errorf("after a write: version %q", v)
 	}
 	s.Note(ann, "x", "")
@@ -47,7 +47,7 @@ func TestSeen(t *testing.T) {
 	}
 	s.Note(ann, "never seen", "")
 	s.Note(tool.Caller{Agent: "a"}, "x", "v1")
-	s.showed(tool.Caller{Agent: "a"}, "x", "v1", "all")
+	s.noteShown(tool.Caller{Agent: "a"}, "x", "v1", "all")
 	if _, ok := s.Version(tool.Caller{Agent: "a"}, "x"); ok || len(s.files)+s.all.Len()+len(s.sessions) != 0 {
 		t.Error("something is remembered for nobody")
 	}
@@ -73,7 +73,7 @@ func TestSeenForgetsTheOldest(t *testing.T) {
 		t.Errorf("%d files in %d sessions", len(s.files), len(s.sessions))
 	}
 	for i := range 100 * maxSeenParts {
-		s.showed(one, "x", "v", fmt.Sprint(i))
+		s.noteShown(one, "x", "v", fmt.Sprint(i))
 	}
 	if n := len(s.files[seenKey{sessionOf(one), "x"}].Value.(*seenFile).parts); n != maxSeenParts {
 		t.Errorf("%d parts of one file", n)
@@ -88,8 +88,8 @@ func TestSeenByMany(t *testing.T) {
 			c := tool.Caller{Session: fmt.Sprint(g % 3)}
 			for i := range 2000 {
 				name := fmt.Sprint(i % 300)
-				s.showed(c, name, fmt.Sprint(i%2), "all")
-				s.again(c, name, "0", "all")
+				s.noteShown(c, name, fmt.Sprint(i%2), "all")
+				s.wasShown(c, name, "0", "all")
 				s.Note(c, name, []string{"", "0", "1"}[i%3])
 				s.Version(c, name)
 			}

@@ -6,37 +6,58 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"strings"
+
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// VersionedWhole is the size up to which a version tells of all the bytes of a
-// file. Reading more than that to name a version would cost more than it is
-// worth, so larger files are told apart by their stamps.
-const VersionedWhole = 16 << 20
+// MaxHashed is the size up to which a version depends on all bytes of a file. Reading larger files would take too long,
+// so their versions depend on the size and the stamp.
+const MaxHashed = 16 << 20
 
-// Version is the short name of what is in a file: eight characters that differ
-// when the content does. A file larger than [VersionedWhole] is not read, and
-// its version changes with its stamp.
+// Version returns the version of a file: eight characters that change with the content. A file larger than [MaxHashed]
+// is not read; its version changes with its stamp.
 func Version(r io.ReaderAt, size int64, stamp string) (string, error) {
 	h := sha256.New()
-	if size > VersionedWhole {
+	if size > MaxHashed {
 		fmt.Fprintf(h, "stamp %d %s", size, stamp)
-		return tag(h), nil
+		return encodeVersion(h), nil
 	}
 	if _, err := io.Copy(h, io.NewSectionReader(r, 0, size)); err != nil {
 		return "", fmt.Errorf("reading for the version: %w", err)
 	}
-	return tag(h), nil
+	return encodeVersion(h), nil
 }
 
-// VersionOf is the [Version] of a file that holds content. Larger content than
-// [VersionedWhole] has none before it is written and has a stamp.
+// VersionOf returns the [Version] of a file with a content of at most [MaxHashed] bytes.
 func VersionOf(content []byte) string {
 	h := sha256.New()
 	h.Write(content)
-	return tag(h)
+	return encodeVersion(h)
 }
 
-// tag is the first 40 bits of the hash, in letters that are hard to mistake.
-func tag(h hash.Hash) string {
+// versionOfString is VersionOf without a copy of the content.
+func versionOfString(content string) string {
+	version, err := Version(strings.NewReader(content), int64(len(content)), "")
+	if err != nil { // reading a string does not fail
+		return ""
+	}
+	return version
+}
+
+// versionAfter returns the version of a file after content was written to it. It is "" if the file does not have that
+// content, because its source stores it in another form.
+func versionAfter(content []byte, done workspace.Changed) (string, error) {
+	switch {
+	case done.Size > MaxHashed:
+		return Version(nil, done.Size, done.Stamp) // reads nothing
+	case done.Size != int64(len(content)):
+		return "", nil
+	}
+	return VersionOf(content), nil
+}
+
+// encodeVersion returns the first 40 bits of a hash in letters that are hard to confuse.
+func encodeVersion(h hash.Hash) string {
 	return base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").EncodeToString(h.Sum(nil)[:5])
 }

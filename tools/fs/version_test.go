@@ -26,7 +26,7 @@ func TestVersion(t *testing.T) {
 	}
 	large := func(stamp string) string {
 		t.Helper()
-		v, err := Version(nil, VersionedWhole+1, stamp)
+		v, err := Version(nil, MaxHashed+1, stamp)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,8 +35,8 @@ func TestVersion(t *testing.T) {
 	if one, again := large("1"), large("1"); one != again || one == large("2") {
 		t.Error("the version of a large file does not follow its stamp")
 	}
-	whole := bytes.Repeat([]byte("x"), VersionedWhole)
-	if v, err := Version(bytes.NewReader(whole), VersionedWhole, ""); err != nil || v != VersionOf(whole) {
+	whole := bytes.Repeat([]byte("x"), MaxHashed)
+	if v, err := Version(bytes.NewReader(whole), MaxHashed, ""); err != nil || v != VersionOf(whole) {
 		t.Errorf("%q, %v", v, err)
 	}
 	if _, err := Version(broken{}, 5, ""); !errors.Is(err, io.ErrNoProgress) {

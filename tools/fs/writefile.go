@@ -1,30 +1,33 @@
 package fs
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/text"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
-// writeFile writes a whole file, or adds to its end.
+// writeFile is the tool that writes a whole file, or appends to one.
 type writeFile struct {
 	files workspace.Files
 	seen  *Seen
 }
 
 type writeFileArgs struct {
-	Path       string `json:"path" jsonschema:"file" alias:"file_path,file,filename,absolute_path,target_file"`
-	Content    string `json:"content" jsonschema:"all of it" alias:"contents,text,file_text" maxlen:"4194304"`
-	Append     bool   `json:"append,omitempty" jsonschema:"add at the end"`
-	CreateOnly bool   `json:"create_only,omitempty" jsonschema:"refuse if it exists"`
-	IfVersion  string `json:"if_version,omitempty" jsonschema:"refuse if it has another" alias:"expected_version"`
-	Encoding   string `json:"encoding,omitempty" jsonschema:"default: as it was, else utf-8; base64 for bytes"`
+	Path       string `json:"path" jsonschema:"file to write" alias:"file_path,file,filename,absolute_path,target_file"`
+	Content    string `json:"content" jsonschema:"the whole new content" alias:"contents,text,file_text" maxlen:"4194304"`
+	Append     bool   `json:"append,omitempty" jsonschema:"add content at the end instead of replacing the file"`
+	CreateOnly bool   `json:"create_only,omitempty" jsonschema:"fail if the file exists"`
+	IfVersion  string `json:"if_version,omitempty" jsonschema:"fail unless the file has this version (see read_file)" alias:"expected_version"`
+	Encoding   string `json:"encoding,omitempty" jsonschema:"encoding to write, default that of the file, else utf-8; base64 if content is base64"`
 
 	Mode string `json:"mode,omitempty" jsonschema:"how to write" hidden:"true" enum:"overwrite,append"`
 }
@@ -32,17 +35,20 @@ type writeFileArgs struct {
 func (writeFile) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "write_file", Group: group, Title: "Write file", Risk: tool.Writes,
-		Doc:  "Creates or replaces a file, with its directories. To change parts use edit.",
-		Also: []string{"Write", "write", "file_write", "tool::file_write", "create_file"}, Keywords: "create save append overwrite new",
+		Doc: `Creates or replaces a file, and creates its directories. Returns the new version and an id for undo.
+To change parts of a file use edit.`,
+		Also:     []string{"Write", "write", "file_write", "tool::file_write", "create_file"},
+		Keywords: "create save append overwrite new",
 	}
 }
 
+// asBase64 is the value of encoding for content that is bytes in base64.
 const asBase64 = "base64"
 
 func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error) {
 	a.Append = a.Append || a.Mode == "append"
-	w := writing{args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
-	if err := w.check(); err != nil {
+	w := writer{args: a, raw: strings.EqualFold(a.Encoding, asBase64)}
+	if err := w.checkArgs(); err != nil {
 		return tool.Result{}, err
 	}
 	caller := tool.CallerFrom(ctx)
@@ -63,42 +69,181 @@ func (t writeFile) Do(ctx context.Context, a writeFileArgs) (tool.Result, error)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	// A session that adds to a file knows only what it knew before.
+	// A session that appends to a file knows the new version only if it knew the old one.
 	if done.Removed {
 		t.seen.Note(caller, w.name, "")
 	} else if !a.Append || !w.existed || w.wasRead && w.known == w.version {
 		t.seen.Note(caller, w.name, version)
 	}
-	return tool.Text(w.reply(receipt, done, version)), nil
+	return tool.Text(w.format(receipt, done, version)), nil
 }
 
-// check refuses what no file could make right.
-func (w *writing) check() error {
+// A writer plans one call of write_file.
+type writer struct {
+	args  writeFileArgs
+	raw   bool   // content is base64
+	bytes []byte // decoded content, if it is base64
+
+	known   string // the version that the session knows
+	wasRead bool   // the session knows a version
+
+	name    string
+	existed bool
+	size    int64
+	old     []byte // all of a small file, the head of a large one
+	isWhole bool   // old is the whole file
+	version string
+	content []byte // that is written or appended
+	same    bool   // the file has this content already
+	notes   []string
+}
+
+// checkArgs refuses arguments that are invalid for any file.
+func (w *writer) checkArgs() error {
 	if !w.raw {
-		if _, err := text.Name(w.args.Encoding); err != nil {
-			return tool.Errorf(tool.Invalid, "%w", err).Try("use one of %s, %s", strings.Join(text.Encodings(), ", "), asBase64)
+		if _, err := textfile.Name(w.args.Encoding); err != nil {
+			return tool.Errorf(tool.Invalid, "%w", err).
+				Try("use one of %s, %s", strings.Join(textfile.Encodings(), ", "), asBase64)
 		}
 		return nil
 	}
 	data, err := base64.StdEncoding.DecodeString(strings.TrimSpace(w.args.Content))
 	if err != nil {
-		return tool.Errorf(tool.Invalid, "content is not base64: %v", err).Try("leave encoding out to write it as text")
+		return tool.Errorf(tool.Invalid, "content is not base64: %v", err).Try("omit encoding to write it as text")
 	}
 	w.bytes = data
 	return nil
 }
 
-// encode turns the content into bytes as doc is kept.
-func (w *writing) encode(doc text.Doc) ([]byte, error) {
+// plan returns the change of the file.
+func (w *writer) plan(f *workspace.File) (workspace.Change, error) {
+	w.name, w.existed, w.size = f.Name, f.Exists, f.Size
+	if !f.Exists {
+		if w.args.IfVersion != "" {
+			return workspace.Change{}, tool.Errorf(tool.Conflict, "%q does not exist any longer", f.Name).
+				Try("omit if_version to create it")
+		}
+		doc, err := textfile.New(w.wantedEncoding())
+		if err != nil {
+			return workspace.Change{}, err
+		}
+		return w.replaceText(doc, "")
+	}
+	if w.args.CreateOnly {
+		return workspace.Change{}, tool.Errorf(tool.Conflict, "%q exists already (%s)", f.Name, formatSize(f.Size)).
+			Try("use another name, or omit create_only to replace it")
+	}
+	if err := w.readOld(f); err != nil {
+		return workspace.Change{}, err
+	}
+	if err := w.checkVersion(); err != nil {
+		return workspace.Change{}, err
+	}
+	if w.args.Append && f.Size > 0 {
+		return w.append(f)
+	}
+	return w.replace()
+}
+
+// readOld reads a small file or the head of a large one, and its version.
+func (w *writer) readOld(f *workspace.File) error {
+	n := f.Size
+	if w.isWhole = n <= MaxHashed; !w.isWhole {
+		n = headSize
+	}
+	w.old = make([]byte, n)
+	if _, err := io.ReadFull(io.NewSectionReader(f, 0, n), w.old); err != nil {
+		return fmt.Errorf("reading the old content: %w", err)
+	}
+	if w.isWhole {
+		w.version = VersionOf(w.old)
+		return nil
+	}
+	var err error
+	w.version, err = Version(f, f.Size, f.Stamp)
+	return err
+}
+
+// checkVersion refuses to overwrite changes that the session does not know.
+func (w *writer) checkVersion() error {
+	switch {
+	case w.args.IfVersion != "" && w.args.IfVersion != w.version:
+		return tool.Errorf(tool.Conflict, "%q has version %s, not %s", w.name, w.version, w.args.IfVersion).
+			Try("read it again, then write")
+	case w.args.IfVersion == "" && !w.args.Append && w.wasRead && w.known != w.version:
+		return tool.Errorf(tool.Conflict, "%q changed since you read it (version %s, now %s)", w.name, w.known, w.version).
+			Try("read it again, then write")
+	}
+	return nil
+}
+
+func (w *writer) wantedEncoding() string {
+	if w.raw {
+		return ""
+	}
+	return w.args.Encoding
+}
+
+func (w *writer) replace() (workspace.Change, error) {
+	old, err := w.decodeOld()
+	if err != nil {
+		return workspace.Change{}, err
+	}
+	doc := old
+	if w.wantedEncoding() != "" {
+		if doc, err = textfile.New(w.wantedEncoding()); err != nil {
+			return workspace.Change{}, err
+		}
+	}
+	onlyLF := strings.Contains(w.args.Content, "\n") && !strings.Contains(w.args.Content, "\r\n")
+	if strings.Contains(old.Text, "\r\n") && onlyLF && !w.raw {
+		w.notes = append(w.notes, "its line endings changed from CRLF to LF")
+	}
+	return w.replaceText(doc, old.Text)
+}
+
+// decodeOld returns the old content as text, or an empty UTF-8 document if it is not text.
+func (w *writer) decodeOld() (textfile.Doc, error) {
+	if len(w.old) > 0 && !textfile.Sniff(w.old[:min(len(w.old), headSize)], w.name).Binary() {
+		doc, err := textfile.Decode(w.old, "")
+		if err != nil || doc.Lossless || !w.isWhole {
+			return doc, err
+		}
+	}
+	return textfile.New("")
+}
+
+// replaceText replaces the text before by the content, in the encoding of doc.
+func (w *writer) replaceText(doc textfile.Doc, before string) (workspace.Change, error) {
+	var err error
+	if w.content, err = w.encode(doc); err != nil {
+		return workspace.Change{}, err
+	}
+	if err := w.checkMasks(before); err != nil {
+		return workspace.Change{}, err
+	}
+	w.same = w.existed && w.isWhole && bytes.Equal(w.old, w.content)
+	return workspace.Change{Content: bytes.NewReader(w.content)}, nil
+}
+
+func (w *writer) checkMasks(before string) error {
+	if w.raw {
+		return checkMasks(before, string(w.bytes))
+	}
+	return checkMasks(before, w.args.Content)
+}
+
+// encode returns the content in the encoding of doc.
+func (w *writer) encode(doc textfile.Doc) ([]byte, error) {
 	if w.raw {
 		return w.bytes, nil
 	}
 	content := w.args.Content
-	if doc.Encoding != text.UTF8 { // has its own way of marking itself
+	if doc.Encoding != textfile.UTF8 { // other encodings write their own byte order mark
 		content = strings.TrimPrefix(content, "\uFEFF")
 	}
 	out, err := doc.Encode(content)
-	var char *text.CharError
+	var char *textfile.CharError
 	if errors.As(err, &char) {
 		return nil, tool.Errorf(tool.Invalid, "%w, and %s is in %s", char, w.name, doc.Encoding).
 			Try("use another character, or set encoding to utf-8")
@@ -112,20 +257,56 @@ func (w *writing) encode(doc text.Doc) ([]byte, error) {
 	return out, nil
 }
 
-// reply says what was done, and what the caller may not expect.
-func (w *writing) reply(r workspace.Receipt, done workspace.Changed, version string) string {
+// append adds the content at the end of a file, in the encoding of the file.
+func (w *writer) append(f *workspace.File) (workspace.Change, error) {
+	encoding := w.wantedEncoding()
+	if encoding == "" {
+		encoding = textfile.Detect(w.old, w.isWhole)
+	}
+	doc, err := textfile.Decode(nil, encoding) // without a byte order mark
+	if err != nil {
+		return workspace.Change{}, err
+	}
+	if w.content, err = w.encode(doc); err != nil {
+		return workspace.Change{}, err
+	}
+	if err := w.checkMasks(""); err != nil {
+		return workspace.Change{}, err
+	}
+	tail := make([]byte, min(2, f.Size))
+	if _, err := f.ReadAt(tail, f.Size-int64(len(tail))); err != nil && err != io.EOF {
+		return workspace.Change{}, fmt.Errorf("reading the end: %w", err)
+	}
+	if !bytes.ContainsRune(tail, '\n') && !w.raw && !strings.HasPrefix(w.args.Content, "\n") {
+		w.notes = append(w.notes, "its last line had no newline, so the content continues that line")
+	}
+	content := io.MultiReader(io.NewSectionReader(f, 0, f.Size), bytes.NewReader(w.content))
+	return workspace.Change{Content: content}, nil
+}
+
+// versionAfter returns the version of the file after the call, "" if it is unknown.
+func (w *writer) versionAfter(done workspace.Changed) (string, error) {
+	content := w.content
+	if w.args.Append && w.existed && w.isWhole {
+		content = append(w.old[:len(w.old):len(w.old)], w.content...)
+	}
+	return versionAfter(content, done)
+}
+
+// format describes what was done.
+func (w *writer) format(r workspace.Receipt, done workspace.Changed, version string) string {
 	var b strings.Builder
 	switch {
 	case done.Removed:
 		fmt.Fprintf(&b, "removed %s", w.name)
 	case !w.existed:
-		fmt.Fprintf(&b, "created %s: %s", w.name, counted(int(done.Size), "byte", "bytes"))
+		fmt.Fprintf(&b, "created %s: %s", w.name, text.Plural(int(done.Size), "byte"))
 	case w.args.Append:
-		fmt.Fprintf(&b, "appended %s to %s: %d bytes", counted(len(w.content), "byte", "bytes"), w.name, done.Size)
+		fmt.Fprintf(&b, "appended %s to %s: %d bytes", text.Plural(len(w.content), "byte"), w.name, done.Size)
 	case w.same:
-		fmt.Fprintf(&b, "nothing to write to %s", w.name)
+		fmt.Fprintf(&b, "%s has this content already", w.name)
 	default:
-		fmt.Fprintf(&b, "replaced %s: %s, was %s", w.name, counted(int(done.Size), "byte", "bytes"), size(w.size))
+		fmt.Fprintf(&b, "replaced %s: %s, was %s", w.name, text.Plural(int(done.Size), "byte"), formatSize(w.size))
 	}
 	if !done.Removed && version != "" {
 		fmt.Fprintf(&b, ", version %s", version)

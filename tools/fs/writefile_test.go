@@ -13,7 +13,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 // desk keeps files in memory.
@@ -87,7 +87,7 @@ func call(ctx context.Context, t testing.TB, one tool.Tool, args map[string]any)
 }
 
 func TestWriteFile(t *testing.T) {
-	utf16, err := mustNew(t, text.UTF16LE).Encode("old\r\n")
+	utf16, err := mustNew(t, textfile.UTF16LE).Encode("old\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,20 +99,20 @@ func TestWriteFile(t *testing.T) {
 		want   string // part of the answer
 		kind   tool.Kind
 	}{
-		"create":               {"", map[string]any{"content": "a\n"}, "a\n", "created f: 2 bytes, version " + VersionOf([]byte("a\n")) + "; undo with call call1", ""},
+		"create":               {"", map[string]any{"content": "a\n"}, "a\n", "created f: 2 bytes, version " + VersionOf([]byte("a\n")) + "; to undo it use undo call1", ""},
 		"one byte":             {"", map[string]any{"content": "a"}, "a", "1 byte,", ""},
 		"replace":              {"old", map[string]any{"content": "new\n"}, "new\n", "replaced f: 4 bytes, was 3 B, version", ""},
-		"same":                 {"old", map[string]any{"content": "old"}, "old", "nothing to write to f, version", ""},
+		"same":                 {"old", map[string]any{"content": "old"}, "old", "f has this content already, version", ""},
 		"empty":                {"old", map[string]any{"content": ""}, "", "replaced f: 0 bytes", ""},
-		"CRLF lost":            {"a\r\nb\r\n", map[string]any{"content": "a\nb\n"}, "a\nb\n", "now they end with LF", ""},
+		"CRLF lost":            {"a\r\nb\r\n", map[string]any{"content": "a\nb\n"}, "a\nb\n", "changed from CRLF to LF", ""},
 		"append":               {"a\n", map[string]any{"content": "b", "append": true}, "a\nb", "appended 1 byte to f: 3 bytes", ""},
-		"append to a line":     {"a", map[string]any{"content": "b", "append": true}, "ab", "continues it", ""},
+		"append to a line":     {"a", map[string]any{"content": "b", "append": true}, "ab", "continues that line", ""},
 		"append to nothing":    {"", map[string]any{"content": "b", "append": true}, "b", "created f", ""},
 		"create only":          {"", map[string]any{"content": "b", "create_only": true}, "b", "created f", ""},
 		"create only, is":      {"x", map[string]any{"content": "b", "create_only": true}, "x", "exists already (1 B)", tool.Conflict},
 		"version":              {"x", map[string]any{"content": "b", "if_version": VersionOf([]byte("x"))}, "b", "replaced", ""},
 		"other version":        {"x", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "x", "has version " + VersionOf([]byte("x")) + ", not aaaaaaaa; read it again", tool.Conflict},
-		"version of nothing":   {"", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "", "does not exist any more", tool.Conflict},
+		"version of nothing":   {"", map[string]any{"content": "b", "if_version": "aaaaaaaa"}, "", "does not exist any longer", tool.Conflict},
 		"append, version":      {"x", map[string]any{"content": "b", "append": true, "if_version": "aaaaaaaa"}, "x", "has version", tool.Conflict},
 		"UTF-16 stays":         {string(utf16), map[string]any{"content": "é\r\n"}, "\xff\xfe\xe9\x00\r\x00\n\x00", "written as utf-16le", ""},
 		"UTF-16, appended to":  {string(utf16), map[string]any{"content": "é", "append": true}, string(utf16) + "\xe9\x00", "written as utf-16le", ""},
@@ -160,9 +160,9 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-func mustNew(t *testing.T, encoding string) text.Doc {
+func mustNew(t *testing.T, encoding string) textfile.Doc {
 	t.Helper()
-	doc, err := text.New(encoding)
+	doc, err := textfile.New(encoding)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestWriteFileRefusesWhatWasNotSeen(t *testing.T) {
 // TestWriteFileAppendsToALargeFile must not read the file to find its version.
 func TestWriteFileAppendsToALargeFile(t *testing.T) {
 	f := &workspace.File{Name: "log", Exists: true, Size: 1 << 40, Stamp: "s", ReaderAt: repeated{"line\n"}}
-	w := writing{args: writeFileArgs{Content: "é", Append: true}}
+	w := writer{args: writeFileArgs{Content: "é", Append: true}}
 	change, err := w.plan(f)
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 // A mark is a line and what it was recognised by: 12#a3.
@@ -64,7 +64,7 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 		from int
 	}{{first, start}, {last, tail}} {
 		line := d.original[m.from:endOfLine(d.original, m.from)]
-		if text.Anchor([]byte(line)) != m.tag {
+		if textfile.Anchor([]byte(line)) != m.tag {
 			return nil, d.moved(m.mark, m.from)
 		}
 	}
@@ -104,7 +104,7 @@ func (d *draft) moved(m mark, at int) error {
 	var lines, marks strings.Builder
 	for i, line := range SplitLines(d.original[from:linesAfter(d.original, at, around+1)]) {
 		lines.WriteString("\n" + strings.ToValidUTF8(clip(body(line), 0, widest), "\uFFFD"))
-		fmt.Fprintf(&marks, " %d#%s", first+i, text.Anchor([]byte(line)))
+		fmt.Fprintf(&marks, " %d#%s", first+i, textfile.Anchor([]byte(line)))
 	}
 	return tool.Errorf(tool.Conflict, "line %d is not the one that was marked %s: the file has changed, or the line has moved", m.line, shortened(m.tag)).
 		Try("use these anchors:%s\nwhich stand for:%s", marks.String(), lines.String())

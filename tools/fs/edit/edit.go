@@ -19,11 +19,11 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 // An Edit is one replacement. With At it is made in these lines only: of the
-// form 12#a3 or 12#a3-15#f1, numbers and the marks that [text.Anchor] gives. An
+// form 12#a3 or 12#a3-15#f1, numbers and the marks that [textfile.Anchor] gives. An
 // edit with At and no Old replaces the lines.
 type Edit struct {
 	Old, New string
@@ -96,9 +96,9 @@ func Apply(ctx context.Context, content string, edits []Edit) (Outcome, error) {
 func open(content string) (decoded, encoding string, encode func(string) (string, error), err error) {
 	asIs := func(text string) (string, error) { return text, nil }
 	if utf8.ValidString(content) && strings.IndexByte(content, 0) < 0 && !strings.HasPrefix(content, "\uFEFF") {
-		return content, text.UTF8, asIs, nil // like most, and decoding would only take longer
+		return content, textfile.UTF8, asIs, nil // like most, and decoding would only take longer
 	}
-	doc, err := text.Decode([]byte(content), "")
+	doc, err := textfile.Decode([]byte(content), "")
 	switch {
 	case err != nil:
 		return "", "", nil, err
@@ -107,7 +107,7 @@ func open(content string) (decoded, encoding string, encode func(string) (string
 			data, err := doc.Encode(text)
 			return string(data), err
 		}, nil
-	case doc.Encoding == text.UTF8, doc.Encoding == text.UTF8BOM:
+	case doc.Encoding == textfile.UTF8, doc.Encoding == textfile.UTF8BOM:
 		return content, doc.Encoding, asIs, nil
 	}
 	return "", "", nil, damaged(doc.Encoding)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 func TestApply(t *testing.T) {
@@ -70,17 +70,17 @@ func TestApply(t *testing.T) {
 }
 
 func TestApplyInEncodings(t *testing.T) {
-	for _, encoding := range text.Encodings() {
-		doc, err := text.New(encoding)
+	for _, encoding := range textfile.Encodings() {
+		doc, err := textfile.New(encoding)
 		if err != nil {
 			t.Fatal(err)
 		}
-		sample := map[string]string{text.GBK: "中文编码的文本", text.GB18030: "中文编码的文本\U00020087", text.Windows1252: "naïve “café”"}[encoding]
+		sample := map[string]string{textfile.GBK: "中文编码的文本", textfile.GB18030: "中文编码的文本\U00020087", textfile.Windows1252: "naïve “café”"}[encoding]
 		if sample == "" {
 			sample = "naïve café"
 		}
 		before := "first\r\n" + sample + "\nlast é"
-		if encoding == text.GBK || encoding == text.GB18030 {
+		if encoding == textfile.GBK || encoding == textfile.GB18030 {
 			before = strings.ReplaceAll(before, "é", "é 中")
 		}
 		data, err := doc.Encode(before)
@@ -136,7 +136,7 @@ func TestSeveralEdits(t *testing.T) {
 
 // at is the anchor of the n-th line.
 func at(line string, n int) string {
-	return strconv.Itoa(n) + "#" + text.Anchor([]byte(line))
+	return strconv.Itoa(n) + "#" + textfile.Anchor([]byte(line))
 }
 
 // checkSpans looks whether everything around the spans is the same.
@@ -203,7 +203,7 @@ func TestApplyRefuses(t *testing.T) {
 func TestMovedLinesAreShown(t *testing.T) {
 	_, err := Apply(t.Context(), program, []Edit{{At: at("elsewhere", 6), New: "x"}})
 	lines := strings.Split(program, "\n")
-	want := "use these anchors: 3#" + text.Anchor([]byte(lines[2])) + " 4#"
+	want := "use these anchors: 3#" + textfile.Anchor([]byte(lines[2])) + " 4#"
 	if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "\n\tif name == \"\" {\n") {
 		t.Errorf("got %v", err)
 	}

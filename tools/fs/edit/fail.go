@@ -7,7 +7,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/scrub"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 func emptyOld() error {
@@ -42,7 +42,7 @@ func damaged(encoding string) error {
 
 // unwritable explains why a text cannot be kept in its encoding.
 func unwritable(err error) error {
-	var char *text.CharError
+	var char *textfile.CharError
 	if !errors.As(err, &char) {
 		return err
 	}

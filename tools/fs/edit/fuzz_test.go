@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 func FuzzLadder(f *testing.F) {
@@ -59,7 +59,7 @@ func FuzzLadder(f *testing.F) {
 func checkOutside(t *testing.T, content []byte, got Outcome) {
 	t.Helper()
 	checkSpans(t, got.shown.before, got.shown.after, got.Spans)
-	doc, err := text.Decode(content, "")
+	doc, err := textfile.Decode(content, "")
 	if err != nil {
 		t.Fatal(err)
 	}

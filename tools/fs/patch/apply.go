@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 // The most that a file may hold to be patched.
@@ -36,7 +36,7 @@ func Apply(before []byte, f File) (Result, error) {
 	if len(before) > MaxFileBytes {
 		return Result{}, errorf("the file has %d bytes, the most is %d", len(before), MaxFileBytes).try("change it with edit")
 	}
-	doc, err := text.Decode(before, "")
+	doc, err := textfile.Decode(before, "")
 	if err != nil {
 		return Result{}, err
 	}
@@ -83,12 +83,12 @@ func checkDeleted(left string) error {
 	return e
 }
 
-func encode(doc text.Doc, after string) ([]byte, error) {
+func encode(doc textfile.Doc, after string) ([]byte, error) {
 	if !doc.Lossless {
 		return []byte(after), nil
 	}
 	content, err := doc.Encode(after)
-	var char *text.CharError
+	var char *textfile.CharError
 	if errors.As(err, &char) {
 		return nil, errorf("the file is in %s, and %v", doc.Encoding, char).try("use another character, or write the whole file with write_file and encoding utf-8")
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 // apply applies a patch to one file. Its first line may be left out.
@@ -86,19 +86,19 @@ func TestApply(t *testing.T) {
 }
 
 func TestApplyKeepsEncodings(t *testing.T) {
-	for _, encoding := range text.Encodings() {
-		doc, err := text.New(encoding)
+	for _, encoding := range textfile.Encodings() {
+		doc, err := textfile.New(encoding)
 		if err != nil {
 			t.Fatal(err)
 		}
 		before, want := "one é\r\ntwo\r\n", "one é\r\nä\r\n"
 		switch encoding {
-		case text.GBK, text.GB18030:
+		case textfile.GBK, textfile.GB18030:
 			before, want = "你好，世界。这是一个测试\r\ntwo\r\n", "你好，世界。这是一个测试\r\n中\r\n"
-		case text.Windows1252:
+		case textfile.Windows1252:
 			before, want = "one “é”\r\ntwo\r\n", "one “é”\r\n€\r\n"
 		}
-		if encoding == text.GB18030 {
+		if encoding == textfile.GB18030 {
 			before, want = "㐀"+before, "㐀"+want
 		}
 		data, err := doc.Encode(before)

@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/workspacetest"
 	"github.com/mcp-tools/mcp-tools/tools/fs"
-	"github.com/mcp-tools/mcp-tools/tools/fs/text"
+	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
 // An editor is the tool over a real workspace.
@@ -49,7 +49,7 @@ func (e editor) edit(args map[string]any) (string, error) {
 		return "", err
 	}
 	result, err := call.Run(e.ctx)
-	return regexp.MustCompile(`(version|call) [a-z2-7]{8}`).ReplaceAllString(result.Text(), "$1 X"), err
+	return regexp.MustCompile(`(version|use undo) [a-z2-7]{8}`).ReplaceAllString(result.Text(), "$1 X"), err
 }
 
 func (e editor) put(name, content string) {
@@ -68,7 +68,7 @@ func (e editor) get(name string) string {
 
 func encoded(t testing.TB, encoding, content string) string {
 	t.Helper()
-	doc, err := text.New(encoding)
+	doc, err := textfile.New(encoding)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,16 +81,16 @@ func encoded(t testing.TB, encoding, content string) string {
 
 // TestEdit has the cases that editors get wrong.
 func TestEdit(t *testing.T) {
-	latin := encoded(t, text.Latin1, "un café\nla crème brûlée\n")
-	wide := func(content string) string { return encoded(t, text.UTF16LE, content) }
-	gbk := func(content string) string { return encoded(t, text.GBK, content) }
+	latin := encoded(t, textfile.Latin1, "un café\nla crème brûlée\n")
+	wide := func(content string) string { return encoded(t, textfile.UTF16LE, content) }
+	gbk := func(content string) string { return encoded(t, textfile.GBK, content) }
 	for name, c := range map[string]struct {
 		before   string
 		old, new string
 		want     string // the file; "" when the edit is refused
 		reply    string // part of it, or of the error
 	}{
-		"CRLF, one line":      {"a\r\nb\r\nc\r\n", "b", "x", "a\r\nx\r\nc\r\n", "edited f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\nversion X; undo with call X"},
+		"CRLF, one line":      {"a\r\nb\r\nc\r\n", "b", "x", "a\r\nx\r\nc\r\n", "edited f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n a\n-b\n+x\n c\nversion X; to undo it use undo X"},
 		"CRLF, several lines": {"a\r\nb\r\nc\r\n", "a\nb\n", "a\nx\ny\n", "a\r\nx\r\ny\r\nc\r\n", "1 replacement (matched ignoring line endings)"},
 		"mixed endings":       {"a\r\nb\nc\r\nd\n", "b\nc\n", "B\nC\n", "a\r\nB\nC\r\nd\n", "ignoring line endings"},
 		"BOM":                 {"\xef\xbb\xbfa\nb\n", "a", "x", "\xef\xbb\xbfx\nb\n", "1 replacement\n"},
@@ -110,7 +110,7 @@ func TestEdit(t *testing.T) {
 		"a mask is no text":   {"key: abc\n", "key: [REDACTED]", "x", "", "was hidden from you"},
 		"no new masks":        {"key: abc\n", "abc", "[REDACTED]", "", "stands for a secret"},
 		"old masks":           {"about [REDACTED]\n", "about [REDACTED]", "on [REDACTED]", "on [REDACTED]\n", "1 replacement\n"},
-		"no text at all":      {"%PDF-1.7\nobj\n", "obj", "x", "", `"f.txt" is no text: PDF document`},
+		"no text at all":      {"%PDF-1.7\nobj\n", "obj", "x", "", `"f.txt" is not text: PDF document`},
 		"a stray zero":        {"a\x00b\n", "b", "c", "a\x00c\n", "1 replacement"},
 		"removed":             {"a\nb\nc\n", "b\n", "", "a\nc\n", "@@ -1,3 +1,2 @@\n a\n-b\n c\n"},
 	} {
@@ -147,11 +147,11 @@ func TestEditArguments(t *testing.T) {
 		"several":       {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two","new_string":"2"}]}`, "1\n2\nthree\n", "2 replacements\n"},
 		"several fail":  {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"zwei","new_string":"2"}]}`, "", "edits[1]: old_string is not in the file; none of the 2 edits was made"},
 		"in a string":   {`{"path":"f.txt","edits":"[{\"oldText\":\"one\",\"newText\":\"1\"}]"}`, "1\ntwo\nthree\n", "1 replacement\n"},
-		"a wrong name":  {`{"path":"f.txt","edits":[{"old_string":"one","new":"1","with":"2"}]}`, "", `edits[0]: there is no argument "new" (did you mean "new_string"?)`},
+		"a wrong name":  {`{"path":"f.txt","edits":[{"old_string":"one","new":"1","with":"2"}]}`, "", `there is no argument "edits[0].new" (did you mean "new_string"?)`},
 		"one lacks new": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two"}]}`, "", "edits[1]: new_string is missing"},
 		"large of many": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) + `"}]}`, strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
-		"in lines":      {`{"path":"f.txt","at":"2#` + text.Anchor([]byte("two")) + `","new_string":"2a\n2b"}`, "one\n2a\n2b\nthree\n", "1 replacement\n"},
-		"other lines":   {`{"path":"f.txt","at":"2#` + text.Anchor([]byte("one")) + `","new_string":"x"}`, "", "conflict: line 2 is not the one"},
+		"in lines":      {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("two")) + `","new_string":"2a\n2b"}`, "one\n2a\n2b\nthree\n", "1 replacement\n"},
+		"other lines":   {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("one")) + `","new_string":"x"}`, "", "conflict: line 2 is not the one"},
 		"dry run":       {`{"path":"f.txt","old_string":"one","new_string":"1","dry_run":true}`, "one\ntwo\nthree\n", "would edit f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n three\nnothing was written"},
 		"dry, no file":  {`{"path":"g.txt","old_string":"one","new_string":"1","dry_run":true}`, "", `not_found: no file "g.txt"`},
 		"no file":       {`{"path":"g.txt","old_string":"one","new_string":"1"}`, "", `not_found: no file "g.txt"; call glob to find it`},
@@ -192,7 +192,7 @@ func TestEditArguments(t *testing.T) {
 func TestEditCreates(t *testing.T) {
 	e := newEditor(t)
 	reply, err := e.edit(map[string]any{"path": "sub/new.txt", "old_string": "", "new_string": "text\n"})
-	if err != nil || !strings.HasPrefix(reply, "created sub/new.txt: 5 bytes\nversion X; undo with call X") {
+	if err != nil || !strings.HasPrefix(reply, "created sub/new.txt: 5 bytes\nversion X; to undo it use undo X") {
 		t.Errorf("%q, %v", reply, err)
 	}
 	if got := e.get("sub/new.txt"); got != "text\n" {
@@ -346,7 +346,7 @@ func TestEditLargeFiles(t *testing.T) {
 		args map[string]any
 		want string
 	}{
-		"several":       {map[string]any{"edits": edits}, "several edits at once are for files of up to 16 MB"},
+		"several":       {map[string]any{"edits": edits}, "several edits at once work only for files of up to 16 MB"},
 		"another one":   {map[string]any{"old_string": "the end", "new_string": "x", "if_version": "aaaaaaaa"}, "has version "},
 		"a mask":        {map[string]any{"old_string": "the end", "new_string": "[REDACTED]"}, "stands for a secret"},
 		"many":          {map[string]any{"old_string": "some", "new_string": "x"}, "there 200000 times or more"},

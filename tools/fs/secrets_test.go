@@ -28,7 +28,7 @@ func shownAs(res tool.Result) string {
 
 func TestReadFromWithinAKey(t *testing.T) {
 	file, body := keyFile()
-	one := reader(map[string]string{"notes.txt": file, "words.txt": strings.Repeat(body[0]+"\n", 40)})
+	one := fakeReader(map[string]string{"notes.txt": file, "words.txt": strings.Repeat(body[0]+"\n", 40)})
 	for _, args := range []string{`"offset":4`, `"offset":10,"limit":1`, `"offset":20,"limit":5,"numbers":true`, `"offset":33,"limit":1`, `"offset":12,"anchors":true`, `"offset":-60`} {
 		res, err := ask(t, one, inSession(t), `{"path":"notes.txt",`+args+`}`)
 		if err != nil {
@@ -54,7 +54,7 @@ func TestReadFromWithinAKey(t *testing.T) {
 
 func TestReadCutsBesideSecrets(t *testing.T) {
 	const token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
-	one := reader(map[string]string{"long": strings.Repeat("k="+token+";", 400) + "\nnext\n"})
+	one := fakeReader(map[string]string{"long": strings.Repeat("k="+token+";", 400) + "\nnext\n"})
 	for most := 600; most < 645; most++ {
 		res, err := ask(t, one, inSession(t), fmt.Sprintf(`{"path":"long","max_bytes":%d}`, most))
 		if err != nil {
@@ -74,7 +74,7 @@ func TestBase64ShowsNoSecret(t *testing.T) {
 		wide.Write([]byte{byte(unit), byte(unit >> 8)})
 	}
 	key, _ := keyFile()
-	one := reader(map[string]string{"plain": secret, "wide": wide.String(), "key": key, "none": strings.Repeat("text\x00", 50)})
+	one := fakeReader(map[string]string{"plain": secret, "wide": wide.String(), "key": key, "none": strings.Repeat("text\x00", 50)})
 	for _, args := range []string{`"plain"`, `"plain","offset":112,"limit":8`, `"wide"`, `"key","offset":900,"limit":100`} {
 		if res, err := ask(t, one, inSession(t), `{"encoding":"base64","path":`+args+`}`); err == nil || tool.AsError(err).Kind != tool.Refused {
 			t.Errorf("%s: %+v, %v", args, res, err)

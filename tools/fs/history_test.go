@@ -40,17 +40,17 @@ func TestHistory(t *testing.T) {
 		limit int
 		want  string
 	}{
-		"none": {nil, 5, `no tool changed "f", as far as is kept`},
+		"none": {nil, 5, `no recorded change of "f" by a tool`},
 		"all": {past, 3, `aaaaaaaa  30s ago  changed 3.4 kB -> 3.5 kB by edit of dev/ann
 bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc
 dddddddd  3d ago  removed 5 B, cannot be undone
-[undo takes one back, later ones first]`},
+[to revert a change use undo; undo later changes first]`},
 		"no agent":         {[]workspace.PastChange{{ID: "dddddddd", Time: noon, By: "/ann", Action: "removed", Before: 5}}, 1, "dddddddd  30s ago  removed 5 B of ann, cannot be undone"},
-		"older ones":       {past[1:], 1, "bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc\n[there are older ones; raise limit]"},
+		"older ones":       {past[1:], 1, "bbbbbbbb  3m ago  created 12 B by apply_patch, with a, b, c and 2 more, undone by cccccccc\n[there are older changes; raise limit]"},
 		"nothing undoable": {past[2:], 1, "dddddddd  3d ago  removed 5 B, cannot be undone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, showHistory("f", test.past, test.limit, noon.Add(30*time.Second))); diff != "" {
+			if diff := cmp.Diff(test.want, formatHistory("f", test.past, test.limit, noon.Add(30*time.Second))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -70,7 +70,7 @@ func TestAgo(t *testing.T) {
 		-time.Second: "just now", 0: "just now", 10 * time.Second: "10s ago", 59 * time.Minute: "59m ago",
 		30 * time.Hour: "30h ago", 50 * time.Hour: "2d ago",
 	} {
-		if got := ago(d); got != want {
+		if got := formatAge(d); got != want {
 			t.Errorf("%s: %s, want %s", d, got, want)
 		}
 	}
@@ -87,7 +87,7 @@ func TestUndo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = "restored f (340 B)\nremoved new\nbrought back gone (5 B): a note\nredo with call bbbbbbbb"
+	const want = "restored f (340 B)\nremoved new\nrecreated gone (5 B): a note\nto redo it use undo bbbbbbbb"
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

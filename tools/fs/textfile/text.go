@@ -1,11 +1,11 @@
-// Package text knows how text is kept in files: in which encoding, how it is
+// Package textfile knows how text is kept in files: in which encoding, how it is
 // turned into UTF-8 and back without another byte changing, where its lines
 // begin, and what is no text at all. It reads from an io.ReaderAt or from bytes
 // and knows neither files nor tools.
 //
 // Begin with [Decode] for a whole text, with [Read] for some lines of a long
 // one, and with [Sniff] to tell text from everything else.
-package text
+package textfile
 
 import (
 	"bytes"

@@ -1,0 +1,154 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/internal/workspace"
+)
+
+// fileHistory is the tool that lists earlier changes of a file.
+type fileHistory struct{ files workspace.Files }
+
+type fileHistoryArgs struct {
+	Path  string `json:"path" jsonschema:"file, which may have been removed" alias:"file_path,file"`
+	Limit int    `json:"limit,omitempty" jsonschema:"changes to return" min:"1" max:"500" default:"20"`
+}
+
+func (fileHistory) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "history", Group: group, Title: "File history", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
+		Doc:      "Lists the changes that tools made to a file, the newest first, with the ids for undo.",
+		Also:     []string{"file_history"},
+		Keywords: "changes versions log restore recover deleted",
+	}
+}
+
+func (t fileHistory) Do(ctx context.Context, a fileHistoryArgs) (tool.Result, error) {
+	past, err := t.files.History(ctx, a.Path, a.Limit+1) // one more, to see whether there are more
+	if err != nil {
+		return tool.Result{}, err
+	}
+	return tool.Text(formatHistory(a.Path, past, a.Limit, time.Now())), nil
+}
+
+func formatHistory(path string, past []workspace.PastChange, limit int, now time.Time) string {
+	if len(past) == 0 {
+		return fmt.Sprintf("no recorded change of %q by a tool", path)
+	}
+	var b strings.Builder
+	undoable := false
+	for _, p := range past[:min(len(past), limit)] {
+		b.WriteString(formatPast(p, now) + "\n")
+		undoable = undoable || p.Undoable && p.Undone == ""
+	}
+	if len(past) > limit {
+		b.WriteString("[there are older changes; raise limit]\n")
+	}
+	if undoable {
+		b.WriteString("[to revert a change use undo; undo later changes first]\n")
+	}
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// formatPast returns a change in one line.
+func formatPast(p workspace.PastChange, now time.Time) string {
+	line := fmt.Sprintf("%s  %s  %s", p.ID, formatAge(now.Sub(p.Time)), p.Action)
+	switch p.Action {
+	case "created":
+		line += " " + formatSize(p.After)
+	case "changed":
+		line += fmt.Sprintf(" %s -> %s", formatSize(p.Before), formatSize(p.After))
+	case "removed":
+		line += " " + formatSize(p.Before)
+	}
+	if p.Tool != "" {
+		line += " by " + p.Tool
+	}
+	// "/ann" is user ann without an agent, and would look like a path.
+	if by := strings.Trim(p.By, "/"); by != "" {
+		line += " of " + by
+	}
+	if len(p.Others) > 0 {
+		const maxShown = 3
+		line += ", with " + strings.Join(p.Others[:min(len(p.Others), maxShown)], ", ")
+		if more := len(p.Others) - maxShown; more > 0 {
+			line += fmt.Sprintf(" and %d more", more)
+		}
+	}
+	switch {
+	case p.Undone != "":
+		line += ", undone by " + p.Undone
+	case !p.Undoable:
+		line += ", cannot be undone"
+	}
+	return line
+}
+
+// formatAge returns an age in its largest unit.
+func formatAge(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d < 5*time.Second:
+		return "just now"
+	case d < time.Minute:
+		return fmt.Sprintf("%ds ago", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%dm ago", d/time.Minute)
+	case d < 2*day:
+		return fmt.Sprintf("%dh ago", d/time.Hour)
+	}
+	return fmt.Sprintf("%dd ago", d/day)
+}
+
+// undoChange is the tool that reverts a change.
+type undoChange struct {
+	files workspace.Files
+	seen  *Seen
+}
+
+type undoChangeArgs struct {
+	Call string `json:"call" jsonschema:"id of the change, from its result or from history" alias:"id,change,change_id,call_id"`
+}
+
+func (undoChange) Spec() tool.Spec {
+	return tool.Spec{
+		Name: "undo", Group: group, Title: "Undo a change", Risk: tool.Writes,
+		Doc:      "Reverts one change of files, if they have not changed since. To redo it undo the undo.",
+		Also:     []string{"undo_edit", "revert"},
+		Keywords: "restore revert redo recover",
+	}
+}
+
+func (t undoChange) Do(ctx context.Context, a undoChangeArgs) (tool.Result, error) {
+	receipt, err := t.files.Undo(ctx, strings.TrimSpace(a.Call))
+	if err != nil {
+		return tool.Result{}, err
+	}
+	caller := tool.CallerFrom(ctx)
+	lines := make([]string, 0, len(receipt.Files)+1)
+	for _, c := range receipt.Files {
+		t.seen.Note(caller, c.Name, "") // the session has not read the restored content
+		lines = append(lines, formatUndone(c))
+	}
+	if receipt.ID != "" {
+		lines = append(lines, "to redo it use undo "+receipt.ID)
+	}
+	return tool.Text(strings.Join(lines, "\n")), nil
+}
+
+func formatUndone(c workspace.Changed) string {
+	line := fmt.Sprintf("restored %s (%s)", c.Name, formatSize(c.Size))
+	if c.Removed {
+		line = "removed " + c.Name
+	} else if c.Created {
+		line = fmt.Sprintf("recreated %s (%s)", c.Name, formatSize(c.Size))
+	}
+	if len(c.Notes) > 0 {
+		line += ": " + strings.Join(c.Notes, "; ")
+	}
+	return line
+}
