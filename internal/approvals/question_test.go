@@ -281,8 +281,8 @@ func TestARestartOfPostgres(t *testing.T) {
 	}
 }
 
-// TestWhoAsksLives has a question wait for longer than a lease.
-func TestWhoAsksLives(t *testing.T) {
+// TestHeartbeatKeepsQuestions has a question wait for longer than a lease.
+func TestHeartbeatKeepsQuestions(t *testing.T) {
 	p := placeIn(t, t.TempDir())
 	server := p.server(t)
 	id := mustAsk(t, server, someCall())
@@ -301,7 +301,7 @@ func TestWhoAsksLives(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeByLooking(t *testing.T) {
+func TestReadingCreatesNothing(t *testing.T) {
 	s := New(Options{Unused: func() bool { return true }}) // and no rows behind it
 	if _, ok, err := s.Allowed(t.Context(), someCall()); ok || err != nil {
 		t.Error(ok, err)

@@ -11,9 +11,9 @@ import (
 
 func anyRoom(int, int, int, int) bool { return true }
 
-// TestRulesMoveAndQuestionsStay copies both to another store, and out of a
+// TestCopyHasRulesButNoQuestions copies both to another store, and out of a
 // backup over the one they came from.
-func TestRulesMoveAndQuestionsStay(t *testing.T) {
+func TestCopyHasRulesButNoQuestions(t *testing.T) {
 	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
 	kept := rows{from}
 	for _, id := range []string{"waits", "allowed"} {

@@ -37,7 +37,7 @@ func TestAppendedRecordsAreRead(t *testing.T) {
 	})
 }
 
-func TestNothingRecordedLeavesNothing(t *testing.T) {
+func TestLogWithoutRecordsLeavesNoTrace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	for range 3 {
 		l, err := Open(Options{DB: &DB{}, Dir: dir}) // without rows: it may not ask them for anything
@@ -51,7 +51,7 @@ func TestNothingRecordedLeavesNothing(t *testing.T) {
 	newWorld(t, "").green(t, 0)
 }
 
-func TestManyCallersShareTransactions(t *testing.T) {
+func TestConcurrentAppendsShareTransactions(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
 		var wg sync.WaitGroup
@@ -75,7 +75,7 @@ func TestManyCallersShareTransactions(t *testing.T) {
 	})
 }
 
-func TestTwoLogsShareAStore(t *testing.T) {
+func TestTwoLogsInOneStore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		one, two := w.open(t, Options{}), w.open(t, Options{})
 		for i := range 10 {
@@ -95,7 +95,7 @@ func TestTwoLogsShareAStore(t *testing.T) {
 	})
 }
 
-func TestRecordsThatComeTogetherAreStoredTogether(t *testing.T) {
+func TestRecordsAreBatched(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
 		rows := &frail{rowStore: w.rows}
@@ -112,7 +112,7 @@ func TestRecordsThatComeTogetherAreStoredTogether(t *testing.T) {
 	})
 }
 
-func TestARecordIsTakenBackUntilItIsWritten(t *testing.T) {
+func TestAppendWithEndedContext(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -131,7 +131,7 @@ func TestARecordIsTakenBackUntilItIsWritten(t *testing.T) {
 	}
 }
 
-func TestCloseCarriesWhatWasAcknowledged(t *testing.T) {
+func TestCloseUploadsRecords(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	var wg sync.WaitGroup
@@ -166,7 +166,7 @@ func TestCloseCarriesWhatWasAcknowledged(t *testing.T) {
 	}
 }
 
-func TestHeadsAreNotedEveryMinute(t *testing.T) {
+func TestHeadsAreWrittenPeriodically(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, "")
 		l := w.open(t, Options{})
@@ -193,7 +193,7 @@ func TestHeadsAreNotedEveryMinute(t *testing.T) {
 	})
 }
 
-func TestAChainThatWasIdleIsAtItsEnd(t *testing.T) {
+func TestIdleChainIsEnded(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	now := time.Now()

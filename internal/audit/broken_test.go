@@ -13,7 +13,7 @@ import (
 )
 
 // While the store takes nothing, records wait in the journal.
-func TestWhatTheStoreDoesNotTakeWaits(t *testing.T) {
+func TestRecordsWaitForStore(t *testing.T) {
 	for name, before := range map[string][]string{"at the beginning": nil, "later": {"a", "b"}} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
@@ -40,7 +40,7 @@ func TestWhatTheStoreDoesNotTakeWaits(t *testing.T) {
 	}
 }
 
-func TestNobodyWaitsForTheStore(t *testing.T) {
+func TestAppendDoesNotWaitForStore(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows}
 	l := w.open(t, Options{DB: &DB{rows}})
@@ -52,7 +52,7 @@ func TestNobodyWaitsForTheStore(t *testing.T) {
 }
 
 // The way is lost after the transaction is through, and before its answer.
-func TestAnAnswerThatIsLost(t *testing.T) {
+func TestCommitWithLostReply(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		rows := &frail{rowStore: w.rows}
 		l := w.open(t, Options{DB: &DB{rows}})
@@ -72,7 +72,7 @@ func TestAnAnswerThatIsLost(t *testing.T) {
 }
 
 // What was given up comes through after all, behind our back.
-func TestATransactionThatIsLate(t *testing.T) {
+func TestLateCommit(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &lateRows{rowStore: w.rows}
 	l := w.open(t, Options{DB: &DB{rows}})
@@ -121,7 +121,7 @@ func (r *lateRows) Append(ctx context.Context, from, to chainRow, records []reco
 }
 
 // Somebody removes what is being written to.
-func TestALogThatIsTakenAwayRefusesRecords(t *testing.T) {
+func TestChangedChainRefusesRecords(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for name, text := range map[string]string{
 			"all":                "DELETE FROM audit_chain",
@@ -157,7 +157,7 @@ func TestALogThatIsTakenAwayRefusesRecords(t *testing.T) {
 }
 
 // What was acknowledged until it was noticed cannot be carried, and is named.
-func TestWhatWasTakenAwayIsMissedAfterwards(t *testing.T) {
+func TestChangedChainReportsMissingRecords(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "before")
@@ -175,7 +175,7 @@ func TestWhatWasTakenAwayIsMissedAfterwards(t *testing.T) {
 	}
 }
 
-func TestADatabaseThatIsAway(t *testing.T) {
+func TestDatabaseOutage(t *testing.T) {
 	server := storetest.Postgres(t)
 	w := newWorld(t, server.DSN("postgres"))
 	l := w.open(t, Options{})
@@ -196,7 +196,7 @@ func TestADatabaseThatIsAway(t *testing.T) {
 }
 
 // A database that is away when the process ends: the next one carries.
-func TestADatabaseThatIsAwayAtTheEnd(t *testing.T) {
+func TestCloseWithoutDatabase(t *testing.T) {
 	server := storetest.Postgres(t)
 	w := newWorld(t, server.DSN("postgres"))
 	l := w.open(t, Options{})
@@ -212,7 +212,7 @@ func TestADatabaseThatIsAwayAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestTooManyRecordsThatWaitAreRefused(t *testing.T) {
+func TestFullJournalRefusesRecords(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
 	l := w.open(t, Options{DB: &DB{rows}})
@@ -235,7 +235,7 @@ func TestTooManyRecordsThatWaitAreRefused(t *testing.T) {
 	w.green(t, written)
 }
 
-func TestAJournalBeginsAnew(t *testing.T) {
+func TestJournalIsReplaced(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{Full: true})
 		var wg sync.WaitGroup

@@ -33,7 +33,7 @@ func encoded(r Record) []byte {
 	return append(append([]byte(`{"z":0`), appendFields(nil, &r)...), '}')
 }
 
-func TestEncoderMeansWhatTheStandardLibraryMeans(t *testing.T) {
+func TestEncoderAgreesWithStandardLibrary(t *testing.T) {
 	for _, text := range []string{
 		"", "plain", "two\nlines\r\n", `"quoted" \ back`, "tab\tnul\x00esc\x1b[31m", "del\x7f c1\u009b31m", "bad \xff\xc3 utf-8",
 		"\u2028\u2029", "bidi \u202e\u2066 zero\u200b width", "tag \U000e0041 emoji \U0001f600", "umlaut ä 漢字", "<a href='x'>&amp;",
@@ -63,7 +63,7 @@ func TestEncoderMeansWhatTheStandardLibraryMeans(t *testing.T) {
 	}
 }
 
-func TestEncoderWritesFieldsInTheirOrder(t *testing.T) {
+func TestEncoderFieldOrder(t *testing.T) {
 	var names []string
 	for f := range reflect.TypeFor[Record]().Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -86,7 +86,7 @@ func TestEncoderWritesFieldsInTheirOrder(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoNumberIsLeftOut(t *testing.T) {
+func TestEncoderOmitsNaN(t *testing.T) {
 	for _, ms := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
 		if got := string(encoded(Record{Duration: ms})); got != `{"z":0}` {
 			t.Errorf("%v is %s", ms, got)
@@ -94,7 +94,7 @@ func TestWhatHasNoNumberIsLeftOut(t *testing.T) {
 	}
 }
 
-func TestLongTextsAreCutBetweenRunes(t *testing.T) {
+func TestLongTextsAreClipped(t *testing.T) {
 	for _, letter := range []string{"a", "ä", "漢", "\U0001f600", "\x01", "\xff"} {
 		var got Record
 		text := "x" + strings.Repeat(letter, maxText)

@@ -14,9 +14,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestAFullDiskThatIsReal needs the right to mount a small disk; without it
+// TestFullDisk needs the right to mount a small disk; without it
 // rows that fail have to do.
-func TestAFullDiskThatIsReal(t *testing.T) {
+func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	if err := unix.Mount("tmpfs", dir, "tmpfs", 0, "size=4m,mode=0700"); err != nil {
 		t.Skip("cannot mount a small disk here:", err)

@@ -14,7 +14,7 @@ import (
 )
 
 // The disk was full after the beginning of the first journal.
-func TestAChainWithoutARecord(t *testing.T) {
+func TestChainWithoutRecords(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	if err := l.begin(t.Context(), time.Now()); err != nil {
@@ -25,7 +25,7 @@ func TestAChainWithoutARecord(t *testing.T) {
 }
 
 // A backup of the directory took the journal of a process that lived on.
-func TestAJournalThatTheStoreIsBeyond(t *testing.T) {
+func TestJournalBehindStore(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
 		add(t, l, "a", "b", "c")
@@ -45,7 +45,7 @@ func TestAJournalThatTheStoreIsBeyond(t *testing.T) {
 
 // Whoever can write to a journal and has no key does not get heads to repeat
 // what they like: by it retention would remove what they like.
-func TestAMarkThatLies(t *testing.T) {
+func TestForgedCheckpoint(t *testing.T) {
 	for name, lie := range map[string]func(t *testing.T, w *world, mark string) string{
 		"about bytes": func(_ *testing.T, _ *world, mark string) string {
 			return strings.Replace(mark, `"bytes":`, `"bytes":9999`, 1)
@@ -73,7 +73,7 @@ func TestAMarkThatLies(t *testing.T) {
 }
 
 // A chain that is added to says so also when its machine's clock is set back.
-func TestAClockThatIsSetBack(t *testing.T) {
+func TestClockSetBack(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "a")
@@ -88,7 +88,7 @@ func TestAClockThatIsSetBack(t *testing.T) {
 }
 
 // Others that may write to the directory could remove what waits there.
-func TestJournalsAreNotMadeWhereOthersMayWrite(t *testing.T) {
+func TestJournalDirectoryPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes say nothing here")
 	}
@@ -109,7 +109,7 @@ func TestJournalsAreNotMadeWhereOthersMayWrite(t *testing.T) {
 }
 
 // What may be in a directory that cannot be read is not "nothing".
-func TestADirectoryThatCannotBeRead(t *testing.T) {
+func TestUnreadableJournalDirectory(t *testing.T) {
 	w := newWorld(t, "")
 	w.dead(t, 0, "a")
 	dir := filepath.Join(w.dir, journalDir)
@@ -125,7 +125,7 @@ func TestADirectoryThatCannotBeRead(t *testing.T) {
 }
 
 // A process holds its journal by more than the name.
-func TestAJournalThatIsRemovedUnderALog(t *testing.T) {
+func TestJournalRemovedWhileOpen(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
 	l := w.open(t, Options{DB: &DB{rows}})
@@ -141,7 +141,7 @@ func TestAJournalThatIsRemovedUnderALog(t *testing.T) {
 }
 
 // Whoever stops a server has no patience for a store that is locked.
-func TestAStoreThatIsLockedAtTheEnd(t *testing.T) {
+func TestCloseWithLockedStore(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{DB: &DB{lockedRows{w.rows}}})
 	acknowledge(t, l, "a", "b")
@@ -166,7 +166,7 @@ func (r lockedRows) Begin(ctx context.Context, _ chainRow, _ headsFunc) error {
 }
 
 // Nobody is refused by a store that is slower than those who write: they wait.
-func TestWritersThatAreFasterThanTheStore(t *testing.T) {
+func TestSlowStoreThrottlesWriters(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	l.rows = slowRows{w.rows, l}

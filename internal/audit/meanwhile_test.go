@@ -8,7 +8,7 @@ import (
 
 // Others go on while somebody verifies: chains begin, also the first of all, and
 // end, and retention removes chains and what heads say of them.
-func TestVerifyWhileOthersGoOn(t *testing.T) {
+func TestVerifyDuringChanges(t *testing.T) {
 	for name, tt := range map[string]struct {
 		before    []string // chains
 		meanwhile func(t *testing.T, w *world)

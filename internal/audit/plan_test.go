@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestWhatIsEarlyIsFoundByTime asks SQLite how it would find it: a record that
+// TestEarliestUsesTimeIndex asks SQLite how it would find it: a record that
 // keeps everything would be read as a whole once an hour otherwise.
-func TestWhatIsEarlyIsFoundByTime(t *testing.T) {
+func TestEarliestUsesTimeIndex(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	var plan []string
 	err := s.View(t.Context(), func(tx *store.Tx) error {

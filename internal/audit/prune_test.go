@@ -111,7 +111,7 @@ func TestRetentionOfAChainInUse(t *testing.T) {
 	w.green(t, 0)
 }
 
-func TestRetentionLeavesEvidence(t *testing.T) {
+func TestRetentionKeepsEvidence(t *testing.T) {
 	for name, harm := range map[string]string{
 		"changed":   "UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE seq = 3",
 		"removed":   "DELETE FROM audit_record WHERE seq = 3",
@@ -141,7 +141,7 @@ func TestRetentionLeavesEvidence(t *testing.T) {
 	})
 }
 
-func TestSeveralPruneAtOnce(t *testing.T) {
+func TestConcurrentPrune(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for range 3 {
 			end(t, w.past(t, 48*time.Hour, 1100))
@@ -160,7 +160,7 @@ func TestSeveralPruneAtOnce(t *testing.T) {
 	})
 }
 
-func TestChainsOfMachinesThatAreGone(t *testing.T) {
+func TestPruneAbandonedForeignChains(t *testing.T) {
 	w := newWorld(t, "")
 	there := w.elsewhere(t)
 	end(t, there.past(t, 48*time.Hour, 10))
@@ -175,7 +175,7 @@ func TestChainsOfMachinesThatAreGone(t *testing.T) {
 	there.red(t, Missing)
 }
 
-func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
+func TestHeadsAreRewritten(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
 		add(t, l, "a")
@@ -200,7 +200,7 @@ func TestHeadsAreRewrittenWhenTheyHaveGrown(t *testing.T) {
 	})
 }
 
-func TestHeadsThatOthersAddToAreNotRewritten(t *testing.T) {
+func TestConcurrentHeadsPreventRewrite(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "a")

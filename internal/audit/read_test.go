@@ -63,7 +63,7 @@ func TestTail(t *testing.T) {
 	})
 }
 
-func TestReadersTurnPages(t *testing.T) {
+func TestReadingPages(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		l := w.open(t, Options{})
 		const n = 2*pageSize + 7
@@ -86,7 +86,7 @@ func TestReadersTurnPages(t *testing.T) {
 	})
 }
 
-func TestReadingNothing(t *testing.T) {
+func TestReadingEmptyLog(t *testing.T) {
 	w := newWorld(t, "")
 	if rows, err := w.db().Tail(t.Context(), 5, nil); err != nil || len(rows) > 0 {
 		t.Errorf("rows %v, %v", rows, err)
@@ -97,7 +97,7 @@ func TestReadingNothing(t *testing.T) {
 	}
 }
 
-func TestReadersStopWithTheirContext(t *testing.T) {
+func TestReadingWithEndedContext(t *testing.T) {
 	w := newWorld(t, "")
 	w.chain(t, "a")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -155,7 +155,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-func TestFollowEndsWithItsReader(t *testing.T) {
+func TestFollowEndsWithError(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	add(t, l, "a")
@@ -244,7 +244,7 @@ func TestCount(t *testing.T) {
 	})
 }
 
-func TestNamesOfChains(t *testing.T) {
+func TestChainNames(t *testing.T) {
 	for _, at := range []time.Time{fixedTime(), time.UnixMilli(0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond)} {
 		id := newChainID(at)
 		name := chainName(id)
@@ -260,7 +260,7 @@ func TestNamesOfChains(t *testing.T) {
 }
 
 // The lastLink record seems to be of a time that is still to come.
-func TestFollowWhenAClockWasSetBack(t *testing.T) {
+func TestFollowAfterClockSetBack(t *testing.T) {
 	w := newWorld(t, "")
 	w.chain(t, "before")
 	w.exec(t, "UPDATE audit_chain SET seen = seen + $1", time.Hour.Milliseconds())

@@ -35,7 +35,7 @@ func edit(t testing.TB, path string, change func(text string) string) {
 	}
 }
 
-func TestWhatTheDeadHaveLeftIsCarried(t *testing.T) {
+func TestRecover(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for stored := range 4 {
 			w.clear(t)
@@ -79,7 +79,7 @@ func TestTwoJournalsOfOneChain(t *testing.T) {
 }
 
 // A journal does not end where a line does, because its process died.
-func TestATornLineWasNeverAcknowledged(t *testing.T) {
+func TestRecoverTornLine(t *testing.T) {
 	w := newWorld(t, "")
 	path := w.dead(t, 1, "a", "b", "c")
 	text := mustRead(t, path)
@@ -103,7 +103,7 @@ func TestATornLineWasNeverAcknowledged(t *testing.T) {
 	}
 }
 
-func TestAJournalThatDoesNotVerify(t *testing.T) {
+func TestRecoverInvalidJournal(t *testing.T) {
 	lines := func(change func(l []string) []string) func(string) string {
 		return func(text string) string {
 			return strings.Join(change(strings.SplitAfter(strings.TrimSuffix(text, "\n"), "\n")), "")
@@ -142,7 +142,7 @@ func TestAJournalThatDoesNotVerify(t *testing.T) {
 	}
 }
 
-func TestAFileThatIsTooLargeForAJournal(t *testing.T) {
+func TestRecoverTooLargeJournal(t *testing.T) {
 	w := newWorld(t, "")
 	if err := os.Truncate(w.dead(t, 0, "a"), maxJournal+1); err != nil {
 		t.Fatal(err)
@@ -152,7 +152,7 @@ func TestAFileThatIsTooLargeForAJournal(t *testing.T) {
 	}
 }
 
-func TestAJournalUnderAnotherKey(t *testing.T) {
+func TestRecoverOtherKey(t *testing.T) {
 	w := newWorld(t, "")
 	w.dead(t, 0, "a")
 	path := filepath.Join(w.dir, keyName)
@@ -172,7 +172,7 @@ func TestAJournalUnderAnotherKey(t *testing.T) {
 	}
 }
 
-func TestAJournalOfAChainThatTheStoreDoesNotHave(t *testing.T) {
+func TestRecoverUnknownChain(t *testing.T) {
 	t.Run("yet", func(t *testing.T) {
 		w := newWorld(t, "")
 		w.dead(t, 0, "a", "b")
@@ -217,7 +217,7 @@ func TestAJournalOfAChainThatTheStoreDoesNotHave(t *testing.T) {
 
 // Retention removes chains that nobody was seen adding to for days. One whose
 // journal comes back after all goes on where it was cut off.
-func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
+func TestRecoverPrunedChain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for stored := 1; stored < 4; stored++ {
 			w.clear(t)
@@ -263,7 +263,7 @@ func TestAJournalOfAChainThatRetentionHasRemoved(t *testing.T) {
 }
 
 // The same for a process that lives.
-func TestAChainThatRetentionHasRemovedUnderALog(t *testing.T) {
+func TestPrunedChainContinues(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.past(t, 48*time.Hour, 3)
 	w.exec(t, "UPDATE audit_chain SET seen = seen - $1", 2*abandonedAfter.Milliseconds())
@@ -284,7 +284,7 @@ func TestAChainThatRetentionHasRemovedUnderALog(t *testing.T) {
 	w.red(t, Missing)
 }
 
-func TestSeveralRecoverAtOnce(t *testing.T) {
+func TestConcurrentRecover(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for i := range 4 {
 			w.dead(t, i%2, fmt.Sprint("a", i), fmt.Sprint("b", i))

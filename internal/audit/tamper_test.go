@@ -37,7 +37,7 @@ func spread(list []recordRow) []recordRow {
 	return list
 }
 
-func TestAnyDamageToARecordIsFound(t *testing.T) {
+func TestVerifyFindsDamagedRecords(t *testing.T) {
 	foreign, _ := newSealer(key{9}).seal(appendRow(nil, 3, fixedTime(), nil), origin())
 	harms := map[string]func(l []recordRow, i int) []recordRow{
 		"drop":      func(l []recordRow, i int) []recordRow { return slices.Delete(l, i, i+1) },
@@ -85,7 +85,7 @@ func TestAnyDamageToARecordIsFound(t *testing.T) {
 	})
 }
 
-func TestAnyFlippedByteIsFound(t *testing.T) {
+func TestVerifyFindsFlippedBytes(t *testing.T) {
 	w := newWorld(t, "")
 	chain := w.sample(t)[1]
 	change := func(text, table, column, where string, args ...any) {
@@ -145,7 +145,7 @@ func TestKindsOfDamage(t *testing.T) {
 	}
 }
 
-func TestRemovedAndMovedRowsAreFound(t *testing.T) {
+func TestVerifyFindsRemovedAndMovedRows(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for _, tt := range []struct {
 			name, text string
@@ -207,7 +207,7 @@ func TestRemovedAndMovedRowsAreFound(t *testing.T) {
 
 // A log is passed off as that of another machine, whose key is not here, so
 // that fewer things are checked.
-func TestAChainCannotBePassedOffAsAnothers(t *testing.T) {
+func TestVerifyFindsRenamedChain(t *testing.T) {
 	w := newWorld(t, "")
 	list := w.sample(t)
 	other, s := key{7}, newSealer(key{7})
@@ -230,7 +230,7 @@ func TestAChainCannotBePassedOffAsAnothers(t *testing.T) {
 }
 
 // What a machine can say of the chains of another, whose key it does not have.
-func TestAnotherMachineSeesWhatItCan(t *testing.T) {
+func TestVerifyWithOtherKey(t *testing.T) {
 	each(t, func(t *testing.T, here *world) {
 		there := here.elsewhere(t)
 		for _, tt := range []struct {
@@ -281,7 +281,7 @@ func TestAnotherMachineSeesWhatItCan(t *testing.T) {
 	})
 }
 
-func TestMachinesThatShareAKeySeeAll(t *testing.T) {
+func TestVerifyWithSharedKey(t *testing.T) {
 	here := newWorld(t, "")
 	here.chain(t, "a")
 	there := here.elsewhere(t)
@@ -297,7 +297,7 @@ func TestMachinesThatShareAKeySeeAll(t *testing.T) {
 	}
 }
 
-func TestProblemsSayWhere(t *testing.T) {
+func TestProblemString(t *testing.T) {
 	p := Problem{Chain: "c", Record: 3, Kind: Changed, Detail: "d"}
 	if got := p.String(); got != "c:3: changed: d" {
 		t.Error(got)

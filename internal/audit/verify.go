@@ -10,23 +10,23 @@ import (
 	"slices"
 )
 
-// A Report is what Verify found.
+// A Report is the result of Verify.
 type Report struct {
 	Chains   int       `json:"chains"`
-	Records  int       `json:"records"` // that are authentic, as far as can be seen, and in their place
+	Records  int       `json:"records"` // that are valid
 	Bytes    int64     `json:"bytes"`
 	Problems []Problem `json:"problems"` // the first 1,000
 	More     int       `json:"more"`     // problems beyond those
-	Notes    []Problem `json:"notes"`    // what could not be seen here
+	Notes    []Problem `json:"notes"`    // what could not be checked
 }
 
-// OK says that nothing was tampered with, as far as can be seen.
+// OK reports whether there are no problems.
 func (r Report) OK() bool { return len(r.Problems) == 0 }
 
-// A Problem is something wrong, and where.
+// A Problem is a mistake in the log.
 type Problem struct {
-	Chain  string `json:"chain"`            // or heads, or the file of a journal
-	Record uint64 `json:"record,omitempty"` // from 1; 0 for the chain as a whole
+	Chain  string `json:"chain"`            // or "heads", or the file of a journal
+	Record uint64 `json:"record,omitempty"` // from 1; 0 for the whole chain
 	Kind   Kind   `json:"kind"`
 	Detail string `json:"detail"`
 }
@@ -43,11 +43,10 @@ const (
 	headsName   = "heads"
 )
 
-// Verify reads the whole log and reports what is not as it was written; the
-// package comment says what that can be. The key is that of the data directory
-// dir, whose journals of dead processes are carried to the store first. An error
-// means that the log could not be read. Processes may write meanwhile. Without
-// rows there is no log yet.
+// Verify reads the whole log and reports what was tampered with; see the package
+// comment. It uses the key in the data directory dir, and recovers the journals
+// there first. An error means that the log could not be read. Other processes may
+// write to the log at the same time.
 func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 	if db == nil {
 		return Report{}, nil
@@ -70,32 +69,32 @@ func (db *DB) Verify(ctx context.Context, dir string) (Report, error) {
 		}
 	}
 	if _, err := loadKey(dir); c.seal == nil && err == nil {
-		return db.Verify(ctx, dir) // the first process of all has just made it
+		return db.Verify(ctx, dir) // the first process has just created it
 	}
 	c.checkEnds()
 	c.addNotes()
 	return c.report, nil
 }
 
-// A verification is a Verify at work.
+// A verification is the state of one Verify.
 type verification struct {
 	rows      rowStore
-	key       string  // "" when there is none
-	seal      *sealer // nil when there is none
+	key       string  // id of our key, or ""
+	seal      *sealer // nil without a key
 	heads     map[string]headIndex
 	found     map[string]bool // chains
-	transient map[string]bool // chains that came or went meanwhile
+	transient map[string]bool // chains that began or were removed during Verify
 	ends      []chainEnd
-	linked    map[string]int // chains of other keys
-	open      []string       // chains that nobody has ended
+	linked    map[string]int // number of chains by other key
+	open      []string       // chains without an end
 	report    Report
 }
 
-// A chainEnd is what the heads have to agree with.
+// A chainEnd is the end of a chain, which is compared with heads.
 type chainEnd struct {
 	chainRow
 	name string
-	seq  uint64 // of its last record
+	seq  uint64 // of the last record
 }
 
 func (c *verification) problem(chain string, record uint64, kind Kind, detail string) {
@@ -113,8 +112,7 @@ func (c *verification) note(chain string, kind Kind, detail string) {
 	c.report.Notes = append(c.report.Notes, Problem{Chain: chain, Kind: kind, Detail: detail})
 }
 
-// readHeads reads what the heads say before the chains are read: chains only
-// grow.
+// readHeads reads the heads before the chains: chains only grow.
 func (c *verification) readHeads(ctx context.Context) (err error) {
 	c.heads, err = c.allHeads(ctx, func(key string, number int64, kind Kind, detail string) {
 		name := headsName
@@ -126,21 +124,21 @@ func (c *verification) readHeads(ctx context.Context) (err error) {
 	return err
 }
 
-// reread reads them again for what was begun or removed meanwhile. What is wrong
-// with them was said before.
+// reread reads the heads again, for chains that began or were removed since
+// then. It ignores problems, which readHeads has reported.
 func (c *verification) reread(ctx context.Context) error {
 	later, err := c.allHeads(ctx, func(string, int64, Kind, string) {})
 	for key, book := range later {
 		known := c.heads[key]
-		c.markTransient(book.reached, known.reached) // began
-		c.markTransient(known.reached, book.reached) // went, with the heads about it
+		c.markTransient(book.reached, known.reached) // began during Verify
+		c.markTransient(known.reached, book.reached) // removed, together with its heads
 		known.pruned = book.pruned
 		c.heads[key] = known
 	}
 	return err
 }
 
-// markTransient notes the chains of a that are not in b.
+// markTransient adds to transient the chains of a that are not in b.
 func (c *verification) markTransient(a, b map[string]point) {
 	for chain := range a {
 		if _, ok := b[chain]; !ok {
@@ -164,7 +162,7 @@ func (c *verification) allHeads(ctx context.Context, problem func(string, int64,
 	return books, nil
 }
 
-// sealerOf is nil for keys that are not here.
+// sealerOf returns the sealer of a key, or nil if the key is missing.
 func (c *verification) sealerOf(key string) *sealer {
 	if key == c.key {
 		return c.seal
@@ -172,8 +170,8 @@ func (c *verification) sealerOf(key string) *sealer {
 	return nil
 }
 
-// stored is how far heads say that a chain had come: those of its own key, and
-// those of ours.
+// reached returns the last point of a chain in the heads of its own key and of
+// ours.
 func (c *verification) reached(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for _, of := range []string{key, c.key} {
@@ -185,8 +183,8 @@ func (c *verification) reached(key, chain string) (p point, known bool) {
 	return p, known
 }
 
-// pruned is how far retention has removed a chain. Of our own only heads of our
-// key can say so; of others, whoever has seen that their machine was gone.
+// pruned returns up to where retention removed a chain. For chains of our key
+// only heads of our key count; other chains may be removed by any machine.
 func (c *verification) pruned(key, chain string) (p point, known bool) {
 	points := map[string]point{}
 	for of, book := range c.heads {
@@ -216,7 +214,7 @@ func (c *verification) walkAll(ctx context.Context) error {
 	}
 }
 
-// walk walks through the records of one chain.
+// walk checks the records of one chain.
 func (c *verification) walk(ctx context.Context, one chainRow) error {
 	name := chainName(one.ID)
 	w := &walker{counter: rowLine, seal: c.sealerOf(one.Key), last: origin()}
@@ -242,11 +240,11 @@ func (c *verification) walk(ctx context.Context, one chainRow) error {
 			break
 		}
 	}
-	c.ends = append(c.ends, chainEnd{one, name, w.number + w.bad}) // what is bad has been said to be
+	c.ends = append(c.ends, chainEnd{one, name, w.number + w.bad}) // bad ones were reported
 	return nil
 }
 
-// skip goes on where retention has been faster.
+// skip continues after records that retention has removed during Verify.
 func (c *verification) skip(ctx context.Context, w *walker, name, key string) error {
 	if err := c.reread(ctx); err != nil {
 		return err
@@ -257,24 +255,24 @@ func (c *verification) skip(ctx context.Context, w *walker, name, key string) er
 	return nil
 }
 
-// begin judges the first line of a chain.
+// begin checks the first line of a chain.
 func (c *verification) begin(w *walker, name string, one chainRow) {
 	f, b, ok := parseBeginning([]byte(one.Line))
 	p, known := c.reached(one.Key, name)
 	switch {
 	case !ok || b.Chain != name || b.Key != one.Key || w.seal != nil && !w.seal.authentic(f):
-		c.problem(name, 0, Changed, "how the chain begins was changed, or not written with this key")
+		c.problem(name, 0, Changed, "the first line was changed, or not written with this key")
 		w.adopt = true
 		return
 	case known && p.Key != one.Key:
-		c.problem(name, 0, Changed, fmt.Sprintf("the chain names the key %q, and heads say that it was %q", one.Key, p.Key))
+		c.problem(name, 0, Changed, fmt.Sprintf("the chain has the key %q, but %q in heads", one.Key, p.Key))
 	case known && p.Seq == 0 && p.Mark != linkOf(f.line).String():
-		c.problem(name, 0, Changed, "heads have another hash of how the chain begins")
+		c.problem(name, 0, Changed, "heads have another hash of the first line")
 	}
 	w.accept(sealedLine{line: f.line})
 }
 
-// record judges a record.
+// record checks a record.
 func (c *verification) record(w *walker, name string, one chainRow, r recordRow) {
 	c.report.Bytes += int64(len(r.Line))
 	if kind, detail, _ := w.judgeRow(r); kind != "" {
@@ -292,7 +290,7 @@ func (c *verification) record(w *walker, name string, one chainRow, r recordRow)
 	}
 }
 
-// checkOrphans looks for records that are of no chain.
+// checkOrphans reports records without a chain.
 func (c *verification) checkOrphans(ctx context.Context) error {
 	for id := int64(math.MinInt64); ; {
 		next, more, err := c.rows.NextChain(ctx, id)
@@ -307,21 +305,21 @@ func (c *verification) checkOrphans(ctx context.Context) error {
 		if _, begun, err := c.rows.Chain(ctx, id); err != nil {
 			return err
 		} else if !begun {
-			c.problem(name, 0, Foreign, "there are records of this chain, but no chain")
+			c.problem(name, 0, Foreign, "the records of this chain have no chain")
 		}
 	}
 }
 
-// checkEnds holds the ends of the chains against what else says how far they are.
+// checkEnds compares the ends of the chains with heads.
 func (c *verification) checkEnds() {
 	for _, end := range c.ends {
 		p, known := c.reached(end.Key, end.name)
 		gone, _ := c.pruned(end.Key, end.name)
 		if !known && !c.transient[end.name] {
-			c.problem(end.name, 0, Missing, "heads do not know this chain")
+			c.problem(end.name, 0, Missing, "heads do not contain this chain")
 		}
 		if most := max(p.Seq, uint64(max(end.Seq, 0))); end.seq < most && gone.Seq < most && !c.transient[end.name] {
-			c.problem(end.name, 0, Missing, fmt.Sprintf("the chain ends with record %d, and had reached %d", end.seq, most))
+			c.problem(end.name, 0, Missing, fmt.Sprintf("the chain ends with record %d, but had %d", end.seq, most))
 		}
 		if !p.End {
 			c.open = append(c.open, end.name)
@@ -330,28 +328,34 @@ func (c *verification) checkEnds() {
 			c.linked[end.Key]++
 		}
 	}
-	said := map[string]bool{}
+	reported := map[string]bool{}
 	for _, key := range slices.Sorted(maps.Keys(c.heads)) {
 		for _, name := range slices.Sorted(maps.Keys(c.heads[key].reached)) {
-			p := c.heads[key].reached[name]
-			if gone, ok := c.pruned(p.Key, name); c.found[name] || c.transient[name] || said[name] || ok && gone.End && gone.Seq >= p.Seq {
+			if c.found[name] || c.transient[name] || reported[name] {
 				continue
 			}
-			said[name] = true
+			p := c.heads[key].reached[name]
+			if pruned, ok := c.pruned(p.Key, name); ok && pruned.End && pruned.Seq >= p.Seq {
+				continue
+			}
+			reported[name] = true
 			c.problem(name, 0, Missing, fmt.Sprintf("the whole chain is missing; it had %d records", p.Seq))
 		}
 	}
 }
 
-// addNotes says what could not be seen.
+// addNotes adds notes about what could not be checked.
 func (c *verification) addNotes() {
 	if c.seal == nil && len(c.linked) > 0 {
-		c.problem(keyName, 0, NoKey, "there is none in the data directory, so only links could be checked; copy it from the machine that wrote the log")
+		c.problem(keyName, 0, NoKey, "there is no key in the data directory, so only links were checked; "+
+			"copy it from the machine that wrote the log")
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.linked)) {
-		c.note(headsName+" of "+key, OtherKey, fmt.Sprintf("%d chains are sealed with the key %s, which is not here: only their links were checked", c.linked[key], key))
+		c.note(headsName+" of "+key, OtherKey, fmt.Sprintf(
+			"%d chains are sealed with the key %s, which is missing: only their links were checked", c.linked[key], key))
 	}
 	if n := len(c.open); n > 0 {
-		c.note(c.open[n-1], Unended, fmt.Sprintf("chains whose process runs still, or was killed: %d, the latest named here; what came after their last head could be cut off unseen", n))
+		c.note(c.open[n-1], Unended, fmt.Sprintf("%d chains, the latest named here, have no end: "+
+			"their process runs or was killed, and records after their last head could be removed without a trace", n))
 	}
 }

@@ -50,7 +50,7 @@ func TestChallenge(t *testing.T) {
 	}
 }
 
-func TestNeedProfileThatNoScopeOpens(t *testing.T) {
+func TestNeedProfileWithoutScope(t *testing.T) {
 	v := verifier(t, newIssuer(t).config(newClock()))
 	status, header := v.Challenge(v.NeedProfile("full"), "")
 	const want = `Bearer error="insufficient_scope", error_description="the token does not grant this profile"`

@@ -51,7 +51,7 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-func TestAWithdrawnSetIsEmpty(t *testing.T) {
+func TestEmptyKeySet(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEC(t, "k")
 	is.publish(key.public())
@@ -67,7 +67,7 @@ func TestAWithdrawnSetIsEmpty(t *testing.T) {
 	}
 }
 
-func TestUnknownKeysDoNotFloodTheIssuer(t *testing.T) {
+func TestUnknownKeysAreRateLimited(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key, thief := newEd(t, "k"), newEd(t, "")
 	is.publish(key.public())
@@ -99,7 +99,7 @@ func TestUnknownKeysDoNotFloodTheIssuer(t *testing.T) {
 	}
 }
 
-func TestOneFetchServesAll(t *testing.T) {
+func TestConcurrentFetch(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEd(t, "k")
 	is.publish(key.public())
@@ -131,7 +131,7 @@ func TestOneFetchServesAll(t *testing.T) {
 	}
 }
 
-func TestTheIssuerIsDown(t *testing.T) {
+func TestIssuerOutage(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEC(t, "k")
 	is.publish(key.public())
@@ -173,7 +173,7 @@ func TestTheIssuerIsDown(t *testing.T) {
 }
 
 // While the issuer hangs, nobody who has a key waits for it more than once.
-func TestAHangingIssuerHoldsNobodyUp(t *testing.T) {
+func TestHangingIssuer(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEC(t, "k")
 	is.publish(key.public())
@@ -238,7 +238,7 @@ func (k *keyring) busy() bool {
 	return k.fetching != nil
 }
 
-func TestWhichKeysCount(t *testing.T) {
+func TestMatchingKeys(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	good := newEC(t, "k")
 	with := func(change func(*jose.JSONWebKey)) jose.JSONWebKey {

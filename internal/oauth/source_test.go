@@ -199,7 +199,7 @@ func TestDiscoveryIsDoneOnce(t *testing.T) {
 	fetch(false, wellKnown, "/moved")
 }
 
-func TestKeysAtAKnownPlace(t *testing.T) {
+func TestConfiguredJWKSURL(t *testing.T) {
 	s := newSite(t)
 	s.answers["/keys"] = text(`{"keys":[]}`)
 	src := newSource(Config{Issuer: s.URL, JWKSURL: s.URL + "/keys"})
@@ -213,7 +213,7 @@ func TestKeysAtAKnownPlace(t *testing.T) {
 }
 
 // A client that is stricter about redirects stays so.
-func TestTheClientsOwnRulesHold(t *testing.T) {
+func TestClientRedirectPolicy(t *testing.T) {
 	s := newSite(t)
 	s.answers["/old"] = redirect("/keys")
 	s.answers["/keys"] = text(`{"keys":[]}`)

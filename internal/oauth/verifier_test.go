@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestGoodTokens(t *testing.T) {
+func TestValidTokens(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	rs := newRSA(t, "rs", jose.RS256)
 	pairs := []pair{rs, {"ps", jose.PS256, rs.private}, newEC(t, "es"), newEd(t, "ed")}
@@ -43,7 +43,7 @@ func TestGoodTokens(t *testing.T) {
 	}
 }
 
-func TestWhatATokenSays(t *testing.T) {
+func TestInvalidClaims(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEd(t, "k")
 	is.publish(key.public())
@@ -226,7 +226,7 @@ func signEmbedded(t *testing.T, key jose.SigningKey, claims any) string {
 	return text
 }
 
-func TestScopesOpenProfiles(t *testing.T) {
+func TestScopesGrantProfiles(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEd(t, "k")
 	is.publish(key.public())
@@ -251,7 +251,7 @@ func TestScopesOpenProfiles(t *testing.T) {
 }
 
 // A client that acts for itself is never taken for a user of the same name.
-func TestClientsAreNotUsers(t *testing.T) {
+func TestClientTokens(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEd(t, "k")
 	is.publish(key.public())

@@ -61,7 +61,7 @@ func TestReplaceAndRead(t *testing.T) {
 	}
 }
 
-func TestReplaceFailsWhole(t *testing.T) {
+func TestReplaceFailure(t *testing.T) {
 	dir := t.TempDir()
 	taken := filepath.Join(dir, "taken")
 	if err := os.MkdirAll(filepath.Join(taken, "x"), 0o700); err != nil {
@@ -78,7 +78,7 @@ func TestReplaceFailsWhole(t *testing.T) {
 	}
 }
 
-func TestReadTakesFilesOnly(t *testing.T) {
+func TestReadRefusesDirectories(t *testing.T) {
 	if _, err := Read(t.TempDir(), 10); err == nil {
 		t.Error("a directory was read")
 	}
@@ -95,7 +95,7 @@ func TestReadTakesFilesOnly(t *testing.T) {
 	}
 }
 
-func TestLocksExclude(t *testing.T) {
+func TestLock(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "lock")
 	unlock, err := Lock(t.Context(), path, time.Hour)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestWhatOthersMayUseIsRefused(t *testing.T) {
+func TestPermissions(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "file")
 	for mode, good := range map[fs.FileMode]bool{
@@ -38,7 +38,7 @@ func TestWhatOthersMayUseIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatBelongsToOthersIsRefused(t *testing.T) {
+func TestOwner(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can give files away")
 	}
@@ -59,7 +59,7 @@ func TestWhatBelongsToOthersIsRefused(t *testing.T) {
 }
 
 // A pipe that nobody writes to would be waited for without end.
-func TestAPipeIsNoFile(t *testing.T) {
+func TestReadRefusesPipes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {
 		t.Skip("no pipes here: ", err)

@@ -29,8 +29,8 @@ func twice(ctx context.Context, s *store.Store, mark string) error {
 	})
 }
 
-// TestBackupsAreOfOneMoment makes backups while others write pairs of rows.
-func TestBackupsAreOfOneMoment(t *testing.T) {
+// TestBackupIsASnapshot makes backups while others write pairs of rows.
+func TestBackupIsASnapshot(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx, stop := context.WithCancel(t.Context())
 		var all sync.WaitGroup
@@ -79,7 +79,7 @@ func TestBackupsAreOfOneMoment(t *testing.T) {
 	})
 }
 
-func TestOtherFilesAreLeftAlone(t *testing.T) {
+func TestBackupKeepsOtherFiles(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	dir := t.TempDir()
 	letter := filepath.Join(dir, "letter.txt")
@@ -150,9 +150,9 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestOthersAreCounted expects to be told of other connections, not of a
+// TestStatusCountsConnections expects to be told of other connections, not of a
 // password.
-func TestOthersAreCounted(t *testing.T) {
+func TestStatusCountsConnections(t *testing.T) {
 	dsn := strings.Replace(storetest.Database(t), "postgres@", "postgres:opensesame@", 1)
 	s := storetest.Open(t, dsn)
 	before, err := s.Status(t.Context())

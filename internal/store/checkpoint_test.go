@@ -11,9 +11,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestTheLogBeginsAnewAmongReaders writes while there is always somebody who
+// TestCheckpointRestartsLogUnderLoad writes while there is always somebody who
 // reads, as there is with many processes. SQLite's log would grow without end.
-func TestTheLogBeginsAnewAmongReaders(t *testing.T) {
+func TestCheckpointRestartsLogUnderLoad(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())
 	ctx, cancel := context.WithCancel(t.Context())
 	var readers sync.WaitGroup

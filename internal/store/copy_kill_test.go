@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestCopyingChild is what the processes do that TestKilledWhileCopying kills.
+// TestCopyingChild is what the processes do that TestCopyKilled kills.
 func TestCopyingChild(t *testing.T) {
 	what, dsn, other := os.Getenv("STORE_CHILD"), os.Getenv("STORE_CHILD_DSN"), os.Getenv("STORE_CHILD_OTHER")
 	if what == "" {
@@ -77,9 +77,9 @@ func kill(t *testing.T, patience time.Duration, what, dsn, other string) (took t
 	return took, ended
 }
 
-// TestKilledWhileCopying expects the old state or the new one, whenever a
+// TestCopyKilled expects the old state or the new one, whenever a
 // process is killed.
-func TestKilledWhileCopying(t *testing.T) {
+func TestCopyKilled(t *testing.T) {
 	const rounds = 5
 	chance := rand.New(rand.NewPCG(7, 7))
 	file := func(seed uint64, most int) (string, store.Manifest) {

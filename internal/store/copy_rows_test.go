@@ -15,7 +15,7 @@ func everyKind() []Column {
 	return []Column{{"a", Text}, {"b", Int}, {"c", Float}, {"d", Bool}, {"e", Blob}}
 }
 
-func TestRowsAreLines(t *testing.T) {
+func TestRowEncoding(t *testing.T) {
 	for _, test := range []struct {
 		values []any
 		line   string
@@ -76,9 +76,9 @@ func FuzzRow(f *testing.F) {
 	})
 }
 
-// TestEveryTableCanBeCopied fails for a migration that makes a table which
+// TestEveryTableIsCopied fails for a migration that makes a table which
 // copies of the store cannot have, at any step.
-func TestEveryTableCanBeCopied(t *testing.T) {
+func TestEveryTableIsCopied(t *testing.T) {
 	latest, err := latestStep()
 	if err != nil {
 		t.Fatal(err)
@@ -115,7 +115,7 @@ func TestEveryTableCanBeCopied(t *testing.T) {
 	}
 }
 
-func TestTablesInACircle(t *testing.T) {
+func TestTablesWithCircularKeys(t *testing.T) {
 	tables := []Table{{Name: "a", needs: []string{"b"}}, {Name: "b", needs: []string{"c"}}, {Name: "c"}, {Name: "d", needs: []string{"d"}}}
 	if _, err := inOrder(tables); err == nil || !strings.Contains(err.Error(), "circle") {
 		t.Errorf("the error is %v", err)
@@ -126,8 +126,8 @@ func TestTablesInACircle(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNone are kept by SQLite, and have to come through.
-func TestTextsThatAreNone(t *testing.T) {
+// TestInvalidUTF8 are kept by SQLite, and have to come through.
+func TestInvalidUTF8(t *testing.T) {
 	open := func() *Store {
 		s, err := Open(t.Context(), Options{DSN: t.TempDir()})
 		if err != nil {

@@ -164,9 +164,9 @@ func (f *filler) text() string {
 	return b.String()
 }
 
-// TestCopiesAreTheSame takes rows of all tables from SQLite to PostgreSQL and
+// TestCopyToAndRestore takes rows of all tables from SQLite to PostgreSQL and
 // back, by files and directly.
-func TestCopiesAreTheSame(t *testing.T) {
+func TestCopyToAndRestore(t *testing.T) {
 	pg := storetest.Open(t, storetest.Database(t))
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -203,9 +203,9 @@ func TestCopiesAreTheSame(t *testing.T) {
 	}
 }
 
-// TestNumbersGoOn writes to a store that was filled, where PostgreSQL gives
+// TestSequencesAfterCopy writes to a store that was filled, where PostgreSQL gives
 // numbers of its own.
-func TestNumbersGoOn(t *testing.T) {
+func TestSequencesAfterCopy(t *testing.T) {
 	from := storetest.Open(t, t.TempDir())
 	for i := range 20 {
 		change(t, from, "x", fmt.Sprint(i))
@@ -241,9 +241,9 @@ func TestNumbersGoOn(t *testing.T) {
 	}
 }
 
-// TestFollowersAreLost has readers of the feed from before a restore, of this
+// TestRestoreInvalidatesPositions has readers of the feed from before a restore, of this
 // process and another, who have to read everything anew.
-func TestFollowersAreLost(t *testing.T) {
+func TestRestoreInvalidatesPositions(t *testing.T) {
 	two := func(t *testing.T, dsn string) {
 		s, other := storetest.Open(t, dsn), storetest.Open(t, dsn)
 		for i := range 5 {

@@ -13,9 +13,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// TestWhatModelsAreToldOfAFailure looks at the errors of a store that cannot be
+// TestFailureAsToolError looks at the errors of a store that cannot be
 // opened, of one whose server is gone, and of a statement that is wrong.
-func TestWhatModelsAreToldOfAFailure(t *testing.T) {
+func TestFailureAsToolError(t *testing.T) {
 	ask := func(ctx context.Context, s *store.Store) *tool.Error {
 		err := s.Row(ctx, "SELECT count(*) FROM change", nil, new(int))
 		return tool.AsError(err)
@@ -60,9 +60,9 @@ func TestWhatModelsAreToldOfAFailure(t *testing.T) {
 	}
 }
 
-// TestWhatOperatorsAreToldOfADamagedFile has a file that is no database, one
+// TestDamagedFileAdvice has a file that is no database, one
 // with a hole, and one that is whole again because it was moved away.
-func TestWhatOperatorsAreToldOfADamagedFile(t *testing.T) {
+func TestDamagedFileAdvice(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "store.db")
 	read := func() error {

@@ -31,7 +31,7 @@ func jobOf(t *testing.T, s *store.Store, id string) (j store.Job) {
 	return j
 }
 
-func TestEachJobIsDoneOnce(t *testing.T) {
+func TestJobsRunOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const jobs = 120
 		for i := range jobs {
@@ -73,7 +73,7 @@ func TestEachJobIsDoneOnce(t *testing.T) {
 	})
 }
 
-func TestALateHolderHasLostItsJob(t *testing.T) {
+func TestExpiredLeaseLosesJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		id, _ := enqueue(t, s, store.NewJob{Kind: "k", Attempts: 2})
 		first, err := s.Acquire(t.Context(), "k", "a", -time.Second) // the lease is over at once
@@ -108,7 +108,7 @@ func TestALateHolderHasLostItsJob(t *testing.T) {
 	})
 }
 
-func TestAJobIsTriedAgain(t *testing.T) {
+func TestJobRetries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		id, added := enqueue(t, s, store.NewJob{Kind: "k", Dedupe: "one", Attempts: 2})
 		if _, again := enqueue(t, s, store.NewJob{Kind: "k", Dedupe: "one"}); !added || again {
@@ -136,7 +136,7 @@ func TestAJobIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestARateIsKept(t *testing.T) {
+func TestRate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := store.Rate{Times: 1, Period: time.Hour, Burst: 5}
 		var mu sync.Mutex

@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestAStatementWithinItself reads rows of a statement while it reads others of
+// TestNestedSameStatement reads rows of a statement while it reads others of
 // the same one, and ends some early.
-func TestAStatementWithinItself(t *testing.T) {
+func TestNestedSameStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		if s.Engine() == "postgres" {
 			t.Skip("a connection of PostgreSQL reads one result at a time")
@@ -50,9 +50,9 @@ func TestAStatementWithinItself(t *testing.T) {
 	})
 }
 
-// TestManyStatements has more than a connection remembers, and some that are
+// TestStatementCacheEviction has more than a connection remembers, and some that are
 // wrong or given up.
-func TestManyStatements(t *testing.T) {
+func TestStatementCacheEviction(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		for round := range 2 {
 			for i := range 400 {

@@ -10,9 +10,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestMetersKeepARateTogether has two processes' worth of callers in a hurry use
+// TestMetersShareARate has two processes' worth of callers in a hurry use
 // a rate up.
-func TestMetersKeepARateTogether(t *testing.T) {
+func TestMetersShareARate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		r := store.Rate{Times: 10, Period: 10 * time.Hour, Burst: 700}
 		var allowed atomic.Int64

@@ -113,9 +113,9 @@ func within(t testing.TB, backup, name string) int64 {
 	return 0
 }
 
-// TestWhatIsNoBackupChangesNothing tries files that are damaged, or made by
+// TestRestoreOfInvalidFiles tries files that are damaged, or made by
 // somebody who means harm, on a store that has rows.
-func TestWhatIsNoBackupChangesNothing(t *testing.T) {
+func TestRestoreOfInvalidFiles(t *testing.T) {
 	from := storetest.Open(t, t.TempDir())
 	(&filler{Rand: rand.New(rand.NewPCG(1, 2))}).fill(t, from, 20)
 	good := filepath.Join(t.TempDir(), "good.zip")
@@ -198,9 +198,9 @@ func TestWhatIsNoBackupChangesNothing(t *testing.T) {
 	})
 }
 
-// TestAnEarlierVersion restores a backup that was made before there were other
+// TestRestoreOfEarlierVersion restores a backup that was made before there were other
 // tables than the first ones.
-func TestAnEarlierVersion(t *testing.T) {
+func TestRestoreOfEarlierVersion(t *testing.T) {
 	from := storetest.Open(t, t.TempDir())
 	if err := twice(t.Context(), from, "early"); err != nil {
 		t.Fatal(err)

@@ -22,9 +22,9 @@ func change(t *testing.T, s *store.Store, topic, key string) {
 	}
 }
 
-// TestTheFeedLosesNothing has many writers, whose transactions end in another
+// TestFeedLosesNoChange has many writers, whose transactions end in another
 // order than they began, and a reader that goes by the cursor.
-func TestTheFeedLosesNothing(t *testing.T) {
+func TestFeedLosesNoChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		const writers, each = 16, 60
 		var all sync.WaitGroup
@@ -86,7 +86,7 @@ func TestTheFeedLosesNothing(t *testing.T) {
 	})
 }
 
-func TestWhoWaitsIsWoken(t *testing.T) {
+func TestWait(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		a := s.Wait("a")
 		change(t, s, "a", "1")
@@ -103,7 +103,7 @@ func expectClosed(t *testing.T, c <-chan struct{}) {
 	}
 }
 
-func TestOthersAreWoken(t *testing.T) {
+func TestWaitOtherProcess(t *testing.T) {
 	two := func(t *testing.T, dsn string) {
 		one, other := storetest.Open(t, dsn), storetest.Open(t, dsn)
 		for range 20 {
@@ -130,8 +130,8 @@ func TestOthersAreWoken(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) { two(t, storetest.Database(t)) })
 }
 
-// TestTheServerGoesAndComes restarts PostgreSQL under a store in use.
-func TestTheServerGoesAndComes(t *testing.T) {
+// TestServerRestart restarts PostgreSQL under a store in use.
+func TestServerRestart(t *testing.T) {
 	server := storetest.Postgres(t)
 	s := storetest.Open(t, server.DSN("postgres"))
 	change(t, s, "a", "before")
@@ -150,7 +150,7 @@ func TestTheServerGoesAndComes(t *testing.T) {
 	}
 }
 
-func TestAFailedUpdateLeavesNothing(t *testing.T) {
+func TestFailedUpdateWritesNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		broken := errors.New("broken")
 		err := s.Update(t.Context(), func(tx *store.Tx) error {
@@ -172,7 +172,7 @@ func TestAFailedUpdateLeavesNothing(t *testing.T) {
 	})
 }
 
-func TestManyOpenAtOnce(t *testing.T) {
+func TestConcurrentOpen(t *testing.T) {
 	open := func(t *testing.T, dsn string) {
 		var all sync.WaitGroup
 		for range 12 {
@@ -219,7 +219,7 @@ func TestIDsSortByTime(t *testing.T) {
 	}
 }
 
-func TestLater(t *testing.T) {
+func TestOpenLazy(t *testing.T) {
 	dir := t.TempDir()
 	s, err := store.OpenLazy(store.Options{DSN: dir})
 	if err != nil {

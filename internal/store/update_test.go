@@ -8,10 +8,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestWhoeverGivesWayIsTriedAgain has a transaction and others lock two rows of
+// TestDeadlockedUpdateIsRetried has a transaction and others lock two rows of
 // PostgreSQL in opposite orders, one after the other. The server ends the first
 // each time, which has done nothing wrong and must come to its turn.
-func TestWhoeverGivesWayIsTriedAgain(t *testing.T) {
+func TestDeadlockedUpdateIsRetried(t *testing.T) {
 	const others = 9
 	s := storetest.Open(t, storetest.Database(t))
 	add := func(tx *store.Tx, row int) error {

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-func TestTokensThatDecide(t *testing.T) {
+func TestApprovalTokens(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
 		if _, _, err := table.Create(t.Context(), Request{Approve: true, Profiles: []string{"full"}}); err == nil || !strings.Contains(err.Error(), "name no profile") {

@@ -16,8 +16,8 @@ func token(n int) Token {
 	return Token{Hash: fmt.Sprintf("%064x", n), ID: fmt.Sprintf("id%06d", n), Name: "x", Profiles: []string{"full"}}
 }
 
-// TestOneFirstToken has many who want to make the first one.
-func TestOneFirstToken(t *testing.T) {
+// TestAddFirstOnce has many who want to make the first one.
+func TestAddFirstOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		var all sync.WaitGroup
 		var made atomic.Int64
@@ -39,7 +39,7 @@ func TestOneFirstToken(t *testing.T) {
 	})
 }
 
-func TestTokensAreNotReplaced(t *testing.T) {
+func TestAddDoesNotReplace(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		rows := storeRows{s}
 		if added, created, err := rows.Add(t.Context(), token(1), false); err != nil || !added || created.IsZero() {
@@ -82,8 +82,8 @@ func TestTokensAreNotReplaced(t *testing.T) {
 	})
 }
 
-// TestTokensMove copies them to the other engine and back from a backup.
-func TestTokensMove(t *testing.T) {
+// TestCopyOfTokens copies them to the other engine and back from a backup.
+func TestCopyOfTokens(t *testing.T) {
 	from, to := storetest.Open(t, t.TempDir()), storetest.Open(t, storetest.Database(t))
 	for n := range 3 {
 		if _, _, err := (storeRows{from}).Add(t.Context(), token(n), false); err != nil {

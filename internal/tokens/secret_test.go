@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestAnyTypoIsNoticed(t *testing.T) {
+func TestCheckFindsTypos(t *testing.T) {
 	good := generate().Reveal()
 	if err := Check(good); err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func TestTokensAreRandom(t *testing.T) {
 	}
 }
 
-func TestASecretNeverShows(t *testing.T) {
+func TestSecretIsMasked(t *testing.T) {
 	secret := generate()
 	plain := secret.Reveal()
 	type inside struct{ hidden Secret }

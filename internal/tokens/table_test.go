@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
+func TestAuthenticate(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
 		expires := time.Now().Add(time.Hour).UTC().Truncate(time.Millisecond)
@@ -46,7 +46,7 @@ func TestATokenStandsForWhatItWasMadeFor(t *testing.T) {
 	})
 }
 
-func TestTokensThatDoNotCount(t *testing.T) {
+func TestAuthenticateRefuses(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
 		good, row := create(t, table, Request{Name: "good"})
@@ -98,7 +98,7 @@ func TestErrorsDoNotRepeatTheToken(t *testing.T) {
 }
 
 // Replicas are separate connections to one table.
-func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
+func TestRevokeInOtherProcess(t *testing.T) {
 	dir := t.TempDir()
 	for engine, dsn := range map[string]string{"sqlite": dir, "postgres": storetest.Database(t)} {
 		t.Run(engine, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAnotherReplicaIsHeardAtTheNextRequest(t *testing.T) {
 	}
 }
 
-func TestATableThatCannotBeAskedLetsNobodyIn(t *testing.T) {
+func TestAuthenticateWithoutStore(t *testing.T) {
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
 	table := open(t, nil)
 	table.rows = rows
@@ -152,7 +152,7 @@ func TestATableThatCannotBeAskedLetsNobodyIn(t *testing.T) {
 }
 
 // A row that nobody here has written is good for nothing.
-func TestOddRows(t *testing.T) {
+func TestAuthenticateInvalidRows(t *testing.T) {
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
 	table := open(t, nil)
 	table.rows = rows
@@ -172,7 +172,7 @@ func TestOddRows(t *testing.T) {
 	}
 }
 
-func TestNothingIsMadeByLooking(t *testing.T) {
+func TestReadingCreatesNothing(t *testing.T) {
 	rows := &troubled{away: true} // and nothing behind it
 	table := New(Options{Unused: func() bool { return true }})
 	table.rows = rows
@@ -217,7 +217,7 @@ func TestUsesAreWritten(t *testing.T) {
 }
 
 // Whoever cannot write the table can still be let in, and does not wait for it.
-func TestNobodyWaitsForTheWriting(t *testing.T) {
+func TestAuthenticateDoesNotWaitForWrites(t *testing.T) {
 	var began atomic.Int64
 	release := make(chan struct{})
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}, refuse: func(context.Context) error {
@@ -240,7 +240,7 @@ func TestNobodyWaitsForTheWriting(t *testing.T) {
 	}
 }
 
-func TestRowsAreCopies(t *testing.T) {
+func TestAuthenticateReturnsCopies(t *testing.T) {
 	table := New(Options{DB: storetest.Open(t, t.TempDir())})
 	table.cache.age = time.Hour
 	plain, row := create(t, table, Request{Profiles: []string{"readonly"}})
@@ -260,8 +260,8 @@ func TestRowsAreCopies(t *testing.T) {
 	}
 }
 
-// TestALookGetsOld has no answer believed for longer than a revocation waits.
-func TestALookGetsOld(t *testing.T) {
+// TestCacheExpires has no answer believed for longer than a revocation waits.
+func TestCacheExpires(t *testing.T) {
 	r := cache{age: cacheAge, tokens: map[string]cached{}}
 	asked := time.Now()
 	r.put("h", Token{ID: "x"}, asked)

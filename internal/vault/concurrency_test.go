@@ -65,7 +65,7 @@ func TestManyAtOnce(t *testing.T) {
 }
 
 // Of those who set the first secret at once, one makes the key.
-func TestManyMakeOneVault(t *testing.T) {
+func TestConcurrentCreate(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vault")
 	var all sync.WaitGroup
 	for i := range 8 {
@@ -81,7 +81,7 @@ func TestManyMakeOneVault(t *testing.T) {
 	}
 }
 
-func TestAChangeCanBeCalledOff(t *testing.T) {
+func TestSetWithEndedContext(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "value")
 	unlock, err := private.Lock(t.Context(), filepath.Join(v.config.Dir, lockName), 0)
@@ -101,7 +101,7 @@ func TestAChangeCanBeCalledOff(t *testing.T) {
 	unlock()
 }
 
-func TestAPlaceThatCannotBeWrittenIsAnError(t *testing.T) {
+func TestUnwritableDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "file")
 	write(t, dir, nil)
 	_, _, err := at(dir, File).Set(t.Context(), "a", []byte("value"))

@@ -10,7 +10,7 @@ import (
 
 func hexKey() string { return hex.EncodeToString(newKey()[:]) }
 
-func TestKeysAsPeopleWriteThem(t *testing.T) {
+func TestParseKey(t *testing.T) {
 	k := newKey()
 	k[0], k[1], k[2] = 0xfb, 0xff, 0xfe // + and / in one alphabet, - and _ in the other
 	for name, text := range map[string]string{

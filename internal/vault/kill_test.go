@@ -77,7 +77,7 @@ func killed(t *testing.T, dir string, after int) (last int) {
 	return last
 }
 
-func TestAKilledProcessLeavesAVaultThatOpens(t *testing.T) {
+func TestKilledRotation(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vault")
 	v := at(dir, File)
 	set(t, v, "steady", "rock")
@@ -108,7 +108,7 @@ func TestAKilledProcessLeavesAVaultThatOpens(t *testing.T) {
 
 // Every state that a rotation goes through, as a process that dies there would
 // leave it.
-func TestEveryStepOfARotationOpens(t *testing.T) {
+func TestRotationSteps(t *testing.T) {
 	before := fresh(t)
 	set(t, before, "a", "one", "b", "two")
 	dir := before.config.Dir

@@ -19,7 +19,7 @@ func fakeKeyring(t *testing.T) {
 	keyring.MockInit()
 }
 
-func TestTheVariableWinsOverThePlace(t *testing.T) {
+func TestVariableHasPrecedence(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vault")
 	one, two := hexKey(), hexKey()
 	v := at(dir, Keyring, envKey, one)
@@ -56,7 +56,7 @@ func TestTheVariableWinsOverThePlace(t *testing.T) {
 	holds(t, v, "a", "value")
 }
 
-func TestAKeyThatIsGoneIsNotMadeAnew(t *testing.T) {
+func TestMissingKeyIsNotReplaced(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "value")
 	path := filepath.Join(v.config.Dir, keyName)
@@ -98,7 +98,7 @@ func TestAKeyThatIsGoneIsNotMadeAnew(t *testing.T) {
 }
 
 // Whoever brings a vault back from a backup finds its key where it was.
-func TestAKeyWithoutAVaultIsTakenOver(t *testing.T) {
+func TestExistingKeyIsUsed(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "old")
 	backup := read(t, v.path())
@@ -111,7 +111,7 @@ func TestAKeyWithoutAVaultIsTakenOver(t *testing.T) {
 	holds(t, v, "a", "old")
 }
 
-func TestAKeyThatOthersMayReadIsRefused(t *testing.T) {
+func TestKeyFilePermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes say nothing here")
 	}
@@ -202,7 +202,7 @@ func TestRotationOfTheVariable(t *testing.T) {
 }
 
 // The key goes from place to place, and each leaves nothing behind.
-func TestKeysMove(t *testing.T) {
+func TestRotationMovesKey(t *testing.T) {
 	fakeKeyring(t)
 	dir := filepath.Join(t.TempDir(), "vault")
 	variable := hexKey()
@@ -248,7 +248,7 @@ func TestKeysMove(t *testing.T) {
 	holds(t, at(dir, File), "a", "value")
 }
 
-func TestTheKeyring(t *testing.T) {
+func TestSystemKeyring(t *testing.T) {
 	fakeKeyring(t)
 	v := at(filepath.Join(t.TempDir(), "vault"), Keyring)
 	set(t, v, "a", "value")
@@ -278,7 +278,7 @@ func TestTheKeyring(t *testing.T) {
 }
 
 // An old key that cannot be removed is told of, and tried again.
-func TestOldKeysAreNotForgotten(t *testing.T) {
+func TestOldKeysAreRemoved(t *testing.T) {
 	fakeKeyring(t)
 	dir := filepath.Join(t.TempDir(), "vault")
 	set(t, at(dir, Keyring), "a", "value")
@@ -319,7 +319,7 @@ func TestOldKeysAreNotForgotten(t *testing.T) {
 	holds(t, v, "a", "value")
 }
 
-func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
+func TestKeyringWithoutSession(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the keyring is part of the system here")
 	}
@@ -339,7 +339,7 @@ func TestWithoutASessionThereIsNoKeyring(t *testing.T) {
 	}
 }
 
-func TestCheckOfNothing(t *testing.T) {
+func TestCheckWithoutVault(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "vault")
 	for name, c := range map[string]struct {
 		v    *Vault

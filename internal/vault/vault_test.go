@@ -81,7 +81,7 @@ func write(t *testing.T, path string, text []byte) {
 	}
 }
 
-func TestSecretsComeBack(t *testing.T) {
+func TestSetAndGet(t *testing.T) {
 	v := fresh(t)
 	if list, err := v.List(); err != nil || list == nil || len(list) > 0 {
 		t.Errorf("a vault that is not there lists %v, %v", list, err)
@@ -174,7 +174,7 @@ func TestSetRefuses(t *testing.T) {
 	}
 }
 
-func TestNothingIsOnTheDiskInPlainText(t *testing.T) {
+func TestSecretsAreEncrypted(t *testing.T) {
 	v := fresh(t)
 	secret := "hunter2" + "-hunter2-hunter2"
 	set(t, v, "first", secret, "second", secret)
@@ -213,7 +213,7 @@ func TestNothingIsOnTheDiskInPlainText(t *testing.T) {
 
 // Whoever can write the file can remove what is in it, and nothing else: a
 // secret opens under its own name, with its own dates, or not at all.
-func TestEntriesCannotBeExchanged(t *testing.T) {
+func TestForgedEntries(t *testing.T) {
 	for name, change := range map[string]func(d, other *document){
 		"values swapped":  func(d, _ *document) { a, b := &d.Secrets[0], &d.Secrets[1]; a.Sealed, b.Sealed = b.Sealed, a.Sealed },
 		"renamed":         func(d, _ *document) { d.Secrets[0].Name, d.Secrets[1].Name = "c", "d" },
@@ -255,7 +255,7 @@ func TestEntriesCannotBeExchanged(t *testing.T) {
 	}
 }
 
-func TestABrokenVaultIsAnErrorEverywhere(t *testing.T) {
+func TestBrokenVault(t *testing.T) {
 	seal := base64.StdEncoding.EncodeToString(make([]byte, overhead+5))
 	entry := func(name string) string {
 		return `{"name":"` + name + `","created":"2026-01-02T03:04:05Z","changed":"2026-01-02T03:04:05Z","sealed":"` + seal + `"}`
@@ -312,7 +312,7 @@ func TestABrokenVaultIsAnErrorEverywhere(t *testing.T) {
 	}
 }
 
-func TestAVaultDoesNotGrowWithoutBounds(t *testing.T) {
+func TestVaultSizeLimit(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "x")
 	d, err := v.load()
