@@ -22,7 +22,7 @@ func someCall(change ...func(*Call)) Call {
 }
 
 // hang is when a test gives up on what must happen. It measures nothing, so
-// that a busy machine fails nobody.
+// that it does not fail on a busy machine.
 const hang = 3 * time.Minute
 
 func in(d time.Duration) time.Time { return time.Now().Add(d) }
@@ -95,10 +95,10 @@ func (p place) server(t testing.TB) *Store {
 	return s
 }
 
-// person is the store of somebody who asks nothing.
+// person is the store of a process that asks nothing.
 func (p place) person() *Store { return New(Options{DB: p.db}) }
 
-// elsewhere is a store with connections of its own, as another machine has them.
+// elsewhere is a store with other connections, as another machine has them.
 func (p place) elsewhere(t testing.TB) *Store {
 	t.Helper()
 	return placeIn(t, p.dsn).server(t)
@@ -121,7 +121,7 @@ func until(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// state is how far a question is; "" when it is gone.
+// state returns the state of a question, or "" if there is none.
 func state(t testing.TB, p place, id string) State {
 	t.Helper()
 	word, _, found, err := (rows{p.db}).State(t.Context(), id)

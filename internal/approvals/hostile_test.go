@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store"
 )
 
-// alter changes the row of a question as only a stranger to this package can.
+// alter changes the row of a question directly.
 func alter(t *testing.T, db *store.Store, id string, change func(*questionRow)) {
 	t.Helper()
 	q, _, _, err := rows{db}.Get(t.Context(), id)
@@ -71,7 +71,7 @@ func TestBrokenQuestionsAreNotListed(t *testing.T) {
 }
 
 // testWhatIsGivenUpLeavesNothing is about a caller that asks and cancels, on
-// and on: everybody else reads what it leaves behind.
+// and on: all other processes read what it leaves behind.
 func testWhatIsGivenUpLeavesNothing(t *testing.T, p place) {
 	s := p.server(t)
 	var asked []string

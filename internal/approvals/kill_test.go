@@ -63,8 +63,8 @@ type child struct {
 	said  map[string][]string // ids by the word before them, as far as it was heard
 }
 
-// hear takes one line down.
-func (c *child) hear(line string) {
+// record records one line of output.
+func (c *child) record(line string) {
 	if what, id, is := strings.Cut(line, " "); is {
 		c.said[what] = append(c.said[what], id)
 	}
@@ -101,7 +101,7 @@ func (c *child) word(t *testing.T, what string) string {
 			if !open {
 				t.Fatalf("it ended without %s", what)
 			}
-			c.hear(line)
+			c.record(line)
 			if id, is := strings.CutPrefix(line, what+" "); is {
 				return id
 			}
@@ -118,14 +118,14 @@ func (c *child) kill(t *testing.T) map[string][]string {
 		t.Fatal(err)
 	}
 	for line := range c.lines {
-		c.hear(line)
+		c.record(line)
 	}
 	_ = c.cmd.Wait() // killed, as it should be
 	return c.said
 }
 
-// testTheDeathOfAServer kills one that waits. Nobody can approve for it any
-// more, and what it left goes.
+// testTheDeathOfAServer kills a server with a question. It cannot be approved
+// then, and its rows are removed.
 func testTheDeathOfAServer(t *testing.T, p place) {
 	server := start(t, "server", p.dsn)
 	id := server.word(t, "ASKED")

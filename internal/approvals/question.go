@@ -42,7 +42,7 @@ const (
 	Allowed State = "allowed"
 	Denied  State = "denied"
 	Used    State = "used"    // allowed, and the call was made
-	Expired State = "expired" // open, but its time is over
+	Expired State = "expired" // open, but it has expired
 )
 
 // A Question is a call that waits for a decision.
@@ -57,7 +57,7 @@ type Question struct {
 	Decision *Decision         `json:"decision,omitzero"`
 }
 
-// untrack says why the question cannot be answered any more; nil while it can.
+// closedErr returns why the question cannot be answered, or nil if it is open.
 func (q *Question) closedErr() error {
 	switch q.State {
 	case Open:

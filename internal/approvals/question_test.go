@@ -229,7 +229,7 @@ func testOddIDs(t *testing.T, p place) {
 	}
 }
 
-// testTheEndOfAServer ends one properly: what it asks is over at once, and
+// testTheEndOfAServer closes a server: its question ends at once, and
 // nothing of it stays.
 func testTheEndOfAServer(t *testing.T, p place) {
 	server, person := New(Options{DB: p.db}), p.elsewhere(t)
@@ -331,13 +331,13 @@ func TestReadingCreatesNothing(t *testing.T) {
 func testWhoLooksIsThere(t *testing.T, p place) {
 	s := p.server(t)
 	if there, err := s.Attended(t.Context()); there || err != nil {
-		t.Errorf("somebody is there who never looked: %v", err)
+		t.Errorf("attended before a look: %v", err)
 	}
 	if err := s.MarkAttended(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if there, err := p.elsewhere(t).Attended(t.Context()); !there || err != nil {
-		t.Errorf("nobody is there who just looked: %v", err)
+		t.Errorf("not attended after a look: %v", err)
 	}
 	until(t, "the look to be over", func() bool {
 		there, err := (rows{p.db}).AttendedWithin(t.Context(), 20*time.Millisecond)

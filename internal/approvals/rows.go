@@ -55,7 +55,7 @@ type answerRow struct {
 const (
 	// currentState is the state of a question at this moment.
 	currentState = "CASE WHEN state = 'open' AND expires <= {{now}} THEN 'expired' ELSE state END"
-	// ownerLives selects rows whose process has a valid lease.
+	// ownerLives selects rows of processes with a valid lease.
 	ownerLives = "owner IN (SELECT id FROM approval_owner WHERE until > {{now}})"
 	// openQuestions selects questions that can be answered.
 	openQuestions = "state = 'open' AND expires > {{now}} AND " + ownerLives

@@ -60,7 +60,7 @@ func TestCopyHasRulesButNoQuestions(t *testing.T) {
 			}
 		}
 		if there, err := a.AttendedWithin(t.Context(), time.Hour); err != nil || there {
-			t.Errorf("%s: somebody has looked: %v", s.Engine(), err)
+			t.Errorf("%s: it is attended: %v", s.Engine(), err)
 		}
 	}
 }

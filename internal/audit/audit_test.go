@@ -117,7 +117,7 @@ func TestAppendWithEndedContext(t *testing.T) {
 	l := w.open(t, Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	got := make(chan error)
-	l.mu.Lock() // somebody else is writing
+	l.mu.Lock() // another goroutine is writing
 	go func() { got <- l.Append(ctx, Record{Call: "withdrawn"}) }()
 	cancel()
 	l.mu.Unlock()

@@ -120,7 +120,7 @@ func (r *lateRows) Append(ctx context.Context, from, to chainRow, records []reco
 	return r.rowStore.Append(ctx, from, to, records)
 }
 
-// Somebody removes what is being written to.
+// Another process removes the chain that is being written.
 func TestChangedChainRefusesRecords(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for name, text := range map[string]string{
@@ -185,7 +185,7 @@ func TestDatabaseOutage(t *testing.T) {
 		acknowledge(t, l, fmt.Sprint(i))
 	}
 	eventually(t, func() bool { l.mu.Lock(); defer l.mu.Unlock(); return l.uploadErr != nil })
-	acknowledge(t, l, "meanwhile")
+	acknowledge(t, l, "later")
 	server.Start(t)
 	add(t, l, "after")
 	end(t, l)

@@ -29,7 +29,7 @@
 //
 // # Rows
 //
-// Each Log that writes is a chain of its own, so processes never wait for each
+// Each Log that writes is a separate chain, so processes never wait for each
 // other's hashes. A chain has one row, with a line that names the process and the
 // time, and one row for each record. Each line contains a plain hash of the line
 // before it, and ends with an HMAC-SHA-256 under the key in DIR/audit.key.

@@ -144,7 +144,7 @@ func FuzzLine(f *testing.F) {
 	})
 }
 
-// FuzzHeads reads heads that somebody else has written.
+// FuzzHeads reads heads of an attacker.
 func FuzzHeads(f *testing.F) {
 	lines, err := sealHeads(key{1}, head{Kind: headReached, Chains: []point{{Chain: "c", Key: "k", Seq: 3}}})(headRow{}, false)
 	if err != nil {

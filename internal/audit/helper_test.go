@@ -32,7 +32,7 @@ func newWorld(t testing.TB, dsn string) *world {
 	return w
 }
 
-// executor makes a way to do to the tables what only others would.
+// executor returns a function that changes the tables directly.
 func executor[T interface {
 	Exec(text string, args ...any) (int64, error)
 }](update func(context.Context, func(T) error) error) func(testing.TB, string, ...any) {
@@ -85,7 +85,7 @@ func (w *world) open(t testing.TB, o Options) *Log {
 	return l
 }
 
-// chain writes a chain of its own with these calls, and ends it.
+// chain writes a chain with these calls, and ends it.
 func (w *world) chain(t testing.TB, calls ...string) *Log {
 	t.Helper()
 	l := w.open(t, Options{})
@@ -121,7 +121,7 @@ func stored(t testing.TB, l *Log) {
 	})
 }
 
-// eventually waits for what others do.
+// eventually waits for other goroutines.
 func eventually(t testing.TB, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); !is(); time.Sleep(time.Millisecond) {

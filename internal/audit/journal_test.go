@@ -43,7 +43,7 @@ func TestJournalBehindStore(t *testing.T) {
 	})
 }
 
-// Whoever can write to a journal and has no key does not get heads to repeat
+// An attacker who can write to a journal but has no key does not get heads to repeat
 // what they like: by it retention would remove what they like.
 func TestForgedCheckpoint(t *testing.T) {
 	for name, lie := range map[string]func(t *testing.T, w *world, mark string) string{
@@ -83,11 +83,11 @@ func TestClockSetBack(t *testing.T) {
 	l.mu.Unlock()
 	add(t, l, "b")
 	if w.chains(t)[0].Seen == 1 {
-		t.Error("nobody sees that it was added to")
+		t.Error("the column seen was not updated")
 	}
 }
 
-// Others that may write to the directory could remove what waits there.
+// Users who may write to the directory could remove what waits there.
 func TestJournalDirectoryPermissions(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("modes say nothing here")
@@ -140,7 +140,7 @@ func TestJournalRemovedWhileOpen(t *testing.T) {
 	w.green(t, 3)
 }
 
-// Whoever stops a server has no patience for a store that is locked.
+// A server must stop quickly even if the store is locked.
 func TestCloseWithLockedStore(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{DB: &DB{lockedRows{w.rows}}})
@@ -152,7 +152,7 @@ func TestCloseWithLockedStore(t *testing.T) {
 	w.green(t, 2)
 }
 
-// lockedRows take nothing, and nobody can say how long that lasts.
+// lockedRows block until the transaction times out.
 type lockedRows struct{ rowStore }
 
 func (r lockedRows) Begin(ctx context.Context, _ chainRow, _ headsFunc) error {
@@ -160,12 +160,12 @@ func (r lockedRows) Begin(ctx context.Context, _ chainRow, _ headsFunc) error {
 	defer cancel()
 	<-late.Done()
 	if ctx.Err() == nil {
-		return errors.New("nobody gave up")
+		return errors.New("the transaction was not cancelled")
 	}
 	return ctx.Err()
 }
 
-// Nobody is refused by a store that is slower than those who write: they wait.
+// No record is refused because the store is slower than the writers: they wait.
 func TestSlowStoreThrottlesWriters(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})

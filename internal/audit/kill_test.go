@@ -19,12 +19,12 @@ const (
 	childDSN = "AUDIT_TEST_CHILD_DSN"
 )
 
-// TestChild is not a test of its own: other tests run it in a process, where it
+// TestChild is not a test by itself: other tests run it in a process, where it
 // appends from eight goroutines and prints what was acknowledged.
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childDir)
 	if dir == "" {
-		t.Skip("only runs in a process of its own")
+		t.Skip("only runs in a child process")
 	}
 	w := newWorld(t, os.Getenv(childDSN))
 	w.dir = dir
@@ -116,7 +116,7 @@ func TestKilledProcessesLoseNothingAcknowledged(t *testing.T) {
 			delete(acknowledged, call)
 		}
 		if len(acknowledged) > 0 {
-			t.Errorf("%d acknowledged records are gone, as %v", len(acknowledged), acknowledged)
+			t.Errorf("%d acknowledged records are missing: %v", len(acknowledged), acknowledged)
 		}
 	})
 }

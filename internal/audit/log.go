@@ -99,7 +99,7 @@ const (
 	abandonedAfter = 3 * 24 * time.Hour
 )
 
-// Open returns a Log that will write a chain of its own. It reads and writes
+// Open returns a Log that will write a new chain. It reads and writes
 // nothing before the first record, so that a process without records leaves no
 // trace. Close the Log before the store.
 func Open(o Options) (*Log, error) {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Others go on while somebody verifies: chains begin, also the first of all, and
+// Other processes change the log during Verify: chains begin, also the first one, and
 // end, and retention removes chains and what heads say of them.
 func TestVerifyDuringChanges(t *testing.T) {
 	for name, tt := range map[string]struct {
@@ -51,7 +51,7 @@ func (w *world) rewrite(t testing.TB) {
 	}
 }
 
-// interrupted rows let others go on before the first of some reading.
+// interrupted rows run others before the first of some reading.
 type interrupted struct {
 	rowStore
 	before string

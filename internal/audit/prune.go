@@ -60,7 +60,7 @@ func (p *pruner) read(ctx context.Context) (err error) {
 }
 
 // measure computes how much exceeds the size limit and up to which time. It
-// takes the sizes from heads, which are sealed, so that nobody can make records
+// takes the sizes from heads, which are sealed, so that an attacker cannot make records
 // disappear by adding rows.
 func (p *pruner) measure(ctx context.Context, most int64) error {
 	if most == 0 {

@@ -171,7 +171,7 @@ func TestPruneAbandonedForeignChains(t *testing.T) {
 	w.green(t, 10)
 	w.prune(t, Options{MaxAge: time.Hour})
 	w.green(t, 0)
-	// Its machine comes back: nobody that it can check says that this was right.
+	// Its machine comes back: no key that it can check says that this was right.
 	there.red(t, Missing)
 }
 
@@ -235,7 +235,7 @@ func TestDamagedHeadsAreNotRewritten(t *testing.T) {
 	w.exec(t, "UPDATE audit_head SET key = (SELECT key FROM audit_chain)")
 	w.prune(t, Options{})
 	if n := len(w.heads(t)); n < rewriteHeadsAt {
-		t.Errorf("the evidence is gone, but for %d heads", n)
+		t.Errorf("the evidence was removed, except for %d heads", n)
 	}
 	w.red(t, Foreign)
 }

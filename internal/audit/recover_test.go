@@ -123,7 +123,7 @@ func TestRecoverInvalidJournal(t *testing.T) {
 		"a line without an end":      {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
 		"a beginning without an end": {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
 		"a head among the records":   {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
-		"a mark that nobody sealed":  {lines(func(l []string) []string { l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
+		"a checkpoint without a valid seal":  {lines(func(l []string) []string { l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
@@ -215,8 +215,8 @@ func TestRecoverUnknownChain(t *testing.T) {
 	})
 }
 
-// Retention removes chains that nobody was seen adding to for days. One whose
-// journal comes back after all goes on where it was cut off.
+// Retention removes chains that were not seen for days. If the journal of one
+// is found later, the chain continues where it was cut off.
 func TestRecoverPrunedChain(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		for stored := 1; stored < 4; stored++ {
@@ -278,7 +278,7 @@ func TestPrunedChainContinues(t *testing.T) {
 	w.green(t, 1)
 	end(t, l)
 	w.green(t, 1)
-	// What was removed by somebody else afterwards is missed.
+	// Records that are removed later are reported as missing.
 	w.exec(t, "DELETE FROM audit_record")
 	w.exec(t, "DELETE FROM audit_chain")
 	w.red(t, Missing)
@@ -299,7 +299,7 @@ func TestConcurrentRecover(t *testing.T) {
 				}
 			})
 		}
-		all.Go(func() { // and some begin meanwhile
+		all.Go(func() { // and some begin at the same time
 			for i := range 5 {
 				w.chain(t, fmt.Sprint("c", i))
 			}

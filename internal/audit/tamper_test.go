@@ -205,7 +205,7 @@ func TestVerifyFindsRemovedAndMovedRows(t *testing.T) {
 	})
 }
 
-// A log is passed off as that of another machine, whose key is not here, so
+// A log is presented as that of another machine, with a key that is missing, so
 // that fewer things are checked.
 func TestVerifyFindsRenamedChain(t *testing.T) {
 	w := newWorld(t, "")
@@ -229,7 +229,7 @@ func TestVerifyFindsRenamedChain(t *testing.T) {
 	}
 }
 
-// What a machine can say of the chains of another, whose key it does not have.
+// What a machine can check of the chains of another one without its key.
 func TestVerifyWithOtherKey(t *testing.T) {
 	each(t, func(t *testing.T, here *world) {
 		there := here.elsewhere(t)

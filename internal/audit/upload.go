@@ -105,7 +105,7 @@ func (l *Log) updateBackpressure() {
 }
 
 // waitForStore waits until less records wait, the store is not available, or
-// throttleMax is over.
+// throttleMax has passed.
 func (l *Log) waitForStore(ctx context.Context) {
 	late := time.NewTimer(throttleMax)
 	defer late.Stop()

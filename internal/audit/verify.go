@@ -170,7 +170,7 @@ func (c *verification) sealerOf(key string) *sealer {
 	return nil
 }
 
-// reached returns the last point of a chain in the heads of its own key and of
+// reached returns the last point of a chain in the heads of the chain's key and of
 // ours.
 func (c *verification) reached(key, chain string) (p point, known bool) {
 	points := map[string]point{}

@@ -15,7 +15,7 @@ const (
 	Duplicated Kind = "duplicated" // a line that is there twice
 	OtherKey   Kind = "other key"  // sealed with a key that is missing; only links were checked
 	NoKey      Kind = "no key"     // there is no key
-	Unended    Kind = "no end"     // a chain whose process runs or was killed
+	Unended    Kind = "no end"     // a process that runs or was killed has not ended the chain
 )
 
 // A walker checks the lines of one chain in order.
@@ -102,7 +102,7 @@ func (w *walker) inGap(number uint64) bool {
 	return false
 }
 
-// stepRow is step for a record of the store, whose columns must be equal to the
+// stepRow is step for a record of the store. Its columns must be equal to the
 // fields of its line.
 func (w *walker) stepRow(r recordRow) (row Row, fits bool) {
 	_, _, row = w.judgeRow(r)

@@ -108,13 +108,13 @@ func TestConcurrentFetch(t *testing.T) {
 	v := verifier(t, is.config(now))
 	token := key.sign(t, nil, is.claims(now, nil))
 
-	// Who gives up does not take the others' fetch away.
+	// A caller that gives up does not cancel the fetch of other callers.
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	_, err := v.Verify(gone, token)
 	var e *Error
 	if !errors.As(err, &e) || e.Code != Unavailable || !errors.Is(err, context.Canceled) {
-		t.Fatalf("a caller that is gone: %v", err)
+		t.Fatalf("a cancelled caller: %v", err)
 	}
 	var all sync.WaitGroup
 	for range 20 {
@@ -172,7 +172,7 @@ func TestIssuerOutage(t *testing.T) {
 	}
 }
 
-// While the issuer hangs, nobody who has a key waits for it more than once.
+// While the issuer hangs, a caller with a cached key waits for it at most once.
 func TestHangingIssuer(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	key := newEC(t, "k")
@@ -223,7 +223,7 @@ func TestClose(t *testing.T) {
 	}
 	v.Close() // does not wait for an issuer that does not answer
 	if err := <-got; !errors.Is(err, context.Canceled) {
-		t.Errorf("whoever waits: %v", err)
+		t.Errorf("a waiting caller: %v", err)
 	}
 	now.move(time.Hour)
 	if c := code(t, v, token); c != Unavailable {

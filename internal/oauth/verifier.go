@@ -113,7 +113,7 @@ func New(c Config) (*Verifier, error) {
 	return v, nil
 }
 
-// Close ends running requests. Afterwards the Verifier fetches no more keys.
+// Close ends running requests. The Verifier fetches no keys afterwards.
 func (v *Verifier) Close() { v.keys.close() }
 
 // Verify returns the grant of a token. The error is an *Error; see Challenge.

@@ -94,7 +94,7 @@ func TestInvalidClaims(t *testing.T) {
 
 		{"long token", nil, set{"more": strings.Repeat("a", maxToken)}, InvalidToken, "token is too long"},
 		{"rather long token", nil, set{"more": strings.Repeat("a", maxToken/2)}, good, ""},
-		{"nobody", nil, set{"sub": nil, "client_id": nil}, InvalidToken, "neither"},
+		{"no subject", nil, set{"sub": nil, "client_id": nil}, InvalidToken, "neither"},
 		{"only a client", nil, set{"sub": nil, "client_id": nil, "azp": "robot"}, good, ""},
 		{"subject with a line break", nil, set{"sub": "ada\nadmin"}, InvalidToken, "control characters"},
 		{"long subject", nil, set{"sub": long}, InvalidToken, "too long"},
@@ -155,7 +155,7 @@ func check(t *testing.T, token string, grant Grant, err error, want Code, why st
 func TestForgeries(t *testing.T) {
 	is, now := newIssuer(t), newClock()
 	rsaKey, edKey := newRSA(t, "rs", jose.RS256), newEd(t, "ed")
-	thief := newEd(t, "ed") // bears the issuer's key id
+	thief := newEd(t, "ed") // has the issuer's key id
 	is.publish(rsaKey.public(), edKey.public())
 	v := verifier(t, is.config(now))
 	claims := is.claims(now, nil)

@@ -51,14 +51,14 @@ func TestOwner(t *testing.T) {
 		}
 	}
 	if _, err := Read(path, 10); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
-		t.Errorf("a file of somebody else's: %v", err)
+		t.Errorf("a file of another user: %v", err)
 	}
 	if err := CheckDir(dir); err == nil || !strings.Contains(err.Error(), "belongs to user 12345") {
-		t.Errorf("a directory of somebody else's: %v", err)
+		t.Errorf("a directory of another user: %v", err)
 	}
 }
 
-// A pipe that nobody writes to would be waited for without end.
+// Reading a pipe without a writer would block forever.
 func TestReadRefusesPipes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(path, 0o600); err != nil {

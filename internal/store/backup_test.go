@@ -29,7 +29,7 @@ func twice(ctx context.Context, s *store.Store, mark string) error {
 	})
 }
 
-// TestBackupIsASnapshot makes backups while others write pairs of rows.
+// TestBackupIsASnapshot makes backups while other processes write pairs of rows.
 func TestBackupIsASnapshot(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		ctx, stop := context.WithCancel(t.Context())
@@ -99,7 +99,7 @@ func TestBackupKeepsOtherFiles(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("the backup: %v, %v", info.Mode(), err)
 	}
-	// What a crash left goes away; what somebody may be writing to does not.
+	// Backup removes the file of a crash, but not one that is being written.
 	old, young := filepath.Join(dir, ".a.zip.1.part"), filepath.Join(dir, ".a.zip.2.part")
 	for _, path := range []string{old, young} {
 		if err := os.WriteFile(path, []byte("half"), 0o600); err != nil {
@@ -150,7 +150,7 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestStatusCountsConnections expects to be told of other connections, not of a
+// TestStatusCountsConnections expects the number of other connections, without a
 // password.
 func TestStatusCountsConnections(t *testing.T) {
 	dsn := strings.Replace(storetest.Database(t), "postgres@", "postgres:opensesame@", 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestCheckpointRestartsLogUnderLoad writes while there is always somebody who
+// TestCheckpointRestartsLogUnderLoad writes while there is always a reader that
 // reads, as there is with many processes. SQLite's log would grow without end.
 func TestCheckpointRestartsLogUnderLoad(t *testing.T) {
 	s := storetest.Open(t, t.TempDir())

@@ -204,7 +204,7 @@ func TestCopyToAndRestore(t *testing.T) {
 }
 
 // TestSequencesAfterCopy writes to a store that was filled, where PostgreSQL gives
-// numbers of its own.
+// sequences.
 func TestSequencesAfterCopy(t *testing.T) {
 	from := storetest.Open(t, t.TempDir())
 	for i := range 20 {

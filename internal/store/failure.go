@@ -69,8 +69,8 @@ func (f *failure) notOutage() bool {
 	return false
 }
 
-// send writes down that the store could not be used, which models are not told
-// more of.
+// logFailure logs err if the store is not available, because models do not see
+// the cause.
 func (s *Store) logFailure(err error) error {
 	var f *failure
 	if errors.As(err, &f) && !f.notOutage() {

@@ -14,7 +14,7 @@ import (
 )
 
 // TestFailureAsToolError looks at the errors of a store that cannot be
-// opened, of one whose server is gone, and of a statement that is wrong.
+// opened, of one without its server, and of a wrong statement.
 func TestFailureAsToolError(t *testing.T) {
 	ask := func(ctx context.Context, s *store.Store) *tool.Error {
 		err := s.Row(ctx, "SELECT count(*) FROM change", nil, new(int))

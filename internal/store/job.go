@@ -134,7 +134,7 @@ func (t *Tx) Job(id string) (j Job, err error) {
 	return j, err
 }
 
-// SweepJobs fails jobs whose last lease has expired, and removes jobs that ended
+// SweepJobs fails jobs with an expired last lease, and removes jobs that ended
 // longer ago than age.
 func (s *Store) SweepJobs(ctx context.Context, age time.Duration) error {
 	return s.Update(ctx, func(t *Tx) error {

@@ -76,7 +76,7 @@ func TestJobsRunOnce(t *testing.T) {
 func TestExpiredLeaseLosesJob(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		id, _ := enqueue(t, s, store.NewJob{Kind: "k", Attempts: 2})
-		first, err := s.Acquire(t.Context(), "k", "a", -time.Second) // the lease is over at once
+		first, err := s.Acquire(t.Context(), "k", "a", -time.Second) // the lease has expired at once
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestExpiredLeaseLosesJob(t *testing.T) {
 			t.Fatal(err)
 		}
 		if stop, err := s.Renew(t.Context(), second, -time.Second); err != nil || !stop {
-			t.Errorf("the holder was not told to stop: %v", err)
+			t.Errorf("the holder should have stopped: %v", err)
 		}
 		if _, err := s.Acquire(t.Context(), "k", "c", time.Minute); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a third attempt of two: %v", err)

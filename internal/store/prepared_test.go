@@ -10,7 +10,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestNestedSameStatement reads rows of a statement while it reads others of
+// TestNestedSameStatement reads rows of a statement within rows of
 // the same one, and ends some early.
 func TestNestedSameStatement(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {

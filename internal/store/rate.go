@@ -26,7 +26,7 @@ func (s *Store) Take(ctx context.Context, key string, r Rate) (wait time.Duratio
 	return s.take(ctx, key, r, 1)
 }
 
-// applySteps uses a rate several times at once, or not at all.
+// take uses a rate several times at once, or not at all.
 func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait time.Duration, err error) {
 	if r.Times <= 0 || r.Burst < times || times <= 0 || r.Period <= 0 {
 		return 0, errors.New("store: the rate allows nothing")

@@ -114,7 +114,7 @@ func within(t testing.TB, backup, name string) int64 {
 }
 
 // TestRestoreOfInvalidFiles tries files that are damaged, or made by
-// somebody who means harm, on a store that has rows.
+// an attacker, on a store that has rows.
 func TestRestoreOfInvalidFiles(t *testing.T) {
 	from := storetest.Open(t, t.TempDir())
 	(&filler{Rand: rand.New(rand.NewPCG(1, 2))}).fill(t, from, 20)

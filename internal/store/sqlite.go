@@ -38,7 +38,7 @@ func (s *Store) useSQLite(o Options) error {
 	return nil
 }
 
-// connectSQLite opens the database. It writes with one connection, whose queue is
+// connectSQLite opens the database. It writes with one connection. Its queue is
 // fair, unlike the lock of SQLite. Writing transactions begin with BEGIN
 // IMMEDIATE, because one that has read before cannot wait for the lock.
 func (s *Store) connectSQLite(ctx context.Context, dir string, full bool) (err error) {

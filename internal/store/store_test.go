@@ -22,7 +22,7 @@ func change(t *testing.T, s *store.Store, topic, key string) {
 	}
 }
 
-// TestFeedLosesNoChange has many writers, whose transactions end in another
+// TestFeedLosesNoChange has many writers with transactions that end in another
 // order than they began, and a reader that goes by the cursor.
 func TestFeedLosesNoChange(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
@@ -99,7 +99,7 @@ func expectClosed(t *testing.T, c <-chan struct{}) {
 	select {
 	case <-c:
 	case <-time.After(3 * time.Minute):
-		t.Fatal("nobody was woken")
+		t.Fatal("the waiter was not woken")
 	}
 }
 

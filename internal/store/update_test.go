@@ -8,9 +8,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
-// TestDeadlockedUpdateIsRetried has a transaction and others lock two rows of
+// TestDeadlockedUpdateIsRetried has one transaction and other ones lock two rows of
 // PostgreSQL in opposite orders, one after the other. The server ends the first
-// each time, which has done nothing wrong and must come to its turn.
+// each time, so Update must retry it until it succeeds.
 func TestDeadlockedUpdateIsRetried(t *testing.T) {
 	const others = 9
 	s := storetest.Open(t, storetest.Database(t))
@@ -44,7 +44,7 @@ func TestDeadlockedUpdateIsRetried(t *testing.T) {
 			}
 			all.Go(func() {
 				err := s.Update(t.Context(), func(tx *store.Tx) error {
-					return steps(exec(tx, "SET LOCAL deadlock_timeout = '1h'"), // it is not the one to give way
+					return steps(exec(tx, "SET LOCAL deadlock_timeout = '1h'"), // it is not the one that the server ends
 						func() error { return add(tx, 2) }, func() error { return add(tx, 1) })
 				})
 				if err != nil {
@@ -64,7 +64,7 @@ func TestDeadlockedUpdateIsRetried(t *testing.T) {
 	}
 }
 
-// waitsForALock returns when somebody waits for what another has locked.
+// waitsForALock returns when a transaction waits for a lock of another one.
 func waitsForALock(t *testing.T, s *store.Store) error {
 	const text = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
 	for waiting := 0; waiting == 0; {

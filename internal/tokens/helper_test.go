@@ -68,7 +68,7 @@ var errAway = errors.New("connection refused")
 type troubled struct {
 	tokenRows
 	away   bool
-	odd    func(*Token)                // what somebody else has made of a row
+	odd    func(*Token)                // changes a row as another program might
 	refuse func(context.Context) error // of uses
 }
 

@@ -151,7 +151,7 @@ func TestAuthenticateWithoutStore(t *testing.T) {
 	}
 }
 
-// A row that nobody here has written is good for nothing.
+// A row that another program has changed is not valid.
 func TestAuthenticateInvalidRows(t *testing.T) {
 	rows := &troubled{tokenRows: storeRows{storetest.Open(t, t.TempDir())}}
 	table := open(t, nil)
@@ -216,7 +216,7 @@ func TestUsesAreWritten(t *testing.T) {
 	})
 }
 
-// Whoever cannot write the table can still be let in, and does not wait for it.
+// A caller is authenticated even if uses cannot be written, and does not wait for it.
 func TestAuthenticateDoesNotWaitForWrites(t *testing.T) {
 	var began atomic.Int64
 	release := make(chan struct{})

@@ -13,7 +13,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/private"
 )
 
-// Many change and read one vault, each through a Vault of its own, as
+// Many goroutines change and read one vault, each with its own Vault, as
 // processes do. Nothing is lost, and a reader never sees anything but a value
 // that was set.
 func TestManyAtOnce(t *testing.T) {
@@ -97,7 +97,7 @@ func TestSetWithEndedContext(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 	}
-	holds(t, v, "a", "value") // reading waits for nobody
+	holds(t, v, "a", "value") // reading does not wait
 	unlock()
 }
 

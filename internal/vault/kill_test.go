@@ -15,12 +15,12 @@ import (
 
 const childDir = "VAULT_TEST_CHILD_DIR"
 
-// TestChild is not a test of its own: another runs it in a process, where it
+// TestChild is not a test by itself: another runs it in a process, where it
 // sets, removes and rotates until it is killed, and says what is done.
 func TestChild(t *testing.T) {
 	dir := os.Getenv(childDir)
 	if dir == "" {
-		t.Skip("only runs in a process of its own")
+		t.Skip("only runs in a child process")
 	}
 	v := at(dir, File)
 	for i := range 1_000_000 {

@@ -44,7 +44,7 @@ func TestVariableHasPrecedence(t *testing.T) {
 		for _, err := range []error{getting, setting, checking} {
 			says(t, err, c.want...)
 			if strings.Contains(fmt.Sprint(err), "hunter2") || strings.Contains(fmt.Sprint(err), two) {
-				t.Errorf("%s: the error tells the key: %v", name, err)
+				t.Errorf("%s: the error contains the key: %v", name, err)
 			}
 		}
 		if _, err := c.v.List(); err != nil {
@@ -97,7 +97,7 @@ func TestMissingKeyIsNotReplaced(t *testing.T) {
 	holds(t, v, "b", "value")
 }
 
-// Whoever brings a vault back from a backup finds its key where it was.
+// A vault that is restored from a backup finds its key in the same place.
 func TestExistingKeyIsUsed(t *testing.T) {
 	v := fresh(t)
 	set(t, v, "a", "old")
@@ -170,7 +170,7 @@ func TestRotation(t *testing.T) {
 	if now := read(t, filepath.Join(v.config.Dir, keyName)); len(now) != len(key) || string(now) == string(key) {
 		t.Error("the old key is still there")
 	}
-	write(t, v.path(), before) // an old copy does not open any more
+	write(t, v.path(), before) // an old copy cannot be opened
 	_, err = v.Get("a")
 	says(t, err, "wrong key")
 }
@@ -277,7 +277,7 @@ func TestSystemKeyring(t *testing.T) {
 	says(t, making, "writing to the system keyring: no such bus")
 }
 
-// An old key that cannot be removed is told of, and tried again.
+// An old key that cannot be removed is reported, and removed later.
 func TestOldKeysAreRemoved(t *testing.T) {
 	fakeKeyring(t)
 	dir := filepath.Join(t.TempDir(), "vault")

@@ -166,7 +166,7 @@ func TestSetRefuses(t *testing.T) {
 		_, _, err := v.Set(t.Context(), c.name, []byte(c.value))
 		says(t, err, c.want)
 		if err != nil && c.value != "" && c.value != "value" && strings.Contains(err.Error(), c.value) {
-			t.Errorf("%s: the error tells the secret: %v", name, err)
+			t.Errorf("%s: the error contains the secret: %v", name, err)
 		}
 		if _, err := os.Stat(v.config.Dir); err == nil {
 			t.Errorf("%s: a vault was made", name)
@@ -211,7 +211,7 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	}
 }
 
-// Whoever can write the file can remove what is in it, and nothing else: a
+// An attacker who can write the file can remove what is in it, and nothing else: a
 // secret opens under its own name, with its own dates, or not at all.
 func TestForgedEntries(t *testing.T) {
 	for name, change := range map[string]func(d, other *document){

@@ -24,7 +24,7 @@ type Server struct {
 }
 
 // Postgres starts a server until the end of the test, which may stop it and
-// start it again. Who needs no more than a database asks for a [Database].
+// start it again. Tests that need only a database should use [Database].
 func Postgres(t testing.TB) *Server {
 	t.Helper()
 	installed(t)

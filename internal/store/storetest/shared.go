@@ -12,9 +12,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Database makes an empty database until the end of the test, and is its URL.
-// It is in a server that all tests of this process share, since to start one
-// takes longer than most of them.
+// Database creates an empty database for the test and returns its URL. All tests
+// of the process share one server, because starting one takes longer than most
+// tests.
 func Database(t testing.TB) string {
 	t.Helper()
 	installed(t)
@@ -34,14 +34,14 @@ func Database(t testing.TB) string {
 	return s.DSN(name)
 }
 
-// A sharedServer is gone with this process.
+// A sharedServer ends with this process.
 type sharedServer struct {
 	Server
 	made     atomic.Int64 // databases
 	lifeline *os.File     // closed by the system when we end
 }
 
-// shared starts the server for whoever asks first.
+// shared starts the server at the first call.
 var shared = sync.OnceValues(func() (*sharedServer, error) {
 	s := new(sharedServer)
 	if err := s.settle(); err != nil {
@@ -54,12 +54,12 @@ var shared = sync.OnceValues(func() (*sharedServer, error) {
 })
 
 // lastWill waits for the end of its input, then runs the rest of its arguments
-// and removes the directory that the first one names, also while somebody who
-// has not heard of the end is still filling it.
+// and removes the directory in the first one, again and again while the server
+// still writes to it.
 const lastWill = `trap '' HUP INT TERM; read -r _; "$@"; until rm -rf -- "$0"; do sleep 1; done`
 
-// guard leaves a process behind that stops the server when this one has ended,
-// in whichever way: who is killed cleans nothing up.
+// guard starts a process that stops the server when this one has ended, even if
+// it was killed.
 func (s *sharedServer) guard() error {
 	theirs, ours, err := os.Pipe()
 	if err != nil {

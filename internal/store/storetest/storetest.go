@@ -1,8 +1,8 @@
-// Package storetest is for tests that need a store: databases of their own in
-// a PostgreSQL server that all tests of a process share, servers of their own
-// for tests that stop them, and stores of both engines to run the same test on.
-// The servers are real ones that listen on a socket in a temporary directory,
-// and are gone with the test, or with the process. Begin with [Each].
+// Package storetest helps tests that need a store: it runs a test with stores of
+// both engines, makes databases in a PostgreSQL server that all tests of a process
+// share, and starts separate servers for tests that stop them. The servers listen
+// on a socket in a temporary directory and end with the test or the process. Begin
+// with [Each].
 package storetest
 
 import (
