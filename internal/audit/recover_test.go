@@ -114,16 +114,16 @@ func TestRecoverInvalidJournal(t *testing.T) {
 		want   Kind
 		stored int // records
 	}{
-		"a record that was changed":  {func(s string) string { return strings.Replace(s, `"call":"c"`, `"call":"x"`, 1) }, Changed, 2},
-		"the beginning":              {func(s string) string { return strings.Replace(s, `"pid":`, `"pid":1`, 1) }, Changed, 0},
-		"a record that was removed":  {lines(func(l []string) []string { return append(l[:2:2], l[3:]...) }), Missing, 1},
-		"records in another order":   {lines(func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }), Missing, 1},
-		"something else":             {func(string) string { return "hello\n" }, Foreign, 0},
-		"something else in between":  {lines(func(l []string) []string { l[2] = "hello\n"; return l }), Foreign, 1},
-		"a line without an end":      {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
-		"a beginning without an end": {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
-		"a head among the records":   {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
-		"a checkpoint without a valid seal":  {lines(func(l []string) []string { l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
+		"a record that was changed":         {func(s string) string { return strings.Replace(s, `"call":"c"`, `"call":"x"`, 1) }, Changed, 2},
+		"the beginning":                     {func(s string) string { return strings.Replace(s, `"pid":`, `"pid":1`, 1) }, Changed, 0},
+		"a record that was removed":         {lines(func(l []string) []string { return append(l[:2:2], l[3:]...) }), Missing, 1},
+		"records in another order":          {lines(func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }), Missing, 1},
+		"something else":                    {func(string) string { return "hello\n" }, Foreign, 0},
+		"something else in between":         {lines(func(l []string) []string { l[2] = "hello\n"; return l }), Foreign, 1},
+		"a line without an end":             {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
+		"a beginning without an end":        {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
+		"a head among the records":          {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
+		"a checkpoint without a valid seal": {lines(func(l []string) []string { l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")
