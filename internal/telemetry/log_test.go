@@ -64,7 +64,9 @@ func TestLogIsScrubbed(t *testing.T) {
 		"pointer":         func(log *slog.Logger) { log.Info("m", "k", &pair{Name: secret()}) },
 		"map":             func(log *slog.Logger) { log.Info("m", "k", map[string]any{secret(): []string{secret()}}) },
 		"%v of a struct":  func(log *slog.Logger) { log.Info(fmt.Sprintf("%v", pair{hidden: secret()})) },
-		"group":           func(log *slog.Logger) { log.Info("m", slog.Group("g", "k", secret(), slog.Group("h", "k", secret()))) },
+		"group": func(log *slog.Logger) {
+			log.Info("m", slog.Group("g", "k", secret(), slog.Group("h", "k", secret())))
+		},
 		"name of a group": func(log *slog.Logger) { log.WithGroup(secret()).Info("m", "k", 1) },
 		"with": func(log *slog.Logger) {
 			log.With("k", secret()).WithGroup("g").With("l", errors.New(secret())).Info("m")
@@ -224,7 +226,7 @@ func TestHandlersFollowSlogRules(t *testing.T) {
 	}
 }
 
-// parseText reads a line of the text format, whose values hold no spaces here.
+// parseText parses a line of the text format. Its values must have no spaces.
 func parseText(line string) map[string]any {
 	m := map[string]any{}
 	words := strings.Fields(line)

@@ -88,10 +88,12 @@ func TestDelivery(t *testing.T) {
 			`the collector returned status 400: "no [REDACTED]"`},
 		{"unauthorised", func() []reply { return []reply{{code: 401, body: "<html>"}} }, 1, 0, 0, "the collector returned status 401"},
 		{"server error", func() []reply { return []reply{{code: 500}} }, 1, 0, 0, "the collector returned status 500"},
-		{"too many, in seconds", func() []reply { return []reply{{code: 429, after: "7"}, {code: 200}} }, 2, 7 * time.Second, 7 * time.Second, ""},
+		{"too many, in seconds", func() []reply { return []reply{{code: 429, after: "7"}, {code: 200}} }, 2,
+			7 * time.Second, 7 * time.Second, ""},
 		{"unavailable, with a date", func() []reply { return []reply{{code: 503, after: later(9 * time.Second)}, {code: 200}} }, 2,
 			8 * time.Second, 9 * time.Second, ""},
-		{"a date in the past", func() []reply { return []reply{{code: 503, after: later(-time.Hour)}, {code: 200}} }, 2, minPause, minPause, ""},
+		{"a date in the past", func() []reply { return []reply{{code: 503, after: later(-time.Hour)}, {code: 200}} }, 2,
+			minPause, minPause, ""},
 		{"asked for longer than there is", func() []reply { return []reply{{code: 503, after: "60"}} }, 1, 0, 0, "the collector returned status 503"},
 		{"asked for nonsense", func() []reply { return []reply{{code: 429, after: "-5"}, {code: 200}} }, 2,
 			firstPause / 2, firstPause * 3 / 2, ""},
@@ -121,7 +123,7 @@ func TestDelivery(t *testing.T) {
 				if took < tt.least || took > tt.most {
 					t.Errorf("it took %v, want %v to %v", took, tt.least, tt.most)
 				}
-				if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 					t.Errorf("error is %v, want %q", err, tt.want)
 				}
 				if err != nil && strings.Contains(err.Error(), secret()) {
@@ -144,7 +146,8 @@ func TestDeliveryGivesUp(t *testing.T) {
 				defer cancel()
 				start := time.Now()
 				err := e.export(ctx, oneSpan())
-				if took := time.Since(start); err == nil || took > exportTimeout || wire.seen < 3 || wire.seen > int(exportTimeout/minPause) {
+				took, most := time.Since(start), int(exportTimeout/minPause)
+				if err == nil || took > exportTimeout || wire.seen < 3 || wire.seen > most {
 					t.Errorf("%d attempts in %v ended with %v", wire.seen, took, err)
 				}
 			})
@@ -259,7 +262,9 @@ func TestEveryTypeOfValue(t *testing.T) {
 // TestRichSpans checks that all fields of a span are exported and scrubbed.
 func TestRichSpans(t *testing.T) {
 	at := time.Unix(1, 5)
-	id := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	id := trace.NewSpanContext(trace.SpanContextConfig{
+		TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled,
+	})
 	attrs := []attribute.KeyValue{attribute.String("k", secret())}
 	stubs := tracetest.SpanStubs{
 		{
@@ -270,8 +275,14 @@ func TestRichSpans(t *testing.T) {
 			InstrumentationScope: instrumentation.Scope{Name: "one", SchemaURL: "schema"},
 			DroppedAttributes:    1, DroppedEvents: 2, DroppedLinks: 3,
 		},
-		{Name: "other", SpanContext: id, SpanKind: trace.SpanKindInternal, StartTime: at, EndTime: at, InstrumentationScope: instrumentation.Scope{Name: "two"}},
-		{Name: "again", SpanContext: id, SpanKind: trace.SpanKindInternal, StartTime: at, EndTime: at, InstrumentationScope: instrumentation.Scope{Name: "one", SchemaURL: "schema"}},
+		{
+			Name: "other", SpanContext: id, SpanKind: trace.SpanKindInternal, StartTime: at, EndTime: at,
+			InstrumentationScope: instrumentation.Scope{Name: "two"},
+		},
+		{
+			Name: "again", SpanContext: id, SpanKind: trace.SpanKindInternal, StartTime: at, EndTime: at,
+			InstrumentationScope: instrumentation.Scope{Name: "one", SchemaURL: "schema"},
+		},
 	}
 	got, err := json.Marshal(encoder{scrubSecret}.request(stubs.Snapshots()))
 	if err != nil {

@@ -145,7 +145,8 @@ func TestLayoutOfGit(t *testing.T) {
 	}
 	rest := under("sub/.git", ".git/modules/libs/m", "bare", "elsewhere/gd", "linked") + `
 		.git/modules/libs/m/refs/heads/config .git/modules/libs/m/logs/refs/heads/config
-		.git/worktrees/w/commondir .git/worktrees/w/config.worktree m/.git e/.git odd/config odd/hooks o/.git bad/.git lg/config hl/githooks other-name`
+		.git/worktrees/w/commondir .git/worktrees/w/config.worktree m/.git e/.git odd/config odd/hooks
+		o/.git bad/.git lg/config hl/githooks other-name`
 	same(t, "git", needGit().Locked, rest+under(".git"))
 	same(t, "with an exception", needGit("!/.git/config", "!**/githooks").Locked,
 		strings.ReplaceAll(rest, " hl/githooks", "")+" .git/hooks .git/config.worktree .git/commondir")

@@ -539,7 +539,7 @@ func (s *callerView) mountFor(abs string) (best *mount, name string, ok bool) {
 	return nil, "", false
 }
 
-// cleanSlashes removes empty steps and "." from a path. It keeps "..", whose
+// cleanSlashes removes empty steps and "." from a path. It keeps "..", because its
 // meaning depends on links.
 func cleanSlashes(abs string) string {
 	var steps []string

@@ -195,7 +195,9 @@ func TestErrorOutsideIsAlwaysTheSame(t *testing.T) {
 }
 
 func TestSpecialFiles(t *testing.T) {
-	w, ctx, ws := testWorkspace(t, func(o *Options) { o.Roots = []ExtraRoot{{Name: "proc", Path: "/proc"}, {Name: "dev", Path: "/dev"}} })
+	w, ctx, ws := testWorkspace(t, func(o *Options) {
+		o.Roots = []ExtraRoot{{Name: "proc", Path: "/proc"}, {Name: "dev", Path: "/dev"}}
+	})
 	special(t, ws)
 	for _, path := range []string{"fifo", "socket", "dev/zero", "dev/null", "proc/self/environ", "proc/version"} {
 		if _, err := content(ctx, w, path); err == nil || kindOf(err) == tool.Internal {
