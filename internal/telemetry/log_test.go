@@ -52,18 +52,18 @@ func testLogger(t testing.TB, w io.Writer, c LogConfig) *slog.Logger {
 
 func TestLogIsScrubbed(t *testing.T) {
 	tests := map[string]func(log *slog.Logger){
-		"message":         func(log *slog.Logger) { log.Info("it is " + secret()) },
-		"string":          func(log *slog.Logger) { log.Info("m", "k", secret()) },
-		"key":             func(log *slog.Logger) { log.Info("m", secret(), 1) },
-		"error":           func(log *slog.Logger) { log.Info("m", "error", errors.New("no "+secret())) },
-		"wrapped error":   func(log *slog.Logger) { log.Info("m", "error", fmt.Errorf("a: %w", errors.New(secret()))) },
-		"stringer":        func(log *slog.Logger) { log.Info("m", "url", &url.URL{Scheme: "https", Host: secret()}) },
-		"bytes":           func(log *slog.Logger) { log.Info("m", "k", []byte(secret())) },
-		"raw JSON":        func(log *slog.Logger) { log.Info("m", "k", json.RawMessage(`"`+secret()+`"`)) },
-		"struct":          func(log *slog.Logger) { log.Info("m", "k", pair{secret(), secret()}) },
-		"pointer":         func(log *slog.Logger) { log.Info("m", "k", &pair{Name: secret()}) },
-		"map":             func(log *slog.Logger) { log.Info("m", "k", map[string]any{secret(): []string{secret()}}) },
-		"%v of a struct":  func(log *slog.Logger) { log.Info(fmt.Sprintf("%v", pair{hidden: secret()})) },
+		"message":        func(log *slog.Logger) { log.Info("it is " + secret()) },
+		"string":         func(log *slog.Logger) { log.Info("m", "k", secret()) },
+		"key":            func(log *slog.Logger) { log.Info("m", secret(), 1) },
+		"error":          func(log *slog.Logger) { log.Info("m", "error", errors.New("no "+secret())) },
+		"wrapped error":  func(log *slog.Logger) { log.Info("m", "error", fmt.Errorf("a: %w", errors.New(secret()))) },
+		"stringer":       func(log *slog.Logger) { log.Info("m", "url", &url.URL{Scheme: "https", Host: secret()}) },
+		"bytes":          func(log *slog.Logger) { log.Info("m", "k", []byte(secret())) },
+		"raw JSON":       func(log *slog.Logger) { log.Info("m", "k", json.RawMessage(`"`+secret()+`"`)) },
+		"struct":         func(log *slog.Logger) { log.Info("m", "k", pair{secret(), secret()}) },
+		"pointer":        func(log *slog.Logger) { log.Info("m", "k", &pair{Name: secret()}) },
+		"map":            func(log *slog.Logger) { log.Info("m", "k", map[string]any{secret(): []string{secret()}}) },
+		"%v of a struct": func(log *slog.Logger) { log.Info(fmt.Sprintf("%v", pair{hidden: secret()})) },
 		"group": func(log *slog.Logger) {
 			log.Info("m", slog.Group("g", "k", secret(), slog.Group("h", "k", secret())))
 		},
