@@ -205,7 +205,7 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	if text := p.log.find(t, `(?s)(Allows: .*of the tool;)`); !strings.Contains(text, `content anything`) || !strings.Contains(text, "Past calls: 0 with") {
 		t.Errorf("the rule is shown as %s", text)
 	}
-	wantText(t, p.approvals(append(wide, "--yes")...), "so are calls like it")
+	wantText(t, p.approvals(append(wide, "--yes")...), "and equal calls too")
 	wantText(t, <-got, "launched")
 	for _, path := range []string{"src/b.go", "src/deep/c.go"} {
 		wantText(t, <-p.launch(agent, path, "y"), "launched "+path)
@@ -213,14 +213,14 @@ func TestRulesOnTheCommandLine(t *testing.T) {
 	for token, path := range map[string]string{agent: "src/../b.go", other: "src/b.go"} {
 		got := p.launch(token, path, "y")
 		wantText(t, p.approvals("deny", p.waiting()), "denied")
-		wantText(t, <-got, "a person said no")
+		wantText(t, <-got, "a person denied")
 	}
 	list := p.approvals("rules")
 	wantText(t, list, `always  launch  a/u`)
 	rule := regexp.MustCompile(`(?m)^([a-z2-7]{12}) `).FindStringSubmatch(list)[1]
-	wantText(t, p.approvals("forget", rule), "are asked about again")
+	wantText(t, p.approvals("forget", rule), "need an approval again")
 	got = p.launch(agent, "src/b.go", "z")
-	wantText(t, p.approvals("allow", p.waiting(), "--session", "--yes"), "so are calls like it")
+	wantText(t, p.approvals("allow", p.waiting(), "--session", "--yes"), "and equal calls too")
 	wantText(t, <-got, "launched")
 	wantText(t, <-p.launch(agent, "src/b.go", "z"), "launched")
 	got = p.launch(agent, "src/b.go", "zz")
