@@ -7,54 +7,54 @@ import (
 	"time"
 )
 
-// ErrDown means that the endpoint has failed lately and was not asked.
-var ErrDown = errors.New("the embeddings endpoint has failed lately, and is asked again soon")
+// ErrDown means that the endpoint has failed recently and no request was sent.
+var ErrDown = errors.New("the embeddings endpoint has failed recently and is retried soon")
 
 const (
-	firstRest   = 2 * time.Second
-	longestRest = time.Minute
+	firstBreak   = 2 * time.Second
+	longestBreak = time.Minute
 )
 
-// A breaker keeps those who are in a hurry from asking somebody who does not
-// answer. After a failure there is a rest, which grows with further ones; then
-// one is let through, and the others when that one had an answer.
+// A breaker stops requests to an endpoint that fails. After a failure no request
+// is sent for a while, which grows with further failures. Then one request is
+// sent, and the others are sent when that one has succeeded.
 type breaker struct {
 	mu    sync.Mutex
-	rest  time.Duration // 0: all is well
-	until time.Time
+	pause time.Duration // 0: the last request has succeeded
+	until time.Time     // when the next one may be sent
 }
 
-// try reports whether to ask now.
+// try reports whether a request may be sent now.
 func (b *breaker) try(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.rest == 0 {
+	if b.pause == 0 {
 		return true
 	}
 	if now.Before(b.until) {
 		return false
 	}
-	b.until = now.Add(b.rest) // the others wait for this one
+	b.until = now.Add(b.pause) // other requests wait for this one
 	return true
 }
 
 func (b *breaker) worked() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rest = 0
+	b.pause = 0
 }
 
 func (b *breaker) failed(now time.Time, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.rest = min(max(2*b.rest, firstRest), longestRest)
+	b.pause = min(max(2*b.pause, firstBreak), longestBreak)
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		b.rest = max(b.rest, refused.after)
+		b.pause = max(b.pause, refused.after)
 	}
-	b.until = now.Add(jittered(b.rest))
+	b.until = now.Add(jittered(b.pause))
 }
 
-// jittered is about d, so that many who were refused do not come back at once.
+// jittered returns about d, so that clients that were refused together do not retry together.
 func jittered(d time.Duration) time.Duration {
 	return d - d/8 + rand.N(d/4+1)
 }

@@ -1,15 +1,15 @@
-// Package embed asks an embeddings endpoint what texts mean, in numbers. It
-// speaks the wire format that OpenAI, Gemini, Ollama and vLLM have in common,
-// and knows batches, limits of rates, and endpoints that are down or wrong. It
-// does not know what the texts are, nor what becomes of the numbers.
+// Package embed is a client for embeddings endpoints, which turn texts into
+// vectors. It uses the API that OpenAI, Gemini, Ollama and vLLM have in common,
+// and handles batches, rate limits, and endpoints that fail. It does not know what
+// the texts are, nor what the vectors are used for.
 //
-// The endpoint is the operator's choice, and may be on this machine. What it
-// answers is not trusted: it is bounded while it is read, and checked before it
-// is used. The key stands in no error, and no text but what an endpoint quotes of
-// one that it does not take.
+// The operator chooses the endpoint, which may be on this machine. Its responses
+// are not trusted: they are bounded while they are read, and checked before they
+// are used. Errors never contain the key, and no text except what the endpoint
+// quotes in its message.
 //
-// Begin with [New]; [Client.Texts] is for work in the background, which is
-// patient, and [Client.Query] for searches, which are not. wire.go is the format.
+// Begin with [New]. [Client.Texts] is for work in the background and retries,
+// [Client.Query] is for searches and does not. wire.go is the API.
 package embed
 
 import (
@@ -23,30 +23,30 @@ import (
 	"time"
 )
 
-// Options say whom to ask. Only URL and Model have to be there.
+// Options describe an endpoint. URL and Model are required.
 type Options struct {
 	URL        string // of the API, such as https://api.openai.com/v1
 	Model      string
 	Key        string // "": none
-	Dimensions int    // how many numbers to ask for; 0: as many as the model has
-	Batch      int    // texts of one request; 0: [DefaultBatch]
+	Dimensions int    // of the vectors; 0: those of the model
+	Batch      int    // texts in one request; 0: [DefaultBatch]
 }
 
-// DefaultBatch is what every known endpoint takes.
+// DefaultBatch is a number of texts that every known endpoint accepts.
 const DefaultBatch = 64
 
 const (
-	atOnce       = 4        // requests for texts
-	mostText     = 8 << 10  // bytes of one text; what follows says little more
-	leastText    = 256      // bytes, below which a text is not shortened further
-	mostRequest  = 96 << 10 // bytes of all texts of a request
-	requestTime  = 60 * time.Second
+	maxRequests  = 4                // that [Client.Texts] sends at the same time
+	maxText      = 8 << 10          // bytes of one text; the rest adds little
+	minText      = 256              // bytes; a rejected text is not shortened further
+	maxRequest   = 96 << 10         // bytes of all texts of a request
+	timeout      = 60 * time.Second // of a request for texts
 	attempts     = 5
 	firstBackoff = 500 * time.Millisecond
 	longestWait  = time.Minute
 )
 
-// A Client asks one endpoint. Its methods may be called from many goroutines.
+// A Client sends requests to one endpoint. Its methods may be called concurrently.
 type Client struct {
 	o       Options
 	http    *http.Client
@@ -55,26 +55,26 @@ type Client struct {
 	wait    func(context.Context, time.Duration) error
 }
 
-// New makes a Client and asks nothing.
+// New returns a Client. It sends nothing yet.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.URL)
 	if err != nil || base.Host == "" {
-		return nil, errors.New("the URL of the embeddings endpoint cannot be read") // and it is not shown: it may have a key
+		return nil, errors.New("the URL of the embeddings endpoint is invalid") // without it: it may contain a key
 	}
 	if o.Model == "" {
-		return nil, errors.New("the embeddings endpoint needs the name of a model")
+		return nil, errors.New("the name of the embedding model is missing")
 	}
 	if o.Batch <= 0 {
 		o.Batch = DefaultBatch
 	}
 	o.URL = strings.TrimSuffix(o.URL, "/")
 	return &Client{
-		o: o, running: make(chan struct{}, atOnce), wait: pause,
+		o: o, running: make(chan struct{}, maxRequests), wait: pause,
 		http: &http.Client{
-			Transport: &http.Transport{ // no proxy: the environment does not decide who reads memories
+			Transport: &http.Transport{ // without a proxy: the environment must not decide who reads memories
 				DialContext:         (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 				TLSHandshakeTimeout: 5 * time.Second,
-				MaxIdleConnsPerHost: atOnce + 1, MaxConnsPerHost: 4 * atOnce, IdleConnTimeout: time.Minute,
+				MaxIdleConnsPerHost: maxRequests + 1, MaxConnsPerHost: 4 * maxRequests, IdleConnTimeout: time.Minute,
 				MaxResponseHeaderBytes: 64 << 10, ForceAttemptHTTP2: true,
 			},
 			CheckRedirect: sameOrigin,
@@ -82,14 +82,14 @@ func New(o Options) (*Client, error) {
 	}, nil
 }
 
-// Close lets go of connections.
+// Close closes idle connections.
 func (c *Client) Close() error {
 	c.http.CloseIdleConnections()
 	return nil
 }
 
-// Space names what can be compared: vectors of one model with one number of
-// dimensions, wherever the model runs.
+// Space returns a name for vectors that can be compared: those of one model with
+// the same number of dimensions, on any endpoint.
 func (c *Client) Space() string {
 	if c.o.Dimensions == 0 {
 		return c.o.Model
@@ -100,7 +100,7 @@ func (c *Client) Space() string {
 func sameOrigin(req *http.Request, via []*http.Request) error {
 	first := via[0].URL
 	if req.URL.Scheme != first.Scheme || req.URL.Host != first.Host || len(via) > 3 {
-		return errors.New("the embeddings endpoint sends requests elsewhere")
+		return errors.New("the embeddings endpoint redirects to another host")
 	}
 	return nil
 }
@@ -116,16 +116,16 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Query returns what a query means, and is quick: it asks once, and after
-// failures not again for a while, so that nobody waits for an endpoint that is
-// down. ctx says how long it may take.
+// Query returns the vector of a query. It does not retry, and after a failure it
+// fails at once for a while, so that searches do not wait for an endpoint that is
+// down. The deadline of ctx bounds it.
 func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	if !c.down.try(time.Now()) {
 		return nil, ErrDown
 	}
-	list, err := c.ask(ctx, []string{shorten(text, mostText)})
+	list, err := c.ask(ctx, []string{shorten(text, maxText)})
 	if err != nil {
-		if !errors.Is(ctx.Err(), context.Canceled) { // or else nobody wanted to know any more
+		if !errors.Is(ctx.Err(), context.Canceled) { // a caller that gave up is no failure
 			c.down.failed(time.Now(), err)
 		}
 		return nil, err
@@ -134,10 +134,10 @@ func (c *Client) Query(ctx context.Context, text string) ([]float32, error) {
 	return list[0], nil
 }
 
-// Texts returns what texts mean, each in its place. A text that the endpoint
-// does not take, however much it is shortened, is nil. It asks in batches, some
-// at the same time, and again where that may help; an error means that it does
-// not help at present.
+// Texts returns the vectors of texts, in their order. A text that the endpoint
+// rejects even when it is shortened has a nil vector. It sends batches, some at
+// the same time, and retries temporary failures; an error means that the retries
+// have failed too.
 func (c *Client) Texts(ctx context.Context, texts []string) ([][]float32, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -148,7 +148,7 @@ func (c *Client) Texts(ctx context.Context, texts []string) ([][]float32, error)
 		to := c.batch(texts, from)
 		batches++
 		go func(texts []string, into [][]float32) {
-			results <- c.patiently(ctx, texts, into)
+			results <- c.encode(ctx, texts, into)
 		}(texts[from:to], all[from:to])
 		from = to
 	}
@@ -162,12 +162,12 @@ func (c *Client) Texts(ctx context.Context, texts []string) ([][]float32, error)
 	return all, first
 }
 
-// batch is the end of the batch that begins at from.
+// batch returns the end of the batch that begins at from.
 func (c *Client) batch(texts []string, from int) int {
 	to, size := from, 0
 	for to < len(texts) && to-from < c.o.Batch {
-		size += min(len(texts[to]), mostText)
-		if size > mostRequest && to > from {
+		size += min(len(texts[to]), maxText)
+		if size > maxRequest && to > from {
 			break
 		}
 		to++
@@ -175,8 +175,8 @@ func (c *Client) batch(texts []string, from int) int {
 	return to
 }
 
-// patiently asks for one batch, and again after failures that may pass.
-func (c *Client) patiently(ctx context.Context, texts []string, into [][]float32) error {
+// encode sends one batch, and retries temporary failures.
+func (c *Client) encode(ctx context.Context, texts []string, into [][]float32) error {
 	select {
 	case c.running <- struct{}{}:
 	case <-ctx.Done():
@@ -185,16 +185,16 @@ func (c *Client) patiently(ctx context.Context, texts []string, into [][]float32
 	defer func() { <-c.running }()
 	short := make([]string, len(texts))
 	for i, text := range texts {
-		short[i] = shorten(text, mostText)
+		short[i] = shorten(text, maxText)
 	}
 	return c.divide(ctx, short, into)
 }
 
-// divide asks for texts together, and where the endpoint does not take them, in
-// halves, down to the one that is to blame, which is shortened. That it is the
-// text and not the endpoint is tried with one that nobody can object to.
+// divide sends texts together. If the endpoint rejects them it sends halves, down
+// to the one text that is rejected, which is shortened. When that does not help
+// either, a harmless text shows whether the endpoint rejects everything.
 func (c *Client) divide(ctx context.Context, texts []string, into [][]float32) error {
-	list, err := c.again(ctx, texts)
+	list, err := c.retry(ctx, texts)
 	switch refused := (*refusal)(nil); {
 	case err == nil:
 		copy(into, list)
@@ -204,23 +204,23 @@ func (c *Client) divide(ctx context.Context, texts []string, into [][]float32) e
 	case len(texts) > 1:
 		half := len(texts) / 2
 		return errors.Join(c.divide(ctx, texts[:half], into[:half]), c.divide(ctx, texts[half:], into[half:]))
-	case len(texts[0]) > leastText:
+	case len(texts[0]) > minText:
 		return c.divide(ctx, []string{shorten(texts[0], len(texts[0])/2)}, into)
 	}
-	if _, probe := c.again(ctx, []string{"text"}); probe != nil {
+	if _, probe := c.retry(ctx, []string{"text"}); probe != nil {
 		return probe
 	}
 	return nil
 }
 
-// again asks several times, with growing pauses.
-func (c *Client) again(ctx context.Context, texts []string) ([][]float32, error) {
+// retry sends a request up to attempts times, with growing pauses.
+func (c *Client) retry(ctx context.Context, texts []string) ([][]float32, error) {
 	backoff := firstBackoff
 	for attempt := 1; ; attempt++ {
-		one, cancel := context.WithTimeout(ctx, requestTime)
+		one, cancel := context.WithTimeout(ctx, timeout)
 		list, err := c.ask(one, texts)
 		cancel()
-		if err == nil || ctx.Err() != nil || attempt == attempts || !mayPass(err) {
+		if err == nil || ctx.Err() != nil || attempt == attempts || !temporary(err) {
 			return list, err
 		}
 		d := jittered(backoff)
@@ -234,7 +234,7 @@ func (c *Client) again(ctx context.Context, texts []string) ([][]float32, error)
 	}
 }
 
-// shorten cuts a text at the border of a character.
+// shorten returns the beginning of a text of at most so many bytes, without cutting a character.
 func shorten(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= most {

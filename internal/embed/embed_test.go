@@ -43,7 +43,7 @@ func hurried(c *Client) *[]time.Duration {
 	return &pauses
 }
 
-func TestVectorsComeInTheOrderOfTheTexts(t *testing.T) {
+func TestVectorsInTheOrderOfTheTexts(t *testing.T) {
 	s := embedtest.New(t)
 	c := client(t, s, Options{Batch: 7})
 	texts := make([]string, 100)
@@ -68,7 +68,7 @@ func TestVectorsComeInTheOrderOfTheTexts(t *testing.T) {
 	}
 }
 
-func TestWhatIsAsked(t *testing.T) {
+func TestRequest(t *testing.T) {
 	s := embedtest.New(t)
 	c := client(t, s, Options{Model: "big", Key: "sk-test-key-of-this-test", Dimensions: 5})
 	var header http.Header
@@ -90,7 +90,8 @@ func TestWhatIsAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(b, &body); err != nil || body["model"] != "big" || body["dimensions"] != 5.0 || body["encoding_format"] != "float" {
+	if err := json.Unmarshal(b, &body); err != nil || body["model"] != "big" || body["dimensions"] != 5.0 ||
+		body["encoding_format"] != "float" {
 		t.Errorf("the body is %s", b)
 	}
 	if got := c.Space(); got != "big/5" {
@@ -98,7 +99,7 @@ func TestWhatIsAsked(t *testing.T) {
 	}
 }
 
-func TestFailuresThatPass(t *testing.T) {
+func TestTemporaryFailuresAreRetried(t *testing.T) {
 	for name, first := range map[string]http.HandlerFunc{
 		"too many":    embedtest.Status(429, "slow down", "Retry-After", "7"),
 		"down":        embedtest.Status(503, "overloaded"),
@@ -118,13 +119,13 @@ func TestFailuresThatPass(t *testing.T) {
 				t.Fatalf("it waited %v", *pauses)
 			}
 			if name == "too many" && (*pauses)[0] != 7*time.Second {
-				t.Errorf("it waited %v, and was told 7 s", *pauses)
+				t.Errorf("it waited %v instead of 7 s", *pauses)
 			}
 		})
 	}
 }
 
-func TestFailuresThatDoNotPass(t *testing.T) {
+func TestPermanentFailures(t *testing.T) {
 	for name, h := range map[string]http.HandlerFunc{
 		"key":        embedtest.Status(401, "no such key: sk-test-key-of-this-test"),
 		"model":      embedtest.Status(404, "no such model"),
@@ -161,9 +162,9 @@ func TestFailuresThatDoNotPass(t *testing.T) {
 	}
 }
 
-// TestTextsThatAreNotTaken has an endpoint that takes only short texts, and
+// TestRejectedTexts has an endpoint that takes only short texts, and
 // nothing about storks.
-func TestTextsThatAreNotTaken(t *testing.T) {
+func TestRejectedTexts(t *testing.T) {
 	s := embedtest.New(t)
 	c := client(t, s, Options{})
 	hurried(c)
@@ -200,12 +201,13 @@ func TestTextsThatAreNotTaken(t *testing.T) {
 	}
 	// An endpoint that refuses everything in this way is wrong itself.
 	s.Config.Handler = embedtest.Status(400, "dimensions are not supported")
-	if _, err := c.Texts(t.Context(), []string{"heron"}); err == nil || !strings.Contains(err.Error(), "dimensions are not supported") {
+	if _, err := c.Texts(t.Context(), []string{"heron"}); err == nil ||
+		!strings.Contains(err.Error(), "dimensions are not supported") {
 		t.Errorf("the error is %v", err)
 	}
 }
 
-func TestSearchesDoNotWaitForAnEndpointThatIsDown(t *testing.T) {
+func TestQueriesDoNotWaitForAFailingEndpoint(t *testing.T) {
 	s := embedtest.New(t)
 	c := client(t, s, Options{})
 	s.Next(embedtest.Status(500, ""))
@@ -218,21 +220,21 @@ func TestSearchesDoNotWaitForAnEndpointThatIsDown(t *testing.T) {
 	if n := s.Requests(); n != 1 {
 		t.Errorf("it was asked %d times", n)
 	}
-	c.down.until = time.Now() // the rest is over
+	c.down.until = time.Now() // the pause has ended
 	if _, err := c.Query(t.Context(), "heron"); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Query(ctx, "heron"); err == nil {
-		t.Error("a query that nobody wants any more was answered")
+		t.Error("a cancelled query was answered")
 	}
 	if _, err := c.Query(t.Context(), "heron"); err != nil {
 		t.Errorf("a caller who gave up closed the endpoint to the others: %v", err)
 	}
 }
 
-func TestABreakerRestsLongerEachTime(t *testing.T) {
+func TestTheBreakerBacksOff(t *testing.T) {
 	var b breaker
 	now := time.Unix(1000, 0)
 	last := time.Duration(0)
@@ -244,13 +246,13 @@ func TestABreakerRestsLongerEachTime(t *testing.T) {
 		if b.try(now) {
 			t.Fatal("it is open after a failure")
 		}
-		if b.rest < last {
-			t.Errorf("a rest of %v follows one of %v", b.rest, last)
+		if b.pause < last {
+			t.Errorf("a pause of %v follows one of %v", b.pause, last)
 		}
-		last = b.rest
+		last = b.pause
 		now = b.until
 	}
-	if last != longestRest {
+	if last != longestBreak {
 		t.Errorf("the last rest is %v", last)
 	}
 	if !b.try(now) || b.try(now) {
@@ -264,12 +266,13 @@ func TestABreakerRestsLongerEachTime(t *testing.T) {
 	}
 	b.failed(now, &refusal{status: 429, after: 30 * time.Second})
 	if b.try(now.Add(20 * time.Second)) {
-		t.Error("it asks before it was told to")
+		t.Error("it sends a request before Retry-After")
 	}
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []Options{{}, {URL: "http://x"}, {Model: "m"}, {URL: "::", Model: "m"}, {URL: "/v1", Model: "m"}} {
+	for _, o := range []Options{{}, {URL: "http://x"}, {Model: "m"}, {URL: "::", Model: "m"},
+		{URL: "/v1", Model: "m"}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is taken", o)
 		}
@@ -298,11 +301,11 @@ func FuzzAnswer(f *testing.F) {
 				t.Errorf("a vector %v", v)
 			}
 		}
-		said(text, "")
+		messageOf(text, "")
 	})
 }
 
-func TestWhatEndpointsSay(t *testing.T) {
+func TestMessagesOfEndpoints(t *testing.T) {
 	for text, want := range map[string]string{
 		`{"error":{"message":"no  such\nkey","type":"x"}}`: "no such key",
 		`[{"error":{"code":400,"message":"gemini"}}]`:      "gemini",
@@ -312,11 +315,11 @@ func TestWhatEndpointsSay(t *testing.T) {
 		`{"error":null}`:                                   "",
 		`{"error":"a key is not known: [a key]"}`:          "... is not known: [...]",
 	} {
-		if got := said([]byte(text), "a key"); got != want {
+		if got := messageOf([]byte(text), "a key"); got != want {
 			t.Errorf("%s says %q", text, got)
 		}
 	}
-	if got := said(fmt.Appendf(nil, `{"message":%q}`, bytes.Repeat([]byte("x"), 1000)), ""); len(got) != mostSaid {
+	if got := messageOf(fmt.Appendf(nil, `{"message":%q}`, bytes.Repeat([]byte("x"), 1000)), ""); len(got) != maxMessage {
 		t.Errorf("it says %d bytes", len(got))
 	}
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 )
 
-// request and answer are what goes over the wire.
+// request and response are the bodies of the API.
 type request struct {
 	Model      string   `json:"model"`
 	Input      []string `json:"input"`
@@ -23,7 +23,7 @@ type request struct {
 	Format     string   `json:"encoding_format"`
 }
 
-type answer struct {
+type response struct {
 	Data []struct {
 		Index     *int      `json:"index"`
 		Embedding []float32 `json:"embedding"`
@@ -31,28 +31,28 @@ type answer struct {
 }
 
 const (
-	mostDimensions = 16 << 10
-	perNumber      = 28 // bytes of one in JSON, with what is around it
-	mostRefusal    = 64 << 10
-	mostSaid       = 300 // bytes of what an endpoint says about an error
+	maxDimensions = 16 << 10
+	perNumber     = 28 // bytes of a number in JSON, with what surrounds it
+	maxErrorBody  = 64 << 10
+	maxMessage    = 300 // bytes of an endpoint's message about an error
 )
 
-// A refusal is an answer that has no vectors.
+// A refusal is a response with an error status.
 type refusal struct {
-	status int
-	said   string
-	after  time.Duration // how long the endpoint wants to be left alone
+	status  int
+	message string
+	after   time.Duration // when the endpoint asks to be called again
 }
 
 func (r *refusal) Error() string {
-	text := fmt.Sprintf("the embeddings endpoint answers %d", r.status)
-	if r.said != "" {
-		text += ": " + r.said
+	text := fmt.Sprintf("the embeddings endpoint returned status %d", r.status)
+	if r.message != "" {
+		text += ": " + r.message
 	}
 	return text
 }
 
-// ofInput reports whether other texts may be taken.
+// ofInput reports whether the endpoint may accept other texts.
 func (r *refusal) ofInput() bool {
 	switch r.status {
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnprocessableEntity:
@@ -61,15 +61,16 @@ func (r *refusal) ofInput() bool {
 	return false
 }
 
-// errAnswer is an answer that makes no sense, which asking again does not mend.
-var errAnswer = errors.New("the embeddings endpoint's answer cannot be used")
+// errResponse means an invalid response, for which a retry does not help.
+var errResponse = errors.New("the response of the embeddings endpoint is invalid")
 
-// mayPass reports whether asking again may help.
-func mayPass(err error) bool {
+// temporary reports whether a retry may help.
+func temporary(err error) bool {
 	if refused := (*refusal)(nil); errors.As(err, &refused) {
-		return refused.status == http.StatusTooManyRequests || refused.status == http.StatusRequestTimeout || refused.status >= 500
+		return refused.status == http.StatusTooManyRequests || refused.status == http.StatusRequestTimeout ||
+			refused.status >= 500
 	}
-	return !errors.Is(err, errAnswer)
+	return !errors.Is(err, errResponse)
 }
 
 // ask sends one request.
@@ -80,7 +81,7 @@ func (c *Client) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.o.URL+"/embeddings", bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the URL of the embeddings endpoint cannot be used")
+		return nil, errors.New("the URL of the embeddings endpoint is invalid")
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept", "application/json")
@@ -96,25 +97,25 @@ func (c *Client) ask(ctx context.Context, texts []string) ([][]float32, error) {
 	if resp.StatusCode != http.StatusOK {
 		return nil, refused(resp, c.o.Key)
 	}
-	most := int64(64<<10 + len(texts)*mostDimensions*perNumber)
+	most := int64(64<<10 + len(texts)*maxDimensions*perNumber)
 	text, err := io.ReadAll(io.LimitReader(resp.Body, most+1))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("the embeddings endpoint's answer: %w", err)
+		return nil, fmt.Errorf("reading the response of the embeddings endpoint: %w", err)
 	case int64(len(text)) > most:
-		return nil, fmt.Errorf("%w: it has more than %d bytes", errAnswer, most)
+		return nil, fmt.Errorf("%w: it has more than %d bytes", errResponse, most)
 	}
 	return c.read(text, len(texts))
 }
 
-// read takes the vectors from an answer, in the order of the texts.
+// read returns the vectors of a response, in the order of the texts.
 func (c *Client) read(text []byte, count int) ([][]float32, error) {
 	wrong := func(format string, args ...any) ([][]float32, error) {
-		return nil, fmt.Errorf("%w: %s", errAnswer, fmt.Sprintf(format, args...))
+		return nil, fmt.Errorf("%w: %s", errResponse, fmt.Sprintf(format, args...))
 	}
-	var a answer
+	var a response
 	if err := json.Unmarshal(text, &a); err != nil {
-		return wrong("it is not the JSON that was expected")
+		return wrong("it is not the expected JSON")
 	}
 	if len(a.Data) != count {
 		return wrong("it has %d vectors for %d texts", len(a.Data), count)
@@ -127,23 +128,23 @@ func (c *Client) read(text []byte, count int) ([][]float32, error) {
 			at = *d.Index
 		}
 		if at < 0 || at >= count || list[at] != nil {
-			return wrong("it has a vector for text %d twice, or for none", at)
+			return wrong("text %d has two vectors, or does not exist", at)
 		}
 		if dimensions == 0 {
 			dimensions = len(d.Embedding)
 		}
-		if len(d.Embedding) != dimensions || dimensions == 0 || dimensions > mostDimensions {
+		if len(d.Embedding) != dimensions || dimensions == 0 || dimensions > maxDimensions {
 			return wrong("a vector has %d dimensions", len(d.Embedding))
 		}
 		if !usable(d.Embedding) {
-			return wrong("a vector has no direction")
+			return wrong("a vector is zero or not finite")
 		}
 		list[at] = d.Embedding
 	}
 	return list, nil
 }
 
-// usable reports whether a vector can be compared with others.
+// usable reports whether a vector is finite and not zero.
 func usable(v []float32) bool {
 	sum := 0.0
 	for _, x := range v {
@@ -152,20 +153,20 @@ func usable(v []float32) bool {
 	return sum > 0 && !math.IsInf(sum, 0) && !math.IsNaN(sum)
 }
 
-// refused reads what an endpoint says about an error.
+// refused reads the message of a response with an error status.
 func refused(resp *http.Response, key string) error {
 	after, _ := outbound.RetryAfter(resp.Header.Get("Retry-After"), time.Now())
 	r := &refusal{status: resp.StatusCode, after: min(after, longestWait)}
-	text, err := io.ReadAll(io.LimitReader(resp.Body, mostRefusal))
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
 	if err == nil {
-		r.said = said(text, key)
+		r.message = messageOf(text, key)
 	}
 	return r
 }
 
-// said is the message of an error in one of its usual places. Some endpoints
-// quote the key that they do not take.
-func said(text []byte, key string) string {
+// messageOf returns the message of an error from one of its usual places, without
+// the key: some endpoints quote a key that they reject.
+func messageOf(text []byte, key string) string {
 	type message struct {
 		Error   json.RawMessage `json:"error"`
 		Message string          `json:"message"`
@@ -191,5 +192,5 @@ func said(text []byte, key string) string {
 	if key != "" {
 		words = strings.ReplaceAll(words, key, "...")
 	}
-	return shorten(words, mostSaid)
+	return shorten(words, maxMessage)
 }

@@ -10,9 +10,9 @@ import (
 
 // A Feed is the change feed of the store.
 type Feed interface {
-	// Follow calls each with the changes of some topics since a cursor. It returns the cursor behind them and whether
-	// more changes are committed. Lost means that the feed does not reach back to the cursor, as for the empty one: the
-	// caller reads all rows, then follows from the cursor returned.
+	// Follow calls each with the changes of some topics since a cursor. It returns the cursor behind them and
+	// whether more changes are committed. Lost means that the feed does not reach back to the cursor, as for
+	// the empty one: the caller reads all rows, then follows from the cursor returned.
 	Follow(ctx context.Context, from string, limit int, topics []string, each func(topic, key string)) (
 		cursor string, lost, more bool, err error)
 	// Wait returns a channel that is closed when a topic may have changed.
@@ -31,12 +31,12 @@ type Changes struct {
 
 // A Subscriber keeps something up to date with the store. Its methods are not called concurrently.
 type Subscriber interface {
-	// Topics returns the topics whose changes it takes. They do not change.
+	// Topics returns the topics that it follows, always the same ones.
 	Topics() []string
 	// Cursor returns how far in the feed it is; "" if it has read nothing yet.
 	Cursor(ctx context.Context) (string, error)
-	// Apply takes changes in. Cursor is at c.Next after that, unless it returns an error, or more: then Apply is called
-	// again soon, with the changes since Cursor. It is also called without changes from time to time.
+	// Apply takes changes in. Cursor is at c.Next after that, unless it returns an error, or more: then Apply
+	// is called again soon, with the changes since Cursor. It is also called without changes from time to time.
 	Apply(ctx context.Context, c Changes) (more bool, err error)
 }
 
@@ -49,8 +49,8 @@ const (
 )
 
 // A Follower reads the change feed for all that this process keeps up to date with the store: the search index, the
-// embeddings in memory, and what clients are notified of. It waits, gathers and retries for all of them; each has a
-// cursor of its own, and an error of one does not stop the others. It begins with the first subscription.
+// embeddings in memory, and what clients are notified of. It waits, gathers and retries for all of them; each has its
+// own cursor, and an error of one does not stop the others. It begins with the first subscription.
 type Follower struct {
 	feed Feed
 	log  *slog.Logger
@@ -182,7 +182,8 @@ func signal(c chan struct{}) {
 	}
 }
 
-// watch signals changes of a topic. It waits for the next one before it signals one: the round that follows reads both.
+// watch signals changes of a topic. It waits for the next one before it signals one: the round that follows
+// reads both.
 func (f *Follower) watch(topic string, wait <-chan struct{}) {
 	for {
 		select {
@@ -210,7 +211,7 @@ func (f *Follower) run() {
 	}
 }
 
-// pause waits for a change, a caller, or until the time is over. It reports whether there was a change.
+// pause waits for a change, for a caller, or until d has passed. It reports whether there was a change.
 func (f *Follower) pause(d time.Duration, changed, asked <-chan struct{}) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -256,9 +257,10 @@ func (f *Follower) round() round {
 		}
 		slices.Sort(topics)
 		var keys []Key
-		next, lost, more, err := f.feed.Follow(f.ctx, cursor, maxChanges, slices.Compact(topics), func(topic, name string) {
-			keys = append(keys, Key{topic, name})
-		})
+		next, lost, more, err := f.feed.Follow(f.ctx, cursor, maxChanges, slices.Compact(topics),
+			func(topic, name string) {
+				keys = append(keys, Key{topic, name})
+			})
 		for _, t := range group {
 			if err != nil {
 				f.end(t, false, err, &r)
@@ -272,7 +274,8 @@ func (f *Follower) round() round {
 	return r
 }
 
-// turns returns the subscriptions that are called in a round: not those that rest after an error, unless a caller waits.
+// turns returns the subscriptions that are called in a round: not those that rest after an error, unless a
+// caller waits.
 func (f *Follower) turns(r *round) (turns []turn) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

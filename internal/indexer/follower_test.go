@@ -61,7 +61,8 @@ type counted struct {
 	reads int
 }
 
-func (c *counted) Follow(ctx context.Context, from string, limit int, topics []string, each func(string, string)) (string, bool, bool, error) {
+func (c *counted) Follow(ctx context.Context, from string, limit int, topics []string,
+	each func(string, string)) (string, bool, bool, error) {
 	c.mu.Lock()
 	c.reads++
 	c.mu.Unlock()
@@ -80,7 +81,8 @@ func TestSubscribersShareOneReadOfTheFeed(t *testing.T) {
 	feed := &counted{world: newWorld()}
 	f := NewFollower(feed, nil)
 	defer f.Close()
-	one, two, other := &recorder{topics: []string{"t"}}, &recorder{topics: []string{"t"}}, &recorder{topics: []string{"u"}}
+	one, two, other := &recorder{topics: []string{"t"}}, &recorder{topics: []string{"t"}},
+		&recorder{topics: []string{"u"}}
 	var subs []*Subscription
 	for _, r := range []*recorder{one, two, other} {
 		subs = append(subs, f.Subscribe("test", r))
@@ -103,7 +105,8 @@ func TestSubscribersShareOneReadOfTheFeed(t *testing.T) {
 		t.Errorf("the feed was read %d times", n)
 	}
 	for _, r := range []*recorder{one, two} {
-		if keys, lost := r.got(); !slices.Equal(keys, []string{"a", "b"}) && !slices.Equal(keys, []string{"a", "b", "a"}) || lost != 1 {
+		if keys, lost := r.got(); !slices.Equal(keys, []string{"a", "b"}) &&
+			!slices.Equal(keys, []string{"a", "b", "a"}) || lost != 1 {
 			t.Errorf("got %v, lost %d times", keys, lost)
 		}
 	}

@@ -39,8 +39,8 @@ type searchIndex struct {
 	cursor  string    // how far the index has followed the feed
 	written string    // the cursor on disk
 	due     time.Time // when the cursor is written although no document is
-	// filling is the last key that is in an index that is being filled, and nil when everything is in it. Changes since
-	// cursor are read after that.
+	// filling is the last key that is in an index that is being filled, and nil when everything is in it.
+	// Changes since cursor are read after that.
 	filling *Key
 }
 
@@ -82,7 +82,8 @@ func parseCursor(text string) (cursor string, filling *Key) {
 	return cursor, nil
 }
 
-// Apply replaces the documents of keys that have changed. When changes are lost it fills the index, a part in each call.
+// Apply replaces the documents of keys that have changed. When changes are lost it fills the index, a part in
+// each call.
 func (s *searchIndex) Apply(ctx context.Context, c Changes) (more bool, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a damaged index can do anything
@@ -156,7 +157,8 @@ func (s *searchIndex) saved(cursor string) {
 // saveCursor writes the cursor alone if it was not written for a long time, or now: the feed does not keep changes
 // forever.
 func (s *searchIndex) saveCursor(ctx context.Context, now bool) {
-	if s.index == nil || s.cursor == "" || s.filling != nil || s.cursor == s.written || !now && time.Now().Before(s.due) {
+	if s.index == nil || s.cursor == "" || s.filling != nil || s.cursor == s.written || !now &&
+		time.Now().Before(s.due) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWriting)

@@ -1,13 +1,15 @@
-// Package indexer keeps what is derived from the rows of the store up to date, and searches it. A [Follower] reads the
-// store's change feed once for the whole process; an [Indexer] keeps the search index of this process in step with it,
-// so that every process finds what any of them has stored. The embeddings package beneath does the same for vectors.
+// Package indexer keeps what is derived from the rows of the store up to date, and searches it. A [Follower]
+// reads the store's change feed once for the whole process; an [Indexer] keeps the search index of this process
+// in step with it, so that every process finds what any of them has stored. The embeddings package beneath does
+// the same for vectors.
 //
-// A package whose rows can be searched registers a [Source], which returns the documents of a key. The indexer does
-// not know what the rows are nor who may read them: the scope of a document says that, and the index keeps scopes apart.
+// A package with searchable rows registers a [Source], which returns the documents of a key. The indexer
+// does not know what the rows are nor who may read them: the scope of a document says that, and the index keeps
+// scopes apart.
 //
-// The store is the truth. The index is a copy that may be lost at any moment: its cursor in the feed is written together
-// with the documents, so that a crash costs only what came since. An index that is empty, belongs to another store, or
-// is further behind than the feed reaches back is filled from the sources.
+// The store is the truth. The index is a copy that may be lost at any moment: its cursor in the feed is written
+// together with the documents, so that a crash costs only what came since. An index that is empty, belongs to
+// another store, or is further behind than the feed reaches back is filled from the sources.
 //
 // Nothing is opened before the first search. Begin with [Open] and [Indexer.Search].
 package indexer
@@ -27,8 +29,8 @@ import (
 type Source interface {
 	// Topic returns the topic of the change feed under which its keys change.
 	Topic() string
-	// Load returns the documents of a key as they are now, none if the key is gone or cannot be indexed. An error means
-	// that nothing can be read at present. IDs of documents are unique within the source.
+	// Load returns the documents of a key as they are now, none if the key does not exist or cannot be indexed. An
+	// error means that nothing can be read at present. IDs of documents are unique within the source.
 	Load(ctx context.Context, key string) ([]index.Document, error)
 	// Keys lists keys in their order, beginning after one.
 	Keys(ctx context.Context, after string, limit int) ([]string, error)
@@ -40,8 +42,8 @@ type Options struct {
 	Follower *Follower
 	Sources  []Source
 	Log      *slog.Logger // nil: discard
-	// Patience is how long a search waits until what was committed before it is indexed, once the index is open; default
-	// 200 ms. A command that searches once and exits waits longer.
+	// Patience is how long a search waits until what was committed before it is indexed, once the index is
+	// open; default 200 ms. A command that searches once and exits waits longer.
 	Patience time.Duration
 }
 
@@ -207,8 +209,8 @@ func (i *Indexer) open(ctx context.Context) (*index.Index, error) {
 	return i.index, nil
 }
 
-// catchUp waits until what is committed now is indexed, at most for the patience of the Indexer. Errors of the index are
-// in the log: what it has can be searched.
+// catchUp waits until what is committed now is indexed, at most for the patience of the Indexer. Errors of the
+// index are in the log: what it has can be searched.
 func (i *Indexer) catchUp(ctx context.Context) (fresh bool, err error) {
 	late := time.NewTimer(i.o.Patience)
 	defer late.Stop()

@@ -74,7 +74,8 @@ func (w *world) Keys(_ context.Context, after string, limit int) (keys []string,
 	return keys[:min(limit, len(keys))], w.failing
 }
 
-func (w *world) Follow(_ context.Context, from string, limit int, _ []string, each func(topic, key string)) (place string, lost, more bool, err error) {
+func (w *world) Follow(_ context.Context, from string, limit int, _ []string,
+	each func(topic, key string)) (place string, lost, more bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	end := len(w.changes) - w.open
@@ -149,7 +150,9 @@ func TestChangesAreFound(t *testing.T) {
 	if files, _ := filepath.Glob(dir + "/*"); len(files) != 0 {
 		t.Errorf("there is %v before anybody searched", files)
 	}
-	if found, err := r.SearchNow(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil || len(found.Hits) > 1 { // it may be early
+	// it may be early
+	if found, err := r.SearchNow(t.Context(), index.Query{Text: "apple", Scopes: []string{"s"}}); err != nil ||
+		len(found.Hits) > 1 {
 		t.Errorf("a glance found %v, %v", found, err)
 	}
 	expect(t, r, "apple", "a/0")
@@ -170,7 +173,7 @@ func TestChangesAreFound(t *testing.T) {
 	expect(t, r, "1499", "k1499/0")
 }
 
-func TestAnIndexIsUsedAgain(t *testing.T) {
+func TestAnIndexIsReused(t *testing.T) {
 	w, dir := newWorld(), t.TempDir()
 	for i := range 20 {
 		w.set(fmt.Sprint("k", i), "plum")
@@ -197,9 +200,13 @@ func TestAnIndexIsUsedAgain(t *testing.T) {
 	}
 }
 
-func TestAnIndexIsFilledAnew(t *testing.T) {
+func TestAnIndexIsRebuilt(t *testing.T) {
 	for name, change := range map[string]func(w *world){
-		"the feed has forgotten": func(w *world) { w.changes = append(w.changes, "x", "y"); w.pruned = len(w.changes) - 1 },
+		"the feed has forgotten": func(w *world) {
+			w.changes = append(w.changes, "x",
+				"y")
+			w.pruned = len(w.changes) - 1
+		},
 		"the store is another":   func(w *world) { w.id = "v" },
 		"the store was restored": func(w *world) { w.changes = w.changes[:1] },
 	} {
@@ -256,7 +263,7 @@ func TestDamageWhileSearching(t *testing.T) {
 	expect(t, r, "apple", "a/0", "b/0")
 }
 
-func TestWhatIsNotSettledIsNotFresh(t *testing.T) {
+func TestUnsettledChangesAreNotFresh(t *testing.T) {
 	w := newWorld()
 	w.set("a", "apple")
 	r := w.search(t, t.TempDir())
@@ -274,7 +281,7 @@ func TestWhatIsNotSettledIsNotFresh(t *testing.T) {
 	expect(t, r, "apple", "a/0", "b/0")
 }
 
-func TestAStoreThatFailsForAWhile(t *testing.T) {
+func TestAStoreThatFailsTemporarily(t *testing.T) {
 	w := newWorld()
 	w.set("a", "apple")
 	r := w.search(t, t.TempDir())
@@ -304,7 +311,7 @@ func TestASearchEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestManySearchWhileManyChange(t *testing.T) {
+func TestConcurrentSearchesAndChanges(t *testing.T) {
 	w := newWorld()
 	r := w.search(t, t.TempDir())
 	var all sync.WaitGroup
@@ -322,7 +329,7 @@ func TestManySearchWhileManyChange(t *testing.T) {
 	all.Wait()
 }
 
-func TestCloseWhileOthersSearch(t *testing.T) {
+func TestCloseDuringSearches(t *testing.T) {
 	w := newWorld()
 	for i := range 200 {
 		w.set(fmt.Sprint(i), "plum")
@@ -356,9 +363,9 @@ func TestCloseWhileOthersSearch(t *testing.T) {
 	}
 }
 
-// TestFillingIsInterrupted ends a search in the middle of filling its index:
+// TestInterruptedFillingContinues ends a search in the middle of filling its index:
 // the next one does not take the half for the whole.
-func TestFillingIsInterrupted(t *testing.T) {
+func TestInterruptedFillingContinues(t *testing.T) {
 	w, dir := newWorld(), t.TempDir()
 	const things = 3 * maxPieces
 	for i := range things {

@@ -1,9 +1,8 @@
-// Package lru keeps values for as long as there is room for them, and lets go of
-// those first that nobody has asked for the longest.
+// Package lru is a cache that evicts the least recently used values when all
+// together are too large.
 //
-// It knows how much each value takes and how much all of them may. It does not
-// know what they are, when they are too old, or whom they belong to: whoever
-// keeps something puts that into the value or the key.
+// It knows the size of each value and the limit. It does not know what values are,
+// when they expire, or who owns them: callers put that into the value or the key.
 //
 // Begin with [New].
 package lru
@@ -13,15 +12,15 @@ import (
 	"sync"
 )
 
-// A Cache may be used by many goroutines.
+// A Cache may be used concurrently.
 type Cache[K comparable, V any] struct {
-	most int64
-	size func(V) int64
+	limit int64
+	size  func(V) int64
 
 	mu    sync.Mutex
 	byKey map[K]*list.Element
 	order list.List // of *entry, the last used first
-	held  int64
+	total int64     // size
 }
 
 type entry[K comparable, V any] struct {
@@ -30,12 +29,12 @@ type entry[K comparable, V any] struct {
 	size  int64
 }
 
-// New returns an empty cache for values whose sizes have a sum of at most most.
-func New[K comparable, V any](most int64, size func(V) int64) *Cache[K, V] {
-	return &Cache[K, V]{most: most, size: size, byKey: make(map[K]*list.Element)}
+// New returns an empty cache for values with sizes of at most limit together.
+func New[K comparable, V any](limit int64, size func(V) int64) *Cache[K, V] {
+	return &Cache[K, V]{limit: limit, size: size, byKey: make(map[K]*list.Element)}
 }
 
-// Get returns what is kept under a key, and counts as its last use.
+// Get returns the value of a key, and counts as its last use.
 func (c *Cache[K, V]) Get(key K) (V, bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -48,8 +47,8 @@ func (c *Cache[K, V]) Get(key K) (V, bool) {
 	return at.Value.(*entry[K, V]).value, true
 }
 
-// Put keeps a value in the place of the one before. What has no room next to
-// nothing is not kept, and neither is what was there before.
+// Put sets the value of a key. A value larger than the limit is not kept, and
+// removes the one before.
 func (c *Cache[K, V]) Put(key K, value V) {
 	size := c.size(value)
 	c.mu.Lock()
@@ -57,11 +56,11 @@ func (c *Cache[K, V]) Put(key K, value V) {
 	if at, ok := c.byKey[key]; ok {
 		c.remove(at)
 	}
-	if size > c.most {
+	if size > c.limit {
 		return
 	}
 	c.byKey[key] = c.order.PushFront(&entry[K, V]{key, value, size})
-	for c.held += size; c.held > c.most; {
+	for c.total += size; c.total > c.limit; {
 		c.remove(c.order.Back())
 	}
 }
@@ -69,5 +68,5 @@ func (c *Cache[K, V]) Put(key K, value V) {
 func (c *Cache[K, V]) remove(at *list.Element) {
 	e := c.order.Remove(at).(*entry[K, V])
 	delete(c.byKey, e.key)
-	c.held -= e.size
+	c.total -= e.size
 }

@@ -8,7 +8,7 @@ import (
 
 func sizeOf(s string) int64 { return int64(len(s)) }
 
-func TestTheLastUsedStay(t *testing.T) {
+func TestLeastRecentlyUsedIsEvicted(t *testing.T) {
 	c := New[string](10, sizeOf)
 	for _, step := range []struct{ do, want string }{
 		{"+aaaa", "a"}, {"+bbbb", "ab"}, {"?a", "ab"}, {"+cccc", "ac"}, // b was not used for the longest
@@ -32,8 +32,8 @@ func TestTheLastUsedStay(t *testing.T) {
 				held += at.Value.(*entry[string, string]).size
 			}
 		}
-		if got.String() != step.want || held != c.held || c.order.Len() != got.Len() {
-			t.Errorf("after %s: %s, %d of %d held", step.do, got.String(), held, c.held)
+		if got.String() != step.want || held != c.total || c.order.Len() != got.Len() {
+			t.Errorf("after %s: %s, %d of %d held", step.do, got.String(), held, c.total)
 		}
 	}
 	if v, ok := c.Get("a"); !ok || v != "aaaa" {
@@ -44,7 +44,7 @@ func TestTheLastUsedStay(t *testing.T) {
 	}
 }
 
-func TestManyAtOnce(t *testing.T) {
+func TestConcurrentUse(t *testing.T) {
 	c := New[int](100, func(int) int64 { return 1 })
 	var all sync.WaitGroup
 	for g := range 4 {
@@ -58,7 +58,7 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if len(c.byKey) != 100 || c.held != 100 {
-		t.Errorf("%d kept, %d held", len(c.byKey), c.held)
+	if len(c.byKey) != 100 || c.total != 100 {
+		t.Errorf("%d kept, %d held", len(c.byKey), c.total)
 	}
 }

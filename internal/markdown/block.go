@@ -43,7 +43,7 @@ func (s *scanner) take(b *block) {
 	s.step()
 }
 
-// block is the next one, and false if there is none.
+// block returns the next block, and false at the end.
 func (s *scanner) block() (block, bool) {
 	for !s.over && blank(s.line) {
 		s.step()

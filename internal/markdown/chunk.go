@@ -42,10 +42,10 @@ func (o Options) sensible() Options {
 	return o
 }
 
-// slack is how much may be left over before more is cut off.
+// slack returns the size up to which a rest is not cut again.
 func (o Options) slack() int { return min(o.Limit, o.Target+o.Target/2) }
 
-// small is a piece that is better off with a neighbour.
+// small returns the size below which a piece joins a neighbour.
 func (o Options) small() int { return o.Target / 4 }
 
 // Chunks cuts a text into pieces for a search index. Every line that is not

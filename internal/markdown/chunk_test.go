@@ -47,7 +47,8 @@ func TestGoldenChunks(t *testing.T) {
 func lines(chunks []Chunk) []string {
 	var all []string
 	for _, c := range chunks {
-		all = append(all, strings.TrimSpace(fmt.Sprintf("%d-%d %s", c.From, c.To, strings.Join(append(c.Headings[:len(c.Headings):len(c.Headings)], c.Title), "/"))))
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%d-%d %s", c.From, c.To,
+			strings.Join(append(c.Headings[:len(c.Headings):len(c.Headings)], c.Title), "/"))))
 	}
 	return all
 }
@@ -64,7 +65,8 @@ func TestChunks(t *testing.T) {
 		{"no newline at the end", "a", []string{"1-1"}},
 		{"blank lines around", "\n\na\n\nb\n\n", []string{"3-5"}},
 		{"headings begin chunks", "# A\na\n# B\nb", []string{"1-2 A", "3-4 B"}},
-		{"a heading without text goes with those beneath it", "# A\n\n## B\n\ntext\n\n## C\ntext", []string{"1-5 A/B", "7-8 A/C"}},
+		{"a heading without text goes with those beneath it", "# A\n\n## B\n\ntext\n\n## C\ntext",
+			[]string{"1-5 A/B", "7-8 A/C"}},
 		{"but not with its neighbours", "## A\n## B\n# C\ntext", []string{"1-1 A", "2-2 B", "3-4 C"}},
 		{"levels left out", "# A\ntext\n### B\ntext\n## C\ntext", []string{"1-2 A", "3-4 A/B", "5-6 A/C"}},
 		{"a heading without title", "#\ntext\n## B\ntext", []string{"1-2", "3-4 B"}},
@@ -108,7 +110,7 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-func TestLargeThings(t *testing.T) {
+func TestLargeBlocksAreCut(t *testing.T) {
 	body := strings.Repeat("x := f(x)\n", 100)
 	for _, test := range []struct {
 		name, text string
@@ -123,7 +125,8 @@ func TestLargeThings(t *testing.T) {
 		{"quote", strings.ReplaceAll(body, "x :=", "> x"), 4, 8, false, ""},
 		{"line of words", strings.ReplaceAll(body, "\n", " "), 4, 6, false, ""},
 		{"line without a space", strings.Repeat("界", 400), 4, 6, false, ""},
-		{"line of white space", "y" + strings.Repeat(" ", 5000) + "x" + strings.Repeat("\u00a0", 5000), 2, 2, false, ""},
+		{"line of white space", "y" + strings.Repeat(" ", 5000) + "x" + strings.Repeat("\u00a0", 5000), 2, 2, false,
+			""},
 		{"heading", "# " + strings.Repeat("word ", 400), 6, 10, false, ""},
 		{"front matter", "---\na: |\n" + strings.Repeat("  some words\n", 100) + "---\n", 4, 8, false, ""},
 		{"gap", "a" + strings.Repeat("\n", 5000) + "b", 2, 2, false, ""},
@@ -143,10 +146,11 @@ func TestLargeThings(t *testing.T) {
 	}
 }
 
-// TestInnerCodeStaysWhole: an item that is too large is cut around its code.
-func TestInnerCodeStaysWhole(t *testing.T) {
+// TestCodeInListsIsNotCut: an item that is too large is cut around its code.
+func TestCodeInListsIsNotCut(t *testing.T) {
 	fence := "  ```sh\n" + strings.Repeat("  run\n\n", 30) + "  ```"
-	text := "- " + strings.Repeat("Some words. ", 20) + "\n" + fence + "\n  " + strings.Repeat("More words. ", 30) + "\n"
+	text := "- " + strings.Repeat("Some words. ", 20) + "\n" + fence + "\n  " + strings.Repeat("More words. ", 30) +
+		"\n"
 	chunks := Chunks(text, Options{Target: 256})
 	covers(t, text, chunks, 512)
 	for _, c := range chunks {
@@ -157,7 +161,7 @@ func TestInnerCodeStaysWhole(t *testing.T) {
 	t.Errorf("the code is torn: %q", lines(chunks))
 }
 
-func TestSentencesStayWhole(t *testing.T) {
+func TestLongParagraphsAreCutBetweenSentences(t *testing.T) {
 	for _, sentence := range []string{"Here are some words that say a thing. ", "这里有一些话。"} {
 		for _, c := range Chunks(strings.Repeat(sentence, 100), Options{Target: 256}) {
 			if !strings.HasSuffix(c.Text, strings.TrimSpace(sentence)) {
@@ -207,7 +211,7 @@ func covers(t *testing.T, text string, chunks []Chunk, limit int) {
 	}
 }
 
-// squeeze is a text without white space.
+// squeeze returns a text without white space.
 func squeeze(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsSpace(r) {

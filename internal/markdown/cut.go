@@ -106,7 +106,7 @@ func (p *packer) cutLine(piece block, r reader) {
 	}
 }
 
-// seam is where to cut a text that goes on: behind a sentence, or else a word,
+// seam returns where to cut a text that continues: behind a sentence, or else a word,
 // or else a mark, in the second half of it; or else at its end.
 func seam(text string) int {
 	words, marks := 0, 0

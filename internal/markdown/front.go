@@ -13,8 +13,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Field is one key of front matter with its value: nil, string, bool, []any or [Fields]. Numbers and dates are strings,
-// as they are written.
+// Field is one key of front matter with its value: nil, string, bool, []any or [Fields]. Numbers and dates are
+// strings, as they are written.
 type Field struct {
 	Key   string
 	Value any
@@ -86,9 +86,9 @@ const (
 // number of its first line. A text without front matter is all body, and so is one that begins with a thematic break:
 // in front matter a key, or { of JSON, follows in the line below ---, with only comments between.
 //
-// Front matter is YAML, without anchors, aliases, tags and merge keys, of at most 64 KiB. A plain value may contain ": ",
-// which YAML does not allow, because people write that. A plain true, false or null is not a string; everything else is,
-// yes and 007 too.
+// Front matter is YAML, without anchors, aliases, tags and merge keys, of at most 64 KiB. A plain value may
+// contain ": ", which YAML does not allow, because people write that. A plain true, false or null is not a
+// string; everything else is, yes and 007 too.
 //
 // The error is a [*SyntaxError]; the body is right in that case too.
 func FrontMatter(text string) (meta Fields, body string, bodyLine int, err error) {
@@ -197,7 +197,8 @@ func parseYAML(lines []string) (root yaml.Node, err error) {
 }
 
 // keyWithColons matches a line with a key and a plain value that contains a colon and a space.
-var keyWithColons = regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" + `].*:(?: .*|))$`)
+var keyWithColons = regexp.MustCompile(`^((?: |- )*[\pL\pN_][^\s:'"]*:[ \t]+)([^\s'"\[\]{},|>&*!#%@` + "`" +
+	`].*:(?: .*|))$`)
 
 // blockScalar matches a line that ends with the mark of a block scalar.
 var blockScalar = regexp.MustCompile(`[:-][ \t]+[|>][-+0-9]*[ \t]*(?:#.*)?$`)
@@ -303,8 +304,8 @@ func fieldsOf(n *yaml.Node, depth int) (Fields, error) {
 	return fields, nil
 }
 
-// WithFrontMatter puts front matter before a body. [FrontMatter] reads the same fields from the result, and returns the
-// body as it is.
+// WithFrontMatter puts front matter before a body. [FrontMatter] reads the same fields from the result, and
+// returns the body as it is.
 func WithFrontMatter(meta Fields, body string) (string, error) {
 	var b strings.Builder
 	b.WriteString("---\n")

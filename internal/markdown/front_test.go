@@ -21,29 +21,45 @@ func TestFrontMatter(t *testing.T) {
 		{"empty", "# nothing", nil},
 		{"comment", "# a\nkey: v # b\n\n  # c", Fields{{Key: "key", Value: "v"}}},
 		{"scalars", "a: 1\nb: -1.50e3\nc: true\nd: null\ne:\nf: ~\ng: False",
-			Fields{{Key: "a", Value: "1"}, {Key: "b", Value: "-1.50e3"}, {Key: "c", Value: true}, {Key: "d"}, {Key: "e"}, {Key: "f"}, {Key: "g", Value: false}}},
-		{"text that is like something else", "a: yes\nb: 007\nc: 0x1F\nd: .5\ne: 1_000\nf: 2024-01-02\ng: 1.2.3\ni: '1'",
-			Fields{{Key: "a", Value: "yes"}, {Key: "b", Value: "007"}, {Key: "c", Value: "0x1F"}, {Key: "d", Value: ".5"}, {Key: "e", Value: "1_000"},
+			Fields{{Key: "a", Value: "1"}, {Key: "b", Value: "-1.50e3"}, {Key: "c", Value: true}, {Key: "d"},
+				{Key: "e"}, {Key: "f"}, {Key: "g", Value: false}}},
+		{"text that is like something else",
+			"a: yes\nb: 007\nc: 0x1F\nd: .5\ne: 1_000\nf: 2024-01-02\ng: 1.2.3\ni: '1'",
+			Fields{{Key: "a", Value: "yes"}, {Key: "b", Value: "007"}, {Key: "c", Value: "0x1F"},
+				{Key: "d", Value: ".5"}, {Key: "e", Value: "1_000"},
 				{Key: "f", Value: "2024-01-02"}, {Key: "g", Value: "1.2.3"}, {Key: "i", Value: "1"}}},
-		{"colons and hashes", "a: http://x:80/#y\nb: use it: always\nc: a#b", Fields{{Key: "a", Value: "http://x:80/#y"}, {Key: "b", Value: "use it: always"}, {Key: "c", Value: "a#b"}}},
+		{"colons and hashes", "a: http://x:80/#y\nb: use it: always\nc: a#b",
+			Fields{{Key: "a", Value: "http://x:80/#y"}, {Key: "b", Value: "use it: always"}, {Key: "c", Value: "a#b"}}},
 		{"quotes", `a: "x \"y\" \\ \u00e9\U0001f600\n"` + "\nb: 'it''s: # so'\n\"c d\": 'e' # f\n'g' : h",
-			Fields{{Key: "a", Value: "x \"y\" \\ é😀\n"}, {Key: "b", Value: "it's: # so"}, {Key: "c d", Value: "e"}, {Key: "g", Value: "h"}}},
-		{"over lines", "a: one\n  two\n\n  three\nb: \"one  \n  two\n\n\n  three\\\n  four\"\nc: 'x\n y'\ne: \"x\\\n\n y\"\nd:\n  five\n  six",
-			Fields{{Key: "a", Value: "one two\nthree"}, {Key: "b", Value: "one two\n\nthreefour"}, {Key: "c", Value: "x y"}, {Key: "e", Value: "x\ny"}, {Key: "d", Value: "five six"}}},
-		{"blocks", "a: |\n  x\n    y\n\n  # z\nb: >-\n  one\n  two\n\n  three\n    deep\n  four\nc: |+\n  x\n\nd: |2-\n    x\ne: >\n\nf: |\n  end",
-			Fields{{Key: "a", Value: "x\n  y\n\n# z\n"}, {Key: "b", Value: "one two\nthree\n  deep\nfour"}, {Key: "c", Value: "x\n\n"}, {Key: "d", Value: "  x"}, {Key: "e", Value: ""}, {Key: "f", Value: "end\n"}}},
-		{"lists", "a: [x, 'y, z', 1,]\nb:\n- x\n- - y\n  - z\nc:\n  - k: v\n    l: w\n  - k: u\n  -\nd: []\ne:\n  - \"a: b\"\n  - http://x",
+			Fields{{Key: "a", Value: "x \"y\" \\ é😀\n"}, {Key: "b", Value: "it's: # so"}, {Key: "c d", Value: "e"},
+				{Key: "g", Value: "h"}}},
+		{"over lines",
+			"a: one\n  two\n\n  three\nb: \"one  \n  two\n\n\n  three\\\n  four\"\nc: 'x\n y'\ne: \"x\\\n\n y\"\nd:\n  five\n  six",
+			Fields{{Key: "a", Value: "one two\nthree"}, {Key: "b", Value: "one two\n\nthreefour"},
+				{Key: "c", Value: "x y"}, {Key: "e", Value: "x\ny"}, {Key: "d", Value: "five six"}}},
+		{"blocks",
+			"a: |\n  x\n    y\n\n  # z\nb: >-\n  one\n  two\n\n  three\n    deep\n  four\nc: |+\n  x\n\nd: |2-\n    x\ne: >\n\nf: |\n  end",
+			Fields{{Key: "a", Value: "x\n  y\n\n# z\n"}, {Key: "b", Value: "one two\nthree\n  deep\nfour"},
+				{Key: "c", Value: "x\n\n"}, {Key: "d", Value: "  x"}, {Key: "e", Value: ""},
+				{Key: "f", Value: "end\n"}}},
+		{"lists",
+			"a: [x, 'y, z', 1,]\nb:\n- x\n- - y\n  - z\nc:\n  - k: v\n    l: w\n  - k: u\n  -\nd: []\ne:\n  - \"a: b\"\n  - http://x",
 			Fields{{Key: "a", Value: []any{"x", "y, z", "1"}}, {Key: "b", Value: []any{"x", []any{"y", "z"}}},
-				{Key: "c", Value: []any{Fields{{Key: "k", Value: "v"}, {Key: "l", Value: "w"}}, Fields{{Key: "k", Value: "u"}}, nil}},
+				{Key: "c", Value: []any{Fields{{Key: "k", Value: "v"}, {Key: "l", Value: "w"}},
+					Fields{{Key: "k", Value: "u"}}, nil}},
 				{Key: "d", Value: []any{}}, {Key: "e", Value: []any{"a: b", "http://x"}}}},
 		{"maps", "a:\n  b: 1\n  c:\n    d: 2\ne: {f: 1, \"g\":2, h: {}, i: }\nj:\n  {\n    k: [1,\n    2] # l\n  }",
 			Fields{{Key: "a", Value: Fields{{Key: "b", Value: "1"}, {Key: "c", Value: Fields{{Key: "d", Value: "2"}}}}},
-				{Key: "e", Value: Fields{{Key: "f", Value: "1"}, {Key: "g", Value: "2"}, {Key: "h", Value: Fields{}}, {Key: "i"}}},
+				{Key: "e", Value: Fields{{Key: "f", Value: "1"}, {Key: "g", Value: "2"}, {Key: "h", Value: Fields{}},
+					{Key: "i"}}},
 				{Key: "j", Value: Fields{{Key: "k", Value: []any{"1", "2"}}}}}},
 		{"JSON", "{\n  \"name\": \"x/y\",\n  \"tags\": [\"a\", null, true],\n  \"deep\": {\"n\": 1e5}\n}",
-			Fields{{Key: "name", Value: "x/y"}, {Key: "tags", Value: []any{"a", nil, true}}, {Key: "deep", Value: Fields{{Key: "n", Value: "1e5"}}}}},
-		{"values with colons", "a: use: it's # x\nb: one: two\n  three's\n\nc: |\n  d: e: f\nlist:\n  - k: l: m\n  - n: o: p",
-			Fields{{Key: "a", Value: "use: it's"}, {Key: "b", Value: "one: two three's"}, {Key: "c", Value: "d: e: f\n"},
+			Fields{{Key: "name", Value: "x/y"}, {Key: "tags", Value: []any{"a", nil, true}},
+				{Key: "deep", Value: Fields{{Key: "n", Value: "1e5"}}}}},
+		{"values with colons",
+			"a: use: it's # x\nb: one: two\n  three's\n\nc: |\n  d: e: f\nlist:\n  - k: l: m\n  - n: o: p",
+			Fields{{Key: "a", Value: "use: it's"}, {Key: "b", Value: "one: two three's"},
+				{Key: "c", Value: "d: e: f\n"},
 				{Key: "list", Value: []any{Fields{{Key: "k", Value: "l: m"}}, Fields{{Key: "n", Value: "o: p"}}}}}},
 		{"other scripts", "名前: 値", Fields{{Key: "名前", Value: "値"}}},
 	} {
@@ -68,7 +84,8 @@ func TestFrontMatter(t *testing.T) {
 
 func TestNoFrontMatter(t *testing.T) {
 	for _, text := range []string{
-		"", "text", "---", "---\n", "--- a: 1\n---\n", "---\n\na: 1\n---\n", "---\n# A\n\nb: c\n---\n", "---\n- a\n---\n",
+		"", "text", "---", "---\n", "--- a: 1\n---\n", "---\n\na: 1\n---\n", "---\n# A\n\nb: c\n---\n",
+		"---\n- a\n---\n",
 		"a\n---\nb: 1\n---\n", " ---\na: 1\n---\n", "----\na: 1\n----\n", "---\nsome words\n---\n", "---\n# A\n",
 	} {
 		meta, body, line, err := FrontMatter(text)
@@ -123,7 +140,8 @@ func TestFrontMatterErrors(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			meta, body, line, err := FrontMatter("---\n" + test.yaml + "\n---\nbody")
 			var wrong *SyntaxError
-			if !errors.As(err, &wrong) || test.line > 0 && wrong.Line != test.line || !strings.Contains(err.Error(), test.say) {
+			if !errors.As(err, &wrong) || test.line > 0 && wrong.Line != test.line ||
+				!strings.Contains(err.Error(), test.say) {
 				t.Errorf("%v, want line %d and %q", err, test.line, test.say)
 			}
 			if meta != nil || body != "body" || line != 4+strings.Count(test.yaml, "\n") {
@@ -132,7 +150,8 @@ func TestFrontMatterErrors(t *testing.T) {
 		})
 	}
 	for _, text := range []string{"---\na: 1\n", "---\na: " + strings.Repeat("x", maxMatter) + "\n---\n"} {
-		if _, body, _, err := FrontMatter(text); err == nil || body != text || !strings.Contains(err.Error(), "not closed") {
+		if _, body, _, err := FrontMatter(text); err == nil || body != text ||
+			!strings.Contains(err.Error(), "not closed") {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}
@@ -143,10 +162,13 @@ func TestFieldsAsText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"1.10", "true", "", "", ""}, []string{meta.Text("version"), meta.Text("on"), meta.Text("tags"), meta.Text("none"), meta.Text("absent")}); diff != "" {
+	if diff := cmp.Diff([]string{"1.10", "true", "", "", ""},
+		[]string{meta.Text("version"), meta.Text("on"), meta.Text("tags"), meta.Text("none"),
+			meta.Text("absent")}); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff([][]string{{"a", "2"}, {"b"}, nil, nil}, [][]string{meta.Texts("tags"), meta.Texts("one"), meta.Texts("none"), meta.Texts("absent")}); diff != "" {
+	if diff := cmp.Diff([][]string{{"a", "2"}, {"b"}, nil, nil},
+		[][]string{meta.Texts("tags"), meta.Texts("one"), meta.Texts("none"), meta.Texts("absent")}); diff != "" {
 		t.Error(diff)
 	}
 	if meta[2].Line != 4 {
@@ -156,9 +178,11 @@ func TestFieldsAsText(t *testing.T) {
 
 func TestWithFrontMatter(t *testing.T) {
 	for _, name := range []string{
-		"a skill", "true", "01", "null", "~", "a: b", "- x", " x ", "é \"'\\", "line\n\nline\n", "\n x", "\u2028\U0001f600\u0085\x7f", "x #y",
+		"a skill", "true", "01", "null", "~", "a: b", "- x", " x ", "é \"'\\", "line\n\nline\n", "\n x",
+		"\u2028\U0001f600\u0085\x7f", "x #y",
 	} {
-		want := Fields{{Key: "memory", Value: Fields{{Key: "name", Value: name}, {Key: "tags", Value: []any{name, "b: c", true, nil}}}}}
+		want := Fields{{Key: "memory", Value: Fields{{Key: "name", Value: name},
+			{Key: "tags", Value: []any{name, "b: c", true, nil}}}}}
 		text, err := WithFrontMatter(want, "---\nbody")
 		if err != nil {
 			t.Fatal(err)

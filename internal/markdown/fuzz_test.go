@@ -26,10 +26,11 @@ func seeds(f *testing.F) []string {
 		}
 		all = append(all, string(text))
 	}
-	return append(all, "# a\n- b\n  ```\n> c\n    d\n|e|\n|-|\n<!--", "a\r\n===\r\n\x00\xff\ufeff\n~~~\n", "***\n1. [x](y)\n\n\t`z`\n")
+	return append(all, "# a\n- b\n  ```\n> c\n    d\n|e|\n|-|\n<!--", "a\r\n===\r\n\x00\xff\ufeff\n~~~\n",
+		"***\n1. [x](y)\n\n\t`z`\n")
 }
 
-// FuzzChunks: whatever the text, its chunks have all of it once.
+// FuzzChunks checks that the chunks of any text have all of it once.
 func FuzzChunks(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text, 64, 0)
@@ -52,7 +53,7 @@ func FuzzChunks(f *testing.F) {
 	})
 }
 
-// FuzzPlain: neither it nor the outline panics, and both give valid text.
+// FuzzPlain checks that Plain and Outline return valid text.
 func FuzzPlain(f *testing.F) {
 	for _, text := range seeds(f) {
 		f.Add(text)
@@ -97,9 +98,9 @@ func FuzzFrontMatter(f *testing.F) {
 	})
 }
 
-// TestNothingIsQuadratic has texts that make naive readers search again and
+// TestTimeIsLinear has texts that make naive readers search again and
 // again. What takes milliseconds would take minutes.
-func TestNothingIsQuadratic(t *testing.T) {
+func TestTimeIsLinear(t *testing.T) {
 	const size = 256 << 10
 	soon := func(text string, do func()) {
 		start := time.Now()
@@ -108,9 +109,12 @@ func TestNothingIsQuadratic(t *testing.T) {
 		}
 	}
 	for i, part := range []string{
-		"\n", "a\n", "a\n\n", "#\n", "# a\n\n", "> ", ">\n", "- ", "- a\n", "1. ", "```\n", "```a`\n", "~~~\n~~~~\n", "`", "` `` ", "[", "]", "](", "[a](", "][",
-		"[[", "![", "*", "* ", "*a", "**a ", "_a_", "<", "<a", "<a ", "<!--", "<!", "-->", "|", "|\n", "|-|\n", "a|\n-|\n", "\\", "&", "&amp", "(", ")", " ", "\t", " x", "    x\n",
-		"x ", "\"\" ", ". ", "。", "\x00", "\xff", "\r", "\r\n", "---\n", "===\n", "a\n---\n", "---\na: b\n", "<pre>\n", "  - a\n", "> ```\n", "[a]: ", "# *[`\n",
+		"\n", "a\n", "a\n\n", "#\n", "# a\n\n", "> ", ">\n", "- ", "- a\n", "1. ", "```\n", "```a`\n", "~~~\n~~~~\n",
+		"`", "` `` ", "[", "]", "](", "[a](", "][",
+		"[[", "![", "*", "* ", "*a", "**a ", "_a_", "<", "<a", "<a ", "<!--", "<!", "-->", "|", "|\n", "|-|\n",
+		"a|\n-|\n", "\\", "&", "&amp", "(", ")", " ", "\t", " x", "    x\n",
+		"x ", "\"\" ", ". ", "。", "\x00", "\xff", "\r", "\r\n", "---\n", "===\n", "a\n---\n", "---\na: b\n", "<pre>\n",
+		"  - a\n", "> ```\n", "[a]: ", "# *[`\n",
 	} {
 		text := strings.Repeat(part, size/len(part))
 		text = []string{"", "- ", "> ", "x "}[i%4] + text
@@ -121,9 +125,11 @@ func TestNothingIsQuadratic(t *testing.T) {
 		})
 	}
 	for _, part := range []string{
-		"a: b\n", "- ", "a:\n", "[", "{", "\"", "'", "\" ", "\\", "a ", " ", "\n", "#", "# \n", "a:\n - b\n", "  \n", "\"\n", "{a: ", "[a, ", "|\n", "\t", " #", ": ", "k: [\n", "''",
+		"a: b\n", "- ", "a:\n", "[", "{", "\"", "'", "\" ", "\\", "a ", " ", "\n", "#", "# \n", "a:\n - b\n", "  \n",
+		"\"\n", "{a: ", "[a, ", "|\n", "\t", " #", ": ", "k: [\n", "''",
 	} {
-		for _, before := range []string{"", "a: ", "a: \"", "a: '", "a: [", "a: |\n", "a: >\n", "a:\n", "{", "\"", "a:\n  ", "a: x\n  ", "a: [\""} {
+		for _, before := range []string{"", "a: ", "a: \"", "a: '", "a: [", "a: |\n", "a: >\n", "a:\n", "{", "\"",
+			"a:\n  ", "a: x\n  ", "a: [\""} {
 			text := "---\n" + before + strings.Repeat(part, (maxMatter-100)/len(part)) + "\n---\n"
 			soon(text, func() { _, _, _, _ = FrontMatter(text) })
 		}

@@ -26,8 +26,8 @@ const (
 		"table tbody td tfoot th thead title tr track ul "
 )
 
-// openHTML tells what HTML block begins with a line without indentation; nil
-// is none.
+// openHTML returns the HTML block that begins with a line without indentation, or
+// nil.
 func openHTML(line string) *markup {
 	if len(line) < 2 || line[0] != '<' {
 		return nil
@@ -48,13 +48,14 @@ func openHTML(line string) *markup {
 	}
 	// Any other tag begins a block if it stands alone in its line.
 	alone := strings.TrimRight(line, " \t")
-	if strings.HasSuffix(alone, ">") && strings.IndexByte(alone[1:], '<') < 0 && strings.IndexByte(alone, '>') == len(alone)-1 {
+	if strings.HasSuffix(alone, ">") && strings.IndexByte(alone[1:], '<') < 0 &&
+		strings.IndexByte(alone, '>') == len(alone)-1 {
 		return &markup{name, nil, false}
 	}
 	return nil
 }
 
-// tagName is the lower-case name of the tag that a line begins with, or "".
+// tagName returns the lower-case name of the tag that a line begins with, or "".
 func tagName(line string) string {
 	const longest = 40
 	line = strings.TrimPrefix(line[1:], "/")

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// inline is the text of a paragraph without its Markdown: emphasis, code
+// inline returns the text of a paragraph without its Markdown: emphasis, code
 // spans, links, images, tags, comments, escapes and entities.
 func inline(text string) string {
 	if !strings.ContainsAny(text, "\\`<[*_~&") {
@@ -122,7 +122,7 @@ func pairTicks(text string) map[int]int {
 	return pairs
 }
 
-// until is where in the rest an end is, within some bytes; -1 if nowhere. It
+// until returns where in the rest an end is, within some bytes; -1 if nowhere. It
 // gives up when too often there was none, which keeps the time linear.
 func (p *inliner) until(rest, end string, within int) int {
 	const patience = 200
@@ -159,7 +159,7 @@ func (p *inliner) tag(rest string) {
 	}
 }
 
-// comment is how long a comment is; 0 if it has no end.
+// comment returns the length of a comment, or 0 if it has no end.
 func (p *inliner) comment(rest string) int {
 	if p.open {
 		return 0
@@ -206,7 +206,7 @@ func (p *inliner) close(rest string) {
 	p.at += end
 }
 
-// destination is how long "](address "title")" is; 0 if it is none.
+// destination returns how long "](address "title")" is, or 0.
 func (p *inliner) destination(rest string) int {
 	const longest, patience = 2000, 200
 	depth := 0

@@ -49,7 +49,7 @@ func trimIndent(line string) string {
 	return line[bytes:]
 }
 
-// unquoted is the line without indentation and the > of quotes.
+// unquoted returns the line without indentation and the > of quotes.
 func unquoted(line string) string {
 	for {
 		line = trimIndent(line)
@@ -60,7 +60,7 @@ func unquoted(line string) string {
 	}
 }
 
-// parts are what an item or a quote that is too large is taken apart into: the
+// parts returns what an item or a quote that is too large is taken apart into: the
 // code blocks in it, and the lines between them up to the next blank line or
 // inner item.
 func (b block) parts(text string) iter.Seq[block] {

@@ -14,7 +14,7 @@ type Heading struct {
 }
 
 // Outline lists the headings of a text in their order. What looks like one in
-// code, comments, lists and quotes is none.
+// code, comments, lists and quotes does not count.
 func Outline(text string) []Heading {
 	var all []Heading
 	var open []int // the sections that the text is in
@@ -38,7 +38,7 @@ func Outline(text string) []Heading {
 	return all
 }
 
-// shortTitle is a title as plain text in one line, so short that every chunk
+// shortTitle returns a title as plain text in one line, so short that every chunk
 // can have it.
 func shortTitle(title string) string {
 	const longest = 200
@@ -53,7 +53,7 @@ func shortTitle(title string) string {
 	return title + "…"
 }
 
-// cutRunes is the beginning of a text, at most so many bytes of it.
+// cutRunes returns the beginning of a text, at most so many bytes of it.
 func cutRunes(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -2,7 +2,7 @@ package markdown
 
 import "strings"
 
-// Plain is the text without Markdown, for snippets: no front matter, marks,
+// Plain returns the text without Markdown, for snippets: no front matter, marks,
 // addresses, tags and comments; code stays, without its fences. Blocks, items
 // and rows are lines. It is meant to be read, and makes nothing safe: what
 // looks like HTML afterwards was written as text.
@@ -39,7 +39,7 @@ func (b block) plain(text string) string {
 	return plainProse(text, b.kind != paragraph)
 }
 
-// plainCode is a code block without its fences, or without its indentation.
+// plainCode returns a code block without its fences, or without its indentation.
 func plainCode(text string) string {
 	first, rest, _ := strings.Cut(text, "\n")
 	f, fenced := openFence(trimIndent(first))
@@ -74,7 +74,7 @@ func plainTable(text string) string {
 	return b.String()
 }
 
-// plainProse is a paragraph, an item or a quote; the latter two are nested,
+// plainProse returns a paragraph, an item or a quote; the latter two are nested,
 // with marks before their lines and code in them.
 func plainProse(text string, nested bool) string {
 	var b, paragraph strings.Builder
@@ -114,7 +114,7 @@ func plainProse(text string, nested bool) string {
 	return b.String()
 }
 
-// unmarked is a line without the bullets before it; numbers stay.
+// unmarked returns a line without the bullets before it; numbers stay.
 func unmarked(line string) string {
 	for {
 		bytes, _ := marker(line)

@@ -5,7 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// normal is the text as the rest of the package wants it: no byte order mark,
+// normal returns the text as the rest of the package wants it: no byte order mark,
 // lines that end with \n, valid UTF-8 without NUL (a database may refuse
 // both). It has the same lines as the text.
 func normal(text string) string {
@@ -49,10 +49,10 @@ func (r *reader) step() {
 	r.load()
 }
 
-// end is where the line ends.
+// end returns where the line ends.
 func (r *reader) end() int { return r.at + len(r.line) }
 
-// next is the line after this one; "" behind the last.
+// next returns the line after this one; "" behind the last.
 func (r *reader) next() string {
 	after := *r
 	after.step()

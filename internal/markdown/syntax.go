@@ -4,14 +4,14 @@ import (
 	"strings"
 )
 
-// shallow is the line without its indentation, if that is one that a block may
+// shallow returns the line without its indentation, if that is one that a block may
 // have: four columns or more are code, or belong to a list.
 func shallow(line string) (string, bool) {
 	columns, bytes := indent(line)
 	return line[bytes:], columns < 4
 }
 
-// A fence is what a fenced code block begins with; the zero fence is none.
+// A fence is the beginning of a fenced code block; the zero fence means that there is none.
 type fence struct {
 	mark byte // ` or ~
 	size int
@@ -41,7 +41,7 @@ func (f fence) closes(line string) bool {
 	return len(line)-len(rest) >= f.size && blank(rest)
 }
 
-// language is the name in what follows a fence: go, {.python}, rust,ignore.
+// language returns the name in what follows a fence: go, {.python}, rust,ignore.
 func language(info string) string {
 	const longest = 40
 	info = strings.TrimLeft(info, " \t{.")
@@ -73,7 +73,7 @@ func hashHeading(line string) (level int, title string, ok bool) {
 	return level, rest, true
 }
 
-// underline is the level of the heading above a line of = or -; 0 is none.
+// underline returns the level of the heading above a line of = or -; 0 is none.
 func underline(line string) int {
 	line, ok := shallow(line)
 	line = strings.TrimRight(line, " \t")
@@ -106,7 +106,7 @@ func isRule(line string) bool {
 	return marks >= 3
 }
 
-// marker is how a list item begins: how many bytes its marker has, and how
+// marker returns how a list item begins: how many bytes its marker has, and how
 // many columns its content is in. A line that is no item has none.
 func marker(line string) (bytes, columns int) {
 	switch {
@@ -139,7 +139,7 @@ func isItem(line string) bool {
 	return bytes > 0 && !isRule(line)
 }
 
-// interrupts reports whether a line begins a block of its own, though there is
+// interrupts reports whether a line begins a new block, though there is
 // a paragraph above it.
 func interrupts(line string) bool {
 	line, ok := shallow(line)
@@ -179,7 +179,7 @@ func isDelimiter(line string) bool {
 	return strings.Trim(line, "|-: \t") == ""
 }
 
-// inner is the line without what list items and block quotes put before it.
+// inner returns the line without what list items and block quotes put before it.
 func inner(line string) string {
 	for {
 		_, bytes := indent(line)

@@ -77,8 +77,8 @@ func (c Change) apply(old row, exists bool, now int64) (row, error) {
 	return n, nil
 }
 
-// same reports whether two rows have the same content. Expiry times within a minute of each other are the same, or every
-// "30 days from now" would be a new version.
+// same reports whether two rows have the same content. Expiry times within a minute of each other are the same,
+// or every "30 days from now" would be a new version.
 func same(a, b row) bool {
 	near := a.expires == b.expires ||
 		a.expires > 0 && b.expires > 0 && max(a.expires-b.expires, b.expires-a.expires) < time.Minute.Milliseconds()
@@ -89,8 +89,9 @@ func same(a, b row) bool {
 func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string, by Author) (d Document, err error) {
 	if found {
 		next.ID, next.Version = old.ID, old.Version+1
-		err = changed(t.Exec(`UPDATE memory SET content = $3, category = $4, tags = $5, version = version + 1, created = $6,
-			updated = $7, expires = $8, author = $9, session = $10, digest = $11 WHERE id = $1 AND version = $2`,
+		err = changed(t.Exec(`UPDATE memory SET content = $3, category = $4, tags = $5, version = version + 1,
+			created = $6, updated = $7, expires = $8, author = $9, session = $10, digest = $11
+			WHERE id = $1 AND version = $2`,
 			old.ID, old.Version, next.Text, next.Category, next.tags, next.created, next.updated, next.expires,
 			next.Author.Name, next.Author.Session, next.Digest))
 		if err == nil {
@@ -99,7 +100,8 @@ func (r *Rows) replace(t *store.Tx, old row, found bool, next row, action string
 	} else {
 		next.Version, err = nextVersion(t, next.Owner, next.Path)
 		if err == nil {
-			err = changed(t.Exec("INSERT INTO memory ("+columns+`) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+			err = changed(t.Exec("INSERT INTO memory ("+columns+`)
+				VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 				ON CONFLICT (agent, usr, path) DO NOTHING`, next.values()...))
 		}
 		if err == nil {
@@ -174,11 +176,12 @@ func (r *Rows) drop(t *store.Tx, old row, action string, by Author) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(keep(t, old, action, by), r.count(t, old.Owner, -1, -int64(len(old.Text))), t.Changed(old.topic(), old.ID))
+	return errors.Join(keep(t, old, action, by), r.count(t, old.Owner, -1, -int64(len(old.Text))),
+		t.Changed(old.topic(), old.ID))
 }
 
-// Undo makes the last former version of an owner's document the present one; a second Undo reverts that. Found is false
-// if there is no former version.
+// Undo makes the last former version of an owner's document the present one; a second Undo reverts that. Found
+// is false if there is no former version.
 func (r *Rows) Undo(ctx context.Context, o tool.Owner, path string, by Author) (d Document, found bool, err error) {
 	err = r.change(ctx, path, func(t *store.Tx) error {
 		old, exists, err := rowOf(t, o, path)
@@ -236,7 +239,8 @@ func (r *Rows) Sweep(ctx context.Context) (expired int, err error) {
 // expire removes some documents that have expired.
 func (r *Rows) expire(ctx context.Context) (n int, err error) {
 	err = r.store.Update(ctx, func(t *store.Tx) error {
-		text := "SELECT " + columns + " FROM memory WHERE expires > 0 AND expires <= {{now}} ORDER BY expires LIMIT $1 {{skip}}"
+		text := "SELECT " + columns +
+			" FROM memory WHERE expires > 0 AND expires <= {{now}} ORDER BY expires LIMIT $1 {{skip}}"
 		rows, err := store.List(t, text, []any{sweepAtOnce}, scanRow)
 		if err != nil {
 			return err
@@ -260,7 +264,8 @@ func (r *Rows) prune(ctx context.Context) error {
 		}
 		_, err := t.Exec(`DELETE FROM memory_past WHERE (agent, usr, path, version) IN (
 			SELECT agent, usr, path, version FROM (
-				SELECT agent, usr, path, version, row_number() OVER (PARTITION BY agent, usr, path ORDER BY version DESC) AS place
+				SELECT agent, usr, path, version,
+					row_number() OVER (PARTITION BY agent, usr, path ORDER BY version DESC) AS place
 				FROM memory_past
 			) ranked WHERE place > $1)`, maxVersions)
 		return err

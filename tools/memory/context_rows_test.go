@@ -51,8 +51,8 @@ func TestContextFilesAreNoMemories(t *testing.T) {
 	})
 }
 
-// TestWhatIsGoneHasAPlace finds out whose a document was.
-func TestWhatIsGoneHasAPlace(t *testing.T) {
+// TestLocateFindsRemovedDocuments finds out whose a document was.
+func TestLocateFindsRemovedDocuments(t *testing.T) {
 	eachRows(t, func(t *testing.T, s *store.Store, rows *memory.Rows) {
 		kept, gone := put(t, rows, ada, "memory/x.md", "x"), put(t, rows, bob, "USER.md", "u", asContext)
 		if _, found, err := rows.Drop(t.Context(), bob, "USER.md", memory.Author{}); !found || err != nil {
@@ -70,7 +70,8 @@ func TestWhatIsGoneHasAPlace(t *testing.T) {
 		if err != nil || len(changes) != 2 {
 			t.Errorf("%v, %v", changes, err)
 		}
-		if d, found, err := rows.Undo(t.Context(), bob, "USER.md", memory.Author{}); !found || err != nil || d.Category != memory.Context || d.Text != "u" {
+		if d, found, err := rows.Undo(t.Context(), bob, "USER.md", memory.Author{}); !found || err != nil ||
+			d.Category != memory.Context || d.Text != "u" {
 			t.Errorf("%+v, %v, %v", d, found, err)
 		}
 	})

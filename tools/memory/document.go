@@ -9,7 +9,7 @@ import (
 // A Document is one memory: a text under a path.
 type Document struct {
 	ID       string
-	Owner    tool.Owner // whose it is; one without a user is shared by all users of the agent
+	Owner    tool.Owner // an owner without a user is all users of the agent
 	Path     string
 	Text     string
 	Category string
@@ -52,8 +52,8 @@ const (
 	Custom       = "custom"       // anything else
 )
 
-// Context is the category of context files, which are rows of the same tables but no memories: no list and no search of
-// memories returns them. See package contextfiles.
+// Context is the category of context files, which are rows of the same tables but no memories: no list and no
+// search of memories returns them. See package contextfiles.
 const Context = "context"
 
 func categories() []string { return []string{Core, Daily, Conversation, Custom} }

@@ -48,7 +48,8 @@ func (r *Rows) Texts(ctx context.Context, id string) (t embeddings.Texts, err er
 	t.Scope, t.Version = Scope(d.Owner), d.Version
 	for _, c := range chunksOf(d) {
 		lines := append([]string{stem(d.Path)}, headings(c)...)
-		lines = slices.DeleteFunc(append(lines, c.Text), func(line string) bool { return strings.TrimSpace(line) == "" })
+		lines = slices.DeleteFunc(append(lines, c.Text),
+			func(line string) bool { return strings.TrimSpace(line) == "" })
 		t.Parts = append(t.Parts, strings.Join(lines, "\n"))
 	}
 	return t, nil

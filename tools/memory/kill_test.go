@@ -139,10 +139,10 @@ func (c *child) find(t *testing.T, words []string) (missing int) {
 	return 0
 }
 
-// TestProcessesDieWhileTheyWrite has five processes write at once, two of which
+// TestKilledProcessesLoseNoDocuments has five processes write at once, two of which
 // are killed. Nothing that was acknowledged is lost, and whoever is left, or
 // comes new into a dead one's place, finds all of it.
-func TestProcessesDieWhileTheyWrite(t *testing.T) {
+func TestKilledProcessesLoseNoDocuments(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("sqlite", func(t *testing.T) { die(t, dir, filepath.Join(dir, "search")) })
 	t.Run("postgres", func(t *testing.T) { die(t, storetest.Database(t), t.TempDir()) })
@@ -192,7 +192,8 @@ func BenchmarkStore(b *testing.B) {
 		b.Fatal(err)
 	}
 	for n := 0; b.Loop(); n++ {
-		remember(b, ctx, m, fmt.Sprint("k", n), fmt.Sprintf("# Note %d\n\nThe heron number %d landed near the bridge at %d o'clock.\n", n, n*7, n%24))
+		remember(b, ctx, m, fmt.Sprint("k", n),
+			fmt.Sprintf("# Note %d\n\nThe heron number %d landed near the bridge at %d o'clock.\n", n, n*7, n%24))
 	}
 }
 
@@ -216,7 +217,8 @@ func BenchmarkSearch(b *testing.B) {
 	took := []time.Duration{}
 	for n := 0; b.Loop(); n++ {
 		began := time.Now()
-		if _, err := m.Search(ctx, memory.Query{Text: fmt.Sprintf("where did word%d meet word%d", n%900, n*7%200), Limit: 6}); err != nil {
+		if _, err := m.Search(ctx, memory.Query{Text: fmt.Sprintf("where did word%d meet word%d", n%900, n*7%200),
+			Limit: 6}); err != nil {
 			b.Fatal(err)
 		}
 		took = append(took, time.Since(began))
@@ -239,7 +241,8 @@ func fill(b *testing.B, rows *memory.Rows, pieces int) {
 			}
 			text.WriteString("\n\n")
 		}
-		c := memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n), Text: text.String()}
+		c := memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n),
+			Text: text.String()}
 		if _, _, err := rows.Put(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}

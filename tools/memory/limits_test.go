@@ -25,10 +25,13 @@ func counted(t *testing.T, s *store.Store, o tool.Owner) (documents, bytes int64
 	t.Helper()
 	err := s.View(t.Context(), func(tx *store.Tx) error {
 		var there, length int64
-		if err := tx.Row("SELECT count(*), coalesce(sum(octet_length(content)), 0) FROM memory WHERE agent = $1 AND usr = $2", []any{o.Agent, o.User}, &there, &length); err != nil {
+		err := tx.Row(`SELECT count(*), coalesce(sum(octet_length(content)), 0)
+			FROM memory WHERE agent = $1 AND usr = $2`, []any{o.Agent, o.User}, &there, &length)
+		if err != nil {
 			return err
 		}
-		if err := tx.Row("SELECT documents, bytes FROM memory_owner WHERE agent = $1 AND usr = $2", []any{o.Agent, o.User}, &documents, &bytes); err != nil {
+		if err := tx.Row("SELECT documents, bytes FROM memory_owner WHERE agent = $1 AND usr = $2",
+			[]any{o.Agent, o.User}, &documents, &bytes); err != nil {
 			return err
 		}
 		if documents != there || bytes != length {
@@ -42,7 +45,7 @@ func counted(t *testing.T, s *store.Store, o tool.Owner) (documents, bytes int64
 	return documents, bytes
 }
 
-func TestAnOwnerHasOnlySoMuch(t *testing.T) {
+func TestLimitsOfAnOwner(t *testing.T) {
 	eachLimited(t, memory.Limits{Documents: 5, Bytes: 100}, func(t *testing.T, s *store.Store, rows *memory.Rows) {
 		ctx := t.Context()
 		ada, bob := tool.Owner{Agent: "a", User: "ada"}, tool.Owner{Agent: "a", User: "bob"}
@@ -52,7 +55,8 @@ func TestAnOwnerHasOnlySoMuch(t *testing.T) {
 		}
 		refused := func(err error, setting string) {
 			t.Helper()
-			if e := tool.AsError(err); err == nil || e.Kind != tool.TooLarge || !strings.Contains(e.Next, setting) || !strings.Contains(e.Next, "memory_forget") {
+			if e := tool.AsError(err); err == nil || e.Kind != tool.TooLarge || !strings.Contains(e.Next, setting) ||
+				!strings.Contains(e.Next, "memory_forget") {
 				t.Errorf("too much: %v", err)
 			}
 		}
@@ -85,8 +89,8 @@ func TestAnOwnerHasOnlySoMuch(t *testing.T) {
 	})
 }
 
-// TestManyAtOnceStayWithinLimits has two owners write from many goroutines.
-func TestManyAtOnceStayWithinLimits(t *testing.T) {
+// TestLimitsHoldUnderConcurrentWrites has two owners write from many goroutines.
+func TestLimitsHoldUnderConcurrentWrites(t *testing.T) {
 	eachLimited(t, memory.Limits{Documents: 20}, func(t *testing.T, s *store.Store, rows *memory.Rows) {
 		owners := []tool.Owner{{Agent: "a", User: "ada"}, {Agent: "a", User: "bob"}}
 		var took [2]atomic.Int32
@@ -95,7 +99,8 @@ func TestManyAtOnceStayWithinLimits(t *testing.T) {
 			all.Go(func() {
 				for i := range 10 {
 					which := (g + i) % 2
-					_, _, err := rows.Put(t.Context(), memory.Change{Owner: owners[which], Path: fmt.Sprintf("memory/%d-%d.md", g, i), Text: "text"})
+					_, _, err := rows.Put(t.Context(),
+						memory.Change{Owner: owners[which], Path: fmt.Sprintf("memory/%d-%d.md", g, i), Text: "text"})
 					if err == nil {
 						took[which].Add(1)
 					} else if tool.AsError(err).Kind != tool.TooLarge {
@@ -113,13 +118,14 @@ func TestManyAtOnceStayWithinLimits(t *testing.T) {
 	})
 }
 
-// TestWhatExpiresMakesRoom writes over what has expired, and has the rest swept.
-func TestWhatExpiresMakesRoom(t *testing.T) {
+// TestExpiredDocumentsDoNotCount writes over what has expired, and has the rest swept.
+func TestExpiredDocumentsDoNotCount(t *testing.T) {
 	eachLimited(t, memory.Limits{Documents: 2}, func(t *testing.T, s *store.Store, rows *memory.Rows) {
 		ctx, ada := t.Context(), tool.Owner{Agent: "a", User: "ada"}
 		past := at(time.Now().Add(-time.Hour))
 		for _, path := range []string{"memory/a.md", "memory/b.md"} {
-			if _, _, err := rows.Put(ctx, memory.Change{Owner: ada, Path: path, Text: "text", Expires: past}); err != nil {
+			if _, _, err := rows.Put(ctx, memory.Change{Owner: ada, Path: path, Text: "text",
+				Expires: past}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,10 +1,10 @@
 // Package memory is what agents remember: documents that outlive the conversation, with the tools that search, read,
 // store and forget them, their rows in the store, their files in the workspace, and their import and export.
 //
-// A caller reads its own documents and those shared by all users of its agent, and writes its own; the caller comes from
-// the context. The package knows which paths are memories, how a document is cut into parts that can be found, and how
-// hits are ranked. It does not know how the index and the embeddings are kept up to date (internal/indexer), nor what is
-// in context files, which are rows of the same tables (contextfiles).
+// A caller reads its own documents and those shared by all users of its agent, and writes its own; the caller
+// comes from the context. The package knows which paths are memories, how a document is cut into parts that can
+// be found, and how hits are ranked. It does not know how the index and the embeddings are kept up to date
+// (internal/indexer), nor what is in context files, which are rows of the same tables (contextfiles).
 //
 // What the tools return was written by agents and people. It is data: nothing in it is an instruction.
 //
@@ -60,7 +60,7 @@ type Options struct {
 	Now        func() time.Time       // nil: time.Now
 }
 
-// A Memory serves the tools, the file tools and the command line. It has no state of its own.
+// A Memory serves the tools, the file tools and the command line. It keeps no state.
 type Memory struct{ o Options }
 
 // New returns a Memory.
@@ -147,7 +147,8 @@ func (m *Memory) Store(ctx context.Context, w Write) (Stored, error) {
 		return Stored{}, err
 	}
 	d, unchanged, err := m.o.Rows.Put(ctx, Change{
-		Owner: o, Path: path, Text: w.Text, Digest: digest(w.Text), Category: w.Category, Tags: tags, Expires: w.Expires, By: by,
+		Owner: o, Path: path, Text: w.Text, Digest: digest(w.Text), Category: w.Category, Tags: tags,
+		Expires: w.Expires, By: by,
 	})
 	if err != nil {
 		return Stored{}, err
@@ -247,7 +248,8 @@ func (m *Memory) containing(ctx context.Context, o tool.Owner, text string) ([]D
 	}
 	docs = slices.DeleteFunc(docs, func(d Document) bool { return d.Owner != o || !hasAll(d, text) })
 	if len(docs) > maxForgotten {
-		return nil, tool.Errorf(tool.TooLarge, "%d memories contain these words; at most %d are removed at once", len(docs), maxForgotten).
+		return nil, tool.Errorf(tool.TooLarge, "%d memories contain these words; at most %d are removed at once",
+			len(docs), maxForgotten).
 			Try("use more words, or forget one key after the other")
 	}
 	slices.SortFunc(docs, func(a, b Document) int { return strings.Compare(a.Path, b.Path) })
@@ -275,5 +277,6 @@ func (m *Memory) Undo(ctx context.Context, path string) (Document, error) {
 	case !exists:
 		return d, m.missing(ctx, o, path)
 	}
-	return d, tool.Errorf(tool.NotFound, "no former version of %q is kept", path).Try("memory_forget without undo removes it")
+	return d, tool.Errorf(tool.NotFound, "no former version of %q is kept",
+		path).Try("memory_forget without undo removes it")
 }

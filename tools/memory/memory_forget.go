@@ -13,17 +13,17 @@ type memoryForget struct{ memories Memories }
 
 type memoryForgetArgs struct {
 	Key    string `json:"key,omitempty" jsonschema:"key of the memory to remove" alias:"name"`
-	Path   string `json:"path,omitempty" jsonschema:"path of the memory to remove, instead of key" alias:"file,file_path"`
-	Query  string `json:"query,omitempty" jsonschema:"words: remove every memory that contains all of them, max 20, instead of key" alias:"q"`
-	DryRun bool   `json:"dry_run,omitempty" jsonschema:"list what would be removed, and remove nothing"`
-	Undo   bool   `json:"undo,omitempty" jsonschema:"restore the version before the last change of this key or path"`
+	Path   string `json:"path,omitempty" jsonschema:"its path, instead of key" alias:"file,file_path"`
+	Query  string `json:"query,omitempty" jsonschema:"remove all with these words, at most 20" alias:"q"`
+	DryRun bool   `json:"dry_run,omitempty" jsonschema:"only list what would be removed"`
+	Undo   bool   `json:"undo,omitempty" jsonschema:"restore the version before the last change"`
 }
 
 func (memoryForget) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_forget", Group: group, Title: "Forget", Risk: tool.Writes,
-		Doc: "Removes memories by key or by words, or reverts the last change of one with undo. Returns what was removed. Former " +
-			"versions are kept for 90 days. To correct a memory use memory_store with its key.",
+		Doc: "Removes memories, or reverts the last change of one with undo. Returns what was removed. Former versions " +
+			"are kept for 90 days. To correct a memory use memory_store.",
 		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
 		Keywords: "delete remove undo restore",
 	}
@@ -39,7 +39,8 @@ func (t memoryForget) Do(ctx context.Context, a memoryForgetArgs) (tool.Result, 
 	case path != "" && query != "":
 		return tool.Result{}, tool.Errorf(tool.Invalid, "both a key and a query were sent").Try("send one of them")
 	case path == "" && (query == "" || a.Undo):
-		return tool.Result{}, tool.Errorf(tool.Invalid, "no memory was named").Try(`send its key or path, as in {"key": "..."}`)
+		return tool.Result{}, tool.Errorf(tool.Invalid,
+			"no memory was named").Try(`send its key or path, as in {"key": "..."}`)
 	case a.Undo && a.DryRun:
 		return tool.Result{}, tool.Errorf(tool.Invalid, "undo has no dry run").
 			Try("send undo without dry_run; a second undo reverts the first")
@@ -48,7 +49,8 @@ func (t memoryForget) Do(ctx context.Context, a memoryForgetArgs) (tool.Result, 
 		if err != nil {
 			return tool.Result{}, err
 		}
-		return tool.Textf("%s is as it was before, now version %d; a second undo reverts this", tool.Visible(d.Path), d.Version), nil
+		return tool.Textf("%s is as it was before, now version %d; a second undo reverts this", tool.Visible(d.Path),
+			d.Version), nil
 	}
 	removed, err := t.memories.Forget(ctx, Forget{Path: path, Query: query, DryRun: a.DryRun})
 	if err != nil {
@@ -68,7 +70,8 @@ func showForgotten(removed []Document, a memoryForgetArgs) string {
 	}
 	for _, d := range removed {
 		first, _, _ := strings.Cut(strings.TrimSpace(d.Text), "\n")
-		fmt.Fprintf(&b, "%s %s (version %d): %s\n", verb, tool.Visible(d.Path), d.Version, oneLine(clip(first, " \t\r\n")))
+		fmt.Fprintf(&b, "%s %s (version %d): %s\n", verb, tool.Visible(d.Path), d.Version,
+			oneLine(clip(first, " \t\r\n")))
 	}
 	if !a.DryRun {
 		b.WriteString("[send undo: true with a path to restore it]\n")

@@ -19,13 +19,13 @@ type memorySearch struct {
 }
 
 type memorySearchArgs struct {
-	Query    string  `json:"query" jsonschema:"words or a question to search for" alias:"q,text"`
-	Limit    int     `json:"limit,omitempty" jsonschema:"hits to return, default 6, max 50" alias:"max_results,top_k,count"`
-	Kind     string  `json:"kind,omitempty" jsonschema:"only this category: core, daily, conversation or custom" alias:"category"`
-	Path     string  `json:"path,omitempty" jsonschema:"only this document or directory, as in project/" alias:"path_prefix"`
-	Since    string  `json:"since,omitempty" jsonschema:"only changed since: a date such as 2026-01-31, or an age such as 7d or 2mo"`
-	Until    string  `json:"until,omitempty" jsonschema:"only changed until: a date or an age" hidden:"true"`
-	MinScore float64 `json:"min_score,omitempty" jsonschema:"only hits with at least this score, from 0 to 1"`
+	Query    string  `json:"query" jsonschema:"words or a question" alias:"q,text"`
+	Limit    int     `json:"limit,omitempty" jsonschema:"hits to return, default 6" alias:"max_results,top_k,count"`
+	Kind     string  `json:"kind,omitempty" jsonschema:"only core, daily, conversation or custom" alias:"category"`
+	Path     string  `json:"path,omitempty" jsonschema:"only under this path" alias:"path_prefix"`
+	Since    string  `json:"since,omitempty" jsonschema:"only changed since 2026-01-31, or 7d or 2mo ago"`
+	Until    string  `json:"until,omitempty" jsonschema:"only changed until" hidden:"true"`
+	MinScore float64 `json:"min_score,omitempty" jsonschema:"least score, 0 to 1"`
 	Mode     string  `json:"search_mode,omitempty" jsonschema:"ignored" hidden:"true" alias:"mode"`
 }
 
@@ -33,9 +33,10 @@ const defaultHits = 6
 
 func (memorySearch) Spec() tool.Spec {
 	return tool.Spec{
-		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc: "Searches what was remembered in earlier conversations. Returns snippets, the best first, each with path, lines, " +
-			"score and date. Read the whole document with memory_get. For facts about entities use knowledge_graph_search.",
+		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads,
+		Hints: tool.Hints{Idempotent: true},
+		Doc: "Searches what earlier conversations stored. Returns snippets with path, lines, score and date, the best " +
+			"first. Read a whole document with memory_get. For facts about entities use knowledge_graph_search.",
 		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
 		Keywords: "remember recall notes earlier past knowledge",
 	}
@@ -90,11 +91,12 @@ func parseTime(when string, now time.Time, sign string) (time.Time, error) {
 	return at, nil
 }
 
-// categoryOf reads the category of an argument; "" is none.
+// categoryOf returns the category that an argument names, "" for an empty one.
 func categoryOf(arg string) (string, error) {
 	category := strings.ToLower(strings.TrimSpace(arg))
 	if category != "" && !slices.Contains(categories(), category) {
-		return "", tool.Errorf(tool.Invalid, "there is no category %.40q", arg).Try("use %s", strings.Join(categories(), ", "))
+		return "", tool.Errorf(tool.Invalid, "there is no category %.40q", arg).Try("use %s",
+			strings.Join(categories(), ", "))
 	}
 	return category, nil
 }
@@ -102,7 +104,8 @@ func categoryOf(arg string) (string, error) {
 func showFound(f Found, a memorySearchArgs) string {
 	var b strings.Builder
 	for _, h := range f.Hits {
-		fmt.Fprintf(&b, "%s#L%d-%d  %.2f  %s", tool.Visible(h.Path), h.From, h.To, h.Score, h.Updated.UTC().Format(time.DateOnly))
+		fmt.Fprintf(&b, "%s#L%d-%d  %.2f  %s", tool.Visible(h.Path), h.From, h.To, h.Score,
+			h.Updated.UTC().Format(time.DateOnly))
 		if h.Shared {
 			b.WriteString("  shared")
 		}

@@ -16,19 +16,19 @@ type memoryStore struct {
 }
 
 type memoryStoreArgs struct {
-	Key      string   `json:"key" jsonschema:"short name such as project/deploy; the content of an existing key is replaced" alias:"path,name,title"`
-	Content  string   `json:"content" jsonschema:"text to remember, in Markdown" alias:"text,value,memory"`
-	Category string   `json:"category,omitempty" jsonschema:"core (default), daily, conversation or custom" alias:"kind,type"`
-	Tags     []string `json:"tags,omitempty" jsonschema:"words that a search finds the document by" maxitems:"20"`
-	Expires  string   `json:"expires,omitempty" jsonschema:"when to remove it: a date, a duration such as 30d or 2mo, or never" alias:"ttl,expires_at"`
+	Key      string   `json:"key" jsonschema:"short name; an existing document is replaced" alias:"path,name,title"`
+	Content  string   `json:"content" jsonschema:"text, in Markdown" alias:"text,value,memory"`
+	Category string   `json:"category,omitempty" jsonschema:"core, daily, conversation or custom" alias:"kind,type"`
+	Tags     []string `json:"tags,omitempty" jsonschema:"words to find it by" maxitems:"20"`
+	Expires  string   `json:"expires,omitempty" jsonschema:"a date, 30d, 2mo or never" alias:"ttl,expires_at"`
 }
 
 func (memoryStore) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_store", Group: group, Title: "Remember", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		MaxText: maxText,
-		Doc: "Stores a text that later conversations can find. Returns path and version, and documents that already say nearly " +
-			"the same. Call memory_search first and extend an existing document rather than adding a similar one.",
+		Doc: "Stores a text that later conversations can find. Returns path and version, and documents with nearly the " +
+			"same text. Call memory_search first, and extend a document rather than adding a similar one.",
 		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
 		Keywords: "remember save note fact preference learn",
 	}
@@ -36,7 +36,8 @@ func (memoryStore) Spec() tool.Spec {
 
 func (t memoryStore) Do(ctx context.Context, a memoryStoreArgs) (tool.Result, error) {
 	if strings.TrimSpace(a.Content) == "" {
-		return tool.Result{}, tool.Errorf(tool.Invalid, "the content is empty").Try("use memory_forget to remove a memory")
+		return tool.Result{}, tool.Errorf(tool.Invalid,
+			"the content is empty").Try("use memory_forget to remove a memory")
 	}
 	category, err := categoryOf(a.Category)
 	if err != nil {
@@ -97,7 +98,8 @@ func showStored(s Stored) string {
 		fmt.Fprintf(&b, ", expires %s", s.Expires.UTC().Format(minuteLayout))
 	}
 	if len(s.Similar) > 0 {
-		fmt.Fprintf(&b, "\n[nearly the same text is in %s; if one is enough, forget the other]", oneLine(strings.Join(s.Similar, ", ")))
+		fmt.Fprintf(&b, "\n[nearly the same text is in %s; if one is enough, forget the other]",
+			oneLine(strings.Join(s.Similar, ", ")))
 	}
 	return b.String()
 }

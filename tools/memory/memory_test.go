@@ -11,20 +11,24 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory"
 )
 
-func TestWhatWasStoredIsFound(t *testing.T) {
+func TestStoredDocumentsAreFound(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
 		ada := as(t, "a", "ada")
-		remember(t, ada, m, "deploy", "# Deploying\n\nRun make release.\n\n## Rollback\n\n"+strings.Repeat("Filler about nothing in particular. ", 40)+
+		remember(t, ada, m, "deploy", "# Deploying\n\nRun make release.\n\n## Rollback\n\n"+
+			strings.Repeat("Filler about nothing in particular. ", 40)+
 			"\n\n## Servers\n\nThe blue server is in Oslo; restart it with systemctl.\n")
 		remember(t, ada, m, "user preferences", "Ada likes dark mode.")
 		f := search(t, ada, m, memory.Query{Text: "Where is the blue server?"})
-		if len(f.Hits) == 0 || f.Hits[0].Path != "memory/deploy.md" || f.Hits[0].From < 5 || !strings.Contains(f.Hits[0].Snippet, "Oslo") {
+		if len(f.Hits) == 0 || f.Hits[0].Path != "memory/deploy.md" || f.Hits[0].From < 5 ||
+			!strings.Contains(f.Hits[0].Snippet, "Oslo") {
 			t.Fatalf("%+v", f)
 		}
-		if h := f.Hits[0]; !slices.Contains(h.Headings, "Servers") || h.Score <= 0 || h.Score > 1 || h.Shared || h.Category != memory.Core {
+		if h := f.Hits[0]; !slices.Contains(h.Headings, "Servers") || h.Score <= 0 || h.Score > 1 || h.Shared ||
+			h.Category != memory.Core {
 			t.Errorf("%+v", h)
 		}
-		if got := paths(search(t, ada, m, memory.Query{Text: "preferences"})); !slices.Equal(got, []string{"memory/user preferences.md"}) {
+		if got := paths(search(t, ada, m, memory.Query{Text: "preferences"})); !slices.Equal(got,
+			[]string{"memory/user preferences.md"}) {
 			t.Errorf("by its key: %v", got)
 		}
 		remember(t, ada, m, "deploy", "Nothing is deployed any more.")
@@ -46,7 +50,7 @@ func TestWhatWasStoredIsFound(t *testing.T) {
 	})
 }
 
-func TestNobodySeesWhatIsAnothers(t *testing.T) {
+func TestOwnersAreIsolated(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
 		ada, bob, all, other := as(t, "a", "ada"), as(t, "a", "bob"), as(t, "a", ""), as(t, "b", "ada")
 		remember(t, ada, m, "secret", "The canary sings at midnight.")
@@ -58,7 +62,8 @@ func TestNobodySeesWhatIsAnothers(t *testing.T) {
 			got  []string
 			want []string
 		}{
-			{"ada", paths(search(t, ada, m, memory.Query{Text: "canary"})), []string{"memory/secret.md", "memory/shared.md"}},
+			{"ada", paths(search(t, ada, m, memory.Query{Text: "canary"})),
+				[]string{"memory/secret.md", "memory/shared.md"}},
 			{"bob", paths(search(t, bob, m, memory.Query{Text: "canary"})), []string{"memory/shared.md"}},
 			{"all", paths(search(t, all, m, memory.Query{Text: "canary"})), []string{"memory/shared.md"}},
 			{"another agent", paths(search(t, other, m, memory.Query{Text: "canary"})), nil},
@@ -99,15 +104,17 @@ func TestNobodySeesWhatIsAnothers(t *testing.T) {
 	})
 }
 
-func TestNearDuplicatesAreSaid(t *testing.T) {
+func TestSimilarDocumentsAreReported(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
 		ada := as(t, "a", "ada")
 		remember(t, ada, m, "theme", "The user prefers dark mode in every editor.")
-		if s := remember(t, ada, m, "theme2", "the user prefers DARK mode, in every editor!"); !slices.Equal(s.Similar, []string{"memory/theme.md"}) {
+		if s := remember(t, ada, m, "theme2", "the user prefers DARK mode, in every editor!"); !slices.Equal(s.Similar,
+			[]string{"memory/theme.md"}) {
 			t.Errorf("the same in other letters is like %v", s.Similar)
 		}
 		search(t, ada, m, memory.Query{Text: "theme"})
-		if s := remember(t, ada, m, "theme3", "The user prefers the dark mode in every single editor."); len(s.Similar) == 0 {
+		if s := remember(t, ada, m, "theme3",
+			"The user prefers the dark mode in every single editor."); len(s.Similar) == 0 {
 			t.Error("nearly the same is like nothing")
 		}
 		if s := remember(t, ada, m, "cat", "The cat is called Mia."); len(s.Similar) != 0 {
@@ -122,12 +129,13 @@ func TestNearDuplicatesAreSaid(t *testing.T) {
 	})
 }
 
-func TestSearchesAreNarrowed(t *testing.T) {
+func TestSearchFilters(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, rows *memory.Rows) {
 		ada := as(t, "a", "ada")
 		put := func(path, category string, age time.Duration, expires *time.Time) {
 			t.Helper()
-			_, _, err := rows.Put(ada, memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: path, Text: "plum " + strings.Repeat(path[len(path)-4:len(path)-3], 3),
+			_, _, err := rows.Put(ada, memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: path,
+				Text:     "plum " + strings.Repeat(path[len(path)-4:len(path)-3], 3),
 				Category: category, Updated: time.Now().Add(-age), Expires: expires})
 			if err != nil {
 				t.Fatal(err)
@@ -149,9 +157,10 @@ func TestSearchesAreNarrowed(t *testing.T) {
 			"since":    {memory.Query{Since: time.Now().Add(-day)}, []string{"memory/new.md"}},
 			"score":    {memory.Query{MinScore: 0.99}, nil},
 			"until":    {memory.Query{Until: time.Now().Add(-200 * day)}, []string{"MEMORY.md"}},
-			"between":  {memory.Query{Since: time.Now().Add(-60 * day), Until: time.Now().Add(-day)}, []string{"memory/sub/x.md"}},
-			"memory/":  {memory.Query{Path: "memory/", Category: memory.Custom}, []string{"memory/sub/x.md"}},
-			"limit":    {memory.Query{Limit: 1, Path: "memory"}, []string{"memory/new.md"}},
+			"between": {memory.Query{Since: time.Now().Add(-60 * day), Until: time.Now().Add(-day)},
+				[]string{"memory/sub/x.md"}},
+			"memory/": {memory.Query{Path: "memory/", Category: memory.Custom}, []string{"memory/sub/x.md"}},
+			"limit":   {memory.Query{Limit: 1, Path: "memory"}, []string{"memory/new.md"}},
 		} {
 			c.q.Text = "plum"
 			f := search(t, ada, m, c.q)
@@ -199,25 +208,30 @@ func TestForgetByWords(t *testing.T) {
 	})
 }
 
-func TestPaths(t *testing.T) {
+func TestPathsOfKeys(t *testing.T) {
 	m, _ := open(t, t.TempDir(), t.TempDir())
 	ada := as(t, "a", "ada")
 	for key, want := range map[string]string{
-		"k": "memory/k.md", "MEMORY.md": "MEMORY.md", "memory.md": "memory.md", "./MEMORY.md": "MEMORY.md", "memory/a.md": "memory/a.md",
-		"a/b": "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json", "Memory.md": "memory/Memory.md", "a//b/./c": "memory/a/b/c.md",
-		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md", "memory": "memory/memory.md", "MEMORY": "MEMORY.md",
+		"k": "memory/k.md", "MEMORY.md": "MEMORY.md", "memory.md": "memory.md", "./MEMORY.md": "MEMORY.md",
+		"memory/a.md": "memory/a.md",
+		"a/b":         "memory/a/b.md", "v1.2": "memory/v1.2.md", "data.json": "memory/data.json",
+		"Memory.md": "memory/Memory.md", "a//b/./c": "memory/a/b/c.md",
+		"user preferences": "memory/user preferences.md", "/memory/x.md": "memory/x.md", "cafe\u0301": "memory/café.md",
+		"memory": "memory/memory.md", "MEMORY": "MEMORY.md",
 	} {
 		if s, err := m.Store(ada, memory.Write{Key: key, Text: "x"}); err != nil || s.Path != want {
 			t.Errorf("%q is %q, %v; want %q", key, s.Path, err, want)
 		}
 	}
-	for _, key := range []string{"", " ", ".", "/", "memory/", "..", "../x", "memory/../x", "memory/../../etc/passwd", "a\x00b", "a\nb", "a\u202eb", `a\b`, "C:x", "a\xff",
+	for _, key := range []string{"", " ", ".", "/", "memory/", "..", "../x", "memory/../x", "memory/../../etc/passwd",
+		"a\x00b", "a\nb", "a\u202eb", `a\b`, "C:x", "a\xff",
 		strings.Repeat("x", 300), strings.Repeat("a/", 20) + "x", "a#L1"} {
 		if s, err := m.Store(ada, memory.Write{Key: key, Text: "x"}); kind(err) != tool.Invalid {
 			t.Errorf("%q is %q, %v", key, s.Path, err)
 		}
 	}
-	for text, want := range map[string]tool.Kind{strings.Repeat("x", 1<<20+1): tool.TooLarge, "a\x00": tool.Invalid, "\xff": tool.Invalid, strings.Repeat("x ", 1<<19): ""} {
+	for text, want := range map[string]tool.Kind{strings.Repeat("x", 1<<20+1): tool.TooLarge, "a\x00": tool.Invalid,
+		"\xff": tool.Invalid, strings.Repeat("x ", 1<<19): ""} {
 		if _, err := m.Store(ada, memory.Write{Key: "k", Text: text}); kind(err) != want {
 			t.Errorf("%d bytes: %v", len(text), err)
 		}
@@ -238,7 +252,8 @@ func FuzzPath(f *testing.F) {
 			}
 			return
 		}
-		if !memory.IsPath(s.Path) || strings.Contains(s.Path, "..") && strings.Contains("/"+s.Path+"/", "/../") || len(s.Path) > 1000 {
+		if !memory.IsPath(s.Path) || strings.Contains(s.Path, "..") && strings.Contains("/"+s.Path+"/", "/../") ||
+			len(s.Path) > 1000 {
 			t.Errorf("%q is %q", key, s.Path)
 		}
 		if d, err := m.Get(ctx, s.Path); err != nil || d.Path != s.Path {

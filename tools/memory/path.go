@@ -28,8 +28,8 @@ func IsPath(name string) bool {
 	return name == "MEMORY.md" || name == "memory.md" || strings.HasPrefix(name, dir) && len(name) > len(dir)
 }
 
-// pathOf returns the path of a document for a path or a key: the key k means memory/k.md. Names are normalized, so that
-// those that look the same are the same.
+// pathOf returns the path of a document for a path or a key: the key k means memory/k.md. Names are normalized,
+// so that those that look the same are the same.
 func pathOf(name string) (string, error) {
 	wrong := func(why string) error {
 		return tool.Errorf(tool.Invalid, "%q cannot be the name of a memory: %s", clip(name, " /\t\r\n"), why).
@@ -75,10 +75,11 @@ func pathOf(name string) (string, error) {
 	return clean, nil
 }
 
-// isText reports whether a name has the extension of a text; that of v1.2 is none.
+// isText reports whether a name has the extension of a text file; the name v1.2 has not.
 func isText(name string) bool {
 	switch strings.ToLower(path.Ext(name)) {
-	case ".md", ".markdown", ".txt", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".html", ".org",
+	case ".md", ".markdown", ".txt", ".json", ".jsonl", ".yaml", ".yml", ".toml", ".csv", ".tsv", ".xml", ".html",
+		".org",
 		".rst", ".adoc", ".log":
 		return true
 	}
@@ -91,7 +92,8 @@ func checkText(path, text string) error {
 		return tool.Errorf(tool.TooLarge, "%q would have %d bytes; the limit is %d", path, len(text), maxText).
 			Try("split it by subject")
 	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
-		return tool.Errorf(tool.Invalid, "the content of %q is not text", path).Try("memories are UTF-8 text; keep other files in the workspace")
+		return tool.Errorf(tool.Invalid, "the content of %q is not text",
+			path).Try("memories are UTF-8 text; keep other files in the workspace")
 	}
 	return nil
 }
@@ -119,13 +121,14 @@ func checkTags(tags []string) ([]string, error) {
 		out = append(out, tag)
 	}
 	if len(out) > maxTags {
-		return nil, tool.Errorf(tool.Invalid, "there are %d tags; the limit is %d", len(out), maxTags).Try("choose the best")
+		return nil, tool.Errorf(tool.Invalid, "there are %d tags; the limit is %d", len(out),
+			maxTags).Try("choose the best")
 	}
 	return out, nil
 }
 
-// clip shortens a text for a message. It cuts at one of some separators, because half a secret would not be recognized
-// and masked.
+// clip shortens a text for a message. It cuts at one of some separators, because half a secret would not be
+// recognized and masked.
 func clip(text, separators string) string {
 	const most = 80
 	if len(text) <= most {

@@ -16,7 +16,8 @@ const (
 )
 
 const (
-	columns = "id, agent, usr, path, content, category, tags, version, created, updated, expires, author, session, digest"
+	columns = "id, agent, usr, path, content, category, tags, version, created, updated, expires, " +
+		"author, session, digest"
 	// Live leaves out rows that have expired and are not removed yet.
 	Live = "(expires = 0 OR expires > {{now}})"
 	// isMemory leaves out context files.
@@ -53,7 +54,8 @@ func (r *row) into() []any {
 
 func (r *row) document() (Document, error) {
 	d := r.Document
-	d.Created, d.Updated, d.Expires = store.FromMillis(r.created), store.FromMillis(r.updated), store.FromMillis(r.expires)
+	d.Created, d.Updated, d.Expires = store.FromMillis(r.created), store.FromMillis(r.updated),
+		store.FromMillis(r.expires)
 	return d, store.FromJSON(r.tags, &d.Tags)
 }
 
@@ -71,7 +73,8 @@ func scanDocument(scan store.Scan) (Document, error) {
 }
 
 // list returns the rows of a query, read in a transaction of their own.
-func list[T any](ctx context.Context, s *store.Store, text string, args []any, f func(store.Scan) (T, error)) (all []T, err error) {
+func list[T any](ctx context.Context, s *store.Store, text string, args []any, f func(store.Scan) (T, error)) (all []T,
+	err error) {
 	err = s.View(ctx, func(t *store.Tx) error {
 		all, err = store.List(t, text, args, f)
 		return err
@@ -92,10 +95,11 @@ func first(all []Document, err error) (Document, bool, error) {
 
 // Get returns the document of a path: the owner's, otherwise the shared one.
 func (r *Rows) Get(ctx context.Context, o tool.Owner, path string) (Document, bool, error) {
-	return first(r.where(ctx, "agent = $1 AND usr IN ($2, '') AND path = $3 ORDER BY usr DESC LIMIT 1", o.Agent, o.User, path))
+	return first(r.where(ctx, "agent = $1 AND usr IN ($2, '') AND path = $3 ORDER BY usr DESC LIMIT 1", o.Agent, o.User,
+		path))
 }
 
-// ByID returns the memory of an id, whoever owns it. It is for the index.
+// ByID returns the memory of an id, of any owner. It is for the index.
 func (r *Rows) ByID(ctx context.Context, id string) (Document, bool, error) {
 	return first(r.where(ctx, isMemory+" AND id = $1", id))
 }
@@ -117,8 +121,8 @@ func (r *Rows) Readable(ctx context.Context, o tool.Owner, ids []string) ([]Docu
 		store.In(&args, ids)+")", args...)
 }
 
-// List returns the memories that an owner reads, the latest first. A shared one is left out if the owner has one of the
-// same path.
+// List returns the memories that an owner reads, the latest first. A shared one is left out if the owner has
+// one of the same path.
 func (r *Rows) List(ctx context.Context, o tool.Owner, limit int) ([]Entry, error) {
 	if r.store.Unused() {
 		return nil, nil
@@ -176,8 +180,8 @@ func past(t *store.Tx, o tool.Owner, path string, limit int) ([]Past, error) {
 	})
 }
 
-// rowOf reads a document for a change, also one that has expired. Other transactions that change it wait until this one
-// ends.
+// rowOf reads a document for a change, also one that has expired. Other transactions that change it wait until
+// this one ends.
 func rowOf(t *store.Tx, o tool.Owner, path string) (r row, found bool, err error) {
 	err = t.Row("SELECT "+columns+", "+Live+" FROM memory WHERE agent = $1 AND usr = $2 AND path = $3 {{lock}}",
 		[]any{o.Agent, o.User, path}, append(r.into(), &r.live)...)
@@ -187,8 +191,8 @@ func rowOf(t *store.Tx, o tool.Owner, path string) (r row, found bool, err error
 	return r, err == nil, err
 }
 
-// ContextFiles returns those of some context files that are an owner's or shared by all users of the agent, in no order:
-// of one name there may be both.
+// ContextFiles returns those of some context files that are an owner's or shared by all users of the agent, in
+// no order: of one name there may be both.
 func (r *Rows) ContextFiles(ctx context.Context, o tool.Owner, names []string) ([]Document, error) {
 	if len(names) == 0 || r.store.Unused() {
 		return nil, nil
@@ -203,7 +207,8 @@ func (r *Rows) ContextEntries(ctx context.Context, agent string, limit int) ([]E
 	if r.store.Unused() {
 		return nil, nil
 	}
-	return r.entries(ctx, "WHERE category = '"+Context+"' AND ($1 = '' OR agent = $1) ORDER BY agent, usr, path LIMIT $2",
+	return r.entries(ctx, "WHERE category = '"+Context+
+		"' AND ($1 = '' OR agent = $1) ORDER BY agent, usr, path LIMIT $2",
 		agent, limit)
 }
 
@@ -211,7 +216,8 @@ func (r *Rows) ContextEntries(ctx context.Context, agent string, limit int) ([]E
 func (r *Rows) Locate(ctx context.Context, id string) (o tool.Owner, path string, found bool, err error) {
 	err = r.store.View(ctx, func(t *store.Tx) error {
 		return t.Row(`SELECT agent, usr, path FROM memory WHERE id = $1
-			UNION ALL SELECT agent, usr, path FROM memory_past WHERE id = $1 LIMIT 1`, []any{id}, &o.Agent, &o.User, &path)
+			UNION ALL SELECT agent, usr, path FROM memory_past WHERE id = $1 LIMIT 1`,
+			[]any{id}, &o.Agent, &o.User, &path)
 	})
 	if errors.Is(err, store.ErrNotFound) {
 		return o, path, false, nil
@@ -219,9 +225,9 @@ func (r *Rows) Locate(ctx context.Context, id string) (o tool.Owner, path string
 	return o, path, err == nil, err
 }
 
-// count adds to what an owner has, and returns an error if that is more than the limits, so that the transaction ends.
-// A change that removes more than it adds is always allowed. Other changes of the owner's documents wait until the
-// transaction ends.
+// count adds to what an owner has, and returns an error if that is more than the limits, so that the
+// transaction ends. A change that removes more than it adds is always allowed. Other changes of the owner's
+// documents wait until the transaction ends.
 func (r *Rows) count(t *store.Tx, o tool.Owner, documents, bytes int64) error {
 	if documents == 0 && bytes == 0 {
 		return nil
@@ -236,9 +242,11 @@ func (r *Rows) count(t *store.Tx, o tool.Owner, documents, bytes int64) error {
 	const next = "remove old memories with memory_forget or store new ones with expires; the operator can raise memory."
 	switch l := r.limits; {
 	case documents > 0 && l.Documents > 0 && now.Documents > l.Documents:
-		return tool.Errorf(tool.TooLarge, "this would be more than %d memories", l.Documents).Try(next + "max_documents")
+		return tool.Errorf(tool.TooLarge, "this would be more than %d memories", l.Documents).Try(next +
+			"max_documents")
 	case bytes > 0 && l.Bytes > 0 && now.Bytes > l.Bytes:
-		return tool.Errorf(tool.TooLarge, "all memories together would have more than %s", size(l.Bytes)).Try(next + "max_bytes")
+		return tool.Errorf(tool.TooLarge, "all memories together would have more than %s", size(l.Bytes)).Try(next +
+			"max_bytes")
 	}
 	return nil
 }

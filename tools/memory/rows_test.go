@@ -17,7 +17,8 @@ var (
 	shared = tool.Owner{Agent: "a"}
 )
 
-func put(t *testing.T, rows *memory.Rows, o tool.Owner, path, text string, more ...func(*memory.Change)) memory.Document {
+func put(t *testing.T, rows *memory.Rows, o tool.Owner, path, text string,
+	more ...func(*memory.Change)) memory.Document {
 	t.Helper()
 	c := memory.Change{Owner: o, Path: path, Text: text, Digest: text, By: memory.Author{Name: o.User, Session: "s"}}
 	for _, f := range more {
@@ -42,7 +43,7 @@ func get(t *testing.T, rows *memory.Rows, o tool.Owner, path string) string {
 	return d.Text
 }
 
-func TestMemoriesBelongToSomebody(t *testing.T) {
+func TestRowsOfOwners(t *testing.T) {
 	eachRows(t, func(t *testing.T, _ *store.Store, rows *memory.Rows) {
 		put(t, rows, ada, "memory/x.md", "ada's")
 		put(t, rows, shared, "memory/x.md", "shared")
@@ -54,7 +55,8 @@ func TestMemoriesBelongToSomebody(t *testing.T) {
 			want string
 		}{
 			{ada, "memory/x.md", "ada's"}, {bob, "memory/x.md", "shared"}, {shared, "memory/x.md", "shared"},
-			{ada, "memory/y.md", "shared y"}, {ada, "memory/z.md", "(none)"}, {tool.Owner{Agent: "b"}, "memory/z.md", "(none)"},
+			{ada, "memory/y.md", "shared y"}, {ada, "memory/z.md", "(none)"},
+			{tool.Owner{Agent: "b"}, "memory/z.md", "(none)"},
 		} {
 			if got := get(t, rows, c.o, c.path); got != c.want {
 				t.Errorf("%v reads %q at %s, not %q", c.o, got, c.path, c.want)
@@ -77,9 +79,14 @@ func TestMemoriesBelongToSomebody(t *testing.T) {
 
 func TestVersionsAreKept(t *testing.T) {
 	eachRows(t, func(t *testing.T, _ *store.Store, rows *memory.Rows) {
-		first := put(t, rows, ada, "m", "one", func(c *memory.Change) { c.Tags = []string{"t,", "u"}; c.Category = memory.Daily })
+		first := put(t, rows, ada, "m", "one", func(c *memory.Change) {
+			c.Tags = []string{"t,",
+				"u"}
+			c.Category = memory.Daily
+		})
 		second := put(t, rows, ada, "m", "two")
-		if second.Version != 2 || second.Category != memory.Daily || len(second.Tags) != 2 || second.ID != first.ID || !second.Created.Equal(first.Created) {
+		if second.Version != 2 || second.Category != memory.Daily || len(second.Tags) != 2 || second.ID != first.ID ||
+			!second.Created.Equal(first.Created) {
 			t.Errorf("%+v", second)
 		}
 		if same := put(t, rows, ada, "m", "two"); same.Version != 2 {
@@ -92,7 +99,8 @@ func TestVersionsAreKept(t *testing.T) {
 		if got := get(t, rows, ada, "m"); got != "(none)" {
 			t.Errorf("after it was forgotten: %q", got)
 		}
-		if d, found, err := rows.Undo(t.Context(), ada, "m", by); err != nil || !found || d.Text != "two" || d.Version != 3 || d.Category != memory.Daily {
+		if d, found, err := rows.Undo(t.Context(), ada, "m", by); err != nil || !found || d.Text != "two" ||
+			d.Version != 3 || d.Category != memory.Daily {
 			t.Errorf("%+v, %v, %v", d, found, err)
 		}
 		put(t, rows, ada, "m", "four")
@@ -105,11 +113,13 @@ func TestVersionsAreKept(t *testing.T) {
 		if err != nil || len(past) != 6 {
 			t.Fatalf("%d, %v", len(past), err)
 		}
-		if last := past[5]; last.Text != "one" || last.Action != "write" || past[4].Action != "forget" || past[4].By.Session != "s2" || last.Ended.IsZero() {
+		if last := past[5]; last.Text != "one" || last.Action != "write" || past[4].Action != "forget" ||
+			past[4].By.Session != "s2" || last.Ended.IsZero() {
 			t.Errorf("%+v", last)
 		}
 		put(t, rows, ada, "over", "brief", func(c *memory.Change) { c.Expires = at(time.UnixMilli(1)) })
-		if d, found, err := rows.Undo(t.Context(), ada, "over", by); !found || err != nil || d.Text != "brief" || !d.Expires.IsZero() || get(t, rows, ada, "over") != "brief" {
+		if d, found, err := rows.Undo(t.Context(), ada, "over", by); !found || err != nil || d.Text != "brief" ||
+			!d.Expires.IsZero() || get(t, rows, ada, "over") != "brief" {
 			t.Errorf("what has expired comes back as %+v, %v, %v", d, found, err)
 		}
 		if _, found, err := rows.Undo(t.Context(), bob, "m", by); found || err != nil {
@@ -145,7 +155,8 @@ func TestMemoriesExpire(t *testing.T) {
 		if n, err := rows.Sweep(t.Context()); n != 1 || err != nil {
 			t.Errorf("%d swept, %v", n, err)
 		}
-		if past, err := rows.Past(t.Context(), ada, "gone", 10); err != nil || len(past) != 3 || past[0].Action != "expire" {
+		if past, err := rows.Past(t.Context(), ada, "gone", 10); err != nil || len(past) != 3 ||
+			past[0].Action != "expire" {
 			t.Errorf("%v, %v", past, err)
 		}
 		for i := range 30 {
@@ -154,14 +165,15 @@ func TestMemoriesExpire(t *testing.T) {
 		if _, err := rows.Sweep(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if past, err := rows.Past(t.Context(), ada, "stays", 100); err != nil || len(past) != 20 || past[0].Text != "28" {
+		if past, err := rows.Past(t.Context(), ada, "stays", 100); err != nil || len(past) != 20 ||
+			past[0].Text != "28" {
 			t.Errorf("%d versions are kept, %v", len(past), err)
 		}
 	})
 }
 
-// TestWritersAtOnce has many change one document: each change is a version.
-func TestWritersAtOnce(t *testing.T) {
+// TestConcurrentWritesAreVersions has many change one document: each change is a version.
+func TestConcurrentWritesAreVersions(t *testing.T) {
 	eachRows(t, func(t *testing.T, _ *store.Store, rows *memory.Rows) {
 		const writers = 4
 		var all sync.WaitGroup
@@ -181,9 +193,9 @@ func TestWritersAtOnce(t *testing.T) {
 	})
 }
 
-// TestManyChangeOneDocument has many change one document at once: each of them
+// TestManyConcurrentWritesSucceed has many change one document at once: each of them
 // has its turn, and nobody is sent away.
-func TestManyChangeOneDocument(t *testing.T) {
+func TestManyConcurrentWritesSucceed(t *testing.T) {
 	eachRows(t, func(t *testing.T, _ *store.Store, rows *memory.Rows) {
 		const hands, times = 40, 4
 		var all sync.WaitGroup

@@ -197,8 +197,8 @@ func (s *search) weight(d Document) float64 {
 	return w
 }
 
-// Both lists are joined by reciprocal rank fusion. A part with most words of the query comes before those that are only
-// similar in meaning; a part with few of its words comes after them.
+// Both lists are joined by reciprocal rank fusion. A part with most words of the query comes before those that
+// are only similar in meaning; a part with few of its words comes after them.
 const (
 	fusionOffset = 60  // how little the first ranks differ
 	minWords     = 0.5 // weight of the list of words for a part with few of them
@@ -256,7 +256,10 @@ func (s *search) choose(ctx context.Context, candidates []candidate) error {
 		c.chunk = chunks[c.doc.ID][c.part.n]
 		words := plainWords(c.chunk.Text)
 		switch {
-		case slices.ContainsFunc(chosen, func(other map[string]bool) bool { return overlap(words, other) >= similarity }):
+		case slices.ContainsFunc(chosen, func(other map[string]bool) bool {
+			return overlap(words,
+				other) >= similarity
+		}):
 			s.found.Duplicates++
 			continue
 		case s.q.Path == "" && parts[c.doc.ID] == maxPerDocument:
@@ -270,7 +273,7 @@ func (s *search) choose(ctx context.Context, candidates []candidate) error {
 	return nil
 }
 
-// hidden reports whether the caller has a document of its own with the path of a shared one.
+// hidden reports whether the caller has a document with the path of a shared one.
 func (s *search) hidden(ctx context.Context, d Document, known map[string]bool) (bool, error) {
 	if d.Owner == s.owner {
 		return false, nil
@@ -339,7 +342,8 @@ func (m *Memory) suggest(ctx context.Context, o tool.Owner, q Query, found *Foun
 		if len(word) > 2 && len(word) < 40 {
 			near = tool.Nearest(word, words)
 		}
-		if near != "" && near != word && !slices.Contains(found.Suggestions, near) && len(found.Suggestions) < maxSuggestions {
+		if near != "" && near != word && !slices.Contains(found.Suggestions, near) &&
+			len(found.Suggestions) < maxSuggestions {
 			found.Suggestions = append(found.Suggestions, near)
 		}
 	}

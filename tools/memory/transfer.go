@@ -126,7 +126,8 @@ func (m *Memory) Import(ctx context.Context, dir fs.FS) (r Report, err error) {
 				return fs.SkipDir
 			}
 			return nil
-		case e.IsDir(), strings.HasSuffix(name, propertiesFile) && isFile(dir, strings.TrimSuffix(name, propertiesFile)):
+		case e.IsDir(), strings.HasSuffix(name, propertiesFile) &&
+			isFile(dir, strings.TrimSuffix(name, propertiesFile)):
 			return nil
 		}
 		if files++; files > maxFiles {
@@ -234,8 +235,8 @@ func readText(dir fs.FS, name string) (string, error) {
 //	  tags: [...]
 //	---
 //
-// What follows is the text, with front matter of its own if it has some. For a file that has only front matter of its own,
-// the same keys are used from that, and the text is the whole file.
+// What follows is the text, which may begin with other front matter. In a file without these properties the same
+// keys of its front matter are used, and the text is the whole file.
 type properties struct {
 	exported bool // by [Memory.Export]
 	fields   markdown.Fields
@@ -304,8 +305,8 @@ func Exported(file string, content []byte) bool {
 	return err == nil && p.exported
 }
 
-// readProperties splits a text into properties and the rest. Front matter that no export has written may be invalid: then
-// it is part of the text.
+// readProperties splits a text into properties and the rest. Front matter that no export has written may be
+// invalid: then it is part of the text.
 func readProperties(text string) (rest string, p properties, err error) {
 	fields, body, _, err := markdown.FrontMatter(text)
 	if err != nil {
@@ -367,8 +368,9 @@ func cleanName(name string) string {
 	return strings.ToValidUTF8(name[:min(len(name), most)], "")
 }
 
-// fileNames gives documents names that files can have: different also if case is ignored, not hidden, not too long, and
-// never that of a directory or of a file with properties. The properties have the path of the document.
+// fileNames gives documents names that files can have: different also if case is ignored, not hidden, not too
+// long, and never that of a directory or of a file with properties. The properties have the path of the
+// document.
 type fileNames struct{ files, dirs map[string]bool } // in lower case
 
 func (f *fileNames) of(name string) string {

@@ -23,9 +23,9 @@ func (f folder) Write(name string, content []byte, modified time.Time) error {
 	return nil
 }
 
-// TestNothingIsLostOnTheWay exports documents, imports them for somebody else
+// TestExportAndImportKeepEverything exports documents, imports them for somebody else
 // and compares.
-func TestNothingIsLostOnTheWay(t *testing.T) {
+func TestExportAndImportKeepEverything(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, rows *memory.Rows) {
 		ada, bob := as(t, "a", "ada"), as(t, "b", "bob")
 		texts := map[string]string{
@@ -49,7 +49,8 @@ func TestNothingIsLostOnTheWay(t *testing.T) {
 			"unicode ünï 中": "中文\n",
 		}
 		for key, text := range texts {
-			w := memory.Write{Key: key, Text: text, Category: memory.Daily, Tags: []string{"a: b", "true", "01", "[x]"}, Expires: at(time.Now().Add(30 * day))}
+			w := memory.Write{Key: key, Text: text, Category: memory.Daily, Tags: []string{"a: b", "true", "01", "[x]"},
+				Expires: at(time.Now().Add(30 * day))}
 			if _, err := m.Store(ada, w); err != nil {
 				t.Fatalf("%s: %v", key, err)
 			}
@@ -72,8 +73,10 @@ func TestNothingIsLostOnTheWay(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if is.Text != text || is.Path != was.Path || is.Category != was.Category || !slices.Equal(is.Tags, was.Tags) || !is.Expires.Equal(was.Expires) ||
-				!is.Created.Equal(was.Created) || !is.Updated.Equal(was.Updated) || is.Author != (memory.Author{Name: "ada", Session: "s1"}) || is.Digest != was.Digest {
+			if is.Text != text || is.Path != was.Path || is.Category != was.Category ||
+				!slices.Equal(is.Tags, was.Tags) || !is.Expires.Equal(was.Expires) ||
+				!is.Created.Equal(was.Created) || !is.Updated.Equal(was.Updated) ||
+				is.Author != (memory.Author{Name: "ada", Session: "s1"}) || is.Digest != was.Digest {
 				t.Errorf("%s:\n%+v\n%+v", key, was, is)
 			}
 		}
@@ -99,9 +102,9 @@ func (d realDir) Write(name string, content []byte, _ time.Time) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestNamesThatFilesCannotHave exports documents whose names are no good for
+// TestExportOfNamesThatFilesCannotHave exports documents whose names are no good for
 // files, or stand in each other's way.
-func TestNamesThatFilesCannotHave(t *testing.T) {
+func TestExportOfNamesThatFilesCannotHave(t *testing.T) {
 	m, _ := open(t, t.TempDir(), t.TempDir())
 	ada, bob := as(t, "a", "ada"), as(t, "b", "bob")
 	keys := []string{
@@ -125,7 +128,7 @@ func TestNamesThatFilesCannotHave(t *testing.T) {
 	}
 }
 
-func TestImportOfStrangersFiles(t *testing.T) {
+func TestImportOfOtherFiles(t *testing.T) {
 	m, _ := open(t, t.TempDir(), t.TempDir())
 	ada := as(t, "a", "ada")
 	long := strings.Repeat("x", 1<<20+1)
@@ -146,7 +149,8 @@ func TestImportOfStrangersFiles(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	d, err := m.Get(ada, "README")
-	if err != nil || d.Category != memory.Daily || !slices.Equal(d.Tags, []string{"x", "y"}) || d.Expires.Year() != 2999 || !strings.HasPrefix(d.Text, "---\n") {
+	if err != nil || d.Category != memory.Daily || !slices.Equal(d.Tags, []string{"x", "y"}) ||
+		d.Expires.Year() != 2999 || !strings.HasPrefix(d.Text, "---\n") {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if d, err := m.Get(ada, "a"); err != nil || d.Updated.Unix() != 1_600_000_000 || d.Author.Name != "ada" {
@@ -154,11 +158,12 @@ func TestImportOfStrangersFiles(t *testing.T) {
 	}
 }
 
-func TestFilesAreMemories(t *testing.T) {
+func TestFilesOfTheWorkspace(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, _ *memory.Rows) {
 		files := m.Files()
 		ada, bob, all := as(t, "a", "ada"), as(t, "a", "bob"), as(t, "a", "")
-		for name, want := range map[string]bool{"MEMORY.md": true, "memory.md": true, "memory/x.md": true, "memory": false, "Memory.md": false, "memoryx/y": false, "x/memory/y.md": false} {
+		for name, want := range map[string]bool{"MEMORY.md": true, "memory.md": true, "memory/x.md": true,
+			"memory": false, "Memory.md": false, "memoryx/y": false, "x/memory/y.md": false} {
 			if got := files.Serves(ada, name); got != want {
 				t.Errorf("%s: %v", name, got)
 			}
@@ -172,10 +177,12 @@ func TestFilesAreMemories(t *testing.T) {
 		if err := files.Write(all, "MEMORY.md", []byte("for all")); err != nil {
 			t.Fatal(err)
 		}
-		if f := search(t, ada, m, memory.Query{Text: "heron"}); len(f.Hits) != 1 || f.Hits[0].From != 1 || f.Hits[0].To != 3 {
+		if f := search(t, ada, m, memory.Query{Text: "heron"}); len(f.Hits) != 1 || f.Hits[0].From != 1 ||
+			f.Hits[0].To != 3 {
 			t.Errorf("%+v", f)
 		}
-		if text, modified, err := files.Read(bob, "MEMORY.md"); string(text) != "for all" || modified.IsZero() || err != nil {
+		if text, modified, err := files.Read(bob, "MEMORY.md"); string(text) != "for all" || modified.IsZero() ||
+			err != nil {
 			t.Errorf("%q, %v, %v", text, modified, err)
 		}
 		for _, name := range []string{"memory/log.md", "memory/../x", "memory/none.md", "memory/none"} {

@@ -42,8 +42,8 @@ func overlap(a, b map[string]bool) float64 {
 	return float64(both) / float64(len(a)+len(b)-both)
 }
 
-// digest is equal for texts of the same words, whatever their order, number, case and punctuation. Long texts and texts
-// without words have to be the same.
+// digest is equal for texts of the same words in any order, number, case and punctuation. Long texts
+// and texts without words have to be the same.
 func digest(text string) string {
 	words := map[string]bool{}
 	if len(text) <= maxCompared {

@@ -18,7 +18,8 @@ import (
 func Agents(list []config.Agent) []contextfiles.Agent {
 	agents := make([]contextfiles.Agent, len(list))
 	for i, a := range list {
-		agents[i] = contextfiles.Agent{Name: a.Name, Predefined: a.Kind == "predefined", Evolves: a.Evolve, Dir: a.Files}
+		agents[i] = contextfiles.Agent{Name: a.Name, Predefined: a.Kind == "predefined", Evolves: a.Evolve,
+			Dir: a.Files}
 	}
 	return agents
 }
@@ -29,7 +30,8 @@ func (a *App) openContextFiles() {
 	a.contextFiles = contextfiles.New(a.memories, agents)
 	for _, agent := range agents {
 		if _, err := a.contextFiles.Directory(agent.Name); err != nil {
-			a.log.Warn("the context files of an agent cannot be read", "agent", agent.Name, "dir", agent.Dir, "err", err)
+			a.log.Warn("the context files of an agent cannot be read", "agent", agent.Name, "dir", agent.Dir, "err",
+				err)
 		}
 	}
 }

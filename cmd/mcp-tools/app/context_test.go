@@ -27,7 +27,8 @@ func openApp(t *testing.T) (h *App, as func(agent, user string) context.Context)
 	t.Cleanup(h.Close)
 	dir := t.TempDir()
 	return h, func(agent, user string) context.Context {
-		return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s", Workspace: dir}, Tool: "test", Call: user})
+		return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, User: user, Session: "s",
+			Workspace: dir}, Tool: "test", Call: user})
 	}
 }
 
@@ -105,7 +106,8 @@ func TestRemovalsAreNews(t *testing.T) {
 		}
 		for _, c := range changes {
 			got := h.changesOf(t.Context(), indexer.Key{Topic: topic, Name: c.Key})
-			if !slices.Equal(got, []server.Change{{Agent: "helper", User: "ann", Ref: server.Ref{URI: want.uri(want.path)}, Listed: true}}) {
+			if !slices.Equal(got, []server.Change{{Agent: "helper", User: "ann",
+				Ref: server.Ref{URI: want.uri(want.path)}, Listed: true}}) {
 				t.Errorf("%s: %+v", topic, got)
 			}
 		}
@@ -139,7 +141,8 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), page, err)
 		}
 		parts, err := lib.Read(c.ctx, caller, contextURI(contextfiles.Soul))
-		if c.text == "" && tool.AsError(err).Kind != tool.NotFound || c.text != "" && (err != nil || parts[0].Text != c.text) {
+		if c.text == "" && tool.AsError(err).Kind != tool.NotFound || c.text != "" &&
+			(err != nil || parts[0].Text != c.text) {
 			t.Errorf("%s: %+v, %v", caller.Principal(), parts, err)
 		}
 		filled, _ := lib.Prompt(c.ctx, caller, contextPrompt, nil)
@@ -149,12 +152,14 @@ func TestTheLibraryShowsOwnContextFiles(t *testing.T) {
 		if all, err := lib.Prompts(c.ctx, caller); err != nil || len(all) != c.prompts {
 			t.Errorf("%s: %+v, %v", caller.Principal(), all, err)
 		}
-		values, _, err := lib.Complete(c.ctx, caller, server.Blank{Of: server.Ref{URI: contextURI("{name}")}, Name: "name", Value: "S"})
+		values, _, err := lib.Complete(c.ctx, caller,
+			server.Blank{Of: server.Ref{URI: contextURI("{name}")}, Name: "name", Value: "S"})
 		if err != nil || len(values) != c.uris {
 			t.Errorf("%s: %q, %v", caller.Principal(), values, err)
 		}
 	}
-	for _, ref := range []server.Ref{{URI: contextURI(contextfiles.Soul)}, {URI: contextURI("{name}")}, {Prompt: contextPrompt}} {
+	for _, ref := range []server.Ref{{URI: contextURI(contextfiles.Soul)}, {URI: contextURI("{name}")},
+		{Prompt: contextPrompt}} {
 		if got := lib.Tool(ref); got != readsContext {
 			t.Errorf("%+v is decided by %q", ref, got)
 		}

@@ -24,7 +24,8 @@ func buildWith(t *testing.T, settings string, env map[string]string) (*App, *str
 		t.Fatal(err)
 	}
 	var log strings.Builder
-	e := &Env{Out: &strings.Builder{}, Err: &log, Getenv: func(name string) string { return env[name] }, Data: t.TempDir(), ConfigFile: file}
+	e := &Env{Out: &strings.Builder{}, Err: &log, Getenv: func(name string) string { return env[name] },
+		Data: t.TempDir(), ConfigFile: file}
 	h, err := e.Open(t.Context())
 	if err == nil {
 		t.Cleanup(h.Close)
@@ -52,7 +53,8 @@ func TestMemoriesAreFoundByMeaning(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "ada", Session: "s"}})
-	for i, text := range []string{"Her automobile is blue.", "The violin hangs in the hall.", "The password is " + secret + " for now.", "It is also " + key} {
+	for i, text := range []string{"Her automobile is blue.", "The violin hangs in the hall.", "The password is " +
+		secret + " for now.", "It is also " + key} {
 		if _, err := h.memory.Store(ctx, memory.Write{Key: fmt.Sprint("n", i), Text: text}); err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +137,8 @@ func TestWithoutAnEndpointThereIsNothing(t *testing.T) {
 
 // TestAKeyThatIsMissing starts without the key: memories are found by words.
 func TestAKeyThatIsMissing(t *testing.T) {
-	h, log, err := buildWith(t, "memory: {embeddings: {url: http://127.0.0.1:1, model: m, key: env:NO_SUCH_KEY}}\n", nil)
+	h, log, err := buildWith(t, "memory: {embeddings: {url: http://127.0.0.1:1, model: m, key: env:NO_SUCH_KEY}}\n",
+		nil)
 	if err != nil || h.embeddings != nil || !strings.Contains(log.String(), "NO_SUCH_KEY") {
 		t.Errorf("%v, %s", err, log)
 	}

@@ -63,15 +63,16 @@ func MemoryRows(s *store.Store, c config.Config) *memory.Rows {
 	return memory.NewRows(s, memory.Limits{Documents: int64(c.Memory.MaxDocuments), Bytes: int64(c.Memory.MaxBytes)})
 }
 
-// openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for embeddings. What
-// the endpoint gets is scrubbed like everything that leaves.
+// openEmbeddings opens the search for memories by what they mean, if the settings name an endpoint for
+// embeddings. What the endpoint gets is scrubbed like everything that leaves.
 func (a *App) openEmbeddings() error {
 	if a.loaded.Config.Memory.Embeddings.URL == "" {
 		return nil
 	}
 	encoder, key, err := a.env.Encoder(a.loaded.Config)
 	if err != nil { // the memory works without
-		a.log.Warn("memories are found by their words only: correct memory.embeddings and restart the server", "err", err)
+		a.log.Warn("memories are found by their words only: correct memory.embeddings and restart the server", "err",
+			err)
 		return nil
 	}
 	if key != "" {
@@ -105,7 +106,7 @@ func (e *Env) Encoder(all config.Config) (_ *embed.Client, key string, err error
 	return encoder, key, nil
 }
 
-// makeEmbeddings makes the embeddings of memories in the background. It does not create a store that nobody has used.
+// makeEmbeddings makes the embeddings of memories in the background. It does not create a store.
 func (a *App) makeEmbeddings(ctx context.Context) {
 	if clock.Sleep(ctx, startFirst) != nil {
 		return

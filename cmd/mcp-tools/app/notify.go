@@ -10,8 +10,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/skills"
 )
 
-// notifyClients notifies clients of changed memories, skills and context files, whichever process has changed them, until
-// ctx ends. It begins when the store is used.
+// notifyClients notifies clients of changed memories, skills and context files, whichever process has changed
+// them, until ctx ends. It begins when the store is used.
 func (a *App) notifyClients(ctx context.Context) {
 	select {
 	case <-a.store.Opened():
@@ -51,8 +51,8 @@ func (n *notifier) Apply(ctx context.Context, c indexer.Changes) (more bool, err
 	return false, nil
 }
 
-// changesOf returns the resources and prompts that changed with a key, for the owner of its row or former row. Changes of
-// unknown rows are not notified.
+// changesOf returns the resources and prompts that changed with a key, for the owner of its row or former row.
+// Changes of unknown rows are not notified.
 func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
 	if k.Topic == skills.Topic {
 		o, slug, err := a.skills.Owner(ctx, k.Name)
@@ -75,8 +75,8 @@ func (a *App) changesOf(ctx context.Context, k indexer.Key) []server.Change {
 	return []server.Change{{Agent: o.Agent, User: o.User, Ref: server.Ref{URI: uri}, Listed: true}}
 }
 
-// watchSkills notifies clients of changed skills in directories: those of the operator, and of the workspace of the stdio
-// client. Workspaces of remote callers are not watched, because there may be very many.
+// watchSkills notifies clients of changed skills in directories: those of the operator, and of the workspace of
+// the stdio client. Workspaces of remote callers are not watched, because there may be very many.
 func (a *App) watchSkills(ctx context.Context) {
 	var dirs []string
 	for _, d := range a.skillDirs {

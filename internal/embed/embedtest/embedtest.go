@@ -1,6 +1,6 @@
 // Package embedtest is for tests that need an embeddings endpoint: a server on
-// this machine that speaks the wire format, counts what it is asked, and fails
-// when it is told to. Its encoder is made of the words of a text, of which some
+// this machine with the API, which counts requests and fails when a test wants
+// it. Its encoder is made of the words of a text, of which some
 // mean the same as others; it knows nothing of grammar. Begin with [New].
 package embedtest
 
@@ -16,7 +16,7 @@ import (
 	"unicode"
 )
 
-// Dimensions is how long vectors are when nobody asks for others.
+// Dimensions is the default length of vectors.
 const Dimensions = 768
 
 // A Server is an endpoint.
@@ -87,7 +87,8 @@ func Status(code int, message string, header ...string) http.HandlerFunc {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(code)
-		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "test", "code": code}})
+		_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"message": message, "type": "test",
+			"code": code}})
 	}
 }
 
@@ -153,7 +154,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // three letters.
 func (s *Server) encode(text string, dimensions int) []float32 {
 	v := make([]float32, dimensions)
-	for _, word := range strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	for _, word := range strings.FieldsFunc(strings.ToLower(text),
+		func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
 		if len(word) < 3 {
 			continue
 		}

@@ -55,7 +55,8 @@ func (c *cache) add(p Part) {
 	if !found || c.docs[at].version != p.Version {
 		c.remove(p.Document)
 		d := &document{
-			id: p.Document, version: p.Version, path: p.Path, category: p.Category, updated: p.Updated, expires: p.Expires,
+			id: p.Document, version: p.Version, path: p.Path, category: p.Category, updated: p.Updated,
+			expires: p.Expires,
 		}
 		at = len(c.docs)
 		c.docs, c.at[d.id] = append(c.docs, d), at

@@ -18,7 +18,8 @@ type match struct {
 
 // compare orders the nearer match first, and equal ones by ID.
 func (m match) compare(other match) int {
-	return cmp.Or(cmp.Compare(other.cosine, m.cosine), strings.Compare(m.doc.id, other.doc.id), cmp.Compare(m.n, other.n))
+	return cmp.Or(cmp.Compare(other.cosine, m.cosine), strings.Compare(m.doc.id, other.doc.id),
+		cmp.Compare(m.n, other.n))
 }
 
 // A comparison compares a query with caches. It keeps the best matches, and a histogram of all cosines.
@@ -108,8 +109,9 @@ const (
 	minMargin = 0.1 // of the way from unrelated parts to the same meaning, that a match is nearer at least
 )
 
-// bounds returns the cosine of unrelated parts, and the least cosine of a match. The former is the median of all parts.
-// The deviation of the farther half from the median shows what is chance; near parts, however many, do not change it.
+// bounds returns the cosine of unrelated parts, and the least cosine of a match. The former is the median of
+// all parts. The deviation of the farther half from the median shows what is chance; near parts, however many,
+// do not change it.
 func (c *comparison) bounds() (base, least float64) {
 	if c.count < minParts {
 		return 0, 0

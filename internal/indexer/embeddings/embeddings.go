@@ -1,7 +1,8 @@
-// Package embeddings finds documents by what they mean. A worker has their parts encoded as vectors in the background,
-// and a search compares them with the vector of a query. It keeps the vectors of the scopes that are searched in memory.
-// What a caller may see depends on the scopes that a search names: it compares with nothing else. The package does not
-// know what the documents are, how vectors are stored, nor how hits are joined with those found by words.
+// Package embeddings finds documents by what they mean. A worker has their parts encoded as vectors in the
+// background, and a search compares them with the vector of a query. It keeps the vectors of the scopes that
+// are searched in memory. What a caller may see depends on the scopes that a search names: it compares with
+// nothing else. The package does not know what the documents are, how vectors are stored, nor how hits are
+// joined with those found by words.
 //
 // Embeddings are an addition: a search that cannot have them in time goes without. Storing a document never waits for
 // them.
@@ -64,7 +65,8 @@ type Rows interface {
 	Cursor(ctx context.Context) (string, error)
 	// Hold leases the space to a worker. While another holds it, wait is how long.
 	Hold(ctx context.Context, worker string, lease time.Duration) (cursor string, wait time.Duration, err error)
-	// Keep renews the lease, Reach stores the cursor, and Release ends the lease. They fail if the worker has lost it.
+	// Keep renews the lease, Reach stores the cursor, and Release ends the lease. They fail if the worker has
+	// lost it.
 	Keep(ctx context.Context, worker string, lease time.Duration) error
 	Reach(ctx context.Context, worker, cursor string) error
 	Release(ctx context.Context, worker string) error

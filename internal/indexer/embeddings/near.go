@@ -29,16 +29,16 @@ type Query struct {
 	Limit    int
 }
 
-// Nearby is the result of a search. The documents that changed last may not have been compared: Pending are some of them,
-// of any scope. If there are too many, Filling is set instead.
+// Nearby is the result of a search. The documents that changed last may not have been compared: Pending are
+// some of them, of any scope. If there are too many, Filling is set instead.
 type Nearby struct {
 	List    []Near
 	Pending []string
 	Filling bool
 }
 
-// A Near is a part that is similar to the query: the n-th of a version of a document. The score is 1 for the same meaning,
-// and 0 for what is no nearer than unrelated parts.
+// A Near is a part that is similar to the query: the n-th of a version of a document. The score is 1 for the
+// same meaning, and 0 for what is no nearer than unrelated parts.
 type Near struct {
 	Document string
 	Version  int64
@@ -136,8 +136,8 @@ func (e *Embeddings) ready(ctx context.Context, scopes []string) ([]*cache, erro
 	return caches, nil
 }
 
-// cache returns the cache of a scope, and starts to read it if it is new. Reading continues if the search that started it
-// gives up; the next search uses it.
+// cache returns the cache of a scope, and starts to read it if it is new. Reading continues if the search that
+// started it gives up; the next search uses it.
 func (e *Embeddings) cache(scope string) *cache {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,7 +208,8 @@ func (f follower) Topics() []string { return f.topics }
 // Cursor returns how far the caches are.
 func (f follower) Cursor(context.Context) (string, error) { return f.cursor, nil }
 
-// Apply reads documents that have changed into the caches that have them. If changes were lost all caches are forgotten.
+// Apply reads documents that have changed into the caches that have them. If changes were lost all caches are
+// forgotten.
 func (f follower) Apply(ctx context.Context, c indexer.Changes) (more bool, err error) {
 	if c.Lost {
 		f.mu.Lock()

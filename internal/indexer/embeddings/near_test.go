@@ -18,7 +18,8 @@ type stuckFeed struct {
 	may  chan struct{}
 }
 
-func (f *stuckFeed) Follow(context.Context, string, int, []string, func(topic, key string)) (string, bool, bool, error) {
+func (f *stuckFeed) Follow(context.Context, string, int, []string, func(topic, key string)) (string, bool, bool,
+	error) {
 	f.once.Do(func() { close(f.read) })
 	<-f.may
 	return "", false, false, errors.New("stuck")
@@ -37,8 +38,8 @@ type noRows struct{ embeddings.Rows }
 
 func (noRows) Topics() (documents, vectors string) { return "d", "v" }
 
-// TestASearchWaitsForNoOther has one search wait for a feed that blocks, and another whose caller gives up.
-func TestASearchWaitsForNoOther(t *testing.T) {
+// TestACancelledSearchDoesNotWait has one search wait for a feed that blocks, and another whose caller gives up.
+func TestACancelledSearchDoesNotWait(t *testing.T) {
 	feed := &stuckFeed{read: make(chan struct{}), may: make(chan struct{})}
 	f := indexer.NewFollower(feed, nil)
 	m := embeddings.New(embeddings.Options{Encoder: ready{}, Rows: noRows{}, Follower: f})

@@ -42,9 +42,9 @@ func packedCosine(query, v []float32) float64 {
 	return float64(dot(q, numbers)) * float64(worth) * float64(other)
 }
 
-// TestWhatIsNearStaysNear compares the ten nearest by whole vectors with those
+// TestQuantizedVectorsKeepTheOrder compares the ten nearest by whole vectors with those
 // by bytes.
-func TestWhatIsNearStaysNear(t *testing.T) {
+func TestQuantizedVectorsKeepTheOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, dimensions := range []int{64, 768} {
 		list := topical(random, 1000, dimensions, 40)
@@ -70,7 +70,8 @@ func TestWhatIsNearStaysNear(t *testing.T) {
 				far = max(far, math.Abs(cosine(query, v)-packedCosine(query, v)))
 			}
 		}
-		t.Logf("%d dimensions: %.1f %% of the nearest are the same, and cosines differ by %.4f at most", dimensions, float64(same)/queries*10, far)
+		t.Logf("%d dimensions: %.1f %% of the nearest are the same, and cosines differ by %.4f at most", dimensions,
+			float64(same)/queries*10, far)
 		if float64(same) < 0.96*queries*10 || far > 0.01 {
 			t.Error("bytes say something else than numbers")
 		}
@@ -104,9 +105,9 @@ func FuzzVector(f *testing.F) {
 	})
 }
 
-// TestWhatIsNear has a few pieces that are near among many that are not, and
+// TestBoundsOfMatches has a few pieces that are near among many that are not, and
 // many that are near.
-func TestWhatIsNear(t *testing.T) {
+func TestBoundsOfMatches(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	query := make([]float32, 256)
 	for i := range query {
@@ -122,7 +123,8 @@ func TestWhatIsNear(t *testing.T) {
 	for _, c := range []struct {
 		name      string
 		near, all int
-	}{{"none", 0, 500}, {"one", 1, 500}, {"some", 60, 500}, {"nearly half", 230, 500}, {"one of ten", 1, 10}, {"four of ten", 4, 10}, {"one alone", 1, 1}} {
+	}{{"none", 0, 500}, {"one", 1, 500}, {"some", 60, 500}, {"nearly half", 230, 500}, {"one of ten", 1, 10},
+		{"four of ten", 4, 10}, {"one alone", 1, 1}} {
 		s := &cache{at: map[string]int{}}
 		for i := range c.all {
 			like := 0.0
@@ -147,8 +149,8 @@ func TestWhatIsNear(t *testing.T) {
 	}
 }
 
-// TestTheBestAreKept compares with sorting everything.
-func TestTheBestAreKept(t *testing.T) {
+// TestBestMatchesAreKept compares with sorting everything.
+func TestBestMatchesAreKept(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	c := comparison{limit: 7}
 	var all []match

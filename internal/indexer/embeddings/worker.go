@@ -31,8 +31,8 @@ func newName() string {
 	return hex.EncodeToString(b[:])
 }
 
-// Work makes vectors of all documents that have none, until ctx ends. Of all servers on a store one at a time does so: it
-// holds a lease, which another server gets when it dies.
+// Work makes vectors of all documents that have none, until ctx ends. Of all servers on a store one at a time
+// does so: it holds a lease, which another server gets when it dies.
 func (e *Embeddings) Work(ctx context.Context) {
 	w := &worker{Embeddings: e, wake: make(chan struct{}, 1)}
 	sub := e.o.Follower.Subscribe("the worker for embeddings", w)
@@ -166,14 +166,15 @@ func (w *worker) all(ctx context.Context) error {
 		}
 		count += len(ids)
 		if len(ids) < maxIDs {
-			w.o.Log.Debug("all documents have embeddings", "made", count, "took", time.Since(began).Round(time.Millisecond))
+			w.o.Log.Debug("all documents have embeddings", "made", count, "took",
+				time.Since(began).Round(time.Millisecond))
 			return nil
 		}
 		after = ids[len(ids)-1]
 	}
 }
 
-// A pending document is one whose vectors are being made.
+// A pending document is one that is being encoded.
 type pending struct {
 	id      string
 	version int64
@@ -262,8 +263,8 @@ func (w *worker) add(ctx context.Context, digests []string, texts map[string]str
 	return errors.Join(failed, w.o.Rows.Add(context.WithoutCancel(ctx), list)) // they were paid for
 }
 
-// digestOf returns the digest of a text in a scope. It differs between scopes, or a caller could learn from how soon a
-// text is found that another has stored the same.
+// digestOf returns the digest of a text in a scope. It differs between scopes, or a caller could learn from how
+// soon a text is found that another has stored the same.
 func digestOf(scope, space, text string) string {
 	h := sha256.New()
 	h.Write([]byte(scope + "\x00" + space + "\x00" + text))

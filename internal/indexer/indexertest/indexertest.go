@@ -1,5 +1,5 @@
-// Package indexertest is for tests that need a search over rows of a real store: it opens one that lasts as long as the
-// test. It knows nothing that package indexer does not. Begin with [Open].
+// Package indexertest is for tests that need a search over rows of a real store: it opens one that lasts as
+// long as the test. It knows nothing that package indexer does not. Begin with [Open].
 package indexertest
 
 import (

@@ -11,14 +11,14 @@ import (
 
 // BenchmarkCombined hands out six documents of usual size.
 func BenchmarkCombined(b *testing.B) {
-	told := contextfiles.New(memory.NewRows(storetest.Open(b, b.TempDir()), memory.Limits{}), nil)
+	files := contextfiles.New(memory.NewRows(storetest.Open(b, b.TempDir()), memory.Limits{}), nil)
 	for _, name := range contextfiles.Names() {
-		set(b, told, "open", "", name, strings.Repeat("You are a heron.\n", 100))
-		set(b, told, "open", "ada", name, strings.Repeat("You are a crane.\n", 100))
+		set(b, files, "open", "", name, strings.Repeat("You are a heron.\n", 100))
+		set(b, files, "open", "ada", name, strings.Repeat("You are a crane.\n", 100))
 	}
 	ctx := as(b, "open", "ada")
 	for b.Loop() {
-		if _, err := told.Combined(ctx); err != nil {
+		if _, err := files.Combined(ctx); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -26,10 +26,10 @@ func BenchmarkCombined(b *testing.B) {
 
 // BenchmarkServes is asked of every file that a search goes through.
 func BenchmarkServes(b *testing.B) {
-	told := contextfiles.New(nil, nil)
+	files := contextfiles.New(nil, nil)
 	ctx := as(b, "open", "ada")
 	b.ReportAllocs()
 	for b.Loop() {
-		told.Serves(ctx, "internal/briefing/contextfiles.go")
+		files.Serves(ctx, "internal/briefing/contextfiles.go")
 	}
 }

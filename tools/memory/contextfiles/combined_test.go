@@ -13,7 +13,8 @@ func FuzzPrefix(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, most int) {
 		most = max(most, 0)
 		short := prefix(text, most)
-		if !strings.HasPrefix(text, short) || utf8.RuneCountInString(short) > most || utf8.ValidString(text) && !utf8.ValidString(short) {
+		if !strings.HasPrefix(text, short) || utf8.RuneCountInString(short) > most || utf8.ValidString(text) &&
+			!utf8.ValidString(short) {
 			t.Errorf("%d of %q are %q", most, text, short)
 		}
 		if utf8.RuneCountInString(text) <= most && short != text {

@@ -1,14 +1,15 @@
-// Package contextfiles keeps the context files of agents: SOUL.md, AGENTS.md and a few others that say who an agent is,
-// how it works and whom for. There are copies for an agent and for each of its users. The package decides which copy a
-// caller reads and which one it changes, and how much is handed out at once. It does not know the tables that the copies
-// are rows of (package memory), nor how the file tools and the protocol show them.
+// Package contextfiles keeps the context files of agents: SOUL.md, AGENTS.md and a few others that say who an
+// agent is, how it works and for which user. There are copies for an agent and for each of its users. The package
+// decides which copy a caller reads and which one it changes, and how much is handed out at once. It does not
+// know the tables that the copies are rows of (package memory), nor how the file tools and the protocol show
+// them.
 //
-// The user's own copy comes first, then the agent's, then the one that the operator keeps in a directory. What an agent
-// may rewrite depends on whether it is predefined. The caller comes from the context; a caller without an agent has no
-// context files. If something cannot be determined, nothing is read and nothing changed.
+// The user's own copy comes first, then the agent's, then the one that the operator keeps in a directory. What
+// an agent may rewrite depends on whether it is predefined. The caller comes from the context; a caller without
+// an agent has no context files. If something cannot be determined, nothing is read and nothing changed.
 //
-// Begin with [New]. levels.go is who reads and changes which copy, files.go is what the file tools see, combined.go what
-// is handed out at once, and operator.go is for the command line.
+// Begin with [New]. levels.go is who reads and changes which copy, files.go is what the file tools see,
+// combined.go what is handed out at once, and operator.go is for the command line.
 package contextfiles
 
 import (
@@ -23,7 +24,7 @@ const (
 	Soul           = "SOUL.md"            // who the agent is
 	Agents         = "AGENTS.md"          // how it works
 	Identity       = "IDENTITY.md"        // its name and how it presents itself
-	User           = "USER.md"            // whom it works for
+	User           = "USER.md"            // about the user
 	UserPredefined = "USER_PREDEFINED.md" // what the operator says about its users
 	Bootstrap      = "BOOTSTRAP.md"       // what to do in the first conversation, until it is emptied
 )
@@ -54,7 +55,7 @@ type Agent struct {
 	Dir        string // the operator's copies; "" for none
 }
 
-// Files are the context files of all agents. They have no state of their own.
+// Files are the context files of all agents. They keep no state.
 type Files struct {
 	rows   *memory.Rows
 	agents []Agent
@@ -84,7 +85,8 @@ type reader struct {
 func (f *Files) reader(ctx context.Context) (reader, error) {
 	o, err := tool.OwnerFrom(ctx)
 	if err == nil && o.Agent == "" {
-		err = tool.Errorf(tool.Refused, "without an agent there are no context files").Try("call with the identity of an agent")
+		err = tool.Errorf(tool.Refused,
+			"without an agent there are no context files").Try("call with the identity of an agent")
 	}
 	return reader{f.agent(o.Agent), o, memory.AuthorOf(tool.CallerFrom(ctx))}, err
 }

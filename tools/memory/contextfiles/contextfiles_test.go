@@ -15,8 +15,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/memory/contextfiles"
 )
 
-// TestWhoseCopyCounts has every document at the agent's level and at ada's.
-func TestWhoseCopyCounts(t *testing.T) {
+// TestWhichCopyIsRead has every document at the agent's level and at ada's.
+func TestWhichCopyIsRead(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		for _, agent := range []string{"open", "laid", "grows"} {
 			for _, name := range contextfiles.Names() {
@@ -31,7 +31,8 @@ func TestWhoseCopyCounts(t *testing.T) {
 			}
 			for _, c := range []struct{ agent, user, want string }{
 				{"open", "ada", "ada's"}, {"open", "bob", "the agent's"}, {"open", "", "the agent's"},
-				{"laid", "ada", own}, {"laid", "bob", "the agent's"}, {"laid", "", "the agent's"}, {"grows", "ada", own},
+				{"laid", "ada", own}, {"laid", "bob", "the agent's"}, {"laid", "", "the agent's"},
+				{"grows", "ada", own},
 				{"other", "ada", "(none)"}, {"", "ada", string(tool.Refused)},
 			} {
 				if got := read(as(t, c.agent, c.user), b, name); got != c.want {
@@ -42,9 +43,9 @@ func TestWhoseCopyCounts(t *testing.T) {
 	})
 }
 
-// TestWhoChangesWhat writes each document as each kind of caller, and looks
-// whose copy has changed.
-func TestWhoChangesWhat(t *testing.T) {
+// TestWhichCopyIsChanged writes each document as each kind of caller, and looks
+// owner copy has changed.
+func TestWhichCopyIsChanged(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		const refused = "refused"
 		for _, name := range contextfiles.Names() {
@@ -55,15 +56,16 @@ func TestWhoChangesWhat(t *testing.T) {
 			if name == contextfiles.Soul {
 				grows = ""
 			}
-			for _, c := range []struct{ agent, user, whose string }{
-				{"open", "ada", "ada"}, {"open", "", ""}, {"laid", "ada", laid}, {"laid", "", laidShared}, {"grows", "ada", grows}, {"", "ada", refused},
+			for _, c := range []struct{ agent, user, owner string }{
+				{"open", "ada", "ada"}, {"open", "", ""}, {"laid", "ada", laid}, {"laid", "", laidShared},
+				{"grows", "ada", grows}, {"", "ada", refused},
 			} {
 				before, err := b.Stored(t.Context(), c.agent)
 				if err != nil {
 					t.Fatal(err)
 				}
 				err = b.Write(as(t, c.agent, c.user), name, []byte("by "+c.user))
-				if c.whose == refused {
+				if c.owner == refused {
 					after, _ := b.Stored(t.Context(), c.agent)
 					if kind(err) != tool.Refused || len(after) != len(before) {
 						t.Errorf("%q of %q writes %s: %v", c.user, c.agent, name, err)
@@ -73,7 +75,7 @@ func TestWhoChangesWhat(t *testing.T) {
 				if err != nil {
 					t.Errorf("%q of %q writes %s: %v", c.user, c.agent, name, err)
 				}
-				text, found, err := b.Copy(t.Context(), tool.Owner{Agent: c.agent, User: c.whose}, name)
+				text, found, err := b.Copy(t.Context(), tool.Owner{Agent: c.agent, User: c.owner}, name)
 				if text != "by "+c.user || !found || err != nil {
 					t.Errorf("%q of %q wrote %s: %q, %v", c.user, c.agent, name, text, err)
 				}
@@ -82,7 +84,7 @@ func TestWhoChangesWhat(t *testing.T) {
 	})
 }
 
-func TestNobodySeesAnothers(t *testing.T) {
+func TestOwnersAreIsolated(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		ada, bob := as(t, "open", "ada"), as(t, "open", "bob")
 		for _, name := range contextfiles.Names() {
@@ -90,7 +92,8 @@ func TestNobodySeesAnothers(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		for _, ctx := range []context.Context{bob, as(t, "open", ""), as(t, "other", "ada"), as(t, "open", "ADA"), as(t, "OPEN", "ada"), as(t, "open", "ada\x00"), as(t, "", "ada")} {
+		for _, ctx := range []context.Context{bob, as(t, "open", ""), as(t, "other", "ada"), as(t, "open", "ADA"),
+			as(t, "OPEN", "ada"), as(t, "open", "ada\x00"), as(t, "", "ada")} {
 			who := tool.CallerFrom(ctx).Principal()
 			for _, name := range contextfiles.Names() {
 				if text, _, err := b.Read(ctx, name); err == nil || len(text) > 0 {
@@ -113,21 +116,23 @@ func TestNobodySeesAnothers(t *testing.T) {
 		if err := b.Write(bob, contextfiles.User, []byte("bob")); err != nil {
 			t.Error(err)
 		}
-		if list, err := b.List(ada, "."); err != nil || len(list) != 6 || read(ada, b, contextfiles.User) != "the heron of ada" {
+		if list, err := b.List(ada, "."); err != nil || len(list) != 6 ||
+			read(ada, b, contextfiles.User) != "the heron of ada" {
 			t.Errorf("%v, %v", list, err)
 		}
 	})
 }
 
-// TestTheFirstConversationEnds empties BOOTSTRAP.md: it is over for that user
+// TestAnEmptyBootstrapEndsTheFirstConversation empties BOOTSTRAP.md: it is over for that user
 // and for nobody else, whatever stands behind the user's copy.
-func TestTheFirstConversationEnds(t *testing.T) {
+func TestAnEmptyBootstrapEndsTheFirstConversation(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		ada, bob := as(t, "laid", "ada"), as(t, "laid", "bob")
 		if err := b.Write(ada, contextfiles.Bootstrap, []byte("say hello")); err != nil {
 			t.Fatal(err)
 		}
-		if err := b.Write(ada, contextfiles.Bootstrap, []byte(" \n")); err != nil || read(ada, b, contextfiles.Bootstrap) != "(none)" {
+		if err := b.Write(ada, contextfiles.Bootstrap, []byte(" \n")); err != nil ||
+			read(ada, b, contextfiles.Bootstrap) != "(none)" {
 			t.Errorf("%v", err)
 		}
 		if kept, err := b.Stored(t.Context(), ""); err != nil || len(kept) != 0 {
@@ -142,7 +147,8 @@ func TestTheFirstConversationEnds(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		for user, want := range map[string]string{"ada": "(none)", "eve": "(none)", "bob": "ask for a name", "": "ask for a name"} {
+		for user, want := range map[string]string{"ada": "(none)", "eve": "(none)", "bob": "ask for a name",
+			"": "ask for a name"} {
 			if got := read(as(t, "laid", user), b, contextfiles.Bootstrap); got != want {
 				t.Errorf("%q reads %q", user, got)
 			}
@@ -150,16 +156,18 @@ func TestTheFirstConversationEnds(t *testing.T) {
 		if text, _ := b.Combined(ada); strings.Contains(text, "ask for") {
 			t.Errorf("%q", text)
 		}
-		if err := b.Write(bob, contextfiles.Bootstrap, []byte("my own")); err != nil || read(bob, b, contextfiles.Bootstrap) != "my own" {
+		if err := b.Write(bob, contextfiles.Bootstrap, []byte("my own")); err != nil ||
+			read(bob, b, contextfiles.Bootstrap) != "my own" {
 			t.Error(err)
 		}
-		if err := b.Write(as(t, "laid", ""), contextfiles.Bootstrap, nil); err != nil || read(as(t, "laid", "new"), b, contextfiles.Bootstrap) != "(none)" {
+		if err := b.Write(as(t, "laid", ""), contextfiles.Bootstrap, nil); err != nil ||
+			read(as(t, "laid", "new"), b, contextfiles.Bootstrap) != "(none)" {
 			t.Errorf("the agent's own is not gone, %v", err)
 		}
 	})
 }
 
-func TestRemoveShowsWhatIsBehind(t *testing.T) {
+func TestRemoveShowsTheNextLevel(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		ada := as(t, "open", "ada")
 		set(t, b, "open", "", contextfiles.Soul, "shared")
@@ -176,7 +184,8 @@ func TestRemoveShowsWhatIsBehind(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		o := tool.Owner{Agent: "open", User: "ada"}
-		if found, err := b.Undo(t.Context(), o, memory.Author{}, contextfiles.Soul); !found || err != nil || read(ada, b, contextfiles.Soul) != "mine" {
+		if found, err := b.Undo(t.Context(), o, memory.Author{}, contextfiles.Soul); !found || err != nil ||
+			read(ada, b, contextfiles.Soul) != "mine" {
 			t.Errorf("%v, %v", found, err)
 		}
 		if found, err := b.Drop(t.Context(), o, memory.Author{}, contextfiles.Soul); !found || err != nil {
@@ -191,7 +200,8 @@ func TestRemoveShowsWhatIsBehind(t *testing.T) {
 func TestNamesAreExact(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		ctx := as(t, "open", "ada")
-		for _, name := range []string{"soul.md", "SOUL.MD", "SOUL.md ", "/SOUL.md", "./SOUL.md", "a/SOUL.md", "SOUL.md/x", "TOOLS.md", "memory/SOUL.md", "", "SOUL.md\x00"} {
+		for _, name := range []string{"soul.md", "SOUL.MD", "SOUL.md ", "/SOUL.md", "./SOUL.md", "a/SOUL.md",
+			"SOUL.md/x", "TOOLS.md", "memory/SOUL.md", "", "SOUL.md\x00"} {
 			if b.Serves(ctx, name) {
 				t.Errorf("%q is served", name)
 			}
@@ -207,7 +217,8 @@ func TestNamesAreExact(t *testing.T) {
 				t.Errorf("%s is served to the wrong ones", name)
 			}
 		}
-		for text, want := range map[string]tool.Kind{"a\x00": tool.Invalid, "\xff": tool.Invalid, strings.Repeat("é", contextfiles.MaxText+1): tool.TooLarge, strings.Repeat("é", contextfiles.MaxText): ""} {
+		for text, want := range map[string]tool.Kind{"a\x00": tool.Invalid, "\xff": tool.Invalid,
+			strings.Repeat("é", contextfiles.MaxText+1): tool.TooLarge, strings.Repeat("é", contextfiles.MaxText): ""} {
 			if err := b.Write(ctx, contextfiles.Soul, []byte(text)); kind(err) != want {
 				t.Errorf("%d bytes: %v", len(text), err)
 			}
@@ -229,7 +240,9 @@ func TestCombined(t *testing.T) {
 			set(t, b, "open", "ada", name, strings.Repeat(strings.Repeat("é", 99)+"\n", 180))
 		}
 		text, err = b.Combined(ctx)
-		if n := utf8.RuneCountInString(text); err != nil || n > contextfiles.MaxCombined || n < contextfiles.MaxCombined-2*400 || !strings.Contains(text, "# AGENTS.md") || !strings.HasSuffix(text, "USER_PREDEFINED.md, BOOTSTRAP.md; read it with read_file]") {
+		if n := utf8.RuneCountInString(text); err != nil || n > contextfiles.MaxCombined ||
+			n < contextfiles.MaxCombined-2*400 || !strings.Contains(text, "# AGENTS.md") ||
+			!strings.HasSuffix(text, "USER_PREDEFINED.md, BOOTSTRAP.md; read it with read_file]") {
 			t.Errorf("%d characters, %v: %s", n, err, text[len(text)-200:])
 		}
 		set(t, b, "open", "ada", contextfiles.Soul, strings.Repeat("x", contextfiles.MaxText))
@@ -239,8 +252,8 @@ func TestCombined(t *testing.T) {
 	})
 }
 
-// TestAStoreThatFailsHidesTheDirectory has a store that cannot be read: the operator's copy is not returned instead of one
-// that may be in the store, and nothing is removed.
+// TestAStoreThatFailsHidesTheDirectory has a store that cannot be read: the operator's copy is not returned
+// instead of one that may be in the store, and nothing is removed.
 func TestAStoreThatFailsHidesTheDirectory(t *testing.T) {
 	dir := t.TempDir()
 	file(t, dir, contextfiles.Soul, "the operator's")
@@ -256,7 +269,8 @@ func TestAStoreThatFailsHidesTheDirectory(t *testing.T) {
 	ctx := as(t, "laid", "ada")
 	_, _, readErr := b.Read(ctx, contextfiles.Soul)
 	text, combinedErr := b.Combined(ctx)
-	for _, err := range []error{readErr, combinedErr, b.Write(ctx, contextfiles.Bootstrap, nil), b.Remove(ctx, contextfiles.User)} {
+	for _, err := range []error{readErr, combinedErr, b.Write(ctx, contextfiles.Bootstrap, nil),
+		b.Remove(ctx, contextfiles.User)} {
 		if kind(err) != tool.Unavailable || text != "" {
 			t.Errorf("%v, %q", err, text)
 		}
@@ -283,7 +297,8 @@ func TestVersionsAreBounded(t *testing.T) {
 		o := tool.Owner{Agent: "open", User: "ada"}
 		past, err := s.Past(t.Context(), o, contextfiles.User, 100)
 		d, getErr := b.Get(ctx, contextfiles.User)
-		if err != nil || getErr != nil || len(past) != 20 || past[0].Author != (memory.Author{Name: "ada", Session: "s1"}) || d.Version != 40 || d.Author != "ada" {
+		if err != nil || getErr != nil || len(past) != 20 ||
+			past[0].Author != (memory.Author{Name: "ada", Session: "s1"}) || d.Version != 40 || d.Author != "ada" {
 			t.Errorf("%d former versions, %+v, %v, %v", len(past), d, err, getErr)
 		}
 		if !slices.Equal([]string{past[0].Text}, []string{strings.Repeat("x", 39)}) {

@@ -20,11 +20,12 @@ func file(t testing.TB, dir, name, text string) {
 	}
 }
 
-// TestTheOperatorsDirectory comes last: what the store has counts before it.
-func TestTheOperatorsDirectory(t *testing.T) {
+// TestDirectoryIsTheLastLevel comes last: what the store has counts before it.
+func TestDirectoryIsTheLastLevel(t *testing.T) {
 	dir := t.TempDir()
 	s := storetest.Open(t, t.TempDir())
-	b := contextfiles.New(memory.NewRows(s, memory.Limits{}), []contextfiles.Agent{{Name: "laid", Predefined: true, Evolves: true, Dir: dir}})
+	b := contextfiles.New(memory.NewRows(s, memory.Limits{}),
+		[]contextfiles.Agent{{Name: "laid", Predefined: true, Evolves: true, Dir: dir}})
 	ada := as(t, "laid", "ada")
 	file(t, dir, contextfiles.Soul, "\ufeffthe operator's")
 	file(t, dir, contextfiles.Bootstrap, "begin")
@@ -35,7 +36,8 @@ func TestTheOperatorsDirectory(t *testing.T) {
 	if list, err := b.List(ada, "."); err != nil || len(list) != 2 {
 		t.Errorf("%v, %v", list, err)
 	}
-	if err := b.Write(ada, contextfiles.Soul, []byte("grown")); err != nil || read(as(t, "laid", "bob"), b, contextfiles.Soul) != "grown" {
+	if err := b.Write(ada, contextfiles.Soul, []byte("grown")); err != nil ||
+		read(as(t, "laid", "bob"), b, contextfiles.Soul) != "grown" {
 		t.Errorf("%v", err)
 	}
 	if err := b.Remove(ada, contextfiles.Soul); err != nil || read(ada, b, contextfiles.Soul) != "the operator's" {
@@ -44,10 +46,13 @@ func TestTheOperatorsDirectory(t *testing.T) {
 	if err := b.Remove(ada, contextfiles.Soul); kind(err) != tool.Refused {
 		t.Errorf("%v", err)
 	}
-	if err := b.Write(ada, contextfiles.Bootstrap, nil); err != nil || read(ada, b, contextfiles.Bootstrap) != "(none)" || read(as(t, "laid", "bob"), b, contextfiles.Bootstrap) != "begin" {
+	if err := b.Write(ada, contextfiles.Bootstrap, nil); err != nil ||
+		read(ada, b, contextfiles.Bootstrap) != "(none)" ||
+		read(as(t, "laid", "bob"), b, contextfiles.Bootstrap) != "begin" {
 		t.Errorf("%v", err)
 	}
-	if err := b.Write(as(t, "laid", ""), contextfiles.Bootstrap, nil); err != nil || read(as(t, "laid", "bob"), b, contextfiles.Bootstrap) != "(none)" {
+	if err := b.Write(as(t, "laid", ""), contextfiles.Bootstrap, nil); err != nil ||
+		read(as(t, "laid", "bob"), b, contextfiles.Bootstrap) != "(none)" {
 		t.Errorf("%v", err)
 	}
 	file(t, dir, contextfiles.Soul, "edited")
@@ -56,8 +61,8 @@ func TestTheOperatorsDirectory(t *testing.T) {
 	}
 }
 
-// TestBadDirectories are told of: what cannot be read is not as good as absent.
-func TestBadDirectories(t *testing.T) {
+// TestUnreadableDirectoriesAreErrors are told of: what cannot be read is not as good as absent.
+func TestUnreadableDirectoriesAreErrors(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	file(t, outside, "secret", "secret")
 	file(t, dir, contextfiles.User, strings.Repeat("x", contextfiles.MaxText+1))
@@ -73,9 +78,11 @@ func TestBadDirectories(t *testing.T) {
 		names = append(names, contextfiles.Soul)
 	}
 	s := storetest.Open(t, t.TempDir())
-	b := contextfiles.New(memory.NewRows(s, memory.Limits{}), []contextfiles.Agent{{Name: "laid", Dir: dir}, {Name: "lost", Dir: filepath.Join(dir, "none")}})
+	b := contextfiles.New(memory.NewRows(s, memory.Limits{}),
+		[]contextfiles.Agent{{Name: "laid", Dir: dir}, {Name: "lost", Dir: filepath.Join(dir, "none")}})
 	for _, name := range names {
-		if _, _, err := b.Read(as(t, "laid", "ada"), name); kind(err) != tool.Unavailable || strings.Contains(tool.AsError(err).What, dir) {
+		if _, _, err := b.Read(as(t, "laid", "ada"), name); kind(err) != tool.Unavailable ||
+			strings.Contains(tool.AsError(err).What, dir) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// Serves reports whether a name is that of a context file and the caller has an agent. With Read, Write, Remove and List
-// it makes Files a [workspace.Source].
+// Serves reports whether a name is that of a context file and the caller has an agent. With Read, Write, Remove
+// and List it makes Files a [workspace.Source].
 func (*Files) Serves(ctx context.Context, name string) bool {
 	return Is(name) && tool.CallerFrom(ctx).Agent != ""
 }
@@ -63,8 +63,8 @@ func (f *Files) Write(ctx context.Context, name string, content []byte) error {
 	return f.put(ctx, o, r.author, name, string(content))
 }
 
-// Remove removes the copy that the caller may change; the copy of the next level is read then. Removing BOOTSTRAP.md ends
-// the first conversation.
+// Remove removes the copy that the caller may change; the copy of the next level is read then. Removing
+// BOOTSTRAP.md ends the first conversation.
 func (f *Files) Remove(ctx context.Context, name string) error {
 	r, err := f.reader(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (f *Files) Remove(ctx context.Context, name string) error {
 	return notExist("remove", name)
 }
 
-// List returns the files that the caller reads, all of which are in the workspace itself. Without the store it returns
-// none, since the files on disk can still be listed; the store has logged the error.
+// List returns the files that the caller reads, all of which are in the workspace itself. Without the store it
+// returns none, since the files on disk can still be listed; the store has logged the error.
 func (f *Files) List(ctx context.Context, dir string) ([]workspace.SourceEntry, error) {
 	r, err := f.reader(ctx)
 	if err != nil || dir != "." && !Is(dir) {
@@ -109,7 +109,8 @@ func (f *Files) List(ctx context.Context, dir string) ([]workspace.SourceEntry, 
 	}
 	var files []workspace.SourceEntry
 	for _, file := range found {
-		files = append(files, workspace.SourceEntry{Name: file.Name, Size: int64(len(file.Text)), Modified: file.Modified})
+		files = append(files, workspace.SourceEntry{Name: file.Name, Size: int64(len(file.Text)),
+			Modified: file.Modified})
 	}
 	slices.SortFunc(files, func(a, b workspace.SourceEntry) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil

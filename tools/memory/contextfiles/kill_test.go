@@ -38,10 +38,10 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestProcessesDieWhileTheyWrite has four processes write one document at once,
+// TestKilledProcessesLoseNoVersions has four processes write one document at once,
 // two of which are killed: every version that was acknowledged is there, none
 // twice, and the last one is what is read.
-func TestProcessesDieWhileTheyWrite(t *testing.T) {
+func TestKilledProcessesLoseNoVersions(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { die(t, t.TempDir()) })
 	t.Run("postgres", func(t *testing.T) { die(t, storetest.Database(t)) })
 }
@@ -51,7 +51,7 @@ func die(t *testing.T, dsn string) {
 	rows := memory.NewRows(s, memory.Limits{})
 	b := contextfiles.New(rows, nil)
 	set(t, b, "open", "", contextfiles.User, "the agent's")
-	said, heard := make([][]string, 4), make([][]string, 4)
+	written, other := make([][]string, 4), make([][]string, 4)
 	var all sync.WaitGroup
 	for i, kill := range []int{0, 10, 0, 25} {
 		cmd := exec.Command(os.Args[0], "-test.run=^TestChild$", "-test.v")
@@ -67,11 +67,11 @@ func die(t *testing.T, dsn string) {
 		all.Go(func() {
 			for lines := bufio.NewScanner(out); lines.Scan(); {
 				if text, ok := strings.CutPrefix(lines.Text(), "wrote "); ok {
-					said[i] = append(said[i], text)
+					written[i] = append(written[i], text)
 				} else {
-					heard[i] = append(heard[i], lines.Text())
+					other[i] = append(other[i], lines.Text())
 				}
-				if kill > 0 && len(said[i]) == kill {
+				if kill > 0 && len(written[i]) == kill {
 					_ = cmd.Process.Kill()
 				}
 			}
@@ -91,9 +91,9 @@ func die(t *testing.T, dsn string) {
 	for _, p := range past {
 		times[p.Text]++
 	}
-	for i, list := range said {
+	for i, list := range written {
 		if len(list) < 10 {
-			t.Errorf("process %d has written %d and said %q", i, len(list), heard[i])
+			t.Errorf("process %d has written %d and written %q", i, len(list), other[i])
 		}
 		for _, text := range list {
 			if times[text] != 1 {

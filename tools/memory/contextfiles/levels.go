@@ -15,13 +15,13 @@ type File struct {
 	Name     string
 	Text     string
 	Level    Level
-	User     string // whose copy it is, at [UserLevel]
+	User     string // the owner of the copy, at [UserLevel]
 	Version  int64  // 0 at [DirectoryLevel]
 	Modified time.Time
 	Author   string
 }
 
-// A Level says whose copy a file is.
+// A Level is the kind of owner of a copy.
 type Level string
 
 // The levels; the first copy in this order is the one that is read.
@@ -36,8 +36,8 @@ func (a Agent) perUser(name string) bool {
 	return !a.Predefined || name == User || name == Bootstrap
 }
 
-// target returns the owner of the copy that a caller changes: the caller itself, or the agent if the caller has no user or
-// the agent may rewrite the file.
+// target returns the owner of the copy that a caller changes: the caller itself, or the agent if the caller has
+// no user or the agent may rewrite the file.
 func (r reader) target(name string) (tool.Owner, error) {
 	switch {
 	case r.agent.perUser(name):
@@ -45,7 +45,8 @@ func (r reader) target(name string) (tool.Owner, error) {
 	case r.agent.Evolves && name == Soul:
 		return r.owner.Shared(), nil
 	}
-	return tool.Owner{}, tool.Errorf(tool.Refused, "%q belongs to the operator of this agent and cannot be changed here", name).
+	return tool.Owner{}, tool.Errorf(tool.Refused,
+		"%q belongs to the operator of this agent and cannot be changed here", name).
 		Try("keep what you learn about your user in %s, and other things in a memory", User)
 }
 
@@ -88,12 +89,13 @@ func fromRow(d memory.Document) File {
 		level = AgentLevel
 	}
 	return File{
-		Name: d.Path, Text: d.Text, Level: level, User: d.Owner.User, Version: d.Version, Modified: d.Updated, Author: d.Author.Name,
+		Name: d.Path, Text: d.Text, Level: level, User: d.Owner.User, Version: d.Version, Modified: d.Updated,
+		Author: d.Author.Name,
 	}
 }
 
-// endsBootstrap reports whether a file marks the end of the first conversation: an empty BOOTSTRAP.md, which hides those
-// of lower levels.
+// endsBootstrap reports whether a file marks the end of the first conversation: an empty BOOTSTRAP.md, which
+// hides those of lower levels.
 func endsBootstrap(name, text string) bool { return name == Bootstrap && strings.TrimSpace(text) == "" }
 
 // put writes an owner's copy of a file.
@@ -105,8 +107,8 @@ func (f *Files) put(ctx context.Context, o tool.Owner, by memory.Author, name, t
 	return err
 }
 
-// endBootstrap ends the first conversation: it removes the owner's BOOTSTRAP.md, or empties it if one of a lower level
-// would take its place.
+// endBootstrap ends the first conversation: it removes the owner's BOOTSTRAP.md, or empties it if one of a
+// lower level would take its place.
 func (f *Files) endBootstrap(ctx context.Context, r reader, o tool.Owner) error {
 	_, behind, err := r.agent.fromDir(Bootstrap)
 	if err == nil && o.User != "" {
@@ -128,7 +130,8 @@ func (f *Files) endBootstrap(ctx context.Context, r reader, o tool.Owner) error 
 func check(name, text string) error {
 	switch n := utf8.RuneCountInString(text); {
 	case !Is(name):
-		return tool.Errorf(tool.Invalid, "%.100q is no context file", name).Try("use one of %s", strings.Join(Names(), ", "))
+		return tool.Errorf(tool.Invalid, "%.100q is no context file", name).Try("use one of %s",
+			strings.Join(Names(), ", "))
 	case !utf8.ValidString(text) || strings.IndexByte(text, 0) >= 0:
 		return tool.Errorf(tool.Invalid, "the content of %q is not text", name).Try("write UTF-8 text")
 	case n > MaxText:

@@ -18,7 +18,8 @@ func (f *Files) Stored(ctx context.Context, agent string) ([]memory.Entry, error
 	return f.rows.ContextEntries(ctx, agent, most)
 }
 
-// Directory returns the files in the operator's directory for an agent, or an error for the first that cannot be read.
+// Directory returns the files in the operator's directory for an agent, or an error for the first that cannot
+// be read.
 func (f *Files) Directory(agent string) (list []File, err error) {
 	a := f.agent(agent)
 	if a.Dir == "" {

@@ -50,7 +50,8 @@ func BenchmarkNear(b *testing.B) {
 			runtime.GC()
 			runtime.ReadMemStats(&before)
 			q := embeddings.Query{
-				Text: "x", Scopes: []string{memory.Scope(tool.Owner{Agent: "a", User: "ada"}), memory.Scope(tool.Owner{Agent: "a"})},
+				Text: "x", Scopes: []string{memory.Scope(tool.Owner{Agent: "a", User: "ada"}),
+					memory.Scope(tool.Owner{Agent: "a"})},
 				Now: time.Now(), Limit: 28,
 			}
 			began := time.Now()
@@ -85,7 +86,8 @@ func (w *world) fill(b *testing.B, pieces int) {
 		for s := range 10 {
 			fmt.Fprintf(&text, "# Section %d of %d\n\n%s\n\n", s, n, strings.Repeat("some words ", 80))
 		}
-		c := memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n), Text: text.String()}
+		c := memory.Change{Owner: tool.Owner{Agent: "a", User: "ada"}, Path: fmt.Sprintf("memory/d%d.md", n),
+			Text: text.String()}
 		if _, _, err := w.rows.Put(b.Context(), c); err != nil {
 			b.Fatal(err)
 		}

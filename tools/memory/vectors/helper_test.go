@@ -54,7 +54,8 @@ func newWorldWith(t testing.TB, dsn, dir string, encoder embeddings.Encoder, spa
 		}
 	})
 	if encoder != nil {
-		w.embeddings = embeddings.New(embeddings.Options{Encoder: encoder, Space: space, Rows: w.vectors, Follower: follower})
+		w.embeddings = embeddings.New(embeddings.Options{Encoder: encoder, Space: space, Rows: w.vectors,
+			Follower: follower})
 		t.Cleanup(func() {
 			if err := w.embeddings.Close(); err != nil {
 				t.Error(err)

@@ -29,10 +29,10 @@ func TestChild(t *testing.T) {
 	w.embeddings.Work(t.Context())
 }
 
-// TestAWorkerDies kills a process while it waits for the endpoint, and has
+// TestAnotherWorkerContinuesAfterAKill kills a process while it waits for the endpoint, and has
 // another one go on: everything is done in the end, and what had come back
 // before is not asked for again.
-func TestAWorkerDies(t *testing.T) {
+func TestAnotherWorkerContinuesAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
@@ -54,7 +54,8 @@ func die(t *testing.T, dsn, dir string) {
 	}
 	w.remember(t, ctx, "x", "Her automobile is blue.")
 	cmd := exec.Command(os.Args[0], "-test.run=^TestChild$")
-	cmd.Env = append(os.Environ(), childDSN+"="+dsn, childDir+"="+filepath.Join(dir, "child"), childURL+"="+endpoint.URL)
+	cmd.Env = append(os.Environ(), childDSN+"="+dsn, childDir+"="+filepath.Join(dir, "child"), childURL+"="+
+		endpoint.URL)
 	cmd.Stderr = os.Stderr
 	died := make(chan struct{})
 	second := make(chan struct{})

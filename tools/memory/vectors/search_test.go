@@ -19,11 +19,12 @@ func (w *world) fillers(t *testing.T, agent, user string) {
 	ctx := as(t, agent, user)
 	words := strings.Fields("garden window kettle river paper candle mountain violin carpet orchard bridge lantern")
 	for i, word := range words {
-		w.remember(t, ctx, "filler/"+word, fmt.Sprintf("The %s stands beside the %s near entry %d.", word, words[(i+1)%len(words)], i))
+		w.remember(t, ctx, "filler/"+word, fmt.Sprintf("The %s stands beside the %s near entry %d.", word,
+			words[(i+1)%len(words)], i))
 	}
 }
 
-func TestOtherWordsAreFound(t *testing.T) {
+func TestSynonymsAreFound(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := as(t, "a", "ada")
 		w.fillers(t, "a", "ada")
@@ -31,12 +32,14 @@ func TestOtherWordsAreFound(t *testing.T) {
 		w.remember(t, ctx, "health", "The physician comes on Tuesdays.")
 		w.work(t)
 		w.settled(t)
-		for asked, want := range map[string]string{"vehicle": "memory/transport.md", "which medic": "memory/health.md"} {
+		for asked, want := range map[string]string{"vehicle": "memory/transport.md",
+			"which medic": "memory/health.md"} {
 			if got := first(w.paths(t, ctx, asked)); got != want {
 				t.Errorf("%q finds %q first", asked, got)
 			}
 		}
-		if f := w.find(t, ctx, memory.Query{Text: "vehicle"}); f.WordsOnly || f.Hits[0].Score <= 0.1 || f.Hits[0].Snippet == "" {
+		if f := w.find(t, ctx, memory.Query{Text: "vehicle"}); f.WordsOnly || f.Hits[0].Score <= 0.1 ||
+			f.Hits[0].Snippet == "" {
 			t.Errorf("found %+v", f)
 		}
 		if list := w.paths(t, ctx, "zeppelin quarantine"); len(list) != 0 {
@@ -45,14 +48,15 @@ func TestOtherWordsAreFound(t *testing.T) {
 	})
 }
 
-// TestExactWordsComeFirst has an identifier in one document, and others that
+// TestExactWordsRankFirst has an identifier in one document, and others that
 // the encoder thinks are nearer.
-func TestExactWordsComeFirst(t *testing.T) {
+func TestExactWordsRankFirst(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, dir, filepath.Join(dir, "search"), embedtest.New(t, "err4471 car"))
 	ctx := as(t, "a", "ada")
 	w.fillers(t, "a", "ada")
-	w.remember(t, ctx, "incident", "On Monday the pump stopped with ERR4471 and a long list of other messages about valves and pressure.")
+	w.remember(t, ctx, "incident",
+		"On Monday the pump stopped with ERR4471 and a long list of other messages about valves and pressure.")
 	for i := range 5 {
 		w.remember(t, ctx, fmt.Sprint("garage", i), "car car "+strings.Repeat(fmt.Sprint("g", i), i+1))
 	}
@@ -66,13 +70,14 @@ func TestExactWordsComeFirst(t *testing.T) {
 	}
 }
 
-func TestFiltersHoldForMeaning(t *testing.T) {
+func TestFiltersApplyToEmbeddings(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := as(t, "a", "ada")
 		w.fillers(t, "a", "ada")
 		w.remember(t, ctx, "one/transport", "Her automobile is blue.")
 		w.remember(t, ctx, "two/transport", "His automobile is green and has seats.")
-		if _, err := w.Store(ctx, memory.Write{Key: "daily", Text: "An automobile passed the gate today.", Category: memory.Daily}); err != nil {
+		if _, err := w.Store(ctx, memory.Write{Key: "daily", Text: "An automobile passed the gate today.",
+			Category: memory.Daily}); err != nil {
 			t.Fatal(err)
 		}
 		w.work(t)
@@ -81,7 +86,8 @@ func TestFiltersHoldForMeaning(t *testing.T) {
 			q    memory.Query
 			want []string
 		}{
-			"all":      {memory.Query{Text: "vehicle"}, []string{"memory/one/transport.md", "memory/two/transport.md", "memory/daily.md"}},
+			"all": {memory.Query{Text: "vehicle"},
+				[]string{"memory/one/transport.md", "memory/two/transport.md", "memory/daily.md"}},
 			"path":     {memory.Query{Text: "vehicle", Path: "two"}, []string{"memory/two/transport.md"}},
 			"category": {memory.Query{Text: "vehicle", Category: memory.Daily}, []string{"memory/daily.md"}},
 			"score":    {memory.Query{Text: "vehicle", MinScore: 0.99}, nil},
@@ -103,9 +109,9 @@ func TestFiltersHoldForMeaning(t *testing.T) {
 	})
 }
 
-// TestNobodyFindsWhatIsAnothers has two users remember the same, and different
+// TestOwnersAreIsolated has two users remember the same, and different
 // things.
-func TestNobodyFindsWhatIsAnothers(t *testing.T) {
+func TestOwnersAreIsolated(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ada, bob, all := as(t, "a", "ada"), as(t, "a", "bob"), as(t, "a", "")
 		other := as(t, "b", "ada")
@@ -141,7 +147,7 @@ func TestNobodyFindsWhatIsAnothers(t *testing.T) {
 	})
 }
 
-func TestWhatChangesIsFoundAsItIs(t *testing.T) {
+func TestChangesAreFound(t *testing.T) {
 	each(t, func(t *testing.T, w *world) {
 		ctx := as(t, "a", "ada")
 		w.fillers(t, "a", "ada")
@@ -179,8 +185,8 @@ func TestWhatChangesIsFoundAsItIs(t *testing.T) {
 	})
 }
 
-// TestAnEndpointThatIsDown keeps nobody from writing, nor from finding words.
-func TestAnEndpointThatIsDown(t *testing.T) {
+// TestSearchWithoutTheEndpoint keeps nobody from writing, nor from finding words.
+func TestSearchWithoutTheEndpoint(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, dir, filepath.Join(dir, "search"), embedtest.New(t, synonyms...))
 	ctx := as(t, "a", "ada")

@@ -1,6 +1,6 @@
-// Package vectors stores the embeddings of memories: which vectors the parts of a memory have, and how far that has come
-// in each space. Vectors of one space come from one encoder, so they can be compared. It does not know how vectors are
-// made and compared: that is the embeddings package.
+// Package vectors stores the embeddings of memories: which vectors the parts of a memory have, and how far that
+// has come in each space. Vectors of one space come from one encoder, so they can be compared. It does not know
+// how vectors are made and compared: that is the embeddings package.
 //
 // Begin with [New].
 package vectors
@@ -33,8 +33,8 @@ func New(s *store.Store, rows *memory.Rows, space string) Vectors { return Vecto
 // Topics returns the topics for memories and for their vectors.
 func (v Vectors) Topics() (documents, vectors string) { return memory.Topic, Topic }
 
-// Cursor returns how far in the feed memories have vectors, "" for a new space. It notes once a day that the space is in
-// use.
+// Cursor returns how far in the feed memories have vectors, "" for a new space. It notes once a day that the
+// space is in use.
 func (v Vectors) Cursor(ctx context.Context) (cursor string, err error) {
 	stale := false
 	err = v.store.View(ctx, func(t *store.Tx) error {
@@ -57,7 +57,8 @@ func (v Vectors) Cursor(ctx context.Context) (cursor string, err error) {
 }
 
 // Hold leases the space to a worker, and returns the cursor. While another worker holds it, wait is how long.
-func (v Vectors) Hold(ctx context.Context, worker string, lease time.Duration) (cursor string, wait time.Duration, err error) {
+func (v Vectors) Hold(ctx context.Context, worker string, lease time.Duration) (cursor string, wait time.Duration,
+	err error) {
 	err = v.store.Update(ctx, func(t *store.Tx) error {
 		wait = 0
 		err := t.Row(`UPDATE vector_space SET holder = $2, until = {{now}} + $3, seen = {{now}}
@@ -90,7 +91,8 @@ func (v Vectors) Reach(ctx context.Context, worker, cursor string) error {
 
 // Release ends the lease.
 func (v Vectors) Release(ctx context.Context, worker string) error {
-	return v.held(ctx, "UPDATE vector_space SET until = 0, holder = '' WHERE space = $1 AND holder = $2", v.space, worker)
+	return v.held(ctx, "UPDATE vector_space SET until = 0, holder = '' WHERE space = $1 AND holder = $2", v.space,
+		worker)
 }
 
 func (v Vectors) held(ctx context.Context, text string, args ...any) error {
@@ -103,10 +105,11 @@ func (v Vectors) held(ctx context.Context, text string, args ...any) error {
 	})
 }
 
-// Missing lists memories whose present version has no vectors, in the order of ids: those of some ids, or without any all
-// after one.
+// Missing lists memories whose present version has no vectors, in the order of ids: those of some ids, or
+// without any all after one.
 func (v Vectors) Missing(ctx context.Context, ids []string, after string, limit int) (missing []string, err error) {
-	text, args := `SELECT m.id FROM memory m WHERE m.id > $2 AND m.category <> '`+memory.Context+`' AND `+memory.Live+` AND NOT EXISTS (
+	text, args := `SELECT m.id FROM memory m 
+		WHERE m.id > $2 AND m.category <> '`+memory.Context+`' AND `+memory.Live+` AND NOT EXISTS (
 		SELECT 1 FROM memory_vector p WHERE p.memory = m.id AND p.space = $1 AND p.n = 0 AND p.version = m.version)`,
 		[]any{v.space, after, limit}
 	if len(ids) > 0 {
@@ -156,7 +159,8 @@ func (v Vectors) Set(ctx context.Context, id string, version int64, digests []st
 		}
 		for n, digest := range digests {
 			_, err := t.Exec(`INSERT INTO memory_vector (space, memory, n, version, digest)
-				SELECT $1, id, $2, version, $3 FROM memory WHERE id = $4 AND version = $5`, v.space, n, digest, id, version)
+				SELECT $1, id, $2, version, $3 FROM memory WHERE id = $4 AND version = $5`,
+				v.space, n, digest, id, version)
 			if err != nil {
 				return err
 			}
@@ -174,7 +178,8 @@ const selectParts = `SELECT m.id, m.version, p.n, m.agent, m.usr, m.path, m.cate
 func (v Vectors) OfScope(ctx context.Context, scope string, each func(embeddings.Part) bool) error {
 	o := memory.OwnerOf(scope)
 	err := v.store.View(ctx, func(t *store.Tx) error {
-		return t.Each(selectParts+"m.agent = $2 AND m.usr = $3 ORDER BY m.updated DESC, m.id, p.n", []any{v.space, o.Agent, o.User},
+		return t.Each(selectParts+"m.agent = $2 AND m.usr = $3 ORDER BY m.updated DESC, m.id, p.n",
+			[]any{v.space, o.Agent, o.User},
 			func(scan store.Scan) error {
 				p, err := scanPart(scan)
 				if err == nil && !each(p) {
@@ -228,7 +233,9 @@ const (
 // Sweep removes spaces that no server uses, and vectors that no memory has.
 func Sweep(ctx context.Context, s *store.Store) error {
 	return s.Update(ctx, func(t *store.Tx) error {
-		_, err := t.Exec(`DELETE FROM memory_vector WHERE space IN (SELECT space FROM vector_space WHERE seen < {{now}} - $1)`,
+		_,
+			err := t.Exec(`DELETE FROM memory_vector
+			WHERE space IN (SELECT space FROM vector_space WHERE seen < {{now}} - $1)`,
 			spaceAge.Milliseconds())
 		if err != nil {
 			return err

@@ -39,7 +39,7 @@ func parts(t *testing.T, v vectors.Vectors, o tool.Owner) (list []string) {
 	return list
 }
 
-func TestOneHoldsASpace(t *testing.T) {
+func TestLeaseOfASpace(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		rows := memory.NewRows(s, memory.Limits{})
 		ctx, v := t.Context(), vectors.New(s, rows, "m")
@@ -97,12 +97,15 @@ func TestVectorsOfMemories(t *testing.T) {
 		if ids, err := v.Missing(ctx, nil, "", 10); err != nil || len(ids) != 2 {
 			t.Fatalf("missing are %v, %v", ids, err)
 		}
-		list := []embeddings.Vector{{Digest: "d1", Data: []byte("1")}, {Digest: "d2", Data: []byte("2")}, {Digest: "d3", Data: []byte("3")}}
+		list := []embeddings.Vector{{Digest: "d1", Data: []byte("1")}, {Digest: "d2", Data: []byte("2")},
+			{Digest: "d3", Data: []byte("3")}}
 		if err := errors.Join(v.Add(ctx, list), v.Add(ctx, list[:1]),
-			v.Set(ctx, x.ID, x.Version, []string{"d1", "", "d2"}), v.Set(ctx, y.ID, y.Version, []string{"d3"})); err != nil {
+			v.Set(ctx, x.ID, x.Version, []string{"d1", "", "d2"}),
+			v.Set(ctx, y.ID, y.Version, []string{"d3"})); err != nil {
 			t.Fatal(err)
 		}
-		if known, err := v.Known(ctx, []string{"d1", "d9", "d3"}); err != nil || len(known) != 2 || !known["d1"] || !known["d3"] {
+		if known, err := v.Known(ctx, []string{"d1", "d9", "d3"}); err != nil || len(known) != 2 || !known["d1"] ||
+			!known["d3"] {
 			t.Errorf("known are %v, %v", known, err)
 		}
 		if got := parts(t, v, ada); !slices.Equal(got, []string{"memory/x.md 1", "memory/x.md 2"}) {
@@ -143,8 +146,8 @@ func TestVectorsOfMemories(t *testing.T) {
 	})
 }
 
-// TestVectorsThatNothingNeedsGo moves the times in the tables back.
-func TestVectorsThatNothingNeedsGo(t *testing.T) {
+// TestSweepRemovesUnusedVectors moves the times in the tables back.
+func TestSweepRemovesUnusedVectors(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, s *store.Store) {
 		rows := memory.NewRows(s, memory.Limits{})
 		ctx, v, old := t.Context(), vectors.New(s, rows, "m"), vectors.New(s, rows, "old")
@@ -155,8 +158,10 @@ func TestVectorsThatNothingNeedsGo(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		list := []embeddings.Vector{{Digest: "used", Data: []byte("1")}, {Digest: "unused", Data: []byte("2")}, {Digest: "of the old", Data: []byte("3")}, {Digest: "fresh", Data: []byte("4")}}
-		if err := errors.Join(v.Add(ctx, list), v.Set(ctx, x.ID, x.Version, []string{"used"}), old.Set(ctx, x.ID, x.Version, []string{"of the old"})); err != nil {
+		list := []embeddings.Vector{{Digest: "used", Data: []byte("1")}, {Digest: "unused", Data: []byte("2")},
+			{Digest: "of the old", Data: []byte("3")}, {Digest: "fresh", Data: []byte("4")}}
+		if err := errors.Join(v.Add(ctx, list), v.Set(ctx, x.ID, x.Version, []string{"used"}),
+			old.Set(ctx, x.ID, x.Version, []string{"of the old"})); err != nil {
 			t.Fatal(err)
 		}
 		err := s.Update(ctx, func(tx *store.Tx) error {
