@@ -1,66 +1,93 @@
-// Package outbound has the words for a request that goes out to the web: what is
-// asked, and what came back. The tools that fetch, the services that search and
-// whoever calls a webhook speak them; package egress answers, and is the only one
-// that does. It knows no address rules and opens no connection.
+// Package outbound defines HTTP requests to the web and their responses. The web
+// tools, search engines, embeddings and telemetry use it; package egress implements
+// [Client], and is the only package that does. This package knows no address rules and
+// opens no connection.
 //
 // Begin with [Client].
 package outbound
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
+	"strconv"
+	"strings"
 	"time"
 )
 
-// A Client sends requests that strangers thought of to hosts that strangers
-// name. Which hosts the caller of ctx may reach, it decides itself, for every
-// connection that is made. Its errors are fit for a model.
+// A Client sends requests to untrusted hosts. It checks for every connection whether
+// the caller in ctx may reach the host. Its errors may be shown to a model.
 type Client interface {
-	// Do returns as soon as the head of the last answer is there, whatever its
-	// status. Whoever gets an Answer closes its body. The body ends, with an
-	// error, when ctx or the request's time does.
+	// Do returns when the header of the last response is received, whatever its status.
+	// The caller closes the body. The body returns an error when ctx or the time of the
+	// request ends.
 	Do(ctx context.Context, r Request) (*Answer, error)
-	// Check says of a request why Do would refuse it, as far as that can be told
-	// from its words: nothing is looked up, connected to or sent.
+	// Check returns the error with which Do would refuse a request, as far as that is
+	// known without resolving names, connecting or sending.
 	Check(ctx context.Context, r Request) error
 }
 
-// A Request is one question. Zero values ask for the usual.
+// A Request is an HTTP request.
 type Request struct {
 	Method string // "" is GET
 	URL    string // http or https
 	Header http.Header
 	Body   []byte
-	Secret Secret // nil: none
-	// Redirects is how many are followed. After the last one allowed the answer
-	// that redirects further is an error; with none it is handed back.
+	Secret Secret // nil for none
+	// Redirects is the maximum number of redirects. A further one is an error; if it is
+	// 0, the redirect itself is the response.
 	Redirects int
-	// MaxBytes is the longest body, as it is after it was decompressed. A longer
-	// one ends with [ErrTooLong]. 0: 10 MiB.
+	// MaxBytes is the maximum size of the decompressed body; 0 is 10 MiB. A larger body
+	// ends with [ErrTooLong].
 	MaxBytes int64
-	Timeout  time.Duration // for all of it, body and redirects included; 0: 30 s
-	Robots   bool          // ask robots.txt first
-	// Raw asks for the body as the server has it, so that its parts can be asked
-	// for: nothing is said of compression.
+	Timeout  time.Duration // including redirects and body; 0 is 30 s
+	Robots   bool          // obey robots.txt
+	// Raw requests an uncompressed body, so that ranges of it can be requested.
 	Raw bool
-	// Polite waits for its turn at a host that is asked too often.
+	// Polite waits if the host receives too many requests.
 	Polite bool
 }
 
-// A Secret puts a credential into a request on its way out.
+// ErrTooLong is the error of a body that is larger than Request.MaxBytes.
+var ErrTooLong = errors.New("the body is larger than the limit of the request")
+
+// A Secret adds a credential to a request.
 type Secret interface {
-	// Attach adds the credential where the request may have it, and reports
-	// whether it did. It is asked again after every redirect.
+	// Attach adds the credential if it may be sent with the request, and reports whether
+	// it did. It is called again after every redirect.
 	Attach(ctx context.Context, r *http.Request) (bool, error)
 }
 
-// An Answer is what came back.
+// An Answer is an HTTP response.
 type Answer struct {
 	Status int
 	Header http.Header
-	URL    string   // that answered, after all redirects
-	Via    []string // the URLs that redirected, the first one asked first
+	URL    string   // after redirects
+	Via    []string // the URLs that redirected, the first one first
 	Body   io.ReadCloser
-	Length int64 // of the body before decompression, -1 when nobody said
+	Length int64 // of the body before decompression; -1 if unknown
+}
+
+// maxRetryAfter replaces longer waiting times.
+const maxRetryAfter = 24 * time.Hour
+
+// RetryAfter parses the header Retry-After: seconds, also with a fraction, or a date.
+// It reports false for other values. A date in the past is 0, and the maximum is a day.
+func RetryAfter(header string, now time.Time) (time.Duration, bool) {
+	header = strings.TrimSpace(header)
+	if at, err := http.ParseTime(header); err == nil {
+		return min(max(at.Sub(now), 0), maxRetryAfter), true
+	}
+	if strings.Trim(header, "0123456789.") != "" {
+		return 0, false // ParseFloat also accepts signs, exponents, Inf and NaN
+	}
+	seconds, err := strconv.ParseFloat(header, 64)
+	switch {
+	case seconds > maxRetryAfter.Seconds(): // +Inf and an error if it is out of range
+		return maxRetryAfter, true
+	case err != nil:
+		return 0, false
+	}
+	return time.Duration(seconds * float64(time.Second)), true
 }

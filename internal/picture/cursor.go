@@ -5,14 +5,14 @@ import (
 	"encoding/binary"
 )
 
-// A cursor goes through a file, block by block.
+// A cursor reads a file block by block.
 type cursor struct {
 	rest  []byte
-	short bool     // the file ended too early
-	drop  [][2]int // what to leave out: how much was left at its begin and its end
+	short bool     // the file is truncated
+	drop  [][2]int // ranges to leave out, as the number of bytes left at begin and end
 }
 
-// take takes n bytes, or nil when there are fewer.
+// take returns the next n bytes, or nil if there are fewer.
 func (c *cursor) take(n int) []byte {
 	if len(c.rest) < n {
 		c.short = true
@@ -23,15 +23,15 @@ func (c *cursor) take(n int) []byte {
 	return taken
 }
 
-// colours passes a table of colours, if the flags say that there is one.
-func (c *cursor) colours(flags byte) {
+// skipColorTable skips a colour table, if the flags announce one.
+func (c *cursor) skipColorTable(flags byte) {
 	if flags&0x80 != 0 {
 		c.take(3 << (flags&7 + 1))
 	}
 }
 
-// blocks passes blocks up to an empty one.
-func (c *cursor) blocks() {
+// skipBlocks skips blocks up to an empty one.
+func (c *cursor) skipBlocks() {
 	for {
 		n := c.take(1)
 		if n == nil || n[0] == 0 {
@@ -41,21 +41,22 @@ func (c *cursor) blocks() {
 	}
 }
 
-// extension passes an extension that began at start, and drops it unless it
-// says how to show the images.
-func (c *cursor) extension(start []byte) {
+// skipExtension skips an extension that begins at start, and drops it unless it
+// controls how the images are shown.
+func (c *cursor) skipExtension(start []byte) {
 	const control, application = 0xF9, 0xFF
 	label := c.take(1)
 	body := c.rest
-	c.blocks()
-	if label == nil || label[0] == control || label[0] == application && bytes.HasPrefix(body, []byte("\x0bNETSCAPE2.0")) {
+	c.skipBlocks()
+	if label == nil || label[0] == control || label[0] == application &&
+		bytes.HasPrefix(body, []byte("\x0bNETSCAPE2.0")) {
 		return
 	}
 	c.drop = append(c.drop, [2]int{len(start), len(c.rest)})
 }
 
-// out is what was passed of data and not dropped, without its last byte.
-func (c *cursor) out(data []byte) []byte {
+// kept returns what was read of data and not dropped, without its last byte.
+func (c *cursor) kept(data []byte) []byte {
 	out, from := make([]byte, 0, len(data)), 0
 	for _, d := range c.drop {
 		out = append(out, data[from:len(data)-d[0]]...)
@@ -64,8 +65,8 @@ func (c *cursor) out(data []byte) []byte {
 	return append(out, data[from:len(data)-len(c.rest)-1]...)
 }
 
-// stripWebP leaves out Exif and XMP, and with them an orientation, which hardly
-// any program writes.
+// stripWebP removes Exif and XMP, also the orientation in Exif, which hardly any
+// program writes.
 func stripWebP(data []byte) ([]byte, bool) {
 	const head, flagsAt, exifAndXMP = 12, 8, 0x08 | 0x04
 	c := cursor{rest: data}

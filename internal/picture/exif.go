@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// orientation reads which way up an image is, 1 when it does not say.
+// orientation returns the Exif orientation of an image, from 1 to 8; 1 by default.
 func orientation(file io.Reader, mime string) (int, error) {
 	head := make([]byte, 128<<10) // Exif comes first and has at most 64 kB
 	n, err := io.ReadFull(file, head)
@@ -16,27 +16,27 @@ func orientation(file io.Reader, mime string) (int, error) {
 	}
 	head = head[:n]
 	if mime == "image/tiff" {
-		return sideOf(head), nil
+		return tiffOrientation(head), nil
 	}
-	return jpegSide(head), nil
+	return jpegOrientation(head), nil
 }
 
-// jpegSide finds the orientation in the segments before the picture.
-func jpegSide(data []byte) int {
+// jpegOrientation returns the orientation in the segments before the pixels.
+func jpegOrientation(data []byte) int {
 	for data = data[min(2, len(data)):]; ; {
 		s, rest, ok := nextSegment(data)
 		if !ok || s.marker == markSOS {
 			return 1
 		}
 		if exif, ok := bytes.CutPrefix(s.body(), []byte("Exif\x00\x00")); ok && s.marker == markAPP1 {
-			return sideOf(exif)
+			return tiffOrientation(exif)
 		}
 		data = rest
 	}
 }
 
-// sideOf reads the orientation from a TIFF directory, which Exif has as well.
-func sideOf(t []byte) int {
+// tiffOrientation returns the orientation in a TIFF directory, which Exif also uses.
+func tiffOrientation(t []byte) int {
 	var order binary.ByteOrder = binary.BigEndian
 	if bytes.HasPrefix(t, []byte("II")) {
 		order = binary.LittleEndian
@@ -55,8 +55,8 @@ func sideOf(t []byte) int {
 			break
 		}
 		if order.Uint16(entries) == orientationTag {
-			if side := int(order.Uint16(entries[8:])); side >= 1 && side <= 8 {
-				return side
+			if value := int(order.Uint16(entries[8:])); value >= 1 && value <= 8 {
+				return value
 			}
 			break
 		}

@@ -13,15 +13,14 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// A format is a way to keep images in files.
+// A format is a file format for images.
 type format struct {
 	name, mime string
 	lossy      bool
 	config     func(io.Reader) (image.Config, error)
 	decode     func(io.Reader) (image.Image, error)
-	// strip takes out what is no picture, and reports false when the file is
-	// not as it should be or needs to be turned. Nil is for formats that
-	// clients do not take.
+	// strip removes metadata. It reports false if the file is damaged or has to be
+	// rotated. It is nil for formats that clients do not accept.
 	strip func([]byte) ([]byte, bool)
 }
 
@@ -45,8 +44,7 @@ func formatOf(head []byte) (format, bool) {
 	return format{}, false
 }
 
-// Shows reports whether a file that begins like this is an image that [Load]
-// takes.
+// Shows reports whether a file that begins with head has a format that [Load] supports.
 func Shows(head []byte) bool {
 	_, ok := formatOf(head)
 	return ok

@@ -1,8 +1,7 @@
-// Package picture makes of any image one that a model can be shown: in a format
-// that clients take, not larger than helps, turned the right way up, and without
-// what cameras and editors write beside the pixels. It refuses images that
-// would need too much memory before it decodes them. It knows pixels and bytes,
-// and neither files nor tools.
+// Package picture converts images for models: to a format that clients accept, scaled
+// to the size that models use, upright, and without metadata of cameras and editors.
+// It refuses images that would need too much memory before it decodes them. It knows
+// pixels and bytes, but neither files nor tools.
 //
 // Begin with [Load].
 package picture
@@ -16,23 +15,23 @@ import (
 	"io"
 )
 
-// Limits of what is shown as it is, and of what is looked at at all.
+// Limits of images.
 const (
-	MaxSide  = 1568      // pixels of the longer side; models shrink what is larger
-	maxPlain = 1_500_000 // bytes of an image that is handed on as it is
+	MaxSide  = 1568      // pixels of the longer side; models scale larger images down
+	maxPlain = 1_500_000 // bytes of an image that is returned as it is
 
 	maxFile   = 64 << 20   // bytes
 	maxPixels = 50_000_000 // of the original
 	maxMemory = 256 << 20  // bytes of the decoded original
 )
 
-// Why an image was not shown.
+// The reasons why an image cannot be shown.
 var (
 	ErrFormat   = errors.New("not an image of a known format")
 	ErrTooLarge = errors.New("the image is too large")
 )
 
-// A Picture is an image ready to be shown.
+// A Picture is an image for a model.
 type Picture struct {
 	Data   []byte
 	MIME   string
@@ -40,23 +39,23 @@ type Picture struct {
 	Height int
 	Format string // PNG, JPEG, GIF or WebP
 
-	// What it was made from. The two sizes differ when it was scaled or turned.
+	// The original. Its size differs if it was scaled or rotated.
 	FromFormat string
 	FromWidth  int
 	FromHeight int
 }
 
-// Load makes a picture of the image in the first size bytes of r. An image that
-// is small enough keeps its pixels bit by bit. It takes time and memory with the
-// number of pixels, so the caller should not load many at once.
+// Load returns a picture of the image in the first size bytes of r. The pixels of a
+// small image are not changed. Time and memory grow with the number of pixels, so
+// callers should not load many images at the same time.
 func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("decoding an image: %v", cause) // other people's decoders on strangers' bytes
+			err = fmt.Errorf("decoding an image: %v", cause) // a fault in a decoder
 		}
 	}()
 	if size > maxFile {
-		return p, fmt.Errorf("%w: %d bytes, the most is %d", ErrTooLarge, size, maxFile)
+		return p, fmt.Errorf("%w: %d bytes, the maximum is %d", ErrTooLarge, size, maxFile)
 	}
 	head := make([]byte, min(size, 16))
 	if _, err := r.ReadAt(head, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -66,12 +65,12 @@ func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error)
 	if !ok {
 		return p, ErrFormat
 	}
-	file := func() io.Reader { return &reader{io.NewSectionReader(r, 0, size), ctx} }
+	file := func() io.Reader { return &contextReader{io.NewSectionReader(r, 0, size), ctx} }
 	config, err := f.config(file())
 	if err != nil {
 		return p, fmt.Errorf("reading the size of a %s image: %w", f.name, err)
 	}
-	if err := bearable(config); err != nil {
+	if err := checkMemory(config); err != nil {
 		return p, err
 	}
 	p = Picture{
@@ -83,47 +82,47 @@ func Load(ctx context.Context, r io.ReaderAt, size int64) (p Picture, err error)
 		if err != nil {
 			return p, err
 		}
-		// What cannot be taken apart is decoded and written anew.
-		if plain, ok := f.strip(data); ok {
-			p.Data = plain
+		// A file that cannot be stripped is decoded and encoded again.
+		if stripped, ok := f.strip(data); ok {
+			p.Data = stripped
 			return p, nil
 		}
 	}
-	return p.remade(f, file)
+	return p.reencode(f, file)
 }
 
-// bearable refuses images that need too much memory.
-func bearable(c image.Config) error {
-	each := 4
+// checkMemory refuses images that need too much memory.
+func checkMemory(c image.Config) error {
+	bytesPerPixel := 4
 	switch c.ColorModel {
 	case color.RGBA64Model, color.NRGBA64Model:
-		each = 8
+		bytesPerPixel = 8
 	case color.YCbCrModel:
-		each = 3
+		bytesPerPixel = 3
 	}
 	switch pixels := int64(c.Width) * int64(c.Height); {
 	case c.Width <= 0 || c.Height <= 0:
 		return ErrFormat
-	case c.Width > maxPixels || c.Height > maxPixels || pixels > maxPixels || pixels*int64(each) > maxMemory:
+	case c.Width > maxPixels || c.Height > maxPixels || pixels > maxPixels || pixels*int64(bytesPerPixel) > maxMemory:
 		return fmt.Errorf("%w: %d x %d pixels", ErrTooLarge, c.Width, c.Height)
 	}
 	return nil
 }
 
-// A reader ends with its context, since decoders do not ask it.
-type reader struct {
+// contextReader returns the error of its context, which decoders do not check.
+type contextReader struct {
 	*io.SectionReader
 	ctx context.Context
 }
 
-func (r *reader) Read(p []byte) (int, error) {
+func (r *contextReader) Read(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
 	return r.SectionReader.Read(p)
 }
 
-func (r *reader) ReadAt(p []byte, off int64) (int, error) {
+func (r *contextReader) ReadAt(p []byte, off int64) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}

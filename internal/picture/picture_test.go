@@ -21,7 +21,7 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// corners is an image whose four corners have different colours.
+// corners is an image with different colours in its four corners.
 func corners(w, h int) *image.NRGBA {
 	m := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
@@ -142,7 +142,8 @@ func TestSmallImagesAreOnlyStripped(t *testing.T) {
 		{"PNG with words", insert(small, 33, pngChunk("tEXt", "Comment\x00"+secret), pngChunk("eXIf", secret)), small},
 		{"PNG with more behind it", append(bytes.Clone(small), secret...), small},
 		{"JPEG", photo, photo},
-		{"JPEG with words", insert(photo, 2, jpegSegment(0xE1, exif(1)+secret), jpegSegment(0xFE, secret), jpegSegment(0xED, secret)), photo},
+		{"JPEG with words", insert(photo, 2, jpegSegment(0xE1, exif(1)+secret), jpegSegment(0xFE, secret),
+			jpegSegment(0xED, secret)), photo},
 		{"JPEG with another behind it", append(bytes.Clone(photo), photo...), photo},
 		{"GIF", moving.Bytes(), moving.Bytes()},
 		{"GIF with words", insert(moving.Bytes(), 13, []byte("\x21\xFE\x16"+secret+"\x00")), moving.Bytes()},
@@ -291,7 +292,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add(d.Bytes())
 	f.Add([]byte("RIFF\x24\x00\x00\x00WEBPVP8X\x0a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if config, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil && config.Width*config.Height > 1<<20 {
+		if config, _, err := image.DecodeConfig(bytes.NewReader(data)); err == nil &&
+			config.Width*config.Height > 1<<20 {
 			return // slow, and nothing else happens
 		}
 		p, err := Load(t.Context(), bytes.NewReader(data), int64(len(data)))

@@ -6,7 +6,7 @@ import (
 	"hash/crc32"
 )
 
-// The markers of JPEG that matter here.
+// Markers of JPEG segments.
 const (
 	markSOI  = 0xD8
 	markEOI  = 0xD9
@@ -14,7 +14,7 @@ const (
 	markAPP0 = 0xE0 // JFIF
 	markAPP1 = 0xE1 // Exif and XMP
 	markAPP2 = 0xE2 // colour profiles, and thumbnails
-	markAdob = 0xEE // says how colours are kept
+	markAdob = 0xEE // the colour transformation
 	markLast = 0xEF
 	markCOM  = 0xFE
 )
@@ -27,10 +27,10 @@ type segment struct {
 
 func (s segment) body() []byte { return s.data[4:] }
 
-// nextSegment takes one segment that has a length off data.
+// nextSegment returns the first segment of data and the rest.
 func nextSegment(data []byte) (s segment, rest []byte, ok bool) {
 	for len(data) > 1 && data[0] == 0xFF && data[1] == 0xFF {
-		data = data[1:] // filling
+		data = data[1:] // padding
 	}
 	if len(data) < 4 || data[0] != 0xFF || data[1] == markEOI {
 		return s, data, false
@@ -42,10 +42,10 @@ func nextSegment(data []byte) (s segment, rest []byte, ok bool) {
 	return segment{data[1], data[:n]}, data[n:], true
 }
 
-// stripJPEG keeps what is needed to see the picture. One that has to be turned
-// loses the word about it, so it is left to others.
+// stripJPEG keeps the segments that are needed to show the image. It refuses an image
+// that has to be rotated, because it would lose the orientation.
 func stripJPEG(data []byte) ([]byte, bool) {
-	if len(data) < 2 || jpegSide(data) != 1 {
+	if len(data) < 2 || jpegOrientation(data) != 1 {
 		return nil, false
 	}
 	out := append(make([]byte, 0, len(data)), data[:2]...)
@@ -54,12 +54,12 @@ func stripJPEG(data []byte) ([]byte, bool) {
 		s, rest, ok := nextSegment(data)
 		if !ok {
 			if bytes.HasPrefix(data, []byte{0xFF, markEOI}) {
-				return append(out, 0xFF, markEOI), true // and nothing after it
+				return append(out, 0xFF, markEOI), true // without what follows
 			}
 			return nil, false
 		}
 		data = rest
-		if !s.needless() {
+		if !s.isMetadata() {
 			out = append(out, s.data...)
 		}
 		if s.marker == markSOS {
@@ -70,7 +70,7 @@ func stripJPEG(data []byte) ([]byte, bool) {
 	}
 }
 
-func (s segment) needless() bool {
+func (s segment) isMetadata() bool {
 	switch {
 	case s.marker == markAPP0:
 		return !bytes.HasPrefix(s.body(), []byte("JFIF\x00"))
@@ -82,8 +82,7 @@ func (s segment) needless() bool {
 	return s.marker > markAPP0 && s.marker <= markLast || s.marker == markCOM
 }
 
-// scanLength is the length of coded pixels: up to a marker that is not one of
-// theirs.
+// scanLength returns the length of the encoded pixels, up to the next segment.
 func scanLength(data []byte) int {
 	for i := 0; i+1 < len(data); i++ {
 		if data[i] == 0xFF && data[i+1] != 0 && data[i+1] != 0xFF && (data[i+1] < 0xD0 || data[i+1] > 0xD7) {
@@ -93,7 +92,7 @@ func scanLength(data []byte) int {
 	return len(data)
 }
 
-// stripPNG keeps the pixels and what says which colours they have.
+// stripPNG keeps the chunks with pixels and colours.
 func stripPNG(data []byte) ([]byte, bool) {
 	const signature, around = 8, 12 // length, type and checksum
 	if len(data) < signature {
@@ -120,28 +119,28 @@ func stripPNG(data []byte) ([]byte, bool) {
 	return nil, false
 }
 
-// stripGIF keeps the images and how they follow on each other.
+// stripGIF keeps the images and their timing.
 func stripGIF(data []byte) ([]byte, bool) {
 	g := cursor{rest: data}
 	head := g.take(13)
 	if head == nil {
 		return nil, false
 	}
-	g.colours(head[10])
+	g.skipColorTable(head[10])
 	for !g.short {
 		start := g.rest
 		switch kind := g.take(1); {
 		case kind == nil:
 		case kind[0] == 0x3B:
-			return append(g.out(data), 0x3B), true
+			return append(g.kept(data), 0x3B), true
 		case kind[0] == 0x2C:
 			if image := g.take(9); image != nil {
-				g.colours(image[8])
+				g.skipColorTable(image[8])
 			}
 			g.take(1)
-			g.blocks()
+			g.skipBlocks()
 		case kind[0] == 0x21:
-			g.extension(start)
+			g.skipExtension(start)
 		default:
 			return nil, false
 		}

@@ -56,7 +56,8 @@ func TestReadersWait(t *testing.T) {
 		t.Errorf("after the patience: %v", err)
 	}
 	others.release()
-	if _, err := f.read(t.Context(), &admission{semaphores: f.semaphores}, cache.Entry{Body: []byte("x")}, fetchArgs{}); err != nil {
+	if _, err := f.read(t.Context(), &admission{semaphores: f.semaphores}, cache.Entry{Body: []byte("x")},
+		fetchArgs{}); err != nil {
 		t.Error(err)
 	}
 	empty(t, f.semaphores)

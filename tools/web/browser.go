@@ -52,7 +52,7 @@ type actionArgs struct {
 func (browserTool) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "browser", Group: group, Title: "Browser", Risk: tool.Runs,
-		Doc: `Controls a real browser. Each action returns a snapshot of the page, with refs such as e5 for the next action.
+		Doc: `Controls a real browser. Each action returns a snapshot of the page, with refs such as e5 for the next.
 To only read a page web_fetch is faster.`,
 		Hints:    tool.Hints{OpenWorld: true},
 		Keywords: "web page navigate click form login screenshot javascript chromium chrome playwright puppeteer",

@@ -130,12 +130,14 @@ func TestBrowserFacts(t *testing.T) {
 		{&played{}, `{"action":"fly"}`, tool.Invalid, ""},
 		{nil, `{"action":"evaluate","text":"1"}`, tool.Unavailable, ""},
 	} {
-		call, err := tool.Prepared(browserTool{test.browser, tool.NewMarks()}).Bind(json.RawMessage(test.raw), tool.DefaultLimits())
+		call, err := tool.Prepared(browserTool{test.browser, tool.NewMarks()}).Bind(json.RawMessage(test.raw),
+			tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
 		facts, err := factsOf(t.Context(), call)
-		if kind := kindOfError(tool.Result{}, err); kind != test.kind || facts["site"] != test.site || (facts.Basis() != "") != (test.site != "") {
+		if kind := kindOfError(tool.Result{}, err); kind != test.kind || facts["site"] != test.site ||
+			(facts.Basis() != "") != (test.site != "") {
 			t.Errorf("%s: %+v, %v", test.raw, facts, err)
 		}
 	}
@@ -147,7 +149,8 @@ func TestBrowserActsAtTheApprovedSiteOnly(t *testing.T) {
 	b := &played{site: "https://a.example"}
 	for _, asked := range []bool{false, true} {
 		want := ""
-		plan, err := browserTool{b, tool.NewMarks()}.Prepare(t.Context(), browserArgs{actionArgs: actionArgs{Action: "evaluate", Text: "1"}})
+		plan, err := browserTool{b, tool.NewMarks()}.Prepare(t.Context(),
+			browserArgs{actionArgs: actionArgs{Action: "evaluate", Text: "1"}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +175,8 @@ func TestBrowserAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := r.Text()
-	if !strings.HasPrefix(text, "t2 of 3\nours\n<<<outside ") || strings.Contains(text, "\u200b") || strings.Count(text, "<<<end") != 1 || !strings.Contains(text, "https://a.example/") {
+	if !strings.HasPrefix(text, "t2 of 3\nours\n<<<outside ") || strings.Contains(text, "\u200b") ||
+		strings.Count(text, "<<<end") != 1 || !strings.Contains(text, "https://a.example/") {
 		t.Errorf("it tells:\n%s", text)
 	}
 	if last := r.Parts[len(r.Parts)-1]; string(last.Data) != "picture" || last.MIME != "image/png" {

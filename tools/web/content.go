@@ -55,7 +55,8 @@ func (f fetcher) readAs(ctx context.Context, kind string, got cache.Entry, a fet
 	case isHTML(kind):
 		return readHTML(ctx, got, a)
 	case a.Selector != "":
-		return content{}, tool.Errorf(tool.Invalid, "selector needs an HTML page, but %q is %s", short(got.URL, 300), typeName(kind)).
+		return content{}, tool.Errorf(tool.Invalid,
+			"selector needs an HTML page, but %q is %s", short(got.URL, 300), typeName(kind)).
 			Try("omit selector")
 	case strings.HasPrefix(kind, "image/") && kind != "image/svg+xml":
 		return f.readImage(ctx, got, kind)
@@ -234,7 +235,8 @@ func notReadable(got cache.Entry, kind string) error {
 func typeName(kind string) string {
 	for _, known := range []struct{ ending, name string }{
 		{"/pdf", "a PDF document"}, {"msword", "a Word document"}, {"wordprocessingml.document", "a Word document"},
-		{"ms-excel", "a spreadsheet"}, {"spreadsheetml.sheet", "a spreadsheet"}, {"opendocument.text", "an OpenDocument text"},
+		{"ms-excel", "a spreadsheet"}, {"spreadsheetml.sheet", "a spreadsheet"},
+		{"opendocument.text", "an OpenDocument text"},
 		{"presentationml.presentation", "a presentation"}, {"ms-powerpoint", "a presentation"},
 		{"epub+zip", "an e-book"}, {"zip", "an archive"}, {"text/plain", "plain text"}, {"text/css", "CSS"},
 		{"text/csv", "CSV"}, {"text/markdown", "Markdown"}, {"javascript", "JavaScript"},

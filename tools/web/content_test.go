@@ -57,7 +57,8 @@ func TestTitlesAreToldOnce(t *testing.T) {
 		{"", "", "text", "markdown", ""},
 		{" | a", "", "# ![](x)", "markdown", "# | a\n\n"},
 	} {
-		if got := titleLines(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text}, test.format, &url.URL{}); got != test.want {
+		if got := titleLines(page.Page{Meta: page.Meta{Title: test.title, Site: test.site}, Text: test.text},
+			test.format, &url.URL{}); got != test.want {
 			t.Errorf("%q above %q: %q, not %q", test.title, test.text, got, test.want)
 		}
 	}

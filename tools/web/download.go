@@ -97,7 +97,8 @@ func (d *download) interrupted(err error) error {
 		return tooLarge(err, d.request.URL, d.limit, next)
 	}
 	known := *tool.AsError(err)
-	return (&known).Try("send the same request again: it continues after the %s received so far", formatBytes(d.part.Size()))
+	return (&known).Try("send the same request again: it continues after the %s received so far",
+		formatBytes(d.part.Size()))
 }
 
 // run fetches until the file is complete. After an error it continues, if the attempt

@@ -43,7 +43,7 @@ func (webFetch) Spec() tool.Spec {
 		Name: "web_fetch", Group: group, Title: "Fetch a web page", Risk: tool.Reads,
 		Timeout: fetchTimeout + 10*time.Second, Core: true,
 		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc: `Fetches a URL and returns the main content of the page as Markdown; JSON and feeds as text, images as images.
+		Doc: `Fetches a URL and returns the main content of the page as Markdown, JSON and feeds as text, images.
 To send data or save a file use http_request; for pages that need JavaScript or a login use browser.`,
 		Also:     []string{"WebFetch", "web_fetch_tool", "fetch", "fetch_url", "read_url", "tool::web_fetch"},
 		Keywords: "http url page article read download website",
@@ -132,7 +132,8 @@ func header(got cache.Entry, c content) string {
 func (t webFetch) show(got cache.Entry, c content, a fetchArgs) (tool.Result, error) {
 	part, end, total := window(c.text, a.Offset, a.MaxChars)
 	if a.Offset > 0 && a.Offset >= total {
-		return tool.Result{}, tool.Errorf(tool.Invalid, "offset is %d, but the page has %d characters", a.Offset, total).
+		return tool.Result{}, tool.Errorf(tool.Invalid,
+			"offset is %d, but the page has %d characters", a.Offset, total).
 			Try("do not continue: the end of the page was reached")
 	}
 	if strings.TrimSpace(part) == "" && total == 0 {
@@ -189,7 +190,8 @@ func statusError(status int, url, retryAfter string) *tool.Error {
 		return fail(tool.Refused).Try("the page needs a login: use http_request with auth_profile, " +
 			"if the operator has configured a credential for that host")
 	case http.StatusForbidden, http.StatusUnavailableForLegalReasons:
-		return fail(tool.Refused).Try("the site does not allow this request: find the content elsewhere, or try browser")
+		return fail(tool.Refused).
+			Try("the site does not allow this request: find the content elsewhere, or try browser")
 	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
 		next := "wait a minute before the next request to that host"
 		if wait, _ := outbound.RetryAfter(retryAfter, time.Now()); wait > 0 {
@@ -308,7 +310,8 @@ func newEntry(a *outbound.Answer, body []byte) cache.Entry {
 // tooLarge replaces the error for a body beyond a limit by one with the next step.
 func tooLarge(err error, address string, limit int64, next string) error {
 	if errors.Is(err, outbound.ErrTooLong) {
-		return tool.Errorf(tool.TooLarge, "%q has more than %s", short(address, 500), formatBytes(limit)).Try("%s", next)
+		return tool.Errorf(tool.TooLarge, "%q has more than %s", short(address, 500), formatBytes(limit)).
+			Try("%s", next)
 	}
 	return err
 }

@@ -46,7 +46,8 @@ func TestFetchShowsWhatThereIs(t *testing.T) {
 		fails            tool.Kind
 	}{
 		{name: "article", kind: "text/html", body: article(3), want: []string{"# On tides", "Paragraph 2", "[The moon](https://docs.example.com/moon?x=1)", "<<<outside ", "[https://docs.example.com/page"}, not: []string{"Home"}},
-		{name: "as text", kind: "text/html", body: article(3), args: fetchArgs{Format: "text"}, want: []string{"On tides", "The moon does it."}, not: []string{"# On tides", "]("}},
+		{name: "as text", kind: "text/html", body: article(3), args: fetchArgs{Format: "text"},
+			want: []string{"On tides", "The moon does it."}, not: []string{"# On tides", "]("}},
 		{name: "selector", kind: "text/html", body: article(3), args: fetchArgs{Selector: "nav"}, want: []string{"Home"}, not: []string{"Paragraph"}},
 		{name: "bad selector", kind: "text/html", body: article(1), args: fetchArgs{Selector: "a[["}, fails: tool.Invalid},
 		{name: "links", kind: "text/html", body: article(1), args: fetchArgs{Links: true}, want: []string{"Links:", "- [The moon](https://docs.example.com/moon?x=1)"}},
@@ -233,7 +234,8 @@ func TestFetchKeepsForOneCaller(t *testing.T) {
 
 func TestFetchTellsOfFailures(t *testing.T) {
 	for status, kind := range map[int]tool.Kind{
-		404: tool.NotFound, 410: tool.NotFound, 401: tool.Refused, 403: tool.Refused, 429: tool.Busy, 503: tool.Busy, 500: tool.Unavailable, 418: tool.Invalid, 504: tool.Timeout,
+		404: tool.NotFound, 410: tool.NotFound, 401: tool.Refused, 403: tool.Refused, 429: tool.Busy, 503: tool.Busy,
+		500: tool.Unavailable, 418: tool.Invalid, 504: tool.Timeout,
 	} {
 		n := newNet(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "text/html")
@@ -241,7 +243,8 @@ func TestFetchTellsOfFailures(t *testing.T) {
 			_, _ = w.Write([]byte("<p>This is why it is not there.</p>"))
 		})
 		r, err := fetch(t, n, fetchArgs{})
-		if err != nil || !r.Failed || r.Kind != kind || !strings.Contains(r.Text(), "why it is not there") || !strings.Contains(r.Text(), fmt.Sprint(status)) {
+		if err != nil || !r.Failed || r.Kind != kind || !strings.Contains(r.Text(), "why it is not there") ||
+			!strings.Contains(r.Text(), fmt.Sprint(status)) {
 			t.Errorf("%d: %+v, %v", status, r, err)
 		}
 	}

@@ -39,8 +39,8 @@ func spooled(t testing.TB, dir string) (sizes []int64) {
 	return sizes
 }
 
-// A testNet is the options of tools whose client reaches one test server. It counts
-// the requests.
+// A testNet has the options for tools, with a client that reaches one test server. It
+// counts the requests.
 type testNet struct {
 	Options
 	mu    sync.Mutex

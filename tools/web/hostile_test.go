@@ -161,7 +161,8 @@ func TestLongResponsesKeepTheClosingMark(t *testing.T) {
 		_, _ = w.Write(bytes.Repeat([]byte("ä"), maxAnswer/2))
 	})
 	r, err := request(t, n, requestArgs{MaxBytes: maxAnswer})
-	if text := r.Text(); err != nil || len(text) > maxShown+1024 || !regexp.MustCompile(`<<<end [0-9a-f]{12}>>>$`).MatchString(text) || !strings.Contains(ours(text), "omitted") {
+	if text := r.Text(); err != nil || len(text) > maxShown+1024 ||
+		!regexp.MustCompile(`<<<end [0-9a-f]{12}>>>$`).MatchString(text) || !strings.Contains(ours(text), "omitted") {
 		t.Errorf("%v, %d bytes, %.200s", err, len(text), ours(text))
 	}
 }
@@ -192,7 +193,8 @@ func TestNotModifiedKeepsTheType(t *testing.T) {
 		_, _ = w.Write([]byte(`<p>seen</p><p hidden>unseen</p>`))
 	})
 	for range 2 {
-		if r, err := fetch(t, n, fetchArgs{}); err != nil || !strings.Contains(r.Text(), "seen") || strings.Contains(r.Text(), "unseen") {
+		if r, err := fetch(t, n, fetchArgs{}); err != nil || !strings.Contains(r.Text(), "seen") ||
+			strings.Contains(r.Text(), "unseen") {
 			t.Errorf("%s %v", r.Text(), err)
 		}
 	}
@@ -247,7 +249,7 @@ func TestDownloadsAreOfOneVersion(t *testing.T) {
 				if r.Header.Get("Range") == "" {
 					w.Header().Set("Etag", `"v1"`)
 					w.Header().Set("Content-Length", "8")
-					_, _ = w.Write([]byte("AAAA")) // and no more: it is cut
+					_, _ = w.Write([]byte("AAAA")) // interrupted
 					return
 				}
 				for name, values := range second {

@@ -49,7 +49,7 @@ func (httpRequest) Spec() tool.Spec {
 		Name: "http_request", Group: group, Title: "HTTP request", Risk: tool.Runs,
 		Timeout: maxTimeout + 15*time.Second, MaxText: 1 << 20, MaxShown: defaultChars,
 		Hints: tool.Hints{OpenWorld: true},
-		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file and returns its SHA-256.
+		Doc: `Sends an HTTP request and returns status, headers and body, or saves the body as a file.
 Only GET and HEAD follow redirects. To read web pages use web_fetch.`,
 		Also:     []string{"url_fetch", "http", "api_call", "tool::api_call", "curl", "download"},
 		Keywords: "rest api post put patch delete webhook json download file",
@@ -118,7 +118,8 @@ func (t httpRequest) request(ctx context.Context, a requestArgs) (outbound.Reque
 			Try("use one of %s, or ask the user to have the operator allow it", strings.Join(allowed, ", "))
 	}
 	if a.Path != "" && r.Method != http.MethodGet && r.Method != http.MethodPost {
-		return r, tool.Errorf(tool.Invalid, "a %s request cannot save a file", r.Method).Try("use GET with download_path")
+		return r, tool.Errorf(tool.Invalid, "a %s request cannot save a file", r.Method).
+			Try("use GET with download_path")
 	}
 	if r.MaxBytes == 0 {
 		r.MaxBytes = defaultAnswer
@@ -289,7 +290,8 @@ func (t httpRequest) headerLines(h http.Header) string {
 		if !slices.Contains([]string{
 			"Alt-Svc", "Nel", "Report-To", "Strict-Transport-Security", "Content-Security-Policy",
 			"Content-Security-Policy-Report-Only", "Permissions-Policy", "X-Content-Type-Options", "X-Frame-Options",
-			"X-Xss-Protection", "Referrer-Policy", "Server-Timing", "Connection", "Keep-Alive", "Transfer-Encoding", "Accept-Ranges", "Vary", "Date",
+			"X-Xss-Protection", "Referrer-Policy", "Server-Timing", "Connection", "Keep-Alive", "Transfer-Encoding",
+			"Accept-Ranges", "Vary", "Date",
 		}, name) {
 			names = append(names, name)
 		}

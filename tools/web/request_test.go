@@ -49,7 +49,9 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 		{name: "text", args: requestArgs{Method: "POST", Body: "hello"}, want: []string{"type: text/plain", "body: hello"}},
 		{name: "empty text", args: requestArgs{Method: "POST", Body: ""}, want: []string{"POST /api", "body: "}},
 		{name: "number", args: requestArgs{Method: "PUT", Body: 5.0}, want: []string{"type: application/json", "body: 5"}},
-		{name: "form", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": "x y", "b": []any{1.0, 2.0}}}, want: []string{"body: a=x+y&b=1&b=2"}},
+		{name: "form", args: requestArgs{Method: "POST",
+			Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+			Body:    map[string]any{"a": "x y", "b": []any{1.0, 2.0}}}, want: []string{"body: a=x+y&b=1&b=2"}},
 		{name: "type of one's own", args: requestArgs{Method: "POST", Headers: map[string]string{"content-type": "application/xml"}, Body: "<a/>"}, want: []string{"type: application/xml"}},
 		{name: "GET with a body", args: requestArgs{Body: "x"}, fails: tool.Invalid},
 		{name: "method that is not allowed", args: requestArgs{Method: "DELETE"}, fails: tool.Refused},
@@ -60,7 +62,9 @@ func TestRequestSendsWhatItIsGiven(t *testing.T) {
 		{name: "credential that is not there", args: requestArgs{Auth: "gone"}, fails: tool.NotFound},
 		{name: "inside", args: requestArgs{URL: "http://10.0.0.1/"}, fails: tool.Refused},
 		{name: "too much", args: requestArgs{MaxBytes: 1 << 30}, fails: tool.Invalid},
-		{name: "form of forms", args: requestArgs{Method: "POST", Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"}, Body: map[string]any{"a": map[string]any{}}}, fails: tool.Invalid},
+		{name: "form of forms", args: requestArgs{Method: "POST",
+			Headers: map[string]string{"Content-Type": "application/x-www-form-urlencoded"},
+			Body:    map[string]any{"a": map[string]any{}}}, fails: tool.Invalid},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := newNet(t, echo)
@@ -91,7 +95,7 @@ func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
 	for raw, want := range map[string]tool.Kind{
 		`{"method":"POST"}`:                                         "",
 		`{"method":"POST","url":"docs.example.com"}`:                "",
-		`{"method":"POST","url":"https://nobody.example.com/"}`:     "", // whether there is such a host, only a lookup tells
+		`{"method":"POST","url":"https://nobody.example.com/"}`:     "", // only a lookup shows whether the host exists
 		`{"method":"POST","download_path":"a"}`:                     "",
 		`{"method":"DELETE"}`:                                       tool.Refused,
 		`{"method":"TRACE"}`:                                        tool.Refused,
@@ -115,7 +119,8 @@ func TestRequestsThatAreNeverSentAreRefusedBefore(t *testing.T) {
 		if !strings.Contains(raw, `"url"`) {
 			raw = strings.Replace(raw, "{", `{"url":"https://docs.example.com/api",`, 1)
 		}
-		call, err := tool.Prepared(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files, spool: newSpool(t)}).Bind([]byte(raw), tool.DefaultLimits())
+		call, err := tool.Prepared(httpRequest{fetcher: newFetcher(n.Options), secrets: n.Secrets, files: n.Files,
+			spool: newSpool(t)}).Bind([]byte(raw), tool.DefaultLimits())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +158,8 @@ func TestHeadersOfCredentials(t *testing.T) {
 		for _, name := range c.names {
 			n := newNet(t, echo)
 			r, err := request(t, n, requestArgs{Headers: map[string]string{name: "1"}})
-			if kind := kindOfError(r, err); (kind == tool.Refused) != c.refused || (kind != "") != c.refused || (n.count() == 0) != c.refused {
+			if kind := kindOfError(r, err); (kind == tool.Refused) != c.refused || (kind != "") != c.refused ||
+				(n.count() == 0) != c.refused {
 				t.Errorf("%s: %q, %v", name, kind, err)
 			}
 			if c.refused && !strings.Contains(tool.AsError(err).Next, "auth_profile") {
@@ -169,7 +175,8 @@ func TestRequestShowsHTML(t *testing.T) {
 	for _, raw := range []bool{false, true} {
 		r, err := request(t, newNet(t, typed("text/html; charset=utf-8", body)), requestArgs{Raw: raw})
 		text := r.Text()
-		if err != nil || strings.Contains(text, "<article>") != raw || strings.Contains(text, "# On tides") == raw || raw && !strings.Contains(text, "<p>invisible Paragraph 0") {
+		if err != nil || strings.Contains(text, "<article>") != raw || strings.Contains(text, "# On tides") == raw ||
+			raw && !strings.Contains(text, "<p>invisible Paragraph 0") {
 			t.Errorf("raw is %t: %v\n%s", raw, err, text)
 		}
 		if !strings.Contains(text, "1 invisible character removed") {
@@ -202,7 +209,8 @@ func TestRequestFollowsWhereItOnlyAsks(t *testing.T) {
 		echo(w, r)
 	})
 	r, err := request(t, n, requestArgs{Headers: map[string]string{"X-A": "mine"}})
-	if err != nil || !strings.Contains(r.Text(), "GET /there") || strings.Contains(r.Text(), "mine") || !strings.Contains(r.Text(), "redirected from") {
+	if err != nil || !strings.Contains(r.Text(), "GET /there") || strings.Contains(r.Text(), "mine") ||
+		!strings.Contains(r.Text(), "redirected from") {
 		t.Errorf("GET: %s %v", r.Text(), err)
 	}
 	r, err = request(t, n, requestArgs{Method: "POST", Body: "x"})
@@ -344,7 +352,8 @@ func TestDownloadsAreBounded(t *testing.T) {
 		limits := n.Limits()
 		limits.Download = 8
 		n.Limits = func() Limits { return limits }
-		if _, err := request(t, n, requestArgs{Path: "x", MaxBytes: most}); !strings.Contains(tool.AsError(err).Next, next) {
+		if _, err := request(t, n, requestArgs{Path: "x", MaxBytes: most}); !strings.Contains(tool.AsError(err).Next,
+			next) {
 			t.Errorf("a download of at most %d bytes: %v", most, err)
 		}
 	}
@@ -355,7 +364,8 @@ func TestDownloadsAreBounded(t *testing.T) {
 	}
 	n = newNet(t, http.NotFound)
 	n.Spool, n.Files = newSpool(t), saved{}
-	if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tool.NotFound || len(n.Files.(saved)) > 0 {
+	if r, err := request(t, n, requestArgs{Path: "x"}); kindOfError(r, err) != tool.NotFound ||
+		len(n.Files.(saved)) > 0 {
 		t.Errorf("an error page is saved: %v", err)
 	}
 }

@@ -33,9 +33,10 @@ type webSearchArgs struct {
 func (webSearch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "web_search", Group: group, Title: "Search the web", Risk: tool.Reads,
-		Hints:    tool.Hints{Idempotent: true, OpenWorld: true},
-		Doc:      "Searches the web and returns titles, URLs and snippets of pages. To read a page use web_fetch.",
-		Also:     []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search", "brave_web_search"},
+		Hints: tool.Hints{Idempotent: true, OpenWorld: true},
+		Doc:   "Searches the web and returns titles, URLs and snippets of pages. To read a page use web_fetch.",
+		Also: []string{"WebSearch", "web_search_tool", "tool::web_search", "search_web", "google_search",
+			"brave_web_search"},
 		Timeout:  45 * time.Second,
 		Keywords: "internet google find lookup news",
 	}
@@ -56,7 +57,8 @@ func (t webSearch) Do(ctx context.Context, a webSearchArgs) (tool.Result, error)
 // query returns the query in the form of package search.
 func (a webSearchArgs) query(now time.Time) (search.Query, error) {
 	text, _ := tool.Clean(a.Query)
-	q := search.Query{Text: strings.Join(strings.Fields(text), " "), Count: a.Count, Provider: strings.TrimSpace(a.Provider)}
+	q := search.Query{Text: strings.Join(strings.Fields(text), " "), Count: a.Count,
+		Provider: strings.TrimSpace(a.Provider)}
 	if q.Text == "" {
 		return q, tool.Errorf(tool.Invalid, "query is empty").Try("set query to what to search for")
 	}
@@ -169,7 +171,8 @@ func searchSites(within, without []string) (string, error) {
 	for i, site := range append(within[:len(within):len(within)], without...) {
 		site = strings.TrimSpace(site)
 		name, minus := strings.CutPrefix(site, "-")
-		if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789.-_/") != "" || !strings.Contains(name, ".") {
+		if strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz0123456789.-_/") != "" ||
+			!strings.Contains(name, ".") {
 			return "", tool.Errorf(tool.Invalid, "%q is not a site", site).Try("write sites such as example.org")
 		}
 		if minus || i >= len(within) {

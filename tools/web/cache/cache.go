@@ -3,8 +3,8 @@
 // beginnings of interrupted downloads (see [Spool]).
 //
 // It knows how long a response is fresh, how much may be kept, and for how long at
-// most. It does not know whom a response belongs to: its users put the caller into
-// the key. Keys are not written to the disk, only their digests. What cannot be read
+// most. It does not know callers: a key has to contain the
+// caller. Keys are not written to the disk, only their digests. What cannot be read
 // or written is not cached; no call fails because of that.
 //
 // Begin with [Cache.Get].

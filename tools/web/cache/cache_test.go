@@ -44,7 +44,8 @@ func TestEntriesAreSharedThroughTheDisk(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Fatal(files, err)
 	}
-	if info, err := files[0].Info(); err != nil || info.Mode().Perm() != 0o600 || strings.Contains(files[0].Name(), "ann") {
+	if info, err := files[0].Info(); err != nil || info.Mode().Perm() != 0o600 ||
+		strings.Contains(files[0].Name(), "ann") {
 		t.Errorf("the file is %s %v, %v", files[0].Name(), info.Mode(), err)
 	}
 }

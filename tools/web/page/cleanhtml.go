@@ -17,8 +17,8 @@ var keptTags = func() map[string]string {
 	}
 	for name := range setOf("blockquote p ul dl dt dd table thead tbody tfoot tr caption b strong i em s del ins " +
 		"sub sup kbd samp var q cite br hr figure figcaption details summary section article main form fieldset " +
-		"legend label select button ruby rt mark small u dfn address mi mn mo mrow msup msub msubsup mfrac msqrt mtext mtable mtr " +
-		"mtd semantics") {
+		"legend label select button ruby rt mark small u dfn address mi mn mo mrow msup msub msubsup mfrac msqrt " +
+		"mtext mtable mtr mtd semantics") {
 		all[name] = ""
 	}
 	return all

@@ -140,7 +140,7 @@ func (s *sheet) addRules(head, body string) {
 	}
 }
 
-// pageSelectors are the selectors whose custom properties apply to the whole page.
+// pageSelectors are the selectors that set custom properties for the whole page.
 var pageSelectors = setOf(":root html body :host")
 
 func (s *sheet) addRule(r *rule) {
@@ -331,7 +331,7 @@ func unescapeCSS(text string) string {
 // ambiguous is the value of a custom property that is not the same everywhere.
 const ambiguous = "\x00"
 
-// addVariables notes the custom properties set in a text. forPage tells whether they
+// addVariables notes the custom properties set in a text. forPage is set if they
 // apply to the whole page. A second value makes a property ambiguous.
 func (s *sheet) addVariables(text string, forPage bool) {
 	for name, value := range variablesIn(text) {

@@ -9,14 +9,13 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// hiding are ways to put text on a page so that nobody sees it; %s is the text.
+// hiding are ways to hide text on a page; %s is the text.
 var hiding = []string{
 	`<p hidden>%s</p>`, `<div style="display:none!important"><b>%s</b></div>`, `<!-- %s -->`, `<template>%s</template>`, `<i aria-hidden=true>%s</i>`,
 	`<script>%s</script>`, `<style>%s</style>`, `<input type=hidden value="%s">`, `<span class="sr-only">%s</span>`, `<svg><text>%s</text></svg>`,
 }
 
-// FuzzRead puts hidden text into pages. It must not come out, whatever stands
-// before it, as long as that leaves the tags that hide it tags.
+// FuzzRead puts hidden text at the beginning of pages. It must not be returned.
 func FuzzRead(f *testing.F) {
 	files, err := filepath.Glob(pages + "/*.html")
 	if err != nil {
@@ -35,10 +34,11 @@ func FuzzRead(f *testing.F) {
 		if strings.Contains(string(body), canary) {
 			return
 		}
-		// In front, where nothing can have opened what makes tags text.
+		// At the beginning, where no open element can turn tags into text.
 		trap := strings.ReplaceAll(hiding[int(which)%len(hiding)], "%s", canary)
 		page := append([]byte("<!doctype html><body>"+trap), body...)
-		o := Options{URL: origin(t), ContentType: "text/html; charset=utf-8", Format: []Format{Markdown, Text, HTML}[format%3], Links: true, Whole: which%2 == 0}
+		o := Options{URL: origin(t), ContentType: "text/html; charset=utf-8",
+			Format: []Format{Markdown, Text, HTML}[format%3], Links: true, Whole: which%2 == 0}
 		p, err := Read(t.Context(), page, o)
 		if err != nil {
 			return
@@ -50,12 +50,12 @@ func FuzzRead(f *testing.F) {
 			t.Errorf("%d bytes became %d", len(page), len(p.Text))
 		}
 		if clean, removed := tool.Clean(p.Text); removed > 0 {
-			t.Errorf("characters that nobody sees: %q, not %q", p.Text, clean)
+			t.Errorf("invisible characters: %q, not %q", p.Text, clean)
 		}
 	})
 }
 
-// FuzzSelector looks for selectors that break the reader of them.
+// FuzzSelector checks that no selector makes the parsers panic.
 func FuzzSelector(f *testing.F) {
 	for _, s := range []string{"main > p.a", "#x, [href^='/a b']", "a:not(.b) ~ c", "li:first-child", ":has(a)", "a >> b", ",", "a[b", `\`, "*"} {
 		f.Add(s)

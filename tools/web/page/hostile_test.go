@@ -92,7 +92,9 @@ func hostilePages() map[string]string {
 		"nulls":                    rep("\x00", 3*million) + "text",
 		"classes":                  `<p class="` + many(20_000, "a%d ") + `">text`,
 	}
-	for _, tag := range []string{"div", "span", "b", "font", "ul><li", "table><tr><td", "blockquote", "dl><dd", "section", "object", "x-y", "h1", "form", "details", "select", "button", "ruby", "math", "svg", "p", "nobr", "sup"} {
+	for _, tag := range []string{"div", "span", "b", "font", "ul><li", "table><tr><td", "blockquote", "dl><dd",
+		"section", "object", "x-y", "h1", "form", "details", "select", "button", "ruby", "math", "svg", "p", "nobr",
+		"sup"} {
 		all["nested "+tag] = rep("<"+tag+">", million) + "text"
 	}
 	all["nested a"] = many(10_000, "<a href=%d><div>") + "text"
@@ -112,7 +114,8 @@ func TestHostilePagesAreBounded(t *testing.T) {
 			}
 			for _, format := range formats {
 				p, err := Read(ctx, []byte(source), Options{URL: origin(t), Format: format, Links: true})
-				if refused := (*tool.Error)(nil); err != nil && !(errors.As(err, &refused) && refused.Kind == tool.Invalid) {
+				if refused := (*tool.Error)(nil); err != nil &&
+					!(errors.As(err, &refused) && refused.Kind == tool.Invalid) {
 					t.Fatal(err)
 				}
 				if most := 4*len(source) + 1<<16; len(p.Text) > most {

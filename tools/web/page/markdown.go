@@ -171,8 +171,8 @@ func renderBlocks(ctx converter.Context, n *html.Node) []byte {
 	return all
 }
 
-// renderPrefixedList renders a list whose items have prefixes of their own: numbers,
-// the marks of footnotes, and the colons of definitions.
+// renderPrefixedList renders a list of items with prefixes: numbers, the marks of
+// footnotes, and the colons of definitions.
 func renderPrefixedList(ctx converter.Context, w converter.Writer, n *html.Node) {
 	w.WriteString("\n\n")
 	for c := n.FirstChild; c != nil; c = c.NextSibling {

@@ -43,7 +43,7 @@ const (
 	nodeSize      = 8
 )
 
-// rawElement is an element whose attribute "text" is written without escaping.
+// rawElement is an element with text that is written without escaping.
 const rawElement = "our-raw"
 
 func newOutput(limit int, plain bool) *output {
@@ -370,8 +370,8 @@ func (o *output) closeContainer() {
 	}
 }
 
-// openItem opens an item in a list of its own, or in the list right before it if
-// again is set. closeItem closes both.
+// openItem opens an item in a new list, or in the list right before it if again is
+// set. closeItem closes both.
 func (o *output) openItem(list, prefix string, again bool) {
 	o.endBlock(2)
 	last := o.innermost().LastChild

@@ -476,8 +476,8 @@ func restoreNames(root *html.Node) {
 	}
 }
 
-// openElements are the open elements of a page that is flattened. Elements whose
-// tags are dropped count too; else their end tags would close other elements.
+// openElements are the open elements of a page that is flattened. Elements with
+// dropped tags count too; else their end tags would close other elements.
 type openElements struct {
 	names  []string
 	counts map[string]int

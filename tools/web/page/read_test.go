@@ -69,7 +69,8 @@ func TestSelector(t *testing.T) {
 			t.Errorf("%s: %q, not %q", selector, got, want)
 		}
 	}
-	for selector, kind := range map[string]tool.Kind{"p[": tool.Invalid, "a >": "", ":has(p)": tool.Invalid, ".none": tool.NotFound, "p:nth-child(2)": tool.Invalid, ",": tool.Invalid} {
+	for selector, kind := range map[string]tool.Kind{"p[": tool.Invalid, "a >": "", ":has(p)": tool.Invalid,
+		".none": tool.NotFound, "p:nth-child(2)": tool.Invalid, ",": tool.Invalid} {
 		_, err := Read(t.Context(), []byte(source), Options{Selector: selector})
 		if kind != "" && (err == nil || !strings.HasPrefix(err.Error(), string(kind))) {
 			t.Errorf("%s: %v", selector, err)

@@ -22,7 +22,7 @@ type renderer struct {
 
 	out       *output
 	notes     footnotes
-	explained map[string]bool // abbreviations whose meaning was written
+	explained map[string]bool // abbreviations that were explained
 	inLink    bool
 	linkText  bool // the current link contains text, not only images
 	inFormula bool // in the drawing of a formula without TeX
@@ -85,7 +85,7 @@ func (r *renderer) node(n *html.Node) {
 	}
 }
 
-// separated writes the content of an element as blocks of its own.
+// separated writes the content of an element as separate blocks.
 func (r *renderer) separated(n *html.Node, gap int) {
 	r.out.endBlock(gap)
 	r.children(n)
@@ -99,7 +99,7 @@ func (r *renderer) emphasized(n *html.Node, name string) {
 	r.out.closeInline()
 }
 
-// other writes an element without a form of its own.
+// other writes an element without a special form.
 func (r *renderer) other(n *html.Node) {
 	switch n.Data {
 	case "label", "picture", "ruby", "rb", "bdi", "bdo", "output", "data", "slot":

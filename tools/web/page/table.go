@@ -191,7 +191,7 @@ type rowSpan struct {
 	left int // rows
 }
 
-// grid renders cells and puts them into columns. used tells in which columns a cell
+// grid renders cells and puts them into columns. used has the columns in which a cell
 // begins.
 func (r *renderer) grid(rows [][]*html.Node) (grid [][]*html.Node, used [maxColumns]bool) {
 	var spans [maxColumns]rowSpan

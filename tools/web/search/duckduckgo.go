@@ -23,9 +23,12 @@ const browserAgent = "Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 F
 
 // regions are the regions of DuckDuckGo, country first. The first one of a country is
 // for queries without a language.
-const regions = "ar-es au-en at-de be-fr be-nl br-pt bg-bg ca-en ca-fr ct-ca cl-es cn-zh co-es hr-hr cz-cs dk-da ee-et fi-fi fr-fr de-de " +
-	"gr-el hk-tzh hu-hu in-en id-id id-en ie-en il-he it-it jp-jp kr-kr lv-lv lt-lt my-ms my-en mx-es nl-nl nz-en no-no pe-es ph-en " +
-	"ph-tl pl-pl pt-pt ro-ro ru-ru sg-en sk-sk sl-sl za-en es-es se-sv ch-de ch-fr ch-it tw-tzh th-th tr-tr ua-uk uk-en us-en us-es vn-vi"
+const regions = "ar-es au-en at-de be-fr be-nl br-pt bg-bg ca-en ca-fr ct-ca cl-es cn-zh co-es hr-hr cz-cs dk-da " +
+	"ee-et fi-fi fr-fr de-de " +
+	"gr-el hk-tzh hu-hu in-en id-id id-en ie-en il-he it-it jp-jp kr-kr lv-lv lt-lt my-ms my-en mx-es nl-nl " +
+	"nz-en no-no pe-es ph-en " +
+	"ph-tl pl-pl pt-pt ro-ro ru-ru sg-en sk-sk sl-sl za-en es-es se-sv ch-de ch-fr ch-it tw-tzh th-th tr-tr " +
+	"ua-uk uk-en us-en us-es vn-vi"
 
 func (duckDuckGo) request(q Query) (r outbound.Request, ignored []string, err error) {
 	values := url.Values{"q": {withoutBangs(q.Text)}}
@@ -144,7 +147,8 @@ func target(href string) string {
 func isAboutDuckDuckGo(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	isOwn := host == "duckduckgo.com" || strings.HasSuffix(host, ".duckduckgo.com")
-	return isOwn && !strings.HasPrefix(u.Path, "/l/") && !strings.HasSuffix(u.Path, ".js") && !u.Query().Has("ad_domain")
+	return isOwn && !strings.HasPrefix(u.Path, "/l/") && !strings.HasSuffix(u.Path, ".js") &&
+		!u.Query().Has("ad_domain")
 }
 
 // duckDuckGoPage is a result page, and the state of reading it.
@@ -160,7 +164,7 @@ type duckDuckGoPage struct {
 	text    strings.Builder
 }
 
-// field is the field of a result whose text is being read.
+// field is a field of a result that is being read.
 type field int
 
 const (
@@ -199,7 +203,8 @@ func readDuckDuckGo(body []byte) *duckDuckGoPage {
 func (p *duckDuckGoPage) start(t html.Token) {
 	classes := strings.Fields(attribute(t, "class"))
 	has := func(class string) bool { return slices.Contains(classes, class) }
-	if attribute(t, "id") == "challenge-form" || slices.ContainsFunc(classes, func(c string) bool { return strings.HasPrefix(c, "anomaly-modal") }) ||
+	if attribute(t, "id") == "challenge-form" ||
+		slices.ContainsFunc(classes, func(c string) bool { return strings.HasPrefix(c, "anomaly-modal") }) ||
 		strings.Contains(attribute(t, "action"), "/anomaly.js") {
 		p.challenge = true
 	}

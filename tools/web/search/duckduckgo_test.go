@@ -34,7 +34,8 @@ func TestRegions(t *testing.T) {
 		spoken                    bool
 	}{
 		{"DE", "", "de-de", false}, {"CH", "fr", "ch-fr", true}, {"CH", "", "ch-de", false}, {"CH", "en", "ch-de", false}, {"GB", "en", "uk-en", true},
-		{"TW", "zh", "tw-tzh", true}, {"KR", "ko", "kr-kr", true}, {"NO", "nb", "no-no", true}, {"", "de", "", false}, {"ZZ", "de", "", false}, {"US", "es", "us-es", true},
+		{"TW", "zh", "tw-tzh", true}, {"KR", "ko", "kr-kr", true}, {"NO", "nb", "no-no", true}, {"", "de", "", false},
+		{"ZZ", "de", "", false}, {"US", "es", "us-es", true},
 	} {
 		if region, spoken := regionOf(test.country, test.language); region != test.region || spoken != test.spoken {
 			t.Errorf("%s, %s is %s, %v", test.country, test.language, region, spoken)
@@ -106,7 +107,8 @@ func checkTidy(t *testing.T, found []Result) {
 			t.Errorf("%+v is too long", h)
 		}
 		for _, text := range []string{h.Title, h.Snippet, h.Date, h.URL} {
-			if clean, n := tool.Clean(text); n > 0 || clean != text || !utf8.ValidString(text) || strings.ContainsAny(text, "\r\n\t") {
+			if clean, n := tool.Clean(text); n > 0 || clean != text || !utf8.ValidString(text) ||
+				strings.ContainsAny(text, "\r\n\t") {
 				t.Errorf("%q is not clean", text)
 			}
 		}

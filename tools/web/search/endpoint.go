@@ -113,7 +113,8 @@ func (e *Endpoint) checkHeader() error {
 		if strings.Contains(value, "{key}") {
 			keys++
 		} else if slices.Contains([]string{"authorization", "cookie"}, strings.ToLower(name)) {
-			return fmt.Errorf("its header %s contains a secret; write {key} there, and configure the secret as key", name)
+			return fmt.Errorf("its header %s contains a secret; write {key} there, and configure the secret as key",
+				name)
 		}
 	}
 	if keys > 1 {
@@ -136,7 +137,8 @@ func (e *Endpoint) keyHeader() (name, format string) {
 func (e *Endpoint) request(q Query) (r outbound.Request, ignored []string, err error) {
 	values := e.values(q, time.Now())
 	where, query, _ := strings.Cut(e.URL, "?")
-	r = outbound.Request{Method: e.Method, URL: fill(where, values, segment), Header: http.Header{"Accept": {"application/json"}}}
+	r = outbound.Request{Method: e.Method, URL: fill(where, values, segment),
+		Header: http.Header{"Accept": {"application/json"}}}
 	if query = fillQuery(query, values); query != "" {
 		r.URL += "?" + query
 	}
@@ -194,7 +196,8 @@ func (e *Endpoint) values(q Query, now time.Time) map[string]string {
 	case e.uses("freshness"):
 		v["freshness"] = translate(e.Freshness, q.Freshness)
 	case q.Freshness != "":
-		back := map[string][3]int{"day": {0, 0, -1}, "week": {0, 0, -7}, "month": {0, -1, 0}, "year": {-1, 0, 0}}[q.Freshness]
+		back := map[string][3]int{"day": {0, 0, -1}, "week": {0, 0, -7}, "month": {0, -1, 0},
+			"year": {-1, 0, 0}}[q.Freshness]
 		v["from"] = now.AddDate(back[0], back[1], back[2]).Format(time.DateOnly)
 		v["to"] = now.Format(time.DateOnly)
 	}
@@ -315,7 +318,8 @@ func (e *Endpoint) results(whole any) ([]Result, *failure) {
 	var results []Result
 	for _, item := range list[:min(len(list), maxItems)] {
 		results = append(results, Result{
-			Title: textAt(item, e.Title), URL: textAt(item, e.Link), Snippet: textAt(item, e.Snippet), Date: textAt(item, e.Date),
+			Title: textAt(item, e.Title), URL: textAt(item, e.Link), Snippet: textAt(item, e.Snippet),
+			Date: textAt(item, e.Date),
 		})
 	}
 	return results, nil

@@ -50,7 +50,8 @@ func TestInvalidEndpoints(t *testing.T) {
 		"body":              {with(func(e *Endpoint) { e.Body = func() {} }), "is not JSON"},
 	} {
 		_, err := New(Options{Engines: []Engine{test.engine}})
-		if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+		if test.says == "" && err != nil || test.says != "" &&
+			(err == nil || !strings.Contains(err.Error(), test.says)) {
 			t.Errorf("%s: %v, want %q", name, err, test.says)
 		}
 	}
@@ -82,7 +83,8 @@ func TestValuesAreEncoded(t *testing.T) {
 			continue
 		}
 		parts := strings.Split(u.EscapedPath(), "/")
-		if u.Host != "a.example" || len(parts) != 4 || parts[1] != "find" || parts[3] != "all" || parts[2] == "." || parts[2] == ".." || u.Fragment != "" {
+		if u.Host != "a.example" || len(parts) != 4 || parts[1] != "find" || parts[3] != "all" || parts[2] == "." ||
+			parts[2] == ".." || u.Fragment != "" {
 			t.Errorf("%q is asked as %s", text, r.URL)
 		}
 		if q := u.Query(); q.Get("q") != text || len(q) != 3 || q.Get("n") != "4" || q.Get("fixed") != "1" || len(q["fixed"]) != 1 {
@@ -94,7 +96,8 @@ func TestValuesAreEncoded(t *testing.T) {
 			N    int
 			Lang map[string]string
 		}
-		if err := json.Unmarshal(r.Body, &body); err != nil || body.Q != text || len(body.List) != 1 || body.List[0] != "x "+text || body.N != 4 || len(body.Lang) != 0 {
+		if err := json.Unmarshal(r.Body, &body); err != nil || body.Q != text || len(body.List) != 1 ||
+			body.List[0] != "x "+text || body.N != 4 || len(body.Lang) != 0 {
 			t.Errorf("%q is asked as %s: %v", text, r.Body, err)
 		}
 	}
@@ -133,7 +136,8 @@ func FuzzPaths(f *testing.F) {
 	f.Add(`<html>`, "a", "b", "c")
 	f.Add(`{"r":[[["https://x.example"]]]}`, "r.0", "0", "0|0.0")
 	f.Fuzz(func(t *testing.T, body, list, title, link string) {
-		e := &Endpoint{List: list, Title: title, Link: link, Snippet: title, Date: link, Marker: title, unresponsive: link}
+		e := &Endpoint{List: list, Title: title, Link: link, Snippet: title, Date: link, Marker: title,
+			unresponsive: link}
 		hits, why := e.read(rawResponse{status: 200, body: []byte(body)})
 		if why != nil {
 			if len(hits) > 0 || why.what == "" {

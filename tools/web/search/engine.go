@@ -116,7 +116,8 @@ func (e *engine) query(ctx context.Context, q Query) (Response, *failure) {
 		return Response{}, unreadable("no result has a valid address")
 	}
 	if len(ignored) > 0 {
-		response.Notes = []string{fmt.Sprintf("%s cannot filter by %s: this filter was ignored", e.name, strings.Join(ignored, " or "))}
+		response.Notes = []string{fmt.Sprintf("%s cannot filter by %s: this filter was ignored", e.name,
+			strings.Join(ignored, " or "))}
 	}
 	return response, nil
 }

@@ -63,7 +63,8 @@ func (e Engine) endpoint() (*Endpoint, error) {
 
 func brave() Endpoint {
 	languages := same(
-		"ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru sr sk sl es sv ta te th tr uk vi")
+		"ar eu bn bg ca hr cs da nl en et fi fr gl de gu he hi hu is it kn ko lv lt ms ml mr nb pl pa ro ru " +
+			"sr sk sl es sv ta te th tr uk vi")
 	languages["ja"], languages["pt"], languages["zh"], languages["no"] = "jp", "pt-br", "zh-hans", "nb"
 	return Endpoint{
 		URL: "https://api.search.brave.com/res/v1/web/search?q={query}&count={count}&country={country}" +
@@ -73,7 +74,8 @@ func brave() Endpoint {
 		Title: "title", Link: "url", Snippet: "description", Date: "page_age|age",
 		Freshness: map[string]string{"day": "pd", "week": "pw", "month": "pm", "year": "py", "range": "{from}to{to}"},
 		Country: same(
-			"AR AU AT BE BR CA CL CN DK FI FR DE GR HK IN ID IT JP KR MY MX NL NZ NO PH PL PT RU SA ZA ES SE CH TW TR GB US"),
+			"AR AU AT BE BR CA CL CN DK FI FR DE GR HK IN ID IT JP KR MY MX NL NZ NO PH PL PT " +
+				"RU SA ZA ES SE CH TW TR GB US"),
 		Language: languages,
 		maxQuery: 400,
 	}
@@ -85,17 +87,24 @@ func tavily() Endpoint {
 		Header: map[string]string{"Authorization": "Bearer {key}"},
 		Body: map[string]any{
 			"query": "{query}", "max_results": "{count}", "search_depth": "basic",
-			"include_answer": false, "include_raw_content": false, "time_range": "{freshness}", "start_date": "{from}", "end_date": "{to}", "country": "{country}",
+			"include_answer": false, "include_raw_content": false, "time_range": "{freshness}",
+			"start_date": "{from}", "end_date": "{to}", "country": "{country}",
 		},
 		List: "results", Title: "title", Link: "url", Snippet: "content", Date: "published_date",
 		Country: map[string]string{
-			"AR": "argentina", "AU": "australia", "AT": "austria", "BE": "belgium", "BR": "brazil", "CA": "canada", "CL": "chile",
-			"CN": "china", "CO": "colombia", "DK": "denmark", "EG": "egypt", "FI": "finland", "FR": "france", "DE": "germany",
-			"GR": "greece", "HU": "hungary", "IN": "india", "ID": "indonesia", "IE": "ireland", "IL": "israel", "IT": "italy",
+			"AR": "argentina", "AU": "australia", "AT": "austria", "BE": "belgium", "BR": "brazil", "CA": "canada",
+			"CL": "chile",
+			"CN": "china", "CO": "colombia", "DK": "denmark", "EG": "egypt", "FI": "finland", "FR": "france",
+			"DE": "germany",
+			"GR": "greece", "HU": "hungary", "IN": "india", "ID": "indonesia", "IE": "ireland", "IL": "israel",
+			"IT": "italy",
 			"JP": "japan", "KE": "kenya", "KR": "south korea", "MY": "malaysia", "MX": "mexico", "NL": "netherlands",
-			"NZ": "new zealand", "NG": "nigeria", "NO": "norway", "PK": "pakistan", "PE": "peru", "PH": "philippines", "PL": "poland",
-			"PT": "portugal", "RO": "romania", "RU": "russia", "SA": "saudi arabia", "SG": "singapore", "ZA": "south africa",
-			"ES": "spain", "SE": "sweden", "CH": "switzerland", "TW": "taiwan", "TH": "thailand", "TR": "turkey", "UA": "ukraine",
+			"NZ": "new zealand", "NG": "nigeria", "NO": "norway", "PK": "pakistan", "PE": "peru", "PH": "philippines",
+			"PL": "poland",
+			"PT": "portugal", "RO": "romania", "RU": "russia", "SA": "saudi arabia", "SG": "singapore",
+			"ZA": "south africa",
+			"ES": "spain", "SE": "sweden", "CH": "switzerland", "TW": "taiwan", "TH": "thailand", "TR": "turkey",
+			"UA": "ukraine",
 			"AE": "united arab emirates", "GB": "united kingdom", "US": "united states", "VN": "vietnam",
 		},
 		maxQuery: 400,

@@ -28,7 +28,7 @@ type asked struct {
 	Header            http.Header
 }
 
-// newLocal returns a client whose engines respond with h.
+// newLocal returns a client that reaches h instead of the engines.
 func newLocal(t testing.TB, h http.HandlerFunc) *local {
 	t.Helper()
 	l := &local{}
@@ -120,7 +120,8 @@ func searcher(t *testing.T, client outbound.Client, engines ...Engine) *Searcher
 // each engine, as it is set up.
 func each() map[string]Engine {
 	return map[string]Engine{
-		Brave: {Kind: Brave, Key: key}, DuckDuckGo: {Kind: DuckDuckGo}, Tavily: {Kind: Tavily, Key: key}, Exa: {Kind: Exa, Key: key},
+		Brave: {Kind: Brave, Key: key}, DuckDuckGo: {Kind: DuckDuckGo}, Tavily: {Kind: Tavily, Key: key},
+		Exa:  {Kind: Exa, Key: key},
 		Jina: {Kind: Jina, Key: key}, SearXNG: {Kind: SearXNG, URL: "http://searx.example:8888/"}, "bocha": bocha(),
 	}
 }

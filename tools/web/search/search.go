@@ -55,7 +55,7 @@ type Result struct {
 type Options struct {
 	// Client reaches the well-known engines.
 	Client outbound.Client
-	// Trusted reaches the engines whose address the operator has configured, also on
+	// Trusted reaches the engines that the operator has configured by address, also on
 	// private networks; nil is Client.
 	Trusted outbound.Client
 	// Engines are queried in this order.
@@ -123,7 +123,8 @@ func (s *Searcher) Search(ctx context.Context, q Query) (Response, error) {
 	if q.Provider != "" {
 		e := s.engine(q.Provider)
 		if e == nil {
-			return Response{}, tool.Errorf(tool.Invalid, "unknown provider %q", tool.Visible(text.Clip(q.Provider, 40))).
+			return Response{}, tool.Errorf(tool.Invalid, "unknown provider %q",
+				tool.Visible(text.Clip(q.Provider, 40))).
 				Try("omit provider, or use one of %s", strings.Join(s.Names(), ", "))
 		}
 		q.Provider, engines = e.name, []*engine{e}
@@ -179,7 +180,8 @@ func (s *Searcher) allFailed(q Query, failures []*failure, notes []string) error
 		}
 		causes = append(causes, f.cause)
 	}
-	err := tool.Errorf(kind, "no search engine responded: %s", strings.Join(notes, "; ")).Because(errors.Join(causes...))
+	err := tool.Errorf(kind, "no search engine responded: %s",
+		strings.Join(notes, "; ")).Because(errors.Join(causes...))
 	switch {
 	case q.Provider != "" && len(s.engines) > 1:
 		return err.Try("omit provider to use the other engines")

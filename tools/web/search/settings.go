@@ -12,7 +12,7 @@ import (
 )
 
 // Configured returns the engines that the settings describe, in their order, and the
-// hosts with ports of those whose address the operator has configured. secret returns
+// hosts with ports of the engines that have an address in the settings. secret returns
 // the function that reads a secret when it is needed.
 func Configured(
 	c config.WebSearch, secret func(name string, s config.Secret) func() (string, error),
@@ -61,7 +61,8 @@ func Configured(
 	for _, name := range order {
 		e, ok := known[name]
 		if !ok {
-			return nil, nil, fmt.Errorf("web.search.engines: %s is not configured; set its key or its URL in web.search", name)
+			return nil, nil, fmt.Errorf(
+				"web.search.engines: %s is not configured; set its key or its URL in web.search", name)
 		}
 		engines = append(engines, e)
 	}
@@ -71,7 +72,8 @@ func Configured(
 func customEngine(c config.SearchEngine, key func() (string, error)) (Engine, error) {
 	p := Endpoint{
 		URL: c.URL, Header: make(map[string]string, len(c.Headers)+1), List: c.Results,
-		Title: cmp.Or(c.Title, "title"), Link: cmp.Or(c.Link, "url"), Snippet: cmp.Or(c.Snippet, "snippet"), Date: c.Date,
+		Title: cmp.Or(c.Title, "title"), Link: cmp.Or(c.Link, "url"), Snippet: cmp.Or(c.Snippet, "snippet"),
+		Date: c.Date,
 	}
 	for name, value := range c.Headers {
 		p.Header[name] = value

@@ -111,11 +111,14 @@ func escaped(text string) string {
 }
 
 func tracks(name string) bool {
-	return strings.HasPrefix(name, "utm_") || strings.HasPrefix(name, "mtm_") || strings.HasPrefix(name, "__hs") || slices.Contains([]string{
-		"gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "ysclid", "twclid", "ttclid", "li_fat_id", "igshid",
-		"igsh", "mc_cid", "mc_eid", "_hsenc", "_hsmi", "hsctatracking", "vero_id", "oly_anon_id", "oly_enc_id", "_openstat", "srsltid",
-		"rb_clickid", "s_cid", "wickedid", "_ga", "_gl", "epik", "ref_src",
-	}, name)
+	return strings.HasPrefix(name, "utm_") || strings.HasPrefix(name, "mtm_") || strings.HasPrefix(name, "__hs") ||
+		slices.Contains([]string{
+			"gclid", "gclsrc", "dclid", "gbraid", "wbraid", "fbclid", "msclkid", "yclid", "ysclid", "twclid", "ttclid",
+			"li_fat_id", "igshid",
+			"igsh", "mc_cid", "mc_eid", "_hsenc", "_hsmi", "hsctatracking", "vero_id", "oly_anon_id", "oly_enc_id",
+			"_openstat", "srsltid",
+			"rb_clickid", "s_cid", "wickedid", "_ga", "_gl", "epik", "ref_src",
+		}, name)
 }
 
 // plain returns a text on one line without HTML tags. What only looks like a tag, as
@@ -134,7 +137,7 @@ func plain(s string, limit int) string {
 
 func withoutTags(text string) string {
 	var b strings.Builder
-	var skipped atom.Atom // element whose text is not shown
+	var skipped atom.Atom // element with text that is not shown
 	z := html.NewTokenizer(strings.NewReader(text))
 	for {
 		switch kind := z.Next(); kind {

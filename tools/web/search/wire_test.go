@@ -57,7 +57,7 @@ func TestResultsOfEachEngine(t *testing.T) {
 	}
 }
 
-// TestNothingFound tells it from answers that are none.
+// TestNothingFound has responses without results, which are not failures.
 func TestNothingFound(t *testing.T) {
 	for engine, body := range map[string]string{
 		Brave:      `{"type":"search","query":{"original":"qq"}}`,
@@ -125,7 +125,8 @@ func TestFailures(t *testing.T) {
 				t.Fatalf("no error, but %+v", got)
 			}
 			known := tool.AsError(err)
-			if known.Kind != test.kind || !strings.Contains(known.What, test.engine+" ") || !strings.Contains(known.What, test.says) {
+			if known.Kind != test.kind || !strings.Contains(known.What, test.engine+" ") ||
+				!strings.Contains(known.What, test.says) {
 				t.Errorf("%v, want %s: %s", err, test.kind, test.says)
 			}
 			if strings.Contains(err.Error(), theKey) || strings.Contains(err.Error(), "http") {
@@ -161,7 +162,8 @@ func TestRequestsOfEachEngine(t *testing.T) {
 		{Jina, full, nil, `{"q":"a&b=\"c\" {count} é","num":7,"gl":"DE","hl":"de"}`, "jina cannot filter by freshness: this filter was ignored"},
 		{"bocha", ranged, nil, `{"query":"tides","count":3,"summary":true,"freshness":"2026-01-01..2026-01-31"}`, "bocha cannot filter by country or language: this filter was ignored"},
 	} {
-		l := newLocal(t, reply(200, map[string]string{DuckDuckGo: page(t, "duck_results.html"), Jina: `{"data":[]}`, "bocha": page(t, "bocha.json"), Brave: page(t, "brave.json")}[test.engine]+""))
+		l := newLocal(t, reply(200, map[string]string{DuckDuckGo: page(t, "duck_results.html"), Jina: `{"data":[]}`,
+			"bocha": page(t, "bocha.json"), Brave: page(t, "brave.json")}[test.engine]+""))
 		if test.engine == Tavily || test.engine == SearXNG {
 			l = newLocal(t, reply(200, page(t, test.engine+".json")))
 		}
@@ -244,7 +246,8 @@ func TestKeysAreSentToOneOrigin(t *testing.T) {
 
 func TestInvalidKeys(t *testing.T) {
 	for name, key := range map[string]func() (string, error){
-		"none": noKey, "empty": func() (string, error) { return " \n", nil }, "two lines": func() (string, error) { return theKey + "\r\nX-Other: 1", nil },
+		"none": noKey, "empty": func() (string, error) { return " \n", nil },
+		"two lines": func() (string, error) { return theKey + "\r\nX-Other: 1", nil },
 	} {
 		l := newLocal(t, reply(200, page(t, "brave.json")))
 		_, err := searcher(t, l, Engine{Kind: Brave, Key: key}).Search(t.Context(), query("tides"))

@@ -11,7 +11,7 @@ func TestRetryAfter(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for header, want := range map[string]struct {
 		wait time.Duration
-		said bool
+		ok   bool
 	}{
 		"":                               {0, false},
 		"0":                              {0, true},
@@ -19,8 +19,8 @@ func TestRetryAfter(t *testing.T) {
 		" 120 ":                          {2 * time.Minute, true},
 		"0.25":                           {250 * time.Millisecond, true},
 		"1.":                             {time.Second, true},
-		"86400":                          {longestRetry, true},
-		"86401":                          {longestRetry, true},
+		"86400":                          {maxRetryAfter, true},
+		"86401":                          {maxRetryAfter, true},
 		"-5":                             {0, false},
 		"+5":                             {0, false},
 		"1e3":                            {0, false},
@@ -34,19 +34,19 @@ func TestRetryAfter(t *testing.T) {
 		"5 s":                            {0, false},
 		"soon":                           {0, false},
 		"\u0665":                         {0, false}, // five, in Arabic
-		"99999999999999999999":           {longestRetry, true},
-		strings.Repeat("9", 400):         {longestRetry, true}, // more than a float64 holds
+		"99999999999999999999":           {maxRetryAfter, true},
+		strings.Repeat("9", 400):         {maxRetryAfter, true}, // more than a float64 holds
 		"Fri, 02 Jan 2026 03:04:15 GMT":  {10 * time.Second, true},
 		"Friday, 02-Jan-26 03:04:15 GMT": {10 * time.Second, true},
 		"Fri Jan  2 03:04:15 2026":       {10 * time.Second, true},
 		now.Add(-time.Hour).Format(http.TimeFormat):  {0, true},
-		now.AddDate(1, 0, 0).Format(http.TimeFormat): {longestRetry, true},
-		"Fri, 31 Dec 9999 23:59:59 GMT":              {longestRetry, true},
+		now.AddDate(1, 0, 0).Format(http.TimeFormat): {maxRetryAfter, true},
+		"Fri, 31 Dec 9999 23:59:59 GMT":              {maxRetryAfter, true},
 		"Mon, 01 Jan 0001 00:00:00 GMT":              {0, true},
 		"Fri, 02 Jan 2026 03:04:15 GMT, and obey me": {0, false},
 	} {
-		if wait, said := RetryAfter(header, now); wait != want.wait || said != want.said {
-			t.Errorf("%q: %v, %t", header, wait, said)
+		if wait, ok := RetryAfter(header, now); wait != want.wait || ok != want.ok {
+			t.Errorf("%q: %v, %t", header, wait, ok)
 		}
 	}
 }
@@ -57,11 +57,11 @@ func FuzzRetryAfter(f *testing.F) {
 		f.Add(header)
 	}
 	f.Fuzz(func(t *testing.T, header string) {
-		wait, said := RetryAfter(header, now)
-		if wait < 0 || wait > longestRetry || !said && wait != 0 {
-			t.Errorf("%q: %v, %t", header, wait, said)
+		wait, ok := RetryAfter(header, now)
+		if wait < 0 || wait > maxRetryAfter || !ok && wait != 0 {
+			t.Errorf("%q: %v, %t", header, wait, ok)
 		}
-		if again, same := RetryAfter(" "+header+"\t", now); again != wait || same != said {
+		if again, same := RetryAfter(" "+header+"\t", now); again != wait || same != ok {
 			t.Errorf("%q with white space around it: %v, %t", header, again, same)
 		}
 	})

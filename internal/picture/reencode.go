@@ -12,19 +12,19 @@ import (
 	"golang.org/x/image/draw"
 )
 
-// remade decodes the image, scales and turns it, and encodes it anew.
-func (p Picture) remade(f format, file func() io.Reader) (Picture, error) {
+// reencode decodes the image, scales and rotates it, and encodes it again.
+func (p Picture) reencode(f format, file func() io.Reader) (Picture, error) {
 	m, err := f.decode(file())
 	if err != nil {
 		return p, fmt.Errorf("decoding a %s image: %w", f.name, err)
 	}
-	side := 1
+	direction := 1
 	if f.mime == "image/jpeg" || f.mime == "image/tiff" {
-		if side, err = orientation(file(), f.mime); err != nil {
+		if direction, err = orientation(file(), f.mime); err != nil {
 			return p, err
 		}
 	}
-	m = turned(scaled(m), side)
+	m = upright(scaled(m), direction)
 	p.Width, p.Height = m.Bounds().Dx(), m.Bounds().Dy()
 	if !f.lossy || !opaque(m) {
 		var b bytes.Buffer
@@ -37,7 +37,7 @@ func (p Picture) remade(f format, file func() io.Reader) (Picture, error) {
 		}
 	}
 	p.MIME, p.Format = "image/jpeg", "JPEG"
-	m = flat(m)
+	m = onWhite(m)
 	for _, quality := range []int{85, 60, 30} {
 		var b bytes.Buffer
 		if err := jpeg.Encode(&b, m, &jpeg.Options{Quality: quality}); err != nil {
@@ -50,7 +50,7 @@ func (p Picture) remade(f format, file func() io.Reader) (Picture, error) {
 	return p, nil
 }
 
-// scaled shrinks an image until its longer side is not too long.
+// scaled scales an image down to MaxSide.
 func scaled(m image.Image) image.Image {
 	w, h := m.Bounds().Dx(), m.Bounds().Dy()
 	long := max(w, h)
@@ -62,8 +62,8 @@ func scaled(m image.Image) image.Image {
 	if !opaque(m) {
 		to = image.NewNRGBA(target)
 	}
-	// A kernel over all pixels looks best and costs too much on large images,
-	// which lose nothing when they are halved without one first.
+	// Bilinear scaling looks best, but is slow for large images. These lose nothing if
+	// they are first scaled approximately.
 	if long > 3*MaxSide {
 		half := image.NewRGBA(image.Rect(0, 0, 2*target.Dx(), 2*target.Dy()))
 		draw.ApproxBiLinear.Scale(half, half.Bounds(), m, m.Bounds(), draw.Src, nil)
@@ -73,14 +73,14 @@ func scaled(m image.Image) image.Image {
 	return to
 }
 
-// opaque reports whether nothing shines through.
+// opaque reports whether an image has no transparent pixels.
 func opaque(m image.Image) bool {
 	o, ok := m.(interface{ Opaque() bool })
 	return ok && o.Opaque()
 }
 
-// flat puts an image on white.
-func flat(m image.Image) image.Image {
+// onWhite draws an image on a white background.
+func onWhite(m image.Image) image.Image {
 	if opaque(m) {
 		return m
 	}
@@ -90,27 +90,27 @@ func flat(m image.Image) image.Image {
 	return to
 }
 
-// turned turns an image by the number that Exif has for its orientation.
-func turned(m image.Image, side int) image.Image {
-	if side <= 1 || side > 8 {
+// upright rotates and mirrors an image with an Exif orientation.
+func upright(m image.Image, direction int) image.Image {
+	if direction <= 1 || direction > 8 {
 		return m
 	}
 	b := m.Bounds()
 	w, h := b.Dx(), b.Dy()
-	if side >= 5 {
+	if direction >= 5 {
 		w, h = h, w
 	}
 	to := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
 			fromX, fromY := x, y
-			if side >= 5 {
+			if direction >= 5 {
 				fromX, fromY = y, x
 			}
-			if side == 2 || side == 3 || side == 7 || side == 8 {
+			if direction == 2 || direction == 3 || direction == 7 || direction == 8 {
 				fromX = b.Dx() - 1 - fromX
 			}
-			if side == 3 || side == 4 || side == 6 || side == 7 {
+			if direction == 3 || direction == 4 || direction == 6 || direction == 7 {
 				fromY = b.Dy() - 1 - fromY
 			}
 			to.Set(x, y, m.At(b.Min.X+fromX, b.Min.Y+fromY))
