@@ -211,7 +211,8 @@ const takeGrace = 10 * time.Second
 
 // about reports whether the question is about exactly this call.
 func (q *Question) about(c Call) bool {
-	return q.Digest != "" && q.Digest == c.Digest && q.Basis == c.Basis && q.Tool == c.Tool && q.Principal == c.Principal &&
+	return q.Digest != "" && q.Digest == c.Digest && q.Basis == c.Basis && q.Tool == c.Tool &&
+		q.Principal == c.Principal &&
 		q.Session == c.Session && q.Profile == c.Profile && q.Workspace == c.Workspace && rank(c.Risk) <= rank(q.Risk)
 }
 

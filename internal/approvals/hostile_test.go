@@ -17,7 +17,8 @@ func alter(t *testing.T, db *store.Store, id string, change func(*questionRow)) 
 	if err == nil {
 		change(&q)
 		err = db.Update(t.Context(), func(tx *store.Tx) error {
-			_, err := tx.Exec("UPDATE approval SET principal = $1, call = $2, decision = $3 WHERE id = $4", q.Principal, q.Call, q.Decision, id)
+			_, err := tx.Exec("UPDATE approval SET principal = $1, call = $2, decision = $3 WHERE id = $4",
+				q.Principal, q.Call, q.Decision, id)
 			return err
 		})
 	}

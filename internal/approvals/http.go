@@ -57,7 +57,8 @@ func (s *Store) serveAnswer(w http.ResponseWriter, r *http.Request, id string, w
 		return
 	}
 	var body answerBody
-	if err := jsonv2.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &body, jsonv2.RejectUnknownMembers(true)); err != nil {
+	if err := jsonv2.UnmarshalRead(http.MaxBytesReader(w, r.Body, maxBody), &body,
+		jsonv2.RejectUnknownMembers(true)); err != nil {
 		reply(w, http.StatusBadRequest, fault("the body is invalid: "+err.Error()))
 		return
 	}

@@ -40,7 +40,8 @@ func testDecidingOverHTTP(t *testing.T, p place) {
 	id := mustAsk(t, s, someCall())
 	code, body := request(console, "GET", "/approvals", "")
 	var list struct{ Approvals []Question }
-	if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 || len(list.Approvals) != 1 || list.Approvals[0].ID != id {
+	if err := json.Unmarshal([]byte(body), &list); err != nil || code != 200 || len(list.Approvals) != 1 ||
+		list.Approvals[0].ID != id {
 		t.Errorf("%d %s %v", code, body, err)
 	}
 	late, err := s.Ask(t.Context(), someCall(), in(50*time.Millisecond))
@@ -62,7 +63,8 @@ func testDecidingOverHTTP(t *testing.T, p place) {
 		{"two answers", id, `{"decision":"deny"} {"decision":"allow"}`, 400, "body is invalid"},
 		{"two words", id, `{"decision":"deny","decision":"allow"}`, 400, "duplicate"},
 		{"another spelling", id, `{"Decision":"allow"}`, 400, "unknown object member"},
-		{"a pattern without a rule", id, `{"decision":"allow","any":["content"]}`, 400, "only for allow_session and allow_always"},
+		{"a pattern without a rule", id, `{"decision":"allow","any":["content"]}`, 400,
+			"only for allow_session and allow_always"},
 		{"too long", id, `{"decision":"deny","reason":"` + strings.Repeat("x", maxBody) + `"}`, 400, "too large"},
 		{"unknown", "aaaaaaaaaaaa", `{"decision":"allow"}`, 404, "no such question"},
 		{"too late", late, `{"decision":"allow"}`, 409, "not answered in time"},
@@ -82,11 +84,13 @@ func testDecidingOverHTTP(t *testing.T, p place) {
 	if rules, err := s.Rules(t.Context()); err != nil || len(rules) != 0 {
 		t.Errorf("rules were made: %+v, %v", rules, err)
 	}
-	if code, body := request(console, "GET", "/approvals/"+late, ""); code != 200 || !strings.Contains(body, `"state":"expired"`) {
+	if code, body := request(console, "GET", "/approvals/"+late, ""); code != 200 ||
+		!strings.Contains(body, `"state":"expired"`) {
 		t.Errorf("a late one is %d %s", code, body)
 	}
 	other := mustAsk(t, s, someCall())
-	if code, _ := request(serve(s, Approver{User: "v"}), "POST", "/approvals/"+other, `{"decision":"allow"}`); code != 404 {
+	if code, _ := request(serve(s, Approver{User: "v"}), "POST", "/approvals/"+other,
+		`{"decision":"allow"}`); code != 404 {
 		t.Errorf("another user's question: %d", code)
 	}
 	plain := httptest.NewRequest("POST", "/approvals/"+other, strings.NewReader(`{"decision":"allow"}`))

@@ -48,7 +48,8 @@ func TestOtherProcess(t *testing.T) {
 			}
 			for _, q := range open {
 				fmt.Println("SAYING", q.ID)
-				if _, err := s.Answer(t.Context(), q.ID, Answer{Allow: true, Scope: Always}, ann); err != nil && !errors.Is(err, ErrUnknown) {
+				if _, err := s.Answer(t.Context(), q.ID, Answer{Allow: true, Scope: Always}, ann); err != nil &&
+					!errors.Is(err, ErrUnknown) {
 					t.Fatal(err)
 				}
 			}
@@ -135,7 +136,8 @@ func testTheDeathOfAServer(t *testing.T, p place) {
 		t.Fatal(err)
 	}
 	server.kill(t)
-	if err := (rows{p.db}).Renew(t.Context(), q.Owner, time.Second); err != nil { // it has been silent for nearly its lease
+	// it has been silent for nearly its lease
+	if err := (rows{p.db}).Renew(t.Context(), q.Owner, time.Second); err != nil {
 		t.Fatal(err)
 	}
 	until(t, "the dead one's question to be over", func() bool {

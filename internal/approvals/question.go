@@ -139,7 +139,8 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 	}
 	var open []Question
 	for _, kept := range all {
-		if q, err := questionOf(kept); err == nil && who.sees(&q) { // skip those that cannot be decoded, and so not be approved
+		// skip those that cannot be decoded, and so not be approved
+		if q, err := questionOf(kept); err == nil && who.sees(&q) {
 			open = append(open, q)
 		}
 	}

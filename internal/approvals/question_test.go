@@ -35,7 +35,8 @@ func testTheLifeOfAQuestion(t *testing.T, p place) {
 	if _, err := server.Take(t.Context(), id, someCall()); err == nil {
 		t.Error("it is taken twice")
 	}
-	if _, err := person.Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrAnswered) || !strings.Contains(err.Error(), "ann (cli)") {
+	if _, err := person.Answer(t.Context(), id, yes, ann); !errors.Is(err, ErrAnswered) ||
+		!strings.Contains(err.Error(), "ann (cli)") {
 		t.Errorf("a second answer: %v", err)
 	}
 	if open, _ := person.List(t.Context(), ann); len(open) != 0 {
@@ -145,7 +146,8 @@ func testANoTakesAYesBack(t *testing.T, p place) {
 func testApproversSeeTheirOwn(t *testing.T, p place) {
 	server := p.server(t)
 	id := mustAsk(t, server, someCall())
-	for _, stranger := range []Approver{{User: "v", Channel: "http"}, {Agent: "b", Channel: "http"}, {Agent: "a", User: "v", Channel: "http"}} {
+	for _, stranger := range []Approver{{User: "v", Channel: "http"}, {Agent: "b", Channel: "http"},
+		{Agent: "a", User: "v", Channel: "http"}} {
 		if open, err := server.List(t.Context(), stranger); err != nil || len(open) != 0 {
 			t.Errorf("%+v sees %+v, %v", stranger, open, err)
 		}
@@ -172,7 +174,8 @@ func testOneAnswerCounts(t *testing.T, p place) {
 		var all sync.WaitGroup
 		for i := range 6 {
 			all.Go(func() {
-				if _, err := people[i%2].Answer(t.Context(), id, yes, Approver{Name: fmt.Sprint(i), Channel: "cli"}); err == nil {
+				if _, err := people[i%2].Answer(t.Context(), id, yes,
+					Approver{Name: fmt.Sprint(i), Channel: "cli"}); err == nil {
 					yeses.Add(1)
 				}
 			})
@@ -219,7 +222,8 @@ func testAwaitEndsWithItsContext(t *testing.T, p place) {
 func testOddIDs(t *testing.T, p place) {
 	server := p.server(t)
 	mustAsk(t, server, someCall())
-	for _, id := range []string{"", "rules", "../tokens", "..", "/etc/passwd", "aaaaaaaaaaa/", "AAAAAAAAAAAA", strings.Repeat("a", 500), "aaaaaaaaaaa\x00"} {
+	for _, id := range []string{"", "rules", "../tokens", "..", "/etc/passwd", "aaaaaaaaaaa/", "AAAAAAAAAAAA",
+		strings.Repeat("a", 500), "aaaaaaaaaaa\x00"} {
 		if _, err := server.Get(t.Context(), id, ann); !errors.Is(err, ErrUnknown) {
 			t.Errorf("%q: %v", id, err)
 		}

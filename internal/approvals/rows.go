@@ -164,7 +164,8 @@ func (s rows) Get(ctx context.Context, id string) (q questionRow, lives, found b
 // State returns the state of a question, and how long it can be answered.
 func (s rows) State(ctx context.Context, id string) (state string, left time.Duration, found bool, err error) {
 	var ms int64
-	err = s.store.Row(ctx, "SELECT "+currentState+", expires - {{now}} FROM approval WHERE id = $1", []any{id}, &state, &ms)
+	err = s.store.Row(ctx, "SELECT "+currentState+", expires - {{now}} FROM approval WHERE id = $1", []any{id},
+		&state, &ms)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", 0, false, nil
 	}
@@ -190,7 +191,8 @@ func (s rows) Answer(ctx context.Context, w answerRow, room func(rules int) bool
 			}
 		}
 		n, err := t.Exec(`UPDATE approval SET state = $3, decision = $4, decided = {{now}}
-			WHERE id = $1 AND state = $2 AND (state <> 'open' OR expires > {{now}}) AND `+ownerLives, w.ID, w.From, w.To, w.Decision)
+			WHERE id = $1 AND state = $2 AND (state <> 'open' OR expires > {{now}}) AND `+ownerLives,
+			w.ID, w.From, w.To, w.Decision)
 		if done = n > 0; err != nil || !done {
 			return err
 		}
@@ -214,7 +216,8 @@ func (s rows) Take(ctx context.Context, id, owner string, grace time.Duration) (
 
 // Withdraw removes a question of a process that has one of two states.
 func (s rows) Withdraw(ctx context.Context, id, owner, state, other string) (removed bool, err error) {
-	return s.change(ctx, id, "DELETE FROM approval WHERE id = $1 AND owner = $2 AND state IN ($3, $4)", owner, state, other)
+	return s.change(ctx, id, "DELETE FROM approval WHERE id = $1 AND owner = $2 AND state IN ($3, $4)",
+		owner, state, other)
 }
 
 // change runs a statement about a question, and reports whether it had an effect.
@@ -291,7 +294,8 @@ func (s rows) rules(ctx context.Context, where string, args ...any) (list []rule
 }
 
 func readRules(t *store.Tx, where string, args ...any) ([]ruleRow, error) {
-	return store.List(t, "SELECT "+ruleColumns+" FROM approval_rule WHERE "+where+" ORDER BY created, id", args, scanRule)
+	return store.List(t, "SELECT "+ruleColumns+" FROM approval_rule WHERE "+where+" ORDER BY created, id",
+		args, scanRule)
 }
 
 // Forget removes a valid rule and returns it.

@@ -22,12 +22,14 @@ func TestCopyHasRulesButNoQuestions(t *testing.T) {
 			t.Fatal(laid, err)
 		}
 	}
-	rule := ruleRow{ID: "rule", Scope: "always", Principal: "a/u", Tool: "x", Rule: "{}", Created: time.Now(), Expires: time.Now().Add(time.Hour)}
+	rule := ruleRow{ID: "rule", Scope: "always", Principal: "a/u", Tool: "x", Rule: "{}", Created: time.Now(),
+		Expires: time.Now().Add(time.Hour)}
 	w := answerRow{ID: "allowed", From: "open", To: "allowed", Decision: "{}", Rule: &rule}
 	if done, full, err := kept.Answer(t.Context(), w, func(int) bool { return false }); done || !full || err != nil {
 		t.Fatalf("where there is no room for a rule: %t %t %v", done, full, err)
 	}
-	if done, full, err := kept.Answer(t.Context(), w, func(rules int) bool { return rules == 0 }); !done || full || err != nil {
+	if done, full, err := kept.Answer(t.Context(), w, func(rules int) bool { return rules == 0 }); !done || full ||
+		err != nil {
 		t.Fatal(done, full, err)
 	}
 	if err := kept.MarkAttended(t.Context()); err != nil {

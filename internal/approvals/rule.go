@@ -265,7 +265,8 @@ func rulesOf(kept []ruleRow) ([]Rule, error) {
 // what is allowed.
 func ruleOf(k ruleRow) (r Rule, err error) {
 	err = jsonv2.Unmarshal([]byte(k.Rule), &r, jsonv2.RejectUnknownMembers(true))
-	if err == nil && (r.ID != k.ID || string(r.Scope) != k.Scope || r.Principal != k.Principal || r.Tool != k.Tool || r.Owner != k.Owner) {
+	if err == nil && (r.ID != k.ID || string(r.Scope) != k.Scope || r.Principal != k.Principal || r.Tool != k.Tool ||
+		r.Owner != k.Owner) {
 		err = errors.New("its columns differ")
 	}
 	if err != nil {

@@ -31,7 +31,8 @@ func TestAppendedRecordsAreRead(t *testing.T) {
 		if err := l.Append(t.Context(), Record{}); !errors.Is(err, ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
-		if c := w.chains(t)[0]; !c.Ended || !strings.Contains(c.Line, `"version":"v1"`) || !strings.Contains(c.Line, chainName(c.ID)) {
+		if c := w.chains(t)[0]; !c.Ended || !strings.Contains(c.Line, `"version":"v1"`) ||
+			!strings.Contains(c.Line, chainName(c.ID)) {
 			t.Errorf("the chain is %+v", c)
 		}
 	})
@@ -106,7 +107,8 @@ func TestRecordsAreBatched(t *testing.T) {
 		}
 		time.Sleep(2 * uploadDelay)
 		synctest.Wait()
-		if got, taken := strings.Join(w.calls(t), " "), rows.transactions(); got != "a b c" || taken != 2 { // the chain, and its records
+		// the chain, and its records
+		if got, taken := strings.Join(w.calls(t), " "), rows.transactions(); got != "a b c" || taken != 2 {
 			t.Errorf("rows %q after %d transactions", got, taken)
 		}
 	})
@@ -171,7 +173,8 @@ func TestHeadsAreWrittenPeriodically(t *testing.T) {
 		w := newWorld(t, "")
 		l := w.open(t, Options{})
 		reached := func() uint64 {
-			b, err := readHeads(t.Context(), w.rows, l.key.id(), newSealer(l.key), func(int64, Kind, string) { t.Error("a problem in heads") })
+			b, err := readHeads(t.Context(), w.rows, l.key.id(), newSealer(l.key),
+				func(int64, Kind, string) { t.Error("a problem in heads") })
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -16,7 +16,8 @@ import (
 
 func typical() Record {
 	return Record{
-		Phase: Done, Call: "c_01j9zq7w3kxv", Tool: "read_file", Agent: "coder", User: "someone", Session: "s_8f3a2b1c9d",
+		Phase: Done, Call: "c_01j9zq7w3kxv", Tool: "read_file", Agent: "coder", User: "someone",
+		Session:   "s_8f3a2b1c9d",
 		Transport: "stdio", Profile: "coding", Risk: "reads", Verdict: "allow", Outcome: "ok",
 		ArgsDigest: "0123456789abcdef0123456789abcdef", ResultDigest: "fedcba9876543210fedcba9876543210",
 		Bytes: 2048, Duration: 1.234,
@@ -142,7 +143,8 @@ func BenchmarkRead(b *testing.B) {
 	})
 	b.Run("count", func(b *testing.B) {
 		for b.Loop() {
-			if _, _, err := w.db().Count(b.Context(), "read_file", "coder", "someone", typical().ArgsDigest); err != nil {
+			if _, _, err := w.db().Count(b.Context(), "read_file", "coder", "someone",
+				typical().ArgsDigest); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -147,7 +147,8 @@ func TestChangedChainRefusesRecords(t *testing.T) {
 				})
 				refused(t, l, errMoved)
 				w.exec(t, "DELETE FROM audit_chain")
-				w.exec(t, "INSERT INTO audit_chain (id, key, line, seq, hash, seen) VALUES ($1, $2, $3, $4, $5, $6)", as.ID, as.Key, as.Line, as.Seq, as.Hash, as.Seen)
+				w.exec(t, "INSERT INTO audit_chain (id, key, line, seq, hash, seen) VALUES ($1, $2, $3, $4, $5, $6)",
+					as.ID, as.Key, as.Line, as.Seq, as.Hash, as.Seen)
 				eventually(t, func() bool { return l.Append(t.Context(), Record{Call: "after it came back"}) == nil })
 				end(t, l)
 				w.green(t, acknowledged+1)
@@ -169,7 +170,8 @@ func TestChangedChainReportsMissingRecords(t *testing.T) {
 	}
 	w.chain(t, "another")
 	for range 2 {
-		if r := w.red(t, Missing); len(r.Problems) != 1 || !strings.Contains(r.Problems[0].String(), journalExt) || r.Records != 1 {
+		if r := w.red(t, Missing); len(r.Problems) != 1 || !strings.Contains(r.Problems[0].String(), journalExt) ||
+			r.Records != 1 {
 			t.Errorf("report %+v", r)
 		}
 	}
@@ -216,13 +218,15 @@ func TestFullJournalRefusesRecords(t *testing.T) {
 	w := newWorld(t, "")
 	rows := &frail{rowStore: w.rows, before: syscall.EIO}
 	l := w.open(t, Options{DB: &DB{rows}})
-	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
+	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText),
+		Agent: strings.Repeat("\x01", maxText)}
 	var err error
 	written := 0
 	for ; err == nil; written++ {
 		err = l.Append(t.Context(), large)
 	}
-	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 500 || written > maxJournal/len(large.Error) {
+	if !errors.Is(err, ErrBroken) || !errors.Is(err, errJournalFull) || written < 500 ||
+		written > maxJournal/len(large.Error) {
 		t.Errorf("%d records, then %v", written, err)
 	}
 	eventually(t, func() bool { return errors.Is(l.Append(t.Context(), large), syscall.EIO) })
@@ -260,7 +264,8 @@ func TestJournalIsReplaced(t *testing.T) {
 		var heads headIndex
 		k, err := loadKey(w.dir)
 		if err == nil {
-			heads, err = readHeads(t.Context(), w.rows, k.id(), newSealer(k), func(_ int64, kind Kind, _ string) { t.Error(kind) })
+			heads, err = readHeads(t.Context(), w.rows, k.id(), newSealer(k),
+				func(_ int64, kind Kind, _ string) { t.Error(kind) })
 		}
 		if at := heads.reached[chainName(l.current.chain.ID)]; err != nil || !at.End || at.Bytes != w.verify(t).Bytes {
 			t.Errorf("heads have %+v, %v", at, err)

@@ -35,10 +35,13 @@ func encoded(r Record) []byte {
 
 func TestEncoderAgreesWithStandardLibrary(t *testing.T) {
 	for _, text := range []string{
-		"", "plain", "two\nlines\r\n", `"quoted" \ back`, "tab\tnul\x00esc\x1b[31m", "del\x7f c1\u009b31m", "bad \xff\xc3 utf-8",
-		"\u2028\u2029", "bidi \u202e\u2066 zero\u200b width", "tag \U000e0041 emoji \U0001f600", "umlaut ä 漢字", "<a href='x'>&amp;",
+		"", "plain", "two\nlines\r\n", `"quoted" \ back`, "tab\tnul\x00esc\x1b[31m", "del\x7f c1\u009b31m",
+		"bad \xff\xc3 utf-8",
+		"\u2028\u2029", "bidi \u202e\u2066 zero\u200b width", "tag \U000e0041 emoji \U0001f600", "umlaut ä 漢字",
+		"<a href='x'>&amp;",
 	} {
-		for name, r := range map[string]Record{"full": fullRecord(text), "one": {Tool: text}, "negative": {Bytes: -1, Duration: -0.5, Error: text}} {
+		for name, r := range map[string]Record{"full": fullRecord(text), "one": {Tool: text},
+			"negative": {Bytes: -1, Duration: -0.5, Error: text}} {
 			line := encoded(r)
 			standard, err := json.Marshal(r)
 			if err != nil {
@@ -134,11 +137,14 @@ func FuzzLine(f *testing.F) {
 		if !ok {
 			return
 		}
-		if isRow && (row.Seq != frame.number || row.Hash != frame.hash.String() || row.Prev != frame.prev.String()) && s.authentic(frame) {
+		if isRow && (row.Seq != frame.number || row.Hash != frame.hash.String() || row.Prev != frame.prev.String()) &&
+			s.authentic(frame) {
 			t.Fatalf("frame %+v and row %+v differ", frame, row)
 		}
-		again, link := s.seal(append([]byte(nil), frame.covered[:len(frame.covered)-len(prevName)-linkLen]...), frame.prev)
-		if authentic := s.authentic(frame); authentic != (string(again) == line) || authentic && link != linkOf([]byte(line)) {
+		again, link := s.seal(append([]byte(nil), frame.covered[:len(frame.covered)-len(prevName)-linkLen]...),
+			frame.prev)
+		if authentic := s.authentic(frame); authentic != (string(again) == line) || authentic &&
+			link != linkOf([]byte(line)) {
 			t.Fatal("what is authentic is not what we would have written")
 		}
 	})
@@ -146,7 +152,8 @@ func FuzzLine(f *testing.F) {
 
 // FuzzHeads reads heads of an attacker.
 func FuzzHeads(f *testing.F) {
-	lines, err := sealHeads(key{1}, head{Kind: headReached, Chains: []point{{Chain: "c", Key: "k", Seq: 3}}})(headRow{}, false)
+	lines, err := sealHeads(key{1}, head{Kind: headReached,
+		Chains: []point{{Chain: "c", Key: "k", Seq: 3}}})(headRow{}, false)
 	if err != nil {
 		f.Fatal(err)
 	}

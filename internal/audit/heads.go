@@ -83,7 +83,8 @@ func (b headIndex) removed(chain string) bool {
 
 // readHeads reads the heads of a key and calls problem for each mistake. Without
 // a sealer it checks only the links.
-func readHeads(ctx context.Context, rows rowStore, key string, s *sealer, problem func(number int64, kind Kind, detail string)) (headIndex, error) {
+func readHeads(ctx context.Context, rows rowStore, key string, s *sealer,
+	problem func(number int64, kind Kind, detail string)) (headIndex, error) {
 	b := headIndex{reached: map[string]point{}, pruned: map[string]point{}}
 	w := walker{counter: headLine, seal: s, last: origin()}
 	for after := int64(math.MinInt64); ; {

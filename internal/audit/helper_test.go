@@ -160,7 +160,8 @@ func end(t testing.TB, l *Log) {
 
 func refused(t *testing.T, l *Log, cause error) {
 	t.Helper()
-	if err := l.Append(t.Context(), Record{Call: "refused"}); !errors.Is(err, ErrBroken) || cause != nil && !errors.Is(err, cause) {
+	if err := l.Append(t.Context(), Record{Call: "refused"}); !errors.Is(err, ErrBroken) || cause != nil &&
+		!errors.Is(err, cause) {
 		t.Errorf("error %v, want %v because of %v", err, ErrBroken, cause)
 	}
 }

@@ -170,7 +170,8 @@ func TestSlowStoreThrottlesWriters(t *testing.T) {
 	w := newWorld(t, "")
 	l := w.open(t, Options{})
 	l.rows = slowRows{w.rows, l}
-	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText), Agent: strings.Repeat("\x01", maxText)}
+	large := Record{Error: strings.Repeat("\x01", maxText), Tool: strings.Repeat("\x01", maxText),
+		Agent: strings.Repeat("\x01", maxText)}
 	var all sync.WaitGroup
 	const each = 200
 	for range 8 {

@@ -45,7 +45,8 @@ func loadKey(dir string) (k key, err error) {
 		return k, fmt.Errorf("reading the audit key: %w", err)
 	}
 	if got, err := hex.Decode(k[:], bytes.TrimSpace(text)); err != nil || got != len(k) {
-		return k, fmt.Errorf("the audit key %s is damaged; restore it from a backup, or move it away: without it, older records can be checked only in part", path)
+		return k, fmt.Errorf("the audit key %s is damaged; restore it from a backup, or move it away: without it, "+
+			"older records can be checked only in part", path)
 	}
 	return k, nil
 }

@@ -192,7 +192,10 @@ func (l *Log) begin(ctx context.Context, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	l.current = &openChain{chain: c, journal: j, lastTime: now, upload: upload{rows: l.rows, key: l.key, chain: c, synced: true}}
+	l.current = &openChain{
+		chain: c, journal: j, lastTime: now,
+		upload: upload{rows: l.rows, key: l.key, chain: c, synced: true},
+	}
 	l.current.lastLink, _ = parseLink(c.Hash)
 	l.start.Do(func() {
 		l.work.Go(l.runUploader)
@@ -239,7 +242,8 @@ func (l *Log) Close() error {
 	}
 	if err := l.uploadPending(l.storeCtx); err != nil {
 		_ = l.current.journal.close() // the journal has the records
-		return fmt.Errorf("%d records remain in %s for the next process: %w", len(l.current.pending), l.current.journal.path, err)
+		return fmt.Errorf("%d records remain in %s for the next process: %w", len(l.current.pending),
+			l.current.journal.path, err)
 	}
 	return l.endChain(l.current)
 }

@@ -13,11 +13,13 @@ func TestVerifyDuringChanges(t *testing.T) {
 		before    []string // chains
 		meanwhile func(t *testing.T, w *world)
 	}{
-		"a chain begins":     {[]string{"a"}, func(t *testing.T, w *world) { w.chain(t, "b") }},
-		"the first begins":   {nil, func(t *testing.T, w *world) { w.chain(t, "b") }},
-		"another machine's":  {[]string{"a"}, func(t *testing.T, w *world) { w.elsewhere(t).chain(t, "b") }},
-		"all are removed":    {[]string{"a", "b"}, func(t *testing.T, w *world) { w.prune(t, Options{MaxAge: time.Nanosecond}) }},
-		"heads go with them": {[]string{"a", "b"}, func(t *testing.T, w *world) { w.prune(t, Options{MaxAge: time.Nanosecond}); w.rewrite(t) }},
+		"a chain begins":    {[]string{"a"}, func(t *testing.T, w *world) { w.chain(t, "b") }},
+		"the first begins":  {nil, func(t *testing.T, w *world) { w.chain(t, "b") }},
+		"another machine's": {[]string{"a"}, func(t *testing.T, w *world) { w.elsewhere(t).chain(t, "b") }},
+		"all are removed": {[]string{"a", "b"},
+			func(t *testing.T, w *world) { w.prune(t, Options{MaxAge: time.Nanosecond}) }},
+		"heads go with them": {[]string{"a", "b"},
+			func(t *testing.T, w *world) { w.prune(t, Options{MaxAge: time.Nanosecond}); w.rewrite(t) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, calls := range []string{"Chains", "Heads", "Records"} {

@@ -24,7 +24,8 @@ func TestEarliestUsesTimeIndex(t *testing.T) {
 			return nil
 		})
 	})
-	if text := strings.Join(plan, "; "); err != nil || !strings.Contains(text, "COVERING INDEX audit_record_at (at<?)") {
+	if text := strings.Join(plan, "; "); err != nil ||
+		!strings.Contains(text, "COVERING INDEX audit_record_at (at<?)") {
 		t.Errorf("the plan is %q, %v", text, err)
 	}
 }

@@ -192,7 +192,8 @@ func (p *pruner) ended(c chainRow) bool {
 
 // removeUpTo removes the beginning of a chain, or all of it if it ends there.
 func (p *pruner) removeUpTo(ctx context.Context, c chainRow, upTo point) error {
-	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End, sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
+	err := p.rows.Prune(ctx, p.key.id(), c.ID, int64(upTo.Seq), upTo.End,
+		sealHeads(p.key, head{Kind: headPruned, Chains: []point{upTo}}))
 	if errors.Is(err, errMoved) {
 		return nil // another process was faster
 	}
@@ -209,7 +210,8 @@ func (p *pruner) skip(ctx context.Context, at point) error {
 		return err
 	}
 	if p.heads.pruned[at.Chain].Seq <= at.Seq {
-		p.report("old audit records are kept", fmt.Errorf("the chain %s does not verify after record %d; run mcp-tools audit verify", at.Chain, at.Seq))
+		p.report("old audit records are kept",
+			fmt.Errorf("the chain %s does not verify after record %d; run mcp-tools audit verify", at.Chain, at.Seq))
 	}
 	return nil
 }

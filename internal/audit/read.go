@@ -244,7 +244,8 @@ func exporter(out *bufio.Writer, as Format) (write func(*Row) error, flush func(
 
 func csvNames() []string {
 	return []string{
-		"chain", "seq", "ts", "phase", "call", "parent", "kind", "tool", "alias", "agent", "user", "session", "transport",
+		"chain", "seq", "ts", "phase", "call", "parent", "kind", "tool", "alias", "agent", "user", "session",
+		"transport",
 		"profile", "risk", "verdict", "approval", "outcome", "args_digest", "result_digest", "args",
 		"bytes", "redactions", "repeats", "duration_ms", "error", "trace", "prev", "hash",
 	}
@@ -252,9 +253,11 @@ func csvNames() []string {
 
 func csvRow(r *Row) []string {
 	cells := []string{
-		r.Chain, strconv.FormatUint(r.Seq, 10), r.Time.Format(timeFormat), string(r.Phase), r.Call, r.Parent, r.Kind, r.Tool, r.Alias,
+		r.Chain, strconv.FormatUint(r.Seq, 10), r.Time.Format(timeFormat), string(r.Phase), r.Call, r.Parent, r.Kind,
+		r.Tool, r.Alias,
 		r.Agent, r.User, r.Session, r.Transport, r.Profile, r.Risk, r.Verdict, r.Approval, r.Outcome,
-		r.ArgsDigest, r.ResultDigest, r.ArgsShape, strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Redactions), strconv.Itoa(r.Repeats),
+		r.ArgsDigest, r.ResultDigest, r.ArgsShape, strconv.FormatInt(r.Bytes, 10), strconv.Itoa(r.Redactions),
+		strconv.Itoa(r.Repeats),
 		strconv.FormatFloat(r.Duration, 'f', -1, 64), r.Error, r.Trace, r.Prev, r.Hash,
 	}
 	for i, cell := range cells {

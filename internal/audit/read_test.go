@@ -77,7 +77,8 @@ func TestReadingPages(t *testing.T) {
 			t.Errorf("%d rows %q", len(got), got)
 		}
 		var out bytes.Buffer
-		if done, err := w.db().Export(t.Context(), &out, JSONL, time.Time{}, time.Time{}); err != nil || done.Rows != n || done.Skipped != 1 {
+		if done, err := w.db().Export(t.Context(), &out, JSONL, time.Time{}, time.Time{}); err != nil ||
+			done.Rows != n || done.Skipped != 1 {
 			t.Errorf("%+v, %v", done, err)
 		}
 		if lines := strings.Count(out.String(), "\n"); lines != n {
@@ -92,7 +93,8 @@ func TestReadingEmptyLog(t *testing.T) {
 		t.Errorf("rows %v, %v", rows, err)
 	}
 	w.green(t, 0)
-	if n, err := w.db().Export(t.Context(), new(bytes.Buffer), JSONL, time.Time{}, time.Time{}); err != nil || n.Rows > 0 {
+	if n, err := w.db().Export(t.Context(), new(bytes.Buffer), JSONL, time.Time{}, time.Time{}); err != nil ||
+		n.Rows > 0 {
 		t.Errorf("export %v, %v", n, err)
 	}
 }
@@ -186,7 +188,8 @@ func TestExport(t *testing.T) {
 		var got []string
 		for line := range strings.Lines(out.String()) {
 			var r Row
-			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen || len(r.Hash) != linkLen {
+			if err := json.Unmarshal([]byte(line), &r); err != nil || len(r.Chain) != nameLen ||
+				len(r.Hash) != linkLen {
 				t.Errorf("line %s: %v", line, err)
 			}
 			got = append(got, r.Call)
@@ -245,14 +248,16 @@ func TestCount(t *testing.T) {
 }
 
 func TestChainNames(t *testing.T) {
-	for _, at := range []time.Time{fixedTime(), time.UnixMilli(0), time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC).Add(-time.Millisecond)} {
+	for _, at := range []time.Time{fixedTime(), time.UnixMilli(0), time.Date(9999, 1, 1, 0, 0, 0, 0,
+		time.UTC).Add(-time.Millisecond)} {
 		id := newChainID(at)
 		name := chainName(id)
 		if got, ok := chainID(name); !ok || got != id || len(name) != nameLen {
 			t.Errorf("%s is %d, not %d", name, got, id)
 		}
 	}
-	for _, name := range []string{"", "x", "20260102T030405.000Z", "20260102T030405.000Z-123", "20260102T030405.000Z-1234567", "20260102T030405.0Z-12345"} {
+	for _, name := range []string{"", "x", "20260102T030405.000Z", "20260102T030405.000Z-123",
+		"20260102T030405.000Z-1234567", "20260102T030405.0Z-12345"} {
 		if id, ok := chainID(name); ok {
 			t.Errorf("%q is %d", name, id)
 		}

@@ -168,21 +168,25 @@ func readJournal(from io.Reader, dir string) (*deadJournal, *Problem, error) {
 		return nil, nil, err
 	}
 	if err != nil || k.id() != b.Key {
-		return nil, &Problem{Kind: OtherKey, Detail: fmt.Sprintf("records of a killed process cannot be added: they are sealed with the key %s, which is missing; restore it", b.Key)}, nil
+		return nil, &Problem{Kind: OtherKey,
+			Detail: fmt.Sprintf("records of a killed process cannot be added: they are sealed with the key %s, "+
+				"which is missing; restore it", b.Key)}, nil
 	}
 	w := walker{counter: rowLine, seal: newSealer(k), last: origin()}
 	if !w.seal.authentic(f) {
 		return nil, &Problem{Kind: Changed, Detail: "the first line was changed"}, nil
 	}
 	w.accept(sealedLine{line: f.line})
-	found := &deadJournal{upload: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line), Hash: w.last.String()}}}
+	found := &deadJournal{upload: upload{key: k, chain: chainRow{ID: id, Key: b.Key, Line: string(f.line),
+		Hash: w.last.String()}}}
 	for lines.Scan() {
 		if problem := found.readLine(&w, lines.Bytes()); problem != nil {
 			return found, problem, nil
 		}
 	}
 	if err := lines.Err(); err != nil {
-		return found, &Problem{Record: w.number + 1, Kind: Foreign, Detail: "the rest cannot be read: " + err.Error()}, nil
+		return found, &Problem{Record: w.number + 1, Kind: Foreign, Detail: "the rest cannot be read: " +
+			err.Error()}, nil
 	}
 	return found, nil, nil
 }
@@ -210,7 +214,8 @@ func (w *deadJournal) readLine(walk *walker, line []byte) *Problem {
 		kind, detail = Foreign, "not a record"
 	}
 	if kind != "" {
-		return &Problem{Record: f.number, Kind: kind, Detail: detail + "; this and the following records are not in the log"}
+		return &Problem{Record: f.number, Kind: kind, Detail: detail +
+			"; this and the following records are not in the log"}
 	}
 	who, what := lookupKey(&row.Record)
 	w.records = append(w.records, recordRow{
@@ -225,7 +230,8 @@ func (w *deadJournal) readCheckpoint(walk *walker, line []byte) *Problem {
 	var at point
 	f, ok := parseLinks(line)
 	if !ok || !walk.seal.authentic(f) || json.Unmarshal(line, &at) != nil || at.Chain != chainName(w.upload.chain.ID) {
-		return &Problem{Record: walk.number + 1, Kind: Changed, Detail: "a checkpoint was changed or is of another chain; the following records are not in the log"}
+		return &Problem{Record: walk.number + 1, Kind: Changed,
+			Detail: "a checkpoint was changed or is of another chain; the following records are not in the log"}
 	}
 	w.upload.begun = true
 	if len(w.records) == 0 {

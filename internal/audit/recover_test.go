@@ -40,7 +40,8 @@ func TestRecover(t *testing.T) {
 		for stored := range 4 {
 			w.clear(t)
 			path := w.dead(t, stored, "a", "b", "c")
-			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 || filepath.Dir(path) != filepath.Join(w.dir, "audit") {
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 ||
+				filepath.Dir(path) != filepath.Join(w.dir, "audit") {
 				t.Errorf("the journal is %v, %v", info, err)
 			}
 			if got := w.calls(t); len(got) != stored {
@@ -54,7 +55,8 @@ func TestRecover(t *testing.T) {
 			}
 			// Heads cover all of it: what is cut off now is missed.
 			w.exec(t, "DELETE FROM audit_record WHERE seq = 3")
-			w.exec(t, "UPDATE audit_chain SET seq = 2, hash = $1", linkOf([]byte(w.records(t, w.chains(t)[0].ID)[1].Line)).String())
+			w.exec(t, "UPDATE audit_chain SET seq = 2, hash = $1",
+				linkOf([]byte(w.records(t, w.chains(t)[0].ID)[1].Line)).String())
 			w.red(t, Missing)
 		}
 	})
@@ -68,7 +70,8 @@ func TestTwoJournalsOfOneChain(t *testing.T) {
 	begin, rest, _ := strings.Cut(mustRead(t, path), checkpointStart)
 	_, rest, _ = strings.Cut(rest, "\n")
 	first, _, _ := strings.Cut(begin, "\n")
-	mark := w.mark(t, point{Chain: chainName(chain.ID), Seq: 1, Mark: linkOf([]byte(list[0].Line)).String(), Bytes: int64(len(list[0].Line))})
+	mark := w.mark(t, point{Chain: chainName(chain.ID), Seq: 1, Mark: linkOf([]byte(list[0].Line)).String(),
+		Bytes: int64(len(list[0].Line))})
 	anew := strings.Replace(path, "-1"+journalExt, "-2"+journalExt, 1)
 	if err := os.WriteFile(anew, []byte(first+"\n"+mark+rest), 0o600); err != nil {
 		t.Fatal(err)
@@ -91,7 +94,8 @@ func TestRecoverTornLine(t *testing.T) {
 		left, err := w.db().Recover(t.Context(), w.dir)
 		lines := strings.Count(text[:cut], "\n") // the beginning, a record, a mark, two records
 		if lines >= 3 {                          // the mark says that the store has the chain, which is not so
-			if err != nil || len(left) != 1 || left[0].Kind != Missing || !strings.Contains(left[0].Detail, fmt.Sprintf("%d records of a killed process", lines-2)) {
+			if err != nil || len(left) != 1 || left[0].Kind != Missing || !strings.Contains(left[0].Detail,
+				fmt.Sprintf("%d records of a killed process", lines-2)) {
 				t.Fatalf("cut to %d: %v, %v", cut, left, err)
 			}
 			continue
@@ -114,16 +118,34 @@ func TestRecoverInvalidJournal(t *testing.T) {
 		want   Kind
 		stored int // records
 	}{
-		"a record that was changed":         {func(s string) string { return strings.Replace(s, `"call":"c"`, `"call":"x"`, 1) }, Changed, 2},
-		"the beginning":                     {func(s string) string { return strings.Replace(s, `"pid":`, `"pid":1`, 1) }, Changed, 0},
-		"a record that was removed":         {lines(func(l []string) []string { return append(l[:2:2], l[3:]...) }), Missing, 1},
-		"records in another order":          {lines(func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }), Missing, 1},
-		"something else":                    {func(string) string { return "hello\n" }, Foreign, 0},
-		"something else in between":         {lines(func(l []string) []string { l[2] = "hello\n"; return l }), Foreign, 1},
-		"a line without an end":             {func(s string) string { return s + strings.Repeat("x", maxLine+2) }, Foreign, 4},
-		"a beginning without an end":        {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign, 0},
-		"a head among the records":          {lines(func(l []string) []string { l[2] = strings.Replace(l[2], `{"seq"`, `{"head"`, 1); return l }), Foreign, 1},
-		"a checkpoint without a valid seal": {lines(func(l []string) []string { l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2})); return l }), Changed, 0},
+		"a record that was changed": {func(s string) string {
+			return strings.Replace(s, `"call":"c"`,
+				`"call":"x"`, 1)
+		}, Changed, 2},
+		"the beginning": {func(s string) string {
+			return strings.Replace(s, `"pid":`, `"pid":1`,
+				1)
+		}, Changed, 0},
+		"a record that was removed": {lines(func(l []string) []string { return append(l[:2:2], l[3:]...) }),
+			Missing, 1},
+		"records in another order": {lines(func(l []string) []string { l[2], l[3] = l[3], l[2]; return l }),
+			Missing, 1},
+		"something else": {func(string) string { return "hello\n" }, Foreign, 0},
+		"something else in between": {lines(func(l []string) []string { l[2] = "hello\n"; return l }),
+			Foreign, 1},
+		"a line without an end": {func(s string) string { return s + strings.Repeat("x", maxLine+2) },
+			Foreign, 4},
+		"a beginning without an end": {func(string) string { return strings.Repeat("x", maxLine+2) }, Foreign,
+			0},
+		"a head among the records": {lines(func(l []string) []string {
+			l[2] = strings.Replace(l[2], `{"seq"`,
+				`{"head"`, 1)
+			return l
+		}), Foreign, 1},
+		"a checkpoint without a valid seal": {lines(func(l []string) []string {
+			l[0] += string(checkpointLine(newSealer(key{}), point{Seq: 2}))
+			return l
+		}), Changed, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t, "")

@@ -97,7 +97,8 @@ func (s *storeRows) Begin(ctx context.Context, c chainRow, seal headsFunc) error
 		if err := addHeads(t, c.Key, seal); err != nil {
 			return err
 		}
-		_, err := t.Exec("INSERT INTO audit_chain (id, key, line, seq, hash, seen) VALUES ($1, $2, $3, $4, $5, {{now}})",
+		_, err := t.Exec("INSERT INTO audit_chain (id, key, line, seq, hash, seen) VALUES ($1, $2, $3, $4, $5, "+
+			"{{now}})",
 			c.ID, c.Key, c.Line, c.Seq, c.Hash)
 		return err
 	})
@@ -233,7 +234,8 @@ func addHeads(t *store.Tx, key string, seal headsFunc) error {
 		return err
 	}
 	for _, h := range heads {
-		if _, err := t.Exec("INSERT INTO audit_head (key, number, line) VALUES ($1, $2, $3)", key, h.Number, h.Line); err != nil {
+		if _, err := t.Exec("INSERT INTO audit_head (key, number, line) VALUES ($1, $2, $3)", key, h.Number,
+			h.Line); err != nil {
 			return err
 		}
 	}
@@ -241,7 +243,8 @@ func addHeads(t *store.Tx, key string, seal headsFunc) error {
 }
 
 // list returns all rows of a query.
-func list[T any](ctx context.Context, s *storeRows, scan func(store.Scan) (T, error), text string, args ...any) (rows []T, err error) {
+func list[T any](ctx context.Context, s *storeRows, scan func(store.Scan) (T, error), text string,
+	args ...any) (rows []T, err error) {
 	err = s.store.View(ctx, func(t *store.Tx) error {
 		rows, err = store.List(t, text, args, scan)
 		return err
@@ -272,7 +275,8 @@ func (s *storeRows) Chains(ctx context.Context, after int64, limit int) ([]chain
 
 // Seen returns the chains after (since, after) in the order of (seen, id).
 func (s *storeRows) Seen(ctx context.Context, since, after int64, limit int) ([]chainRow, error) {
-	return list(ctx, s, scanChain, selectChains+"WHERE (seen, id) > ($1, $2) ORDER BY seen, id LIMIT $3", since, after, limit)
+	return list(ctx, s, scanChain, selectChains+"WHERE (seen, id) > ($1, $2) ORDER BY seen, id LIMIT $3", since,
+		after, limit)
 }
 
 // NextChain returns the next number that records have, even if there is no such
@@ -294,7 +298,8 @@ const selectRecords = "SELECT chain, seq, at, who, what, line FROM audit_record 
 
 // Records returns the records of a chain after one.
 func (s *storeRows) Records(ctx context.Context, chain, after int64, limit int) ([]recordRow, error) {
-	return list(ctx, s, scanRecord, selectRecords+"WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT $3", chain, after, limit)
+	return list(ctx, s, scanRecord, selectRecords+"WHERE chain = $1 AND seq > $2 ORDER BY seq LIMIT $3", chain, after,
+		limit)
 }
 
 // After returns the records of all chains after a position.

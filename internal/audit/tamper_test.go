@@ -25,7 +25,8 @@ func (w *world) put(t testing.TB, chain int64, list []recordRow) {
 	t.Helper()
 	w.exec(t, "DELETE FROM audit_record WHERE chain = $1", chain)
 	for _, r := range list {
-		w.exec(t, "INSERT INTO audit_record (chain, seq, at, who, what, line) VALUES ($1, $2, $3, $4, $5, $6)", chain, r.Seq, r.At, r.Who, r.What, r.Line)
+		w.exec(t, "INSERT INTO audit_record (chain, seq, at, who, what, line) VALUES ($1, $2, $3, $4, $5, $6)", chain,
+			r.Seq, r.At, r.Who, r.What, r.Line)
 	}
 }
 
@@ -75,7 +76,8 @@ func TestVerifyFindsDamagedRecords(t *testing.T) {
 				if r.OK() || r.Problems[0].Chain != chainName(chain.ID) {
 					t.Errorf("%s record %d: problems %v", harm, i+1, r.Problems)
 				}
-				if kinds := []Kind{Foreign, Changed, Missing, Duplicated, Reordered}; !r.OK() && !slices.Contains(kinds, r.Problems[0].Kind) {
+				if kinds := []Kind{Foreign, Changed, Missing, Duplicated, Reordered}; !r.OK() &&
+					!slices.Contains(kinds, r.Problems[0].Kind) {
 					t.Errorf("%s record %d: %v", harm, i+1, r.Problems)
 				}
 			}
@@ -123,10 +125,13 @@ func TestKindsOfDamage(t *testing.T) {
 			return l
 		}, []Kind{Changed}, 5},
 		{"dropped", func(l []recordRow) []recordRow { return slices.Delete(l, 4, 6) }, []Kind{Missing}, 7},
-		{"swapped", func(l []recordRow) []recordRow { l[4].Line, l[5].Line = l[5].Line, l[4].Line; return l }, []Kind{Missing, Reordered}, 5},
-		{"duplicated", func(l []recordRow) []recordRow { return spread(slices.Insert(l, 5, l[4])) }, []Kind{Duplicated}, 6},
+		{"swapped", func(l []recordRow) []recordRow { l[4].Line, l[5].Line = l[5].Line, l[4].Line; return l },
+			[]Kind{Missing, Reordered}, 5},
+		{"duplicated", func(l []recordRow) []recordRow { return spread(slices.Insert(l, 5, l[4])) },
+			[]Kind{Duplicated}, 6},
 		{"foreign", func(l []recordRow) []recordRow { l[4].Line = "{}"; return l }, []Kind{Foreign}, 5},
-		{"of another chain", func(l []recordRow) []recordRow { l[0].Line = other[0].Line; return l }, []Kind{Foreign}, 1},
+		{"of another chain", func(l []recordRow) []recordRow { l[0].Line = other[0].Line; return l }, []Kind{Foreign},
+			1},
 		{"cut off", func(l []recordRow) []recordRow { return l[:6] }, []Kind{Missing}, 0},
 		{"emptied", func([]recordRow) []recordRow { return nil }, []Kind{Missing}, 0},
 	}
@@ -138,7 +143,8 @@ func TestKindsOfDamage(t *testing.T) {
 			for _, p := range r.Problems {
 				got = append(got, p.Kind)
 			}
-			if len(got) == 0 || !slices.Equal(got[:min(len(got), len(tt.want))], tt.want) || r.Problems[0].Record != tt.at {
+			if len(got) == 0 || !slices.Equal(got[:min(len(got), len(tt.want))], tt.want) ||
+				r.Problems[0].Record != tt.at {
 				t.Errorf("problems %v, want %v at record %d", r.Problems, tt.want, tt.at)
 			}
 		})
@@ -151,17 +157,21 @@ func TestVerifyFindsRemovedAndMovedRows(t *testing.T) {
 			name, text string
 			want       Kind
 		}{
-			{"a whole chain", "DELETE FROM audit_chain WHERE id = $1; DELETE FROM audit_record WHERE chain = $1", Missing},
+			{"a whole chain", "DELETE FROM audit_chain WHERE id = $1; DELETE FROM audit_record WHERE chain = $1",
+				Missing},
 			{"a chain without its records", "DELETE FROM audit_chain WHERE id = $1", Foreign},
 			{"the end of a chain", "DELETE FROM audit_record WHERE chain = $1 AND seq > 5", Missing},
-			{"the end of a chain, with its number", "DELETE FROM audit_record WHERE chain = $1 AND seq > 5; UPDATE audit_chain SET seq = 5 WHERE id = $1", Changed},
+			{"the end of a chain, with its number",
+				"DELETE FROM audit_record WHERE chain = $1 AND seq > 5; UPDATE audit_chain SET seq = 5 WHERE id = $1",
+				Changed},
 			{"the beginning of a chain", "DELETE FROM audit_record WHERE chain = $1 AND seq < 5", Missing},
 			{"a chain under another key", "UPDATE audit_chain SET key = 'other' WHERE id = $1", Changed},
 			{"heads, all", "DELETE FROM audit_head WHERE CAST($1 AS BIGINT) <> 0", Missing},
 			{"heads, the first", "DELETE FROM audit_head WHERE number = 1 AND CAST($1 AS BIGINT) <> 0", Missing},
 			{"heads, one between", "DELETE FROM audit_head WHERE number = 3 AND CAST($1 AS BIGINT) <> 0", Missing},
 			{"heads under another key", "UPDATE audit_head SET key = 'other' WHERE CAST($1 AS BIGINT) <> 0", Missing},
-			{"heads under another number", "UPDATE audit_head SET number = 9 WHERE number = 5 AND CAST($1 AS BIGINT) <> 0", Changed},
+			{"heads under another number",
+				"UPDATE audit_head SET number = 9 WHERE number = 5 AND CAST($1 AS BIGINT) <> 0", Changed},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				id := w.sample(t)[0].ID
@@ -211,7 +221,8 @@ func TestVerifyFindsRenamedChain(t *testing.T) {
 	w := newWorld(t, "")
 	list := w.sample(t)
 	other, s := key{7}, newSealer(key{7})
-	line, link, err := s.sealJSON(beginning{Format: format, Time: fixedTime(), Chain: chainName(list[0].ID), Key: other.id()}, origin())
+	line, link, err := s.sealJSON(beginning{Format: format, Time: fixedTime(), Chain: chainName(list[0].ID),
+		Key: other.id()}, origin())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +233,8 @@ func TestVerifyFindsRenamedChain(t *testing.T) {
 		rows[i].Line, link = string(text), next
 	}
 	w.put(t, list[0].ID, rows)
-	w.exec(t, "UPDATE audit_chain SET key = $1, line = $2, hash = $3 WHERE id = $4", other.id(), line, link.String(), list[0].ID)
+	w.exec(t, "UPDATE audit_chain SET key = $1, line = $2, hash = $3 WHERE id = $4", other.id(), line, link.String(),
+		list[0].ID)
 	r := w.red(t, Changed)
 	if !strings.Contains(r.Problems[0].Detail, "heads say that it was") {
 		t.Errorf("problems %v", r.Problems)
@@ -238,11 +250,16 @@ func TestVerifyWithOtherKey(t *testing.T) {
 			want       Kind // "" for none
 		}{
 			{"nothing", "", ""},
-			{"a record that was changed", "UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE chain = $1 AND seq = 3", Changed},
+			{"a record that was changed",
+				"UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE chain = $1 AND seq = 3", Changed},
 			{"a record that was removed", "DELETE FROM audit_record WHERE chain = $1 AND seq = 3", Missing},
-			{"the end", "DELETE FROM audit_record WHERE chain = $1 AND seq > 3; UPDATE audit_chain SET seq = 3 WHERE id = $1", Changed},
-			{"the last that we know of", "UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE chain = $1 AND seq = 8", Changed},
-			{"the whole chain, heads too", "DELETE FROM audit_record WHERE chain = $1; DELETE FROM audit_head WHERE key = (SELECT key FROM audit_chain WHERE id = $1); DELETE FROM audit_chain WHERE id = $1", Missing},
+			{"the end", "DELETE FROM audit_record WHERE chain = $1 AND seq > 3; UPDATE audit_chain SET seq = 3 " +
+				"WHERE id = $1", Changed},
+			{"the last that we know of",
+				"UPDATE audit_record SET line = replace(line, 'ok', 'no') WHERE chain = $1 AND seq = 8", Changed},
+			{"the whole chain, heads too",
+				"DELETE FROM audit_record WHERE chain = $1; DELETE FROM audit_head WHERE key = (SELECT key FROM " +
+					"audit_chain WHERE id = $1); DELETE FROM audit_chain WHERE id = $1", Missing},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				here.clear(t)
@@ -257,7 +274,8 @@ func TestVerifyWithOtherKey(t *testing.T) {
 				if err != nil {
 					t.Fatal(others, err)
 				}
-				if again, err := witness.observe(t.Context(), here.rows, mine.key.id(), mine.current.chain.ID); err != nil || len(again) > 0 {
+				if again, err := witness.observe(t.Context(), here.rows, mine.key.id(),
+					mine.current.chain.ID); err != nil || len(again) > 0 {
 					t.Errorf("and again %v, %v", again, err)
 				}
 				end(t, mine)

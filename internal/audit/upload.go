@@ -191,7 +191,8 @@ type upload struct {
 
 // point returns how far the store has the chain.
 func (c *upload) point() point {
-	return point{Chain: chainName(c.chain.ID), Key: c.chain.Key, Seq: uint64(c.chain.Seq), Mark: c.chain.Hash, Bytes: c.bytes}
+	return point{Chain: chainName(c.chain.ID), Key: c.chain.Key, Seq: uint64(c.chain.Seq), Mark: c.chain.Hash,
+		Bytes: c.bytes}
 }
 
 // errNotAsExpected means that nothing was added, because the chain in the store
@@ -338,5 +339,6 @@ func (c *upload) contains(ctx context.Context, r recordRow) (bool, error) {
 }
 
 func chainMoved(id int64) error {
-	return fmt.Errorf("%w: the chain %s was removed or changed in the store; restore it, or restart this process", errMoved, chainName(id))
+	return fmt.Errorf("%w: the chain %s was removed or changed in the store; restore it, or restart this process",
+		errMoved, chainName(id))
 }

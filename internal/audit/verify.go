@@ -147,14 +147,16 @@ func (c *verification) markTransient(a, b map[string]point) {
 	}
 }
 
-func (c *verification) allHeads(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headIndex, error) {
+func (c *verification) allHeads(ctx context.Context, problem func(string, int64, Kind, string)) (map[string]headIndex,
+	error) {
 	keys, err := c.rows.Keys(ctx)
 	if err != nil {
 		return nil, err
 	}
 	books := map[string]headIndex{}
 	for _, key := range keys {
-		books[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key), func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
+		books[key], err = readHeads(ctx, c.rows, key, c.sealerOf(key),
+			func(number int64, kind Kind, detail string) { problem(key, number, kind, detail) })
 		if err != nil {
 			return nil, err
 		}
@@ -352,7 +354,8 @@ func (c *verification) addNotes() {
 	}
 	for _, key := range slices.Sorted(maps.Keys(c.linked)) {
 		c.note(headsName+" of "+key, OtherKey, fmt.Sprintf(
-			"%d chains are sealed with the key %s, which is missing: only their links were checked", c.linked[key], key))
+			"%d chains are sealed with the key %s, which is missing: only their links were checked", c.linked[key],
+			key))
 	}
 	if n := len(c.open); n > 0 {
 		c.note(c.open[n-1], Unended, fmt.Sprintf("%d chains, the latest named here, have no end: "+

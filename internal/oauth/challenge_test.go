@@ -27,15 +27,19 @@ func TestChallenge(t *testing.T) {
 		{"no token", nil, where, http.StatusUnauthorized,
 			`Bearer scope="mcp:read", resource_metadata="` + where + `"`},
 		{"bad token", fmt.Errorf("at the door: %w", invalid("the token has expired")), where, http.StatusUnauthorized,
-			`Bearer error="invalid_token", error_description="the token has expired", scope="mcp:read", resource_metadata="` + where + `"`},
+			`Bearer error="invalid_token", error_description="the token has expired", ` +
+				`scope="mcp:read", resource_metadata="` + where + `"`},
 		{"token of another kind", errors.New(`no "such" token`), where, http.StatusUnauthorized,
 			`Bearer error="invalid_token", scope="mcp:read", resource_metadata="` + where + `"`},
 		{"other profile", v.NeedProfile("coding"), where, http.StatusForbidden,
-			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", scope="mcp:work", resource_metadata="` + where + `"`},
+			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", ` +
+				`scope="mcp:work", resource_metadata="` + where + `"`},
 		{"several scopes open it", v.NeedProfile("readonly"), "", http.StatusForbidden,
-			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", scope="mcp:read"`},
+			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", ` +
+				`scope="mcp:read"`},
 		{"only the widest scope opens it", v.NeedProfile("full"), "", http.StatusForbidden,
-			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", scope="mcp:all"`},
+			`Bearer error="insufficient_scope", error_description="the token does not grant this profile", ` +
+				`scope="mcp:all"`},
 		{"issuer down", unavailable(errors.New("no route")), where, http.StatusServiceUnavailable, ""},
 		{"address that breaks out", nil, "https://a/\", x=\"y", http.StatusUnauthorized, `Bearer scope="mcp:read"`},
 		{"address with a line break", nil, "https://a/\r\nX: y", http.StatusUnauthorized, `Bearer scope="mcp:read"`},

@@ -28,7 +28,8 @@ func TestConfig(t *testing.T) {
 		{"no issuer", func(c *Config) { c.Issuer = "" }, "issuer"},
 		{"issuer without scheme", func(c *Config) { c.Issuer = "login.example.com" }, "issuer"},
 		{"issuer over http", func(c *Config) { c.Issuer = "http://login.example.com" }, "want https"},
-		{"issuer that only begins like this machine", func(c *Config) { c.Issuer = "http://localhost.example.com" }, "want https"},
+		{"issuer that only begins like this machine", func(c *Config) { c.Issuer = "http://localhost.example.com" },
+			"want https"},
 		{"issuer with a query", func(c *Config) { c.Issuer += "?a=b" }, "query"},
 		{"issuer with a fragment", func(c *Config) { c.Issuer += "#a" }, "fragment"},
 		{"issuer with a user", func(c *Config) { c.Issuer = "https://a@login.example.com" }, "user"},
@@ -39,7 +40,8 @@ func TestConfig(t *testing.T) {
 
 		{"keys elsewhere", func(c *Config) { c.JWKSURL = "https://keys.example.com/?p=a" }, ""},
 		{"keys over http", func(c *Config) { c.JWKSURL = "http://login.example.com/keys" }, "want https"},
-		{"keys on this machine for an issuer elsewhere", func(c *Config) { c.JWKSURL = "http://127.0.0.1/keys" }, "want https"},
+		{"keys on this machine for an issuer elsewhere", func(c *Config) { c.JWKSURL = "http://127.0.0.1/keys" },
+			"want https"},
 		{"keys elsewhere for an issuer on this machine", func(c *Config) {
 			c.Issuer, c.JWKSURL = "http://127.0.0.1", "http://keys.example.com"
 		}, "want https"},

@@ -124,7 +124,8 @@ func (k *keyring) startFetch() <-chan struct{} {
 		return k.fetching
 	}
 	now := k.now()
-	if since := now.Sub(k.attempted); k.ctx.Err() != nil || !k.attempted.IsZero() && since >= 0 && since < fetchInterval {
+	if since := now.Sub(k.attempted); k.ctx.Err() != nil || !k.attempted.IsZero() && since >= 0 &&
+		since < fetchInterval {
 		return nil
 	}
 	k.attempted = now
@@ -193,5 +194,6 @@ func canVerify(key jose.JSONWebKey) bool {
 	if public, ok := key.Key.(*rsa.PublicKey); ok {
 		small = public.N.BitLen() < minRSA
 	}
-	return !small && slices.ContainsFunc(acceptedAlgorithms(), func(alg jose.SignatureAlgorithm) bool { return keyFits(key, alg) })
+	return !small && slices.ContainsFunc(acceptedAlgorithms(),
+		func(alg jose.SignatureAlgorithm) bool { return keyFits(key, alg) })
 }

@@ -78,7 +78,8 @@ func TestInvalidClaims(t *testing.T) {
 		{"exp beyond all years", nil, set{"exp": 1e300}, InvalidToken, "date"},
 		{"exp negative", nil, set{"exp": -1}, InvalidToken, "date"},
 		{"exp with a fraction", nil, set{"exp": float64(at(time.Hour)) + 0.5}, good, ""},
-		{"exp before iat", nil, set{"iat": at(20 * time.Second), "exp": at(10 * time.Second)}, InvalidToken, "before it was issued"},
+		{"exp before iat", nil, set{"iat": at(20 * time.Second), "exp": at(10 * time.Second)}, InvalidToken,
+			"before it was issued"},
 		{"not yet valid", nil, set{"nbf": at(time.Minute)}, InvalidToken, "not valid yet"},
 		{"nbf within leeway", nil, set{"nbf": at(30 * time.Second)}, good, ""},
 		{"from the future", nil, set{"iat": at(time.Minute)}, InvalidToken, "future"},
@@ -185,11 +186,15 @@ func TestForgeries(t *testing.T) {
 		{"key in the header", signEmbedded(t, embedded, claims)},
 		{"key by URL", thief.sign(t, set{"jku": "https://evil.example.com/keys"}, claims)},
 		{"another's claims", parts[0] + "." + encode([]byte(`{"sub":"root"}`)) + "." + parts[2]},
-		{"RSA key named, Ed25519 used", sign(t, jose.SigningKey{Algorithm: jose.EdDSA, Key: edKey.private}, "rs", nil, claims)},
-		{"algorithm that the key is not for", sign(t, jose.SigningKey{Algorithm: jose.PS256, Key: rsaKey.private}, "rs", nil, claims)},
-		{"algorithm that is not accepted", sign(t, jose.SigningKey{Algorithm: jose.RS512, Key: rsaKey.private}, "rs", nil, claims)},
+		{"RSA key named, Ed25519 used", sign(t, jose.SigningKey{Algorithm: jose.EdDSA, Key: edKey.private}, "rs", nil,
+			claims)},
+		{"algorithm that the key is not for", sign(t, jose.SigningKey{Algorithm: jose.PS256, Key: rsaKey.private},
+			"rs", nil, claims)},
+		{"algorithm that is not accepted", sign(t, jose.SigningKey{Algorithm: jose.RS512, Key: rsaKey.private}, "rs",
+			nil, claims)},
 		{"huge header", encode([]byte(strings.Repeat("[", maxToken/2))) + "." + parts[1] + "." + parts[2]},
-		{"JSON serialization", `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` + parts[2] + `"}`},
+		{"JSON serialization", `{"payload":"` + parts[1] + `","protected":"` + parts[0] + `","signature":"` +
+			parts[2] + `"}`},
 	}
 	if _, err := v.Verify(t.Context(), good); err != nil {
 		t.Fatal(err)
@@ -237,7 +242,8 @@ func TestScopesGrantProfiles(t *testing.T) {
 	}{
 		{"mcp:work", []string{"mcp:work"}, []string{"coding", "readonly"}},
 		{"mcp:read", []string{"mcp:read"}, []string{"readonly", "lean"}},
-		{"mcp:work  openid mcp:read mcp:work", []string{"mcp:read", "mcp:work"}, []string{"readonly", "lean", "coding"}},
+		{"mcp:work  openid mcp:read mcp:work", []string{"mcp:read", "mcp:work"},
+			[]string{"readonly", "lean", "coding"}},
 	}
 	for _, c := range cases {
 		grant, err := v.Verify(t.Context(), key.sign(t, nil, is.claims(now, set{"scope": c.scope})))

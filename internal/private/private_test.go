@@ -101,7 +101,8 @@ func TestLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Lock(t.Context(), path, time.Nanosecond); err == nil || !strings.Contains(err.Error(), "another process has held") {
+	if _, err := Lock(t.Context(), path, time.Nanosecond); err == nil || !strings.Contains(err.Error(),
+		"another process has held") {
 		t.Errorf("a lock was taken twice: %v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
@@ -143,12 +144,14 @@ func TestMakeSub(t *testing.T) {
 	elsewhere, dir := t.TempDir(), filepath.Join(t.TempDir(), "new", "data")
 	for range 2 { // made, and there already
 		path, err := MakeSub(dir, "sub")
-		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.IsDir() || path != filepath.Join(dir, "sub") {
+		if info, statErr := os.Stat(path); err != nil || statErr != nil || !info.IsDir() ||
+			path != filepath.Join(dir, "sub") {
 			t.Errorf("made %q: %v, %v", path, err, statErr)
 		}
 	}
 	put(t, filepath.Join(dir, "file"), "x", 0o600)
-	if err := errors.Join(os.Symlink(elsewhere, filepath.Join(dir, "link")), os.Symlink("nowhere", filepath.Join(dir, "dangling"))); err != nil {
+	if err := errors.Join(os.Symlink(elsewhere, filepath.Join(dir, "link")),
+		os.Symlink("nowhere", filepath.Join(dir, "dangling"))); err != nil {
 		t.Skip("no links here: ", err)
 	}
 	for _, name := range []string{"file", "link", "dangling"} {

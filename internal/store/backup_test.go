@@ -70,10 +70,12 @@ func TestBackupIsASnapshot(t *testing.T) {
 			}
 			var pairs, odd int64
 			err = copied.View(t.Context(), func(tx *store.Tx) error {
-				return tx.Row("SELECT count(*), coalesce(sum(n <> 2), 0) FROM (SELECT count(*) AS n FROM job GROUP BY payload)", nil, &pairs, &odd)
+				return tx.Row("SELECT count(*), coalesce(sum(n <> 2), 0) FROM (SELECT count(*) AS n FROM job "+
+					"GROUP BY payload)", nil, &pairs, &odd)
 			})
 			if err != nil || odd != 0 || pairs < least {
-				t.Fatalf("of %d pairs that were written, the backup has %d, and %d that are none: %v", least, pairs, odd, err)
+				t.Fatalf("of %d pairs that were written, the backup has %d, and %d that are none: %v", least, pairs,
+					odd, err)
 			}
 		}
 	})
@@ -138,13 +140,15 @@ func TestStatus(t *testing.T) {
 		for _, table := range st.Tables {
 			rows[table.Name] = table.Rows
 		}
-		if rows["job"] != 2 || rows["change"] != 2 || st.Jobs["queued"] != 2 || st.Bytes == 0 || st.Step < 4 || st.Location != s.Location() {
+		if rows["job"] != 2 || rows["change"] != 2 || st.Jobs["queued"] != 2 || st.Bytes == 0 || st.Step < 4 ||
+			st.Location != s.Location() {
 			t.Errorf("the status is %+v", st)
 		}
 		if st.Feed.First == st.Feed.Last || st.Feed.Oldest == 0 {
 			t.Errorf("the feed is %+v", st.Feed)
 		}
-		if lite := s.Engine() == "sqlite"; lite != (st.WAL != nil) || lite == (st.Others != nil) || lite && *st.WAL == 0 {
+		if lite := s.Engine() == "sqlite"; lite != (st.WAL != nil) || lite == (st.Others != nil) || lite &&
+			*st.WAL == 0 {
 			t.Errorf("the status of %s is %+v", s.Engine(), st)
 		}
 	})

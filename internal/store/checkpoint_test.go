@@ -39,7 +39,10 @@ func TestCheckpointRestartsLogUnderLoad(t *testing.T) {
 	}
 	longest := int64(0)
 	for n := range 4000 {
-		if err := s.Update(ctx, func(tx *store.Tx) error { return tx.Changed("topic", fmt.Sprintf("%d-%16000d", n, n)) }); err != nil {
+		if err := s.Update(ctx, func(tx *store.Tx) error {
+			return tx.Changed("topic",
+				fmt.Sprintf("%d-%16000d", n, n))
+		}); err != nil {
 			t.Fatal(err)
 		}
 		if n%100 == 0 {

@@ -141,7 +141,8 @@ func (t *Tx) lockAndEmpty(step int, tables []Table, force bool) (last int64, err
 		return 0, err
 	}
 	if done != step {
-		return 0, fmt.Errorf("%s has migration %d, this mcp-tools has %d: use a newer one", t.store.location, done, step)
+		return 0, fmt.Errorf("%s has migration %d, this mcp-tools has %d: use a newer one", t.store.location, done,
+			step)
 	}
 	if err := t.Row("SELECT coalesce(max(seq), 0) FROM change", nil, &last); err != nil {
 		return 0, err
@@ -269,7 +270,8 @@ func (t *Tx) sequences(tables []Table) error {
 				continue
 			}
 			var name string
-			err := t.Row("SELECT coalesce(pg_get_serial_sequence($1, $2), '')", []any{quoted(table.Name), c.Name}, &name)
+			err := t.Row("SELECT coalesce(pg_get_serial_sequence($1, $2), '')", []any{quoted(table.Name), c.Name},
+				&name)
 			if err != nil {
 				return err
 			}

@@ -22,9 +22,12 @@ func TestRowEncoding(t *testing.T) {
 	}{
 		{[]any{nil, nil, nil, nil, nil}, `[null,null,null,null,null]`},
 		{[]any{"", int64(0), 0.0, false, []byte{}}, `["",0,0,false,""]`},
-		{[]any{"a\"\\\n\x01<é\u2028😀", int64(math.MinInt64), 0.1, true, []byte{0, 255}}, `["a\"\\\n\u0001<é` + "\u2028" + `😀",-9223372036854775808,0.1,true,"AP8="]`},
-		{[]any{"x\x00y", int64(math.MaxInt64), math.Inf(-1), true, []byte("a")}, `["x\u0000y",9223372036854775807,{"float":"-Inf"},true,"YQ=="]`},
-		{[]any{"\xff", int64(1), math.MaxFloat64, int64(1), []byte("a")}, `[{"base64":"/w=="},1,1.7976931348623157e+308,true,"YQ=="]`},
+		{[]any{"a\"\\\n\x01<é\u2028😀", int64(math.MinInt64), 0.1, true, []byte{0, 255}}, `["a\"\\\n\u0001<é` +
+			"\u2028" + `😀",-9223372036854775808,0.1,true,"AP8="]`},
+		{[]any{"x\x00y", int64(math.MaxInt64), math.Inf(-1), true, []byte("a")},
+			`["x\u0000y",9223372036854775807,{"float":"-Inf"},true,"YQ=="]`},
+		{[]any{"\xff", int64(1), math.MaxFloat64, int64(1), []byte("a")},
+			`[{"base64":"/w=="},1,1.7976931348623157e+308,true,"YQ=="]`},
 		{[]any{"{}", int64(1), math.Copysign(0, -1), false, []byte("a")}, `["{}",1,0,false,"YQ=="]`},
 	} {
 		line, err := appendRow(nil, everyKind(), test.values)
@@ -42,7 +45,8 @@ func TestRowEncoding(t *testing.T) {
 		}
 	}
 	for _, values := range [][]any{
-		{int64(1), nil, nil, nil, nil}, {nil, "1", nil, nil, nil}, {nil, 1.5, nil, nil, nil}, {nil, nil, nil, int64(2), nil}, {nil, nil, nil, nil, "x"},
+		{int64(1), nil, nil, nil, nil}, {nil, "1", nil, nil, nil}, {nil, 1.5, nil, nil, nil},
+		{nil, nil, nil, int64(2), nil}, {nil, nil, nil, nil, "x"},
 	} {
 		if line, err := appendRow(nil, everyKind(), values); err == nil {
 			t.Errorf("%v is %s", values, line)
@@ -51,7 +55,8 @@ func TestRowEncoding(t *testing.T) {
 }
 
 func FuzzRow(f *testing.F) {
-	for _, line := range []string{`[null,null,null,null,null]`, `["a",1,2.5,true,"AP8="]`, `[{"base64":"/w=="},1,{"float":"NaN"},false,""]`, `[]`, `{}`, `[1,2,3,4,5]`} {
+	for _, line := range []string{`[null,null,null,null,null]`, `["a",1,2.5,true,"AP8="]`,
+		`[{"base64":"/w=="},1,{"float":"NaN"},false,""]`, `[]`, `{}`, `[1,2,3,4,5]`} {
 		f.Add([]byte(line))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
@@ -104,7 +109,8 @@ func TestEveryTableIsCopied(t *testing.T) {
 			return slices.ContainsFunc(copiedTables(tables), func(t Table) bool { return t.Name == name })
 		})
 		slices.Sort(left)
-		if want := []string{"approval", "approval_look", "approval_owner", "change", "latch", "store_identity"}; step == latest && !slices.Equal(left, want) {
+		if want := []string{"approval", "approval_look", "approval_owner", "change", "latch",
+			"store_identity"}; step == latest && !slices.Equal(left, want) {
 			t.Errorf("%v are left out, want %v", left, want)
 		}
 	}
@@ -116,7 +122,8 @@ func TestEveryTableIsCopied(t *testing.T) {
 }
 
 func TestTablesWithCircularKeys(t *testing.T) {
-	tables := []Table{{Name: "a", needs: []string{"b"}}, {Name: "b", needs: []string{"c"}}, {Name: "c"}, {Name: "d", needs: []string{"d"}}}
+	tables := []Table{{Name: "a", needs: []string{"b"}}, {Name: "b", needs: []string{"c"}}, {Name: "c"},
+		{Name: "d", needs: []string{"d"}}}
 	if _, err := inOrder(tables); err == nil || !strings.Contains(err.Error(), "circle") {
 		t.Errorf("the error is %v", err)
 	}
@@ -152,7 +159,10 @@ func TestInvalidUTF8(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got string
-	if err := to.View(t.Context(), func(tx *Tx) error { return tx.Row("SELECT payload FROM job", nil, &got) }); err != nil || got != want {
+	if err := to.View(t.Context(), func(tx *Tx) error {
+		return tx.Row("SELECT payload FROM job", nil,
+			&got)
+	}); err != nil || got != want {
 		t.Errorf("%q became %q, %v", want, got, err)
 	}
 }

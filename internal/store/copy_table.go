@@ -113,7 +113,8 @@ func tablesAt(ctx context.Context, step int) (tables []Table, err error) {
 func (t *Tx) declared() (tables []Table, err error) {
 	keys := map[string]map[int]string{}
 	err = t.Each(`SELECT m.name, c.name, c.type, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c
-		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite^_%' ESCAPE '^' ORDER BY m.name, c.cid`, nil, func(scan func(...any) error) error {
+		WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite^_%' ESCAPE '^' 
+		ORDER BY m.name, c.cid`, nil, func(scan Scan) error {
 		var name, column, declared string
 		var part int
 		if err := scan(&name, &column, &declared, &part); err != nil {
@@ -153,14 +154,15 @@ func (t *Tx) complete(table *Table, key map[int]string) error {
 	for part := range len(key) {
 		table.Key = append(table.Key, key[part+1])
 	}
-	return t.Each(`SELECT DISTINCT "table" FROM pragma_foreign_key_list($1) ORDER BY 1`, []any{table.Name}, func(scan func(...any) error) error {
-		var needed string
-		if err := scan(&needed); err != nil {
-			return err
-		}
-		table.needs = append(table.needs, needed)
-		return nil
-	})
+	return t.Each(`SELECT DISTINCT "table" FROM pragma_foreign_key_list($1) ORDER BY 1`, []any{table.Name},
+		func(scan func(...any) error) error {
+			var needed string
+			if err := scan(&needed); err != nil {
+				return err
+			}
+			table.needs = append(table.needs, needed)
+			return nil
+		})
 }
 
 // inOrder sorts tables by their foreign keys.

@@ -69,7 +69,8 @@ func (f *filler) fill(t testing.TB, s *store.Store, most int) {
 
 func (f *filler) row(tx *store.Tx, table store.Table) error {
 	values := map[string]any{}
-	const columns = `SELECT name, type, "notnull", EXISTS (SELECT 1 FROM pragma_index_list($1) l JOIN pragma_index_info(l.name) i WHERE i.name = c.name)
+	const columns = `SELECT name, type, "notnull", EXISTS (
+		SELECT 1 FROM pragma_index_list($1) l JOIN pragma_index_info(l.name) i WHERE i.name = c.name)
 		FROM pragma_table_info($1) c`
 	err := tx.Each(columns, []any{table.Name}, func(scan func(...any) error) error {
 		var name, declared string
@@ -96,7 +97,8 @@ func (f *filler) row(tx *store.Tx, table store.Table) error {
 		args = append(args, values[name])
 		names, marks = append(names, `"`+name+`"`), append(marks, fmt.Sprintf("$%d", len(args)))
 	}
-	_, err = tx.Exec("INSERT INTO "+table.Name+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(marks, ", ")+")", args...)
+	_, err = tx.Exec("INSERT INTO "+table.Name+" ("+strings.Join(names, ", ")+") VALUES ("+strings.Join(marks,
+		", ")+")", args...)
 	return err
 }
 
@@ -104,21 +106,23 @@ func (f *filler) row(tx *store.Tx, table store.Table) error {
 func (f *filler) refer(tx *store.Tx, table string, values map[string]any) error {
 	type reference struct{ table, from, to string }
 	var all []reference
-	err := tx.Each(`SELECT "table", "from", "to" FROM pragma_foreign_key_list($1) ORDER BY id, seq`, []any{table}, func(scan func(...any) error) error {
-		var r reference
-		if err := scan(&r.table, &r.from, &r.to); err != nil {
-			return err
-		}
-		all = append(all, r)
-		return nil
-	})
+	err := tx.Each(`SELECT "table", "from", "to" FROM pragma_foreign_key_list($1) ORDER BY id, seq`, []any{table},
+		func(scan func(...any) error) error {
+			var r reference
+			if err := scan(&r.table, &r.from, &r.to); err != nil {
+				return err
+			}
+			all = append(all, r)
+			return nil
+		})
 	if err != nil {
 		return err
 	}
 	place := f.Int() // the same row for all columns of a reference
 	for _, r := range all {
 		var value any
-		text := fmt.Sprintf("SELECT %s FROM %[2]s ORDER BY rowid LIMIT 1 OFFSET $1 %% (SELECT count(*) FROM %[2]s)", r.to, r.table)
+		text := fmt.Sprintf("SELECT %s FROM %[2]s ORDER BY rowid LIMIT 1 OFFSET $1 %% (SELECT count(*) FROM %[2]s)",
+			r.to, r.table)
 		if err := tx.Row(text, []any{place}, &value); err != nil {
 			return err
 		}
@@ -156,7 +160,8 @@ func (f *filler) value(declared string, needed bool) any {
 }
 
 func (f *filler) text() string {
-	pieces := []string{"", "a", "\"", "\\", "'", "\n", "\r", "\t", "\x01", "\x7f", "\u0080", "é", "\u2028", "\ufeff", "\ufffd", "😀", "\U0010ffff", "ن", "<&>", "{{now}}", "$1", "{\"base64\":\"\"}"}
+	pieces := []string{"", "a", "\"", "\\", "'", "\n", "\r", "\t", "\x01", "\x7f", "\u0080", "é", "\u2028", "\ufeff",
+		"\ufffd", "😀", "\U0010ffff", "ن", "<&>", "{{now}}", "$1", "{\"base64\":\"\"}"}
 	var b strings.Builder
 	for range f.IntN(8) {
 		b.WriteString(pieces[f.IntN(len(pieces))])

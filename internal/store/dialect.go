@@ -30,7 +30,8 @@ func postgresDialect() dialect {
 		"{{max}}", "greatest",
 		"{{fail}}", "",
 		"{{blob}}", "BYTEA",
-		"{{feed}}", "seq BIGSERIAL, xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY (xid, seq)",
+		"{{feed}}", "seq BIGSERIAL, xid BIGINT NOT NULL DEFAULT pg_current_xact_id()::text::bigint, PRIMARY KEY "+
+			"(xid, seq)",
 		"{{settled}}", "xid < pg_snapshot_xmin(pg_current_snapshot())::text::bigint",
 		"{{unlogged}}", "UNLOGGED",
 	)}

@@ -62,7 +62,8 @@ func (f *failure) notOutage() bool {
 	var lite *sqlite.Error
 	if errors.As(f.err, &lite) {
 		switch lite.Code() & 0xff {
-		case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE, sqlite3.SQLITE_TOOBIG:
+		case sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_RANGE,
+			sqlite3.SQLITE_TOOBIG:
 			return true
 		}
 	}

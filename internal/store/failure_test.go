@@ -51,7 +51,8 @@ func TestFailureAsToolError(t *testing.T) {
 	if err := ask(t.Context(), s); err == nil || err.Kind != tool.Unavailable {
 		t.Errorf("without a server: %v", err)
 	}
-	if err := s.Update(t.Context(), wrong); tool.AsError(err).Kind != tool.Unavailable || errors.Is(err, store.ErrNotFound) {
+	if err := s.Update(t.Context(), wrong); tool.AsError(err).Kind != tool.Unavailable ||
+		errors.Is(err, store.ErrNotFound) {
 		t.Errorf("without a server: %v", err)
 	}
 	server.Start(t)
@@ -84,11 +85,13 @@ func TestDamagedFileAdvice(t *testing.T) {
 	for i := 4096; i < len(holed); i++ {
 		holed[i] = 0xaa
 	}
-	for name, text := range map[string][]byte{"no database": []byte(strings.Repeat("nonsense", 1000)), "a hole": holed} {
+	for name, text := range map[string][]byte{"no database": []byte(strings.Repeat("nonsense", 1000)),
+		"a hole": holed} {
 		if err := os.WriteFile(file, text, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := read(); err == nil || strings.Count(err.Error(), "store restore") != 1 || !strings.Contains(err.Error(), file) {
+		if err := read(); err == nil || strings.Count(err.Error(), "store restore") != 1 ||
+			!strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -55,7 +55,8 @@ func (s *Store) Changes(ctx context.Context, since Cursor, limit int, topics ...
 		}
 		only = " AND topic IN (" + strings.Join(marks, ", ") + ")"
 	}
-	text := "SELECT xid, seq, topic, key FROM change WHERE (xid, seq) > ($1, $2) AND {{settled}}" + only + " ORDER BY xid, seq LIMIT $3"
+	text := "SELECT xid, seq, topic, key FROM change WHERE (xid, seq) > ($1, $2) AND {{settled}}" + only +
+		" ORDER BY xid, seq LIMIT $3"
 	err = s.View(ctx, func(t *Tx) error {
 		list = list[:0]
 		return t.Each(text, args, func(scan func(...any) error) error {
@@ -95,7 +96,8 @@ func (c Cursor) Before(other Cursor) bool {
 // distinguishes an old feed from an empty one.
 func (s *Store) PruneChanges(ctx context.Context, age time.Duration) (n int64, err error) {
 	err = s.Update(ctx, func(t *Tx) (err error) {
-		n, err = t.Exec("DELETE FROM change WHERE at < {{now}} - $1 AND seq < (SELECT max(seq) FROM change)", age.Milliseconds())
+		n, err = t.Exec("DELETE FROM change WHERE at < {{now}} - $1 AND seq < (SELECT max(seq) FROM change)",
+			age.Milliseconds())
 		return err
 	})
 	return n, err
@@ -106,7 +108,8 @@ func (s *Store) PruneChanges(ctx context.Context, age time.Duration) (n int64, e
 // changes are committed. If lost is true changes were missed: the position is
 // unknown, of another store, older than the feed, or from before a restore. The
 // caller must read everything again, then follow from the returned position.
-func (s *Store) Follow(ctx context.Context, from string, limit int, topics []string, each func(topic, key string)) (place string, lost, more bool, err error) {
+func (s *Store) Follow(ctx context.Context, from string, limit int, topics []string,
+	each func(topic, key string)) (place string, lost, more bool, err error) {
 	id, err := s.identity(ctx)
 	if err != nil {
 		return "", false, false, err
@@ -149,7 +152,8 @@ func (s *Store) Follow(ctx context.Context, from string, limit int, topics []str
 
 // end reads the first or last position of the feed. That of an empty feed is zero.
 func (t *Tx) end(c *Cursor, which, order string) error {
-	err := t.Row("SELECT xid, seq FROM change WHERE "+which+" ORDER BY xid "+order+", seq "+order+" LIMIT 1", nil, &c.XID, &c.Seq)
+	err := t.Row("SELECT xid, seq FROM change WHERE "+which+" ORDER BY xid "+order+", seq "+order+" LIMIT 1", nil,
+		&c.XID, &c.Seq)
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -175,7 +179,8 @@ func (s *Store) identity(ctx context.Context) (id string, err error) {
 	read := func(t *Tx) error { return t.Row("SELECT id FROM store_identity WHERE one = 1", nil, &id) }
 	if err = s.View(ctx, read); errors.Is(err, ErrNotFound) {
 		err = s.Update(ctx, func(t *Tx) error {
-			if _, err := t.Exec("INSERT INTO store_identity (one, id) VALUES (1, $1) ON CONFLICT (one) DO NOTHING", NewID()); err != nil {
+			if _, err := t.Exec("INSERT INTO store_identity (one, id) VALUES (1, $1) ON CONFLICT (one) DO NOTHING",
+				NewID()); err != nil {
 				return err
 			}
 			return read(t)

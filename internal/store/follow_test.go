@@ -17,7 +17,8 @@ func TestFollow(t *testing.T) {
 		round := func(from string, limit int) (string, bool, bool) {
 			t.Helper()
 			keys = nil
-			place, lost, more, err := feed.Follow(t.Context(), from, limit, []string{"a"}, func(topic, key string) { keys = append(keys, topic+key) })
+			place, lost, more, err := feed.Follow(t.Context(), from, limit, []string{"a"},
+				func(topic, key string) { keys = append(keys, topic+key) })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +75,8 @@ func TestFollowSeesWhatIsOpen(t *testing.T) {
 	}
 	follow := func() (keys []string, more bool) {
 		t.Helper()
-		_, lost, more, err := feed.Follow(t.Context(), begin, 10, []string{"a"}, func(_, key string) { keys = append(keys, key) })
+		_, lost, more, err := feed.Follow(t.Context(), begin, 10, []string{"a"},
+			func(_, key string) { keys = append(keys, key) })
 		if err != nil || lost {
 			t.Fatal(lost, err)
 		}

@@ -69,7 +69,8 @@ func (t *Tx) Enqueue(j NewJob) (id string, added bool, err error) {
 func (s *Store) Acquire(ctx context.Context, kind, holder string, lease time.Duration) (j Job, err error) {
 	err = s.Update(ctx, func(t *Tx) error {
 		return t.Row(`WITH due AS MATERIALIZED (
-				SELECT id FROM job WHERE kind = $1 AND state IN ('queued', 'running') AND run_at <= {{now}} AND attempt < attempts
+				SELECT id FROM job
+				WHERE kind = $1 AND state IN ('queued', 'running') AND run_at <= {{now}} AND attempt < attempts
 				ORDER BY run_at LIMIT 1 {{skip}})
 			UPDATE job SET state = 'running', holder = $2, attempt = attempt + 1, run_at = {{now}} + $3
 			WHERE id IN (SELECT id FROM due)
@@ -83,7 +84,8 @@ func (s *Store) Acquire(ctx context.Context, kind, holder string, lease time.Dur
 // Renew extends the lease of a job, and reports whether the job should stop.
 func (s *Store) Renew(ctx context.Context, j Job, lease time.Duration) (cancel bool, err error) {
 	err = s.Update(ctx, func(t *Tx) error {
-		return asLost(t.Row(`UPDATE job SET run_at = {{now}} + $3 WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING cancel`,
+		return asLost(t.Row(`UPDATE job SET run_at = {{now}} + $3
+			WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING cancel`,
 			[]any{j.ID, j.Attempt, lease.Milliseconds()}, &cancel))
 	})
 	return cancel, err
@@ -102,7 +104,8 @@ func (s *Store) Finish(ctx context.Context, j Job, result string, failure string
 	return s.Update(ctx, func(t *Tx) error {
 		var state JobState
 		err := asLost(t.Row(`UPDATE job SET result = $3, error = $4,
-				state = CASE WHEN $4 = '' THEN 'done' WHEN cancel THEN 'cancelled' WHEN attempt < attempts THEN 'queued' ELSE 'failed' END,
+				state = CASE WHEN $4 = '' THEN 'done' WHEN cancel THEN 'cancelled'
+					WHEN attempt < attempts THEN 'queued' ELSE 'failed' END,
 				ended = CASE WHEN $4 <> '' AND NOT cancel AND attempt < attempts THEN 0 ELSE {{now}} END,
 				run_at = {{now}} + $5
 			WHERE id = $1 AND attempt = $2 AND state = 'running' RETURNING state`,
@@ -129,7 +132,8 @@ func (t *Tx) Cancel(id string) error {
 
 // Job reads a job.
 func (t *Tx) Job(id string) (j Job, err error) {
-	err = t.Row("SELECT id, kind, payload, state, attempt, attempts, result, error, cancel FROM job WHERE id = $1", []any{id},
+	err = t.Row("SELECT id, kind, payload, state, attempt, attempts, result, error, cancel FROM job WHERE id = $1",
+		[]any{id},
 		&j.ID, &j.Kind, &j.Payload, &j.State, &j.Attempt, &j.Attempts, &j.Result, &j.Error, &j.Cancel)
 	return j, err
 }
@@ -138,7 +142,8 @@ func (t *Tx) Job(id string) (j Job, err error) {
 // longer ago than age.
 func (s *Store) SweepJobs(ctx context.Context, age time.Duration) error {
 	return s.Update(ctx, func(t *Tx) error {
-		_, err := t.Exec(`UPDATE job SET state = 'failed', ended = {{now}}, error = 'the process that ran the job has died'
+		_, err := t.Exec(`UPDATE job SET state = 'failed', ended = {{now}},
+				error = 'the process that ran the job has died'
 			WHERE state = 'running' AND run_at <= {{now}} AND attempt >= attempts`)
 		if err != nil {
 			return err

@@ -54,7 +54,8 @@ func (s *Store) migrate(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := t.Exec("CREATE TABLE IF NOT EXISTS migration (step INTEGER PRIMARY KEY, at BIGINT NOT NULL)"); err != nil {
+	if _, err := t.Exec("CREATE TABLE IF NOT EXISTS migration (step INTEGER PRIMARY KEY, at BIGINT NOT " +
+		"NULL)"); err != nil {
 		return err
 	}
 	var done int
@@ -62,7 +63,8 @@ func (s *Store) migrate(ctx context.Context) error {
 		return err
 	}
 	if done > len(list) {
-		return fmt.Errorf("the store %s was made by a newer mcp-tools (migration %d, this one has %d); use that version", s.location, done, len(list))
+		return fmt.Errorf("the store %s was made by a newer mcp-tools (migration %d, this one has %d); use that "+
+			"version", s.location, done, len(list))
 	}
 	for i := done; i < len(list); i++ {
 		if _, err := t.Exec(list[i]); err != nil {

@@ -64,16 +64,20 @@ func TestStatementCacheEviction(t *testing.T) {
 					t.Fatalf("round %d: statement %d says %d, %v", round, i, got, err)
 				}
 			}
-			err := s.View(t.Context(), func(tx *store.Tx) error { return tx.Row("SELECT nothing FROM nowhere", nil, new(int)) })
+			err := s.View(t.Context(), func(tx *store.Tx) error {
+				return tx.Row("SELECT nothing FROM nowhere", nil,
+					new(int))
+			})
 			if err == nil {
 				t.Error("a wrong statement is right")
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			err = s.View(ctx, func(tx *store.Tx) error {
-				return tx.Each("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", nil, func(func(...any) error) error {
-					cancel()
-					return nil
-				})
+				return tx.Each("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n", nil,
+					func(func(...any) error) error {
+						cancel()
+						return nil
+					})
 			})
 			cancel()
 			if err == nil {

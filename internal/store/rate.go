@@ -41,7 +41,8 @@ func (s *Store) take(ctx context.Context, key string, r Rate, times int) (wait t
 			return err
 		}
 		var ms int64
-		if err := t.Row("SELECT tat + $2 - $3 - {{now}} FROM rate WHERE key = $1", []any{key, cost, room}, &ms); err != nil {
+		if err := t.Row("SELECT tat + $2 - $3 - {{now}} FROM rate WHERE key = $1", []any{key, cost, room},
+			&ms); err != nil {
 			return err
 		}
 		wait = time.Duration(max(ms, 1)) * time.Millisecond

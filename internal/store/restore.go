@@ -28,7 +28,10 @@ func (s *Store) Restore(ctx context.Context, path string, force bool) (m Manifes
 	}
 	err = s.Update(ctx, func(t *Tx) error {
 		m = a.manifest
-		return t.fillFrom(&m, force, func(table Table, add func([]byte, []any) error) error { return a.rows(ctx, table, add) })
+		return t.fillFrom(&m, force, func(table Table, add func([]byte, []any) error) error {
+			return a.rows(ctx,
+				table, add)
+		})
 	})
 	if err != nil {
 		return m, fmt.Errorf("restoring %s: %w", path, err)
@@ -88,7 +91,8 @@ func (a *archive) open(size int64) error {
 		return err
 	}
 	if step := a.manifest.Step; step < 1 || step > latest {
-		return fmt.Errorf("its migration is %d, this mcp-tools has %d: use the version that made it, or a newer one", step, latest)
+		return fmt.Errorf("its migration is %d, this mcp-tools has %d: use the version that made it, or a newer one",
+			step, latest)
 	}
 	return nil
 }

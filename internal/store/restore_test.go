@@ -140,17 +140,22 @@ func TestRestoreOfInvalidFiles(t *testing.T) {
 		return edited(func(u unpacked) { u.edit(t, change) })
 	}
 	bad := map[string]string{
-		"no file":                filepath.Join(t.TempDir(), "gone.zip"),
-		"a directory":            t.TempDir(),
-		"empty":                  spoilt(func([]byte) []byte { return nil }),
-		"cut":                    spoilt(func(b []byte) []byte { return b[:len(b)/2] }),
-		"a bit":                  spoilt(func(b []byte) []byte { b[within(t, good, "memory.jsonl")] ^= 4; return b }),
-		"no manifest":            edited(func(u unpacked) { delete(u, "manifest.json") }),
-		"a word":                 edited(func(u unpacked) { u["manifest.json"] = []byte("manifest") }),
-		"a huge manifest":        edited(func(u unpacked) { u["manifest.json"] = append(u["manifest.json"], bytes.Repeat([]byte(" "), 5<<20)...) }),
-		"a table twice":          edited(func(u unpacked) { u["job.jsonl twice"] = u["job.jsonl"] }),
-		"a table less":           edited(func(u unpacked) { delete(u, "job.jsonl") }),
-		"a row less":             edited(func(u unpacked) { u["job.jsonl"] = u["job.jsonl"][bytes.IndexByte(u["job.jsonl"], '\n')+1:] }),
+		"no file":     filepath.Join(t.TempDir(), "gone.zip"),
+		"a directory": t.TempDir(),
+		"empty":       spoilt(func([]byte) []byte { return nil }),
+		"cut":         spoilt(func(b []byte) []byte { return b[:len(b)/2] }),
+		"a bit":       spoilt(func(b []byte) []byte { b[within(t, good, "memory.jsonl")] ^= 4; return b }),
+		"no manifest": edited(func(u unpacked) { delete(u, "manifest.json") }),
+		"a word":      edited(func(u unpacked) { u["manifest.json"] = []byte("manifest") }),
+		"a huge manifest": edited(func(u unpacked) {
+			u["manifest.json"] = append(u["manifest.json"],
+				bytes.Repeat([]byte(" "), 5<<20)...)
+		}),
+		"a table twice": edited(func(u unpacked) { u["job.jsonl twice"] = u["job.jsonl"] }),
+		"a table less":  edited(func(u unpacked) { delete(u, "job.jsonl") }),
+		"a row less": edited(func(u unpacked) {
+			_, u["job.jsonl"], _ = bytes.Cut(u["job.jsonl"], []byte("\n"))
+		}),
 		"half a row":             edited(func(u unpacked) { u["job.jsonl"] = u["job.jsonl"][:len(u["job.jsonl"])-1] }),
 		"a row that is no row":   edited(func(u unpacked) { u.set(t, "rate", "[\"a\"]\n") }),
 		"a number that is none":  edited(func(u unpacked) { u.set(t, "rate", "[\"a\",\"b\"]\n") }),
@@ -187,7 +192,8 @@ func TestRestoreOfInvalidFiles(t *testing.T) {
 			t.Errorf("what was there was replaced unasked: %v", err)
 		}
 		same(t, mine, s)
-		if _, lost, _, err := s.Follow(t.Context(), place, 100, []string{"job.k"}, func(string, string) {}); lost || err != nil {
+		if _, lost, _, err := s.Follow(t.Context(), place, 100, []string{"job.k"}, func(string, string) {}); lost ||
+			err != nil {
 			t.Errorf("who follows the feed is lost, though nothing happened: %v", err)
 		}
 		m, err := s.Restore(t.Context(), good, true)

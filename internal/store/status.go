@@ -101,14 +101,16 @@ func (t *Tx) sizes(st *Status, tables []Table) error {
 	}
 	for _, table := range tables {
 		var n int64
-		if err := t.Row("SELECT pg_total_relation_size($1::text::regclass)", []any{quoted(table.Name)}, &n); err != nil {
+		if err := t.Row("SELECT pg_total_relation_size($1::text::regclass)", []any{quoted(table.Name)},
+			&n); err != nil {
 			return err
 		}
 		st.Bytes += n
 	}
 	var others int64
 	err := t.Row(`SELECT count(*) FROM pg_stat_activity
-		WHERE datname = current_database() AND application_name = 'mcp-tools' AND pid <> pg_backend_pid()`, nil, &others)
+		WHERE datname = current_database() AND application_name = 'mcp-tools'
+		AND pid <> pg_backend_pid()`, nil, &others)
 	st.Others = &others
 	return err
 }

@@ -30,7 +30,8 @@ func TestDeadlockedUpdateIsRetried(t *testing.T) {
 		return func() error { _, err := tx.Exec(text); return err }
 	}
 	if err := s.Update(t.Context(), func(tx *store.Tx) error {
-		return steps(exec(tx, "CREATE TABLE tally (row bigint PRIMARY KEY, n bigint)"), exec(tx, "INSERT INTO tally VALUES (1, 0), (2, 0)"))
+		return steps(exec(tx, "CREATE TABLE tally (row bigint PRIMARY KEY, n bigint)"),
+			exec(tx, "INSERT INTO tally VALUES (1, 0), (2, 0)"))
 	}); err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +45,8 @@ func TestDeadlockedUpdateIsRetried(t *testing.T) {
 			}
 			all.Go(func() {
 				err := s.Update(t.Context(), func(tx *store.Tx) error {
-					return steps(exec(tx, "SET LOCAL deadlock_timeout = '1h'"), // it is not the one that the server ends
+					// it is not the one that the server ends
+					return steps(exec(tx, "SET LOCAL deadlock_timeout = '1h'"),
 						func() error { return add(tx, 2) }, func() error { return add(tx, 1) })
 				})
 				if err != nil {

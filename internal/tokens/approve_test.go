@@ -10,7 +10,8 @@ import (
 func TestApprovalTokens(t *testing.T) {
 	each(t, func(t *testing.T, db *store.Store) {
 		table := open(t, db)
-		if _, _, err := table.Create(t.Context(), Request{Approve: true, Profiles: []string{"full"}}); err == nil || !strings.Contains(err.Error(), "name no profile") {
+		if _, _, err := table.Create(t.Context(), Request{Approve: true, Profiles: []string{"full"}}); err == nil ||
+			!strings.Contains(err.Error(), "name no profile") {
 			t.Errorf("one that decides and calls: %v", err)
 		}
 		plain, _, err := table.Create(t.Context(), Request{Name: "console", Approve: true, User: "ann"})

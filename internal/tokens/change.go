@@ -101,7 +101,8 @@ func find(rows []Token, idOrName string) (int, error) {
 		for n, i := range alive {
 			ids[n] = rows[i].ID
 		}
-		return 0, fmt.Errorf("%d tokens are named %q: use one of their ids: %s", len(ids), idOrName, strings.Join(ids, ", "))
+		return 0, fmt.Errorf("%d tokens are named %q: use one of their ids: %s", len(ids), idOrName,
+			strings.Join(ids, ", "))
 	case len(dead) > 0:
 		return dead[0], nil
 	}

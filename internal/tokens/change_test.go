@@ -58,10 +58,12 @@ func TestRevoke(t *testing.T) {
 		_, fourth := create(t, table, Request{Name: first.ID})
 
 		err := table.Revoke(t.Context(), "twin")
-		if err == nil || !strings.Contains(err.Error(), "2 tokens are named") || !strings.Contains(err.Error(), first.ID) || !strings.Contains(err.Error(), second.ID) {
+		if err == nil || !strings.Contains(err.Error(), "2 tokens are named") || !strings.Contains(err.Error(),
+			first.ID) || !strings.Contains(err.Error(), second.ID) {
 			t.Fatalf("ambiguous name: error %v does not name the candidates", err)
 		}
-		if err := table.Revoke(t.Context(), "nobody"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(), `"nobody"`) {
+		if err := table.Revoke(t.Context(), "nobody"); !errors.Is(err, ErrUnknown) || !strings.Contains(err.Error(),
+			`"nobody"`) {
 			t.Fatalf("unknown name: error %v", err)
 		}
 		for _, name := range []string{first.ID, "twin", third.Name, "twin", first.ID} {
@@ -111,7 +113,8 @@ func TestManyAtOnce(t *testing.T) {
 		for i := range tables {
 			all.Go(func() {
 				table := New(Options{DB: db})
-				if _, created, err := table.EnsureFirst(t.Context(), Request{Name: "first", Profiles: []string{"a"}}); err != nil {
+				if _, created, err := table.EnsureFirst(t.Context(),
+					Request{Name: "first", Profiles: []string{"a"}}); err != nil {
 					t.Error(err)
 				} else if created {
 					firsts.Add(1)
@@ -145,7 +148,8 @@ func TestManyAtOnce(t *testing.T) {
 			}
 		}
 		if len(made) != tables*each+1 || revoked != tables || firsts.Load() != 1 {
-			t.Errorf("%d rows, %d revoked, %d firsts; want %d, %d and 1", len(made), revoked, firsts.Load(), tables*each+1, tables)
+			t.Errorf("%d rows, %d revoked, %d firsts; want %d, %d and 1", len(made), revoked, firsts.Load(),
+				tables*each+1, tables)
 		}
 	})
 }

@@ -104,7 +104,8 @@ func (s storeRows) Revoke(ctx context.Context, id string) error {
 func (s storeRows) Used(ctx context.Context, ago map[string]time.Duration) error {
 	return s.store.Update(ctx, func(t *store.Tx) error {
 		for _, id := range slices.Sorted(maps.Keys(ago)) { // in the same order everywhere, to avoid deadlocks
-			_, err := t.Exec("UPDATE token SET used = {{max}}(used, {{now}} - $2) WHERE id = $1", id, ago[id].Milliseconds())
+			_, err := t.Exec("UPDATE token SET used = {{max}}(used, {{now}} - $2) WHERE id = $1", id,
+				ago[id].Milliseconds())
 			if err != nil {
 				return err
 			}

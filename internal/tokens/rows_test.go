@@ -66,7 +66,8 @@ func TestAddDoesNotReplace(t *testing.T) {
 		if err := rows.Revoke(t.Context(), token(1).ID); err != nil {
 			t.Fatal(err)
 		}
-		if again, _, _, err := rows.ByHash(t.Context(), token(1).Hash); err != nil || !again.Revoked.Equal(first.Revoked) {
+		if again, _, _, err := rows.ByHash(t.Context(), token(1).Hash); err != nil ||
+			!again.Revoked.Equal(first.Revoked) {
 			t.Errorf("revoked twice: %+v, %v", again, err)
 		}
 		if err := rows.Used(t.Context(), map[string]time.Duration{token(1).ID: time.Hour, "nobody": 0}); err != nil {

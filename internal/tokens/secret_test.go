@@ -61,7 +61,8 @@ func TestSecretIsMasked(t *testing.T) {
 	type outside struct{ Shown Secret }
 	var out strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t"} {
-		for _, value := range []any{secret, &secret, inside{secret}, &inside{secret}, outside{secret}, []Secret{secret}, map[string]Secret{"a": secret}} {
+		for _, value := range []any{secret, &secret, inside{secret}, &inside{secret}, outside{secret},
+			[]Secret{secret}, map[string]Secret{"a": secret}} {
 			fmt.Fprintf(&out, verb+"\n", value)
 		}
 	}
@@ -79,7 +80,8 @@ func TestSecretIsMasked(t *testing.T) {
 	out.WriteString(secret.String() + secret.GoString() + fmt.Sprint(secret))
 
 	shown := out.String()
-	for _, bad := range []string{plain, plain[10:30], fmt.Sprintf("%x", plain[10:30]), fmt.Sprintf("%X", plain[10:30])} {
+	for _, bad := range []string{plain, plain[10:30], fmt.Sprintf("%x", plain[10:30]),
+		fmt.Sprintf("%X", plain[10:30])} {
 		if strings.Contains(shown, bad) {
 			t.Fatalf("the token shows in:\n%s", shown)
 		}

@@ -37,7 +37,8 @@ func TestAuthenticate(t *testing.T) {
 		if diff := cmp.Diff(want, row.Grant()); diff != "" {
 			t.Errorf("grant (-want +got):\n%s", diff)
 		}
-		if row.LastUsed.IsZero() || row.State(time.Now()) != "active" || !row.Created.Equal(made.Created) || made.Created.IsZero() {
+		if row.LastUsed.IsZero() || row.State(time.Now()) != "active" || !row.Created.Equal(made.Created) ||
+			made.Created.IsZero() {
 			t.Errorf("row of a token just used: %+v", row)
 		}
 		if all := list(t, table); len(all) != 2 || all[0].Name != "laptop" || all[1].Name != "another" {
@@ -139,7 +140,8 @@ func TestAuthenticateWithoutStore(t *testing.T) {
 	_, _, creating := table.Create(t.Context(), req)
 	_, _, ensuring := table.EnsureFirst(t.Context(), req)
 	for what, err := range map[string]error{
-		"Authenticate": entering, "List": listing, "Create": creating, "EnsureFirst": ensuring, "Revoke": table.Revoke(t.Context(), "x"),
+		"Authenticate": entering, "List": listing, "Create": creating, "EnsureFirst": ensuring,
+		"Revoke": table.Revoke(t.Context(), "x"),
 	} {
 		if !errors.Is(err, errAway) || errors.Is(err, ErrUnknown) {
 			t.Errorf("%s: error %v", what, err)
@@ -265,7 +267,8 @@ func TestCacheExpires(t *testing.T) {
 	r := cache{age: cacheAge, tokens: map[string]cached{}}
 	asked := time.Now()
 	r.put("h", Token{ID: "x"}, asked)
-	for passed, want := range map[time.Duration]bool{0: true, cacheAge - 1: true, cacheAge: false, revokeWait: false, time.Hour: false} {
+	for passed, want := range map[time.Duration]bool{0: true, cacheAge - 1: true, cacheAge: false, revokeWait: false,
+		time.Hour: false} {
 		if _, got := r.get("h", asked.Add(passed)); got != want {
 			t.Errorf("after %s it is believed: %t", passed, got)
 		}

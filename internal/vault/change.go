@@ -156,7 +156,8 @@ func (v *Vault) Rotate(ctx context.Context, from KeyStore) (Rotation, error) {
 func (v *Vault) reseal(d *document, source, target KeyStore) error {
 	old, err := v.keeper(source).find(d.Key)
 	if errors.Is(err, errNoKey) {
-		return fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; name its place with --from: file, env or keyring",
+		return fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; name its place with --from: "+
+			"file, env or keyring",
 			errNoKey, v.path(), d.Key, v.keeper(source))
 	}
 	if err != nil {

@@ -120,7 +120,8 @@ func TestUnwritableDirectory(t *testing.T) {
 func BenchmarkGet(b *testing.B) {
 	v := at(filepath.Join(b.TempDir(), "vault"), File)
 	for i := range 20 {
-		if _, _, err := v.Set(b.Context(), fmt.Sprintf("s%d", i), []byte("a value of some length, as tokens have")); err != nil {
+		if _, _, err := v.Set(b.Context(), fmt.Sprintf("s%d", i),
+			[]byte("a value of some length, as tokens have")); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -49,7 +49,10 @@ type sealed struct {
 
 // find returns the index of a secret, or where to insert it.
 func (d *document) find(name string) (int, bool) {
-	return slices.BinarySearchFunc(d.Secrets, name, func(s sealed, name string) int { return cmp.Compare(s.Name, name) })
+	return slices.BinarySearchFunc(d.Secrets, name, func(s sealed, name string) int {
+		return cmp.Compare(s.Name,
+			name)
+	})
 }
 
 // load reads the vault. A missing file is an empty vault; a file that cannot be
@@ -64,7 +67,8 @@ func (v *Vault) load() (*document, error) {
 	}
 	d, err := decode(text)
 	if err != nil {
-		return nil, fmt.Errorf("the vault %s: %w; restore it from a backup, or move it away and set the secrets anew", v.path(), err)
+		return nil, fmt.Errorf("the vault %s: %w; restore it from a backup, or move it away and set the secrets anew",
+			v.path(), err)
 	}
 	return d, nil
 }
@@ -158,7 +162,8 @@ func only(text, of string) bool {
 // CheckName returns an error if name is not a valid name of a secret.
 func CheckName(name string) error {
 	if !validName(name) {
-		return fmt.Errorf("%q cannot be the name of a secret; use up to 64 letters, digits, and . _ - @", name[:min(len(name), 64)])
+		return fmt.Errorf("%q cannot be the name of a secret; use up to 64 letters, digits, and . _ - @",
+			name[:min(len(name), 64)])
 	}
 	return nil
 }

@@ -122,7 +122,8 @@ func TestRotationSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := append(oldKeys[:len(oldKeys):len(oldKeys)], newKeys...)
-	named := strings.Replace(string(newFile), `"secrets"`, `"retired": [{"key": "`+old.Key+`", "place": "file"}], "secrets"`, 1)
+	named := strings.Replace(string(newFile), `"secrets"`,
+		`"retired": [{"key": "`+old.Key+`", "place": "file"}], "secrets"`, 1)
 	for name, state := range map[string][2]string{
 		"new key made":    {string(oldFile), string(both)},
 		"sealed anew":     {named, string(both)},

@@ -78,7 +78,8 @@ func (v *Vault) keyOf(d *document) (*key, error) {
 	if p == Env {
 		advice = "set the variable to the right key, or unset it if the key is elsewhere"
 	}
-	return nil, fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; %[5]s", errNoKey, v.path(), d.Key, at, advice)
+	return nil, fmt.Errorf("%w: the key %[3]s of the vault %[2]s is not in %[4]s; %[5]s", errNoKey, v.path(), d.Key,
+		at, advice)
 }
 
 // keyFile is a file with a key in each line. It has one key, or two during a
@@ -210,7 +211,8 @@ func (e envKeys) find(id string) (*key, error) {
 func (e envKeys) fresh(now string) (*key, error) {
 	k, err := e.read(e.EnvKey)
 	if errors.Is(err, errNoKey) {
-		return nil, fmt.Errorf("the variable %s is not set; set it to a key, as openssl rand -base64 32 prints", e.EnvKey)
+		return nil, fmt.Errorf("the variable %s is not set; set it to a key, as openssl rand -base64 32 prints",
+			e.EnvKey)
 	}
 	if err != nil {
 		return nil, err
@@ -218,9 +220,11 @@ func (e envKeys) fresh(now string) (*key, error) {
 	next, err := e.read(e.EnvNext)
 	switch {
 	case err == nil && *next == *k && next.id() == now:
-		return nil, fmt.Errorf("%s and %s hold the same key; set %[2]s to another one, as openssl rand -base64 32 prints", e.EnvKey, e.EnvNext)
+		return nil, fmt.Errorf("%s and %s hold the same key; set %[2]s to another one, as openssl rand -base64 32 "+
+			"prints", e.EnvKey, e.EnvNext)
 	case err == nil && next.id() == now:
-		return nil, fmt.Errorf("the vault is already sealed with the key in %[1]s; move it to %[2]s and unset %[1]s", e.EnvNext, e.EnvKey)
+		return nil, fmt.Errorf("the vault is already sealed with the key in %[1]s; move it to %[2]s and unset %[1]s",
+			e.EnvNext, e.EnvKey)
 	case k.id() != now:
 		return k, nil
 	case errors.Is(err, errNoKey):

@@ -33,10 +33,12 @@ func TestVariableHasPrecedence(t *testing.T) {
 		v    *Vault
 		want []string
 	}{
-		"another": {at(dir, File, envKey, two), []string{"wrong key", "the variable " + envKey, "set the variable to the right key, or unset it"}},
-		"unset":   {at(dir, File), []string{"wrong key", "the file " + filepath.Join(dir, keyName), "from a backup", "vault.key_from"}},
-		"no key":  {at(dir, File, envKey, "hunter2hunter2"), []string{envKey, "not a key", "openssl rand -base64 32"}},
-		"none":    {at(dir, Env), []string{"wrong key", "the variable " + envKey}},
+		"another": {at(dir, File, envKey, two), []string{"wrong key", "the variable " + envKey,
+			"set the variable to the right key, or unset it"}},
+		"unset": {at(dir, File), []string{"wrong key", "the file " + filepath.Join(dir, keyName), "from a backup",
+			"vault.key_from"}},
+		"no key": {at(dir, File, envKey, "hunter2hunter2"), []string{envKey, "not a key", "openssl rand -base64 32"}},
+		"none":   {at(dir, Env), []string{"wrong key", "the variable " + envKey}},
 	} {
 		_, getting := c.v.Get("a")
 		_, _, setting := c.v.Set(t.Context(), "b", []byte("other"))
@@ -233,7 +235,8 @@ func TestRotationMovesKey(t *testing.T) {
 		}
 		holds(t, step.to, "a", "value")
 		r, err := step.to.Check()
-		if err != nil || !r.Exists || r.Secrets != 1 || r.OldKeys != 0 || r.Key != done.Key || r.KeyStore != done.KeyStore {
+		if err != nil || !r.Exists || r.Secrets != 1 || r.OldKeys != 0 || r.Key != done.Key ||
+			r.KeyStore != done.KeyStore {
 			t.Errorf("%+v, %v", r, err)
 		}
 		if _, err := (systemKeyring{}).find(old.Key); !errors.Is(err, errNoKey) {
@@ -351,7 +354,8 @@ func TestCheckWithoutVault(t *testing.T) {
 		"bad variable": {at(dir, File, envKey, "nonsense"), "not a key"},
 	} {
 		r, err := c.v.Check()
-		if r.Exists || r.Secrets != 0 || (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+		if r.Exists || r.Secrets != 0 || (err == nil) != (c.want == "") || err != nil &&
+			!strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}

@@ -123,7 +123,8 @@ func (v *Vault) damaged(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s was changed or damaged; restore it from a backup, or set the secret anew with mcp-tools secrets set", err, v.path())
+	return fmt.Errorf("%w: %s was changed or damaged; restore it from a backup, or set the secret anew with "+
+		"mcp-tools secrets set", err, v.path())
 }
 
 func (v *Vault) path() string { return filepath.Join(v.config.Dir, fileName) }

@@ -215,7 +215,11 @@ func TestSecretsAreEncrypted(t *testing.T) {
 // secret opens under its own name, with its own dates, or not at all.
 func TestForgedEntries(t *testing.T) {
 	for name, change := range map[string]func(d, other *document){
-		"values swapped":  func(d, _ *document) { a, b := &d.Secrets[0], &d.Secrets[1]; a.Sealed, b.Sealed = b.Sealed, a.Sealed },
+		"values swapped": func(d, _ *document) {
+			a, b := &d.Secrets[0], &d.Secrets[1]
+			a.Sealed, b.Sealed = b.Sealed,
+				a.Sealed
+		},
 		"renamed":         func(d, _ *document) { d.Secrets[0].Name, d.Secrets[1].Name = "c", "d" },
 		"dated back":      func(d, _ *document) { d.Secrets[0].Changed = d.Secrets[0].Changed.Add(-time.Hour) },
 		"made earlier":    func(d, _ *document) { d.Secrets[0].Created = d.Secrets[0].Created.Add(-time.Hour) },
@@ -258,36 +262,40 @@ func TestForgedEntries(t *testing.T) {
 func TestBrokenVault(t *testing.T) {
 	seal := base64.StdEncoding.EncodeToString(make([]byte, overhead+5))
 	entry := func(name string) string {
-		return `{"name":"` + name + `","created":"2026-01-02T03:04:05Z","changed":"2026-01-02T03:04:05Z","sealed":"` + seal + `"}`
+		return `{"name":"` + name + `","created":"2026-01-02T03:04:05Z","changed":"2026-01-02T03:04:05Z","sealed":"` +
+			seal + `"}`
 	}
 	file := func(head string, entries ...string) string {
 		return `{"version":1,"key":"0123456789abcdef",` + head + `"secrets":[` + strings.Join(entries, ",") + `]}`
 	}
 	for name, c := range map[string]struct{ text, want string }{
-		"empty":            {"", "empty"},
-		"blank":            {" \n", "empty"},
-		"not JSON":         {"hello", "damaged"},
-		"cut off":          {file("", entry("a"))[:90], "damaged"},
-		"two documents":    {file("") + file(""), "damaged"},
-		"unknown word":     {file(`"more":1,`), "more"},
-		"word twice":       {file(`"version":1,`), "damaged"},
-		"no version":       {`{"key":"0123456789abcdef","secrets":[]}`, "version 0"},
-		"later version":    {strings.Replace(file(""), `"version":1`, `"version":2`, 1), "this program knows version 1"},
-		"null":             {"null", "version 0"},
-		"no key":           {strings.Replace(file(""), "0123456789abcdef", "", 1), "does not name its key"},
-		"a key like paths": {strings.Replace(file(""), "0123456789abcdef", "../../../../x/yz", 1), "does not name its key"},
-		"name twice":       {file("", entry("a"), entry("a")), "not in order"},
-		"disorder":         {file("", entry("b"), entry("a")), "not in order"},
-		"no name":          {file("", entry("")), "secret 1 of 1"},
-		"bad name":         {file("", entry("a/b")), "name"},
-		"no date":          {file("", strings.Replace(entry("a"), `"created":"2026-01-02T03:04:05Z",`, "", 1)), "no valid date"},
-		"odd date":         {file("", strings.Replace(entry("a"), `05Z`, "05.5Z", 1)), "no valid date"},
-		"sealed nothing":   {file("", strings.Replace(entry("a"), seal, "", 1)), "0 bytes"},
-		"not base64":       {file("", strings.Replace(entry("a"), seal, "%%%", 1)), "damaged"},
-		"old key in use":   {file(`"retired":[{"key":"0123456789abcdef","place":"file"}],`), "old key"},
-		"old key nowhere":  {file(`"retired":[{"key":"0123456789abcdee","place":"moon"}],`), "old key"},
-		"too many old":     {file(`"retired":[` + strings.Repeat(`{},`, maxRetired) + `{}],`), "old keys"},
-		"too long":         {strings.Repeat(" ", maxFile+1), "the maximum is"},
+		"empty":         {"", "empty"},
+		"blank":         {" \n", "empty"},
+		"not JSON":      {"hello", "damaged"},
+		"cut off":       {file("", entry("a"))[:90], "damaged"},
+		"two documents": {file("") + file(""), "damaged"},
+		"unknown word":  {file(`"more":1,`), "more"},
+		"word twice":    {file(`"version":1,`), "damaged"},
+		"no version":    {`{"key":"0123456789abcdef","secrets":[]}`, "version 0"},
+		"later version": {strings.Replace(file(""), `"version":1`, `"version":2`, 1),
+			"this program knows version 1"},
+		"null":   {"null", "version 0"},
+		"no key": {strings.Replace(file(""), "0123456789abcdef", "", 1), "does not name its key"},
+		"a key like paths": {strings.Replace(file(""), "0123456789abcdef", "../../../../x/yz", 1),
+			"does not name its key"},
+		"name twice": {file("", entry("a"), entry("a")), "not in order"},
+		"disorder":   {file("", entry("b"), entry("a")), "not in order"},
+		"no name":    {file("", entry("")), "secret 1 of 1"},
+		"bad name":   {file("", entry("a/b")), "name"},
+		"no date": {file("", strings.Replace(entry("a"), `"created":"2026-01-02T03:04:05Z",`, "", 1)),
+			"no valid date"},
+		"odd date":        {file("", strings.Replace(entry("a"), `05Z`, "05.5Z", 1)), "no valid date"},
+		"sealed nothing":  {file("", strings.Replace(entry("a"), seal, "", 1)), "0 bytes"},
+		"not base64":      {file("", strings.Replace(entry("a"), seal, "%%%", 1)), "damaged"},
+		"old key in use":  {file(`"retired":[{"key":"0123456789abcdef","place":"file"}],`), "old key"},
+		"old key nowhere": {file(`"retired":[{"key":"0123456789abcdee","place":"moon"}],`), "old key"},
+		"too many old":    {file(`"retired":[` + strings.Repeat(`{},`, maxRetired) + `{}],`), "old keys"},
+		"too long":        {strings.Repeat(" ", maxFile+1), "the maximum is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := fresh(t)
@@ -336,7 +344,8 @@ func FuzzDecode(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	good, err := encode(&document{Version: version, Key: k.id(), Retired: []oldKey{{newKey().id(), Keyring}}, Secrets: []sealed{s}})
+	good, err := encode(&document{Version: version, Key: k.id(), Retired: []oldKey{{newKey().id(), Keyring}},
+		Secrets: []sealed{s}})
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -360,7 +369,8 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("changed on the way: %+v, %+v", d, back)
 		}
 		for i, s := range back.Secrets {
-			if !bytes.Equal(k.bound(s.Entry), k.bound(d.Secrets[i].Entry)) || !bytes.Equal(s.Sealed, d.Secrets[i].Sealed) {
+			if !bytes.Equal(k.bound(s.Entry), k.bound(d.Secrets[i].Entry)) ||
+				!bytes.Equal(s.Sealed, d.Secrets[i].Sealed) {
 				t.Errorf("%q changed on the way", s.Name)
 			}
 		}

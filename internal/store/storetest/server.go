@@ -72,7 +72,8 @@ func (s *Server) settle() (err error) {
 
 // create makes the server and starts it.
 func (s *Server) create() error {
-	if err := s.run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C", s.data()); err != nil {
+	if err := s.run("initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", "--locale=C",
+		s.data()); err != nil {
 		return err
 	}
 	return s.start()
@@ -94,7 +95,8 @@ func (s *Server) Start(t testing.TB) {
 }
 
 func (s *Server) start() error {
-	options := fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories=%s -c fsync=off -c max_connections=200", s.dir)
+	options := fmt.Sprintf("-c listen_addresses='' -c unix_socket_directories=%s -c fsync=off -c max_connections=200",
+		s.dir)
 	return s.run("pg_ctl", "start", "-w", "-s", "-t", seconds(patience), "-D", s.data(), "-l", s.log(), "-o", options)
 }
 
