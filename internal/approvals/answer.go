@@ -150,7 +150,7 @@ func (s *Store) Preview(ctx context.Context, id string, a Answer, by Approver) (
 // Take returns the decision about a call, if this process has asked about exactly
 // that call. An approval can be taken once. An open question is withdrawn.
 func (s *Store) Take(ctx context.Context, id string, c Call) (Decision, error) {
-	if s.Unused() {
+	if s.DB.Unused() {
 		return Decision{}, ErrUnknown
 	}
 	ctx, cancel := withTimeout(ctx)
@@ -218,7 +218,7 @@ func (q *Question) about(c Call) bool {
 
 // Withdraw removes a question of this process.
 func (s *Store) Withdraw(ctx context.Context, id string) error {
-	if s.Unused() || !isID(id) {
+	if s.DB.Unused() || !isID(id) {
 		return nil
 	}
 	ctx, cancel := withTimeout(ctx)
@@ -244,7 +244,7 @@ func (s *Store) MarkAttended(ctx context.Context) error {
 
 // Attended reports whether an approver has looked at the questions recently.
 func (s *Store) Attended(ctx context.Context) (bool, error) {
-	if s.Unused() {
+	if s.DB.Unused() {
 		return false, nil
 	}
 	ctx, cancel := withTimeout(ctx)

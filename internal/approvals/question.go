@@ -128,7 +128,7 @@ func room(size int) func(open, own, text, ownText int) bool {
 
 // List returns the open questions that who may see, the oldest first.
 func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
-	if s.Unused() {
+	if s.DB.Unused() {
 		return nil, nil
 	}
 	ctx, cancel := withTimeout(ctx)
@@ -149,7 +149,7 @@ func (s *Store) List(ctx context.Context, who Approver) ([]Question, error) {
 
 // Get returns one question that who may see, open or closed.
 func (s *Store) Get(ctx context.Context, id string, who Approver) (Question, error) {
-	if s.Unused() {
+	if s.DB.Unused() {
 		return Question{}, ErrUnknown
 	}
 	ctx, cancel := withTimeout(ctx)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/store"
 	"github.com/mcp-tools/mcp-tools/internal/store/storetest"
 )
 
@@ -306,7 +308,13 @@ func TestHeartbeatKeepsQuestions(t *testing.T) {
 }
 
 func TestReadingCreatesNothing(t *testing.T) {
-	s := New(Options{Unused: func() bool { return true }}) // and no rows behind it
+	dir := filepath.Join(t.TempDir(), "none")
+	db, err := store.OpenLazy(store.Options{DSN: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	s := New(Options{DB: db})
 	if _, ok, err := s.Allowed(t.Context(), someCall()); ok || err != nil {
 		t.Error(ok, err)
 	}

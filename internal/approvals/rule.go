@@ -181,7 +181,7 @@ func rank(risk string) int {
 
 // Allowed returns the rule that allows a call, if there is one.
 func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
-	if s.Unused() {
+	if s.DB.Unused() {
 		return Rule{}, false, nil
 	}
 	ctx, cancel := withTimeout(ctx)
@@ -205,7 +205,7 @@ func (s *Store) Allowed(ctx context.Context, c Call) (Rule, bool, error) {
 
 // Rules returns all valid rules, the oldest first.
 func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
-	if s.Unused() {
+	if s.DB.Unused() {
 		return nil, nil
 	}
 	ctx, cancel := withTimeout(ctx)
@@ -219,7 +219,7 @@ func (s *Store) Rules(ctx context.Context) (rules []Rule, err error) {
 
 // Forget removes a rule.
 func (s *Store) Forget(ctx context.Context, id string) (gone Rule, err error) {
-	if s.Unused() || !isID(id) {
+	if s.DB.Unused() || !isID(id) {
 		return gone, ErrUnknown
 	}
 	ctx, cancel := withTimeout(ctx)

@@ -57,11 +57,8 @@ const idLen = 12
 
 // Options configure a Store.
 type Options struct {
-	DB *store.Store
-	// Unused reports that the store was certainly never used, so that reading
-	// must not create it. nil means it may have been.
-	Unused func() bool
-	Log    *slog.Logger // nil: silent
+	DB  *store.Store
+	Log *slog.Logger // nil: silent
 }
 
 // A Store is the access of one process to the approvals. It is safe for
@@ -76,9 +73,6 @@ type Store struct {
 
 // New returns a Store. It does not use the database yet.
 func New(o Options) *Store {
-	if o.Unused == nil {
-		o.Unused = func() bool { return false }
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}

@@ -13,6 +13,9 @@ import (
 // tokenRows reads and writes the table of tokens, which all processes and
 // machines with the same store share. Tests make it fail.
 type tokenRows interface {
+	// Unused reports that there is certainly no store yet. Reading must not
+	// create one.
+	Unused() bool
 	// ByHash returns the token with a hash, and the time by the store's clock.
 	ByHash(ctx context.Context, hash string) (r Token, now time.Time, found bool, err error)
 	// All returns all tokens, the oldest first.
@@ -28,6 +31,8 @@ type tokenRows interface {
 
 // storeRows are the rows of a store.
 type storeRows struct{ store *store.Store }
+
+func (s storeRows) Unused() bool { return s.store.Unused() }
 
 const tokenColumns = "hash, id, name, profiles, approve, agent, usr, workspace, created, expires, used, revoked"
 

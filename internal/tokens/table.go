@@ -34,11 +34,8 @@ var (
 
 // Options configure a Table.
 type Options struct {
-	DB *store.Store
-	// Unused reports that there is certainly no store yet, so that reading must
-	// not create one. nil means there may be one.
-	Unused func() bool
-	Log    *slog.Logger // nil: silent
+	DB  *store.Store
+	Log *slog.Logger // nil: silent
 }
 
 // A Table is the table of tokens. It is safe for concurrent use.
@@ -65,9 +62,6 @@ const (
 
 // New returns a Table. It does not use the store yet.
 func New(o Options) *Table {
-	if o.Unused == nil {
-		o.Unused = func() bool { return false }
-	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
@@ -83,7 +77,7 @@ func (t *Table) Authenticate(ctx context.Context, plain string) (Token, error) {
 	if err := Check(plain); err != nil {
 		return Token{}, err
 	}
-	if t.Unused() {
+	if t.rows.Unused() {
 		return Token{}, ErrUnknown
 	}
 	now, hash := time.Now(), hashOf(plain)
@@ -127,7 +121,7 @@ var errInvalidRow = errors.New("its row has no profile, or has one although it i
 
 // List returns all tokens, also revoked and expired ones, the oldest first.
 func (t *Table) List(ctx context.Context) ([]Token, error) {
-	if t.Unused() {
+	if t.rows.Unused() {
 		return nil, nil
 	}
 	list, err := t.rows.All(ctx)

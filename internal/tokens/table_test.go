@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -175,9 +176,13 @@ func TestAuthenticateInvalidRows(t *testing.T) {
 }
 
 func TestReadingCreatesNothing(t *testing.T) {
-	rows := &troubled{away: true} // and nothing behind it
-	table := New(Options{Unused: func() bool { return true }})
-	table.rows = rows
+	dir := filepath.Join(t.TempDir(), "none")
+	db, err := store.OpenLazy(store.Options{DSN: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	table := New(Options{DB: db})
 	if _, err := table.Authenticate(t.Context(), generate().Reveal()); !errors.Is(err, ErrUnknown) {
 		t.Errorf("a token: %v", err)
 	}
@@ -189,6 +194,9 @@ func TestReadingCreatesNothing(t *testing.T) {
 	}
 	if err := table.Close(); err != nil {
 		t.Error(err)
+	}
+	if !store.Missing(dir) {
+		t.Error("a store was created")
 	}
 }
 

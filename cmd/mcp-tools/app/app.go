@@ -225,7 +225,7 @@ func (a *App) openTools(context.Context) (err error) {
 }
 
 func (a *App) openServer(context.Context) (err error) {
-	a.approvals = approvals.New(approvals.Options{DB: a.store, Unused: a.unused, Log: a.log})
+	a.approvals = approvals.New(approvals.Options{DB: a.store, Log: a.log})
 	a.onClose(a.approvals.Close) // withdraws the questions of this process
 	text := instructions
 	if more := a.loaded.Config.Server.Instructions; more != "" {

@@ -135,7 +135,7 @@ func hostOf(endpoint string) string {
 // and prints it.
 func (a *App) identities(ctx context.Context, endpoint string) (_ *Identities, err error) {
 	c := a.loaded.Config.Connections
-	table := tokens.New(tokens.Options{DB: a.store, Unused: a.unused, Log: a.log})
+	table := tokens.New(tokens.Options{DB: a.store, Log: a.log})
 	a.onClose(table.Close)
 	base := strings.TrimSuffix(endpoint, "/mcp")
 	ids := &Identities{Table: table, resource: endpoint, metadata: base + "/.well-known/oauth-protected-resource/mcp"}

@@ -48,8 +48,8 @@ func (e *Env) LoadStoreOptions() (store.Options, error) {
 }
 
 // WithStore passes the store of the settings to use, and closes it. It is opened
-// when it is first needed. unused reports that the store does not exist yet.
-func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) error {
+// when it is first needed.
+func (e *Env) WithStore(use func(*store.Store) error) error {
 	o, err := e.LoadStoreOptions()
 	if err != nil {
 		return err
@@ -58,12 +58,12 @@ func (e *Env) WithStore(use func(s *store.Store, unused func() bool) error) erro
 	if err != nil {
 		return err
 	}
-	return errors.Join(use(s, s.Unused), s.Close())
+	return errors.Join(use(s), s.Close())
 }
 
 // StorePlace returns the location of the store, without a password.
 func (e *Env) StorePlace() (place string, err error) {
-	err = e.WithStore(func(s *store.Store, _ func() bool) error {
+	err = e.WithStore(func(s *store.Store) error {
 		place = s.Location()
 		return nil
 	})
@@ -105,8 +105,8 @@ func (e *Env) StoreOptionsAt(text string) (store.Options, error) {
 // WithTokens passes the token table to use, and closes it. Only creating a token
 // creates a store.
 func (e *Env) WithTokens(use func(*tokens.Table) error) error {
-	return e.WithStore(func(s *store.Store, unused func() bool) error {
-		table := tokens.New(tokens.Options{DB: s, Unused: unused})
+	return e.WithStore(func(s *store.Store) error {
+		table := tokens.New(tokens.Options{DB: s})
 		return errors.Join(use(table), table.Close())
 	})
 }

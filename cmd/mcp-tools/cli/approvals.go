@@ -20,8 +20,8 @@ import (
 
 // withApprovals passes the store of approvals to use.
 func (a *CLI) withApprovals(use func(*approvals.Store, approvals.Approver) error) error {
-	return a.WithStore(func(s *store.Store, unused func() bool) error {
-		return use(approvals.New(approvals.Options{DB: s, Unused: unused}), approvals.Approver{
+	return a.WithStore(func(s *store.Store) error {
+		return use(approvals.New(approvals.Options{DB: s}), approvals.Approver{
 			Name: app.SystemUser(), Channel: "cli",
 		})
 	})
