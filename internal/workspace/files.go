@@ -29,7 +29,7 @@ type Files interface {
 	// Glob finds files by their names.
 	Glob(ctx context.Context, q GlobQuery) (Listing, error)
 	// Search finds lines in files.
-	Search(ctx context.Context, q SearchQuery) (search.Found, error)
+	Search(ctx context.Context, q search.Query) (search.Found, error)
 
 	// History returns the earlier changes of a file, the latest first.
 	History(ctx context.Context, path string, limit int) ([]PastChange, error)
@@ -112,24 +112,6 @@ type Entry struct {
 	Size     int64
 	Modified time.Time
 	Target   string // get a link
-}
-
-// A SearchQuery asks for text in files.
-type SearchQuery struct {
-	Pattern    string   // RE2 syntax, or plain text if Literal
-	Path       string   // directory or file
-	Globs      []string // a file must match one of these; one that begins with ! excludes
-	Types      []string // a file must be of one of these types: go, py, js, ...
-	Mode       search.Mode
-	Context    int // lines to return around a match
-	Literal    bool
-	IgnoreCase bool
-	Word       bool
-	Multiline  bool // matches may span lines, and . matches newlines
-	Hidden     bool
-	Ignored    bool
-	Limit      int // maximum number of matching lines, or of files if the mode is not Content
-	Offset     int // number of matches or files to skip
 }
 
 // A PastChange is an earlier change of one file.

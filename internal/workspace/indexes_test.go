@@ -21,7 +21,7 @@ func TestSearchWithIndex(t *testing.T) {
 	}
 	find := func(pattern string) search.Found {
 		t.Helper()
-		found, err := w.Search(ctx, workspace.SearchQuery{Pattern: pattern, Path: ".", Mode: search.Content, Limit: 10})
+		found, err := w.Search(ctx, search.Query{Pattern: pattern, Path: ".", Mode: search.Content, Limit: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

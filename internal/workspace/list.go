@@ -497,11 +497,8 @@ func (a *subtree) newestFirst(ctx context.Context, found []candidate) {
 }
 
 // Search implements [Files].
-func (w *Workspace) Search(ctx context.Context, q SearchQuery) (search.Found, error) {
-	m, err := search.Compile(search.Query{
-		Pattern: q.Pattern, Literal: q.Literal, IgnoreCase: q.IgnoreCase, Word: q.Word, Multiline: q.Multiline,
-		Mode: q.Mode, Context: q.Context, Limit: q.Limit, Offset: q.Offset,
-	})
+func (w *Workspace) Search(ctx context.Context, q search.Query) (search.Found, error) {
+	m, err := search.Compile(q)
 	if err != nil {
 		return search.Found{}, err
 	}
@@ -535,7 +532,7 @@ func (w *Workspace) Search(ctx context.Context, q SearchQuery) (search.Found, er
 // toSearch returns the files to search. A file that is named directly is searched
 // even if globs or ignore files exclude it.
 func (a *subtree) toSearch(
-	ctx context.Context, q SearchQuery, m *search.Matcher, filter *ignore.Filter,
+	ctx context.Context, q search.Query, m *search.Matcher, filter *ignore.Filter,
 ) (names, unread []string, err error) {
 	keep := func(name string) bool { return filter.Keep(a.relative(name)) }
 	if a.onDisk() {

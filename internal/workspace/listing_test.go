@@ -173,21 +173,21 @@ func TestGlob(t *testing.T) {
 func TestSearch(t *testing.T) {
 	w, ctx, _ := house(t)
 	for name, test := range map[string]struct {
-		q    workspace.SearchQuery
+		q    search.Query
 		want string
 	}{
-		"all":       {workspace.SearchQuery{Pattern: "needle"}, `SOUL.md:1 a.go:1 a/b.go:1 a/deep/c.go:1 bad\xffname.txt:1 memory/day.md:1`},
-		"hidden":    {workspace.SearchQuery{Pattern: "needle", Hidden: true, Globs: []string{".github/**"}}, ".github/ci.yml:1"},
-		"ignored":   {workspace.SearchQuery{Pattern: "needle", Ignored: true, Globs: []string{"*.log", "build/**"}}, "build/out.go:1 run.log:1"},
-		"directory": {workspace.SearchQuery{Pattern: "needle", Path: "a"}, "a/b.go:1 a/deep/c.go:1"},
-		"by link":   {workspace.SearchQuery{Pattern: "needle", Path: "to-a"}, "a/b.go:1 a/deep/c.go:1"},
-		"file":      {workspace.SearchQuery{Pattern: "func", Path: "a/b.go"}, "a/b.go:2"},
-		"named":     {workspace.SearchQuery{Pattern: "needle", Path: "run.log"}, "run.log:1"},
-		"type":      {workspace.SearchQuery{Pattern: "needle", Types: []string{"md"}}, "SOUL.md:1 memory/day.md:1"},
-		"memory":    {workspace.SearchQuery{Pattern: "needle", Path: "memory"}, "memory/day.md:1"},
-		"one":       {workspace.SearchQuery{Pattern: "needle", Path: "memory/day.md"}, "memory/day.md:1"},
-		"page":      {workspace.SearchQuery{Pattern: "needle", Offset: 1, Limit: 2}, "a.go:1 a/b.go:1 more"},
-		"denied":    {workspace.SearchQuery{Pattern: "TOKEN", Hidden: true, Ignored: true}, "UPPER/.env.sample:1"},
+		"all":       {search.Query{Pattern: "needle"}, `SOUL.md:1 a.go:1 a/b.go:1 a/deep/c.go:1 bad\xffname.txt:1 memory/day.md:1`},
+		"hidden":    {search.Query{Pattern: "needle", Hidden: true, Globs: []string{".github/**"}}, ".github/ci.yml:1"},
+		"ignored":   {search.Query{Pattern: "needle", Ignored: true, Globs: []string{"*.log", "build/**"}}, "build/out.go:1 run.log:1"},
+		"directory": {search.Query{Pattern: "needle", Path: "a"}, "a/b.go:1 a/deep/c.go:1"},
+		"by link":   {search.Query{Pattern: "needle", Path: "to-a"}, "a/b.go:1 a/deep/c.go:1"},
+		"file":      {search.Query{Pattern: "func", Path: "a/b.go"}, "a/b.go:2"},
+		"named":     {search.Query{Pattern: "needle", Path: "run.log"}, "run.log:1"},
+		"type":      {search.Query{Pattern: "needle", Types: []string{"md"}}, "SOUL.md:1 memory/day.md:1"},
+		"memory":    {search.Query{Pattern: "needle", Path: "memory"}, "memory/day.md:1"},
+		"one":       {search.Query{Pattern: "needle", Path: "memory/day.md"}, "memory/day.md:1"},
+		"page":      {search.Query{Pattern: "needle", Offset: 1, Limit: 2}, "a.go:1 a/b.go:1 more"},
+		"denied":    {search.Query{Pattern: "TOKEN", Hidden: true, Ignored: true}, "UPPER/.env.sample:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.q.Mode = search.Content
@@ -204,7 +204,7 @@ func TestSearch(t *testing.T) {
 		})
 	}
 	for _, path := range []string{"hush", ".env", "to-env", "out/passwd", "nowhere"} {
-		q := workspace.SearchQuery{Pattern: ".", Path: path, Mode: search.Content, Limit: 10}
+		q := search.Query{Pattern: ".", Path: path, Mode: search.Content, Limit: 10}
 		if found, err := w.Search(ctx, q); err == nil {
 			t.Errorf("%q was searched: %s", path, lines(found))
 		}

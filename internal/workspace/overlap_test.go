@@ -39,7 +39,7 @@ func TestDenyInRootsThatOverlap(t *testing.T) {
 			}
 			shown++
 		}
-		found, err := w.Search(ctx, SearchQuery{
+		found, err := w.Search(ctx, search.Query{
 			Path: dir, Pattern: "HIDDEN|OPEN", Mode: search.Names, Limit: 100, Hidden: true, Ignored: true,
 		})
 		if err != nil || len(found.Files) != 1 || !strings.HasSuffix(found.Files[0].Name, "open.txt") || shown < 4 {

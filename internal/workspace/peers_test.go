@@ -43,7 +43,7 @@ func BenchmarkSearchAgainstRipgrep(b *testing.B) {
 				{"regex without a literal", `[A-Z]{4}-[0-9]{2,}`, nil, everything},
 				{"word", "Reader", []string{"-w"}, everything},
 			} {
-				q := workspace.SearchQuery{Pattern: p.pattern, Path: ".", Mode: search.Content, Limit: p.limit,
+				q := search.Query{Pattern: p.pattern, Path: ".", Mode: search.Content, Limit: p.limit,
 					IgnoreCase: slices.Contains(p.flags, "-i"), Word: slices.Contains(p.flags, "-w")}
 				b.Run(fmt.Sprintf("%s/%s/%s", name, state(indexed), p.name), func(b *testing.B) {
 					against(b, func() { run(b, dir, rg, append(p.flags, "-n", "--no-heading", p.pattern)...) }, func() {
@@ -107,7 +107,7 @@ func searched(b *testing.B, dir string, indexed bool) (*workspace.Workspace, con
 	})
 	ctx := workspacetest.For(b.Context(), workspacetest.Caller(dir))
 	if indexed {
-		q := workspace.SearchQuery{Pattern: "x", Path: ".", Mode: search.Names, Limit: 1}
+		q := search.Query{Pattern: "x", Path: ".", Mode: search.Names, Limit: 1}
 		if _, err := w.Search(ctx, q); err != nil {
 			b.Fatal(err)
 		}

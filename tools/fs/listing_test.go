@@ -30,7 +30,7 @@ func (s *shelf) Glob(_ context.Context, q workspace.GlobQuery) (workspace.Listin
 	s.asked = q
 	return s.listing, nil
 }
-func (s *shelf) Search(_ context.Context, q workspace.SearchQuery) (search.Found, error) {
+func (s *shelf) Search(_ context.Context, q search.Query) (search.Found, error) {
 	s.asked = q
 	return s.found, nil
 }
@@ -140,7 +140,7 @@ func TestSearchAsks(t *testing.T) {
 	if _, err := (searchFiles{s}).Do(t.Context(), args); err != nil {
 		t.Fatal(err)
 	}
-	want := workspace.SearchQuery{
+	want := search.Query{
 		Pattern: "x", Path: "p", Globs: []string{"*.go"}, Types: []string{"go"}, Mode: search.Count, Context: 2, Literal: true, IgnoreCase: true,
 		Word: true, Multiline: true, Hidden: true, Ignored: true, Limit: 3, Offset: 4,
 	}
@@ -163,7 +163,7 @@ func TestGlobOrders(t *testing.T) {
 
 // TestSearchByOtherNames has arguments as models know them from other tools.
 func TestSearchByOtherNames(t *testing.T) {
-	for args, want := range map[string]workspace.SearchQuery{
+	for args, want := range map[string]search.Query{
 		`{"pattern":"x","output_mode":"files_with_matches","head_limit":5}`: {Mode: search.Names, Limit: 5},
 		`{"pattern":"x","output_mode":"Count"}`:                             {Mode: search.Count, Limit: 100},
 		`{"pattern":"x","-C":3,"-F":true}`:                                  {Mode: search.Content, Limit: 100, Context: 3, Literal: true},

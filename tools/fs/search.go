@@ -51,7 +51,7 @@ func (t searchFiles) Do(ctx context.Context, a searchArgs) (tool.Result, error) 
 	if err != nil {
 		return tool.Result{}, err
 	}
-	q := workspace.SearchQuery{
+	q := search.Query{
 		Pattern: a.Pattern, Path: dirOrWorkspace(a.Path), Globs: a.Glob, Types: a.Type, Mode: mode,
 		Context: min(max(a.Context, a.After, a.Before), 50), Literal: a.Literal, IgnoreCase: !a.Case || a.IgnoreCase,
 		Word: a.Word, Multiline: a.Multiline, Hidden: a.All, Ignored: a.All,
@@ -78,7 +78,7 @@ func searchMode(name string) (search.Mode, error) {
 		Try("use %s, %s or %s", search.Content, search.Names, search.Count)
 }
 
-func formatSearch(found search.Found, q workspace.SearchQuery) string {
+func formatSearch(found search.Found, q search.Query) string {
 	var b strings.Builder
 	shown := 0
 	for i, file := range found.Files {
@@ -141,7 +141,7 @@ func formatCut(line search.Line) string {
 	return fmt.Sprintf(" [%d bytes of this line not shown]", line.Cut)
 }
 
-func summary(found search.Found, q workspace.SearchQuery, shown int) string {
+func summary(found search.Found, q search.Query, shown int) string {
 	matches := text.Plural(shown, "matching line")
 	if q.Mode != search.Content {
 		matches = text.Plural(shown, "file")
@@ -164,7 +164,7 @@ func summary(found search.Found, q workspace.SearchQuery, shown int) string {
 }
 
 // adviceForNone returns what was searched without a match, and how to find more.
-func adviceForNone(found search.Found, q workspace.SearchQuery) string {
+func adviceForNone(found search.Found, q search.Query) string {
 	if found.Searched == 0 && found.Unread == 0 && len(found.Unlisted) == 0 {
 		advice := fmt.Sprintf("no file to search in %q", q.Path)
 		if len(q.Globs)+len(q.Types) > 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
+	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
 // TestServedFilesAreListed lists, finds and searches the files of a version with the file tools. They see no other
@@ -43,7 +44,7 @@ func TestServedFilesAreListed(t *testing.T) {
 		if !slices.Equal(got, []string{"skills/deploy@1/scripts/run.sh"}) {
 			t.Errorf("%q", got)
 		}
-		found, err := b.files.Search(b.ctx, workspace.SearchQuery{Path: "skills/deploy@1", Pattern: "needle", Limit: 9})
+		found, err := b.files.Search(b.ctx, search.Query{Path: "skills/deploy@1", Pattern: "needle", Limit: 9})
 		if err != nil || len(found.Files) != 2 {
 			t.Errorf("%+v, %v", found, err)
 		}

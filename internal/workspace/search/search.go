@@ -45,9 +45,9 @@ const (
 	wholeFile = 16 << 20
 )
 
-// A Query selects what to search for and how much of it to return.
+// A Query selects what to search for, in which files, and how much of it to return.
 type Query struct {
-	Pattern    string // RE2, or plain text when Literal
+	Pattern    string // RE2 syntax, or plain text if Literal
 	Literal    bool
 	IgnoreCase bool
 	Word       bool // the match must not be next to a letter, digit or underscore
@@ -58,6 +58,13 @@ type Query struct {
 	Offset     int   // number of those to skip
 	MaxLine    int   // bytes to return of a line; default 300
 	MaxFile    int64 // larger files count as unread; 0 means no limit, or 16 MiB if Multiline
+
+	// Package workspace uses the following fields to list the files to search.
+	Path    string   // directory or file
+	Globs   []string // a file must match one of these; one that begins with ! excludes
+	Types   []string // a file must be of one of these types: go, py, js, ...
+	Hidden  bool     // include names that begin with a dot
+	Ignored bool     // include files that .gitignore excludes
 }
 
 // A Matcher is a compiled Query. It is safe for concurrent use.
