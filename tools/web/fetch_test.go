@@ -106,11 +106,13 @@ func TestFetchShowsWhatThereIs(t *testing.T) {
 
 const (
 	rss = `<?xml version="1.0"?><rss version="2.0"><channel><title>News</title><description>of today</description>
-<item><title>First &amp; best</title><link>https://docs.example.com/1</link><pubDate>Mon, 02 Nov 2026 10:00:00 GMT</pubDate>
+<item><title>First &amp; best</title><link>https://docs.example.com/1</link>
+<pubDate>Mon, 02 Nov 2026 10:00:00 GMT</pubDate>
 <description><![CDATA[<b>All</b> about it <script>alert(1)</script>]]></description></item>
 <item><title>Second</title><link>javascript:alert(1)</link></item></channel></rss>`
 	atom = `<feed xmlns="http://www.w3.org/2005/Atom"><title>Blog</title><entry><title type="html">Entry</title>
-<link rel="edit" href="/edit"/><link href="/e"/><updated>2026-01-02T00:00:00Z</updated><author><name>Ann</name><email>ann@example.com</email></author>
+<link rel="edit" href="/edit"/><link href="/e"/><updated>2026-01-02T00:00:00Z</updated>
+<author><name>Ann</name><email>ann@example.com</email></author>
 <content type="html">&lt;p&gt;Words&lt;/p&gt;</content></entry></feed>`
 	jsonFeedText = `{"version":"https://jsonfeed.org/version/1.1","title":"J","items":[{"title":"One","url":"https://docs.example.com/one","content_html":"<p>Hello</p>"}]}`
 )

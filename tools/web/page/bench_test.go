@@ -10,8 +10,7 @@ import (
 	"golang.org/x/net/html"
 )
 
-// large is a page of about so many bytes, made of the bodies of those in
-// testdata that have one in UTF-8.
+// large returns a page of about size bytes, made of the UTF-8 pages in testdata.
 func large(t testing.TB, size int) string {
 	t.Helper()
 	var parts []string
@@ -49,8 +48,7 @@ func BenchmarkRead(b *testing.B) {
 	}
 }
 
-// BenchmarkParse is the parser alone on what Read reads: the least that any way
-// of reading takes.
+// BenchmarkParse measures the parser alone, for comparison with BenchmarkRead.
 func BenchmarkParse(b *testing.B) {
 	source := large(b, 200<<10)
 	b.SetBytes(int64(len(source)))

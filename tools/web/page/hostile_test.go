@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// many repeats a text with a number in it.
+// many repeats a text with its number.
 func many(n int, format string) string {
 	var b strings.Builder
 	for i := range n {
@@ -20,10 +20,10 @@ func many(n int, format string) string {
 	return b.String()
 }
 
-// hostilePages are made to cost more than they are worth.
+// hostilePages returns pages that are made to cost much time or memory.
 func hostilePages() map[string]string {
 	rep := strings.Repeat
-	const million = 10_000 // as many as show what grows too fast
+	const million = 10_000 // enough to show quadratic time
 	all := map[string]string{
 		"attributes of one tag":    "<p " + many(60_000, "a%d=1 ") + ">text",
 		"attributes, all the same": "<p " + rep("class=x ", million) + ">text",
@@ -136,7 +136,7 @@ func TestDeepPagesKeepTheirText(t *testing.T) {
 	}
 }
 
-func TestDeepPagesHideWhatIsHidden(t *testing.T) {
+func TestHiddenTextInDeepPages(t *testing.T) {
 	deep := strings.Repeat("<div>", 5000)
 	for _, hidden := range []string{
 		"<p hidden>CANARY</p>", `<span style="display:none">CANARY</span>`, "<p class=x>CANARY</p>", "<x-y>CANARY</x-y>", `<b style="color:white">CANARY</b>`,
@@ -149,12 +149,12 @@ func TestDeepPagesHideWhatIsHidden(t *testing.T) {
 		}
 		source = "<p>seen</p><div hidden>" + deep + strings.Repeat("</div>", 5000) + "CANARY"
 		if p := read(t, source, Options{Whole: true}); strings.Contains(p.Text, "CANARY") {
-			t.Errorf("behind what was flattened: %q", p.Text)
+			t.Errorf("after flattened elements: %q", p.Text)
 		}
 	}
 }
 
-func TestReadHonoursItsContext(t *testing.T) {
+func TestReadEndsWithItsContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	for _, source := range []string{"<p>text", strings.Repeat("<div>", 1_000_000), strings.Repeat("<p>x", 200_000)} {

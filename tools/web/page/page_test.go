@@ -13,7 +13,7 @@ import (
 
 const pages = "../../../testdata/pages"
 
-// origin is where the pages of the tests came from.
+// origin returns the address of the test pages.
 func origin(t testing.TB) *url.URL {
 	t.Helper()
 	u, err := url.Parse("https://www.example.org/dir/page.html?x=1")
@@ -23,7 +23,7 @@ func origin(t testing.TB) *url.URL {
 	return u
 }
 
-// read reads a page that no test expects to fail.
+// read reads a page without an error.
 func read(t testing.TB, source string, o Options) Page {
 	t.Helper()
 	if o.URL == nil {

@@ -100,12 +100,12 @@ func TestCharsets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, say := range []string{"server", "page", "nobody", "wrong"} {
-			if _, told := guessed[name]; told && (say == "nobody" || say == "wrong") || strings.HasPrefix(name, "utf-16") && say == "page" {
+		for _, declaredBy := range []string{"server", "page", "none", "wrong"} {
+			if _, notGuessed := guessed[name]; notGuessed && (declaredBy == "none" || declaredBy == "wrong") || strings.HasPrefix(name, "utf-16") && declaredBy == "page" {
 				continue
 			}
 			source, contentType := "<p>"+text, ""
-			switch say {
+			switch declaredBy {
 			case "server":
 				contentType = "text/html; charset=" + name
 			case "page":
@@ -117,19 +117,19 @@ func TestCharsets(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if name == "iso-2022-jp" && say == "wrong" { // which it is, as far as the bytes tell
+			if name == "iso-2022-jp" && declaredBy == "wrong" { // the bytes are valid UTF-8
 				continue
 			}
 			p, err := Read(t.Context(), body, Options{ContentType: contentType, Whole: true})
 			if err != nil || p.Text != text {
-				t.Errorf("%s, said by %s: %q %v", name, say, p.Text, err)
+				t.Errorf("%s, declared by %s: %q %v", name, declaredBy, p.Text, err)
 			}
 		}
 	}
 }
 
-// What is said to be UTF-8 is that, with a fault here and there.
-func TestFaultsInUTF8(t *testing.T) {
+// TestInvalidBytesInUTF8 has pages declared as UTF-8 with invalid bytes.
+func TestInvalidBytesInUTF8(t *testing.T) {
 	for body, want := range map[string]string{
 		"bad \xff\xfe utf8 \xc3( end": "bad \ufffd utf8 \ufffd( end",
 		"Café é à ü\xe9":              "Café é à ü\ufffd",
@@ -137,25 +137,25 @@ func TestFaultsInUTF8(t *testing.T) {
 		"Grüße, cut off \xe2\x82":     "Grüße, cut off \ufffd",
 		"L\x92\xe9t\xe9 \xe0 la cr\xe8me br\xfbl\xe9e, d\xe9j\xe0 go\xfbt\xe9": "L’été à la crème brûlée, déjà goûté",
 	} {
-		for _, say := range []string{"server", "page"} {
+		for _, declaredBy := range []string{"server", "page"} {
 			source, contentType := "<p>"+body, "text/html; charset=UTF-8"
-			if say == "page" {
+			if declaredBy == "page" {
 				source, contentType = "<meta charset=utf-8>"+source, "text/html"
 			}
 			if p := read(t, source, Options{ContentType: contentType, Whole: true}); p.Text != want {
-				t.Errorf("%q, said by the %s: %q, not %q", body, say, p.Text, want)
+				t.Errorf("%q, declared by the %s: %q, not %q", body, declaredBy, p.Text, want)
 			}
 		}
 	}
 }
 
-func TestScriptPages(t *testing.T) {
+func TestPagesThatNeedScripts(t *testing.T) {
 	p := read(t, `<div id=app></div><script src=x.js></script>`, Options{})
 	if !p.Script || p.Text != "" {
 		t.Errorf("%+v", p)
 	}
 	if p := read(t, "<p>"+strings.Repeat("words and words ", 30)+"<script>x</script>", Options{}); p.Script {
-		t.Error("a page with text needs no script")
+		t.Error("Script is set for a page with text")
 	}
 	p = read(t, `<script>x</script><noscript><p>Words for those without.</p><p hidden>CANARY</p></noscript>`, Options{})
 	if p.Text != "Words for those without." {

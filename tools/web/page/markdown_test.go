@@ -9,9 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestForged holds what a page's text could pretend to be against what comes
-// out, in the places where lines begin differently.
-func TestForged(t *testing.T) {
+// TestTextIsNotMarkup has text that looks like Markdown, in all places where lines
+// begin differently.
+func TestTextIsNotMarkup(t *testing.T) {
 	for _, test := range []struct{ name, html, want string }{
 		{"in a quote", "<blockquote># a<br>> b<br>- c<p>1. d</blockquote>", "> \\# a\n> \\> b\n> \\- c\n>\n> 1\\. d"},
 		{"in a quote in a list", "<ul><li>x<blockquote># a</blockquote></ul>", "- x\n\n  > \\# a"},
@@ -66,8 +66,8 @@ func TestPlainTextKeepsIndents(t *testing.T) {
 	}
 }
 
-// TestReadAtOnce shows that one converter serves many.
-func TestReadAtOnce(t *testing.T) {
+// TestConcurrentReads checks that reads can share the converter.
+func TestConcurrentReads(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 16 {
 		all.Go(func() {
@@ -83,9 +83,8 @@ func TestReadAtOnce(t *testing.T) {
 	all.Wait()
 }
 
-// TestConverterFailures shows that what the converter does on its own ends no
-// call but this one.
-func TestConverterFailures(t *testing.T) {
+// TestConverterPanics checks that a panic in the converter fails only one page.
+func TestConverterPanics(t *testing.T) {
 	o := newOutput(1000, false)
 	o.heading("h2")
 	o.raw("#") // the library expects a character before it
