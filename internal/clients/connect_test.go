@@ -187,11 +187,11 @@ func TestBrokenFile(t *testing.T) {
 	}{
 		{"cursor", "{\n  \"a\": 1\n  \"b\": 2\n}", 3, 3, "invalid character"},
 		{"cursor", "{\n  \"a\": ", 2, 8, "unexpected end"},
-		{"cursor", "\ufeff{\"ä\": x}", 1, 7, "invalid character"},
+		{"cursor", "\ufeff{\"ä\": x}", 1, 7, "invalid value"},
 		{"cursor", "{,}", 1, 2, "invalid character"},
 		{"cursor", "{\"a\": [,]}", 1, 8, "invalid character"},
 		{"cursor", "{\n/* never ends", 2, 1, "does not end"},
-		{"cursor", "{\"a\": \"b\n\"}", 1, 9, "invalid character"},
+		{"cursor", "{\"a\": \"b\n\"}", 1, 7, "invalid value"},
 		{"cursor", "[]", 1, 1, "object in braces"},
 		{"cursor", "{}{}", 1, 3, "after top-level value"},
 		{"cursor", "{\"mcpServers\": []}", 1, 16, "object in braces"},

@@ -3,8 +3,11 @@ package clients
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/tailscale/hujson"
 )
 
 var bom = []byte("\xef\xbb\xbf")
@@ -21,10 +24,8 @@ func (s span) holds(o span) bool    { return s.start <= o.start && o.end <= s.en
 // offsets of everything.
 type jsonDoc struct {
 	src      []byte
-	plain    []byte      // src with everything that is not strict JSON made blank: same offsets
-	comments []span      // in order
-	trailing map[int]int // closing bracket -> the trailing comma before it
-	root     *jsonNode   // nil if there are only white space and comments
+	comments []span    // in order
+	root     *jsonNode // nil if there are only white space and comments
 }
 
 // A jsonNode is a value: an object with members, an array with items, or a
@@ -44,21 +45,31 @@ type jsonMember struct {
 	comma int // offset of the comma after it, or -1
 }
 
-// parseJSON parses src. encoding/json checks the syntax, so the result is the same
-// as elsewhere, except for comments, trailing commas and a byte order mark.
+// maxNodes is the max number of objects and arrays in a file, which limits the
+// recursion of the parser.
+const maxNodes = 1 << 20
+
+// parseJSON parses src. Comments, trailing commas and a byte order mark are allowed.
 func parseJSON(src []byte) (*jsonDoc, error) {
-	d := &jsonDoc{src: src, plain: slices.Clone(src), trailing: map[int]int{}}
-	if err := d.blank(); err != nil {
-		return nil, err
+	if bytes.Count(src, []byte("{"))+bytes.Count(src, []byte("[")) > maxNodes {
+		return nil, syntaxError(src, 0, "the file has too many objects and lists")
 	}
-	if len(bytes.Trim(d.plain, jsonSpace)) == 0 {
+	d := &jsonDoc{src: src}
+	// The parser knows no byte order mark, and needs a line end after a comment.
+	text := append(slices.Clone(src), '\n')
+	if bytes.HasPrefix(text, bom) {
+		copy(text, "   ")
+	}
+	value, err := hujson.Parse(text)
+	d.addComments(value.StartOffset, value.BeforeExtra)
+	switch {
+	case err != nil && value.StartOffset == len(text): // only white space and comments
 		return d, nil
+	case err != nil:
+		return nil, complain(src, text, err)
 	}
-	if err := json.Unmarshal(d.plain, new(json.RawMessage)); err != nil {
-		return nil, d.complain(err)
-	}
-	w := jsonWalker{doc: d}
-	root := w.value()
+	root := d.node(value)
+	d.addComments(value.EndOffset+len(value.AfterExtra), value.AfterExtra)
 	d.root = &root
 	if root.kind != '{' {
 		return nil, syntaxError(src, root.start, "the settings should be an object in braces")
@@ -66,160 +77,78 @@ func parseJSON(src []byte) (*jsonDoc, error) {
 	return d, nil
 }
 
-func (d *jsonDoc) complain(err error) error {
-	bad := (*json.SyntaxError)(nil)
-	if !errors.As(err, &bad) {
+var hujsonError = rule(`(?s)^hujson: line ([0-9]+), column ([0-9]+): (.*)$`)
+
+// complain converts an error of the parser in text, whose columns are bytes.
+func complain(src, text []byte, err error) error {
+	found := hujsonError().FindStringSubmatch(err.Error())
+	if found == nil {
 		return err
 	}
-	// The offset counts the bytes read, the last of which is the bad one;
-	// at the end of the input there is no such byte.
-	at := int(bad.Offset) - 1
-	if bad.Error() == "unexpected end of JSON input" {
-		at = len(d.src)
+	line, _ := strconv.Atoi(found[1])
+	column, _ := strconv.Atoi(found[2])
+	start := 0
+	for range line - 1 {
+		start += bytes.IndexByte(text[start:], '\n') + 1
 	}
-	return syntaxError(d.src, at, "%s", bad.Error())
+	message := found[3]
+	switch {
+	case message == "parsing comment: unexpected EOF":
+		message = "this comment does not end"
+	case strings.HasSuffix(message, "unexpected EOF"):
+		message = "unexpected end of the file"
+	case strings.HasPrefix(message, "invalid literal"): // with the text, which may be long
+		message = "invalid value"
+	}
+	return syntaxError(src, start+column-1, "%s", message)
 }
 
-// blank overwrites comments, trailing commas and the byte order mark with
-// spaces, and remembers them.
-func (d *jsonDoc) blank() error {
-	p := d.plain
-	if bytes.HasPrefix(p, bom) {
-		wipe(p[:len(bom)])
+// addComments adds the comments in the white space that ends at an offset.
+func (d *jsonDoc) addComments(end int, extra hujson.Extra) {
+	at := end - len(extra)
+	for len(extra) > 0 {
+		size := 1
+		switch {
+		case bytes.HasPrefix(extra, []byte("//")):
+			size = bytes.IndexByte(extra, '\n') + 1
+			text := bytes.TrimRight(extra[:size], "\r\n")
+			d.comments = append(d.comments, span{at, at + len(text)})
+		case bytes.HasPrefix(extra, []byte("/*")):
+			size = bytes.Index(extra[2:], []byte("*/")) + 4
+			d.comments = append(d.comments, span{at, at + size})
+		}
+		at, extra = at+size, extra[size:]
 	}
-	last, lastAt := byte(0), -1 // the last byte that means something
-	beforeComma := byte(0)
-	for i := 0; i < len(p); {
-		switch c := p[i]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r':
-			i++
-			continue
-		case c == '/' && i+1 < len(p) && (p[i+1] == '/' || p[i+1] == '*'):
-			end := commentEnd(p, i)
-			if end < 0 {
-				return syntaxError(d.src, i, "this comment does not end")
+}
+
+// node converts a value.
+func (d *jsonDoc) node(v hujson.Value) jsonNode {
+	n := jsonNode{kind: byte(v.Value.Kind()), span: span{v.StartOffset, v.EndOffset}}
+	switch value := v.Value.(type) {
+	case *hujson.Object:
+		for i, m := range value.Members {
+			d.addComments(m.Name.StartOffset, m.Name.BeforeExtra)
+			d.addComments(m.Name.EndOffset+len(m.Name.AfterExtra), m.Name.AfterExtra)
+			d.addComments(m.Value.StartOffset, m.Value.BeforeExtra)
+			key := span{m.Name.StartOffset, m.Name.EndOffset}
+			member := jsonMember{name: unquote(key.of(d.src)), key: key, value: d.node(m.Value), comma: -1}
+			// Without a trailing comma, the last value has no space after it.
+			if end := m.Value.EndOffset + len(m.Value.AfterExtra); i < len(value.Members)-1 || m.Value.AfterExtra != nil {
+				d.addComments(end, m.Value.AfterExtra)
+				member.comma = end
 			}
-			d.comments = append(d.comments, span{i, end})
-			wipe(p[i:end])
-			i = end
-			continue
-		case c == '}' || c == ']':
-			// A trailing comma may follow a value, and is an error elsewhere.
-			if last == ',' && !bytes.ContainsRune([]byte("{[,:\x00"), rune(beforeComma)) {
-				d.trailing[i] = lastAt
-				p[lastAt] = ' '
-			}
-		case c == ',':
-			beforeComma = last
+			n.members = append(n.members, member)
 		}
-		last, lastAt = p[i], i
-		if p[i] == '"' {
-			i = stringEnd(p, i)
-		} else {
-			i++
+		d.addComments(v.EndOffset-1, value.AfterExtra)
+	case *hujson.Array:
+		for _, item := range value.Elements {
+			d.addComments(item.StartOffset, item.BeforeExtra)
+			n.items = append(n.items, d.node(item))
+			d.addComments(item.EndOffset+len(item.AfterExtra), item.AfterExtra)
 		}
+		d.addComments(v.EndOffset-1, value.AfterExtra)
 	}
-	return nil
-}
-
-// commentEnd returns the offset after the comment that begins at i, or -1.
-func commentEnd(p []byte, i int) int {
-	if p[i+1] == '/' {
-		if n := bytes.IndexAny(p[i:], "\r\n"); n >= 0 {
-			return i + n
-		}
-		return len(p)
-	}
-	if n := bytes.Index(p[i+2:], []byte("*/")); n >= 0 {
-		return i + 2 + n + 2
-	}
-	return -1
-}
-
-// stringEnd returns the offset after the string that begins at i, or the end of the
-// line if it is not closed; encoding/json reports that.
-func stringEnd(p []byte, i int) int {
-	for i++; i < len(p) && p[i] != '\n'; i++ {
-		switch p[i] {
-		case '\\':
-			i++
-		case '"':
-			return i + 1
-		}
-	}
-	return min(i, len(p))
-}
-
-// wipe replaces everything but line ends by spaces.
-func wipe(p []byte) {
-	for i := range p {
-		if p[i] != '\n' && p[i] != '\r' {
-			p[i] = ' '
-		}
-	}
-}
-
-// A jsonWalker builds nodes from valid text, whose depth encoding/json has limited.
-type jsonWalker struct {
-	doc *jsonDoc
-	pos int
-}
-
-// next skips white space and returns the byte that follows.
-func (w *jsonWalker) next() byte {
-	p := w.doc.plain
-	for p[w.pos] == ' ' || p[w.pos] == '\t' || p[w.pos] == '\n' || p[w.pos] == '\r' {
-		w.pos++
-	}
-	return p[w.pos]
-}
-
-func (w *jsonWalker) value() jsonNode {
-	n := jsonNode{kind: w.next(), span: span{start: w.pos}}
-	switch n.kind {
-	case '{':
-		w.pos++
-		for w.next() != '}' {
-			n.members = append(n.members, w.member())
-		}
-		w.pos++
-		if comma, ok := w.doc.trailing[w.pos-1]; ok {
-			n.members[len(n.members)-1].comma = comma
-		}
-	case '[':
-		w.pos++
-		for w.next() != ']' {
-			n.items = append(n.items, w.value())
-			if w.next() == ',' {
-				w.pos++
-			}
-		}
-		w.pos++
-	case '"':
-		w.pos = stringEnd(w.doc.plain, w.pos)
-	default:
-		for w.pos < len(w.doc.plain) && !bytes.ContainsRune([]byte(" \t\r\n,:]}"), rune(w.doc.plain[w.pos])) {
-			w.pos++
-		}
-	}
-	n.end = w.pos
 	return n
-}
-
-func (w *jsonWalker) member() jsonMember {
-	w.next()
-	m := jsonMember{key: span{start: w.pos}, comma: -1}
-	m.key.end = stringEnd(w.doc.plain, w.pos)
-	w.pos = m.key.end
-	m.name = unquote(m.key.of(w.doc.plain))
-	w.next() // the colon
-	w.pos++
-	m.value = w.value()
-	if w.next() == ',' {
-		m.comma = w.pos
-		w.pos++
-	}
-	return m
 }
 
 // unquote returns the value of a valid string.
