@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/netaddr"
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
@@ -112,7 +113,7 @@ func (g Guard) hostAllowed(hostport string) bool {
 			return true
 		}
 	}
-	return loopback(host) || slices.ContainsFunc(g.Hosts, func(allowed string) bool {
+	return netaddr.IsLoopback(host) || slices.ContainsFunc(g.Hosts, func(allowed string) bool {
 		return strings.EqualFold(allowed, host) || strings.EqualFold(allowed, hostport)
 	})
 }
@@ -122,16 +123,7 @@ func (g Guard) originAllowed(origin string) bool {
 		return true
 	}
 	u, err := url.Parse(origin)
-	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && loopback(u.Hostname())
-}
-
-func loopback(host string) bool {
-	host = strings.ToLower(strings.Trim(host, "[]"))
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.IsLoopback()
+	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && netaddr.IsLoopback(u.Hostname())
 }
 
 // allowOrigin lets pages of an origin that passed the guard read the answers.

@@ -8,26 +8,26 @@ import (
 	"strings"
 )
 
-// A Medium is whom a Question is put to.
+// A Medium is what a Question is put to.
 type Medium string
 
 // The media that a client may have.
 const (
-	Person Medium = "elicitation" // the person in front of it
+	Person Medium = "elicitation" // the person who uses it
 	Model  Medium = "sampling"    // its language model
-	Roots  Medium = "roots"       // the client itself: which directories it works in
+	Roots  Medium = "roots"       // the client itself, for the directories that it works in
 )
 
-// A Question is put to the client while a call is under way. Params are those
-// of the protocol's own request, such as message and requestedSchema.
+// A Question is put to the client during a call. Params are those of the request
+// of the protocol, such as message and requestedSchema.
 type Question struct {
 	To     Medium
 	Params any
 }
 
-// Asking is the error with which a tool says that it needs answers first. The
-// call is then made again from the beginning, with the answers: whatever
-// happens before a question must have no side effects.
+// Asking is the error of a tool that needs answers first. The call is then made
+// again from the beginning, with the answers: a tool must have no side effects
+// before it asks.
 type Asking struct {
 	Questions map[string]Question
 	State     string // comes back with the answers; clients cannot read or change it
@@ -37,7 +37,7 @@ func (a *Asking) Error() string {
 	return "waiting for answers to " + strings.Join(slices.Sorted(maps.Keys(a.Questions)), ", ")
 }
 
-// Answers are what came back for an Asking, as the client wrote it.
+// Answers are the answers to an Asking, as the client wrote them.
 type Answers struct {
 	ByName map[string]json.RawMessage
 	State  string

@@ -19,13 +19,13 @@ type Limits struct {
 	Depth  int // levels of nesting
 }
 
-// DefaultLimits are generous for a person and tight for an attack.
+// DefaultLimits are far above what models send, and bound what an attack costs.
 func DefaultLimits() Limits { return Limits{Params: 20, Text: 100 << 10, Items: 1000, Depth: 5} }
 
-// maxProblems bounds how many mistakes one error lists.
+// maxProblems is how many mistakes one error lists.
 const maxProblems = 5
 
-// fill decodes raw into args, mending on the way.
+// fill decodes raw into args and corrects common mistakes of models.
 func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error {
 	value, err := decode(raw)
 	if err != nil {
@@ -37,7 +37,7 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 	case !ok:
 		b.wrong("", "the arguments", "an object", value)
 	case len(object) > limits.Params:
-		b.problem("there are %d arguments, the most is %d", len(object), limits.Params)
+		b.problem("there are %d arguments, the maximum is %d", len(object), limits.Params)
 	default:
 		b.object(args, t.schema, object, "", 1)
 	}
@@ -47,8 +47,8 @@ func (t Tool) fill(args reflect.Value, raw json.RawMessage, limits Limits) error
 	return Errorf(Invalid, "%s", b.text()).Try("%s", t.example(value))
 }
 
-// decode reads one JSON value and keeps numbers as they were written. Nothing
-// at all counts as no arguments.
+// decode reads one JSON value and keeps numbers as they were written. An empty
+// text counts as an empty object.
 func decode(raw json.RawMessage) (any, error) {
 	if trimmed := bytes.TrimSpace(raw); len(trimmed) == 0 || string(trimmed) == "null" {
 		return map[string]any{}, nil
@@ -63,13 +63,13 @@ func decode(raw json.RawMessage) (any, error) {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("something follows the first value")
+		return nil, errors.New("text follows the first value")
 	}
 	return value, nil
 }
 
-// A binder walks a value and a schema side by side. Paths are kept as the
-// model would write them: edits[0].old_string.
+// A binder checks a value against a schema and stores it. Its paths are those that
+// the model would write, such as edits[0].old_string.
 type binder struct {
 	tool     string
 	limits   Limits
@@ -143,7 +143,7 @@ func (b *binder) string(dst reflect.Value, s *schema, value any, path string) {
 		limit = s.maxText
 	}
 	if len(text) > limit {
-		b.problem("%q is %d bytes long, the most is %d", path, len(text), limit)
+		b.problem("%q is %d bytes long, the maximum is %d", path, len(text), limit)
 		return
 	}
 	if s.enum != nil {
@@ -165,9 +165,9 @@ func (b *binder) number(dst reflect.Value, s *schema, value any, path string) {
 	}
 	switch {
 	case s.min != nil && n.float < *s.min:
-		b.problem("%q is %s, the least is %v", path, n.text, *s.min)
+		b.problem("%q is %s, the minimum is %v", path, n.text, *s.min)
 	case s.max != nil && n.float > *s.max:
-		b.problem("%q is %s, the most is %v", path, n.text, *s.max)
+		b.problem("%q is %s, the maximum is %v", path, n.text, *s.max)
 	case s.kind == kindNumber:
 		dst.SetFloat(n.float)
 	case dst.OverflowInt(n.integer):
@@ -184,7 +184,7 @@ func (b *binder) array(dst reflect.Value, s *schema, value any, path string, dep
 		limit = s.maxItems
 	}
 	if len(items) > limit {
-		b.problem("%q has %d entries, the most is %d", path, len(items), limit)
+		b.problem("%q has %d entries, the maximum is %d", path, len(items), limit)
 		return
 	}
 	list := reflect.MakeSlice(dst.Type(), len(items), len(items))
@@ -194,10 +194,10 @@ func (b *binder) array(dst reflect.Value, s *schema, value any, path string, dep
 	dst.Set(list)
 }
 
-// free fills a map, whose keys are the caller's own.
+// free fills a map, whose keys the model chooses.
 func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
 	if len(object) > b.limits.Items {
-		b.problem("%q has %d entries, the most is %d", path, len(object), b.limits.Items)
+		b.problem("%q has %d entries, the maximum is %d", path, len(object), b.limits.Items)
 		return
 	}
 	m := reflect.MakeMapWithSize(dst.Type(), len(object))
@@ -209,9 +209,9 @@ func (b *binder) free(dst reflect.Value, s *schema, object map[string]any, path 
 	dst.Set(m)
 }
 
-// object fills a struct: every name is known, canonical or mended.
+// object fills a struct. A name is its own, an alias, or close to one of them.
 func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, path string, depth int) {
-	given := make([]string, len(s.fields)) // the name under which each field came
+	given := make([]string, len(s.fields)) // the name by which each field was sent
 	for _, key := range sortedKeys(object) {
 		i, ok := s.find(key)
 		if _, isList := object[key].([]any); ok && isList && s.fields[i].list != "" {
@@ -222,7 +222,7 @@ func (b *binder) object(dst reflect.Value, s *schema, object map[string]any, pat
 			continue
 		}
 		if object[key] == nil && !s.fields[i].required {
-			continue // null is how many clients say «not given»
+			continue // many clients send null for an argument that they leave out
 		}
 		if given[i] != "" {
 			b.problem("%q and %q are the same argument; send one", given[i], key)
@@ -263,7 +263,7 @@ func (b *binder) anything(dst reflect.Value, value any, path string, depth int) 
 	dst.SetBytes(raw)
 }
 
-// excess says in which way a free value goes over the limits.
+// excess returns in which way a free value exceeds the limits, or "".
 func (b *binder) excess(value any, depth int) string {
 	if depth > b.limits.Depth {
 		return fmt.Sprintf("is nested more than %d levels deep", b.limits.Depth)
@@ -271,11 +271,11 @@ func (b *binder) excess(value any, depth int) string {
 	switch v := value.(type) {
 	case string:
 		if len(v) > b.limits.Text {
-			return fmt.Sprintf("holds %d bytes of text, the most is %d", len(v), b.limits.Text)
+			return fmt.Sprintf("holds %d bytes of text, the maximum is %d", len(v), b.limits.Text)
 		}
 	case []any:
 		if len(v) > b.limits.Items {
-			return fmt.Sprintf("has %d entries, the most is %d", len(v), b.limits.Items)
+			return fmt.Sprintf("has %d entries, the maximum is %d", len(v), b.limits.Items)
 		}
 		for _, item := range v {
 			if why := b.excess(item, depth+1); why != "" {
@@ -284,7 +284,7 @@ func (b *binder) excess(value any, depth int) string {
 		}
 	case map[string]any:
 		if len(v) > b.limits.Items {
-			return fmt.Sprintf("has %d entries, the most is %d", len(v), b.limits.Items)
+			return fmt.Sprintf("has %d entries, the maximum is %d", len(v), b.limits.Items)
 		}
 		for _, item := range v {
 			if why := b.excess(item, depth+1); why != "" {

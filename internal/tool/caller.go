@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A Caller is who a call is made for. Its identity comes from the transport
-// (flags, a token, a verified claim) and never from arguments.
+// A Caller identifies the agent and the user that a call is made for. The identity
+// comes from the transport (flags, a token, a verified claim), never from arguments.
 type Caller struct {
 	Agent     string // the agent's key
 	User      string // the person behind it
@@ -22,8 +22,8 @@ type Caller struct {
 	Workspace string // the directory whose files it sees
 }
 
-// Principal names the owner of what a call leaves behind. No two callers share
-// one, whatever characters their names have.
+// Principal returns the name of the owner of what a call stores. Two callers never
+// have the same one, whatever characters their names contain.
 func (c Caller) Principal() string {
 	return escaped(c.Agent) + "/" + escaped(c.User)
 }
@@ -32,19 +32,18 @@ func escaped(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "%", "%25"), "/", "%2F")
 }
 
-// A Reporter takes word of a running call to whoever waits for it.
+// A Reporter receives the progress of a running call.
 type Reporter interface {
-	// Progress says how far the call is. A total of zero means unknown.
+	// Progress reports how far the call is. A total of zero means unknown.
 	Progress(done, total float64, message string)
 }
 
-// Running is what travels in the context of a call, and the only thing that
-// does.
+// Running is the only value in the context of a call.
 type Running struct {
 	Caller  Caller
 	Tool    string   // its name
 	Call    string   // the id that the audit log knows it by
-	Report  Reporter // nil: nobody waits
+	Report  Reporter // nil for none
 	Answers Answers  // to what the tool asked before
 	// Status returns the status of the caller's session; nil outside of a server.
 	Status func() SessionStatus
@@ -63,7 +62,7 @@ type SessionStatus struct {
 
 type runningKey struct{}
 
-// With returns a context for one call. r must not change any more.
+// With returns a context for one call. r must not change afterwards.
 func With(ctx context.Context, r *Running) context.Context {
 	return context.WithValue(ctx, runningKey{}, r)
 }
@@ -77,7 +76,7 @@ func CallerFrom(ctx context.Context) Caller {
 	return Caller{}
 }
 
-// RunningFrom tells which call ctx belongs to. Outside a call it is the zero
+// RunningFrom returns the call that ctx belongs to. Outside a call it is the zero
 // Running.
 func RunningFrom(ctx context.Context) Running {
 	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil {
@@ -86,7 +85,7 @@ func RunningFrom(ctx context.Context) Running {
 	return Running{}
 }
 
-// ReporterFrom returns who waits for word of the running call, or nil.
+// ReporterFrom returns the Reporter of the running call, or nil.
 func ReporterFrom(ctx context.Context) Reporter {
 	if call, _ := ctx.Value(runningKey{}).(*Running); call != nil {
 		return call.Report
@@ -94,7 +93,7 @@ func ReporterFrom(ctx context.Context) Reporter {
 	return nil
 }
 
-// Progress reports how far the running call is, when somebody listens.
+// Progress reports how far the running call is, if it has a Reporter.
 func Progress(ctx context.Context, done, total float64, message string) {
 	if report := ReporterFrom(ctx); report != nil {
 		report.Progress(done, total, message)

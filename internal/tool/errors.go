@@ -6,22 +6,21 @@ import (
 	"fmt"
 )
 
-// Kind says what sort of failure an Error is, in one word that models and
-// programs can act on.
+// A Kind classifies failures, in one word that models and programs can act on.
 type Kind string
 
 // The kinds. Anything that is not an *Error counts as Internal.
 const (
-	Invalid     Kind = "invalid"     // the arguments are wrong; mend them
-	NotFound    Kind = "not_found"   // no such thing, or none that you may see
-	Refused     Kind = "refused"     // policy, or a person, said no
+	Invalid     Kind = "invalid"     // the arguments are wrong
+	NotFound    Kind = "not_found"   // it does not exist, or the caller may not see it
+	Refused     Kind = "refused"     // the policy or a person denied it
 	Busy        Kind = "busy"        // too much at once; wait
-	Conflict    Kind = "conflict"    // it changed since you looked
+	Conflict    Kind = "conflict"    // it has changed since the caller read it
 	Timeout     Kind = "timeout"     // it took too long and was stopped
-	Cancelled   Kind = "cancelled"   // the caller gave up
+	Cancelled   Kind = "cancelled"   // the caller cancelled it
 	TooLarge    Kind = "too_large"   // more than the limit
-	Unavailable Kind = "unavailable" // something it needs is missing or down
-	Internal    Kind = "internal"    // our fault
+	Unavailable Kind = "unavailable" // something that it needs is missing or does not respond
+	Internal    Kind = "internal"    // a fault of the server
 )
 
 // Kinds lists all kinds of failure.
@@ -29,11 +28,11 @@ func Kinds() []Kind {
 	return []Kind{Invalid, NotFound, Refused, Busy, Conflict, Timeout, Cancelled, TooLarge, Unavailable, Internal}
 }
 
-// An Error is a failure with two readers. The model reads the kind, what
-// happened and what to do next; the log reads the cause as well.
+// An Error is a failure with two readers. The model reads the kind, what happened
+// and what to do next; the log gets the cause as well.
 type Error struct {
 	Kind  Kind
-	What  string // what happened, in lower case, with the model's words quoted
+	What  string // what happened, in lower case, with the text of the model quoted
 	Next  string // what to do instead; may be empty
 	cause error
 }
@@ -50,13 +49,13 @@ func (e *Error) Try(format string, args ...any) *Error {
 	return e
 }
 
-// Because keeps a cause for the log without showing it to the model.
+// Because sets the cause, which is logged and not shown to the model.
 func (e *Error) Because(cause error) *Error {
 	e.cause = cause
 	return e
 }
 
-// Error is what the model reads.
+// Error returns what the model reads.
 func (e *Error) Error() string {
 	text := string(e.Kind) + ": " + e.What
 	if e.Next != "" {
@@ -67,8 +66,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.cause }
 
-// AsError returns err as an Error that is safe to show. An error that was not
-// written for the model keeps its text for the log only.
+// AsError returns err as an Error that is safe to show. The text of an error that
+// was not written for the model is its cause, for the log only.
 func AsError(err error) *Error {
 	var known *Error
 	switch {
@@ -77,9 +76,11 @@ func AsError(err error) *Error {
 	case errors.As(err, &known):
 		return known
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Kind: Timeout, What: "the tool took too long and was stopped", Next: "ask for less, or for part of it", cause: err}
+		what := "the tool took too long and was stopped"
+		return &Error{Kind: Timeout, What: what, Next: "ask for less, or for part of it", cause: err}
 	case errors.Is(err, context.Canceled):
 		return &Error{Kind: Cancelled, What: "the call was cancelled", cause: err}
 	}
-	return &Error{Kind: Internal, What: "the tool failed", Next: "try something else; the operator finds the cause in the log", cause: err}
+	const next = "try something else; the operator finds the cause in the log"
+	return &Error{Kind: Internal, What: "the tool failed", Next: next, cause: err}
 }

@@ -1,9 +1,9 @@
 package tool
 
-// Extent tells how deep a JSON text is nested and how many values it holds,
-// about, without decoding it. Decoded, a value of two bytes takes a hundred:
-// what comes from strangers is measured before it is decoded. A text that is
-// not JSON has some extent, too.
+// Extent returns how deep a JSON text is nested and about how many values it
+// holds, without decoding it. A value of two bytes takes a hundred when it is
+// decoded, so texts from outside are measured first. A text that is not JSON
+// has an extent, too.
 func Extent(raw []byte) (depth, values int) {
 	now, inString := 0, false
 	for i := 0; i < len(raw); i++ {
@@ -26,7 +26,7 @@ func Extent(raw []byte) (depth, values int) {
 	return depth, values
 }
 
-// MaxValues is how many values one message may hold, and so one text that is
-// sent in place of an object or a list. It bounds memory, and is far above
-// what the limits of arguments let through unless they are raised.
+// MaxValues is how many values a message may hold, and so a text that is sent in
+// place of an object or a list. It bounds memory, and is far above the limits of
+// arguments.
 const MaxValues = 50_000

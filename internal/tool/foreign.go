@@ -11,11 +11,12 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// NewForeign makes a Tool whose schema somebody else wrote: another server, or
-// an operator. Its arguments are checked as they are and never mended, since
-// nobody here knows what they mean. What is wrong with the schema is reported
-// by [NewSet].
-func NewForeign(spec Spec, schema json.RawMessage, do func(ctx context.Context, args json.RawMessage) (Result, error)) Tool {
+// NewForeign makes a Tool with a schema from elsewhere: another server, or an
+// operator. Its arguments are checked and never corrected, since their meaning is
+// not known. [NewSet] reports what is wrong with the schema.
+func NewForeign(
+	spec Spec, schema json.RawMessage, do func(ctx context.Context, args json.RawMessage) (Result, error),
+) Tool {
 	t := Tool{Spec: spec, printed: schema}
 	compiled, err := compile(schema)
 	if err != nil {
@@ -25,19 +26,20 @@ func NewForeign(spec Spec, schema json.RawMessage, do func(ctx context.Context, 
 	t.bind = func(raw json.RawMessage, limits Limits) (Call, error) {
 		value, err := decode(raw)
 		if err != nil {
-			return Call{}, Errorf(Invalid, "the arguments of %s are not JSON: %v", spec.Name, err).Try("send one JSON object")
+			return Call{}, Errorf(Invalid, "the arguments of %s are not JSON: %v", spec.Name, err).
+				Try("send one JSON object")
 		}
 		b := binder{limits: limits}
 		if object, ok := value.(map[string]any); ok && len(object) > limits.Params {
-			return Call{}, Errorf(Invalid, "%s got %d arguments, the most is %d", spec.Name, len(object), limits.Params)
+			return Call{}, Errorf(Invalid, "%s got %d arguments, the maximum is %d", spec.Name, len(object), limits.Params)
 		}
 		if why := b.excess(value, 0); why != "" {
 			return Call{}, Errorf(Invalid, "the arguments of %s: a value %s", spec.Name, why)
 		}
 		if err := compiled.Validate(value); err != nil {
-			return Call{}, Errorf(Invalid, "%s: %s", spec.Name, complaint(err)).Try("see the tool's input schema")
+			return Call{}, Errorf(Invalid, "%s: %s", spec.Name, validationText(err)).Try("see the tool's input schema")
 		}
-		args, err := json.Marshal(value) // sorted: equal calls are equal
+		args, err := json.Marshal(value) // sorted, so that equal calls have equal JSON
 		if err != nil {
 			return Call{}, err
 		}
@@ -51,8 +53,8 @@ func NewForeign(spec Spec, schema json.RawMessage, do func(ctx context.Context, 
 	return t
 }
 
-// compile takes JSON Schema 2020-12, as the protocol says, when the schema
-// itself does not say otherwise. It loads nothing from anywhere.
+// compile compiles a schema. It is JSON Schema 2020-12, as the protocol says,
+// unless the schema names another version. compile loads nothing.
 func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
@@ -72,11 +74,11 @@ func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
 type noLoader struct{}
 
 func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a schema must be whole; %q is not loaded", url)
+	return nil, fmt.Errorf("a schema must be complete; %q is not loaded", url)
 }
 
-// complaint puts what the validator found into one line.
-func complaint(err error) string {
+// validationText returns what the validator found, on one line.
+func validationText(err error) string {
 	var invalid *jsonschema.ValidationError
 	if !errors.As(err, &invalid) {
 		return err.Error()

@@ -11,16 +11,16 @@ import (
 	"unicode/utf8"
 )
 
-// Marks put text that strangers wrote between marks that its writer could not
-// have known, so that nothing in it passes for the end of it. Without [NewMarks]
-// there are none.
+// Marks put text from outside between marks that its author could not have known,
+// so that nothing in the text passes for the end of it. The zero Marks have a
+// known key: use [NewMarks].
 type Marks struct{ key []byte }
 
 // NewMarks returns marks for one process.
 func NewMarks() Marks { return Marks{[]byte(rand.Text())} }
 
-// Quote puts text between marks that say where it is from. Equal texts get equal
-// marks, so that who repeats a call can be told so. The text is cleaned.
+// Quote puts text between marks that name its source. Equal texts get equal marks,
+// so that repeated calls have equal results. The text is cleaned.
 func (m Marks) Quote(source, text string) string {
 	text, _ = Clean(text)
 	source, _ = Clean(strings.Join(strings.Fields(source), " "))
@@ -39,13 +39,13 @@ func (m Marks) Quote(source, text string) string {
 
 const opening = "<<<outside "
 
-// Quoted reports whether a text holds what strangers wrote, between marks.
+// Quoted reports whether a text holds text from outside, between marks.
 func Quoted(text string) bool { return strings.Contains(text, opening) }
 
 func isAngle(r rune) bool { return r == '<' || r == '\uff1c' }
 
-// unmarked takes the form of a mark away from whatever looks like one: brackets,
-// and one of its words after them.
+// unmarked changes everything in text that looks like a mark: brackets, followed
+// by one of the words of marks.
 func unmarked(text string) string {
 	if !strings.ContainsFunc(text, isAngle) {
 		return text
@@ -60,7 +60,7 @@ func unmarked(text string) string {
 		b.WriteString(rest[:at])
 		after := strings.TrimLeftFunc(rest[at:], isAngle)
 		run := rest[at : len(rest)-len(after)]
-		if len(run) > 1 && saysMark(after) {
+		if len(run) > 1 && beginsMark(after) {
 			run = "< "
 		}
 		b.WriteString(run)
@@ -69,8 +69,8 @@ func unmarked(text string) string {
 	return b.String()
 }
 
-// saysMark reports whether text begins with a word of the marks.
-func saysMark(text string) bool {
+// beginsMark reports whether text begins with a word of the marks.
+func beginsMark(text string) bool {
 	text = strings.TrimLeftFunc(text, unicode.IsSpace)
 	for _, word := range []string{"outside", "end"} {
 		if len(text) < len(word) || !strings.EqualFold(text[:len(word)], word) {
@@ -82,12 +82,13 @@ func saysMark(text string) bool {
 	return false
 }
 
-// Clean takes from text what nobody sees and machines read: control characters,
-// marks of direction, tags, blanks without width. It keeps the joiners that
-// scripts and pictures are written with, makes every kind of blank a space, and
-// says how many characters it took out.
+// Clean removes characters that people cannot see and machines read: control
+// characters, direction marks, tags, zero-width spaces. It keeps the joiners that
+// scripts and emoji need, replaces every kind of blank by a space, and returns how
+// many characters it removed.
 func Clean(text string) (clean string, removed int) {
-	if !strings.ContainsFunc(text, func(r rune) bool { return r != '\n' && r != '\t' && (Hidden(r) || r == unicode.ReplacementChar) }) {
+	dirty := func(r rune) bool { return r != '\n' && r != '\t' && (Hidden(r) || r == unicode.ReplacementChar) }
+	if !strings.ContainsFunc(text, dirty) {
 		return text, 0
 	}
 	var b strings.Builder
@@ -113,8 +114,8 @@ func Clean(text string) (clean string, removed int) {
 	return b.String(), removed
 }
 
-// joins reports whether a hidden character has work to do after a visible one:
-// the joiners of Arabic and Indic scripts, and what makes a picture of a sign.
+// joins reports whether r is a hidden character that changes how the one before it
+// looks: the joiners of Arabic and Indic scripts, and variation selectors.
 func joins(r rune) bool {
 	return r == '\u200c' || r == '\u200d' || r == '\ufe0e' || r == '\ufe0f'
 }
@@ -124,5 +125,6 @@ func joinable(last, joiner rune) bool {
 	if joins(last) {
 		return last == '\ufe0f' && joiner == '\u200d' // a heart in colour, on fire
 	}
-	return unicode.In(last, unicode.L, unicode.M, unicode.So, unicode.Sk) || last >= '0' && last <= '9' || last == '#' || last == '*'
+	return unicode.In(last, unicode.L, unicode.M, unicode.So, unicode.Sk) ||
+		last >= '0' && last <= '9' || last == '#' || last == '*'
 }

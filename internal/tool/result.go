@@ -2,10 +2,9 @@ package tool
 
 import "fmt"
 
-// A Part is one piece of a result. Text is for reading; Data with a MIME type
-// is an image or audio that the client's model looks at or listens to itself.
-// A URI makes it a resource: with text or data it is handed over, alone it is
-// a link.
+// A Part is one piece of a result: text, or data with a MIME type, such as an image
+// or audio for the model. With a URI it is a resource, or a link if it has neither
+// text nor data.
 type Part struct {
 	Text string
 	Data []byte
@@ -14,24 +13,24 @@ type Part struct {
 	Name string // of a link
 }
 
-// A Result is what a tool hands back. Text is for the model; Data goes to
-// programs as structured content and is never a second copy of the text.
+// A Result is what a tool returns. Text is for the model; Data goes to programs as
+// structured content and is never a second copy of the text.
 type Result struct {
 	Parts []Part
 	Data  map[string]any
-	// Failed marks a result that tells of a failure.
+	// Failed marks a result that describes a failure.
 	Failed bool
 	// Kind of the failure, "" for none.
 	Kind Kind
 }
 
-// Text is a result of one text.
+// Text returns a result with one text.
 func Text(text string) Result { return Result{Parts: []Part{{Text: text}}} }
 
 // Textf is Text with formatting.
 func Textf(format string, args ...any) Result { return Text(fmt.Sprintf(format, args...)) }
 
-// Failure is the result that tells the model of err.
+// Failure returns the result that describes err to the model.
 func Failure(err error) Result {
 	known := AsError(err)
 	r := Text(known.Error())
@@ -39,13 +38,13 @@ func Failure(err error) Result {
 	return r
 }
 
-// With adds structured content.
+// With returns r with structured content.
 func (r Result) With(data map[string]any) Result {
 	r.Data = data
 	return r
 }
 
-// Add appends parts.
+// Add returns r with more parts.
 func (r Result) Add(parts ...Part) Result {
 	r.Parts = append(r.Parts[:len(r.Parts):len(r.Parts)], parts...)
 	return r
@@ -66,7 +65,8 @@ func (r Result) Text() string {
 	return text
 }
 
-// Map returns r with every string that a reader could see replaced by f.
+// Map returns r with f applied to every text that a reader could see, and value to
+// the structured content.
 func (r Result) Map(f func(string) string, value func(any) any) Result {
 	parts := make([]Part, len(r.Parts))
 	for i, p := range r.Parts {
@@ -80,8 +80,8 @@ func (r Result) Map(f func(string) string, value func(any) any) Result {
 	return r
 }
 
-// Size is the number of bytes of text and data that r carries, structured
-// content left out.
+// Size returns the number of bytes of text and data in r, without structured
+// content.
 func (r Result) Size() int {
 	n := 0
 	for _, p := range r.Parts {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// maxFields bounds the parameters of a tool: more than this is two tools.
+// maxFields bounds the parameters of a tool. A tool that needs more should be two.
 const maxFields = 20
 
 // A schema is what the arguments of a tool may look like. It is derived from
@@ -18,9 +18,9 @@ const maxFields = 20
 // Struct tags: json names a field and makes it optional with omitempty;
 // jsonschema describes it; enum ("a,b"), min, max, maxlen (bytes), maxitems
 // and default bound it; alias ("file_path,filename") lists the names that
-// other systems use; hidden is for a parameter that is taken and not shown,
-// since only models that know another tool like this one send it; list names
-// the parameter that is meant when a list comes for this one, which is a text.
+// other systems use; hidden is for a parameter that is accepted and not shown,
+// since only models that know a similar tool send it; list names the parameter
+// that gets the value of this one, a string, if the model sends a list.
 type schema struct {
 	kind     kind
 	doc      string
@@ -39,7 +39,7 @@ type field struct {
 	index    []int
 	required bool
 	hidden   bool
-	list     string // the parameter that a list is for
+	list     string // the parameter that gets a list
 	schema   *schema
 }
 
@@ -65,12 +65,13 @@ func derive(t reflect.Type) (*schema, error) {
 		return nil, err
 	}
 	if n := len(s.fieldNames()); n > maxFields {
-		return nil, fmt.Errorf("%s has %d parameters, the most is %d", t, n, maxFields)
+		return nil, fmt.Errorf("%s has %d parameters, the maximum is %d", t, n, maxFields)
 	}
 	return s, nil
 }
 
-// schemaOf describes t. within guards against types that contain themselves.
+// schemaOf derives the schema of t. within holds the types around it, to refuse
+// types that contain themselves.
 func schemaOf(t reflect.Type, within []reflect.Type) (*schema, error) {
 	for _, outer := range within {
 		if outer == t {
@@ -105,7 +106,7 @@ func schemaOf(t reflect.Type, within []reflect.Type) (*schema, error) {
 	case reflect.Struct:
 		return structSchema(t, append(within, t))
 	}
-	return nil, fmt.Errorf("%s has no JSON Schema here", t)
+	return nil, fmt.Errorf("%s has no JSON Schema", t)
 }
 
 func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
@@ -144,7 +145,7 @@ func (s *schema) add(f field, aliases string) error {
 	}
 	for _, name := range names {
 		if _, taken := s.names[name]; taken {
-			return fmt.Errorf("two parameters answer to %q", name)
+			return fmt.Errorf("two parameters accept the name %q", name)
 		}
 		s.names[name] = len(s.fields)
 	}
@@ -156,7 +157,7 @@ func (s *schema) add(f field, aliases string) error {
 func (s *schema) read(tag reflect.StructTag) error {
 	s.doc = tag.Get("jsonschema")
 	if s.doc == "" {
-		return errors.New("needs a jsonschema tag: the model must know what it is for")
+		return errors.New("needs a jsonschema tag: the model needs a description")
 	}
 	leaf := s
 	if s.kind == kindArray {
@@ -208,8 +209,8 @@ func count(text string) (int, error) {
 	return strconv.Atoi(text)
 }
 
-// json prints the schema as the model sees it: properties in the order of the
-// struct, and nothing that has no meaning for a reader.
+// json returns the schema as the model sees it, with the properties in the order
+// of the struct.
 func (s *schema) json() json.RawMessage {
 	var b strings.Builder
 	s.print(&b)
@@ -229,6 +230,8 @@ func (s *schema) print(b *strings.Builder) {
 	}
 	if s.kind != kindAny {
 		member("type", s.kind)
+	} else {
+		member("type", []kind{kindString, kindNumber, kindBoolean, kindObject, kindArray})
 	}
 	if s.doc != "" {
 		member("description", s.doc)

@@ -9,23 +9,23 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// A Set is the registry: every tool that this server has, by name and by the
-// names that other systems gave it. It does not change after NewSet.
+// A Set holds every tool of the server, by its name and by the names that other
+// systems gave it. It does not change after NewSet.
 type Set struct {
 	ordered []Tool
 	byName  map[string]int
 	aliases map[string]int
 }
 
-// NewSet collects tools, and reports every mistake in them at once: duplicate
-// names, missing risks and descriptions, arguments that make no schema.
+// NewSet returns a Set of tools, or an error with every mistake in them: duplicate
+// names, missing risks and descriptions, arguments without a schema.
 func NewSet(all ...Tool) (*Set, error) {
 	s := &Set{byName: make(map[string]int), aliases: make(map[string]int)}
 	var problems []error
 	for _, t := range all {
 		problems = append(problems, t.Spec.check(), t.err)
 		if _, taken := s.byName[t.Spec.Name]; taken {
-			problems = append(problems, fmt.Errorf("two tools are called %q", t.Spec.Name))
+			problems = append(problems, fmt.Errorf("two tools have the name %q", t.Spec.Name))
 		}
 		s.byName[t.Spec.Name] = len(s.ordered)
 		s.ordered = append(s.ordered, t)
@@ -33,17 +33,18 @@ func NewSet(all ...Tool) (*Set, error) {
 	for i, t := range s.ordered {
 		for _, alias := range t.Spec.Also {
 			if other, taken := s.aliases[alias]; taken {
-				problems = append(problems, fmt.Errorf("tools %q and %q both answer to %q", s.ordered[other].Spec.Name, t.Spec.Name, alias))
+				first := s.ordered[other].Spec.Name
+				problems = append(problems, fmt.Errorf("tools %q and %q both accept the name %q", first, t.Spec.Name, alias))
 			}
 			if _, taken := s.byName[alias]; taken {
-				problems = append(problems, fmt.Errorf("tool %q answers to %q, which is a tool of its own", t.Spec.Name, alias))
+				problems = append(problems, fmt.Errorf("tool %q accepts the name %q, which is the name of another tool", t.Spec.Name, alias))
 			}
 			s.aliases[alias] = i
 		}
 		problems = append(problems, t.Spec.checkMeans())
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("the tools do not fit together:\n%w", err)
+		return nil, fmt.Errorf("the tools have mistakes:\n%w", err)
 	}
 	return s, nil
 }
@@ -65,7 +66,7 @@ func (s *Set) Lookup(name string) (Tool, bool) {
 // All yields the tools in the order in which a reader should learn them.
 func (s *Set) All() iter.Seq[Tool] { return slices.Values(s.ordered) }
 
-// Len is the number of tools.
+// Len returns the number of tools.
 func (s *Set) Len() int { return len(s.ordered) }
 
 // Catalogue returns the tools as rules can name them.
@@ -77,7 +78,7 @@ func (s *Set) Catalogue() policy.Catalogue {
 	return policy.NewCatalogue(all)
 }
 
-// Names lists the tools' own names, in order.
+// Names returns the names of the tools, in order.
 func (s *Set) Names() []string {
 	names := make([]string, len(s.ordered))
 	for i, t := range s.ordered {

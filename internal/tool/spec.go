@@ -1,9 +1,9 @@
-// Package tool says what a tool is: a Spec that describes it to models and
-// to the policy, typed arguments whose schema comes from a struct, a Result,
-// and an Error with two readers. It knows no tool, no protocol and no policy.
+// Package tool defines tools: a Spec that describes one to models and to the
+// policy, typed arguments whose schema is derived from a struct, a Plan of a call,
+// a Result, and an Error. It does not know any tool, protocol or policy rule.
 //
-// To add a tool, read one in a group package (tools/automation/datetime.go is
-// the smallest). To follow a call, begin with [New] and [Tool.Bind].
+// To add a tool, read tools/automation/datetime.go, the smallest one. To follow a
+// call, begin with [New], [Prepared] and [Tool.Bind].
 package tool
 
 import (
@@ -34,7 +34,7 @@ const (
 // when none is close enough to suggest.
 func Nearest(name string, from []string) string { return policy.Nearest(name, from) }
 
-// Hints are the promises about a tool that its Risk does not make.
+// Hints describe a tool beyond its Risk.
 type Hints struct {
 	Idempotent bool // calling twice with the same arguments equals calling once
 	OpenWorld  bool // it reaches beyond this machine and the caller's own data
@@ -45,47 +45,47 @@ type Spec struct {
 	Name  string // lower_snake_case, unique in a Set
 	Group string // the policy group it belongs to, "fs" for group:fs
 	Title string // for people
-	Doc   string // for models: what comes back, then when another tool is better
+	Doc   string // for models: what it does and returns, and when another tool is better
 	Risk  Risk   // of the worst call; a tool may rate single calls lower
 	Hints Hints
 
 	// Also lists names that other systems gave this tool. They are accepted
 	// on a call and never listed.
 	Also []string
-	// Means has, for some of these names, the arguments that calls by it leave
-	// out because the name says them, as JSON: what they send comes first.
+	// Means has, for some of these names, the arguments that the name implies, as
+	// a JSON object. Arguments that a call sends override them.
 	Means map[string]string
 	// Timeout bounds one run. Zero leaves it to the server.
 	Timeout time.Duration
 	// MaxText bounds one string argument in bytes. Zero leaves it to the
 	// server; a field may say otherwise with a maxlen tag.
 	MaxText int
-	// MaxShown bounds the text of a result that a model is shown at once, in
-	// bytes; the rest is kept to be read on. Zero leaves it to the server, which
-	// never shows more than it would.
+	// MaxShown bounds the text of a result that a model gets at once, in bytes; the
+	// rest is stored for read_result. Zero leaves it to the server, whose own limit
+	// applies in any case.
 	MaxShown int
 	// Keywords help a client that searches tools instead of listing them.
 	Keywords string
 	// Core asks such a client to load the tool at once.
 	Core bool
-	// Repeats marks a tool that is meant to be asked the same thing again,
-	// such as a poll, so that the loop guard leaves it more room.
+	// Repeats marks a tool that is made for polling, so that it may be called
+	// more often with equal results.
 	Repeats bool
 }
 
-// isName reports whether text is lower_snake_case of at most so many bytes. It
-// is no regular expression because compiling one would cost every start.
-func isName(text string, most int) bool {
+// isName reports whether text is lower_snake_case of at most max bytes. It uses no
+// regular expression, because compiling one would slow down every start.
+func isName(text string, max int) bool {
 	for i, c := range []byte(text) {
 		letter := c >= 'a' && c <= 'z'
 		if !letter && (i == 0 || c != '_' && (c < '0' || c > '9')) {
 			return false
 		}
 	}
-	return text != "" && len(text) <= most
+	return text != "" && len(text) <= max
 }
 
-// check names everything that is missing or wrong in s.
+// check returns everything that is missing or wrong in s.
 func (s Spec) check() error {
 	var problems []error
 	missing := func(what string) {
@@ -109,13 +109,13 @@ func (s Spec) check() error {
 	return errors.Join(problems...)
 }
 
-// checkMeans finds what Means says about names that are none, or no JSON.
+// checkMeans returns the entries of Means that are wrong.
 func (s Spec) checkMeans() error {
 	var problems []error
 	for _, name := range slices.Sorted(maps.Keys(s.Means)) {
 		value, err := decode(json.RawMessage(s.Means[name]))
 		if _, ok := value.(map[string]any); err != nil || !ok || !slices.Contains(s.Also, name) {
-			problems = append(problems, fmt.Errorf("tool %q: what %q means is no JSON object, or it does not answer to that", s.Name, name))
+			problems = append(problems, fmt.Errorf("tool %q: Means[%q] is not a JSON object, or Also lacks the name", s.Name, name))
 		}
 	}
 	return errors.Join(problems...)

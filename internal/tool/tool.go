@@ -75,7 +75,7 @@ type Tool struct {
 	schema  *schema         // of typed arguments
 	printed json.RawMessage // as the model sees it
 	err     error
-	means   string // what the name says by which it was looked up, as JSON
+	means   string // the arguments that the name implies by which it was looked up, as JSON
 	bind    func(raw json.RawMessage, limits Limits) (Call, error)
 }
 
@@ -114,16 +114,16 @@ func newTool[A any](spec Spec, prepare func(context.Context, A) (Plan, error)) T
 	return t
 }
 
-// Bind checks raw against the tool's schema, mends what models typically get
-// wrong, and returns the call ready to run. Its error is written for the model.
+// Bind checks raw against the schema of the tool, corrects common mistakes of
+// models, and returns the call. Its error is written for the model.
 func (t Tool) Bind(raw json.RawMessage, limits Limits) (Call, error) {
 	if t.Spec.MaxText > 0 {
 		limits.Text = t.Spec.MaxText
 	}
-	return t.bind(t.said(raw), limits)
+	return t.bind(t.withMeaning(raw), limits)
 }
 
-// Schema is the JSON Schema (2020-12) of the arguments.
+// Schema returns the JSON Schema (2020-12) of the arguments.
 func (t Tool) Schema() json.RawMessage { return t.printed }
 
 // A Call is a tool with its arguments, checked and ready to be prepared.
@@ -152,7 +152,7 @@ func (c Call) Run(ctx context.Context) (Result, error) {
 	return plan.Run(ctx)
 }
 
-// JSON is the canonical form of the arguments: canonical names and types, in
+// JSON returns the canonical form of the arguments: canonical names and types, in
 // the order of the schema. Equal calls have equal JSON.
 func (c Call) JSON() json.RawMessage {
 	raw, err := json.Marshal(c.args)

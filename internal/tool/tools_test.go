@@ -92,24 +92,24 @@ func TestBindMendsWhatModelsGetWrong(t *testing.T) {
 
 func TestBindExplainsEverythingElse(t *testing.T) {
 	for name, test := range map[string]struct{ args, want string }{
-		"nothing":               {`{}`, `invalid: probe: "path" is missing; the arguments were empty; the least is {"path":"..."}`},
-		"no arguments at all":   {``, `invalid: probe: "path" is missing; the arguments were empty; the least is {"path":"..."}`},
-		"too much":              {`{"path":"a","limit":900}`, `invalid: probe: "limit" is 900, the most is 600; the least is {"path":"..."}`},
-		"too little":            {`{"path":"a","limit":0}`, `invalid: probe: "limit" is 0, the least is 1; the least is {"path":"..."}`},
-		"a fraction":            {`{"path":"a","limit":1.5}`, `invalid: probe: "limit" must be a whole number, not the number 1.5; the least is {"path":"..."}`},
-		"an unknown name":       {`{"path":"a","limt":1}`, `invalid: probe: there is no argument "limt" (did you mean "limit"?); the least is {"path":"..."}`},
-		"an unknown enum":       {`{"path":"a","mode":"carful"}`, `invalid: probe: "mode" is "carful", it must be one of fast, careful (did you mean "careful"?); the least is {"path":"..."}`},
-		"twice":                 {`{"path":"a","file_path":"b"}`, `invalid: probe: "file_path" and "path" are the same argument; send one; the least is {"path":"..."}`},
-		"the wrong kind":        {`{"path":["a"]}`, `invalid: probe: "path" must be a string, not an array of 1; the least is {"path":"..."}`},
-		"too many entries":      {`{"path":"a","names":["1","2","3","4"]}`, `invalid: probe: "names" has 4 entries, the most is 3; the least is {"path":"..."}`},
-		"too long":              {`{"path":"a","short":"12345"}`, `invalid: probe: "short" is 5 bytes long, the most is 4; the least is {"path":"..."}`},
-		"deep inside":           {`{"path":"a","edits":[{"old_string":"x"}]}`, `invalid: probe: "edits[0].new_string" is missing; the least is {"path":"..."}`},
-		"too deep":              {`{"path":"a","body":[[[[[[1]]]]]]}`, `invalid: probe: "body" is nested more than 5 levels deep; the least is {"path":"..."}`},
-		"an array":              {`[1]`, `invalid: probe: the arguments must be an object, not an array of 1; the least is {"path":"..."}`},
+		"nothing":               {`{}`, `invalid: probe: "path" is missing; the arguments were empty; send at least {"path":"..."}`},
+		"no arguments at all":   {``, `invalid: probe: "path" is missing; the arguments were empty; send at least {"path":"..."}`},
+		"too much":              {`{"path":"a","limit":900}`, `invalid: probe: "limit" is 900, the maximum is 600; send at least {"path":"..."}`},
+		"too little":            {`{"path":"a","limit":0}`, `invalid: probe: "limit" is 0, the minimum is 1; send at least {"path":"..."}`},
+		"a fraction":            {`{"path":"a","limit":1.5}`, `invalid: probe: "limit" must be a whole number, not the number 1.5; send at least {"path":"..."}`},
+		"an unknown name":       {`{"path":"a","limt":1}`, `invalid: probe: there is no argument "limt" (did you mean "limit"?); send at least {"path":"..."}`},
+		"an unknown enum":       {`{"path":"a","mode":"carful"}`, `invalid: probe: "mode" is "carful", it must be one of fast, careful (did you mean "careful"?); send at least {"path":"..."}`},
+		"twice":                 {`{"path":"a","file_path":"b"}`, `invalid: probe: "file_path" and "path" are the same argument; send one; send at least {"path":"..."}`},
+		"the wrong kind":        {`{"path":["a"]}`, `invalid: probe: "path" must be a string, not an array of 1; send at least {"path":"..."}`},
+		"too many entries":      {`{"path":"a","names":["1","2","3","4"]}`, `invalid: probe: "names" has 4 entries, the maximum is 3; send at least {"path":"..."}`},
+		"too long":              {`{"path":"a","short":"12345"}`, `invalid: probe: "short" is 5 bytes long, the maximum is 4; send at least {"path":"..."}`},
+		"deep inside":           {`{"path":"a","edits":[{"old_string":"x"}]}`, `invalid: probe: "edits[0].new_string" is missing; send at least {"path":"..."}`},
+		"too deep":              {`{"path":"a","body":[[[[[[1]]]]]]}`, `invalid: probe: "body" is nested more than 5 levels deep; send at least {"path":"..."}`},
+		"an array":              {`[1]`, `invalid: probe: the arguments must be an object, not an array of 1; send at least {"path":"..."}`},
 		"not JSON":              {`{"path":`, `invalid: the arguments of probe are not JSON: unexpected EOF; send one JSON object`},
-		"two values":            {`{"path":"a"}{"path":"b"}`, `invalid: the arguments of probe are not JSON: something follows the first value; send one JSON object`},
-		"several mistakes":      {`{"limit":0,"mode":"x"}`, `invalid: probe: "limit" is 0, the least is 1; "mode" is "x", it must be one of fast, careful; "path" is missing; the least is {"path":"..."}`},
-		"a number out of range": {`{"path":"a","timeout_seconds":1e300}`, `invalid: probe: "timeout_seconds" must be a whole number, not the number 1e300; the least is {"path":"..."}`},
+		"two values":            {`{"path":"a"}{"path":"b"}`, `invalid: the arguments of probe are not JSON: text follows the first value; send one JSON object`},
+		"several mistakes":      {`{"limit":0,"mode":"x"}`, `invalid: probe: "limit" is 0, the minimum is 1; "mode" is "x", it must be one of fast, careful; "path" is missing; send at least {"path":"..."}`},
+		"a number out of range": {`{"path":"a","timeout_seconds":1e300}`, `invalid: probe: "timeout_seconds" must be a whole number, not the number 1e300; send at least {"path":"..."}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := run(t, Prepared(probe{}), test.args)
@@ -132,7 +132,7 @@ func TestSchemaSaysWhatBindAccepts(t *testing.T) {
 		`"limit":{"type":"integer","description":"how many","minimum":1,"maximum":600,"default":20}`,
 		`"mode":{"type":"string","description":"in which way","enum":["fast","careful"]}`,
 		`"env":{"type":"object","description":"variables","additionalProperties":{"type":"string"}}`,
-		`"body":{"description":"anything"}`,
+		`"body":{"type":["string","number","boolean","object","array"],"description":"anything"}`,
 		`"required":["path"],"additionalProperties":false}`,
 	} {
 		if !bytes.Contains(tool.Schema(), []byte(want)) {
@@ -191,7 +191,7 @@ func TestSetRefusesWhatIsMissing(t *testing.T) {
 	}
 	for _, want := range []string{
 		"not lower_snake_case", "no group", "no title", "no description", "no risk",
-		"has no JSON Schema here", "needs a jsonschema tag", "needs a json tag", `two tools are called "probe"`, `both answer to "Probe"`,
+		"has no JSON Schema", "needs a jsonschema tag", "needs a json tag", `two tools have the name "probe"`, `both accept the name "Probe"`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q:\n%v", want, err)
@@ -251,7 +251,7 @@ func TestNamesMayMeanArguments(t *testing.T) {
 	}
 	bad := Tool{Spec: spoken{}.Spec()}
 	bad.Spec.Means = map[string]string{"Stop": `7`, "other": `{}`}
-	if _, err := NewSet(bad); err == nil || strings.Count(err.Error(), "means") != 2 {
+	if _, err := NewSet(bad); err == nil || strings.Count(err.Error(), "Means[") != 2 {
 		t.Error(err)
 	}
 }

@@ -6,17 +6,17 @@ import (
 	"unicode"
 )
 
-// Hidden reports whether r is not seen, or moves what is: what a person must
-// be shown before believing what they read.
+// Hidden reports whether r cannot be seen, or changes the place of other
+// characters. A person has to be shown such characters before an approval.
 func Hidden(r rune) bool {
-	if r < unicode.MaxASCII { // nearly all there is
+	if r < unicode.MaxASCII { // nearly all characters
 		return r < ' '
 	}
 	return unicode.IsControl(r) || r == brailleBlank || unicode.Is(unicode.Z, r) && r != ' ' ||
 		unicode.In(r, unicode.Cf, unicode.Co, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
-// brailleBlank looks like a space and is, by its category, a symbol.
+// brailleBlank looks like a space, although its category is symbol.
 const brailleBlank = '\u2800'
 
 // Visible writes hidden characters as <U+XXXX>, line breaks and tabs excepted.

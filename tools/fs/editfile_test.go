@@ -160,9 +160,9 @@ func TestEditArguments(t *testing.T) {
 		"one beside":    {`{"path":"f.txt","old_string":"a","new_string":"b","edits":[{"old_string":"one","new_string":"1"}]}`, "", "put all of them into edits"},
 		"not this one":  {`{"path":"f.txt","old_string":"one","new_string":"1","if_version":"aaaaaaaa"}`, "", `conflict: "f.txt" has version `},
 		"outside":       {`{"path":"../f.txt","old_string":"one","new_string":"1"}`, "", "refused: "},
-		"too many":      {`{"path":"f.txt","edits":[` + strings.Repeat(`{"old_string":"a","new_string":"b"},`, 100) + `{"old_string":"a","new_string":"b"}]}`, "", "the most is 100"},
+		"too many":      {`{"path":"f.txt","edits":[` + strings.Repeat(`{"old_string":"a","new_string":"b"},`, 100) + `{"old_string":"a","new_string":"b"}]}`, "", "the maximum is 100"},
 		"a large text":  {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) + `"}`, strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
-		"one too large": {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20+1) + `"}`, "", "the most is 1048576"},
+		"one too large": {`{"path":"f.txt","old_string":"one","new_string":"` + strings.Repeat("x", 1<<20+1) + `"}`, "", "the maximum is 1048576"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEditor(t)

@@ -133,7 +133,7 @@ func TestWriteFile(t *testing.T) {
 		"a mask in base64":     {"", map[string]any{"content": "W1JFREFDVEVEXQ==", "encoding": "base64"}, "", "holds the mask", tool.Invalid},
 		"a mask that was":      {secret, map[string]any{"content": "see " + secret}, "see " + secret, "replaced", ""},
 		"$& is no variable":    {"", map[string]any{"content": "$& %s \\1"}, "$& %s \\1", "created", ""},
-		"too much":             {"", map[string]any{"content": strings.Repeat("x", 4<<20+1)}, "", "the most is 4194304", tool.Invalid},
+		"too much":             {"", map[string]any{"content": strings.Repeat("x", 4<<20+1)}, "", "the maximum is 4194304", tool.Invalid},
 		"much":                 {"", map[string]any{"content": strings.Repeat("x", 4<<20)}, strings.Repeat("x", 4<<20), "created f: 4194304 bytes", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -75,8 +75,8 @@ func TestSearchArgumentsThatAreWrong(t *testing.T) {
 	for args, says := range map[string]string{
 		`{}`:                                  `"query" is missing`,
 		`{"query": "  "}`:                     "query is empty",
-		`{"query": "x", "count": 0}`:          "the least is 1",
-		`{"query": "x", "count": 21}`:         "the most is 20",
+		`{"query": "x", "count": 0}`:          "the minimum is 1",
+		`{"query": "x", "count": 21}`:         "the maximum is 20",
 		`{"query": "x", "freshness": "soon"}`: "use day, week, month, year, or two dates",
 		`{"query": "x", "freshness": "2026-02-30..2026-03-01"}`: `"2026-02-30" is not a date`,
 		`{"query": "x", "freshness": "2026-03-01..2026-02-01"}`: "swap the dates",
@@ -86,7 +86,7 @@ func TestSearchArgumentsThatAreWrong(t *testing.T) {
 		`{"query": "x", "language": "german"}`:                  "two letters, such as de",
 		`{"query": "x", "domain_filter": ["a.example OR b"]}`:   "is not a site",
 		`{"query": "x", "domain_filter": ["localhost"]}`:        "is not a site",
-		`{"query": "` + strings.Repeat("x", 1001) + `"}`:        "the most is 1000",
+		`{"query": "` + strings.Repeat("x", 1001) + `"}`:        "the maximum is 1000",
 	} {
 		_, _, err := searched(t, "web_search", args, search.Response{})
 		if known := tool.AsError(err); known == nil || known.Kind != tool.Invalid ||

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// This file is the one place where arguments are mended: what models typically
-// get wrong and where only one thing can have been meant. Everything else is
-// an error that says how to do it right.
+// This file corrects the mistakes that models typically make in arguments, if
+// only one thing can have been meant. All other mistakes are errors that say how
+// to do it right.
 
-// asObject takes an object, or a string that holds one.
+// asObject returns an object, which may be in a string.
 func asObject(value any) (map[string]any, bool) {
 	if text, ok := value.(string); ok {
 		value = parsed(text)
@@ -23,7 +23,8 @@ func asObject(value any) (map[string]any, bool) {
 	return object, ok
 }
 
-// asArray takes an array, a string that holds one, or one value for a list.
+// asArray returns an array, which may be in a string; another value becomes an
+// array of one.
 func asArray(value any, items kind) []any {
 	if list, ok := value.([]any); ok {
 		return list
@@ -39,7 +40,7 @@ func asArray(value any, items kind) []any {
 	return []any{value}
 }
 
-// parsed reads text as JSON; what is not JSON is nil.
+// parsed returns the JSON value in text, or nil.
 func parsed(text string) any {
 	text = strings.TrimSpace(text)
 	if !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "[") {
@@ -52,7 +53,7 @@ func parsed(text string) any {
 	return value
 }
 
-// asString takes a string, or a number or boolean for its text.
+// asString returns a string, or the text of a number or boolean.
 func asString(value any) (string, bool) {
 	switch v := value.(type) {
 	case string:
@@ -65,7 +66,7 @@ func asString(value any) (string, bool) {
 	return "", false
 }
 
-// asBool takes a boolean, or a string that spells one.
+// asBool returns a boolean, which may be in a string.
 func asBool(value any) (result, ok bool) {
 	switch v := value.(type) {
 	case bool:
@@ -88,7 +89,7 @@ type number struct {
 	whole   bool
 }
 
-// asNumber takes a number, or a string that spells one. 42.0 is whole.
+// asNumber returns a number, which may be in a string. 42.0 is whole.
 func asNumber(value any) (number, bool) {
 	n := number{}
 	switch v := value.(type) {
@@ -115,9 +116,9 @@ func asNumber(value any) (number, bool) {
 	return n, true
 }
 
-// said adds what the name says by which the tool was called. What is no object
-// is left to be complained about.
-func (t Tool) said(raw json.RawMessage) json.RawMessage {
+// withMeaning adds the arguments that the name implies by which the tool was
+// called. Arguments that are not an object are left for Bind to refuse.
+func (t Tool) withMeaning(raw json.RawMessage) json.RawMessage {
 	if t.means == "" {
 		return raw
 	}
@@ -127,7 +128,7 @@ func (t Tool) said(raw json.RawMessage) json.RawMessage {
 	if err != nil || errMeans != nil || !ok {
 		return raw
 	}
-	more, _ := name.(map[string]any) // it is one: see checkMeans
+	more, _ := name.(map[string]any) // it is an object: see checkMeans
 	for name, value := range more {
 		if _, given := object[name]; !given {
 			object[name] = value
@@ -140,8 +141,8 @@ func (t Tool) said(raw json.RawMessage) json.RawMessage {
 	return whole
 }
 
-// find resolves a name: a parameter's own, an alias, or either of them with
-// another case or other word separators.
+// find resolves a name: that of a parameter, an alias, or either of them in
+// another case or with other word separators.
 func (s *schema) find(name string) (int, bool) {
 	if i, ok := s.names[name]; ok {
 		return i, true
@@ -164,7 +165,7 @@ func fold(name string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", ".", "").Replace(name))
 }
 
-// fieldNames are the parameters that are shown.
+// fieldNames returns the names of the parameters that are shown.
 func (s *schema) fieldNames() []string {
 	var names []string
 	for _, f := range s.fields {
@@ -175,15 +176,15 @@ func (s *schema) fieldNames() []string {
 	return names
 }
 
-// meant suggests the nearest of the accepted names, or lists them.
+// meant suggests the nearest of the accepted names, or lists all of them.
 func meant(name string, accepted []string) string {
 	if suggestion := suggest(name, accepted); suggestion != "" {
 		return suggestion
 	}
 	if len(accepted) == 0 {
-		return ", it takes none"
+		return "; the tool takes none"
 	}
-	return ", it takes " + strings.Join(accepted, ", ")
+	return "; it takes " + strings.Join(accepted, ", ")
 }
 
 func suggest(name string, accepted []string) string {
@@ -193,8 +194,8 @@ func suggest(name string, accepted []string) string {
 	return ""
 }
 
-// example shows the least that a call needs, and what came when it was
-// nothing: models that send {} again and again need to see both.
+// example shows the minimal arguments of a call, and says when none were sent:
+// models that send {} again and again need to see both.
 func (t Tool) example(value any) string {
 	required := make(map[string]any)
 	for _, f := range t.schema.fields {
@@ -207,12 +208,12 @@ func (t Tool) example(value any) string {
 		return "see the tool's schema"
 	}
 	if object, ok := value.(map[string]any); ok && len(object) == 0 {
-		return fmt.Sprintf("the arguments were empty; the least is %s", text)
+		return fmt.Sprintf("the arguments were empty; send at least %s", text)
 	}
 	if len(required) == 0 {
 		return "all arguments are optional"
 	}
-	return fmt.Sprintf("the least is %s", text)
+	return fmt.Sprintf("send at least %s", text)
 }
 
 func (s *schema) placeholder() any {
@@ -234,7 +235,7 @@ func (s *schema) placeholder() any {
 	return "..."
 }
 
-// describe names a value the way the model would recognise it.
+// describe names a value so that the model recognises it.
 func describe(value any) string {
 	switch v := value.(type) {
 	case nil:
@@ -251,9 +252,9 @@ func describe(value any) string {
 	return "an object"
 }
 
-// quote shows a stranger's text in a bounded space. It cuts between words:
-// the text may hold a credential, and half of one would not be recognised as
-// such by whoever takes them out.
+// quote returns text in quotation marks, cut to a bounded length. It cuts between
+// words: the text may hold a credential, and the scrubber would not recognise
+// half of one.
 func quote(text string) string {
 	const most = 60
 	if len(text) <= most {
