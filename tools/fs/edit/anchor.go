@@ -9,14 +9,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
-// A mark is a line and what it was recognised by: 12#a3.
+// A mark is an anchor: the number of a line and the digest of its text, such as 12#a3.
 type mark struct {
 	line int // from 1
 	tag  string
 }
 
-// parseMarks reads the first and the last line that at names. What follows a
-// bar is the line itself, as it was shown.
+// parseMarks parses the anchors of the first and the last line. It ignores a bar and what follows it, the text of the
+// line.
 func parseMarks(at string) (first, last mark, err error) {
 	marks, _, _ := strings.Cut(at, "|")
 	from, to, two := strings.Cut(marks, "-")
@@ -46,7 +46,7 @@ func shortened(text string) string {
 	return strings.ToValidUTF8(text[:most], "") + "…"
 }
 
-// applyAt makes e in the lines that it names.
+// applyAt makes e in the lines that its anchors name.
 func (d *draft) applyAt(e Edit) ([]match, error) {
 	first, last, err := parseMarks(e.At)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 	return d.rewrite(e, from, to)
 }
 
-// asLines is new as whole lines, with the line endings that are there now.
+// asLines returns new as whole lines, with the line endings of the lines that it replaces.
 func (d *draft) asLines(new string, from, to int) string {
 	newline := newlineNear(d.text, from)
 	var b strings.Builder
@@ -95,8 +95,7 @@ func (d *draft) asLines(new string, from, to int) string {
 	return b.String()
 }
 
-// moved says that the line at place at is another than the one marked, and
-// shows what is there.
+// moved returns the error that the line at position at does not have the anchor m. It shows the lines there.
 func (d *draft) moved(m mark, at int) error {
 	const around, widest = 3, 200
 	from := linesBefore(d.original, at, around)

@@ -5,25 +5,24 @@ import (
 	"strings"
 )
 
-// A Candidate is a place that is like what was looked for.
+// A Candidate is a part of the text that is similar to what was looked for.
 type Candidate struct {
-	First, Last int    // its lines, from 1
-	Text        string // these lines
-	Alike       int    // per cent of what was looked for
+	First, Last int    // line numbers, from 1
+	Text        string // the text of these lines
+	Alike       int    // per cent of what was looked for that is in Text
 	Line        int    // the first line that differs
-	Column      int    // the byte of it, from 1
-	Have, Want  string // this line as it is, and as it was looked for
+	Column      int    // byte in that line where they differ, from 1
+	Have, Want  string // the line as it is, and as it was looked for
 }
 
-// closer looks at a window: moves it by a few lines to where it fits best, and
-// finds the first difference.
+// closer moves a window by a few lines to where it fits best, and finds the first difference.
 func closer(content, wanted string, w window) Candidate {
 	const slack = 2
 	want := SplitLines(wanted)
 	start := startOfLine(content, w.start)
 	from := linesBefore(content, start, slack)
 	to := endOfLine(content, w.start)
-	if w.end > to { // else a strip of a long line
+	if w.end > to { // else the window is within one long line
 		to = linesAfter(content, endOfLine(content, w.end-1), slack)
 	}
 	lines := SplitLines(content[from:to])
@@ -39,8 +38,7 @@ func closer(content, wanted string, w window) Candidate {
 	return c
 }
 
-// bestShift is the line of lines where want begins to fit best; usual unless
-// another is better.
+// bestShift returns the index of the line where want fits best. It prefers usual.
 func bestShift(lines, want []string, usual int) int {
 	best, most := usual, fit(lines[usual:], want)
 	for shift := range min(len(lines), 2*usual+1) {
@@ -54,8 +52,7 @@ func bestShift(lines, want []string, usual int) int {
 	return best
 }
 
-// fit counts what is equal at the beginning of the first lines but for
-// indentation.
+// fit returns how many bytes at the beginning of the first lines are equal, apart from indentation.
 func fit(lines, want []string) (n int) {
 	const enough = 40
 	for i := range min(len(want), len(lines), enough) {
@@ -67,8 +64,7 @@ func fit(lines, want []string) (n int) {
 	return n
 }
 
-// alike says how many per cent of the pairs of characters of want are in
-// lines, too.
+// alike returns the percentage of the pairs of characters of want that are in lines too.
 func alike(lines, want []string) int {
 	have := strings.ReplaceAll(strings.Join(lines, ""), "\r", "")
 	wanted := strings.ReplaceAll(strings.Join(want, ""), "\r", "")
@@ -109,8 +105,8 @@ func (c *Candidate) differ(lines, want []string) {
 	}
 }
 
-// aligned is where in line the beginning of want is most likely meant. A want
-// that begins with no blank may begin behind the indentation.
+// aligned returns where in line the text want most likely begins. A want without leading blanks may begin after the
+// indentation.
 func aligned(line, want string) int {
 	if sameStart(line, want) > 0 {
 		return 0
@@ -126,9 +122,8 @@ func aligned(line, want string) int {
 	return len(line) - len(strings.TrimLeft(line, " \t"))
 }
 
-// String shows the place so that it can be copied from: its lines as they are,
-// and where the first difference is. No line has anything in front of it, since
-// what hides credentials goes by how lines begin.
+// String returns the lines unchanged, so that they can be copied, and where the first difference is. Nothing is written
+// in front of a line, since secrets are recognized by the beginnings of lines.
 func (c Candidate) String() string {
 	const around, widest = 3, 200
 	lines := SplitLines(c.Text)
@@ -156,8 +151,8 @@ func (c Candidate) String() string {
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// difference tells where Have and Want begin to differ. Blanks are made
-// visible; other text is not taken out of its line.
+// difference describes where Have and Want begin to differ. It makes blanks visible; other text is shown as a whole
+// line.
 func (c Candidate) difference(widest int) string {
 	i := c.Column - 1
 	wantAt := i

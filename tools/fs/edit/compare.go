@@ -5,22 +5,20 @@ package edit
 type chunk struct{ a0, a1, b0, b1 int }
 
 const (
-	mostEdits = 400     // in one stretch that is compared closely
+	mostEdits = 400     // in a part that is compared by Myers' algorithm
 	mostWork  = 4 << 20 // steps of one comparison
 )
 
-// compare lists how b differs from a, in order. It finds the fewest changes
-// when there are few. Where that would take too long it goes by the elements
-// that both have only once, and takes what is between them as replaced whole:
-// the answer is always right and not always small.
+// compare returns how b differs from a, in order. It finds the fewest changes if there are few. Where that would take
+// too long it aligns the elements that occur once on both sides, and treats what is between them as replaced. The
+// result is always correct, but not always the smallest.
 func compare[T comparable](a, b []T) []chunk {
 	c := comparison[T]{a: a, b: b, work: mostWork, edits: mostEdits}
 	c.stretch(chunk{0, len(a), 0, len(b)}, 0)
 	return c.found
 }
 
-// compareFew is compare for texts that differ little, or need not be compared
-// closely.
+// compareFew is compare with less work, for short texts.
 func compareFew[T comparable](a, b []T) []chunk {
 	c := comparison[T]{a: a, b: b, work: mostWork / 64, edits: mostEdits / 8}
 	c.stretch(chunk{0, len(a), 0, len(b)}, 0)
@@ -30,11 +28,11 @@ func compareFew[T comparable](a, b []T) []chunk {
 type comparison[T comparable] struct {
 	a, b  []T
 	work  int // steps left
-	edits int // in one stretch, more are not looked for
+	edits int // maximum in one part
 	found []chunk
 }
 
-// stretch compares what c bounds.
+// stretch compares the parts of a and b in c.
 func (p *comparison[T]) stretch(c chunk, depth int) {
 	for c.a0 < c.a1 && c.b0 < c.b1 && p.a[c.a0] == p.b[c.b0] {
 		c.a0, c.b0 = c.a0+1, c.b0+1
@@ -65,7 +63,7 @@ func (p *comparison[T]) stretch(c chunk, depth int) {
 	p.stretch(c, depth+1)
 }
 
-// add appends c to what was found, or to the last of it when they touch.
+// add appends c to the result, or extends the last chunk if they touch.
 func (p *comparison[T]) add(c chunk) {
 	if n := len(p.found); n > 0 && p.found[n-1].a1 == c.a0 && p.found[n-1].b1 == c.b0 {
 		p.found[n-1].a1, p.found[n-1].b1 = c.a1, c.b1
@@ -74,12 +72,12 @@ func (p *comparison[T]) add(c chunk) {
 	p.found = append(p.found, c)
 }
 
-// closely finds the fewest insertions and removals, by the greedy algorithm of
-// Myers, unless there are too many.
+// closely finds the fewest insertions and removals with the greedy algorithm of Myers. It returns false if there are
+// too many.
 func (p *comparison[T]) closely(c chunk) bool {
 	a, b := p.a[c.a0:c.a1], p.b[c.b0:c.b1]
 	most := min(len(a)+len(b), p.edits)
-	best := make([]int, 2*most+3) // by diagonal: how far into a
+	best := make([]int, 2*most+3) // by diagonal: the furthest position in a
 	at := func(k int) int { return k + most + 1 }
 	allowed := p.work / 4
 	var rounds [][]int
@@ -109,8 +107,7 @@ func (p *comparison[T]) closely(c chunk) bool {
 	return false
 }
 
-// retrace walks back through the rounds and notes what was removed from a and
-// what was inserted from b.
+// retrace follows the rounds backwards to find what was removed from a and inserted from b.
 func (p *comparison[T]) retrace(c chunk, rounds [][]int, x, y int) {
 	removed, inserted := make([]bool, x+1), make([]bool, y+1)
 	lenA, lenB := x, y
@@ -142,8 +139,7 @@ func (p *comparison[T]) retrace(c chunk, rounds [][]int, x, y int) {
 	}
 }
 
-// landmarks are pairs of equal elements that each side has only once, as many
-// as come in the same order on both sides.
+// landmarks returns pairs of equal elements that occur once on each side, in the same order on both.
 func (p *comparison[T]) landmarks(c chunk) [][2]int {
 	type place struct{ inA, inB int } // position + 1; 0 for none, -1 for several
 	seen := make(map[T]place, c.a1-c.a0)
@@ -174,10 +170,9 @@ func (p *comparison[T]) landmarks(c chunk) [][2]int {
 	return ascending(pairs)
 }
 
-// ascending is the longest sequence of pairs whose second numbers rise, as
-// their first ones do.
+// ascending returns the longest subsequence of pairs in which the second numbers rise, as the first ones do.
 func ascending(pairs [][2]int) [][2]int {
-	var tops []int // by length: the pair that ends the sequence that ends lowest
+	var tops []int // by length: index of the pair that ends the sequence with the lowest end
 	before := make([]int, len(pairs))
 	for i, pair := range pairs {
 		low, high := 0, len(tops)

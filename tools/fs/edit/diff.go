@@ -5,28 +5,26 @@ import (
 	"strings"
 )
 
-// Unified is the difference between two texts as a unified diff with so many
-// lines of context; "" when there is none. With an empty name it begins with
-// the first hunk. Applied to before it gives after, byte for byte, unless it
-// is longer than maxBytes: then it ends with the number of lines that are
-// missing. A maxBytes of 0 is no limit.
+// Unified returns the difference between two texts as a unified diff with some lines of context, "" if they are equal.
+// Without a name it begins with the first hunk. A patch program makes after from before with it, byte for byte, unless
+// it is longer than maxBytes: then it ends with the number of missing lines. A maxBytes of 0 means no limit.
 func Unified(name string, before, after []byte, context, maxBytes int) string {
 	w := diffWriter{context: context, most: maxBytes}
 	return w.diff(name, passage{before: string(before), after: string(after)})
 }
 
-// A Span is a place that changed: Start to End before, From to To after.
-// Around it both texts are equal.
+// A Span is a part that changed: Start to End before the change, From to To after it. Outside of spans both texts are
+// equal.
 type Span struct{ Start, End, From, To int }
 
-// A passage is a part of a text, or the whole, before and after a change.
+// A passage is a text, or a part of one, before and after a change.
 type passage struct {
 	before, after string
-	line          int    // lines of the text before the passage
-	spans         []Span // what changed, in order; nil when that is to be found out
+	line          int    // number of lines before the passage
+	spans         []Span // what changed, in order; nil if it is not known yet
 }
 
-// changed are the spans of p that differ.
+// changed returns the spans that differ.
 func (p passage) changed() []Span {
 	if p.spans != nil {
 		return p.spans
@@ -40,7 +38,7 @@ func (p passage) changed() []Span {
 	return []Span{s}
 }
 
-// blocks are the spans, widened to whole lines and joined where they meet.
+// blocks returns the changed spans, extended to whole lines and joined where they touch.
 func (p passage) blocks() []Span {
 	var all []Span
 	for _, s := range p.changed() {
@@ -59,16 +57,15 @@ func (p passage) blocks() []Span {
 	return all
 }
 
-// A change is a run of lines that were replaced.
+// A change is a run of consecutive lines that were replaced.
 type change struct {
 	old, new   []string
-	start, end int // in before
-	line       int // lines of the old text in front of it
-	newLine    int // and of the new
+	start, end int // positions in before
+	line       int // number of lines before it in the old text
+	newLine    int // and in the new text
 }
 
-// changes are the lines that differ, block by block. Of more blocks than most
-// only the number is told.
+// changes returns the lines that differ, block by block, of at most max blocks, and the number of other blocks.
 func (p passage) changes(most int) (all []change, more int) {
 	line, shift, at := p.line, 0, 0
 	for i, b := range p.blocks() {
@@ -99,17 +96,17 @@ func length(lines []string) (n int) {
 	return n
 }
 
-// A diffWriter writes hunks until it has written enough.
+// A diffWriter writes hunks up to a limit.
 type diffWriter struct {
 	context, most int
 	readable      bool
-	marked        bool // carriage returns are shown
+	marked        bool // make carriage returns visible
 	out           strings.Builder
-	missing       int // lines that did not fit
+	missing       int // number of lines beyond the limit
 }
 
 func (w *diffWriter) diff(name string, p passage) string {
-	const manyBlocks = 2000 // a diff for reading ends long before
+	const manyBlocks = 2000 // a diff for reading reaches its limit long before
 	most := len(p.before) + len(p.after)
 	if w.most > 0 {
 		most = manyBlocks
@@ -139,7 +136,7 @@ func (w *diffWriter) diff(name string, p passage) string {
 	return w.out.String()
 }
 
-// near reports whether two changes with so much text in between share a hunk.
+// near reports whether two changes with a text between them belong into one hunk.
 func (w *diffWriter) near(between string) bool {
 	return linesAfter(between, 0, 2*w.context) == len(between)
 }
@@ -172,8 +169,7 @@ func (w *diffWriter) hunk(before string, all []change) {
 	w.same(before[at:to])
 }
 
-// header writes the position of a hunk: the lines in front of it and the lines
-// it has, before and after.
+// header writes the header of a hunk: how many lines are before it, and how many it has, on both sides.
 func (w *diffWriter) header(line, n, newLine, newN int) {
 	if n > 0 {
 		line++
@@ -197,7 +193,7 @@ func (w *diffWriter) fits(n int) bool {
 	return w.most == 0 || w.missing == 0 && w.out.Len()+n <= w.most
 }
 
-// line writes a line of the text; at is where it differs from its counterpart.
+// line writes one line. At is where it differs from the line that it replaces.
 func (w *diffWriter) line(mark byte, line string, at int) {
 	text, end := line, ending(line)
 	if w.readable {
@@ -221,7 +217,7 @@ func (w *diffWriter) line(mark byte, line string, at int) {
 	}
 }
 
-// differs is where line differs from the i-th of others.
+// differs returns where line differs from the i-th of others.
 func differs(line string, others []string, i int) int {
 	if i >= len(others) {
 		return 0

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A draft is a text in the middle of being edited.
+// A draft is a text that is being edited.
 type draft struct {
 	original, text string
 	spans          []Span // from original to text
@@ -30,7 +30,7 @@ func (d *draft) apply(e Edit) ([]match, error) {
 	return d.rewrite(e, 0, len(d.text))
 }
 
-// rewrite makes e between two places.
+// rewrite makes e between two positions.
 func (d *draft) rewrite(e Edit, from, to int) ([]match, error) {
 	found := find(d.text[from:to], e.Old, e.New)
 	for i := range found {
@@ -62,8 +62,8 @@ func (d *draft) rewrite(e Edit, from, to int) ([]match, error) {
 	return d.replace(found, news)
 }
 
-// exactly is what takes the place of an exact match: the new text as it is,
-// unless it brings line endings and the old text did not say which ones.
+// exactly returns the replacement of an exact match: the new text. If it has line breaks and the old text has none, it
+// gets the line endings of the file.
 func (d *draft) exactly(e Edit, m match) string {
 	if strings.Contains(e.Old, "\n") || !strings.Contains(e.New, "\n") || strings.Contains(e.New, "\r\n") {
 		return e.New
@@ -74,7 +74,7 @@ func (d *draft) exactly(e Edit, m match) string {
 	return e.New
 }
 
-// replace puts the new texts in the places found, which are in order.
+// replace replaces the matches, which are in order, by new texts.
 func (d *draft) replace(found []match, news []string) ([]match, error) {
 	var b strings.Builder
 	b.Grow(len(d.text))
@@ -91,11 +91,10 @@ func (d *draft) replace(found []match, news []string) ([]match, error) {
 	return found, nil
 }
 
-// compose joins what led from a first text to a second with what leads from
-// there to a third.
+// compose joins the spans between a first and a second text with those between the second and a third.
 func compose(first, second []Span) []Span {
 	all := make([]Span, 0, len(first)+len(second))
-	back, ahead := 0, 0 // from the second text to the first, and to the third
+	back, ahead := 0, 0 // offsets from the second text to the first, and to the third
 	end := -1           // of the last span, in the second text
 	for len(first)+len(second) > 0 {
 		var from, to, more, less int
@@ -120,7 +119,7 @@ func compose(first, second []Span) []Span {
 	return all
 }
 
-// now is where a part of the original is in the text, unless it was changed.
+// now returns where a part of the original is in the text. ok is false if it was changed.
 func (d *draft) now(start, end int) (from, to int, ok bool) {
 	shift := 0
 	for _, s := range d.spans {

@@ -1,16 +1,14 @@
-// Package edit finds the place in a text that somebody means and replaces it,
-// without another byte becoming different, and shows what did.
+// Package edit finds the part of a text that an edit means, replaces it without changing any other byte, and shows the
+// difference.
 //
-// Whoever wants to change a text often remembers it a little wrong. So a place
-// is looked for on a ladder of rungs: exactly first, then with one known sort
-// of difference after the other, and each time only one place may be meant.
-// The rung that held is told, what is put in takes on the look of what it
-// replaces, and what is nowhere is answered with what is nearest.
+// Models often remember a text slightly wrong. So the old text is searched in steps, called rungs: first exactly, then
+// ignoring one known kind of difference after the other. A step counts only if it finds one place. The outcome names
+// the rung, the new text takes over the style of the text that it replaces, and the error about a missing text shows
+// the most similar places.
 //
-// It knows texts and their encodings, and neither files nor tools. Begin with
-// [Apply]; ladder.go has the rungs, rebuild.go the replacing. [Unified] and
-// [Candidates] are of use by themselves. [Stream] is for files that are too
-// large to be held in memory.
+// It knows texts and their encodings, but neither files nor tools. Begin with [Apply]; ladder.go has the rungs,
+// rebuild.go the replacing. [Unified] and [Candidates] are useful alone. [Stream] edits files that are too large for
+// memory.
 package edit
 
 import (
@@ -22,42 +20,39 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
-// An Edit is one replacement. With At it is made in these lines only: of the
-// form 12#a3 or 12#a3-15#f1, numbers and the marks that [textfile.Anchor] gives. An
-// edit with At and no Old replaces the lines.
+// An Edit is one replacement. At limits it to some lines, like 12#a3 or 12#a3-15#f1: line numbers and the digests of
+// [textfile.Anchor]. An edit with At and without Old replaces these lines.
 type Edit struct {
 	Old, New string
-	All      bool // in all places, and not in the only one
+	All      bool // replace every occurrence, not only one
 	At       string
 }
 
-// An Outcome tells what edits did.
+// An Outcome is the result of edits.
 type Outcome struct {
-	Content  string // what the text became, in its encoding
+	Content  string // the new content, in its encoding
 	Encoding string
-	Replaced int    // places
-	Rungs    []Rung // those other than Exact that were needed
-	Spans    []Span // what changed, of the decoded text
+	Replaced int    // number of replacements
+	Rungs    []Rung // the rungs other than Exact that were needed
+	Spans    []Span // what changed in the decoded text
 	shown    passage
 }
 
-// Diff is what the edits changed, like [Unified] but for reading: long lines are
-// cut to where they differ, and carriage returns are left out, or are seen where
-// not all lines have one.
+// Diff returns the changes like [Unified], but for reading: it shortens long lines around the difference, and shows
+// carriage returns only if not all lines have one.
 func (o Outcome) Diff(context, maxBytes int) string {
 	w := diffWriter{context: context, most: maxBytes, readable: true}
 	return w.diff("", o.shown)
 }
 
-// Texts are what was edited and what came of it, decoded.
+// Texts returns the decoded text before and after the edits.
 func (o Outcome) Texts() (before, after string) { return o.shown.before, o.shown.after }
 
-// maxText is how large a text may become.
+// maxText is the maximum size of an edited text.
 const maxText = 64 << 20
 
-// Apply makes the edits one after the other, each in what the one before made
-// of the text, or none of them. Anchors name lines of the text as it was.
-// Errors are written for the model.
+// Apply makes the edits in order, each in the result of the one before, or none of them. Anchors refer to the lines of
+// the original text. Errors are written for the model.
 func Apply(ctx context.Context, content string, edits []Edit) (Outcome, error) {
 	before, encoding, encode, err := open(content)
 	if err != nil {
@@ -91,12 +86,11 @@ func Apply(ctx context.Context, content string, edits []Edit) (Outcome, error) {
 	return o, nil
 }
 
-// open decodes content and returns how to turn it back. Bytes that are no
-// characters stay what they are, where that is possible.
+// open decodes content and returns a function that encodes it again. Invalid bytes stay unchanged if possible.
 func open(content string) (decoded, encoding string, encode func(string) (string, error), err error) {
 	asIs := func(text string) (string, error) { return text, nil }
 	if utf8.ValidString(content) && strings.IndexByte(content, 0) < 0 && !strings.HasPrefix(content, "\uFEFF") {
-		return content, textfile.UTF8, asIs, nil // like most, and decoding would only take longer
+		return content, textfile.UTF8, asIs, nil // the usual case, which needs no decoding
 	}
 	doc, err := textfile.Decode([]byte(content), "")
 	switch {

@@ -40,7 +40,7 @@ func damaged(encoding string) error {
 		Try("change it with a command that knows what it is")
 }
 
-// unwritable explains why a text cannot be kept in its encoding.
+// unwritable explains why a text cannot be written in its encoding.
 func unwritable(err error) error {
 	var char *textfile.CharError
 	if !errors.As(err, &char) {
@@ -50,7 +50,7 @@ func unwritable(err error) error {
 		Try("write it in another way, or convert the file to utf-8 first")
 }
 
-// numbered tells which of several edits err is about.
+// numbered adds to err which of several edits failed.
 func numbered(err error, i, n int) error {
 	var known *tool.Error
 	if n == 1 || !errors.As(err, &known) {
@@ -60,7 +60,7 @@ func numbered(err error, i, n int) error {
 		Try("%s", known.Next).Because(known)
 }
 
-// several says where the places are, of which only one can be meant.
+// several returns the error about a text that occurs more than once, with the lines.
 func several(text string, found []match) error {
 	lines := make([]int, min(mostLines, len(found)))
 	line, at := 1, 0
@@ -78,7 +78,7 @@ func several(text string, found []match) error {
 	return severalLines(lines, len(found), how)
 }
 
-const mostLines = 20 // that one error lists
+const mostLines = 20 // listed by one error
 
 func severalLines(lines []int, n int, how string) error {
 	var b strings.Builder
@@ -95,7 +95,7 @@ func severalLines(lines []int, n int, how string) error {
 		Try("add lines around the one you mean, or set replace_all")
 }
 
-// missing explains that e.Old is not between two places of the text.
+// missing returns the error that e.Old is not between two positions, with the likely reason or similar text.
 func (d *draft) missing(e Edit, from, to int) error {
 	where := "the file"
 	if to-from < len(d.text) {
@@ -123,7 +123,7 @@ func (d *draft) missing(e Edit, from, to int) error {
 	return err.Try("copy it from the file. The nearest to it:%s", b.String())
 }
 
-// why is a reason that is plain to see, or "".
+// why returns an obvious reason why e.Old was not found, or "".
 func (d *draft) why(e Edit) string {
 	switch {
 	case scrub.HasMask(e.Old):
@@ -137,7 +137,7 @@ func (d *draft) why(e Edit) string {
 	case hasNumbers(e.Old):
 		return "leave out the line numbers that it was shown with"
 	}
-	const telling = 8 // shorter texts are there by chance
+	const telling = 8 // shorter texts occur by chance
 	if len(strings.TrimSpace(e.New)) < telling {
 		return ""
 	}
@@ -147,8 +147,7 @@ func (d *draft) why(e Edit) string {
 	return ""
 }
 
-// hasNumbers reports whether all lines begin with a number and a mark, as in
-// listings: 12: or 12| or 12#a3|.
+// hasNumbers reports whether all lines begin with a number and a mark, like 12: or 12| or 12#a3|.
 func hasNumbers(text string) bool {
 	for line := range strings.Lines(text) {
 		rest := strings.TrimLeft(line, " \t")

@@ -5,13 +5,13 @@ import (
 	"unicode/utf8"
 )
 
-// A form says what of a text does not count. In every form a line ends in \n.
+// A form says which differences between texts to ignore. In every form a line ends in \n.
 type form struct {
-	left, right bool // blanks at the beginning and at the end of lines
-	fold        bool // how quotes, dashes and spaces look
+	left, right bool // ignore blanks at the beginning and at the end of lines
+	fold        bool // ignore the style of quotes, dashes and spaces
 }
 
-// of writes text in the form.
+// of returns a text in the form.
 func (f form) of(text string) string {
 	if f == (form{}) {
 		return strings.ReplaceAll(text, "\r\n", "\n")
@@ -35,7 +35,7 @@ func (f form) of(text string) string {
 	return b.String()
 }
 
-// core is the part of a line's body that counts.
+// core returns the part of a line's body that the form keeps.
 func (f form) core(body string) (from, to int) {
 	to = len(body)
 	if f.right {
@@ -51,12 +51,11 @@ func (f form) blank(r rune) bool {
 	return r == ' ' || r == '\t' || f.fold && r >= utf8.RuneSelf && plain(r) == ' '
 }
 
-// back finds the places in text that positions in its form stand for. They
-// are in order, the first and every other one a beginning. A place at the end
-// of a line is behind its blanks when it is a beginning or wide is set.
+// back returns the positions in text for positions in its form. These are in order, and alternate between beginnings
+// and ends. At the end of a line, the position is after its trailing blanks if it is a beginning or if wide is set.
 func (f form) back(text string, positions []int, wide bool) []int {
 	places := make([]int, 0, len(positions))
-	line, before := 0, 0 // where the line begins in text, and in the form
+	line, before := 0, 0 // where the line begins in text and in the form
 	for len(places) < len(positions) {
 		end := endOfLine(text, line)
 		content := body(text[line:end])
@@ -90,7 +89,7 @@ func (f form) back(text string, positions []int, wide bool) []int {
 	return places
 }
 
-// size is how long text is in the form; it holds no line ending.
+// size returns the length of a text without line endings in the form.
 func (f form) size(text string) int {
 	if !f.fold {
 		return len(text)
@@ -102,7 +101,7 @@ func (f form) size(text string) int {
 	return n
 }
 
-// inside is the place in text that a position in its form stands for.
+// inside returns the position in text for a position in its form.
 func (f form) inside(text string, at int) int {
 	if !f.fold {
 		return at
@@ -139,7 +138,7 @@ func writeFolded(b *strings.Builder, text string) {
 	}
 }
 
-// plain is the character of a keyboard that r is a typographer's form of, or r.
+// plain returns the ASCII character for a typographic quote, dash or space, or r itself.
 func plain(r rune) rune {
 	switch r {
 	case '‘', '’', '‚', '‛', '′', 'ʼ':
@@ -157,8 +156,7 @@ func plain(r rune) rune {
 	return r
 }
 
-// mayFold reports whether text may hold a character that plain changes: it
-// looks at the first bytes that they have.
+// mayFold reports whether text may contain a character that plain changes, by the first bytes of these.
 func mayFold(text string) bool {
 	for _, first := range []byte("\xC2\xCA\xE2\xE3\xEF") {
 		if strings.IndexByte(text, first) >= 0 {

@@ -2,20 +2,19 @@ package edit
 
 import "strings"
 
-// A Rung is how a place was found: exactly, or with a difference that is known
-// and told.
+// A Rung is the way in which a text was found: exactly, or ignoring a known kind of difference.
 type Rung uint8
 
-// The rungs, in the order in which they are tried.
+// The rungs, in the order in which they are tried. Each ignores what the one before ignores, except Punctuation.
 const (
 	Exact          Rung = iota
-	LineEndings         // \n stood for \r\n, or the other way round
-	TrailingBlanks      // and blanks at line ends differed
-	Indentation         // and all lines were indented alike more, or less, or with tabs
-	Punctuation         // quotes, dashes or spaces looked different
+	LineEndings         // \n instead of \r\n, or the other way round
+	TrailingBlanks      // and blanks at the ends of lines
+	Indentation         // and more or less indentation of all lines, or tabs instead of spaces
+	Punctuation         // the style of quotes, dashes or spaces
 )
 
-// String completes "matched".
+// String returns the rung as it follows the word "matched".
 func (r Rung) String() string {
 	switch r {
 	case LineEndings:
@@ -30,14 +29,14 @@ func (r Rung) String() string {
 	return "exactly"
 }
 
-// A match is a place where a text was found.
+// A match is where a text was found.
 type match struct {
 	start, end int
 	rungs      []Rung
 	shift      shift
 }
 
-// A step is one rung, or two of them together.
+// A step tries one rung, or two together.
 type step struct {
 	form  form
 	rungs []Rung
@@ -53,12 +52,11 @@ func steps() []step {
 	}
 }
 
-// maxPlaces is how many places of one text are found. Who wants to replace more
-// has a program for it.
+// maxPlaces is the maximum number of matches. To replace more use a program.
 const maxPlaces = 200_000
 
-// find looks for old in text, and stops at the first rung that has it. The
-// places do not overlap. When the only one overlaps another, both are told.
+// find looks for old in text, and stops at the first rung that finds it. Matches do not overlap, unless there are only
+// two: then the old text is ambiguous.
 func find(text, old, new string) []match {
 	if places := occurrences(text, old); len(places) > 0 {
 		found := make([]match, len(places))
@@ -69,7 +67,7 @@ func find(text, old, new string) []match {
 	}
 	core := longestCore(old)
 	if core == "" {
-		return nil // nothing but blanks and line endings
+		return nil // only blanks and line endings
 	}
 	literal := strings.Contains(text, core)
 	folds := mayFold(text)
@@ -88,7 +86,7 @@ func find(text, old, new string) []match {
 	return nil
 }
 
-// occurrences are the places of old in text.
+// occurrences returns the positions of old in text.
 func occurrences(text, old string) []int {
 	var all []int
 	for i := 0; len(all) < maxPlaces; {
@@ -99,7 +97,7 @@ func occurrences(text, old string) []int {
 		all = append(all, i+n)
 		i += n + len(old)
 	}
-	if len(all) == 1 { // one that overlaps it ends before two would
+	if len(all) == 1 { // an overlapping one begins within twice its length
 		from := all[0] + 1
 		if n := strings.Index(text[from:min(len(text), from+2*len(old))], old); n >= 0 {
 			all = append(all, from+n)
@@ -108,7 +106,7 @@ func occurrences(text, old string) []int {
 	return all
 }
 
-// longestCore is the longest line of text, without the blanks around it.
+// longestCore returns the longest line of text, without surrounding blanks.
 func longestCore(text string) string {
 	core := ""
 	for line := range strings.Lines(text) {
@@ -125,7 +123,7 @@ func (s step) find(text, old, new string) []match {
 		return s.indented(text, old, new)
 	}
 	needle, hay := s.form.of(old), s.form.of(text)
-	wide := s.form.right && cutShort(s.form, old) // these blanks are the end of a line
+	wide := s.form.right && cutShort(s.form, old) // the ignored blanks are at the end of a line
 	if wide {
 		needle, hay = needle+"\n", hay+"\n"
 	}
@@ -137,15 +135,14 @@ func (s step) find(text, old, new string) []match {
 		}
 		positions = append(positions, at, end)
 	}
-	if len(positions) == 4 && positions[2] < positions[1] { // they overlap
+	if len(positions) == 4 && positions[2] < positions[1] { // the two overlap
 		first, second := s.form.back(text, positions[:2], wide), s.form.back(text, positions[2:], wide)
 		return s.matches(append(first, second...))
 	}
 	return s.matches(s.form.back(text, positions, wide))
 }
 
-// cutShort reports whether old ends within a line, in blanks that the form
-// leaves out.
+// cutShort reports whether old ends within a line, in blanks that the form ignores.
 func cutShort(f form, old string) bool {
 	last := old[startOfLine(old, len(old)):]
 	_, to := f.core(last)
@@ -160,8 +157,7 @@ func (s step) matches(places []int) []match {
 	return found
 }
 
-// indented finds the places where whole lines are those of old, and all are
-// shifted alike.
+// indented finds old as whole lines that are all indented differently by the same amount.
 func (s step) indented(text, old, new string) []match {
 	needle, hay := "\n"+s.form.of(old), "\n"+s.form.of(text)
 	if !strings.HasSuffix(needle, "\n") {
@@ -169,7 +165,7 @@ func (s step) indented(text, old, new string) []match {
 	}
 	given, wanted := SplitLines(old), SplitLines(new)
 	var found, second []match
-	from, start := 0, 0 // a place in hay, and where its line begins in text
+	from, start := 0, 0 // a position in hay, and the beginning of its line in text
 	next := 0
 	for work := 16 << 20; len(found) < maxPlaces; work -= len(needle) + 64 {
 		n := strings.Index(hay[next:], needle)
@@ -177,7 +173,7 @@ func (s step) indented(text, old, new string) []match {
 			break
 		}
 		if work < 0 {
-			return nil // another might be somewhere
+			return nil // there may be another
 		}
 		start = linesAfter(text, start, countLines(hay[from:next+n]))
 		from = next + n
@@ -199,7 +195,7 @@ func (s step) indented(text, old, new string) []match {
 	return found
 }
 
-// end is where the n lines of text that begin at start end, as old does.
+// end returns the end of the n lines of text from start, without the last line ending if old has none.
 func (s step) end(text string, start int, old string, n int) int {
 	last := linesAfter(text, start, n-1)
 	end := linesAfter(text, last, 1)

@@ -5,8 +5,7 @@ import (
 	"unicode/utf8"
 )
 
-// SplitLines cuts text after each line ending. The last line may have none;
-// an empty text has no line.
+// SplitLines splits text after each line ending. The last line may have none; an empty text has no lines.
 func SplitLines(text string) []string {
 	if text == "" {
 		return nil
@@ -18,7 +17,7 @@ func SplitLines(text string) []string {
 	return lines
 }
 
-// ending is the line ending of a line, "" for none.
+// ending returns the line ending of a line, or "".
 func ending(line string) string {
 	switch {
 	case strings.HasSuffix(line, "\r\n"):
@@ -29,15 +28,15 @@ func ending(line string) string {
 	return ""
 }
 
-// body is a line without its ending.
+// body returns a line without its ending.
 func body(line string) string { return line[:len(line)-len(ending(line))] }
 
 func countLines(text string) int { return strings.Count(text, "\n") }
 
-// startOfLine is where the line that holds position i begins.
+// startOfLine returns the beginning of the line that contains position i.
 func startOfLine(text string, i int) int { return strings.LastIndexByte(text[:i], '\n') + 1 }
 
-// endOfLine is where the line that holds position i ends, its ending included.
+// endOfLine returns the end of the line that contains position i, after its line ending.
 func endOfLine(text string, i int) int {
 	if n := strings.IndexByte(text[i:], '\n'); n >= 0 {
 		return i + n + 1
@@ -45,10 +44,10 @@ func endOfLine(text string, i int) int {
 	return len(text)
 }
 
-// startsLine reports whether a line begins at i, or would.
+// startsLine reports whether position i is the beginning of a line.
 func startsLine(text string, i int) bool { return i == 0 || text[i-1] == '\n' }
 
-// linesBefore is where the n lines that end at i begin, at most.
+// linesBefore returns the beginning of the n lines that end at i, or of fewer at the beginning of the text.
 func linesBefore(text string, i, n int) int {
 	for ; n > 0 && i > 0; n-- {
 		i = startOfLine(text, i-1)
@@ -56,7 +55,7 @@ func linesBefore(text string, i, n int) int {
 	return i
 }
 
-// linesAfter is where the n lines that begin at i end, at most.
+// linesAfter returns the end of the n lines that begin at i, or of fewer at the end of the text.
 func linesAfter(text string, i, n int) int {
 	for ; n > 0 && i < len(text); n-- {
 		i = endOfLine(text, i)
@@ -64,7 +63,7 @@ func linesAfter(text string, i, n int) int {
 	return i
 }
 
-// sameStart is how many bytes a and b have in common at their beginning.
+// sameStart returns the number of bytes that a and b have in common at the beginning.
 func sameStart(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && a[i:i+block] == b[i:i+block] {
@@ -76,7 +75,7 @@ func sameStart(a, b string) int {
 	return i
 }
 
-// sameEnd is how many bytes a and b have in common at their end.
+// sameEnd returns the number of bytes that a and b have in common at the end.
 func sameEnd(a, b string) int {
 	n, i := min(len(a), len(b)), 0
 	for i+block <= n && a[len(a)-i-block:len(a)-i] == b[len(b)-i-block:len(b)-i] {
@@ -90,9 +89,8 @@ func sameEnd(a, b string) int {
 
 const block = 512
 
-// clip shortens a long line to about most bytes around position at. It cuts
-// where words or values begin, and never between a name and its value: the
-// text may hold a credential, and half of one is not known as such.
+// clip shortens a long line to about max bytes around a position. It cuts at the beginning of words or values, and
+// never between a name and its value: the text may contain a secret, which could not be recognized in part.
 func clip(line string, at, most int) string {
 	if len(line) <= most {
 		return line
@@ -114,7 +112,7 @@ func clip(line string, at, most int) string {
 	return text
 }
 
-// cutAfter is a place at i or later where a line may be cut.
+// cutAfter returns a position at i or later where a line may be cut.
 func cutAfter(line string, i int) int {
 	for ; i < len(line); i++ {
 		if mayCut(line, i) {
@@ -124,7 +122,7 @@ func cutAfter(line string, i int) int {
 	return len(line)
 }
 
-// cutBefore is a place at i or earlier where a line may be cut.
+// cutBefore returns a position at i or earlier where a line may be cut.
 func cutBefore(line string, i int) int {
 	for ; i > 0; i-- {
 		if mayCut(line, i) {

@@ -5,14 +5,13 @@ import (
 	"strings"
 )
 
-// Candidates are the at most n places of content that are most like wanted, the
-// best first. They need not be very much like it; text that has nothing in
-// common with wanted has none. Both are read once, however long they are.
+// Candidates returns at most n parts of content that are most similar to wanted, the best first. It returns none that
+// has nothing in common with wanted. It reads both texts once.
 func Candidates(content, wanted string, n int) []Candidate {
 	const (
-		looked = 16 << 10 // bytes of wanted that are looked for
-		least  = 200      // of 1000: less is not worth showing
-		picked = 8        // places that are looked at closely
+		looked = 16 << 10 // bytes of wanted that are compared
+		least  = 200      // minimum score that is worth showing, of 1000
+		picked = 8        // windows that are compared closely
 	)
 	wanted = strings.Trim(wanted, "\r\n")
 	if len(wanted) > looked {
@@ -32,17 +31,17 @@ func Candidates(content, wanted string, n int) []Candidate {
 	return found[:min(n, len(found))]
 }
 
-// A sketch is the set of triples of neighbouring characters of a text, blanks
-// left out: what is left of it when small things change.
+// A sketch is the set of triples of consecutive characters of a text without blanks. Small changes of the text change
+// it little.
 type sketch struct {
 	set   [1 << sketchBits / 64]uint64
-	size  int // triples
-	lines int // strips
+	size  int // number of triples
+	lines int // number of strips
 }
 
 const (
 	sketchBits = 17
-	stripSize  = 256 // characters after which a long line is cut in strips
+	stripSize  = 256 // length of the strips into which a long line is cut
 )
 
 func newSketch(wanted string) *sketch {
@@ -57,14 +56,14 @@ func newSketch(wanted string) *sketch {
 	return s
 }
 
-// A stripe is a line of a text, or a part of a long one.
+// A stripe is a line of a text, or a part of a long line.
 type stripe struct {
-	line       int // lines in front of it
+	line       int // number of lines before it
 	start, end int
 }
 
-// eachStrip hands out the triples of text, and then each strip with how many
-// triples of it were taken and how many there are.
+// eachStrip calls take for each triple of text, and strip for each strip with the number of triples that take accepted
+// and of all.
 func eachStrip(text string, take func(uint32) bool, strip func(s stripe, taken, all int)) {
 	at := stripe{}
 	history, taken, all := uint32('\n'), 0, 0
@@ -78,7 +77,7 @@ func eachStrip(text string, take func(uint32) bool, strip func(s stripe, taken, 
 			break
 		}
 		history = history<<8 | uint32(c)
-		if history&0xFFFF != '\n'<<8|'\n' { // else an empty line
+		if history&0xFFFF != '\n'<<8|'\n' { // not an empty line
 			all++
 			if take((history & 0xFFFFFF * 0x9E3779B1) >> (32 - sketchBits)) {
 				taken++
@@ -96,15 +95,14 @@ func eachStrip(text string, take func(uint32) bool, strip func(s stripe, taken, 
 	}
 }
 
-// A window is a run of strips and how much it is like what is wanted.
+// A window is a run of strips with its similarity to the wanted text.
 type window struct {
-	line       int // lines in front of it
+	line       int // number of lines before it
 	start, end int
 	score      int // of 1000
 }
 
-// windows are the most promising places of content, as many strips long as
-// what is wanted.
+// windows returns the most promising windows of content, each as long as the wanted text.
 func (s *sketch) windows(content string, most int) []window {
 	type strip struct {
 		stripe
@@ -128,15 +126,14 @@ func (s *sketch) windows(content string, most int) []window {
 	return best
 }
 
-// score compares a window with so many triples of the sketch among all of its
-// own. What is missing counts for more than what is there besides.
+// score compares a window with the sketch by the number of common triples and of all in the window. Missing triples
+// weigh more than additional ones.
 func (s *sketch) score(taken, all int) int {
 	common := min(taken, s.size)
 	return 1000 * 10 * common / (10*common + 8*(s.size-common) + 2*(all-common) + 1)
 }
 
-// keep adds w to the best windows, or puts it in the place of the last one
-// when they overlap, or of the worst when there are enough.
+// keep adds w to the best windows. It replaces the last one if they overlap, or the worst one if there are enough.
 func keep(best []window, w window, most int) []window {
 	n := len(best)
 	if n > 0 && best[n-1].end > w.start {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// A rewriting is what somebody gave to be replaced, and by what.
+// A rewriting is the old and the new text of an edit, line by line.
 type rewriting struct {
 	old, new []string // lines
 	chunks   []chunk  // how they differ, apart from line endings
@@ -29,10 +29,9 @@ func unixLines(lines []string) []string {
 	return unix
 }
 
-// at is what takes the place of have, which was found by m and is the file's
-// own form of old. Lines that are the same in old and new stay as the file has
-// them; the others are made to look like those that they replace. newline is
-// the line ending of the neighbourhood.
+// at returns the replacement of have, which m matched and which is old in the style of the file. Lines that old and new
+// have in common stay as they are in the file; others take over the style of the lines that they replace. newline is
+// the usual line ending around the match.
 func (r rewriting) at(m match, have, newline string) string {
 	lines := SplitLines(have)
 	for len(lines) < len(r.old) {
@@ -62,7 +61,7 @@ func (r rewriting) at(m match, have, newline string) string {
 	return b.String()
 }
 
-// like is the line ending of line, or of the last of the lines that has one.
+// like returns the line ending of line, or of the last of the lines that has one, or newline.
 func like(line string, lines []string, newline string) string {
 	if end := ending(line); end != "" {
 		return end
@@ -75,8 +74,8 @@ func like(line string, lines []string, newline string) string {
 	return newline
 }
 
-// body is the body of a new line that takes the place of line, which is the
-// file's own form of old; both are empty when it takes the place of none.
+// body returns the body of a new line that replaces line, which is old in the style of the file. Both are empty for a
+// line that replaces none.
 func (m match) body(old, line, new string) string {
 	new = body(new)
 	if slices.Contains(m.rungs, Indentation) && strings.TrimSpace(new) != "" {
@@ -92,8 +91,8 @@ func (m match) body(old, line, new string) string {
 	return new
 }
 
-// restyle gives the characters that new has in common with old the form that
-// they have in line, which is the file's own form of old.
+// restyle gives the characters of new that are also in old the style that they have in line, which is old in the style
+// of the file.
 func restyle(old, line, new string) string {
 	f := form{right: true, fold: true}
 	_, end := f.core(old)
@@ -122,7 +121,7 @@ func restyle(old, line, new string) string {
 	return b.String()
 }
 
-// characters are the characters of text, bytes that are no UTF-8 included.
+// characters returns the characters of text. An invalid byte is a character.
 func characters(text string) []string {
 	var all []string
 	for text != "" {
@@ -133,7 +132,7 @@ func characters(text string) []string {
 	return all
 }
 
-// newlineNear is the line ending that text has around position i.
+// newlineNear returns the line ending of the text around position i.
 func newlineNear(text string, i int) string {
 	if end := ending(text[:endOfLine(text, i)]); end != "" {
 		return end

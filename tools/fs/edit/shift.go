@@ -2,19 +2,17 @@ package edit
 
 import "strings"
 
-// A shift turns the indentation that somebody gave into that of the file. The
-// zero shift changes nothing.
+// A shift converts the indentation of the edit into that of the file. The zero shift changes nothing.
 type shift struct {
-	add, cut string // put in front, or taken away there
-	unit     int    // spaces that a tab stands for; 0 where none does
-	tabs     bool   // spaces become tabs; else tabs become spaces
-	by       int    // tabs or spaces that are added then
+	add, cut string // prefixes to add or to remove
+	unit     int    // number of spaces for a tab; 0 if tabs and spaces are not converted
+	tabs     bool   // convert spaces to tabs instead of tabs to spaces
+	by       int    // tabs or spaces to add after the conversion
 }
 
-const deepest = 1000 // columns of an indentation that is turned into another
+const deepest = 1000 // maximum columns of a converted indentation
 
-// solve finds the one shift that leads from the lines that were given to those
-// of the file, and that the new lines can take, too.
+// solve finds a shift that converts the given lines into those of the file, and that also works for the new lines.
 func solve(given, have, wanted []string) (shift, bool) {
 	given, have = indents(given, have)
 	if len(given) == 0 {
@@ -29,7 +27,7 @@ func solve(given, have, wanted []string) (shift, bool) {
 	return shift{}, false
 }
 
-// indents are the indentations of a and b where neither line is blank.
+// indents returns the indentations of a and b for the lines that are blank in neither.
 func indents(a, b []string) (ofA, ofB []string) {
 	for i := range min(len(a), len(b)) {
 		if strings.TrimSpace(a[i]) != "" && strings.TrimSpace(b[i]) != "" {
@@ -41,8 +39,7 @@ func indents(a, b []string) (ofA, ofB []string) {
 
 func indent(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
 
-// leads reports whether s makes have of given; of nil, whether it makes
-// anything.
+// leads reports whether s converts given into have. If have is nil, it reports whether s can convert given.
 func (s shift) leads(given, have []string) bool {
 	for i, g := range given {
 		h, ok := s.of(g)
@@ -53,7 +50,7 @@ func (s shift) leads(given, have []string) bool {
 	return true
 }
 
-// of shifts an indentation, if that is possible.
+// of converts an indentation. ok is false if that is not possible.
 func (s shift) of(indent string) (string, bool) {
 	if s.unit == 0 {
 		rest, ok := strings.CutPrefix(indent, s.cut)
@@ -78,7 +75,7 @@ func (s shift) of(indent string) (string, bool) {
 	return strings.Repeat(" ", n) + rest, true
 }
 
-// shifts are those that could be meant, the likeliest first.
+// shifts returns possible shifts, the likeliest first.
 func shifts(given, have, wanted []string) (all []shift) {
 	if add, ok := strings.CutSuffix(have[0], given[0]); ok {
 		all = append(all, shift{add: add})
@@ -98,8 +95,8 @@ func shifts(given, have, wanted []string) (all []shift) {
 	return all
 }
 
-// intoTabs finds out how many spaces were given for a tab when have stands for
-// one of the given indentations: all must be multiples.
+// intoTabs returns the possible numbers of spaces for a tab, if the file has have where the edit has one: all
+// indentations must be multiples.
 func intoTabs(given []string, one, have string, wanted []string) (all []shift) {
 	common := 0
 	for _, list := range [][]string{given, wanted} {
@@ -127,8 +124,7 @@ func divisor(a, b int) int {
 	return a
 }
 
-// intoSpaces finds out how many spaces the file has for a tab, from two
-// depths, or from one that has a usual number of spaces for each.
+// intoSpaces returns the number of spaces that the file has for a tab, from two depths, or from one if it is usual.
 func intoSpaces(given, have []string) []shift {
 	tabs := len(given[0])
 	for i, g := range given {

@@ -11,14 +11,12 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// MaxWhole is how large a text may be for [Apply]. Larger ones are for
-// [Stream].
+// MaxWhole is the maximum size of a text for [Apply]. Larger ones are for [Stream].
 const MaxWhole = 16 << 20
 
-// Stream makes one edit in a text that is too large to be held in memory, and
-// returns the text as it becomes, to be read once. Only the exact bytes are
-// looked for. The Outcome has no Content and no Spans, and its Diff shows the
-// first place. Errors are written for the model, except for those of r.
+// Stream makes one edit in a text that is too large for memory, and returns a reader of the new text. It finds only
+// exact matches. The Outcome has no Content and no Spans, and its Diff shows the first replacement. Errors are written
+// for the model, except those of r.
 func Stream(ctx context.Context, r io.ReaderAt, size int64, e Edit) (io.Reader, Outcome, error) {
 	switch {
 	case e.At != "":
@@ -55,12 +53,12 @@ func Stream(ctx context.Context, r io.ReaderAt, size int64, e Edit) (io.Reader, 
 	return content, Outcome{Encoding: "utf-8", Replaced: len(s.hits), shown: shown}, nil
 }
 
-// A scan looks for old in a long text.
+// A scan searches a long text for old.
 type scan struct {
 	r    io.ReaderAt
 	size int64
 	old  []byte
-	all  bool // places that overlap count once
+	all  bool // matches do not overlap
 	hits []hit
 }
 
@@ -71,8 +69,8 @@ type hit struct {
 
 func (s *scan) run(ctx context.Context) error {
 	buffer := make([]byte, max(1<<20, 2*len(s.old)))
-	var start, next int64 // of the buffer, and where the next hit may begin
-	kept, line := 0, 1    // bytes from the buffer before; the line at start
+	var start, next int64 // position of the buffer, and where the next match may begin
+	kept, line := 0, 1    // bytes kept from the last buffer; number of the line at start
 	for start+int64(kept) < s.size {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -106,7 +104,7 @@ func (s *scan) run(ctx context.Context) error {
 	return nil
 }
 
-// readFull reads all of b; that the text has become shorter is an error.
+// readFull fills b. It fails if the text has become shorter.
 func readFull(r io.ReaderAt, b []byte, at int64) error {
 	n, err := r.ReadAt(b, at)
 	if n == len(b) {
@@ -118,7 +116,7 @@ func readFull(r io.ReaderAt, b []byte, at int64) error {
 	return fmt.Errorf("reading for an edit: %w", err)
 }
 
-// around is the first place with some of the text around it, before and after.
+// around returns the first match with some text around it, before and after the edit.
 func (s *scan) around(e Edit) (passage, error) {
 	const margin = 4 << 10
 	first := s.hits[0]
@@ -139,8 +137,7 @@ func (s *scan) around(e Edit) (passage, error) {
 	return passage{before: d.text, after: after, line: line, spans: []Span{span}}, nil
 }
 
-// wholeLines takes off the parts of lines at the beginning and the end of b,
-// but nothing of the n bytes at place at.
+// wholeLines removes incomplete lines at the beginning and the end of b, but none of the n bytes at position at.
 func wholeLines(b []byte, at, n int, cutBefore, cutAfter bool) ([]byte, int) {
 	if i := bytes.IndexByte(b[:at], '\n'); cutBefore && i >= 0 {
 		b, at = b[i+1:], at-i-1
@@ -154,7 +151,7 @@ func wholeLines(b []byte, at, n int, cutBefore, cutAfter bool) ([]byte, int) {
 	return append(b, '\n'), at
 }
 
-// replaced is the whole text with new in all places.
+// replaced returns the whole text with new in place of all matches.
 func (s *scan) replaced(new string) io.Reader {
 	parts := make([]io.Reader, 0, 2*len(s.hits)+1)
 	var done int64

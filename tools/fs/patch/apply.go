@@ -10,28 +10,27 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
-// The most that a file may hold to be patched.
+// Limits of a file that is patched.
 const (
 	MaxFileBytes = 16 << 20
 	maxFileLines = 2_000_000
 )
 
-// A Result is what a patch makes of a file.
+// A Result is a patched file.
 type Result struct {
 	Content        []byte
-	Before, After  string // as text, whatever the encoding of the file
-	Added, Removed int    // lines
+	Before, After  string // decoded text, whatever the encoding of the file
+	Added, Removed int    // numbers of lines
 	Notes          []string
 }
 
-// Apply does to a file that holds before what f says. Of an added file before
-// is nothing; of a deleted one nothing is left.
+// Apply applies f to a file with the content before. An added file has no content before; a deleted one has none
+// afterwards.
 //
-// A hunk belongs where its line number says, or else at the only place where
-// its old lines are. They are compared byte by byte first, then without line
-// endings, without blanks at the end, without blanks around and without regard
-// to the style of quotes and dashes: each time the place must be the only one,
-// and the notes tell. Lines that the patch does not change keep their bytes.
+// A hunk belongs at its line number, or else at the only place with its old lines. These are compared byte by byte
+// first, then ignoring line endings, blanks at the end, blanks on both sides, and the style of quotes and dashes. Each
+// comparison must find only one place, and the notes name what was ignored. Lines that the patch does not change keep
+// their bytes.
 func Apply(before []byte, f File) (Result, error) {
 	if len(before) > MaxFileBytes {
 		return Result{}, errorf("the file has %d bytes, the most is %d", len(before), MaxFileBytes).try("change it with edit")
@@ -40,7 +39,7 @@ func Apply(before []byte, f File) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	if !doc.Lossless { // then bytes are what is compared and kept
+	if !doc.Lossless { // compare and keep bytes
 		doc.Text = string(before)
 	}
 	res := Result{Before: doc.Text}
@@ -98,27 +97,27 @@ func encode(doc textfile.Doc, after string) ([]byte, error) {
 	return content, nil
 }
 
-// An applier finds the places of hunks and puts the new text together.
+// An applier finds where hunks belong and builds the new text.
 type applier struct {
 	file   File
 	whole  string
-	lines  []string // of whole, with their endings
+	lines  []string // of the old text, with their endings
 	find   finder
 	taken  []bool // lines that belong to a hunk
-	cursor int    // the line after the last hunk
-	shift  int    // how far from their stated lines the last hunk was
-	crlf   bool   // all lines of the file end so, and none of the patch
+	cursor int    // line after the last hunk
+	shift  int    // offset of the last hunk from its line number
+	crlf   bool   // all lines of the file end in CRLF, and none of the patch
 	places []place
 	notes  []string
 }
 
 // A place is where a hunk belongs.
 type place struct {
-	start, n int // lines of the file that it replaces
+	start, n int // range of lines that it replaces
 	number   int
-	look     int // index of looks
+	look     int // index in looks
 	lines    []Line
-	literal  bool // its lines end as the patch says
+	literal  bool // its line endings are those of the patch
 }
 
 func newPlace(number, start, look int, lines []Line) place {
@@ -138,7 +137,7 @@ func newApplier(content string, f File) *applier {
 	return a
 }
 
-// add finds the place of the next hunk.
+// add finds where the next hunk belongs.
 func (a *applier) add(number int, h Hunk) error {
 	p, note, err := a.place(number, h)
 	if err != nil {
@@ -166,8 +165,7 @@ func (a *applier) add(number int, h Hunk) error {
 	return nil
 }
 
-// ignored names what was not regarded. A missing line feed at the end of the
-// file is not worth a word.
+// ignored names the differences that were ignored, except a missing newline at the end of the file.
 func (a *applier) ignored(p place) string {
 	if p.look != lookEndings {
 		return looks[p.look].name
@@ -180,7 +178,7 @@ func (a *applier) ignored(p place) string {
 	return ""
 }
 
-// place finds where h belongs, with the strictest look at which that is clear.
+// place finds where h belongs, with the strictest comparison that finds only one place.
 func (a *applier) place(number int, h Hunk) (place, []string, error) {
 	variants := [][]Line{h.Lines}
 	if h.loose > 0 && h.loose < len(h.Lines) {
@@ -207,7 +205,7 @@ func (a *applier) place(number int, h Hunk) (place, []string, error) {
 	return place{}, nil, a.mismatch(number, h)
 }
 
-// text puts together what the file holds after all hunks.
+// text returns the text with all hunks applied.
 func (a *applier) text() (string, error) {
 	slices.SortStableFunc(a.places, func(p, q place) int {
 		if p.start != q.start {

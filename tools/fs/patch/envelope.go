@@ -13,7 +13,7 @@ const (
 	updateFile = "*** Update File:"
 )
 
-// section is how line begins when it begins the section of a file.
+// section returns the marker with which line begins the section of a file, or "".
 func section(line string) string {
 	for _, start := range []string{updateFile, addFile, deleteFile} {
 		if strings.HasPrefix(line, start) {
@@ -23,8 +23,7 @@ func section(line string) string {
 	return ""
 }
 
-// envelope reads the whole patch. One without an end was cut off, and nobody
-// knows what is missing.
+// envelope parses the whole patch. It refuses one without an end, which was cut off.
 func (r *reader) envelope() ([]File, error) {
 	for ; !strings.HasPrefix(r.peek(), beginPatch); r.at++ {
 		if r.done() || section(r.peek()) != "" {
@@ -57,7 +56,7 @@ func (r *reader) envelope() ([]File, error) {
 	}
 }
 
-// nothingMore refuses what would be left undone.
+// nothingMore refuses text after the end of the patch, which would be ignored.
 func (r *reader) nothingMore() error {
 	for ; !r.done(); r.at++ {
 		line := r.peek()
@@ -98,8 +97,7 @@ func (r *reader) envelopeFile(start string) (File, error) {
 	return f, nil
 }
 
-// addedFile reads the lines of a new file. Empty lines between them count
-// although their + is missing.
+// addedFile parses the lines of a new file. It accepts empty lines without their +.
 func (r *reader) addedFile(f *File) error {
 	h := Hunk{At: r.line()}
 	empty := 0
@@ -129,8 +127,8 @@ func (r *reader) addedFile(f *File) error {
 	return nil
 }
 
-// envelopeHunks reads hunks up to the next section. The first need not begin
-// with @@, and several @@ in a row lead to one place.
+// envelopeHunks parses hunks up to the next section. The first need not begin with @@; several @@ in a row narrow down
+// one place.
 func (r *reader) envelopeHunks(f *File) error {
 	var h *Hunk
 	var bare []bool
@@ -188,8 +186,7 @@ func (r *reader) envelopeHunks(f *File) error {
 	return end()
 }
 
-// lead takes from the header of a hunk where it belongs: line numbers, which
-// need not be right here, or a line above it.
+// lead parses the header of a hunk: line numbers, which may be wrong here, or a line above the hunk.
 func (h *Hunk) lead(line string) {
 	if n, ok := parseRanges(line); ok {
 		h.Numbered, h.Start = true, n.oldStart

@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs/edit"
 )
 
-// ambiguous says that a hunk could belong to several places.
+// ambiguous returns the error that a hunk fits at several places.
 func (a *applier) ambiguous(number int, h Hunk, found []int) error {
 	lines := make([]string, min(len(found), mostPlaces))
 	for i := range lines {
@@ -25,15 +25,15 @@ func (a *applier) ambiguous(number int, h Hunk, found []int) error {
 	return e.try("add lines around it, or write a line above it after @@")
 }
 
-// lost says that no line is like an anchor.
+// lost returns the error that no line matches an anchor.
 func (a *applier) lost(number int, anchors []string) error {
 	e := errorf("hunk %d: the line %.200q of its @@ is not in the file", number, anchors[0])
 	e.Mismatch, e.Wanted = true, anchors[0]
 	return e.try("read the file and send a line as it is there")
 }
 
-// mismatch says what a hunk expects and what is most like it. Lines of files
-// come last: a sentence behind one would read as a part of it.
+// mismatch returns the error that a hunk fits nowhere, with the most similar lines. Lines of files come last, since a
+// sentence after them would look like a part of them.
 func (a *applier) mismatch(number int, h Hunk) error {
 	wanted := join(old(h.Lines))
 	e := errorf("hunk %d does not match", number)
@@ -54,8 +54,7 @@ func (a *applier) mismatch(number int, h Hunk) error {
 	return e.try("send the patch for the lines as they are. Not in the file:\n%s%s", clip(wanted), shown)
 }
 
-// applied looks for the new lines of h, where the file has them and not the
-// old ones.
+// applied returns where the file has the new lines of h but not the old ones.
 func (a *applier) applied(h Hunk) (int, bool) {
 	if added, _ := h.changes(); added == 0 {
 		return 0, false
@@ -80,7 +79,7 @@ func join(lines []Line) string {
 	return b.String()
 }
 
-// clip shortens what an error repeats of a patch.
+// clip shortens a part of a patch for an error.
 func clip(wanted string) string {
 	const mostLines, widest = 8, 160
 	lines := strings.Split(strings.TrimSuffix(wanted, "\n"), "\n")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A look is a way to compare lines. Equal keys are equal lines.
+// A look is a way to compare lines: those with equal keys are equal.
 type look struct {
 	name string // what it ignores
 	key  func(line string) string
@@ -16,7 +16,7 @@ const (
 	lookAround  = 3
 )
 
-// looks are all of them, the strictest first.
+// looks are all ways to compare lines, the strictest first.
 var looks = [...]look{
 	{"", func(line string) string { return line }},
 	{"line endings", withoutEnding},
@@ -29,7 +29,7 @@ func withoutEnding(line string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
 }
 
-// plain writes typographic quotes, dashes and blanks as a keyboard does.
+// plain replaces typographic quotes, dashes and blanks by ASCII.
 func plain(line string) string {
 	for i := range len(line) {
 		if line[i] >= 0x80 {
@@ -56,11 +56,11 @@ func plainRune(r rune) rune {
 	return r
 }
 
-// mostSteps bounds the comparisons for one file.
+// mostSteps limits the comparisons for one file.
 const mostSteps = 50_000_000
 
-// A finder finds lines of a patch in a file. For each look it numbers the lines
-// that the patch speaks of, and notes where the file has them.
+// A finder finds lines of a patch in a file. For each look it numbers the distinct lines of the patch, and records
+// where the file has them.
 type finder struct {
 	lines []string
 	hunks []Hunk
@@ -68,18 +68,18 @@ type finder struct {
 	steps int
 }
 
-// A view is a file as one look sees it.
+// A view is a file in the form of one look.
 type view struct {
-	ids    map[string]int32 // lines of the patch
-	file   []int32          // by line of the file: its id; 0 when the patch does not speak of it
-	places [][]int32        // by id: lines of the file
+	ids    map[string]int32 // ids of lines of the patch, by key
+	file   []int32          // id of each line of the file; 0 if the patch does not have it
+	places [][]int32        // lines of the file, by id
 }
 
 func newFinder(lines []string, hunks []Hunk) finder {
 	return finder{lines: lines, hunks: hunks, steps: mostSteps}
 }
 
-// key is how a line of a patch is looked for.
+// key returns the key of a line for a look.
 func (l Line) key(at int) string {
 	if at == 0 && !l.NoEnd {
 		return l.Text + "\n"
@@ -87,7 +87,7 @@ func (l Line) key(at int) string {
 	return looks[at].key(l.Text)
 }
 
-// view makes the view of a look when it is needed first.
+// view returns the view of a look, which it makes at the first use.
 func (f *finder) view(at int) *view {
 	v := &f.views[at]
 	if v.ids != nil {
@@ -118,7 +118,7 @@ func (f *finder) view(at int) *view {
 	return v
 }
 
-// numbers are the ids of lines of a hunk, ok when the file has all of them.
+// numbers returns the ids of the lines of a hunk. ok is false if the file lacks one of them.
 func (v *view) numbers(lines []Line, at int) (ids []int32, ok bool) {
 	ids = make([]int32, len(lines))
 	for i, l := range lines {
@@ -129,7 +129,7 @@ func (v *view) numbers(lines []Line, at int) (ids []int32, ok bool) {
 	return ids, true
 }
 
-// at reports whether ids are at a line of the file.
+// at reports whether the file has the ids at a line.
 func (f *finder) at(v *view, ids []int32, line int) bool {
 	if line < 0 || line+len(ids) > len(v.file) {
 		return false
@@ -143,8 +143,7 @@ func (f *finder) at(v *view, ids []int32, line int) bool {
 	return true
 }
 
-// from finds up to most places of ids at or below a line, that free allows. It
-// looks where the rarest of them are.
+// from returns at most most places of the ids at or after a line that free allows. It searches for the rarest id.
 func (f *finder) from(v *view, ids []int32, line, most int, free func(line int) bool) []int {
 	rare := 0
 	for i, id := range ids {

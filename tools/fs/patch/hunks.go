@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// hunks reads the hunks of one file of a unified diff.
+// hunks parses the hunks of one file of a unified diff.
 func (r *reader) hunks(f *File) error {
 	for strings.HasPrefix(r.peek(), "@@") {
 		h := Hunk{At: r.line()}
@@ -38,8 +38,8 @@ func (r *reader) hunks(f *File) error {
 	return nil
 }
 
-// counted reads as many lines as the header announces. Another number means
-// that the patch was cut off, or written with less care than it needs.
+// counted parses as many lines as the header announces. It refuses another number, since the patch may have been cut
+// off.
 func (r *reader) counted(f *File, h *Hunk, n ranges) error {
 	start := r.at
 	before, after := n.oldCount, n.newCount
@@ -74,8 +74,7 @@ func (r *reader) counted(f *File, h *Hunk, n ranges) error {
 	return r.miscounted(f, h, start, n)
 }
 
-// noEnd reads the remark about the end of the file, which belongs to the line
-// above it.
+// noEnd parses the note about a missing newline at the end of the file, which belongs to the line before.
 func (r *reader) noEnd(h *Hunk) bool {
 	if !strings.HasPrefix(r.peek(), `\`) || len(h.Lines) == 0 {
 		return false
@@ -91,7 +90,7 @@ func (r *reader) outside() bool {
 	return !ok || r.header()
 }
 
-// miscounted says what the header should be.
+// miscounted returns the error about a wrong header, with the right one.
 func (r *reader) miscounted(f *File, h *Hunk, start int, n ranges) error {
 	before, after, blank := 0, 0, 0
 	for r.at = start; !r.done() && (!r.outside() || strings.HasPrefix(r.peek(), `\`)); r.at++ {
@@ -117,8 +116,7 @@ func (r *reader) miscounted(f *File, h *Hunk, start int, n ranges) error {
 		try("if none is missing its header should be %q", right)
 }
 
-// uncounted reads lines up to the next hunk or file. What else ends it must
-// not be a line whose first character was forgotten.
+// uncounted parses lines up to the next hunk or file. It refuses a line in between that lacks its first character.
 func (r *reader) uncounted(h *Hunk) error {
 	var bare []bool
 	for !r.done() && !r.outside() {
@@ -136,7 +134,7 @@ func (r *reader) uncounted(h *Hunk) error {
 		}
 	}
 	endsHere := r.at == len(r.lines)-1 && strings.ToUpper(line) == line && !strings.Contains(line, " ")
-	if r.done() || endsHere { // the word that ends a here-document
+	if r.done() || endsHere { // the end of a here-document
 		return nil
 	}
 	return errNotInHunk(r.line(), line)

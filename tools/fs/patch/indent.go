@@ -2,15 +2,13 @@ package patch
 
 import "strings"
 
-// indents turn the indentation of a hunk into that of the file, learnt from the
-// lines that both have.
+// indents converts the indentation of added lines into that of the file, by the lines that both have.
 type indents struct {
-	pairs map[string]string // indentation in the patch, to that in the file
-	tab   int               // blanks of the patch that are a tab of the file; 0 for none
+	pairs map[string]string // indentation in the file, by that in the patch
+	tab   int               // blanks in the patch for a tab in the file; 0 for none
 }
 
-// newIndents learns from the place of a hunk. A hunk whose indentation matched
-// gives nothing to learn, and its lines stay as they are.
+// newIndents compares a hunk with the file. If the indentation matches, added lines stay unchanged.
 func newIndents(have []string, p place) indents {
 	in := indents{}
 	if p.look < lookAround {
@@ -47,7 +45,7 @@ func indent(line string) string {
 	return line[:len(line)-len(strings.TrimLeft(line, " \t"))]
 }
 
-// of is an added line with the indentation of the file.
+// of returns an added line with the indentation of the file.
 func (in indents) of(line string) string {
 	if len(in.pairs) == 0 || strings.TrimSpace(line) == "" {
 		return line
@@ -67,15 +65,14 @@ func (in indents) of(line string) string {
 	return line
 }
 
-// line is an added line as it is written: with the ending of the lines around
-// it, unless the patch is meant to the letter or it is to have none.
+// line returns an added line as it is written: with the ending of the lines around it, unless literal or bare is set.
 func (in indents) line(l Line, literal, bare bool, ending string) string {
 	switch {
 	case literal && l.NoEnd:
 		return l.Text
 	case literal:
 		return l.Text + "\n"
-	case l.NoEnd || bare && withoutEnding(l.Text) != "": // an empty line is nothing but its end
+	case l.NoEnd || bare && withoutEnding(l.Text) != "": // an empty line is only its ending
 		ending = ""
 	}
 	return in.of(withoutEnding(l.Text)) + ending

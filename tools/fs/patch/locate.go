@@ -6,11 +6,10 @@ import (
 	"strings"
 )
 
-// mostPlaces bounds how many places an error lists.
+// mostPlaces limits the places that an error lists.
 const mostPlaces = 20
 
-// locate finds where the wanted lines are at one look: -1 for nowhere, and an
-// error when that is not clear.
+// locate returns where the file has the wanted lines with one look, -1 for nowhere, and an error if it is ambiguous.
 func (a *applier) locate(number int, h Hunk, wanted []Line, at int) (int, []string, error) {
 	v := a.find.view(at)
 	ids, ok := v.numbers(wanted, at)
@@ -57,8 +56,8 @@ func (a *applier) locate(number int, h Hunk, wanted []Line, at int) (int, []stri
 	return found[0], note, nil
 }
 
-// atEnd finds the wanted lines at the end of the file, where h says that they
-// are there, at the strictest look that does: -1 for none.
+// atEnd finds the wanted lines at the end of the file, if h must be there, with the strictest look that does. start is
+// -1 if it finds none.
 func (a *applier) atEnd(h Hunk, wanted []Line) (start, look int) {
 	if !h.AtEnd && !h.ends() {
 		return -1, 0
@@ -73,18 +72,17 @@ func (a *applier) atEnd(h Hunk, wanted []Line) (start, look int) {
 	return -1, 0
 }
 
-// free reports whether no hunk has taken any of n lines.
+// free reports whether no hunk has any of n lines.
 func (a *applier) free(line, n int) bool {
 	return !slices.Contains(a.taken[line:line+n], true)
 }
 
-// ends reports whether h says that nothing follows it in the file.
+// ends reports whether h must be at the end of the file.
 func (h Hunk) ends() bool {
 	return slices.ContainsFunc(h.Lines, func(l Line) bool { return l.NoEnd })
 }
 
-// nextBelow is the first place below a line, if any; below the hunk before it
-// rather than above.
+// nextBelow returns the first place after a line, preferring places after the last hunk.
 func (a *applier) nextBelow(v *view, ids []int32, line int, free func(int) bool) []int {
 	if found := a.find.from(v, ids, max(line, a.cursor), 1, free); len(found) > 0 {
 		return found
@@ -92,8 +90,8 @@ func (a *applier) nextBelow(v *view, ids []int32, line int, free func(int) bool)
 	return a.find.from(v, ids, line, 1, free)
 }
 
-// anchored follows anchors, each below the one before, from every line that is
-// like the first. It returns the lines it arrives at, known when there are any.
+// anchored follows anchors, each after the one before, from every line that matches the first. It returns the lines
+// that it reaches; known is false if no line matches.
 func (a *applier) anchored(anchors []string) (below []int, known bool) {
 	first := a.like(anchors[0])
 	for _, line := range first[:min(len(first), 1000)] {
@@ -116,8 +114,7 @@ func (a *applier) anchored(anchors []string) (below []int, known bool) {
 	return below, len(below) > 0
 }
 
-// like finds the lines that are like an anchor, at the strictest look that
-// finds any; at last those that it is a part of.
+// like returns the lines that match an anchor with the strictest look that finds any, or else those that contain it.
 func (a *applier) like(anchor string) []int32 {
 	for at := lookEndings; at < len(looks); at++ {
 		v := a.find.view(at)
@@ -138,7 +135,7 @@ func (a *applier) like(anchor string) []int32 {
 	return lines
 }
 
-// insertion finds the place of a hunk that only adds lines.
+// insertion finds where a hunk belongs that only adds lines.
 func (a *applier) insertion(number int, h Hunk, lines []Line) (place, []string, error) {
 	p := place{start: len(a.lines), number: number, lines: lines}
 	switch {

@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// headerName reads a name as --- , +++ and rename lines have it: in quotes
-// with escapes, or plain up to a tab, which a time may follow.
+// headerName parses a name in a line with ---, +++ or rename: in quotes with escapes, or plain up to a tab, which may
+// be followed by a time.
 func headerName(text string) (string, error) {
 	text = strings.TrimRight(text, "\r")
 	if strings.HasPrefix(text, `"`) {
@@ -22,8 +22,7 @@ func headerName(text string) (string, error) {
 	return text, nil
 }
 
-// unquote reads a name in quotes, with the escapes of C, and returns what
-// follows it.
+// unquote parses a name in quotes with the escapes of C, and returns what follows it.
 func unquote(text string) (name, rest string, ok bool) {
 	var b strings.Builder
 	for i := 1; i < len(text); i++ {
@@ -44,8 +43,7 @@ func unquote(text string) (name, rest string, ok bool) {
 	return "", "", false
 }
 
-// escape is the byte that text, which follows a backslash, stands for, and how
-// much of it is used.
+// escape returns the byte for the escape sequence at the beginning of text, after the backslash, and its length.
 func escape(text string) (byte, int) {
 	const letters, bytes = `abtnvfr"\`, "\a\b\t\n\v\f\r\"\\"
 	if text == "" {
@@ -67,8 +65,8 @@ func escape(text string) (byte, int) {
 	return byte(n), 3
 }
 
-// stripPrefixes takes a/ and b/ away, where both names have such a prefix or
-// one is no file. Git has other letters for other comparisons.
+// stripPrefixes removes a/ and b/ if both names have such a prefix or one is /dev/null. Git uses other letters for some
+// comparisons.
 func stripPrefixes(from, to string) (string, string) {
 	if prefixed(from, "aciwo") && prefixed(to, "bciwo") {
 		return unprefixed(from), unprefixed(to)
@@ -87,9 +85,8 @@ func unprefixed(name string) string {
 	return name[2:]
 }
 
-// gitName reads the name from the first line that git writes for a file. It
-// has the same name twice, when there is no other line to tell it; "" when it
-// cannot be told.
+// gitName parses the name in the first line that git writes for a file, which has it twice. It returns "" if the two
+// differ.
 func gitName(text string) string {
 	text = strings.TrimRight(text, "\r")
 	if strings.HasPrefix(text, `"`) {
@@ -100,7 +97,7 @@ func gitName(text string) string {
 		}
 		return same(from, to)
 	}
-	// The names are equal but for a prefix, so the blank is in the middle.
+	// The names are equal except for the prefix, so the blank is in the middle.
 	if half := len(text) / 2; len(text)%2 == 1 && text[half] == ' ' {
 		return same(text[:half], text[half+1:])
 	}

@@ -1,11 +1,8 @@
-// Package patch knows how models write down changes to several files at once,
-// and what such a patch makes of a file. There are two forms: unified diffs, as
-// git and diff write them, and the envelope that begins with *** Begin Patch.
-// It works on text that is given to it and knows neither tools nor where files
-// are kept: whoever calls it opens the files and decides who may change them.
+// Package patch parses patches of several files as models write them, and applies them to texts. There are two forms:
+// unified diffs of git and diff, and the envelope that begins with *** Begin Patch. It knows neither tools nor files:
+// the caller opens the files and decides which may be changed.
 //
-// Begin with [Parse], which says what is to be done to which files, and go on
-// with [Apply] for each of them.
+// Begin with [Parse], which returns what to do with each file, then call [Apply] for each.
 package patch
 
 import (
@@ -14,14 +11,14 @@ import (
 	"path"
 )
 
-// The most that a patch may hold.
+// Limits of a patch.
 const (
 	MaxBytes = 2 << 20
 	MaxFiles = 500
 	maxHunks = 10_000
 )
 
-// Op is what is to become of a file.
+// Op is what a patch does with a file.
 type Op uint8
 
 // The operations.
@@ -31,51 +28,49 @@ const (
 	Delete
 )
 
-// A File is what a patch says about one file.
+// A File is the part of a patch about one file.
 type File struct {
-	Path   string // "" when the patch names none
-	MoveTo string // "" when it stays where it is
+	Path   string // "" if the patch does not name the file
+	MoveTo string // "" if the file is not moved
 	Op     Op
 	Hunks  []Hunk        // in the order of the patch
-	Mode   iofs.FileMode // permissions; 0 when the patch says nothing
+	Mode   iofs.FileMode // permissions; 0 if the patch has none
 }
 
 // A Hunk replaces some lines.
 type Hunk struct {
-	At       int  // the line of the patch it begins at
+	At       int  // line of the patch where it begins
 	Numbered bool // Start is known
-	// Start is the first line that is replaced, or, when there is none, the
-	// line after which others are added.
+	// Start is the first line that is replaced or, if there is none, the line after which lines are added.
 	Start   int
-	Anchors []string // lines that lead to the place
+	Anchors []string // lines above the place, in order
 	AtEnd   bool     // its lines are the last of the file
 	Lines   []Line
 
-	loose int // of Lines, the last ones, which may stand there for looks only
+	loose int // number of lines at the end of Lines that may be missing in the file
 }
 
 // A Line is a line of a hunk.
 type Line struct {
 	Kind  Kind
-	Text  string // without the line feed
-	NoEnd bool   // it is the last of the file, and no line feed follows
+	Text  string // without the newline
+	NoEnd bool   // it is the last line of the file, without a newline
 }
 
-// Kind is what a line of a hunk stands for.
+// Kind is the role of a line in a hunk.
 type Kind byte
 
-// The kinds, as they are written in front of lines.
+// The kinds, by the characters in front of lines.
 const (
 	Context Kind = ' '
 	Added   Kind = '+'
 	Removed Kind = '-'
 )
 
-// An Error tells whoever wrote a patch what is wrong with it.
+// An Error describes what is wrong with a patch to its author.
 type Error struct {
 	What, Next string // what is wrong, and what to do; Next may be empty
-	// Mismatch says that the patch is well written and the file is not as it
-	// says. Wanted are then the lines that it says are there.
+	// Mismatch is set if the patch is valid but does not fit the file. Wanted has the lines that the patch expects.
 	Mismatch bool
 	Wanted   string
 }
@@ -96,8 +91,8 @@ func (e *Error) try(format string, args ...any) *Error {
 	return e
 }
 
-// Parse reads a patch in either form. A patch that was cut off, or that names
-// one file twice, is refused. Only a lone file may have no name.
+// Parse parses a patch in either form. It refuses a patch that was cut off or that names a file twice. Only a single
+// file may have no name.
 func Parse(text string) ([]File, error) {
 	if len(text) > MaxBytes {
 		return nil, errorf("the patch is %d bytes long, the most is %d", len(text), MaxBytes).try("send it in parts")
@@ -120,7 +115,7 @@ func Parse(text string) ([]File, error) {
 	return files, check(files)
 }
 
-// check refuses what is well written and makes no sense.
+// check refuses patches that are well-formed but contradictory.
 func check(files []File) error {
 	switch {
 	case len(files) == 0:
@@ -156,7 +151,7 @@ func check(files []File) error {
 	return nil
 }
 
-// old are the lines that h expects.
+// old returns the lines that h expects in the file.
 func old(lines []Line) []Line { return without(lines, Added) }
 
 func without(lines []Line, kind Kind) []Line {
@@ -169,7 +164,7 @@ func without(lines []Line, kind Kind) []Line {
 	return some
 }
 
-// changes counts the lines that h adds and removes.
+// changes returns how many lines h adds and removes.
 func (h Hunk) changes() (added, removed int) {
 	for _, l := range h.Lines {
 		switch l.Kind {

@@ -13,14 +13,14 @@ const (
 	unifiedForm
 )
 
-// A reader goes through the lines of a patch.
+// A reader reads the lines of a patch.
 type reader struct {
 	lines []string
 	at    int
 }
 
-// newReader splits text into lines. Carriage returns that end every line come
-// from the way the patch was sent; others belong to what it changes.
+// newReader splits text into lines. Carriage returns at the end of every line come from the transport and are removed;
+// others belong to the content.
 func newReader(text string) *reader {
 	lines := strings.Split(strings.TrimPrefix(text, "\uFEFF"), "\n")
 	if lines[len(lines)-1] == "" {
@@ -39,10 +39,10 @@ func newReader(text string) *reader {
 
 func (r *reader) done() bool { return r.at >= len(r.lines) }
 
-// line is the number of the next line, from 1.
+// line returns the number of the next line, from 1.
 func (r *reader) line() int { return r.at + 1 }
 
-// peek is the next line, or one that nothing begins like at the end.
+// peek returns the next line, or one that matches nothing at the end.
 func (r *reader) peek() string { return r.ahead(0) }
 
 func (r *reader) ahead(n int) string {
@@ -52,7 +52,7 @@ func (r *reader) ahead(n int) string {
 	return ""
 }
 
-// form goes by the first line that begins a patch.
+// form detects the form by the first line that begins a patch.
 func (r *reader) form() form {
 	for i := range r.lines {
 		at := reader{lines: r.lines, at: i}
@@ -67,8 +67,7 @@ func (r *reader) form() form {
 	return unknownForm
 }
 
-// body reads one line of a hunk. An empty line stands for a context line
-// whose blank was lost.
+// body parses one line of a hunk. An empty line is a context line without its blank.
 func body(line string) (Line, bool) {
 	if line == "" || line == "\r" {
 		return Line{Kind: Context, Text: line}, true
@@ -80,17 +79,17 @@ func body(line string) (Line, bool) {
 	return Line{}, false
 }
 
-// loosen counts the last lines of h that may be there for looks only.
+// loosen counts the lines at the end of h that may be missing in the file.
 func (h *Hunk) loosen(bare []bool) {
 	for h.loose < len(bare) && bare[len(bare)-1-h.loose] {
 		h.loose++
 	}
 }
 
-// A ranges is what the header of a numbered hunk says.
+// A ranges is the header of a numbered hunk.
 type ranges struct{ oldStart, oldCount, newStart, newCount int }
 
-// parseRanges reads "@@ -1,2 +3,4 @@" and what may follow it.
+// parseRanges parses "@@ -1,2 +3,4 @@" and ignores what follows.
 func parseRanges(line string) (ranges, bool) {
 	rest, ok := strings.CutPrefix(line, "@@ -")
 	if !ok {
@@ -111,7 +110,7 @@ func parseRanges(line string) (ranges, bool) {
 	return r, okOld && okNew
 }
 
-// parseRange reads "12,3" or "12", which is one line.
+// parseRange parses "12,3", or "12" for one line.
 func parseRange(text string) (start, count int, ok bool) {
 	const most = 1 << 30
 	first, second, both := strings.Cut(text, ",")

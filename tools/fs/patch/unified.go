@@ -13,15 +13,14 @@ const (
 	nowhere   = "/dev/null"
 )
 
-// header reports whether the two lines that name a file come next. In a hunk
-// they could be a removed and an added line; a hunk follows them otherwise.
+// header reports whether the next two lines name a file. In a hunk they could be a removed and an added line, so a hunk
+// must follow.
 func (r *reader) header() bool {
 	return strings.HasPrefix(r.peek(), oldHeader) && strings.HasPrefix(r.ahead(1), newHeader) &&
 		strings.HasPrefix(r.ahead(2), "@@")
 }
 
-// unified reads all files of a diff. What stands between them, such as the
-// message of a commit, is of no matter.
+// unified parses all files of a diff. It ignores what is between them, such as the message of a commit.
 func (r *reader) unified() ([]File, error) {
 	var files []File
 	prose := true // a line that begins with - may be an item of a list
@@ -55,7 +54,7 @@ func (r *reader) unified() ([]File, error) {
 	return files, nil
 }
 
-// signature reports whether what follows is the end of a mailed patch.
+// signature reports whether the end of a mailed patch follows.
 func (r *reader) signature() bool { return r.peek() == "-- " }
 
 func errNotInHunk(number int, line string) error {
@@ -72,8 +71,7 @@ func errBinary(line string) error {
 	return errorf("the patch changes a binary file: %.200s", line).try("write the file with write_file and encoding base64")
 }
 
-// plainFile reads a file that --- and +++ name. The new name counts, except
-// for a file that is deleted.
+// plainFile parses a file that --- and +++ name. The new name counts, except for a deleted file.
 func (r *reader) plainFile() (File, error) {
 	var f File
 	from, err := headerName(r.peek()[len(oldHeader):])
@@ -99,7 +97,7 @@ func (r *reader) plainFile() (File, error) {
 	return f, r.hunks(&f)
 }
 
-// gitFile reads a file that begins as git writes it.
+// gitFile parses a file that begins with a line of git.
 func (r *reader) gitFile() (File, error) {
 	at := r.line()
 	f := File{Path: gitName(r.peek()[len(gitHeader):])}
@@ -131,8 +129,7 @@ func (r *reader) gitFile() (File, error) {
 	return f, nil
 }
 
-// gitHeaders reads the lines between the first and the hunks. It returns the
-// old name of a file that is renamed.
+// gitHeaders parses the lines between the first one and the hunks. It returns the old name of a renamed file.
 func (r *reader) gitHeaders(f *File) (from string, err error) {
 	for r.at++; !r.done() && !r.header() && !strings.HasPrefix(r.peek(), gitHeader) && !strings.HasPrefix(r.peek(), "@@"); r.at++ {
 		line := strings.TrimRight(r.peek(), "\r")
@@ -179,7 +176,7 @@ func cutHeader(line string) (key, value string) {
 	return "", ""
 }
 
-// fileMode reads the mode of a regular file, such as 100755.
+// fileMode parses the mode of a regular file, such as 100755.
 func fileMode(text string) (iofs.FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
 	if err != nil || n>>12 != 0o10 {

@@ -2,12 +2,12 @@ package patch
 
 import "strings"
 
-// A writer puts a file together from its old lines and new ones.
+// A writer builds a file from old and new lines.
 type writer struct {
-	lines []string // the old ones
-	next  int      // the first that was neither kept nor replaced
+	lines []string // the old lines
+	next  int      // first line that was neither kept nor replaced
 	b     strings.Builder
-	open  bool // the last line that was written has no end yet
+	open  bool // the last written line has no ending yet
 }
 
 // keep writes the old lines up to one.
@@ -17,8 +17,7 @@ func (w *writer) keep(to int) {
 	}
 }
 
-// line writes one line as it is. ending goes before it, where the line above
-// was the last one and had none.
+// line writes one line unchanged. It writes ending first if the line before had none.
 func (w *writer) line(line, ending string) {
 	if w.open {
 		w.b.WriteString(ending)
@@ -27,8 +26,7 @@ func (w *writer) line(line, ending string) {
 	w.open = !strings.HasSuffix(line, "\n")
 }
 
-// ending is how lines end around an old line, the one above it rather than
-// those below.
+// ending returns the line ending around an old line, of the line before rather than those after.
 func (w *writer) ending(at int) string {
 	for _, i := range []int{at, at - 1, at + 1, 0} {
 		if i >= 0 && i < len(w.lines) && strings.HasSuffix(w.lines[i], "\n") {
@@ -41,12 +39,11 @@ func (w *writer) ending(at int) string {
 	return "\n"
 }
 
-// hunk writes the lines of a hunk in the place of old ones. Of lines that stay
-// the bytes of the file are kept.
+// hunk writes the lines of a hunk in place of old ones. Context lines keep the bytes of the file.
 func (w *writer) hunk(p place) {
 	in := newIndents(w.lines[p.start:p.start+p.n], p)
 	marked := Hunk{Lines: p.lines}.ends()
-	// The last line of the file stays without an end if it had none.
+	// The last line of the file gets no ending if it had none.
 	last, end := -1, len(w.lines)
 	if !p.literal && !marked && p.start+p.n == end && end > 0 && !strings.HasSuffix(w.lines[end-1], "\n") {
 		last = len(p.lines) - 1

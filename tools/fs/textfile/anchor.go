@@ -5,9 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// Anchor is a mark of two characters by which a line is recognised. It is the
-// same whether line has its ending or not, and whether bytes that are no UTF-8
-// have been replaced or not. Lines in other encodings are decoded first.
+// Anchor returns two characters by which a line can be recognized. They are the same with and without the line ending,
+// and whether invalid UTF-8 was replaced or not. Lines in other encodings are decoded first.
 func Anchor(line []byte) string {
 	line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
 	if !utf8.Valid(line) {

@@ -11,8 +11,7 @@ import (
 
 const missing = string(utf8.RuneError)
 
-// decode turns data without a byte order mark into UTF-8, with U+FFFD for what
-// is no character.
+// decode converts data without a byte order mark to UTF-8, with U+FFFD for invalid characters.
 func decode(data []byte, encoding string) string {
 	switch encoding {
 	case UTF16LE:
@@ -24,7 +23,7 @@ func decode(data []byte, encoding string) string {
 	case Windows1252:
 		return decodeBytes(data, from1252)
 	case GBK, GB18030:
-		// The second is a superset of the first.
+		// GB18030 is a superset of GBK.
 		out, err := simplifiedchinese.GB18030.NewDecoder().Bytes(data)
 		if err != nil {
 			return missing
@@ -34,7 +33,7 @@ func decode(data []byte, encoding string) string {
 	return strings.ToValidUTF8(string(data), missing)
 }
 
-// encode appends text, which is valid UTF-8, to out.
+// encode appends text, which is valid UTF-8, to out in another encoding.
 func encode(out []byte, text, encoding string) ([]byte, error) {
 	switch encoding {
 	case UTF16LE:
@@ -112,8 +111,8 @@ func encodeBytes(out []byte, text, encoding string, char func(rune) (byte, bool)
 	return out, nil
 }
 
-// upper1252 are the characters 0x80 to 0x9F of Windows-1252. Five of them are
-// not assigned and stand for the control characters of that number.
+// upper1252 has the characters 0x80 to 0x9F of Windows-1252. Five are not assigned and stand for the control characters
+// of these numbers.
 const upper1252 = "€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008dŽ\u008f\u0090‘’“”•–—˜™š›œ\u009džŸ"
 
 func from1252(c byte) rune {

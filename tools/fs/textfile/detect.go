@@ -8,12 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// maxSample is how much of a text is looked at to find out its encoding.
+// maxSample is how much of a text is read to detect its encoding.
 const maxSample = 1 << 20
 
-// Detect finds out the encoding of a text from its beginning, which may end
-// within a character unless it is the whole. Plain ASCII counts as UTF-8, and
-// what could be anything as Latin-1, where every byte is a character.
+// Detect detects the encoding of a text from its head, which may end within a character unless it is the whole text.
+// Plain ASCII counts as UTF-8. A text that could be in any encoding counts as Latin-1, in which every byte is a
+// character.
 func Detect(head []byte, whole bool) string {
 	for _, name := range []string{UTF8BOM, UTF16LE, UTF16BE} {
 		if bytes.HasPrefix(head, markOf(name)) {
@@ -31,7 +31,7 @@ func Detect(head []byte, whole bool) string {
 		invalid += cut
 	}
 	if invalid*10 <= valid {
-		return UTF8 // a damaged one, if there is anything invalid at all
+		return UTF8 // damaged UTF-8, if anything is invalid at all
 	}
 	if name := detectGB(head); name != "" {
 		return name
@@ -44,8 +44,8 @@ func Detect(head []byte, whole bool) string {
 	return Latin1
 }
 
-// sequences counts the characters of several bytes and the bytes that belong to
-// none. The bytes of a character that the end cuts off are counted apart.
+// sequences counts the characters of several bytes, the bytes that belong to none, and those of a character that the
+// end cuts off.
 func sequences(head []byte) (valid, invalid, cut int) {
 	for len(head) > 0 {
 		if head[0] < utf8.RuneSelf {
@@ -66,8 +66,8 @@ func sequences(head []byte) (valid, invalid, cut int) {
 	return valid, invalid, 0
 }
 
-// detect16 recognises UTF-16 without a byte order mark by the zeros that the
-// characters of most languages' punctuation have in every other byte.
+// detect16 detects UTF-16 without a byte order mark by zeros: in most languages punctuation has one in every other
+// byte.
 func detect16(head []byte) string {
 	even, odd := 0, 0
 	if len(head)&1 == 1 {
@@ -88,8 +88,7 @@ func detect16(head []byte) string {
 	return ""
 }
 
-// readable16 reports whether head is a text a person could read, when it is
-// taken for UTF-16. Tables of small numbers are not.
+// readable16 reports whether head is readable text if decoded as UTF-16. Tables of small numbers are not.
 func readable16(head []byte, order binary.ByteOrder) bool {
 	odd := 0
 	units := make([]uint16, len(head)/2)
@@ -104,9 +103,8 @@ func readable16(head []byte, order binary.ByteOrder) bool {
 	return odd*50 <= len(units)
 }
 
-// detectGB recognises GBK and GB18030. Nearly any two bytes are a character in
-// them, so it looks for what Chinese texts are made of: punctuation and the
-// characters of the first level of GB 2312.
+// detectGB detects GBK and GB18030. In them nearly any two bytes are a character, so it looks for punctuation and the
+// characters of the first level of GB 2312, of which Chinese texts consist.
 func detectGB(head []byte) string {
 	name, pairs, common := GBK, 0, 0
 	for i := 0; i < len(head); {
@@ -135,8 +133,7 @@ func detectGB(head []byte) string {
 	return name
 }
 
-// lengthGB is the length of the first character of data in GB18030, which may
-// be more than there is, or 0 when it is none.
+// lengthGB returns the length of the first character of data in GB18030, which may exceed data, or 0 if it is invalid.
 func lengthGB(data []byte) int {
 	lead := data[0]
 	switch {

@@ -8,19 +8,18 @@ import (
 	"io"
 )
 
-// chunk is how much of a text is in memory at a time. It is even, so that no
-// unit of UTF-16 lies across two of them.
+// chunk is how much of a text is in memory at a time. It is even, so that no unit of UTF-16 is split.
 const chunk = 64 << 10
 
-// A scan goes through a text and knows where its lines end.
+// A scan reads a text and finds where its lines end.
 type scan struct {
 	ctx      context.Context
 	r        io.ReaderAt
 	size     int64
 	begin    int64 // of the first line, after the byte order mark
-	at       int64 // how far each came
+	at       int64 // how far each has read
 	encoding string
-	unit     int // bytes
+	unit     int // bytes of one unit of the encoding
 	lf, cr   []byte
 	buf      []byte
 }
@@ -72,8 +71,8 @@ func (s *scan) read(from, to int64) ([]byte, error) {
 	return s.buf[:n], nil
 }
 
-// each hands the text from one offset to another to f, piece by piece, until f
-// has enough. A text that has become shorter ends early.
+// each calls f with the text from one offset to another, piece by piece, until f returns false. If the text has become
+// shorter it ends early.
 func (s *scan) each(from, to int64, f func([]byte) bool) error {
 	for s.at = from; s.at < to; {
 		piece, err := s.read(s.at, min(s.at+chunk, to))
@@ -95,7 +94,7 @@ func (s *scan) each(from, to int64, f func([]byte) bool) error {
 	return nil
 }
 
-// count counts the lines from one offset to another.
+// count counts the lines between two offsets.
 func (s *scan) count(from, to int64) (int, error) {
 	n, open := 0, false
 	err := s.each(from, to, func(piece []byte) bool {
@@ -109,18 +108,18 @@ func (s *scan) count(from, to int64) (int, error) {
 	return n, err
 }
 
-// back is the offset of the n-th line from the end, or of the first.
+// back returns the offset of the n-th line from the end, or of the first line.
 func (s *scan) back(n int) (int64, error) {
 	first := true
 	for end := s.size; end > s.begin; {
-		// Even, and so at the begin of a unit, whatever the size.
+		// Even, so that it is the beginning of a unit.
 		from := max((end-1)/chunk*chunk, s.begin)
 		piece, err := s.read(from, end)
 		if err != nil {
 			return 0, err
 		}
 		if first && s.endsLine(piece) {
-			n++ // the last ending has no line after it
+			n++ // no line follows the last ending
 		}
 		first = false
 		if found := s.newlines(piece); found < n {
@@ -149,7 +148,7 @@ func (s *scan) newlines(piece []byte) int {
 	return n
 }
 
-// newline is where the first newline in piece begins, or -1.
+// newline returns where the first newline in piece begins, or -1.
 func (s *scan) newline(piece []byte) int {
 	if s.unit == 1 {
 		return bytes.IndexByte(piece, '\n')
@@ -162,11 +161,11 @@ func (s *scan) newline(piece []byte) int {
 		case at&1 == 0:
 			return at
 		}
-		from += i + 1 // it was the end of one unit and the begin of the next
+		from += i + 1 // it was the end of one unit and the beginning of the next
 	}
 }
 
-// lastNewline is where the last newline in piece begins, or -1.
+// lastNewline returns where the last newline in piece begins, or -1.
 func (s *scan) lastNewline(piece []byte) int {
 	if s.unit == 1 {
 		return bytes.LastIndexByte(piece, '\n')

@@ -6,23 +6,23 @@ import (
 	"strings"
 )
 
-// A Kind says what a file is that is no text. The zero Kind is text.
+// A Kind is the type of a binary file. The zero Kind is text.
 type Kind struct {
-	Name string // "PDF document"; "binary data" when nothing better is known
-	MIME string // "" when unknown
+	Name string // such as "PDF document"; "binary data" if unknown
+	MIME string // "" if unknown
 }
 
-// Binary reports whether it is anything but text.
+// Binary reports whether the file is not text.
 func (k Kind) Binary() bool { return k.Name != "" }
 
-// A signature is how files of one kind begin.
+// A signature is the beginning of files of one kind.
 type signature struct {
 	at    int
 	magic string
 	kind  Kind
 }
 
-// signatures are in the order in which they are tried.
+// signatures are tried in this order.
 var signatures = []signature{
 	{0, "%PDF-", Kind{"PDF document", "application/pdf"}},
 	{0, "\x89PNG\r\n\x1a\n", Kind{"PNG image", "image/png"}},
@@ -72,9 +72,8 @@ var signatures = []signature{
 	{0, "\x00\x00\xFE\xFF", Kind{"text in UTF-32", "text/plain"}},
 }
 
-// Sniff tells what a file is from its beginning, of which 1 kB is enough, and
-// from its name. What begins like a file of some kind and is text all the same
-// is text, except for PDF.
+// Sniff detects the kind of a file from its head, of which 1 kB is enough, and its name. A file that begins like a
+// binary one but is text counts as text, except for PDF.
 func Sniff(head []byte, name string) Kind {
 	if !noText(head) && !bytes.HasPrefix(head, []byte("%PDF-")) {
 		return Kind{}
@@ -85,7 +84,7 @@ func Sniff(head []byte, name string) Kind {
 	case begins(head, 0, "RIFF") && len(head) >= 12:
 		return sniffRIFF(string(head[8:12]))
 	case begins(head, 0, "\xCA\xFE\xBA\xBE") && len(head) >= 8:
-		if head[6] != 0 || head[7] < 45 { // a count of machines, where Java has its version
+		if head[6] != 0 || head[7] < 45 { // number of architectures in a Mach-O file; Java has its version here
 			return Kind{"Mach-O program or library", "application/x-mach-binary"}
 		}
 		return Kind{"Java class", "application/java-vm"}
@@ -102,8 +101,7 @@ func begins(head []byte, at int, magic string) bool {
 	return len(head) >= at && bytes.HasPrefix(head[at:], []byte(magic))
 }
 
-// noText reports whether head holds what no text does: zeros outside UTF-16, or
-// many control characters.
+// noText reports whether head contains what text does not: zeros outside of UTF-16, or many control characters.
 func noText(head []byte) bool {
 	if begins(head, 0, "\xFF\xFE\x00\x00") {
 		return true

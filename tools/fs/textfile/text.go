@@ -1,10 +1,8 @@
-// Package textfile knows how text is kept in files: in which encoding, how it is
-// turned into UTF-8 and back without another byte changing, where its lines
-// begin, and what is no text at all. It reads from an io.ReaderAt or from bytes
-// and knows neither files nor tools.
+// Package textfile reads text as files have it: it detects encodings, converts text to UTF-8 and back without changing
+// other bytes, finds lines, and recognizes binary files. It reads from an io.ReaderAt or from bytes, and knows neither
+// files nor tools.
 //
-// Begin with [Decode] for a whole text, with [Read] for some lines of a long
-// one, and with [Sniff] to tell text from everything else.
+// Begin with [Decode] for a whole text, with [Read] for some lines of a long one, and with [Sniff] for binary files.
 package textfile
 
 import (
@@ -15,28 +13,27 @@ import (
 	"unicode/utf8"
 )
 
-// The encodings. Where a text in UTF-16 begins with a byte order mark it is
-// kept, but has no name of its own.
+// The encodings. A byte order mark of UTF-16 is kept, but has no name of its own.
 const (
 	UTF8        = "utf-8"
 	UTF8BOM     = "utf-8-bom"
 	UTF16LE     = "utf-16le"
 	UTF16BE     = "utf-16be"
 	GBK         = "gbk"
-	GB18030     = "gb18030" // GBK with characters of four bytes
+	GB18030     = "gb18030" // GBK with additional characters of four bytes
 	Latin1      = "latin-1"
 	Windows1252 = "windows-1252" // Latin-1 with € and curly quotes
 )
 
-// Encodings lists the names of all encodings.
+// Encodings returns the names of all encodings.
 func Encodings() []string {
 	return []string{UTF8, UTF8BOM, UTF16LE, UTF16BE, GBK, GB18030, Latin1, Windows1252}
 }
 
-// ErrEncoding says that a name is not the name of an encoding.
+// ErrEncoding is the error about an unknown name of an encoding.
 var ErrEncoding = errors.New("no such encoding")
 
-// A CharError tells of a character that an encoding does not have.
+// A CharError is the error about a character that an encoding does not have.
 type CharError struct {
 	Char     rune
 	Encoding string
@@ -49,16 +46,15 @@ func (e *CharError) Error() string {
 // A Doc is a decoded text.
 type Doc struct {
 	Text     string // in UTF-8, without a byte order mark
-	Encoding string // what it is kept in
-	// Lossless says that encoding Text gives the bytes that were decoded. Where
-	// it does not, characters are missing from Text, with U+FFFD in their place.
+	Encoding string // the encoding of the file
+	// Lossless is set if encoding Text gives the original bytes. Otherwise Text has U+FFFD in place of invalid
+	// characters.
 	Lossless bool
 
 	bom bool
 }
 
-// Decode turns data into UTF-8. The encoding is one of [Encodings] or another
-// usual name for it; "" or "auto" finds it out.
+// Decode converts data to UTF-8. The encoding is one of [Encodings] or another common name; "" or "auto" detects it.
 func Decode(data []byte, encoding string) (Doc, error) {
 	name, err := Name(encoding)
 	if err != nil {
@@ -88,8 +84,7 @@ func Decode(data []byte, encoding string) (Doc, error) {
 	return d, nil
 }
 
-// New is an empty text in the encoding, with the byte order mark that such
-// files usually have. "" means UTF-8.
+// New returns an empty text in an encoding, with the byte order mark that such files usually have. "" means UTF-8.
 func New(encoding string) (Doc, error) {
 	name, err := Name(encoding)
 	if err != nil {
@@ -101,8 +96,8 @@ func New(encoding string) (Doc, error) {
 	return Doc{Encoding: name, Lossless: true, bom: markOf(name) != nil}, nil
 }
 
-// Encode turns text into the bytes that d is kept in, with a byte order mark if
-// d has one. A character that the encoding does not have is a [CharError].
+// Encode converts text to the encoding of d, with a byte order mark if d has one. The error about a character that the
+// encoding does not have is a [CharError].
 func (d Doc) Encode(text string) ([]byte, error) {
 	if !utf8.ValidString(text) {
 		return nil, errors.New("the text is not valid UTF-8")
@@ -114,7 +109,7 @@ func (d Doc) Encode(text string) ([]byte, error) {
 	return encode(out, text, d.Encoding)
 }
 
-// Name is the name that this package has for an encoding, "" for "" and "auto".
+// Name returns the canonical name of an encoding, "" for "" and "auto".
 func Name(encoding string) (string, error) {
 	folded := strings.NewReplacer("-", "", "_", "", " ", "").Replace(strings.ToLower(encoding))
 	switch folded {
@@ -140,8 +135,7 @@ func Name(encoding string) (string, error) {
 	return "", fmt.Errorf("%w: %q", ErrEncoding, encoding)
 }
 
-// markOf is the byte order mark of an encoding, nil for none. The caller may
-// append to it.
+// markOf returns the byte order mark of an encoding, or nil. The caller may append to it.
 func markOf(encoding string) []byte {
 	switch encoding {
 	case UTF8BOM:

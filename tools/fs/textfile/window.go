@@ -11,42 +11,40 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// A Query asks for some lines of a text.
+// A Query selects lines of a text.
 type Query struct {
 	Encoding string // one of [Encodings]; "" is UTF-8
-	From     int    // the first line, from 1; from -1 backwards counted from the last
-	Lines    int    // the most lines
-	Bytes    int    // the most bytes of text in UTF-8, line endings included
-	Line     int    // the most bytes of one line; the rest of it is cut
-	Extra    int    // bytes to count for each line on top
-	// Count is the size up to which a text is read to its end, or its beginning,
-	// to count its lines.
+	From     int    // first line, from 1; -1 is the last line, -2 the one before it
+	Lines    int    // maximum number of lines
+	Bytes    int    // maximum number of bytes in UTF-8, with line endings
+	Line     int    // maximum number of bytes of one line; the rest is cut off
+	Extra    int    // additional bytes to count for each line
+	// Count is the size up to which a text is read to its end or beginning to count its lines.
 	Count int64
 }
 
-// Unlimited is a Query.Count that counts whatever the size.
+// Unlimited is a Query.Count without a limit.
 const Unlimited = math.MaxInt64
 
-// A Window is some lines of a text.
+// A Window is a range of lines of a text.
 type Window struct {
 	Lines []Line
-	// Total is the number of lines of the text, -1 when they were not counted.
+	// Total is the number of lines of the text, -1 if they were not counted.
 	Total int
-	End   bool // there are no lines after these
-	// Damaged are bytes that are no UTF-8 in a text that should be.
+	End   bool // no lines follow
+	// Damaged has bytes that are invalid in a text that should be UTF-8.
 	Damaged []byte
 }
 
 // A Line is one line of a text.
 type Line struct {
-	Number int    // from 1, or from -1 backwards when the lines before were not counted
+	Number int    // from 1; negative, counted from the end, if the lines before were not counted
 	Text   string // in UTF-8, without its ending
 	Ending string // "\n", "\r\n" or, at the end of the text, ""
 	Cut    int64  // about how many bytes are missing at the end of Text
 }
 
-// Read finds lines in the first size bytes of r. It holds little more in memory
-// than the lines it returns.
+// Read reads lines in the first size bytes of r. It holds little more in memory than the lines that it returns.
 func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Window, error) {
 	s, err := newScan(ctx, r, size, q.Encoding)
 	if err != nil {
@@ -79,25 +77,24 @@ func Read(ctx context.Context, r io.ReaderAt, size int64, q Query) (Window, erro
 	return w, nil
 }
 
-// A collector is given a text piece by piece and keeps the lines it should.
+// A collector receives a text piece by piece and keeps the wanted lines.
 type collector struct {
 	scan   *scan
 	query  Query
-	number int  // of the line that is being read
-	from   int  // the first line to keep
-	full   bool // there is no room for the line that is being read or the next
+	number int  // of the current line
+	from   int  // first line to keep
+	full   bool // there is no room for the current or the next line
 
-	raw     []byte // of the line that is being read
-	cut     int64  // what is missing of it
+	raw     []byte // of the current line
+	cut     int64  // number of bytes missing in raw
 	last    [2]byte
-	open    bool // some of the line has been read
+	open    bool // a part of the current line was read
 	used    int  // of query.Bytes
 	lines   []Line
 	damaged []byte
 }
 
-// numberAt is the number of the line that begins at start, or one that counts
-// from the end if that is too far.
+// numberAt returns the number of the line that begins at start, counted from the end if the beginning is too far.
 func (c *collector) numberAt(start int64) (int, error) {
 	if c.scan.size > c.query.Count {
 		n, err := c.scan.count(start, c.scan.size)
@@ -107,7 +104,7 @@ func (c *collector) numberAt(start int64) (int, error) {
 	return n + 1, err
 }
 
-// take takes the next piece of the text and reports whether it wants another.
+// take processes the next piece of the text and reports whether it needs more.
 func (c *collector) take(piece []byte) bool {
 	s := c.scan
 	for len(piece) > 0 {
@@ -142,7 +139,7 @@ func (c *collector) take(piece []byte) bool {
 	return !c.full || s.size <= c.query.Count
 }
 
-// keep adds to the line that is being read.
+// keep adds a part to the current line.
 func (c *collector) keep(part []byte) {
 	c.open = true
 	if len(part) == 0 {
@@ -159,7 +156,7 @@ func (c *collector) keep(part []byte) {
 	}
 }
 
-// line ends the line that is being read.
+// line ends the current line.
 func (c *collector) line(ending string) {
 	s := c.scan
 	length := int64(len(c.raw)) + c.cut
@@ -188,7 +185,7 @@ func (c *collector) line(ending string) {
 	c.raw, c.cut, c.open = c.raw[:0], 0, false
 }
 
-// add keeps a line if there is room for it. The first is cut to make it fit.
+// add keeps a line if there is room for it. It shortens the first line to fit.
 func (c *collector) add(l Line) {
 	cost := len(l.Text) + len(l.Ending) + c.query.Extra
 	if c.used+cost > c.query.Bytes {
@@ -210,8 +207,7 @@ func (c *collector) add(l Line) {
 	c.full = c.full || len(c.lines) >= c.query.Lines
 }
 
-// cutTo leaves so much of a line, or less: not half a word, unless that is
-// most of it.
+// cutTo shortens a line to n bytes or fewer, at the beginning of a word unless that would remove most of it.
 func (l *Line) cutTo(n int) {
 	if start := scrub.WordStart(l.Text[:n], n); start > n/2 {
 		n = start
@@ -238,7 +234,7 @@ func (c *collector) unshown() bool {
 	return len(c.lines) == 0 || c.lines[len(c.lines)-1].Number != c.number-1
 }
 
-// whole is the length of the characters at the beginning of data.
+// whole returns the length of the complete characters at the beginning of data.
 func whole(data []byte, encoding string) int {
 	n := len(data)
 	switch encoding {
