@@ -1,6 +1,5 @@
-// Package automation holds the tools that deal with time. It knows calendars
-// and clocks; it schedules nothing yet. Begin with datetime.go, which is also
-// the smallest example of a tool.
+// Package automation has the tools for dates and times. It schedules nothing yet. datetime.go is also the smallest
+// example of a tool.
 package automation
 
 import (
@@ -11,8 +10,7 @@ import (
 
 const group = "automation"
 
-// Tools lists the tools of the group, in the order to learn them. now is the
-// clock.
+// Tools returns the tools of the group. now is the clock.
 func Tools(now func() time.Time) []tool.Tool {
 	return []tool.Tool{
 		tool.New(datetime{now}),

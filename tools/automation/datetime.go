@@ -6,32 +6,34 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/clock"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// datetime tells the time and does the arithmetic that models get wrong.
+// datetime is the tool that returns times and calculates with them, which models get wrong.
 type datetime struct {
 	now func() time.Time
 }
 
 type datetimeArgs struct {
-	At       string `json:"at,omitempty" jsonschema:"RFC 3339, date, unix s or ms" alias:"time,parse,datetime"`
-	Timezone string `json:"timezone,omitempty" jsonschema:"IANA name" alias:"tz,time_zone"`
-	Add      string `json:"add,omitempty" jsonschema:"shift: -2h30m, 3d, 1y2mo"`
-	Until    string `json:"until,omitempty" jsonschema:"moment to count to" alias:"to"`
+	At       string `json:"at,omitempty" jsonschema:"time to describe, default now: RFC 3339, a date, or Unix seconds or milliseconds" alias:"time,parse,datetime"`
+	Timezone string `json:"timezone,omitempty" jsonschema:"IANA name of a time zone for local time, such as Europe/Berlin" alias:"tz,time_zone"`
+	Add      string `json:"add,omitempty" jsonschema:"duration to add, such as 3d, -2h30m or 1y2mo"`
+	Until    string `json:"until,omitempty" jsonschema:"another time: return how long it is from the first until this one" alias:"to"`
 }
 
 func (datetime) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "datetime", Group: group, Title: "Date, time", Risk: tool.Reads,
-		Doc:     "A moment as JSON: UTC, unix ms, weekday, ISO week, local, DST. Use it for all date arithmetic.",
+		Doc: `Returns a time as JSON: UTC, Unix milliseconds, weekday and ISO week, and in a time zone local time and DST.
+Use it for all calculations with dates.`,
 		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,
 	}
 }
 
-// moment is what the tool answers.
-type moment struct {
+// A description is the result of the tool.
+type description struct {
 	UTC       string `json:"utc"`
 	UnixMS    int64  `json:"unix_ms"`
 	Weekday   string `json:"weekday"`
@@ -49,52 +51,79 @@ func (d datetime) Do(_ context.Context, a datetimeArgs) (tool.Result, error) {
 	if a.Timezone != "" {
 		var err error
 		if zone, err = time.LoadLocation(a.Timezone); err != nil || a.Timezone == "Local" {
-			return tool.Result{}, tool.Errorf(tool.Invalid, "%q is no timezone", a.Timezone).
+			return tool.Result{}, tool.Errorf(tool.Invalid, "there is no time zone %q", a.Timezone).
 				Try("use an IANA name such as Europe/Berlin or America/New_York")
 		}
 	}
 	now := d.now()
-	at, err := momentOr(a.At, now, zone)
+	at, err := parseOrNow(a.At, now, zone)
 	if err != nil {
 		return tool.Result{}, err
 	}
-	if at, err = shift(at.In(zone), a.Add); err != nil {
-		return tool.Result{}, err
+	if at, err = clock.Add(at.In(zone), a.Add); err != nil {
+		return tool.Result{}, tool.Errorf(tool.Invalid, "%w", err).Try("write add like 90m, -2h30m or 1y2mo")
 	}
-	m := describe(at, zone, a.Timezone)
+	result := describe(at, zone, a.Timezone)
 	if a.Until != "" {
-		until, err := momentOr(a.Until, now, zone)
+		until, err := parseOrNow(a.Until, now, zone)
 		if err != nil {
 			return tool.Result{}, err
 		}
 		seconds := secondsBetween(at, until)
-		m.Until, m.UntilSecs = spell(seconds), &seconds
+		result.Until, result.UntilSecs = formatSeconds(seconds), &seconds
 	}
-	text, err := json.Marshal(m)
-	return tool.Text(string(text)), err
+	encoded, err := json.Marshal(result)
+	return tool.Text(string(encoded)), err
 }
 
-func describe(at time.Time, zone *time.Location, name string) moment {
+func describe(at time.Time, zone *time.Location, name string) description {
 	year, week := at.ISOWeek()
-	m := moment{
+	d := description{
 		UTC: at.UTC().Format(time.RFC3339), UnixMS: at.UnixMilli(),
 		Weekday: at.In(zone).Weekday().String(), ISOWeek: fmt.Sprintf("%d-W%02d", year, week),
 	}
 	if name != "" {
 		local, dst := at.In(zone), at.In(zone).IsDST()
-		m.Local, m.Timezone, m.Offset, m.DST = local.Format(time.RFC3339), name, local.Format("-07:00"), &dst
+		d.Local, d.Timezone, d.Offset, d.DST = local.Format(time.RFC3339), name, local.Format("-07:00"), &dst
 	}
-	return m
+	return d
 }
 
-func momentOr(text string, now time.Time, zone *time.Location) (time.Time, error) {
-	if text == "" || text == "now" {
+// parseOrNow parses a time in zone; "" and "now" are now.
+func parseOrNow(given string, now time.Time, zone *time.Location) (time.Time, error) {
+	if given == "" || given == "now" {
 		return now, nil
 	}
-	at, ok := parse(text, zone)
+	at, ok := clock.Parse(given, zone)
 	if !ok {
-		return at, tool.Errorf(tool.Invalid, "%q is no moment", text).
-			Try("use RFC 3339 (2026-01-31T09:00:00Z), a date (2026-01-31) or unix seconds or milliseconds")
+		return at, tool.Errorf(tool.Invalid, "cannot read %q as a date or time", given).
+			Try("use RFC 3339 (2026-01-31T09:00:00Z), a date (2026-01-31) or Unix seconds or milliseconds")
 	}
 	return at, nil
+}
+
+// secondsBetween returns the number of whole seconds, rounded towards zero. A time.Duration would overflow after 292
+// years.
+func secondsBetween(from, to time.Time) int64 {
+	n := to.Unix() - from.Unix()
+	switch rest := to.Nanosecond() - from.Nanosecond(); {
+	case n > 0 && rest < 0:
+		return n - 1
+	case n < 0 && rest > 0:
+		return n + 1
+	}
+	return n
+}
+
+// formatSeconds returns a number of seconds in days, hours, minutes and seconds.
+func formatSeconds(seconds int64) string {
+	if seconds < 0 {
+		return formatSeconds(-seconds) + " ago"
+	}
+	const day = 24 * 60 * 60
+	rest := time.Duration(seconds%day) * time.Second
+	if days := seconds / day; days > 0 {
+		return fmt.Sprintf("%dd %s", days, rest)
+	}
+	return rest.String()
 }

@@ -258,7 +258,8 @@ func (p *patcher) read(f *workspace.File) ([]byte, error) {
 			f.Name, formatSize(f.Size), formatSize(patch.MaxFileBytes)).Try("change it with edit")
 	}
 	if p.total += f.Size; p.total > maxPatched {
-		return nil, tool.Errorf(tool.TooLarge, "the files of the patch have more than %s together", formatSize(maxPatched)).
+		return nil, tool.Errorf(tool.TooLarge, "the files of the patch have more than %s together",
+			formatSize(maxPatched)).
 			Try("send the patch in parts")
 	}
 	before := make([]byte, f.Size)

@@ -60,7 +60,8 @@ func TestApplyPatchForOneFile(t *testing.T) {
 		t.Errorf("%q %v", d.files["f"], err)
 	}
 	mode := "diff --git a/f b/f\nold mode 100644\nnew mode 100755\n"
-	if _, err = call(inSession(t), t, one, map[string]any{"patch": mode}); err != nil || d.files["f"] != "a\nd\n" || d.modes["f"] != 0o755 {
+	if _, err = call(inSession(t), t, one, map[string]any{"patch": mode}); err != nil || d.files["f"] != "a\nd\n" ||
+		d.modes["f"] != 0o755 {
 		t.Errorf("%q %o %v", d.files["f"], d.modes["f"], err)
 	}
 }
@@ -88,7 +89,8 @@ func TestApplyPatchRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(maps.Clone(files))
-			_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": test.patch, "path": test.path})
+			_, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}),
+				map[string]any{"patch": test.patch, "path": test.path})
 			if err == nil {
 				t.Fatal("accepted")
 			}
@@ -148,11 +150,13 @@ func TestApplyPatchEndsWithItsCall(t *testing.T) {
 	d := newDesk(map[string]string{"f": "a\n"})
 	ctx, cancel := context.WithCancel(inSession(t))
 	cancel()
-	if _, err := call(ctx, t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, context.Canceled) {
+	if _, err := call(ctx, t, tool.New(applyPatch{d, &Seen{}}),
+		map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
 	d.fault = errors.New("a fault of the disk")
-	if _, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}), map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, d.fault) {
+	if _, err := call(inSession(t), t, tool.New(applyPatch{d, &Seen{}}),
+		map[string]any{"patch": enveloped("*** Delete File: f\n")}); !errors.Is(err, d.fault) {
 		t.Error(err)
 	}
 }

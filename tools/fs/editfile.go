@@ -53,7 +53,8 @@ func (a editFileArgs) parse() ([]edit.Edit, error) {
 	isSingle := a.Replacement != (Replacement{})
 	switch {
 	case isSingle && len(a.Edits) > 0:
-		return nil, tool.Errorf(tool.Invalid, "there are both edits and a single edit").Try("put all of them into edits")
+		return nil, tool.Errorf(tool.Invalid, "there are both edits and a single edit").
+			Try("put all of them into edits")
 	case isSingle:
 		one, err := a.Replacement.parse("")
 		return []edit.Edit{one}, err

@@ -99,15 +99,15 @@ func TestEdit(t *testing.T) {
 		"UTF-16":              {wide("eins\r\nzwei\r\n"), "zwei", "drei", wide("eins\r\ndrei\r\n"), "-zwei\n+drei\n"},
 		"GBK":                 {gbk("中文文本\n第二行内容\n"), "第二行", "第三行", gbk("中文文本\n第三行内容\n"), "+第三行内容"},
 		"no final newline":    {"a\nb", "b", "c", "a\nc", "+c\n\\ No newline at end of file\n"},
-		"duplicate":           {"a\nb\na\n", "a", "x", "", "invalid: old_string is there 2 times, in lines 1, 3; add lines"},
-		"not found":           {"alpha\nbeta gamma\n", "beta gama", "x", "", "The nearest to it:\nline 2, "},
+		"duplicate":           {"a\nb\na\n", "a", "x", "", "invalid: old_string occurs 2 times, in lines 1, 3; add lines"},
+		"not found":           {"alpha\nbeta gamma\n", "beta gama", "x", "", "The most similar text:\nline 2, "},
 		"whitespace drift":    {"func f() {\n\treturn 1 \n}\n", "func f() {\n    return 1\n}", "func f() {\n    return 2\n}", "func f() {\n\treturn 2\n}\n", "(matched ignoring indentation)"},
 		"$& is literal":       {"a b c\n", "b", `$& $1 \1 %d`, "a $& $1 \\1 %d c\n", "1 replacement\n"},
-		"empty old":           {"a\n", "", "x", "", "invalid: old_string is empty and the file is not"},
+		"empty old":           {"a\n", "", "x", "", "invalid: old_string is empty, but the file is not"},
 		"empty old and file":  {"", "", "x\n", "x\n", "+x\n"},
 		"same text":           {"a\n", "a", "a", "", "invalid: old_string and new_string are identical"},
 		"quotes":              {"say “hi”\n", `say "hi"`, `say "ho"`, "say “ho”\n", "(matched ignoring the style of quotes, dashes and spaces)"},
-		"a mask is no text":   {"key: abc\n", "key: [REDACTED]", "x", "", "was hidden from you"},
+		"a mask is no text":   {"key: abc\n", "key: [REDACTED]", "x", "", "stands for a hidden secret"},
 		"no new masks":        {"key: abc\n", "abc", "[REDACTED]", "", "stands for a secret"},
 		"old masks":           {"about [REDACTED]\n", "about [REDACTED]", "on [REDACTED]", "on [REDACTED]\n", "1 replacement\n"},
 		"no text at all":      {"%PDF-1.7\nobj\n", "obj", "x", "", `"f.txt" is not text: PDF document`},
@@ -151,7 +151,7 @@ func TestEditArguments(t *testing.T) {
 		"one lacks new": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"1"},{"old_string":"two"}]}`, "", "edits[1]: new_string is missing"},
 		"large of many": {`{"path":"f.txt","edits":[{"old_string":"one","new_string":"` + strings.Repeat("x", 1<<20) + `"}]}`, strings.Repeat("x", 1<<20) + "\ntwo\nthree\n", "1 replacement\n"},
 		"in lines":      {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("two")) + `","new_string":"2a\n2b"}`, "one\n2a\n2b\nthree\n", "1 replacement\n"},
-		"other lines":   {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("one")) + `","new_string":"x"}`, "", "conflict: line 2 is not the one"},
+		"other lines":   {`{"path":"f.txt","at":"2#` + textfile.Anchor([]byte("one")) + `","new_string":"x"}`, "", "conflict: line 2 does not have the anchor"},
 		"dry run":       {`{"path":"f.txt","old_string":"one","new_string":"1","dry_run":true}`, "one\ntwo\nthree\n", "would edit f.txt: 1 replacement\n@@ -1,3 +1,3 @@\n-one\n+1\n two\n three\nnothing was written"},
 		"dry, no file":  {`{"path":"g.txt","old_string":"one","new_string":"1","dry_run":true}`, "", `not_found: no file "g.txt"`},
 		"no file":       {`{"path":"g.txt","old_string":"one","new_string":"1"}`, "", `not_found: no file "g.txt"; call glob to find it`},
@@ -316,7 +316,7 @@ func TestEditHugeFile(t *testing.T) {
 	if info, err := edited.Stat(); err != nil || info.Size() != size-int64(len("needle in a haystack")-len("pin")) {
 		t.Errorf("%v, %v", info.Size(), err)
 	}
-	if _, err := e.edit(map[string]any{"path": "huge.log", "old_string": "gone", "new_string": "x"}); err == nil || !strings.Contains(err.Error(), "only the exact bytes") {
+	if _, err := e.edit(map[string]any{"path": "huge.log", "old_string": "gone", "new_string": "x"}); err == nil || !strings.Contains(err.Error(), "only exact text") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -349,8 +349,8 @@ func TestEditLargeFiles(t *testing.T) {
 		"several":       {map[string]any{"edits": edits}, "several edits at once work only for files of up to 16 MB"},
 		"another one":   {map[string]any{"old_string": "the end", "new_string": "x", "if_version": "aaaaaaaa"}, "has version "},
 		"a mask":        {map[string]any{"old_string": "the end", "new_string": "[REDACTED]"}, "stands for a secret"},
-		"many":          {map[string]any{"old_string": "some", "new_string": "x"}, "there 200000 times or more"},
-		"not the bytes": {map[string]any{"old_string": "text\r\nthe end", "new_string": "x"}, "only the exact bytes"},
+		"many":          {map[string]any{"old_string": "some", "new_string": "x"}, "occurs 200000 times or more"},
+		"not the bytes": {map[string]any{"old_string": "text\r\nthe end", "new_string": "x"}, "only exact text"},
 	} {
 		c.args["path"] = "large.txt"
 		if _, err := e.edit(c.args); err == nil || !strings.Contains(err.Error(), c.want) {

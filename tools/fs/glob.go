@@ -26,7 +26,8 @@ func (globFiles) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "glob", Group: group, Title: "Find files by name",
 		Risk: tool.Reads, Hints: tool.Hints{Idempotent: true},
-		Doc:  "Finds files by name, the newest first. Leaves out files that .gitignore excludes. To find text use search.",
+		Doc: `Finds files by name, the newest first. Leaves out files that .gitignore excludes.
+To find text in files use search.`,
 		Also: []string{"Glob", "glob_search", "find", "find_files"}, Keywords: "find files names wildcard",
 	}
 }
@@ -37,7 +38,8 @@ func (t globFiles) Do(ctx context.Context, a globArgs) (tool.Result, error) {
 		a.Sort = byName
 	case "", "newest", "mtime", "modified", "time":
 	default:
-		return tool.Result{}, tool.Errorf(tool.Invalid, "cannot sort by %.40q", a.Sort).Try("sort by newest or %s", byName)
+		return tool.Result{}, tool.Errorf(tool.Invalid, "cannot sort by %.40q", a.Sort).
+			Try("sort by newest or %s", byName)
 	}
 	l, err := t.files.Glob(ctx, workspace.GlobQuery{
 		Pattern: a.Pattern, Path: dirOrWorkspace(a.Path), Limit: bounded(a.Limit, 200, 5000),

@@ -32,7 +32,8 @@ func (a *archive) Undo(_ context.Context, id string) (workspace.Receipt, error) 
 func TestHistory(t *testing.T) {
 	past := []workspace.PastChange{
 		{ID: "aaaaaaaa", Time: noon, Tool: "edit", By: "dev/ann", Action: "changed", Before: 3400, After: 3500, Undoable: true},
-		{ID: "bbbbbbbb", Time: noon.Add(-3 * time.Minute), Tool: "apply_patch", Action: "created", After: 12, Undone: "cccccccc", Others: []string{"a", "b", "c", "d", "e"}},
+		{ID: "bbbbbbbb", Time: noon.Add(-3 * time.Minute), Tool: "apply_patch", Action: "created", After: 12,
+			Undone: "cccccccc", Others: []string{"a", "b", "c", "d", "e"}},
 		{ID: "dddddddd", Time: noon.Add(-72 * time.Hour), Action: "removed", Before: 5},
 	}
 	for name, test := range map[string]struct {
@@ -50,7 +51,8 @@ dddddddd  3d ago  removed 5 B, cannot be undone
 		"nothing undoable": {past[2:], 1, "dddddddd  3d ago  removed 5 B, cannot be undone"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, formatHistory("f", test.past, test.limit, noon.Add(30*time.Second))); diff != "" {
+			if diff := cmp.Diff(test.want,
+				formatHistory("f", test.past, test.limit, noon.Add(30*time.Second))); diff != "" {
 				t.Error(diff)
 			}
 		})

@@ -38,13 +38,14 @@ func (s *shelf) Search(_ context.Context, q search.Query) (search.Found, error) 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestListFiles(t *testing.T) {
-	s := &shelf{listing: workspace.Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"}, Entries: []workspace.Entry{
-		{Name: "cmd", Mode: iofs.ModeDir},
-		{Name: "cmd/main.go", Size: 999, Modified: noon},
-		{Name: "big", Size: 3_456_789, Modified: noon},
-		{Name: "link", Mode: iofs.ModeSymlink, Target: "cmd"},
-		{Name: "pipe", Mode: iofs.ModeNamedPipe},
-	}}}
+	s := &shelf{listing: workspace.Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"},
+		Entries: []workspace.Entry{
+			{Name: "cmd", Mode: iofs.ModeDir},
+			{Name: "cmd/main.go", Size: 999, Modified: noon},
+			{Name: "big", Size: 3_456_789, Modified: noon},
+			{Name: "link", Mode: iofs.ModeSymlink, Target: "cmd"},
+			{Name: "pipe", Mode: iofs.ModeNamedPipe},
+		}}}
 	res, err := listFiles{s}.Do(t.Context(), listFilesArgs{Path: "src", Depth: 2, Limit: 5, Git: true})
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +96,8 @@ func TestGlob(t *testing.T) {
 }
 
 func TestSearch(t *testing.T) {
-	lines := []search.Line{{Number: 1, Text: "before"}, {Number: 2, Text: "a match", Match: true}, {Number: 9, Text: "early"}, {Number: 10, Text: "and x", Match: true, Column: 4000, Cut: 5000}}
+	lines := []search.Line{{Number: 1, Text: "before"}, {Number: 2, Text: "a match", Match: true},
+		{Number: 9, Text: "early"}, {Number: 10, Text: "and x", Match: true, Column: 4000, Cut: 5000}}
 	for name, test := range map[string]struct {
 		args  searchArgs
 		found search.Found
@@ -103,7 +105,9 @@ func TestSearch(t *testing.T) {
 	}{
 		"lines": {
 			searchArgs{Mode: "content", Context: 1},
-			search.Found{Matches: 3, Files: []search.FileMatches{{Name: "a.go", Lines: lines}, {Name: "b.bin", Binary: true}, {Name: "c", Lines: []search.Line{{Number: 5, Text: "x", Match: true, Cut: 7}}}}},
+			search.Found{Matches: 3, Files: []search.FileMatches{{Name: "a.go", Lines: lines},
+				{Name: "b.bin", Binary: true}, {Name: "c",
+					Lines: []search.Line{{Number: 5, Text: "x", Match: true, Cut: 7}}}}},
 			"a.go\n1-before\n2:a match\n--\n9-early\n10:and x [from column 4000; 5000 bytes of this line not shown]\n\nb.bin\n(a binary file that matches)\n\nc\n5:x [7 bytes of this line not shown]\n[3 matching lines in 3 files]",
 		},
 		"a page": {
@@ -119,8 +123,9 @@ func TestSearch(t *testing.T) {
 		"no file":    {searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.nope"}}, search.Found{}, `no file to search in "p" matches glob and type; to include hidden and ignored files set all to true`},
 		"empty":      {searchArgs{Pattern: "x", All: true}, search.Found{}, `no file to search in "."`},
 		"unreadable": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read]"},
-		"too large":  {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true}, search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read, or too large for multiline]"},
-		"past all":   {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no more after offset 50]"},
+		"too large": {searchArgs{Pattern: "x", All: true, Case: false, Literal: true, Multiline: true},
+			search.Found{Unread: 1}, "no line matches \"x\" in 0 files (binary files are not searched)\n[1 file could not be read, or too large for multiline]"},
+		"past all": {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no matches after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			res, err := searchFiles{&shelf{found: test.found}}.Do(t.Context(), test.args)
@@ -136,12 +141,14 @@ func TestSearch(t *testing.T) {
 
 func TestSearchAsks(t *testing.T) {
 	s := &shelf{}
-	args := searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.go"}, Type: []string{"go"}, Mode: "count", Context: 2, Word: true, Multiline: true, Literal: true, All: true, Limit: 3, Offset: 4}
+	args := searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.go"}, Type: []string{"go"}, Mode: "count",
+		Context: 2, Word: true, Multiline: true, Literal: true, All: true, Limit: 3, Offset: 4}
 	if _, err := (searchFiles{s}).Do(t.Context(), args); err != nil {
 		t.Fatal(err)
 	}
 	want := search.Query{
-		Pattern: "x", Path: "p", Globs: []string{"*.go"}, Types: []string{"go"}, Mode: search.Count, Context: 2, Literal: true, IgnoreCase: true,
+		Pattern: "x", Path: "p", Globs: []string{"*.go"}, Types: []string{"go"}, Mode: search.Count, Context: 2,
+		Literal: true, IgnoreCase: true,
 		Word: true, Multiline: true, Hidden: true, Ignored: true, Limit: 3, Offset: 4,
 	}
 	if diff := cmp.Diff(want, s.asked); diff != "" {
@@ -152,11 +159,13 @@ func TestSearchAsks(t *testing.T) {
 func TestGlobOrders(t *testing.T) {
 	for sort, newest := range map[string]bool{"": true, "newest": true, "mtime": true, "Name": false, "path": false} {
 		s := &shelf{}
-		if _, err := (globFiles{s}).Do(t.Context(), globArgs{Pattern: "*", Sort: sort}); err != nil || s.asked.(workspace.GlobQuery).Newest != newest {
+		if _, err := (globFiles{s}).Do(t.Context(), globArgs{Pattern: "*", Sort: sort}); err != nil ||
+			s.asked.(workspace.GlobQuery).Newest != newest {
 			t.Errorf("%q: %+v, %v", sort, s.asked, err)
 		}
 	}
-	if _, err := (globFiles{&shelf{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil || err.Error() != `invalid: cannot sort by "size"; sort by newest or name` {
+	if _, err := (globFiles{&shelf{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil ||
+		err.Error() != `invalid: cannot sort by "size"; sort by newest or name` {
 		t.Error(err)
 	}
 }
@@ -185,13 +194,15 @@ func TestSearchByOtherNames(t *testing.T) {
 			t.Errorf("%s: %s", args, diff)
 		}
 	}
-	if _, err := (searchFiles{&shelf{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil || err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
+	if _, err := (searchFiles{&shelf{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil ||
+		err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
 		t.Error(err)
 	}
 }
 
 func TestSize(t *testing.T) {
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 12_345: "12 kB", 999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 9949: "9.9 kB", 12_345: "12 kB",
+		999_400: "999 kB", 999_600: "1.0 MB", 5_000_000_000_000_000: "5000 TB"} {
 		if got := formatSize(n); got != want {
 			t.Errorf("formatSize(%d) = %q, want %q", n, got, want)
 		}

@@ -155,8 +155,8 @@ func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (too
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
 	// A tiny file costs less than the note that it is unchanged.
 	if f.Size > minReadBytes && t.seen.wasShown(caller, f.Name, r.version, part) {
-		return tool.Textf("[%s is unchanged since you read this part of it (version %s); to see it again call once more]",
-			f.Name, r.version), nil
+		const unchanged = "[%s is unchanged since you read this part of it (version %s); to see it again call once more]"
+		return tool.Textf(unchanged, f.Name, r.version), nil
 	}
 	res, err := t.format(ctx, r)
 	if err == nil {
@@ -422,7 +422,8 @@ func (r *reader) formatBytes() (tool.Result, error) {
 		return tool.Result{}, err
 	}
 	end := from + int64(len(data))
-	header := fmt.Sprintf("[%s: bytes %d to %d of %d, version %s, base64]", r.file.Name, from, end, r.file.Size, r.version)
+	header := fmt.Sprintf("[%s: bytes %d to %d of %d, version %s, base64]", r.file.Name, from, end, r.file.Size,
+		r.version)
 	body := base64.StdEncoding.EncodeToString(data)
 	if end < r.file.Size {
 		body += fmt.Sprintf("\n[continue with offset %d]", end)
@@ -437,11 +438,13 @@ func (t readFile) formatBinary(ctx context.Context, r *reader) (tool.Result, err
 		p, err := t.loadPicture(ctx, r)
 		switch {
 		case err == nil:
-			return tool.Textf("[%s: %s]", r.file.Name, r.describePicture(p)).Add(tool.Part{Data: p.Data, MIME: p.MIME}), nil
+			return tool.Textf("[%s: %s]", r.file.Name,
+				r.describePicture(p)).Add(tool.Part{Data: p.Data, MIME: p.MIME}), nil
 		case ctx.Err() != nil:
 			return tool.Result{}, ctx.Err()
 		case errors.Is(err, picture.ErrTooLarge):
-			return tool.Textf("[%s: %s; not shown: %v; scale it down with a command first]", r.file.Name, facts, err), nil
+			return tool.Textf("[%s: %s; not shown: %v; scale it down with a command first]", r.file.Name, facts,
+				err), nil
 		}
 		return tool.Textf("[%s: %s; not shown: it could not be decoded; to get its bytes use encoding base64]",
 			r.file.Name, facts), nil

@@ -30,14 +30,16 @@ const bulkSize = 50 << 20
 
 func (d *drawer) Open(_ context.Context, path string) (*workspace.File, error) {
 	if r, ok := d.bulk[path]; ok {
-		return &workspace.File{Name: path, Exists: true, Size: bulkSize, Stamp: "s", ReaderAt: r, Closer: io.NopCloser(nil)}, nil
+		return &workspace.File{Name: path, Exists: true, Size: bulkSize, Stamp: "s", ReaderAt: r,
+			Closer: io.NopCloser(nil)}, nil
 	}
 	content, ok := d.files[path]
 	if !ok {
 		return nil, tool.Errorf(tool.NotFound, "there is no file %q", path).Try("call list_files")
 	}
 	return &workspace.File{
-		Name: path, Exists: true, Size: int64(len(content)), ReaderAt: strings.NewReader(content), Closer: io.NopCloser(nil),
+		Name: path, Exists: true, Size: int64(len(content)),
+		ReaderAt: strings.NewReader(content), Closer: io.NopCloser(nil),
 	}, nil
 }
 
@@ -149,7 +151,8 @@ func TestReadFileRefusals(t *testing.T) {
 		{`{"path":"notes.txt","encoding":"klingon"}`, tool.Invalid, "use one of utf-8, utf-8-bom"},
 	} {
 		_, err := ask(t, one, t.Context(), tt.args)
-		if known := tool.AsError(err); known == nil || known.Kind != tt.kind || !strings.Contains(known.Error(), tt.want) {
+		if known := tool.AsError(err); known == nil || known.Kind != tt.kind ||
+			!strings.Contains(known.Error(), tt.want) {
 			t.Errorf("%s: %v", tt.args, err)
 		}
 	}
@@ -303,7 +306,8 @@ func FuzzReadFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, offset, limit int, anchors bool) {
 		one := fakeReader(map[string]string{"x": string(data)})
 		for _, encoding := range []string{"", "base64", "gbk"} {
-			a := readFileArgs{Path: "x", Offset: offset, Limit: max(limit, 0), MaxBytes: 300, Encoding: encoding, Anchors: anchors}
+			a := readFileArgs{Path: "x", Offset: offset, Limit: max(limit, 0), MaxBytes: 300, Encoding: encoding,
+				Anchors: anchors}
 			res, err := one.Do(t.Context(), a)
 			if err != nil && tool.AsError(err).Kind != tool.Invalid {
 				t.Fatal(err)
@@ -355,7 +359,8 @@ func TestReadFileAsOthersAsk(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := res.Text() + "\n"; !strings.Contains(got, want) || strings.Contains(got, "line 5") || strings.Contains(got, "line 7\n") {
+		if got := res.Text() + "\n"; !strings.Contains(got, want) || strings.Contains(got, "line 5") ||
+			strings.Contains(got, "line 7\n") {
 			t.Errorf("%s: %s", raw, got)
 		}
 	}

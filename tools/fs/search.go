@@ -149,7 +149,7 @@ func summary(found search.Found, q search.Query, shown int) string {
 	next := q.Offset + shown
 	switch {
 	case len(found.Files) == 0 && q.Offset > 0:
-		return fmt.Sprintf("[no more after offset %d]", q.Offset)
+		return fmt.Sprintf("[no matches after offset %d]", q.Offset)
 	case len(found.Files) == 0:
 		return adviceForNone(found, q)
 	case found.More && q.Mode == search.Content:

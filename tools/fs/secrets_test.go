@@ -81,7 +81,8 @@ func TestBase64ShowsNoSecret(t *testing.T) {
 		}
 	}
 	res, err := ask(t, one, inSession(t), `{"encoding":"base64","path":"none"}`)
-	if want := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("text\x00", 50))); err != nil || !strings.Contains(res.Parts[0].Text, want) {
+	if want := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("text\x00", 50))); err != nil ||
+		!strings.Contains(res.Parts[0].Text, want) {
 		t.Errorf("%+v, %v", res, err)
 	}
 }

@@ -34,8 +34,8 @@ type seenFile struct {
 	parts   []string // that were returned, the latest last
 }
 
-// sessionOf returns a name of the caller's conversation. A subagent has another one than its parent, because it does not
-// see what its parent has read. "" means that the conversation is unknown.
+// sessionOf returns a name of the caller's conversation. A subagent has another one than its parent, because it does
+// not see what its parent has read. "" means that the conversation is unknown.
 func sessionOf(c tool.Caller) string {
 	if c.Session == "" {
 		return ""

@@ -171,7 +171,8 @@ func (w *writer) checkVersion() error {
 		return tool.Errorf(tool.Conflict, "%q has version %s, not %s", w.name, w.version, w.args.IfVersion).
 			Try("read it again, then write")
 	case w.args.IfVersion == "" && !w.args.Append && w.wasRead && w.known != w.version:
-		return tool.Errorf(tool.Conflict, "%q changed since you read it (version %s, now %s)", w.name, w.known, w.version).
+		return tool.Errorf(tool.Conflict, "%q changed since you read it (version %s, now %s)", w.name, w.known,
+			w.version).
 			Try("read it again, then write")
 	}
 	return nil

@@ -25,11 +25,13 @@ type desk struct {
 	fault   error // of the next change
 }
 
-func (d *desk) Change(_ context.Context, paths []string, plan func([]*workspace.File) ([]workspace.Change, error)) (workspace.Receipt, error) {
+func (d *desk) Change(_ context.Context, paths []string,
+	plan func([]*workspace.File) ([]workspace.Change, error)) (workspace.Receipt, error) {
 	files := make([]*workspace.File, len(paths))
 	for i, path := range paths {
 		content, exists := d.files[path]
-		files[i] = &workspace.File{Name: path, Exists: exists, Size: int64(len(content)), Stamp: "s", ReaderAt: strings.NewReader(content), Mode: d.modes[path]}
+		files[i] = &workspace.File{Name: path, Exists: exists, Size: int64(len(content)), Stamp: "s",
+			ReaderAt: strings.NewReader(content), Mode: d.modes[path]}
 	}
 	changes, err := plan(files)
 	if err == nil {
@@ -62,7 +64,8 @@ func (d *desk) Change(_ context.Context, paths []string, plan func([]*workspace.
 		if c.Mode != 0 {
 			d.modes[c.Path] = c.Mode
 		}
-		r.Files = append(r.Files, workspace.Changed{Name: c.Path, Removed: !stays, Size: int64(len(content)), Stamp: "t"})
+		r.Files = append(r.Files, workspace.Changed{Name: c.Path, Removed: !stays, Size: int64(len(content)),
+			Stamp: "t"})
 	}
 	return r, nil
 }

@@ -61,7 +61,8 @@ func BenchmarkSearch(b *testing.B) {
 
 func publishMain(b *testing.B, r rows, main string) {
 	b.Helper()
-	d, err := skill.Pack(b.Context(), []skill.Content{{File: skill.File{Path: skill.Main}, Data: []byte(main)}}, skill.NewGuard())
+	d, err := skill.Pack(b.Context(), []skill.Content{{File: skill.File{Path: skill.Main}, Data: []byte(main)}},
+		skill.NewGuard())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -89,7 +89,8 @@ func unavailable(err error) error {
 	if errors.As(err, &known) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	return tool.Errorf(tool.Unavailable, "published skills cannot be read at present").Try("try again later").Because(err)
+	return tool.Errorf(tool.Unavailable, "published skills cannot be read at present").
+		Try("try again later").Because(err)
 }
 
 // oneLine returns untrusted text in one line, with invisible characters written out.

@@ -38,7 +38,8 @@ func (useSkill) Spec() tool.Spec {
 		Doc: `Returns the instructions of a skill and the list of its files, which can be read with read_file.
 To run its scripts use copy_skill first if the result says so.`,
 		Also: []string{
-			"Skill", "skill", "read_skill", "load_skill", "skill_view", "activate_skill", "run_skill", "tool::use_skill",
+			"Skill", "skill", "read_skill", "load_skill", "skill_view", "activate_skill", "run_skill",
+			"tool::use_skill",
 		},
 		Keywords: "instructions howto playbook SKILL.md slash command",
 	}

@@ -177,7 +177,8 @@ func (l *Library) refresh(ctx context.Context, v *view, o tool.Owner) error {
 }
 
 // rescan reads the skills of a directory that are new or were changed.
-func rescan(ctx context.Context, d directory, known map[string]parsed) (now map[string]parsed, changed bool, err error) {
+func rescan(ctx context.Context, d directory, known map[string]parsed) (now map[string]parsed, changed bool,
+	err error) {
 	fingerprints, err := d.scan(ctx)
 	if err != nil {
 		return known, false, err

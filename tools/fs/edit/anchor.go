@@ -26,8 +26,8 @@ func parseMarks(at string) (first, last mark, err error) {
 	first, ok := parseMark(from)
 	last, also := parseMark(to)
 	if !ok || !also || last.line < first.line {
-		return first, last, tool.Errorf(tool.Invalid, "at is %q, which names no lines", shortened(at)).
-			Try("use anchors that read_file gave: 12#a3 for one line, 12#a3-15#f1 for several")
+		return first, last, tool.Errorf(tool.Invalid, "at is %q, which is not an anchor", shortened(at)).
+			Try("use anchors of read_file: 12#a3 for one line, 12#a3-15#f1 for several")
 	}
 	return first, last, nil
 }
@@ -56,7 +56,8 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 	tail := linesAfter(d.original, start, last.line-first.line)
 	end := linesAfter(d.original, tail, 1)
 	if tail == end {
-		return nil, tool.Errorf(tool.Conflict, "there is no line %d, the file has %d", last.line, len(SplitLines(d.original))).
+		return nil, tool.Errorf(tool.Conflict, "there is no line %d; the file has %d", last.line,
+			len(SplitLines(d.original))).
 			Try("read it again with anchors")
 	}
 	for _, m := range []struct {
@@ -70,7 +71,8 @@ func (d *draft) applyAt(e Edit) ([]match, error) {
 	}
 	from, to, ok := d.now(start, end)
 	if !ok {
-		return nil, tool.Errorf(tool.Invalid, "%s already changed in an edit before this one", lineRange(first.line, last.line)).
+		return nil, tool.Errorf(tool.Invalid, "%s was already changed by an earlier edit of this call",
+			lineRange(first.line, last.line)).
 			Try("put both changes into one edit")
 	}
 	if e.Old == "" {
@@ -105,6 +107,7 @@ func (d *draft) moved(m mark, at int) error {
 		lines.WriteString("\n" + strings.ToValidUTF8(clip(body(line), 0, widest), "\uFFFD"))
 		fmt.Fprintf(&marks, " %d#%s", first+i, textfile.Anchor([]byte(line)))
 	}
-	return tool.Errorf(tool.Conflict, "line %d is not the one that was marked %s: the file has changed, or the line has moved", m.line, shortened(m.tag)).
-		Try("use these anchors:%s\nwhich stand for:%s", marks.String(), lines.String())
+	return tool.Errorf(tool.Conflict, "line %d does not have the anchor %s: the line has changed or moved",
+		m.line, shortened(m.tag)).
+		Try("use these anchors:%s\nof these lines:%s", marks.String(), lines.String())
 }

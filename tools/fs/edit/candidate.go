@@ -162,14 +162,14 @@ func (c Candidate) difference(widest int) string {
 	i, wantAt = min(i, len(c.Have)), min(max(wantAt, 0), len(c.Want))
 	where := fmt.Sprintf("(line %d, column %d: ", c.Line, c.Column)
 	if c.Have == "" {
-		return where + "the file has no such line; the text you gave goes on)\n"
+		return where + "the file has no such line; your text continues)\n"
 	}
 	have, haveNext := blanksAt(c.Have, i)
 	want, wantNext := blanksAt(c.Want, wantAt)
 	if have != want && sameNext(haveNext, wantNext) {
-		return where + fmt.Sprintf("the file has %s where the text you gave has %s)\n", shownBlanks(have), shownBlanks(want))
+		return where + fmt.Sprintf("the file has %s where your text has %s)\n", shownBlanks(have), shownBlanks(want))
 	}
-	return where + "the text you gave differs there:)\n" + clip(body(c.Want), wantAt, widest) + "\n"
+	return where + "your text differs there:)\n" + clip(body(c.Want), wantAt, widest) + "\n"
 }
 
 // sameNext reports whether two texts go on with the same character.

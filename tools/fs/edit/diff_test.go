@@ -87,7 +87,7 @@ func TestUnifiedLeadsToAfter(t *testing.T) {
 	}
 }
 
-// TestPatchUnderstandsUs asks the program that everybody has.
+// TestPatchUnderstandsUs asks the program that all has.
 func TestPatchUnderstandsUs(t *testing.T) {
 	program := needtest.Program(t, "patch")
 	random := rand.New(rand.NewPCG(3, 4))

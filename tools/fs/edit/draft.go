@@ -16,8 +16,8 @@ type draft struct {
 func (d *draft) apply(e Edit) ([]match, error) {
 	switch {
 	case !utf8.ValidString(e.Old) || !utf8.ValidString(e.New):
-		return nil, tool.Errorf(tool.Invalid, "what is to be replaced, or by what, is not valid UTF-8").
-			Try("send characters only")
+		return nil, tool.Errorf(tool.Invalid, "old_string or new_string is not valid UTF-8").
+			Try("send valid text")
 	case e.At != "":
 		return d.applyAt(e)
 	case e.Old == "" && d.text == "":

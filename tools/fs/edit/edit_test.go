@@ -126,7 +126,8 @@ func TestSeveralEdits(t *testing.T) {
 			if got.Content != c.want || got.Replaced != c.n {
 				t.Errorf("%d places: %q", got.Replaced, got.Content)
 			}
-			if after, err := applied(c.before, Unified("", []byte(c.before), []byte(got.Content), 1, 0)); err != nil || after != c.want {
+			if after, err := applied(c.before, Unified("", []byte(c.before), []byte(got.Content), 1, 0)); err != nil ||
+				after != c.want {
 				t.Errorf("its diff: %v", err)
 			}
 			checkSpans(t, c.before, got.Content, got.Spans)
@@ -159,31 +160,31 @@ func TestApplyRefuses(t *testing.T) {
 		edits  []Edit
 		want   string // part of the error
 	}{
-		"nothing given":       {"a", []Edit{{New: "b"}}, "invalid: old_string is empty and the file is not; "},
+		"nothing given":       {"a", []Edit{{New: "b"}}, "invalid: old_string is empty, but the file is not; "},
 		"identical":           {"a", []Edit{{Old: "a", New: "a"}}, "invalid: old_string and new_string are identical"},
-		"twice":               {"x a\nb\na c", []Edit{{Old: "a", New: "b"}}, "old_string is there 2 times, in lines 1, 3; add lines around the one you mean, or set replace_all"},
-		"overlapping":         {"aaa", []Edit{{Old: "aa", New: "b"}}, "there 2 times, in lines 1, 1"},
-		"overlapping loosely": {"a \na \na ", []Edit{{Old: "a\na", New: "b"}}, "there 2 times (matched ignoring blanks at line ends), in lines 1, 2"},
-		"overlapping lines":   {"  a\n  a\n  a\n", []Edit{{Old: "\ta\n\ta\n", New: "b"}}, "there 2 times (matched ignoring indentation), in lines 1, 2"},
-		"many times":          {long, []Edit{{Old: "the", New: "b"}}, "there 30 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, …"},
-		"not there":           {program, []Edit{{Old: "func great(name string)", New: "b"}}, "old_string is not in the file; copy it from the file. The nearest to it:\nline 5, "},
-		"nothing like it":     {"abc\n", []Edit{{Old: "zzz", New: "b"}}, "nothing there is like it"},
+		"twice":               {"x a\nb\na c", []Edit{{Old: "a", New: "b"}}, "old_string occurs 2 times, in lines 1, 3; add lines around the occurrence you mean, or set replace_all"},
+		"overlapping":         {"aaa", []Edit{{Old: "aa", New: "b"}}, "occurs 2 times, in lines 1, 1"},
+		"overlapping loosely": {"a \na \na ", []Edit{{Old: "a\na", New: "b"}}, "occurs 2 times (matched ignoring blanks at line ends), in lines 1, 2"},
+		"overlapping lines":   {"  a\n  a\n  a\n", []Edit{{Old: "\ta\n\ta\n", New: "b"}}, "occurs 2 times (matched ignoring indentation), in lines 1, 2"},
+		"many times":          {long, []Edit{{Old: "the", New: "b"}}, "occurs 30 times, in lines 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, …"},
+		"not there":           {program, []Edit{{Old: "func great(name string)", New: "b"}}, "old_string is not in the file; copy it from the file. The most similar text:\nline 5, "},
+		"nothing like it":     {"abc\n", []Edit{{Old: "zzz", New: "b"}}, "no similar text found"},
 		"not uniform":         {"  a\n    b\n", []Edit{{Old: "a\nb\n", New: "b"}}, "old_string is not in the file; "},
 		"too far left":        {"a\n  b\n", []Edit{{Old: "    a\n      b\n", New: "    a\n  c\n"}}, "old_string is not in the file; "},
-		"a mask":              {"key = abc\n", []Edit{{Old: "key = [REDACTED]", New: "b"}}, "text such as [REDACTED] stands for what was hidden from you"},
-		"made before":         {"a\nreplacement text\n", []Edit{{Old: "original", New: "replacement text"}}, "but new_string is, in line 2: was this edit made before?"},
-		"changed on the way":  {"abc def", []Edit{{Old: "abc", New: "x"}, {Old: "abc def", New: "y"}}, "edits[1]: old_string is not in the file; none of the 2 edits was made; it was, before the edits in front"},
-		"only blanks":         {"a", []Edit{{Old: "\n\n", New: "y"}}, "nothing but blanks"},
-		"with line numbers":   {"a\nb\n", []Edit{{Old: "1|a\n2|b", New: "y"}}, "leave out the line numbers"},
-		"with anchors":        {"a\nb\n", []Edit{{Old: "1#aa|a\n2#bb|b", New: "y"}}, "leave out the line numbers"},
+		"a mask":              {"key = abc\n", []Edit{{Old: "key = [REDACTED]", New: "b"}}, "text such as [REDACTED] stands for a hidden secret"},
+		"made before":         {"a\nreplacement text\n", []Edit{{Old: "original", New: "replacement text"}}, "but new_string is, in line 2; this edit may have been made already"},
+		"changed on the way":  {"abc def", []Edit{{Old: "abc", New: "x"}, {Old: "abc def", New: "y"}}, "edits[1]: old_string is not in the file; none of the 2 edits was made; it was in the file before the earlier edits"},
+		"only blanks":         {"a", []Edit{{Old: "\n\n", New: "y"}}, "only blanks"},
+		"with line numbers":   {"a\nb\n", []Edit{{Old: "1|a\n2|b", New: "y"}}, "remove the line numbers"},
+		"with anchors":        {"a\nb\n", []Edit{{Old: "1#aa|a\n2#bb|b", New: "y"}}, "remove the line numbers"},
 		"no characters":       {"caf\xe9 é é é é é é é é é é é\n", []Edit{{Old: "caf\uFFFD", New: "y"}}, "choose text without them"},
 		"no such character":   {latin, []Edit{{Old: "cr", New: "5 € cr"}}, `the file is in latin-1, which has no character '€' (U+20AC); nothing was changed`},
 		"no change":           {"say 'x'\n", []Edit{{Old: "say ’x'", New: "say 'x'"}}, "nothing would change"},
-		"no anchor":           {"a", []Edit{{At: "line 3"}}, `at is "line 3", which names no lines`},
-		"backwards":           {"a\nb\n", []Edit{{At: at("b", 2) + "-" + at("a", 1)}}, "names no lines"},
-		"another line":        {"a\nb\nc\n", []Edit{{At: at("x", 2), New: "y"}}, "conflict: line 2 is not the one that was marked " + at("x", 2)[2:]},
-		"no such line":        {"a\nb\n", []Edit{{At: at("x", 9), New: "y"}}, "conflict: there is no line 9, the file has 2"},
-		"changed twice":       {"a\nb\n", []Edit{{At: at("a", 1), New: "y"}, {At: at("a", 1), New: "z"}}, "line 1 already changed in an edit before this one"},
+		"no anchor":           {"a", []Edit{{At: "line 3"}}, `at is "line 3", which is not an anchor`},
+		"backwards":           {"a\nb\n", []Edit{{At: at("b", 2) + "-" + at("a", 1)}}, "is not an anchor"},
+		"another line":        {"a\nb\nc\n", []Edit{{At: at("x", 2), New: "y"}}, "conflict: line 2 does not have the anchor " + at("x", 2)[2:]},
+		"no such line":        {"a\nb\n", []Edit{{At: at("x", 9), New: "y"}}, "conflict: there is no line 9; the file has 2"},
+		"changed twice":       {"a\nb\n", []Edit{{At: at("a", 1), New: "y"}, {At: at("a", 1), New: "z"}}, "line 1 was already changed by an earlier edit"},
 		"not in the line":     {"a\nb\n", []Edit{{At: at("a", 1), Old: "b", New: "y"}}, "old_string is not in line 1"},
 		"grows too much":      {strings.Repeat("a", 1000), []Edit{{Old: "a", New: strings.Repeat("b", 100_000), All: true}}, "too_large: the text would become longer than 64 MB"},
 	} {

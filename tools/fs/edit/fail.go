@@ -11,33 +11,33 @@ import (
 )
 
 func emptyOld() error {
-	return tool.Errorf(tool.Invalid, "old_string is empty and the file is not").
-		Try("send the text that is to be replaced, or use write_file to write the whole file")
+	return tool.Errorf(tool.Invalid, "old_string is empty, but the file is not").
+		Try("send the text to replace, or use write_file to write the whole file")
 }
 
 func identical() error {
 	return tool.Errorf(tool.Invalid, "old_string and new_string are identical").
-		Try("send as new_string what the text should become")
+		Try("send the changed text as new_string")
 }
 
 func unchanged() error {
-	return tool.Errorf(tool.Invalid, "nothing would change: the file already reads like that").
-		Try("go on without this edit")
+	return tool.Errorf(tool.Invalid, "nothing would change: the file has this text already").
+		Try("continue without this edit")
 }
 
 func tooMany() error {
-	return tool.Errorf(tool.TooLarge, "old_string is there %d times or more", maxPlaces).
-		Try("send more of the text, or replace it with a command")
+	return tool.Errorf(tool.TooLarge, "old_string occurs %d times or more", maxPlaces).
+		Try("send a longer old_string, or replace it with a command")
 }
 
 func tooLong() error {
 	return tool.Errorf(tool.TooLarge, "the text would become longer than %d MB", maxText>>20).
-		Try("replace fewer places, or write less")
+		Try("replace fewer occurrences, or use a shorter new_string")
 }
 
 func damaged(encoding string) error {
-	return tool.Errorf(tool.Invalid, "the file looks like %s and holds bytes that are none", encoding).
-		Try("change it with a command that knows what it is")
+	return tool.Errorf(tool.Invalid, "the file looks like %s but has bytes that are invalid in it", encoding).
+		Try("change it with a command for such files")
 }
 
 // unwritable explains why a text cannot be written in its encoding.
@@ -46,8 +46,9 @@ func unwritable(err error) error {
 	if !errors.As(err, &char) {
 		return err
 	}
-	return tool.Errorf(tool.Invalid, "the file is in %s, which has no character %q (%U); nothing was changed", char.Encoding, char.Char, char.Char).
-		Try("write it in another way, or convert the file to utf-8 first")
+	return tool.Errorf(tool.Invalid, "the file is in %s, which has no character %q (%U); nothing was changed",
+		char.Encoding, char.Char, char.Char).
+		Try("write it differently, or convert the file to utf-8 first")
 }
 
 // numbered adds to err which of several edits failed.
@@ -91,8 +92,8 @@ func severalLines(lines []int, n int, how string) error {
 	if n > len(lines) {
 		b.WriteString(", …")
 	}
-	return tool.Errorf(tool.Invalid, "old_string is there %d times%s, in lines %s", n, how, b.String()).
-		Try("add lines around the one you mean, or set replace_all")
+	return tool.Errorf(tool.Invalid, "old_string occurs %d times%s, in lines %s", n, how, b.String()).
+		Try("add lines around the occurrence you mean, or set replace_all")
 }
 
 // missing returns the error that e.Old is not between two positions, with the likely reason or similar text.
@@ -108,7 +109,7 @@ func (d *draft) missing(e Edit, from, to int) error {
 	}
 	near := Candidates(d.text[from:to], e.Old, 2)
 	if len(near) == 0 {
-		return err.Try("nothing there is like it: read the file, or search for a word of it")
+		return err.Try("no similar text found; read the file again, or search for a word of it")
 	}
 	var b strings.Builder
 	for _, c := range near {
@@ -120,29 +121,30 @@ func (d *draft) missing(e Edit, from, to int) error {
 		}
 		b.WriteString("\n" + c.String())
 	}
-	return err.Try("copy it from the file. The nearest to it:%s", b.String())
+	return err.Try("copy it from the file. The most similar text:%s", b.String())
 }
 
 // why returns an obvious reason why e.Old was not found, or "".
 func (d *draft) why(e Edit) string {
 	switch {
 	case scrub.HasMask(e.Old):
-		return "text such as " + scrub.Mask + " stands for what was hidden from you and matches nothing; choose lines around it"
+		return "text such as " + scrub.Mask + " stands for a hidden secret and matches nothing; choose lines around it"
 	case strings.TrimSpace(e.Old) == "":
-		return "it has nothing but blanks: add text next to them"
+		return "it has only blanks: add text next to them"
 	case strings.ContainsRune(e.Old, '\uFFFD') && strings.ToValidUTF8(d.text, "") != d.text:
-		return "the file has bytes that are no characters, and they are shown as \uFFFD: choose text without them"
+		return "the file has invalid bytes, which are shown as \uFFFD: choose text without them"
 	case d.text != d.original && len(find(d.original, e.Old, e.New)) > 0:
-		return "it was, before the edits in front of this one: each is made in what the one before left"
+		return "it was in the file before the earlier edits of this call, which changed it"
 	case hasNumbers(e.Old):
-		return "leave out the line numbers that it was shown with"
+		return "remove the line numbers of the listing"
 	}
 	const telling = 8 // shorter texts occur by chance
 	if len(strings.TrimSpace(e.New)) < telling {
 		return ""
 	}
 	if at := strings.Index(d.text, e.New); at >= 0 {
-		return fmt.Sprintf("but new_string is, in line %d: was this edit made before?", 1+countLines(d.text[:at]))
+		return fmt.Sprintf("but new_string is, in line %d; this edit may have been made already",
+			1+countLines(d.text[:at]))
 	}
 	return ""
 }
@@ -158,7 +160,8 @@ func hasNumbers(text string) bool {
 		if strings.HasPrefix(rest, "#") && len(rest) > 3 {
 			rest = rest[3:]
 		}
-		if !strings.HasPrefix(rest, "|") && !strings.HasPrefix(rest, ":") && !strings.HasPrefix(rest, "\t") && !strings.HasPrefix(rest, "→") {
+		if !strings.HasPrefix(rest, "|") && !strings.HasPrefix(rest, ":") && !strings.HasPrefix(rest, "\t") &&
+			!strings.HasPrefix(rest, "→") {
 			return false
 		}
 	}

@@ -87,7 +87,8 @@ func FuzzCandidates(f *testing.F) {
 	f.Add("\xff\n\xfe", "\xfe\n")
 	f.Fuzz(func(t *testing.T, content, wanted string) {
 		for _, c := range Candidates(content, wanted, 2) {
-			if c.First < 1 || c.Last < c.First || c.Last > len(SplitLines(content)) || c.Alike > 99 || !strings.Contains(content, c.Text) {
+			if c.First < 1 || c.Last < c.First || c.Last > len(SplitLines(content)) || c.Alike > 99 ||
+				!strings.Contains(content, c.Text) {
 				t.Errorf("%+v", c)
 			}
 			if text := c.String(); len(text) > 4000 {

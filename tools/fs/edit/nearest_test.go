@@ -32,20 +32,20 @@ func TestCandidates(t *testing.T) {
 		want            string // of the best
 	}{
 		"a word is wrong": {program, "\treturn \"hallo, \" + name\n}", "lines 9-10, 92% alike:\n\treturn \"hello, \" + name\n}\n" +
-			"(line 9, column 11: the text you gave differs there:)\n\treturn \"hallo, \" + name"},
+			"(line 9, column 11: your text differs there:)\n\treturn \"hallo, \" + name"},
 		"blanks": {program, "    if name  == \"\" {", "line 6, 73% alike:\n\tif name == \"\" {\n" +
-			"(line 6, column 1: the file has «→» where the text you gave has «····»)"},
+			"(line 6, column 1: the file has «→» where your text has «····»)"},
 		"within a line": {program, "greet(\"\"));", "line 14, 90% alike:\n\t\tfmt.Println(greet(\"\"))\n" +
-			"(line 14, column 25: the text you gave differs there:)\ngreet(\"\"));"},
+			"(line 14, column 25: your text differs there:)\ngreet(\"\"));"},
 		"no indentation": {program, "return \"hallo, \"", "line 9, 86% alike:\n\treturn \"hello, \" + name\n" +
-			"(line 9, column 11: the text you gave differs there:)\nreturn \"hallo, \""},
-		"no indentation, short": {"    x = 4\n", "x = 5", "line 1, 75% alike:\n    x = 4\n(line 1, column 9: the text you gave differs there:)\nx = 5"},
+			"(line 9, column 11: your text differs there:)\nreturn \"hallo, \""},
+		"no indentation, short": {"    x = 4\n", "x = 5", "line 1, 75% alike:\n    x = 4\n(line 1, column 9: your text differs there:)\nx = 5"},
 		"CRLF": {"one\r\ntwo\r\nthree\r\n", "one\ntwo\nfour", "lines 1-3, 63% alike:\none\ntwo\nthree\n" +
-			"(line 1, column 4: the file has «␍␊» where the text you gave has «␊»)"},
+			"(line 1, column 4: the file has «␍␊» where your text has «␊»)"},
 		"a line is missing": {program, "func main() {\n\tsetup()\n\tfor i := 0; i < 10; i++ {\n", "lines 12-14, 87% alike:\nfunc main() {\n\tfor i := 0; i < 10; i++ {\n\t\tfmt.Println(greet(\"\"))\n" +
-			"(line 13, column 2: the text you gave differs there:)\n\tsetup()"},
-		"not UTF-8":       {"caf\xe9 au lait\n", "café au lait", "line 1, 75% alike:\ncaf\uFFFD au lait\n(line 1, column 4: the text you gave differs there:)\ncafé au lait"},
-		"beyond the end":  {"alpha\nbeta\n", "alpha\nbeta\ngamma\n", "lines 1-2, 66% alike:\nalpha\nbeta\n(line 3, column 1: the file has no such line; the text you gave goes on)"},
+			"(line 13, column 2: your text differs there:)\n\tsetup()"},
+		"not UTF-8":       {"caf\xe9 au lait\n", "café au lait", "line 1, 75% alike:\ncaf\uFFFD au lait\n(line 1, column 4: your text differs there:)\ncafé au lait"},
+		"beyond the end":  {"alpha\nbeta\n", "alpha\nbeta\ngamma\n", "lines 1-2, 66% alike:\nalpha\nbeta\n(line 3, column 1: the file has no such line; your text continues)"},
 		"nothing alike":   {program, "zzzzzz", ""},
 		"only blanks":     {program, " \n\t", ""},
 		"an empty file":   {"", "text", ""},
@@ -84,7 +84,8 @@ func TestCandidateInALongLine(t *testing.T) {
 
 func TestCandidatesOfHostileTexts(t *testing.T) {
 	for _, content := range []string{
-		strings.Repeat("\n", 1<<20), strings.Repeat("a", 1<<20), strings.Repeat("a\n", 1<<19), strings.Repeat("\r", 1<<20), strings.Repeat("\x00\xff", 1<<19),
+		strings.Repeat("\n", 1<<20), strings.Repeat("a", 1<<20), strings.Repeat("a\n", 1<<19), strings.Repeat("\r",
+			1<<20), strings.Repeat("\x00\xff", 1<<19),
 	} {
 		for _, wanted := range []string{content, content[:len(content)/2] + "b", "a", "aaa", "a\n\n\na"} {
 			for _, c := range Candidates(content, wanted, 2) {

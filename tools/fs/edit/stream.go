@@ -34,7 +34,7 @@ func Stream(ctx context.Context, r io.ReaderAt, size int64, e Edit) (io.Reader, 
 	switch n := len(s.hits); {
 	case n == 0:
 		return nil, Outcome{}, tool.Errorf(tool.Invalid, "old_string is not in the file").
-			Try("in files of more than %d MB only the exact bytes in UTF-8 are found: read the lines that you mean and copy them", MaxWhole>>20)
+			Try("in files of more than %d MB only exact text is found: read the lines and copy them", MaxWhole>>20)
 	case n == maxPlaces:
 		return nil, Outcome{}, tooMany()
 	case n > 1 && !e.All:

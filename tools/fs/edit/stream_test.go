@@ -19,11 +19,12 @@ func TestStream(t *testing.T) {
 		want    string
 		n       int
 	}{
-		"in the middle":     {filler + "here\r\n" + filler, Edit{Old: "here", New: "there"}, filler + "there\r\n" + filler, 1},
-		"at the beginning":  {"here\r\n" + filler, Edit{Old: "here", New: ""}, "\r\n" + filler, 1},
-		"at the end":        {filler + "here", Edit{Old: "here", New: "x\ny"}, filler + "x\r\ny", 1},
-		"across buffers":    {filler[:1<<20-3] + "@here@" + filler, Edit{Old: "@here@", New: "x"}, filler[:1<<20-3] + "x" + filler, 1},
-		"all of them":       {"ab" + filler + "ab" + filler + "ab", Edit{Old: "ab", New: "c", All: true}, "c" + filler + "c" + filler + "c", 3},
+		"in the middle":    {filler + "here\r\n" + filler, Edit{Old: "here", New: "there"}, filler + "there\r\n" + filler, 1},
+		"at the beginning": {"here\r\n" + filler, Edit{Old: "here", New: ""}, "\r\n" + filler, 1},
+		"at the end":       {filler + "here", Edit{Old: "here", New: "x\ny"}, filler + "x\r\ny", 1},
+		"across buffers":   {filler[:1<<20-3] + "@here@" + filler, Edit{Old: "@here@", New: "x"}, filler[:1<<20-3] + "x" + filler, 1},
+		"all of them": {"ab" + filler + "ab" + filler + "ab", Edit{Old: "ab", New: "c", All: true},
+			"c" + filler + "c" + filler + "c", 3},
 		"all, overlapping":  {"aaa", Edit{Old: "aa", New: "b", All: true}, "ba", 1},
 		"CRLF stays":        {"a\r\nb\r\n", Edit{Old: "b", New: "x\ny"}, "a\r\nx\r\ny\r\n", 1},
 		"longer than a MiB": {filler + "end", Edit{Old: filler[:2<<20] + filler[2<<20:] + "end", New: "x"}, "x", 1},
@@ -58,14 +59,15 @@ func TestStreamRefuses(t *testing.T) {
 		edit Edit
 		want string
 	}{
-		"not there": {Edit{Old: "nowhere", New: "x"}, "only the exact bytes"},
-		"several":   {Edit{Old: "or", New: "x"}, "there 30 times, in lines 1, 2, 3,"},
+		"not there": {Edit{Old: "nowhere", New: "x"}, "only exact text"},
+		"several":   {Edit{Old: "or", New: "x"}, "occurs 30 times, in lines 1, 2, 3,"},
 		"identical": {Edit{Old: "or", New: "or"}, "identical"},
 		"empty":     {Edit{New: "or"}, "old_string is empty"},
 		"anchors":   {Edit{At: "1#ab", New: "or"}, "at works in files of up to 16 MB"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if _, _, err := Stream(t.Context(), strings.NewReader(content), int64(len(content)), c.edit); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, _, err := Stream(t.Context(), strings.NewReader(content), int64(len(content)), c.edit); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v", err)
 			}
 		})

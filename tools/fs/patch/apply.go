@@ -33,7 +33,8 @@ type Result struct {
 // their bytes.
 func Apply(before []byte, f File) (Result, error) {
 	if len(before) > MaxFileBytes {
-		return Result{}, errorf("the file has %d bytes, the most is %d", len(before), MaxFileBytes).try("change it with edit")
+		return Result{}, errorf("the file has %d bytes, the maximum is %d", len(before),
+			MaxFileBytes).try("change it with edit")
 	}
 	doc, err := textfile.Decode(before, "")
 	if err != nil {
@@ -76,7 +77,7 @@ func checkDeleted(left string) error {
 	if left == "" {
 		return nil
 	}
-	e := errorf("the file is to be deleted, and has %d lines that the patch does not remove", len(edit.SplitLines(left))).
+	e := errorf("the file to delete has %d lines that the patch does not remove", len(edit.SplitLines(left))).
 		try("delete it with *** Delete File, which asks for no lines")
 	e.Mismatch = true
 	return e
@@ -89,7 +90,8 @@ func encode(doc textfile.Doc, after string) ([]byte, error) {
 	content, err := doc.Encode(after)
 	var char *textfile.CharError
 	if errors.As(err, &char) {
-		return nil, errorf("the file is in %s, and %v", doc.Encoding, char).try("use another character, or write the whole file with write_file and encoding utf-8")
+		return nil, errorf("the file is in %s, and %v", doc.Encoding,
+			char).try("use another character, or write the whole file with write_file and encoding utf-8")
 	}
 	if err != nil {
 		return nil, errorf("the lines to add cannot be written in %s: %v", doc.Encoding, err)
@@ -217,7 +219,7 @@ func (a *applier) text() (string, error) {
 	w.b.Grow(len(a.whole))
 	for _, p := range a.places {
 		if p.start < w.next {
-			return "", errorf("hunk %d overlaps another", p.number).try("make one hunk of them")
+			return "", errorf("hunk %d overlaps another", p.number).try("join the two hunks")
 		}
 		w.keep(p.start)
 		w.hunk(p)

@@ -27,7 +27,7 @@ func section(line string) string {
 func (r *reader) envelope() ([]File, error) {
 	for ; !strings.HasPrefix(r.peek(), beginPatch); r.at++ {
 		if r.done() || section(r.peek()) != "" {
-			return nil, errorf("the patch does not begin with %s", beginPatch).try("send it whole")
+			return nil, errorf("the patch does not begin with %s", beginPatch).try("send the whole patch")
 		}
 	}
 	r.at++
@@ -37,7 +37,8 @@ func (r *reader) envelope() ([]File, error) {
 		start := section(line)
 		switch {
 		case r.done():
-			return nil, errorf("the patch was cut off: there is no %s", endPatch).try("send it whole, or in parts that are")
+			return nil, errorf("the patch was cut off: there is no %s",
+				endPatch).try("send the whole patch, or several whole patches")
 		case strings.HasPrefix(line, endPatch):
 			r.at++
 			return files, r.nothingMore()
@@ -45,8 +46,9 @@ func (r *reader) envelope() ([]File, error) {
 			r.at++
 			continue
 		case start == "":
-			return nil, errorf("line %d of the patch is not understood: %.80q", r.line(), line).
-				try("a section begins with %q, %q or %q; other lines begin with a blank, - or +", addFile, deleteFile, updateFile)
+			return nil, errorf("line %d of the patch cannot be parsed: %.80q", r.line(), line).
+				try("a section begins with %q, %q or %q; other lines begin with a blank, - or +", addFile, deleteFile,
+					updateFile)
 		}
 		f, err := r.envelopeFile(start)
 		if err != nil {
@@ -60,8 +62,9 @@ func (r *reader) envelope() ([]File, error) {
 func (r *reader) nothingMore() error {
 	for ; !r.done(); r.at++ {
 		line := r.peek()
-		if strings.HasPrefix(line, "***") || strings.HasPrefix(line, "@@") || strings.HasPrefix(line, gitHeader) || r.header() {
-			return errorf("more follows after %s, at line %d of the patch", endPatch, r.line()).
+		if strings.HasPrefix(line, "***") || strings.HasPrefix(line, "@@") || strings.HasPrefix(line, gitHeader) ||
+			r.header() {
+			return errorf("text follows after %s, at line %d of the patch", endPatch, r.line()).
 				try("put all sections between one %s and one %s", beginPatch, endPatch)
 		}
 	}
@@ -71,7 +74,7 @@ func (r *reader) nothingMore() error {
 func (r *reader) envelopeFile(start string) (File, error) {
 	f := File{Path: strings.TrimSpace(r.peek()[len(start):])}
 	if f.Path == "" {
-		return f, errorf("line %d of the patch names no file", r.line())
+		return f, errorf("line %d of the patch does not name a file", r.line())
 	}
 	r.at++
 	switch start {
@@ -84,7 +87,7 @@ func (r *reader) envelopeFile(start string) (File, error) {
 	}
 	if to, ok := strings.CutPrefix(r.peek(), moveTo); ok {
 		if f.MoveTo = strings.TrimSpace(to); f.MoveTo == "" {
-			return f, errorf("line %d of the patch names no file to move to", r.line())
+			return f, errorf("line %d of the patch does not name the file to move to", r.line())
 		}
 		r.at++
 	}
@@ -92,7 +95,7 @@ func (r *reader) envelopeFile(start string) (File, error) {
 		return f, err
 	}
 	if len(f.Hunks) == 0 && f.MoveTo == "" {
-		return f, errorf("the patch says nothing about what to change in %q", f.Path).try("give it a hunk, or leave it out")
+		return f, errorf("the patch does not say what to change in %q", f.Path).try("add a hunk, or remove the section")
 	}
 	return f, nil
 }

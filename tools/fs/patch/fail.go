@@ -17,7 +17,7 @@ func (a *applier) ambiguous(number int, h Hunk, found []int) error {
 	if len(found) >= mostPlaces {
 		more = " and more"
 	}
-	e := errorf("hunk %d could belong to lines %s%s", number, strings.Join(lines, ", "), more)
+	e := errorf("hunk %d fits at lines %s%s", number, strings.Join(lines, ", "), more)
 	e.Mismatch = true
 	if h.Numbered {
 		return e.try("correct its line number, or add lines around it")
@@ -39,7 +39,7 @@ func (a *applier) mismatch(number int, h Hunk) error {
 	e := errorf("hunk %d does not match", number)
 	e.Mismatch, e.Wanted = true, wanted
 	if at, ok := a.applied(h); ok {
-		e.What += fmt.Sprintf(": its old lines are not in the file, and what it puts in their place is already at line %d", at+1)
+		e.What += fmt.Sprintf(": its old lines are not in the file, but its new lines are already at line %d", at+1)
 		return e.try("leave this hunk out")
 	}
 	const most = 2

@@ -22,7 +22,8 @@ var looks = [...]look{
 	{"line endings", withoutEnding},
 	{"blanks at the end of lines", func(line string) string { return strings.TrimRight(line, " \t\r\n\v\f") }},
 	{"indentation", strings.TrimSpace},
-	{"indentation and the style of quotes and dashes", func(line string) string { return plain(strings.TrimSpace(line)) }},
+	{"indentation and the style of quotes and dashes",
+		func(line string) string { return plain(strings.TrimSpace(line)) }},
 }
 
 func withoutEnding(line string) string {

@@ -47,7 +47,8 @@ func (a *applier) locate(number int, h Hunk, wanted []Line, at int) (int, []stri
 	}
 	switch {
 	case a.find.steps <= 0:
-		return -1, nil, errorf("where hunk %d belongs takes too long to find", number).try("give its line number, as in @@ -12,3 +12,4 @@")
+		return -1, nil, errorf("finding where hunk %d belongs takes too long",
+			number).try("give its line number, as in @@ -12,3 +12,4 @@")
 	case len(found) > 1:
 		return -1, nil, a.ambiguous(number, h, found)
 	case len(found) == 0:

@@ -11,13 +11,13 @@ func headerName(text string) (string, error) {
 	if strings.HasPrefix(text, `"`) {
 		name, _, ok := unquote(text)
 		if !ok || name == "" {
-			return "", errorf("the file name %.80s in the patch is not quoted rightly", text)
+			return "", errorf("the file name %.80s in the patch is not quoted correctly", text)
 		}
 		return name, nil
 	}
 	text, _, _ = strings.Cut(text, "\t")
 	if text = strings.TrimRight(text, " "); text == "" {
-		return "", errorf("a line of the patch names no file")
+		return "", errorf("a line of the patch does not name a file")
 	}
 	return text, nil
 }

@@ -63,7 +63,8 @@ func TestParse(t *testing.T) {
 		},
 		"diff": {
 			"--- a/x.go\t2026-01-01 00:00:00\n+++ b/x.go\t2026-01-01 00:00:01\n@@ -1,2 +1,2 @@\n a\n-b\n+c\n@@ -9 +9,2 @@ func f() {\n-d\n+e\n+f\n\\ No newline at end of file\n",
-			[]File{update("x.go", Hunk{Numbered: true, Start: 1, Lines: lines(" a\n-b\n+c")}, Hunk{Numbered: true, Start: 9, Lines: noEnd(lines("-d\n+e\n+f"), 2)})},
+			[]File{update("x.go", Hunk{Numbered: true, Start: 1, Lines: lines(" a\n-b\n+c")},
+				Hunk{Numbered: true, Start: 9, Lines: noEnd(lines("-d\n+e\n+f"), 2)})},
 		},
 		"diff of several files": {
 			"Index: x\n--- x\n+++ x\n@@ -1 +1 @@\n-a\n+b\n\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+n\n--- a/gone\n+++ /dev/null\n@@ -1 +0,0 @@\n--- g\n",
@@ -117,7 +118,8 @@ func TestParse(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Hunk{}), cmpopts.IgnoreFields(Hunk{}, "At")); diff != "" {
+			if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(Hunk{}),
+				cmpopts.IgnoreFields(Hunk{}, "At")); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -132,19 +134,19 @@ func TestParseRefuses(t *testing.T) {
 		"a cut envelope":           {"*** Begin Patch\n*** Update File: a\n-x\n+y\n", "cut off"},
 		"no beginning":             {"*** Update File: a\n-x\n+y\n*** End Patch", "does not begin"},
 		"an empty envelope":        {"*** Begin Patch\n*** End Patch", "changes no file"},
-		"two envelopes":            {"*** Begin Patch\n*** Delete File: a\n*** End Patch\n*** Begin Patch\n*** Delete File: b\n*** End Patch", "more follows"},
-		"a diff after an envelope": {"*** Begin Patch\n*** Delete File: a\n*** End Patch\n" + diff + "@@ -1 +1 @@\n-a\n+b", "more follows"},
+		"two envelopes":            {"*** Begin Patch\n*** Delete File: a\n*** End Patch\n*** Begin Patch\n*** Delete File: b\n*** End Patch", "text follows"},
+		"a diff after an envelope": {"*** Begin Patch\n*** Delete File: a\n*** End Patch\n" + diff + "@@ -1 +1 @@\n-a\n+b", "text follows"},
 		"a line without its sign":  {"*** Begin Patch\n*** Update File: a\n@@\n-x\ny\n*** End Patch", "line 5"},
 		"an added line without +":  {"*** Begin Patch\n*** Add File: a\nx\n*** End Patch", "line 3"},
-		"no path":                  {"*** Begin Patch\n*** Delete File: \n*** End Patch", "names no file"},
-		"no target":                {"*** Begin Patch\n*** Update File: a\n*** Move to:\n*** End Patch", "no file to move to"},
-		"nothing to do":            {"*** Begin Patch\n*** Update File: a\n*** End Patch", "says nothing"},
+		"no path":                  {"*** Begin Patch\n*** Delete File: \n*** End Patch", "does not name a file"},
+		"no target":                {"*** Begin Patch\n*** Update File: a\n*** Move to:\n*** End Patch", "the file to move to"},
+		"nothing to do":            {"*** Begin Patch\n*** Update File: a\n*** End Patch", "does not say what"},
 		"an unknown marker":        {"*** Begin Patch\n*** Rename File: a\n*** End Patch", "line 2"},
 		"an empty hunk":            {"*** Begin Patch\n*** Update File: a\n@@ f\n*** End Patch", "has no lines"},
 		"an end of nothing":        {"*** Begin Patch\n*** Update File: a\n*** End of File\n*** End Patch", "follows no lines"},
 		"a file twice":             {"*** Begin Patch\n*** Delete File: a\n*** Add File: ./a\n+x\n*** End Patch", `"a" is in the patch twice`},
 		"a move onto another":      {"*** Begin Patch\n*** Update File: a\n*** Move to: b\n*** Delete File: x/../b\n*** End Patch", `"b" is in the patch twice`},
-		"too few lines":            {diff + "@@ -1,3 +1,3 @@\n a\n-b\n+c\n", `announces 3 old and 3 new lines and has 2 and 2; if none is missing its header should be "@@ -1,2 +1,2 @@"`},
+		"too few lines":            {diff + "@@ -1,3 +1,3 @@\n a\n-b\n+c\n", `announces 3 old and 3 new lines but has 2 and 2; if none is missing its header should be "@@ -1,2 +1,2 @@"`},
 		"too many lines":           {diff + "@@ -1,2 +1,2 @@\n a\n-b\n+c\n+d\n", "has 2 and 3"},
 		"too many after a blank":   {diff + "@@ -1,2 +1,2 @@\n a\n-b\n+c\n\n+d\n", "has 3 and 4"},
 		"too many on one side":     {diff + "@@ -1,1 +1,2 @@\n-a\n-b\n+c\n", "has 2 and 1"},
@@ -156,18 +158,18 @@ func TestParseRefuses(t *testing.T) {
 		"a binary file":            {"diff --git a/x b/x\nindex 1..2\nBinary files a/x and b/x differ\n", "binary"},
 		"a binary patch":           {"diff --git a/x b/x\nindex 1..2\nGIT binary patch\nliteral 0\n", "binary"},
 		"a copy":                   {"diff --git a/x b/y\nsimilarity index 100%\ncopy from x\ncopy to y\n", "copies"},
-		"a link":                   {"diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+y\n", "not a file"},
+		"a link":                   {"diff --git a/x b/x\nnew file mode 120000\n--- /dev/null\n+++ b/x\n@@ -0,0 +1 @@\n+y\n", "not a regular file"},
 		"half a rename":            {"diff --git a/x b/y\nrename from x\n", "both names"},
-		"no change":                {"diff --git a/x b/x\nindex 1..2\n", "says nothing"},
-		"no name":                  {"diff --git a/x b/y\nold mode 100644\nnew mode 100755\n", "cannot be told"},
+		"no change":                {"diff --git a/x b/x\nindex 1..2\n", "does not say what"},
+		"no name":                  {"diff --git a/x b/y\nold mode 100644\nnew mode 100755\n", "is not clear"},
 		"both nowhere":             {"--- /dev/null\n+++ /dev/null\n@@ -1 +1 @@\n-a\n+b\n", "both names"},
 		"one without a name":       {"@@ -1 +1 @@\n-a\n+b\n" + diff + "@@ -1 +1 @@\n-a\n+b\n", "no name"},
 		"bad quotes":               {"--- \"a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n", "quoted"},
 		"after the end":            {diff + "@@ -1 +1,2 @@\n-a\n+b\n\\ No newline at end of file\n+c\n", "after the end"},
 		"a new file with context":  {"--- /dev/null\n+++ b/x\n@@ -1 +1,2 @@\n a\n+b\n", "do not begin with +"},
-		"too long":                 {strings.Repeat("x", MaxBytes+1), "the most is"},
-		"too many files":           {"*** Begin Patch\n" + strings.Repeat("*** Delete File: a\n", MaxFiles+1) + "*** End Patch", "the most is"},
-		"too many hunks":           {"*** Begin Patch\n*** Update File: a\n" + strings.Repeat("@@\n+x\n", maxHunks+1) + "*** End Patch", "the most is"},
+		"too long":                 {strings.Repeat("x", MaxBytes+1), "the maximum is"},
+		"too many files":           {"*** Begin Patch\n" + strings.Repeat("*** Delete File: a\n", MaxFiles+1) + "*** End Patch", "the maximum is"},
+		"too many hunks":           {"*** Begin Patch\n*** Update File: a\n" + strings.Repeat("@@\n+x\n", maxHunks+1) + "*** End Patch", "the maximum is"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			files, err := Parse(test.patch)

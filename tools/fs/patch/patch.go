@@ -95,7 +95,7 @@ func (e *Error) try(format string, args ...any) *Error {
 // file may have no name.
 func Parse(text string) ([]File, error) {
 	if len(text) > MaxBytes {
-		return nil, errorf("the patch is %d bytes long, the most is %d", len(text), MaxBytes).try("send it in parts")
+		return nil, errorf("the patch is %d bytes long, the maximum is %d", len(text), MaxBytes).try("send it in parts")
 	}
 	r := newReader(text)
 	var files []File
@@ -107,7 +107,8 @@ func Parse(text string) ([]File, error) {
 		files, err = r.unified()
 	default:
 		err = errorf("this is neither a unified diff nor a patch between *** Begin Patch and *** End Patch").
-			try(`write "*** Begin Patch", "*** Update File: path", "@@", then lines that begin with a blank, - or +, then "*** End Patch"`)
+			try(`write "*** Begin Patch", "*** Update File: path", "@@", ` +
+				`then lines that begin with a blank, - or +, then "*** End Patch"`)
 	}
 	if err != nil {
 		return nil, err
@@ -121,7 +122,7 @@ func check(files []File) error {
 	case len(files) == 0:
 		return errorf("the patch changes no file")
 	case len(files) > MaxFiles:
-		return errorf("the patch changes %d files, the most is %d", len(files), MaxFiles).try("send it in parts")
+		return errorf("the patch changes %d files, the maximum is %d", len(files), MaxFiles).try("send it in parts")
 	}
 	named := make(map[string]bool, len(files))
 	hunks := 0
@@ -129,24 +130,26 @@ func check(files []File) error {
 		hunks += len(f.Hunks)
 		for _, h := range f.Hunks {
 			if f.Op == Add && len(old(h.Lines)) > 0 {
-				return errorf("the added file %q has lines that do not begin with +, from line %d of the patch", f.Path, h.At)
+				return errorf("the added file %q has lines that do not begin with +, from line %d of the patch",
+					f.Path, h.At)
 			}
 		}
 		if f.Path == "" && len(files) > 1 {
-			return errorf("one of several files has no name in the patch").try("write *** Update File: path, or --- a/path and +++ b/path")
+			return errorf("one of several files has no name in the patch").
+				try("write *** Update File: path, or --- a/path and +++ b/path")
 		}
 		for _, name := range []string{f.Path, f.MoveTo} {
 			if name == "" {
 				continue
 			}
 			if name = path.Clean(name); named[name] {
-				return errorf("%q is in the patch twice", name).try("put all that happens to it into one section")
+				return errorf("%q is in the patch twice", name).try("put all its changes into one section")
 			}
 			named[name] = true
 		}
 	}
 	if hunks > maxHunks {
-		return errorf("the patch has %d hunks, the most is %d", hunks, maxHunks).try("send it in parts")
+		return errorf("the patch has %d hunks, the maximum is %d", hunks, maxHunks).try("send it in parts")
 	}
 	return nil
 }

@@ -33,10 +33,12 @@ func (r *reader) unified() ([]File, error) {
 			f, err = r.gitFile()
 		case r.header():
 			f, err = r.plainFile()
-		case strings.HasPrefix(line, "@@ -") && len(files) == 0, strings.TrimRight(line, " \r") == "@@" && len(files) == 0:
+		case strings.HasPrefix(line, "@@ -") && len(files) == 0, strings.TrimRight(line, " \r") == "@@" &&
+			len(files) == 0:
 			err = r.hunks(&f)
 		case strings.HasPrefix(line, "@@"):
-			err = errorf("line %d of the patch: the lines --- and +++ that name the file are missing above this hunk", r.line())
+			err = errorf("line %d of the patch: the lines --- and +++ that name the file are missing above this hunk",
+				r.line())
 		case binary(line):
 			err = errBinary(line)
 		case !prose && (strings.HasPrefix(line, "+") || strings.HasPrefix(line, "-")) && !r.signature():
@@ -58,7 +60,7 @@ func (r *reader) unified() ([]File, error) {
 func (r *reader) signature() bool { return r.peek() == "-- " }
 
 func errNotInHunk(number int, line string) error {
-	return errorf("line %d of the patch is not understood: %.80q", number, line).
+	return errorf("line %d of the patch cannot be parsed: %.80q", number, line).
 		try("every line of a hunk begins with a blank, - or +")
 }
 
@@ -68,7 +70,8 @@ func binary(line string) bool {
 }
 
 func errBinary(line string) error {
-	return errorf("the patch changes a binary file: %.200s", line).try("write the file with write_file and encoding base64")
+	return errorf("the patch changes a binary file: %.200s",
+		line).try("write the file with write_file and encoding base64")
 }
 
 // plainFile parses a file that --- and +++ name. The new name counts, except for a deleted file.
@@ -122,16 +125,17 @@ func (r *reader) gitFile() (File, error) {
 	}
 	switch {
 	case f.Path == "":
-		return f, errorf("line %d of the patch: which file it is about cannot be told", at)
+		return f, errorf("line %d of the patch: the file that it changes is not clear", at)
 	case f.Op == Update && f.MoveTo == "" && f.Mode == 0 && len(f.Hunks) == 0:
-		return f, errorf("the patch says nothing about what to change in %q", f.Path).try("give it a hunk, or leave it out")
+		return f, errorf("the patch does not say what to change in %q", f.Path).try("add a hunk, or remove the section")
 	}
 	return f, nil
 }
 
 // gitHeaders parses the lines between the first one and the hunks. It returns the old name of a renamed file.
 func (r *reader) gitHeaders(f *File) (from string, err error) {
-	for r.at++; !r.done() && !r.header() && !strings.HasPrefix(r.peek(), gitHeader) && !strings.HasPrefix(r.peek(), "@@"); r.at++ {
+	for r.at++; !r.done() && !r.header() && !strings.HasPrefix(r.peek(), gitHeader) &&
+		!strings.HasPrefix(r.peek(), "@@"); r.at++ {
 		line := strings.TrimRight(r.peek(), "\r")
 		key, value := cutHeader(line)
 		switch key {
@@ -180,7 +184,8 @@ func cutHeader(line string) (key, value string) {
 func fileMode(text string) (iofs.FileMode, error) {
 	n, err := strconv.ParseUint(strings.TrimSpace(text), 8, 32)
 	if err != nil || n>>12 != 0o10 {
-		return 0, errorf("the patch is about something that is not a file (mode %.20s)", text).try("leave it out")
+		return 0, errorf("the patch changes something that is not a regular file (mode %.20s)",
+			text).try("remove that section")
 	}
 	return iofs.FileMode(n & 0o777), nil
 }

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// The encodings. A byte order mark of UTF-16 is kept, but has no name of its own.
+// The encodings. A byte order mark of UTF-16 is kept, but has no separate name.
 const (
 	UTF8        = "utf-8"
 	UTF8BOM     = "utf-8-bom"

@@ -241,7 +241,8 @@ func BenchmarkTail50MB(b *testing.B) {
 	q := Query{From: -50, Lines: 100, Bytes: 10_000, Line: 2000}
 	b.ReportAllocs()
 	for b.Loop() {
-		if w, err := Read(b.Context(), bytes.NewReader(content), int64(len(content)), q); err != nil || len(w.Lines) != 50 {
+		if w, err := Read(b.Context(), bytes.NewReader(content), int64(len(content)), q); err != nil ||
+			len(w.Lines) != 50 {
 			b.Fatal(len(w.Lines), err)
 		}
 	}

@@ -59,7 +59,8 @@ func rules() []rule {
 			`\beval\b.{0,20}\b(curl|wget)\b|\biex\b.{0,80}(downloadstring|iwr\b)`, "curl", "wget", "iex"),
 		newRule("runs what it has decoded",
 			`base64\s+(-d|--decode|-D)\b.*\|\s*(sudo\s+)?\S*(sh|python\S*|perl|node)\b|`+
-				`\b(eval|exec)\s*\(?\s*.{0,40}(base64|b64decode|atob|fromhex)`, "base64", "b64decode", "atob", "fromhex"),
+				`\b(eval|exec)\s*\(?\s*.{0,40}(base64|b64decode|atob|fromhex)`,
+			"base64", "b64decode", "atob", "fromhex"),
 		newRule("hides which module it loads", `__import__\s*\(\s*['"](os|subprocess|pty|ctypes|socket)`, "__import__"),
 		newRule("opens a shell to the network", `/dev/tcp/\S|\b(nc|ncat|netcat)\b.*\s-\w*[ec]\b`,
 			"/dev/tcp/", "nc ", "ncat", "netcat"),
