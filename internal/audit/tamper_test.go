@@ -236,7 +236,7 @@ func TestVerifyFindsRenamedChain(t *testing.T) {
 	w.exec(t, "UPDATE audit_chain SET key = $1, line = $2, hash = $3 WHERE id = $4", other.id(), line, link.String(),
 		list[0].ID)
 	r := w.red(t, Changed)
-	if !strings.Contains(r.Problems[0].Detail, "heads say that it was") {
+	if !strings.Contains(r.Problems[0].Detail, "in heads") {
 		t.Errorf("problems %v", r.Problems)
 	}
 }

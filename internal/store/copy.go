@@ -193,23 +193,6 @@ func (t *Tx) rebuildTables(step, now int, tables []Table) error {
 	return t.applySteps(0, step)
 }
 
-// applySteps applies the migrations after one, up to another.
-func (t *Tx) applySteps(after, to int) error {
-	list, err := steps()
-	if err != nil {
-		return err
-	}
-	for i := after; i < to; i++ {
-		if _, err := t.Exec(list[i]); err != nil {
-			return fmt.Errorf("migration %d of the store: %w", i+1, err)
-		}
-		if _, err := t.Exec("INSERT INTO migration (step, at) VALUES ($1, {{now}})", i+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // fillTable writes the rows of a table and verifies them by reading them.
 func (t *Tx) fillTable(table *Table, give rowSource) error {
 	in, given := t.inserter(*table), newRowDigest()

@@ -66,16 +66,28 @@ func (s *Store) migrate(ctx context.Context) error {
 		return fmt.Errorf("the store %s was made by a newer mcp-tools (migration %d, this one has %d); use that "+
 			"version", s.location, done, len(list))
 	}
-	for i := done; i < len(list); i++ {
+	if err := t.applySteps(done, len(list)); err != nil {
+		return err
+	}
+	if err := tx.Commit(); err != nil {
+		return s.unavailable(err)
+	}
+	return nil
+}
+
+// applySteps applies the migrations after one, up to another.
+func (t *Tx) applySteps(after, to int) error {
+	list, err := steps()
+	if err != nil {
+		return err
+	}
+	for i := after; i < to; i++ {
 		if _, err := t.Exec(list[i]); err != nil {
 			return fmt.Errorf("migration %d of the store: %w", i+1, err)
 		}
 		if _, err := t.Exec("INSERT INTO migration (step, at) VALUES ($1, {{now}})", i+1); err != nil {
 			return err
 		}
-	}
-	if err := tx.Commit(); err != nil {
-		return s.unavailable(err)
 	}
 	return nil
 }
