@@ -151,7 +151,7 @@ func (s *sealer) seal(b []byte, prev link) ([]byte, link) {
 	return b, linkOf(b)
 }
 
-// sealJSON returns the line of v, a struct whose first field is a counter.
+// sealJSON returns the line of v, a struct with a counter as its first field.
 func (s *sealer) sealJSON(v any, prev link) (line string, link link, err error) {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -45,7 +45,7 @@
 //   - a missing record that has a successor;
 //   - a missing chain, and missing records at the end of one, up to its last
 //     head. Records after that head (at most one minute of a running process, or
-//     of one whose journal is lost) can be removed without a trace by someone who
+//     of one with a lost journal) can be removed without a trace by someone who
 //     changes the row of the chain too;
 //   - records that retention removed are expected to be missing, because heads
 //     that are sealed with the key list them.

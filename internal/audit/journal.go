@@ -151,7 +151,7 @@ func (j *journal) sync(upTo int64) error {
 	return nil
 }
 
-// remove removes a journal whose records are in the store or in another journal.
+// remove removes a journal when its records are in the store or in another journal.
 func (j *journal) remove() error {
 	j.syncing.Lock()
 	defer j.syncing.Unlock()
