@@ -95,7 +95,9 @@ func newPad(t *testing.T, wait server.Wait) *pad {
 	ids := &app.Identities{Table: table}
 	ids.Listed.Store(new([]config.Token))
 	web := httptest.NewServer((&server.HTTP{
-		Server: s, Identities: ids, Approvals: app.ServeApprovals(d), Base: server.Access{Caller: tool.Caller{Workspace: p.dir}},
+		Server: s, Identities: ids, Approvals: app.ServeApprovals(d), Base: server.Access{
+			Caller: tool.Caller{Workspace: p.dir},
+		},
 		MaxMessage: 1 << 20, MaxSessions: 10, SessionIdle: time.Hour,
 	}).Handler())
 	p.url = web.URL + "/mcp"
@@ -124,7 +126,9 @@ func (p *pad) launch(token, path, content string) <-chan string {
 func (p *pad) approvals(args ...string) string {
 	p.t.Helper()
 	var out strings.Builder
-	if err := p.run(p.t.Context(), &out, append(append([]string{"approvals"}, args...), "--data", filepath.Join(p.dir, "data"))...); err != nil {
+	if err := p.run(
+		p.t.Context(), &out, append(append([]string{"approvals"}, args...), "--data", filepath.Join(p.dir, "data"))...,
+	); err != nil {
 		return "error: " + err.Error()
 	}
 	return out.String()
@@ -185,7 +189,9 @@ func (p *pad) recorded(text string) string {
 	var out strings.Builder
 	for deadline := time.Now().Add(time.Minute); !strings.Contains(out.String(), text); {
 		out.Reset()
-		if err := p.run(p.t.Context(), &out, "audit", "export", "--data", filepath.Join(p.dir, "data")); err != nil || time.Now().After(deadline) {
+		if err := p.run(
+			p.t.Context(), &out, "audit", "export", "--data", filepath.Join(p.dir, "data"),
+		); err != nil || time.Now().After(deadline) {
 			p.t.Fatalf("%s is not in the record (%v): %s", text, err, out.String())
 		}
 	}
@@ -238,7 +244,8 @@ func TestApprovedOverHTTP(t *testing.T) {
 	elsewhere := p.token("--name", "elsewhere", "--approve", "--user", "v")
 	wantText(t, <-p.launch(agent, "x", ""), "mcp-tools approvals watch") // NoUser is there
 	ask := func(token, method, path, body string) (int, string) {
-		r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(p.url, "/mcp")+path, strings.NewReader(body))
+		r, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(p.url, "/mcp")+path,
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

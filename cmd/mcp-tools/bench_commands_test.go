@@ -152,7 +152,7 @@ func importBusybox(b *testing.B) {
 	if out, err := pack.CombinedOutput(); err != nil {
 		b.Fatalf("making the image: %v\n%s", err, out)
 	}
-	b.Cleanup(func() { _ = exec.Command("docker", "rmi", benchImage).Run() }) // it is in nobody's way
+	b.Cleanup(func() { _ = exec.Command("docker", "rmi", benchImage).Run() }) // an error does not matter
 	if err := exec.Command("docker", "run", "--rm", benchImage, "/bin/true").Run(); err != nil {
 		needtest.Lacking(b, "static busybox", "busybox needs shared libraries; install busybox-static")
 	}
@@ -160,7 +160,7 @@ func importBusybox(b *testing.B) {
 
 // BenchmarkFlood reports how much more memory the server has, at its most, for
 // a command that writes 1 GB (the goal is 16 MB), and how long another call
-// takes meanwhile, at its median and at its most.
+// takes during that time, median and maximum.
 func BenchmarkFlood(b *testing.B) {
 	for name, command := range map[string]string{
 		"lines":   "yes 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcde | head -c 1000000000",

@@ -16,7 +16,7 @@ import (
 	"testing"
 )
 
-// A program is a server that benchmarks start as a process of its own.
+// A program is a server that benchmarks start as a process.
 type program struct {
 	path        string
 	stdio, http []string // arguments
@@ -90,7 +90,9 @@ func dialUp(b *testing.B, p program) *peer {
 	if err := cmd.Start(); err != nil {
 		b.Fatal(err)
 	}
-	c := &peer{b: b, cmd: cmd, stdin: stdin, in: bufio.NewWriterSize(stdin, 64<<10), out: bufio.NewReaderSize(stdout, 64<<10)}
+	c := &peer{
+		b: b, cmd: cmd, stdin: stdin, in: bufio.NewWriterSize(stdin, 64<<10), out: bufio.NewReaderSize(stdout, 64<<10),
+	}
 	b.Cleanup(c.end)
 	c.say(initializeLine)
 	c.hear(`"protocolVersion":"2025-11-25"`)
@@ -160,7 +162,7 @@ func (c *peer) calls(n, callers int) {
 	}
 }
 
-// told reports whether a message is the time, and no refusal.
+// told reports whether a message is the time, and not a refusal.
 func told(message []byte) bool { return bytes.Contains(message, []byte(`unix_ms`)) }
 
 // idOf is the id of a response, which both programs write first.

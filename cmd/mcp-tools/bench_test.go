@@ -97,7 +97,7 @@ func compareStarts(b *testing.B, ours, bare program) {
 }
 
 // compareMemory looks at the resident memory after the first answer and after
-// a thousand calls, where the system tells.
+// a thousand calls, on systems that report it.
 func compareMemory(b *testing.B, ours, bare program) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		b.Skip("this system does not tell how much memory is resident")

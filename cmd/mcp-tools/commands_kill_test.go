@@ -20,7 +20,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 )
 
-// A runner is a server in a process of its own that runs commands.
+// A runner is a server process that runs commands.
 type runner struct {
 	t       testing.TB
 	cmd     *exec.Cmd
@@ -61,7 +61,7 @@ func startRunner(t testing.TB, tier, data, ws string) *runner {
 	r.in, r.out = in, bufio.NewReader(out)
 	t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
-		_ = r.cmd.Wait() // whatever it says, it is over
+		_ = r.cmd.Wait() // an error does not matter
 	})
 	return r
 }
@@ -96,9 +96,9 @@ func (r *runner) answer() string {
 	return m.Result.Content[0].Text
 }
 
-// stubborn is a command whose tree does what it can to stay: children that
-// hear nothing, that left their group, session and parent, and that forgot
-// their environment. It writes a line when all of them run.
+// stubborn is a command with children that ignore signals, that left their group,
+// session and parent, and that cleared their environment. It writes a line when all
+// of them run.
 func (r *runner) stubborn() string {
 	const sleeper = `sh -c ': %s; trap "" TERM HUP INT; while :; do sleep 0.05; done' >/dev/null 2>&1 &`
 	child := fmt.Sprintf(sleeper, r.watched)
@@ -148,9 +148,9 @@ func tiers(t *testing.T, test func(t *testing.T, tier string)) {
 	})
 }
 
-// However the server ends, nothing of its commands is left, not even of those
-// that hear no signals and have left their session, and the next start removes
-// what the last one could not.
+// However the server ends, nothing of its commands is left, not even processes that
+// ignore signals and have left their session, and the next start removes what the
+// last one could not.
 func TestNothingIsLeft(t *testing.T) {
 	ends := map[string]func(r *runner) error{
 		"end of input": func(r *runner) error { return r.in.Close() },
@@ -204,8 +204,8 @@ func (r *runner) spools() []string {
 	return found
 }
 
-// leftGroups are control groups of servers that are no more. Others that test
-// on this machine have their own.
+// leftGroups returns control groups of servers that have ended. Other tests on this
+// machine have their own.
 func leftGroups(pid int) (left []string) {
 	for _, pattern := range []string{"/sys/fs/cgroup/mcp-tools-*", "/sys/fs/cgroup/*/mcp-tools-*", "/sys/fs/cgroup/*/*/*/mcp-tools-*"} {
 		found, _ := filepath.Glob(pattern) // the pattern is good
@@ -222,8 +222,8 @@ func leftGroups(pid int) (left []string) {
 	return left
 }
 
-// What a call wrote by the end of input is in its answer, and the answer says
-// why there is no more.
+// What a call wrote by the end of input is in its answer, and the answer explains why
+// that is all.
 func TestTheLastAnswers(t *testing.T) {
 	tiers(t, func(t *testing.T, tier string) {
 		r := startRunner(t, tier, t.TempDir(), t.TempDir())
@@ -240,7 +240,7 @@ func TestTheLastAnswers(t *testing.T) {
 	})
 }
 
-// A cancelled call takes its whole tree with it, and the server goes on.
+// A cancelled call ends its whole process tree, and the server keeps running.
 func TestCancelledTree(t *testing.T) {
 	tiers(t, func(t *testing.T, tier string) {
 		r := startRunner(t, tier, t.TempDir(), t.TempDir())

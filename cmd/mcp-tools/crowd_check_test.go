@@ -44,8 +44,8 @@ func (c *crowd) tell(began time.Time, killed int) {
 	}
 }
 
-// buried is the processor time of all processes that this one had started and
-// that are no more.
+// buried returns the processor time of all processes that this one has started and
+// that have ended.
 func buried(t *testing.T) time.Duration {
 	t.Helper()
 	var dead syscall.Rusage

@@ -23,7 +23,7 @@ import (
 
 // A link is one server process that answers calls until it dies.
 type link interface {
-	// call returns the text of the answer and whether it tells of a failure. An
+	// call returns the text of the answer and whether it is a failure. An
 	// error means that there was no answer: the call has happened, or has not.
 	call(ctx context.Context, tool string, args map[string]any) (text string, failed bool, err error)
 	self() *process
@@ -83,7 +83,7 @@ func ourselves(t *testing.T) string {
 	return path
 }
 
-// apart is a command whose settings and home are nobody's.
+// apart returns a command with settings and a home of its own.
 func apart(path string, args ...string) *exec.Cmd {
 	cmd := exec.Command(path, args...)
 	home := filepath.Join(filepath.Dir(path), "home")
@@ -153,7 +153,7 @@ func dialPipe(t *testing.T, cmd *exec.Cmd) (*pipe, error) {
 	return p, nil
 }
 
-// listen gives each answer to whoever waits for it.
+// listen gives each answer to the goroutine that waits for it.
 func (p *pipe) listen(t *testing.T, out io.Reader) {
 	lines := bufio.NewReader(out)
 	for {

@@ -32,7 +32,10 @@ func crowdSize(t *testing.T, members, each int) (int, int) {
 }
 
 func newCrowd(t *testing.T, size, each int, start func(n int) (link, error)) *crowd {
-	c := &crowd{t: t, each: each, buried: buried(t), calm: make(chan struct{}), acks: make(chan struct{}, size*each), heard: map[string]int{}}
+	c := &crowd{
+		t: t, each: each, buried: buried(t), calm: make(chan struct{}), acks: make(chan struct{}, size*each),
+		heard: map[string]int{},
+	}
 	for n := range size {
 		c.members = append(c.members, &member{crowd: c, n: n, start: func() (link, error) { return start(n) }})
 	}
@@ -46,7 +49,7 @@ func newCrowd(t *testing.T, size, each int, start func(n int) (link, error)) *cr
 
 // TestManyServersOnOneDirectory has servers over stdio share a data directory,
 // as those of several clients do, and kills them while they write. Nothing that
-// was acknowledged is lost, and everybody finds everything.
+// was acknowledged is lost, and all servers find everything.
 func TestManyServersOnOneDirectory(t *testing.T) {
 	size, each := crowdSize(t, 4, 40)
 	path, data := ourselves(t), t.TempDir()
@@ -66,8 +69,8 @@ func TestManyServersOnOneDirectory(t *testing.T) {
 	logSizes(t, data)
 }
 
-// TestManyReplicasOnOneDatabase has servers over HTTP, each with a data
-// directory of its own, share a PostgreSQL that cuts their connections and goes
+// TestManyReplicasOnOneDatabase has servers over HTTP, with separate data
+// directories, share a PostgreSQL that cuts their connections and goes
 // away, while they are killed too.
 func TestManyReplicasOnOneDatabase(t *testing.T) {
 	size, each := crowdSize(t, 3, 40)
@@ -105,7 +108,7 @@ func TestManyReplicasOnOneDatabase(t *testing.T) {
 	c.checkStatus("postgres", finish(t, apart(path, "store", "status", "--config", settings, "--data", dirs[0], "--output", "json")))
 }
 
-// crowdSettings is a file of settings under which nobody is held up.
+// crowdSettings returns a settings file with limits that delay no call.
 func crowdSettings(t *testing.T, dsn string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "config.yaml")

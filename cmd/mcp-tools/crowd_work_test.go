@@ -22,7 +22,7 @@ type crowd struct {
 	each    int // documents that every member stores, at least
 	members []*member
 	buried  time.Duration  // processor time of those who lived before
-	calm    chan struct{}  // closed when nobody does harm any more
+	calm    chan struct{}  // closed when no more harm is done
 	acks    chan struct{}  // one for each acknowledgement, as far as there is room
 	writing sync.WaitGroup // those who store
 

@@ -28,8 +28,8 @@ func allTools(t *testing.T) *tool.Set {
 	return set
 }
 
-// TestGoldenSchemas holds every tool as tools/list shows it. A file of a
-// tool that is no more fails too.
+// TestGoldenSchemas compares every tool in tools/list with its file. A file without a
+// tool fails too.
 func TestGoldenSchemas(t *testing.T) {
 	dir := filepath.Join("..", "..", "testdata", "schema")
 	known := map[string]bool{}
@@ -94,7 +94,9 @@ func TestGoldenProfiles(t *testing.T) {
 	golden.Check(t, filepath.Join("..", "..", "testdata", "profiles.txt"), []byte(b.String()))
 }
 
-func profileCost(t *testing.T, set *tool.Set, rules *policy.Policy, profile string) (names []string, bytes, tokens int) {
+func profileCost(
+	t *testing.T, set *tool.Set, rules *policy.Policy, profile string,
+) (names []string, bytes, tokens int) {
 	t.Helper()
 	for tool := range set.All() {
 		if rules.Verdict(policy.Subject{Profile: profile}, tool.Spec.Name) == policy.Deny {

@@ -30,7 +30,7 @@ func TestReplicasShareTheirTokens(t *testing.T) {
 	}
 	one.wants("/mcp", token, http.StatusUnauthorized)
 
-	// Where nobody knows whom to let in, nobody is, and not for good.
+	// While tokens cannot be checked, none is accepted, and none is revoked.
 	pg.Stop(t, "fast")
 	body := one.wants("/mcp", first, http.StatusServiceUnavailable)
 	if body != "tokens cannot be checked at the moment; try again later\n" {
@@ -62,7 +62,8 @@ func TestReplicasAnswerForEachOther(t *testing.T) {
 		return got
 	}
 	ask := func(r *remote, method, path, body string) string {
-		req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(r.url, "/mcp")+path, strings.NewReader(body))
+		req, err := http.NewRequestWithContext(t.Context(), method, strings.TrimSuffix(r.url, "/mcp")+path,
+			strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -103,7 +103,10 @@ func serveRemote(t *testing.T, settings string, flags ...string) *remote {
 
 // run is one run of the program.
 func (r *remote) run(ctx context.Context, out io.Writer, args ...string) error {
-	c := cli.New(app.Env{In: os.Stdin, Out: out, Err: r.log, Getenv: func(string) string { return "" }, Environ: func() []string { return nil }})
+	c := cli.New(app.Env{
+		In: os.Stdin, Out: out, Err: r.log, Getenv: func(string) string { return "" },
+		Environ: func() []string { return nil },
+	})
 	cmd := c.Command()
 	cmd.SetArgs(args)
 	return cmd.ExecuteContext(ctx)
@@ -120,7 +123,9 @@ func (r *remote) configure(settings string) {
 func (r *remote) token(args ...string) string {
 	r.t.Helper()
 	var out strings.Builder
-	if err := r.run(r.t.Context(), &out, append([]string{"token", "create", "--data", filepath.Join(r.dir, "data")}, args...)...); err != nil {
+	if err := r.run(
+		r.t.Context(), &out, append([]string{"token", "create", "--data", filepath.Join(r.dir, "data")}, args...)...,
+	); err != nil {
 		r.t.Fatal(err)
 	}
 	token := regexp.MustCompile(`mcpt_\w+`).FindString(out.String())
@@ -138,7 +143,8 @@ func (r *remote) post(path, token, method, params string, headers ...string) (*h
 		meta += ","
 	}
 	body := fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s%s}}`, method, meta, params)
-	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, strings.TrimSuffix(r.url, "/mcp")+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodPost, strings.TrimSuffix(r.url, "/mcp")+path,
+		strings.NewReader(body))
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -196,7 +202,7 @@ func TestTokensOpenTheirProfiles(t *testing.T) {
 	}
 	r.wants("/mcp", small, http.StatusUnauthorized)
 	r.log.find(t, `not let in.*the request has no bearer token`)
-	r.log.find(t, `not let in.*the token has been revoked`) // which the client is not told
+	r.log.find(t, `not let in.*the token has been revoked`) // the client does not see the reason
 	if err := r.stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +306,9 @@ connections:
 	}
 	r.wants("/mcp/coding", issuer.sign(t, audience, "tools:code"), http.StatusOK)
 	res, _ := r.post("/mcp/coding", issuer.sign(t, audience, "tools:small"), "tools/list", "")
-	if challenge := res.Header.Get("WWW-Authenticate"); res.StatusCode != http.StatusForbidden || !strings.Contains(challenge, "insufficient_scope") || !strings.Contains(challenge, "tools:code") {
+	if challenge := res.Header.Get("WWW-Authenticate"); res.StatusCode != http.StatusForbidden || !strings.Contains(
+		challenge, "insufficient_scope",
+	) || !strings.Contains(challenge, "tools:code") {
 		t.Errorf("too small a scope: %d %s", res.StatusCode, challenge)
 	}
 	for name, token := range map[string]string{
@@ -309,7 +317,10 @@ connections:
 		"garbage":          "a.b.c",
 	} {
 		res, _ := r.post("/mcp", token, "tools/list", "")
-		if challenge := res.Header.Get("WWW-Authenticate"); res.StatusCode != http.StatusUnauthorized || !strings.Contains(challenge, "resource_metadata=") {
+		if challenge := res.Header.Get("WWW-Authenticate"); res.StatusCode != http.StatusUnauthorized ||
+			!strings.Contains(
+				challenge, "resource_metadata=",
+			) {
 			t.Errorf("%s: %d %s", name, res.StatusCode, challenge)
 		}
 	}
@@ -325,7 +336,8 @@ connections:
 	var metadata struct {
 		Servers []string `json:"authorization_servers"`
 	}
-	if err := json.NewDecoder(doc.Body).Decode(&metadata); err != nil || len(metadata.Servers) != 1 || metadata.Servers[0] != issuer.URL {
+	if err := json.NewDecoder(doc.Body).Decode(&metadata); err != nil || len(metadata.Servers) != 1 ||
+		metadata.Servers[0] != issuer.URL {
 		t.Errorf("the metadata says %+v, %v", metadata, err)
 	}
 }

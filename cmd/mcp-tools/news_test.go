@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestClientsHearOfWhatIsGone has a client watch a context file and a memory:
-// it hears that they come, and that the memory goes. It hears of skills that
-// are put into its workspace, too.
+// TestClientsHearOfWhatIsGone has a client watch a context file and a memory: it is
+// notified when they are created, when the memory is removed, and of skills that are
+// put into its workspace.
 func TestClientsHearOfWhatIsGone(t *testing.T) {
 	ws := t.TempDir()
 	for name, value := range map[string]string{"AGENT": "helper", "USER": "ann", "WORKSPACE": ws} {

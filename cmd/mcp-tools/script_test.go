@@ -16,9 +16,9 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 )
 
-// TestMain lets scripts run the program, and talk, as commands. What it is behind
-// walls ends with syscall.Exit: nobody there tells the race detector not to wait
-// for a second before the end.
+// TestMain lets scripts run the program, and talk, as commands. Sandboxed child
+// processes end with syscall.Exit, so that the race detector does not wait for a
+// second before the end.
 func TestMain(m *testing.M) {
 	if code, mine := app.RunChild(os.Args); mine {
 		syscall.Exit(code)
@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// TestScripts runs the scripts in testdata/script against the program, each
-// with a home directory of its own.
+// TestScripts runs the scripts in testdata/script against the program, each with its
+// own home directory.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("..", "..", "testdata", "script"),

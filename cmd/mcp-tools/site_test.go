@@ -12,8 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// startSite makes of a script's environment one with a small web site, whose
-// address is SITE.
+// startSite adds a small web site to a script's environment. SITE is its address.
 func startSite(env *testscript.Env) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/hello.html", func(w http.ResponseWriter, _ *http.Request) {

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// hang is when a test gives up on what must happen. It measures nothing, so
-// that a busy machine fails nobody.
+// hang is when a test gives up waiting. It measures nothing, and is long enough for a
+// busy machine.
 const hang = 3 * time.Minute
 
 // talk FILE COMMAND... is a client for scripts: it starts a server, sends it

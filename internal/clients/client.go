@@ -127,7 +127,7 @@ func (c Client) Project() (Client, error) {
 				names = append(names, other.Name)
 			}
 		}
-		return Client{}, fmt.Errorf("%s has no settings file for one project (these have: %s); connect it without --project",
+		return Client{}, fmt.Errorf("%s has no settings file for one project (these have: %s); omit --project",
 			c.Title, strings.Join(names, ", "))
 	}
 	c.place = inWorkDir(c.project)

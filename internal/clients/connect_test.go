@@ -226,7 +226,9 @@ func TestBrokenFile(t *testing.T) {
 				"status":     second(c.Status(env, "mcp-tools")),
 			} {
 				bad := (*SyntaxError)(nil)
-				if !errors.As(err, &bad) || bad.Line != tc.line || bad.Column != tc.column || !strings.Contains(bad.Message, tc.want) {
+				if !errors.As(err, &bad) || bad.Line != tc.line || bad.Column != tc.column || !strings.Contains(
+					bad.Message, tc.want,
+				) {
 					t.Errorf("%s: %v, want line %d, column %d, %q", what, err, tc.line, tc.column, tc.want)
 				}
 			}

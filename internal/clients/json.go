@@ -132,8 +132,9 @@ func (d *jsonDoc) node(v hujson.Value) jsonNode {
 			d.addComments(m.Value.StartOffset, m.Value.BeforeExtra)
 			key := span{m.Name.StartOffset, m.Name.EndOffset}
 			member := jsonMember{name: unquote(key.of(d.src)), key: key, value: d.node(m.Value), comma: -1}
-			// Without a trailing comma, the last value has no space after it.
-			if end := m.Value.EndOffset + len(m.Value.AfterExtra); i < len(value.Members)-1 || m.Value.AfterExtra != nil {
+			// Without a trailing comma, the last value has no AfterExtra.
+			if i < len(value.Members)-1 || m.Value.AfterExtra != nil {
+				end := m.Value.EndOffset + len(m.Value.AfterExtra)
 				d.addComments(end, m.Value.AfterExtra)
 				member.comma = end
 			}

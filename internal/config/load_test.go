@@ -228,9 +228,14 @@ func TestValuesFromOutsideTheFile(t *testing.T) {
 	}
 	dir := filepath.Dir(l.Path)
 	c := l.Config
-	got := []any{c.Server.TLSCert, c.Server.TLSKey, c.Scrub.Values, []string(c.Policy.Allow), c.Policy.Deny != nil && len(c.Policy.Deny) == 0, string(c.Policy.Autonomy),
-		c.Telemetry.Sample, c.Approvals.Timeout, []string(c.Policy.Agents["ann"].Deny), c.Connections.Stdio.Workspace, c.Server.HTTP, c.Server.SSE}
-	want := []any{filepath.Join(dir, "here.pem"), "/home/ann/key.pem", []Secret{Secret("file:" + filepath.Join(dir, "s")), "env:X"}, []string{"read_file", "edit"}, true, "readonly",
+	got := []any{c.Server.TLSCert, c.Server.TLSKey, c.Scrub.Values, []string(c.Policy.Allow), c.Policy.Deny != nil &&
+		len(c.Policy.Deny) == 0, string(c.Policy.Autonomy),
+		c.Telemetry.Sample, c.Approvals.Timeout, []string(
+			c.Policy.Agents["ann"].Deny,
+		), c.Connections.Stdio.Workspace, c.Server.HTTP, c.Server.SSE}
+	want := []any{filepath.Join(dir, "here.pem"), "/home/ann/key.pem", []Secret{
+		Secret("file:" + filepath.Join(dir, "s")), "env:X",
+	}, []string{"read_file", "edit"}, true, "readonly",
 		0.5, Duration(90 * time.Second), []string{"exec"}, filepath.Join(cwd, "sub"), ":0", false}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -328,7 +333,9 @@ func TestAliasesWork(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(l.Config.Policy.Agents["ann"], l.Config.Policy.Agents["bob"]); diff != "" || len(l.Config.Policy.Agents) != 2 {
+	if diff := cmp.Diff(
+		l.Config.Policy.Agents["ann"], l.Config.Policy.Agents["bob"],
+	); diff != "" || len(l.Config.Policy.Agents) != 2 {
 		t.Error(diff)
 	}
 }

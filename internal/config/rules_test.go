@@ -73,9 +73,12 @@ func TestExamineFindsAllMistakesAtOnce(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			path := write(t, test.text)
-			l, rules, warnings, err := Examine(LoadOptions{Path: path, Overrides: map[string]string{"policy.autonomy": "full"}}, catalogue())
+			l, rules, warnings, err := Examine(
+				LoadOptions{Path: path, Overrides: map[string]string{"policy.autonomy": "full"}}, catalogue(),
+			)
 			var problems Problems
-			if l != nil || rules != nil || warnings != nil || !errors.As(err, &problems) || len(problems) != len(test.want) {
+			if l != nil || rules != nil || warnings != nil || !errors.As(err, &problems) ||
+				len(problems) != len(test.want) {
 				t.Fatalf("got %v, warnings %v; want %d problems", err, warnings, len(test.want))
 			}
 			for i, want := range test.want {
@@ -92,7 +95,9 @@ func TestExamineOfSoundSettings(t *testing.T) {
 	if err != nil || l == nil || rules == nil || len(warnings) != 1 || !warnings[0].Warning {
 		t.Errorf("rules %v, warnings %v, error %v", rules, warnings, err)
 	}
-	if _, _, _, err := Examine(LoadOptions{Path: filepath.Join(t.TempDir(), "none")}, catalogue()); !errors.Is(err, fs.ErrNotExist) {
+	if _, _, _, err := Examine(
+		LoadOptions{Path: filepath.Join(t.TempDir(), "none")}, catalogue(),
+	); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }

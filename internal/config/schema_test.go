@@ -189,14 +189,17 @@ func FuzzLoad(f *testing.F) {
 		l.options.Getenv = environment()
 		problems := l.take([]byte(text))
 		for _, p := range append(problems, l.check()...) {
-			if p.Text == "" || p.Line < 0 || p.Line > len(text)+1 || strings.ContainsFunc(p.String(), unicode.IsControl) {
+			if p.Text == "" || p.Line < 0 || p.Line > len(text)+1 || strings.ContainsFunc(
+				p.String(), unicode.IsControl,
+			) {
 				t.Errorf("a bad problem: %#v", p)
 			}
 		}
 		if len(problems) > 0 {
 			return
 		}
-		if c := l.Config; c.Limits.Burst < 1 || c.Limits.Timeout < 1 || c.Results.Bytes < 10<<20 || c.Telemetry.Sample > 1 {
+		if c := l.Config; c.Limits.Burst < 1 || c.Limits.Timeout < 1 || c.Results.Bytes < 10<<20 ||
+			c.Telemetry.Sample > 1 {
 			t.Errorf("values out of bounds: %+v", c)
 		}
 	})

@@ -296,8 +296,12 @@ func TestWatchSeesHowFilesAreWritten(t *testing.T) {
 func TestWatchSeesLinksSwapped(t *testing.T) {
 	dir := t.TempDir()
 	version := func(name, text string) {
-		if err := errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.WriteFile(filepath.Join(dir, name, "config.yaml"), []byte(text), 0o600),
-			os.Symlink(name, filepath.Join(dir, "..data.new")), os.Rename(filepath.Join(dir, "..data.new"), filepath.Join(dir, "..data"))); err != nil {
+		if err := errors.Join(os.Mkdir(filepath.Join(dir, name), 0o700), os.WriteFile(
+			filepath.Join(dir, name, "config.yaml"), []byte(text), 0o600,
+		),
+			os.Symlink(name,
+				filepath.Join(dir, "..data.new")), os.Rename(filepath.Join(dir, "..data.new"),
+				filepath.Join(dir, "..data"))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -356,7 +360,10 @@ func TestWithoutAWatchAskingStillWorks(t *testing.T) {
 	}
 	again, reports := make(chan struct{}), make(chan error)
 	var log logbook
-	w := Watcher{Apply: func(*Loaded) error { return nil }, Again: again, Report: func(err error) { reports <- err }, Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+	w := Watcher{
+		Apply: func(*Loaded) error { return nil }, Again: again, Report: func(err error) { reports <- err },
+		Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { defer close(ended); w.Watch(ctx, l) }()

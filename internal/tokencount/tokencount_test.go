@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// TestEstimateTokens compares with what o200k_base makes of texts whose pieces
-// follow from its pattern, each of them an everyday word, number or mark.
+// TestEstimateTokens compares with the tokens of o200k_base for texts of which the
+// pieces follow from its pattern: common words, numbers and punctuation.
 func TestEstimateTokens(t *testing.T) {
 	for _, c := range []struct {
 		text string

@@ -12,7 +12,9 @@ func TestADataDirectoryForEverybodyIsRefused(t *testing.T) {
 		t.Skip("this system has no such modes")
 	}
 	dir := t.TempDir()
-	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o755: false, 0o777: true, 0o777 | os.ModeSticky: true} {
+	for mode, refused := range map[os.FileMode]bool{
+		0o700: false, 0o755: false, 0o777: true, 0o777 | os.ModeSticky: true,
+	} {
 		if err := os.Chmod(dir, mode); err != nil {
 			t.Fatal(err)
 		}

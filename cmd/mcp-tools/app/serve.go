@@ -87,7 +87,8 @@ func (a *App) serveHTTP(ctx context.Context) error {
 	a.warnExposed(listener.Addr())
 	a.log.Info("serving", "url", endpoint)
 	return (&server.HTTP{
-		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate, Approvals: ServeApprovals(a.approvals),
+		Server: a.Server, Identities: ids, Base: base, SSE: c.SSE, TLS: certificate,
+		Approvals:  ServeApprovals(a.approvals),
 		MaxMessage: maxMessage, MaxSessions: maxSessions, SessionIdle: sessionIdle,
 		ReadHeaderTimeout: readHeaderTimeout, Grace: time.Duration(c.Grace),
 		AllowedHosts: hosts, AllowedOrigins: c.AllowedOrigins,

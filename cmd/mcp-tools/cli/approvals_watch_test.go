@@ -28,7 +28,10 @@ func TestWatching(t *testing.T) {
 	}
 	var out, said strings.Builder
 	w := &watch{
-		app: &CLI{Env: app.Env{In: os.Stdin, Out: &out, Err: &said, Getenv: func(string) string { return "" }}, output: "text"}, store: place,
+		app: &CLI{
+			Env:    app.Env{In: os.Stdin, Out: &out, Err: &said, Getenv: func(string) string { return "" }},
+			output: "text",
+		}, store: place,
 		who: approvals.Approver{Name: "ann", Channel: "cli"}, seen: map[string]bool{}, lines: make(chan string),
 	}
 	show := func() {

@@ -81,8 +81,8 @@ func TestTypingIsHidden(t *testing.T) {
 	}
 }
 
-// A typist answers the question for a secret when it is asked: by then nothing
-// is shown any more.
+// A typist answers the question for a secret when it is asked: from then on
+// nothing is shown.
 type typist struct {
 	text   strings.Builder
 	answer func()
@@ -103,7 +103,7 @@ func TestASecretIsTyped(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tty, person := pseudoTerminal(t)
 			screen := &typist{answer: func() {
-				// In pieces: a terminal whose line is full drops the rest, but
+				// In pieces: a terminal with a full line drops the rest, but
 				// its end takes only so much at once.
 				for line := c.line + "\n"; line != ""; {
 					n := min(len(line), 512)
@@ -114,7 +114,8 @@ func TestASecretIsTyped(t *testing.T) {
 				}
 			}}
 			got, err := New(app.Env{In: tty, Err: screen}).secretValue(t.Context(), "deploy", "")
-			if string(got) != c.want || (err == nil) != (c.err == "") || err != nil && !strings.Contains(err.Error(), c.err) {
+			if string(got) != c.want || (err == nil) != (c.err == "") || err != nil &&
+				!strings.Contains(err.Error(), c.err) {
 				t.Errorf("the secret is %q, %v", got, err)
 			}
 			if !strings.Contains(screen.text.String(), "The secret deploy (what you type is not shown): ") {

@@ -64,7 +64,9 @@ func TestDoctorLooksAtCertificates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			now := time.Now()
 			cert, key := certificate(t, now.Add(c.from), now.Add(c.to))
-			doctor := &checkup{settings: &config.Loaded{Config: config.Config{Server: config.Server{TLSCert: cert, TLSKey: key}}}}
+			doctor := &checkup{
+				settings: &config.Loaded{Config: config.Config{Server: config.Server{TLSCert: cert, TLSKey: key}}},
+			}
 			doctor.checkTLS()
 			if len(doctor.findings) != 1 || doctor.findings[0].State != c.want {
 				t.Errorf("found %+v, want %s", doctor.findings, c.want)
