@@ -10,8 +10,8 @@ import (
 
 func asContext(c *memory.Change) { c.Category = memory.Context }
 
-// TestContextFilesAreNoMemories looks for context files in all that is about
-// memories, and for what tells of them where it belongs.
+// TestContextFilesAreNoMemories checks that methods for memories do not return context files, and that the
+// methods and the feed topic for context files do.
 func TestContextFilesAreNoMemories(t *testing.T) {
 	eachRows(t, func(t *testing.T, s *store.Store, rows *memory.Rows) {
 		own := put(t, rows, ada, "SOUL.md", "same", asContext)
@@ -51,7 +51,7 @@ func TestContextFilesAreNoMemories(t *testing.T) {
 	})
 }
 
-// TestLocateFindsRemovedDocuments finds out whose a document was.
+// TestLocateFindsRemovedDocuments checks that Locate returns the owner of a removed document.
 func TestLocateFindsRemovedDocuments(t *testing.T) {
 	eachRows(t, func(t *testing.T, s *store.Store, rows *memory.Rows) {
 		kept, gone := put(t, rows, ada, "memory/x.md", "x"), put(t, rows, bob, "USER.md", "u", asContext)

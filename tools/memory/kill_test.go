@@ -25,12 +25,12 @@ const (
 	childName = "MEMORY_TEST_NAME"
 )
 
-// TestChild is a process of its own: it stores documents and says which, and
-// then finds those that it is asked for.
+// TestChild runs in a child process: it stores documents and prints their names, and then searches for those that its
+// input names.
 func TestChild(t *testing.T) {
 	name := os.Getenv(childName)
 	if name == "" {
-		return // it is for others to start
+		return // it runs in child processes only
 	}
 	m, _ := open(t, os.Getenv(childDSN), os.Getenv(childDir))
 	ctx := as(t, "a", "ada")
@@ -72,10 +72,10 @@ func TestChild(t *testing.T) {
 
 // A child is a process that runs TestChild.
 type child struct {
-	cmd  *exec.Cmd
-	in   io.WriteCloser
-	out  *bufio.Scanner
-	said []string // words that it has acknowledged
+	cmd    *exec.Cmd
+	in     io.WriteCloser
+	out    *bufio.Scanner
+	stored []string // words of documents that it has acknowledged
 }
 
 func start(t *testing.T, name, dsn, dir string) *child {
@@ -108,12 +108,12 @@ func (c *child) read(kill int) {
 	for c.out.Scan() {
 		line := c.out.Text()
 		if word, ok := strings.CutPrefix(line, "stored "); ok {
-			c.said = append(c.said, word)
+			c.stored = append(c.stored, word)
 		}
 		if line == "done" {
 			return
 		}
-		if kill > 0 && len(c.said) == kill {
+		if kill > 0 && len(c.stored) == kill {
 			_ = c.cmd.Process.Kill()
 		}
 	}
@@ -135,13 +135,12 @@ func (c *child) find(t *testing.T, words []string) (missing int) {
 			return missing
 		}
 	}
-	t.Fatal("the child is gone")
+	t.Fatal("the child has exited")
 	return 0
 }
 
-// TestKilledProcessesLoseNoDocuments has five processes write at once, two of which
-// are killed. Nothing that was acknowledged is lost, and whoever is left, or
-// comes new into a dead one's place, finds all of it.
+// TestKilledProcessesLoseNoDocuments has five processes write concurrently, and kills two of them. Nothing that was
+// acknowledged is lost, and the remaining processes and a new one find all of it.
 func TestKilledProcessesLoseNoDocuments(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("sqlite", func(t *testing.T) { die(t, dir, filepath.Join(dir, "search")) })
@@ -164,10 +163,10 @@ func die(t *testing.T, dsn, dir string) {
 	wrote := time.Since(began)
 	var words []string
 	for i, c := range children {
-		if kills[i] == 0 && len(c.said) != each {
-			t.Errorf("process %d has stored %d", i, len(c.said))
+		if kills[i] == 0 && len(c.stored) != each {
+			t.Errorf("process %d has stored %d", i, len(c.stored))
 		}
-		words = append(words, c.said...)
+		words = append(words, c.stored...)
 	}
 	newcomer := start(t, "9", dsn, dir)
 	for _, c := range []*child{children[0], children[2], children[4], newcomer} {

@@ -22,8 +22,8 @@ type memoryForgetArgs struct {
 func (memoryForget) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_forget", Group: group, Title: "Forget", Risk: tool.Writes,
-		Doc: "Removes memories, or reverts the last change of one with undo. Returns what was removed. Former versions " +
-			"are kept for 90 days. To correct a memory use memory_store.",
+		Doc: "Removes memories, or reverts the last change of one with undo. Returns what was removed. Former " +
+			"versions are kept for 90 days. To correct a memory use memory_store.",
 		Also:     []string{"tool::memory_forget", "memory_delete", "forget"},
 		Keywords: "delete remove undo restore",
 	}

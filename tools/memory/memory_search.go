@@ -35,8 +35,8 @@ func (memorySearch) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_search", Group: group, Title: "Search memory", Risk: tool.Reads,
 		Hints: tool.Hints{Idempotent: true},
-		Doc: "Searches what earlier conversations stored. Returns snippets with path, lines, score and date, the best " +
-			"first. Read a whole document with memory_get. For facts about entities use knowledge_graph_search.",
+		Doc: "Searches what earlier conversations stored. Returns snippets with path, lines, score and date, the " +
+			"best first. Read a whole document with memory_get. For facts about entities use knowledge_graph_search.",
 		Also:     []string{"memory_recall", "tool::memory_search", "recall"},
 		Keywords: "remember recall notes earlier past knowledge",
 	}

@@ -27,8 +27,8 @@ func (memoryStore) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "memory_store", Group: group, Title: "Remember", Risk: tool.Writes, Hints: tool.Hints{Idempotent: true},
 		MaxText: maxText,
-		Doc: "Stores a text that later conversations can find. Returns path and version, and documents with nearly the " +
-			"same text. Call memory_search first, and extend a document rather than adding a similar one.",
+		Doc: "Stores a text that later conversations can find. Returns path and version, and documents with nearly " +
+			"the same text. Call memory_search first, and extend a document rather than adding a similar one.",
 		Also:     []string{"tool::memory_store", "memory_write", "memory_save", "remember"},
 		Keywords: "remember save note fact preference learn",
 	}

@@ -149,7 +149,7 @@ func (r *Rows) entries(ctx context.Context, where string, args ...any) ([]Entry,
 	})
 }
 
-// Duplicates lists paths of up to three memories that an owner may read whose digest is the same, except one.
+// Duplicates lists paths of up to three memories with the same digest that an owner may read, except one.
 func (r *Rows) Duplicates(ctx context.Context, o tool.Owner, digest, except string) ([]string, error) {
 	return list(ctx, r.store, `SELECT DISTINCT path FROM memory
 		WHERE agent = $1 AND usr IN ($2, '') AND digest = $3 AND path <> $4 AND `+isMemory+` AND `+Live+`

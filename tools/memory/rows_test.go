@@ -193,8 +193,7 @@ func TestConcurrentWritesAreVersions(t *testing.T) {
 	})
 }
 
-// TestManyConcurrentWritesSucceed has many change one document at once: each of them
-// has its turn, and nobody is sent away.
+// TestManyConcurrentWritesSucceed checks that all of many concurrent changes of one document succeed.
 func TestManyConcurrentWritesSucceed(t *testing.T) {
 	eachRows(t, func(t *testing.T, _ *store.Store, rows *memory.Rows) {
 		const hands, times = 40, 4

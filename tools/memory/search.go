@@ -302,7 +302,7 @@ func (c candidate) hit() Hit {
 
 const (
 	maxSuggestions   = 5
-	suggestDocuments = 30   // the latest ones, whose words are compared
+	suggestDocuments = 30   // the latest ones, for their words
 	suggestWords     = 5000 // of them
 )
 

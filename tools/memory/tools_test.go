@@ -141,7 +141,10 @@ func TestToolResults(t *testing.T) {
 func TestToolArguments(t *testing.T) {
 	for args, want := range map[string]Query{
 		`{"query": "x"}`: {Text: "x", Limit: 6},
-		`{"q": "x", "max_results": 500, "category": "Daily", "path": "p", "since": "2026-01-31", "min_score": 0.5}`: {Text: "x", Limit: 50, Category: Daily, Path: "p", MinScore: 0.5, Since: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC)},
+		`{"q": "x", "max_results": 500, "category": "Daily", "path": "p", "since": "2026-01-31", "min_score": 0.5}`: {
+			Text: "x", Limit: 50, Category: Daily, Path: "p", MinScore: 0.5,
+			Since: time.Date(2026, 1, 31, 0, 0, 0, 0, time.UTC),
+		},
 	} {
 		m := &fake{}
 		if _, err := call(t, m, "memory_search", args); err != nil || m.asked != want {

@@ -23,8 +23,7 @@ func (f folder) Write(name string, content []byte, modified time.Time) error {
 	return nil
 }
 
-// TestExportAndImportKeepEverything exports documents, imports them for somebody else
-// and compares.
+// TestExportAndImportKeepEverything exports documents, imports them for another owner and compares.
 func TestExportAndImportKeepEverything(t *testing.T) {
 	each(t, func(t *testing.T, m *memory.Memory, rows *memory.Rows) {
 		ada, bob := as(t, "a", "ada"), as(t, "b", "bob")
@@ -102,8 +101,7 @@ func (d realDir) Write(name string, content []byte, _ time.Time) error {
 	return errors.Join(err, f.Close())
 }
 
-// TestExportOfNamesThatFilesCannotHave exports documents whose names are no good for
-// files, or stand in each other's way.
+// TestExportOfNamesThatFilesCannotHave exports documents with names that files cannot have, or not at the same time.
 func TestExportOfNamesThatFilesCannotHave(t *testing.T) {
 	m, _ := open(t, t.TempDir(), t.TempDir())
 	ada, bob := as(t, "a", "ada"), as(t, "b", "bob")
@@ -169,7 +167,7 @@ func TestFilesOfTheWorkspace(t *testing.T) {
 			}
 		}
 		if files.Serves(t.Context(), "MEMORY.md") {
-			t.Error("nobody has a memory")
+			t.Error("a caller without an agent and a user has memories")
 		}
 		if err := files.Write(ada, "memory/log.md", []byte("# Log\n\nThe heron landed.\n")); err != nil {
 			t.Fatal(err)

@@ -45,7 +45,7 @@ const (
 	contextScheme = "context:///"
 	// contextPrompt returns all context files. No skill can have this name.
 	contextPrompt = "agent_context"
-	readsContext  = "read_file" // the tool whose policy applies
+	readsContext  = "read_file" // the policy of this tool applies
 )
 
 func contextURI(name string) string { return contextScheme + name }

@@ -43,8 +43,7 @@ func TestWhichCopyIsRead(t *testing.T) {
 	})
 }
 
-// TestWhichCopyIsChanged writes each document as each kind of caller, and looks
-// owner copy has changed.
+// TestWhichCopyIsChanged writes each file as each kind of caller, and checks which owner's copy has changed.
 func TestWhichCopyIsChanged(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		const refused = "refused"
@@ -123,8 +122,8 @@ func TestOwnersAreIsolated(t *testing.T) {
 	})
 }
 
-// TestAnEmptyBootstrapEndsTheFirstConversation empties BOOTSTRAP.md: it is over for that user
-// and for nobody else, whatever stands behind the user's copy.
+// TestAnEmptyBootstrapEndsTheFirstConversation empties BOOTSTRAP.md: the file no longer exists for that user, with or
+// without a copy of the agent, and stays for others.
 func TestAnEmptyBootstrapEndsTheFirstConversation(t *testing.T) {
 	each(t, func(t *testing.T, b *contextfiles.Files, _ *memory.Rows) {
 		ada, bob := as(t, "laid", "ada"), as(t, "laid", "bob")

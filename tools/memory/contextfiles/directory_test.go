@@ -61,7 +61,7 @@ func TestDirectoryIsTheLastLevel(t *testing.T) {
 	}
 }
 
-// TestUnreadableDirectoriesAreErrors are told of: what cannot be read is not as good as absent.
+// TestUnreadableDirectoriesAreErrors checks that a file that cannot be read is not treated as missing.
 func TestUnreadableDirectoriesAreErrors(t *testing.T) {
 	dir, outside := t.TempDir(), t.TempDir()
 	file(t, outside, "secret", "secret")

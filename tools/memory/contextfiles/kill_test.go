@@ -20,12 +20,11 @@ const (
 	childName = "CONTEXTFILES_TEST_NAME"
 )
 
-// TestChild is a process of its own: it writes USER.md again and again, and says
-// what it has written.
+// TestChild runs in a child process: it writes USER.md repeatedly, and prints what it has written.
 func TestChild(t *testing.T) {
 	name := os.Getenv(childName)
 	if name == "" {
-		return // it is for others to start
+		return // it runs in child processes only
 	}
 	b := contextfiles.New(memory.NewRows(storetest.Open(t, os.Getenv(childDSN)), memory.Limits{}), nil)
 	ctx := as(t, "open", "ada")
@@ -38,9 +37,8 @@ func TestChild(t *testing.T) {
 	}
 }
 
-// TestKilledProcessesLoseNoVersions has four processes write one document at once,
-// two of which are killed: every version that was acknowledged is there, none
-// twice, and the last one is what is read.
+// TestKilledProcessesLoseNoVersions has four processes write one file concurrently, and kills two of them:
+// every version that was acknowledged exists once, and the last one is read.
 func TestKilledProcessesLoseNoVersions(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) { die(t, t.TempDir()) })
 	t.Run("postgres", func(t *testing.T) { die(t, storetest.Database(t)) })

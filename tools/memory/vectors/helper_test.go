@@ -31,7 +31,7 @@ type world struct {
 	endpoint   *embedtest.Server
 }
 
-// newWorld makes a server on a store, whose worker does not run yet.
+// newWorld makes a server on a store. Its worker does not run yet.
 func newWorld(t testing.TB, dsn, dir string, endpoint *embedtest.Server) *world {
 	t.Helper()
 	encoder := clienttest.Open(t, endpoint.URL)

@@ -19,19 +19,18 @@ const (
 	childURL = "VECTORS_TEST_URL"
 )
 
-// TestChild is a process of its own, which only works.
+// TestChild runs a worker in a child process.
 func TestChild(t *testing.T) {
 	if os.Getenv(childDSN) == "" {
-		return // it is for others to start
+		return // it runs in child processes only
 	}
 	encoder := clienttest.Open(t, os.Getenv(childURL))
 	w := newWorldWith(t, os.Getenv(childDSN), os.Getenv(childDir), encoder, encoder.Space())
 	w.embeddings.Work(t.Context())
 }
 
-// TestAnotherWorkerContinuesAfterAKill kills a process while it waits for the endpoint, and has
-// another one go on: everything is done in the end, and what had come back
-// before is not asked for again.
+// TestAnotherWorkerContinuesAfterAKill kills a process while it waits for the endpoint. Another one encodes the
+// rest, and does not encode again what the endpoint had returned before.
 func TestAnotherWorkerContinuesAfterAKill(t *testing.T) {
 	dir := t.TempDir()
 	t.Run("sqlite", func(t *testing.T) {

@@ -142,7 +142,7 @@ func TestOwnersAreIsolated(t *testing.T) {
 		}
 		texts := w.endpoint.Texts()
 		if n := texts["filler/river\nThe river stands beside the paper near entry 3."]; n != 2 {
-			t.Errorf("a text of two users was sent %d times: who has it too could be told by the time it takes", n)
+			t.Errorf("a text of two users was sent %d times: the time it takes reveals that another has it", n)
 		}
 	})
 }
@@ -185,7 +185,7 @@ func TestChangesAreFound(t *testing.T) {
 	})
 }
 
-// TestSearchWithoutTheEndpoint keeps nobody from writing, nor from finding words.
+// TestSearchWithoutTheEndpoint checks that documents are stored and found by words while the endpoint fails.
 func TestSearchWithoutTheEndpoint(t *testing.T) {
 	dir := t.TempDir()
 	w := newWorld(t, dir, filepath.Join(dir, "search"), embedtest.New(t, synonyms...))

@@ -105,7 +105,7 @@ func (v Vectors) held(ctx context.Context, text string, args ...any) error {
 	})
 }
 
-// Missing lists memories whose present version has no vectors, in the order of ids: those of some ids, or
+// Missing lists memories without vectors of the present version, in the order of ids: those of some ids, or
 // without any all after one.
 func (v Vectors) Missing(ctx context.Context, ids []string, after string, limit int) (missing []string, err error) {
 	text, args := `SELECT m.id FROM memory m 
