@@ -33,18 +33,11 @@ type libraryParams struct {
 	} `json:"context"`
 }
 
-// consult answers requests about resources, prompts and completions. nil
-// leaves it to mcp-go to say that there are none, or none in this era.
+// consult answers requests about resources, prompts and completions.
 func (x *exchange) consult(ctx context.Context) []byte {
 	m, s := x.msg, x.session.server
-	if s.Library == nil || !m.Supported() {
-		return nil
-	}
 	q := Inquiry{Access: x.access, Method: mcp.MCPMethod(m.Method), Trace: m.Meta.Trace}
 	subscribing := q.Method == mcp.MethodResourcesSubscribe || q.Method == mcp.MethodResourcesUnsubscribe
-	if subscribing && m.Modern() {
-		return nil
-	}
 	if wrong := q.take(m.Params); wrong != nil {
 		return s.refusal(m.ID, wrong)
 	}

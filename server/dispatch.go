@@ -82,88 +82,38 @@ func (x *exchange) protected(ctx context.Context) (reply []byte) {
 	return x.answer(ctx)
 }
 
-// IsResponse finds who answers: tools and the library are ours, everything else is
-// mcp-go's.
+// answer calls the handler of the request's method.
 func (x *exchange) answer(ctx context.Context) []byte {
-	switch x.msg.Method {
-	case string(mcp.MethodToolsList):
-		if reply := x.listTools(); reply != nil {
-			return reply
+	if refused := x.checkEra(); refused != nil {
+		return x.failure(refused)
+	}
+	s, method := x.session.server, mcp.MCPMethod(x.msg.Method)
+	switch method {
+	case mcp.MethodToolsList:
+		return x.listTools()
+	case mcp.MethodToolsCall:
+		return x.callTool(ctx)
+	case mcp.MethodResourcesList, mcp.MethodResourcesTemplatesList, mcp.MethodResourcesRead,
+		mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe,
+		mcp.MethodPromptsList, mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
+		if s.Library != nil {
+			return x.consult(ctx)
 		}
-	case string(mcp.MethodToolsCall):
-		if reply := x.callTool(ctx); reply != nil {
-			return reply
-		}
-	case string(mcp.MethodResourcesList), string(mcp.MethodResourcesTemplatesList), string(mcp.MethodResourcesRead),
-		string(mcp.MethodResourcesSubscribe), string(mcp.MethodResourcesUnsubscribe),
-		string(mcp.MethodPromptsList), string(mcp.MethodPromptsGet), string(mcp.MethodCompletionComplete):
-		if reply := x.consult(ctx); reply != nil {
-			return reply
-		}
-	case string(mcp.MethodSubscriptionsListen):
+	case mcp.MethodSubscriptionsListen:
 		return x.listen(ctx)
+	case mcp.MethodInitialize:
+		return x.initialize()
+	case mcp.MethodServerDiscover:
+		return x.discover()
+	case mcp.MethodPing:
+		return jsonrpc.Success(x.msg.ID, struct{}{})
 	}
-	return x.reply(x.session.server.mcp.HandleMessage(x.session.server.mcp.WithContext(ctx, x), x.msg.Raw))
-}
-
-// reply writes what mcp-go answered, scrubbed: it has not been through the
-// pipeline.
-func (x *exchange) reply(msg mcp.JSONRPCMessage) []byte {
-	switch answer := msg.(type) {
-	case mcp.JSONRPCResponse:
-		return x.session.server.clean(jsonrpc.Success(x.msg.ID, answer.Result))
-	case mcp.JSONRPCError:
-		f := &jsonrpc.Error{Code: answer.Error.Code, Message: answer.Error.Message, Data: answer.Error.Data}
-		if f.Code == mcp.INTERNAL_ERROR {
-			x.session.server.log.Error("the protocol layer failed", "method", x.msg.Method, "err", f.Message)
-			f = jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error")
-		}
-		if f.Data == nil && x.msg.Method == string(mcp.MethodResourcesRead) && x.msg.Name != "" {
-			f.Data = map[string]string{"uri": x.msg.Name} // which one, for clients that read several
-		}
-		return x.session.server.refusal(x.msg.ID, f)
-	}
-	return jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error"))
-}
-
-// listen serves subscriptions/listen until the client or the server has had
-// enough. What mcp-go wants to say on the stream is passed on as it comes.
-func (x *exchange) listen(ctx context.Context) []byte {
-	if refused := x.narrowListen(); refused != nil {
-		return x.session.server.refusal(x.msg.ID, refused)
-	}
-	leave, ok := x.session.server.listeners.enter(x.access.owner())
-	if !ok {
-		x.session.server.Observer.Limited("connection")
-		return jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(codeBusy, "busy: %d subscriptions are open already; end one of them, then try again", maxListening))
-	}
-	defer leave()
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
-	release := context.AfterFunc(x.session.server.closing, stop)
-	defer release()
-	x.notes = make(chan mcp.JSONRPCNotification, 4)
-	done := make(chan mcp.JSONRPCMessage, 1)
-	go func() {
-		done <- x.session.server.mcp.HandleMessage(x.session.server.mcp.WithContext(ctx, x), x.msg.Raw)
-	}()
-	for {
-		select {
-		case note := <-x.notes:
-			if body, err := jsonrpc.Marshal(note); err != nil || x.send(body) != nil {
-				stop()
-			}
-		case answer := <-done:
-			select { // the acknowledgement of an empty subscription
-			case note := <-x.notes:
-				if body, err := jsonrpc.Marshal(note); err == nil && x.send(body) != nil {
-					return nil
-				}
-			default:
-			}
-			return x.reply(answer)
+	if s.fallback != nil {
+		if reply := s.fallback(ctx, x); reply != nil {
+			return reply
 		}
 	}
+	return x.failure(jsonrpc.Errorf(mcp.METHOD_NOT_FOUND, "there is no method %q here", text.Clip(x.msg.Method, jsonrpc.MaxQuoted)))
 }
 
 // clean scrubs a message of ours that has no other way through the scrubber.

@@ -121,8 +121,8 @@ func exchangeOf(ctx context.Context) *exchange { return tool.ReporterFrom(ctx).(
 func logs(name string, lines ...string) tool.Tool {
 	return newTool(name, tool.Reads, func(ctx context.Context, _ none) (tool.Result, error) {
 		x := exchangeOf(ctx)
-		least := x.facts().level
-		if least == "" || !mcp.LoggingLevelInfo.ShouldSendTo(least) {
+		level, set := levels.Load(x.session)
+		if !set || !mcp.LoggingLevelInfo.ShouldSendTo(level.(mcp.LoggingLevel)) {
 			return tool.Text("worked in silence"), nil
 		}
 		for _, line := range lines {

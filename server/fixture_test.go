@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/policy"
@@ -32,7 +31,13 @@ func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 		c.Settings.Limits = shippedLimits()
 		c.Library = fixtureLibrary()
 	}}, change...)...)
-	mcpserver.WithLogging()(b.mcp)
+	b.capabilities.Logging = &struct{}{}
+	b.fallback = func(_ context.Context, x *exchange) []byte {
+		if x.msg.Method == string(mcp.MethodSetLogLevel) {
+			return setLevel(x)
+		}
+		return nil
+	}
 	return b
 }
 
@@ -40,8 +45,10 @@ func newFixture(tb testing.TB, change ...func(*Config)) *testServer {
 func newAskingFixture(tb testing.TB) *testServer {
 	tb.Helper()
 	b := newFixture(tb, func(c *Config) { c.Library = nil })
-	mcpserver.WithPromptCapabilities(true)(b.mcp)
-	b.mcp.AddPrompt(mcp.NewPrompt(askingPrompt, mcp.WithPromptDescription("The test prompt "+askingPrompt+".")), asksContext)
+	b.capabilities.Prompts = &struct {
+		ListChanged bool `json:"listChanged,omitempty"`
+	}{ListChanged: true}
+	b.fallback = askingPrompts
 	return b
 }
 

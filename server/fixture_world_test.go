@@ -4,12 +4,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
+	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
 // fixtureLibrary has the resources and prompts that the suite asks for.
@@ -74,17 +76,69 @@ func fixturePrompts() []script {
 	}
 }
 
-// askingPrompt is the one prompt of the suite that asks something itself. Ours
-// do not, so it is mcp-go's, in a fixture without a library.
+// askingPrompt is the one prompt of the suite that asks a question. Prompts of a
+// library cannot, so a fixture without a library answers for it.
 const askingPrompt = "test_input_required_result_prompt"
 
-func asksContext(_ context.Context, r mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
-	answer := mcpserver.ElicitationResponse(r.Params.InputResponses, "user_context")
-	if answer == nil {
-		schema := json.RawMessage(`{"type":"object","properties":{"context":{"type":"string"}},"required":["context"]}`)
-		question := mcp.ElicitationParams{Message: "What context should the prompt use?", RequestedSchema: schema}
-		return mcpserver.NewInputRequestBuilder("").Elicit("user_context", question).PromptResult(), nil
+// askingPrompts answers prompts/list and prompts/get with askingPrompt alone.
+func askingPrompts(_ context.Context, x *exchange) []byte {
+	stamp := x.session.server.resultStamp
+	var result any
+	switch x.msg.Method {
+	case string(mcp.MethodPromptsList):
+		stamp = x.session.server.listStamp
+		result = map[string]any{"prompts": []any{map[string]string{
+			"name": askingPrompt, "description": "The test prompt " + askingPrompt + ".",
+		}}}
+	case string(mcp.MethodPromptsGet):
+		var answers map[string]struct {
+			Content json.RawMessage `json:"content"`
+		}
+		_ = json.Unmarshal(x.msg.Call.Answers, &answers)
+		answer, answered := answers["user_context"]
+		if !answered {
+			return jsonrpc.Success(x.msg.ID, contextQuestion())
+		}
+		content := map[string]string{"type": "text", "text": "Use this context: " + string(answer.Content)}
+		result = map[string]any{"messages": []any{map[string]any{"role": "user", "content": content}}}
+	default:
+		return nil
 	}
-	text := mcp.NewTextContent(fmt.Sprintf("Use this context: %v", answer.Content))
-	return &mcp.GetPromptResult{Messages: []mcp.PromptMessage{{Role: mcp.RoleUser, Content: text}}}, nil
+	body, err := jsonrpc.Marshal(result)
+	if err != nil {
+		return nil
+	}
+	if x.msg.Modern() {
+		body = append(body[:len(body)-1], stamp...)
+	}
+	return jsonrpc.Respond(x.msg.ID, `,"result":`, body)
+}
+
+func contextQuestion() any {
+	schema := json.RawMessage(`{"type":"object","properties":{"context":{"type":"string"}},"required":["context"]}`)
+	question := mcp.ElicitationParams{Message: "What context should the prompt use?", RequestedSchema: schema}
+	return map[string]any{
+		"resultType": mcp.ResultTypeInputRequired,
+		"inputRequests": map[string]any{
+			"user_context": map[string]any{"method": mcp.MethodElicitationCreate, "params": question},
+		},
+	}
+}
+
+// levels has the log level of each session that has set one.
+var levels sync.Map
+
+// setLevel answers logging/setLevel.
+func setLevel(x *exchange) []byte {
+	var params struct {
+		Level mcp.LoggingLevel `json:"level"`
+	}
+	if json.Unmarshal(x.msg.Params, &params) != nil || !slices.Contains([]mcp.LoggingLevel{
+		mcp.LoggingLevelDebug, mcp.LoggingLevelInfo, mcp.LoggingLevelNotice, mcp.LoggingLevelWarning,
+		mcp.LoggingLevelError, mcp.LoggingLevelCritical, mcp.LoggingLevelAlert, mcp.LoggingLevelEmergency,
+	}, params.Level) {
+		return x.failure(jsonrpc.Errorf(mcp.INVALID_PARAMS, "invalid log level"))
+	}
+	levels.Store(x.session, params.Level)
+	return jsonrpc.Success(x.msg.ID, struct{}{})
 }

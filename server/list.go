@@ -31,12 +31,9 @@ type listing struct {
 
 type written struct{ legacy, modern []byte }
 
-// listTools answers tools/list. nil leaves malformed requests to mcp-go.
+// listTools answers tools/list.
 func (x *exchange) listTools() []byte {
 	m := x.msg
-	if !m.Supported() {
-		return nil
-	}
 	if m.Cursor != "" {
 		return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"maps"
 	"slices"
@@ -241,31 +240,5 @@ func (s *session) subscribe(uri string, begin bool) error {
 		s.subscribed = make(map[string]struct{})
 	}
 	s.subscribed[uri] = struct{}{}
-	return nil
-}
-
-// narrowListen takes out of a subscriptions/listen the resources that the
-// caller may not see, so that what is acknowledged is what will be heard of.
-func (x *exchange) narrowListen() *jsonrpc.Error {
-	var params map[string]json.RawMessage
-	var filter mcp.SubscriptionFilter
-	m, s := x.msg, x.session.server
-	if s.Library == nil || json.Unmarshal(m.Params, &params) != nil ||
-		json.Unmarshal(params["notifications"], &filter) != nil || len(filter.ResourceSubscriptions) == 0 {
-		return nil // there is nothing to take out, or mcp-go says what is wrong
-	}
-	if len(filter.ResourceSubscriptions) > maxSubscribed {
-		return jsonrpc.Errorf(mcp.INVALID_PARAMS, "at most %d resources can be watched over one stream; name fewer of them", maxSubscribed)
-	}
-	now, subject := s.settings(), x.access.subject()
-	filter.ResourceSubscriptions = among(filter.ResourceSubscriptions, func(uri string) bool {
-		return soundURI(uri) && s.mayRead(now, subject, Ref{URI: uri})
-	})
-	narrowed, err := jsonrpc.Marshal(filter)
-	if err != nil { // strings
-		return jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error")
-	}
-	params["notifications"] = narrowed
-	m.Raw = jsonrpc.Request(m.ID, m.Method, params)
 	return nil
 }

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
-	mcpserver "github.com/mark3labs/mcp-go/server"
 
 	"github.com/mcp-tools/mcp-tools/internal/approvals"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -124,7 +123,10 @@ type Server struct {
 	closing     context.Context
 	shut        func()
 
-	mcp *mcpserver.MCPServer
+	capabilities mcp.ServerCapabilities
+	// fallback answers methods that the server does not know, or returns nil.
+	// Conformance tests set it.
+	fallback func(context.Context, *exchange) []byte
 
 	open atomic.Int64
 
@@ -153,12 +155,12 @@ func New(c Config) (*Server, error) {
 	}
 	s := &Server{
 		Config: c, log: c.Log, scrub: c.Scrub, listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c), seal: seal,
-		queue:     newQueue(c.Settings.Limits, c.Observer),
-		rates:     newRates(),
-		loops:     newLoops(),
-		listeners: newListeners(),
-		mcp:       protocolServer(c),
-		sessions:  make(map[*session]struct{}),
+		queue:        newQueue(c.Settings.Limits, c.Observer),
+		rates:        newRates(),
+		loops:        newLoops(),
+		listeners:    newListeners(),
+		capabilities: capabilitiesOf(c),
+		sessions:     make(map[*session]struct{}),
 	}
 	for t := range c.Tools.All() {
 		described, err := Describe(t)
@@ -222,22 +224,6 @@ func (s *Server) Apply(next Settings) error {
 // Close ends what transports wait for: streams that would stay open for ever.
 // The transports themselves end their calls.
 func (s *Server) Close() { s.shut() }
-
-// protocolServer is mcp-go's part: the handshakes of all eras, and whatever
-// is neither a tool nor in the library. It holds none of these: they come
-// through the pipelines, for each caller its own.
-func protocolServer(c Config) *mcpserver.MCPServer {
-	options := []mcpserver.ServerOption{
-		mcpserver.WithTitle(c.Title),
-		mcpserver.WithInstructions(c.Instructions),
-		mcpserver.WithToolCapabilities(true), // what it answers about tools is ours all the same
-		mcpserver.WithCacheHints(listTTL.Milliseconds(), mcp.CacheScopePrivate),
-	}
-	if c.Library != nil { // likewise
-		options = append(options, mcpserver.WithResourceCapabilities(true, true), mcpserver.WithPromptCapabilities(true), mcpserver.WithCompletions())
-	}
-	return mcpserver.NewMCPServer(c.Name, c.Version, options...)
-}
 
 // hear and unhear say which sessions hear announcements.
 func (s *Server) hear(one *session) {

@@ -43,10 +43,8 @@ type session struct {
 
 // client is what a client has told of itself.
 type client struct {
-	info         mcp.Implementation
 	capabilities mcp.ClientCapabilities
 	version      string
-	level        mcp.LoggingLevel
 	initialized  bool
 }
 
@@ -175,8 +173,6 @@ func (s *session) notice(ctx context.Context, m *jsonrpc.Message) {
 		s.mu.Lock()
 		s.client.initialized = true
 		s.mu.Unlock()
-	default:
-		s.server.mcp.HandleMessage(s.server.mcp.WithContext(ctx, &exchange{session: s, msg: m}), m.Raw)
 	}
 }
 

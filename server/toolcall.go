@@ -19,15 +19,9 @@ import (
 // maxRounds bounds how often one call may ask before it is done.
 const maxRounds = 10
 
-// callTool answers tools/call. nil leaves malformed requests to mcp-go.
-//
-// Calls do not go through mcp-go: it would decode the message four times more
-// than needed, and answer unknown tools before the pipeline sees them.
+// callTool answers tools/call.
 func (x *exchange) callTool(ctx context.Context) []byte {
 	m := x.msg
-	if !m.Supported() {
-		return nil
-	}
 	if m.Name == "" {
 		return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
 	}

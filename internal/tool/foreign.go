@@ -1,15 +1,18 @@
 package tool
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/mcp-tools/mcp-tools/internal/text"
 )
+
+// maxComplaint bounds what an error repeats of the validator's message, in bytes.
+const maxComplaint = 400
 
 // NewForeign makes a Tool with a schema from elsewhere: another server, or an
 // operator. Its arguments are checked and never corrected, since their meaning is
@@ -36,12 +39,17 @@ func NewForeign(
 		if why := b.excess(value, 0); why != "" {
 			return Call{}, Errorf(Invalid, "the arguments of %s: a value %s", spec.Name, why)
 		}
-		if err := compiled.Validate(value); err != nil {
-			return Call{}, Errorf(Invalid, "%s: %s", spec.Name, validationText(err)).Try("see the tool's input schema")
-		}
-		args, err := json.Marshal(value) // sorted, so that equal calls have equal JSON
+		args, err := json.Marshal(value) // sorted: equal calls are equal
 		if err != nil {
 			return Call{}, err
+		}
+		var plain any // the validator does not know json.Number
+		if err := json.Unmarshal(args, &plain); err != nil {
+			return Call{}, err
+		}
+		if err := compiled.Validate(plain); err != nil {
+			return Call{}, Errorf(Invalid, "%s: %s", spec.Name, text.Clip(err.Error(), maxComplaint)).
+				Try("see the tool's input schema")
 		}
 		return Call{
 			args: json.RawMessage(args), risk: spec.Risk,
@@ -53,41 +61,15 @@ func NewForeign(
 	return t
 }
 
-// compile compiles a schema. It is JSON Schema 2020-12, as the protocol says,
-// unless the schema names another version. compile loads nothing.
-func compile(schema json.RawMessage) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
+// compile resolves a schema. It accepts JSON Schema 2020-12 and draft-07, and
+// loads nothing: references must stay within the schema.
+func compile(schema json.RawMessage) (*jsonschema.Resolved, error) {
+	var parsed jsonschema.Schema
+	if err := json.Unmarshal(schema, &parsed); err != nil {
 		return nil, err
 	}
-	if object, ok := doc.(map[string]any); !ok || object["type"] != "object" {
+	if parsed.Type != "object" {
 		return nil, errors.New(`it must be an object with "type": "object"`)
 	}
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	if err := c.AddResource("tool:///schema", doc); err != nil {
-		return nil, err
-	}
-	return c.Compile("tool:///schema")
-}
-
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("a schema must be complete; %q is not loaded", url)
-}
-
-// validationText returns what the validator found, on one line.
-func validationText(err error) string {
-	var invalid *jsonschema.ValidationError
-	if !errors.As(err, &invalid) {
-		return err.Error()
-	}
-	var lines []string
-	for line := range strings.Lines(invalid.Error()) {
-		if rest, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok && len(lines) < maxProblems {
-			lines = append(lines, rest)
-		}
-	}
-	return strings.Join(lines, "; ")
+	return parsed.Resolve(nil)
 }

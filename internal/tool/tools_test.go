@@ -277,7 +277,7 @@ func TestForeignToolsAreCheckedAsTheyAre(t *testing.T) {
 	if _, err := run(t, tool, `{"n":"1"}`); AsError(err).Kind != Invalid || !strings.Contains(err.Error(), "/n") {
 		t.Errorf("a wrong argument gave %v", err)
 	}
-	for _, broken := range []string{`{"type":"object","properties":{"a":{"type":"nonsense"}}}`, `{"type":"object","$ref":"http://localhost/x"}`, `[]`, `{`} {
+	for _, broken := range []string{`{"type":"object","properties":{"a":{"type":5}}}`, `{"type":"object","$ref":"http://localhost/x"}`, `[]`, `{`} {
 		if _, err := NewSet(NewForeign(spec, json.RawMessage(broken), echo)); err == nil {
 			t.Errorf("the schema %s was accepted", broken)
 		}

@@ -63,15 +63,6 @@ func (m *Message) Modern() bool { return mcp.IsModernProtocol(m.Meta.Version) }
 // MaxBatch is the most messages of a batch, which are answered one after the other.
 const MaxBatch = 100
 
-// Supported reports whether a request can be answered without asking mcp-go
-// whether its era and version are served.
-func (m *Message) Supported() bool {
-	if !m.Modern() {
-		return true
-	}
-	return mcp.IsValidProtocolVersion(m.Meta.Version) && m.Meta.Capabilities != nil
-}
-
 // maxDepth bounds the nesting of a message, far above what clients send.
 const maxDepth = 64
 
