@@ -25,7 +25,7 @@ type datetimeArgs struct {
 func (datetime) Spec() tool.Spec {
 	return tool.Spec{
 		Name: "datetime", Group: group, Title: "Date, time", Risk: tool.Reads,
-		Doc: `Returns a time as JSON: UTC, Unix milliseconds, weekday and ISO week, and in a time zone local time and DST.
+		Doc: `Returns a time as JSON: UTC, Unix milliseconds, weekday, ISO week, and with timezone local time and DST.
 Use it for all calculations with dates.`,
 		Also:    []string{"get_current_time", "current_time"},
 		Repeats: true,

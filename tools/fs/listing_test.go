@@ -14,23 +14,23 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace/search"
 )
 
-// shelf answers every question with what it was given, and keeps the question.
-type shelf struct {
+// fixedFiles answers every question with what it was given, and keeps the question.
+type fixedFiles struct {
 	workspace.Files
 	listing workspace.Listing
 	found   search.Found
 	asked   any
 }
 
-func (s *shelf) List(_ context.Context, q workspace.ListQuery) (workspace.Listing, error) {
+func (s *fixedFiles) List(_ context.Context, q workspace.ListQuery) (workspace.Listing, error) {
 	s.asked = q
 	return s.listing, nil
 }
-func (s *shelf) Glob(_ context.Context, q workspace.GlobQuery) (workspace.Listing, error) {
+func (s *fixedFiles) Glob(_ context.Context, q workspace.GlobQuery) (workspace.Listing, error) {
 	s.asked = q
 	return s.listing, nil
 }
-func (s *shelf) Search(_ context.Context, q search.Query) (search.Found, error) {
+func (s *fixedFiles) Search(_ context.Context, q search.Query) (search.Found, error) {
 	s.asked = q
 	return s.found, nil
 }
@@ -38,7 +38,7 @@ func (s *shelf) Search(_ context.Context, q search.Query) (search.Found, error) 
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
 func TestListFiles(t *testing.T) {
-	s := &shelf{listing: workspace.Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"},
+	s := &fixedFiles{listing: workspace.Listing{Dir: "src", More: 7, Unlisted: []string{"a", "b", "c", "d", "e", "f"},
 		Entries: []workspace.Entry{
 			{Name: "cmd", Mode: iofs.ModeDir},
 			{Name: "cmd/main.go", Size: 999, Modified: noon},
@@ -84,7 +84,7 @@ func TestGlob(t *testing.T) {
 		"none at all":   {globArgs{Pattern: "**/*.go", All: true}, workspace.Listing{Dir: "src"}, `no file below src matches "**/*.go"`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := globFiles{&shelf{listing: test.listing}}.Do(t.Context(), test.args)
+			res, err := globFiles{&fixedFiles{listing: test.listing}}.Do(t.Context(), test.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,7 +128,7 @@ func TestSearch(t *testing.T) {
 		"past all": {searchArgs{Mode: "content", Offset: 50}, search.Found{}, "[no matches after offset 50]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			res, err := searchFiles{&shelf{found: test.found}}.Do(t.Context(), test.args)
+			res, err := searchFiles{&fixedFiles{found: test.found}}.Do(t.Context(), test.args)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +140,7 @@ func TestSearch(t *testing.T) {
 }
 
 func TestSearchAsks(t *testing.T) {
-	s := &shelf{}
+	s := &fixedFiles{}
 	args := searchArgs{Pattern: "x", Path: "p", Glob: []string{"*.go"}, Type: []string{"go"}, Mode: "count",
 		Context: 2, Word: true, Multiline: true, Literal: true, All: true, Limit: 3, Offset: 4}
 	if _, err := (searchFiles{s}).Do(t.Context(), args); err != nil {
@@ -158,13 +158,13 @@ func TestSearchAsks(t *testing.T) {
 
 func TestGlobOrders(t *testing.T) {
 	for sort, newest := range map[string]bool{"": true, "newest": true, "mtime": true, "Name": false, "path": false} {
-		s := &shelf{}
+		s := &fixedFiles{}
 		if _, err := (globFiles{s}).Do(t.Context(), globArgs{Pattern: "*", Sort: sort}); err != nil ||
 			s.asked.(workspace.GlobQuery).Newest != newest {
 			t.Errorf("%q: %+v, %v", sort, s.asked, err)
 		}
 	}
-	if _, err := (globFiles{&shelf{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil ||
+	if _, err := (globFiles{&fixedFiles{}}).Do(t.Context(), globArgs{Pattern: "*", Sort: "size"}); err == nil ||
 		err.Error() != `invalid: cannot sort by "size"; sort by newest or name` {
 		t.Error(err)
 	}
@@ -180,7 +180,7 @@ func TestSearchByOtherNames(t *testing.T) {
 		`{"regex":"x","-A":2,"file_pattern":"*.go"}`:                        {Mode: search.Content, Limit: 100, Context: 2, Globs: []string{"*.go"}},
 		`{"Query":"x","SearchPath":"p","Includes":["*.go"]}`:                {Mode: search.Content, Limit: 100, Path: "p", Globs: []string{"*.go"}},
 	} {
-		s := &shelf{}
+		s := &fixedFiles{}
 		c, err := tool.New(searchFiles{s}).Bind(json.RawMessage(args), tool.DefaultLimits())
 		if err != nil {
 			t.Errorf("%s: %v", args, err)
@@ -194,7 +194,7 @@ func TestSearchByOtherNames(t *testing.T) {
 			t.Errorf("%s: %s", args, diff)
 		}
 	}
-	if _, err := (searchFiles{&shelf{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil ||
+	if _, err := (searchFiles{&fixedFiles{}}).Do(t.Context(), searchArgs{Pattern: "x", Mode: "tree"}); err == nil ||
 		err.Error() != `invalid: there is no mode "tree"; use content, files or count` {
 		t.Error(err)
 	}
@@ -210,7 +210,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestListRecursively(t *testing.T) {
-	s := &shelf{}
+	s := &fixedFiles{}
 	if _, err := (listFiles{s}).Do(t.Context(), listFilesArgs{Recursive: true}); err != nil {
 		t.Fatal(err)
 	}

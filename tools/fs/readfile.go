@@ -155,7 +155,8 @@ func (t readFile) readOne(ctx context.Context, path string, a readFileArgs) (too
 	part := fmt.Sprint(a.Offset, a.Limit, a.MaxBytes, a.Encoding, a.Numbers, a.Anchors)
 	// A tiny file costs less than the note that it is unchanged.
 	if f.Size > minReadBytes && t.seen.wasShown(caller, f.Name, r.version, part) {
-		const unchanged = "[%s is unchanged since you read this part of it (version %s); to see it again call once more]"
+		const unchanged = "[%s is unchanged since you read this part of it (version %s); " +
+			"to see it again call once more]"
 		return tool.Textf(unchanged, f.Name, r.version), nil
 	}
 	res, err := t.format(ctx, r)

@@ -19,8 +19,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/workspace"
 )
 
-// drawer is Files whose files are in memory.
-type drawer struct {
+// filesInMemory is Files with files in memory.
+type filesInMemory struct {
 	workspace.Files
 	files map[string]string
 	bulk  map[string]io.ReaderAt // of bulkSize bytes
@@ -28,7 +28,7 @@ type drawer struct {
 
 const bulkSize = 50 << 20
 
-func (d *drawer) Open(_ context.Context, path string) (*workspace.File, error) {
+func (d *filesInMemory) Open(_ context.Context, path string) (*workspace.File, error) {
 	if r, ok := d.bulk[path]; ok {
 		return &workspace.File{Name: path, Exists: true, Size: bulkSize, Stamp: "s", ReaderAt: r,
 			Closer: io.NopCloser(nil)}, nil
@@ -48,7 +48,9 @@ func inSession(t testing.TB) context.Context {
 }
 
 // fakeReader is the tool over these files.
-func fakeReader(files map[string]string) readFile { return newReadFile(&drawer{files: files}, &Seen{}) }
+func fakeReader(files map[string]string) readFile {
+	return newReadFile(&filesInMemory{files: files}, &Seen{})
+}
 
 // ask makes the arguments the way a call does.
 func ask(t testing.TB, one readFile, ctx context.Context, raw string) (tool.Result, error) {
@@ -281,7 +283,7 @@ func (r repeated) ReadAt(p []byte, off int64) (int, error) {
 }
 
 func TestReadFarInsideALargeFile(t *testing.T) {
-	one := newReadFile(&drawer{bulk: map[string]io.ReaderAt{"big": repeated{"sixty-four bytes are what this line has, with its end, to the dot.\n"}}}, &Seen{})
+	one := newReadFile(&filesInMemory{bulk: map[string]io.ReaderAt{"big": repeated{"sixty-four bytes are what this line has, with its end, to the dot.\n"}}}, &Seen{})
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	res, err := ask(t, one, t.Context(), `{"path":"big","offset":500000,"limit":101}`)
@@ -326,7 +328,7 @@ func FuzzReadFile(f *testing.F) {
 }
 
 func BenchmarkRead1K(b *testing.B) {
-	one := newReadFile(&drawer{files: map[string]string{"a": strings.Repeat("thirty-two bytes are in this one\n", 31)}}, &Seen{})
+	one := newReadFile(&filesInMemory{files: map[string]string{"a": strings.Repeat("thirty-two bytes are in this one\n", 31)}}, &Seen{})
 	a := readFileArgs{Path: "a", MaxBytes: 16_000}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -338,7 +340,7 @@ func BenchmarkRead1K(b *testing.B) {
 
 func BenchmarkReadLines50MB(b *testing.B) {
 	content := bytes.Repeat([]byte("Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do ei\n"), bulkSize/67+1)[:bulkSize]
-	one := newReadFile(&drawer{bulk: map[string]io.ReaderAt{"big": bytes.NewReader(content)}}, &Seen{})
+	one := newReadFile(&filesInMemory{bulk: map[string]io.ReaderAt{"big": bytes.NewReader(content)}}, &Seen{})
 	a := readFileArgs{Path: "big", Offset: 500_000, Limit: 101, MaxBytes: 16_000}
 	b.ReportAllocs()
 	for b.Loop() {

@@ -79,7 +79,8 @@ func (r *reader) checkBytes(from int64, data []byte) error {
 		return nil
 	}
 	return tool.Errorf(tool.Refused,
-		"bytes %d to %d of %s contain or touch what looks like a secret, which base64 would show", from, to, r.file.Name).
+		"bytes %d to %d of %s contain or touch what looks like a secret, which base64 would show",
+		from, to, r.file.Name).
 		Try("read the file as text, in which secrets are masked, or read bytes further away")
 }
 

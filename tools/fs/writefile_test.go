@@ -16,8 +16,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/fs/textfile"
 )
 
-// desk keeps files in memory.
-type desk struct {
+// writableFiles keeps files in memory.
+type writableFiles struct {
 	workspace.Files
 	files   map[string]string
 	modes   map[string]iofs.FileMode
@@ -25,7 +25,7 @@ type desk struct {
 	fault   error // of the next change
 }
 
-func (d *desk) Change(_ context.Context, paths []string,
+func (d *writableFiles) Change(_ context.Context, paths []string,
 	plan func([]*workspace.File) ([]workspace.Change, error)) (workspace.Receipt, error) {
 	files := make([]*workspace.File, len(paths))
 	for i, path := range paths {
@@ -70,8 +70,8 @@ func (d *desk) Change(_ context.Context, paths []string,
 	return r, nil
 }
 
-func newDesk(files map[string]string) *desk {
-	return &desk{files: files, modes: map[string]iofs.FileMode{}}
+func newDesk(files map[string]string) *writableFiles {
+	return &writableFiles{files: files, modes: map[string]iofs.FileMode{}}
 }
 
 // call runs a tool with arguments as a client sends them.
@@ -232,7 +232,7 @@ func TestWriteFileAppendsToALargeFile(t *testing.T) {
 }
 
 func TestWriteFileInAppendMode(t *testing.T) {
-	d := &desk{files: map[string]string{"log": "one\n"}}
+	d := &writableFiles{files: map[string]string{"log": "one\n"}}
 	if _, err := (writeFile{d, &Seen{}}).Do(t.Context(), writeFileArgs{Path: "log", Content: "two\n", Mode: "append"}); err != nil {
 		t.Fatal(err)
 	}

@@ -5,22 +5,22 @@ package edit
 type chunk struct{ a0, a1, b0, b1 int }
 
 const (
-	mostEdits = 400     // in a part that is compared by Myers' algorithm
-	mostWork  = 4 << 20 // steps of one comparison
+	maxEdits = 400     // in a part that is compared by Myers' algorithm
+	maxWork  = 4 << 20 // steps of one comparison
 )
 
 // compare returns how b differs from a, in order. It finds the fewest changes if there are few. Where that would take
 // too long it aligns the elements that occur once on both sides, and treats what is between them as replaced. The
 // result is always correct, but not always the smallest.
 func compare[T comparable](a, b []T) []chunk {
-	c := comparison[T]{a: a, b: b, work: mostWork, edits: mostEdits}
+	c := comparison[T]{a: a, b: b, work: maxWork, edits: maxEdits}
 	c.stretch(chunk{0, len(a), 0, len(b)}, 0)
 	return c.found
 }
 
 // compareFew is compare with less work, for short texts.
 func compareFew[T comparable](a, b []T) []chunk {
-	c := comparison[T]{a: a, b: b, work: mostWork / 64, edits: mostEdits / 8}
+	c := comparison[T]{a: a, b: b, work: maxWork / 64, edits: maxEdits / 8}
 	c.stretch(chunk{0, len(a), 0, len(b)}, 0)
 	return c.found
 }
@@ -50,9 +50,9 @@ func (p *comparison[T]) stretch(c chunk, depth int) {
 	if p.closely(c) {
 		return
 	}
-	const deepest = 3
+	const maxRecursion = 3
 	pairs := p.landmarks(c)
-	if len(pairs) == 0 || depth == deepest {
+	if len(pairs) == 0 || depth == maxRecursion {
 		p.add(c)
 		return
 	}

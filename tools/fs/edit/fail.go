@@ -63,7 +63,7 @@ func numbered(err error, i, n int) error {
 
 // several returns the error about a text that occurs more than once, with the lines.
 func several(text string, found []match) error {
-	lines := make([]int, min(mostLines, len(found)))
+	lines := make([]int, min(maxLinesInError, len(found)))
 	line, at := 1, 0
 	for i := range lines {
 		line += countLines(text[at:found[i].start])
@@ -79,7 +79,7 @@ func several(text string, found []match) error {
 	return severalLines(lines, len(found), how)
 }
 
-const mostLines = 20 // listed by one error
+const maxLinesInError = 20 // listed by one error
 
 func severalLines(lines []int, n int, how string) error {
 	var b strings.Builder

@@ -10,7 +10,7 @@ type shift struct {
 	by       int    // tabs or spaces to add after the conversion
 }
 
-const deepest = 1000 // maximum columns of a converted indentation
+const maxColumns = 1000 // maximum columns of a converted indentation
 
 // solve finds a shift that converts the given lines into those of the file, and that also works for the new lines.
 func solve(given, have, wanted []string) (shift, bool) {
@@ -63,13 +63,13 @@ func (s shift) of(indent string) (string, bool) {
 		return "", false
 	case s.tabs:
 		n := len(rest)/s.unit + s.by
-		if n < 0 || n > deepest {
+		if n < 0 || n > maxColumns {
 			return "", false
 		}
 		return strings.Repeat("\t", n) + rest[:len(rest)%s.unit], true
 	}
 	n := tabs*s.unit + s.by
-	if n < 0 || n > deepest {
+	if n < 0 || n > maxColumns {
 		return "", false
 	}
 	return strings.Repeat(" ", n) + rest, true
@@ -130,7 +130,7 @@ func intoSpaces(given, have []string) []shift {
 	for i, g := range given {
 		if deeper := len(g) - tabs; deeper != 0 && strings.Trim(g, "\t") == "" {
 			unit := (len(have[i]) - len(have[0])) / deeper
-			if unit <= 0 || unit > deepest {
+			if unit <= 0 || unit > maxColumns {
 				return nil
 			}
 			return []shift{{unit: unit, by: len(have[0]) - unit*tabs}}

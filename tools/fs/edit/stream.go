@@ -38,7 +38,7 @@ func Stream(ctx context.Context, r io.ReaderAt, size int64, e Edit) (io.Reader, 
 	case n == maxPlaces:
 		return nil, Outcome{}, tooMany()
 	case n > 1 && !e.All:
-		lines := make([]int, min(mostLines, n))
+		lines := make([]int, min(maxLinesInError, n))
 		for i := range lines {
 			lines[i] = s.hits[i].line
 		}

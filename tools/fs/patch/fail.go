@@ -9,12 +9,12 @@ import (
 
 // ambiguous returns the error that a hunk fits at several places.
 func (a *applier) ambiguous(number int, h Hunk, found []int) error {
-	lines := make([]string, min(len(found), mostPlaces))
+	lines := make([]string, min(len(found), maxPlaces))
 	for i := range lines {
 		lines[i] = fmt.Sprint(found[i] + 1)
 	}
 	more := ""
-	if len(found) >= mostPlaces {
+	if len(found) >= maxPlaces {
 		more = " and more"
 	}
 	e := errorf("hunk %d fits at lines %s%s", number, strings.Join(lines, ", "), more)

@@ -57,8 +57,8 @@ func plainRune(r rune) rune {
 	return r
 }
 
-// mostSteps limits the comparisons for one file.
-const mostSteps = 50_000_000
+// maxSteps limits the comparisons for one file.
+const maxSteps = 50_000_000
 
 // A finder finds lines of a patch in a file. For each look it numbers the distinct lines of the patch, and records
 // where the file has them.
@@ -77,7 +77,7 @@ type view struct {
 }
 
 func newFinder(lines []string, hunks []Hunk) finder {
-	return finder{lines: lines, hunks: hunks, steps: mostSteps}
+	return finder{lines: lines, hunks: hunks, steps: maxSteps}
 }
 
 // key returns the key of a line for a look.

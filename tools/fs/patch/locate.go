@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostPlaces limits the places that an error lists.
-const mostPlaces = 20
+// maxPlaces limits the places that an error lists.
+const maxPlaces = 20
 
 // locate returns where the file has the wanted lines with one look, -1 for nowhere, and an error if it is ambiguous.
 func (a *applier) locate(number int, h Hunk, wanted []Line, at int) (int, []string, error) {
@@ -40,10 +40,10 @@ func (a *applier) locate(number int, h Hunk, wanted []Line, at int) (int, []stri
 		}
 	}
 	if len(found) == 0 {
-		found = a.find.from(v, ids, a.cursor, mostPlaces, free)
+		found = a.find.from(v, ids, a.cursor, maxPlaces, free)
 	}
 	if len(found) == 0 {
-		found = a.find.from(v, ids, 0, mostPlaces, free)
+		found = a.find.from(v, ids, 0, maxPlaces, free)
 	}
 	switch {
 	case a.find.steps <= 0:
