@@ -24,7 +24,7 @@ type Launcher interface {
 	// Probe finds out whether it works here. It may take a second.
 	Probe(ctx context.Context) Finding
 	// Layout says where commands will see the ground.
-	Layout(g Ground) Layout
+	Layout(d Directories) Layout
 	// Launch starts an agent. What it returns lives until it is closed, which
 	// ends everything behind the walls; ctx bounds the start only.
 	Launch(ctx context.Context, w Walls) (Link, error)
@@ -50,15 +50,16 @@ const (
 	Calls     Promise = "calls"     // system calls that ordinary programs never need are refused
 )
 
-// A Ground is what a caller's commands are about: directories of this machine.
-type Ground struct {
-	Dir    string // the workspace, absolute and without links
+// Directories are the directories of this machine that a caller's commands work
+// on. All paths are absolute and have no symbolic links.
+type Directories struct {
+	Dir    string // the workspace
 	Roots  []Root
-	Hidden []string // files and directories in them that commands must not see
-	Locked []string // likewise: must not change
+	Hidden []string // files and directories that commands must not see
+	Locked []string // files and directories that commands must not change; those within Hidden are left out
 }
 
-// A Root is a directory beside the workspace.
+// A Root is a directory beside the workspace. Its name is unique.
 type Root struct {
 	Name  string
 	Path  string

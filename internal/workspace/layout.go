@@ -11,53 +11,40 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/tree"
 )
 
-// maxLayout is the maximum number of names in a Layout: each of them has a cost
+// maxLayout is the maximum number of names in the result of Layout: each of them has a cost
 // every time a sandbox starts.
 const maxLayout = 4000
 
-// A Layout is the part of the disk that a caller's commands work on. All paths
-// are absolute and have no symbolic links.
-type Layout struct {
-	Dir    string // the workspace
-	Roots  []LayoutRoot
-	Hidden []string // files and directories that commands must not see
-	Locked []string // files and directories that commands must not change; those within Hidden are left out
-}
-
-// A LayoutRoot is a directory beside the workspace. Its name is unique.
-type LayoutRoot struct {
-	Name  string
-	Path  string
-	Write bool
-}
-
 // Layout searches everything that the caller sees. It does not list symbolic
 // links: for a command that follows one, the entry for its target counts.
-func (w *Workspace) Layout(ctx context.Context) (Layout, error) {
+func (w *Workspace) Layout(ctx context.Context) (sandbox.Directories, error) {
 	s, err := w.viewFor(ctx)
 	if err != nil {
-		return Layout{}, err
+		return sandbox.Directories{}, err
 	}
 	y := &survey{view: s, ctx: ctx}
 	for _, m := range s.mounts() {
 		if err := y.scan(m); err != nil {
-			return Layout{}, fileError(err, s.shownPath(m, "."))
+			return sandbox.Directories{}, fileError(err, s.shownPath(m, "."))
 		}
 	}
 	if err := y.addHardLinks(); err != nil {
-		return Layout{}, err
+		return sandbox.Directories{}, err
 	}
 	hidden := outermost(paths(y.hidden))
-	g := Layout{Dir: filepath.FromSlash(s.home.realPath), Hidden: hidden}
+	g := sandbox.Directories{Dir: filepath.FromSlash(s.home.realPath), Hidden: hidden}
 	g.Locked = slices.DeleteFunc(outermost(paths(y.locked)), func(p string) bool { return beneathAny(p, hidden) })
 	for _, m := range s.mounts() {
 		if m != s.home && !beneathAny(filepath.FromSlash(m.realPath), hidden) {
-			g.Roots = append(g.Roots, LayoutRoot{s.sandboxName(m), filepath.FromSlash(m.realPath), m.write})
+			g.Roots = append(g.Roots, sandbox.Root{
+				Name: s.sandboxName(m), Path: filepath.FromSlash(m.realPath), Write: m.write,
+			})
 		}
 	}
 	return g, nil

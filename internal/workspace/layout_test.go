@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -107,7 +108,7 @@ func TestLayoutOfEachCaller(t *testing.T) {
 const repository = `HEAD config hooks/pre-commit objects/ab/c refs/heads/config refs/heads/main index logs/refs/heads/config config.worktree commondir`
 
 func TestLayoutOfGit(t *testing.T) {
-	needGit := func(change ...string) Layout {
+	needGit := func(change ...string) sandbox.Directories {
 		w, ctx, ws := testWorkspace(t, func(o *Options) { o.Protect = append(o.Protect, change...) })
 		for _, dir := range []string{".git", "sub/.git", ".git/modules/libs/m", "bare", "elsewhere/gd", "linked", "not"} {
 			for _, f := range strings.Fields(repository) {

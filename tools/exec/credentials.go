@@ -75,7 +75,10 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) 
 	c := Command{
 		Argv: append([]string{l.Program}, l.Argv[1:]...), Text: joined(l.Argv), Dir: l.Dir, Env: l.Env,
 		Timeout: min(cmp.Or(l.Timeout, site.Limit), site.Most),
-		Apart:   &Apart{Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program, Identity: l.Identity},
+		Apart: &Apart{
+			Secrets: l.Secrets, Files: l.Files, Hosts: l.Hosts, Program: l.Program,
+			Verify: func() error { return cli.Same(l.Program, l.Identity) },
+		},
 	}
 	return r.run(ctx, c, task{args: execArgs{Argv: l.Argv, Timeout: int(c.Timeout / time.Second)}, site: site})
 }
@@ -83,5 +86,5 @@ func (r *runner) launch(ctx context.Context, l cli.Launch) (tool.Result, error) 
 // siteOf returns where a program with credentials would run.
 func (r *runner) siteOf(ctx context.Context, dir string) (cli.Site, error) {
 	s, err := r.site(ctx, dir)
-	return cli.Site{Dir: s.Dir, Inode: s.Inode, Where: s.where()}, err
+	return cli.Site{Dir: s.Dir, Inode: s.Inode, Where: s.Where()}, err
 }

@@ -81,15 +81,3 @@ func (r *runner) site(ctx context.Context, dir string) (Site, error) {
 	}
 	return s, nil
 }
-
-// where describes the sandbox in one line, for the person who approves.
-func (s Site) where() string {
-	limits, network := "not isolated", "no network"
-	if s.Sealed {
-		limits = "changes the workspace only"
-	}
-	if s.Network {
-		network = "with network"
-	}
-	return s.Tier + ", " + limits + ", " + network
-}

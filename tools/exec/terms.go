@@ -22,7 +22,7 @@ const (
 // files its programs and the files that it names are today. A person is shown
 // their names; a digest tells one file from another.
 func (k task) facts() tool.Facts {
-	facts := tool.Facts{"directory": k.site.Dir, "sandbox": k.site.where()}
+	facts := tool.Facts{"directory": k.site.Dir, "sandbox": k.site.Where()}
 	if len(k.args.Env) > 0 {
 		facts["environment"] = strings.Join(slices.Sorted(maps.Keys(k.args.Env)), " ")
 	}

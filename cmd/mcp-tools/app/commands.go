@@ -76,7 +76,7 @@ func (a *App) openCommands(context.Context) error {
 			}
 			return usual
 		},
-		Ground: a.ground, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
+		Directories: a.files.Layout, Dir: a.files.Dir, Proxy: a.proxy, Environ: a.environ(),
 		ExtraRead: a.extra(c.Sandbox.Read), ExtraWrite: a.extra(c.Sandbox.Write),
 		Limits: sandbox.Limits{
 			Memory: int64(c.Sandbox.Memory), Processes: c.Sandbox.Processes, FileSize: maxFileSize,
@@ -150,16 +150,6 @@ func promises(names []string) []sandbox.Promise {
 		all = append(all, sandbox.Promise(name))
 	}
 	return all
-}
-
-// ground returns the directories that sandboxes mount or hide.
-func (a *App) ground(ctx context.Context) (sandbox.Ground, error) {
-	g, err := a.files.Layout(ctx)
-	out := sandbox.Ground{Dir: g.Dir, Hidden: g.Hidden, Locked: g.Locked}
-	for _, r := range g.Roots {
-		out.Roots = append(out.Roots, sandbox.Root(r))
-	}
-	return out, err
 }
 
 // environ returns the variables of the settings for every command.

@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // The test binary is the agent, too, and a server that is killed.
@@ -70,11 +69,11 @@ func newSink() *sink {
 	return &sink{exited: make(chan struct{}), gone: make(chan struct{}), wrote: make(chan struct{}, 1)}
 }
 
-func (s *sink) Output(stream exec.Stream, data []byte) {
+func (s *sink) Output(stream sandbox.Stream, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	to := &s.out
-	if stream == exec.Stderr {
+	if stream == sandbox.Stderr {
 		to = &s.err
 	}
 	to.Write(data)

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // A Sink hears of one command. It is called from the one goroutine that reads
@@ -17,7 +17,7 @@ import (
 type Sink interface {
 	// Output is what the command, or something that it has started, has
 	// written. The bytes are good until it returns.
-	Output(s exec.Stream, data []byte)
+	Output(s sandbox.Stream, data []byte)
 	// Exited says that the command itself has ended.
 	Exited(e wire.ExitBody)
 	// Gone is last: all that the command has started has ended too. An err

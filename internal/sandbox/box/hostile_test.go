@@ -13,7 +13,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // A stage set for an agent of which the test decides what it says.
@@ -54,7 +53,7 @@ func (s *strict) note(wrong bool, what string) {
 	}
 }
 
-func (s *strict) Output(_ exec.Stream, data []byte) {
+func (s *strict) Output(_ sandbox.Stream, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.note(s.gone || len(data) > wire.MaxData, "output")

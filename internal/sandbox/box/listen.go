@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // errDisorder is an agent that says what it must not say now.
@@ -95,9 +95,9 @@ func (c *Child) hear(f wire.Frame) error {
 		if len(f.Body) > wire.MaxData {
 			return wire.ErrTooLong
 		}
-		stream := exec.Stdout
+		stream := sandbox.Stdout
 		if f.Kind == wire.Stderr {
-			stream = exec.Stderr
+			stream = sandbox.Stderr
 		}
 		if s := c.listener(); s != nil {
 			s.Output(stream, f.Body)

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // A counter throws away what it hears.
@@ -28,9 +28,9 @@ type counter struct {
 	gone   chan struct{}
 }
 
-func (c *counter) Output(_ exec.Stream, data []byte) { c.bytes.Add(int64(len(data))) }
-func (c *counter) Exited(wire.ExitBody)              { close(c.exited) }
-func (c *counter) Gone(error)                        { close(c.gone) }
+func (c *counter) Output(_ sandbox.Stream, data []byte) { c.bytes.Add(int64(len(data))) }
+func (c *counter) Exited(wire.ExitBody)                 { close(c.exited) }
+func (c *counter) Gone(error)                           { close(c.gone) }
 
 // highWater is the most memory that a process has had.
 func highWater(t *testing.T, pid string) int64 {

@@ -12,13 +12,11 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
-	"github.com/mcp-tools/mcp-tools/tools/exec/cli"
 )
 
 // seclude opens a cell for one command that holds credentials, and changes the
 // command so that it, and it alone, gets them.
-func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*cell, error) {
+func (c *Commands) seclude(ctx context.Context, p *place, cmd *sandbox.Command) (*cell, error) {
 	a := cmd.Apart
 	if !filepath.IsAbs(a.Program) || cmd.Argv[0] != a.Program {
 		return nil, errors.New("a command with credentials has to be the program that was checked")
@@ -76,9 +74,9 @@ func (c *Commands) seclude(ctx context.Context, p *place, cmd *exec.Command) (*c
 	if err := c.await(ctx, n); err != nil {
 		return nil, err
 	}
-	// What is mounted or about to be started is what it is from here on.
-	if a.Identity != "" {
-		if err := cli.Same(a.Program, a.Identity); err != nil {
+	// The program is mounted or open now: a later change has no effect.
+	if a.Verify != nil {
+		if err := a.Verify(); err != nil {
 			c.leave(n, true)
 			return nil, err
 		}
@@ -107,7 +105,7 @@ func (c *Commands) enclose(p *place, pl plan) (*cell, error) {
 
 // lend writes the files of a command, and returns their names and what has to be
 // let in for them.
-func lend(a *exec.Apart, dir, files string) (names []string, roots []sandbox.Root, err error) {
+func lend(a *sandbox.Apart, dir, files string) (names []string, roots []sandbox.Root, err error) {
 	// The outer directory keeps everybody out; behind walls, where commands may
 	// be another user, only the inner one is there.
 	err = errors.Join(os.Mkdir(files, 0o755), os.Chmod(files, 0o755), os.Mkdir(filepath.Join(dir, "home"), 0o700))

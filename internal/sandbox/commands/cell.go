@@ -70,7 +70,7 @@ func (c *Commands) key(p *place) cellKey {
 // plan says what walls a place has. The layout is made anew, since a home may
 // be good for one set of walls only.
 func (c *Commands) plan(p *place, roots ...sandbox.Root) plan {
-	g := p.ground.Ground
+	g := p.ground.Directories
 	for _, r := range roots {
 		g.Roots = withRoot(slices.Clone(g.Roots), r.Path, r.Write)
 	}

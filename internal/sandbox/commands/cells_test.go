@@ -12,10 +12,9 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
-func word(w string) exec.Command { return exec.Command{Argv: []string{w}, Text: w} }
+func word(w string) sandbox.Command { return sandbox.Command{Argv: []string{w}, Text: w} }
 
 func TestASandboxIsStartedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -41,7 +40,7 @@ func TestASandboxIsStartedOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if s := p.Wait(ctx, exec.Until{}); s.State != exec.Exited || s.Tier != "kernel" {
+				if s := p.Wait(ctx, sandbox.Until{}); s.State != sandbox.Exited || s.Tier != "kernel" {
 					t.Errorf("it is %+v", s)
 				}
 			})
@@ -76,8 +75,8 @@ func TestSandboxesEnd(t *testing.T) {
 		f := newFake("kernel")
 		secret := ".env"
 		c := withFakes(t, Policy{}, func(o *Options) {
-			o.Ground = func(context.Context) (sandbox.Ground, error) {
-				return sandbox.Ground{Dir: filepath.FromSlash("/w"), Hidden: []string{secret}}, nil
+			o.Directories = func(context.Context) (sandbox.Directories, error) {
+				return sandbox.Directories{Dir: filepath.FromSlash("/w"), Hidden: []string{secret}}, nil
 			}
 		}, f)
 		ctx := as(t.Context(), "a", "s")
@@ -151,14 +150,14 @@ func TestTheFarSideFails(t *testing.T) {
 				cmd.Timeout = time.Minute
 				p := start(ctx, t, c, cmd)
 				s := finish(ctx, t, p)
-				want := exec.Vanished
+				want := sandbox.Vanished
 				if how == "deaf" {
-					want = exec.TimedOut
+					want = sandbox.TimedOut
 				}
 				if s.State != want {
 					t.Errorf("it is %+v", s)
 				}
-				if s := finish(ctx, t, other); s.State != exec.Vanished {
+				if s := finish(ctx, t, other); s.State != sandbox.Vanished {
 					t.Errorf("another in the same sandbox is %+v", s)
 				}
 				if n := len(f.links[0].starts); n != 2 {
@@ -185,7 +184,7 @@ func TestKillsAgainstTheDeaf(t *testing.T) {
 		if took := time.Since(begun); took != killLimit {
 			t.Errorf("it took %s", took)
 		}
-		if s := p.Status(); s.State != exec.Killed {
+		if s := p.Status(); s.State != sandbox.Killed {
 			t.Errorf("it is %+v", s)
 		}
 	})
@@ -214,7 +213,7 @@ func TestWhatIsKeptGrowsOld(t *testing.T) {
 
 func TestStarved(t *testing.T) {
 	c := withFakes(t, Policy{}, nil, newFake("kernel"))
-	if _, s := run(caller(t), t, c, word("starve")); s.State != exec.Starved || s.Why != "it took more than 512 MiB of memory" {
+	if _, s := run(caller(t), t, c, word("starve")); s.State != sandbox.Starved || s.Why != "it took more than 512 MiB of memory" {
 		t.Errorf("it is %+v", s)
 	}
 }

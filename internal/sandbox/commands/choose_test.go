@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 func TestWhichWalls(t *testing.T) {
@@ -152,7 +151,7 @@ func TestSealedSites(t *testing.T) {
 	if body.Dir != "/roots/data/deep" || f.walls[0].Proxy != "/socket" || f.walls[0].Open || f.walls[0].Owner != "a/" {
 		t.Errorf("it starts in %q behind %+v", body.Dir, f.walls[0])
 	}
-	cmd = exec.Command{Argv: []string{"/p/gh"}, Apart: &exec.Apart{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
+	cmd = sandbox.Command{Argv: []string{"/p/gh"}, Apart: &sandbox.Apart{Program: "/p/gh", Hosts: []string{"h:1"}, Files: map[string][]byte{"K": nil}}}
 	p := start(ctx, t, c, cmd)
 	finish(ctx, t, p)
 	body = <-f.links[1].starts
@@ -204,7 +203,7 @@ func TestTemp(t *testing.T) {
 		{Docker, "/tmp/home", true, "/tmp"},
 		{Host, "/root", false, "/tmp"},
 	} {
-		p := &place{site: exec.Site{Tier: string(tt.tier), Sealed: tt.sealed}}
+		p := &place{site: sandbox.Site{Tier: string(tt.tier), Sealed: tt.sealed}}
 		if got := p.temp(tt.home); filepath.ToSlash(got) != tt.want && (tt.sealed || filepath.Separator == '/') {
 			t.Errorf("%s with the home %s: %s", tt.tier, tt.home, got)
 		}

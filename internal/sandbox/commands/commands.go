@@ -30,7 +30,7 @@ const (
 	lastMoment = 200 * time.Millisecond
 )
 
-// Commands runs commands for callers: it is an exec.Commands.
+// Commands runs commands for callers. It implements the interface of tools/exec.
 type Commands struct {
 	o       Options
 	walls   []*wall

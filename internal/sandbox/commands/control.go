@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // killLimit is when the sandbox of something that does not die is ended.
@@ -20,7 +20,7 @@ func (p *process) Kill(ctx context.Context) error {
 		return nil
 	}
 	if !p.ended && p.wanted == "" {
-		p.wanted = exec.Killed
+		p.wanted = sandbox.Killed
 	}
 	if p.force == nil {
 		p.force = time.AfterFunc(killLimit, func() { p.c.end(p.cell) })
@@ -47,7 +47,7 @@ func (p *process) doom(why string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.ended && p.wanted == "" {
-		p.wanted, p.status.Why = exec.Killed, why
+		p.wanted, p.status.Why = sandbox.Killed, why
 	}
 }
 

@@ -44,7 +44,7 @@ func (f *fake) finds(found sandbox.Finding) {
 	f.finding = found
 }
 
-func (f *fake) Layout(g sandbox.Ground) sandbox.Layout {
+func (f *fake) Layout(g sandbox.Directories) sandbox.Layout {
 	l := sandbox.Layout{Home: "/home", Binds: []sandbox.Bind{{Host: g.Dir, Inside: "/workspace", Write: true}}}
 	for _, r := range g.Roots {
 		l.Binds = append(l.Binds, sandbox.Bind{Host: r.Path, Inside: "/roots/" + r.Name, Write: r.Write})
@@ -176,7 +176,7 @@ func withFakes(t *testing.T, p Policy, change func(*Options), fakes ...*fake) *C
 			o.Launchers = append(o.Launchers, f)
 		}
 		o.Mode = func(tool.Caller) Policy { return p }
-		o.Ground = func(context.Context) (sandbox.Ground, error) { return sandbox.Ground{Dir: ws}, nil }
+		o.Directories = func(context.Context) (sandbox.Directories, error) { return sandbox.Directories{Dir: ws}, nil }
 		o.Dir = func(_ context.Context, path string) (string, string, error) {
 			return filepath.Join(ws, path), "1:2", nil
 		}

@@ -17,7 +17,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/host"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // The test binary is also the agent and the stage.
@@ -33,8 +32,6 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-var _ exec.Commands = (*Commands)(nil)
-
 // hang is for what would otherwise go on for ever.
 const hang = 5 * time.Minute
 
@@ -46,9 +43,9 @@ func newCommands(t testing.TB, change ...func(*Options)) *Commands {
 		t.Fatal(err)
 	}
 	o := Options{
-		Launchers: []sandbox.Launcher{host.Launcher{}},
-		Mode:      func(tool.Caller) Policy { return Policy{Mode: Host} },
-		Ground:    func(context.Context) (sandbox.Ground, error) { return sandbox.Ground{Dir: ws}, nil },
+		Launchers:   []sandbox.Launcher{host.Launcher{}},
+		Mode:        func(tool.Caller) Policy { return Policy{Mode: Host} },
+		Directories: func(context.Context) (sandbox.Directories, error) { return sandbox.Directories{Dir: ws}, nil },
 		Dir: func(_ context.Context, path string) (string, string, error) {
 			dir := filepath.Join(ws, path)
 			if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
@@ -86,11 +83,11 @@ func caller(t testing.TB) context.Context {
 }
 
 // sh is a command of a shell.
-func sh(text string) exec.Command {
-	return exec.Command{Argv: []string{"/bin/sh", "-c", text}, Text: text}
+func sh(text string) sandbox.Command {
+	return sandbox.Command{Argv: []string{"/bin/sh", "-c", text}, Text: text}
 }
 
-func start(ctx context.Context, t testing.TB, c *Commands, cmd exec.Command) *process {
+func start(ctx context.Context, t testing.TB, c *Commands, cmd sandbox.Command) *process {
 	t.Helper()
 	p, err := c.Start(ctx, cmd)
 	if err != nil {
@@ -100,24 +97,24 @@ func start(ctx context.Context, t testing.TB, c *Commands, cmd exec.Command) *pr
 }
 
 // finish waits for the end of a command, which must come.
-func finish(ctx context.Context, t testing.TB, p *process) exec.Status {
+func finish(ctx context.Context, t testing.TB, p *process) sandbox.Status {
 	t.Helper()
-	s := p.Wait(ctx, exec.Until{})
-	if s.State == exec.Running {
+	s := p.Wait(ctx, sandbox.Until{})
+	if s.State == sandbox.Running {
 		t.Fatalf("%q is still running: %v", s.Text, ctx.Err())
 	}
 	return s
 }
 
 // run runs a command to its end and returns what it wrote to stdout.
-func run(ctx context.Context, t testing.TB, c *Commands, cmd exec.Command) (string, exec.Status) {
+func run(ctx context.Context, t testing.TB, c *Commands, cmd sandbox.Command) (string, sandbox.Status) {
 	t.Helper()
 	p := start(ctx, t, c, cmd)
 	s := finish(ctx, t, p)
-	return text(t, p.Log(exec.Stdout)), s
+	return text(t, p.Log(sandbox.Stdout)), s
 }
 
-func text(t testing.TB, l exec.Log) string {
+func text(t testing.TB, l sandbox.Log) string {
 	t.Helper()
 	all, err := io.ReadAll(io.NewSectionReader(l, 0, l.Size()))
 	if err != nil {

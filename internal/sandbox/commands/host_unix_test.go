@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 func TestRunsOnTheHost(t *testing.T) {
@@ -23,26 +23,26 @@ func TestRunsOnTheHost(t *testing.T) {
 	c := newCommands(t, func(o *Options) { o.Environ = []string{"EXTRA=yes", "LANG=xx"} })
 	tests := []struct {
 		name    string
-		cmd     exec.Command
+		cmd     sandbox.Command
 		out     string
 		errText string
 		code    int
 	}{
 		{"output", sh("echo hello; echo oops >&2; exit 3"), "hello\n", "oops\n", 3},
-		{"no shell", exec.Command{Argv: []string{"echo", "$HOME;", "a  b"}}, "$HOME; a  b\n", "", 0},
+		{"no shell", sandbox.Command{Argv: []string{"echo", "$HOME;", "a  b"}}, "$HOME; a  b\n", "", 0},
 		{"nothing is inherited", sh("echo ${OF_THE_SERVER-none} $EXTRA $LANG $LC_ALL $TERM"), "none yes xx C dumb\n", "", 0},
-		{"own variables", exec.Command{Argv: []string{"/bin/sh", "-c", "echo $A $EXTRA"}, Env: []string{"A=1", "EXTRA=no"}}, "1 no\n", "", 0},
+		{"own variables", sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo $A $EXTRA"}, Env: []string{"A=1", "EXTRA=no"}}, "1 no\n", "", 0},
 		{"no stdin", sh("cat; echo end"), "end\n", "", 0},
-		{"stdin", exec.Command{Argv: []string{"cat"}, Stdin: []byte("given")}, "given", "", 0},
-		{"one stream", exec.Command{Argv: []string{"/bin/sh", "-c", "echo a; echo b >&2; echo c"}, Merge: true}, "a\nb\nc\n", "", 0},
+		{"stdin", sandbox.Command{Argv: []string{"cat"}, Stdin: []byte("given")}, "given", "", 0},
+		{"one stream", sandbox.Command{Argv: []string{"/bin/sh", "-c", "echo a; echo b >&2; echo c"}, Merge: true}, "a\nb\nc\n", "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			ctx := caller(t)
 			p := start(ctx, t, c, tt.cmd)
 			s := finish(ctx, t, p)
-			if s.State != exec.Exited || s.Code != tt.code || text(t, p.Log(exec.Stdout)) != tt.out || text(t, p.Log(exec.Stderr)) != tt.errText {
-				t.Errorf("got %+v, stdout %q, stderr %q", s, text(t, p.Log(exec.Stdout)), text(t, p.Log(exec.Stderr)))
+			if s.State != sandbox.Exited || s.Code != tt.code || text(t, p.Log(sandbox.Stdout)) != tt.out || text(t, p.Log(sandbox.Stderr)) != tt.errText {
+				t.Errorf("got %+v, stdout %q, stderr %q", s, text(t, p.Log(sandbox.Stdout)), text(t, p.Log(sandbox.Stderr)))
 			}
 			if s.Tier != "host" || !strings.HasPrefix(s.ID, "p_") || s.Text != tt.cmd.Text {
 				t.Errorf("the status is %+v", s)
@@ -57,14 +57,14 @@ func TestRunsOnTheHost(t *testing.T) {
 func TestDirectories(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
-	ground, err := c.o.Ground(ctx)
+	ground, err := c.o.Directories(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(filepath.Join(ground.Dir, "sub"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command{Argv: []string{"pwd"}, Dir: "sub"}
+	cmd := sandbox.Command{Argv: []string{"pwd"}, Dir: "sub"}
 	if out, _ := run(ctx, t, c, cmd); out != filepath.Join(ground.Dir, "sub")+"\n" {
 		t.Errorf("the directory is %q", out)
 	}
@@ -79,16 +79,16 @@ func TestRefusesWhatCannotBeStarted(t *testing.T) {
 	c := newCommands(t)
 	tests := []struct {
 		name string
-		cmd  exec.Command
+		cmd  sandbox.Command
 		kind tool.Kind
 		says string
 	}{
-		{"nothing", exec.Command{}, tool.Invalid, "no command"},
-		{"no program", exec.Command{Argv: []string{"no-such-program"}}, tool.NotFound, `"no-such-program"`},
-		{"zero byte", exec.Command{Argv: []string{"echo", "a\x00b"}}, tool.Invalid, "zero byte"},
-		{"bad variable", exec.Command{Argv: []string{"echo"}, Env: []string{"=x"}}, tool.Invalid, "NAME=value"},
-		{"too long", exec.Command{Argv: []string{"echo", strings.Repeat("x", maxWords)}}, tool.TooLarge, "file"},
-		{"long stdin", exec.Command{Argv: []string{"cat"}, Stdin: make([]byte, maxInput+1)}, tool.TooLarge, "file"},
+		{"nothing", sandbox.Command{}, tool.Invalid, "no command"},
+		{"no program", sandbox.Command{Argv: []string{"no-such-program"}}, tool.NotFound, `"no-such-program"`},
+		{"zero byte", sandbox.Command{Argv: []string{"echo", "a\x00b"}}, tool.Invalid, "zero byte"},
+		{"bad variable", sandbox.Command{Argv: []string{"echo"}, Env: []string{"=x"}}, tool.Invalid, "NAME=value"},
+		{"too long", sandbox.Command{Argv: []string{"echo", strings.Repeat("x", maxWords)}}, tool.TooLarge, "file"},
+		{"long stdin", sandbox.Command{Argv: []string{"cat"}, Stdin: make([]byte, maxInput+1)}, tool.TooLarge, "file"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestTimeAndKills(t *testing.T) {
 	slow := sh("echo begun; sleep 1000")
 	for slow.Timeout = 300 * time.Millisecond; ; slow.Timeout *= 4 { // until it comes to say something
 		out, s := run(ctx, t, c, slow)
-		if s.State != exec.TimedOut || out != "" && out != "begun\n" {
+		if s.State != sandbox.TimedOut || out != "" && out != "begun\n" {
 			t.Fatalf("a command that takes too long ends as %+v with %q", s, out)
 		}
 		if out != "" {
@@ -117,13 +117,13 @@ func TestTimeAndKills(t *testing.T) {
 		}
 	}
 	p := start(ctx, t, c, sh("trap '' TERM; echo begun; sleep 1000 & sleep 1000"))
-	if s := p.Wait(ctx, exec.Until{Pattern: "^begun$"}); s.Matched != "begun" || s.State != exec.Running {
+	if s := p.Wait(ctx, sandbox.Until{Pattern: "^begun$"}); s.Matched != "begun" || s.State != sandbox.Running {
 		t.Fatalf("waiting for a line gives %+v", s)
 	}
 	if err := p.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if s := p.Status(); s.State != exec.Killed || s.Left != 0 {
+	if s := p.Status(); s.State != sandbox.Killed || s.Left != 0 {
 		t.Errorf("a killed command is %+v", s)
 	}
 	if err := p.Kill(ctx); err != nil {
@@ -135,7 +135,7 @@ func TestChildrenThatGoOn(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("sleep 1000 & echo $!"))
-	if s := finish(ctx, t, p); s.State != exec.Exited || s.Left != 1 {
+	if s := finish(ctx, t, p); s.State != sandbox.Exited || s.Left != 1 {
 		t.Fatalf("a command with a child is %+v", s)
 	}
 	if err := p.Keep(ctx, false); err != nil {
@@ -151,7 +151,7 @@ func TestChildrenThatGoOn(t *testing.T) {
 	if err := found.Kill(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if s := found.Status(); s.State != exec.Exited || s.Left != 0 {
+	if s := found.Status(); s.State != sandbox.Exited || s.Left != 0 {
 		t.Errorf("after the kill it is %+v", s)
 	}
 }
@@ -159,27 +159,27 @@ func TestChildrenThatGoOn(t *testing.T) {
 func TestTalkingToACommand(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
-	p := start(ctx, t, c, exec.Command{Argv: []string{"/bin/sh", "-c", `printf "name? "; read n; echo "hello $n"; cat`}, Open: true})
-	if s := p.Wait(ctx, exec.Until{Pattern: `name\? $`}); s.Matched != "name? " {
+	p := start(ctx, t, c, sandbox.Command{Argv: []string{"/bin/sh", "-c", `printf "name? "; read n; echo "hello $n"; cat`}, Open: true})
+	if s := p.Wait(ctx, sandbox.Until{Pattern: `name\? $`}); s.Matched != "name? " {
 		t.Fatalf("an unfinished line is not found: %+v", s)
 	}
 	if err := p.Write(ctx, []byte("you\n"), false); err != nil {
 		t.Fatal(err)
 	}
-	p.Wait(ctx, exec.Until{Pattern: "hello you"})
+	p.Wait(ctx, sandbox.Until{Pattern: "hello you"})
 	if err := p.Write(ctx, []byte("rest"), true); err != nil {
 		t.Fatal(err)
 	}
-	if s := finish(ctx, t, p); s.Code != 0 || text(t, p.Log(exec.Stdout)) != "name? hello you\nrest" {
-		t.Errorf("the end is %+v with %q", s, text(t, p.Log(exec.Stdout)))
+	if s := finish(ctx, t, p); s.Code != 0 || text(t, p.Log(sandbox.Stdout)) != "name? hello you\nrest" {
+		t.Errorf("the end is %+v with %q", s, text(t, p.Log(sandbox.Stdout)))
 	}
 	refused(t, p.Write(ctx, []byte("x"), false), tool.Conflict, "has ended")
 	silent := start(ctx, t, c, sh("sleep 1000"))
 	refused(t, silent.Write(ctx, []byte("x"), false), tool.Conflict, "stdin")
-	if s := silent.Wait(ctx, exec.Until{Idle: 50 * time.Millisecond}); !s.WasIdle || s.State != exec.Running {
+	if s := silent.Wait(ctx, sandbox.Until{Idle: 50 * time.Millisecond}); !s.WasIdle || s.State != sandbox.Running {
 		t.Errorf("waiting for silence gives %+v", s)
 	}
-	deaf := start(ctx, t, c, exec.Command{Argv: []string{"sleep", "1000"}, Open: true})
+	deaf := start(ctx, t, c, sandbox.Command{Argv: []string{"sleep", "1000"}, Open: true})
 	short, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
 	defer cancel()
 	var err error
@@ -196,12 +196,12 @@ func TestALostSandbox(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("echo begun; sleep 1000"))
-	p.Wait(ctx, exec.Until{Pattern: "begun"})
+	p.Wait(ctx, sandbox.Until{Pattern: "begun"})
 	if err := syscall.Kill(p.cell.box.PID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	s := finish(ctx, t, p)
-	if s.State != exec.Vanished || s.Why == "" || text(t, p.Log(exec.Stdout)) != "begun\n" {
+	if s.State != sandbox.Vanished || s.Why == "" || text(t, p.Log(sandbox.Stdout)) != "begun\n" {
 		t.Errorf("it ends as %+v", s)
 	}
 	if out, s := run(ctx, t, c, sh("echo again")); out != "again\n" {
@@ -215,7 +215,7 @@ func TestManyAtOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
-			if out, s := run(ctx, t, c, sh("echo one; sleep 0.01; echo two")); out != "one\ntwo\n" || s.State != exec.Exited {
+			if out, s := run(ctx, t, c, sh("echo one; sleep 0.01; echo two")); out != "one\ntwo\n" || s.State != sandbox.Exited {
 				t.Errorf("%q %+v", out, s)
 			}
 		})
@@ -238,7 +238,7 @@ func TestCancelStorm(t *testing.T) {
 			if err != nil {
 				return
 			}
-			p.Wait(short, exec.Until{})
+			p.Wait(short, sandbox.Until{})
 			if err := p.Remove(ctx); err != nil {
 				t.Error(err)
 			}
@@ -261,12 +261,12 @@ func TestCloseWhileBusy(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 20 {
 		p := start(ctx, t, c, sh("trap '' TERM; echo ready; sleep 1000 & wait"))
-		p.Wait(ctx, exec.Until{Pattern: "ready"})
+		p.Wait(ctx, sandbox.Until{Pattern: "ready"})
 		all.Go(func() {
 			if i%2 == 0 {
 				_ = p.Remove(ctx)
 			}
-			if s := p.Wait(ctx, exec.Until{}); s.State == exec.Running {
+			if s := p.Wait(ctx, sandbox.Until{}); s.State == sandbox.Running {
 				t.Errorf("it is %+v", s)
 			}
 		})
@@ -293,7 +293,7 @@ func TestSomebodyWatches(t *testing.T) {
 	ctx := caller(t)
 	var seen strings.Builder
 	cmd := sh("echo one; echo two >&2; sleep 0.05; echo three")
-	cmd.Watch = func(_ exec.Stream, data []byte) { seen.Write(data) }
+	cmd.Watch = func(_ sandbox.Stream, data []byte) { seen.Write(data) }
 	finish(ctx, t, start(ctx, t, c, cmd))
 	if got := seen.String(); len(got) != len("one\ntwo\nthree\n") || !strings.HasSuffix(got, "three\n") {
 		t.Errorf("the watcher saw %q", got)
@@ -301,12 +301,12 @@ func TestSomebodyWatches(t *testing.T) {
 	// One that never returns holds up nobody but itself.
 	stuck := make(chan struct{})
 	defer close(stuck)
-	cmd.Watch = func(exec.Stream, []byte) { <-stuck }
+	cmd.Watch = func(sandbox.Stream, []byte) { <-stuck }
 	p := start(ctx, t, c, cmd)
 	if out, _ := run(ctx, t, c, sh("echo other")); out != "other\n" {
 		t.Errorf("another command gives %q", out)
 	}
-	if s := finish(ctx, t, p); s.State != exec.Exited {
+	if s := finish(ctx, t, p); s.State != sandbox.Exited {
 		t.Errorf("the watched one ends as %+v", s)
 	}
 }

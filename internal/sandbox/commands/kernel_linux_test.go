@@ -10,7 +10,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // Behind real walls a command sees its own ground, what the operator adds, and
@@ -67,9 +66,9 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 	if err := os.Symlink("/proc/self/environ", filepath.Join(s.Dir, "innocent")); err != nil {
 		t.Fatal(err)
 	}
-	p := start(ctx, t, c, exec.Command{
+	p := start(ctx, t, c, sandbox.Command{
 		Argv: []string{program, "-c", `cat "$KEY"; echo $TOKEN; ls "$HOME" | wc -l; cat innocent 2>/dev/null`},
-		Apart: &exec.Apart{
+		Apart: &sandbox.Apart{
 			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
 		},
 	})
@@ -84,5 +83,5 @@ func TestBehindTheKernelsWalls(t *testing.T) {
 
 func readAll(t *testing.T, p *process) string {
 	t.Helper()
-	return text(t, p.Log(exec.Stdout)) + text(t, p.Log(exec.Stderr))
+	return text(t, p.Log(sandbox.Stdout)) + text(t, p.Log(sandbox.Stderr))
 }

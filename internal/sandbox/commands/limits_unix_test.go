@@ -12,7 +12,7 @@ import (
 	osexec "os/exec"
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
 // A gigabyte of output, in lines and without, takes no more memory than a
@@ -30,7 +30,7 @@ func TestFloods(t *testing.T) {
 			before := memory()
 			p := start(ctx, t, c, sh(source+" | head -c 1073741824; echo; echo the end"))
 			most, others := int64(0), 0
-			for p.Status().State == exec.Running {
+			for p.Status().State == sandbox.Running {
 				if out, _ := run(ctx, t, c, sh("echo other")); out != "other\n" {
 					t.Fatalf("another command gives %q", out)
 				}
@@ -38,14 +38,14 @@ func TestFloods(t *testing.T) {
 				most = max(most, memory()-before)
 			}
 			s := p.Status()
-			if s.State != exec.Exited || p.Log(exec.Stdout).Size() != flood+int64(len("\nthe end\n")) {
-				t.Fatalf("it is %+v with %d bytes", s, p.Log(exec.Stdout).Size())
+			if s.State != sandbox.Exited || p.Log(sandbox.Stdout).Size() != flood+int64(len("\nthe end\n")) {
+				t.Fatalf("it is %+v with %d bytes", s, p.Log(sandbox.Stdout).Size())
 			}
 			end := make([]byte, 9)
-			if _, err := p.Log(exec.Stdout).ReadAt(end, flood); err != nil || string(end) != "\nthe end\n" {
+			if _, err := p.Log(sandbox.Stdout).ReadAt(end, flood); err != nil || string(end) != "\nthe end\n" {
 				t.Errorf("the end is %q, %v", end, err)
 			}
-			from, to := p.Log(exec.Stdout).Gap()
+			from, to := p.Log(sandbox.Stdout).Gap()
 			t.Logf("in %s, %d others ran meanwhile, %d KiB more memory, %d MiB kept", s.Took, others, most>>10, (flood-(to-from))>>20)
 			if most > 16<<20 {
 				t.Errorf("it took %d KiB more memory", most>>10)
@@ -53,7 +53,7 @@ func TestFloods(t *testing.T) {
 			if others == 0 {
 				t.Error("nobody else was served")
 			}
-			if s := p.Wait(ctx, exec.Until{Pattern: "^the end$"}); s.Matched != "the end" {
+			if s := p.Wait(ctx, sandbox.Until{Pattern: "^the end$"}); s.Matched != "the end" {
 				t.Errorf("the last line is not found: %+v", s)
 			}
 		})
@@ -84,8 +84,8 @@ func TestAFullDisk(t *testing.T) {
 	ctx := caller(t)
 	p := start(ctx, t, c, sh("echo begin; head -c 5000000 /dev/zero | tr '\\0' x; echo end"))
 	s := finish(ctx, t, p)
-	l := p.Log(exec.Stdout)
-	if s.State != exec.Exited || s.Code != 0 || l.Size() != 5000000+10 || !strings.Contains(s.Why, "disk") {
+	l := p.Log(sandbox.Stdout)
+	if s.State != sandbox.Exited || s.Code != 0 || l.Size() != 5000000+10 || !strings.Contains(s.Why, "disk") {
 		t.Errorf("it is %+v with %d bytes", s, l.Size())
 	}
 	from, to := l.Gap()
@@ -160,11 +160,11 @@ func BenchmarkTrue(b *testing.B) {
 		run(ctx, b, c, sh("true"))
 		b.ReportAllocs()
 		for b.Loop() {
-			p, err := c.Start(ctx, exec.Command{Argv: []string{path}})
+			p, err := c.Start(ctx, sandbox.Command{Argv: []string{path}})
 			if err != nil {
 				b.Fatal(err)
 			}
-			if s := p.Wait(ctx, exec.Until{}); s.Code != 0 || s.State != exec.Exited {
+			if s := p.Wait(ctx, sandbox.Until{}); s.Code != 0 || s.State != sandbox.Exited {
 				b.Fatal(s)
 			}
 		}

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
 // openSpool makes one whose directory is there.
@@ -180,7 +180,7 @@ func FuzzLog(f *testing.F) {
 func TestWatcher(t *testing.T) {
 	var told []string
 	begun, goOn, end := make(chan struct{}, 1), make(chan struct{}), make(chan struct{})
-	w := newWatcher(func(s exec.Stream, data []byte) {
+	w := newWatcher(func(s sandbox.Stream, data []byte) {
 		select {
 		case begun <- struct{}{}:
 			<-goOn
@@ -188,16 +188,16 @@ func TestWatcher(t *testing.T) {
 		}
 		told = append(told, fmt.Sprintf("%d:%.12s", s, data))
 	}, func(run func()) { go run() })
-	w.add(exec.Stdout, []byte("first"))
+	w.add(sandbox.Stdout, []byte("first"))
 	<-begun
 	for i := range 3 {
-		w.add(exec.Stdout, fmt.Appendf(nil, "a%d", i))
+		w.add(sandbox.Stdout, fmt.Appendf(nil, "a%d", i))
 	}
-	w.add(exec.Stderr, []byte("b"))
-	w.add(exec.Stdout, bytes.Repeat([]byte("c"), watchMost)) // too much
-	w.add(exec.Stdout, []byte("d"))
+	w.add(sandbox.Stderr, []byte("b"))
+	w.add(sandbox.Stdout, bytes.Repeat([]byte("c"), watchMost)) // too much
+	w.add(sandbox.Stdout, []byte("d"))
 	w.finish(func() { close(end) })
-	w.add(exec.Stdout, []byte("after the end"))
+	w.add(sandbox.Stdout, []byte("after the end"))
 	close(goOn)
 	<-end
 	if got := strings.Join(told, " "); got != "1:first 1:a0a1a2 2:b 1:d" {
@@ -208,9 +208,9 @@ func TestWatcher(t *testing.T) {
 // A command without output has its end told at once, and nothing afterwards.
 func TestWatcherOfNothing(t *testing.T) {
 	ended := false
-	w := newWatcher(func(exec.Stream, []byte) { t.Error("told") }, func(func()) { t.Error("a goroutine was begun") })
+	w := newWatcher(func(sandbox.Stream, []byte) { t.Error("told") }, func(func()) { t.Error("a goroutine was begun") })
 	w.finish(func() { ended = true })
-	w.add(exec.Stdout, []byte("after the end"))
+	w.add(sandbox.Stdout, []byte("after the end"))
 	if !ended {
 		t.Error("nobody heard of the end")
 	}
@@ -218,11 +218,11 @@ func TestWatcherOfNothing(t *testing.T) {
 
 // BenchmarkWatcher is a flood with somebody who listens.
 func BenchmarkWatcher(b *testing.B) {
-	w, data, end := newWatcher(func(exec.Stream, []byte) {}, func(run func()) { go run() }), make([]byte, 32<<10), make(chan struct{})
+	w, data, end := newWatcher(func(sandbox.Stream, []byte) {}, func(run func()) { go run() }), make([]byte, 32<<10), make(chan struct{})
 	b.ReportAllocs()
 	b.SetBytes(int64(len(data)))
 	for b.Loop() {
-		w.add(exec.Stdout, data)
+		w.add(sandbox.Stdout, data)
 	}
 	w.finish(func() { close(end) })
 	<-end

@@ -58,8 +58,8 @@ type Limit struct {
 type Options struct {
 	Launchers []sandbox.Launcher // the strongest first
 	Mode      func(tool.Caller) Policy
-	// Ground says what of this machine's files a caller's commands are about.
-	Ground func(context.Context) (sandbox.Ground, error)
+	// Directories returns the directories that the commands of a caller work on.
+	Directories func(context.Context) (sandbox.Directories, error)
 	// Dir finds the directory that the model wrote, and what tells it from
 	// another that takes its name; "" is the workspace.
 	Dir func(ctx context.Context, path string) (dir, identity string, err error)
@@ -83,7 +83,7 @@ type Options struct {
 }
 
 func (o Options) complete() (Options, error) {
-	if len(o.Launchers) == 0 || o.Mode == nil || o.Ground == nil || o.Dir == nil || o.Spool == "" {
+	if len(o.Launchers) == 0 || o.Mode == nil || o.Directories == nil || o.Dir == nil || o.Spool == "" {
 		return o, errors.New("commands need launchers, a mode, a ground, a way to find directories, and a spool")
 	}
 	if o.Limit.Host < 0 || o.Limit.Sandbox < 0 || o.Limit.Most < 0 || o.Idle < 0 || o.Age < 0 || o.Boxes < 0 ||

@@ -15,7 +15,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // groundGood is for how long a caller's ground is taken to be as it was.
@@ -33,7 +32,7 @@ func ownerOf(c tool.Caller) owner {
 // A surveyed ground is a ground, what tells it from others, and what follows
 // from it for each kind of walls.
 type surveyed struct {
-	sandbox.Ground
+	sandbox.Directories
 	digest string
 	laid   *sync.Map // of laid, by tier
 }
@@ -52,7 +51,7 @@ type place struct {
 	wall   *wall
 	ground surveyed
 	laid
-	site exec.Site
+	site sandbox.Site
 }
 
 // place finds where a command runs that wants to be in dir.
@@ -95,7 +94,7 @@ func (p *place) lay(c *Commands) {
 		p.laid = known.(laid)
 		return
 	}
-	p.layout = c.layout(p.wall, p.ground.Ground)
+	p.layout = c.layout(p.wall, p.ground.Directories)
 	p.path, p.extra = p.searchPath(), slices.Concat(c.there(c.o.ExtraRead), c.there(c.o.ExtraWrite))
 	p.ground.laid.Store(p.site.Tier, p.laid)
 }
@@ -118,7 +117,7 @@ func (p *place) fill(o Options, dir, identity string) {
 }
 
 // layout says what commands see where, with what the operator adds to a ground.
-func (c *Commands) layout(w *wall, g sandbox.Ground) sandbox.Layout {
+func (c *Commands) layout(w *wall, g sandbox.Directories) sandbox.Layout {
 	g.Roots = slices.Clone(g.Roots)
 	for _, dir := range c.there(c.o.ExtraRead) {
 		g.Roots = withRoot(g.Roots, dir, false)
@@ -163,12 +162,12 @@ func (c *Commands) survey(ctx context.Context, caller tool.Caller) (surveyed, er
 	c.arm()
 	c.mu.Unlock()
 	return known.get(ctx, func(ctx context.Context) (surveyed, time.Duration, error) {
-		g, err := c.o.Ground(ctx)
+		g, err := c.o.Directories(ctx)
 		if err != nil {
 			return surveyed{}, 0, err
 		}
 		digest, err := digestOf(g)
-		return surveyed{Ground: g, digest: digest, laid: &sync.Map{}}, groundGood, err
+		return surveyed{Directories: g, digest: digest, laid: &sync.Map{}}, groundGood, err
 	})
 }
 

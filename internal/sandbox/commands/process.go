@@ -5,9 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // waitsAfter is for how long a command that asked for something has to be
@@ -32,23 +32,23 @@ type process struct {
 	number uint64 // of those that were left: the order
 
 	mu     sync.Mutex
-	status exec.Status // State, once it has ended, and what does not change
+	status sandbox.Status // State, once it has ended, and what does not change
 	exit   wire.ExitBody
 	ended  bool
 	gone   bool
-	wanted exec.State  // what we did to it: Killed or TimedOut
-	quiet  time.Time   // since when it has written and read nothing
-	open   bool        // its stdin
-	prompt bool        // what it wrote last is not a whole line
-	late   *time.Timer // ends its cell when the agent forgets the time
-	force  *time.Timer // ends its cell when a kill does not help
+	wanted sandbox.State // what we did to it: Killed or TimedOut
+	quiet  time.Time     // since when it has written and read nothing
+	open   bool          // its stdin
+	prompt bool          // what it wrote last is not a whole line
+	late   *time.Timer   // ends its cell when the agent forgets the time
+	force  *time.Timer   // ends its cell when a kill does not help
 	change chan struct{}
 	end    chan struct{} // closed when it has ended
 	over   chan struct{} // closed when all that it started is gone too
 }
 
 // Output takes what the command wrote.
-func (p *process) Output(s exec.Stream, data []byte) {
+func (p *process) Output(s sandbox.Stream, data []byte) {
 	if len(data) == 0 {
 		return
 	}
@@ -70,15 +70,15 @@ func (p *process) Exited(how wire.ExitBody) {
 		return
 	}
 	p.exit = how
-	state := exec.Exited
+	state := sandbox.Exited
 	switch {
-	case how.TimedOut || p.wanted == exec.TimedOut:
-		state = exec.TimedOut
+	case how.TimedOut || p.wanted == sandbox.TimedOut:
+		state = sandbox.TimedOut
 	case how.Starved != "":
-		state = exec.Starved
+		state = sandbox.Starved
 		p.status.Why = p.c.starved(how.Starved)
-	case how.Killed || p.wanted == exec.Killed && how.Signal != "":
-		state = exec.Killed
+	case how.Killed || p.wanted == sandbox.Killed && how.Signal != "":
+		state = sandbox.Killed
 	}
 	p.mu.Unlock()
 	p.finish(state)
@@ -98,7 +98,7 @@ func (p *process) Gone(err error) {
 	p.gone = true
 	ended, state := p.ended, p.wanted
 	if !ended && state == "" {
-		state = exec.Vanished
+		state = sandbox.Vanished
 		p.status.Why = "the sandbox was lost, so what the command had done by then is not known"
 	}
 	if p.force != nil {
@@ -117,7 +117,7 @@ func (p *process) Gone(err error) {
 
 // finish says how the command has ended, once those who watch it have seen what
 // it wrote.
-func (p *process) finish(state exec.State) {
+func (p *process) finish(state sandbox.State) {
 	at := time.Now()
 	p.mu.Lock()
 	p.ended = true
@@ -156,18 +156,18 @@ func (p *process) changed() <-chan struct{} {
 	return p.change
 }
 
-func (p *process) log(s exec.Stream) *log {
-	if s == exec.Stderr {
+func (p *process) log(s sandbox.Stream) *log {
+	if s == sandbox.Stderr {
 		return p.stderr
 	}
 	return p.stdout
 }
 
 // Log is what it has written to a stream.
-func (p *process) Log(s exec.Stream) exec.Log { return p.log(s) }
+func (p *process) Log(s sandbox.Stream) sandbox.Log { return p.log(s) }
 
 // Status is how it is now.
-func (p *process) Status() exec.Status {
+func (p *process) Status() sandbox.Status {
 	p.c.mu.Lock()
 	beyond := p.beyond
 	p.c.mu.Unlock()
@@ -179,7 +179,7 @@ func (p *process) Status() exec.Status {
 	if short {
 		s.Why = join(s.Why, "the disk for output is full, so part of it is lost")
 	}
-	if s.State == exec.Running {
+	if s.State == sandbox.Running {
 		s.Took = time.Since(s.Started)
 		s.Waiting = (p.open || s.TTY) && p.prompt && time.Since(p.quiet) >= waitsAfter
 		return s

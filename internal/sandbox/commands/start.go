@@ -8,10 +8,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 const (
@@ -21,17 +21,17 @@ const (
 )
 
 // Site says where a command would run, and starts nothing.
-func (c *Commands) Site(ctx context.Context, dir string) (exec.Site, error) {
+func (c *Commands) Site(ctx context.Context, dir string) (sandbox.Site, error) {
 	p, err := c.place(ctx, dir)
 	if err != nil {
-		return exec.Site{}, err
+		return sandbox.Site{}, err
 	}
 	return p.site, nil
 }
 
 // Start starts a command. It outlives ctx: whoever starts it waits for its end,
 // kills it, or leaves it to the caller with Keep, and then has it removed.
-func (c *Commands) Start(ctx context.Context, cmd exec.Command) (exec.Process, error) {
+func (c *Commands) Start(ctx context.Context, cmd sandbox.Command) (sandbox.Process, error) {
 	if err := check(cmd); err != nil {
 		return nil, err
 	}
@@ -68,13 +68,13 @@ func (c *Commands) Start(ctx context.Context, cmd exec.Command) (exec.Process, e
 }
 
 // moved reports whether a command would run elsewhere than it was judged for.
-func moved(judged, now exec.Site) bool {
+func moved(judged, now sandbox.Site) bool {
 	return judged.Tier != "" && (judged.Tier != now.Tier || judged.Sealed != now.Sealed || judged.Network != now.Network ||
 		judged.Dir != now.Dir || judged.Inode != now.Inode)
 }
 
 // check refuses what cannot be started anywhere.
-func check(cmd exec.Command) error {
+func check(cmd sandbox.Command) error {
 	if len(cmd.Argv) == 0 || cmd.Argv[0] == "" {
 		return tool.Errorf(tool.Invalid, "there is no command").Try("say what to run")
 	}
@@ -97,12 +97,12 @@ func check(cmd exec.Command) error {
 }
 
 // timeout is for how long a command may run. Zero is for ever.
-func timeout(cmd exec.Command, s exec.Site) time.Duration {
+func timeout(cmd sandbox.Command, s sandbox.Site) time.Duration {
 	return min(max(cmd.Timeout, 0), s.Most)
 }
 
 // run starts a command in a cell that was taken for it.
-func (c *Commands) run(ctx context.Context, at *place, n *cell, cmd exec.Command, body wire.StartBody) (exec.Process, error) {
+func (c *Commands) run(ctx context.Context, at *place, n *cell, cmd sandbox.Command, body wire.StartBody) (sandbox.Process, error) {
 	p := c.newProcess(at, n, cmd)
 	if err := c.admit(p); err != nil {
 		c.leave(n, false)
@@ -132,7 +132,7 @@ func (c *Commands) run(ctx context.Context, at *place, n *cell, cmd exec.Command
 	return p, nil
 }
 
-func (c *Commands) newProcess(at *place, n *cell, cmd exec.Command) *process {
+func (c *Commands) newProcess(at *place, n *cell, cmd sandbox.Command) *process {
 	now := time.Now()
 	most, errMost := c.o.Background.Output*3/4, c.o.Background.Output/4
 	if cmd.Merge || cmd.TTY {
@@ -142,9 +142,9 @@ func (c *Commands) newProcess(at *place, n *cell, cmd exec.Command) *process {
 		c: c, owner: ownerOf(at.caller), cell: n, apart: cmd.Apart != nil,
 		stdout: newLog(c.spool, most), stderr: newLog(c.spool, errMost),
 		quiet: now, open: cmd.Open || cmd.TTY, end: make(chan struct{}), over: make(chan struct{}),
-		status: exec.Status{
+		status: sandbox.Status{
 			ID: "p_" + strings.ToLower(rand.Text()[:12]), Text: cmd.Text, Dir: at.site.Dir, Tier: at.site.Tier,
-			State: exec.Running, Started: now, TTY: cmd.TTY, Note: at.site.Note,
+			State: sandbox.Running, Started: now, TTY: cmd.TTY, Note: at.site.Note,
 		},
 	}
 	if cmd.Watch != nil {
@@ -175,14 +175,14 @@ func (p *process) abandon() {
 // runs behind the same walls: whoever is there does not answer any more.
 func (p *process) overdue() {
 	p.mu.Lock()
-	p.wanted = exec.TimedOut
+	p.wanted = sandbox.TimedOut
 	p.mu.Unlock()
 	p.c.o.Log.Warn("a command outlived its time, so its sandbox is ended", "id", p.status.ID, "tier", p.status.Tier)
 	p.c.end(p.cell)
 }
 
 // notStarted is what the model reads about a command that does not run.
-func notStarted(ctx context.Context, cmd exec.Command, err error) error {
+func notStarted(ctx context.Context, cmd sandbox.Command, err error) error {
 	switch {
 	case errors.Is(err, box.ErrNoProgram):
 		return tool.Errorf(tool.NotFound, "there is no program %q", cmd.Argv[0]).

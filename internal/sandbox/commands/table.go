@@ -6,8 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // admit counts a process among those that run.
@@ -36,7 +36,7 @@ func (p *process) sees(caller tool.Caller) bool {
 
 // Process finds a command that was left to the caller. That of another is not
 // there, like one that never was.
-func (c *Commands) Process(ctx context.Context, id string) (exec.Process, error) {
+func (c *Commands) Process(ctx context.Context, id string) (sandbox.Process, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	p := c.kept[id]
@@ -48,7 +48,7 @@ func (c *Commands) Process(ctx context.Context, id string) (exec.Process, error)
 }
 
 // Processes are all that were left to the caller, the oldest first.
-func (c *Commands) Processes(ctx context.Context) ([]exec.Process, error) {
+func (c *Commands) Processes(ctx context.Context) ([]sandbox.Process, error) {
 	caller := tool.CallerFrom(ctx)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -59,7 +59,7 @@ func (c *Commands) Processes(ctx context.Context) ([]exec.Process, error) {
 		}
 	}
 	slices.SortFunc(mine, oldest)
-	all := make([]exec.Process, len(mine))
+	all := make([]sandbox.Process, len(mine))
 	for i, p := range mine {
 		all[i] = p
 	}

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // Whoever asks for what is another's reads what he reads about what never was.
@@ -87,12 +87,12 @@ func TestSessionsEnd(t *testing.T) {
 			}
 			c.EndSession("one")
 			for name, p := range map[string]*process{"left": left, "foreground": foreground} {
-				if s := p.Status(); s.State != exec.Killed {
+				if s := p.Status(); s.State != sandbox.Killed {
 					t.Errorf("%s: %+v", name, s)
 				}
 			}
 			for name, p := range map[string]*process{"beyond": beyond, "other": other} {
-				if s := p.Status(); s.State != exec.Running {
+				if s := p.Status(); s.State != sandbox.Running {
 					t.Errorf("%s: %+v", name, s)
 				}
 			}
@@ -128,7 +128,7 @@ func TestHowManyAreKept(t *testing.T) {
 	if _, err := c.Process(ctx, done.Status().ID); err == nil {
 		t.Error("the one that has ended was not given up")
 	}
-	if _, err := done.Log(exec.Stdout).ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
+	if _, err := done.Log(sandbox.Stdout).ReadAt(make([]byte, 1), 0); !errors.Is(err, os.ErrClosed) {
 		t.Errorf("its output is still there: %v", err)
 	}
 	refused(t, more.Keep(ctx, false), tool.Busy, "process kill")
@@ -143,7 +143,7 @@ func TestHowManyAreKept(t *testing.T) {
 		t.Errorf("after one was removed: %v", err)
 	}
 	all, err := c.Processes(ctx)
-	if err != nil || len(all) != 2 || all[0] != exec.Process(next) || all[1] != exec.Process(more) {
+	if err != nil || len(all) != 2 || all[0] != sandbox.Process(next) || all[1] != sandbox.Process(more) {
 		t.Errorf("there are %v (%v), the oldest first", all, err)
 	}
 }
@@ -157,18 +157,18 @@ func TestApart(t *testing.T) {
 		t.Fatal(err)
 	}
 	usual := start(ctx, t, c, sh("sleep 1000"))
-	cmd := exec.Command{
+	cmd := sandbox.Command{
 		Argv: []string{program, "-c", `echo "$TOKEN $PAGER"; cat "$KEY"; echo "$KEY"; touch "$HOME/mine"; ls "$HOME"; sleep 1000 & echo end`},
 		Env:  []string{"PAGER=cat"},
-		Apart: &exec.Apart{
+		Apart: &sandbox.Apart{
 			Program: program, Secrets: []string{"TOKEN=s3cret"}, Files: map[string][]byte{"KEY": []byte("k3y\n")},
 		},
 	}
 	p := start(ctx, t, c, cmd)
 	finish(ctx, t, p)
-	lines := strings.Split(text(t, p.Log(exec.Stdout)), "\n")
+	lines := strings.Split(text(t, p.Log(sandbox.Stdout)), "\n")
 	if len(lines) != 6 || lines[0] != "s3cret cat" || lines[1] != "k3y" || lines[3] != "mine" || lines[4] != "end" {
-		t.Fatalf("it wrote %q, %q", lines, text(t, p.Log(exec.Stderr)))
+		t.Fatalf("it wrote %q, %q", lines, text(t, p.Log(sandbox.Stderr)))
 	}
 	if p.cell == usual.cell {
 		t.Error("it shares the sandbox of others")
@@ -185,10 +185,11 @@ func TestApart(t *testing.T) {
 	if len(c.cells) != 1 {
 		t.Errorf("there are %d sandboxes", len(c.cells))
 	}
-	cmd.Apart.Identity = "of the file that was there before"
+	changed := tool.Errorf(tool.Conflict, "the program was changed just now")
+	cmd.Apart.Verify = func() error { return changed }
 	_, err = c.Start(ctx, cmd)
 	refused(t, err, tool.Conflict, "changed just now")
-	cmd.Apart.Identity = ""
+	cmd.Apart.Verify = nil
 	cmd.Apart.Program = "/bin/other"
 	if _, err := c.Start(ctx, cmd); err == nil {
 		t.Error("another program than the one that was checked was started")
@@ -223,7 +224,7 @@ func (c *Commands) snapshot() map[*cell]bool {
 func TestSites(t *testing.T) {
 	c := newCommands(t)
 	ctx := caller(t)
-	ground, _ := c.o.Ground(ctx)
+	ground, _ := c.o.Directories(ctx)
 	tool := filepath.Join(ground.Dir, "tool")
 	if err := os.WriteFile(tool, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
@@ -269,18 +270,18 @@ func TestStop(t *testing.T) {
 	c.moment = hang
 	ctx := caller(t)
 	long := start(ctx, t, c, sh("echo begun; setsid sleep 1000 & wait"))
-	if s := long.Wait(ctx, exec.Until{Pattern: "begun"}); s.Matched == "" {
+	if s := long.Wait(ctx, sandbox.Until{Pattern: "begun"}); s.Matched == "" {
 		t.Fatalf("it did not begin: %+v", s)
 	}
 	c.Stop()
 	c.Stop() // a second time does nothing
 	short := start(ctx, t, c, sh("echo done"))
-	if s := finish(ctx, t, short); s.State != exec.Exited || text(t, short.Log(exec.Stdout)) != "done\n" {
+	if s := finish(ctx, t, short); s.State != sandbox.Exited || text(t, short.Log(sandbox.Stdout)) != "done\n" {
 		t.Errorf("a short command ends as %+v", s)
 	}
 	c.last.Reset(0) // the moment is over
 	s := finish(ctx, t, long)
-	if s.State != exec.Killed || !strings.Contains(s.Why, "shutting down") || s.Left != 0 || text(t, long.Log(exec.Stdout)) != "begun\n" {
+	if s.State != sandbox.Killed || !strings.Contains(s.Why, "shutting down") || s.Left != 0 || text(t, long.Log(sandbox.Stdout)) != "begun\n" {
 		t.Errorf("a long command ends as %+v", s)
 	}
 	_, err := c.Start(ctx, sh("true"))

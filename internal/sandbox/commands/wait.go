@@ -8,7 +8,7 @@ import (
 	"regexp"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
 const (
@@ -19,7 +19,7 @@ const (
 
 // Wait waits until the process has ended, or until something else happens, or
 // for the end of ctx, which is no error.
-func (p *process) Wait(ctx context.Context, u exec.Until) exec.Status {
+func (p *process) Wait(ctx context.Context, u sandbox.Until) sandbox.Status {
 	var seek *seeker
 	if u.Pattern != "" {
 		pattern, err := regexp.Compile(u.Pattern)
@@ -48,7 +48,7 @@ func (p *process) Wait(ctx context.Context, u exec.Until) exec.Status {
 		}
 		if u.Idle > 0 && quiet >= u.Idle {
 			s := p.Status()
-			s.WasIdle = s.State == exec.Running
+			s.WasIdle = s.State == sandbox.Running
 			return s
 		}
 		if !pause(ctx, change, u.Idle, u.Idle-quiet) {

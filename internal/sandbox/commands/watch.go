@@ -5,7 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mcp-tools/mcp-tools/tools/exec"
+	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
 const (
@@ -17,7 +17,7 @@ const (
 // own that begins with the first output: many commands have none. What is too
 // much for it is left out: the log has it.
 type watcher struct {
-	tell func(exec.Stream, []byte)
+	tell func(sandbox.Stream, []byte)
 	do   func(func()) // in a goroutine that somebody counts
 
 	mu      sync.Mutex
@@ -38,11 +38,11 @@ type pieces struct {
 
 // A piece ends where it says, and begins where the one before it ends.
 type piece struct {
-	stream exec.Stream
+	stream sandbox.Stream
 	end    int
 }
 
-func (p *pieces) add(s exec.Stream, data []byte) {
+func (p *pieces) add(s sandbox.Stream, data []byte) {
 	p.data = append(p.data, data...)
 	if last := len(p.ends) - 1; last >= 0 && p.ends[last].stream == s {
 		p.ends[last].end = len(p.data)
@@ -51,12 +51,12 @@ func (p *pieces) add(s exec.Stream, data []byte) {
 	p.ends = append(p.ends, piece{s, len(p.data)})
 }
 
-func newWatcher(tell func(exec.Stream, []byte), do func(func())) *watcher {
+func newWatcher(tell func(sandbox.Stream, []byte), do func(func())) *watcher {
 	return &watcher{tell: tell, do: do, awake: make(chan struct{}, 1)}
 }
 
 // add has data told.
-func (w *watcher) add(s exec.Stream, data []byte) {
+func (w *watcher) add(s sandbox.Stream, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.after != nil || len(w.waiting.data)+len(data) > watchMost {

@@ -93,7 +93,7 @@ func (l *Launcher) Close() error {
 }
 
 // Layout puts the workspace at /workspace and the roots at /roots.
-func (*Launcher) Layout(g sandbox.Ground) sandbox.Layout {
+func (*Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	binds := []sandbox.Bind{{Host: g.Dir, Inside: "/workspace", Write: true}}
 	for _, r := range g.Roots {
 		binds = append(binds, sandbox.Bind{Host: r.Path, Inside: path.Join("/roots", r.Name), Write: r.Write})

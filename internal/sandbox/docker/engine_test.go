@@ -22,7 +22,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	command "github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 const (
@@ -181,7 +180,7 @@ func newPlace(t testing.TB, change ...func(*Options)) *place {
 func (p *place) walls() sandbox.Walls {
 	return sandbox.Walls{
 		ID: strings.ToLower(thisProcess().random), Owner: "tester",
-		Binds:  p.launcher.Layout(sandbox.Ground{Dir: p.dir}).Binds,
+		Binds:  p.launcher.Layout(sandbox.Directories{Dir: p.dir}).Binds,
 		Limits: sandbox.Limits{Memory: 128 << 20, Processes: 64, Temp: 16 << 20, FileSize: 32 << 20, CPUs: 1},
 	}
 }
@@ -225,7 +224,7 @@ type sink struct {
 	done chan struct{}
 }
 
-func (s *sink) Output(_ command.Stream, data []byte) {
+func (s *sink) Output(_ sandbox.Stream, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.buf.Len() < 1<<20 {

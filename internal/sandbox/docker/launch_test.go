@@ -188,7 +188,7 @@ func TestHiddenAndLocked(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := p.walls()
-	w.Binds = p.launcher.Layout(sandbox.Ground{Dir: p.dir, Roots: []sandbox.Root{{Name: "docs", Path: root}}}).Binds
+	w.Binds = p.launcher.Layout(sandbox.Directories{Dir: p.dir, Roots: []sandbox.Root{{Name: "docs", Path: root}}}).Binds
 	for _, h := range []string{".env", "keys", "deep/er/.env", "absent"} {
 		w.Hidden = append(w.Hidden, filepath.Join(p.dir, h))
 	}

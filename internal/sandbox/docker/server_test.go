@@ -44,7 +44,7 @@ func makeOnly(l *Launcher, id string) error {
 type deaf struct{ sink }
 
 func runForever(l *Launcher, dir, id string) error {
-	link, err := l.Launch(context.Background(), sandbox.Walls{ID: id, Binds: l.Layout(sandbox.Ground{Dir: dir}).Binds})
+	link, err := l.Launch(context.Background(), sandbox.Walls{ID: id, Binds: l.Layout(sandbox.Directories{Dir: dir}).Binds})
 	if err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (l Launcher) Probe(context.Context) sandbox.Finding {
 }
 
 // Layout is this machine as it is.
-func (l Launcher) Layout(g sandbox.Ground) sandbox.Layout {
+func (l Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	layout := sandbox.Layout{Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
 	for _, r := range g.Roots {
 		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})

@@ -15,7 +15,7 @@ func TestTheHostAsItIs(t *testing.T) {
 	if f := (Launcher{Self: []string{"/nonesuch"}}).Probe(t.Context()); f.Works || f.Text == "" {
 		t.Errorf("without a program: %+v", f)
 	}
-	layout := l.Layout(sandbox.Ground{Dir: "/w", Roots: []sandbox.Root{{Name: "r", Path: "/r"}}})
+	layout := l.Layout(sandbox.Directories{Dir: "/w", Roots: []sandbox.Root{{Name: "r", Path: "/r"}}})
 	for _, b := range layout.Binds {
 		if b.Host != b.Inside {
 			t.Errorf("%s is seen as %s", b.Host, b.Inside)

@@ -25,7 +25,7 @@ func (l *Launcher) Probe(context.Context) sandbox.Finding {
 }
 
 // Layout is empty.
-func (*Launcher) Layout(sandbox.Ground) sandbox.Layout { return sandbox.Layout{} }
+func (*Launcher) Layout(sandbox.Directories) sandbox.Layout { return sandbox.Layout{} }
 
 // Launch fails.
 func (*Launcher) Launch(context.Context, sandbox.Walls) (sandbox.Link, error) { return nil, errLinux }

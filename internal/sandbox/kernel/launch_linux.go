@@ -326,7 +326,7 @@ func (e *SetupError) Unwrap() error {
 
 // Layout shows everything at its own place, so that what commands say of paths
 // holds for everybody.
-func (l *Launcher) Layout(g sandbox.Ground) sandbox.Layout {
+func (l *Launcher) Layout(g sandbox.Directories) sandbox.Layout {
 	layout := sandbox.Layout{Home: home, Binds: []sandbox.Bind{{Host: g.Dir, Inside: g.Dir, Write: true}}}
 	for _, r := range g.Roots {
 		layout.Binds = append(layout.Binds, sandbox.Bind{Host: r.Path, Inside: r.Path, Write: r.Write})

@@ -165,7 +165,7 @@ func TestOwnersElsewhere(t *testing.T) {
 		needtest.Lacking(t, "mount", err.Error())
 	}
 	t.Cleanup(func() { syscall.Unmount(ws, syscall.MNT_DETACH) })
-	_, err := launcher().Launch(t.Context(), sandbox.Walls{Binds: launcher().Layout(sandbox.Ground{Dir: ws}).Binds})
+	_, err := launcher().Launch(t.Context(), sandbox.Walls{Binds: launcher().Layout(sandbox.Directories{Dir: ws}).Binds})
 	if err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("root's workspace: %v", err)
 	}

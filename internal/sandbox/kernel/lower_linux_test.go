@@ -147,7 +147,7 @@ func TestWithoutNamespaces(t *testing.T) {
 
 func refusesPromises(t *testing.T, l sandbox.Launcher, ws string) {
 	t.Helper()
-	binds := l.Layout(sandbox.Ground{Dir: ws}).Binds
+	binds := l.Layout(sandbox.Directories{Dir: ws}).Binds
 	for name, w := range map[string]sandbox.Walls{
 		"processes": {Binds: binds, Require: []sandbox.Promise{sandbox.Processes}},
 		"files":     {Binds: binds, Hidden: []string{ws + "/x"}, Require: []sandbox.Promise{sandbox.Files}},
@@ -160,7 +160,7 @@ func refusesPromises(t *testing.T, l sandbox.Launcher, ws string) {
 	if os.Geteuid() != 0 {
 		return
 	}
-	_, err := l.Launch(t.Context(), sandbox.Walls{Binds: l.Layout(sandbox.Ground{Dir: openDir(t)}).Binds})
+	_, err := l.Launch(t.Context(), sandbox.Walls{Binds: l.Layout(sandbox.Directories{Dir: openDir(t)}).Binds})
 	if err == nil || !strings.Contains(err.Error(), "chown") {
 		t.Errorf("root's workspace: %v", err)
 	}
@@ -203,7 +203,7 @@ func TestWithoutAnything(t *testing.T) {
 func server(args []string) int {
 	ctx := context.Background()
 	l := launcher()
-	link, err := l.Launch(ctx, sandbox.Walls{ID: "dying", Binds: l.Layout(sandbox.Ground{Dir: args[0]}).Binds,
+	link, err := l.Launch(ctx, sandbox.Walls{ID: "dying", Binds: l.Layout(sandbox.Directories{Dir: args[0]}).Binds,
 		Limits: sandbox.Limits{Memory: 256 << 20}})
 	if err != nil {
 		fmt.Println(err)

@@ -18,7 +18,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/box"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/kernel"
 	"github.com/mcp-tools/mcp-tools/internal/sandbox/wire"
-	"github.com/mcp-tools/mcp-tools/tools/exec"
 )
 
 // The test binary is also the stage, the agent, and what attacks them.
@@ -126,10 +125,10 @@ type sink struct {
 	gone     chan struct{}
 }
 
-func (s *sink) Output(stream exec.Stream, data []byte) {
+func (s *sink) Output(stream sandbox.Stream, data []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if stream == exec.Stderr {
+	if stream == sandbox.Stderr {
 		s.err.Write(data)
 	} else {
 		s.out.Write(data)
@@ -161,7 +160,7 @@ func open(t testing.TB, l *kernel.Launcher, ws string, change func(*sandbox.Wall
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), hang)
 	defer cancel()
-	layout := l.Layout(sandbox.Ground{Dir: ws})
+	layout := l.Layout(sandbox.Directories{Dir: ws})
 	w := sandbox.Walls{ID: "test", Binds: layout.Binds, Home: layout.Home,
 		Limits: sandbox.Limits{Temp: 64 << 20, Processes: 200}}
 	if change != nil {
