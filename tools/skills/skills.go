@@ -1,6 +1,6 @@
 // Package skills finds, uses, copies and publishes skills: directories with a file SKILL.md, which has instructions for
-// a kind of task, and the files that these need. It has the skills in directories and the published ones, which are rows
-// of the store. It decides which of them a caller sees, and which one a name means if several have it.
+// a kind of task, and the files that these need. It has the skills in directories and the published ones, which are
+// rows of the store. It decides which of them a caller sees, and which one a name means if several have it.
 //
 // Skills in directories are read again on each call. Those of the workspace are read through the caller's own files, so
 // that files which are denied there are denied here. Versions of published skills never change. Nothing in a skill is
