@@ -1,7 +1,7 @@
 package policy
 
-// Autonomy says how much may happen without a person's word. The empty
-// Autonomy leaves the choice to whatever stands above it.
+// Autonomy is how much may happen without an approval. The empty Autonomy leaves
+// the choice to the level above.
 type Autonomy string
 
 // The levels, from the most careful to the least.

@@ -44,7 +44,8 @@ var builtinProfiles = []builtinProfile{
 	}},
 	{"messaging", ProfileRules{
 		Doc: "talk to people: messages, web, sessions, reading media",
-		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read", "group:results",
+		Allow: List{"group:messaging", "group:web", "group:sessions", "group:agents", "group:media_read",
+			"group:results",
 			"skill_search"},
 	}},
 	{"minimal", ProfileRules{

@@ -7,7 +7,7 @@ import (
 )
 
 // The rules of one provider, agent or chat, made ready. Ids start at 1; 0 is
-// everybody for whom there are no rules.
+// all callers without rules.
 type (
 	provider struct {
 		id      uint32
@@ -132,7 +132,8 @@ func (k *compiler) compileChats() {
 func (k *compiler) checkAutonomy(path string, a Autonomy) {
 	if a != "" && a.rank() == 0 {
 		levels := []string{string(ReadOnly), string(Supervised), string(Full)}
-		k.report(Error, path, "there is no autonomy "+quote(string(a))+"; it is readonly, supervised or full", Nearest(string(a), levels))
+		k.report(Error, path, "there is no autonomy "+quote(string(a))+"; it is readonly, supervised or full",
+			Nearest(string(a), levels))
 	}
 }
 

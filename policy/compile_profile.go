@@ -77,7 +77,8 @@ func (k *compiler) compileProfiles() {
 	}
 	for _, name := range sortedKeys(k.rules.Profiles) {
 		if p := k.policy.profiles[name]; p != nil && p.builtIn {
-			k.report(Error, under("profiles", name), "profile "+quote(name)+" is built in; give yours another name and let it extend this one", "")
+			k.report(Error, under("profiles", name),
+				"profile "+quote(name)+" is built in; give yours another name and let it extend this one", "")
 		} else if k.ownProfile(name, nil) != nil {
 			k.policy.ordered = append(k.policy.ordered, name)
 		}
@@ -102,7 +103,8 @@ func (k *compiler) ownProfile(name string, trail []string) *profile {
 	}
 	path := under("profiles", name)
 	if slices.Contains(trail, name) {
-		k.report(Error, path+".extends", "profiles extend each other in a circle: "+strings.Join(append(trail, name), " extends "), "")
+		k.report(Error, path+".extends",
+			"profiles extend each other in a circle: "+strings.Join(append(trail, name), " extends "), "")
 		return nil
 	}
 	p := &profile{name: name, doc: rules.Doc}
@@ -129,10 +131,12 @@ var profileName = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,31}$`)
 
 func (k *compiler) readProfile(p *profile, path string, rules ProfileRules) {
 	if !profileName.MatchString(p.name) {
-		k.report(Error, path, "the name of a profile is part of a URL: lower-case letters, digits, - and _, at most 32", "")
+		k.report(Error, path, "the name of a profile is part of a URL: lower-case letters, digits, - and _, at most 32",
+			"")
 	}
 	if rules.Extends == "" && rules.Allow == nil {
-		k.report(Error, path, "a profile says what it extends or what it allows; to start from every tool write extends: full", "")
+		k.report(Error, path,
+			"a profile says what it extends or what it allows; to start from every tool write extends: full", "")
 	}
 	k.checkAutonomy(path+".autonomy", rules.Autonomy)
 	p.allow = k.clause(path+".allow", rules.Allow)

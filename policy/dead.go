@@ -1,8 +1,8 @@
 package policy
 
-// findDeadRules warns of entries that change nothing, since they mislead
-// whoever reads them next. It reports only what has no effect for anybody: to
-// miss a dead rule is harmless, to call a living one dead is not.
+// findDeadRules warns of entries without effect, since they mislead their readers.
+// It reports only what has no effect for any caller: a dead rule that is missed is
+// harmless, a warning about a rule that has an effect is not.
 func (k *compiler) findDeadRules() {
 	for _, name := range sortedKeys(k.rules.Profiles) {
 		k.deadInProfile(k.policy.profiles[name])
@@ -50,7 +50,8 @@ func (k *compiler) deadAllow(c *clause) {
 func (k *compiler) deadInProfile(p *profile) {
 	all := k.catalogue.all()
 	if p.parent != nil {
-		k.dead(p.allow, "has no effect: profile "+quote(p.parent.name)+" does not hold it; also_allow would add it", outside(p.parent.holds))
+		k.dead(p.allow, "has no effect: profile "+quote(p.parent.name)+" does not hold it; also_allow would add it",
+			outside(p.parent.holds))
 	}
 	start := p.start(all)
 	k.dead(p.deny, "has no effect: the profile does not hold it anyway", outside(start.or(p.also.tools())))
@@ -99,8 +100,8 @@ func (k *compiler) added() set {
 	return added
 }
 
-// floor is what is left for everybody, whichever lists apply, in each profile
-// that these rules use or define.
+// floor returns the tools that all callers have, whichever lists apply, in each
+// profile that these rules use or define.
 func (k *compiler) floor() set {
 	p := k.policy
 	floor := p.deny.drop(p.allow.keep(p.fallback.holds))

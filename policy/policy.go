@@ -1,7 +1,7 @@
-// Package policy says who may use which tool: a subject and a tool go in;
-// allow, ask or deny comes out, with the steps that led there. It knows the
-// rules and the descriptions of tools. It reads no file, runs no tool, asks
-// nobody, and does not know how a caller proved who it is.
+// Package policy decides who may use which tool: for a subject and a tool it returns
+// allow, ask or deny, with the steps that led there. It knows the rules and what
+// rules can say about tools. It reads no files, runs no tools, asks no person, and
+// does not know how a caller was authenticated.
 //
 // Begin with [Compile], which makes a [Policy] out of [Rules] and a
 // [Catalogue]; then read steps.go, where the order of a decision stands.
@@ -19,7 +19,7 @@ type Verdict uint8
 const (
 	Deny  Verdict = iota
 	Ask           // a person has to approve the call
-	Allow         // nobody has to be asked
+	Allow         // no approval is needed
 )
 
 func (v Verdict) String() string {
@@ -37,7 +37,7 @@ func (v Verdict) String() string {
 // MarshalText writes the verdict as a word.
 func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
 
-// A Subject is for whom a decision is made.
+// A Subject is the caller that a decision is about.
 type Subject struct {
 	Profile  string // as chosen by flag, path or token; "" leaves it to the rules
 	Agent    string
@@ -48,8 +48,8 @@ type Subject struct {
 	Narrow   Narrow
 }
 
-// Narrow is what a request gives up of its own accord. Entries are those of a
-// [List]; the ones that mean nothing name nothing, and nothing is widened.
+// Narrow is how a request restricts itself. Its entries are those of a [List];
+// entries that match nothing are ignored, and nothing is widened.
 type Narrow struct {
 	Tools    []string // only these and those of Toolsets; nil for no such limit
 	Toolsets []string // only these groups and Tools; nil for no such limit
@@ -57,7 +57,7 @@ type Narrow struct {
 	ReadOnly bool     // only what reads
 }
 
-// Empty reports whether n gives up nothing.
+// Empty reports whether n restricts nothing.
 func (n Narrow) Empty() bool {
 	return n.Tools == nil && n.Toolsets == nil && len(n.Exclude) == 0 && !n.ReadOnly
 }
@@ -69,7 +69,7 @@ type Policy struct {
 
 	profiles map[string]*profile
 	ordered  []string // names of profiles
-	fallback *profile // for callers for whom none was chosen
+	fallback *profile // of callers without a chosen profile
 
 	providers map[string]*provider
 	agents    map[string]*agent
@@ -118,8 +118,8 @@ func (p *Policy) conclude(r *rights, n Narrow, i int, rated Risk) Verdict {
 	return level.verdict(rated)
 }
 
-// A class is all subjects for whom the rules mean the same. There are only
-// as many as the rules have names for: strangers share a class.
+// A class holds all subjects to which the same rules apply. Subjects that the rules
+// do not name share a class, so the number of classes is bounded.
 type class struct {
 	profile  *profile // nil for one that does not exist
 	provider *provider

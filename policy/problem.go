@@ -58,7 +58,7 @@ func under(path, key string) string {
 
 func item(path string, i int) string { return path + "[" + strconv.Itoa(i) + "]" }
 
-// quote shows a word of the operator's, or of a stranger's.
+// quote quotes text from the rules or from a request.
 func quote(s string) string { return strconv.Quote(s) }
 
 // unknownProfile says that a profile does not exist, and which may be meant.

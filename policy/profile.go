@@ -86,5 +86,5 @@ func (p *Policy) describe(from *profile) Profile {
 }
 
 // AnyProfile, in the place of a profile's name, stands for every profile there
-// is. It names none, so it is nobody's default.
+// is. It is not a profile, so it cannot be the default.
 const AnyProfile = "*"

@@ -138,7 +138,8 @@ func (c *call) ask(need *tool.Asking, a attempt) (*Ask, error) {
 	for name, q := range need.Questions {
 		questions[name] = tool.Question{To: q.To, Params: c.server.scrub.Value(q.Params)}
 		if c.Can == nil || !c.Can(q.To) {
-			refused := tool.Errorf(tool.Unavailable, "%s needs a client with the capability %q", a.tool.Spec.Name, q.To).
+			refused := tool.Errorf(tool.Unavailable, "%s needs a client with the capability %q", a.tool.Spec.Name,
+				q.To).
 				Try("do it another way")
 			return nil, &protocolError{refused, mcp.MISSING_REQUIRED_CLIENT_CAPABILITY, q.To}
 		}
@@ -251,7 +252,8 @@ func (c *call) putQuestion(ctx context.Context, p proposal, q approvals.Call, a 
 	case !asks && !waits:
 		return a, c.nobodyToAsk(p)
 	case size > maxRead || size > maxShown && !waits:
-		return a, tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve", q.Tool, size).
+		return a, tool.Errorf(tool.Refused, "the arguments of %s are %d bytes, too long for a person to approve",
+			q.Tool, size).
 			Try("make several smaller calls")
 	default:
 		asks = asks && size <= maxShown

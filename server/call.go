@@ -151,7 +151,8 @@ func (c *call) try(ctx context.Context) (a attempt, res tool.Result, err error) 
 	a.risk, a.verdict = plan.Risk, c.decide(a.verdict, a.tool, plan.Risk)
 	switch {
 	case a.verdict == policy.Deny: // the error of Prepare is for those who may make the call
-		return a, res, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s", a.tool.Spec.Name, a.risk).
+		return a, res, tool.Errorf(tool.Refused, "the policy does not allow this call of %s, which %s",
+			a.tool.Spec.Name, a.risk).
 			Try("do it another way, or ask the operator to allow it")
 	case refused != nil:
 		c.withdraw(ctx, sealed)

@@ -8,14 +8,14 @@ import (
 	"github.com/mcp-tools/mcp-tools/policy"
 )
 
-// Access is what a door has found out about a caller: who it is, and by what
-// it may be narrowed. Nothing that the caller sends later can widen it.
+// Access is what a transport knows about a caller: its identity, and how it is
+// narrowed. Nothing that the caller sends later can widen it.
 type Access struct {
 	Caller    tool.Caller
 	Narrow    policy.Narrow
 	Transport string // "stdio", "http", "sse" or "cli"; for the audit log
-	Token     string // names the token that was shown; binds sessions to it
-	Identity  string // whoever it is, over all of its sessions; "" where there is one session
+	Token     string // id of the token; sessions are bound to it
+	Identity  string // the same for all sessions of a caller; "" if there is one session
 }
 
 func (a Access) subject() policy.Subject {
@@ -26,8 +26,8 @@ func (a Access) subject() policy.Subject {
 	}
 }
 
-// within is a with more given up. Two narrowings that both name tools make a
-// list of those that pass both.
+// within returns a, narrowed by more. Of two narrowings that both name tools it
+// makes a list of the tools that pass both.
 func (s *Server) within(a Access, more policy.Narrow) Access {
 	switch {
 	case more.Empty():
@@ -40,7 +40,8 @@ func (s *Server) within(a Access, more policy.Narrow) Access {
 	other.Narrow = more
 	both := policy.Narrow{Tools: []string{}, ReadOnly: a.Narrow.ReadOnly || more.ReadOnly}
 	for _, t := range s.ordered {
-		if now.Policy.Verdict(a.subject(), t.Spec.Name) != policy.Deny && now.Policy.Verdict(other.subject(), t.Spec.Name) != policy.Deny {
+		if now.Policy.Verdict(a.subject(), t.Spec.Name) != policy.Deny &&
+			now.Policy.Verdict(other.subject(), t.Spec.Name) != policy.Deny {
 			both.Tools = append(both.Tools, t.Spec.Name)
 		}
 	}
@@ -54,7 +55,7 @@ type Identity struct {
 	Agent     string
 	User      string
 	Workspace string
-	Approves  bool     // it answers what others' calls are asked about, and makes none itself
+	Approves  bool     // it decides approvals of other callers, and may not call tools
 	Profiles  []string // that it may use, the first by default; policy.AnyProfile opens all
 }
 
@@ -63,7 +64,7 @@ func (i Identity) mayUse(profile string) bool {
 	return slices.Contains(i.Profiles, profile) || slices.Contains(i.Profiles, policy.AnyProfile)
 }
 
-// usual is the profile for a request that names none; "" is the operator's.
+// usual returns the profile for a request that names none; "" is the default.
 func (i Identity) usual() string {
 	if len(i.Profiles) == 0 || i.Profiles[0] == policy.AnyProfile {
 		return ""
@@ -73,28 +74,28 @@ func (i Identity) usual() string {
 
 // Identities proves bearer tokens.
 type Identities interface {
-	// Identify returns whose token it is, or a *Challenge. Every other error
-	// means that it could not be found out: it lets nobody in, for now.
+	// Identify returns the owner of a token, or a *Challenge. Any other error
+	// means that the token could not be checked: the request is refused.
 	Identify(ctx context.Context, token string) (Identity, error)
-	// Challenge is the answer to a request without a token.
+	// Challenge returns the response to a request without a token.
 	Challenge() *Challenge
-	// Forbidden is the answer to a good token that does not open profile.
+	// Forbidden returns the response to a valid token that may not use profile.
 	Forbidden(profile string) *Challenge
-	// Metadata is the OAuth protected-resource document, nil without OAuth.
+	// Metadata returns the OAuth protected-resource document, nil without OAuth.
 	Metadata() []byte
 }
 
-// A Challenge is a refusal that tells the client how to be let in.
+// A Challenge is a refusal that says how the client can authenticate.
 type Challenge struct {
-	Status int    // 401 or 403; 503 where nobody knows
+	Status int    // 401 or 403; 503 if the token could not be checked
 	Header string // of WWW-Authenticate
-	Reason string // what is said to the client; the same for every token that is not good
-	Cause  error  // for the log, where there is more to say than the client may hear
+	Reason string // for the client; the same for every token that is not valid
+	Cause  error  // for the log, if there is more than the client may know
 }
 
 func (c *Challenge) Error() string { return c.Reason }
 
-// why is what the log says of it.
+// why returns the text for the log.
 func (c *Challenge) why() string {
 	if c.Cause != nil {
 		return c.Cause.Error()

@@ -11,8 +11,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// A conn is a connection over which one session's messages come one after the
-// other and answers go back in any order: stdio, and the old HTTP+SSE.
+// A conn is a connection over which the messages of one session arrive in order
+// and responses leave in any order: stdio, and the old HTTP+SSE.
 type conn struct {
 	session *session
 	out     func(msg []byte) error
@@ -27,15 +27,15 @@ type conn struct {
 	counted sync.Once // out of the open conversations
 }
 
-// maxWaiting is how many requests beyond those that the gate knows may be on
-// their way, such as pings. Over it the client is told to wait.
+// maxWaiting is how many requests may run beyond those that the queue counts, such
+// as pings. The response to more is that the server is busy.
 const maxWaiting = 64
 
-// codeBusy is the JSON-RPC code for requests that were not even looked at.
+// codeBusy is the JSON-RPC code for requests that were refused unread.
 const codeBusy = -32000
 
-// newConn begins a conversation. The calls of the client outlive ctx by the
-// grace time that drain gives them.
+// newConn opens a session. The calls of the client may outlive ctx by the grace
+// time of drain.
 func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) *conn {
 	calls, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	limits := s.settings().Limits
@@ -51,8 +51,8 @@ func (s *Server) newConn(ctx context.Context, a Access, out func([]byte) error) 
 	return c
 }
 
-// take deals with one message, which came with access a. Notifications and
-// replies are dealt with on the spot, in order; requests run beside each other.
+// take handles one message, which came with access a. Notifications and responses
+// are handled at once and in order; requests run concurrently.
 func (c *conn) take(raw []byte, a Access) {
 	if items, ok := jsonrpc.Batch(raw); ok {
 		c.spawn(&jsonrpc.Message{}, func() []byte { return c.session.batched(c.calls, items, a, c.out) })
@@ -69,8 +69,8 @@ func (c *conn) take(raw []byte, a Access) {
 	}
 }
 
-// begin registers a request before the next message is read, so that a
-// cancellation right behind it finds something to cancel.
+// begin registers a request before the next message is read, so that a cancellation
+// that follows finds it.
 func (c *conn) begin(m *jsonrpc.Message, a Access) {
 	ctx, flight, refused := c.session.begin(c.calls, m.ID)
 	if refused != nil {
@@ -78,7 +78,7 @@ func (c *conn) begin(m *jsonrpc.Message, a Access) {
 		return
 	}
 	carry := func() []byte { return c.session.carry(ctx, flight, m, a, c.out) }
-	if m.Method == string(mcp.MethodInitialize) { // what comes right behind it counts on it
+	if m.Method == string(mcp.MethodInitialize) { // the next message depends on it
 		if reply := carry(); reply != nil {
 			c.send(reply)
 		}
@@ -89,7 +89,7 @@ func (c *conn) begin(m *jsonrpc.Message, a Access) {
 	}
 }
 
-// spawn runs one request beside the others, or says why it does not.
+// spawn runs one request concurrently, or refuses it. It reports whether it runs.
 func (c *conn) spawn(m *jsonrpc.Message, work func() []byte) bool {
 	if refused := c.slot(); refused != nil {
 		c.send(c.session.server.refusal(m.ID, refused))
@@ -110,8 +110,8 @@ func (c *conn) spawn(m *jsonrpc.Message, work func() []byte) bool {
 	return true
 }
 
-// worker runs jobs until the conversation ends. Workers are kept because a new
-// goroutine would have to grow its stack again for every call.
+// worker runs jobs until the session ends. Workers are kept, because a new
+// goroutine would have to grow its stack for every call.
 func (c *conn) worker(job func()) {
 	for {
 		job()
@@ -136,7 +136,8 @@ func (c *conn) slot() *jsonrpc.Error {
 		return nil
 	default:
 		c.session.server.Observer.Limited("connection")
-		return jsonrpc.Errorf(codeBusy, "busy: %d requests are waiting; wait for some of them to finish, then try again", cap(c.slots))
+		return jsonrpc.Errorf(codeBusy,
+			"busy: %d requests are waiting; wait for some of them to finish, then try again", cap(c.slots))
 	}
 }
 
@@ -148,8 +149,8 @@ func (c *conn) send(msg []byte) {
 
 var errShutdown = fmt.Errorf("the server is shutting down: %w", context.Canceled)
 
-// drain ends the conversation: calls in flight have the grace time to finish,
-// then they are stopped. Questions nobody can answer any more end at once.
+// drain ends the session: calls in flight may finish within the grace time, then
+// they are stopped. Open questions end at once.
 func (c *conn) drain(grace time.Duration) {
 	c.mu.Lock()
 	c.closing = true
@@ -170,11 +171,11 @@ func (c *conn) drain(grace time.Duration) {
 	}
 	c.stop(errShutdown)
 	if !within(finished, lastGrace) {
-		c.session.server.log.Warn("some calls did not stop when they were told to")
+		c.session.server.log.Warn("some calls did not stop when they were cancelled")
 	}
 }
 
-// lastGrace is how long a call may take to notice that it was stopped.
+// lastGrace is how long a call may take to end after it was cancelled.
 const lastGrace = 2 * time.Second
 
 func within(done <-chan struct{}, limit time.Duration) bool {

@@ -43,7 +43,7 @@ type Finding struct {
 // Consult asks the library for one caller. It is the only way to it: whatever
 // is listed, read, filled in, completed or subscribed to is limited, decided,
 // scrubbed, bounded and written down here. What the policy does not simply
-// allow is as if it were not there: nobody is asked for a resource.
+// allow is treated as missing: a resource never needs an approval.
 //
 // An error is a *[tool.Error], scrubbed.
 func (s *Server) Consult(ctx context.Context, q Inquiry) (Finding, error) {
@@ -64,7 +64,8 @@ func (s *Server) Consult(ctx context.Context, q Inquiry) (Finding, error) {
 		return found, nil
 	}
 	known := libraryError(err)
-	if failed := c.record(ctx, observe, outcome{attempt: a, word: string(known.Kind), kind: known.Kind, err: known}); failed != nil {
+	if failed := c.record(ctx, observe,
+		outcome{attempt: a, word: string(known.Kind), kind: known.Kind, err: known}); failed != nil {
 		known = failed
 	}
 	shown := *known
@@ -200,21 +201,25 @@ func (q Inquiry) check(l tool.Limits) error {
 	switch q.Method {
 	case mcp.MethodResourcesRead, mcp.MethodResourcesSubscribe, mcp.MethodResourcesUnsubscribe:
 		if !soundURI(q.Ref.URI) {
-			return tool.Errorf(tool.Invalid, "params.uri must be the URI of a resource, with a scheme, in at most %d bytes", maxURI).
+			return tool.Errorf(tool.Invalid,
+				"params.uri must be the URI of a resource, with a scheme, in at most %d bytes", maxURI).
 				Try("call resources/list to see some")
 		}
 	case mcp.MethodPromptsGet, mcp.MethodCompletionComplete:
 		if name := q.Ref.URI + q.Ref.Prompt; name == "" || len(name) > maxURI || !utf8.ValidString(name) {
-			return tool.Errorf(tool.Invalid, "the name of the prompt, or the URI of the template, is missing or has more than %d bytes", maxURI).
+			return tool.Errorf(tool.Invalid,
+				"the name of the prompt, or the URI of the template, is missing or has more than %d bytes", maxURI).
 				Try("call prompts/list or resources/templates/list to see what there is")
 		}
 	}
 	if q.Method == mcp.MethodCompletionComplete && q.Blank.Name == "" {
-		return tool.Errorf(tool.Invalid, "params.argument.name is missing").Try("name the argument that is to be completed")
+		return tool.Errorf(tool.Invalid, "params.argument.name is missing").
+			Try("name the argument that is to be completed")
 	}
 	for _, given := range []map[string]string{q.Args, q.Blank.Given, {q.Blank.Name: q.Blank.Value}} {
 		if len(given) > l.Params {
-			return tool.Errorf(tool.Invalid, "there are %d arguments; at most %d are taken", len(given), l.Params).Try("give fewer")
+			return tool.Errorf(tool.Invalid, "there are %d arguments; at most %d are taken", len(given), l.Params).
+				Try("give fewer")
 		}
 		for name, value := range given {
 			if len(name) > jsonrpc.MaxQuoted || len(value) > l.Text {

@@ -36,12 +36,13 @@ func (c *call) consult(ctx context.Context, q Inquiry) (found Finding, err error
 	case mcp.MethodPromptsGet:
 		found.Filled, err = lib.Prompt(ctx, c.Caller, q.Ref.Prompt, q.Args)
 	case mcp.MethodCompletionComplete:
-		if q.Ref.Prompt == "" && !slices.ContainsFunc(lib.Templates(), func(t Template) bool { return t.URI == q.Ref.URI }) {
+		if q.Ref.Prompt == "" &&
+			!slices.ContainsFunc(lib.Templates(), func(t Template) bool { return t.URI == q.Ref.URI }) {
 			return found, c.notThere(q)
 		}
 		found.Values, found.More, err = lib.Complete(ctx, c.Caller, q.Blank)
 	default:
-		return found, fmt.Errorf("nobody can consult the library with %s", q.Method)
+		return found, fmt.Errorf("the library has no method %s", q.Method)
 	}
 	return found, err
 }
@@ -123,7 +124,7 @@ func (c *call) cursor(q Inquiry, place string) (string, error) {
 	if place == "" {
 		return "", nil
 	}
-	if len(place) > MaxCursor || c.server.scrub.Text(place) != place { // encoded, nobody would scrub it any more
+	if len(place) > MaxCursor || c.server.scrub.Text(place) != place { // once encoded, it could not be scrubbed
 		return "", fmt.Errorf("the library's cursor is longer than %d bytes, or has a secret in it", MaxCursor)
 	}
 	return base64.RawURLEncoding.EncodeToString([]byte(string(q.Method) + " " + place)), nil

@@ -126,11 +126,13 @@ func fit(part tool.Part, room *int) tool.Part {
 	*room -= len(part.Text) + len(part.Data)
 	switch {
 	case len(part.Data) > left:
-		part.Text = fmt.Sprintf("[%s of %d bytes left out: that is more than there is room for]", part.MIME, len(part.Data))
+		part.Text = fmt.Sprintf("[%s of %d bytes left out: that is more than there is room for]", part.MIME,
+			len(part.Data))
 		part.Data, part.MIME = nil, "text/plain"
 	case len(part.Text) > left:
 		cut := runeStart(part.Text, left)
-		part.Text = fmt.Sprintf("%s\n[the other %d bytes left out: that is more than there is room for]", part.Text[:cut], len(part.Text)-cut)
+		part.Text = fmt.Sprintf("%s\n[the other %d bytes left out: that is more than there is room for]",
+			part.Text[:cut], len(part.Text)-cut)
 	}
 	return part
 }

@@ -62,7 +62,8 @@ func (q *Inquiry) take(params []byte) *jsonrpc.Error {
 			if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && wrong.Field != "" {
 				field += "." + wrong.Field
 			}
-			return jsonrpc.Errorf(mcp.INVALID_PARAMS, "%s has the wrong type for %s", text.Clip(field, jsonrpc.MaxQuoted), q.Method)
+			return jsonrpc.Errorf(mcp.INVALID_PARAMS, "%s has the wrong type for %s",
+				text.Clip(field, jsonrpc.MaxQuoted), q.Method)
 		}
 	}
 	switch q.Method {
@@ -79,7 +80,8 @@ func (q *Inquiry) take(params []byte) *jsonrpc.Error {
 		default:
 			return jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.ref.type must be "ref/prompt" or "ref/resource"`)
 		}
-		q.Blank = Blank{Of: q.Ref, Name: given.Argument.Name, Value: given.Argument.Value, Given: given.Context.Arguments}
+		q.Blank = Blank{Of: q.Ref, Name: given.Argument.Name, Value: given.Argument.Value,
+			Given: given.Context.Arguments}
 	default:
 		q.Ref.URI = given.URI
 	}
@@ -125,7 +127,8 @@ func (s *Server) writeFinding(q Inquiry, f Finding, modern bool) []byte {
 			Next    string `json:"nextCursor,omitempty"`
 		}{each(f.Prompts, Prompt.written), f.Next}
 	case mcp.MethodResourcesRead:
-		body = map[string]any{"contents": each(f.Parts, func(p tool.Part) any { return contents(p, s.scrub.Text(q.Ref.URI)) })}
+		body = map[string]any{"contents": each(f.Parts,
+			func(p tool.Part) any { return contents(p, s.scrub.Text(q.Ref.URI)) })}
 		stamp = s.readStamp
 	case mcp.MethodPromptsGet:
 		body = struct {

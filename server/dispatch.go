@@ -15,7 +15,7 @@ import (
 )
 
 // handle answers one request of s. out carries what must reach the client
-// before the answer. No answer (nil) means that none is wanted any more.
+// before the answer. It returns nil if the client has cancelled the request.
 func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out func([]byte) error) []byte {
 	ctx, flight, refused := s.begin(ctx, m.ID)
 	if refused != nil {
@@ -25,7 +25,8 @@ func (s *session) handle(ctx context.Context, m *jsonrpc.Message, a Access, out 
 }
 
 // carry answers a request that has begun.
-func (s *session) carry(ctx context.Context, flight *flight, m *jsonrpc.Message, a Access, out func([]byte) error) []byte {
+func (s *session) carry(ctx context.Context, flight *flight, m *jsonrpc.Message, a Access,
+	out func([]byte) error) []byte {
 	x := &exchange{session: s, access: a, msg: m, flight: flight, out: out}
 	reply := x.protected(ctx)
 	x.finish()
@@ -42,7 +43,8 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 		return jsonrpc.Failure(nil, noBatches(v))
 	}
 	if len(items) == 0 || len(items) > jsonrpc.MaxBatch {
-		return jsonrpc.Failure(nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "a batch holds 1 to %d messages", jsonrpc.MaxBatch))
+		return jsonrpc.Failure(nil,
+			jsonrpc.Errorf(mcp.INVALID_REQUEST, "a batch holds 1 to %d messages", jsonrpc.MaxBatch))
 	}
 	var replies [][]byte
 	for _, raw := range items {
@@ -67,7 +69,8 @@ func (s *session) batched(ctx context.Context, items []json.RawMessage, a Access
 }
 
 func noBatches(version string) *jsonrpc.Error {
-	return jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time", text.Clip(version, jsonrpc.MaxQuoted))
+	return jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol %s has no batches; send one message at a time",
+		text.Clip(version, jsonrpc.MaxQuoted))
 }
 
 // protected is answer for the worst case: a mistake anywhere below costs one
@@ -75,7 +78,8 @@ func noBatches(version string) *jsonrpc.Error {
 func (x *exchange) protected(ctx context.Context) (reply []byte) {
 	defer func() {
 		if r := recover(); r != nil {
-			x.session.server.log.Error("a request panicked", "method", x.msg.Method, "panic", fmt.Sprint(r), "stack", string(debug.Stack()))
+			x.session.server.log.Error("a request panicked", "method", x.msg.Method, "panic", fmt.Sprint(r), "stack",
+				string(debug.Stack()))
 			reply = jsonrpc.Failure(x.msg.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "internal error"))
 		}
 	}()

@@ -24,7 +24,7 @@ type exchange struct {
 
 // Send passes a message of ours to the client, unless the answer is out or no
 // longer wanted.
-// Whatever it says is scrubbed here.
+// The message is scrubbed here.
 func (x *exchange) send(msg []byte) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -41,7 +41,7 @@ func (x *exchange) finish() {
 	x.answered = true
 }
 
-// Progress tells a client that asked for it how far its call is.
+// Progress reports how far the call is, to a client that asked for it.
 func (x *exchange) Progress(done, total float64, message string) {
 	if x.msg.Meta.Progress == nil {
 		return

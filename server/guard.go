@@ -141,8 +141,8 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// entered lets a request in when its token proves somebody who may use the
-// profile of the path.
+// entered passes a request on if the owner of its token may use the profile of the
+// path.
 func (h *HTTP) entered(next func(http.ResponseWriter, *http.Request, Access)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		access, refused := h.enter(r)
@@ -182,7 +182,8 @@ func (h *HTTP) enter(r *http.Request) (a Access, refused *Challenge) {
 		return a, refused
 	}
 	if who.Approves { // or an agent that has it could approve its own calls
-		return a, &Challenge{Status: http.StatusForbidden, Reason: "this token decides approvals, and may not call tools"}
+		return a, &Challenge{Status: http.StatusForbidden,
+			Reason: "this token decides approvals, and may not call tools"}
 	}
 	profile := r.PathValue("profile")
 	rules := h.Server.settings().Policy
@@ -234,7 +235,7 @@ func (h *HTTP) identify(r *http.Request) (Identity, *Challenge) {
 	if challenge := (*Challenge)(nil); errors.As(err, &challenge) {
 		return Identity{}, challenge
 	}
-	if r.Context().Err() == nil { // or the client has gone meanwhile
+	if r.Context().Err() == nil { // otherwise the client has disconnected
 		h.Server.log.Error("a token could not be checked", "err", err)
 	}
 	return Identity{}, &Challenge{
@@ -269,8 +270,8 @@ func list(header http.Header, name string) []string {
 	return names
 }
 
-// notFalse reports whether a word asks for less. One that nobody knows does:
-// whoever narrows a request, perhaps a proxy, must not fail to.
+// notFalse reports whether a word narrows the request. An unknown word does: a proxy
+// that narrows requests must not fail to because of its spelling.
 func notFalse(word string) bool {
 	return !slices.Contains([]string{"0", "false", "no", "off"}, strings.ToLower(word))
 }

@@ -22,7 +22,7 @@ type HTTP struct {
 	Base       Access // what a token does not say: workspace, provider
 	SSE        bool
 	TLS        *tls.Config // nil serves plain HTTP
-	// Approvals answers /approvals for those whose token may; nil: nobody does.
+	// Approvals serves /approvals for tokens that may decide approvals; may be nil.
 	Approvals func(http.ResponseWriter, *http.Request, Identity)
 
 	MaxMessage        int64
@@ -97,7 +97,7 @@ func (h *HTTP) shutdown(srv *http.Server, stop context.CancelCauseFunc) error {
 	last, done := context.WithTimeout(context.Background(), lastGrace)
 	defer done()
 	if srv.Shutdown(last) != nil {
-		h.Server.log.Warn("some requests did not stop when they were told to")
+		h.Server.log.Warn("some requests did not stop when they were cancelled")
 	}
 	return errors.Join(srv.Close(), ignoreDeadline(err))
 }
@@ -209,6 +209,6 @@ func say(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
 	if _, err := w.Write([]byte(text + "\n")); err != nil {
-		return // the client has gone; there is nobody to tell
+		return // the client has disconnected
 	}
 }

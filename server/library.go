@@ -8,24 +8,24 @@ import (
 )
 
 // A Library is what callers read without a tool: resources and prompts. It
-// answers one caller at a time and shows everybody their own. Whether a caller
-// may ask at all is not its business: [Server.Consult] decides that by the
-// policy of the tool that Tool names.
+// answers for one caller and shows only what that caller owns. It does not decide
+// whether a caller may ask: [Server.Consult] decides that by the policy of the
+// tool that Tool names.
 //
-// Its methods are called by many at once. Cursors, URIs, names and arguments
-// are a stranger's words. Errors are made with [tool.Errorf]; what does not
-// exist and what belongs to somebody else are both [tool.NotFound].
+// Its methods are called concurrently. Cursors, URIs, names and arguments come from
+// clients and are not trusted. Errors are made with [tool.Errorf]; what does not
+// exist and what belongs to another caller are both [tool.NotFound].
 type Library interface {
 	// Tools lists the names of all tools that Tool may return.
 	Tools() []string
-	// Tool names the tool whose policy decides about what ref names, be it
-	// there or not; "" where nothing can be. It looks at nothing but ref.
+	// Tool returns the name of the tool whose policy decides about ref, also if
+	// ref does not exist; "" if it cannot exist. It depends on nothing but ref.
 	Tool(ref Ref) string
 	// Templates lists the forms that URIs of resources have.
 	Templates() []Template
 	// Resources lists a page of what c can read, from cursor on, which is ""
-	// or a next that was returned before: to whom and when is not known. The
-	// client can decode next, so it may name no thing that c may not see;
+	// or a next that was returned before, to any caller at any time. The client
+	// can decode next, so next may not name what c may not see;
 	// "" ends the list. It has at most [MaxCursor] bytes.
 	Resources(ctx context.Context, c tool.Caller, cursor string) (page []Resource, next string, err error)
 	// Read returns what a resource holds: text, or data with its type.
@@ -76,7 +76,7 @@ type Message struct {
 	Part      tool.Part
 }
 
-// A Blank is an argument of a prompt or a template that somebody is filling in.
+// A Blank is an argument of a prompt or a template that a user is filling in.
 type Blank struct {
 	Of    Ref
 	Name  string
@@ -85,22 +85,22 @@ type Blank struct {
 }
 
 const (
-	// MaxCursor bounds what a Library may return as the place where a list goes on.
+	// MaxCursor bounds the cursor that a Library returns, in bytes.
 	MaxCursor = 1024
 	// maxURI bounds the URI of a resource; longer ones do not exist.
 	maxURI = 2048
 	// maxPage is how many prompts are listed at once, and how many resources a
 	// Library should.
 	maxPage = 200
-	// maxSkipped is how many pages of which a caller may see nothing are gone
-	// through for one that it can.
+	// maxSkipped is how many pages without anything that the caller may see are
+	// skipped in one request.
 	maxSkipped = 20
 	// maxCompletions is how many values a completion may have, by the protocol.
 	maxCompletions = 100
 )
 
-// governor is the tool whose policy decides about ref. A library that breaks
-// over it has none.
+// governor returns the tool whose policy decides about ref, if there is one. If the
+// library panics there is none.
 func (s *Server) governor(ref Ref) (t tool.Tool, ok bool) {
 	defer func() {
 		if r := recover(); r != nil {

@@ -35,7 +35,8 @@ type written struct{ legacy, modern []byte }
 func (x *exchange) listTools() []byte {
 	m := x.msg
 	if m.Cursor != "" {
-		return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
+		return jsonrpc.Failure(m.ID,
+			jsonrpc.Errorf(mcp.INVALID_PARAMS, "tools/list has one page; call it without a cursor"))
 	}
 	w := x.session.server.listFor(x.access)
 	if m.Modern() {
@@ -103,7 +104,8 @@ func (s *Server) ToolsList(a Access) []byte { return bytes.Clone(s.listFor(a).le
 func cacheStamp(c Config, ttl time.Duration) []byte {
 	stamp, err := jsonrpc.Marshal(map[string]any{
 		"resultType": mcp.ResultTypeComplete, "ttlMs": ttl.Milliseconds(), "cacheScope": mcp.CacheScopePrivate,
-		"_meta": map[string]any{mcp.MetaKeyServerInfo: map[string]string{"name": c.Name, "title": c.Title, "version": c.Version}},
+		"_meta": map[string]any{mcp.MetaKeyServerInfo: map[string]string{"name": c.Name, "title": c.Title,
+			"version": c.Version}},
 	})
 	if err != nil { // strings and numbers
 		return []byte{'}'}

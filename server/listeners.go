@@ -2,9 +2,9 @@ package server
 
 import "sync"
 
-// listeners counts the open subscriptions of each caller. A subscription holds
-// a connection and its goroutines for as long as its client likes, and no rate
-// limit ever meets it again.
+// listeners counts the open subscriptions of each caller. A subscription holds a
+// connection and its goroutines for as long as its client wants, and rate limits do
+// not apply to it.
 type listeners struct {
 	mu   sync.Mutex
 	open map[string]int
@@ -35,8 +35,8 @@ func (l *listeners) leave(who string) {
 	}
 }
 
-// owner is who has what a can open any number of: the identity, or else the
-// one session.
+// owner returns the key by which subscriptions are counted: the identity, or else
+// the one session.
 func (a Access) owner() string {
 	if a.Identity != "" {
 		return a.Identity

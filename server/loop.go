@@ -60,7 +60,8 @@ func (c *call) checkRepeats(a attempt) error {
 		return nil
 	}
 	c.server.Observer.Limited("repeat_refused")
-	return tool.Errorf(tool.Refused, "this call was made %d times in a row with the same result; it was not run again", n).
+	return tool.Errorf(tool.Refused, "this call was made %d times in a row with the same result; it was not run again",
+		n).
 		Try("%s", loopAdvice)
 }
 

@@ -13,16 +13,16 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// A Change says what is not any more as it was in the library.
+// A Change describes a change in the library.
 type Change struct {
-	Agent, User string // whose it is; "" is everybody's, or all users' of the agent
-	Ref         Ref    // a resource or a prompt; nothing means all that there are
-	Listed      bool   // a resource came, went or is described otherwise
+	Agent, User string // the owner; "" stands for all agents, or all users of the agent
+	Ref         Ref    // a resource or a prompt; the zero Ref stands for all
+	Listed      bool   // a resource was added or removed, or its description changed
 }
 
-// Changed lets those clients know that may see what has changed and want to.
-// It waits for none of them: a client that reads slowly hears once of many
-// changes.
+// Changed notifies the clients that may see what has changed and asked for it. It
+// does not wait for them: a client that reads slowly gets one notification for
+// many changes.
 func (s *Server) Changed(c Change) {
 	if s.Library == nil {
 		return
@@ -39,7 +39,7 @@ func (c Change) concerns(who tool.Caller) bool {
 	return (c.Agent == "" || c.Agent == who.Agent) && (c.User == "" || c.User == who.User)
 }
 
-// sift says what a session may hear of c, and wants to.
+// sift returns what a session may know of c and asked for.
 func (s *Server) sift(now *settings, one *session, c Change) (n news) {
 	subject := one.access.subject()
 	switch {
@@ -59,7 +59,7 @@ func (s *Server) sift(now *settings, one *session, c Change) (n news) {
 	return n
 }
 
-// opened tells, tool by tool, which of the library's a caller may use.
+// opened returns, for each tool of the library, whether a caller may use it.
 func (s *Server) opened(now *settings, subject policy.Subject) (may []bool) {
 	if s.Library == nil {
 		return nil
@@ -77,15 +77,15 @@ func (s *Server) opened(now *settings, subject policy.Subject) (may []bool) {
 	return may
 }
 
-// listening are the sessions that hear announcements.
+// listening returns the sessions that get notifications.
 func (s *Server) listening() []*session {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Keys(s.sessions))
 }
 
-// news are what a client has not been told of yet. uris are some of those that
-// it has subscribed to, so there is an end to them.
+// news are the notifications that a client has not got yet. Its uris are among
+// those that the client subscribed to, so their number is bounded.
 type news struct {
 	tools, resources, prompts bool
 	uris                      map[string]struct{}
@@ -110,7 +110,7 @@ const (
 	newsPause = 50 * time.Millisecond
 )
 
-// hearOf lets a client know of something, without waiting for it.
+// hearOf notifies a client without waiting for it.
 func (s *session) hearOf(n news) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +128,7 @@ func (s *session) tell() {
 			return
 		}
 		if err := s.announceAll(n); err != nil {
-			s.server.log.Debug("a client could not be told of what changed", "err", err)
+			s.server.log.Debug("a client could not be notified of a change", "err", err)
 		}
 		pause := time.NewTimer(newsPause)
 		select {
@@ -140,7 +140,7 @@ func (s *session) tell() {
 	}
 }
 
-// takeNews takes what there is to tell, and notes whether somebody does.
+// takeNews returns the pending notifications, and notes whether there are any.
 func (s *session) takeNews() (n news) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,9 +159,12 @@ func (s *session) announceAll(n news) error {
 			problems = append(problems, s.announce(method, wanted))
 		}
 	}
-	say(n.tools, mcp.MethodNotificationToolsListChanged, func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
-	say(n.resources, mcp.MethodNotificationResourcesListChanged, func(f mcp.SubscriptionFilter) bool { return f.ResourcesListChanged })
-	say(n.prompts, mcp.MethodNotificationPromptsListChanged, func(f mcp.SubscriptionFilter) bool { return f.PromptsListChanged })
+	say(n.tools, mcp.MethodNotificationToolsListChanged,
+		func(f mcp.SubscriptionFilter) bool { return f.ToolsListChanged })
+	say(n.resources, mcp.MethodNotificationResourcesListChanged,
+		func(f mcp.SubscriptionFilter) bool { return f.ResourcesListChanged })
+	say(n.prompts, mcp.MethodNotificationPromptsListChanged,
+		func(f mcp.SubscriptionFilter) bool { return f.PromptsListChanged })
 	for _, uri := range slices.Sorted(maps.Keys(n.uris)) {
 		problems = append(problems, s.deliver(mcp.MethodNotificationResourceUpdated, uri,
 			func(f mcp.SubscriptionFilter) bool { return slices.Contains(f.ResourceSubscriptions, uri) }))
@@ -169,8 +172,8 @@ func (s *session) announceAll(n news) error {
 	return errors.Join(problems...)
 }
 
-// announce tells a client that a list has changed, over whatever streams it
-// has opened for that.
+// announce notifies a client that a list has changed, over the streams that it
+// opened for that.
 func (s *session) announce(method string, wanted func(mcp.SubscriptionFilter) bool) error {
 	return s.deliver(method, "", wanted)
 }

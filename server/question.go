@@ -52,7 +52,8 @@ func maskedParts(raw, clean []byte) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if n := differing(before[name], after[name]); n > 0 {
-			parts = append(parts, fmt.Sprintf("up to %d of the %d bytes of %s", n, len(before[name]), tool.Visible(name)))
+			parts = append(parts,
+				fmt.Sprintf("up to %d of the %d bytes of %s", n, len(before[name]), tool.Visible(name)))
 		}
 	}
 	return strings.Join(parts, ", ") + ", which look like secrets and may be anything"

@@ -21,8 +21,8 @@ type bucket struct {
 	filled time.Time
 }
 
-// maxBuckets bounds the memory that strangers' sessions can take up. A bucket
-// that is full again says nothing and is dropped.
+// maxBuckets bounds the memory for sessions. A bucket that is full again can be
+// dropped.
 const maxBuckets = 10_000
 
 func newRates() *rates { return &rates{buckets: make(map[string]*bucket)} }
@@ -31,8 +31,8 @@ func newRates() *rates { return &rates{buckets: make(map[string]*bucket)} }
 // in all of its sessions: sessions cost nothing to begin.
 const identityShare = 10
 
-// takeAll takes one call from the buckets of the session and of whoever has it.
-// The session's is here: who has used that up asks nobody else.
+// takeAll takes one call from the buckets of the session and of its identity. The
+// bucket of the session is in this process and is checked first.
 func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time) (wait time.Duration) {
 	if wait := s.rates.take(a.Caller.Session, l, now); wait > 0 || a.Identity == "" {
 		return wait
@@ -48,14 +48,14 @@ func (s *Server) takeAll(ctx context.Context, a Access, l Limits, now time.Time)
 		}
 		if !errors.Is(err, context.Canceled) { // or only the caller has gone
 			s.rates.alone(now.Add(meterPause))
-			s.log.Warn("calls are counted by this server alone for a while: what all servers count together cannot be asked", "err", err)
+			s.log.Warn("calls are counted by this server alone for a while: the shared count cannot be read", "err", err)
 		}
 	}
 	return s.rates.take("all of "+a.Identity, all, now) // a session may have the name of its identity
 }
 
-// How long a call waits until it is counted here instead, and how long all of
-// them are: a limit is no door.
+// Rate limits fail open: how long a call waits for the shared count before it is
+// counted in this process, and how long all calls are counted here after that.
 const (
 	meterPatience = time.Second
 	meterPause    = 5 * time.Second
@@ -68,15 +68,15 @@ func (r *rates) shared(now time.Time) bool {
 	return !now.Before(r.resume)
 }
 
-// alone counts them here until a moment.
+// alone makes this process count by itself until a moment.
 func (r *rates) alone(until time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.resume = until
 }
 
-// queueKey names the line in which the calls of a session wait. Names that a client makes up for
-// its conversations share one: otherwise more names would be more turns.
+// queueKey names the line in which the calls of a session wait. Names that a client
+// invents for its sessions share one line: otherwise more names would get more turns.
 func (a Access) queueKey() string {
 	if a.Identity != "" && strings.HasPrefix(a.Caller.Session, a.Identity+"/") {
 		return a.Identity

@@ -88,14 +88,16 @@ func (c *call) cut(res tool.Result, t tool.Tool) tool.Result {
 	res = withText(res)
 	for i, part := range res.Parts {
 		if len(part.Data) > limits.ResultHard {
-			note := fmt.Sprintf("[%s of %d bytes left out: the maximum is %d]", part.MIME, len(part.Data), limits.ResultHard)
+			note := fmt.Sprintf("[%s of %d bytes left out: the maximum is %d]", part.MIME, len(part.Data),
+				limits.ResultHard)
 			res.Parts[i] = tool.Part{Text: note}
 		}
 	}
 	if res.Data != nil {
 		if text, err := jsonrpc.Marshal(res.Data); err != nil || len(text) > limits.ResultHard {
 			res.Data = nil
-			res = res.Add(tool.Part{Text: fmt.Sprintf("[structured content left out: the maximum is %d bytes]", limits.ResultHard)})
+			res = res.Add(tool.Part{Text: fmt.Sprintf("[structured content left out: the maximum is %d bytes]",
+				limits.ResultHard)})
 		}
 	}
 	text := res.Text()

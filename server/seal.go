@@ -34,14 +34,14 @@ type ticket struct {
 	Expires  time.Time `json:"e"`
 }
 
-// A stub says for whom and for which call a ticket is good.
+// A stub identifies the caller and the call of a ticket.
 type stub struct {
 	Principal, Profile, Session, Tool string
 	Call                              digest // of the tool and its arguments
 }
 
-// newSeal makes a seal with a key of its own: what it closes opens nowhere
-// else and not after a restart.
+// newSeal returns a seal with a new key: a state that it closed cannot be opened by
+// another process or after a restart.
 func newSeal() (*seal, error) {
 	key := make([]byte, 32)
 	rand.Read(key)

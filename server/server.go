@@ -1,8 +1,9 @@
-// Package server is the door: MCP comes in, one pipeline runs inside.
+// Package server speaks MCP with clients and runs every call through one pipeline.
 //
-// It knows transports (stdio.go, http.go, sse.go), who is calling (caller.go)
-// and the way of a call (call.go: begin there). It knows no tool, no file and
-// no database: what it needs of the world it declares as small interfaces.
+// It knows transports (stdio.go, http.go, sse.go), identities (caller.go) and the
+// steps of a call (call.go: begin there). It does not know any tool, file or
+// database: it declares what it needs as small interfaces. Messages are in
+// server/jsonrpc.
 package server
 
 import (
@@ -25,8 +26,8 @@ import (
 	"github.com/mcp-tools/mcp-tools/scrub"
 )
 
-// A Config is what a Server is made of. Everything in it is shared by all
-// callers and stays for the server's life.
+// A Config holds the parts of a Server. All callers share them, and they do not
+// change while the server lives.
 type Config struct {
 	Name, Title, Version string
 	Instructions         string
@@ -39,8 +40,8 @@ type Config struct {
 	Library              Library           // nil: there are only tools
 	Observer             Observer          // nil measures nothing
 	Meter                Meter             // nil: identities are counted by this process alone
-	Ended                func(tool.Caller) // told of conversations that are over; may be nil
-	Stopping             func()            // told that the end has begun, before calls in flight finish; may be nil
+	Ended                func(tool.Caller) // called when a session has ended; may be nil
+	Stopping             func()            // called when the shutdown begins, before calls in flight finish; may be nil
 	Log                  *slog.Logger
 	Settings             Settings
 }
@@ -49,9 +50,9 @@ type Config struct {
 // false if there was no time to read the whole audit log.
 type PastCalls func(ctx context.Context, c approvals.Call) (n int, complete bool)
 
-// A Meter takes one call from what an identity may make in all processes
-// together: so many a minute in the long run, with so many at once. It says how
-// long to wait when there is nothing left.
+// A Meter counts one call of an identity in all processes together, of which
+// perMinute are allowed in the long run and burst at once. If the call is not
+// allowed, it returns how long to wait.
 type Meter func(ctx context.Context, identity string, perMinute, burst int) (wait time.Duration, err error)
 
 // Settings are what may change while the server runs.
@@ -63,16 +64,16 @@ type Settings struct {
 	AuditArgs       bool // keep the beginning of the arguments, not only their digest
 }
 
-// Limits bound callers. Zero values are refused by New: a limit that is
-// forgotten is not a limit.
+// Limits bound callers. New refuses zero values, so that no limit is missing by
+// mistake.
 type Limits struct {
 	PerMinute, Burst int           // calls of one session
 	Running, Queued  int           // of one session
 	TotalRunning     int           // of the process
-	Timeout          time.Duration // of one run, when the tool says nothing
+	Timeout          time.Duration // of one run, unless the tool has its own
 	Args             tool.Limits
 	Result           int // bytes of text to the model
-	ResultHard       int // bytes of anything, ever
+	ResultHard       int // bytes of anything
 	// RepeatWarn is after how many equal results in a row a call gets advice, and
 	// RepeatStop which equal call in a row is refused. 0 switches them off.
 	RepeatWarn, RepeatStop int
@@ -97,7 +98,7 @@ func (l Limits) check() error {
 	return nil
 }
 
-// settings is one generation of Settings with what is derived from it.
+// settings are Settings with what is derived from them.
 type settings struct {
 	Settings
 	described []json.RawMessage // the tools in order, as tools/list shows them
@@ -131,14 +132,14 @@ type Server struct {
 	open atomic.Int64
 
 	mu       sync.Mutex
-	sessions map[*session]struct{} // that hear announcements
+	sessions map[*session]struct{} // that get notifications
 }
 
-// listTTL is how long a client of the stateless era may keep a list. Changes
-// are announced, so this only matters to clients that do not listen.
+// listTTL is how long a client of the stateless era may keep a list. Clients that
+// listen are notified of changes.
 const listTTL = time.Minute
 
-// New makes a server. It starts nothing: the transports do.
+// New returns a server. It starts nothing: the transports do.
 func New(c Config) (*Server, error) {
 	if c.Tools == nil || c.AuditLog == nil || c.Results == nil || c.Log == nil || c.Settings.Policy == nil {
 		return nil, errors.New("a server needs tools, a policy, an audit log, a store for results and a log")
@@ -154,7 +155,8 @@ func New(c Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: c, log: c.Log, scrub: c.Scrub, listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c), seal: seal,
+		Config: c, log: c.Log, scrub: c.Scrub, seal: seal,
+		listStamp: cacheStamp(c, listTTL), readStamp: cacheStamp(c, 0), resultStamp: resultStamp(c),
 		queue:        newQueue(c.Settings.Limits, c.Observer),
 		rates:        newRates(),
 		loops:        newLoops(),
@@ -183,8 +185,8 @@ func New(c Config) (*Server, error) {
 
 func (s *Server) settings() *settings { return s.current.Load() }
 
-// generation derives what depends on next, and on what the scrubber knows by
-// now: descriptions are scrubbed here, once, and not for every list.
+// generation derives what depends on next, and on the secrets that the scrubber
+// knows: descriptions are scrubbed here, once, and not for every list.
 func (s *Server) generation(next Settings) *settings {
 	now := &settings{Settings: next, lists: listings{written: make(map[listing]*written)}}
 	for _, text := range s.described {
@@ -193,8 +195,8 @@ func (s *Server) generation(next Settings) *settings {
 	return now
 }
 
-// Apply changes the settings of a running server. Clients whose list of tools
-// changes are told.
+// Apply changes the settings of a running server, and notifies the clients whose
+// lists change.
 func (s *Server) Apply(next Settings) error {
 	if next.Policy == nil {
 		return errors.New("settings need a policy")
@@ -221,11 +223,11 @@ func (s *Server) Apply(next Settings) error {
 	return nil
 }
 
-// Close ends what transports wait for: streams that would stay open for ever.
-// The transports themselves end their calls.
+// Close ends the streams that would otherwise stay open. The transports end their
+// own calls.
 func (s *Server) Close() { s.shut() }
 
-// hear and unhear say which sessions hear announcements.
+// hear adds a session to those that get notifications.
 func (s *Server) hear(one *session) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -238,5 +240,5 @@ func (s *Server) unhear(one *session) {
 	delete(s.sessions, one)
 }
 
-// count tells the watcher how many conversations are open.
+// count reports how many sessions are open.
 func (s *Server) count(change int64) { s.Observer.Sessions(int(s.open.Add(change))) }

@@ -19,7 +19,7 @@ import (
 
 // A Session is one conversation with one client: the life of a stdio process,
 // a legacy HTTP session, or, for the stateless era over HTTP, one request.
-// It belongs to one caller and one profile from beginning to end.
+// Its caller and profile never change.
 type session struct {
 	id     string
 	server *Server
@@ -28,20 +28,20 @@ type session struct {
 	mu         sync.Mutex
 	client     client
 	inflight   map[string]*flight                   // by the request's id as written
-	asked      map[string]chan *jsonrpc.Message     // questions of ours, by id
-	nextID     int                                  // of our questions
-	push       func(msg []byte) error               // for what answers no request; may be nil
+	asked      map[string]chan *jsonrpc.Message     // requests of the server, by id
+	nextID     int                                  // of requests of the server
+	push       func(msg []byte) error               // for messages that answer no request; may be nil
 	streams    map[*exchange]mcp.SubscriptionFilter // open subscriptions/listen
-	news       news                                 // that the client has not heard yet
-	telling    bool                                 // somebody is on the way to tell it
-	subscribed map[string]struct{}                  // resources that a client of an old era watches
+	news       news                                 // notifications that the client has not got yet
+	telling    bool                                 // a goroutine is sending news
+	subscribed map[string]struct{}                  // resources that a client of an old era subscribed to
 	used       time.Time
 	closed     bool
 	lasting    bool          // it is a conversation, not one request of the stateless era
 	ended      chan struct{} // closed with the session
 }
 
-// client is what a client has told of itself.
+// client is what a client has declared about itself.
 type client struct {
 	capabilities mcp.ClientCapabilities
 	version      string
@@ -75,7 +75,8 @@ func (s *session) begin(ctx context.Context, id jsontext.Value) (context.Context
 		return nil, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the session has ended")
 	}
 	if _, taken := s.inflight[string(id)]; taken {
-		return nil, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running", text.Clip(string(id), jsonrpc.MaxQuoted))
+		return nil, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the id %s belongs to a request that is still running",
+			text.Clip(string(id), jsonrpc.MaxQuoted))
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	f := &flight{cancel: cancel}
@@ -135,7 +136,7 @@ func (s *session) close() {
 	}
 }
 
-// orphan ends the questions that are open: whoever could answer is gone.
+// orphan ends the open questions: the client can no longer answer.
 func (s *session) orphan() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,8 +146,8 @@ func (s *session) orphan() {
 	}
 }
 
-// idleSince tells when the session was last used; a session with something
-// running, or with an open stream, is in use now.
+// idleSince returns when the session was last used. A session with a running
+// request or an open stream is in use now.
 func (s *session) idleSince() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +157,7 @@ func (s *session) idleSince() time.Time {
 	return s.used
 }
 
-// notice takes a notification or a reply: messages that are not answered.
+// notice handles a notification or a response: messages that get no response.
 func (s *session) notice(ctx context.Context, m *jsonrpc.Message) {
 	switch {
 	case m.IsResponse:
@@ -176,7 +177,7 @@ func (s *session) notice(ctx context.Context, m *jsonrpc.Message) {
 	}
 }
 
-// ask sends a question of ours over out and waits for the client's reply.
+// ask sends a request of the server over out and waits for the response.
 func (s *session) ask(ctx context.Context, out func([]byte) error, method string, params any) (json.RawMessage, error) {
 	reply := make(chan *jsonrpc.Message, 1)
 	s.mu.Lock()
@@ -206,7 +207,8 @@ func (s *session) ask(ctx context.Context, out func([]byte) error, method string
 			return nil, cause
 		}
 		params := map[string]any{"requestId": id, "reason": errAnsweredElsewhere.Error()}
-		return nil, errors.Join(errAnsweredElsewhere, out(jsonrpc.Request(nil, string(mcp.MethodNotificationCancelled), params)))
+		return nil, errors.Join(errAnsweredElsewhere,
+			out(jsonrpc.Request(nil, string(mcp.MethodNotificationCancelled), params)))
 	}
 }
 
@@ -216,7 +218,7 @@ func (s *session) facts() client {
 	return s.client
 }
 
-// openPush sets where unasked messages go, unless that is settled already.
+// openPush sets where messages go that answer no request, unless it is set already.
 func (s *session) openPush(push func([]byte) error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// A sessionTable holds the HTTP sessions of the eras that have them. A session
-// belongs to the caller and the profile that opened it, and to nobody else.
+// A sessionTable holds the HTTP sessions of the eras that have them. Only the
+// caller and the profile that opened a session may use it.
 type sessionTable struct {
 	server *Server
 	most   int
@@ -19,9 +19,9 @@ func newSessionTable(s *Server, most int) *sessionTable {
 	return &sessionTable{server: s, most: most, byID: make(map[string]*session)}
 }
 
-// open makes a session. When there are too many, the one that was idle for
-// longest goes: first among the same caller's, so that nobody can push others
-// out before itself.
+// open makes a session. If there are too many, it evicts the one that was idle for
+// longest: first among those of the same caller, so that no caller can evict the
+// sessions of others before its own.
 func (t *sessionTable) open(a Access) *session {
 	s := t.server.newSession(a)
 	s.access.Caller.Session, s.lasting = "http-"+fingerprint(s.id), true
@@ -83,7 +83,7 @@ func (t *sessionTable) find(id string, a Access) *session {
 	return s
 }
 
-// sameOwner compares what binds a session: who it is and by which door.
+// sameOwner compares what a session is bound to: identity, profile and transport.
 func sameOwner(a, b Access) bool {
 	x, y := a.Caller, b.Caller
 	return x.Agent == y.Agent && x.User == y.User && x.Profile == y.Profile && x.Workspace == y.Workspace &&
@@ -101,7 +101,7 @@ func (t *sessionTable) drop(s *session) {
 	s.close()
 }
 
-// sweep ends the sessions that nobody has used since then.
+// sweep ends the sessions that were not used since then.
 func (t *sessionTable) sweep(since time.Time) {
 	t.mu.Lock()
 	var old []*session

@@ -90,7 +90,7 @@ func (h *HTTP) openSSE(w http.ResponseWriter, r *http.Request, a Access) {
 		return
 	}
 	out.stay(h.admitted(r), nil, c.session.ended)
-	c.stop(errSessionClosed) // whoever was to hear the answers has gone
+	c.stop(errSessionClosed) // the client can no longer get responses
 	c.drain(lastGrace)
 }
 
@@ -116,8 +116,8 @@ func (h *HTTP) postSSE(w http.ResponseWriter, r *http.Request, a Access) {
 	c.take(raw, h.Server.within(c.session.access, a.Narrow))
 }
 
-// isJSON reports whether the body says that it is JSON. A web page cannot send
-// that to a stranger without asking first.
+// isJSON reports whether the body is declared as JSON. A web page cannot send that
+// to another origin without a preflight request.
 func isJSON(r *http.Request) bool {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	return err == nil && kind == "application/json"

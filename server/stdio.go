@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/server/jsonrpc"
 )
 
-// Stdio serves the one client at the other end of two pipes, a message a line.
+// Stdio serves one client over two pipes, with one message on each line.
 type Stdio struct {
 	Server     *Server
 	Access     Access
@@ -20,9 +20,8 @@ type Stdio struct {
 	Grace      time.Duration // for calls in flight at the end
 }
 
-// Serve reads until the end of input or of ctx, or until nobody takes what it
-// writes, and returns when everything that it started has ended or has been
-// given up. in is closed.
+// Serve reads until the end of input or of ctx, or until a write fails, and
+// returns when all calls have ended or the grace time is over. It closes in.
 func (t Stdio) Serve(ctx context.Context, in io.ReadCloser, out io.Writer) error {
 	ended := make(chan error, 2)
 	c := t.Server.newConn(ctx, t.Access, jsonrpc.NewLineWriter(outlet{out, ended}).Send)
@@ -48,7 +47,8 @@ func (t Stdio) read(c *conn, in io.Reader) error {
 		case err == nil:
 			c.take(line, t.Access)
 		case errors.As(err, &long):
-			c.send(jsonrpc.Failure(long.ID(), jsonrpc.Errorf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
+			c.send(jsonrpc.Failure(long.ID(),
+				jsonrpc.Errorf(mcp.INVALID_REQUEST, "a message may have at most %d bytes", t.MaxMessage)))
 		case errors.Is(err, io.EOF):
 			return nil
 		default:

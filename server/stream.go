@@ -25,8 +25,8 @@ type stream struct {
 
 var errStreamOver = errors.New("the stream has ended")
 
-// end must be called before the request's handler returns, when somebody else
-// may still hold the stream.
+// end must be called before the handler of the request returns, if another
+// goroutine may still hold the stream.
 func (s *stream) end() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,8 +180,8 @@ func (s *stream) tend(admitted func() bool, end, other <-chan struct{}) {
 	}
 }
 
-// beat says that a stream of events is alive, unless somebody is writing, which
-// says it as well.
+// beat sends a keep-alive on a stream of events, unless another goroutine is
+// writing to it.
 func (s *stream) beat() error {
 	if !s.mu.TryLock() {
 		return nil

@@ -60,7 +60,9 @@ func (h *HTTP) body(w http.ResponseWriter, r *http.Request) ([]byte, bool) {
 	if tooLong := (*http.MaxBytesError)(nil); errors.As(err, &tooLong) {
 		status = http.StatusRequestEntityTooLarge
 	}
-	h.refuse(w, status, nil, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes", bodyLimit, h.MaxMessage))
+	h.refuse(w, status, nil,
+		jsonrpc.Errorf(mcp.INVALID_REQUEST, "the body did not come whole within %s, or has more than %d bytes",
+			bodyLimit, h.MaxMessage))
 	return nil, false
 }
 
@@ -121,7 +123,8 @@ func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	version := header.Get(mcp.HeaderProtocolVersion)
 	switch {
 	case header.Get(mcp.HeaderLastEventID) != "":
-		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH,
+			"streams cannot be resumed in protocol %s; send the request again with a new id", mcp.ProtocolVersion20260728)
 	case version == "":
 		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s is missing", mcp.HeaderProtocolVersion)
 	case m.Meta.Version == "" && m.ID == nil:
@@ -129,9 +132,11 @@ func checkModernHeaders(header http.Header, m *jsonrpc.Message) *jsonrpc.Error {
 	case m.Meta.Version == "":
 		return jsonrpc.Errorf(mcp.INVALID_PARAMS, "params._meta lacks %q", mcp.MetaKeyProtocolVersion)
 	case version != m.Meta.Version:
-		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s says %q, the body says %q", mcp.HeaderProtocolVersion, version, m.Meta.Version)
+		return jsonrpc.Errorf(mcp.HEADER_MISMATCH, "the header %s says %q, the body says %q", mcp.HeaderProtocolVersion,
+			version, m.Meta.Version)
 	case !mcp.IsValidProtocolVersion(version):
-		wrong := mcp.UnsupportedProtocolVersionError{Version: version, Supported: mcp.ValidProtocolVersions}.JSONRPCError().Error
+		wrong := mcp.UnsupportedProtocolVersionError{Version: version,
+			Supported: mcp.ValidProtocolVersions}.JSONRPCError().Error
 		return &jsonrpc.Error{Code: wrong.Code, Message: wrong.Message, Data: wrong.Data}
 	case m.ID == nil:
 		return nil
@@ -166,9 +171,11 @@ func (s *Server) checkMirrored(header http.Header, m *jsonrpc.Message, a Access)
 
 // old serves the eras with sessions: initialize opens one, everything else
 // names it.
-func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message, handle func(context.Context, *session, *stream) []byte) {
+func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message,
+	handle func(context.Context, *session, *stream) []byte) {
 	if version := r.Header.Get(mcp.HeaderProtocolVersion); version != "" && !mcp.IsValidProtocolVersion(version) {
-		h.refuse(w, http.StatusBadRequest, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol version %q is not known here", text.Clip(version, 40)))
+		h.refuse(w, http.StatusBadRequest, m,
+			jsonrpc.Errorf(mcp.INVALID_REQUEST, "protocol version %q is not known here", text.Clip(version, 40)))
 		return
 	}
 	var s *session
@@ -198,12 +205,14 @@ func (h *HTTP) old(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.
 func (h *HTTP) session(w http.ResponseWriter, r *http.Request, a Access, m *jsonrpc.Message) *session {
 	id := r.Header.Get(mcp.HeaderSessionID)
 	if id == "" {
-		h.refuse(w, http.StatusBadRequest, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
+		h.refuse(w, http.StatusBadRequest, m,
+			jsonrpc.Errorf(mcp.INVALID_REQUEST, "the header %s is missing; send initialize first", mcp.HeaderSessionID))
 		return nil
 	}
 	s := h.sessions.find(id, a)
 	if s == nil {
-		h.refuse(w, http.StatusNotFound, m, jsonrpc.Errorf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
+		h.refuse(w, http.StatusNotFound, m,
+			jsonrpc.Errorf(mcp.INVALID_REQUEST, "there is no such session, or it has ended; send initialize again"))
 	}
 	return s
 }
@@ -258,7 +267,7 @@ func (h *HTTP) refuse(w http.ResponseWriter, status int, m *jsonrpc.Message, f *
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	if _, err := w.Write(h.Server.refusal(m.ID, f)); err != nil {
-		return // the client has gone; there is nobody to tell
+		return // the client has disconnected
 	}
 }
 

@@ -23,7 +23,8 @@ const maxRounds = 10
 func (x *exchange) callTool(ctx context.Context) []byte {
 	m := x.msg
 	if m.Name == "" {
-		return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
+		return jsonrpc.Failure(m.ID,
+			jsonrpc.Errorf(mcp.INVALID_PARAMS, `params.name is missing: it is the name of the tool`))
 	}
 	request := Request{
 		Access: x.access, Tool: m.Name, Args: m.Call.Arguments, Trace: m.Meta.Trace,
@@ -35,7 +36,8 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 	answer := x.session.server.Call(ctx, request)
 	for round := 0; answer.Ask != nil && (!m.Modern() || !answer.Ask.forClient()); round++ {
 		if round == maxRounds {
-			return jsonrpc.Failure(m.ID, jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
+			return jsonrpc.Failure(m.ID,
+				jsonrpc.Errorf(mcp.INTERNAL_ERROR, "the tool asked more than %d times", maxRounds))
 		}
 		request.Reply = &Reply{State: answer.Ask.State, Answers: x.collect(ctx, answer.Ask)}
 		answer = x.session.server.Call(ctx, request)
@@ -44,7 +46,7 @@ func (x *exchange) callTool(ctx context.Context) []byte {
 }
 
 // put asks a client of the old era one question after the other. A question
-// that gets no answer in time has none: whoever asked words what that means.
+// without an answer in time has none; the caller decides what that means.
 func (x *exchange) put(ctx context.Context, questions map[string]tool.Question) map[string]json.RawMessage {
 	answers := make(map[string]json.RawMessage, len(questions))
 	for _, name := range slices.Sorted(maps.Keys(questions)) {
@@ -143,7 +145,8 @@ func inputRequired(ask *Ask) any {
 		}
 		requests[name] = request
 	}
-	return map[string]any{"resultType": mcp.ResultTypeInputRequired, "inputRequests": requests, "requestState": ask.State}
+	return map[string]any{"resultType": mcp.ResultTypeInputRequired, "inputRequests": requests,
+		"requestState": ask.State}
 }
 
 // appendParts writes parts as MCP content. There is always some: a result
@@ -222,5 +225,6 @@ func resultStamp(c Config) []byte {
 	if err != nil { // strings
 		return []byte{'}'}
 	}
-	return bytes.Join([][]byte{[]byte(`,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info, []byte(`}}`)}, nil)
+	return bytes.Join([][]byte{[]byte(`,"resultType":"complete","_meta":{"` + mcp.MetaKeyServerInfo + `":`), info,
+		[]byte(`}}`)}, nil)
 }

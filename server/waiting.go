@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// errAnsweredElsewhere ends a question to the client that somebody else has
-// answered.
+// errAnsweredElsewhere ends a question to the client that was answered elsewhere.
 var errAnsweredElsewhere = errors.New("it was answered elsewhere")
 
-// noticeEvery is how often one who waits for a person is told so.
+// noticeEvery is how often a client that waits for an approval is notified.
 const noticeEvery = 10 * time.Second
 
-// collect gets the answers for a call from wherever they can come. It ends with
-// the first answer to a question that lies on the desk too.
+// collect gets the answers for a call from the client or from elsewhere. It ends
+// with the first answer to a question that was stored.
 func (x *exchange) collect(ctx context.Context, ask *Ask) map[string]json.RawMessage {
 	if ask.Waiting == "" {
 		return x.put(ctx, ask.Questions)
@@ -40,7 +39,7 @@ func (x *exchange) collect(ctx context.Context, ask *Ask) map[string]json.RawMes
 	return answers
 }
 
-// race asks the client until somebody else has answered.
+// race asks the client until the question was answered elsewhere.
 func (x *exchange) race(ctx context.Context, ask *Ask) map[string]json.RawMessage {
 	asking, answered := context.WithCancelCause(ctx)
 	defer answered(nil)
@@ -56,7 +55,7 @@ func (x *exchange) race(ctx context.Context, ask *Ask) map[string]json.RawMessag
 	return x.put(asking, ask.Questions)
 }
 
-// await waits for the desk, and says so to a client that listens.
+// await waits for an answer from elsewhere, and sends progress to the client.
 func (x *exchange) await(ctx context.Context, id string) {
 	var notices sync.WaitGroup
 	done := make(chan struct{})
@@ -75,7 +74,7 @@ func (x *exchange) await(ctx context.Context, id string) {
 		}
 	})
 	if err := x.session.server.Approvals.Await(ctx, id); err != nil {
-		x.session.server.log.Info("nobody answered a question on the desk", "id", id, "err", err)
+		x.session.server.log.Info("a question was not answered", "id", id, "err", err)
 	}
 	close(done)
 	notices.Wait()

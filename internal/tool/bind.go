@@ -91,7 +91,8 @@ func (b *binder) wrong(path, what, want string, value any) {
 func (b *binder) text() string {
 	shown := b.problems
 	if len(shown) > maxProblems {
-		shown = append(slices.Clone(shown[:maxProblems]), fmt.Sprintf("and %d more mistakes", len(b.problems)-maxProblems))
+		shown = append(slices.Clone(shown[:maxProblems]),
+			fmt.Sprintf("and %d more mistakes", len(b.problems)-maxProblems))
 	}
 	return b.tool + ": " + strings.Join(shown, "; ")
 }
@@ -149,7 +150,8 @@ func (b *binder) string(dst reflect.Value, s *schema, value any, path string) {
 	if s.enum != nil {
 		i := slices.IndexFunc(s.enum, func(one string) bool { return strings.EqualFold(one, text) })
 		if i < 0 {
-			b.problem("%q is %s, it must be one of %s%s", path, quote(text), strings.Join(s.enum, ", "), suggest(text, s.enum))
+			b.problem("%q is %s, it must be one of %s%s", path, quote(text), strings.Join(s.enum, ", "),
+				suggest(text, s.enum))
 			return
 		}
 		text = s.enum[i]

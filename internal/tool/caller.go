@@ -23,7 +23,7 @@ type Caller struct {
 }
 
 // Principal returns the name of the owner of what a call stores. Two callers never
-// have the same one, whatever characters their names contain.
+// have the same one, also if their names contain a slash.
 func (c Caller) Principal() string {
 	return escaped(c.Agent) + "/" + escaped(c.User)
 }

@@ -34,7 +34,8 @@ func NewForeign(
 		}
 		b := binder{limits: limits}
 		if object, ok := value.(map[string]any); ok && len(object) > limits.Params {
-			return Call{}, Errorf(Invalid, "%s got %d arguments, the maximum is %d", spec.Name, len(object), limits.Params)
+			return Call{}, Errorf(Invalid, "%s got %d arguments, the maximum is %d", spec.Name, len(object),
+				limits.Params)
 		}
 		if why := b.excess(value, 0); why != "" {
 			return Call{}, Errorf(Invalid, "the arguments of %s: a value %s", spec.Name, why)

@@ -131,7 +131,8 @@ func structSchema(t reflect.Type, within []reflect.Type) (*schema, error) {
 		}
 		problems = append(problems, s.add(field{
 			name: name, index: f.Index, schema: inner,
-			required: !strings.Contains(options, "omitempty"), hidden: f.Tag.Get("hidden") != "", list: f.Tag.Get("list"),
+			required: !strings.Contains(options, "omitempty"),
+			hidden:   f.Tag.Get("hidden") != "", list: f.Tag.Get("list"),
 		}, f.Tag.Get("alias")))
 	}
 	return s, errors.Join(problems...)

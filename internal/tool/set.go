@@ -34,10 +34,12 @@ func NewSet(all ...Tool) (*Set, error) {
 		for _, alias := range t.Spec.Also {
 			if other, taken := s.aliases[alias]; taken {
 				first := s.ordered[other].Spec.Name
-				problems = append(problems, fmt.Errorf("tools %q and %q both accept the name %q", first, t.Spec.Name, alias))
+				problems = append(problems,
+					fmt.Errorf("tools %q and %q both accept the name %q", first, t.Spec.Name, alias))
 			}
 			if _, taken := s.byName[alias]; taken {
-				problems = append(problems, fmt.Errorf("tool %q accepts the name %q, which is the name of another tool", t.Spec.Name, alias))
+				problems = append(problems,
+					fmt.Errorf("tool %q accepts the name %q, which is the name of another tool", t.Spec.Name, alias))
 			}
 			s.aliases[alias] = i
 		}

@@ -115,7 +115,8 @@ func (s Spec) checkMeans() error {
 	for _, name := range slices.Sorted(maps.Keys(s.Means)) {
 		value, err := decode(json.RawMessage(s.Means[name]))
 		if _, ok := value.(map[string]any); err != nil || !ok || !slices.Contains(s.Also, name) {
-			problems = append(problems, fmt.Errorf("tool %q: Means[%q] is not a JSON object, or Also lacks the name", s.Name, name))
+			problems = append(problems,
+				fmt.Errorf("tool %q: Means[%q] is not a JSON object, or Also lacks the name", s.Name, name))
 		}
 	}
 	return errors.Join(problems...)

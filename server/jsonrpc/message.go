@@ -126,7 +126,8 @@ func Parse(raw []byte) (*Message, *Error) {
 	if shape := (*shapeError)(nil); errors.As(err, &shape) {
 		return m, Errorf(mcp.INVALID_REQUEST, "%s", shape.what)
 	}
-	return m, Errorf(mcp.PARSE_ERROR, "the message is not JSON: %s", text.Clip(strings.TrimPrefix(err.Error(), "jsontext: "), MaxQuoted))
+	return m, Errorf(mcp.PARSE_ERROR, "the message is not JSON: %s",
+		text.Clip(strings.TrimPrefix(err.Error(), "jsontext: "), MaxQuoted))
 }
 
 // decoders are reused: a new one for every message was 4 % of the time of a call.
