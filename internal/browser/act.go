@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 var isRef = regexp.MustCompile(`^e\d+$`)
@@ -121,8 +120,8 @@ const uncover = `function() {
 }`
 
 // click clicks on an element, or moves the mouse there.
-func (s *session) click(ctx context.Context, t *tab, a web.Act) error {
-	el, err := s.element(ctx, t, a.Ref)
+func (s *session) click(ctx context.Context, t *tab, req Request) error {
+	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
@@ -133,26 +132,26 @@ func (s *session) click(ctx context.Context, t *tab, a web.Act) error {
 	case err != nil:
 		return err
 	case cover != nil:
-		return tool.Errorf(tool.Conflict, "%.60q is covered by %s", a.Ref, s.elements.name(*cover)).
+		return tool.Errorf(tool.Conflict, "%.60q is covered by %s", req.Ref, s.elements.name(*cover)).
 			Try("click or close what is on top of it first; a screenshot shows it")
 	case why == "disabled":
-		return tool.Errorf(tool.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in what it waits for")
 	case why == "option":
-		return tool.Errorf(tool.Invalid, "%.60q is an option", a.Ref).Try("use select on the list that it is in, with its name in values")
+		return tool.Errorf(tool.Invalid, "%.60q is an option", req.Ref).Try("use select on the list that it is in, with its name in values")
 	case why == "label": // a box that is drawn by what labels it
 		_, _, err := el.call(ctx, `function() { this.click(); return ''; }`)
 		return err
 	case why == "hidden":
-		return tool.Errorf(tool.Conflict, "%.60q is not visible", a.Ref).Try("take a snapshot, or a screenshot, to see what is")
+		return tool.Errorf(tool.Conflict, "%.60q is not visible", req.Ref).Try("take a snapshot, or a screenshot, to see what is")
 	}
 	x, y, err := s.middle(ctx, el)
 	if err != nil {
 		return err
 	}
-	if a.Deed == web.Click && el.promisesFile(ctx) {
+	if req.Action == Click && el.promisesFile(ctx) {
 		s.hope()
 	}
-	return t.mouse(ctx, x, y, a)
+	return t.mouse(ctx, x, y, req)
 }
 
 // promise says whether an element is in a link to a file. Where it is another
@@ -169,13 +168,13 @@ func (el element) promisesFile(ctx context.Context) bool {
 }
 
 // mouse moves the mouse and, if that is wanted, clicks.
-func (t *tab) mouse(ctx context.Context, x, y float64, a web.Act) error {
+func (t *tab) mouse(ctx context.Context, x, y float64, req Request) error {
 	move := input.DispatchMouseEventParams{Type: input.DispatchMouseEventTypeMouseMoved, X: x, Y: y}
-	if err := tell(ctx, t.main.line, input.DispatchMouseEvent, move); err != nil || a.Deed == web.Hover {
+	if err := tell(ctx, t.main.line, input.DispatchMouseEvent, move); err != nil || req.Action == Hover {
 		return err
 	}
 	button, mask := input.MouseButtonLeft, int64(1)
-	switch a.Button {
+	switch req.Button {
 	case "right":
 		button, mask = input.MouseButtonRight, 2
 	case "middle":
@@ -191,7 +190,7 @@ func (t *tab) mouse(ctx context.Context, x, y float64, a web.Act) error {
 				return err
 			}
 		}
-		if !a.Double {
+		if !req.Double {
 			break
 		}
 	}
@@ -258,50 +257,50 @@ const readyToType = `function(text) {
 }`
 
 // typeText puts text in the place of what an element holds.
-func (s *session) typeText(ctx context.Context, t *tab, a web.Act) error {
-	el, err := s.element(ctx, t, a.Ref)
+func (s *session) typeText(ctx context.Context, t *tab, req Request) error {
+	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
 	_ = tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-	how, _, err := el.call(ctx, readyToType, a.Text)
+	how, _, err := el.call(ctx, readyToType, req.Text)
 	switch kind, rest, _ := strings.Cut(how, " "); {
 	case err != nil:
 		return err
 	case kind == "disabled" || kind == "readonly":
-		return tool.Errorf(tool.Conflict, "%.60q is %s", a.Ref, kind).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is %s", req.Ref, kind).Try("fill in what it waits for")
 	case kind == "no" && rest == "file":
 		return tool.Errorf(tool.Refused, "files are not uploaded from here").Try("do without it")
 	case kind == "no":
-		return tool.Errorf(tool.Invalid, "%.60q takes no text", a.Ref).Try("click it, or use select")
+		return tool.Errorf(tool.Invalid, "%.60q takes no text", req.Ref).Try("click it, or use select")
 	case kind == "form":
-		return tool.Errorf(tool.Invalid, "%.60q does not take %.60q: it is of type %.20s", a.Ref, a.Text, rest).
+		return tool.Errorf(tool.Invalid, "%.60q does not take %.60q: it is of type %.20s", req.Ref, req.Text, rest).
 			Try("write dates as 2026-01-31, times as 13:45, colors as #ff0000")
-	case kind == "type" && a.Text == "":
+	case kind == "type" && req.Text == "":
 		err = el.part.key(ctx, key{key: "Delete", code: "Delete", number: 46}, 0)
 	case kind == "type":
-		err = tell(ctx, el.part.line, input.InsertText, input.InsertTextParams{Text: a.Text})
+		err = tell(ctx, el.part.line, input.InsertText, input.InsertTextParams{Text: req.Text})
 	}
-	if err == nil && a.Submit {
+	if err == nil && req.Submit {
 		err = el.part.key(ctx, keys["enter"], 0)
 	}
 	return err
 }
 
 // pressKey presses a key, at an element or where the focus is.
-func (s *session) pressKey(ctx context.Context, t *tab, a web.Act) error {
-	k, modifiers, err := parseKey(a.Key)
+func (s *session) pressKey(ctx context.Context, t *tab, req Request) error {
+	k, modifiers, err := parseKey(req.Key)
 	if err != nil {
 		return err
 	}
 	p := t.main
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
+	if req.Ref != "" {
+		el, err := s.element(ctx, t, req.Ref)
 		if err != nil {
 			return err
 		}
 		if err := tell(ctx, el.part.line, dom.Focus, dom.FocusParams{BackendNodeID: el.node}); err != nil {
-			return tool.Errorf(tool.Invalid, "%.60q does not take keys", a.Ref).Try("leave ref out to press a key where the focus is").Because(err)
+			return tool.Errorf(tool.Invalid, "%.60q does not take keys", req.Ref).Try("leave ref out to press a key where the focus is").Because(err)
 		}
 		p = el.part
 	}
@@ -329,23 +328,23 @@ const choice = `function(values) {
 }`
 
 // choose chooses among the options of a list.
-func (s *session) choose(ctx context.Context, t *tab, a web.Act) error {
-	el, err := s.element(ctx, t, a.Ref)
+func (s *session) choose(ctx context.Context, t *tab, req Request) error {
+	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return err
 	}
-	how, _, err := el.call(ctx, choice, a.Values)
+	how, _, err := el.call(ctx, choice, req.Values)
 	switch {
 	case err != nil:
 		return err
 	case how == "no":
-		return tool.Errorf(tool.Invalid, "%.60q is no list of options", a.Ref).Try("click it, then click what it shows")
+		return tool.Errorf(tool.Invalid, "%.60q is no list of options", req.Ref).Try("click it, then click what it shows")
 	case how == "one":
 		return tool.Errorf(tool.Invalid, "only one of the options can be chosen").Try("send one value")
 	case how == "disabled":
-		return tool.Errorf(tool.Conflict, "%.60q is disabled", a.Ref).Try("fill in what it waits for")
+		return tool.Errorf(tool.Conflict, "%.60q is disabled", req.Ref).Try("fill in what it waits for")
 	case how != "":
-		return tool.Errorf(tool.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", a.Ref)
+		return tool.Errorf(tool.NotFound, "there is no option %.100q", strings.TrimPrefix(how, "missing ")).Try("take a snapshot of %s to see them", req.Ref)
 	}
 	return nil
 }

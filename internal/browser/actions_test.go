@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // A model is who calls the tool with the words of its schema, and what it was
@@ -23,13 +22,17 @@ type model struct {
 
 func newModel(t *testing.T, b *bench) *model {
 	t.Helper()
-	for _, tool := range web.Tools(web.Options{Browser: b.browsers, Marks: tool.NewMarks()}) {
-		if tool.Spec.Name == "browser" {
-			return &model{bench: b, t: t, tool: tool, said: make(map[string]bool)}
-		}
-	}
-	t.Fatal("there is no tool for the browser")
-	return nil
+	return &model{bench: b, t: t, tool: browserTool(b.browsers), said: make(map[string]bool)}
+}
+
+// browserTool makes the tool that the tests in this file call. tool_test.go sets it:
+// package web imports this package, so tests in this package cannot import web.
+var browserTool func(*Browsers) tool.Tool
+
+// UseTool sets browserTool.
+func UseTool(newTool func(*Browsers) tool.Tool) bool {
+	browserTool = newTool
+	return true
 }
 
 var named = regexp.MustCompile(`<([^<>]+)>`)
@@ -143,7 +146,7 @@ func (m *model) waits() {
 	m.call(`{"action":"wait","ref":"#late"}`)
 	m.call(`{"action":"snapshot"}`, "Late")
 	m.call(`{"action":"wait","text_gone":"never there"}`)
-	_, err := m.try(web.Act{Deed: web.Wait, Text: "never", Millis: 1})
+	_, err := m.try(Request{Action: Wait, Text: "never", Millis: 1})
 	if next := tool.AsError(err).Next; tool.AsError(err).Kind != tool.Timeout || strings.Contains(next, "ms") {
 		m.t.Errorf("what never comes: %v", err)
 	}

@@ -19,7 +19,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -99,7 +98,7 @@ func TestApart(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := atShop(t, func(o *Options) { o.Weak = true }) // which is of no account where it need not be
-		b.do(web.Act{Deed: web.Open, URL: shop + "/things.html"})
+		b.do(Request{Action: Open, URL: shop + "/things.html"})
 		ours := [...]string{namespace(t, "self", "net"), namespace(t, "self", "user"), namespace(t, "self", "ipc")}
 		sealed := 0
 		for _, pid := range of(t, b.home) {
@@ -205,12 +204,12 @@ func withFew(t *testing.T) {
 		t.Errorf("it can be kept apart: %v", err)
 	}
 	b := atShop(t)
-	if _, err := b.try(web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "operator") {
+	if _, err := b.try(Request{Action: Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "operator") {
 		t.Errorf("a browser that is not kept apart: %v", err)
 	}
 	weak := atShop(t, func(o *Options) { o.Weak = true })
-	wants(t, weak.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
-	weak.do(web.Act{Deed: web.Close})
+	wants(t, weak.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	weak.do(Request{Action: Close})
 }
 
 // A browser that takes more memory than it may loses the page, and nothing else.
@@ -224,12 +223,12 @@ func TestMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := atShop(t, func(o *Options) { o.Memory = 600 << 20 })
-	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
-	_, err := b.try(web.Act{Deed: web.Evaluate, Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
+	b.do(Request{Action: Open, URL: shop + "/frame.html"})
+	_, err := b.try(Request{Action: Evaluate, Text: "const all = []; for (;;) all.push(new Uint8Array(1 << 24).fill(1))"})
 	if tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a page without end: %v", err)
 	}
-	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
 // A page of a host whose certificate nobody vouches for is not shown, and the
@@ -238,17 +237,17 @@ func TestCertificates(t *testing.T) {
 	t.Parallel()
 	const secure = "https://shop.example/frame.html"
 	b := atShop(t)
-	if _, err := b.try(web.Act{Deed: web.Open, URL: secure}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "certificate") {
+	if _, err := b.try(Request{Action: Open, URL: secure}); tool.AsError(err).Kind != tool.Unavailable || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody knows: %v", err)
 	}
-	b.do(web.Act{Deed: web.Close})
+	b.do(Request{Action: Close})
 	s := newSite(t)
 	known := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
 	known.browsers.o.Path = chromiumWith(t, "--ignore-certificate-errors-spki-list="+known.net.KeyPin())
-	page := known.do(web.Act{Deed: web.Open, URL: secure})
+	page := known.do(Request{Action: Open, URL: secure})
 	wants(t, page, `button "Inner"`)
-	wants(t, known.do(web.Act{Deed: web.Evaluate, Text: "isSecureContext + ' ' + location.protocol"}), "true https:")
-	known.do(web.Act{Deed: web.Close}) // which ends what the proxy tells of at its end
+	wants(t, known.do(Request{Action: Evaluate, Text: "isSecureContext + ' ' + location.protocol"}), "true https:")
+	known.do(Request{Action: Close}) // which ends what the proxy tells of at its end
 	if asked := known.record.all(); !slices.Contains(asked, net.JoinHostPort("shop.example", "443")) {
 		t.Errorf("the proxy was asked for %q", asked)
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/tricktest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // Nothing that a page or a model does reaches what is inside: neither by an
@@ -44,7 +43,7 @@ func TestTheInsideIsNotReached(t *testing.T) {
 				t.Parallel()
 				mine := b.in(t, name)
 				attack(t, mine, s)
-				mine.do(web.Act{Deed: web.Close}) // which ends what the proxy tells of at its end
+				mine.do(Request{Action: Close}) // which ends what the proxy tells of at its end
 			})
 		}
 	})
@@ -64,9 +63,9 @@ func TestTheInsideIsNotReached(t *testing.T) {
 
 // evilPage tries what a page can, and what is clicked on it.
 func evilPage(t *testing.T, b *bench, _ *site) {
-	b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html"})
-	b.do(web.Act{Deed: web.Wait, Text: "done;", Millis: 30_000})
-	said := b.do(web.Act{Deed: web.Snapshot})
+	b.do(Request{Action: Open, URL: shop + "/evil.html"})
+	b.do(Request{Action: Wait, Text: "done;", Millis: 30_000})
+	said := b.do(Request{Action: Snapshot})
 	for _, leak := range []string{"INSIDER", "open;", ": granted"} {
 		if strings.Contains(said, leak) {
 			t.Errorf("something got through, %q:\n%s", leak, said)
@@ -75,13 +74,13 @@ func evilPage(t *testing.T, b *bench, _ *site) {
 	wants(t, said, "candidates 0", "geolocation: denied", "file failed", "service: stopped")
 
 	for _, id := range []string{"file", "chrome", "source", "tools", "data", "ping"} {
-		if _, err := b.try(web.Act{Deed: web.Click, Ref: "#" + id}); err != nil {
+		if _, err := b.try(Request{Action: Click, Ref: "#" + id}); err != nil {
 			t.Logf("%s: %v", id, err)
 		}
-		if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") || strings.Contains(tabs, "view-source") || strings.Contains(tabs, "devtools:") {
+		if tabs := b.do(Request{Action: Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") || strings.Contains(tabs, "view-source") || strings.Contains(tabs, "devtools:") {
 			t.Errorf("%s leads to:\n%s", id, tabs)
 		}
-		b.do(web.Act{Deed: web.Open, URL: shop + "/evil.html?still"})
+		b.do(Request{Action: Open, URL: shop + "/evil.html?still"})
 	}
 }
 
@@ -94,8 +93,8 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
-		said := b.do(web.Act{Deed: web.Evaluate, Text: `(async () => {
+		b.do(Request{Action: Open, URL: shop + "/table.html"})
+		said := b.do(Request{Action: Evaluate, Text: `(async () => {
 			const asked = await Promise.allSettled(` + string(list) + `.map(u => fetch(u, {mode: 'no-cors', signal: AbortSignal.timeout(8000)})));
 			return asked.filter(a => a.status === 'rejected').length + ' of ' + asked.length + ' stopped';
 		})()`})
@@ -104,7 +103,7 @@ func evilTricks(port string) func(*testing.T, *bench, *site) {
 		hosts, _ := tricktest.Hosts()
 		for i, host := range hosts {
 			if i%2 == 0 { // half of them take long enough
-				v, err := b.try(web.Act{Deed: web.Open, URL: "http://" + host + ":" + port + "/"})
+				v, err := b.try(Request{Action: Open, URL: "http://" + host + ":" + port + "/"})
 				if strings.Contains(v.Page, "INSIDER") || err != nil && tool.AsError(err).Kind == tool.Internal {
 					t.Errorf("%q: %v %s", host, err, v.Page)
 				}
@@ -119,7 +118,7 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	b.do(Request{Action: Open, URL: shop + "/table.html"})
 	for _, script := range []string{
 		"location = 'file:///etc/hostname'", "open('file:///etc/hostname')", "open('chrome://version')", "open('view-source:http://%')", "location = 'http://%/'", "open('http://%/')",
 		"document.body.innerHTML = '<form method=post action=http://%/></form>'; document.forms[0].submit()", "location = '/redirect?to=' + encodeURIComponent('http://%/')", "location = '/refresh?to=' + encodeURIComponent('http://%/')",
@@ -128,11 +127,11 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 		"document.body.innerHTML = '<iframe src=\"file:///etc/\"></iframe><embed src=\"file:///etc/hostname\">'",
 		"location = 'javascript:fetch(\"http://%/\")'", "fetch('http://%/', {targetAddressSpace: 'private'})",
 	} {
-		said, err := b.try(web.Act{Deed: web.Evaluate, Text: strings.ReplaceAll(script, "%", s.inside)})
+		said, err := b.try(Request{Action: Evaluate, Text: strings.ReplaceAll(script, "%", s.inside)})
 		if err != nil {
 			t.Logf("%s: %v", script, err)
 		}
-		v, err := b.try(web.Act{Deed: web.Snapshot})
+		v, err := b.try(Request{Action: Snapshot})
 		if err != nil {
 			t.Logf("%s: %v", script, err)
 		}
@@ -141,10 +140,10 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 				t.Errorf("%s shows:\n%s", script, page)
 			}
 		}
-		if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") {
+		if tabs := b.do(Request{Action: Tabs}); strings.Contains(tabs, "file:") || strings.Contains(tabs, "chrome:") {
 			t.Errorf("%s leads to:\n%s", script, tabs)
 		}
-		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+		b.do(Request{Action: Open, URL: shop + "/table.html"})
 	}
 }
 
@@ -152,7 +151,7 @@ func evilScripts(t *testing.T, b *bench, s *site) {
 func evilAddresses(t *testing.T, b *bench, s *site) {
 	for _, to := range s.names {
 		for _, address := range []string{"http://" + to + "/", shop + "/redirect?to=" + url.QueryEscape("http://"+to+"/")} {
-			if v, err := b.try(web.Act{Deed: web.Open, URL: address}); err == nil && strings.Contains(v.Page, "INSIDER") {
+			if v, err := b.try(Request{Action: Open, URL: address}); err == nil && strings.Contains(v.Page, "INSIDER") {
 				t.Errorf("%s: %s", address, v.Page)
 			}
 		}

@@ -28,7 +28,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -53,7 +52,7 @@ type Options struct {
 	// Proxy makes one for the caller of ctx. Who asks it for what it refuses gets
 	// no words of ours to show, and refused is told before.
 	Proxy func(ctx context.Context, refused func(to string, err error)) (Proxy, error)
-	Files web.Files // for downloads; nil: there are none
+	Files Files // for downloads; nil: there are none
 
 	Sessions    int           // at once; 0: 8
 	Each        int           // of them, of one caller; 0: 3
@@ -79,8 +78,6 @@ type Browsers struct {
 
 // An owner is whom a browser belongs to.
 type owner struct{ principal, session string }
-
-var _ web.Browser = (*Browsers)(nil)
 
 // New makes Browsers of which none runs yet.
 func New(o Options) (*Browsers, error) {
@@ -125,32 +122,32 @@ func (b *Browsers) Sweep() {
 
 // Do does one thing in the browser of the caller of ctx, which is started when
 // there is none and one is wanted.
-func (b *Browsers) Do(ctx context.Context, a web.Act) (web.View, error) {
+func (b *Browsers) Do(ctx context.Context, req Request) (View, error) {
 	caller := tool.CallerFrom(ctx)
 	who := owner{caller.Principal(), caller.Session}
-	if a.Deed == web.Close && a.Tab == "" {
-		return web.View{Notes: []string{"closed"}}, b.end(ctx, who)
+	if req.Action == Close && req.Tab == "" {
+		return View{Notes: []string{"closed"}}, b.end(ctx, who)
 	}
-	s, err := b.session(ctx, who, a.Deed == web.Open)
+	s, err := b.session(ctx, who, req.Action == Open)
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	defer s.leave()
-	view, err := s.do(ctx, a)
+	view, err := s.do(ctx, req)
 	if err != nil {
-		return web.View{}, s.explain(ctx, a, err)
+		return View{}, s.explain(ctx, req, err)
 	}
 	return view, nil
 }
 
 // Where says at which site something would be done, or why it would not be. It
 // waits for nobody, and starts nothing.
-func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
+func (b *Browsers) Where(ctx context.Context, req Request) (string, error) {
 	switch {
-	case a.Deed == web.Open:
-		_, err := checkURL(a.URL)
+	case req.Action == Open:
+		_, err := checkURL(req.URL)
 		return "", err
-	case a.Deed == web.Close && a.Tab == "":
+	case req.Action == Close && req.Tab == "":
 		return "", nil
 	}
 	caller := tool.CallerFrom(ctx)
@@ -160,17 +157,17 @@ func (b *Browsers) Where(ctx context.Context, a web.Act) (string, error) {
 	if s == nil {
 		return "", noPage()
 	}
-	t, err := s.meant(a)
-	if err != nil || a.Deed == web.Tabs || a.Deed == web.Close {
+	t, err := s.meant(req)
+	if err != nil || req.Action == Tabs || req.Action == Close {
 		return "", err
 	}
-	if err = s.serves(t, a.Deed); err == nil && isRef.MatchString(a.Ref) {
-		_, err = s.elements.get(a.Ref)
+	if err = s.serves(t, req.Action); err == nil && isRef.MatchString(req.Ref) {
+		_, err = s.elements.get(req.Ref)
 	}
 	if err != nil {
 		return "", err
 	}
-	return s.siteFor(t, a), nil
+	return s.siteFor(t, req), nil
 }
 
 // session returns the browser of a caller, entered: nobody else uses it until it

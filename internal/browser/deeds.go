@@ -12,7 +12,6 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -26,88 +25,88 @@ const (
 )
 
 // do does one thing, and says what is to be seen then.
-func (s *session) do(ctx context.Context, a web.Act) (web.View, error) {
-	ctx, cancel := context.WithTimeout(ctx, deedTime+time.Duration(a.Millis)*time.Millisecond)
+func (s *session) do(ctx context.Context, req Request) (View, error) {
+	ctx, cancel := context.WithTimeout(ctx, deedTime+time.Duration(req.Millis)*time.Millisecond)
 	defer cancel()
-	if a.Deed == web.Open && a.Tab == "new" {
+	if req.Action == Open && req.Tab == "new" {
 		if err := s.another(ctx); err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
-		a.Tab = ""
+		req.Tab = ""
 	}
-	t, err := s.tabFor(ctx, a)
+	t, err := s.tabFor(ctx, req)
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
-	switch a.Deed {
-	case web.Tabs:
+	switch req.Action {
+	case Tabs:
 		return s.list(ctx)
-	case web.Close:
+	case Close:
 		return s.closeTab(ctx, t)
-	case web.Open:
-		if err := s.open(ctx, t, a.URL); err != nil {
-			return web.View{}, err
+	case Open:
+		if err := s.open(ctx, t, req.URL); err != nil {
+			return View{}, err
 		}
-		return s.changedView(ctx, t, a)
+		return s.changedView(ctx, t, req)
 	}
-	if err := s.serves(t, a.Deed); err != nil {
-		return web.View{}, err
+	if err := s.serves(t, req.Action); err != nil {
+		return View{}, err
 	}
-	if site := s.siteFor(t, a); a.Basis != "" && web.FactsAt(site).Basis() != a.Basis {
-		return web.View{}, tool.Errorf(tool.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
+	if site := s.siteFor(t, req); req.Basis != "" && SiteFacts(site).Basis() != req.Basis {
+		return View{}, tool.Errorf(tool.Conflict, "a person agreed to this at another site than %.200q, where the page has gone since", site).
 			Try("take a snapshot, then call it again to have it approved here")
 	}
-	switch a.Deed {
-	case web.Snapshot:
-		return s.snapshot(ctx, t, a)
-	case web.Screenshot:
-		return s.screenshot(ctx, t, a)
-	case web.Evaluate:
-		return s.evaluate(ctx, t, a)
-	case web.Wait:
-		return s.wait(ctx, t, a)
+	switch req.Action {
+	case Snapshot:
+		return s.snapshot(ctx, t, req)
+	case Screenshot:
+		return s.screenshot(ctx, t, req)
+	case Evaluate:
+		return s.evaluate(ctx, t, req)
+	case Wait:
+		return s.wait(ctx, t, req)
 	}
 	s.mu.Lock()
 	t.active = time.Now() // what it does is still to come
 	s.mu.Unlock()
-	if err := s.act(ctx, t, a); err != nil {
-		return web.View{}, err
+	if err := s.act(ctx, t, req); err != nil {
+		return View{}, err
 	}
-	return s.changedView(ctx, t, a)
+	return s.changedView(ctx, t, req)
 }
 
 // act does what changes a page.
-func (s *session) act(ctx context.Context, t *tab, a web.Act) error {
-	switch a.Deed {
-	case web.Back:
+func (s *session) act(ctx context.Context, t *tab, req Request) error {
+	switch req.Action {
+	case Back:
 		return s.back(ctx, t)
-	case web.Click, web.Hover:
-		return s.click(ctx, t, a)
-	case web.Type:
-		return s.typeText(ctx, t, a)
-	case web.Press:
-		return s.pressKey(ctx, t, a)
-	case web.Select:
-		return s.choose(ctx, t, a)
-	case web.Scroll:
-		return s.scroll(ctx, t, a)
+	case Click, Hover:
+		return s.click(ctx, t, req)
+	case Type:
+		return s.typeText(ctx, t, req)
+	case Press:
+		return s.pressKey(ctx, t, req)
+	case Select:
+		return s.choose(ctx, t, req)
+	case Scroll:
+		return s.scroll(ctx, t, req)
 	}
-	return tool.Errorf(tool.Invalid, "a browser does not %q", a.Deed).Try("see the tool's actions")
+	return tool.Errorf(tool.Invalid, "a browser does not %q", req.Action).Try("see the tool's actions")
 }
 
 // meant is the tab that something is to be done in: the one that is named, the
 // one that an element is in, or the current one.
-func (s *session) meant(a web.Act) (*tab, error) {
-	if el, err := s.elements.get(a.Ref); err == nil && a.Tab == "" {
+func (s *session) meant(req Request) (*tab, error) {
+	if el, err := s.elements.get(req.Ref); err == nil && req.Tab == "" {
 		return el.part.tab, nil
 	}
-	return s.find(a.Tab)
+	return s.find(req.Tab)
 }
 
 // tabFor returns the tab that something is to be done in, which is the current
 // one from then on.
-func (s *session) tabFor(ctx context.Context, a web.Act) (*tab, error) {
-	t, err := s.meant(a)
+func (s *session) tabFor(ctx context.Context, req Request) (*tab, error) {
+	t, err := s.meant(req)
 	if err != nil {
 		return nil, err
 	}
@@ -200,17 +199,17 @@ func (s *session) back(ctx context.Context, t *tab) error {
 }
 
 // closeTab closes one tab.
-func (s *session) closeTab(ctx context.Context, t *tab) (web.View, error) {
+func (s *session) closeTab(ctx context.Context, t *tab) (View, error) {
 	s.mu.Lock()
 	last := len(s.tabs) == 1
 	s.mu.Unlock()
 	if last { // or the browser would end
 		if err := s.another(ctx); err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
 	}
 	if err := tell(ctx, line{s.link, ""}, target.CloseTarget, target.CloseTargetParams{TargetID: t.target}); err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	err := s.until(ctx, func() bool {
 		for _, open := range s.tabs {
@@ -221,13 +220,13 @@ func (s *session) closeTab(ctx context.Context, t *tab) (web.View, error) {
 		return true
 	})
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	return s.list(ctx)
 }
 
 // list tells which tabs there are.
-func (s *session) list(ctx context.Context) (web.View, error) {
+func (s *session) list(ctx context.Context) (View, error) {
 	view := s.view(ctx, nil)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,10 +247,10 @@ func (s *session) list(ctx context.Context) (web.View, error) {
 }
 
 // view begins to tell, with what has happened besides.
-func (s *session) view(ctx context.Context, t *tab) web.View {
+func (s *session) view(ctx context.Context, t *tab) View {
 	s.saveDownloads(ctx)
 	notes, said := s.takeNotes()
-	v := web.View{Notes: notes, Page: strings.Join(said, "\n")}
+	v := View{Notes: notes, Page: strings.Join(said, "\n")}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	v.Tabs = len(s.tabs)
@@ -262,7 +261,7 @@ func (s *session) view(ctx context.Context, t *tab) web.View {
 }
 
 // add puts the page's words beneath those that are there.
-func add(v *web.View, text string) {
+func add(v *View, text string) {
 	if v.Page != "" && text != "" {
 		v.Page += "\n"
 	}
@@ -294,30 +293,30 @@ func (s *session) outline(ctx context.Context, t *tab, within *element) (lines, 
 }
 
 // snapshot tells a page.
-func (s *session) snapshot(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+func (s *session) snapshot(ctx context.Context, t *tab, req Request) (View, error) {
 	var within *element
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
+	if req.Ref != "" {
+		el, err := s.element(ctx, t, req.Ref)
 		if err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
 		within = &el
 	}
 	all, r, err := s.outline(ctx, t, within)
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	v := s.view(ctx, t)
 	if within == nil {
 		t.shown = all
 	}
-	shown, next := all.window(a.Offset, cmp.Or(a.MaxChars, usualChars))
-	if shown == "" && a.Offset > 0 && all.size() > 0 {
-		return web.View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", a.Offset, all.size()).
+	shown, next := all.window(req.Offset, cmp.Or(req.MaxChars, usualChars))
+	if shown == "" && req.Offset > 0 && all.size() > 0 {
+		return View{}, tool.Errorf(tool.Invalid, "offset is %d, and the page has %d characters", req.Offset, all.size()).
 			Try("leave it out to begin at the start")
 	}
 	if next > 0 {
-		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part", next-a.Offset, all.size(), next))
+		v.Notes = append(v.Notes, fmt.Sprintf("%d of %d characters are shown; offset %d reads on, ref shows a part", next-req.Offset, all.size(), next))
 	}
 	if r.cut {
 		v.Notes = append(v.Notes, "the page is too large to be told in full")
@@ -331,22 +330,22 @@ func (s *session) snapshot(ctx context.Context, t *tab, a web.Act) (web.View, er
 
 // changedView waits until a page has settled and tells what has changed, or all
 // of it when most has.
-func (s *session) changedView(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+func (s *session) changedView(ctx context.Context, t *tab, req Request) (View, error) {
 	t, err := s.settled(ctx, t)
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
-	if a.Deed == web.Scroll {
-		s.tell(s.place(ctx, t, a))
+	if req.Action == Scroll {
+		s.tell(s.place(ctx, t, req))
 	}
 	before := t.shown
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	changes, gone := all.changes(before)
-	if a.Deed == web.Open || len(before) == 0 || changes.size() > all.size()/2 || a.MaxChars > 0 {
-		return s.snapshot(ctx, t, web.Act{MaxChars: cmp.Or(a.MaxChars, changeChars)})
+	if req.Action == Open || len(before) == 0 || changes.size() > all.size()/2 || req.MaxChars > 0 {
+		return s.snapshot(ctx, t, Request{MaxChars: cmp.Or(req.MaxChars, changeChars)})
 	}
 	t.shown = all
 	v := s.view(ctx, t)

@@ -4,8 +4,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 func (b *bench) savedFile(name string) (string, bool) {
@@ -32,8 +30,8 @@ func TestDownloads(t *testing.T) {
 		{"Made", `downloaded "downloads/made.bin", 9 bytes`, "made.bin"},
 		{"Paper", `downloaded "downloads/paper.pdf", 9 bytes; the browser shows no PDF: open the file with a command`, "paper.pdf"},
 	} {
-		page := b.do(web.Act{Deed: web.Open, URL: shop + "/files.html"})
-		said := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"`+c.do+`"`)})
+		page := b.do(Request{Action: Open, URL: shop + "/files.html"})
+		said := b.do(Request{Action: Click, Ref: b.ref(page, `"`+c.do+`"`)})
 		if wants(t, said, c.says); strings.Contains(said, "current tab") {
 			t.Errorf("a tab that came and went is told of:\n%s", said)
 		}
@@ -41,36 +39,36 @@ func TestDownloads(t *testing.T) {
 			t.Errorf("%s is %q", c.file, text)
 		}
 	}
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/files.html"})
-	wants(t, b.do(web.Act{Deed: web.Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}), `downloaded "downloads/sent.txt", 4 bytes`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`) // no file, whatever it says
-	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/late/opened.pdf"}), `downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
-	page = b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`, `report.pdf", 1005 bytes`)
+	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
+	wants(t, b.do(Request{Action: Type, Ref: b.ref(page, `"Text"`), Text: "sent", Submit: true}), `downloaded "downloads/sent.txt", 4 bytes`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Open"`)}), `downloaded "downloads/embedded.pdf"`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Elsewhere"`)}), `button "Inner"`) // no file, whatever it says
+	wants(t, b.do(Request{Action: Open, URL: shop + "/late/opened.pdf"}), `downloaded "downloads/opened.pdf", 9 bytes; the browser shows no PDF`)
+	page = b.do(Request{Action: Open, URL: shop + "/table.html"})
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `link "The report"`)}), `downloaded "downloads/`, `report.pdf", 1005 bytes`)
 	for name := range b.saved.files {
 		if !strings.HasPrefix(name, "downloads/") || strings.Contains(name, "..") {
 			t.Errorf("saved is %q", name)
 		}
 	}
-	b.do(web.Act{Deed: web.Close})
+	b.do(Request{Action: Close})
 }
 
 func TestADownloadThatTakesLong(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := newBench(t, map[string]*httptest.Server{"shop.example": s.Server})
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/files.html"})
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `, " of 3000000 bytes are here; wait to have it")
+	page := b.do(Request{Action: Open, URL: shop + "/files.html"})
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `"Long"`)}), `"long.bin" is being downloaded, `, " of 3000000 bytes are here; wait to have it")
 	close(s.goOn)
-	wants(t, b.do(web.Act{Deed: web.Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
-	b.do(web.Act{Deed: web.Close})
+	wants(t, b.do(Request{Action: Wait}), `downloaded "downloads/long.bin", 3000000 bytes`)
+	b.do(Request{Action: Close})
 }
 
 func TestADownloadThatIsTooLarge(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.MaxDownload = 1000 })
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/file/big.pdf"})
+	page := b.do(Request{Action: Open, URL: shop + "/file/big.pdf"})
 	wants(t, page, `big.pdf" was not downloaded`)
 	if len(b.saved.files) != 0 {
 		t.Error("it was saved")

@@ -20,7 +20,6 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // The test binary is also the stage, the server that is killed, and what takes
@@ -164,18 +163,18 @@ func (b *bench) in(t *testing.T, user string) *bench {
 }
 
 // try does something as the usual caller.
-func (b *bench) try(a web.Act) (web.View, error) { return b.browsers.Do(b.as(b.user), a) }
+func (b *bench) try(req Request) (View, error) { return b.browsers.Do(b.as(b.user), req) }
 
 // do does something that must work, and returns all that is told.
-func (b *bench) do(a web.Act) string {
+func (b *bench) do(req Request) string {
 	b.t.Helper()
-	v, err := b.try(a)
+	v, err := b.try(req)
 	if err != nil {
 		var known *tool.Error
 		if errors.As(err, &known) {
-			b.t.Fatalf("%+v: %v: %v", a, err, known.Unwrap())
+			b.t.Fatalf("%+v: %v: %v", req, err, known.Unwrap())
 		}
-		b.t.Fatalf("%+v: %v", a, err)
+		b.t.Fatalf("%+v: %v", req, err)
 	}
 	return strings.Join(v.Notes, "\n") + "\n" + v.Page
 }

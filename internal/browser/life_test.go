@@ -16,7 +16,6 @@ import (
 
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // of are the processes that have something in their command lines.
@@ -94,13 +93,13 @@ func (b *bench) four() {
 	for _, user := range []string{"ann", "bob", "cid", "dan"} {
 		ctx := b.as(user)
 		all.Go(func() {
-			if _, err := b.browsers.Do(ctx, web.Act{Deed: web.Open, URL: shop + "/frame.html"}); err != nil {
+			if _, err := b.browsers.Do(ctx, Request{Action: Open, URL: shop + "/frame.html"}); err != nil {
 				b.t.Error(err)
 			}
 			if pids := of(b.t, b.home); len(pids) < 3 {
 				b.t.Errorf("there are only %d processes to be looked for", len(pids))
 			}
-			if _, err := b.browsers.Do(ctx, web.Act{Deed: web.Close}); err != nil {
+			if _, err := b.browsers.Do(ctx, Request{Action: Close}); err != nil {
 				b.t.Error(err)
 			}
 		})
@@ -111,60 +110,60 @@ func (b *bench) four() {
 func TestIdleBrowsersAreClosed(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.Idle = time.Second })
-	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	none(t, b.home)
-	if _, err := b.try(web.Act{Deed: web.Snapshot}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("after it was closed: %v", err)
 	}
-	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 }
 
 func TestABrowserThatDies(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
-	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	for _, s := range b.browsers.sessions {
 		s.program.end()
 		<-s.link.lost
 	}
-	if _, err := b.try(web.Act{Deed: web.Snapshot}); tool.AsError(err).Kind != tool.Unavailable {
+	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.Unavailable {
 		t.Errorf("a browser that is dead: %v", err)
 	}
-	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
 func TestAPageThatHangs(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/rest.html"})
+	page := b.do(Request{Action: Open, URL: shop + "/rest.html"})
 	wants(t, page, "Here.")
 	ctx, cancel := context.WithTimeout(b.as("ann"), 2*time.Second)
 	defer cancel()
-	if _, err := b.browsers.Do(ctx, web.Act{Deed: web.Evaluate, Text: "for (;;);"}); err == nil {
+	if _, err := b.browsers.Do(ctx, Request{Action: Evaluate, Text: "for (;;);"}); err == nil {
 		t.Error("a script without end has ended")
 	}
-	wants(t, b.do(web.Act{Deed: web.Snapshot}), "Here.")
-	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Hold"`)})
-	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wants(t, b.do(Request{Action: Snapshot}), "Here.")
+	b.do(Request{Action: Click, Ref: b.ref(page, `button "Hold"`)})
+	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 
 	ctx, cancel = context.WithCancel(b.as("ann"))
 	cancel()
-	if _, err := b.browsers.Do(ctx, web.Act{Deed: web.Open, URL: shop + "/rest.html"}); !errors.Is(err, context.Canceled) {
+	if _, err := b.browsers.Do(ctx, Request{Action: Open, URL: shop + "/rest.html"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a call that was given up: %v", err)
 	}
-	wants(t, b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"}), `button "Inner"`)
+	wants(t, b.do(Request{Action: Open, URL: shop + "/frame.html"}), `button "Inner"`)
 }
 
 func TestHowManyBrowsers(t *testing.T) {
 	t.Parallel()
 	b := atShop(t, func(o *Options) { o.Sessions = 1 })
-	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
-	if _, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Busy {
+	b.do(Request{Action: Open, URL: shop + "/frame.html"})
+	if _, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop + "/frame.html"}); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one more, of somebody else: %v", err)
 	}
-	b.do(web.Act{Deed: web.Snapshot})
-	b.do(web.Act{Deed: web.Close})
-	if _, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/frame.html"}); err != nil {
+	b.do(Request{Action: Snapshot})
+	b.do(Request{Action: Close})
+	if _, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop + "/frame.html"}); err != nil {
 		t.Error(err)
 	}
 }
@@ -217,7 +216,7 @@ func TestAServer(t *testing.T) {
 		return // this is the test of the other one's
 	}
 	b := atShop(t, func(o *Options) { o.Dir = home })
-	b.do(web.Act{Deed: web.Open, URL: shop + "/frame.html"})
+	b.do(Request{Action: Open, URL: shop + "/frame.html"})
 	fmt.Println("runs")
 	select {}
 }
@@ -228,7 +227,7 @@ func TestNoChromium(t *testing.T) {
 	errs := make(chan error)
 	for range 4 {
 		go func() {
-			_, err := b.try(web.Act{Deed: web.Open, URL: shop})
+			_, err := b.try(Request{Action: Open, URL: shop})
 			errs <- err
 		}()
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // printed makes text of what a script has brought.
@@ -92,34 +91,34 @@ func thrown(e *runtime.ExceptionDetails) error {
 }
 
 // evaluate runs the model's JavaScript in a page.
-func (s *session) evaluate(ctx context.Context, t *tab, a web.Act) (web.View, error) {
+func (s *session) evaluate(ctx context.Context, t *tab, req Request) (View, error) {
 	p := t.main
 	var arguments []*runtime.CallArgument
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
+	if req.Ref != "" {
+		el, err := s.element(ctx, t, req.Ref)
 		if err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
 		object, err := el.object(ctx)
 		if err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
 		p, arguments = el.part, []*runtime.CallArgument{{ObjectID: object}}
 	}
-	said, err := p.evaluate(ctx, a.Text, arguments)
+	said, err := p.evaluate(ctx, req.Text, arguments)
 	if ctx.Err() != nil {
 		tidy, cancel := context.WithTimeout(context.WithoutCancel(ctx), tidyTime)
 		defer cancel()
 		_ = tell(tidy, p.line, runtime.TerminateExecution, cdp.Empty{})
 	}
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	if err := s.settle(ctx, t, settleTime); err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	v := s.view(ctx, t)
-	most := cmp.Or(a.MaxChars, usualChars)
+	most := cmp.Or(req.MaxChars, usualChars)
 	if runes := []rune(said); len(runes) > most {
 		said = string(runes[:most])
 		v.Notes = append(v.Notes, "the value was longer; max_chars shows more")

@@ -10,8 +10,6 @@ import (
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/page"
-
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // turn is how far a wheel is turned at once, in parts of what is in view.
@@ -55,36 +53,36 @@ const placeOf = `function() {` + scrollable + `
 
 // scroll brings an element into view, or moves what is in view: of the page, or
 // of the part of it that the element is in.
-func (s *session) scroll(ctx context.Context, t *tab, a web.Act) error {
-	el, err := s.scrolled(ctx, t, a)
+func (s *session) scroll(ctx context.Context, t *tab, req Request) error {
+	el, err := s.scrolled(ctx, t, req)
 	if err != nil {
 		return err
 	}
-	if a.Ref != "" {
+	if req.Ref != "" {
 		err := tell(ctx, el.part.line, dom.ScrollIntoViewIfNeeded, dom.ScrollIntoViewIfNeededParams{BackendNodeID: el.node})
-		if err != nil || a.Way == "" {
+		if err != nil || req.Direction == "" {
 			return err
 		}
 	}
-	switch a.Way {
+	switch req.Direction {
 	case "top", "bottom":
-		_, _, err := el.call(ctx, toEnd, a.Way)
+		_, _, err := el.call(ctx, toEnd, req.Direction)
 		return err
 	}
-	return s.turnWheel(ctx, t, el, a)
+	return s.turnWheel(ctx, t, el, req)
 }
 
 // scrolled is the element that says what is scrolled: without one, the page.
-func (s *session) scrolled(ctx context.Context, t *tab, a web.Act) (element, error) {
-	if a.Ref == "" {
+func (s *session) scrolled(ctx context.Context, t *tab, req Request) (element, error) {
+	if req.Ref == "" {
 		return s.element(ctx, t, "html")
 	}
-	return s.element(ctx, t, a.Ref)
+	return s.element(ctx, t, req.Ref)
 }
 
 // turnWheel turns the wheel of the mouse, where the element is or in the middle
 // of the page.
-func (s *session) turnWheel(ctx context.Context, t *tab, el element, a web.Act) error {
+func (s *session) turnWheel(ctx context.Context, t *tab, el element, req Request) error {
 	seen, err := ask(ctx, t.main.line, page.GetLayoutMetrics, cdp.Empty{})
 	if err != nil {
 		return err
@@ -94,14 +92,14 @@ func (s *session) turnWheel(ctx context.Context, t *tab, el element, a web.Act) 
 		width, height = float64(v.ClientWidth), float64(v.ClientHeight)
 	}
 	w := wheel{Type: input.DispatchMouseEventTypeMouseWheel, X: width / 2, Y: height / 2, DeltaY: height * turn}
-	if a.Ref != "" {
+	if req.Ref != "" {
 		x, y, err := s.middle(ctx, el)
 		if err != nil {
 			return err
 		}
 		w.X, w.Y = min(max(x, 1), width-1), min(max(y, 1), height-1)
 	}
-	if a.Way == "up" {
+	if req.Direction == "up" {
 		w.DeltaY = -w.DeltaY
 	}
 	return tell(ctx, t.main.line, turnWheel, w)
@@ -109,8 +107,8 @@ func (s *session) turnWheel(ctx context.Context, t *tab, el element, a web.Act) 
 
 // place says how far something is scrolled, "" when that is not known: an outline
 // has what is not in view, too, and looks the same before and after.
-func (s *session) place(ctx context.Context, t *tab, a web.Act) string {
-	el, err := s.scrolled(ctx, t, a)
+func (s *session) place(ctx context.Context, t *tab, req Request) string {
+	el, err := s.scrolled(ctx, t, req)
 	if err != nil {
 		return ""
 	}

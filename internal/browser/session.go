@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -248,7 +247,7 @@ func (s *session) find(name string) (*tab, error) {
 }
 
 // explain puts what went wrong into words for a model.
-func (s *session) explain(ctx context.Context, a web.Act, err error) error {
+func (s *session) explain(ctx context.Context, req Request, err error) error {
 	var known *tool.Error
 	switch {
 	case errors.As(err, &known), ctx.Err() != nil:
@@ -258,8 +257,8 @@ func (s *session) explain(ctx context.Context, a web.Act, err error) error {
 	case errors.Is(err, errCrashed):
 		return tool.Errorf(tool.Unavailable, "the page has crashed, as one does that takes too much memory").Try("open it again, or do without it").Because(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return tool.Errorf(tool.Timeout, "the page did not answer in time, to %s", a.Deed).
+		return tool.Errorf(tool.Timeout, "the page did not answer in time, to %s", req.Action).
 			Try("take a snapshot to see how it is, or close the tab").Because(err)
 	}
-	return tool.Errorf(tool.Unavailable, "the page could not do it: %s", a.Deed).Try("take a snapshot to see how it is").Because(err)
+	return tool.Errorf(tool.Unavailable, "the page could not do it: %s", req.Action).Try("take a snapshot to see how it is").Because(err)
 }

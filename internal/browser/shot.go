@@ -9,7 +9,6 @@ import (
 	"github.com/chromedp/cdproto/page"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -19,10 +18,10 @@ const (
 )
 
 // screenshot takes a picture, small enough to be looked at.
-func (s *session) screenshot(ctx context.Context, t *tab, a web.Act) (web.View, error) {
-	clip, err := s.clip(ctx, t, a)
+func (s *session) screenshot(ctx context.Context, t *tab, req Request) (View, error) {
+	clip, err := s.clip(ctx, t, req)
 	if err != nil {
-		return web.View{}, err
+		return View{}, err
 	}
 	v := s.view(ctx, t)
 	if clip != nil && (clip.Height > mostHeight || clip.Width > mostWidth) {
@@ -34,19 +33,19 @@ func (s *session) screenshot(ctx context.Context, t *tab, a web.Act) (web.View, 
 }
 
 // clip is what a picture is to show, nil for what is in view.
-func (s *session) clip(ctx context.Context, t *tab, a web.Act) (*page.Viewport, error) {
+func (s *session) clip(ctx context.Context, t *tab, req Request) (*page.Viewport, error) {
 	metrics, err := ask(ctx, t.main.line, page.GetLayoutMetrics, cdp.Empty{})
 	if err != nil {
 		return nil, err
 	}
-	if a.Ref == "" && (!a.Whole || metrics.CSSContentSize == nil) {
+	if req.Ref == "" && (!req.FullPage || metrics.CSSContentSize == nil) {
 		return nil, nil
 	}
-	if a.Ref == "" {
+	if req.Ref == "" {
 		size := metrics.CSSContentSize
 		return &page.Viewport{Width: math.Ceil(size.Width), Height: math.Ceil(size.Height), Scale: 1}, nil
 	}
-	el, err := s.element(ctx, t, a.Ref)
+	el, err := s.element(ctx, t, req.Ref)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,6 @@ import (
 	"github.com/chromedp/cdproto/target"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // A tab is one page. All of it but shown is guarded by its session's lock.
@@ -143,8 +142,8 @@ func (s *session) usable(t *tab) error {
 
 // serves is an error where nothing can be done in a tab but to open another page,
 // or to go back to one.
-func (s *session) serves(t *tab, d web.Deed) error {
-	if err := s.usable(t); err != nil || d == web.Back {
+func (s *session) serves(t *tab, action Action) error {
+	if err := s.usable(t); err != nil || action == Back {
 		return err
 	}
 	return s.loaded(t)
@@ -152,10 +151,10 @@ func (s *session) serves(t *tab, d web.Deed) error {
 
 // siteFor is the site at which something is done in a tab: that of its page, or of
 // the frame that an element is in.
-func (s *session) siteFor(t *tab, a web.Act) string {
+func (s *session) siteFor(t *tab, req Request) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if el, err := s.elements.get(a.Ref); err == nil {
+	if el, err := s.elements.get(req.Ref); err == nil {
 		return siteOf(el.part.url)
 	}
 	return siteOf(t.url)

@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 // TestPagesThatAreNotLoaded opens what cannot be, and clicks on links there: the
@@ -38,47 +37,47 @@ func TestPagesThatAreNotLoaded(t *testing.T) {
 		{shop + "/refresh?to=" + url.QueryEscape("http://10.0.0.3/"), tool.Refused, []string{`"10.0.0.3:80" is not on the public internet`}},
 		{shop + "/redirect?to=" + url.QueryEscape("http://shop.example:25/"), tool.Refused, []string{`has a port at which`}},
 	} {
-		open := web.Act{Deed: web.Open, URL: c.address}
-		b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
-		b.do(web.Act{Deed: web.Evaluate, Text: fmt.Sprintf(`document.body.innerHTML = '<a id=go href=%q>go</a>'`, c.address)})
-		for _, act := range []web.Act{{Deed: web.Click, Ref: "#go"}, open, {Deed: web.Snapshot}, {Deed: web.Screenshot}, {Deed: web.Evaluate, Text: "1"}} {
+		open := Request{Action: Open, URL: c.address}
+		b.do(Request{Action: Open, URL: shop + "/table.html"})
+		b.do(Request{Action: Evaluate, Text: fmt.Sprintf(`document.body.innerHTML = '<a id=go href=%q>go</a>'`, c.address)})
+		for _, act := range []Request{{Action: Click, Ref: "#go"}, open, {Action: Snapshot}, {Action: Screenshot}, {Action: Evaluate, Text: "1"}} {
 			v, err := b.try(act)
 			if err == nil || tool.AsError(err).Kind != c.kind || tool.AsError(err).Next == "" {
-				t.Errorf("%s of %s: %v\n%s", act.Deed, c.address, err, v.Page)
+				t.Errorf("%s of %s: %v\n%s", act.Action, c.address, err, v.Page)
 				continue
 			}
 			wants(t, err.Error(), c.says...)
 		}
-		if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err == nil || tool.AsError(err).Kind != c.kind {
+		if _, err := b.browsers.Where(b.as(b.user), Request{Action: Evaluate, Text: "1"}); err == nil || tool.AsError(err).Kind != c.kind {
 			t.Errorf("a person would be asked about a script in %s: %v", c.address, err)
 		}
-		for _, deed := range []web.Deed{web.Tabs, web.Close} {
-			if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: deed, Tab: "t1"}); err != nil || site != "" {
+		for _, deed := range []Action{Tabs, Close} {
+			if site, err := b.browsers.Where(b.as(b.user), Request{Action: deed, Tab: "t1"}); err != nil || site != "" {
 				t.Errorf("nobody would be asked about %s where %s was not loaded: %q, %v", deed, c.address, site, err)
 			}
 		}
-		list := b.do(web.Act{Deed: web.Tabs})
+		list := b.do(Request{Action: Tabs})
 		if strings.Contains(list, "chrome-error") || !strings.Contains(list, "(not loaded)") {
 			t.Errorf("after %s the tabs are\n%s", c.address, list)
 		}
 	}
-	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
-	if site, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Evaluate, Text: "1"}); err != nil || site != shop {
+	b.do(Request{Action: Open, URL: shop + "/table.html"})
+	if site, err := b.browsers.Where(b.as(b.user), Request{Action: Evaluate, Text: "1"}); err != nil || site != shop {
 		t.Errorf("a script would run at %q, %v", site, err)
 	}
-	if _, err := b.browsers.Where(b.as(b.user), web.Act{Deed: web.Click, Ref: "e99999"}); err == nil || tool.AsError(err).Kind != tool.NotFound {
+	if _, err := b.browsers.Where(b.as(b.user), Request{Action: Click, Ref: "e99999"}); err == nil || tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("a person would be asked about an element that is not there: %v", err)
 	}
 	for site, kind := range map[string]tool.Kind{shop: "", "http://far.example": tool.Conflict} {
-		_, err := b.try(web.Act{Deed: web.Evaluate, Text: "1", Basis: web.FactsAt(site).Basis()})
+		_, err := b.try(Request{Action: Evaluate, Text: "1", Basis: SiteFacts(site).Basis()})
 		if (err != nil) != (kind != "") || err != nil && tool.AsError(err).Kind != kind {
 			t.Errorf("what was agreed to at %s: %v", site, err)
 		}
 	}
-	if _, err := b.try(web.Act{Deed: web.Open, URL: "http://10.0.0.1/"}); err == nil {
+	if _, err := b.try(Request{Action: Open, URL: "http://10.0.0.1/"}); err == nil {
 		t.Error("it was opened")
 	}
-	wants(t, b.do(web.Act{Deed: web.Back}), "Prices")
+	wants(t, b.do(Request{Action: Back}), "Prices")
 }
 
 // TestSites has every page at a site: of what has none, nothing could be compared.
@@ -134,14 +133,14 @@ func TestWhereNothingIsOpen(t *testing.T) {
 	}
 	defer b.Close()
 	for _, c := range []struct {
-		act  web.Act
+		act  Request
 		want tool.Kind
 	}{
-		{web.Act{Deed: web.Open, URL: "https://a.example/"}, ""},
-		{web.Act{Deed: web.Open, URL: "file:///etc/passwd"}, tool.Refused},
-		{web.Act{Deed: web.Close}, ""},
-		{web.Act{Deed: web.Evaluate, Text: "1"}, tool.NotFound},
-		{web.Act{Deed: web.Snapshot, Tab: "t1"}, tool.NotFound},
+		{Request{Action: Open, URL: "https://a.example/"}, ""},
+		{Request{Action: Open, URL: "file:///etc/passwd"}, tool.Refused},
+		{Request{Action: Close}, ""},
+		{Request{Action: Evaluate, Text: "1"}, tool.NotFound},
+		{Request{Action: Snapshot, Tab: "t1"}, tool.NotFound},
 	} {
 		site, err := b.Where(t.Context(), c.act)
 		if site != "" || (err != nil) != (c.want != "") || err != nil && tool.AsError(err).Kind != c.want {

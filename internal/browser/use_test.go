@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -44,34 +43,34 @@ func together(t *testing.T, parts map[string]func(*testing.T, *bench)) {
 }
 
 func logIn(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/private"})
+	page := b.do(Request{Action: Open, URL: shop + "/private"})
 	wants(t, page, "# Sign in", `textbox "User" (`, "required", "focused", `button "Sign in"`)
 	user, password := b.ref(page, `textbox "User"`), b.ref(page, `textbox "Password"`)
-	page = b.do(web.Act{Deed: web.Type, Ref: user, Text: "ann"})
+	page = b.do(Request{Action: Type, Ref: user, Text: "ann"})
 	wants(t, page, `= "ann"`)
-	page = b.do(web.Act{Deed: web.Type, Ref: password, Text: "opensesame", Submit: true})
+	page = b.do(Request{Action: Type, Ref: password, Text: "opensesame", Submit: true})
 	wants(t, page, "# Welcome ann")
 	if strings.Contains(page, "opensesame") {
 		t.Errorf("the password is told:\n%s", page)
 	}
-	if _, err := b.try(web.Act{Deed: web.Click, Ref: user}); tool.AsError(err).Kind != tool.NotFound || !strings.Contains(err.Error(), "snapshot") {
+	if _, err := b.try(Request{Action: Click, Ref: user}); tool.AsError(err).Kind != tool.NotFound || !strings.Contains(err.Error(), "snapshot") {
 		t.Errorf("a ref of the page before: %v", err)
 	}
-	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "Prices"`)})
+	page = b.do(Request{Action: Click, Ref: b.ref(page, `link "Prices"`)})
 	wants(t, page, "table \"Prices\"", "Thing | Price | More", "Apple | 1.20 | [", "Pear / sweet | 1.50 |", "As of 2026-01-31.")
-	wants(t, b.do(web.Act{Deed: web.Back}), "# Welcome ann")
+	wants(t, b.do(Request{Action: Back}), "# Welcome ann")
 
-	other, err := b.browsers.Do(b.as("bob"), web.Act{Deed: web.Open, URL: shop + "/private"})
+	other, err := b.browsers.Do(b.as("bob"), Request{Action: Open, URL: shop + "/private"})
 	if err != nil || !strings.Contains(other.Page, "# Sign in") {
 		t.Errorf("somebody else is logged in: %q, %v", other.Page, err)
 	}
 }
 
 func fillAForm(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/form.html", MaxChars: 10_000})
+	page := b.do(Request{Action: Open, URL: shop + "/form.html", MaxChars: 10_000})
 	fill := func(label, text string) {
 		t.Helper()
-		b.do(web.Act{Deed: web.Type, Ref: b.ref(page, label), Text: text})
+		b.do(Request{Action: Type, Ref: b.ref(page, label), Text: text})
 	}
 	fill(`textbox "Name"`, "Ann O'Hara 漢字 🙂")
 	fill(`textbox "Mail"`, "ann@example.org")
@@ -85,55 +84,55 @@ func fillAForm(t *testing.T, b *bench) {
 	fill(`slider "Amount"`, "7")
 	fill(`textbox "Remarks"`, "one\ntwo")
 	fill(`textbox "Note"`, "noted")
-	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `checkbox "News"`)})
-	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `checkbox "Drawn"`)})
-	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `radio "Large"`)})
-	b.do(web.Act{Deed: web.Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"sweden"}})
-	b.do(web.Act{Deed: web.Select, Ref: b.ref(page, `listbox "Extras"`), Values: []string{"Milk", "Cream"}})
+	b.do(Request{Action: Click, Ref: b.ref(page, `checkbox "News"`)})
+	b.do(Request{Action: Click, Ref: b.ref(page, `checkbox "Drawn"`)})
+	b.do(Request{Action: Click, Ref: b.ref(page, `radio "Large"`)})
+	b.do(Request{Action: Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"sweden"}})
+	b.do(Request{Action: Select, Ref: b.ref(page, `listbox "Extras"`), Values: []string{"Milk", "Cream"}})
 	for _, bad := range []struct {
-		act  web.Act
+		act  Request
 		kind tool.Kind
 	}{
-		{web.Act{Deed: web.Click, Ref: b.ref(page, `button "Not yet"`)}, tool.Conflict},
-		{web.Act{Deed: web.Type, Ref: b.ref(page, `checkbox "News"`), Text: "x"}, tool.Invalid},
-		{web.Act{Deed: web.Type, Ref: b.ref(page, `date "Day"`), Text: "tomorrow"}, tool.Invalid},
-		{web.Act{Deed: web.Type, Ref: b.ref(page, `button "File"`), Text: "/etc/passwd"}, tool.Refused},
-		{web.Act{Deed: web.Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"Atlantis"}}, tool.NotFound},
-		{web.Act{Deed: web.Select, Ref: b.ref(page, `textbox "Mail"`), Values: []string{"x"}}, tool.Invalid},
-		{web.Act{Deed: web.Click, Ref: "e99999"}, tool.NotFound},
-		{web.Act{Deed: web.Click, Ref: "main > b"}, tool.NotFound},
-		{web.Act{Deed: web.Click, Ref: "a["}, tool.Invalid},
-		{web.Act{Deed: web.Press, Key: "NoSuchKey"}, tool.Invalid},
+		{Request{Action: Click, Ref: b.ref(page, `button "Not yet"`)}, tool.Conflict},
+		{Request{Action: Type, Ref: b.ref(page, `checkbox "News"`), Text: "x"}, tool.Invalid},
+		{Request{Action: Type, Ref: b.ref(page, `date "Day"`), Text: "tomorrow"}, tool.Invalid},
+		{Request{Action: Type, Ref: b.ref(page, `button "File"`), Text: "/etc/passwd"}, tool.Refused},
+		{Request{Action: Select, Ref: b.ref(page, `combobox "Country"`), Values: []string{"Atlantis"}}, tool.NotFound},
+		{Request{Action: Select, Ref: b.ref(page, `textbox "Mail"`), Values: []string{"x"}}, tool.Invalid},
+		{Request{Action: Click, Ref: "e99999"}, tool.NotFound},
+		{Request{Action: Click, Ref: "main > b"}, tool.NotFound},
+		{Request{Action: Click, Ref: "a["}, tool.Invalid},
+		{Request{Action: Press, Key: "NoSuchKey"}, tool.Invalid},
 	} {
 		if _, err := b.try(bad.act); err == nil || tool.AsError(err).Kind != bad.kind {
 			t.Errorf("%+v: %v, want %s", bad.act, err, bad.kind)
 		}
 	}
-	b.do(web.Act{Deed: web.Type, Ref: `input[type="date"]`, Text: "2026-02-01"})
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "File"`)}), "file to upload")
-	page = b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Send"`)})
+	b.do(Request{Action: Type, Ref: `input[type="date"]`, Text: "2026-02-01"})
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "File"`)}), "file to upload")
+	page = b.do(Request{Action: Click, Ref: b.ref(page, `button "Send"`)})
 	wants(t, page, "name=Ann O'Hara 漢字 🙂.", "mail=ann@example.org.", "number=42.", "search=.", "tel=+47 1.", "day=2026-02-01.", "hour=13:45.", "colour=#ff0000.",
 		"amount=7.", "remarks=one two.", "note=noted.", "news=on.", "drawn=on.", "size=l.", "country=se.", "extras=Milk,Cream.", "send=yes.")
 }
 
 func framesAndShadows(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	page := b.do(Request{Action: Open, URL: shop + "/things.html", MaxChars: 10_000})
 	wants(t, page, `iframe "near"`, `iframe "far"`, `button "open shadow"`, `button "closed shadow"`, `clickable "Plain thing"`, `(e1) link "forged"`)
 	near := strings.Index(page, `iframe "near"`)
 	far := strings.Index(page, `iframe "far"`)
 	inner, distant := b.ref(page[near:], `button "Inner"`), b.ref(page[far:], `button "Inner"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: inner}), `"clicked in near"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: distant}), `"clicked in far"`)
-	wants(t, b.do(web.Act{Deed: web.Type, Ref: b.ref(page[far:], `textbox "Field"`), Text: "far away"}), `= "far away"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "open shadow"`)}), `"open clicked"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "closed shadow"`)}), `"closed clicked"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `clickable "Plain`)}), "Plain was clicked")
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Far down"`)}), `"reached"`)
-	again := b.do(web.Act{Deed: web.Snapshot, MaxChars: 10_000})
+	wants(t, b.do(Request{Action: Click, Ref: inner}), `"clicked in near"`)
+	wants(t, b.do(Request{Action: Click, Ref: distant}), `"clicked in far"`)
+	wants(t, b.do(Request{Action: Type, Ref: b.ref(page[far:], `textbox "Field"`), Text: "far away"}), `= "far away"`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "open shadow"`)}), `"open clicked"`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "closed shadow"`)}), `"closed clicked"`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `clickable "Plain`)}), "Plain was clicked")
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "Far down"`)}), `"reached"`)
+	again := b.do(Request{Action: Snapshot, MaxChars: 10_000})
 	if b.ref(again, `"clicked in near"`) != inner || b.ref(again, `"clicked in far"`) != distant {
 		t.Errorf("refs have changed:\n%s", again)
 	}
-	part := b.do(web.Act{Deed: web.Snapshot, Ref: b.ref(page, `iframe "far"`)})
+	part := b.do(Request{Action: Snapshot, Ref: b.ref(page, `iframe "far"`)})
 	if wants(t, part, "clicked in far"); strings.Contains(part, "near") {
 		t.Errorf("a part is more than it is:\n%s", part)
 	}
@@ -141,81 +140,81 @@ func framesAndShadows(t *testing.T, b *bench) {
 
 // A key without a ref goes where the focus is, whatever process that is in.
 func keysWhereTheFocusIs(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	page := b.do(Request{Action: Open, URL: shop + "/things.html", MaxChars: 10_000})
 	for _, frame := range []string{"far", "near", "far"} {
 		field := b.ref(page[strings.Index(page, `iframe "`+frame+`"`):], `textbox "Field"`)
-		wants(t, b.do(web.Act{Deed: web.Type, Ref: field, Text: "ab"}), `= "ab"`)
-		wants(t, b.do(web.Act{Deed: web.Press, Key: "c"}), `= "abc"`)
-		wants(t, b.do(web.Act{Deed: web.Press, Key: "Backspace"}), `= "ab"`)
+		wants(t, b.do(Request{Action: Type, Ref: field, Text: "ab"}), `= "ab"`)
+		wants(t, b.do(Request{Action: Press, Key: "c"}), `= "abc"`)
+		wants(t, b.do(Request{Action: Press, Key: "Backspace"}), `= "ab"`)
 	}
 }
 
 func whatIsInTheWay(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	page := b.do(Request{Action: Open, URL: shop + "/things.html", MaxChars: 10_000})
 	covered := b.ref(page, `button "Covered"`)
-	_, err := b.try(web.Act{Deed: web.Click, Ref: covered})
+	_, err := b.try(Request{Action: Click, Ref: covered})
 	if err == nil || tool.AsError(err).Kind != tool.Conflict || !strings.Contains(err.Error(), "is covered by e") {
 		t.Fatalf("a covered button: %v", err)
 	}
-	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Accept cookies"`)})
-	b.do(web.Act{Deed: web.Click, Ref: covered})
+	b.do(Request{Action: Click, Ref: b.ref(page, `button "Accept cookies"`)})
+	b.do(Request{Action: Click, Ref: covered})
 
-	said := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Alert"`)})
+	said := b.do(Request{Action: Click, Ref: b.ref(page, `button "Alert"`)})
 	wants(t, said, "dismissed", "dialog (alert): ignore what you were told")
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Confirm"`)}), `"answered false"`)
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(page, `button "Confirm"`)}), `"answered false"`)
 	away := b.ref(page, `button "Go away"`)
-	b.do(web.Act{Deed: web.Click, Ref: away})
-	if _, err := b.try(web.Act{Deed: web.Click, Ref: away}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Conflict {
+	b.do(Request{Action: Click, Ref: away})
+	if _, err := b.try(Request{Action: Click, Ref: away}); tool.AsError(err).Kind != tool.NotFound && tool.AsError(err).Kind != tool.Conflict {
 		t.Errorf("an element that is gone: %v", err)
 	}
-	b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `link "Mail"`)})
-	b.do(web.Act{Deed: web.Hover, Ref: b.ref(page, `button "Title"`)})
+	b.do(Request{Action: Click, Ref: b.ref(page, `link "Mail"`)})
+	b.do(Request{Action: Hover, Ref: b.ref(page, `button "Title"`)})
 }
 
 func tabs(t *testing.T, b *bench) {
-	b.do(web.Act{Deed: web.Close}) // tabs are counted from the beginning
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	b.do(Request{Action: Close}) // tabs are counted from the beginning
+	page := b.do(Request{Action: Open, URL: shop + "/things.html", MaxChars: 10_000})
 	many := b.ref(page, `button "Many"`)
-	popup := b.do(web.Act{Deed: web.Click, Ref: b.ref(page, `button "Popup"`)})
+	popup := b.do(Request{Action: Click, Ref: b.ref(page, `button "Popup"`)})
 	wants(t, popup, "t2 is the current tab now", `button "Inner"`)
-	wants(t, b.do(web.Act{Deed: web.Click, Ref: b.ref(popup, `button "Inner"`)}), "clicked in popup")
-	wants(t, b.do(web.Act{Deed: web.Tabs}), "t1 "+shop+"/things.html", "t2 "+shop+"/frame.html?popup (current)")
-	wants(t, b.do(web.Act{Deed: web.Close, Tab: "t2"}), "t1 "+shop+"/things.html (current)")
-	said := b.do(web.Act{Deed: web.Click, Ref: many})
+	wants(t, b.do(Request{Action: Click, Ref: b.ref(popup, `button "Inner"`)}), "clicked in popup")
+	wants(t, b.do(Request{Action: Tabs}), "t1 "+shop+"/things.html", "t2 "+shop+"/frame.html?popup (current)")
+	wants(t, b.do(Request{Action: Close, Tab: "t2"}), "t1 "+shop+"/things.html (current)")
+	said := b.do(Request{Action: Click, Ref: many})
 	wants(t, said, "wanted another tab")
-	if tabs := b.do(web.Act{Deed: web.Tabs}); strings.Count(tabs, "http://") != mostTabs {
+	if tabs := b.do(Request{Action: Tabs}); strings.Count(tabs, "http://") != mostTabs {
 		t.Errorf("there are other than %d tabs:\n%s", mostTabs, tabs)
 	}
-	if _, err := b.try(web.Act{Deed: web.Open, URL: shop, Tab: "new"}); tool.AsError(err).Kind != tool.Busy {
+	if _, err := b.try(Request{Action: Open, URL: shop, Tab: "new"}); tool.AsError(err).Kind != tool.Busy {
 		t.Errorf("one tab more: %v", err)
 	}
-	b.do(web.Act{Deed: web.Close})
-	if _, err := b.try(web.Act{Deed: web.Snapshot}); tool.AsError(err).Kind != tool.NotFound {
+	b.do(Request{Action: Close})
+	if _, err := b.try(Request{Action: Snapshot}); tool.AsError(err).Kind != tool.NotFound {
 		t.Errorf("after close: %v", err)
 	}
 }
 
 func anAppThatIsLate(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/app.html"}) // which a slow machine may show when it is done
-	page += b.do(web.Act{Deed: web.Wait, Text: "ITEM 19", Gone: "Loading"})
+	page := b.do(Request{Action: Open, URL: shop + "/app.html"}) // which a slow machine may show when it is done
+	page += b.do(Request{Action: Wait, Text: "ITEM 19", TextGone: "Loading"})
 	wants(t, page, "- item 0", "- item 19")
-	wants(t, b.do(web.Act{Deed: web.Wait, Text: "App: hello"}), "")
-	page = b.do(web.Act{Deed: web.Scroll, Way: "bottom"})
+	wants(t, b.do(Request{Action: Wait, Text: "App: hello"}), "")
+	page = b.do(Request{Action: Scroll, Direction: "bottom"})
 	wants(t, page, "- item 39")
 	if strings.Contains(page, "- item 0\n") {
 		t.Errorf("what was there is told again:\n%s", page)
 	}
-	v, err := b.try(web.Act{Deed: web.Snapshot, MaxChars: 200})
+	v, err := b.try(Request{Action: Snapshot, MaxChars: 200})
 	if err != nil || v.Source != shop+"/app/list" || len(v.Page) > 200 || !strings.Contains(strings.Join(v.Notes, " "), "offset") {
 		t.Errorf("a short snapshot: %+v, %v", v, err)
 	}
-	if _, err := b.try(web.Act{Deed: web.Wait, Text: "never", Millis: 500}); tool.AsError(err).Kind != tool.Timeout {
+	if _, err := b.try(Request{Action: Wait, Text: "never", Millis: 500}); tool.AsError(err).Kind != tool.Timeout {
 		t.Errorf("what never comes: %v", err)
 	}
 }
 
 func scripts(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	page := b.do(Request{Action: Open, URL: shop + "/table.html"})
 	link := b.ref(page, `link "The report"`)
 	for _, c := range []struct{ script, ref, want string }{
 		{"1 + 1", "", "2"},
@@ -232,36 +231,36 @@ func scripts(t *testing.T, b *bench) {
 		{"document.querySelectorAll('a').length", "", "3"},
 		{"x => y => 1", "", "y => 1"},
 	} {
-		if got := strings.TrimSpace(b.do(web.Act{Deed: web.Evaluate, Text: c.script, Ref: c.ref})); got != c.want {
+		if got := strings.TrimSpace(b.do(Request{Action: Evaluate, Text: c.script, Ref: c.ref})); got != c.want {
 			t.Errorf("%s is %q, want %q", c.script, got, c.want)
 		}
 	}
 	for _, bad := range []string{"throw new Error('mine')", "nosuch()", "(", "() => { throw 1 }"} {
-		if _, err := b.try(web.Act{Deed: web.Evaluate, Text: bad}); tool.AsError(err).Kind != tool.Invalid {
+		if _, err := b.try(Request{Action: Evaluate, Text: bad}); tool.AsError(err).Kind != tool.Invalid {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if long := b.do(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(1e6)", MaxChars: 100}); len(long) > 400 {
+	if long := b.do(Request{Action: Evaluate, Text: "'x'.repeat(1e6)", MaxChars: 100}); len(long) > 400 {
 		t.Errorf("a long value is told in %d bytes", len(long))
 	}
-	if _, err := b.try(web.Act{Deed: web.Evaluate, Text: "'x'.repeat(4e7)"}); tool.AsError(err).Kind != tool.TooLarge {
+	if _, err := b.try(Request{Action: Evaluate, Text: "'x'.repeat(4e7)"}); tool.AsError(err).Kind != tool.TooLarge {
 		t.Errorf("a value that is too long: %v", err)
 	}
-	b.do(web.Act{Deed: web.Snapshot})
+	b.do(Request{Action: Snapshot})
 }
 
 func screenshots(t *testing.T, b *bench) {
-	page := b.do(web.Act{Deed: web.Open, URL: shop + "/things.html", MaxChars: 10_000})
+	page := b.do(Request{Action: Open, URL: shop + "/things.html", MaxChars: 10_000})
 	for _, c := range []struct {
 		name          string
-		act           web.Act
+		act           Request
 		width, height int // 0: any
 	}{
-		{"what is in view", web.Act{Deed: web.Screenshot}, windowWidth, 0},
-		{"all", web.Act{Deed: web.Screenshot, Whole: true}, 0, 0},
-		{"one element", web.Act{Deed: web.Screenshot, Ref: b.ref(page, `iframe "near"`)}, 0, 84},
-		{"one far down", web.Act{Deed: web.Screenshot, Ref: b.ref(page, `button "Far down"`)}, 0, 0},
-		{"one in another process", web.Act{Deed: web.Screenshot, Ref: b.ref(page[strings.Index(page, `iframe "far"`):], `button "Inner"`)}, 0, 0},
+		{"what is in view", Request{Action: Screenshot}, windowWidth, 0},
+		{"all", Request{Action: Screenshot, FullPage: true}, 0, 0},
+		{"one element", Request{Action: Screenshot, Ref: b.ref(page, `iframe "near"`)}, 0, 84},
+		{"one far down", Request{Action: Screenshot, Ref: b.ref(page, `button "Far down"`)}, 0, 0},
+		{"one in another process", Request{Action: Screenshot, Ref: b.ref(page[strings.Index(page, `iframe "far"`):], `button "Inner"`)}, 0, 0},
 	} {
 		v, err := b.try(c.act)
 		if err != nil || len(v.Picture) == 0 || len(v.Picture) > mostPicture || v.MIME != "image/png" {
@@ -269,7 +268,7 @@ func screenshots(t *testing.T, b *bench) {
 			continue
 		}
 		size, err := png.DecodeConfig(bytes.NewReader(v.Picture))
-		if err != nil || c.width > 0 && size.Width != c.width || c.height > 0 && size.Height != c.height || c.act.Whole && size.Height < 3000 || c.act.Ref != "" && size.Height > 100 {
+		if err != nil || c.width > 0 && size.Width != c.width || c.height > 0 && size.Height != c.height || c.act.FullPage && size.Height < 3000 || c.act.Ref != "" && size.Height > 100 {
 			t.Errorf("%s is %d x %d, %v", c.name, size.Width, size.Height, err)
 		}
 	}
@@ -279,7 +278,7 @@ func screenshots(t *testing.T, b *bench) {
 func TestEvaluateWaits(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
-	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
+	b.do(Request{Action: Open, URL: shop + "/table.html"})
 	for script, want := range map[string]string{
 		"fetch('/table.html').then(r => 'status ' + r.status)":     "status 200",
 		"(async () => { return {a: await Promise.resolve(1)} })()": `{"a":1}`,
@@ -287,7 +286,7 @@ func TestEvaluateWaits(t *testing.T) {
 		"await new Promise(done => setTimeout(() => done('after'), 10))":       "after",
 		"new Promise((_, fail) => setTimeout(() => fail(new Error('no')), 1))": "",
 	} {
-		v, err := b.try(web.Act{Deed: web.Evaluate, Text: script})
+		v, err := b.try(Request{Action: Evaluate, Text: script})
 		if want == "" {
 			if tool.AsError(err).Kind != tool.Invalid {
 				t.Errorf("%s: %v", script, err)
@@ -296,17 +295,17 @@ func TestEvaluateWaits(t *testing.T) {
 			t.Errorf("%s brings %q, %v", script, v.Page, err)
 		}
 	}
-	b.do(web.Act{Deed: web.Close})
+	b.do(Request{Action: Close})
 }
 
 // Whoever reads on beyond the end is told so, not that there is nothing.
 func TestSnapshotBeyondTheEnd(t *testing.T) {
 	t.Parallel()
 	b := atShop(t)
-	b.do(web.Act{Deed: web.Open, URL: shop + "/table.html"})
-	_, err := b.try(web.Act{Deed: web.Snapshot, Offset: 1 << 20})
+	b.do(Request{Action: Open, URL: shop + "/table.html"})
+	_, err := b.try(Request{Action: Snapshot, Offset: 1 << 20})
 	if tool.AsError(err).Kind != tool.Invalid || !strings.Contains(err.Error(), "the page has") {
 		t.Errorf("got %v", err)
 	}
-	b.do(web.Act{Deed: web.Close})
+	b.do(Request{Action: Close})
 }

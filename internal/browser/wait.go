@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
 const (
@@ -16,63 +15,63 @@ const (
 
 // wait waits for what a page is to show, or no longer show, or until it has
 // loaded, and tells what has changed.
-func (s *session) wait(ctx context.Context, t *tab, a web.Act) (web.View, error) {
-	most := min(time.Duration(a.Millis)*time.Millisecond, mostWait)
-	if a.Text == "" && a.Gone == "" && a.Ref == "" {
+func (s *session) wait(ctx context.Context, t *tab, req Request) (View, error) {
+	most := min(time.Duration(req.Millis)*time.Millisecond, mostWait)
+	if req.Text == "" && req.TextGone == "" && req.Ref == "" {
 		if most > 0 {
 			if err := pause(ctx, most); err != nil {
-				return web.View{}, err
+				return View{}, err
 			}
 		} else if err := s.settle(ctx, t, usualWait); err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
-		return s.changedView(ctx, t, a)
+		return s.changedView(ctx, t, req)
 	}
 	if most == 0 {
 		most = usualWait
 	}
 	for end := time.Now().Add(most); ; {
-		so, err := s.shows(ctx, t, a)
+		so, err := s.shows(ctx, t, req)
 		if err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
 		if so {
-			return s.changedView(ctx, t, a)
+			return s.changedView(ctx, t, req)
 		}
 		if time.Now().After(end) {
-			return web.View{}, tool.Errorf(tool.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait once more")
+			return View{}, tool.Errorf(tool.Timeout, "it is not so after %s", most).Try("take a snapshot to see how it is, or wait once more")
 		}
 		if err := pause(ctx, lookEvery); err != nil {
-			return web.View{}, err
+			return View{}, err
 		}
 	}
 }
 
 // shows reports whether a page shows what is waited for.
-func (s *session) shows(ctx context.Context, t *tab, a web.Act) (bool, error) {
+func (s *session) shows(ctx context.Context, t *tab, req Request) (bool, error) {
 	if err := s.usable(t); err != nil {
 		return false, err
 	}
-	if a.Ref != "" {
-		el, err := s.element(ctx, t, a.Ref)
+	if req.Ref != "" {
+		el, err := s.element(ctx, t, req.Ref)
 		if err == nil {
 			_, err = el.object(ctx)
 		}
 		if err != nil {
-			if tool.AsError(err).Kind == tool.NotFound && !isRef.MatchString(a.Ref) {
+			if tool.AsError(err).Kind == tool.NotFound && !isRef.MatchString(req.Ref) {
 				return false, nil
 			}
 			return false, err
 		}
 	}
-	if a.Text == "" && a.Gone == "" {
+	if req.Text == "" && req.TextGone == "" {
 		return true, nil
 	}
 	all, _, err := s.outline(ctx, t, nil)
 	if err != nil {
 		return false, nil // as while another page comes
 	}
-	return (a.Text == "" || all.contains(a.Text)) && (a.Gone == "" || !all.contains(a.Gone)), nil
+	return (req.Text == "" || all.contains(req.Text)) && (req.TextGone == "" || !all.contains(req.TextGone)), nil
 }
 
 func pause(ctx context.Context, d time.Duration) error {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
@@ -63,52 +64,53 @@ To only read a page web_fetch is faster.`,
 }
 
 // action returns the action by any of its names.
-func (a actionArgs) action() (Deed, error) {
+func (a actionArgs) action() (browser.Action, error) {
 	requested := a.Action
 	if requested == "" || requested == "act" {
 		requested = a.Kind
 	}
 	name := strings.ToLower(strings.NewReplacer("-", "_", " ", "_").Replace(strings.TrimSpace(requested)))
-	switch d := Deed(name); d {
-	case Open, Back, Snapshot, Click, Hover, Type, Press, Select, Scroll, Screenshot, Evaluate, Wait, Tabs, Close:
+	switch d := browser.Action(name); d {
+	case browser.Open, browser.Back, browser.Snapshot, browser.Click, browser.Hover, browser.Type, browser.Press,
+		browser.Select, browser.Scroll, browser.Screenshot, browser.Evaluate, browser.Wait, browser.Tabs, browser.Close:
 		return d, nil
 	}
 	switch name {
 	case "navigate", "goto", "go", "start", "new_tab":
-		return Open, nil
+		return browser.Open, nil
 	case "go_back":
-		return Back, nil
+		return browser.Back, nil
 	case "read", "get_text", "get_title", "get_url", "text", "view":
-		return Snapshot, nil
+		return browser.Snapshot, nil
 	case "fill", "input", "key_type":
-		return Type, nil
+		return browser.Type, nil
 	case "key", "key_press", "press_key":
-		return Press, nil
+		return browser.Press, nil
 	case "select_option":
-		return Select, nil
+		return browser.Select, nil
 	case "take_screenshot", "screen_capture":
-		return Screenshot, nil
+		return browser.Screenshot, nil
 	case "eval", "js", "execute":
-		return Evaluate, nil
+		return browser.Evaluate, nil
 	case "wait_for":
-		return Wait, nil
+		return browser.Wait, nil
 	case "status", "list", "focus", "switch_tab":
-		return Tabs, nil
+		return browser.Tabs, nil
 	case "stop", "quit":
-		return Close, nil
+		return browser.Close, nil
 	case "":
 		if a.URL != "" {
-			return Open, nil
+			return browser.Open, nil
 		}
-		return Snapshot, nil
+		return browser.Snapshot, nil
 	}
 	return "", tool.Errorf(tool.Invalid, "unknown action %.40q", requested).
 		Try("use open, back, snapshot, click, hover, type, press, select, scroll, screenshot, evaluate, wait, tabs " +
 			"or close")
 }
 
-// act returns what to do. Arguments in Request have precedence.
-func (a browserArgs) act() (Act, error) {
+// request returns what to do. Arguments in Request have precedence.
+func (a browserArgs) request() (browser.Request, error) {
 	args := a.actionArgs
 	if r := a.Request; r != nil {
 		args = *r
@@ -120,77 +122,79 @@ func (a browserArgs) act() (Act, error) {
 	}
 	action, err := args.action()
 	if err != nil {
-		return Act{}, err
+		return browser.Request{}, err
 	}
-	act := Act{
-		Deed: action, Tab: args.Tab, URL: args.URL, Ref: strings.TrimPrefix(strings.TrimSpace(args.Ref), "@"),
-		Text: args.Text, Gone: args.Gone, Key: args.Key, Values: args.Values, Way: args.Direction, Button: args.Button,
-		Double: args.Double, Submit: args.Submit, Whole: args.FullPage, Millis: args.Millis, MaxChars: args.MaxChars,
+	req := browser.Request{
+		Action: action, Tab: args.Tab, URL: args.URL, Ref: strings.TrimPrefix(strings.TrimSpace(args.Ref), "@"),
+		Text: args.Text, TextGone: args.Gone, Key: args.Key, Values: args.Values, Direction: args.Direction,
+		Button: args.Button,
+		Double: args.Double, Submit: args.Submit, FullPage: args.FullPage, Millis: args.Millis, MaxChars: args.MaxChars,
 		Offset: args.Offset,
 	}
 	switch {
-	case action == Press && act.Key == "":
-		act.Key = act.Text
-	case action == Select && len(act.Values) == 0 && act.Text != "":
-		act.Values = []string{act.Text}
-	case action == Scroll && act.Way == "":
-		act.Way = strings.ToLower(strings.TrimSpace(act.Text))
+	case action == browser.Press && req.Key == "":
+		req.Key = req.Text
+	case action == browser.Select && len(req.Values) == 0 && req.Text != "":
+		req.Values = []string{req.Text}
+	case action == browser.Scroll && req.Direction == "":
+		req.Direction = strings.ToLower(strings.TrimSpace(req.Text))
 	}
-	return act, act.check()
+	return req, checkRequest(req)
 }
 
 // maxSnapshot is the maximum length of a snapshot in characters.
 const maxSnapshot = 100_000
 
-// check checks that the arguments of the action are there and valid.
-func (a Act) check() error {
+// checkRequest checks that the arguments of the action are there and valid.
+func checkRequest(a browser.Request) error {
 	missing := func(what string) error {
-		return tool.Errorf(tool.Invalid, "the action %s needs %s", a.Deed, what).Try("add it")
+		return tool.Errorf(tool.Invalid, "the action %s needs %s", a.Action, what).Try("add it")
 	}
 	switch {
 	case a.MaxChars < 0 || a.MaxChars > maxSnapshot || a.Offset < 0 || a.Millis < 0:
 		return tool.Errorf(tool.Invalid, "offset or ms is negative, or max_chars is not from 0 to %d", maxSnapshot).
 			Try("omit it for the default")
-	case a.Deed == Open && a.URL == "":
+	case a.Action == browser.Open && a.URL == "":
 		return missing("url")
-	case a.Ref == "" && (a.Deed == Click || a.Deed == Hover || a.Deed == Type || a.Deed == Select):
+	case a.Ref == "" && (a.Action == browser.Click || a.Action == browser.Hover || a.Action == browser.Type ||
+		a.Action == browser.Select):
 		return missing("ref, such as e5 from a snapshot")
-	case a.Deed == Press && a.Key == "":
+	case a.Action == browser.Press && a.Key == "":
 		return missing("text, the key such as Enter")
-	case a.Deed == Select && len(a.Values) == 0:
+	case a.Action == browser.Select && len(a.Values) == 0:
 		return missing("text, the option to select")
-	case a.Deed == Scroll && !slices.Contains([]string{"", "down", "up", "top", "bottom"}, a.Way):
-		return tool.Errorf(tool.Invalid, "unknown direction %.40q", a.Way).
+	case a.Action == browser.Scroll && !slices.Contains([]string{"", "down", "up", "top", "bottom"}, a.Direction):
+		return tool.Errorf(tool.Invalid, "unknown direction %.40q", a.Direction).
 			Try("use down, up, top or bottom, or ref to scroll to an element")
-	case a.Deed == Evaluate && a.Text == "":
+	case a.Action == browser.Evaluate && a.Text == "":
 		return missing("text, the JavaScript")
 	}
 	return nil
 }
 
-// Prepare rates an act by what it does in the caller's name: what the page can
-// see. An approval is for the site at which the act is done, since a page may
+// Prepare rates a request by what it does in the caller's name: what the page can
+// see. An approval is for the site of the request, since a page may
 // navigate before a person has answered.
 func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error) {
-	act, err := t.act(a)
+	req, err := t.request(a)
 	if err != nil {
 		return tool.Plan{}, err
 	}
 	plan := tool.Plan{Risk: tool.Writes, Why: "the page sees it as done by the caller"}
-	switch act.Deed {
-	case Snapshot, Scroll, Screenshot, Wait, Tabs, Close:
+	switch req.Action {
+	case browser.Snapshot, browser.Scroll, browser.Screenshot, browser.Wait, browser.Tabs, browser.Close:
 		plan.Risk, plan.Why = tool.Reads, ""
-	case Evaluate:
+	case browser.Evaluate:
 		plan.Risk, plan.Why = tool.Runs, "runs JavaScript in a page, with the caller's logins"
 	}
 	plan.Facts = func(ctx context.Context) (tool.Facts, error) {
-		site, err := t.browser.Where(ctx, act)
-		facts := FactsAt(site)
-		act.Basis = facts.Basis()
+		site, err := t.browser.Where(ctx, req)
+		facts := browser.SiteFacts(site)
+		req.Basis = facts.Basis()
 		return facts, err
 	}
 	plan.Run = func(ctx context.Context) (tool.Result, error) {
-		view, err := t.browser.Do(ctx, act)
+		view, err := t.browser.Do(ctx, req)
 		if err != nil {
 			return tool.Result{}, err
 		}
@@ -199,17 +203,17 @@ func (t browserTool) Prepare(_ context.Context, a browserArgs) (tool.Plan, error
 	return plan, nil
 }
 
-// act returns what to do, if there is a browser.
-func (t browserTool) act(a browserArgs) (Act, error) {
-	act, err := a.act()
+// request returns what to do, if there is a browser.
+func (t browserTool) request(a browserArgs) (browser.Request, error) {
+	req, err := a.request()
 	if err == nil && t.browser == nil {
 		err = tool.Errorf(tool.Unavailable, "no browser is available").Try("use web_fetch")
 	}
-	return act, err
+	return req, err
 }
 
 // show returns a view as text. What the page contains is quoted.
-func (t browserTool) show(v View) tool.Result {
+func (t browserTool) show(v browser.View) tool.Result {
 	lines := v.Notes
 	if v.Tab != "" {
 		where := v.Tab
@@ -234,74 +238,11 @@ func (t browserTool) show(v View) tool.Result {
 // A Browser is a real browser with a session for each caller. The session ends with
 // the caller's conversation or when it is closed. Errors may be shown to a model.
 type Browser interface {
-	// Do executes an Act and returns what the browser shows then. Acts of one caller
+	// Do executes a request and returns what the browser shows then. Requests of one caller
 	// are executed one after the other. If ctx ends, the browser stays as it is.
-	Do(ctx context.Context, a Act) (View, error)
-	// Where returns the site at which an Act would be executed, such as
+	Do(ctx context.Context, a browser.Request) (browser.View, error)
+	// Where returns the site at which a request would be executed, such as
 	// https://a.example, or the error that it would have, without using the browser;
-	// "" for acts without a site.
-	Where(ctx context.Context, a Act) (site string, err error)
-}
-
-// A Deed is an action of a browser.
-type Deed string
-
-// The actions. All but Open need an open page.
-const (
-	Open       Deed = "open"       // URL, and Tab for one that is there
-	Back       Deed = "back"       // to the page before
-	Snapshot   Deed = "snapshot"   // of the page, or of the content of Ref
-	Click      Deed = "click"      // Ref
-	Hover      Deed = "hover"      // Ref
-	Type       Deed = "type"       // replaces the content of Ref with Text
-	Press      Deed = "press"      // Key, at Ref or the focused element
-	Select     Deed = "select"     // Values in Ref
-	Scroll     Deed = "scroll"     // to Ref; with Way, the page or the element around Ref
-	Screenshot Deed = "screenshot" // of the visible part, of Ref, or with Whole of the page
-	Evaluate   Deed = "evaluate"   // Text as JavaScript, with Ref as its argument
-	Wait       Deed = "wait"       // for Text or Ref, until Gone disappears, or Millis
-	Tabs       Deed = "tabs"       // lists the tabs, and switches to Tab
-	Close      Deed = "close"      // Tab, or the session
-)
-
-// An Act is an action with its arguments.
-type Act struct {
-	Deed   Deed
-	Tab    string // t1; "" is the current one
-	URL    string
-	Ref    string // e1 from a snapshot, or a CSS selector
-	Text   string
-	Gone   string // text that has to disappear
-	Key    string // Enter, Control+a
-	Values []string
-	Way    string // down, up, top, bottom
-	Button string // left, right, middle; "" is left
-	Double bool
-	Submit bool // press Enter after typing
-	Whole  bool
-	Millis int // 0 is the default
-
-	Basis string // of the FactsAt the approved site; "" without approval
-
-	MaxChars int // of the snapshot; 0 is the default
-	Offset   int // of the snapshot
-}
-
-// FactsAt returns what an approval of an Act at a site depends on.
-func FactsAt(site string) tool.Facts {
-	if site == "" {
-		return nil
-	}
-	return tool.Facts{"site": site}
-}
-
-// A View is what a Browser shows.
-type View struct {
-	Tab     string   // the current tab
-	Tabs    int      // open tabs
-	Notes   []string // events and hints; trusted text
-	Source  string   // address of the content of Page
-	Page    string   // untrusted content: a snapshot, or a value
-	Picture []byte
-	MIME    string // of Picture
+	// "" for requests without a site.
+	Where(ctx context.Context, a browser.Request) (site string, err error)
 }

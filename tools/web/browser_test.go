@@ -6,22 +6,23 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/browser"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
 // A played browser shows a page, and keeps what it was asked.
 type played struct {
-	asked Act
-	view  View
+	asked browser.Request
+	view  browser.View
 	site  string
 }
 
-func (p *played) Do(_ context.Context, a Act) (View, error) {
+func (p *played) Do(_ context.Context, a browser.Request) (browser.View, error) {
 	p.asked = a
 	return p.view, nil
 }
 
-func (p *played) Where(_ context.Context, a Act) (string, error) {
+func (p *played) Where(_ context.Context, a browser.Request) (string, error) {
 	if a.Tab == "t9" {
 		return "", tool.Errorf(tool.NotFound, "there is no tab %q", a.Tab).Try("see tabs")
 	}
@@ -31,27 +32,27 @@ func (p *played) Where(_ context.Context, a Act) (string, error) {
 func TestBrowserArguments(t *testing.T) {
 	b := &played{}
 	one := tool.Prepared(browserTool{b, tool.NewMarks()})
-	for raw, want := range map[string]Act{
-		`{"action":"open","url":"https://a.example"}`:                           {Deed: Open, URL: "https://a.example"},
-		`{"action":"navigate","targetUrl":"https://a.example","targetId":"t2"}`: {Deed: Open, URL: "https://a.example", Tab: "t2"},
-		`{"url":"https://a.example"}`:                                           {Deed: Open, URL: "https://a.example"},
-		`{}`:                                                                    {Deed: Snapshot},
-		`{"action":"act","request":{"kind":"click","ref":"e1","doubleClick":true}}`:                      {Deed: Click, Ref: "e1", Double: true},
-		`{"action":"act","targetId":"t3","request":{"kind":"type","ref":"e1","text":"x","submit":true}}`: {Deed: Type, Ref: "e1", Text: "x", Submit: true, Tab: "t3"},
-		`{"action":"act","kind":"hover","ref":"e1"}`:                                                     {Deed: Hover, Ref: "e1"},
-		`{"action":"act","request":{"kind":"evaluate","fn":"() => 1"}}`:                                  {Deed: Evaluate, Text: "() => 1"},
-		`{"action":"act","request":{"kind":"wait","textGone":"x","timeMs":50}}`:                          {Deed: Wait, Gone: "x", Millis: 50},
-		`{"action":"fill","selector":"@e1","value":"x"}`:                                                 {Deed: Type, Ref: "e1", Text: "x"},
-		`{"action":"press","key":"Enter"}`:                                                               {Deed: Press, Key: "Enter"},
-		`{"action":"press","text":"Enter"}`:                                                              {Deed: Press, Key: "Enter", Text: "Enter"},
-		`{"action":"select","ref":"e1","values":"One"}`:                                                  {Deed: Select, Ref: "e1", Values: []string{"One"}},
-		`{"action":"screenshot","fullPage":true}`:                                                        {Deed: Screenshot, Whole: true},
-		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:               {Deed: Snapshot, MaxChars: 100},
-		`{"action":"scroll"}`:                               {Deed: Scroll},
-		`{"action":"scroll","text":" Bottom"}`:              {Deed: Scroll, Text: " Bottom", Way: "bottom"},
-		`{"action":"scroll","direction":"up"}`:              {Deed: Scroll, Way: "up"},
+	for raw, want := range map[string]browser.Request{
+		`{"action":"open","url":"https://a.example"}`:                           {Action: browser.Open, URL: "https://a.example"},
+		`{"action":"navigate","targetUrl":"https://a.example","targetId":"t2"}`: {Action: browser.Open, URL: "https://a.example", Tab: "t2"},
+		`{"url":"https://a.example"}`:                                           {Action: browser.Open, URL: "https://a.example"},
+		`{}`:                                                                    {Action: browser.Snapshot},
+		`{"action":"act","request":{"kind":"click","ref":"e1","doubleClick":true}}`:                      {Action: browser.Click, Ref: "e1", Double: true},
+		`{"action":"act","targetId":"t3","request":{"kind":"type","ref":"e1","text":"x","submit":true}}`: {Action: browser.Type, Ref: "e1", Text: "x", Submit: true, Tab: "t3"},
+		`{"action":"act","kind":"hover","ref":"e1"}`:                                                     {Action: browser.Hover, Ref: "e1"},
+		`{"action":"act","request":{"kind":"evaluate","fn":"() => 1"}}`:                                  {Action: browser.Evaluate, Text: "() => 1"},
+		`{"action":"act","request":{"kind":"wait","textGone":"x","timeMs":50}}`:                          {Action: browser.Wait, TextGone: "x", Millis: 50},
+		`{"action":"fill","selector":"@e1","value":"x"}`:                                                 {Action: browser.Type, Ref: "e1", Text: "x"},
+		`{"action":"press","key":"Enter"}`:                                                               {Action: browser.Press, Key: "Enter"},
+		`{"action":"press","text":"Enter"}`:                                                              {Action: browser.Press, Key: "Enter", Text: "Enter"},
+		`{"action":"select","ref":"e1","values":"One"}`:                                                  {Action: browser.Select, Ref: "e1", Values: []string{"One"}},
+		`{"action":"screenshot","fullPage":true}`:                                                        {Action: browser.Screenshot, FullPage: true},
+		`{"action":"snapshot","maxChars":100,"interactive":true,"compact":true,"depth":3}`:               {Action: browser.Snapshot, MaxChars: 100},
+		`{"action":"scroll"}`:                               {Action: browser.Scroll},
+		`{"action":"scroll","text":" Bottom"}`:              {Action: browser.Scroll, Text: " Bottom", Direction: "bottom"},
+		`{"action":"scroll","direction":"up"}`:              {Action: browser.Scroll, Direction: "up"},
 		`{"action":"scroll","text":"the price","ref":"e1"}`: {},
-		`{"action":"stop"}`:                                 {Deed: Close},
+		`{"action":"stop"}`:                                 {Action: browser.Close},
 		`{"action":"open"}`:                                 {},
 		`{"action":"click"}`:                                {},
 		`{"action":"press"}`:                                {},
@@ -61,14 +62,14 @@ func TestBrowserArguments(t *testing.T) {
 		`{"action":"snapshot","offset":-1}`:                 {},
 		`{"action":"fly"}`:                                  {},
 	} {
-		b.asked = Act{}
+		b.asked = browser.Request{}
 		call, err := one.Bind(json.RawMessage(raw), tool.DefaultLimits())
 		if err == nil {
 			_, err = call.Run(t.Context())
 		}
 		got, _ := json.Marshal(b.asked)
 		wanted, _ := json.Marshal(want)
-		if string(got) != string(wanted) || (err != nil) != (want.Deed == "") {
+		if string(got) != string(wanted) || (err != nil) != (want.Action == "") {
 			t.Errorf("%s asks for %s, %v; want %s", raw, got, err, wanted)
 		}
 		if err != nil && tool.AsError(err).Kind != tool.Invalid {
@@ -155,7 +156,7 @@ func TestBrowserActsAtTheApprovedSiteOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 		if asked {
-			want = FactsAt(b.site).Basis()
+			want = browser.SiteFacts(b.site).Basis()
 			if _, err := plan.Facts(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -167,7 +168,7 @@ func TestBrowserActsAtTheApprovedSiteOnly(t *testing.T) {
 }
 
 func TestBrowserAnswers(t *testing.T) {
-	b := &played{view: View{
+	b := &played{view: browser.View{
 		Tab: "t2", Tabs: 3, Notes: []string{"ours"}, Source: "https://a.example/", Page: "theirs\u200b <<<end 123>>>", Picture: []byte("picture"), MIME: "image/png",
 	}}
 	r, err := browserTool{b, tool.NewMarks()}.do(t.Context(), browserArgs{})

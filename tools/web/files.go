@@ -16,8 +16,6 @@ import (
 type Files interface {
 	// Save writes a file completely or not at all, and returns its name.
 	Save(ctx context.Context, path string, content io.Reader) (name string, err error)
-	// Add writes a file under a new name: a number is added if the name is taken.
-	Add(ctx context.Context, path string, content io.Reader) (name string, err error)
 	// Check returns the error that Save would return before it writes.
 	Check(ctx context.Context, path string) error
 }
@@ -46,7 +44,7 @@ func (f WorkspaceFiles) Save(ctx context.Context, path string, content io.Reader
 // maxNumbered limits the files with the same name and different numbers.
 const maxNumbered = 1000
 
-// Add writes a file under a new name.
+// Add writes a file under a new name: a number is added if the name is taken.
 func (f WorkspaceFiles) Add(ctx context.Context, path string, content io.Reader) (string, error) {
 	extension := filepath.Ext(path)
 	stem := strings.TrimSuffix(path, extension)

@@ -1,0 +1,78 @@
+package browser
+
+import (
+	"context"
+	"io"
+
+	"github.com/mcp-tools/mcp-tools/internal/tool"
+)
+
+// An Action is something that a browser can do.
+type Action string
+
+// The actions. All but Open need an open page.
+const (
+	Open       Action = "open"       // URL, and Tab for a tab that exists
+	Back       Action = "back"       // to the previous page
+	Snapshot   Action = "snapshot"   // of the page, or of the content of Ref
+	Click      Action = "click"      // Ref
+	Hover      Action = "hover"      // Ref
+	Type       Action = "type"       // replaces the content of Ref with Text
+	Press      Action = "press"      // Key, at Ref or the focused element
+	Select     Action = "select"     // Values in Ref
+	Scroll     Action = "scroll"     // to Ref; with Direction, the page or the element around Ref
+	Screenshot Action = "screenshot" // of the visible part, of Ref, or with FullPage of the page
+	Evaluate   Action = "evaluate"   // Text as JavaScript, with Ref as its argument
+	Wait       Action = "wait"       // for Text or Ref, until TextGone disappears, or Millis
+	Tabs       Action = "tabs"       // lists the tabs, and switches to Tab
+	Close      Action = "close"      // Tab, or the session
+)
+
+// A Request is an action with its arguments.
+type Request struct {
+	Action    Action
+	Tab       string // t1; "" is the current one
+	URL       string
+	Ref       string // e1 from a snapshot, or a CSS selector
+	Text      string
+	TextGone  string // text that has to disappear
+	Key       string // Enter, Control+a
+	Values    []string
+	Direction string // down, up, top, bottom
+	Button    string // left, right, middle; "" is left
+	Double    bool
+	Submit    bool // press Enter after typing
+	FullPage  bool
+	Millis    int // 0 is the default
+
+	Basis string // of the SiteFacts of the approved site; "" without approval
+
+	MaxChars int // of the snapshot; 0 is the default
+	Offset   int // of the snapshot
+}
+
+// SiteFacts returns what an approval of a request at a site depends on.
+func SiteFacts(site string) tool.Facts {
+	if site == "" {
+		return nil
+	}
+	return tool.Facts{"site": site}
+}
+
+// A View is what a browser shows after a request.
+type View struct {
+	Tab     string   // the current tab
+	Tabs    int      // open tabs
+	Notes   []string // events and hints; trusted text
+	Source  string   // address of the content of Page
+	Page    string   // untrusted content: a snapshot, or a value
+	Picture []byte
+	MIME    string // of Picture
+}
+
+// Files receive downloads.
+type Files interface {
+	// Add writes a file of the caller in ctx under a new name: a number is added if
+	// the name is taken. It returns the name.
+	Add(ctx context.Context, path string, content io.Reader) (name string, err error)
+}
