@@ -59,6 +59,15 @@ type Secret interface {
 	Attach(ctx context.Context, r *http.Request) (bool, error)
 }
 
+// A Credential is a [Secret] that the operator has configured.
+type Credential interface {
+	Secret
+	// Redirects reports whether redirects may be followed with the credential.
+	Redirects() bool
+	// Within reports whether content contains the secret, as it is or in a common encoding.
+	Within(content io.Reader) (bool, error)
+}
+
 // An Answer is an HTTP response.
 type Answer struct {
 	Status int

@@ -71,7 +71,7 @@ func (t httpRequest) download(ctx context.Context, r outbound.Request, a request
 // checkSecret refuses a file that contains the credential sent with the request,
 // because files are not masked.
 func (d *download) checkSecret(name string) error {
-	secret, ok := d.request.Secret.(Credential)
+	secret, ok := d.request.Secret.(outbound.Credential)
 	if !ok {
 		return nil
 	}

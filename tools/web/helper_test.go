@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
@@ -97,7 +98,7 @@ func (saved) Check(_ context.Context, path string) error {
 
 type noSecrets struct{}
 
-func (noSecrets) Find(_ context.Context, name, _, _ string) (Credential, error) {
+func (noSecrets) Find(_ context.Context, name, _, _ string) (outbound.Credential, error) {
 	return nil, tool.Errorf(tool.NotFound, "there is no credential %q", name).Try("leave it out")
 }
 

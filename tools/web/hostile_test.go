@@ -14,6 +14,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/tools/web/cache"
 )
@@ -204,7 +205,7 @@ func TestNotModifiedKeepsTheType(t *testing.T) {
 }
 
 // loud is a credential that says of everything with a word in it that it is in it.
-type loud struct{ Credential }
+type loud struct{ outbound.Credential }
 
 func (loud) Attach(context.Context, *http.Request) (bool, error) { return true, nil }
 func (loud) Redirects() bool                                     { return false }
@@ -215,7 +216,7 @@ func (loud) Within(content io.Reader) (bool, error) {
 
 type loudSecrets struct{}
 
-func (loudSecrets) Find(context.Context, string, string, string) (Credential, error) {
+func (loudSecrets) Find(context.Context, string, string, string) (outbound.Credential, error) {
 	return loud{}, nil
 }
 

@@ -12,7 +12,6 @@ package web
 
 import (
 	"context"
-	"io"
 
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -62,16 +61,7 @@ type Searcher interface {
 type Secrets interface {
 	// Find returns a credential, if the caller in ctx may send it with this method to
 	// this URL. The credential itself checks the URLs of redirects.
-	Find(ctx context.Context, name, method, url string) (Credential, error)
-}
-
-// A Credential is sent with a request.
-type Credential interface {
-	outbound.Secret
-	// Redirects reports whether redirects may be followed with the credential.
-	Redirects() bool
-	// Within reports whether content contains the secret, as it is or in a common encoding.
-	Within(content io.Reader) (bool, error)
+	Find(ctx context.Context, name, method, url string) (outbound.Credential, error)
 }
 
 // Tools returns the tools of the group.

@@ -110,7 +110,11 @@ func (a *App) openWeb(context.Context) error {
 	if err != nil {
 		return err
 	}
-	wallet, err := newWallet(c, o.profile, a.scrub.Set, a.env.Sources(a.loaded.Config.Vault))
+	sources := a.env.Sources(a.loaded.Config.Vault)
+	wallet, err := credential.New(credential.Options{
+		Credentials: c.Credentials, Private: c.Private, Profile: o.profile, Mask: a.scrub.Set,
+		Fetch: func(s config.Secret) (string, error) { return s.Fetch(sources) },
+	})
 	if err != nil {
 		return err
 	}
@@ -192,21 +196,6 @@ func (a *App) fetchSecret(name string, s config.Secret) func() (string, error) {
 	}
 }
 
-func newWallet(
-	c config.Web, profile func(context.Context) string, mask func(string, ...string) error, from config.Sources,
-) (*credential.Wallet, error) {
-	o := credential.Options{Private: c.Private, Profile: profile, Mask: mask}
-	for _, each := range c.Credentials {
-		o.Credentials = append(o.Credentials, credential.Credential{
-			Name: each.Name, Hosts: each.Hosts, Paths: each.Paths, As: each.As, Header: each.Header,
-			Methods:  each.Methods,
-			Profiles: each.Profiles, Agents: each.Agents, Redirects: each.Redirects,
-			Fetch: func() (string, error) { return each.Secret.Fetch(from) },
-		})
-	}
-	return credential.New(o)
-}
-
 // openBrowsers returns what starts browsers. None is started before a call needs
 // one.
 func (a *App) openBrowsers(access *webAccess, proxy *url.URL) (*browser.Browsers, error) {
@@ -252,6 +241,6 @@ func checkWebSettings(c config.Web) error {
 	if _, err := newSearcher(engines, nil, nil); err != nil {
 		return fmt.Errorf("web.search: %w", err)
 	}
-	_, err = newWallet(c, nil, nil, config.Sources{})
+	_, err = credential.New(credential.Options{Credentials: c.Credentials, Private: c.Private})
 	return err
 }

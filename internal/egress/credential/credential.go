@@ -1,106 +1,98 @@
-// Package credential sends requests with what the operator keeps secret, to the
-// hosts that each secret is for and to no other.
+// Package credential adds the operator's credentials to requests: each one only to
+// requests to the hosts that it is for.
 //
-// It knows names, hosts, methods and who may use which; the model knows the
-// names alone. A secret is fetched when it is needed, is made known to whoever
-// masks secrets before it goes out, and is put into a request on its way, so that
-// no redirect takes it to another host. It does not know where secrets are kept.
+// It knows the names of credentials, their hosts, paths and methods, and which callers
+// may use them. The model knows only the names. A secret is fetched when a request needs
+// it, and the scrubber learns it before it is sent. It is added to each request again,
+// so that a redirect does not send it to another host. This package does not know where
+// secrets are stored.
 //
 // Begin with [Wallet.Find].
 package credential
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress"
+	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
-	"github.com/mcp-tools/mcp-tools/tools/web"
 )
 
-// How a secret is sent.
+// The values of [config.WebCredential].As. The default is Bearer.
 const (
 	Bearer = "bearer"
 	Basic  = "basic"
 	Header = "header"
 )
 
-// A Credential is one secret with what it is for.
-type Credential struct {
-	Name      string
-	Hosts     []string // patterns as in [egress.Rules]
-	Paths     []string // beginnings; none means all
-	Fetch     func() (string, error)
-	As        string   // Bearer, Basic, or Header; "" is Bearer
-	Header    string   // for Header
-	Methods   []string // none means GET and HEAD
-	Profiles  []string // of callers that may use it; none means all
-	Agents    []string
-	Redirects bool // within the same host
-}
-
-// Options say what a Wallet needs to know.
+// Options are what a Wallet needs.
 type Options struct {
-	Credentials []Credential
-	// Private are the hosts, with a port, that may be asked without TLS.
+	Credentials []config.WebCredential
+	// Private are the hosts, with a port, to which credentials are also sent without TLS.
 	Private []string
-	// Profile names the policy profile of the caller of ctx.
+	// Profile returns the policy profile of the caller in ctx.
 	Profile func(ctx context.Context) string
-	// Mask has a secret taken out of whatever leaves, from now on.
+	// Fetch returns the value of a secret.
+	Fetch func(config.Secret) (string, error)
+	// Mask makes the scrubber replace values in all later results and logs.
 	Mask func(name string, values ...string) error
 }
 
-// A Wallet is the credentials of one server. It implements [web.Secrets].
+// A Wallet has the credentials of one server.
 type Wallet struct {
-	all     []item
-	private []string
-	profile func(context.Context) string
-	mask    func(string, ...string) error
+	Options
+	all []credential
 }
 
-type item struct {
-	Credential
+// credential is a configured credential with its parsed hosts.
+type credential struct {
+	config.WebCredential
 	hosts egress.Hosts
 }
 
-// New checks what the operator has written.
+// New checks the credentials and returns a Wallet.
 func New(o Options) (*Wallet, error) {
-	w := &Wallet{private: o.Private, profile: o.Profile, mask: o.Mask}
+	w := &Wallet{Options: o}
 	for _, c := range o.Credentials {
 		hosts, err := egress.ParseHosts(c.Hosts)
 		if err != nil {
 			return nil, fmt.Errorf("web.credentials: %s: hosts: %w", c.Name, err)
 		}
-		if slices.ContainsFunc(w.all, func(other item) bool { return other.Name == c.Name }) {
-			return nil, fmt.Errorf("web.credentials: there are two of the name %s", c.Name)
+		if slices.ContainsFunc(w.all, func(other credential) bool { return other.Name == c.Name }) {
+			return nil, fmt.Errorf("web.credentials: two have the name %s", c.Name)
 		}
 		if (c.As == Header) != (c.Header != "") {
-			return nil, fmt.Errorf("web.credentials: %s: header goes with as: header, and nothing else", c.Name)
+			return nil, fmt.Errorf("web.credentials: %s: set header together with as: header, and only then", c.Name)
 		}
 		if len(c.Methods) == 0 {
 			c.Methods = []string{http.MethodGet, http.MethodHead}
 		}
-		w.all = append(w.all, item{c, hosts})
+		w.all = append(w.all, credential{c, hosts})
 	}
 	return w, nil
 }
 
-// usable reports whether the caller of ctx may use an item at all.
-func (w *Wallet) usable(ctx context.Context, c item) bool {
-	return (len(c.Profiles) == 0 || slices.Contains(c.Profiles, w.profile(ctx))) &&
+// usable reports whether the caller in ctx may use a credential at all.
+func (w *Wallet) usable(ctx context.Context, c credential) bool {
+	return (len(c.Profiles) == 0 || slices.Contains(c.Profiles, w.Profile(ctx))) &&
 		(len(c.Agents) == 0 || slices.Contains(c.Agents, tool.CallerFrom(ctx).Agent))
 }
 
-// Find returns the credential of a name, if the caller of ctx may send it with
-// this method to this URL. Those that it may not use do not exist for it.
-func (w *Wallet) Find(ctx context.Context, name, method, address string) (web.Credential, error) {
+// Find returns the credential with a name, if the caller in ctx may send it with this
+// method to this URL. Credentials that the caller may not use at all are not found.
+func (w *Wallet) Find(ctx context.Context, name, method, address string) (outbound.Credential, error) {
 	var names []string
 	for _, c := range w.all {
 		if !w.usable(ctx, c) {
@@ -111,94 +103,94 @@ func (w *Wallet) Find(ctx context.Context, name, method, address string) (web.Cr
 		}
 		u, err := url.Parse(address)
 		if err != nil {
-			return nil, tool.Errorf(tool.Invalid, "%.200q is no URL", address).Because(err)
+			return nil, tool.Errorf(tool.Invalid, "%.200q is not a URL", address).
+				Try("use a URL such as https://example.org/path").Because(err)
 		}
 		if !slices.Contains(c.Methods, method) {
-			return nil, tool.Errorf(tool.Refused, "the credential %q may be used with %s, not with %s", name, strings.Join(c.Methods, ", "), method).
-				Try("use one of these, or ask the person to have the operator allow it")
+			return nil, tool.Errorf(tool.Refused, "the credential %q may be used with %s, not with %s",
+				name, strings.Join(c.Methods, ", "), method).
+				Try("use one of these methods, or ask the user to have the operator allow it")
 		}
 		if err := w.fits(c, u); err != nil {
+			where := strings.Join(c.Hosts, ", ")
+			if len(c.Paths) > 0 {
+				where += ", below " + strings.Join(c.Paths, " or ")
+			}
 			return nil, tool.Errorf(tool.Refused, "the credential %q is not for %q: %v", name, u.Host, err).
-				Try("send the request without it, or to one of: %s", strings.Join(c.Hosts, ", ")+beneathWords(c.Paths))
+				Try("send the request without it, or to one of: %s", where)
 		}
 		return attachment{w, c}, nil
 	}
-	err := tool.Errorf(tool.NotFound, "there is no credential %.64q for you", name)
+	err := tool.Errorf(tool.NotFound, "no credential %.64q", name)
 	if len(names) == 0 {
-		return nil, err.Try("send the request without auth_profile, or ask the person to have the operator set one up")
+		return nil, err.Try("send the request without auth_profile, or ask the user to have the operator configure one")
 	}
-	return nil, err.Try("these are there: %s", strings.Join(names, ", "))
+	return nil, err.Try("use one of %s", strings.Join(names, ", "))
 }
 
-func beneathWords(paths []string) string {
-	if len(paths) == 0 {
-		return ""
-	}
-	return ", beneath " + strings.Join(paths, " or ")
-}
-
-// fits says why a credential may not go to a URL, or nil.
-func (w *Wallet) fits(c item, u *url.URL) error {
+// fits returns why a credential may not be sent to a URL, or nil.
+func (w *Wallet) fits(c credential, u *url.URL) error {
 	port := u.Port()
 	if port == "" {
 		port = map[string]string{"https": "443", "http": "80"}[u.Scheme]
 	}
 	to, err := egress.NewTarget(u.Hostname(), port)
 	if err != nil {
-		return errors.New("that is no host")
+		return errors.New("this is not a host")
 	}
 	switch {
 	case !c.hosts.Has(to):
 		return errors.New("it is for other hosts")
-	case u.Scheme != "https" && !slices.Contains(w.private, to.String()):
-		return errors.New("it goes over https only")
-	case u.Scheme == "https" && to.Port != 443 && !c.hosts.HasPort(to) && !slices.Contains(w.private, to.String()):
-		return errors.New("it is for port 443") // behind another may be somebody else
-	case len(c.Paths) > 0 && !beneath(u.Path, c.Paths):
+	case u.Scheme != "https" && !slices.Contains(w.Private, to.String()):
+		return errors.New("it is sent over https only")
+	case u.Scheme == "https" && to.Port != 443 && !c.hosts.HasPort(to) && !slices.Contains(w.Private, to.String()):
+		return errors.New("it is for port 443") // another port may belong to another user of the host
+	case len(c.Paths) > 0 && !below(u.Path, c.Paths):
 		return fmt.Errorf("it is for paths that begin with %s", strings.Join(c.Paths, " or "))
 	}
 	return nil
 }
 
-// beneath reports whether a path begins as one of the operator's does, however
-// it is written.
-func beneath(asked string, beginnings []string) bool {
-	odd := func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) }
-	if strings.ContainsFunc(asked, odd) || asked != path.Clean(asked) && asked != path.Clean(asked)+"/" {
-		return false // servers do not agree on what it is
+// below reports whether a path is one of the operator's or is below one of them. It
+// reports false for a path that servers may resolve to another one.
+func below(asked string, parents []string) bool {
+	ambiguous := func(c rune) bool { return c < ' ' || c == 0x7f || strings.ContainsRune(`\;%`, c) }
+	if strings.ContainsFunc(asked, ambiguous) || asked != path.Clean(asked) && asked != path.Clean(asked)+"/" {
+		return false
 	}
-	return slices.ContainsFunc(beginnings, func(b string) bool {
-		rest, ok := strings.CutPrefix(asked, b)
-		return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(b, "/"))
+	return slices.ContainsFunc(parents, func(parent string) bool {
+		rest, ok := strings.CutPrefix(asked, parent)
+		return ok && (rest == "" || rest[0] == '/' || strings.HasSuffix(parent, "/"))
 	})
 }
 
-// An attachment is a credential that goes out with a request.
+// An attachment adds a credential to requests. It implements [outbound.Credential].
 type attachment struct {
 	wallet *Wallet
-	item
+	credential
 }
 
-// Redirects says whether they may be followed.
-func (a attachment) Redirects() bool { return a.Credential.Redirects }
+// Redirects reports whether redirects within the same host may be followed.
+func (a attachment) Redirects() bool { return a.WebCredential.Redirects }
 
-// Attach puts the secret into a request to a host that it is for.
+// Attach adds the secret to a request, if the credential is for its URL and method.
 func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
-	if a.wallet.fits(a.item, r.URL) != nil || !slices.Contains(a.Methods, r.Method) {
+	if a.wallet.fits(a.credential, r.URL) != nil || !slices.Contains(a.Methods, r.Method) {
 		return false, nil
 	}
-	secret, err := a.Fetch()
+	secret, err := a.wallet.Fetch(a.Secret)
 	if err != nil {
 		return false, a.unreadable(err)
 	}
 	if strings.ContainsFunc(secret, func(c rune) bool { return c < ' ' || c == 0x7f }) {
-		return false, tool.Errorf(tool.Unavailable, "the credential %q has characters that no header can carry", a.Name).
-			Try("ask the person to have the operator look at it")
+		return false, tool.Errorf(tool.Unavailable, "the credential %q has characters that are invalid in a header",
+			a.Name).
+			Try("ask the user to have the operator check it")
 	}
-	header, value, values := a.written(secret)
-	if err := a.wallet.mask("web.credentials."+a.Name, values...); err != nil {
-		return false, tool.Errorf(tool.Refused, "the credential %q could not be kept out of results", a.Name).
-			Try("ask the operator for a longer one").Because(err)
+	header, value, values := a.encode(secret)
+	if err := a.wallet.Mask("web.credentials."+a.Name, values...); err != nil {
+		return false, tool.Errorf(tool.Refused, "the credential %q cannot be masked in results", a.Name).
+			Try("ask the user to have the operator configure a longer one").Because(err)
 	}
 	r.Header.Set(header, value)
 	return true, nil
@@ -206,11 +198,11 @@ func (a attachment) Attach(_ context.Context, r *http.Request) (bool, error) {
 
 func (a attachment) unreadable(err error) error {
 	return tool.Errorf(tool.Unavailable, "the credential %q cannot be read", a.Name).
-		Try("ask the person to have the operator look at it").Because(err)
+		Try("ask the user to have the operator check it").Because(err)
 }
 
-// written is the header, its value, and all that is to be masked.
-func (a attachment) written(secret string) (header, value string, values []string) {
+// encode returns the name and the value of the header, and the values to mask.
+func (a attachment) encode(secret string) (header, value string, values []string) {
 	switch a.As {
 	case Basic:
 		encoded := base64.StdEncoding.EncodeToString([]byte(secret))
@@ -220,7 +212,59 @@ func (a attachment) written(secret string) (header, value string, values []strin
 		}
 		return "Authorization", "Basic " + encoded, values
 	case Header:
-		return a.Credential.Header, secret, []string{secret}
+		return a.WebCredential.Header, secret, []string{secret}
 	}
 	return "Authorization", "Bearer " + secret, []string{secret}
+}
+
+// Within reports whether content contains the secret, unchanged or in an encoding that
+// programs use when they print headers. It stops reading at the first occurrence.
+func (a attachment) Within(content io.Reader) (bool, error) {
+	secret, err := a.wallet.Fetch(a.Secret)
+	if err != nil {
+		return false, a.unreadable(err)
+	}
+	_, _, values := a.encode(secret)
+	var forms [][]byte
+	longest := 0
+	for _, form := range encodingsOf(values) {
+		forms = append(forms, []byte(form))
+		longest = max(longest, len(form))
+	}
+	buf := make([]byte, max(1<<20, 4*longest))
+	kept := 0 // bytes of the previous part, in which the secret may begin
+	for {
+		n, err := io.ReadFull(content, buf[kept:])
+		for _, form := range forms {
+			if bytes.Contains(buf[:kept+n], form) {
+				return true, nil
+			}
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		kept = copy(buf, buf[len(buf)-longest:])
+	}
+}
+
+// encodingsOf returns the values unchanged, URL-encoded, in hex and in base64. In base64
+// a value has three encodings, for the three remainders of its offset modulo 3. The
+// characters that also encode neighbouring bytes are left out.
+func encodingsOf(values []string) (forms []string) {
+	for _, v := range values {
+		code := hex.EncodeToString([]byte(v))
+		forms = append(forms, v, url.QueryEscape(v), url.PathEscape(v), code, strings.ToUpper(code))
+		for before := range 3 { // bytes before the value in its first group
+			text := base64.RawStdEncoding.EncodeToString(append(make([]byte, before), v...))
+			text = text[[]int{0, 2, 3}[before]:]
+			if (before+len(v))%3 != 0 {
+				text = text[:len(text)-1] // also encodes the byte after the value
+			}
+			forms = append(forms, text, strings.NewReplacer("+", "-", "/", "_").Replace(text))
+		}
+	}
+	return forms
 }

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/config"
 	"github.com/mcp-tools/mcp-tools/internal/egress/egresstest"
 	"github.com/mcp-tools/mcp-tools/internal/outbound"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
@@ -24,11 +25,11 @@ func (m *masked) set(_ string, values ...string) error {
 	return nil
 }
 
-func wallet(t *testing.T, all ...Credential) (*Wallet, *masked) {
+func wallet(t *testing.T, all ...config.WebCredential) (*Wallet, *masked) {
 	t.Helper()
 	var m masked
 	w, err := New(Options{
-		Credentials: all, Private: []string{"wiki.corp:8080"}, Mask: m.set,
+		Credentials: all, Private: []string{"wiki.corp:8080"}, Mask: m.set, Fetch: plain,
 		Profile: func(ctx context.Context) string { return tool.CallerFrom(ctx).Profile },
 	})
 	if err != nil {
@@ -37,16 +38,18 @@ func wallet(t *testing.T, all ...Credential) (*Wallet, *masked) {
 	return w, &m
 }
 
-func secret(text string) func() (string, error) { return func() (string, error) { return text, nil } }
+// plain returns the reference itself as the secret.
+func plain(s config.Secret) (string, error) { return string(s), nil }
 
 func as(t *testing.T, agent, profile string) context.Context {
 	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: agent, Profile: profile}})
 }
 
 func TestFind(t *testing.T) {
-	w, _ := wallet(t, Credential{
-		Name: "github", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp:8080"}, Paths: []string{"/v1/", "/wiki"},
-		Methods: []string{"GET", "POST"}, Profiles: []string{"coding"}, Agents: []string{"a"}, Fetch: secret("s3cr3t-value"),
+	w, _ := wallet(t, config.WebCredential{
+		Name: "github", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp:8080"},
+		Paths:   []string{"/v1/", "/wiki"},
+		Methods: []string{"GET", "POST"}, Profiles: []string{"coding"}, Agents: []string{"a"}, Secret: "s3cr3t-value",
 	})
 	for _, c := range []struct {
 		name, credential, method, url, agent, profile string
@@ -62,15 +65,18 @@ func TestFind(t *testing.T) {
 		{"another method", "github", "DELETE", "https://api.example.com/v1/user", "a", "coding", tool.Refused},
 		{"another host", "github", "GET", "https://evil.example.com/v1/user", "a", "coding", tool.Refused},
 		{"host that ends alike", "github", "GET", "https://notapi.example.com/v1/user", "a", "coding", tool.Refused},
-		{"host that begins alike", "github", "GET", "https://api.example.com.evil.net/v1/user", "a", "coding", tool.Refused},
+		{"host that begins alike", "github", "GET", "https://api.example.com.evil.net/v1/user", "a", "coding",
+			tool.Refused},
 		{"not beneath", "github", "GET", "https://example.org:8443/v1/", "a", "coding", tool.Refused},
 		{"another port", "github", "GET", "https://x.example.org/v1/", "a", "coding", tool.Refused},
 		{"without TLS", "github", "GET", "http://api.example.com/v1/user", "a", "coding", tool.Refused},
-		{"without TLS at the port of TLS", "github", "GET", "http://api.example.com:443/v1/user", "a", "coding", tool.Refused},
+		{"without TLS at the port of TLS", "github", "GET", "http://api.example.com:443/v1/user", "a", "coding",
+			tool.Refused},
 		{"user info", "github", "GET", "https://api.example.com@evil.net/v1/", "a", "coding", tool.Refused},
 		{"another path", "github", "GET", "https://api.example.com/v2/user", "a", "coding", tool.Refused},
 		{"path that climbs", "github", "GET", "https://api.example.com/v1/../v2/user", "a", "coding", tool.Refused},
-		{"path that climbs in disguise", "github", "GET", "https://api.example.com/v1/%2e%2e/v2/user", "a", "coding", tool.Refused},
+		{"path that climbs in disguise", "github", "GET", "https://api.example.com/v1/%2e%2e/v2/user", "a", "coding",
+			tool.Refused},
 		{"path with two slashes", "github", "GET", "https://api.example.com//v1/", "a", "coding", tool.Refused},
 		{"backslash", "github", "GET", "https://api.example.com/v1/%5c..%5cv2", "a", "coding", tool.Refused},
 		{"no URL", "github", "GET", "https://[", "a", "coding", tool.Invalid},
@@ -80,8 +86,8 @@ func TestFind(t *testing.T) {
 			if (err == nil) != (c.want == "") || err != nil && tool.AsError(err).Kind != c.want {
 				t.Errorf("got %v", err)
 			}
-			if c.want == tool.NotFound && c.credential == "github" && strings.Contains(err.Error(), "these are there") {
-				t.Errorf("it tells of credentials of others: %v", err)
+			if c.want == tool.NotFound && c.credential == "github" && strings.Contains(err.Error(), "use one of") {
+				t.Errorf("the error names credentials of other callers: %v", err)
 			}
 		})
 	}
@@ -89,12 +95,13 @@ func TestFind(t *testing.T) {
 
 func TestHowItIsSent(t *testing.T) {
 	for _, c := range []struct {
-		credential    Credential
+		credential    config.WebCredential
 		header, value string
 	}{
-		{Credential{Fetch: secret("token-1234")}, "Authorization", "Bearer token-1234"},
-		{Credential{As: Basic, Fetch: secret("ann:password1")}, "Authorization", "Basic " + base64.StdEncoding.EncodeToString([]byte("ann:password1"))},
-		{Credential{As: Header, Header: "X-Api-Key", Fetch: secret("key-123456")}, "X-Api-Key", "key-123456"},
+		{config.WebCredential{Secret: "token-1234"}, "Authorization", "Bearer token-1234"},
+		{config.WebCredential{As: Basic, Secret: "ann:password1"}, "Authorization", "Basic " +
+			base64.StdEncoding.EncodeToString([]byte("ann:password1"))},
+		{config.WebCredential{As: Header, Header: "X-Api-Key", Secret: "key-123456"}, "X-Api-Key", "key-123456"},
 	} {
 		c.credential.Name, c.credential.Hosts = "c", []string{"api.example.com"}
 		w, m := wallet(t, c.credential)
@@ -106,9 +113,8 @@ func TestHowItIsSent(t *testing.T) {
 		if attached, err := got.Attach(t.Context(), r); err != nil || !attached || r.Header.Get(c.header) != c.value {
 			t.Errorf("%+v goes out as %v, %v", c.credential, r.Header, err)
 		}
-		plain, _ := c.credential.Fetch()
-		if !slices.Contains(*m, plain) {
-			t.Errorf("%q is not masked, but %q", plain, *m)
+		if !slices.Contains(*m, string(c.credential.Secret)) {
+			t.Errorf("%q is not masked, but %q", c.credential.Secret, *m)
 		}
 		elsewhere := httptest.NewRequest("GET", "https://other.example.com/", nil)
 		if attached, err := got.Attach(t.Context(), elsewhere); err != nil || attached || len(elsewhere.Header) > 0 {
@@ -119,14 +125,20 @@ func TestHowItIsSent(t *testing.T) {
 
 func TestWhatCannotGoOut(t *testing.T) {
 	request := httptest.NewRequest("GET", "https://api.example.com/", nil)
-	for name, fetch := range map[string]func() (string, error){
-		"gone":       func() (string, error) { return "", errors.New("no such secret in /var/lib/vault") },
-		"two lines":  secret("a\r\nX-Evil: 1"),
-		"unmaskable": secret("short"),
+	for name, secret := range map[string]config.Secret{
+		"missing":    "",
+		"two lines":  "a\r\nX-Evil: 1",
+		"unmaskable": "short",
 	} {
 		w, err := New(Options{
-			Credentials: []Credential{{Name: "c", Hosts: []string{"api.example.com"}, Fetch: fetch}},
-			Profile:     func(context.Context) string { return "" },
+			Credentials: []config.WebCredential{{Name: "c", Hosts: []string{"api.example.com"}, Secret: secret}},
+			Fetch: func(s config.Secret) (string, error) {
+				if s == "" {
+					return "", errors.New("no such secret in /var/lib/vault")
+				}
+				return string(s), nil
+			},
+			Profile: func(context.Context) string { return "" },
 			Mask: func(_ string, values ...string) error {
 				if len(values[0]) < 6 {
 					return errors.New("too short")
@@ -149,7 +161,7 @@ func TestWhatCannotGoOut(t *testing.T) {
 }
 
 func TestBadSettings(t *testing.T) {
-	for name, all := range map[string][]Credential{
+	for name, all := range map[string][]config.WebCredential{
 		"host":                {{Name: "a", Hosts: []string{"a b"}}},
 		"two of a name":       {{Name: "a", Hosts: []string{"a.b"}}, {Name: "a", Hosts: []string{"a.c"}}},
 		"header without name": {{Name: "a", Hosts: []string{"a.b"}, As: Header}},
@@ -173,7 +185,8 @@ func TestItStaysWithItsHost(t *testing.T) {
 	}))
 	defer server.Close()
 	client := egresstest.Client(t, map[string]*httptest.Server{"api.example.com": server, "evil.example.net": server})
-	w, _ := wallet(t, Credential{Name: "c", Hosts: []string{"api.example.com"}, Fetch: secret("token-1234"), Redirects: true})
+	w, _ := wallet(t, config.WebCredential{Name: "c", Hosts: []string{"api.example.com"}, Secret: "token-1234",
+		Redirects: true})
 	for _, c := range []struct {
 		to   string
 		want []string
@@ -181,7 +194,8 @@ func TestItStaysWithItsHost(t *testing.T) {
 		{"", []string{"api.example.com Bearer token-1234"}},
 		{"/there", []string{"api.example.com Bearer token-1234", "api.example.com Bearer token-1234"}},
 		{"https://evil.example.net/", []string{"api.example.com Bearer token-1234", "evil.example.net "}},
-		{"https://evil.example.net/?to=https://api.example.com/", []string{"api.example.com Bearer token-1234", "evil.example.net ", "api.example.com "}},
+		{"https://evil.example.net/?to=https://api.example.com/",
+			[]string{"api.example.com Bearer token-1234", "evil.example.net ", "api.example.com "}},
 	} {
 		url := "https://api.example.com/?to=" + strings.ReplaceAll(c.to, "?", "%3f")
 		credential, err := w.Find(t.Context(), "c", "GET", url)
@@ -202,8 +216,9 @@ func TestItStaysWithItsHost(t *testing.T) {
 }
 
 func TestOddPathsAndPorts(t *testing.T) {
-	w, _ := wallet(t, Credential{
-		Name: "a", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp"}, Paths: []string{"/v1", "/w/"}, Fetch: secret("s3cr3t-value"),
+	w, _ := wallet(t, config.WebCredential{
+		Name: "a", Hosts: []string{"api.example.com", "*.example.org:8443", "wiki.corp"}, Paths: []string{"/v1", "/w/"},
+		Secret: "s3cr3t-value",
 	})
 	for address, fits := range map[string]bool{
 		"https://api.example.com/v1":                      true,
@@ -233,16 +248,17 @@ func TestOddPathsAndPorts(t *testing.T) {
 func TestWithin(t *testing.T) {
 	const value, user = "tok/7+q.Zq8vX2mK9pL4", "ann"
 	w, _ := wallet(t,
-		Credential{Name: "bearer", Hosts: []string{"api.example.com"}, Fetch: secret(value)},
-		Credential{Name: "basic", Hosts: []string{"api.example.com"}, As: Basic, Fetch: secret(user + ":" + value)},
+		config.WebCredential{Name: "bearer", Hosts: []string{"api.example.com"}, Secret: value},
+		config.WebCredential{Name: "basic", Hosts: []string{"api.example.com"}, As: Basic, Secret: user + ":" + value},
 	)
 	pair := base64.StdEncoding.EncodeToString([]byte(user + ":" + value))
 	for name, text := range map[string]string{
 		"nothing": "", "as it is": value, "in base64": base64.StdEncoding.EncodeToString([]byte(value)),
 		"behind one byte, in base64":  base64.StdEncoding.EncodeToString([]byte("x" + value + "yz")),
 		"behind two bytes, in base64": base64.RawURLEncoding.EncodeToString([]byte("xy" + value)),
-		"in hex":                      hex.EncodeToString([]byte(value)), "in capital hex": strings.ToUpper(hex.EncodeToString([]byte(value))),
-		"in a query": url.QueryEscape(value), "as a pair": pair, "only alike": value[:len(value)-1],
+		"in hex":                      hex.EncodeToString([]byte(value)),
+		"in capital hex":              strings.ToUpper(hex.EncodeToString([]byte(value))),
+		"in a query":                  url.QueryEscape(value), "as a pair": pair, "only alike": value[:len(value)-1],
 	} {
 		for _, credential := range []string{"bearer", "basic"} {
 			for _, before := range []int{0, 1<<20 - 5, 3<<20 - 1} {
