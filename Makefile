@@ -1,13 +1,13 @@
-# make run   builds and serves the client that starts it (stdio)
-# make test  runs everything, and installs what that needs
+# make run   builds the program and serves over stdio
+# make test  runs all tests and installs what they need
 .DEFAULT_GOAL := help
 
 GO      ?= go
 BIN     := bin/mcp-tools
 GOFLAGS_BUILD := -trimpath -ldflags=-s\ -w
 
-# SQLite is C in Go's clothes: races are not looked for in it, which takes it
-# several times as long as its work, but in all that uses it.
+# modernc.org/sqlite is transpiled C. The race detector makes it several times
+# slower, so it instruments everything else.
 RACE := -race -gcflags=modernc.org/sqlite/lib=-race=false -gcflags=modernc.org/libc/...=-race=false
 
 # The packages whose tests use internal/golden.
@@ -15,10 +15,10 @@ GOLDEN = $(shell grep -rl --include=*_test.go mcp-tools/internal/golden . | xarg
 
 .PHONY: help run build test check bench golden fuzz
 
-help: ## show what can be made
+help: ## list the targets
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 10
 
-# Silent, because run serves on stdout: whatever make prints is no message.
+# Silent, because run serves MCP on stdout.
 build: ## build bin/mcp-tools, a static binary
 	@CGO_ENABLED=0 $(GO) build $(GOFLAGS_BUILD) -o $(BIN) ./cmd/mcp-tools
 
@@ -29,15 +29,18 @@ test: ## run all tests, with the race detector, installing what they need
 	@.ci/prepare
 	GORACE=atexit_sleep_ms=0 $(GO) test $(RACE) -timeout 15m ./...
 
-check: ## formatting, vet, module file, house rules
+check: ## formatting, vet, staticcheck, unreachable functions, module file, house rules
 	@test -z "$$(gofmt -l .)" || { echo "gofmt would change:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
 	GOOS=darwin $(GO) vet ./cmd/... ./internal/... ./server/... ./tools/...
 	GOOS=windows $(GO) vet ./cmd/... ./internal/... ./server/... ./tools/...
+	$(GO) tool staticcheck ./...
+	@dead=$$($(GO) tool deadcode -test ./...) && test -z "$$dead" || { echo "unreachable functions:"; echo "$$dead"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO) test ./internal/house
+	@$(GO) test ./internal/house -run Budget -v -count 1 | sed -n 's/^ *budget_test.go:[0-9]*: //p'
 
-bench: ## measure, against a bare mcp-go server, fork and exec, docker run, ripgrep, fd, FTS5 and a bare GET in the same run
+bench: ## measure, compared with bare mcp-go, fork and exec, docker run, ripgrep, fd, FTS5 and a bare GET
 	$(GO) test -run '^$$' -bench . -benchmem -timeout 2h -p 1 ./...
 
 golden: ## write the golden files again; look at the diff

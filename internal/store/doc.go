@@ -8,9 +8,8 @@
 // # How a package keeps its rows
 //
 // The tables are made by the files in migrations, one ordered list for the whole
-// program; add a file there and never change a published one. A table with rows that
-// make no sense in a copy of the store is also named in copy_tables.go. The
-// package then holds a *Store and writes statements like these:
+// program; add a file there and never change a published one. Backups and copies
+// include every table. The package holds a *Store and writes statements like these:
 //
 //	type Rows struct{ store *store.Store }
 //
