@@ -67,7 +67,8 @@ func (a answer) ending() ([]string, tool.Kind) {
 	case TimedOut:
 		note := "stopped after " + brief(st.Took) + ", when its time was up"
 		if a.k != nil && !a.k.args.inBackground() {
-			note += fmt.Sprintf("; timeout_seconds can be %d at most, background has no end", int(a.site.Most.Seconds()))
+			note += fmt.Sprintf("; timeout_seconds can be %d at most, background has no end",
+				int(a.site.Most.Seconds()))
 		}
 		return []string{note}, tool.Timeout
 	case Killed:
@@ -110,11 +111,13 @@ func (a answer) left() []string {
 	n := a.status.Left
 	switch {
 	case a.lost != nil:
-		return []string{fmt.Sprintf("what still ran of it was ended, since it could not be kept: %s", tool.AsError(a.lost))}
+		return []string{fmt.Sprintf("what still ran of it was ended, since it could not be kept: %s",
+			tool.AsError(a.lost))}
 	case n == 0 || a.status.State == Running:
 		return nil
 	}
-	return []string{fmt.Sprintf("%s it started still %s as %s; process log or kill", count(n, "process", "processes"), be(n, "runs", "run"), a.status.ID)}
+	return []string{fmt.Sprintf("%s it started still %s as %s; process log or kill", count(n, "process", "processes"),
+		be(n, "runs", "run"), a.status.ID)}
 }
 
 func count(n int, one, many string) string { return fmt.Sprintf("%d %s", n, be(n, one, many)) }

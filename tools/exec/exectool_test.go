@@ -23,7 +23,8 @@ func TestToolsAreWellMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"bash": "exec", "shell": "exec", "tool::shell_exec": "exec", "process": "process", "credentialed_exec": "credentialed_exec"} {
+	for name, want := range map[string]string{"bash": "exec", "shell": "exec", "tool::shell_exec": "exec",
+		"process": "process", "credentialed_exec": "credentialed_exec"} {
 		if one, ok := set.Lookup(name); !ok || one.Spec.Name != want {
 			t.Errorf("%s is %q", name, one.Spec.Name)
 		}
@@ -33,7 +34,8 @@ func TestToolsAreWellMade(t *testing.T) {
 // TestListedOnly has tools that have no world, which must say so.
 func TestListedOnly(t *testing.T) {
 	all := Tools(Options{})
-	for _, call := range [][2]string{{"exec", `{"command":"ls"}`}, {"process", `{"action":"list"}`}, {"process", `{"action":"poll","id":"p_1"}`}} {
+	for _, call := range [][2]string{{"exec", `{"command":"ls"}`}, {"process", `{"action":"list"}`},
+		{"process", `{"action":"poll","id":"p_1"}`}} {
 		if _, err := bind(t, all, call[0], call[1]).Run(within(t, nil)); tool.AsError(err).Kind != tool.Unavailable {
 			t.Errorf("%s: %v", call, err)
 		}
@@ -46,12 +48,16 @@ func TestWhatIsStarted(t *testing.T) {
 	bash := func(text string) []string { return []string{"/bin/bash", "-c", text} }
 	for args, want := range map[string]Command{
 		`{"command":"ls | wc"}`: {Argv: bash("ls | wc"), Text: "ls | wc", Timeout: 300 * time.Second},
-		`{"cmd":"ls","working_dir":"/w/x","timeout":120000,"description":"to see"}`: {Argv: bash("ls"), Text: "ls", Dir: "/w/x", Timeout: 120 * time.Second},
-		`{"script":"ls","workdir":"x","timeout":30}`:                                {Argv: bash("ls"), Text: "ls", Dir: "x", Timeout: 30 * time.Second},
-		`{"shell_command":"ls","timeout_seconds":9999}`:                             {Argv: bash("ls"), Text: "ls", Timeout: 600 * time.Second},
-		`{"bash":"ls","timeoutMs":1500}`:                                            {Argv: bash("ls"), Text: "ls", Timeout: 1500 * time.Millisecond},
+		`{"cmd":"ls","working_dir":"/w/x","timeout":120000,"description":"to see"}`: {Argv: bash("ls"), Text: "ls",
+			Dir: "/w/x", Timeout: 120 * time.Second},
+		`{"script":"ls","workdir":"x","timeout":30}`: {Argv: bash("ls"), Text: "ls", Dir: "x",
+			Timeout: 30 * time.Second},
+		`{"shell_command":"ls","timeout_seconds":9999}`: {Argv: bash("ls"), Text: "ls", Timeout: 600 * time.Second},
+		`{"bash":"ls","timeoutMs":1500}`: {Argv: bash("ls"), Text: "ls",
+			Timeout: 1500 * time.Millisecond},
 		`{"argv":["git","commit","-m","it's; $HOME"]}`: {
-			Argv: []string{"git", "commit", "-m", "it's; $HOME"}, Text: `git commit -m 'it'\''s; $HOME'`, Timeout: 300 * time.Second,
+			Argv: []string{"git", "commit", "-m", "it's; $HOME"}, Text: `git commit -m 'it'\''s; $HOME'`,
+			Timeout: 300 * time.Second,
 		},
 		`{"command":["bash","-lc","ls | wc"],"workdir":"x","timeout_ms":9000}`:                                                {Argv: bash("ls | wc"), Text: "ls | wc", Dir: "x", Timeout: 9 * time.Second},
 		`{"argv":["/bin/sh","-c","ls"]}`:                                                                                      {Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second},
@@ -67,9 +73,11 @@ func TestWhatIsStarted(t *testing.T) {
 		`{"command":"cat","stdin":"x","env":{"B":"2","A":"1"}}`: {
 			Argv: bash("cat"), Text: "cat", Stdin: []byte("x"), Env: []string{"A=1", "B=2"}, Timeout: 300 * time.Second,
 		},
-		`{"command":"x","run_in_background":true}`:                {Argv: bash("x"), Text: "x", Open: true, Merge: true},
-		`{"command":"x","background":true,"timeout_seconds":500}`: {Argv: bash("x"), Text: "x", Open: true, Merge: true, Timeout: 500 * time.Second},
-		`{"command":"x","pty":true}`:                              {Argv: bash("x"), Text: "x", Open: true, TTY: true, Timeout: 300 * time.Second},
+		`{"command":"x","run_in_background":true}`: {Argv: bash("x"), Text: "x", Open: true,
+			Merge: true},
+		`{"command":"x","background":true,"timeout_seconds":500}`: {Argv: bash("x"), Text: "x", Open: true, Merge: true,
+			Timeout: 500 * time.Second},
+		`{"command":"x","pty":true}`: {Argv: bash("x"), Text: "x", Open: true, TTY: true, Timeout: 300 * time.Second},
 	} {
 		next := &actor{status: exited(0)}
 		all := Tools(Options{Commands: &stage{site: sealed(), next: next}})
@@ -190,7 +198,8 @@ func TestFilesBehindAWord(t *testing.T) {
 				}
 				return ""
 			}
-			facts, _, err := factsOf(t, bind(t, Tools(Options{Commands: &stage{site: site, next: &actor{}}}), "exec", test.args))
+			facts, _, err := factsOf(t, bind(t, Tools(Options{Commands: &stage{site: site, next: &actor{}}}), "exec",
+				test.args))
 			if err != nil {
 				t.Fatal(test.args, err)
 			}
@@ -206,7 +215,8 @@ func TestFilesBehindAWord(t *testing.T) {
 // next time: that is no other command.
 func TestFilesThatDoNotMatter(t *testing.T) {
 	for _, args := range []string{
-		`{"command":"git push --force origin main; echo ran >> out"}`, `{"command":"rm -rf out && mkdir out"}`, `{"command":"git add out && git commit -m x"}`,
+		`{"command":"git push --force origin main; echo ran >> out"}`, `{"command":"rm -rf out && mkdir out"}`,
+		`{"command":"git add out && git commit -m x"}`,
 		`{"command":"make 2>&1 | tee out > /dev/null"}`,
 	} {
 		site := sealed()
@@ -267,7 +277,8 @@ func TestNoSite(t *testing.T) {
 // TestNothingIsLeftBehind has calls that are given up, and what goes wrong.
 func TestNothingIsLeftBehind(t *testing.T) {
 	for name, args := range map[string]string{
-		"foreground": `{"command":"x"}`, "background": `{"command":"x","background":true}`, "terminal": `{"command":"x","tty":true}`,
+		"foreground": `{"command":"x"}`, "background": `{"command":"x","background":true}`,
+		"terminal": `{"command":"x","tty":true}`,
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			next := &actor{status: running(), act: forever}
@@ -284,15 +295,18 @@ func TestNothingIsLeftBehind(t *testing.T) {
 	}
 	full := tool.Errorf(tool.Busy, "too many")
 	next := &actor{status: running(), keepErr: full}
-	_, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", `{"command":"x","background":true}`).Run(within(t, nil))
+	_, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec",
+		`{"command":"x","background":true}`).Run(within(t, nil))
 	if !errors.Is(err, full) || !next.removed {
 		t.Errorf("%v, removed %v", err, next.removed)
 	}
 	next = &actor{status: exited(0)}
-	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec", `{"command":"x"}`).Run(within(t, nil)); err != nil || !next.removed {
+	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), next: next}}), "exec",
+		`{"command":"x"}`).Run(within(t, nil)); err != nil || !next.removed {
 		t.Errorf("%v, removed %v", err, next.removed)
 	}
-	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), err: os.ErrPermission}}), "exec", `{"command":"x"}`).Run(within(t, &reporter{})); !errors.Is(err, os.ErrPermission) {
+	if _, err := bind(t, Tools(Options{Commands: &stage{site: sealed(), err: os.ErrPermission}}), "exec",
+		`{"command":"x"}`).Run(within(t, &reporter{})); !errors.Is(err, os.ErrPermission) {
 		t.Error(err)
 	}
 }
@@ -311,22 +325,27 @@ func (s *safe) Prepare(_ context.Context, o cli.Order) (tool.Plan, error) {
 func TestProgramsWithCredentials(t *testing.T) {
 	creds, gh := &safe{}, cli.Options{Programs: []cli.Program{{Name: "gh", Path: "/usr/bin/gh"}}}
 	next := &actor{status: exited(0)}
-	one := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour, Programs: gh}, places: newPlaces()}, creds}
+	one := execTool{&runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour,
+		Programs: gh}, places: newPlaces()}, creds}
 	all := []tool.Tool{tool.Prepared(one)}
-	for _, args := range []string{`{"command":"gh pr list --jq '.[] | .url'","cwd":"x"}`, `{"argv":["/usr/bin/gh","pr","list"],"timeout_seconds":5}`} {
+	for _, args := range []string{`{"command":"gh pr list --jq '.[] | .url'","cwd":"x"}`,
+		`{"argv":["/usr/bin/gh","pr","list"],"timeout_seconds":5}`} {
 		call := bind(t, all, "exec", args)
-		if _, plan, err := factsOf(t, call); err != nil || plan.Risk != tool.Writes || plan.Why != "by gh" || !plan.Once {
+		if _, plan, err := factsOf(t, call); err != nil || plan.Risk != tool.Writes || plan.Why != "by gh" ||
+			!plan.Once {
 			t.Errorf("%s: %+v, %v", args, plan, err)
 		}
 		if res, err := call.Run(within(t, nil)); err != nil || res.Text() != "by gh" {
 			t.Error(res.Text(), err)
 		}
 	}
-	want := []cli.Order{{Argv: []string{"gh", "pr", "list", "--jq", ".[] | .url"}, Dir: "x"}, {Argv: []string{"/usr/bin/gh", "pr", "list"}, Timeout: 5 * time.Second}}
+	want := []cli.Order{{Argv: []string{"gh", "pr", "list", "--jq", ".[] | .url"}, Dir: "x"},
+		{Argv: []string{"/usr/bin/gh", "pr", "list"}, Timeout: 5 * time.Second}}
 	if diff := cmp.Diff(want, creds.asked); diff != "" {
 		t.Error(diff)
 	}
-	for _, args := range []string{`{"command":"gh x","background":true}`, `{"command":"gh x","env":{"GH_HOST":"x"}}`, `{"command":"gh x","stdin":"y"}`} {
+	for _, args := range []string{`{"command":"gh x","background":true}`, `{"command":"gh x","env":{"GH_HOST":"x"}}`,
+		`{"command":"gh x","stdin":"y"}`} {
 		call := bind(t, all, "exec", args)
 		_, err := call.Run(within(t, nil))
 		_, _, refused := factsOf(t, call)
@@ -338,7 +357,8 @@ func TestProgramsWithCredentials(t *testing.T) {
 	if err != nil || !strings.Contains(res.Text(), "gh had no credentials") || len(creds.asked) != 2 {
 		t.Errorf("%s, %v", res.Text(), err)
 	}
-	if _, err := bind(t, all, "exec", `{"argv":["./gh","x"]}`).Run(within(t, nil)); err != nil || len(creds.asked) != 2 {
+	if _, err := bind(t, all, "exec", `{"argv":["./gh","x"]}`).Run(within(t, nil)); err != nil ||
+		len(creds.asked) != 2 {
 		t.Errorf("the workspace's own program got credentials: %v", err)
 	}
 }
@@ -348,15 +368,17 @@ func TestLaunch(t *testing.T) {
 	next.out.write("x\n")
 	r := &runner{Options: Options{Commands: &stage{site: sealed(), next: next}, Most: time.Hour}, places: newPlaces()}
 	res, err := r.launch(within(t, nil), cli.Launch{
-		Argv: []string{"gh", "pr list"}, Program: "/usr/bin/gh", Dir: "x", Env: []string{"PAGER=cat"}, Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"},
+		Argv: []string{"gh", "pr list"}, Program: "/usr/bin/gh", Dir: "x", Env: []string{"PAGER=cat"},
+		Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"},
 	})
 	if err != nil || res.Text() != "x\n[exit code 1]" {
 		t.Errorf("%q, %v", res.Text(), err)
 	}
 	next.asked.Watch = nil
 	want := Command{
-		Argv: []string{"/usr/bin/gh", "pr list"}, Text: "gh 'pr list'", Dir: "x", Env: []string{"PAGER=cat"}, Timeout: 300 * time.Second,
-		Apart: &Apart{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
+		Argv: []string{"/usr/bin/gh", "pr list"}, Text: "gh 'pr list'", Dir: "x", Env: []string{"PAGER=cat"},
+		Timeout: 300 * time.Second,
+		Apart:   &Apart{Secrets: []string{"GH_TOKEN=t"}, Hosts: []string{"h:443"}, Program: "/usr/bin/gh"},
 	}
 	if diff := cmp.Diff(want, next.asked); diff != "" {
 		t.Error(diff)

@@ -163,7 +163,8 @@ func (s *stage) Start(_ context.Context, c Command) (Process, error) {
 func (s *stage) Process(_ context.Context, id string) (Process, error) {
 	i := slices.IndexFunc(s.all, func(a *actor) bool { return a.status.ID == id && !a.removed })
 	if i < 0 {
-		return nil, tool.Errorf(tool.NotFound, "there is no command %q of yours", id).Try("process list shows what there is")
+		return nil, tool.Errorf(tool.NotFound, "there is no command %q of yours",
+			id).Try("process list shows what there is")
 	}
 	return s.all[i], nil
 }
@@ -178,10 +179,11 @@ func (s *stage) Processes(context.Context) ([]Process, error) {
 	return all, nil
 }
 
-// sealed is a site as the kernel's walls make it.
+// sealed returns a site as the kernel's walls make it.
 func sealed() Site {
 	have := map[string]string{
-		"/bin/bash": "/bin/bash", "ls": "/usr/bin/ls", "git": "/usr/bin/git", "python3": "/usr/bin/python3", "/w/build.sh": "/w/build.sh",
+		"/bin/bash": "/bin/bash", "ls": "/usr/bin/ls", "git": "/usr/bin/git", "python3": "/usr/bin/python3",
+		"/w/build.sh": "/w/build.sh",
 	}
 	return Site{
 		Tier: "kernel", Sealed: true, Dir: "/w", Inode: "8:1234", Roots: []string{"/w"}, Home: "/home/agent",
@@ -210,9 +212,10 @@ func (s *shelf) Keep(_ context.Context, r io.Reader) (string, error) {
 	return "r_1", err
 }
 
-// within is a context of a call of somebody's.
+// within returns a context of a call of somebody's.
 func within(t testing.TB, report tool.Reporter) context.Context {
-	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"}, Report: report})
+	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"},
+		Report: report})
 }
 
 // factsOf returns what an approval of the call would depend on, and the plan.

@@ -43,7 +43,8 @@ type follower struct {
 
 // follow begins to tell. Nobody waits: nothing is done.
 func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
-	f := &follower{report: tool.ReporterFrom(ctx), begun: time.Now(), limit: limit, end: make(chan struct{}), done: make(chan struct{})}
+	f := &follower{report: tool.ReporterFrom(ctx), begun: time.Now(), limit: limit, end: make(chan struct{}),
+		done: make(chan struct{})}
 	if f.report == nil {
 		close(f.done)
 		return f
@@ -79,7 +80,7 @@ func (f *follower) watch(s Stream, data []byte) {
 	f.parts[s] = last(append(f.parts[s][:0], data[at:]...), waitMost)
 }
 
-// last is what is within the limit of the end of b.
+// last returns what is within the limit of the end of b.
 func last(b []byte, most int) []byte {
 	if len(b) <= most {
 		return b
@@ -108,7 +109,7 @@ func (f *follower) tell(ctx context.Context) {
 	}
 }
 
-// news are the last whole lines that were not told yet.
+// news returns the last whole lines that were not told yet.
 func (f *follower) news() string {
 	f.mu.Lock()
 	fresh := f.waiting

@@ -62,12 +62,13 @@ func news(t *testing.T, r *runner, pieces ...string) []string {
 
 func TestProgressIsWholeLines(t *testing.T) {
 	for name, test := range map[string]struct{ pieces, want []string }{
-		"lines":               {[]string{"a\n", "b\nc\n"}, []string{"a", "b\nc"}},
-		"in pieces":           {[]string{"a", "b\nc", "d\n"}, []string{"ab", "cd"}},
-		"written over":        {[]string{" 1%\r", " 2%\r 3%\r"}, []string{" 1%", " 3%"}},
-		"colours":             {[]string{"\x1b[1mx\x1b[0m\n"}, []string{"x"}},
-		"nothing for long":    {[]string{"a\n", "", "", "", "", "", "", "", "", "", "", ""}, []string{"a", ""}},
-		"a flood, its end":    {[]string{strings.Repeat("x\n", 100_000) + "the end\n"}, []string{strings.Repeat("x\n", 1020) + "the end"}},
+		"lines":            {[]string{"a\n", "b\nc\n"}, []string{"a", "b\nc"}},
+		"in pieces":        {[]string{"a", "b\nc", "d\n"}, []string{"ab", "cd"}},
+		"written over":     {[]string{" 1%\r", " 2%\r 3%\r"}, []string{" 1%", " 3%"}},
+		"colours":          {[]string{"\x1b[1mx\x1b[0m\n"}, []string{"x"}},
+		"nothing for long": {[]string{"a\n", "", "", "", "", "", "", "", "", "", "", ""}, []string{"a", ""}},
+		"a flood, its end": {[]string{strings.Repeat("x\n", 100_000) + "the end\n"},
+			[]string{strings.Repeat("x\n", 1020) + "the end"}},
 		"a line without end":  {[]string{strings.Repeat("x", 200_000), "y\n", "z\n"}, []string{"z"}},
 		"only the end counts": {[]string{"not ended"}, nil},
 	} {
@@ -77,7 +78,7 @@ func TestProgressIsWholeLines(t *testing.T) {
 	}
 }
 
-// pem is a private key, made up.
+// pem returns a private key, made up.
 func pem() []string {
 	lines := []string{"-----BEGIN RSA PRIVATE " + "KEY-----"}
 	for i := range 24 {
@@ -92,7 +93,8 @@ func TestProgressHidesWhatComesInPieces(t *testing.T) {
 	for _, line := range pem() {
 		pieces = append(pieces, line+"\n")
 	}
-	got := strings.Join(news(t, r, append(append([]string{"before\n"}, pieces...), "after\n", strings.Repeat("more\n", 1000))...), "\n")
+	got := strings.Join(news(t, r, append(append([]string{"before\n"}, pieces...), "after\n",
+		strings.Repeat("more\n", 1000))...), "\n")
 	if strings.Contains(got, "q9Z/") || !strings.Contains(got, "before") || !strings.Contains(got, "more") {
 		t.Errorf("%s", got)
 	}

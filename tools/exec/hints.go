@@ -14,11 +14,12 @@ import (
 // hinted bounds how much of the end of an output is looked at.
 const hinted = 4 << 10
 
-// hint is what experience tells about a command that did not do what it should:
+// hint returns what experience tells about a command that did not do what it should:
 // one line, or none.
 func (a answer) hint() string {
 	st := a.status
-	if a.k == nil || st.State == Exited && st.Code == 0 && st.Signal == "" || st.State == Killed || st.State == Vanished {
+	if a.k == nil || st.State == Exited && st.Code == 0 && st.Signal == "" || st.State == Killed ||
+		st.State == Vanished {
 		return ""
 	}
 	end := a.text[max(0, len(a.text)-hinted):]
@@ -33,12 +34,18 @@ func (a answer) hint() string {
 // elsewhere are programs by the name under which they may be there instead.
 func elsewhere() map[string][]string {
 	return map[string][]string{
-		"python": {"python3"}, "python2": {"python3"}, "pip": {"pip3", "python3"}, "pip3": {"pip", "python3"}, "node": {"nodejs", "bun"},
-		"fd": {"fdfind", "find"}, "bat": {"batcat", "cat"}, "rg": {"grep"}, "ag": {"grep"}, "ack": {"grep"}, "vim": {"vi"}, "nvim": {"vim", "vi"},
-		"docker-compose": {"docker"}, "ifconfig": {"ip"}, "netstat": {"ss"}, "wget": {"curl"}, "curl": {"wget"}, "md5": {"md5sum"},
-		"shasum": {"sha256sum"}, "gsed": {"sed"}, "ggrep": {"grep"}, "gdate": {"date"}, "gmake": {"make"}, "make": {"gmake"}, "cc": {"gcc", "clang"},
-		"gcc": {"cc", "clang"}, "yarn": {"npm"}, "pnpm": {"npm"}, "npm": {"pnpm", "yarn"}, "podman": {"docker"}, "docker": {"podman"},
-		"bash": {"sh"}, "zsh": {"bash", "sh"}, "nc": {"ncat"}, "tree": {"find"}, "xxd": {"od"}, "hexdump": {"od"}, "zip": {"tar"}, "unzip": {"python3"},
+		"python": {"python3"}, "python2": {"python3"}, "pip": {"pip3", "python3"}, "pip3": {"pip", "python3"},
+		"node": {"nodejs", "bun"},
+		"fd":   {"fdfind", "find"}, "bat": {"batcat", "cat"}, "rg": {"grep"}, "ag": {"grep"}, "ack": {"grep"},
+		"vim": {"vi"}, "nvim": {"vim", "vi"},
+		"docker-compose": {"docker"}, "ifconfig": {"ip"}, "netstat": {"ss"}, "wget": {"curl"}, "curl": {"wget"},
+		"md5":    {"md5sum"},
+		"shasum": {"sha256sum"}, "gsed": {"sed"}, "ggrep": {"grep"}, "gdate": {"date"}, "gmake": {"make"},
+		"make": {"gmake"}, "cc": {"gcc", "clang"},
+		"gcc": {"cc", "clang"}, "yarn": {"npm"}, "pnpm": {"npm"}, "npm": {"pnpm", "yarn"}, "podman": {"docker"},
+		"docker": {"podman"},
+		"bash":   {"sh"}, "zsh": {"bash", "sh"}, "nc": {"ncat"}, "tree": {"find"}, "xxd": {"od"}, "hexdump": {"od"},
+		"zip": {"tar"}, "unzip": {"python3"},
 	}
 }
 
@@ -125,9 +132,11 @@ func (a answer) fetches() bool {
 		switch path.Base(c.Program) {
 		case "npx", "curl", "wget", "pip", "pip3", "apt-get", "apt", "pipx", "uvx":
 			return true
-		case "npm", "pnpm", "yarn", "bun", "go", "cargo", "git", "gem", "bundle", "composer", "uv", "poetry", "deno", "mvn", "gradle":
+		case "npm", "pnpm", "yarn", "bun", "go", "cargo", "git", "gem", "bundle", "composer", "uv", "poetry", "deno",
+			"mvn", "gradle":
 			return len(c.Argv) == 1 || slices.Contains([]string{
-				"install", "i", "ci", "add", "update", "upgrade", "create", "exec", "dlx", "get", "mod", "fetch", "clone", "pull", "push", "sync",
+				"install", "i", "ci", "add", "update", "upgrade", "create", "exec", "dlx", "get", "mod", "fetch",
+				"clone", "pull", "push", "sync",
 			}, c.Argv[1])
 		}
 		return false

@@ -27,7 +27,7 @@ type section struct {
 	from, to int64
 }
 
-// whole is all that was written to a stream so far.
+// whole returns all that was written to a stream so far.
 func whole(p Process, s Stream) section {
 	log := p.Log(s)
 	return section{log, 0, log.Size()}
@@ -122,7 +122,7 @@ func (c *capture) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// ends are the head and the tail, cut between lines, that fit in most bytes.
+// ends returns the head and the tail, cut between lines, that fit in most bytes.
 func (c *capture) ends(most int64) (head, tail string) {
 	if c.size <= most {
 		return string(c.head[:c.size]), ""
@@ -152,7 +152,7 @@ func trimRune(s string) string {
 	return s
 }
 
-// output is what a command wrote, as the model reads it: stdout, then stderr.
+// output returns what a command wrote, as the model reads it: stdout, then stderr.
 // What is too long is kept, and the handle is told.
 func (r *runner) output(ctx context.Context, p Process) (string, error) {
 	sections := []section{whole(p, Stdout), whole(p, Stderr)}
@@ -162,7 +162,8 @@ func (r *runner) output(ctx context.Context, p Process) (string, error) {
 			continue
 		}
 		if s.binary() {
-			fmt.Fprintf(captures[i], "(%d bytes that are no text: send them to a file, or through xxd, base64 or file)\n", s.to)
+			fmt.Fprintf(captures[i],
+				"(%d bytes that are no text: send them to a file, or through xxd, base64 or file)\n", s.to)
 			sections[i].to = 0
 			continue
 		}

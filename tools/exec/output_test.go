@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// shown is what the model sees of these streams, and what was kept.
+// shown returns what the model sees of these streams, and what was kept.
 func shown(t testing.TB, o Options, out, errs *paper) (text, kept string) {
 	t.Helper()
 	keeper := &shelf{}
@@ -74,7 +74,8 @@ func TestTheOffsetGoesOn(t *testing.T) {
 			after = after[strings.IndexByte(after, '\n')+1:]
 			next := after[:strings.IndexByte(after, '\n')+1]
 			if !strings.HasSuffix(kept[:offset], line) || !strings.HasPrefix(kept[offset+left:], next) {
-				t.Errorf("%d: at %d of what was kept ends %q, not %q; %d later begins %.20q", n, offset, kept[max(0, offset-20):offset], line, left, kept[offset+left:])
+				t.Errorf("%d: at %d of what was kept ends %q, not %q; %d later begins %.20q", n, offset,
+					kept[max(0, offset-20):offset], line, left, kept[offset+left:])
 			}
 			rest = after
 		}
@@ -107,8 +108,10 @@ func TestSecretsAreHiddenBeforeTheCut(t *testing.T) {
 
 func TestNotText(t *testing.T) {
 	for text, want := range map[string]bool{
-		"plain": false, "": false, "a\x00b\x00long name\x00": false, "\x1b[1mx\x1b[0m\r\n": false, "caf\xe9 au lait\n": false,
-		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xcd": true, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": true, "a\x00b\x00c\x00d\x00": true,
+		"plain": false, "": false, "a\x00b\x00long name\x00": false, "\x1b[1mx\x1b[0m\r\n": false,
+		"caf\xe9 au lait\n": false,
+		"\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\xab\xcd": true, "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR": true,
+		"a\x00b\x00c\x00d\x00":    true,
 		strings.Repeat("漢", 5000): false,
 	} {
 		log := &paper{}
@@ -153,7 +156,8 @@ func FuzzOutput(f *testing.F) {
 		for _, keeper := range []Keeper{nil, &shelf{}, &shelf{err: os.ErrPermission}} {
 			r := &runner{Options: Options{Keeper: keeper}}
 			text, err := r.output(t.Context(), pair{&actor{}, out, errs})
-			if err != nil || len(text) > outputMost+1000 || !utf8.ValidString(text) || strings.ContainsAny(text, "\x00\x1b\r") {
+			if err != nil || len(text) > outputMost+1000 || !utf8.ValidString(text) ||
+				strings.ContainsAny(text, "\x00\x1b\r") {
 				t.Fatalf("%d bytes, %v: %q", len(text), err, text)
 			}
 		}

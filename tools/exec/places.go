@@ -29,7 +29,7 @@ func placeOf(c tool.Caller, id string) placeKey {
 	return placeKey{c.Principal() + "/" + strconv.Itoa(c.Depth) + "/" + c.Session, id}
 }
 
-// of is how much was shown.
+// of returns how much was shown.
 func (p *places) of(c tool.Caller, id string) (out, err int64) {
 	at, _ := p.shownOf.Get(placeOf(c, id))
 	return at.out, at.err

@@ -36,7 +36,7 @@ func (t processTool) act(ctx context.Context, a processArgs, action string) (too
 	return t.remove(ctx, p, action)
 }
 
-// patience is how long an action may wait.
+// patience returns how long an action may wait.
 func (a processArgs) patience(usual time.Duration) time.Duration {
 	d := time.Duration(a.Timeout) * time.Second
 	if d == 0 {
@@ -73,7 +73,7 @@ func (t processTool) list(ctx context.Context) (tool.Result, error) {
 	return tool.Text(strings.TrimSuffix(b.String(), "\n")), nil
 }
 
-// state is how a process is, in a few words.
+// state returns how a process is, in a few words.
 func state(st Status) string {
 	switch {
 	case st.State == Running && st.Waiting:
@@ -90,7 +90,7 @@ func state(st Status) string {
 	return string(st.State)
 }
 
-// firstLine is the beginning of a command.
+// firstLine returns the beginning of a command.
 func firstLine(text string) string {
 	const most = 100
 	line, _, more := strings.Cut(tool.Visible(strings.TrimSpace(text)), "\n")
@@ -141,7 +141,7 @@ func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tool.R
 	return t.news(ctx, p, st, a, also...)
 }
 
-// until is what is waited for.
+// until returns what is waited for.
 func (a processArgs) until(from int64) (Until, *regexp.Regexp, error) {
 	switch what := strings.ToLower(a.Until); {
 	case what == "idle":
@@ -152,7 +152,8 @@ func (a processArgs) until(from int64) (Until, *regexp.Regexp, error) {
 	case what == "" || what == "exit":
 		return Until{}, nil, nil
 	case what == "pattern":
-		return Until{}, nil, tool.Errorf(tool.Invalid, "pattern is missing").Try("send the expression that a line has to match")
+		return Until{}, nil, tool.Errorf(tool.Invalid,
+			"pattern is missing").Try("send the expression that a line has to match")
 	}
 	return Until{}, nil, tool.Errorf(tool.Invalid, "there is no until %.40q", a.Until).Try("use exit, idle or pattern")
 }
@@ -164,8 +165,9 @@ func (t processTool) matched(ctx context.Context, p Process, re *regexp.Regexp, 
 	return s.clean(ctx, &b) == nil && re.Match(b.Bytes())
 }
 
-// news are what a process wrote since it was last asked, and how it is.
-func (t processTool) news(ctx context.Context, p Process, st Status, a processArgs, also ...string) (tool.Result, error) {
+// news returns what a process wrote since it was last asked, and how it is.
+func (t processTool) news(ctx context.Context, p Process, st Status, a processArgs, also ...string) (tool.Result,
+	error) {
 	caller := tool.CallerFrom(ctx)
 	out, errs := t.places.of(caller, st.ID)
 	if a.Offset != nil {
@@ -195,7 +197,7 @@ func (t processTool) news(ctx context.Context, p Process, st Status, a processAr
 	return res, nil
 }
 
-// latest is the end of a section; of one that is too long it says what is left
+// latest returns the end of a section; of one that is too long it says what is left
 // out.
 func (t processTool) latest(ctx context.Context, s section) (string, error) {
 	if s.from >= s.to {
@@ -228,7 +230,8 @@ func (t processTool) kill(ctx context.Context, p Process, a processArgs) (tool.R
 func (t processTool) remove(ctx context.Context, p Process, action string) (tool.Result, error) {
 	st := p.Status()
 	if action == "clear" && (st.State == Running || st.Left > 0) {
-		return tool.Result{}, tool.Errorf(tool.Conflict, "%s still runs", st.ID).Try("use remove to end it and to forget it")
+		return tool.Result{}, tool.Errorf(tool.Conflict, "%s still runs",
+			st.ID).Try("use remove to end it and to forget it")
 	}
 	if err := p.Remove(ctx); err != nil {
 		return tool.Result{}, err
@@ -244,7 +247,8 @@ func (t processTool) write(ctx context.Context, p Process, a processArgs, data [
 	}
 	if !st.TTY {
 		if bytes.ContainsAny(data, "\x03\x1a\x1c\x1b") && len(a.Keys) > 0 {
-			return tool.Result{}, tool.Errorf(tool.Invalid, "%s has no terminal: it would read these keys as text", st.ID).
+			return tool.Result{}, tool.Errorf(tool.Invalid, "%s has no terminal: it would read these keys as text",
+				st.ID).
 				Try("end it with kill, or start it with tty: true")
 		}
 		data = bytes.ReplaceAll(data, []byte("\r"), []byte("\n"))

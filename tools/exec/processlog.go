@@ -20,7 +20,7 @@ const (
 	linesMost = 100 // that match
 )
 
-// window is a part of a log, cleaned and scrubbed as a part of the whole.
+// window returns a part of a log, cleaned and scrubbed as a part of the whole.
 func (r *runner) window(ctx context.Context, s section) (string, error) {
 	gapFrom, gapTo := s.log.Gap()
 	note := ""
@@ -45,7 +45,7 @@ func (r *runner) window(ctx context.Context, s section) (string, error) {
 	return note + long.String()[common(short.Bytes(), long.Bytes()):], nil
 }
 
-// common is how long the beginning is that two texts share, in whole
+// common returns how long the beginning is that two texts share, in whole
 // characters.
 func common(a, b []byte) int {
 	n := 0
@@ -104,7 +104,7 @@ func (t processTool) log(ctx context.Context, p Process, a processArgs) (tool.Re
 	return tool.Text(strings.TrimRight(b.String(), "\n")), nil
 }
 
-// lineEnd is where the last whole line of a section ends, if there is one.
+// lineEnd returns where the last whole line of a section ends, if there is one.
 func lineEnd(s section) int64 {
 	if s.to == s.log.Size() {
 		return s.to
@@ -117,7 +117,7 @@ func lineEnd(s section) int64 {
 	return s.to
 }
 
-// lineStart is where the last so many lines of a section begin; 0 is all whole
+// lineStart returns where the last so many lines of a section begin; 0 is all whole
 // ones.
 func lineStart(s section, lines int) int64 {
 	buf := make([]byte, s.to-s.from)

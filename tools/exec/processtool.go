@@ -206,7 +206,8 @@ func (t processTool) typing(ctx context.Context, st Status, a processArgs, data 
 	case into == shell && len(line) < len(data) && a.typesLine():
 		// It may end a line that was begun before, so a rule for all times is not possible.
 		request := judge.Request{
-			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed, Network: site.Network,
+			Command: line, Dir: site.Dir, Roots: site.Roots, Home: site.Home, Sealed: site.Sealed,
+			Network: site.Network,
 		}
 		v := judge.Judge(request, t.rules())
 		v.Always = false

@@ -12,7 +12,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// started are the tools, and a command that runs in the background.
+// started returns the tools, and a command that runs in the background.
 func started(t testing.TB, text string, o Options) ([]tool.Tool, *actor) {
 	t.Helper()
 	a := &actor{status: running(), act: forever}
@@ -126,7 +126,8 @@ func TestPollsShowEachByteOnce(t *testing.T) {
 	poll(mine, "two\nstderr:\nthree")
 	a.out.write(strings.Repeat("x\n", 10_000))
 	res, err := bind(t, all, "process", `{"action":"poll","id":"p_1"}`).Run(mine)
-	if err != nil || !strings.HasPrefix(res.Text(), "[6000 bytes left out here: log with offset 8 reads on from there]\nx\n") {
+	if err != nil || !strings.HasPrefix(res.Text(),
+		"[6000 bytes left out here: log with offset 8 reads on from there]\nx\n") {
 		t.Errorf("%.200s, %v", res.Text(), err)
 	}
 }
@@ -141,7 +142,8 @@ func TestLogInPages(t *testing.T) {
 	a.out.write(whole)
 	got, offset := "", 0
 	for range 20 {
-		res, err := bind(t, all, "process", fmt.Sprintf(`{"action":"log","id":"p_1","offset":%d}`, offset)).Run(within(t, nil))
+		res, err := bind(t, all, "process", fmt.Sprintf(`{"action":"log","id":"p_1","offset":%d}`,
+			offset)).Run(within(t, nil))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,7 +177,8 @@ func TestLogInPages(t *testing.T) {
 		}
 	}
 	res, err := bind(t, all, "process", `{"action":"log","id":"p_1","pattern":"line"}`).Run(within(t, nil))
-	if err != nil || !strings.HasPrefix(res.Text(), "[2900 earlier matches not shown") || !strings.HasSuffix(res.Text(), "\n3000:line 2999") {
+	if err != nil || !strings.HasPrefix(res.Text(), "[2900 earlier matches not shown") ||
+		!strings.HasSuffix(res.Text(), "\n3000:line 2999") {
 		t.Errorf("%.200s, %v", res.Text(), err)
 	}
 }
@@ -214,7 +217,8 @@ func TestLogWithAGap(t *testing.T) {
 	a.out.write(strings.Repeat("0123456\n", 1000))
 	a.out.from, a.out.to = 800, 6400
 	res, err := bind(t, all, "process", `{"action":"log","id":"p_1","offset":1000}`).Run(within(t, nil))
-	if err != nil || !strings.Contains(res.Text(), "[bytes 1000 to 6400 are gone") || !strings.HasSuffix(res.Text(), "0123456") {
+	if err != nil || !strings.Contains(res.Text(), "[bytes 1000 to 6400 are gone") ||
+		!strings.HasSuffix(res.Text(), "0123456") {
 		t.Errorf("%.300s, %v", res.Text(), err)
 	}
 	res, err = bind(t, all, "process", `{"action":"log","id":"p_1","offset":0,"limit":48000}`).Run(within(t, nil))
@@ -240,7 +244,8 @@ func TestWaitSaysThatItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all, _ := started(t, "x", Options{})
 		begun := time.Now()
-		if _, err := bind(t, all, "process", `{"action":"wait","id":"p_1","timeout":60}`).Run(within(t, rep)); err != nil {
+		if _, err := bind(t, all, "process", `{"action":"wait","id":"p_1","timeout":60}`).Run(within(t,
+			rep)); err != nil {
 			t.Error(err)
 		}
 		if took := time.Since(begun); took != time.Minute {

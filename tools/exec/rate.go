@@ -50,10 +50,14 @@ func kindOf(program string) kind {
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "tcsh", "csh", "rbash", "powershell", "pwsh", "cmd":
 		return shell
-	case "python", "pypy", "ipython", "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit", "r",
-		"rscript", "julia", "ghci", "scala", "groovy", "jshell", "clojure", "iex", "erl", "psql", "mysql", "mariadb", "sqlite", "redis-cli",
-		"mongosh", "mongo", "gdb", "lldb", "bc", "ed", "vi", "vim", "nvim", "emacs", "nano", "less", "man", "top", "tmux", "screen",
-		"ssh", "telnet", "docker", "podman", "kubectl", "awk", "gawk", "m", "guile", "racket", "sbcl", "tclsh", "expect", "make":
+	case "python", "pypy", "ipython", "node", "nodejs", "deno", "bun", "ruby", "irb", "perl", "php", "lua", "luajit",
+		"r",
+		"rscript", "julia", "ghci", "scala", "groovy", "jshell", "clojure", "iex", "erl", "psql", "mysql", "mariadb",
+		"sqlite", "redis-cli",
+		"mongosh", "mongo", "gdb", "lldb", "bc", "ed", "vi", "vim", "nvim", "emacs", "nano", "less", "man", "top",
+		"tmux", "screen",
+		"ssh", "telnet", "docker", "podman", "kubectl", "awk", "gawk", "m", "guile", "racket", "sbcl", "tclsh",
+		"expect", "make":
 		return interpreter
 	}
 	return other

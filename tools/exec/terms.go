@@ -131,7 +131,7 @@ func (w *witness) files(k task) {
 	}
 }
 
-// meant are the files that a name may stand for: modules go without endings.
+// meant returns the files that a name may stand for: modules go without endings.
 func (w *witness) meant(name string) []string {
 	if path.Ext(name) != "" && !strings.Contains(name, "$") {
 		return []string{name, strings.ReplaceAll(name, ".", "/") + ".py"}
@@ -139,7 +139,7 @@ func (w *witness) meant(name string) []string {
 	return []string{name, name + ".js", name + ".py", name + "/__main__.py", name + "/index.js"}
 }
 
-// short is the name as it is from the working directory, if it lies there.
+// short returns the name as it is from the working directory, if it lies there.
 func (w *witness) short(name string) string {
 	if rest, ok := strings.CutPrefix(name, strings.TrimSuffix(w.site.Dir, "/")+"/"); ok {
 		return rest
@@ -147,12 +147,13 @@ func (w *witness) short(name string) string {
 	return name
 }
 
-// fragments are the words in a shell's text, and the parts of such words that
+// fragments returns the words in a shell's text, and the parts of such words that
 // may be names: values of options, what follows a redirection.
 func fragments(texts ...string) []string {
 	var all []string
 	for _, text := range texts {
-		for _, word := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`<>|&;(){}=,", r) }) {
+		for _, word := range strings.FieldsFunc(text,
+			func(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`<>|&;(){}=,", r) }) {
 			if strings.HasPrefix(word, "-") { // -fname
 				word = word[min(2, len(word)):]
 			}
@@ -164,7 +165,7 @@ func fragments(texts ...string) []string {
 	return all
 }
 
-// sources are what a shell's text reads by <.
+// sources returns what a shell's text reads by <.
 func sources(text string) []string {
 	var all []string
 	for i, part := range strings.Split(text, "<") {
@@ -179,15 +180,17 @@ func sources(text string) []string {
 // that it does not matter what is in them.
 func handles(c judge.Simple) bool {
 	switch path.Base(c.Program) {
-	case "rm", "rmdir", "touch", "mkdir", "mktemp", "chmod", "chown", "ls", "echo", "printf", "test", "[", "stat", "du", "df", "wc", "tee", "kill", "pkill", "sleep":
+	case "rm", "rmdir", "touch", "mkdir", "mktemp", "chmod", "chown", "ls", "echo", "printf", "test", "[", "stat", "du",
+		"df", "wc", "tee", "kill", "pkill", "sleep":
 		return true
 	case "git":
-		return len(c.Argv) > 1 && slices.Contains([]string{"add", "checkout", "commit", "diff", "log", "push", "reset", "restore", "rm", "show", "status", "clean", "stash", "branch"}, c.Argv[1])
+		return len(c.Argv) > 1 && slices.Contains([]string{"add", "checkout", "commit", "diff", "log", "push", "reset",
+			"restore", "rm", "show", "status", "clean", "stash", "branch"}, c.Argv[1])
 	}
 	return false
 }
 
-// recipes are the files that programs go by without being told.
+// recipes returns the files that programs go by without being told.
 func recipes(program string) []string {
 	switch program {
 	case "make", "gmake":

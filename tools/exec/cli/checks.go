@@ -36,7 +36,9 @@ func checkAWS(l line, _ Program) (effect, error) {
 	for _, v := range values {
 		low := strings.ToLower(v)
 		if (strings.Contains(low, "file://") || strings.Contains(low, "fileb://")) && strings.ContainsAny(v, "$%~") {
-			return 0, tool.Errorf(tool.Refused, "aws does not run this: it expands variables in the names of files").Try("write a plain path after file://")
+			return 0,
+				tool.Errorf(tool.Refused,
+					"aws does not run this: it expands variables in the names of files").Try("write a plain path after file://")
 		}
 	}
 	return unlisted, nil
@@ -124,14 +126,20 @@ const ghPrivate = "secrets keys gpg_keys ssh_signing_keys hooks collaborators me
 // ghAPI judges a request that is written out.
 func ghAPI(l line) (effect, error) {
 	endpoint := l.word(1)
-	if endpoint == "" || strings.Contains(endpoint, "://") || strings.HasPrefix(endpoint, "//") || strings.Contains(endpoint, "..") || strings.Contains(endpoint, "%") {
-		return 0, tool.Errorf(tool.Invalid, "gh api needs a plain endpoint").Try("write it right after api, such as: gh api repos/OWNER/NAME/pulls")
+	if endpoint == "" || strings.Contains(endpoint, "://") || strings.HasPrefix(endpoint, "//") ||
+		strings.Contains(endpoint, "..") || strings.Contains(endpoint, "%") {
+		return 0,
+			tool.Errorf(tool.Invalid,
+				"gh api needs a plain endpoint").Try("write it right after api, such as: gh api repos/OWNER/NAME/pulls")
 	}
 	if strings.ContainsAny(endpoint, "{:") {
-		return 0, tool.Errorf(tool.Invalid, "gh with credentials does not look at the repository in the directory").Try("write OWNER/NAME out in the endpoint")
+		return 0,
+			tool.Errorf(tool.Invalid,
+				"gh with credentials does not look at the repository in the directory").Try("write OWNER/NAME out in the endpoint")
 	}
 	for _, h := range l.valuesOf("--header -H") {
-		if name, _, _ := strings.Cut(h, ":"); !has("accept x-github-api-version if-none-match", strings.ToLower(strings.TrimSpace(name))) {
+		if name, _, _ := strings.Cut(h, ":"); !has("accept x-github-api-version if-none-match",
+			strings.ToLower(strings.TrimSpace(name))) {
 			return 0, ghRefuses("it sets a header that may change what the request means", "set no header but Accept")
 		}
 	}
@@ -151,7 +159,7 @@ func ghAPI(l line) (effect, error) {
 	return does, nil
 }
 
-// ghMethod is what the method of a request does, given or not.
+// ghMethod returns what the method of a request does, given or not.
 func ghMethod(l line) (effect, error) {
 	does := reads
 	if l.has("--field -F --raw-field -f --input") && !l.has("--method -X") {
@@ -163,7 +171,8 @@ func ghMethod(l line) (effect, error) {
 		case "POST", "PUT", "PATCH":
 			does = changes
 		default:
-			return 0, ghRefuses("it deletes by a bare request", "use the command that gh has for it, or ask the user to")
+			return 0, ghRefuses("it deletes by a bare request",
+				"use the command that gh has for it, or ask the user to")
 		}
 	}
 	return does, nil
@@ -179,7 +188,8 @@ func ghGraphQL(l line) (effect, error) {
 	case !strings.Contains(query, "mutation") && !strings.Contains(query, "subscription"):
 		return reads, nil
 	case regexp.MustCompile(`delete|remove|archive|transfer|revoke|disable|token|secret|key|visibility|collaborator|member`).MatchString(query):
-		return 0, ghRefuses("the mutation deletes something or changes rights", "use the command that gh has for it, or ask the user to")
+		return 0, ghRefuses("the mutation deletes something or changes rights",
+			"use the command that gh has for it, or ask the user to")
 	}
 	return changes, nil
 }
@@ -194,17 +204,23 @@ func checkKubectl(l line, _ Program) (effect, error) {
 	kinds := kubeKinds(l)
 	among := func(list string) bool { return slices.ContainsFunc(kinds, func(k string) bool { return has(list, k) }) }
 	if l.word(0) == "delete" && among(kubePillars) {
-		return 0, tool.Errorf(tool.Refused, "kubectl does not delete namespaces, nodes and what else holds up a cluster").Try("ask the user to do it")
+		return 0,
+			tool.Errorf(tool.Refused,
+				"kubectl does not delete namespaces, nodes and what else holds up a cluster").Try("ask the user to do it")
 	}
 	if l.word(0) == "create" || !l.has("--template") && !kubeShows(l.valuesOf("--output -o")) {
 		return unlisted, nil
 	}
 	if among("secret secrets") {
-		return 0, tool.Errorf(tool.Refused, "kubectl does not show what is in a secret").Try("leave -o out, or use kubectl describe, to see which keys it has")
+		return 0,
+			tool.Errorf(tool.Refused,
+				"kubectl does not show what is in a secret").Try("leave -o out, or use kubectl describe, to see which keys it has")
 	}
 	if l.has("--filename -f --kustomize -k") && l.word(0) != "logs" && l.word(0) != "kustomize" {
-		return 0, tool.Errorf(tool.Refused, "kubectl shows things by the name of a file only in short, since they may be secrets").
-			Try("leave -o out, or name the kind: kubectl get deployment NAME -o yaml")
+		return 0,
+			tool.Errorf(tool.Refused,
+				"kubectl shows things by the name of a file only in short, since they may be secrets").
+				Try("leave -o out, or name the kind: kubectl get deployment NAME -o yaml")
 	}
 	return unlisted, nil
 }
@@ -214,7 +230,7 @@ func kubeShows(outputs []string) bool {
 	return slices.ContainsFunc(outputs, func(o string) bool { return o != "name" && o != "wide" })
 }
 
-// kubeKinds are the kinds that a command may be about: pods,svc and deploy/web,
+// kubeKinds returns the kinds that a command may be about: pods,svc and deploy/web,
 // and after a flag that we do not know, any word.
 func kubeKinds(l line) []string {
 	var kinds []string

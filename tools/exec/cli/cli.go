@@ -109,7 +109,7 @@ func New(o Options) *Router {
 	return r
 }
 
-// Names are the programs.
+// Names returns the programs.
 func (r *Router) Names() []string {
 	names := make([]string, len(r.programs))
 	for i, p := range r.programs {
@@ -118,5 +118,5 @@ func (r *Router) Names() []string {
 	return names
 }
 
-// Tool is the tool credentialed_exec. Without programs it says how to add some.
+// Tool returns the tool credentialed_exec. Without programs it says how to add some.
 func Tool(o Options) tool.Tool { return tool.Prepared(credentialed{New(o)}) }

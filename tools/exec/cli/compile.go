@@ -133,7 +133,8 @@ func isVariable(name string) bool {
 }
 
 func loads(name string) bool {
-	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") || strings.HasPrefix(name, "BASH_FUNC_") ||
+	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") ||
+		strings.HasPrefix(name, "BASH_FUNC_") ||
 		has("PATH HOME ENV BASH_ENV IFS SHELLOPTS PYTHONPATH PYTHONHOME PYTHONSTARTUP NODE_OPTIONS PERL5LIB PERL5OPT RUBYOPT RUBYLIB CLOUDSDK_PYTHON", name)
 }
 
@@ -203,9 +204,11 @@ func (r rule) lower() rule {
 // longest is the most that anybody can give a program.
 const longest = 30 * time.Minute
 
-// everywhere is what every program gets beside its credentials: nothing asks,
+// everywhere returns what every program gets beside its credentials: nothing asks,
 // pages or opens anything.
 func everywhere() []string {
-	return []string{"PAGER=cat", "MANPAGER=cat", "LESSSECURE=1", "EDITOR=true", "VISUAL=true", "BROWSER=true", "NO_COLOR=1", "TERM=dumb",
-		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat", "GIT_EDITOR=true", "GIT_ALLOW_PROTOCOL=https"}
+	return []string{"PAGER=cat", "MANPAGER=cat", "LESSSECURE=1", "EDITOR=true", "VISUAL=true", "BROWSER=true",
+		"NO_COLOR=1", "TERM=dumb",
+		"GIT_CONFIG_GLOBAL=/dev/null", "GIT_CONFIG_NOSYSTEM=1", "GIT_TERMINAL_PROMPT=0", "GIT_PAGER=cat",
+		"GIT_EDITOR=true", "GIT_ALLOW_PROTOCOL=https"}
 }

@@ -73,7 +73,7 @@ func (r *Router) inspect(ctx context.Context, p program) (found, error) {
 	return found{resolved, identity}, nil
 }
 
-// Same says whether the file of a program is still the one that a Launch was
+// Same reports whether the file of a program is still the one that a Launch was
 // made for.
 func Same(path, identity string) error {
 	f, err := open(path)

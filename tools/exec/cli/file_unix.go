@@ -35,7 +35,8 @@ func examine(f *os.File) (identity string, changed time.Time, err error) {
 		return "", time.Time{}, err
 	}
 	changed = time.Unix(s.Ctim.Unix())
-	return fmt.Sprintf("device %d, inode %d, %d bytes, changed %s", uint64(s.Dev), uint64(s.Ino), s.Size, changed.UTC().Format(time.RFC3339Nano)), changed, nil
+	return fmt.Sprintf("device %d, inode %d, %d bytes, changed %s", uint64(s.Dev), uint64(s.Ino), s.Size,
+		changed.UTC().Format(time.RFC3339Nano)), changed, nil
 }
 
 // checkDir refuses directories in which others can put something in the place

@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// home is an empty directory that nobody else can change anything on the way
+// home returns an empty directory that nobody else can change anything on the way
 // to: temporary ones are not.
 func home(t *testing.T) string {
 	t.Helper()
@@ -99,7 +99,10 @@ func TestProgramsAreTakenFromSafePlaces(t *testing.T) {
 		{"workspace", filepath.Join(workspace, "mine"), "", "your tools can change it"},
 		{"link into the workspace", filepath.Join(dir, "in"), "", "your tools can change it"},
 	} {
-		r := New(Options{Changeable: func(_ context.Context, path string) bool { return strings.HasPrefix(path, workspace+"/") }})
+		r := New(Options{Changeable: func(_ context.Context,
+			path string) bool {
+			return strings.HasPrefix(path, workspace+"/")
+		}})
 		for range 2 { // the second time the hash is known
 			at, err := r.locate(t.Context(), program{Program: Program{Name: "x", Path: test.path, SHA256: test.hash}})
 			switch {
@@ -184,7 +187,8 @@ func TestInspectNamesTheDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := Program{Name: "x", Path: put(t, filepath.Join(open, "x"), "#!/bin/sh\n", 0o755), Allow: []string{"y"}}
-	if err := Inspect(t.Context(), p); err == nil || !strings.HasSuffix(err.Error(), "can be changed by others: "+open) {
+	if err := Inspect(t.Context(), p); err == nil ||
+		!strings.HasSuffix(err.Error(), "can be changed by others: "+open) {
 		t.Errorf("the operator reads: %v", err)
 	}
 }
@@ -216,7 +220,8 @@ func TestSame(t *testing.T) {
 	if err := os.Remove(name); err != nil {
 		t.Fatal(err)
 	}
-	if err := Same(at.path, at.identity); err == nil || !strings.Contains(err.Error(), "changed just now") || strings.Contains(err.Error(), dir) {
+	if err := Same(at.path, at.identity); err == nil || !strings.Contains(err.Error(), "changed just now") ||
+		strings.Contains(err.Error(), dir) {
 		t.Errorf("it is gone: %v", err)
 	}
 }

@@ -84,7 +84,7 @@ func (p program) judge(args []string) verdict {
 	return v
 }
 
-// effect is the worst that is known of a command, if it is allowed at all.
+// effect returns the worst that is known of a command, if it is allowed at all.
 func (p program) effect(l line) effect {
 	fits := func(r rule) bool { return r.allows(l) }
 	if len(l.words) == 0 && len(l.flags) == 1 && l.has("--version --help") {
@@ -126,7 +126,7 @@ func (p program) refuse(why string) verdict {
 		Try("do it another way, or ask the user to")}
 }
 
-// unknown is the verdict on what is not among the allowed commands.
+// unknown returns the verdict on what is not among the allowed commands.
 func (p program) unknown(l line) verdict {
 	if r, found := first(p.hints, func(r rule) bool { return r.denies(l, p.preset.grammar) }); found {
 		return p.refuse(r.why)
@@ -186,7 +186,7 @@ func (p program) offer(l line) string {
 	return text
 }
 
-// String is the pattern as it was written.
+// String returns the pattern as it was written.
 func (r rule) String() string {
 	var parts []string
 	for _, w := range r.words {

@@ -135,7 +135,7 @@ func (l line) word(i int) string {
 	return ""
 }
 
-// valuesOf are all values that flags of these names may have.
+// valuesOf returns all values that flags of these names may have.
 func (l line) valuesOf(names string) []string {
 	var values []string
 	for _, f := range l.flags {

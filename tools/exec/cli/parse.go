@@ -58,7 +58,8 @@ func nests(command string) bool {
 			}
 		case c == '\\':
 			i++
-		case c == '`' || c == '$' && i+1 < len(command) && strings.IndexByte("({['\"", command[i+1]) >= 0 && (quote == 0 || command[i+1] != double && command[i+1] != single):
+		case c == '`' || c == '$' && i+1 < len(command) && strings.IndexByte("({['\"", command[i+1]) >= 0 &&
+			(quote == 0 || command[i+1] != double && command[i+1] != single):
 			return true
 		case quote == double:
 			if c == double {
@@ -77,7 +78,8 @@ func read(command string) (*syntax.File, error) {
 	if strings.ContainsRune(command, 0) || !utf8.ValidString(command) {
 		return nil, tool.Errorf(tool.Invalid, "the command holds bytes that are no text").Try("write plain text")
 	}
-	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
+	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash),
+		syntax.KeepComments(true)).Parse(strings.NewReader(command), "")
 	if err != nil {
 		return nil, tool.Errorf(tool.Invalid, "the command cannot be read as one program with its arguments").
 			Because(err).Try("close every quote, or send argv")
@@ -86,7 +88,8 @@ func read(command string) (*syntax.File, error) {
 }
 
 func unfit(found string) error {
-	return tool.Errorf(tool.Invalid, "there is no shell around programs with credentials, and the command has %s", found).
+	return tool.Errorf(tool.Invalid, "there is no shell around programs with credentials, and the command has %s",
+		found).
 		Try("write one program with its arguments, put what is meant literally into single quotes, or send argv")
 }
 
@@ -101,9 +104,11 @@ func checkArgv(argv []string) error {
 	}
 	switch {
 	case len(argv) == 0 || argv[0] == "":
-		return tool.Errorf(tool.Invalid, "there is no command").Try(`write the program and its arguments, such as "gh pr list -R owner/name"`)
+		return tool.Errorf(tool.Invalid,
+			"there is no command").Try(`write the program and its arguments, such as "gh pr list -R owner/name"`)
 	case len(argv) > maxArgs || size > maxText:
-		return tool.Errorf(tool.TooLarge, "the command has %d arguments of %d bytes; the most is %d of %d", len(argv), size, maxArgs, maxText)
+		return tool.Errorf(tool.TooLarge, "the command has %d arguments of %d bytes; the most is %d of %d", len(argv),
+			size, maxArgs, maxText)
 	}
 	return nil
 }
@@ -143,7 +148,7 @@ func only(file *syntax.File) (*syntax.CallExpr, string) {
 	return nil, "a construct of the shell"
 }
 
-// plain is what a word stands for, or what in it needs a shell.
+// plain returns what a word stands for, or what in it needs a shell.
 func plain(w *syntax.Word) (text, found string) {
 	var b strings.Builder
 	for i, part := range w.Parts {

@@ -17,7 +17,8 @@ func TestParse(t *testing.T) {
 		{"gh pr list", []string{"gh", "pr", "list"}},
 		{"  gh   pr\tlist ", []string{"gh", "pr", "list"}},
 		{"gh pr \\\n  list", []string{"gh", "pr", "list"}},
-		{`gh api x --jq '.[] | select(.a > 1) && .b'`, []string{"gh", "api", "x", "--jq", ".[] | select(.a > 1) && .b"}},
+		{`gh api x --jq '.[] | select(.a > 1) && .b'`,
+			[]string{"gh", "api", "x", "--jq", ".[] | select(.a > 1) && .b"}},
 		{`gh api x --jq ".[] | \"\$x\" \\ \n"`, []string{"gh", "api", "x", "--jq", `.[] | "$x" \ \n`}},
 		{`gh a\ b c\*d ''`, []string{"gh", "a b", "c*d", ""}},
 		{`gh pre'fix'"ed"`, []string{"gh", "prefixed"}},
@@ -126,7 +127,8 @@ func FuzzParse(f *testing.F) {
 			f.Add(command)
 		}
 	}
-	for _, command := range []string{"gh \\\n a", "gh $'a'", "gh a\\", "gh ${a:-b}", "gh \"a\\\nb\"", "gh !x", "gh a=~/b", "gh a:~", "gh <<E\nE", "gh {a,b}", "gh {a..b}"} {
+	for _, command := range []string{"gh \\\n a", "gh $'a'", "gh a\\", "gh ${a:-b}", "gh \"a\\\nb\"", "gh !x",
+		"gh a=~/b", "gh a:~", "gh <<E\nE", "gh {a,b}", "gh {a..b}"} {
 		f.Add(command)
 	}
 	f.Fuzz(func(t *testing.T, command string) {

@@ -22,7 +22,8 @@ func (p program) checkPaths(args []string, from reach) error {
 	l := p.preset.read(args)
 	parts := 0 // of names, which are no paths: they follow flags for them
 	for _, f := range l.flags {
-		part := strings.Contains(f.name, "delimiter") || strings.Contains(f.name, "prefix") || strings.Contains(f.name, "path")
+		part := strings.Contains(f.name, "delimiter") || strings.Contains(f.name, "prefix") ||
+			strings.Contains(f.name, "path")
 		for _, v := range f.values {
 			if f.text {
 				continue
@@ -89,10 +90,12 @@ func (from reach) checkOne(text string) error {
 	}
 	absolute := up || strings.HasPrefix(text, "/")
 	text = "/" + strings.Join(strings.FieldsFunc(text, func(r rune) bool { return r == '/' }), "/")
-	if strings.HasPrefix(text, "/proc/") || text == "/proc" || strings.HasPrefix(text, "/dev/fd") || strings.HasPrefix(text, "/run/secrets") {
+	if strings.HasPrefix(text, "/proc/") || text == "/proc" || strings.HasPrefix(text, "/dev/fd") ||
+		strings.HasPrefix(text, "/run/secrets") {
 		return noPath("it names a file of the system where its credentials can be")
 	}
-	if absolute && text != "/" && (text == "/roots" || slices.ContainsFunc(from.private, func(dir string) bool { return related(text, dir) })) {
+	if absolute && text != "/" && (text == "/roots" ||
+		slices.ContainsFunc(from.private, func(dir string) bool { return related(text, dir) })) {
 		return noPath("it names a directory where its credentials can be")
 	}
 	return nil
@@ -111,7 +114,8 @@ func environment(parts []string) bool {
 		if part == "environ" && len(parts) > 1 {
 			return true
 		}
-		if part == "proc" && i+1 < len(parts) && (has("self thread-self", parts[i+1]) || strings.Trim(parts[i+1], "0123456789") == "") {
+		if part == "proc" && i+1 < len(parts) && (has("self thread-self", parts[i+1]) ||
+			strings.Trim(parts[i+1], "0123456789") == "") {
 			return true
 		}
 	}

@@ -188,7 +188,8 @@ func commands(list string) []string { return strings.Split(strings.TrimSpace(lis
 
 func TestOrdinaryCommandsRun(t *testing.T) {
 	n := 0
-	for want, list := range map[effect]string{reads: readingCommands, changes: changingCommands, deletes: deletingCommands} {
+	for want, list := range map[effect]string{reads: readingCommands, changes: changingCommands,
+		deletes: deletingCommands} {
 		for _, command := range commands(list) {
 			n++
 			if v := judged(t, Program{}, command); v.err != nil || v.effect != want {

@@ -39,7 +39,8 @@ func (r *Router) named(o Order) (program, error) {
 	}
 	p, found := r.program(o.Argv[0])
 	if !found {
-		return program{}, tool.Errorf(tool.NotFound, "%q is no program with credentials%s", o.Argv[0], meant(o.Argv[0], r.Names())).
+		return program{}, tool.Errorf(tool.NotFound, "%q is no program with credentials%s", o.Argv[0],
+			meant(o.Argv[0], r.Names())).
 			Try("use one of %s; everything else runs with exec", strings.Join(r.Names(), ", "))
 	}
 	return p, nil
@@ -133,7 +134,7 @@ func (r *Router) run(ctx context.Context, c ready) (tool.Result, error) {
 	return r.o.Run(ctx, l)
 }
 
-// timeout is how long an order may take.
+// timeout returns how long an order may take.
 func (p program) timeout(o Order) (time.Duration, error) {
 	own := p.Timeout
 	if own == 0 {
@@ -146,12 +147,13 @@ func (p program) timeout(o Order) (time.Duration, error) {
 	case o.Timeout == 0:
 		return own, nil
 	case o.Timeout < 0 || o.Timeout > most:
-		return 0, tool.Errorf(tool.Invalid, "%s cannot run for %s, the most is %s", p.Name, o.Timeout, most).Try("ask for less")
+		return 0, tool.Errorf(tool.Invalid, "%s cannot run for %s, the most is %s", p.Name, o.Timeout,
+			most).Try("ask for less")
 	}
 	return o.Timeout, nil
 }
 
-// environment is what may be known of what a program gets.
+// environment returns what may be known of what a program gets.
 func (p program) environment() []string {
 	env := slices.Clone(p.preset.env)
 	for name, value := range p.Set {
@@ -166,7 +168,10 @@ func written(argv []string) string {
 	texts := make([]string, len(argv))
 	for i, a := range argv {
 		texts[i] = a
-		if a == "" || strings.ContainsFunc(a, func(c rune) bool { return c == '"' || c == '\'' || c == '\\' || c == ' ' || tool.Hidden(c) }) {
+		if a == "" || strings.ContainsFunc(a, func(c rune) bool {
+			return c == '"' || c == '\'' || c == '\\' ||
+				c == ' ' || tool.Hidden(c)
+		}) {
 			texts[i] = strconv.Quote(a)
 		}
 	}

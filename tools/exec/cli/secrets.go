@@ -17,7 +17,7 @@ const leastPart = 8
 // maxParts bounds the parts of one secret that are hidden by themselves.
 const maxParts = 200
 
-// names are the secrets of a program, in order and once each.
+// names returns the secrets of a program, in order and once each.
 func (p program) names() []string {
 	names := slices.Concat(slices.Collect(maps.Values(p.Env)), slices.Collect(maps.Values(p.Files)))
 	slices.Sort(names)
@@ -27,12 +27,14 @@ func (p program) names() []string {
 // secret reads one. The caller clears it.
 func (r *Router) secret(p program, name string) ([]byte, error) {
 	if r.o.Secret == nil {
-		return nil, tool.Errorf(tool.Unavailable, "there are no secrets here for %s", p.Name).Try("the operator sets up the vault")
+		return nil, tool.Errorf(tool.Unavailable, "there are no secrets here for %s",
+			p.Name).Try("the operator sets up the vault")
 	}
 	value, err := r.o.Secret(name)
 	if err != nil || len(bytes.TrimSpace(value)) == 0 {
 		clear(value)
-		return nil, tool.Errorf(tool.Unavailable, "the secret %q that %s needs is not there, or cannot be read", name, p.Name).
+		return nil, tool.Errorf(tool.Unavailable, "the secret %q that %s needs is not there, or cannot be read", name,
+			p.Name).
 			Because(err).Try("ask the operator to run: mcp-tools secrets set %s", name)
 	}
 	return value, nil
@@ -73,7 +75,8 @@ func (r *Router) arm(p program, l *Launch) error {
 	for _, variable := range slices.Sorted(maps.Keys(p.Env)) {
 		value := strings.TrimRight(string(values[p.Env[variable]]), "\r\n")
 		if strings.ContainsRune(value, 0) {
-			return tool.Errorf(tool.Unavailable, "the secret %q is no text", p.Env[variable]).Try("the operator gives it to %s as a file", p.Name)
+			return tool.Errorf(tool.Unavailable, "the secret %q is no text",
+				p.Env[variable]).Try("the operator gives it to %s as a file", p.Name)
 		}
 		l.Secrets = append(l.Secrets, variable+"="+value)
 	}

@@ -31,7 +31,8 @@ func TestWithoutProgramsItSaysSo(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = call.Run(t.Context())
-		if known := tool.AsError(err); known == nil || known.Kind != tool.Unavailable || !strings.Contains(known.Next, "exec.programs") {
+		if known := tool.AsError(err); known == nil || known.Kind != tool.Unavailable ||
+			!strings.Contains(known.Next, "exec.programs") {
 			t.Errorf("%s: %v", args, err)
 		}
 		if _, err := call.Prepare(t.Context()); err == nil {
@@ -91,7 +92,8 @@ func TestArgumentsOfOtherSystems(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	good := Program{Name: "gh", Path: "/usr/bin/gh", Preset: "gh", Env: map[string]string{"GH_TOKEN": "github"}}
-	if err := Check([]Program{good, {Name: "psql", Path: "/usr/bin/psql", Allow: []string{"--command"}[:0], Reads: []string{"status"}}}); err != nil {
+	if err := Check([]Program{good, {Name: "psql", Path: "/usr/bin/psql", Allow: []string{"--command"}[:0],
+		Reads: []string{"status"}}}); err != nil {
 		t.Error(err)
 	}
 	for want, change := range map[string]func(p *Program){
@@ -132,8 +134,10 @@ func TestCheck(t *testing.T) {
 }
 
 func TestOperatorsPatterns(t *testing.T) {
-	own := Program{Name: "deployer", Allow: []string{"push", "env list|show"}, Reads: []string{"status"}, Deny: []string{"push Prod*", "--Force", "env show --output=JSON"}}
-	narrow := Program{Preset: "gh", Allow: []string{"pr list", "pr create", "workflow view", "repo view|edit"}, Deny: []string{"pr create --draft"}}
+	own := Program{Name: "deployer", Allow: []string{"push", "env list|show"}, Reads: []string{"status"},
+		Deny: []string{"push Prod*", "--Force", "env show --output=JSON"}}
+	narrow := Program{Preset: "gh", Allow: []string{"pr list", "pr create", "workflow view", "repo view|edit"},
+		Deny: []string{"pr create --draft"}}
 	for _, test := range []struct {
 		p       Program
 		command string
@@ -192,14 +196,18 @@ func TestParts(t *testing.T) {
 		name, secret string
 		want, not    []string
 	}{
-		{"kubeconfig", "apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: Q0FEQVRBQ0FEQVRB\n    server: https://10.0.0.1:6443\n  name: prod-cluster\nusers:\n- name: admin-user\n  user:\n" +
-			"    token: \"eyJ0b2tlbg12\"\n    client-key-data: S0VZREFUQUtFWURB\n    password: 'hunter2hunter2'\n",
-			[]string{"eyJ0b2tlbg12", "S0VZREFUQUtFWURB", "hunter2hunter2"}, []string{"prod-cluster", "admin-user", "https://10.0.0.1:6443"}},
-		{"aws", "[default]\naws_access_key_id = AKIAQQQQQQQQ\naws_secret_access_key=abc/def+ghi123\nregion = eu-west-1\n",
+		{"kubeconfig",
+			"apiVersion: v1\nclusters:\n- cluster:\n    certificate-authority-data: Q0FEQVRBQ0FEQVRB\n    server: https://10.0.0.1:6443\n  name: prod-cluster\nusers:\n- name: admin-user\n  user:\n" +
+				"    token: \"eyJ0b2tlbg12\"\n    client-key-data: S0VZREFUQUtFWURB\n    password: 'hunter2hunter2'\n",
+			[]string{"eyJ0b2tlbg12", "S0VZREFUQUtFWURB", "hunter2hunter2"},
+			[]string{"prod-cluster", "admin-user", "https://10.0.0.1:6443"}},
+		{"aws",
+			"[default]\naws_access_key_id = AKIAQQQQQQQQ\naws_secret_access_key=abc/def+ghi123\nregion = eu-west-1\n",
 			[]string{"AKIAQQQQQQQQ", "abc/def+ghi123"}, []string{"eu-west-1", "[default]"}},
 		{"pem", "-----BEGIN KEY-----\nAAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJKKKKLLLL\n-----END KEY-----\n",
 			[]string{"AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJKKKKLLLL"}, []string{"-----BEGIN KEY-----"}},
-		{"json", `{"a":{"refresh_token":"rrrrrrrrrr","list":[{"password":"pppppppppp"}]},"token_uri":"https://t.example/x","short_key":"abc"}`,
+		{"json",
+			`{"a":{"refresh_token":"rrrrrrrrrr","list":[{"password":"pppppppppp"}]},"token_uri":"https://t.example/x","short_key":"abc"}`,
 			[]string{"rrrrrrrrrr", "pppppppppp"}, []string{"https://t.example/x", "abc"}},
 		{"plain", "gtok_9f8e7d6c5b", nil, nil},
 	} {
@@ -230,7 +238,8 @@ func BenchmarkJudge(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		argv, err := Parse("aws ec2 describe-instances --filters Name=tag:env,Values=prod --query 'Reservations[].Instances[]'")
+		argv,
+			err := Parse("aws ec2 describe-instances --filters Name=tag:env,Values=prod --query 'Reservations[].Instances[]'")
 		if err != nil || p.judge(argv[1:]).err != nil {
 			b.Fatal(err)
 		}

@@ -320,7 +320,8 @@ func (p *program) letter(keyword string, letter byte) bool {
 func (p *program) interpreterOption(j *judge, s *scope, args []arg) (int, bool) {
 	a, language := args[0], p.language()
 	switch {
-	case a.is("--version"), a.is("--help"), a.is("-V"), a.is("-h"), a.is("-v") && language != "python" && language != "perl":
+	case a.is("--version"), a.is("--help"), a.is("-V"), a.is("-h"), a.is("-v") && language != "python" &&
+		language != "perl":
 		return 1, true
 	case a.is("--"):
 		return 1, false

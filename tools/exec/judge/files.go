@@ -102,7 +102,8 @@ func link(j *judge, s *scope, _ *program, _ call, in arguments) stream {
 func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	var operands []arg
 	for _, a := range c.rest() {
-		if !strings.HasPrefix(a.text, "-") || !strings.HasPrefix(a.text, "--") && strings.Trim(a.text, "-RcfvhHLPd") != "" {
+		if !strings.HasPrefix(a.text, "-") || !strings.HasPrefix(a.text, "--") &&
+			strings.Trim(a.text, "-RcfvhHLPd") != "" {
 			operands = append(operands, a) // a mode may begin with a dash
 		}
 	}

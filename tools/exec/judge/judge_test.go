@@ -27,7 +27,8 @@ func corpus(t testing.TB, file string, do func(group, command string)) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case line == "", strings.HasPrefix(line, "# "):
-		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") && !strings.Contains(line, "$") && !strings.HasPrefix(line, "[ ") && !strings.HasPrefix(line, "[["):
+		case strings.HasPrefix(line, "[") && strings.HasSuffix(line, "]") && !strings.Contains(line, "$") &&
+			!strings.HasPrefix(line, "[ ") && !strings.HasPrefix(line, "[["):
 			group = line
 		default:
 			n++

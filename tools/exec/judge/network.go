@@ -167,7 +167,8 @@ func (j *judge) gitSetting(setting string, used bool) {
 func gitConfig(j *judge, _ *scope, _ *program, _ call, in arguments) stream {
 	operands := in.operands
 	if in.hasFlag("--get", "--list", "--get-all", "--get-regexp", "--show-origin", "--show-scope", "--name-only") ||
-		in.matches("-l") || len(operands) == 1 || len(operands) > 0 && (operands[0].is("get") || operands[0].is("list")) {
+		in.matches("-l") || len(operands) == 1 || len(operands) > 0 &&
+		(operands[0].is("get") || operands[0].is("list")) {
 		return stream{}
 	}
 	if len(operands) > 0 && operands[0].is("set") {

@@ -13,7 +13,8 @@ import (
 
 func echo(_ *judge, _ *scope, _ *program, c call, _ arguments) stream {
 	args, escapes, end := c.rest(), false, "\n"
-	for len(args) > 0 && len(args[0].text) > 1 && args[0].text[0] == '-' && strings.Trim(args[0].text[1:], "neE") == "" {
+	for len(args) > 0 && len(args[0].text) > 1 && args[0].text[0] == '-' &&
+		strings.Trim(args[0].text[1:], "neE") == "" {
 		escapes = escapes || strings.Contains(args[0].text, "e")
 		if strings.Contains(args[0].text, "n") {
 			end = ""

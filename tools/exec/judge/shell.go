@@ -432,7 +432,8 @@ func (j *judge) redirections(s *scope, list []*syntax.Redirect) []arg {
 		}
 		to := oneOf(j.fields(s, []*syntax.Word{r.Word}))
 		// A file descriptor is the 1 of 2>&1, or a - that closes.
-		descriptor := to.text == "-" || to.text != "" && strings.Trim(strings.TrimSuffix(to.text, "-"), "0123456789") == ""
+		descriptor := to.text == "-" || to.text != "" &&
+			strings.Trim(strings.TrimSuffix(to.text, "-"), "0123456789") == ""
 		switch r.Op {
 		case syntax.WordHdoc:
 			s.in = streamOf(arg{text: to.text + "\n", taint: to.taint})

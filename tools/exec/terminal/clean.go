@@ -51,7 +51,7 @@ const (
 	single        // one more byte belongs to it
 )
 
-// NewCleaner is a Cleaner that passes on to w.
+// NewCleaner returns a Cleaner that passes on to w.
 func NewCleaner(w io.Writer) *Cleaner { return &Cleaner{to: w} }
 
 // Write takes all of p, or fails for good.

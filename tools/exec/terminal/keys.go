@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// plainKeys are the keys that modifiers do not change, in lower case.
+// plainKeys returns the keys that modifiers do not change, in lower case.
 func plainKeys() map[string]string {
 	return map[string]string{
 		"enter": "\r", "return": "\r", "cr": "\r", "tab": "\t", "escape": "\x1b", "esc": "\x1b", "space": " ",
@@ -32,7 +32,7 @@ func numberKeys() map[string]int {
 	}
 }
 
-// Keys are the bytes that a terminal sends for keys by their names: Enter, Tab,
+// Keys returns the bytes that a terminal sends for keys by their names: Enter, Tab,
 // Up, F5, C-c or Ctrl+c or ^C, M-x or Alt-x, S-Tab, C-Left, a character for
 // itself, and 0x1b for a byte.
 func Keys(names []string) ([]byte, error) {
@@ -71,7 +71,8 @@ func key(name string) (string, error) {
 	if held == 0 && utf8.RuneCountInString(rest) == 1 {
 		return rest, nil
 	}
-	if bytes, ok := named(strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", "arrow", "", "Arrow", "").Replace(rest)), held); ok {
+	if bytes, ok := named(strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "", "arrow", "", "Arrow",
+		"").Replace(rest)), held); ok {
 		return bytes, nil
 	}
 	if bytes, ok := char(rest, held); ok {
@@ -86,7 +87,8 @@ func modified(name string) (rest string, held modifiers) {
 		return name[1:], ctrl
 	}
 	words := map[string]modifiers{
-		"c": ctrl, "ctrl": ctrl, "control": ctrl, "m": alt, "a": alt, "alt": alt, "meta": alt, "s": shift, "shift": shift,
+		"c": ctrl, "ctrl": ctrl, "control": ctrl, "m": alt, "a": alt, "alt": alt, "meta": alt, "s": shift,
+		"shift": shift,
 	}
 	for {
 		i := strings.IndexAny(name, "-+")
@@ -101,7 +103,7 @@ func modified(name string) (rest string, held modifiers) {
 	}
 }
 
-// named is a key with a name of its own.
+// named returns a key with a name of its own.
 func named(name string, held modifiers) (string, bool) {
 	if bytes, ok := plainKeys()[name]; ok {
 		switch {
@@ -133,7 +135,7 @@ func named(name string, held modifiers) (string, bool) {
 	return "", false
 }
 
-// char is a character with modifiers.
+// char returns a character with modifiers.
 func char(text string, held modifiers) (string, bool) {
 	if utf8.RuneCountInString(text) != 1 {
 		return "", false

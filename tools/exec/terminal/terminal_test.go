@@ -90,7 +90,8 @@ func TestALongLineIsNotHeld(t *testing.T) {
 // FuzzClean expects valid text without controls that does not depend on how
 // it was cut, and that cleaning it again changes nothing.
 func FuzzClean(f *testing.F) {
-	for _, s := range []string{"a\rb\n", "\x1b[2Kx\x1b]0;t\x07", "\xff\xfe\x00", "\u202E\u00a0", "\x1b\x1b[\x1b", "é\b\b"} {
+	for _, s := range []string{"a\rb\n", "\x1b[2Kx\x1b]0;t\x07", "\xff\xfe\x00", "\u202E\u00a0", "\x1b\x1b[\x1b",
+		"é\b\b"} {
 		f.Add(s, 3)
 	}
 	f.Fuzz(func(t *testing.T, raw string, at int) {
@@ -110,13 +111,20 @@ func FuzzClean(f *testing.F) {
 
 func TestKeys(t *testing.T) {
 	for name, want := range map[string]string{
-		"Enter": "\r", "return": "\r", "<CR>": "\r", "Tab": "\t", "S-Tab": "\x1b[Z", "BTab": "\x1b[Z", "Escape": "\x1b", "ESC": "\x1b",
-		"Space": " ", "C-Space": "\x00", "Backspace": "\x7f", "BSpace": "\x7f", "Delete": "\x1b[3~", "Up": "\x1b[A", "ArrowDown": "\x1b[B",
-		"arrow_left": "\x1b[D", "Right": "\x1b[C", "Home": "\x1b[H", "End": "\x1b[F", "PageUp": "\x1b[5~", "Page-Down": "\x1b[6~",
-		"F1": "\x1bOP", "f4": "\x1bOS", "F5": "\x1b[15~", "F12": "\x1b[24~", "C-F5": "\x1b[15;5~", "S-F1": "\x1b[1;2P",
-		"C-c": "\x03", "Ctrl+C": "\x03", "ctrl-d": "\x04", "^Z": "\x1a", `C-\`: "\x1c", "C-[": "\x1b", "^?": "\x7f", "C-_": "\x1f",
-		"M-x": "\x1bx", "Alt-X": "\x1bX", "C-M-a": "\x1b\x01", "M-Enter": "\x1b\r", "C-Left": "\x1b[1;5D", "S-Up": "\x1b[1;2A", "C-S-Right": "\x1b[1;6C",
-		"M-C-Up": "\x1b[1;7A", "S-a": "A", "a": "a", "é": "é", "-": "-", "+": "+", "C--": "", "0x1b": "\x1b", `\x03`: "\x03", "0xFF": "\xff",
+		"Enter": "\r", "return": "\r", "<CR>": "\r", "Tab": "\t", "S-Tab": "\x1b[Z", "BTab": "\x1b[Z", "Escape": "\x1b",
+		"ESC":   "\x1b",
+		"Space": " ", "C-Space": "\x00", "Backspace": "\x7f", "BSpace": "\x7f", "Delete": "\x1b[3~", "Up": "\x1b[A",
+		"ArrowDown":  "\x1b[B",
+		"arrow_left": "\x1b[D", "Right": "\x1b[C", "Home": "\x1b[H", "End": "\x1b[F", "PageUp": "\x1b[5~",
+		"Page-Down": "\x1b[6~",
+		"F1":        "\x1bOP", "f4": "\x1bOS", "F5": "\x1b[15~", "F12": "\x1b[24~", "C-F5": "\x1b[15;5~",
+		"S-F1": "\x1b[1;2P",
+		"C-c":  "\x03", "Ctrl+C": "\x03", "ctrl-d": "\x04", "^Z": "\x1a", `C-\`: "\x1c", "C-[": "\x1b", "^?": "\x7f",
+		"C-_": "\x1f",
+		"M-x": "\x1bx", "Alt-X": "\x1bX", "C-M-a": "\x1b\x01", "M-Enter": "\x1b\r", "C-Left": "\x1b[1;5D",
+		"S-Up": "\x1b[1;2A", "C-S-Right": "\x1b[1;6C",
+		"M-C-Up": "\x1b[1;7A", "S-a": "A", "a": "a", "é": "é", "-": "-", "+": "+", "C--": "", "0x1b": "\x1b",
+		`\x03`: "\x03", "0xFF": "\xff",
 		"Hello": "", "": "", "C-é": "", "F13": "", "0x100": "", "C-": "", "Hyper-x": "", "\xff": "\uFFFD",
 	} {
 		got, err := Keys([]string{name})
@@ -147,7 +155,8 @@ func FuzzKeys(f *testing.F) {
 
 func BenchmarkClean(b *testing.B) {
 	for name, line := range map[string]string{
-		"plain": strings.Repeat("x", 79) + "\n", "coloured": "\x1b[32mok\x1b[0m   github.com/some/package  0.123s \x1b[90m(cached)\x1b[0m\n",
+		"plain":    strings.Repeat("x", 79) + "\n",
+		"coloured": "\x1b[32mok\x1b[0m   github.com/some/package  0.123s \x1b[90m(cached)\x1b[0m\n",
 	} {
 		b.Run(name, func(b *testing.B) {
 			data := []byte(strings.Repeat(line, 1<<20/len(line)))
