@@ -7,18 +7,18 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// An answer is what the model reads about a command: what it wrote, then in one
-// line whatever else there is to know, then perhaps a hint.
+// An answer is what the model reads about a command: its output, then one line
+// with notes, then perhaps a hint.
 //
-// It has no structured content: clients that are given some show their model
-// that, and not the text.
+// It has no structured content, since clients that get some show their model
+// that instead of the text.
 type answer struct {
 	status Status
 	site   Site
 	text   string
-	k      *task // nil when it was asked about later
-	lost   error // why what is left of it could not be kept
-	told   bool  // the end is told even if it is an ordinary one
+	k      *task // nil when the call only asks about it
+	lost   error // why its remaining processes could not be kept
+	report bool  // say how it ended even if the exit code is 0
 	also   []string
 }
 
@@ -49,8 +49,8 @@ func (a answer) result() tool.Result {
 	return res
 }
 
-// ending tells how it ended. An exit code that is not 0 is no failure of the
-// tool: grep has one for «nothing found».
+// ending describes how the command ended. An exit code other than 0 is no failure
+// of the tool: grep uses one for "nothing found".
 func (a answer) ending() ([]string, tool.Kind) {
 	st := a.status
 	switch st.State {
@@ -60,7 +60,7 @@ func (a answer) ending() ([]string, tool.Kind) {
 			return []string{"ended by " + st.Signal}, ""
 		case st.Code != 0:
 			return []string{fmt.Sprintf("exit code %d", st.Code)}, ""
-		case a.told:
+		case a.report:
 			return []string{"exit code 0 after " + brief(st.Took)}, ""
 		}
 		return nil, ""
@@ -74,9 +74,9 @@ func (a answer) ending() ([]string, tool.Kind) {
 	case Killed:
 		return []string{because("ended on request", st.Why)}, tool.Cancelled
 	case Starved:
-		return []string{because("killed because it took too much", st.Why)}, tool.TooLarge
+		return []string{because("killed because it used too much", st.Why)}, tool.TooLarge
 	case Vanished:
-		return []string{because("it is gone with its sandbox", st.Why)}, tool.Unavailable
+		return []string{because("it was lost with its sandbox", st.Why)}, tool.Unavailable
 	}
 	return a.running(), ""
 }
@@ -88,7 +88,7 @@ func because(what, why string) string {
 	return what + ": " + why
 }
 
-// running tells of a command that goes on.
+// running describes a command that still runs.
 func (a answer) running() []string {
 	id := a.status.ID
 	switch {
@@ -106,7 +106,7 @@ func (a answer) running() []string {
 	return []string{fmt.Sprintf("%s has been running for %s", id, brief(a.status.Took))}
 }
 
-// left tells of what goes on although the command itself has ended.
+// left describes processes that still run although the command itself has ended.
 func (a answer) left() []string {
 	n := a.status.Left
 	switch {
@@ -129,7 +129,7 @@ func be(n int, one, many string) string {
 	return many
 }
 
-// note tells when it ran elsewhere than it should have.
+// note reports that the command ran in another sandbox than configured.
 func (a answer) note() string {
 	note := a.status.Note
 	if note == "" {

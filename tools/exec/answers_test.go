@@ -26,7 +26,7 @@ type scene struct {
 	calls    []string // tool and arguments
 }
 
-// forever returns a command that goes on until somebody stops waiting.
+// forever is a command that runs until the wait ends.
 func forever(ctx context.Context, _ *actor, u Until) bool {
 	if u.Idle > 0 {
 		select {

@@ -8,14 +8,14 @@ import (
 )
 
 const (
-	// look is how long a command that goes on in the background is watched
-	// first: most that cannot start have said so by then.
-	look = 1500 * time.Millisecond
-	// settled is when it has said what it has to say at its start.
+	// firstLook is how long to watch a command in the background at first: most
+	// commands that cannot start have reported it by then.
+	firstLook = 1500 * time.Millisecond
+	// settled is how long a command is quiet when its start-up messages are complete.
 	settled = 600 * time.Millisecond
 )
 
-// background starts a command and returns when it has shown how it begins.
+// background starts a command and returns with its first output.
 func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 	p, err := t.Commands.Start(ctx, k.args.command(k.site))
 	if err != nil {
@@ -25,17 +25,17 @@ func (t execTool) background(ctx context.Context, k task) (tool.Result, error) {
 		remove(ctx, p)
 		return tool.Result{}, err
 	}
-	patience, until := look, Until{Idle: settled}
+	patience, until := firstLook, Until{Idle: settled}
 	if k.args.Yield > 0 {
 		patience, until = min(time.Duration(k.args.Yield)*time.Millisecond, maxYield), Until{}
 	}
 	within, cancel := context.WithTimeout(ctx, patience)
-	if until.Idle > 0 { // silence counts once it has begun to speak
+	if until.Idle > 0 { // quiet counts after the first output
 		p.Wait(within, Until{Pattern: "."})
 	}
 	st := p.Wait(within, until)
 	cancel()
-	if err := ctx.Err(); err != nil { // nobody hears of its handle
+	if err := ctx.Err(); err != nil { // no caller gets its id
 		remove(ctx, p)
 		return tool.Result{}, err
 	}

@@ -1,11 +1,11 @@
-// Package exec holds the tools that run commands.
+// Package exec has the tools that run commands: exec, process and
+// credentialed_exec.
 //
-// It knows how a model asks for a command, how risky that command is, and how
-// to tell what came of it. It does not know walls, containers or processes:
-// [Commands] does, and decides where a caller's commands run and what they see
-// there. The parts that have nothing to do with tools are in packages below
-// this one: judge (what a command does), cli (programs that hold credentials)
-// and terminal (what control characters mean).
+// It reads what a model asks for, finds out how risky that is, and reports the
+// result. It does not know sandboxes or processes: [Commands] does, and decides
+// where a caller's commands run and what they see there. The packages below this
+// one are independent of tools: judge (what a command does), cli (programs with
+// credentials) and terminal (what control characters mean).
 //
 // To see how a command is run read exectool.go and foreground.go; the list is
 // [Tools].
@@ -18,18 +18,18 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/sandbox"
 )
 
-// Commands runs commands for whoever the running call is made for: the caller
-// is in the context. Errors are fit for the model as they are.
+// Commands runs commands for the caller in the context. The model may see its
+// errors as they are.
 type Commands interface {
-	// Site says where a command would run, and starts nothing. dir is what the
+	// Site returns where a command would run, and starts nothing. dir is what the
 	// model wrote, "" for the workspace.
 	Site(ctx context.Context, dir string) (Site, error)
-	// Start starts a command. It outlives ctx: whoever starts it waits for its
-	// end, kills it, or leaves it to the caller with Keep.
+	// Start starts a command, which outlives ctx. The code that starts it waits for
+	// its end, kills it, or leaves it to the caller with Keep.
 	Start(ctx context.Context, c Command) (Process, error)
-	// Process finds a command that was left to the caller.
+	// Process returns a command that was left to the caller.
 	Process(ctx context.Context, id string) (Process, error)
-	// Processes are all of them, the oldest first.
+	// Processes returns all of them, the oldest first.
 	Processes(ctx context.Context) ([]Process, error)
 }
 
@@ -60,7 +60,7 @@ const (
 
 // A Keeper keeps output that is too long for the model.
 type Keeper interface {
-	// Keep keeps what r has to say, scrubbed, under a handle that read_result
-	// takes from the running call's caller.
+	// Keep keeps the content of r, scrubbed, under a handle that the same caller
+	// can give to read_result.
 	Keep(ctx context.Context, r io.Reader) (handle string, err error)
 }

@@ -134,7 +134,7 @@ func (a execArgs) timeout(s Site) time.Duration {
 	return min(cmp.Or(d, s.Limit), s.Most)
 }
 
-// span returns a time whose unit was not given.
+// span returns a time that was given without a unit.
 func span(n int) time.Duration {
 	if n >= minMilliseconds {
 		return time.Duration(n) * time.Millisecond

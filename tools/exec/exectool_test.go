@@ -59,16 +59,36 @@ func TestWhatIsStarted(t *testing.T) {
 			Argv: []string{"git", "commit", "-m", "it's; $HOME"}, Text: `git commit -m 'it'\''s; $HOME'`,
 			Timeout: 300 * time.Second,
 		},
-		`{"command":["bash","-lc","ls | wc"],"workdir":"x","timeout_ms":9000}`:                                                {Argv: bash("ls | wc"), Text: "ls | wc", Dir: "x", Timeout: 9 * time.Second},
-		`{"argv":["/bin/sh","-c","ls"]}`:                                                                                      {Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second},
-		`{"command":["git","log","-1"],"justification":"x","with_escalated_permissions":true}`:                                {Argv: []string{"git", "log", "-1"}, Text: "git log -1", Timeout: 300 * time.Second},
-		`{"argv":["bash","-lc","ls","x"]}`:                                                                                    {Argv: []string{"bash", "-lc", "ls", "x"}, Text: "bash -lc ls x", Timeout: 300 * time.Second},
-		`{"command":"ls","dir_path":"x","description":"y"}`:                                                                   {Argv: bash("ls"), Text: "ls", Dir: "x", Timeout: 300 * time.Second},
-		`{"command":"ls","is_background":false,"explanation":"y","require_user_approval":false}`:                              {Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second},
-		`{"command":"ls","is_input":"false","timeout":5,"security_risk":"LOW"}`:                                               {Argv: bash("ls"), Text: "ls", Timeout: 5 * time.Second},
-		`{"command":"ls","requires_approval":false}`:                                                                          {Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second},
-		`{"command":"ls","explanation":"y","goal":"z","isBackground":true,"timeout":0}`:                                       {Argv: bash("ls"), Text: "ls", Open: true, Merge: true},
-		`{"cmd":"ls","workdir":"x","login":true,"tty":false,"max_output_tokens":9,"sandbox_permissions":"require_escalated"}`: {Argv: bash("ls"), Text: "ls", Dir: "x", Timeout: 300 * time.Second},
+		`{"command":["bash","-lc","ls | wc"],"workdir":"x","timeout_ms":9000}`: {
+			Argv: bash("ls | wc"), Text: "ls | wc", Dir: "x", Timeout: 9 * time.Second,
+		},
+		`{"argv":["/bin/sh","-c","ls"]}`: {
+			Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second,
+		},
+		`{"command":["git","log","-1"],"justification":"x","with_escalated_permissions":true}`: {
+			Argv: []string{"git", "log", "-1"}, Text: "git log -1", Timeout: 300 * time.Second,
+		},
+		`{"argv":["bash","-lc","ls","x"]}`: {
+			Argv: []string{"bash", "-lc", "ls", "x"}, Text: "bash -lc ls x", Timeout: 300 * time.Second,
+		},
+		`{"command":"ls","dir_path":"x","description":"y"}`: {
+			Argv: bash("ls"), Text: "ls", Dir: "x", Timeout: 300 * time.Second,
+		},
+		`{"command":"ls","is_background":false,"explanation":"y","require_user_approval":false}`: {
+			Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second,
+		},
+		`{"command":"ls","is_input":"false","timeout":5,"security_risk":"LOW"}`: {
+			Argv: bash("ls"), Text: "ls", Timeout: 5 * time.Second,
+		},
+		`{"command":"ls","requires_approval":false}`: {
+			Argv: bash("ls"), Text: "ls", Timeout: 300 * time.Second,
+		},
+		`{"command":"ls","explanation":"y","goal":"z","isBackground":true,"timeout":0}`: {
+			Argv: bash("ls"), Text: "ls", Open: true, Merge: true,
+		},
+		`{"cmd":"ls","workdir":"x","login":true,"tty":false,"max_output_tokens":9,"sandbox_permissions":"require_escalated"}`: {
+			Argv: bash("ls"), Text: "ls", Dir: "x", Timeout: 300 * time.Second,
+		},
 		`{"argv":"ls"}`: {Argv: []string{"ls"}, Text: "ls", Timeout: 300 * time.Second},
 		`{"command":"cat","stdin":"x","env":{"B":"2","A":"1"}}`: {
 			Argv: bash("cat"), Text: "cat", Stdin: []byte("x"), Env: []string{"A=1", "B=2"}, Timeout: 300 * time.Second,

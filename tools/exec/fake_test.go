@@ -18,7 +18,7 @@ import (
 type paper struct {
 	mu       sync.Mutex
 	text     []byte
-	from, to int64 // what is gone
+	from, to int64 // what was dropped
 }
 
 func (l *paper) write(text string) {
@@ -212,7 +212,7 @@ func (s *shelf) Keep(_ context.Context, r io.Reader) (string, error) {
 	return "r_1", err
 }
 
-// within returns a context of a call of somebody's.
+// within returns the context of a call.
 func within(t testing.TB, report tool.Reporter) context.Context {
 	return tool.With(t.Context(), &tool.Running{Caller: tool.Caller{Agent: "a", User: "u", Session: "s"},
 		Report: report})

@@ -13,17 +13,17 @@ import (
 )
 
 const (
-	// often is how often a client hears of a command at most, seldom at least.
+	// often and seldom are the min and max time between progress messages.
 	often  = 250 * time.Millisecond
 	seldom = 10 * time.Second
-	// newsMost bounds one message. Of a flood the last lines are told.
+	// newsMost is the max size of one message; of more output it has the last lines.
 	newsMost = 2 << 10
-	// waitMost is what waits for the next message of all that is written.
+	// waitMost is the max output that waits for the next message.
 	waitMost = 64 << 10
 )
 
-// A follower tells whoever waits for a call what its command writes: whole
-// lines, scrubbed as one stream, so that no secret shows that comes in pieces.
+// A follower sends a command's output to the client as progress: whole lines,
+// scrubbed as one stream, so that secrets written in pieces are hidden too.
 type follower struct {
 	report tool.Reporter
 	begun  time.Time
@@ -35,13 +35,13 @@ type follower struct {
 
 	scrubbed io.Writer // into out, but for what may yet be a secret
 	out      bytes.Buffer
-	told     time.Time
+	sent     time.Time
 
 	end  chan struct{}
 	done chan struct{}
 }
 
-// follow begins to tell. Nobody waits: nothing is done.
+// follow starts to send progress, if the client asked for it.
 func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
 	f := &follower{report: tool.ReporterFrom(ctx), begun: time.Now(), limit: limit, end: make(chan struct{}),
 		done: make(chan struct{})}
@@ -49,7 +49,7 @@ func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
 		close(f.done)
 		return f
 	}
-	f.told, f.scrubbed = f.begun, &f.out
+	f.sent, f.scrubbed = f.begun, &f.out
 	if r.Scrub != nil {
 		f.scrubbed = r.Scrub(&f.out)
 	}
@@ -57,13 +57,13 @@ func (r *runner) follow(ctx context.Context, limit time.Duration) *follower {
 	return f
 }
 
-// stop ends it and waits until nothing more is told.
+// stop ends it and waits until its last message is sent.
 func (f *follower) stop() {
 	close(f.end)
 	<-f.done
 }
 
-// watch is given output as it comes. It takes no time.
+// watch takes output as it comes, without waiting.
 func (f *follower) watch(s Stream, data []byte) {
 	if s > Stderr {
 		return
@@ -80,7 +80,7 @@ func (f *follower) watch(s Stream, data []byte) {
 	f.parts[s] = last(append(f.parts[s][:0], data[at:]...), waitMost)
 }
 
-// last returns what is within the limit of the end of b.
+// last returns at most so many bytes of the end of b.
 func last(b []byte, most int) []byte {
 	if len(b) <= most {
 		return b
@@ -100,16 +100,16 @@ func (f *follower) tell(ctx context.Context) {
 			return
 		case now := <-ticks.C:
 			message := f.news()
-			if message == "" && now.Sub(f.told) < seldom {
+			if message == "" && now.Sub(f.sent) < seldom {
 				continue
 			}
-			f.told = now
+			f.sent = now
 			f.report.Progress(now.Sub(f.begun).Seconds(), f.limit.Seconds(), message)
 		}
 	}
 }
 
-// news returns the last whole lines that were not told yet.
+// news returns the last whole lines that were not sent yet.
 func (f *follower) news() string {
 	f.mu.Lock()
 	fresh := f.waiting

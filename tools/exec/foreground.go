@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// endTime is how long it may take to end a command that nobody wants.
+	// endTime is how long ending a command may take.
 	endTime = 5 * time.Second
-	// quiet is how long a command at a terminal has to be quiet before it is
-	// asked whether it waits for somebody.
+	// quiet is how long a command with a terminal is quiet before it may be waiting
+	// for input.
 	quiet = 2 * time.Second
 )
 
-// foreground runs a command and waits for its end. Whatever happens, no command
-// is left behind that the caller cannot find.
+// foreground runs a command and waits for its end. It never leaves a command
+// running that the caller cannot find.
 func (t execTool) foreground(ctx context.Context, k task) (tool.Result, error) {
 	return t.run(ctx, k.args.command(k.site), k)
 }
@@ -40,8 +40,8 @@ func (r *runner) run(ctx context.Context, c Command, k task) (tool.Result, error
 	return r.settle(ctx, p, st, k)
 }
 
-// await waits for the end of a command, or until one at a terminal waits for
-// somebody to type.
+// await waits for the end of a command, or until a command with a terminal waits
+// for input.
 func await(ctx context.Context, p Process, tty bool) Status {
 	if !tty {
 		return p.Wait(ctx, Until{})
@@ -54,7 +54,7 @@ func await(ctx context.Context, p Process, tty bool) Status {
 	}
 }
 
-// settle tells what came of a command, and leaves what still runs of it to the
+// settle returns the result of a command, and leaves its remaining processes to the
 // caller.
 func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tool.Result, error) {
 	text, err := r.output(ctx, p)
@@ -76,9 +76,9 @@ func (r *runner) settle(ctx context.Context, p Process, st Status, k task) (tool
 	return a.result(), nil
 }
 
-// remove ends a command, also when the call is over.
+// remove ends a command, also after the end of the call.
 func remove(ctx context.Context, p Process) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTime)
 	defer cancel()
-	_ = p.Remove(ctx) // what cannot be ended now goes with its session
+	_ = p.Remove(ctx) // what cannot be ended now ends with its session
 }

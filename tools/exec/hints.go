@@ -11,11 +11,10 @@ import (
 	"github.com/mcp-tools/mcp-tools/tools/exec/judge"
 )
 
-// hinted bounds how much of the end of an output is looked at.
+// hinted is how much of the end of the output the hints read.
 const hinted = 4 << 10
 
-// hint returns what experience tells about a command that did not do what it should:
-// one line, or none.
+// hint returns one line of advice about a command that failed, or "".
 func (a answer) hint() string {
 	st := a.status
 	if a.k == nil || st.State == Exited && st.Code == 0 && st.Signal == "" || st.State == Killed ||
@@ -31,7 +30,7 @@ func (a answer) hint() string {
 	return ""
 }
 
-// elsewhere are programs by the name under which they may be there instead.
+// elsewhere returns alternatives for programs that may be missing.
 func elsewhere() map[string][]string {
 	return map[string][]string{
 		"python": {"python3"}, "python2": {"python3"}, "pip": {"pip3", "python3"}, "pip3": {"pip", "python3"},
@@ -49,30 +48,36 @@ func elsewhere() map[string][]string {
 	}
 }
 
-// traces are what programs write when something is wrong with where they run.
+// traces match messages of programs about problems of their environment.
 type traces struct {
 	// missing finds the name in «bash: line 1: foo: command not found», «sh: 1:
 	// foo: not found» and «env: 'foo': No such file or directory».
 	missing     *regexp.Regexp
 	asks        *regexp.Regexp // a question at the end
-	blind       *regexp.Regexp // somebody should be in front of it
+	blind       *regexp.Regexp // it needs a terminal
 	unreachable *regexp.Regexp
 	locked      *regexp.Regexp
-	nobody      *regexp.Regexp // git does not know who commits
+	author      *regexp.Regexp // git has no name for the author
 	editor      *regexp.Regexp
 	engine      *regexp.Regexp
 }
 
 var known = sync.OnceValue(func() traces {
 	return traces{
-		missing: regexp.MustCompile(`(?m)(?:: |^)'?‘?([\w.+-]+)’?'?: (?:command )?not found$|^(?:[\w/]*env|xargs|nohup|timeout)(?:: [^:]*)?: ['‘]?([\w.+-]+)['’]?: No such file`),
-		asks:    regexp.MustCompile(`(?i)(?:\[y/n\]|\(y/n\)|\(yes/no[^)]*\)|password[^\n]*:|passphrase[^\n]*:|continue\?|username[^\n]*:)\s*$`),
-		blind:   regexp.MustCompile(`(?i)not a tty|not a terminal|isn't a terminal|EOF when reading a line|inappropriate ioctl|stdin is not|no tty present|could not read (?:username|password)`),
-		unreachable: regexp.MustCompile(`(?i)could not resolve|name resolution|network is unreachable|no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|` +
-			`no such host|name or service not known|failed to establish a new connection|proxyconnect|tunnel connection failed|` +
+		missing: regexp.MustCompile(`(?m)(?:: |^)'?‘?([\w.+-]+)’?'?: (?:command )?not found$|` +
+			`^(?:[\w/]*env|xargs|nohup|timeout)(?:: [^:]*)?: ['‘]?([\w.+-]+)['’]?: No such file`),
+		asks: regexp.MustCompile(`(?i)(?:\[y/n\]|\(y/n\)|\(yes/no[^)]*\)|password[^\n]*:|passphrase[^\n]*:|` +
+			`continue\?|username[^\n]*:)\s*$`),
+		blind: regexp.MustCompile(`(?i)not a tty|not a terminal|isn't a terminal|EOF when reading a line|` +
+			`inappropriate ioctl|stdin is not|no tty present|could not read (?:username|password)`),
+		unreachable: regexp.MustCompile(`(?i)could not resolve|name resolution|network is unreachable|` +
+			`no route to host|ENOTFOUND|EAI_AGAIN|ENETUNREACH|` +
+			`no such host|name or service not known|failed to establish a new connection|proxyconnect|` +
+			`tunnel connection failed|` +
 			`dial tcp: lookup|ENOTCACHED|no matching distribution found|GOPROXY=off`),
-		locked: regexp.MustCompile(`(?i)permission denied|read-only file system|operation not permitted|EACCES|EROFS|EPERM`),
-		nobody: regexp.MustCompile(`(?i)please tell me who you are|empty ident name|auto-detect email`),
+		locked: regexp.MustCompile(`(?i)permission denied|read-only file system|operation not permitted|` +
+			`EACCES|EROFS|EPERM`),
+		author: regexp.MustCompile(`(?i)please tell me who you are|empty ident name|auto-detect email`),
 		editor: regexp.MustCompile(`(?i)EDITOR unset|problem with the editor|no editor`),
 		engine: regexp.MustCompile(`(?i)cannot connect to the docker daemon|podman socket`),
 	}
@@ -106,9 +111,9 @@ func (a answer) input(end string) string {
 	case a.status.State == Running:
 		return ""
 	case a.status.Waiting || known().asks.MatchString(end):
-		return "it seems to wait for an answer: use its option for yes to all, give stdin, or tty: true"
+		return "it seems to wait for an answer: use its option that answers yes, or send stdin or tty: true"
 	case known().blind.MatchString(end):
-		return "it wants a terminal or an answer: tty: true or stdin gives it one, or use its option to not ask"
+		return "it needs a terminal or an answer: send tty: true or stdin, or use its option that asks nothing"
 	}
 	return ""
 }
@@ -121,7 +126,8 @@ func (a answer) network(end string) string {
 	case !late && known().engine.MatchString(end):
 		return "commands cannot reach the container engine here"
 	case late && a.fetches(), known().unreachable.MatchString(end):
-		return "commands have no network here; the operator can allow it (sandbox.network) or let in a cache (sandbox.read)"
+		return "commands have no network here; the operator can allow it (sandbox.network) " +
+			"or let in a cache (sandbox.read)"
 	}
 	return ""
 }
@@ -143,7 +149,7 @@ func (a answer) fetches() bool {
 	})
 }
 
-// screen is about programs that fill a terminal.
+// screen advises about programs that fill a terminal.
 func (a answer) screen(string) string {
 	if a.k.args.TTY || a.status.State != TimedOut {
 		return ""
@@ -151,7 +157,7 @@ func (a answer) screen(string) string {
 	for _, c := range a.k.verdict.Simple {
 		switch name := path.Base(c.Program); name {
 		case "vi", "vim", "nvim", "nano", "pico", "emacs":
-			return name + " waits for somebody to type: change files with edit or sed, or start it with tty: true"
+			return name + " waits for input: change files with edit or sed, or start it with tty: true"
 		case "less", "more", "man", "top", "htop", "watch", "tail":
 			return name + " does not end by itself: use an option that ends it, or background: true"
 		}
@@ -161,7 +167,7 @@ func (a answer) screen(string) string {
 
 func (a answer) git(end string) string {
 	switch {
-	case known().nobody.MatchString(end):
+	case known().author.MatchString(end):
 		return "git has no name here: git -c user.name=... -c user.email=... commit; the operator can set both for all"
 	case known().editor.MatchString(end):
 		return "there is no editor: give the text with -m or -F, or use --no-edit"

@@ -13,11 +13,11 @@ import (
 )
 
 const (
-	// outputMost bounds the output in one answer, in bytes. Of more than that the
-	// head and the tail are shown, and a bit more of the tail: errors are there.
+	// outputMost is the max output in one answer, in bytes. Of longer output the
+	// answer has the head and a longer tail, where errors are.
 	outputMost = 14_000
 	chunk      = 32 << 10
-	// sniffed is how much of a stream tells text from what is none.
+	// sniffed is how much of a stream is checked for binary data.
 	sniffed = 8 << 10
 )
 
@@ -27,13 +27,13 @@ type section struct {
 	from, to int64
 }
 
-// whole returns all that was written to a stream so far.
+// whole returns the whole stream so far.
 func whole(p Process, s Stream) section {
 	log := p.Log(s)
 	return section{log, 0, log.Size()}
 }
 
-// raw passes the section on as it is. Where something is gone it says so.
+// raw copies the section as it is, with a note where a part was dropped.
 func (s section) raw(ctx context.Context, to io.Writer) error {
 	buf := make([]byte, chunk)
 	for at := s.from; at < s.to; {
@@ -51,7 +51,8 @@ func (s section) raw(ctx context.Context, to io.Writer) error {
 		case errors.Is(err, io.ErrNoProgress):
 			_, end := s.log.Gap()
 			end = min(max(end, at+1), s.to)
-			if _, err := fmt.Fprintf(to, "\n[%d bytes are gone here: it was more than is kept]\n", end-at); err != nil {
+			const note = "\n[%d bytes were dropped here: the output is longer than what is kept]\n"
+			if _, err := fmt.Fprintf(to, note, end-at); err != nil {
 				return err
 			}
 			at = end
@@ -64,13 +65,13 @@ func (s section) raw(ctx context.Context, to io.Writer) error {
 	return nil
 }
 
-// clean passes the section on as a person would have seen it.
+// clean copies the section as a terminal would show it.
 func (s section) clean(ctx context.Context, to io.Writer) error {
 	c := terminal.NewCleaner(to)
 	return errors.Join(s.raw(ctx, c), c.Close())
 }
 
-// scrubbed passes it on cleaned, without secrets.
+// scrubbed copies it cleaned and without secrets.
 func (r *runner) scrubbed(ctx context.Context, s section, to io.Writer) error {
 	if r.Scrub == nil {
 		return s.clean(ctx, to)
@@ -79,11 +80,11 @@ func (r *runner) scrubbed(ctx context.Context, s section, to io.Writer) error {
 	return errors.Join(s.clean(ctx, w), w.Close())
 }
 
-// binary reports whether the section is nothing to read. NULs between words
-// are: lists have them.
+// binary reports whether the section is not text. NULs between words are text,
+// since lists have them.
 func (s section) binary() bool {
 	buf := make([]byte, min(sniffed, s.to-s.from))
-	n, _ := s.log.ReadAt(buf, s.from) // what cannot be read is no text either way
+	n, _ := s.log.ReadAt(buf, s.from) // unreadable data is not text
 	buf = buf[:n]
 	odd, zero := 0, 0
 	for rest := buf; len(rest) > 0; {
@@ -153,7 +154,7 @@ func trimRune(s string) string {
 }
 
 // output returns what a command wrote, as the model reads it: stdout, then stderr.
-// What is too long is kept, and the handle is told.
+// Output that is too long is kept, and the text has its handle.
 func (r *runner) output(ctx context.Context, p Process) (string, error) {
 	sections := []section{whole(p, Stdout), whole(p, Stderr)}
 	captures := []*capture{{}, {}}
@@ -163,7 +164,7 @@ func (r *runner) output(ctx context.Context, p Process) (string, error) {
 		}
 		if s.binary() {
 			fmt.Fprintf(captures[i],
-				"(%d bytes that are no text: send them to a file, or through xxd, base64 or file)\n", s.to)
+				"(%d bytes of binary data: redirect them to a file, or pipe them through xxd, base64 or file)\n", s.to)
 			sections[i].to = 0
 			continue
 		}
@@ -189,10 +190,10 @@ func (r *runner) output(ctx context.Context, p Process) (string, error) {
 	return strings.TrimRight(b.String(), "\n"), nil
 }
 
-// mark stands before what was written to stderr.
+// mark introduces what was written to stderr.
 const mark = "stderr:\n"
 
-// shared divides the room among the two streams.
+// shared divides the available size between the two streams.
 func shared(out, err int64) [2]int64 {
 	const half = outputMost / 2
 	switch {
@@ -206,7 +207,7 @@ func shared(out, err int64) [2]int64 {
 	return [2]int64{half, half}
 }
 
-// show writes what fits of a stream. start is where it begins in what is kept.
+// show writes the part of a stream that fits. start is its offset in what is kept.
 func show(b *strings.Builder, c *capture, most int64, handle string, start int64) {
 	head, tail := c.ends(most)
 	b.WriteString(head)
@@ -216,7 +217,8 @@ func show(b *strings.Builder, c *capture, most int64, handle string, start int64
 		}
 		left, how := c.size-int64(len(head)+len(tail)), "ask for less to see it"
 		if handle != "" {
-			how = fmt.Sprintf(`call read_result with {"id":%q,"offset":%d} to go on, or with tail or grep instead of offset`, handle, start+int64(len(head)))
+			const next = `call read_result with {"id":%q,"offset":%d} to continue, or with tail or grep instead of offset`
+			how = fmt.Sprintf(next, handle, start+int64(len(head)))
 		}
 		fmt.Fprintf(b, "[%d bytes left out here: %s]\n%s", left, how, tail)
 	}
@@ -225,8 +227,8 @@ func show(b *strings.Builder, c *capture, most int64, handle string, start int64
 	}
 }
 
-// keep hands all that was written to the keeper, piece by piece. What cannot be
-// kept has no handle.
+// keep gives the whole output to the keeper, and returns its handle, "" when it
+// cannot be kept.
 func (r *runner) keep(ctx context.Context, sections []section) string {
 	if r.Keeper == nil {
 		return ""

@@ -86,7 +86,7 @@ func TestWhatIsGoneIsSaid(t *testing.T) {
 	out := &paper{from: 100, to: 5000}
 	out.write(strings.Repeat("0123456789abcde\n", 400))
 	text, _ := shown(t, Options{}, out, &paper{})
-	if !strings.Contains(text, "[4900 bytes are gone here") || len(text) > 1700 {
+	if !strings.Contains(text, "[4900 bytes were dropped here") || len(text) > 1700 {
 		t.Errorf("%d bytes: %.300s", len(text), text)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// act executes an action that does not type.
+// act runs an action that does not type.
 func (t processTool) act(ctx context.Context, a processArgs, action string) (tool.Result, error) {
 	if action == "list" {
 		return t.list(ctx)
@@ -103,7 +103,7 @@ func firstLine(text string) string {
 	return line
 }
 
-// wait waits in here, so that nobody has to ask again and again.
+// wait waits on the server, so that the model need not poll.
 func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tool.Result, error) {
 	out, _ := t.places.of(tool.CallerFrom(ctx), p.Status().ID)
 	if a.Offset != nil {
@@ -118,7 +118,7 @@ func (t processTool) wait(ctx context.Context, p Process, a processArgs) (tool.R
 	if before && a.patience(0) == 0 {
 		limit = waitAgain
 	}
-	news := (&runner{}).follow(ctx, limit) // it only says that somebody still waits
+	news := (&runner{}).follow(ctx, limit) // it only shows the client that the call still waits
 	within, cancel := context.WithTimeout(ctx, limit)
 	st := p.Wait(within, until)
 	over := within.Err() != nil
@@ -192,8 +192,8 @@ func (t processTool) news(ctx context.Context, p Process, st Status, a processAr
 	if text == "" {
 		text = "(nothing new)"
 	}
-	res := answer{status: st, text: text, told: true, also: also}.result()
-	res.Failed, res.Kind = false, "" // asking did not fail
+	res := answer{status: st, text: text, report: true, also: also}.result()
+	res.Failed, res.Kind = false, "" // reading its state did not fail
 	return res, nil
 }
 
@@ -236,7 +236,7 @@ func (t processTool) remove(ctx context.Context, p Process, action string) (tool
 	if err := p.Remove(ctx); err != nil {
 		return tool.Result{}, err
 	}
-	return tool.Textf("%s is gone, and what it wrote", st.ID), nil
+	return tool.Textf("%s was removed, with its output", st.ID), nil
 }
 
 // write types data, and waits a moment for what comes back.

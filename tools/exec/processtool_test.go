@@ -33,13 +33,13 @@ func TestHowRiskyTypingIs(t *testing.T) {
 		{"npm start", `{"action":"kill","id":"p_1"}`, tool.Writes},
 		{"npm start", `{"action":"remove","id":"p_1"}`, tool.Writes},
 		{"npm start", `{"action":"write","id":"p_1","data":"rs\n"}`, tool.Writes},
-		{"npm start", `{"action":"write","id":"p_9","data":"rs\n"}`, tool.Reads}, // there is none, which it is told
+		{"npm start", `{"action":"write","id":"p_9","data":"rs\n"}`, tool.Reads}, // there is none, which is an error
 		{"npm start", `{"action":"dance"}`, tool.Reads},
 		{"bash", `{"action":"write","id":"p_1","data":"ls\n"}`, tool.Reads},
 		{"bash", `{"action":"submit","id":"p_1","data":"ls"}`, tool.Reads},
 		{"bash", `{"action":"send_keys","id":"p_1","data":"ls","keys":["Enter"]}`, tool.Reads},
 		{"bash", `{"action":"write","id":"p_1","data":"curl x | sh\n"}`, tool.Runs},
-		{"bash", `{"action":"write","id":"p_1","data":"ls"}`, tool.Runs}, // nobody knows what is to follow
+		{"bash", `{"action":"write","id":"p_1","data":"ls"}`, tool.Runs}, // what follows is not known
 		{"bash", `{"action":"send_keys","id":"p_1","keys":["Up","Enter"]}`, tool.Runs},
 		{"bash", `{"action":"send_keys","id":"p_1","keys":["C-c"]}`, tool.Writes},
 		{"bash", `{"action":"write","id":"p_1","hex":["6c","73","0a"]}`, tool.Runs},
@@ -132,7 +132,7 @@ func TestPollsShowEachByteOnce(t *testing.T) {
 	}
 }
 
-// TestLogInPages reads a log from end to end by the offsets that it is told.
+// TestLogInPages reads a log from end to end by the offsets in its answers.
 func TestLogInPages(t *testing.T) {
 	all, a := started(t, "x", Options{Scrub: scrubber(t)})
 	whole := ""
@@ -217,12 +217,12 @@ func TestLogWithAGap(t *testing.T) {
 	a.out.write(strings.Repeat("0123456\n", 1000))
 	a.out.from, a.out.to = 800, 6400
 	res, err := bind(t, all, "process", `{"action":"log","id":"p_1","offset":1000}`).Run(within(t, nil))
-	if err != nil || !strings.Contains(res.Text(), "[bytes 1000 to 6400 are gone") ||
+	if err != nil || !strings.Contains(res.Text(), "[bytes 1000 to 6400 were dropped") ||
 		!strings.HasSuffix(res.Text(), "0123456") {
 		t.Errorf("%.300s, %v", res.Text(), err)
 	}
 	res, err = bind(t, all, "process", `{"action":"log","id":"p_1","offset":0,"limit":48000}`).Run(within(t, nil))
-	if err != nil || !strings.Contains(res.Text(), "[5600 bytes are gone here") {
+	if err != nil || !strings.Contains(res.Text(), "[5600 bytes were dropped here") {
 		t.Errorf("%.300s, %v", res.Text(), err)
 	}
 }

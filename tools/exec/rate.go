@@ -34,7 +34,7 @@ func refusal(v judge.Verdict) error {
 	return err.Try("%s", d.Instead)
 }
 
-// A kind tells what input means to a program.
+// A kind is what input means to a program.
 type kind uint8
 
 const (

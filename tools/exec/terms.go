@@ -20,7 +20,7 @@ const (
 
 // facts returns what an approval depends on: where the command runs, and which
 // files its programs and the files that it names are today. A person is shown
-// their names; a digest tells one file from another.
+// their names; a digest identifies the files.
 func (k task) facts() tool.Facts {
 	facts := tool.Facts{"directory": k.site.Dir, "sandbox": k.site.Where()}
 	if len(k.args.Env) > 0 {
@@ -190,7 +190,7 @@ func handles(c judge.Simple) bool {
 	return false
 }
 
-// recipes returns the files that programs go by without being told.
+// recipes returns the files that programs read by default.
 func recipes(program string) []string {
 	switch program {
 	case "make", "gmake":

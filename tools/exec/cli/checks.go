@@ -36,15 +36,14 @@ func checkAWS(l line, _ Program) (effect, error) {
 	for _, v := range values {
 		low := strings.ToLower(v)
 		if (strings.Contains(low, "file://") || strings.Contains(low, "fileb://")) && strings.ContainsAny(v, "$%~") {
-			return 0,
-				tool.Errorf(tool.Refused,
-					"aws does not run this: it expands variables in the names of files").Try("write a plain path after file://")
+			return 0, tool.Errorf(tool.Refused, "aws does not run this: it expands variables in the names of files").
+				Try("write a plain path after file://")
 		}
 	}
 	return unlisted, nil
 }
 
-// ghLooks are the commands that look for a repository here unless told.
+// ghLooks are the commands that use the repository in the directory by default.
 const ghLooks = "pr issue run workflow release label cache variable ruleset"
 
 func checkGH(l line, p Program) (effect, error) {
@@ -74,7 +73,8 @@ func ghRefuses(why, instead string) *tool.Error {
 // jqEnviron finds what reads the environment in a filter of jq: $ENV, and env
 // where it is no field (.env) and no longer word.
 func jqEnviron() *regexp.Regexp {
-	return regexp.MustCompile(`\$\s*(ENV|__prog_args)|(^|\.\.|[^.\w"$])env\b|input_filename|(^|[^.\w"])(import|include|modulemeta)\b`)
+	return regexp.MustCompile(`\$\s*(ENV|__prog_args)|(^|\.\.|[^.\w"$])env\b|input_filename|` +
+		`(^|[^.\w"])(import|include|modulemeta)\b`)
 }
 
 // ghPlaces refuses repositories and pages on hosts that the token is not for.
@@ -120,22 +120,21 @@ func (p Program) reaches(host string) bool {
 }
 
 // ghPrivate are parts of addresses under which credentials and rights are.
-const ghPrivate = "secrets keys gpg_keys ssh_signing_keys hooks collaborators memberships invitations tokens token access_tokens installations" +
-	" transfer registration-token remove-token dependabot codespaces deploy_keys applications authorizations interaction-limits protection rulesets"
+const ghPrivate = "secrets keys gpg_keys ssh_signing_keys hooks collaborators memberships invitations tokens token " +
+	"access_tokens installations transfer registration-token remove-token dependabot codespaces deploy_keys " +
+	"applications authorizations interaction-limits protection rulesets"
 
 // ghAPI judges a request that is written out.
 func ghAPI(l line) (effect, error) {
 	endpoint := l.word(1)
 	if endpoint == "" || strings.Contains(endpoint, "://") || strings.HasPrefix(endpoint, "//") ||
 		strings.Contains(endpoint, "..") || strings.Contains(endpoint, "%") {
-		return 0,
-			tool.Errorf(tool.Invalid,
-				"gh api needs a plain endpoint").Try("write it right after api, such as: gh api repos/OWNER/NAME/pulls")
+		return 0, tool.Errorf(tool.Invalid, "gh api needs a plain endpoint").
+			Try("write it right after api, such as: gh api repos/OWNER/NAME/pulls")
 	}
 	if strings.ContainsAny(endpoint, "{:") {
-		return 0,
-			tool.Errorf(tool.Invalid,
-				"gh with credentials does not look at the repository in the directory").Try("write OWNER/NAME out in the endpoint")
+		return 0, tool.Errorf(tool.Invalid, "gh with credentials does not look at the repository in the directory").
+			Try("write OWNER/NAME out in the endpoint")
 	}
 	for _, h := range l.valuesOf("--header -H") {
 		if name, _, _ := strings.Cut(h, ":"); !has("accept x-github-api-version if-none-match",
@@ -187,34 +186,35 @@ func ghGraphQL(l line) (effect, error) {
 		return 0, ghRefuses("what the query does cannot be seen", "write it into the command: -f query='...'")
 	case !strings.Contains(query, "mutation") && !strings.Contains(query, "subscription"):
 		return reads, nil
-	case regexp.MustCompile(`delete|remove|archive|transfer|revoke|disable|token|secret|key|visibility|collaborator|member`).MatchString(query):
+	case regexp.MustCompile(`delete|remove|archive|transfer|revoke|disable|token|secret|key|visibility|` +
+		`collaborator|member`).MatchString(query):
 		return 0, ghRefuses("the mutation deletes something or changes rights",
 			"use the command that gh has for it, or ask the user to")
 	}
 	return changes, nil
 }
 
-// kubePillars are kinds of things that hold up everything else.
-const kubePillars = "ns namespace namespaces no node nodes pv persistentvolume persistentvolumes crd crds customresourcedefinition customresourcedefinitions" +
-	" clusterrole clusterroles clusterrolebinding clusterrolebindings sc storageclass storageclasses apiservice apiservices all" +
-	" mutatingwebhookconfiguration mutatingwebhookconfigurations validatingwebhookconfiguration validatingwebhookconfigurations" +
+// kubePillars are the kinds of things that a whole cluster depends on.
+const kubePillars = "ns namespace namespaces no node nodes pv persistentvolume persistentvolumes crd crds" +
+	" customresourcedefinition customresourcedefinitions" +
+	" clusterrole clusterroles clusterrolebinding clusterrolebindings sc storageclass storageclasses" +
+	" apiservice apiservices all mutatingwebhookconfiguration mutatingwebhookconfigurations" +
+	" validatingwebhookconfiguration validatingwebhookconfigurations" +
 	" priorityclass priorityclasses pc csidriver csidrivers"
 
 func checkKubectl(l line, _ Program) (effect, error) {
 	kinds := kubeKinds(l)
 	among := func(list string) bool { return slices.ContainsFunc(kinds, func(k string) bool { return has(list, k) }) }
 	if l.word(0) == "delete" && among(kubePillars) {
-		return 0,
-			tool.Errorf(tool.Refused,
-				"kubectl does not delete namespaces, nodes and what else holds up a cluster").Try("ask the user to do it")
+		return 0, tool.Errorf(tool.Refused, "kubectl does not delete namespaces, nodes and the like").
+			Try("ask the user to do it")
 	}
 	if l.word(0) == "create" || !l.has("--template") && !kubeShows(l.valuesOf("--output -o")) {
 		return unlisted, nil
 	}
 	if among("secret secrets") {
-		return 0,
-			tool.Errorf(tool.Refused,
-				"kubectl does not show what is in a secret").Try("leave -o out, or use kubectl describe, to see which keys it has")
+		return 0, tool.Errorf(tool.Refused, "kubectl does not show what is in a secret").
+			Try("leave -o out, or use kubectl describe, to see which keys it has")
 	}
 	if l.has("--filename -f --kustomize -k") && l.word(0) != "logs" && l.word(0) != "kustomize" {
 		return 0,

@@ -1,13 +1,13 @@
-// Package cli runs programs that hold credentials, such as gh, aws or kubectl.
+// Package cli runs programs with credentials, such as gh, aws or kubectl.
 //
-// It knows which programs those are, which of their commands are allowed and
-// how much harm each can do, that no shell is near them, that the file which is
-// started is the one that was configured, and which secrets go into its
-// environment and nowhere else. It does not know how a process is started, what
-// walls it gets or where secrets are kept: [Options] has a function for each.
+// It knows which programs those are, which of their commands are allowed and how
+// much harm each can do. It makes sure that no shell is involved, that the file
+// which is started is the one that was configured, and that secrets go into its
+// environment and nowhere else. It does not start processes, build sandboxes or
+// keep secrets: [Options] has a function for each.
 //
-// To see what happens to a command read [Router.Prepare] and what it checks; to see
-// what is refused and why, read a preset, such as presetgh.go, then rules.go.
+// To see what happens to a command read [Router.Prepare]; to see what is refused
+// and why, read presets.txt, then rules.go.
 package cli
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// A Program holds credentials. Zero means: as its preset says.
+// A Program has credentials. Zero fields have the values of its preset.
 type Program struct {
 	Name   string // what the model calls it
 	Path   string // absolute; never looked up when it is called
@@ -39,43 +39,43 @@ type Program struct {
 	Hosts   []string // host:port that it may reach beside public ones
 }
 
-// Options say how a Router gets at what it needs.
+// Options connect a Router with the rest of the server.
 type Options struct {
 	Programs []Program
-	// Secret reads one from the vault. The caller clears it.
+	// Secret reads a secret from the vault. The caller clears it.
 	Secret func(name string) ([]byte, error)
-	// Mask hides values from now on, in every encoding that is met every day, in
-	// place of what id stood for before. What it cannot hide is an error. It
-	// stays hidden: results are scrubbed, and logs read, after the run.
+	// Mask hides values from now on, in all common encodings, in place of the
+	// earlier values of id. It returns an error for values that it cannot hide. They
+	// stay hidden after the run, when results are scrubbed and logs are read.
 	Mask func(id string, values ...string) error
-	// Run starts what is launched, apart from everything else of the caller's,
-	// and tells what came of it.
+	// Run runs a launch, isolated from the caller's other commands, and returns its
+	// result.
 	Run func(ctx context.Context, l Launch) (tool.Result, error)
-	// Site says where commands of the caller would run, and starts nothing.
+	// Site returns where commands of the caller would run, and starts nothing.
 	Site func(ctx context.Context, dir string) (Site, error)
 	// Changeable reports whether the caller's tools or commands can change what
 	// is at an absolute path of this machine: no program is taken from there.
 	Changeable func(ctx context.Context, path string) bool
-	// Private are directories of this machine whose files nobody may have sent
-	// anywhere: what holds the files that programs get, first of all.
+	// Private are directories of this machine with files that must not leave it, such
+	// as the files with credentials that programs get.
 	Private []string
 }
 
 // A Site is where a command would run.
 type Site struct {
 	Dir   string // as the command sees it
-	Inode string // the directory itself, whatever its name
+	Inode string // identity of the directory, which a rename does not change
 	Where string // the sandbox, for the person who approves
 }
 
-// A Launch is a command that was found good, with everything that it gets.
+// A Launch is a command that may run, with everything that it gets.
 type Launch struct {
 	Argv     []string // the first is the program's name
 	Program  string   // absolute and without links; checked
-	Identity string   // of that file: whatever takes its place has another
+	Identity string   // of that file: another file in its place has another
 	Dir      string   // what the model wrote
 	Timeout  time.Duration
-	Env      []string          // NAME=value that may be known
+	Env      []string          // NAME=value, no secrets
 	Secrets  []string          // NAME=value; the values are masked already
 	Files    map[string][]byte // by the variable that holds the path; cleared after the run
 	Hosts    []string
@@ -88,8 +88,7 @@ type Order struct {
 	Timeout time.Duration // zero: the program's own
 }
 
-// A Router brings commands to the programs they are for. All that it remembers
-// is what files it has hashed.
+// A Router runs orders with their programs. It remembers only the hashes of files.
 type Router struct {
 	o        Options
 	programs []program // in the order of their configuration
@@ -98,8 +97,8 @@ type Router struct {
 	hashes map[string]string // by identity
 }
 
-// New makes a Router. A program that is configured wrongly is refused when it
-// is called; [Check] says so before.
+// New returns a Router. It refuses calls of programs with a wrong configuration;
+// [Check] finds those before.
 func New(o Options) *Router {
 	r := &Router{o: o, hashes: map[string]string{}}
 	for _, p := range o.Programs {
@@ -118,5 +117,5 @@ func (r *Router) Names() []string {
 	return names
 }
 
-// Tool returns the tool credentialed_exec. Without programs it says how to add some.
+// Tool returns the tool credentialed_exec.
 func Tool(o Options) tool.Tool { return tool.Prepared(credentialed{New(o)}) }

@@ -29,8 +29,8 @@ func Check(programs []Program) error {
 	return errors.Join(problems...)
 }
 
-// compile reads what an operator wrote. What is wrong stays with the program
-// too, which then does nothing.
+// compile reads the configuration of a program. A program with an error in its
+// configuration keeps the error and does nothing.
 func compile(p Program) (program, error) {
 	var problems []error
 	problem := func(err error) {
@@ -74,7 +74,7 @@ func (p Program) checkFile() error {
 	case p.Name == "" || strings.ContainsAny(p.Name, "/\\ \t\n\x00") || strings.HasPrefix(p.Name, "-"):
 		return fmt.Errorf("name: %q is not the name of a program", p.Name)
 	case p.Path == "":
-		return errors.New("path: no program of this name was found where programs are installed; install it, or say where it is")
+		return errors.New("path: the program was not found where programs are installed; install it, or set its path")
 	case !filepath.IsAbs(p.Path) || filepath.Clean(p.Path) != p.Path:
 		return fmt.Errorf("path: %q is not absolute and plain", p.Path)
 	case err != nil || len(hash) != 0 && len(hash) != 32:
@@ -135,7 +135,8 @@ func isVariable(name string) bool {
 func loads(name string) bool {
 	return strings.HasPrefix(name, "LD_") || strings.HasPrefix(name, "DYLD_") ||
 		strings.HasPrefix(name, "BASH_FUNC_") ||
-		has("PATH HOME ENV BASH_ENV IFS SHELLOPTS PYTHONPATH PYTHONHOME PYTHONSTARTUP NODE_OPTIONS PERL5LIB PERL5OPT RUBYOPT RUBYLIB CLOUDSDK_PYTHON", name)
+		has("PATH HOME ENV BASH_ENV IFS SHELLOPTS PYTHONPATH PYTHONHOME PYTHONSTARTUP NODE_OPTIONS PERL5LIB PERL5OPT "+
+			"RUBYOPT RUBYLIB CLOUDSDK_PYTHON", name)
 }
 
 // compileRules reads the patterns.

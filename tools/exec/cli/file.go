@@ -18,8 +18,8 @@ import (
 // maxLinks is how many links the path of a program may lead through.
 const maxLinks = 20
 
-// settled is how old a change must be for the times of files to tell it from
-// the next.
+// settled is how old a change of a file must be, so that the next change gets
+// another time.
 const settled = 2 * time.Second
 
 // found is a program's file, as it was when it was looked at.
@@ -28,9 +28,8 @@ type found struct {
 	identity string
 }
 
-// locate checks the file of a program: nobody but the superuser and ourselves
-// can have put it where it is, or anything else in its place, and it is the one
-// that the operator meant.
+// locate checks the file of a program: only the superuser and our own user can have
+// put it there or can replace it, and it is the one that the operator configured.
 func (r *Router) locate(ctx context.Context, p program) (found, error) {
 	at, err := r.inspect(ctx, p)
 	if err != nil {
@@ -65,7 +64,7 @@ func (r *Router) inspect(ctx context.Context, p program) (found, error) {
 		return found{}, errors.New("its file cannot be read")
 	}
 	if subtle.ConstantTimeCompare([]byte(sum), []byte(strings.ToLower(p.SHA256))) != 1 {
-		return found{}, errors.New("its file is not the one whose sha256 is configured")
+		return found{}, errors.New("its file does not have the configured sha256")
 	}
 	if after, _, err := examine(f); err != nil || after != identity {
 		return found{}, errors.New("its file changed while it was read")
@@ -89,8 +88,8 @@ func Same(path, identity string) error {
 }
 
 // hash returns the SHA-256 of a file, which it reads once as long as the file
-// stays what it is. One that has just been changed could be changed again and
-// keep its time: it is read anew.
+// stays the same. A file that has just been changed could be changed again and keep
+// its time, so it is read again.
 func (r *Router) hash(f *os.File, identity string, changed time.Time) (string, error) {
 	r.mu.Lock()
 	known := r.hashes[identity]
@@ -108,15 +107,15 @@ func (r *Router) hash(f *os.File, identity string, changed time.Time) (string, e
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.hashes) > 100 { // programs are few: these are of files that are gone
+	if len(r.hashes) > 100 { // programs are few: most of these files no longer exist
 		clear(r.hashes)
 	}
 	r.hashes[identity] = sum
 	return sum, nil
 }
 
-// misplaced is why no program is taken from a directory. Which one that is, is
-// for the operator only.
+// misplaced is why no program is taken from a directory. Only the operator sees
+// which one.
 type misplaced struct {
 	error
 	dir string

@@ -11,7 +11,7 @@ import (
 
 func open(name string) (*os.File, error) { return os.Open(name) }
 
-// examine tells a program's file by its size and time: who can change it is not
+// examine identifies a program's file by its size and time: who can change it is not
 // known here, so a sha256 should be configured.
 func examine(f *os.File) (identity string, changed time.Time, err error) {
 	info, err := f.Stat()

@@ -16,7 +16,7 @@ func open(name string) (*os.File, error) {
 	return os.OpenFile(name, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
 }
 
-// examine says what tells a program's file from any other and when it was last
+// examine returns the identity of a program's file and when it was last
 // changed, if only the superuser and ourselves can change it.
 func examine(f *os.File) (identity string, changed time.Time, err error) {
 	var s unix.Stat_t
@@ -29,7 +29,7 @@ func examine(f *os.File) (identity string, changed time.Time, err error) {
 	case s.Mode&0o111 == 0:
 		return "", time.Time{}, errors.New("its file cannot be executed")
 	case s.Mode&(unix.S_ISUID|unix.S_ISGID) != 0:
-		return "", time.Time{}, errors.New("its file runs as somebody else (setuid)")
+		return "", time.Time{}, errors.New("its file runs as another user (setuid)")
 	}
 	if err := ours(s, "its file"); err != nil {
 		return "", time.Time{}, err

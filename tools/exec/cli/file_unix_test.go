@@ -16,7 +16,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
-// home returns an empty directory that nobody else can change anything on the way
+// home returns an empty directory that no other user can change anything on the way
 // to: temporary ones are not.
 func home(t *testing.T) string {
 	t.Helper()
@@ -93,7 +93,7 @@ func TestProgramsAreTakenFromSafePlaces(t *testing.T) {
 		{"not executable", put(t, filepath.Join(dir, "text"), "x", 0o644), "", "cannot be executed"},
 		{"group can write", put(t, filepath.Join(dir, "group"), "x", 0o775), "", "can be changed by others"},
 		{"all can write", put(t, filepath.Join(dir, "all"), "x", 0o757), "", "can be changed by others"},
-		{"setuid", put(t, filepath.Join(dir, "suid"), "x", 0o755|os.ModeSetuid), "", "somebody else"},
+		{"setuid", put(t, filepath.Join(dir, "suid"), "x", 0o755|os.ModeSetuid), "", "another user"},
 		{"open directory", filepath.Join(open, "program"), "", "can be changed by others"},
 		{"through an open directory", filepath.Join(dir, "through"), "", "can be changed by others"},
 		{"workspace", filepath.Join(workspace, "mine"), "", "your tools can change it"},
@@ -180,7 +180,7 @@ func TestAnotherFileHasAnotherIdentity(t *testing.T) {
 	}
 }
 
-// The operator is told which directory is to be mended; the model is not.
+// The operator sees which directory is wrong; the model does not.
 func TestInspectNamesTheDirectory(t *testing.T) {
 	open := filepath.Join(home(t), "open")
 	if err := errors.Join(os.Mkdir(open, 0o755), os.Chmod(open, 0o777)); err != nil {
@@ -193,7 +193,7 @@ func TestInspectNamesTheDirectory(t *testing.T) {
 	}
 }
 
-// A file is not the same any more when it was written to, also when its times
+// A file is not the same after it was written to, also when its times
 // were set back, or when another is in its place.
 func TestSame(t *testing.T) {
 	dir := home(t)

@@ -12,7 +12,7 @@ import (
 type effect uint8
 
 const (
-	unlisted effect = iota // nobody allowed it
+	unlisted effect = iota // it is not allowed
 	reads
 	changes
 	deletes
@@ -56,12 +56,12 @@ type program struct {
 	wrong   error // in its configuration
 }
 
-// judge says what a command does that is none of the program's own business:
-// args are those after its name.
+// judge returns what a command does, or why it does not run. args are the arguments
+// of the program.
 func (p program) judge(args []string) verdict {
 	if p.wrong != nil {
 		return verdict{err: tool.Errorf(tool.Unavailable, "%s is configured wrongly: %v", p.Name, p.wrong).
-			Try("the operator mends exec.programs")}
+			Try("the operator corrects exec.programs")}
 	}
 	l := p.preset.read(args)
 	if r, found := first(p.refused, func(r rule) bool { return r.denies(l, p.preset.grammar) }); found {

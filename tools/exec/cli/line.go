@@ -11,7 +11,7 @@ type grammar struct {
 	single  bool   // -flag is the same as --flag, and there are no short ones
 	dashes  bool   // a value may begin with a dash
 	prelude string // words before the command that change nothing, such as beta
-	texts   string // flags whose value is a text for people
+	texts   string // flags with a text for people as their value
 }
 
 // A word is an argument that is no flag.

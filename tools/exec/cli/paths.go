@@ -11,13 +11,13 @@ import (
 // A reach is where a command runs, as far as paths mean something there.
 type reach struct {
 	dir     string   // as the command sees it
-	private []string // directories of this machine that hold what nobody is to send away
+	private []string // directories of this machine with files that must not leave it
 }
 
-// checkPaths refuses arguments that name files of the system: in /proc a
-// program finds its own environment, and many of them send files where they are
-// told to, or all that is below a directory. What an argument means is not
-// known, so whatever could be a path in it is taken for one.
+// checkPaths refuses arguments that name files of the system: in /proc a program
+// finds its own environment, and many programs can send files, or directories with
+// everything below them. The meaning of an argument is not known, so every part
+// that could be a path counts as one.
 func (p program) checkPaths(args []string, from reach) error {
 	l := p.preset.read(args)
 	parts := 0 // of names, which are no paths: they follow flags for them
@@ -108,7 +108,7 @@ func related(a, b string) bool {
 }
 
 // environment reports whether a path looks like one of a process in /proc,
-// whatever links lead there.
+// also through links.
 func environment(parts []string) bool {
 	for i, part := range parts {
 		if part == "environ" && len(parts) > 1 {

@@ -2,7 +2,7 @@ package cli
 
 import "testing"
 
-// A program that may send files away is not told to send what it was given.
+// A program that can send files must not send its own credentials.
 func TestPaths(t *testing.T) {
 	from := reach{"/workspace/app", []string{"/home/op/.local/share/mcp-tools", "/data"}}
 	p := program{}

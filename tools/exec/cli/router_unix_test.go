@@ -25,7 +25,7 @@ const (
 )
 
 // world is a Router with everything around it: a vault, the scrubber, and
-// programs that are started as they would be behind walls.
+// programs that are started as in a sandbox.
 type world struct {
 	*Router
 	scrubber *scrub.Scrubber

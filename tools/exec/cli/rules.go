@@ -17,7 +17,7 @@ type rule struct {
 
 type flagRule struct {
 	names  []string
-	values []string // nil: whatever it is
+	values []string // nil: any value
 }
 
 // parseRule reads one pattern.
@@ -100,8 +100,8 @@ func (r rule) flagged(l line, g grammar) bool {
 	return true
 }
 
-// matches tells a flag by its name, or by the beginning of it, which many
-// programs take for the whole unless that is a flag of its own.
+// matches reports whether a flag is meant, by its name or by the beginning of it, which
+// many programs accept unless it is the name of another flag.
 func (want flagRule) matches(f flag, g grammar) bool {
 	named := slices.ContainsFunc(want.names, func(name string) bool {
 		short := len(f.name) > 2 && strings.HasPrefix(f.name, "--") && !has(g.values+" "+g.plain+" "+g.others, f.name)

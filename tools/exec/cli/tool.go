@@ -27,7 +27,7 @@ func (credentialed) Spec() tool.Spec {
 		Name: "credentialed_exec", Group: "runtime", Title: "Run with credentials", Risk: tool.Runs,
 		Hints:   tool.Hints{OpenWorld: true},
 		Timeout: longest + time.Minute,
-		Doc: `Runs a program with the operator's credentials, such as gh, gcloud, aws, kubectl or terraform, if configured.
+		Doc: `Runs a program with the operator's credentials, if configured: gh, gcloud, aws, kubectl, terraform.
 There is no shell, so no pipes, variables or redirections; filter with the options of the program.
 Returns its output. For other commands use exec.`,
 		Also:     []string{"credentialed_cli", "secure_cli", "secure_exec"},

@@ -169,7 +169,7 @@ func TestOperatorsPatterns(t *testing.T) {
 		{narrow, "gh pr create -R o/r --title x --draft", unlisted},
 		{narrow, "gh pr create -R o/r --title x --dra", unlisted},
 		{narrow, "gh issue list -R o/r", unlisted},
-		{narrow, "gh repo edit o/r", unlisted}, // a preset refuses for good
+		{narrow, "gh repo edit o/r", unlisted}, // what a preset refuses stays refused
 		{narrow, "gh repo view o/r", reads},
 	} {
 		p := test.p

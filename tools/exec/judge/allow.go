@@ -100,8 +100,8 @@ func fits(word string, roots []string) bool {
 	return false
 }
 
-// StartsOthers reports whether a program can be told to start another, so that
-// it can be allowed with exact arguments only, and never for good.
+// StartsOthers reports whether an argument can make a program start another, so that
+// it can be allowed with exact arguments only, and not for all times.
 func StartsOthers(program string) bool {
 	t, name := tables(), strings.TrimSuffix(path.Base(program), ".exe")
 	if t.inList("programs that start others", name) {

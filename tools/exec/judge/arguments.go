@@ -127,7 +127,7 @@ func (p *program) parse(args []arg) arguments {
 	return parseStrict(args, spec, first)
 }
 
-// parseLoose divides arguments of a program whose options are not all known:
+// parseLoose divides arguments of a program with options that are not all known:
 // what begins with a dash is an option. letters are the short options that take
 // a value. Values that stand alone count as operands too.
 func parseLoose(args []arg, letters string) arguments {
@@ -174,7 +174,7 @@ func parseLoose(args []arg, letters string) arguments {
 	return in
 }
 
-// parseStrict divides arguments of a program whose options are all known. spec
+// parseStrict divides arguments of a program with known options only. spec
 // is a line "options" of the table; first ends the options at the first operand.
 func parseStrict(args []arg, spec []string, first bool) arguments {
 	in := arguments{all: args, strict: true}

@@ -17,7 +17,7 @@ type handler func(j *judge, s *scope, p *program, c call, in arguments) stream
 // handlers returns the handlers by the names that the table has for them.
 var handlers = sync.OnceValue(func() map[string]handler {
 	return map[string]handler{
-		"echo": echo, "printf": printf, "cat": cat, "base64": base64Filter, "filter": filter, "tr": tr,
+		"echo": echo, "printf": printf, "cat": cat, "filter": filter, "tr": tr,
 		"read": readVariables, "cd": cd, "popd": popd, "unset": unset, "set": set, "printenv": printenv,
 		"alias": alias, "declare": declare, "trap": trap, "eval": eval, "source": sourceFile,
 		"shell": shell, "interpreter": interpreter, "powershell": powershell, "cmd": windowsShell,
@@ -142,7 +142,7 @@ func (j *judge) runFile(s *scope, file arg, params []arg) {
 	j.runsCode(s, file)
 }
 
-// runsCode judges running a file whose contents are not known.
+// runsCode judges running a file with unknown contents.
 func (j *judge) runsCode(s *scope, file arg) {
 	j.tainted(file.taint, file.shown())
 	where := j.locate(s, file)
@@ -399,7 +399,7 @@ func (j *judge) runScript(s *scope, p *program, file arg) {
 	j.runsCode(s, file)
 }
 
-// powershell judges PowerShell, whose options may be shortened.
+// powershell judges PowerShell, which takes shortened options.
 func powershell(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 	j.always = false
 	j.raise(tool.Runs, "runs PowerShell")

@@ -130,7 +130,7 @@ func chmod(j *judge, s *scope, _ *program, c call, _ arguments) stream {
 		case topPath, systemPath, devicePath, kernelPath, environPath, startPath, enginePath:
 			j.hit("system_path", c.name()+" "+t.shown())
 		case unknownPath:
-			j.raise(tool.Destroys, "cannot be known before it runs: whose rights it changes ("+t.shown()+")")
+			j.raise(tool.Destroys, "cannot be known before it runs: where it changes rights ("+t.shown()+")")
 		default:
 			j.raise(tool.Destroys, what+", outside the workspace")
 		}

@@ -88,7 +88,7 @@ func TestDisguisesChangeNothing(t *testing.T) {
 	})
 }
 
-// hostile are texts that are expensive for whoever is not careful.
+// hostile returns texts that are expensive to judge without limits.
 func hostile() map[string]string {
 	const n = 100 << 10
 	double := "X=aaaaaaaaaaaaaaaa;" + strings.Repeat("X=$X$X;", 60) + "echo $X"

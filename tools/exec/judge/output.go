@@ -1,7 +1,10 @@
 package judge
 
 import (
+	"encoding/base32"
 	"encoding/base64"
+	"encoding/hex"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -190,36 +193,54 @@ func filterInput(j *judge, s *scope, in arguments) stream {
 	return s.in
 }
 
-// filter judges programs that encode or turn around what they read.
+// filter judges programs that encode, decode or turn around what they read.
 func filter(j *judge, s *scope, _ *program, c call, in arguments) stream {
-	from := filterInput(j, s, in)
-	out := stream{from: anyText, taint: from.taint}
-	if c.name() == "rev" || in.matchesAny("--decode", "-d", "-D", "-r") {
-		out.taint |= fromDecoder
+	from := s.in
+	if len(in.operands) == 1 && in.operands[0].static() {
+		from = j.input(s, in.operands[0])
 	}
-	if from.from == exactly && from.text != "" {
-		out.taint |= scrambled
+	decodes := c.name() == "rev" || in.matchesAny("--decode", "-d", "-D", "-r")
+	if from.from == exactly {
+		if text, ok := filtered(c.name(), from.text, decodes, in); ok && len(text) <= maxText {
+			return stream{from: exactly, text: text, taint: from.taint}
+		}
+		if from.text != "" {
+			from.taint |= scrambled
+		}
 	}
-	return out
+	if decodes {
+		from.taint |= fromDecoder
+	}
+	return stream{from: anyText, taint: from.taint}
 }
 
-func base64Filter(j *judge, s *scope, p *program, c call, in arguments) stream {
-	from := filterInput(j, s, in)
-	if from.from != exactly {
-		return filter(j, s, p, c, in)
+// filtered returns what a filter makes of a text, or false when that is not
+// worked out.
+func filtered(name, text string, decodes bool, in arguments) (string, bool) {
+	packed := strings.TrimRight(strings.Join(strings.Fields(text), ""), "=")
+	var out []byte
+	var err error
+	switch {
+	case name == "rev":
+		lines := strings.Split(text, "\n")
+		for i, line := range lines {
+			r := []rune(line)
+			slices.Reverse(r)
+			lines[i] = string(r)
+		}
+		return strings.Join(lines, "\n"), true
+	case strings.HasSuffix(name, "base64") && !decodes:
+		return base64.StdEncoding.EncodeToString([]byte(text)) + "\n", true
+	case name == "xxd" && in.matches("-r") && in.matches("-p"):
+		out, err = hex.DecodeString(packed)
+	case name == "base32" && decodes:
+		out, err = base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(packed)
+	case strings.HasPrefix(strings.TrimPrefix(name, "g"), "base64"):
+		out, err = base64.RawStdEncoding.DecodeString(packed)
+	default:
+		return "", false
 	}
-	out := stream{from: exactly, taint: from.taint}
-	if !in.matchesAny("--decode", "-d", "-D", "-r") {
-		out.text = base64.StdEncoding.EncodeToString([]byte(from.text)) + "\n"
-		return out
-	}
-	text := strings.TrimRight(strings.Join(strings.Fields(from.text), ""), "=")
-	decoded, err := base64.RawStdEncoding.DecodeString(text)
-	if err != nil || len(decoded) > maxText {
-		return stream{from: anyText, taint: from.taint | fromDecoder}
-	}
-	out.text = string(decoded)
-	return out
+	return string(out), err == nil
 }
 
 func tr(_ *judge, s *scope, _ *program, c call, _ arguments) stream {

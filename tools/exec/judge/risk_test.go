@@ -7,7 +7,7 @@ import (
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 )
 
-// What each command is, behind walls and without.
+// TestRisk checks the risk of commands, with a sandbox and without.
 func TestRisk(t *testing.T) {
 	const r, w, d, x = tool.Reads, tool.Writes, tool.Destroys, tool.Runs
 	for _, c := range []struct {
@@ -259,7 +259,7 @@ func TestArgv(t *testing.T) {
 	}
 }
 
-// There is no number of commands after which nobody looks.
+// TestLongLists checks that every command of a long list is judged.
 func TestLongLists(t *testing.T) {
 	for _, sep := range []string{" && ", "; ", "\n", " | ", " || "} {
 		text := strings.Repeat("true"+sep, 1500) + "rm -rf /"

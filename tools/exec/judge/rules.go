@@ -53,7 +53,7 @@ var groups = []GroupInfo{
 	{"destructive_ops", "removing far too much, disks, switching off", []RuleInfo{
 		{"remove_tree", Deny, "removes far too much",
 			"name the files or directories below the workspace to remove, written out"},
-		{"remove_unknown", Deny, "removes a tree whose name is not known before it runs",
+		{"remove_unknown", Deny, "removes a tree with a name that is not known before it runs",
 			"write the path out instead of a variable or substitution"},
 		{"write_device", Deny, "overwrites a device", "write to a file in the workspace"},
 		{"make_file_system", Deny, "formats or partitions a disk", "leave disks to the operator of the machine"},
@@ -98,7 +98,7 @@ var groups = []GroupInfo{
 		{"tunnel", Deny, "opens a tunnel to this machine", "ask the operator for a way in"},
 		{"remote_login", Ask, "works on another machine", ""}}},
 	{"package_install", "installing software", []RuleInfo{
-		{"install", Ask, "installs software, whose scripts may run", ""}}},
+		{"install", Ask, "installs software, which may run scripts", ""}}},
 	{"persistence", "programs that start by themselves later", []RuleInfo{
 		{"start_up", Deny, "leaves something behind that starts by itself", "start it when it is needed"}}},
 	{"process_control", "ending other processes", []RuleInfo{

@@ -48,7 +48,7 @@ type stream struct {
 	taint taint
 }
 
-// streamKind tells how much of a stream is known.
+// streamKind is how much of a stream is known.
 type streamKind uint8
 
 const (

@@ -1,8 +1,7 @@
-// Package terminal knows the bytes that programs and terminals say to each
-// other: [Cleaner] makes of what a program writes the text that a person would
-// have seen, and [Keys] makes of the names of keys what a program reads. It
-// knows no commands and has no screen: what a program draws all over one is
-// only told in the order of drawing.
+// Package terminal knows the bytes that programs and terminals exchange: [Cleaner]
+// turns the output of a program into the text that a person would have seen, and
+// [Keys] turns the names of keys into what a program reads. It knows no commands and
+// has no screen: what a program draws on a screen comes out in the order of drawing.
 package terminal
 
 import (
@@ -15,20 +14,20 @@ import (
 )
 
 const (
-	// maxLine bounds what is held of one line; of a longer one nothing that was
-	// passed on can be overwritten any more.
+	// maxLine is how much of one line is held; of a longer line, what was passed on
+	// cannot be overwritten later.
 	maxLine = 64 << 10
-	// maxSequence bounds an escape sequence, which otherwise could swallow all
-	// that follows.
+	// maxSequence is the max length of an escape sequence, which could hide all
+	// following output otherwise.
 	maxSequence = 4096
 	passAt      = 32 << 10
 	maxForward  = 80
 )
 
-// A Cleaner passes on text: without colours and cursors, of lines written over
-// again only the last state, in valid UTF-8, with characters that hide or move
-// others written as <U+202E>. NUL ends a line, as it does in lists. It holds
-// the current line back; Close passes that on, too.
+// A Cleaner passes on text: without colours and cursor movements, overwritten lines
+// only in their last state, in valid UTF-8, and with characters that hide or move
+// others written as <U+202E>. NUL ends a line, as it does in lists. It holds the
+// current line back until Close.
 type Cleaner struct {
 	to    io.Writer
 	line  []byte
@@ -54,7 +53,7 @@ const (
 // NewCleaner returns a Cleaner that passes on to w.
 func NewCleaner(w io.Writer) *Cleaner { return &Cleaner{to: w} }
 
-// Write takes all of p, or fails for good.
+// Write takes all of p. After an error it always fails.
 func (c *Cleaner) Write(p []byte) (int, error) {
 	n := len(p)
 	if len(c.held) > 0 {

@@ -103,7 +103,7 @@ func modified(name string) (rest string, held modifiers) {
 	}
 }
 
-// named returns a key with a name of its own.
+// named returns the bytes of a key that has a name.
 func named(name string, held modifiers) (string, bool) {
 	if bytes, ok := plainKeys()[name]; ok {
 		switch {
