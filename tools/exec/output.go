@@ -217,7 +217,7 @@ func show(b *strings.Builder, c *capture, most int64, handle string, start int64
 		}
 		left, how := c.size-int64(len(head)+len(tail)), "ask for less to see it"
 		if handle != "" {
-			const next = `call read_result with {"id":%q,"offset":%d} to continue, or with tail or grep instead of offset`
+			const next = `call read_result with {"id":%q,"offset":%d} to continue, or with tail or grep`
 			how = fmt.Sprintf(next, handle, start+int64(len(head)))
 		}
 		fmt.Fprintf(b, "[%d bytes left out here: %s]\n%s", left, how, tail)
