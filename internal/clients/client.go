@@ -12,7 +12,7 @@
 //
 // Begin with [All] and [Client.Connect]. The table of clients is in this file,
 // the places in places.go, the entries in server.go, and the two splicers in
-// jsonedit.go and tomledit.go.
+// jsonedit.go and toml.go.
 package clients
 
 import (

@@ -31,22 +31,22 @@ func splice(src []byte, edits ...edit) []byte {
 	return out.Bytes()
 }
 
-// find returns the object of servers and the index of the named one in it.
-// Without the object it is nil, without the entry the index is -1.
-func (f jsonFile) find(d *jsonDoc, name string) (servers *jsonNode, index int, err error) {
-	if d.root == nil {
-		return nil, -1, nil
+// find parses src and returns the object of servers and the index of the named one in
+// it. Without the object it is nil, without the entry the index is -1.
+func (f jsonFile) find(src []byte, name string) (d *jsonDoc, servers *jsonNode, index int, err error) {
+	if d, err = parseJSON(src); err != nil || d.root == nil {
+		return d, nil, -1, err
 	}
 	at, err := d.only(d.root, f.container)
 	if at < 0 || err != nil {
-		return nil, -1, err
+		return d, nil, -1, err
 	}
 	servers = &d.root.members[at].value
 	if servers.kind != '{' {
-		return nil, -1, syntaxError(d.src, servers.start, "%q should be an object in braces", f.container)
+		return d, nil, -1, syntaxError(d.src, servers.start, "%q should be an object in braces", f.container)
 	}
 	index, err = d.only(servers, name)
-	return servers, index, err
+	return d, servers, index, err
 }
 
 // only returns the index of the member with that name, or -1. Two of them are an
@@ -66,11 +66,7 @@ func (d *jsonDoc) only(object *jsonNode, name string) (int, error) {
 }
 
 func (f jsonFile) entry(src []byte, name string) (string, error) {
-	d, err := parseJSON(src)
-	if err != nil {
-		return "", err
-	}
-	servers, i, err := f.find(d, name)
+	_, servers, i, err := f.find(src, name)
 	if err != nil || i < 0 {
 		return "", err
 	}
@@ -78,11 +74,7 @@ func (f jsonFile) entry(src []byte, name string) (string, error) {
 }
 
 func (f jsonFile) set(src []byte, name string, want fields, owned func(string) bool) ([]byte, error) {
-	d, err := parseJSON(src)
-	if err != nil {
-		return nil, err
-	}
-	servers, i, err := f.find(d, name)
+	d, servers, i, err := f.find(src, name)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +104,7 @@ func (f jsonFile) set(src []byte, name string, want fields, owned func(string) b
 }
 
 func (f jsonFile) graft(src, from []byte, name string) ([]byte, error) {
-	donor, err := parseJSON(from)
-	if err != nil {
-		return nil, err
-	}
-	servers, i, err := f.find(donor, name)
+	donor, servers, i, err := f.find(from, name)
 	if err != nil {
 		return nil, err
 	}
@@ -216,11 +204,7 @@ func (d *jsonDoc) indent(at int) (string, bool) {
 }
 
 func (f jsonFile) remove(src []byte, name string) ([]byte, error) {
-	d, err := parseJSON(src)
-	if err != nil {
-		return nil, err
-	}
-	servers, i, err := f.find(d, name)
+	d, servers, i, err := f.find(src, name)
 	if err != nil || i < 0 {
 		return src, err
 	}
@@ -275,11 +259,7 @@ func (d *jsonDoc) widen(s span) span {
 }
 
 func (f jsonFile) rest(src []byte, name string) ([]string, error) {
-	d, err := parseJSON(src)
-	if err != nil {
-		return nil, err
-	}
-	servers, i, err := f.find(d, name)
+	d, servers, i, err := f.find(src, name)
 	if err != nil {
 		return nil, err
 	}

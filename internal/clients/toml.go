@@ -2,16 +2,24 @@ package clients
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// A tomlDoc is a TOML file split into statements: enough to see which belong to a
-// table and where each begins and ends.
+// tomlFile is the format of TOML settings files with a table for each server.
+type tomlFile struct{ container string }
+
+// A tomlDoc is a TOML file split into statements.
 type tomlDoc struct {
 	src        []byte
 	statements []tomlStatement
-	comments   []span
+	comments   []span // between statements and after them, not within values
 }
 
 // A tomlStatement is a table header or a key with its value.
@@ -20,266 +28,410 @@ type tomlStatement struct {
 	header bool
 	list   bool     // a header in double brackets
 	path   []string // of the table, or of the key within the whole file
-	table  []string // the table that a key stands in
+	table  []string // the table that a key belongs to
 	value  any      // of a key: string, []any, fields or rawTOML
-	text   span     // of the value
 }
 
 // rawTOML is a number, a boolean or a time as it is in the file.
 type rawTOML string
 
-// tomlScalar matches unquoted values.
-var tomlScalar = rule(`^(true|false|[+-]?(inf|nan)` +
-	`|0x[0-9A-Fa-f_]+|0o[0-7_]+|0b[01_]+` +
-	`|[+-]?[0-9][0-9_]*(\.[0-9][0-9_]*)?([eE][+-]?[0-9][0-9_]*)?` +
-	`|[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt ][0-9:]{5,8}(\.[0-9]+)?([Zz]|[+-][0-9]{2}:[0-9]{2})?)?` +
-	`|[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]+)?)?)$`)
-
-// maxNesting is the max depth of lists and inline tables.
-const maxNesting = 100
-
-// parseTOML splits src into statements.
+// parseTOML splits src into statements. A byte order mark is allowed.
 func parseTOML(src []byte) (*tomlDoc, error) {
-	for i, size := 0, 0; i < len(src); i += size {
-		var r rune
-		if r, size = utf8.DecodeRune(src[i:]); r == utf8.RuneError && size == 1 {
-			return nil, syntaxError(src, i, "the file is not UTF-8 text")
-		}
+	text := slices.Clone(src)
+	if bytes.HasPrefix(text, bom) {
+		copy(text, "   ") // the parser knows no byte order mark
 	}
-	s := &tomlScanner{src: src, doc: &tomlDoc{src: src}}
-	if bytes.HasPrefix(src, bom) {
-		s.pos = len(bom)
-	}
+	p := unstable.Parser{KeepComments: true}
+	p.Reset(text)
+	d := &tomlDoc{src: src}
 	var table []string
-	for {
-		s.blank(true)
-		if s.pos >= len(src) {
-			return s.doc, nil
-		}
-		st, err := s.statement(table)
-		if err != nil {
-			return nil, err
-		}
-		if st.header {
-			table = st.path
-		}
-		s.doc.statements = append(s.doc.statements, st)
-		if s.blank(false); s.pos < len(src) && !s.lineEnd() {
-			return nil, s.fail("a new line should begin here")
-		}
-	}
-}
-
-type tomlScanner struct {
-	src []byte
-	doc *tomlDoc
-	pos int
-}
-
-func (s *tomlScanner) fail(format string, args ...any) error {
-	return syntaxError(s.src, s.pos, format, args...)
-}
-
-// peek returns the next byte, 0 at the end.
-func (s *tomlScanner) peek() byte {
-	if s.pos < len(s.src) {
-		return s.src[s.pos]
-	}
-	return 0
-}
-
-// take skips text if it comes next, and reports whether it did.
-func (s *tomlScanner) take(text string) bool {
-	if !bytes.HasPrefix(s.src[s.pos:], []byte(text)) {
-		return false
-	}
-	s.pos += len(text)
-	return true
-}
-
-func (s *tomlScanner) lineEnd() bool {
-	return s.peek() == '\n' || bytes.HasPrefix(s.src[s.pos:], []byte("\r\n"))
-}
-
-// blank skips white space and comments, and line ends too if asked to.
-func (s *tomlScanner) blank(lines bool) {
-	for s.pos < len(s.src) {
-		switch {
-		case s.peek() == ' ' || s.peek() == '\t':
-			s.pos++
-		case lines && s.lineEnd():
-			s.pos += bytes.IndexByte(s.src[s.pos:], '\n') + 1
-		case s.peek() == '#':
-			start := s.pos
-			if n := bytes.IndexByte(s.src[s.pos:], '\n'); n >= 0 {
-				s.pos += n
-			} else {
-				s.pos = len(s.src)
+	for p.NextExpression() {
+		n := p.Expression()
+		if n.Kind != unstable.Comment {
+			st := d.statement(n, table)
+			if st.header {
+				table = st.path
 			}
-			text := bytes.TrimRight(s.src[start:s.pos], "\r")
-			s.doc.comments = append(s.doc.comments, span{start, start + len(text)})
-		default:
-			return
+			d.statements = append(d.statements, st)
+			n = n.Next() // the comment on the same line
+		}
+		if n != nil {
+			d.comments = append(d.comments, rawSpan(n))
 		}
 	}
+	if bad := (*unstable.ParserError)(nil); errors.As(p.Error(), &bad) {
+		message := bad.Message
+		switch {
+		case strings.HasSuffix(message, "at start of value"):
+			message += "; text needs quotes"
+		case strings.HasPrefix(message, "invalid escape character"):
+			message += "; double the backslash, or use single quotes"
+		}
+		return nil, syntaxError(src, int(p.Range(bad.Highlight).Offset), "%s", message)
+	}
+	return d, p.Error()
 }
 
-func (s *tomlScanner) statement(table []string) (tomlStatement, error) {
-	st := tomlStatement{span: span{start: s.pos}}
-	if s.peek() == '[' {
-		return s.header(st)
-	}
-	key, err := s.key()
-	if err != nil {
-		return st, err
-	}
-	st.table = table
-	st.path = append(append([]string{}, table...), key...)
-	if s.blank(false); !s.take("=") {
-		return st, s.fail("%q should be followed by \"=\" and a value", strings.Join(key, "."))
-	}
-	s.blank(false)
-	st.text.start = s.pos
-	st.value, err = s.value(0)
-	st.text.end, st.end = s.pos, s.pos
-	return st, err
+// rawSpan returns the part of the file that a comment or a key with its value takes.
+// Tables, arrays and inline tables have none.
+func rawSpan(n *unstable.Node) span {
+	return span{int(n.Raw.Offset), int(n.Raw.Offset + n.Raw.Length)}
 }
 
-func (s *tomlScanner) header(st tomlStatement) (tomlStatement, error) {
-	st.header = true
-	st.list = s.take("[[")
-	end := "]]"
-	if !st.list {
-		s.take("[")
-		end = "]"
-	}
-	var err error
-	s.blank(false)
-	if st.path, err = s.key(); err != nil {
-		return st, err
-	}
-	if s.blank(false); !s.take(end) {
-		return st, s.fail("the name of a table should end with %q", end)
-	}
-	st.end = s.pos
-	return st, nil
-}
-
-// key reads a dotted key.
-func (s *tomlScanner) key() ([]string, error) {
+// statement converts a statement that comes after the header of a table.
+func (d *tomlDoc) statement(n *unstable.Node, table []string) tomlStatement {
 	var path []string
-	for {
-		s.spaces()
-		part, err := s.keyPart()
-		if err != nil {
-			return nil, err
+	var key span // from the first part to the last
+	for it := n.Key(); it.Next(); {
+		part := rawSpan(it.Node())
+		if path == nil {
+			key.start = part.start
 		}
-		path = append(path, part)
-		at := s.pos
-		if s.spaces(); !s.take(".") {
-			s.pos = at
-			return path, nil
+		key.end = part.end
+		path = append(path, string(it.Node().Data))
+	}
+	if n.Kind == unstable.KeyValue {
+		return tomlStatement{
+			span: rawSpan(n), path: slices.Concat(table, path), table: table, value: tomlValue(n.Value()),
 		}
 	}
+	key.start = bytes.LastIndexByte(d.src[:key.start], '[')
+	if n.Kind == unstable.ArrayTable {
+		key.start--
+	}
+	return tomlStatement{span: key, header: true, list: n.Kind == unstable.ArrayTable, path: path}
 }
 
-func (s *tomlScanner) spaces() {
-	for s.peek() == ' ' || s.peek() == '\t' {
-		s.pos++
+// tomlValue converts a value.
+func tomlValue(n *unstable.Node) any {
+	switch n.Kind {
+	case unstable.String:
+		return string(n.Data)
+	case unstable.Array:
+		out := []any{}
+		for it := n.Children(); it.Next(); {
+			if item := it.Node(); item.Kind != unstable.Comment {
+				out = append(out, tomlValue(item))
+			}
+		}
+		return out
+	case unstable.InlineTable:
+		out := fields{}
+		for it := n.Children(); it.Next(); {
+			item := it.Node()
+			if item.Kind == unstable.Comment {
+				continue
+			}
+			var path []string
+			for key := item.Key(); key.Next(); {
+				path = append(path, string(key.Node().Data))
+			}
+			out = append(out, field{strings.Join(path, "."), tomlValue(item.Value())})
+		}
+		return out
 	}
+	return rawTOML(n.Data)
 }
 
-func (s *tomlScanner) keyPart() (string, error) {
-	if c := s.peek(); c == '"' || c == '\'' {
-		return s.line(c)
-	}
-	start := s.pos
-	for c := s.peek(); c == '-' || c == '_' || isAlnum(c); c = s.peek() {
-		s.pos++
-	}
-	if s.pos == start {
-		return "", s.fail("a key should stand here")
-	}
-	return string(s.src[start:s.pos]), nil
+// A tomlEntry is one server: the tables [servers.name] and [servers.name.more],
+// which may be anywhere in the file.
+type tomlEntry struct {
+	main   int // index of the table [servers.name], -1 without one
+	tables []tomlTable
 }
 
-func isAlnum(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+// A tomlTable is a header with the keys below it.
+type tomlTable struct {
+	span          // whole lines, from the header to the last key
+	path []string // below the server's name
+	keys []tomlStatement
 }
 
-func (s *tomlScanner) value(depth int) (any, error) {
-	if depth > maxNesting {
-		return nil, s.fail("lists are nested more than %d deep", maxNesting)
-	}
-	switch c := s.peek(); {
-	case s.take(`"""`):
-		return s.lines(`"""`)
-	case s.take(`'''`):
-		return s.lines(`'''`)
-	case c == '"' || c == '\'':
-		return s.line(c)
-	case s.take("["):
-		return s.array(depth)
-	case s.take("{"):
-		return s.inlineTable(depth)
-	}
-	start := s.pos
-	for c := s.peek(); isAlnum(c) || c != 0 && strings.IndexByte("+-_.:", c) >= 0; c = s.peek() {
-		s.pos++
-	}
-	// A date and a time may have a space between them.
-	if s.pos-start == len("2006-01-02") && s.pos+1 < len(s.src) && s.peek() == ' ' && '0' <= s.src[s.pos+1] &&
-		s.src[s.pos+1] <= '9' {
-		for s.pos++; isAlnum(s.peek()) || strings.IndexByte("+-.:", s.peek()) >= 0; {
-			s.pos++
-		}
-	}
-	text := string(s.src[start:s.pos])
-	if !tomlScalar().MatchString(text) {
-		s.pos = start
-		return nil, s.fail("a value should stand here; text needs quotes")
-	}
-	return rawTOML(text), nil
+func prefixed(path []string, prefix ...string) bool {
+	return len(path) >= len(prefix) && slices.Equal(path[:len(prefix)], prefix)
 }
 
-func (s *tomlScanner) array(depth int) (any, error) {
-	out := []any{}
-	for {
-		if s.blank(true); s.take("]") {
-			return out, nil
+// find parses src and collects the tables of one server. Servers that are written in
+// another form cannot be edited by whole tables and are an error.
+func (f tomlFile) find(src []byte, name string) (*tomlDoc, tomlEntry, error) {
+	e := tomlEntry{main: -1}
+	d, err := parseTOML(src)
+	if err != nil {
+		return nil, e, err
+	}
+	inside := false
+	for _, st := range d.statements {
+		if err := f.editable(d, st, name); err != nil {
+			return nil, e, err
 		}
-		item, err := s.value(depth + 1)
-		if err != nil {
-			return nil, err
+		ours := prefixed(st.path, f.container, name)
+		if st.header {
+			if inside = ours; !inside {
+				continue
+			}
+			table := tomlTable{span: d.wholeLines(st.span), path: st.path[2:]}
+			if len(table.path) == 0 {
+				if e.main >= 0 {
+					return nil, e, syntaxError(d.src, st.start, "the table %q is here a second time; keep one",
+						strings.Join(st.path, "."))
+				}
+				e.main = len(e.tables)
+			}
+			e.tables = append(e.tables, table)
+			continue
 		}
-		out = append(out, item)
-		if s.blank(true); !s.take(",") && s.peek() != ']' {
-			return nil, s.fail("a list continues with \",\" or ends with \"]\"")
+		if inside {
+			table := &e.tables[len(e.tables)-1]
+			table.end = d.wholeLines(st.span).end
+			table.keys = append(table.keys, st)
 		}
 	}
+	return d, e, nil
 }
 
-func (s *tomlScanner) inlineTable(depth int) (any, error) {
-	out := fields{}
-	for {
-		if s.blank(true); s.take("}") {
-			return out, nil
+// editable returns an error if a statement prevents editing by whole tables.
+func (f tomlFile) editable(d *tomlDoc, st tomlStatement, name string) error {
+	switch {
+	case st.list && (len(st.path) == 1 && st.path[0] == f.container || prefixed(st.path, f.container, name)):
+		return syntaxError(d.src, st.start, "%q should be a table in single brackets", strings.Join(st.path, "."))
+	case st.header:
+		return nil
+	case len(st.path) == 1 && st.path[0] == f.container:
+		return syntaxError(d.src, st.start, "%q is written as one value; write [%s.NAME] tables instead", f.container,
+			f.container)
+	case prefixed(st.path, f.container, name) && !prefixed(st.table, f.container, name):
+		return syntaxError(d.src, st.start, "the server %q is not written as a separate table; remove these lines",
+			name)
+	}
+	return nil
+}
+
+// wholeLines widens a statement to its lines, the last line end included.
+func (d *tomlDoc) wholeLines(s span) span {
+	start := bytes.LastIndexByte(d.src[:s.start], '\n') + 1
+	if start == 0 && bytes.HasPrefix(d.src, bom) {
+		start = len(bom)
+	}
+	if n := bytes.IndexByte(d.src[s.end:], '\n'); n >= 0 {
+		return span{start, s.end + n + 1}
+	}
+	return span{start, len(d.src)}
+}
+
+func (f tomlFile) entry(src []byte, name string) (string, error) {
+	_, e, err := f.find(src, name)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, t := range e.tables {
+		out.WriteString(t.of(src))
+	}
+	return out.String(), nil
+}
+
+func (f tomlFile) set(src []byte, name string, want fields, owned func(string) bool) ([]byte, error) {
+	_, e, err := f.find(src, name)
+	if err != nil {
+		return nil, err
+	}
+	var have, kept []field
+	var edits []edit
+	for i, t := range e.tables {
+		if len(t.path) > 0 && !owned(t.path[0]) {
+			continue // a table that the person or the client added
 		}
-		key, err := s.key()
-		if err != nil {
-			return nil, err
-		}
-		if s.blank(false); !s.take("=") {
-			return nil, s.fail("%q should be followed by \"=\" and a value", strings.Join(key, "."))
-		}
-		s.blank(false)
-		item, err := s.value(depth + 1)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, field{strings.Join(key, "."), item})
-		if s.blank(true); !s.take(",") && s.peek() != '}' {
-			return nil, s.fail("an inline table continues with \",\" or ends with \"}\"")
+		edits = append(edits, edit{span: t.span})
+		for _, key := range t.keys {
+			path := key.path[2:]
+			if i == e.main && !owned(path[0]) {
+				kept = append(kept, field{key.of(src), nil})
+				continue
+			}
+			have = append(have, flatten(path, key.value)...)
 		}
 	}
+	if e.main >= 0 && reflect.DeepEqual(simplify(fields(have)), simplify(fields(flatten(nil, want)))) {
+		return src, nil
+	}
+	block := f.block(name, want, kept, newlineOf(src))
+	if e.main < 0 {
+		return appendTOML(splice(src, edits...), block), nil
+	}
+	main := e.tables[e.main].span
+	for i := range edits {
+		if edits[i].span == main {
+			edits[i].text = block
+		}
+	}
+	return splice(src, edits...), nil
+}
+
+// flatten returns a value as one field for each path, so that [a.b] c=1, [a] b.c=1
+// and [a] b={c=1} are equal.
+func flatten(path []string, v any) fields {
+	switch v := v.(type) {
+	case fields:
+		out := fields{}
+		for _, f := range v {
+			out = append(out, flatten(append(slices.Clone(path), f.key), f.value)...)
+		}
+		return out
+	case []string:
+		return fields{{strings.Join(path, "."), simplify(v)}}
+	}
+	return fields{{strings.Join(path, "."), v}}
+}
+
+// block returns the text of the server's table.
+func (f tomlFile) block(name string, want, kept fields, newline string) string {
+	lines := []string{fmt.Sprintf("[%s.%s]", f.container, name)}
+	for _, w := range want {
+		lines = append(lines, tomlKey(w.key)+" = "+tomlText(w.value))
+	}
+	for _, k := range kept {
+		lines = append(lines, k.key)
+	}
+	return strings.Join(lines, newline) + newline
+}
+
+// appendTOML appends a table after a blank line. There its header always begins a
+// new table.
+func appendTOML(src []byte, block string) []byte {
+	nl := newlineOf(src)
+	out := slices.Clone(src)
+	if len(bytes.TrimPrefix(out, bom)) > 0 {
+		if !bytes.HasSuffix(out, []byte("\n")) {
+			out = append(out, nl...)
+		}
+		if !bytes.HasSuffix(out, []byte("\n"+nl)) {
+			out = append(out, nl...)
+		}
+	}
+	return append(out, block...)
+}
+
+func (f tomlFile) graft(src, from []byte, name string) ([]byte, error) {
+	_, e, err := f.find(from, name)
+	if err != nil {
+		return nil, err
+	}
+	if len(e.tables) != 1 || e.main != 0 {
+		return nil, fmt.Errorf("the entry %q is not one table", name)
+	}
+	return appendTOML(src, e.tables[0].of(from)), nil
+}
+
+func (f tomlFile) remove(src []byte, name string) ([]byte, error) {
+	_, e, err := f.find(src, name)
+	if err != nil {
+		return nil, err
+	}
+	edits := make([]edit, len(e.tables))
+	end := 0
+	for i, t := range e.tables {
+		gone := widenTOML(src, t.span)
+		gone.start = max(gone.start, end) // both may want the line between them
+		end = gone.end
+		edits[i] = edit{span: gone}
+	}
+	return splice(src, edits...), nil
+}
+
+// widenTOML extends the span of a table by a blank line that would be left over: one
+// of those before and after the table, or both at the start of the file.
+func widenTOML(src []byte, s span) span {
+	before, after := src[:s.start], src[s.end:]
+	blank := 0
+	switch {
+	case bytes.HasPrefix(after, []byte("\r\n")):
+		blank = 2
+	case bytes.HasPrefix(after, []byte("\n")):
+		blank = 1
+	}
+	switch {
+	case len(bytes.TrimPrefix(before, bom)) == 0:
+		s.end += blank
+	case len(after) > 0 && blank == 0:
+	case bytes.HasSuffix(before, []byte("\n\r\n")):
+		s.start -= 2
+	case bytes.HasSuffix(before, []byte("\n\n")):
+		s.start--
+	}
+	return s
+}
+
+func (f tomlFile) rest(src []byte, name string) ([]string, error) {
+	d, e, err := f.find(src, name)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, c := range d.comments {
+		if !slices.ContainsFunc(e.tables, func(t tomlTable) bool { return t.holds(c) }) {
+			out = append(out, c.of(src))
+		}
+	}
+	for _, st := range d.statements {
+		if prefixed(st.path, f.container, name) {
+			continue
+		}
+		text := fmt.Sprintf("%q", st.path)
+		if st.header {
+			text += fmt.Sprintf(" table, list %v", st.list)
+		} else {
+			text += fmt.Sprintf(" in %q: %s", st.table, st.of(src))
+		}
+		out = append(out, text)
+	}
+	return out, nil
+}
+
+func tomlKey(key string) string {
+	if nameRule().MatchString(key) {
+		return key
+	}
+	return tomlQuote(key)
+}
+
+// tomlText writes what our entries hold: text, lists of text, and tables of
+// text, which stand on one line to keep the entry in one piece.
+func tomlText(v any) string {
+	switch v := v.(type) {
+	case fields:
+		items := make([]string, len(v))
+		for i, f := range v {
+			items[i] = tomlKey(f.key) + " = " + tomlText(f.value)
+		}
+		return "{ " + strings.Join(items, ", ") + " }"
+	case []string:
+		items := make([]string, len(v))
+		for i, s := range v {
+			items[i] = tomlQuote(s)
+		}
+		return "[" + strings.Join(items, ", ") + "]"
+	case string:
+		return tomlQuote(v)
+	}
+	return `""` // there are no other values
+}
+
+// tomlQuote returns a basic string. TOML has fewer escapes than Go, and no way to
+// write text that is not UTF-8.
+func tomlQuote(s string) string {
+	var out strings.Builder
+	out.WriteByte('"')
+	for _, r := range strings.ToValidUTF8(s, "\uFFFD") {
+		switch {
+		case r == '"' || r == '\\':
+			out.WriteByte('\\')
+			out.WriteRune(r)
+		case r < 0x20 || r == 0x7f:
+			out.WriteString(`\u00` + strconv.FormatInt(0x100+int64(r), 16)[1:])
+		default:
+			out.WriteRune(r)
+		}
+	}
+	out.WriteByte('"')
+	return out.String()
 }
