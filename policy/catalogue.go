@@ -183,12 +183,6 @@ func split(entry string) (kind, name string) {
 
 func isPattern(entry string) bool { return strings.ContainsAny(entry, "*?") }
 
-// plain reports whether entry is the name of one tool.
-func plain(entry string) bool {
-	kind, _ := split(entry)
-	return kind == "" && !isPattern(entry)
-}
-
 // glob matches name against a pattern in which * stands for any characters
 // and ? for one byte. It remembers only the last star, so that no pattern
 // takes longer than the product of the two lengths.

@@ -86,15 +86,6 @@ func (c *checkup) checkAddress(check, address, flag string) {
 	c.ok(check, "%s is free", address)
 }
 
-func loopback(address string) bool {
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return false
-	}
-	ip := net.ParseIP(strings.Trim(host, "[]"))
-	return host == "localhost" || ip != nil && ip.IsLoopback()
-}
-
 func (c *checkup) checkTLS() {
 	const check = "tls"
 	s := c.settings.Config.Server
