@@ -395,6 +395,10 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("%q, %v", res.Text(), err)
 	}
 	next.asked.Watch = nil
+	if next.asked.Apart == nil || next.asked.Apart.Verify == nil {
+		t.Fatal("the program's file is not verified at its start")
+	}
+	next.asked.Apart.Verify = nil
 	want := Command{
 		Argv: []string{"/usr/bin/gh", "pr list"}, Text: "gh 'pr list'", Dir: "x", Env: []string{"PAGER=cat"},
 		Timeout: 300 * time.Second,
