@@ -7,16 +7,17 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // goSource is about 2 MB of Go without secrets.
 func goSource(tb testing.TB) string {
 	tb.Helper()
-	files, err := filepath.Glob(filepath.Join(runtime.GOROOT(), "src/net/http/*.go"))
+	files, err := filepath.Glob(filepath.Join(needtest.GoRoot(tb), "src/net/http/*.go"))
 	if err != nil || len(files) == 0 {
 		tb.Skip("the sources of Go are not here")
 	}

@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // leads are what tools put before the lines that they show; each gets the
@@ -174,7 +175,7 @@ func TestGOROOTBehindLeads(t *testing.T) {
 	}
 	plain, led, files := 0, 0, 0
 	r := rand.New(rand.NewPCG(1, 1))
-	err := filepath.WalkDir(filepath.Join(runtime.GOROOT(), "src"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(needtest.GoRoot(t), "src"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() || r.IntN(16) > 0 {
 			return err
 		}

@@ -6,9 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // surroundings are places where a token turns up without a name that says
@@ -89,7 +90,7 @@ func TestGOROOT(t *testing.T) {
 	}
 	files, touched := 0, 0
 	p := builtin()
-	err := filepath.WalkDir(filepath.Join(runtime.GOROOT(), "src"), func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(filepath.Join(needtest.GoRoot(t), "src"), func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}

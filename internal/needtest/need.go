@@ -23,6 +23,17 @@ func Lacking(t testing.TB, what, why string) {
 	t.Skip(why)
 }
 
+// GoRoot returns the directory of the Go toolchain, which holds the source of the
+// standard library. The test is skipped without the go command.
+func GoRoot(t testing.TB) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), Program(t, "go"), "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatalf("go env GOROOT: %v", err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // Program returns where a program is, by the first of its names that there is.
 func Program(t testing.TB, names ...string) string {
 	t.Helper()

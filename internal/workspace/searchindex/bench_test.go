@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"testing"
 	"time"
+
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 )
 
 // benchTree returns the tree to index: GOROOT, or the directory in WARM_TREE.
@@ -14,7 +16,7 @@ func benchTree(b *testing.B) *world {
 	b.Helper()
 	dir := os.Getenv("WARM_TREE")
 	if dir == "" {
-		dir = runtime.GOROOT()
+		dir = needtest.GoRoot(b)
 	}
 	w := newWorld(b, dir)
 	w.skip = nil

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp/syntax"
 	"runtime"
@@ -15,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/segment"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/searchindex/trigram"
 )
@@ -62,11 +62,7 @@ func TestFromDisk(t *testing.T) {
 
 // TestSettledStamps has stamps that are older than racyAge, and therefore reliable.
 func TestSettledStamps(t *testing.T) {
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
-	if err != nil {
-		t.Skip(err)
-	}
-	dir := filepath.Join(strings.TrimSpace(string(goroot)), "src", "regexp")
+	dir := filepath.Join(needtest.GoRoot(t), "src", "regexp")
 	w := newWorld(t, dir)
 	w.start()
 	w.do(w.x.Close())

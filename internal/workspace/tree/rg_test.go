@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -59,7 +58,7 @@ func compare(t *testing.T, got, want []string) bool {
 }
 
 func TestAsRipgrepInGOROOT(t *testing.T) {
-	dir := runtime.GOROOT()
+	dir := needtest.GoRoot(t)
 	if _, err := os.Stat(filepath.Join(dir, "src")); err != nil {
 		t.Skip("no GOROOT here")
 	}

@@ -7,12 +7,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	"github.com/mcp-tools/mcp-tools/internal/needtest"
 	"github.com/mcp-tools/mcp-tools/internal/tool"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/ignore"
 	"github.com/mcp-tools/mcp-tools/internal/workspace/root"
@@ -281,7 +281,7 @@ func TestStats(t *testing.T) {
 }
 
 func BenchmarkFiles(b *testing.B) {
-	for name, dir := range map[string]string{"goroot": runtime.GOROOT(), "home": os.Getenv("TREE_BENCH")} {
+	for name, dir := range map[string]string{"goroot": needtest.GoRoot(b), "home": os.Getenv("TREE_BENCH")} {
 		if _, err := os.Stat(dir); err != nil {
 			continue
 		}
