@@ -185,7 +185,7 @@ func TestApart(t *testing.T) {
 	if len(c.cells) != 1 {
 		t.Errorf("there are %d sandboxes", len(c.cells))
 	}
-	changed := tool.Errorf(tool.Conflict, "the program was changed just now")
+	changed := tool.Errorf(tool.Conflict, "the program was changed just now").Try("call it again")
 	cmd.Apart.Verify = func() error { return changed }
 	_, err = c.Start(ctx, cmd)
 	refused(t, err, tool.Conflict, "changed just now")
